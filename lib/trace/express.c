@@ -30,7 +30,8 @@ static int seat_guests(struct mz_encoder *e)
 	e->place = malloc(((size_t)e->n_guests + 1) * sizeof(*e->place));
 	if (!e->place)
 		return -ENOMEM;
-	qsort(e->guests, e->n_guests, sizeof(*e->guests), by_object);
+	if (e->n_guests)
+		qsort(e->guests, e->n_guests, sizeof(*e->guests), by_object);
 	for (uint32_t i = 0; i < e->n_guests; i++)
 		e->place[e->guests[i].number] = i;
 	e->info.guest_object = e->n_guests ? e->guests[0].object : 0;
