@@ -81,7 +81,7 @@ static int take_event(struct annotator *a, struct mz_event *ev, const struct mz_
 
 static size_t trimmed(const char *line, size_t len)
 {
-	while (len && strchr(" \t\r\f\v", line[len - 1]) && line[len - 1])
+	while (len && (line[len - 1] == ' ' || (line[len - 1] >= '\t' && line[len - 1] <= '\r')))
 		len--;
 	return len;
 }
