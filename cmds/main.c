@@ -7,10 +7,11 @@
 
 #include "cmds/cmd.h"
 
-extern const struct mz_cmd cmd_help, cmd_trace2cmt;
+extern const struct mz_cmd cmd_help, cmd_kdump2trace, cmd_trace2cmt;
 
 const struct mz_cmd *const mz_cmds[] = {
 	&cmd_help,
+	&cmd_kdump2trace,
 	&cmd_trace2cmt,
 };
 const size_t mz_cmds_count = sizeof(mz_cmds) / sizeof(*mz_cmds);
