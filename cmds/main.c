@@ -7,11 +7,19 @@
 
 #include "cmds/cmd.h"
 
-extern const struct mz_cmd cmd_help, cmd_kdump2trace, cmd_trace2cmt;
+extern const struct mz_cmd cmd_help;
+extern const struct mz_cmd cmd_kdump2trace;
+extern const struct mz_cmd cmd_lifetimes;
+extern const struct mz_cmd cmd_lifetimes_summary;
+extern const struct mz_cmd cmd_overhead;
+extern const struct mz_cmd cmd_trace2cmt;
 
 const struct mz_cmd *const mz_cmds[] = {
 	&cmd_help,
 	&cmd_kdump2trace,
+	&cmd_lifetimes,
+	&cmd_lifetimes_summary,
+	&cmd_overhead,
 	&cmd_trace2cmt,
 };
 const size_t mz_cmds_count = sizeof(mz_cmds) / sizeof(*mz_cmds);

@@ -116,6 +116,7 @@ static int begin(struct mz_live *l, struct mz_event *ev, uint64_t now, struct mz
 		return -ENOMEM;
 	if (!fresh) {
 		fx->over_live = true;
+		fx->replaced_size = b->size;
 		l->unmatched.over_live++;
 	}
 	l->serial++;
