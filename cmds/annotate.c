@@ -64,6 +64,9 @@ static int take_event(struct annotator *a, struct mz_event *ev, const struct mz_
 	char note[ANNOTATE_NOTE_MAX];
 	int n;
 
+	/* a mark before the first block is nobody's business but the reader's */
+	if (!a->state && a->ops->start(a, false) < 0)
+		return -1;
 	n = a->ops->event(a, ev, info, a->lines, a->opts->summary ? NULL : note);
 	if (n == -ENOMEM)
 		mz_fail_memory(&a->err);
@@ -78,7 +81,7 @@ static int take_event(struct annotator *a, struct mz_event *ev, const struct mz_
 
 static size_t trimmed(const char *line, size_t len)
 {
-	while (len && strchr(" \t\r\f\v", line[len - 1]) && line[len - 1])
+	while (len && (line[len - 1] == ' ' || (line[len - 1] >= '\t' && line[len - 1] <= '\r')))
 		len--;
 	return len;
 }
@@ -90,55 +93,58 @@ static int at_line(struct annotator *a, const struct mz_error *why)
 	return -1;
 }
 
+/* Blocks are named by address or by tag, the same way in the whole trace. */
+static int name_blocks(struct annotator *a, struct mz_event *ev, const struct mz_text_line *info,
+		       int *by_tag)
+{
+	int tag = !(ev->has & MZ_HAS_ADDR);
+	struct mz_error why = {0};
+
+	if (ev->kind > MZ_ACCESS)
+		return 0;
+	if (*by_tag < 0 && !a->state && a->ops->start(a, tag) < 0)
+		return -1;
+	if (*by_tag >= 0 && *by_tag != tag) {
+		mz_fail(&why, EINVAL, "blocks with and without address in one trace");
+		return at_line(a, &why);
+	}
+	*by_tag = tag;
+	if (tag) {
+		ev->object = info->tag;
+		ev->old_object = info->old_tag;
+	}
+	return 0;
+}
+
 /* A text trace: its own lines are what is annotated, comments and all. */
 static int annotate_text(struct annotator *a)
 {
+	bool silent = a->opts->summary || a->opts->json;
 	struct mz_text_line info;
 	struct mz_event ev;
-	bool started = false, by_tag = false;
-	const char *line;
-	size_t len;
+	struct mz_error why;
+	int by_tag = -1;
 	int ret;
 
-	while ((ret = mz_input_line(&a->in->in, &line, &len, &a->err)) > 0) {
-		struct mz_error why;
+	why.code = 0;
+	while ((ret = mz_text_next(&a->in->in, a->in->tables, &ev, &info, &why)) > 0) {
+		size_t len = trimmed(info.line, info.len);
 
 		a->lines++;
-		why.code = 0;
-		ret = mz_text_parse(line, len, &ev, &info, a->in->tables, &why);
-		if (ret < 0)
-			return at_line(a, &why);
-		len = trimmed(line, len);
-		if (!ret) {
-			if (!a->opts->summary && !a->opts->json && write_line(a, line, len, NULL, 0) < 0)
+		if (ret == MZ_TEXT_NO_EVENT) {
+			if (!silent && write_line(a, info.line, len, NULL, 0) < 0)
 				return -1;
 			continue;
 		}
-		if (ev.kind <= MZ_ACCESS) {
-			bool tag = !(ev.has & MZ_HAS_ADDR);
-
-			if (started && tag != by_tag) {
-				mz_fail(&why, EINVAL, "blocks with and without address in one trace");
-				return at_line(a, &why);
-			}
-			if (!started && a->ops->start(a, tag) < 0)
-				return -1;
-			started = true;
-			by_tag = tag;
-			if (tag) {
-				ev.object = info.tag;
-				ev.old_object = info.old_tag;
-			}
-		}
-		if (!started && a->ops->start(a, false) < 0)
-			return -1;
-		started = true;
-		if (take_event(a, &ev, &info, line, len) < 0)
+		if (name_blocks(a, &ev, &info, &by_tag) < 0 ||
+		    take_event(a, &ev, &info, info.line, len) < 0)
 			return -1;
 	}
-	if (!ret && !started)
-		ret = a->ops->start(a, false);
-	return ret;
+	if (ret < 0) {
+		a->lines++;
+		return at_line(a, &why);
+	}
+	return a->state ? 0 : a->ops->start(a, false);
 }
 
 /* Any other trace: the lines are those of its text form. */

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/scan.h"
 #include "formats/text.h"
+#include "formats/text_fast.h"
 #include "trace/event.h"
 
 static int bad(const struct mz_scan *c, const char *what, struct mz_error *err)
@@ -325,21 +326,7 @@ static enum mz_call find_call(const char *name, size_t len)
 static inline enum mz_call take_verb(struct mz_scan *c)
 {
 	const char *start = c->p;
-	size_t left = (size_t)(c->end - c->p);
 
-	/* the three verbs of nearly every line first */
-	if (left > 7 && !memcmp(start, "malloc(", 7)) {
-		c->p += 6;
-		return MZ_CALL_MALLOC;
-	}
-	if (left > 5 && !memcmp(start, "free(", 5)) {
-		c->p += 4;
-		return MZ_CALL_FREE;
-	}
-	if (left > 8 && !memcmp(start, "realloc(", 8)) {
-		c->p += 7;
-		return MZ_CALL_REALLOC;
-	}
 	while (c->p < c->end && (*c->p == '_' || (*c->p >= 'a' && *c->p <= 'z')))
 		c->p++;
 	return find_call(start, (size_t)(c->p - start));
@@ -363,7 +350,7 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 	if (c.p == c.end || *c.p == '#')
 		return 0;
 	memset(ev, 0, sizeof(*ev));
-	*info = (struct mz_text_line){0};
+	*info = (struct mz_text_line){.line = line, .len = len};
 	ev->call = (uint8_t)take_verb(&c);
 	if (ev->call == MZ_CALL_NONE)
 		return unknown_verb(line, len, err);
@@ -383,6 +370,32 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 	if (!ret && c.p < c.end)
 		ret = take_fields(&c, ev, info, tables, err);
 	return ret ? ret : 1;
+}
+
+int mz_text_next(struct mz_input *in, struct mz_tables *tables, struct mz_event *ev,
+		 struct mz_text_line *info, struct mz_error *err)
+{
+	struct mz_error why;
+	int ret;
+
+	if (mz_input_left(in) >= MZ_TEXT_FAST) {
+		const char *nl = mz_text_parse_fast(in->pos, ev, info);
+
+		if (nl) {
+			info->line = in->pos;
+			info->len = (size_t)(nl - in->pos);
+			in->pos = nl + 1;
+			return MZ_TEXT_EVENT;
+		}
+	}
+	ret = mz_input_line(in, &info->line, &info->len, err);
+	if (ret <= 0)
+		return ret;
+	why.code = 0;
+	ret = mz_text_parse(info->line, info->len, ev, info, tables, &why);
+	if (ret < 0)
+		return mz_fail(err, why.code, "%s", why.text);
+	return ret ? MZ_TEXT_EVENT : MZ_TEXT_NO_EVENT;
 }
 
 bool mz_text_probe(const char *data, size_t len)
