@@ -3,6 +3,8 @@
 #ifndef MZ_CMDS_REPLAY_TALK_H
 #define MZ_CMDS_REPLAY_TALK_H
 
+#include <stdio.h>
+
 #include "replay/replay.h"
 
 extern const char *const replay_touches[]; /* the choices of --touch */
