@@ -7,22 +7,14 @@
 
 #include "cmds/cmd.h"
 
-extern const struct mz_cmd cmd_help;
-extern const struct mz_cmd cmd_kdump2trace;
-extern const struct mz_cmd cmd_lifetimes;
-extern const struct mz_cmd cmd_lifetimes_summary;
-extern const struct mz_cmd cmd_log2trace;
-extern const struct mz_cmd cmd_overhead;
-extern const struct mz_cmd cmd_trace2cmt;
+#define VERB(name) extern const struct mz_cmd cmd_##name;
+#include "cmds/verbs.def"
+#undef VERB
 
 const struct mz_cmd *const mz_cmds[] = {
-	&cmd_help,
-	&cmd_kdump2trace,
-	&cmd_lifetimes,
-	&cmd_lifetimes_summary,
-	&cmd_log2trace,
-	&cmd_overhead,
-	&cmd_trace2cmt,
+#define VERB(name) &cmd_##name,
+#include "cmds/verbs.def"
+#undef VERB
 };
 const size_t mz_cmds_count = sizeof(mz_cmds) / sizeof(*mz_cmds);
 
