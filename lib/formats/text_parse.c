@@ -390,6 +390,8 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 		if (!ret)
 			ret = take_pointer(&c, ev, &ev->addr, &info->tag, err);
 	}
+	if (!ret && !(ev->has & MZ_HAS_ADDR) && (ev->addr || ev->old_addr))
+		ret = mz_fail(err, EINVAL, "blocks with and without address in one event");
 	if (!ret && c.p < c.end)
 		ret = take_fields(&c, ev, info, tables, err);
 	return ret ? ret : 1;
