@@ -88,8 +88,7 @@ static size_t trimmed(const char *line, size_t len)
 
 static int at_line(struct annotator *a, const struct mz_error *why)
 {
-	mz_fail_line(&a->err, why->code, a->lines, "%s: line %" PRIu64 ": %s", a->in->in.name,
-		     a->lines, why->text);
+	mz_text_fail(&a->err, why, a->in->in.name, a->lines);
 	return -1;
 }
 
