@@ -97,13 +97,14 @@ static int name_blocks(struct annotator *a, struct mz_event *ev, const struct mz
 		       int *by_tag)
 {
 	int tag = !(ev->has & MZ_HAS_ADDR);
-	struct mz_error why = {0};
 
 	if (ev->kind > MZ_ACCESS)
 		return 0;
 	if (*by_tag < 0 && !a->state && a->ops->start(a, tag) < 0)
 		return -1;
 	if (*by_tag >= 0 && *by_tag != tag) {
+		struct mz_error why = {0};
+
 		mz_fail(&why, EINVAL, "blocks with and without address in one trace");
 		return at_line(a, &why);
 	}

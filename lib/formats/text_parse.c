@@ -372,7 +372,7 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 	mz_scan_blanks(&c);
 	if (c.p == c.end || *c.p == '#')
 		return 0;
-	memset(ev, 0, sizeof(*ev));
+	mz_event_clear(ev);
 	*info = (struct mz_text_line){.line = line, .len = len};
 	ev->call = (uint8_t)take_verb(&c);
 	if (ev->call == MZ_CALL_NONE)
