@@ -123,7 +123,7 @@ static void save(const char *path, const struct bytes *b)
 /* Enough live blocks, strings and stacks that every table grows. */
 static void make_inputs(void)
 {
-	for (int i = 1; i <= 2000; i++) {
+	for (int i = 1; i <= 1000; i++) {
 		add(&text, "malloc(%d) = %x cache=c%d stack=%x,7\n", i, i * 4096, i % 100, i % 150);
 		add(&kdump, " 100 sh       USER  0x%x = malloc(%d)\n", i * 4096, i);
 		add(&dtrace, "call-trace\t%d\ta b\tmalloc\t%d\t%x\n", i, i, i * 4096);
