@@ -54,7 +54,7 @@ struct mz_cm {
 	unsigned bits;		/* of the size of a table */
 	unsigned cap_bits;
 	int16_t stretch[4096];
-	int32_t rate[LIMIT + 1];
+	uint32_t rate[LIMIT + 1];
 	int16_t weights[SETS][INPUTS] __attribute__((aligned(16))); /* 8192 is 1 */
 	uint32_t match_p[MATCH_STATES];
 	uint32_t *match; /* hash -> position */
@@ -101,7 +101,7 @@ struct mz_cm *mz_cm_new(void)
 		cm->stretch[p] = (int16_t)x;
 	}
 	for (uint32_t n = 0; n <= LIMIT; n++)
-		cm->rate[n] = 65536 / (int32_t)(2 * n + 3);
+		cm->rate[n] = 65536 / (2 * n + 3);
 	cm->match = malloc(sizeof(*cm->match) << MATCH_BITS);
 	cm->last = malloc(65536 * sizeof(*cm->last));
 	if (!cm->match || !cm->last) {
@@ -208,10 +208,11 @@ static inline void choose_buckets(struct mz_cm *cm, uint64_t stage)
 static inline void counter_update(const struct mz_cm *cm, uint32_t *counter, unsigned bit)
 {
 	uint32_t n = *counter & 1023;
-	int32_t p = (int32_t)(*counter >> 10), to = bit ? 4194303 : 0;
+	uint32_t p = *counter >> 10, r = cm->rate[n];
 
-	p += ((to - p) >> 6) * cm->rate[n] >> 9;
-	*counter = (uint32_t)p << 10 | (n + (n < LIMIT));
+	/* always rounded towards where it is: it never leaves its 22 bits */
+	p = bit ? p + (((4194303 - p) >> 6) * r >> 9) : p - ((p >> 6) * r >> 9);
+	*counter = p << 10 | (n + (n < LIMIT));
 }
 
 /* The sum of inputs by weights, and the weights moved to where the error was
@@ -410,7 +411,6 @@ static inline void code_words(struct mz_cm *cm, bool encode, uint64_t *v, uint32
 				continue;
 			}
 			r.len = 0;
-			cm->match_state = MATCH_STATES - 1;
 		}
 		v[i] = code_number(cm, encode, v[i], r.len, r.len ? v[r.at] : 0, WORD_BITS);
 		if (cm->past > PAST)
