@@ -60,6 +60,7 @@ MAP_ARRAY(caches, struct kmt_cache);
 MAP_ARRAY(seen, struct kmt_seen);
 MAP_ARRAY(sums, struct kmt_sum);
 MAP_ARRAY(track, __u64);
+MAP_ARRAY(own_blocks, __u64);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
@@ -129,19 +130,39 @@ static __always_inline __u32 place(const void *ctx)
 	return low;
 }
 
-static __always_inline void frame_done(struct kmt_cpu *c, __u32 ctx)
+/*
+ * Interrupts have stacks of their own. What runs on a task's stack interrupts
+ * nothing, so one place is enough for it, and whatever interrupts left behind
+ * (when the second program could not run) is stale by then.
+ */
+static __always_inline void frame_done(struct kmt_cpu *c, __u32 ctx, bool task)
 {
 	__u32 i = (ctx >> 4 ^ ctx >> 9) & (KMT_FRAMES - 1);
 
+	if (task) {
+		if (c->irq_frames) {
+			__builtin_memset(c->frame, 0, sizeof(c->frame));
+			c->irq_frames = 0;
+		}
+		c->task_frame = ctx;
+		return;
+	}
+	c->irq_frames = 1;
 	if (c->frame[i] && c->frame[i] != ctx)
 		i ^= 1;
 	c->frame[i] = ctx;
 }
 
-static __always_inline bool frame_was_done(struct kmt_cpu *c, __u32 ctx)
+static __always_inline bool frame_was_done(struct kmt_cpu *c, __u32 ctx, bool task)
 {
 	__u32 i = (ctx >> 4 ^ ctx >> 9) & (KMT_FRAMES - 1);
 
+	if (task) {
+		bool done = c->task_frame == ctx;
+
+		c->task_frame = 0;
+		return done;
+	}
 	if (c->frame[i] == ctx) {
 		c->frame[i] = 0;
 		return true;
@@ -151,6 +172,25 @@ static __always_inline bool frame_was_done(struct kmt_cpu *c, __u32 ctx)
 		return true;
 	}
 	return false;
+}
+
+/* Does the context lie on the stack of the task? */
+static __always_inline bool on_task_stack(void *ctx, struct task_struct *task)
+{
+	void *stack = 0;
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
+		stack = task->stack;
+	else
+		bpf_core_read(&stack, sizeof(stack), &task->stack);
+	return place(ctx) - (__u32)(__u64)stack < 64 * 1024;
+}
+
+static __always_inline struct task_struct *current_task(void)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
+		return bpf_get_current_task_btf();
+	return (void *)bpf_get_current_task();
 }
 
 /* ---- caches ----------------------------------------------------------------- */
@@ -228,19 +268,37 @@ static __always_inline __u32 cache_id(struct kmt_cpu *c, __u32 cpu, struct kmem_
 /* ---- what is asked for ------------------------------------------------------- */
 
 /*
- * Our own work. What an interrupt does on top of it is not ours: it has a stack
- * of its own, so the context is not on the task's.
+ * Our own blocks: made by our process (what an interrupt does on top of it is
+ * not ours). They are remembered, so that their frees are ours too, whoever
+ * makes them.
  */
-static __always_inline bool is_own(void *ctx, __u32 pid)
+static __always_inline bool is_own(struct kmt_cpu *c, const struct event *e, bool mine)
 {
-	struct task_struct *task;
-	void *stack = 0;
+	__u32 at = mix(e->ptr) & (KMT_OWN_BLOCKS - KMT_OWN_WAYS);
+	__u64 *v = 0;
 
-	if (pid != cfg_own)
+	if (!e->is_free && !mine)
 		return false;
-	task = (void *)bpf_get_current_task();
-	bpf_core_read(&stack, sizeof(stack), &task->stack);
-	return !stack || place(ctx) - (__u32)(__u64)stack < 64 * 1024;
+	for (int i = 0; i < KMT_OWN_WAYS; i++) {
+		__u32 key = at + i;
+
+		v = bpf_map_lookup_elem(&own_blocks, &key);
+		if (!v)
+			return mine && !e->is_free;
+		if (e->is_free && *v == e->ptr) {
+			*v = 0;
+			return true;
+		}
+		if (!e->is_free && (!*v || *v == e->ptr)) {
+			*v = e->ptr;
+			return true;
+		}
+	}
+	if (e->is_free)
+		return false;
+	c->no_free++; /* its free will look like that of an unknown block */
+	*v = e->ptr;
+	return true;
 }
 
 /* A block that was kept is remembered, so that its free is kept too. */
@@ -385,7 +443,7 @@ static __always_inline void sum(struct kmt_cpu *c, __u32 cpu, __u32 lvl, const s
 
 /* One event, from either of the two programs of its tracepoint. */
 static __always_inline void handle(void *ctx, struct kmt_cpu *c, __u32 cpu, __u32 lvl,
-				   struct event *e, bool second)
+				   struct event *e, bool second, bool on_task)
 {
 	struct kmt_level *l = &c->lv[lvl];
 	__u64 pid_tgid;
@@ -399,7 +457,7 @@ static __always_inline void handle(void *ctx, struct kmt_cpu *c, __u32 cpu, __u3
 		return;
 	}
 	pid_tgid = bpf_get_current_pid_tgid();
-	if (is_own(ctx, pid_tgid >> 32)) {
+	if (is_own(c, e, on_task && pid_tgid >> 32 == cfg_own)) {
 		l->own++;
 		return;
 	}
@@ -422,10 +480,12 @@ static __always_inline int enter(void *ctx, struct event *e, bool second)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), lvl;
 	struct kmt_cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
+	bool on_task;
 
 	if (!c)
 		return 0;
-	if (second && frame_was_done(c, place(ctx)))
+	on_task = on_task_stack(ctx, current_task());
+	if (second && frame_was_done(c, place(ctx), on_task))
 		return 0;
 	lvl = c->level;
 	if (!recording) {
@@ -433,14 +493,14 @@ static __always_inline int enter(void *ctx, struct event *e, bool second)
 	} else if (lvl < KMT_LEVELS) {
 		c->level = lvl + 1;
 		barrier();
-		handle(ctx, c, cpu, lvl, e, second);
+		handle(ctx, c, cpu, lvl, e, second, on_task);
 		barrier();
 		c->level = lvl;
 	} else if (!second) {
 		__sync_fetch_and_add(&c->deep, 1);
 	}
 	if (!second)
-		frame_done(c, place(ctx));
+		frame_done(c, place(ctx), on_task);
 	return 0;
 }
 

@@ -43,6 +43,10 @@ struct task_struct {
 
 #pragma clang attribute pop
 
+enum bpf_func_id {
+	BPF_FUNC_get_current_task_btf = 158,
+};
+
 enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_STACK_TRACE = 7,

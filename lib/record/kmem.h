@@ -11,7 +11,7 @@
 #include <memorizer.h>
 #include <uapi/memorizer/kmemtrace.h>
 
-enum mz_kmem_group {
+enum mz_kmem_events {
 	MZ_KMEM_SLAB = 1 << 0,
 	MZ_KMEM_PAGES = 1 << 1,
 	MZ_KMEM_VMALLOC = 1 << 2,
@@ -19,7 +19,7 @@ enum mz_kmem_group {
 };
 
 struct mz_kmem_options {
-	unsigned groups;	/* enum mz_kmem_group */
+	unsigned groups;	/* enum mz_kmem_events */
 	uint64_t ring_bytes;	/* a CPU */
 	const char *cache;	/* this cache only; NULL = all */
 	uint32_t pid;		/* allocations of this process only; 0 = all */

@@ -70,12 +70,18 @@ struct kmt_cpu {
 	uint64_t no_stack; /* records whose stack found no place in the map */
 	uint64_t no_free;  /* tracked blocks pushed out: their frees will be missing */
 	uint64_t other;	   /* summary: events that found no row */
-	uint64_t pad[2];
-	uint32_t frame[KMT_FRAMES]; /* contexts that the first program has done */
+	uint64_t pad;
+	uint32_t task_frame; /* the context that the first program did: of a task */
+	uint32_t irq_frames; /* some are in use */
+	uint32_t frame[KMT_FRAMES]; /* of interrupts */
 	struct kmt_level lv[KMT_LEVELS];
 	uint64_t tail[KMT_LEVELS]; /* records read */
 	uint64_t pad2[4];
 };
+
+/* The recorder's own live blocks, so that their frees are left out too. */
+#define KMT_OWN_BLOCKS 8192
+#define KMT_OWN_WAYS 4
 
 /* A cache, described once, when it is first met. */
 #define KMT_NAME 64
