@@ -182,6 +182,8 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 
 		if (!mz_reader_summary(in->src[i].r, &s) && !s.whole)
 			in->cut++;
+		if (mz_reader_format(in->src[i].r) == MZ_FORMAT_KMEMTRACE_C)
+			in->by_sequence = true;
 		if (clock && clock->type == MZ_ATTR_TEXT && !strcmp(clock->data, "sequence"))
 			in->by_sequence = true;
 	}
