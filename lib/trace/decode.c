@@ -215,6 +215,7 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 	ev->site = (uint32_t)pattern_number(d, MZ_COL_SITE, i);
 	ev->cache = (uint32_t)pattern_number(d, MZ_COL_CACHE, i);
 	ev->flags = (uint32_t)pattern_number(d, MZ_COL_FLAGS, i);
+	ev->unit = (uint32_t)pattern_number(d, MZ_COL_UNIT, i);
 	r->who = has & MZ_WHO_FIELDS;
 	if (!(has & (MZ_WHO_FIELDS | MZ_HAS_TIME | MZ_HAS_ADDR))) {
 		if (form == MZ_FORM_BIRTH && kind == MZ_ALLOC)
@@ -533,13 +534,15 @@ static int check_end(struct mz_decoder *d)
 static size_t read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
 {
 	const struct mz_column *tokens = &d->columns[MZ_COL_TOKEN];
-	const uint64_t *token = tokens->v + d->at[MZ_COL_TOKEN];
+	uint32_t at = d->at[MZ_COL_TOKEN], left = at < tokens->n ? tokens->n - at : 0;
+	const uint64_t *token = left ? tokens->v + at : NULL;
 	uint32_t births = d->births;
 	uint64_t object = d->next_object;
 	size_t n = 0;
 
-	if (max > tokens->n - d->at[MZ_COL_TOKEN])
-		max = tokens->n > d->at[MZ_COL_TOKEN] ? tokens->n - d->at[MZ_COL_TOKEN] : 0;
+	if (!left)
+		return 0;
+	max = max < left ? max : left;
 	for (; n < max && token[n] < d->often; n++) {
 		const struct ready *r = &d->patterns[token[n]];
 		uint32_t p;

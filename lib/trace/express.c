@@ -262,6 +262,7 @@ static void put_pattern(struct mz_encoder *e, const struct mz_pattern *p)
 	mz_column_add(&c[MZ_COL_SITE], p->site);
 	mz_column_add(&c[MZ_COL_CACHE], p->cache);
 	mz_column_add(&c[MZ_COL_FLAGS], p->flags);
+	mz_column_add(&c[MZ_COL_UNIT], p->unit);
 	mz_column_add(&c[MZ_COL_BLOCK], p->block);
 }
 

@@ -26,7 +26,7 @@ int mz_patterns_grow(struct mz_patterns *p);
 
 /* A pattern as words: it has no padding. */
 struct mz_pattern_words {
-	uint64_t w[6];
+	uint64_t w[7];
 };
 
 static inline struct mz_pattern_words mz_pattern_words(const struct mz_pattern *p)
@@ -43,7 +43,7 @@ static inline uint32_t mz_pattern_hash(const struct mz_pattern *p)
 	struct mz_pattern_words x = mz_pattern_words(p);
 	uint64_t h = (x.w[0] ^ x.w[1] * 5 ^ x.w[2] * 7 ^ x.w[5] * 11) * 0x9e3779b97f4a7c15u;
 
-	h ^= (x.w[3] ^ (x.w[4] << 7 | x.w[4] >> 57)) * 0xd6e8feb86659fd93u;
+	h ^= (x.w[3] ^ (x.w[4] << 7 | x.w[4] >> 57) ^ x.w[6] * 13) * 0xd6e8feb86659fd93u;
 	return (uint32_t)(h >> 32 ^ h >> 15);
 }
 
@@ -52,7 +52,7 @@ static inline bool mz_pattern_same(const struct mz_pattern *a, const struct mz_p
 	struct mz_pattern_words x = mz_pattern_words(a), y = mz_pattern_words(b);
 
 	return !((x.w[0] ^ y.w[0]) | (x.w[1] ^ y.w[1]) | (x.w[2] ^ y.w[2]) | (x.w[3] ^ y.w[3]) |
-		 (x.w[4] ^ y.w[4]) | (x.w[5] ^ y.w[5]));
+		 (x.w[4] ^ y.w[4]) | (x.w[5] ^ y.w[5]) | (x.w[6] ^ y.w[6]));
 }
 
 /* The number of a pattern, which is added if it is new; MZ_PATTERN_NONE: no
