@@ -2,6 +2,9 @@
 #include "cmds/replay_talk.h"
 #include "cmds/cmd.h"
 
+#include <dlfcn.h>
+#include <stdlib.h>
+
 #include "base/json.h"
 
 const char *const replay_touches[] = {"none", "first", "all", NULL};
@@ -55,6 +58,7 @@ void replay_talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 {
 	struct mz_buf b = {0};
 	struct mz_json j = {.out = &b};
+	Dl_info info;
 
 	mz_json_object(&j, NULL);
 	mz_json_u64(&j, "events", r->done.ops);
@@ -81,6 +85,19 @@ void replay_talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 	mz_json_u64(&j, "not_calls", r->trace.not_calls);
 	mz_json_u64(&j, "lost", r->trace.lost);
 	mz_json_u64(&j, "waits", r->done.waits);
+	if (dladdr((void *)(uintptr_t)malloc, &info) && info.dli_fname)
+		mz_json_str(&j, "allocator", info.dli_fname);
+	if (o->samples) {
+		mz_json_array(&j, "samples");
+		for (size_t i = 0; i < r->samples; i++) {
+			mz_json_array(&j, NULL);
+			mz_json_u64(&j, NULL, o->samples[i].done);
+			mz_json_u64(&j, NULL, o->samples[i].live);
+			mz_json_u64(&j, NULL, o->samples[i].rss);
+			mz_json_end_array(&j);
+		}
+		mz_json_end_array(&j);
+	}
 	mz_json_end_object(&j);
 	if (!b.failed)
 		fwrite(b.data, 1, b.len, out);

@@ -255,9 +255,9 @@ static void replay_batch_careful(struct mz_engine *e, struct mz_batch *b,
 /* ---- batches ------------------------------------------------------------- */
 
 /* When the room is full, every second sample goes, and they become rarer. */
-static void sample(struct mz_engine *e, const struct mz_engine_counts *c, uint64_t live)
+void mz_engine_sample(struct mz_engine *e, uint64_t done)
 {
-	if (!e->samples || c->ops < e->sample_next)
+	if (!e->samples || done < e->sample_next)
 		return;
 	if (e->samples_count == e->samples_cap) {
 		for (size_t i = 0; i < e->samples_cap / 2; i++)
@@ -266,11 +266,11 @@ static void sample(struct mz_engine *e, const struct mz_engine_counts *c, uint64
 		e->sample_every *= 2;
 	}
 	e->samples[e->samples_count++] = (struct mz_sample){
-		.ns = e->pace ? mz_engine_clock() - e->start : c->ns,
-		.live = live,
+		.done = done,
+		.live = e->live,
 		.rss = mz_engine_status("VmRSS:"),
 	};
-	e->sample_next = c->ops + e->sample_every;
+	e->sample_next = done + e->sample_every;
 }
 
 static void run_batch(struct mz_engine *e, struct mz_batch *b, struct mz_engine_counts *c)
@@ -304,8 +304,9 @@ int mz_engine_run(struct mz_engine *e, unsigned queue, struct mz_engine_counts *
 			break;
 		}
 		run_batch(e, b, &c);
-		if (!queue)
-			sample(e, &c, b->live);
+		atomic_store_explicit(&e->live, b->live, memory_order_relaxed);
+		if (!e->threads && !b->rest)
+			mz_engine_sample(e, c.ops);
 		end = b->end;
 		mz_queue_done(e->queues, queue);
 	}

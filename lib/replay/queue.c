@@ -19,8 +19,9 @@ struct mz_queues *mz_queues_new(unsigned count, unsigned batches, unsigned ops)
 	size_t stride = ((batch + LINE - 1) & ~(size_t)(LINE - 1)) * batches;
 	size_t head = sizeof(struct mz_queues) + count * sizeof(struct mz_queue);
 	size_t bytes = ((head + 4095) & ~(size_t)4095) + stride * count;
-	struct mz_queues *q =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	/* all of it now: what the replay adds to the process shall not be ours */
+	struct mz_queues *q = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	if (q == MAP_FAILED)
 		return NULL;
