@@ -42,7 +42,6 @@ struct mz_decoder {
 	uint32_t done;	  /* events */
 	uint32_t births;
 	uint32_t next_once;
-	uint32_t cursor;
 	uint64_t next_object;
 	uint64_t time;
 	uint64_t last_size;
@@ -349,7 +348,6 @@ static void begin(struct mz_decoder *d)
 		d->at[i] = 0;
 	}
 	d->done = d->births = d->next_once = 0;
-	d->cursor = MZ_RANKS_NONE;
 	d->next_object = d->info.first_object;
 	d->time = d->info.first_time;
 	d->last_size = d->last_addr = 0;
@@ -395,15 +393,18 @@ static int find_block(struct mz_decoder *d, const struct ready *r, uint32_t *at)
 {
 	uint32_t p;
 
-	if (r->block & 1)
+	if (r->block & 1) {
 		p = mz_ranks_find(&d->ranks, r->block >> 1);
-	else
-		p = mz_ranks_step(&d->ranks, d->cursor,
-				  (int64_t)mz_unzigzag(r->block ? (r->block - 2) / 2
-								: next(d, MZ_COL_STEP)));
+		if (p != MZ_RANKS_NONE)
+			mz_ranks_move(&d->ranks, p, r->block >> 1);
+	} else {
+		uint64_t step = r->block ? (r->block - 2) / 2 : next(d, MZ_COL_STEP);
+
+		p = mz_ranks_step(&d->ranks, (int64_t)mz_unzigzag(step));
+	}
 	if (p == MZ_RANKS_NONE)
 		return bad(d, "a block that is not live");
-	d->cursor = *at = p;
+	*at = p;
 	return 0;
 }
 
@@ -588,8 +589,8 @@ static size_t read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
 				break;
 			ev[n] = r->event;
 			ev[n].object = d->entries[p].object;
+			mz_ranks_move(&d->ranks, p, r->block >> 1);
 			mz_ranks_kill(&d->ranks, p);
-			d->cursor = p;
 		} else {
 			break;
 		}

@@ -60,7 +60,6 @@ static uint64_t common_growth(const struct mz_encoder *e)
 
 struct walk {
 	struct mz_encoder *e;
-	uint32_t cursor;
 	uint64_t growth;
 	uint64_t last_size;
 };
@@ -77,19 +76,20 @@ static uint32_t tell_block(struct walk *w, uint32_t block, bool ends, uint32_t *
 	struct mz_ranks *ranks = &w->e->ranks;
 	uint32_t p = position(w, block), rank, code;
 
-	if (ranks->end - p > 256 && mz_ranks_next(ranks, w->cursor) == p) {
+	if (ranks->end - p > 256 && mz_ranks_next(ranks, ranks->cursor) == p) {
 		code = 2 * 2 + 2; /* one on: nobody asks for its rank */
+		rank = ranks->above - 1;
 	} else if ((rank = mz_ranks_above(ranks, p)) < NEAR_RANK) {
 		code = 2 * rank + 1;
 	} else {
-		uint64_t step = mz_zigzag((uint64_t)mz_ranks_steps(ranks, w->cursor, p, rank));
+		uint64_t step = mz_zigzag((uint64_t)mz_ranks_steps(ranks, p, rank));
 
 		*to_it = (uint32_t)step;
 		code = step <= NEAR_STEP ? 2 * (uint32_t)step + 2 : rank < FAR_RANK ? 2 * rank + 1 : 0;
 	}
+	mz_ranks_move(ranks, p, rank);
 	if (ends)
 		mz_ranks_kill(ranks, p);
-	w->cursor = p;
 	return code;
 }
 
@@ -522,7 +522,7 @@ static int settle(struct mz_encoder *e)
 
 static int make_columns(struct mz_encoder *e)
 {
-	struct walk w = {.e = e, .cursor = MZ_RANKS_NONE, .growth = common_growth(e)};
+	struct walk w = {.e = e, .growth = common_growth(e)};
 	int ret = prepare(e);
 
 	if (!ret)

@@ -27,7 +27,8 @@ int mz_ranks_reset(struct mz_ranks *r, uint32_t cap)
 	memset(r->small, 0, n_small * sizeof(*r->small));
 	memset(r->mid, 0, n_mid * sizeof(*r->mid));
 	memset(r->large, 0, n_large * sizeof(*r->large));
-	r->end = r->live = 0;
+	r->end = r->live = r->above = 0;
+	r->cursor = MZ_RANKS_NONE;
 	return 0;
 }
 
@@ -98,36 +99,36 @@ uint32_t mz_ranks_slow(const struct mz_ranks *r, uint32_t rank)
 	}
 }
 
-uint32_t mz_ranks_step(const struct mz_ranks *r, uint32_t from, int64_t step)
+uint32_t mz_ranks_step(struct mz_ranks *r, int64_t step)
 {
-	uint32_t above, here;
+	uint32_t p = MZ_RANKS_NONE, rank, here;
 
-	if (step == 1) {
-		uint32_t near = mz_ranks_next(r, from);
-
-		if (near != MZ_RANKS_NONE)
-			return near;
-	}
-	if (from == MZ_RANKS_NONE && step <= 0)
+	if (r->cursor == MZ_RANKS_NONE && step <= 0)
 		return MZ_RANKS_NONE;
 	if (!step)
-		return from < r->end && mz_ranks_is_live(r, from) ? from : MZ_RANKS_NONE;
-	above = mz_ranks_above(r, from);
-	if (step > 0)
-		return step <= above ? mz_ranks_find(r, above - (uint32_t)step) : MZ_RANKS_NONE;
-	here = mz_ranks_is_live(r, from);
-	if (-(step + 1) >= (int64_t)r->live)
+		return mz_ranks_is_live(r, r->cursor) ? r->cursor : MZ_RANKS_NONE;
+	if (step > (int64_t)r->above || -(step + 1) >= (int64_t)r->live)
 		return MZ_RANKS_NONE;
-	return mz_ranks_find(r, above + here + (uint32_t)(-(step + 1)));
+	if (step > 0) {
+		rank = r->above - (uint32_t)step;
+		if (step == 1)
+			p = mz_ranks_next(r, r->cursor);
+	} else {
+		here = mz_ranks_is_live(r, r->cursor);
+		rank = r->above + here + (uint32_t)(-(step + 1));
+	}
+	if (p == MZ_RANKS_NONE)
+		p = mz_ranks_find(r, rank);
+	if (p != MZ_RANKS_NONE)
+		mz_ranks_move(r, p, rank);
+	return p;
 }
 
-int64_t mz_ranks_steps(const struct mz_ranks *r, uint32_t from, uint32_t p, uint32_t above)
+int64_t mz_ranks_steps(const struct mz_ranks *r, uint32_t p, uint32_t rank)
 {
-	if (from == p)
+	if (r->cursor == p)
 		return 0;
-	if (from == MZ_RANKS_NONE)
-		return (int64_t)r->live - above;
-	if (p > from)
-		return (int64_t)mz_ranks_above(r, from) - above;
-	return (int64_t)mz_ranks_above(r, from) + mz_ranks_is_live(r, from) - above - 1;
+	if (r->cursor == MZ_RANKS_NONE || p > r->cursor)
+		return (int64_t)r->above - rank;
+	return (int64_t)r->above + mz_ranks_is_live(r, r->cursor) - rank - 1;
 }

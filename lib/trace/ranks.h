@@ -20,6 +20,8 @@ struct mz_ranks {
 	uint32_t cap;	 /* positions there is room for */
 	uint32_t end;	 /* positions in use: 0 .. end - 1 */
 	uint32_t live;
+	uint32_t cursor; /* a place, live or dead; MZ_RANKS_NONE: before the first */
+	uint32_t above;	 /* live blocks above it, kept up */
 };
 
 /* Empty, with room for cap positions. 0 or -ENOMEM. */
@@ -50,6 +52,7 @@ static inline uint32_t mz_ranks_push(struct mz_ranks *r)
 	r->mid[p >> 14]++;
 	r->large[p >> 19]++;
 	r->live++;
+	r->above++;
 	return p;
 }
 
@@ -60,6 +63,14 @@ static inline void mz_ranks_kill(struct mz_ranks *r, uint32_t p)
 	r->mid[p >> 14]--;
 	r->large[p >> 19]--;
 	r->live--;
+	r->above -= p > r->cursor || r->cursor == MZ_RANKS_NONE;
+}
+
+/* Put the cursor to p, which has rank live blocks above it. */
+static inline void mz_ranks_move(struct mz_ranks *r, uint32_t p, uint32_t rank)
+{
+	r->cursor = p;
+	r->above = rank;
 }
 
 static inline uint32_t mz_popcount(uint64_t v)
@@ -129,13 +140,13 @@ static inline uint32_t mz_ranks_find(const struct mz_ranks *r, uint32_t rank)
 }
 
 /*
- * A block by its distance from the place of another, live or dead: +1 is the
- * first live one after it, -1 the first before it, 0 itself. The place before
- * the first is MZ_RANKS_NONE. The result may be MZ_RANKS_NONE.
+ * A block by its distance from the cursor: +1 is the first live one after it,
+ * -1 the first before it, 0 itself. The cursor moves there; MZ_RANKS_NONE, and
+ * it stays, if there is none.
  */
-uint32_t mz_ranks_step(const struct mz_ranks *r, uint32_t from, int64_t step);
+uint32_t mz_ranks_step(struct mz_ranks *r, int64_t step);
 
-/* The step that leads from there to p, which is live and has above above it. */
-int64_t mz_ranks_steps(const struct mz_ranks *r, uint32_t from, uint32_t p, uint32_t above);
+/* The step that leads from the cursor to p, which is live and has rank above it. */
+int64_t mz_ranks_steps(const struct mz_ranks *r, uint32_t p, uint32_t rank);
 
 #endif
