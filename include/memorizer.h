@@ -181,6 +181,8 @@ enum mz_format {
 	MZ_FORMAT_TEXT,
 	MZ_FORMAT_CLASSIC,
 	MZ_FORMAT_CONTAINER,
+	MZ_FORMAT_KMEMTRACE_C, /* raw relay records, 2008; time is the sequence number */
+	MZ_FORMAT_KMEMTRACE_E, /* raw records of 2.6.30-2.6.34 */
 	MZ_FORMATS
 };
 

@@ -7,12 +7,15 @@
 #include "trace/places.h"
 #include "trace/ranks.h"
 
+/* Most events are of one of these, and have nothing more to them. */
+enum plain { NOT_PLAIN, PLAIN_BIRTH, PLAIN_END };
+
 /* A pattern made ready: the event as far as the pattern knows it. */
 struct ready {
 	struct mz_event event;
 	uint16_t form;
+	uint8_t plain; /* enum plain */
 	bool who;
-	bool plain; /* nothing but a birth or a block that ends, without address */
 	uint32_t block;
 };
 
@@ -31,7 +34,7 @@ struct mz_decoder {
 	struct ready *patterns;
 	struct mz_who *whos;
 	struct entry *entries;
-	uint32_t n_entries, cap_entries;
+	uint32_t cap_patterns, cap_whos, cap_context, cap_entries;
 	struct mz_ranks ranks;
 	struct mz_places *places;
 	uint16_t *context;
@@ -212,7 +215,14 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 	ev->site = (uint32_t)pattern_number(d, MZ_COL_SITE, i);
 	ev->cache = (uint32_t)pattern_number(d, MZ_COL_CACHE, i);
 	ev->flags = (uint32_t)pattern_number(d, MZ_COL_FLAGS, i);
+	ev->unit = (uint32_t)pattern_number(d, MZ_COL_UNIT, i);
 	r->who = has & MZ_WHO_FIELDS;
+	if (!(has & (MZ_WHO_FIELDS | MZ_HAS_TIME | MZ_HAS_ADDR))) {
+		if (form == MZ_FORM_BIRTH && kind == MZ_ALLOC)
+			r->plain = PLAIN_BIRTH;
+		if (form == (MZ_FORM_BLOCK | MZ_FORM_END) && kind == MZ_FREE && r->block & 1)
+			r->plain = PLAIN_END;
+	}
 	return 0;
 }
 
@@ -248,32 +258,38 @@ static void make_guests(struct mz_decoder *d)
 		addr += mz_unzigzag(pattern_number(d, MZ_COL_GUEST_ADDR, i));
 		d->entries[i] = (struct entry){.object = object, .addr = addr};
 	}
-	d->n_entries = d->guests;
 	mz_ranks_fill(&d->ranks, d->guests);
 }
 
 /* ---- starting ----------------------------------------------------------- */
+
+/* What is in the array may go. */
+static int grow(void *array, uint32_t *cap, uint32_t n, size_t item)
+{
+	void *p;
+
+	if (n <= *cap && *(void **)array)
+		return 0;
+	p = malloc(((size_t)n + 1) * item);
+	if (!p)
+		return -ENOMEM;
+	free(*(void **)array);
+	*(void **)array = p;
+	*cap = n;
+	return 0;
+}
 
 static int make_room(struct mz_decoder *d)
 {
 	uint32_t entries = d->guests + d->info.births;
 	uint32_t contexts = d->info.events > d->often + d->once ? d->info.events : d->often + d->once;
 
-	free(d->patterns);
-	free(d->whos);
-	free(d->context);
-	mz_ranks_deinit(&d->ranks);
-	d->patterns = malloc(((size_t)d->often + d->once + 1) * sizeof(*d->patterns));
-	d->whos = malloc(((size_t)d->n_whos + 1) * sizeof(*d->whos));
-	d->context = malloc(((size_t)contexts + 1) * sizeof(*d->context));
-	if (entries > d->cap_entries || !d->entries) {
-		free(d->entries);
-		d->entries = malloc(((size_t)entries + 1) * sizeof(*d->entries));
-		d->cap_entries = d->entries ? entries : 0;
-	}
-	if (mz_ranks_init(&d->ranks, entries + 1) < 0)
+	if (grow(&d->patterns, &d->cap_patterns, d->often + d->once, sizeof(*d->patterns)) < 0 ||
+	    grow(&d->whos, &d->cap_whos, d->n_whos, sizeof(*d->whos)) < 0 ||
+	    grow(&d->context, &d->cap_context, contexts, sizeof(*d->context)) < 0 ||
+	    grow(&d->entries, &d->cap_entries, entries, sizeof(*d->entries)) < 0)
 		return -ENOMEM;
-	return d->patterns && d->whos && d->context && d->entries ? 0 : -ENOMEM;
+	return mz_ranks_reset(&d->ranks, entries + 1);
 }
 
 static int get_columns(struct mz_decoder *d, struct mz_bytes *in)
@@ -513,17 +529,69 @@ static int check_end(struct mz_decoder *d)
 	return 0;
 }
 
+/* As many plain events as there are before another kind: how many. What is odd
+ * about them, read_one() will find. */
+static size_t read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
+{
+	const struct mz_column *tokens = &d->columns[MZ_COL_TOKEN];
+	uint32_t at = d->at[MZ_COL_TOKEN], left = at < tokens->n ? tokens->n - at : 0;
+	const uint64_t *token = left ? tokens->v + at : NULL;
+	uint32_t births = d->births;
+	uint64_t object = d->next_object;
+	size_t n = 0;
+
+	if (!left)
+		return 0;
+	max = max < left ? max : left;
+	for (; n < max && token[n] < d->often; n++) {
+		const struct ready *r = &d->patterns[token[n]];
+		uint32_t p;
+
+		if (r->plain == PLAIN_BIRTH && births < d->info.births) {
+			p = mz_ranks_push(&d->ranks);
+			ev[n] = r->event;
+			ev[n].object = d->info.raw ? 0 : object++;
+			d->entries[p] = (struct entry){ev[n].object, 0, r->event.size};
+			d->last_size = r->event.size;
+			births++;
+		} else if (r->plain == PLAIN_END) {
+			p = mz_ranks_find(&d->ranks, r->block >> 1);
+			if (p == MZ_RANKS_NONE)
+				break;
+			ev[n] = r->event;
+			ev[n].object = d->entries[p].object;
+			mz_ranks_kill(&d->ranks, p);
+			d->cursor = p;
+		} else {
+			break;
+		}
+	}
+	d->at[MZ_COL_TOKEN] += (uint32_t)n;
+	d->done += (uint32_t)n;
+	d->births = births;
+	d->next_object = object;
+	return n;
+}
+
 long mz_decoder_read(struct mz_decoder *d, struct mz_event *ev, size_t max)
 {
 	size_t n = 0;
 
 	if (d->why)
 		return -EBADMSG;
-	for (; n < max && d->done < d->info.events; n++, d->done++) {
-		int ret = read_one(d, &ev[n]);
+	if (max > d->info.events - d->done)
+		max = d->info.events - d->done;
+	while (n < max) {
+		int ret;
 
+		n += read_plain(d, ev + n, max - n);
+		if (n == max)
+			break;
+		ret = read_one(d, &ev[n]);
 		if (ret < 0)
 			return ret;
+		n++;
+		d->done++;
 	}
 	if (d->done == d->info.events && check_end(d) < 0)
 		return -EBADMSG;
