@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Several commands in turn, N times: for each the least wall time and the least
-user and system time, in seconds. interleave.py N COMMAND -- COMMAND ..."""
+user and system time, in seconds. interleave.py N COMMAND --- COMMAND ..."""
 import os, subprocess, sys, time
 
 commands, now = [], []
-for a in sys.argv[2:] + ['--']:
-    if a == '--':
+for a in sys.argv[2:] + ['---']:
+    if a == '---':
         commands.append(now)
         now = []
     else:
