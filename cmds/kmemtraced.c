@@ -19,6 +19,7 @@
 #include "cmds/cmd.h"
 #include "cmds/kmem.h"
 #include "record/kmem.h"
+#include "symbols/kallsyms.h"
 
 #define DEFAULT_SUBBUFS 20
 #define DEFAULT_SUBBUF (512u * 1024)
@@ -73,6 +74,7 @@ struct job {
 	const struct opts *o;
 	const char *dir;
 	struct mz_kmem *k;
+	struct mz_kallsyms *syms; /* of a summary */
 	char **command; /* NULL = none */
 	pid_t child;
 	int go; /* the child starts when this is closed */
@@ -375,6 +377,8 @@ static int record(struct job *j, const sigset_t *signals)
 		if (mz_kmem_save_kallsyms(j->dir, &j->err) < 0)
 			return talk_error(&j->err);
 	}
+	if (j->o->summary) /* while we may: addresses need rights */
+		j->syms = mz_kallsyms_load("/proc/kallsyms", NULL);
 	setpriority(PRIO_PROCESS, 0, -15); /* fails without rights: then slower it is */
 	if (mz_kmem_attach(j->k, &j->err) < 0)
 		return talk_error(&j->err);
@@ -393,7 +397,7 @@ static int record(struct job *j, const sigset_t *signals)
 	j->ended = now_ns();
 	mz_kmem_detach(j->k);
 	if (j->o->summary)
-		return kmem_print_summary(j->k, j->o->limit, j->ended - j->began, j->o->json);
+		return kmem_print_summary(j->k, j->syms, j->o->limit, j->ended - j->began, j->o->json);
 	if (mz_kmem_save_tables(j->k, j->dir, &j->err) < 0 || mz_kmem_finish(j->k, &j->err) < 0 ||
 	    mz_kmem_save_loss(j->k, j->dir, &j->err) < 0 || ret < 0)
 		return talk_error(&j->err);
@@ -432,6 +436,7 @@ static int run(void *options, int argc, char **argv)
 		kill(j.child, SIGTERM);
 		waitpid(j.child, NULL, 0);
 	}
+	mz_kallsyms_free(j.syms);
 	mz_kmem_free(j.k);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	return ret;
