@@ -2,12 +2,13 @@
 /*
  * The kernel's allocators, seen from their tracepoints.
  *
- * Two programs a tracepoint. The kernel does not enter a program again on a CPU
- * where it runs already, so an interrupt that comes just then would go unseen,
- * with all its events. The second program runs after the first and does its
- * work when the first could not; it knows by the address of the context, which
- * both share for one event. What neither saw is the difference between the
- * kernel's count of misses of the first and our count of rescues.
+ * The kernel does not enter a program again on a CPU where it runs already, so
+ * the events of an interrupt that comes just then are lost, and counted by the
+ * kernel. Who needs them too (--rescue) gets a second program a tracepoint, at
+ * about twice the cost. It runs after the first and does its work when the first
+ * could not; it knows by the address of the context, which both share for one
+ * event. What neither saw is the difference between the kernel's count of misses
+ * of the first and our count of rescues.
  *
  * No locks, no atomics: a program that interrupts another on its CPU ends
  * before the other goes on, so each level of nesting has counters and a ring of
@@ -32,6 +33,7 @@ const volatile __u64 cfg_cgroup;
 const volatile __u32 cfg_sample = ~0u; /* keep hashes up to this */
 const volatile __u32 cfg_track_bits;
 const volatile bool cfg_track;	 /* frees of what was kept, whoever frees */
+const volatile bool cfg_rescue; /* the second programs are attached too */
 const volatile bool cfg_stacks;
 const volatile bool cfg_summary;
 const volatile bool cfg_ordered; /* other CPUs see stores in order (x86) */
@@ -446,6 +448,7 @@ static __always_inline void handle(void *ctx, struct kmt_cpu *c, __u32 cpu, __u3
 	struct kmt_level *l = &c->lv[lvl];
 	__u64 pid_tgid;
 	__u32 cache = 0;
+	bool mine;
 
 	l->seen++;
 	if (second)
@@ -455,7 +458,10 @@ static __always_inline void handle(void *ctx, struct kmt_cpu *c, __u32 cpu, __u3
 		return;
 	}
 	pid_tgid = bpf_get_current_pid_tgid();
-	if (e->ptr && is_own(e, on_task && pid_tgid >> 32 == cfg_own)) {
+	mine = pid_tgid >> 32 == cfg_own;
+	if (mine && !cfg_rescue)
+		on_task = on_task_stack(ctx, current_task());
+	if (e->ptr && is_own(e, mine && on_task)) {
 		l->own++;
 		return;
 	}
@@ -478,11 +484,12 @@ static __always_inline int enter(void *ctx, struct event *e, bool second)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), lvl;
 	struct kmt_cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
-	bool on_task;
+	bool on_task = true;
 
 	if (!c)
 		return 0;
-	on_task = on_task_stack(ctx, current_task());
+	if (cfg_rescue)
+		on_task = on_task_stack(ctx, current_task());
 	if (second && frame_was_done(c, place(ctx), on_task))
 		return 0;
 	lvl = c->level;
@@ -497,7 +504,7 @@ static __always_inline int enter(void *ctx, struct event *e, bool second)
 	} else if (!second) {
 		__sync_fetch_and_add(&c->deep, 1);
 	}
-	if (!second)
+	if (cfg_rescue && !second)
 		frame_done(c, place(ctx), on_task);
 	return 0;
 }

@@ -30,6 +30,7 @@ struct opts {
 	uint64_t subbuf_size;
 	const char *events;
 	bool stacks;
+	bool rescue;
 	const char *cache;
 	uint64_t pid;
 	const char *cgroup;
@@ -52,6 +53,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "events", "LIST", MZ_OPT_STR, struct opts, events,
 	       "of slab,pages,vmalloc,percpu (slab)"),
 	MZ_OPT(0, "stacks", NULL, MZ_OPT_FLAG, struct opts, stacks, "record whole call stacks"),
+	MZ_OPT(0, "rescue", NULL, MZ_OPT_FLAG, struct opts, rescue,
+	       "a second program a tracepoint, for events in interrupts that hit the first; twice the cost"),
 	MZ_OPT(0, "cache", "NAME", MZ_OPT_STR, struct opts, cache,
 	       "only objects of this cache; kmalloc-64 and its like for a size class"),
 	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, pid,
@@ -162,6 +165,7 @@ static int parse(const struct opts *o, struct mz_kmem_options *k)
 	k->pid = (uint32_t)o->pid;
 	k->cache = o->cache;
 	k->stacks = o->stacks;
+	k->rescue = o->rescue;
 	k->summary = o->summary;
 	return -1;
 }
@@ -355,6 +359,9 @@ static void print_account(const struct job *j, const struct mz_kmem_counts *n)
 	if (n->full)
 		talk_note("the rings were too small: try --subbufs %" PRIu64,
 			  (j->o->subbufs ? j->o->subbufs : DEFAULT_SUBBUFS) * 4);
+	if (mz_kmem_reentry(n) && !j->o->rescue)
+		talk_note("interrupts hit the recorder's programs: --rescue gets their events too, at twice "
+			  "the cost");
 	if (j->child_done && j->child_status)
 		talk_note("the command ended with status %d",
 			  WIFEXITED(j->child_status) ? WEXITSTATUS(j->child_status)

@@ -62,6 +62,7 @@ static int set_options(struct mz_kmem *k, struct mz_error *err)
 	ro->cfg_pid = o->pid;
 	ro->cfg_cgroup = o->cgroup;
 	ro->cfg_sample = o->sample > 1 ? UINT32_MAX / o->sample : UINT32_MAX;
+	ro->cfg_rescue = o->rescue;
 	ro->cfg_stacks = o->stacks;
 	ro->cfg_summary = o->summary;
 	ro->cfg_sums = k->sums;
