@@ -8,6 +8,9 @@
 
 #include "replay/queue.h"
 
+/* The most operations of a batch that are replayed from a copy. */
+#define MZ_ENGINE_OPS 512
+
 enum mz_touch {
 	MZ_TOUCH_NONE,
 	MZ_TOUCH_FIRST, /* the first byte of a block */
