@@ -2,6 +2,9 @@
 #include "cmds/replay_talk.h"
 #include "cmds/cmd.h"
 
+#include <dlfcn.h>
+#include <stdlib.h>
+
 #include "base/json.h"
 
 const char *const replay_touches[] = {"none", "first", "all", NULL};
@@ -44,6 +47,7 @@ void replay_talk(const struct mz_replay_opts *o, const struct mz_replay_result *
 	tell(r->trace.unknown_olds,
 	     "reallocs of blocks that the trace never saw, done as allocations");
 	tell(r->trace.late_frees, "frees made up, where an address was given out a second time");
+	tell(r->trace.repaired, "frees put first that the trace has after the next use of the address");
 	tell(r->trace.not_calls, "events left out that are no calls of an allocator");
 	tell(r->trace.lost, "events were lost when the trace was made");
 	if (o->pace)
@@ -54,6 +58,7 @@ void replay_talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 {
 	struct mz_buf b = {0};
 	struct mz_json j = {.out = &b};
+	Dl_info info;
 
 	mz_json_object(&j, NULL);
 	mz_json_u64(&j, "events", r->done.ops);
@@ -76,9 +81,23 @@ void replay_talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 	mz_json_u64(&j, "unknown_frees", r->trace.unknown_frees);
 	mz_json_u64(&j, "unknown_reallocs", r->trace.unknown_olds);
 	mz_json_u64(&j, "late_frees", r->trace.late_frees);
+	mz_json_u64(&j, "repaired", r->trace.repaired);
 	mz_json_u64(&j, "not_calls", r->trace.not_calls);
 	mz_json_u64(&j, "lost", r->trace.lost);
 	mz_json_u64(&j, "waits", r->done.waits);
+	if (dladdr((void *)(uintptr_t)malloc, &info) && info.dli_fname)
+		mz_json_str(&j, "allocator", info.dli_fname);
+	if (o->samples) {
+		mz_json_array(&j, "samples");
+		for (size_t i = 0; i < r->samples; i++) {
+			mz_json_array(&j, NULL);
+			mz_json_u64(&j, NULL, o->samples[i].done);
+			mz_json_u64(&j, NULL, o->samples[i].live);
+			mz_json_u64(&j, NULL, o->samples[i].rss);
+			mz_json_end_array(&j);
+		}
+		mz_json_end_array(&j);
+	}
 	mz_json_end_object(&j);
 	if (!b.failed)
 		fwrite(b.data, 1, b.len, out);

@@ -2,55 +2,68 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/error.h"
-#include "base/scan.h"
 #include "formats/text.h"
 #include "formats/text_fast.h"
 #include "trace/event.h"
 
-static int bad(const struct mz_scan *c, const char *what, struct mz_error *err)
+static int bad(const struct mz_cursor *c, const char *what, struct mz_error *err)
 {
 	char shown[64];
 
 	if (c->p >= c->end)
 		return mz_fail(err, EINVAL, "the line ends where %s was expected", what);
-	if (*c->p >= '0' && *c->p <= '9')
-		return mz_fail(err, EINVAL, "a number that does not fit 64 bits: %s",
-			       mz_printable(shown, 40, c->p, (size_t)(c->end - c->p)));
 	return mz_fail(err, EINVAL, "%s was expected, found '%s'", what,
 		       mz_printable(shown, 40, c->p, (size_t)(c->end - c->p)));
 }
 
-static inline int take_char(struct mz_scan *c, char want, const char *what, struct mz_error *err)
+/* What should be a number is none, or one that is too large. */
+static int bad_number(const struct mz_cursor *c, const char *what, unsigned base, unsigned bits,
+		      struct mz_error *err)
 {
-	mz_scan_blanks(c);
+	struct mz_cursor digits = *c;
+	char shown[64];
+
+	if (base == 16 && !mz_cursor_skip(&digits, "0x"))
+		mz_cursor_skip(&digits, "0X");
+	if (digits.p >= digits.end || !mz_hex_value[(unsigned char)*digits.p] ||
+	    mz_hex_value[(unsigned char)*digits.p] > base)
+		return bad(c, what, err);
+	return mz_fail(err, EINVAL, "%s must fit %u bits: '%s'", what, bits,
+		       mz_printable(shown, 40, c->p, (size_t)(c->end - c->p)));
+}
+
+static inline int take_char(struct mz_cursor *c, char want, const char *what, struct mz_error *err)
+{
+	mz_cursor_blanks(c);
 	if (c->p >= c->end || *c->p != want)
 		return bad(c, what, err);
 	c->p++;
-	mz_scan_blanks(c);
+	mz_cursor_blanks(c);
 	return 0;
 }
 
 /* A pointer with or without tag: 81d220b48<6655>; ?<6655> has no address. */
-static inline int take_pointer(struct mz_scan *c, struct mz_event *ev, uint64_t *addr,
+static inline int take_pointer(struct mz_cursor *c, struct mz_event *ev, uint64_t *addr,
 			       uint64_t *tag, struct mz_error *err)
 {
 	if (c->p < c->end && *c->p == '?') {
 		c->p++;
 		ev->has &= (uint16_t)~MZ_HAS_ADDR;
 		*addr = 0;
-	} else if (!mz_scan_hex(c, addr)) {
+	} else if (!mz_cursor_hex(c, addr)) {
 		if (c->end - c->p >= 5 && !memcmp(c->p, "(nil)", 5)) {
 			c->p += 5;
 			*addr = 0;
 			return 0;
 		}
-		return bad(c, "a pointer (hexadecimal)", err);
+		return bad_number(c, "a pointer (hexadecimal)", 16, 64, err);
 	}
 	if (c->p < c->end && *c->p == '<') {
 		c->p++;
-		if (!mz_scan_u64(c, tag))
-			return bad(c, "a serial number", err);
+		if (!mz_cursor_u64(c, tag))
+			return bad_number(c, "a serial number", 10, 64, err);
 		if (c->p >= c->end || *c->p != '>')
 			return bad(c, "'>'", err);
 		c->p++;
@@ -58,33 +71,33 @@ static inline int take_pointer(struct mz_scan *c, struct mz_event *ev, uint64_t 
 	return 0;
 }
 
-static inline int take_size(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
+static inline int take_size(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 			    struct mz_error *err)
 {
 	info->size = c->p;
-	if (!mz_scan_u64(c, &ev->size))
-		return bad(c, "a size (decimal)", err);
+	if (!mz_cursor_u64(c, &ev->size))
+		return bad_number(c, "a size (decimal)", 10, 64, err);
 	info->size_len = (size_t)(c->p - info->size);
 	return 0;
 }
 
 /* N, SIZE: the event's size is the product. */
-static int take_count_size(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_count_size(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 			   struct mz_error *err)
 {
-	if (!mz_scan_u64(c, &ev->arg))
-		return bad(c, "a count (decimal)", err);
+	if (!mz_cursor_u64(c, &ev->arg))
+		return bad_number(c, "a count (decimal)", 10, 64, err);
 	if (take_char(c, ',', "','", err) || take_size(c, ev, info, err))
 		return -EINVAL;
 	mz_event_multiply(ev);
 	return 0;
 }
 
-static int take_align_size(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_align_size(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 			   struct mz_error *err)
 {
-	if (!mz_scan_u64(c, &ev->arg))
-		return bad(c, "an alignment (decimal)", err);
+	if (!mz_cursor_u64(c, &ev->arg))
+		return bad_number(c, "an alignment (decimal)", 10, 64, err);
 	if (take_char(c, ',', "','", err))
 		return -EINVAL;
 	return take_size(c, ev, info, err);
@@ -98,7 +111,7 @@ static int hex_digit_pair(const char *p)
 }
 
 /* A string up to a blank or ')', with %XX for what cannot stand there. */
-static int take_string(struct mz_scan *c, struct mz_tables *tables, uint32_t *id,
+static int take_string(struct mz_cursor *c, struct mz_tables *tables, uint32_t *id,
 		       struct mz_error *err)
 {
 	struct mz_buf b = {0};
@@ -127,7 +140,7 @@ out:
 	return ret;
 }
 
-static int take_mark(struct mz_scan *c, struct mz_event *ev, struct mz_tables *tables,
+static int take_mark(struct mz_cursor *c, struct mz_event *ev, struct mz_tables *tables,
 		     struct mz_error *err)
 {
 	uint32_t id;
@@ -138,21 +151,21 @@ static int take_mark(struct mz_scan *c, struct mz_event *ev, struct mz_tables *t
 	return ret;
 }
 
-static int take_access(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_access(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 		       struct mz_error *err)
 {
 	if (take_pointer(c, ev, &ev->addr, &info->tag, err) || take_char(c, ',', "','", err))
 		return -EINVAL;
-	if (!mz_scan_u64(c, &ev->size))
-		return bad(c, "a number of reads", err);
+	if (!mz_cursor_u64(c, &ev->size))
+		return bad_number(c, "a number of reads", 10, 64, err);
 	if (take_char(c, ',', "','", err))
 		return -EINVAL;
-	if (!mz_scan_u64(c, &ev->arg))
-		return bad(c, "a number of writes", err);
+	if (!mz_cursor_u64(c, &ev->arg))
+		return bad_number(c, "a number of writes", 10, 64, err);
 	return 0;
 }
 
-static int take_args(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_args(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 		     struct mz_tables *tables, struct mz_error *err)
 {
 	switch (mz_calls[ev->call].args) {
@@ -177,7 +190,9 @@ static int take_args(struct mz_scan *c, struct mz_event *ev, struct mz_text_line
 		return take_size(c, ev, info, err);
 	case MZ_ARGS_PTR_READS_WRITES: return take_access(c, ev, info, err);
 	case MZ_ARGS_EVENTS:
-		return mz_scan_u64(c, &ev->size) ? 0 : bad(c, "a number of events", err);
+		return mz_cursor_u64(c, &ev->size)
+			       ? 0
+			       : bad_number(c, "a number of events", 10, 64, err);
 	case MZ_ARGS_STRING: return take_mark(c, ev, tables, err);
 	default: return mz_fail(err, EINVAL, "not a call");
 	}
@@ -185,7 +200,7 @@ static int take_args(struct mz_scan *c, struct mz_event *ev, struct mz_text_line
 
 /* ---- fields after the call: key=value ----------------------------------- */
 
-static int take_stack(struct mz_scan *c, struct mz_event *ev, struct mz_tables *tables,
+static int take_stack(struct mz_cursor *c, struct mz_event *ev, struct mz_tables *tables,
 		      struct mz_error *err)
 {
 	uint64_t ips[256];
@@ -196,14 +211,14 @@ static int take_stack(struct mz_scan *c, struct mz_event *ev, struct mz_tables *
 			return mz_fail(err, EINVAL, "a stack of over %zu addresses", n);
 		if (n)
 			c->p++;
-		if (!mz_scan_hex(c, &ips[n++]))
-			return bad(c, "an address of a stack", err);
+		if (!mz_cursor_hex(c, &ips[n++]))
+			return bad_number(c, "an address of a stack", 16, 64, err);
 	} while (c->p < c->end && *c->p == ',');
 	ev->site = mz_tables_stack(tables, ips, n);
 	return ev->site ? 0 : mz_fail_memory(err);
 }
 
-static int take_cause(struct mz_scan *c, struct mz_event *ev, struct mz_error *err)
+static int take_cause(struct mz_cursor *c, struct mz_event *ev, struct mz_error *err)
 {
 	const char *start = c->p;
 
@@ -222,24 +237,30 @@ static int take_cause(struct mz_scan *c, struct mz_event *ev, struct mz_error *e
 		   err);
 }
 
-static int take_u32(struct mz_scan *c, uint32_t *out, bool hex, struct mz_error *err)
+static int take_u32(struct mz_cursor *c, uint32_t *out, bool hex, struct mz_error *err)
 {
+	const char *start = c->p;
 	uint64_t v;
 
-	if (!(hex ? mz_scan_hex(c, &v) : mz_scan_u64(c, &v)) || v > UINT32_MAX)
-		return bad(c, "a number of 32 bits", err);
+	if (!(hex ? mz_cursor_hex(c, &v) : mz_cursor_u64(c, &v)) || v > UINT32_MAX) {
+		c->p = start;
+		return bad_number(c, "a number", hex ? 16 : 10, 32, err);
+	}
 	*out = (uint32_t)v;
 	return 0;
 }
 
-static int take_s16(struct mz_scan *c, int16_t *out, struct mz_error *err)
+static int take_s16(struct mz_cursor *c, int16_t *out, struct mz_error *err)
 {
 	bool negative = c->p < c->end && *c->p == '-';
+	const char *start = c->p + negative;
 	uint64_t v;
 
-	c->p += negative;
-	if (!mz_scan_u64(c, &v) || v > INT16_MAX)
-		return bad(c, "a number of 15 bits", err);
+	c->p = start;
+	if (!mz_cursor_u64(c, &v) || v > INT16_MAX) {
+		c->p = start;
+		return bad_number(c, "a number", 10, 15, err);
+	}
 	*out = (int16_t)(negative ? -(int)v : (int)v);
 	return 0;
 }
@@ -255,16 +276,20 @@ static const struct field {
 	{"cache", MZ_HAS_CACHE}, {"cause", 0},
 };
 
-static int take_value(struct mz_scan *c, const struct field *f, struct mz_event *ev,
+static int take_value(struct mz_cursor *c, const struct field *f, struct mz_event *ev,
 		      struct mz_tables *tables, struct mz_error *err)
 {
 	switch (f->has) {
-	case MZ_HAS_TIME: return mz_scan_u64(c, &ev->time) ? 0 : bad(c, "a time in ns", err);
+	case MZ_HAS_TIME:
+		return mz_cursor_u64(c, &ev->time) ? 0 : bad_number(c, "a time in ns", 10, 64, err);
 	case MZ_HAS_TID: return take_u32(c, &ev->tid, false, err);
 	case MZ_HAS_PID: return take_u32(c, &ev->pid, false, err);
 	case MZ_HAS_CPU: return take_s16(c, &ev->cpu, err);
 	case MZ_HAS_NODE: return take_s16(c, &ev->node, err);
-	case MZ_HAS_GIVEN: return mz_scan_u64(c, &ev->given) ? 0 : bad(c, "a size (decimal)", err);
+	case MZ_HAS_GIVEN:
+		return mz_cursor_u64(c, &ev->given)
+			       ? 0
+			       : bad_number(c, "a size (decimal)", 10, 64, err);
 	case MZ_HAS_FLAGS: return take_u32(c, &ev->flags, true, err);
 	case MZ_HAS_SITE: return take_stack(c, ev, tables, err);
 	case MZ_HAS_CACHE: return take_string(c, tables, &ev->cache, err);
@@ -275,7 +300,7 @@ static int take_value(struct mz_scan *c, const struct field *f, struct mz_event 
 	}
 }
 
-static const struct field *find_field(struct mz_scan *c)
+static const struct field *find_field(struct mz_cursor *c)
 {
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		size_t n = strlen(fields[i].key);
@@ -291,14 +316,14 @@ static const struct field *find_field(struct mz_scan *c)
 
 /* What follows the call. The originals let anything stand there; so do we, but
  * what we do not know is reported. */
-static int take_fields(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_fields(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 		       struct mz_tables *tables, struct mz_error *err)
 {
 	for (;;) {
 		const struct field *f;
 		int ret;
 
-		mz_scan_blanks(c);
+		mz_cursor_blanks(c);
 		if (c->p >= c->end || *c->p == '#')
 			return 0;
 		f = find_field(c);
@@ -323,7 +348,7 @@ static enum mz_call find_call(const char *name, size_t len)
 	return MZ_CALL_NONE;
 }
 
-static inline enum mz_call take_verb(struct mz_scan *c)
+static inline enum mz_call take_verb(struct mz_cursor *c)
 {
 	const char *start = c->p;
 
@@ -343,13 +368,13 @@ static int unknown_verb(const char *line, size_t len, struct mz_error *err)
 int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_text_line *info,
 		  struct mz_tables *tables, struct mz_error *err)
 {
-	struct mz_scan c = {line, line + len};
+	struct mz_cursor c = {line, line + len};
 	int ret;
 
-	mz_scan_blanks(&c);
+	mz_cursor_blanks(&c);
 	if (c.p == c.end || *c.p == '#')
 		return 0;
-	memset(ev, 0, sizeof(*ev));
+	mz_event_clear(ev);
 	*info = (struct mz_text_line){.line = line, .len = len};
 	ev->call = (uint8_t)take_verb(&c);
 	if (ev->call == MZ_CALL_NONE)
@@ -367,6 +392,8 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 		if (!ret)
 			ret = take_pointer(&c, ev, &ev->addr, &info->tag, err);
 	}
+	if (!ret && !(ev->has & MZ_HAS_ADDR) && (ev->addr || ev->old_addr))
+		ret = mz_fail(err, EINVAL, "blocks with and without address in one event");
 	if (!ret && c.p < c.end)
 		ret = take_fields(&c, ev, info, tables, err);
 	return ret ? ret : 1;
@@ -375,7 +402,6 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 int mz_text_next(struct mz_input *in, struct mz_tables *tables, struct mz_event *ev,
 		 struct mz_text_line *info, struct mz_error *err)
 {
-	struct mz_error why;
 	int ret;
 
 	if (mz_input_left(in) >= MZ_TEXT_FAST) {
@@ -391,11 +417,19 @@ int mz_text_next(struct mz_input *in, struct mz_tables *tables, struct mz_event 
 	ret = mz_input_line(in, &info->line, &info->len, err);
 	if (ret <= 0)
 		return ret;
-	why.code = 0;
-	ret = mz_text_parse(info->line, info->len, ev, info, tables, &why);
+	ret = mz_text_parse(info->line, info->len, ev, info, tables, err);
 	if (ret < 0)
-		return mz_fail(err, why.code, "%s", why.text);
+		return ret;
 	return ret ? MZ_TEXT_EVENT : MZ_TEXT_NO_EVENT;
+}
+
+int mz_text_fail(struct mz_error *err, const struct mz_error *why, const char *name, uint64_t line)
+{
+	/* an error of the input knows its place */
+	if (why->has_offset)
+		return mz_fail_offset(err, why->code, why->offset, "%s", why->text);
+	return mz_fail_line(err, why->code, line, "%s: line %llu: %s", name,
+			    (unsigned long long)line, why->text);
 }
 
 bool mz_text_probe(const char *data, size_t len)

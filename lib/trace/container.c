@@ -273,14 +273,11 @@ static int open_seekable(struct mz_reader *r)
 	return 0;
 }
 
-static int container_open(struct mz_reader *r)
+static int open_header(struct mz_reader *r)
 {
-	struct mz_container *c = calloc(1, sizeof(*c));
+	struct mz_container *c = r->state;
 	int ret;
 
-	if (!c)
-		return mz_fail_memory(&r->error);
-	r->state = c;
 	ret = mz_input_fill(&r->in, MZ_WIRE_HEADER_SIZE, &r->error);
 	if (ret < 0)
 		return ret;
@@ -311,6 +308,19 @@ static void container_close(struct mz_reader *r)
 	mz_scan_close(&c->scan);
 	free(c);
 	r->state = NULL;
+}
+
+static int container_open(struct mz_reader *r)
+{
+	int ret;
+
+	r->state = calloc(1, sizeof(struct mz_container));
+	if (!r->state)
+		return mz_fail_memory(&r->error);
+	ret = open_header(r);
+	if (ret < 0)
+		container_close(r);
+	return ret;
 }
 
 const struct mz_reader_ops mz_container_reader_ops = {

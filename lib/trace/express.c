@@ -10,6 +10,8 @@
 #define FAR_RANK   30000 /* ranks from here on never are */
 #define RARE	   4	 /* patterns with other ranks, met less often, are not worth it */
 #define MAX_TOKENS 65000
+#define SAMPLE	   4096 /* births that show how the allocator rounds */
+#define MAX_SHIFT  12
 
 /* ---- 1. the guests take their places ------------------------------------ */
 
@@ -73,12 +75,14 @@ static uint32_t position(const struct walk *w, uint32_t block)
 static uint32_t tell_block(struct walk *w, uint32_t block, bool ends, uint32_t *to_it)
 {
 	struct mz_ranks *ranks = &w->e->ranks;
-	uint32_t p = position(w, block), rank = mz_ranks_above(ranks, p), code;
+	uint32_t p = position(w, block), rank, code;
 
-	if (rank < NEAR_RANK) {
+	if (ranks->end - p > 256 && mz_ranks_next(ranks, w->cursor) == p) {
+		code = 2 * 2 + 2; /* one on: nobody asks for its rank */
+	} else if ((rank = mz_ranks_above(ranks, p)) < NEAR_RANK) {
 		code = 2 * rank + 1;
 	} else {
-		uint64_t step = mz_zigzag((uint64_t)mz_ranks_steps(ranks, w->cursor, p));
+		uint64_t step = mz_zigzag((uint64_t)mz_ranks_steps(ranks, w->cursor, p, rank));
 
 		*to_it = (uint32_t)step;
 		code = step <= NEAR_STEP ? 2 * (uint32_t)step + 2 : rank < FAR_RANK ? 2 * rank + 1 : 0;
@@ -141,21 +145,28 @@ static int walk_events(struct walk *w)
 
 /* ---- 3. rare patterns give way ------------------------------------------ */
 
+static int room_for(uint32_t **array, uint32_t *cap, uint32_t n)
+{
+	uint32_t *p;
+
+	if (n <= *cap && *array)
+		return 0;
+	p = realloc(*array, n * sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	*array = p;
+	*cap = n;
+	return 0;
+}
+
 static int redirect(struct mz_encoder *e, uint32_t from, const struct mz_pattern *p)
 {
 	uint32_t to = mz_patterns_number(&e->final, p);
 
 	if (to == MZ_PATTERN_NONE)
 		return -ENOMEM;
-	if (e->final.n > e->cap_target) {
-		uint32_t cap = e->final.cap;
-		uint32_t *target = realloc(e->target, cap * sizeof(*target));
-
-		if (!target)
-			return -ENOMEM;
-		e->target = target;
-		e->cap_target = cap;
-	}
+	if (room_for(&e->target, &e->cap_target, e->final.cap) < 0)
+		return -ENOMEM;
 	if (to == e->final.n - 1 && !e->final.count[to])
 		e->target[to] = to;
 	e->final.count[to] += e->final.count[from];
@@ -251,6 +262,7 @@ static void put_pattern(struct mz_encoder *e, const struct mz_pattern *p)
 	mz_column_add(&c[MZ_COL_SITE], p->site);
 	mz_column_add(&c[MZ_COL_CACHE], p->cache);
 	mz_column_add(&c[MZ_COL_FLAGS], p->flags);
+	mz_column_add(&c[MZ_COL_UNIT], p->unit);
 	mz_column_add(&c[MZ_COL_BLOCK], p->block);
 }
 
@@ -438,7 +450,6 @@ static int make_pattern_contexts(struct mz_encoder *e)
 
 static void release(struct mz_encoder *e)
 {
-	mz_ranks_deinit(&e->ranks);
 	mz_patterns_clear(&e->final);
 	mz_map_clear(&e->variants);
 	for (int i = 0; i < MZ_COLUMNS; i++)
@@ -446,12 +457,37 @@ static void release(struct mz_encoder *e)
 	e->often = e->once = 0;
 }
 
+/* How the allocator rounds, as far as it puts blocks behind each other; and what
+ * all addresses are multiples of. */
+static void choose_allocator(struct mz_encoder *e)
+{
+	uint32_t hits[MZ_ROUNDINGS] = {0}, n = e->info.births < SAMPLE ? e->info.births : SAMPLE;
+	uint64_t any = 0;
+
+	e->rounding = MZ_ROUND_HEADER;
+	e->shift = 0;
+	if (!(e->info.fields & MZ_HAS_ADDR))
+		return;
+	for (uint32_t i = 0; i + 1 < n; i++)
+		for (unsigned k = 0; k < MZ_ROUNDINGS; k++)
+			hits[k] += e->birth_addr[i + 1] - e->birth_addr[i] ==
+				   mz_places_room(k, e->birth_size[i]);
+	for (unsigned k = 1; k < MZ_ROUNDINGS; k++)
+		if (hits[k] > hits[e->rounding])
+			e->rounding = k;
+	for (uint32_t i = 0; i < e->info.births; i++)
+		any |= e->birth_addr[i];
+	while (e->shift < MAX_SHIFT && !(any >> e->shift & 1))
+		e->shift++;
+}
+
 static int prepare(struct mz_encoder *e)
 {
 	size_t n = (size_t)e->events + 1;
 
-	mz_places_reset(e->places);
-	if (mz_ranks_init(&e->ranks, e->n_guests + e->info.births + 1) < 0)
+	choose_allocator(e);
+	mz_places_reset(e->places, e->rounding, e->shift);
+	if (mz_ranks_reset(&e->ranks, e->n_guests + e->info.births + 1) < 0)
 		return -ENOMEM;
 	mz_ranks_fill(&e->ranks, e->n_guests);
 	if (!e->options.best)
@@ -470,18 +506,15 @@ static int settle(struct mz_encoder *e)
 {
 	struct rank_item *order;
 
-	e->cap_target = e->final.cap;
-	free(e->target);
-	e->target = malloc(((size_t)e->cap_target + 1) * sizeof(*e->target));
-	if (!e->target)
+	if (room_for(&e->target, &e->cap_target, e->final.cap) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < e->final.n; i++)
 		e->target[i] = i;
 	if (drop_rare(e) < 0)
 		return -ENOMEM;
-	free(e->token);
-	e->token = malloc(((size_t)e->final.n + 1) * sizeof(*e->token));
-	order = e->token ? give_tokens(e) : NULL;
+	if (room_for(&e->token, &e->cap_token, e->final.cap) < 0)
+		return -ENOMEM;
+	order = give_tokens(e);
 	if (!order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < e->often; i++)
@@ -522,6 +555,8 @@ static int write_out(struct mz_encoder *e, struct mz_buf *out, uint64_t *sizes)
 	mz_buf_number(out, e->once);
 	mz_buf_number(out, e->n_guests);
 	mz_buf_number(out, e->n_whos);
+	if (e->info.fields & MZ_HAS_ADDR)
+		mz_buf_number(out, e->shift * MZ_ROUNDINGS + e->rounding);
 	ret = pack_columns(e, out, sizes);
 	free(e->pattern_context);
 	e->pattern_context = NULL;

@@ -190,6 +190,7 @@ static void take_apart(const struct mz_encoder *e, const struct mz_event *ev, st
 	t->has = has;
 	t->size = ev->size;
 	t->arg = ev->arg;
+	t->unit = ev->unit;
 	t->given = has & MZ_HAS_GIVEN ? ev->given : 0;
 	t->site = has & MZ_HAS_SITE ? ev->site : 0;
 	t->cache = has & MZ_HAS_CACHE ? ev->cache : 0;

@@ -237,7 +237,8 @@ static int flush_all(struct mz_writer *w)
 
 int mz_writer_close(struct mz_writer *w, struct mz_error *err)
 {
-	int ret = flush_all(w);
+	/* what has failed once is not whole, whatever goes well later */
+	int ret = w->error.code ? -w->error.code : flush_all(w);
 
 	if (!ret)
 		ret = put_tables(w);

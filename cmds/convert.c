@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A trace in another format. */
+#include "cmds/transcode.h"
+
+enum to { TO_CONTAINER, TO_TEXT, TO_CLASSIC };
+
+static const char *const formats[] = {"container", "text", "classic", NULL};
+
+struct opts {
+	const char *output;
+	const char *drop;
+	unsigned to;
+	bool tags;
+	bool best;
+	bool skip_unmatched;
+	bool strict;
+	bool force;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
+	       "write to OUT; without it, to standard output"),
+	{.name = "to",
+	 .arg = "FORMAT",
+	 .help = "container (as if not given), text or classic",
+	 .type = MZ_OPT_CHOICE,
+	 .offset = offsetof(struct opts, to),
+	 .choices = formats},
+	MZ_OPT(0, "best", NULL, MZ_OPT_FLAG, struct opts, best, "smaller, and slower"),
+	MZ_OPT(0, "drop", "FIELDS", MZ_OPT_STR, struct opts, drop,
+	       "leave out addresses, times, ...: names with commas between"),
+	MZ_OPT(0, "tags", NULL, MZ_OPT_FLAG, struct opts, tags, "text with serial numbers"),
+	MZ_OPT(0, "skip-unmatched", NULL, MZ_OPT_FLAG, struct opts, skip_unmatched,
+	       "leave out, and count, what the classic format cannot express"),
+	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
+	       "exit with 3 if events are lost or damaged"),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	{0},
+};
+
+static int run(void *options, int argc, char **argv)
+{
+	static const enum mz_format to[] = {MZ_FORMAT_CONTAINER, MZ_FORMAT_TEXT, MZ_FORMAT_CLASSIC};
+	const struct opts *o = options;
+	struct transcode t = {.to = to[o->to],
+			      .output = o->output,
+			      .tags = o->tags,
+			      .best = o->best,
+			      .force = o->force,
+			      .strict = o->strict,
+			      .skip_unmatched = o->skip_unmatched};
+	int ret = transcode_drop(o->drop, &t.drop);
+
+	if (ret)
+		return ret;
+	if (argc > 1)
+		return talk_usage("one input, please; not '%s' too", argv[1]);
+	return transcode_run(&t, argc ? argv[0] : "-");
+}
+
+const struct mz_cmd cmd_convert = {
+	.name = "convert",
+	.args = "[INPUT|-]",
+	.summary = "write a trace in another format",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run,
+};
