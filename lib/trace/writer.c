@@ -285,8 +285,6 @@ static int set_attr(struct mz_writer *w, const struct mz_attr *attr)
 		}
 	}
 	ret = mz_attrs_set(&w->attrs, attr);
-	if (ret == -EINVAL)
-		mz_fail(&w->error, EINVAL, "an attribute needs a name of 1 to 255 bytes");
 	else if (ret < 0)
 		mz_fail_memory(&w->error);
 	pthread_mutex_unlock(&w->lock);
