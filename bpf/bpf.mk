@@ -21,3 +21,4 @@ $(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@.tmp && mv $@.tmp $@
 
 $(patsubst %.c,$(O)/%.o,$(wildcard lib/record/kmem*.c)): $(BPF_SKEL)
+$(patsubst lib/record/%.c,$(O)/fuzz/lib/record/%.o,$(wildcard lib/record/kmem*.c)): $(BPF_SKEL)
