@@ -285,7 +285,7 @@ static int set_attr(struct mz_writer *w, const struct mz_attr *attr)
 		}
 	}
 	ret = mz_attrs_set(&w->attrs, attr);
-	else if (ret < 0)
+	if (ret < 0 && ret != -EINVAL)
 		mz_fail_memory(&w->error);
 	pthread_mutex_unlock(&w->lock);
 	return ret;
