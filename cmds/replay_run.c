@@ -161,6 +161,7 @@ static void add_counts(struct mz_engine_counts *sum, const struct mz_engine_coun
 {
 	sum->ops += c->ops;
 	sum->ns += c->ns;
+	sum->best_ns += c->best_ns;
 	sum->failed += c->failed;
 	sum->given += c->given;
 	sum->waits += c->waits;

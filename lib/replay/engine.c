@@ -151,8 +151,10 @@ static void settle(const struct mz_engine *e, const struct mz_op *op, void **slo
 		touch(e, op, p);
 }
 
-static inline void *replay_op(const struct mz_engine *e, const struct mz_op *op, void **slot,
-			      struct mz_engine_counts *c)
+static inline __attribute__((always_inline)) void *replay_op(const struct mz_engine *e,
+							     const struct mz_op *op, void **slot,
+							     struct mz_engine_counts *c,
+							     bool touched)
 {
 	void *p = *slot;
 
@@ -167,7 +169,7 @@ static inline void *replay_op(const struct mz_engine *e, const struct mz_op *op,
 		p = realloc(p, op->size);
 	else
 		p = other_call(op, p);
-	if (__builtin_expect(p && !op->flags && e->touch == MZ_TOUCH_NONE, 1))
+	if (__builtin_expect(p && !op->flags && !touched, 1))
 		*slot = p;
 	else
 		settle(e, op, slot, p, c);
@@ -175,14 +177,16 @@ static inline void *replay_op(const struct mz_engine *e, const struct mz_op *op,
 }
 
 /* One thread: nothing to wait for. There are AHEAD operations behind the last. */
-static void replay_ops(const struct mz_engine *e, const struct mz_op *op, uint32_t n,
-		       struct mz_engine_counts *c)
+static inline __attribute__((always_inline)) void replay_ops(const struct mz_engine *e,
+							     const struct mz_op *op, uint32_t n,
+							     struct mz_engine_counts *c,
+							     bool touched)
 {
 	void **slots = e->slots;
 
 	for (const struct mz_op *end = op + n; op < end; op++) {
 		__builtin_prefetch(&slots[op[AHEAD].slot], 1);
-		replay_op(e, op, &slots[op->slot], c);
+		replay_op(e, op, &slots[op->slot], c, touched);
 	}
 }
 
@@ -190,7 +194,8 @@ static void replay_verbose(const struct mz_engine *e, struct mz_batch *b,
 			   struct mz_engine_counts *c)
 {
 	for (uint32_t i = 0; i < b->count; i++)
-		b->ops[i].time = (uintptr_t)replay_op(e, &b->ops[i], &e->slots[b->ops[i].slot], c);
+		b->ops[i].time = (uintptr_t)replay_op(e, &b->ops[i], &e->slots[b->ops[i].slot], c,
+						      e->touch != MZ_TOUCH_NONE);
 }
 
 /* ---- with other threads, or at the recorded pace ------------------------- */
@@ -247,7 +252,8 @@ static void replay_batch_careful(struct mz_engine *e, struct mz_batch *b,
 		if (shared)
 			wait_turn(e, op, c);
 		/* slot 0 is everybody's: not written here */
-		p = replay_op(e, op, op->slot == MZ_SLOT_NULL ? &none : &e->slots[op->slot], c);
+		p = replay_op(e, op, op->slot == MZ_SLOT_NULL ? &none : &e->slots[op->slot], c,
+			      e->touch != MZ_TOUCH_NONE);
 		if (shared)
 			atomic_store_explicit(&e->turns[op->slot], (uint16_t)(op->turn + 1),
 					      memory_order_release);
@@ -288,8 +294,10 @@ static void run_batch(struct mz_engine *e, struct mz_batch *b, struct mz_engine_
 	if (plain)
 		memcpy(here, b->ops, b->count * sizeof(*here));
 	start = mz_engine_clock();
-	if (plain)
-		replay_ops(e, here, b->count, c);
+	if (plain && e->touch == MZ_TOUCH_NONE)
+		replay_ops(e, here, b->count, c, false);
+	else if (plain)
+		replay_ops(e, here, b->count, c, true);
 	else if (e->threads || e->pace)
 		replay_batch_careful(e, b, c);
 	else
@@ -305,6 +313,7 @@ static void run_batch(struct mz_engine *e, struct mz_batch *b, struct mz_engine_
 int mz_engine_run(struct mz_engine *e, unsigned queue, struct mz_engine_counts *counts)
 {
 	struct mz_engine_counts c = {0};
+	uint64_t round = 0; /* ns before this one */
 	unsigned ready = 0;
 	bool end = false;
 	int ret = 0;
@@ -329,6 +338,11 @@ int mz_engine_run(struct mz_engine *e, unsigned queue, struct mz_engine_counts *
 		atomic_store_explicit(&e->live, b->live, memory_order_relaxed);
 		if (!e->threads && !b->rest)
 			mz_engine_sample(e, c.ops);
+		if (b->end_round) {
+			if (!c.best_ns || c.ns - round < c.best_ns)
+				c.best_ns = c.ns - round;
+			round = c.ns;
+		}
 		end = b->end;
 		mz_queue_done(e->queues, queue);
 	}

@@ -50,6 +50,7 @@ struct bucket {
 };
 
 struct mz_cm {
+	void *memory;
 	struct bucket *buckets; /* CONTEXTS tables, one after the other */
 	unsigned bits;		/* of the size of a table */
 	unsigned cap_bits;
@@ -89,7 +90,7 @@ static inline uint32_t squash(int32_t x)
 
 struct mz_cm *mz_cm_new(void)
 {
-	struct mz_cm *cm = aligned_alloc(64, (sizeof(*cm) + 63) / 64 * 64);
+	struct mz_cm *cm = malloc(sizeof(*cm));
 	int32_t x = -2047;
 
 	if (!cm)
@@ -115,7 +116,7 @@ void mz_cm_free(struct mz_cm *cm)
 {
 	if (!cm)
 		return;
-	free(cm->buckets);
+	free(cm->memory);
 	free(cm->match);
 	free(cm->last);
 	free(cm);
@@ -130,11 +131,13 @@ static int reset(struct mz_cm *cm, uint32_t n, bool words, bool with_context)
 		cm->bits++;
 	count = (size_t)CONTEXTS << cm->bits;
 	if (cm->bits > cm->cap_bits) {
-		free(cm->buckets);
-		cm->buckets = aligned_alloc(64, count * sizeof(*cm->buckets));
-		cm->cap_bits = cm->buckets ? cm->bits : 0;
-		if (!cm->buckets)
+		free(cm->memory);
+		cm->memory = malloc(count * sizeof(*cm->buckets) + 64);
+		cm->cap_bits = cm->memory ? cm->bits : 0;
+		if (!cm->memory)
 			return -ENOMEM;
+		/* so that a bucket is in one cache line */
+		cm->buckets = (void *)(((uintptr_t)cm->memory + 63) & ~(uintptr_t)63);
 	}
 	memset(cm->buckets, 0, count * sizeof(*cm->buckets));
 	for (int s = 0; s < SETS; s++)
