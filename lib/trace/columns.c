@@ -157,8 +157,7 @@ static int unpack_planes(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, 
 	if (pk->a.len != n)
 		return -EBADMSG;
 	head = (const uint8_t *)pk->a.data;
-	rest = (struct mz_bytes){.p = (const uint8_t *)pk->b.data};
-	rest.end = rest.p ? rest.p + pk->b.len : NULL;
+	rest = mz_bytes_of(&pk->b);
 	for (uint32_t i = 0; i < n; i++) {
 		v[i] = head[i] & 0x7f;
 		if (head[i] & 0x80)

@@ -7,8 +7,8 @@
 
 #define NEAR_RANK  8	 /* ranks below are always told by the pattern */
 #define NEAR_STEP  16	 /* zigzag steps up to this too */
-#define FAR_RANK   30000 /* ranks from here on never are */
-#define RARE	   4	 /* patterns with other ranks, met less often, are not worth it */
+#define FAR_RANK   32 /* ranks from here on never are */
+#define RARE	   8	 /* patterns with other ranks, met less often, are not worth it */
 #define MAX_TOKENS 65000
 #define SAMPLE	   4096 /* births that show how the allocator rounds */
 #define MAX_SHIFT  12

@@ -21,7 +21,7 @@ struct mz_encoder *mz_encoder_new(const struct mz_encode_options *options)
 		e->options.max_events = MZ_WIRE_MAX_EVENTS;
 	e->info.raw = options->raw;
 	e->next_object = 1;
-	e->packer.level = 9;
+	e->packer.level = 7;
 	e->places = mz_places_new();
 	if (!e->places) {
 		free(e);

@@ -44,7 +44,8 @@ static inline uint32_t mz_pattern_hash(const struct mz_pattern *p)
 	uint64_t h = (x.w[0] ^ x.w[1] * 5 ^ x.w[2] * 7 ^ x.w[5] * 11) * 0x9e3779b97f4a7c15u;
 
 	h ^= (x.w[3] ^ (x.w[4] << 7 | x.w[4] >> 57) ^ x.w[6] * 13) * 0xd6e8feb86659fd93u;
-	return (uint32_t)(h >> 32 ^ h >> 15);
+	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15u;
+	return (uint32_t)(h >> 32);
 }
 
 static inline bool mz_pattern_same(const struct mz_pattern *a, const struct mz_pattern *b)
