@@ -151,6 +151,9 @@ static void tell_file(const struct record_done *d)
 	fprintf(stderr, "%s: %s events of %s (pid %u), %s, %.2f bytes an event\n", d->path,
 		talk_count(a, d->events), name ? name + 1 : d->program, d->pid,
 		talk_bytes(b, d->bytes), d->events ? (double)d->bytes / (double)d->events : 0);
+	if (d->stacks_cut)
+		fprintf(stderr, "%s: %s stacks were cut to their inner callers, to bound the memory\n",
+			d->path, talk_count(a, d->stacks_cut));
 	for (unsigned i = 0; i < MZ_LOSSES; i++)
 		if (d->lost[i])
 			fprintf(stderr, "%s: LOST %s events: %s\n", d->path, talk_count(a, d->lost[i]),
@@ -201,6 +204,7 @@ static void tell_json(const struct job *j)
 		mz_json_u64(&json, "pid", d->pid);
 		mz_json_u64(&json, "events", d->events);
 		mz_json_u64(&json, "bytes", d->bytes);
+		mz_json_u64(&json, "stacks_cut", d->stacks_cut);
 		mz_json_object(&json, "lost");
 		for (unsigned k = 0; k < MZ_LOSSES; k++)
 			if (d->lost[k])
