@@ -36,6 +36,8 @@ uint64_t mz_kmem_input_sum(const struct mz_kmem_input *in, const char *key);
 const char *mz_kmem_input_text(const struct mz_kmem_input *in, const char *key);
 bool mz_kmem_input_by_sequence(const struct mz_kmem_input *in); /* time counts events */
 unsigned mz_kmem_input_files(const struct mz_kmem_input *in);
+/* A file by itself, for those who do not read by time; in keeps it. */
+struct mz_reader *mz_kmem_input_reader(const struct mz_kmem_input *in, unsigned i);
 unsigned mz_kmem_input_cut(const struct mz_kmem_input *in); /* files without their end */
 
 /* ---- the report --------------------------------------------------------- */
