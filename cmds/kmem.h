@@ -8,7 +8,9 @@
 struct mz_kmem;
 
 /* The counts of --summary as a table or JSON; returns enum mz_exit. */
-int kmem_print_summary(struct mz_kmem *k, uint64_t limit, uint64_t ns, bool json);
+struct mz_kallsyms;
+int kmem_print_summary(struct mz_kmem *k, const struct mz_kallsyms *syms, uint64_t limit, uint64_t ns,
+		       bool json);
 
 /* ---- the report, its text and its JSON ----------------------------------- */
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -177,10 +178,17 @@ static void tell(const struct job *j)
 		fprintf(stderr, "next: memorizer report %s\n", most->path);
 }
 
+static double cpu_seconds(const struct rusage *r)
+{
+	return (double)(r->ru_utime.tv_sec + r->ru_stime.tv_sec) +
+	       (double)(r->ru_utime.tv_usec + r->ru_stime.tv_usec) / 1e6;
+}
+
 static void tell_json(const struct job *j)
 {
 	struct mz_buf b = {0};
 	struct mz_json json = {.out = &b};
+	struct rusage program, self;
 
 	mz_json_object(&json, NULL);
 	mz_json_array(&json, "files");
@@ -203,6 +211,11 @@ static void tell_json(const struct job *j)
 	mz_json_end_array(&json);
 	mz_json_u64(&json, "refused", j->rings.region->refused);
 	mz_json_i64(&json, "exit_status", exit_status(j));
+	getrusage(RUSAGE_CHILDREN, &program);
+	getrusage(RUSAGE_SELF, &self);
+	mz_json_double(&json, "program_cpu_seconds", cpu_seconds(&program));
+	mz_json_double(&json, "recorder_cpu_seconds", cpu_seconds(&self));
+	mz_json_u64(&json, "recorder_peak_rss", (uint64_t)self.ru_maxrss * 1024);
 	mz_json_end_object(&json);
 	if (!b.failed)
 		fwrite(b.data, 1, b.len, stderr);

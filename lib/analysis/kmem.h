@@ -53,7 +53,7 @@ struct mz_kmem_group {
 	uint64_t cross_cpu, cross_node; /* of ended */
 	uint64_t over_live;  /* blocks that ended unseen */
 	uint64_t again;	     /* freed, and then freed again with no allocation between */
-	uint64_t unknown;    /* caches: frees of blocks never seen allocated */
+	uint64_t unknown;    /* frees (into this cache, by this site) of blocks never seen */
 	uint64_t oldest;     /* at the end: birth of the oldest live block */
 	uint64_t freed_here; /* sites: frees made by this site */
 	uint32_t *lifetimes; /* MZ_KMEM_BUCKETS, once something ended */

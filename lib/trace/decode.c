@@ -190,6 +190,24 @@ static int get_column(struct mz_decoder *d, struct mz_bytes *in, unsigned id)
 
 /* ---- patterns ----------------------------------------------------------- */
 
+/* Does the kind have what the form says? */
+static bool form_fits(const struct mz_decoder *d, unsigned form, unsigned kind)
+{
+	const unsigned uses = MZ_FORM_BLOCK | MZ_FORM_END | MZ_FORM_STRAY_ADDR | MZ_FORM_STRAY_OBJECT;
+	const unsigned strays = MZ_FORM_STRAY_NEW | MZ_FORM_STRAY_BORN;
+	const unsigned objects = MZ_FORM_STRAY_OBJECT | MZ_FORM_STRAY_BORN | MZ_FORM_JUMP;
+
+	if (form & uses && kind != MZ_FREE && kind != MZ_REALLOC && kind != MZ_ACCESS)
+		return false;
+	if (form & (strays | MZ_FORM_BIRTH) && (kind == MZ_FREE || kind == MZ_ACCESS))
+		return false;
+	if (form & MZ_FORM_BIRTH && (!mz_is_birth_kind(kind) || form & strays))
+		return false;
+	if (form & (MZ_FORM_GROWS | MZ_FORM_JUMP) && !(form & MZ_FORM_BIRTH))
+		return false;
+	return !(d->info.raw && form & objects);
+}
+
 static int make_ready(struct mz_decoder *d, uint32_t i)
 {
 	struct ready *r = &d->patterns[i];
@@ -202,19 +220,23 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 		return bad(d, "a pattern that no writer makes");
 	if (!kind || kind >= MZ_KINDS || call >= MZ_CALLS)
 		return bad(d, "a kind of event or a call that this version does not know");
-	if (form & MZ_FORM_BIRTH && !mz_is_birth_kind((unsigned)kind))
-		return bad(d, "a block that begins where none can");
+	if (!form_fits(d, (unsigned)form, (unsigned)kind))
+		return bad(d, "a block that begins or ends where none can");
 	r->form = (uint16_t)form;
 	r->block = (uint32_t)pattern_number(d, MZ_COL_BLOCK, i);
 	ev->kind = (uint8_t)kind;
 	ev->call = (uint8_t)call;
 	ev->has = (uint16_t)has;
 	ev->size = pattern_number(d, MZ_COL_SIZE, i);
-	ev->given = pattern_number(d, MZ_COL_GIVEN, i);
 	ev->arg = pattern_number(d, MZ_COL_ARG, i);
-	ev->site = (uint32_t)pattern_number(d, MZ_COL_SITE, i);
-	ev->cache = (uint32_t)pattern_number(d, MZ_COL_CACHE, i);
-	ev->flags = (uint32_t)pattern_number(d, MZ_COL_FLAGS, i);
+	if (has & MZ_HAS_GIVEN)
+		ev->given = pattern_number(d, MZ_COL_GIVEN, i);
+	if (has & MZ_HAS_SITE)
+		ev->site = (uint32_t)pattern_number(d, MZ_COL_SITE, i);
+	if (has & MZ_HAS_CACHE)
+		ev->cache = (uint32_t)pattern_number(d, MZ_COL_CACHE, i);
+	if (has & MZ_HAS_FLAGS)
+		ev->flags = (uint32_t)pattern_number(d, MZ_COL_FLAGS, i);
 	ev->unit = (uint32_t)pattern_number(d, MZ_COL_UNIT, i);
 	r->who = has & MZ_WHO_FIELDS;
 	if (!(has & (MZ_WHO_FIELDS | MZ_HAS_TIME | MZ_HAS_ADDR))) {
@@ -254,7 +276,7 @@ static void make_guests(struct mz_decoder *d)
 	uint64_t object = 0, addr = 0;
 
 	for (uint32_t i = 0; i < d->guests; i++) {
-		object += pattern_number(d, MZ_COL_GUEST_OBJECT, i);
+		object += d->info.raw ? 0 : pattern_number(d, MZ_COL_GUEST_OBJECT, i);
 		addr += mz_unzigzag(pattern_number(d, MZ_COL_GUEST_ADDR, i));
 		d->entries[i] = (struct entry){.object = object, .addr = addr};
 	}
@@ -423,6 +445,8 @@ static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_even
 		object = stray_object(d);
 	if (r->form & MZ_FORM_STRAY_ADDR)
 		addr = stray_addr(d);
+	if (!(ev->has & MZ_HAS_ADDR))
+		addr = 0;
 	if (ev->kind == MZ_REALLOC) {
 		ev->old_object = object;
 		ev->old_addr = addr;
@@ -439,7 +463,7 @@ static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_ev
 
 	if (!(r->form & MZ_FORM_BIRTH)) {
 		if (r->form & MZ_FORM_STRAY_NEW)
-			ev->addr = stray_addr(d);
+			ev->addr = ev->has & MZ_HAS_ADDR ? stray_addr(d) : 0;
 		if (r->form & MZ_FORM_STRAY_BORN)
 			ev->object = stray_object(d);
 		return 0;
@@ -475,10 +499,14 @@ static int who_and_when(struct mz_decoder *d, const struct ready *r, struct mz_e
 
 		if (who >= d->n_whos)
 			return bad(d, "a thread or CPU that is not in the chunk's table");
-		ev->cpu = d->whos[who].cpu;
-		ev->node = d->whos[who].node;
-		ev->pid = d->whos[who].pid;
-		ev->tid = d->whos[who].tid;
+		if (ev->has & MZ_HAS_CPU)
+			ev->cpu = d->whos[who].cpu;
+		if (ev->has & MZ_HAS_NODE)
+			ev->node = d->whos[who].node;
+		if (ev->has & MZ_HAS_PID)
+			ev->pid = d->whos[who].pid;
+		if (ev->has & MZ_HAS_TID)
+			ev->tid = d->whos[who].tid;
 	}
 	if (ev->has & MZ_HAS_TIME) {
 		d->time += mz_unzigzag(next(d, MZ_COL_TIME));

@@ -415,11 +415,8 @@ static int pack_columns(struct mz_encoder *e, struct mz_buf *out, uint64_t *size
 {
 	uint32_t present = 0;
 
-	for (unsigned id = 0; id < MZ_COLUMNS; id++) {
-		if (e->columns[id].failed)
-			return -ENOMEM;
+	for (unsigned id = 0; id < MZ_COLUMNS; id++)
 		present += !all_zero(&e->columns[id]);
-	}
 	mz_buf_number(out, present);
 	for (unsigned id = 0; id < MZ_COLUMNS; id++) {
 		struct mz_pack_how how = pack_how(e, id);
@@ -537,6 +534,8 @@ static int make_columns(struct mz_encoder *e)
 	put_guests(e);
 	put_whos(e);
 	put_strays(e);
+	for (int i = 0; i < MZ_COLUMNS && !ret; i++)
+		ret = e->columns[i].failed ? -ENOMEM : 0;
 	return ret;
 }
 
