@@ -5,7 +5,7 @@
 BPF_ARCH := $(shell uname -m | sed 's/x86_64/x86/;s/i.86/x86/;s/aarch64/arm64/;s/ppc64.*/powerpc/;s/riscv.*/riscv/;s/s390x/s390/')
 BPFTOOL  ?= $(shell PATH=$$PATH:/usr/sbin:/sbin command -v bpftool)
 BPF_SKEL := $(patsubst bpf/%.bpf.c,$(O)/gen/%.skel.h,$(wildcard bpf/*.bpf.c))
-LDLIBS   += -lbpf
+LDLIBS   += -lbpf -lncurses
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c bpf/vmlinux.h include/uapi/memorizer/kmemtrace.h bpf/bpf.mk
 	$(call say,BPF,$<)
@@ -21,3 +21,4 @@ $(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@.tmp && mv $@.tmp $@
 
 $(patsubst %.c,$(O)/%.o,$(wildcard lib/record/kmem*.c)): $(BPF_SKEL)
+$(patsubst lib/record/%.c,$(O)/fuzz/lib/record/%.o,$(wildcard lib/record/kmem*.c)): $(BPF_SKEL)

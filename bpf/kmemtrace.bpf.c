@@ -2,12 +2,13 @@
 /*
  * The kernel's allocators, seen from their tracepoints.
  *
- * Two programs a tracepoint. The kernel does not enter a program again on a CPU
- * where it runs already, so an interrupt that comes just then would go unseen,
- * with all its events. The second program runs after the first and does its
- * work when the first could not; it knows by the address of the context, which
- * both share for one event. What neither saw is the difference between the
- * kernel's count of misses of the first and our count of rescues.
+ * The kernel does not enter a program again on a CPU where it runs already, so
+ * the events of an interrupt that comes just then are lost, and counted by the
+ * kernel. Who needs them too (--rescue) gets a second program a tracepoint, at
+ * about twice the cost. It runs after the first and does its work when the first
+ * could not; it knows by the address of the context, which both share for one
+ * event. What neither saw is the difference between the kernel's count of misses
+ * of the first and our count of rescues.
  *
  * No locks, no atomics: a program that interrupts another on its CPU ends
  * before the other goes on, so each level of nesting has counters and a ring of
@@ -32,6 +33,7 @@ const volatile __u64 cfg_cgroup;
 const volatile __u32 cfg_sample = ~0u; /* keep hashes up to this */
 const volatile __u32 cfg_track_bits;
 const volatile bool cfg_track;	 /* frees of what was kept, whoever frees */
+const volatile bool cfg_rescue; /* the second programs are attached too */
 const volatile bool cfg_stacks;
 const volatile bool cfg_summary;
 const volatile bool cfg_ordered; /* other CPUs see stores in order (x86) */
@@ -60,7 +62,7 @@ MAP_ARRAY(caches, struct kmt_cache);
 MAP_ARRAY(seen, struct kmt_seen);
 MAP_ARRAY(sums, struct kmt_sum);
 MAP_ARRAY(track, __u64);
-MAP_ARRAY(own_blocks, __u64);
+MAP_ARRAY(own_blocks, struct kmt_own);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
@@ -270,35 +272,33 @@ static __always_inline __u32 cache_id(struct kmt_cpu *c, __u32 cpu, struct kmem_
 /*
  * Our own blocks: made by our process (what an interrupt does on top of it is
  * not ours). They are remembered, so that their frees are ours too, whoever
- * makes them.
+ * makes them. One that finds no place is recorded like any other, and so is
+ * what another makes of an address of ours that was freed unseen.
  */
-static __always_inline bool is_own(struct kmt_cpu *c, const struct event *e, bool mine)
+static __always_inline bool is_own(const struct event *e, bool mine)
 {
-	__u32 at = mix(e->ptr) & (KMT_OWN_BLOCKS - KMT_OWN_WAYS);
-	__u64 *v = 0;
+	__u32 key = mix(e->ptr) & (KMT_OWN_BUCKETS - 1);
+	struct kmt_own *own = bpf_map_lookup_elem(&own_blocks, &key);
 
-	if (!e->is_free && !mine)
+	if (!own)
 		return false;
 	for (int i = 0; i < KMT_OWN_WAYS; i++) {
-		__u32 key = at + i;
-
-		v = bpf_map_lookup_elem(&own_blocks, &key);
-		if (!v)
-			return mine && !e->is_free;
-		if (e->is_free && *v == e->ptr) {
-			*v = 0;
-			return true;
+		if (own->ptr[i] == e->ptr) {
+			if (mine && !e->is_free)
+				return true;
+			own->ptr[i] = 0;
+			return e->is_free;
 		}
-		if (!e->is_free && (!*v || *v == e->ptr)) {
-			*v = e->ptr;
+	}
+	if (!mine || e->is_free)
+		return false;
+	for (int i = 0; i < KMT_OWN_WAYS; i++) {
+		if (!own->ptr[i]) {
+			own->ptr[i] = e->ptr;
 			return true;
 		}
 	}
-	if (e->is_free)
-		return false;
-	c->no_free++; /* its free will look like that of an unknown block */
-	*v = e->ptr;
-	return true;
+	return false;
 }
 
 /* A block that was kept is remembered, so that its free is kept too. */
@@ -448,6 +448,7 @@ static __always_inline void handle(void *ctx, struct kmt_cpu *c, __u32 cpu, __u3
 	struct kmt_level *l = &c->lv[lvl];
 	__u64 pid_tgid;
 	__u32 cache = 0;
+	bool mine;
 
 	l->seen++;
 	if (second)
@@ -457,7 +458,10 @@ static __always_inline void handle(void *ctx, struct kmt_cpu *c, __u32 cpu, __u3
 		return;
 	}
 	pid_tgid = bpf_get_current_pid_tgid();
-	if (is_own(c, e, on_task && pid_tgid >> 32 == cfg_own)) {
+	mine = pid_tgid >> 32 == cfg_own;
+	if (mine && !cfg_rescue)
+		on_task = on_task_stack(ctx, current_task());
+	if (e->ptr && is_own(e, mine && on_task)) {
 		l->own++;
 		return;
 	}
@@ -480,11 +484,12 @@ static __always_inline int enter(void *ctx, struct event *e, bool second)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), lvl;
 	struct kmt_cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
-	bool on_task;
+	bool on_task = true;
 
 	if (!c)
 		return 0;
-	on_task = on_task_stack(ctx, current_task());
+	if (cfg_rescue)
+		on_task = on_task_stack(ctx, current_task());
 	if (second && frame_was_done(c, place(ctx), on_task))
 		return 0;
 	lvl = c->level;
@@ -499,7 +504,7 @@ static __always_inline int enter(void *ctx, struct event *e, bool second)
 	} else if (!second) {
 		__sync_fetch_and_add(&c->deep, 1);
 	}
-	if (!second)
+	if (cfg_rescue && !second)
 		frame_done(c, place(ctx), on_task);
 	return 0;
 }
@@ -546,11 +551,20 @@ static __always_inline void fill_cache_free(__u64 *ctx, struct event *e)
 		e->s = (struct kmem_cache *)arg(ctx, arg_cache_free.cache);
 }
 
-/* Pages are named by their struct page. */
+/* Pages are named by their struct page. The verifier takes the argument for a
+ * pointer, with which we may not reckon; read as memory it is a number. */
+static __always_inline __u64 page_number(__u64 *ctx)
+{
+	__u64 page = 0;
+
+	bpf_probe_read_kernel(&page, sizeof(page), ctx);
+	return page;
+}
+
 static __always_inline void fill_page_alloc(__u64 *ctx, struct event *e)
 {
 	e->kind = KMT_PAGE_ALLOC;
-	e->ptr = ctx[0];
+	e->ptr = page_number(ctx);
 	e->req = e->given = 1u << ((ctx[1] + cfg_page_shift) & 31);
 	e->gfp = ctx[2];
 }
@@ -559,7 +573,7 @@ static __always_inline void fill_page_free(__u64 *ctx, struct event *e)
 {
 	e->kind = KMT_PAGE_FREE;
 	e->is_free = true;
-	e->ptr = ctx[0];
+	e->ptr = page_number(ctx);
 	e->req = e->given = 1u << ((ctx[1] + cfg_page_shift) & 31);
 }
 

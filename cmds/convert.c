@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A trace in another format. */
+#include <sys/stat.h>
+
+#include "cmds/kmem.h"
 #include "cmds/transcode.h"
+#include "formats/kmemtrace.h"
 
-enum to { TO_CONTAINER, TO_TEXT, TO_CLASSIC };
+enum to { TO_CONTAINER, TO_TEXT, TO_CLASSIC, TO_RAW };
 
-static const char *const formats[] = {"container", "text", "classic", NULL};
+/* From TO_RAW on: the raw formats of kmemtrace, as raw[] has them. */
+static const char *const formats[] = {"container",     "text",	       "classic",
+				      "kmemtrace-c",   "kmemtrace-c-be", "kmemtrace-e",
+				      "kmemtrace-e-be", "kmemtrace-e32", "kmemtrace-e32-be", NULL};
+
+static const struct mz_kmemtrace_layout raw[] = {{MZ_KMT_C, false},   {MZ_KMT_C, true},
+						 {MZ_KMT_E64, false}, {MZ_KMT_E64, true},
+						 {MZ_KMT_E32, false}, {MZ_KMT_E32, true}};
 
 struct opts {
 	const char *output;
@@ -22,7 +33,8 @@ static const struct mz_opt opts[] = {
 	       "write to OUT; without it, to standard output"),
 	{.name = "to",
 	 .arg = "FORMAT",
-	 .help = "container (as if not given), text or classic",
+	 .help = "container (as if not given), text, classic, or raw kmemtrace records: kmemtrace-c, "
+		 "kmemtrace-e, kmemtrace-e32, and each with -be for big endian",
 	 .type = MZ_OPT_CHOICE,
 	 .offset = offsetof(struct opts, to),
 	 .choices = formats},
@@ -38,29 +50,44 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
 static int run(void *options, int argc, char **argv)
 {
 	static const enum mz_format to[] = {MZ_FORMAT_CONTAINER, MZ_FORMAT_TEXT, MZ_FORMAT_CLASSIC};
 	const struct opts *o = options;
-	struct transcode t = {.to = to[o->to],
+	struct transcode t = {.to = to[o->to < TO_RAW ? o->to : 0],
 			      .output = o->output,
 			      .tags = o->tags,
 			      .best = o->best,
 			      .force = o->force,
 			      .strict = o->strict,
 			      .skip_unmatched = o->skip_unmatched};
-	int ret = transcode_drop(o->drop, &t.drop);
+	int ret;
 
+	if (o->to >= TO_RAW)
+		return argc ? kmem_export(argv, argc, o->output, raw[o->to - TO_RAW].shape,
+					  raw[o->to - TO_RAW].big, o->force)
+			    : talk_usage("which files, or which folder of kmemtraced?");
+	if (o->to == TO_CONTAINER && !o->drop && argc && (argc > 1 || is_folder(argv[0])))
+		return kmem_join(argv, argc, o->output, o->best, o->force);
+	ret = transcode_drop(o->drop, &t.drop);
 	if (ret)
 		return ret;
 	if (argc > 1)
-		return talk_usage("one input, please; not '%s' too", argv[1]);
+		return talk_usage("one input, please; not '%s' too (several are joined into a container "
+				  "only)", argv[1]);
 	return transcode_run(&t, argc ? argv[0] : "-");
 }
 
 const struct mz_cmd cmd_convert = {
 	.name = "convert",
-	.args = "[INPUT|-]",
+	.args = "[INPUT|-|DIR|FILES...]",
 	.summary = "write a trace in another format",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),

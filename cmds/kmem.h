@@ -8,7 +8,16 @@
 struct mz_kmem;
 
 /* The counts of --summary as a table or JSON; returns enum mz_exit. */
-int kmem_print_summary(struct mz_kmem *k, uint64_t limit, uint64_t ns, bool json);
+struct mz_kallsyms;
+int kmem_print_summary(struct mz_kmem *k, const struct mz_kallsyms *syms, uint64_t limit, uint64_t ns,
+		       bool json);
+
+/* ---- other forms (kmem_convert.c); both return enum mz_exit --------------- */
+
+/* The files of a recording (folders, files) as one container. */
+int kmem_join(char **paths, int n, const char *output, bool best, bool force);
+/* As raw records; shape: enum mz_kmemtrace_shape. */
+int kmem_export(char **paths, int n, const char *output, unsigned shape, bool big, bool force);
 
 /* ---- the report, its text and its JSON ----------------------------------- */
 

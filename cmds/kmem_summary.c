@@ -93,19 +93,17 @@ static void print_text(const struct mz_kmem_row *rows, size_t count, size_t all,
 		printf("... and %zu more rows\n", all - count);
 }
 
-int kmem_print_summary(struct mz_kmem *k, uint64_t limit, uint64_t ns, bool json)
+int kmem_print_summary(struct mz_kmem *k, const struct mz_kallsyms *syms, uint64_t limit, uint64_t ns,
+		       bool json)
 {
-	struct mz_kallsyms *syms = mz_kallsyms_load("/proc/kallsyms", NULL);
 	struct mz_kmem_counts n;
 	size_t count, shown;
 	struct mz_kmem_row *rows = mz_kmem_summary(k, &count);
 	uint64_t sum = 0;
 	char a[32], b[32], c[32];
 
-	if (!rows) {
-		mz_kallsyms_free(syms);
+	if (!rows)
 		return talk_fail("out of memory");
-	}
 	mz_kmem_counts(k, &n);
 	for (size_t i = 0; i < count; i++)
 		sum += rows[i].count;
@@ -116,7 +114,6 @@ int kmem_print_summary(struct mz_kmem *k, uint64_t limit, uint64_t ns, bool json
 	else
 		print_text(rows, shown, count, ns, syms);
 	free(rows);
-	mz_kallsyms_free(syms);
 	if (sum + n.other + mz_kmem_lost(&n) != mz_kmem_produced(&n))
 		return talk_fail("the account does not balance: %s produced, %s counted, %s lost",
 				 talk_count(a, mz_kmem_produced(&n)), talk_count(b, sum + n.other),

@@ -19,6 +19,7 @@
 #include "cmds/cmd.h"
 #include "cmds/kmem.h"
 #include "record/kmem.h"
+#include "symbols/kallsyms.h"
 
 #define DEFAULT_SUBBUFS 20
 #define DEFAULT_SUBBUF (512u * 1024)
@@ -29,6 +30,7 @@ struct opts {
 	uint64_t subbuf_size;
 	const char *events;
 	bool stacks;
+	bool rescue;
 	const char *cache;
 	uint64_t pid;
 	const char *cgroup;
@@ -51,6 +53,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "events", "LIST", MZ_OPT_STR, struct opts, events,
 	       "of slab,pages,vmalloc,percpu (slab)"),
 	MZ_OPT(0, "stacks", NULL, MZ_OPT_FLAG, struct opts, stacks, "record whole call stacks"),
+	MZ_OPT(0, "rescue", NULL, MZ_OPT_FLAG, struct opts, rescue,
+	       "a second program a tracepoint, for events in interrupts that hit the first; twice the cost"),
 	MZ_OPT(0, "cache", "NAME", MZ_OPT_STR, struct opts, cache,
 	       "only objects of this cache; kmalloc-64 and its like for a size class"),
 	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, pid,
@@ -73,6 +77,7 @@ struct job {
 	const struct opts *o;
 	const char *dir;
 	struct mz_kmem *k;
+	struct mz_kallsyms *syms; /* of a summary */
 	char **command; /* NULL = none */
 	pid_t child;
 	int go; /* the child starts when this is closed */
@@ -160,6 +165,7 @@ static int parse(const struct opts *o, struct mz_kmem_options *k)
 	k->pid = (uint32_t)o->pid;
 	k->cache = o->cache;
 	k->stacks = o->stacks;
+	k->rescue = o->rescue;
 	k->summary = o->summary;
 	return -1;
 }
@@ -353,6 +359,9 @@ static void print_account(const struct job *j, const struct mz_kmem_counts *n)
 	if (n->full)
 		talk_note("the rings were too small: try --subbufs %" PRIu64,
 			  (j->o->subbufs ? j->o->subbufs : DEFAULT_SUBBUFS) * 4);
+	if (mz_kmem_reentry(n) && !j->o->rescue)
+		talk_note("interrupts hit the recorder's programs: --rescue gets their events too, at twice "
+			  "the cost");
 	if (j->child_done && j->child_status)
 		talk_note("the command ended with status %d",
 			  WIFEXITED(j->child_status) ? WEXITSTATUS(j->child_status)
@@ -375,6 +384,8 @@ static int record(struct job *j, const sigset_t *signals)
 		if (mz_kmem_save_kallsyms(j->dir, &j->err) < 0)
 			return talk_error(&j->err);
 	}
+	if (j->o->summary) /* while we may: addresses need rights */
+		j->syms = mz_kallsyms_load("/proc/kallsyms", NULL);
 	setpriority(PRIO_PROCESS, 0, -15); /* fails without rights: then slower it is */
 	if (mz_kmem_attach(j->k, &j->err) < 0)
 		return talk_error(&j->err);
@@ -393,7 +404,7 @@ static int record(struct job *j, const sigset_t *signals)
 	j->ended = now_ns();
 	mz_kmem_detach(j->k);
 	if (j->o->summary)
-		return kmem_print_summary(j->k, j->o->limit, j->ended - j->began, j->o->json);
+		return kmem_print_summary(j->k, j->syms, j->o->limit, j->ended - j->began, j->o->json);
 	if (mz_kmem_save_tables(j->k, j->dir, &j->err) < 0 || mz_kmem_finish(j->k, &j->err) < 0 ||
 	    mz_kmem_save_loss(j->k, j->dir, &j->err) < 0 || ret < 0)
 		return talk_error(&j->err);
@@ -432,6 +443,7 @@ static int run(void *options, int argc, char **argv)
 		kill(j.child, SIGTERM);
 		waitpid(j.child, NULL, 0);
 	}
+	mz_kallsyms_free(j.syms);
 	mz_kmem_free(j.k);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	return ret;

@@ -19,8 +19,8 @@
 #include "replay/feed.h"
 
 /* One queue: long batches. Many: short ones, or the queues alone would be big. */
-#define ONE_BATCHES  16
-#define ONE_OPS	     1024
+#define ONE_BATCHES  64
+#define ONE_OPS	     MZ_ENGINE_OPS
 #define MANY_BATCHES 4
 #define MANY_OPS     128
 #define MAX_THREADS  4096
@@ -161,6 +161,7 @@ static void add_counts(struct mz_engine_counts *sum, const struct mz_engine_coun
 {
 	sum->ops += c->ops;
 	sum->ns += c->ns;
+	sum->best_ns += c->best_ns;
 	sum->failed += c->failed;
 	sum->given += c->given;
 	sum->waits += c->waits;

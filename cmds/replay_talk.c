@@ -33,6 +33,9 @@ void replay_talk(const struct mz_replay_opts *o, const struct mz_replay_result *
 		fprintf(stderr, " in %u threads", r->threads);
 	fprintf(stderr, "\nns an event    %.1f (the calls%s; decoding runs in another process)\n",
 		ns_per_op(r), o->touch ? " and the touching" : "");
+	if (o->rounds > 1 && r->done.ops)
+		fprintf(stderr, "best round     %.1f ns an event\n",
+			(double)r->done.best_ns * o->rounds / (double)r->done.ops);
 	if (o->threads)
 		fprintf(stderr, "wall time      %.3f ms\n", (double)r->wall_ns / 1e6);
 	fprintf(stderr, "peak live      %s (%s bytes asked for, in %s blocks)\n",
@@ -65,6 +68,10 @@ void replay_talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 	mz_json_u64(&j, "rounds", o->rounds > 1 ? o->rounds : 1);
 	mz_json_u64(&j, "threads", r->threads);
 	mz_json_double(&j, "ns_per_event", ns_per_op(r));
+	mz_json_double(&j, "best_round_ns_per_event",
+		       r->done.ops ? (double)r->done.best_ns * (o->rounds > 1 ? o->rounds : 1) /
+					     (double)r->done.ops
+				   : 0);
 	mz_json_u64(&j, "ns", r->done.ns);
 	mz_json_u64(&j, "wall_ns", r->wall_ns);
 	mz_json_u64(&j, "peak_live_bytes", r->trace.peak_bytes);

@@ -36,6 +36,8 @@ uint64_t mz_kmem_input_sum(const struct mz_kmem_input *in, const char *key);
 const char *mz_kmem_input_text(const struct mz_kmem_input *in, const char *key);
 bool mz_kmem_input_by_sequence(const struct mz_kmem_input *in); /* time counts events */
 unsigned mz_kmem_input_files(const struct mz_kmem_input *in);
+/* A file by itself, for those who do not read by time; in keeps it. */
+struct mz_reader *mz_kmem_input_reader(const struct mz_kmem_input *in, unsigned i);
 unsigned mz_kmem_input_cut(const struct mz_kmem_input *in); /* files without their end */
 
 /* ---- the report --------------------------------------------------------- */
@@ -53,7 +55,7 @@ struct mz_kmem_group {
 	uint64_t cross_cpu, cross_node; /* of ended */
 	uint64_t over_live;  /* blocks that ended unseen */
 	uint64_t again;	     /* freed, and then freed again with no allocation between */
-	uint64_t unknown;    /* caches: frees of blocks never seen allocated */
+	uint64_t unknown;    /* frees (into this cache, by this site) of blocks never seen */
 	uint64_t oldest;     /* at the end: birth of the oldest live block */
 	uint64_t freed_here; /* sites: frees made by this site */
 	uint32_t *lifetimes; /* MZ_KMEM_BUCKETS, once something ended */

@@ -100,6 +100,13 @@ static bool site_ends_unseen(const struct mz_kmem_report *r, uint32_t site)
 	return site < r->nsites && r->sites[site].over_live;
 }
 
+/* A site that often frees what was never seen allocated gets its blocks by ways
+ * that are not traced: its frees prove nothing. */
+static bool frees_unseen(const struct mz_kmem_report *r, uint32_t site)
+{
+	return site < r->nsites && r->sites[site].unknown + r->sites[site].again >= 3;
+}
+
 /* Nothing was lost: is it the kernel, or what cannot be seen? */
 static enum mz_kmem_class judge(const struct mz_kmem_report *r, struct mz_kmem_finding *f)
 {
@@ -116,7 +123,8 @@ static enum mz_kmem_class judge(const struct mz_kmem_report *r, struct mz_kmem_f
 			break;
 		return MZ_KMEM_BUG;
 	case MZ_KMEM_DOUBLE_FREE:
-		if (f->recycled || has_blind_ways(r, f->cache) || has_blind_ways(r, f->cache2)) {
+		if (f->recycled || has_blind_ways(r, f->cache) || has_blind_ways(r, f->cache2) ||
+		    frees_unseen(r, f->site2)) {
 			f->what = MZ_KMEM_UNSEEN_ALLOC;
 			break;
 		}

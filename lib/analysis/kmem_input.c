@@ -475,6 +475,11 @@ unsigned mz_kmem_input_files(const struct mz_kmem_input *in)
 	return in->n;
 }
 
+struct mz_reader *mz_kmem_input_reader(const struct mz_kmem_input *in, unsigned i)
+{
+	return i < in->n ? in->src[i].r : NULL;
+}
+
 unsigned mz_kmem_input_cut(const struct mz_kmem_input *in)
 {
 	return in->cut;

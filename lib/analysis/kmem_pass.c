@@ -502,6 +502,9 @@ static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const s
 		c->again++;
 	if (g && g != c)
 		g->again++;
+	c = site_group(r, site);
+	if (c)
+		c->again++;
 	b->born = e->time;
 	b->site = site;
 	return find(r, f);
@@ -526,6 +529,8 @@ static int free_block(struct mz_kmem_report *r, const struct mz_event *e)
 			c = cache_group(r, cache);
 			if (c)
 				c->unknown++;
+			if (s)
+				s->unknown++;
 		}
 		return 0;
 	}

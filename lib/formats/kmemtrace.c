@@ -108,6 +108,7 @@ long mz_kmemtrace_get(const struct mz_kmemtrace_layout *l, const char *p, size_t
 {
 	long size = measure(l, p, len, why);
 	unsigned word = l->shape == MZ_KMT_E32 ? 4 : 8;
+	int32_t node;
 
 	if (size <= 0)
 		return size;
@@ -123,11 +124,12 @@ long mz_kmemtrace_get(const struct mz_kmemtrace_layout *l, const char *p, size_t
 	} else {
 		uint64_t cpu = get(p + 4, 4, l->big);
 
+		*why = "the number of the CPU is out of range";
+		if (cpu > INT16_MAX)
+			return -1;
+		ev->cpu = (int16_t)cpu;
+		ev->has |= MZ_HAS_CPU;
 		ev->time = get(p + 8, 8, l->big);
-		if (cpu < INT16_MAX) {
-			ev->cpu = (int16_t)cpu;
-			ev->has |= MZ_HAS_CPU;
-		}
 		p += 16;
 	}
 	*site = get(p, word, l->big);
@@ -138,7 +140,11 @@ long mz_kmemtrace_get(const struct mz_kmemtrace_layout *l, const char *p, size_t
 	ev->size = get(p, word, l->big);
 	ev->given = get(p + word, word, l->big);
 	ev->flags = (uint32_t)get(p + 2 * word, 4, l->big);
-	ev->node = (int16_t)(int32_t)get(p + 2 * word + 4, 4, l->big);
+	node = (int32_t)get(p + 2 * word + 4, 4, l->big);
+	*why = "the number of the node is out of range";
+	if (node < -1 || node > INT16_MAX)
+		return -1;
+	ev->node = (int16_t)node;
 	ev->has |= MZ_HAS_GIVEN | MZ_HAS_FLAGS | MZ_HAS_NODE;
 	return size;
 }

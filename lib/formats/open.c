@@ -50,6 +50,7 @@ static const struct mz_reader_ops *probe(struct mz_reader *r)
 static struct mz_reader *open_input(struct mz_input *in, struct mz_error *err)
 {
 	struct mz_reader *r = calloc(1, sizeof(*r));
+	bool opened = false;
 
 	if (!r) {
 		mz_fail_memory(err);
@@ -63,9 +64,9 @@ static struct mz_reader *open_input(struct mz_input *in, struct mz_error *err)
 		mz_fail_memory(&r->error);
 	else if (!mz_input_fill(&r->in, PROBE, &r->error))
 		r->ops = probe(r);
-	if (r->ops && r->ops->open && r->ops->open(r) < 0)
-		r->ops = NULL;
-	if (!r->ops) {
+	if (r->ops)
+		opened = !r->ops->open || r->ops->open(r) >= 0;
+	if (!opened) {
 		int code = r->error.code;
 
 		if (err)

@@ -26,6 +26,7 @@ struct mz_kmem_options {
 	uint64_t cgroup;	/* of this cgroup (v2 id); 0 = all */
 	uint32_t sample;	/* one block in so many; 0, 1 = all */
 	bool stacks;
+	bool rescue;  /* two programs a tracepoint: nothing is lost to interrupts */
 	bool summary; /* count in the kernel, record nothing */
 };
 

@@ -104,11 +104,11 @@ static void set_args(struct kmemtrace *skel, unsigned i, const struct kmt_args *
 		memcpy(to[i], w, sizeof(*w));
 }
 
-static int configure_point(struct kmemtrace *skel, const struct btf *btf, unsigned i,
-			   unsigned groups)
+static bool configure_point(struct kmemtrace *skel, const struct btf *btf, unsigned i,
+			    const struct mz_kmem_options *o)
 {
 	const struct btf_type *proto = prototype(btf, points[i].name);
-	bool on = proto && (groups & points[i].group);
+	bool on = proto && (o->groups & points[i].group);
 	struct kmt_args w;
 
 	if (on && points[i].args && btf_vlen(proto) != points[i].args + 1)
@@ -128,7 +128,7 @@ static int configure_point(struct kmemtrace *skel, const struct btf *btf, unsign
 		snprintf(name, sizeof(name), "%s_%d", points[i].name, half);
 		prog = bpf_object__find_program_by_name(skel->obj, name);
 		if (prog)
-			bpf_program__set_autoload(prog, on);
+			bpf_program__set_autoload(prog, on && (half == 1 || o->rescue));
 	}
 	return on;
 }
@@ -145,7 +145,7 @@ int kmem_btf_configure(struct kmemtrace *skel, const struct mz_kmem_options *o,
 			       "a kernel with CONFIG_DEBUG_INFO_BTF=y is needed: see 'memorizer doctor'",
 			       strerror(errno));
 	for (unsigned i = 0; i < POINTS; i++)
-		if (configure_point(skel, btf, i, o->groups))
+		if (configure_point(skel, btf, i, o))
 			got |= points[i].group;
 	btf__free(btf);
 	if (got != o->groups)

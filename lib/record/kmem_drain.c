@@ -19,6 +19,8 @@
 #include "symbols/kallsyms.h"
 
 #define BATCH 1024
+/* the main thread looks five times a second: what it tells is no older */
+#define TELL_NS (1000000000ull)
 #define FLUSH_NS (2ull * 1000000000u)
 
 #define ACQUIRE(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
@@ -296,7 +298,11 @@ static int drain_loss(struct kmem_drain *d)
 		ret = tell_lost(d, deep - d->seen_loss[1], MZ_LOSS_REENTRY, true, d->last_poll);
 	/* the kernel counts these for all CPUs together */
 	if (!ret && reentry)
-		ret = tell_lost(d, reentry, MZ_LOSS_REENTRY, false, d->last_poll);
+		ret = tell_lost(d, reentry, MZ_LOSS_REENTRY, false, d->last_told);
+	if (kmem_now() - d->told_at > TELL_NS) {
+		d->last_told = d->last_time;
+		d->told_at = kmem_now();
+	}
 	d->seen_loss[0] = full;
 	d->seen_loss[1] = deep;
 	d->last_poll = d->last_time;
@@ -353,7 +359,7 @@ int kmem_drain_open(struct kmem_drain *d, bool overwrite, struct mz_error *err)
 	d->stack_ids = calloc(KMEM_STACKS, sizeof(*d->stack_ids));
 	if (!d->batch || !d->site_keys || !d->site_ids || !d->stack_ids)
 		return mz_fail_memory(err);
-	d->last_time = d->last_poll = d->k->start;
+	d->last_time = d->last_poll = d->last_told = d->k->start;
 	d->w = mz_writer_open(d->path, &o, err);
 	return d->w ? 0 : -(err && err->code ? err->code : EIO);
 }

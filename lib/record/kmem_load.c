@@ -62,6 +62,7 @@ static int set_options(struct mz_kmem *k, struct mz_error *err)
 	ro->cfg_pid = o->pid;
 	ro->cfg_cgroup = o->cgroup;
 	ro->cfg_sample = o->sample > 1 ? UINT32_MAX / o->sample : UINT32_MAX;
+	ro->cfg_rescue = o->rescue;
 	ro->cfg_stacks = o->stacks;
 	ro->cfg_summary = o->summary;
 	ro->cfg_sums = k->sums;
@@ -92,7 +93,7 @@ static void set_sizes(struct mz_kmem *k)
 	bpf_map__set_max_entries(s->maps.caches, n * KMT_CACHES);
 	bpf_map__set_max_entries(s->maps.seen, n * KMT_CACHES);
 	bpf_map__set_max_entries(s->maps.sums, k->o.summary ? n * KMT_LEVELS * k->sums : 1);
-	bpf_map__set_max_entries(s->maps.own_blocks, KMT_OWN_BLOCKS);
+	bpf_map__set_max_entries(s->maps.own_blocks, KMT_OWN_BUCKETS);
 	bpf_map__set_max_entries(s->maps.track, 1u << s->rodata->cfg_track_bits);
 	bpf_map__set_max_entries(s->maps.stacks,
 				 k->o.stacks || (k->o.groups & ~(unsigned)MZ_KMEM_SLAB) ? KMEM_STACKS
@@ -108,7 +109,7 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 static int load_failed(int ret, struct mz_error *err)
 {
-	if (ret == -EPERM || ret == -EACCES)
+	if (ret == -EPERM || (ret == -EACCES && geteuid()))
 		return mz_fail(err, EPERM,
 			       "the kernel refuses to load BPF programs: root is needed (or CAP_BPF, "
 			       "CAP_PERFMON); run it with sudo, and see 'memorizer doctor'");

@@ -21,6 +21,7 @@ struct kmem_drain {
 	struct mz_writer *w;
 	uint64_t last_time;
 	uint64_t last_poll;
+	uint64_t last_told, told_at; /* of losses that all CPUs share */
 	uint64_t seen_loss[2]; /* told so far: full, deep */
 	uint64_t written;      /* events; read by others */
 	uint64_t told_lost;

@@ -8,6 +8,9 @@
 
 #include "replay/queue.h"
 
+/* The most operations of a batch that are replayed from a copy. */
+#define MZ_ENGINE_OPS 512
+
 enum mz_touch {
 	MZ_TOUCH_NONE,
 	MZ_TOUCH_FIRST, /* the first byte of a block */
@@ -18,6 +21,7 @@ enum mz_touch {
 struct mz_engine_counts {
 	uint64_t ops;	  /* calls of the allocator */
 	uint64_t ns;	  /* in the loops that make them, and nothing else */
+	uint64_t best_ns; /* of the fastest round */
 	uint64_t failed;  /* gave a block in the trace, and none here */
 	uint64_t given;	  /* gave none in the trace, and a block here */
 	uint64_t waits;	  /* for another thread's operation on the same block */

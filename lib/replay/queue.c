@@ -145,6 +145,24 @@ struct mz_batch *mz_queue_next(struct mz_queues *q, unsigned queue)
 	}
 }
 
+void mz_queue_wait_full(struct mz_queues *q, unsigned queue)
+{
+	struct mz_queue *u = &q->queues[queue];
+	uint32_t taken = atomic_load_explicit(&u->taken, memory_order_relaxed);
+
+	for (unsigned spin = 0; !gone(q); spin++) {
+		uint32_t filled = atomic_load_explicit(&u->filled, memory_order_acquire);
+
+		if (filled - taken == q->batches ||
+		    (filled != taken && mz_queue_batch(q, queue, filled - 1)->end_round))
+			return;
+		if (spin > SPINS) {
+			sleep_on(u, &u->filled, filled);
+			look_after_decoder(q);
+		}
+	}
+}
+
 void mz_queue_done(struct mz_queues *q, unsigned queue)
 {
 	struct mz_queue *u = &q->queues[queue];

@@ -80,8 +80,11 @@ struct kmt_cpu {
 };
 
 /* The recorder's own live blocks, so that their frees are left out too. */
-#define KMT_OWN_BLOCKS 8192
+#define KMT_OWN_BUCKETS 4096
 #define KMT_OWN_WAYS 4
+struct kmt_own {
+	uint64_t ptr[KMT_OWN_WAYS];
+};
 
 /* A cache, described once, when it is first met. */
 #define KMT_NAME 64
