@@ -2,6 +2,7 @@
 /* Containers written and read back: every field, every odd event, chunks,
  * streams, tables, attributes, selection. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -325,6 +326,65 @@ static void selection(void)
 	free(back);
 }
 
+/* Four threads, a stream each: all events come back, in order of time. */
+#define THREADS 4
+#define EACH	30000
+
+static void *producer(void *arg)
+{
+	struct mz_stream *s = arg;
+	static uint32_t next_tid;
+	uint32_t tid = __atomic_add_fetch(&next_tid, 1, __ATOMIC_RELAXED);
+
+	for (uint64_t i = 0; i < EACH; i++) {
+		struct mz_event ev = {.kind = i & 1 ? MZ_FREE : MZ_ALLOC,
+				      .call = i & 1 ? MZ_CALL_FREE : MZ_CALL_MALLOC,
+				      .has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_TID,
+				      .time = i * THREADS + tid,
+				      .addr = (uint64_t)tid << 32 | (i / 2 % 50 + 1) * 16,
+				      .size = i & 1 ? 0 : i % 97,
+				      .tid = tid};
+
+		if (mz_stream_add(s, &ev, 1) < 0)
+			return NULL;
+	}
+	return s;
+}
+
+static void many_producers(void)
+{
+	struct mz_writer_options o = {.overwrite = true, .raw = true};
+	struct mz_writer *w = mz_writer_open(path, &o, NULL);
+	struct mz_verify v;
+	pthread_t threads[THREADS];
+	struct mz_event *back;
+	uint64_t births = 0;
+	size_t got;
+
+	for (int i = 0; i < THREADS; i++)
+		CHECK(!pthread_create(&threads[i], NULL, producer, mz_writer_stream(w)));
+	for (int i = 0; i < THREADS; i++) {
+		void *ret;
+
+		pthread_join(threads[i], &ret);
+		CHECK(ret);
+	}
+	mz_writer_produced(w, THREADS * EACH);
+	CHECK(!mz_writer_close(w, NULL));
+	got = read_events(&back, NULL);
+	CHECK_EQ(got, THREADS * EACH);
+	for (size_t i = 0; i < got; i++) {
+		births += back[i].kind == MZ_ALLOC;
+		if (back[i].time != i + 1 || !back[i].object || back[i].object > births) {
+			CHECK(!"an event is out of order, or has lost its block");
+			break;
+		}
+	}
+	CHECK_EQ(mz_verify_file(path, &v, NULL, NULL, NULL), 0);
+	CHECK_EQ(v.summary.streams, THREADS);
+	free(back);
+}
+
 /* The summary comes from the index and is right. */
 static void summary(void)
 {
@@ -371,6 +431,7 @@ int main(void)
 	RUN(raw_blocks_are_named);
 	RUN(tables_and_attributes);
 	RUN(selection);
+	RUN(many_producers);
 	RUN(summary);
 	unlink(path);
 	rmdir(dir);
