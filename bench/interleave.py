@@ -19,7 +19,7 @@ for _ in range(int(sys.argv[1])):
         _, status, used = os.wait4(p.pid, 0)
         wall = time.monotonic() - start
         if status:
-            sys.exit('failed: ' + ' '.join(c))
+            print('status %d: %s' % (status, ' '.join(c)), file=sys.stderr)
         best[i] = [min(best[i][0], wall), min(best[i][1], used.ru_utime + used.ru_stime)]
 for wall, cpu in best:
     print('%.4f %.4f' % (wall, cpu))
