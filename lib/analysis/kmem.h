@@ -74,7 +74,7 @@ struct mz_kmem_block {
 	uint64_t born; /* FREED: when it was freed */
 	uint32_t site; /* FREED: that freed it */
 	uint32_t cache;
-	uint32_t shape;
+	uint32_t shape; /* FREED: allocations of its cache until then */
 	uint32_t req, given;
 	int16_t cpu;
 	uint8_t state;

@@ -104,7 +104,7 @@ static bool site_ends_unseen(const struct mz_kmem_report *r, uint32_t site)
  * that are not traced: its frees prove nothing. */
 static bool frees_unseen(const struct mz_kmem_report *r, uint32_t site)
 {
-	return site < r->nsites && r->sites[site].unknown + r->sites[site].again >= 3;
+	return site < r->nsites && r->sites[site].unknown + r->sites[site].again >= 2;
 }
 
 /* Nothing was lost: is it the kernel, or what cannot be seen? */

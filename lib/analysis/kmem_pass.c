@@ -13,6 +13,7 @@
 #define MAX_FINDINGS 1000000u
 #define MAX_CPUS 1024u
 #define NO_SITE UINT32_MAX
+#define SOON 16 /* allocations of a cache */
 
 /* ---- groups ------------------------------------------------------------- */
 
@@ -497,9 +498,14 @@ static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const s
 				    .addr = e->addr, .req = b->req, .given = b->given,
 				    .from = b->born, .to = e->time};
 
-	f.recycled = mz_kmem_live_recycled(r->live, e->addr, b->cache, b->born);
-	if (c)
+	/* what was freed last is given out first: after many allocations of its cache
+	 * the block was given out too, only unseen */
+	f.recycled = mz_kmem_live_recycled(r->live, e->addr, b->cache, b->born) ||
+		     (c && (uint32_t)c->allocs - b->shape > SOON);
+	if (c) {
 		c->again++;
+		b->shape = (uint32_t)c->allocs;
+	}
 	if (g && g != c)
 		g->again++;
 	c = site_group(r, site);
@@ -556,6 +562,7 @@ static int free_block(struct mz_kmem_report *r, const struct mz_event *e)
 	b->state = KMEM_FREED;
 	b->born = e->time;
 	b->site = site;
+	b->shape = c ? (uint32_t)c->allocs : 0;
 	return ret;
 }
 
