@@ -158,7 +158,8 @@ static int put_container(struct transcode *t, struct mz_event *ev, size_t n)
 
 static int start_container(struct transcode *t)
 {
-	struct mz_writer_options o = {.best = t->best, .overwrite = t->force, .drop = t->drop};
+	struct mz_writer_options o = {
+		.best = t->best, .overwrite = t->force, .drop = t->drop, .discard = true};
 	size_t n = mz_reader_attrs(t->in);
 	int ret = 0;
 

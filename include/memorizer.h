@@ -287,6 +287,7 @@ MZ_API int mz_reader_summary(struct mz_reader *r, struct mz_summary *summary);
 struct mz_writer_options {
 	bool best;	/* smaller, slower */
 	bool overwrite; /* replace an existing file; take over what a dead writer left */
+	bool discard;	/* leave no PATH.part when it fails: what it holds can be made again */
 	bool raw;	/* events have addresses, but no objects: readers number the blocks */
 	uint32_t drop;	/* enum mz_field: not kept */
 	uint32_t chunk_events; /* 0 = as many as the format allows */
@@ -309,7 +310,8 @@ MZ_API struct mz_writer *mz_writer_open_fd(int fd, const char *name,
 					   struct mz_error *err);
 
 /* Write the rest and the index, give the file its name. 0 or -errno with err
- * set; w is gone in both cases. On failure PATH.part stays if it has events. */
+ * set; w is gone in both cases. On failure PATH.part stays if it has events,
+ * unless discard. */
 MZ_API int mz_writer_close(struct mz_writer *w, struct mz_error *err);
 /* Throw the file away. */
 MZ_API void mz_writer_abort(struct mz_writer *w);

@@ -75,12 +75,13 @@ int mz_bytes_pack(struct mz_packer *pk, const void *data, size_t n, struct mz_bu
 {
 	size_t packed = n > 16 ? compress(pk, data, n) : n;
 
-	if (n && (!packed || (ZSTD_isError(packed) && pk->packed.failed)))
+	/* there is room for any result, so that only memory can have been short */
+	if (n && (!packed || ZSTD_isError(packed)))
 		return -ENOMEM;
 	mz_buf_number(out, n);
 	if (!n)
 		return out->failed ? -ENOMEM : 0;
-	if (ZSTD_isError(packed) || packed + 1 >= n) {
+	if (packed + 1 >= n) {
 		mz_buf_number(out, 0);
 		mz_buf_add(out, data, n);
 	} else {

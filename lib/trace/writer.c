@@ -249,7 +249,7 @@ int mz_writer_close(struct mz_writer *w, struct mz_error *err)
 	if (ret < 0) {
 		if (err && !err->code)
 			*err = w->error;
-		if (w->index.n)
+		if (w->index.n && !w->options.discard)
 			mz_part_leave(&w->part);
 		else
 			mz_part_abort(&w->part);
