@@ -66,7 +66,8 @@ static void copy_attrs(struct mz_reader *r, struct mz_writer *w, const struct mz
 
 int kmem_join(char **paths, int n, const char *output, bool best, bool force)
 {
-	struct mz_writer_options o = {.raw = true, .best = best, .overwrite = force};
+	struct mz_writer_options o = {
+		.raw = true, .best = best, .overwrite = force, .discard = true};
 	struct mz_error err = {0};
 	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
 	struct mz_writer *w = in ? mz_writer_open(output ? output : "-", &o, &err) : NULL;

@@ -121,6 +121,7 @@ static int note_lost(struct record_rings *r, struct record_image *m, unsigned ri
 	uint64_t since = record_time(r, rec->addr);
 
 	ev.given = ev.time > since ? ev.time - since : 0;
+	r->rings[ring].told += rec->size;
 	return record_image_add(r->files, m, &ev);
 }
 
@@ -286,7 +287,23 @@ void record_ring_ended(struct record_rings *r, unsigned i)
 	struct record_ring *ring = &r->rings[i];
 
 	r->begun -= ring->old != 0;
-	*ring = (struct record_ring){.tail = ring->tail, .seen = ring->tail};
+	*ring = (struct record_ring){.tail = ring->tail, .seen = ring->tail, .told = ring->told};
+}
+
+int record_untold(struct record_rings *r, unsigned image, unsigned i)
+{
+	struct record_ring *ring = &r->rings[i];
+	struct record_image *m = &r->images[image];
+	struct mz_event ev = {.kind = MZ_LOST,
+			      .call = MZ_CALL_LOST,
+			      .has = MZ_HAS_TIME | MZ_HAS_TID,
+			      .arg = MZ_LOSS_RING_FULL,
+			      .tid = ring->tid,
+			      .size = r->region->rings[i].dropped - ring->told,
+			      .time = m->last_time};
+
+	ring->told += ev.size;
+	return ev.size ? record_image_add(r->files, m, &ev) : 0;
 }
 
 int record_missed(struct record_rings *r, unsigned image)

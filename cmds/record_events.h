@@ -15,6 +15,9 @@ uint64_t record_time(const struct record_rings *r, uint64_t clock);
 
 int record_settle_realloc(struct record_rings *r, unsigned self, uint64_t addr);
 
+/* A ring that was full when its program ended: what was lost last, nobody told. */
+int record_untold(struct record_rings *r, unsigned image, unsigned i);
+
 /* The ring's thread is gone: a realloc that it never came back from is over. */
 void record_ring_ended(struct record_rings *r, unsigned ring);
 

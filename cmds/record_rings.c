@@ -333,6 +333,8 @@ static int finish_image(struct record_rings *r, unsigned image)
 			if (!n && r->blocked)
 				n = record_rings_drain(r, true);
 		}
+		if (n >= 0)
+			n = record_untold(r, image, i);
 		record_ring_ended(r, i);
 		__atomic_store_n(&ring->state, MZ_RING_FREE, __ATOMIC_RELEASE);
 	}

@@ -16,6 +16,7 @@ struct record_ring {
 	uint64_t old;	    /* a realloc has begun with this block; 0 = none */
 	uint64_t given;	    /* of MZ_REC_EXTRA */
 	uint64_t arg;
+	uint64_t told; /* events lost in this ring that are in a file */
 	uint32_t tid;
 	bool extra;
 	bool open; /* more may come with times before now */
