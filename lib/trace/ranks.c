@@ -109,7 +109,7 @@ uint32_t mz_ranks_slow(const struct mz_ranks *r, uint32_t rank)
 		rank -= r->large[i];
 	for (int level = MZ_RANKS_LEVELS; level-- > 0;)
 		i = i * 8 + child_of(&r->nodes[level][i], &rank);
-	return (i << 6) + mz_nth_from_top(r->bits[i], rank);
+	return (i << 6) + mz_nth_far(r->bits[i], rank);
 }
 
 uint32_t mz_ranks_step(struct mz_ranks *r, int64_t step)

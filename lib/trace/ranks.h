@@ -91,25 +91,35 @@ static inline uint32_t mz_popcount(uint64_t v)
 	return (uint32_t)(((v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);
 }
 
-/* The bit with rank set bits above it; there are enough of them. */
+/* The bit with rank set bits above it, without a branch that depends on it. */
+static inline uint32_t mz_nth_far(uint64_t v, uint32_t rank)
+{
+	const uint64_t ones = 0x0101010101010101u;
+	uint64_t twos = v - (v >> 1 & 0x5555555555555555u);
+	uint64_t fours = (twos & 0x3333333333333333u) + (twos >> 2 & 0x3333333333333333u);
+	/* in each byte the bits of it and of those below */
+	uint64_t sums = ((fours + (fours >> 4)) & 0x0f0f0f0f0f0f0f0fu) * ones;
+	uint32_t k = (uint32_t)(sums >> 56) - 1 - rank, n, at;
+
+	at = (uint32_t)((((k * ones | ones << 7) - sums) >> 7 & ones) * ones >> 56) * 8;
+	k -= (uint32_t)(sums << 8 >> at & 0xff);
+	n = (uint32_t)(fours >> at & 15);
+	at += k >= n ? 4 : 0;
+	k -= k >= n ? n : 0;
+	n = (uint32_t)(twos >> at & 3);
+	at += k >= n ? 2 : 0;
+	k -= k >= n ? n : 0;
+	return at + (k >= (v >> at & 1));
+}
+
+/* The same where it is likely to be near; there are enough of them. */
 static inline uint32_t mz_nth_from_top(uint64_t v, uint32_t rank)
 {
-	uint32_t low = 0;
-
-	if (rank >= 6) {
-		for (uint32_t half = 32; half >= 8; half /= 2) {
-			uint64_t top = v >> half;
-			uint32_t n = mz_popcount(top);
-			bool up = rank < n;
-
-			rank -= up ? 0 : n;
-			low += up ? half : 0;
-			v = up ? top : v & ((1ull << half) - 1);
-		}
-	}
+	if (rank >= 6)
+		return mz_nth_far(v, rank);
 	while (rank--)
 		v ^= 1ull << (63 - __builtin_clzll(v));
-	return low + 63 - (uint32_t)__builtin_clzll(v);
+	return 63 - (uint32_t)__builtin_clzll(v);
 }
 
 /* The first live block after a place, if it is not far; else MZ_RANKS_NONE. */
@@ -137,7 +147,7 @@ static inline uint32_t mz_ranks_find(const struct mz_ranks *r, uint32_t rank)
 	if (rank >= r->live)
 		return MZ_RANKS_NONE;
 	w = (r->end - 1) >> 6;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 2; i++) {
 		uint32_t n = mz_popcount(r->bits[w]);
 
 		if (left < n)
