@@ -19,9 +19,8 @@ struct ready {
 	uint32_t block;
 };
 
-/* A block of the chunk. */
+/* Where a block of the chunk is; only in chunks with addresses. */
 struct entry {
-	uint64_t object;
 	uint64_t addr;
 	uint64_t size; /* 0: a guest's, unknown */
 };
@@ -33,8 +32,11 @@ struct mz_decoder {
 	uint32_t at[MZ_COLUMNS]; /* the next number of each */
 	struct ready *patterns;
 	struct mz_who *whos;
-	struct entry *entries;
-	uint32_t cap_patterns, cap_whos, cap_context, cap_entries;
+	struct entry *entries; /* by position */
+	uint64_t *objects;
+	uint32_t cap_patterns, cap_whos, cap_context, cap_entries, cap_objects;
+	uint32_t counted;	/* from here on objects are counted up: nobody looks */
+	uint64_t count_from;	/* object - position of those */
 	struct mz_ranks ranks;
 	struct mz_places *places;
 	uint16_t *context;
@@ -72,6 +74,7 @@ void mz_decoder_free(struct mz_decoder *d)
 	free(d->patterns);
 	free(d->whos);
 	free(d->entries);
+	free(d->objects);
 	free(d->context);
 	mz_ranks_deinit(&d->ranks);
 	mz_places_free(d->places);
@@ -277,8 +280,13 @@ static void make_guests(struct mz_decoder *d)
 	for (uint32_t i = 0; i < d->guests; i++) {
 		object += d->info.raw ? 0 : pattern_number(d, MZ_COL_GUEST_OBJECT, i);
 		addr += mz_unzigzag(pattern_number(d, MZ_COL_GUEST_ADDR, i));
-		d->entries[i] = (struct entry){.object = object, .addr = addr};
+		d->objects[i] = object;
+		if (d->info.fields & MZ_HAS_ADDR)
+			d->entries[i] = (struct entry){.addr = addr};
 	}
+	/* without jumps the objects of births are known by their positions */
+	d->counted = d->columns[MZ_COL_JUMP].n || d->info.raw ? UINT32_MAX : d->guests;
+	d->count_from = d->info.first_object - d->guests;
 	mz_ranks_fill(&d->ranks, d->guests);
 }
 
@@ -302,15 +310,17 @@ static int grow(void *array, uint32_t *cap, uint32_t n, size_t item)
 
 static int make_room(struct mz_decoder *d)
 {
-	uint32_t entries = d->guests + d->info.births;
+	uint32_t blocks = d->guests + d->info.births;
+	uint32_t entries = d->info.fields & MZ_HAS_ADDR ? blocks : 0;
 	uint32_t contexts = d->info.events > d->often + d->once ? d->info.events : d->often + d->once;
 
 	if (grow(&d->patterns, &d->cap_patterns, d->often + d->once, sizeof(*d->patterns)) < 0 ||
 	    grow(&d->whos, &d->cap_whos, d->n_whos, sizeof(*d->whos)) < 0 ||
 	    grow(&d->context, &d->cap_context, contexts, sizeof(*d->context)) < 0 ||
+	    grow(&d->objects, &d->cap_objects, blocks, sizeof(*d->objects)) < 0 ||
 	    grow(&d->entries, &d->cap_entries, entries, sizeof(*d->entries)) < 0)
 		return -ENOMEM;
-	return mz_ranks_reset(&d->ranks, entries + 1);
+	return mz_ranks_reset(&d->ranks, blocks + 1);
 }
 
 static int get_columns(struct mz_decoder *d, struct mz_bytes *in)
@@ -408,6 +418,11 @@ static int find_block(struct mz_decoder *d, const struct ready *r, uint32_t *at)
 	return 0;
 }
 
+static inline uint64_t object_at(const struct mz_decoder *d, uint32_t p)
+{
+	return p >= d->counted ? d->count_from + p : d->objects[p];
+}
+
 static uint64_t stray_addr(struct mz_decoder *d)
 {
 	d->last_addr += mz_unzigzag(next(d, MZ_COL_STRAY_ADDR));
@@ -426,19 +441,17 @@ static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_even
 	uint64_t object = 0, addr = 0;
 
 	if (r->form & MZ_FORM_BLOCK) {
-		struct entry *entry;
 		uint32_t p;
 		int ret = find_block(d, r, &p);
 
 		if (ret < 0)
 			return ret;
-		entry = &d->entries[p];
-		object = entry->object;
+		object = object_at(d, p);
 		if (ev->has & MZ_HAS_ADDR)
-			*old = addr = entry->addr;
+			*old = addr = d->entries[p].addr;
 		if (r->form & MZ_FORM_END) {
 			mz_ranks_kill(&d->ranks, p);
-			if (ev->has & MZ_HAS_ADDR && mz_places_gone(d->places, entry->size, addr) < 0)
+			if (ev->has & MZ_HAS_ADDR && mz_places_gone(d->places, d->entries[p].size, addr) < 0)
 				return -ENOMEM;
 		}
 	}
@@ -460,7 +473,7 @@ static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_even
 
 static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_event *ev, uint64_t old)
 {
-	struct entry *entry;
+	uint32_t p;
 
 	if (!(r->form & MZ_FORM_BIRTH)) {
 		if (r->form & MZ_FORM_STRAY_NEW)
@@ -488,8 +501,11 @@ static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_ev
 		if (ret < 0)
 			return ret == -EBADMSG ? bad(d, "a place for a block that is none") : ret;
 	}
-	entry = &d->entries[mz_ranks_push(&d->ranks)];
-	*entry = (struct entry){.object = ev->object, .addr = ev->addr, .size = ev->size};
+	p = mz_ranks_push(&d->ranks);
+	if (p < d->counted)
+		d->objects[p] = ev->object;
+	if (d->info.fields & MZ_HAS_ADDR)
+		d->entries[p] = (struct entry){.addr = ev->addr, .size = ev->size};
 	return 0;
 }
 
@@ -580,7 +596,10 @@ static size_t read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
 			p = mz_ranks_push(&d->ranks);
 			ev[n] = r->event;
 			ev[n].object = d->info.raw ? 0 : object++;
-			d->entries[p] = (struct entry){ev[n].object, 0, r->event.size};
+			if (p < d->counted)
+				d->objects[p] = ev[n].object;
+			if (d->info.fields & MZ_HAS_ADDR)
+				d->entries[p] = (struct entry){0, r->event.size};
 			d->last_size = r->event.size;
 			births++;
 		} else if (r->plain == PLAIN_END) {
@@ -588,7 +607,7 @@ static size_t read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
 			if (p == MZ_RANKS_NONE)
 				break;
 			ev[n] = r->event;
-			ev[n].object = d->entries[p].object;
+			ev[n].object = object_at(d, p);
 			mz_ranks_move(&d->ranks, p, r->block >> 1);
 			mz_ranks_kill(&d->ranks, p);
 		} else {
