@@ -8,7 +8,7 @@
 #include "trace/ranks.h"
 
 /* Most events are of one of these, and have nothing more to them. */
-enum plain { NOT_PLAIN, PLAIN_BIRTH, PLAIN_END };
+enum plain { NOT_PLAIN, PLAIN_BIRTH, PLAIN_END, PLAIN_STEP };
 
 /* A pattern made ready: the event as far as the pattern knows it. */
 struct ready {
@@ -107,6 +107,11 @@ static inline uint64_t next(struct mz_decoder *d, enum mz_column_id id)
 	struct mz_column *c = &d->columns[id];
 
 	return d->at[id]++ < c->n ? c->v[d->at[id] - 1] : 0;
+}
+
+static inline uint64_t peek(const struct mz_decoder *d, enum mz_column_id id)
+{
+	return d->at[id] < d->columns[id].n ? d->columns[id].v[d->at[id]] : 0;
 }
 
 static uint64_t pattern_number(const struct mz_decoder *d, enum mz_column_id id, uint32_t i)
@@ -244,8 +249,8 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 	if (!(has & (MZ_WHO_FIELDS | MZ_HAS_TIME | MZ_HAS_ADDR))) {
 		if (form == MZ_FORM_BIRTH && kind == MZ_ALLOC)
 			r->plain = PLAIN_BIRTH;
-		if (form == (MZ_FORM_BLOCK | MZ_FORM_END) && kind == MZ_FREE && r->block & 1)
-			r->plain = PLAIN_END;
+		if (form == (MZ_FORM_BLOCK | MZ_FORM_END) && kind == MZ_FREE)
+			r->plain = r->block & 1 ? PLAIN_END : PLAIN_STEP;
 	}
 	return 0;
 }
@@ -609,6 +614,16 @@ static size_t read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
 			ev[n] = r->event;
 			ev[n].object = object_at(d, p);
 			mz_ranks_move(&d->ranks, p, r->block >> 1);
+			mz_ranks_kill(&d->ranks, p);
+		} else if (r->plain == PLAIN_STEP) {
+			uint64_t step = r->block ? (r->block - 2) / 2 : peek(d, MZ_COL_STEP);
+
+			p = mz_ranks_step(&d->ranks, (int64_t)mz_unzigzag(step));
+			if (p == MZ_RANKS_NONE)
+				break;
+			d->at[MZ_COL_STEP] += !r->block;
+			ev[n] = r->event;
+			ev[n].object = object_at(d, p);
 			mz_ranks_kill(&d->ranks, p);
 		} else {
 			break;

@@ -107,8 +107,9 @@ uint32_t mz_ranks_slow(const struct mz_ranks *r, uint32_t rank)
 		return MZ_RANKS_NONE;
 	for (i = (r->end - 1) >> 15; rank >= r->large[i]; i--)
 		rank -= r->large[i];
-	for (int level = MZ_RANKS_LEVELS; level-- > 0;)
-		i = i * 8 + child_of(&r->nodes[level][i], &rank);
+	i = i * 8 + child_of(&r->nodes[2][i], &rank);
+	i = i * 8 + child_of(&r->nodes[1][i], &rank);
+	i = i * 8 + child_of(&r->nodes[0][i], &rank);
 	return (i << 6) + mz_nth_far(r->bits[i], rank);
 }
 
@@ -131,7 +132,7 @@ uint32_t mz_ranks_step(struct mz_ranks *r, int64_t step)
 		rank = r->above + here + (uint32_t)(-(step + 1));
 	}
 	if (p == MZ_RANKS_NONE)
-		p = mz_ranks_find(r, rank);
+		p = mz_ranks_slow(r, rank);
 	if (p != MZ_RANKS_NONE)
 		mz_ranks_move(r, p, rank);
 	return p;
