@@ -128,8 +128,12 @@ uint32_t mz_ranks_step(struct mz_ranks *r, int64_t step)
 		if (step == 1)
 			p = mz_ranks_next(r, r->cursor);
 	} else {
+		uint64_t below = r->bits[r->cursor >> 6] & ((1ull << (r->cursor & 63)) - 1);
+
 		here = mz_ranks_is_live(r, r->cursor);
 		rank = r->above + here + (uint32_t)(-(step + 1));
+		if (step > -32 && (uint32_t)-step <= mz_popcount(below))
+			p = (r->cursor & ~63u) + mz_nth_from_top(below, (uint32_t)-step - 1);
 	}
 	if (p == MZ_RANKS_NONE)
 		p = mz_ranks_slow(r, rank);
