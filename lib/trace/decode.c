@@ -246,7 +246,7 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 		ev->flags = (uint32_t)pattern_number(d, MZ_COL_FLAGS, i);
 	ev->unit = (uint32_t)pattern_number(d, MZ_COL_UNIT, i);
 	r->who = has & MZ_WHO_FIELDS;
-	if (!(has & (MZ_WHO_FIELDS | MZ_HAS_TIME | MZ_HAS_ADDR))) {
+	if (!(has & (MZ_WHO_FIELDS | MZ_HAS_TIME))) {
 		if (form == MZ_FORM_BIRTH && kind == MZ_ALLOC)
 			r->plain = PLAIN_BIRTH;
 		if (form == (MZ_FORM_BLOCK | MZ_FORM_END) && kind == MZ_FREE)
@@ -579,61 +579,93 @@ static int check_end(struct mz_decoder *d)
 	return 0;
 }
 
-/* As many plain events as there are before another kind: how many. What is odd
- * about them, read_one() will find. */
-static size_t read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
+/* The address of a block that a plain event begins. False: it is none. */
+static inline bool plain_place(struct mz_decoder *d, uint64_t size, uint64_t *addr)
+{
+	struct mz_place place = {.how = (uint32_t)peek(d, MZ_COL_PLACE)};
+
+	place.delta = place.how ? 0 : peek(d, MZ_COL_ADDR);
+	if (mz_places_find(d->places, size, 0, &place, addr) < 0)
+		return false;
+	d->at[MZ_COL_PLACE]++;
+	d->at[MZ_COL_ADDR] += !place.how;
+	return true;
+}
+
+/* The block that a plain event ends; MZ_RANKS_NONE: there is none. */
+static inline uint32_t plain_block(struct mz_decoder *d, const struct ready *r)
+{
+	uint64_t step;
+	uint32_t p;
+
+	if (r->plain == PLAIN_END) {
+		p = mz_ranks_find(&d->ranks, r->block >> 1);
+		if (p != MZ_RANKS_NONE)
+			mz_ranks_move(&d->ranks, p, r->block >> 1);
+		return p;
+	}
+	step = r->block ? (r->block - 2) / 2 : peek(d, MZ_COL_STEP);
+	p = mz_ranks_step(&d->ranks, (int64_t)mz_unzigzag(step));
+	d->at[MZ_COL_STEP] += p != MZ_RANKS_NONE && !r->block;
+	return p;
+}
+
+static inline void plain_birth(struct mz_decoder *d, const struct ready *r, struct mz_event *ev,
+			       uint64_t addr)
+{
+	uint32_t p = mz_ranks_push(&d->ranks);
+
+	*ev = r->event;
+	ev->addr = addr;
+	ev->object = d->info.raw ? 0 : d->next_object++;
+	if (p < d->counted)
+		d->objects[p] = ev->object;
+	if (d->info.fields & MZ_HAS_ADDR)
+		d->entries[p] = (struct entry){addr, r->event.size};
+	d->last_size = r->event.size;
+	d->births++;
+}
+
+/* As many plain events as there are before another kind: how many, or -ENOMEM.
+ * What is odd about them, read_one() will find. */
+static long read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
 {
 	const struct mz_column *tokens = &d->columns[MZ_COL_TOKEN];
 	uint32_t at = d->at[MZ_COL_TOKEN], left = at < tokens->n ? tokens->n - at : 0;
 	const uint64_t *token = left ? tokens->v + at : NULL;
-	uint32_t births = d->births;
-	uint64_t object = d->next_object;
 	size_t n = 0;
 
-	if (!left)
-		return 0;
 	max = max < left ? max : left;
 	for (; n < max && token[n] < d->often; n++) {
 		const struct ready *r = &d->patterns[token[n]];
+		bool has_addr = r->event.has & MZ_HAS_ADDR;
+		uint64_t addr = 0;
 		uint32_t p;
 
-		if (r->plain == PLAIN_BIRTH && births < d->info.births) {
-			p = mz_ranks_push(&d->ranks);
-			ev[n] = r->event;
-			ev[n].object = d->info.raw ? 0 : object++;
-			if (p < d->counted)
-				d->objects[p] = ev[n].object;
-			if (d->info.fields & MZ_HAS_ADDR)
-				d->entries[p] = (struct entry){0, r->event.size};
-			d->last_size = r->event.size;
-			births++;
-		} else if (r->plain == PLAIN_END) {
-			p = mz_ranks_find(&d->ranks, r->block >> 1);
-			if (p == MZ_RANKS_NONE)
-				break;
-			ev[n] = r->event;
-			ev[n].object = object_at(d, p);
-			mz_ranks_move(&d->ranks, p, r->block >> 1);
-			mz_ranks_kill(&d->ranks, p);
-		} else if (r->plain == PLAIN_STEP) {
-			uint64_t step = r->block ? (r->block - 2) / 2 : peek(d, MZ_COL_STEP);
-
-			p = mz_ranks_step(&d->ranks, (int64_t)mz_unzigzag(step));
-			if (p == MZ_RANKS_NONE)
-				break;
-			d->at[MZ_COL_STEP] += !r->block;
-			ev[n] = r->event;
-			ev[n].object = object_at(d, p);
-			mz_ranks_kill(&d->ranks, p);
-		} else {
+		if (r->plain == NOT_PLAIN)
 			break;
+		if (r->plain == PLAIN_BIRTH) {
+			if (d->births >= d->info.births ||
+			    (has_addr && !plain_place(d, r->event.size, &addr)))
+				break;
+			plain_birth(d, r, &ev[n], addr);
+			continue;
+		}
+		p = plain_block(d, r);
+		if (p == MZ_RANKS_NONE)
+			break;
+		ev[n] = r->event;
+		ev[n].object = object_at(d, p);
+		mz_ranks_kill(&d->ranks, p);
+		if (has_addr) {
+			ev[n].addr = d->entries[p].addr;
+			if (mz_places_gone(d->places, d->entries[p].size, ev[n].addr) < 0)
+				return -ENOMEM;
 		}
 	}
 	d->at[MZ_COL_TOKEN] += (uint32_t)n;
 	d->done += (uint32_t)n;
-	d->births = births;
-	d->next_object = object;
-	return n;
+	return (long)n;
 }
 
 long mz_decoder_read(struct mz_decoder *d, struct mz_event *ev, size_t max)
@@ -645,9 +677,12 @@ long mz_decoder_read(struct mz_decoder *d, struct mz_event *ev, size_t max)
 	if (max > d->info.events - d->done)
 		max = d->info.events - d->done;
 	while (n < max) {
+		long plain = read_plain(d, ev + n, max - n);
 		int ret;
 
-		n += read_plain(d, ev + n, max - n);
+		if (plain < 0)
+			return plain;
+		n += (size_t)plain;
 		if (n == max)
 			break;
 		ret = read_one(d, &ev[n]);
