@@ -9,7 +9,8 @@
 #endif
 
 const mz_ranks_node mz_ranks_before[8] = {
-	{0}, {1}, {1, 1}, {1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1},
+	{0},		{1},		 {1, 1},	     {1, 1, 1},
+	{1, 1, 1, 1},	{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1},
 };
 
 /* How many nodes of a level there are for so many positions. */
