@@ -33,6 +33,9 @@
 #define PAST	   3 /* zeros that the decoder reads behind the end */
 #define GOLD	   0x9e3779b97f4a7c15u
 
+/* So that each of the four ways through is a program of its own. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 /* 65536 / (1 + e^-x) for x = -12, -11.5, ... 12 */
 static const uint16_t logistic[] = {
 	1, 1, 1, 2, 3, 5, 8, 13, 22, 36, 60, 98,
@@ -54,7 +57,7 @@ struct mz_cm {
 	struct bucket *buckets; /* CONTEXTS tables, one after the other */
 	unsigned bits;		/* of the size of a table */
 	unsigned cap_bits;
-	int16_t stretch[4096];
+	int16_t stretch[4096]; /* times 8 */
 	uint32_t rate[LIMIT + 1];
 	int16_t weights[SETS][INPUTS] __attribute__((aligned(16))); /* 8192 is 1 */
 	uint32_t match_p[MATCH_STATES];
@@ -70,7 +73,6 @@ struct mz_cm {
 	/* the number at hand */
 	uint64_t hash[CONTEXTS];
 	struct bucket *at[CONTEXTS];
-	int16_t input[INPUTS] __attribute__((aligned(16)));
 	unsigned match_state;
 	bool follows; /* the bits so far are those foretold */
 };
@@ -99,7 +101,7 @@ struct mz_cm *mz_cm_new(void)
 	for (uint32_t p = 0; p < 4096; p++) {
 		while (x < 2047 && squash(x) < p * 16 + 8)
 			x++;
-		cm->stretch[p] = (int16_t)x;
+		cm->stretch[p] = (int16_t)(8 * x);
 	}
 	for (uint32_t n = 0; n <= LIMIT; n++)
 		cm->rate[n] = 65536 / (2 * n + 3);
@@ -122,7 +124,7 @@ void mz_cm_free(struct mz_cm *cm)
 	free(cm);
 }
 
-static int reset(struct mz_cm *cm, uint32_t n, bool words, bool with_context)
+static int reset(struct mz_cm *cm, uint32_t n, bool words, const uint16_t *context)
 {
 	size_t count;
 
@@ -147,8 +149,8 @@ static int reset(struct mz_cm *cm, uint32_t n, bool words, bool with_context)
 		cm->match_p[i] = 1u << 31;
 	if (words)
 		memset(cm->match, 0, sizeof(*cm->match) << MATCH_BITS);
-	if (with_context)
-		memset(cm->last, 0, 65536 * sizeof(*cm->last));
+	for (uint32_t i = 0; context && !words && i < n; i++)
+		cm->last[context[i]] = 0;
 	cm->low = 0;
 	cm->high = UINT32_MAX;
 	cm->past = 0;
@@ -194,17 +196,23 @@ static inline unsigned code_bit(struct mz_cm *cm, bool encode, unsigned bit, uin
 
 static inline void choose_buckets(struct mz_cm *cm, uint64_t stage)
 {
+	uint32_t check[CONTEXTS];
+
 	for (int i = 0; i < CONTEXTS; i++) {
 		uint64_t h = (cm->hash[i] ^ stage * 0xd6e8feb86659fd93u) * GOLD;
-		struct bucket *b = cm->buckets + ((size_t)i << cm->bits) + (h >> (64 - cm->bits));
-		uint32_t check = (uint32_t)h | 1;
 
-		if (b->check != check) {
-			b->check = check;
-			for (int k = 0; k < NODES; k++)
-				b->node[k] = 1u << 31;
-		}
-		cm->at[i] = b;
+		cm->at[i] = cm->buckets + ((size_t)i << cm->bits) + (h >> (64 - cm->bits));
+		__builtin_prefetch(cm->at[i], 1);
+		check[i] = (uint32_t)h | 1;
+	}
+	for (int i = 0; i < CONTEXTS; i++) {
+		struct bucket *b = cm->at[i];
+
+		if (b->check == check[i])
+			continue;
+		b->check = check[i];
+		for (int k = 0; k < NODES; k++)
+			b->node[k] = 1u << 31;
 	}
 }
 
@@ -218,71 +226,104 @@ static inline void counter_update(const struct mz_cm *cm, uint32_t *counter, uns
 	*counter = p << 10 | (n + (n < LIMIT));
 }
 
-/* The sum of inputs by weights, and the weights moved to where the error was
- * less: what the two forms of each do is the same. */
-#ifdef __SSE2__
-static inline int32_t mixed(const int16_t *w, const int16_t *input)
+/* Two inputs of a counter, side by side: how sure it is, and of how many. */
+static inline uint32_t inputs_of(const struct mz_cm *cm, uint32_t counter)
 {
-	const __m128i *a = (const __m128i *)w, *b = (const __m128i *)input;
-	__m128i sum = _mm_add_epi32(_mm_madd_epi16(a[0], b[0]), _mm_madd_epi16(a[1], b[1]));
+	uint32_t n = counter & 1023;
+	int32_t p12 = (int32_t)(counter >> 20);
+	uint32_t sure = n ? (uint16_t)cm->stretch[p12] : 0;
+
+	return sure | (uint32_t)((p12 - 2048) * (int32_t)n >> 4) << 16;
+}
+
+/* The sum of inputs by weights, and the weights moved to where the error was
+ * less: what the two forms of each do is the same. The first never stores the
+ * inputs, as a wide load of small stores waits for them. */
+#ifdef __SSE2__
+struct inputs {
+	__m128i v[2];
+};
+
+static inline struct inputs gather(const uint32_t pair[CONTEXTS], uint32_t repeat)
+{
+	return (struct inputs){{_mm_set_epi32((int)pair[3], (int)pair[2], (int)pair[1], (int)pair[0]),
+				_mm_set_epi32(0, (int)repeat, (int)pair[5], (int)pair[4])}};
+}
+
+static inline int32_t mixed(const int16_t *w, const struct inputs *in)
+{
+	const __m128i *a = (const __m128i *)w;
+	__m128i sum = _mm_add_epi32(_mm_madd_epi16(a[0], in->v[0]), _mm_madd_epi16(a[1], in->v[1]));
 
 	sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
 	sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
 	return _mm_cvtsi128_si32(sum) >> 16;
 }
 
-static inline void train(int16_t *w, const int16_t *input, int32_t err)
+static inline void train(int16_t *w, const struct inputs *in, int32_t err)
 {
 	__m128i *a = (__m128i *)w, e = _mm_set1_epi16((int16_t)err), round = _mm_set1_epi16(4);
-	const __m128i *b = (const __m128i *)input;
 
 	for (int i = 0; i < 2; i++) {
-		__m128i d = _mm_srai_epi16(_mm_add_epi16(_mm_mulhi_epi16(b[i], e), round), 3);
+		__m128i d = _mm_srai_epi16(_mm_add_epi16(_mm_mulhi_epi16(in->v[i], e), round), 3);
 
 		a[i] = _mm_adds_epi16(a[i], d);
 	}
 }
 #else
-static inline int32_t mixed(const int16_t *w, const int16_t *input)
+struct inputs {
+	int16_t v[INPUTS];
+};
+
+static inline struct inputs gather(const uint32_t pair[CONTEXTS], uint32_t repeat)
+{
+	struct inputs in = {0};
+
+	for (int i = 0; i < CONTEXTS; i++) {
+		in.v[2 * i] = (int16_t)pair[i];
+		in.v[2 * i + 1] = (int16_t)(pair[i] >> 16);
+	}
+	in.v[REPEAT] = (int16_t)repeat;
+	return in;
+}
+
+static inline int32_t mixed(const int16_t *w, const struct inputs *in)
 {
 	uint32_t sum = 0;
 
 	for (int i = 0; i < INPUTS; i++)
-		sum += (uint32_t)(w[i] * input[i]);
+		sum += (uint32_t)(w[i] * in->v[i]);
 	return (int32_t)sum >> 16;
 }
 
-static inline void train(int16_t *w, const int16_t *input, int32_t err)
+static inline void train(int16_t *w, const struct inputs *in, int32_t err)
 {
 	for (int i = 0; i < INPUTS; i++) {
-		int32_t v = w[i] + (((input[i] * err >> 16) + 4) >> 3);
+		int32_t v = w[i] + (((in->v[i] * err >> 16) + 4) >> 3);
 
 		w[i] = (int16_t)(v > INT16_MAX ? INT16_MAX : v < INT16_MIN ? INT16_MIN : v);
 	}
 }
 #endif
 
-static inline __attribute__((always_inline)) unsigned model_bit(struct mz_cm *cm, bool encode, unsigned bit, unsigned node,
-				 unsigned node_class, int foretold)
+static ALWAYS_INLINE unsigned model_bit(struct mz_cm *cm, bool encode, unsigned bit, unsigned node,
+					unsigned node_class, int foretold)
 {
 	bool told = foretold >= 0 && cm->follows;
-	uint32_t *match = &cm->match_p[cm->match_state];
+	uint32_t *match = &cm->match_p[cm->match_state], pair[CONTEXTS], repeat = 0, p;
 	int16_t *w = cm->weights[(told ? cm->match_state : 0) * NODE_CLASSES + node_class];
-	uint32_t p;
+	struct inputs in;
 
-	for (int i = 0; i < CONTEXTS; i++) {
-		uint32_t c = cm->at[i]->node[node], n = c & 1023;
-		int32_t p12 = (int32_t)(c >> 20);
-
-		cm->input[2 * i] = n ? (int16_t)(cm->stretch[p12] * 8) : 0;
-		cm->input[2 * i + 1] = (int16_t)((p12 - 2048) * (int32_t)n >> 4);
-	}
-	cm->input[REPEAT] = 0;
+#pragma GCC unroll 6
+	for (int i = 0; i < CONTEXTS; i++)
+		pair[i] = inputs_of(cm, cm->at[i]->node[node]);
 	if (told)
-		cm->input[REPEAT] = (int16_t)(cm->stretch[*match >> 20] * (foretold ? 8 : -8));
-	p = squash(mixed(w, cm->input));
+		repeat = (uint16_t)(cm->stretch[*match >> 20] * (foretold ? 1 : -1));
+	in = gather(pair, repeat);
+	p = squash(mixed(w, &in));
 	bit = code_bit(cm, encode, bit, p);
-	train(w, cm->input, ((int32_t)(bit << 16) - (int32_t)p) / 2);
+	train(w, &in, ((int32_t)(bit << 16) - (int32_t)p) / 2);
+#pragma GCC unroll 6
 	for (int i = 0; i < CONTEXTS; i++)
 		counter_update(cm, &cm->at[i]->node[node], bit);
 	if (told) {
@@ -303,8 +344,8 @@ static inline unsigned magnitude(uint64_t x)
  * v + 1 as its magnitude, counted up, and the bits below the highest. guess: the
  * number foretold, when told.
  */
-static inline __attribute__((always_inline)) uint64_t code_number(struct mz_cm *cm, bool encode, uint64_t v, bool told,
-				   uint64_t guess, unsigned modelled)
+static ALWAYS_INLINE uint64_t code_number(struct mz_cm *cm, bool encode, uint64_t v, bool told,
+					  uint64_t guess, unsigned modelled)
 {
 	uint64_t x = v + 1, g = guess + 1, prefix = 1;
 	unsigned top = magnitude(x), top_g = magnitude(g), m = 0;
@@ -396,8 +437,8 @@ static inline unsigned match_state(uint32_t len)
 	return 16 + (len >= 24) + (len >= 32) + (len >= 64) + (len >= 128) + (len >= 256) + (len >= 400);
 }
 
-static inline void code_words(struct mz_cm *cm, bool encode, uint64_t *v, uint32_t n,
-			      const uint16_t *context)
+static ALWAYS_INLINE void code_words(struct mz_cm *cm, bool encode, uint64_t *v, uint32_t n,
+				     const uint16_t *context)
 {
 	struct repeat r = {0};
 
@@ -421,8 +462,8 @@ static inline void code_words(struct mz_cm *cm, bool encode, uint64_t *v, uint32
 	}
 }
 
-static inline void code_quantities(struct mz_cm *cm, bool encode, uint64_t *v, uint32_t n,
-				   const uint16_t *context)
+static ALWAYS_INLINE void code_quantities(struct mz_cm *cm, bool encode, uint64_t *v, uint32_t n,
+					  const uint16_t *context)
 {
 	cm->match_state = 0;
 	for (uint32_t i = 0; i < n; i++) {

@@ -8,7 +8,7 @@
 #include "trace/ranks.h"
 
 /* Most events are of one of these, and have nothing more to them. */
-enum plain { NOT_PLAIN, PLAIN_BIRTH, PLAIN_END };
+enum plain { NOT_PLAIN, PLAIN_BIRTH, PLAIN_END, PLAIN_STEP };
 
 /* A pattern made ready: the event as far as the pattern knows it. */
 struct ready {
@@ -19,9 +19,8 @@ struct ready {
 	uint32_t block;
 };
 
-/* A block of the chunk. */
+/* Where a block of the chunk is; only in chunks with addresses. */
 struct entry {
-	uint64_t object;
 	uint64_t addr;
 	uint64_t size; /* 0: a guest's, unknown */
 };
@@ -33,8 +32,11 @@ struct mz_decoder {
 	uint32_t at[MZ_COLUMNS]; /* the next number of each */
 	struct ready *patterns;
 	struct mz_who *whos;
-	struct entry *entries;
-	uint32_t cap_patterns, cap_whos, cap_context, cap_entries;
+	struct entry *entries; /* by position */
+	uint64_t *objects;
+	uint32_t cap_patterns, cap_whos, cap_context, cap_entries, cap_objects;
+	uint32_t counted;	/* from here on objects are counted up: nobody looks */
+	uint64_t count_from;	/* object - position of those */
 	struct mz_ranks ranks;
 	struct mz_places *places;
 	uint16_t *context;
@@ -72,6 +74,7 @@ void mz_decoder_free(struct mz_decoder *d)
 	free(d->patterns);
 	free(d->whos);
 	free(d->entries);
+	free(d->objects);
 	free(d->context);
 	mz_ranks_deinit(&d->ranks);
 	mz_places_free(d->places);
@@ -104,6 +107,11 @@ static inline uint64_t next(struct mz_decoder *d, enum mz_column_id id)
 	struct mz_column *c = &d->columns[id];
 
 	return d->at[id]++ < c->n ? c->v[d->at[id] - 1] : 0;
+}
+
+static inline uint64_t peek(const struct mz_decoder *d, enum mz_column_id id)
+{
+	return d->at[id] < d->columns[id].n ? d->columns[id].v[d->at[id]] : 0;
 }
 
 static uint64_t pattern_number(const struct mz_decoder *d, enum mz_column_id id, uint32_t i)
@@ -238,11 +246,11 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 		ev->flags = (uint32_t)pattern_number(d, MZ_COL_FLAGS, i);
 	ev->unit = (uint32_t)pattern_number(d, MZ_COL_UNIT, i);
 	r->who = has & MZ_WHO_FIELDS;
-	if (!(has & (MZ_WHO_FIELDS | MZ_HAS_TIME | MZ_HAS_ADDR))) {
+	if (!(has & (MZ_WHO_FIELDS | MZ_HAS_TIME))) {
 		if (form == MZ_FORM_BIRTH && kind == MZ_ALLOC)
 			r->plain = PLAIN_BIRTH;
-		if (form == (MZ_FORM_BLOCK | MZ_FORM_END) && kind == MZ_FREE && r->block & 1)
-			r->plain = PLAIN_END;
+		if (form == (MZ_FORM_BLOCK | MZ_FORM_END) && kind == MZ_FREE)
+			r->plain = r->block & 1 ? PLAIN_END : PLAIN_STEP;
 	}
 	return 0;
 }
@@ -277,8 +285,13 @@ static void make_guests(struct mz_decoder *d)
 	for (uint32_t i = 0; i < d->guests; i++) {
 		object += d->info.raw ? 0 : pattern_number(d, MZ_COL_GUEST_OBJECT, i);
 		addr += mz_unzigzag(pattern_number(d, MZ_COL_GUEST_ADDR, i));
-		d->entries[i] = (struct entry){.object = object, .addr = addr};
+		d->objects[i] = object;
+		if (d->info.fields & MZ_HAS_ADDR)
+			d->entries[i] = (struct entry){.addr = addr};
 	}
+	/* without jumps the objects of births are known by their positions */
+	d->counted = d->columns[MZ_COL_JUMP].n || d->info.raw ? UINT32_MAX : d->guests;
+	d->count_from = d->info.first_object - d->guests;
 	mz_ranks_fill(&d->ranks, d->guests);
 }
 
@@ -302,15 +315,17 @@ static int grow(void *array, uint32_t *cap, uint32_t n, size_t item)
 
 static int make_room(struct mz_decoder *d)
 {
-	uint32_t entries = d->guests + d->info.births;
+	uint32_t blocks = d->guests + d->info.births;
+	uint32_t entries = d->info.fields & MZ_HAS_ADDR ? blocks : 0;
 	uint32_t contexts = d->info.events > d->often + d->once ? d->info.events : d->often + d->once;
 
 	if (grow(&d->patterns, &d->cap_patterns, d->often + d->once, sizeof(*d->patterns)) < 0 ||
 	    grow(&d->whos, &d->cap_whos, d->n_whos, sizeof(*d->whos)) < 0 ||
 	    grow(&d->context, &d->cap_context, contexts, sizeof(*d->context)) < 0 ||
+	    grow(&d->objects, &d->cap_objects, blocks, sizeof(*d->objects)) < 0 ||
 	    grow(&d->entries, &d->cap_entries, entries, sizeof(*d->entries)) < 0)
 		return -ENOMEM;
-	return mz_ranks_reset(&d->ranks, entries + 1);
+	return mz_ranks_reset(&d->ranks, blocks + 1);
 }
 
 static int get_columns(struct mz_decoder *d, struct mz_bytes *in)
@@ -408,6 +423,11 @@ static int find_block(struct mz_decoder *d, const struct ready *r, uint32_t *at)
 	return 0;
 }
 
+static inline uint64_t object_at(const struct mz_decoder *d, uint32_t p)
+{
+	return p >= d->counted ? d->count_from + p : d->objects[p];
+}
+
 static uint64_t stray_addr(struct mz_decoder *d)
 {
 	d->last_addr += mz_unzigzag(next(d, MZ_COL_STRAY_ADDR));
@@ -426,19 +446,17 @@ static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_even
 	uint64_t object = 0, addr = 0;
 
 	if (r->form & MZ_FORM_BLOCK) {
-		struct entry *entry;
 		uint32_t p;
 		int ret = find_block(d, r, &p);
 
 		if (ret < 0)
 			return ret;
-		entry = &d->entries[p];
-		object = entry->object;
+		object = object_at(d, p);
 		if (ev->has & MZ_HAS_ADDR)
-			*old = addr = entry->addr;
+			*old = addr = d->entries[p].addr;
 		if (r->form & MZ_FORM_END) {
 			mz_ranks_kill(&d->ranks, p);
-			if (ev->has & MZ_HAS_ADDR && mz_places_gone(d->places, entry->size, addr) < 0)
+			if (ev->has & MZ_HAS_ADDR && mz_places_gone(d->places, d->entries[p].size, addr) < 0)
 				return -ENOMEM;
 		}
 	}
@@ -460,7 +478,7 @@ static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_even
 
 static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_event *ev, uint64_t old)
 {
-	struct entry *entry;
+	uint32_t p;
 
 	if (!(r->form & MZ_FORM_BIRTH)) {
 		if (r->form & MZ_FORM_STRAY_NEW)
@@ -488,8 +506,11 @@ static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_ev
 		if (ret < 0)
 			return ret == -EBADMSG ? bad(d, "a place for a block that is none") : ret;
 	}
-	entry = &d->entries[mz_ranks_push(&d->ranks)];
-	*entry = (struct entry){.object = ev->object, .addr = ev->addr, .size = ev->size};
+	p = mz_ranks_push(&d->ranks);
+	if (p < d->counted)
+		d->objects[p] = ev->object;
+	if (d->info.fields & MZ_HAS_ADDR)
+		d->entries[p] = (struct entry){.addr = ev->addr, .size = ev->size};
 	return 0;
 }
 
@@ -558,48 +579,93 @@ static int check_end(struct mz_decoder *d)
 	return 0;
 }
 
-/* As many plain events as there are before another kind: how many. What is odd
- * about them, read_one() will find. */
-static size_t read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
+/* The address of a block that a plain event begins. False: it is none. */
+static inline bool plain_place(struct mz_decoder *d, uint64_t size, uint64_t *addr)
+{
+	struct mz_place place = {.how = (uint32_t)peek(d, MZ_COL_PLACE)};
+
+	place.delta = place.how ? 0 : peek(d, MZ_COL_ADDR);
+	if (mz_places_find(d->places, size, 0, &place, addr) < 0)
+		return false;
+	d->at[MZ_COL_PLACE]++;
+	d->at[MZ_COL_ADDR] += !place.how;
+	return true;
+}
+
+/* The block that a plain event ends; MZ_RANKS_NONE: there is none. */
+static inline uint32_t plain_block(struct mz_decoder *d, const struct ready *r)
+{
+	uint64_t step;
+	uint32_t p;
+
+	if (r->plain == PLAIN_END) {
+		p = mz_ranks_find(&d->ranks, r->block >> 1);
+		if (p != MZ_RANKS_NONE)
+			mz_ranks_move(&d->ranks, p, r->block >> 1);
+		return p;
+	}
+	step = r->block ? (r->block - 2) / 2 : peek(d, MZ_COL_STEP);
+	p = mz_ranks_step(&d->ranks, (int64_t)mz_unzigzag(step));
+	d->at[MZ_COL_STEP] += p != MZ_RANKS_NONE && !r->block;
+	return p;
+}
+
+static inline void plain_birth(struct mz_decoder *d, const struct ready *r, struct mz_event *ev,
+			       uint64_t addr)
+{
+	uint32_t p = mz_ranks_push(&d->ranks);
+
+	*ev = r->event;
+	ev->addr = addr;
+	ev->object = d->info.raw ? 0 : d->next_object++;
+	if (p < d->counted)
+		d->objects[p] = ev->object;
+	if (d->info.fields & MZ_HAS_ADDR)
+		d->entries[p] = (struct entry){addr, r->event.size};
+	d->last_size = r->event.size;
+	d->births++;
+}
+
+/* As many plain events as there are before another kind: how many, or -ENOMEM.
+ * What is odd about them, read_one() will find. */
+static long read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
 {
 	const struct mz_column *tokens = &d->columns[MZ_COL_TOKEN];
 	uint32_t at = d->at[MZ_COL_TOKEN], left = at < tokens->n ? tokens->n - at : 0;
 	const uint64_t *token = left ? tokens->v + at : NULL;
-	uint32_t births = d->births;
-	uint64_t object = d->next_object;
 	size_t n = 0;
 
-	if (!left)
-		return 0;
 	max = max < left ? max : left;
 	for (; n < max && token[n] < d->often; n++) {
 		const struct ready *r = &d->patterns[token[n]];
+		bool has_addr = r->event.has & MZ_HAS_ADDR;
+		uint64_t addr = 0;
 		uint32_t p;
 
-		if (r->plain == PLAIN_BIRTH && births < d->info.births) {
-			p = mz_ranks_push(&d->ranks);
-			ev[n] = r->event;
-			ev[n].object = d->info.raw ? 0 : object++;
-			d->entries[p] = (struct entry){ev[n].object, 0, r->event.size};
-			d->last_size = r->event.size;
-			births++;
-		} else if (r->plain == PLAIN_END) {
-			p = mz_ranks_find(&d->ranks, r->block >> 1);
-			if (p == MZ_RANKS_NONE)
-				break;
-			ev[n] = r->event;
-			ev[n].object = d->entries[p].object;
-			mz_ranks_move(&d->ranks, p, r->block >> 1);
-			mz_ranks_kill(&d->ranks, p);
-		} else {
+		if (r->plain == NOT_PLAIN)
 			break;
+		if (r->plain == PLAIN_BIRTH) {
+			if (d->births >= d->info.births ||
+			    (has_addr && !plain_place(d, r->event.size, &addr)))
+				break;
+			plain_birth(d, r, &ev[n], addr);
+			continue;
+		}
+		p = plain_block(d, r);
+		if (p == MZ_RANKS_NONE)
+			break;
+		ev[n] = r->event;
+		ev[n].object = object_at(d, p);
+		mz_ranks_kill(&d->ranks, p);
+		if (has_addr) {
+			ev[n].addr = d->entries[p].addr;
+			if (mz_places_gone(d->places, d->entries[p].size, ev[n].addr) < 0)
+				return -ENOMEM;
 		}
 	}
 	d->at[MZ_COL_TOKEN] += (uint32_t)n;
 	d->done += (uint32_t)n;
-	d->births = births;
-	d->next_object = object;
-	return n;
+	return (long)n;
 }
 
 long mz_decoder_read(struct mz_decoder *d, struct mz_event *ev, size_t max)
@@ -611,9 +677,12 @@ long mz_decoder_read(struct mz_decoder *d, struct mz_event *ev, size_t max)
 	if (max > d->info.events - d->done)
 		max = d->info.events - d->done;
 	while (n < max) {
+		long plain = read_plain(d, ev + n, max - n);
 		int ret;
 
-		n += read_plain(d, ev + n, max - n);
+		if (plain < 0)
+			return plain;
+		n += (size_t)plain;
 		if (n == max)
 			break;
 		ret = read_one(d, &ev[n]);

@@ -71,7 +71,8 @@ void mz_gather_clear(struct mz_encoder *e)
 	struct mz_chunk_info *info = &e->info;
 
 	if (e->window)
-		memset(e->window, 0, WINDOW * sizeof(*e->window));
+		memset(e->window, 0, e->in_window * sizeof(*e->window));
+	e->in_window = 0;
 	*info = (struct mz_chunk_info){.stream = info->stream,
 				       .sequence = info->sequence + 1,
 				       .raw = info->raw};
@@ -142,11 +143,15 @@ static int make_room(struct mz_encoder *e)
 
 /* Where the block of a key (object, or address in a raw chunk) is noted; *is_new
  * if nothing is known of it. NULL: no memory. Holds until the next call. */
-static uint32_t *noted(struct mz_encoder *e, uint64_t key, bool *is_new)
+static inline uint32_t *noted(struct mz_encoder *e, uint64_t key, bool *is_new)
 {
-	if (!e->info.raw && key - e->first_key < WINDOW) {
-		*is_new = e->window[key - e->first_key] == NOT_TOLD;
-		return &e->window[key - e->first_key];
+	uint64_t at = key - e->first_key;
+
+	if (!e->info.raw && at < WINDOW) {
+		*is_new = e->window[at] == NOT_TOLD;
+		if (at >= e->in_window)
+			e->in_window = (uint32_t)at + 1;
+		return &e->window[at];
 	}
 	return mz_map_at(&e->map, key, is_new);
 }
@@ -184,7 +189,11 @@ static void take_apart(const struct mz_encoder *e, const struct mz_event *ev, st
 	bool exchange = ev->kind == MZ_REALLOC;
 	bool made = mz_is_birth_kind(ev->kind) || ev->kind == MZ_LOST || ev->kind == MZ_MARK;
 
-	*p = (struct parts){0};
+	/* field by field: a struct of zeros is a slow string instruction */
+	t->form = t->zero = 0;
+	t->block = t->zero_too = 0;
+	p->object = p->addr = p->old_object = p->old_addr = 0;
+	p->uses = p->ends = false;
 	t->kind = ev->kind;
 	t->call = ev->call;
 	t->has = has;
@@ -349,7 +358,8 @@ static void note_time(struct mz_encoder *e, uint64_t time)
 
 /* ---- adding ------------------------------------------------------------- */
 
-static int start_chunk(struct mz_encoder *e)
+/* The window begins with the first block born of those at hand. */
+static int start_chunk(struct mz_encoder *e, const struct mz_event *ev, size_t n)
 {
 	if (!e->info.raw && !e->window) {
 		e->window = calloc(WINDOW, sizeof(*e->window));
@@ -357,6 +367,12 @@ static int start_chunk(struct mz_encoder *e)
 			return -ENOMEM;
 	}
 	e->first_key = e->next_object;
+	for (size_t i = 0; i < n; i++) {
+		if (mz_is_birth_kind(ev[i].kind) && ev[i].object) {
+			e->first_key = ev[i].object;
+			break;
+		}
+	}
 	return 0;
 }
 
@@ -366,8 +382,6 @@ static int add_one(struct mz_encoder *e, const struct mz_event *ev)
 	uint32_t number;
 	int ret = make_room(e);
 
-	if (!ret && !e->events)
-		ret = start_chunk(e);
 	if (ret < 0)
 		return ret;
 	take_apart(e, ev, &p);
@@ -399,6 +413,8 @@ long mz_encoder_add(struct mz_encoder *e, const struct mz_event *ev, size_t n)
 {
 	size_t i;
 
+	if (n && !e->events && start_chunk(e, ev, n) < 0)
+		return -ENOMEM;
 	for (i = 0; i < n && !mz_encoder_full(e); i++)
 		if (add_one(e, &ev[i]) < 0)
 			return -ENOMEM;

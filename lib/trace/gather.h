@@ -41,6 +41,7 @@ struct mz_encoder {
 	uint32_t *window;      /* object - first_key -> birth + 1; 0: unknown, NONE: dead */
 	uint64_t *birth_addr;  /* by birth */
 	uint64_t *birth_size;
+	uint32_t in_window;    /* how much of it may not be 0 */
 	struct mz_guest *guests;
 	uint32_t n_guests, cap_guests;
 	struct mz_map map; /* objects outside of the window; addresses of a raw chunk */

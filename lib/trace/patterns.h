@@ -3,8 +3,6 @@
 #ifndef MZ_TRACE_PATTERNS_H
 #define MZ_TRACE_PATTERNS_H
 
-#include <assert.h>
-
 #include "trace/chunk.h"
 
 #define MZ_PATTERN_NONE UINT32_MAX
@@ -24,36 +22,29 @@ size_t mz_patterns_memory(const struct mz_patterns *p);
 
 int mz_patterns_grow(struct mz_patterns *p);
 
-/* A pattern as words: it has no padding. */
-struct mz_pattern_words {
-	uint64_t w[7];
-};
-
-static inline struct mz_pattern_words mz_pattern_words(const struct mz_pattern *p)
-{
-	struct mz_pattern_words words;
-
-	static_assert(sizeof(*p) == sizeof(words), "a pattern has no padding");
-	memcpy(&words, p, sizeof(words));
-	return words;
-}
-
+/* By fields: a wide load of a pattern just stored in pieces waits for them all. */
 static inline uint32_t mz_pattern_hash(const struct mz_pattern *p)
 {
-	struct mz_pattern_words x = mz_pattern_words(p);
-	uint64_t h = (x.w[0] ^ x.w[1] * 5 ^ x.w[2] * 7 ^ x.w[5] * 11) * 0x9e3779b97f4a7c15u;
+	uint64_t h = (p->size ^ p->given * 5 ^ p->arg * 7) * 0x9e3779b97f4a7c15u;
+	uint64_t g = p->site * 0xd6e8feb86659fd93u ^ p->cache * 0xa0761d6478bd642fu;
 
-	h ^= (x.w[3] ^ (x.w[4] << 7 | x.w[4] >> 57) ^ x.w[6] * 13) * 0xd6e8feb86659fd93u;
+	g ^= (p->flags ^ (uint64_t)p->unit * 13) * 0xe7037ed1a0b428dbu;
+	g ^= (p->block * 31ull + p->form * 1025ull + p->has * 65537ull + p->kind * 7ull + p->call) *
+	     0x8ebc6af09c88c6e3u;
+	h ^= g;
 	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15u;
 	return (uint32_t)(h >> 32);
 }
 
 static inline bool mz_pattern_same(const struct mz_pattern *a, const struct mz_pattern *b)
 {
-	struct mz_pattern_words x = mz_pattern_words(a), y = mz_pattern_words(b);
+	uint64_t wide = (a->size ^ b->size) | (a->given ^ b->given) | (a->arg ^ b->arg);
+	uint32_t half = (a->site ^ b->site) | (a->cache ^ b->cache) | (a->flags ^ b->flags) |
+			(a->block ^ b->block) | (a->unit ^ b->unit);
+	uint32_t rest = (uint32_t)((a->form ^ b->form) | (a->has ^ b->has) | (a->kind ^ b->kind) |
+				   (a->call ^ b->call));
 
-	return !((x.w[0] ^ y.w[0]) | (x.w[1] ^ y.w[1]) | (x.w[2] ^ y.w[2]) | (x.w[3] ^ y.w[3]) |
-		 (x.w[4] ^ y.w[4]) | (x.w[5] ^ y.w[5]) | (x.w[6] ^ y.w[6]));
+	return !(wide | half | rest);
 }
 
 /* The number of a pattern, which is added if it is new; MZ_PATTERN_NONE: no

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which of the blocks of a chunk are live, in order of birth; a block is found
- * by its rank and its rank by the block. Bits, with counts of three widths
- * above them.
+ * by its rank and its rank by the block. Bits, and above them three levels of
+ * nodes with eight children each: a node has for each child how many are live
+ * in those after it, so that no level needs a loop.
  */
 #ifndef MZ_TRACE_RANKS_H
 #define MZ_TRACE_RANKS_H
@@ -12,17 +13,24 @@
 
 #define MZ_RANKS_NONE UINT32_MAX
 
+#define MZ_RANKS_LEVELS 3
+
+/* Live blocks of the children after each one: at most 7 * 4096, which fits. */
+typedef int16_t mz_ranks_node __attribute__((vector_size(16), may_alias));
+
 struct mz_ranks {
 	uint64_t *bits;
-	uint16_t *small; /* live of 512 */
-	uint16_t *mid;	 /* live of 16 Ki */
-	uint32_t *large; /* live of 512 Ki */
-	uint32_t cap;	 /* positions there is room for */
-	uint32_t end;	 /* positions in use: 0 .. end - 1 */
+	mz_ranks_node *nodes[MZ_RANKS_LEVELS]; /* of 512, 4 Ki and 32 Ki positions */
+	uint32_t *large;		       /* live of 32 Ki */
+	uint32_t cap;			       /* positions there is room for */
+	uint32_t end;			       /* positions in use: 0 .. end - 1 */
 	uint32_t live;
 	uint32_t cursor; /* a place, live or dead; MZ_RANKS_NONE: before the first */
 	uint32_t above;	 /* live blocks above it, kept up */
 };
+
+/* What a block in child i adds to its node: 1 for each child before. */
+extern const mz_ranks_node mz_ranks_before[8];
 
 /* Empty, with room for cap positions. 0 or -ENOMEM. */
 int mz_ranks_reset(struct mz_ranks *r, uint32_t cap);
@@ -48,9 +56,10 @@ static inline uint32_t mz_ranks_push(struct mz_ranks *r)
 	uint32_t p = r->end++;
 
 	r->bits[p >> 6] |= 1ull << (p & 63);
-	r->small[p >> 9]++;
-	r->mid[p >> 14]++;
-	r->large[p >> 19]++;
+	r->nodes[0][p >> 9] += mz_ranks_before[p >> 6 & 7];
+	r->nodes[1][p >> 12] += mz_ranks_before[p >> 9 & 7];
+	r->nodes[2][p >> 15] += mz_ranks_before[p >> 12 & 7];
+	r->large[p >> 15]++;
 	r->live++;
 	r->above++;
 	return p;
@@ -59,9 +68,10 @@ static inline uint32_t mz_ranks_push(struct mz_ranks *r)
 static inline void mz_ranks_kill(struct mz_ranks *r, uint32_t p)
 {
 	r->bits[p >> 6] &= ~(1ull << (p & 63));
-	r->small[p >> 9]--;
-	r->mid[p >> 14]--;
-	r->large[p >> 19]--;
+	r->nodes[0][p >> 9] -= mz_ranks_before[p >> 6 & 7];
+	r->nodes[1][p >> 12] -= mz_ranks_before[p >> 9 & 7];
+	r->nodes[2][p >> 15] -= mz_ranks_before[p >> 12 & 7];
+	r->large[p >> 15]--;
 	r->live--;
 	r->above -= p > r->cursor || r->cursor == MZ_RANKS_NONE;
 }
@@ -81,25 +91,35 @@ static inline uint32_t mz_popcount(uint64_t v)
 	return (uint32_t)(((v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);
 }
 
-/* The bit with rank set bits above it; there are enough of them. */
+/* The bit with rank set bits above it, without a branch that depends on it. */
+static inline uint32_t mz_nth_far(uint64_t v, uint32_t rank)
+{
+	const uint64_t ones = 0x0101010101010101u;
+	uint64_t twos = v - (v >> 1 & 0x5555555555555555u);
+	uint64_t fours = (twos & 0x3333333333333333u) + (twos >> 2 & 0x3333333333333333u);
+	/* in each byte the bits of it and of those below */
+	uint64_t sums = ((fours + (fours >> 4)) & 0x0f0f0f0f0f0f0f0fu) * ones;
+	uint32_t k = (uint32_t)(sums >> 56) - 1 - rank, n, at;
+
+	at = (uint32_t)((((k * ones | ones << 7) - sums) >> 7 & ones) * ones >> 56) * 8;
+	k -= (uint32_t)(sums << 8 >> at & 0xff);
+	n = (uint32_t)(fours >> at & 15);
+	at += k >= n ? 4 : 0;
+	k -= k >= n ? n : 0;
+	n = (uint32_t)(twos >> at & 3);
+	at += k >= n ? 2 : 0;
+	k -= k >= n ? n : 0;
+	return at + (k >= (v >> at & 1));
+}
+
+/* The same where it is likely to be near; there are enough of them. */
 static inline uint32_t mz_nth_from_top(uint64_t v, uint32_t rank)
 {
-	uint32_t low = 0;
-
-	if (rank >= 6) {
-		for (uint32_t half = 32; half >= 8; half /= 2) {
-			uint64_t top = v >> half;
-			uint32_t n = mz_popcount(top);
-			bool up = rank < n;
-
-			rank -= up ? 0 : n;
-			low += up ? half : 0;
-			v = up ? top : v & ((1ull << half) - 1);
-		}
-	}
+	if (rank >= 6)
+		return mz_nth_far(v, rank);
 	while (rank--)
 		v ^= 1ull << (63 - __builtin_clzll(v));
-	return low + 63 - (uint32_t)__builtin_clzll(v);
+	return 63 - (uint32_t)__builtin_clzll(v);
 }
 
 /* The first live block after a place, if it is not far; else MZ_RANKS_NONE. */
@@ -127,7 +147,7 @@ static inline uint32_t mz_ranks_find(const struct mz_ranks *r, uint32_t rank)
 	if (rank >= r->live)
 		return MZ_RANKS_NONE;
 	w = (r->end - 1) >> 6;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 2; i++) {
 		uint32_t n = mz_popcount(r->bits[w]);
 
 		if (left < n)
