@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a verb is made of. A verb = one file here with a struct mz_cmd, one row
+ * in main.c, one page in docs/man, one script in tests/cli.
+ */
+#ifndef MZ_CMDS_CMD_H
+#define MZ_CMDS_CMD_H
+
+#include <memorizer.h>
+#include <stdio.h>
+
+enum mz_exit { MZ_EXIT_OK, MZ_EXIT_FAILED, MZ_EXIT_USAGE, MZ_EXIT_INCOMPLETE };
+
+enum mz_opt_type {
+	MZ_OPT_FLAG,   /* bool */
+	MZ_OPT_STR,    /* const char * */
+	MZ_OPT_U64,    /* uint64_t, decimal */
+	MZ_OPT_SIZE,   /* uint64_t with K, M, G, T */
+	MZ_OPT_CHOICE, /* unsigned: index into choices */
+	MZ_OPT_OPTSTR, /* const char *: "" when the value is left out (--name[=VALUE]) */
+	MZ_OPT_DOUBLE, /* double */
+};
+
+/* One option: it feeds --help, the man page and the completion. */
+struct mz_opt {
+	char letter; /* 0 = none */
+	const char *name;
+	const char *arg; /* name of the value in the help; NULL = none */
+	const char *help;
+	enum mz_opt_type type;
+	size_t offset;		    /* of the value in the verb's options */
+	const char *const *choices; /* NULL-terminated */
+};
+
+struct mz_cmd {
+	const char *name;
+	const char *const *aliases; /* further names, as links; NULL-terminated */
+	const char *args;	    /* "[INPUT|-]" */
+	const char *summary;	    /* one line */
+	const struct mz_opt *opts;  /* ends with a name of NULL */
+	size_t opts_size;	    /* of the struct that they fill */
+	bool raw_tail;		    /* everything after "--" or the first argument is the
+				       command to run, not options */
+	/* args: what is left of the command line; returns enum mz_exit. */
+	int (*run)(void *opts, int argc, char **argv);
+};
+
+#define MZ_OPT(l, n, a, t, st, m, h)                                                               \
+	{                                                                                          \
+		.letter = l, .name = n, .arg = a, .help = h, .type = t, .offset = offsetof(st, m)  \
+	}
+
+/* ---- talking to the user (talk.c) --------------------------------------- */
+
+/* The name that errors start with: "trace2cmt" or "memorizer record". */
+void talk_set(const char *name, bool json);
+
+/* An error. Returns MZ_EXIT_FAILED, so that a verb can end with it. */
+int talk_error(const struct mz_error *err);
+int talk_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Wrong usage: says what is wrong and where help is. Returns MZ_EXIT_USAGE. */
+int talk_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A line on standard error that is no error. */
+void talk_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* "1,234,567" into buf (at least 32 bytes); "1.2 MiB". Both return buf. */
+char *talk_count(char *buf, uint64_t v);
+char *talk_bytes(char *buf, uint64_t v);
+
+/* ---- options (options.c) ------------------------------------------------ */
+
+/* Fill opts from argv; *rest is the first argument left. Returns -1 to go on,
+ * else the exit status. */
+int options_parse(const struct mz_cmd *cmd, void *opts, int argc, char **argv, int *rest);
+void options_help(const struct mz_cmd *cmd, FILE *out);
+/* The nearest of the names to a mistyped one; NULL = none is near. */
+const char *options_nearest(const char *typed, const char *const *names, size_t n);
+
+/* ---- the table (main.c) ------------------------------------------------- */
+
+extern const struct mz_cmd *const mz_cmds[];
+extern const size_t mz_cmds_count;
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The list of verbs, and what is generated from the option tables: the OPTIONS
+ * section of the man pages and the shell completion. */
+#include <string.h>
+
+#include "cmds/cmd.h"
+
+struct opts {
+	bool links;
+	bool completion;
+	const char *man;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT(0, "links", NULL, MZ_OPT_FLAG, struct opts, links,
+	       "print the names that are links to this program"),
+	MZ_OPT(0, "completion", NULL, MZ_OPT_FLAG, struct opts, completion,
+	       "print the completion script for bash"),
+	MZ_OPT(0, "man", "VERB", MZ_OPT_STR, struct opts, man,
+	       "print the OPTIONS section of VERB's manual page"),
+	{0},
+};
+
+static void list(void)
+{
+	puts("memorizer: who allocates, frees and touches memory\n\n"
+	     "usage: memorizer VERB [OPTIONS] [ARGUMENTS]\n\nVerbs:");
+	for (size_t i = 0; i < mz_cmds_count; i++)
+		printf("  %-20s%s\n", mz_cmds[i]->name, mz_cmds[i]->summary);
+	puts("\n'memorizer VERB --help' shows the options of a verb.");
+}
+
+static void print_links(void)
+{
+	for (size_t i = 0; i < mz_cmds_count; i++)
+		for (const char *const *a = mz_cmds[i]->aliases; a && *a; a++)
+			puts(*a);
+}
+
+static void roff(const char *s)
+{
+	for (; *s; s++)
+		fputs(*s == '-' ? "\\-" : *s == '\\' ? "\\e" : (char[]){*s, 0}, stdout);
+}
+
+static int man_options(const char *verb)
+{
+	for (size_t i = 0; i < mz_cmds_count; i++) {
+		if (strcmp(mz_cmds[i]->name, verb))
+			continue;
+		for (const struct mz_opt *o = mz_cmds[i]->opts; o && o->name; o++) {
+			printf(".TP\n");
+			if (o->letter)
+				printf("\\fB\\-%c\\fR, ", o->letter);
+			printf("\\fB\\-\\-");
+			roff(o->name);
+			printf("\\fR");
+			if (o->arg) {
+				printf(o->type == MZ_OPT_OPTSTR ? "[=\\fI" : " \\fI");
+				roff(o->arg);
+				printf(o->type == MZ_OPT_OPTSTR ? "\\fR]" : "\\fR");
+			}
+			printf("\n");
+			roff(o->help);
+			printf("\n");
+		}
+		printf(".TP\n\\fB\\-\\-help\\fR\nshow the options\n");
+		return MZ_EXIT_OK;
+	}
+	return talk_usage("no verb '%s'", verb);
+}
+
+static void completion(void)
+{
+	puts("# bash completion for memorizer; generated from its option tables\n"
+	     "_memorizer_options() {\n\tcase $1 in");
+	for (size_t i = 0; i < mz_cmds_count; i++) {
+		printf("\t%s", mz_cmds[i]->name);
+		for (const char *const *a = mz_cmds[i]->aliases; a && *a; a++)
+			if (strcmp(*a, mz_cmds[i]->name))
+				printf("|%s", *a);
+		printf(") echo \"--help");
+		for (const struct mz_opt *o = mz_cmds[i]->opts; o && o->name; o++)
+			printf(" --%s", o->name);
+		puts("\" ;;");
+	}
+	puts("\tesac\n}\n"
+	     "_memorizer() {\n"
+	     "\tlocal word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[0]##*/}\n"
+	     "\tif [ \"$verb\" = memorizer ]; then\n"
+	     "\t\tverb=${COMP_WORDS[1]}\n"
+	     "\t\tif [ \"$COMP_CWORD\" -eq 1 ]; then");
+	printf("\t\t\tCOMPREPLY=($(compgen -W \"");
+	for (size_t i = 0; i < mz_cmds_count; i++)
+		printf("%s%s", i ? " " : "", mz_cmds[i]->name);
+	puts("\" -- \"$word\"))\n"
+	     "\t\t\treturn\n\t\tfi\n\tfi\n"
+	     "\tcase $word in\n"
+	     "\t-*) COMPREPLY=($(compgen -W \"$(_memorizer_options \"$verb\")\" -- \"$word\")) ;;\n"
+	     "\t*) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
+	     "\tesac\n}");
+	printf("complete -o filenames -F _memorizer memorizer");
+	for (size_t i = 0; i < mz_cmds_count; i++)
+		for (const char *const *a = mz_cmds[i]->aliases; a && *a; a++)
+			printf(" %s", *a);
+	puts("");
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	struct opts *o = options;
+
+	(void)argv;
+	if (argc)
+		return talk_usage("help takes no arguments; see 'memorizer VERB --help'");
+	if (o->man)
+		return man_options(o->man);
+	if (o->links)
+		print_links();
+	else if (o->completion)
+		completion();
+	else
+		list();
+	return MZ_EXIT_OK;
+}
+
+const struct mz_cmd cmd_help = {
+	.name = "help",
+	.args = "",
+	.summary = "list the verbs",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run,
+};

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* One program, one table of verbs, chosen by the first argument or by the name
+ * that the program is called by. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmds/cmd.h"
+
+extern const struct mz_cmd cmd_help, cmd_trace2cmt;
+
+const struct mz_cmd *const mz_cmds[] = {
+	&cmd_help,
+	&cmd_trace2cmt,
+};
+const size_t mz_cmds_count = sizeof(mz_cmds) / sizeof(*mz_cmds);
+
+static const struct mz_cmd *find(const char *name)
+{
+	for (size_t i = 0; i < mz_cmds_count; i++) {
+		if (!strcmp(mz_cmds[i]->name, name))
+			return mz_cmds[i];
+		for (const char *const *a = mz_cmds[i]->aliases; a && *a; a++)
+			if (!strcmp(*a, name))
+				return mz_cmds[i];
+	}
+	return NULL;
+}
+
+/* Errors are in JSON when the result would have been. */
+static bool wants_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], "--json"))
+			return true;
+	return false;
+}
+
+static int run(const struct mz_cmd *cmd, const char *shown, int argc, char **argv)
+{
+	void *opts;
+	int rest, ret;
+
+	talk_set(shown, wants_json(argc, argv));
+	opts = calloc(1, cmd->opts_size ? cmd->opts_size : 1);
+	if (!opts)
+		return talk_fail("out of memory");
+	ret = options_parse(cmd, opts, argc, argv, &rest);
+	if (ret < 0)
+		ret = cmd->run(opts, rest - 1, argv + 1);
+	free(opts);
+	if (fflush(stdout) || ferror(stdout)) {
+		talk_fail("standard output: cannot write");
+		ret = ret ? ret : MZ_EXIT_FAILED;
+	}
+	return ret;
+}
+
+static int unknown_verb(const char *verb)
+{
+	const char *names[64];
+	const char *near;
+
+	for (size_t i = 0; i < mz_cmds_count; i++)
+		names[i] = mz_cmds[i]->name;
+	near = options_nearest(verb, names, mz_cmds_count);
+	if (near)
+		return talk_usage("unknown verb '%s'; did you mean '%s'?", verb, near);
+	return talk_usage("unknown verb '%s'", verb);
+}
+
+int main(int argc, char **argv)
+{
+	const char *base = argc ? strrchr(argv[0], '/') : NULL;
+	const struct mz_cmd *cmd;
+	char shown[80];
+
+	base = base ? base + 1 : argc ? argv[0] : "memorizer";
+	cmd = find(base);
+	if (cmd)
+		return run(cmd, base, argc, argv);
+	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return run(&cmd_help, "memorizer", 1, argv);
+	if (!strcmp(argv[1], "--version")) {
+		puts("memorizer " MZ_VERSION);
+		return MZ_EXIT_OK;
+	}
+	cmd = find(argv[1]);
+	if (!cmd)
+		return unknown_verb(argv[1]);
+	snprintf(shown, sizeof(shown), "memorizer %s", cmd->name);
+	return run(cmd, shown, argc - 1, argv + 1);
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmds/cmd.h"
+
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[64];
+	size_t m = strlen(b);
+
+	if (m >= 63)
+		return 99;
+	for (size_t j = 0; j <= m; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 1; *a; a++, i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = (unsigned)i;
+		for (size_t j = 1; j <= m; j++) {
+			unsigned best = diagonal + (*a != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[m];
+}
+
+const char *options_nearest(const char *typed, const char *const *names, size_t n)
+{
+	const char *best = NULL;
+	unsigned near = 3;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned d = distance(typed, names[i]);
+
+		if (d < near && d < strlen(names[i])) {
+			near = d;
+			best = names[i];
+		}
+	}
+	return best;
+}
+
+static int parse_u64(const char *s, bool units, uint64_t *out)
+{
+	char *end;
+	unsigned long long v;
+
+	if (*s < '0' || *s > '9')
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(s, &end, 10);
+	if (errno)
+		return -errno;
+	if (units && *end) {
+		const char *at = strchr("KMGT", *end & ~0x20);
+		unsigned shift = at ? (unsigned)(at - "KMGT" + 1) * 10 : 0;
+
+		if (!at || end[1] || v > UINT64_MAX >> shift)
+			return -EINVAL;
+		v <<= shift;
+		end++;
+	}
+	*out = v;
+	return *end ? -EINVAL : 0;
+}
+
+static int parse_choice(const struct mz_opt *o, const char *value, unsigned *out)
+{
+	for (unsigned i = 0; o->choices[i]; i++) {
+		if (!strcmp(o->choices[i], value)) {
+			*out = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int bad_value(const struct mz_opt *o, const char *value)
+{
+	if (o->type == MZ_OPT_CHOICE) {
+		char list[256] = "";
+
+		for (unsigned i = 0; o->choices[i]; i++) {
+			size_t n = strlen(list);
+
+			snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", o->choices[i]);
+		}
+		return talk_usage("--%s takes one of: %s; not '%s'", o->name, list, value);
+	}
+	return talk_usage("--%s takes a number%s, not '%s'", o->name,
+			  o->type == MZ_OPT_SIZE ? " (with K, M, G or T)" : "", value);
+}
+
+/* -1 = fine, else the exit status. */
+static int set_value(const struct mz_opt *o, void *opts, const char *value)
+{
+	char *at = (char *)opts + o->offset;
+	char *end;
+	int ret = 0;
+
+	switch (o->type) {
+	case MZ_OPT_FLAG: *(bool *)at = true; break;
+	case MZ_OPT_OPTSTR:
+	case MZ_OPT_STR: memcpy(at, &value, sizeof(value)); break;
+	case MZ_OPT_U64: ret = parse_u64(value, false, (uint64_t *)(void *)at); break;
+	case MZ_OPT_SIZE: ret = parse_u64(value, true, (uint64_t *)(void *)at); break;
+	case MZ_OPT_CHOICE: ret = parse_choice(o, value, (unsigned *)(void *)at); break;
+	case MZ_OPT_DOUBLE:
+		*(double *)(void *)at = strtod(value, &end);
+		if (end == value || *end || !isfinite(*(double *)(void *)at) || *value == '-')
+			ret = -EINVAL;
+		break;
+	}
+	return ret ? bad_value(o, value) : -1;
+}
+
+static const struct mz_opt *find_long(const struct mz_cmd *cmd, const char *name, size_t len)
+{
+	for (const struct mz_opt *o = cmd->opts; o && o->name; o++)
+		if (strlen(o->name) == len && !memcmp(o->name, name, len))
+			return o;
+	return NULL;
+}
+
+static const struct mz_opt *find_letter(const struct mz_cmd *cmd, char letter)
+{
+	for (const struct mz_opt *o = cmd->opts; o && o->name; o++)
+		if (o->letter == letter)
+			return o;
+	return NULL;
+}
+
+static int unknown_option(const struct mz_cmd *cmd, const char *name)
+{
+	const char *names[64];
+	const char *near;
+	size_t n = 0;
+
+	for (const struct mz_opt *o = cmd->opts; o && o->name && n < 64; o++)
+		names[n++] = o->name;
+	near = options_nearest(name, names, n);
+	if (near)
+		return talk_usage("unknown option --%s; did you mean --%s?", name, near);
+	return talk_usage("unknown option --%s", name);
+}
+
+static int parse_long(const struct mz_cmd *cmd, void *opts, int argc, char **argv, int *i)
+{
+	const char *name = argv[*i] + 2;
+	const char *eq = strchr(name, '=');
+	size_t len = eq ? (size_t)(eq - name) : strlen(name);
+	const struct mz_opt *o = find_long(cmd, name, len);
+
+	if (!o) {
+		char typed[64];
+
+		snprintf(typed, sizeof(typed), "%.*s", (int)len, name);
+		return unknown_option(cmd, typed);
+	}
+	if (o->type == MZ_OPT_FLAG || o->type == MZ_OPT_OPTSTR) {
+		if (eq && o->type == MZ_OPT_FLAG)
+			return talk_usage("--%s takes no value", o->name);
+		return set_value(o, opts, eq ? eq + 1 : "");
+	}
+	if (eq)
+		return set_value(o, opts, eq + 1);
+	if (*i + 1 >= argc)
+		return talk_usage("--%s needs a value: %s", o->name, o->arg);
+	return set_value(o, opts, argv[++*i]);
+}
+
+static int parse_letters(const struct mz_cmd *cmd, void *opts, int argc, char **argv, int *i)
+{
+	for (const char *p = argv[*i] + 1; *p; p++) {
+		const struct mz_opt *o = find_letter(cmd, *p);
+		int ret;
+
+		if (!o)
+			return talk_usage("unknown option -%c", *p);
+		if (o->type == MZ_OPT_FLAG || o->type == MZ_OPT_OPTSTR) {
+			ret = set_value(o, opts, "");
+			if (ret >= 0)
+				return ret;
+			continue;
+		}
+		if (p[1])
+			return set_value(o, opts, p + 1);
+		if (*i + 1 >= argc)
+			return talk_usage("-%c needs a value: %s", *p, o->arg);
+		return set_value(o, opts, argv[++*i]);
+	}
+	return -1;
+}
+
+int options_parse(const struct mz_cmd *cmd, void *opts, int argc, char **argv, int *rest)
+{
+	int kept = 1; /* arguments that are no options, moved to the front */
+
+	for (int i = 1; i < argc; i++) {
+		int ret = -1;
+
+		if (!strcmp(argv[i], "--")) {
+			for (i++; i < argc; i++)
+				argv[kept++] = argv[i];
+			break;
+		}
+		if (!strcmp(argv[i], "--help") || (!strcmp(argv[i], "-h") && !find_letter(cmd, 'h'))) {
+			options_help(cmd, stdout);
+			return MZ_EXIT_OK;
+		}
+		if (!strncmp(argv[i], "--", 2)) {
+			ret = parse_long(cmd, opts, argc, argv, &i);
+		} else if (argv[i][0] == '-' && argv[i][1]) {
+			ret = parse_letters(cmd, opts, argc, argv, &i);
+		} else if (cmd->raw_tail) {
+			while (i < argc)
+				argv[kept++] = argv[i++];
+		} else {
+			argv[kept++] = argv[i];
+		}
+		if (ret >= 0)
+			return ret;
+	}
+	*rest = kept;
+	return -1;
+}
+
+static void print_option(const struct mz_opt *o, FILE *out)
+{
+	char left[64];
+	int n;
+
+	if (o->letter)
+		n = snprintf(left, sizeof(left), "  -%c, --%s", o->letter, o->name);
+	else
+		n = snprintf(left, sizeof(left), "      --%s", o->name);
+	if (o->arg)
+		snprintf(left + n, sizeof(left) - (size_t)n,
+			 o->type == MZ_OPT_OPTSTR ? "[=%s]" : " %s", o->arg);
+	fprintf(out, strlen(left) < 30 ? "%-30s%s\n" : "%s\n                              %s\n", left,
+		o->help);
+}
+
+void options_help(const struct mz_cmd *cmd, FILE *out)
+{
+	fprintf(out, "usage: memorizer %s [OPTIONS] %s\n\n%s\n", cmd->name, cmd->args, cmd->summary);
+	if (cmd->opts && cmd->opts->name)
+		fprintf(out, "\nOptions:\n");
+	for (const struct mz_opt *o = cmd->opts; o && o->name; o++)
+		print_option(o, out);
+	fprintf(out, "      --help                  show this\n\nManual: man memorizer-%s\n", cmd->name);
+}

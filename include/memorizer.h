@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libmemorizer: traces of who allocates, frees and touches memory.
+ *
+ * The library never prints, never exits and keeps no state of its own: all of
+ * it hangs on the handles below. A handle is used by one thread at a time;
+ * different handles may be used by different threads.
+ *
+ * int results: 0 or a count on success, -errno on failure. Pointer results:
+ * NULL with errno set. A failed call on a handle leaves a message in it.
+ */
+#ifndef MEMORIZER_H
+#define MEMORIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MZ_API __attribute__((visibility("default")))
+
+#define MZ_VERSION "0.1.0"
+
+/* ---- errors ------------------------------------------------------------- */
+
+/* What went wrong, where, and what to do. text is one line, without newline. */
+struct mz_error {
+	int code;	 /* errno value, 0 = no error */
+	uint64_t offset; /* byte offset in the input, when has_offset */
+	uint64_t line;	 /* line number from 1, 0 = not a text input */
+	bool has_offset;
+	char text[480];
+};
+
+/* ---- the event ---------------------------------------------------------- */
+
+enum mz_kind {
+	MZ_NONE,
+	MZ_ALLOC,   /* a block came into being (or failed to: addr 0) */
+	MZ_FREE,    /* a block went */
+	MZ_REALLOC, /* a block was exchanged for another, in place or not */
+	MZ_ACCESS,  /* reads and writes of a block were counted */
+	MZ_LOST,    /* events are missing here: how many, and why */
+	MZ_MARK,    /* a note in the trace */
+	MZ_KINDS
+};
+
+/* The call that made the event. The names are those of the text form. */
+enum mz_call {
+	MZ_CALL_NONE,
+	MZ_CALL_MALLOC,
+	MZ_CALL_CALLOC,
+	MZ_CALL_REALLOC,
+	MZ_CALL_REALLOCARRAY,
+	MZ_CALL_ALIGNED_ALLOC,
+	MZ_CALL_MEMALIGN,
+	MZ_CALL_POSIX_MEMALIGN,
+	MZ_CALL_VALLOC,
+	MZ_CALL_PVALLOC,
+	MZ_CALL_FREE,
+	MZ_CALL_MMAP,
+	MZ_CALL_MUNMAP,
+	MZ_CALL_MREMAP,
+	MZ_CALL_BRK,
+	MZ_CALL_KMALLOC,
+	MZ_CALL_KFREE,
+	MZ_CALL_KMEM_CACHE_ALLOC,
+	MZ_CALL_KMEM_CACHE_FREE,
+	MZ_CALL_PAGE_ALLOC,
+	MZ_CALL_PAGE_FREE,
+	MZ_CALL_VMALLOC,
+	MZ_CALL_VFREE,
+	MZ_CALL_PERCPU_ALLOC,
+	MZ_CALL_PERCPU_FREE,
+	MZ_CALL_ACCESS,
+	MZ_CALL_LOST,
+	MZ_CALL_MARK,
+	MZ_CALLS
+};
+
+/* Which of the optional fields of an event are known. */
+enum mz_field {
+	MZ_HAS_ADDR = 1 << 0, /* addr, old_addr */
+	MZ_HAS_TIME = 1 << 1,
+	MZ_HAS_CPU = 1 << 2,
+	MZ_HAS_NODE = 1 << 3,
+	MZ_HAS_PID = 1 << 4,
+	MZ_HAS_TID = 1 << 5,
+	MZ_HAS_GIVEN = 1 << 6,
+	MZ_HAS_FLAGS = 1 << 7,
+	MZ_HAS_SITE = 1 << 8,
+	MZ_HAS_CACHE = 1 << 9,
+	MZ_HAS_ALL = (1 << 10) - 1
+};
+
+/*
+ * One event. A field whose bit is not in has is unknown and reads as 0.
+ *
+ * Blocks are named by object: a serial number that starts at 1, goes up by one
+ * for every block that comes into being (so for a realloc too, in place or
+ * not), and is never used again. 0 = no block: NULL, a failed call, or a block
+ * that this trace never saw allocated.
+ */
+struct mz_event {
+	uint64_t time;	     /* in ns of the trace's clock */
+	uint64_t addr;	     /* ALLOC, REALLOC: the new block; FREE: the old; ACCESS */
+	uint64_t old_addr;   /* REALLOC: the old block, 0 = NULL */
+	uint64_t object;     /* ALLOC, REALLOC: the new block; FREE: the old; ACCESS */
+	uint64_t old_object; /* REALLOC: the old block */
+	uint64_t size;	     /* bytes asked for (all of them: n * size of a calloc);
+				LOST: events; ACCESS: reads */
+	uint64_t given;	     /* bytes really given */
+	uint64_t arg;	     /* calloc, reallocarray: n; memalign and its like: the
+				alignment; LOST: enum mz_loss; ACCESS: writes;
+				MARK: string */
+	uint32_t site;	     /* call site: a stack in the trace's table */
+	uint32_t cache;	     /* kmem_cache: a string in the trace's table */
+	uint32_t pid;
+	uint32_t tid;
+	uint32_t flags; /* gfp flags, mmap flags */
+	int16_t cpu;
+	int16_t node;
+	uint16_t has;  /* enum mz_field */
+	uint8_t kind;  /* enum mz_kind */
+	uint8_t call;  /* enum mz_call */
+	uint32_t unit; /* 0; of a calloc or reallocarray with a count of 0: the size
+			  of an element; MZ_UNIT_OVERFLOW: n * size is over 64 bits
+			  (so the call failed), and size is that of one element */
+};
+
+#define MZ_UNIT_OVERFLOW UINT32_MAX
+
+/* Why events are missing. */
+enum mz_loss {
+	MZ_LOSS_UNKNOWN,
+	MZ_LOSS_RING_FULL,  /* the reader was too slow */
+	MZ_LOSS_REENTRY,    /* an event inside the recorder itself */
+	MZ_LOSS_DAMAGE,	    /* the file is damaged here */
+	MZ_LOSS_NO_MEMORY,
+	MZ_LOSS_FILTER,     /* left out at recording, by request */
+	MZ_LOSSES
+};
+
+/* The names used in text, JSON and the manual; NULL past the end of the enum. */
+MZ_API const char *mz_call_name(enum mz_call call);
+MZ_API const char *mz_kind_name(enum mz_kind kind);
+MZ_API const char *mz_loss_name(enum mz_loss loss);
+
+/* The kind of event that a call makes. */
+MZ_API enum mz_kind mz_call_kind(enum mz_call call);
+
+/* ---- tables of a trace -------------------------------------------------- */
+
+/*
+ * Strings and stacks are stored once and named by number, from 1; 0 = none.
+ * A stack is a list of addresses, innermost first.
+ */
+struct mz_tables;
+
+MZ_API struct mz_tables *mz_tables_new(void);
+MZ_API void mz_tables_free(struct mz_tables *t);
+
+/* The number of a string (stack), which is added if it is new; 0 = no memory. */
+MZ_API uint32_t mz_tables_string(struct mz_tables *t, const char *s, size_t len);
+MZ_API uint32_t mz_tables_stack(struct mz_tables *t, const uint64_t *ips, size_t depth);
+
+/* Borrowed until the tables are freed; NULL for a number that is not there. */
+MZ_API const char *mz_tables_get_string(const struct mz_tables *t, uint32_t id, size_t *len);
+MZ_API const uint64_t *mz_tables_get_stack(const struct mz_tables *t, uint32_t id, size_t *depth);
+
+MZ_API uint32_t mz_tables_strings(const struct mz_tables *t); /* how many */
+MZ_API uint32_t mz_tables_stacks(const struct mz_tables *t);
+
+/* ---- reading ------------------------------------------------------------ */
+
+enum mz_format {
+	MZ_FORMAT_UNKNOWN,
+	MZ_FORMAT_TEXT,
+	MZ_FORMAT_CLASSIC,
+	MZ_FORMAT_CONTAINER,
+	MZ_FORMATS
+};
+
+MZ_API const char *mz_format_name(enum mz_format format);
+
+struct mz_reader;
+
+/*
+ * Open a trace; what it is is told by its content. path "-" is standard input.
+ * On failure NULL, and the reason in err (which may be NULL).
+ */
+MZ_API struct mz_reader *mz_reader_open(const char *path, struct mz_error *err);
+
+/* The same from a descriptor, which stays the caller's, and from memory, which
+ * must stay until the reader is closed. name is used in messages. */
+MZ_API struct mz_reader *mz_reader_open_fd(int fd, const char *name, struct mz_error *err);
+MZ_API struct mz_reader *mz_reader_open_memory(const void *data, size_t size, const char *name,
+					       struct mz_error *err);
+MZ_API void mz_reader_close(struct mz_reader *r);
+
+/* Up to max events into ev: how many, 0 at the end, -errno. Blocks are resolved:
+ * object and old_object are set. After an error it goes on failing. */
+MZ_API long mz_reader_read(struct mz_reader *r, struct mz_event *ev, size_t max);
+
+MZ_API enum mz_format mz_reader_format(const struct mz_reader *r);
+
+/* Fields that events of this trace may have (enum mz_field). For a text trace,
+ * those of the events read so far. */
+MZ_API uint32_t mz_reader_fields(const struct mz_reader *r);
+
+/* The last error; valid until the reader is closed. */
+MZ_API const struct mz_error *mz_reader_error(const struct mz_reader *r);
+
+/* Strings and stacks met so far; valid until the reader is closed. */
+MZ_API const struct mz_tables *mz_reader_tables(const struct mz_reader *r);
+
+/* What did not match up so far. */
+struct mz_unmatched {
+	uint64_t unknown_frees; /* frees and reallocs of blocks never seen allocated */
+	uint64_t over_live;	/* allocations at the address of a live block */
+};
+MZ_API struct mz_unmatched mz_reader_unmatched(const struct mz_reader *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

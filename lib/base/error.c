@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void set(struct mz_error *err, int code, const char *fmt, va_list ap)
+{
+	err->code = code;
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+}
+
+int mz_fail(struct mz_error *err, int code, const char *fmt, ...)
+{
+	if (err && !err->code) {
+		va_list ap;
+		va_start(ap, fmt);
+		set(err, code, fmt, ap);
+		va_end(ap);
+	}
+	return -code;
+}
+
+int mz_fail_offset(struct mz_error *err, int code, uint64_t offset, const char *fmt, ...)
+{
+	if (err && !err->code) {
+		va_list ap;
+		va_start(ap, fmt);
+		set(err, code, fmt, ap);
+		va_end(ap);
+		err->offset = offset;
+		err->has_offset = true;
+	}
+	return -code;
+}
+
+int mz_fail_line(struct mz_error *err, int code, uint64_t line, const char *fmt, ...)
+{
+	if (err && !err->code) {
+		va_list ap;
+		va_start(ap, fmt);
+		set(err, code, fmt, ap);
+		va_end(ap);
+		err->line = line;
+	}
+	return -code;
+}
+
+int mz_fail_memory(struct mz_error *err)
+{
+	return mz_fail(err, ENOMEM, "out of memory");
+}
+
+char *mz_printable(char *buf, size_t size, const char *s, size_t n)
+{
+	size_t o = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (o + 8 > size) {
+			memcpy(buf + o, "...", 4);
+			return buf;
+		}
+		if (c >= 0x20 && c < 0x7f)
+			buf[o++] = (char)c;
+		else
+			o += (size_t)snprintf(buf + o, size - o, "\\x%02x", c);
+	}
+	buf[o] = '\0';
+	return buf;
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+#define WINDOW (256u * 1024)
+
+static int setup(struct mz_input *in, const char *name, struct mz_error *err)
+{
+	*in = (struct mz_input){.fd = -1};
+	in->name = strdup(name);
+	return in->name ? 0 : mz_fail_memory(err);
+}
+
+int mz_input_open(struct mz_input *in, const char *path, struct mz_error *err)
+{
+	struct stat st;
+	int ret, fd;
+
+	if (!strcmp(path, "-"))
+		return mz_input_fd(in, STDIN_FILENO, "standard input", err);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return mz_fail(err, errno, "%s: %s", path, strerror(errno));
+	if (!fstat(fd, &st) && S_ISDIR(st.st_mode)) {
+		close(fd);
+		return mz_fail(err, EISDIR, "%s: is a directory, not a trace", path);
+	}
+	ret = mz_input_fd(in, fd, path, err);
+	if (ret < 0) {
+		close(fd);
+		return ret;
+	}
+	in->own_fd = true;
+	return 0;
+}
+
+int mz_input_fd(struct mz_input *in, int fd, const char *name, struct mz_error *err)
+{
+	int ret = setup(in, name, err);
+
+	if (ret < 0)
+		return ret;
+	in->buf = malloc(WINDOW);
+	if (!in->buf) {
+		mz_input_close(in);
+		return mz_fail_memory(err);
+	}
+	in->cap = WINDOW;
+	in->pos = in->end = in->buf;
+	in->fd = fd;
+	return 0;
+}
+
+int mz_input_memory(struct mz_input *in, const void *data, size_t size, const char *name,
+		    struct mz_error *err)
+{
+	int ret = setup(in, name, err);
+
+	if (ret < 0)
+		return ret;
+	in->pos = data;
+	in->end = in->pos + size;
+	in->offset = size;
+	in->eof = true;
+	return 0;
+}
+
+void mz_input_close(struct mz_input *in)
+{
+	if (in->own_fd)
+		close(in->fd);
+	free(in->buf);
+	free(in->name);
+	*in = (struct mz_input){.fd = -1};
+}
+
+/* Move the unread bytes to the front, and grow until want fit. */
+static int make_room(struct mz_input *in, size_t want, struct mz_error *err)
+{
+	size_t left = mz_input_left(in);
+
+	if (want > in->cap) {
+		size_t cap = in->cap;
+		char *p;
+
+		while (cap < want)
+			cap *= 2;
+		p = malloc(cap);
+		if (!p)
+			return mz_fail_memory(err);
+		memcpy(p, in->pos, left);
+		free(in->buf);
+		in->buf = p;
+		in->cap = cap;
+	} else if (in->pos != in->buf) {
+		memmove(in->buf, in->pos, left);
+	}
+	in->pos = in->buf;
+	in->end = in->buf + left;
+	return 0;
+}
+
+int mz_input_fill(struct mz_input *in, size_t n, struct mz_error *err)
+{
+	int ret;
+
+	if (mz_input_left(in) >= n || in->eof)
+		return 0;
+	ret = make_room(in, n, err);
+	if (ret < 0)
+		return ret;
+	while (mz_input_left(in) < n) {
+		char *tail = in->buf + (in->end - in->buf);
+		ssize_t got = read(in->fd, tail, in->cap - (size_t)(tail - in->buf));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return mz_fail_offset(err, errno, in->offset, "%s: cannot read: %s", in->name,
+					      strerror(errno));
+		if (!got) {
+			in->eof = true;
+			break;
+		}
+		in->end = tail + got;
+		in->offset += (uint64_t)got;
+	}
+	return 0;
+}
+
+static int take_line(struct mz_input *in, const char *nl, const char **line, size_t *len)
+{
+	size_t n = (size_t)(nl - in->pos);
+
+	*line = in->pos;
+	in->pos = nl < in->end ? nl + 1 : nl;
+	*len = n && (*line)[n - 1] == '\r' ? n - 1 : n;
+	return 1;
+}
+
+int mz_input_line(struct mz_input *in, const char **line, size_t *len, struct mz_error *err)
+{
+	size_t seen = 0;
+
+	for (;;) {
+		const char *nl = memchr(in->pos + seen, '\n', mz_input_left(in) - seen);
+		int ret;
+
+		if (nl)
+			return take_line(in, nl, line, len);
+		seen = mz_input_left(in);
+		if (in->eof)
+			return seen ? take_line(in, in->end, line, len) : 0;
+		if (seen >= MZ_LINE_MAX)
+			return mz_fail_offset(err, EINVAL, mz_input_tell(in),
+					      "%s: a line of over %u bytes; this is not a text trace",
+					      in->name, MZ_LINE_MAX);
+		ret = mz_input_fill(in, seen + 1, err);
+		if (ret < 0)
+			return ret;
+	}
+}

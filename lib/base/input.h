@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A byte stream to read from: a file, a pipe or memory, seen through a window
+ * that moves forward. Bounded memory, whatever the length of the stream.
+ */
+#ifndef MZ_BASE_INPUT_H
+#define MZ_BASE_INPUT_H
+
+#include <memorizer.h>
+
+struct mz_input {
+	const char *pos; /* unread bytes: [pos, end) */
+	const char *end;
+	uint64_t offset; /* of end, in the stream */
+	bool eof;	 /* nothing follows end */
+	int fd;		 /* -1: memory */
+	bool own_fd;
+	char *buf;
+	size_t cap;
+	char *name; /* for messages */
+};
+
+/* path "-" is standard input. 0 or -errno with err set. */
+int mz_input_open(struct mz_input *in, const char *path, struct mz_error *err);
+int mz_input_fd(struct mz_input *in, int fd, const char *name, struct mz_error *err);
+int mz_input_memory(struct mz_input *in, const void *data, size_t size, const char *name,
+		    struct mz_error *err);
+void mz_input_close(struct mz_input *in);
+
+/* Have at least n unread bytes in the window, or all there are. n may be as
+ * large as the caller can bound it; the window grows to hold it. 0 or -errno. */
+int mz_input_fill(struct mz_input *in, size_t n, struct mz_error *err);
+
+/* The next line, without its newline (CR LF counts as one), in place: valid
+ * until the next call. 1, 0 at the end of the stream, -errno. A last line
+ * without newline is a line. Lines over MZ_LINE_MAX are an error. */
+int mz_input_line(struct mz_input *in, const char **line, size_t *len, struct mz_error *err);
+
+#define MZ_LINE_MAX (1u << 20)
+
+static inline size_t mz_input_left(const struct mz_input *in)
+{
+	return (size_t)(in->end - in->pos);
+}
+
+/* Offset of the next unread byte. */
+static inline uint64_t mz_input_tell(const struct mz_input *in)
+{
+	return in->offset - mz_input_left(in);
+}
+
+#endif

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static void string(struct mz_buf *b, const char *s, size_t n)
+{
+	mz_buf_add(b, "\"", 1);
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c == '"' || c == '\\')
+			mz_buf_printf(b, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f)
+			/* bytes, not UTF-8: names are hostile input */
+			mz_buf_printf(b, "\\u%04x", c);
+		else
+			mz_buf_add(b, &s[i], 1);
+	}
+	mz_buf_add(b, "\"", 1);
+}
+
+static void start(struct mz_json *j, const char *key)
+{
+	if (j->comma)
+		mz_buf_str(j->out, ",");
+	if (j->depth) {
+		mz_buf_str(j->out, "\n");
+		for (unsigned i = 0; i < j->depth; i++)
+			mz_buf_str(j->out, "  ");
+	}
+	if (key) {
+		string(j->out, key, strlen(key));
+		mz_buf_str(j->out, ": ");
+	}
+	j->comma = true;
+}
+
+static void open_level(struct mz_json *j, const char *key, const char *mark)
+{
+	start(j, key);
+	mz_buf_str(j->out, mark);
+	j->depth++;
+	j->comma = false;
+}
+
+static void close_level(struct mz_json *j, const char *mark)
+{
+	j->depth--;
+	if (j->comma) {
+		mz_buf_str(j->out, "\n");
+		for (unsigned i = 0; i < j->depth; i++)
+			mz_buf_str(j->out, "  ");
+	}
+	mz_buf_str(j->out, mark);
+	if (!j->depth)
+		mz_buf_str(j->out, "\n");
+	j->comma = true;
+}
+
+void mz_json_object(struct mz_json *j, const char *key)
+{
+	open_level(j, key, "{");
+}
+
+void mz_json_array(struct mz_json *j, const char *key)
+{
+	open_level(j, key, "[");
+}
+
+void mz_json_end_object(struct mz_json *j)
+{
+	close_level(j, "}");
+}
+
+void mz_json_end_array(struct mz_json *j)
+{
+	close_level(j, "]");
+}
+
+void mz_json_u64(struct mz_json *j, const char *key, uint64_t v)
+{
+	start(j, key);
+	mz_buf_printf(j->out, "%" PRIu64, v);
+}
+
+void mz_json_i64(struct mz_json *j, const char *key, int64_t v)
+{
+	start(j, key);
+	mz_buf_printf(j->out, "%" PRId64, v);
+}
+
+void mz_json_double(struct mz_json *j, const char *key, double v)
+{
+	start(j, key);
+	if (isfinite(v))
+		mz_buf_printf(j->out, "%.6g", v);
+	else
+		mz_buf_str(j->out, "null");
+}
+
+void mz_json_bool(struct mz_json *j, const char *key, bool v)
+{
+	start(j, key);
+	mz_buf_str(j->out, v ? "true" : "false");
+}
+
+void mz_json_null(struct mz_json *j, const char *key)
+{
+	start(j, key);
+	mz_buf_str(j->out, "null");
+}
+
+void mz_json_str(struct mz_json *j, const char *key, const char *s)
+{
+	mz_json_strn(j, key, s, strlen(s));
+}
+
+void mz_json_strn(struct mz_json *j, const char *key, const char *s, size_t n)
+{
+	start(j, key);
+	string(j->out, s, n);
+}
+
+void mz_json_hex(struct mz_json *j, const char *key, uint64_t v)
+{
+	start(j, key);
+	mz_buf_printf(j->out, "\"%" PRIx64 "\"", v);
+}

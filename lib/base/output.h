@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A file that is there whole or not at all: written under a temporary name in
+ * the same folder, renamed when it is complete, removed when it is not.
+ * Standard output, pipes and devices are written directly.
+ */
+#ifndef MZ_BASE_OUTPUT_H
+#define MZ_BASE_OUTPUT_H
+
+#include <memorizer.h>
+
+struct mz_output {
+	int fd;
+	char *buf; /* not yet written: [0, len) */
+	size_t len;
+	size_t cap;
+	uint64_t written; /* bytes handed to the system */
+	char *path;
+	char *temp; /* NULL: written directly */
+	bool overwrite;
+};
+
+/* path NULL or "-" is standard output. An existing file is refused unless
+ * overwrite. New files are for the owner alone (0600). */
+int mz_output_open(struct mz_output *out, const char *path, bool overwrite, struct mz_error *err);
+int mz_output_add(struct mz_output *out, const void *data, size_t n, struct mz_error *err);
+
+/* Room for n contiguous bytes; the caller writes at the returned place and then
+ * adds to out->len what it used. NULL: err is set. n at most MZ_OUTPUT_ROOM. */
+char *mz_output_room(struct mz_output *out, size_t n, struct mz_error *err);
+#define MZ_OUTPUT_ROOM (256u * 1024)
+
+int mz_output_flush(struct mz_output *out, struct mz_error *err);
+
+/* Write the rest and give the file its name. 0 or -errno; out is closed in
+ * both cases, and on failure nothing is left behind. */
+int mz_output_commit(struct mz_output *out, struct mz_error *err);
+
+/* Throw away what was written. Fine on a closed output. */
+void mz_output_abort(struct mz_output *out);
+
+#endif

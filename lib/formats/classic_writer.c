@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+
+#include "formats/classic.h"
+
+int mz_classic_writer_init(struct mz_classic_writer *w)
+{
+	*w = (struct mz_classic_writer){0};
+	return mz_live_init(&w->live);
+}
+
+void mz_classic_writer_deinit(struct mz_classic_writer *w)
+{
+	mz_live_deinit(&w->live);
+}
+
+const char *mz_classic_reason(enum mz_classic_fit fit)
+{
+	switch (fit) {
+	case MZ_CLASSIC_ZERO: return "a block of 0 bytes";
+	case MZ_CLASSIC_UNKNOWN: return "a free or realloc of a block that was never allocated";
+	case MZ_CLASSIC_OVER_LIVE: return "an allocation at the address of a live block";
+	case MZ_CLASSIC_LOST: return "a gap, where events were lost";
+	default: return "an event";
+	}
+}
+
+static char *put_number(char *p, uint64_t v)
+{
+	for (; v > 0x7f; v >>= 7)
+		*p++ = (char)(v & 0x7f);
+	*p++ = (char)(v | 0x80);
+	return p;
+}
+
+/* Blocks are followed by address where there is one. The serials written count
+ * the blocks written, whatever the input called them. */
+static uint64_t key_of(const struct mz_event *ev, uint64_t addr, uint64_t object)
+{
+	return ev->has & MZ_HAS_ADDR ? addr : object;
+}
+
+static int put_alloc(struct mz_classic_writer *w, const struct mz_event *ev, uint64_t old_serial,
+		     char **p)
+{
+	uint64_t key = key_of(ev, ev->addr, ev->object);
+	struct mz_block *b;
+	bool fresh;
+
+	b = mz_live_insert(&w->live, key, &fresh);
+	if (!b)
+		return -ENOMEM;
+	*p = put_number(*p, ev->size);
+	*p = put_number(*p, old_serial ? w->live.serial + 1 - old_serial : 0);
+	*p = put_number(*p, 1);
+	b->object = ++w->live.serial;
+	return MZ_CLASSIC_FITS;
+}
+
+static int alloc(struct mz_classic_writer *w, const struct mz_event *ev, char **p)
+{
+	uint64_t key = key_of(ev, ev->addr, ev->object);
+
+	if (!key)
+		return MZ_CLASSIC_NO_EFFECT;
+	if (!ev->size)
+		return MZ_CLASSIC_ZERO;
+	if (mz_live_find(&w->live, key))
+		return MZ_CLASSIC_OVER_LIVE;
+	return put_alloc(w, ev, 0, p);
+}
+
+static int release(struct mz_classic_writer *w, const struct mz_event *ev, uint64_t addr,
+		   uint64_t object, char **p)
+{
+	uint64_t key = key_of(ev, addr, object);
+	struct mz_block *b;
+
+	if (!key)
+		return addr ? MZ_CLASSIC_UNKNOWN : MZ_CLASSIC_NO_EFFECT;
+	b = mz_live_find(&w->live, key);
+	if (!b)
+		return MZ_CLASSIC_UNKNOWN;
+	*p = put_number(*p, 0);
+	*p = put_number(*p, w->live.serial + 1 - b->object);
+	mz_live_remove(&w->live, b);
+	return MZ_CLASSIC_FITS;
+}
+
+static int exchange(struct mz_classic_writer *w, const struct mz_event *ev, char **p)
+{
+	uint64_t old = key_of(ev, ev->old_addr, ev->old_object);
+	uint64_t key = key_of(ev, ev->addr, ev->object);
+	uint64_t serial;
+	struct mz_block *b;
+
+	if (!key && ev->size)
+		return MZ_CLASSIC_NO_EFFECT; /* failed: the old block stays */
+	if (!key)
+		return release(w, ev, ev->old_addr, ev->old_object, p);
+	if (!old)
+		return alloc(w, ev, p);
+	if (!ev->size)
+		return MZ_CLASSIC_ZERO;
+	b = mz_live_find(&w->live, old);
+	if (!b)
+		return MZ_CLASSIC_UNKNOWN;
+	if (key != old && mz_live_find(&w->live, key))
+		return MZ_CLASSIC_OVER_LIVE;
+	serial = b->object;
+	mz_live_remove(&w->live, b);
+	return put_alloc(w, ev, serial, p);
+}
+
+int mz_classic_put(struct mz_classic_writer *w, const struct mz_event *ev, char **p)
+{
+	switch (ev->kind) {
+	case MZ_ALLOC: return alloc(w, ev, p);
+	case MZ_REALLOC: return exchange(w, ev, p);
+	case MZ_FREE: return release(w, ev, ev->addr, ev->object, p);
+	case MZ_LOST: return MZ_CLASSIC_LOST;
+	default: return MZ_CLASSIC_NO_EFFECT;
+	}
+}

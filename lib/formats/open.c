@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Opening a trace: what it is is told by its content, never by its name. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "formats/classic.h"
+#include "formats/text.h"
+
+/* Enough to see the first line of a text. */
+#define PROBE 4096
+
+static const char *const format_names[MZ_FORMATS] = {
+	[MZ_FORMAT_UNKNOWN] = "unknown",
+	[MZ_FORMAT_TEXT] = "text",
+	[MZ_FORMAT_CLASSIC] = "classic",
+	[MZ_FORMAT_CONTAINER] = "container",
+};
+
+const char *mz_format_name(enum mz_format format)
+{
+	return (unsigned)format < MZ_FORMATS ? format_names[format] : NULL;
+}
+
+static const struct mz_reader_ops *probe(struct mz_reader *r)
+{
+	const char *data = r->in.pos;
+	size_t len = mz_input_left(&r->in);
+
+	if (mz_classic_probe(data, len))
+		return &mz_classic_reader_ops;
+	if (mz_text_probe(data, len))
+		return &mz_text_reader_ops;
+	mz_fail_offset(&r->error, EINVAL, 0, "%s: byte 0: this is not a trace of any known kind",
+		       r->in.name);
+	return NULL;
+}
+
+/* Takes over in, in failure too. */
+static struct mz_reader *open_input(struct mz_input *in, struct mz_error *err)
+{
+	struct mz_reader *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		mz_fail_memory(err);
+		mz_input_close(in);
+		errno = ENOMEM;
+		return NULL;
+	}
+	r->in = *in;
+	r->tables = mz_tables_new();
+	if (!r->tables || mz_live_init(&r->live) < 0)
+		mz_fail_memory(&r->error);
+	else if (!mz_input_fill(&r->in, PROBE, &r->error))
+		r->ops = probe(r);
+	if (r->ops && r->ops->open && r->ops->open(r) < 0)
+		r->ops = NULL;
+	if (!r->ops) {
+		int code = r->error.code;
+
+		if (err)
+			*err = r->error;
+		mz_reader_close(r);
+		errno = code;
+		return NULL;
+	}
+	return r;
+}
+
+static struct mz_reader *open_or_fail(int ret, struct mz_input *in, struct mz_error *err)
+{
+	if (ret < 0) {
+		errno = -ret;
+		return NULL;
+	}
+	return open_input(in, err);
+}
+
+struct mz_reader *mz_reader_open(const char *path, struct mz_error *err)
+{
+	struct mz_input in;
+
+	return open_or_fail(mz_input_open(&in, path, err), &in, err);
+}
+
+struct mz_reader *mz_reader_open_fd(int fd, const char *name, struct mz_error *err)
+{
+	struct mz_input in;
+
+	return open_or_fail(mz_input_fd(&in, fd, name, err), &in, err);
+}
+
+struct mz_reader *mz_reader_open_memory(const void *data, size_t size, const char *name,
+					struct mz_error *err)
+{
+	struct mz_input in;
+
+	return open_or_fail(mz_input_memory(&in, data, size, name, err), &in, err);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The text form of a trace, one event a line (docs/format.md):
+ *   malloc(8) = 81d220b48<6655> tid=7 time=120
+ */
+#ifndef MZ_FORMATS_TEXT_H
+#define MZ_FORMATS_TEXT_H
+
+#include "base/buf.h"
+#include "trace/reader.h"
+
+struct mz_text_line {
+	const char *size; /* the size as it was written */
+	size_t size_len;
+	uint64_t tag;	  /* of addr; 0 = none */
+	uint64_t old_tag; /* of old_addr */
+	bool junk;	  /* something unknown stood at the end, and was left out */
+};
+
+/*
+ * Parse one line. 1: an event; 0: blank or comment; -EINVAL: malformed, with
+ * the reason in err (which has no place yet); -ENOMEM. Objects are not set.
+ * tables takes strings and stacks.
+ */
+int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_text_line *info,
+		  struct mz_tables *tables, struct mz_error *err);
+
+/* The most bytes mz_text_format() writes for this event, newline included. */
+size_t mz_text_room(const struct mz_event *ev, const struct mz_tables *tables);
+
+/* The event as a line without newline: how many bytes. With tags the objects
+ * are shown; a block without address is always shown with its tag: ?<7>. */
+size_t mz_text_format(char *out, const struct mz_event *ev, const struct mz_tables *tables,
+		      bool tags);
+
+/* Numbers, without bounds checks: 20 and 16 bytes at most. New end. */
+char *mz_put_u64(char *p, uint64_t v);
+char *mz_put_hex(char *p, uint64_t v);
+
+extern const struct mz_reader_ops mz_text_reader_ops;
+
+/* Does it look like text, from its first bytes? */
+bool mz_text_probe(const char *data, size_t len);
+
+#endif

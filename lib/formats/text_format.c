@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <string.h>
+
+#include "formats/text.h"
+#include "trace/event.h"
+
+char *mz_put_u64(char *p, uint64_t v)
+{
+	char digits[20];
+	int n = 0;
+
+	do
+		digits[n++] = (char)('0' + v % 10);
+	while (v /= 10);
+	while (n)
+		*p++ = digits[--n];
+	return p;
+}
+
+char *mz_put_hex(char *p, uint64_t v)
+{
+	int n = v ? (67 - __builtin_clzll(v)) / 4 : 1;
+
+	for (int i = n - 1; i >= 0; i--, v >>= 4)
+		p[i] = "0123456789abcdef"[v & 15];
+	return p + n;
+}
+
+static char *put_str(char *p, const char *s)
+{
+	size_t n = strlen(s);
+
+	memcpy(p, s, n);
+	return p + n;
+}
+
+static char *put_pointer(char *p, uint64_t addr, uint64_t object, bool known, bool tags)
+{
+	if (known)
+		p = mz_put_hex(p, addr);
+	else
+		*p++ = '?';
+	if (object && (tags || !known)) {
+		*p++ = '<';
+		p = mz_put_u64(p, object);
+		*p++ = '>';
+	}
+	return p;
+}
+
+/* Only what can stand in the middle of a line stays itself. */
+static char *put_escaped(char *p, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c > ' ' && c < 0x7f && c != '%' && c != ')' && c != '#') {
+			*p++ = (char)c;
+		} else {
+			*p++ = '%';
+			*p++ = "0123456789abcdef"[c >> 4];
+			*p++ = "0123456789abcdef"[c & 15];
+		}
+	}
+	return p;
+}
+
+static char *put_size(char *p, const struct mz_event *ev, bool with_count)
+{
+	uint64_t size = ev->size;
+
+	if (with_count) {
+		p = mz_put_u64(p, ev->arg);
+		p = put_str(p, ", ");
+		if (!ev->arg)
+			size = ev->unit;
+		else if (ev->unit != MZ_UNIT_OVERFLOW)
+			size = ev->size / ev->arg;
+	}
+	return mz_put_u64(p, size);
+}
+
+static char *put_args(char *p, const struct mz_event *ev, const struct mz_tables *tables, bool tags)
+{
+	bool known = ev->has & MZ_HAS_ADDR;
+	const char *s;
+	size_t n;
+
+	switch (mz_calls[ev->call].args) {
+	case MZ_ARGS_SIZE: return put_size(p, ev, false);
+	case MZ_ARGS_COUNT_SIZE: return put_size(p, ev, true);
+	case MZ_ARGS_ALIGN_SIZE: return mz_put_u64(put_str(mz_put_u64(p, ev->arg), ", "), ev->size);
+	case MZ_ARGS_PTR_SIZE:
+	case MZ_ARGS_PTR_COUNT_SIZE:
+		p = put_str(put_pointer(p, ev->old_addr, ev->old_object, known, tags), ", ");
+		return put_size(p, ev, mz_calls[ev->call].args == MZ_ARGS_PTR_COUNT_SIZE);
+	case MZ_ARGS_PTR: return put_pointer(p, ev->addr, ev->object, known, tags);
+	case MZ_ARGS_PTR_LENGTH:
+		p = put_str(put_pointer(p, ev->addr, ev->object, known, tags), ", ");
+		return mz_put_u64(p, ev->size);
+	case MZ_ARGS_PTR_READS_WRITES:
+		p = put_str(put_pointer(p, ev->addr, ev->object, known, tags), ", ");
+		return mz_put_u64(put_str(mz_put_u64(p, ev->size), ", "), ev->arg);
+	case MZ_ARGS_EVENTS: return mz_put_u64(p, ev->size);
+	case MZ_ARGS_STRING:
+		s = tables ? mz_tables_get_string(tables, (uint32_t)ev->arg, &n) : NULL;
+		return s ? put_escaped(p, s, n) : p;
+	default: return p;
+	}
+}
+
+static char *put_s16(char *p, int16_t v)
+{
+	if (v < 0)
+		*p++ = '-';
+	return mz_put_u64(p, (uint64_t)(v < 0 ? -(int)v : v));
+}
+
+static char *put_stack(char *p, const struct mz_event *ev, const struct mz_tables *tables)
+{
+	size_t depth;
+	const uint64_t *ips = mz_tables_get_stack(tables, ev->site, &depth);
+
+	if (!ips)
+		return p;
+	p = put_str(p, " stack=");
+	for (size_t i = 0; i < depth; i++) {
+		if (i)
+			*p++ = ',';
+		p = mz_put_hex(p, ips[i]);
+	}
+	return p;
+}
+
+static char *put_cache(char *p, const struct mz_event *ev, const struct mz_tables *tables)
+{
+	size_t n;
+	const char *s = mz_tables_get_string(tables, ev->cache, &n);
+
+	return s ? put_escaped(put_str(p, " cache="), s, n) : p;
+}
+
+static char *put_fields(char *p, const struct mz_event *ev, const struct mz_tables *tables)
+{
+	unsigned has = ev->has;
+
+	if (ev->kind == MZ_LOST)
+		p = put_str(put_str(p, " cause="), mz_loss_name(ev->arg) ? mz_loss_name(ev->arg) : "unknown");
+	if (has & MZ_HAS_TIME)
+		p = mz_put_u64(put_str(p, " time="), ev->time);
+	if (has & MZ_HAS_PID)
+		p = mz_put_u64(put_str(p, " pid="), ev->pid);
+	if (has & MZ_HAS_TID)
+		p = mz_put_u64(put_str(p, " tid="), ev->tid);
+	if (has & MZ_HAS_CPU)
+		p = put_s16(put_str(p, " cpu="), ev->cpu);
+	if (has & MZ_HAS_NODE)
+		p = put_s16(put_str(p, " node="), ev->node);
+	if (has & MZ_HAS_GIVEN)
+		p = mz_put_u64(put_str(p, " given="), ev->given);
+	if (has & MZ_HAS_FLAGS)
+		p = mz_put_hex(put_str(p, " flags="), ev->flags);
+	if ((has & MZ_HAS_CACHE) && tables)
+		p = put_cache(p, ev, tables);
+	if ((has & MZ_HAS_SITE) && tables)
+		p = put_stack(p, ev, tables);
+	return p;
+}
+
+size_t mz_text_room(const struct mz_event *ev, const struct mz_tables *tables)
+{
+	size_t room = 512, n;
+
+	if (tables && (ev->has & MZ_HAS_SITE)) {
+		mz_tables_get_stack(tables, ev->site, &n);
+		room += n * 17;
+	}
+	if (tables && (ev->has & MZ_HAS_CACHE)) {
+		mz_tables_get_string(tables, ev->cache, &n);
+		room += n * 3;
+	}
+	if (tables && ev->kind == MZ_MARK) {
+		mz_tables_get_string(tables, (uint32_t)ev->arg, &n);
+		room += n * 3;
+	}
+	return room;
+}
+
+size_t mz_text_format(char *out, const struct mz_event *ev, const struct mz_tables *tables,
+		      bool tags)
+{
+	char *p = put_str(out, mz_calls[ev->call].name);
+
+	*p++ = '(';
+	p = put_args(p, ev, tables, tags);
+	*p++ = ')';
+	if (ev->kind == MZ_ALLOC || ev->kind == MZ_REALLOC) {
+		p = put_str(p, " = ");
+		p = put_pointer(p, ev->addr, ev->object, ev->has & MZ_HAS_ADDR, tags);
+	}
+	if (ev->has & ~MZ_HAS_ADDR || ev->kind == MZ_LOST)
+		p = put_fields(p, ev, tables);
+	return (size_t)(p - out);
+}

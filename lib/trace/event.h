@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the calls look like: one table for text, container and reports. */
+#ifndef MZ_TRACE_EVENT_H
+#define MZ_TRACE_EVENT_H
+
+#include <memorizer.h>
+
+/* The arguments of a call, as the text form writes them. */
+enum mz_args {
+	MZ_ARGS_NONE,
+	MZ_ARGS_SIZE,		  /* malloc(SIZE) = PTR */
+	MZ_ARGS_COUNT_SIZE,	  /* calloc(N, SIZE) = PTR */
+	MZ_ARGS_ALIGN_SIZE,	  /* memalign(ALIGN, SIZE) = PTR */
+	MZ_ARGS_PTR_SIZE,	  /* realloc(PTR, SIZE) = PTR */
+	MZ_ARGS_PTR_COUNT_SIZE,	  /* reallocarray(PTR, N, SIZE) = PTR */
+	MZ_ARGS_PTR,		  /* free(PTR) */
+	MZ_ARGS_PTR_LENGTH,	  /* munmap(PTR, LENGTH) */
+	MZ_ARGS_PTR_READS_WRITES, /* access(PTR, READS, WRITES) */
+	MZ_ARGS_EVENTS,		  /* lost(EVENTS) */
+	MZ_ARGS_STRING,		  /* mark(STRING) */
+};
+
+struct mz_call_info {
+	const char *name;
+	uint8_t kind; /* enum mz_kind */
+	uint8_t args; /* enum mz_args */
+};
+
+extern const struct mz_call_info mz_calls[MZ_CALLS];
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The live blocks of a trace: which block an address means now. Memory grows
+ * with the number of live blocks, not with the length of the trace.
+ */
+#ifndef MZ_TRACE_LIVE_H
+#define MZ_TRACE_LIVE_H
+
+#include <memorizer.h>
+
+struct mz_block {
+	uint64_t key; /* address, or object where addresses are unknown; never 0 */
+	uint64_t object;
+	uint64_t size;
+	uint64_t born; /* the caller's clock: a line number, an event number, a time */
+};
+
+struct mz_live {
+	struct mz_block *slots; /* open addressing; key 0 = empty */
+	size_t mask;
+	unsigned shift;
+	size_t used;
+	uint64_t serial; /* object of the newest block */
+	struct mz_unmatched unmatched;
+	bool by_object; /* events come with objects: the key is the object */
+};
+
+int mz_live_init(struct mz_live *l);
+void mz_live_deinit(struct mz_live *l);
+
+/* The block, or NULL. Valid until the next change. */
+struct mz_block *mz_live_find(const struct mz_live *l, uint64_t key);
+/* The block, new (object 0) or there already (fresh false); NULL = no memory. */
+struct mz_block *mz_live_insert(struct mz_live *l, uint64_t key, bool *fresh);
+void mz_live_remove(struct mz_live *l, struct mz_block *b);
+
+/* What an event did. */
+struct mz_effect {
+	struct mz_block old; /* the block that went, when went or kept */
+	bool went;	     /* a live block ended */
+	bool kept;	     /* a failed realloc: the old block stays */
+	bool came;	     /* a block began */
+	bool unknown;	     /* a free or realloc of a block never seen */
+	bool over_live;	     /* a live block was there already, and is replaced */
+};
+
+/*
+ * Let the event happen: sets object and old_object of the event (unless they
+ * came with it), and says what it did. now becomes the new block's birth.
+ * 0 or -ENOMEM, with nothing changed.
+ */
+int mz_live_apply(struct mz_live *l, struct mz_event *ev, uint64_t now, struct mz_effect *fx);
+
+static inline void mz_live_prefetch(const struct mz_live *l, uint64_t key)
+{
+	__builtin_prefetch(&l->slots[(key * 0x9e3779b97f4a7c15u) >> l->shift]);
+}
+
+#endif

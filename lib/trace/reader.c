@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+void mz_reader_close(struct mz_reader *r)
+{
+	if (!r)
+		return;
+	if (r->ops && r->ops->close)
+		r->ops->close(r);
+	mz_live_deinit(&r->live);
+	mz_tables_free(r->tables);
+	mz_input_close(&r->in);
+	free(r);
+}
+
+long mz_reader_read_raw(struct mz_reader *r, struct mz_event *ev, size_t max)
+{
+	if (r->error.code)
+		return -r->error.code;
+	return r->ops->read(r, ev, max < MZ_BATCH ? max : MZ_BATCH);
+}
+
+long mz_reader_read(struct mz_reader *r, struct mz_event *ev, size_t max)
+{
+	long n = mz_reader_read_raw(r, ev, max);
+
+	if (n <= 0 || r->ops->resolved)
+		return n;
+	for (long i = 0; i < n; i++) {
+		struct mz_effect fx;
+
+		if (mz_live_apply(&r->live, &ev[i], r->places[i], &fx) < 0) {
+			mz_fail_memory(&r->error);
+			return i ? i : -r->error.code;
+		}
+	}
+	return n;
+}
+
+const char *mz_reader_place(const struct mz_reader *r, size_t i, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s %llu", r->ops->format == MZ_FORMAT_TEXT ? "line" : "byte",
+		 (unsigned long long)r->places[i]);
+	return buf;
+}
+
+enum mz_format mz_reader_format(const struct mz_reader *r)
+{
+	return r->ops->format;
+}
+
+uint32_t mz_reader_fields(const struct mz_reader *r)
+{
+	return r->fields;
+}
+
+const struct mz_error *mz_reader_error(const struct mz_reader *r)
+{
+	return &r->error;
+}
+
+const struct mz_tables *mz_reader_tables(const struct mz_reader *r)
+{
+	return r->tables;
+}
+
+struct mz_unmatched mz_reader_unmatched(const struct mz_reader *r)
+{
+	return r->live.unmatched;
+}

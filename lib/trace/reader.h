@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What every format's reader has in common; the format adds its ops. */
+#ifndef MZ_TRACE_READER_H
+#define MZ_TRACE_READER_H
+
+#include "base/input.h"
+#include "trace/live.h"
+
+/* The most events of one call of ops->read. */
+#define MZ_BATCH 512
+
+struct mz_reader_ops {
+	enum mz_format format;
+	bool resolved; /* its events come with their objects */
+	/* Sets up r->state from the start of r->in; 0 or -errno. May be NULL. */
+	int (*open)(struct mz_reader *r);
+	/*
+	 * Up to max (at most MZ_BATCH) events: how many, 0 at the end, -errno with
+	 * r->error set. Events before an error are delivered first. Fills
+	 * r->places, and r->fields.
+	 */
+	long (*read)(struct mz_reader *r, struct mz_event *ev, size_t max);
+	/* Frees r->state. May be NULL. */
+	void (*close)(struct mz_reader *r);
+};
+
+struct mz_reader {
+	const struct mz_reader_ops *ops;
+	struct mz_input in;
+	struct mz_error error;
+	struct mz_tables *tables;
+	struct mz_live live;	    /* for formats that name blocks by address */
+	uint64_t places[MZ_BATCH];  /* line or byte offset of each event last read */
+	uint64_t line;		    /* text: lines read so far */
+	uint64_t junk;		    /* text: lines with something unknown at the end */
+	uint32_t fields;
+	bool named; /* text: the first block has told how blocks are named */
+	void *state; /* the format's own */
+};
+
+/* As mz_reader_read(), but blocks of a text trace have addresses only, no
+ * objects: for those who keep the live blocks themselves. */
+long mz_reader_read_raw(struct mz_reader *r, struct mz_event *ev, size_t max);
+
+/* "line 7" or "byte 70": where the i-th event of the last read was. */
+const char *mz_reader_place(const struct mz_reader *r, size_t i, char *buf, size_t size);
+
+#endif

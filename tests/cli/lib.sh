@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# For command-line tests: . "$MZ_ROOT/tests/cli/lib.sh" first, `finish` last.
+# Each test runs in a folder of its own; the programs are in PATH.
+PATH=$MZ_BUILD/bin:$PATH
+data=$MZ_ROOT/tests/data
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+ok() { echo "ok $1"; }
+not_ok() { echo "not ok $1: $2"; failures=$((failures + 1)); }
+skip() { echo "skip $1: $2"; }
+
+# same NAME A B: the files are equal
+same() {
+	if cmp -s "$2" "$3"; then ok "$1"; else
+		not_ok "$1" "$2 and $3 differ"
+		diff "$2" "$3" | head -n 5 | sed 's/^/# /'
+	fi
+}
+# check NAME COMMAND...: it succeeds
+check() {
+	name=$1
+	shift
+	if "$@"; then ok "$name"; else not_ok "$name" "failed: $*"; fi
+}
+# equal NAME GOT WANTED
+equal() {
+	if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "got '$2', wanted '$3'"; fi
+}
+# fails NAME STATUS PATTERN COMMAND...: exit status and message are as wanted
+fails() {
+	name=$1 want=$2 pattern=$3
+	shift 3
+	"$@" > fails.out 2> fails.err < /dev/null
+	got=$?
+	if [ $got -ne "$want" ]; then
+		not_ok "$name" "exit status $got, wanted $want: $(head -c 200 fails.err)"
+	elif ! grep -qE -- "$pattern" fails.err; then
+		not_ok "$name" "no '$pattern' in: $(head -c 200 fails.err)"
+	else
+		ok "$name"
+	fi
+}
+finish() { [ $failures -eq 0 ]; exit; }

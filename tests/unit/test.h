@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A unit test: static void name(void) functions with CHECKs, run by RUN(name)
+ * from main(), which ends with return test_end(). */
+#ifndef MZ_TESTS_TEST_H
+#define MZ_TESTS_TEST_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+static unsigned test_failures;
+static bool test_failed;
+
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			printf("# %s:%d: %s\n", __FILE__, __LINE__, #cond);                        \
+			test_failed = true;                                                        \
+		}                                                                                  \
+	} while (0)
+
+/* The same for numbers, which are shown. */
+#define CHECK_EQ(a, b)                                                                             \
+	do {                                                                                       \
+		long long a_ = (long long)(a), b_ = (long long)(b);                                \
+		if (a_ != b_) {                                                                    \
+			printf("# %s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #a, a_, b_); \
+			test_failed = true;                                                        \
+		}                                                                                  \
+	} while (0)
+
+#define RUN(name)                                                                                  \
+	do {                                                                                       \
+		test_failed = false;                                                               \
+		name();                                                                            \
+		printf(test_failed ? "not ok %s: see above\n" : "ok %s\n", #name);                 \
+		test_failures += test_failed;                                                      \
+	} while (0)
+
+static inline int test_end(void)
+{
+	return test_failures ? 1 : 0;
+}
+
+#endif
