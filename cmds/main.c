@@ -7,11 +7,12 @@
 
 #include "cmds/cmd.h"
 
-extern const struct mz_cmd cmd_help, cmd_trace2cmt;
+extern const struct mz_cmd cmd_help, cmd_trace2cmt, cmd_vm;
 
 const struct mz_cmd *const mz_cmds[] = {
 	&cmd_help,
 	&cmd_trace2cmt,
+	&cmd_vm,
 };
 const size_t mz_cmds_count = sizeof(mz_cmds) / sizeof(*mz_cmds);
 
