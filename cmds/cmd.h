@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a verb is made of. A verb = one file here with a struct mz_cmd, one row
- * in main.c, one page in docs/man, one script in tests/cli.
+ * in verbs.def, one page in docs/man, one script in tests/cli.
  */
 #ifndef MZ_CMDS_CMD_H
 #define MZ_CMDS_CMD_H

@@ -7,12 +7,14 @@
 
 #include "cmds/cmd.h"
 
-extern const struct mz_cmd cmd_help, cmd_trace2cmt, cmd_vm;
+#define VERB(name) extern const struct mz_cmd cmd_##name;
+#include "cmds/verbs.def"
+#undef VERB
 
 const struct mz_cmd *const mz_cmds[] = {
-	&cmd_help,
-	&cmd_trace2cmt,
-	&cmd_vm,
+#define VERB(name) &cmd_##name,
+#include "cmds/verbs.def"
+#undef VERB
 };
 const size_t mz_cmds_count = sizeof(mz_cmds) / sizeof(*mz_cmds);
 

@@ -160,6 +160,9 @@ static int parse_long(const struct mz_cmd *cmd, void *opts, int argc, char **arg
 	size_t len = eq ? (size_t)(eq - name) : strlen(name);
 	const struct mz_opt *o = find_long(cmd, name, len);
 
+	/* any verb takes --json: its errors are JSON then (talk.c) */
+	if (!o && !strcmp(name, "json"))
+		return -1;
 	if (!o) {
 		char typed[64];
 

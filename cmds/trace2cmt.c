@@ -67,6 +67,9 @@ static int cannot_express(struct job *j, size_t i, enum mz_classic_fit fit)
 			    mz_classic_reason(fit));
 }
 
+/* Many live blocks do not fit the cache: ask for their slots early. */
+#define AHEAD 8
+
 static int write_classic(struct job *j, const struct mz_event *ev, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -76,6 +79,8 @@ static int write_classic(struct job *j, const struct mz_event *ev, size_t n)
 
 		if (!p)
 			return -1;
+		if (i + AHEAD < n)
+			mz_live_prefetch(&j->classic.live, ev[i + AHEAD].addr);
 		fit = mz_classic_put(&j->classic, &ev[i], &p);
 		if (fit < 0)
 			return mz_fail_memory(&j->err);

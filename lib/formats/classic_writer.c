@@ -40,16 +40,17 @@ static uint64_t key_of(const struct mz_event *ev, uint64_t addr, uint64_t object
 	return ev->has & MZ_HAS_ADDR ? addr : object;
 }
 
+/* The block that begins, unless one lives there already. */
 static int put_alloc(struct mz_classic_writer *w, const struct mz_event *ev, uint64_t old_serial,
 		     char **p)
 {
-	uint64_t key = key_of(ev, ev->addr, ev->object);
-	struct mz_block *b;
 	bool fresh;
+	struct mz_block *b = mz_live_insert(&w->live, key_of(ev, ev->addr, ev->object), &fresh);
 
-	b = mz_live_insert(&w->live, key, &fresh);
 	if (!b)
 		return -ENOMEM;
+	if (!fresh)
+		return MZ_CLASSIC_OVER_LIVE;
 	*p = put_number(*p, ev->size);
 	*p = put_number(*p, old_serial ? w->live.serial + 1 - old_serial : 0);
 	*p = put_number(*p, 1);
@@ -59,14 +60,10 @@ static int put_alloc(struct mz_classic_writer *w, const struct mz_event *ev, uin
 
 static int alloc(struct mz_classic_writer *w, const struct mz_event *ev, char **p)
 {
-	uint64_t key = key_of(ev, ev->addr, ev->object);
-
-	if (!key)
+	if (!key_of(ev, ev->addr, ev->object))
 		return MZ_CLASSIC_NO_EFFECT;
 	if (!ev->size)
 		return MZ_CLASSIC_ZERO;
-	if (mz_live_find(&w->live, key))
-		return MZ_CLASSIC_OVER_LIVE;
 	return put_alloc(w, ev, 0, p);
 }
 

@@ -10,6 +10,8 @@
 #include "trace/reader.h"
 
 struct mz_text_line {
+	const char *line; /* valid until the next line is read */
+	size_t len;
 	const char *size; /* the size as it was written */
 	size_t size_len;
 	uint64_t tag;	  /* of addr; 0 = none */
@@ -24,6 +26,13 @@ struct mz_text_line {
  */
 int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_text_line *info,
 		  struct mz_tables *tables, struct mz_error *err);
+
+enum { MZ_TEXT_END, MZ_TEXT_EVENT, MZ_TEXT_NO_EVENT };
+
+/* The next line of the input: an event, a line without one, the end, or -errno
+ * with the reason (but not the line number) in err. */
+int mz_text_next(struct mz_input *in, struct mz_tables *tables, struct mz_event *ev,
+		 struct mz_text_line *info, struct mz_error *err);
 
 /* The most bytes mz_text_format() writes for this event, newline included. */
 size_t mz_text_room(const struct mz_event *ev, const struct mz_tables *tables);

@@ -1,28 +1,72 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <endian.h>
 #include <string.h>
 
 #include "formats/text.h"
 #include "trace/event.h"
 
+static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+			    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+			    "8081828384858687888990919293949596979899";
+
+static unsigned decimal_digits(uint64_t v)
+{
+	unsigned n = 1;
+
+	for (;;) {
+		if (v < 10)
+			return n;
+		if (v < 100)
+			return n + 1;
+		if (v < 1000)
+			return n + 2;
+		if (v < 10000)
+			return n + 3;
+		v /= 10000;
+		n += 4;
+	}
+}
+
 char *mz_put_u64(char *p, uint64_t v)
 {
-	char digits[20];
-	int n = 0;
+	char *end = p + decimal_digits(v), *at = end;
 
-	do
-		digits[n++] = (char)('0' + v % 10);
-	while (v /= 10);
-	while (n)
-		*p++ = digits[--n];
-	return p;
+	while (v >= 100) {
+		at -= 2;
+		memcpy(at, pairs + v % 100 * 2, 2);
+		v /= 100;
+	}
+	if (v >= 10)
+		memcpy(at - 2, pairs + v * 2, 2);
+	else
+		at[-1] = (char)('0' + v);
+	return end;
+}
+
+/* The 8 hexadecimal digits of v, the first in the lowest byte. */
+static uint64_t spread_hex(uint64_t v)
+{
+	uint64_t letter;
+
+	v = (v << 32 | v >> 16) & 0x0000ffff0000ffffu;
+	v = (v << 16 | v >> 8) & 0x00ff00ff00ff00ffu;
+	v = (v << 8 | v >> 4) & 0x0f0f0f0f0f0f0f0fu;
+	letter = (v + 0x0606060606060606u) >> 4 & 0x0101010101010101u;
+	return v + 0x3030303030303030u + letter * ('a' - '0' - 10);
 }
 
 char *mz_put_hex(char *p, uint64_t v)
 {
-	int n = v ? (67 - __builtin_clzll(v)) / 4 : 1;
+	unsigned n = v ? (67 - (unsigned)__builtin_clzll(v)) / 4 : 1;
+	uint64_t low = htole64(spread_hex(v & 0xffffffffu)), high;
 
-	for (int i = n - 1; i >= 0; i--, v >>= 4)
-		p[i] = "0123456789abcdef"[v & 15];
+	if (n <= 8) {
+		memcpy(p, (char *)&low + 8 - n, n);
+		return p + n;
+	}
+	high = htole64(spread_hex(v >> 32));
+	memcpy(p, (char *)&high + 16 - n, n - 8);
+	memcpy(p + n - 8, &low, 8);
 	return p + n;
 }
 

@@ -3,76 +3,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/scan.h"
 #include "formats/text.h"
+#include "formats/text_fast.h"
 #include "trace/event.h"
 
-struct cursor {
-	const char *p;
-	const char *end;
-};
-
-/* The value of a hexadecimal digit plus one; 0 = not a digit. */
-static const uint8_t hex_value[256] = {
-	['0'] = 1,  2,	3,  4,	5,  6,	7,  8, 9, 10,
-	['a'] = 11, 12, 13, 14, 15, 16,
-	['A'] = 11, 12, 13, 14, 15, 16,
-};
-
-static inline bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static inline void skip_blanks(struct cursor *c)
-{
-	while (c->p < c->end && is_blank(*c->p))
-		c->p++;
-}
-
-/* A decimal number; false: none here, or over 64 bits (which the caller tells
- * apart by looking at the character). */
-static inline bool take_u64(struct cursor *c, uint64_t *v)
-{
-	const char *start = c->p;
-	uint64_t n = 0;
-
-	while (c->p < c->end) {
-		unsigned d = (unsigned char)*c->p - '0';
-
-		if (d > 9)
-			break;
-		if (n > (UINT64_MAX - d) / 10)
-			return false;
-		n = n * 10 + d;
-		c->p++;
-	}
-	*v = n;
-	return c->p > start;
-}
-
-static inline bool take_hex(struct cursor *c, uint64_t *v)
-{
-	const char *start;
-	uint64_t n = 0;
-
-	if (c->end - c->p > 2 && c->p[0] == '0' && (c->p[1] | 0x20) == 'x')
-		c->p += 2;
-	start = c->p;
-	while (c->p < c->end) {
-		uint8_t d = hex_value[(unsigned char)*c->p];
-
-		if (!d)
-			break;
-		if (n >> 60)
-			return false;
-		n = n << 4 | (d - 1u);
-		c->p++;
-	}
-	*v = n;
-	return c->p > start;
-}
-
-static int bad(const struct cursor *c, const char *what, struct mz_error *err)
+static int bad(const struct mz_scan *c, const char *what, struct mz_error *err)
 {
 	char shown[64];
 
@@ -85,25 +21,25 @@ static int bad(const struct cursor *c, const char *what, struct mz_error *err)
 		       mz_printable(shown, 40, c->p, (size_t)(c->end - c->p)));
 }
 
-static inline int take_char(struct cursor *c, char want, const char *what, struct mz_error *err)
+static inline int take_char(struct mz_scan *c, char want, const char *what, struct mz_error *err)
 {
-	skip_blanks(c);
+	mz_scan_blanks(c);
 	if (c->p >= c->end || *c->p != want)
 		return bad(c, what, err);
 	c->p++;
-	skip_blanks(c);
+	mz_scan_blanks(c);
 	return 0;
 }
 
 /* A pointer with or without tag: 81d220b48<6655>; ?<6655> has no address. */
-static inline int take_pointer(struct cursor *c, struct mz_event *ev, uint64_t *addr, uint64_t *tag,
-			       struct mz_error *err)
+static inline int take_pointer(struct mz_scan *c, struct mz_event *ev, uint64_t *addr,
+			       uint64_t *tag, struct mz_error *err)
 {
 	if (c->p < c->end && *c->p == '?') {
 		c->p++;
 		ev->has &= (uint16_t)~MZ_HAS_ADDR;
 		*addr = 0;
-	} else if (!take_hex(c, addr)) {
+	} else if (!mz_scan_hex(c, addr)) {
 		if (c->end - c->p >= 5 && !memcmp(c->p, "(nil)", 5)) {
 			c->p += 5;
 			*addr = 0;
@@ -113,7 +49,7 @@ static inline int take_pointer(struct cursor *c, struct mz_event *ev, uint64_t *
 	}
 	if (c->p < c->end && *c->p == '<') {
 		c->p++;
-		if (!take_u64(c, tag))
+		if (!mz_scan_u64(c, tag))
 			return bad(c, "a serial number", err);
 		if (c->p >= c->end || *c->p != '>')
 			return bad(c, "'>'", err);
@@ -122,41 +58,32 @@ static inline int take_pointer(struct cursor *c, struct mz_event *ev, uint64_t *
 	return 0;
 }
 
-static inline int take_size(struct cursor *c, struct mz_event *ev, struct mz_text_line *info,
+static inline int take_size(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
 			    struct mz_error *err)
 {
 	info->size = c->p;
-	if (!take_u64(c, &ev->size))
+	if (!mz_scan_u64(c, &ev->size))
 		return bad(c, "a size (decimal)", err);
 	info->size_len = (size_t)(c->p - info->size);
 	return 0;
 }
 
 /* N, SIZE: the event's size is the product. */
-static int take_count_size(struct cursor *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_count_size(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
 			   struct mz_error *err)
 {
-	uint64_t total;
-
-	if (!take_u64(c, &ev->arg))
+	if (!mz_scan_u64(c, &ev->arg))
 		return bad(c, "a count (decimal)", err);
 	if (take_char(c, ',', "','", err) || take_size(c, ev, info, err))
 		return -EINVAL;
-	if (__builtin_mul_overflow(ev->arg, ev->size, &total)) {
-		/* legal: the call fails, and says so by its result */
-		ev->unit = MZ_UNIT_OVERFLOW;
-		return 0;
-	}
-	if (!ev->arg)
-		ev->unit = ev->size < MZ_UNIT_OVERFLOW ? (uint32_t)ev->size : MZ_UNIT_OVERFLOW - 1;
-	ev->size = total;
+	mz_event_multiply(ev);
 	return 0;
 }
 
-static int take_align_size(struct cursor *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_align_size(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
 			   struct mz_error *err)
 {
-	if (!take_u64(c, &ev->arg))
+	if (!mz_scan_u64(c, &ev->arg))
 		return bad(c, "an alignment (decimal)", err);
 	if (take_char(c, ',', "','", err))
 		return -EINVAL;
@@ -165,19 +92,19 @@ static int take_align_size(struct cursor *c, struct mz_event *ev, struct mz_text
 
 static int hex_digit_pair(const char *p)
 {
-	uint8_t hi = hex_value[(unsigned char)p[0]], lo = hex_value[(unsigned char)p[1]];
+	uint8_t hi = mz_hex_value[(unsigned char)p[0]], lo = mz_hex_value[(unsigned char)p[1]];
 
 	return hi && lo ? (hi - 1) << 4 | (lo - 1) : -1;
 }
 
 /* A string up to a blank or ')', with %XX for what cannot stand there. */
-static int take_string(struct cursor *c, struct mz_tables *tables, uint32_t *id,
+static int take_string(struct mz_scan *c, struct mz_tables *tables, uint32_t *id,
 		       struct mz_error *err)
 {
 	struct mz_buf b = {0};
 	int ret = 0;
 
-	for (; c->p < c->end && !is_blank(*c->p) && *c->p != ')'; c->p++) {
+	for (; c->p < c->end && !mz_is_blank(*c->p) && *c->p != ')'; c->p++) {
 		if (*c->p == '%') {
 			int v = c->end - c->p > 2 ? hex_digit_pair(c->p + 1) : -1;
 			char ch = (char)v;
@@ -200,7 +127,7 @@ out:
 	return ret;
 }
 
-static int take_mark(struct cursor *c, struct mz_event *ev, struct mz_tables *tables,
+static int take_mark(struct mz_scan *c, struct mz_event *ev, struct mz_tables *tables,
 		     struct mz_error *err)
 {
 	uint32_t id;
@@ -211,21 +138,21 @@ static int take_mark(struct cursor *c, struct mz_event *ev, struct mz_tables *ta
 	return ret;
 }
 
-static int take_access(struct cursor *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_access(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
 		       struct mz_error *err)
 {
 	if (take_pointer(c, ev, &ev->addr, &info->tag, err) || take_char(c, ',', "','", err))
 		return -EINVAL;
-	if (!take_u64(c, &ev->size))
+	if (!mz_scan_u64(c, &ev->size))
 		return bad(c, "a number of reads", err);
 	if (take_char(c, ',', "','", err))
 		return -EINVAL;
-	if (!take_u64(c, &ev->arg))
+	if (!mz_scan_u64(c, &ev->arg))
 		return bad(c, "a number of writes", err);
 	return 0;
 }
 
-static int take_args(struct cursor *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_args(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
 		     struct mz_tables *tables, struct mz_error *err)
 {
 	switch (mz_calls[ev->call].args) {
@@ -250,7 +177,7 @@ static int take_args(struct cursor *c, struct mz_event *ev, struct mz_text_line 
 		return take_size(c, ev, info, err);
 	case MZ_ARGS_PTR_READS_WRITES: return take_access(c, ev, info, err);
 	case MZ_ARGS_EVENTS:
-		return take_u64(c, &ev->size) ? 0 : bad(c, "a number of events", err);
+		return mz_scan_u64(c, &ev->size) ? 0 : bad(c, "a number of events", err);
 	case MZ_ARGS_STRING: return take_mark(c, ev, tables, err);
 	default: return mz_fail(err, EINVAL, "not a call");
 	}
@@ -258,7 +185,7 @@ static int take_args(struct cursor *c, struct mz_event *ev, struct mz_text_line 
 
 /* ---- fields after the call: key=value ----------------------------------- */
 
-static int take_stack(struct cursor *c, struct mz_event *ev, struct mz_tables *tables,
+static int take_stack(struct mz_scan *c, struct mz_event *ev, struct mz_tables *tables,
 		      struct mz_error *err)
 {
 	uint64_t ips[256];
@@ -269,18 +196,18 @@ static int take_stack(struct cursor *c, struct mz_event *ev, struct mz_tables *t
 			return mz_fail(err, EINVAL, "a stack of over %zu addresses", n);
 		if (n)
 			c->p++;
-		if (!take_hex(c, &ips[n++]))
+		if (!mz_scan_hex(c, &ips[n++]))
 			return bad(c, "an address of a stack", err);
 	} while (c->p < c->end && *c->p == ',');
 	ev->site = mz_tables_stack(tables, ips, n);
 	return ev->site ? 0 : mz_fail_memory(err);
 }
 
-static int take_cause(struct cursor *c, struct mz_event *ev, struct mz_error *err)
+static int take_cause(struct mz_scan *c, struct mz_event *ev, struct mz_error *err)
 {
 	const char *start = c->p;
 
-	while (c->p < c->end && !is_blank(*c->p))
+	while (c->p < c->end && !mz_is_blank(*c->p))
 		c->p++;
 	for (unsigned i = 0; i < MZ_LOSSES; i++) {
 		const char *name = mz_loss_name(i);
@@ -291,26 +218,27 @@ static int take_cause(struct cursor *c, struct mz_event *ev, struct mz_error *er
 		}
 	}
 	c->p = start;
-	return bad(c, "a cause of loss (ring_full, reentry, damage, no_memory, filter, unknown)", err);
+	return bad(c, "a cause of loss (ring_full, reentry, damage, no_memory, filter, unknown)",
+		   err);
 }
 
-static int take_u32(struct cursor *c, uint32_t *out, bool hex, struct mz_error *err)
+static int take_u32(struct mz_scan *c, uint32_t *out, bool hex, struct mz_error *err)
 {
 	uint64_t v;
 
-	if (!(hex ? take_hex(c, &v) : take_u64(c, &v)) || v > UINT32_MAX)
+	if (!(hex ? mz_scan_hex(c, &v) : mz_scan_u64(c, &v)) || v > UINT32_MAX)
 		return bad(c, "a number of 32 bits", err);
 	*out = (uint32_t)v;
 	return 0;
 }
 
-static int take_s16(struct cursor *c, int16_t *out, struct mz_error *err)
+static int take_s16(struct mz_scan *c, int16_t *out, struct mz_error *err)
 {
 	bool negative = c->p < c->end && *c->p == '-';
 	uint64_t v;
 
 	c->p += negative;
-	if (!take_u64(c, &v) || v > INT16_MAX)
+	if (!mz_scan_u64(c, &v) || v > INT16_MAX)
 		return bad(c, "a number of 15 bits", err);
 	*out = (int16_t)(negative ? -(int)v : (int)v);
 	return 0;
@@ -320,22 +248,23 @@ static const struct field {
 	const char *key;
 	uint16_t has;
 } fields[] = {
-	{"time", MZ_HAS_TIME},	 {"tid", MZ_HAS_TID},	  {"pid", MZ_HAS_PID},
-	{"cpu", MZ_HAS_CPU},	 {"node", MZ_HAS_NODE},	  {"given", MZ_HAS_GIVEN},
-	{"flags", MZ_HAS_FLAGS}, {"stack", MZ_HAS_SITE},  {"cache", MZ_HAS_CACHE},
-	{"cause", 0},
+	{"time", MZ_HAS_TIME},	 {"tid", MZ_HAS_TID},
+	{"pid", MZ_HAS_PID},	 {"cpu", MZ_HAS_CPU},
+	{"node", MZ_HAS_NODE},	 {"given", MZ_HAS_GIVEN},
+	{"flags", MZ_HAS_FLAGS}, {"stack", MZ_HAS_SITE},
+	{"cache", MZ_HAS_CACHE}, {"cause", 0},
 };
 
-static int take_value(struct cursor *c, const struct field *f, struct mz_event *ev,
+static int take_value(struct mz_scan *c, const struct field *f, struct mz_event *ev,
 		      struct mz_tables *tables, struct mz_error *err)
 {
 	switch (f->has) {
-	case MZ_HAS_TIME: return take_u64(c, &ev->time) ? 0 : bad(c, "a time in ns", err);
+	case MZ_HAS_TIME: return mz_scan_u64(c, &ev->time) ? 0 : bad(c, "a time in ns", err);
 	case MZ_HAS_TID: return take_u32(c, &ev->tid, false, err);
 	case MZ_HAS_PID: return take_u32(c, &ev->pid, false, err);
 	case MZ_HAS_CPU: return take_s16(c, &ev->cpu, err);
 	case MZ_HAS_NODE: return take_s16(c, &ev->node, err);
-	case MZ_HAS_GIVEN: return take_u64(c, &ev->given) ? 0 : bad(c, "a size (decimal)", err);
+	case MZ_HAS_GIVEN: return mz_scan_u64(c, &ev->given) ? 0 : bad(c, "a size (decimal)", err);
 	case MZ_HAS_FLAGS: return take_u32(c, &ev->flags, true, err);
 	case MZ_HAS_SITE: return take_stack(c, ev, tables, err);
 	case MZ_HAS_CACHE: return take_string(c, tables, &ev->cache, err);
@@ -346,7 +275,7 @@ static int take_value(struct cursor *c, const struct field *f, struct mz_event *
 	}
 }
 
-static const struct field *find_field(struct cursor *c)
+static const struct field *find_field(struct mz_scan *c)
 {
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		size_t n = strlen(fields[i].key);
@@ -362,14 +291,14 @@ static const struct field *find_field(struct cursor *c)
 
 /* What follows the call. The originals let anything stand there; so do we, but
  * what we do not know is reported. */
-static int take_fields(struct cursor *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_fields(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
 		       struct mz_tables *tables, struct mz_error *err)
 {
 	for (;;) {
 		const struct field *f;
 		int ret;
 
-		skip_blanks(c);
+		mz_scan_blanks(c);
 		if (c->p >= c->end || *c->p == '#')
 			return 0;
 		f = find_field(c);
@@ -394,24 +323,10 @@ static enum mz_call find_call(const char *name, size_t len)
 	return MZ_CALL_NONE;
 }
 
-static inline enum mz_call take_verb(struct cursor *c)
+static inline enum mz_call take_verb(struct mz_scan *c)
 {
 	const char *start = c->p;
-	size_t left = (size_t)(c->end - c->p);
 
-	/* the three verbs of nearly every line first */
-	if (left > 7 && !memcmp(start, "malloc(", 7)) {
-		c->p += 6;
-		return MZ_CALL_MALLOC;
-	}
-	if (left > 5 && !memcmp(start, "free(", 5)) {
-		c->p += 4;
-		return MZ_CALL_FREE;
-	}
-	if (left > 8 && !memcmp(start, "realloc(", 8)) {
-		c->p += 7;
-		return MZ_CALL_REALLOC;
-	}
 	while (c->p < c->end && (*c->p == '_' || (*c->p >= 'a' && *c->p <= 'z')))
 		c->p++;
 	return find_call(start, (size_t)(c->p - start));
@@ -421,20 +336,21 @@ static int unknown_verb(const char *line, size_t len, struct mz_error *err)
 {
 	char shown[64];
 
-	return mz_fail(err, EINVAL, "not an event: '%s'", mz_printable(shown, sizeof(shown), line, len));
+	return mz_fail(err, EINVAL, "not an event: '%s'",
+		       mz_printable(shown, sizeof(shown), line, len));
 }
 
 int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_text_line *info,
 		  struct mz_tables *tables, struct mz_error *err)
 {
-	struct cursor c = {line, line + len};
+	struct mz_scan c = {line, line + len};
 	int ret;
 
-	skip_blanks(&c);
+	mz_scan_blanks(&c);
 	if (c.p == c.end || *c.p == '#')
 		return 0;
 	memset(ev, 0, sizeof(*ev));
-	*info = (struct mz_text_line){0};
+	*info = (struct mz_text_line){.line = line, .len = len};
 	ev->call = (uint8_t)take_verb(&c);
 	if (ev->call == MZ_CALL_NONE)
 		return unknown_verb(line, len, err);
@@ -456,12 +372,38 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 	return ret ? ret : 1;
 }
 
+int mz_text_next(struct mz_input *in, struct mz_tables *tables, struct mz_event *ev,
+		 struct mz_text_line *info, struct mz_error *err)
+{
+	struct mz_error why;
+	int ret;
+
+	if (mz_input_left(in) >= MZ_TEXT_FAST) {
+		const char *nl = mz_text_parse_fast(in->pos, ev, info);
+
+		if (nl) {
+			info->line = in->pos;
+			info->len = (size_t)(nl - in->pos);
+			in->pos = nl + 1;
+			return MZ_TEXT_EVENT;
+		}
+	}
+	ret = mz_input_line(in, &info->line, &info->len, err);
+	if (ret <= 0)
+		return ret;
+	why.code = 0;
+	ret = mz_text_parse(info->line, info->len, ev, info, tables, &why);
+	if (ret < 0)
+		return mz_fail(err, why.code, "%s", why.text);
+	return ret ? MZ_TEXT_EVENT : MZ_TEXT_NO_EVENT;
+}
+
 bool mz_text_probe(const char *data, size_t len)
 {
 	for (size_t i = 0; i < len && data[i] != '\n'; i++) {
 		unsigned char c = (unsigned char)data[i];
 
-		if (c < 0x20 && !is_blank(data[i]) && c != '\r')
+		if (c < 0x20 && !mz_is_blank(data[i]) && c != '\r')
 			return false;
 	}
 	return true;

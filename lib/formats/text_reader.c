@@ -29,23 +29,19 @@ static int name_blocks(struct mz_reader *r, struct mz_event *ev, const struct mz
 static int read_one(struct mz_reader *r, struct mz_event *ev)
 {
 	struct mz_text_line info;
-	const char *line;
-	size_t len;
+	struct mz_error why;
 	int ret;
 
+	why.code = 0;
 	do {
-		struct mz_error why;
-
-		ret = mz_input_line(&r->in, &line, &len, &r->error);
-		if (ret <= 0)
-			return ret;
+		ret = mz_text_next(&r->in, r->tables, ev, &info, &why);
+		if (!ret)
+			return 0;
 		r->line++;
-		why.code = 0;
-		ret = mz_text_parse(line, len, ev, &info, r->tables, &why);
-		if (ret < 0)
-			return mz_fail_line(&r->error, why.code, r->line, "%s: line %llu: %s",
-					    r->in.name, (unsigned long long)r->line, why.text);
-	} while (!ret);
+	} while (ret == MZ_TEXT_NO_EVENT);
+	if (ret < 0)
+		return mz_fail_line(&r->error, why.code, r->line, "%s: line %llu: %s", r->in.name,
+				    (unsigned long long)r->line, why.text);
 	r->junk += info.junk;
 	r->fields |= ev->has;
 	return name_blocks(r, ev, &info) < 0 ? -EINVAL : 1;

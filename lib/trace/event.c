@@ -43,11 +43,25 @@ static const char *const kind_names[] = {
 static_assert(sizeof(kind_names) / sizeof(*kind_names) == MZ_KINDS, "a name for every kind");
 
 static const char *const loss_names[] = {
-	[MZ_LOSS_UNKNOWN] = "unknown",	 [MZ_LOSS_RING_FULL] = "ring_full",
-	[MZ_LOSS_REENTRY] = "reentry",	 [MZ_LOSS_DAMAGE] = "damage",
+	[MZ_LOSS_UNKNOWN] = "unknown",	   [MZ_LOSS_RING_FULL] = "ring_full",
+	[MZ_LOSS_REENTRY] = "reentry",	   [MZ_LOSS_DAMAGE] = "damage",
 	[MZ_LOSS_NO_MEMORY] = "no_memory", [MZ_LOSS_FILTER] = "filter",
 };
 static_assert(sizeof(loss_names) / sizeof(*loss_names) == MZ_LOSSES, "a name for every loss");
+
+void mz_event_multiply(struct mz_event *ev)
+{
+	uint64_t total;
+
+	if (__builtin_mul_overflow(ev->arg, ev->size, &total)) {
+		/* legal: the call fails, and says so by its result */
+		ev->unit = MZ_UNIT_OVERFLOW;
+		return;
+	}
+	if (!ev->arg)
+		ev->unit = ev->size < MZ_UNIT_OVERFLOW ? (uint32_t)ev->size : MZ_UNIT_OVERFLOW - 1;
+	ev->size = total;
+}
 
 const char *mz_call_name(enum mz_call call)
 {

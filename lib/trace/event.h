@@ -28,4 +28,7 @@ struct mz_call_info {
 
 extern const struct mz_call_info mz_calls[MZ_CALLS];
 
+/* An array of ev->arg elements of ev->size bytes: makes size the whole of it. */
+void mz_event_multiply(struct mz_event *ev);
+
 #endif

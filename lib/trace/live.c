@@ -72,14 +72,18 @@ static int grow(struct mz_live *l)
 
 struct mz_block *mz_live_insert(struct mz_live *l, uint64_t key, bool *fresh)
 {
-	struct mz_block *b = mz_live_find(l, key);
+	struct mz_block *b = &l->slots[home(l, key)];
 
-	*fresh = !b;
-	if (b)
+	while (b->key && b->key != key)
+		b = b == &l->slots[l->mask] ? l->slots : b + 1;
+	*fresh = !b->key;
+	if (b->key)
 		return b;
-	if (l->used >= l->mask / 4 * 3 && grow(l) < 0)
-		return NULL;
-	b = free_slot(l, key);
+	if (l->used >= l->mask / 4 * 3) {
+		if (grow(l) < 0)
+			return NULL;
+		b = free_slot(l, key);
+	}
 	*b = (struct mz_block){.key = key};
 	l->used++;
 	return b;
@@ -116,6 +120,7 @@ static int begin(struct mz_live *l, struct mz_event *ev, uint64_t now, struct mz
 		return -ENOMEM;
 	if (!fresh) {
 		fx->over_live = true;
+		fx->replaced_size = b->size;
 		l->unmatched.over_live++;
 	}
 	l->serial++;

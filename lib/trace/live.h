@@ -42,6 +42,7 @@ struct mz_effect {
 	bool came;	     /* a block began */
 	bool unknown;	     /* a free or realloc of a block never seen */
 	bool over_live;	     /* a live block was there already, and is replaced */
+	uint64_t replaced_size; /* of that block */
 };
 
 /*

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "cmds/replay_talk.h"
+#include "cmds/cmd.h"
+
+#include "base/json.h"
+
+const char *const replay_touches[] = {"none", "first", "all", NULL};
+
+static double ns_per_op(const struct mz_replay_result *r)
+{
+	return r->done.ops ? (double)r->done.ns / (double)r->done.ops : 0;
+}
+
+static void tell(uint64_t n, const char *what)
+{
+	char a[32];
+
+	if (n)
+		fprintf(stderr, "note           %s %s\n", talk_count(a, n), what);
+}
+
+void replay_talk(const struct mz_replay_opts *o, const struct mz_replay_result *r)
+{
+	char a[32], b[32], c[32];
+
+	fprintf(stderr, "events         %s", talk_count(a, r->done.ops));
+	if (o->rounds > 1)
+		fprintf(stderr, " in %u rounds", o->rounds);
+	if (o->threads)
+		fprintf(stderr, " in %u threads", r->threads);
+	fprintf(stderr, "\nns an event    %.1f (the calls%s; decoding runs in another process)\n",
+		ns_per_op(r), o->touch ? " and the touching" : "");
+	if (o->threads)
+		fprintf(stderr, "wall time      %.3f ms\n", (double)r->wall_ns / 1e6);
+	fprintf(stderr, "peak live      %s (%s bytes asked for, in %s blocks)\n",
+		talk_bytes(a, r->trace.peak_bytes), talk_count(b, r->trace.peak_bytes),
+		talk_count(c, r->trace.peak_blocks));
+	fprintf(stderr, "peak RSS       %s (%s before the first event)\n",
+		talk_bytes(a, r->rss_peak), talk_bytes(b, r->rss_before));
+	tell(r->done.failed, "calls gave a block in the trace and failed here");
+	tell(r->done.given,
+	     "calls failed in the trace and gave a block here; it was freed at once");
+	tell(r->trace.unknown_frees, "frees left out: the trace never saw the block allocated");
+	tell(r->trace.unknown_olds,
+	     "reallocs of blocks that the trace never saw, done as allocations");
+	tell(r->trace.late_frees, "frees made up, where an address was given out a second time");
+	tell(r->trace.not_calls, "events left out that are no calls of an allocator");
+	tell(r->trace.lost, "events were lost when the trace was made");
+	if (o->pace)
+		fprintf(stderr, "late           %.3f ms at most\n", (double)r->done.late_ns / 1e6);
+}
+
+void replay_talk_json(const struct mz_replay_opts *o, const struct mz_replay_result *r, FILE *out)
+{
+	struct mz_buf b = {0};
+	struct mz_json j = {.out = &b};
+
+	mz_json_object(&j, NULL);
+	mz_json_u64(&j, "events", r->done.ops);
+	mz_json_u64(&j, "rounds", o->rounds > 1 ? o->rounds : 1);
+	mz_json_u64(&j, "threads", r->threads);
+	mz_json_double(&j, "ns_per_event", ns_per_op(r));
+	mz_json_u64(&j, "ns", r->done.ns);
+	mz_json_u64(&j, "wall_ns", r->wall_ns);
+	mz_json_u64(&j, "peak_live_bytes", r->trace.peak_bytes);
+	mz_json_u64(&j, "peak_live_blocks", r->trace.peak_blocks);
+	mz_json_u64(&j, "final_live_bytes", r->trace.live_bytes);
+	mz_json_u64(&j, "rss_before", r->rss_before);
+	mz_json_u64(&j, "rss_peak", r->rss_peak);
+	mz_json_u64(&j, "rss_after", r->rss_after);
+	mz_json_u64(&j, "table_bytes", r->table_bytes);
+	mz_json_u64(&j, "minor_faults", r->minor_faults);
+	mz_json_u64(&j, "major_faults", r->major_faults);
+	mz_json_u64(&j, "failed_here", r->done.failed);
+	mz_json_u64(&j, "failed_in_trace_only", r->done.given);
+	mz_json_u64(&j, "unknown_frees", r->trace.unknown_frees);
+	mz_json_u64(&j, "unknown_reallocs", r->trace.unknown_olds);
+	mz_json_u64(&j, "late_frees", r->trace.late_frees);
+	mz_json_u64(&j, "not_calls", r->trace.not_calls);
+	mz_json_u64(&j, "lost", r->trace.lost);
+	mz_json_u64(&j, "waits", r->done.waits);
+	mz_json_end_object(&j);
+	if (!b.failed)
+		fwrite(b.data, 1, b.len, out);
+	mz_buf_free(&b);
+}

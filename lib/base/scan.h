@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading words and numbers from a line that need not end with a NUL. */
+#ifndef MZ_BASE_SCAN_H
+#define MZ_BASE_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mz_scan {
+	const char *p;
+	const char *end;
+};
+
+/* The value of a hexadecimal digit plus one; 0 = not a digit. */
+extern const uint8_t mz_hex_value[256];
+
+static inline bool mz_is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static inline void mz_scan_blanks(struct mz_scan *c)
+{
+	while (c->p < c->end && mz_is_blank(*c->p))
+		c->p++;
+}
+
+/* A decimal number; false: none here, or over 64 bits (which the caller tells
+ * apart by looking at the character). */
+static inline bool mz_scan_u64(struct mz_scan *c, uint64_t *v)
+{
+	const char *start = c->p;
+	uint64_t n = 0;
+
+	while (c->p < c->end) {
+		unsigned d = (unsigned char)*c->p - '0';
+
+		if (d > 9)
+			break;
+		if (n > (UINT64_MAX - d) / 10)
+			return false;
+		n = n * 10 + d;
+		c->p++;
+	}
+	*v = n;
+	return c->p > start;
+}
+
+/* A hexadecimal number, with or without 0x. */
+static inline bool mz_scan_hex(struct mz_scan *c, uint64_t *v)
+{
+	const char *start;
+	uint64_t n = 0;
+
+	if (c->end - c->p > 2 && c->p[0] == '0' && (c->p[1] | 0x20) == 'x')
+		c->p += 2;
+	start = c->p;
+	while (c->p < c->end) {
+		uint8_t d = mz_hex_value[(unsigned char)*c->p];
+
+		if (!d)
+			break;
+		if (n >> 60)
+			return false;
+		n = n << 4 | (d - 1u);
+		c->p++;
+	}
+	*v = n;
+	return c->p > start;
+}
+
+/* The next word, after blanks: what is not blank. Empty at the end. */
+struct mz_scan mz_scan_word(struct mz_scan *c);
+
+/* The rest is all of the decimal (hexadecimal) number, and fits. */
+bool mz_scan_whole_u64(struct mz_scan word, uint64_t *v);
+bool mz_scan_whole_hex(struct mz_scan word, uint64_t *v);
+
+bool mz_scan_is(struct mz_scan word, const char *text);
+
+/* Moves over text if it is what comes next. */
+bool mz_scan_skip(struct mz_scan *c, const char *text);
+
+#endif

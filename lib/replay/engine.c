@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "replay/engine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLOTS_STEP (64u * 1024)
+#define AHEAD	   8 /* operations whose slot is fetched ahead */
+
+uint64_t mz_engine_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t mz_engine_status(const char *key)
+{
+	char buf[4096];
+	uint64_t v = 0;
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
+	const char *p;
+
+	if (fd >= 0)
+		close(fd);
+	buf[n < 0 ? 0 : n] = '\0';
+	p = strstr(buf, key);
+	for (p = p ? p + strlen(key) : ""; *p == ' ' || *p == '\t'; p++)
+		;
+	for (; *p >= '0' && *p <= '9'; p++)
+		v = v * 10 + (uint64_t)(*p - '0');
+	return v * 1024;
+}
+
+/* Address space only: pages come when they are used, and none are accounted
+ * before (PROT_NONE). */
+static void *reserve(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int mz_engine_init(struct mz_engine *e, struct mz_queues *q)
+{
+	*e = (struct mz_engine){.queues = q};
+	e->slots = reserve((size_t)MZ_SLOT_MAX * sizeof(*e->slots));
+	e->turns = reserve((size_t)MZ_SLOT_MAX * sizeof(*e->turns));
+	if (!e->slots || !e->turns) {
+		mz_engine_deinit(e);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void mz_engine_deinit(struct mz_engine *e)
+{
+	if (e->slots)
+		munmap(e->slots, (size_t)MZ_SLOT_MAX * sizeof(*e->slots));
+	if (e->turns)
+		munmap((void *)e->turns, (size_t)MZ_SLOT_MAX * sizeof(*e->turns));
+	e->slots = NULL;
+	e->turns = NULL;
+}
+
+/* Threads may come here at the same time: making pages usable twice is fine. */
+static int ready_slots(struct mz_engine *e, uint32_t want)
+{
+	uint32_t have = atomic_load_explicit(&e->slots_ready, memory_order_acquire);
+	uint32_t upto = (want + SLOTS_STEP) / SLOTS_STEP * SLOTS_STEP;
+
+	if (want <= have)
+		return 0;
+	if (upto < want)
+		upto = MZ_SLOT_MAX;
+	if (mprotect(e->slots, (size_t)upto * sizeof(*e->slots), PROT_READ | PROT_WRITE) ||
+	    mprotect((void *)e->turns, (size_t)upto * sizeof(*e->turns), PROT_READ | PROT_WRITE))
+		return -ENOMEM;
+	while (have < upto && !atomic_compare_exchange_weak(&e->slots_ready, &have, upto))
+		;
+	return 0;
+}
+
+static void *aligned(uint8_t call, size_t align, size_t size)
+{
+	void *p = NULL;
+
+	if (call == MZ_CALL_POSIX_MEMALIGN)
+		return posix_memalign(&p, align, size) ? NULL : p;
+	return call == MZ_CALL_MEMALIGN ? memalign(align, size) : aligned_alloc(align, size);
+}
+
+/* The calls that are neither malloc nor free nor realloc. */
+static void *other_call(const struct mz_op *op, void *old)
+{
+	switch (op->call) {
+	case MZ_CALL_CALLOC: return calloc(op->arg, op->size);
+	case MZ_CALL_REALLOCARRAY: return reallocarray(old, op->arg, op->size);
+	case MZ_CALL_VALLOC: return valloc(op->size);
+	case MZ_CALL_PVALLOC: return pvalloc(op->size);
+	default: return aligned(op->call, op->arg, op->size);
+	}
+}
+
+static void touch(const struct mz_engine *e, const struct mz_op *op, char *p)
+{
+	uint64_t from = 0, upto = op->size;
+
+	if (op->call == MZ_CALL_CALLOC || op->call == MZ_CALL_REALLOCARRAY)
+		upto *= op->arg;
+	else if (op->call == MZ_CALL_REALLOC)
+		from = op->arg; /* the rest was written when it was new */
+	if (e->touch == MZ_TOUCH_FIRST && upto)
+		*(volatile char *)p = 1;
+	else if (from < upto)
+		memset(p + from, 1, upto - from);
+}
+
+static void settle(const struct mz_engine *e, const struct mz_op *op, void **slot, void *p,
+		   struct mz_engine_counts *c)
+{
+	bool realloc_call = op->call == MZ_CALL_REALLOC || op->call == MZ_CALL_REALLOCARRAY;
+
+	if (op->flags & MZ_OP_NOTHING) {
+		/* a failed realloc left the old block; one of 0 bytes freed it */
+		if (realloc_call && op->size && *slot) {
+			*slot = p ? p : *slot;
+		} else {
+			free(p);
+			if (realloc_call)
+				*slot = NULL;
+		}
+		c->given += p != NULL;
+		return;
+	}
+	/* a failed realloc keeps the old block here too */
+	if (p || !realloc_call || !op->size)
+		*slot = p;
+	if (!p)
+		c->failed += op->size != 0;
+	else if (e->touch != MZ_TOUCH_NONE)
+		touch(e, op, p);
+}
+
+static inline void *replay_op(const struct mz_engine *e, const struct mz_op *op, void **slot,
+			      struct mz_engine_counts *c)
+{
+	void *p = *slot;
+
+	if (op->call == MZ_CALL_FREE) {
+		free(p);
+		*slot = NULL;
+		return p;
+	}
+	if (op->call == MZ_CALL_MALLOC)
+		p = malloc(op->size);
+	else if (op->call == MZ_CALL_REALLOC)
+		p = realloc(p, op->size);
+	else
+		p = other_call(op, p);
+	if (__builtin_expect(p && !op->flags && e->touch == MZ_TOUCH_NONE, 1))
+		*slot = p;
+	else
+		settle(e, op, slot, p, c);
+	return p;
+}
+
+/* One thread: nothing to wait for. */
+static void replay_batch(struct mz_engine *e, struct mz_batch *b, struct mz_engine_counts *c)
+{
+	for (uint32_t i = 0; i < b->count; i++) {
+		struct mz_op *op = &b->ops[i];
+		void *p;
+
+		if (i + AHEAD < b->count)
+			__builtin_prefetch(&e->slots[b->ops[i + AHEAD].slot], 1);
+		p = replay_op(e, op, &e->slots[op->slot], c);
+		if (e->verbose)
+			op->time = (uintptr_t)p;
+	}
+}
+
+/* ---- with other threads, or at the recorded pace ------------------------- */
+
+static void relax(unsigned *spin)
+{
+	if (++*spin < 100)
+		mz_relax();
+	else
+		sched_yield();
+}
+
+static void wait_turn(struct mz_engine *e, const struct mz_op *op, struct mz_engine_counts *c)
+{
+	unsigned spin = 0;
+
+	while (atomic_load_explicit(&e->turns[op->slot], memory_order_acquire) != op->turn) {
+		if (!spin)
+			c->waits++;
+		if (atomic_load_explicit(&e->queues->stop, memory_order_relaxed))
+			return;
+		relax(&spin);
+	}
+}
+
+static void wait_time(const struct mz_engine *e, const struct mz_op *op, struct mz_engine_counts *c)
+{
+	uint64_t due = e->start + op->time, now = mz_engine_clock();
+
+	if (now > due && now - due > c->late_ns)
+		c->late_ns = now - due;
+	while (now < due) {
+		struct timespec t = {.tv_sec = (time_t)((due - now) / 1000000000u),
+				     .tv_nsec = (long)((due - now) % 1000000000u)};
+
+		if (due - now > 100000)
+			nanosleep(&t, NULL);
+		else
+			mz_relax();
+		now = mz_engine_clock();
+	}
+}
+
+static void replay_batch_careful(struct mz_engine *e, struct mz_batch *b,
+				 struct mz_engine_counts *c)
+{
+	for (uint32_t i = 0; i < b->count; i++) {
+		struct mz_op *op = &b->ops[i];
+		bool shared = e->threads && op->slot != MZ_SLOT_NULL;
+		void *p, *none = NULL;
+
+		if (e->pace && !b->rest)
+			wait_time(e, op, c);
+		if (shared)
+			wait_turn(e, op, c);
+		/* slot 0 is everybody's: not written here */
+		p = replay_op(e, op, op->slot == MZ_SLOT_NULL ? &none : &e->slots[op->slot], c);
+		if (shared)
+			atomic_store_explicit(&e->turns[op->slot], (uint16_t)(op->turn + 1),
+					      memory_order_release);
+		if (e->verbose)
+			op->time = (uintptr_t)p;
+	}
+}
+
+/* ---- batches ------------------------------------------------------------- */
+
+/* When the room is full, every second sample goes, and they become rarer. */
+static void sample(struct mz_engine *e, const struct mz_engine_counts *c, uint64_t live)
+{
+	if (!e->samples || c->ops < e->sample_next)
+		return;
+	if (e->samples_count == e->samples_cap) {
+		for (size_t i = 0; i < e->samples_cap / 2; i++)
+			e->samples[i] = e->samples[2 * i];
+		e->samples_count /= 2;
+		e->sample_every *= 2;
+	}
+	e->samples[e->samples_count++] = (struct mz_sample){
+		.ns = e->pace ? mz_engine_clock() - e->start : c->ns,
+		.live = live,
+		.rss = mz_engine_status("VmRSS:"),
+	};
+	e->sample_next = c->ops + e->sample_every;
+}
+
+static void run_batch(struct mz_engine *e, struct mz_batch *b, struct mz_engine_counts *c)
+{
+	struct mz_engine_counts before = *c;
+	uint64_t start = mz_engine_clock();
+
+	if (e->threads || e->pace)
+		replay_batch_careful(e, b, c);
+	else
+		replay_batch(e, b, c);
+	if (b->rest) {
+		*c = before;
+		return;
+	}
+	c->ns += mz_engine_clock() - start;
+	c->ops += b->count;
+}
+
+int mz_engine_run(struct mz_engine *e, unsigned queue, struct mz_engine_counts *counts)
+{
+	struct mz_engine_counts c = {0};
+	bool end = false;
+	int ret = 0;
+
+	while (!end && !ret) {
+		struct mz_batch *b = mz_queue_next(e->queues, queue);
+
+		if (!b || ready_slots(e, b->slots) < 0) {
+			ret = b ? -ENOMEM : -EPIPE;
+			break;
+		}
+		run_batch(e, b, &c);
+		if (!queue)
+			sample(e, &c, b->live);
+		end = b->end;
+		mz_queue_done(e->queues, queue);
+	}
+	*counts = c;
+	return ret;
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "replay/feed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "replay/print.h"
+#include "trace/reader.h"
+
+/* ---- threads ------------------------------------------------------------ */
+
+int mz_tids_init(struct mz_tids *t)
+{
+	t->count = 0;
+	return mz_live_init(&t->map);
+}
+
+void mz_tids_deinit(struct mz_tids *t)
+{
+	mz_live_deinit(&t->map);
+}
+
+int mz_tids_number(struct mz_tids *t, const struct mz_event *ev)
+{
+	bool fresh;
+	struct mz_block *b =
+		mz_live_insert(&t->map, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull, &fresh);
+
+	if (!b)
+		return -ENOMEM;
+	if (fresh)
+		b->born = t->count++;
+	return (int)b->born;
+}
+
+int mz_feed_scan(int fd, const char *name, struct mz_error *err)
+{
+	struct mz_event ev[MZ_BATCH];
+	struct mz_tids tids;
+	struct mz_reader *r;
+	long n = 0;
+	int ret = 0;
+
+	if (mz_tids_init(&tids) < 0)
+		return mz_fail_memory(err);
+	r = lseek(fd, 0, SEEK_SET) < 0 ? NULL : mz_reader_open_fd(fd, name, err);
+	while (r && !ret && (n = mz_reader_read_raw(r, ev, MZ_BATCH)) > 0)
+		for (long i = 0; i < n && ret >= 0; i++)
+			ret = mz_tids_number(&tids, &ev[i]) < 0 ? mz_fail_memory(err) : 0;
+	if (!r)
+		ret = mz_fail(err, errno, "%s: %s", name, strerror(errno));
+	else if (n < 0 && !ret)
+		ret = mz_fail(err, (int)-n, "%s", mz_reader_error(r)->text);
+	if (!ret)
+		ret = tids.count ? (int)tids.count : 1;
+	mz_reader_close(r);
+	mz_tids_deinit(&tids);
+	return ret;
+}
+
+/* ---- filling ------------------------------------------------------------ */
+
+struct feeding {
+	struct mz_feed *f;
+	struct mz_queues *q;
+	struct mz_plan plan;
+	struct mz_tids tids;
+	struct mz_print print;
+	struct mz_batch **open; /* the batch that each queue is being filled */
+	bool rest;		/* what follows are the frees of the rest */
+	struct mz_error *err;
+};
+
+static int push(struct feeding *w, unsigned queue, bool end_round, bool end)
+{
+	struct mz_batch *b = w->open[queue];
+
+	b->slots = w->plan.slots;
+	b->live = w->plan.counts.live_bytes;
+	b->rest = w->rest;
+	b->end_round = end_round;
+	b->end = end;
+	w->open[queue] = NULL;
+	mz_queue_push(w->q, queue);
+	return 0;
+}
+
+/* Threads wait for each other: what one of them may wait for must be on its way
+ * before the decoder waits for any of them. */
+static void push_all(struct feeding *w)
+{
+	for (unsigned i = 0; i < w->q->count; i++)
+		if (w->open[i] && w->open[i]->count)
+			push(w, i, false, false);
+}
+
+static int open_batch(struct feeding *w, unsigned queue)
+{
+	uint32_t filled = atomic_load_explicit(&w->q->queues[queue].filled, memory_order_relaxed);
+	size_t needed = 0;
+	struct mz_batch *b;
+
+	if (w->f->print >= 0)
+		needed = mz_print_needed(&w->print, queue, filled - w->q->batches);
+	if (needed || mz_queue_full(w->q, queue))
+		push_all(w);
+	if (w->f->print >= 0) {
+		int ret = mz_print_done(&w->print, needed);
+
+		if (ret < 0)
+			return ret;
+	}
+	b = mz_queue_room(w->q, queue);
+	if (!b)
+		return mz_fail(w->err, EPIPE, "the process that replays is gone");
+	b->count = 0;
+	w->open[queue] = b;
+	return 0;
+}
+
+static int put(struct feeding *w, unsigned queue, const struct mz_op *op, const struct mz_event *ev)
+{
+	struct mz_batch *b;
+	int ret = w->open[queue] ? 0 : open_batch(w, queue);
+
+	if (ret < 0)
+		return ret;
+	b = w->open[queue];
+	if (w->f->print >= 0 && ev) {
+		ret = mz_print_add(&w->print, ev, queue, w->q->queues[queue].filled, b->count);
+		if (ret < 0)
+			return ret;
+	}
+	b->ops[b->count++] = *op;
+	return b->count == w->q->ops ? push(w, queue, false, false) : 0;
+}
+
+static int feed_event(struct feeding *w, const struct mz_event *ev)
+{
+	struct mz_op ops[MZ_PLAN_OPS];
+	int n = mz_plan_event(&w->plan, ev, ops), ret = 0, queue = 0;
+
+	if (n > 0 && w->f->threads)
+		queue = mz_tids_number(&w->tids, ev);
+	if (n < 0 || queue < 0)
+		return mz_fail_memory(w->err);
+	if ((unsigned)queue >= w->q->count)
+		return mz_fail(w->err, EINVAL, "%s: the trace has changed while it was read",
+			       w->f->name);
+	for (int i = 0; i < n && !ret; i++)
+		ret = put(w, (unsigned)queue, &ops[i], ev);
+	return ret;
+}
+
+static int feed_trace(struct feeding *w)
+{
+	struct mz_event ev[MZ_BATCH];
+	struct mz_reader *r = NULL;
+	int ret = 0;
+	long n;
+
+	if (lseek(w->f->fd, 0, SEEK_SET) < 0 && errno != ESPIPE)
+		return mz_fail(w->err, errno, "%s: %s", w->f->name, strerror(errno));
+	r = mz_reader_open_fd(w->f->fd, w->f->name, w->err);
+	if (!r)
+		return -errno;
+	while (!ret && (n = mz_reader_read(r, ev, MZ_BATCH)) > 0)
+		for (long i = 0; i < n && !ret; i++)
+			ret = feed_event(w, &ev[i]);
+	if (!ret && n < 0) {
+		*w->err = *mz_reader_error(r);
+		ret = (int)n;
+	}
+	mz_reader_close(r);
+	return ret;
+}
+
+/* What is left is freed by the first thread. The other threads must be done
+ * with the blocks: they are, because each block has its turn. */
+static int feed_rest(struct feeding *w)
+{
+	struct mz_op ops[64];
+	size_t n;
+	int ret = 0;
+
+	push_all(w);
+	w->rest = true;
+	while (!ret && (n = mz_plan_rest(&w->plan, ops, 64)) > 0)
+		for (size_t i = 0; i < n && !ret; i++)
+			ret = put(w, 0, &ops[i], NULL);
+	if (!ret)
+		push_all(w);
+	w->rest = false;
+	return ret;
+}
+
+static int end_round(struct feeding *w, bool end)
+{
+	for (unsigned i = 0; i < w->q->count; i++) {
+		int ret = w->open[i] ? 0 : open_batch(w, i);
+
+		if (ret < 0)
+			return ret;
+		push(w, i, true, end);
+	}
+	return 0;
+}
+
+static int feed_round(struct feeding *w, bool last)
+{
+	int ret;
+
+	/* the slots go on from round to round: their turns must not begin again */
+	w->plan.counts = (struct mz_plan_counts){0};
+	w->plan.timed = false;
+	ret = feed_trace(w);
+	w->q->counts = w->plan.counts;
+	if (!ret && w->f->print >= 0) {
+		push_all(w);
+		ret = mz_print_done(&w->print, SIZE_MAX);
+		if (!ret)
+			ret = mz_print_flush(&w->print);
+	}
+	if (!ret && (!last || w->f->free_rest))
+		ret = feed_rest(w);
+	if (!ret)
+		ret = end_round(w, last);
+	return ret;
+}
+
+int mz_feed_run(struct mz_feed *f)
+{
+	struct feeding w = {.f = f, .q = f->queues, .err = &f->queues->error};
+	int ret = 0;
+
+	w.open = calloc(f->queues->count, sizeof(*w.open));
+	if (!w.open || mz_tids_init(&w.tids) < 0 || mz_plan_init(&w.plan, f->threads) < 0)
+		ret = mz_fail_memory(w.err);
+	if (!ret && f->print >= 0)
+		ret = mz_print_init(&w.print, f->print, f->queues, w.err);
+	for (unsigned i = 0; i < f->rounds && !ret; i++) {
+		ret = feed_round(&w, i + 1 == f->rounds);
+		if (f->print >= 0)
+			f->print = -1; /* the rounds are alike: one is printed */
+	}
+	mz_print_deinit(&w.print);
+	mz_plan_deinit(&w.plan);
+	mz_tids_deinit(&w.tids);
+	free(w.open);
+	return ret;
+}
