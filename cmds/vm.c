@@ -23,10 +23,12 @@ static const struct mz_opt opts[] = {
 	       "take freed objects out of the guest while the command runs"),
 	MZ_OPT(0, "boot", NULL, MZ_OPT_FLAG, struct vm_opts, boot,
 	       "record from the first allocation of the boot on, not from the command on"),
-	MZ_OPT(0, "off", NULL, MZ_OPT_FLAG, struct vm_opts, off, "do not record; only run the command"),
+	MZ_OPT(0, "off", NULL, MZ_OPT_FLAG, struct vm_opts, off,
+	       "do not record; only run the command"),
 	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct vm_opts, timeout,
 	       "give up after so many seconds (never)"),
-	MZ_OPT(0, "append", "ARGS", MZ_OPT_STR, struct vm_opts, append, "add to the kernel's command line"),
+	MZ_OPT(0, "append", "ARGS", MZ_OPT_STR, struct vm_opts, append,
+	       "add to the kernel's command line"),
 	MZ_OPT('o', "output", "OUT.kmap", MZ_OPT_STR, struct vm_opts, output,
 	       "keep the map here, and OUT.stats and OUT.console beside it"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct vm_opts, force, "replace existing files"),
@@ -73,8 +75,8 @@ static bool has_input(const struct vm_opts *o)
 {
 	struct stat st;
 
-	return !o->shell && !fstat(STDIN_FILENO, &st) && (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) ||
-							  S_ISSOCK(st.st_mode));
+	return !o->shell && !fstat(STDIN_FILENO, &st) &&
+	       (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
 static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **argv)
@@ -121,6 +123,7 @@ static int sinks_open(struct vm_sinks *s, const struct vm_opts *o, struct mz_err
 {
 	char path[PATH_MAX];
 
+	s->account = (struct mz_buf){0};
 	s->kmap.fd = s->stats.fd = s->console.fd = -1;
 	if (!o->output)
 		return 0;
@@ -140,6 +143,7 @@ static void sinks_abort(struct vm_sinks *s)
 	mz_output_abort(&s->kmap);
 	mz_output_abort(&s->stats);
 	mz_output_abort(&s->console);
+	mz_buf_free(&s->account);
 }
 
 /* The map and the statistics only if they are whole; the console in any case. */
@@ -178,21 +182,58 @@ static int say_failure(const struct vm_result *res)
 	}
 	if (res->timed_out) {
 		show_tail(res);
-		talk_fail("not finished within --timeout; the guest was ended, nothing was kept%s%s",
-			  res->splat[0] ? "; its kernel said: " : "", res->splat);
+		talk_fail(
+			"not finished within --timeout; the guest was ended, nothing was kept%s%s",
+			res->splat[0] ? "; its kernel said: " : "", res->splat);
 		return VM_EXIT_TIMEOUT;
 	}
 	if (res->failed[0]) {
 		talk_fail("%s", res->failed);
 	} else {
 		show_tail(res);
-		talk_fail("the guest ended before the command was done%s%s", res->splat[0] ? ": " : "",
-			  res->splat);
+		talk_fail("the guest ended before the command was done%s%s",
+			  res->splat[0] ? ": " : "", res->splat);
 	}
 	return VM_EXIT_FAILED;
 }
 
-static void say_success(const struct vm_opts *o, const struct vm_result *res, uint64_t bytes)
+/* A number of show_stats: "  NAME   NUMBER" in the section SECTION. */
+static uint64_t stat_of(const char *text, const char *section, const char *name)
+{
+	size_t n = strlen(name), in = strlen(section);
+	bool here = false;
+
+	for (const char *line = text; line && *line; line = strchr(line, '\n'), line += !!line) {
+		if (*line != ' ')
+			here = !strncmp(line, section, in) && line[in] == '\n';
+		else if (here && !strncmp(line + 2, name, n) && line[2 + n] == ' ')
+			return strtoull(line + 2 + n, NULL, 10);
+	}
+	return 0;
+}
+
+/* What was recorded and what was lost, in one line each. */
+static void say_account(const char *text)
+{
+	char a[32], b[32];
+	uint64_t objects = stat_of(text, "objects", "missed");
+	uint64_t accesses = stat_of(text, "accesses", "missed");
+	uint64_t dropped = stat_of(text, "objects", "  dropped for the budget");
+
+	talk_note("%s objects and %s accesses recorded since the boot",
+		  talk_count(a, stat_of(text, "objects", "tracked")),
+		  talk_count(b, stat_of(text, "accesses", "counted")));
+	if (objects || accesses)
+		talk_note("lost: %s objects, %s accesses; see the statistics for why",
+			  talk_count(a, objects), talk_count(b, accesses));
+	if (dropped)
+		talk_note("%s freed objects were dropped to make room; --stream, more --mem or "
+			  "--append memorizer_mem=SIZE keeps them",
+			  talk_count(a, dropped));
+}
+
+static void say_success(const struct vm_opts *o, const struct vm_result *res, uint64_t bytes,
+			struct mz_buf *account)
 {
 	char size[32];
 
@@ -201,6 +242,9 @@ static void say_success(const struct vm_opts *o, const struct vm_result *res, ui
 	if (WIFSIGNALED(res->status))
 		talk_note("the command was ended by signal %d (%s)", WTERMSIG(res->status),
 			  strsignal(WTERMSIG(res->status)));
+	mz_buf_add(account, "", 1);
+	if (account->len > 1 && !account->failed)
+		say_account(account->data);
 	if (o->output)
 		talk_note("%s of map in %s", talk_bytes(size, bytes), o->output);
 }
@@ -210,15 +254,22 @@ static int finish(const struct vm_opts *o, const struct vm_result *res, struct v
 	struct mz_error err = {0};
 	bool whole = res->done && !res->failed[0];
 	uint64_t bytes = sinks->kmap.written + sinks->kmap.len;
+	struct mz_buf account = sinks->account;
+	int ret;
 
+	sinks->account = (struct mz_buf){0};
 	if (sinks_finish(sinks, whole, &err)) {
 		talk_error(&err);
-		return VM_EXIT_FAILED;
+		ret = VM_EXIT_FAILED;
+	} else if (!whole) {
+		ret = say_failure(res);
+	} else {
+		say_success(o, res, bytes, &account);
+		ret = WIFSIGNALED(res->status) ? 128 + WTERMSIG(res->status)
+					       : WEXITSTATUS(res->status);
 	}
-	if (!whole)
-		return o->shell && res->exited ? 0 : say_failure(res);
-	say_success(o, res, bytes);
-	return WIFSIGNALED(res->status) ? 128 + WTERMSIG(res->status) : WEXITSTATUS(res->status);
+	mz_buf_free(&account);
+	return ret;
 }
 
 /* One attempt. Returns -1 if KVM was only tried and did not bring the guest up. */

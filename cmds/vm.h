@@ -53,6 +53,7 @@ struct vm_result {
 /* Where the results go; an output with fd -1 is not wanted. */
 struct vm_sinks {
 	struct mz_output kmap, stats, console;
+	struct mz_buf account; /* a copy of the statistics, for the summary */
 };
 
 /* Find the kernel and the init, building the kernel if this is a source tree.

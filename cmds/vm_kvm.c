@@ -101,7 +101,8 @@ bool vm_kvm_usable(const char **why)
 	if (cpu_is_whole(kvm)) {
 		*why = "/dev/kvm does not run a guest";
 		vm = ioctl(kvm, KVM_CREATE_VM, 0);
-		page = mmap(NULL, GUEST_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		page = mmap(NULL, GUEST_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			    -1, 0);
 		if (vm >= 0 && page != MAP_FAILED)
 			ok = runs(kvm, vm, page);
 		if (page != MAP_FAILED)

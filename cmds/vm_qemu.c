@@ -55,7 +55,8 @@ static int build_kernel(const char *top)
 
 	if (!there(script, top, "../kernel/build") ||
 	    snprintf(out, sizeof(out), "%s/kernel", top) >= (int)sizeof(out))
-		return talk_fail("no kernel at %s/kernel/memorizer; build it with 'make kernel' in the "
+		return talk_fail("no kernel at %s/kernel/memorizer; build it with 'make kernel' in "
+				 "the "
 				 "source tree, or name the folder of a bzImage with --kernel",
 				 top),
 		       VM_EXIT_FAILED;
@@ -83,7 +84,8 @@ int vm_find(const struct vm_opts *o, struct vm_paths *paths)
 		talk_fail("cannot find out where this program is");
 		return VM_EXIT_FAILED;
 	}
-	if (!there(paths->init, top, "guest/init") && !there(paths->init, top, "lib/memorizer/init")) {
+	if (!there(paths->init, top, "guest/init") &&
+	    !there(paths->init, top, "lib/memorizer/init")) {
 		talk_fail("%s/guest/init is missing; run 'make'", top);
 		return VM_EXIT_FAILED;
 	}
@@ -122,8 +124,9 @@ static void pad4(struct mz_buf *b)
 /* One member of a "newc" archive. */
 static void cpio_add(struct mz_buf *b, unsigned ino, const struct cpio_entry *e)
 {
-	mz_buf_printf(b, "070701%08X%08X%08X%08X%08X%08X%08zX%08X%08X%08X%08X%08zX%08X", ino, e->mode, 0,
-		      0, 1, 0, e->size, 0, 0, e->major, e->minor, strlen(e->name) + 1, 0);
+	mz_buf_printf(b, "070701%08X%08X%08X%08X%08X%08X%08zX%08X%08X%08X%08X%08zX%08X", ino,
+		      e->mode, 0, 0, 1, 0, e->size, 0, 0, e->major, e->minor, strlen(e->name) + 1,
+		      0);
 	mz_buf_add(b, e->name, strlen(e->name) + 1);
 	pad4(b);
 	if (e->size)
@@ -221,7 +224,9 @@ static void kernel_args(struct args *a, const struct vm_opts *o)
 	bool boot = o->boot && !o->off;
 
 	arg(a, "-append");
-	arg(a, "console=ttyS0 panic=-1 no_timer_check tsc=reliable memorizer_enabled_boot=%s mem_log_boot=%s%s%s",
+	arg(a,
+	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable memorizer_enabled_boot=%s "
+	    "mem_log_boot=%s%s%s",
 	    boot ? "yes" : "no", boot && o->accesses ? "yes" : "no", o->append ? " " : "",
 	    o->append ? o->append : "");
 }
@@ -274,7 +279,8 @@ static void child(struct args *a, pid_t parent, int log)
 	dup2(log, STDOUT_FILENO);
 	dup2(log, STDERR_FILENO);
 	execvp(a->v[0], a->v);
-	dprintf(log, "qemu-system-x86_64: %s; install the package qemu-system-x86\n", strerror(errno));
+	dprintf(log, "qemu-system-x86_64: %s; install the package qemu-system-x86\n",
+		strerror(errno));
 	_exit(127);
 }
 

@@ -27,7 +27,7 @@ struct attend {
 	struct vm_result *res;
 	struct mz_error err;
 	bool over;
-	bool input;  /* standard input is still open and wanted */
+	bool input; /* standard input is still open and wanted */
 	char in[sizeof(struct vm_frame) + VM_FRAME_MAX]; /* being received */
 	size_t in_len;
 	char out[sizeof(struct vm_frame) + 4096]; /* standard input, being sent */
@@ -91,7 +91,10 @@ static void take_frame(struct attend *a, const struct vm_frame *f, const char *d
 	case VM_STDOUT: pass_on(a, STDOUT_FILENO, data, f->len); break;
 	case VM_STDERR: pass_on(a, STDERR_FILENO, data, f->len); break;
 	case VM_KMAP: keep(a, &a->sinks->kmap, data, f->len); break;
-	case VM_STATS: keep(a, &a->sinks->stats, data, f->len); break;
+	case VM_STATS:
+		keep(a, &a->sinks->stats, data, f->len);
+		mz_buf_add(&a->sinks->account, data, f->len);
+		break;
 	case VM_NOTE: talk_note("%.*s", (int)f->len, data); break;
 	case VM_FAILED: give_up(a, "in the guest: %.*s", (int)f->len, data); break;
 	case VM_EXIT:
@@ -141,8 +144,12 @@ static void take_port(struct attend *a)
 /* The first of these in a console line is worth telling; a panic always is. */
 static void look_at_line(struct attend *a)
 {
-	static const char *const signs[] = {"BUG: ", "WARNING: ", "Oops: ", "INFO: task ",
-					    "rcu_preempt self-detected", "general protection fault"};
+	static const char *const signs[] = {"BUG: ",
+					    "WARNING: ",
+					    "Oops: ",
+					    "INFO: task ",
+					    "rcu_preempt self-detected",
+					    "general protection fault"};
 	bool panic = strstr(a->line, "Kernel panic") != NULL;
 
 	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs) && !panic; i++)
@@ -217,7 +224,7 @@ static void take_keys(struct attend *a)
 	ssize_t n = read(STDIN_FILENO, buf, sizeof(buf));
 
 	if (n <= 0 || memchr(buf, ESCAPE, (size_t)n)) {
-		give_up(a, "left the guest");
+		a->res->exited = a->res->done = a->over = true; /* that is how one leaves */
 		return;
 	}
 	for (ssize_t at = 0; at < n;) {
@@ -274,7 +281,8 @@ static void check_time(struct attend *a, double start)
 		a->res->timed_out = true;
 		a->over = true;
 	} else if (!a->res->ready && t >= boot) {
-		give_up(a, "the guest did not come up within %.0f s; --console shows how far it got",
+		give_up(a,
+			"the guest did not come up within %.0f s; --console shows how far it got",
 			boot);
 	}
 }

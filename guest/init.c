@@ -98,8 +98,8 @@ static void stop(void)
 
 /* ---- the machine --------------------------------------------------------- */
 
-static void mount_or_fail(const char *what, const char *where, const char *type, unsigned long flags,
-			  const char *data)
+static void mount_or_fail(const char *what, const char *where, const char *type,
+			  unsigned long flags, const char *data)
 {
 	mkdir(where, 0755);
 	if (mount(what, where, type, flags, data))
@@ -442,8 +442,10 @@ static int attend(struct run *r, int children)
 	for (;;) {
 		bool input = wants_input(r);
 		struct pollfd p[] = {
-			{children, POLLIN, 0},	{r->out, POLLIN, 0},
-			{r->err, POLLIN, 0},	{r->stream, POLLIN, 0},
+			{children, POLLIN, 0},
+			{r->out, POLLIN, 0},
+			{r->err, POLLIN, 0},
+			{r->stream, POLLIN, 0},
 			{input ? port : -1, POLLIN, 0},
 		};
 		struct signalfd_siginfo si;

@@ -93,8 +93,11 @@ static const struct part {
 	void (*round)(void);
 	int rounds;
 } parts[] = {
-	{"open-read-close", part_open, 2000}, {"fork", part_fork, 200}, {"pipe", part_pipe, 500},
-	{"unix", part_unix, 500},	      {"tmpfs", part_tmpfs, 300},
+	{"open-read-close", part_open, 2000},
+	{"fork", part_fork, 200},
+	{"pipe", part_pipe, 500},
+	{"unix", part_unix, 500},
+	{"tmpfs", part_tmpfs, 300},
 };
 
 #define PARTS (sizeof(parts) / sizeof(*parts))

@@ -3,11 +3,12 @@
  * A plugin for QEMU (7.2, plugin API 1) that counts the loads and stores which chosen
  * functions of the guest's kernel make, by address: the second witness of the kmap.
  *
- *   -plugin libwitness.so,functions=FILE,out=FILE
+ *   -plugin witness.so,functions=FILE,out=FILE,switch=ADDRESS
  *
- * functions: lines "START END NAME", hex. out, written at the end: lines
- * "NAME ADDRESS LOADS STORES". QEMU's header is not packaged, so what is used of it is
- * declared here.
+ * functions: lines "START END NAME", hex. switch: each time this instruction runs, counting
+ * starts or stops; the address of the function that does the same for the kmap. out, written
+ * at the end: lines "NAME ADDRESS LOADS STORES". QEMU's header is not packaged, so what is
+ * used of it is declared here.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -29,6 +30,7 @@ enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_
 
 typedef void (*tb_cb_t)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 typedef void (*mem_cb_t)(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+typedef void (*exec_cb_t)(unsigned cpu, void *data);
 typedef void (*exit_cb_t)(qemu_plugin_id_t id, void *data);
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, tb_cb_t cb);
@@ -39,6 +41,8 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, mem_cb_t cb
 				      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw,
 				      void *data);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, exec_cb_t cb,
+					    enum qemu_plugin_cb_flags flags, void *data);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, exit_cb_t cb, void *data);
 
 EXPORT int qemu_plugin_version = 1;
@@ -61,6 +65,8 @@ static struct count *counts; /* open addressing, size a power of 2, at most half
 static size_t size = 1 << 16, used;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *out_path;
+static uint64_t switch_at;
+static bool counting;
 
 static struct count *slot(struct count *table, size_t n, const struct function *f, uint64_t vaddr)
 {
@@ -103,6 +109,8 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 	struct count *c;
 
 	(void)cpu;
+	if (!counting)
+		return;
 	pthread_mutex_lock(&lock);
 	if (used * 2 >= size)
 		grow();
@@ -115,6 +123,13 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 	c->loads += load;
 	c->stores += store;
 	pthread_mutex_unlock(&lock);
+}
+
+static void on_switch(unsigned cpu, void *data)
+{
+	(void)cpu;
+	(void)data;
+	counting = !counting;
 }
 
 static int by_place(const void *key, const void *member)
@@ -135,6 +150,9 @@ static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		uint64_t pc = qemu_plugin_insn_vaddr(insn);
 		void *f = bsearch(&pc, functions, nfunctions, sizeof(*functions), by_place);
 
+		if (pc == switch_at)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_switch,
+							       QEMU_PLUGIN_CB_NO_REGS, NULL);
 		if (f)
 			qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
 							 QEMU_PLUGIN_MEM_RW, f);
@@ -200,9 +218,11 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int
 			return -1;
 		if (!strncmp(argv[i], "out=", 4))
 			out_path = strdup(argv[i] + 4);
+		if (!strncmp(argv[i], "switch=", 7))
+			switch_at = strtoull(argv[i] + 7, NULL, 16);
 	}
-	if (!out_path || !nfunctions) {
-		fprintf(stderr, "witness: needs functions=FILE,out=FILE\n");
+	if (!out_path || !nfunctions || !switch_at) {
+		fprintf(stderr, "witness: needs functions=FILE,out=FILE,switch=ADDRESS\n");
 		return -1;
 	}
 	counts = must_calloc(size, sizeof(*counts));
