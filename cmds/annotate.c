@@ -88,8 +88,7 @@ static size_t trimmed(const char *line, size_t len)
 
 static int at_line(struct annotator *a, const struct mz_error *why)
 {
-	mz_fail_line(&a->err, why->code, a->lines, "%s: line %" PRIu64 ": %s", a->in->in.name,
-		     a->lines, why->text);
+	mz_text_fail(&a->err, why, a->in->in.name, a->lines);
 	return -1;
 }
 
@@ -98,13 +97,14 @@ static int name_blocks(struct annotator *a, struct mz_event *ev, const struct mz
 		       int *by_tag)
 {
 	int tag = !(ev->has & MZ_HAS_ADDR);
-	struct mz_error why = {0};
 
 	if (ev->kind > MZ_ACCESS)
 		return 0;
 	if (*by_tag < 0 && !a->state && a->ops->start(a, tag) < 0)
 		return -1;
 	if (*by_tag >= 0 && *by_tag != tag) {
+		struct mz_error why = {0};
+
 		mz_fail(&why, EINVAL, "blocks with and without address in one trace");
 		return at_line(a, &why);
 	}

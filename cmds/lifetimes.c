@@ -19,7 +19,7 @@ static int start(struct annotator *a, bool by_object)
 	return a->state ? 0 : mz_fail_memory(&a->err);
 }
 
-static char *put(char *p, const char *s)
+static inline char *put(char *p, const char *s)
 {
 	size_t n = strlen(s);
 
@@ -82,8 +82,13 @@ static int event(struct annotator *a, struct mz_event *ev, const struct mz_text_
 {
 	struct mz_lifetimes *l = a->state;
 	struct mz_effect fx;
-	int ret = mz_lifetimes_add(l, ev, now, &fx);
+	int ret;
 
+	/* the lines need the blocks only, the summary all the counts */
+	if (note && ev->kind != MZ_LOST)
+		ret = mz_live_apply(&l->live, ev, now, &fx);
+	else
+		ret = mz_lifetimes_add(l, ev, now, &fx);
 	if (ret < 0)
 		return ret;
 	if (fx.came && info->size_len > 1 && *info->size == '0' && !l->live.by_object)

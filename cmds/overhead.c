@@ -20,7 +20,7 @@ static int start(struct annotator *a, bool by_object)
 	return a->state ? 0 : mz_fail_memory(&a->err);
 }
 
-static char *put(char *p, const char *s)
+static inline char *put(char *p, const char *s)
 {
 	size_t n = strlen(s);
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "replay/replay.h"
+#include "cmds/replay_run.h"
 
 extern const char *const replay_touches[]; /* the choices of --touch */
 

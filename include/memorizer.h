@@ -112,7 +112,7 @@ struct mz_event {
 	uint64_t old_object; /* REALLOC: the old block */
 	uint64_t size;	     /* bytes asked for (all of them: n * size of a calloc);
 				LOST: events; ACCESS: reads */
-	uint64_t given;	     /* bytes really given */
+	uint64_t given;	     /* bytes really given; LOST: the ns up to time that it lasted */
 	uint64_t arg;	     /* calloc, reallocarray: n; memalign and its like: the
 				alignment; LOST: enum mz_loss; ACCESS: writes;
 				MARK: string */
@@ -223,6 +223,137 @@ struct mz_unmatched {
 	uint64_t over_live;	/* allocations at the address of a live block */
 };
 MZ_API struct mz_unmatched mz_reader_unmatched(const struct mz_reader *r);
+
+/* ---- more of a container ------------------------------------------------ */
+
+/* What a trace says of itself: source, clock, host, kernel, command line, ... */
+enum mz_attr_type { MZ_ATTR_TEXT, MZ_ATTR_NUMBER, MZ_ATTR_BYTES };
+
+struct mz_attr {
+	const char *key; /* "source", "clock", "host", "node.0", ...: docs/format.md */
+	enum mz_attr_type type;
+	uint64_t number;
+	const char *data; /* TEXT, BYTES; with a 0 behind it */
+	size_t size;
+};
+
+/* Known so far; from a file, all of them once it is open. The later of two with
+ * one key counts. Borrowed until the reader is closed or read again. */
+MZ_API size_t mz_reader_attrs(const struct mz_reader *r);
+MZ_API const struct mz_attr *mz_reader_attr(const struct mz_reader *r, size_t i);
+MZ_API const struct mz_attr *mz_reader_find_attr(const struct mz_reader *r, const char *key);
+
+/* Read only what is asked for; chunks without any of it are not even decoded.
+ * A zero select is everything. LOST events of the time range are kept. */
+struct mz_select {
+	uint64_t time_from; /* time_to 0 = no end */
+	uint64_t time_to;
+	uint64_t object; /* 0 = any */
+	int cpu;	 /* with has_cpu */
+	uint32_t tid;	 /* with has_tid */
+	bool has_cpu;
+	bool has_tid;
+};
+
+/* Before the first read, of a container; -EINVAL for other formats. */
+MZ_API int mz_reader_select(struct mz_reader *r, const struct mz_select *select);
+
+/* A container as a whole, from its index: at once, whatever its size. */
+struct mz_summary {
+	uint64_t bytes;
+	uint64_t events; /* in the file, lost ones not counted */
+	uint64_t lost[MZ_LOSSES];
+	uint64_t produced; /* as the recorder counted them, when has_produced */
+	uint64_t chunks;
+	uint64_t streams;
+	uint64_t births; /* blocks that begin in it */
+	uint64_t first_time;
+	uint64_t last_time;
+	uint32_t fields; /* enum mz_field */
+	bool has_produced;
+	bool whole;	 /* it ends as it should; else the writer was stopped, or it was cut */
+	bool raw;	 /* blocks have no names of their own: the reader numbers them */
+	uint64_t damaged; /* places where bytes were skipped */
+	uint64_t end;	 /* offset of the end of the last good block */
+};
+
+/* -EINVAL for other formats, -ESPIPE for a container in a pipe. */
+MZ_API int mz_reader_summary(struct mz_reader *r, struct mz_summary *summary);
+
+/* ---- writing a container ------------------------------------------------ */
+
+struct mz_writer_options {
+	bool best;	/* smaller, slower */
+	bool overwrite; /* replace an existing file; take over what a dead writer left */
+	bool raw;	/* events have addresses, but no objects: readers number the blocks */
+	uint32_t drop;	/* enum mz_field: not kept */
+	uint32_t chunk_events; /* 0 = as many as the format allows */
+};
+
+struct mz_writer;
+struct mz_stream;
+
+/*
+ * The file grows as PATH.part, readable at any moment up to its last whole
+ * chunk, and becomes PATH when it is closed. After a crash PATH.part stays. A
+ * path in use by another writer is refused (-EBUSY), an existing file too
+ * (-EEXIST) unless overwrite. "-" is standard output. options may be NULL.
+ */
+MZ_API struct mz_writer *mz_writer_open(const char *path, const struct mz_writer_options *options,
+					struct mz_error *err);
+/* The same to a descriptor, which stays the caller's; no seeking is needed. */
+MZ_API struct mz_writer *mz_writer_open_fd(int fd, const char *name,
+					   const struct mz_writer_options *options,
+					   struct mz_error *err);
+
+/* Write the rest and the index, give the file its name. 0 or -errno with err
+ * set; w is gone in both cases. On failure PATH.part stays if it has events. */
+MZ_API int mz_writer_close(struct mz_writer *w, struct mz_error *err);
+/* Throw the file away. */
+MZ_API void mz_writer_abort(struct mz_writer *w);
+MZ_API const struct mz_error *mz_writer_error(const struct mz_writer *w);
+
+/* Attributes, strings, stacks: from any thread, at any time. */
+MZ_API int mz_writer_set_text(struct mz_writer *w, const char *key, const char *text);
+MZ_API int mz_writer_set_number(struct mz_writer *w, const char *key, uint64_t number);
+MZ_API int mz_writer_set_bytes(struct mz_writer *w, const char *key, const void *data, size_t size);
+MZ_API uint32_t mz_writer_string(struct mz_writer *w, const char *s, size_t len);
+MZ_API uint32_t mz_writer_stack(struct mz_writer *w, const uint64_t *ips, size_t depth);
+
+/* Events, in order. A lost event (kind MZ_LOST: size, arg, and time, cpu where
+ * known; given: the ns up to time that it lasted) stands where they are missing. */
+MZ_API int mz_writer_add(struct mz_writer *w, const struct mz_event *ev, size_t n);
+
+/* A stream of chunks of its own, for one producer (a thread, a CPU). Streams are
+ * used by one thread each, without waiting for each other but to write a chunk;
+ * a reader merges them by time. NULL = no memory. Freed with the writer. */
+MZ_API struct mz_stream *mz_writer_stream(struct mz_writer *w);
+MZ_API int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n);
+/* Make a chunk of what there is, so that a crash cannot take it. */
+MZ_API int mz_stream_flush(struct mz_stream *s);
+MZ_API int mz_writer_flush(struct mz_writer *w);
+
+/* How many events the recorder met, written or lost: verified by readers. */
+MZ_API void mz_writer_produced(struct mz_writer *w, uint64_t events);
+
+/* ---- verifying ---------------------------------------------------------- */
+
+struct mz_verify {
+	struct mz_summary summary;
+	uint64_t decoded;   /* events that decode */
+	uint64_t bad_bytes; /* in damaged places */
+	uint64_t first_bad; /* offset of the first of them */
+	uint64_t missing;   /* events of chunks that are damaged, where known */
+	uint64_t disorder;  /* events before the one before them, in one stream */
+	uint64_t unbalanced; /* produced - written - lost, as 2's complement */
+};
+
+/* Called for each fault found; text is one line. */
+typedef void mz_verify_note(void *arg, uint64_t offset, const char *text);
+
+/* Read everything. 0: good; 1: faults, told to note; -errno: cannot be read. */
+MZ_API int mz_verify_file(const char *path, struct mz_verify *v, mz_verify_note *note, void *arg,
+			  struct mz_error *err);
 
 #ifdef __cplusplus
 }

@@ -19,14 +19,24 @@ $(O)/tests/tools/%: $(O)/tests/tools/%.o $(LIB_A)
 # a fault at every allocation: the test counts them and makes one fail
 LDFLAGS_fault := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
 
-FUZZ := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
+# fuzz targets: tests/fuzz/X_fuzz.c, with the library built once for them all
+FUZZ       := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
+FUZZ_LIB   := $(LIB_SRC:%.c=$(O)/fuzz/%.o)
+FUZZ_FLAGS := -std=gnu11 -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 .PHONY: fuzz
 fuzz: $(FUZZ)
 
-$(O)/fuzz/%: tests/fuzz/%.c $(LIB_SRC)
-	$(call say,FUZZ,$@)
+$(O)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -O1 -g -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=all -Wno-gnu-designator -o $@ $^ $(LDLIBS)
+	$(Q)$(CLANG) $(CPPFLAGS) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/fuzz/libmemorizer.a: $(FUZZ_LIB)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(O)/fuzz/%: $(O)/fuzz/tests/fuzz/%.o $(O)/fuzz/libmemorizer.a
+	$(call say,FUZZ,$@)
+	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
+
+-include $(FUZZ_LIB:.o=.d) $(FUZZ:$(O)/fuzz/%=$(O)/fuzz/tests/fuzz/%.d)
 
 -include $(UNIT:=.d) $(TOOLS:=.d)

@@ -9,6 +9,8 @@
 static void set(struct mz_error *err, int code, const char *fmt, va_list ap)
 {
 	err->code = code;
+	err->line = 0;
+	err->has_offset = false;
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 }
 

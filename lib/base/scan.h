@@ -26,8 +26,7 @@ static inline void mz_scan_blanks(struct mz_scan *c)
 		c->p++;
 }
 
-/* A decimal number; false: none here, or over 64 bits (which the caller tells
- * apart by looking at the character). */
+/* A decimal number; false: none here, or over 64 bits, and nothing was taken. */
 static inline bool mz_scan_u64(struct mz_scan *c, uint64_t *v)
 {
 	const char *start = c->p;
@@ -38,8 +37,10 @@ static inline bool mz_scan_u64(struct mz_scan *c, uint64_t *v)
 
 		if (d > 9)
 			break;
-		if (n > (UINT64_MAX - d) / 10)
+		if (n > (UINT64_MAX - d) / 10) {
+			c->p = start;
 			return false;
+		}
 		n = n * 10 + d;
 		c->p++;
 	}
@@ -50,7 +51,7 @@ static inline bool mz_scan_u64(struct mz_scan *c, uint64_t *v)
 /* A hexadecimal number, with or without 0x. */
 static inline bool mz_scan_hex(struct mz_scan *c, uint64_t *v)
 {
-	const char *start;
+	const char *whole = c->p, *start;
 	uint64_t n = 0;
 
 	if (c->end - c->p > 2 && c->p[0] == '0' && (c->p[1] | 0x20) == 'x')
@@ -61,13 +62,18 @@ static inline bool mz_scan_hex(struct mz_scan *c, uint64_t *v)
 
 		if (!d)
 			break;
-		if (n >> 60)
+		if (n >> 60) {
+			c->p = whole;
 			return false;
+		}
 		n = n << 4 | (d - 1u);
 		c->p++;
 	}
 	*v = n;
-	return c->p > start;
+	if (c->p > start)
+		return true;
+	c->p = whole;
+	return false;
 }
 
 /* The next word, after blanks: what is not blank. Empty at the end. */

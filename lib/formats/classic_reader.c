@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "formats/classic.h"
+#include "trace/event.h"
 
 bool mz_classic_probe(const char *data, size_t len)
 {
@@ -72,7 +73,8 @@ static int make_event(struct mz_reader *r, struct mz_event *ev, uint64_t at)
 
 	if (ret < 0)
 		return ret;
-	*ev = (struct mz_event){.size = size};
+	mz_event_clear(ev);
+	ev->size = size;
 	if (back > newest)
 		return bad_record(r, at, "a reference to a block before the first");
 	if (!size && !back)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "formats/classic.h"
 #include "formats/text.h"
+#include "trace/container.h"
 
 /* Enough to see the first line of a text. */
 #define PROBE 4096
@@ -29,6 +30,8 @@ static const struct mz_reader_ops *probe(struct mz_reader *r)
 
 	if (mz_classic_probe(data, len))
 		return &mz_classic_reader_ops;
+	if (mz_container_probe(r->in.pos, mz_input_left(&r->in)))
+		return &mz_container_reader_ops;
 	if (mz_text_probe(data, len))
 		return &mz_text_reader_ops;
 	mz_fail_offset(&r->error, EINVAL, 0, "%s: byte 0: this is not a trace of any known kind",

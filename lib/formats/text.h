@@ -34,6 +34,9 @@ enum { MZ_TEXT_END, MZ_TEXT_EVENT, MZ_TEXT_NO_EVENT };
 int mz_text_next(struct mz_input *in, struct mz_tables *tables, struct mz_event *ev,
 		 struct mz_text_line *info, struct mz_error *err);
 
+/* Completes such a reason with the file and the line; returns -errno. */
+int mz_text_fail(struct mz_error *err, const struct mz_error *why, const char *name, uint64_t line);
+
 /* The most bytes mz_text_format() writes for this event, newline included. */
 size_t mz_text_room(const struct mz_event *ev, const struct mz_tables *tables);
 

@@ -4,6 +4,8 @@
 #include <endian.h>
 #include <string.h>
 
+#include "trace/event.h"
+
 #define ONES 0x0101010101010101u
 #define TOPS 0x8080808080808080u
 
@@ -34,20 +36,41 @@ static inline unsigned hex_digits(uint64_t w)
 	return none ? (unsigned)__builtin_ctzll(none) / 8 : 8;
 }
 
-/* The value of the first n digits (1 to 8) of w. */
+/* The first n characters (0 to 8) of w moved to the end, zeros before them: the
+ * places of a number. */
+static inline uint64_t align_right(uint64_t w, unsigned n)
+{
+	return n ? w << (8 - n) * 8 : 0;
+}
+
 static inline uint64_t hex_value(uint64_t w, unsigned n)
 {
-	uint64_t v = (w & 0x0f * ONES) + 9 * (w >> 6 & ONES);
+	uint64_t v = align_right((w & 0x0f * ONES) + 9 * (w >> 6 & ONES), n);
 
-	v <<= (8 - n) * 8;
 	v = (v << 4 | v >> 8) & 0x00ff00ff00ff00ffu;
 	v = (v << 8 | v >> 16) & 0x0000ffff0000ffffu;
 	return (v << 16 | v >> 32) & 0xffffffffu;
 }
 
+static inline unsigned decimal_digits(uint64_t w)
+{
+	uint64_t none = (((w ^ 0x30 * ONES) + 0x76 * ONES) | w) & TOPS;
+
+	return none ? (unsigned)__builtin_ctzll(none) / 8 : 8;
+}
+
+static inline uint64_t decimal_value(uint64_t w, unsigned n)
+{
+	uint64_t v = align_right(w & 0x0f * ONES, n);
+
+	v = (v * 10 + (v >> 8)) & 0x00ff00ff00ff00ffu;
+	v = (v * 100 + (v >> 16)) & 0x0000ffff0000ffffu;
+	return (v * 10000 + (v >> 32)) & 0xffffffffu;
+}
+
 /* Each of these returns what follows, or NULL. */
 
-static inline const char *take_hex(const char *p, uint64_t *out)
+static inline __attribute__((always_inline)) const char *take_hex(const char *p, uint64_t *out)
 {
 	uint64_t w = peek8(p), v;
 	unsigned n;
@@ -66,8 +89,7 @@ static inline const char *take_hex(const char *p, uint64_t *out)
 		n = hex_digits(w);
 		if (n == 8)
 			return NULL; /* 16 digits or more: rare, and may be too many */
-		if (n)
-			v = v << (4 * n) | hex_value(w, n);
+		v = v << (4 * n) | hex_value(w, n);
 		p += n;
 	}
 	*out = v;
@@ -76,19 +98,24 @@ static inline const char *take_hex(const char *p, uint64_t *out)
 
 static inline const char *take_decimal(const char *p, uint64_t *out)
 {
-	const char *start = p;
-	uint64_t v = 0;
-	unsigned d;
+	uint64_t w = peek8(p), v;
+	unsigned n = decimal_digits(w), d;
 
-	while ((d = (unsigned)(unsigned char)*p - '0') <= 9 && p - start < 20) {
-		v = v * 10 + d;
-		p++;
+	/* no branch on the number of digits: it is anybody's guess */
+	if (n - 1 < 7) {
+		*out = decimal_value(w, n);
+		return p + n;
 	}
+	if (!n)
+		return NULL;
+	for (n = 0, v = 0; n < 20 && (d = (unsigned)(unsigned char)p[n] - '0') <= 9; n++)
+		v = v * 10 + d;
 	*out = v;
-	return p > start && p - start < 20 ? p : NULL;
+	return n < 20 ? p + n : NULL;
 }
 
-static inline const char *take_pointer(const char *p, uint64_t *addr, uint64_t *tag)
+static inline __attribute__((always_inline)) const char *
+take_pointer(const char *p, uint64_t *addr, uint64_t *tag)
 {
 	p = take_hex(p, addr);
 	if (p && *p == '<') {
@@ -120,7 +147,7 @@ static inline const char *take_size_result(const char *p, struct mz_event *ev,
 
 static inline void begin(struct mz_event *ev, enum mz_kind kind, enum mz_call call)
 {
-	memset(ev, 0, sizeof(*ev));
+	mz_event_clear(ev);
 	ev->has = MZ_HAS_ADDR;
 	ev->kind = (uint8_t)kind;
 	ev->call = (uint8_t)call;

@@ -14,10 +14,23 @@ static int bad(const struct mz_scan *c, const char *what, struct mz_error *err)
 
 	if (c->p >= c->end)
 		return mz_fail(err, EINVAL, "the line ends where %s was expected", what);
-	if (*c->p >= '0' && *c->p <= '9')
-		return mz_fail(err, EINVAL, "a number that does not fit 64 bits: %s",
-			       mz_printable(shown, 40, c->p, (size_t)(c->end - c->p)));
 	return mz_fail(err, EINVAL, "%s was expected, found '%s'", what,
+		       mz_printable(shown, 40, c->p, (size_t)(c->end - c->p)));
+}
+
+/* What should be a number is none, or one that is too large. */
+static int bad_number(const struct mz_scan *c, const char *what, unsigned base, unsigned bits,
+		      struct mz_error *err)
+{
+	struct mz_scan digits = *c;
+	char shown[64];
+
+	if (base == 16 && !mz_scan_skip(&digits, "0x"))
+		mz_scan_skip(&digits, "0X");
+	if (digits.p >= digits.end || !mz_hex_value[(unsigned char)*digits.p] ||
+	    mz_hex_value[(unsigned char)*digits.p] > base)
+		return bad(c, what, err);
+	return mz_fail(err, EINVAL, "%s must fit %u bits: '%s'", what, bits,
 		       mz_printable(shown, 40, c->p, (size_t)(c->end - c->p)));
 }
 
@@ -45,12 +58,12 @@ static inline int take_pointer(struct mz_scan *c, struct mz_event *ev, uint64_t 
 			*addr = 0;
 			return 0;
 		}
-		return bad(c, "a pointer (hexadecimal)", err);
+		return bad_number(c, "a pointer (hexadecimal)", 16, 64, err);
 	}
 	if (c->p < c->end && *c->p == '<') {
 		c->p++;
 		if (!mz_scan_u64(c, tag))
-			return bad(c, "a serial number", err);
+			return bad_number(c, "a serial number", 10, 64, err);
 		if (c->p >= c->end || *c->p != '>')
 			return bad(c, "'>'", err);
 		c->p++;
@@ -63,7 +76,7 @@ static inline int take_size(struct mz_scan *c, struct mz_event *ev, struct mz_te
 {
 	info->size = c->p;
 	if (!mz_scan_u64(c, &ev->size))
-		return bad(c, "a size (decimal)", err);
+		return bad_number(c, "a size (decimal)", 10, 64, err);
 	info->size_len = (size_t)(c->p - info->size);
 	return 0;
 }
@@ -73,7 +86,7 @@ static int take_count_size(struct mz_scan *c, struct mz_event *ev, struct mz_tex
 			   struct mz_error *err)
 {
 	if (!mz_scan_u64(c, &ev->arg))
-		return bad(c, "a count (decimal)", err);
+		return bad_number(c, "a count (decimal)", 10, 64, err);
 	if (take_char(c, ',', "','", err) || take_size(c, ev, info, err))
 		return -EINVAL;
 	mz_event_multiply(ev);
@@ -84,7 +97,7 @@ static int take_align_size(struct mz_scan *c, struct mz_event *ev, struct mz_tex
 			   struct mz_error *err)
 {
 	if (!mz_scan_u64(c, &ev->arg))
-		return bad(c, "an alignment (decimal)", err);
+		return bad_number(c, "an alignment (decimal)", 10, 64, err);
 	if (take_char(c, ',', "','", err))
 		return -EINVAL;
 	return take_size(c, ev, info, err);
@@ -144,11 +157,11 @@ static int take_access(struct mz_scan *c, struct mz_event *ev, struct mz_text_li
 	if (take_pointer(c, ev, &ev->addr, &info->tag, err) || take_char(c, ',', "','", err))
 		return -EINVAL;
 	if (!mz_scan_u64(c, &ev->size))
-		return bad(c, "a number of reads", err);
+		return bad_number(c, "a number of reads", 10, 64, err);
 	if (take_char(c, ',', "','", err))
 		return -EINVAL;
 	if (!mz_scan_u64(c, &ev->arg))
-		return bad(c, "a number of writes", err);
+		return bad_number(c, "a number of writes", 10, 64, err);
 	return 0;
 }
 
@@ -177,7 +190,8 @@ static int take_args(struct mz_scan *c, struct mz_event *ev, struct mz_text_line
 		return take_size(c, ev, info, err);
 	case MZ_ARGS_PTR_READS_WRITES: return take_access(c, ev, info, err);
 	case MZ_ARGS_EVENTS:
-		return mz_scan_u64(c, &ev->size) ? 0 : bad(c, "a number of events", err);
+		return mz_scan_u64(c, &ev->size) ? 0
+						 : bad_number(c, "a number of events", 10, 64, err);
 	case MZ_ARGS_STRING: return take_mark(c, ev, tables, err);
 	default: return mz_fail(err, EINVAL, "not a call");
 	}
@@ -197,7 +211,7 @@ static int take_stack(struct mz_scan *c, struct mz_event *ev, struct mz_tables *
 		if (n)
 			c->p++;
 		if (!mz_scan_hex(c, &ips[n++]))
-			return bad(c, "an address of a stack", err);
+			return bad_number(c, "an address of a stack", 16, 64, err);
 	} while (c->p < c->end && *c->p == ',');
 	ev->site = mz_tables_stack(tables, ips, n);
 	return ev->site ? 0 : mz_fail_memory(err);
@@ -224,10 +238,13 @@ static int take_cause(struct mz_scan *c, struct mz_event *ev, struct mz_error *e
 
 static int take_u32(struct mz_scan *c, uint32_t *out, bool hex, struct mz_error *err)
 {
+	const char *start = c->p;
 	uint64_t v;
 
-	if (!(hex ? mz_scan_hex(c, &v) : mz_scan_u64(c, &v)) || v > UINT32_MAX)
-		return bad(c, "a number of 32 bits", err);
+	if (!(hex ? mz_scan_hex(c, &v) : mz_scan_u64(c, &v)) || v > UINT32_MAX) {
+		c->p = start;
+		return bad_number(c, "a number", hex ? 16 : 10, 32, err);
+	}
 	*out = (uint32_t)v;
 	return 0;
 }
@@ -235,11 +252,14 @@ static int take_u32(struct mz_scan *c, uint32_t *out, bool hex, struct mz_error 
 static int take_s16(struct mz_scan *c, int16_t *out, struct mz_error *err)
 {
 	bool negative = c->p < c->end && *c->p == '-';
+	const char *start = c->p + negative;
 	uint64_t v;
 
-	c->p += negative;
-	if (!mz_scan_u64(c, &v) || v > INT16_MAX)
-		return bad(c, "a number of 15 bits", err);
+	c->p = start;
+	if (!mz_scan_u64(c, &v) || v > INT16_MAX) {
+		c->p = start;
+		return bad_number(c, "a number", 10, 15, err);
+	}
 	*out = (int16_t)(negative ? -(int)v : (int)v);
 	return 0;
 }
@@ -259,12 +279,15 @@ static int take_value(struct mz_scan *c, const struct field *f, struct mz_event 
 		      struct mz_tables *tables, struct mz_error *err)
 {
 	switch (f->has) {
-	case MZ_HAS_TIME: return mz_scan_u64(c, &ev->time) ? 0 : bad(c, "a time in ns", err);
+	case MZ_HAS_TIME:
+		return mz_scan_u64(c, &ev->time) ? 0 : bad_number(c, "a time in ns", 10, 64, err);
 	case MZ_HAS_TID: return take_u32(c, &ev->tid, false, err);
 	case MZ_HAS_PID: return take_u32(c, &ev->pid, false, err);
 	case MZ_HAS_CPU: return take_s16(c, &ev->cpu, err);
 	case MZ_HAS_NODE: return take_s16(c, &ev->node, err);
-	case MZ_HAS_GIVEN: return mz_scan_u64(c, &ev->given) ? 0 : bad(c, "a size (decimal)", err);
+	case MZ_HAS_GIVEN:
+		return mz_scan_u64(c, &ev->given) ? 0
+						  : bad_number(c, "a size (decimal)", 10, 64, err);
 	case MZ_HAS_FLAGS: return take_u32(c, &ev->flags, true, err);
 	case MZ_HAS_SITE: return take_stack(c, ev, tables, err);
 	case MZ_HAS_CACHE: return take_string(c, tables, &ev->cache, err);
@@ -349,7 +372,7 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 	mz_scan_blanks(&c);
 	if (c.p == c.end || *c.p == '#')
 		return 0;
-	memset(ev, 0, sizeof(*ev));
+	mz_event_clear(ev);
 	*info = (struct mz_text_line){.line = line, .len = len};
 	ev->call = (uint8_t)take_verb(&c);
 	if (ev->call == MZ_CALL_NONE)
@@ -367,6 +390,8 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 		if (!ret)
 			ret = take_pointer(&c, ev, &ev->addr, &info->tag, err);
 	}
+	if (!ret && !(ev->has & MZ_HAS_ADDR) && (ev->addr || ev->old_addr))
+		ret = mz_fail(err, EINVAL, "blocks with and without address in one event");
 	if (!ret && c.p < c.end)
 		ret = take_fields(&c, ev, info, tables, err);
 	return ret ? ret : 1;
@@ -375,7 +400,6 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 int mz_text_next(struct mz_input *in, struct mz_tables *tables, struct mz_event *ev,
 		 struct mz_text_line *info, struct mz_error *err)
 {
-	struct mz_error why;
 	int ret;
 
 	if (mz_input_left(in) >= MZ_TEXT_FAST) {
@@ -391,11 +415,19 @@ int mz_text_next(struct mz_input *in, struct mz_tables *tables, struct mz_event 
 	ret = mz_input_line(in, &info->line, &info->len, err);
 	if (ret <= 0)
 		return ret;
-	why.code = 0;
-	ret = mz_text_parse(info->line, info->len, ev, info, tables, &why);
+	ret = mz_text_parse(info->line, info->len, ev, info, tables, err);
 	if (ret < 0)
-		return mz_fail(err, why.code, "%s", why.text);
+		return ret;
 	return ret ? MZ_TEXT_EVENT : MZ_TEXT_NO_EVENT;
+}
+
+int mz_text_fail(struct mz_error *err, const struct mz_error *why, const char *name, uint64_t line)
+{
+	/* an error of the input knows its place */
+	if (why->has_offset)
+		return mz_fail_offset(err, why->code, why->offset, "%s", why->text);
+	return mz_fail_line(err, why->code, line, "%s: line %llu: %s", name,
+			    (unsigned long long)line, why->text);
 }
 
 bool mz_text_probe(const char *data, size_t len)

@@ -40,8 +40,7 @@ static int read_one(struct mz_reader *r, struct mz_event *ev)
 		r->line++;
 	} while (ret == MZ_TEXT_NO_EVENT);
 	if (ret < 0)
-		return mz_fail_line(&r->error, why.code, r->line, "%s: line %llu: %s", r->in.name,
-				    (unsigned long long)r->line, why.text);
+		return mz_text_fail(&r->error, &why, r->in.name, r->line);
 	r->junk += info.junk;
 	r->fields |= ev->has;
 	return name_blocks(r, ev, &info) < 0 ? -EINVAL : 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "replay/replay.h"
+#include "cmds/replay_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
  * trace; this process does nothing but call the allocator. What is timed is the
  * loop that makes the calls: not decoding, not waiting for the decoder.
  */
-#ifndef MZ_REPLAY_REPLAY_H
-#define MZ_REPLAY_REPLAY_H
+#ifndef MZ_CMDS_REPLAY_RUN_H
+#define MZ_CMDS_REPLAY_RUN_H
 
 #include "replay/engine.h"
 

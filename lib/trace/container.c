@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/container.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+bool mz_container_probe(const char *data, size_t n)
+{
+	/* a damaged or cut header is still one: nothing else begins so */
+	size_t k = n < MZ_WIRE_MAGIC_SIZE ? n : MZ_WIRE_MAGIC_SIZE;
+
+	return k >= 4 && !memcmp(data, MZ_WIRE_MAGIC, k);
+}
+
+/* ---- blocks that are no chunks ------------------------------------------ */
+
+int mz_container_meta(struct mz_reader *r, unsigned type, const void *payload, size_t size)
+{
+	struct mz_container *c = r->state;
+	struct mz_packer *pk = &c->scan.packer;
+	int ret = 0;
+
+	switch (type) {
+	case MZ_BLOCK_ATTRS: ret = mz_attrs_get(&c->attrs, pk, payload, size); break;
+	case MZ_BLOCK_STRINGS: ret = mz_strings_get(r->tables, pk, payload, size); break;
+	case MZ_BLOCK_STACKS: ret = mz_stacks_get(r->tables, pk, payload, size); break;
+	case MZ_BLOCK_EVENTS:
+	case MZ_BLOCK_INDEX: break;
+	default:
+		if (!(type & MZ_BLOCK_OPTIONAL))
+			return mz_fail(&r->error, ENOTSUP,
+				       "%s: a block of type %u, which this memorizer does not know; use a "
+				       "newer one",
+				       r->in.name, type);
+	}
+	if (ret == -ENOMEM)
+		return mz_fail_memory(&r->error);
+	if (ret < 0)
+		c->damaged++;
+	return 0;
+}
+
+void mz_container_lost(struct mz_event *ev, uint64_t events, uint64_t time, bool has_time)
+{
+	*ev = (struct mz_event){.kind = MZ_LOST,
+				.call = MZ_CALL_LOST,
+				.arg = MZ_LOSS_DAMAGE,
+				.size = events,
+				.time = has_time ? time : 0,
+				.has = has_time ? MZ_HAS_TIME : 0};
+}
+
+/* ---- from a pipe -------------------------------------------------------- */
+
+/* The frame that is next in the window, skipping what is none: 1, 0 at the end. */
+static int next_frame(struct mz_reader *r, struct mz_frame *frame, bool *skipped)
+{
+	*skipped = false;
+	for (;;) {
+		int ret = mz_input_fill(&r->in, MZ_WIRE_FRAME_SIZE, &r->error);
+		const char *m;
+
+		if (ret < 0)
+			return ret;
+		if (mz_input_left(&r->in) < MZ_WIRE_FRAME_SIZE)
+			return 0; /* a trailer is shorter; so is what was cut */
+		if (mz_frame_get((const uint8_t *)r->in.pos, frame))
+			return 1;
+		*skipped = true;
+		m = memchr(r->in.pos + 1, 'M', mz_input_left(&r->in) - 1);
+		r->in.pos = m ? m : r->in.end;
+	}
+}
+
+static int wrong_stream(struct mz_reader *r)
+{
+	return mz_fail_offset(&r->error, ESPIPE, mz_input_tell(&r->in),
+			      "%s: it has several streams, which are put in order only in a file; save "
+			      "it to one first",
+			      r->in.name);
+}
+
+/* A chunk from the window. 1: open; 0: damaged, and a lost event made. */
+static int open_piped(struct mz_reader *r, const struct mz_frame *frame, const void *payload,
+		      struct mz_event *ev)
+{
+	struct mz_container *c = r->state;
+	const struct mz_chunk_info *info = mz_decoder_info(c->decoder);
+	int ret = mz_crc32c(0, payload, frame->size) == frame->crc
+			  ? mz_decoder_start(c->decoder, payload, frame->size)
+			  : -EBADMSG;
+
+	if (ret == -ENOMEM)
+		return mz_fail_memory(&r->error);
+	if (ret < 0) {
+		c->damaged++;
+		mz_container_lost(ev, 0, 0, false);
+		c->sequence++;
+		return 0;
+	}
+	if (c->met && info->stream != c->stream)
+		return wrong_stream(r);
+	c->met = true;
+	c->stream = info->stream;
+	c->raw = info->raw;
+	r->fields |= info->fields;
+	c->open = true;
+	if (info->sequence == c->sequence++)
+		return 1;
+	/* chunks are missing before this one */
+	c->sequence = info->sequence + 1;
+	mz_container_lost(ev, 0, info->first_time, info->fields & MZ_HAS_TIME);
+	return 0;
+}
+
+/* Go to the next chunk: 1, 0 at the end, 2: ev is a lost event. */
+static int next_piped(struct mz_reader *r, struct mz_event *ev)
+{
+	struct mz_container *c = r->state;
+
+	for (;;) {
+		struct mz_frame frame;
+		const char *payload;
+		bool skipped;
+		int ret = next_frame(r, &frame, &skipped);
+
+		c->damaged += skipped;
+		if (ret <= 0)
+			return ret;
+		ret = mz_input_fill(&r->in, MZ_WIRE_FRAME_SIZE + (size_t)frame.size, &r->error);
+		if (ret < 0)
+			return ret;
+		if (mz_input_left(&r->in) < MZ_WIRE_FRAME_SIZE + (size_t)frame.size) {
+			c->scan.end = mz_input_tell(&r->in);
+			return 0;
+		}
+		c->place = mz_input_tell(&r->in);
+		payload = r->in.pos + MZ_WIRE_FRAME_SIZE;
+		r->in.pos = payload + frame.size;
+		c->scan.whole = frame.type == MZ_BLOCK_INDEX;
+		if (frame.type == MZ_BLOCK_EVENTS) {
+			ret = open_piped(r, &frame, payload, ev);
+			return ret < 0 ? ret : ret ? 1 : 2;
+		}
+		if (mz_crc32c(0, payload, frame.size) != frame.crc)
+			c->damaged++;
+		else if ((ret = mz_container_meta(r, frame.type, payload, frame.size)) < 0)
+			return ret;
+	}
+}
+
+static long read_piped(struct mz_reader *r, struct mz_event *ev, size_t max)
+{
+	struct mz_container *c = r->state;
+
+	for (;;) {
+		long n = c->open ? mz_decoder_read(c->decoder, ev, max) : 0;
+
+		if (n > 0) {
+			for (long i = 0; i < n; i++)
+				r->places[i] = c->place;
+			return n;
+		}
+		c->open = false;
+		if (n < 0) {
+			c->damaged++;
+			mz_container_lost(ev, 0, 0, false);
+			return 1;
+		}
+		n = next_piped(r, ev);
+		if (n <= 0)
+			return n;
+		r->places[0] = c->place;
+		if (n == 2)
+			return 1;
+	}
+}
+
+/* ---- selecting ---------------------------------------------------------- */
+
+static bool is_wanted(const struct mz_select *s, const struct mz_event *ev)
+{
+	if (ev->has & MZ_HAS_TIME &&
+	    (ev->time < s->time_from || (s->time_to && ev->time > s->time_to)))
+		return false;
+	if (ev->kind == MZ_LOST)
+		return true;
+	if (s->object && ev->object != s->object && ev->old_object != s->object)
+		return false;
+	if (s->has_cpu && !(ev->has & MZ_HAS_CPU && ev->cpu == s->cpu))
+		return false;
+	return !s->has_tid || (ev->has & MZ_HAS_TID && ev->tid == s->tid);
+}
+
+/* Name the blocks of a raw trace, and keep what is asked for. */
+static long finish(struct mz_reader *r, struct mz_event *ev, long n)
+{
+	struct mz_container *c = r->state;
+	long kept = 0;
+
+	for (long i = 0; i < n && c->raw; i++) {
+		struct mz_effect fx;
+
+		if (mz_live_apply(&r->live, &ev[i], r->places[i], &fx) < 0)
+			return mz_fail_memory(&r->error);
+	}
+	if (!c->selecting)
+		return n;
+	for (long i = 0; i < n; i++) {
+		if (is_wanted(&c->select, &ev[i])) {
+			ev[kept] = ev[i];
+			r->places[kept++] = r->places[i];
+		}
+	}
+	return kept;
+}
+
+static long container_read(struct mz_reader *r, struct mz_event *ev, size_t max)
+{
+	struct mz_container *c = r->state;
+	long n, kept;
+
+	if (c->seekable && !c->started) {
+		int ret = mz_lanes_start(r);
+
+		if (ret < 0)
+			return ret;
+		c->started = true;
+	}
+	do {
+		n = c->seekable ? mz_lanes_read(r, ev, max) : read_piped(r, ev, max);
+		if (n <= 0)
+			return n;
+		kept = finish(r, ev, n);
+	} while (!kept);
+	return kept;
+}
+
+/* ---- opening ------------------------------------------------------------ */
+
+static int open_seekable(struct mz_reader *r)
+{
+	struct mz_container *c = r->state;
+	struct mz_summary sum;
+	int ret = mz_scan_open(&c->scan, false, &r->error);
+
+	if (ret < 0)
+		return ret;
+	mz_scan_summary(&c->scan, &sum);
+	r->fields = sum.fields;
+	c->raw = sum.raw;
+	for (size_t i = 0; i < c->scan.index.n; i++) {
+		const struct mz_index_entry *e = &c->scan.index.v[i];
+
+		if (e->type == MZ_BLOCK_EVENTS && e->info.raw != c->raw)
+			return mz_fail_offset(&r->error, EINVAL, e->offset,
+					      "%s: byte %llu: blocks are named in some chunks and not in "
+					      "others",
+					      r->in.name, (unsigned long long)e->offset);
+		if (e->type == MZ_BLOCK_EVENTS || e->type & MZ_BLOCK_OPTIONAL)
+			continue;
+		if (e->type != MZ_BLOCK_ATTRS && e->type <= MZ_BLOCK_INDEX)
+			continue; /* tables are read when they are needed */
+		ret = mz_scan_load(&c->scan, e, &r->error);
+		if (ret < 0 && ret != -EBADMSG)
+			return ret;
+		ret = mz_container_meta(r, e->type, c->scan.block.data, c->scan.block.len);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int container_open(struct mz_reader *r)
+{
+	struct mz_container *c = calloc(1, sizeof(*c));
+	int ret;
+
+	if (!c)
+		return mz_fail_memory(&r->error);
+	r->state = c;
+	ret = mz_input_fill(&r->in, MZ_WIRE_HEADER_SIZE, &r->error);
+	if (ret < 0)
+		return ret;
+	if (mz_input_left(&r->in) < MZ_WIRE_HEADER_SIZE)
+		return mz_fail_offset(&r->error, EBADMSG, 0,
+				      "%s: a container that was cut inside its header; nothing is left",
+				      r->in.name);
+	ret = mz_file_header_check((const uint8_t *)r->in.pos, r->in.name, &r->error);
+	if (ret < 0)
+		return ret;
+	c->seekable = mz_source_init(&c->scan.source, &r->in);
+	if (c->seekable)
+		return open_seekable(r);
+	r->in.pos += MZ_WIRE_HEADER_SIZE;
+	c->decoder = mz_decoder_new();
+	return c->decoder ? 0 : mz_fail_memory(&r->error);
+}
+
+static void container_close(struct mz_reader *r)
+{
+	struct mz_container *c = r->state;
+
+	if (!c)
+		return;
+	mz_lanes_stop(c);
+	mz_decoder_free(c->decoder);
+	mz_attrs_deinit(&c->attrs);
+	mz_scan_close(&c->scan);
+	free(c);
+	r->state = NULL;
+}
+
+const struct mz_reader_ops mz_container_reader_ops = {
+	.format = MZ_FORMAT_CONTAINER,
+	.resolved = true,
+	.open = container_open,
+	.read = container_read,
+	.close = container_close,
+};
+
+/* ---- what only a container has ------------------------------------------ */
+
+static struct mz_container *as_container(const struct mz_reader *r)
+{
+	return r->ops == &mz_container_reader_ops ? r->state : NULL;
+}
+
+size_t mz_reader_attrs(const struct mz_reader *r)
+{
+	const struct mz_container *c = as_container(r);
+
+	return c ? c->attrs.n : 0;
+}
+
+const struct mz_attr *mz_reader_attr(const struct mz_reader *r, size_t i)
+{
+	const struct mz_container *c = as_container(r);
+
+	return c && i < c->attrs.n ? &c->attrs.v[i] : NULL;
+}
+
+const struct mz_attr *mz_reader_find_attr(const struct mz_reader *r, const char *key)
+{
+	for (size_t i = 0; i < mz_reader_attrs(r); i++)
+		if (!strcmp(mz_reader_attr(r, i)->key, key))
+			return mz_reader_attr(r, i);
+	return NULL;
+}
+
+int mz_reader_select(struct mz_reader *r, const struct mz_select *select)
+{
+	struct mz_container *c = as_container(r);
+
+	if (!c || c->started)
+		return -EINVAL;
+	c->select = *select;
+	c->selecting = true;
+	return 0;
+}
+
+int mz_reader_summary(struct mz_reader *r, struct mz_summary *summary)
+{
+	struct mz_container *c = as_container(r);
+
+	if (!c)
+		return -EINVAL;
+	if (!c->seekable)
+		return -ESPIPE;
+	mz_scan_summary(&c->scan, summary);
+	summary->damaged += c->damaged;
+	return 0;
+}

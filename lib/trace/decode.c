@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A chunk back into events. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "trace/chunk.h"
+#include "trace/places.h"
+#include "trace/ranks.h"
+
+/* A pattern made ready: the event as far as the pattern knows it. */
+struct ready {
+	struct mz_event event;
+	uint16_t form;
+	bool who;
+	bool plain; /* nothing but a birth or a block that ends, without address */
+	uint32_t block;
+};
+
+/* A block of the chunk. */
+struct entry {
+	uint64_t object;
+	uint64_t addr;
+	uint64_t size; /* 0: a guest's, unknown */
+};
+
+struct mz_decoder {
+	struct mz_chunk_info info;
+	struct mz_packer packer;
+	struct mz_column columns[MZ_COLUMNS];
+	uint32_t at[MZ_COLUMNS]; /* the next number of each */
+	struct ready *patterns;
+	struct mz_who *whos;
+	struct entry *entries;
+	uint32_t n_entries, cap_entries;
+	struct mz_ranks ranks;
+	struct mz_places *places;
+	uint16_t *context;
+	uint32_t often, once, guests, n_whos;
+	uint32_t done;	  /* events */
+	uint32_t births;
+	uint32_t next_once;
+	uint32_t cursor;
+	uint64_t next_object;
+	uint64_t time;
+	uint64_t last_size;
+	uint64_t last_addr, last_object; /* strays */
+	const char *why;
+};
+
+struct mz_decoder *mz_decoder_new(void)
+{
+	struct mz_decoder *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->places = mz_places_new();
+	if (!d->places) {
+		free(d);
+		return NULL;
+	}
+	return d;
+}
+
+void mz_decoder_free(struct mz_decoder *d)
+{
+	if (!d)
+		return;
+	for (int i = 0; i < MZ_COLUMNS; i++)
+		mz_column_free(&d->columns[i]);
+	free(d->patterns);
+	free(d->whos);
+	free(d->entries);
+	free(d->context);
+	mz_ranks_deinit(&d->ranks);
+	mz_places_free(d->places);
+	mz_packer_deinit(&d->packer);
+	free(d);
+}
+
+const struct mz_chunk_info *mz_decoder_info(const struct mz_decoder *d)
+{
+	return &d->info;
+}
+
+const char *mz_decoder_why(const struct mz_decoder *d)
+{
+	return d->why ? d->why : "nothing is wrong";
+}
+
+static int bad(struct mz_decoder *d, const char *why)
+{
+	d->why = why;
+	return -EBADMSG;
+}
+
+/* ---- columns ------------------------------------------------------------ */
+
+/* The next number of a column; an absent column is all zeros. A column that is
+ * too short gives zeros too, and the end of the chunk shows it. */
+static inline uint64_t next(struct mz_decoder *d, enum mz_column_id id)
+{
+	struct mz_column *c = &d->columns[id];
+
+	return d->at[id]++ < c->n ? c->v[d->at[id] - 1] : 0;
+}
+
+static uint64_t pattern_number(const struct mz_decoder *d, enum mz_column_id id, uint32_t i)
+{
+	return i < d->columns[id].n ? d->columns[id].v[i] : 0;
+}
+
+static bool is_mixed(const struct mz_bytes *in)
+{
+	struct mz_bytes ahead = *in;
+
+	mz_bytes_number(&ahead);
+	return mz_bytes_number(&ahead) == MZ_CODEC_MIXED;
+}
+
+/* Which events have a number in a column: those whose pattern says so. */
+static bool has_number(const struct ready *r, unsigned id)
+{
+	bool own = r->form & MZ_FORM_OWN, born = r->form & MZ_FORM_BIRTH;
+	uint16_t has = r->event.has;
+
+	switch (id) {
+	case MZ_COL_WHO: return has & MZ_WHO_FIELDS;
+	case MZ_COL_TIME: return has & MZ_HAS_TIME;
+	case MZ_COL_STEP: return r->form & MZ_FORM_BLOCK && !r->block;
+	case MZ_COL_OWN_SIZE: return own;
+	case MZ_COL_OWN_ARG: return own;
+	case MZ_COL_OWN_GIVEN: return own && has & MZ_HAS_GIVEN;
+	case MZ_COL_PLACE: return born && has & MZ_HAS_ADDR;
+	}
+	return false;
+}
+
+/* The tokens that go with the numbers of a column. */
+static uint32_t find_context(struct mz_decoder *d, unsigned id)
+{
+	const struct mz_column *tokens = &d->columns[MZ_COL_TOKEN];
+	uint32_t n = 0, once = 0, place = 0;
+
+	for (uint32_t i = 0; i < d->info.events; i++) {
+		uint32_t token = i < tokens->n ? (uint32_t)tokens->v[i] : 0;
+		uint32_t p = token < d->often ? token : d->often + once++;
+
+		if (p >= d->often + d->once)
+			break;
+		if (id == MZ_COL_ADDR) {
+			if (has_number(&d->patterns[p], MZ_COL_PLACE) &&
+			    !pattern_number(d, MZ_COL_PLACE, place++))
+				d->context[n++] = (uint16_t)token;
+		} else if (has_number(&d->patterns[p], id)) {
+			d->context[n++] = (uint16_t)token;
+		}
+	}
+	return n;
+}
+
+static uint32_t pattern_contexts(struct mz_decoder *d)
+{
+	uint32_t n = d->often + d->once;
+
+	for (uint32_t i = 0; i < n; i++)
+		d->context[i] = mz_pattern_context(pattern_number(d, MZ_COL_FORM, i),
+						   pattern_number(d, MZ_COL_KIND, i));
+	return n;
+}
+
+static int get_column(struct mz_decoder *d, struct mz_bytes *in, unsigned id)
+{
+	bool words = id == MZ_COL_TOKEN || id == MZ_COL_WHO || id == MZ_COL_PLACE;
+	const uint16_t *context = NULL;
+	uint32_t n = 0;
+
+	if (is_mixed(in) && id >= MZ_COL_CALL && id <= MZ_COL_BLOCK) {
+		n = pattern_contexts(d);
+		context = d->context;
+	} else if (is_mixed(in) && id >= MZ_COL_WHO && id <= MZ_COL_ADDR) {
+		n = find_context(d, id);
+		context = d->context;
+	}
+	return mz_column_unpack(&d->packer, in, MZ_WIRE_MAX_EVENTS, words, context, n,
+				&d->columns[id]);
+}
+
+/* ---- patterns ----------------------------------------------------------- */
+
+static int make_ready(struct mz_decoder *d, uint32_t i)
+{
+	struct ready *r = &d->patterns[i];
+	struct mz_event *ev = &r->event;
+	uint64_t form = pattern_number(d, MZ_COL_FORM, i), kind = pattern_number(d, MZ_COL_KIND, i);
+	uint64_t call = pattern_number(d, MZ_COL_CALL, i), has = pattern_number(d, MZ_COL_HAS, i);
+
+	*r = (struct ready){0};
+	if (form > MZ_FORMS || has & ~(uint64_t)d->info.fields)
+		return bad(d, "a pattern that no writer makes");
+	if (!kind || kind >= MZ_KINDS || call >= MZ_CALLS)
+		return bad(d, "a kind of event or a call that this version does not know");
+	if (form & MZ_FORM_BIRTH && !mz_is_birth_kind((unsigned)kind))
+		return bad(d, "a block that begins where none can");
+	r->form = (uint16_t)form;
+	r->block = (uint32_t)pattern_number(d, MZ_COL_BLOCK, i);
+	ev->kind = (uint8_t)kind;
+	ev->call = (uint8_t)call;
+	ev->has = (uint16_t)has;
+	ev->size = pattern_number(d, MZ_COL_SIZE, i);
+	ev->given = pattern_number(d, MZ_COL_GIVEN, i);
+	ev->arg = pattern_number(d, MZ_COL_ARG, i);
+	ev->site = (uint32_t)pattern_number(d, MZ_COL_SITE, i);
+	ev->cache = (uint32_t)pattern_number(d, MZ_COL_CACHE, i);
+	ev->flags = (uint32_t)pattern_number(d, MZ_COL_FLAGS, i);
+	r->who = has & MZ_WHO_FIELDS;
+	return 0;
+}
+
+static int make_patterns(struct mz_decoder *d)
+{
+	for (uint32_t i = 0; i < d->often + d->once; i++) {
+		int ret = make_ready(d, i);
+
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int make_whos(struct mz_decoder *d)
+{
+	for (uint32_t i = 0; i < d->n_whos; i++)
+		d->whos[i] = (struct mz_who){
+			.cpu = (int16_t)mz_unzigzag(pattern_number(d, MZ_COL_WHO_CPU, i)),
+			.node = (int16_t)mz_unzigzag(pattern_number(d, MZ_COL_WHO_NODE, i)),
+			.pid = (uint32_t)pattern_number(d, MZ_COL_WHO_PID, i),
+			.tid = (uint32_t)pattern_number(d, MZ_COL_WHO_TID, i),
+		};
+	return 0;
+}
+
+static void make_guests(struct mz_decoder *d)
+{
+	uint64_t object = 0, addr = 0;
+
+	for (uint32_t i = 0; i < d->guests; i++) {
+		object += pattern_number(d, MZ_COL_GUEST_OBJECT, i);
+		addr += mz_unzigzag(pattern_number(d, MZ_COL_GUEST_ADDR, i));
+		d->entries[i] = (struct entry){.object = object, .addr = addr};
+	}
+	d->n_entries = d->guests;
+	mz_ranks_fill(&d->ranks, d->guests);
+}
+
+/* ---- starting ----------------------------------------------------------- */
+
+static int make_room(struct mz_decoder *d)
+{
+	uint32_t entries = d->guests + d->info.births;
+	uint32_t contexts = d->info.events > d->often + d->once ? d->info.events : d->often + d->once;
+
+	free(d->patterns);
+	free(d->whos);
+	free(d->context);
+	mz_ranks_deinit(&d->ranks);
+	d->patterns = malloc(((size_t)d->often + d->once + 1) * sizeof(*d->patterns));
+	d->whos = malloc(((size_t)d->n_whos + 1) * sizeof(*d->whos));
+	d->context = malloc(((size_t)contexts + 1) * sizeof(*d->context));
+	if (entries > d->cap_entries || !d->entries) {
+		free(d->entries);
+		d->entries = malloc(((size_t)entries + 1) * sizeof(*d->entries));
+		d->cap_entries = d->entries ? entries : 0;
+	}
+	if (mz_ranks_init(&d->ranks, entries + 1) < 0)
+		return -ENOMEM;
+	return d->patterns && d->whos && d->context && d->entries ? 0 : -ENOMEM;
+}
+
+static int get_columns(struct mz_decoder *d, struct mz_bytes *in)
+{
+	uint64_t present = mz_bytes_upto(in, MZ_COLUMNS);
+	int last = -1;
+	bool ready = false;
+	int ret;
+
+	while (present--) {
+		int id = (int)mz_bytes_upto(in, MZ_COLUMNS - 1);
+
+		if (in->bad || id <= last)
+			return bad(d, "columns out of order, or that this version does not know");
+		last = id;
+		if (id > MZ_COL_BLOCK && !ready) {
+			ret = make_patterns(d);
+			if (ret < 0)
+				return ret;
+			ready = true;
+		}
+		ret = get_column(d, in, (unsigned)id);
+		if (ret < 0)
+			return ret == -EBADMSG ? bad(d, "a column that does not unpack") : ret;
+	}
+	if (in->bad || in->p != in->end)
+		return bad(d, "bytes behind the last column");
+	return ready ? 0 : make_patterns(d);
+}
+
+static void begin(struct mz_decoder *d)
+{
+	for (int i = 0; i < MZ_COLUMNS; i++) {
+		d->columns[i].n = 0;
+		d->at[i] = 0;
+	}
+	d->done = d->births = d->next_once = 0;
+	d->cursor = MZ_RANKS_NONE;
+	d->next_object = d->info.first_object;
+	d->time = d->info.first_time;
+	d->last_size = d->last_addr = 0;
+	d->last_object = d->info.first_object;
+	d->why = NULL;
+	mz_places_reset(d->places);
+}
+
+int mz_decoder_start(struct mz_decoder *d, const void *payload, size_t size)
+{
+	struct mz_bytes in = {.p = payload, .end = (const uint8_t *)payload + size};
+	int ret;
+
+	d->why = NULL;
+	if (mz_chunk_info_get(&in, &d->info) < 0) {
+		d->info = (struct mz_chunk_info){0};
+		return bad(d, "the head of a chunk does not parse");
+	}
+	begin(d);
+	d->often = (uint32_t)mz_bytes_upto(&in, d->info.events);
+	d->once = (uint32_t)mz_bytes_upto(&in, d->info.events);
+	d->guests = (uint32_t)mz_bytes_upto(&in, d->info.events);
+	d->n_whos = (uint32_t)mz_bytes_upto(&in, d->info.events);
+	if (in.bad)
+		return bad(d, "more patterns or blocks than events");
+	ret = make_room(d);
+	if (ret < 0)
+		return ret;
+	ret = get_columns(d, &in);
+	if (ret < 0)
+		return ret;
+	make_whos(d);
+	make_guests(d);
+	return 0;
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static int find_block(struct mz_decoder *d, const struct ready *r, uint32_t *at)
+{
+	uint32_t p;
+
+	if (r->block & 1)
+		p = mz_ranks_find(&d->ranks, r->block >> 1);
+	else
+		p = mz_ranks_step(&d->ranks, d->cursor,
+				  (int64_t)mz_unzigzag(r->block ? (r->block - 2) / 2
+								: next(d, MZ_COL_STEP)));
+	if (p == MZ_RANKS_NONE)
+		return bad(d, "a block that is not live");
+	d->cursor = *at = p;
+	return 0;
+}
+
+static uint64_t stray_addr(struct mz_decoder *d)
+{
+	d->last_addr += mz_unzigzag(next(d, MZ_COL_STRAY_ADDR));
+	return d->last_addr;
+}
+
+static uint64_t stray_object(struct mz_decoder *d)
+{
+	d->last_object += mz_unzigzag(next(d, MZ_COL_STRAY_OBJECT));
+	return d->last_object;
+}
+
+/* The block that the event uses; *old is its address, for the allocator. */
+static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_event *ev, uint64_t *old)
+{
+	uint64_t object = 0, addr = 0;
+
+	if (r->form & MZ_FORM_BLOCK) {
+		struct entry *entry;
+		uint32_t p;
+		int ret = find_block(d, r, &p);
+
+		if (ret < 0)
+			return ret;
+		entry = &d->entries[p];
+		object = entry->object;
+		if (ev->has & MZ_HAS_ADDR)
+			*old = addr = entry->addr;
+		if (r->form & MZ_FORM_END) {
+			mz_ranks_kill(&d->ranks, p);
+			if (ev->has & MZ_HAS_ADDR && mz_places_gone(d->places, entry->size, addr) < 0)
+				return -ENOMEM;
+		}
+	}
+	if (r->form & MZ_FORM_STRAY_OBJECT)
+		object = stray_object(d);
+	if (r->form & MZ_FORM_STRAY_ADDR)
+		addr = stray_addr(d);
+	if (ev->kind == MZ_REALLOC) {
+		ev->old_object = object;
+		ev->old_addr = addr;
+	} else {
+		ev->object = object;
+		ev->addr = addr;
+	}
+	return 0;
+}
+
+static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_event *ev, uint64_t old)
+{
+	struct entry *entry;
+
+	if (!(r->form & MZ_FORM_BIRTH)) {
+		if (r->form & MZ_FORM_STRAY_NEW)
+			ev->addr = stray_addr(d);
+		if (r->form & MZ_FORM_STRAY_BORN)
+			ev->object = stray_object(d);
+		return 0;
+	}
+	if (d->births++ == d->info.births)
+		return bad(d, "more blocks begin than the chunk says");
+	if (r->form & MZ_FORM_GROWS)
+		ev->size = d->last_size + mz_unzigzag(r->event.size);
+	d->last_size = ev->size;
+	if (r->form & MZ_FORM_JUMP)
+		d->next_object += mz_unzigzag(next(d, MZ_COL_JUMP));
+	if (!d->info.raw)
+		ev->object = d->next_object++;
+	if (ev->has & MZ_HAS_ADDR) {
+		struct mz_place place = {.how = (uint32_t)next(d, MZ_COL_PLACE)};
+		int ret;
+
+		if (!place.how)
+			place.delta = next(d, MZ_COL_ADDR);
+		ret = mz_places_find(d->places, ev->size, old, &place, &ev->addr);
+		if (ret < 0)
+			return ret == -EBADMSG ? bad(d, "a place for a block that is none") : ret;
+	}
+	entry = &d->entries[mz_ranks_push(&d->ranks)];
+	*entry = (struct entry){.object = ev->object, .addr = ev->addr, .size = ev->size};
+	return 0;
+}
+
+static int who_and_when(struct mz_decoder *d, const struct ready *r, struct mz_event *ev)
+{
+	if (r->who) {
+		uint64_t who = next(d, MZ_COL_WHO);
+
+		if (who >= d->n_whos)
+			return bad(d, "a thread or CPU that is not in the chunk's table");
+		ev->cpu = d->whos[who].cpu;
+		ev->node = d->whos[who].node;
+		ev->pid = d->whos[who].pid;
+		ev->tid = d->whos[who].tid;
+	}
+	if (ev->has & MZ_HAS_TIME) {
+		d->time += mz_unzigzag(next(d, MZ_COL_TIME));
+		ev->time = d->time;
+	}
+	return 0;
+}
+
+static int read_one(struct mz_decoder *d, struct mz_event *ev)
+{
+	uint64_t token = next(d, MZ_COL_TOKEN);
+	const struct ready *r;
+	uint64_t old = 0;
+	int ret;
+
+	if (token >= d->often) {
+		if (token > d->often || d->next_once == d->once)
+			return bad(d, "a token that is not in the chunk's table");
+		token = d->often + d->next_once++;
+	}
+	r = &d->patterns[token];
+	*ev = r->event;
+	ret = who_and_when(d, r, ev);
+	if (ret < 0)
+		return ret;
+	if (r->form & MZ_FORM_OWN) {
+		ev->size = next(d, MZ_COL_OWN_SIZE);
+		if (ev->has & MZ_HAS_GIVEN)
+			ev->given = ev->size + mz_unzigzag(next(d, MZ_COL_OWN_GIVEN));
+		ev->arg = next(d, MZ_COL_OWN_ARG);
+	}
+	if (r->form & (MZ_FORM_BLOCK | MZ_FORM_STRAY_OBJECT | MZ_FORM_STRAY_ADDR)) {
+		ret = use_block(d, r, ev, &old);
+		if (ret < 0)
+			return ret;
+	}
+	if (r->form & (MZ_FORM_BIRTH | MZ_FORM_STRAY_NEW | MZ_FORM_STRAY_BORN))
+		ret = begin_block(d, r, ev, old);
+	return ret;
+}
+
+/* Every number must have been asked for, and none that is not there. */
+static int check_end(struct mz_decoder *d)
+{
+	for (int id = MZ_COL_TOKEN; id < MZ_COLUMNS; id++)
+		if (d->columns[id].n && d->at[id] != d->columns[id].n)
+			return bad(d, "a column that is too long or too short");
+	return 0;
+}
+
+long mz_decoder_read(struct mz_decoder *d, struct mz_event *ev, size_t max)
+{
+	size_t n = 0;
+
+	if (d->why)
+		return -EBADMSG;
+	for (; n < max && d->done < d->info.events; n++, d->done++) {
+		int ret = read_one(d, &ev[n]);
+
+		if (ret < 0)
+			return ret;
+	}
+	if (d->done == d->info.events && check_end(d) < 0)
+		return -EBADMSG;
+	return (long)n;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The encoder's first half: what the events of a chunk are made of. */
+#ifndef MZ_TRACE_GATHER_H
+#define MZ_TRACE_GATHER_H
+
+#include "trace/map.h"
+#include "trace/patterns.h"
+#include "trace/places.h"
+#include "trace/ranks.h"
+
+/* Blocks of the chunk: births count up from 0, guests have this bit. */
+#define MZ_GUEST 0x80000000u
+
+struct mz_guest {
+	uint64_t object;
+	uint64_t addr;
+	uint32_t number; /* in order of first use */
+};
+
+#define MZ_GROW_SPAN 64 /* deltas of sizes that are counted */
+#define MZ_WHO_HINTS 1024
+
+struct mz_encoder {
+	struct mz_encode_options options;
+	struct mz_chunk_info info;
+	uint64_t next_object;
+	uint64_t low_object; /* the least below the first; 0: none */
+	uint64_t first_key; /* objects from here on are in window */
+	uint64_t last_size; /* of the last birth */
+
+	struct mz_patterns patterns;
+	uint32_t *pattern; /* of each event */
+	uint32_t *block;   /* that each event uses; births are counted, not stored */
+	uint32_t *step;	   /* to it from the one before */
+	uint32_t *final_of; /* the final pattern of each event */
+	uint32_t *who;
+	uint64_t *time;
+	uint32_t events;
+	uint32_t cap;
+
+	uint32_t *window;      /* object - first_key -> birth + 1; 0: unknown, NONE: dead */
+	uint64_t *birth_addr;  /* by birth */
+	uint64_t *birth_size;
+	struct mz_guest *guests;
+	uint32_t n_guests, cap_guests;
+	struct mz_map map; /* objects outside of the window; addresses of a raw chunk */
+
+	struct mz_column stray_addr, stray_object, jump;
+	struct mz_who *whos;
+	uint32_t n_whos, cap_whos;
+	uint32_t who_hint[MZ_WHO_HINTS];
+	uint32_t grows[2 * MZ_GROW_SPAN + 1];
+
+	/* the second half: express.c */
+	struct mz_map variants;	   /* pattern, block -> final + 1 */
+	struct mz_patterns final;  /* with what they say of blocks */
+	uint32_t *place;	   /* of guests: in order of object */
+	uint16_t *pattern_context;
+	uint32_t *target, *token;  /* of the final patterns */
+	uint32_t cap_target;
+	uint32_t often, once;	   /* patterns by token, and in order of use */
+	struct mz_ranks ranks;
+	struct mz_column columns[MZ_COLUMNS];
+	uint16_t *contexts[MZ_CONTEXTS]; /* tokens that the columns go with */
+	struct mz_packer packer;
+	struct mz_places *places;
+};
+
+void mz_gather_clear(struct mz_encoder *e);
+
+#endif

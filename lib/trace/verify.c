@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Is a container what it says it is? Every block, every event, every count. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "trace/container.h"
+
+struct check {
+	struct mz_scan scan;
+	struct mz_verify *v;
+	mz_verify_note *note;
+	void *arg;
+	struct mz_decoder *decoder;
+	struct mz_tables *tables;
+	struct mz_attrs attrs;
+	struct mz_event *events;
+	uint64_t *last_time; /* by stream */
+	uint32_t n_streams;
+	uint64_t lost[MZ_LOSSES];
+	int faults;
+};
+
+#define BATCH 512
+
+static void fault(struct check *c, uint64_t offset, const char *text)
+{
+	c->faults++;
+	if (c->note)
+		c->note(c->arg, offset, text);
+}
+
+static void damage(struct check *c, const struct mz_index_entry *e, const char *text)
+{
+	struct mz_verify *v = c->v;
+
+	if (!v->bad_bytes || e->offset < v->first_bad)
+		v->first_bad = e->offset;
+	v->bad_bytes += e->size + MZ_WIRE_FRAME_SIZE;
+	if (e->type == MZ_BLOCK_EVENTS)
+		v->missing += e->info.events;
+	fault(c, e->offset, text);
+}
+
+static uint64_t *stream_time(struct check *c, uint32_t stream)
+{
+	if (stream >= c->n_streams) {
+		/* streams are numbered in order: a file has no more than chunks */
+		size_t n = (size_t)stream + 1;
+		uint64_t *p = n <= c->scan.index.n ? realloc(c->last_time, n * sizeof(*p)) : NULL;
+
+		if (!p)
+			return NULL;
+		memset(p + c->n_streams, 0, (n - c->n_streams) * sizeof(*p));
+		c->last_time = p;
+		c->n_streams = (uint32_t)n;
+	}
+	return &c->last_time[stream];
+}
+
+static void check_events(struct check *c, const struct mz_index_entry *e, long n)
+{
+	uint64_t *last = stream_time(c, e->info.stream);
+
+	for (long i = 0; i < n; i++) {
+		const struct mz_event *ev = &c->events[i];
+
+		if (ev->kind == MZ_LOST)
+			c->lost[ev->arg < MZ_LOSSES ? ev->arg : MZ_LOSS_UNKNOWN] += ev->size;
+		else
+			c->v->decoded++;
+		if (!last || !(ev->has & MZ_HAS_TIME))
+			continue;
+		c->v->disorder += ev->time < *last;
+		*last = ev->time;
+	}
+}
+
+/* What the index says of a chunk must be what the chunk says. */
+static bool same_info(const struct mz_chunk_info *a, const struct mz_chunk_info *b)
+{
+	struct mz_buf x = {0}, y = {0};
+	bool same;
+
+	mz_chunk_info_put(a, &x);
+	mz_chunk_info_put(b, &y);
+	same = x.len == y.len && !x.failed && !y.failed && !memcmp(x.data, y.data, x.len);
+	mz_buf_free(&x);
+	mz_buf_free(&y);
+	return same;
+}
+
+static int check_chunk(struct check *c, const struct mz_index_entry *e)
+{
+	char text[200];
+	long n;
+	int ret = mz_decoder_start(c->decoder, c->scan.block.data, c->scan.block.len);
+
+	if (ret == -ENOMEM)
+		return ret;
+	if (!ret && !same_info(&e->info, mz_decoder_info(c->decoder)))
+		fault(c, e->offset, "the index does not agree with the chunk");
+	for (n = ret; n >= 0;) {
+		n = mz_decoder_read(c->decoder, c->events, BATCH);
+		if (n <= 0)
+			break;
+		check_events(c, e, n);
+	}
+	if (n == -ENOMEM)
+		return -ENOMEM;
+	if (n < 0) {
+		snprintf(text, sizeof(text), "a chunk that is not well-formed: %s",
+			 mz_decoder_why(c->decoder));
+		damage(c, e, text);
+	}
+	return 0;
+}
+
+static int check_meta(struct check *c, const struct mz_index_entry *e)
+{
+	struct mz_packer *pk = &c->scan.packer;
+	const struct mz_buf *b = &c->scan.block;
+	int ret = 0;
+
+	if (e->type == MZ_BLOCK_ATTRS)
+		ret = mz_attrs_get(&c->attrs, pk, b->data, b->len);
+	else if (e->type == MZ_BLOCK_STRINGS)
+		ret = mz_strings_get(c->tables, pk, b->data, b->len);
+	else if (e->type == MZ_BLOCK_STACKS)
+		ret = mz_stacks_get(c->tables, pk, b->data, b->len);
+	else if (!(e->type & MZ_BLOCK_OPTIONAL))
+		fault(c, e->offset, "a block of a type that this version does not know");
+	if (ret == -ENOMEM)
+		return ret;
+	if (ret < 0)
+		damage(c, e, "a table that does not unpack");
+	return 0;
+}
+
+static int check_blocks(struct check *c, struct mz_error *err)
+{
+	for (size_t i = 0; i < c->scan.index.n; i++) {
+		const struct mz_index_entry *e = &c->scan.index.v[i];
+		int ret = mz_scan_load(&c->scan, e, err);
+
+		if (ret == -EBADMSG) {
+			damage(c, e, "a block whose checksum is wrong");
+			continue;
+		}
+		if (!ret)
+			ret = e->type == MZ_BLOCK_EVENTS ? check_chunk(c, e) : check_meta(c, e);
+		if (ret == -ENOMEM)
+			return mz_fail_memory(err);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static void check_counts(struct check *c)
+{
+	struct mz_summary *s = &c->v->summary;
+	uint64_t lost = 0;
+
+	for (int i = 0; i < MZ_LOSSES; i++) {
+		lost += s->lost[i];
+		if (s->lost[i] != c->lost[i] && !c->v->missing)
+			fault(c, s->end, "the losses in the index are not those of the events");
+	}
+	if (s->events != c->v->decoded && !c->v->missing)
+		fault(c, s->end, "the count in the index is not that of the events");
+	if (s->has_produced) {
+		c->v->unbalanced = s->produced - s->events - lost;
+		if (c->v->unbalanced)
+			fault(c, s->end, "events produced are not those written and those lost");
+	}
+	if (c->v->disorder)
+		fault(c, 0, "events of a stream are not in order of time");
+}
+
+/* The walk finds what the index does not tell: holes, and a missing end. */
+static int check_walk(struct check *c, struct mz_error *err)
+{
+	struct mz_scan walk = {.source = c->scan.source};
+	int ret = mz_scan_open(&walk, true, err);
+
+	if (!ret && walk.damaged) {
+		c->v->summary.damaged += walk.damaged;
+		if (!c->v->bad_bytes || walk.first_bad < c->v->first_bad)
+			c->v->first_bad = walk.first_bad;
+		c->v->bad_bytes += walk.bad_bytes;
+		fault(c, walk.first_bad, "bytes that are no block");
+	}
+	mz_scan_close(&walk);
+	return ret;
+}
+
+static int check_all(struct check *c, struct mz_error *err)
+{
+	int ret;
+
+	c->decoder = mz_decoder_new();
+	c->tables = mz_tables_new();
+	c->events = malloc(BATCH * sizeof(*c->events));
+	if (!c->decoder || !c->tables || !c->events)
+		return mz_fail_memory(err);
+	ret = mz_scan_open(&c->scan, false, err);
+	if (ret < 0)
+		return ret;
+	mz_scan_summary(&c->scan, &c->v->summary);
+	if (!c->scan.whole)
+		fault(c, c->scan.end, "no index at its end: the writer was stopped, or the file was cut");
+	ret = check_walk(c, err);
+	if (!ret)
+		ret = check_blocks(c, err);
+	if (!ret)
+		check_counts(c);
+	return ret;
+}
+
+static int start(struct check *c, struct mz_input *in, struct mz_error *err)
+{
+	uint8_t header[MZ_WIRE_HEADER_SIZE];
+	long n;
+
+	if (!mz_source_init(&c->scan.source, in))
+		return mz_fail(err, ESPIPE, "%s: only a file can be verified, not a pipe", in->name);
+	n = mz_source_read(&c->scan.source, 0, header, sizeof(header), err);
+	if (n < 0)
+		return (int)n;
+	if (!mz_container_probe((const char *)header, (size_t)n))
+		return mz_fail(err, EINVAL,
+			       "%s: not a container; only containers have checksums to verify", in->name);
+	if (n < MZ_WIRE_HEADER_SIZE)
+		return mz_fail(err, EBADMSG, "%s: cut inside its header; nothing is left", in->name);
+	return mz_file_header_check(header, in->name, err);
+}
+
+int mz_verify_file(const char *path, struct mz_verify *v, mz_verify_note *note, void *arg,
+		   struct mz_error *err)
+{
+	struct check c = {.v = v, .note = note, .arg = arg};
+	struct mz_input in;
+	int ret = mz_input_open(&in, path, err);
+
+	*v = (struct mz_verify){0};
+	if (ret < 0)
+		return ret;
+	ret = start(&c, &in, err);
+	if (!ret)
+		ret = check_all(&c, err);
+	mz_decoder_free(c.decoder);
+	mz_tables_free(c.tables);
+	mz_attrs_deinit(&c.attrs);
+	free(c.events);
+	free(c.last_time);
+	mz_scan_close(&c.scan);
+	mz_input_close(&in);
+	return ret < 0 ? ret : c.faults ? 1 : 0;
+}

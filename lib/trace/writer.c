@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Writing a container: streams make chunks, the writer appends them. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "trace/block.h"
+#include "trace/part.h"
+
+#define LEAST_CHUNK    4096	    /* events, however many streams share the memory */
+#define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
+
+struct mz_stream {
+	struct mz_writer *writer;
+	struct mz_encoder *encoder;
+	struct mz_buf payload;
+	struct mz_stream *next;
+};
+
+struct mz_writer {
+	pthread_mutex_t lock; /* of all below but the streams' own */
+	struct mz_writer_options options;
+	struct mz_part part;
+	struct mz_packer packer;
+	struct mz_tables *tables;
+	uint32_t strings_out, stacks_out; /* written so far */
+	size_t pending;
+	struct mz_attrs attrs;
+	size_t attrs_out;
+	struct mz_index index;
+	struct mz_stream *streams;
+	struct mz_stream *own; /* of mz_writer_add() */
+	uint32_t n_streams;
+	struct mz_error error;
+};
+
+/* ---- blocks ------------------------------------------------------------- */
+
+/* With the lock held. */
+static int put_block(struct mz_writer *w, uint8_t type, const struct mz_buf *payload,
+		     const struct mz_chunk_info *info)
+{
+	struct mz_index_entry entry = {.offset = w->part.size, .type = type};
+	uint8_t frame[MZ_WIRE_FRAME_SIZE];
+	int ret;
+
+	if (payload->failed)
+		return mz_fail_memory(&w->error);
+	if (payload->len > MZ_WIRE_MAX_PAYLOAD)
+		return mz_fail(&w->error, EFBIG, "%s: a block of over %u bytes", w->part.path,
+			       MZ_WIRE_MAX_PAYLOAD);
+	entry.size = (uint32_t)payload->len;
+	if (info)
+		entry.info = *info;
+	mz_frame_put(frame, type, payload->data, payload->len);
+	ret = mz_part_append(&w->part, frame, sizeof(frame), payload->data, payload->len, &w->error);
+	if (ret < 0)
+		return ret;
+	if (type != MZ_BLOCK_INDEX && mz_index_add(&w->index, &entry) < 0)
+		return mz_fail_memory(&w->error);
+	return 0;
+}
+
+static int put_strings(struct mz_writer *w)
+{
+	struct mz_buf b = {0};
+	int ret = 0;
+
+	if (mz_tables_strings(w->tables) > w->strings_out) {
+		ret = mz_strings_put(w->tables, w->strings_out + 1, &w->packer, &b);
+		ret = ret < 0 ? mz_fail_memory(&w->error) : put_block(w, MZ_BLOCK_STRINGS, &b, NULL);
+	}
+	if (!ret)
+		w->strings_out = mz_tables_strings(w->tables);
+	mz_buf_free(&b);
+	return ret;
+}
+
+static int put_stacks(struct mz_writer *w)
+{
+	struct mz_buf b = {0};
+	int ret = 0;
+
+	if (mz_tables_stacks(w->tables) > w->stacks_out) {
+		ret = mz_stacks_put(w->tables, w->stacks_out + 1, &w->packer, &b);
+		ret = ret < 0 ? mz_fail_memory(&w->error) : put_block(w, MZ_BLOCK_STACKS, &b, NULL);
+	}
+	if (!ret)
+		w->stacks_out = mz_tables_stacks(w->tables);
+	mz_buf_free(&b);
+	return ret;
+}
+
+static int put_attrs(struct mz_writer *w)
+{
+	struct mz_buf b = {0};
+	int ret = 0;
+
+	if (w->attrs.n > w->attrs_out) {
+		ret = mz_attrs_put(&w->attrs, w->attrs_out, &w->packer, &b);
+		ret = ret < 0 ? mz_fail_memory(&w->error) : put_block(w, MZ_BLOCK_ATTRS, &b, NULL);
+	}
+	if (!ret)
+		w->attrs_out = w->attrs.n;
+	mz_buf_free(&b);
+	return ret;
+}
+
+/* What chunks refer to goes out before them. */
+static int put_tables(struct mz_writer *w)
+{
+	int ret = put_attrs(w);
+
+	if (!ret)
+		ret = put_strings(w);
+	if (!ret)
+		ret = put_stacks(w);
+	if (!ret)
+		w->pending = 0;
+	return ret;
+}
+
+static int put_index(struct mz_writer *w)
+{
+	uint8_t trailer[MZ_WIRE_TRAILER_SIZE];
+	uint64_t at = w->part.size;
+	struct mz_buf b = {0};
+	int ret = mz_index_put(&w->index, &w->packer, &b);
+
+	ret = ret < 0 ? mz_fail_memory(&w->error) : put_block(w, MZ_BLOCK_INDEX, &b, NULL);
+	mz_buf_free(&b);
+	if (ret < 0)
+		return ret;
+	mz_trailer_put(trailer, at);
+	return mz_part_append(&w->part, trailer, sizeof(trailer), NULL, 0, &w->error);
+}
+
+/* ---- opening and closing ------------------------------------------------ */
+
+static struct mz_writer *new_writer(const struct mz_writer_options *options)
+{
+	struct mz_writer *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	if (options)
+		w->options = *options;
+	w->packer.level = 9;
+	w->part.fd = -1;
+	pthread_mutex_init(&w->lock, NULL);
+	w->tables = mz_tables_new();
+	if (!w->tables) {
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+static void free_writer(struct mz_writer *w)
+{
+	while (w->streams) {
+		struct mz_stream *s = w->streams;
+
+		w->streams = s->next;
+		mz_encoder_free(s->encoder);
+		mz_buf_free(&s->payload);
+		free(s);
+	}
+	mz_tables_free(w->tables);
+	mz_attrs_deinit(&w->attrs);
+	mz_index_deinit(&w->index);
+	mz_packer_deinit(&w->packer);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static int start_file(struct mz_writer *w, const char *path, int fd)
+{
+	uint8_t header[MZ_WIRE_HEADER_SIZE];
+	int ret;
+
+	ret = fd >= 0 ? mz_part_fd(&w->part, fd, path, &w->error)
+		      : mz_part_open(&w->part, path, w->options.overwrite, &w->error);
+	if (ret < 0)
+		return ret;
+	mz_file_header_put(header);
+	return mz_part_append(&w->part, header, sizeof(header), NULL, 0, &w->error);
+}
+
+static struct mz_writer *open_writer(const char *path, int fd,
+				     const struct mz_writer_options *options, struct mz_error *err)
+{
+	struct mz_writer *w = new_writer(options);
+	int ret;
+
+	if (!w) {
+		mz_fail_memory(err);
+		errno = ENOMEM;
+		return NULL;
+	}
+	ret = start_file(w, path, fd);
+	if (ret < 0) {
+		if (err)
+			*err = w->error;
+		mz_part_abort(&w->part);
+		free_writer(w);
+		errno = -ret;
+		return NULL;
+	}
+	return w;
+}
+
+struct mz_writer *mz_writer_open(const char *path, const struct mz_writer_options *options,
+				 struct mz_error *err)
+{
+	if (!path || !strcmp(path, "-"))
+		return open_writer("standard output", STDOUT_FILENO, options, err);
+	return open_writer(path, -1, options, err);
+}
+
+struct mz_writer *mz_writer_open_fd(int fd, const char *name,
+				    const struct mz_writer_options *options, struct mz_error *err)
+{
+	return open_writer(name, fd, options, err);
+}
+
+static int flush_all(struct mz_writer *w)
+{
+	int ret = 0;
+
+	for (struct mz_stream *s = w->streams; s && !ret; s = s->next)
+		ret = mz_stream_flush(s);
+	return ret;
+}
+
+int mz_writer_close(struct mz_writer *w, struct mz_error *err)
+{
+	int ret = flush_all(w);
+
+	if (!ret)
+		ret = put_tables(w);
+	if (!ret)
+		ret = put_index(w);
+	if (!ret)
+		ret = mz_part_commit(&w->part, &w->error);
+	if (ret < 0) {
+		if (err && !err->code)
+			*err = w->error;
+		if (w->index.n)
+			mz_part_leave(&w->part);
+		else
+			mz_part_abort(&w->part);
+	}
+	free_writer(w);
+	return ret;
+}
+
+void mz_writer_abort(struct mz_writer *w)
+{
+	if (!w)
+		return;
+	mz_part_abort(&w->part);
+	free_writer(w);
+}
+
+const struct mz_error *mz_writer_error(const struct mz_writer *w)
+{
+	return &w->error;
+}
+
+/* ---- attributes, strings, stacks ---------------------------------------- */
+
+static int set_attr(struct mz_writer *w, const struct mz_attr *attr)
+{
+	int ret;
+
+	pthread_mutex_lock(&w->lock);
+	for (size_t i = 0; i < w->attrs_out; i++) {
+		if (!strcmp(w->attrs.v[i].key, attr->key)) {
+			/* a new value: all go out again, the later ones count */
+			w->attrs_out = 0;
+		}
+	}
+	ret = mz_attrs_set(&w->attrs, attr);
+	if (ret == -EINVAL)
+		mz_fail(&w->error, EINVAL, "an attribute needs a name of 1 to 255 bytes");
+	else if (ret < 0)
+		mz_fail_memory(&w->error);
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
+int mz_writer_set_text(struct mz_writer *w, const char *key, const char *text)
+{
+	return set_attr(w, &(struct mz_attr){
+				  .key = key, .type = MZ_ATTR_TEXT, .data = text, .size = strlen(text)});
+}
+
+int mz_writer_set_number(struct mz_writer *w, const char *key, uint64_t number)
+{
+	return set_attr(w, &(struct mz_attr){.key = key, .type = MZ_ATTR_NUMBER, .number = number});
+}
+
+int mz_writer_set_bytes(struct mz_writer *w, const char *key, const void *data, size_t size)
+{
+	return set_attr(w, &(struct mz_attr){
+				  .key = key, .type = MZ_ATTR_BYTES, .data = data, .size = size});
+}
+
+/* With the lock held: what waits does not grow without end. */
+static void count_pending(struct mz_writer *w, size_t bytes, bool is_new)
+{
+	w->pending += is_new ? bytes : 0;
+	if (w->pending > PENDING_TABLES)
+		put_tables(w);
+}
+
+uint32_t mz_writer_string(struct mz_writer *w, const char *s, size_t len)
+{
+	uint32_t before, id = 0;
+
+	pthread_mutex_lock(&w->lock);
+	before = mz_tables_strings(w->tables);
+	if (len <= MZ_WIRE_MAX_STRING)
+		id = mz_tables_string(w->tables, s, len);
+	count_pending(w, len + 8, mz_tables_strings(w->tables) > before);
+	pthread_mutex_unlock(&w->lock);
+	return id;
+}
+
+uint32_t mz_writer_stack(struct mz_writer *w, const uint64_t *ips, size_t depth)
+{
+	uint32_t before, id;
+
+	if (depth > MZ_WIRE_MAX_DEPTH)
+		depth = MZ_WIRE_MAX_DEPTH; /* the innermost */
+	pthread_mutex_lock(&w->lock);
+	before = mz_tables_stacks(w->tables);
+	id = mz_tables_stack(w->tables, ips, depth);
+	count_pending(w, depth * 8 + 8, mz_tables_stacks(w->tables) > before);
+	pthread_mutex_unlock(&w->lock);
+	return id;
+}
+
+void mz_writer_produced(struct mz_writer *w, uint64_t events)
+{
+	pthread_mutex_lock(&w->lock);
+	w->index.produced = events;
+	w->index.has_produced = true;
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* ---- streams ------------------------------------------------------------ */
+
+struct mz_stream *mz_writer_stream(struct mz_writer *w)
+{
+	struct mz_encode_options options = {
+		.best = w->options.best,
+		.raw = w->options.raw,
+		.drop = w->options.drop,
+		.max_events = w->options.chunk_events,
+	};
+	struct mz_stream *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->encoder = mz_encoder_new(&options);
+	if (!s || !s->encoder) {
+		free(s);
+		errno = ENOMEM;
+		return NULL;
+	}
+	s->writer = w;
+	pthread_mutex_lock(&w->lock);
+	mz_encoder_set_stream(s->encoder, w->n_streams);
+	__atomic_store_n(&w->n_streams, w->n_streams + 1, __ATOMIC_RELAXED);
+	s->next = w->streams;
+	w->streams = s;
+	pthread_mutex_unlock(&w->lock);
+	return s;
+}
+
+int mz_stream_flush(struct mz_stream *s)
+{
+	struct mz_writer *w = s->writer;
+	struct mz_chunk_info info;
+	int ret;
+
+	if (!mz_encoder_events(s->encoder))
+		return 0;
+	s->payload.len = 0;
+	ret = mz_encoder_finish(s->encoder, &info, &s->payload, NULL);
+	pthread_mutex_lock(&w->lock);
+	if (w->error.code)
+		ret = -w->error.code;
+	else if (ret < 0)
+		mz_fail_memory(&w->error);
+	if (!ret)
+		ret = put_tables(w);
+	if (!ret)
+		ret = put_block(w, MZ_BLOCK_EVENTS, &s->payload, &info);
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
+/* All streams together keep to the memory of one. */
+static bool is_full(const struct mz_stream *s)
+{
+	uint32_t streams = __atomic_load_n(&s->writer->n_streams, __ATOMIC_RELAXED);
+	uint32_t share = MZ_WIRE_MAX_EVENTS / (streams ? streams : 1);
+
+	return mz_encoder_full(s->encoder) ||
+	       mz_encoder_events(s->encoder) >= (share > LEAST_CHUNK ? share : LEAST_CHUNK);
+}
+
+int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n)
+{
+	while (n) {
+		size_t part = n < 512 ? n : 512;
+		long took = mz_encoder_add(s->encoder, ev, part);
+
+		if (took < 0) {
+			pthread_mutex_lock(&s->writer->lock);
+			mz_fail_memory(&s->writer->error);
+			pthread_mutex_unlock(&s->writer->lock);
+			return (int)took;
+		}
+		ev += took;
+		n -= (size_t)took;
+		if (is_full(s)) {
+			int ret = mz_stream_flush(s);
+
+			if (ret < 0)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+static int own_stream(struct mz_writer *w)
+{
+	if (!w->own)
+		w->own = mz_writer_stream(w);
+	return w->own ? 0 : mz_fail_memory(&w->error);
+}
+
+int mz_writer_add(struct mz_writer *w, const struct mz_event *ev, size_t n)
+{
+	int ret = own_stream(w);
+
+	return ret < 0 ? ret : mz_stream_add(w->own, ev, n);
+}
+
+int mz_writer_flush(struct mz_writer *w)
+{
+	return w->own ? mz_stream_flush(w->own) : 0;
+}

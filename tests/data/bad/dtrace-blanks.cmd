@@ -1,0 +1,1 @@
+log2trace -o OUT IN

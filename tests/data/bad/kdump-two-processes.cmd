@@ -1,0 +1,1 @@
+kdump2trace -o OUT IN

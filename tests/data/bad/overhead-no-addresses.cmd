@@ -1,0 +1,1 @@
+overhead -o OUT IN

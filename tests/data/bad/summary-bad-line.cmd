@@ -1,0 +1,1 @@
+lifetimes-summary IN OUT

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Containers written and read back: every field, every odd event, chunks,
+ * streams, tables, attributes, selection. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/test.h"
+#include <memorizer.h>
+
+static char dir[] = "/tmp/mz-container-XXXXXX";
+static char path[64];
+
+static uint64_t seed = 1;
+
+static uint64_t rnd(uint64_t below)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (seed >> 33) % below;
+}
+
+static uint64_t odd_number(void)
+{
+	static const uint64_t odd[] = {0,	   1,	       127,	   128,		 255,
+				       UINT32_MAX, 1ull << 32, 1ull << 63, UINT64_MAX - 1, UINT64_MAX};
+
+	return rnd(3) ? rnd(5000) : odd[rnd(sizeof(odd) / sizeof(*odd))];
+}
+
+/* Whatever an event can be: objects live and dead, strays, every field. */
+static void odd_event(struct mz_event *ev, uint64_t *serial, uint64_t *time, bool raw)
+{
+	uint16_t has = rnd(4) ? MZ_HAS_ALL : (uint16_t)rnd(MZ_HAS_ALL + 1);
+	static const uint8_t calls[] = {MZ_CALL_MALLOC, MZ_CALL_FREE,	MZ_CALL_REALLOC, MZ_CALL_ACCESS,
+					MZ_CALL_LOST,	MZ_CALL_MARK,	MZ_CALL_KMALLOC, MZ_CALL_MUNMAP};
+
+	*ev = (struct mz_event){0};
+	ev->call = calls[rnd(rnd(3) ? 3 : sizeof(calls))];
+	ev->kind = mz_call_kind(ev->call);
+	ev->has = has;
+	ev->size = odd_number();
+	ev->arg = ev->kind == MZ_LOST ? rnd(MZ_LOSSES) : rnd(3) ? 0 : odd_number();
+	if (has & MZ_HAS_GIVEN)
+		ev->given = odd_number();
+	if (has & MZ_HAS_TIME)
+		ev->time = *time += rnd(2000);
+	if (has & MZ_HAS_CPU)
+		ev->cpu = (int16_t)rnd(70);
+	if (has & MZ_HAS_NODE)
+		ev->node = (int16_t)(rnd(3) - 1);
+	if (has & MZ_HAS_PID)
+		ev->pid = (uint32_t)odd_number();
+	if (has & MZ_HAS_TID)
+		ev->tid = (uint32_t)rnd(9);
+	if (has & MZ_HAS_SITE)
+		ev->site = (uint32_t)odd_number();
+	if (has & MZ_HAS_CACHE)
+		ev->cache = (uint32_t)rnd(3);
+	if (has & MZ_HAS_FLAGS)
+		ev->flags = (uint32_t)odd_number();
+	if (ev->kind == MZ_ALLOC || ev->kind == MZ_REALLOC) {
+		ev->object = rnd(20) ? *serial += rnd(50) ? 1 : rnd(9) : 0;
+		if (has & MZ_HAS_ADDR)
+			ev->addr = rnd(30) ? 0x7f0000000000 + 16 * rnd(3000) : odd_number();
+	}
+	if (ev->kind == MZ_REALLOC) {
+		ev->old_object = rnd(9) ? rnd(*serial + 5) : 0;
+		ev->old_addr = has & MZ_HAS_ADDR ? 0x7f0000000000 + 16 * rnd(3000) : 0;
+	}
+	if (ev->kind == MZ_FREE || ev->kind == MZ_ACCESS) {
+		ev->object = rnd(9) ? rnd(*serial + 5) : 0;
+		ev->addr = has & MZ_HAS_ADDR ? 0x7f0000000000 + 16 * rnd(3000) : 0;
+	}
+	if (raw)
+		ev->object = ev->old_object = 0;
+}
+
+static struct mz_event *odd_events(size_t n, bool raw)
+{
+	struct mz_event *ev = calloc(n, sizeof(*ev));
+	uint64_t serial = 0, time = 1000;
+
+	for (size_t i = 0; i < n; i++)
+		odd_event(&ev[i], &serial, &time, raw);
+	return ev;
+}
+
+static bool write_events(const struct mz_event *ev, size_t n, const struct mz_writer_options *o)
+{
+	struct mz_error err = {0};
+	struct mz_writer *w = mz_writer_open(path, o, &err);
+	size_t at = 0;
+
+	if (!w) {
+		printf("# %s\n", err.text);
+		return false;
+	}
+	while (at < n) {
+		size_t k = 1 + rnd(700);
+
+		k = k < n - at ? k : n - at;
+		if (mz_writer_add(w, ev + at, k) < 0)
+			break;
+		at += k;
+	}
+	if (mz_writer_close(w, &err) < 0)
+		printf("# %s\n", err.text);
+	return at == n && !err.code;
+}
+
+static size_t read_events(struct mz_event **out, const struct mz_select *select)
+{
+	struct mz_error err = {0};
+	struct mz_reader *r = mz_reader_open(path, &err);
+	size_t n = 0, cap = 1024;
+	struct mz_event *ev = malloc(cap * sizeof(*ev));
+	long got;
+
+	*out = ev;
+	if (!r) {
+		printf("# %s\n", err.text);
+		return 0;
+	}
+	if (select)
+		mz_reader_select(r, select);
+	while ((got = mz_reader_read(r, ev + n, cap - n)) > 0) {
+		n += (size_t)got;
+		if (n == cap)
+			ev = realloc(ev, (cap *= 2) * sizeof(*ev));
+	}
+	if (got < 0)
+		printf("# %s\n", mz_reader_error(r)->text);
+	mz_reader_close(r);
+	*out = ev;
+	return n;
+}
+
+static bool same_events(const struct mz_event *a, size_t na, const struct mz_event *b, size_t nb)
+{
+	if (na != nb)
+		printf("# %zu events, not %zu\n", nb, na);
+	for (size_t i = 0; i < na && i < nb; i++) {
+		if (memcmp(&a[i], &b[i], sizeof(a[i]))) {
+			printf("# event %zu differs: kind %u/%u size %llu/%llu object %llu/%llu "
+			       "addr %llx/%llx\n",
+			       i, a[i].kind, b[i].kind, (unsigned long long)a[i].size,
+			       (unsigned long long)b[i].size, (unsigned long long)a[i].object,
+			       (unsigned long long)b[i].object, (unsigned long long)a[i].addr,
+			       (unsigned long long)b[i].addr);
+			return false;
+		}
+	}
+	return na == nb;
+}
+
+static void round_trip(size_t n, struct mz_writer_options o)
+{
+	struct mz_event *ev = odd_events(n, false), *back;
+	size_t got;
+
+	o.overwrite = true;
+	CHECK(write_events(ev, n, &o));
+	got = read_events(&back, NULL);
+	CHECK(same_events(ev, n, back, got));
+	free(ev);
+	free(back);
+}
+
+static void odd_events_come_back(void)
+{
+	static const size_t sizes[] = {0, 1, 2, 100, 3000, 20000};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		round_trip(sizes[i], (struct mz_writer_options){0});
+		round_trip(sizes[i], (struct mz_writer_options){.best = true});
+		round_trip(sizes[i], (struct mz_writer_options){.chunk_events = 97});
+	}
+}
+
+static void fields_can_be_dropped(void)
+{
+	struct mz_writer_options o = {.overwrite = true, .drop = MZ_HAS_ADDR | MZ_HAS_TIME};
+	size_t n = 5000, got;
+	struct mz_event *ev = odd_events(n, false), *back;
+
+	CHECK(write_events(ev, n, &o));
+	for (size_t i = 0; i < n; i++) {
+		ev[i].has &= (uint16_t)~o.drop;
+		ev[i].addr = ev[i].old_addr = ev[i].time = 0;
+	}
+	got = read_events(&back, NULL);
+	CHECK(same_events(ev, n, back, got));
+	free(ev);
+	free(back);
+}
+
+/* Blocks of a raw trace are named by the reader, across chunks and streams. */
+static void raw_blocks_are_named(void)
+{
+	struct mz_writer_options o = {.overwrite = true, .raw = true, .chunk_events = 50};
+	struct mz_writer *w = mz_writer_open(path, &o, NULL);
+	struct mz_stream *a = mz_writer_stream(w), *b = mz_writer_stream(w);
+	struct mz_event *back;
+	size_t n = 400, got;
+
+	for (size_t i = 0; i < n; i++) {
+		struct mz_event ev = {.kind = i & 1 ? MZ_FREE : MZ_ALLOC,
+				      .call = i & 1 ? MZ_CALL_FREE : MZ_CALL_MALLOC,
+				      .has = MZ_HAS_ADDR | MZ_HAS_TIME,
+				      .time = 10 * i,
+				      .addr = 4096 + 16 * (i / 2 % 7),
+				      .size = i & 1 ? 0 : 24};
+
+		/* allocated by one, freed by the other */
+		CHECK(!mz_stream_add(i & 1 ? b : a, &ev, 1));
+	}
+	CHECK(!mz_writer_close(w, NULL));
+	got = read_events(&back, NULL);
+	CHECK_EQ(got, n);
+	for (size_t i = 0; i < got; i++) {
+		CHECK_EQ(back[i].time, 10 * i);
+		CHECK_EQ(back[i].object, i / 2 + 1);
+	}
+	free(back);
+}
+
+static void tables_and_attributes(void)
+{
+	struct mz_writer_options o = {.overwrite = true, .chunk_events = 10};
+	struct mz_writer *w = mz_writer_open(path, &o, NULL);
+	const struct mz_attr *attr;
+	struct mz_reader *r;
+	struct mz_event ev[64];
+	long n, seen = 0;
+
+	CHECK(!mz_writer_set_text(w, "host", "first"));
+	CHECK(!mz_writer_set_number(w, "page", UINT64_MAX));
+	for (uint64_t i = 1; i <= 300; i++) {
+		uint64_t ips[4] = {0xffffffff81000000 + i * 7, 0x400000 + i / 3, 0x1000, 0x2000};
+		char name[32];
+		int len = snprintf(name, sizeof(name), "cache-%d", (int)i);
+		struct mz_event e = {.kind = MZ_ALLOC, .call = MZ_CALL_KMALLOC, .size = i, .object = i};
+
+		e.has = MZ_HAS_SITE | MZ_HAS_CACHE;
+		e.site = mz_writer_stack(w, ips, 2 + i % 3);
+		e.cache = mz_writer_string(w, name, (size_t)len);
+		CHECK_EQ(e.site, i);
+		CHECK_EQ(e.cache, i);
+		CHECK(!mz_writer_add(w, &e, 1));
+	}
+	CHECK(!mz_writer_set_text(w, "host", "second"));
+	CHECK(!mz_writer_set_bytes(w, "bytes", "a\0b", 3));
+	CHECK_EQ(mz_writer_set_text(w, "", "x"), -EINVAL);
+	mz_writer_produced(w, 300);
+	CHECK(!mz_writer_close(w, NULL));
+
+	r = mz_reader_open(path, NULL);
+	attr = mz_reader_find_attr(r, "host");
+	CHECK(attr && !strcmp(attr->data, "second"));
+	attr = mz_reader_find_attr(r, "page");
+	CHECK(attr && attr->type == MZ_ATTR_NUMBER && attr->number == UINT64_MAX);
+	attr = mz_reader_find_attr(r, "bytes");
+	CHECK(attr && attr->size == 3 && !memcmp(attr->data, "a\0b", 3));
+	CHECK(!mz_reader_find_attr(r, "none"));
+	while ((n = mz_reader_read(r, ev, 64)) > 0) {
+		for (long i = 0; i < n; i++) {
+			uint64_t k = (uint64_t)++seen;
+			size_t depth, len;
+			const uint64_t *ip = mz_tables_get_stack(mz_reader_tables(r), ev[i].site, &depth);
+			const char *s = mz_tables_get_string(mz_reader_tables(r), ev[i].cache, &len);
+
+			CHECK(ip && depth == 2 + k % 3 && ip[0] == 0xffffffff81000000 + k * 7);
+			CHECK(ip && ip[1] == 0x400000 + k / 3);
+			CHECK(s && !strncmp(s, "cache-", 6) && strtoul(s + 6, NULL, 10) == k);
+		}
+	}
+	CHECK_EQ(seen, 300);
+	mz_reader_close(r);
+}
+
+/* What is selected is what a filter over everything gives. */
+static void selection(void)
+{
+	struct mz_writer_options o = {.overwrite = true, .chunk_events = 300};
+	size_t n = 20000, all, some, want;
+	struct mz_event *ev = odd_events(n, false), *back, *part;
+	struct mz_select selects[4] = {{.object = 4000},
+				       {.time_from = 4000000, .time_to = 5000000},
+				       {.has_cpu = true, .cpu = 65},
+				       {.has_tid = true, .tid = 3, .time_from = 9000000}};
+
+	CHECK(write_events(ev, n, &o));
+	all = read_events(&back, NULL);
+	CHECK_EQ(all, n);
+	for (int k = 0; k < 4; k++) {
+		struct mz_select *s = &selects[k];
+
+		some = read_events(&part, s);
+		want = 0;
+		for (size_t i = 0; i < all; i++) {
+			struct mz_event *e = &back[i];
+			bool in = !(e->has & MZ_HAS_TIME) ||
+				  (e->time >= s->time_from && (!s->time_to || e->time <= s->time_to));
+
+			if (e->kind != MZ_LOST) {
+				in &= !s->object || e->object == s->object || e->old_object == s->object;
+				in &= !s->has_cpu || (e->has & MZ_HAS_CPU && e->cpu == s->cpu);
+				in &= !s->has_tid || (e->has & MZ_HAS_TID && e->tid == s->tid);
+			}
+			if (!in)
+				continue;
+			if (want < some && memcmp(&part[want], e, sizeof(*e))) {
+				CHECK(!"a selected event differs");
+				break;
+			}
+			want++;
+		}
+		CHECK_EQ(some, want);
+		free(part);
+	}
+	free(ev);
+	free(back);
+}
+
+/* The summary comes from the index and is right. */
+static void summary(void)
+{
+	struct mz_writer_options o = {.overwrite = true, .chunk_events = 1000};
+	struct mz_error err = {0};
+	size_t n = 12345;
+	struct mz_event *ev = odd_events(n, false);
+	uint64_t lost[MZ_LOSSES] = {0}, events = 0, first = UINT64_MAX, last = 0;
+	struct mz_summary s;
+	struct mz_reader *r;
+
+	for (size_t i = 0; i < n; i++) {
+		if (ev[i].kind == MZ_LOST)
+			lost[ev[i].arg] += ev[i].size = 3;
+		else
+			events++;
+		if (ev[i].has & MZ_HAS_TIME) {
+			first = ev[i].time < first ? ev[i].time : first;
+			last = ev[i].time > last ? ev[i].time : last;
+		}
+	}
+	CHECK(write_events(ev, n, &o));
+	r = mz_reader_open(path, &err);
+	CHECK(r && !mz_reader_summary(r, &s));
+	CHECK(s.whole && !s.damaged && !s.raw);
+	CHECK_EQ(s.events, events);
+	CHECK_EQ(s.chunks, 13);
+	CHECK_EQ(s.streams, 1);
+	CHECK_EQ(s.first_time, first);
+	CHECK_EQ(s.last_time, last);
+	for (int i = 0; i < MZ_LOSSES; i++)
+		CHECK_EQ(s.lost[i], lost[i]);
+	mz_reader_close(r);
+	free(ev);
+}
+
+int main(void)
+{
+	if (!mkdtemp(dir))
+		return 1;
+	snprintf(path, sizeof(path), "%s/t.cmt", dir);
+	RUN(odd_events_come_back);
+	RUN(fields_can_be_dropped);
+	RUN(raw_blocks_are_named);
+	RUN(tables_and_attributes);
+	RUN(selection);
+	RUN(summary);
+	unlink(path);
+	rmdir(dir);
+	return test_end();
+}
