@@ -304,32 +304,41 @@ static int attempt(const struct vm_opts *o, const struct vm_paths *paths, const 
 	return ret;
 }
 
+static int run_job(const struct vm_opts *o, const struct vm_paths *paths, const struct mz_buf *job)
+{
+	const char *why = "";
+	bool kvm = o->accel != VM_ACCEL_TCG && vm_kvm_usable(&why);
+	int ret;
+
+	if (o->accel == VM_ACCEL_KVM && !kvm) {
+		talk_fail("--accel kvm: %s", why);
+		return VM_EXIT_FAILED;
+	}
+	ret = attempt(o, paths, job, kvm);
+	if (ret < 0) {
+		talk_note("KVM did not bring the guest up; trying without");
+		ret = attempt(o, paths, job, false);
+	}
+	return ret;
+}
+
 static int run(void *options, int argc, char **argv)
 {
 	const struct vm_opts *o = options;
-	struct vm_paths *paths = calloc(1, sizeof(*paths));
+	struct vm_paths *paths;
 	struct mz_buf job = {0};
-	const char *why = "";
-	bool kvm;
 	int ret = check(o, argc);
 
-	if (ret < 0) {
-		ret = !paths ? talk_fail("out of memory") : vm_find(o, paths);
-		if (!ret && make_job(&job, o, argc, argv) < 0)
-			ret = talk_fail("cannot tell the guest what to do: %s", strerror(errno));
-		if (!ret) {
-			kvm = o->accel != VM_ACCEL_TCG && vm_kvm_usable(&why);
-			if (o->accel == VM_ACCEL_KVM && !kvm) {
-				ret = talk_fail("--accel kvm: %s", why);
-			} else {
-				ret = attempt(o, paths, &job, kvm);
-				if (ret < 0) {
-					talk_note("KVM did not bring the guest up; trying without");
-					ret = attempt(o, paths, &job, false);
-				}
-			}
-		}
+	if (ret >= 0)
+		return ret;
+	paths = calloc(1, sizeof(*paths));
+	ret = paths ? vm_find(o, paths) : VM_EXIT_FAILED;
+	if (!ret && make_job(&job, o, argc, argv) < 0) {
+		talk_fail("cannot tell the guest what to do: %s", strerror(errno));
+		ret = VM_EXIT_FAILED;
 	}
+	if (!ret)
+		ret = run_job(o, paths, &job);
 	mz_buf_free(&job);
 	free(paths);
 	return ret;
