@@ -4,12 +4,14 @@
 . "$MZ_ROOT/tests/cli/lib.sh"
 PATH=$MZ_BUILD/tests/vm:$PATH
 memorizer_dir=/sys/kernel/debug/memorizer
-TAB=$(printf '\t')
+kernels=${MZ_KERNELS:-$MZ_BUILD/kernel} # MZ_KERNELS: a folder of kernels to take as they are
 
 # need_kernel VARIANT...: builds what is missing; skips the test where that cannot be.
 need_kernel() {
 	what=${0##*/}
-	if [ ! -f "${MEMORIZER_KERNEL_SOURCE:-/usr/src/linux-source-6.12.tar.xz}" ]; then
+	if [ -n "${MZ_KERNELS:-}" ]; then
+		return
+	elif [ ! -f "${MEMORIZER_KERNEL_SOURCE:-/usr/src/linux-source-6.12.tar.xz}" ]; then
 		skip "${what%.test}" "no kernel source; scripts/deps install kernel"
 		exit 0
 	elif ! command -v qemu-system-x86_64 > /dev/null; then
@@ -24,7 +26,7 @@ need_kernel() {
 
 # vm ARGS...: memorizer vm, with an end
 vm() {
-	nice memorizer vm --kernel "$MZ_BUILD/kernel/${KERNEL:-memorizer}" --timeout "${LIMIT:-400}" "$@" < /dev/null
+	nice memorizer vm --kernel "$kernels/${KERNEL:-memorizer}" --timeout "${LIMIT:-400}" "$@" < /dev/null
 }
 
 # in_guest SCRIPT VM-OPTIONS...: its ok and not ok lines become ours
