@@ -23,4 +23,4 @@ $(O)/bench/vm/workload: bench/vm/workload.c
 # Half an hour of stress on each of two kernels, one of them with lockdep and slab debugging.
 .PHONY: check-vm-long
 check-vm-long: all tests
-	$(Q)MZ_STRESS_SECONDS=1800 tests/run --all $(O) vm/stress
+	$(Q)MZ_STRESS_SECONDS=1800 tests/run --all $(O) vm/stress vm/debug
