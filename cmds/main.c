@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* One program, one table of verbs, chosen by the first argument or by the name
  * that the program is called by. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,16 @@ static bool wants_json(int argc, char **argv)
 	return false;
 }
 
+/* What was printed must have arrived. */
+static int flush(int ret)
+{
+	if (fflush(stdout) || ferror(stdout)) {
+		talk_fail("standard output: cannot write");
+		return ret ? ret : MZ_EXIT_FAILED;
+	}
+	return ret;
+}
+
 static int run(const struct mz_cmd *cmd, const char *shown, int argc, char **argv)
 {
 	void *opts;
@@ -52,11 +63,7 @@ static int run(const struct mz_cmd *cmd, const char *shown, int argc, char **arg
 	if (ret < 0)
 		ret = cmd->run(opts, rest - 1, argv + 1);
 	free(opts);
-	if (fflush(stdout) || ferror(stdout)) {
-		talk_fail("standard output: cannot write");
-		ret = ret ? ret : MZ_EXIT_FAILED;
-	}
-	return ret;
+	return flush(ret);
 }
 
 static int unknown_verb(const char *verb)
@@ -72,12 +79,27 @@ static int unknown_verb(const char *verb)
 	return talk_usage("unknown verb '%s'", verb);
 }
 
+/*
+ * A closed standard stream must not become the number of a file that we open.
+ * Each is opened so that its use fails: nothing is lost without a word.
+ */
+static void keep_streams(void)
+{
+	static const int useless[] = {O_WRONLY, O_RDONLY, O_WRONLY};
+
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", useless[fd]) < 0)
+			return;
+}
+
 int main(int argc, char **argv)
 {
 	const char *base = argc ? strrchr(argv[0], '/') : NULL;
 	const struct mz_cmd *cmd;
 	char shown[80];
 
+	keep_streams();
+	signal(SIGXFSZ, SIG_IGN); /* too large a file: the write says so */
 	base = base ? base + 1 : argc ? argv[0] : "memorizer";
 	cmd = find(base);
 	if (cmd)
@@ -86,7 +108,7 @@ int main(int argc, char **argv)
 		return run(&cmd_help, "memorizer", 1, argv);
 	if (!strcmp(argv[1], "--version")) {
 		puts("memorizer " MZ_VERSION);
-		return MZ_EXIT_OK;
+		return flush(MZ_EXIT_OK);
 	}
 	cmd = find(argv[1]);
 	if (!cmd)

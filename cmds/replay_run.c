@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "formats/text.h"
 #include "replay/feed.h"
 
 /* One queue: long batches. Many: short ones, or the queues alone would be big. */
@@ -142,9 +143,13 @@ struct worker {
 static void *work(void *arg)
 {
 	struct worker *w = arg;
+	char name[32] = "replay thread ";
 
+	mz_put_u64(name + strlen(name), w->queue);
+	mark(name);
 	pthread_barrier_wait(w->begin);
 	w->ret = mz_engine_run(w->engine, w->queue, &w->counts);
+	mark("replay thread ends");
 	pthread_barrier_wait(w->end);
 	return NULL;
 }
@@ -299,6 +304,7 @@ int mz_replay(const char *path, const struct mz_replay_opts *o, struct mz_replay
 	      struct mz_error *err)
 {
 	int fd = open_input(path, o->rounds > 1 || o->threads, err);
+	struct mz_replay_opts one;
 	struct mz_queues *q;
 	int threads = 1, ret;
 	pid_t pid;
@@ -308,6 +314,12 @@ int mz_replay(const char *path, const struct mz_replay_opts *o, struct mz_replay
 		return fd;
 	if (o->threads)
 		threads = scan_threads(fd, strcmp(path, "-") ? path : "standard input", err);
+	if (threads == 1 && o->threads && !o->pace) {
+		/* the loop for one thread is faster: it waits for nobody */
+		one = *o;
+		one.threads = false;
+		o = &one;
+	}
 	if (threads > MAX_THREADS)
 		threads = mz_fail(err, E2BIG, "%s: %d threads; a replay takes at most %d", path,
 				  threads, MAX_THREADS);

@@ -44,6 +44,7 @@ void replay_talk(const struct mz_replay_opts *o, const struct mz_replay_result *
 	tell(r->trace.unknown_olds,
 	     "reallocs of blocks that the trace never saw, done as allocations");
 	tell(r->trace.late_frees, "frees made up, where an address was given out a second time");
+	tell(r->trace.repaired, "frees put first that the trace has after the next use of the address");
 	tell(r->trace.not_calls, "events left out that are no calls of an allocator");
 	tell(r->trace.lost, "events were lost when the trace was made");
 	if (o->pace)
@@ -76,6 +77,7 @@ void replay_talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 	mz_json_u64(&j, "unknown_frees", r->trace.unknown_frees);
 	mz_json_u64(&j, "unknown_reallocs", r->trace.unknown_olds);
 	mz_json_u64(&j, "late_frees", r->trace.late_frees);
+	mz_json_u64(&j, "repaired", r->trace.repaired);
 	mz_json_u64(&j, "not_calls", r->trace.not_calls);
 	mz_json_u64(&j, "lost", r->trace.lost);
 	mz_json_u64(&j, "waits", r->done.waits);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/error.h"
 #include "formats/classic.h"
 #include "trace/event.h"
+#include "trace/serials.h"
 
 bool mz_classic_probe(const char *data, size_t len)
 {
@@ -18,7 +20,33 @@ bool mz_classic_probe(const char *data, size_t len)
 	return (n + 1 >= len || p[n + 1] == 0x80) && (n + 2 >= len || p[n + 2] == 0x81);
 }
 
-/* 0, or -errno. The caller has made sure of MZ_CLASSIC_MAX bytes or the end. */
+/* The newest serial, and which are live: a record may name no other. */
+struct state {
+	uint64_t newest;
+	struct mz_serials live;
+};
+
+static int classic_open(struct mz_reader *r)
+{
+	struct state *s = calloc(1, sizeof(*s));
+
+	if (!s || mz_serials_init(&s->live) < 0) {
+		free(s);
+		return mz_fail_memory(&r->error);
+	}
+	r->state = s;
+	return 0;
+}
+
+static void classic_close(struct mz_reader *r)
+{
+	struct state *s = r->state;
+
+	mz_serials_deinit(&s->live);
+	free(s);
+}
+
+/* 0, or -errno. */
 static int take_number(struct mz_reader *r, uint64_t *out, const char *what)
 {
 	struct mz_input *in = &r->in;
@@ -55,10 +83,42 @@ static int bad_record(struct mz_reader *r, uint64_t at, const char *why)
 			      (unsigned long long)at, why);
 }
 
+/* One or two bytes of a number, where that many are sure to be there: nearly
+ * every number. NULL: it is longer. */
+static inline const char *take_short(const char *p, uint64_t *out)
+{
+	unsigned a = (unsigned char)p[0], b = (unsigned char)p[1];
+
+	*out = a & 0x80 ? a & 0x7f : a | (b & 0x7f) << 7;
+	if (a & 0x80)
+		return p + 1;
+	return b & 0x80 ? p + 2 : NULL;
+}
+
+static inline bool read_short(struct mz_input *in, uint64_t *size, uint64_t *back, uint64_t *fwd)
+{
+	const char *p;
+
+	if (mz_input_left(in) < MZ_CLASSIC_MAX)
+		return false;
+	p = take_short(in->pos, size);
+	if (p)
+		p = take_short(p, back);
+	if (p && *size)
+		p = take_short(p, fwd);
+	if (!p)
+		return false;
+	in->pos = p;
+	return true;
+}
+
 static int read_fields(struct mz_reader *r, uint64_t *size, uint64_t *back, uint64_t *fwd)
 {
-	int ret = take_number(r, size, "size");
+	int ret;
 
+	if (read_short(&r->in, size, back, fwd))
+		return 0;
+	ret = take_number(r, size, "size");
 	if (!ret)
 		ret = take_number(r, back, "reference to a block");
 	if (!ret && *size)
@@ -68,7 +128,8 @@ static int read_fields(struct mz_reader *r, uint64_t *size, uint64_t *back, uint
 
 static int make_event(struct mz_reader *r, struct mz_event *ev, uint64_t at)
 {
-	uint64_t size, back, fwd = 0, newest = r->live.serial;
+	struct state *s = r->state;
+	uint64_t size, back, fwd = 0, newest = s->newest;
 	int ret = read_fields(r, &size, &back, &fwd);
 
 	if (ret < 0)
@@ -96,32 +157,39 @@ static int make_event(struct mz_reader *r, struct mz_event *ev, uint64_t at)
 	return 0;
 }
 
+/* The block that the record ends must live; the one that it begins does now. */
+static int follow(struct mz_reader *r, const struct mz_event *ev, uint64_t at)
+{
+	struct state *s = r->state;
+	uint64_t old = ev->kind == MZ_FREE ? ev->object : ev->old_object;
+
+	if (old && !mz_serials_remove(&s->live, old))
+		return bad_record(r, at, "a free or realloc of a block that is not live");
+	if (ev->kind == MZ_FREE)
+		return 0;
+	s->newest = ev->object;
+	return mz_serials_add(&s->live, ev->object) < 0 ? mz_fail_memory(&r->error) : 0;
+}
+
 static int read_one(struct mz_reader *r, struct mz_event *ev, uint64_t *place)
 {
-	uint64_t at;
-	struct mz_effect fx;
 	int ret = mz_input_fill(&r->in, MZ_CLASSIC_MAX, &r->error);
 
 	if (ret < 0)
 		return ret;
 	if (r->in.pos == r->in.end)
 		return 0;
-	*place = at = mz_input_tell(&r->in);
-	ret = make_event(r, ev, at);
-	if (ret < 0)
-		return ret;
-	if (mz_live_apply(&r->live, ev, at, &fx) < 0)
-		return mz_fail_memory(&r->error);
-	if (fx.unknown)
-		return bad_record(r, at, "a free or realloc of a block that is not live");
-	return 1;
+	*place = mz_input_tell(&r->in);
+	ret = make_event(r, ev, *place);
+	if (!ret)
+		ret = follow(r, ev, *place);
+	return ret < 0 ? ret : 1;
 }
 
 static long classic_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 {
 	size_t n = 0;
 
-	r->live.by_object = true;
 	while (n < max) {
 		int ret = read_one(r, &ev[n], &r->places[n]);
 
@@ -137,5 +205,7 @@ static long classic_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 const struct mz_reader_ops mz_classic_reader_ops = {
 	.format = MZ_FORMAT_CLASSIC,
 	.resolved = true,
+	.open = classic_open,
 	.read = classic_read,
+	.close = classic_close,
 };

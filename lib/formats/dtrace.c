@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/error.h"
-#include "base/scan.h"
 #include "formats/logs.h"
 #include "trace/event.h"
 
@@ -20,7 +20,7 @@ void mz_dtrace_init(struct mz_dtrace *d)
 	*d = (struct mz_dtrace){.time = 1, .tid = -1, .name = 3, .args = 4, .result = 5};
 }
 
-static int show(struct mz_error *err, const char *what, struct mz_scan c)
+static int show(struct mz_error *err, const char *what, struct mz_cursor c)
 {
 	char shown[64];
 
@@ -28,7 +28,7 @@ static int show(struct mz_error *err, const char *what, struct mz_scan c)
 		       mz_printable(shown, 48, c.p, (size_t)(c.end - c.p)));
 }
 
-static unsigned split(const char *line, size_t len, struct mz_scan *cols)
+static unsigned split(const char *line, size_t len, struct mz_cursor *cols)
 {
 	const char *end = line + len;
 	unsigned n = 0;
@@ -36,7 +36,7 @@ static unsigned split(const char *line, size_t len, struct mz_scan *cols)
 	while (n < COLUMNS) {
 		const char *tab = memchr(line, '\t', (size_t)(end - line));
 
-		cols[n++] = (struct mz_scan){line, tab ? tab : end};
+		cols[n++] = (struct mz_cursor){line, tab ? tab : end};
 		if (!tab)
 			break;
 		line = tab + 1;
@@ -45,23 +45,23 @@ static unsigned split(const char *line, size_t len, struct mz_scan *cols)
 }
 
 /* The header line: where is what? */
-static int take_header(struct mz_dtrace *d, const struct mz_scan *cols, unsigned n,
+static int take_header(struct mz_dtrace *d, const struct mz_cursor *cols, unsigned n,
 		       struct mz_error *err)
 {
 	struct mz_dtrace found = {-1, -1, -1, -1, -1, true};
 
 	for (unsigned i = 1; i < n; i++) {
-		struct mz_scan c = cols[i];
+		struct mz_cursor c = cols[i];
 
-		if (mz_scan_skip(&c, "timestamp"))
+		if (mz_cursor_skip(&c, "timestamp"))
 			found.time = (int)i;
-		else if (mz_scan_is(c, "tid"))
+		else if (mz_cursor_is(c, "tid"))
 			found.tid = (int)i;
-		else if (mz_scan_is(c, "name"))
+		else if (mz_cursor_is(c, "name"))
 			found.name = (int)i;
-		else if (mz_scan_is(c, "args"))
+		else if (mz_cursor_is(c, "args"))
 			found.args = (int)i;
-		else if (mz_scan_is(c, "result"))
+		else if (mz_cursor_is(c, "result"))
 			found.result = (int)i;
 	}
 	if (found.name < 0 || found.args < 0 || found.result < 0)
@@ -74,12 +74,12 @@ static int take_header(struct mz_dtrace *d, const struct mz_scan *cols, unsigned
 }
 
 /* Without a header a number in the place of the name tells the newer layout. */
-static void guess(struct mz_dtrace *d, const struct mz_scan *cols, unsigned n)
+static void guess(struct mz_dtrace *d, const struct mz_cursor *cols, unsigned n)
 {
 	uint64_t tid;
 
 	mz_dtrace_init(d);
-	if (n > 6 && mz_scan_whole_u64(cols[3], &tid))
+	if (n > 6 && mz_cursor_whole_u64(cols[3], &tid))
 		*d = (struct mz_dtrace){.time = 1, .tid = 3, .name = 4, .args = 5, .result = 6};
 }
 
@@ -106,37 +106,37 @@ static const struct call {
 	{"revoke", MZ_CALL_NONE, MZ_NONE, NULL}, /* of capabilities; frees nothing */
 };
 
-static const struct call *find_call(struct mz_scan name)
+static const struct call *find_call(struct mz_cursor name)
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		if (mz_scan_is(name, calls[i].name))
+		if (mz_cursor_is(name, calls[i].name))
 			return &calls[i];
 	return NULL;
 }
 
-static int take_pointer(struct mz_scan word, uint64_t *addr, struct mz_error *err)
+static int take_pointer(struct mz_cursor word, uint64_t *addr, struct mz_error *err)
 {
 	if (word.p == word.end)
 		return mz_fail(err, EINVAL, "no pointer where one was expected");
-	return mz_scan_whole_hex(word, addr) ? 0 : show(err, "not a pointer (hexadecimal)", word);
+	return mz_cursor_whole_hex(word, addr) ? 0 : show(err, "not a pointer (hexadecimal)", word);
 }
 
-static int take_number(struct mz_scan word, const char *what, uint64_t *v, struct mz_error *err)
+static int take_number(struct mz_cursor word, const char *what, uint64_t *v, struct mz_error *err)
 {
 	if (word.p == word.end)
 		return mz_fail(err, EINVAL, "no %s where one was expected", what);
-	if (!mz_scan_whole_u64(word, v))
+	if (!mz_cursor_whole_u64(word, v))
 		return show(err, "not a decimal number of 64 bits", word);
 	return 0;
 }
 
-static int take_args(const struct call *call, struct mz_scan c, struct mz_event *ev,
+static int take_args(const struct call *call, struct mz_cursor c, struct mz_event *ev,
 		     struct mz_error *err)
 {
 	int ret = 0;
 
 	for (const char *a = call->args; *a && !ret; a++) {
-		struct mz_scan word = mz_scan_word(&c);
+		struct mz_cursor word = mz_cursor_word(&c);
 
 		switch (*a) {
 		case 'p':
@@ -148,13 +148,13 @@ static int take_args(const struct call *call, struct mz_scan c, struct mz_event 
 		case 's': ret = take_number(word, "size", &ev->size, err); break;
 		}
 	}
-	mz_scan_blanks(&c);
+	mz_cursor_blanks(&c);
 	if (!ret && c.p < c.end)
 		ret = show(err, "an argument too many", c);
 	return ret;
 }
 
-static int take_result(struct mz_scan word, struct mz_event *ev, struct mz_error *err)
+static int take_result(struct mz_cursor word, struct mz_event *ev, struct mz_error *err)
 {
 	int ret;
 
@@ -166,8 +166,8 @@ static int take_result(struct mz_scan word, struct mz_event *ev, struct mz_error
 	return ret;
 }
 
-static int take_context(const struct mz_dtrace *d, const struct mz_scan *cols, struct mz_event *ev,
-			struct mz_error *err)
+static int take_context(const struct mz_dtrace *d, const struct mz_cursor *cols,
+			struct mz_event *ev, struct mz_error *err)
 {
 	uint64_t tid = 0;
 	int ret = 0;
@@ -186,10 +186,10 @@ static int take_context(const struct mz_dtrace *d, const struct mz_scan *cols, s
 	return ret;
 }
 
-static int take_call(const struct mz_dtrace *d, const struct mz_scan *cols, unsigned n,
+static int take_call(const struct mz_dtrace *d, const struct mz_cursor *cols, unsigned n,
 		     struct mz_event *ev, struct mz_error *err)
 {
-	struct mz_scan none = {"", ""};
+	struct mz_cursor none = {"", ""};
 	const struct call *call;
 	int ret;
 
@@ -218,7 +218,7 @@ static int take_call(const struct mz_dtrace *d, const struct mz_scan *cols, unsi
 int mz_dtrace_parse(struct mz_dtrace *d, const char *line, size_t len, struct mz_event *ev,
 		    struct mz_error *err)
 {
-	struct mz_scan cols[COLUMNS];
+	struct mz_cursor cols[COLUMNS];
 	unsigned n;
 
 	memset(ev, 0, sizeof(*ev));
@@ -226,14 +226,14 @@ int mz_dtrace_parse(struct mz_dtrace *d, const char *line, size_t len, struct mz
 	if (!len || *line == '#')
 		return MZ_LOG_OTHER;
 	n = split(line, len, cols);
-	if (mz_scan_is(cols[0], "@record-type:call-trace"))
+	if (mz_cursor_is(cols[0], "@record-type:call-trace"))
 		return take_header(d, cols, n, err);
-	if (mz_scan_is(cols[0], "call-trace")) {
+	if (mz_cursor_is(cols[0], "call-trace")) {
 		if (!d->declared)
 			guess(d, cols, n);
 		return take_call(d, cols, n, ev, err);
 	}
-	if (*line == '@' || mz_scan_is(cols[0], "aspace-sample"))
+	if (*line == '@' || mz_cursor_is(cols[0], "aspace-sample"))
 		return MZ_LOG_OTHER;
 	return MZ_LOG_UNKNOWN;
 }

@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/error.h"
-#include "base/scan.h"
 #include "formats/text.h"
 #include "formats/text_fast.h"
 #include "trace/event.h"
 
-static int bad(const struct mz_scan *c, const char *what, struct mz_error *err)
+static int bad(const struct mz_cursor *c, const char *what, struct mz_error *err)
 {
 	char shown[64];
 
@@ -19,14 +19,14 @@ static int bad(const struct mz_scan *c, const char *what, struct mz_error *err)
 }
 
 /* What should be a number is none, or one that is too large. */
-static int bad_number(const struct mz_scan *c, const char *what, unsigned base, unsigned bits,
+static int bad_number(const struct mz_cursor *c, const char *what, unsigned base, unsigned bits,
 		      struct mz_error *err)
 {
-	struct mz_scan digits = *c;
+	struct mz_cursor digits = *c;
 	char shown[64];
 
-	if (base == 16 && !mz_scan_skip(&digits, "0x"))
-		mz_scan_skip(&digits, "0X");
+	if (base == 16 && !mz_cursor_skip(&digits, "0x"))
+		mz_cursor_skip(&digits, "0X");
 	if (digits.p >= digits.end || !mz_hex_value[(unsigned char)*digits.p] ||
 	    mz_hex_value[(unsigned char)*digits.p] > base)
 		return bad(c, what, err);
@@ -34,25 +34,25 @@ static int bad_number(const struct mz_scan *c, const char *what, unsigned base, 
 		       mz_printable(shown, 40, c->p, (size_t)(c->end - c->p)));
 }
 
-static inline int take_char(struct mz_scan *c, char want, const char *what, struct mz_error *err)
+static inline int take_char(struct mz_cursor *c, char want, const char *what, struct mz_error *err)
 {
-	mz_scan_blanks(c);
+	mz_cursor_blanks(c);
 	if (c->p >= c->end || *c->p != want)
 		return bad(c, what, err);
 	c->p++;
-	mz_scan_blanks(c);
+	mz_cursor_blanks(c);
 	return 0;
 }
 
 /* A pointer with or without tag: 81d220b48<6655>; ?<6655> has no address. */
-static inline int take_pointer(struct mz_scan *c, struct mz_event *ev, uint64_t *addr,
+static inline int take_pointer(struct mz_cursor *c, struct mz_event *ev, uint64_t *addr,
 			       uint64_t *tag, struct mz_error *err)
 {
 	if (c->p < c->end && *c->p == '?') {
 		c->p++;
 		ev->has &= (uint16_t)~MZ_HAS_ADDR;
 		*addr = 0;
-	} else if (!mz_scan_hex(c, addr)) {
+	} else if (!mz_cursor_hex(c, addr)) {
 		if (c->end - c->p >= 5 && !memcmp(c->p, "(nil)", 5)) {
 			c->p += 5;
 			*addr = 0;
@@ -62,7 +62,7 @@ static inline int take_pointer(struct mz_scan *c, struct mz_event *ev, uint64_t 
 	}
 	if (c->p < c->end && *c->p == '<') {
 		c->p++;
-		if (!mz_scan_u64(c, tag))
+		if (!mz_cursor_u64(c, tag))
 			return bad_number(c, "a serial number", 10, 64, err);
 		if (c->p >= c->end || *c->p != '>')
 			return bad(c, "'>'", err);
@@ -71,21 +71,21 @@ static inline int take_pointer(struct mz_scan *c, struct mz_event *ev, uint64_t 
 	return 0;
 }
 
-static inline int take_size(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
+static inline int take_size(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 			    struct mz_error *err)
 {
 	info->size = c->p;
-	if (!mz_scan_u64(c, &ev->size))
+	if (!mz_cursor_u64(c, &ev->size))
 		return bad_number(c, "a size (decimal)", 10, 64, err);
 	info->size_len = (size_t)(c->p - info->size);
 	return 0;
 }
 
 /* N, SIZE: the event's size is the product. */
-static int take_count_size(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_count_size(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 			   struct mz_error *err)
 {
-	if (!mz_scan_u64(c, &ev->arg))
+	if (!mz_cursor_u64(c, &ev->arg))
 		return bad_number(c, "a count (decimal)", 10, 64, err);
 	if (take_char(c, ',', "','", err) || take_size(c, ev, info, err))
 		return -EINVAL;
@@ -93,10 +93,10 @@ static int take_count_size(struct mz_scan *c, struct mz_event *ev, struct mz_tex
 	return 0;
 }
 
-static int take_align_size(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_align_size(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 			   struct mz_error *err)
 {
-	if (!mz_scan_u64(c, &ev->arg))
+	if (!mz_cursor_u64(c, &ev->arg))
 		return bad_number(c, "an alignment (decimal)", 10, 64, err);
 	if (take_char(c, ',', "','", err))
 		return -EINVAL;
@@ -111,7 +111,7 @@ static int hex_digit_pair(const char *p)
 }
 
 /* A string up to a blank or ')', with %XX for what cannot stand there. */
-static int take_string(struct mz_scan *c, struct mz_tables *tables, uint32_t *id,
+static int take_string(struct mz_cursor *c, struct mz_tables *tables, uint32_t *id,
 		       struct mz_error *err)
 {
 	struct mz_buf b = {0};
@@ -140,7 +140,7 @@ out:
 	return ret;
 }
 
-static int take_mark(struct mz_scan *c, struct mz_event *ev, struct mz_tables *tables,
+static int take_mark(struct mz_cursor *c, struct mz_event *ev, struct mz_tables *tables,
 		     struct mz_error *err)
 {
 	uint32_t id;
@@ -151,21 +151,21 @@ static int take_mark(struct mz_scan *c, struct mz_event *ev, struct mz_tables *t
 	return ret;
 }
 
-static int take_access(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_access(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 		       struct mz_error *err)
 {
 	if (take_pointer(c, ev, &ev->addr, &info->tag, err) || take_char(c, ',', "','", err))
 		return -EINVAL;
-	if (!mz_scan_u64(c, &ev->size))
+	if (!mz_cursor_u64(c, &ev->size))
 		return bad_number(c, "a number of reads", 10, 64, err);
 	if (take_char(c, ',', "','", err))
 		return -EINVAL;
-	if (!mz_scan_u64(c, &ev->arg))
+	if (!mz_cursor_u64(c, &ev->arg))
 		return bad_number(c, "a number of writes", 10, 64, err);
 	return 0;
 }
 
-static int take_args(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_args(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 		     struct mz_tables *tables, struct mz_error *err)
 {
 	switch (mz_calls[ev->call].args) {
@@ -190,8 +190,9 @@ static int take_args(struct mz_scan *c, struct mz_event *ev, struct mz_text_line
 		return take_size(c, ev, info, err);
 	case MZ_ARGS_PTR_READS_WRITES: return take_access(c, ev, info, err);
 	case MZ_ARGS_EVENTS:
-		return mz_scan_u64(c, &ev->size) ? 0
-						 : bad_number(c, "a number of events", 10, 64, err);
+		return mz_cursor_u64(c, &ev->size)
+			       ? 0
+			       : bad_number(c, "a number of events", 10, 64, err);
 	case MZ_ARGS_STRING: return take_mark(c, ev, tables, err);
 	default: return mz_fail(err, EINVAL, "not a call");
 	}
@@ -199,7 +200,7 @@ static int take_args(struct mz_scan *c, struct mz_event *ev, struct mz_text_line
 
 /* ---- fields after the call: key=value ----------------------------------- */
 
-static int take_stack(struct mz_scan *c, struct mz_event *ev, struct mz_tables *tables,
+static int take_stack(struct mz_cursor *c, struct mz_event *ev, struct mz_tables *tables,
 		      struct mz_error *err)
 {
 	uint64_t ips[256];
@@ -210,14 +211,14 @@ static int take_stack(struct mz_scan *c, struct mz_event *ev, struct mz_tables *
 			return mz_fail(err, EINVAL, "a stack of over %zu addresses", n);
 		if (n)
 			c->p++;
-		if (!mz_scan_hex(c, &ips[n++]))
+		if (!mz_cursor_hex(c, &ips[n++]))
 			return bad_number(c, "an address of a stack", 16, 64, err);
 	} while (c->p < c->end && *c->p == ',');
 	ev->site = mz_tables_stack(tables, ips, n);
 	return ev->site ? 0 : mz_fail_memory(err);
 }
 
-static int take_cause(struct mz_scan *c, struct mz_event *ev, struct mz_error *err)
+static int take_cause(struct mz_cursor *c, struct mz_event *ev, struct mz_error *err)
 {
 	const char *start = c->p;
 
@@ -236,12 +237,12 @@ static int take_cause(struct mz_scan *c, struct mz_event *ev, struct mz_error *e
 		   err);
 }
 
-static int take_u32(struct mz_scan *c, uint32_t *out, bool hex, struct mz_error *err)
+static int take_u32(struct mz_cursor *c, uint32_t *out, bool hex, struct mz_error *err)
 {
 	const char *start = c->p;
 	uint64_t v;
 
-	if (!(hex ? mz_scan_hex(c, &v) : mz_scan_u64(c, &v)) || v > UINT32_MAX) {
+	if (!(hex ? mz_cursor_hex(c, &v) : mz_cursor_u64(c, &v)) || v > UINT32_MAX) {
 		c->p = start;
 		return bad_number(c, "a number", hex ? 16 : 10, 32, err);
 	}
@@ -249,14 +250,14 @@ static int take_u32(struct mz_scan *c, uint32_t *out, bool hex, struct mz_error 
 	return 0;
 }
 
-static int take_s16(struct mz_scan *c, int16_t *out, struct mz_error *err)
+static int take_s16(struct mz_cursor *c, int16_t *out, struct mz_error *err)
 {
 	bool negative = c->p < c->end && *c->p == '-';
 	const char *start = c->p + negative;
 	uint64_t v;
 
 	c->p = start;
-	if (!mz_scan_u64(c, &v) || v > INT16_MAX) {
+	if (!mz_cursor_u64(c, &v) || v > INT16_MAX) {
 		c->p = start;
 		return bad_number(c, "a number", 10, 15, err);
 	}
@@ -275,19 +276,20 @@ static const struct field {
 	{"cache", MZ_HAS_CACHE}, {"cause", 0},
 };
 
-static int take_value(struct mz_scan *c, const struct field *f, struct mz_event *ev,
+static int take_value(struct mz_cursor *c, const struct field *f, struct mz_event *ev,
 		      struct mz_tables *tables, struct mz_error *err)
 {
 	switch (f->has) {
 	case MZ_HAS_TIME:
-		return mz_scan_u64(c, &ev->time) ? 0 : bad_number(c, "a time in ns", 10, 64, err);
+		return mz_cursor_u64(c, &ev->time) ? 0 : bad_number(c, "a time in ns", 10, 64, err);
 	case MZ_HAS_TID: return take_u32(c, &ev->tid, false, err);
 	case MZ_HAS_PID: return take_u32(c, &ev->pid, false, err);
 	case MZ_HAS_CPU: return take_s16(c, &ev->cpu, err);
 	case MZ_HAS_NODE: return take_s16(c, &ev->node, err);
 	case MZ_HAS_GIVEN:
-		return mz_scan_u64(c, &ev->given) ? 0
-						  : bad_number(c, "a size (decimal)", 10, 64, err);
+		return mz_cursor_u64(c, &ev->given)
+			       ? 0
+			       : bad_number(c, "a size (decimal)", 10, 64, err);
 	case MZ_HAS_FLAGS: return take_u32(c, &ev->flags, true, err);
 	case MZ_HAS_SITE: return take_stack(c, ev, tables, err);
 	case MZ_HAS_CACHE: return take_string(c, tables, &ev->cache, err);
@@ -298,7 +300,7 @@ static int take_value(struct mz_scan *c, const struct field *f, struct mz_event 
 	}
 }
 
-static const struct field *find_field(struct mz_scan *c)
+static const struct field *find_field(struct mz_cursor *c)
 {
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		size_t n = strlen(fields[i].key);
@@ -314,14 +316,14 @@ static const struct field *find_field(struct mz_scan *c)
 
 /* What follows the call. The originals let anything stand there; so do we, but
  * what we do not know is reported. */
-static int take_fields(struct mz_scan *c, struct mz_event *ev, struct mz_text_line *info,
+static int take_fields(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 		       struct mz_tables *tables, struct mz_error *err)
 {
 	for (;;) {
 		const struct field *f;
 		int ret;
 
-		mz_scan_blanks(c);
+		mz_cursor_blanks(c);
 		if (c->p >= c->end || *c->p == '#')
 			return 0;
 		f = find_field(c);
@@ -346,7 +348,7 @@ static enum mz_call find_call(const char *name, size_t len)
 	return MZ_CALL_NONE;
 }
 
-static inline enum mz_call take_verb(struct mz_scan *c)
+static inline enum mz_call take_verb(struct mz_cursor *c)
 {
 	const char *start = c->p;
 
@@ -366,10 +368,10 @@ static int unknown_verb(const char *line, size_t len, struct mz_error *err)
 int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_text_line *info,
 		  struct mz_tables *tables, struct mz_error *err)
 {
-	struct mz_scan c = {line, line + len};
+	struct mz_cursor c = {line, line + len};
 	int ret;
 
-	mz_scan_blanks(&c);
+	mz_cursor_blanks(&c);
 	if (c.p == c.end || *c.p == '#')
 		return 0;
 	mz_event_clear(ev);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "replay/print.h"
+#include "replay/repair.h"
 #include "trace/reader.h"
 
 /* ---- threads ------------------------------------------------------------ */
@@ -155,10 +156,40 @@ static int feed_event(struct feeding *w, const struct mz_event *ev)
 	return ret;
 }
 
+/* Hand on what the repair lets go. */
+static int feed_repaired(struct feeding *w, struct mz_repair *fix)
+{
+	struct mz_event ev;
+	int ret = mz_repair_pop(fix, &ev);
+
+	if (ret < 0)
+		return mz_fail_memory(w->err);
+	return ret ? feed_event(w, &ev) : 0;
+}
+
+static int feed_batch(struct feeding *w, struct mz_repair *fix, const struct mz_event *ev, long n)
+{
+	int ret = 0;
+
+	for (long i = 0; i < n && !ret; i++) {
+		/* only where blocks have addresses can they be given out twice */
+		if (!(ev[i].has & MZ_HAS_ADDR) && !fix->count) {
+			ret = feed_event(w, &ev[i]);
+			continue;
+		}
+		while (!ret && mz_repair_full(fix))
+			ret = feed_repaired(w, fix);
+		if (!ret)
+			mz_repair_push(fix, &ev[i]);
+	}
+	return ret;
+}
+
 static int feed_trace(struct feeding *w)
 {
 	struct mz_event ev[MZ_BATCH];
 	struct mz_reader *r = NULL;
+	struct mz_repair fix;
 	int ret = 0;
 	long n;
 
@@ -167,13 +198,20 @@ static int feed_trace(struct feeding *w)
 	r = mz_reader_open_fd(w->f->fd, w->f->name, w->err);
 	if (!r)
 		return -errno;
-	while (!ret && (n = mz_reader_read(r, ev, MZ_BATCH)) > 0)
-		for (long i = 0; i < n && !ret; i++)
-			ret = feed_event(w, &ev[i]);
+	if (mz_repair_init(&fix) < 0) {
+		mz_reader_close(r);
+		return mz_fail_memory(w->err);
+	}
+	while (!ret && (n = mz_reader_read_raw(r, ev, MZ_BATCH)) > 0)
+		ret = feed_batch(w, &fix, ev, n);
+	while (!ret && fix.count)
+		ret = feed_repaired(w, &fix);
 	if (!ret && n < 0) {
 		*w->err = *mz_reader_error(r);
 		ret = (int)n;
 	}
+	w->plan.counts.repaired = fix.repaired;
+	mz_repair_deinit(&fix);
 	mz_reader_close(r);
 	return ret;
 }

@@ -12,6 +12,7 @@ struct mz_plan_counts {
 	uint64_t unknown_frees; /* left out: frees of blocks that the trace never allocated */
 	uint64_t unknown_olds;	/* reallocs of such blocks, replayed as allocations */
 	uint64_t late_frees;	/* made up, where an address was given out again */
+	uint64_t repaired;	/* frees that were seen too late, and put first */
 	uint64_t not_calls;	/* left out: accesses, marks, mappings, losses */
 	uint64_t lost;		/* events that the trace says it lost */
 	uint64_t live_bytes;	/* asked for, now and at most */

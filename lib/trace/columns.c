@@ -344,15 +344,11 @@ static int pack_mixed(struct mz_packer *pk, const uint64_t *v, uint32_t n,
 	return 0;
 }
 
-int mz_column_pack(struct mz_packer *pk, const uint64_t *v, uint32_t n,
+static int pack_as(struct mz_packer *pk, enum mz_codec codec, const uint64_t *v, uint32_t n,
 		   const struct mz_pack_how *how, struct mz_buf *out)
 {
-	enum mz_codec codec = all_same(v, n) ? MZ_CODEC_SAME : how->best ? MZ_CODEC_MIXED : how->codec;
 	int ret = 0;
 
-	mz_buf_number(out, n);
-	if (!n)
-		return out->failed ? -ENOMEM : 0;
 	mz_buf_number(out, codec);
 	switch (codec) {
 	case MZ_CODEC_SAME: mz_buf_number(out, v[0]); break;
@@ -362,6 +358,35 @@ int mz_column_pack(struct mz_packer *pk, const uint64_t *v, uint32_t n,
 	case MZ_CODEC_MIXED: ret = pack_mixed(pk, v, n, how, out); break;
 	}
 	return ret < 0 ? ret : out->failed ? -ENOMEM : 0;
+}
+
+int mz_column_pack(struct mz_packer *pk, const uint64_t *v, uint32_t n,
+		   const struct mz_pack_how *how, struct mz_buf *out)
+{
+	size_t start, middle, end;
+	int ret;
+
+	mz_buf_number(out, n);
+	if (!n)
+		return out->failed ? -ENOMEM : 0;
+	if (all_same(v, n))
+		return pack_as(pk, MZ_CODEC_SAME, v, n, how, out);
+	start = out->len;
+	ret = pack_as(pk, how->codec, v, n, how, out);
+	if (ret < 0 || !how->best)
+		return ret;
+	middle = out->len;
+	ret = pack_as(pk, MZ_CODEC_MIXED, v, n, how, out);
+	if (ret < 0)
+		return ret;
+	/* the smaller of the two stays */
+	end = out->len;
+	if (end - middle < middle - start) {
+		memmove(out->data + start, out->data + middle, end - middle);
+		middle = start + (end - middle);
+	}
+	out->len = middle;
+	return 0;
 }
 
 static int unpack_mixed(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, bool words,

@@ -317,12 +317,12 @@ static void begin(struct mz_decoder *d)
 	d->last_size = d->last_addr = 0;
 	d->last_object = d->info.first_object;
 	d->why = NULL;
-	mz_places_reset(d->places);
 }
 
 int mz_decoder_start(struct mz_decoder *d, const void *payload, size_t size)
 {
 	struct mz_bytes in = {.p = payload, .end = (const uint8_t *)payload + size};
+	unsigned allocator = 0;
 	int ret;
 
 	d->why = NULL;
@@ -335,8 +335,11 @@ int mz_decoder_start(struct mz_decoder *d, const void *payload, size_t size)
 	d->once = (uint32_t)mz_bytes_upto(&in, d->info.events);
 	d->guests = (uint32_t)mz_bytes_upto(&in, d->info.events);
 	d->n_whos = (uint32_t)mz_bytes_upto(&in, d->info.events);
+	if (d->info.fields & MZ_HAS_ADDR)
+		allocator = (unsigned)mz_bytes_upto(&in, 64 * MZ_ROUNDINGS - 1);
 	if (in.bad)
 		return bad(d, "more patterns or blocks than events");
+	mz_places_reset(d->places, allocator % MZ_ROUNDINGS, allocator / MZ_ROUNDINGS);
 	ret = make_room(d);
 	if (ret < 0)
 		return ret;

@@ -10,6 +10,8 @@
 #define FAR_RANK   30000 /* ranks from here on never are */
 #define RARE	   4	 /* patterns with other ranks, met less often, are not worth it */
 #define MAX_TOKENS 65000
+#define SAMPLE	   4096 /* births that show how the allocator rounds */
+#define MAX_SHIFT  12
 
 /* ---- 1. the guests take their places ------------------------------------ */
 
@@ -446,11 +448,36 @@ static void release(struct mz_encoder *e)
 	e->often = e->once = 0;
 }
 
+/* How the allocator rounds, as far as it puts blocks behind each other; and what
+ * all addresses are multiples of. */
+static void choose_allocator(struct mz_encoder *e)
+{
+	uint32_t hits[MZ_ROUNDINGS] = {0}, n = e->info.births < SAMPLE ? e->info.births : SAMPLE;
+	uint64_t any = 0;
+
+	e->rounding = MZ_ROUND_HEADER;
+	e->shift = 0;
+	if (!(e->info.fields & MZ_HAS_ADDR))
+		return;
+	for (uint32_t i = 0; i + 1 < n; i++)
+		for (unsigned k = 0; k < MZ_ROUNDINGS; k++)
+			hits[k] += e->birth_addr[i + 1] - e->birth_addr[i] ==
+				   mz_places_room(k, e->birth_size[i]);
+	for (unsigned k = 1; k < MZ_ROUNDINGS; k++)
+		if (hits[k] > hits[e->rounding])
+			e->rounding = k;
+	for (uint32_t i = 0; i < e->info.births; i++)
+		any |= e->birth_addr[i];
+	while (e->shift < MAX_SHIFT && !(any >> e->shift & 1))
+		e->shift++;
+}
+
 static int prepare(struct mz_encoder *e)
 {
 	size_t n = (size_t)e->events + 1;
 
-	mz_places_reset(e->places);
+	choose_allocator(e);
+	mz_places_reset(e->places, e->rounding, e->shift);
 	if (mz_ranks_init(&e->ranks, e->n_guests + e->info.births + 1) < 0)
 		return -ENOMEM;
 	mz_ranks_fill(&e->ranks, e->n_guests);
@@ -522,6 +549,8 @@ static int write_out(struct mz_encoder *e, struct mz_buf *out, uint64_t *sizes)
 	mz_buf_number(out, e->once);
 	mz_buf_number(out, e->n_guests);
 	mz_buf_number(out, e->n_whos);
+	if (e->info.fields & MZ_HAS_ADDR)
+		mz_buf_number(out, e->shift * MZ_ROUNDINGS + e->rounding);
 	ret = pack_columns(e, out, sizes);
 	free(e->pattern_context);
 	e->pattern_context = NULL;

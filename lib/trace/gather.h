@@ -64,6 +64,8 @@ struct mz_encoder {
 	uint16_t *contexts[MZ_CONTEXTS]; /* tokens that the columns go with */
 	struct mz_packer packer;
 	struct mz_places *places;
+	enum mz_rounding rounding;
+	unsigned shift; /* of addresses */
 };
 
 void mz_gather_clear(struct mz_encoder *e);

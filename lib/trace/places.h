@@ -1,21 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where an allocator puts the next block: a guess that is mostly right. */
+/*
+ * Where an allocator puts the next block: at the place last freed for a block
+ * of its class, behind the block before, and so on. The address is told as which
+ * of these guesses is right, or by itself.
+ */
 #ifndef MZ_TRACE_PLACES_H
 #define MZ_TRACE_PLACES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How sizes are rounded: the class of a block, and its room. */
+enum mz_rounding {
+	MZ_ROUND_HEADER, /* 8 bytes more, to a multiple of 16, at least 32 */
+	MZ_ROUND_8,
+	MZ_ROUND_16,
+	MZ_ROUND_QUARTERS, /* to 16s up to 128, then four steps to a doubling */
+	MZ_ROUNDINGS
+};
+
 struct mz_places;
 
 struct mz_places *mz_places_new(void);
 void mz_places_free(struct mz_places *pl);
-void mz_places_reset(struct mz_places *pl);
+/* Nothing is known; addresses are multiples of 1 << shift. */
+void mz_places_reset(struct mz_places *pl, enum mz_rounding rounding, unsigned shift);
+
+uint64_t mz_places_room(enum mz_rounding rounding, uint64_t size);
 
 /* How the address is told. */
 struct mz_place {
-	uint32_t how;	/* 0: by delta */
-	uint64_t delta; /* zigzag, from the address that how guesses first */
+	uint32_t how;	/* the guess that is right; 0: by delta */
+	uint64_t delta; /* zigzag, from the block before */
 };
 
 /* A new block of size came to addr, in exchange for the block at old (0: none). */

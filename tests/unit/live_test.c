@@ -6,6 +6,7 @@
 
 #include "tests/unit/random.h"
 #include "tests/unit/test.h"
+#include "trace/serials.h"
 
 #define MODEL 4000
 
@@ -123,9 +124,43 @@ static void odd_events(void)
 	mz_live_deinit(&l);
 }
 
+/* The set of serials against an array of flags. */
+static void serials(void)
+{
+	static bool live[200001];
+	struct mz_serials s;
+	uint64_t seed = 31, count = 0;
+
+	CHECK(!mz_serials_init(&s));
+	for (uint64_t newest = 0; newest < 200000;) {
+		if (random_below(&seed, 2)) {
+			newest += 1 + (random_below(&seed, 1000) ? 0 : random_below(&seed, 9000));
+			if (newest > 200000)
+				break;
+			CHECK(!mz_serials_add(&s, newest));
+			live[newest] = true;
+			count++;
+		} else if (newest) {
+			/* mostly young ones, as in a trace */
+			uint64_t back = random_below(&seed, random_below(&seed, 50) ? 40 : newest);
+			uint64_t n = newest - (back < newest ? back : 0);
+
+			CHECK(mz_serials_remove(&s, n) == live[n]);
+			count -= live[n];
+			live[n] = false;
+		}
+	}
+	for (uint64_t n = 1; n <= 200000; n++)
+		CHECK(mz_serials_remove(&s, n) == live[n]);
+	CHECK_EQ(s.pages.used, 0);
+	CHECK(!mz_serials_add(&s, UINT64_MAX - 1) && mz_serials_remove(&s, UINT64_MAX - 1));
+	mz_serials_deinit(&s);
+}
+
 int main(void)
 {
 	RUN(random_events);
 	RUN(odd_events);
+	RUN(serials);
 	return test_end();
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading words and numbers from a line that need not end with a NUL. */
-#ifndef MZ_BASE_SCAN_H
-#define MZ_BASE_SCAN_H
+#ifndef MZ_BASE_CURSOR_H
+#define MZ_BASE_CURSOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct mz_scan {
+struct mz_cursor {
 	const char *p;
 	const char *end;
 };
@@ -20,14 +20,14 @@ static inline bool mz_is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-static inline void mz_scan_blanks(struct mz_scan *c)
+static inline void mz_cursor_blanks(struct mz_cursor *c)
 {
 	while (c->p < c->end && mz_is_blank(*c->p))
 		c->p++;
 }
 
 /* A decimal number; false: none here, or over 64 bits, and nothing was taken. */
-static inline bool mz_scan_u64(struct mz_scan *c, uint64_t *v)
+static inline bool mz_cursor_u64(struct mz_cursor *c, uint64_t *v)
 {
 	const char *start = c->p;
 	uint64_t n = 0;
@@ -49,7 +49,7 @@ static inline bool mz_scan_u64(struct mz_scan *c, uint64_t *v)
 }
 
 /* A hexadecimal number, with or without 0x. */
-static inline bool mz_scan_hex(struct mz_scan *c, uint64_t *v)
+static inline bool mz_cursor_hex(struct mz_cursor *c, uint64_t *v)
 {
 	const char *whole = c->p, *start;
 	uint64_t n = 0;
@@ -77,15 +77,15 @@ static inline bool mz_scan_hex(struct mz_scan *c, uint64_t *v)
 }
 
 /* The next word, after blanks: what is not blank. Empty at the end. */
-struct mz_scan mz_scan_word(struct mz_scan *c);
+struct mz_cursor mz_cursor_word(struct mz_cursor *c);
 
 /* The rest is all of the decimal (hexadecimal) number, and fits. */
-bool mz_scan_whole_u64(struct mz_scan word, uint64_t *v);
-bool mz_scan_whole_hex(struct mz_scan word, uint64_t *v);
+bool mz_cursor_whole_u64(struct mz_cursor word, uint64_t *v);
+bool mz_cursor_whole_hex(struct mz_cursor word, uint64_t *v);
 
-bool mz_scan_is(struct mz_scan word, const char *text);
+bool mz_cursor_is(struct mz_cursor word, const char *text);
 
 /* Moves over text if it is what comes next. */
-bool mz_scan_skip(struct mz_scan *c, const char *text);
+bool mz_cursor_skip(struct mz_cursor *c, const char *text);
 
 #endif

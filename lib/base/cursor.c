@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "base/scan.h"
+#include "base/cursor.h"
 
 #include <string.h>
 
@@ -8,11 +8,11 @@ const uint8_t mz_hex_value[256] = {
 	12,	   13, 14, 15, 16, ['A'] = 11, 12, 13, 14, 15, 16,
 };
 
-struct mz_scan mz_scan_word(struct mz_scan *c)
+struct mz_cursor mz_cursor_word(struct mz_cursor *c)
 {
-	struct mz_scan word;
+	struct mz_cursor word;
 
-	mz_scan_blanks(c);
+	mz_cursor_blanks(c);
 	word.p = c->p;
 	while (c->p < c->end && !mz_is_blank(*c->p))
 		c->p++;
@@ -20,24 +20,24 @@ struct mz_scan mz_scan_word(struct mz_scan *c)
 	return word;
 }
 
-bool mz_scan_whole_u64(struct mz_scan word, uint64_t *v)
+bool mz_cursor_whole_u64(struct mz_cursor word, uint64_t *v)
 {
-	return mz_scan_u64(&word, v) && word.p == word.end;
+	return mz_cursor_u64(&word, v) && word.p == word.end;
 }
 
-bool mz_scan_whole_hex(struct mz_scan word, uint64_t *v)
+bool mz_cursor_whole_hex(struct mz_cursor word, uint64_t *v)
 {
-	return mz_scan_hex(&word, v) && word.p == word.end;
+	return mz_cursor_hex(&word, v) && word.p == word.end;
 }
 
-bool mz_scan_is(struct mz_scan word, const char *text)
+bool mz_cursor_is(struct mz_cursor word, const char *text)
 {
 	size_t n = strlen(text);
 
 	return (size_t)(word.end - word.p) == n && !memcmp(word.p, text, n);
 }
 
-bool mz_scan_skip(struct mz_scan *c, const char *text)
+bool mz_cursor_skip(struct mz_cursor *c, const char *text)
 {
 	size_t n = strlen(text);
 

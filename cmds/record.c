@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Record what a program does with its heap. */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cmds/cmd.h"
+#include "cmds/record_rings.h"
+#include "cmds/record_start.h"
+
+#define DEFAULT_OUTPUT "memorizer.cmt"
+#define DEFAULT_DEPTH  64
+#define MAX_DEPTH      200
+#define BUSY_NS	       1000000l
+#define IDLE_NS	       20000000l
+
+struct opts {
+	const char *output;
+	const char *stacks;
+	bool follow_forks;
+	bool mmap;
+	bool drop;
+	double duration;
+	bool force;
+	bool json;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct opts, output,
+	       "write to FILE; default " DEFAULT_OUTPUT),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	MZ_OPT(0, "stacks", "DEPTH", MZ_OPT_OPTSTR, struct opts, stacks,
+	       "keep the call stack of each allocation, up to DEPTH callers (64)"),
+	MZ_OPT(0, "follow-forks", NULL, MZ_OPT_FLAG, struct opts, follow_forks,
+	       "record the processes that it starts too, each to a file of its own"),
+	MZ_OPT(0, "mmap", NULL, MZ_OPT_FLAG, struct opts, mmap, "record mmap, munmap, mremap and sbrk too"),
+	MZ_OPT(0, "drop", NULL, MZ_OPT_FLAG, struct opts, drop,
+	       "never make the program wait: what does not fit is lost, and counted"),
+	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct opts, duration,
+	       "stop recording after S seconds; the program goes on"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "the summary as JSON"),
+	{0},
+};
+
+struct job {
+	const struct opts *o;
+	struct record_rings rings;
+	struct record_files files;
+	struct mz_error err;
+	pid_t pid;
+	int status;   /* of the program, from waitpid() */
+	bool exited;
+	bool stopped; /* by --duration or a signal */
+	uint64_t start;
+};
+
+static volatile sig_atomic_t told_to_end;
+
+static void on_signal(int sig)
+{
+	told_to_end = sig;
+}
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool time_is_up(const struct job *j)
+{
+	return j->o->duration > 0 &&
+	       (double)(now(CLOCK_MONOTONIC) - j->start) >= j->o->duration * 1e9;
+}
+
+/* What was in the rings when the recording was stopped still counts. */
+static int stop(struct job *j)
+{
+	long n;
+	int ret = 0;
+
+	j->stopped = true;
+	n = record_rings_drain(&j->rings, false);
+	__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < MZ_IMAGES && !ret && n >= 0; i++)
+		if (j->rings.images[i].used)
+			ret = record_image_close(&j->files, &j->rings.images[i]);
+	return n < 0 ? (int)n : ret;
+}
+
+/* Until the program and all that is recorded with it have ended. */
+static int follow(struct job *j)
+{
+	unsigned quiet = 0;
+
+	for (;;) {
+		int left;
+		long n;
+
+		if (!j->exited && waitpid(j->pid, &j->status, WNOHANG) == j->pid)
+			j->exited = true;
+		left = record_rings_images(&j->rings);
+		n = left < 0 ? left : record_rings_drain(&j->rings, false);
+		if (n < 0)
+			return (int)n;
+		if (told_to_end || time_is_up(j))
+			return stop(j);
+		/* a child may just be on its way to its place */
+		if (j->exited && !left && ++quiet > (j->o->follow_forks ? 3 : 0))
+			return 0;
+		if (n < 1000)
+			record_rings_sleep(&j->rings, n ? BUSY_NS : IDLE_NS / (j->exited ? 4 : 1));
+	}
+}
+
+/* The program goes on without the recorder; so does its exit status. */
+static void wait_for_program(struct job *j)
+{
+	if (told_to_end && !j->exited)
+		kill(j->pid, told_to_end);
+	while (!j->exited) {
+		if (waitpid(j->pid, &j->status, 0) == j->pid || errno != EINTR)
+			j->exited = true;
+		if (told_to_end && !j->exited)
+			kill(j->pid, told_to_end);
+	}
+}
+
+static int exit_status(const struct job *j)
+{
+	return WIFEXITED(j->status) ? WEXITSTATUS(j->status) : 128 + WTERMSIG(j->status);
+}
+
+/* ---- the summary ------------------------------------------------------------------ */
+
+static void tell_file(const struct record_done *d)
+{
+	const char *name = strrchr(d->program, '/');
+	char a[32], b[32];
+
+	fprintf(stderr, "%s: %s events of %s (pid %u), %s, %.2f bytes an event\n", d->path,
+		talk_count(a, d->events), name ? name + 1 : d->program, d->pid,
+		talk_bytes(b, d->bytes), d->events ? (double)d->bytes / (double)d->events : 0);
+	for (unsigned i = 0; i < MZ_LOSSES; i++)
+		if (d->lost[i])
+			fprintf(stderr, "%s: LOST %s events: %s\n", d->path, talk_count(a, d->lost[i]),
+				mz_loss_name(i));
+}
+
+static void tell(const struct job *j)
+{
+	const struct record_done *most = NULL;
+
+	for (size_t i = 0; i < j->files.done_count; i++) {
+		const struct record_done *d = &j->files.done[i];
+
+		tell_file(d);
+		if (!most || d->events > most->events)
+			most = d;
+	}
+	if (j->rings.region->refused)
+		talk_note("%u processes were not recorded: more than %u at once",
+			  j->rings.region->refused, MZ_IMAGES);
+	if (WIFSIGNALED(j->status))
+		talk_note("the program was ended by signal %d (%s)", WTERMSIG(j->status),
+			  strsignal(WTERMSIG(j->status)));
+	if (most)
+		fprintf(stderr, "next: memorizer report %s\n", most->path);
+}
+
+static void tell_json(const struct job *j)
+{
+	struct mz_buf b = {0};
+	struct mz_json json = {.out = &b};
+
+	mz_json_object(&json, NULL);
+	mz_json_array(&json, "files");
+	for (size_t i = 0; i < j->files.done_count; i++) {
+		const struct record_done *d = &j->files.done[i];
+
+		mz_json_object(&json, NULL);
+		mz_json_str(&json, "path", d->path);
+		mz_json_str(&json, "program", d->program);
+		mz_json_u64(&json, "pid", d->pid);
+		mz_json_u64(&json, "events", d->events);
+		mz_json_u64(&json, "bytes", d->bytes);
+		mz_json_object(&json, "lost");
+		for (unsigned k = 0; k < MZ_LOSSES; k++)
+			if (d->lost[k])
+				mz_json_u64(&json, mz_loss_name(k), d->lost[k]);
+		mz_json_end_object(&json);
+		mz_json_end_object(&json);
+	}
+	mz_json_end_array(&json);
+	mz_json_u64(&json, "refused", j->rings.region->refused);
+	mz_json_i64(&json, "exit_status", exit_status(j));
+	mz_json_end_object(&json);
+	if (!b.failed)
+		fwrite(b.data, 1, b.len, stderr);
+	mz_buf_free(&b);
+}
+
+/* ---- the verb ----------------------------------------------------------------------- */
+
+static int parse_depth(const struct opts *o, uint32_t *depth)
+{
+	char *end;
+	long v = DEFAULT_DEPTH;
+
+	*depth = 0;
+	if (!o->stacks)
+		return 0;
+	if (*o->stacks)
+		v = strtol(o->stacks, &end, 10);
+	if ((*o->stacks && *end) || v < 1 || v > MAX_DEPTH)
+		return -EINVAL;
+	*depth = (uint32_t)v;
+	return 0;
+}
+
+static int record(struct job *j, char **argv)
+{
+	char library[PATH_MAX];
+	int ret = record_library(library, sizeof(library), &j->err);
+
+	if (!ret)
+		ret = record_check_program(argv[0], &j->err);
+	if (!ret && !j->o->force && !access(j->files.output, F_OK))
+		ret = mz_fail(&j->err, EEXIST, "%s: exists; use -f to replace it, or another name",
+			      j->files.output);
+	if (ret < 0)
+		return ret;
+	j->start = now(CLOCK_MONOTONIC);
+	j->files.start_unix = now(CLOCK_REALTIME);
+	j->pid = record_start(argv, library, j->rings.fd, &j->rings.region->main_pid, &j->err);
+	if (j->pid < 0)
+		return j->pid;
+	ret = follow(j);
+	if (ret < 0) {
+		__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
+		talk_error(&j->err);
+		talk_note("the recording has ended here; the program goes on without it");
+	}
+	wait_for_program(j);
+	return ret;
+}
+
+static int finish(struct job *j, int ret, const char *command)
+{
+	if (ret < 0)
+		return j->pid > 0 ? MZ_EXIT_FAILED : talk_error(&j->err);
+	if (!j->files.done_count) {
+		talk_fail("%s: nothing was recorded: the program did not load the library; is it "
+			  "static, or privileged?", command);
+		return exit_status(j) ? exit_status(j) : MZ_EXIT_FAILED;
+	}
+	if (j->o->json)
+		tell_json(j);
+	else
+		tell(j);
+	return exit_status(j);
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	static struct job j; /* large: the state of 2,000 rings */
+	struct sigaction sa = {.sa_handler = on_signal};
+	uint32_t depth, flags = 0;
+	int ret;
+
+	j.o = options;
+	j.files = (struct record_files){.output = j.o->output ? j.o->output : DEFAULT_OUTPUT,
+					.force = j.o->force,
+					.err = &j.err};
+	if (!argc)
+		return talk_usage("a command, please: memorizer record -- CMD ARGS");
+	if (parse_depth(j.o, &depth))
+		return talk_usage("--stacks takes a depth of 1 to %d, not '%s'", MAX_DEPTH, j.o->stacks);
+	if (j.o->follow_forks)
+		flags |= MZ_REGION_FORKS;
+	if (j.o->mmap)
+		flags |= MZ_REGION_MMAP;
+	if (j.o->drop)
+		flags |= MZ_REGION_DROP;
+	j.files.command = argv[0];
+	argv[argc] = NULL; /* options may have stood behind */
+	/* the terminal's signals are the program's; the recorder ends after it */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	ret = record_rings_init(&j.rings, flags, depth, &j.files);
+	if (!ret)
+		ret = record(&j, argv);
+	ret = finish(&j, ret, argv[0]);
+	record_rings_deinit(&j.rings);
+	record_files_free(&j.files);
+	return ret;
+}
+
+const struct mz_cmd cmd_record = {
+	.name = "record",
+	.args = "[--] CMD [ARGS]",
+	.summary = "record what a program does with its heap",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.raw_tail = true,
+	.run = run,
+};

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "cmds/record_events.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define MAX_TEXT  512u
+#define MAX_DEPTH 256u
+
+static const struct mz_record *at(const struct record_rings *r, unsigned ring, uint64_t n)
+{
+	return &mz_ring_data(r->region, ring)[n & (mz_ring_records(ring) - 1)];
+}
+
+static struct record_image *image_of(struct record_rings *r, unsigned ring)
+{
+	uint32_t image = r->region->rings[ring].image;
+
+	return image < MZ_IMAGES && r->images[image].used ? &r->images[image] : NULL;
+}
+
+/* Raw bytes in the records from n on. The region is shared with the program,
+ * which may have gone wild: nothing is taken on trust. */
+static void raw_bytes(const struct record_rings *r, unsigned ring, uint64_t n, void *out, size_t len)
+{
+	char *to = out;
+
+	for (size_t done = 0; done < len; done += sizeof(struct mz_record), n++) {
+		size_t left = len - done;
+
+		memcpy(to + done, at(r, ring, n),
+		       left < sizeof(struct mz_record) ? left : sizeof(struct mz_record));
+	}
+}
+
+static size_t raw_records(size_t bytes)
+{
+	return (bytes + sizeof(struct mz_record) - 1) / sizeof(struct mz_record);
+}
+
+/* ---- what is no event ------------------------------------------------------------- */
+
+static int new_stack(struct record_rings *r, struct record_image *m, unsigned ring,
+		     const struct mz_record *rec, uint64_t n)
+{
+	uint64_t ips[MAX_DEPTH];
+	size_t depth = rec->size;
+
+	if (rec->addr >= m->sites_cap) {
+		uint32_t cap = m->sites_cap ? m->sites_cap : 1024;
+		uint32_t *sites;
+
+		while (cap <= rec->addr && cap < 1u << 30)
+			cap *= 2;
+		if (rec->addr >= cap)
+			return 0;
+		sites = realloc(m->sites, cap * sizeof(*sites));
+		if (!sites)
+			return mz_fail_memory(r->files->err);
+		memset(sites + m->sites_cap, 0, (cap - m->sites_cap) * sizeof(*sites));
+		m->sites = sites;
+		m->sites_cap = cap;
+	}
+	raw_bytes(r, ring, n, ips, depth * sizeof(*ips));
+	m->sites[rec->addr] = mz_writer_stack(m->writer, ips, depth);
+	return m->sites[rec->addr] ? 0 : mz_fail_memory(r->files->err);
+}
+
+static int new_text(struct record_rings *r, struct record_image *m, unsigned ring,
+		    const struct mz_record *rec, uint64_t n)
+{
+	char text[MAX_TEXT + 1], key[32], value[MAX_TEXT + 32];
+	struct mz_event ev = {.kind = MZ_MARK, .call = MZ_CALL_MARK, .has = MZ_HAS_TIME | MZ_HAS_TID};
+
+	raw_bytes(r, ring, n, text, rec->size);
+	text[rec->size] = '\0';
+	if (rec->type == MZ_REC_MODULE) {
+		snprintf(key, sizeof(key), "module.%u", m->modules++);
+		snprintf(value, sizeof(value), "%llx %s", (unsigned long long)rec->addr, text);
+		return mz_writer_set_text(m->writer, key, value);
+	}
+	ev.arg = mz_writer_string(m->writer, text, rec->size);
+	ev.time = record_time(r, rec->time);
+	ev.tid = r->rings[ring].tid;
+	return ev.arg ? record_image_add(r->files, m, &ev) : mz_fail_memory(r->files->err);
+}
+
+static int note_lost(struct record_rings *r, struct record_image *m, unsigned ring,
+		     const struct mz_record *rec)
+{
+	struct mz_event ev = {.kind = MZ_LOST,
+			      .call = MZ_CALL_LOST,
+			      .has = MZ_HAS_TIME | MZ_HAS_TID,
+			      .size = rec->size,
+			      .arg = rec->arg,
+			      .tid = r->rings[ring].tid,
+			      .time = record_time(r, rec->time)};
+	uint64_t since = record_time(r, rec->addr);
+
+	ev.given = ev.time > since ? ev.time - since : 0;
+	return record_image_add(r->files, m, &ev);
+}
+
+/* Records after this one that belong to it; -1 = this is no record at all. */
+static long following(const struct mz_record *rec)
+{
+	switch (rec->type) {
+	case MZ_REC_MARK:
+	case MZ_REC_MODULE: return rec->size <= MAX_TEXT ? (long)raw_records(rec->size) : -1;
+	case MZ_REC_STACK:
+		return rec->size <= MAX_DEPTH ? (long)raw_records(rec->size * sizeof(uint64_t)) : -1;
+	default: return 0;
+	}
+}
+
+/* ---- events ------------------------------------------------------------------------ */
+
+static void set_array(struct mz_event *ev, bool whole)
+{
+	uint64_t total;
+
+	/* size came as that of one element, unless the count fitted the record */
+	if (!whole)
+		return;
+	if (__builtin_mul_overflow(ev->size, ev->arg, &total)) {
+		ev->unit = MZ_UNIT_OVERFLOW;
+		return;
+	}
+	if (!ev->arg)
+		ev->unit = ev->size < MZ_UNIT_OVERFLOW ? (uint32_t)ev->size : MZ_UNIT_OVERFLOW - 1;
+	ev->size = total;
+}
+
+static void set_args(struct record_ring *ring, const struct mz_record *rec, struct mz_event *ev)
+{
+	bool extra = ring->extra && rec->given == MZ_GIVEN_EXTRA;
+
+	if (ev->call < MZ_CALL_MMAP) {
+		ev->has |= MZ_HAS_GIVEN;
+		ev->given = extra ? ring->given : rec->addr ? rec->size + rec->given : 0;
+		if (!rec->addr)
+			ev->given = 0;
+	}
+	switch (ev->call) {
+	case MZ_CALL_CALLOC:
+	case MZ_CALL_REALLOCARRAY:
+		ev->arg = rec->arg == MZ_ARG_EXTRA ? ring->arg : rec->arg;
+		set_array(ev, rec->arg == MZ_ARG_EXTRA);
+		break;
+	case MZ_CALL_ALIGNED_ALLOC:
+	case MZ_CALL_MEMALIGN:
+	case MZ_CALL_POSIX_MEMALIGN:
+		ev->arg = rec->arg == MZ_ARG_EXTRA ? ring->arg : 1ull << (rec->arg & 63);
+		break;
+	default: break;
+	}
+	ring->extra = false;
+}
+
+static int add_event(struct record_rings *r, struct record_image *m, unsigned i,
+		     const struct mz_record *rec)
+{
+	struct record_ring *ring = &r->rings[i];
+	struct mz_event ev = {.kind = (uint8_t)mz_call_kind(rec->type),
+			      .call = rec->type,
+			      .has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_TID,
+			      .addr = rec->addr,
+			      .size = rec->size,
+			      .tid = ring->tid,
+			      .time = record_time(r, rec->time)};
+
+	if (rec->site && rec->site < m->sites_cap) {
+		ev.site = m->sites[rec->site];
+		ev.has |= MZ_HAS_SITE;
+	}
+	if (ev.kind != MZ_FREE)
+		set_args(ring, rec, &ev);
+	if (ev.kind == MZ_REALLOC) {
+		ev.old_addr = ring->old;
+		r->begun -= ring->old != 0;
+		ring->old = 0;
+	}
+	return record_image_add(r->files, m, &ev);
+}
+
+static int take(struct record_rings *r, struct record_image *m, unsigned i,
+		const struct mz_record *rec, uint64_t next)
+{
+	struct record_ring *ring = &r->rings[i];
+
+	switch (rec->type) {
+	case MZ_REC_THREAD: ring->tid = (uint32_t)rec->addr; return 0;
+	case MZ_REC_EXTRA:
+		ring->given = rec->addr;
+		ring->arg = rec->size;
+		ring->extra = true;
+		return 0;
+	case MZ_REC_BEGIN:
+		r->begun += !ring->old && rec->addr;
+		ring->old = rec->addr;
+		return 0;
+	case MZ_REC_LOST: return note_lost(r, m, i, rec);
+	case MZ_REC_STACK: return new_stack(r, m, i, rec, next);
+	case MZ_REC_MARK:
+	case MZ_REC_MODULE: return new_text(r, m, i, rec, next);
+	default: return add_event(r, m, i, rec);
+	}
+}
+
+/* Something else than the library has written into the ring: skip to its end. */
+static int garbage(struct record_rings *r, struct record_image *m, unsigned i)
+{
+	struct record_ring *ring = &r->rings[i];
+	struct mz_event ev = {.kind = MZ_LOST,
+			      .call = MZ_CALL_LOST,
+			      .has = MZ_HAS_TIME | MZ_HAS_TID,
+			      .arg = MZ_LOSS_DAMAGE,
+			      .tid = ring->tid,
+			      .size = ring->seen - ring->tail,
+			      .time = m ? m->last_time : 0};
+
+	ring->tail = ring->seen;
+	return m ? record_image_add(r->files, m, &ev) : 0;
+}
+
+static bool is_sound(const struct record_ring *ring, const struct mz_record *rec, long more,
+		     uint64_t capacity)
+{
+	bool known = (rec->type > MZ_CALL_NONE && rec->type <= MZ_CALL_BRK) ||
+		     (rec->type >= MZ_REC_EXTRA && rec->type <= MZ_REC_MODULE);
+
+	return known && more >= 0 && ring->seen - ring->tail <= capacity &&
+	       (uint64_t)more < ring->seen - ring->tail;
+}
+
+int record_unit(struct record_rings *r, unsigned i)
+{
+	struct record_ring *ring = &r->rings[i];
+	struct record_image *m = image_of(r, i);
+	struct mz_record rec = *at(r, i, ring->tail);
+	long more = following(&rec);
+	enum mz_kind kind = rec.type < MZ_CALLS ? mz_call_kind(rec.type) : MZ_NONE;
+	int ret;
+
+	if (!m || !is_sound(ring, &rec, more, mz_ring_records(i)))
+		return garbage(r, m, i);
+	if (r->begun > (ring->old != 0) && (kind == MZ_ALLOC || kind == MZ_REALLOC) && rec.addr) {
+		ret = record_settle_realloc(r, i, rec.addr);
+		if (ret <= 0) {
+			r->blocked = true;
+			return ret;
+		}
+	}
+	ret = take(r, m, i, &rec, ring->tail + 1);
+	ring->tail += 1 + (uint64_t)more;
+	ring->last = rec.time;
+	r->records += 1 + (uint64_t)more;
+	return ret;
+}
+
+void record_ring_ended(struct record_rings *r, unsigned i)
+{
+	struct record_ring *ring = &r->rings[i];
+
+	r->begun -= ring->old != 0;
+	*ring = (struct record_ring){.tail = ring->tail, .seen = ring->tail};
+}
+
+int record_missed(struct record_rings *r, unsigned image)
+{
+	struct record_image *m = &r->images[image];
+	struct mz_event ev = {.kind = MZ_LOST,
+			      .call = MZ_CALL_LOST,
+			      .has = MZ_HAS_TIME,
+			      .arg = MZ_LOSS_NO_MEMORY,
+			      .size = r->region->images[image].missed,
+			      .time = m->last_time};
+
+	return ev.size ? record_image_add(r->files, m, &ev) : 0;
+}

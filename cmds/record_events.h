@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From the records of a ring to events. */
+#ifndef MZ_CMDS_RECORD_EVENTS_H
+#define MZ_CMDS_RECORD_EVENTS_H
+
+#include "cmds/record_rings.h"
+
+/* The next records of a ring that belong together, of which at least one is
+ * there. 0 or -errno. Sets r->blocked, and takes nothing, when another ring's
+ * record must come first and is not there yet. */
+int record_unit(struct record_rings *r, unsigned ring);
+
+/* In ns since the start. */
+uint64_t record_time(const struct record_rings *r, uint64_t clock);
+
+int record_settle_realloc(struct record_rings *r, unsigned self, uint64_t addr);
+
+/* The ring's thread is gone: a realloc that it never came back from is over. */
+void record_ring_ended(struct record_rings *r, unsigned ring);
+
+/* Events of threads that had no ring, as a loss at the end. */
+int record_missed(struct record_rings *r, unsigned image);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The programs that are being recorded, and the file that each of them gets. */
+#ifndef MZ_CMDS_RECORD_IMAGE_H
+#define MZ_CMDS_RECORD_IMAGE_H
+
+#include <memorizer.h>
+#include <uapi/memorizer/record.h>
+
+#define RECORD_BATCH 256
+
+struct record_image {
+	bool used;
+	bool ended; /* its process is gone, or has become another program */
+	uint32_t pid;
+	int pidfd; /* -1 = none */
+	char *path; /* of the file */
+	char program[224];
+	struct mz_writer *writer;
+	struct mz_event batch[RECORD_BATCH];
+	size_t count;
+	uint32_t *sites; /* of the stacks: numbers in the region -> in the file */
+	uint32_t sites_cap;
+	uint32_t modules;
+	uint64_t last_time;
+	uint64_t events;
+	uint64_t lost[MZ_LOSSES];
+};
+
+struct record_files {
+	const char *output; /* of the first image */
+	bool force;
+	unsigned made;
+	struct mz_error *err;
+	const char *command; /* line, for the header */
+	uint64_t start_unix; /* ns */
+	bool stacks;
+	/* what is kept of each finished file */
+	struct record_done {
+		char *path;
+		char program[224];
+		uint32_t pid;
+		uint64_t events;
+		uint64_t lost[MZ_LOSSES];
+		uint64_t bytes;
+	} *done;
+	size_t done_count, done_cap;
+};
+
+/* All: 0, or -errno with files->err set. */
+int record_image_open(struct record_files *f, struct record_image *m, const struct mz_image *from);
+int record_image_add(struct record_files *f, struct record_image *m, const struct mz_event *ev);
+/* The file is complete; m is free again. */
+int record_image_close(struct record_files *f, struct record_image *m);
+/* After an error: what was written so far stays, under its temporary name. */
+void record_image_drop(struct record_image *m);
+void record_files_free(struct record_files *f);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the preloaded library and `memorizer record` share: one region of memory
+ * with rings of fixed records. A ring has one writer, a thread of a program
+ * under test, and one reader, the recorder. The writer never waits for a lock;
+ * what it has written stays when it is killed.
+ *
+ * A region is used by both sides on one machine: native byte order and words.
+ */
+#ifndef MEMORIZER_UAPI_RECORD_H
+#define MEMORIZER_UAPI_RECORD_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define MZ_REGION_MAGIC	  0x6d7a72696e673031ull /* "mzring01" */
+#define MZ_REGION_VERSION 1
+
+/* Where a program finds the region, and the variable that says so. */
+#define MZ_REGION_ENV "MEMORIZER_REGION"
+
+/* The first threads get large rings, the rest small ones: 24 MiB in all, of
+ * which only what is used is really there. */
+#define MZ_RINGS_LARGE	 16u
+#define MZ_RINGS_SMALL	 2048u
+#define MZ_RINGS	 (MZ_RINGS_LARGE + MZ_RINGS_SMALL)
+#define MZ_RECORDS_LARGE 32768u /* 1 MiB */
+#define MZ_RECORDS_SMALL 128u	/* 4 KiB */
+
+/* Programs that record at the same time. */
+#define MZ_IMAGES 512u
+
+/* ---- records ------------------------------------------------------------ */
+
+/* type of a record: an enum mz_call, or one of these. */
+enum mz_record_type {
+	MZ_REC_EXTRA = 128, /* before a call: size = its arg, addr = bytes given */
+	MZ_REC_THREAD,	    /* the ring's thread from here on: addr = tid */
+	MZ_REC_BEGIN,	    /* of a realloc, which follows: addr = the old block */
+	MZ_REC_LOST,	    /* size = events, arg = enum mz_loss, addr = since when */
+	MZ_REC_MARK,	    /* size bytes of text follow, in records of raw bytes */
+	MZ_REC_STACK,	    /* addr = its number, size = depth; then raw addresses */
+	MZ_REC_MODULE,	    /* addr = load address, size = bytes of text that follow:
+			       length in hex, build id in hex, path */
+};
+
+/* given of a record that does not fit is in MZ_REC_EXTRA. */
+#define MZ_GIVEN_EXTRA 0xffffu
+#define MZ_ARG_EXTRA   0xffu
+
+struct mz_record {
+	uint64_t time; /* of the region's clock: an allocation when it was done, a free
+			  and a realloc's begin before they were begun */
+	uint64_t addr;
+	uint64_t size;	/* as asked for, in all */
+	uint32_t site;	/* number of the stack; 0 = none */
+	uint16_t given; /* bytes given over size */
+	uint8_t type;
+	uint8_t arg; /* calloc, reallocarray: n; memalign: log2 of the alignment */
+};
+
+static_assert(sizeof(struct mz_record) == 32, "no padding");
+
+/* ---- rings -------------------------------------------------------------- */
+
+enum mz_ring_state {
+	MZ_RING_FREE,
+	MZ_RING_OWNED,	/* by the thread tid */
+	MZ_RING_CLOSED, /* its thread has ended; another of the same image may take it */
+};
+
+struct mz_ring {
+	/* written by the thread */
+	uint64_t head;	/* records written, from the start */
+	uint32_t busy;	/* inside an append: the time may be taken already */
+	uint32_t state; /* enum mz_ring_state */
+	uint32_t tid;
+	uint32_t image; /* index into images */
+	uint64_t dropped; /* not recorded, in all */
+	uint8_t pad1[32];
+	/* written by the recorder */
+	uint64_t tail; /* records read */
+	uint32_t waiting; /* the thread sleeps until there is room (both write it) */
+	uint32_t room;	  /* goes up when there is room: what it sleeps on */
+	uint8_t pad2[48];
+};
+
+static_assert(sizeof(struct mz_ring) == 128, "a cache line a side");
+
+/* ---- images: programs, from exec or fork to exec or exit ----------------- */
+
+enum mz_image_state { MZ_IMAGE_FREE, MZ_IMAGE_CLAIMED, MZ_IMAGE_LIVE };
+
+struct mz_image {
+	uint32_t state; /* enum mz_image_state */
+	uint32_t pid;
+	uint32_t parent; /* index of the image it was forked from; MZ_IMAGES = exec */
+	uint32_t pad;
+	uint64_t start; /* time */
+	uint64_t missed; /* events of threads that got no ring */
+	char path[224];
+};
+
+static_assert(sizeof(struct mz_image) == 256, "no padding");
+
+/* ---- the region --------------------------------------------------------- */
+
+enum mz_region_flags {
+	MZ_REGION_DROP = 1 << 0,  /* a full ring drops, and counts */
+	MZ_REGION_MMAP = 1 << 1,  /* mmap and its like are recorded */
+	MZ_REGION_FORKS = 1 << 2, /* other processes than main_pid are recorded */
+	MZ_REGION_TSC = 1 << 3,	  /* times are of the time stamp counter, not in ns */
+};
+
+struct mz_region {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t flags;
+	uint32_t recorder_pid;
+	uint32_t main_pid;    /* the program that was asked for; 0 = not yet known */
+	uint32_t stack_depth; /* 0 = no stacks */
+	uint32_t stop;	      /* set by the recorder: programs go on without it */
+	uint32_t heartbeat;   /* goes up while the recorder runs */
+	uint32_t bell;	      /* goes up to wake the recorder: what it sleeps on */
+	uint32_t asleep;      /* the recorder sleeps, or is about to */
+	uint32_t refused;     /* images that found no place */
+	uint32_t ring_top;    /* no ring from here on was ever used */
+	uint8_t pad[12];
+	struct mz_image images[MZ_IMAGES];
+	struct mz_ring rings[MZ_RINGS];
+	/* then the records of each ring */
+};
+
+static inline uint32_t mz_ring_records(unsigned ring)
+{
+	return ring < MZ_RINGS_LARGE ? MZ_RECORDS_LARGE : MZ_RECORDS_SMALL;
+}
+
+#define MZ_REGION_HEAD ((sizeof(struct mz_region) + 4095) & ~(uint64_t)4095)
+#define MZ_REGION_BYTES                                                                            \
+	(MZ_REGION_HEAD + ((uint64_t)MZ_RINGS_LARGE * MZ_RECORDS_LARGE +                           \
+			   (uint64_t)MZ_RINGS_SMALL * MZ_RECORDS_SMALL) *                          \
+				  sizeof(struct mz_record))
+
+static inline struct mz_record *mz_ring_data(struct mz_region *r, unsigned ring)
+{
+	struct mz_record *first = (struct mz_record *)((char *)r + MZ_REGION_HEAD);
+
+	if (ring < MZ_RINGS_LARGE)
+		return first + (uint64_t)ring * MZ_RECORDS_LARGE;
+	return first + (uint64_t)MZ_RINGS_LARGE * MZ_RECORDS_LARGE +
+	       (uint64_t)(ring - MZ_RINGS_LARGE) * MZ_RECORDS_SMALL;
+}
+
+#endif

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The calls that are seen: each does what the next allocator in line does, and
+ * leaves a record. An allocation is stamped after it, a free before it, so that
+ * over all threads an address is freed before it is given out again.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <memorizer.h>
+
+#include "ring.h"
+#include "stack.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* ---- the real ones --------------------------------------------------------- */
+
+static struct {
+	void *(*malloc)(size_t);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void (*free)(void *);
+	void *(*aligned_alloc)(size_t, size_t);
+	void *(*memalign)(size_t, size_t);
+	int (*posix_memalign)(void **, size_t, size_t);
+	void *(*valloc)(size_t);
+	void *(*pvalloc)(size_t);
+	size_t (*usable)(void *);
+	void *(*mmap)(void *, size_t, int, int, int, off_t);
+	int (*munmap)(void *, size_t);
+	void *(*mremap)(void *, size_t, size_t, int, ...);
+	int (*brk)(void *);
+	void *(*sbrk)(intptr_t);
+} real;
+
+enum { NOT_YET, RESOLVING, READY };
+static int ready;
+
+static void resolve(void)
+{
+	ready = RESOLVING;
+	/* calloc last of the four: dlsym() itself may need it, and gets the arena */
+	*(void **)&real.malloc = dlsym(RTLD_NEXT, "malloc");
+	*(void **)&real.realloc = dlsym(RTLD_NEXT, "realloc");
+	*(void **)&real.free = dlsym(RTLD_NEXT, "free");
+	*(void **)&real.calloc = dlsym(RTLD_NEXT, "calloc");
+	*(void **)&real.aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
+	*(void **)&real.memalign = dlsym(RTLD_NEXT, "memalign");
+	*(void **)&real.posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
+	*(void **)&real.valloc = dlsym(RTLD_NEXT, "valloc");
+	*(void **)&real.pvalloc = dlsym(RTLD_NEXT, "pvalloc");
+	*(void **)&real.usable = dlsym(RTLD_NEXT, "malloc_usable_size");
+	*(void **)&real.mmap = dlsym(RTLD_NEXT, "mmap");
+	*(void **)&real.munmap = dlsym(RTLD_NEXT, "munmap");
+	*(void **)&real.mremap = dlsym(RTLD_NEXT, "mremap");
+	*(void **)&real.brk = dlsym(RTLD_NEXT, "brk");
+	*(void **)&real.sbrk = dlsym(RTLD_NEXT, "sbrk");
+	ready = READY;
+}
+
+static inline bool prepared(void)
+{
+	if (__builtin_expect(ready == READY, 1))
+		return true;
+	if (ready == NOT_YET)
+		resolve();
+	return ready == READY;
+}
+
+/* ---- what the dynamic linker asks for while it looks for the real ones ------ */
+
+static char arena[16384] __attribute__((aligned(16)));
+static size_t arena_used;
+
+static bool in_arena(const void *p)
+{
+	return (const char *)p >= arena && (const char *)p < arena + sizeof(arena);
+}
+
+static void *arena_alloc(size_t size)
+{
+	size_t at = arena_used;
+
+	size = (size + 31) & ~(size_t)15; /* its length stands before a block */
+	if (size > sizeof(arena) - at)
+		return NULL;
+	arena_used += size;
+	*(size_t *)(void *)(arena + at) = size - 16;
+	return arena + at + 16;
+}
+
+static size_t arena_size(const void *p)
+{
+	return *(const size_t *)(const void *)((const char *)p - 16);
+}
+
+/* ---- records ----------------------------------------------------------------- */
+
+static uint8_t log2_of(uint64_t v)
+{
+	return v && !(v & (v - 1)) ? (uint8_t)__builtin_ctzll(v) : MZ_ARG_EXTRA;
+}
+
+/* An allocation that is done. arg does not fit when it is MZ_ARG_EXTRA. */
+static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint64_t whole_arg)
+{
+	struct mz_thread *t = &mz_me;
+	uint64_t over = p ? (in_arena(p) ? arena_size(p) : real.usable(p)) - size : 0;
+	bool extra = over >= MZ_GIVEN_EXTRA || arg == MZ_ARG_EXTRA;
+	uint32_t site = mz_stack(t);
+	struct mz_record *r, *before = NULL;
+	uint64_t at;
+
+	if (!mz_begin(t, 1 + extra, &at))
+		return;
+	if (extra) {
+		before = mz_slot(t, at++);
+		before->type = MZ_REC_EXTRA;
+		before->addr = size + over;
+		before->size = whole_arg;
+	}
+	r = mz_slot(t, at);
+	r->addr = (uintptr_t)p;
+	r->size = size;
+	r->site = site;
+	r->given = extra ? MZ_GIVEN_EXTRA : (uint16_t)over;
+	r->type = call;
+	r->arg = arg;
+	r->time = mz_clock_after();
+	if (extra)
+		before->time = r->time;
+	mz_end(t);
+}
+
+/* Before a free, or before a realloc. */
+static inline void record_before(uint8_t type, const void *p, uint64_t size)
+{
+	struct mz_thread *t = &mz_me;
+	uint32_t site = type == MZ_CALL_FREE ? 0 : mz_stack(t);
+	struct mz_record *r;
+	uint64_t at;
+
+	if (!mz_begin(t, 1, &at))
+		return;
+	r = mz_slot(t, at);
+	r->addr = (uintptr_t)p;
+	r->size = size;
+	r->site = site;
+	r->given = 0;
+	r->type = type;
+	r->arg = 0;
+	r->time = mz_clock_before();
+	mz_end(t);
+}
+
+/* ---- malloc and its like ------------------------------------------------------ */
+
+EXPORT void *malloc(size_t size)
+{
+	void *p;
+
+	if (!prepared())
+		return arena_alloc(size);
+	p = real.malloc(size);
+	if (mz_on())
+		record_alloc(MZ_CALL_MALLOC, p, size, 0, 0);
+	return p;
+}
+
+EXPORT void free(void *p)
+{
+	if (!prepared())
+		return;
+	if (mz_on())
+		record_before(MZ_CALL_FREE, p, 0);
+	if (!in_arena(p))
+		real.free(p);
+}
+
+/* n * size of a call; where it overflows, the record has one element's size. */
+static void record_array(uint8_t call, void *p, size_t n, size_t size)
+{
+	uint64_t total;
+	bool over = __builtin_mul_overflow(n, size, &total);
+	bool fits = n && n < MZ_ARG_EXTRA && !over;
+
+	/* what cannot be told from total and n alone goes whole: size in the record,
+	 * n in the extra one, which the recorder multiplies again */
+	record_alloc(call, p, fits ? total : size, fits ? (uint8_t)n : MZ_ARG_EXTRA, n);
+}
+
+EXPORT void *calloc(size_t n, size_t size)
+{
+	void *p;
+
+	if (!prepared())
+		return arena_alloc(n * size);
+	p = real.calloc(n, size);
+	if (mz_on())
+		record_array(MZ_CALL_CALLOC, p, n, size);
+	return p;
+}
+
+static void *realloc_arena(void *old, size_t size)
+{
+	void *p = ready == READY ? real.malloc(size) : arena_alloc(size);
+
+	if (p && old) {
+		size_t n = arena_size(old);
+
+		memcpy(p, old, n < size ? n : size);
+	}
+	return p;
+}
+
+static inline void *call_realloc(void *old, size_t size)
+{
+	return __builtin_expect(in_arena(old), 0) ? realloc_arena(old, size)
+						  : real.realloc(old, size);
+}
+
+EXPORT void *realloc(void *old, size_t size)
+{
+	bool on;
+	void *p;
+
+	if (!prepared())
+		return realloc_arena(old, size);
+	on = mz_on();
+	if (on && old)
+		record_before(MZ_REC_BEGIN, old, 0);
+	p = call_realloc(old, size);
+	if (on && *mz_alive == MZ_ALIVE_ON)
+		record_alloc(MZ_CALL_REALLOC, p, size, 0, 0);
+	return p;
+}
+
+EXPORT void *reallocarray(void *old, size_t n, size_t size)
+{
+	size_t total;
+	bool on;
+	void *p = NULL;
+
+	if (!prepared())
+		return NULL;
+	on = mz_on();
+	if (on && old)
+		record_before(MZ_REC_BEGIN, old, 0);
+	if (__builtin_mul_overflow(n, size, &total))
+		errno = ENOMEM;
+	else
+		p = call_realloc(old, total);
+	if (on && *mz_alive == MZ_ALIVE_ON)
+		record_array(MZ_CALL_REALLOCARRAY, p, n, size);
+	return p;
+}
+
+/* Some allocators build these out of each other, through calls that are seen. */
+static void *aligned_call(uint8_t call, size_t align, size_t size)
+{
+	void *p = NULL;
+	bool on;
+
+	if (!prepared())
+		return NULL;
+	on = mz_on();
+	mz_me.hidden++;
+	switch (call) {
+	case MZ_CALL_ALIGNED_ALLOC: p = real.aligned_alloc(align, size); break;
+	case MZ_CALL_MEMALIGN: p = real.memalign(align, size); break;
+	case MZ_CALL_VALLOC: p = real.valloc(size); break;
+	default: p = real.pvalloc(size); break;
+	}
+	mz_me.hidden--;
+	if (on)
+		record_alloc(call, p, size, align ? log2_of(align) : 0, align);
+	return p;
+}
+
+EXPORT void *aligned_alloc(size_t align, size_t size)
+{
+	return aligned_call(MZ_CALL_ALIGNED_ALLOC, align, size);
+}
+
+EXPORT void *memalign(size_t align, size_t size)
+{
+	return aligned_call(MZ_CALL_MEMALIGN, align, size);
+}
+
+EXPORT void *valloc(size_t size)
+{
+	return aligned_call(MZ_CALL_VALLOC, 0, size);
+}
+
+EXPORT void *pvalloc(size_t size)
+{
+	return aligned_call(MZ_CALL_PVALLOC, 0, size);
+}
+
+EXPORT int posix_memalign(void **out, size_t align, size_t size)
+{
+	void *p = NULL;
+	bool on;
+	int ret;
+
+	if (!prepared())
+		return ENOMEM;
+	on = mz_on();
+	mz_me.hidden++;
+	ret = real.posix_memalign(&p, align, size);
+	mz_me.hidden--;
+	if (!ret)
+		*out = p;
+	if (on)
+		record_alloc(MZ_CALL_POSIX_MEMALIGN, ret ? NULL : p, size, log2_of(align), align);
+	return ret;
+}
+
+EXPORT size_t malloc_usable_size(void *p)
+{
+	if (!prepared() || in_arena(p))
+		return p ? arena_size(p) : 0;
+	return real.usable(p);
+}
+
+/* ---- mappings, when asked for -------------------------------------------------- */
+
+static inline bool maps_on(void)
+{
+	return mz_on() && (mz_region->flags & MZ_REGION_MMAP);
+}
+
+static void record_map(uint8_t call, void *p, uint64_t size)
+{
+	struct mz_thread *t = &mz_me;
+	uint32_t site = mz_stack(t);
+	uint64_t at;
+
+	if (!mz_begin(t, 1, &at))
+		return;
+	*mz_slot(t, at) = (struct mz_record){.type = call,
+					     .addr = p == MAP_FAILED ? 0 : (uintptr_t)p,
+					     .size = size,
+					     .site = site,
+					     .time = mz_clock_after()};
+	mz_end(t);
+}
+
+EXPORT void *mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	void *p;
+
+	if (!prepared()) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	p = real.mmap(addr, size, prot, flags, fd, offset);
+	if (maps_on())
+		record_map(MZ_CALL_MMAP, p, size);
+	return p;
+}
+
+EXPORT void *mmap64(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
+	__attribute__((alias("mmap")));
+
+EXPORT int munmap(void *p, size_t size)
+{
+	if (!prepared()) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (maps_on())
+		record_before(MZ_CALL_MUNMAP, p, size);
+	return real.munmap(p, size);
+}
+
+EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
+{
+	void *where = NULL, *p;
+	va_list ap;
+	bool on;
+
+	va_start(ap, flags);
+	if (flags & MREMAP_FIXED)
+		where = va_arg(ap, void *);
+	va_end(ap);
+	if (!prepared()) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	on = maps_on();
+	if (on)
+		record_before(MZ_REC_BEGIN, old, 0);
+	p = real.mremap(old, old_size, size, flags, where);
+	if (on && *mz_alive == MZ_ALIVE_ON)
+		record_map(MZ_CALL_MREMAP, p, size);
+	return p;
+}
+
+/* The heap's end: an event whose address is the new end, of the bytes it grew. */
+EXPORT void *sbrk(intptr_t by)
+{
+	void *old;
+
+	if (!prepared()) {
+		errno = ENOMEM;
+		return (void *)-1;
+	}
+	old = real.sbrk(by);
+	if (by > 0 && old != (void *)-1 && maps_on())
+		record_map(MZ_CALL_BRK, (char *)old, (uint64_t)by);
+	return old;
+}
+
+/* ---- notes --------------------------------------------------------------------- */
+
+/* For programs: a note in the trace. Declare it weak, and call it if it is there. */
+EXPORT void memorizer_mark(const char *text);
+EXPORT void memorizer_mark(const char *text)
+{
+	if (prepared() && mz_on())
+		mz_append_text(MZ_REC_MARK, 0, text, strlen(text));
+}
+
+/* A program that never asks for memory is recorded too: as one that does not. */
+static __attribute__((constructor)) void begin(void)
+{
+	if (prepared())
+		mz_on();
+}

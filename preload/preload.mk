@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The library that is loaded into programs under test. It is never built with a
+# sanitizer: those have allocators of their own.
+PRELOAD_SRC := $(sort $(wildcard preload/*.c))
+PRELOAD_SO  := $(O)/lib/memorizer/memorizer-preload.so
+
+all: $(PRELOAD_SO)
+
+$(PRELOAD_SO): $(PRELOAD_SRC) $(wildcard preload/*.h) include/uapi/memorizer/record.h include/memorizer.h
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -O2 -g $(WARN) -Wno-alloc-size-larger-than \
+		-fvisibility=hidden -fPIC -fno-builtin -fno-strict-aliasing \
+		-shared -Wl,-z,now -Wl,-z,nodelete -o $@ $(PRELOAD_SRC) -ldl -lpthread

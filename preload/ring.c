@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <memorizer.h>
+
+#define GIVE_UP_AFTER 100 /* looks at a recorder that does nothing, 20 ms each */
+
+__thread struct mz_thread mz_me;
+struct mz_region *mz_region;
+bool mz_use_tsc;
+
+static uint32_t early_alive;
+volatile uint32_t *mz_alive = &early_alive;
+
+static uint32_t my_image;
+static pthread_key_t exit_key;
+static bool exit_key_made;
+
+/* ---- finding the region --------------------------------------------------- */
+
+/* Before the C library has set up the environment, the kernel's copy has it. */
+static bool from_proc_environ(char *path, size_t size)
+{
+	static const char name[] = "\0" MZ_REGION_ENV "=";
+	char buf[8192];
+	size_t keep = 0;
+	int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	buf[keep++] = '\0';
+	while ((n = read(fd, buf + keep, sizeof(buf) - 1 - keep)) > 0) {
+		size_t have = keep + (size_t)n;
+		char *p = memmem(buf, have, name, sizeof(name) - 1);
+
+		if (p && memchr(p + 1, '\0', have - (size_t)(p + 1 - buf))) {
+			close(fd);
+			p += sizeof(name) - 1;
+			if (strlen(p) >= size)
+				return false;
+			strcpy(path, p);
+			return true;
+		}
+		/* the variable may be cut by the end of the buffer */
+		keep = have < sizeof(buf) / 2 ? have : sizeof(buf) / 2;
+		memmove(buf, buf + have - keep, keep);
+	}
+	close(fd);
+	return false;
+}
+
+static struct mz_region *map_region(void)
+{
+	const char *value = environ ? getenv(MZ_REGION_ENV) : NULL;
+	struct mz_region *r;
+	char path[64];
+	int fd;
+
+	if (!value && !environ && from_proc_environ(path, sizeof(path)))
+		value = path;
+	fd = value ? open(value, O_RDWR | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return NULL;
+	r = mmap(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (r == MAP_FAILED)
+		return NULL;
+	if (r->magic != MZ_REGION_MAGIC || r->version != MZ_REGION_VERSION) {
+		munmap(r, MZ_REGION_BYTES);
+		return NULL;
+	}
+	return r;
+}
+
+static bool claim_image(uint32_t parent)
+{
+	for (uint32_t i = 0; i < MZ_IMAGES; i++) {
+		struct mz_image *m = &mz_region->images[i];
+		uint32_t want = MZ_IMAGE_FREE;
+		ssize_t n;
+
+		if (__atomic_load_n(&m->state, __ATOMIC_RELAXED) != MZ_IMAGE_FREE ||
+		    !__atomic_compare_exchange_n(&m->state, &want, MZ_IMAGE_CLAIMED, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		m->pid = (uint32_t)getpid();
+		m->parent = parent;
+		m->missed = 0;
+		m->start = mz_clock_after();
+		n = readlink("/proc/self/exe", m->path, sizeof(m->path) - 1);
+		m->path[n < 0 ? 0 : n] = '\0';
+		__atomic_store_n(&m->state, MZ_IMAGE_LIVE, __ATOMIC_RELEASE);
+		my_image = i;
+		mz_ring_bell();
+		return true;
+	}
+	__atomic_fetch_add(&mz_region->refused, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* A page that is 0 again in a child, whatever way it was forked. */
+static void make_alive_page(void)
+{
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return;
+	if (madvise(p, 4096, MADV_WIPEONFORK)) {
+		munmap(p, 4096);
+		return;
+	}
+	mz_alive = p;
+}
+
+static void at_thread_exit(void *arg);
+
+bool mz_attach(void)
+{
+	static uint32_t attaching; /* in a child too: the thread that forked was not here */
+	int saved = errno;
+	uint32_t none = 0, state = MZ_ALIVE_OFF;
+	bool forked = mz_region;
+
+	if (!__atomic_compare_exchange_n(&attaching, &none, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	if (!forked) {
+		make_alive_page();
+		mz_region = map_region();
+	}
+	mz_me = (struct mz_thread){.hidden = mz_me.hidden};
+	if (mz_region && !mz_region->stop && mz_alive != &early_alive) {
+		uint32_t pid = (uint32_t)getpid();
+
+		mz_use_tsc = mz_region->flags & MZ_REGION_TSC;
+		if (((mz_region->flags & MZ_REGION_FORKS) || pid == mz_region->main_pid) &&
+		    claim_image(forked ? my_image : MZ_IMAGES))
+			state = MZ_ALIVE_ON;
+	}
+	if (state == MZ_ALIVE_ON && !exit_key_made)
+		exit_key_made = !pthread_key_create(&exit_key, at_thread_exit);
+	*mz_alive = state;
+	__atomic_store_n(&attaching, 0, __ATOMIC_RELEASE);
+	errno = saved;
+	return state == MZ_ALIVE_ON;
+}
+
+/* ---- threads and their rings ---------------------------------------------- */
+
+static bool try_ring(unsigned i, uint32_t from)
+{
+	struct mz_ring *r = &mz_region->rings[i];
+
+	if (__atomic_load_n(&r->state, __ATOMIC_RELAXED) != from ||
+	    (from == MZ_RING_CLOSED && r->image != my_image))
+		return false;
+	return __atomic_compare_exchange_n(&r->state, &from, MZ_RING_OWNED, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+/* The recorder looks at rings below the top only. */
+static void raise_top(uint32_t top)
+{
+	uint32_t have = __atomic_load_n(&mz_region->ring_top, __ATOMIC_RELAXED);
+
+	while (have < top && !__atomic_compare_exchange_n(&mz_region->ring_top, &have, top, true,
+							  __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+}
+
+static struct mz_ring *find_ring(unsigned *index)
+{
+	for (unsigned i = 0; i < MZ_RINGS; i++) {
+		if (try_ring(i, MZ_RING_CLOSED) || try_ring(i, MZ_RING_FREE)) {
+			raise_top(i + 1);
+			*index = i;
+			return &mz_region->rings[i];
+		}
+	}
+	return NULL;
+}
+
+static bool take_ring(struct mz_thread *t)
+{
+	struct mz_record *rec;
+	unsigned i;
+	struct mz_ring *r = find_ring(&i);
+
+	if (!r) {
+		t->no_ring = true;
+		return false;
+	}
+	r->image = my_image;
+	r->tid = (uint32_t)syscall(SYS_gettid);
+	t->data = mz_ring_data(mz_region, i);
+	t->mask = mz_ring_records(i) - 1;
+	t->reserved = t->rung = r->head;
+	t->tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+	t->depth = 1;
+	t->ring = r;
+	__atomic_store_n(&r->busy, 1, __ATOMIC_RELAXED);
+	if (t->reserved + 1 - t->tail > t->mask + 1ull && !mz_wait_room(t, t->reserved + 1))
+		return false;
+	rec = mz_slot(t, mz_take(&t->reserved, 1));
+	*rec = (struct mz_record){.type = MZ_REC_THREAD, .addr = r->tid, .time = mz_clock_before()};
+	mz_end(t);
+	if (exit_key_made)
+		pthread_setspecific(exit_key, t);
+	return true;
+}
+
+/* What comes after this in the same thread takes a ring again, and is here
+ * again; what the last round of destructors leaves is the recorder's to find. */
+static void at_thread_exit(void *arg)
+{
+	struct mz_thread *t = arg;
+	struct mz_ring *r;
+
+	if (*mz_alive != MZ_ALIVE_ON || t != &mz_me || !t->ring)
+		return;
+	r = t->ring;
+	t->ring = NULL; /* first: a signal handler must not use what another has */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&r->state, MZ_RING_CLOSED, __ATOMIC_RELEASE);
+}
+
+/* ---- full rings ------------------------------------------------------------ */
+
+static void futex(uint32_t *word, int op, uint32_t value, long ns)
+{
+	struct timespec limit = {.tv_nsec = ns};
+
+	syscall(SYS_futex, word, op, value, op == FUTEX_WAIT ? &limit : NULL, NULL, 0);
+}
+
+void mz_ring_bell(void)
+{
+	int saved = errno;
+
+	__atomic_fetch_add(&mz_region->bell, 1, __ATOMIC_SEQ_CST);
+	futex(&mz_region->bell, FUTEX_WAKE, INT_MAX, 0);
+	errno = saved;
+}
+
+/* The recorder was killed: go on without it. It may also be in another pid
+ * namespace, so a heart that beats counts more than a pid that is not there. */
+static bool recorder_gone(unsigned looks, uint32_t *beat)
+{
+	uint32_t now = __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED);
+
+	if (now != *beat) {
+		*beat = now;
+		return false;
+	}
+	return looks > GIVE_UP_AFTER && kill((pid_t)mz_region->recorder_pid, 0) && errno == ESRCH;
+}
+
+bool mz_wait_room(struct mz_thread *t, uint64_t end)
+{
+	struct mz_ring *r = t->ring;
+	int saved = errno;
+	uint32_t beat = mz_region->heartbeat;
+	bool ok = true;
+
+	for (unsigned looks = 0;; looks++) {
+		uint32_t room = __atomic_load_n(&r->room, __ATOMIC_ACQUIRE);
+
+		t->tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+		if (end - t->tail <= t->mask + 1ull)
+			break;
+		if (*mz_alive != MZ_ALIVE_ON || mz_region->stop || recorder_gone(looks, &beat)) {
+			*mz_alive = MZ_ALIVE_OFF;
+			t->depth--;
+			ok = false;
+			break;
+		}
+		__atomic_store_n(&r->waiting, 1, __ATOMIC_SEQ_CST);
+		mz_ring_bell();
+		futex(&r->room, FUTEX_WAIT, room, 20000000);
+	}
+	errno = saved;
+	return ok;
+}
+
+/* In a ring that drops: what was lost, before the next event. */
+static bool tell_lost(struct mz_thread *t)
+{
+	uint64_t at, lost = t->lost;
+
+	t->lost = 0;
+	if (!mz_begin(t, 1, &at))
+		return false;
+	*mz_slot(t, at) = (struct mz_record){.type = MZ_REC_LOST,
+					     .time = mz_clock_before(),
+					     .addr = t->lost_since,
+					     .size = lost,
+					     .arg = MZ_LOSS_RING_FULL};
+	mz_end(t);
+	return true;
+}
+
+bool mz_append_slow(struct mz_thread *t, unsigned n)
+{
+	if (!t->ring && (t->no_ring || !take_ring(t))) {
+		__atomic_fetch_add(&mz_region->images[my_image].missed, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	if (mz_region->stop) {
+		*mz_alive = MZ_ALIVE_OFF;
+		return false;
+	}
+	if (t->reserved + n + MZ_SLACK - t->tail > t->mask)
+		t->tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+	if (!(mz_region->flags & MZ_REGION_DROP))
+		return true; /* mz_begin() waits */
+	if (t->reserved + n + 1 + MZ_SLACK - t->tail > t->mask) {
+		if (!t->lost++)
+			t->lost_since = mz_clock_before();
+		t->ring->dropped++;
+		mz_ring_bell();
+		return false;
+	}
+	return !t->lost || tell_lost(t);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The program's side of the rings: each thread appends records to its own.
+ * Nothing here takes a lock or touches the heap; signal handlers may come in
+ * anywhere.
+ */
+#ifndef MZ_PRELOAD_RING_H
+#define MZ_PRELOAD_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+#include <uapi/memorizer/record.h>
+
+struct mz_thread {
+	struct mz_ring *ring; /* NULL: none yet */
+	struct mz_record *data;
+	uint64_t reserved; /* records handed out; those up to ring->head are published */
+	uint64_t tail;	   /* of the ring, when last looked at */
+	uint64_t rung;	   /* where the recorder was last woken */
+	uint64_t lost;	   /* dropped since the last record */
+	uint64_t lost_since;
+	uint32_t mask;
+	uint32_t depth;	  /* appends under way: more than 1 inside a signal handler */
+	uint32_t hidden;  /* inside a call whose inner calls are not the program's */
+	bool in_unwinder; /* stacks: what it allocates itself is not recorded */
+	bool no_ring;	  /* there was none left; events are counted as missed */
+};
+
+/* 1 while this process records; in a page that fork() wipes, so that a child
+ * finds 0 and comes to mz_attach(). */
+enum mz_alive { MZ_ALIVE_UNKNOWN, MZ_ALIVE_ON, MZ_ALIVE_OFF };
+
+extern __thread struct mz_thread mz_me __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern volatile uint32_t *mz_alive __attribute__((visibility("hidden")));
+extern struct mz_region *mz_region __attribute__((visibility("hidden")));
+extern bool mz_use_tsc __attribute__((visibility("hidden")));
+
+/* Find the region, and a place in it for this process. True: it records. */
+bool mz_attach(void) __attribute__((visibility("hidden")));
+
+/* Shall this event be recorded? */
+static inline bool mz_on(void)
+{
+	uint32_t alive = *mz_alive;
+
+	if (__builtin_expect(alive == MZ_ALIVE_ON, 1))
+		return !mz_me.hidden;
+	return alive == MZ_ALIVE_UNKNOWN && mz_attach() && !mz_me.hidden;
+}
+
+static inline uint64_t mz_clock_slow(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Not before the call that came before it was through ... */
+static inline uint64_t mz_clock_after(void)
+{
+#ifdef __x86_64__
+	unsigned aux;
+
+	if (__builtin_expect(mz_use_tsc, 1))
+		return __builtin_ia32_rdtscp(&aux);
+#endif
+	return mz_clock_slow();
+}
+
+/* ... and before the call that comes next. */
+static inline uint64_t mz_clock_before(void)
+{
+#ifdef __x86_64__
+	if (__builtin_expect(mz_use_tsc, 1))
+		return __builtin_ia32_rdtsc();
+#endif
+	return mz_clock_slow();
+}
+
+/* One step that no signal handler can split; other threads do not matter. */
+static inline uint64_t mz_take(uint64_t *counter, uint64_t n)
+{
+#ifdef __x86_64__
+	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(*counter) : : "cc");
+	return n;
+#else
+	return __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+#endif
+}
+
+/* What is not the rule: no ring yet, a full one, something dropped. False: the
+ * event is not recorded (and counted). */
+bool mz_append_slow(struct mz_thread *t, unsigned n) __attribute__((visibility("hidden")));
+bool mz_wait_room(struct mz_thread *t, uint64_t end) __attribute__((visibility("hidden")));
+void mz_ring_bell(void) __attribute__((visibility("hidden")));
+
+/* Room that drops leave for signal handlers, which may come between the look
+ * and the taking. */
+#define MZ_SLACK 16u
+
+/* Start an append of n records: the number of the first, to be filled through
+ * mz_slot(). False: not recorded. */
+static inline bool mz_begin(struct mz_thread *t, unsigned n, uint64_t *at)
+{
+	if (__builtin_expect(!t->ring || t->lost ||
+				     t->reserved + n + MZ_SLACK - t->tail > t->mask, 0) &&
+	    !mz_append_slow(t, n))
+		return false;
+	t->depth++;
+	__atomic_store_n(&t->ring->busy, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	*at = mz_take(&t->reserved, n);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return __builtin_expect(*at + n - t->tail <= t->mask + 1ull, 1) || mz_wait_room(t, *at + n);
+}
+
+static inline struct mz_record *mz_slot(struct mz_thread *t, uint64_t at)
+{
+	return &t->data[at & t->mask];
+}
+
+/* Publish what was appended: by the outermost append, whose records and those
+ * of the handlers inside it are then whole. */
+static inline void mz_end(struct mz_thread *t)
+{
+	uint64_t h;
+
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(--t->depth, 0))
+		return;
+	do {
+		h = *(volatile uint64_t *)&t->reserved;
+		/* pairs with the recorder's acquire of head */
+		__atomic_store_n(&t->ring->head, h, __ATOMIC_RELEASE);
+		__atomic_store_n(&t->ring->busy, 0, __ATOMIC_RELEASE);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	} while (__builtin_expect(*(volatile uint64_t *)&t->reserved != h, 0));
+	if (__builtin_expect(h - t->rung > t->mask / 4, 0)) {
+		t->rung = h;
+		if (__atomic_load_n(&mz_region->asleep, __ATOMIC_RELAXED))
+			mz_ring_bell();
+	}
+}
+
+#endif
