@@ -157,7 +157,8 @@ static void polled(long n, size_t len)
 		msgs(n, len);
 		_exit(0);
 	}
-	printf("after: %d %s\n", poll(&p, 1, 20000), p.revents & POLLIN ? "POLLIN" : "");
+	n = poll(&p, 1, 20000);
+	printf("after: %ld %s\n", n, p.revents & POLLIN ? "POLLIN" : "");
 	say_read(p.fd);
 	waitpid(pid, NULL, 0);
 }
