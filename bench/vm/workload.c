@@ -4,7 +4,7 @@
  * system calls, timed with the monotonic clock. Under QEMU's -icount shift=0 a nanosecond
  * is an instruction of the guest. Prints "PART NANOSECONDS" lines.
  *
- *   workload [DIR]   DIR: a tmpfs (default /dev/shm)
+ *   workload [DIR [DIVISOR]]   DIR: a tmpfs (/dev/shm); DIVISOR: of the rounds (1)
  */
 #include <err.h>
 #include <fcntl.h>
@@ -112,8 +112,12 @@ static long long now(void)
 
 int main(int argc, char **argv)
 {
+	int divisor = argc > 2 ? atoi(argv[2]) : 1;
 	long long cost[PARTS];
 	int fd;
+
+	if (divisor < 1)
+		errx(2, "workload [DIR [DIVISOR]]");
 
 	must(chdir(argc > 1 ? argv[1] : "/dev/shm"), "chdir");
 	fd = open("small", O_WRONLY | O_CREAT, 0600);
@@ -121,14 +125,15 @@ int main(int argc, char **argv)
 	must(write(fd, data, 4096), "write");
 	close(fd);
 	for (size_t i = 0; i < PARTS; i++) {
+		int rounds = parts[i].rounds / divisor;
 		long long start;
 
-		for (int n = 0; n < parts[i].rounds / 10; n++) /* caches and slabs get warm */
+		for (int n = 0; n < rounds / 10; n++) /* caches and slabs get warm */
 			parts[i].round();
 		start = now();
-		for (int n = 0; n < parts[i].rounds; n++)
+		for (int n = 0; n < rounds; n++)
 			parts[i].round();
-		cost[i] = (now() - start) / parts[i].rounds;
+		cost[i] = (now() - start) / rounds;
 	}
 	/* only now: whoever reads the output would run in the next part */
 	for (size_t i = 0; i < PARTS; i++)

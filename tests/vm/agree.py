@@ -23,22 +23,38 @@ def functions(path):
     return [r[0] for r in rows], [(r[1], r[2]) for r in rows]
 
 
-def heap_places(path):
-    """Merged [start, end) of all heap objects, and the addresses they start at."""
-    spans, heap = [], set()
-    for line in open(path):
-        f = line.rstrip("\n").split(",")
-        if len(f) < 9 or f[8] not in HEAP:
-            continue
-        va, given = int(f[2], 16), max(int(f[10]), int(f[3]))
-        spans.append((va, va + given))
-        heap.add((va, f[3], f[4]))
-    spans.sort()
+def merge(spans):
+    """Sorted [start, end) that do not overlap, from any."""
     starts, ends = [], []
-    for a, b in spans:
+    for a, b in sorted(spans):
         if ends and a < ends[-1]:
             ends[-1] = max(ends[-1], b)
         else:
+            starts.append(a)
+            ends.append(b)
+    return starts, ends
+
+
+def heap_places(path):
+    """Merged [start, end) of the heap objects, and what tells an object. Where memory was
+    something else too (a stack, page cache), there is no place; nor in task_struct: QEMU 7.2
+    counts what XSAVE stores there for the last function that was interrupted."""
+    spans, others, heap = [], [], set()
+    for line in open(path):
+        f = line.rstrip("\n").split(",")
+        if len(f) < 11 or not f[3].isdigit():
+            continue
+        va, given = int(f[2], 16), max(int(f[10]), int(f[3]))
+        if f[8] in HEAP and f[9] != "task_struct":
+            spans.append((va, va + given))
+            heap.add((va, f[3], f[4]))
+        else:
+            others.append((va, va + given))
+    other_starts, other_ends = merge(others)
+    starts, ends = [], []
+    for a, b in zip(*merge(spans)):
+        i = bisect.bisect_left(other_starts, b) - 1
+        if i < 0 or other_ends[i] <= a:
             starts.append(a)
             ends.append(b)
     return starts, ends, heap

@@ -2,7 +2,7 @@
 # For tests in the VM: . "$MZ_ROOT/tests/vm/lib.sh" first, `finish` last. The guest sees
 # the host's files and environment, so that scripts for it may source this, too.
 . "$MZ_ROOT/tests/cli/lib.sh"
-PATH=$MZ_BUILD/tests/vm:$PATH
+PATH=$MZ_BUILD/tests/vm:$MZ_BUILD/bench/vm:$PATH
 memorizer_dir=/sys/kernel/debug/memorizer
 kernels=${MZ_KERNELS:-$MZ_BUILD/kernel} # MZ_KERNELS: a folder of kernels to take as they are
 
