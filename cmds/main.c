@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmds/cmd.h"
+#include "cmds/twins.h"
 
 #define VERB(name) extern const struct mz_cmd cmd_##name;
 #include "cmds/verbs.def"
@@ -55,6 +56,7 @@ static int run(const struct mz_cmd *cmd, const char *shown, int argc, char **arg
 	void *opts;
 	int rest, ret;
 
+	cmd = twin_of(cmd, &argc, argv);
 	talk_set(shown, wants_json(argc, argv));
 	opts = calloc(1, cmd->opts_size ? cmd->opts_size : 1);
 	if (!opts)

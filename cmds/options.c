@@ -233,6 +233,7 @@ int options_parse(const struct mz_cmd *cmd, void *opts, int argc, char **argv, i
 		if (ret >= 0)
 			return ret;
 	}
+	argv[kept] = NULL; /* so that they can be run as a command */
 	*rest = kept;
 	return -1;
 }

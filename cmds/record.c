@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -150,6 +151,9 @@ static void tell_file(const struct record_done *d)
 	fprintf(stderr, "%s: %s events of %s (pid %u), %s, %.2f bytes an event\n", d->path,
 		talk_count(a, d->events), name ? name + 1 : d->program, d->pid,
 		talk_bytes(b, d->bytes), d->events ? (double)d->bytes / (double)d->events : 0);
+	if (d->stacks_cut)
+		fprintf(stderr, "%s: %s stacks were cut to their inner callers, to bound the memory\n",
+			d->path, talk_count(a, d->stacks_cut));
 	for (unsigned i = 0; i < MZ_LOSSES; i++)
 		if (d->lost[i])
 			fprintf(stderr, "%s: LOST %s events: %s\n", d->path, talk_count(a, d->lost[i]),
@@ -177,10 +181,17 @@ static void tell(const struct job *j)
 		fprintf(stderr, "next: memorizer report %s\n", most->path);
 }
 
+static double cpu_seconds(const struct rusage *r)
+{
+	return (double)(r->ru_utime.tv_sec + r->ru_stime.tv_sec) +
+	       (double)(r->ru_utime.tv_usec + r->ru_stime.tv_usec) / 1e6;
+}
+
 static void tell_json(const struct job *j)
 {
 	struct mz_buf b = {0};
 	struct mz_json json = {.out = &b};
+	struct rusage program, self;
 
 	mz_json_object(&json, NULL);
 	mz_json_array(&json, "files");
@@ -193,6 +204,7 @@ static void tell_json(const struct job *j)
 		mz_json_u64(&json, "pid", d->pid);
 		mz_json_u64(&json, "events", d->events);
 		mz_json_u64(&json, "bytes", d->bytes);
+		mz_json_u64(&json, "stacks_cut", d->stacks_cut);
 		mz_json_object(&json, "lost");
 		for (unsigned k = 0; k < MZ_LOSSES; k++)
 			if (d->lost[k])
@@ -203,6 +215,11 @@ static void tell_json(const struct job *j)
 	mz_json_end_array(&json);
 	mz_json_u64(&json, "refused", j->rings.region->refused);
 	mz_json_i64(&json, "exit_status", exit_status(j));
+	getrusage(RUSAGE_CHILDREN, &program);
+	getrusage(RUSAGE_SELF, &self);
+	mz_json_double(&json, "program_cpu_seconds", cpu_seconds(&program));
+	mz_json_double(&json, "recorder_cpu_seconds", cpu_seconds(&self));
+	mz_json_u64(&json, "recorder_peak_rss", (uint64_t)self.ru_maxrss * 1024);
 	mz_json_end_object(&json);
 	if (!b.failed)
 		fwrite(b.data, 1, b.len, stderr);

@@ -11,6 +11,11 @@
 #define MAX_TEXT  512u
 #define MAX_DEPTH 256u
 
+/* The recorder's memory has a bound: after this much of stacks, new ones are cut. */
+#define STACKS_WHOLE (10u << 20)
+#define STACKS_CUT   (14u << 20)
+#define CUT_DEPTH    8u
+
 static const struct mz_record *at(const struct record_rings *r, unsigned ring, uint64_t n)
 {
 	return &mz_ring_data(r->region, ring)[n & (mz_ring_records(ring) - 1)];
@@ -44,6 +49,15 @@ static size_t raw_records(size_t bytes)
 
 /* ---- what is no event ------------------------------------------------------------- */
 
+/* How many frames of a new stack are kept. */
+static size_t kept_depth(struct record_image *m, size_t depth)
+{
+	size_t most = m->stack_bytes < STACKS_WHOLE ? MAX_DEPTH : m->stack_bytes < STACKS_CUT ? CUT_DEPTH : 1;
+
+	m->stacks_cut += depth > most;
+	return depth < most ? depth : most;
+}
+
 static int new_stack(struct record_rings *r, struct record_image *m, unsigned ring,
 		     const struct mz_record *rec, uint64_t n)
 {
@@ -66,7 +80,12 @@ static int new_stack(struct record_rings *r, struct record_image *m, unsigned ri
 		m->sites_cap = cap;
 	}
 	raw_bytes(r, ring, n, ips, depth * sizeof(*ips));
+	depth = kept_depth(m, depth);
 	m->sites[rec->addr] = mz_writer_stack(m->writer, ips, depth);
+	if (m->sites[rec->addr] > m->stacks) {
+		m->stacks = m->sites[rec->addr];
+		m->stack_bytes += depth * sizeof(*ips) + 32;
+	}
 	return m->sites[rec->addr] ? 0 : mz_fail_memory(r->files->err);
 }
 

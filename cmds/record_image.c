@@ -129,7 +129,10 @@ static int remember(struct record_files *f, const struct record_image *m)
 		f->done_cap = cap;
 	}
 	d = &f->done[f->done_count];
-	*d = (struct record_done){.path = strdup(m->path), .pid = m->pid, .events = m->events};
+	*d = (struct record_done){.path = strdup(m->path),
+				  .pid = m->pid,
+				  .events = m->events,
+				  .stacks_cut = m->stacks_cut};
 	memcpy(d->program, m->program, sizeof(d->program));
 	memcpy(d->lost, m->lost, sizeof(d->lost));
 	if (!d->path)

@@ -21,6 +21,9 @@ struct record_image {
 	uint32_t *sites; /* of the stacks: numbers in the region -> in the file */
 	uint32_t sites_cap;
 	uint32_t modules;
+	uint32_t stacks;      /* different ones */
+	uint64_t stack_bytes; /* about what they take */
+	uint64_t stacks_cut;
 	uint64_t last_time;
 	uint64_t events;
 	uint64_t lost[MZ_LOSSES];
@@ -42,6 +45,7 @@ struct record_files {
 		uint64_t events;
 		uint64_t lost[MZ_LOSSES];
 		uint64_t bytes;
+		uint64_t stacks_cut;
 	} *done;
 	size_t done_count, done_cap;
 };

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Replay a trace in as many threads as it has. */
+#include <sys/mman.h>
+
 #include "cmds/cmd.h"
 #include "cmds/replay_talk.h"
+
+#define SAMPLES 1024
 
 struct opts {
 	bool verbose;
@@ -10,6 +14,7 @@ struct opts {
 	bool free_rest;
 	bool one_thread;
 	bool pace;
+	bool samples;
 	bool json;
 };
 
@@ -30,6 +35,8 @@ static const struct mz_opt opts[] = {
 	       "all events in one thread, in the order of the trace"),
 	MZ_OPT(0, "pace", NULL, MZ_OPT_FLAG, struct opts, pace,
 	       "each event at its time of the trace, not as fast as it goes"),
+	MZ_OPT(0, "samples", NULL, MZ_OPT_FLAG, struct opts, samples,
+	       "with --json: live bytes and RSS as the replay went on"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "the figures as JSON"),
 	{0},
 };
@@ -53,6 +60,14 @@ static int run(void *options, int argc, char **argv)
 				  (unsigned long long)o->repeat);
 	if (o->pace && o->repeat > 1)
 		return talk_usage("--pace and --repeat do not go together");
+	if (o->samples) {
+		size_t bytes = SAMPLES * sizeof(*r.samples);
+
+		r.samples = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (r.samples == MAP_FAILED)
+			return talk_fail("out of memory");
+		r.samples_cap = SAMPLES;
+	}
 	if (mz_replay(argv[0], &r, &result, &err) < 0)
 		return talk_error(&err);
 	if (o->json)

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -18,8 +19,8 @@
 #include "replay/feed.h"
 
 /* One queue: long batches. Many: short ones, or the queues alone would be big. */
-#define ONE_BATCHES  16
-#define ONE_OPS	     1024
+#define ONE_BATCHES  64
+#define ONE_OPS	     MZ_ENGINE_OPS
 #define MANY_BATCHES 4
 #define MANY_OPS     128
 #define MAX_THREADS  4096
@@ -136,6 +137,7 @@ struct worker {
 	struct mz_engine *engine;
 	pthread_barrier_t *begin, *end;
 	unsigned queue;
+	_Atomic unsigned *running;
 	struct mz_engine_counts counts;
 	int ret;
 };
@@ -150,6 +152,7 @@ static void *work(void *arg)
 	pthread_barrier_wait(w->begin);
 	w->ret = mz_engine_run(w->engine, w->queue, &w->counts);
 	mark("replay thread ends");
+	atomic_fetch_sub(w->running, 1);
 	pthread_barrier_wait(w->end);
 	return NULL;
 }
@@ -158,11 +161,23 @@ static void add_counts(struct mz_engine_counts *sum, const struct mz_engine_coun
 {
 	sum->ops += c->ops;
 	sum->ns += c->ns;
+	sum->best_ns += c->best_ns;
 	sum->failed += c->failed;
 	sum->given += c->given;
 	sum->waits += c->waits;
 	if (c->late_ns > sum->late_ns)
 		sum->late_ns = c->late_ns;
+}
+
+/* This thread has nothing to do but look on. */
+static void sample_threads(struct mz_engine *e, _Atomic unsigned *running)
+{
+	struct timespec pause = {.tv_nsec = 1000000};
+
+	while (e->samples && atomic_load(running)) {
+		mz_engine_sample(e, mz_engine_clock() - e->start);
+		nanosleep(&pause, NULL);
+	}
 }
 
 static void timed(struct mz_engine *e, struct mz_replay_result *res, struct worker *workers)
@@ -182,6 +197,7 @@ static void timed(struct mz_engine *e, struct mz_replay_result *res, struct work
 	e->start = mz_engine_clock();
 	if (workers[0].begin) {
 		pthread_barrier_wait(workers[0].begin);
+		sample_threads(e, workers[0].running);
 		pthread_barrier_wait(workers[0].end);
 	} else {
 		workers[0].ret = mz_engine_run(e, 0, &workers[0].counts);
@@ -221,6 +237,7 @@ static int run_workers(struct mz_engine *e, unsigned n, bool threads, struct mz_
 	struct worker *w =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_barrier_t begin, end;
+	_Atomic unsigned running = n;
 	int ret = 0;
 
 	if (w == MAP_FAILED)
@@ -232,6 +249,7 @@ static int run_workers(struct mz_engine *e, unsigned n, bool threads, struct mz_
 		if (threads) {
 			w[i].begin = &begin;
 			w[i].end = &end;
+			w[i].running = &running;
 		}
 	}
 	if (threads)

@@ -2,6 +2,9 @@
 #include "cmds/replay_talk.h"
 #include "cmds/cmd.h"
 
+#include <dlfcn.h>
+#include <stdlib.h>
+
 #include "base/json.h"
 
 const char *const replay_touches[] = {"none", "first", "all", NULL};
@@ -30,6 +33,9 @@ void replay_talk(const struct mz_replay_opts *o, const struct mz_replay_result *
 		fprintf(stderr, " in %u threads", r->threads);
 	fprintf(stderr, "\nns an event    %.1f (the calls%s; decoding runs in another process)\n",
 		ns_per_op(r), o->touch ? " and the touching" : "");
+	if (o->rounds > 1 && r->done.ops)
+		fprintf(stderr, "best round     %.1f ns an event\n",
+			(double)r->done.best_ns * o->rounds / (double)r->done.ops);
 	if (o->threads)
 		fprintf(stderr, "wall time      %.3f ms\n", (double)r->wall_ns / 1e6);
 	fprintf(stderr, "peak live      %s (%s bytes asked for, in %s blocks)\n",
@@ -55,12 +61,17 @@ void replay_talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 {
 	struct mz_buf b = {0};
 	struct mz_json j = {.out = &b};
+	Dl_info info;
 
 	mz_json_object(&j, NULL);
 	mz_json_u64(&j, "events", r->done.ops);
 	mz_json_u64(&j, "rounds", o->rounds > 1 ? o->rounds : 1);
 	mz_json_u64(&j, "threads", r->threads);
 	mz_json_double(&j, "ns_per_event", ns_per_op(r));
+	mz_json_double(&j, "best_round_ns_per_event",
+		       r->done.ops ? (double)r->done.best_ns * (o->rounds > 1 ? o->rounds : 1) /
+					     (double)r->done.ops
+				   : 0);
 	mz_json_u64(&j, "ns", r->done.ns);
 	mz_json_u64(&j, "wall_ns", r->wall_ns);
 	mz_json_u64(&j, "peak_live_bytes", r->trace.peak_bytes);
@@ -81,6 +92,19 @@ void replay_talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 	mz_json_u64(&j, "not_calls", r->trace.not_calls);
 	mz_json_u64(&j, "lost", r->trace.lost);
 	mz_json_u64(&j, "waits", r->done.waits);
+	if (dladdr((void *)(uintptr_t)malloc, &info) && info.dli_fname)
+		mz_json_str(&j, "allocator", info.dli_fname);
+	if (o->samples) {
+		mz_json_array(&j, "samples");
+		for (size_t i = 0; i < r->samples; i++) {
+			mz_json_array(&j, NULL);
+			mz_json_u64(&j, NULL, o->samples[i].done);
+			mz_json_u64(&j, NULL, o->samples[i].live);
+			mz_json_u64(&j, NULL, o->samples[i].rss);
+			mz_json_end_array(&j);
+		}
+		mz_json_end_array(&j);
+	}
 	mz_json_end_object(&j);
 	if (!b.failed)
 		fwrite(b.data, 1, b.len, out);

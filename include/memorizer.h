@@ -181,6 +181,8 @@ enum mz_format {
 	MZ_FORMAT_TEXT,
 	MZ_FORMAT_CLASSIC,
 	MZ_FORMAT_CONTAINER,
+	MZ_FORMAT_KMEMTRACE_C, /* raw relay records, 2008; time is the sequence number */
+	MZ_FORMAT_KMEMTRACE_E, /* raw records of 2.6.30-2.6.34 */
 	MZ_FORMATS
 };
 
@@ -313,7 +315,8 @@ MZ_API int mz_writer_close(struct mz_writer *w, struct mz_error *err);
 MZ_API void mz_writer_abort(struct mz_writer *w);
 MZ_API const struct mz_error *mz_writer_error(const struct mz_writer *w);
 
-/* Attributes, strings, stacks: from any thread, at any time. */
+/* Attributes, strings, stacks: from any thread, at any time. A key has 1 to 255
+ * bytes: -EINVAL otherwise, which does the file no harm. */
 MZ_API int mz_writer_set_text(struct mz_writer *w, const char *key, const char *text);
 MZ_API int mz_writer_set_number(struct mz_writer *w, const char *key, uint64_t number);
 MZ_API int mz_writer_set_bytes(struct mz_writer *w, const char *key, const void *data, size_t size);

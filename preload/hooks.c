@@ -143,7 +143,6 @@ static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint
 static inline void record_before(uint8_t type, const void *p, uint64_t size)
 {
 	struct mz_thread *t = &mz_me;
-	uint32_t site = type == MZ_CALL_FREE ? 0 : mz_stack(t);
 	struct mz_record *r;
 	uint64_t at;
 
@@ -152,7 +151,7 @@ static inline void record_before(uint8_t type, const void *p, uint64_t size)
 	r = mz_slot(t, at);
 	r->addr = (uintptr_t)p;
 	r->size = size;
-	r->site = site;
+	r->site = 0;
 	r->given = 0;
 	r->type = type;
 	r->arg = 0;

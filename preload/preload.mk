@@ -11,4 +11,5 @@ $(PRELOAD_SO): $(PRELOAD_SRC) $(wildcard preload/*.h) include/uapi/memorizer/rec
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -O2 -g $(WARN) -Wno-alloc-size-larger-than \
 		-fvisibility=hidden -fPIC -fno-builtin -fno-strict-aliasing \
+		-fno-omit-frame-pointer -fno-optimize-sibling-calls \
 		-shared -Wl,-z,now -Wl,-z,nodelete -o $@ $(PRELOAD_SRC) -ldl -lpthread

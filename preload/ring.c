@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ring.h"
 
+#include "stack.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -137,7 +139,9 @@ bool mz_attach(void)
 	if (!__atomic_compare_exchange_n(&attaching, &none, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
-	if (!forked) {
+	if (forked) {
+		mz_stack_forget();
+	} else {
 		make_alive_page();
 		mz_region = map_region();
 	}

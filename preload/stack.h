@@ -13,6 +13,9 @@ static inline uint32_t mz_stack(struct mz_thread *t)
 	return mz_region->stack_depth ? mz_stack_slow(t) : 0;
 }
 
+/* In a child: the recorder knows nothing of it yet. */
+void mz_stack_forget(void) __attribute__((visibility("hidden")));
+
 /* A record with text behind it: at most MZ_TEXT_MAX bytes, the rest is cut. */
 #define MZ_TEXT_MAX 480u
 void mz_append_text(uint8_t type, uint64_t addr, const char *text, size_t len)

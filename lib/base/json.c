@@ -25,8 +25,8 @@ static void string(struct mz_buf *b, const char *s, size_t n)
 static void start(struct mz_json *j, const char *key)
 {
 	if (j->comma)
-		mz_buf_str(j->out, ",");
-	if (j->depth) {
+		mz_buf_str(j->out, j->flat ? ", " : ",");
+	if (j->depth && !j->flat) {
 		mz_buf_str(j->out, "\n");
 		for (unsigned i = 0; i < j->depth; i++)
 			mz_buf_str(j->out, "  ");
@@ -49,7 +49,7 @@ static void open_level(struct mz_json *j, const char *key, const char *mark)
 static void close_level(struct mz_json *j, const char *mark)
 {
 	j->depth--;
-	if (j->comma) {
+	if (j->comma && !j->flat) {
 		mz_buf_str(j->out, "\n");
 		for (unsigned i = 0; i < j->depth; i++)
 			mz_buf_str(j->out, "  ");

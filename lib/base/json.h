@@ -9,6 +9,7 @@ struct mz_json {
 	struct mz_buf *out;
 	unsigned depth;
 	bool comma; /* something stands before, on this level */
+	bool flat;  /* all of it in one line */
 };
 
 /* key NULL: an element of an array, or the top. */

@@ -42,7 +42,8 @@ static void classic_close(struct mz_reader *r)
 {
 	struct state *s = r->state;
 
-	mz_serials_deinit(&s->live);
+	if (s)
+		mz_serials_deinit(&s->live);
 	free(s);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "formats/classic.h"
+#include "formats/kmemtrace.h"
 #include "formats/text.h"
 #include "trace/container.h"
 
@@ -16,6 +17,8 @@ static const char *const format_names[MZ_FORMATS] = {
 	[MZ_FORMAT_TEXT] = "text",
 	[MZ_FORMAT_CLASSIC] = "classic",
 	[MZ_FORMAT_CONTAINER] = "container",
+	[MZ_FORMAT_KMEMTRACE_C] = "kmemtrace-c",
+	[MZ_FORMAT_KMEMTRACE_E] = "kmemtrace-e",
 };
 
 const char *mz_format_name(enum mz_format format)
@@ -27,11 +30,15 @@ static const struct mz_reader_ops *probe(struct mz_reader *r)
 {
 	const char *data = r->in.pos;
 	size_t len = mz_input_left(&r->in);
+	const struct mz_reader_ops *ops;
 
 	if (mz_classic_probe(data, len))
 		return &mz_classic_reader_ops;
 	if (mz_container_probe(r->in.pos, mz_input_left(&r->in)))
 		return &mz_container_reader_ops;
+	ops = mz_kmemtrace_probe(data, len);
+	if (ops)
+		return ops;
 	if (mz_text_probe(data, len))
 		return &mz_text_reader_ops;
 	mz_fail_offset(&r->error, EINVAL, 0, "%s: byte 0: this is not a trace of any known kind",
@@ -43,6 +50,7 @@ static const struct mz_reader_ops *probe(struct mz_reader *r)
 static struct mz_reader *open_input(struct mz_input *in, struct mz_error *err)
 {
 	struct mz_reader *r = calloc(1, sizeof(*r));
+	bool opened = false;
 
 	if (!r) {
 		mz_fail_memory(err);
@@ -56,9 +64,9 @@ static struct mz_reader *open_input(struct mz_input *in, struct mz_error *err)
 		mz_fail_memory(&r->error);
 	else if (!mz_input_fill(&r->in, PROBE, &r->error))
 		r->ops = probe(r);
-	if (r->ops && r->ops->open && r->ops->open(r) < 0)
-		r->ops = NULL;
-	if (!r->ops) {
+	if (r->ops)
+		opened = !r->ops->open || r->ops->open(r) >= 0;
+	if (!opened) {
 		int code = r->error.code;
 
 		if (err)

@@ -8,6 +8,9 @@
 
 #include "replay/queue.h"
 
+/* The most operations of a batch that are replayed from a copy. */
+#define MZ_ENGINE_OPS 512
+
 enum mz_touch {
 	MZ_TOUCH_NONE,
 	MZ_TOUCH_FIRST, /* the first byte of a block */
@@ -18,6 +21,7 @@ enum mz_touch {
 struct mz_engine_counts {
 	uint64_t ops;	  /* calls of the allocator */
 	uint64_t ns;	  /* in the loops that make them, and nothing else */
+	uint64_t best_ns; /* of the fastest round */
 	uint64_t failed;  /* gave a block in the trace, and none here */
 	uint64_t given;	  /* gave none in the trace, and a block here */
 	uint64_t waits;	  /* for another thread's operation on the same block */
@@ -26,7 +30,7 @@ struct mz_engine_counts {
 
 /* Bytes of the trace and of the process, at one moment of the replay. */
 struct mz_sample {
-	uint64_t ns;   /* replay time so far */
+	uint64_t done; /* how far the replay is: calls, or ns when there are threads */
 	uint64_t live; /* asked for, by the trace */
 	uint64_t rss;
 };
@@ -43,7 +47,8 @@ struct mz_engine {
 	_Atomic uint32_t slots_ready; /* as far as the tables may be used */
 	struct mz_sample *samples;    /* NULL: none are taken */
 	size_t samples_count, samples_cap;
-	uint64_t sample_every, sample_next; /* in operations */
+	uint64_t sample_every, sample_next; /* of done */
+	_Atomic uint64_t live;		    /* bytes, by the trace */
 };
 
 /* Tables for up to MZ_SLOT_MAX slots are reserved, and used as far as needed. */
@@ -52,6 +57,9 @@ void mz_engine_deinit(struct mz_engine *e);
 
 /* Replay a queue to its end. 0, or -EPIPE: the decoder is gone. */
 int mz_engine_run(struct mz_engine *e, unsigned queue, struct mz_engine_counts *counts);
+
+/* One more sample, if it is time for one. */
+void mz_engine_sample(struct mz_engine *e, uint64_t done);
 
 uint64_t mz_engine_clock(void); /* in ns */
 

@@ -19,8 +19,9 @@ struct mz_queues *mz_queues_new(unsigned count, unsigned batches, unsigned ops)
 	size_t stride = ((batch + LINE - 1) & ~(size_t)(LINE - 1)) * batches;
 	size_t head = sizeof(struct mz_queues) + count * sizeof(struct mz_queue);
 	size_t bytes = ((head + 4095) & ~(size_t)4095) + stride * count;
-	struct mz_queues *q =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	/* all of it now: what the replay adds to the process shall not be ours */
+	struct mz_queues *q = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	if (q == MAP_FAILED)
 		return NULL;
@@ -137,6 +138,24 @@ struct mz_batch *mz_queue_next(struct mz_queues *q, unsigned queue)
 			return mz_queue_batch(q, queue, taken);
 		if (over)
 			return NULL;
+		if (spin > SPINS) {
+			sleep_on(u, &u->filled, filled);
+			look_after_decoder(q);
+		}
+	}
+}
+
+void mz_queue_wait_full(struct mz_queues *q, unsigned queue)
+{
+	struct mz_queue *u = &q->queues[queue];
+	uint32_t taken = atomic_load_explicit(&u->taken, memory_order_relaxed);
+
+	for (unsigned spin = 0; !gone(q); spin++) {
+		uint32_t filled = atomic_load_explicit(&u->filled, memory_order_acquire);
+
+		if (filled - taken == q->batches ||
+		    (filled != taken && mz_queue_batch(q, queue, filled - 1)->end_round))
+			return;
 		if (spin > SPINS) {
 			sleep_on(u, &u->filled, filled);
 			look_after_decoder(q);

@@ -156,7 +156,7 @@ int mz_index_get(struct mz_index *x, struct mz_packer *pk, const void *payload, 
 	if (!ret && in.p != in.end)
 		ret = -EBADMSG;
 	if (!ret) {
-		body = (struct mz_bytes){.p = (uint8_t *)b.data, .end = (uint8_t *)b.data + b.len};
+		body = mz_bytes_of(&b);
 		ret = get_entries(x, &body);
 	}
 	mz_buf_free(&b);

@@ -24,6 +24,7 @@ enum mz_column_id {
 	MZ_COL_SITE,
 	MZ_COL_CACHE,
 	MZ_COL_FLAGS,
+	MZ_COL_UNIT,
 	MZ_COL_BLOCK,
 	/* who: cpu, node, pid, tid */
 	MZ_COL_WHO_CPU,
@@ -81,6 +82,8 @@ struct mz_pattern {
 	uint8_t kind;
 	uint8_t call;
 	uint16_t zero;
+	uint32_t unit;
+	uint32_t zero_too;
 };
 
 struct mz_who {

@@ -50,11 +50,12 @@ struct bucket {
 };
 
 struct mz_cm {
+	void *memory;
 	struct bucket *buckets; /* CONTEXTS tables, one after the other */
 	unsigned bits;		/* of the size of a table */
 	unsigned cap_bits;
 	int16_t stretch[4096];
-	int32_t rate[LIMIT + 1];
+	uint32_t rate[LIMIT + 1];
 	int16_t weights[SETS][INPUTS] __attribute__((aligned(16))); /* 8192 is 1 */
 	uint32_t match_p[MATCH_STATES];
 	uint32_t *match; /* hash -> position */
@@ -89,7 +90,7 @@ static inline uint32_t squash(int32_t x)
 
 struct mz_cm *mz_cm_new(void)
 {
-	struct mz_cm *cm = aligned_alloc(64, (sizeof(*cm) + 63) / 64 * 64);
+	struct mz_cm *cm = malloc(sizeof(*cm));
 	int32_t x = -2047;
 
 	if (!cm)
@@ -101,7 +102,7 @@ struct mz_cm *mz_cm_new(void)
 		cm->stretch[p] = (int16_t)x;
 	}
 	for (uint32_t n = 0; n <= LIMIT; n++)
-		cm->rate[n] = 65536 / (int32_t)(2 * n + 3);
+		cm->rate[n] = 65536 / (2 * n + 3);
 	cm->match = malloc(sizeof(*cm->match) << MATCH_BITS);
 	cm->last = malloc(65536 * sizeof(*cm->last));
 	if (!cm->match || !cm->last) {
@@ -115,7 +116,7 @@ void mz_cm_free(struct mz_cm *cm)
 {
 	if (!cm)
 		return;
-	free(cm->buckets);
+	free(cm->memory);
 	free(cm->match);
 	free(cm->last);
 	free(cm);
@@ -130,11 +131,13 @@ static int reset(struct mz_cm *cm, uint32_t n, bool words, bool with_context)
 		cm->bits++;
 	count = (size_t)CONTEXTS << cm->bits;
 	if (cm->bits > cm->cap_bits) {
-		free(cm->buckets);
-		cm->buckets = aligned_alloc(64, count * sizeof(*cm->buckets));
-		cm->cap_bits = cm->buckets ? cm->bits : 0;
-		if (!cm->buckets)
+		free(cm->memory);
+		cm->memory = malloc(count * sizeof(*cm->buckets) + 64);
+		cm->cap_bits = cm->memory ? cm->bits : 0;
+		if (!cm->memory)
 			return -ENOMEM;
+		/* so that a bucket is in one cache line */
+		cm->buckets = (void *)(((uintptr_t)cm->memory + 63) & ~(uintptr_t)63);
 	}
 	memset(cm->buckets, 0, count * sizeof(*cm->buckets));
 	for (int s = 0; s < SETS; s++)
@@ -208,10 +211,11 @@ static inline void choose_buckets(struct mz_cm *cm, uint64_t stage)
 static inline void counter_update(const struct mz_cm *cm, uint32_t *counter, unsigned bit)
 {
 	uint32_t n = *counter & 1023;
-	int32_t p = (int32_t)(*counter >> 10), to = bit ? 4194303 : 0;
+	uint32_t p = *counter >> 10, r = cm->rate[n];
 
-	p += ((to - p) >> 6) * cm->rate[n] >> 9;
-	*counter = (uint32_t)p << 10 | (n + (n < LIMIT));
+	/* always rounded towards where it is: it never leaves its 22 bits */
+	p = bit ? p + (((4194303 - p) >> 6) * r >> 9) : p - ((p >> 6) * r >> 9);
+	*counter = p << 10 | (n + (n < LIMIT));
 }
 
 /* The sum of inputs by weights, and the weights moved to where the error was
@@ -410,7 +414,6 @@ static inline void code_words(struct mz_cm *cm, bool encode, uint64_t *v, uint32
 				continue;
 			}
 			r.len = 0;
-			cm->match_state = MATCH_STATES - 1;
 		}
 		v[i] = code_number(cm, encode, v[i], r.len, r.len ? v[r.at] : 0, WORD_BITS);
 		if (cm->past > PAST)

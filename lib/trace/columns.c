@@ -157,9 +157,7 @@ static int unpack_planes(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, 
 	if (pk->a.len != n)
 		return -EBADMSG;
 	head = (const uint8_t *)pk->a.data;
-	rest.p = (const uint8_t *)pk->b.data;
-	rest.end = rest.p + pk->b.len;
-	rest.bad = false;
+	rest = mz_bytes_of(&pk->b);
 	for (uint32_t i = 0; i < n; i++) {
 		v[i] = head[i] & 0x7f;
 		if (head[i] & 0x80)
@@ -228,7 +226,7 @@ static int unpack_log(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, uin
 		return -EBADMSG;
 	class = (const uint8_t *)pk->a.data;
 	p = (const uint8_t *)pk->b.data;
-	end = p + pk->b.len;
+	end = p ? p + pk->b.len : NULL;
 	for (uint32_t i = 0; i < n; i++) {
 		unsigned c = class[i], low;
 
@@ -299,7 +297,7 @@ static int unpack_split(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, u
 		return -EBADMSG;
 	a = (const uint8_t *)pk->a.data;
 	b = (const uint8_t *)pk->b.data;
-	end = b + pk->b.len;
+	end = b ? b + pk->b.len : NULL;
 	for (uint32_t i = 0; i < n; i++) {
 		v[i] = a[i];
 		if (a[i] < ones)

@@ -10,8 +10,12 @@ bool mz_container_probe(const char *data, size_t n)
 {
 	/* a damaged or cut header is still one: nothing else begins so */
 	size_t k = n < MZ_WIRE_MAGIC_SIZE ? n : MZ_WIRE_MAGIC_SIZE;
+	struct mz_frame frame;
 
-	return k >= 4 && !memcmp(data, MZ_WIRE_MAGIC, k);
+	if (k >= 4 && !memcmp(data, MZ_WIRE_MAGIC, k))
+		return true;
+	return n >= MZ_WIRE_HEADER_SIZE + MZ_WIRE_FRAME_SIZE &&
+	       mz_frame_get((const uint8_t *)data + MZ_WIRE_HEADER_SIZE, &frame);
 }
 
 /* ---- blocks that are no chunks ------------------------------------------ */
@@ -164,6 +168,8 @@ static long read_piped(struct mz_reader *r, struct mz_event *ev, size_t max)
 			return n;
 		}
 		c->open = false;
+		if (n == -ENOMEM)
+			return mz_fail_memory(&r->error);
 		if (n < 0) {
 			c->damaged++;
 			mz_container_lost(ev, 0, 0, false);
@@ -273,14 +279,11 @@ static int open_seekable(struct mz_reader *r)
 	return 0;
 }
 
-static int container_open(struct mz_reader *r)
+static int open_header(struct mz_reader *r)
 {
-	struct mz_container *c = calloc(1, sizeof(*c));
+	struct mz_container *c = r->state;
 	int ret;
 
-	if (!c)
-		return mz_fail_memory(&r->error);
-	r->state = c;
 	ret = mz_input_fill(&r->in, MZ_WIRE_HEADER_SIZE, &r->error);
 	if (ret < 0)
 		return ret;
@@ -289,8 +292,13 @@ static int container_open(struct mz_reader *r)
 				      "%s: a container that was cut inside its header; nothing is left",
 				      r->in.name);
 	ret = mz_file_header_check((const uint8_t *)r->in.pos, r->in.name, &r->error);
-	if (ret < 0)
+	if (ret == -EBADMSG) {
+		/* the blocks have checksums of their own */
+		r->error = (struct mz_error){0};
+		c->damaged++;
+	} else if (ret < 0) {
 		return ret;
+	}
 	c->seekable = mz_source_init(&c->scan.source, &r->in);
 	if (c->seekable)
 		return open_seekable(r);
@@ -311,6 +319,19 @@ static void container_close(struct mz_reader *r)
 	mz_scan_close(&c->scan);
 	free(c);
 	r->state = NULL;
+}
+
+static int container_open(struct mz_reader *r)
+{
+	int ret;
+
+	r->state = calloc(1, sizeof(struct mz_container));
+	if (!r->state)
+		return mz_fail_memory(&r->error);
+	ret = open_header(r);
+	if (ret < 0)
+		container_close(r);
+	return ret;
 }
 
 const struct mz_reader_ops mz_container_reader_ops = {

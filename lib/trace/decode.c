@@ -7,12 +7,15 @@
 #include "trace/places.h"
 #include "trace/ranks.h"
 
+/* Most events are of one of these, and have nothing more to them. */
+enum plain { NOT_PLAIN, PLAIN_BIRTH, PLAIN_END };
+
 /* A pattern made ready: the event as far as the pattern knows it. */
 struct ready {
 	struct mz_event event;
 	uint16_t form;
+	uint8_t plain; /* enum plain */
 	bool who;
-	bool plain; /* nothing but a birth or a block that ends, without address */
 	uint32_t block;
 };
 
@@ -31,7 +34,7 @@ struct mz_decoder {
 	struct ready *patterns;
 	struct mz_who *whos;
 	struct entry *entries;
-	uint32_t n_entries, cap_entries;
+	uint32_t cap_patterns, cap_whos, cap_context, cap_entries;
 	struct mz_ranks ranks;
 	struct mz_places *places;
 	uint16_t *context;
@@ -187,6 +190,24 @@ static int get_column(struct mz_decoder *d, struct mz_bytes *in, unsigned id)
 
 /* ---- patterns ----------------------------------------------------------- */
 
+/* Does the kind have what the form says? */
+static bool form_fits(const struct mz_decoder *d, unsigned form, unsigned kind)
+{
+	const unsigned uses = MZ_FORM_BLOCK | MZ_FORM_END | MZ_FORM_STRAY_ADDR | MZ_FORM_STRAY_OBJECT;
+	const unsigned strays = MZ_FORM_STRAY_NEW | MZ_FORM_STRAY_BORN;
+	const unsigned objects = MZ_FORM_STRAY_OBJECT | MZ_FORM_STRAY_BORN | MZ_FORM_JUMP;
+
+	if (form & uses && kind != MZ_FREE && kind != MZ_REALLOC && kind != MZ_ACCESS)
+		return false;
+	if (form & (strays | MZ_FORM_BIRTH) && (kind == MZ_FREE || kind == MZ_ACCESS))
+		return false;
+	if (form & MZ_FORM_BIRTH && (!mz_is_birth_kind(kind) || form & strays))
+		return false;
+	if (form & (MZ_FORM_GROWS | MZ_FORM_JUMP) && !(form & MZ_FORM_BIRTH))
+		return false;
+	return !(d->info.raw && form & objects);
+}
+
 static int make_ready(struct mz_decoder *d, uint32_t i)
 {
 	struct ready *r = &d->patterns[i];
@@ -199,20 +220,31 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 		return bad(d, "a pattern that no writer makes");
 	if (!kind || kind >= MZ_KINDS || call >= MZ_CALLS)
 		return bad(d, "a kind of event or a call that this version does not know");
-	if (form & MZ_FORM_BIRTH && !mz_is_birth_kind((unsigned)kind))
-		return bad(d, "a block that begins where none can");
+	if (!form_fits(d, (unsigned)form, (unsigned)kind))
+		return bad(d, "a block that begins or ends where none can");
 	r->form = (uint16_t)form;
 	r->block = (uint32_t)pattern_number(d, MZ_COL_BLOCK, i);
 	ev->kind = (uint8_t)kind;
 	ev->call = (uint8_t)call;
 	ev->has = (uint16_t)has;
 	ev->size = pattern_number(d, MZ_COL_SIZE, i);
-	ev->given = pattern_number(d, MZ_COL_GIVEN, i);
 	ev->arg = pattern_number(d, MZ_COL_ARG, i);
-	ev->site = (uint32_t)pattern_number(d, MZ_COL_SITE, i);
-	ev->cache = (uint32_t)pattern_number(d, MZ_COL_CACHE, i);
-	ev->flags = (uint32_t)pattern_number(d, MZ_COL_FLAGS, i);
+	if (has & MZ_HAS_GIVEN)
+		ev->given = pattern_number(d, MZ_COL_GIVEN, i);
+	if (has & MZ_HAS_SITE)
+		ev->site = (uint32_t)pattern_number(d, MZ_COL_SITE, i);
+	if (has & MZ_HAS_CACHE)
+		ev->cache = (uint32_t)pattern_number(d, MZ_COL_CACHE, i);
+	if (has & MZ_HAS_FLAGS)
+		ev->flags = (uint32_t)pattern_number(d, MZ_COL_FLAGS, i);
+	ev->unit = (uint32_t)pattern_number(d, MZ_COL_UNIT, i);
 	r->who = has & MZ_WHO_FIELDS;
+	if (!(has & (MZ_WHO_FIELDS | MZ_HAS_TIME | MZ_HAS_ADDR))) {
+		if (form == MZ_FORM_BIRTH && kind == MZ_ALLOC)
+			r->plain = PLAIN_BIRTH;
+		if (form == (MZ_FORM_BLOCK | MZ_FORM_END) && kind == MZ_FREE && r->block & 1)
+			r->plain = PLAIN_END;
+	}
 	return 0;
 }
 
@@ -244,36 +276,42 @@ static void make_guests(struct mz_decoder *d)
 	uint64_t object = 0, addr = 0;
 
 	for (uint32_t i = 0; i < d->guests; i++) {
-		object += pattern_number(d, MZ_COL_GUEST_OBJECT, i);
+		object += d->info.raw ? 0 : pattern_number(d, MZ_COL_GUEST_OBJECT, i);
 		addr += mz_unzigzag(pattern_number(d, MZ_COL_GUEST_ADDR, i));
 		d->entries[i] = (struct entry){.object = object, .addr = addr};
 	}
-	d->n_entries = d->guests;
 	mz_ranks_fill(&d->ranks, d->guests);
 }
 
 /* ---- starting ----------------------------------------------------------- */
+
+/* What is in the array may go. */
+static int grow(void *array, uint32_t *cap, uint32_t n, size_t item)
+{
+	void *p;
+
+	if (n <= *cap && *(void **)array)
+		return 0;
+	p = malloc(((size_t)n + 1) * item);
+	if (!p)
+		return -ENOMEM;
+	free(*(void **)array);
+	*(void **)array = p;
+	*cap = n;
+	return 0;
+}
 
 static int make_room(struct mz_decoder *d)
 {
 	uint32_t entries = d->guests + d->info.births;
 	uint32_t contexts = d->info.events > d->often + d->once ? d->info.events : d->often + d->once;
 
-	free(d->patterns);
-	free(d->whos);
-	free(d->context);
-	mz_ranks_deinit(&d->ranks);
-	d->patterns = malloc(((size_t)d->often + d->once + 1) * sizeof(*d->patterns));
-	d->whos = malloc(((size_t)d->n_whos + 1) * sizeof(*d->whos));
-	d->context = malloc(((size_t)contexts + 1) * sizeof(*d->context));
-	if (entries > d->cap_entries || !d->entries) {
-		free(d->entries);
-		d->entries = malloc(((size_t)entries + 1) * sizeof(*d->entries));
-		d->cap_entries = d->entries ? entries : 0;
-	}
-	if (mz_ranks_init(&d->ranks, entries + 1) < 0)
+	if (grow(&d->patterns, &d->cap_patterns, d->often + d->once, sizeof(*d->patterns)) < 0 ||
+	    grow(&d->whos, &d->cap_whos, d->n_whos, sizeof(*d->whos)) < 0 ||
+	    grow(&d->context, &d->cap_context, contexts, sizeof(*d->context)) < 0 ||
+	    grow(&d->entries, &d->cap_entries, entries, sizeof(*d->entries)) < 0)
 		return -ENOMEM;
-	return d->patterns && d->whos && d->context && d->entries ? 0 : -ENOMEM;
+	return mz_ranks_reset(&d->ranks, entries + 1);
 }
 
 static int get_columns(struct mz_decoder *d, struct mz_bytes *in)
@@ -407,6 +445,8 @@ static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_even
 		object = stray_object(d);
 	if (r->form & MZ_FORM_STRAY_ADDR)
 		addr = stray_addr(d);
+	if (!(ev->has & MZ_HAS_ADDR))
+		addr = 0;
 	if (ev->kind == MZ_REALLOC) {
 		ev->old_object = object;
 		ev->old_addr = addr;
@@ -423,7 +463,7 @@ static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_ev
 
 	if (!(r->form & MZ_FORM_BIRTH)) {
 		if (r->form & MZ_FORM_STRAY_NEW)
-			ev->addr = stray_addr(d);
+			ev->addr = ev->has & MZ_HAS_ADDR ? stray_addr(d) : 0;
 		if (r->form & MZ_FORM_STRAY_BORN)
 			ev->object = stray_object(d);
 		return 0;
@@ -459,10 +499,14 @@ static int who_and_when(struct mz_decoder *d, const struct ready *r, struct mz_e
 
 		if (who >= d->n_whos)
 			return bad(d, "a thread or CPU that is not in the chunk's table");
-		ev->cpu = d->whos[who].cpu;
-		ev->node = d->whos[who].node;
-		ev->pid = d->whos[who].pid;
-		ev->tid = d->whos[who].tid;
+		if (ev->has & MZ_HAS_CPU)
+			ev->cpu = d->whos[who].cpu;
+		if (ev->has & MZ_HAS_NODE)
+			ev->node = d->whos[who].node;
+		if (ev->has & MZ_HAS_PID)
+			ev->pid = d->whos[who].pid;
+		if (ev->has & MZ_HAS_TID)
+			ev->tid = d->whos[who].tid;
 	}
 	if (ev->has & MZ_HAS_TIME) {
 		d->time += mz_unzigzag(next(d, MZ_COL_TIME));
@@ -513,17 +557,69 @@ static int check_end(struct mz_decoder *d)
 	return 0;
 }
 
+/* As many plain events as there are before another kind: how many. What is odd
+ * about them, read_one() will find. */
+static size_t read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
+{
+	const struct mz_column *tokens = &d->columns[MZ_COL_TOKEN];
+	uint32_t at = d->at[MZ_COL_TOKEN], left = at < tokens->n ? tokens->n - at : 0;
+	const uint64_t *token = left ? tokens->v + at : NULL;
+	uint32_t births = d->births;
+	uint64_t object = d->next_object;
+	size_t n = 0;
+
+	if (!left)
+		return 0;
+	max = max < left ? max : left;
+	for (; n < max && token[n] < d->often; n++) {
+		const struct ready *r = &d->patterns[token[n]];
+		uint32_t p;
+
+		if (r->plain == PLAIN_BIRTH && births < d->info.births) {
+			p = mz_ranks_push(&d->ranks);
+			ev[n] = r->event;
+			ev[n].object = d->info.raw ? 0 : object++;
+			d->entries[p] = (struct entry){ev[n].object, 0, r->event.size};
+			d->last_size = r->event.size;
+			births++;
+		} else if (r->plain == PLAIN_END) {
+			p = mz_ranks_find(&d->ranks, r->block >> 1);
+			if (p == MZ_RANKS_NONE)
+				break;
+			ev[n] = r->event;
+			ev[n].object = d->entries[p].object;
+			mz_ranks_kill(&d->ranks, p);
+			d->cursor = p;
+		} else {
+			break;
+		}
+	}
+	d->at[MZ_COL_TOKEN] += (uint32_t)n;
+	d->done += (uint32_t)n;
+	d->births = births;
+	d->next_object = object;
+	return n;
+}
+
 long mz_decoder_read(struct mz_decoder *d, struct mz_event *ev, size_t max)
 {
 	size_t n = 0;
 
 	if (d->why)
 		return -EBADMSG;
-	for (; n < max && d->done < d->info.events; n++, d->done++) {
-		int ret = read_one(d, &ev[n]);
+	if (max > d->info.events - d->done)
+		max = d->info.events - d->done;
+	while (n < max) {
+		int ret;
 
+		n += read_plain(d, ev + n, max - n);
+		if (n == max)
+			break;
+		ret = read_one(d, &ev[n]);
 		if (ret < 0)
 			return ret;
+		n++;
+		d->done++;
 	}
 	if (d->done == d->info.events && check_end(d) < 0)
 		return -EBADMSG;

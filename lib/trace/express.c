@@ -7,8 +7,8 @@
 
 #define NEAR_RANK  8	 /* ranks below are always told by the pattern */
 #define NEAR_STEP  16	 /* zigzag steps up to this too */
-#define FAR_RANK   30000 /* ranks from here on never are */
-#define RARE	   4	 /* patterns with other ranks, met less often, are not worth it */
+#define FAR_RANK   32 /* ranks from here on never are */
+#define RARE	   8	 /* patterns with other ranks, met less often, are not worth it */
 #define MAX_TOKENS 65000
 #define SAMPLE	   4096 /* births that show how the allocator rounds */
 #define MAX_SHIFT  12
@@ -75,12 +75,14 @@ static uint32_t position(const struct walk *w, uint32_t block)
 static uint32_t tell_block(struct walk *w, uint32_t block, bool ends, uint32_t *to_it)
 {
 	struct mz_ranks *ranks = &w->e->ranks;
-	uint32_t p = position(w, block), rank = mz_ranks_above(ranks, p), code;
+	uint32_t p = position(w, block), rank, code;
 
-	if (rank < NEAR_RANK) {
+	if (ranks->end - p > 256 && mz_ranks_next(ranks, w->cursor) == p) {
+		code = 2 * 2 + 2; /* one on: nobody asks for its rank */
+	} else if ((rank = mz_ranks_above(ranks, p)) < NEAR_RANK) {
 		code = 2 * rank + 1;
 	} else {
-		uint64_t step = mz_zigzag((uint64_t)mz_ranks_steps(ranks, w->cursor, p));
+		uint64_t step = mz_zigzag((uint64_t)mz_ranks_steps(ranks, w->cursor, p, rank));
 
 		*to_it = (uint32_t)step;
 		code = step <= NEAR_STEP ? 2 * (uint32_t)step + 2 : rank < FAR_RANK ? 2 * rank + 1 : 0;
@@ -143,21 +145,28 @@ static int walk_events(struct walk *w)
 
 /* ---- 3. rare patterns give way ------------------------------------------ */
 
+static int room_for(uint32_t **array, uint32_t *cap, uint32_t n)
+{
+	uint32_t *p;
+
+	if (n <= *cap && *array)
+		return 0;
+	p = realloc(*array, n * sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	*array = p;
+	*cap = n;
+	return 0;
+}
+
 static int redirect(struct mz_encoder *e, uint32_t from, const struct mz_pattern *p)
 {
 	uint32_t to = mz_patterns_number(&e->final, p);
 
 	if (to == MZ_PATTERN_NONE)
 		return -ENOMEM;
-	if (e->final.n > e->cap_target) {
-		uint32_t cap = e->final.cap;
-		uint32_t *target = realloc(e->target, cap * sizeof(*target));
-
-		if (!target)
-			return -ENOMEM;
-		e->target = target;
-		e->cap_target = cap;
-	}
+	if (room_for(&e->target, &e->cap_target, e->final.cap) < 0)
+		return -ENOMEM;
 	if (to == e->final.n - 1 && !e->final.count[to])
 		e->target[to] = to;
 	e->final.count[to] += e->final.count[from];
@@ -253,6 +262,7 @@ static void put_pattern(struct mz_encoder *e, const struct mz_pattern *p)
 	mz_column_add(&c[MZ_COL_SITE], p->site);
 	mz_column_add(&c[MZ_COL_CACHE], p->cache);
 	mz_column_add(&c[MZ_COL_FLAGS], p->flags);
+	mz_column_add(&c[MZ_COL_UNIT], p->unit);
 	mz_column_add(&c[MZ_COL_BLOCK], p->block);
 }
 
@@ -405,11 +415,8 @@ static int pack_columns(struct mz_encoder *e, struct mz_buf *out, uint64_t *size
 {
 	uint32_t present = 0;
 
-	for (unsigned id = 0; id < MZ_COLUMNS; id++) {
-		if (e->columns[id].failed)
-			return -ENOMEM;
+	for (unsigned id = 0; id < MZ_COLUMNS; id++)
 		present += !all_zero(&e->columns[id]);
-	}
 	mz_buf_number(out, present);
 	for (unsigned id = 0; id < MZ_COLUMNS; id++) {
 		struct mz_pack_how how = pack_how(e, id);
@@ -440,7 +447,6 @@ static int make_pattern_contexts(struct mz_encoder *e)
 
 static void release(struct mz_encoder *e)
 {
-	mz_ranks_deinit(&e->ranks);
 	mz_patterns_clear(&e->final);
 	mz_map_clear(&e->variants);
 	for (int i = 0; i < MZ_COLUMNS; i++)
@@ -478,7 +484,7 @@ static int prepare(struct mz_encoder *e)
 
 	choose_allocator(e);
 	mz_places_reset(e->places, e->rounding, e->shift);
-	if (mz_ranks_init(&e->ranks, e->n_guests + e->info.births + 1) < 0)
+	if (mz_ranks_reset(&e->ranks, e->n_guests + e->info.births + 1) < 0)
 		return -ENOMEM;
 	mz_ranks_fill(&e->ranks, e->n_guests);
 	if (!e->options.best)
@@ -497,18 +503,15 @@ static int settle(struct mz_encoder *e)
 {
 	struct rank_item *order;
 
-	e->cap_target = e->final.cap;
-	free(e->target);
-	e->target = malloc(((size_t)e->cap_target + 1) * sizeof(*e->target));
-	if (!e->target)
+	if (room_for(&e->target, &e->cap_target, e->final.cap) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < e->final.n; i++)
 		e->target[i] = i;
 	if (drop_rare(e) < 0)
 		return -ENOMEM;
-	free(e->token);
-	e->token = malloc(((size_t)e->final.n + 1) * sizeof(*e->token));
-	order = e->token ? give_tokens(e) : NULL;
+	if (room_for(&e->token, &e->cap_token, e->final.cap) < 0)
+		return -ENOMEM;
+	order = give_tokens(e);
 	if (!order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < e->often; i++)
@@ -531,6 +534,8 @@ static int make_columns(struct mz_encoder *e)
 	put_guests(e);
 	put_whos(e);
 	put_strays(e);
+	for (int i = 0; i < MZ_COLUMNS && !ret; i++)
+		ret = e->columns[i].failed ? -ENOMEM : 0;
 	return ret;
 }
 

@@ -21,7 +21,7 @@ struct mz_encoder *mz_encoder_new(const struct mz_encode_options *options)
 		e->options.max_events = MZ_WIRE_MAX_EVENTS;
 	e->info.raw = options->raw;
 	e->next_object = 1;
-	e->packer.level = 9;
+	e->packer.level = 7;
 	e->places = mz_places_new();
 	if (!e->places) {
 		free(e);
@@ -190,6 +190,7 @@ static void take_apart(const struct mz_encoder *e, const struct mz_event *ev, st
 	t->has = has;
 	t->size = ev->size;
 	t->arg = ev->arg;
+	t->unit = ev->unit;
 	t->given = has & MZ_HAS_GIVEN ? ev->given : 0;
 	t->site = has & MZ_HAS_SITE ? ev->site : 0;
 	t->cache = has & MZ_HAS_CACHE ? ev->cache : 0;

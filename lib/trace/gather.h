@@ -57,7 +57,7 @@ struct mz_encoder {
 	uint32_t *place;	   /* of guests: in order of object */
 	uint16_t *pattern_context;
 	uint32_t *target, *token;  /* of the final patterns */
-	uint32_t cap_target;
+	uint32_t cap_target, cap_token;
 	uint32_t often, once;	   /* patterns by token, and in order of use */
 	struct mz_ranks ranks;
 	struct mz_column columns[MZ_COLUMNS];

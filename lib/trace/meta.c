@@ -137,7 +137,7 @@ int mz_attrs_get(struct mz_attrs *a, struct mz_packer *pk, const void *payload, 
 	struct mz_bytes in;
 	int ret = unpack_body(pk, payload, size, &b);
 
-	in = (struct mz_bytes){.p = (uint8_t *)b.data, .end = (uint8_t *)b.data + b.len};
+	in = mz_bytes_of(&b);
 	if (!ret) {
 		uint64_t n = mz_bytes_number(&in);
 
@@ -217,7 +217,7 @@ int mz_strings_get(struct mz_tables *t, struct mz_packer *pk, const void *payloa
 	struct mz_bytes in;
 	int ret = unpack_body(pk, payload, size, &b);
 
-	in = (struct mz_bytes){.p = (uint8_t *)b.data, .end = (uint8_t *)b.data + b.len};
+	in = mz_bytes_of(&b);
 	if (!ret)
 		ret = get_strings(t, &in);
 	mz_buf_free(&b);

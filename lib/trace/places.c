@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "trace/map.h"
 #include "trace/wire.h"
 
 #define CLASSES 4096
 #define DEPTH	32
+#define HASH	16 /* bits */
 
 /* The guesses, by number. */
 enum {
@@ -34,13 +34,14 @@ struct place {
 struct mz_places {
 	enum mz_rounding rounding;
 	unsigned shift;
-	struct place *v; /* from 1 */
+	struct place *v; /* from 1; addr 0: not in use */
 	uint32_t n, cap;
+	uint32_t unused; /* a list, by older */
 	uint32_t newest[CLASSES];
 	uint32_t any;
 	uint64_t row[CLASSES]; /* end of the block before of the class */
 	uint64_t last, behind, top;
-	struct mz_map at; /* address -> place, 0: taken */
+	uint32_t at[1 << HASH]; /* the place last freed of those that share a hash */
 };
 
 struct mz_places *mz_places_new(void)
@@ -53,7 +54,6 @@ void mz_places_free(struct mz_places *pl)
 	if (!pl)
 		return;
 	free(pl->v);
-	mz_map_deinit(&pl->at);
 	free(pl);
 }
 
@@ -62,11 +62,11 @@ void mz_places_reset(struct mz_places *pl, enum mz_rounding rounding, unsigned s
 	pl->rounding = rounding;
 	pl->shift = shift;
 	pl->n = 1;
-	pl->any = 0;
+	pl->any = pl->unused = 0;
 	memset(pl->newest, 0, sizeof(pl->newest));
 	memset(pl->row, 0, sizeof(pl->row));
 	pl->last = pl->behind = pl->top = 0;
-	mz_map_clear(&pl->at);
+	memset(pl->at, 0, sizeof(pl->at));
 }
 
 uint64_t mz_places_room(enum mz_rounding rounding, uint64_t size)
@@ -96,18 +96,37 @@ static inline uint32_t class_of(uint64_t room)
 
 /* ---- free places -------------------------------------------------------- */
 
-static int new_place(struct mz_places *pl)
+static inline uint32_t *slot_of(struct mz_places *pl, uint64_t addr)
 {
+	return &pl->at[addr * 0x9e3779b97f4a7c15u >> (64 - HASH)];
+}
+
+/* The free place at an address, if it is remembered; 0: none. */
+static inline uint32_t place_at(struct mz_places *pl, uint64_t addr)
+{
+	uint32_t i = *slot_of(pl, addr);
+
+	return i && pl->v[i].addr == addr ? i : 0;
+}
+
+static uint32_t new_place(struct mz_places *pl)
+{
+	uint32_t i = pl->unused;
+
+	if (i) {
+		pl->unused = pl->v[i].older;
+		return i;
+	}
 	if (pl->n >= pl->cap) {
 		uint32_t cap = pl->cap ? pl->cap * 2 : 1024;
 		struct place *v = realloc(pl->v, cap * sizeof(*v));
 
 		if (!v)
-			return -ENOMEM;
+			return 0;
 		pl->v = v;
 		pl->cap = cap;
 	}
-	return 0;
+	return pl->n++;
 }
 
 static void take_out(struct mz_places *pl, uint32_t i)
@@ -126,25 +145,25 @@ static void take_out(struct mz_places *pl, uint32_t i)
 		pl->any = p->any_older;
 	if (p->any_older)
 		pl->v[p->any_older].any_newer = p->any_newer;
+	p->addr = 0;
+	p->older = pl->unused;
+	pl->unused = i;
 }
 
 int mz_places_gone(struct mz_places *pl, uint64_t size, uint64_t addr)
 {
 	uint32_t class = size ? class_of(mz_places_room(pl->rounding, size)) : 0;
-	uint32_t *at, i = pl->n;
-	bool is_new;
+	uint32_t i;
 
 	if (!addr)
 		return 0;
-	if (new_place(pl) < 0)
+	i = place_at(pl, addr);
+	if (i)
+		take_out(pl, i); /* freed twice: the later one counts */
+	i = new_place(pl);
+	if (!i)
 		return -ENOMEM;
-	at = mz_map_at(&pl->at, addr, &is_new);
-	if (!at)
-		return -ENOMEM;
-	if (*at)
-		take_out(pl, *at); /* freed twice: the later one counts */
-	*at = i;
-	pl->n++;
+	*slot_of(pl, addr) = i;
 	pl->v[i] = (struct place){
 		.addr = addr, .class = class, .older = pl->newest[class], .any_older = pl->any};
 	if (pl->newest[class])
@@ -156,16 +175,13 @@ int mz_places_gone(struct mz_places *pl, uint64_t size, uint64_t addr)
 }
 
 /* The block is there now. */
-static void settle(struct mz_places *pl, uint64_t addr, uint64_t room, uint32_t class)
+static inline void settle(struct mz_places *pl, uint64_t addr, uint64_t room, uint32_t class,
+			  uint32_t freed)
 {
-	if (addr && pl->at.used) {
-		uint32_t slot = mz_map_slot(&pl->at, addr);
-
-		if (pl->at.key[slot] && pl->at.value[slot]) {
-			take_out(pl, pl->at.value[slot]);
-			pl->at.value[slot] = 0;
-		}
-	}
+	if (!freed && addr)
+		freed = place_at(pl, addr);
+	if (freed)
+		take_out(pl, freed);
 	pl->last = addr;
 	pl->behind = pl->row[class] = addr + room;
 	if (addr + room > pl->top)
@@ -175,14 +191,10 @@ static void settle(struct mz_places *pl, uint64_t addr, uint64_t room, uint32_t 
 /* ---- telling ------------------------------------------------------------ */
 
 /* Is it a place freed not long ago? Its guess, or 0. */
-static uint32_t find_freed(const struct mz_places *pl, uint64_t addr, uint32_t class)
+static uint32_t find_freed(struct mz_places *pl, uint64_t addr, uint32_t class)
 {
-	uint32_t slot, at, i;
+	uint32_t at = addr ? place_at(pl, addr) : 0, i;
 
-	if (!pl->at.used || !addr)
-		return 0;
-	slot = mz_map_slot(&pl->at, addr);
-	at = pl->at.key[slot] ? pl->at.value[slot] : 0;
 	if (!at)
 		return 0;
 	if (pl->v[at].class == class) {
@@ -217,7 +229,7 @@ int mz_places_tell(struct mz_places *pl, uint64_t size, uint64_t old, uint64_t a
 	else
 		place->how = find_freed(pl, addr, class);
 	place->delta = mz_zigzag((uint64_t)((int64_t)(addr - pl->last) >> pl->shift));
-	settle(pl, addr, room, class);
+	settle(pl, addr, room, class, place->how == LAST_FREED ? newest : 0);
 	return 0;
 }
 
@@ -243,7 +255,7 @@ int mz_places_find(struct mz_places *pl, uint64_t size, uint64_t old, const stru
 		   uint64_t *addr)
 {
 	uint64_t room = mz_places_room(pl->rounding, size);
-	uint32_t class = class_of(room), freed;
+	uint32_t class = class_of(room), freed = 0;
 
 	switch (place->how) {
 	case BY_DELTA: *addr = pl->last + (mz_unzigzag(place->delta) << pl->shift); break;
@@ -257,6 +269,6 @@ int mz_places_find(struct mz_places *pl, uint64_t size, uint64_t old, const stru
 			return -EBADMSG;
 		*addr = pl->v[freed].addr;
 	}
-	settle(pl, *addr, room, class);
+	settle(pl, *addr, room, class, freed);
 	return 0;
 }

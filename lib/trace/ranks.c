@@ -5,18 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-int mz_ranks_init(struct mz_ranks *r, uint32_t cap)
+int mz_ranks_reset(struct mz_ranks *r, uint32_t cap)
 {
-	*r = (struct mz_ranks){.cap = cap};
 	/* one more of each, for the scan that starts at the end */
-	r->bits = calloc((cap >> 6) + 2, sizeof(*r->bits));
-	r->small = calloc((cap >> 9) + 2, sizeof(*r->small));
-	r->mid = calloc((cap >> 14) + 2, sizeof(*r->mid));
-	r->large = calloc((cap >> 19) + 2, sizeof(*r->large));
-	if (r->bits && r->small && r->mid && r->large)
-		return 0;
-	mz_ranks_deinit(r);
-	return -ENOMEM;
+	size_t n = (cap >> 6) + 2, n_small = (cap >> 9) + 2, n_mid = (cap >> 14) + 2;
+	size_t n_large = (cap >> 19) + 2;
+
+	if (cap > r->cap || !r->bits) {
+		mz_ranks_deinit(r);
+		r->bits = malloc(n * sizeof(*r->bits));
+		r->small = malloc(n_small * sizeof(*r->small));
+		r->mid = malloc(n_mid * sizeof(*r->mid));
+		r->large = malloc(n_large * sizeof(*r->large));
+		if (!r->bits || !r->small || !r->mid || !r->large) {
+			mz_ranks_deinit(r);
+			return -ENOMEM;
+		}
+		r->cap = cap;
+	}
+	memset(r->bits, 0, n * sizeof(*r->bits));
+	memset(r->small, 0, n_small * sizeof(*r->small));
+	memset(r->mid, 0, n_mid * sizeof(*r->mid));
+	memset(r->large, 0, n_large * sizeof(*r->large));
+	r->end = r->live = 0;
+	return 0;
 }
 
 void mz_ranks_deinit(struct mz_ranks *r)
@@ -90,11 +102,11 @@ uint32_t mz_ranks_step(const struct mz_ranks *r, uint32_t from, int64_t step)
 {
 	uint32_t above, here;
 
-	if (step == 1 && from != MZ_RANKS_NONE && from + 1 < r->end) {
-		uint64_t v = r->bits[(from + 1) >> 6] >> ((from + 1) & 63);
+	if (step == 1) {
+		uint32_t near = mz_ranks_next(r, from);
 
-		if (v)
-			return from + 1 + (uint32_t)__builtin_ctzll(v);
+		if (near != MZ_RANKS_NONE)
+			return near;
 	}
 	if (from == MZ_RANKS_NONE && step <= 0)
 		return MZ_RANKS_NONE;
@@ -109,13 +121,10 @@ uint32_t mz_ranks_step(const struct mz_ranks *r, uint32_t from, int64_t step)
 	return mz_ranks_find(r, above + here + (uint32_t)(-(step + 1)));
 }
 
-int64_t mz_ranks_steps(const struct mz_ranks *r, uint32_t from, uint32_t p)
+int64_t mz_ranks_steps(const struct mz_ranks *r, uint32_t from, uint32_t p, uint32_t above)
 {
-	uint32_t above;
-
 	if (from == p)
 		return 0;
-	above = mz_ranks_above(r, p);
 	if (from == MZ_RANKS_NONE)
 		return (int64_t)r->live - above;
 	if (p > from)

@@ -22,7 +22,8 @@ struct mz_ranks {
 	uint32_t live;
 };
 
-int mz_ranks_init(struct mz_ranks *r, uint32_t cap);
+/* Empty, with room for cap positions. 0 or -ENOMEM. */
+int mz_ranks_reset(struct mz_ranks *r, uint32_t cap);
 void mz_ranks_deinit(struct mz_ranks *r);
 
 /* The first n positions, all live. */
@@ -90,6 +91,23 @@ static inline uint32_t mz_nth_from_top(uint64_t v, uint32_t rank)
 	return low + 63 - (uint32_t)__builtin_clzll(v);
 }
 
+/* The first live block after a place, if it is not far; else MZ_RANKS_NONE. */
+static inline uint32_t mz_ranks_next(const struct mz_ranks *r, uint32_t from)
+{
+	uint32_t p = from + 1, w = p >> 6, last = (r->end ? r->end - 1 : 0) >> 6;
+	uint64_t v;
+
+	if (p >= r->end)
+		return MZ_RANKS_NONE;
+	v = r->bits[w] >> (p & 63);
+	if (v)
+		return p + (uint32_t)__builtin_ctzll(v);
+	for (int i = 0; i < 8 && w < last; i++)
+		if (r->bits[++w])
+			return (w << 6) + (uint32_t)__builtin_ctzll(r->bits[w]);
+	return MZ_RANKS_NONE;
+}
+
 /* Most of those asked for are near the top. */
 static inline uint32_t mz_ranks_find(const struct mz_ranks *r, uint32_t rank)
 {
@@ -117,7 +135,7 @@ static inline uint32_t mz_ranks_find(const struct mz_ranks *r, uint32_t rank)
  */
 uint32_t mz_ranks_step(const struct mz_ranks *r, uint32_t from, int64_t step);
 
-/* The step that leads from there to p, which is live. */
-int64_t mz_ranks_steps(const struct mz_ranks *r, uint32_t from, uint32_t p);
+/* The step that leads from there to p, which is live and has above above it. */
+int64_t mz_ranks_steps(const struct mz_ranks *r, uint32_t from, uint32_t p, uint32_t above);
 
 #endif

@@ -20,7 +20,7 @@ struct mz_reader_ops {
 	 * r->places, and r->fields.
 	 */
 	long (*read)(struct mz_reader *r, struct mz_event *ev, size_t max);
-	/* Frees r->state. May be NULL. */
+	/* Frees r->state, after a failed open too. May be NULL. */
 	void (*close)(struct mz_reader *r);
 };
 

@@ -59,10 +59,12 @@ static uint64_t *stream_time(struct check *c, uint32_t stream)
 	return &c->last_time[stream];
 }
 
-static void check_events(struct check *c, const struct mz_index_entry *e, long n)
+static int check_events(struct check *c, const struct mz_index_entry *e, long n)
 {
 	uint64_t *last = stream_time(c, e->info.stream);
 
+	if (!last && e->info.stream < c->scan.index.n)
+		return -ENOMEM;
 	for (long i = 0; i < n; i++) {
 		const struct mz_event *ev = &c->events[i];
 
@@ -75,20 +77,24 @@ static void check_events(struct check *c, const struct mz_index_entry *e, long n
 		c->v->disorder += ev->time < *last;
 		*last = ev->time;
 	}
+	return 0;
 }
 
 /* What the index says of a chunk must be what the chunk says. */
-static bool same_info(const struct mz_chunk_info *a, const struct mz_chunk_info *b)
+static int compare_info(struct check *c, const struct mz_index_entry *e)
 {
 	struct mz_buf x = {0}, y = {0};
-	bool same;
+	bool failed, same;
 
-	mz_chunk_info_put(a, &x);
-	mz_chunk_info_put(b, &y);
-	same = x.len == y.len && !x.failed && !y.failed && !memcmp(x.data, y.data, x.len);
+	mz_chunk_info_put(&e->info, &x);
+	mz_chunk_info_put(mz_decoder_info(c->decoder), &y);
+	failed = x.failed || y.failed;
+	same = !failed && x.len == y.len && !memcmp(x.data, y.data, x.len);
 	mz_buf_free(&x);
 	mz_buf_free(&y);
-	return same;
+	if (!same && !failed)
+		fault(c, e->offset, "the index does not agree with the chunk");
+	return failed ? -ENOMEM : 0;
 }
 
 static int check_chunk(struct check *c, const struct mz_index_entry *e)
@@ -97,15 +103,16 @@ static int check_chunk(struct check *c, const struct mz_index_entry *e)
 	long n;
 	int ret = mz_decoder_start(c->decoder, c->scan.block.data, c->scan.block.len);
 
+	if (!ret)
+		ret = compare_info(c, e);
 	if (ret == -ENOMEM)
 		return ret;
-	if (!ret && !same_info(&e->info, mz_decoder_info(c->decoder)))
-		fault(c, e->offset, "the index does not agree with the chunk");
 	for (n = ret; n >= 0;) {
 		n = mz_decoder_read(c->decoder, c->events, BATCH);
 		if (n <= 0)
 			break;
-		check_events(c, e, n);
+		if (check_events(c, e, n) < 0)
+			return -ENOMEM;
 	}
 	if (n == -ENOMEM)
 		return -ENOMEM;
@@ -221,7 +228,8 @@ static int check_all(struct check *c, struct mz_error *err)
 
 static int start(struct check *c, struct mz_input *in, struct mz_error *err)
 {
-	uint8_t header[MZ_WIRE_HEADER_SIZE];
+	uint8_t header[MZ_WIRE_HEADER_SIZE + MZ_WIRE_FRAME_SIZE];
+	struct mz_error why = {0};
 	long n;
 
 	if (!mz_source_init(&c->scan.source, in))
@@ -234,7 +242,14 @@ static int start(struct check *c, struct mz_input *in, struct mz_error *err)
 			       "%s: not a container; only containers have checksums to verify", in->name);
 	if (n < MZ_WIRE_HEADER_SIZE)
 		return mz_fail(err, EBADMSG, "%s: cut inside its header; nothing is left", in->name);
-	return mz_file_header_check(header, in->name, err);
+	if (mz_file_header_check(header, in->name, &why) == -EBADMSG) {
+		c->v->bad_bytes = MZ_WIRE_HEADER_SIZE;
+		fault(c, 0, "the file header is damaged");
+		return 0;
+	}
+	if (why.code && err)
+		*err = why;
+	return -why.code;
 }
 
 int mz_verify_file(const char *path, struct mz_verify *v, mz_verify_note *note, void *arg,

@@ -97,6 +97,13 @@ struct mz_bytes {
 	bool bad;
 };
 
+static inline struct mz_bytes mz_bytes_of(const struct mz_buf *b)
+{
+	const uint8_t *p = (const uint8_t *)b->data;
+
+	return (struct mz_bytes){.p = p, .end = p ? p + b->len : NULL};
+}
+
 static inline uint64_t mz_bytes_number(struct mz_bytes *b)
 {
 	uint64_t v = 0;

@@ -237,7 +237,8 @@ static int flush_all(struct mz_writer *w)
 
 int mz_writer_close(struct mz_writer *w, struct mz_error *err)
 {
-	int ret = flush_all(w);
+	/* what has failed once is not whole, whatever goes well later */
+	int ret = w->error.code ? -w->error.code : flush_all(w);
 
 	if (!ret)
 		ret = put_tables(w);
@@ -284,9 +285,7 @@ static int set_attr(struct mz_writer *w, const struct mz_attr *attr)
 		}
 	}
 	ret = mz_attrs_set(&w->attrs, attr);
-	if (ret == -EINVAL)
-		mz_fail(&w->error, EINVAL, "an attribute needs a name of 1 to 255 bytes");
-	else if (ret < 0)
+	if (ret < 0 && ret != -EINVAL)
 		mz_fail_memory(&w->error);
 	pthread_mutex_unlock(&w->lock);
 	return ret;

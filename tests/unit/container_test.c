@@ -42,6 +42,7 @@ static void odd_event(struct mz_event *ev, uint64_t *serial, uint64_t *time, boo
 	ev->has = has;
 	ev->size = odd_number();
 	ev->arg = ev->kind == MZ_LOST ? rnd(MZ_LOSSES) : rnd(3) ? 0 : odd_number();
+	ev->unit = rnd(9) ? 0 : (uint32_t)odd_number();
 	if (has & MZ_HAS_GIVEN)
 		ev->given = odd_number();
 	if (has & MZ_HAS_TIME)

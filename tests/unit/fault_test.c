@@ -97,7 +97,7 @@ struct bytes {
 
 static struct bytes text, long_line, classic, kdump, dtrace;
 static char folder[] = "/tmp/memorizer-fault-XXXXXX";
-static char text_path[64], long_path[64], out_path[64];
+static char text_path[64], long_path[64], out_path[64], container_path[64], part_path[80];
 
 static void add(struct bytes *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void add(struct bytes *b, const char *fmt, ...)
@@ -142,6 +142,8 @@ static void make_inputs(void)
 	snprintf(out_path, sizeof(out_path), "%s/out", folder);
 	save(text_path, &text);
 	save(long_path, &long_line);
+	snprintf(container_path, sizeof(container_path), "%s/container", folder);
+	snprintf(part_path, sizeof(part_path), "%s.part", out_path);
 }
 
 /* ---- what is tried: each returns 0 or -errno ----------------------------- */
@@ -359,6 +361,83 @@ static int do_layout(void)
 	return analyse(true);
 }
 
+/* ---- containers ---------------------------------------------------------- */
+
+static int write_container(const char *path, bool best)
+{
+	struct mz_writer_options o = {.best = best, .chunk_events = 300, .overwrite = true};
+	struct mz_error err = {0};
+	struct mz_writer *w = mz_writer_open(path, &o, &err);
+	int ret = w ? 0 : -err.code;
+
+	if (!ret)
+		ret = mz_writer_set_text(w, "host", "here");
+	for (uint64_t i = 1; i <= 700 && !ret; i++) {
+		uint64_t ips[2] = {i % 90, 7};
+		struct mz_event ev = {.kind = i % 3 ? MZ_ALLOC : MZ_FREE,
+				      .call = i % 3 ? MZ_CALL_MALLOC : MZ_CALL_FREE,
+				      .object = i % 3 ? i - i / 3 : i / 3,
+				      .addr = i % 3 ? i * 16 : i / 3 * 16,
+				      .size = i % 3 ? i * 7 % 100 : 0,
+				      .time = i * 10,
+				      .tid = (uint32_t)(i % 40),
+				      .has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_TID | MZ_HAS_SITE};
+
+		ev.site = mz_writer_stack(w, ips, 2);
+		if (!ev.site || !mz_writer_string(w, (char *)ips, 3))
+			ret = -ENOMEM;
+		else
+			ret = mz_writer_add(w, &ev, 1);
+	}
+	if (ret < 0)
+		mz_writer_abort(w);
+	else
+		ret = mz_writer_close(w, &err);
+	unlink(part_path); /* what a failed close leaves */
+	return ret;
+}
+
+static int do_write_container(void)
+{
+	return write_container(out_path, false);
+}
+
+static int do_write_best(void)
+{
+	return write_container(out_path, true);
+}
+
+static int do_read_container(void)
+{
+	struct mz_error err = {0};
+
+	return read_all(mz_reader_open(container_path, &err), &err);
+}
+
+static int do_read_pipe(void)
+{
+	struct mz_error err = {0};
+	int fds[2], fd = open(container_path, O_RDONLY), ret;
+	static char buf[60000]; /* fits a pipe */
+	ssize_t n = read(fd, buf, sizeof(buf));
+
+	close(fd);
+	if (pipe(fds) || write(fds[1], buf, (size_t)n) != n)
+		abort();
+	close(fds[1]);
+	ret = read_all(mz_reader_open_fd(fds[0], "pipe", &err), &err);
+	close(fds[0]);
+	return ret;
+}
+
+static int do_verify(void)
+{
+	struct mz_error err = {0};
+	struct mz_verify v;
+
+	return mz_verify_file(container_path, &v, NULL, NULL, &err);
+}
+
 /* ---- each of them, with each allocation failing -------------------------- */
 
 static int attempt(int (*what)(void), long n)
@@ -415,6 +494,11 @@ FAULTS(live)
 FAULTS(json)
 FAULTS(lifetimes)
 FAULTS(layout)
+FAULTS(write_container)
+FAULTS(write_best)
+FAULTS(read_container)
+FAULTS(read_pipe)
+FAULTS(verify)
 
 /* The message is there even when memory is not. */
 static void says_so(void)
@@ -433,6 +517,7 @@ static void says_so(void)
 static void folder_is_clean(void)
 {
 	unlink(text_path);
+	unlink(container_path);
 	unlink(long_path);
 	CHECK(!rmdir(folder));
 }
@@ -453,6 +538,13 @@ int main(void)
 	RUN(faults_json);
 	RUN(faults_lifetimes);
 	RUN(faults_layout);
+	RUN(faults_write_container);
+	RUN(faults_write_best);
+	if (write_container(container_path, true) < 0)
+		abort();
+	RUN(faults_read_container);
+	RUN(faults_read_pipe);
+	RUN(faults_verify);
 	RUN(says_so);
 	RUN(folder_is_clean);
 	return test_end();

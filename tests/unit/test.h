@@ -8,29 +8,36 @@
 #include <stdio.h>
 
 static unsigned test_failures;
+static unsigned test_shown; /* in this test */
 static bool test_failed;
+
+/* A loop that fails a million times says so ten times. */
+#define TEST_SHOW(...)                                                                             \
+	do {                                                                                       \
+		if (test_shown++ < 10)                                                             \
+			printf(__VA_ARGS__);                                                       \
+		test_failed = true;                                                                \
+	} while (0)
 
 #define CHECK(cond)                                                                                \
 	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			printf("# %s:%d: %s\n", __FILE__, __LINE__, #cond);                        \
-			test_failed = true;                                                        \
-		}                                                                                  \
+		if (!(cond))                                                                       \
+			TEST_SHOW("# %s:%d: %s\n", __FILE__, __LINE__, #cond);                     \
 	} while (0)
 
 /* The same for numbers, which are shown. */
 #define CHECK_EQ(a, b)                                                                             \
 	do {                                                                                       \
 		long long a_ = (long long)(a), b_ = (long long)(b);                                \
-		if (a_ != b_) {                                                                    \
-			printf("# %s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #a, a_, b_); \
-			test_failed = true;                                                        \
-		}                                                                                  \
+		if (a_ != b_)                                                                      \
+			TEST_SHOW("# %s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #a, a_,   \
+				  b_);                                                             \
 	} while (0)
 
 #define RUN(name)                                                                                  \
 	do {                                                                                       \
 		test_failed = false;                                                               \
+		test_shown = 0;                                                                    \
 		name();                                                                            \
 		printf(test_failed ? "not ok %s: see above\n" : "ok %s\n", #name);                 \
 		test_failures += test_failed;                                                      \

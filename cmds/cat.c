@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The events of a trace, or those asked for, as text. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/output.h"
+#include "cmds/transcode.h"
+#include "formats/text.h"
+
+struct opts {
+	const char *time;
+	const char *cpu;
+	const char *tid;
+	uint64_t object;
+	uint64_t limit;
+	bool strict;
+	bool json;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT(0, "time", "A,B", MZ_OPT_STR, struct opts, time, "events from time A to time B, in ns"),
+	MZ_OPT(0, "object", "N", MZ_OPT_U64, struct opts, object, "events of block N"),
+	MZ_OPT(0, "cpu", "N", MZ_OPT_STR, struct opts, cpu, "events of CPU N"),
+	MZ_OPT(0, "tid", "N", MZ_OPT_STR, struct opts, tid, "events of thread N"),
+	MZ_OPT(0, "limit", "N", MZ_OPT_U64, struct opts, limit, "stop after N events"),
+	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
+	       "exit with 3 if events are lost or damaged"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "one JSON object a line"),
+	{0},
+};
+
+static bool to_number(const char *s, char end, uint64_t *v, const char **rest)
+{
+	char *stop;
+
+	errno = 0;
+	*v = strtoull(s, &stop, 10);
+	*rest = stop;
+	return *s >= '0' && *s <= '9' && !errno && *stop == end;
+}
+
+static int parse_select(const struct opts *o, struct mz_select *s)
+{
+	const char *rest;
+	uint64_t v;
+
+	s->object = o->object;
+	if (o->time) {
+		if (!to_number(o->time, ',', &s->time_from, &rest) ||
+		    !to_number(rest + 1, '\0', &s->time_to, &rest))
+			return talk_usage("--time takes two numbers with a comma between, not '%s'",
+					  o->time);
+		if (s->time_to < s->time_from)
+			return talk_usage("--time: %s ends before it begins", o->time);
+	}
+	if (o->cpu) {
+		if (!to_number(o->cpu, '\0', &v, &rest) || v > INT16_MAX)
+			return talk_usage("--cpu takes a number, not '%s'", o->cpu);
+		s->cpu = (int)v;
+		s->has_cpu = true;
+	}
+	if (o->tid) {
+		if (!to_number(o->tid, '\0', &v, &rest) || v > UINT32_MAX)
+			return talk_usage("--tid takes a number, not '%s'", o->tid);
+		s->tid = (uint32_t)v;
+		s->has_tid = true;
+	}
+	return 0;
+}
+
+/* What a container does by its index, other formats have done here. */
+static bool is_wanted(const struct mz_select *s, const struct mz_event *ev)
+{
+	if (ev->has & MZ_HAS_TIME && (ev->time < s->time_from || (s->time_to && ev->time > s->time_to)))
+		return false;
+	if (ev->kind == MZ_LOST)
+		return true;
+	if (s->object && ev->object != s->object && ev->old_object != s->object)
+		return false;
+	if (s->has_cpu && !(ev->has & MZ_HAS_CPU && ev->cpu == s->cpu))
+		return false;
+	return !s->has_tid || (ev->has & MZ_HAS_TID && ev->tid == s->tid);
+}
+
+static void put_json(struct mz_buf *b, const struct mz_event *ev, const struct mz_tables *tables)
+{
+	struct mz_json j = {.out = b, .flat = true};
+	size_t depth;
+	const uint64_t *ip = mz_tables_get_stack(tables, ev->site, &depth);
+	const char *s;
+
+	mz_json_object(&j, NULL);
+	mz_json_str(&j, "kind", mz_kind_name(ev->kind));
+	mz_json_str(&j, "call", mz_call_name(ev->call));
+	if (ev->has & MZ_HAS_TIME)
+		mz_json_u64(&j, "time", ev->time);
+	if (ev->has & MZ_HAS_CPU)
+		mz_json_i64(&j, "cpu", ev->cpu);
+	if (ev->has & MZ_HAS_NODE)
+		mz_json_i64(&j, "node", ev->node);
+	if (ev->has & MZ_HAS_PID)
+		mz_json_u64(&j, "pid", ev->pid);
+	if (ev->has & MZ_HAS_TID)
+		mz_json_u64(&j, "tid", ev->tid);
+	if (ev->object)
+		mz_json_u64(&j, "object", ev->object);
+	if (ev->old_object)
+		mz_json_u64(&j, "old_object", ev->old_object);
+	if (ev->has & MZ_HAS_ADDR)
+		mz_json_hex(&j, "addr", ev->addr);
+	if (ev->has & MZ_HAS_ADDR && ev->kind == MZ_REALLOC)
+		mz_json_hex(&j, "old_addr", ev->old_addr);
+	mz_json_u64(&j, "size", ev->size);
+	if (ev->kind == MZ_LOST)
+		mz_json_str(&j, "cause", mz_loss_name(ev->arg < MZ_LOSSES ? ev->arg : 0));
+	else if (ev->kind == MZ_MARK && (s = mz_tables_get_string(tables, (uint32_t)ev->arg, &depth)))
+		mz_json_strn(&j, "text", s, depth);
+	else if (ev->arg)
+		mz_json_u64(&j, "arg", ev->arg);
+	if (ev->has & MZ_HAS_GIVEN)
+		mz_json_u64(&j, "given", ev->given);
+	if (ev->has & MZ_HAS_FLAGS)
+		mz_json_hex(&j, "flags", ev->flags);
+	if (ev->has & MZ_HAS_CACHE && (s = mz_tables_get_string(tables, ev->cache, &depth)))
+		mz_json_strn(&j, "cache", s, depth);
+	if (ev->has & MZ_HAS_SITE && ip) {
+		mz_tables_get_stack(tables, ev->site, &depth);
+		mz_json_array(&j, "stack");
+		for (size_t i = 0; i < depth; i++)
+			mz_json_hex(&j, NULL, ip[i]);
+		mz_json_end_array(&j);
+	}
+	mz_json_end_object(&j);
+}
+
+struct job {
+	const struct opts *o;
+	struct mz_select select;
+	struct mz_reader *in;
+	struct mz_output out;
+	struct mz_buf line;
+	struct mz_error err;
+	uint64_t shown, lost;
+};
+
+static int show(struct job *j, const struct mz_event *ev)
+{
+	const struct mz_tables *tables = mz_reader_tables(j->in);
+	char *p;
+	size_t len;
+
+	if (j->o->json) {
+		j->line.len = 0;
+		put_json(&j->line, ev, tables);
+		if (j->line.failed)
+			return mz_fail_memory(&j->err);
+		return mz_output_add(&j->out, j->line.data, j->line.len, &j->err);
+	}
+	p = mz_output_room(&j->out, mz_text_room(ev, tables), &j->err);
+	if (!p)
+		return -1;
+	len = mz_text_format(p, ev, tables, true);
+	p[len] = '\n';
+	j->out.len += len + 1;
+	return 0;
+}
+
+static int show_all(struct job *j)
+{
+	struct mz_event ev[MZ_BATCH];
+	long n;
+
+	while ((n = mz_reader_read(j->in, ev, MZ_BATCH)) > 0) {
+		for (long i = 0; i < n; i++) {
+			if (!is_wanted(&j->select, &ev[i]))
+				continue;
+			j->lost += ev[i].kind == MZ_LOST;
+			if (show(j, &ev[i]) < 0)
+				return -1;
+			if (++j->shown == j->o->limit)
+				return 0;
+		}
+	}
+	if (n < 0)
+		j->err = *mz_reader_error(j->in);
+	return n < 0 ? -1 : 0;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	struct job j = {.o = options};
+	bool damaged;
+	int ret;
+
+	if (argc > 1)
+		return talk_usage("one input, please; not '%s' too", argv[1]);
+	ret = parse_select(j.o, &j.select);
+	if (ret)
+		return ret;
+	j.in = mz_reader_open(argc ? argv[0] : "-", &j.err);
+	if (!j.in)
+		return talk_error(&j.err);
+	mz_reader_select(j.in, &j.select);
+	ret = mz_output_open(&j.out, NULL, false, &j.err);
+	if (!ret)
+		ret = show_all(&j);
+	if (!ret)
+		ret = mz_output_commit(&j.out, &j.err);
+	else
+		mz_output_abort(&j.out);
+	damaged = transcode_report_damage(j.in, 0);
+	ret = ret < 0 ? talk_error(&j.err)
+		      : j.o->strict && (damaged || j.lost) ? MZ_EXIT_INCOMPLETE : MZ_EXIT_OK;
+	mz_buf_free(&j.line);
+	mz_reader_close(j.in);
+	return ret;
+}
+
+const struct mz_cmd cmd_cat = {
+	.name = "cat",
+	.args = "[TRACE|-]",
+	.summary = "show the events of a trace, or some of them",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run,
+};

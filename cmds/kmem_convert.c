@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Kernel traces in other forms: the files of a recording joined into one, and
+ * the raw formats of the original kmemtrace. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/kmem.h"
+#include "base/error.h"
+#include "base/output.h"
+#include "cmds/kmem.h"
+#include "formats/kmemtrace.h"
+
+/* ---- joining: a stream a file, which readers merge by time --------------- */
+
+static int copy_events(struct mz_reader *r, struct mz_writer *w, struct mz_stream *s,
+		       struct mz_error *err)
+{
+	struct mz_event ev[256];
+	long n;
+
+	while ((n = mz_reader_read_raw(r, ev, 256)) > 0) {
+		const struct mz_tables *t = mz_reader_tables(r);
+
+		for (long i = 0; i < n; i++) {
+			size_t depth, len;
+			const uint64_t *ips = mz_tables_get_stack(t, ev[i].site, &depth);
+			const char *name = mz_tables_get_string(t, ev[i].cache, &len);
+
+			ev[i].site = ips ? mz_writer_stack(w, ips, depth) : 0;
+			ev[i].cache = name ? mz_writer_string(w, name, len) : 0;
+			ev[i].object = ev[i].old_object = 0;
+		}
+		if (mz_stream_add(s, ev, (size_t)n) < 0) {
+			*err = *mz_writer_error(w);
+			return -EIO;
+		}
+	}
+	if (n < 0)
+		*err = *mz_reader_error(r);
+	return n < 0 ? -EIO : 0;
+}
+
+/* What the first file says of itself, and counts of all of them added up. */
+static void copy_attrs(struct mz_reader *r, struct mz_writer *w, const struct mz_kmem_input *in,
+		       bool first)
+{
+	for (size_t i = 0; i < mz_reader_attrs(r); i++) {
+		const struct mz_attr *a = mz_reader_attr(r, i);
+		bool counts = !strcmp(a->key, "kmem.nulls") || !strcmp(a->key, "kmem.own") ||
+			      !strcmp(a->key, "kmem.not_asked") || !strcmp(a->key, "kmem.rescued");
+
+		if (counts && first)
+			mz_writer_set_number(w, a->key, mz_kmem_input_sum(in, a->key));
+		else if (counts || !strcmp(a->key, "kmem.cpu"))
+			continue;
+		else if (a->type == MZ_ATTR_NUMBER && (first || !strncmp(a->key, "node.", 5)))
+			mz_writer_set_number(w, a->key, a->number);
+		else if (a->type == MZ_ATTR_TEXT && first)
+			mz_writer_set_text(w, a->key, a->data);
+		else if (a->type == MZ_ATTR_BYTES && first)
+			mz_writer_set_bytes(w, a->key, a->data, a->size);
+	}
+}
+
+int kmem_join(char **paths, int n, const char *output, bool best, bool force)
+{
+	struct mz_writer_options o = {.raw = true, .best = best, .overwrite = force};
+	struct mz_error err = {0};
+	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
+	struct mz_writer *w = in ? mz_writer_open(output ? output : "-", &o, &err) : NULL;
+	uint64_t produced = 0;
+	bool counted = true;
+
+	for (unsigned i = 0; w && !err.code && i < mz_kmem_input_files(in); i++) {
+		struct mz_reader *r = mz_kmem_input_reader(in, i);
+		struct mz_stream *s = mz_writer_stream(w);
+		struct mz_summary sum;
+
+		copy_attrs(r, w, in, !i);
+		if (mz_reader_summary(r, &sum) < 0 || !sum.has_produced)
+			counted = false;
+		else
+			produced += sum.produced;
+		if (!s)
+			mz_fail_memory(&err);
+		else
+			copy_events(r, w, s, &err);
+	}
+	if (w && counted)
+		mz_writer_produced(w, produced);
+	if (w && err.code)
+		mz_writer_abort(w);
+	else if (w)
+		mz_writer_close(w, &err);
+	mz_kmem_input_close(in);
+	return err.code ? talk_error(&err) : MZ_EXIT_OK;
+}
+
+/* ---- the raw formats ---------------------------------------------------- */
+
+int kmem_export(char **paths, int n, const char *output, unsigned shape, bool big, bool force)
+{
+	struct mz_kmemtrace_layout l = {(enum mz_kmemtrace_shape)shape, big};
+	struct mz_error err = {0};
+	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
+	struct mz_output out = {.fd = -1};
+	uint64_t left_out = 0, lost = 0, written = 0;
+	const char *why = "";
+	struct mz_event ev;
+	char a[32];
+
+	if (!in || mz_output_open(&out, output, force, &err) < 0) {
+		mz_kmem_input_close(in);
+		return talk_error(&err);
+	}
+	while (!err.code && mz_kmem_input_next(in, &ev, &err) > 0) {
+		char *p = mz_output_room(&out, MZ_KMT_PUT_MAX, &err);
+		const char *reason;
+		size_t size = 0;
+
+		if (ev.kind == MZ_LOST)
+			lost += ev.size;
+		else if (p)
+			size = mz_kmemtrace_put(&l, &ev,
+						ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0,
+						(int32_t)(uint32_t)(written + 1), p, &reason);
+		if (p && !size && ev.kind != MZ_LOST) {
+			left_out++;
+			why = reason;
+		}
+		written += size != 0;
+		out.len += size;
+	}
+	if (err.code)
+		mz_output_abort(&out);
+	else
+		mz_output_commit(&out, &err);
+	mz_kmem_input_close(in);
+	if (err.code)
+		return talk_error(&err);
+	if (left_out)
+		talk_note("left out: %s events: %s", talk_count(a, left_out), why);
+	if (lost)
+		talk_note("%s lost events have no place in this format: put them into total_overruns",
+			  talk_count(a, lost));
+	return MZ_EXIT_OK;
+}

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Record who allocates and frees memory in the running kernel. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cmds/cmd.h"
+#include "cmds/kmem.h"
+#include "record/kmem.h"
+#include "symbols/kallsyms.h"
+
+#define DEFAULT_SUBBUFS 20
+#define DEFAULT_SUBBUF (512u * 1024)
+
+struct opts {
+	const char *output;
+	uint64_t subbufs;
+	uint64_t subbuf_size;
+	const char *events;
+	bool stacks;
+	bool rescue;
+	const char *cache;
+	uint64_t pid;
+	const char *cgroup;
+	const char *sample;
+	double duration;
+	bool summary;
+	uint64_t limit;
+	bool force;
+	bool quiet;
+	bool json;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct opts, output,
+	       "write into the folder DIR, which is made; kmemtrace.data without it"),
+	MZ_OPT(0, "subbufs", "N", MZ_OPT_U64, struct opts, subbufs,
+	       "sub-buffers a CPU (20); raise it when events are lost"),
+	MZ_OPT(0, "subbuf-size", "SIZE", MZ_OPT_SIZE, struct opts, subbuf_size,
+	       "bytes of a sub-buffer (512K); a ring is N times SIZE, up to the next power of two"),
+	MZ_OPT(0, "events", "LIST", MZ_OPT_STR, struct opts, events,
+	       "of slab,pages,vmalloc,percpu (slab)"),
+	MZ_OPT(0, "stacks", NULL, MZ_OPT_FLAG, struct opts, stacks, "record whole call stacks"),
+	MZ_OPT(0, "rescue", NULL, MZ_OPT_FLAG, struct opts, rescue,
+	       "a second program a tracepoint, for events in interrupts that hit the first; twice the cost"),
+	MZ_OPT(0, "cache", "NAME", MZ_OPT_STR, struct opts, cache,
+	       "only objects of this cache; kmalloc-64 and its like for a size class"),
+	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, pid,
+	       "only allocations of this process, and their frees, whoever makes them"),
+	MZ_OPT(0, "cgroup", "PATH", MZ_OPT_STR, struct opts, cgroup,
+	       "only allocations in this cgroup (version 2), and their frees"),
+	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct opts, sample,
+	       "one block in N, from its allocation to its free"),
+	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct opts, duration, "stop after so long"),
+	MZ_OPT(0, "summary", NULL, MZ_OPT_FLAG, struct opts, summary,
+	       "count by call site in the kernel and print the counts; nothing is written"),
+	MZ_OPT(0, "limit", "N", MZ_OPT_U64, struct opts, limit, "rows of a summary (all)"),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace a recording in DIR"),
+	MZ_OPT('q', "quiet", NULL, MZ_OPT_FLAG, struct opts, quiet, "no progress"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print the account as JSON"),
+	{0},
+};
+
+struct job {
+	const struct opts *o;
+	const char *dir;
+	struct mz_kmem *k;
+	struct mz_kallsyms *syms; /* of a summary */
+	char **command; /* NULL = none */
+	pid_t child;
+	int go; /* the child starts when this is closed */
+	bool child_done;
+	int child_status;
+	uint64_t began, ended;
+	struct mz_error err;
+};
+
+/* ---- options ------------------------------------------------------------ */
+
+static int parse_events(const char *list, unsigned *groups)
+{
+	static const struct {
+		const char *name;
+		unsigned bit;
+	} names[] = {{"slab", MZ_KMEM_SLAB},
+		     {"pages", MZ_KMEM_PAGES},
+		     {"vmalloc", MZ_KMEM_VMALLOC},
+		     {"percpu", MZ_KMEM_PERCPU}};
+
+	*groups = 0;
+	while (*list) {
+		size_t len = strcspn(list, ","), i;
+
+		for (i = 0; i < 4; i++)
+			if (strlen(names[i].name) == len && !strncmp(list, names[i].name, len))
+				break;
+		if (i == 4)
+			return talk_usage("--events: '%.*s' is none of slab, pages, vmalloc, percpu",
+					  (int)len, list);
+		*groups |= names[i].bit;
+		list += len + (list[len] == ',');
+	}
+	return *groups ? -1 : talk_usage("--events: name at least one of slab, pages, vmalloc, percpu");
+}
+
+static int parse_sample(const char *text, uint32_t *n)
+{
+	char *end;
+	unsigned long v;
+
+	if (strncmp(text, "1/", 2))
+		return talk_usage("--sample: '%s' is not of the form 1/N", text);
+	v = strtoul(text + 2, &end, 10);
+	if (*end || !v || v > 1000000)
+		return talk_usage("--sample: N of '%s' is not between 1 and 1000000", text);
+	*n = (uint32_t)v;
+	return -1;
+}
+
+/* The number of a cgroup is that of its folder. */
+static int parse_cgroup(const char *path, uint64_t *id)
+{
+	struct {
+		struct file_handle h;
+		uint64_t id;
+	} f = {.h.handle_bytes = 8};
+	int mount;
+
+	if (name_to_handle_at(AT_FDCWD, path, &f.h, &mount, 0))
+		return talk_fail("--cgroup: %s: %s; give the path of a folder of cgroup version 2", path,
+				 strerror(errno));
+	memcpy(id, f.h.f_handle, 8);
+	return -1;
+}
+
+static int parse(const struct opts *o, struct mz_kmem_options *k)
+{
+	int ret = parse_events(o->events ? o->events : "slab", &k->groups);
+
+	if (ret < 0 && o->sample)
+		ret = parse_sample(o->sample, &k->sample);
+	if (ret < 0 && o->cgroup)
+		ret = parse_cgroup(o->cgroup, &k->cgroup);
+	if (ret >= 0)
+		return ret;
+	k->ring_bytes = (o->subbufs ? o->subbufs : DEFAULT_SUBBUFS) *
+			(o->subbuf_size ? o->subbuf_size : DEFAULT_SUBBUF);
+	if (k->ring_bytes > (uint64_t)1 << 30)
+		return talk_usage("--subbufs, --subbuf-size: a ring of %" PRIu64
+				  " bytes a CPU is over 1 GiB", k->ring_bytes);
+	if (o->duration < 0)
+		return talk_usage("--duration: a negative time");
+	k->pid = (uint32_t)o->pid;
+	k->cache = o->cache;
+	k->stacks = o->stacks;
+	k->rescue = o->rescue;
+	k->summary = o->summary;
+	return -1;
+}
+
+/* ---- the folder --------------------------------------------------------- */
+
+/* Made by us, or ours already: never a place that another user prepared. */
+static int make_dir(struct job *j)
+{
+	struct stat st;
+	char path[600];
+
+	if (strlen(j->dir) > 480)
+		return mz_fail(&j->err, ENAMETOOLONG, "%s: the name is too long", j->dir);
+	if (!mkdir(j->dir, 0700))
+		return 0;
+	if (errno != EEXIST)
+		return mz_fail(&j->err, errno, "%s: cannot make the folder: %s", j->dir,
+			       strerror(errno));
+	if (lstat(j->dir, &st) || !S_ISDIR(st.st_mode))
+		return mz_fail(&j->err, ENOTDIR, "%s: is there and is no folder; name another with -o",
+			       j->dir);
+	if (st.st_uid != geteuid() || (st.st_mode & 022))
+		return mz_fail(&j->err, EPERM,
+			       "%s: others may write into this folder; name another with -o", j->dir);
+	snprintf(path, sizeof(path), "%s/cpu0.out", j->dir);
+	if (!j->o->force && !access(path, F_OK))
+		return mz_fail(&j->err, EEXIST,
+			       "%s: holds a recording; -f replaces it, -o names another folder", j->dir);
+	return 0;
+}
+
+/* What attaching needs is not needed any more; looking at maps and programs is. */
+static void drop_rights(void)
+{
+	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct d[2] = {{0}};
+	uint32_t keep = 1u << (39 - 32); /* CAP_BPF */
+
+	if (syscall(SYS_capget, &h, d))
+		return;
+	d[0].effective = d[0].permitted = d[0].inheritable = 0;
+	d[1].effective &= keep;
+	d[1].permitted &= keep;
+	d[1].inheritable = 0;
+	syscall(SYS_capset, &h, d);
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+static int start_command(struct job *j, const sigset_t *old)
+{
+	int p[2];
+
+	if (!j->command)
+		return 0;
+	if (pipe2(p, O_CLOEXEC))
+		return mz_fail(&j->err, errno, "cannot make a pipe: %s", strerror(errno));
+	j->child = fork();
+	if (j->child < 0)
+		return mz_fail(&j->err, errno, "cannot start a process: %s", strerror(errno));
+	if (!j->child) {
+		char c;
+
+		close(p[1]);
+		sigprocmask(SIG_SETMASK, old, NULL);
+		if (read(p[0], &c, 1) < 0) /* until the recorder is ready */
+			_exit(127);
+		execvp(j->command[0], j->command);
+		fprintf(stderr, "%s: cannot run: %s\n", j->command[0], strerror(errno));
+		_exit(127);
+	}
+	close(p[0]);
+	j->go = p[1];
+	return 0;
+}
+
+static void reap(struct job *j)
+{
+	if (j->child > 0 && !j->child_done &&
+	    waitpid(j->child, &j->child_status, WNOHANG) == j->child)
+		j->child_done = true;
+}
+
+/* ---- while it runs ------------------------------------------------------ */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+struct progress {
+	uint64_t time, events, bytes;
+};
+
+static void show_progress(struct job *j, struct progress *last)
+{
+	struct progress now = {.time = now_ns(), .bytes = mz_kmem_bytes(j->k)};
+	struct mz_kmem_counts n;
+	double s = (double)(now.time - last->time) / 1e9;
+	char total[32], lost[32];
+
+	mz_kmem_counts(j->k, &n);
+	now.events = n.recorded;
+	fprintf(stderr, "\r%8.0f events/s  %6.2f MB/s  %s events  lost %s \033[K",
+		(double)(now.events - last->events) / s,
+		(double)(now.bytes > last->bytes ? now.bytes - last->bytes : 0) / 1e6 / s,
+		talk_count(total, now.events), talk_count(lost, mz_kmem_lost(&n)));
+	fflush(stderr);
+	*last = now;
+}
+
+/* Until a signal, the end of the time, the end of the command, or a fault. */
+static int wait_for_end(struct job *j, const sigset_t *signals)
+{
+	bool live = isatty(STDERR_FILENO) && !j->o->quiet && !j->o->json;
+	struct progress last = {.time = now_ns()};
+	uint64_t until = j->o->duration > 0 ? j->began + (uint64_t)(j->o->duration * 1e9) : UINT64_MAX;
+	int ret = 0;
+
+	while (!ret && !j->child_done && now_ns() < until) {
+		uint64_t left = until - now_ns();
+		struct timespec t = {.tv_nsec = left < 200000000 ? (long)left : 200000000};
+		int sig = sigtimedwait(signals, NULL, &t);
+
+		if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP)
+			break;
+		reap(j);
+		ret = mz_kmem_failed(j->k, &j->err);
+		if (live && now_ns() - last.time > 500000000)
+			show_progress(j, &last);
+	}
+	if (live)
+		fprintf(stderr, "\r\033[K");
+	return ret;
+}
+
+/* ---- the account -------------------------------------------------------- */
+
+static void print_json(const struct job *j, const struct mz_kmem_counts *n)
+{
+	struct mz_buf b = {0};
+	struct mz_json w = {.out = &b};
+
+	mz_json_object(&w, NULL);
+	mz_json_str(&w, "dir", j->dir);
+	mz_json_u64(&w, "cpus", mz_kmem_cpus(j->k));
+	mz_json_double(&w, "seconds", (double)(j->ended - j->began) / 1e9);
+	mz_json_u64(&w, "produced", mz_kmem_produced(n));
+	mz_json_u64(&w, "written", mz_kmem_written(j->k));
+	mz_json_object(&w, "lost");
+	mz_json_u64(&w, "total", mz_kmem_lost(n));
+	mz_json_u64(&w, "ring_full", n->full);
+	mz_json_u64(&w, "reentry", n->deep + mz_kmem_reentry(n));
+	mz_json_end_object(&w);
+	mz_json_u64(&w, "rescued", n->rescued);
+	mz_json_u64(&w, "null_frees", n->nulls);
+	mz_json_u64(&w, "own", n->own);
+	mz_json_u64(&w, "not_asked_for", n->filtered);
+	mz_json_u64(&w, "bytes", mz_kmem_bytes(j->k));
+	mz_json_u64(&w, "ring_bytes", mz_kmem_ring_bytes(j->k));
+	mz_json_end_object(&w);
+	if (!b.failed)
+		printf("%.*s\n", (int)b.len, b.data);
+	mz_buf_free(&b);
+}
+
+static void print_account(const struct job *j, const struct mz_kmem_counts *n)
+{
+	uint64_t written = mz_kmem_written(j->k), bytes = mz_kmem_bytes(j->k);
+	char a[32], b[32], c[32], d[32], e[32];
+
+	talk_note("%s events of %u CPUs in %.1f s, %s (%.2f bytes an event), in %s",
+		  talk_count(a, written), mz_kmem_cpus(j->k), (double)(j->ended - j->began) / 1e9,
+		  talk_bytes(b, bytes), written ? (double)bytes / (double)written : 0.0, j->dir);
+	talk_note("produced %s = written %s + lost %s (ring full %s, re-entry %s): verified",
+		  talk_count(a, mz_kmem_produced(n)), talk_count(b, written),
+		  talk_count(c, mz_kmem_lost(n)), talk_count(d, n->full),
+		  talk_count(e, n->deep + mz_kmem_reentry(n)));
+	talk_note("not recorded: %s frees of NULL, %s events of the recorder itself%s%s",
+		  talk_count(a, n->nulls), talk_count(b, n->own), n->filtered ? ", not asked for: " : "",
+		  n->filtered ? talk_count(c, n->filtered) : "");
+	if (n->no_cache || n->no_stack || n->no_free)
+		talk_note("incomplete: %s events without the name of their cache, %s without their "
+			  "stack, %s blocks whose free was left out",
+			  talk_count(a, n->no_cache), talk_count(b, n->no_stack),
+			  talk_count(c, n->no_free));
+	if (n->full)
+		talk_note("the rings were too small: try --subbufs %" PRIu64,
+			  (j->o->subbufs ? j->o->subbufs : DEFAULT_SUBBUFS) * 4);
+	if (mz_kmem_reentry(n) && !j->o->rescue)
+		talk_note("interrupts hit the recorder's programs: --rescue gets their events too, at twice "
+			  "the cost");
+	if (j->child_done && j->child_status)
+		talk_note("the command ended with status %d",
+			  WIFEXITED(j->child_status) ? WEXITSTATUS(j->child_status)
+						     : 128 + WTERMSIG(j->child_status));
+	talk_note("next: kmemtrace-report %s", j->dir);
+}
+
+/* ---- from start to end -------------------------------------------------- */
+
+static int record(struct job *j, const sigset_t *signals)
+{
+	struct mz_kmem_counts n;
+	int ret;
+
+	if (!j->o->summary) {
+		if (make_dir(j) < 0)
+			return talk_error(&j->err);
+		if (!j->o->quiet)
+			talk_note("Copying /proc/kallsyms...");
+		if (mz_kmem_save_kallsyms(j->dir, &j->err) < 0)
+			return talk_error(&j->err);
+	}
+	if (j->o->summary) /* while we may: addresses need rights */
+		j->syms = mz_kallsyms_load("/proc/kallsyms", NULL);
+	setpriority(PRIO_PROCESS, 0, -15); /* fails without rights: then slower it is */
+	if (mz_kmem_attach(j->k, &j->err) < 0)
+		return talk_error(&j->err);
+	drop_rights();
+	if (!j->o->summary && mz_kmem_start(j->k, j->dir, j->o->force, &j->err) < 0) {
+		mz_kmem_detach(j->k);
+		mz_kmem_finish(j->k, NULL);
+		return talk_error(&j->err);
+	}
+	if (!j->o->quiet)
+		talk_note("Logging... Press Control-C to stop.");
+	j->began = now_ns();
+	if (j->child)
+		close(j->go);
+	ret = wait_for_end(j, signals);
+	j->ended = now_ns();
+	mz_kmem_detach(j->k);
+	if (j->o->summary)
+		return kmem_print_summary(j->k, j->syms, j->o->limit, j->ended - j->began, j->o->json);
+	if (mz_kmem_save_tables(j->k, j->dir, &j->err) < 0 || mz_kmem_finish(j->k, &j->err) < 0 ||
+	    mz_kmem_save_loss(j->k, j->dir, &j->err) < 0 || ret < 0)
+		return talk_error(&j->err);
+	mz_kmem_counts(j->k, &n);
+	if (j->o->json)
+		print_json(j, &n);
+	else
+		print_account(j, &n);
+	return MZ_EXIT_OK;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	struct job j = {.o = options, .dir = "kmemtrace.data"};
+	struct mz_kmem_options k = {0};
+	sigset_t signals, old;
+	int ret = parse(j.o, &k);
+
+	if (ret >= 0)
+		return ret;
+	if (j.o->output)
+		j.dir = j.o->output;
+	j.command = argc ? argv : NULL;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &signals, &old);
+	j.k = mz_kmem_load(&k, &j.err);
+	if (!j.k || start_command(&j, &old) < 0)
+		ret = talk_error(&j.err);
+	else
+		ret = record(&j, &signals);
+	if (j.child > 0 && !j.child_done) {
+		kill(j.child, SIGTERM);
+		waitpid(j.child, NULL, 0);
+	}
+	mz_kallsyms_free(j.syms);
+	mz_kmem_free(j.k);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return ret;
+}
+
+static const char *const aliases[] = {"kmemtraced", NULL};
+
+const struct mz_cmd cmd_kmemtraced = {
+	.name = "kmemtraced",
+	.aliases = aliases,
+	.args = "[-- COMMAND...]",
+	.summary = "record the allocations of the running kernel",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.raw_tail = true,
+	.run = run,
+};

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MZ_CMDS_TWINS_H
+#define MZ_CMDS_TWINS_H
+
+#include "cmds/cmd.h"
+
+/* The verb that these arguments are meant for: cmd, or its twin for the kernel,
+ * with the option that chose it taken out. */
+const struct mz_cmd *twin_of(const struct mz_cmd *cmd, int *argc, char **argv);
+
+#endif

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Is a container whole: checksums, order, counts? */
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "cmds/cmd.h"
+
+struct opts {
+	bool json;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "as JSON"),
+	{0},
+};
+
+#define MOST 20 /* faults that are shown one by one */
+
+struct job {
+	const char *path;
+	bool json;
+	unsigned n;
+	struct mz_buf b;
+	struct mz_json j;
+};
+
+static void note(void *arg, uint64_t offset, const char *text)
+{
+	struct job *job = arg;
+
+	if (job->n++ >= MOST)
+		return;
+	if (!job->json) {
+		printf("%s: byte %" PRIu64 ": %s\n", job->path, offset, text);
+		return;
+	}
+	mz_json_object(&job->j, NULL);
+	mz_json_u64(&job->j, "offset", offset);
+	mz_json_str(&job->j, "fault", text);
+	mz_json_end_object(&job->j);
+}
+
+static void show(const struct job *job, const struct mz_verify *v)
+{
+	char a[32], b[32];
+
+	if (job->n > MOST)
+		printf("%s: and %u faults more\n", job->path, job->n - MOST);
+	if (!job->n) {
+		printf("%s: good: %s events in %s chunks\n", job->path, talk_count(a, v->decoded),
+		       talk_count(b, v->summary.chunks));
+		return;
+	}
+	printf("%s: %s of %s events are readable", job->path, talk_count(a, v->decoded),
+	       talk_count(b, v->decoded + v->missing));
+	if (v->bad_bytes)
+		printf("; %" PRIu64 " bytes are damaged, from byte %" PRIu64 " on", v->bad_bytes,
+		       v->first_bad);
+	printf("\n");
+}
+
+static void show_json(struct job *job, const struct mz_verify *v, bool good)
+{
+	struct mz_json *j = &job->j;
+
+	mz_json_end_array(j);
+	mz_json_bool(j, "good", good);
+	mz_json_u64(j, "decoded", v->decoded);
+	mz_json_u64(j, "missing", v->missing);
+	mz_json_u64(j, "bad_bytes", v->bad_bytes);
+	mz_json_u64(j, "first_bad", v->first_bad);
+	mz_json_u64(j, "disorder", v->disorder);
+	mz_json_bool(j, "whole", v->summary.whole);
+	mz_json_u64(j, "events", v->summary.events);
+	if (v->summary.has_produced) {
+		mz_json_u64(j, "produced", v->summary.produced);
+		mz_json_i64(j, "unbalanced", (int64_t)v->unbalanced);
+	}
+	mz_json_end_object(j);
+	printf("%.*s", (int)job->b.len, job->b.data);
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	const struct opts *o = options;
+	struct job job = {.json = o->json};
+	struct mz_error err = {0};
+	struct mz_verify v;
+	int ret;
+
+	if (argc != 1)
+		return talk_usage("one trace, please");
+	job.path = argv[0];
+	job.j.out = &job.b;
+	if (job.json) {
+		mz_json_object(&job.j, NULL);
+		mz_json_array(&job.j, "faults");
+	}
+	ret = mz_verify_file(argv[0], &v, note, &job, &err);
+	if (ret < 0)
+		talk_error(&err);
+	else if (job.json)
+		show_json(&job, &v, !ret);
+	else
+		show(&job, &v);
+	mz_buf_free(&job.b);
+	return ret ? MZ_EXIT_FAILED : MZ_EXIT_OK;
+}
+
+const struct mz_cmd cmd_verify = {
+	.name = "verify",
+	.args = "TRACE",
+	.summary = "check a container: checksums, order, counts",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run,
+};

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a kernel trace says: who allocates, how much is wasted, where memory is
+ * freed, what is wrong and what was never freed. Fed by one or more files (a
+ * CPU each), in the order of time; one pass, and memory that grows with the
+ * number of addresses, not of events.
+ */
+#ifndef MZ_ANALYSIS_KMEM_H
+#define MZ_ANALYSIS_KMEM_H
+
+#include <memorizer.h>
+
+struct mz_kallsyms;
+
+/* ---- the files ---------------------------------------------------------- */
+
+struct mz_kmem_input;
+
+/* A folder of kmemtraced, or trace files. NULL with err set. */
+struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, struct mz_error *err);
+void mz_kmem_input_close(struct mz_kmem_input *in);
+
+/* The next event of all files by time; site and cache are numbers over all
+ * files. 1, 0 at the end, -errno with err set. */
+int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_error *err);
+
+uint64_t mz_kmem_input_site(const struct mz_kmem_input *in, uint32_t site); /* its address */
+const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache);
+uint32_t mz_kmem_input_sites(const struct mz_kmem_input *in); /* numbers are below it */
+uint32_t mz_kmem_input_caches(const struct mz_kmem_input *in);
+const struct mz_kallsyms *mz_kmem_input_symbols(const struct mz_kmem_input *in);
+int mz_kmem_input_node(const struct mz_kmem_input *in, int cpu); /* -1 = unknown */
+/* An attribute added up over the files (kmem.nulls and its like); 0 = none. */
+uint64_t mz_kmem_input_sum(const struct mz_kmem_input *in, const char *key);
+/* The first file's, or NULL. */
+const char *mz_kmem_input_text(const struct mz_kmem_input *in, const char *key);
+bool mz_kmem_input_by_sequence(const struct mz_kmem_input *in); /* time counts events */
+unsigned mz_kmem_input_files(const struct mz_kmem_input *in);
+/* A file by itself, for those who do not read by time; in keeps it. */
+struct mz_reader *mz_kmem_input_reader(const struct mz_kmem_input *in, unsigned i);
+unsigned mz_kmem_input_cut(const struct mz_kmem_input *in); /* files without their end */
+
+/* ---- the report --------------------------------------------------------- */
+
+#define MZ_KMEM_BUCKETS 352 /* of a lifetime: 8 to a doubling */
+
+struct mz_kmem_group {
+	uint64_t allocs;
+	uint64_t failed;
+	uint64_t ended; /* blocks of it that were freed */
+	uint64_t req, given;
+	uint64_t freed_given;
+	uint64_t live, live_req, live_given; /* now; at the end, never freed */
+	uint64_t peak_given, peak_live;
+	uint64_t cross_cpu, cross_node; /* of ended */
+	uint64_t over_live;  /* blocks that ended unseen */
+	uint64_t again;	     /* freed, and then freed again with no allocation between */
+	uint64_t unknown;    /* frees (into this cache, by this site) of blocks never seen */
+	uint64_t oldest;     /* at the end: birth of the oldest live block */
+	uint64_t freed_here; /* sites: frees made by this site */
+	uint32_t *lifetimes; /* MZ_KMEM_BUCKETS, once something ended */
+};
+
+/* A size at a call site: for advice. */
+struct mz_kmem_shape {
+	uint32_t site;
+	uint32_t req, given;
+	uint32_t live, peak;
+	uint64_t allocs;
+};
+
+struct mz_kmem_block {
+	uint64_t addr;
+	uint64_t born; /* FREED: when it was freed */
+	uint32_t site; /* FREED: that freed it */
+	uint32_t cache;
+	uint32_t shape;
+	uint32_t req, given;
+	int16_t cpu;
+	uint8_t state;
+	uint8_t call;
+};
+
+struct mz_kmem_one {
+	struct mz_kmem_block block;
+	uint64_t died; /* 0 = lives */
+	int16_t died_cpu;
+};
+
+enum mz_kmem_class { MZ_KMEM_BUG, MZ_KMEM_LEGAL, MZ_KMEM_BLIND, MZ_KMEM_LOSS, MZ_KMEM_CLASSES };
+
+enum mz_kmem_what {
+	MZ_KMEM_FREE_KMALLOC,  /* kmem_cache_free() of kmalloc memory */
+	MZ_KMEM_WRONG_CACHE,   /* kmem_cache_free() to another cache */
+	MZ_KMEM_TOO_SMALL,     /* given less than asked for */
+	MZ_KMEM_DOUBLE_FREE,
+	MZ_KMEM_KFREE_CACHE,   /* kfree() of a cache's object */
+	MZ_KMEM_UNSEEN_FREE,   /* allocated while still live */
+	MZ_KMEM_UNSEEN_ALLOC,  /* freed again, or never seen allocated in a known page */
+	MZ_KMEM_WHATS
+};
+
+struct mz_kmem_finding {
+	uint8_t what;
+	uint8_t class;
+	int16_t cpu;
+	uint32_t site;	     /* that allocated, or freed first */
+	uint32_t site2;	     /* that did it */
+	uint32_t cache, cache2;
+	uint32_t req, given;
+	uint64_t addr;
+	uint64_t from, to;   /* the times between which it came about */
+	bool recycled;	     /* other caches were seen in the page meanwhile */
+};
+
+struct mz_kmem_gap {
+	uint64_t from, to;
+	uint64_t events;
+	int16_t cpu; /* -1 = not known */
+	uint8_t cause;
+};
+
+struct mz_kmem_advice {
+	uint32_t site;
+	uint32_t req, given;
+	uint32_t own; /* bytes an object would take in a cache of its own */
+	uint64_t allocs;
+	uint64_t peak;
+	uint64_t saves; /* bytes, at the peak of this size at this site */
+};
+
+struct mz_kmem_filter {
+	const char *caller; /* part of a function's name */
+	const char *cache;
+	double from, to; /* seconds from the start; to 0 = the end */
+	size_t ones;	 /* allocations to keep; 0 = all */
+};
+
+struct mz_kmem_report {
+	struct mz_kmem_input *in;
+	struct mz_kmem_filter filter;
+	uint64_t events, produced;
+	uint64_t first, last; /* times */
+	struct mz_kmem_group total;
+	struct mz_kmem_group *sites, *caches;
+	uint32_t nsites, ncaches;
+	uint64_t unknown_frees; /* allocated before the trace, or unseen */
+	uint64_t lost[MZ_LOSSES], lost_all;
+	unsigned ncpus, nnodes;
+	uint64_t *cpu_matrix;  /* [alloc * ncpus + free] */
+	uint64_t *node_matrix; /* NULL = no map */
+	struct mz_kmem_one *ones;
+	size_t nones, cap_ones;
+	struct mz_kmem_finding *findings;
+	size_t nfindings, cap_findings;
+	uint64_t findings_dropped;
+	uint64_t counts[MZ_KMEM_CLASSES][MZ_KMEM_WHATS];
+	struct mz_kmem_gap *gaps;
+	size_t ngaps, cap_gaps;
+	struct mz_kmem_shape *shapes;
+	size_t nshapes, shapes_mask;
+	uint32_t *order; /* shapes by number */
+	struct mz_kmem_advice *advice;
+	size_t nadvice;
+	struct mz_kmem_live *live; /* private */
+};
+
+/* Reads all of in, which stays the caller's. 0 or -errno with err set. */
+int mz_kmem_report_make(struct mz_kmem_report *r, struct mz_kmem_input *in,
+			const struct mz_kmem_filter *filter, struct mz_error *err);
+void mz_kmem_report_free(struct mz_kmem_report *r);
+
+/* The lifetime that a part of the ended blocks did not exceed; 0 = none ended. */
+uint64_t mz_kmem_lifetime(const struct mz_kmem_group *g, double part);
+
+const char *mz_kmem_what_name(enum mz_kmem_what what);
+const char *mz_kmem_class_name(enum mz_kmem_class class);
+/* Numbers from here on are size classes of kmalloc and other allocators. */
+#define MZ_KMEM_CLASS (1u << 16)
+/* The number of the cache that stands at caches[i]. */
+uint32_t mz_kmem_cache_at(uint32_t i);
+/* Where its group stands; NULL = nothing was seen of it. */
+struct mz_kmem_group *mz_kmem_cache_group(const struct mz_kmem_report *r, uint32_t cache);
+/* The name of a cache of the report: "dentry", "kmalloc-64". Into buf. */
+char *mz_kmem_cache_text(const struct mz_kmem_report *r, uint32_t cache, char *buf, size_t size);
+/* Bytes a block of n bytes takes in a cache of its own, its slab's rest shared. */
+uint32_t mz_kmem_own_cost(uint32_t n);
+
+/* kmem_anomalies.c, kmem_advice.c: called by make. */
+void mz_kmem_classify(struct mz_kmem_report *r);
+int mz_kmem_advise(struct mz_kmem_report *r);
+
+#endif

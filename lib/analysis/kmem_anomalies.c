@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What does not fit, and whose fault it is. Some paths of the kernel have no
+ * tracepoint (bulk allocation, bulk and batched RCU frees), and events may be
+ * lost: what such a gap explains is not an error of the kernel. Only what
+ * nothing explains is called a bug.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/kmem.h"
+
+static const char *const whats[MZ_KMEM_WHATS] = {
+	[MZ_KMEM_FREE_KMALLOC] = "kmem_cache_free of kmalloc memory",
+	[MZ_KMEM_WRONG_CACHE] = "freed to another cache",
+	[MZ_KMEM_TOO_SMALL] = "less given than asked for",
+	[MZ_KMEM_DOUBLE_FREE] = "freed twice",
+	[MZ_KMEM_KFREE_CACHE] = "kfree of a cache's object",
+	[MZ_KMEM_UNSEEN_FREE] = "a free that no tracepoint shows",
+	[MZ_KMEM_UNSEEN_ALLOC] = "an allocation that no tracepoint shows",
+};
+
+static const char *const classes[MZ_KMEM_CLASSES] = {
+	[MZ_KMEM_BUG] = "bug",
+	[MZ_KMEM_LEGAL] = "legal mixture",
+	[MZ_KMEM_BLIND] = "blind spot of the tracer",
+	[MZ_KMEM_LOSS] = "effect of lost events",
+};
+
+const char *mz_kmem_what_name(enum mz_kmem_what what)
+{
+	return (unsigned)what < MZ_KMEM_WHATS ? whats[what] : NULL;
+}
+
+const char *mz_kmem_class_name(enum mz_kmem_class class)
+{
+	return (unsigned)class < MZ_KMEM_CLASSES ? classes[class] : NULL;
+}
+
+static int by_from(const void *a, const void *b)
+{
+	const struct mz_kmem_gap *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Were events lost, on any CPU, between the two times? The gaps are sorted by
+ * their start; reach[i] is the latest end of the first i + 1. */
+static bool lost_between(const struct mz_kmem_report *r, const uint64_t *reach, uint64_t from,
+			 uint64_t to)
+{
+	size_t lo = 0, hi = r->ngaps;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r->gaps[mid].from <= to)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && reach[lo - 1] >= from;
+}
+
+/* Caches whose objects the kernel takes or gives back in bulk, where this is
+ * their ordinary use. */
+static bool is_bulk_cache(const char *name)
+{
+	static const char *const bulk[] = {"maple_node", "bio", "skbuff_", "io_kiocb", "btrfs_",
+					   "radix_tree_node", "vm_area_struct", "xfs_", "request_sock"};
+
+	for (size_t i = 0; i < sizeof(bulk) / sizeof(*bulk); i++)
+		if (!strncmp(name, bulk[i], strlen(bulk[i])))
+			return true;
+	return false;
+}
+
+/*
+ * Does the trace itself show that this cache has ways in or out that are not
+ * traced? An allocation at a live block is an unseen free. One free after
+ * another is a bug or an unseen allocation: a bug is rare, a way of the kernel
+ * is taken again and again.
+ */
+static bool has_blind_ways(const struct mz_kmem_report *r, uint32_t cache)
+{
+	const struct mz_kmem_group *g = mz_kmem_cache_group(r, cache);
+	char name[300];
+
+	if (!g)
+		return false;
+	if (g->over_live > 2 + g->allocs / 100000)
+		return true;
+	if (g->again > 8 && g->again > g->ended / 2000)
+		return true;
+	return cache < MZ_KMEM_CLASS && is_bulk_cache(mz_kmem_cache_text(r, cache, name, sizeof(name)));
+}
+
+static bool site_ends_unseen(const struct mz_kmem_report *r, uint32_t site)
+{
+	return site < r->nsites && r->sites[site].over_live;
+}
+
+/* A site that often frees what was never seen allocated gets its blocks by ways
+ * that are not traced: its frees prove nothing. */
+static bool frees_unseen(const struct mz_kmem_report *r, uint32_t site)
+{
+	return site < r->nsites && r->sites[site].unknown + r->sites[site].again >= 3;
+}
+
+/* Nothing was lost: is it the kernel, or what cannot be seen? */
+static enum mz_kmem_class judge(const struct mz_kmem_report *r, struct mz_kmem_finding *f)
+{
+	switch (f->what) {
+	case MZ_KMEM_TOO_SMALL:
+		return MZ_KMEM_BUG;
+	case MZ_KMEM_KFREE_CACHE:
+		return MZ_KMEM_LEGAL;
+	case MZ_KMEM_FREE_KMALLOC:
+	case MZ_KMEM_WRONG_CACHE:
+		/* else it was freed unseen, and the page went to another cache */
+		if (f->recycled || has_blind_ways(r, f->cache) || has_blind_ways(r, f->cache2) ||
+		    site_ends_unseen(r, f->site))
+			break;
+		return MZ_KMEM_BUG;
+	case MZ_KMEM_DOUBLE_FREE:
+		if (f->recycled || has_blind_ways(r, f->cache) || has_blind_ways(r, f->cache2) ||
+		    frees_unseen(r, f->site2)) {
+			f->what = MZ_KMEM_UNSEEN_ALLOC;
+			break;
+		}
+		return MZ_KMEM_BUG;
+	default:
+		break;
+	}
+	return MZ_KMEM_BLIND;
+}
+
+void mz_kmem_classify(struct mz_kmem_report *r)
+{
+	uint64_t *reach = malloc((r->ngaps + 1) * sizeof(*reach));
+
+	if (r->ngaps)
+		qsort(r->gaps, r->ngaps, sizeof(*r->gaps), by_from);
+	for (size_t i = 0; reach && i < r->ngaps; i++)
+		reach[i] = i && reach[i - 1] > r->gaps[i].to ? reach[i - 1] : r->gaps[i].to;
+	for (size_t i = 0; i < r->nfindings; i++) {
+		struct mz_kmem_finding *f = &r->findings[i];
+
+		/* a size that is too small needs nothing else to be wrong */
+		if (f->what != MZ_KMEM_TOO_SMALL && f->what != MZ_KMEM_KFREE_CACHE && r->ngaps &&
+		    (!reach || lost_between(r, reach, f->from, f->to)))
+			f->class = MZ_KMEM_LOSS;
+		else
+			f->class = (uint8_t)judge(r, f);
+		r->counts[f->class][f->what]++;
+	}
+	free(reach);
+}

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The files of a kernel trace, read together in the order of time. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "analysis/kmem.h"
+#include "base/error.h"
+#include "symbols/kallsyms.h"
+#include "trace/reader.h"
+
+struct source {
+	char *path;
+	struct mz_reader *r;
+	struct mz_event *ev;
+	long n, at;
+	uint64_t time; /* of the next event; UINT64_MAX = at its end */
+	int cpu;       /* by the file's name; -1 = not told */
+	uint32_t *sites, *caches; /* the file's numbers -> ours, + 1 */
+	uint32_t cap_sites, cap_caches;
+};
+
+struct mz_kmem_input {
+	struct source *src;
+	unsigned n;
+	int run; /* the source in hand, and the time up to which it goes first */
+	uint64_t run_until;
+	uint64_t *sites; /* addresses */
+	uint32_t nsites, cap_sites;
+	uint32_t *site_slots;
+	uint32_t site_mask;
+	struct mz_tables *names; /* caches: our number is the string's - 1 */
+	struct mz_kallsyms *syms;
+	int *nodes;
+	int nnodes;
+	char *base; /* the folder of the first file */
+	bool by_sequence;
+	unsigned cut;
+};
+
+/* ---- opening ------------------------------------------------------------ */
+
+/* "…/cpu7.out" or "…/cpu7.out.part": 7 */
+static int cpu_of(const char *path)
+{
+	const char *base = strrchr(path, '/');
+	int cpu, end = 0;
+
+	base = base ? base + 1 : path;
+	if (sscanf(base, "cpu%d.out%n", &cpu, &end) == 1 && end && cpu >= 0 && cpu < 32768 &&
+	    (!base[end] || !strcmp(base + end, ".part")))
+		return cpu;
+	return -1;
+}
+
+static int add_file(struct mz_kmem_input *in, const char *path, struct mz_error *err)
+{
+	struct source *p = realloc(in->src, (in->n + 1) * sizeof(*p));
+	struct source *s;
+
+	if (!p)
+		return mz_fail_memory(err);
+	in->src = p;
+	s = &in->src[in->n];
+	*s = (struct source){.path = strdup(path), .cpu = cpu_of(path)};
+	in->n++;
+	s->ev = malloc(MZ_BATCH * sizeof(*s->ev));
+	if (!s->path || !s->ev)
+		return mz_fail_memory(err);
+	s->r = mz_reader_open(path, err);
+	return s->r ? 0 : -(err && err->code ? err->code : EIO);
+}
+
+static int by_cpu(const struct dirent **a, const struct dirent **b)
+{
+	return cpu_of((*a)->d_name) - cpu_of((*b)->d_name);
+}
+
+static int is_trace(const struct dirent *d)
+{
+	return cpu_of(d->d_name) >= 0;
+}
+
+/* cpu0.out.part beside cpu0.out is what an earlier, stopped recording left */
+static bool has_whole(struct dirent **list, int n, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len < 5 || strcmp(name + len - 5, ".part"))
+		return false;
+	for (int i = 0; i < n; i++)
+		if (strlen(list[i]->d_name) == len - 5 && !strncmp(list[i]->d_name, name, len - 5))
+			return true;
+	return false;
+}
+
+static int add_dir(struct mz_kmem_input *in, const char *dir, struct mz_error *err)
+{
+	struct dirent **list;
+	int n = scandir(dir, &list, is_trace, by_cpu), ret = 0;
+
+	if (n < 0)
+		return mz_fail(err, errno, "%s: cannot read the folder: %s", dir, strerror(errno));
+	for (int i = 0; i < n; i++) {
+		char path[4096];
+
+		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
+		if (!ret && !has_whole(list, n, list[i]->d_name))
+			ret = add_file(in, path, err);
+	}
+	for (int i = 0; i < n; i++)
+		free(list[i]);
+	free(list);
+	if (!ret && !n)
+		ret = mz_fail(err, ENOENT, "%s: holds no cpuN.out file; kmemtraced -o makes such a folder",
+			      dir);
+	return ret;
+}
+
+static void set_node(struct mz_kmem_input *in, int cpu, int node)
+{
+	if (cpu < 0 || cpu >= 32768 || node < 0 || node >= 1024)
+		return;
+	if (cpu >= in->nnodes) {
+		int *p = realloc(in->nodes, (size_t)(cpu + 1) * sizeof(*p));
+
+		if (!p)
+			return;
+		in->nodes = p;
+		for (int i = in->nnodes; i <= cpu; i++)
+			in->nodes[i] = -1;
+		in->nnodes = cpu + 1;
+	}
+	in->nodes[cpu] = node;
+}
+
+/* From the recording machine: the file beside the traces, else the traces. */
+static void load_nodes(struct mz_kmem_input *in)
+{
+	char path[4200];
+	FILE *f;
+	int cpu, node;
+
+	for (unsigned i = 0; i < in->n; i++)
+		for (size_t a = 0; a < mz_reader_attrs(in->src[i].r); a++) {
+			const struct mz_attr *at = mz_reader_attr(in->src[i].r, a);
+
+			if (at && at->type == MZ_ATTR_NUMBER && sscanf(at->key, "node.%d", &cpu) == 1 &&
+			    at->number < 1024)
+				set_node(in, cpu, (int)at->number);
+		}
+	snprintf(path, sizeof(path), "%s/nodes", in->base);
+	f = fopen(path, "re");
+	while (f && fscanf(f, "%d %d", &cpu, &node) == 2)
+		set_node(in, cpu, node);
+	if (f)
+		fclose(f);
+}
+
+static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
+{
+	char path[4200];
+	struct stat st;
+	const char *slash = strrchr(in->src[0].path, '/');
+
+	in->base = slash ? strndup(in->src[0].path, (size_t)(slash - in->src[0].path)) : strdup(".");
+	if (!in->base)
+		return mz_fail_memory(err);
+	snprintf(path, sizeof(path), "%s/kallsyms", in->base);
+	if (!stat(path, &st)) {
+		in->syms = mz_kallsyms_load(path, err);
+		if (!in->syms)
+			return -EINVAL;
+	}
+	load_nodes(in);
+	for (unsigned i = 0; i < in->n; i++) {
+		struct mz_summary s;
+		const struct mz_attr *clock = mz_reader_find_attr(in->src[i].r, "clock");
+
+		if (!mz_reader_summary(in->src[i].r, &s) && !s.whole)
+			in->cut++;
+		if (mz_reader_format(in->src[i].r) == MZ_FORMAT_KMEMTRACE_C)
+			in->by_sequence = true;
+		if (clock && clock->type == MZ_ATTR_TEXT && !strcmp(clock->data, "sequence"))
+			in->by_sequence = true;
+	}
+	return 0;
+}
+
+struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, struct mz_error *err)
+{
+	struct mz_kmem_input *in = calloc(1, sizeof(*in));
+	int ret = 0;
+
+	if (!in) {
+		mz_fail_memory(err);
+		return NULL;
+	}
+	in->run = -1;
+	in->cap_sites = 1024;
+	in->sites = malloc(in->cap_sites * sizeof(*in->sites));
+	in->site_mask = 4095;
+	in->site_slots = calloc(in->site_mask + 1, sizeof(*in->site_slots));
+	in->names = mz_tables_new();
+	if (!in->sites || !in->site_slots || !in->names)
+		ret = mz_fail_memory(err);
+	for (int i = 0; i < n && !ret; i++) {
+		struct stat st;
+
+		ret = !stat(paths[i], &st) && S_ISDIR(st.st_mode) ? add_dir(in, paths[i], err)
+								   : add_file(in, paths[i], err);
+	}
+	if (!ret)
+		ret = load_beside(in, err);
+	if (!ret)
+		return in;
+	mz_kmem_input_close(in);
+	return NULL;
+}
+
+void mz_kmem_input_close(struct mz_kmem_input *in)
+{
+	if (!in)
+		return;
+	for (unsigned i = 0; i < in->n; i++) {
+		mz_reader_close(in->src[i].r);
+		free(in->src[i].path);
+		free(in->src[i].ev);
+		free(in->src[i].sites);
+		free(in->src[i].caches);
+	}
+	free(in->src);
+	free(in->sites);
+	free(in->site_slots);
+	mz_tables_free(in->names);
+	mz_kallsyms_free(in->syms);
+	free(in->nodes);
+	free(in->base);
+	free(in);
+}
+
+/* ---- numbers over all files --------------------------------------------- */
+
+static int grow_sites(struct mz_kmem_input *in)
+{
+	uint32_t mask = in->site_mask * 2 + 1;
+	uint32_t *slots = calloc((size_t)mask + 1, sizeof(*slots));
+	uint64_t *sites = realloc(in->sites, (size_t)in->cap_sites * 2 * sizeof(*sites));
+
+	if (sites) {
+		in->sites = sites;
+		in->cap_sites *= 2;
+	}
+	if (!slots || !sites) {
+		free(slots);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < in->nsites; i++) {
+		uint32_t at = (uint32_t)((in->sites[i] * 0x9e3779b97f4a7c15u) >> 32) & mask;
+
+		while (slots[at])
+			at = (at + 1) & mask;
+		slots[at] = i + 1;
+	}
+	free(in->site_slots);
+	in->site_slots = slots;
+	in->site_mask = mask;
+	return 0;
+}
+
+static int64_t site_number(struct mz_kmem_input *in, uint64_t addr)
+{
+	uint32_t at = (uint32_t)((addr * 0x9e3779b97f4a7c15u) >> 32) & in->site_mask;
+
+	while (in->site_slots[at]) {
+		if (in->sites[in->site_slots[at] - 1] == addr)
+			return in->site_slots[at] - 1;
+		at = (at + 1) & in->site_mask;
+	}
+	if (in->nsites == in->cap_sites) {
+		if (grow_sites(in) < 0)
+			return -ENOMEM;
+		return site_number(in, addr);
+	}
+	in->sites[in->nsites] = addr;
+	in->site_slots[at] = ++in->nsites;
+	return in->nsites - 1;
+}
+
+/* The table of a file's numbers, long enough for id. */
+static uint32_t *reach(uint32_t **table, uint32_t *cap, uint32_t id)
+{
+	if (id >= *cap) {
+		uint32_t n = id < 512 ? 1024 : id * 2;
+		uint32_t *p = realloc(*table, (size_t)n * sizeof(*p));
+
+		if (!p)
+			return NULL;
+		memset(p + *cap, 0, (size_t)(n - *cap) * sizeof(*p));
+		*table = p;
+		*cap = n;
+	}
+	return *table + id;
+}
+
+static int translate(struct mz_kmem_input *in, struct source *s, struct mz_event *e)
+{
+	const struct mz_tables *t = mz_reader_tables(s->r);
+
+	/* a number that the file's tables do not have is unknown, not a size */
+	if (e->site > mz_tables_stacks(t))
+		e->has &= (uint16_t)~MZ_HAS_SITE;
+	if (e->cache > mz_tables_strings(t))
+		e->has &= (uint16_t)~MZ_HAS_CACHE;
+	if (e->has & MZ_HAS_SITE) {
+		uint32_t *to = reach(&s->sites, &s->cap_sites, e->site);
+
+		if (to && !*to) {
+			size_t depth = 0;
+			const uint64_t *ips = mz_tables_get_stack(t, e->site, &depth);
+			int64_t n = site_number(in, ips && depth ? ips[0] : 0);
+
+			*to = n < 0 ? 0 : (uint32_t)n + 1;
+		}
+		if (!to || !*to)
+			return -ENOMEM;
+		e->site = *to - 1;
+	}
+	if (e->has & MZ_HAS_CACHE) {
+		uint32_t *to = reach(&s->caches, &s->cap_caches, e->cache);
+
+		if (to && !*to) {
+			size_t len = 0;
+			const char *name = mz_tables_get_string(t, e->cache, &len);
+
+			*to = mz_tables_string(in->names, name ? name : "", len);
+		}
+		if (!to || !*to)
+			return -ENOMEM;
+		e->cache = *to - 1;
+	}
+	return 0;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static int refill(struct source *s, struct mz_error *err)
+{
+	s->at = 0;
+	s->n = mz_reader_read_raw(s->r, s->ev, MZ_BATCH);
+	if (s->n < 0) {
+		if (err)
+			*err = *mz_reader_error(s->r);
+		return (int)s->n;
+	}
+	s->time = s->n ? s->ev[0].time : UINT64_MAX;
+	return 0;
+}
+
+/* The source whose next event is the earliest, and how long it stays so. */
+static int choose(struct mz_kmem_input *in)
+{
+	uint64_t best = UINT64_MAX, second = UINT64_MAX;
+
+	in->run = -1;
+	for (unsigned i = 0; i < in->n; i++) {
+		uint64_t t = in->src[i].time;
+
+		if (in->src[i].at >= in->src[i].n)
+			continue;
+		if (in->run < 0 || t < best) {
+			second = in->run < 0 ? UINT64_MAX : best;
+			best = t;
+			in->run = (int)i;
+		} else if (t < second) {
+			second = t;
+		}
+	}
+	in->run_until = second;
+	return in->run;
+}
+
+int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_error *err)
+{
+	struct source *s;
+
+	if (in->run < 0) {
+		for (unsigned i = 0; i < in->n; i++)
+			if (!in->src[i].n && refill(&in->src[i], err) < 0)
+				return -EIO;
+		if (choose(in) < 0)
+			return 0;
+	}
+	s = &in->src[in->run];
+	*ev = s->ev[s->at];
+	if (translate(in, s, ev) < 0)
+		return mz_fail_memory(err);
+	if (!(ev->has & MZ_HAS_CPU) && s->cpu >= 0 && ev->kind != MZ_LOST) {
+		ev->cpu = (int16_t)s->cpu;
+		ev->has |= MZ_HAS_CPU;
+	}
+	if (++s->at >= s->n) {
+		if (refill(s, err) < 0)
+			return -EIO;
+		choose(in);
+	} else {
+		s->time = s->ev[s->at].time;
+		if (s->time > in->run_until)
+			choose(in);
+	}
+	return 1;
+}
+
+/* ---- asking ------------------------------------------------------------- */
+
+uint64_t mz_kmem_input_site(const struct mz_kmem_input *in, uint32_t site)
+{
+	return site < in->nsites ? in->sites[site] : 0;
+}
+
+const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache)
+{
+	return mz_tables_get_string(in->names, cache + 1, NULL);
+}
+
+uint32_t mz_kmem_input_sites(const struct mz_kmem_input *in)
+{
+	return in->nsites;
+}
+
+uint32_t mz_kmem_input_caches(const struct mz_kmem_input *in)
+{
+	return mz_tables_strings(in->names);
+}
+
+const struct mz_kallsyms *mz_kmem_input_symbols(const struct mz_kmem_input *in)
+{
+	return in->syms;
+}
+
+int mz_kmem_input_node(const struct mz_kmem_input *in, int cpu)
+{
+	return cpu >= 0 && cpu < in->nnodes ? in->nodes[cpu] : -1;
+}
+
+uint64_t mz_kmem_input_sum(const struct mz_kmem_input *in, const char *key)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < in->n; i++) {
+		const struct mz_attr *a = mz_reader_find_attr(in->src[i].r, key);
+
+		sum += a && a->type == MZ_ATTR_NUMBER ? a->number : 0;
+	}
+	return sum;
+}
+
+const char *mz_kmem_input_text(const struct mz_kmem_input *in, const char *key)
+{
+	const struct mz_attr *a = mz_reader_find_attr(in->src[0].r, key);
+
+	return a && a->type == MZ_ATTR_TEXT ? a->data : NULL;
+}
+
+bool mz_kmem_input_by_sequence(const struct mz_kmem_input *in)
+{
+	return in->by_sequence;
+}
+
+unsigned mz_kmem_input_files(const struct mz_kmem_input *in)
+{
+	return in->n;
+}
+
+struct mz_reader *mz_kmem_input_reader(const struct mz_kmem_input *in, unsigned i)
+{
+	return i < in->n ? in->src[i].r : NULL;
+}
+
+unsigned mz_kmem_input_cut(const struct mz_kmem_input *in)
+{
+	return in->cut;
+}

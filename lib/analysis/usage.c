@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/usage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+struct mz_usage_block {
+	uint64_t size;
+	uint64_t waste;
+	uint64_t turn; /* of its thread: how many allocations it had made */
+	uint32_t site;
+	uint32_t tid;
+	uint32_t next; /* spare ones */
+};
+
+int mz_usage_init(struct mz_usage *u)
+{
+	*u = (struct mz_usage){.spare = NONE};
+	if (mz_live_init(&u->live) < 0 || mz_live_init(&u->tids) < 0) {
+		mz_usage_deinit(u);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void mz_usage_deinit(struct mz_usage *u)
+{
+	mz_live_deinit(&u->live);
+	mz_live_deinit(&u->tids);
+	free(u->blocks);
+	free(u->sites);
+	*u = (struct mz_usage){0};
+}
+
+/* ---- tables ------------------------------------------------------------- */
+
+static struct mz_usage_site *site_of(struct mz_usage *u, uint32_t site)
+{
+	if (site >= u->sites_cap) {
+		uint32_t cap = u->sites_cap ? u->sites_cap : 256;
+		struct mz_usage_site *s;
+
+		while (cap <= site && cap < 1u << 31)
+			cap *= 2;
+		s = realloc(u->sites, cap * sizeof(*s));
+		if (!s)
+			return NULL;
+		memset(s + u->sites_cap, 0, (cap - u->sites_cap) * sizeof(*s));
+		u->sites = s;
+		u->sites_cap = cap;
+	}
+	return &u->sites[site];
+}
+
+static uint32_t new_block(struct mz_usage *u)
+{
+	uint32_t i = u->spare;
+
+	if (i != NONE) {
+		u->spare = u->blocks[i].next;
+		return i;
+	}
+	if (u->blocks_used == u->blocks_cap) {
+		uint32_t cap = u->blocks_cap ? u->blocks_cap * 2 : 1024;
+		struct mz_usage_block *b = realloc(u->blocks, cap * sizeof(*b));
+
+		if (!b || cap >= NONE / 2) {
+			u->blocks = b ? b : u->blocks;
+			return NONE;
+		}
+		u->blocks = b;
+		u->blocks_cap = cap;
+	}
+	return u->blocks_used++;
+}
+
+static void drop_block(struct mz_usage *u, uint32_t i)
+{
+	u->blocks[i].next = u->spare;
+	u->spare = i;
+}
+
+/* The thread's row: size counts its allocations. */
+static struct mz_block *thread_of(struct mz_usage *u, const struct mz_event *ev)
+{
+	uint64_t key = (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull;
+	struct mz_block *t = mz_live_find(&u->tids, key);
+	bool fresh;
+
+	if (!t) {
+		t = mz_live_insert(&u->tids, key, &fresh);
+		u->threads += t != NULL;
+	}
+	return t;
+}
+
+/* ---- the peak ------------------------------------------------------------- */
+
+/*
+ * At each new peak only the epoch goes up. A site's bytes at the peak are those
+ * it had when the epoch began, and they are looked at when it changes next.
+ */
+static void before_change(const struct mz_usage *u, struct mz_usage_site *s)
+{
+	if (s->epoch != u->epoch) {
+		s->epoch = u->epoch;
+		s->at_peak = s->live;
+		s->peak_waste = s->live_waste;
+	}
+}
+
+static void check_peak(struct mz_usage *u, const struct mz_event *ev)
+{
+	if (u->all.live <= u->all.at_peak)
+		return;
+	u->epoch++;
+	u->all.at_peak = u->all.live;
+	u->all.peak_waste = u->all.live_waste;
+	u->peak_event = u->events;
+	u->peak_time = ev->time;
+	u->peak_blocks = u->all.live_blocks;
+}
+
+static void add_block(struct mz_usage_site *s, const struct mz_usage_block *b)
+{
+	s->allocs++;
+	s->bytes += b->size;
+	s->waste += b->waste;
+	s->live += b->size;
+	s->live_blocks++;
+	s->live_waste += b->waste;
+}
+
+static void remove_block(struct mz_usage_site *s, const struct mz_usage_block *b, bool temporary)
+{
+	s->temporary += temporary;
+	s->live -= b->size;
+	s->live_blocks--;
+	s->live_waste -= b->waste;
+}
+
+/* ---- events --------------------------------------------------------------- */
+
+static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thread)
+{
+	struct mz_usage_block *b = &u->blocks[i];
+	bool temporary = thread && b->tid == thread->key && b->turn == thread->size;
+
+	before_change(u, &u->sites[b->site]);
+	remove_block(&u->sites[b->site], b, temporary);
+	remove_block(&u->all, b, temporary);
+	drop_block(u, i);
+}
+
+static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t key)
+{
+	struct mz_block *thread = thread_of(u, ev);
+	struct mz_usage_site *s = site_of(u, ev->site);
+	uint32_t i = new_block(u);
+	struct mz_block *l;
+	bool fresh;
+
+	if (!thread || !s || i == NONE)
+		return -ENOMEM;
+	l = mz_live_insert(&u->live, key, &fresh);
+	if (!l)
+		return -ENOMEM;
+	if (!fresh) {
+		/* its free was never seen; it was before this, that is all we know */
+		u->over_live++;
+		end_block(u, (uint32_t)l->born, NULL);
+	}
+	l->born = i;
+	thread->size++;
+	u->blocks[i] = (struct mz_usage_block){
+		.size = ev->size,
+		.waste = ev->has & MZ_HAS_GIVEN && ev->given > ev->size ? ev->given - ev->size : 0,
+		.turn = thread->size,
+		.site = ev->site,
+		.tid = (uint32_t)thread->key,
+	};
+	before_change(u, s);
+	add_block(s, &u->blocks[i]);
+	add_block(&u->all, &u->blocks[i]);
+	check_peak(u, ev);
+	return 0;
+}
+
+/* The block ends, if it is known. A part of a mapping that goes is not followed. */
+static bool take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t key)
+{
+	struct mz_block *l = key ? mz_live_find(&u->live, key) : NULL;
+
+	if (!l || (ev->call == MZ_CALL_MUNMAP && ev->size < u->blocks[l->born].size)) {
+		u->unknown++;
+		return false;
+	}
+	end_block(u, (uint32_t)l->born, mz_live_find(&u->tids, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull));
+	mz_live_remove(&u->live, l);
+	return true;
+}
+
+static int add_realloc(struct mz_usage *u, const struct mz_event *ev, uint64_t key, uint64_t old)
+{
+	if (!key && ev->size) {
+		u->failed++; /* the old block stays */
+		return 0;
+	}
+	u->reallocs++;
+	if (old)
+		take_block(u, ev, old);
+	return key ? begin_block(u, ev, key) : 0;
+}
+
+int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
+{
+	bool by_addr = ev->has & MZ_HAS_ADDR;
+	uint64_t key = by_addr ? ev->addr : ev->object;
+
+	u->events++;
+	u->calls[ev->call]++;
+	u->fields |= ev->has;
+	if (ev->has & MZ_HAS_TIME) {
+		if (!u->first_time)
+			u->first_time = ev->time;
+		u->last_time = ev->time;
+	}
+	switch (ev->kind) {
+	case MZ_ALLOC:
+		if (!key) {
+			u->failed += ev->size != 0;
+			return 0;
+		}
+		u->allocs++;
+		return begin_block(u, ev, key);
+	case MZ_REALLOC: return add_realloc(u, ev, key, by_addr ? ev->old_addr : ev->old_object);
+	case MZ_FREE:
+		if (by_addr && !key)
+			u->null_frees++;
+		else
+			u->frees += take_block(u, ev, key);
+		return 0;
+	case MZ_LOST:
+		u->events--;
+		u->lost += ev->size;
+		return 0;
+	default: return 0;
+	}
+}
+
+void mz_usage_end(struct mz_usage *u)
+{
+	for (uint32_t i = 0; i < u->sites_cap; i++)
+		before_change(u, &u->sites[i]);
+}

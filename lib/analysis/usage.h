@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a program did with its heap, in one pass: totals, the peak, what was
+ * never freed, what lived only for a moment; in all and by call site. Memory
+ * grows with the live blocks and the sites.
+ */
+#ifndef MZ_ANALYSIS_USAGE_H
+#define MZ_ANALYSIS_USAGE_H
+
+#include "trace/live.h"
+
+struct mz_usage_site {
+	uint64_t allocs;    /* blocks that it made; a realloc makes a block */
+	uint64_t bytes;	    /* asked for, in all */
+	uint64_t waste;	    /* given and not asked for, in all */
+	uint64_t temporary; /* blocks that its thread freed before its next allocation */
+	uint64_t live;	    /* bytes, now: at the end, what was never freed */
+	uint64_t live_blocks;
+	uint64_t at_peak; /* bytes that were live at the peak of the program */
+	uint64_t peak_waste;
+	uint64_t epoch; /* of the peak that at_peak belongs to */
+	uint64_t live_waste;
+};
+
+struct mz_usage {
+	uint64_t events;
+	uint64_t calls[MZ_CALLS];
+	uint64_t allocs, frees, reallocs; /* that had an effect */
+	uint64_t failed;		  /* asked for, and got nothing */
+	uint64_t null_frees;
+	uint64_t unknown; /* frees of blocks that were never seen */
+	uint64_t over_live;
+	uint64_t lost;
+	uint64_t first_time, last_time;
+	uint64_t peak_event, peak_time, peak_blocks;
+	uint64_t threads;
+	uint32_t fields;
+	struct mz_usage_site all;    /* the program as one site; at_peak is its peak */
+	struct mz_usage_site *sites; /* by number of the stack; 0 = not known */
+	uint32_t sites_cap;
+	/* inside */
+	struct mz_live live; /* by address or object: born = index into blocks */
+	struct mz_usage_block *blocks;
+	uint32_t blocks_cap, blocks_used, spare;
+	struct mz_live tids; /* tid + 1: object = number, size = allocations */
+	uint64_t epoch;
+};
+
+int mz_usage_init(struct mz_usage *u);
+void mz_usage_deinit(struct mz_usage *u);
+
+/* The next event of the trace; objects need not be set where there are
+ * addresses. 0 or -ENOMEM. */
+int mz_usage_add(struct mz_usage *u, const struct mz_event *ev);
+
+/* After the last event: brings at_peak of all sites up to date. */
+void mz_usage_end(struct mz_usage *u);
+
+#endif

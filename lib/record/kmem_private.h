@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the kernel recorder share. */
+#ifndef MZ_RECORD_KMEM_PRIVATE_H
+#define MZ_RECORD_KMEM_PRIVATE_H
+
+#include <pthread.h>
+
+#include "record/kmem.h"
+
+struct kmemtrace; /* the skeleton */
+struct bpf_link;
+struct mz_kallsyms;
+
+/* One consumer: a CPU's rings, and the file that they go to. */
+struct kmem_drain {
+	struct mz_kmem *k;
+	unsigned cpu;
+	pthread_t thread;
+	bool started;
+	char path[512];
+	struct mz_writer *w;
+	uint64_t last_time;
+	uint64_t last_poll;
+	uint64_t last_told, told_at; /* of losses that all CPUs share */
+	uint64_t seen_loss[2]; /* told so far: full, deep */
+	uint64_t written;      /* events; read by others */
+	uint64_t told_lost;
+	uint64_t reentry; /* given to this file by the main thread, to be told */
+	uint32_t strings[KMT_CACHES];
+	uint64_t *site_keys; /* call site -> stack of the file */
+	uint32_t *site_ids;
+	uint32_t *stack_ids; /* stack of the map -> stack of the file */
+	uint32_t pending;    /* stack of the next record, per level */
+	struct mz_event *batch;
+	size_t batched;
+	struct mz_error err;
+};
+
+struct mz_kmem {
+	struct mz_kmem_options o;
+	struct kmemtrace *skel;
+	unsigned ncpus;
+	uint32_t ring, small; /* records */
+	uint32_t sums;
+	struct kmt_cpu *cpus; /* mapped */
+	struct kmt_rec *rings;
+	struct kmt_cache *caches;
+	struct kmt_sum *sum;
+	size_t mapped[4];
+	int stacks_fd;
+	struct bpf_link *links[32];
+	unsigned nlinks;
+	uint64_t misses_before, misses; /* the kernel's counts: at the start, in all */
+	bool stopped;
+	uint64_t start;	   /* ns since boot */
+	uint64_t reentry;  /* told so far */
+	int stop;	   /* 1: drain what is there and end */
+	struct kmem_drain *drains;
+	struct mz_kallsyms *syms;
+};
+
+enum { KMEM_STACKS = 65536, KMEM_SITES = 8192 };
+
+/* kmem_btf.c: which tracepoints there are, and where their arguments stand. */
+int kmem_btf_configure(struct kmemtrace *skel, const struct mz_kmem_options *o,
+		       struct mz_error *err);
+
+/* kmem_drain.c */
+void *kmem_drain_thread(void *drain);
+int kmem_drain_open(struct kmem_drain *d, bool overwrite, struct mz_error *err);
+
+uint64_t kmem_now(void);
+
+#endif

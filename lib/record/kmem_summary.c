@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The rows that the kernel side counted, added up over CPUs and levels. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/kmem_private.h"
+
+static int by_key(const void *a, const void *b)
+{
+	const struct mz_kmem_row *x = a, *y = b;
+
+	if (x->site != y->site)
+		return x->site < y->site ? -1 : 1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return strcmp(x->cache, y->cache);
+}
+
+static void from_sum(const struct mz_kmem *k, unsigned cpu, const struct kmt_sum *s,
+		     struct mz_kmem_row *r)
+{
+	unsigned id = s->key & 0xffff;
+
+	*r = (struct mz_kmem_row){
+		.site = s->site,
+		.kind = (uint8_t)(s->key >> 16),
+		.count = s->count,
+		.req = s->req,
+		.given = s->given,
+		.failed = s->failed,
+	};
+	if (id && id < KMT_CACHES)
+		memcpy(r->cache, k->caches[(size_t)cpu * KMT_CACHES + id].name, KMT_NAME - 1);
+}
+
+static size_t join(struct mz_kmem_row *rows, size_t n)
+{
+	size_t out = 0;
+
+	qsort(rows, n, sizeof(*rows), by_key);
+	for (size_t i = 0; i < n; i++) {
+		struct mz_kmem_row *last = out ? &rows[out - 1] : NULL;
+
+		if (last && !by_key(last, &rows[i])) {
+			last->count += rows[i].count;
+			last->req += rows[i].req;
+			last->given += rows[i].given;
+			last->failed += rows[i].failed;
+		} else {
+			rows[out++] = rows[i];
+		}
+	}
+	return out;
+}
+
+struct mz_kmem_row *mz_kmem_summary(struct mz_kmem *k, size_t *count)
+{
+	size_t per_cpu = (size_t)KMT_LEVELS * k->sums, n = 0, used = 0;
+	struct mz_kmem_row *rows;
+
+	for (size_t i = 0; i < per_cpu * k->ncpus; i++)
+		used += __atomic_load_n(&k->sum[i].key, __ATOMIC_ACQUIRE) != 0;
+	rows = malloc((used + 1) * sizeof(*rows));
+	if (!rows)
+		return NULL;
+	for (size_t i = 0; i < per_cpu * k->ncpus && n < used; i++)
+		if (__atomic_load_n(&k->sum[i].key, __ATOMIC_ACQUIRE))
+			from_sum(k, (unsigned)(i / per_cpu), &k->sum[i], &rows[n++]);
+	*count = join(rows, n);
+	return rows;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Functions only, sorted by address; names stay where they were read. */
+#include "symbols/kallsyms.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* A kernel has some 20 MB of them at the very most. */
+#define MAX_FILE (256u << 20)
+
+struct symbol {
+	uint64_t addr;
+	uint32_t name;
+	uint32_t module; /* offset of its name; 0 = none */
+};
+
+struct mz_kallsyms {
+	char *text;
+	size_t len;
+	struct symbol *syms;
+	size_t count;
+};
+
+static int read_all(struct mz_kallsyms *k, const char *path, struct mz_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t cap = 0;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return mz_fail(err, errno, "%s: cannot open: %s", path, strerror(errno));
+	while (n > 0 && k->len < MAX_FILE) {
+		if (cap - k->len < 65536) {
+			char *p = realloc(k->text, cap ? cap * 2 : 1 << 20);
+
+			if (!p)
+				break;
+			k->text = p;
+			cap = cap ? cap * 2 : 1 << 20;
+		}
+		n = read(fd, k->text + k->len, cap - k->len - 1);
+		k->len += n > 0 ? (size_t)n : 0;
+	}
+	close(fd);
+	if (n < 0)
+		return mz_fail(err, EIO, "%s: cannot read", path);
+	if (n)
+		return mz_fail(err, EFBIG, "%s: too large for a list of symbols", path);
+	k->text[k->len] = '\0';
+	return 0;
+}
+
+/* One line, "ADDR T NAME [MODULE]": true if it is a function. Ends its names in
+ * place. */
+static bool parse(struct mz_kallsyms *k, char *line, struct symbol *s)
+{
+	char *end, *p;
+
+	s->addr = strtoull(line, &end, 16);
+	if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ' || !strchr("tTwW", end[1]))
+		return false;
+	p = end + 3;
+	s->name = (uint32_t)(p - k->text);
+	s->module = 0;
+	p += strcspn(p, " \t\r");
+	if (*p) {
+		*p++ = '\0';
+		p += strspn(p, " \t");
+		if (*p == '[') {
+			s->module = (uint32_t)(p + 1 - k->text);
+			p[strcspn(p, "]\r")] = '\0';
+		}
+	}
+	return k->text[s->name] != '\0';
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+static int parse_all(struct mz_kallsyms *k, const char *path, struct mz_error *err)
+{
+	size_t lines = 1;
+	bool nonzero = false, sorted = true;
+
+	for (const char *p = k->text; (p = strchr(p, '\n')); p++)
+		lines++;
+	k->syms = malloc(lines * sizeof(*k->syms));
+	if (!k->syms)
+		return mz_fail_memory(err);
+	for (char *line = k->text, *next; line; line = next) {
+		struct symbol *s = &k->syms[k->count];
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		if (!parse(k, line, s))
+			continue;
+		nonzero |= s->addr != 0;
+		sorted &= !k->count || s[-1].addr <= s->addr;
+		k->count++;
+	}
+	if (!k->count)
+		return mz_fail(err, EINVAL, "%s: holds no kernel function", path);
+	if (!nonzero)
+		return mz_fail(err, EPERM,
+			       "%s: the kernel hid its addresses; as root: sysctl kernel.kptr_restrict=0",
+			       path);
+	if (!sorted)
+		qsort(k->syms, k->count, sizeof(*k->syms), compare);
+	return 0;
+}
+
+struct mz_kallsyms *mz_kallsyms_load(const char *path, struct mz_error *err)
+{
+	struct mz_kallsyms *k = calloc(1, sizeof(*k));
+
+	if (!k) {
+		mz_fail_memory(err);
+		return NULL;
+	}
+	if (read_all(k, path, err) < 0 || parse_all(k, path, err) < 0) {
+		mz_kallsyms_free(k);
+		return NULL;
+	}
+	return k;
+}
+
+void mz_kallsyms_free(struct mz_kallsyms *k)
+{
+	if (!k)
+		return;
+	free(k->text);
+	free(k->syms);
+	free(k);
+}
+
+size_t mz_kallsyms_count(const struct mz_kallsyms *k)
+{
+	return k->count;
+}
+
+const char *mz_kallsyms_find(const struct mz_kallsyms *k, uint64_t addr, uint64_t *offset,
+			     const char **module)
+{
+	size_t lo = 0, hi = k->count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (k->syms[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	/* a function of more than 1 MiB is none: the address is beyond the last */
+	if (!lo || !k->syms[lo - 1].addr || addr - k->syms[lo - 1].addr > 1u << 20)
+		return NULL;
+	/* of several names for one address, the first */
+	while (lo > 1 && k->syms[lo - 2].addr == k->syms[lo - 1].addr)
+		lo--;
+	if (offset)
+		*offset = addr - k->syms[lo - 1].addr;
+	if (module)
+		*module = k->syms[lo - 1].module ? k->text + k->syms[lo - 1].module : NULL;
+	return k->text + k->syms[lo - 1].name;
+}
+
+char *mz_kallsyms_text(const struct mz_kallsyms *k, uint64_t addr, char *buf, size_t size)
+{
+	const char *module = NULL, *name;
+	char clean[160], from[80];
+	uint64_t offset = 0;
+
+	name = k ? mz_kallsyms_find(k, addr, &offset, &module) : NULL;
+	if (!name) {
+		snprintf(buf, size, "0x%llx", (unsigned long long)addr);
+		return buf;
+	}
+	mz_printable(clean, sizeof(clean), name, strlen(name));
+	if (module)
+		mz_printable(from, sizeof(from), module, strlen(module));
+	snprintf(buf, size, "%s+0x%llx%s%s%s", clean, (unsigned long long)offset,
+		 module ? " [" : "", module ? from : "", module ? "]" : "");
+	return buf;
+}

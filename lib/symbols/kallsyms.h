@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Kernel symbols from a saved /proc/kallsyms (or System.map: the same lines). */
+#ifndef MZ_SYMBOLS_KALLSYMS_H
+#define MZ_SYMBOLS_KALLSYMS_H
+
+#include <memorizer.h>
+
+struct mz_kallsyms;
+
+/* NULL with err set. A file that hides its addresses (all 0) is an error. */
+struct mz_kallsyms *mz_kallsyms_load(const char *path, struct mz_error *err);
+void mz_kallsyms_free(struct mz_kallsyms *k);
+
+/* The function that holds the address, borrowed until k is freed; NULL: none.
+ * offset: from its start. module: "ext4", NULL = the kernel itself. */
+const char *mz_kallsyms_find(const struct mz_kallsyms *k, uint64_t addr, uint64_t *offset,
+			     const char **module);
+size_t mz_kallsyms_count(const struct mz_kallsyms *k);
+
+/* "name+0x1c [module]" or "0xffff..." into buf, hostile bytes escaped. Returns
+ * buf. k may be NULL. */
+char *mz_kallsyms_text(const struct mz_kallsyms *k, uint64_t addr, char *buf, size_t size);
+
+#endif

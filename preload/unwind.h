@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Walking up the stack of a program that was built without frame pointers: the
+ * unwind tables (.eh_frame) say, for each address of code, where the caller's
+ * frame is. What they say is worked out once for an address and kept.
+ */
+#ifndef MZ_PRELOAD_UNWIND_H
+#define MZ_PRELOAD_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* How to get from a frame to its caller's. CFA: the address above the frame. */
+enum mz_cfa {
+	MZ_CFA_END,	  /* no caller, or not to be found out */
+	MZ_CFA_RSP,	  /* rsp + offset */
+	MZ_CFA_RBP,	  /* rbp + offset */
+	MZ_CFA_DEREF_RBP, /* what rbp + offset points to */
+};
+
+struct mz_row {
+	uint8_t cfa; /* enum mz_cfa */
+	bool saves_rbp;
+	int32_t cfa_offset;
+	int32_t rbp_offset; /* of the saved rbp, from the CFA */
+};
+
+/* The module that code belongs to. */
+struct mz_module {
+	uintptr_t start, end;
+	uintptr_t bias; /* load address */
+	const void *eh_frame_hdr;
+	const char *path; /* "" = the program itself */
+};
+
+HIDDEN bool mz_find_module(uintptr_t pc, struct mz_module *m);
+
+/* The row for an address of code, from the tables. */
+HIDDEN struct mz_row mz_find_row(const struct mz_module *m, uintptr_t pc);
+
+/* Is there all that this needs: processor, C library? */
+HIDDEN bool mz_can_unwind(void);
+
+#endif

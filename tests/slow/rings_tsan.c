@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Both sides of the rings in one process, for ThreadSanitizer: threads that come
+ * and go append records as the library does, and the recorder reads them into a
+ * file. Each record carries its thread's count, which the reading side checks.
+ */
+#include <memorizer.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmds/record_rings.h"
+#include "preload/ring.h"
+#include "preload/stack.h"
+
+#define THREADS 6
+#define WAVES	5
+#define EVENTS	20000
+
+static struct record_rings rings;
+static int stop;
+
+static void *produce(void *arg)
+{
+	uint64_t id = (uintptr_t)arg;
+
+	for (uint64_t i = 0; i < EVENTS; i++) {
+		struct mz_thread *t = &mz_me;
+		uint64_t at;
+
+		if (!mz_on() || !mz_begin(t, 1, &at))
+			abort();
+		*mz_slot(t, at) = (struct mz_record){.type = MZ_CALL_MALLOC,
+						     .addr = (id << 40) + 16 * (i + 1),
+						     .size = i + 1,
+						     .time = mz_clock_after()};
+		mz_end(t);
+	}
+	return NULL;
+}
+
+static void *consume(void *arg)
+{
+	long n = 0;
+
+	while (n >= 0 && (n || !__atomic_load_n(&stop, __ATOMIC_ACQUIRE))) {
+		if (record_rings_images(&rings) < 0)
+			abort();
+		n = record_rings_drain(&rings, false);
+		if (!n)
+			record_rings_sleep(&rings, 1000000);
+	}
+	return arg;
+}
+
+static int check(const char *path)
+{
+	struct mz_reader *r = mz_reader_open(path, NULL);
+	static uint64_t next[THREADS * WAVES];
+	struct mz_event ev[512];
+	uint64_t total = 0;
+	long n;
+
+	while (r && (n = mz_reader_read(r, ev, 512)) > 0)
+		for (long i = 0; i < n; i++, total++) {
+			uint64_t id = ev[i].addr >> 40;
+
+			if (ev[i].kind != MZ_ALLOC || id >= THREADS * WAVES || ev[i].size != ++next[id])
+				return 1;
+		}
+	mz_reader_close(r);
+	return total != (uint64_t)THREADS * WAVES * EVENTS;
+}
+
+int main(int argc, char **argv)
+{
+	struct mz_error err = {0};
+	struct record_files files = {.output = argc > 1 ? argv[1] : "t.cmt", .force = true, .err = &err};
+	pthread_t reader, writers[THREADS];
+	char region[64];
+
+	if (record_rings_init(&rings, 0, 0, &files) < 0)
+		return 1;
+	rings.region->main_pid = (uint32_t)getpid();
+	snprintf(region, sizeof(region), "/proc/self/fd/%d", rings.fd);
+	setenv(MZ_REGION_ENV, region, 1);
+	if (!mz_on())
+		return 1;
+	pthread_create(&reader, NULL, consume, NULL);
+	for (uintptr_t w = 0; w < WAVES; w++) {
+		for (uintptr_t i = 0; i < THREADS; i++)
+			pthread_create(&writers[i], NULL, produce, (void *)(w * THREADS + i));
+		for (unsigned i = 0; i < THREADS; i++)
+			pthread_join(writers[i], NULL);
+	}
+	usleep(1000); /* what is younger than the margin is not read yet */
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	pthread_join(reader, NULL);
+	if (record_rings_drain(&rings, true) < 0 ||
+	    record_image_close(&files, &rings.images[0]) < 0) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	return check(files.output);
+}

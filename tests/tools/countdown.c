@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* countdown N [kill|abort|segv|pause]: makes N allocations of 77 bytes and as
+ * many frees, in one thread, and then ends as it is told to. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	long n = argc > 1 ? atol(argv[1]) : 1000;
+	const char *how = argc > 2 ? argv[2] : "";
+
+	for (long i = 0; i < n; i++) {
+		void *p = malloc(77);
+
+		__asm__ volatile("" : "+r"(p) : : "memory");
+		free(p);
+	}
+	if (!strcmp(how, "kill"))
+		kill(getpid(), SIGKILL);
+	else if (!strcmp(how, "abort"))
+		abort();
+	else if (!strcmp(how, "segv"))
+		raise(SIGSEGV);
+	else if (!strcmp(how, "pause"))
+		sleep(2);
+	return 0;
+}
