@@ -6,13 +6,17 @@
 #ifndef _MM_MEMORIZER_ACCESS_H
 #define _MM_MEMORIZER_ACCESS_H
 
-#include <linux/uaccess.h>
-
 #include "memorizer.h"
+
+/* Spread pids; code addresses are spread enough by themselves. */
+static __always_inline u32 memorizer_mix(u32 pid)
+{
+	return pid * 0x9e3779b1U >> 16;
+}
 
 static __always_inline u32 memorizer_hash(u64 key)
 {
-	return (key * 0x9e3779b97f4a7c15ULL) >> 32;
+	return (u32)key + memorizer_mix(key >> 32);
 }
 
 static __always_inline void memorizer_inc(u64 *count)
@@ -20,43 +24,58 @@ static __always_inline void memorizer_inc(u64 *count)
 	raw_atomic64_inc((atomic64_t *)count);
 }
 
-/*
- * Count if the site is known and in its first slot. False is not a verdict:
- * memorizer_access_slow() decides.
- */
-static __always_inline bool memorizer_hit(unsigned long addr, unsigned long ip,
-					  int write)
+static __always_inline bool memorizer_in_irq(void)
 {
+	return preempt_count() & MEMORIZER_IRQ_BITS;
+}
+
+/* The object at @phys, a positive number in regions, or NULL. */
+static __always_inline struct memorizer_object *memorizer_at(unsigned long phys)
+{
+	struct memorizer_map *map = memorizer_pages[phys >> PAGE_SHIFT];
+
+	return map->objs[memorizer_index(map, phys)];
+}
+
+/*
+ * Count a task's access if the site is known and in its first slot; if not,
+ * leave the rest, and switching preemption on again, to functions that are
+ * reached by a jump. No READ_ONCE(): each value is loaded once as it is, and
+ * it keeps the compiler from using memory operands.
+ */
+static __always_inline void memorizer_task_access(unsigned long addr,
+						  unsigned long ip, int write)
+{
+	struct memorizer_task *task = &current->memorizer;
 	struct memorizer_object *obj;
 	struct memorizer_sites *sites;
 	struct memorizer_site *site;
-	struct memorizer_map *map;
 	unsigned long phys;
 	u64 key;
 
-	if (unlikely(preempt_count() & MEMORIZER_IRQ_BITS))
-		return false;
-	phys = memorizer_linear_phys(addr, memorizer_ram);
-	if (unlikely(phys >= memorizer_ram))
-		return false;
-	map = READ_ONCE(memorizer_pages[phys >> PAGE_SHIFT]);
-	obj = READ_ONCE(map->objs[memorizer_index(map, phys)]);
+	phys = memorizer_direct_phys(addr);
+	if (unlikely(phys >= memorizer_ram)) {
+		phys = memorizer_fixed_phys(addr);
+		if (unlikely(phys >= memorizer_ram_end))
+			return memorizer_access_slow(addr, ip, write);
+	}
+	obj = memorizer_at(phys);
 	if (unlikely((long)obj >= 0))
-		return false;
-	key = current->memorizer.tag | memorizer_pack_ip(ip);
-	sites = READ_ONCE(obj->sites);
-	site = &sites->site[memorizer_hash(key) & sites->mask];
-	if (unlikely(READ_ONCE(site->key) != key))
-		return false;
+		return memorizer_access_slow(addr, ip, write);
+	key = task->tag | memorizer_pack_ip(ip);
+	sites = obj->sites;
+	site = &sites->site[((u32)ip + task->mix) & sites->mask];
+	if (unlikely(site->key != key))
+		return memorizer_access_probe(obj, key, write);
 	memorizer_inc(&site->count[write]);
 	this_cpu_inc(memorizer_cpu.seen);
-	return true;
+	preempt_enable_no_resched_notrace();
 }
 
 static __always_inline bool memorizer_not_mine(void)
 {
 	return static_branch_unlikely(&memorizer_marked_key) &&
-	       !(preempt_count() & MEMORIZER_IRQ_BITS) &&
+	       !memorizer_in_irq() &&
 	       !memorizer_task_marked(current);
 }
 
@@ -67,25 +86,9 @@ static __always_inline void memorizer_access(unsigned long addr, unsigned long i
 	if (memorizer_not_mine())
 		return;
 	preempt_disable_notrace();
-	if (!memorizer_hit(addr, ip, write))
-		memorizer_access_slow(addr, ip, write);
-	preempt_enable_no_resched_notrace();
-}
-
-/* The same for callers that may have user memory open. */
-static __always_inline void memorizer_access_any(unsigned long addr,
-						 unsigned long ip, int write)
-{
-	if (memorizer_not_mine())
-		return;
-	preempt_disable_notrace();
-	if (!memorizer_hit(addr, ip, write)) {
-		unsigned long ua = user_access_save();
-
-		memorizer_access_slow(addr, ip, write);
-		user_access_restore(ua);
-	}
-	preempt_enable_no_resched_notrace();
+	if (unlikely(memorizer_in_irq()))
+		return memorizer_access_slow(addr, ip, write);
+	memorizer_task_access(addr, ip, write);
 }
 
 #endif /* _MM_MEMORIZER_ACCESS_H */

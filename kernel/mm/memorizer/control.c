@@ -14,6 +14,7 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
+#include "access.h"
 #include "memorizer.h"
 
 #define MIN_BUDGET	(4UL << 20)
@@ -102,6 +103,7 @@ void memorizer_task_mark(struct task_struct *task, bool on)
 void memorizer_task_fork(struct task_struct *task)
 {
 	task->memorizer.tag = (u64)task->pid << 32;
+	task->memorizer.mix = memorizer_mix(task->pid);
 }
 
 static void set_key(struct static_key_false *key, bool on)

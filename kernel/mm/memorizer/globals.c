@@ -18,7 +18,6 @@
 #include "../../kernel/kallsyms_internal.h"
 #include "memorizer.h"
 
-#define GRANULE_SHIFT	6	/* of pages with several objects */
 #define PERCPU_SHIFT	2	/* the smallest percpu allocation */
 #define MAX_BOOT_SPANS	1024
 
@@ -52,7 +51,8 @@ u32 memorizer_first_span(const struct memorizer_region *region, unsigned long va
 }
 
 /* Enter the spans of @region in the page at @va. */
-static int map_region_page(struct memorizer_region *region, unsigned long va, u32 shift)
+int memorizer_map_region_page(struct memorizer_region *region, unsigned long va,
+			      u32 shift)
 {
 	unsigned long phys = memorizer_phys(va), step = 1UL << shift, g, end;
 	struct memorizer_region_page *rp;
@@ -130,7 +130,7 @@ static void __init image_init(void *mem)
 	image.spans = mem;
 	fill_spans(&image, is_data, 0, (unsigned long)_end);
 	for (va = (unsigned long)__start_rodata; va < (unsigned long)_end; va += PAGE_SIZE)
-		if (map_region_page(&image, va, GRANULE_SHIFT) == -ENOMEM)
+		if (memorizer_map_region_page(&image, va, MEMORIZER_GRANULE_SHIFT) == -ENOMEM)
 			break;
 }
 
@@ -144,8 +144,8 @@ static void __init percpu_init(void *mem, u32 nr, int cpu)
 	region->spans = mem;
 	fill_spans(region, is_percpu, start, end);
 	for (va = start & PAGE_MASK; va < end; va += PAGE_SIZE)
-		map_region_page(region, va, va + PAGE_SIZE <= end ?
-				GRANULE_SHIFT : PERCPU_SHIFT);
+		memorizer_map_region_page(region, va, va + PAGE_SIZE <= end ?
+				MEMORIZER_GRANULE_SHIFT : PERCPU_SHIFT);
 }
 
 /* Bytes that memorizer_globals_init() needs before the pool. */
@@ -270,9 +270,9 @@ void __init memorizer_memblock_end(void)
 		for (page = va & PAGE_MASK; page < end; page += PAGE_SIZE) {
 			if (memorizer_pages[__pa(page) >> PAGE_SHIFT] != memorizer_no_map)
 				continue;
-			map_region_page(&boot, page,
+			memorizer_map_region_page(&boot, page,
 					page >= va && page + PAGE_SIZE <= end ?
-					PAGE_SHIFT : GRANULE_SHIFT);
+					PAGE_SHIFT : MEMORIZER_GRANULE_SHIFT);
 		}
 	}
 }

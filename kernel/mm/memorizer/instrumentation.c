@@ -23,7 +23,7 @@ void __tsan_read1(void *addr);
 void __tsan_read1(void *addr)
 {
 	if (static_branch_unlikely(&memorizer_access_key))
-		memorizer_access_any((unsigned long)addr, _RET_IP_, READ);
+		memorizer_access((unsigned long)addr, _RET_IP_, READ);
 }
 EXPORT_SYMBOL(__tsan_read1);
 
@@ -31,7 +31,7 @@ void __tsan_write1(void *addr);
 void __tsan_write1(void *addr)
 {
 	if (static_branch_unlikely(&memorizer_access_key))
-		memorizer_access_any((unsigned long)addr, _RET_IP_, WRITE);
+		memorizer_access((unsigned long)addr, _RET_IP_, WRITE);
 }
 EXPORT_SYMBOL(__tsan_write1);
 
@@ -39,8 +39,8 @@ void __tsan_read_write1(void *addr);
 void __tsan_read_write1(void *addr)
 {
 	if (static_branch_unlikely(&memorizer_access_key)) {
-		memorizer_access_any((unsigned long)addr, _RET_IP_, READ);
-		memorizer_access_any((unsigned long)addr, _RET_IP_, WRITE);
+		memorizer_access((unsigned long)addr, _RET_IP_, READ);
+		memorizer_access((unsigned long)addr, _RET_IP_, WRITE);
 	}
 }
 EXPORT_SYMBOL(__tsan_read_write1);
@@ -49,7 +49,7 @@ void __tsan_read_range(void *addr, long size);
 void __tsan_read_range(void *addr, long size)
 {
 	if (static_branch_unlikely(&memorizer_access_key) && size)
-		memorizer_access_any((unsigned long)addr, _RET_IP_, READ);
+		memorizer_access((unsigned long)addr, _RET_IP_, READ);
 }
 EXPORT_SYMBOL(__tsan_read_range);
 
@@ -57,7 +57,7 @@ void __tsan_write_range(void *addr, long size);
 void __tsan_write_range(void *addr, long size)
 {
 	if (static_branch_unlikely(&memorizer_access_key) && size)
-		memorizer_access_any((unsigned long)addr, _RET_IP_, WRITE);
+		memorizer_access((unsigned long)addr, _RET_IP_, WRITE);
 }
 EXPORT_SYMBOL(__tsan_write_range);
 

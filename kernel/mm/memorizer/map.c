@@ -26,8 +26,9 @@ struct single_map {
 static struct single_map no_map = { .map = { .kind = MAP_NONE, .nr = 1 } };
 static struct single_map own_map = { .map = { .kind = MAP_OWN, .nr = 1 } };
 
+unsigned long memorizer_vmemmap[MEMORIZER_VMEMMAP_PIECES];
 struct memorizer_map **memorizer_pages;
-unsigned long memorizer_ram;
+unsigned long memorizer_ram, memorizer_ram_end;
 struct memorizer_map *memorizer_no_map = &no_map.map;
 
 static struct memorizer_map *limbo;
@@ -41,6 +42,8 @@ int memorizer_map_init(struct memorizer_map **table, unsigned long ram)
 		table[pfn] = memorizer_no_map;
 	memorizer_pages = table;
 	memorizer_ram = ram;
+	memorizer_ram_end = ram;
+	memorizer_vmemmap_init();
 	return 0;
 }
 
@@ -54,8 +57,11 @@ void memorizer_map_own(unsigned long phys, unsigned long bytes)
 
 unsigned long memorizer_phys(unsigned long addr)
 {
-	unsigned long phys = memorizer_linear_phys(addr, memorizer_ram);
+	unsigned long phys = memorizer_direct_phys(addr);
 
+	if (likely(phys < memorizer_ram))
+		return phys;
+	phys = memorizer_fixed_phys(addr);
 	if (likely(phys < memorizer_ram))
 		return phys;
 	phys = memorizer_mapped_phys(addr);

@@ -57,10 +57,10 @@ enum memorizer_map_kind {
  */
 struct memorizer_map {
 	unsigned long base;
-	u32 recip;
+	unsigned long recip;
+	struct memorizer_map *next;	/* waiting to be given back; dead list */
 	u16 nr;
 	u8 kind;
-	struct memorizer_map *next;	/* waiting to be given back; dead list */
 	struct memorizer_object *objs[];
 };
 
@@ -206,6 +206,7 @@ struct memorizer_object *memorizer_pool_object(unsigned long slot);
 /* map.c */
 extern struct memorizer_map **memorizer_pages;
 extern unsigned long memorizer_ram;		/* end of RAM, bytes */
+extern unsigned long memorizer_ram_end;		/* the same, for a second look */
 extern struct memorizer_map *memorizer_no_map;
 int memorizer_map_init(struct memorizer_map **table, unsigned long ram);
 void memorizer_map_own(unsigned long phys, unsigned long bytes);
@@ -252,10 +253,14 @@ unsigned long memorizer_drop_dead(u64 max, bool printed);
 /* site.c */
 struct memorizer_site *memorizer_site(struct memorizer_object *obj, u64 key);
 void memorizer_access_slow(unsigned long addr, unsigned long ip, int write);
+void memorizer_access_probe(struct memorizer_object *obj, u64 key, int write);
 
 /* globals.c */
 unsigned long memorizer_globals_bytes(void);
 void memorizer_globals_init(void *mem);
+int memorizer_map_region_page(struct memorizer_region *region, unsigned long va,
+			      u32 shift);
+#define MEMORIZER_GRANULE_SHIFT	6	/* of pages with several objects */
 u32 memorizer_first_span(const struct memorizer_region *region, unsigned long va);
 void memorizer_span_kill(struct memorizer_span *span, unsigned long ip);
 

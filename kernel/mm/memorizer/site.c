@@ -9,12 +9,32 @@
  */
 #include <linux/atomic.h>
 #include <linux/mm.h>
+#include <linux/uaccess.h>
 
 #include "access.h"
 #include "memorizer.h"
 
+/* Sites of the running task will be needed again: enter them at once. */
+static void carry_over(struct memorizer_sites *new, const struct memorizer_sites *old,
+		       u64 key)
+{
+	u32 i, slot;
+
+	for (i = 0; i <= old->mask; i++) {
+		u64 k = READ_ONCE(old->site[i].key);
+
+		if ((k ^ key) >> 32 || !k)
+			continue;
+		slot = memorizer_hash(k);
+		while (new->site[slot & new->mask].key)
+			slot++;
+		new->site[slot & new->mask].key = k;
+		new->used++;
+	}
+}
+
 static struct memorizer_sites *grow(struct memorizer_object *obj,
-				    struct memorizer_sites *old)
+				    struct memorizer_sites *old, u64 key)
 {
 	u32 nr = min_t(u32, (old->mask + 1) * 4, MEMORIZER_MAX_SITES);
 	struct memorizer_sites *new;
@@ -25,6 +45,8 @@ static struct memorizer_sites *grow(struct memorizer_object *obj,
 		return NULL;
 	new->mask = nr - 1;
 	new->prev = old;
+	if (nr > old->mask + 1)
+		carry_over(new, old, key);
 	/* Pairs with the address dependency of whoever loads obj->sites. */
 	if (try_cmpxchg_release(&obj->sites, &old, new))
 		return new;
@@ -49,12 +71,12 @@ static struct memorizer_site *probe(struct memorizer_sites *sites, u64 key)
 	return NULL;
 }
 
-/* Full enough to replace: the small one when it is full, others at 3/4. */
+/* Full enough to replace: the small one when it is full, others at 5/8. */
 static bool crowded(const struct memorizer_sites *sites)
 {
 	u32 nr = sites->mask + 1;
 
-	return READ_ONCE(sites->used) >= (nr > MEMORIZER_INLINE_SITES ? nr / 4 * 3 : nr);
+	return READ_ONCE(sites->used) >= (nr > MEMORIZER_INLINE_SITES ? nr / 8 * 5 : nr);
 }
 
 static struct memorizer_site *find_or_claim(struct memorizer_object *obj, u64 key,
@@ -69,7 +91,7 @@ static struct memorizer_site *find_or_claim(struct memorizer_object *obj, u64 ke
 		if (site && READ_ONCE(site->key) == key)
 			return site;
 		if (may_grow && (!site || crowded(sites))) {
-			sites = grow(obj, sites);
+			sites = grow(obj, sites, key);
 			if (!sites)
 				return NULL;
 			continue;
@@ -103,20 +125,54 @@ struct memorizer_site *memorizer_site(struct memorizer_object *obj, u64 key)
 	return site;
 }
 
-/* What was hit when no object was. */
-static enum memorizer_miss no_object(unsigned long addr, unsigned long phys,
-				     struct memorizer_map *map)
+static void count(struct memorizer_object *obj, u64 key, int write)
 {
+	struct memorizer_site *site = memorizer_site(obj, key);
+
+	if (likely(site))
+		memorizer_inc(&site->count[write]);
+	else
+		memorizer_miss(ACCESS_MEMORY);
+}
+
+/* The site is not in its first slot: look on, or make it. */
+static __always_inline void look_on(struct memorizer_object *obj, u64 key, int write)
+{
+	struct memorizer_sites *sites = READ_ONCE(obj->sites);
+	u32 mask = sites->mask, slot = memorizer_hash(key), n = mask;
+
+	if (unlikely((s64)key < 0))
+		return;				/* MEMORIZER_HIDDEN */
+	this_cpu_inc(memorizer_cpu.seen);
+	do {
+		struct memorizer_site *site = &sites->site[slot++ & mask];
+		u64 found = READ_ONCE(site->key);
+
+		if (found == key) {
+			memorizer_inc(&site->count[write]);
+			return;
+		}
+		if (!found)
+			break;
+	} while (n--);
+	count(obj, key, write);
+}
+
+/* What was hit when no object was. */
+static enum memorizer_miss no_object(unsigned long addr, unsigned long phys)
+{
+	struct memorizer_map *map;
 	struct page *page;
 
 	if (memorizer_is_user_address(addr))
 		return NO_OBJ_USER;
 	if (memorizer_is_page_struct(addr))
 		return NO_OBJ_PAGE_STRUCT;
-	if (phys == MEMORIZER_NO_PHYS || !map)
+	if (phys == MEMORIZER_NO_PHYS)
 		return NO_OBJ_OTHER;
 	if (addr >= (unsigned long)_text && addr < (unsigned long)_end)
 		return NO_OBJ_IMAGE;
+	map = memorizer_pages[phys >> PAGE_SHIFT];
 	if (map->kind == MAP_SLAB)
 		return NO_OBJ_SLAB;
 	if (!pfn_valid(phys >> PAGE_SHIFT))
@@ -125,51 +181,66 @@ static enum memorizer_miss no_object(unsigned long addr, unsigned long phys,
 	return folio_test_slab(page_folio(page)) ? NO_OBJ_SLAB : NO_OBJ_PAGE;
 }
 
-static void count(unsigned long addr, u64 key, int write)
-{
-	struct memorizer_object *obj = NULL;
-	struct memorizer_map *map = NULL;
-	struct memorizer_site *site;
-	unsigned long phys;
-
-	this_cpu_inc(memorizer_cpu.seen);
-	phys = memorizer_phys(addr);
-	if (phys < memorizer_ram) {
-		map = READ_ONCE(memorizer_pages[phys >> PAGE_SHIFT]);
-		obj = READ_ONCE(map->objs[memorizer_index(map, phys)]);
-		if (unlikely((long)obj > 0))
-			obj = memorizer_resolve(map, phys);
-	}
-	if (!obj) {
-		this_cpu_inc(memorizer_cpu.miss[no_object(addr, phys, map)]);
-		return;
-	}
-	site = memorizer_site(obj, key);
-	if (site)
-		memorizer_inc(&site->count[write]);
-	else
-		memorizer_miss(ACCESS_MEMORY);
-}
-
-/* Everything but a known site of a tracked object touched by a task. */
-void memorizer_access_slow(unsigned long addr, unsigned long ip, int write)
+/* Who is it? False if it is nobody we count. */
+static bool get_tag(u64 *tag)
 {
 	unsigned int pc = preempt_count();
+
+	if (likely(!(pc & MEMORIZER_IRQ_BITS))) {
+		*tag = current->memorizer.tag;
+	} else if (unlikely(pc & NMI_MASK)) {
+		this_cpu_inc(memorizer_cpu.seen);
+		memorizer_miss(ACCESS_NMI);
+		return false;
+	} else {
+		if (static_branch_unlikely(&memorizer_marked_key) && memorizer_mode != 2)
+			return false;
+		*tag = raw_cpu_read(memorizer_cpu.irq_tag);
+	}
+	return !(*tag & MEMORIZER_HIDDEN);
+}
+
+/* Interrupts, regions, and what is not mapped in the usual places. */
+static __always_inline void look_closely(unsigned long addr, unsigned long ip, int write)
+{
+	struct memorizer_object *obj = NULL;
+	unsigned long phys;
 	u64 tag;
 
-	if (unlikely(pc & MEMORIZER_IRQ_BITS)) {
-		if (unlikely(pc & NMI_MASK)) {
-			this_cpu_inc(memorizer_cpu.seen);
-			memorizer_miss(ACCESS_NMI);
-			return;
-		}
-		tag = raw_cpu_read(memorizer_cpu.irq_tag);
-		if (static_branch_unlikely(&memorizer_marked_key) && memorizer_mode != 2)
-			return;
-	} else {
-		tag = current->memorizer.tag;
-	}
-	if (unlikely(tag & MEMORIZER_HIDDEN))
+	if (unlikely(!get_tag(&tag)))
 		return;
-	count(addr, tag | memorizer_pack_ip(ip), write);
+	phys = memorizer_phys(addr);
+	if (likely(phys < memorizer_ram)) {
+		obj = memorizer_at(phys);
+		if ((long)obj > 0)
+			obj = memorizer_resolve(memorizer_pages[phys >> PAGE_SHIFT], phys);
+	}
+	if (likely(obj)) {
+		look_on(obj, tag | memorizer_pack_ip(ip), write);
+		return;
+	}
+	this_cpu_inc(memorizer_cpu.seen);
+	this_cpu_inc(memorizer_cpu.miss[no_object(addr, phys)]);
+}
+
+/*
+ * The second half of an access. It may come while user memory is open, which
+ * objtool knows; and it ends with switching preemption on.
+ */
+void memorizer_access_slow(unsigned long addr, unsigned long ip, int write)
+{
+	unsigned long ua = user_access_save();
+
+	look_closely(addr, ip, write);
+	user_access_restore(ua);
+	preempt_enable_no_resched_notrace();
+}
+
+void memorizer_access_probe(struct memorizer_object *obj, u64 key, int write)
+{
+	unsigned long ua = user_access_save();
+
+	look_on(obj, key, write);
+	user_access_restore(ua);
+	preempt_enable_no_resched_notrace();
 }

@@ -23,22 +23,28 @@ static inline unsigned long memorizer_unpack_ip(u32 ip)
 	return ip ? (unsigned long)(long)(int)ip : 0;
 }
 
-/*
- * Physical address of a direct map or kernel image address. Anything else
- * gives a value of at least @limit, the end of RAM.
- */
-static __always_inline unsigned long
-memorizer_linear_phys(unsigned long addr, unsigned long limit)
-{
-	unsigned long phys = addr - PAGE_OFFSET;
+/* Physical addresses of the page array, which is mapped in pieces of 2 MiB. */
+#define MEMORIZER_VMEMMAP_PIECES	4096
+extern unsigned long memorizer_vmemmap[MEMORIZER_VMEMMAP_PIECES];
 
-	if (unlikely(phys >= limit)) {
-		phys = addr - __START_KERNEL_map;
-		if (phys >= KERNEL_IMAGE_SIZE)
-			return MEMORIZER_NO_PHYS;
-		phys += phys_base;
-	}
-	return phys;
+/* Of a direct map address; anything else gives a value beyond all RAM. */
+static __always_inline unsigned long memorizer_direct_phys(unsigned long addr)
+{
+	return addr - PAGE_OFFSET;
+}
+
+/* Of an address in the kernel image or the page array; else the same. */
+static __always_inline unsigned long memorizer_fixed_phys(unsigned long addr)
+{
+	unsigned long phys = addr - __START_KERNEL_map, piece;
+
+	if (likely(phys < KERNEL_IMAGE_SIZE))
+		return phys + phys_base;
+	phys = addr - VMEMMAP_START;
+	piece = phys >> PMD_SHIFT;
+	if (unlikely(piece >= MEMORIZER_VMEMMAP_PIECES))
+		return MEMORIZER_NO_PHYS;
+	return memorizer_vmemmap[piece] + (phys & ~PMD_MASK);
 }
 
 /* Walk the kernel's page table. No locks: whoever accesses @addr keeps it mapped. */
@@ -74,6 +80,16 @@ static inline unsigned long memorizer_mapped_phys(unsigned long addr)
 	if (!pte_present(pte))
 		return MEMORIZER_NO_PHYS;
 	return (pte_pfn(pte) << PAGE_SHIFT) + (addr & ~PAGE_MASK);
+}
+
+/* Before the first access; pieces that are not there stay beyond all RAM. */
+static inline void memorizer_vmemmap_init(void)
+{
+	unsigned long i;
+
+	for (i = 0; i < MEMORIZER_VMEMMAP_PIECES; i++)
+		memorizer_vmemmap[i] =
+			memorizer_mapped_phys(VMEMMAP_START + (i << PMD_SHIFT)) & PMD_MASK;
 }
 
 static inline bool memorizer_is_user_address(unsigned long addr)
