@@ -8,15 +8,20 @@
 
 #include "memorizer.h"
 
-/* Spread pids; code addresses are spread enough by themselves. */
+/* A pid's part in the hash; kept in the task. */
 static __always_inline u32 memorizer_mix(u32 pid)
 {
-	return pid * 0x9e3779b1U >> 16;
+	return pid * 0x85ebca6bU;
+}
+
+static __always_inline u32 memorizer_slot(u32 ip, u32 mix)
+{
+	return (ip + mix) * 0x9e3779b1U >> 16;
 }
 
 static __always_inline u32 memorizer_hash(u64 key)
 {
-	return (u32)key + memorizer_mix(key >> 32);
+	return memorizer_slot((u32)key, memorizer_mix(key >> 32));
 }
 
 static __always_inline void memorizer_inc(u64 *count)
@@ -64,7 +69,7 @@ static __always_inline void memorizer_task_access(unsigned long addr,
 		return memorizer_access_slow(addr, ip, write);
 	key = task->tag | memorizer_pack_ip(ip);
 	sites = obj->sites;
-	site = &sites->site[((u32)ip + task->mix) & sites->mask];
+	site = &sites->site[memorizer_slot(ip, task->mix) & sites->mask];
 	if (unlikely(site->key != key))
 		return memorizer_access_probe(obj, key, write);
 	memorizer_inc(&site->count[write]);

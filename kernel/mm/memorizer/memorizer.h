@@ -260,7 +260,7 @@ unsigned long memorizer_globals_bytes(void);
 void memorizer_globals_init(void *mem);
 int memorizer_map_region_page(struct memorizer_region *region, unsigned long va,
 			      u32 shift);
-#define MEMORIZER_GRANULE_SHIFT	6	/* of pages with several objects */
+#define MEMORIZER_GRANULE_SHIFT	5	/* of pages with several objects */
 u32 memorizer_first_span(const struct memorizer_region *region, unsigned long va);
 void memorizer_span_kill(struct memorizer_span *span, unsigned long ip);
 

@@ -661,6 +661,8 @@ static void test_format(struct kunit *test)
 {
 	struct memorizer_object *obj = kunit_kzalloc(test, sizeof(*obj), GFP_KERNEL);
 	char *text = kunit_kzalloc(test, 1024, GFP_KERNEL), *end;
+	struct memorizer_site *site;
+	u64 key;
 
 	KUNIT_ASSERT_NOT_NULL(test, obj);
 	KUNIT_ASSERT_NOT_NULL(test, text);
@@ -672,9 +674,11 @@ static void test_format(struct kunit *test)
 	obj->pid = 7;
 	obj->alloc_jiffies = 5;
 	memcpy(obj->comm, "a,b\n\\c\xff", 8);
-	obj->first_site[0].key = 7ULL << 32 | 0x81000020;
-	obj->first_site[0].count[0] = READS;
-	obj->first_site[0].count[1] = WRITES;
+	key = 7ULL << 32 | 0x81000020;
+	site = &obj->first_site[memorizer_hash(key) & obj->first.mask];
+	site->key = key;
+	site->count[0] = READS;
+	site->count[1] = WRITES;
 	end = memorizer_format_kmap(obj, text, text + 1023);
 	KUNIT_ASSERT_NOT_NULL(test, end);
 	*end = 0;

@@ -13,11 +13,11 @@
 #define CHUNK_SHIFT	17
 #define CHUNK_SIZE	(1UL << CHUNK_SHIFT)
 
-/* Objects first; then slab maps, site tables of 16 << 2n, region pages. */
+/* Objects first; then slab maps, region pages, site tables of 8 to 4096. */
 static const u32 class_size[] = {
 	sizeof(struct memorizer_object),
-	64, 96, 160, 288, 400, 592, 1056, 1552, 2080, 4128, 6160, 8256,
-	16416, 24592, 32800, 65536, 98320, CHUNK_SIZE,
+	64, 96, 160, 208, 288, 400, 600, 784, 1112, 1552, 2136, 3088, 4184,
+	6160, 8280, 12304, 16480, 24592, 32864, 49168, 65536, 98320, CHUNK_SIZE,
 };
 
 #define CLASS_OBJECT	0

@@ -36,7 +36,7 @@ static void carry_over(struct memorizer_sites *new, const struct memorizer_sites
 static struct memorizer_sites *grow(struct memorizer_object *obj,
 				    struct memorizer_sites *old, u64 key)
 {
-	u32 nr = min_t(u32, (old->mask + 1) * 4, MEMORIZER_MAX_SITES);
+	u32 nr = min_t(u32, (old->mask + 1) * 2, MEMORIZER_MAX_SITES);
 	struct memorizer_sites *new;
 	unsigned long flags;
 
@@ -71,12 +71,12 @@ static struct memorizer_site *probe(struct memorizer_sites *sites, u64 key)
 	return NULL;
 }
 
-/* Full enough to replace: the small one when it is full, others at 5/8. */
+/* Full enough to replace: the small one when it is full, others at one half. */
 static bool crowded(const struct memorizer_sites *sites)
 {
 	u32 nr = sites->mask + 1;
 
-	return READ_ONCE(sites->used) >= (nr > MEMORIZER_INLINE_SITES ? nr / 8 * 5 : nr);
+	return READ_ONCE(sites->used) >= (nr > MEMORIZER_INLINE_SITES ? nr / 2 : nr);
 }
 
 static struct memorizer_site *find_or_claim(struct memorizer_object *obj, u64 key,
@@ -148,12 +148,16 @@ static __always_inline void look_on(struct memorizer_object *obj, u64 key, int w
 		struct memorizer_site *site = &sites->site[slot++ & mask];
 		u64 found = READ_ONCE(site->key);
 
+		if (!found) {
+			if (crowded(sites) || !try_cmpxchg(&site->key, &found, key))
+				break;
+			raw_atomic_inc((atomic_t *)&sites->used);
+			found = key;
+		}
 		if (found == key) {
 			memorizer_inc(&site->count[write]);
 			return;
 		}
-		if (!found)
-			break;
 	} while (n--);
 	count(obj, key, write);
 }
