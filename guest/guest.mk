@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The init of the guest of `memorizer vm`: static, since it runs before there are files.
+
+GUEST_INIT := $(O)/guest/init
+
+all: $(GUEST_INIT)
+
+$(GUEST_INIT): guest/init.c guest/protocol.h guest/guest.mk
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -I. -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -static -s -o $@ $<

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Between `memorizer vm` on the host and its init in the guest.
+ *
+ * Host to guest at start: the file /job in the initramfs, "key=value" strings with a
+ * NUL after each. Keys: arg and env (repeated), cwd, mode, accesses, stream, boot,
+ * kmap, stdin, shell.
+ *
+ * Then frames over the virtio port VM_PORT, both ways: a struct vm_frame and len bytes.
+ */
+#ifndef MZ_GUEST_PROTOCOL_H
+#define MZ_GUEST_PROTOCOL_H
+
+#include <stdint.h>
+
+#define VM_PORT	     "memorizer"
+#define VM_FRAME_MAX (64u * 1024)
+
+enum vm_frame_type {
+	/* guest to host */
+	VM_READY = 'R',	 /* the guest is up, the command starts now */
+	VM_STDOUT = 'O', /* bytes of the command */
+	VM_STDERR = 'E',
+	VM_EXIT = 'X',	 /* uint32_t: the status from wait() */
+	VM_KMAP = 'K',	 /* bytes of kmap or kmap_stream */
+	VM_STATS = 'S',	 /* bytes of show_stats */
+	VM_FAILED = 'F', /* text: the guest could not do its part; the end */
+	VM_NOTE = 'N',	 /* text for the user */
+	VM_DONE = 'D',	 /* everything was sent; the end */
+	/* host to guest */
+	VM_STDIN = 'I', /* bytes for the command; len 0 is the end of file */
+};
+
+struct vm_frame {
+	uint8_t type;
+	uint8_t reserved[3];
+	uint32_t len; /* little endian, as both sides are x86 */
+};
+
+_Static_assert(sizeof(struct vm_frame) == 8, "frames have no padding");
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What Memorizer adds to existing structures.
+ */
+#ifndef _LINUX_MEMORIZER_TYPES_H
+#define _LINUX_MEMORIZER_TYPES_H
+
+#include <linux/types.h>
+
+/**
+ * struct memorizer_task - the part of a task that Memorizer needs
+ * @tag: pid in the upper half, as it is kept in access sites; its top bit is
+ *	 set while the task runs Memorizer's own code
+ * @mix: the pid's part in the hash of a site
+ * @mark: the task is marked when this equals the current mark generation
+ */
+struct memorizer_task {
+	u64 tag;
+	u32 mix;
+	u32 mark;
+};
+
+#endif /* _LINUX_MEMORIZER_TYPES_H */

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The kernel of `memorizer vm`. Included by the top Makefile; also works by itself:
+#   make -f kernel/kernel.mk O=build kernel
+
+O ?= build
+KERNEL_BUILD := kernel/build -o $(O)/kernel
+
+.PHONY: kernel kernel-plain kernel-debug
+
+kernel:
+	@$(KERNEL_BUILD) memorizer
+
+kernel-plain:
+	@$(KERNEL_BUILD) plain
+
+kernel-debug:
+	@$(KERNEL_BUILD) debug

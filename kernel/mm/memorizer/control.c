@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is on: modes, marks, boot parameters; and the worker that keeps some
+ * of the budget free.
+ */
+#define pr_fmt(fmt) "memorizer: " fmt
+
+#include <linux/init.h>
+#include <linux/irq_work.h>
+#include <linux/memblock.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+
+#include "access.h"
+#include "memorizer.h"
+
+#define MIN_BUDGET	(4UL << 20)
+
+/* 0 off, 1 all, 2 marked tasks and interrupts, 3 marked tasks */
+int memorizer_mode;
+bool memorizer_reclaim_policy = true;
+atomic_t memorizer_streams;		/* open readers of kmap_stream */
+
+static bool log_access;
+static pid_t marked_pid;
+u32 memorizer_mark_generation = 1;	/* 0 is an unmarked task */
+static bool ready;
+static DEFINE_MUTEX(control_mutex);
+
+static bool enabled_boot __initdata = true;
+static bool log_boot __initdata;
+static unsigned long budget __initdata;
+
+static int __init parse_enabled(char *arg)
+{
+	return kstrtobool(arg, &enabled_boot);
+}
+early_param("memorizer_enabled_boot", parse_enabled);
+
+static int __init parse_log(char *arg)
+{
+	return kstrtobool(arg, &log_boot);
+}
+early_param("mem_log_boot", parse_log);
+
+static int __init parse_mem(char *arg)
+{
+	if (!arg)
+		return -EINVAL;
+	budget = memparse(arg, NULL);
+	return 0;
+}
+early_param("memorizer_mem", parse_mem);
+
+static int __init parse_full(char *arg)
+{
+	if (!arg || (strcmp(arg, "reclaim") && strcmp(arg, "keep")))
+		return -EINVAL;
+	memorizer_reclaim_policy = !strcmp(arg, "reclaim");
+	return 0;
+}
+early_param("memorizer_full", parse_full);
+
+/*
+ * From here to memorizer_show() what this task does is Memorizer's own
+ * business. Interrupts are not affected. Task context only.
+ */
+u64 memorizer_hide(void)
+{
+	u64 old = current->memorizer.tag;
+
+	current->memorizer.tag = old | MEMORIZER_HIDDEN;
+	barrier();
+	return old;
+}
+
+void memorizer_show(u64 old)
+{
+	barrier();
+	current->memorizer.tag = old;
+}
+
+bool memorizer_task_is_marked(struct task_struct *task)
+{
+	return memorizer_task_marked(task);
+}
+
+/* Mark a process: all its threads, and those to come. */
+void memorizer_task_mark(struct task_struct *task, bool on)
+{
+	struct task_struct *t;
+
+	rcu_read_lock();
+	for_each_thread(task, t)
+		WRITE_ONCE(t->memorizer.mark, on ? memorizer_mark_generation : 0);
+	rcu_read_unlock();
+}
+
+/* The child has its pid; the mark was copied with the rest of the parent. */
+void memorizer_task_fork(struct task_struct *task)
+{
+	task->memorizer.tag = (u64)task->pid << 32;
+	task->memorizer.mix = memorizer_mix(task->pid);
+}
+
+static void set_key(struct static_key_false *key, bool on)
+{
+	if (on)
+		static_branch_enable(key);
+	else
+		static_branch_disable(key);
+}
+
+static void apply(void)
+{
+	bool on = memorizer_mode;
+
+	set_key(&memorizer_marked_key, memorizer_mode > 1);
+	if (on)
+		static_branch_enable(&memorizer_known_key);
+	set_key(&memorizer_on_key, on);
+	set_key(&memorizer_access_key, on && log_access);
+}
+
+/* @task: whom to mark in modes 2 and 3. Off forgets all marks. */
+int memorizer_set_mode(int mode, struct task_struct *task)
+{
+	if (!memorizer_pages)
+		return -ENOMEM;
+	mutex_lock(&control_mutex);
+	if (!mode) {
+		marked_pid = 0;
+		if (!++memorizer_mark_generation)
+			memorizer_mark_generation = 1;
+	}
+	if (mode > 1) {
+		memorizer_task_mark(task, true);
+		marked_pid = task == current ? 0 : task->pid;
+	}
+	WRITE_ONCE(memorizer_mode, mode);
+	apply();
+	mutex_unlock(&control_mutex);
+	return 0;
+}
+
+bool memorizer_log_access(void)
+{
+	return log_access;
+}
+
+int memorizer_set_log_access(bool on)
+{
+	if (!memorizer_pages)
+		return -ENOMEM;
+	mutex_lock(&control_mutex);
+	log_access = on;
+	apply();
+	mutex_unlock(&control_mutex);
+	return 0;
+}
+
+int memorizer_state_words(char *buf, size_t size)
+{
+	switch (memorizer_mode) {
+	case 0:
+		return scnprintf(buf, size, "0 - memorizer disabled\n");
+	case 1:
+		return scnprintf(buf, size, "1 - memorizer enabled, all processes\n");
+	case 2:
+		return scnprintf(buf, size,
+			"2 - memorizer enabled, marked processes and interrupts\n");
+	}
+	if (marked_pid)
+		return scnprintf(buf, size,
+			"%d - memorizer enabled, process %d and its children\n",
+			marked_pid, marked_pid);
+	return scnprintf(buf, size, "3 - memorizer enabled, marked processes\n");
+}
+
+static void work_fn(struct work_struct *work)
+{
+	u64 old = memorizer_hide();
+
+	mutex_lock(&memorizer_mutex);
+	memorizer_map_collect();
+	mutex_unlock(&memorizer_mutex);
+	while (memorizer_pool_low() && memorizer_reclaim_policy &&
+	       !atomic_read(&memorizer_streams)) {
+		unsigned long n = memorizer_drop_dead(8192, false);
+
+		if (!n)
+			break;
+		memorizer_totals.reclaimed += n;
+	}
+	memorizer_show(old);
+}
+
+static DECLARE_WORK(work, work_fn);
+static int kicked;
+
+/* In hard interrupt context, where everything may be called. */
+static void kick_fn(struct irq_work *irq_work)
+{
+	u64 old = this_cpu_read(memorizer_cpu.irq_tag);
+
+	this_cpu_write(memorizer_cpu.irq_tag, MEMORIZER_HIDDEN);
+	/* Who finds this set relies on what follows to see its news. */
+	smp_store_mb(kicked, 0);
+	if (memorizer_stream_wanted())
+		memorizer_stream_wake_now();
+	if (memorizer_pool_low() || memorizer_limbo >= MEMORIZER_LIMBO_MAX)
+		queue_work(system_unbound_wq, &work);
+	this_cpu_write(memorizer_cpu.irq_tag, old);
+}
+
+static DEFINE_IRQ_WORK(kick, kick_fn);
+
+/* Somebody should look at the pool, the limbo or the stream. Any context. */
+void memorizer_kick(void)
+{
+	unsigned long flags;
+	u64 old, old_irq;
+
+	if (!READ_ONCE(ready) || READ_ONCE(kicked) || xchg(&kicked, 1))
+		return;
+	raw_local_irq_save(flags);
+	old = memorizer_hide();
+	old_irq = this_cpu_read(memorizer_cpu.irq_tag);
+	this_cpu_write(memorizer_cpu.irq_tag, MEMORIZER_HIDDEN);
+	irq_work_queue(&kick);
+	this_cpu_write(memorizer_cpu.irq_tag, old_irq);
+	memorizer_show(old);
+	raw_local_irq_restore(flags);
+}
+
+static int __init memorizer_ready(void)
+{
+	WRITE_ONCE(ready, true);
+	return 0;
+}
+core_initcall(memorizer_ready);
+
+/* All memory in one piece, less if there is not that much. */
+static void * __init take_budget(unsigned long *bytes)
+{
+	void *mem = NULL;
+
+	if (!*bytes)
+		*bytes = memblock_phys_mem_size() / 8;
+	*bytes = PAGE_ALIGN(*bytes);
+	while (*bytes >= MIN_BUDGET) {
+		mem = memblock_alloc_raw(*bytes, PAGE_SIZE);
+		if (mem)
+			break;
+		*bytes = PAGE_ALIGN(*bytes / 2);
+	}
+	return mem;
+}
+
+/*
+ * Before the allocators are up: memory from memblock, so that the first slab
+ * object is seen.
+ */
+void __init memorizer_init(void)
+{
+	unsigned long ram = PFN_PHYS(max_pfn), table, spans, bytes = budget;
+	void *mem = take_budget(&bytes);
+
+	table = PAGE_ALIGN((ram >> PAGE_SHIFT) * sizeof(struct memorizer_map *));
+	spans = memorizer_globals_bytes();
+	if (!mem || bytes < table + spans + MIN_BUDGET / 2) {
+		pr_err("memorizer_mem=%lu is too little for %lu bytes of RAM: disabled; use at least %luM\n",
+		       bytes, ram, (table + spans + MIN_BUDGET) >> 20);
+		if (mem)
+			memblock_free(mem, bytes);
+		return;
+	}
+	memorizer_budget = bytes;
+	memorizer_map_init(mem, ram);
+	memorizer_map_own(__pa(mem), bytes);
+	if (memorizer_pool_init(mem + table + spans, bytes - table - spans)) {
+		pr_err("memorizer_mem=%lu is too little: disabled\n", bytes);
+		memorizer_pages = NULL;
+		return;
+	}
+	memorizer_globals_init(mem + table);
+	pr_info("%lu KiB for objects and counters, %s\n", bytes >> 10,
+		enabled_boot ? "enabled" : "disabled");
+	log_access = log_boot;
+	if (enabled_boot)
+		memorizer_set_mode(1, NULL);
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Objects as text. A line of eight fields for the object,
+ *
+ *   alloc_ip,pid,va,size,alloc_jiffies,free_jiffies,free_ip,comm
+ *
+ * and one for each access site: two blanks, then ip,pid,writes,reads. By hand,
+ * because a map has millions of lines.
+ */
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+
+#include "format.h"
+
+#define OVERLAID_IP	0xdeadbeefUL
+#define CTOR_IP		0xfeedbeefUL
+
+/* The longest lines, comm fully escaped. */
+#define OBJECT_LINE	320
+#define SITE_LINE	80
+
+const char * const memorizer_type_names[] = {
+	[MEMORIZER_KMALLOC]		= "KMALLOC",
+	[MEMORIZER_KMEM_CACHE]		= "KMEM_CACHE",
+	[MEMORIZER_PAGES]		= "ALLOC_PAGES",
+	[MEMORIZER_PAGES_EXACT]		= "ALLOC_PAGES_EXACT",
+	[MEMORIZER_GETFREEPAGES]	= "ALLOC_PAGES_GETFREEPAGES",
+	[MEMORIZER_VMALLOC]		= "VMALLOC",
+	[MEMORIZER_PERCPU]		= "PERCPU",
+	[MEMORIZER_STACK]		= "STACK",
+	[MEMORIZER_GLOBAL]		= "GLOBAL",
+	[MEMORIZER_GLOBAL_PERCPU]	= "GLOBAL_PERCPU",
+	[MEMORIZER_MODULE]		= "MODULE",
+	[MEMORIZER_MEMBLOCK]		= "MEMBLOCK",
+};
+static_assert(ARRAY_SIZE(memorizer_type_names) == MEMORIZER_NR_TYPES);
+
+static char *put_hex(char *p, u64 v)
+{
+	static const char digits[] = "0123456789abcdef";
+	int i;
+
+	for (i = 60; i >= 0; i -= 4)
+		*p++ = digits[v >> i & 15];
+	return p;
+}
+
+static char *put_dec(char *p, u64 v)
+{
+	char tmp[20];
+	int n = 0;
+
+	do {
+		tmp[n++] = '0' + v % 10;
+		v /= 10;
+	} while (v);
+	while (n)
+		*p++ = tmp[--n];
+	return p;
+}
+
+static char *put_signed(char *p, s32 pid)
+{
+	if (pid < 0) {
+		*p++ = '-';
+		pid = -pid;
+	}
+	return put_dec(p, pid);
+}
+
+static char *put_str(char *p, const char *s)
+{
+	while (*s)
+		*p++ = *s++;
+	return p;
+}
+
+/* Whatever a process calls itself, the line stays one line of eight fields. */
+static char *put_comm(char *p, const char *comm)
+{
+	int i;
+
+	for (i = 0; i < TASK_COMM_LEN && comm[i]; i++) {
+		unsigned char c = comm[i];
+
+		if (c >= ' ' && c < 0x7f && c != ',' && c != '\\') {
+			*p++ = c;
+			continue;
+		}
+		*p++ = '\\';
+		*p++ = 'x';
+		*p++ = "0123456789abcdef"[c >> 4];
+		*p++ = "0123456789abcdef"[c & 15];
+	}
+	return p;
+}
+
+static u64 alloc_ip(const struct memorizer_object *obj)
+{
+	return obj->flags & OBJ_CTOR ? CTOR_IP : memorizer_unpack_ip(obj->alloc_ip);
+}
+
+static u64 free_ip(const struct memorizer_object *obj)
+{
+	return obj->flags & OBJ_OVERLAID ? OVERLAID_IP :
+		memorizer_unpack_ip(obj->free_ip);
+}
+
+static char *put_object(char *p, const struct memorizer_object *obj)
+{
+	p = put_hex(p, alloc_ip(obj));
+	*p++ = ',';
+	p = put_signed(p, obj->pid);
+	*p++ = ',';
+	p = put_hex(p, obj->va);
+	*p++ = ',';
+	p = put_dec(p, obj->size);
+	*p++ = ',';
+	p = put_dec(p, obj->alloc_jiffies);
+	*p++ = ',';
+	p = put_dec(p, obj->free_jiffies);
+	*p++ = ',';
+	p = put_hex(p, free_ip(obj));
+	*p++ = ',';
+	p = put_comm(p, obj->comm);
+	*p++ = '\n';
+	return p;
+}
+
+static char *put_site(char *p, u64 key, u64 writes, u64 reads)
+{
+	*p++ = ' ';
+	*p++ = ' ';
+	p = put_hex(p, memorizer_unpack_ip((u32)key));
+	*p++ = ',';
+	p = put_signed(p, (s32)(key >> 32));
+	*p++ = ',';
+	p = put_dec(p, writes);
+	*p++ = ',';
+	p = put_dec(p, reads);
+	*p++ = '\n';
+	return p;
+}
+
+/* Is @key in a table that is newer than @sites? Then it was shown there. */
+static bool in_newer(const struct memorizer_object *obj,
+		     const struct memorizer_sites *sites, u64 key)
+{
+	const struct memorizer_sites *t;
+
+	for (t = READ_ONCE(obj->sites); t != sites; t = t->prev)
+		if (memorizer_lookup(t, key))
+			return true;
+	return false;
+}
+
+/* The sum over @sites and all older tables. */
+static void sum(const struct memorizer_sites *sites, u64 key, u64 *writes, u64 *reads)
+{
+	const struct memorizer_site *site;
+
+	*writes = 0;
+	*reads = 0;
+	for (; sites; sites = sites->prev) {
+		site = memorizer_lookup(sites, key);
+		if (site) {
+			*reads += READ_ONCE(site->count[0]);
+			*writes += READ_ONCE(site->count[1]);
+		}
+	}
+}
+
+/**
+ * memorizer_each_site - call a function for each access site of an object
+ * @obj: the object
+ * @fn: gets the key and the sums; stops if it returns false
+ * @data: handed to @fn
+ */
+void memorizer_each_site(const struct memorizer_object *obj,
+			 bool (*fn)(void *data, u64 key, u64 writes, u64 reads),
+			 void *data)
+{
+	const struct memorizer_sites *sites;
+	u64 key, writes, reads;
+	u32 i;
+
+	for (sites = READ_ONCE(obj->sites); sites; sites = sites->prev) {
+		for (i = 0; i <= sites->mask; i++) {
+			key = READ_ONCE(sites->site[i].key);
+			if (!key || in_newer(obj, sites, key))
+				continue;
+			sum(sites, key, &writes, &reads);
+			if ((writes || reads) && !fn(data, key, writes, reads))
+				return;
+		}
+	}
+}
+
+struct text {
+	char *p, *end;
+	bool full;
+};
+
+static bool put_site_fn(void *data, u64 key, u64 writes, u64 reads)
+{
+	struct text *t = data;
+
+	if (t->end - t->p < SITE_LINE) {
+		t->full = true;
+		return false;
+	}
+	t->p = put_site(t->p, key, writes, reads);
+	return true;
+}
+
+/* The end of the text, or NULL if the object does not fit. */
+char *memorizer_format_kmap(const struct memorizer_object *obj, char *p, char *end)
+{
+	struct text t = { .end = end };
+
+	if (end - p < OBJECT_LINE)
+		return NULL;
+	t.p = put_object(p, obj);
+	memorizer_each_site(obj, put_site_fn, &t);
+	return t.full ? NULL : t.p;
+}
+
+/* One object as a line with all that is known about it. */
+char *memorizer_format_csv(const struct memorizer_object *obj, char *p, char *end)
+{
+	if (end - p < OBJECT_LINE)
+		return NULL;
+	p = put_object(p, obj) - 1;
+	*p++ = ',';
+	p = put_str(p, memorizer_type_names[obj->type]);
+	*p++ = ',';
+	p = put_str(p, memorizer_cache_name(obj->cache));
+	*p++ = ',';
+	p = put_dec(p, obj->given);
+	*p++ = '\n';
+	return p;
+}

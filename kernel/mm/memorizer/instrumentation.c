@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Called by the compiler before each access, and by memcpy() and its kin.
+ *
+ * One call is one count, whatever the size; the count goes to the object that
+ * the first byte lies in. An atomic or compound read-modify-write is one read
+ * and one write.
+ */
+#include <linux/export.h>
+#include <linux/instruction_pointer.h>
+#include <linux/string.h>
+
+#include "access.h"
+#include "memorizer.h"
+
+DEFINE_STATIC_KEY_FALSE(memorizer_access_key);
+DEFINE_STATIC_KEY_FALSE(memorizer_marked_key);
+
+#define READ	0
+#define WRITE	1
+
+void __tsan_read1(void *addr);
+void __tsan_read1(void *addr)
+{
+	if (static_branch_unlikely(&memorizer_access_key))
+		memorizer_access((unsigned long)addr, _RET_IP_, READ);
+}
+EXPORT_SYMBOL(__tsan_read1);
+
+void __tsan_write1(void *addr);
+void __tsan_write1(void *addr)
+{
+	if (static_branch_unlikely(&memorizer_access_key))
+		memorizer_access((unsigned long)addr, _RET_IP_, WRITE);
+}
+EXPORT_SYMBOL(__tsan_write1);
+
+void __tsan_read_write1(void *addr);
+void __tsan_read_write1(void *addr)
+{
+	if (static_branch_unlikely(&memorizer_access_key)) {
+		memorizer_access((unsigned long)addr, _RET_IP_, READ);
+		memorizer_access((unsigned long)addr, _RET_IP_, WRITE);
+	}
+}
+EXPORT_SYMBOL(__tsan_read_write1);
+
+void __tsan_read_range(void *addr, long size);
+void __tsan_read_range(void *addr, long size)
+{
+	if (static_branch_unlikely(&memorizer_access_key) && size)
+		memorizer_access((unsigned long)addr, _RET_IP_, READ);
+}
+EXPORT_SYMBOL(__tsan_read_range);
+
+void __tsan_write_range(void *addr, long size);
+void __tsan_write_range(void *addr, long size)
+{
+	if (static_branch_unlikely(&memorizer_access_key) && size)
+		memorizer_access((unsigned long)addr, _RET_IP_, WRITE);
+}
+EXPORT_SYMBOL(__tsan_write_range);
+
+/* The size does not matter: all sizes are one function. */
+#define SAME_AS(name, of)						\
+	void name(void *addr);						\
+	void name(void *addr) __alias(of);				\
+	EXPORT_SYMBOL(name)
+
+#define ALL_SAME_AS(name)						\
+	SAME_AS(name##2, name##1);					\
+	SAME_AS(name##4, name##1);					\
+	SAME_AS(name##8, name##1);					\
+	SAME_AS(name##16, name##1)
+
+#define UNALIGNED_SAME_AS(prefix, name, of)				\
+	SAME_AS(prefix##name##1, of);					\
+	SAME_AS(prefix##name##2, of);					\
+	SAME_AS(prefix##name##4, of);					\
+	SAME_AS(prefix##name##8, of);					\
+	SAME_AS(prefix##name##16, of)
+
+ALL_SAME_AS(__tsan_read);
+ALL_SAME_AS(__tsan_write);
+ALL_SAME_AS(__tsan_read_write);
+UNALIGNED_SAME_AS(__tsan_unaligned_, read, __tsan_read1);
+UNALIGNED_SAME_AS(__tsan_unaligned_, write, __tsan_write1);
+UNALIGNED_SAME_AS(__tsan_unaligned_, read_write, __tsan_read_write1);
+UNALIGNED_SAME_AS(__tsan_volatile_, read, __tsan_read1);
+UNALIGNED_SAME_AS(__tsan_volatile_, write, __tsan_write1);
+UNALIGNED_SAME_AS(__tsan_unaligned_volatile_, read, __tsan_read1);
+UNALIGNED_SAME_AS(__tsan_unaligned_volatile_, write, __tsan_write1);
+
+/* Each object file has a constructor that calls this. */
+void __tsan_init(void);
+void __tsan_init(void)
+{
+}
+EXPORT_SYMBOL(__tsan_init);
+
+void *memorizer_memcpy(void *to, const void *from, size_t n);
+void *memorizer_memcpy(void *to, const void *from, size_t n)
+{
+	if (static_branch_unlikely(&memorizer_access_key) && n) {
+		memorizer_access((unsigned long)from, _RET_IP_, READ);
+		memorizer_access((unsigned long)to, _RET_IP_, WRITE);
+	}
+	return __memcpy(to, from, n);
+}
+EXPORT_SYMBOL(memorizer_memcpy);
+
+void *memorizer_memmove(void *to, const void *from, size_t n);
+void *memorizer_memmove(void *to, const void *from, size_t n)
+{
+	if (static_branch_unlikely(&memorizer_access_key) && n) {
+		memorizer_access((unsigned long)from, _RET_IP_, READ);
+		memorizer_access((unsigned long)to, _RET_IP_, WRITE);
+	}
+	return __memmove(to, from, n);
+}
+EXPORT_SYMBOL(memorizer_memmove);
+
+void *memorizer_memset(void *to, int c, size_t n);
+void *memorizer_memset(void *to, int c, size_t n)
+{
+	if (static_branch_unlikely(&memorizer_access_key) && n)
+		memorizer_access((unsigned long)to, _RET_IP_, WRITE);
+	return __memset(to, c, n);
+}
+EXPORT_SYMBOL(memorizer_memset);

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Memorizer's own data and what its files offer each other.
+ *
+ * An access finds its counter so:
+ *
+ *   address -> physical address -> memorizer_pages[] -> struct memorizer_map
+ *	     -> struct memorizer_object -> struct memorizer_sites -> counter
+ *
+ * Every step is O(1) and takes no lock. Nothing here may call instrumented
+ * code from a hook or an access, except where it says so.
+ */
+#ifndef _MM_MEMORIZER_H
+#define _MM_MEMORIZER_H
+
+#include <linux/memorizer.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <asm/memorizer.h>
+
+/* One access site: who (code address and pid) touched an object how often. */
+struct memorizer_site {
+	u64 key;		/* pid << 32 | packed ip; 0 if unused */
+	u64 count[2];		/* reads, writes */
+};
+
+/*
+ * Open hash table of sites. When it fills up, a larger one takes its place as
+ * the object's table and the old one stays behind it: sites never move, so
+ * that no count is lost to an increment in flight. Readers add them up.
+ */
+struct memorizer_sites {
+	u32 mask;
+	u32 used;
+	struct memorizer_sites *prev;
+	struct memorizer_site site[];
+};
+
+#define MEMORIZER_INLINE_SITES	4
+#define MEMORIZER_MAX_SITES	4096
+
+enum memorizer_map_kind {
+	MAP_NONE,		/* nothing known about this page */
+	MAP_OWN,		/* Memorizer's own memory */
+	MAP_OBJECT,		/* one object covers the page; map inside it */
+	MAP_SLAB,		/* equal objects side by side */
+	MAP_REGION,		/* objects of any size: globals, percpu, boot */
+};
+
+/*
+ * What lies in a page, or in several that belong together:
+ * objs[(phys - base) * recip >> 32]. An entry is an object (negative as a
+ * signed number, like every kernel address), NULL, or, in regions, the index
+ * of the first span to look at, times two plus one.
+ */
+struct memorizer_map {
+	unsigned long base;
+	unsigned long recip;
+	struct memorizer_map *next;	/* waiting to be given back; dead list */
+	u16 nr;
+	u8 kind;
+	struct memorizer_object *objs[];
+};
+
+enum memorizer_state {
+	OBJ_UNUSED,
+	OBJ_LIVE,
+	OBJ_DEAD,		/* on the dead list */
+	OBJ_TAKEN,		/* dead, in the hands of a stream reader */
+	OBJ_BACKING,		/* turned out to be memory of other objects */
+};
+
+#define OBJ_OVERLAID	BIT(0)	/* its free was never seen */
+#define OBJ_CTOR	BIT(1)	/* constructed, not yet allocated */
+#define OBJ_PRINTED	BIT(2)	/* has been shown in kmap */
+
+struct memorizer_object {
+	struct memorizer_sites *sites;
+	struct memorizer_map map;	/* of MAP_OBJECT; next: dead list */
+	struct memorizer_object *self;	/* map.objs[0] */
+	unsigned long va;
+	unsigned long size;		/* asked for */
+	unsigned long given;
+	unsigned long alloc_jiffies;
+	unsigned long free_jiffies;
+	u32 alloc_ip;
+	u32 free_ip;
+	s32 pid;
+	u32 pages;			/* of MAP_OBJECT: not yet freed */
+	u16 cache;
+	u8 type;
+	u8 state;
+	u8 flags;
+	char comm[TASK_COMM_LEN];
+	struct memorizer_sites first;
+	struct memorizer_site first_site[MEMORIZER_INLINE_SITES];
+};
+
+static_assert(sizeof(struct memorizer_object) <= 256);
+
+/* An object that is there without having been allocated; made when touched. */
+struct memorizer_span {
+	unsigned long va;
+	unsigned long size;
+	u32 ip;
+	struct memorizer_object *obj;
+};
+
+/* Spans in the order of their addresses. */
+struct memorizer_region {
+	struct memorizer_span *spans;
+	u32 nr;
+	u8 type;
+};
+
+/* MAP_REGION: one page in granules of 1 << shift bytes. */
+struct memorizer_region_page {
+	struct memorizer_region *region;
+	unsigned long va;		/* where the page is used */
+	u32 shift;
+	struct memorizer_map map;
+};
+
+/* Events that did not become a count or an object, by cause. */
+enum memorizer_miss {
+	/* accesses to no object, by what was hit */
+	NO_OBJ_USER,
+	NO_OBJ_SLAB,
+	NO_OBJ_PAGE,
+	NO_OBJ_PAGE_STRUCT,
+	NO_OBJ_IMAGE,
+	NO_OBJ_OTHER,
+	/* accesses lost */
+	ACCESS_NMI,
+	ACCESS_MEMORY,
+	/* objects lost */
+	OBJECT_NMI,
+	OBJECT_MEMORY,
+	OBJECT_MAP,
+	MEMORIZER_NR_MISSES,
+};
+
+struct memorizer_cpu {
+	u64 seen;			/* accesses that should count */
+	u64 objects_seen;
+	u64 miss[MEMORIZER_NR_MISSES];
+	u64 folded;			/* counted under pid -1 */
+	u64 irq_tag;			/* like memorizer_task.tag */
+};
+
+DECLARE_PER_CPU(struct memorizer_cpu, memorizer_cpu);
+
+/* Totals that change under the lock. */
+struct memorizer_totals {
+	u64 created[MEMORIZER_NR_TYPES];
+	u64 live[MEMORIZER_NR_TYPES];
+	u64 dead;
+	u64 freed;
+	u64 streamed;
+	u64 cleared;
+	u64 reclaimed;
+	u64 overlaid;
+	u64 backing;
+	u64 retired_reads;		/* counts of objects given back */
+	u64 retired_writes;
+};
+
+extern struct memorizer_totals memorizer_totals;
+
+DECLARE_STATIC_KEY_FALSE(memorizer_access_key);
+DECLARE_STATIC_KEY_FALSE(memorizer_marked_key);
+
+/* Set in a tag: this is Memorizer itself, do not look. */
+#define MEMORIZER_HIDDEN	BIT_ULL(63)
+#define MEMORIZER_PID_MASK	(~0ULL << 32)
+#define MEMORIZER_PID_FOLDED	(~0ULL << 32)	/* shown as pid -1 */
+
+#define MEMORIZER_IRQ_BITS	(NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET)
+
+extern u32 memorizer_mark_generation;
+
+/* Marks of an older generation are forgotten. */
+static __always_inline bool memorizer_task_marked(struct task_struct *task)
+{
+	return task->memorizer.mark == READ_ONCE(memorizer_mark_generation);
+}
+
+/* lock.c: a lock whose slow path is not instrumented, for any context but NMI */
+unsigned long memorizer_lock(void);
+void memorizer_unlock(unsigned long flags);
+
+/* pool.c */
+extern unsigned long memorizer_pool_bytes;
+extern unsigned long memorizer_budget;
+int memorizer_pool_init(void *mem, unsigned long bytes);
+void *memorizer_pool_alloc(size_t size);
+void *memorizer_pool_alloc_object(void);
+void memorizer_pool_free(void *p);
+unsigned long memorizer_pool_used(void);
+bool memorizer_pool_low(void);
+unsigned long memorizer_pool_slots(void);
+struct memorizer_object *memorizer_pool_object(unsigned long slot);
+
+/* map.c */
+extern struct memorizer_map **memorizer_pages;
+extern unsigned long memorizer_ram;		/* end of RAM, bytes */
+extern unsigned long memorizer_ram_end;		/* the same, for a second look */
+extern struct memorizer_map *memorizer_no_map;
+int memorizer_map_init(struct memorizer_map **table, unsigned long ram);
+void memorizer_map_own(unsigned long phys, unsigned long bytes);
+unsigned long memorizer_phys(unsigned long addr);
+struct memorizer_object *memorizer_find(unsigned long addr);
+struct memorizer_object *memorizer_resolve(struct memorizer_map *map,
+					   unsigned long phys);
+void memorizer_map_object(struct memorizer_object *obj, unsigned long va,
+			  unsigned long bytes);
+void memorizer_page_clear(unsigned long pfn, unsigned long ip);
+struct memorizer_map *memorizer_slab_map(struct kmem_cache *s, void *p);
+struct memorizer_region_page *
+memorizer_region_page(unsigned long phys, unsigned long va, u32 shift,
+		      struct memorizer_region *region);
+void memorizer_map_dispose(struct memorizer_map *map);
+unsigned int memorizer_map_collect(void);
+extern unsigned int memorizer_limbo;
+#define MEMORIZER_LIMBO_MAX	256
+
+static __always_inline unsigned long
+memorizer_index(const struct memorizer_map *map, unsigned long phys)
+{
+	return ((phys - map->base) * map->recip) >> 32;
+}
+
+/* object.c */
+extern struct mutex memorizer_mutex;		/* readers and giving back */
+bool memorizer_selected(void);
+struct memorizer_object *memorizer_create(enum memorizer_type type,
+					  unsigned long va, size_t size,
+					  size_t given, unsigned long ip);
+struct memorizer_object *memorizer_create_boot(enum memorizer_type type,
+					       struct memorizer_span *span);
+void memorizer_take_over(struct memorizer_object *obj, unsigned long ip);
+void memorizer_kill(struct memorizer_object *obj, unsigned long ip);
+void memorizer_overlay(struct memorizer_object *obj);
+void memorizer_forget(struct memorizer_object *obj);
+struct memorizer_object *memorizer_take_dead(unsigned int max);
+void memorizer_put_back(struct memorizer_object *first);
+bool memorizer_have_dead(void);
+void memorizer_release(struct memorizer_object *obj);
+unsigned long memorizer_drop_dead(u64 max, bool printed);
+
+/* site.c */
+struct memorizer_site *memorizer_site(struct memorizer_object *obj, u64 key);
+void memorizer_access_slow(unsigned long addr, unsigned long ip, int write);
+void memorizer_access_probe(struct memorizer_object *obj, u64 key, int write);
+
+/* globals.c */
+unsigned long memorizer_globals_bytes(void);
+void memorizer_globals_init(void *mem);
+int memorizer_map_region_page(struct memorizer_region *region, unsigned long va,
+			      u32 shift);
+#define MEMORIZER_GRANULE_SHIFT	5	/* of pages with several objects */
+u32 memorizer_first_span(const struct memorizer_region *region, unsigned long va);
+void memorizer_span_kill(struct memorizer_span *span, unsigned long ip);
+
+/* control.c */
+extern int memorizer_mode;
+extern bool memorizer_reclaim_policy;
+extern atomic_t memorizer_streams;
+u64 memorizer_hide(void);
+void memorizer_show(u64 old);
+void memorizer_kick(void);
+int memorizer_set_mode(int mode, struct task_struct *task);
+int memorizer_set_log_access(bool on);
+int memorizer_state_words(char *buf, size_t size);
+bool memorizer_log_access(void);
+
+/* kmap.c */
+extern const char * const memorizer_type_names[MEMORIZER_NR_TYPES];
+extern const struct file_operations memorizer_kmap_fops;
+extern const struct file_operations memorizer_stream_fops;
+extern const struct file_operations memorizer_allocations_fops;
+extern bool memorizer_print_live;
+bool memorizer_stream_wanted(void);
+void memorizer_stream_wake(void);
+void memorizer_stream_wake_now(void);
+
+/* stats.c */
+extern const struct file_operations memorizer_stats_fops;
+void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
+			   u64 *writes);
+
+/* cache.c */
+u16 memorizer_cache_id(struct kmem_cache *s);
+const char *memorizer_cache_name(u16 id);
+
+#define memorizer_miss(what) this_cpu_inc(memorizer_cpu.miss[what])
+
+#endif /* _MM_MEMORIZER_H */

@@ -1,0 +1,733 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memorizer's counts against counts that the tests keep by themselves.
+ *
+ * This file is instrumented. Accesses are made in functions of their own, so
+ * that a site's function tells who made it.
+ */
+#include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/hrtimer.h>
+#include <linux/irq_work.h>
+#include <linux/kallsyms.h>
+#include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/percpu.h>
+#include <linux/prandom.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include "format.h"
+
+#define WRITES	23
+#define READS	29
+
+static int saved_mode;
+static bool saved_log;
+static char test_global[777];
+static DEFINE_PER_CPU(u64, test_percpu);
+
+/* Spread over the whole object. */
+static noinline void touch(volatile char *p, size_t size)
+{
+	int i;
+
+	for (i = 0; i < WRITES; i++)
+		p[(size - 1) * i / (WRITES - 1)] = i;
+	for (i = 0; i < READS; i++)
+		(void)p[(size - 1) * i / (READS - 1)];
+}
+
+struct counts {
+	unsigned long fn;
+	pid_t pid;
+	u64 writes, reads;
+	unsigned int sites;
+};
+
+static bool add_counts(void *data, u64 key, u64 writes, u64 reads)
+{
+	unsigned long ip = memorizer_unpack_ip((u32)key) - 1, size, off;
+	struct counts *c = data;
+
+	if ((pid_t)(key >> 32) != c->pid ||
+	    !kallsyms_lookup_size_offset(ip, &size, &off) || ip - off != c->fn)
+		return true;
+	c->writes += writes;
+	c->reads += reads;
+	c->sites++;
+	return true;
+}
+
+/* What @fn of process @pid did to the object, as Memorizer has it. */
+static struct counts counts_of(struct memorizer_object *obj, void *fn, pid_t pid)
+{
+	struct counts c = { .fn = (unsigned long)fn, .pid = pid };
+
+	if (obj)
+		memorizer_each_site(obj, add_counts, &c);
+	return c;
+}
+
+
+static bool ip_is_in(u32 packed, const void *fn)
+{
+	unsigned long ip = memorizer_unpack_ip(packed) - 1, size, off;
+
+	return kallsyms_lookup_size_offset(ip, &size, &off) &&
+	       ip - off == (unsigned long)fn;
+}
+
+/* Touch @p, which must be an object of that type and size, and compare. */
+static struct memorizer_object *check(struct kunit *test, void *p, size_t size,
+				      enum memorizer_type type)
+{
+	struct memorizer_object *obj;
+	struct counts c;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	touch(p, size);
+	obj = memorizer_find((unsigned long)p);
+	KUNIT_ASSERT_NOT_NULL(test, obj);
+	KUNIT_EXPECT_EQ(test, obj->type, type);
+	KUNIT_EXPECT_EQ(test, obj->va, (unsigned long)p);
+	KUNIT_EXPECT_EQ(test, obj->size, size);
+	KUNIT_EXPECT_EQ(test, obj->state, OBJ_LIVE);
+	c = counts_of(obj, touch, current->pid);
+	KUNIT_EXPECT_EQ_MSG(test, c.writes, WRITES, "type %d size %zu", type, size);
+	KUNIT_EXPECT_EQ_MSG(test, c.reads, READS, "type %d size %zu", type, size);
+	KUNIT_EXPECT_EQ(test, c.sites, 2);
+	return obj;
+}
+
+/* @p was freed: its record is dead and has kept what check() saw. */
+static void check_freed(struct kunit *test, void *p, struct memorizer_object *obj)
+{
+	struct counts c = counts_of(obj, touch, current->pid);
+
+	KUNIT_EXPECT_EQ(test, obj->state, OBJ_DEAD);
+	KUNIT_EXPECT_NE(test, obj->free_jiffies, 0);
+	KUNIT_EXPECT_EQ(test, obj->flags & OBJ_OVERLAID, 0);
+	KUNIT_EXPECT_EQ(test, c.writes, WRITES);
+	KUNIT_EXPECT_EQ(test, c.reads, READS);
+	KUNIT_EXPECT_PTR_NE(test, memorizer_find((unsigned long)p), obj);
+}
+
+static void test_kmalloc(struct kunit *test)
+{
+	static const size_t sizes[] = {
+		1, 7, 8, 9, 33, 64, 100, 192, 193, 1000, 2048, 4095, 4096, 8192,
+		8193, 65536, 1000000, 1 << 20, (4 << 20) - 5, 4 << 20,
+	};
+	struct memorizer_object *obj;
+	int i;
+	void *p;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		p = kmalloc(sizes[i], GFP_KERNEL);
+		obj = check(test, p, sizes[i], MEMORIZER_KMALLOC);
+		KUNIT_EXPECT_TRUE(test, ip_is_in(obj->alloc_ip, test_kmalloc));
+		KUNIT_EXPECT_EQ(test, obj->pid, current->pid);
+		KUNIT_EXPECT_EQ(test, strcmp(obj->comm, current->comm), 0);
+		KUNIT_EXPECT_GE(test, obj->given, sizes[i]);
+		kfree(p);
+		check_freed(test, p, obj);
+		KUNIT_EXPECT_TRUE(test, ip_is_in(obj->free_ip, test_kmalloc));
+	}
+}
+
+static void test_reuse(struct kunit *test)
+{
+	struct memorizer_object *first, *second;
+	void *p, *q;
+	int i;
+
+	p = kmalloc(96, GFP_KERNEL);
+	first = check(test, p, 96, MEMORIZER_KMALLOC);
+	kfree(p);
+	/* The same address comes back soon. */
+	for (i = 0; i < 1000; i++) {
+		q = kmalloc(90, GFP_KERNEL);
+		if (q == p)
+			break;
+		kfree(q);
+	}
+	if (q != p)
+		kunit_skip(test, "the address did not come back");
+	second = check(test, q, 90, MEMORIZER_KMALLOC);
+	KUNIT_EXPECT_PTR_NE(test, first, second);
+	check_freed(test, p, first);
+	kfree(q);
+	check_freed(test, q, second);
+}
+
+static void test_resize(struct kunit *test)
+{
+	void *p = kmalloc(40, GFP_KERNEL);
+
+	check(test, p, 40, MEMORIZER_KMALLOC);
+	p = krealloc(p, 60, GFP_KERNEL);
+	KUNIT_EXPECT_EQ(test, memorizer_find((unsigned long)p)->size, 60);
+	kfree(p);
+}
+
+#define CTOR_MAGIC 0x5a
+
+static noinline void test_ctor(void *p)
+{
+	*(volatile char *)p = CTOR_MAGIC;
+}
+
+static void test_cache(struct kunit *test)
+{
+	struct kmem_cache *s = kmem_cache_create("memorizer-test", 120, 0,
+						 SLAB_NO_MERGE, test_ctor);
+	struct memorizer_object *obj;
+	struct counts c;
+	void *p;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	p = kmem_cache_alloc(s, GFP_KERNEL);
+	obj = check(test, p, 120, MEMORIZER_KMEM_CACHE);
+	KUNIT_EXPECT_STREQ(test, memorizer_cache_name(obj->cache), "memorizer-test");
+	KUNIT_EXPECT_TRUE(test, ip_is_in(obj->alloc_ip, test_cache));
+	c = counts_of(obj, test_ctor, current->pid);
+	KUNIT_EXPECT_EQ(test, c.writes, 1);
+	kmem_cache_free(s, p);
+	check_freed(test, p, obj);
+	kmem_cache_destroy(s);
+}
+
+static void test_bulk(struct kunit *test)
+{
+	struct kmem_cache *s = kmem_cache_create("memorizer-bulk", 200, 0,
+						 SLAB_NO_MERGE, NULL);
+	struct memorizer_object *objs[32];
+	void *p[32], *q[32];
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	KUNIT_ASSERT_EQ(test, kmem_cache_alloc_bulk(s, GFP_KERNEL, 32, p), 32);
+	for (i = 0; i < 32; i++) {
+		objs[i] = check(test, p[i], 200, MEMORIZER_KMEM_CACHE);
+		q[i] = p[i];
+	}
+	/* The array is reordered. */
+	kmem_cache_free_bulk(s, 32, q);
+	for (i = 0; i < 32; i++)
+		check_freed(test, p[i], objs[i]);
+	kmem_cache_destroy(s);
+}
+
+struct rcu_obj {
+	struct rcu_head rcu;
+	char data[100];
+};
+
+static void test_rcu(struct kunit *test)
+{
+	struct rcu_obj *p = kmalloc(sizeof(*p), GFP_KERNEL);
+	struct memorizer_object *obj;
+
+	obj = check(test, p, sizeof(*p), MEMORIZER_KMALLOC);
+	kfree_rcu(p, rcu);
+	kvfree_rcu_barrier();
+	check_freed(test, p, obj);
+}
+
+static void test_pages(struct kunit *test)
+{
+	struct memorizer_object *obj;
+	struct page *page;
+	int order;
+	void *p;
+
+	for (order = 0; order <= 4; order++) {
+		page = alloc_pages(GFP_KERNEL, order);
+		KUNIT_ASSERT_NOT_NULL(test, page);
+		obj = check(test, page_address(page), PAGE_SIZE << order, MEMORIZER_PAGES);
+		KUNIT_EXPECT_TRUE(test, ip_is_in(obj->alloc_ip, test_pages));
+		__free_pages(page, order);
+		check_freed(test, page_address(page), obj);
+		KUNIT_EXPECT_TRUE(test, ip_is_in(obj->free_ip, test_pages));
+	}
+	p = (void *)__get_free_page(GFP_KERNEL);
+	obj = check(test, p, PAGE_SIZE, MEMORIZER_GETFREEPAGES);
+	KUNIT_EXPECT_TRUE(test, ip_is_in(obj->alloc_ip, test_pages));
+	free_page((unsigned long)p);
+	check_freed(test, p, obj);
+	p = alloc_pages_exact(5 * PAGE_SIZE - 100, GFP_KERNEL);
+	obj = check(test, p, 5 * PAGE_SIZE - 100, MEMORIZER_PAGES_EXACT);
+	free_pages_exact(p, 5 * PAGE_SIZE - 100);
+	check_freed(test, p, obj);
+}
+
+static void test_vmalloc(struct kunit *test)
+{
+	static const size_t sizes[] = { 1, 4096, 10000, 1 << 20 };
+	struct memorizer_object *obj;
+	void *p;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		p = vmalloc(sizes[i]);
+		obj = check(test, p, sizes[i], MEMORIZER_VMALLOC);
+		KUNIT_EXPECT_TRUE(test, ip_is_in(obj->alloc_ip, test_vmalloc));
+		vfree(p);
+		KUNIT_EXPECT_EQ(test, obj->state, OBJ_DEAD);
+		KUNIT_EXPECT_TRUE(test, ip_is_in(obj->free_ip, test_vmalloc));
+		KUNIT_EXPECT_EQ(test, counts_of(obj, touch, current->pid).writes, WRITES);
+	}
+}
+
+static void test_percpu_areas(struct kunit *test)
+{
+	char __percpu *area = __alloc_percpu(52, 4);
+	struct memorizer_object *obj;
+	int cpu;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	for_each_possible_cpu(cpu) {
+		obj = check(test, per_cpu_ptr(area, cpu), 52, MEMORIZER_PERCPU);
+		KUNIT_EXPECT_TRUE(test, ip_is_in(obj->alloc_ip, test_percpu_areas));
+	}
+	obj = memorizer_find((unsigned long)per_cpu_ptr(area, 0));
+	free_percpu(area);
+	check_freed(test, per_cpu_ptr(area, 0), obj);
+}
+
+static void test_globals(struct kunit *test)
+{
+	struct memorizer_object *obj;
+	char local[40];
+	int cpu;
+
+	touch(test_global, sizeof(test_global));
+	obj = memorizer_find((unsigned long)test_global);
+	KUNIT_ASSERT_NOT_NULL(test, obj);
+	KUNIT_EXPECT_EQ(test, obj->type, MEMORIZER_GLOBAL);
+	KUNIT_EXPECT_EQ(test, obj->va, (unsigned long)test_global);
+	KUNIT_EXPECT_GE(test, obj->size, sizeof(test_global));
+	KUNIT_EXPECT_EQ(test, counts_of(obj, touch, current->pid).writes, WRITES);
+	KUNIT_EXPECT_EQ(test, counts_of(obj, touch, current->pid).reads, READS);
+
+	for_each_possible_cpu(cpu) {
+		touch((char *)per_cpu_ptr(&test_percpu, cpu), 8);
+		obj = memorizer_find((unsigned long)per_cpu_ptr(&test_percpu, cpu));
+		KUNIT_ASSERT_NOT_NULL(test, obj);
+		KUNIT_EXPECT_EQ(test, obj->type, MEMORIZER_GLOBAL_PERCPU);
+		KUNIT_EXPECT_EQ(test, counts_of(obj, touch, current->pid).writes, WRITES);
+	}
+
+	touch(local, sizeof(local));
+	obj = memorizer_find((unsigned long)local);
+	KUNIT_ASSERT_NOT_NULL(test, obj);
+	KUNIT_EXPECT_EQ(test, obj->type, MEMORIZER_STACK);
+	KUNIT_EXPECT_GE(test, counts_of(obj, touch, current->pid).writes, WRITES);
+}
+
+struct block {
+	u64 w[5];
+};
+
+static noinline void copies(char *a, char *b, size_t n)
+{
+	memcpy(a, b, n);
+	memmove(a, b, n);
+	memset(a, 1, n);
+	memcpy(a, b, 8);
+	memcpy(a, b, 40);
+	*(struct block *)a = *(struct block *)b;
+}
+
+static noinline void atomics(atomic_t *v, unsigned long *bits, unsigned long nr)
+{
+	atomic_set(v, 1);
+	atomic_inc(v);
+	(void)atomic_read(v);
+	(void)atomic_cmpxchg(v, 2, 3);
+	set_bit(3, bits);
+	(void)test_bit(3, bits);
+	(void)test_bit(nr, bits);
+}
+
+static void test_what_one_count_is(struct kunit *test)
+{
+	char *a = kmalloc(128, GFP_KERNEL), *b = kmalloc(128, GFP_KERNEL);
+	unsigned long *bits = kmalloc(8, GFP_KERNEL);
+	struct counts c;
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	KUNIT_ASSERT_NOT_NULL(test, bits);
+	copies(a, b, 100);
+	c = counts_of(memorizer_find((unsigned long)a), copies, current->pid);
+	KUNIT_EXPECT_EQ(test, c.writes, 6);
+	KUNIT_EXPECT_EQ(test, c.reads, 0);
+	c = counts_of(memorizer_find((unsigned long)b), copies, current->pid);
+	KUNIT_EXPECT_EQ(test, c.writes, 0);
+	KUNIT_EXPECT_EQ(test, c.reads, 5);
+	atomics((atomic_t *)b, bits, 3);
+	c = counts_of(memorizer_find((unsigned long)b), atomics, current->pid);
+	KUNIT_EXPECT_EQ(test, c.writes, 3);
+	KUNIT_EXPECT_EQ(test, c.reads, 3);
+	c = counts_of(memorizer_find((unsigned long)bits), atomics, current->pid);
+	KUNIT_EXPECT_EQ(test, c.writes, 1);
+	KUNIT_EXPECT_EQ(test, c.reads, 3);
+	kfree(a);
+	kfree(b);
+	kfree(bits);
+}
+
+/* Ten thousand sites of one object, each counted a known number of times. */
+static void test_many_sites(struct kunit *test)
+{
+	char *p = kmalloc(64, GFP_KERNEL);
+	struct memorizer_object *obj = memorizer_find((unsigned long)p);
+	struct memorizer_site *site;
+	u64 reads = 0, writes = 0;
+	int round, i, bad = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, obj);
+	memorizer_count_sites(obj, &reads, &writes);
+	KUNIT_ASSERT_EQ(test, reads + writes, 0);
+	for (round = 0; round < 3; round++) {
+		for (i = 1; i <= 10000; i++) {
+			preempt_disable();
+			site = memorizer_site(obj, (u64)(i % 100) << 32 | i * 16);
+			if (site) {
+				site->count[1]++;
+				/* What is counted must have been seen. */
+				this_cpu_inc(memorizer_cpu.seen);
+			} else {
+				bad++;
+			}
+			preempt_enable();
+		}
+	}
+	KUNIT_EXPECT_EQ(test, bad, 0);
+	memorizer_count_sites(obj, &reads, &writes);
+	KUNIT_EXPECT_EQ(test, writes, 30000);
+	kfree(p);
+}
+
+static void in_interrupt_fn(struct irq_work *work);
+static DEFINE_IRQ_WORK(test_irq_work, in_interrupt_fn);
+static char *irq_target;
+
+static void in_interrupt_fn(struct irq_work *work)
+{
+	touch(irq_target, 64);
+}
+
+/* An interrupt in the middle of Memorizer's own work counts, its work does not. */
+static void test_interrupt_while_hidden(struct kunit *test)
+{
+	struct memorizer_object *obj;
+	struct counts c;
+	u64 old;
+
+	irq_target = kmalloc(64, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, irq_target);
+	old = memorizer_hide();
+	touch(irq_target, 64);
+	irq_work_queue(&test_irq_work);
+	irq_work_sync(&test_irq_work);
+	memorizer_show(old);
+	obj = memorizer_find((unsigned long)irq_target);
+	KUNIT_ASSERT_NOT_NULL(test, obj);
+	c = counts_of(obj, touch, 0);
+	KUNIT_EXPECT_EQ(test, c.writes, WRITES);
+	KUNIT_EXPECT_EQ(test, c.reads, READS);
+	c = counts_of(obj, touch, current->pid);
+	KUNIT_EXPECT_EQ(test, c.writes + c.reads, 0);
+	kfree(irq_target);
+}
+
+#define POOL_OBJECTS	512
+#define STEPS		5000000		/* for each of two CPUs */
+
+static void *pool_objects[POOL_OBJECTS];
+
+struct walker {
+	int cpu;
+	struct task_struct *task;
+	struct hrtimer timer;
+	struct rnd_state rnd, irq_rnd;
+	u32 (*mine)[2];			/* reads, writes of each object */
+	u32 (*irq)[2];
+	u32 churned, churn_bad;
+	struct completion done;
+};
+
+static struct walker walkers[2];
+
+static noinline void random_read(volatile char *p)
+{
+	(void)*p;
+}
+
+static noinline void random_write(volatile char *p)
+{
+	*p = 1;
+}
+
+static noinline void irq_read(volatile char *p)
+{
+	(void)*p;
+}
+
+static noinline void irq_write(volatile char *p)
+{
+	*p = 1;
+}
+
+static enum hrtimer_restart random_irq(struct hrtimer *timer)
+{
+	struct walker *w = container_of(timer, struct walker, timer);
+	u32 r = prandom_u32_state(&w->irq_rnd), i = r % POOL_OBJECTS;
+
+	if (r >> 31) {
+		irq_write(pool_objects[i]);
+		w->irq[i][1]++;
+	} else {
+		irq_read(pool_objects[i]);
+		w->irq[i][0]++;
+	}
+	hrtimer_forward_now(timer, ns_to_ktime(100000));
+	return HRTIMER_RESTART;
+}
+
+/* Allocate, touch, look, free: among everything else. */
+static void churn(struct walker *w, u32 r)
+{
+	void *p = kmalloc(r % 2000 + 1, GFP_KERNEL);
+	struct counts c;
+
+	if (!p)
+		return;
+	touch(p, r % 2000 + 1);
+	c = counts_of(memorizer_find((unsigned long)p), touch, current->pid);
+	w->churned++;
+	w->churn_bad += c.writes != WRITES || c.reads != READS;
+	kfree(p);
+}
+
+static int random_walk(void *data)
+{
+	struct walker *w = data;
+	u32 i, n, r;
+
+	hrtimer_init(&w->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	w->timer.function = random_irq;
+	hrtimer_start(&w->timer, ns_to_ktime(100000), HRTIMER_MODE_REL_PINNED_HARD);
+	for (n = 0; n < STEPS; n++) {
+		r = prandom_u32_state(&w->rnd);
+		i = r % POOL_OBJECTS;
+		if (r >> 31) {
+			random_write(pool_objects[i]);
+			w->mine[i][1]++;
+		} else {
+			random_read(pool_objects[i]);
+			w->mine[i][0]++;
+		}
+		if (n % 8192 == 0) {
+			churn(w, r >> 8);
+			cond_resched();
+		}
+	}
+	hrtimer_cancel(&w->timer);
+	complete(&w->done);
+	/* Keep the pid until the counts have been compared. */
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+static u32 compare(struct kunit *test, int i)
+{
+	struct memorizer_object *obj = memorizer_find((unsigned long)pool_objects[i]);
+	u64 irq_reads = 0, irq_writes = 0;
+	u32 bad = 0;
+	int k;
+
+	for (k = 0; k < 2; k++) {
+		pid_t pid = walkers[k].task->pid;
+
+		bad += counts_of(obj, random_read, pid).reads != walkers[k].mine[i][0];
+		bad += counts_of(obj, random_write, pid).writes != walkers[k].mine[i][1];
+		irq_reads += walkers[k].irq[i][0];
+		irq_writes += walkers[k].irq[i][1];
+	}
+	bad += counts_of(obj, irq_read, 0).reads != irq_reads;
+	bad += counts_of(obj, irq_write, 0).writes != irq_writes;
+	return bad;
+}
+
+static void test_ten_million(struct kunit *test)
+{
+	u64 total = 0, irqs = 0;
+	u32 bad = 0;
+	int i, k;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	for (i = 0; i < POOL_OBJECTS; i++) {
+		pool_objects[i] = kmalloc(1 << (i % 13), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, pool_objects[i]);
+	}
+	for (k = 0; k < 2; k++) {
+		struct walker *w = &walkers[k];
+
+		w->mine = vzalloc(POOL_OBJECTS * sizeof(*w->mine));
+		w->irq = vzalloc(POOL_OBJECTS * sizeof(*w->irq));
+		KUNIT_ASSERT_NOT_NULL(test, w->mine);
+		KUNIT_ASSERT_NOT_NULL(test, w->irq);
+		prandom_seed_state(&w->rnd, 23 + k);
+		prandom_seed_state(&w->irq_rnd, 29 + k);
+		init_completion(&w->done);
+		w->task = kthread_create(random_walk, w, "memorizer/%d", k);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(w->task));
+		kthread_bind(w->task, k);
+	}
+	for (k = 0; k < 2; k++)
+		wake_up_process(walkers[k].task);
+	for (k = 0; k < 2; k++)
+		wait_for_completion(&walkers[k].done);
+	for (i = 0; i < POOL_OBJECTS; i++) {
+		bad += compare(test, i);
+		for (k = 0; k < 2; k++) {
+			total += walkers[k].mine[i][0] + walkers[k].mine[i][1];
+			irqs += walkers[k].irq[i][0] + walkers[k].irq[i][1];
+		}
+	}
+	KUNIT_EXPECT_EQ(test, bad, 0);
+	KUNIT_EXPECT_EQ(test, total, 2 * STEPS);
+	KUNIT_EXPECT_GT(test, irqs, 100);
+	for (k = 0; k < 2; k++) {
+		KUNIT_EXPECT_GT(test, walkers[k].churned, 100);
+		KUNIT_EXPECT_EQ(test, walkers[k].churn_bad, 0);
+		kthread_stop(walkers[k].task);
+		vfree(walkers[k].mine);
+		vfree(walkers[k].irq);
+	}
+	kunit_info(test, "%llu accesses, %llu in interrupts", total, irqs);
+	for (i = 0; i < POOL_OBJECTS; i++)
+		kfree(pool_objects[i]);
+}
+
+/* All memory gone: objects are missed and counted, then tracked again. */
+static void test_budget(struct kunit *test)
+{
+	void *piece, *list = NULL, *p;
+	bool policy = memorizer_reclaim_policy;
+	u64 before, after;
+	unsigned long flags;
+	int i;
+
+	memorizer_reclaim_policy = false;
+	while ((piece = memorizer_pool_alloc(98320))) {
+		*(void **)piece = list;
+		list = piece;
+	}
+	before = this_cpu_read(memorizer_cpu.miss[OBJECT_MEMORY]);
+	migrate_disable();
+	for (i = 0; i < 5000; i++) {
+		p = kmalloc(32, GFP_KERNEL);
+		if (p)
+			touch(p, 32);
+		kfree(p);
+	}
+	after = this_cpu_read(memorizer_cpu.miss[OBJECT_MEMORY]);
+	migrate_enable();
+	KUNIT_EXPECT_GT(test, after, before);
+	flags = memorizer_lock();
+	while (list) {
+		piece = list;
+		list = *(void **)piece;
+		memorizer_pool_free(piece);
+	}
+	memorizer_unlock(flags);
+	memorizer_reclaim_policy = policy;
+	p = kmalloc(32, GFP_KERNEL);
+	check(test, p, 32, MEMORIZER_KMALLOC);
+	kfree(p);
+}
+
+/* A line stays a line whatever the process is called. */
+static void test_format(struct kunit *test)
+{
+	struct memorizer_object *obj = kunit_kzalloc(test, sizeof(*obj), GFP_KERNEL);
+	char *text = kunit_kzalloc(test, 1024, GFP_KERNEL), *end;
+	struct memorizer_site *site;
+	u64 key;
+
+	KUNIT_ASSERT_NOT_NULL(test, obj);
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	obj->sites = &obj->first;
+	obj->first.mask = MEMORIZER_INLINE_SITES - 1;
+	obj->va = 0xffff888000001000;
+	obj->size = 100;
+	obj->alloc_ip = 0x81000010;
+	obj->pid = 7;
+	obj->alloc_jiffies = 5;
+	memcpy(obj->comm, "a,b\n\\c\xff", 8);
+	key = 7ULL << 32 | 0x81000020;
+	site = &obj->first_site[memorizer_hash(key) & obj->first.mask];
+	site->key = key;
+	site->count[0] = READS;
+	site->count[1] = WRITES;
+	end = memorizer_format_kmap(obj, text, text + 1023);
+	KUNIT_ASSERT_NOT_NULL(test, end);
+	*end = 0;
+	KUNIT_EXPECT_STREQ(test, text,
+		"ffffffff81000010,7,ffff888000001000,100,5,0,0000000000000000,a\\x2cb\\x0a\\x5cc\\xff\n"
+		"  ffffffff81000020,7,23,29\n");
+	obj->flags = OBJ_OVERLAID;
+	memorizer_format_kmap(obj, text, text + 1023);
+	KUNIT_EXPECT_NOT_NULL(test, strnstr(text, ",00000000deadbeef,", 1023));
+}
+
+static int suite_init(struct kunit_suite *suite)
+{
+	saved_mode = memorizer_mode;
+	saved_log = memorizer_log_access();
+	memorizer_set_log_access(true);
+	return memorizer_set_mode(1, NULL);
+}
+
+static void suite_exit(struct kunit_suite *suite)
+{
+	memorizer_set_mode(saved_mode, current->group_leader);
+	memorizer_set_log_access(saved_log);
+}
+
+static struct kunit_case memorizer_cases[] = {
+	KUNIT_CASE(test_kmalloc),
+	KUNIT_CASE(test_reuse),
+	KUNIT_CASE(test_resize),
+	KUNIT_CASE(test_cache),
+	KUNIT_CASE(test_bulk),
+	KUNIT_CASE(test_rcu),
+	KUNIT_CASE(test_pages),
+	KUNIT_CASE(test_vmalloc),
+	KUNIT_CASE(test_percpu_areas),
+	KUNIT_CASE(test_globals),
+	KUNIT_CASE(test_what_one_count_is),
+	KUNIT_CASE(test_many_sites),
+	KUNIT_CASE(test_interrupt_while_hidden),
+	KUNIT_CASE(test_format),
+	KUNIT_CASE_SLOW(test_ten_million),
+	KUNIT_CASE_SLOW(test_budget),
+	{ }
+};
+
+static struct kunit_suite memorizer_suite = {
+	.name = "memorizer",
+	.suite_init = suite_init,
+	.suite_exit = suite_exit,
+	.test_cases = memorizer_cases,
+};
+kunit_test_suite(memorizer_suite);

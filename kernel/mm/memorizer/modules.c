@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Global variables of modules: while a module is there, its data is a region
+ * whose spans are the module's symbols.
+ */
+#include <linux/init.h>
+#include <linux/instruction_pointer.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/sort.h>
+
+#include "memorizer.h"
+
+#ifdef CONFIG_MODULES
+
+/* One data area of one module. Goes to limbo as a map without entries. */
+struct module_region {
+	struct memorizer_map map;
+	struct list_head list;
+	struct module *mod;
+	unsigned long base, size;
+	struct memorizer_region region;
+	struct memorizer_span spans[];
+};
+
+static LIST_HEAD(regions);
+static DEFINE_MUTEX(regions_mutex);
+
+static const enum mod_mem_type data_types[] = {
+	MOD_DATA, MOD_RODATA, MOD_RO_AFTER_INIT,
+};
+
+static bool in_area(const struct module_memory *mem, unsigned long va)
+{
+	return va - (unsigned long)mem->base < mem->size;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct memorizer_span *x = a, *y = b;
+
+	return x->va < y->va ? -1 : x->va > y->va;
+}
+
+/* Enter the symbols in @mem; count only if @spans is NULL. */
+static u32 collect(const struct mod_kallsyms *ks, const struct module_memory *mem,
+		   struct memorizer_span *spans)
+{
+	u32 i, n = 0;
+
+	for (i = 1; i < ks->num_symtab; i++) {
+		const Elf_Sym *sym = &ks->symtab[i];
+
+		if (sym->st_shndx == SHN_UNDEF || !sym->st_size ||
+		    !in_area(mem, sym->st_value))
+			continue;
+		if (spans)
+			spans[n].va = sym->st_value;
+		n++;
+	}
+	return n;
+}
+
+/* Sort, drop doubles; an object reaches to the next one, as in the image. */
+static u32 finish(struct memorizer_span *spans, u32 nr, unsigned long end)
+{
+	u32 i, n = 0;
+
+	sort(spans, nr, sizeof(*spans), compare, NULL);
+	for (i = 0; i < nr; i++) {
+		if (n && spans[n - 1].va == spans[i].va)
+			continue;
+		if (n)
+			spans[n - 1].size = spans[i].va - spans[n - 1].va;
+		spans[n++].va = spans[i].va;
+	}
+	if (n)
+		spans[n - 1].size = end - spans[n - 1].va;
+	return n;
+}
+
+static void add_area(struct module *mod, const struct mod_kallsyms *ks,
+		     const struct module_memory *mem)
+{
+	unsigned long base = (unsigned long)mem->base, va;
+	struct module_region *r;
+	u32 nr;
+
+	nr = mem->size ? collect(ks, mem, NULL) : 0;
+	if (!nr)
+		return;
+	r = memorizer_pool_alloc(struct_size(r, spans, nr));
+	if (!r)
+		return;
+	r->map.kind = MAP_SLAB;
+	r->mod = mod;
+	r->base = base;
+	r->size = mem->size;
+	collect(ks, mem, r->spans);
+	r->region.type = MEMORIZER_MODULE;
+	r->region.spans = r->spans;
+	r->region.nr = finish(r->spans, nr, base + mem->size);
+	for (va = base & PAGE_MASK; va < base + mem->size; va += PAGE_SIZE)
+		memorizer_map_region_page(&r->region, va, MEMORIZER_GRANULE_SHIFT);
+	list_add(&r->list, &regions);
+}
+
+static void remove_module(struct module *mod, unsigned long ip)
+{
+	struct module_region *r, *next;
+	unsigned long va, phys;
+
+	list_for_each_entry_safe(r, next, &regions, list) {
+		if (r->mod != mod)
+			continue;
+		for (va = r->base & PAGE_MASK; va < r->base + r->size; va += PAGE_SIZE) {
+			phys = memorizer_phys(va);
+			if (phys != MEMORIZER_NO_PHYS)
+				memorizer_page_clear(phys >> PAGE_SHIFT, ip);
+		}
+		list_del(&r->list);
+		memorizer_map_dispose(&r->map);
+	}
+}
+
+static int module_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	const struct mod_kallsyms *ks;
+	struct module *mod = data;
+	u64 old = memorizer_hide();
+	int i;
+
+	mutex_lock(&regions_mutex);
+	if (event == MODULE_STATE_COMING) {
+		rcu_read_lock();
+		ks = rcu_dereference(mod->kallsyms);
+		for (i = 0; ks && i < ARRAY_SIZE(data_types); i++)
+			add_area(mod, ks, &mod->mem[data_types[i]]);
+		rcu_read_unlock();
+	} else if (event == MODULE_STATE_GOING) {
+		remove_module(mod, _RET_IP_);
+	}
+	mutex_unlock(&regions_mutex);
+	memorizer_show(old);
+	return NOTIFY_OK;
+}
+
+/* Before others look at the module, after all others have left it. */
+static struct notifier_block module_nb = {
+	.notifier_call = module_event,
+	.priority = INT_MAX - 1,
+};
+
+static int __init modules_init(void)
+{
+	return memorizer_pages ? register_module_notifier(&module_nb) : 0;
+}
+core_initcall(modules_init);
+
+#endif /* CONFIG_MODULES */

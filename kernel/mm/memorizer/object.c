@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The life of an object's record: created, dead, given back.
+ *
+ * A record is reachable for accesses through its map entry. Who takes the
+ * entry away (xchg) ends the object; it then waits on the dead list, oldest
+ * first, until it is streamed, cleared or reclaimed. Its memory is given back
+ * after a grace period only, because an access on another CPU may still hold
+ * the pointer; accesses run with preemption off, which makes them readers.
+ */
+#include <linux/jiffies.h>
+#include <linux/rcupdate.h>
+#include <linux/string.h>
+
+#include "memorizer.h"
+
+DEFINE_MUTEX(memorizer_mutex);
+DEFINE_PER_CPU(struct memorizer_cpu, memorizer_cpu);
+struct memorizer_totals memorizer_totals;
+
+#define TAKE_SLICE	1024
+
+static struct memorizer_object *dead_head, *dead_tail;
+
+static struct memorizer_object *next_dead(struct memorizer_object *obj)
+{
+	struct memorizer_map *next = obj->map.next;
+
+	return next ? container_of(next, struct memorizer_object, map) : NULL;
+}
+
+/* Does the mode in force ask for what runs here? NMI is the caller's affair. */
+bool memorizer_selected(void)
+{
+	if (preempt_count() & MEMORIZER_IRQ_BITS) {
+		if (raw_cpu_read(memorizer_cpu.irq_tag) & MEMORIZER_HIDDEN)
+			return false;
+		return memorizer_mode == 1 || memorizer_mode == 2;
+	}
+	if (current->memorizer.tag & MEMORIZER_HIDDEN)
+		return false;
+	return memorizer_mode == 1 || memorizer_task_marked(current);
+}
+
+static void set_context(struct memorizer_object *obj)
+{
+	unsigned int pc = preempt_count();
+
+	if (pc & (NMI_MASK | HARDIRQ_MASK)) {
+		obj->pid = 0;
+		memcpy(obj->comm, "hardirq", 8);
+	} else if (pc & SOFTIRQ_OFFSET) {
+		obj->pid = 0;
+		memcpy(obj->comm, "softirq", 8);
+	} else {
+		obj->pid = current->pid;
+		memcpy(obj->comm, current->comm, TASK_COMM_LEN);
+	}
+}
+
+static struct memorizer_object *new_record(enum memorizer_type type)
+{
+	struct memorizer_object *obj;
+	unsigned long flags;
+
+	flags = memorizer_lock();
+	obj = memorizer_pool_alloc_object();
+	if (obj) {
+		memset(obj, 0, sizeof(*obj));
+		memorizer_totals.created[type]++;
+		memorizer_totals.live[type]++;
+	}
+	memorizer_unlock(flags);
+	if (!obj)
+		return NULL;
+	obj->first.mask = MEMORIZER_INLINE_SITES - 1;
+	obj->sites = &obj->first;
+	obj->type = type;
+	obj->map.kind = MAP_OBJECT;
+	obj->map.nr = 1;
+	obj->self = obj;
+	return obj;
+}
+
+/* Readers of the pool may look from here on. */
+static void publish(struct memorizer_object *obj)
+{
+	smp_store_release(&obj->state, OBJ_LIVE);
+}
+
+/* NULL if there is no memory for it, which is counted. */
+struct memorizer_object *memorizer_create(enum memorizer_type type,
+					  unsigned long va, size_t size,
+					  size_t given, unsigned long ip)
+{
+	struct memorizer_object *obj;
+
+	this_cpu_inc(memorizer_cpu.objects_seen);
+	if (preempt_count() & NMI_MASK) {
+		memorizer_miss(OBJECT_NMI);
+		return NULL;
+	}
+	obj = new_record(type);
+	if (!obj) {
+		memorizer_miss(OBJECT_MEMORY);
+		memorizer_kick();
+		return NULL;
+	}
+	obj->va = va;
+	obj->size = size;
+	obj->given = given;
+	obj->alloc_ip = memorizer_pack_ip(ip);
+	obj->alloc_jiffies = jiffies;
+	set_context(obj);
+	publish(obj);
+	if (memorizer_pool_low())
+		memorizer_kick();
+	return obj;
+}
+
+/* An object that nobody allocated while we looked. */
+struct memorizer_object *memorizer_create_boot(enum memorizer_type type,
+					       struct memorizer_span *span)
+{
+	struct memorizer_object *obj, *old;
+
+	this_cpu_inc(memorizer_cpu.objects_seen);
+	obj = new_record(type);
+	if (!obj) {
+		memorizer_miss(OBJECT_MEMORY);
+		return NULL;
+	}
+	obj->va = span->va;
+	obj->size = span->size;
+	obj->given = span->size;
+	obj->alloc_ip = span->ip;
+	memcpy(obj->comm, "boot", 5);
+	old = cmpxchg(&span->obj, NULL, obj);
+	if (old) {
+		/* Another CPU or an interrupt was first. */
+		publish(obj);
+		memorizer_forget(obj);
+		return old;
+	}
+	publish(obj);
+	return obj;
+}
+
+/* A constructed object gets its first owner and keeps its counts. */
+void memorizer_take_over(struct memorizer_object *obj, unsigned long ip)
+{
+	obj->alloc_ip = memorizer_pack_ip(ip);
+	obj->alloc_jiffies = jiffies;
+	set_context(obj);
+	obj->flags &= ~OBJ_CTOR;
+}
+
+static void bury(struct memorizer_object *obj)
+{
+	unsigned long flags;
+
+	flags = memorizer_lock();
+	if (obj->state == OBJ_LIVE) {
+		obj->state = OBJ_DEAD;
+		obj->map.next = NULL;
+		if (dead_tail)
+			dead_tail->map.next = &obj->map;
+		else
+			dead_head = obj;
+		dead_tail = obj;
+		memorizer_totals.live[obj->type]--;
+		memorizer_totals.dead++;
+		memorizer_totals.freed++;
+		if (obj->flags & OBJ_OVERLAID)
+			memorizer_totals.overlaid++;
+	}
+	memorizer_unlock(flags);
+	memorizer_stream_wake();
+}
+
+/* The caller has taken the object out of its map. */
+void memorizer_kill(struct memorizer_object *obj, unsigned long ip)
+{
+	obj->free_ip = memorizer_pack_ip(ip);
+	obj->free_jiffies = jiffies;
+	bury(obj);
+}
+
+/* Its memory was allocated again: a free that we have not seen. */
+void memorizer_overlay(struct memorizer_object *obj)
+{
+	obj->flags |= OBJ_OVERLAID;
+	obj->free_jiffies = jiffies;
+	bury(obj);
+}
+
+/* It was memory of other objects, not an object itself: as if never created. */
+void memorizer_forget(struct memorizer_object *obj)
+{
+	unsigned long flags;
+	bool mine = false;
+
+	flags = memorizer_lock();
+	if (obj->state == OBJ_LIVE) {
+		obj->state = OBJ_BACKING;
+		memorizer_totals.live[obj->type]--;
+		memorizer_totals.backing++;
+		mine = true;
+	}
+	memorizer_unlock(flags);
+	if (mine)
+		memorizer_map_dispose(&obj->map);
+}
+
+bool memorizer_have_dead(void)
+{
+	return READ_ONCE(dead_head);
+}
+
+/*
+ * Up to @max of the oldest dead objects, linked by map.next, oldest first. The
+ * caller holds memorizer_mutex.
+ */
+struct memorizer_object *memorizer_take_dead(unsigned int max)
+{
+	struct memorizer_object *obj, *first, *last = NULL;
+	unsigned long flags;
+	unsigned int n = 0;
+
+	flags = memorizer_lock();
+	first = dead_head;
+	for (obj = first; obj && n < max; obj = next_dead(obj)) {
+		obj->state = OBJ_TAKEN;
+		last = obj;
+		n++;
+	}
+	if (last) {
+		last->map.next = NULL;
+		dead_head = obj;
+		if (!obj)
+			dead_tail = NULL;
+	}
+	memorizer_totals.dead -= n;
+	memorizer_unlock(flags);
+	return n ? first : NULL;
+}
+
+/* What a reader took and did not hand over becomes the oldest again. */
+void memorizer_put_back(struct memorizer_object *first)
+{
+	struct memorizer_object *obj, *last;
+	unsigned long flags;
+	unsigned int n = 1;
+
+	if (!first)
+		return;
+	for (last = first; (obj = next_dead(last)); last = obj)
+		n++;
+	flags = memorizer_lock();
+	for (obj = first; obj; obj = obj == last ? NULL : next_dead(obj))
+		obj->state = OBJ_DEAD;
+	if (dead_head)
+		last->map.next = &dead_head->map;
+	else
+		dead_tail = last;
+	dead_head = first;
+	memorizer_totals.dead += n;
+	memorizer_unlock(flags);
+	memorizer_stream_wake();
+}
+
+/*
+ * Give a record back. A grace period has passed since it was last in a map,
+ * and the caller holds memorizer_mutex.
+ */
+void memorizer_release(struct memorizer_object *obj)
+{
+	struct memorizer_sites *sites, *prev;
+	u64 reads = 0, writes = 0;
+	unsigned long flags;
+
+	memorizer_count_sites(obj, &reads, &writes);
+	flags = memorizer_lock();
+	for (sites = obj->sites; sites != &obj->first; sites = prev) {
+		prev = sites->prev;
+		memorizer_pool_free(sites);
+	}
+	obj->state = OBJ_UNUSED;
+	memorizer_pool_free(obj);
+	memorizer_totals.retired_reads += reads;
+	memorizer_totals.retired_writes += writes;
+	memorizer_unlock(flags);
+}
+
+/* Take what is dead now, in slices, so that interrupts are not off for long. */
+static struct memorizer_object *take_all_dead(u64 left)
+{
+	struct memorizer_object *first = NULL, *last = NULL, *obj;
+
+	while (left) {
+		obj = memorizer_take_dead(min_t(u64, left, TAKE_SLICE));
+		if (!obj)
+			break;
+		if (last)
+			last->map.next = &obj->map;
+		else
+			first = obj;
+		for (; obj; obj = next_dead(obj), left--)
+			last = obj;
+	}
+	return first;
+}
+
+/*
+ * Give back up to @max of the oldest dead objects; with @printed only those
+ * that kmap has shown. Sleeps. Returns how many were given back.
+ */
+unsigned long memorizer_drop_dead(u64 max, bool printed)
+{
+	struct memorizer_object *obj, *next, *kept = NULL, *last = NULL;
+	unsigned long n = 0;
+
+	mutex_lock(&memorizer_mutex);
+	obj = take_all_dead(min(max, READ_ONCE(memorizer_totals.dead)));
+	if (obj)
+		synchronize_rcu();
+	for (; obj; obj = next) {
+		next = next_dead(obj);
+		if (!printed || obj->flags & OBJ_PRINTED) {
+			memorizer_release(obj);
+			n++;
+			continue;
+		}
+		obj->map.next = NULL;
+		if (last)
+			last->map.next = &obj->map;
+		else
+			kept = obj;
+		last = obj;
+	}
+	memorizer_put_back(kept);
+	mutex_unlock(&memorizer_mutex);
+	return n;
+}

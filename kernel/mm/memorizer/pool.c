@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * All of Memorizer's memory: one piece taken at boot, cut into chunks, a chunk
+ * into pieces of one size. A chunk without pieces in use goes back and can
+ * serve another size, so that the budget is one for everything.
+ */
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+
+#include "memorizer.h"
+
+#define CHUNK_SHIFT	17
+#define CHUNK_SIZE	(1UL << CHUNK_SHIFT)
+
+/* Objects first; then slab maps, region pages, site tables of 8 to 4096. */
+static const u32 class_size[] = {
+	sizeof(struct memorizer_object),
+	64, 96, 160, 208, 288, 400, 600, 784, 1112, 1552, 2136, 3088, 4184,
+	6160, 8280, 12304, 16480, 24592, 32864, 49168, 65536, 98320, CHUNK_SIZE,
+};
+
+#define CLASS_OBJECT	0
+#define NR_CLASSES	ARRAY_SIZE(class_size)
+#define NO_CHUNK	(~0U)
+
+struct chunk {
+	void *free;		/* pieces given back, linked by their first word */
+	u32 next, prev;		/* list of partly used or of free chunks */
+	u32 used, fresh;	/* pieces in use; pieces ever handed out */
+	u8 class;
+	bool listed;
+};
+
+unsigned long memorizer_pool_bytes;
+unsigned long memorizer_budget;
+static char *pool;
+static struct chunk *chunks;
+static u32 nr_chunks, chunks_free, free_list = NO_CHUNK;
+static u32 partial[NR_CLASSES];
+
+static u32 pieces(int class)
+{
+	return CHUNK_SIZE / class_size[class];
+}
+
+static void list_chunk(u32 *head, u32 c)
+{
+	chunks[c].prev = NO_CHUNK;
+	chunks[c].next = *head;
+	if (*head != NO_CHUNK)
+		chunks[*head].prev = c;
+	*head = c;
+	chunks[c].listed = true;
+}
+
+static void unlist_chunk(u32 *head, u32 c)
+{
+	struct chunk *ch = &chunks[c];
+
+	if (ch->prev != NO_CHUNK)
+		chunks[ch->prev].next = ch->next;
+	else
+		*head = ch->next;
+	if (ch->next != NO_CHUNK)
+		chunks[ch->next].prev = ch->prev;
+	ch->listed = false;
+}
+
+int memorizer_pool_init(void *mem, unsigned long bytes)
+{
+	unsigned long head;
+	u32 c;
+
+	nr_chunks = bytes >> CHUNK_SHIFT;
+	head = PAGE_ALIGN(nr_chunks * sizeof(struct chunk));
+	nr_chunks = (bytes - head) >> CHUNK_SHIFT;
+	if (nr_chunks < NR_CLASSES)
+		return -ENOMEM;
+
+	chunks = mem;
+	pool = (char *)mem + head;
+	memset(chunks, 0, head);
+	for (c = nr_chunks; c-- > 0; )
+		list_chunk(&free_list, c);
+	for (c = 0; c < NR_CLASSES; c++)
+		partial[c] = NO_CHUNK;
+	chunks_free = nr_chunks;
+	memorizer_pool_bytes = bytes;
+	return 0;
+}
+
+static void *alloc_class(int class)
+{
+	u32 c = partial[class];
+	struct chunk *ch;
+	void *p;
+
+	if (c == NO_CHUNK) {
+		c = free_list;
+		if (c == NO_CHUNK)
+			return NULL;
+		ch = &chunks[c];
+		unlist_chunk(&free_list, c);
+		chunks_free--;
+		ch->free = NULL;
+		ch->used = 0;
+		ch->fresh = 0;
+		ch->class = class;
+		list_chunk(&partial[class], c);
+	}
+	ch = &chunks[c];
+	if (ch->free) {
+		p = ch->free;
+		ch->free = *(void **)p;
+	} else {
+		p = pool + ((unsigned long)c << CHUNK_SHIFT) +
+		    ch->fresh * class_size[class];
+		/* A reader of the objects may look at it at once. */
+		if (class == CLASS_OBJECT)
+			((struct memorizer_object *)p)->state = OBJ_UNUSED;
+		smp_store_release(&ch->fresh, ch->fresh + 1);
+	}
+	ch->used++;
+	if (!ch->free && ch->fresh == pieces(class))
+		unlist_chunk(&partial[class], c);
+	return p;
+}
+
+/* Called with the lock held, like everything below that changes the pool. */
+void *memorizer_pool_alloc_object(void)
+{
+	return alloc_class(CLASS_OBJECT);
+}
+
+/* Zeroed. Takes the lock. */
+void *memorizer_pool_alloc(size_t size)
+{
+	unsigned long flags;
+	void *p = NULL;
+	int class;
+
+	for (class = 1; class < NR_CLASSES; class++)
+		if (size <= class_size[class])
+			break;
+	if (class == NR_CLASSES)
+		return NULL;
+	flags = memorizer_lock();
+	p = alloc_class(class);
+	memorizer_unlock(flags);
+	if (p)
+		memset(p, 0, size);
+	return p;
+}
+
+/* Called with the lock held. */
+void memorizer_pool_free(void *p)
+{
+	u32 c = ((char *)p - pool) >> CHUNK_SHIFT;
+	struct chunk *ch = &chunks[c];
+
+	*(void **)p = ch->free;
+	ch->free = p;
+	if (--ch->used == 0) {
+		if (ch->listed)
+			unlist_chunk(&partial[ch->class], c);
+		WRITE_ONCE(ch->fresh, 0);
+		list_chunk(&free_list, c);
+		chunks_free++;
+	} else if (!ch->listed) {
+		list_chunk(&partial[ch->class], c);
+	}
+}
+
+/* Chunks in use, whole: what nobody else can have. */
+unsigned long memorizer_pool_used(void)
+{
+	return memorizer_pool_bytes - ((unsigned long)chunks_free << CHUNK_SHIFT);
+}
+
+bool memorizer_pool_low(void)
+{
+	return READ_ONCE(chunks_free) < max(nr_chunks / 8, 2U);
+}
+
+/* Objects have numbers, so that a reader can walk them and come back. */
+unsigned long memorizer_pool_slots(void)
+{
+	return (unsigned long)nr_chunks * pieces(CLASS_OBJECT);
+}
+
+/* The object at @slot or NULL. The caller holds memorizer_mutex. */
+struct memorizer_object *memorizer_pool_object(unsigned long slot)
+{
+	u32 c = slot / pieces(CLASS_OBJECT), i = slot % pieces(CLASS_OBJECT);
+	struct chunk *ch = &chunks[c];
+
+	if (i >= smp_load_acquire(&ch->fresh) || READ_ONCE(ch->class) != CLASS_OBJECT)
+		return NULL;
+	return (void *)(pool + ((unsigned long)c << CHUNK_SHIFT) +
+			i * class_size[CLASS_OBJECT]);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * show_stats. What was seen is counted when it happens, what was kept is added
+ * up from the records: the two must agree.
+ */
+#include <linux/cpumask.h>
+#include <linux/fs.h>
+#include <linux/seq_file.h>
+
+#include "format.h"
+
+static const char * const miss_names[] = {
+	[NO_OBJ_USER]		= "user memory",
+	[NO_OBJ_SLAB]		= "slab, free or untracked",
+	[NO_OBJ_PAGE]		= "page, free or untracked",
+	[NO_OBJ_PAGE_STRUCT]	= "page structures",
+	[NO_OBJ_IMAGE]		= "kernel image, no symbol",
+	[NO_OBJ_OTHER]		= "devices and other mappings",
+	[ACCESS_NMI]		= "in NMI",
+	[ACCESS_MEMORY]		= "no memory for site",
+	[OBJECT_NMI]		= "in NMI",
+	[OBJECT_MEMORY]		= "no memory for object",
+	[OBJECT_MAP]		= "no memory for map",
+};
+static_assert(ARRAY_SIZE(miss_names) == MEMORIZER_NR_MISSES);
+
+void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
+			   u64 *writes)
+{
+	const struct memorizer_sites *sites;
+	u32 i;
+
+	for (sites = READ_ONCE(obj->sites); sites; sites = sites->prev) {
+		for (i = 0; i <= sites->mask; i++) {
+			*reads += READ_ONCE(sites->site[i].count[0]);
+			*writes += READ_ONCE(sites->site[i].count[1]);
+		}
+	}
+}
+
+static void sum_records(u64 *objects, u64 *reads, u64 *writes)
+{
+	unsigned long slot, slots = memorizer_pool_slots();
+	struct memorizer_object *obj;
+
+	mutex_lock(&memorizer_mutex);
+	*reads = memorizer_totals.retired_reads;
+	*writes = memorizer_totals.retired_writes;
+	for (slot = 0; slot < slots; slot++) {
+		obj = memorizer_pool_object(slot);
+		if (!obj || smp_load_acquire(&obj->state) == OBJ_UNUSED)
+			continue;
+		memorizer_count_sites(obj, reads, writes);
+		++*objects;
+	}
+	mutex_unlock(&memorizer_mutex);
+}
+
+static u64 show_misses(struct seq_file *m, const u64 *miss, int from, int to)
+{
+	u64 sum = 0;
+	int i;
+
+	for (i = from; i <= to; i++) {
+		seq_printf(m, "    %-28s %llu\n", miss_names[i], miss[i]);
+		sum += miss[i];
+	}
+	return sum;
+}
+
+static void show_accesses(struct seq_file *m, const struct memorizer_cpu *all,
+			  u64 reads, u64 writes)
+{
+	u64 no_object = 0, missed = 0;
+	int i;
+
+	for (i = NO_OBJ_USER; i <= NO_OBJ_OTHER; i++)
+		no_object += all->miss[i];
+	for (i = ACCESS_NMI; i <= ACCESS_MEMORY; i++)
+		missed += all->miss[i];
+	seq_puts(m, "accesses\n");
+	seq_printf(m, "  seen                         %llu\n", all->seen);
+	seq_printf(m, "  counted                      %llu\n", reads + writes);
+	seq_printf(m, "    reads                      %llu\n", reads);
+	seq_printf(m, "    writes                     %llu\n", writes);
+	seq_printf(m, "    under pid -1 (no memory)   %llu\n", all->folded);
+	seq_printf(m, "  to no object                 %llu\n", no_object);
+	show_misses(m, all->miss, NO_OBJ_USER, NO_OBJ_OTHER);
+	seq_printf(m, "  missed                       %llu\n", missed);
+	show_misses(m, all->miss, ACCESS_NMI, ACCESS_MEMORY);
+}
+
+static void show_objects(struct seq_file *m, const struct memorizer_cpu *all)
+{
+	const struct memorizer_totals *t = &memorizer_totals;
+	u64 tracked = 0, live = 0, missed = 0;
+	int i;
+
+	for (i = 0; i < MEMORIZER_NR_TYPES; i++) {
+		tracked += t->created[i];
+		live += t->live[i];
+	}
+	for (i = OBJECT_NMI; i <= OBJECT_MAP; i++)
+		missed += all->miss[i];
+	seq_puts(m, "objects\n");
+	seq_printf(m, "  seen                         %llu\n", all->objects_seen);
+	seq_printf(m, "  tracked                      %llu\n", tracked);
+	seq_printf(m, "  missed                       %llu\n", missed);
+	show_misses(m, all->miss, OBJECT_NMI, OBJECT_MAP);
+	seq_printf(m, "  live                         %llu\n", live);
+	seq_printf(m, "  freed                        %llu\n", t->freed);
+	seq_printf(m, "    dead, kept                 %llu\n", t->dead);
+	seq_printf(m, "    streamed                   %llu\n", t->streamed);
+	seq_printf(m, "    cleared                    %llu\n", t->cleared);
+	seq_printf(m, "    dropped for the budget     %llu\n", t->reclaimed);
+	seq_printf(m, "    free not seen (DEADBEEF)   %llu\n", t->overlaid);
+	seq_printf(m, "  memory of other objects      %llu\n", t->backing);
+	seq_puts(m, "types                          tracked live\n");
+	for (i = 0; i < MEMORIZER_NR_TYPES; i++)
+		seq_printf(m, "  %-28s %llu %llu\n", memorizer_type_names[i],
+			   t->created[i], t->live[i]);
+}
+
+static int stats_show(struct seq_file *m, void *v)
+{
+	struct memorizer_cpu all = { };
+	u64 objects = 0, reads, writes, old;
+	int cpu, i;
+
+	if (!memorizer_pages) {
+		seq_puts(m, "disabled: no memory at boot, see memorizer_mem=\n");
+		return 0;
+	}
+	old = memorizer_hide();
+	sum_records(&objects, &reads, &writes);
+	for_each_possible_cpu(cpu) {
+		const struct memorizer_cpu *c = per_cpu_ptr(&memorizer_cpu, cpu);
+
+		all.seen += c->seen;
+		all.objects_seen += c->objects_seen;
+		all.folded += c->folded;
+		for (i = 0; i < MEMORIZER_NR_MISSES; i++)
+			all.miss[i] += c->miss[i];
+	}
+	show_accesses(m, &all, reads, writes);
+	show_objects(m, &all);
+	seq_puts(m, "memory\n");
+	seq_printf(m, "  budget                       %lu\n", memorizer_budget);
+	seq_printf(m, "  used                         %lu\n",
+		   memorizer_budget - memorizer_pool_bytes + memorizer_pool_used());
+	seq_printf(m, "  records                      %llu\n", objects);
+	seq_printf(m, "  bytes of a record, 4 sites   %zu\n",
+		   sizeof(struct memorizer_object));
+	memorizer_show(old);
+	return 0;
+}
+
+static int stats_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, stats_show, NULL);
+}
+
+const struct file_operations memorizer_stats_fops = {
+	.open = stats_open,
+	.read = seq_read,
+	.llseek = seq_lseek,
+	.release = single_release,
+};

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What the tests in the VM need: the witness plugin for QEMU, static programs for the guest.
+
+VM_TOOLS := $(O)/tests/vm/witness.so $(O)/tests/vm/helper $(O)/bench/vm/workload
+
+tests: $(VM_TOOLS)
+
+$(O)/tests/vm/witness.so: tests/vm/witness.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -fPIC -fvisibility=hidden -shared -o $@ $<
+
+$(O)/tests/vm/helper: tests/vm/helper.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -static -o $@ $<
+
+$(O)/bench/vm/workload: bench/vm/workload.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -static -o $@ $<
+
+# The kernel in QEMU: builds up to three kernels first, so it is not part of `make check` yet.
+.PHONY: check-vm
+check-vm: all tests
+	$(Q)tests/run --vm $(O)
+
+# Half an hour of stress on each of two kernels, one of them with lockdep and slab debugging.
+.PHONY: check-vm-long
+check-vm-long: all tests
+	$(Q)MZ_STRESS_SECONDS=1800 tests/run --vm $(O) vm/stress vm/debug

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Compare a kmap with what the witness plugin saw, function by function.
+
+  agree.py FUNCTIONS WITNESS KMAP ALLOCATIONS
+
+FUNCTIONS, WITNESS: see witness.c. ALLOCATIONS: the file of that name, for the types. An
+address may have been several objects in turn, so objects that overlap are one place;
+within a place the counts of each function must be equal. Prints a line for each function:
+
+  NAME places P loads L = R stores S = W      (or != where they differ)
+"""
+import bisect
+import collections
+import sys
+
+HEAP = {"KMALLOC", "KMEM_CACHE"}
+
+
+def functions(path):
+    """Sorted starts and (end, name) of the functions."""
+    rows = sorted((int(a, 16), int(b, 16), n) for a, b, n in map(str.split, open(path)))
+    return [r[0] for r in rows], [(r[1], r[2]) for r in rows]
+
+
+def merge(spans):
+    """Sorted [start, end) that do not overlap, from any."""
+    starts, ends = [], []
+    for a, b in sorted(spans):
+        if ends and a < ends[-1]:
+            ends[-1] = max(ends[-1], b)
+        else:
+            starts.append(a)
+            ends.append(b)
+    return starts, ends
+
+
+def heap_places(path):
+    """Merged [start, end) of the heap objects, and what tells an object. Where memory was
+    something else too (a stack, page cache), there is no place; nor in task_struct: QEMU 7.2
+    counts what XSAVE stores there for the last function that was interrupted."""
+    spans, others, heap = [], [], set()
+    for line in open(path):
+        f = line.rstrip("\n").split(",")
+        if len(f) < 11 or not f[3].isdigit():
+            continue
+        va, given = int(f[2], 16), max(int(f[10]), int(f[3]))
+        if f[8] in HEAP and f[9] != "task_struct":
+            spans.append((va, va + given))
+            heap.add((va, f[3], f[4]))
+        else:
+            others.append((va, va + given))
+    other_starts, other_ends = merge(others)
+    starts, ends = [], []
+    for a, b in zip(*merge(spans)):
+        i = bisect.bisect_left(other_starts, b) - 1
+        if i < 0 or other_ends[i] <= a:
+            starts.append(a)
+            ends.append(b)
+    return starts, ends, heap
+
+
+class Places:
+    def __init__(self, path):
+        self.starts, self.ends, self.heap = heap_places(path)
+
+    def of(self, va):
+        i = bisect.bisect_right(self.starts, va) - 1
+        return i if i >= 0 and va < self.ends[i] else None
+
+
+def from_witness(path, places):
+    got = collections.defaultdict(lambda: [0, 0])
+    complete = False
+    for line in open(path):
+        f = line.split()
+        if f == ["end"]:
+            complete = True
+            continue
+        place = places.of(int(f[1], 16))
+        if place is not None:
+            got[f[0], place][0] += int(f[2])
+            got[f[0], place][1] += int(f[3])
+    if not complete:
+        sys.exit("the witness did not write its whole result")
+    return got
+
+
+def from_kmap(path, places, starts, ends):
+    got = collections.defaultdict(lambda: [0, 0])
+    place = None
+    for line in open(path):
+        f = line.strip().split(",")
+        if line[0] != " ":
+            va = int(f[2], 16)
+            place = places.of(va) if (va, f[3], f[4]) in places.heap else None
+            continue
+        if place is None:
+            continue
+        ip = int(f[0], 16) - 1  # a return address: the call is before it
+        i = bisect.bisect_right(starts, ip) - 1
+        if i >= 0 and ip < ends[i][0]:
+            got[ends[i][1], place][0] += int(f[3])
+            got[ends[i][1], place][1] += int(f[2])
+    return got
+
+
+def main():
+    starts, ends = functions(sys.argv[1])
+    places = Places(sys.argv[4])
+    witness = from_witness(sys.argv[2], places)
+    kmap = from_kmap(sys.argv[3], places, starts, ends)
+    total = collections.defaultdict(lambda: [0, 0, 0, 0, 0, 0])
+    for key in set(witness) | set(kmap):
+        t, w, k = total[key[0]], witness.get(key, [0, 0]), kmap.get(key, [0, 0])
+        t[0] += 1
+        for i in (0, 1):
+            t[1 + 2 * i] += w[i]
+            t[2 + 2 * i] += k[i]
+        t[5] += w != k
+    for name, t in sorted(total.items()):
+        same = "=" if not t[5] else "!="
+        print(f"{name} places {t[0]} loads {t[1]} {same} {t[2]} stores {t[3]} {same} {t[4]}"
+              + (f" ({t[5]} places differ)" if t[5] else ""))
+
+
+main()

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What the tests in the guest need and no shell can do.
+ *
+ *   helper msgs N LEN      send and receive N System V messages of LEN bytes: each is one
+ *                          kmalloc of LEN + 48 bytes, freed when it is received
+ *   helper hold N LEN      send N messages, wait for a line on standard input, receive them
+ *   helper stream OUT MS   read kmap_stream with poll until nothing comes for MS
+ *   helper nonblock        drain kmap_stream; say what the next read says
+ *   helper signal          drain it, block in read, get a signal; say what read says
+ *   helper poll N LEN      drain it; say what poll says before and after N messages
+ *   helper sip BYTES       read so many bytes one at a time, and close
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STREAM "/sys/kernel/debug/memorizer/kmap_stream"
+
+static struct {
+	long type;
+	char text[65536];
+} message = {.type = 1};
+
+static char buffer[65536];
+
+static void send_one(int queue, size_t len)
+{
+	if (msgsnd(queue, &message, len, 0))
+		err(1, "msgsnd");
+}
+
+static void receive_one(int queue, size_t len)
+{
+	if (msgrcv(queue, &message, len, 0, 0) != (ssize_t)len)
+		err(1, "msgrcv");
+}
+
+static int new_queue(void)
+{
+	int queue = msgget(IPC_PRIVATE, 0600);
+
+	if (queue < 0)
+		err(1, "msgget");
+	return queue;
+}
+
+static void msgs(long n, size_t len)
+{
+	int queue = new_queue();
+
+	for (long i = 0; i < n; i++) {
+		send_one(queue, len);
+		receive_one(queue, len);
+	}
+	msgctl(queue, IPC_RMID, NULL);
+}
+
+static void hold(long n, size_t len)
+{
+	struct msqid_ds ds;
+	int queue = new_queue();
+
+	msgctl(queue, IPC_STAT, &ds);
+	ds.msg_qbytes = (size_t)n * len + 1;
+	if (msgctl(queue, IPC_SET, &ds))
+		err(1, "IPC_SET");
+	for (long i = 0; i < n; i++)
+		send_one(queue, len);
+	puts("held");
+	fflush(stdout);
+	if (read(STDIN_FILENO, buffer, sizeof(buffer)) < 0)
+		err(1, "standard input");
+	for (long i = 0; i < n; i++)
+		receive_one(queue, len);
+	msgctl(queue, IPC_RMID, NULL);
+}
+
+static int open_stream(int flags)
+{
+	int fd = open(STREAM, O_RDONLY | flags);
+
+	if (fd < 0)
+		err(1, STREAM);
+	return fd;
+}
+
+static void stream(const char *path, int ms)
+{
+	struct pollfd p = {.fd = open_stream(O_NONBLOCK), .events = POLLIN};
+	FILE *out = fopen(path, "w");
+	ssize_t n;
+
+	if (!out)
+		err(1, "%s", path);
+	while (poll(&p, 1, ms) > 0) {
+		n = read(p.fd, buffer, sizeof(buffer));
+		if (n > 0)
+			fwrite(buffer, 1, (size_t)n, out);
+		else if (n == 0 || errno != EAGAIN)
+			err(1, "kmap_stream: read");
+	}
+	if (fclose(out))
+		err(1, "%s", path);
+}
+
+static void drain(int fd)
+{
+	while (read(fd, buffer, sizeof(buffer)) > 0)
+		;
+}
+
+static void say_read(int fd)
+{
+	ssize_t n = read(fd, buffer, sizeof(buffer));
+
+	printf("%s\n", n > 0 ? "data" : n == 0 ? "end of file" : strerrorname_np(errno));
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+static void ended_by_signal(void)
+{
+	struct sigaction act = {.sa_handler = on_alarm};
+	int fd = open_stream(O_NONBLOCK);
+
+	drain(fd);
+	fcntl(fd, F_SETFL, 0);
+	sigaction(SIGALRM, &act, NULL);
+	alarm(1);
+	say_read(fd);
+}
+
+static void polled(long n, size_t len)
+{
+	struct pollfd p = {.fd = open_stream(O_NONBLOCK), .events = POLLIN};
+	pid_t pid;
+
+	drain(p.fd);
+	printf("before: %d\n", poll(&p, 1, 0));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		usleep(300000);
+		msgs(n, len);
+		_exit(0);
+	}
+	n = poll(&p, 1, 20000);
+	printf("after: %ld %s\n", n, p.revents & POLLIN ? "POLLIN" : "");
+	say_read(p.fd);
+	waitpid(pid, NULL, 0);
+}
+
+static void sip(long n)
+{
+	int fd = open_stream(O_NONBLOCK);
+
+	while (n-- && read(fd, buffer, 1) == 1)
+		;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	long a = argc > 2 ? atol(argv[2]) : 0, b = argc > 3 ? atol(argv[3]) : 0;
+
+	if (!strcmp(what, "msgs"))
+		msgs(a, (size_t)b);
+	else if (!strcmp(what, "hold"))
+		hold(a, (size_t)b);
+	else if (!strcmp(what, "stream") && argc > 3)
+		stream(argv[2], (int)b);
+	else if (!strcmp(what, "nonblock")) {
+		int fd = open_stream(O_NONBLOCK);
+
+		drain(fd);
+		say_read(fd);
+	} else if (!strcmp(what, "signal"))
+		ended_by_signal();
+	else if (!strcmp(what, "poll"))
+		polled(a, (size_t)b);
+	else if (!strcmp(what, "sip"))
+		sip(a);
+	else
+		errx(2, "unknown: %s", what);
+	return 0;
+}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# For tests in the VM: . "$MZ_ROOT/tests/vm/lib.sh" first, `finish` last. The guest sees
+# the host's files and environment, so that scripts for it may source this, too.
+. "$MZ_ROOT/tests/cli/lib.sh"
+PATH=$MZ_BUILD/tests/vm:$MZ_BUILD/bench/vm:$PATH
+memorizer_dir=/sys/kernel/debug/memorizer
+kernels=${MZ_KERNELS:-$MZ_BUILD/kernel} # MZ_KERNELS: a folder of kernels to take as they are
+
+# need_kernel VARIANT...: builds what is missing; skips the test where that cannot be.
+need_kernel() {
+	what=${0##*/}
+	if [ -n "${MZ_KERNELS:-}" ]; then
+		return
+	elif [ ! -f "${MEMORIZER_KERNEL_SOURCE:-/usr/src/linux-source-6.12.tar.xz}" ]; then
+		skip "${what%.test}" "no kernel source; scripts/deps install kernel"
+		exit 0
+	elif ! command -v qemu-system-x86_64 > /dev/null; then
+		skip "${what%.test}" "no QEMU; scripts/deps install kernel"
+		exit 0
+	fi
+	nice "$MZ_ROOT/kernel/build" -o "$MZ_BUILD/kernel" "$@" > kernel.log 2>&1 && return
+	not_ok "the kernel builds" "$(tail -n 1 kernel.log)"
+	tail -n 20 kernel.log | sed 's/^/# /'
+	exit 1
+}
+
+# vm ARGS...: memorizer vm, with an end
+vm() {
+	nice memorizer vm --kernel "$kernels/${KERNEL:-memorizer}" --timeout "${LIMIT:-400}" "$@" < /dev/null
+}
+
+# in_guest SCRIPT VM-OPTIONS...: its ok and not ok lines become ours
+in_guest() {
+	script=$1
+	shift
+	vm --off "$@" -- sh "$MZ_ROOT/tests/vm/$script" > guest.out 2> guest.err
+	status=$?
+	grep -E '^(ok|not ok|skip|#) ' guest.out
+	failures=$((failures + $(grep -c '^not ok ' guest.out)))
+	if [ "$(tail -n 1 guest.out)" != "end of $script" ]; then
+		not_ok "$script runs to its end" "status $status: $(tail -n 1 guest.err)"
+		tail -n 15 guest.err | sed 's/^/# /'
+	fi
+	quiet_kernel "$script" guest.err
+}
+
+# end_guest SCRIPT: the last line of a script for the guest
+end_guest() {
+	echo "end of $1"
+	exit 0
+}
+
+# quiet_kernel NAME STDERR: the guest's kernel did not complain
+quiet_kernel() {
+	splat=$(sed -n "s/.*kernel complained: //p" "$2")
+	equal "$1: the kernel is quiet" "$splat" ""
+}
+
+# set_to FILE VALUE: memorizer's control files
+set_to() { echo "$2" > "$memorizer_dir/$1"; }
+
+# stat_of SECTION NAME [FILE]: a number of show_stats
+stat_of() {
+	awk -v section="$1" -v name="$2" '
+	/^[a-z]/ { in_it = ($1 == section) }
+	in_it && /^ / { v = $NF; line = $0; sub(/^ +/, "", line); sub(/ +[0-9]+$/, "", line)
+		if (line == name && !done) { print v; done = 1 } }' "${3:-$memorizer_dir/show_stats}"
+}
+
+# kmap_problems FILE: the first lines that are not as the document says
+kmap_problems() {
+	hex='[0-9a-f]{16}'
+	grep -nvE "^($hex,-?[0-9]+,$hex,[0-9]+,[0-9]+,[0-9]+,$hex,[^,]*|  $hex,-?[0-9]+,[0-9]+,[0-9]+)\$" "$1" | head -n 3
+	head -n 1 "$1" | grep -q '^[0-9a-f]' || echo "it does not begin with an object"
+}
+
+# objects FILE FIELD=VALUE...: how many object lines have these values (by number)
+objects() {
+	file=$1
+	shift
+	awk -F, -v want="$*" '
+	BEGIN { n = split(want, w, " "); for (i = 1; i <= n; i++) { split(w[i], kv, "="); val[kv[1]] = kv[2] } }
+	/^ / { next }
+	{ for (f in val) if ($f != val[f]) next; c++ }
+	END { print c + 0 }' "$file"
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A plugin for QEMU (7.2, plugin API 1) that counts the loads and stores which chosen
+ * functions of the guest's kernel make, by address: the second witness of the kmap.
+ *
+ *   -plugin witness.so,functions=FILE,out=FILE,switch=ADDRESS
+ *
+ * functions: lines "START END NAME", hex. switch: each time this instruction runs, counting
+ * starts or stops; the address of the function that does the same for the kmap. out, written
+ * at the end: lines "NAME ADDRESS LOADS STORES". QEMU's header is not packaged, so what is
+ * used of it is declared here.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef uint64_t qemu_plugin_id_t;
+typedef uint32_t qemu_plugin_meminfo_t;
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+struct qemu_info_t;
+
+enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
+enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
+
+typedef void (*tb_cb_t)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+typedef void (*mem_cb_t)(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+typedef void (*exec_cb_t)(unsigned cpu, void *data);
+typedef void (*exit_cb_t)(qemu_plugin_id_t id, void *data);
+
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, tb_cb_t cb);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, mem_cb_t cb,
+				      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw,
+				      void *data);
+bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, exec_cb_t cb,
+					    enum qemu_plugin_cb_flags flags, void *data);
+void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, exit_cb_t cb, void *data);
+
+EXPORT int qemu_plugin_version = 1;
+EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc,
+			       char **argv);
+
+struct function {
+	uint64_t start, end;
+	char name[128];
+};
+
+struct count {
+	const struct function *f; /* NULL: an empty slot */
+	uint64_t vaddr, loads, stores;
+};
+
+static struct function *functions;
+static size_t nfunctions;
+static struct count *counts; /* open addressing, size a power of 2, at most half full */
+static size_t size = 1 << 16, used;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const char *out_path;
+static uint64_t switch_at;
+static bool counting;
+
+static struct count *slot(struct count *table, size_t n, const struct function *f, uint64_t vaddr)
+{
+	uint64_t h = (vaddr ^ (uintptr_t)f) * 0x9e3779b97f4a7c15u;
+
+	for (size_t i = h >> 20 & (n - 1);; i = (i + 1) & (n - 1))
+		if (!table[i].f || (table[i].f == f && table[i].vaddr == vaddr))
+			return &table[i];
+}
+
+static void *must_calloc(size_t n, size_t each)
+{
+	void *p = calloc(n, each);
+
+	if (!p) {
+		fprintf(stderr, "witness: out of memory\n");
+		exit(1);
+	}
+	return p;
+}
+
+static void grow(void)
+{
+	struct count *bigger = must_calloc(size * 2, sizeof(*bigger));
+
+	for (size_t i = 0; i < size; i++)
+		if (counts[i].f)
+			*slot(bigger, size * 2, counts[i].f, counts[i].vaddr) = counts[i];
+	free(counts);
+	counts = bigger;
+	size *= 2;
+}
+
+/* An atomic instruction is one event that is both; API 1 tells it apart only by the bits
+ * of the information word, which QEMU 7.2 lays out as (operation | rw << 16). */
+static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	bool store = qemu_plugin_mem_is_store(info);
+	bool load = !store || (info >> 16 & QEMU_PLUGIN_MEM_R);
+	struct count *c;
+
+	(void)cpu;
+	if (!counting)
+		return;
+	pthread_mutex_lock(&lock);
+	if (used * 2 >= size)
+		grow();
+	c = slot(counts, size, data, vaddr);
+	if (!c->f) {
+		used++;
+		c->f = data;
+		c->vaddr = vaddr;
+	}
+	c->loads += load;
+	c->stores += store;
+	pthread_mutex_unlock(&lock);
+}
+
+static void on_switch(unsigned cpu, void *data)
+{
+	(void)cpu;
+	(void)data;
+	counting = !counting;
+}
+
+static int by_place(const void *key, const void *member)
+{
+	const struct function *f = member;
+	uint64_t pc = *(const uint64_t *)key;
+
+	return pc < f->start ? -1 : pc >= f->end;
+}
+
+static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t n = qemu_plugin_tb_n_insns(tb);
+
+	(void)id;
+	for (size_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		uint64_t pc = qemu_plugin_insn_vaddr(insn);
+		void *f = bsearch(&pc, functions, nfunctions, sizeof(*functions), by_place);
+
+		if (pc == switch_at)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_switch,
+							       QEMU_PLUGIN_CB_NO_REGS, NULL);
+		if (f)
+			qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
+							 QEMU_PLUGIN_MEM_RW, f);
+	}
+}
+
+static void on_exit_write(qemu_plugin_id_t id, void *data)
+{
+	FILE *out = fopen(out_path, "w");
+
+	(void)id;
+	(void)data;
+	if (!out) {
+		perror(out_path);
+		return;
+	}
+	for (size_t i = 0; i < size; i++)
+		if (counts[i].f)
+			fprintf(out, "%s %016llx %llu %llu\n", counts[i].f->name,
+				(unsigned long long)counts[i].vaddr,
+				(unsigned long long)counts[i].loads,
+				(unsigned long long)counts[i].stores);
+	if (fprintf(out, "end\n") < 0 || fclose(out))
+		perror(out_path);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int read_functions(const char *path)
+{
+	FILE *in = fopen(path, "r");
+	unsigned long long start, end;
+	struct function f;
+
+	if (!in) {
+		perror(path);
+		return -1;
+	}
+	while (fscanf(in, "%llx %llx %127s", &start, &end, f.name) == 3) {
+		f.start = start;
+		f.end = end;
+		functions = realloc(functions, (nfunctions + 1) * sizeof(f));
+		if (!functions)
+			break;
+		functions[nfunctions++] = f;
+	}
+	fclose(in);
+	if (functions)
+		qsort(functions, nfunctions, sizeof(*functions), compare);
+	return nfunctions ? 0 : -1;
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc, char **argv)
+{
+	(void)info;
+	for (int i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], "functions=", 10) && read_functions(argv[i] + 10))
+			return -1;
+		if (!strncmp(argv[i], "out=", 4))
+			out_path = strdup(argv[i] + 4);
+		if (!strncmp(argv[i], "switch=", 7))
+			switch_at = strtoull(argv[i] + 7, NULL, 16);
+	}
+	if (!out_path || !nfunctions || !switch_at) {
+		fprintf(stderr, "witness: needs functions=FILE,out=FILE,switch=ADDRESS\n");
+		return -1;
+	}
+	counts = must_calloc(size, sizeof(*counts));
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_block);
+	qemu_plugin_register_atexit_cb(id, on_exit_write, NULL);
+	return 0;
+}
