@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "formats/text.h"
@@ -292,6 +293,8 @@ int transcode_run(struct transcode *t, const char *input)
 	int ret;
 
 	t->out.fd = -1;
+	if (t->to != MZ_FORMAT_TEXT && !t->output && isatty(STDOUT_FILENO))
+		return talk_usage("a compact trace is no text for a terminal; -o FILE says where it goes");
 	t->in = mz_reader_open(input, &t->err);
 	if (!t->in)
 		return talk_error(&t->err);
