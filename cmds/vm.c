@@ -124,7 +124,7 @@ static int sinks_open(struct vm_sinks *s, const struct vm_opts *o, struct mz_err
 	char path[PATH_MAX];
 
 	s->account = (struct mz_buf){0};
-	s->kmap.fd = s->stats.fd = s->console.fd = -1;
+	s->kmap = s->stats = s->console = (struct mz_output){.fd = -1};
 	if (!o->output)
 		return 0;
 	if (mz_output_open(&s->kmap, o->output, o->force, err) < 0)
