@@ -10,6 +10,7 @@
 #include "base/output.h"
 #include "cmds/transcode.h"
 #include "formats/text.h"
+#include "trace/event.h"
 
 struct opts {
 	const char *time;
@@ -70,20 +71,6 @@ static int parse_select(const struct opts *o, struct mz_select *s)
 		s->has_tid = true;
 	}
 	return 0;
-}
-
-/* What a container does by its index, other formats have done here. */
-static bool is_wanted(const struct mz_select *s, const struct mz_event *ev)
-{
-	if (ev->has & MZ_HAS_TIME && (ev->time < s->time_from || (s->time_to && ev->time > s->time_to)))
-		return false;
-	if (ev->kind == MZ_LOST)
-		return true;
-	if (s->object && ev->object != s->object && ev->old_object != s->object)
-		return false;
-	if (s->has_cpu && !(ev->has & MZ_HAS_CPU && ev->cpu == s->cpu))
-		return false;
-	return !s->has_tid || (ev->has & MZ_HAS_TID && ev->tid == s->tid);
 }
 
 static void put_json(struct mz_buf *b, const struct mz_event *ev, const struct mz_tables *tables)
@@ -176,7 +163,7 @@ static int show_all(struct job *j)
 
 	while ((n = mz_reader_read(j->in, ev, MZ_BATCH)) > 0) {
 		for (long i = 0; i < n; i++) {
-			if (!is_wanted(&j->select, &ev[i]))
+			if (!mz_select_takes(&j->select, &ev[i]))
 				continue;
 			j->lost += ev[i].kind == MZ_LOST;
 			if (show(j, &ev[i]) < 0)

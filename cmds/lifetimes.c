@@ -19,14 +19,6 @@ static int start(struct annotator *a, bool by_object)
 	return a->state ? 0 : mz_fail_memory(&a->err);
 }
 
-static inline char *put(char *p, const char *s)
-{
-	size_t n = strlen(s);
-
-	memcpy(p, s, n);
-	return p + n;
-}
-
 /* Sizes are printed as they stood in the trace: 008 stays 008. The object of
  * such a rare block is not needed, and tells the number of zeros instead. */
 #define MAX_ZEROS 64
@@ -57,12 +49,12 @@ static size_t note_text(char *note, const struct mz_effect *fx, uint64_t now)
 	char *p = note;
 
 	if (fx->went) {
-		p = put(put_size(p, &fx->old), " bytes, allocated ");
-		p = put(mz_put_u64(p, now - fx->old.born), " lines ago");
+		p = mz_put_str(put_size(p, &fx->old), " bytes, allocated ");
+		p = mz_put_str(mz_put_u64(p, now - fx->old.born), " lines ago");
 	} else if (fx->kept) {
-		p = put(put_size(put(p, "failed, the block of "), &fx->old), " bytes stays");
+		p = mz_put_str(put_size(mz_put_str(p, "failed, the block of "), &fx->old), " bytes stays");
 	} else if (fx->unknown) {
-		p = put(p, "a block that was not allocated in this trace");
+		p = mz_put_str(p, "a block that was not allocated in this trace");
 	}
 	return (size_t)(p - note);
 }

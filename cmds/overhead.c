@@ -20,14 +20,6 @@ static int start(struct annotator *a, bool by_object)
 	return a->state ? 0 : mz_fail_memory(&a->err);
 }
 
-static inline char *put(char *p, const char *s)
-{
-	size_t n = strlen(s);
-
-	memcpy(p, s, n);
-	return p + n;
-}
-
 static char *put_gap(char *p, int64_t gap)
 {
 	if (gap < 0) {
@@ -39,13 +31,13 @@ static char *put_gap(char *p, int64_t gap)
 
 static char *put_spot(char *p, const struct mz_spot *s, const char *dash)
 {
-	p = mz_put_hex(put(p, "prev "), s->prev);
-	p = put_gap(put(p, ", gap "), s->prev_gap);
-	p = mz_put_hex(put(p, ", next "), s->next);
-	p = put_gap(put(p, ", gap "), s->next_gap);
-	p = mz_put_u64(put(p, ", pages ["), s->first_page);
-	p = mz_put_u64(put(p, dash), s->last_page);
-	p = mz_put_u64(put(p, "], "), s->pages);
+	p = mz_put_hex(mz_put_str(p, "prev "), s->prev);
+	p = put_gap(mz_put_str(p, ", gap "), s->prev_gap);
+	p = mz_put_hex(mz_put_str(p, ", next "), s->next);
+	p = put_gap(mz_put_str(p, ", gap "), s->next_gap);
+	p = mz_put_u64(mz_put_str(p, ", pages ["), s->first_page);
+	p = mz_put_u64(mz_put_str(p, dash), s->last_page);
+	p = mz_put_u64(mz_put_str(p, "], "), s->pages);
 	return p;
 }
 
@@ -55,13 +47,13 @@ static size_t note_text(char *note, const struct mz_layout_step *step, uint64_t 
 	char *p = note;
 
 	if (step->went) {
-		p = put(mz_put_u64(p, step->old.size), " bytes, allocated ");
-		p = put(mz_put_u64(p, now - step->old.born), " lines ago, ");
-		p = put(put_spot(p, &step->old, "-"), " fewer pages");
+		p = mz_put_str(mz_put_u64(p, step->old.size), " bytes, allocated ");
+		p = mz_put_str(mz_put_u64(p, now - step->old.born), " lines ago, ");
+		p = mz_put_str(put_spot(p, &step->old, "-"), " fewer pages");
 	} else if (step->unknown) {
-		p = put(p, "a block that was not allocated in this trace");
+		p = mz_put_str(p, "a block that was not allocated in this trace");
 	} else if (step->came) {
-		p = put(put_spot(p, &step->new, ", "), " more pages ");
+		p = mz_put_str(put_spot(p, &step->new, ", "), " more pages ");
 	}
 	return (size_t)(p - note);
 }

@@ -6,6 +6,8 @@
 #ifndef MZ_FORMATS_TEXT_H
 #define MZ_FORMATS_TEXT_H
 
+#include <string.h>
+
 #include "base/buf.h"
 #include "trace/reader.h"
 
@@ -48,6 +50,14 @@ size_t mz_text_format(char *out, const struct mz_event *ev, const struct mz_tabl
 /* Numbers, without bounds checks: 20 and 16 bytes at most. New end. */
 char *mz_put_u64(char *p, uint64_t v);
 char *mz_put_hex(char *p, uint64_t v);
+
+static inline char *mz_put_str(char *p, const char *s)
+{
+	size_t n = strlen(s);
+
+	memcpy(p, s, n);
+	return p + n;
+}
 
 extern const struct mz_reader_ops mz_text_reader_ops;
 

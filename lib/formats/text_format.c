@@ -70,14 +70,6 @@ char *mz_put_hex(char *p, uint64_t v)
 	return p + n;
 }
 
-static char *put_str(char *p, const char *s)
-{
-	size_t n = strlen(s);
-
-	memcpy(p, s, n);
-	return p + n;
-}
-
 static char *put_pointer(char *p, uint64_t addr, uint64_t object, bool known, bool tags)
 {
 	if (known)
@@ -115,7 +107,7 @@ static char *put_size(char *p, const struct mz_event *ev, bool with_count)
 
 	if (with_count) {
 		p = mz_put_u64(p, ev->arg);
-		p = put_str(p, ", ");
+		p = mz_put_str(p, ", ");
 		if (!ev->arg)
 			size = ev->unit;
 		else if (ev->unit != MZ_UNIT_OVERFLOW)
@@ -133,18 +125,18 @@ static char *put_args(char *p, const struct mz_event *ev, const struct mz_tables
 	switch (mz_calls[ev->call].args) {
 	case MZ_ARGS_SIZE: return put_size(p, ev, false);
 	case MZ_ARGS_COUNT_SIZE: return put_size(p, ev, true);
-	case MZ_ARGS_ALIGN_SIZE: return mz_put_u64(put_str(mz_put_u64(p, ev->arg), ", "), ev->size);
+	case MZ_ARGS_ALIGN_SIZE: return mz_put_u64(mz_put_str(mz_put_u64(p, ev->arg), ", "), ev->size);
 	case MZ_ARGS_PTR_SIZE:
 	case MZ_ARGS_PTR_COUNT_SIZE:
-		p = put_str(put_pointer(p, ev->old_addr, ev->old_object, known, tags), ", ");
+		p = mz_put_str(put_pointer(p, ev->old_addr, ev->old_object, known, tags), ", ");
 		return put_size(p, ev, mz_calls[ev->call].args == MZ_ARGS_PTR_COUNT_SIZE);
 	case MZ_ARGS_PTR: return put_pointer(p, ev->addr, ev->object, known, tags);
 	case MZ_ARGS_PTR_LENGTH:
-		p = put_str(put_pointer(p, ev->addr, ev->object, known, tags), ", ");
+		p = mz_put_str(put_pointer(p, ev->addr, ev->object, known, tags), ", ");
 		return mz_put_u64(p, ev->size);
 	case MZ_ARGS_PTR_READS_WRITES:
-		p = put_str(put_pointer(p, ev->addr, ev->object, known, tags), ", ");
-		return mz_put_u64(put_str(mz_put_u64(p, ev->size), ", "), ev->arg);
+		p = mz_put_str(put_pointer(p, ev->addr, ev->object, known, tags), ", ");
+		return mz_put_u64(mz_put_str(mz_put_u64(p, ev->size), ", "), ev->arg);
 	case MZ_ARGS_EVENTS: return mz_put_u64(p, ev->size);
 	case MZ_ARGS_STRING:
 		s = tables ? mz_tables_get_string(tables, (uint32_t)ev->arg, &n) : NULL;
@@ -167,7 +159,7 @@ static char *put_stack(char *p, const struct mz_event *ev, const struct mz_table
 
 	if (!ips)
 		return p;
-	p = put_str(p, " stack=");
+	p = mz_put_str(p, " stack=");
 	for (size_t i = 0; i < depth; i++) {
 		if (i)
 			*p++ = ',';
@@ -181,7 +173,7 @@ static char *put_cache(char *p, const struct mz_event *ev, const struct mz_table
 	size_t n;
 	const char *s = mz_tables_get_string(tables, ev->cache, &n);
 
-	return s ? put_escaped(put_str(p, " cache="), s, n) : p;
+	return s ? put_escaped(mz_put_str(p, " cache="), s, n) : p;
 }
 
 static char *put_fields(char *p, const struct mz_event *ev, const struct mz_tables *tables)
@@ -189,21 +181,21 @@ static char *put_fields(char *p, const struct mz_event *ev, const struct mz_tabl
 	unsigned has = ev->has;
 
 	if (ev->kind == MZ_LOST)
-		p = put_str(put_str(p, " cause="), mz_loss_name(ev->arg) ? mz_loss_name(ev->arg) : "unknown");
+		p = mz_put_str(mz_put_str(p, " cause="), mz_loss_name(ev->arg) ? mz_loss_name(ev->arg) : "unknown");
 	if (has & MZ_HAS_TIME)
-		p = mz_put_u64(put_str(p, " time="), ev->time);
+		p = mz_put_u64(mz_put_str(p, " time="), ev->time);
 	if (has & MZ_HAS_PID)
-		p = mz_put_u64(put_str(p, " pid="), ev->pid);
+		p = mz_put_u64(mz_put_str(p, " pid="), ev->pid);
 	if (has & MZ_HAS_TID)
-		p = mz_put_u64(put_str(p, " tid="), ev->tid);
+		p = mz_put_u64(mz_put_str(p, " tid="), ev->tid);
 	if (has & MZ_HAS_CPU)
-		p = put_s16(put_str(p, " cpu="), ev->cpu);
+		p = put_s16(mz_put_str(p, " cpu="), ev->cpu);
 	if (has & MZ_HAS_NODE)
-		p = put_s16(put_str(p, " node="), ev->node);
+		p = put_s16(mz_put_str(p, " node="), ev->node);
 	if (has & MZ_HAS_GIVEN)
-		p = mz_put_u64(put_str(p, " given="), ev->given);
+		p = mz_put_u64(mz_put_str(p, " given="), ev->given);
 	if (has & MZ_HAS_FLAGS)
-		p = mz_put_hex(put_str(p, " flags="), ev->flags);
+		p = mz_put_hex(mz_put_str(p, " flags="), ev->flags);
 	if ((has & MZ_HAS_CACHE) && tables)
 		p = put_cache(p, ev, tables);
 	if ((has & MZ_HAS_SITE) && tables)
@@ -233,13 +225,13 @@ size_t mz_text_room(const struct mz_event *ev, const struct mz_tables *tables)
 size_t mz_text_format(char *out, const struct mz_event *ev, const struct mz_tables *tables,
 		      bool tags)
 {
-	char *p = put_str(out, mz_calls[ev->call].name);
+	char *p = mz_put_str(out, mz_calls[ev->call].name);
 
 	*p++ = '(';
 	p = put_args(p, ev, tables, tags);
 	*p++ = ')';
 	if (ev->kind == MZ_ALLOC || ev->kind == MZ_REALLOC) {
-		p = put_str(p, " = ");
+		p = mz_put_str(p, " = ");
 		p = put_pointer(p, ev->addr, ev->object, ev->has & MZ_HAS_ADDR, tags);
 	}
 	if (ev->has & ~MZ_HAS_ADDR || ev->kind == MZ_LOST)

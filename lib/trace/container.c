@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "trace/event.h"
 
 bool mz_container_probe(const char *data, size_t n)
 {
@@ -186,20 +187,6 @@ static long read_piped(struct mz_reader *r, struct mz_event *ev, size_t max)
 
 /* ---- selecting ---------------------------------------------------------- */
 
-static bool is_wanted(const struct mz_select *s, const struct mz_event *ev)
-{
-	if (ev->has & MZ_HAS_TIME &&
-	    (ev->time < s->time_from || (s->time_to && ev->time > s->time_to)))
-		return false;
-	if (ev->kind == MZ_LOST)
-		return true;
-	if (s->object && ev->object != s->object && ev->old_object != s->object)
-		return false;
-	if (s->has_cpu && !(ev->has & MZ_HAS_CPU && ev->cpu == s->cpu))
-		return false;
-	return !s->has_tid || (ev->has & MZ_HAS_TID && ev->tid == s->tid);
-}
-
 /* Name the blocks of a raw trace, and keep what is asked for. */
 static long finish(struct mz_reader *r, struct mz_event *ev, long n)
 {
@@ -215,7 +202,7 @@ static long finish(struct mz_reader *r, struct mz_event *ev, long n)
 	if (!c->selecting)
 		return n;
 	for (long i = 0; i < n; i++) {
-		if (is_wanted(&c->select, &ev[i])) {
+		if (mz_select_takes(&c->select, &ev[i])) {
 			ev[kept] = ev[i];
 			r->places[kept++] = r->places[i];
 		}

@@ -82,3 +82,17 @@ const char *mz_loss_name(enum mz_loss loss)
 {
 	return (unsigned)loss < MZ_LOSSES ? loss_names[loss] : NULL;
 }
+
+bool mz_select_takes(const struct mz_select *s, const struct mz_event *ev)
+{
+	if (ev->has & MZ_HAS_TIME &&
+	    (ev->time < s->time_from || (s->time_to && ev->time > s->time_to)))
+		return false;
+	if (ev->kind == MZ_LOST)
+		return true;
+	if (s->object && ev->object != s->object && ev->old_object != s->object)
+		return false;
+	if (s->has_cpu && !(ev->has & MZ_HAS_CPU && ev->cpu == s->cpu))
+		return false;
+	return !s->has_tid || (ev->has & MZ_HAS_TID && ev->tid == s->tid);
+}

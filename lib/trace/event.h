@@ -31,6 +31,10 @@ extern const struct mz_call_info mz_calls[MZ_CALLS];
 /* An array of ev->arg elements of ev->size bytes: makes size the whole of it. */
 void mz_event_multiply(struct mz_event *ev);
 
+/* Is the event one of those asked for? A container skips whole chunks by its
+ * index first; other formats have nothing but this. */
+bool mz_select_takes(const struct mz_select *s, const struct mz_event *ev);
+
 /* A memset of this size becomes a slow string instruction; this, six stores. */
 static inline void mz_event_clear(struct mz_event *ev)
 {
