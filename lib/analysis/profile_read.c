@@ -54,40 +54,41 @@ static void add_point(struct job *j)
 
 /* ---- sites -------------------------------------------------------------- */
 
-static uint32_t frame_of(struct mz_profile *p, struct mz_source *s, uint64_t ip)
+static uint32_t frame_of(struct mz_profile *p, uint64_t ip, const struct mz_place_name *n)
 {
-	struct mz_place_name n;
+	const char *function = n->function;
 	char text[512];
 
-	mz_source_name(s, ip, &n);
-	if (!n.function && n.module) {
-		snprintf(text, sizeof(text), "%s+0x%llx", n.module, (unsigned long long)n.offset);
-		n.function = text;
+	if (!function && n->module) {
+		snprintf(text, sizeof(text), "%s+0x%llx", n->module, (unsigned long long)n->offset);
+		function = text;
 	}
-	return mz_profile_frame(p, ip, n.function, n.file, n.line, n.module);
+	return mz_profile_frame(p, ip, function, n->file, n->line, n->module);
 }
 
-/* The source's stacks are addresses, ours are frames. */
+/* The source's stacks are addresses, ours are frames: more, where functions were
+ * inlined. */
 static struct mz_profile_site *make_site(struct mz_profile *p, struct mz_source *s, uint32_t site)
 {
+	struct mz_place_name names[MZ_SOURCE_INLINED];
 	struct mz_profile_site *made = NULL;
 	const uint64_t *ips;
 	uint64_t *frames;
-	size_t depth, n;
+	size_t depth, n = 0;
+	bool failed = false;
 
 	ips = mz_source_stack(s, site, &depth);
-	frames = malloc((depth + 1) * sizeof(*frames));
-	for (n = 0; frames && n < depth; n++) {
-		frames[n] = frame_of(p, s, ips[n]);
-		if (!frames[n])
-			break;
+	frames = malloc((depth * MZ_SOURCE_INLINED + 1) * sizeof(*frames));
+	for (size_t i = 0; frames && i < depth && !failed; i++) {
+		size_t here = mz_source_names(s, ips[i], names);
+
+		for (size_t k = 0; k < here; k++, n++)
+			failed |= !(frames[n] = frame_of(p, ips[i], &names[k]));
 	}
-	if (frames && !depth) { /* so that no format needs a case for it */
-		frames[0] = mz_profile_frame(p, 0, "(no stack)", NULL, 0, NULL);
-		depth = n = frames[0] != 0;
-	}
-	if (frames && n && n == depth)
-		made = mz_profile_site(p, frames, depth);
+	if (frames && !n) /* so that no format needs a case for it */
+		failed |= !(frames[n++] = mz_profile_frame(p, 0, "(no stack)", NULL, 0, NULL));
+	if (frames && !failed)
+		made = mz_profile_site(p, frames, n);
 	free(frames);
 	return made;
 }

@@ -10,8 +10,7 @@
 
 #include "analysis/kmem.h"
 #include "base/error.h"
-#include "symbols/kallsyms.h"
-#include "symbols/user.h"
+#include "symbols/symbols.h"
 #include "trace/reader.h"
 
 struct mz_source {
@@ -21,7 +20,6 @@ struct mz_source {
 	struct mz_event ev[MZ_BATCH];
 	long n, at;
 	struct mz_symbols *symbols;
-	struct mz_kallsyms *kallsyms;
 	bool looked; /* for symbols */
 	bool kernel;
 	bool by_sequence;
@@ -95,7 +93,6 @@ void mz_source_close(struct mz_source *s)
 	if (!s)
 		return;
 	mz_symbols_close(s->symbols);
-	mz_kallsyms_free(s->kallsyms);
 	mz_reader_close(s->r);
 	mz_kmem_input_close(s->many);
 	mz_live_deinit(&s->live);
@@ -172,46 +169,57 @@ const char *mz_source_string(const struct mz_source *s, uint32_t id, size_t *len
 }
 
 /* The kernel's symbols as kmemtraced saved them, beside its trace. */
-static void load_kallsyms(struct mz_source *s)
+static struct mz_symbols *open_beside(const char *name)
 {
-	const char *name = s->r->in.name, *slash = strrchr(name, '/');
+	const char *slash = strrchr(name, '/');
+	struct mz_symbols_kernel files = {0};
 	char path[4200];
 
-	if (slash)
-		snprintf(path, sizeof(path), "%.*s/kallsyms", (int)(slash - name), name);
-	else
-		snprintf(path, sizeof(path), "kallsyms");
-	if (!access(path, R_OK))
-		s->kallsyms = mz_kallsyms_load(path, NULL);
+	snprintf(path, sizeof(path), "%.*skallsyms", slash ? (int)(slash - name) + 1 : 0, name);
+	if (access(path, R_OK))
+		return NULL;
+	files.kallsyms = path;
+	return mz_symbols_open_kernel(&files, NULL);
 }
 
-bool mz_source_name(struct mz_source *s, uint64_t ip, struct mz_place_name *out)
+static void open_symbols(struct mz_source *s)
 {
-	const struct mz_kallsyms *k;
-	struct mz_symbol sym;
+	const struct mz_reader *first = s->r ? s->r : mz_kmem_input_reader(s->many, 0);
 
-	*out = (struct mz_place_name){0};
-	if (!s->looked && s->r) {
-		s->symbols = mz_symbols_open(s->r);
-		if (s->kernel)
-			load_kallsyms(s);
-	}
 	s->looked = true;
-	if (s->symbols && mz_symbols_find(s->symbols, ip, &sym)) {
-		*out = (struct mz_place_name){.function = sym.function,
-					      .file = sym.file,
-					      .line = sym.line > 0 ? (unsigned)sym.line : 0,
-					      .module = sym.module,
-					      .offset = sym.offset};
-		return true;
-	}
-	k = s->many ? mz_kmem_input_symbols(s->many) : s->kallsyms;
-	if (!k)
-		return false;
-	out->function = mz_kallsyms_find(k, ip, &out->offset, &out->module);
-	if (out->function && !out->module)
-		out->module = "vmlinux";
-	return out->function;
+	if (s->kernel)
+		s->symbols = open_beside(first->in.name);
+	else if (s->r)
+		s->symbols = mz_symbols_open(s->r);
+}
+
+size_t mz_source_names(struct mz_source *s, uint64_t ip, struct mz_place_name out[MZ_SOURCE_INLINED])
+{
+	struct mz_symbol_frame frames[MZ_SOURCE_INLINED];
+	struct mz_symbol sym = {0};
+	const char *module;
+	size_t n;
+
+	if (!s->looked)
+		open_symbols(s);
+	out[0] = (struct mz_place_name){0};
+	if (!s->symbols || !mz_symbols_find(s->symbols, ip, &sym))
+		return 1;
+	module = sym.module || !s->kernel ? sym.module : "vmlinux";
+	n = mz_symbols_frames(s->symbols, ip, frames, MZ_SOURCE_INLINED);
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct mz_place_name){.function = frames[i].function,
+						.file = frames[i].file,
+						.line = frames[i].line,
+						.module = module,
+						.offset = sym.offset};
+	if (!n)
+		out[n++] = (struct mz_place_name){.function = sym.function,
+						  .file = sym.file,
+						  .line = sym.line > 0 ? (unsigned)sym.line : 0,
+						  .module = module,
+						  .offset = sym.offset};
+	return n;
 }
 
 /* ---- what it says of itself --------------------------------------------- */

@@ -11,7 +11,7 @@
 
 struct mz_source;
 
-/* What an address is. Borrowed until the source is closed. */
+/* What is at an address. Borrowed until the source is closed. */
 struct mz_place_name {
 	const char *function; /* NULL = not known */
 	const char *file;     /* of the source; NULL = not known */
@@ -19,6 +19,9 @@ struct mz_place_name {
 	const char *module; /* program, library or kernel module; NULL = not known */
 	uint64_t offset;    /* in the module */
 };
+
+/* Functions inlined into each other at one address, at most. */
+#define MZ_SOURCE_INLINED 16
 
 /* A file ("-": standard input), a folder of kmemtraced, or several files of a
  * kernel trace. NULL with err set. */
@@ -35,8 +38,9 @@ int mz_source_next(struct mz_source *s, struct mz_event *ev, struct mz_error *er
 const uint64_t *mz_source_stack(struct mz_source *s, uint32_t site, size_t *depth);
 /* A string by number: a cache, the text of a mark. NULL = none. */
 const char *mz_source_string(const struct mz_source *s, uint32_t id, size_t *len);
-/* False: nothing is known of the address. */
-bool mz_source_name(struct mz_source *s, uint64_t ip, struct mz_place_name *out);
+/* The functions at an address, what was inlined first; always one at least, of which
+ * perhaps nothing is known. */
+size_t mz_source_names(struct mz_source *s, uint64_t ip, struct mz_place_name out[MZ_SOURCE_INLINED]);
 
 /* What the (first) file says of itself; NULL, 0 = nothing. */
 const char *mz_source_text(const struct mz_source *s, const char *key);

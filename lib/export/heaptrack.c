@@ -68,23 +68,28 @@ static uint32_t put_string(struct job *j, const char *s)
 
 static uint32_t put_instruction(struct job *j, uint64_t ip)
 {
-	struct mz_place_name n;
-	uint32_t module, function, file, id;
+	struct mz_place_name n[MZ_SOURCE_INLINED];
+	uint32_t id, module, strings[MZ_SOURCE_INLINED][2];
 	uint64_t key[1] = {ip};
+	size_t count;
 	bool fresh;
 
 	id = number_of(j, INSTRUCTIONS, key, 1, &fresh);
 	if (!fresh)
 		return id;
-	mz_source_name(j->s, ip, &n);
-	module = put_string(j, n.module ? n.module : "?");
-	function = put_string(j, n.function);
-	file = put_string(j, n.file);
+	count = mz_source_names(j->s, ip, n);
+	module = put_string(j, n[0].module ? n[0].module : "?");
+	for (size_t i = 0; i < count; i++) {
+		strings[i][0] = put_string(j, n[i].function);
+		strings[i][1] = put_string(j, n[i].file);
+	}
 	mz_buf_printf(&j->line, "i %" PRIx64 " %x", ip, module);
-	if (function)
-		mz_buf_printf(&j->line, " %x", function);
-	if (function && file)
-		mz_buf_printf(&j->line, " %x %x", file, n.line);
+	/* what was inlined comes in threes, and with a function each */
+	for (size_t i = 0; i < count && strings[i][0]; i++) {
+		mz_buf_printf(&j->line, " %x", strings[i][0]);
+		if (count > 1 || strings[i][1])
+			mz_buf_printf(&j->line, " %x %x", strings[i][1], n[i].line);
+	}
 	mz_buf_str(&j->line, "\n");
 	return id;
 }

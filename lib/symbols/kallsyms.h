@@ -15,7 +15,14 @@ void mz_kallsyms_free(struct mz_kallsyms *k);
  * offset: from its start. module: "ext4", NULL = the kernel itself. */
 const char *mz_kallsyms_find(const struct mz_kallsyms *k, uint64_t addr, uint64_t *offset,
 			     const char **module);
-size_t mz_kallsyms_count(const struct mz_kallsyms *k);
+/* The variable that holds the address, or NULL. */
+const char *mz_kallsyms_variable(const struct mz_kallsyms *k, uint64_t addr, uint64_t *offset);
+/* The address of the first symbol of that name; 0 = none. Slow. */
+uint64_t mz_kallsyms_address(const struct mz_kallsyms *k, const char *name);
+/* The i-th function, by address; NULL behind the last. module as above. */
+const char *mz_kallsyms_at(const struct mz_kallsyms *k, size_t i, uint64_t *addr,
+			   const char **module);
+size_t mz_kallsyms_count(const struct mz_kallsyms *k); /* of functions */
 
 /* "name+0x1c [module]" or "0xffff..." into buf, hostile bytes escaped. Returns
  * buf. k may be NULL. */

@@ -17,6 +17,11 @@ class Site:
         self.live_waste = 0
 
 
+def once(addresses):
+    # a function that was inlined is a frame with the address of the one before
+    return tuple(a for i, a in enumerate(addresses) if not i or a != addresses[i - 1])
+
+
 sites = collections.defaultdict(Site)
 live, turn = {}, {}
 peak = now = clock = count = 0
@@ -55,7 +60,7 @@ for line in open(sys.argv[1]):
     if e['kind'] in ('alloc', 'realloc') and new:
         if new in live:
             end(live.pop(new), None)
-        site = tuple(e.get('stack', ()))
+        site = once(e.get('stack', ()))
         s = sites[site]
         size = e['size']
         given_known |= 'given' in e
@@ -86,7 +91,7 @@ got = {}
 for line in open(sys.argv[2]):
     s = json.loads(line)
     frames = stacks[s['site']]
-    key = tuple(frames[i] for i in range(len(frames)))
+    key = once([frames[i] for i in range(len(frames))])
     got[() if key == (None,) else key] = s
 want = {k: v for k, v in sites.items() if v.blocks}
 if set(got) != set(want):
