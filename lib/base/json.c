@@ -5,14 +5,22 @@
 #include <math.h>
 #include <string.h>
 
-static void string(struct mz_buf *b, const char *s, size_t n)
+#include "base/utf8.h"
+
+static void string(struct mz_buf *b, const char *s, size_t n, bool utf8)
 {
 	mz_buf_add(b, "\"", 1);
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
+		size_t len = utf8 && c >= 0x80 ? mz_utf8_length(s + i, n - i) : 0;
 
 		if (c == '"' || c == '\\')
 			mz_buf_printf(b, "\\%c", c);
+		else if (len) {
+			mz_buf_add(b, &s[i], len);
+			i += len - 1;
+		} else if (utf8 && c >= 0x80)
+			mz_buf_str(b, "\\ufffd");
 		else if (c < 0x20 || c >= 0x7f)
 			/* bytes, not UTF-8: names are hostile input */
 			mz_buf_printf(b, "\\u%04x", c);
@@ -32,7 +40,7 @@ static void start(struct mz_json *j, const char *key)
 			mz_buf_str(j->out, "  ");
 	}
 	if (key) {
-		string(j->out, key, strlen(key));
+		string(j->out, key, strlen(key), j->utf8);
 		mz_buf_str(j->out, ": ");
 	}
 	j->comma = true;
@@ -121,7 +129,7 @@ void mz_json_str(struct mz_json *j, const char *key, const char *s)
 void mz_json_strn(struct mz_json *j, const char *key, const char *s, size_t n)
 {
 	start(j, key);
-	string(j->out, s, n);
+	string(j->out, s, n, j->utf8);
 }
 
 void mz_json_hex(struct mz_json *j, const char *key, uint64_t v)
