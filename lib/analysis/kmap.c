@@ -20,7 +20,7 @@ struct recent {
 /* The object that is being read: its accesses follow. */
 struct current {
 	bool open, freed;
-	uint32_t class;
+	uint32_t class, owner;
 	uint32_t serial; /* never 0 */
 	uint64_t size, reads, writes;
 	uint32_t dir;
@@ -35,6 +35,13 @@ struct mz_kmap_private {
 	size_t cap_touched;
 	struct recent comm, type, cache;
 	struct current now;
+	/* by pair: serials of the last object touched, read, written */
+	struct last {
+		uint32_t touched, read, written;
+	} * last;
+	size_t cap_last;
+	struct mz_keys pairs, groups;
+	size_t cap_pairs, cap_groups;
 	struct mz_symbols *symbols;
 	uint32_t *comms; /* by number of by_pid */
 	size_t cap_comms;
@@ -82,6 +89,35 @@ static void name_place(struct mz_kmap_model *m, struct mz_kmap_place *p)
 #define ROOM(m, what, at)                                                                          \
 	mz_keys_room((void **)&(m)->what, &(m)->own->cap_##what, at, sizeof(*(m)->what))
 
+/* A group is known by its name, or by the number of a process (kind 1), whose name is
+ * known only at the end. */
+static uint32_t group_id(struct mz_kmap_model *m, uint32_t key, unsigned kind)
+{
+	uint32_t id = mz_keys_put(&m->own->groups, key, kind);
+
+	if (id == MZ_KEYS_NONE || id < m->n_groups)
+		return id;
+	if (!ROOM(m, groups, id))
+		return MZ_KEYS_NONE;
+	m->n_groups = id + 1;
+	m->groups[id] = kind ? 0 : key;
+	return id;
+}
+
+static int name_processes(struct mz_kmap_model *m)
+{
+	char name[160];
+
+	for (uint32_t i = 0; m->by == MZ_KMAP_BY_PID && i < m->n_groups; i++) {
+		mz_kmap_pid_name(m, (int32_t)(uint32_t)m->own->groups.keys[i].a, name,
+				 sizeof(name));
+		m->groups[i] = mz_tables_string(m->strings, name, strlen(name));
+		if (!m->groups[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static uint32_t place_id(struct mz_kmap_model *m, uint64_t ip)
 {
 	uint32_t id = mz_keys_put(&m->own->places, ip, 0);
@@ -93,6 +129,16 @@ static uint32_t place_id(struct mz_kmap_model *m, uint64_t ip)
 	m->n_places = id + 1;
 	m->places[id] = (struct mz_kmap_place){.ip = ip};
 	name_place(m, &m->places[id]);
+	if (m->by != MZ_KMAP_BY_PID) {
+		char name[256];
+
+		mz_kmap_place_name(m, id, m->by == MZ_KMAP_BY_CACHE ? MZ_KMAP_BY_FUNCTION : m->by,
+				   name, sizeof(name));
+		m->places[id].group =
+			group_id(m, mz_tables_string(m->strings, name, strlen(name)), 0);
+		if (m->places[id].group == MZ_KEYS_NONE)
+			return MZ_KEYS_NONE;
+	}
 	return id;
 }
 
@@ -259,6 +305,7 @@ static uint32_t class_id(struct mz_kmap_model *m, const struct mz_kmap_object *o
 	return id;
 }
 
+/* Who allocates, and the owner for the pairs. */
 static int add_owner(struct mz_kmap_model *m, uint32_t class, const struct mz_kmap_object *o)
 {
 	struct mz_kmap_private *own = m->own;
@@ -280,6 +327,7 @@ static int add_owner(struct mz_kmap_model *m, uint32_t class, const struct mz_km
 		return -ENOMEM;
 	if (owner >= m->n_owners)
 		m->n_owners = owner + 1;
+	own->now.owner = m->by == MZ_KMAP_BY_PID ? process : class;
 	m->owners[owner].class = class;
 	m->owners[owner].process = process;
 	add_sum(&m->owners[owner].sum, o->size);
@@ -376,6 +424,40 @@ static void note_side(struct current *now, const struct mz_kmap_place *p, int32_
 	}
 }
 
+static int add_pair(struct mz_kmap_model *m, uint32_t group, const struct mz_kmap_access *a)
+{
+	struct mz_kmap_private *own = m->own;
+	const struct current *now = &own->now;
+	struct mz_kmap_pair *p;
+	struct last *last;
+	uint32_t id;
+
+	id = group == MZ_KEYS_NONE ? group : mz_keys_put(&own->pairs, now->owner, group);
+	if (id == MZ_KEYS_NONE || !ROOM(m, pairs, id) ||
+	    !mz_keys_room((void **)&own->last, &own->cap_last, id, sizeof(*own->last)))
+		return -ENOMEM;
+	if (id >= m->n_pairs)
+		m->n_pairs = id + 1;
+	p = &m->pairs[id];
+	last = &own->last[id];
+	p->owner = now->owner;
+	p->group = group;
+	p->reads += a->reads;
+	p->writes += a->writes;
+	if (last->touched != now->serial)
+		add_sum(&p->touched, now->size);
+	last->touched = now->serial;
+	if (a->reads) {
+		p->objects_read += last->read != now->serial;
+		last->read = now->serial;
+	}
+	if (a->writes) {
+		p->objects_written += last->written != now->serial;
+		last->written = now->serial;
+	}
+	return 0;
+}
+
 static int add_access(struct mz_kmap_model *m, const struct mz_kmap_access *a)
 {
 	struct mz_kmap_private *own = m->own;
@@ -402,7 +484,10 @@ static int add_access(struct mz_kmap_model *m, const struct mz_kmap_access *a)
 	now->writes += a->writes;
 	note_side(now, &m->places[place], a->pid);
 	m->accesses++;
-	return 0;
+	return add_pair(m,
+			m->by == MZ_KMAP_BY_PID ? group_id(m, (uint32_t)a->pid, 1)
+						: m->places[place].group,
+			a);
 }
 
 static int add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c)
@@ -435,13 +520,23 @@ static int add(struct mz_kmap_model *m, const struct mz_kmap_record *rec)
 	return 0;
 }
 
-static int start(struct mz_kmap_model *m)
+static int start(struct mz_kmap_model *m, enum mz_kmap_by by)
 {
 	memset(m, 0, sizeof(*m));
+	m->by = by;
 	m->own = calloc(1, sizeof(*m->own));
 	m->strings = mz_tables_new();
 	m->total.least = UINT64_MAX;
 	return m->own && m->strings && place_id(m, 0) == 0 ? 0 : -ENOMEM;
+}
+
+/* Addresses of the first lines tell how far the kernel was moved, if nothing else does. */
+static void find_shift(struct mz_kmap *k, struct mz_symbols *symbols)
+{
+	uint64_t ips[4096];
+
+	if (symbols)
+		mz_symbols_shift_by(symbols, ips, mz_kmap_peek(k, ips, sizeof(ips) / sizeof(*ips)));
 }
 
 int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
@@ -451,9 +546,10 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	unsigned n = 0;
 	int ret;
 
-	if (start(m) < 0)
+	if (start(m, o->by) < 0)
 		return mz_fail_memory(err);
 	m->own->symbols = o->symbols;
+	find_shift(k, o->symbols);
 	while ((ret = mz_kmap_next(k, &rec)) > 0) {
 		if (add(m, &rec) < 0)
 			return mz_fail_memory(err);
@@ -466,6 +562,8 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	}
 	end_object(m);
 	find_peak(m);
+	if (name_processes(m) < 0)
+		return mz_fail_memory(err);
 	m->lines = mz_kmap_lines(k);
 	m->bad_lines = mz_kmap_bad_lines(k);
 	m->bytes = mz_kmap_bytes(k);
@@ -484,6 +582,8 @@ void mz_kmap_model_deinit(struct mz_kmap_model *m)
 	free(m->processes);
 	free(m->calls);
 	free(m->places);
+	free(m->pairs);
+	free(m->groups);
 	mz_tables_free(m->strings);
 	if (own) {
 		struct mz_keys *all[] = {&own->classes, &own->edges,	 &own->freers,
@@ -493,6 +593,7 @@ void mz_kmap_model_deinit(struct mz_kmap_model *m)
 		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 			mz_keys_deinit(all[i]);
 		free(own->touched);
+		free(own->last);
 		free(own->comms);
 	}
 	free(own);
