@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Verbs that serve two worlds: `record --kernel` is kmemtraced, and a report on a
- * kernel trace is kmemtrace-report. One verb to learn, one program for each. */
+ * kernel trace is kmemtrace-report, on a KMAP what `kmap report` says. One verb to learn, one
+ * program for each. */
 #include "cmds/twins.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-extern const struct mz_cmd cmd_kmemtraced, cmd_kmemtrace_report;
+#include "formats/kmap.h"
+
+extern const struct mz_cmd cmd_kmemtraced, cmd_kmemtrace_report, cmd_kmap_report;
 
 static const struct mz_cmd *record_twin(int *argc, char **argv)
 {
@@ -35,7 +38,8 @@ static bool is_kernel_trace(const char *path)
 	r = S_ISREG(st.st_mode) ? mz_reader_open(path, NULL) : NULL;
 	if (r) {
 		source = mz_reader_find_attr(r, "source");
-		kernel = source && source->type == MZ_ATTR_TEXT && !strcmp(source->data, "kmemtrace");
+		kernel = source && source->type == MZ_ATTR_TEXT &&
+			 !strcmp(source->data, "kmemtrace");
 	}
 	mz_reader_close(r);
 	return kernel;
@@ -43,9 +47,14 @@ static bool is_kernel_trace(const char *path)
 
 static const struct mz_cmd *report_twin(int *argc, char **argv)
 {
-	for (int i = 1; i < *argc; i++)
-		if (argv[i][0] != '-' && is_kernel_trace(argv[i]))
+	for (int i = 1; i < *argc; i++) {
+		if (argv[i][0] == '-')
+			continue;
+		if (mz_kmap_is(argv[i]))
+			return &cmd_kmap_report;
+		if (is_kernel_trace(argv[i]))
 			return &cmd_kmemtrace_report;
+	}
 	return NULL;
 }
 

@@ -20,7 +20,7 @@ struct recent {
 /* The object that is being read: its accesses follow. */
 struct current {
 	bool open, freed;
-	uint32_t class;
+	uint32_t class, owner;
 	uint32_t serial; /* never 0 */
 	uint64_t size, reads, writes;
 	uint32_t dir;
@@ -28,16 +28,40 @@ struct current {
 	bool touched, has_pid, dirs, processes, interrupt, process;
 };
 
+/* Accesses are gathered, and entered many at a time (mz_keys_ask). */
+#define PENDING 64
+
+struct pending {
+	uint32_t class, owner, serial, place, group;
+	int32_t pid;
+	uint64_t size, reads, writes;
+};
+
 struct mz_kmap_private {
 	struct mz_keys classes, edges, freers, owners, processes, calls, places, kinds;
 	size_t cap_classes, cap_edges, cap_freers, cap_owners, cap_processes, cap_calls, cap_places;
-	uint32_t *touched; /* by edge: serial of the last object */
-	size_t cap_touched;
+	/* by edge: serial of the last object, and the pair that it is part of */
+	struct edge_state {
+		uint32_t serial, pair;
+	} * states;
+	size_t cap_states;
 	struct recent comm, type, cache;
 	struct current now;
+	struct mz_kmap_access raw[PENDING]; /* of the current object */
+	struct pending pending[PENDING];
+	size_t n_raw, n_pending;
+	/* by pair: serials of the last object touched, read, written */
+	struct last {
+		uint32_t touched, read, written;
+	} * last;
+	size_t cap_last;
+	struct mz_keys pairs, groups, touching;
+	int32_t last_pid; /* that touched something */
+	bool pids;
+	size_t cap_pairs, cap_groups;
 	struct mz_symbols *symbols;
-	uint32_t *comms; /* by number of by_pid */
-	size_t cap_comms;
+	uint32_t *last_of; /* by number of by_pid: the process of that number that was seen last */
+	size_t cap_last_of;
 	struct mz_keys by_pid;
 };
 
@@ -82,6 +106,57 @@ static void name_place(struct mz_kmap_model *m, struct mz_kmap_place *p)
 #define ROOM(m, what, at)                                                                          \
 	mz_keys_room((void **)&(m)->what, &(m)->own->cap_##what, at, sizeof(*(m)->what))
 
+/* A group is known by its name, or by the number of a process (kind 1), whose name is
+ * known only at the end. */
+static uint32_t group_id(struct mz_kmap_model *m, uint32_t key, unsigned kind)
+{
+	uint32_t id = mz_keys_put(&m->own->groups, key, kind);
+
+	if (id == MZ_KEYS_NONE || id < m->n_groups)
+		return id;
+	if (!ROOM(m, groups, id))
+		return MZ_KEYS_NONE;
+	m->n_groups = id + 1;
+	m->groups[id] = kind ? 0 : key;
+	return id;
+}
+
+/* What a process called itself in the end counts. */
+static int find_last(struct mz_kmap_model *m)
+{
+	struct mz_kmap_private *own = m->own;
+
+	for (uint32_t i = 0; i < m->n_processes; i++) {
+		size_t before = own->by_pid.count;
+		uint32_t id = mz_keys_put(&own->by_pid, (uint32_t)m->processes[i].pid, 0);
+
+		if (id == MZ_KEYS_NONE || !mz_keys_room((void **)&own->last_of, &own->cap_last_of,
+							id, sizeof(*own->last_of)))
+			return -ENOMEM;
+		if (own->by_pid.count > before ||
+		    m->processes[i].last > m->processes[own->last_of[id]].last)
+			own->last_of[id] = i;
+	}
+	return 0;
+}
+
+static int name_processes(struct mz_kmap_model *m)
+{
+	char name[160];
+
+	if (find_last(m) < 0)
+		return -ENOMEM;
+
+	for (uint32_t i = 0; m->by == MZ_KMAP_BY_PID && i < m->n_groups; i++) {
+		mz_kmap_pid_name(m, (int32_t)(uint32_t)m->own->groups.keys[i].a, name,
+				 sizeof(name));
+		m->groups[i] = mz_tables_string(m->strings, name, strlen(name));
+		if (!m->groups[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static uint32_t place_id(struct mz_kmap_model *m, uint64_t ip)
 {
 	uint32_t id = mz_keys_put(&m->own->places, ip, 0);
@@ -93,6 +168,16 @@ static uint32_t place_id(struct mz_kmap_model *m, uint64_t ip)
 	m->n_places = id + 1;
 	m->places[id] = (struct mz_kmap_place){.ip = ip};
 	name_place(m, &m->places[id]);
+	if (m->by != MZ_KMAP_BY_PID) {
+		char name[256];
+
+		mz_kmap_place_name(m, id, m->by == MZ_KMAP_BY_CACHE ? MZ_KMAP_BY_FUNCTION : m->by,
+				   name, sizeof(name));
+		m->places[id].group =
+			group_id(m, mz_tables_string(m->strings, name, strlen(name)), 0);
+		if (m->places[id].group == MZ_KEYS_NONE)
+			return MZ_KEYS_NONE;
+	}
 	return id;
 }
 
@@ -259,27 +344,27 @@ static uint32_t class_id(struct mz_kmap_model *m, const struct mz_kmap_object *o
 	return id;
 }
 
+/* Who allocates, and the owner for the pairs. */
 static int add_owner(struct mz_kmap_model *m, uint32_t class, const struct mz_kmap_object *o)
 {
 	struct mz_kmap_private *own = m->own;
-	uint32_t comm = recent_id(m, &own->comm, o->comm), process, owner, pid;
+	uint32_t comm = recent_id(m, &own->comm, o->comm), process, owner;
 
 	process = mz_keys_put(&own->processes, (uint32_t)o->pid, comm);
-	pid = mz_keys_put(&own->by_pid, (uint32_t)o->pid, 0);
-	if (process == MZ_KEYS_NONE || pid == MZ_KEYS_NONE || !ROOM(m, processes, process) ||
-	    !mz_keys_room((void **)&own->comms, &own->cap_comms, pid, sizeof(*own->comms)))
+	if (process == MZ_KEYS_NONE || !ROOM(m, processes, process))
 		return -ENOMEM;
 	if (process >= m->n_processes)
 		m->n_processes = process + 1;
 	m->processes[process].pid = o->pid;
 	m->processes[process].comm = comm;
 	add_sum(&m->processes[process].sum, o->size);
-	own->comms[pid] = comm; /* the latest: what it called itself in the end */
+	m->processes[process].last = m->total.all.objects;
 	owner = mz_keys_put(&own->owners, class, process);
 	if (owner == MZ_KEYS_NONE || !ROOM(m, owners, owner))
 		return -ENOMEM;
 	if (owner >= m->n_owners)
 		m->n_owners = owner + 1;
+	own->now.owner = m->by == MZ_KMAP_BY_PID ? process : class;
 	m->owners[owner].class = class;
 	m->owners[owner].process = process;
 	add_sum(&m->owners[owner].sum, o->size);
@@ -376,33 +461,177 @@ static void note_side(struct current *now, const struct mz_kmap_place *p, int32_
 	}
 }
 
-static int add_access(struct mz_kmap_model *m, const struct mz_kmap_access *a)
+static uint32_t pair_id(struct mz_kmap_model *m, const struct pending *a)
+{
+	struct mz_kmap_private *own = m->own;
+	uint32_t id = mz_keys_put(&own->pairs, a->owner, a->group);
+
+	if (id == MZ_KEYS_NONE || id < m->n_pairs)
+		return id;
+	if (!ROOM(m, pairs, id) ||
+	    !mz_keys_room((void **)&own->last, &own->cap_last, id, sizeof(*own->last)))
+		return MZ_KEYS_NONE;
+	m->n_pairs = id + 1;
+	m->pairs[id].owner = a->owner;
+	m->pairs[id].group = a->group;
+	return id;
+}
+
+static void add_pair(struct mz_kmap_model *m, uint32_t id, const struct pending *a)
+{
+	struct mz_kmap_pair *p = &m->pairs[id];
+	struct last *last = &m->own->last[id];
+
+	p->reads += a->reads;
+	p->writes += a->writes;
+	if (last->touched != a->serial)
+		add_sum(&p->touched, a->size);
+	last->touched = a->serial;
+	if (a->reads) {
+		p->objects_read += last->read != a->serial;
+		last->read = a->serial;
+	}
+	if (a->writes) {
+		p->objects_written += last->written != a->serial;
+		last->written = a->serial;
+	}
+}
+
+static uint64_t edge_key(const struct pending *a)
+{
+	return (uint64_t)a->class << 32 | a->place;
+}
+
+static int add_edge(struct mz_kmap_model *m, const struct pending *a)
+{
+	struct mz_kmap_private *own = m->own;
+	uint32_t id = mz_keys_put(&own->edges, edge_key(a), (uint32_t)a->pid);
+	struct edge_state *state;
+	struct mz_kmap_edge *e;
+
+	if (id == MZ_KEYS_NONE || !ROOM(m, edges, id) ||
+	    !mz_keys_room((void **)&own->states, &own->cap_states, id, sizeof(*own->states)))
+		return -ENOMEM;
+	e = &m->edges[id];
+	state = &own->states[id];
+	/* by process the owner is not that of the edge: it is looked up each time */
+	if (id >= m->n_edges || m->by == MZ_KMAP_BY_PID)
+		state->pair = pair_id(m, a);
+	if (state->pair == MZ_KEYS_NONE)
+		return -ENOMEM;
+	if (id >= m->n_edges) {
+		m->n_edges = id + 1;
+		*e = (struct mz_kmap_edge){a->class, a->place, a->pid, 0, 0, 0};
+	}
+	e->objects += state->serial != a->serial;
+	state->serial = a->serial;
+	e->reads += a->reads;
+	e->writes += a->writes;
+	add_pair(m, state->pair, a);
+	return 0;
+}
+
+/* The memory that the pending accesses will need is asked for in steps. */
+static void ask_for(struct mz_kmap_model *m)
+{
+	struct mz_kmap_private *own = m->own;
+	uint32_t edges[PENDING];
+
+	for (size_t i = 0; i < own->n_pending; i++)
+		mz_keys_ask(&own->edges, edge_key(&own->pending[i]), (uint32_t)own->pending[i].pid);
+	for (size_t i = 0; i < own->n_pending; i++) {
+		edges[i] = mz_keys_expect(&own->edges, edge_key(&own->pending[i]),
+					  (uint32_t)own->pending[i].pid);
+		if (edges[i] < m->n_edges) {
+			__builtin_prefetch(&m->edges[edges[i]], 1);
+			__builtin_prefetch(&own->states[edges[i]], 1);
+		}
+	}
+	for (size_t i = 0; i < own->n_pending; i++) {
+		uint32_t pair = edges[i] < m->n_edges ? own->states[edges[i]].pair : MZ_KEYS_NONE;
+
+		if (pair < m->n_pairs) {
+			__builtin_prefetch(&m->pairs[pair], 1);
+			__builtin_prefetch(&own->last[pair], 1);
+		}
+	}
+}
+
+static int enter_pending(struct mz_kmap_model *m)
+{
+	struct mz_kmap_private *own = m->own;
+	int ret = 0;
+
+	ask_for(m);
+	for (size_t i = 0; i < own->n_pending && !ret; i++)
+		ret = add_edge(m, &own->pending[i]);
+	own->n_pending = 0;
+	return ret;
+}
+
+static int note_process(struct mz_kmap_private *own, int32_t pid)
+{
+	if (pid <= 0 || pid == own->last_pid)
+		return 0;
+	own->last_pid = pid;
+	return mz_keys_put(&own->touching, (uint32_t)pid, 0) == MZ_KEYS_NONE ? -ENOMEM : 0;
+}
+
+static int enter_access(struct mz_kmap_model *m, const struct mz_kmap_access *a)
 {
 	struct mz_kmap_private *own = m->own;
 	struct current *now = &own->now;
-	uint32_t place = place_id(m, a->ip), id;
-	struct mz_kmap_edge *e;
+	uint32_t place = place_id(m, a->ip), group;
 
 	if (place == MZ_KEYS_NONE)
 		return -ENOMEM;
-	id = mz_keys_put(&own->edges, (uint64_t)now->class << 32 | place, (uint32_t)a->pid);
-	if (id == MZ_KEYS_NONE || !ROOM(m, edges, id) ||
-	    !mz_keys_room((void **)&own->touched, &own->cap_touched, id, sizeof(*own->touched)))
+	group = m->by == MZ_KMAP_BY_PID ? group_id(m, (uint32_t)a->pid, 1) : m->places[place].group;
+	if (group == MZ_KEYS_NONE || note_process(own, a->pid) < 0)
 		return -ENOMEM;
-	e = &m->edges[id];
-	if (id >= m->n_edges) {
-		m->n_edges = id + 1;
-		*e = (struct mz_kmap_edge){now->class, place, a->pid, 0, 0, 0};
-	}
-	e->objects += own->touched[id] != now->serial;
-	own->touched[id] = now->serial;
-	e->reads += a->reads;
-	e->writes += a->writes;
 	now->reads += a->reads;
 	now->writes += a->writes;
 	note_side(now, &m->places[place], a->pid);
+	own->pending[own->n_pending++] = (struct pending){
+		.class = now->class,
+		.owner = now->owner,
+		.serial = now->serial,
+		.place = place,
+		.group = group,
+		.pid = own->pids ? a->pid : -1,
+		.size = now->size,
+		.reads = a->reads,
+		.writes = a->writes,
+	};
+	return own->n_pending == PENDING ? enter_pending(m) : 0;
+}
+
+/* The accesses of the current object that were gathered. */
+static int enter_raw(struct mz_kmap_model *m)
+{
+	struct mz_kmap_private *own = m->own;
+	int ret = 0;
+
+	for (size_t i = 0; i < own->n_raw; i++)
+		mz_keys_ask(&own->places, own->raw[i].ip, 0);
+	for (size_t i = 0; i < own->n_raw; i++) {
+		uint32_t place = mz_keys_expect(&own->places, own->raw[i].ip, 0);
+
+		if (place < m->n_places)
+			__builtin_prefetch(&m->places[place]);
+	}
+	for (size_t i = 0; i < own->n_raw && !ret; i++)
+		ret = enter_access(m, &own->raw[i]);
+	own->n_raw = 0;
+	return ret;
+}
+
+static int add_access(struct mz_kmap_model *m, const struct mz_kmap_access *a)
+{
+	struct mz_kmap_private *own = m->own;
+
 	m->accesses++;
-	return 0;
+	own->raw[own->n_raw++] = *a;
+	return own->n_raw == PENDING ? enter_raw(m) : 0;
 }
 
 static int add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c)
@@ -427,7 +656,7 @@ static int add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c)
 static int add(struct mz_kmap_model *m, const struct mz_kmap_record *rec)
 {
 	switch (rec->kind) {
-	case MZ_KMAP_OBJECT: return add_object(m, &rec->object);
+	case MZ_KMAP_OBJECT: return enter_raw(m) < 0 ? -ENOMEM : add_object(m, &rec->object);
 	case MZ_KMAP_ACCESS: return add_access(m, &rec->access);
 	case MZ_KMAP_CALL: return add_call(m, &rec->call);
 	case MZ_KMAP_OTHER: break;
@@ -435,13 +664,23 @@ static int add(struct mz_kmap_model *m, const struct mz_kmap_record *rec)
 	return 0;
 }
 
-static int start(struct mz_kmap_model *m)
+static int start(struct mz_kmap_model *m, enum mz_kmap_by by)
 {
 	memset(m, 0, sizeof(*m));
+	m->by = by;
 	m->own = calloc(1, sizeof(*m->own));
 	m->strings = mz_tables_new();
 	m->total.least = UINT64_MAX;
 	return m->own && m->strings && place_id(m, 0) == 0 ? 0 : -ENOMEM;
+}
+
+/* Addresses of the first lines tell how far the kernel was moved, if nothing else does. */
+static void find_shift(struct mz_kmap *k, struct mz_symbols *symbols)
+{
+	uint64_t ips[4096];
+
+	if (symbols)
+		mz_symbols_shift_by(symbols, ips, mz_kmap_peek(k, ips, sizeof(ips) / sizeof(*ips)));
 }
 
 int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
@@ -451,9 +690,11 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	unsigned n = 0;
 	int ret;
 
-	if (start(m) < 0)
+	if (start(m, o->by) < 0)
 		return mz_fail_memory(err);
 	m->own->symbols = o->symbols;
+	m->own->pids = o->pids;
+	find_shift(k, o->symbols);
 	while ((ret = mz_kmap_next(k, &rec)) > 0) {
 		if (add(m, &rec) < 0)
 			return mz_fail_memory(err);
@@ -464,11 +705,16 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 		*err = *mz_kmap_error(k);
 		return ret;
 	}
+	if (enter_raw(m) < 0 || enter_pending(m) < 0)
+		return mz_fail_memory(err);
 	end_object(m);
 	find_peak(m);
+	if (name_processes(m) < 0)
+		return mz_fail_memory(err);
 	m->lines = mz_kmap_lines(k);
 	m->bad_lines = mz_kmap_bad_lines(k);
 	m->bytes = mz_kmap_bytes(k);
+	m->touching = m->own->touching.count;
 	m->own->symbols = NULL;
 	return 0;
 }
@@ -484,6 +730,8 @@ void mz_kmap_model_deinit(struct mz_kmap_model *m)
 	free(m->processes);
 	free(m->calls);
 	free(m->places);
+	free(m->pairs);
+	free(m->groups);
 	mz_tables_free(m->strings);
 	if (own) {
 		struct mz_keys *all[] = {&own->classes, &own->edges,	 &own->freers,
@@ -492,8 +740,9 @@ void mz_kmap_model_deinit(struct mz_kmap_model *m)
 
 		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 			mz_keys_deinit(all[i]);
-		free(own->touched);
-		free(own->comms);
+		free(own->states);
+		free(own->last);
+		free(own->last_of);
 	}
 	free(own);
 	memset(m, 0, sizeof(*m));
@@ -510,5 +759,5 @@ const char *mz_kmap_comm(const struct mz_kmap_model *m, int32_t pid)
 {
 	uint32_t id = mz_keys_get(&m->own->by_pid, (uint32_t)pid, 0);
 
-	return id == MZ_KEYS_NONE ? "" : mz_kmap_string(m, m->own->comms[id]);
+	return id == MZ_KEYS_NONE ? "" : mz_kmap_string(m, m->processes[m->own->last_of[id]].comm);
 }

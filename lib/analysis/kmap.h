@@ -15,6 +15,16 @@
 #include "formats/kmap.h"
 #include "symbols/symbols.h"
 
+/* Levels of detail. */
+enum mz_kmap_by {
+	MZ_KMAP_BY_DIR,
+	MZ_KMAP_BY_FILE,
+	MZ_KMAP_BY_FUNCTION,
+	MZ_KMAP_BY_CACHE,
+	MZ_KMAP_BY_PID,
+	MZ_KMAP_BY_SITE, /* function+0x1c (file.c:12): the finest */
+};
+
 /* Where code is. Texts are numbers of strings of the model (mz_kmap_string), 0 = not
  * known; a place without a function is shown as its address. */
 struct mz_kmap_place {
@@ -25,6 +35,7 @@ struct mz_kmap_place {
 	uint32_t file, line; /* of the source, where the code was written */
 	uint32_t home;	     /* the file of the function that it ended up in */
 	uint32_t dir;	     /* of that file: the subsystem */
+	uint32_t group;	     /* at the level of detail that the model was read with */
 };
 
 /* How many objects, and their bytes. */
@@ -52,9 +63,21 @@ struct mz_kmap_class {
 
 struct mz_kmap_edge {
 	uint32_t class, place;
-	int32_t pid; /* -1 = not known; 0 = an interrupt, or the idle task */
+	int32_t pid; /* 0 = an interrupt, or the idle task; -1 = not known, or not asked for */
 	uint32_t objects;
 	uint64_t reads, writes;
+};
+
+/*
+ * Who touches whose objects, at one level of detail (options.by). Counts of objects are
+ * of distinct ones; an owner's objects are nobody else's, so they may be added up.
+ */
+struct mz_kmap_pair {
+	uint32_t owner; /* a class; by process: of processes, the one that allocated */
+	uint32_t group;
+	uint64_t reads, writes;
+	struct mz_kmap_sum touched;
+	uint64_t objects_read, objects_written;
 };
 
 /* Who frees objects of a class. */
@@ -73,6 +96,7 @@ struct mz_kmap_process {
 	int32_t pid;
 	uint32_t comm;		/* string, as it stands in the map */
 	struct mz_kmap_sum sum; /* allocated */
+	uint64_t last;		/* the number of its last object */
 };
 
 struct mz_kmap_call_edge {
@@ -100,10 +124,15 @@ struct mz_kmap_model {
 	struct mz_kmap_process *processes;
 	struct mz_kmap_call_edge *calls;
 	struct mz_kmap_place *places; /* 0 is the address 0 */
+	struct mz_kmap_pair *pairs;
+	uint32_t *groups; /* their names: strings */
+	enum mz_kmap_by by;
+	size_t n_pairs, n_groups;
 	size_t n_classes, n_edges, n_freers, n_owners, n_processes, n_calls, n_places;
 
 	struct mz_kmap_class total; /* over all classes */
 	uint64_t accesses;	    /* lines of accesses */
+	uint64_t touching;	    /* processes that touched something */
 	uint64_t lines, bad_lines, bytes;
 	uint64_t shapes[MZ_KMAP_SHAPES]; /* objects of each shape */
 	struct mz_kmap_sum live_peak;	 /* of the timeline: the most at the end of a step */
@@ -118,6 +147,8 @@ struct mz_kmap_model {
 
 struct mz_kmap_model_options {
 	struct mz_symbols *symbols; /* NULL: addresses only. Used while reading only. */
+	enum mz_kmap_by by;	    /* of the pairs; by cache: code by function */
+	bool pids;		    /* an edge for each process: there may be as many as lines */
 	/* Called now and then with what was read so far; false stops (-EINTR). */
 	bool (*progress)(void *arg, const struct mz_kmap *k);
 	void *arg;
@@ -136,14 +167,6 @@ const char *mz_kmap_comm(const struct mz_kmap_model *m, int32_t pid);
 
 /* How a place, a class or a process is called at a level of detail, printable, into
  * buf; returns buf. */
-enum mz_kmap_by {
-	MZ_KMAP_BY_DIR,
-	MZ_KMAP_BY_FILE,
-	MZ_KMAP_BY_FUNCTION,
-	MZ_KMAP_BY_CACHE,
-	MZ_KMAP_BY_PID,
-	MZ_KMAP_BY_SITE, /* function+0x1c (file.c:12): the finest */
-};
 char *mz_kmap_place_name(const struct mz_kmap_model *m, uint32_t place, enum mz_kmap_by by,
 			 char *buf, size_t size);
 /* by cache: the cache, or else the type, or the variable; else where it is allocated. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -143,6 +144,31 @@ int mz_kmap_next(struct mz_kmap *k, struct mz_kmap_record *rec)
 	return ret;
 }
 
+size_t mz_kmap_peek(struct mz_kmap *k, uint64_t *ips, size_t max)
+{
+	struct mz_kmap_record rec;
+	const char *p = k->in.pos;
+	int shape = k->shape;
+	size_t n = 0;
+
+	while (n + 2 <= max) {
+		const char *nl = memchr(p, '\n', (size_t)(k->in.end - p));
+
+		if (!nl)
+			break;
+		if (!mz_kmap_parse(p, (size_t)(nl - p), &shape, &rec)) {
+			if (rec.kind == MZ_KMAP_ACCESS)
+				ips[n++] = rec.access.ip;
+			if (rec.kind == MZ_KMAP_OBJECT) {
+				ips[n++] = rec.object.alloc_ip;
+				ips[n++] = rec.object.free_ip;
+			}
+		}
+		p = nl + 1;
+	}
+	return n;
+}
+
 const struct mz_error *mz_kmap_error(const struct mz_kmap *k)
 {
 	return &k->error;
@@ -161,6 +187,16 @@ uint64_t mz_kmap_bad_lines(const struct mz_kmap *k)
 uint64_t mz_kmap_bytes(const struct mz_kmap *k)
 {
 	return mz_input_tell(&k->in);
+}
+
+double mz_kmap_share(const struct mz_kmap *k)
+{
+	struct stat st;
+	off_t at = k->in.fd < 0 ? -1 : lseek(k->in.fd, 0, SEEK_CUR);
+
+	if (at < 0 || fstat(k->in.fd, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+		return -1;
+	return (double)at / (double)st.st_size;
 }
 
 const char *mz_kmap_name(const struct mz_kmap *k)

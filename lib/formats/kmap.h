@@ -90,9 +90,14 @@ void mz_kmap_keep_other(struct mz_kmap *k, bool keep);
 int mz_kmap_next(struct mz_kmap *k, struct mz_kmap_record *rec);
 const struct mz_error *mz_kmap_error(const struct mz_kmap *k);
 
+/* Code addresses of the lines that come next, without taking them: how many, at most
+ * max. They are a sample: some may be missed. */
+size_t mz_kmap_peek(struct mz_kmap *k, uint64_t *ips, size_t max);
+
 uint64_t mz_kmap_lines(const struct mz_kmap *k);     /* read so far */
 uint64_t mz_kmap_bad_lines(const struct mz_kmap *k); /* left out so far */
 uint64_t mz_kmap_bytes(const struct mz_kmap *k);     /* read so far, unpacked */
+double mz_kmap_share(const struct mz_kmap *k);	     /* of the file, so far; < 0 = not known */
 const char *mz_kmap_name(const struct mz_kmap *k);
 
 /* One line of a KMAP, parsed. shape: that of the object before, and set by an

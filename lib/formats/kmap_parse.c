@@ -4,6 +4,7 @@
  * original escapes nothing: so fields are taken from both ends of a line, and what
  * is left in the middle is the name.
  */
+#include <endian.h>
 #include <string.h>
 
 #include "base/cursor.h"
@@ -60,27 +61,57 @@ bool mz_kmap_is_type(struct mz_kmap_text t)
 	return false;
 }
 
-/* An address: hex digits, or what a null pointer was printed as. */
+#define EACH(byte) (0x0101010101010101u * (byte))
+
+/* Eight hexadecimal digits at once; false: something else is among them. */
+static inline bool eight_digits(const char *p, uint64_t *v)
+{
+	uint64_t x, letter, n, over;
+
+	memcpy(&x, p, 8);
+	x = le64toh(x);
+	letter = x >> 6 & EACH(1);
+	n = (x & EACH(0x0f)) + letter * 9;
+	over = (n + EACH(6)) >> 4 & EACH(1); /* over 9: written as a letter */
+	if ((n & EACH(0xf0)) || (x | letter << 5) != n + EACH('0') + over * ('a' - '0' - 10))
+		return false;
+	n = __builtin_bswap64(n);
+	n = (n | n >> 4) & 0x00ff00ff00ff00ffu;
+	n = (n | n >> 8) & 0x0000ffff0000ffffu;
+	*v = (n | n >> 16) & 0xffffffffu;
+	return true;
+}
+
+/* An address: hex digits, 16 of them as a rule, or what a null pointer was printed as. */
 static inline bool address(struct mz_cursor *c, uint64_t *v)
 {
-	uint64_t n = 0;
-	const char *p = c->p;
+	uint64_t hi, lo;
 
-	while (p < c->end) {
-		uint8_t d = mz_hex_value[(unsigned char)*p];
-
-		if (!d)
-			break;
-		n = n << 4 | (d - 1u);
-		p++;
-	}
-	if (p > c->p && p - c->p <= 16) {
-		c->p = p;
-		*v = n;
+	if (c->end - c->p > 16 && !mz_hex_value[(unsigned char)c->p[16]] &&
+	    eight_digits(c->p, &hi) && eight_digits(c->p + 8, &lo)) {
+		c->p += 16;
+		*v = hi << 32 | lo;
 		return true;
 	}
 	*v = 0;
 	return mz_cursor_skip(c, "(null)") || mz_cursor_hex(c, v);
+}
+
+/* Up to 18 digits need no look at the limit. */
+static inline bool number(struct mz_cursor *c, uint64_t *v)
+{
+	const char *p = c->p, *stop = c->end - p > 19 ? p + 19 : c->end;
+	uint64_t n = 0;
+
+	while (p < stop && (unsigned char)(*p - '0') < 10)
+		n = n * 10 + (unsigned char)(*p++ - '0');
+	if (p - c->p > 18)
+		return mz_cursor_u64(c, v);
+	*v = n;
+	if (p == c->p)
+		return false;
+	c->p = p;
+	return true;
 }
 
 static inline bool pid_of(struct mz_cursor *c, int32_t *pid)
@@ -89,7 +120,7 @@ static inline bool pid_of(struct mz_cursor *c, int32_t *pid)
 	uint64_t v;
 
 	c->p += minus;
-	if (!mz_cursor_u64(c, &v) || v > INT32_MAX)
+	if (!number(c, &v) || v > INT32_MAX)
 		return false;
 	*pid = minus ? -(int32_t)v : (int32_t)v;
 	return true;
@@ -170,11 +201,11 @@ static const char *parse_object(struct mz_cursor c, struct mz_kmap_object *o)
 		return "the process is no number";
 	if (!address(&c, &o->va) || !comma(&c))
 		return "the address of the object is no hexadecimal number";
-	if (!mz_cursor_u64(&c, &o->size) || !comma(&c))
+	if (!number(&c, &o->size) || !comma(&c))
 		return "the size is no number";
-	if (!mz_cursor_u64(&c, &o->alloc_time) || !comma(&c))
+	if (!number(&c, &o->alloc_time) || !comma(&c))
 		return "the time of the allocation is no number";
-	if (!mz_cursor_u64(&c, &o->free_time) || !comma(&c))
+	if (!number(&c, &o->free_time) || !comma(&c))
 		return "the time of the free is no number";
 	if (!address(&c, &o->free_ip) || !comma(&c))
 		return "the address of the freeing code is no hexadecimal number";
@@ -193,11 +224,11 @@ static const char *parse_access(struct mz_cursor c, int shape, struct mz_kmap_ac
 	if (!address(&c, &a->ip) || !comma(&c))
 		return "the address of the accessing code is no hexadecimal number";
 	if (shape == MZ_KMAP_G1 || shape == MZ_KMAP_CSV) {
-		ok = pid_of(&c, &a->pid) && comma(&c) && mz_cursor_u64(&c, &a->writes) &&
-		     comma(&c) && mz_cursor_u64(&c, &a->reads);
+		ok = pid_of(&c, &a->pid) && comma(&c) && number(&c, &a->writes) && comma(&c) &&
+		     number(&c, &a->reads);
 		return ok && c.p == c.end ? NULL : "it is not 'ip,pid,writes,reads'";
 	}
-	ok = mz_cursor_u64(&c, &a->writes) && comma(&c) && mz_cursor_u64(&c, &a->reads);
+	ok = number(&c, &a->writes) && comma(&c) && number(&c, &a->reads);
 	if (ok && c.p < c.end)
 		ok = comma(&c) && pid_of(&c, &a->pid);
 	else
@@ -213,7 +244,7 @@ static const char *parse_call(struct mz_cursor c, struct mz_kmap_call *e)
 	if (!address(&c, &e->to) || c.p == c.end || !mz_is_blank(*c.p))
 		return "the called address is no hexadecimal number";
 	mz_cursor_blanks(&c);
-	if (!mz_cursor_u64(&c, &e->count))
+	if (!number(&c, &e->count))
 		return "the count of the calls is no number";
 	mz_cursor_blanks(&c);
 	return c.p == c.end ? NULL : "something follows the count of the calls";

@@ -47,7 +47,8 @@ struct build {
 	size_t cap_interned;
 	Dwarf_Addr bias; /* of the DWARF: added to its addresses */
 	Dwarf_Files *files;
-	bool failed; /* no memory */
+	const char *folder; /* that the unit was compiled in; NULL = not known */
+	bool failed;	    /* no memory */
 };
 
 /* ---- strings ------------------------------------------------------------------------- */
@@ -108,8 +109,8 @@ static void tidy(const char *path, char *out)
 /* libdw gives the same pointer for the same file of a unit. */
 static uint32_t file_name(struct build *b, const char *path)
 {
+	char *copy, *whole;
 	uint32_t id;
-	char *copy;
 
 	if (!path)
 		return 0;
@@ -121,13 +122,17 @@ static uint32_t file_name(struct build *b, const char *path)
 	}
 	if (b->names[id])
 		return b->names[id];
-	copy = malloc(strlen(path) + 3);
-	if (!copy) {
-		b->failed = true;
-		return 0;
+	if (*path == '/' || !b->folder)
+		whole = strdup(path);
+	else if (asprintf(&whole, "%s/%s", b->folder, path) < 0)
+		whole = NULL;
+	copy = whole ? malloc(strlen(whole) + 3) : NULL;
+	if (copy) {
+		tidy(whole, copy);
+		b->names[id] = add_string(b, copy);
 	}
-	tidy(path, copy);
-	b->names[id] = add_string(b, copy);
+	b->failed |= !copy;
+	free(whole);
 	free(copy);
 	return b->names[id];
 }
@@ -579,6 +584,7 @@ static void add_variables(struct build *b, Dwarf_Die *unit)
 
 static void read_dwarf(struct build *b, Dwfl_Module *mod)
 {
+	Dwarf_Attribute attr;
 	Dwarf_Addr bias;
 	Dwarf_Die *unit = NULL;
 
@@ -588,6 +594,7 @@ static void read_dwarf(struct build *b, Dwfl_Module *mod)
 		size_t n;
 
 		b->bias = bias;
+		b->folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attr));
 		b->files = NULL;
 		dwarf_getsrcfiles(unit, &b->files, &n);
 		add_lines(b, unit);

@@ -220,6 +220,10 @@ const char *mz_kallsyms_variable(const struct mz_kallsyms *k, uint64_t addr, uin
 	if (!s)
 		return NULL;
 	*offset = addr - s->addr;
+	/* of several names for one address, one that is no mark of the linker's */
+	for (const struct symbol *t = s; t < k->data + k->variables && t->addr == s->addr; t++)
+		if (k->text[t->name] != '_')
+			return k->text + t->name;
 	return k->text + s->name;
 }
 
