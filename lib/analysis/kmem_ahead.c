@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCHES 4
+#define BATCHES 16
 
 struct kmem_ahead {
 	struct mz_reader *r;
 	uint32_t sites, caches; /* of the file, told so far */
 	pthread_t thread;
-	bool threaded, stop;
+	bool threaded, stop, waits; /* the reader waits for a batch */
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	uint64_t made, taken; /* batches; the one before taken is in use */
@@ -90,9 +90,10 @@ static void *work(void *arg)
 		struct kmem_batch *b;
 
 		pthread_mutex_lock(&a->lock);
-		/* one batch is in the reader's hands */
-		while (!a->stop && a->made - a->taken >= BATCHES - 1)
-			pthread_cond_wait(&a->change, &a->lock);
+		/* one batch is in the reader's hands; sleep for many, not for one */
+		if (a->made - a->taken >= BATCHES - 1)
+			while (!a->stop && a->made - a->taken >= BATCHES / 2)
+				pthread_cond_wait(&a->change, &a->lock);
 		on = !a->stop;
 		b = &a->batch[a->made % BATCHES];
 		pthread_mutex_unlock(&a->lock);
@@ -102,7 +103,8 @@ static void *work(void *arg)
 		on = b->n > 0;
 		pthread_mutex_lock(&a->lock);
 		a->made++;
-		pthread_cond_signal(&a->change);
+		if (a->waits)
+			pthread_cond_signal(&a->change);
 		pthread_mutex_unlock(&a->lock);
 	}
 	return NULL;
@@ -153,10 +155,13 @@ const struct kmem_batch *kmem_ahead_next(struct kmem_ahead *a)
 		return &a->batch[a->taken++ % BATCHES];
 	}
 	pthread_mutex_lock(&a->lock);
+	a->waits = true;
 	while (a->made == a->taken)
 		pthread_cond_wait(&a->change, &a->lock);
+	a->waits = false;
 	last = &a->batch[a->taken++ % BATCHES];
-	pthread_cond_signal(&a->change);
+	if (a->made - a->taken < BATCHES / 2)
+		pthread_cond_signal(&a->change);
 	pthread_mutex_unlock(&a->lock);
 	return last;
 }

@@ -619,8 +619,11 @@ static void close_gaps(struct mz_kmem_report *r, const struct mz_event *e)
 
 static int in_time(const struct mz_kmem_report *r, uint64_t time)
 {
-	double s = (double)(time - r->first) / 1e9;
+	double s;
 
+	if (r->filter.from <= 0 && r->filter.to <= 0)
+		return 1;
+	s = (double)(time - r->first) / 1e9;
 	if (s < r->filter.from)
 		return 0;
 	return r->filter.to > 0 && s > r->filter.to ? -1 : 1;
