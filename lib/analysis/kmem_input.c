@@ -9,6 +9,7 @@
 
 #include "analysis/kmem.h"
 #include "analysis/kmem_ahead.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "symbols/kallsyms.h"
 
@@ -165,6 +166,23 @@ static void load_nodes(struct mz_kmem_input *in)
 		fclose(f);
 }
 
+/* What the files say themselves. One of them is enough: each has all that its
+ * own call sites need, so of several files the lines are put together. */
+static void load_own_symbols(struct mz_kmem_input *in)
+{
+	struct mz_buf b = {0};
+
+	for (unsigned i = 0; i < in->n; i++) {
+		const struct mz_attr *a = mz_reader_find_attr(in->src[i].r, "kallsyms");
+
+		if (a && a->type == MZ_ATTR_BYTES)
+			mz_buf_add(&b, a->data, a->size);
+	}
+	if (b.len && !b.failed)
+		in->syms = mz_kallsyms_parse(b.data, b.len, in->src[0].path, NULL);
+	mz_buf_free(&b);
+}
+
 static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 {
 	char path[4200];
@@ -179,6 +197,8 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 		in->syms = mz_kallsyms_load(path, err);
 		if (!in->syms)
 			return -EINVAL;
+	} else {
+		load_own_symbols(in);
 	}
 	load_nodes(in);
 	for (unsigned i = 0; i < in->n; i++) {
