@@ -35,6 +35,7 @@ struct mz_reader {
 	uint64_t junk;		    /* text: lines with something unknown at the end */
 	uint32_t fields;
 	bool named; /* text: the first block has told how blocks are named */
+	bool unnamed; /* set by who needs no objects: blocks keep their addresses alone */
 	void *state; /* the format's own */
 };
 
