@@ -10,6 +10,8 @@ struct mz_json {
 	unsigned depth;
 	bool comma; /* something stands before, on this level */
 	bool flat;  /* all of it in one line */
+	bool tight; /* and without blanks */
+	bool html;  /* to stand in a page: no <, > or & but as escapes */
 };
 
 /* key NULL: an element of an array, or the top. */
