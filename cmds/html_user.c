@@ -298,7 +298,7 @@ static int user_json(const struct html_model *m, struct mz_json *w, const struct
 		w, &s->u,
 		command && command->type == MZ_ATTR_TEXT && *command->data ? command->data : NULL);
 	mz_json_end_object(w);
-	mz_json_str(w, "clock", s->u.by_time ? "ns" : "event");
+	mz_json_str(w, "clock", s->u.fields & MZ_HAS_TIME ? "ns" : "event");
 	mz_json_bool(w, "knows_waste", s->u.fields & MZ_HAS_GIVEN);
 	mz_json_u64(w, "modules_missing", s->symbols ? mz_symbols_missing(s->symbols) : 0);
 	loss_json(w, s);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cmds/kmap_report.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/kmap_questions.h"
@@ -10,31 +11,31 @@
 /* ---- figures ------------------------------------------------------------------------- */
 
 struct figures {
-	uint64_t globals, functions, pids, code;
+	uint64_t globals, functions, code;
 };
 
-/* Distinct functions and processes that touch something, and where from. */
+/* Distinct functions that touch something, and where from. There are many
+ * more edges than places: each place is looked at once. */
 static void count(const struct mz_kmap_model *m, struct figures *f)
 {
-	struct mz_keys functions = {0}, pids = {0}, code = {0};
+	struct mz_keys functions = {0};
+	bool *touches = calloc(m->n_places, sizeof(*touches));
 
 	*f = (struct figures){0};
 	for (size_t i = 0; i < m->n_classes; i++)
 		f->globals += m->classes[i].global;
-	for (size_t i = 0; i < m->n_edges; i++) {
-		const struct mz_kmap_place *p = &m->places[m->edges[i].place];
+	for (size_t i = 0; touches && i < m->n_edges; i++)
+		touches[m->edges[i].place] = true;
+	for (size_t i = 0; touches && i < m->n_places; i++) {
+		const struct mz_kmap_place *p = &m->places[i];
 
-		mz_keys_put(&functions, p->function ? p->function : p->ip, !p->function);
-		mz_keys_put(&code, p->ip, 0);
-		if (m->edges[i].pid > 0)
-			mz_keys_put(&pids, (uint32_t)m->edges[i].pid, 0);
+		f->code += touches[i];
+		if (touches[i])
+			mz_keys_put(&functions, p->function ? p->function : p->ip, !p->function);
 	}
 	f->functions = functions.count;
-	f->code = code.count;
-	f->pids = pids.count;
+	free(touches);
 	mz_keys_deinit(&functions);
-	mz_keys_deinit(&pids);
-	mz_keys_deinit(&code);
 }
 
 static const char *shape_name(const struct mz_kmap_model *m)
@@ -99,7 +100,7 @@ static void show_accesses(const struct mz_kmap_model *m, const struct figures *f
 	       talk_count(a, t->reads), talk_count(b, t->writes), talk_count(c, f->functions),
 	       talk_count(d, f->code));
 	printf("processes      %s that touched something, %s that allocated\n",
-	       talk_count(a, f->pids), talk_count(b, m->n_processes));
+	       talk_count(a, m->touching), talk_count(b, m->n_processes));
 	show_sum("untouched", t->untouched, of, "");
 	show_sum("never read", t->unread, of, ", though written");
 	show_sum("never written", t->unwritten, of, ", though read");
@@ -209,7 +210,7 @@ void kmap_report_figures(struct mz_json *j, const struct mz_kmap_model *m)
 	mz_json_u64(j, "access_lines", m->accesses);
 	mz_json_u64(j, "places", f.code);
 	mz_json_u64(j, "functions", f.functions);
-	mz_json_u64(j, "touching_processes", f.pids);
+	mz_json_u64(j, "touching_processes", m->touching);
 	mz_json_u64(j, "call_edges", m->n_calls);
 }
 

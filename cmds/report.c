@@ -194,8 +194,11 @@ static void show_rest(const struct job *j)
 		printf("odd            %s failed calls, %s free(NULL), ", talk_count(a, u->failed),
 		       talk_count(b, u->null_frees));
 	if (u->failed || u->null_frees || u->unknown || u->over_live)
-		printf("%s frees of unknown blocks, %s allocations over live ones\n",
-		       talk_count(a, u->unknown), talk_count(b, u->over_live));
+		printf("%s frees of %s blocks, %s allocations over live ones\n",
+		       talk_count(a, u->unknown),
+		       mz_reader_find_attr(j->in, "attached") ? "unknown (older than the recording)"
+							      : "unknown",
+		       talk_count(b, u->over_live));
 }
 
 static void show_text(const struct job *j)

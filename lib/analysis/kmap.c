@@ -28,23 +28,40 @@ struct current {
 	bool touched, has_pid, dirs, processes, interrupt, process;
 };
 
+/* Accesses are gathered, and entered many at a time (mz_keys_ask). */
+#define PENDING 64
+
+struct pending {
+	uint32_t class, owner, serial, place, group;
+	int32_t pid;
+	uint64_t size, reads, writes;
+};
+
 struct mz_kmap_private {
 	struct mz_keys classes, edges, freers, owners, processes, calls, places, kinds;
 	size_t cap_classes, cap_edges, cap_freers, cap_owners, cap_processes, cap_calls, cap_places;
-	uint32_t *touched; /* by edge: serial of the last object */
-	size_t cap_touched;
+	/* by edge: serial of the last object, and the pair that it is part of */
+	struct edge_state {
+		uint32_t serial, pair;
+	} * states;
+	size_t cap_states;
 	struct recent comm, type, cache;
 	struct current now;
+	struct mz_kmap_access raw[PENDING]; /* of the current object */
+	struct pending pending[PENDING];
+	size_t n_raw, n_pending;
 	/* by pair: serials of the last object touched, read, written */
 	struct last {
 		uint32_t touched, read, written;
 	} * last;
 	size_t cap_last;
-	struct mz_keys pairs, groups;
+	struct mz_keys pairs, groups, touching;
+	int32_t last_pid; /* that touched something */
+	bool pids;
 	size_t cap_pairs, cap_groups;
 	struct mz_symbols *symbols;
-	uint32_t *comms; /* by number of by_pid */
-	size_t cap_comms;
+	uint32_t *last_of; /* by number of by_pid: the process of that number that was seen last */
+	size_t cap_last_of;
 	struct mz_keys by_pid;
 };
 
@@ -104,9 +121,31 @@ static uint32_t group_id(struct mz_kmap_model *m, uint32_t key, unsigned kind)
 	return id;
 }
 
+/* What a process called itself in the end counts. */
+static int find_last(struct mz_kmap_model *m)
+{
+	struct mz_kmap_private *own = m->own;
+
+	for (uint32_t i = 0; i < m->n_processes; i++) {
+		size_t before = own->by_pid.count;
+		uint32_t id = mz_keys_put(&own->by_pid, (uint32_t)m->processes[i].pid, 0);
+
+		if (id == MZ_KEYS_NONE || !mz_keys_room((void **)&own->last_of, &own->cap_last_of,
+							id, sizeof(*own->last_of)))
+			return -ENOMEM;
+		if (own->by_pid.count > before ||
+		    m->processes[i].last > m->processes[own->last_of[id]].last)
+			own->last_of[id] = i;
+	}
+	return 0;
+}
+
 static int name_processes(struct mz_kmap_model *m)
 {
 	char name[160];
+
+	if (find_last(m) < 0)
+		return -ENOMEM;
 
 	for (uint32_t i = 0; m->by == MZ_KMAP_BY_PID && i < m->n_groups; i++) {
 		mz_kmap_pid_name(m, (int32_t)(uint32_t)m->own->groups.keys[i].a, name,
@@ -309,19 +348,17 @@ static uint32_t class_id(struct mz_kmap_model *m, const struct mz_kmap_object *o
 static int add_owner(struct mz_kmap_model *m, uint32_t class, const struct mz_kmap_object *o)
 {
 	struct mz_kmap_private *own = m->own;
-	uint32_t comm = recent_id(m, &own->comm, o->comm), process, owner, pid;
+	uint32_t comm = recent_id(m, &own->comm, o->comm), process, owner;
 
 	process = mz_keys_put(&own->processes, (uint32_t)o->pid, comm);
-	pid = mz_keys_put(&own->by_pid, (uint32_t)o->pid, 0);
-	if (process == MZ_KEYS_NONE || pid == MZ_KEYS_NONE || !ROOM(m, processes, process) ||
-	    !mz_keys_room((void **)&own->comms, &own->cap_comms, pid, sizeof(*own->comms)))
+	if (process == MZ_KEYS_NONE || !ROOM(m, processes, process))
 		return -ENOMEM;
 	if (process >= m->n_processes)
 		m->n_processes = process + 1;
 	m->processes[process].pid = o->pid;
 	m->processes[process].comm = comm;
 	add_sum(&m->processes[process].sum, o->size);
-	own->comms[pid] = comm; /* the latest: what it called itself in the end */
+	m->processes[process].last = m->total.all.objects;
 	owner = mz_keys_put(&own->owners, class, process);
 	if (owner == MZ_KEYS_NONE || !ROOM(m, owners, owner))
 		return -ENOMEM;
@@ -424,70 +461,177 @@ static void note_side(struct current *now, const struct mz_kmap_place *p, int32_
 	}
 }
 
-static int add_pair(struct mz_kmap_model *m, uint32_t group, const struct mz_kmap_access *a)
+static uint32_t pair_id(struct mz_kmap_model *m, const struct pending *a)
 {
 	struct mz_kmap_private *own = m->own;
-	const struct current *now = &own->now;
-	struct mz_kmap_pair *p;
-	struct last *last;
-	uint32_t id;
+	uint32_t id = mz_keys_put(&own->pairs, a->owner, a->group);
 
-	id = group == MZ_KEYS_NONE ? group : mz_keys_put(&own->pairs, now->owner, group);
-	if (id == MZ_KEYS_NONE || !ROOM(m, pairs, id) ||
+	if (id == MZ_KEYS_NONE || id < m->n_pairs)
+		return id;
+	if (!ROOM(m, pairs, id) ||
 	    !mz_keys_room((void **)&own->last, &own->cap_last, id, sizeof(*own->last)))
-		return -ENOMEM;
-	if (id >= m->n_pairs)
-		m->n_pairs = id + 1;
-	p = &m->pairs[id];
-	last = &own->last[id];
-	p->owner = now->owner;
-	p->group = group;
+		return MZ_KEYS_NONE;
+	m->n_pairs = id + 1;
+	m->pairs[id].owner = a->owner;
+	m->pairs[id].group = a->group;
+	return id;
+}
+
+static void add_pair(struct mz_kmap_model *m, uint32_t id, const struct pending *a)
+{
+	struct mz_kmap_pair *p = &m->pairs[id];
+	struct last *last = &m->own->last[id];
+
 	p->reads += a->reads;
 	p->writes += a->writes;
-	if (last->touched != now->serial)
-		add_sum(&p->touched, now->size);
-	last->touched = now->serial;
+	if (last->touched != a->serial)
+		add_sum(&p->touched, a->size);
+	last->touched = a->serial;
 	if (a->reads) {
-		p->objects_read += last->read != now->serial;
-		last->read = now->serial;
+		p->objects_read += last->read != a->serial;
+		last->read = a->serial;
 	}
 	if (a->writes) {
-		p->objects_written += last->written != now->serial;
-		last->written = now->serial;
+		p->objects_written += last->written != a->serial;
+		last->written = a->serial;
 	}
+}
+
+static uint64_t edge_key(const struct pending *a)
+{
+	return (uint64_t)a->class << 32 | a->place;
+}
+
+static int add_edge(struct mz_kmap_model *m, const struct pending *a)
+{
+	struct mz_kmap_private *own = m->own;
+	uint32_t id = mz_keys_put(&own->edges, edge_key(a), (uint32_t)a->pid);
+	struct edge_state *state;
+	struct mz_kmap_edge *e;
+
+	if (id == MZ_KEYS_NONE || !ROOM(m, edges, id) ||
+	    !mz_keys_room((void **)&own->states, &own->cap_states, id, sizeof(*own->states)))
+		return -ENOMEM;
+	e = &m->edges[id];
+	state = &own->states[id];
+	/* by process the owner is not that of the edge: it is looked up each time */
+	if (id >= m->n_edges || m->by == MZ_KMAP_BY_PID)
+		state->pair = pair_id(m, a);
+	if (state->pair == MZ_KEYS_NONE)
+		return -ENOMEM;
+	if (id >= m->n_edges) {
+		m->n_edges = id + 1;
+		*e = (struct mz_kmap_edge){a->class, a->place, a->pid, 0, 0, 0};
+	}
+	e->objects += state->serial != a->serial;
+	state->serial = a->serial;
+	e->reads += a->reads;
+	e->writes += a->writes;
+	add_pair(m, state->pair, a);
 	return 0;
+}
+
+/* The memory that the pending accesses will need is asked for in steps. */
+static void ask_for(struct mz_kmap_model *m)
+{
+	struct mz_kmap_private *own = m->own;
+	uint32_t edges[PENDING];
+
+	for (size_t i = 0; i < own->n_pending; i++)
+		mz_keys_ask(&own->edges, edge_key(&own->pending[i]), (uint32_t)own->pending[i].pid);
+	for (size_t i = 0; i < own->n_pending; i++) {
+		edges[i] = mz_keys_expect(&own->edges, edge_key(&own->pending[i]),
+					  (uint32_t)own->pending[i].pid);
+		if (edges[i] < m->n_edges) {
+			__builtin_prefetch(&m->edges[edges[i]], 1);
+			__builtin_prefetch(&own->states[edges[i]], 1);
+		}
+	}
+	for (size_t i = 0; i < own->n_pending; i++) {
+		uint32_t pair = edges[i] < m->n_edges ? own->states[edges[i]].pair : MZ_KEYS_NONE;
+
+		if (pair < m->n_pairs) {
+			__builtin_prefetch(&m->pairs[pair], 1);
+			__builtin_prefetch(&own->last[pair], 1);
+		}
+	}
+}
+
+static int enter_pending(struct mz_kmap_model *m)
+{
+	struct mz_kmap_private *own = m->own;
+	int ret = 0;
+
+	ask_for(m);
+	for (size_t i = 0; i < own->n_pending && !ret; i++)
+		ret = add_edge(m, &own->pending[i]);
+	own->n_pending = 0;
+	return ret;
+}
+
+static int note_process(struct mz_kmap_private *own, int32_t pid)
+{
+	if (pid <= 0 || pid == own->last_pid)
+		return 0;
+	own->last_pid = pid;
+	return mz_keys_put(&own->touching, (uint32_t)pid, 0) == MZ_KEYS_NONE ? -ENOMEM : 0;
+}
+
+static int enter_access(struct mz_kmap_model *m, const struct mz_kmap_access *a)
+{
+	struct mz_kmap_private *own = m->own;
+	struct current *now = &own->now;
+	uint32_t place = place_id(m, a->ip), group;
+
+	if (place == MZ_KEYS_NONE)
+		return -ENOMEM;
+	group = m->by == MZ_KMAP_BY_PID ? group_id(m, (uint32_t)a->pid, 1) : m->places[place].group;
+	if (group == MZ_KEYS_NONE || note_process(own, a->pid) < 0)
+		return -ENOMEM;
+	now->reads += a->reads;
+	now->writes += a->writes;
+	note_side(now, &m->places[place], a->pid);
+	own->pending[own->n_pending++] = (struct pending){
+		.class = now->class,
+		.owner = now->owner,
+		.serial = now->serial,
+		.place = place,
+		.group = group,
+		.pid = own->pids ? a->pid : -1,
+		.size = now->size,
+		.reads = a->reads,
+		.writes = a->writes,
+	};
+	return own->n_pending == PENDING ? enter_pending(m) : 0;
+}
+
+/* The accesses of the current object that were gathered. */
+static int enter_raw(struct mz_kmap_model *m)
+{
+	struct mz_kmap_private *own = m->own;
+	int ret = 0;
+
+	for (size_t i = 0; i < own->n_raw; i++)
+		mz_keys_ask(&own->places, own->raw[i].ip, 0);
+	for (size_t i = 0; i < own->n_raw; i++) {
+		uint32_t place = mz_keys_expect(&own->places, own->raw[i].ip, 0);
+
+		if (place < m->n_places)
+			__builtin_prefetch(&m->places[place]);
+	}
+	for (size_t i = 0; i < own->n_raw && !ret; i++)
+		ret = enter_access(m, &own->raw[i]);
+	own->n_raw = 0;
+	return ret;
 }
 
 static int add_access(struct mz_kmap_model *m, const struct mz_kmap_access *a)
 {
 	struct mz_kmap_private *own = m->own;
-	struct current *now = &own->now;
-	uint32_t place = place_id(m, a->ip), id;
-	struct mz_kmap_edge *e;
 
-	if (place == MZ_KEYS_NONE)
-		return -ENOMEM;
-	id = mz_keys_put(&own->edges, (uint64_t)now->class << 32 | place, (uint32_t)a->pid);
-	if (id == MZ_KEYS_NONE || !ROOM(m, edges, id) ||
-	    !mz_keys_room((void **)&own->touched, &own->cap_touched, id, sizeof(*own->touched)))
-		return -ENOMEM;
-	e = &m->edges[id];
-	if (id >= m->n_edges) {
-		m->n_edges = id + 1;
-		*e = (struct mz_kmap_edge){now->class, place, a->pid, 0, 0, 0};
-	}
-	e->objects += own->touched[id] != now->serial;
-	own->touched[id] = now->serial;
-	e->reads += a->reads;
-	e->writes += a->writes;
-	now->reads += a->reads;
-	now->writes += a->writes;
-	note_side(now, &m->places[place], a->pid);
 	m->accesses++;
-	return add_pair(m,
-			m->by == MZ_KMAP_BY_PID ? group_id(m, (uint32_t)a->pid, 1)
-						: m->places[place].group,
-			a);
+	own->raw[own->n_raw++] = *a;
+	return own->n_raw == PENDING ? enter_raw(m) : 0;
 }
 
 static int add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c)
@@ -512,7 +656,7 @@ static int add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c)
 static int add(struct mz_kmap_model *m, const struct mz_kmap_record *rec)
 {
 	switch (rec->kind) {
-	case MZ_KMAP_OBJECT: return add_object(m, &rec->object);
+	case MZ_KMAP_OBJECT: return enter_raw(m) < 0 ? -ENOMEM : add_object(m, &rec->object);
 	case MZ_KMAP_ACCESS: return add_access(m, &rec->access);
 	case MZ_KMAP_CALL: return add_call(m, &rec->call);
 	case MZ_KMAP_OTHER: break;
@@ -549,6 +693,7 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	if (start(m, o->by) < 0)
 		return mz_fail_memory(err);
 	m->own->symbols = o->symbols;
+	m->own->pids = o->pids;
 	find_shift(k, o->symbols);
 	while ((ret = mz_kmap_next(k, &rec)) > 0) {
 		if (add(m, &rec) < 0)
@@ -560,6 +705,8 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 		*err = *mz_kmap_error(k);
 		return ret;
 	}
+	if (enter_raw(m) < 0 || enter_pending(m) < 0)
+		return mz_fail_memory(err);
 	end_object(m);
 	find_peak(m);
 	if (name_processes(m) < 0)
@@ -567,6 +714,7 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	m->lines = mz_kmap_lines(k);
 	m->bad_lines = mz_kmap_bad_lines(k);
 	m->bytes = mz_kmap_bytes(k);
+	m->touching = m->own->touching.count;
 	m->own->symbols = NULL;
 	return 0;
 }
@@ -592,9 +740,9 @@ void mz_kmap_model_deinit(struct mz_kmap_model *m)
 
 		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 			mz_keys_deinit(all[i]);
-		free(own->touched);
+		free(own->states);
 		free(own->last);
-		free(own->comms);
+		free(own->last_of);
 	}
 	free(own);
 	memset(m, 0, sizeof(*m));
@@ -611,5 +759,5 @@ const char *mz_kmap_comm(const struct mz_kmap_model *m, int32_t pid)
 {
 	uint32_t id = mz_keys_get(&m->own->by_pid, (uint32_t)pid, 0);
 
-	return id == MZ_KEYS_NONE ? "" : mz_kmap_string(m, m->own->comms[id]);
+	return id == MZ_KEYS_NONE ? "" : mz_kmap_string(m, m->processes[m->own->last_of[id]].comm);
 }

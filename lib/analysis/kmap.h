@@ -63,7 +63,7 @@ struct mz_kmap_class {
 
 struct mz_kmap_edge {
 	uint32_t class, place;
-	int32_t pid; /* -1 = not known; 0 = an interrupt, or the idle task */
+	int32_t pid; /* 0 = an interrupt, or the idle task; -1 = not known, or not asked for */
 	uint32_t objects;
 	uint64_t reads, writes;
 };
@@ -96,6 +96,7 @@ struct mz_kmap_process {
 	int32_t pid;
 	uint32_t comm;		/* string, as it stands in the map */
 	struct mz_kmap_sum sum; /* allocated */
+	uint64_t last;		/* the number of its last object */
 };
 
 struct mz_kmap_call_edge {
@@ -131,6 +132,7 @@ struct mz_kmap_model {
 
 	struct mz_kmap_class total; /* over all classes */
 	uint64_t accesses;	    /* lines of accesses */
+	uint64_t touching;	    /* processes that touched something */
 	uint64_t lines, bad_lines, bytes;
 	uint64_t shapes[MZ_KMAP_SHAPES]; /* objects of each shape */
 	struct mz_kmap_sum live_peak;	 /* of the timeline: the most at the end of a step */
@@ -146,6 +148,7 @@ struct mz_kmap_model {
 struct mz_kmap_model_options {
 	struct mz_symbols *symbols; /* NULL: addresses only. Used while reading only. */
 	enum mz_kmap_by by;	    /* of the pairs; by cache: code by function */
+	bool pids;		    /* an edge for each process: there may be as many as lines */
 	/* Called now and then with what was read so far; false stops (-EINTR). */
 	bool (*progress)(void *arg, const struct mz_kmap *k);
 	void *arg;

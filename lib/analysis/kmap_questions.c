@@ -432,25 +432,35 @@ void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_answer *a)
 		{"accesses", "accesses", MZ_ANSWER_COUNT},
 	};
 	struct adder ad = {.a = a};
+	struct counts {
+		uint64_t reads, writes;
+	} *by_place = calloc(m->n_places ? m->n_places : 1, sizeof(*by_place));
 
 	mz_answer_init(a, "accessors", "Functions by accesses", COLUMNS(columns));
+	a->failed |= !by_place;
 	for (size_t i = 0; !a->failed && i < m->n_edges; i++) {
-		const struct mz_kmap_edge *e = &m->edges[i];
-		const struct mz_kmap_place *p = &m->places[e->place];
+		by_place[m->edges[i].place].reads += m->edges[i].reads;
+		by_place[m->edges[i].place].writes += m->edges[i].writes;
+	}
+	for (uint32_t i = 0; !a->failed && i < m->n_places; i++) {
+		const struct mz_kmap_place *p = &m->places[i];
+		union mz_answer_cell *row;
 		char buf[NAME];
 		bool fresh;
-		union mz_answer_cell *row =
-			row_of(&ad, p->function, p->function ? 0 : p->ip, &fresh);
 
+		if (!by_place[i].reads && !by_place[i].writes)
+			continue;
+		row = row_of(&ad, p->function ? p->function : p->ip, !p->function, &fresh);
 		if (!row)
 			break;
 		if (fresh)
-			mz_answer_text(a, &row[0],
-				       mz_kmap_place_name(m, e->place, MZ_KMAP_BY_FUNCTION, buf,
-							  sizeof(buf)));
-		row[1].number += e->reads;
-		row[2].number += e->writes;
-		row[3].number += e->reads + e->writes;
+			mz_answer_text(
+				a, &row[0],
+				mz_kmap_place_name(m, i, MZ_KMAP_BY_FUNCTION, buf, sizeof(buf)));
+		row[1].number += by_place[i].reads;
+		row[2].number += by_place[i].writes;
+		row[3].number += by_place[i].reads + by_place[i].writes;
 	}
+	free(by_place);
 	adder_end(&ad, 3);
 }

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 static void string(const struct mz_json *j, const char *s, size_t n)
 {
 	struct mz_buf *b = j->out;
@@ -12,9 +14,15 @@ static void string(const struct mz_json *j, const char *s, size_t n)
 	mz_buf_add(b, "\"", 1);
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
+		size_t len = j->utf8 && c >= 0x80 ? mz_utf8_length(s + i, n - i) : 0;
 
 		if (c == '"' || c == '\\')
 			mz_buf_printf(b, "\\%c", c);
+		else if (len) {
+			mz_buf_add(b, &s[i], len);
+			i += len - 1;
+		} else if (j->utf8 && c >= 0x80)
+			mz_buf_str(b, "\\ufffd");
 		else if (c < 0x20 || c >= 0x7f || (j->html && (c == '<' || c == '>' || c == '&')))
 			/* bytes, not UTF-8: names are hostile input */
 			mz_buf_printf(b, "\\u%04x", c);

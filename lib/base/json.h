@@ -12,6 +12,7 @@ struct mz_json {
 	bool flat;  /* all of it in one line */
 	bool tight; /* and without blanks */
 	bool html;  /* to stand in a page: no <, > or & but as escapes */
+	bool utf8;  /* strings are UTF-8 (what is not is replaced); else bytes */
 };
 
 /* key NULL: an element of an array, or the top. */

@@ -87,6 +87,29 @@ uint32_t mz_keys_put(struct mz_keys *ix, uint64_t a, uint64_t b)
 	return number;
 }
 
+void mz_keys_ask(const struct mz_keys *ix, uint64_t a, uint64_t b)
+{
+	if (ix->slots)
+		__builtin_prefetch(&ix->slots[(hash(a, b) >> 20) & ix->mask]);
+}
+
+uint32_t mz_keys_expect(const struct mz_keys *ix, uint64_t a, uint64_t b)
+{
+	uint64_t h = hash(a, b);
+
+	if (!ix->slots)
+		return MZ_KEYS_NONE;
+	for (size_t at = (h >> 20) & ix->mask; ix->slots[at]; at = (at + 1) & ix->mask) {
+		uint32_t number = (uint32_t)ix->slots[at] - 1;
+
+		if (ix->slots[at] >> 32 != (uint32_t)h)
+			continue;
+		__builtin_prefetch(&ix->keys[number]);
+		return number;
+	}
+	return MZ_KEYS_NONE;
+}
+
 bool mz_keys_room(void **array, size_t *cap, size_t at, size_t size)
 {
 	size_t want = *cap + *cap / 2;

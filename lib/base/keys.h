@@ -29,6 +29,14 @@ uint32_t mz_keys_put(struct mz_keys *ix, uint64_t a, uint64_t b);
 /* MZ_KEYS_NONE: it is not there. */
 uint32_t mz_keys_get(const struct mz_keys *ix, uint64_t a, uint64_t b);
 
+/*
+ * In a table that is larger than the caches each look-up waits for memory. Who has many
+ * to make asks for their slots first, then for what the slots point to, and only then
+ * looks: the waits overlap. expect() gives the likely number of the key, or NONE.
+ */
+void mz_keys_ask(const struct mz_keys *ix, uint64_t a, uint64_t b);
+uint32_t mz_keys_expect(const struct mz_keys *ix, uint64_t a, uint64_t b);
+
 /* Makes room for a member with number `at` in an array of members of `size` bytes
  * and sets it to zeros if it is new. *cap goes along. False: no memory. */
 bool mz_keys_room(void **array, size_t *cap, size_t at, size_t size);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* countdown N [kill|abort|segv|pause]: makes N allocations of 77 bytes and as
- * many frees, in one thread, and then ends as it is told to. */
+/* countdown N [kill|abort|segv|pause|stop|stop-half]: makes N allocations of 77
+ * bytes and as many frees, in one thread, and then ends as it is told to. stop
+ * stops its parent, the recorder, before the first one; stop-half lets it go on
+ * when half of them are made. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +13,13 @@ int main(int argc, char **argv)
 	long n = argc > 1 ? atol(argv[1]) : 1000;
 	const char *how = argc > 2 ? argv[2] : "";
 
+	if (!strncmp(how, "stop", 4))
+		kill(getppid(), SIGSTOP);
 	for (long i = 0; i < n; i++) {
 		void *p = malloc(77);
 
+		if (i == n / 2 && !strcmp(how, "stop-half"))
+			kill(getppid(), SIGCONT);
 		__asm__ volatile("" : "+r"(p) : : "memory");
 		free(p);
 	}
@@ -24,6 +30,6 @@ int main(int argc, char **argv)
 	else if (!strcmp(how, "segv"))
 		raise(SIGSEGV);
 	else if (!strcmp(how, "pause"))
-		sleep(2);
+		pause();
 	return 0;
 }

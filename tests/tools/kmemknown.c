@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes the kernel allocate a known number of objects: kmemknown N. Waits for a
- * line, makes N pipes, N sockets and N epoll instances, says so, waits for
+/* Makes the kernel allocate a known number of objects: kmemknown N. Says that it
+ * is ready, waits for a line, makes N pipes, N sockets and N epoll instances, says so, waits for
  * another line, closes them all, says so, and waits for a last line. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ int main(int argc, char **argv)
 	int n = argc > 1 ? atoi(argv[1]) : 23, *fd = calloc((size_t)n * 4, sizeof(*fd));
 	char line[16];
 
-	if (read(0, line, sizeof(line)) < 0 || !fd)
+	if (!fd || write(1, "ready\n", 6) < 0 || read(0, line, sizeof(line)) < 0)
 		return 1;
 	for (int i = 0; i < n; i++) {
 		if (pipe(fd + 4 * i))

@@ -238,6 +238,15 @@ static void absurd_numbers(void)
 	mz_decoder_free(d);
 }
 
+/* Until a file has grown to this, or a minute is over. */
+static void wait_for_size(const char *file, off_t size)
+{
+	struct stat st;
+
+	for (int i = 0; i < 60000 && (stat(file, &st) || st.st_size < size); i++)
+		usleep(1000);
+}
+
 /* The last block counts, whatever the index says of it. */
 static void killed_writer(void)
 {
@@ -260,6 +269,8 @@ static void killed_writer(void)
 			_exit(9);
 		}
 		usleep(3000u + (unsigned)round * 1700);
+		if (round > 8) /* however slow the machine is */
+			wait_for_size(part, 64 * 1024);
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		CHECK(WIFSIGNALED(status));

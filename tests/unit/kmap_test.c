@@ -116,7 +116,7 @@ static const char map[] = "# two objects of one class, a variable, one of anothe
 
 static int model(struct mz_kmap_model *m, const void *data, size_t n, struct mz_error *err)
 {
-	struct mz_kmap_model_options o = {0};
+	struct mz_kmap_model_options o = {.pids = true};
 	struct mz_kmap *k = mz_kmap_open_memory(data, n, "memory", err);
 	int ret = k ? mz_kmap_model_read(m, k, &o, err) : -1;
 
@@ -140,6 +140,7 @@ static void check_model(const struct mz_kmap_model *m)
 	CHECK_EQ(m->total.by_processes.objects, 1);
 	CHECK_EQ(m->total.by_contexts.objects, 1);
 	CHECK_EQ(m->n_edges, 4);
+	CHECK_EQ(m->touching, 2);
 	CHECK_EQ(m->edges[0].objects, 2);
 	CHECK_EQ(m->edges[0].writes, 3);
 	CHECK_EQ(m->classes[0].least, 32);
