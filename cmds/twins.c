@@ -23,8 +23,7 @@ static const struct mz_cmd *record_twin(int *argc, char **argv)
 	return NULL;
 }
 
-/* A folder is what kmemtraced leaves; a file says where it comes from. */
-static bool is_kernel_trace(const char *path)
+bool twin_is_kernel_trace(const char *path)
 {
 	const struct mz_attr *source;
 	struct mz_reader *r;
@@ -40,6 +39,8 @@ static bool is_kernel_trace(const char *path)
 		source = mz_reader_find_attr(r, "source");
 		kernel = source && source->type == MZ_ATTR_TEXT &&
 			 !strcmp(source->data, "kmemtrace");
+		kernel |= mz_reader_format(r) == MZ_FORMAT_KMEMTRACE_C ||
+			  mz_reader_format(r) == MZ_FORMAT_KMEMTRACE_E;
 	}
 	mz_reader_close(r);
 	return kernel;
@@ -52,7 +53,7 @@ static const struct mz_cmd *report_twin(int *argc, char **argv)
 			continue;
 		if (mz_kmap_is(argv[i]))
 			return &cmd_kmap_report;
-		if (is_kernel_trace(argv[i]))
+		if (twin_is_kernel_trace(argv[i]))
 			return &cmd_kmemtrace_report;
 	}
 	return NULL;
