@@ -95,8 +95,7 @@ static bool show(void *arg, const struct mz_kmap *k)
 	return true;
 }
 
-static int open_symbols(const struct kmap_load *o, struct mz_symbols **symbols,
-			struct mz_error *err)
+int kmap_load_symbols(const struct kmap_load *o, struct mz_symbols **symbols, struct mz_error *err)
 {
 	struct files *f = calloc(1, sizeof(*f));
 	int ret = 0;
@@ -127,7 +126,7 @@ int kmap_load(struct mz_kmap_model *m, const struct kmap_load *o)
 	int ret;
 
 	memset(m, 0, sizeof(*m));
-	if (open_symbols(o, &mo.symbols, &err) < 0)
+	if (kmap_load_symbols(o, &mo.symbols, &err) < 0)
 		return -1;
 	if (o->or_function && !(mo.symbols && mz_symbols_has_lines(mo.symbols)))
 		mo.by = MZ_KMAP_BY_FUNCTION;

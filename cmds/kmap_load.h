@@ -17,4 +17,8 @@ struct kmap_load {
 /* 0, or -1 with the error told. Deinit the model in both cases. */
 int kmap_load(struct mz_kmap_model *m, const struct kmap_load *o);
 
+/* The symbols alone; *symbols stays as it is if there are none. 0, or -1 with the error
+ * told. */
+int kmap_load_symbols(const struct kmap_load *o, struct mz_symbols **symbols, struct mz_error *err);
+
 #endif

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analysis/recording.h"
 #include "formats/kmap.h"
 
-extern const struct mz_cmd cmd_kmemtraced, cmd_kmemtrace_report, cmd_kmap_report;
+extern const struct mz_cmd cmd_kmemtraced, cmd_kmemtrace_report, cmd_kmap_report,
+	cmd_profile_report;
 
 static const struct mz_cmd *record_twin(int *argc, char **argv)
 {
@@ -53,6 +55,8 @@ static const struct mz_cmd *report_twin(int *argc, char **argv)
 			continue;
 		if (mz_kmap_is(argv[i]))
 			return &cmd_kmap_report;
+		if (mz_recording_is_profile(argv[i]))
+			return &cmd_profile_report;
 		if (twin_is_kernel_trace(argv[i]))
 			return &cmd_kmemtrace_report;
 	}
