@@ -14,7 +14,7 @@ OPTIM    ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
 CPPFLAGS := -Iinclude -Ilib -I. -I$(O)/gen -D_GNU_SOURCE
 CFLAGS   := -std=gnu11 $(OPTIM) $(WARN) -fvisibility=hidden -fPIC -fno-strict-aliasing
-LDLIBS   := -lzstd -ldw -lm -lpthread
+LDLIBS   := -lzstd -lz -lsqlite3 -ldw -lelf -lm -lpthread
 ifneq ($(SAN),)
 CFLAGS  += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS += -fsanitize=$(SAN)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Record what a program does with its heap. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "cmds/attach.h"
 #include "cmds/cmd.h"
 #include "cmds/record_rings.h"
 #include "cmds/record_start.h"
@@ -28,6 +30,7 @@ struct opts {
 	bool follow_forks;
 	bool mmap;
 	bool drop;
+	uint64_t pid;
 	double duration;
 	bool force;
 	bool json;
@@ -41,9 +44,12 @@ static const struct mz_opt opts[] = {
 	       "keep the call stack of each allocation, up to DEPTH callers (64)"),
 	MZ_OPT(0, "follow-forks", NULL, MZ_OPT_FLAG, struct opts, follow_forks,
 	       "record the processes that it starts too, each to a file of its own"),
-	MZ_OPT(0, "mmap", NULL, MZ_OPT_FLAG, struct opts, mmap, "record mmap, munmap, mremap and sbrk too"),
+	MZ_OPT(0, "mmap", NULL, MZ_OPT_FLAG, struct opts, mmap,
+	       "record mmap, munmap, mremap, brk and sbrk too"),
 	MZ_OPT(0, "drop", NULL, MZ_OPT_FLAG, struct opts, drop,
 	       "never make the program wait: what does not fit is lost, and counted"),
+	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct opts, pid,
+	       "record a program that is running, until it ends, Ctrl-C or --duration"),
 	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct opts, duration,
 	       "stop recording after S seconds; the program goes on"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "the summary as JSON"),
@@ -54,9 +60,12 @@ struct job {
 	const struct opts *o;
 	struct record_rings rings;
 	struct record_files files;
+	struct attach attach;
+	bool attached; /* it was running before; detached: and is again as it was */
+	bool detached;
 	struct mz_error err;
 	pid_t pid;
-	int status;   /* of the program, from waitpid() */
+	int status; /* of the program, from waitpid() */
 	bool exited;
 	bool stopped; /* by --duration or a signal */
 	uint64_t start;
@@ -83,6 +92,20 @@ static bool time_is_up(const struct job *j)
 	       (double)(now(CLOCK_MONOTONIC) - j->start) >= j->o->duration * 1e9;
 }
 
+/* The program is left as it was found. */
+static void detach(struct job *j)
+{
+	struct mz_error why = {0};
+
+	/* first, that no thread waits for room in its ring, which we do not read now */
+	__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
+	if (attach_end(&j->attach, &why) < 0)
+		talk_note("%s; its calls still come by the library, which does nothing more",
+			  why.text);
+	else
+		j->detached = true;
+}
+
 /* What was in the rings when the recording was stopped still counts. */
 static int stop(struct job *j)
 {
@@ -90,6 +113,8 @@ static int stop(struct job *j)
 	int ret = 0;
 
 	j->stopped = true;
+	if (j->attached)
+		detach(j);
 	n = record_rings_drain(&j->rings, false);
 	__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i < MZ_IMAGES && !ret && n >= 0; i++)
@@ -107,9 +132,11 @@ static int follow(struct job *j)
 		int left;
 		long n;
 
-		if (!j->exited && waitpid(j->pid, &j->status, WNOHANG) == j->pid)
+		if (!j->exited && !j->attached && waitpid(j->pid, &j->status, WNOHANG) == j->pid)
 			j->exited = true;
 		left = record_rings_images(&j->rings);
+		if (j->attached && !left)
+			j->exited = true;
 		n = left < 0 ? left : record_rings_drain(&j->rings, false);
 		if (n < 0)
 			return (int)n;
@@ -152,12 +179,13 @@ static void tell_file(const struct record_done *d)
 		talk_count(a, d->events), name ? name + 1 : d->program, d->pid,
 		talk_bytes(b, d->bytes), d->events ? (double)d->bytes / (double)d->events : 0);
 	if (d->stacks_cut)
-		fprintf(stderr, "%s: %s stacks were cut to their inner callers, to bound the memory\n",
+		fprintf(stderr,
+			"%s: %s stacks were cut to their inner callers, to bound the memory\n",
 			d->path, talk_count(a, d->stacks_cut));
 	for (unsigned i = 0; i < MZ_LOSSES; i++)
 		if (d->lost[i])
-			fprintf(stderr, "%s: LOST %s events: %s\n", d->path, talk_count(a, d->lost[i]),
-				mz_loss_name(i));
+			fprintf(stderr, "%s: LOST %s events: %s\n", d->path,
+				talk_count(a, d->lost[i]), mz_loss_name(i));
 }
 
 static void tell(const struct job *j)
@@ -177,6 +205,9 @@ static void tell(const struct job *j)
 	if (WIFSIGNALED(j->status))
 		talk_note("the program was ended by signal %d (%s)", WTERMSIG(j->status),
 			  strsignal(WTERMSIG(j->status)));
+	if (j->attached)
+		talk_note("frees of blocks from before the recording are in it as frees of unknown "
+			  "blocks");
 	if (most)
 		fprintf(stderr, "next: memorizer report %s\n", most->path);
 }
@@ -244,40 +275,123 @@ static int parse_depth(const struct opts *o, uint32_t *depth)
 	return 0;
 }
 
-static int record(struct job *j, char **argv)
+static int check_output(struct job *j)
+{
+	if (j->o->force || access(j->files.output, F_OK))
+		return 0;
+	return mz_fail(&j->err, EEXIST, "%s: exists; use -f to replace it, or another name",
+		       j->files.output);
+}
+
+static int follow_to_end(struct job *j)
+{
+	int ret = follow(j);
+
+	if (ret < 0) {
+		if (j->attached)
+			detach(j);
+		__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
+		talk_error(&j->err);
+		talk_note("the recording has ended here; the program goes on without it");
+	}
+	return ret;
+}
+
+static void set_start(struct job *j)
+{
+	j->start = now(CLOCK_MONOTONIC);
+	j->files.start_unix = now(CLOCK_REALTIME);
+}
+
+static int record(struct job *j, char **argv, uint32_t flags, uint32_t depth)
 {
 	char library[PATH_MAX];
 	int ret = record_library(library, sizeof(library), &j->err);
 
 	if (!ret)
 		ret = record_check_program(argv[0], &j->err);
-	if (!ret && !j->o->force && !access(j->files.output, F_OK))
-		ret = mz_fail(&j->err, EEXIST, "%s: exists; use -f to replace it, or another name",
-			      j->files.output);
+	if (!ret)
+		ret = check_output(j);
+	if (!ret)
+		ret = record_rings_init(&j->rings, -1, flags, depth, &j->files);
 	if (ret < 0)
 		return ret;
-	j->start = now(CLOCK_MONOTONIC);
-	j->files.start_unix = now(CLOCK_REALTIME);
+	set_start(j);
 	j->pid = record_start(argv, library, j->rings.fd, &j->rings.region->main_pid, &j->err);
 	if (j->pid < 0)
 		return j->pid;
-	ret = follow(j);
-	if (ret < 0) {
-		__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
-		talk_error(&j->err);
-		talk_note("the recording has ended here; the program goes on without it");
-	}
+	ret = follow_to_end(j);
 	wait_for_program(j);
+	return ret;
+}
+
+/* ---- a program that is running ------------------------------------------------------ */
+
+static int begin_in(struct job *j, uint32_t flags, uint32_t depth)
+{
+	struct mz_region *region;
+	char library[PATH_MAX], real[PATH_MAX];
+	int fd, ret = record_library(library, sizeof(library), &j->err);
+
+	if (ret < 0)
+		return ret;
+	/* the program's folder is not ours */
+	fd = attach_load(&j->attach, j->pid, realpath(library, real) ? real : library, &j->err);
+	if (fd < 0)
+		return fd;
+	if (!j->attach.loaded_before)
+		flags |= MZ_REGION_INJECTED;
+	ret = record_rings_init(&j->rings, fd, flags, depth, &j->files);
+	if (ret < 0)
+		return ret;
+	region = j->rings.region;
+	region->main_pid = (uint32_t)j->pid;
+	memcpy(region->real, j->attach.functions, sizeof(region->real));
+	return attach_begin(&j->attach, &j->err);
+}
+
+/* Memory of the region, which the program cannot give back: threads of it may
+ * still have an eye on it. */
+static void empty_region(const struct job *j)
+{
+	if (j->detached)
+		fallocate(j->rings.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			  (off_t)MZ_REGION_BYTES);
+}
+
+static int record_pid(struct job *j, uint32_t flags, uint32_t depth)
+{
+	int ret = attach_check((pid_t)j->o->pid, &j->err);
+
+	j->rings.fd = -1;
+	if (!ret)
+		ret = check_output(j);
+	if (ret < 0)
+		return ret;
+	j->pid = (pid_t)j->o->pid;
+	set_start(j);
+	ret = begin_in(j, flags, depth);
+	if (ret >= 0) {
+		j->attached = true;
+		if (!j->o->json)
+			talk_note("recording pid %d; Ctrl-C ends it, and the program goes on",
+				  (int)j->pid);
+		ret = follow_to_end(j);
+		empty_region(j);
+	}
+	attach_drop(&j->attach);
 	return ret;
 }
 
 static int finish(struct job *j, int ret, const char *command)
 {
 	if (ret < 0)
-		return j->pid > 0 ? MZ_EXIT_FAILED : talk_error(&j->err);
+		return j->pid > 0 && (j->attached || !j->o->pid) ? MZ_EXIT_FAILED
+								 : talk_error(&j->err);
 	if (!j->files.done_count) {
 		talk_fail("%s: nothing was recorded: the program did not load the library; is it "
-			  "static, or privileged?", command);
+			  "static, or privileged?",
+			  command);
 		return exit_status(j) ? exit_status(j) : MZ_EXIT_FAILED;
 	}
 	if (j->o->json)
@@ -298,27 +412,32 @@ static int run(void *options, int argc, char **argv)
 	j.files = (struct record_files){.output = j.o->output ? j.o->output : DEFAULT_OUTPUT,
 					.force = j.o->force,
 					.err = &j.err};
-	if (!argc)
-		return talk_usage("a command, please: memorizer record -- CMD ARGS");
+	if (!argc == !j.o->pid)
+		return talk_usage("a command, please: memorizer record -- CMD ARGS, or --pid PID");
+	if (j.o->pid > INT_MAX)
+		return talk_usage("--pid takes the number of a process");
 	if (parse_depth(j.o, &depth))
-		return talk_usage("--stacks takes a depth of 1 to %d, not '%s'", MAX_DEPTH, j.o->stacks);
+		return talk_usage("--stacks takes a depth of 1 to %d, not '%s'", MAX_DEPTH,
+				  j.o->stacks);
 	if (j.o->follow_forks)
 		flags |= MZ_REGION_FORKS;
 	if (j.o->mmap)
 		flags |= MZ_REGION_MMAP;
 	if (j.o->drop)
 		flags |= MZ_REGION_DROP;
-	j.files.command = argv[0];
+	j.files.attached = j.o->pid;
+	j.files.command = argc ? argv[0] : "";
 	argv[argc] = NULL; /* options may have stood behind */
 	/* the terminal's signals are the program's; the recorder ends after it */
-	signal(SIGINT, SIG_IGN);
+	if (j.o->pid)
+		sigaction(SIGINT, &sa, NULL);
+	else
+		signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
-	ret = record_rings_init(&j.rings, flags, depth, &j.files);
-	if (!ret)
-		ret = record(&j, argv);
-	ret = finish(&j, ret, argv[0]);
+	ret = j.o->pid ? record_pid(&j, flags, depth) : record(&j, argv, flags, depth);
+	ret = finish(&j, ret, j.files.command);
 	record_rings_deinit(&j.rings);
 	record_files_free(&j.files);
 	return ret;
@@ -326,7 +445,7 @@ static int run(void *options, int argc, char **argv)
 
 const struct mz_cmd cmd_record = {
 	.name = "record",
-	.args = "[--] CMD [ARGS]",
+	.args = "[--] CMD [ARGS] | --pid PID",
 	.summary = "record what a program does with its heap",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),

@@ -65,6 +65,8 @@ static int set_header(const struct record_files *f, struct record_image *m)
 	mz_writer_set_text(m->writer, "clock", "ns since the start of the recording");
 	mz_writer_set_number(m->writer, "start", f->start_unix);
 	mz_writer_set_number(m->writer, "pid", m->pid);
+	if (f->attached)
+		mz_writer_set_number(m->writer, "attached", 1);
 	if (mz_writer_error(m->writer)->code)
 		return mz_fail(f->err, mz_writer_error(m->writer)->code, "%s",
 			       mz_writer_error(m->writer)->text);

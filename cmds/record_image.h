@@ -32,6 +32,7 @@ struct record_image {
 struct record_files {
 	const char *output; /* of the first image */
 	bool force;
+	bool attached; /* the program was running before */
 	unsigned made;
 	struct mz_error *err;
 	const char *command; /* line, for the header */

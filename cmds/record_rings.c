@@ -84,13 +84,13 @@ static bool tsc_is_good(void)
 #endif
 }
 
-int record_rings_init(struct record_rings *r, uint32_t flags, uint32_t stack_depth,
+int record_rings_init(struct record_rings *r, int fd, uint32_t flags, uint32_t stack_depth,
 		      struct record_files *files)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
 
 	*r = (struct record_rings){.files = files, .tsc = tsc_is_good()};
-	r->fd = memfd_create("memorizer", MFD_CLOEXEC);
+	r->fd = fd >= 0 ? fd : memfd_create("memorizer", MFD_CLOEXEC);
 	if (r->fd < 0 || ftruncate(r->fd, (off_t)MZ_REGION_BYTES))
 		return mz_fail(files->err, errno, "cannot make the shared memory: %s", strerror(errno));
 	r->region = mmap(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);

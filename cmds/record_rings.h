@@ -40,7 +40,8 @@ struct record_rings {
 	uint64_t records;
 };
 
-int record_rings_init(struct record_rings *r, uint32_t flags, uint32_t stack_depth,
+/* fd: of memory for the region, which a program has made; -1 = make it. */
+int record_rings_init(struct record_rings *r, int fd, uint32_t flags, uint32_t stack_depth,
 		      struct record_files *files);
 void record_rings_deinit(struct record_rings *r);
 

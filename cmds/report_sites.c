@@ -6,22 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Functions that allocate for somebody else. */
-static const char *const go_betweens[] = {
-	"operator new", "std::",     "__gnu_cxx::", "void std::", "malloc",    "calloc",   "realloc",
-	"xmalloc",	"xcalloc",   "xrealloc",    "xstrdup",	  "xstrndup",  "strdup",   "strndup",
-	"__strdup",	"__strndup", "g_malloc",    "g_realloc",  "g_strdup",  "g_slice_", "safe_",
-	"xmemdup",	"asprintf",  "vasprintf",   "_obstack_",  "PyMem_",    "_PyMem_",  "PyObject_Malloc",
-	"memorizer",	"aligned_alloc", "posix_memalign", "reallocarray", "__vasprintf", "_IO_",
-};
-
-static bool is_go_between(const char *function)
-{
-	for (size_t i = 0; function && i < sizeof(go_betweens) / sizeof(*go_betweens); i++)
-		if (!strncmp(function, go_betweens[i], strlen(go_betweens[i])))
-			return true;
-	return false;
-}
+#include "analysis/profile.h"
 
 static char *describe(struct mz_symbols *symbols, uint64_t ip)
 {
@@ -51,7 +36,7 @@ static size_t chosen(struct mz_symbols *symbols, const uint64_t *ips, size_t dep
 	for (size_t i = 0; i < depth; i++) {
 		struct mz_symbol sym = {0};
 
-		if (!symbols || !mz_symbols_find(symbols, ips[i], &sym) || !is_go_between(sym.function))
+		if (!symbols || !mz_symbols_find(symbols, ips[i], &sym) || !mz_is_go_between(sym.function))
 			return i;
 	}
 	return 0;

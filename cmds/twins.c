@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Verbs that serve two worlds: `record --kernel` is kmemtraced, and a report on a
- * kernel trace is kmemtrace-report. One verb to learn, one program for each. */
+ * kernel trace is kmemtrace-report, on a KMAP what `kmap report` says. One verb to learn, one
+ * program for each. */
 #include "cmds/twins.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-extern const struct mz_cmd cmd_kmemtraced, cmd_kmemtrace_report;
+#include "analysis/recording.h"
+#include "formats/kmap.h"
+
+extern const struct mz_cmd cmd_kmemtraced, cmd_kmemtrace_report, cmd_kmap_report,
+	cmd_profile_report;
 
 static const struct mz_cmd *record_twin(int *argc, char **argv)
 {
@@ -20,8 +25,7 @@ static const struct mz_cmd *record_twin(int *argc, char **argv)
 	return NULL;
 }
 
-/* A folder is what kmemtraced leaves; a file says where it comes from. */
-static bool is_kernel_trace(const char *path)
+bool twin_is_kernel_trace(const char *path)
 {
 	const struct mz_attr *source;
 	struct mz_reader *r;
@@ -35,7 +39,10 @@ static bool is_kernel_trace(const char *path)
 	r = S_ISREG(st.st_mode) ? mz_reader_open(path, NULL) : NULL;
 	if (r) {
 		source = mz_reader_find_attr(r, "source");
-		kernel = source && source->type == MZ_ATTR_TEXT && !strcmp(source->data, "kmemtrace");
+		kernel = source && source->type == MZ_ATTR_TEXT &&
+			 !strcmp(source->data, "kmemtrace");
+		kernel |= mz_reader_format(r) == MZ_FORMAT_KMEMTRACE_C ||
+			  mz_reader_format(r) == MZ_FORMAT_KMEMTRACE_E;
 	}
 	mz_reader_close(r);
 	return kernel;
@@ -43,9 +50,16 @@ static bool is_kernel_trace(const char *path)
 
 static const struct mz_cmd *report_twin(int *argc, char **argv)
 {
-	for (int i = 1; i < *argc; i++)
-		if (argv[i][0] != '-' && is_kernel_trace(argv[i]))
+	for (int i = 1; i < *argc; i++) {
+		if (argv[i][0] == '-')
+			continue;
+		if (mz_kmap_is(argv[i]))
+			return &cmd_kmap_report;
+		if (mz_recording_is_profile(argv[i]))
+			return &cmd_profile_report;
+		if (twin_is_kernel_trace(argv[i]))
 			return &cmd_kmemtrace_report;
+	}
 	return NULL;
 }
 

@@ -15,6 +15,7 @@
 
 #include <memorizer.h>
 
+#include "hooks.h"
 #include "ring.h"
 #include "stack.h"
 
@@ -39,6 +40,8 @@ static struct {
 	int (*brk)(void *);
 	void *(*sbrk)(intptr_t);
 } real;
+
+static void *real_reallocarray; /* never called: it is a realloc */
 
 enum { NOT_YET, RESOLVING, READY };
 static int ready;
@@ -403,7 +406,16 @@ EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 	return p;
 }
 
-/* The heap's end: an event whose address is the new end, of the bytes it grew. */
+/* The heap's end: what it grew by is an event at the old end; what it shrank by
+ * is an unmapping, which ends a piece that went as it came. */
+static void record_end_of_heap(char *old, char *now)
+{
+	if (now > old)
+		record_map(MZ_CALL_BRK, old, (uint64_t)(now - old));
+	else if (now < old)
+		record_before(MZ_CALL_MUNMAP, now, (uint64_t)(old - now));
+}
+
 EXPORT void *sbrk(intptr_t by)
 {
 	void *old;
@@ -413,9 +425,25 @@ EXPORT void *sbrk(intptr_t by)
 		return (void *)-1;
 	}
 	old = real.sbrk(by);
-	if (by > 0 && old != (void *)-1 && maps_on())
-		record_map(MZ_CALL_BRK, (char *)old, (uint64_t)by);
+	if (old != (void *)-1 && maps_on())
+		record_end_of_heap(old, (char *)old + by);
 	return old;
+}
+
+EXPORT int brk(void *end)
+{
+	void *old;
+	int ret;
+
+	if (!prepared()) {
+		errno = ENOMEM;
+		return -1;
+	}
+	old = real.sbrk(0);
+	ret = real.brk(end);
+	if (!ret && old != (void *)-1 && maps_on())
+		record_end_of_heap(old, end);
+	return ret;
 }
 
 /* ---- notes --------------------------------------------------------------------- */
@@ -427,6 +455,72 @@ EXPORT void memorizer_mark(const char *text)
 	if (prepared() && mz_on())
 		mz_append_text(MZ_REC_MARK, 0, text, strlen(text));
 }
+
+/* ---- for redirecting the calls of a running program ------------------------------ */
+
+#ifdef __x86_64__
+/* A look for libraries that have come, then on to dlsym() as if called by the
+ * program: it asks who its caller is. */
+__asm__(".text\n"
+	".type mz_see_dlsym, @function\n"
+	"mz_see_dlsym:\n"
+	"	endbr64\n"
+	"	push %rdi\n"
+	"	push %rsi\n"
+	"	sub $8, %rsp\n"
+	"	call mz_redirect_new\n"
+	"	add $8, %rsp\n"
+	"	pop %rsi\n"
+	"	pop %rdi\n"
+	"	jmp *mz_real_dlsym(%rip)\n"
+	".size mz_see_dlsym, . - mz_see_dlsym\n");
+#endif
+extern char mz_see_dlsym[] __attribute__((visibility("hidden")));
+void *mz_real_dlsym __attribute__((visibility("hidden")));
+
+/* The names of the hooks are also those of the real ones, which the linker would
+ * give for them. */
+#define SEE(call)                                                                                  \
+	extern __typeof__(call) mz_see_##call                                                      \
+		__attribute__((alias(#call), copy(call), visibility("hidden")))
+SEE(malloc);
+SEE(calloc);
+SEE(realloc);
+SEE(free);
+SEE(reallocarray);
+SEE(aligned_alloc);
+SEE(memalign);
+SEE(posix_memalign);
+SEE(valloc);
+SEE(pvalloc);
+SEE(mmap);
+SEE(munmap);
+SEE(mremap);
+SEE(brk);
+SEE(sbrk);
+
+static void *mmap64_too; /* the same as mmap */
+
+const struct mz_hook mz_hooks[MZ_REALS] = {
+	{(void *)mz_see_malloc, (void **)&real.malloc, false},
+	{(void *)mz_see_calloc, (void **)&real.calloc, false},
+	{(void *)mz_see_realloc, (void **)&real.realloc, false},
+	{(void *)mz_see_free, (void **)&real.free, false},
+	{(void *)mz_see_reallocarray, &real_reallocarray, false},
+	{(void *)mz_see_aligned_alloc, (void **)&real.aligned_alloc, false},
+	{(void *)mz_see_memalign, (void **)&real.memalign, false},
+	{(void *)mz_see_posix_memalign, (void **)&real.posix_memalign, false},
+	{(void *)mz_see_valloc, (void **)&real.valloc, false},
+	{(void *)mz_see_pvalloc, (void **)&real.pvalloc, false},
+	{NULL, (void **)&real.usable, false},
+	{(void *)mz_see_mmap, (void **)&real.mmap, true},
+	{(void *)mz_see_mmap, &mmap64_too, true},
+	{(void *)mz_see_munmap, (void **)&real.munmap, true},
+	{(void *)mz_see_mremap, (void **)&real.mremap, true},
+	{(void *)mz_see_brk, (void **)&real.brk, true},
+	{(void *)mz_see_sbrk, (void **)&real.sbrk, true},
+	{mz_see_dlsym, &mz_real_dlsym, false},
+};
 
 /* A program that never asks for memory is recorded too: as one that does not. */
 static __attribute__((constructor)) void begin(void)

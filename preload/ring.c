@@ -22,6 +22,7 @@
 __thread struct mz_thread mz_me;
 struct mz_region *mz_region;
 bool mz_use_tsc;
+uint32_t mz_generation;
 
 static uint32_t early_alive;
 volatile uint32_t *mz_alive = &early_alive;
@@ -129,6 +130,11 @@ static void make_alive_page(void)
 
 static void at_thread_exit(void *arg);
 
+static void forget_ring(struct mz_thread *t)
+{
+	*t = (struct mz_thread){.hidden = t->hidden, .generation = mz_generation};
+}
+
 bool mz_attach(void)
 {
 	static uint32_t attaching; /* in a child too: the thread that forked was not here */
@@ -145,7 +151,7 @@ bool mz_attach(void)
 		make_alive_page();
 		mz_region = map_region();
 	}
-	mz_me = (struct mz_thread){.hidden = mz_me.hidden};
+	forget_ring(&mz_me);
 	if (mz_region && !mz_region->stop && mz_alive != &early_alive) {
 		uint32_t pid = (uint32_t)getpid();
 
@@ -160,6 +166,24 @@ bool mz_attach(void)
 	__atomic_store_n(&attaching, 0, __ATOMIC_RELEASE);
 	errno = saved;
 	return state == MZ_ALIVE_ON;
+}
+
+bool mz_attach_to(struct mz_region *region)
+{
+	if (mz_alive == &early_alive)
+		make_alive_page();
+	if (mz_alive == &early_alive)
+		return false;
+	mz_stack_restart();
+	mz_region = region;
+	mz_use_tsc = region->flags & MZ_REGION_TSC;
+	mz_generation++;
+	if (!claim_image(MZ_IMAGES))
+		return false;
+	if (!exit_key_made)
+		exit_key_made = !pthread_key_create(&exit_key, at_thread_exit);
+	__atomic_store_n(mz_alive, MZ_ALIVE_ON, __ATOMIC_RELEASE);
+	return true;
 }
 
 /* ---- threads and their rings ---------------------------------------------- */
@@ -233,7 +257,7 @@ static void at_thread_exit(void *arg)
 	struct mz_thread *t = arg;
 	struct mz_ring *r;
 
-	if (*mz_alive != MZ_ALIVE_ON || t != &mz_me || !t->ring)
+	if (*mz_alive != MZ_ALIVE_ON || t != &mz_me || !t->ring || t->generation != mz_generation)
 		return;
 	r = t->ring;
 	t->ring = NULL; /* first: a signal handler must not use what another has */
@@ -318,6 +342,8 @@ static bool tell_lost(struct mz_thread *t)
 
 bool mz_append_slow(struct mz_thread *t, unsigned n)
 {
+	if (t->generation != mz_generation)
+		forget_ring(t);
 	if (!t->ring && (t->no_ring || !take_ring(t))) {
 		__atomic_fetch_add(&mz_region->images[my_image].missed, 1, __ATOMIC_RELAXED);
 		return false;

@@ -21,23 +21,30 @@ struct mz_thread {
 	uint64_t lost;	   /* dropped since the last record */
 	uint64_t lost_since;
 	uint32_t mask;
-	uint32_t depth;	  /* appends under way: more than 1 inside a signal handler */
-	uint32_t hidden;  /* inside a call whose inner calls are not the program's */
-	bool in_unwinder; /* stacks: what it allocates itself is not recorded */
-	bool no_ring;	  /* there was none left; events are counted as missed */
+	uint32_t generation; /* of the region that the ring is in */
+	uint32_t depth;	     /* appends under way: more than 1 inside a signal handler */
+	uint32_t hidden;     /* inside a call whose inner calls are not the program's */
+	bool in_unwinder;    /* stacks: what it allocates itself is not recorded */
+	bool no_ring;	     /* there was none left; events are counted as missed */
 };
 
 /* 1 while this process records; in a page that fork() wipes, so that a child
  * finds 0 and comes to mz_attach(). */
 enum mz_alive { MZ_ALIVE_UNKNOWN, MZ_ALIVE_ON, MZ_ALIVE_OFF };
 
-extern __thread struct mz_thread mz_me __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread struct mz_thread mz_me
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern volatile uint32_t *mz_alive __attribute__((visibility("hidden")));
 extern struct mz_region *mz_region __attribute__((visibility("hidden")));
 extern bool mz_use_tsc __attribute__((visibility("hidden")));
+extern uint32_t mz_generation __attribute__((visibility("hidden"))); /* regions so far */
 
 /* Find the region, and a place in it for this process. True: it records. */
 bool mz_attach(void) __attribute__((visibility("hidden")));
+
+/* A recorder came to the running program: record into this region from now on.
+ * The one before stays mapped, for threads that may still be looking at it. */
+bool mz_attach_to(struct mz_region *region) __attribute__((visibility("hidden")));
 
 /* Shall this event be recorded? */
 static inline bool mz_on(void)
@@ -104,8 +111,9 @@ void mz_ring_bell(void) __attribute__((visibility("hidden")));
  * mz_slot(). False: not recorded. */
 static inline bool mz_begin(struct mz_thread *t, unsigned n, uint64_t *at)
 {
-	if (__builtin_expect(!t->ring || t->lost ||
-				     t->reserved + n + MZ_SLACK - t->tail > t->mask, 0) &&
+	if (__builtin_expect(!t->ring || t->lost || t->generation != mz_generation ||
+				     t->reserved + n + MZ_SLACK - t->tail > t->mask,
+			     0) &&
 	    !mz_append_slow(t, n))
 		return false;
 	t->depth++;

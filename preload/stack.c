@@ -66,6 +66,13 @@ void mz_stack_forget(void)
 	tables_state = 0;
 }
 
+void mz_stack_restart(void)
+{
+	if (tables_state == 2)
+		memset(rows, 0, ROWS * sizeof(*rows) + STACKS * sizeof(*stacks));
+	module_count = 0;
+}
+
 /* ---- rows ------------------------------------------------------------------------ */
 
 static uint64_t pack(const struct mz_row *r)

@@ -132,7 +132,16 @@ struct mz_kmem_advice {
 	uint64_t saves; /* bytes, at the peak of this size at this site */
 };
 
+/* Told of each block that comes, and that goes (by e), as the report counts it.
+ * 0 or -ENOMEM, which ends the pass. */
+struct mz_kmem_watch {
+	int (*came)(void *arg, const struct mz_kmem_block *b);
+	int (*went)(void *arg, const struct mz_kmem_block *b, const struct mz_event *e);
+	void *arg;
+};
+
 struct mz_kmem_filter {
+	const struct mz_kmem_watch *watch; /* NULL = nobody */
 	const char *caller; /* part of a function's name */
 	const char *cache;
 	double from, to; /* seconds from the start; to 0 = the end */

@@ -434,6 +434,8 @@ static int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 	};
 	if (!ours)
 		return 0;
+	if (r->filter.watch && r->filter.watch->came(r->filter.watch->arg, b) < 0)
+		return -ENOMEM;
 	group_alloc(&r->total, b->req, b->given);
 	group_alloc(c, b->req, b->given);
 	if (s)
@@ -547,6 +549,8 @@ static int free_block(struct mz_kmem_report *r, const struct mz_event *e)
 		return 0;
 	}
 	ret = check_pair(r, b, e, site, cache);
+	if (!ret && r->filter.watch)
+		ret = r->filter.watch->went(r->filter.watch->arg, b, e);
 	cross(r, b, e, &cross_cpu, &cross_node);
 	life = bucket(e->time > b->born ? e->time - b->born : 0);
 	if (!ret)

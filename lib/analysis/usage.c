@@ -5,12 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/course.h"
+
 #define NONE UINT32_MAX
 
 struct mz_usage_block {
 	uint64_t size;
 	uint64_t waste;
 	uint64_t turn; /* of its thread: how many allocations it had made */
+	uint64_t born; /* by the clock of lifetimes */
+	uint64_t addr; /* 0 = not known */
 	uint32_t site;
 	uint32_t tid;
 	uint32_t next; /* spare ones */
@@ -108,6 +112,7 @@ static void before_change(const struct mz_usage *u, struct mz_usage_site *s)
 	if (s->epoch != u->epoch) {
 		s->epoch = u->epoch;
 		s->at_peak = s->live;
+		s->peak_blocks = s->live_blocks;
 		s->peak_waste = s->live_waste;
 	}
 }
@@ -121,7 +126,7 @@ static void check_peak(struct mz_usage *u, const struct mz_event *ev)
 	u->all.peak_waste = u->all.live_waste;
 	u->peak_event = u->events;
 	u->peak_time = ev->time;
-	u->peak_blocks = u->all.live_blocks;
+	u->all.peak_blocks = u->peak_blocks = u->all.live_blocks;
 }
 
 static void add_block(struct mz_usage_site *s, const struct mz_usage_block *b)
@@ -132,11 +137,17 @@ static void add_block(struct mz_usage_site *s, const struct mz_usage_block *b)
 	s->live += b->size;
 	s->live_blocks++;
 	s->live_waste += b->waste;
+	if (s->live > s->max_bytes || !s->max_blocks) {
+		s->max_bytes = s->live;
+		s->max_blocks = s->live_blocks;
+	}
 }
 
-static void remove_block(struct mz_usage_site *s, const struct mz_usage_block *b, bool temporary)
+static void remove_block(struct mz_usage_site *s, const struct mz_usage_block *b, uint64_t now,
+			 bool temporary)
 {
 	s->temporary += temporary;
+	s->lifetime += now > b->born ? now - b->born : 0;
 	s->live -= b->size;
 	s->live_blocks--;
 	s->live_waste -= b->waste;
@@ -144,14 +155,18 @@ static void remove_block(struct mz_usage_site *s, const struct mz_usage_block *b
 
 /* ---- events --------------------------------------------------------------- */
 
-static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thread)
+/* thread: that ended it, if it ever allocated; seen: we know that it was now. */
+static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thread, bool seen)
 {
 	struct mz_usage_block *b = &u->blocks[i];
 	bool temporary = thread && b->tid == thread->key && b->turn == thread->size;
 
 	before_change(u, &u->sites[b->site]);
-	remove_block(&u->sites[b->site], b, temporary);
-	remove_block(&u->all, b, temporary);
+	remove_block(&u->sites[b->site], b, u->now, temporary);
+	remove_block(&u->all, b, u->now, temporary);
+	if (u->course)
+		mz_course_went(u->course, b->addr, b->size, b->born, seen, u->all.live,
+			       u->all.live_blocks);
 	drop_block(u, i);
 }
 
@@ -171,7 +186,7 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	if (!fresh) {
 		/* its free was never seen; it was before this, that is all we know */
 		u->over_live++;
-		end_block(u, (uint32_t)l->born, NULL);
+		end_block(u, (uint32_t)l->born, NULL, false);
 	}
 	l->born = i;
 	thread->size++;
@@ -179,12 +194,16 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		.size = ev->size,
 		.waste = ev->has & MZ_HAS_GIVEN && ev->given > ev->size ? ev->given - ev->size : 0,
 		.turn = thread->size,
+		.born = u->now,
 		.site = ev->site,
 		.tid = (uint32_t)thread->key,
+		.addr = ev->has & MZ_HAS_ADDR ? ev->addr : 0,
 	};
 	before_change(u, s);
 	add_block(s, &u->blocks[i]);
 	add_block(&u->all, &u->blocks[i]);
+	if (u->course)
+		mz_course_came(u->course, u->blocks[i].addr, ev->size, u->all.live, u->all.live_blocks);
 	check_peak(u, ev);
 	return 0;
 }
@@ -198,7 +217,8 @@ static bool take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		u->unknown++;
 		return false;
 	}
-	end_block(u, (uint32_t)l->born, mz_live_find(&u->tids, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull));
+	end_block(u, (uint32_t)l->born, mz_live_find(&u->tids, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull),
+		  true);
 	mz_live_remove(&u->live, l);
 	return true;
 }
@@ -215,6 +235,19 @@ static int add_realloc(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	return key ? begin_block(u, ev, key) : 0;
 }
 
+/* Reads and writes are its block's, and so its site's. */
+static void add_access(struct mz_usage *u, const struct mz_event *ev, uint64_t key)
+{
+	const struct mz_block *l = key ? mz_live_find(&u->live, key) : NULL;
+
+	if (l) {
+		u->sites[u->blocks[l->born].site].reads += ev->size;
+		u->sites[u->blocks[l->born].site].writes += ev->arg;
+	}
+	u->all.reads += ev->size;
+	u->all.writes += ev->arg;
+}
+
 int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 {
 	bool by_addr = ev->has & MZ_HAS_ADDR;
@@ -228,6 +261,9 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 			u->first_time = ev->time;
 		u->last_time = ev->time;
 	}
+	u->now = u->fields & MZ_HAS_TIME ? u->last_time : u->events;
+	if (u->course && ev->kind != MZ_LOST)
+		mz_course_tick(u->course, u->now, u->all.live, u->all.live_blocks);
 	switch (ev->kind) {
 	case MZ_ALLOC:
 		if (!key) {
@@ -247,7 +283,23 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 		u->events--;
 		u->lost += ev->size;
 		return 0;
+	case MZ_ACCESS: add_access(u, ev, key); return 0;
 	default: return 0;
+	}
+}
+
+static void age_the_living(struct mz_usage *u)
+{
+	for (size_t i = 0; u->live.slots && i <= u->live.mask; i++) {
+		const struct mz_usage_block *b;
+		uint64_t age;
+
+		if (!u->live.slots[i].key)
+			continue;
+		b = &u->blocks[u->live.slots[i].born];
+		age = u->now > b->born ? u->now - b->born : 0;
+		u->sites[b->site].lifetime += age;
+		u->all.lifetime += age;
 	}
 }
 
@@ -255,4 +307,5 @@ void mz_usage_end(struct mz_usage *u)
 {
 	for (uint32_t i = 0; i < u->sites_cap; i++)
 		before_change(u, &u->sites[i]);
+	age_the_living(u);
 }

@@ -9,6 +9,8 @@
 
 #include "trace/live.h"
 
+struct mz_course;
+
 struct mz_usage_site {
 	uint64_t allocs;    /* blocks that it made; a realloc makes a block */
 	uint64_t bytes;	    /* asked for, in all */
@@ -17,7 +19,12 @@ struct mz_usage_site {
 	uint64_t live;	    /* bytes, now: at the end, what was never freed */
 	uint64_t live_blocks;
 	uint64_t at_peak; /* bytes that were live at the peak of the program */
+	uint64_t peak_blocks;
 	uint64_t peak_waste;
+	uint64_t max_bytes; /* the site's own peak, and its blocks then */
+	uint64_t max_blocks;
+	uint64_t lifetime; /* of its blocks, added up; the live ones up to the end */
+	uint64_t reads, writes; /* of its blocks, where the trace counts them */
 	uint64_t epoch; /* of the peak that at_peak belongs to */
 	uint64_t live_waste;
 };
@@ -32,12 +39,14 @@ struct mz_usage {
 	uint64_t over_live;
 	uint64_t lost;
 	uint64_t first_time, last_time;
+	uint64_t now; /* the clock of lifetimes: the last time, or the event's number */
 	uint64_t peak_event, peak_time, peak_blocks;
 	uint64_t threads;
 	uint32_t fields;
 	struct mz_usage_site all;    /* the program as one site; at_peak is its peak */
 	struct mz_usage_site *sites; /* by number of the stack; 0 = not known */
 	uint32_t sites_cap;
+	struct mz_course *course; /* the caller's; told of all blocks. NULL = none */
 	/* inside */
 	struct mz_live live; /* by address or object: born = index into blocks */
 	struct mz_usage_block *blocks;
@@ -53,7 +62,7 @@ void mz_usage_deinit(struct mz_usage *u);
  * addresses. 0 or -ENOMEM. */
 int mz_usage_add(struct mz_usage *u, const struct mz_event *ev);
 
-/* After the last event: brings at_peak of all sites up to date. */
+/* After the last event: brings the peaks and lifetimes of all sites up to date. */
 void mz_usage_end(struct mz_usage *u);
 
 #endif

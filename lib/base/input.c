@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/unpack.h"
 
 #define WINDOW (256u * 1024)
 
@@ -77,6 +78,7 @@ void mz_input_close(struct mz_input *in)
 {
 	if (in->own_fd)
 		close(in->fd);
+	mz_unpack_free(in->unpack);
 	free(in->buf);
 	free(in->name);
 	*in = (struct mz_input){.fd = -1};
@@ -108,6 +110,21 @@ static int make_room(struct mz_input *in, size_t want, struct mz_error *err)
 	return 0;
 }
 
+/* As read(2), but an error is -errno, with err set. */
+static ssize_t read_more(struct mz_input *in, char *to, size_t max, struct mz_error *err)
+{
+	ssize_t got;
+
+	if (in->unpack)
+		return mz_unpack_read(in->unpack, to, max, in->name, err);
+	do
+		got = read(in->fd, to, max);
+	while (got < 0 && errno == EINTR);
+	return got >= 0 ? got
+			: mz_fail_offset(err, errno, in->offset, "%s: cannot read: %s", in->name,
+					 strerror(errno));
+}
+
 int mz_input_fill(struct mz_input *in, size_t n, struct mz_error *err)
 {
 	int ret;
@@ -119,13 +136,10 @@ int mz_input_fill(struct mz_input *in, size_t n, struct mz_error *err)
 		return ret;
 	while (mz_input_left(in) < n) {
 		char *tail = in->buf + (in->end - in->buf);
-		ssize_t got = read(in->fd, tail, in->cap - (size_t)(tail - in->buf));
+		ssize_t got = read_more(in, tail, in->cap - (size_t)(tail - in->buf), err);
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got < 0)
-			return mz_fail_offset(err, errno, in->offset, "%s: cannot read: %s",
-					      in->name, strerror(errno));
+			return (int)got;
 		if (!got) {
 			in->eof = true;
 			break;
@@ -133,6 +147,25 @@ int mz_input_fill(struct mz_input *in, size_t n, struct mz_error *err)
 		in->end = tail + got;
 		in->offset += (uint64_t)got;
 	}
+	return 0;
+}
+
+int mz_input_unpack(struct mz_input *in, struct mz_error *err)
+{
+	int ret = mz_input_fill(in, 4, err);
+
+	if (ret < 0 || !mz_unpack_probe(in->pos, mz_input_left(in)))
+		return ret;
+	in->unpack = mz_unpack_new(in->fd, in->pos, mz_input_left(in));
+	if (in->unpack && !in->buf) { /* it was memory */
+		in->buf = malloc(WINDOW);
+		in->cap = WINDOW;
+	}
+	if (!in->unpack || !in->buf)
+		return mz_fail_memory(err);
+	in->pos = in->end = in->buf;
+	in->offset = 0;
+	in->eof = false;
 	return 0;
 }
 

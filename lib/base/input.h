@@ -2,6 +2,7 @@
 /*
  * A byte stream to read from: a file, a pipe or memory, seen through a window
  * that moves forward. Bounded memory, whatever the length of the stream.
+ * Offsets and lines are those of the unpacked stream.
  */
 #ifndef MZ_BASE_INPUT_H
 #define MZ_BASE_INPUT_H
@@ -17,7 +18,8 @@ struct mz_input {
 	bool own_fd;
 	char *buf;
 	size_t cap;
-	char *name; /* for messages */
+	char *name;		  /* for messages */
+	struct mz_unpack *unpack; /* NULL: the bytes are as they come */
 };
 
 /* path "-" is standard input. 0 or -errno with err set. */
@@ -30,6 +32,10 @@ void mz_input_close(struct mz_input *in);
 /* Have at least n unread bytes in the window, or all there are. n may be as
  * large as the caller can bound it; the window grows to hold it. 0 or -errno. */
 int mz_input_fill(struct mz_input *in, size_t n, struct mz_error *err);
+
+/* If the stream is packed (told by its first bytes; none may have been taken yet),
+ * the window shows what it unpacks to, and nobody need know. 0 or -errno. */
+int mz_input_unpack(struct mz_input *in, struct mz_error *err);
 
 /* The next line, without its newline (CR LF counts as one), in place: valid
  * until the next call. 1, 0 at the end of the stream, -errno. A last line

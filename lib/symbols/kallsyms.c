@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Functions only, sorted by address; names stay where they were read. */
+/* Functions and variables, each sorted by address; names stay where they were read. */
 #include "symbols/kallsyms.h"
 
 #include <errno.h>
@@ -23,8 +23,10 @@ struct symbol {
 struct mz_kallsyms {
 	char *text;
 	size_t len;
-	struct symbol *syms;
+	struct symbol *syms; /* functions */
 	size_t count;
+	struct symbol *data; /* variables */
+	size_t variables;
 };
 
 static int read_all(struct mz_kallsyms *k, const char *path, struct mz_error *err)
@@ -56,15 +58,25 @@ static int read_all(struct mz_kallsyms *k, const char *path, struct mz_error *er
 	return 0;
 }
 
-/* One line, "ADDR T NAME [MODULE]": true if it is a function. Ends its names in
- * place. */
-static bool parse(struct mz_kallsyms *k, char *line, struct symbol *s)
+enum what { OTHER, FUNCTION, VARIABLE };
+
+static enum what kind_of(char letter)
 {
+	return strchr("tTwW", letter) ? FUNCTION : strchr("bBdDrRvV", letter) ? VARIABLE : OTHER;
+}
+
+/* One line, "ADDR T NAME [MODULE]". Ends its names in place. */
+static enum what parse(struct mz_kallsyms *k, char *line, struct symbol *s)
+{
+	enum what what;
 	char *end, *p;
 
 	s->addr = strtoull(line, &end, 16);
-	if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ' || !strchr("tTwW", end[1]))
-		return false;
+	if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ')
+		return OTHER;
+	what = kind_of(end[1]);
+	if (what == OTHER)
+		return OTHER;
 	p = end + 3;
 	s->name = (uint32_t)(p - k->text);
 	s->module = 0;
@@ -77,7 +89,7 @@ static bool parse(struct mz_kallsyms *k, char *line, struct symbol *s)
 			p[strcspn(p, "]\r")] = '\0';
 		}
 	}
-	return k->text[s->name] != '\0';
+	return k->text[s->name] ? what : OTHER;
 }
 
 static int compare(const void *a, const void *b)
@@ -89,36 +101,50 @@ static int compare(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
+static void sort(struct symbol *s, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (s[i - 1].addr <= s[i].addr)
+			continue;
+		qsort(s, n, sizeof(*s), compare);
+		return;
+	}
+}
+
 static int parse_all(struct mz_kallsyms *k, const char *path, struct mz_error *err)
 {
 	size_t lines = 1;
-	bool nonzero = false, sorted = true;
+	bool nonzero = false;
 
 	for (const char *p = k->text; (p = strchr(p, '\n')); p++)
 		lines++;
 	k->syms = malloc(lines * sizeof(*k->syms));
-	if (!k->syms)
+	k->data = malloc(lines * sizeof(*k->data));
+	if (!k->syms || !k->data)
 		return mz_fail_memory(err);
 	for (char *line = k->text, *next; line; line = next) {
-		struct symbol *s = &k->syms[k->count];
+		enum what what;
+		struct symbol s;
 
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
-		if (!parse(k, line, s))
-			continue;
-		nonzero |= s->addr != 0;
-		sorted &= !k->count || s[-1].addr <= s->addr;
-		k->count++;
+		what = parse(k, line, &s);
+		if (what == FUNCTION)
+			k->syms[k->count++] = s;
+		else if (what == VARIABLE)
+			k->data[k->variables++] = s;
+		nonzero |= what == FUNCTION && s.addr;
 	}
 	if (!k->count)
 		return mz_fail(err, EINVAL, "%s: holds no kernel function", path);
 	if (!nonzero)
-		return mz_fail(err, EPERM,
-			       "%s: the kernel hid its addresses; as root: sysctl kernel.kptr_restrict=0",
-			       path);
-	if (!sorted)
-		qsort(k->syms, k->count, sizeof(*k->syms), compare);
+		return mz_fail(
+			err, EPERM,
+			"%s: the kernel hid its addresses; as root: sysctl kernel.kptr_restrict=0",
+			path);
+	sort(k->syms, k->count);
+	sort(k->data, k->variables);
 	return 0;
 }
 
@@ -165,6 +191,7 @@ void mz_kallsyms_free(struct mz_kallsyms *k)
 		return;
 	free(k->text);
 	free(k->syms);
+	free(k->data);
 	free(k);
 }
 
@@ -173,30 +200,79 @@ size_t mz_kallsyms_count(const struct mz_kallsyms *k)
 	return k->count;
 }
 
-const char *mz_kallsyms_find(const struct mz_kallsyms *k, uint64_t addr, uint64_t *offset,
-			     const char **module)
+/* The first symbol of those at the highest address that is not above addr. */
+static const struct symbol *find(const struct symbol *s, size_t n, uint64_t addr)
 {
-	size_t lo = 0, hi = k->count;
+	size_t lo = 0, hi = n;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (k->syms[mid].addr <= addr)
+		if (s[mid].addr <= addr)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	/* a function of more than 1 MiB is none: the address is beyond the last */
-	if (!lo || !k->syms[lo - 1].addr || addr - k->syms[lo - 1].addr > 1u << 20)
+	/* what is more than 1 MiB away is in none: the address is beyond the last */
+	if (!lo || !s[lo - 1].addr || addr - s[lo - 1].addr > 1u << 20)
 		return NULL;
-	/* of several names for one address, the first */
-	while (lo > 1 && k->syms[lo - 2].addr == k->syms[lo - 1].addr)
+	while (lo > 1 && s[lo - 2].addr == s[lo - 1].addr)
 		lo--;
+	return &s[lo - 1];
+}
+
+const char *mz_kallsyms_find(const struct mz_kallsyms *k, uint64_t addr, uint64_t *offset,
+			     const char **module)
+{
+	const struct symbol *s = find(k->syms, k->count, addr);
+
+	if (!s)
+		return NULL;
 	if (offset)
-		*offset = addr - k->syms[lo - 1].addr;
+		*offset = addr - s->addr;
 	if (module)
-		*module = k->syms[lo - 1].module ? k->text + k->syms[lo - 1].module : NULL;
-	return k->text + k->syms[lo - 1].name;
+		*module = s->module ? k->text + s->module : NULL;
+	return k->text + s->name;
+}
+
+const char *mz_kallsyms_variable(const struct mz_kallsyms *k, uint64_t addr, uint64_t *offset)
+{
+	const struct symbol *s = find(k->data, k->variables, addr);
+
+	if (!s)
+		return NULL;
+	*offset = addr - s->addr;
+	/* of several names for one address, one that is no mark of the linker's */
+	for (const struct symbol *t = s; t < k->data + k->variables && t->addr == s->addr; t++)
+		if (k->text[t->name] != '_')
+			return k->text + t->name;
+	return k->text + s->name;
+}
+
+static uint64_t address(const struct mz_kallsyms *k, const struct symbol *s, size_t n,
+			const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(k->text + s[i].name, name))
+			return s[i].addr;
+	return 0;
+}
+
+uint64_t mz_kallsyms_address(const struct mz_kallsyms *k, const char *name)
+{
+	uint64_t addr = address(k, k->syms, k->count, name);
+
+	return addr ? addr : address(k, k->data, k->variables, name);
+}
+
+const char *mz_kallsyms_at(const struct mz_kallsyms *k, size_t i, uint64_t *addr,
+			   const char **module)
+{
+	if (i >= k->count)
+		return NULL;
+	*addr = k->syms[i].addr;
+	*module = k->syms[i].module ? k->text + k->syms[i].module : NULL;
+	return k->text + k->syms[i].name;
 }
 
 static int by_address(const void *a, const void *b)

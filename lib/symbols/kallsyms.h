@@ -20,7 +20,14 @@ void mz_kallsyms_free(struct mz_kallsyms *k);
  * offset: from its start. module: "ext4", NULL = the kernel itself. */
 const char *mz_kallsyms_find(const struct mz_kallsyms *k, uint64_t addr, uint64_t *offset,
 			     const char **module);
-size_t mz_kallsyms_count(const struct mz_kallsyms *k);
+/* The variable that holds the address, or NULL. */
+const char *mz_kallsyms_variable(const struct mz_kallsyms *k, uint64_t addr, uint64_t *offset);
+/* The address of the first symbol of that name; 0 = none. Slow. */
+uint64_t mz_kallsyms_address(const struct mz_kallsyms *k, const char *name);
+/* The i-th function, by address; NULL behind the last. module as above. */
+const char *mz_kallsyms_at(const struct mz_kallsyms *k, size_t i, uint64_t *addr,
+			   const char **module);
+size_t mz_kallsyms_count(const struct mz_kallsyms *k); /* of functions */
 
 /* The lines of the functions that hold these addresses, which are sorted by it:
  * all that is needed to name them elsewhere. */

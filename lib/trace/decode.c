@@ -8,7 +8,7 @@
 #include "trace/ranks.h"
 
 /* Most events are of one of these, and have nothing more to them. */
-enum plain { NOT_PLAIN, PLAIN_BIRTH, PLAIN_END, PLAIN_STEP };
+enum plain { NOT_PLAIN, PLAIN_BIRTH, PLAIN_END, PLAIN_MOVE };
 
 /* A pattern made ready: the event as far as the pattern knows it. */
 struct ready {
@@ -215,6 +215,23 @@ static bool form_fits(const struct mz_decoder *d, unsigned form, unsigned kind)
 	return !(d->info.raw && form & objects);
 }
 
+static enum plain how_plain(const struct ready *r)
+{
+	const unsigned end = MZ_FORM_BLOCK | MZ_FORM_END, move = end | MZ_FORM_BIRTH;
+	unsigned form = r->form & ~MZ_FORM_GROWS;
+
+	if (r->event.has & (MZ_WHO_FIELDS | MZ_HAS_TIME))
+		return NOT_PLAIN;
+	if (form == MZ_FORM_BIRTH && r->event.kind == MZ_ALLOC)
+		return PLAIN_BIRTH;
+	if (form == end && r->event.kind == MZ_FREE)
+		return PLAIN_END;
+	/* with addresses the allocator must be asked between the two */
+	if (form == move && r->event.kind == MZ_REALLOC && !(r->event.has & MZ_HAS_ADDR))
+		return PLAIN_MOVE;
+	return NOT_PLAIN;
+}
+
 static int make_ready(struct mz_decoder *d, uint32_t i)
 {
 	struct ready *r = &d->patterns[i];
@@ -246,12 +263,7 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 		ev->flags = (uint32_t)pattern_number(d, MZ_COL_FLAGS, i);
 	ev->unit = (uint32_t)pattern_number(d, MZ_COL_UNIT, i);
 	r->who = has & MZ_WHO_FIELDS;
-	if (!(has & (MZ_WHO_FIELDS | MZ_HAS_TIME))) {
-		if (form == MZ_FORM_BIRTH && kind == MZ_ALLOC)
-			r->plain = PLAIN_BIRTH;
-		if (form == (MZ_FORM_BLOCK | MZ_FORM_END) && kind == MZ_FREE)
-			r->plain = r->block & 1 ? PLAIN_END : PLAIN_STEP;
-	}
+	r->plain = how_plain(r);
 	return 0;
 }
 
@@ -404,18 +416,23 @@ int mz_decoder_start(struct mz_decoder *d, const void *payload, size_t size)
 
 /* ---- events ------------------------------------------------------------- */
 
+/* The block of an event, which it ends if its form says so. */
 static int find_block(struct mz_decoder *d, const struct ready *r, uint32_t *at)
 {
+	bool ends = r->form & MZ_FORM_END;
 	uint32_t p;
 
 	if (r->block & 1) {
 		p = mz_ranks_find(&d->ranks, r->block >> 1);
 		if (p != MZ_RANKS_NONE)
 			mz_ranks_move(&d->ranks, p, r->block >> 1);
+		if (p != MZ_RANKS_NONE && ends)
+			mz_ranks_kill(&d->ranks, p);
 	} else {
-		uint64_t step = r->block ? (r->block - 2) / 2 : next(d, MZ_COL_STEP);
+		uint64_t coded = r->block ? (r->block - 2) / 2 : next(d, MZ_COL_STEP);
+		int64_t step = (int64_t)mz_unzigzag(coded);
 
-		p = mz_ranks_step(&d->ranks, (int64_t)mz_unzigzag(step));
+		p = ends ? mz_ranks_take_step(&d->ranks, step) : mz_ranks_step(&d->ranks, step);
 	}
 	if (p == MZ_RANKS_NONE)
 		return bad(d, "a block that is not live");
@@ -454,11 +471,9 @@ static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_even
 		object = object_at(d, p);
 		if (ev->has & MZ_HAS_ADDR)
 			*old = addr = d->entries[p].addr;
-		if (r->form & MZ_FORM_END) {
-			mz_ranks_kill(&d->ranks, p);
-			if (ev->has & MZ_HAS_ADDR && mz_places_gone(d->places, d->entries[p].size, addr) < 0)
-				return -ENOMEM;
-		}
+		if (r->form & MZ_FORM_END && ev->has & MZ_HAS_ADDR &&
+		    mz_places_gone(d->places, d->entries[p].size, addr) < 0)
+			return -ENOMEM;
 	}
 	if (r->form & MZ_FORM_STRAY_OBJECT)
 		object = stray_object(d);
@@ -579,6 +594,11 @@ static int check_end(struct mz_decoder *d)
 	return 0;
 }
 
+static inline uint64_t plain_size(const struct mz_decoder *d, const struct ready *r)
+{
+	return r->form & MZ_FORM_GROWS ? d->last_size + mz_unzigzag(r->event.size) : r->event.size;
+}
+
 /* The address of a block that a plain event begins. False: it is none. */
 static inline bool plain_place(struct mz_decoder *d, uint64_t size, uint64_t *addr)
 {
@@ -598,32 +618,67 @@ static inline uint32_t plain_block(struct mz_decoder *d, const struct ready *r)
 	uint64_t step;
 	uint32_t p;
 
-	if (r->plain == PLAIN_END) {
+	if (r->block & 1) {
 		p = mz_ranks_find(&d->ranks, r->block >> 1);
-		if (p != MZ_RANKS_NONE)
+		if (p != MZ_RANKS_NONE) {
 			mz_ranks_move(&d->ranks, p, r->block >> 1);
+			mz_ranks_kill(&d->ranks, p);
+		}
 		return p;
 	}
 	step = r->block ? (r->block - 2) / 2 : peek(d, MZ_COL_STEP);
-	p = mz_ranks_step(&d->ranks, (int64_t)mz_unzigzag(step));
+	p = mz_ranks_take_step(&d->ranks, (int64_t)mz_unzigzag(step));
 	d->at[MZ_COL_STEP] += p != MZ_RANKS_NONE && !r->block;
 	return p;
 }
 
+/* A block begins; the event is a copy of the pattern's. */
 static inline void plain_birth(struct mz_decoder *d, const struct ready *r, struct mz_event *ev,
 			       uint64_t addr)
 {
 	uint32_t p = mz_ranks_push(&d->ranks);
 
-	*ev = r->event;
+	ev->size = plain_size(d, r);
 	ev->addr = addr;
 	ev->object = d->info.raw ? 0 : d->next_object++;
 	if (p < d->counted)
 		d->objects[p] = ev->object;
 	if (d->info.fields & MZ_HAS_ADDR)
-		d->entries[p] = (struct entry){addr, r->event.size};
-	d->last_size = r->event.size;
+		d->entries[p] = (struct entry){addr, ev->size};
+	d->last_size = ev->size;
 	d->births++;
+}
+
+/* 1: read; 0: not plain, and nothing is changed; or -ENOMEM. */
+static inline int read_plain_one(struct mz_decoder *d, const struct ready *r, struct mz_event *ev)
+{
+	uint32_t p;
+
+	if (r->plain == NOT_PLAIN || (r->plain != PLAIN_END && d->births >= d->info.births))
+		return 0;
+	if (r->plain == PLAIN_BIRTH) {
+		uint64_t addr = 0;
+
+		if (r->event.has & MZ_HAS_ADDR && !plain_place(d, plain_size(d, r), &addr))
+			return 0;
+		*ev = r->event;
+		plain_birth(d, r, ev, addr);
+		return 1;
+	}
+	p = plain_block(d, r);
+	if (p == MZ_RANKS_NONE)
+		return 0;
+	*ev = r->event;
+	if (r->plain == PLAIN_MOVE) {
+		ev->old_object = object_at(d, p);
+		plain_birth(d, r, ev, 0);
+		return 1;
+	}
+	ev->object = object_at(d, p);
+	if (!(r->event.has & MZ_HAS_ADDR))
+		return 1;
+	ev->addr = d->entries[p].addr;
+	return mz_places_gone(d->places, d->entries[p].size, ev->addr) < 0 ? -ENOMEM : 1;
 }
 
 /* As many plain events as there are before another kind: how many, or -ENOMEM.
@@ -638,30 +693,12 @@ static long read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
 	max = max < left ? max : left;
 	for (; n < max && token[n] < d->often; n++) {
 		const struct ready *r = &d->patterns[token[n]];
-		bool has_addr = r->event.has & MZ_HAS_ADDR;
-		uint64_t addr = 0;
-		uint32_t p;
+		int ret = read_plain_one(d, r, &ev[n]);
 
-		if (r->plain == NOT_PLAIN)
+		if (ret < 0)
+			return ret;
+		if (!ret)
 			break;
-		if (r->plain == PLAIN_BIRTH) {
-			if (d->births >= d->info.births ||
-			    (has_addr && !plain_place(d, r->event.size, &addr)))
-				break;
-			plain_birth(d, r, &ev[n], addr);
-			continue;
-		}
-		p = plain_block(d, r);
-		if (p == MZ_RANKS_NONE)
-			break;
-		ev[n] = r->event;
-		ev[n].object = object_at(d, p);
-		mz_ranks_kill(&d->ranks, p);
-		if (has_addr) {
-			ev[n].addr = d->entries[p].addr;
-			if (mz_places_gone(d->places, d->entries[p].size, ev[n].addr) < 0)
-				return -ENOMEM;
-		}
 	}
 	d->at[MZ_COL_TOKEN] += (uint32_t)n;
 	d->done += (uint32_t)n;

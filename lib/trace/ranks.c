@@ -48,6 +48,7 @@ int mz_ranks_reset(struct mz_ranks *r, uint32_t cap)
 		memset(r->nodes[i], 0, nodes_of(cap, i) * sizeof(*r->nodes[i]));
 	r->end = r->live = r->above = 0;
 	r->cursor = MZ_RANKS_NONE;
+	r->here = false;
 	return 0;
 }
 
@@ -114,28 +115,95 @@ uint32_t mz_ranks_slow(const struct mz_ranks *r, uint32_t rank)
 	return (i << 6) + mz_nth_far(r->bits[i], rank);
 }
 
+/* child_of(), and one block less in it: the lanes that have more than the rank
+ * are just those of the children before it. */
+static inline uint32_t take_child(mz_ranks_node *node, uint32_t *rank)
+{
+#ifdef __SSE2__
+	__m128i more = _mm_cmpgt_epi16((__m128i)*node, _mm_set1_epi16((int16_t)*rank));
+	uint32_t i = (uint32_t)__builtin_ctz(~(unsigned)_mm_movemask_epi8(more)) / 2;
+
+	*rank -= (uint32_t)(*node)[i];
+	*node += (mz_ranks_node)more;
+#else
+	uint32_t i = child_of(node, rank);
+
+	*node -= mz_ranks_before[i];
+#endif
+	return i;
+}
+
+/*
+ * Each level is written as soon as its child is known, and the rank needs no
+ * position: so the processor is at the top of the next search while it is at
+ * the bottom of this one.
+ */
+uint32_t mz_ranks_take(struct mz_ranks *r, uint32_t rank)
+{
+	uint32_t i, p, left = rank;
+
+	if (rank >= r->live)
+		return MZ_RANKS_NONE;
+	for (i = (r->end - 1) >> 15; left >= r->large[i]; i--)
+		left -= r->large[i];
+	r->large[i]--;
+	r->live--;
+	i = i * 8 + take_child(&r->nodes[2][i], &left);
+	i = i * 8 + take_child(&r->nodes[1][i], &left);
+	i = i * 8 + take_child(&r->nodes[0][i], &left);
+	p = (i << 6) + mz_nth_far(r->bits[i], left);
+	r->bits[i] &= ~(1ull << (p & 63));
+	mz_ranks_move(r, p, rank);
+	r->here = false;
+	return p;
+}
+
+/* The rank of the block at a step from the cursor; MZ_RANKS_NONE: there is none. */
+static inline uint32_t rank_at(const struct mz_ranks *r, int64_t step)
+{
+	if (step > 0)
+		return step > (int64_t)r->above ? MZ_RANKS_NONE : r->above - (uint32_t)step;
+	if (r->cursor == MZ_RANKS_NONE || (!step && !r->here) || -(step + 1) >= (int64_t)r->live)
+		return MZ_RANKS_NONE;
+	return step ? r->above + r->here + (uint32_t)(-(step + 1)) : r->above;
+}
+
+/* The live block at a step that is short, if it is in sight. */
+static inline uint32_t near(const struct mz_ranks *r, int64_t step)
+{
+	uint64_t below;
+
+	if (step == 1)
+		return mz_ranks_next(r, r->cursor);
+	if (step >= 0 || step <= -32)
+		return MZ_RANKS_NONE;
+	below = r->bits[r->cursor >> 6] & ((1ull << (r->cursor & 63)) - 1);
+	if ((uint32_t)-step > mz_popcount(below))
+		return MZ_RANKS_NONE;
+	return (r->cursor & ~63u) + mz_nth_from_top(below, (uint32_t)-step - 1);
+}
+
+uint32_t mz_ranks_take_step(struct mz_ranks *r, int64_t step)
+{
+	uint32_t rank = rank_at(r, step), p;
+
+	if (rank == MZ_RANKS_NONE)
+		return MZ_RANKS_NONE;
+	p = near(r, step);
+	if (p == MZ_RANKS_NONE)
+		return mz_ranks_take(r, rank);
+	mz_ranks_move(r, p, rank);
+	mz_ranks_kill(r, p);
+	return p;
+}
+
 uint32_t mz_ranks_step(struct mz_ranks *r, int64_t step)
 {
-	uint32_t p = MZ_RANKS_NONE, rank, here;
+	uint32_t rank = rank_at(r, step), p;
 
-	if (r->cursor == MZ_RANKS_NONE && step <= 0)
+	if (rank == MZ_RANKS_NONE)
 		return MZ_RANKS_NONE;
-	if (!step)
-		return mz_ranks_is_live(r, r->cursor) ? r->cursor : MZ_RANKS_NONE;
-	if (step > (int64_t)r->above || -(step + 1) >= (int64_t)r->live)
-		return MZ_RANKS_NONE;
-	if (step > 0) {
-		rank = r->above - (uint32_t)step;
-		if (step == 1)
-			p = mz_ranks_next(r, r->cursor);
-	} else {
-		uint64_t below = r->bits[r->cursor >> 6] & ((1ull << (r->cursor & 63)) - 1);
-
-		here = mz_ranks_is_live(r, r->cursor);
-		rank = r->above + here + (uint32_t)(-(step + 1));
-		if (step > -32 && (uint32_t)-step <= mz_popcount(below))
-			p = (r->cursor & ~63u) + mz_nth_from_top(below, (uint32_t)-step - 1);
-	}
+	p = step ? near(r, step) : r->cursor;
 	if (p == MZ_RANKS_NONE)
 		p = mz_ranks_slow(r, rank);
 	if (p != MZ_RANKS_NONE)
@@ -149,5 +217,5 @@ int64_t mz_ranks_steps(const struct mz_ranks *r, uint32_t p, uint32_t rank)
 		return 0;
 	if (r->cursor == MZ_RANKS_NONE || p > r->cursor)
 		return (int64_t)r->above - rank;
-	return (int64_t)r->above + mz_ranks_is_live(r, r->cursor) - rank - 1;
+	return (int64_t)r->above + r->here - rank - 1;
 }

@@ -27,6 +27,7 @@ struct mz_ranks {
 	uint32_t live;
 	uint32_t cursor; /* a place, live or dead; MZ_RANKS_NONE: before the first */
 	uint32_t above;	 /* live blocks above it, kept up */
+	bool here;	 /* it is live; known without a look, which would have to wait */
 };
 
 /* What a block in child i adds to its node: 1 for each child before. */
@@ -74,13 +75,15 @@ static inline void mz_ranks_kill(struct mz_ranks *r, uint32_t p)
 	r->large[p >> 15]--;
 	r->live--;
 	r->above -= p > r->cursor || r->cursor == MZ_RANKS_NONE;
+	r->here &= p != r->cursor;
 }
 
-/* Put the cursor to p, which has rank live blocks above it. */
+/* Put the cursor to p, which is live and has rank live blocks above it. */
 static inline void mz_ranks_move(struct mz_ranks *r, uint32_t p, uint32_t rank)
 {
 	r->cursor = p;
 	r->above = rank;
+	r->here = true;
 }
 
 static inline uint32_t mz_popcount(uint64_t v)
@@ -91,6 +94,13 @@ static inline uint32_t mz_popcount(uint64_t v)
 	return (uint32_t)(((v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);
 }
 
+/* For small numbers. Written so that no compiler makes a branch of it, which
+ * nothing could predict. */
+static inline uint32_t mz_all_ones_if_not_below(uint32_t a, uint32_t b)
+{
+	return (uint32_t)((int32_t)(b - 1 - a) >> 31);
+}
+
 /* The bit with rank set bits above it, without a branch that depends on it. */
 static inline uint32_t mz_nth_far(uint64_t v, uint32_t rank)
 {
@@ -99,16 +109,18 @@ static inline uint32_t mz_nth_far(uint64_t v, uint32_t rank)
 	uint64_t fours = (twos & 0x3333333333333333u) + (twos >> 2 & 0x3333333333333333u);
 	/* in each byte the bits of it and of those below */
 	uint64_t sums = ((fours + (fours >> 4)) & 0x0f0f0f0f0f0f0f0fu) * ones;
-	uint32_t k = (uint32_t)(sums >> 56) - 1 - rank, n, at;
+	uint32_t k = (uint32_t)(sums >> 56) - 1 - rank, n, at, past;
 
 	at = (uint32_t)((((k * ones | ones << 7) - sums) >> 7 & ones) * ones >> 56) * 8;
 	k -= (uint32_t)(sums << 8 >> at & 0xff);
 	n = (uint32_t)(fours >> at & 15);
-	at += k >= n ? 4 : 0;
-	k -= k >= n ? n : 0;
+	past = mz_all_ones_if_not_below(k, n);
+	at += past & 4;
+	k -= past & n;
 	n = (uint32_t)(twos >> at & 3);
-	at += k >= n ? 2 : 0;
-	k -= k >= n ? n : 0;
+	past = mz_all_ones_if_not_below(k, n);
+	at += past & 2;
+	k -= past & n;
 	return at + (k >= (v >> at & 1));
 }
 
@@ -165,6 +177,12 @@ static inline uint32_t mz_ranks_find(const struct mz_ranks *r, uint32_t rank)
  * it stays, if there is none.
  */
 uint32_t mz_ranks_step(struct mz_ranks *r, int64_t step);
+
+/* The same, and the block is live no more. */
+uint32_t mz_ranks_take_step(struct mz_ranks *r, int64_t step);
+
+/* The live block with rank others above it, where the cursor goes, and which is live no more. */
+uint32_t mz_ranks_take(struct mz_ranks *r, uint32_t rank);
 
 /* The step that leads from the cursor to p, which is live and has rank above it. */
 int64_t mz_ranks_steps(const struct mz_ranks *r, uint32_t p, uint32_t rank);

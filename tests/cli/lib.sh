@@ -5,6 +5,7 @@ PATH=$MZ_BUILD/bin:$PATH
 data=$MZ_ROOT/tests/data
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+export XDG_CACHE_HOME=$work/cache # what was seen before must not matter
 cd "$work" || exit 1
 failures=0
 

@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	pthread_t reader, writers[THREADS];
 	char region[64];
 
-	if (record_rings_init(&rings, 0, 0, &files) < 0)
+	if (record_rings_init(&rings, -1, 0, 0, &files) < 0)
 		return 1;
 	rings.region->main_pid = (uint32_t)getpid();
 	snprintf(region, sizeof(region), "/proc/self/fd/%d", rings.fd);

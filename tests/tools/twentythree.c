@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define N 23
 
@@ -22,6 +23,15 @@ static void *posix(size_t align, size_t size)
 	void *p = NULL;
 
 	return posix_memalign(&p, align, size) ? NULL : p;
+}
+
+/* The end of the heap, there and back by each of the two calls. */
+static void move_end(void)
+{
+	char *end = sbrk(4096);
+
+	if (brk(end) || brk(end + 4096) || sbrk(-4096) != end + 4096)
+		abort();
 }
 
 static void one_round(size_t i)
@@ -41,6 +51,7 @@ static void one_round(size_t i)
 	for (size_t k = 0; k < 9; k++)
 		free(p[k]);
 	free(keep(NULL));
+	move_end();
 	munmap(mmap(NULL, 4096 * (i + 1), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
 	       4096 * (i + 1));
 }

@@ -49,6 +49,22 @@ static void one(struct mz_ranks *r, char *live, uint32_t rank)
 	CHECK_EQ(r->above, rank);
 }
 
+/* The block at a step ends in one go; afterwards everything is as after a kill. */
+static void take(struct mz_ranks *r, char *live, uint32_t rank)
+{
+	uint32_t p = slow_find(live, r->end, rank), all = r->live;
+	int64_t step = mz_ranks_steps(r, p, rank);
+
+	CHECK_EQ(mz_ranks_take_step(r, step), p);
+	live[p] = 0;
+	CHECK_EQ(r->cursor, p);
+	CHECK_EQ(r->above, rank);
+	CHECK_EQ(r->live, all - 1);
+	CHECK_EQ(mz_ranks_is_live(r, p), 0);
+	CHECK_EQ(mz_ranks_above(r, p), rank);
+	CHECK_EQ(mz_ranks_take_step(r, 0), MZ_RANKS_NONE);
+}
+
 static void churn(uint32_t cap, uint32_t guests, uint32_t deaths)
 {
 	struct mz_ranks r = {0};
@@ -62,6 +78,10 @@ static void churn(uint32_t cap, uint32_t guests, uint32_t deaths)
 		if (rnd(100) < deaths && r.live) {
 			uint32_t rank = rnd(3) ? rnd(r.live < 9 ? r.live : 9) : rnd(r.live);
 
+			if (!rnd(3)) {
+				take(&r, live, rank);
+				continue;
+			}
 			one(&r, live, rank);
 			if (rnd(5)) {
 				live[r.cursor] = 0;
@@ -75,6 +95,9 @@ static void churn(uint32_t cap, uint32_t guests, uint32_t deaths)
 	CHECK_EQ(mz_ranks_step(&r, (int64_t)r.live + 1), MZ_RANKS_NONE);
 	CHECK_EQ(mz_ranks_step(&r, INT64_MIN), MZ_RANKS_NONE);
 	CHECK_EQ(mz_ranks_step(&r, INT64_MAX), MZ_RANKS_NONE);
+	CHECK_EQ(mz_ranks_take(&r, r.live), MZ_RANKS_NONE);
+	CHECK_EQ(mz_ranks_take_step(&r, INT64_MIN), MZ_RANKS_NONE);
+	CHECK_EQ(mz_ranks_take_step(&r, INT64_MAX), MZ_RANKS_NONE);
 	free(live);
 	mz_ranks_deinit(&r);
 }

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define MZ_REGION_MAGIC	  0x6d7a72696e673031ull /* "mzring01" */
-#define MZ_REGION_VERSION 1
+#define MZ_REGION_VERSION 2
 
 /* Where a program finds the region, and the variable that says so. */
 #define MZ_REGION_ENV "MEMORIZER_REGION"
@@ -110,7 +110,15 @@ enum mz_region_flags {
 	MZ_REGION_MMAP = 1 << 1,  /* mmap and its like are recorded */
 	MZ_REGION_FORKS = 1 << 2, /* other processes than main_pid are recorded */
 	MZ_REGION_TSC = 1 << 3,	  /* times are of the time stamp counter, not in ns */
+	MZ_REGION_INJECTED = 1 << 4, /* into a running program: calls are to be redirected */
 };
+
+/* The calls that are redirected, in the order of mz_region.real. */
+#define MZ_REAL_CALLS                                                                              \
+	"malloc", "calloc", "realloc", "free", "reallocarray", "aligned_alloc", "memalign",        \
+		"posix_memalign", "valloc", "pvalloc", "malloc_usable_size", "mmap", "mmap64",     \
+		"munmap", "mremap", "brk", "sbrk", "dlsym"
+#define MZ_REALS 18u
 
 struct mz_region {
 	uint64_t magic;
@@ -126,6 +134,7 @@ struct mz_region {
 	uint32_t refused;     /* images that found no place */
 	uint32_t ring_top;    /* no ring from here on was ever used */
 	uint8_t pad[12];
+	uint64_t real[MZ_REALS]; /* with INJECTED: where these are in the program */
 	struct mz_image images[MZ_IMAGES];
 	struct mz_ring rings[MZ_RINGS];
 	/* then the records of each ring */

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A recording for the viewer that somebody already uses. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cmds/recording.h"
+#include "export/table.h"
+
+struct opts {
+	const char *output;
+	const char *to;
+	const char *value;
+	const char *table;
+	const char *symbols;
+	bool force;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT(0, "to", "FORMAT", MZ_OPT_STR, struct opts, to,
+	       "dhat, pprof, collapsed, heaptrack, massif, speedscope, firefox, perfetto, parquet, "
+	       "sqlite, csv or jsonl"),
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
+	       "write to OUT; without it, to standard output"),
+	MZ_OPT(0, "table", "TABLE", MZ_OPT_STR, struct opts, table,
+	       "parquet, csv, jsonl: events (as if not given), blocks, sites or frames"),
+	MZ_OPT(0, "value", "VALUE", MZ_OPT_STR, struct opts, value,
+	       "collapsed: peak_bytes (as if not given), live_bytes, bytes, blocks, temporary, "
+	       "..."),
+	RECORDING_SYMBOLS(struct opts, symbols),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	{0},
+};
+
+struct job {
+	const struct opts *o;
+	const struct mz_export_format *format;
+	struct mz_export_options how;
+	enum mz_table_name table;
+	struct mz_recording in;
+	struct mz_output out;
+	struct mz_error err;
+};
+
+static int find_format(struct job *j)
+{
+	const char *names[16];
+	const char *near;
+	size_t n = 0;
+
+	if (!j->o->to)
+		return talk_usage(
+			"--to says the format: dhat, pprof, collapsed, heaptrack, massif, "
+			"speedscope, firefox, perfetto, parquet, sqlite, csv, jsonl");
+	for (const struct mz_export_format *f = mz_export_formats; f->name; f++) {
+		if (!strcmp(f->name, j->o->to)) {
+			j->format = f;
+			return 0;
+		}
+		names[n++] = f->name;
+	}
+	near = options_nearest(j->o->to, names, n);
+	return talk_usage("--to: no format '%s'%s%s%s", j->o->to, near ? "; did you mean " : "",
+			  near ? near : "", near ? "?" : "; 'memorizer export --help' has them");
+}
+
+static int find_table(struct job *j)
+{
+	int i = 0;
+
+	if (!j->o->table)
+		return 0;
+	if (!j->format->table)
+		return talk_usage("--table is for parquet, csv and jsonl; %s has none",
+				  j->format->name);
+	while (mz_table_names[i] && strcmp(mz_table_names[i], j->o->table))
+		i++;
+	if (!mz_table_names[i])
+		return talk_usage("--table takes events, blocks, sites or frames; not '%s'",
+				  j->o->table);
+	j->table = (enum mz_table_name)i;
+	return 0;
+}
+
+static int find_value(struct job *j)
+{
+	if (!j->o->value)
+		return 0;
+	j->how.value = mz_profile_find_value(j->o->value);
+	if (!j->how.value)
+		return talk_usage(
+			"--value takes bytes, blocks, peak_bytes, peak_blocks, live_bytes, "
+			"live_blocks, temporary, waste, reads, writes, ...; not '%s'",
+			j->o->value);
+	if (strcmp(j->format->name, "collapsed"))
+		return talk_usage("--value is for collapsed; %s has all of them", j->format->name);
+	return 0;
+}
+
+static int write_profile(struct job *j)
+{
+	int ret = mz_recording_profile(&j->in, &j->err);
+
+	if (ret < 0)
+		return ret;
+	if (j->how.value && !(j->in.profile.has & j->how.value->has))
+		return mz_fail(&j->err, EINVAL, "%s: it does not tell %s; leave --value out",
+			       j->in.name, j->how.value->title);
+	return j->format->profile(&j->in.profile, &j->how, &j->out, &j->err);
+}
+
+static int write_all(struct job *j)
+{
+	if (j->format->profile)
+		return write_profile(j);
+	if (j->format->events && !j->in.events)
+		return mz_fail(&j->err, EINVAL,
+			       "%s: it has sums of call sites, but no events, which %s "
+			       "is made of; try dhat, pprof or sites as a table",
+			       j->in.name, j->format->name);
+	if (j->format->events)
+		return j->format->events(j->in.events, &j->out, &j->err);
+	if (!j->in.events && j->table < MZ_TABLE_SITES) {
+		if (j->o->table)
+			return mz_fail(&j->err, EINVAL,
+				       "%s: it has sums of call sites, but no events; "
+				       "--table sites or frames",
+				       j->in.name);
+		j->table = MZ_TABLE_SITES;
+	}
+	return mz_export_tables(j->format->table, j->in.events, &j->in.profile, j->table, &j->out,
+				&j->err);
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	static char standard_input[] = "-";
+	char *usual[] = {standard_input};
+	struct job j = {.o = options, .out = {.fd = -1}};
+	int ret = find_format(&j);
+
+	if (!ret)
+		ret = find_table(&j);
+	if (!ret)
+		ret = find_value(&j);
+	if (ret)
+		return ret;
+	if (j.format->whole_file && (!j.o->output || !strcmp(j.o->output, "-")))
+		return talk_usage("%s needs a file: -o FILE", j.format->name);
+	if (j.format->binary && !j.o->output && isatty(STDOUT_FILENO))
+		return talk_usage("%s is no text for a terminal; -o FILE says where it goes",
+				  j.format->name);
+	ret = recording_open(&j.in, argc ? argv : usual, argc ? argc : 1, j.o->symbols, &j.err);
+	if (!ret)
+		ret = mz_output_open(&j.out, j.o->output, j.o->force, &j.err);
+	if (!ret)
+		ret = write_all(&j);
+	if (!ret)
+		ret = mz_output_commit(&j.out, &j.err);
+	else
+		mz_output_abort(&j.out);
+	if (!ret && mz_recording_lost(&j.in)) {
+		char a[32];
+
+		talk_note("%s: %s events were lost when it was recorded; every figure is too small",
+			  j.in.name, talk_count(a, mz_recording_lost(&j.in)));
+	}
+	mz_recording_close(&j.in);
+	return ret < 0 ? recording_error(&j.err) : MZ_EXIT_OK;
+}
+
+const struct mz_cmd cmd_export = {
+	.name = "export",
+	.args = "--to FORMAT [RECORDING|-|DIR|FILES...]",
+	.summary = "write a recording for another viewer or a database",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run,
+};

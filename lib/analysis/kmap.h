@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a KMAP says, added up as it streams by: the one model behind every question
+ * to it, the page and the exports. Its size goes with the distinct code addresses,
+ * classes of objects and processes, not with the lines.
+ *
+ * A class of objects is an allocation site with its type and cache; a global
+ * variable is a class of its own. An edge is (class, accessing code, process).
+ */
+#ifndef MZ_ANALYSIS_KMAP_H
+#define MZ_ANALYSIS_KMAP_H
+
+#include "base/histogram.h"
+#include "base/keys.h"
+#include "formats/kmap.h"
+#include "symbols/symbols.h"
+
+/* Levels of detail. */
+enum mz_kmap_by {
+	MZ_KMAP_BY_DIR,
+	MZ_KMAP_BY_FILE,
+	MZ_KMAP_BY_FUNCTION,
+	MZ_KMAP_BY_CACHE,
+	MZ_KMAP_BY_PID,
+	MZ_KMAP_BY_SITE, /* function+0x1c (file.c:12): the finest */
+};
+
+/* Where code is. Texts are numbers of strings of the model (mz_kmap_string), 0 = not
+ * known; a place without a function is shown as its address. */
+struct mz_kmap_place {
+	uint64_t ip;
+	uint32_t function;
+	uint32_t offset; /* of ip, from the start of the function */
+	uint32_t module;
+	uint32_t file, line; /* of the source, where the code was written */
+	uint32_t home;	     /* the file of the function that it ended up in */
+	uint32_t dir;	     /* of that file: the subsystem */
+	uint32_t group;	     /* at the level of detail that the model was read with */
+};
+
+/* How many objects, and their bytes. */
+struct mz_kmap_sum {
+	uint64_t objects, bytes;
+};
+
+struct mz_kmap_class {
+	uint32_t place;	      /* that allocates */
+	uint32_t type, cache; /* strings; 0 = not known */
+	uint32_t name, dir;   /* strings: of the global variable, if they are known */
+	uint64_t va;	      /* of the global variable; else of the first object */
+	bool global;
+	uint64_t least, greatest; /* size */
+	struct mz_kmap_sum all, freed;
+	struct mz_kmap_sum overlaid; /* freed without a trace */
+	struct mz_kmap_sum untouched, freed_untouched;
+	struct mz_kmap_sum unread;    /* written, never read */
+	struct mz_kmap_sum unwritten; /* read, never written */
+	/* touched by more than one: */
+	struct mz_kmap_sum by_dirs, by_processes, by_contexts;
+	uint64_t reads, writes;
+	uint64_t lifetime; /* sum over the freed ones, in the map's unit of time */
+};
+
+struct mz_kmap_edge {
+	uint32_t class, place;
+	int32_t pid; /* 0 = an interrupt, or the idle task; -1 = not known, or not asked for */
+	uint32_t objects;
+	uint64_t reads, writes;
+};
+
+/*
+ * Who touches whose objects, at one level of detail (options.by). Counts of objects are
+ * of distinct ones; an owner's objects are nobody else's, so they may be added up.
+ */
+struct mz_kmap_pair {
+	uint32_t owner; /* a class; by process: of processes, the one that allocated */
+	uint32_t group;
+	uint64_t reads, writes;
+	struct mz_kmap_sum touched;
+	uint64_t objects_read, objects_written;
+};
+
+/* Who frees objects of a class. */
+struct mz_kmap_freer {
+	uint32_t class, place;
+	uint64_t objects;
+};
+
+/* Who allocates them. */
+struct mz_kmap_owner {
+	uint32_t class, process;
+	struct mz_kmap_sum sum;
+};
+
+struct mz_kmap_process {
+	int32_t pid;
+	uint32_t comm;		/* string, as it stands in the map */
+	struct mz_kmap_sum sum; /* allocated */
+	uint64_t last;		/* the number of its last object */
+};
+
+struct mz_kmap_call_edge {
+	uint32_t from, to; /* places */
+	uint64_t count;
+};
+
+/* Live bytes and objects over time: what changed in each step of `width`. Objects
+ * without a time (globals, before the clock) are in base. */
+#define MZ_KMAP_STEPS 2048
+
+struct mz_kmap_timeline {
+	uint64_t start, width; /* width 0: nothing */
+	int64_t bytes[MZ_KMAP_STEPS];
+	int64_t objects[MZ_KMAP_STEPS];
+	struct mz_kmap_sum base;
+	uint64_t last; /* the latest time */
+};
+
+struct mz_kmap_model {
+	struct mz_kmap_class *classes;
+	struct mz_kmap_edge *edges;
+	struct mz_kmap_freer *freers;
+	struct mz_kmap_owner *owners;
+	struct mz_kmap_process *processes;
+	struct mz_kmap_call_edge *calls;
+	struct mz_kmap_place *places; /* 0 is the address 0 */
+	struct mz_kmap_pair *pairs;
+	uint32_t *groups; /* their names: strings */
+	enum mz_kmap_by by;
+	size_t n_pairs, n_groups;
+	size_t n_classes, n_edges, n_freers, n_owners, n_processes, n_calls, n_places;
+
+	struct mz_kmap_class total; /* over all classes */
+	uint64_t accesses;	    /* lines of accesses */
+	uint64_t touching;	    /* processes that touched something */
+	uint64_t lines, bad_lines, bytes;
+	uint64_t shapes[MZ_KMAP_SHAPES]; /* objects of each shape */
+	struct mz_kmap_sum live_peak;	 /* of the timeline: the most at the end of a step */
+	uint64_t live_peak_time;
+	struct mz_histogram sizes, lifetimes;
+	struct mz_kmap_timeline timeline;
+	struct mz_tables *strings;
+	bool has_dirs; /* some place has a directory */
+
+	struct mz_kmap_private *own;
+};
+
+struct mz_kmap_model_options {
+	struct mz_symbols *symbols; /* NULL: addresses only. Used while reading only. */
+	enum mz_kmap_by by;	    /* of the pairs; by cache: code by function */
+	bool pids;		    /* an edge for each process: there may be as many as lines */
+	/* Called now and then with what was read so far; false stops (-EINTR). */
+	bool (*progress)(void *arg, const struct mz_kmap *k);
+	void *arg;
+};
+
+/* Reads k to its end. 0 or -errno with err set; deinit in both cases. */
+int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
+		       const struct mz_kmap_model_options *o, struct mz_error *err);
+void mz_kmap_model_deinit(struct mz_kmap_model *m);
+
+/* "" for 0. */
+const char *mz_kmap_string(const struct mz_kmap_model *m, uint32_t id);
+
+/* The name of a process by its number, as the map has it; "" = none was seen. */
+const char *mz_kmap_comm(const struct mz_kmap_model *m, int32_t pid);
+
+/* How a place, a class or a process is called at a level of detail, printable, into
+ * buf; returns buf. */
+char *mz_kmap_place_name(const struct mz_kmap_model *m, uint32_t place, enum mz_kmap_by by,
+			 char *buf, size_t size);
+/* by cache: the cache, or else the type, or the variable; else where it is allocated. */
+char *mz_kmap_class_name(const struct mz_kmap_model *m, uint32_t class, enum mz_kmap_by by,
+			 char *buf, size_t size);
+char *mz_kmap_pid_name(const struct mz_kmap_model *m, int32_t pid, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/kmap_questions.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define NAME 320
+
+#define COLUMNS(c) (c), sizeof(c) / sizeof(*(c))
+
+/* Rows that are added up under a key of two numbers. */
+struct adder {
+	struct mz_answer *a;
+	struct mz_keys keys;
+};
+
+static union mz_answer_cell *row_of(struct adder *ad, uint64_t x, uint64_t y, bool *fresh)
+{
+	size_t before = ad->keys.count;
+	uint32_t id = mz_keys_put(&ad->keys, x, y);
+
+	*fresh = ad->keys.count > before;
+	if (id == MZ_KEYS_NONE) {
+		ad->a->failed = true;
+		return NULL;
+	}
+	return *fresh ? mz_answer_row(ad->a) : &ad->a->cells[id * ad->a->n_columns];
+}
+
+static void adder_end(struct adder *ad, size_t sort_by)
+{
+	mz_answer_sort(ad->a, sort_by);
+	mz_keys_deinit(&ad->keys);
+}
+
+/* ---- names as numbers --------------------------------------------------------------- */
+
+/* A string of the model for each class (or process) at a level, made once. */
+static uint32_t *owner_names(const struct mz_kmap_model *m, struct mz_tables *texts)
+{
+	size_t n = m->by == MZ_KMAP_BY_PID ? m->n_processes : m->n_classes;
+	uint32_t *names = calloc(n ? n : 1, sizeof(*names));
+	char buf[NAME];
+
+	for (uint32_t i = 0; names && i < n; i++) {
+		if (m->by == MZ_KMAP_BY_PID)
+			mz_kmap_pid_name(m, m->processes[i].pid, buf, sizeof(buf));
+		else
+			mz_kmap_class_name(m, i, m->by, buf, sizeof(buf));
+		names[i] = mz_tables_string(texts, buf, strlen(buf));
+	}
+	return names;
+}
+
+static bool matches(const char *pattern, const char *name)
+{
+	return *name &&
+	       (strpbrk(pattern, "*?[") ? !fnmatch(pattern, name, 0) : !!strstr(name, pattern));
+}
+
+static bool class_matches(const struct mz_kmap_model *m, uint32_t class, const char *pattern)
+{
+	const struct mz_kmap_class *c = &m->classes[class];
+	const struct mz_kmap_place *p = &m->places[c->place];
+	char buf[NAME];
+
+	if (!pattern)
+		return true;
+	return matches(pattern, mz_kmap_string(m, c->cache)) ||
+	       matches(pattern, mz_kmap_string(m, c->type)) ||
+	       matches(pattern, mz_kmap_string(m, p->home)) ||
+	       matches(pattern,
+		       mz_kmap_class_name(m, class, MZ_KMAP_BY_FUNCTION, buf, sizeof(buf)));
+}
+
+/* ---- the matrix --------------------------------------------------------------------- */
+
+void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_answer *a)
+{
+	static const struct mz_answer_column columns[] = {
+		{"accessor", "code of", MZ_ANSWER_TEXT},   {"owner", "objects of", MZ_ANSWER_TEXT},
+		{"reads", "reads", MZ_ANSWER_COUNT},	   {"writes", "writes", MZ_ANSWER_COUNT},
+		{"objects", "objects", MZ_ANSWER_COUNT},   {"bytes", "bytes", MZ_ANSWER_BYTES},
+		{"accesses", "accesses", MZ_ANSWER_COUNT},
+	};
+	struct adder ad = {.a = a};
+	uint32_t *names;
+
+	mz_answer_init(a, "matrix", "Who accesses whose objects", COLUMNS(columns));
+	names = a->failed ? NULL : owner_names(m, a->strings);
+	if (!names)
+		a->failed = true;
+	for (size_t i = 0; !a->failed && i < m->n_pairs; i++) {
+		const struct mz_kmap_pair *p = &m->pairs[i];
+		bool fresh;
+		union mz_answer_cell *row =
+			row_of(&ad, m->groups[p->group], names[p->owner], &fresh);
+
+		if (!row)
+			break;
+		if (fresh) {
+			mz_answer_text(a, &row[0], mz_kmap_string(m, m->groups[p->group]));
+			row[1].text = names[p->owner];
+		}
+		row[2].number += p->reads;
+		row[3].number += p->writes;
+		row[4].number += p->touched.objects;
+		row[5].number += p->touched.bytes;
+		row[6].number += p->reads + p->writes;
+	}
+	free(names);
+	adder_end(&ad, 6);
+}
+
+/* ---- objects ---------------------------------------------------------------------------- */
+
+static void class_texts(const struct mz_kmap_model *m, uint32_t i, struct mz_answer *a,
+			union mz_answer_cell *row)
+{
+	char buf[NAME];
+
+	mz_answer_text(a, &row[0], mz_kmap_class_name(m, i, MZ_KMAP_BY_CACHE, buf, sizeof(buf)));
+	if (m->classes[i].global)
+		mz_answer_text(a, &row[1], "(global variable)");
+	else
+		mz_answer_text(a, &row[1],
+			       mz_kmap_place_name(m, m->classes[i].place, MZ_KMAP_BY_SITE, buf,
+						  sizeof(buf)));
+}
+
+void mz_kmap_classes(const struct mz_kmap_model *m, const char *pattern, struct mz_answer *a)
+{
+	static const struct mz_answer_column columns[] = {
+		{"object", "object", MZ_ANSWER_TEXT},	 {"site", "allocated at", MZ_ANSWER_TEXT},
+		{"objects", "objects", MZ_ANSWER_COUNT}, {"bytes", "bytes", MZ_ANSWER_BYTES},
+		{"least", "least", MZ_ANSWER_COUNT},	 {"greatest", "greatest", MZ_ANSWER_COUNT},
+		{"live", "live", MZ_ANSWER_COUNT},	 {"reads", "reads", MZ_ANSWER_COUNT},
+		{"writes", "writes", MZ_ANSWER_COUNT},
+	};
+
+	mz_answer_init(a, "objects", "Objects", COLUMNS(columns));
+	for (uint32_t i = 0; !a->failed && i < m->n_classes; i++) {
+		const struct mz_kmap_class *c = &m->classes[i];
+		union mz_answer_cell *row = class_matches(m, i, pattern) ? mz_answer_row(a) : NULL;
+
+		if (!row)
+			continue;
+		class_texts(m, i, a, row);
+		row[2].number = c->all.objects;
+		row[3].number = c->all.bytes;
+		row[4].number = c->least;
+		row[5].number = c->greatest;
+		row[6].number = c->all.objects - c->freed.objects;
+		row[7].number = c->reads;
+		row[8].number = c->writes;
+	}
+	mz_answer_sort(a, 3);
+}
+
+static bool *chosen_classes(const struct mz_kmap_model *m, const char *pattern)
+{
+	bool *chosen = calloc(m->n_classes ? m->n_classes : 1, sizeof(*chosen));
+
+	for (uint32_t i = 0; chosen && i < m->n_classes; i++)
+		chosen[i] = class_matches(m, i, pattern);
+	return chosen;
+}
+
+/* One row a function: how often, and how many objects. */
+static void add_code(const struct mz_kmap_model *m, struct adder *ad, uint32_t name, uint64_t times,
+		     uint64_t objects)
+{
+	bool fresh;
+	union mz_answer_cell *row = row_of(ad, name, 0, &fresh);
+
+	if (!row)
+		return;
+	if (fresh)
+		mz_answer_text(ad->a, &row[0], mz_kmap_string(m, name));
+	row[1].number += times;
+	row[2].number += objects;
+}
+
+/* The names of groups are those of functions here; places that only allocate or free
+ * have groups as well. */
+static void object_by_code(const struct mz_kmap_model *m, const bool *chosen,
+			   enum mz_kmap_role role, struct adder *ad)
+{
+	for (size_t i = 0; role == MZ_KMAP_ALLOCATED && i < m->n_classes; i++)
+		if (chosen[i] && !m->classes[i].global)
+			add_code(m, ad, m->groups[m->places[m->classes[i].place].group],
+				 m->classes[i].all.objects, m->classes[i].all.objects);
+	for (size_t i = 0; role == MZ_KMAP_FREED && i < m->n_freers; i++)
+		if (chosen[m->freers[i].class])
+			add_code(m, ad, m->groups[m->places[m->freers[i].place].group],
+				 m->freers[i].objects, m->freers[i].objects);
+	for (size_t i = 0; role >= MZ_KMAP_WRITTEN && i < m->n_pairs; i++) {
+		const struct mz_kmap_pair *p = &m->pairs[i];
+		bool written = role == MZ_KMAP_WRITTEN;
+		uint64_t times = written ? p->writes : p->reads;
+
+		if (chosen[p->owner] && times)
+			add_code(m, ad, m->groups[p->group], times,
+				 written ? p->objects_written : p->objects_read);
+	}
+}
+
+void mz_kmap_object(const struct mz_kmap_model *m, const char *pattern, enum mz_kmap_role role,
+		    struct mz_answer *a)
+{
+	static const struct mz_answer_column columns[] = {{"function", "function", MZ_ANSWER_TEXT},
+							  {"times", "times", MZ_ANSWER_COUNT},
+							  {"objects", "objects", MZ_ANSWER_COUNT}};
+	static const char *const keys[] = {"allocated_by", "freed_by", "written_by", "read_by"};
+	static const char *const titles[] = {"Allocated by", "Freed by", "Written by", "Read by"};
+	struct adder ad = {.a = a};
+	bool *chosen = chosen_classes(m, pattern);
+
+	mz_answer_init(a, keys[role], titles[role], COLUMNS(columns));
+	a->failed |= !chosen;
+	if (!a->failed)
+		object_by_code(m, chosen, role, &ad);
+	free(chosen);
+	adder_end(&ad, 1);
+}
+
+void mz_kmap_site(const struct mz_kmap_model *m, const char *pattern, struct mz_answer *a)
+{
+	static const struct mz_answer_column columns[] = {
+		{"function", "function", MZ_ANSWER_TEXT}, {"object", "object", MZ_ANSWER_TEXT},
+		{"site", "allocated at", MZ_ANSWER_TEXT}, {"reads", "reads", MZ_ANSWER_COUNT},
+		{"writes", "writes", MZ_ANSWER_COUNT},	  {"objects", "objects", MZ_ANSWER_COUNT},
+		{"bytes", "bytes", MZ_ANSWER_BYTES},	  {"accesses", "accesses", MZ_ANSWER_COUNT},
+	};
+
+	mz_answer_init(a, "touches", "What it touches", COLUMNS(columns));
+	for (size_t i = 0; !a->failed && i < m->n_pairs; i++) {
+		const struct mz_kmap_pair *p = &m->pairs[i];
+		const char *name = mz_kmap_string(m, m->groups[p->group]);
+		union mz_answer_cell *row = matches(pattern, name) ? mz_answer_row(a) : NULL;
+
+		if (!row)
+			continue;
+		mz_answer_text(a, &row[0], name);
+		class_texts(m, p->owner, a, row + 1);
+		row[3].number = p->reads;
+		row[4].number = p->writes;
+		row[5].number = p->touched.objects;
+		row[6].number = p->touched.bytes;
+		row[7].number = p->reads + p->writes;
+	}
+	mz_answer_sort(a, 7);
+}
+
+/* ---- shared and unused --------------------------------------------------------------------- */
+
+void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_answer *a)
+{
+	static const struct mz_answer_column columns[] = {
+		{"object", "object", MZ_ANSWER_TEXT},
+		{"site", "allocated at", MZ_ANSWER_TEXT},
+		{"objects", "objects", MZ_ANSWER_COUNT},
+		{"by_subsystems", "by subsystems", MZ_ANSWER_COUNT},
+		{"by_processes", "by processes", MZ_ANSWER_COUNT},
+		{"by_contexts", "process and interrupt", MZ_ANSWER_COUNT},
+	};
+
+	mz_answer_init(a, "shared", "Objects touched by more than one", COLUMNS(columns));
+	for (uint32_t i = 0; !a->failed && i < m->n_classes; i++) {
+		const struct mz_kmap_class *c = &m->classes[i];
+		bool any = c->by_dirs.objects || c->by_processes.objects || c->by_contexts.objects;
+		union mz_answer_cell *row = any ? mz_answer_row(a) : NULL;
+
+		if (!row)
+			continue;
+		class_texts(m, i, a, row);
+		row[2].number = c->all.objects;
+		row[3].number = c->by_dirs.objects;
+		row[4].number = c->by_processes.objects;
+		row[5].number = c->by_contexts.objects;
+	}
+	mz_answer_sort(a, m->has_dirs ? 3 : 4);
+}
+
+void mz_kmap_unused(const struct mz_kmap_model *m, struct mz_answer *a)
+{
+	static const struct mz_answer_column columns[] = {
+		{"object", "object", MZ_ANSWER_TEXT},
+		{"site", "allocated at", MZ_ANSWER_TEXT},
+		{"objects", "objects", MZ_ANSWER_COUNT},
+		{"never_read", "never read", MZ_ANSWER_COUNT},
+		{"never_written", "never written", MZ_ANSWER_COUNT},
+		{"untouched", "untouched", MZ_ANSWER_COUNT},
+		{"freed_untouched", "and freed", MZ_ANSWER_COUNT},
+		{"untouched_bytes", "bytes untouched", MZ_ANSWER_BYTES},
+		{"unread_bytes", "bytes never read", MZ_ANSWER_BYTES},
+	};
+
+	mz_answer_init(a, "unused", "Objects allocated for nothing", COLUMNS(columns));
+	for (uint32_t i = 0; !a->failed && i < m->n_classes; i++) {
+		const struct mz_kmap_class *c = &m->classes[i];
+		bool any = c->untouched.objects || c->unread.objects || c->unwritten.objects;
+		union mz_answer_cell *row = any ? mz_answer_row(a) : NULL;
+
+		if (!row)
+			continue;
+		class_texts(m, i, a, row);
+		row[2].number = c->all.objects;
+		row[3].number = c->unread.objects + c->untouched.objects;
+		row[4].number = c->unwritten.objects + c->untouched.objects;
+		row[5].number = c->untouched.objects;
+		row[6].number = c->freed_untouched.objects;
+		row[7].number = c->untouched.bytes;
+		row[8].number = c->unread.bytes + c->untouched.bytes;
+	}
+	mz_answer_sort(a, 8);
+}
+
+/* ---- privilege ----------------------------------------------------------------------------- */
+
+/* How many distinct functions of a group touch anything. */
+static bool count_functions(const struct mz_kmap_model *m, uint64_t *functions)
+{
+	struct mz_keys seen = {0};
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < m->n_edges; i++) {
+		const struct mz_kmap_place *p = &m->places[m->edges[i].place];
+		size_t before = seen.count;
+
+		/* one without a name counts for itself */
+		ok = mz_keys_put(&seen, p->group, p->function ? p->function : p->ip | 1ull << 63) !=
+		     MZ_KEYS_NONE;
+		functions[p->group] += ok && seen.count > before;
+	}
+	mz_keys_deinit(&seen);
+	return ok;
+}
+
+static void add_needs(const struct mz_kmap_model *m, struct adder *ad)
+{
+	for (size_t i = 0; !ad->a->failed && i < m->n_pairs; i++) {
+		const struct mz_kmap_pair *p = &m->pairs[i];
+		bool fresh;
+		union mz_answer_cell *row = row_of(ad, p->group, 0, &fresh);
+
+		if (!row)
+			return;
+		if (fresh)
+			mz_answer_text(ad->a, &row[0], mz_kmap_string(m, m->groups[p->group]));
+		row[2].number += p->reads > 0;
+		row[3].number += p->writes > 0;
+		row[4].number += 1;
+		row[6].number += p->objects_read;
+		row[7].number += p->objects_written;
+		row[8].number += p->touched.objects;
+		row[10].number += p->touched.bytes;
+	}
+}
+
+void mz_kmap_privilege(const struct mz_kmap_model *m, struct mz_answer *a)
+{
+	static const struct mz_answer_column columns[] = {
+		{"subsystem", "code of", MZ_ANSWER_TEXT},
+		{"functions", "functions", MZ_ANSWER_COUNT},
+		{"kinds_read", "kinds read", MZ_ANSWER_COUNT},
+		{"kinds_written", "written", MZ_ANSWER_COUNT},
+		{"kinds", "touched", MZ_ANSWER_COUNT},
+		{"kinds_share", "of all", MZ_ANSWER_SHARE},
+		{"objects_read", "objects read", MZ_ANSWER_COUNT},
+		{"objects_written", "written", MZ_ANSWER_COUNT},
+		{"objects", "touched", MZ_ANSWER_COUNT},
+		{"objects_share", "of all", MZ_ANSWER_SHARE},
+		{"bytes", "bytes", MZ_ANSWER_BYTES},
+	};
+	uint64_t *functions = calloc(m->n_groups ? m->n_groups : 1, sizeof(*functions));
+	struct adder ad = {.a = a};
+
+	mz_answer_init(a, "privilege", "What code needs, against all that it could touch",
+		       COLUMNS(columns));
+	if (!functions || !count_functions(m, functions))
+		a->failed = true;
+	add_needs(m, &ad);
+	for (size_t i = 0; !a->failed && i < a->rows; i++) {
+		union mz_answer_cell *row = &a->cells[i * a->n_columns];
+
+		row[1].number = functions[ad.keys.keys[i].a];
+		row[5].share = (double)row[4].number / (double)m->n_classes;
+		row[9].share = (double)row[8].number / (double)m->total.all.objects;
+	}
+	free(functions);
+	adder_end(&ad, 4);
+}
+
+/* ---- a first look --------------------------------------------------------------------------- */
+
+void mz_kmap_processes(const struct mz_kmap_model *m, struct mz_answer *a)
+{
+	static const struct mz_answer_column columns[] = {{"process", "process", MZ_ANSWER_TEXT},
+							  {"objects", "objects", MZ_ANSWER_COUNT},
+							  {"bytes", "bytes", MZ_ANSWER_BYTES}};
+	char buf[NAME];
+
+	mz_answer_init(a, "processes", "Processes by bytes allocated", COLUMNS(columns));
+	for (size_t i = 0; !a->failed && i < m->n_processes; i++) {
+		const struct mz_kmap_process *p = &m->processes[i];
+		union mz_answer_cell *row = mz_answer_row(a);
+		char name[NAME];
+		const char *comm = mz_kmap_string(m, p->comm);
+
+		if (!row)
+			break;
+		snprintf(name, sizeof(name), "%s (%d)", mz_printable(buf, 200, comm, strlen(comm)),
+			 p->pid);
+		mz_answer_text(a, &row[0], name);
+		row[1].number = p->sum.objects;
+		row[2].number = p->sum.bytes;
+	}
+	mz_answer_sort(a, 2);
+}
+
+void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_answer *a)
+{
+	static const struct mz_answer_column columns[] = {
+		{"function", "function", MZ_ANSWER_TEXT},
+		{"reads", "reads", MZ_ANSWER_COUNT},
+		{"writes", "writes", MZ_ANSWER_COUNT},
+		{"accesses", "accesses", MZ_ANSWER_COUNT},
+	};
+	struct adder ad = {.a = a};
+	struct counts {
+		uint64_t reads, writes;
+	} *by_place = calloc(m->n_places ? m->n_places : 1, sizeof(*by_place));
+
+	mz_answer_init(a, "accessors", "Functions by accesses", COLUMNS(columns));
+	a->failed |= !by_place;
+	for (size_t i = 0; !a->failed && i < m->n_edges; i++) {
+		by_place[m->edges[i].place].reads += m->edges[i].reads;
+		by_place[m->edges[i].place].writes += m->edges[i].writes;
+	}
+	for (uint32_t i = 0; !a->failed && i < m->n_places; i++) {
+		const struct mz_kmap_place *p = &m->places[i];
+		union mz_answer_cell *row;
+		char buf[NAME];
+		bool fresh;
+
+		if (!by_place[i].reads && !by_place[i].writes)
+			continue;
+		row = row_of(&ad, p->function ? p->function : p->ip, !p->function, &fresh);
+		if (!row)
+			break;
+		if (fresh)
+			mz_answer_text(
+				a, &row[0],
+				mz_kmap_place_name(m, i, MZ_KMAP_BY_FUNCTION, buf, sizeof(buf)));
+		row[1].number += by_place[i].reads;
+		row[2].number += by_place[i].writes;
+		row[3].number += by_place[i].reads + by_place[i].writes;
+	}
+	free(by_place);
+	adder_end(&ad, 3);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/profile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A frame in the tables: a list of these. */
+enum { FRAME_ADDR, FRAME_NAME, FRAME_FILE, FRAME_LINE, FRAME_MODULE, FRAME_NAMED, FRAME_PARTS };
+
+#define VALUE(member, text, need, is_bytes)                                                        \
+	{                                                                                          \
+#member, text, offsetof(struct mz_profile_sum, member), need, is_bytes             \
+	}
+
+const struct mz_profile_value mz_profile_values[] = {
+	VALUE(bytes, "bytes allocated in all", MZ_PROFILE_TOTAL, true),
+	VALUE(blocks, "blocks allocated in all", MZ_PROFILE_TOTAL, false),
+	VALUE(peak_bytes, "bytes at the peak", MZ_PROFILE_PEAK, true),
+	VALUE(peak_blocks, "blocks at the peak", MZ_PROFILE_PEAK, false),
+	VALUE(live_bytes, "bytes live at the end", MZ_PROFILE_LIVE, true),
+	VALUE(live_blocks, "blocks live at the end", MZ_PROFILE_LIVE, false),
+	VALUE(max_bytes, "bytes at the stack's own peak", MZ_PROFILE_PEAK, true),
+	VALUE(max_blocks, "blocks at the stack's own peak", MZ_PROFILE_PEAK, false),
+	VALUE(temporary, "temporary blocks", MZ_PROFILE_TEMPORARY, false),
+	VALUE(waste, "bytes given and not asked for", MZ_PROFILE_WASTE, true),
+	VALUE(peak_waste, "the same at the peak", MZ_PROFILE_WASTE, true),
+	VALUE(lifetime, "lifetimes added up", MZ_PROFILE_LIFETIME, false),
+	VALUE(reads, "reads", MZ_PROFILE_ACCESS, false),
+	VALUE(writes, "writes", MZ_PROFILE_ACCESS, false),
+};
+const size_t mz_profile_nvalues = sizeof(mz_profile_values) / sizeof(*mz_profile_values);
+
+const struct mz_profile_value *mz_profile_find_value(const char *name)
+{
+	for (size_t i = 0; i < mz_profile_nvalues; i++)
+		if (!strcmp(mz_profile_values[i].name, name))
+			return &mz_profile_values[i];
+	return NULL;
+}
+
+const char *mz_clock_name(enum mz_clock clock)
+{
+	static const char *const names[] = {"ns", "events", "instructions"};
+
+	return names[clock];
+}
+
+const char *mz_profile_kind_name(enum mz_profile_kind kind)
+{
+	static const char *const names[] = {"a recording of a program", "a trace of a kernel",
+					    "a KMAP", "an allocinfo"};
+
+	return names[kind];
+}
+
+const char *mz_profile_title(const struct mz_profile *p)
+{
+	return p->command ? p->command : p->kind == MZ_PROFILE_PROGRAM ? "?" : "the kernel";
+}
+
+int mz_profile_init(struct mz_profile *p)
+{
+	*p = (struct mz_profile){.names = mz_tables_new(), .stacks = mz_tables_new()};
+	if (p->names && p->stacks)
+		return 0;
+	mz_profile_deinit(p);
+	return -ENOMEM;
+}
+
+void mz_profile_deinit(struct mz_profile *p)
+{
+	mz_tables_free(p->names);
+	mz_tables_free(p->stacks);
+	free(p->command);
+	free(p->sites);
+	free(p->points);
+	free(p->by_stack);
+	free(p->from);
+	*p = (struct mz_profile){0};
+}
+
+/* ---- frames ------------------------------------------------------------- */
+
+static uint32_t string_of(struct mz_profile *p, const char *s)
+{
+	return s ? mz_tables_string(p->names, s, strlen(s)) : 0;
+}
+
+uint32_t mz_profile_frame(struct mz_profile *p, uint64_t addr, const char *name, const char *file,
+			  uint32_t line, const char *module)
+{
+	uint64_t parts[FRAME_PARTS] = {
+		[FRAME_ADDR] = addr, [FRAME_LINE] = file ? line : 0, [FRAME_NAMED] = name != NULL};
+	char text[32];
+
+	if (!name) {
+		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)addr);
+		name = text;
+	}
+	parts[FRAME_NAME] = string_of(p, name);
+	parts[FRAME_FILE] = string_of(p, file);
+	parts[FRAME_MODULE] = string_of(p, module);
+	if (!parts[FRAME_NAME] || (file && !parts[FRAME_FILE]) || (module && !parts[FRAME_MODULE]))
+		return 0;
+	return mz_tables_stack(p->names, parts, FRAME_PARTS);
+}
+
+uint32_t mz_profile_frames(const struct mz_profile *p)
+{
+	return mz_tables_stacks(p->names);
+}
+
+struct mz_frame mz_profile_get_frame(const struct mz_profile *p, uint32_t frame)
+{
+	size_t n;
+	const uint64_t *parts = mz_tables_get_stack(p->names, frame, &n);
+
+	if (!parts)
+		return (struct mz_frame){.name = "?"};
+	return (struct mz_frame){
+		.addr = parts[FRAME_ADDR],
+		.name = mz_tables_get_string(p->names, (uint32_t)parts[FRAME_NAME], &n),
+		.file = mz_tables_get_string(p->names, (uint32_t)parts[FRAME_FILE], &n),
+		.module = mz_tables_get_string(p->names, (uint32_t)parts[FRAME_MODULE], &n),
+		.line = (uint32_t)parts[FRAME_LINE],
+		.named = parts[FRAME_NAMED],
+	};
+}
+
+/* ---- sites -------------------------------------------------------------- */
+
+int mz_profile_reach(uint32_t **map, uint32_t *cap, uint32_t n)
+{
+	uint32_t want = *cap ? *cap : 256;
+	uint32_t *p;
+
+	if (n < *cap)
+		return 0;
+	while (want <= n && want < 1u << 31)
+		want *= 2;
+	p = want > n ? realloc(*map, want * sizeof(*p)) : NULL;
+	if (!p)
+		return -ENOMEM;
+	memset(p + *cap, 0, (want - *cap) * sizeof(*p));
+	*map = p;
+	*cap = want;
+	return 0;
+}
+
+struct mz_profile_site *mz_profile_site(struct mz_profile *p, const uint64_t *frames, size_t depth)
+{
+	uint64_t none;
+	uint32_t stack;
+
+	if (!depth) { /* so that nobody needs a case for it */
+		none = mz_profile_frame(p, 0, "(no stack)", NULL, 0, NULL);
+		frames = &none;
+		depth = none != 0;
+	}
+	stack = depth ? mz_tables_stack(p->stacks, frames, depth) : 0;
+
+	if (!stack || mz_profile_reach(&p->by_stack, &p->by_stack_cap, stack) < 0)
+		return NULL;
+	if (p->by_stack[stack])
+		return &p->sites[p->by_stack[stack] - 1];
+	if (p->nsites == p->cap) {
+		size_t cap = p->cap ? 2 * p->cap : 256;
+		struct mz_profile_site *s = realloc(p->sites, cap * sizeof(*s));
+
+		if (!s)
+			return NULL;
+		p->sites = s;
+		p->cap = cap;
+	}
+	p->sites[p->nsites] = (struct mz_profile_site){.stack = stack};
+	p->by_stack[stack] = (uint32_t)++p->nsites;
+	return &p->sites[p->nsites - 1];
+}
+
+void mz_profile_add(struct mz_profile_sum *to, const struct mz_profile_sum *from)
+{
+	for (size_t i = 0; i < mz_profile_nvalues; i++) {
+		char *at = (char *)to + mz_profile_values[i].offset;
+
+		*(uint64_t *)(void *)at += mz_profile_get(&mz_profile_values[i], from);
+	}
+}
+
+const uint64_t *mz_profile_stack(const struct mz_profile *p, const struct mz_profile_site *s,
+				 size_t *depth)
+{
+	*depth = 0;
+	return mz_tables_get_stack(p->stacks, s->stack, depth);
+}
+
+/* ---- the place of a stack ----------------------------------------------- */
+
+/* Functions that allocate for somebody else. */
+static const char *const go_betweens[] = {
+	"operator new",	  "std::",	  "__gnu_cxx::",     "void std::", "malloc",
+	"calloc",	  "realloc",	  "xmalloc",	     "xcalloc",	   "xrealloc",
+	"xstrdup",	  "xstrndup",	  "strdup",	     "strndup",	   "__strdup",
+	"__strndup",	  "g_malloc",	  "g_realloc",	     "g_strdup",   "g_slice_",
+	"safe_",	  "xmemdup",	  "asprintf",	     "vasprintf",  "_obstack_",
+	"PyMem_",	  "_PyMem_",	  "PyObject_Malloc", "memorizer",  "aligned_alloc",
+	"posix_memalign", "reallocarray", "__vasprintf",     "_IO_",
+};
+
+bool mz_is_go_between(const char *function)
+{
+	for (size_t i = 0; function && i < sizeof(go_betweens) / sizeof(*go_betweens); i++)
+		if (!strncmp(function, go_betweens[i], strlen(go_betweens[i])))
+			return true;
+	return false;
+}
+
+size_t mz_profile_place(const struct mz_profile *p, const struct mz_profile_site *s)
+{
+	size_t depth;
+	const uint64_t *frames = mz_profile_stack(p, s, &depth);
+
+	for (size_t i = 0; i < depth; i++) {
+		struct mz_frame f = mz_profile_get_frame(p, (uint32_t)frames[i]);
+
+		if (!f.named || !mz_is_go_between(f.name))
+			return i;
+	}
+	return 0;
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "export/blocks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int mz_blocks_init(struct mz_blocks *b)
+{
+	*b = (struct mz_blocks){0};
+	return mz_live_init(&b->live);
+}
+
+void mz_blocks_deinit(struct mz_blocks *b)
+{
+	mz_live_deinit(&b->live);
+	free(b->lives);
+	*b = (struct mz_blocks){0};
+}
+
+static struct mz_block_life *new_life(struct mz_blocks *b, uint64_t *at)
+{
+	if (b->spare) {
+		*at = b->spare - 1;
+		b->spare = b->lives[*at].next;
+		return &b->lives[*at];
+	}
+	if (b->n == b->cap) {
+		uint32_t cap = b->cap ? 2 * b->cap : 1024;
+		struct mz_block_life *p = cap > b->cap ? realloc(b->lives, cap * sizeof(*p)) : NULL;
+
+		if (!p)
+			return NULL;
+		b->lives = p;
+		b->cap = cap;
+	}
+	*at = b->n;
+	return &b->lives[b->n++];
+}
+
+/* As the usage does: addresses name blocks where there are any. */
+static uint64_t key_of(const struct mz_event *ev, bool old)
+{
+	if (ev->has & MZ_HAS_ADDR)
+		return old ? ev->old_addr : ev->addr;
+	return old ? ev->old_object : ev->object;
+}
+
+static int end_life(struct mz_blocks *b, struct mz_block *l, const struct mz_event *ev,
+		    int64_t site, mz_block_end *end, void *arg)
+{
+	struct mz_block_life *life = &b->lives[l->born];
+	int ret = end(arg, life, ev, site);
+
+	life->next = b->spare;
+	b->spare = (uint32_t)l->born + 1;
+	return ret;
+}
+
+static int birth(struct mz_blocks *b, const struct mz_event *ev, int64_t site, uint64_t number,
+		 mz_block_end *end, void *arg)
+{
+	uint64_t key = key_of(ev, false);
+	struct mz_block_life *life;
+	struct mz_block *l;
+	bool fresh;
+	int ret = 0;
+
+	if (!key)
+		return 0;
+	l = mz_live_insert(&b->live, key, &fresh);
+	if (l && !fresh) {
+		/* its free was never seen; it was before this, that is all we know */
+		struct mz_event unseen = {.time = ev->time, .has = ev->has & MZ_HAS_TIME};
+
+		ret = end_life(b, l, &unseen, -1, end, arg);
+	}
+	life = l ? new_life(b, &l->born) : NULL;
+	if (!life)
+		return -ENOMEM;
+	l->object = ev->object;
+	*life = (struct mz_block_life){.birth = *ev, .site = site, .event = number};
+	return ret;
+}
+
+static int death(struct mz_blocks *b, uint64_t key, const struct mz_event *ev, int64_t site,
+		 mz_block_end *end, void *arg)
+{
+	struct mz_block *l = key ? mz_live_find(&b->live, key) : NULL;
+	int ret;
+
+	/* a part of a mapping that goes is not followed */
+	if (!l || (ev->call == MZ_CALL_MUNMAP && ev->size < b->lives[l->born].birth.size))
+		return 0;
+	ret = end_life(b, l, ev, site, end, arg);
+	mz_live_remove(&b->live, l);
+	return ret;
+}
+
+static void touch(struct mz_blocks *b, const struct mz_event *ev)
+{
+	uint64_t key = key_of(ev, false);
+	struct mz_block *l = key ? mz_live_find(&b->live, key) : NULL;
+
+	if (l) {
+		b->lives[l->born].reads += ev->size;
+		b->lives[l->born].writes += ev->arg;
+		b->lives[l->born].touched = true;
+	}
+}
+
+int mz_blocks_add(struct mz_blocks *b, const struct mz_event *ev, int64_t site, uint64_t number,
+		  mz_block_end *end, void *arg)
+{
+	int ret = 0;
+
+	switch (ev->kind) {
+	case MZ_FREE: return death(b, key_of(ev, false), ev, site, end, arg);
+	case MZ_REALLOC:
+		if (key_of(ev, false) || !ev->size) /* else it failed, and the old one stays */
+			ret = death(b, key_of(ev, true), ev, site, end, arg);
+		return ret ? ret : birth(b, ev, site, number, end, arg);
+	case MZ_ALLOC: return birth(b, ev, site, number, end, arg);
+	case MZ_ACCESS: touch(b, ev); return 0;
+	default: return 0;
+	}
+}
+
+static int by_birth(const void *a, const void *b)
+{
+	const struct mz_block *x = a, *y = b;
+
+	return x->object < y->object ? -1 : x->object > y->object;
+}
+
+int mz_blocks_end(struct mz_blocks *b, mz_block_end *end, void *arg)
+{
+	size_t n = 0;
+	int ret = 0;
+
+	/* the table is not needed as one any more */
+	for (size_t i = 0; i <= b->live.mask; i++)
+		if (b->live.slots[i].key)
+			b->live.slots[n++] = b->live.slots[i];
+	qsort(b->live.slots, n, sizeof(*b->live.slots), by_birth);
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = end(arg, &b->lives[b->live.slots[i].born], NULL, -1);
+	return ret;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* CSV as RFC 4180 has it: a line of names, then a line a row. Not known = empty. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "export/table.h"
+
+struct mz_table {
+	struct mz_output *out;
+	const struct mz_column *columns;
+	size_t n;
+	struct mz_buf line, text;
+};
+
+static struct mz_table *csv_open(struct mz_output *out, struct mz_error *err)
+{
+	struct mz_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		mz_fail_memory(err);
+	else
+		t->out = out;
+	return t;
+}
+
+static void put_text(struct mz_table *t, const char *s, size_t n)
+{
+	bool quote = !n; /* an empty text is not an unknown one */
+
+	t->text.len = 0;
+	mz_utf8_add(&t->text, s, n);
+	for (size_t i = 0; i < t->text.len; i++)
+		quote |= strchr(",\"\r\n", t->text.data[i]) != NULL;
+	if (!quote) {
+		mz_buf_add(&t->line, t->text.data, t->text.len);
+		return;
+	}
+	mz_buf_str(&t->line, "\"");
+	for (size_t i = 0; i < t->text.len; i++)
+		mz_buf_add(&t->line, t->text.data[i] == '"' ? "\"\"" : &t->text.data[i],
+			   t->text.data[i] == '"' ? 2 : 1);
+	mz_buf_str(&t->line, "\"");
+}
+
+static int end_line(struct mz_table *t, struct mz_error *err)
+{
+	mz_buf_str(&t->line, "\n");
+	if (t->line.failed || t->text.failed)
+		return mz_fail_memory(err);
+	return mz_output_add(t->out, t->line.data, t->line.len, err);
+}
+
+static int csv_begin(struct mz_table *t, const char *name, const struct mz_column *columns,
+		     size_t n, struct mz_error *err)
+{
+	(void)name;
+	t->columns = columns;
+	t->n = n;
+	t->line.len = 0;
+	for (size_t i = 0; i < n; i++)
+		mz_buf_printf(&t->line, "%s%s", i ? "," : "", columns[i].name);
+	return end_line(t, err);
+}
+
+static int csv_row(struct mz_table *t, int table, const struct mz_cell *cells, struct mz_error *err)
+{
+	(void)table;
+	t->line.len = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		if (i)
+			mz_buf_str(&t->line, ",");
+		if (!cells[i].known)
+			continue;
+		switch (t->columns[i].type) {
+		case MZ_CELL_U64: mz_buf_printf(&t->line, "%" PRIu64, cells[i].n); break;
+		case MZ_CELL_I64: mz_buf_printf(&t->line, "%" PRId64, (int64_t)cells[i].n); break;
+		case MZ_CELL_HEX: mz_buf_printf(&t->line, "0x%" PRIx64, cells[i].n); break;
+		case MZ_CELL_TEXT: put_text(t, cells[i].s, cells[i].n); break;
+		}
+	}
+	return end_line(t, err);
+}
+
+static int csv_end(struct mz_table *t, struct mz_error *err)
+{
+	(void)t;
+	(void)err;
+	return 0;
+}
+
+static void csv_close(struct mz_table *t)
+{
+	if (!t)
+		return;
+	mz_buf_free(&t->line);
+	mz_buf_free(&t->text);
+	free(t);
+}
+
+const struct mz_table_ops mz_csv_ops = {
+	.open = csv_open, .begin = csv_begin, .row = csv_row, .end = csv_end, .close = csv_close};

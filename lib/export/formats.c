@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The table of formats, and what they share. */
+#include "base/error.h"
+#include "export/export.h"
+
+const struct mz_export_format mz_export_formats[] = {
+	{.name = "dhat", .profile = mz_export_dhat},
+	{.name = "pprof", .profile = mz_export_pprof, .binary = true},
+	{.name = "collapsed", .profile = mz_export_collapsed},
+	{.name = "heaptrack", .events = mz_export_heaptrack},
+	{.name = "massif", .profile = mz_export_massif},
+	{.name = "speedscope", .profile = mz_export_speedscope},
+	{.name = "firefox", .profile = mz_export_firefox},
+	{.name = "perfetto", .events = mz_export_perfetto, .binary = true},
+	{.name = "parquet", .table = &mz_parquet_ops, .binary = true},
+	{.name = "sqlite", .table = &mz_sqlite_ops, .binary = true, .whole_file = true},
+	{.name = "csv", .table = &mz_csv_ops},
+	{.name = "jsonl", .table = &mz_jsonl_ops},
+	{0},
+};
+
+const struct mz_profile_value *mz_export_usual(const struct mz_profile *p)
+{
+	return mz_profile_find_value(p->has & MZ_PROFILE_PEAK	? "peak_bytes"
+				     : p->has & MZ_PROFILE_LIVE ? "live_bytes"
+								: "bytes");
+}
+
+size_t mz_export_views(const struct mz_profile *p, const struct mz_profile_value **views,
+		       size_t max)
+{
+	static const char *const names[] = {"peak_bytes", "live_bytes", "bytes",  "temporary",
+					    "waste",	  "reads",	"writes", "blocks"};
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && n < max; i++) {
+		const struct mz_profile_value *v = mz_profile_find_value(names[i]);
+
+		if (p->has & v->has)
+			views[n++] = v;
+	}
+	return n;
+}
+
+int mz_export_put(struct mz_buf *b, struct mz_output *out, struct mz_error *err)
+{
+	int ret = b->failed ? mz_fail_memory(err) : mz_output_add(out, b->data, b->len, err);
+
+	mz_buf_free(b);
+	return ret;
+}

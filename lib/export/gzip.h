@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MZ_EXPORT_GZIP_H
+#define MZ_EXPORT_GZIP_H
+
+#include "base/output.h"
+
+/* The data, gzipped, into the output. 0 or -errno with err set. */
+int mz_gzip_put(struct mz_output *out, const void *data, size_t n, struct mz_error *err);
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* JSON lines: an object a row, without what is not known. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "export/table.h"
+
+struct mz_table {
+	struct mz_output *out;
+	const struct mz_column *columns;
+	size_t n;
+	struct mz_buf line;
+};
+
+static struct mz_table *jsonl_open(struct mz_output *out, struct mz_error *err)
+{
+	struct mz_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		mz_fail_memory(err);
+	else
+		t->out = out;
+	return t;
+}
+
+static int jsonl_begin(struct mz_table *t, const char *name, const struct mz_column *columns,
+		       size_t n, struct mz_error *err)
+{
+	(void)name;
+	(void)err;
+	t->columns = columns;
+	t->n = n;
+	return 0;
+}
+
+static int jsonl_row(struct mz_table *t, int table, const struct mz_cell *cells,
+		     struct mz_error *err)
+{
+	struct mz_json j = {.out = &t->line, .flat = true, .utf8 = true};
+
+	(void)table;
+	t->line.len = 0;
+	mz_json_object(&j, NULL);
+	for (size_t i = 0; i < t->n; i++) {
+		const char *name = t->columns[i].name;
+
+		if (!cells[i].known)
+			continue;
+		switch (t->columns[i].type) {
+		case MZ_CELL_U64: mz_json_u64(&j, name, cells[i].n); break;
+		case MZ_CELL_I64: mz_json_i64(&j, name, (int64_t)cells[i].n); break;
+		case MZ_CELL_HEX: mz_json_hex(&j, name, cells[i].n); break;
+		case MZ_CELL_TEXT: mz_json_strn(&j, name, cells[i].s, cells[i].n); break;
+		}
+	}
+	mz_json_end_object(&j);
+	if (t->line.failed)
+		return mz_fail_memory(err);
+	return mz_output_add(t->out, t->line.data, t->line.len, err);
+}
+
+static int jsonl_end(struct mz_table *t, struct mz_error *err)
+{
+	(void)t;
+	(void)err;
+	return 0;
+}
+
+static void jsonl_close(struct mz_table *t)
+{
+	if (t)
+		mz_buf_free(&t->line);
+	free(t);
+}
+
+const struct mz_table_ops mz_jsonl_ops = {.open = jsonl_open,
+					  .begin = jsonl_begin,
+					  .row = jsonl_row,
+					  .end = jsonl_end,
+					  .close = jsonl_close};

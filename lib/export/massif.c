@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * massif.out: live bytes over time, and the tree of callers at the peak. For
+ * ms_print and massif-visualizer.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "export/export.h"
+
+#define THRESHOLD 0.001 /* of the whole: what is smaller becomes one line */
+
+/* ---- the tree ----------------------------------------------------------- */
+
+struct node {
+	uint32_t frame;
+	uint32_t child, sibling; /* 0 = none; the root is 0 */
+	uint64_t bytes;
+};
+
+struct tree {
+	struct node *nodes;
+	size_t n, cap;
+	bool failed;
+};
+
+static uint32_t new_node(struct tree *t, uint32_t frame)
+{
+	if (t->n == t->cap) {
+		size_t cap = t->cap ? 2 * t->cap : 256;
+		struct node *p = cap < UINT32_MAX ? realloc(t->nodes, cap * sizeof(*p)) : NULL;
+
+		if (!p) {
+			t->failed = true;
+			return 0;
+		}
+		t->nodes = p;
+		t->cap = cap;
+	}
+	t->nodes[t->n] = (struct node){.frame = frame};
+	return (uint32_t)t->n++;
+}
+
+static uint32_t child_of(struct tree *t, uint32_t parent, uint32_t frame)
+{
+	uint32_t i = t->nodes[parent].child;
+
+	while (i && t->nodes[i].frame != frame)
+		i = t->nodes[i].sibling;
+	if (!i) {
+		i = new_node(t, frame);
+		if (!i)
+			return 0;
+		t->nodes[i].sibling = t->nodes[parent].child;
+		t->nodes[parent].child = i;
+	}
+	return i;
+}
+
+static void add_stack(struct tree *t, const struct mz_profile *p, const struct mz_profile_site *s,
+		      uint64_t bytes)
+{
+	size_t depth;
+	const uint64_t *frames = mz_profile_stack(p, s, &depth);
+	uint32_t at = 0;
+
+	t->nodes[0].bytes += bytes;
+	for (size_t i = 0; i < depth && !t->failed; i++) {
+		at = child_of(t, at, (uint32_t)frames[i]);
+		if (!t->failed)
+			t->nodes[at].bytes += bytes;
+	}
+}
+
+static int by_bytes(const void *a, const void *b, void *nodes)
+{
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	uint64_t x = ((const struct node *)nodes)[i].bytes,
+		 y = ((const struct node *)nodes)[k].bytes;
+
+	return x != y ? (x < y ? 1 : -1) : i < k ? -1 : 1;
+}
+
+/* ---- its lines ---------------------------------------------------------- */
+
+/* ms_print takes '#' for a comment. */
+static void put_name(struct mz_buf *b, const char *s)
+{
+	size_t start = b->len;
+
+	mz_utf8_add(b, s, strlen(s));
+	for (size_t i = start; i < b->len; i++) {
+		if ((unsigned char)b->data[i] < 0x20)
+			b->data[i] = ' ';
+		else if (b->data[i] == '#')
+			b->data[i] = '@';
+	}
+}
+
+static void put_place(struct mz_buf *b, const struct mz_frame *f)
+{
+	mz_buf_printf(b, "0x%" PRIX64 ": ", f->addr);
+	put_name(b, f->name);
+	if (f->file || f->module) {
+		mz_buf_str(b, f->file ? " (" : " (in ");
+		put_name(b, f->file ? f->file : f->module);
+		if (f->file && f->line)
+			mz_buf_printf(b, ":%u", f->line);
+		mz_buf_str(b, ")");
+	}
+}
+
+static void put_node(struct mz_buf *b, const struct mz_profile *p, struct tree *t, uint32_t at,
+		     int indent);
+
+static void put_children(struct mz_buf *b, const struct mz_profile *p, struct tree *t,
+			 const uint32_t *kids, size_t shown, size_t n, int indent)
+{
+	uint64_t rest = 0;
+
+	for (size_t i = 0; i < shown; i++)
+		put_node(b, p, t, kids[i], indent);
+	for (size_t i = shown; i < n; i++)
+		rest += t->nodes[kids[i]].bytes;
+	if (shown < n)
+		mz_buf_printf(b,
+			      "%*sn0: %" PRIu64 " in %zu place%s, all below massif's threshold "
+			      "(%.2f%%)\n",
+			      indent, "", rest, n - shown, n - shown == 1 ? "" : "s",
+			      100 * THRESHOLD);
+}
+
+/* As deep as a stack is; readers bound that. */
+static void put_node(struct mz_buf *b, const struct mz_profile *p, struct tree *t, uint32_t at,
+		     int indent)
+{
+	uint64_t least = (uint64_t)((double)t->nodes[0].bytes * THRESHOLD);
+	size_t n = 0, shown = 0;
+	uint32_t *kids;
+
+	for (uint32_t i = t->nodes[at].child; i; i = t->nodes[i].sibling)
+		n++;
+	kids = malloc((n ? n : 1) * sizeof(*kids));
+	if (!kids) {
+		b->failed = true;
+		return;
+	}
+	n = 0;
+	for (uint32_t i = t->nodes[at].child; i; i = t->nodes[i].sibling)
+		kids[n++] = i;
+	qsort_r(kids, n, sizeof(*kids), by_bytes, t->nodes);
+	while (shown < n && t->nodes[kids[shown]].bytes >= least)
+		shown++;
+	mz_buf_printf(b, "%*sn%zu: %" PRIu64 " ", indent, "", shown + (shown < n),
+		      t->nodes[at].bytes);
+	if (at) {
+		struct mz_frame f = mz_profile_get_frame(p, t->nodes[at].frame);
+
+		put_place(b, &f);
+	} else {
+		mz_buf_str(b, "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.");
+	}
+	mz_buf_str(b, "\n");
+	put_children(b, p, t, kids, shown, n, indent + 1);
+	free(kids);
+}
+
+static void put_tree(struct mz_buf *b, const struct mz_profile *p)
+{
+	const struct mz_profile_value *v = mz_export_usual(p);
+	struct tree t = {0};
+
+	new_node(&t, 0);
+	for (size_t i = 0; i < p->nsites && !t.failed; i++)
+		if (mz_profile_get(v, &p->sites[i].sum))
+			add_stack(&t, p, &p->sites[i], mz_profile_get(v, &p->sites[i].sum));
+	if (t.failed)
+		b->failed = true;
+	else
+		put_node(b, p, &t, 0, 0);
+	free(t.nodes);
+}
+
+/* ---- snapshots ---------------------------------------------------------- */
+
+static void put_snapshot(struct mz_buf *b, size_t number, const struct mz_profile_point *at,
+			 uint64_t time, bool peak)
+{
+	mz_buf_printf(b,
+		      "#-----------\nsnapshot=%zu\n#-----------\ntime=%" PRIu64
+		      "\nmem_heap_B=%" PRIu64 "\nmem_heap_extra_B=%" PRIu64
+		      "\nmem_stacks_B=0\nheap_tree=%s\n",
+		      number, time, at->bytes, at->waste, peak ? "peak" : "empty");
+}
+
+/* massif knows ms and instructions only; ms are too coarse for a short run. */
+#define LONG_RUN 10000000000u
+
+int mz_export_massif(const struct mz_profile *p, const struct mz_export_options *o,
+		     struct mz_output *out, struct mz_error *err)
+{
+	bool ms = p->clock == MZ_CLOCK_NS && p->last - p->first >= LONG_RUN;
+	uint64_t top = mz_profile_get(mz_export_usual(p), &p->all);
+	struct mz_profile_point whole = {.bytes = top, .blocks = p->all.live_blocks};
+	const struct mz_profile_point *points = p->npoints ? p->points : &whole;
+	size_t n = p->npoints ? p->npoints : 1;
+	struct mz_buf b = {0};
+	bool done = false;
+
+	(void)o;
+	mz_buf_printf(&b, "desc: memorizer " MZ_VERSION ", 1 %s of time is one of %s\ncmd: ",
+		      ms ? "ms" : "i", ms ? "ms" : mz_clock_name(p->clock));
+	put_name(&b, mz_profile_title(p));
+	mz_buf_printf(&b, "\ntime_unit: %s\n", ms ? "ms" : "i");
+	for (size_t i = 0; i < n; i++) {
+		uint64_t time = points[i].time > p->first ? points[i].time - p->first : 0;
+		bool peak = !done && points[i].bytes == top;
+
+		put_snapshot(&b, i, &points[i], ms ? time / 1000000 : time, peak);
+		if (peak)
+			put_tree(&b, p);
+		done |= peak;
+	}
+	return mz_export_put(&b, out, err);
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Parquet: columns in groups of rows, each column one page of values (and one of
+ * its dictionary, for text), packed with zstd; at the end where all of it is.
+ * Numbers are INT64, PLAIN; texts UTF8, RLE_DICTIONARY. Needs no seeking.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "export/proto.h"
+#include "export/table.h"
+#include "export/thrift.h"
+
+#define GROUP_ROWS  (128 * 1024)
+#define GROUP_BYTES (64u << 20) /* of text: long ones end a group early */
+#define ZSTD_LEVEL  3
+
+enum { INT64 = 2, BYTE_ARRAY = 6 };
+enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
+enum { REQUIRED = 0, OPTIONAL = 1 };
+enum { UTF8 = 0, UINT_64 = 14 };
+enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
+enum { CODEC_ZSTD = 6 };
+
+struct column {
+	struct mz_buf values; /* numbers; of text: numbers of the dictionary, 4 bytes each */
+	struct mz_buf known;  /* a bit a row, when it is optional */
+	size_t nknown;
+	struct mz_tables *dictionary;
+	struct mz_buf plain; /* the dictionary's page */
+};
+
+struct mz_table {
+	struct mz_output *out;
+	uint64_t at; /* bytes written so far */
+	const struct mz_column *columns;
+	size_t n;
+	struct column col[MZ_COLUMNS_MAX];
+	size_t rows; /* in this group */
+	size_t text; /* bytes of dictionaries */
+	uint64_t all_rows;
+	struct mz_buf groups; /* their metadata */
+	size_t ngroups;
+	struct mz_buf page, packed, scratch;
+	ZSTD_CCtx *zstd;
+};
+
+static int put(struct mz_table *t, const void *data, size_t n, struct mz_error *err)
+{
+	t->at += n;
+	return mz_output_add(t->out, data, n, err);
+}
+
+static struct mz_table *parquet_open(struct mz_output *out, struct mz_error *err)
+{
+	struct mz_table *t = calloc(1, sizeof(*t));
+
+	if (t)
+		t->zstd = ZSTD_createCCtx();
+	if (!t || !t->zstd) {
+		free(t);
+		mz_fail_memory(err);
+		return NULL;
+	}
+	t->out = out;
+	return t;
+}
+
+static void parquet_close(struct mz_table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < MZ_COLUMNS_MAX; i++) {
+		mz_buf_free(&t->col[i].values);
+		mz_buf_free(&t->col[i].known);
+		mz_buf_free(&t->col[i].plain);
+		mz_tables_free(t->col[i].dictionary);
+	}
+	mz_buf_free(&t->groups);
+	mz_buf_free(&t->page);
+	mz_buf_free(&t->packed);
+	mz_buf_free(&t->scratch);
+	ZSTD_freeCCtx(t->zstd);
+	free(t);
+}
+
+/* ---- a group of rows ---------------------------------------------------- */
+
+static int begin_group(struct mz_table *t, struct mz_error *err)
+{
+	t->rows = t->text = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		struct column *c = &t->col[i];
+
+		c->values.len = c->known.len = c->plain.len = 0;
+		c->nknown = 0;
+		mz_tables_free(c->dictionary);
+		c->dictionary = NULL;
+		if (t->columns[i].type == MZ_CELL_TEXT && !(c->dictionary = mz_tables_new()))
+			return mz_fail_memory(err);
+	}
+	return 0;
+}
+
+static int parquet_begin(struct mz_table *t, const char *name, const struct mz_column *columns,
+			 size_t n, struct mz_error *err)
+{
+	int ret;
+
+	(void)name;
+	t->columns = columns;
+	t->n = n;
+	ret = put(t, "PAR1", 4, err);
+	return ret ? ret : begin_group(t, err);
+}
+
+static void add_text(struct mz_table *t, struct column *c, const struct mz_cell *cell)
+{
+	uint32_t before = mz_tables_strings(c->dictionary), id;
+
+	t->scratch.len = 0;
+	mz_utf8_add(&t->scratch, cell->s, cell->n);
+	id = mz_tables_string(c->dictionary, t->scratch.data ? t->scratch.data : "",
+			      t->scratch.len);
+	if (!id) {
+		c->values.failed = true;
+		return;
+	}
+	if (id > before) {
+		uint32_t len = (uint32_t)t->scratch.len;
+
+		mz_buf_add(&c->plain, &len, sizeof(len));
+		mz_buf_add(&c->plain, t->scratch.data, len);
+		t->text += len;
+	}
+	id--;
+	mz_buf_add(&c->values, &id, sizeof(id));
+}
+
+static void add_known(struct mz_table *t, struct column *c, bool known)
+{
+	if (t->rows % 8 == 0)
+		mz_buf_add(&c->known, "", 1);
+	if (known && !c->known.failed)
+		c->known.data[t->rows / 8] = (char)(c->known.data[t->rows / 8] | 1 << t->rows % 8);
+}
+
+static int end_group(struct mz_table *t, struct mz_error *err);
+
+static int parquet_row(struct mz_table *t, int table, const struct mz_cell *cells,
+		       struct mz_error *err)
+{
+	(void)table;
+	for (size_t i = 0; i < t->n; i++) {
+		struct column *c = &t->col[i];
+
+		if (t->columns[i].optional)
+			add_known(t, c, cells[i].known);
+		if (!cells[i].known)
+			continue;
+		c->nknown++;
+		if (t->columns[i].type == MZ_CELL_TEXT)
+			add_text(t, c, &cells[i]);
+		else
+			mz_buf_add(&c->values, &cells[i].n, sizeof(cells[i].n));
+		if (c->values.failed || c->known.failed || c->plain.failed || t->scratch.failed)
+			return mz_fail_memory(err);
+	}
+	if (++t->rows < GROUP_ROWS && t->text < GROUP_BYTES)
+		return 0;
+	return end_group(t, err);
+}
+
+/* ---- pages -------------------------------------------------------------- */
+
+/* Packs t->page and writes it with its header. total: what it took, unpacked. */
+static int put_page(struct mz_table *t, int type, size_t values, int encoding, uint64_t *total,
+		    struct mz_error *err)
+{
+	struct mz_buf head = {0};
+	struct mz_thrift th = {.out = &head};
+	size_t n, bound = ZSTD_compressBound(t->page.len);
+	int ret;
+
+	t->packed.len = 0;
+	if (t->page.failed || !mz_buf_room(&t->packed, bound))
+		return mz_fail_memory(err);
+	n = ZSTD_compressCCtx(t->zstd, t->packed.data, bound, t->page.data, t->page.len,
+			      ZSTD_LEVEL);
+	if (ZSTD_isError(n))
+		return mz_fail(err, EIO, "%s: cannot pack: %s", t->out->path, ZSTD_getErrorName(n));
+	mz_thrift_i32(&th, 1, type);
+	mz_thrift_i32(&th, 2, (int32_t)t->page.len);
+	mz_thrift_i32(&th, 3, (int32_t)n);
+	mz_thrift_begin(&th, type == DATA_PAGE ? 5 : 7);
+	mz_thrift_i32(&th, 1, (int32_t)values);
+	mz_thrift_i32(&th, 2, encoding);
+	if (type == DATA_PAGE) {
+		mz_thrift_i32(&th, 3, RLE);
+		mz_thrift_i32(&th, 4, RLE);
+	}
+	mz_thrift_end(&th);
+	mz_buf_add(&head, "", 1);
+	*total += head.len + t->page.len;
+	ret = head.failed ? mz_fail_memory(err) : put(t, head.data, head.len, err);
+	mz_buf_free(&head);
+	return ret ? ret : put(t, t->packed.data, n, err);
+}
+
+/* Which rows have a value: one run if all or none have, else bit by bit. */
+static void put_known(struct mz_table *t, const struct column *c)
+{
+	struct mz_buf levels = {0};
+	uint32_t len;
+
+	if (c->nknown == t->rows || !c->nknown) {
+		mz_proto_varint(&levels, (uint64_t)t->rows << 1);
+		mz_buf_add(&levels, c->nknown ? "\1" : "\0", 1);
+	} else {
+		mz_proto_varint(&levels, (uint64_t)c->known.len << 1 | 1);
+		mz_buf_add(&levels, c->known.data, c->known.len);
+	}
+	len = (uint32_t)levels.len;
+	mz_buf_add(&t->page, &len, sizeof(len));
+	mz_buf_add(&t->page, levels.data, levels.len);
+	t->page.failed |= levels.failed;
+	mz_buf_free(&levels);
+}
+
+/* Numbers of the dictionary, each in as many bits as the greatest takes. */
+static void put_indexes(struct mz_table *t, const struct column *c)
+{
+	uint32_t most = mz_tables_strings(c->dictionary);
+	unsigned width = most > 1 ? 32 - (unsigned)__builtin_clz(most - 1) : 1, bits = 0;
+	size_t groups = (c->nknown + 7) / 8;
+	char byte = (char)width;
+	uint64_t word = 0;
+
+	mz_buf_add(&t->page, &byte, 1);
+	mz_proto_varint(&t->page, (uint64_t)groups << 1 | 1);
+	for (size_t i = 0; i < groups * 8; i++) {
+		uint32_t id = 0;
+
+		if (i < c->nknown)
+			memcpy(&id, c->values.data + i * sizeof(id), sizeof(id));
+		word |= (uint64_t)id << bits;
+		for (bits += width; bits >= 8; bits -= 8) {
+			byte = (char)word;
+			mz_buf_add(&t->page, &byte, 1);
+			word >>= 8;
+		}
+	}
+}
+
+/* One column of the group, and what the end of the file must know of it. */
+static int put_column(struct mz_table *t, size_t i, struct mz_thrift *meta, struct mz_error *err)
+{
+	const struct mz_column *def = &t->columns[i];
+	const struct column *c = &t->col[i];
+	bool text = def->type == MZ_CELL_TEXT;
+	uint64_t start = t->at, data, total = 0;
+	int ret = 0;
+
+	if (text) {
+		t->page.len = 0;
+		mz_buf_add(&t->page, c->plain.data, c->plain.len);
+		ret = put_page(t, DICTIONARY_PAGE, mz_tables_strings(c->dictionary), PLAIN, &total,
+			       err);
+	}
+	data = t->at;
+	t->page.len = 0;
+	if (def->optional)
+		put_known(t, c);
+	if (text)
+		put_indexes(t, c);
+	else
+		mz_buf_add(&t->page, c->values.data, c->values.len);
+	if (!ret)
+		ret = put_page(t, DATA_PAGE, t->rows, text ? RLE_DICTIONARY : PLAIN, &total, err);
+	mz_thrift_begin(meta, 0);
+	mz_thrift_i64(meta, 2, (int64_t)start);
+	mz_thrift_begin(meta, 3);
+	mz_thrift_i32(meta, 1, text ? BYTE_ARRAY : INT64);
+	mz_thrift_list(meta, 2, MZ_THRIFT_I32, 3);
+	mz_thrift_element_i32(meta, PLAIN);
+	mz_thrift_element_i32(meta, RLE);
+	mz_thrift_element_i32(meta, RLE_DICTIONARY);
+	mz_thrift_list(meta, 3, MZ_THRIFT_STRING, 1);
+	mz_thrift_element_string(meta, def->name);
+	mz_thrift_i32(meta, 4, CODEC_ZSTD);
+	mz_thrift_i64(meta, 5, (int64_t)t->rows);
+	mz_thrift_i64(meta, 6, (int64_t)total);
+	mz_thrift_i64(meta, 7, (int64_t)(t->at - start));
+	mz_thrift_i64(meta, 9, (int64_t)data);
+	if (text)
+		mz_thrift_i64(meta, 11, (int64_t)start);
+	mz_thrift_end(meta);
+	mz_thrift_end(meta);
+	return ret;
+}
+
+static int end_group(struct mz_table *t, struct mz_error *err)
+{
+	struct mz_thrift meta = {.out = &t->groups};
+	uint64_t start = t->at;
+	int ret = 0;
+
+	if (!t->rows)
+		return 0;
+	mz_thrift_begin(&meta, 0);
+	mz_thrift_list(&meta, 1, MZ_THRIFT_STRUCT, t->n);
+	for (size_t i = 0; i < t->n && !ret; i++)
+		ret = put_column(t, i, &meta, err);
+	mz_thrift_i64(&meta, 2, (int64_t)(t->at - start));
+	mz_thrift_i64(&meta, 3, (int64_t)t->rows);
+	mz_thrift_end(&meta);
+	t->ngroups++;
+	t->all_rows += t->rows;
+	return ret ? ret : begin_group(t, err);
+}
+
+/* ---- the end of the file ------------------------------------------------ */
+
+static void put_schema(struct mz_table *t, struct mz_thrift *th)
+{
+	mz_thrift_list(th, 2, MZ_THRIFT_STRUCT, t->n + 1);
+	mz_thrift_begin(th, 0);
+	mz_thrift_string(th, 4, "schema");
+	mz_thrift_i32(th, 5, (int32_t)t->n);
+	mz_thrift_end(th);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct mz_column *c = &t->columns[i];
+
+		mz_thrift_begin(th, 0);
+		mz_thrift_i32(th, 1, c->type == MZ_CELL_TEXT ? BYTE_ARRAY : INT64);
+		mz_thrift_i32(th, 3, c->optional ? OPTIONAL : REQUIRED);
+		mz_thrift_string(th, 4, c->name);
+		if (c->type == MZ_CELL_TEXT)
+			mz_thrift_i32(th, 6, UTF8);
+		else if (c->type != MZ_CELL_I64)
+			mz_thrift_i32(th, 6, UINT_64);
+		mz_thrift_end(th);
+	}
+}
+
+static int parquet_end(struct mz_table *t, struct mz_error *err)
+{
+	struct mz_buf foot = {0};
+	struct mz_thrift th = {.out = &foot};
+	uint32_t len;
+	int ret = end_group(t, err);
+
+	mz_thrift_i32(&th, 1, 2);
+	put_schema(t, &th);
+	mz_thrift_i64(&th, 3, (int64_t)t->all_rows);
+	mz_thrift_list(&th, 4, MZ_THRIFT_STRUCT, t->ngroups);
+	mz_buf_add(&foot, t->groups.data, t->groups.len);
+	mz_thrift_string(&th, 6, "memorizer " MZ_VERSION);
+	mz_buf_add(&foot, "", 1);
+	len = (uint32_t)foot.len;
+	mz_buf_add(&foot, &len, sizeof(len));
+	mz_buf_str(&foot, "PAR1");
+	if (!ret && (foot.failed || t->groups.failed))
+		ret = mz_fail_memory(err);
+	if (!ret)
+		ret = put(t, foot.data, foot.len, err);
+	mz_buf_free(&foot);
+	return ret;
+}
+
+const struct mz_table_ops mz_parquet_ops = {.open = parquet_open,
+					    .begin = parquet_begin,
+					    .row = parquet_row,
+					    .end = parquet_end,
+					    .close = parquet_close};

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* profile.proto, gzipped: for pprof, Grafana, Speedscope, Polar Signals, ... */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "export/export.h"
+#include "export/gzip.h"
+#include "export/proto.h"
+
+/* Numbers of fields, as in profile.proto. */
+enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
+enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2 };
+enum { MAPPING_ID = 1, MAPPING_FILE = 5, MAPPING_HAS_FUNCTIONS = 7 };
+enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
+enum { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
+enum {
+	PROFILE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING = 6,
+	PROFILE_DURATION = 10,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_TYPE = 14,
+};
+
+/* The columns, under the names that pprof's users know where there is one. */
+static const struct column {
+	const char *name, *unit, *value;
+} columns[] = {
+	{"alloc_objects", "count", "blocks"},
+	{"alloc_space", "bytes", "bytes"},
+	{"inuse_objects", "count", "live_blocks"},
+	{"inuse_space", "bytes", "live_bytes"},
+	{"peak_objects", "count", "peak_blocks"},
+	{"peak_space", "bytes", "peak_bytes"},
+	{"temporary_objects", "count", "temporary"},
+	{"waste_space", "bytes", "waste"},
+	{"lifetime", "nanoseconds", "lifetime"},
+	{"reads", "count", "reads"},
+	{"writes", "count", "writes"},
+};
+#define COLUMNS (sizeof(columns) / sizeof(*columns))
+
+struct job {
+	const struct mz_profile *p;
+	struct mz_tables *strings;   /* of the file: number - 1 is the index, "" first */
+	struct mz_tables *functions; /* as lists: name, file */
+	struct mz_tables *modules;   /* their strings */
+	struct mz_buf out, part, inner;
+	bool failed;
+};
+
+static uint64_t string(struct job *j, const char *s)
+{
+	uint32_t n = mz_tables_string(j->strings, s ? s : "", s ? strlen(s) : 0);
+
+	j->failed |= !n;
+	return n - 1;
+}
+
+static bool has_column(const struct job *j, const struct column *c)
+{
+	return j->p->has & mz_profile_find_value(c->value)->has &&
+	       (strcmp(c->value, "lifetime") || j->p->clock == MZ_CLOCK_NS);
+}
+
+static void put_types(struct job *j)
+{
+	for (size_t i = 0; i < COLUMNS; i++) {
+		if (!has_column(j, &columns[i]))
+			continue;
+		mz_proto_u64(&j->part, TYPE_NAME, string(j, columns[i].name));
+		mz_proto_u64(&j->part, TYPE_UNIT, string(j, columns[i].unit));
+		mz_proto_message(&j->out, PROFILE_TYPE, &j->part);
+	}
+}
+
+static void put_samples(struct job *j)
+{
+	for (size_t i = 0; i < j->p->nsites; i++) {
+		const struct mz_profile_site *s = &j->p->sites[i];
+		size_t depth;
+		const uint64_t *frames = mz_profile_stack(j->p, s, &depth);
+
+		for (size_t k = 0; k < depth; k++)
+			mz_proto_varint(&j->inner, frames[k]);
+		mz_proto_message(&j->part, SAMPLE_LOCATIONS, &j->inner);
+		for (size_t k = 0; k < COLUMNS; k++)
+			if (has_column(j, &columns[k]))
+				mz_proto_varint(&j->inner, mz_profile_get(mz_profile_find_value(
+										  columns[k].value),
+									  &s->sum));
+		mz_proto_message(&j->part, SAMPLE_VALUES, &j->inner);
+		mz_proto_message(&j->out, PROFILE_SAMPLE, &j->part);
+	}
+}
+
+/* A location is a frame; its function is the name and the file. */
+static void put_location(struct job *j, uint32_t frame)
+{
+	struct mz_frame f = mz_profile_get_frame(j->p, frame);
+	uint64_t function[2] = {string(j, f.name), string(j, f.file)};
+	uint32_t known = mz_tables_stacks(j->functions);
+	uint32_t id = mz_tables_stack(j->functions, function, 2);
+	uint32_t module = f.module ? mz_tables_string(j->modules, f.module, strlen(f.module)) : 0;
+
+	j->failed |= !id || (f.module && !module);
+	if (id > known) {
+		mz_proto_u64(&j->part, FUNCTION_ID, id);
+		mz_proto_u64(&j->part, FUNCTION_NAME, function[0]);
+		mz_proto_u64(&j->part, FUNCTION_SYSTEM_NAME, function[0]);
+		mz_proto_u64(&j->part, FUNCTION_FILE, function[1]);
+		mz_proto_message(&j->out, PROFILE_FUNCTION, &j->part);
+	}
+	mz_proto_u64(&j->part, LOCATION_ID, frame);
+	if (module)
+		mz_proto_u64(&j->part, LOCATION_MAPPING, module);
+	mz_proto_u64(&j->part, LOCATION_ADDRESS, f.addr);
+	mz_proto_u64(&j->inner, LINE_FUNCTION, id);
+	mz_proto_u64(&j->inner, LINE_NUMBER, f.line);
+	mz_proto_message(&j->part, LOCATION_LINE, &j->inner);
+	mz_proto_message(&j->out, PROFILE_LOCATION, &j->part);
+}
+
+static void put_mappings(struct job *j)
+{
+	for (uint32_t i = 1; i <= mz_tables_strings(j->modules); i++) {
+		size_t n;
+
+		mz_proto_u64(&j->part, MAPPING_ID, i);
+		mz_proto_u64(&j->part, MAPPING_FILE,
+			     string(j, mz_tables_get_string(j->modules, i, &n)));
+		mz_proto_u64(&j->part, MAPPING_HAS_FUNCTIONS, 1);
+		mz_proto_message(&j->out, PROFILE_MAPPING, &j->part);
+	}
+}
+
+static void put_all(struct job *j)
+{
+	const struct mz_profile *p = j->p;
+
+	string(j, "");
+	put_types(j);
+	put_samples(j);
+	for (uint32_t i = 1; i <= mz_profile_frames(p); i++)
+		put_location(j, i);
+	put_mappings(j);
+	if (p->clock == MZ_CLOCK_NS)
+		mz_proto_u64(&j->out, PROFILE_DURATION, p->last - p->first);
+	if (p->command)
+		mz_proto_u64(&j->out, PROFILE_COMMENT, string(j, p->command));
+	if (p->has & MZ_PROFILE_PEAK)
+		mz_proto_u64(&j->out, PROFILE_DEFAULT_TYPE, string(j, "peak_space"));
+	for (uint32_t i = 1; i <= mz_tables_strings(j->strings); i++) {
+		size_t n;
+
+		mz_proto_string(&j->out, PROFILE_STRING, mz_tables_get_string(j->strings, i, &n));
+	}
+}
+
+int mz_export_pprof(const struct mz_profile *p, const struct mz_export_options *o,
+		    struct mz_output *out, struct mz_error *err)
+{
+	struct job j = {.p = p,
+			.strings = mz_tables_new(),
+			.functions = mz_tables_new(),
+			.modules = mz_tables_new()};
+	int ret;
+
+	(void)o;
+	if (j.strings && j.functions && j.modules)
+		put_all(&j);
+	else
+		j.failed = true;
+	ret = j.failed || j.out.failed ? mz_fail_memory(err)
+				       : mz_gzip_put(out, j.out.data, j.out.len, err);
+	mz_tables_free(j.strings);
+	mz_tables_free(j.functions);
+	mz_tables_free(j.modules);
+	mz_buf_free(&j.out);
+	mz_buf_free(&j.part);
+	mz_buf_free(&j.inner);
+	return ret;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "export/proto.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+enum { TYPE_VARINT = 0, TYPE_BYTES = 2 };
+
+void mz_proto_varint(struct mz_buf *b, uint64_t v)
+{
+	char bytes[10];
+	size_t n = 0;
+
+	do {
+		bytes[n++] = (char)(v >= 0x80 ? v | 0x80 : v);
+		v >>= 7;
+	} while (v);
+	mz_buf_add(b, bytes, n);
+}
+
+void mz_proto_u64(struct mz_buf *b, unsigned field, uint64_t v)
+{
+	mz_proto_varint(b, field << 3 | TYPE_VARINT);
+	mz_proto_varint(b, v);
+}
+
+void mz_proto_bytes(struct mz_buf *b, unsigned field, const void *data, size_t n)
+{
+	mz_proto_varint(b, field << 3 | TYPE_BYTES);
+	mz_proto_varint(b, n);
+	mz_buf_add(b, data, n);
+}
+
+void mz_proto_string(struct mz_buf *b, unsigned field, const char *s)
+{
+	struct mz_buf text = {0};
+
+	mz_utf8_add(&text, s, strlen(s));
+	mz_proto_message(b, field, &text);
+	mz_buf_free(&text);
+}
+
+void mz_proto_message(struct mz_buf *b, unsigned field, struct mz_buf *message)
+{
+	if (message->failed)
+		b->failed = true;
+	else
+		mz_proto_bytes(b, field, message->data, message->len);
+	message->len = 0;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* An SQLite database with all tables, written by SQLite itself into the output's
+ * temporary file. */
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "export/table.h"
+
+#define TABLES 8
+
+struct mz_table {
+	sqlite3 *db;
+	const char *path; /* of the output, for messages */
+	sqlite3_stmt *insert[TABLES];
+	const struct mz_column *columns[TABLES];
+	size_t ncolumns[TABLES];
+	int n;
+	struct mz_buf text;
+};
+
+static int fail(const struct mz_table *t, struct mz_error *err)
+{
+	int code = sqlite3_errcode(t->db) & 0xff;
+
+	return mz_fail(err,
+		       code == SQLITE_FULL    ? ENOSPC
+		       : code == SQLITE_NOMEM ? ENOMEM
+					      : EIO,
+		       "%s: cannot write: %s", t->path, sqlite3_errmsg(t->db));
+}
+
+static void sql_close(struct mz_table *t)
+{
+	if (!t)
+		return;
+	for (int i = 0; i < t->n; i++)
+		sqlite3_finalize(t->insert[i]);
+	sqlite3_close(t->db);
+	mz_buf_free(&t->text);
+	free(t);
+}
+
+static struct mz_table *sql_open(struct mz_output *out, struct mz_error *err)
+{
+	/* the file is nobody's yet: no journal, no waiting for the disk */
+	static const char setup[] =
+		"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "
+		"PRAGMA locking_mode=EXCLUSIVE; PRAGMA application_id=1296714053; BEGIN";
+	struct mz_table *t = calloc(1, sizeof(*t));
+
+	if (!t) {
+		mz_fail_memory(err);
+		return NULL;
+	}
+	t->path = out->path;
+	if (!out->temp) {
+		mz_fail(err, EINVAL, "%s: a database needs a file of its own: -o FILE", out->path);
+	} else if (sqlite3_open_v2(out->temp, &t->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
+		   sqlite3_exec(t->db, setup, NULL, NULL, NULL) != SQLITE_OK) {
+		fail(t, err);
+	} else {
+		return t;
+	}
+	sql_close(t);
+	return NULL;
+}
+
+static int sql_begin(struct mz_table *t, const char *name, const struct mz_column *columns,
+		     size_t n, struct mz_error *err)
+{
+	struct mz_buf create = {0}, insert = {0};
+	bool good;
+
+	mz_buf_printf(&create, "CREATE TABLE \"%s\" (", name);
+	mz_buf_printf(&insert, "INSERT INTO \"%s\" VALUES (", name);
+	for (size_t i = 0; i < n; i++) {
+		/* the first column of events numbers its rows */
+		bool key = !i && !strcmp(columns[i].name, "event");
+
+		mz_buf_printf(&create, "%s\"%s\" %s%s", i ? ", " : "", columns[i].name,
+			      columns[i].type == MZ_CELL_TEXT ? "TEXT" : "INTEGER",
+			      key		    ? " PRIMARY KEY"
+			      : columns[i].optional ? ""
+						    : " NOT NULL");
+		mz_buf_str(&insert, i ? ",?" : "?");
+	}
+	mz_buf_add(&create, ")", 2);
+	mz_buf_add(&insert, ")", 2);
+	if (create.failed || insert.failed || t->n == TABLES) {
+		mz_buf_free(&create);
+		mz_buf_free(&insert);
+		return mz_fail_memory(err);
+	}
+	good = sqlite3_exec(t->db, create.data, NULL, NULL, NULL) == SQLITE_OK &&
+	       sqlite3_prepare_v2(t->db, insert.data, -1, &t->insert[t->n], NULL) == SQLITE_OK;
+	mz_buf_free(&create);
+	mz_buf_free(&insert);
+	if (!good)
+		return fail(t, err);
+	t->columns[t->n] = columns;
+	t->ncolumns[t->n] = n;
+	return t->n++;
+}
+
+static int bind(struct mz_table *t, sqlite3_stmt *s, int at, const struct mz_column *c,
+		const struct mz_cell *cell)
+{
+	if (!cell->known)
+		return sqlite3_bind_null(s, at);
+	if (c->type != MZ_CELL_TEXT)
+		return sqlite3_bind_int64(s, at, (int64_t)cell->n);
+	t->text.len = 0;
+	mz_utf8_add(&t->text, cell->s, cell->n);
+	return t->text.failed ? SQLITE_NOMEM
+			      : sqlite3_bind_text64(s, at, t->text.data ? t->text.data : "",
+						    t->text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+static int sql_row(struct mz_table *t, int table, const struct mz_cell *cells, struct mz_error *err)
+{
+	sqlite3_stmt *s = t->insert[table];
+
+	for (size_t i = 0; i < t->ncolumns[table]; i++)
+		if (bind(t, s, (int)i + 1, &t->columns[table][i], &cells[i]) != SQLITE_OK)
+			return fail(t, err);
+	if (sqlite3_step(s) != SQLITE_DONE)
+		return fail(t, err);
+	sqlite3_reset(s);
+	return 0;
+}
+
+static int sql_end(struct mz_table *t, struct mz_error *err)
+{
+	return sqlite3_exec(t->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(t, err);
+}
+
+const struct mz_table_ops mz_sqlite_ops = {.many = true,
+					   .open = sql_open,
+					   .begin = sql_begin,
+					   .row = sql_row,
+					   .end = sql_end,
+					   .close = sql_close};

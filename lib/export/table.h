@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tables: rows of typed cells, written as CSV, JSON lines, Parquet or SQLite.
+ * What the tables are (docs/schema.md) is in tables.c; how they look as bytes
+ * is a file for each format.
+ */
+#ifndef MZ_EXPORT_TABLE_H
+#define MZ_EXPORT_TABLE_H
+
+#include "export/export.h"
+
+enum mz_cell_type {
+	MZ_CELL_U64,
+	MZ_CELL_I64,
+	MZ_CELL_HEX,  /* a U64 that people read in hexadecimal: addresses, flags */
+	MZ_CELL_TEXT, /* bytes */
+};
+
+struct mz_column {
+	const char *name;
+	enum mz_cell_type type;
+	bool optional; /* may be NULL: not known */
+};
+
+struct mz_cell {
+	bool known;
+	uint64_t n; /* of TEXT: its length */
+	const char *s;
+};
+
+#define MZ_COLUMNS_MAX 32
+
+struct mz_table; /* the writer's state */
+
+struct mz_table_ops {
+	bool many; /* more than one table in a file */
+	/* Begins a file; NULL with err set. */
+	struct mz_table *(*open)(struct mz_output *out, struct mz_error *err);
+	/* Begins a table of it; columns stay until close. Its number, or -errno. */
+	int (*begin)(struct mz_table *t, const char *name, const struct mz_column *columns,
+		     size_t n, struct mz_error *err);
+	int (*row)(struct mz_table *t, int table, const struct mz_cell *cells,
+		   struct mz_error *err);
+	/* Ends the file. */
+	int (*end)(struct mz_table *t, struct mz_error *err);
+	void (*close)(struct mz_table *t);
+};
+
+/* The tables, by name: events, blocks, sites, frames. */
+enum mz_table_name { MZ_TABLE_EVENTS, MZ_TABLE_BLOCKS, MZ_TABLE_SITES, MZ_TABLE_FRAMES, MZ_TABLES };
+extern const char *const mz_table_names[MZ_TABLES + 1];
+
+/* The tables of a recording; s is NULL where there are no events, only a
+ * profile. A format that is not "many" gets the one named. */
+int mz_export_tables(const struct mz_table_ops *ops, struct mz_events *s, struct mz_profile *p,
+		     enum mz_table_name which, struct mz_output *out, struct mz_error *err);
+
+#endif

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The tables of a recording: docs/schema.md. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/usage.h"
+#include "base/error.h"
+#include "export/blocks.h"
+#include "export/table.h"
+
+const char *const mz_table_names[] = {"events", "blocks", "sites", "frames", NULL};
+
+struct job {
+	const struct mz_table_ops *ops;
+	struct mz_table *t;
+	struct mz_events *s;
+	struct mz_profile *p;
+	struct mz_error *err;
+	int number[MZ_TABLES]; /* of the table in the file; -1 = not wanted */
+	struct mz_blocks blocks;
+	uint64_t event;
+};
+
+static struct mz_cell number(uint64_t n)
+{
+	return (struct mz_cell){.known = true, .n = n};
+}
+
+static struct mz_cell number_if(bool known, uint64_t n)
+{
+	return (struct mz_cell){.known = known, .n = n};
+}
+
+static struct mz_cell text(const char *s)
+{
+	return (struct mz_cell){.known = s != NULL, .n = s ? strlen(s) : 0, .s = s};
+}
+
+static struct mz_cell bytes(const char *s, size_t n)
+{
+	return (struct mz_cell){.known = s != NULL, .n = n, .s = s};
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static const struct mz_column event_columns[] = {
+	{"event", MZ_CELL_U64, false}, {"time", MZ_CELL_U64, true},
+	{"kind", MZ_CELL_TEXT, false}, {"call", MZ_CELL_TEXT, false},
+	{"cpu", MZ_CELL_I64, true},    {"node", MZ_CELL_I64, true},
+	{"pid", MZ_CELL_U64, true},    {"tid", MZ_CELL_U64, true},
+	{"object", MZ_CELL_U64, true}, {"old_object", MZ_CELL_U64, true},
+	{"addr", MZ_CELL_HEX, true},   {"old_addr", MZ_CELL_HEX, true},
+	{"size", MZ_CELL_U64, true},   {"given", MZ_CELL_U64, true},
+	{"arg", MZ_CELL_U64, true},    {"flags", MZ_CELL_HEX, true},
+	{"site", MZ_CELL_U64, true},   {"function", MZ_CELL_TEXT, true},
+	{"cache", MZ_CELL_TEXT, true}, {"reads", MZ_CELL_U64, true},
+	{"writes", MZ_CELL_U64, true}, {"lost", MZ_CELL_U64, true},
+	{"text", MZ_CELL_TEXT, true},
+};
+#define EVENT_COLUMNS (sizeof(event_columns) / sizeof(*event_columns))
+
+static const char *place_of(const struct mz_profile *p, const struct mz_profile_site *s)
+{
+	size_t depth;
+	const uint64_t *frames = mz_profile_stack(p, s, &depth);
+
+	return depth ? mz_profile_get_frame(p, (uint32_t)frames[mz_profile_place(p, s)]).name
+		     : NULL;
+}
+
+static struct mz_cell text_of(const struct job *j, const struct mz_event *ev)
+{
+	size_t n = 0;
+	const char *s;
+
+	if (ev->kind == MZ_LOST)
+		return text(mz_loss_name(ev->arg < MZ_LOSSES ? ev->arg : 0));
+	s = ev->kind == MZ_MARK ? mz_events_string(j->s, (uint32_t)ev->arg, &n) : NULL;
+	return bytes(s, n);
+}
+
+static int put_event(struct job *j, const struct mz_event *ev, int64_t site)
+{
+	bool block = ev->kind == MZ_ALLOC || ev->kind == MZ_REALLOC || ev->kind == MZ_FREE;
+	bool addr = ev->has & MZ_HAS_ADDR;
+	bool access = ev->kind == MZ_ACCESS;
+	size_t cache_len = 0;
+	const char *cache = ev->cache ? mz_events_string(j->s, ev->cache, &cache_len) : NULL;
+	struct mz_cell cells[EVENT_COLUMNS] = {
+		number(j->event),
+		number_if(ev->has & MZ_HAS_TIME, ev->time),
+		text(mz_kind_name(ev->kind)),
+		text(mz_call_name(ev->call)),
+		number_if(ev->has & MZ_HAS_CPU, (uint64_t)(int64_t)ev->cpu),
+		number_if(ev->has & MZ_HAS_NODE, (uint64_t)(int64_t)ev->node),
+		number_if(ev->has & MZ_HAS_PID, ev->pid),
+		number_if(ev->has & MZ_HAS_TID, ev->tid),
+		number_if(ev->object, ev->object),
+		number_if(ev->old_object, ev->old_object),
+		number_if(addr, ev->addr),
+		number_if(addr && ev->kind == MZ_REALLOC, ev->old_addr),
+		number_if(block && (ev->kind != MZ_FREE || ev->size), ev->size),
+		number_if(ev->has & MZ_HAS_GIVEN && ev->kind != MZ_LOST, ev->given),
+		number_if(block && ev->arg, ev->arg),
+		number_if(ev->has & MZ_HAS_FLAGS, ev->flags),
+		number_if(site >= 0, (uint64_t)site + 1),
+		text(site >= 0 ? place_of(j->p, &j->p->sites[site]) : NULL),
+		bytes(cache, cache_len),
+		number_if(access, ev->size),
+		number_if(access, ev->arg),
+		number_if(ev->kind == MZ_LOST, ev->size),
+		text_of(j, ev),
+	};
+
+	return j->ops->row(j->t, j->number[MZ_TABLE_EVENTS], cells, j->err);
+}
+
+/* ---- blocks ------------------------------------------------------------- */
+
+static const struct mz_column block_columns[] = {
+	{"object", MZ_CELL_U64, false},	    {"size", MZ_CELL_U64, false},
+	{"given", MZ_CELL_U64, true},	    {"site", MZ_CELL_U64, true},
+	{"function", MZ_CELL_TEXT, true},   {"cache", MZ_CELL_TEXT, true},
+	{"born_event", MZ_CELL_U64, false}, {"died_event", MZ_CELL_U64, true},
+	{"born", MZ_CELL_U64, true},	    {"died", MZ_CELL_U64, true},
+	{"cpu", MZ_CELL_I64, true},	    {"freed_cpu", MZ_CELL_I64, true},
+	{"tid", MZ_CELL_U64, true},	    {"freed_tid", MZ_CELL_U64, true},
+	{"freed_site", MZ_CELL_U64, true},  {"reads", MZ_CELL_U64, true},
+	{"writes", MZ_CELL_U64, true},
+};
+#define BLOCK_COLUMNS (sizeof(block_columns) / sizeof(*block_columns))
+
+/* The end of a block; death is NULL for one that is never freed. */
+static int put_block(void *arg, const struct mz_block_life *b, const struct mz_event *death,
+		     int64_t freed_site)
+{
+	struct job *j = arg;
+	const struct mz_event *ev = &b->birth;
+	size_t cache_len = 0;
+	const char *cache = ev->cache ? mz_events_string(j->s, ev->cache, &cache_len) : NULL;
+	bool dead = death;
+	struct mz_cell cells[BLOCK_COLUMNS] = {
+		number(ev->object),
+		number(ev->size),
+		number_if(ev->has & MZ_HAS_GIVEN, ev->given),
+		number_if(b->site >= 0, (uint64_t)b->site + 1),
+		text(b->site >= 0 ? place_of(j->p, &j->p->sites[b->site]) : NULL),
+		bytes(cache, cache_len),
+		number(b->event),
+		number_if(dead, j->event),
+		number_if(ev->has & MZ_HAS_TIME, ev->time),
+		number_if(dead && death->has & MZ_HAS_TIME, dead ? death->time : 0),
+		number_if(ev->has & MZ_HAS_CPU, (uint64_t)(int64_t)ev->cpu),
+		number_if(dead && death->has & MZ_HAS_CPU,
+			  dead ? (uint64_t)(int64_t)death->cpu : 0),
+		number_if(ev->has & MZ_HAS_TID, ev->tid),
+		number_if(dead && death->has & MZ_HAS_TID, dead ? death->tid : 0),
+		number_if(freed_site >= 0, (uint64_t)freed_site + 1),
+		number_if(b->touched, b->reads),
+		number_if(b->touched, b->writes),
+	};
+
+	return j->ops->row(j->t, j->number[MZ_TABLE_BLOCKS], cells, j->err);
+}
+
+/* ---- sites and frames --------------------------------------------------- */
+
+/* The values of a profile are the last columns of a site, in their order. */
+static const struct mz_column site_columns[] = {
+	{"site", MZ_CELL_U64, false},	   {"function", MZ_CELL_TEXT, true},
+	{"file", MZ_CELL_TEXT, true},	   {"line", MZ_CELL_U64, true},
+	{"module", MZ_CELL_TEXT, true},	   {"stack", MZ_CELL_TEXT, false},
+	{"bytes", MZ_CELL_U64, true},	   {"blocks", MZ_CELL_U64, true},
+	{"peak_bytes", MZ_CELL_U64, true}, {"peak_blocks", MZ_CELL_U64, true},
+	{"live_bytes", MZ_CELL_U64, true}, {"live_blocks", MZ_CELL_U64, true},
+	{"max_bytes", MZ_CELL_U64, true},  {"max_blocks", MZ_CELL_U64, true},
+	{"temporary", MZ_CELL_U64, true},  {"waste", MZ_CELL_U64, true},
+	{"peak_waste", MZ_CELL_U64, true}, {"lifetime", MZ_CELL_U64, true},
+	{"reads", MZ_CELL_U64, true},	   {"writes", MZ_CELL_U64, true},
+};
+#define SITE_COLUMNS (sizeof(site_columns) / sizeof(*site_columns))
+#define SITE_VALUES  6
+
+static int put_site(struct job *j, size_t i)
+{
+	const struct mz_profile_site *s = &j->p->sites[i];
+	struct mz_cell cells[SITE_COLUMNS];
+	struct mz_buf stack = {0};
+	struct mz_frame f = {0};
+	size_t depth;
+	const uint64_t *frames = mz_profile_stack(j->p, s, &depth);
+	int ret;
+
+	if (depth)
+		f = mz_profile_get_frame(j->p, (uint32_t)frames[mz_profile_place(j->p, s)]);
+	while (depth--) {
+		mz_buf_str(&stack, mz_profile_get_frame(j->p, (uint32_t)frames[depth]).name);
+		mz_buf_str(&stack, depth ? ";" : "");
+	}
+	cells[0] = number(i + 1);
+	cells[1] = text(f.name);
+	cells[2] = text(f.file);
+	cells[3] = number_if(f.line, f.line);
+	cells[4] = text(f.module);
+	cells[5] = bytes(stack.data ? stack.data : "", stack.len);
+	for (size_t k = SITE_VALUES; k < SITE_COLUMNS; k++) {
+		const struct mz_profile_value *v = mz_profile_find_value(site_columns[k].name);
+
+		cells[k] = number_if(j->p->has & v->has, mz_profile_get(v, &s->sum));
+	}
+	ret = stack.failed ? mz_fail_memory(j->err)
+			   : j->ops->row(j->t, j->number[MZ_TABLE_SITES], cells, j->err);
+	mz_buf_free(&stack);
+	return ret;
+}
+
+static const struct mz_column frame_columns[] = {
+	{"site", MZ_CELL_U64, false},	{"depth", MZ_CELL_U64, false},
+	{"addr", MZ_CELL_HEX, true},	{"function", MZ_CELL_TEXT, false},
+	{"file", MZ_CELL_TEXT, true},	{"line", MZ_CELL_U64, true},
+	{"module", MZ_CELL_TEXT, true},
+};
+#define FRAME_COLUMNS (sizeof(frame_columns) / sizeof(*frame_columns))
+
+static int put_frames(struct job *j, size_t site)
+{
+	size_t depth;
+	const uint64_t *frames = mz_profile_stack(j->p, &j->p->sites[site], &depth);
+	int ret = 0;
+
+	for (size_t i = 0; i < depth && !ret; i++) {
+		struct mz_frame f = mz_profile_get_frame(j->p, (uint32_t)frames[i]);
+		struct mz_cell cells[FRAME_COLUMNS] = {
+			number(site + 1), number(i),	number_if(f.addr, f.addr),
+			text(f.name),	  text(f.file), number_if(f.line, f.line),
+			text(f.module),
+		};
+
+		ret = j->ops->row(j->t, j->number[MZ_TABLE_FRAMES], cells, j->err);
+	}
+	return ret;
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+static int watch(void *arg, const struct mz_event *ev, const struct mz_usage *u)
+{
+	struct job *j = arg;
+	int64_t site = ev->site ? mz_profile_site_of(j->p, j->s, ev->site) : -1;
+	int ret = 0;
+
+	(void)u;
+	if (ev->site && site < 0)
+		return -ENOMEM;
+	j->event++;
+	if (j->number[MZ_TABLE_EVENTS] >= 0)
+		ret = put_event(j, ev, site);
+	if (!ret && j->number[MZ_TABLE_BLOCKS] >= 0)
+		ret = mz_blocks_add(&j->blocks, ev, site, j->event, put_block, j);
+	return ret;
+}
+
+static int begin(struct job *j, bool events, enum mz_table_name which)
+{
+	static const struct {
+		const struct mz_column *columns;
+		size_t n;
+	} tables[MZ_TABLES] = {{event_columns, EVENT_COLUMNS},
+			       {block_columns, BLOCK_COLUMNS},
+			       {site_columns, SITE_COLUMNS},
+			       {frame_columns, FRAME_COLUMNS}};
+
+	for (int i = 0; i < MZ_TABLES; i++) {
+		bool wanted = j->ops->many ? events || i >= MZ_TABLE_SITES : i == (int)which;
+
+		j->number[i] = -1;
+		if (!wanted)
+			continue;
+		j->number[i] = j->ops->begin(j->t, mz_table_names[i], tables[i].columns,
+					     tables[i].n, j->err);
+		if (j->number[i] < 0)
+			return j->number[i];
+	}
+	return 0;
+}
+
+static int put_rest(struct job *j)
+{
+	int ret = 0;
+
+	if (j->s && j->number[MZ_TABLE_BLOCKS] >= 0)
+		ret = mz_blocks_end(&j->blocks, put_block, j);
+	for (size_t i = 0; i < j->p->nsites && !ret; i++) {
+		if (j->number[MZ_TABLE_SITES] >= 0)
+			ret = put_site(j, i);
+		if (!ret && j->number[MZ_TABLE_FRAMES] >= 0)
+			ret = put_frames(j, i);
+	}
+	return ret;
+}
+
+int mz_export_tables(const struct mz_table_ops *ops, struct mz_events *s, struct mz_profile *p,
+		     enum mz_table_name which, struct mz_output *out, struct mz_error *err)
+{
+	struct job j = {.ops = ops, .s = s, .p = p, .err = err};
+	int ret = mz_blocks_init(&j.blocks);
+
+	if (ret < 0)
+		return mz_fail_memory(err);
+	j.t = ops->open(out, err);
+	ret = j.t ? begin(&j, s, which) : -err->code;
+	if (!ret && s)
+		ret = mz_profile_read(p, s, watch, &j, err);
+	if (!ret)
+		ret = put_rest(&j);
+	if (!ret)
+		ret = ops->end(j.t, err);
+	ops->close(j.t);
+	mz_blocks_deinit(&j.blocks);
+	if (ret == -ENOMEM)
+		mz_fail_memory(err);
+	return ret;
+}

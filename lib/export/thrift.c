@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "export/thrift.h"
+
+#include <string.h>
+
+#include "export/proto.h"
+
+enum { TYPE_I64 = 6 };
+
+static void zigzag(struct mz_thrift *t, int64_t v)
+{
+	mz_proto_varint(t->out, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+}
+
+/* A field's number is told by how much it is more than the one before. */
+static void head(struct mz_thrift *t, unsigned field, unsigned type)
+{
+	char byte = (char)((field - t->last[t->depth]) << 4 | type);
+
+	mz_buf_add(t->out, &byte, 1);
+	t->last[t->depth] = field;
+}
+
+void mz_thrift_i32(struct mz_thrift *t, unsigned field, int32_t v)
+{
+	head(t, field, MZ_THRIFT_I32);
+	zigzag(t, v);
+}
+
+void mz_thrift_i64(struct mz_thrift *t, unsigned field, int64_t v)
+{
+	head(t, field, TYPE_I64);
+	zigzag(t, v);
+}
+
+void mz_thrift_element_i32(struct mz_thrift *t, int32_t v)
+{
+	zigzag(t, v);
+}
+
+void mz_thrift_element_string(struct mz_thrift *t, const char *s)
+{
+	mz_proto_varint(t->out, strlen(s));
+	mz_buf_str(t->out, s);
+}
+
+void mz_thrift_string(struct mz_thrift *t, unsigned field, const char *s)
+{
+	head(t, field, MZ_THRIFT_STRING);
+	mz_thrift_element_string(t, s);
+}
+
+void mz_thrift_list(struct mz_thrift *t, unsigned field, enum mz_thrift_type of, size_t n)
+{
+	char byte = (char)((n < 15 ? n : 15) << 4 | of);
+
+	head(t, field, MZ_THRIFT_LIST);
+	mz_buf_add(t->out, &byte, 1);
+	if (n >= 15)
+		mz_proto_varint(t->out, n);
+}
+
+void mz_thrift_begin(struct mz_thrift *t, unsigned field)
+{
+	if (field)
+		head(t, field, MZ_THRIFT_STRUCT);
+	t->last[++t->depth] = 0;
+}
+
+void mz_thrift_end(struct mz_thrift *t)
+{
+	mz_buf_add(t->out, "", 1);
+	t->depth--;
+}

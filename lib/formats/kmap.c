@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A KMAP, line by line, wherever it comes from. */
+#include "formats/kmap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* Enough to see the first lines. */
+#define PROBE 4096
+
+struct mz_kmap {
+	struct mz_input in;
+	struct mz_error error;
+	uint64_t lines, bad;
+	int shape; /* of the object before; -1 = none yet */
+	bool skip_bad, keep_other;
+};
+
+bool mz_kmap_probe(const char *data, size_t len)
+{
+	struct mz_kmap_record rec;
+	int shape = -1;
+
+	while (len) {
+		const char *nl = memchr(data, '\n', len);
+		size_t n = nl ? (size_t)(nl - data) : len, end = n;
+
+		if (end && data[end - 1] == '\r')
+			end--;
+		if (mz_kmap_parse(data, end, &shape, &rec))
+			return false;
+		if (rec.kind != MZ_KMAP_OTHER)
+			return true;
+		if (!nl)
+			break;
+		len -= n + 1;
+		data = nl + 1;
+	}
+	return false;
+}
+
+/* Takes over in, in failure too. */
+static struct mz_kmap *open_input(int ret, struct mz_input *in, struct mz_error *err)
+{
+	struct mz_kmap *k = ret < 0 ? NULL : calloc(1, sizeof(*k));
+
+	if (ret < 0)
+		return NULL;
+	if (!k) {
+		mz_fail_memory(err);
+		mz_input_close(in);
+		return NULL;
+	}
+	k->in = *in;
+	k->shape = -1;
+	if (mz_input_unpack(&k->in, err) < 0 || mz_input_fill(&k->in, PROBE, err) < 0) {
+		mz_kmap_close(k);
+		return NULL;
+	}
+	return k;
+}
+
+struct mz_kmap *mz_kmap_open(const char *path, struct mz_error *err)
+{
+	struct mz_input in;
+
+	return open_input(mz_input_open(&in, path, err), &in, err);
+}
+
+struct mz_kmap *mz_kmap_open_memory(const void *data, size_t size, const char *name,
+				    struct mz_error *err)
+{
+	struct mz_input in;
+
+	return open_input(mz_input_memory(&in, data, size, name, err), &in, err);
+}
+
+void mz_kmap_close(struct mz_kmap *k)
+{
+	if (!k)
+		return;
+	mz_input_close(&k->in);
+	free(k);
+}
+
+bool mz_kmap_is(const char *path)
+{
+	struct mz_kmap *k;
+	struct stat st;
+	bool is;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	k = mz_kmap_open(path, NULL);
+	is = k && mz_kmap_probe(k->in.pos, mz_input_left(&k->in));
+	mz_kmap_close(k);
+	return is;
+}
+
+void mz_kmap_skip_bad(struct mz_kmap *k, bool skip)
+{
+	k->skip_bad = skip;
+}
+
+void mz_kmap_keep_other(struct mz_kmap *k, bool keep)
+{
+	k->keep_other = keep;
+}
+
+static int bad_line(struct mz_kmap *k, const char *line, size_t len, const char *wrong)
+{
+	char shown[64];
+
+	return mz_fail_line(&k->error, EINVAL, k->lines,
+			    "%s: line %llu: '%s': %s; --skip-bad leaves such lines out", k->in.name,
+			    (unsigned long long)k->lines,
+			    mz_printable(shown, sizeof(shown), line, len), wrong);
+}
+
+int mz_kmap_next(struct mz_kmap *k, struct mz_kmap_record *rec)
+{
+	const char *line, *wrong;
+	size_t len;
+	int ret;
+
+	while ((ret = mz_input_line(&k->in, &line, &len, &k->error)) > 0) {
+		k->lines++;
+		wrong = mz_kmap_parse(line, len, &k->shape, rec);
+		if (!wrong && (rec->kind != MZ_KMAP_OTHER || k->keep_other))
+			return 1;
+		if (wrong && !k->skip_bad)
+			return bad_line(k, line, len, wrong);
+		if (wrong) {
+			k->bad++;
+			if (rec->kind == MZ_KMAP_OBJECT)
+				k->shape = -1; /* its accesses belong to nothing */
+		}
+	}
+	return ret;
+}
+
+size_t mz_kmap_peek(struct mz_kmap *k, uint64_t *ips, size_t max)
+{
+	struct mz_kmap_record rec;
+	const char *p = k->in.pos;
+	int shape = k->shape;
+	size_t n = 0;
+
+	while (n + 2 <= max) {
+		const char *nl = memchr(p, '\n', (size_t)(k->in.end - p));
+
+		if (!nl)
+			break;
+		if (!mz_kmap_parse(p, (size_t)(nl - p), &shape, &rec)) {
+			if (rec.kind == MZ_KMAP_ACCESS)
+				ips[n++] = rec.access.ip;
+			if (rec.kind == MZ_KMAP_OBJECT) {
+				ips[n++] = rec.object.alloc_ip;
+				ips[n++] = rec.object.free_ip;
+			}
+		}
+		p = nl + 1;
+	}
+	return n;
+}
+
+const struct mz_error *mz_kmap_error(const struct mz_kmap *k)
+{
+	return &k->error;
+}
+
+uint64_t mz_kmap_lines(const struct mz_kmap *k)
+{
+	return k->lines;
+}
+
+uint64_t mz_kmap_bad_lines(const struct mz_kmap *k)
+{
+	return k->bad;
+}
+
+uint64_t mz_kmap_bytes(const struct mz_kmap *k)
+{
+	return mz_input_tell(&k->in);
+}
+
+double mz_kmap_share(const struct mz_kmap *k)
+{
+	struct stat st;
+	off_t at = k->in.fd < 0 ? -1 : lseek(k->in.fd, 0, SEEK_CUR);
+
+	if (at < 0 || fstat(k->in.fd, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+		return -1;
+	return (double)at / (double)st.st_size;
+}
+
+const char *mz_kmap_name(const struct mz_kmap *k)
+{
+	return k->in.name;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * KMAPs, the maps of kernel memory that Memorizer writes: a line for each object,
+ * below it a line for each code address that touched it, and lines of call edges.
+ *
+ *   8 fields   alloc_ip,pid,va,size,alloc,free,free_ip,comm
+ *              accesses: ip,pid,writes,reads
+ *   10 fields  alloc_ip,pid,va,size,alloc,free,free_ip,type,comm,cache
+ *              accesses: ip,writes,reads
+ *   11 fields  the ten, then new_type
+ *              accesses: ip,writes,reads,pid
+ *   csv        the eight, then type,cache,given (the kernel's file `allocations`)
+ *   calls      from to count
+ *
+ * Every line says by its content what it is; one file may mix them. Packed files
+ * (gzip, Zstandard) and containers that were made of a KMAP are read as well.
+ */
+#ifndef MZ_FORMATS_KMAP_H
+#define MZ_FORMATS_KMAP_H
+
+#include "base/input.h"
+
+/* Addresses that are none. */
+#define MZ_KMAP_OVERLAID 0xdeadbeefu /* free_ip: the free was missed */
+#define MZ_KMAP_NESTED	 0xfedbeefu  /* free_ip: freed inside of another allocator */
+#define MZ_KMAP_CTOR	 0xfeedbeefu /* alloc_ip: constructed, not yet allocated */
+
+enum mz_kmap_kind { MZ_KMAP_OBJECT, MZ_KMAP_ACCESS, MZ_KMAP_CALL, MZ_KMAP_OTHER };
+
+/* The shape of an object's line. */
+enum mz_kmap_shape { MZ_KMAP_G1, MZ_KMAP_G2, MZ_KMAP_G3, MZ_KMAP_CSV, MZ_KMAP_SHAPES };
+
+/* Not ended by NUL; escapes (\xNN) are as they stand in the file. */
+struct mz_kmap_text {
+	const char *p;
+	size_t len;
+};
+
+struct mz_kmap_object {
+	uint64_t alloc_ip, va, size;
+	uint64_t alloc_time, free_time; /* jiffies or serial numbers */
+	uint64_t free_ip;
+	uint64_t given; /* csv only */
+	int32_t pid;
+	uint8_t shape;				   /* enum mz_kmap_shape */
+	struct mz_kmap_text comm;		   /* "hardirq", "softirq": pid is 0 */
+	struct mz_kmap_text type, cache, new_type; /* empty = not known */
+};
+
+struct mz_kmap_access {
+	uint64_t ip, writes, reads;
+	int32_t pid; /* -1 = not known */
+	uint8_t fields;
+};
+
+struct mz_kmap_call {
+	uint64_t from, to, count;
+};
+
+struct mz_kmap_record {
+	enum mz_kmap_kind kind;
+	union {
+		struct mz_kmap_object object;
+		struct mz_kmap_access access;
+		struct mz_kmap_call call;
+	};
+	/* the line itself; empty when it comes from a container and is in the usual form */
+	struct mz_kmap_text line;
+};
+
+struct mz_kmap;
+
+/* NULL with err set. path "-" is standard input. */
+struct mz_kmap *mz_kmap_open(const char *path, struct mz_error *err);
+struct mz_kmap *mz_kmap_open_memory(const void *data, size_t size, const char *name,
+				    struct mz_error *err);
+void mz_kmap_close(struct mz_kmap *k);
+
+/* Is this the start of a KMAP? The first line that is no comment must be one of its. */
+bool mz_kmap_probe(const char *data, size_t len);
+/* The same of a file, packed or not, or of a container made of one. Pipes: false. */
+bool mz_kmap_is(const char *path);
+
+/* Lines that cannot be understood are left out and counted, not an error. */
+void mz_kmap_skip_bad(struct mz_kmap *k, bool skip);
+/* Comments and blank lines are delivered too, as MZ_KMAP_OTHER. */
+void mz_kmap_keep_other(struct mz_kmap *k, bool keep);
+
+/* The next record: 1, 0 at the end, -errno. Texts are borrowed until the next call. */
+int mz_kmap_next(struct mz_kmap *k, struct mz_kmap_record *rec);
+const struct mz_error *mz_kmap_error(const struct mz_kmap *k);
+
+/* Code addresses of the lines that come next, without taking them: how many, at most
+ * max. They are a sample: some may be missed. */
+size_t mz_kmap_peek(struct mz_kmap *k, uint64_t *ips, size_t max);
+
+uint64_t mz_kmap_lines(const struct mz_kmap *k);     /* read so far */
+uint64_t mz_kmap_bad_lines(const struct mz_kmap *k); /* left out so far */
+uint64_t mz_kmap_bytes(const struct mz_kmap *k);     /* read so far, unpacked */
+double mz_kmap_share(const struct mz_kmap *k);	     /* of the file, so far; < 0 = not known */
+const char *mz_kmap_name(const struct mz_kmap *k);
+
+/* One line of a KMAP, parsed. shape: that of the object before, and set by an
+ * object; -1 = none yet. NULL, or what is wrong with it. */
+const char *mz_kmap_parse(const char *line, size_t len, int *shape, struct mz_kmap_record *rec);
+
+/* A type that the original knows, or ours. */
+bool mz_kmap_is_type(struct mz_kmap_text t);
+
+#endif

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "symbols/image.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* How far a symbol without a size reaches. */
+#define NO_SIZE (1u << 20)
+
+size_t mz_image_id(const char *path, uint8_t *id)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const void *found;
+	size_t len = 0;
+	Elf *elf;
+
+	if (fd < 0)
+		return 0;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (elf) {
+		ssize_t n = dwelf_elf_gnu_build_id(elf, &found);
+
+		if (n > 0 && n <= 64) {
+			memcpy(id, found, (size_t)n);
+			len = (size_t)n;
+		}
+	}
+	elf_end(elf);
+	close(fd);
+	return len;
+}
+
+static struct mz_image *open_image(const char *path, const uint8_t *id, size_t len, bool use_cache,
+				   struct mz_error *err)
+{
+	struct mz_image *im = calloc(1, sizeof(*im));
+	char file[PATH_MAX];
+	bool cached;
+
+	if (!im) {
+		mz_fail_memory(err);
+		return NULL;
+	}
+	memcpy(im->id, id, len);
+	im->id_len = len;
+	cached = use_cache && len && mz_image_cache_path(id, len, file, sizeof(file));
+	if (cached && mz_image_load(im, file)) {
+		im->from_cache = true;
+		return im;
+	}
+	if (mz_image_build(im, path, err) < 0) {
+		mz_image_free(im);
+		return NULL;
+	}
+	/* a table without lines is quickly made, and debugging files may still come */
+	if (cached && im->has_lines)
+		mz_image_save(im, file);
+	return im;
+}
+
+struct mz_image *mz_image_open(const char *path, bool use_cache, struct mz_error *err)
+{
+	uint8_t id[64];
+	size_t len = mz_image_id(path, id);
+
+	return open_image(path, id, len, use_cache, err);
+}
+
+struct mz_image *mz_image_open_id(const uint8_t *id, size_t len, bool use_cache,
+				  struct mz_error *err)
+{
+	if (!len || len > 64) {
+		mz_fail(err, EINVAL, "no build id");
+		return NULL;
+	}
+	return open_image(NULL, id, len, use_cache, err);
+}
+
+void mz_image_free(struct mz_image *im)
+{
+	if (!im)
+		return;
+	if (im->map) {
+		munmap(im->map, im->map_len);
+	} else {
+		free(im->rows);
+		free(im->scopes);
+		free(im->functions);
+		free(im->variables);
+		free(im->strings);
+	}
+	free(im);
+}
+
+/* Offsets come from a file: one that is wrong is the empty string. */
+static const char *string(const struct mz_image *im, uint32_t at)
+{
+	return at && at < im->n_strings ? im->strings + at : NULL;
+}
+
+static const struct mz_image_row *find_row(const struct mz_image *im, uint64_t addr)
+{
+	size_t lo = 0, hi = im->n_rows;
+	uint64_t at = addr - im->base;
+
+	if (addr < im->base || at > UINT32_MAX)
+		return NULL;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (im->rows[mid].at <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? &im->rows[lo - 1] : NULL;
+}
+
+/* The symbol that holds the address; one without a size holds all up to the next. */
+static const struct mz_image_symbol *find_symbol(const struct mz_image_symbol *s, size_t n,
+						 uint64_t addr)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	/* it may lie in a longer one that starts before, not far before */
+	for (unsigned i = 0; lo && i < 8; i++, lo--) {
+		uint64_t in = addr - s[lo - 1].addr;
+
+		if (s[lo - 1].size ? in < s[lo - 1].size : !i && in < NO_SIZE)
+			return &s[lo - 1];
+	}
+	return NULL;
+}
+
+const char *mz_image_scope_name(const struct mz_image *im, uint32_t scope)
+{
+	return scope < im->n_scopes ? string(im, im->scopes[scope].name) : NULL;
+}
+
+bool mz_image_outer(const struct mz_image *im, uint32_t *scope, const char **file, unsigned *line)
+{
+	const struct mz_image_scope *s;
+
+	if (*scope >= im->n_scopes)
+		return false;
+	s = &im->scopes[*scope];
+	/* parents come first, so that no chain can be a circle */
+	if (s->parent >= *scope)
+		return false;
+	*file = string(im, s->call_file);
+	*line = s->call_line;
+	*scope = s->parent;
+	return true;
+}
+
+bool mz_image_find(const struct mz_image *im, uint64_t addr, struct mz_image_place *out)
+{
+	const struct mz_image_symbol *sym = find_symbol(im->functions, im->n_functions, addr);
+	const struct mz_image_row *row = find_row(im, addr);
+	uint32_t root;
+
+	*out = (struct mz_image_place){.scope = MZ_IMAGE_NONE};
+	if (row && (row->file || row->scope != MZ_IMAGE_NONE)) {
+		out->file = string(im, row->file);
+		out->line = row->line;
+		out->scope = row->scope;
+		for (root = row->scope; root < im->n_scopes && im->scopes[root].parent < root;)
+			root = im->scopes[root].parent;
+		if (root < im->n_scopes) {
+			out->function = string(im, im->scopes[root].name);
+			out->home = string(im, im->scopes[root].home);
+			out->in_function = addr - im->base - im->scopes[root].start;
+		}
+		if (!out->home)
+			out->home = out->file;
+	}
+	if (!out->function && sym) {
+		out->function = string(im, sym->name);
+		out->in_function = addr - sym->addr;
+	}
+	return out->function || out->file;
+}
+
+const char *mz_image_variable(const struct mz_image *im, uint64_t addr, uint64_t *offset,
+			      const char **file)
+{
+	const struct mz_image_symbol *s = find_symbol(im->variables, im->n_variables, addr);
+
+	if (!s)
+		return NULL;
+	*offset = addr - s->addr;
+	if (file)
+		*file = string(im, s->file);
+	return string(im, s->name);
+}
+
+static uint64_t by_name(const struct mz_image *im, const struct mz_image_symbol *s, size_t n,
+			const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *has = string(im, s[i].name);
+
+		if (has && !strcmp(has, name))
+			return s[i].addr;
+	}
+	return 0;
+}
+
+uint64_t mz_image_symbol(const struct mz_image *im, const char *name)
+{
+	uint64_t addr = by_name(im, im->functions, im->n_functions, name);
+
+	return addr ? addr : by_name(im, im->variables, im->n_variables, name);
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The symbols of a kernel: its list as it ran (kallsyms), its image as it was linked
+ * (vmlinux), its modules; and how far the one was moved from the other. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "symbols/private.h"
+
+/* Symbols at the start of the kernel's code, in every kernel. */
+static const char *const anchors[] = {"_stext", "_text", "startup_64", "_sinittext"};
+
+static uint64_t image_length(const struct mz_image *im)
+{
+	const struct mz_image_symbol *last;
+
+	if (!im->n_functions)
+		return im->n_rows ? (uint64_t)im->rows[im->n_rows - 1].at + 4096 : 0;
+	last = &im->functions[im->n_functions - 1];
+	return last->addr + (last->size ? last->size : 4096) - im->base;
+}
+
+static void set_shift(struct mz_symbols *s, uint64_t shift)
+{
+	struct mz_symbols_module *m = &s->modules[0];
+
+	m->shift = shift;
+	m->base = m->image->base + shift;
+}
+
+static void shift_by_list(struct mz_symbols *s)
+{
+	for (size_t i = 0; i < sizeof(anchors) / sizeof(*anchors); i++) {
+		uint64_t ran = mz_kallsyms_address(s->kallsyms, anchors[i]);
+		uint64_t linked = mz_image_symbol(s->modules[0].image, anchors[i]);
+
+		if (!ran || !linked)
+			continue;
+		set_shift(s, ran - linked);
+		return;
+	}
+}
+
+static int open_vmlinux(struct mz_symbols *s, const char *path, struct mz_error *err)
+{
+	struct mz_symbols_module *m = mz_symbols_add(s, path);
+
+	if (!m)
+		return mz_fail_memory(err);
+	m->opened = true;
+	m->image = mz_image_open(path, true, err);
+	if (!m->image)
+		return -EINVAL;
+	m->length = image_length(m->image);
+	set_shift(s, 0);
+	return 0;
+}
+
+/* ---- modules ----------------------------------------------------------------------- */
+
+/* A symbol that both have tells where the file was loaded. */
+static bool place_module(struct mz_symbols *s, struct mz_symbols_module *m, const char *module)
+{
+	uint64_t lo = UINT64_MAX, hi = 0, addr;
+	const char *of, *name;
+	bool placed = false;
+
+	for (size_t i = 0; (name = mz_kallsyms_at(s->kallsyms, i, &addr, &of)); i++) {
+		uint64_t linked;
+
+		if (!of || strcmp(of, module))
+			continue;
+		lo = addr < lo ? addr : lo;
+		hi = addr > hi ? addr : hi;
+		linked = placed ? 0 : mz_image_symbol(m->image, name);
+		if (!linked)
+			continue;
+		m->shift = addr - linked;
+		placed = true;
+	}
+	m->base = lo;
+	m->length = placed ? hi - lo + 4096 : 0;
+	return placed;
+}
+
+/* Files are called a-b.ko or a_b.ko; the kernel says a_b. */
+static bool find_file(const char *dir, const char *module, char *path, size_t size)
+{
+	size_t start = strlen(dir) + 1;
+
+	if ((size_t)snprintf(path, size, "%s/%s.ko", dir, module) >= size || strchr(module, '/'))
+		return false;
+	if (!access(path, R_OK))
+		return true;
+	for (char *p = path + start; *p; p++)
+		if (*p == '_')
+			*p = '-';
+	return !access(path, R_OK);
+}
+
+static int open_module(struct mz_symbols *s, const char *dir, const char *module)
+{
+	struct mz_symbols_module *m;
+	char path[4096];
+
+	if (!find_file(dir, module, path, sizeof(path)))
+		return 0;
+	m = mz_symbols_add(s, path);
+	if (!m)
+		return -ENOMEM;
+	m->opened = true;
+	m->name = module;
+	m->image = mz_image_open(path, true, NULL);
+	if (!m->image || !place_module(s, m, module)) {
+		m->length = 0; /* it names nothing */
+		s->missing++;
+	}
+	return 0;
+}
+
+/* Modules stand together in the list. */
+static int open_modules(struct mz_symbols *s, const char *dir)
+{
+	const char *of, *before = NULL;
+	uint64_t addr;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && mz_kallsyms_at(s->kallsyms, i, &addr, &of); i++) {
+		if (of && (!before || strcmp(of, before)))
+			ret = open_module(s, dir, of);
+		before = of ? of : before;
+	}
+	return ret;
+}
+
+/* ---- opening ------------------------------------------------------------------------- */
+
+static int open_all(struct mz_symbols *s, const struct mz_symbols_kernel *f, struct mz_error *err)
+{
+	const char *list = f->kallsyms ? f->kallsyms : f->map;
+	int ret = 0;
+
+	s->kernel = true;
+	s->linked_list = !f->kallsyms;
+	if (list) {
+		s->kallsyms = mz_kallsyms_load(list, err);
+		if (!s->kallsyms)
+			return -EINVAL;
+	}
+	if (f->vmlinux)
+		ret = open_vmlinux(s, f->vmlinux, err);
+	if (!ret && f->vmlinux && f->kallsyms)
+		shift_by_list(s);
+	if (!ret && f->modules && f->kallsyms && open_modules(s, f->modules) < 0)
+		ret = mz_fail_memory(err);
+	return ret;
+}
+
+struct mz_symbols *mz_symbols_open_kernel(const struct mz_symbols_kernel *files,
+					  struct mz_error *err)
+{
+	struct mz_symbols *s = mz_symbols_new();
+
+	if (!s) {
+		mz_fail_memory(err);
+		return NULL;
+	}
+	if (open_all(s, files, err) < 0) {
+		mz_symbols_close(s);
+		return NULL;
+	}
+	return s;
+}
+
+bool mz_symbols_sort(const char *path, struct mz_symbols_kernel *files)
+{
+	const char *base = strrchr(path, '/');
+	char head[64] = "";
+	struct stat st;
+	int fd;
+	bool list;
+
+	if (stat(path, &st))
+		return false;
+	if (S_ISDIR(st.st_mode)) {
+		files->modules = path;
+		return true;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, head, sizeof(head) - 1) < 20)
+		head[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	base = base ? base + 1 : path;
+	list = strspn(head, "0123456789abcdef") == 16 && head[16] == ' ' && head[18] == ' ';
+	if (!memcmp(head, "\177ELF", 4))
+		files->vmlinux = path;
+	else if (list && !strncmp(base, "System.map", 10))
+		files->map = path;
+	else if (list)
+		files->kallsyms = path;
+	else
+		return false;
+	return true;
+}
+
+int64_t mz_symbols_shift(const struct mz_symbols *s)
+{
+	if (s->count && s->kernel)
+		return (int64_t)s->modules[0].shift;
+	return -s->list_shift;
+}
+
+void mz_symbols_shift_by(struct mz_symbols *s, const uint64_t *ips, size_t n)
+{
+	uint64_t shift;
+
+	if (!s->kernel || !s->count || (s->kallsyms && !s->linked_list) ||
+	    !mz_kaslr_guess(s->modules[0].path, ips, n, &shift))
+		return;
+	set_shift(s, shift);
+	s->list_shift = -(int64_t)shift;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of symbols share. */
+#ifndef MZ_SYMBOLS_PRIVATE_H
+#define MZ_SYMBOLS_PRIVATE_H
+
+#include "base/keys.h"
+#include "symbols/image.h"
+#include "symbols/kallsyms.h"
+#include "symbols/symbols.h"
+#include "trace/names.h"
+
+/* A file whose code was in memory, somewhere. */
+struct mz_symbols_module {
+	uint64_t base, length;
+	uint64_t shift; /* address in memory - address in the image */
+	char *path;
+	const char *name;
+	uint8_t id[64];
+	size_t id_len;
+	bool gone;   /* the file is not there, or another one by now */
+	bool opened; /* an attempt was made */
+	struct mz_image *image;
+};
+
+struct mz_symbols {
+	struct mz_symbols_module *modules;
+	size_t count, cap;
+	const struct mz_names *names; /* that the trace brings along: these count first */
+	struct mz_names *own_names;
+	struct mz_kallsyms *kallsyms; /* of a kernel, as it ran */
+	int64_t list_shift;	      /* added to an address before looking into kallsyms */
+	bool linked_list;	      /* it is a System.map: as linked, not as it ran */
+	bool kernel;
+	unsigned missing;
+	/* found before: by number of the address */
+	struct mz_keys known;
+	struct mz_symbol *found;
+	bool *is_found;
+	size_t cap_found, cap_is_found;
+	struct mz_tables *texts; /* made here: folders, demangled names */
+	char *(*demangle)(const char *, char *, size_t *, int *);
+	void *cxx;
+};
+
+/* A module with the image of its file; NULL = no memory. path is copied. */
+struct mz_symbols_module *mz_symbols_add(struct mz_symbols *s, const char *path);
+struct mz_symbols *mz_symbols_new(void);
+
+/* kaslr.c: how far a kernel was moved, by return addresses that were seen in it. */
+bool mz_kaslr_guess(const char *vmlinux, const uint64_t *ips, size_t n, uint64_t *shift);
+
+#endif

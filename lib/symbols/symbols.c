@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Looking up, the same for all: images first, then the kernel's list. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/private.h"
+
+struct mz_symbols *mz_symbols_new(void)
+{
+	struct mz_symbols *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->texts = mz_tables_new();
+	if (!s->texts) {
+		free(s);
+		return NULL;
+	}
+	/* C++ names are made readable where the machine has the C++ library */
+	s->cxx = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+	if (s->cxx)
+		*(void **)&s->demangle = dlsym(s->cxx, "__cxa_demangle");
+	return s;
+}
+
+struct mz_symbols_module *mz_symbols_add(struct mz_symbols *s, const char *path)
+{
+	struct mz_symbols_module *m;
+
+	if (!mz_keys_room((void **)&s->modules, &s->cap, s->count, sizeof(*m)))
+		return NULL;
+	m = &s->modules[s->count];
+	*m = (struct mz_symbols_module){.path = strdup(path)};
+	if (!m->path)
+		return NULL;
+	m->name = strrchr(m->path, '/');
+	m->name = m->name ? m->name + 1 : m->path;
+	s->count++;
+	return m;
+}
+
+void mz_symbols_close(struct mz_symbols *s)
+{
+	if (!s)
+		return;
+	mz_names_free(s->own_names);
+	for (size_t i = 0; i < s->count; i++) {
+		mz_image_free(s->modules[i].image);
+		free(s->modules[i].path);
+	}
+	free(s->modules);
+	mz_kallsyms_free(s->kallsyms);
+	mz_keys_deinit(&s->known);
+	free(s->found);
+	free(s->is_found);
+	mz_tables_free(s->texts);
+	if (s->cxx)
+		dlclose(s->cxx);
+	free(s);
+}
+
+unsigned mz_symbols_missing(const struct mz_symbols *s)
+{
+	return s->missing;
+}
+
+/* Images are made when the first address asks for them. */
+static const struct mz_image *image_of(struct mz_symbols_module *m)
+{
+	if (m->opened)
+		return m->image;
+	m->opened = true;
+	m->image = m->gone ? mz_image_open_id(m->id, m->id_len, true, NULL)
+			   : mz_image_open(m->path, true, NULL);
+	if (m->image && !m->shift && !m->image->fixed)
+		m->shift = m->base;
+	return m->image;
+}
+
+bool mz_symbols_has_lines(struct mz_symbols *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct mz_image *im = image_of(&s->modules[i]);
+
+		if (im && im->has_lines)
+			return true;
+	}
+	return false;
+}
+
+static struct mz_symbols_module *module_at(struct mz_symbols *s, uint64_t addr)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (addr - s->modules[i].base < s->modules[i].length)
+			return &s->modules[i];
+	return NULL;
+}
+
+/* ---- texts ------------------------------------------------------------------------- */
+
+static const char *keep(struct mz_symbols *s, const char *text, size_t len)
+{
+	return mz_tables_get_string(s->texts, mz_tables_string(s->texts, text, len), NULL);
+}
+
+static const char *folder(struct mz_symbols *s, const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (!path)
+		return NULL;
+	return slash ? keep(s, path, slash == path ? 1 : (size_t)(slash - path)) : keep(s, ".", 1);
+}
+
+static const char *readable(struct mz_symbols *s, const char *name)
+{
+	int status = -1;
+	char *made;
+	const char *kept;
+
+	if (!name || !s->demangle || strncmp(name, "_Z", 2))
+		return name;
+	made = s->demangle(name, NULL, NULL, &status);
+	kept = made && !status ? keep(s, made, strlen(made)) : name;
+	free(made);
+	return kept;
+}
+
+/* ---- one address --------------------------------------------------------------------- */
+
+static bool find_in_list(const struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
+{
+	if (!s->kallsyms)
+		return false;
+	out->function = mz_kallsyms_find(s->kallsyms, addr + (uint64_t)s->list_shift,
+					 &out->in_function, &out->module);
+	out->in_function += 1; /* of the return address, not of the call */
+	return out->function;
+}
+
+static bool look_up(struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
+{
+	struct mz_symbols_module *m = module_at(s, addr);
+	const struct mz_image *im = m ? image_of(m) : NULL;
+	struct mz_image_place p;
+
+	*out = (struct mz_symbol){0};
+	if (m && !s->kernel) {
+		out->module = m->name;
+		out->offset = addr - m->base;
+	}
+	if (!im || !mz_image_find(im, addr - m->shift, &p))
+		return find_in_list(s, addr, out) || (m && !s->kernel);
+	out->function = readable(s, p.function);
+	out->in_function = p.in_function + 1;
+	out->file = p.file;
+	out->line = (int)p.line;
+	out->home = p.home;
+	out->dir = folder(s, p.home);
+	if (s->kernel && m != s->modules)
+		out->module = m->name;
+	return true;
+}
+
+/* Of what was inlined, the function that is really there is the last. */
+static bool find_name(const struct mz_symbols *s, uint64_t ip, struct mz_symbol *out)
+{
+	struct mz_name names[MZ_NAMES_INLINED];
+	size_t n;
+
+	*out = (struct mz_symbol){0};
+	n = s->names ? mz_names_find(s->names, ip, &out->module, names) : 0;
+	if (!n)
+		return false;
+	out->function = names[n - 1].function;
+	out->file = names[0].file;
+	out->line = (int)names[0].line;
+	out->home = names[n - 1].file;
+	out->offset = ip;
+	return true;
+}
+
+bool mz_symbols_find(struct mz_symbols *s, uint64_t ip, struct mz_symbol *out)
+{
+	size_t before = s->known.count;
+	uint32_t id = mz_keys_put(&s->known, ip, 0);
+
+	if (find_name(s, ip, out))
+		return true;
+	/* the call is before the address that it returns to */
+	if (id == MZ_KEYS_NONE ||
+	    !mz_keys_room((void **)&s->found, &s->cap_found, id, sizeof(*s->found)) ||
+	    !mz_keys_room((void **)&s->is_found, &s->cap_is_found, id, sizeof(*s->is_found)))
+		return look_up(s, ip - 1, out);
+	if (s->known.count > before)
+		s->is_found[id] = look_up(s, ip - 1, &s->found[id]);
+	*out = s->found[id];
+	return s->is_found[id];
+}
+
+static size_t find_names(const struct mz_symbols *s, uint64_t ip, struct mz_symbol_frame *frames,
+			 size_t max)
+{
+	struct mz_name names[MZ_NAMES_INLINED];
+	const char *module;
+	size_t n = mz_names_find(s->names, ip, &module, names);
+
+	n = n < max ? n : max;
+	for (size_t i = 0; i < n; i++)
+		frames[i] = (struct mz_symbol_frame){names[i].function, names[i].file, names[i].line};
+	return n;
+}
+
+size_t mz_symbols_frames(struct mz_symbols *s, uint64_t ip, struct mz_symbol_frame *frames,
+			 size_t max)
+{
+	struct mz_symbols_module *m = module_at(s, ip - 1);
+	const struct mz_image *im = m ? image_of(m) : NULL;
+	struct mz_image_place p;
+	struct mz_symbol sym;
+	size_t n = 0;
+
+	if (!max || !mz_symbols_find(s, ip, &sym))
+		return 0;
+	if (s->names && (n = find_names(s, ip, frames, max)))
+		return n;
+	frames[n++] = (struct mz_symbol_frame){sym.function, sym.file, (unsigned)sym.line};
+	if (!im || !mz_image_find(im, ip - 1 - m->shift, &p) || p.scope == MZ_IMAGE_NONE)
+		return n;
+	for (;;) {
+		const char *file;
+		unsigned line;
+
+		frames[n - 1].function = readable(s, mz_image_scope_name(im, p.scope));
+		if (n == max || !mz_image_outer(im, &p.scope, &file, &line))
+			return n;
+		frames[n++] = (struct mz_symbol_frame){NULL, file, line};
+	}
+}
+
+const char *mz_symbols_variable(struct mz_symbols *s, uint64_t addr, uint64_t *offset,
+				const char **dir)
+{
+	const char *file = NULL, *name = NULL;
+
+	if (dir)
+		*dir = NULL;
+	for (size_t i = 0; i < s->count && !name; i++) {
+		const struct mz_image *im = image_of(&s->modules[i]);
+
+		name = im ? mz_image_variable(im, addr - s->modules[i].shift, offset, &file) : NULL;
+	}
+	if (name && dir)
+		*dir = folder(s, file);
+	if (!name && s->kallsyms)
+		name = mz_kallsyms_variable(s->kallsyms, addr + (uint64_t)s->list_shift, offset);
+	return name;
+}

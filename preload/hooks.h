@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is called instead of what, in a program that was running already. */
+#ifndef MZ_PRELOAD_HOOKS_H
+#define MZ_PRELOAD_HOOKS_H
+
+#include <stdbool.h>
+#include <uapi/memorizer/record.h>
+
+struct mz_hook {
+	void *hook; /* NULL: it is called, not redirected */
+	void **real;
+	bool maps; /* with MZ_REGION_MMAP only */
+};
+
+/* In the order of MZ_REAL_CALLS. */
+extern const struct mz_hook mz_hooks[MZ_REALS] __attribute__((visibility("hidden")));
+
+#endif

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "redirect.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hooks.h"
+#include "ring.h"
+
+static const char *const names[MZ_REALS] = {MZ_REAL_CALLS};
+
+static bool redirected;
+static unsigned long long objects_seen; /* dlpi_adds */
+
+struct object {
+	uintptr_t base, start, end;
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	uintptr_t relro, relro_end;
+	bool unlocked;
+	unsigned changed;
+};
+
+struct pass {
+	bool ours; /* towards the hooks */
+	unsigned changed;
+};
+
+/* The number of a call in the table; MZ_REALS = none of ours. */
+static unsigned find_call(const char *name)
+{
+	for (unsigned i = 0; i < MZ_REALS; i++)
+		if (name[0] == names[i][0] && !strcmp(name, names[i]))
+			return i;
+	return MZ_REALS;
+}
+
+/* Made read-only once the linker was through with it: opened for as long as it
+ * takes. */
+static bool unlock(struct object *o, uintptr_t slot)
+{
+	if (o->unlocked || slot < o->relro || slot >= o->relro_end)
+		return true;
+	o->unlocked = !mprotect((void *)o->relro, o->relro_end - o->relro, PROT_READ | PROT_WRITE);
+	return o->unlocked;
+}
+
+static void change(struct object *o, const ElfW(Rela) * r, bool ours)
+{
+	const ElfW(Sym) *sym = &o->symbols[ELF64_R_SYM(r->r_info)];
+	unsigned call = find_call(o->strings + sym->st_name);
+	void **slot = (void **)(o->base + r->r_offset), *now, *hook, *real;
+	bool lazy;
+
+	if (call == MZ_REALS || !mz_hooks[call].hook || !*mz_hooks[call].real ||
+	    (mz_hooks[call].maps && !(mz_region->flags & MZ_REGION_MMAP)))
+		return;
+	hook = mz_hooks[call].hook;
+	real = *mz_hooks[call].real;
+	now = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	/* not called yet: it still points to the code that asks the linker */
+	lazy = ELF64_R_TYPE(r->r_info) == R_X86_64_JUMP_SLOT && sym->st_shndx == SHN_UNDEF &&
+	       (uintptr_t)now >= o->start && (uintptr_t)now < o->end;
+	if (ours ? now != real && !lazy : now != hook)
+		return;
+	if (!unlock(o, (uintptr_t)slot))
+		return;
+	__atomic_store_n(slot, ours ? hook : real, __ATOMIC_RELEASE);
+	o->changed++;
+}
+
+static void change_all(struct object *o, const ElfW(Rela) * r, size_t bytes, bool ours)
+{
+	for (size_t i = 0; r && i < bytes / sizeof(*r); i++) {
+		unsigned type = ELF64_R_TYPE(r[i].r_info);
+
+		if (ELF64_R_SYM(r[i].r_info) && (type == R_X86_64_JUMP_SLOT ||
+						 type == R_X86_64_GLOB_DAT || type == R_X86_64_64))
+			change(o, &r[i], ours);
+	}
+}
+
+/* The linker has made addresses of these, but not in what the kernel brings. */
+static const void *table(const struct object *o, const ElfW(Dyn) * d)
+{
+	return (const void *)(d->d_un.d_ptr < o->base ? d->d_un.d_ptr + o->base : d->d_un.d_ptr);
+}
+
+static void change_object(struct object *o, const ElfW(Dyn) * d, bool ours)
+{
+	const ElfW(Rela) *rela = NULL, *plt = NULL;
+	size_t rela_bytes = 0, plt_bytes = 0;
+
+	for (; d->d_tag != DT_NULL; d++) {
+		switch (d->d_tag) {
+		case DT_SYMTAB: o->symbols = table(o, d); break;
+		case DT_STRTAB: o->strings = table(o, d); break;
+		case DT_RELA: rela = table(o, d); break;
+		case DT_RELASZ: rela_bytes = d->d_un.d_val; break;
+		case DT_JMPREL: plt = table(o, d); break;
+		case DT_PLTRELSZ: plt_bytes = d->d_un.d_val; break;
+		default: break;
+		}
+	}
+	if (!o->symbols || !o->strings)
+		return;
+	change_all(o, rela, rela_bytes, ours);
+	change_all(o, plt, plt_bytes, ours);
+	if (o->unlocked)
+		mprotect((void *)o->relro, o->relro_end - o->relro, PROT_READ);
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct object o = {.base = info->dlpi_addr, .start = UINTPTR_MAX};
+	uintptr_t self = (uintptr_t)&redirected;
+	const ElfW(Dyn) *dynamic = NULL;
+	struct pass *p = arg;
+
+	(void)size;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t at = o.base + ph->p_vaddr;
+
+		if (ph->p_type == PT_LOAD) {
+			o.start = at < o.start ? at : o.start;
+			o.end = at + ph->p_memsz > o.end ? at + ph->p_memsz : o.end;
+		} else if (ph->p_type == PT_DYNAMIC) {
+			dynamic = (const void *)at;
+		} else if (ph->p_type == PT_GNU_RELRO) {
+			/* as the linker rounds: both down */
+			o.relro = at & ~(uintptr_t)4095;
+			o.relro_end = (at + ph->p_memsz) & ~(uintptr_t)4095;
+		}
+	}
+	objects_seen = info->dlpi_adds;
+	if (!dynamic || (self >= o.start && self < o.end))
+		return 0;
+	change_object(&o, dynamic, p->ours);
+	p->changed += o.changed;
+	return 0;
+}
+
+unsigned mz_redirect(bool ours)
+{
+	struct pass p = {.ours = ours};
+
+	redirected = ours;
+	dl_iterate_phdr(visit, &p);
+	return p.changed;
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(unsigned long long *)arg = info->dlpi_adds;
+	return 1;
+}
+
+void mz_redirect_new(void)
+{
+	unsigned long long now = 0;
+
+	if (!redirected)
+		return;
+	dl_iterate_phdr(look, &now);
+	if (now != objects_seen)
+		mz_redirect(true);
+}

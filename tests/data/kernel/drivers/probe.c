@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A module of that kernel. */
+#include "../include/inline.h"
+int mm_get(volatile int *p);
+int probe_init(volatile int *p)
+{
+	return mm_get(p) + shallow(p);
+}
+int probe_exit(volatile int *p)
+{
+	return probe_init(p) - deep(p);
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "../include/inline.h"
+int mm_get(volatile int *p);
+int fs_read(volatile int *p, int n)
+{
+	int sum = 0;
+	while (n-- > 0)
+		sum += mm_get(p) * shallow(p);
+	return sum;
+}

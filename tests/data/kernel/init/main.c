@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A kernel of four functions, to try symbols on. It is never run. */
+#include "../include/inline.h"
+volatile int counter;
+int mm_get(volatile int *p);
+int fs_read(volatile int *p, int n);
+void start_kernel(void)
+{
+	for (int i = 0; i < 10; i++)
+		counter += mm_get(&counter) + shallow(&counter);
+	fs_read(&counter, 3);
+}
