@@ -188,6 +188,7 @@ async function kmapPage() {
 	await page.goto(file('kmap.html'));
 	const figures = await texts(page, '.figure');
 	check('objects, reads and writes are shown', [[0, report.all.objects], [2, report.reads], [3, report.writes]].every(([i, n]) => figures[i].includes(grouped(n))), figures);
+	check('what the recorder lost comes first', (await page.textContent('.banner')).includes('92 freed objects were dropped to make room; 5 accesses were missed'), await page.textContent('.banner'));
 	await go(page, 'access');
 	const cells = () => page.$$eval('.matrix td.heat', (l) => l.map((td) => td.title).filter((t) => !t.endsWith(': 0 times')).sort());
 	const wanted = (key) => matrix.filter((r) => r[key]).map((r) => `${r.accessor} accesses objects of ${r.owner}: ${grouped(r[key])} times`).sort();
