@@ -11,9 +11,12 @@
 #include "cmds/html_access.h"
 #include "cmds/kmap_load.h"
 #include "cmds/kmap_report.h"
+#include "formats/kmap_stats.h"
 
 struct kmap {
 	struct mz_kmap_model m;
+	struct mz_kmap_stats stats;
+	bool has_stats;
 	struct mz_tables *names;
 	struct mz_flame made, used; /* by code that allocates, that accesses */
 };
@@ -45,7 +48,7 @@ static int path_of(struct kmap *s, const char *dir, const char *file, const char
 	const char *base = strrchr(file, '/');
 	int n = 0;
 
-	for (const char *p = dir; *p && n < DEEP - 2;) {
+	for (const char *p = s->m.has_dirs || *dir != '(' ? dir : ""; *p && n < DEEP - 2;) {
 		size_t len = strcspn(p, "/");
 
 		if (len)
@@ -53,7 +56,7 @@ static int path_of(struct kmap *s, const char *dir, const char *file, const char
 		p += len + (p[len] == '/');
 	}
 	file = base ? base + 1 : file;
-	if (strcmp(file, dir)) /* both are the same where neither is known */
+	if (strcmp(file, dir) && (s->m.has_dirs || *file != '(')) /* both may be "(unknown)" */
 		path[n++] = mz_tables_string(s->names, file, strlen(file));
 	path[n++] = mz_tables_string(s->names, function, strlen(function));
 	for (int i = 0; i < n; i++)
@@ -294,6 +297,16 @@ static int tables_json(struct mz_json *w, const struct mz_kmap_model *m, size_t 
 
 /* ---- the model ---------------------------------------------------------------------------- */
 
+static void loss_json(struct mz_json *w, const struct kmap *s)
+{
+	mz_json_object(w, "loss");
+	mz_json_u64(w, "accesses_missed", s->stats.accesses_missed);
+	mz_json_u64(w, "accesses_nameless", s->stats.accesses_nameless);
+	mz_json_u64(w, "objects_missed", s->stats.objects_missed);
+	mz_json_u64(w, "objects_dropped", s->stats.objects_dropped);
+	mz_json_end_object(w);
+}
+
 static int kmap_json(const struct html_model *model, struct mz_json *w, const struct html_limits *l)
 {
 	const struct kmap *s = model->state;
@@ -302,6 +315,8 @@ static int kmap_json(const struct html_model *model, struct mz_json *w, const st
 	mz_json_object(w, "summary");
 	kmap_report_figures(w, &s->m);
 	mz_json_end_object(w);
+	if (s->has_stats)
+		loss_json(w, s);
 	mz_json_str(w, "clock", "tick");
 	mz_json_bool(w, "knows_waste", false);
 	mz_json_bool(w, "has_dirs", s->m.has_dirs);
@@ -337,6 +352,7 @@ int html_kmap_open(struct html_model *m, const char *path, const char *symbols,
 		*err = (struct mz_error){.code = EINVAL}; /* it was told */
 		return -EINVAL;
 	}
+	s->has_stats = mz_kmap_stats_beside(path, &s->stats);
 	s->names = mz_tables_new();
 	if (!s->names || mz_flame_init(&s->made, s->names) < 0 ||
 	    mz_flame_init(&s->used, s->names) < 0 || make_trees(s) < 0)

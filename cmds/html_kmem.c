@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cmds/html.h"
 #include "cmds/kmem.h"
+#include "cmds/progress.h"
 #include "symbols/kallsyms.h"
 
 /* A call site and a cache that have to do with each other. */
@@ -20,6 +21,7 @@ struct kmem {
 	struct mz_kmem_input *in;
 	struct mz_kmem_report r;
 	struct mz_kmem_watch watch;
+	struct progress progress;
 	struct mz_usage u; /* its sites are pairs, its threads CPUs, its sizes what was given */
 	struct mz_course *course;
 	struct mz_layout *layout;
@@ -76,6 +78,8 @@ static int add(struct kmem *s, const struct mz_event *ev)
 	struct mz_layout_step step;
 	int ret = mz_usage_add(&s->u, ev);
 
+	if (!(s->u.events & 1023))
+		progress_show(&s->progress, -1, s->u.events, "events");
 	return ret < 0 ? ret : mz_layout_add(s->layout, ev, s->course->now, &step);
 }
 
@@ -321,7 +325,9 @@ int html_kmem_open(struct html_model *m, const char *path, struct mz_error *err)
 	s->u.course = s->course;
 	s->watch = (struct mz_kmem_watch){came, went, s};
 	filter.watch = &s->watch;
+	progress_start(&s->progress, path);
 	ret = mz_kmem_report_make(&s->r, s->in, &filter, err);
+	progress_end(&s->progress);
 	if (ret < 0)
 		return ret;
 	mz_usage_end(&s->u);

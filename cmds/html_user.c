@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cmds/html.h"
+#include "cmds/progress.h"
 #include "cmds/report.h"
 #include "cmds/report_sites.h"
 #include "trace/reader.h"
@@ -78,15 +79,24 @@ static int add_event(struct user *s, const struct mz_event *ev)
 	return s->layout ? mz_layout_add(s->layout, ev, s->course->now, &step) : -ENOMEM;
 }
 
-static int read_all(struct user *s, struct mz_error *err)
+static int read_all(struct user *s, const char *path, struct mz_error *err)
 {
 	struct mz_event ev[MZ_BATCH];
+	struct mz_summary whole;
+	struct progress p;
 	int ret = 0;
 	long n;
 
-	while (!ret && (n = mz_reader_read_raw(s->in, ev, MZ_BATCH)) > 0)
+	if (mz_reader_summary(s->in, &whole) < 0)
+		whole.events = 0; /* how many it has is not known before the end */
+	progress_start(&p, path);
+	while (!ret && (n = mz_reader_read_raw(s->in, ev, MZ_BATCH)) > 0) {
 		for (long i = 0; i < n && !ret; i++)
 			ret = add_event(s, &ev[i]);
+		progress_show(&p, whole.events ? (double)s->u.events / (double)whole.events : -1,
+			      s->u.events, "events");
+	}
+	progress_end(&p);
 	if (ret < 0)
 		return mz_fail_memory(err);
 	if (n < 0) {
@@ -342,7 +352,7 @@ int html_user_open(struct html_model *m, const char *path, struct mz_error *err)
 	    mz_flame_init(&s->stacks, s->names) < 0 || mz_flame_init(&s->places, s->names) < 0)
 		return mz_fail_memory(err);
 	s->u.course = s->course;
-	ret = read_all(s, err);
+	ret = read_all(s, path, err);
 	if (!ret && make_trees(s) < 0)
 		ret = mz_fail_memory(err);
 	return ret;

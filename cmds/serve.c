@@ -86,7 +86,7 @@ static const char *kind_of(const struct entry *e)
 {
 	struct mz_reader *r;
 	struct mz_event ev;
-	long one;
+	bool is;
 
 	if (S_ISDIR(e->st.st_mode))
 		return holds_kernel_trace(e->path) ? "kernel" : NULL;
@@ -97,9 +97,10 @@ static const char *kind_of(const struct entry *e)
 	if (twin_is_kernel_trace(e->path))
 		return "kernel";
 	r = mz_reader_open(e->path, NULL);
-	one = r ? mz_reader_read(r, &ev, 1) : -1; /* any text may look like a trace at first */
+	/* any text may look like a trace at first; a container is one, if empty too */
+	is = r && (mz_reader_format(r) == MZ_FORMAT_CONTAINER || mz_reader_read(r, &ev, 1) > 0);
 	mz_reader_close(r);
-	return one > 0 ? "user" : NULL;
+	return is ? "user" : NULL;
 }
 
 /* Any name as a part of an address. */

@@ -8,7 +8,8 @@ import { chromium } from 'playwright-core';
 
 const [dir, server, shots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const VIEWS = { user: ['overview', 'flame', 'sites', 'histograms', 'space'], kernel: ['overview', 'flame', 'sites', 'caches', 'histograms', 'space', 'cpus', 'findings'] };
+const VIEWS = { user: ['overview', 'flame', 'sites', 'histograms', 'space'], kernel: ['overview', 'flame', 'sites', 'caches', 'histograms', 'space', 'cpus', 'findings'],
+	kmap: ['overview', 'flame', 'access', 'objects', 'tables', 'histograms'] };
 let failed = 0;
 
 function check(name, good, why) {
@@ -177,6 +178,68 @@ async function kernelPage() {
 	await close();
 }
 
+/* ---- a KMAP --------------------------------------------------------------------------- */
+
+async function kmapPage() {
+	const report = JSON.parse(readFileSync(join(dir, 'kmap.json'), 'utf8'));
+	const matrix = JSON.parse(readFileSync(join(dir, 'matrix.json'), 'utf8')).matrix;
+	const grouped = (n) => n.toLocaleString('en-US');
+	const { page, seen, close } = await open();
+	await page.goto(file('kmap.html'));
+	const figures = await texts(page, '.figure');
+	check('objects, reads and writes are shown', [[0, report.all.objects], [2, report.reads], [3, report.writes]].every(([i, n]) => figures[i].includes(grouped(n))), figures);
+	check('what the recorder lost comes first', (await page.textContent('.banner')).includes('92 freed objects were dropped to make room; 5 accesses were missed'), await page.textContent('.banner'));
+	await go(page, 'access');
+	const cells = () => page.$$eval('.matrix td.heat', (l) => l.map((td) => td.title).filter((t) => !t.endsWith(': 0 times')).sort());
+	const wanted = (key) => matrix.filter((r) => r[key]).map((r) => `${r.accessor} accesses objects of ${r.owner}: ${grouped(r[key])} times`).sort();
+	equal('directory by directory', await cells(), wanted('accesses'));
+	await page.click('.choice label:text-is("Writes")');
+	equal('writes only', await cells(), wanted('writes'));
+	await page.click('.choice label:text-is("Reads and writes")');
+	const fs = matrix.find((r) => r.accessor === 'fs' && r.owner === 'mm');
+	await page.click('.matrix td[title^="fs accesses objects of mm:"] button');
+	equal('a click goes down to files', await cells(), [`fs/file.c accesses objects of mm/slab.c: ${grouped(fs.accesses)} times`]);
+	await page.click('.matrix td button');
+	const functions = await cells();
+	check('and to functions', functions.every((t) => t.startsWith('fs_read accesses objects of ')) &&
+		functions.map((t) => number(t.split(': ')[1])).reduce((a, b) => a + b, 0) === fs.accesses, functions);
+	await page.click('text=Back to files');
+	await page.click('text=Back to directories');
+	equal('and back', await cells(), wanted('accesses'));
+	await go(page, 'objects');
+	const names = await texts(page, 'tbody .pick');
+	equal('kinds of objects', names.length, report.kinds);
+	await page.click('tbody tr:nth-child(2) .pick');
+	equal('one is chosen', await page.textContent('.chosen'), names[1]);
+	equal('and who does what to it', await texts(page, '#object .card h2'), ['Written by', 'Read by', 'Allocated for', 'Freed by']);
+	const row = await page.$$eval('tbody tr:nth-child(2) td.number', (l) => l.map((e) => Number(e.title.replace(/\D/g, ''))));
+	const reads = (await texts(page, '#object .card:nth-child(2) .bar-value')).map((t) => number(t.split('·')[0]));
+	equal('reads add up', reads.reduce((a, b) => a + b, 0), row[4]);
+	await page.fill('.search', names[0]);
+	check('search finds a kind', (await texts(page, 'tbody .pick')).every((n) => n === names[0]));
+	await go(page, 'tables');
+	for (const name of await texts(page, '.choice label')) {
+		await page.click(`.choice label:text-is("${name}")`);
+		check(`the table "${name}"`, (await page.locator('tbody tr').count()) > 0 && (await page.textContent('.card h2')) === name);
+	}
+	await go(page, 'flame');
+	await page.waitForSelector('.flame g.frame');
+	await page.click('label:has-text("Accessing code")');
+	await settle(page);
+	const label = await page.getAttribute('.flame g.frame', 'aria-label');
+	check('a flame graph of accesses', label.includes(`${grouped(report.reads)} reads`), label);
+	clean('a map', seen, file('kmap.html'));
+	await close();
+	const other = await open();
+	await other.page.goto(file('hostile.html'));
+	for (const view of VIEWS.kmap) await go(other.page, view);
+	await go(other.page, 'tables');
+	await other.page.click('.choice label:text-is("Processes")');
+	check('hostile processes are names', (await other.page.textContent('tbody')).includes('</script>'));
+	clean('a hostile map', other.seen, file('hostile.html'));
+	await other.close();
+}
+
 /* ---- hostile and odd pages ---------------------------------------------------------- */
 
 async function evilPage() {
@@ -264,7 +327,7 @@ async function served() {
 	const { page, seen, close } = await open();
 	await page.goto(server);
 	const names = await texts(page, 'tbody td.name a');
-	equal('the server lists the recordings', names, ['<img src=x onerror=alert(1)>.cmt', 'git.txt', 'kd', 'user.cmt'].sort());
+	equal('the server lists the recordings', names, ['<img src=x onerror=alert(1)>.cmt', 'git.txt', 'hostile.kmap', 'kd', 'user.cmt'].sort());
 	for (const name of names) {
 		await page.goto(server);
 		await page.click(`td.name a >> text="${name}"`);
@@ -281,7 +344,8 @@ try {
 	await userPage();
 	await kernelPage();
 	await evilPage();
-	for (const [name, kind] of [['user', 'user'], ['kernel', 'kernel']])
+	await kmapPage();
+	for (const [name, kind] of [['user', 'user'], ['kernel', 'kernel'], ['kmap', 'kmap']])
 		for (const width of [1280, 375]) for (const scheme of ['light', 'dark']) await looks(name, kind, width, scheme);
 	await theme();
 	await openTime();

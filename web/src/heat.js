@@ -3,15 +3,18 @@
 import { h } from './dom.js';
 
 // The colour goes with the logarithm: counts differ by orders of magnitude.
-export function strength(v, most) {
-	return v && most ? 0.06 + (0.44 * Math.log1p(v)) / Math.log1p(most) : 0;
+function strength(v, least, most) {
+	if (!v) return 0;
+	return least === most ? 0.3 : 0.06 + (0.46 * Math.log(v / least)) / Math.log(most / least);
 }
 
 export function heat({ caption, corner, rows, columns, cells, format, describe, onpick }) {
-	const most = cells.reduce((m, r) => r.reduce((n, v) => Math.max(n, v), m), 0);
+	const used = cells.flat().filter((v) => v);
+	const least = Math.min(...used);
+	const most = Math.max(...used);
 	const cell = (r, c) => {
 		const v = cells[r][c];
-		const s = strength(v, most);
+		const s = strength(v, least, most);
 		const td = h('td', { class: 'heat', title: describe(r, c, v) });
 		td.style.setProperty('--heat', s.toFixed(3));
 		if (onpick && v) td.append(h('button', { type: 'button', 'aria-label': describe(r, c, v), onclick: () => onpick(r, c) }, format(v)));

@@ -7,22 +7,28 @@ import { bytes, clock, count, percent } from '../format.js';
 
 export function lossOf(rec) {
 	const lost = rec.summary.lost;
-	if (rec.kind === 'kmap') return rec.summary.bad_lines + rec.summary.missed_frees.objects;
+	if (rec.kind === 'kmap') return rec.summary.bad_lines + rec.summary.missed_frees.objects + Object.values(rec.loss || {}).reduce((a, b) => a + b, 0);
 	return typeof lost === 'object' ? lost.total : lost;
 }
 
-function kmapLoss(s) {
+// What a map lost is in the recorder's statistics, if they are beside it.
+function kmapLoss(s, loss) {
+	const said = loss && [[loss.objects_missed, 'objects were missed'], [loss.objects_dropped, 'freed objects were dropped to make room'],
+		[loss.accesses_missed, 'accesses were missed'], [loss.accesses_nameless, 'accesses were counted without their process']].filter(([n]) => n);
 	return h('div', { class: 'banner bad', role: 'alert' },
+		said && said.length > 0 && h('p', {}, h('strong', {}, said.map(([n, what]) => `${count(n)} ${what}`).join('; ')), '. They are not in these figures.'),
 		s.missed_frees.objects > 0 && h('p', {}, h('strong', {}, `The frees of ${count(s.missed_frees.objects)} objects were missed`), `: other objects were put over them. When they ended is not known.`),
 		s.bad_lines > 0 && h('p', {}, h('strong', {}, `${count(s.bad_lines)} lines`), ' of the map cannot be understood and were left out.'));
 }
 
 function loss(rec) {
 	const lost = lossOf(rec);
-	if (rec.kind === 'kmap' && lost) return kmapLoss(rec.summary);
+	if (rec.kind === 'kmap' && lost) return kmapLoss(rec.summary, rec.loss);
+	if (rec.kind === 'kmap' && !rec.loss)
+		return h('p', { class: 'banner plain', role: 'status' }, h('strong', {}, 'What was lost is not known.'), ' No free was missed and every line of the map is in these figures, but the recorder’s statistics (the .stats file of memorizer vm) are not beside it.');
 	const cut = rec.summary.files_cut;
 	if (!lost && !cut)
-		return h('p', { class: 'banner good', role: 'status' }, h('strong', {}, 'Nothing was lost.'), ' ', rec.kind === 'kmap' ? 'No free was missed, and every line of the map is in these figures.' : 'Every event that the recorder met is in these figures.');
+		return h('p', { class: 'banner good', role: 'status' }, h('strong', {}, rec.kind === 'kmap' ? 'Nothing was lost.' : 'The recording reports no loss.'), ' ', rec.kind === 'kmap' ? 'No object, access or free was missed, and every line of the map is in these figures.' : 'Every event in it is in these figures.');
 	const causes = typeof rec.summary.lost === 'object'
 		? Object.entries(rec.summary.lost).filter(([k, v]) => k !== 'total' && typeof v === 'number')
 		: causesOf(rec.gaps || []);

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "formats/kmap_stats.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 65536 /* it has some 50 lines */
+
+/* A line is "  name   number"; deeper ones are parts of the one before. */
+static uint64_t *place_of(struct mz_kmap_stats *s, bool objects, const char *name, size_t len)
+{
+	static const char missed[] = "missed", nameless[] = "under pid -1 (no memory)",
+			  dropped[] = "dropped for the budget";
+
+	if (len == sizeof(missed) - 1 && !memcmp(name, missed, len))
+		return objects ? &s->objects_missed : &s->accesses_missed;
+	if (!objects && len == sizeof(nameless) - 1 && !memcmp(name, nameless, len))
+		return &s->accesses_nameless;
+	if (objects && len == sizeof(dropped) - 1 && !memcmp(name, dropped, len))
+		return &s->objects_dropped;
+	return NULL;
+}
+
+static void read_line(struct mz_kmap_stats *s, bool objects, const char *line, size_t len)
+{
+	const char *number;
+	uint64_t *to;
+
+	while (len && *line == ' ') {
+		line++;
+		len--;
+	}
+	number = memrchr(line, ' ', len);
+	if (!number || number[1] < '0' || number[1] > '9')
+		return;
+	len = (size_t)(number - line);
+	while (len && line[len - 1] == ' ')
+		len--;
+	to = place_of(s, objects, line, len);
+	if (to)
+		*to = strtoull(number + 1, NULL, 10);
+}
+
+void mz_kmap_stats_parse(const char *text, struct mz_kmap_stats *s)
+{
+	const char *section = "";
+
+	*s = (struct mz_kmap_stats){0};
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		if (*text != ' ')
+			section = text;
+		else if (!strncmp(section, "accesses\n", 9) || !strncmp(section, "objects\n", 8))
+			read_line(s, *section == 'o', text, len);
+		text += len + (text[len] == '\n');
+	}
+}
+
+bool mz_kmap_stats_beside(const char *map, struct mz_kmap_stats *s)
+{
+	static const char *const ends[] = {".zst", ".gz", ".kmap"};
+	char path[PATH_MAX], *text = NULL;
+	size_t len = strlen(map), n = 0;
+	FILE *f = NULL;
+
+	*s = (struct mz_kmap_stats){0};
+	for (size_t i = 0; i < 3; i++) {
+		size_t e = strlen(ends[i]);
+
+		if (len > e && !memcmp(map + len - e, ends[i], e))
+			len -= e;
+	}
+	if ((size_t)snprintf(path, sizeof(path), "%.*s.stats", (int)len, map) < sizeof(path))
+		f = fopen(path, "re");
+	if (f)
+		text = calloc(1, MOST);
+	if (text)
+		n = fread(text, 1, MOST - 1, f);
+	if (n)
+		mz_kmap_stats_parse(text, s);
+	free(text);
+	if (f)
+		fclose(f);
+	return n;
+}
