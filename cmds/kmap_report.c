@@ -182,7 +182,7 @@ static void json_sum(struct mz_json *j, const char *key, struct mz_kmap_sum s)
 	mz_json_end_object(j);
 }
 
-static void json_figures(struct mz_json *j, const struct mz_kmap_model *m)
+void kmap_report_figures(struct mz_json *j, const struct mz_kmap_model *m)
 {
 	const struct mz_kmap_class *t = &m->total;
 	struct figures f;
@@ -222,7 +222,7 @@ static int show_json(const struct mz_kmap_model *m, const char *path, size_t top
 
 	mz_json_object(&j, NULL);
 	mz_json_str(&j, "map", path);
-	json_figures(&j, m);
+	kmap_report_figures(&j, m);
 	ret = show_answers(m, top, &j);
 	mz_json_end_object(&j);
 	ret = b.failed ? -1 : ret;

@@ -113,7 +113,7 @@ static void finding_json(struct mz_json *w, const struct mz_kmem_report *r,
 	mz_json_end_object(w);
 }
 
-static void anomalies_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
+void kmem_json_findings(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
 {
 	size_t shown[MZ_KMEM_CLASSES] = {0};
 
@@ -178,32 +178,38 @@ static void advice_json(struct mz_json *w, const struct mz_kmem_report *r, size_
 	mz_json_end_array(w);
 }
 
+void kmem_json_summary(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
+{
+	const char *kernel = mz_kmem_input_text(r->in, "kernel");
+
+	if (kernel)
+		mz_json_str(w, "kernel", kernel);
+	mz_json_str(w, "time_unit", mz_kmem_input_by_sequence(r->in) ? "event" : "ns");
+	mz_json_u64(w, "events", r->events);
+	mz_json_u64(w, "duration", r->last - r->first);
+	mz_json_u64(w, "null_frees", mz_kmem_input_sum(r->in, "kmem.nulls"));
+	mz_json_u64(w, "own", mz_kmem_input_sum(r->in, "kmem.own"));
+	mz_json_u64(w, "files_cut", mz_kmem_input_cut(r->in));
+	loss_json(w, r, limit);
+	mz_json_object(w, "totals");
+	group(w, &r->total, r->last);
+	mz_json_u64(w, "unknown_frees", r->unknown_frees);
+	mz_json_end_object(w);
+}
+
 int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit)
 {
 	struct mz_buf b = {0};
 	struct mz_json w = {.out = &b};
-	const char *kernel = mz_kmem_input_text(r->in, "kernel");
 
 	mz_json_object(&w, NULL);
-	if (kernel)
-		mz_json_str(&w, "kernel", kernel);
-	mz_json_str(&w, "time_unit", mz_kmem_input_by_sequence(r->in) ? "event" : "ns");
-	mz_json_u64(&w, "events", r->events);
-	mz_json_u64(&w, "duration", r->last - r->first);
-	mz_json_u64(&w, "null_frees", mz_kmem_input_sum(r->in, "kmem.nulls"));
-	mz_json_u64(&w, "own", mz_kmem_input_sum(r->in, "kmem.own"));
-	mz_json_u64(&w, "files_cut", mz_kmem_input_cut(r->in));
-	loss_json(&w, r, limit);
-	mz_json_object(&w, "totals");
-	group(&w, &r->total, r->last);
-	mz_json_u64(&w, "unknown_frees", r->unknown_frees);
-	mz_json_end_object(&w);
+	kmem_json_summary(&w, r, limit);
 	rows_json(&w, r, "sites", false, sort, limit);
 	rows_json(&w, r, "caches", true, sort, limit);
 	ones_json(&w, r, limit);
 	matrix_json(&w, "cpu_matrix", r->cpu_matrix, r->ncpus);
 	matrix_json(&w, "node_matrix", r->node_matrix, r->nnodes);
-	anomalies_json(&w, r, limit);
+	kmem_json_findings(&w, r, limit);
 	advice_json(&w, r, limit);
 	rows_json(&w, r, "never_freed", false, KMEM_SORT_LIVE, limit);
 	mz_json_end_object(&w);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
+#include "cmds/report.h"
 #include "cmds/report_sites.h"
 #include "trace/reader.h"
 
@@ -235,41 +236,44 @@ static void json_sites(const struct job *j, struct mz_json *out)
 	}
 }
 
-static void show_json(const struct job *j)
+void report_json_summary(struct mz_json *out, const struct mz_usage *u, const char *command)
 {
-	const struct mz_usage *u = &j->u;
-	struct mz_buf b = {0};
-	struct mz_json out = {.out = &b};
-	const char *command = attr_text(j, "command");
-
-	mz_json_object(&out, NULL);
 	if (command)
-		mz_json_str(&out, "command", command);
-	mz_json_u64(&out, "events", u->events);
-	mz_json_u64(&out, "lost", u->lost);
-	mz_json_u64(&out, "threads", u->threads);
-	mz_json_u64(&out, "blocks", u->all.allocs);
-	mz_json_u64(&out, "bytes", u->all.bytes);
-	mz_json_u64(&out, "peak_bytes", u->all.at_peak);
-	mz_json_u64(&out, "peak_blocks", u->peak_blocks);
-	mz_json_u64(&out, "peak_event", u->peak_event);
-	mz_json_u64(&out, "peak_time", u->peak_time);
-	mz_json_u64(&out, "never_freed_blocks", u->all.live_blocks);
-	mz_json_u64(&out, "never_freed_bytes", u->all.live);
-	mz_json_u64(&out, "temporary_blocks", u->all.temporary);
+		mz_json_str(out, "command", command);
+	mz_json_u64(out, "events", u->events);
+	mz_json_u64(out, "lost", u->lost);
+	mz_json_u64(out, "threads", u->threads);
+	mz_json_u64(out, "blocks", u->all.allocs);
+	mz_json_u64(out, "bytes", u->all.bytes);
+	mz_json_u64(out, "peak_bytes", u->all.at_peak);
+	mz_json_u64(out, "peak_blocks", u->peak_blocks);
+	mz_json_u64(out, "peak_event", u->peak_event);
+	mz_json_u64(out, "peak_time", u->peak_time);
+	mz_json_u64(out, "never_freed_blocks", u->all.live_blocks);
+	mz_json_u64(out, "never_freed_bytes", u->all.live);
+	mz_json_u64(out, "temporary_blocks", u->all.temporary);
 	if (u->fields & MZ_HAS_GIVEN) {
-		mz_json_u64(&out, "waste_bytes", u->all.waste);
-		mz_json_u64(&out, "waste_at_peak", u->all.peak_waste);
+		mz_json_u64(out, "waste_bytes", u->all.waste);
+		mz_json_u64(out, "waste_at_peak", u->all.peak_waste);
 	}
-	mz_json_u64(&out, "failed", u->failed);
-	mz_json_u64(&out, "null_frees", u->null_frees);
-	mz_json_u64(&out, "unknown_frees", u->unknown);
-	mz_json_u64(&out, "over_live", u->over_live);
-	mz_json_object(&out, "calls");
+	mz_json_u64(out, "failed", u->failed);
+	mz_json_u64(out, "null_frees", u->null_frees);
+	mz_json_u64(out, "unknown_frees", u->unknown);
+	mz_json_u64(out, "over_live", u->over_live);
+	mz_json_object(out, "calls");
 	for (unsigned i = 0; i < MZ_CALLS; i++)
 		if (u->calls[i])
-			mz_json_u64(&out, mz_call_name(i), u->calls[i]);
-	mz_json_end_object(&out);
+			mz_json_u64(out, mz_call_name(i), u->calls[i]);
+	mz_json_end_object(out);
+}
+
+static void show_json(const struct job *j)
+{
+	struct mz_buf b = {0};
+	struct mz_json out = {.out = &b};
+
+	mz_json_object(&out, NULL);
+	report_json_summary(&out, &j->u, attr_text(j, "command"));
 	mz_json_object(&out, "sites");
 	json_sites(j, &out);
 	mz_json_end_object(&out);

@@ -25,8 +25,7 @@ static const struct mz_cmd *record_twin(int *argc, char **argv)
 	return NULL;
 }
 
-/* A folder is what kmemtraced leaves; a file says where it comes from. */
-static bool is_kernel_trace(const char *path)
+bool twin_is_kernel_trace(const char *path)
 {
 	const struct mz_attr *source;
 	struct mz_reader *r;
@@ -42,6 +41,8 @@ static bool is_kernel_trace(const char *path)
 		source = mz_reader_find_attr(r, "source");
 		kernel = source && source->type == MZ_ATTR_TEXT &&
 			 !strcmp(source->data, "kmemtrace");
+		kernel |= mz_reader_format(r) == MZ_FORMAT_KMEMTRACE_C ||
+			  mz_reader_format(r) == MZ_FORMAT_KMEMTRACE_E;
 	}
 	mz_reader_close(r);
 	return kernel;
@@ -56,7 +57,7 @@ static const struct mz_cmd *report_twin(int *argc, char **argv)
 			return &cmd_kmap_report;
 		if (mz_recording_is_profile(argv[i]))
 			return &cmd_profile_report;
-		if (is_kernel_trace(argv[i]))
+		if (twin_is_kernel_trace(argv[i]))
 			return &cmd_kmemtrace_report;
 	}
 	return NULL;

@@ -8,4 +8,7 @@
  * with the option that chose it taken out. */
 const struct mz_cmd *twin_of(const struct mz_cmd *cmd, int *argc, char **argv);
 
+/* A folder is what kmemtraced leaves; a file says where it comes from. */
+bool twin_is_kernel_trace(const char *path);
+
 #endif

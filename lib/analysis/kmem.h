@@ -23,6 +23,9 @@ void mz_kmem_input_close(struct mz_kmem_input *in);
 /* The next event of all files by time; site and cache are numbers over all
  * files. 1, 0 at the end, -errno with err set. */
 int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_error *err);
+/* Up to max of them: how many, 0 at the end, -errno with err set. */
+long mz_kmem_input_read(struct mz_kmem_input *in, struct mz_event *ev, size_t max,
+			struct mz_error *err);
 
 uint64_t mz_kmem_input_site(const struct mz_kmem_input *in, uint32_t site); /* its address */
 const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache);
@@ -129,7 +132,16 @@ struct mz_kmem_advice {
 	uint64_t saves; /* bytes, at the peak of this size at this site */
 };
 
+/* Told of each block that comes, and that goes (by e), as the report counts it.
+ * 0 or -ENOMEM, which ends the pass. */
+struct mz_kmem_watch {
+	int (*came)(void *arg, const struct mz_kmem_block *b);
+	int (*went)(void *arg, const struct mz_kmem_block *b, const struct mz_event *e);
+	void *arg;
+};
+
 struct mz_kmem_filter {
+	const struct mz_kmem_watch *watch; /* NULL = nobody */
 	const char *caller; /* part of a function's name */
 	const char *cache;
 	double from, to; /* seconds from the start; to 0 = the end */

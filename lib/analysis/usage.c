@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/course.h"
+
 #define NONE UINT32_MAX
 
 struct mz_usage_block {
@@ -12,6 +14,7 @@ struct mz_usage_block {
 	uint64_t waste;
 	uint64_t turn; /* of its thread: how many allocations it had made */
 	uint64_t born; /* by the clock of lifetimes */
+	uint64_t addr; /* 0 = not known */
 	uint32_t site;
 	uint32_t tid;
 	uint32_t next; /* spare ones */
@@ -152,7 +155,8 @@ static void remove_block(struct mz_usage_site *s, const struct mz_usage_block *b
 
 /* ---- events --------------------------------------------------------------- */
 
-static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thread)
+/* thread: that ended it, if it ever allocated; seen: we know that it was now. */
+static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thread, bool seen)
 {
 	struct mz_usage_block *b = &u->blocks[i];
 	bool temporary = thread && b->tid == thread->key && b->turn == thread->size;
@@ -160,6 +164,9 @@ static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thr
 	before_change(u, &u->sites[b->site]);
 	remove_block(&u->sites[b->site], b, u->now, temporary);
 	remove_block(&u->all, b, u->now, temporary);
+	if (u->course)
+		mz_course_went(u->course, b->addr, b->size, b->born, seen, u->all.live,
+			       u->all.live_blocks);
 	drop_block(u, i);
 }
 
@@ -179,7 +186,7 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	if (!fresh) {
 		/* its free was never seen; it was before this, that is all we know */
 		u->over_live++;
-		end_block(u, (uint32_t)l->born, NULL);
+		end_block(u, (uint32_t)l->born, NULL, false);
 	}
 	l->born = i;
 	thread->size++;
@@ -190,10 +197,13 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		.born = u->now,
 		.site = ev->site,
 		.tid = (uint32_t)thread->key,
+		.addr = ev->has & MZ_HAS_ADDR ? ev->addr : 0,
 	};
 	before_change(u, s);
 	add_block(s, &u->blocks[i]);
 	add_block(&u->all, &u->blocks[i]);
+	if (u->course)
+		mz_course_came(u->course, u->blocks[i].addr, ev->size, u->all.live, u->all.live_blocks);
 	check_peak(u, ev);
 	return 0;
 }
@@ -207,7 +217,8 @@ static bool take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		u->unknown++;
 		return false;
 	}
-	end_block(u, (uint32_t)l->born, mz_live_find(&u->tids, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull));
+	end_block(u, (uint32_t)l->born, mz_live_find(&u->tids, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull),
+		  true);
 	mz_live_remove(&u->live, l);
 	return true;
 }
@@ -251,6 +262,8 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 		u->last_time = ev->time;
 	}
 	u->now = u->fields & MZ_HAS_TIME ? u->last_time : u->events;
+	if (u->course && ev->kind != MZ_LOST)
+		mz_course_tick(u->course, u->now, u->all.live, u->all.live_blocks);
 	switch (ev->kind) {
 	case MZ_ALLOC:
 		if (!key) {

@@ -9,6 +9,8 @@
 
 #include "trace/live.h"
 
+struct mz_course;
+
 struct mz_usage_site {
 	uint64_t allocs;    /* blocks that it made; a realloc makes a block */
 	uint64_t bytes;	    /* asked for, in all */
@@ -44,6 +46,7 @@ struct mz_usage {
 	struct mz_usage_site all;    /* the program as one site; at_peak is its peak */
 	struct mz_usage_site *sites; /* by number of the stack; 0 = not known */
 	uint32_t sites_cap;
+	struct mz_course *course; /* the caller's; told of all blocks. NULL = none */
 	/* inside */
 	struct mz_live live; /* by address or object: born = index into blocks */
 	struct mz_usage_block *blocks;

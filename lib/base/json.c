@@ -7,21 +7,23 @@
 
 #include "base/utf8.h"
 
-static void string(struct mz_buf *b, const char *s, size_t n, bool utf8)
+static void string(const struct mz_json *j, const char *s, size_t n)
 {
+	struct mz_buf *b = j->out;
+
 	mz_buf_add(b, "\"", 1);
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
-		size_t len = utf8 && c >= 0x80 ? mz_utf8_length(s + i, n - i) : 0;
+		size_t len = j->utf8 && c >= 0x80 ? mz_utf8_length(s + i, n - i) : 0;
 
 		if (c == '"' || c == '\\')
 			mz_buf_printf(b, "\\%c", c);
 		else if (len) {
 			mz_buf_add(b, &s[i], len);
 			i += len - 1;
-		} else if (utf8 && c >= 0x80)
+		} else if (j->utf8 && c >= 0x80)
 			mz_buf_str(b, "\\ufffd");
-		else if (c < 0x20 || c >= 0x7f)
+		else if (c < 0x20 || c >= 0x7f || (j->html && (c == '<' || c == '>' || c == '&')))
 			/* bytes, not UTF-8: names are hostile input */
 			mz_buf_printf(b, "\\u%04x", c);
 		else
@@ -33,15 +35,15 @@ static void string(struct mz_buf *b, const char *s, size_t n, bool utf8)
 static void start(struct mz_json *j, const char *key)
 {
 	if (j->comma)
-		mz_buf_str(j->out, j->flat ? ", " : ",");
+		mz_buf_str(j->out, j->flat && !j->tight ? ", " : ",");
 	if (j->depth && !j->flat) {
 		mz_buf_str(j->out, "\n");
 		for (unsigned i = 0; i < j->depth; i++)
 			mz_buf_str(j->out, "  ");
 	}
 	if (key) {
-		string(j->out, key, strlen(key), j->utf8);
-		mz_buf_str(j->out, ": ");
+		string(j, key, strlen(key));
+		mz_buf_str(j->out, j->tight ? ":" : ": ");
 	}
 	j->comma = true;
 }
@@ -129,7 +131,7 @@ void mz_json_str(struct mz_json *j, const char *key, const char *s)
 void mz_json_strn(struct mz_json *j, const char *key, const char *s, size_t n)
 {
 	start(j, key);
-	string(j->out, s, n, j->utf8);
+	string(j, s, n);
 }
 
 void mz_json_hex(struct mz_json *j, const char *key, uint64_t v)

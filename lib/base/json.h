@@ -10,6 +10,8 @@ struct mz_json {
 	unsigned depth;
 	bool comma; /* something stands before, on this level */
 	bool flat;  /* all of it in one line */
+	bool tight; /* and without blanks */
+	bool html;  /* to stand in a page: no <, > or & but as escapes */
 	bool utf8;  /* strings are UTF-8 (what is not is replaced); else bytes */
 };
 

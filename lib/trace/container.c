@@ -193,7 +193,7 @@ static long finish(struct mz_reader *r, struct mz_event *ev, long n)
 	struct mz_container *c = r->state;
 	long kept = 0;
 
-	for (long i = 0; i < n && c->raw; i++) {
+	for (long i = 0; i < n && c->raw && !r->unnamed; i++) {
 		struct mz_effect fx;
 
 		if (mz_live_apply(&r->live, &ev[i], r->places[i], &fx) < 0)

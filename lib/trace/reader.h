@@ -39,6 +39,7 @@ struct mz_reader {
 	uint64_t junk;		    /* text: lines with something unknown at the end */
 	uint32_t fields;
 	bool named; /* text: the first block has told how blocks are named */
+	bool unnamed; /* set by who needs no objects: blocks keep their addresses alone */
 	struct mz_names *names; /* that the trace brings along; NULL = none */
 	struct mz_attrs *attrs; /* of formats that are no container; NULL = none */
 	void *state; /* the format's own */

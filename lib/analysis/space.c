@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/space.h"
+
+#include <string.h>
+
+#define FIRST_SHIFT 12 /* a page */
+
+void mz_space_init(struct mz_space *s)
+{
+	*s = (struct mz_space){.shift = FIRST_SHIFT, .width = 1};
+}
+
+/* ---- rows ----------------------------------------------------------------- */
+
+static unsigned place_of(const struct mz_space *s, uint64_t key)
+{
+	unsigned from = 0, to = s->rows;
+
+	while (from < to) {
+		unsigned mid = (from + to) / 2;
+
+		if (s->key[mid] < key)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+static void merge_rows(struct mz_space *s)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->rows; i++) {
+		uint64_t key = s->key[i] >> 1;
+
+		if (n && s->key[n - 1] == key) {
+			s->live[n - 1] += s->live[i];
+			for (unsigned k = 0; k < s->columns; k++)
+				s->cells[n - 1][k] += s->cells[i][k];
+			continue;
+		}
+		s->key[n] = key;
+		s->live[n] = s->live[i];
+		if (n != i)
+			memcpy(s->cells[n], s->cells[i], sizeof(s->cells[n]));
+		n++;
+	}
+	s->rows = n;
+	s->shift++;
+}
+
+static unsigned insert_row(struct mz_space *s, unsigned at, uint64_t key)
+{
+	unsigned after = s->rows - at;
+
+	memmove(&s->key[at + 1], &s->key[at], after * sizeof(*s->key));
+	memmove(&s->live[at + 1], &s->live[at], after * sizeof(*s->live));
+	memmove(&s->cells[at + 1], &s->cells[at], after * sizeof(*s->cells));
+	s->key[at] = key;
+	s->live[at] = 0;
+	memset(s->cells[at], 0, sizeof(s->cells[at]));
+	s->rows++;
+	return at;
+}
+
+static unsigned row_of(struct mz_space *s, uint64_t addr)
+{
+	unsigned at = place_of(s, addr >> s->shift);
+
+	if (at < s->rows && s->key[at] == addr >> s->shift)
+		return at;
+	while (s->rows == MZ_SPACE_ROWS && s->shift < 63)
+		merge_rows(s);
+	at = place_of(s, addr >> s->shift);
+	if (at < s->rows && s->key[at] == addr >> s->shift)
+		return at;
+	return insert_row(s, at, addr >> s->shift);
+}
+
+/* So that a block never takes more than a few rows. */
+static void widen(struct mz_space *s, uint64_t size)
+{
+	while (s->shift < 63 && size >> s->shift > MZ_SPACE_ROWS / 4)
+		merge_rows(s);
+}
+
+void mz_space_add(struct mz_space *s, uint64_t addr, uint64_t size, bool came)
+{
+	if (came)
+		widen(s, size);
+	if (size > UINT64_MAX - addr)
+		size = UINT64_MAX - addr; /* a size from a file may be anything */
+	while (size) {
+		unsigned row = row_of(s, addr);
+		uint64_t left =
+			((uint64_t)1 << s->shift) - (addr & (((uint64_t)1 << s->shift) - 1));
+		uint64_t part = size < left ? size : left;
+
+		s->live[row] += came ? part : -part;
+		addr += part;
+		size -= part;
+	}
+}
+
+/* ---- columns -------------------------------------------------------------- */
+
+static void halve(struct mz_space *s)
+{
+	for (unsigned i = 0; i < s->rows; i++)
+		for (unsigned k = 0; k < MZ_SPACE_COLUMNS / 2; k++)
+			s->cells[i][k] = s->cells[i][2 * k + 1];
+	s->columns = MZ_SPACE_COLUMNS / 2;
+	s->width *= 2;
+}
+
+static void fill(struct mz_space *s, uint64_t upto)
+{
+	for (; s->columns < upto; s->columns++)
+		for (unsigned i = 0; i < s->rows; i++)
+			s->cells[i][s->columns] = s->live[i];
+}
+
+void mz_space_tick(struct mz_space *s, uint64_t at)
+{
+	while (at / s->width >= MZ_SPACE_COLUMNS) {
+		fill(s, MZ_SPACE_COLUMNS);
+		halve(s);
+	}
+	fill(s, at / s->width);
+}
+
+void mz_space_end(struct mz_space *s, uint64_t at)
+{
+	mz_space_tick(s, at);
+	fill(s, s->columns + 1);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which parts of the address space hold live bytes, over time: a grid of a
+ * fixed number of rows and columns. A row is a stretch of addresses that was
+ * ever used; when there are too many, all stretches double. So with time.
+ */
+#ifndef MZ_ANALYSIS_SPACE_H
+#define MZ_ANALYSIS_SPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MZ_SPACE_ROWS	 128
+#define MZ_SPACE_COLUMNS 192
+
+struct mz_space {
+	unsigned shift; /* a row is 2^shift bytes */
+	unsigned rows, columns;
+	uint64_t width;		     /* of a column, in the clock's unit */
+	uint64_t key[MZ_SPACE_ROWS]; /* address >> shift, sorted */
+	uint64_t live[MZ_SPACE_ROWS];
+	uint64_t cells[MZ_SPACE_ROWS][MZ_SPACE_COLUMNS]; /* live bytes at a column's end */
+};
+
+void mz_space_init(struct mz_space *s);
+/* Time since the start: columns that are over are filled. */
+void mz_space_tick(struct mz_space *s, uint64_t at);
+/* A block of size bytes came, or went. */
+void mz_space_add(struct mz_space *s, uint64_t addr, uint64_t size, bool came);
+/* After the last event: the last column. */
+void mz_space_end(struct mz_space *s, uint64_t at);
+
+#endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/http.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* %41 becomes A. A path with a 0 in it, or a broken escape, is refused. */
+static int decode(const char *from, size_t n, char *to, size_t size)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int c = (unsigned char)from[i];
+
+		if (c == '%') {
+			int hi = i + 2 < n ? digit(from[i + 1]) : -1,
+			    lo = i + 2 < n ? digit(from[i + 2]) : -1;
+
+			if (hi < 0 || lo < 0)
+				return 400;
+			c = hi << 4 | lo;
+			i += 2;
+		}
+		if (!c)
+			return 400;
+		if (len == size - 1)
+			return 414;
+		to[len++] = (char)c;
+	}
+	to[len] = '\0';
+	return 0;
+}
+
+/* The first line: method, path, version. */
+static int read_line(char *line, struct mz_http_request *r)
+{
+	char *path = strchr(line, ' '), *version = path ? strchr(path + 1, ' ') : NULL;
+	size_t n;
+
+	if (!version || strncmp(version + 1, "HTTP/1.", 7))
+		return 400;
+	*path++ = '\0';
+	*version = '\0';
+	r->head = !strcmp(line, "HEAD");
+	if (!r->head && strcmp(line, "GET"))
+		return 405;
+	n = strcspn(path, "?#");
+	return *path == '/' ? decode(path, n, r->path, sizeof(r->path)) : 400;
+}
+
+/* A page of somebody else may have its name point to this machine; then the
+ * browser asks us, but for that name. */
+static bool is_for_us(const char *host, size_t n, unsigned port)
+{
+	static const char *const names[] = {"127.0.0.1", "localhost"};
+	char want[64];
+
+	for (int i = 0; i < 2; i++) {
+		int len = snprintf(want, sizeof(want), "%s:%u", names[i], port);
+
+		if (n == (size_t)len && !strncasecmp(host, want, n))
+			return true;
+		if (port == 80 && n == strlen(names[i]) && !strncasecmp(host, names[i], n))
+			return true;
+	}
+	return false;
+}
+
+static int check_host(const char *lines, unsigned port)
+{
+	int hosts = 0;
+
+	for (const char *p = lines, *end; (end = strstr(p, "\r\n")) && end != p; p = end + 2) {
+		size_t n = (size_t)(end - p);
+
+		if (n > 5 && !strncasecmp(p, "Host:", 5)) {
+			const char *v = p + 5 + strspn(p + 5, " \t");
+			size_t len = (size_t)(p + n - v);
+
+			while (len && (v[len - 1] == ' ' || v[len - 1] == '\t'))
+				len--;
+			if (!is_for_us(v, len, port))
+				return 403;
+			hosts++;
+		}
+	}
+	return hosts == 1 ? 0 : 400;
+}
+
+int mz_http_parse(char *head, unsigned port, struct mz_http_request *r)
+{
+	char *rest = strstr(head, "\r\n");
+	int status;
+
+	*r = (struct mz_http_request){0};
+	if (!rest)
+		return 400;
+	*rest = '\0';
+	status = read_line(head, r);
+	return status ? status : check_host(rest + 2, port);
+}

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The data of a page against what the other verbs say of the same recording.
+
+html_page.py data PAGE                      the data, as JSON
+html_page.py user PAGE REPORT [AGES PAGES]  reports as JSON; with lifetimes and overhead
+html_page.py kernel PAGE REPORT EVENTS      REPORT with --limit 0; EVENTS: the text of the trace
+html_page.py kmap PAGE REPORT MAP ANSWER... REPORT and answers of `kmap`, as JSON, all rows;
+                                            LEVEL=ANSWER: its matrix at a level
+"""
+import json
+import re
+import sys
+
+FLAME = ('peak', 'total', 'never_freed', 'temporary', 'wasted')
+bad = []
+
+
+def data(path):
+    page = open(path, encoding='ascii').read()
+    found = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert len(found) == 1, 'the page has its data once'
+    return json.loads(found[0])
+
+
+def same(what, got, wanted):
+    if got != wanted:
+        bad.append('%s: the page has %s, the witness %s' % (what, got, wanted))
+
+
+def doublings(values):
+    """Counts by power of two, as the page has them; 0 and 1 share the first."""
+    out = [0] * (max(values, default=0).bit_length() or 1)
+    for v, n in values.items():
+        out[max(v.bit_length() - 1, 0)] += n
+    return out
+
+
+def tree(rec, totals):
+    """Roots are the totals, and every node is at least what is below it."""
+    for key, f in rec['flames'].items():
+        for value in FLAME:
+            v = f[value]
+            same('%s of flame graph %s' % (value, key), v[0], totals[value])
+            below = [0] * len(v)
+            for i in range(1, len(v)):
+                assert f['parent'][i] < len(v)
+                below[f['parent'][i]] += v[i]
+            same('what is below in %s of %s' % (value, key), [i for i in range(len(v)) if below[i] > v[i]], [])
+
+
+def column(table, key):
+    i = [c['key'] for c in table['columns']].index(key)
+    return [r[i] for r in table['rows']]
+
+
+def curve(rec, peak, end):
+    same('the most of the curve', max(rec['curve']['high'], default=0), peak)
+    if rec['curve']['live']:
+        same('the end of the curve', rec['curve']['live'][-1], end)
+
+
+def space(rec, end):
+    cells = rec['space']['cells']
+    same('live bytes in the last column of the map', sum(r[-1] for r in cells), end)
+    same('nothing below 0 in the map', min(min(r) for r in cells) >= 0, True)
+
+
+def user(page, report, ages=None, pages=None):
+    rec = data(page)['recordings'][0]
+    want = json.load(open(report))
+    sites = want.pop('sites')
+    same('kind', rec['kind'], 'user')
+    same('summary', rec['summary'], want)
+    curve(rec, want['peak_bytes'], want['never_freed_bytes'])
+    same('blocks in the histogram of sizes', rec['sizes']['count'], want['blocks'])
+    if rec['flames']:
+        tree(rec, dict(peak=want['peak_bytes'], total=want['bytes'], never_freed=want['never_freed_bytes'],
+                       temporary=want['temporary_blocks'], wasted=want.get('waste_bytes', 0)))
+        t = rec['tables']['sites']
+        for key, mine in (('at_peak', 'at_peak'), ('churn', 'bytes'), ('never_freed', 'never_freed'), ('waste', 'waste'),
+                          ('temporary', 'temporary')):
+            got = sorted((v for v in column(t, mine) if v), reverse=True)
+            same('call sites by ' + key, got, [s['value'] for s in sites[key]])
+    if ages:
+        by_age, by_size = {}, {}
+        for row in json.load(open(ages)):
+            by_age[row['lifetime']] = by_age.get(row['lifetime'], 0) + row['count']
+        same('lifetimes', rec['ages']['doublings'], doublings(by_age))
+        same('freed blocks', rec['ages']['count'], sum(by_age.values()))
+    if pages:
+        p = json.load(open(pages))
+        same('peak pages', rec['pages']['peak_pages'], p['peak_pages'])
+        same('pages at the end', (rec['pages']['end_pages'], rec['pages']['end_bytes']), (p['end_pages'], p['end_bytes']))
+        same('pages over time', [(x[1], x[2]) for x in rec['pages']['points']],
+             [(x['live_bytes'], x['pages']) for x in p['over_time']])
+        space(rec, p['end_bytes'])
+
+
+def temporary(events):
+    """Blocks that their CPU freed before it allocated again, from the text."""
+    turn, live, n = {}, {}, 0
+    for line in open(events):
+        cpu = re.search(r' cpu=(\d+)', line)
+        m = re.match(r'(?:kmalloc|kmem_cache_alloc)\(\d+\) = (\w+)', line)
+        if m:
+            turn[cpu[1]] = turn.get(cpu[1], 0) + 1
+            live[m[1]] = (cpu[1], turn[cpu[1]])
+        m = re.match(r'(?:kfree|kmem_cache_free)\((\w+)\)', line)
+        if m:
+            n += live.pop(m[1], None) == (cpu[1], turn.get(cpu[1]))
+    return n
+
+
+def kernel(page, report, events):
+    rec = data(page)['recordings'][0]
+    want = json.load(open(report))
+    same('kind', rec['kind'], 'kernel')
+    for key in ('events', 'duration', 'lost', 'totals', 'files_cut', 'null_frees'):
+        same(key, rec['summary'][key], want[key])
+    t = want['totals']
+    curve(rec, t['peak'], t['live'])
+    space(rec, t['live'])
+    same('temporary', rec['summary']['temporary_blocks'], temporary(events))
+    tree(rec, dict(peak=t['peak'], total=t['allocated'], never_freed=t['live'], wasted=t['wasted'],
+                   temporary=rec['summary']['temporary_blocks']))
+    for table in ('sites', 'caches'):
+        name = table[:-1]
+        got = {r[0]: r for r in rec['tables'][table]['rows']}
+        same('names of ' + table, sorted(got), sorted(r[name] for r in want[table]))
+        keys = [c['key'] for c in rec['tables'][table]['columns']]
+        for row in want[table]:
+            for key in ('allocations', 'allocated', 'wasted', 'live', 'peak', 'lifetime_median', 'lifetime_99', 'cross_cpu', 'failed'):
+                same('%s of %s' % (key, row[name]), got[row[name]][keys.index(key)], row.get(key))
+        same('bytes at the peak by ' + table, sum(column(rec['tables'][table], 'at_peak')), t['peak'])
+    same('CPUs', rec['cpus']['matrix'], want['cpu_matrix'])
+    same('inconsistencies', rec['inconsistencies'], want['inconsistencies'])
+    same('freed blocks', rec['ages']['count'], t['freed_blocks'])
+
+
+LEVELS = ('dir', 'file', 'function')
+
+
+def links(rec, level):
+    """Reads and writes by the names of code and objects, from the pairs of functions."""
+    a, out = rec['access'], {}
+    name = lambda node: a['names'][a['nodes'][3 * node + LEVELS.index(level)]]
+    for i in range(0, len(a['links']), 4):
+        key = name(a['links'][i]), name(a['links'][i + 1])
+        was = out.get(key, (0, 0))
+        out[key] = was[0] + a['links'][i + 2], was[1] + a['links'][i + 3]
+    return out
+
+
+def answer(rec, path):
+    for key, rows in json.load(open(path)).items():
+        t = rec['tables'][key]
+        keys = [c['key'] for c in t['columns']]
+        same('rows of ' + key, [dict(zip(keys, r)) for r in t['rows']], rows[:len(t['rows'])])
+        same('all of ' + key, (t['all'], t['folded']), (len(rows), len(rows) - len(t['rows'])))
+
+
+def groups(path, types):
+    """Objects and bytes by type or cache, from the lines of the map."""
+    out = {}
+    for line in open(path, errors='replace'):
+        f = line.rstrip('\n').split(',')
+        if line.startswith(' ') or len(f) < 8:
+            continue
+        name = (f[7] if types else f[-2] if len(f) > 10 else f[9]) if len(f) >= 10 else '(not known)'
+        was = out.get(name, (0, 0))
+        out[name] = was[0] + 1, was[1] + int(f[3])
+    return out
+
+
+def kmap(page, report, path, *answers):
+    rec = data(page)['recordings'][0]
+    want = json.load(open(report))
+    same('kind', rec['kind'], 'kmap')
+    same('summary', rec['summary'], {k: want[k] for k in rec['summary']})
+    live = dict(total=want['all']['bytes'], never_freed=want['all']['bytes'] - want['freed']['bytes'],
+                untouched=want['untouched']['bytes'], reads=want['reads'], writes=want['writes'])
+    for key, f in rec['flames'].items():
+        for value in [v for v in live if v in f]:
+            same('%s of flame graph %s' % (value, key), f[value][0], live[value])
+            same('what is below the root', sum(v for v, p in zip(f[value][1:], f['parent'][1:]) if p == 0), f[value][0])
+    same('reads and writes of the pairs', tuple(map(sum, zip((0, 0), *links(rec, 'dir').values()))), (want['reads'], want['writes']))
+    if 'curve' in rec:
+        same('the most of the curve', max(rec['curve']['live']), want['live_peak']['bytes'])
+        same('the end of the curve', rec['curve']['live'][-1], live['never_freed'])
+    same('sizes', rec['sizes']['count'], want['all']['objects'])
+    for table in ('caches', 'types'):
+        t = rec['tables'][table]
+        got = dict(zip(column(t, table[:-1]), zip(column(t, 'objects'), column(t, 'bytes'))))
+        same(table, got, groups(path, table == 'types'))
+    o = rec['objects']
+    same('kinds', o['table']['all'], want['kinds'])
+    for row in o['table']['rows']:
+        touched = o['who'][str(row[8])][2]
+        same('reads and writes of ' + row[0], (sum(touched[1::3]), sum(touched[2::3])), (row[6], row[7]))
+        same('objects of ' + row[0], sum(o['who'][str(row[8])][0][1::3]), row[2])
+    for a in answers:
+        level, _, file = a.rpartition('=')
+        if not level:
+            answer(rec, file)
+            continue
+        rows = json.load(open(file))['matrix']
+        same('matrix by ' + level, links(rec, level), {(r['accessor'], r['owner']): (r['reads'], r['writes']) for r in rows})
+
+
+if sys.argv[1] == 'data':
+    print(json.dumps(data(sys.argv[2])))
+else:
+    {'user': user, 'kernel': kernel, 'kmap': kmap}[sys.argv[1]](*sys.argv[2:])
+sys.exit('\n'.join(bad) or 0)

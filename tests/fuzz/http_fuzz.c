@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Any bytes as the head of a request. */
+#include "base/http.h"
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *head = malloc(size + 5);
+	struct mz_http_request r;
+	int status;
+
+	MUST(head);
+	memcpy(head, data, size);
+	memcpy(head + size, "\r\n\r\n", 5);
+	for (size_t i = 0; i < size; i++)
+		if (!head[i])
+			head[i] = ' '; /* a 0 is refused before */
+	status = mz_http_parse(head, 80, &r);
+	MUST(!status || status == 400 || status == 403 || status == 405 || status == 414);
+	MUST(status || (r.path[0] == '/' && memchr(r.path, 0, sizeof(r.path))));
+	free(head);
+	return 0;
+}

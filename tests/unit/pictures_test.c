@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What pages draw, against keeping everything: curve, map of addresses, trees. */
+#include <memorizer.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/course.h"
+#include "analysis/flame.h"
+#include "tests/unit/random.h"
+#include "tests/unit/test.h"
+
+#define BLOCKS 500
+#define EVENTS 40000
+
+static uint64_t seed = 11;
+
+struct block {
+	uint64_t addr, size, born;
+};
+
+/* Blocks far apart and close together, small and large. */
+static struct block any_block(unsigned i, uint64_t now)
+{
+	uint64_t region = random_below(&seed, 3) * 0x10000000000u;
+
+	return (struct block){region + 0x1000 + i * 0x40000u + random_below(&seed, 64) * 16,
+			      1 + random_below(&seed, i % 50 ? 3000 : 200000), now};
+}
+
+static uint64_t sum_rows(const struct mz_space *s)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < s->rows; i++)
+		sum += s->live[i];
+	return sum;
+}
+
+static void course(void)
+{
+	struct mz_course *c = mz_course_new();
+	struct block blocks[BLOCKS] = {0};
+	uint64_t live = 0, n = 0, now = 5, high = 0, ends = 0, ages = 0;
+	uint64_t *at = calloc(EVENTS, sizeof(*at)), *bytes = calloc(EVENTS, sizeof(*bytes));
+
+	for (unsigned e = 0; e < EVENTS; e++) {
+		unsigned i = (unsigned)random_below(&seed, BLOCKS);
+
+		now += random_below(&seed, 40) ? random_below(&seed, 9) : 2000;
+		mz_course_tick(c, now, live, n);
+		if (blocks[i].size) {
+			live -= blocks[i].size;
+			n--;
+			ends++;
+			ages += now - blocks[i].born;
+			mz_course_went(c, blocks[i].addr, blocks[i].size, blocks[i].born, true,
+				       live, n);
+			blocks[i].size = 0;
+		} else {
+			blocks[i] = any_block(i, now);
+			live += blocks[i].size;
+			n++;
+			mz_course_came(c, blocks[i].addr, blocks[i].size, live, n);
+		}
+		high = live > high ? live : high;
+		at[e] = now - c->first;
+		bytes[e] = live;
+		CHECK_EQ(sum_rows(&c->space), live);
+	}
+	mz_space_end(&c->space, now - c->first);
+	CHECK_EQ(c->ages.count, ends);
+	CHECK_EQ(c->ages.sum, ages);
+	CHECK(c->used <= MZ_COURSE_BINS && c->used > MZ_COURSE_BINS / 4);
+	for (unsigned b = 0, e = 0; b < c->used; b++) {
+		uint64_t most = e ? bytes[e - 1] : bytes[0], end = most;
+
+		for (; e < EVENTS && at[e] / c->width == b; e++) {
+			most = bytes[e] > most ? bytes[e] : most;
+			end = bytes[e];
+		}
+		CHECK_EQ(c->bins[b].live, end);
+		CHECK_EQ(c->bins[b].high, most);
+		high -= most == high ? high : 0; /* the peak is in one of them */
+	}
+	CHECK_EQ(high, 0);
+	CHECK(c->space.rows <= MZ_SPACE_ROWS && c->space.columns <= MZ_SPACE_COLUMNS);
+	for (unsigned k = 0, e = 0; k + 1 < c->space.columns; k++) {
+		uint64_t sum = 0;
+
+		for (unsigned i = 0; i < c->space.rows; i++)
+			sum += c->space.cells[i][k];
+		while (e < EVENTS && at[e] / c->space.width <= k)
+			e++;
+		CHECK_EQ(sum, bytes[e ? e - 1 : 0]);
+	}
+	free(at);
+	free(bytes);
+	mz_course_free(c);
+}
+
+/* Sizes that a damaged file may have. */
+static void space_extremes(void)
+{
+	static struct mz_space s;
+
+	mz_space_init(&s);
+	mz_space_add(&s, UINT64_MAX - 10, UINT64_MAX, true);
+	mz_space_add(&s, 0, UINT64_MAX, true);
+	mz_space_tick(&s, UINT64_MAX);
+	mz_space_add(&s, 0, UINT64_MAX, false);
+	mz_space_add(&s, UINT64_MAX - 10, UINT64_MAX, false);
+	CHECK_EQ(sum_rows(&s), 0);
+}
+
+static void course_extremes(void)
+{
+	struct mz_course *c = mz_course_new();
+
+	mz_course_tick(c, 0, 0, 0);
+	mz_course_came(c, 4096, 1, 1, 1);
+	mz_course_tick(c, UINT64_MAX, 1, 1);
+	mz_course_went(c, 4096, 1, 0, true, 0, 0);
+	CHECK(c->used <= MZ_COURSE_BINS);
+	CHECK_EQ(c->bins[c->used - 1].live, 0);
+	CHECK_EQ(c->bins[c->used - 1].high, 1);
+	mz_course_free(c);
+}
+
+static void flame(void)
+{
+	struct mz_tables *names = mz_tables_new();
+	struct mz_flame f;
+	struct mz_flame_cut cut;
+	uint64_t total = 0;
+	uint32_t id[20];
+
+	for (int i = 0; i < 20; i++)
+		id[i] = mz_tables_string(names, &"abcdefghijklmnopqrst"[i], 1);
+	CHECK_EQ(mz_flame_init(&f, names), 0);
+	for (int i = 0; i < 20000; i++) {
+		uint32_t path[6];
+		uint64_t value[MZ_FLAME_VALUES] = {random_below(&seed, 1000), 1};
+		size_t depth = 1 + random_below(&seed, 6);
+
+		for (size_t k = 0; k < depth; k++)
+			path[k] = id[random_below(&seed, 20)];
+		total += value[0];
+		CHECK_EQ(mz_flame_add(&f, path, depth, value), 0);
+	}
+	CHECK_EQ(f.nodes[0].value[0], total);
+	CHECK_EQ(f.nodes[0].value[1], 20000);
+	for (uint32_t most = 1; most < 100000; most *= 7) {
+		uint32_t shown = 0;
+
+		CHECK_EQ(mz_flame_cut(&f, most, &cut), 0);
+		for (uint32_t i = 0; i < f.count; i++) {
+
+			shown += cut.shown[i] != 0;
+			CHECK(!cut.shown[i] || !i || cut.shown[f.nodes[i].parent]);
+		}
+		CHECK(shown <= most || most == 1);
+		CHECK_EQ(shown, cut.kept);
+		CHECK_EQ(shown + cut.folded, f.count);
+		CHECK(f.count > most || !cut.folded);
+		free(cut.shown);
+	}
+	mz_flame_deinit(&f);
+	mz_tables_free(names);
+}
+
+int main(void)
+{
+	RUN(course);
+	RUN(space_extremes);
+	RUN(course_extremes);
+	RUN(flame);
+	return test_end();
+}

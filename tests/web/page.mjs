@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a person does with the page: node page.mjs FOLDER SERVER SHOTS
+import { readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+import { chromium } from 'playwright-core';
+
+const [dir, server, shots] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const VIEWS = { user: ['overview', 'flame', 'sites', 'histograms', 'space'], kernel: ['overview', 'flame', 'sites', 'caches', 'histograms', 'space', 'cpus', 'findings'] };
+let failed = 0;
+
+function check(name, good, why) {
+	console.log(good ? `ok ${name}` : `not ok ${name}: ${why === undefined ? 'it is not so' : typeof why === 'string' ? why : JSON.stringify(why)}`);
+	if (!good) failed++;
+}
+const equal = (name, got, wanted) => check(name, JSON.stringify(got) === JSON.stringify(wanted), `got ${JSON.stringify(got)}, wanted ${JSON.stringify(wanted)}`);
+
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'], timeout: 120000 });
+
+// A window in which nothing goes by unseen: errors, dialogs, requests.
+async function open({ width = 1280, scheme = 'light' } = {}) {
+	const context = await browser.newContext({ viewport: { width, height: 860 }, colorScheme: scheme });
+	context.setDefaultTimeout(60000);
+	const page = await context.newPage();
+	const seen = { errors: [], requests: [], dialogs: [] };
+	page.on('console', (m) => { if (['error', 'warning'].includes(m.type())) seen.errors.push(m.text()); });
+	page.on('pageerror', (e) => seen.errors.push(e.message));
+	page.on('request', (r) => { if (!r.url().startsWith('data:')) seen.requests.push(r.url()); });
+	page.on('dialog', (d) => { seen.dialogs.push(d.message()); d.dismiss(); });
+	return { page, seen, close: () => context.close() };
+}
+const file = (name) => `file://${join(dir, name)}`;
+const settle = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+async function go(page, view) {
+	await page.click(`#tab-${view}`);
+	await settle(page);
+}
+const texts = (page, selector) => page.$$eval(selector, (list) => list.map((e) => e.textContent));
+const number = (text) => Number(text.replace(/[^\d.]/g, ''));
+
+function clean(name, seen, url) {
+	equal(`${name}: no errors`, seen.errors, []);
+	equal(`${name}: no dialogs`, seen.dialogs, []);
+	equal(`${name}: nothing is requested but the page`, seen.requests, [url]);
+}
+
+/* ---- a user program ------------------------------------------------------------ */
+
+async function userPage() {
+	const report = JSON.parse(readFileSync(join(dir, 'user.json'), 'utf8'));
+	const { page, seen, close } = await open();
+	await page.goto(file('user.html'));
+	const figures = await texts(page, '.figure');
+	check('the peak is shown', figures[0].includes(report.peak_blocks.toLocaleString('en-US')), figures);
+	check('blocks in all are shown', figures[1].includes(report.blocks.toLocaleString('en-US')), figures);
+	check('what was never freed is shown', figures[2].includes(report.never_freed_blocks.toLocaleString('en-US')), figures);
+	check('loss comes first', (await page.$eval('#panel .stack', (e) => e.firstChild.className)).startsWith('banner'));
+	check('the curve is drawn', await page.$eval('.chart canvas', (c) => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v, i) => i % 4 === 3 && v)));
+	await flameView(page, report);
+	await tableView(page);
+	await go(page, 'histograms');
+	const sizes = (await texts(page, '.card:first-child .histogram td.number:nth-last-child(2)')).map(number);
+	equal('bars of the sizes add up', sizes.reduce((a, b) => a + b, 0), report.blocks);
+	await spaceView(page);
+	clean('a user program', seen, file('user.html'));
+	await close();
+}
+
+async function flameView(page, report) {
+	await go(page, 'flame');
+	await page.waitForSelector('.flame g.frame');
+	const frames = () => page.locator('.flame g.frame').count();
+	const before = await frames();
+	check('frames are drawn', before > 3, String(before));
+	check('the root is the peak', (await page.textContent('.stack > .note')).includes('in all'), await page.textContent('.stack > .note'));
+	// into the widest frame below the root, and out
+	const inner = page.locator('.flame g.frame').nth(2);
+	const name = await inner.getAttribute('name');
+	await inner.click();
+	await settle(page);
+	check('a click goes into a frame', (await page.textContent('.details')).startsWith(name), await page.textContent('.details'));
+	const zoomed = await page.$eval('.flame', (e, n) => [...e.querySelectorAll('g.frame')].find((g) => g.getAttribute('name') === n).querySelector('rect').getBoundingClientRect().width / e.clientWidth, name);
+	check('and it fills the width', zoomed > 0.95, String(zoomed));
+	await page.click('text=Reset zoom');
+	await settle(page);
+	check('and out again', (await page.textContent('.details')).startsWith('all'), await page.textContent('.details'));
+	await page.fill('.search', name.slice(0, 6));
+	check('search finds it', /\d+ frames match/.test(await page.textContent('.toolbar + .toolbar .note')), await page.textContent('.toolbar + .toolbar .note'));
+	check('and marks it', await page.evaluate(() => {
+		const found = getComputedStyle(document.documentElement).getPropertyValue('--found').trim();
+		return [...document.querySelectorAll('.flame rect')].some((r) => r.getAttribute('fill') === found);
+	}));
+	await page.fill('.search', 'no such frame anywhere');
+	check('and says when nothing is found', (await page.textContent('.toolbar + .toolbar .note')).startsWith('0 frames'));
+	await page.fill('.search', '');
+	for (const [value, what] of [['In all', report.bytes], ['Never freed', report.never_freed_bytes]]) {
+		await page.click(`label:has-text("${value}")`);
+		await settle(page);
+		const root = await page.$eval('.flame', (e) => e.textContent + (e.querySelector('g.frame') ? e.querySelector('g.frame').getAttribute('aria-label') : ''));
+		check(`the values of "${value}" are drawn`, what ? root.includes('100.0 %') : root.includes('Everything was freed'), root.slice(0, 200));
+	}
+	await page.click('label:has-text("Directory, file, function")');
+	await settle(page);
+	check('by directory, file and function', await frames() > 2);
+	await page.click('label:has-text("At peak")');
+	await settle(page);
+	await page.focus('.flame g.frame');
+	await page.keyboard.press('ArrowDown');
+	const label = await page.evaluate(() => document.activeElement.getAttribute('aria-label'));
+	check('arrow keys move through the frames', label && !label.startsWith('all'), String(label));
+	await page.keyboard.press('Enter');
+	await settle(page);
+	check('Enter goes into a frame', label.startsWith((await page.textContent('.details')).split(':')[0]), await page.textContent('.details'));
+}
+
+async function tableView(page) {
+	await go(page, 'sites');
+	const rows = () => texts(page, 'tbody tr td:first-child span:first-child');
+	const all = await rows();
+	check('rows are there', all.length > 1, all);
+	const values = () => page.$$eval('tbody tr td:nth-child(2)', (l) => l.map((e) => Number(e.title.replace(/\D/g, ''))));
+	const falling = (v) => v.every((x, i) => !i || v[i - 1] >= x);
+	check('largest first', falling(await values()));
+	await page.click('th:nth-child(2) button');
+	check('the other way round', falling((await values()).reverse()));
+	equal('and it says so', await page.getAttribute('th:nth-child(2)', 'aria-sort'), 'ascending');
+	await page.click('th:nth-child(1) button');
+	const names = await rows();
+	equal('by name', names, [...names].sort((a, b) => a.localeCompare(b)));
+	await page.fill('.search', all[0].slice(0, 12));
+	const found = await rows();
+	check('search finds rows', found.length >= 1 && found.length <= all.length && found.every((n) => n), found);
+	await page.fill('.search', 'no such row');
+	check('and says when there is none', (await page.textContent('tbody')).includes('Nothing matches'));
+}
+
+async function spaceView(page) {
+	await go(page, 'space');
+	check('the map is drawn', await page.$eval('canvas.map', (c) => new Set(c.getContext('2d').getImageData(0, 0, c.width, c.height).data).size > 4));
+	await page.focus('canvas.map');
+	const first = await page.textContent('.map-box + .details');
+	await page.keyboard.press('ArrowLeft');
+	await page.keyboard.press('ArrowLeft');
+	const second = await page.textContent('.map-box + .details');
+	check('and read out by keys', first.startsWith('0x') && second.startsWith('0x'), [first, second]);
+	await page.hover('canvas.map', { position: { x: 5, y: 2 } });
+	check('and by the mouse', (await page.textContent('.map-box + .details')).startsWith('0x'));
+}
+
+/* ---- a kernel trace -------------------------------------------------------------- */
+
+async function kernelPage() {
+	const report = JSON.parse(readFileSync(join(dir, 'kernel.json'), 'utf8'));
+	const { page, seen, close } = await open();
+	await page.goto(file('kernel.html'));
+	check('loss is said first', (await page.textContent('.banner')).includes(`${report.lost.total} events were lost`), await page.textContent('.banner'));
+	check('allocations are shown', (await texts(page, '.figure'))[1].includes(report.totals.allocations.toLocaleString('en-US')));
+	await page.click('button:has-text("All caches")');
+	equal('a button leads to the table', await page.getAttribute('#tab-caches', 'aria-selected'), 'true');
+	const names = await texts(page, 'tbody td.name span');
+	check('hostile names are shown as they are', names.some((n) => n.includes('</script><img/src=x/onerror=boom>')), names);
+	await go(page, 'cpus');
+	equal('the matrix of CPUs', (await texts(page, '.matrix td')).map(number), report.cpu_matrix.flat());
+	await go(page, 'findings');
+	const counts = (await texts(page, '.pairs dd')).map(number);
+	equal('inconsistencies', counts, Object.values(report.inconsistencies).flatMap((c) => Object.values(c)));
+	await go(page, 'flame');
+	await page.waitForSelector('.flame g.frame');
+	await page.click('label:has-text("Module, function, call site")');
+	await settle(page);
+	check('hostile functions are frames', await page.$$eval('.flame g.frame', (l) => l.some((g) => g.getAttribute('name').includes('</script><img/src=x/onerror=alert(3)>'))), await page.$$eval('.flame g.frame', (l) => l.map((g) => g.getAttribute('name'))));
+	await spaceView(page);
+	equal('no name became markup', await page.$$eval('img', (l) => l.length), 0);
+	clean('a kernel trace', seen, file('kernel.html'));
+	await close();
+}
+
+/* ---- hostile and odd pages ---------------------------------------------------------- */
+
+async function evilPage() {
+	const { page, seen, close } = await open();
+	await page.goto(file('evil.html'));
+	check('a hostile command is shown', (await page.textContent('.what code')).includes('</script><!--<img src=x onerror=alert(1)>'), await page.textContent('.what code'));
+	check('and a hostile name in the list', (await page.textContent('#recording')).includes('<img src=x onerror=alert(1)>.cmt'));
+	equal('an empty view says what to do', (await (await go(page, 'flame'), page.textContent('.empty code'))).includes('--stacks'), true);
+	await page.selectOption('#recording', '1');
+	await settle(page);
+	check('the other recording', (await page.title()).startsWith('kd'), await page.title());
+	await go(page, 'caches');
+	await page.reload();
+	equal('its address leads to the same view', await page.getAttribute('#tab-caches', 'aria-selected'), 'true');
+	equal('no picture came of it', await page.$$eval('img', (l) => l.length), 0);
+	equal('hostile names: no errors', seen.errors, []);
+	equal('hostile names: no dialogs', seen.dialogs, []);
+	await close();
+	const other = await open();
+	await other.page.goto(file('empty.html'));
+	for (const view of VIEWS.user.filter((v) => v !== 'sites')) await go(other.page, view);
+	clean('an empty trace', other.seen, file('empty.html'));
+	await other.close();
+}
+
+/* ---- sizes of window, light and dark, accessibility ------------------------------------ */
+
+async function looks(name, kind, width, scheme) {
+	const { page, seen, close } = await open({ width, scheme });
+	await page.goto(file(`${name}.html`));
+	const wide = [];
+	const faults = [];
+	for (const view of VIEWS[kind]) {
+		await go(page, view);
+		if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) wide.push(view);
+		await page.screenshot({ path: join(shots, `${name}-${view}-${width}-${scheme}.png`), fullPage: true });
+		await page.evaluate(axe);
+		const result = await page.evaluate(() => window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'best-practice'] }));
+		for (const v of result.violations) faults.push(`${view}: ${v.id} (${v.nodes.length}): ${v.nodes[0].html.slice(0, 120)}`);
+	}
+	equal(`${name} at ${width}, ${scheme}: nothing sticks out`, wide, []);
+	equal(`${name} at ${width}, ${scheme}: accessible`, faults, []);
+	equal(`${name} at ${width}, ${scheme}: no errors`, seen.errors, []);
+	await close();
+}
+
+async function theme() {
+	const { page, close } = await open({ scheme: 'dark' });
+	await page.goto(file('user.html'));
+	const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+	const dark = await background();
+	await page.click('#theme');
+	const light = await background();
+	check('the button changes between dark and light', dark !== light, [dark, light]);
+	await page.emulateMedia({ colorScheme: 'light' });
+	await page.reload();
+	equal('else it is as the system has it', await background(), light);
+	await page.keyboard.press('Tab');
+	equal('the first stop of the keyboard skips the navigation', await page.evaluate(() => document.activeElement.className), 'skip');
+	await page.keyboard.press('Enter');
+	equal('to the view', await page.evaluate(() => document.activeElement.id), 'panel');
+	await page.focus('#tab-overview');
+	await page.keyboard.press('ArrowRight');
+	equal('arrow keys go through the views', await page.evaluate(() => document.activeElement.id), 'tab-flame');
+	await close();
+}
+
+async function openTime() {
+	const times = [];
+	const size = statSync(join(dir, 'large.html')).size;
+	check('the large page is large, and not over 5 MB', size > 2500000 && size <= 5000000, String(size));
+	for (let i = 0; i < 5; i++) {
+		const { page, seen, close } = await open();
+		await page.goto(file('large.html'));
+		await settle(page);
+		times.push(await page.evaluate(() => Math.round(performance.now())));
+		equal('the large page: no errors', seen.errors, []);
+		await close();
+		if (times[i] < 2000) break; // a busy machine gets another try
+	}
+	check(`a page of ${(size / 1e6).toFixed(1)} MB opens in ${Math.min(...times)} ms`, Math.min(...times) < 2000, times);
+}
+
+async function served() {
+	const { page, seen, close } = await open();
+	await page.goto(server);
+	const names = await texts(page, 'tbody td.name a');
+	equal('the server lists the recordings', names, ['<img src=x onerror=alert(1)>.cmt', 'git.txt', 'kd', 'user.cmt'].sort());
+	for (const name of names) {
+		await page.goto(server);
+		await page.click(`td.name a >> text="${name}"`);
+		await page.waitForSelector('.figures');
+		equal(`${name} is shown`, await page.title(), `${name} – Memorizer`);
+	}
+	equal('the server: no errors', seen.errors, []);
+	equal('the server: no dialogs', seen.dialogs, []);
+	equal('the server: nobody else is asked', seen.requests.filter((u) => !u.startsWith(server)), []);
+	await close();
+}
+
+try {
+	await userPage();
+	await kernelPage();
+	await evilPage();
+	for (const [name, kind] of [['user', 'user'], ['kernel', 'kernel']])
+		for (const width of [1280, 375]) for (const scheme of ['light', 'dark']) await looks(name, kind, width, scheme);
+	await theme();
+	await openTime();
+	await served();
+} catch (e) {
+	check('the page can be used', false, String(e.stack).split('\n').slice(0, 4).join(' '));
+}
+await browser.close();
+process.exit(failed ? 1 : 0);
