@@ -47,14 +47,13 @@ static bool is_kernel_trace(const char *path)
 
 static const struct mz_cmd *report_twin(int *argc, char **argv)
 {
-	for (int i = 1; i < *argc; i++) {
-		if (argv[i][0] == '-')
-			continue;
-		if (mz_kmap_is(argv[i]))
+	/* a folder may also be the value of an option of a KMAP's report */
+	for (int i = 1; i < *argc; i++)
+		if (argv[i][0] != '-' && mz_kmap_is(argv[i]))
 			return &cmd_kmap_report;
-		if (is_kernel_trace(argv[i]))
+	for (int i = 1; i < *argc; i++)
+		if (argv[i][0] != '-' && is_kernel_trace(argv[i]))
 			return &cmd_kmemtrace_report;
-	}
 	return NULL;
 }
 

@@ -46,8 +46,7 @@ static const struct mz_reader_ops *probe(struct mz_reader *r)
 	return NULL;
 }
 
-/* Takes over in, in failure too. */
-static struct mz_reader *open_input(struct mz_input *in, struct mz_error *err)
+struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err)
 {
 	struct mz_reader *r = calloc(1, sizeof(*r));
 	bool opened = false;
@@ -84,7 +83,7 @@ static struct mz_reader *open_or_fail(int ret, struct mz_input *in, struct mz_er
 		errno = -ret;
 		return NULL;
 	}
-	return open_input(in, err);
+	return mz_reader_open_input(in, err);
 }
 
 struct mz_reader *mz_reader_open(const char *path, struct mz_error *err)

@@ -38,6 +38,9 @@ struct mz_reader {
 	void *state; /* the format's own */
 };
 
+/* Takes over in, in failure too; nothing may have been taken from it. */
+struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err);
+
 /* As mz_reader_read(), but blocks of a text trace have addresses only, no
  * objects: for those who keep the live blocks themselves. */
 long mz_reader_read_raw(struct mz_reader *r, struct mz_event *ev, size_t max);
