@@ -177,8 +177,11 @@ static bool try_thread(struct attach_thread *t, pid_t tid, bool step)
 {
 	struct user_regs_struct r;
 
-	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD))
+	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD)) {
+		t->refused = errno;
 		return false;
+	}
+	t->refused = 0;
 	if (interrupt(tid) <= 0) {
 		ptrace(PTRACE_DETACH, tid, NULL, NULL);
 		return false;

@@ -28,6 +28,7 @@ struct attach_thread {
 	uint64_t errno_at;
 	int its_errno;
 	bool changed;
+	int refused; /* errno of the kernel, for the thread that was tried last */
 };
 
 /* Hold some thread where it has no lock of the heap. 0 or -errno with err set.

@@ -21,6 +21,7 @@
 #define DEFAULT_OUTPUT "memorizer.cmt"
 #define DEFAULT_DEPTH  64
 #define MAX_DEPTH      200
+#define DEFAULT_RESOLUTION 8192 /* ns */
 #define BUSY_NS	       1000000l
 #define IDLE_NS	       20000000l
 /* A program that makes records faster than they are packed: it has the processors
@@ -36,6 +37,7 @@ struct opts {
 	bool mmap;
 	bool drop;
 	uint64_t pid;
+	uint64_t resolution;
 	double duration;
 	bool force;
 	bool json;
@@ -55,6 +57,8 @@ static const struct mz_opt opts[] = {
 	       "never make the program wait: what does not fit is lost, and counted"),
 	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct opts, pid,
 	       "record a program that is running, until it ends, Ctrl-C or --duration"),
+	MZ_OPT(0, "resolution", "NS", MZ_OPT_U64, struct opts, resolution,
+	       "keep times to so many ns, rounded down to a power of two (8192); 1 = all of them"),
 	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct opts, duration,
 	       "stop recording after S seconds; the program goes on"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "the summary as JSON"),
@@ -361,6 +365,14 @@ static void set_start(struct job *j)
 	j->files.start_unix = now(CLOCK_REALTIME);
 }
 
+/* A power of two: what is left out then costs nothing in the file. */
+static uint64_t resolution(const struct opts *o)
+{
+	uint64_t ns = o->resolution ? o->resolution : DEFAULT_RESOLUTION;
+
+	return ns < 2 ? 0 : 1ull << (63 - __builtin_clzll(ns));
+}
+
 static int record(struct job *j, char **argv, uint32_t flags, uint32_t depth)
 {
 	struct sigaction ended = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP | SA_RESTART};
@@ -473,6 +485,7 @@ static int run(void *options, int argc, char **argv)
 	j.o = options;
 	j.files = (struct record_files){.output = j.o->output ? j.o->output : DEFAULT_OUTPUT,
 					.force = j.o->force,
+					.resolution = resolution(j.o),
 					.err = &j.err};
 	if (!argc == !j.o->pid)
 		return talk_usage("a command, please: memorizer record -- CMD ARGS, or --pid PID");

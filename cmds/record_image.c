@@ -63,6 +63,8 @@ static int set_header(const struct record_files *f, struct record_image *m)
 	mz_writer_set_text(m->writer, "host", u.nodename);
 	mz_writer_set_text(m->writer, "kernel", u.release);
 	mz_writer_set_text(m->writer, "clock", "ns since the start of the recording");
+	if (f->resolution)
+		mz_writer_set_number(m->writer, "resolution", f->resolution);
 	mz_writer_set_number(m->writer, "start", f->start_unix);
 	mz_writer_set_number(m->writer, "pid", m->pid);
 	if (f->attached)
@@ -109,6 +111,8 @@ int record_image_add(struct record_files *f, struct record_image *m, const struc
 	if (e->time < m->last_time)
 		e->time = m->last_time;
 	m->last_time = e->time;
+	if (f->resolution)
+		e->time -= e->time % f->resolution;
 	if (ev->kind == MZ_LOST)
 		m->lost[ev->arg < MZ_LOSSES ? ev->arg : 0] += ev->size;
 	else

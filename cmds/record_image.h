@@ -37,6 +37,7 @@ struct record_files {
 	struct mz_error *err;
 	const char *command; /* line, for the header */
 	uint64_t start_unix; /* ns */
+	uint64_t resolution; /* of times, in ns; 0 = as they are */
 	bool stacks;
 	/* what is kept of each finished file */
 	struct record_done {

@@ -130,12 +130,7 @@ static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint
 		before->size = whole_arg;
 	}
 	r = mz_slot(t, at);
-	r->addr = (uintptr_t)p;
-	r->size = size;
-	r->site = site;
-	r->given = extra ? MZ_GIVEN_EXTRA : (uint16_t)over;
-	r->type = call;
-	r->arg = arg;
+	mz_fill(r, (uintptr_t)p, size, site, extra ? MZ_GIVEN_EXTRA : (uint16_t)over, call, arg);
 	r->time = mz_clock_after();
 	if (extra)
 		before->time = r->time;
@@ -143,7 +138,7 @@ static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint
 }
 
 /* Before a free, or before a realloc. */
-static inline void record_before(uint8_t type, const void *p, uint64_t size)
+static inline __attribute__((always_inline)) void record_before(uint8_t type, const void *p, uint64_t size)
 {
 	struct mz_thread *t = &mz_me;
 	struct mz_record *r;
@@ -152,12 +147,7 @@ static inline void record_before(uint8_t type, const void *p, uint64_t size)
 	if (!mz_begin(t, 1, &at))
 		return;
 	r = mz_slot(t, at);
-	r->addr = (uintptr_t)p;
-	r->size = size;
-	r->site = 0;
-	r->given = 0;
-	r->type = type;
-	r->arg = 0;
+	mz_fill(r, (uintptr_t)p, size, 0, 0, type, 0);
 	r->time = mz_clock_before();
 	mz_end(t);
 }
@@ -239,7 +229,7 @@ EXPORT void *realloc(void *old, size_t size)
 	if (on && old)
 		record_before(MZ_REC_BEGIN, old, 0);
 	p = call_realloc(old, size);
-	if (on && *mz_alive == MZ_ALIVE_ON)
+	if (on && *mz_alive >= MZ_ALIVE_ON)
 		record_alloc(MZ_CALL_REALLOC, p, size, 0, 0);
 	return p;
 }
@@ -259,7 +249,7 @@ EXPORT void *reallocarray(void *old, size_t n, size_t size)
 		errno = ENOMEM;
 	else
 		p = call_realloc(old, total);
-	if (on && *mz_alive == MZ_ALIVE_ON)
+	if (on && *mz_alive >= MZ_ALIVE_ON)
 		record_array(MZ_CALL_REALLOCARRAY, p, n, size);
 	return p;
 }
@@ -401,7 +391,7 @@ EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 	if (on)
 		record_before(MZ_REC_BEGIN, old, 0);
 	p = real.mremap(old, old_size, size, flags, where);
-	if (on && *mz_alive == MZ_ALIVE_ON)
+	if (on && *mz_alive >= MZ_ALIVE_ON)
 		record_map(MZ_CALL_MREMAP, p, size);
 	return p;
 }

@@ -26,7 +26,7 @@ static bool is_recorded(void)
 {
 	uint32_t beat;
 
-	if (*mz_alive != MZ_ALIVE_ON || !mz_region || mz_region->stop)
+	if (*mz_alive < MZ_ALIVE_ON || !mz_region || mz_region->stop)
 		return false;
 	beat = __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED);
 	if (!kill((pid_t)mz_region->recorder_pid, 0) || errno != ESRCH)

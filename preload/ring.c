@@ -22,7 +22,6 @@
 __thread struct mz_thread mz_me;
 struct mz_region *mz_region;
 bool mz_use_tsc;
-uint32_t mz_generation;
 
 static uint32_t early_alive;
 volatile uint32_t *mz_alive = &early_alive;
@@ -130,9 +129,22 @@ static void make_alive_page(void)
 
 static void at_thread_exit(void *arg);
 
+static uint32_t recorders; /* that came so far, after the first */
+
 static void forget_ring(struct mz_thread *t)
 {
-	*t = (struct mz_thread){.hidden = t->hidden, .generation = mz_generation};
+	*t = (struct mz_thread){.hidden = t->hidden};
+}
+
+bool mz_on_slow(uint32_t alive)
+{
+	if (alive == MZ_ALIVE_UNKNOWN)
+		return mz_attach();
+	if (alive == MZ_ALIVE_OFF)
+		return false;
+	forget_ring(&mz_me);
+	mz_me.alive = alive;
+	return true;
 }
 
 bool mz_attach(void)
@@ -158,14 +170,15 @@ bool mz_attach(void)
 		mz_use_tsc = mz_region->flags & MZ_REGION_TSC;
 		if (((mz_region->flags & MZ_REGION_FORKS) || pid == mz_region->main_pid) &&
 		    claim_image(forked ? my_image : MZ_IMAGES))
-			state = MZ_ALIVE_ON;
+			state = MZ_ALIVE_ON + recorders;
 	}
-	if (state == MZ_ALIVE_ON && !exit_key_made)
+	if (state != MZ_ALIVE_OFF && !exit_key_made)
 		exit_key_made = !pthread_key_create(&exit_key, at_thread_exit);
+	mz_me.alive = state;
 	*mz_alive = state;
 	__atomic_store_n(&attaching, 0, __ATOMIC_RELEASE);
 	errno = saved;
-	return state == MZ_ALIVE_ON;
+	return state != MZ_ALIVE_OFF;
 }
 
 bool mz_attach_to(struct mz_region *region)
@@ -177,12 +190,12 @@ bool mz_attach_to(struct mz_region *region)
 	mz_stack_restart();
 	mz_region = region;
 	mz_use_tsc = region->flags & MZ_REGION_TSC;
-	mz_generation++;
+	recorders++;
 	if (!claim_image(MZ_IMAGES))
 		return false;
 	if (!exit_key_made)
 		exit_key_made = !pthread_key_create(&exit_key, at_thread_exit);
-	__atomic_store_n(mz_alive, MZ_ALIVE_ON, __ATOMIC_RELEASE);
+	__atomic_store_n(mz_alive, MZ_ALIVE_ON + recorders, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -193,7 +206,7 @@ static bool try_ring(unsigned i, uint32_t from)
 	struct mz_ring *r = &mz_region->rings[i];
 
 	if (__atomic_load_n(&r->state, __ATOMIC_RELAXED) != from ||
-	    (from == MZ_RING_CLOSED && r->image != my_image))
+	    (from == MZ_RING_CLOSED && __atomic_load_n(&r->image, __ATOMIC_RELAXED) != my_image))
 		return false;
 	return __atomic_compare_exchange_n(&r->state, &from, MZ_RING_OWNED, false, __ATOMIC_ACQUIRE,
 					   __ATOMIC_RELAXED);
@@ -221,6 +234,14 @@ static struct mz_ring *find_ring(unsigned *index)
 	return NULL;
 }
 
+/* How far it may go without another look. Where events are dropped there is a
+ * place more to leave, for the record that says so. */
+static void look_at_tail(struct mz_thread *t, struct mz_ring *r)
+{
+	t->tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+	t->limit = t->lost ? 0 : t->tail + t->mask + 1 - MZ_SLACK;
+}
+
 static bool take_ring(struct mz_thread *t)
 {
 	struct mz_record *rec;
@@ -231,12 +252,13 @@ static bool take_ring(struct mz_thread *t)
 		t->no_ring = true;
 		return false;
 	}
-	r->image = my_image;
+	__atomic_store_n(&r->image, my_image, __ATOMIC_RELAXED);
 	r->tid = (uint32_t)syscall(SYS_gettid);
 	t->data = mz_ring_data(mz_region, i);
 	t->mask = mz_ring_records(i) - 1;
-	t->reserved = t->rung = r->head;
-	t->tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+	t->reserved = r->head;
+	t->ring_at = r->head + t->mask / 4 + 1;
+	look_at_tail(t, r);
 	t->depth = 1;
 	t->ring = r;
 	__atomic_store_n(&r->busy, 1, __ATOMIC_RELAXED);
@@ -257,9 +279,11 @@ static void at_thread_exit(void *arg)
 	struct mz_thread *t = arg;
 	struct mz_ring *r;
 
-	if (*mz_alive != MZ_ALIVE_ON || t != &mz_me || !t->ring || t->generation != mz_generation)
+	if (*mz_alive < MZ_ALIVE_ON || t != &mz_me || !t->ring || t->alive != *mz_alive)
 		return;
 	r = t->ring;
+	t->limit = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	t->ring = NULL; /* first: a signal handler must not use what another has */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&r->state, MZ_RING_CLOSED, __ATOMIC_RELEASE);
@@ -306,10 +330,10 @@ bool mz_wait_room(struct mz_thread *t, uint64_t end)
 	for (unsigned looks = 0;; looks++) {
 		uint32_t room = __atomic_load_n(&r->room, __ATOMIC_ACQUIRE);
 
-		t->tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+		look_at_tail(t, r);
 		if (end - t->tail <= t->mask + 1ull)
 			break;
-		if (*mz_alive != MZ_ALIVE_ON || mz_region->stop || recorder_gone(looks, &beat)) {
+		if (*mz_alive < MZ_ALIVE_ON || mz_region->stop || recorder_gone(looks, &beat)) {
 			*mz_alive = MZ_ALIVE_OFF;
 			t->depth--;
 			ok = false;
@@ -329,6 +353,7 @@ static bool tell_lost(struct mz_thread *t)
 	uint64_t at, lost = t->lost;
 
 	t->lost = 0;
+	look_at_tail(t, t->ring);
 	if (!mz_begin(t, 1, &at))
 		return false;
 	*mz_slot(t, at) = (struct mz_record){.type = MZ_REC_LOST,
@@ -342,8 +367,6 @@ static bool tell_lost(struct mz_thread *t)
 
 bool mz_append_slow(struct mz_thread *t, unsigned n)
 {
-	if (t->generation != mz_generation)
-		forget_ring(t);
 	if (!t->ring && (t->no_ring || !take_ring(t))) {
 		__atomic_fetch_add(&mz_region->images[my_image].missed, 1, __ATOMIC_RELAXED);
 		return false;
@@ -352,13 +375,13 @@ bool mz_append_slow(struct mz_thread *t, unsigned n)
 		*mz_alive = MZ_ALIVE_OFF;
 		return false;
 	}
-	if (t->reserved + n + MZ_SLACK - t->tail > t->mask)
-		t->tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+	look_at_tail(t, t->ring);
 	if (!(mz_region->flags & MZ_REGION_DROP))
 		return true; /* mz_begin() waits */
 	if (t->reserved + n + 1 + MZ_SLACK - t->tail > t->mask) {
 		if (!t->lost++)
 			t->lost_since = mz_clock_before();
+		t->limit = 0; /* until it is told */
 		t->ring->dropped++;
 		mz_ring_bell();
 		return false;

@@ -13,31 +13,32 @@
 #include <uapi/memorizer/record.h>
 
 struct mz_thread {
+	uint64_t reserved; /* records handed out; those up to ring->head are published */
+	uint64_t limit;	   /* of reserved, without a look at the ring; 0 = always look */
+	uint64_t ring_at;  /* the recorder is woken when this is reached */
 	struct mz_ring *ring; /* NULL: none yet */
 	struct mz_record *data;
-	uint64_t reserved; /* records handed out; those up to ring->head are published */
-	uint64_t tail;	   /* of the ring, when last looked at */
-	uint64_t rung;	   /* where the recorder was last woken */
-	uint64_t lost;	   /* dropped since the last record */
-	uint64_t lost_since;
 	uint32_t mask;
-	uint32_t generation; /* of the region that the ring is in */
-	uint32_t depth;	     /* appends under way: more than 1 inside a signal handler */
-	uint32_t hidden;     /* inside a call whose inner calls are not the program's */
-	bool in_unwinder;    /* stacks: what it allocates itself is not recorded */
-	bool no_ring;	     /* there was none left; events are counted as missed */
+	uint32_t alive; /* *mz_alive when the ring was taken */
+	uint32_t depth; /* appends under way: more than 1 inside a signal handler */
+	uint32_t hidden; /* inside a call whose inner calls are not the program's */
+	uint64_t tail;	 /* of the ring, when last looked at */
+	uint64_t lost;	 /* dropped since the last record */
+	uint64_t lost_since;
+	bool in_unwinder; /* stacks: what it allocates itself is not recorded */
+	bool no_ring;	  /* there was none left; events are counted as missed */
 };
 
-/* 1 while this process records; in a page that fork() wipes, so that a child
- * finds 0 and comes to mz_attach(). */
-enum mz_alive { MZ_ALIVE_UNKNOWN, MZ_ALIVE_ON, MZ_ALIVE_OFF };
+/* What *mz_alive is: in a page that fork() wipes, so that a child finds 0 and
+ * comes to mz_attach(). ON and above: this process records; each recorder that
+ * comes has its own number, so that threads notice when their ring is of a former
+ * one. */
+enum mz_alive { MZ_ALIVE_UNKNOWN, MZ_ALIVE_OFF, MZ_ALIVE_ON };
 
-extern __thread struct mz_thread mz_me
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread struct mz_thread mz_me __attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern volatile uint32_t *mz_alive __attribute__((visibility("hidden")));
 extern struct mz_region *mz_region __attribute__((visibility("hidden")));
 extern bool mz_use_tsc __attribute__((visibility("hidden")));
-extern uint32_t mz_generation __attribute__((visibility("hidden"))); /* regions so far */
 
 /* Find the region, and a place in it for this process. True: it records. */
 bool mz_attach(void) __attribute__((visibility("hidden")));
@@ -46,14 +47,17 @@ bool mz_attach(void) __attribute__((visibility("hidden")));
  * The one before stays mapped, for threads that may still be looking at it. */
 bool mz_attach_to(struct mz_region *region) __attribute__((visibility("hidden")));
 
+/* The first look of a thread, or the first at this recorder. */
+bool mz_on_slow(uint32_t alive) __attribute__((visibility("hidden")));
+
 /* Shall this event be recorded? */
 static inline bool mz_on(void)
 {
 	uint32_t alive = *mz_alive;
 
-	if (__builtin_expect(alive == MZ_ALIVE_ON, 1))
+	if (__builtin_expect(alive == mz_me.alive && alive >= MZ_ALIVE_ON, 1))
 		return !mz_me.hidden;
-	return alive == MZ_ALIVE_UNKNOWN && mz_attach() && !mz_me.hidden;
+	return mz_on_slow(alive) && !mz_me.hidden;
 }
 
 static inline uint64_t mz_clock_slow(void)
@@ -103,7 +107,7 @@ bool mz_append_slow(struct mz_thread *t, unsigned n) __attribute__((visibility("
 bool mz_wait_room(struct mz_thread *t, uint64_t end) __attribute__((visibility("hidden")));
 void mz_ring_bell(void) __attribute__((visibility("hidden")));
 
-/* Room that drops leave for signal handlers, which may come between the look
+/* Room that is left for signal handlers, which may come between the look
  * and the taking. */
 #define MZ_SLACK 16u
 
@@ -111,22 +115,40 @@ void mz_ring_bell(void) __attribute__((visibility("hidden")));
  * mz_slot(). False: not recorded. */
 static inline bool mz_begin(struct mz_thread *t, unsigned n, uint64_t *at)
 {
-	if (__builtin_expect(!t->ring || t->lost || t->generation != mz_generation ||
-				     t->reserved + n + MZ_SLACK - t->tail > t->mask,
-			     0) &&
-	    !mz_append_slow(t, n))
+	if (__builtin_expect(t->reserved + n > t->limit, 0) && !mz_append_slow(t, n))
 		return false;
 	t->depth++;
 	__atomic_store_n(&t->ring->busy, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	*at = mz_take(&t->reserved, n);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	return __builtin_expect(*at + n - t->tail <= t->mask + 1ull, 1) || mz_wait_room(t, *at + n);
+	return __builtin_expect(*at + n <= t->limit, 1) || *at + n - t->tail <= t->mask + 1ull ||
+	       mz_wait_room(t, *at + n);
 }
 
 static inline struct mz_record *mz_slot(struct mz_thread *t, uint64_t at)
 {
 	return &t->data[at & t->mask];
+}
+
+/* One record, whole but for its time; the next ones will be written soon. */
+static inline void mz_fill(struct mz_record *r, uint64_t addr, uint64_t size, uint32_t site,
+			   uint16_t given, uint8_t type, uint8_t arg)
+{
+	__builtin_prefetch(r + 6, 1);
+	r->addr = addr;
+	r->size = size;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	/* the last four in one store */
+	uint64_t rest = site | (uint64_t)given << 32 | (uint64_t)type << 48 | (uint64_t)arg << 56;
+
+	__builtin_memcpy(&r->site, &rest, sizeof(rest));
+#else
+	r->site = site;
+	r->given = given;
+	r->type = type;
+	r->arg = arg;
+#endif
 }
 
 /* Publish what was appended: by the outermost append, whose records and those
@@ -145,8 +167,8 @@ static inline void mz_end(struct mz_thread *t)
 		__atomic_store_n(&t->ring->busy, 0, __ATOMIC_RELEASE);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	} while (__builtin_expect(*(volatile uint64_t *)&t->reserved != h, 0));
-	if (__builtin_expect(h - t->rung > t->mask / 4, 0)) {
-		t->rung = h;
+	if (__builtin_expect(h >= t->ring_at, 0)) {
+		t->ring_at = h + t->mask / 4 + 1;
 		if (__atomic_load_n(&mz_region->asleep, __ATOMIC_RELAXED))
 			mz_ring_bell();
 	}
