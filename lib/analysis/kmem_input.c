@@ -166,21 +166,24 @@ static void load_nodes(struct mz_kmem_input *in)
 		fclose(f);
 }
 
-/* What the files say themselves. One of them is enough: each has all that its
- * own call sites need, so of several files the lines are put together. */
-static void load_own_symbols(struct mz_kmem_input *in)
+/* What the files say themselves, each of its own call sites: it is less to read
+ * than all of the kernel's functions. all: only if every file does. */
+static bool load_own_symbols(struct mz_kmem_input *in, bool all)
 {
 	struct mz_buf b = {0};
 
-	for (unsigned i = 0; i < in->n; i++) {
+	for (unsigned i = 0; i < in->n && !b.failed; i++) {
 		const struct mz_attr *a = mz_reader_find_attr(in->src[i].r, "kallsyms");
 
 		if (a && a->type == MZ_ATTR_BYTES)
 			mz_buf_add(&b, a->data, a->size);
+		else
+			b.failed |= all;
 	}
 	if (b.len && !b.failed)
 		in->syms = mz_kallsyms_parse(b.data, b.len, in->src[0].path, NULL);
 	mz_buf_free(&b);
+	return in->syms;
 }
 
 static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
@@ -193,12 +196,12 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 	if (!in->base)
 		return mz_fail_memory(err);
 	snprintf(path, sizeof(path), "%s/kallsyms", in->base);
-	if (!stat(path, &st)) {
+	if (!load_own_symbols(in, true) && !stat(path, &st)) {
 		in->syms = mz_kallsyms_load(path, err);
 		if (!in->syms)
 			return -EINVAL;
-	} else {
-		load_own_symbols(in);
+	} else if (!in->syms) {
+		load_own_symbols(in, false);
 	}
 	load_nodes(in);
 	for (unsigned i = 0; i < in->n; i++) {

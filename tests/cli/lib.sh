@@ -44,4 +44,14 @@ fails() {
 		ok "$name"
 	fi
 }
+# wait_for COMMAND: until it succeeds, or two minutes are over; other work on the
+# machine makes everything late
+wait_for() {
+	n=0
+	until sh -c "$1" > /dev/null 2>&1; do
+		[ $n -ge 1200 ] && return 1
+		sleep 0.1
+		n=$((n + 1))
+	done
+}
 finish() { [ $failures -eq 0 ]; exit; }
