@@ -119,8 +119,9 @@ static void show_warnings(const struct ask *k, const struct question *q)
 		talk_note("the map has no accesses: it was recorded without counting them");
 	else if (!k->m.has_dirs &&
 		 (q->answer == shared || (q->choose && k->m.by <= MZ_KMAP_BY_FILE)))
-		talk_note("no folders are known: --symbols with a vmlinux that has DWARF "
-			  "(CONFIG_DEBUG_INFO) tells them");
+		talk_note("no folders are known: --symbols with System.map.files, or a vmlinux "
+			  "with DWARF, "
+			  "tells them");
 }
 
 static void show(const struct ask *k, const struct question *q, struct mz_answer *a, size_t i,

@@ -32,7 +32,8 @@ static const char *keep(struct files *f, const char *dir, size_t len, const char
 /* A folder holds them under their usual names, and perhaps modules. */
 static void add_folder(struct files *f, const char *dir, size_t len, bool modules)
 {
-	static const char *const names[] = {"kallsyms", "System.map", "vmlinux"};
+	static const char *const names[] = {"kallsyms", "System.map", "System.map.files",
+					    "vmlinux"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		const char *path = keep(f, dir, len, names[i]);
@@ -68,7 +69,7 @@ static int add_named(struct files *f, const char *list)
 	return 0;
 }
 
-/* X.kmap: X.kallsyms and X.vmlinux, or kallsyms, System.map and vmlinux in its folder. */
+/* X.kmap: X.kallsyms and X.vmlinux, or what its folder has under the usual names. */
 static void add_beside(struct files *f, const char *path)
 {
 	static const char *const ends[] = {".zst", ".gz", ".kmap", ".cmt"};

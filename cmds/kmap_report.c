@@ -163,8 +163,8 @@ static int show_text(const struct mz_kmap_model *m, const char *path, size_t top
 	if (show_answers(m, top, NULL) < 0)
 		return -1;
 	if (!m->has_dirs)
-		printf("\nNo folders are known: --symbols with a vmlinux that has DWARF "
-		       "(CONFIG_DEBUG_INFO) "
+		printf("\nNo folders are known: --symbols with System.map.files, or a vmlinux with "
+		       "DWARF, "
 		       "tells them.\n");
 	printf("\nNext: memorizer kmap matrix | object NAME | site FUNCTION | shared | unused | "
 	       "privilege %s\n",

@@ -30,7 +30,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "append", "ARGS", MZ_OPT_STR, struct vm_opts, append,
 	       "add to the kernel's command line"),
 	MZ_OPT('o', "output", "OUT.kmap", MZ_OPT_STR, struct vm_opts, output,
-	       "keep the map here, and OUT.stats and OUT.console beside it"),
+	       "keep the map here, and OUT.stats, OUT.console and OUT.kallsyms beside it"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct vm_opts, force, "replace existing files"),
 	MZ_OPT(0, "shell", NULL, MZ_OPT_FLAG, struct vm_opts, shell,
 	       "a prompt in the guest; Ctrl-] leaves"),
@@ -272,6 +272,20 @@ static int finish(const struct vm_opts *o, const struct vm_result *res, struct v
 	return ret;
 }
 
+/* Beside the map, where `memorizer kmap` looks for them. */
+static void keep_symbols(const struct vm_opts *o, const struct vm_paths *paths)
+{
+	struct mz_error err = {0};
+	struct stat st;
+	char path[PATH_MAX];
+
+	if (!o->output || stat(o->output, &st) || !S_ISREG(st.st_mode))
+		return;
+	beside(path, sizeof(path), o->output, ".kallsyms");
+	if (vm_keep_symbols(paths->kernel, path, o->force, &err) < 0)
+		talk_note("no symbols beside the map: %s", err.text);
+}
+
 /* One attempt. Returns -1 if KVM was only tried and did not bring the guest up. */
 static int attempt(const struct vm_opts *o, const struct vm_paths *paths, const struct mz_buf *job,
 		   bool kvm)
@@ -298,6 +312,8 @@ static int attempt(const struct vm_opts *o, const struct vm_paths *paths, const 
 		if (!res->ready && !res->signal && !res->done)
 			vm_show_log(&m);
 		ret = finish(o, res, &sinks);
+		if (res->done && !res->failed[0])
+			keep_symbols(o, paths);
 	}
 	vm_release(&m);
 	free(res);

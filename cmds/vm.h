@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parts of `memorizer vm`: finding and starting the machine (vm_qemu.c), attending
- * it (vm_run.c), asking whether KVM works (vm_kvm.c). */
+ * it (vm_run.c), asking whether KVM works (vm_kvm.c), keeping symbols (vm_symbols.c). */
 #ifndef MZ_CMDS_VM_H
 #define MZ_CMDS_VM_H
 
@@ -71,6 +71,10 @@ void vm_release(struct vm_machine *m);
 
 void vm_attend(struct vm_machine *m, const struct vm_opts *o, struct vm_sinks *sinks,
 	       bool forward_stdin, struct vm_result *res);
+
+/* vm_symbols.c: copy the symbols that lie beside the kernel. 0 (also if there are none),
+ * or -errno with err set. */
+int vm_keep_symbols(const char *kernel, const char *to, bool force, struct mz_error *err);
 
 /* Whether a guest of the kind that we start would run; *why says why not. */
 bool vm_kvm_usable(const char **why);

@@ -5,11 +5,7 @@
 #include <string.h>
 
 #include "formats/kmap_events.h"
-
-static uint64_t zigzag(uint64_t v)
-{
-	return v << 1 ^ (uint64_t)((int64_t)v >> 63);
-}
+#include "trace/wire.h"
 
 void mz_kmap_packer_init(struct mz_kmap_packer *p, struct mz_writer *w)
 {
@@ -145,7 +141,7 @@ static int end_object(struct mz_kmap_packer *p)
 	p->open = false;
 	if (!o->free_ip && !o->free_time)
 		return 0;
-	ev.arg = zigzag(o->free_time - o->alloc_time);
+	ev.arg = mz_zigzag(o->free_time - o->alloc_time);
 	return set_site(p, &ev, o->free_ip) < 0 ? -ENOMEM : put(p, ev);
 }
 
@@ -157,7 +153,7 @@ static int put_object(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 			      .has = MZ_HAS_ADDR | MZ_HAS_PID,
 			      .addr = o->va,
 			      .size = o->size,
-			      .arg = zigzag(o->alloc_time - p->last_time),
+			      .arg = mz_zigzag(o->alloc_time - p->last_time),
 			      .pid = (uint32_t)o->pid};
 
 	if (keep_form(p, rec) < 0 || put_object_mark(p, o) < 0 || set_site(p, &ev, o->alloc_ip) < 0)

@@ -9,6 +9,7 @@
 #include "base/keys.h"
 #include "formats/kmap_events.h"
 #include "trace/reader.h"
+#include "trace/wire.h"
 
 struct mz_kmap_unpacker {
 	struct mz_reader *r;
@@ -39,11 +40,6 @@ void mz_kmap_unpacker_free(struct mz_kmap_unpacker *u)
 		return;
 	free(u->queue);
 	free(u);
-}
-
-static uint64_t unzigzag(uint64_t v)
-{
-	return v >> 1 ^ -(v & 1);
 }
 
 static struct mz_kmap_record *new_record(struct mz_kmap_unpacker *u, enum mz_kmap_kind kind)
@@ -159,7 +155,7 @@ static int take_alloc(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 	o->va = ev->addr;
 	o->size = ev->size;
 	o->given = ev->given;
-	o->alloc_time = u->last_time + unzigzag(ev->arg);
+	o->alloc_time = u->last_time + mz_unzigzag(ev->arg);
 	if (ev->has & MZ_HAS_CACHE)
 		o->cache = text_of(u, ev->cache);
 	u->last_time = o->alloc_time;
@@ -188,7 +184,7 @@ static int take_free(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 	if (!u->open)
 		return -EINVAL;
 	o->free_ip = site_of(u, ev, 0);
-	o->free_time = o->alloc_time + unzigzag(ev->arg);
+	o->free_time = o->alloc_time + mz_unzigzag(ev->arg);
 	u->open = false;
 	return 1;
 }

@@ -18,6 +18,7 @@ struct symbol {
 	uint64_t addr;
 	uint32_t name;
 	uint32_t module; /* offset of its name; 0 = none */
+	uint32_t file;	 /* of the source; 0 = not known */
 };
 
 struct mz_kallsyms {
@@ -27,6 +28,7 @@ struct mz_kallsyms {
 	size_t count;
 	struct symbol *data; /* variables */
 	size_t variables;
+	bool has_files;
 };
 
 static int read_all(struct mz_kallsyms *k, const char *path, struct mz_error *err)
@@ -79,7 +81,7 @@ static enum what parse(struct mz_kallsyms *k, char *line, struct symbol *s)
 		return OTHER;
 	p = end + 3;
 	s->name = (uint32_t)(p - k->text);
-	s->module = 0;
+	s->module = s->file = 0;
 	p += strcspn(p, " \t\r");
 	if (*p) {
 		*p++ = '\0';
@@ -87,6 +89,9 @@ static enum what parse(struct mz_kallsyms *k, char *line, struct symbol *s)
 		if (*p == '[') {
 			s->module = (uint32_t)(p + 1 - k->text);
 			p[strcspn(p, "]\r")] = '\0';
+		} else if (*p) {
+			s->file = (uint32_t)(p - k->text);
+			p[strcspn(p, " \t\r")] = '\0';
 		}
 	}
 	return k->text[s->name] ? what : OTHER;
@@ -135,6 +140,7 @@ static int parse_all(struct mz_kallsyms *k, const char *path, struct mz_error *e
 		else if (what == VARIABLE)
 			k->data[k->variables++] = s;
 		nonzero |= what == FUNCTION && s.addr;
+		k->has_files |= what != OTHER && s.file;
 	}
 	if (!k->count)
 		return mz_fail(err, EINVAL, "%s: holds no kernel function", path);
@@ -200,10 +206,27 @@ size_t mz_kallsyms_count(const struct mz_kallsyms *k)
 	return k->count;
 }
 
-/* The first symbol of those at the highest address that is not above addr. */
-static const struct symbol *find(const struct symbol *s, size_t n, uint64_t addr)
+/* "__lock_text_start", "_stext": where something begins, not what. */
+static bool is_mark(const char *name)
 {
-	size_t lo = 0, hi = n;
+	static const char *const ends[] = {"start", "end", "stop", "begin", "text", "data"};
+	size_t n = strlen(name);
+
+	for (size_t i = 0; *name == '_' && i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t len = strlen(ends[i]);
+
+		if (n > len && !strcmp(name + n - len, ends[i]))
+			return true;
+	}
+	return false;
+}
+
+/* The symbol at the highest address that is not above addr; of several there, the first
+ * that is no mark. */
+static const struct symbol *find(const struct mz_kallsyms *k, const struct symbol *s, size_t n,
+				 uint64_t addr)
+{
+	size_t lo = 0, hi = n, at;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -216,15 +239,18 @@ static const struct symbol *find(const struct symbol *s, size_t n, uint64_t addr
 	/* what is more than 1 MiB away is in none: the address is beyond the last */
 	if (!lo || !s[lo - 1].addr || addr - s[lo - 1].addr > 1u << 20)
 		return NULL;
-	while (lo > 1 && s[lo - 2].addr == s[lo - 1].addr)
-		lo--;
-	return &s[lo - 1];
+	for (at = lo - 1; at && s[at - 1].addr == s[lo - 1].addr; at--)
+		;
+	for (size_t i = at; i < lo; i++)
+		if (!is_mark(k->text + s[i].name))
+			return &s[i];
+	return &s[at];
 }
 
 const char *mz_kallsyms_find(const struct mz_kallsyms *k, uint64_t addr, uint64_t *offset,
 			     const char **module)
 {
-	const struct symbol *s = find(k->syms, k->count, addr);
+	const struct symbol *s = find(k, k->syms, k->count, addr);
 
 	if (!s)
 		return NULL;
@@ -237,16 +263,25 @@ const char *mz_kallsyms_find(const struct mz_kallsyms *k, uint64_t addr, uint64_
 
 const char *mz_kallsyms_variable(const struct mz_kallsyms *k, uint64_t addr, uint64_t *offset)
 {
-	const struct symbol *s = find(k->data, k->variables, addr);
+	const struct symbol *s = find(k, k->data, k->variables, addr);
 
 	if (!s)
 		return NULL;
 	*offset = addr - s->addr;
-	/* of several names for one address, one that is no mark of the linker's */
-	for (const struct symbol *t = s; t < k->data + k->variables && t->addr == s->addr; t++)
-		if (k->text[t->name] != '_')
-			return k->text + t->name;
 	return k->text + s->name;
+}
+
+const char *mz_kallsyms_file(const struct mz_kallsyms *k, uint64_t addr, bool variable)
+{
+	const struct symbol *s =
+		variable ? find(k, k->data, k->variables, addr) : find(k, k->syms, k->count, addr);
+
+	return s && s->file ? k->text + s->file : NULL;
+}
+
+bool mz_kallsyms_has_files(const struct mz_kallsyms *k)
+{
+	return k->has_files;
 }
 
 static uint64_t address(const struct mz_kallsyms *k, const struct symbol *s, size_t n,

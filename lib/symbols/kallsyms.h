@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kernel symbols from a saved /proc/kallsyms (or System.map: the same lines). */
+/* Kernel symbols from a saved /proc/kallsyms (or System.map: the same lines; or what
+ * scripts/kernel-files makes: System.map with the source file behind the name). */
 #ifndef MZ_SYMBOLS_KALLSYMS_H
 #define MZ_SYMBOLS_KALLSYMS_H
 
@@ -22,6 +23,9 @@ const char *mz_kallsyms_find(const struct mz_kallsyms *k, uint64_t addr, uint64_
 			     const char **module);
 /* The variable that holds the address, or NULL. */
 const char *mz_kallsyms_variable(const struct mz_kallsyms *k, uint64_t addr, uint64_t *offset);
+/* The source file of the function (variable) that holds the address; NULL = not known. */
+const char *mz_kallsyms_file(const struct mz_kallsyms *k, uint64_t addr, bool variable);
+bool mz_kallsyms_has_files(const struct mz_kallsyms *k);
 /* The address of the first symbol of that name; 0 = none. Slow. */
 uint64_t mz_kallsyms_address(const struct mz_kallsyms *k, const char *name);
 /* The i-th function, by address; NULL behind the last. module as above. */

@@ -46,6 +46,35 @@ static void shift_by_list(struct mz_symbols *s)
 	}
 }
 
+/* The same for two lists. */
+static void shift_files(struct mz_symbols *s)
+{
+	for (size_t i = 0; i < sizeof(anchors) / sizeof(*anchors); i++) {
+		uint64_t ran = mz_kallsyms_address(s->kallsyms, anchors[i]);
+		uint64_t linked = mz_kallsyms_address(s->files, anchors[i]);
+
+		if (!ran || !linked)
+			continue;
+		s->files_shift = (int64_t)(linked - ran);
+		return;
+	}
+}
+
+/* A System.map beside kallsyms is of use for the files in it. */
+static int open_files(struct mz_symbols *s, const char *path, struct mz_error *err)
+{
+	s->files = mz_kallsyms_load(path, err);
+	if (!s->files)
+		return -EINVAL;
+	if (mz_kallsyms_has_files(s->files)) {
+		shift_files(s);
+	} else {
+		mz_kallsyms_free(s->files);
+		s->files = NULL;
+	}
+	return 0;
+}
+
 static int open_vmlinux(struct mz_symbols *s, const char *path, struct mz_error *err)
 {
 	struct mz_symbols_module *m = mz_symbols_add(s, path);
@@ -152,7 +181,9 @@ static int open_all(struct mz_symbols *s, const struct mz_symbols_kernel *f, str
 		if (!s->kallsyms)
 			return -EINVAL;
 	}
-	if (f->vmlinux)
+	if (f->kallsyms && f->map)
+		ret = open_files(s, f->map, err);
+	if (!ret && f->vmlinux)
 		ret = open_vmlinux(s, f->vmlinux, err);
 	if (!ret && f->vmlinux && f->kallsyms)
 		shift_by_list(s);

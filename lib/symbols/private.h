@@ -30,6 +30,8 @@ struct mz_symbols {
 	struct mz_kallsyms *kallsyms; /* of a kernel, as it ran */
 	int64_t list_shift;	      /* added to an address before looking into kallsyms */
 	bool linked_list;	      /* it is a System.map: as linked, not as it ran */
+	struct mz_kallsyms *files;    /* a System.map with source files; NULL = none */
+	int64_t files_shift;	      /* added to an address before looking into it */
 	bool kernel;
 	unsigned missing;
 	/* found before: by number of the address */

@@ -51,6 +51,7 @@ void mz_symbols_close(struct mz_symbols *s)
 	}
 	free(s->modules);
 	mz_kallsyms_free(s->kallsyms);
+	mz_kallsyms_free(s->files);
 	mz_keys_deinit(&s->known);
 	free(s->found);
 	free(s->is_found);
@@ -80,6 +81,8 @@ static const struct mz_image *image_of(struct mz_symbols_module *m)
 
 bool mz_symbols_has_lines(struct mz_symbols *s)
 {
+	if (s->files || (s->kallsyms && mz_kallsyms_has_files(s->kallsyms)))
+		return true;
 	for (size_t i = 0; i < s->count; i++) {
 		const struct mz_image *im = image_of(&s->modules[i]);
 
@@ -139,6 +142,23 @@ static bool find_in_list(const struct mz_symbols *s, uint64_t addr, struct mz_sy
 	return out->function;
 }
 
+/* Without DWARF the list may know the file, for all of the kernel but modules. */
+static const char *file_in_list(const struct mz_symbols *s, uint64_t addr, bool variable)
+{
+	if (s->files)
+		return mz_kallsyms_file(s->files, addr + (uint64_t)s->files_shift, variable);
+	return s->kallsyms ? mz_kallsyms_file(s->kallsyms, addr + (uint64_t)s->list_shift, variable)
+			   : NULL;
+}
+
+static void add_home(struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
+{
+	if (out->home || !out->function || out->module)
+		return;
+	out->home = file_in_list(s, addr, false);
+	out->dir = folder(s, out->home);
+}
+
 static bool look_up(struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
 {
 	struct mz_symbols_module *m = module_at(s, addr);
@@ -150,8 +170,12 @@ static bool look_up(struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
 		out->module = m->name;
 		out->offset = addr - m->base;
 	}
-	if (!im || !mz_image_find(im, addr - m->shift, &p))
-		return find_in_list(s, addr, out) || (m && !s->kernel);
+	if (!im || !mz_image_find(im, addr - m->shift, &p)) {
+		bool known = find_in_list(s, addr, out);
+
+		add_home(s, addr, out);
+		return known || (m && !s->kernel);
+	}
 	out->function = readable(s, p.function);
 	out->in_function = p.in_function + 1;
 	out->file = p.file;
@@ -160,6 +184,7 @@ static bool look_up(struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
 	out->dir = folder(s, p.home);
 	if (s->kernel && m != s->modules)
 		out->module = m->name;
+	add_home(s, addr, out);
 	return true;
 }
 
@@ -251,9 +276,9 @@ const char *mz_symbols_variable(struct mz_symbols *s, uint64_t addr, uint64_t *o
 
 		name = im ? mz_image_variable(im, addr - s->modules[i].shift, offset, &file) : NULL;
 	}
-	if (name && dir)
-		*dir = folder(s, file);
 	if (!name && s->kallsyms)
 		name = mz_kallsyms_variable(s->kallsyms, addr + (uint64_t)s->list_shift, offset);
+	if (name && dir)
+		*dir = folder(s, file ? file : file_in_list(s, addr, true));
 	return name;
 }

@@ -29,7 +29,8 @@ struct mz_symbols *mz_symbols_open(const struct mz_reader *r);
  * With vmlinux and kallsyms (or marks, below) the shift by KASLR is found. */
 struct mz_symbols_kernel {
 	const char *kallsyms; /* as it ran: functions, variables, modules */
-	const char *map;      /* System.map: as it was linked */
+	const char *map;      /* System.map: as it was linked; perhaps with source files
+				 (scripts/kernel-files) */
 	const char *vmlinux;  /* with DWARF: lines and inlined functions */
 	const char *modules;  /* a folder with .ko files, for their lines */
 };

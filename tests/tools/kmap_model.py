@@ -3,8 +3,9 @@
 """Answers to the questions of `memorizer kmap`, by the slow and obvious way: every
 object is kept, and each question goes through all of them.
 
-kmap_model.py KMAP KALLSYMS QUESTION [ARGUMENT] ANSWER.json: compares.
-kmap_model.py --functions LIST ...: LIST has lines `ADDR FUNCTION FILE` instead.
+kmap_model.py KMAP KALLSYMS QUESTION[:ARGUMENT]=ANSWER.json...: compares, and prints a
+line `ok` or `not ok` for each. With --functions before them, KALLSYMS has lines
+`ADDR FUNCTION FILE` instead.
 """
 import bisect
 import collections
@@ -296,18 +297,15 @@ def compare(what, mine, theirs):
     if mine != theirs:
         a = [x for x in mine if x not in theirs][:3]
         b = [x for x in theirs if x not in mine][:3]
-        sys.exit('%s: model %d rows, program %d; only in the model: %s; only in the program: %s' %
+        raise Differs('%s: model %d rows, program %d; only in the model: %s; only in the program: %s' %
                  (what, len(mine), len(theirs), a, b))
 
 
-def main():
-    args = sys.argv[1:]
-    files = args[0] == '--functions'
-    args = args[files:]
-    objects, calls = read(args[0])
-    n = Names(args[1], files)
-    question, argument = args[2], args[3] if len(args) > 4 else None
-    got = json.load(open(args[-1]))
+class Differs(Exception):
+    pass
+
+
+def check(objects, calls, n, question, argument, got):
     if question == 'matrix':
         compare('matrix', matrix(objects, n, argument),
                 rows_of(got['matrix'], ('accessor', 'owner', 'reads', 'writes', 'objects', 'bytes', 'accesses')))
@@ -332,9 +330,29 @@ def main():
         want = report(objects, calls, n)
         bad = {k: (v, got[k]) for k, v in want.items() if got[k] != v}
         if bad:
-            sys.exit('report: (model, program): %s' % bad)
+            raise Differs('report: (model, program): %s' % bad)
     else:
         sys.exit('no such question')
+
+
+
+def main():
+    args = sys.argv[1:]
+    files = args[0] == '--functions'
+    args = args[files:]
+    objects, calls = read(args[0])
+    n = Names(args[1], files)
+    failed = False
+    for ask in args[2:]:
+        what, answer = ask.rsplit('=', 1)
+        question, _, argument = what.partition(':')
+        try:
+            check(objects, calls, n, question, argument, json.load(open(answer)))
+            print('ok %s: %s' % (args[0], what))
+        except (Differs, KeyError, ValueError) as e:
+            print('not ok %s: %s: %r' % (args[0], what, e))
+            failed = True
+    sys.exit(failed)
 
 
 main()
