@@ -52,6 +52,7 @@ static const struct mz_opt opts[] = {
 struct job {
 	const struct opts *o;
 	struct mz_recording a, b;
+	struct progress progress[2];
 	struct mz_diff d;
 	const struct mz_profile_value *sort;
 	size_t limit;
@@ -368,8 +369,10 @@ static int compare(struct job *j)
 {
 	int ret = mz_recording_profile(&j->a, &j->err);
 
+	progress_end(&j->progress[0]);
 	if (!ret)
 		ret = mz_recording_profile(&j->b, &j->err);
+	progress_end(&j->progress[1]);
 	if (!ret)
 		ret = mz_diff_make(&j->d, &j->a.profile, &j->b.profile, j->o->by, &j->err);
 	if (ret < 0)
@@ -416,9 +419,9 @@ static int run(void *options, int argc, char **argv)
 		return talk_usage("two recordings, please: the old one and the new one");
 	ret = prepare(&j);
 	if (!ret) {
-		ret = recording_open(&j.a, &argv[0], 1, j.o->symbols, &j.err);
+		ret = recording_open(&j.a, &argv[0], 1, j.o->symbols, &j.progress[0], &j.err);
 		if (!ret)
-			ret = recording_open(&j.b, &argv[1], 1, j.o->symbols, &j.err);
+			ret = recording_open(&j.b, &argv[1], 1, j.o->symbols, &j.progress[1], &j.err);
 		if (!ret)
 			ret = compare(&j);
 		if (ret >= 0) {

@@ -40,6 +40,7 @@ struct job {
 	struct mz_export_options how;
 	enum mz_table_name table;
 	struct mz_recording in;
+	struct progress progress;
 	struct mz_output out;
 	struct mz_error err;
 };
@@ -152,7 +153,7 @@ static int run(void *options, int argc, char **argv)
 	if (j.format->binary && !j.o->output && isatty(STDOUT_FILENO))
 		return talk_usage("%s is no text for a terminal; -o FILE says where it goes",
 				  j.format->name);
-	ret = recording_open(&j.in, argc ? argv : usual, argc ? argc : 1, j.o->symbols, &j.err);
+	ret = recording_open(&j.in, argc ? argv : usual, argc ? argc : 1, j.o->symbols, &j.progress, &j.err);
 	if (!ret)
 		ret = mz_output_open(&j.out, j.o->output, j.o->force, &j.err);
 	if (!ret)
@@ -161,6 +162,7 @@ static int run(void *options, int argc, char **argv)
 		ret = mz_output_commit(&j.out, &j.err);
 	else
 		mz_output_abort(&j.out);
+	progress_end(&j.progress);
 	if (!ret && mz_recording_lost(&j.in)) {
 		char a[32];
 

@@ -32,8 +32,13 @@ static int open_kmap(struct mz_recording *r, const struct kmap_load *o, struct m
 	return ret;
 }
 
+static void show(void *progress, uint64_t events)
+{
+	progress_show(progress, -1, events, "events");
+}
+
 int recording_open(struct mz_recording *r, char **paths, int n, const char *symbols,
-		   struct mz_error *err)
+		   struct progress *progress, struct mz_error *err)
 {
 	struct kmap_load o = {.path = paths[0], .symbols = symbols, .by = MZ_KMAP_BY_FUNCTION};
 	struct mz_symbols *given = NULL;
@@ -42,8 +47,12 @@ int recording_open(struct mz_recording *r, char **paths, int n, const char *symb
 	if (n == 1 && mz_kmap_is(paths[0]))
 		return open_kmap(r, &o, err);
 	ret = mz_recording_open(r, paths, n, err);
-	if (ret < 0 || !symbols || !r->events)
+	if (ret < 0 || !r->events)
 		return ret;
+	progress_start(progress, paths[0]);
+	mz_events_progress(r->events, show, progress);
+	if (!symbols)
+		return 0;
 	if (kmap_load_symbols(&o, &given, err) < 0)
 		return told(err);
 	mz_events_use(r->events, given);

@@ -5,15 +5,17 @@
 
 #include "analysis/recording.h"
 #include "cmds/cmd.h"
+#include "cmds/progress.h"
 
 #define RECORDING_SYMBOLS(st, m)                                                                   \
 	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, st, m,                                           \
 	       "kernel recordings: kallsyms, System.map, vmlinux, or a folder with them; those "   \
 	       "beside the recording are found")
 
-/* 0 or -errno with err set. Close it in both cases. */
+/* 0 or -errno with err set. Close it in both cases. What is long shows its progress,
+ * until progress_end(). */
 int recording_open(struct mz_recording *r, char **paths, int n, const char *symbols,
-		   struct mz_error *err);
+		   struct progress *progress, struct mz_error *err);
 
 /* Tells the error, if that was not done yet; MZ_EXIT_FAILED. */
 int recording_error(const struct mz_error *err);

@@ -13,6 +13,8 @@
 #include "symbols/symbols.h"
 #include "trace/reader.h"
 
+#define SHOW_EVERY 65536
+
 struct mz_events {
 	struct mz_reader *r;	    /* one file, or */
 	struct mz_kmem_input *many; /* those of a kernel trace */
@@ -26,6 +28,8 @@ struct mz_events {
 	bool by_sequence;
 	uint64_t one; /* the stack of a site of many */
 	uint64_t events;
+	void (*show)(void *arg, uint64_t events);
+	void *show_arg;
 };
 
 static bool is_folder(const char *path)
@@ -140,9 +144,17 @@ int mz_events_next(struct mz_events *s, struct mz_event *ev, struct mz_error *er
 
 	if (ret > 0) {
 		s->events++;
+		if (s->show && s->events % SHOW_EVERY == 0)
+			s->show(s->show_arg, s->events);
 		s->kernel |= ev->call >= MZ_CALL_KMALLOC && ev->call <= MZ_CALL_PERCPU_FREE;
 	}
 	return ret;
+}
+
+void mz_events_progress(struct mz_events *s, void (*show)(void *arg, uint64_t events), void *arg)
+{
+	s->show = show;
+	s->show_arg = arg;
 }
 
 /* ---- names -------------------------------------------------------------- */
