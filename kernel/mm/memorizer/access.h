@@ -8,30 +8,80 @@
 
 #include "memorizer.h"
 
-/* A pid's part in the hash; kept in the task. */
-static __always_inline u32 memorizer_mix(u32 pid)
+/* What an access does, and the index of its count; both: see memorizer_count(). */
+#define MEMORIZER_READ		0
+#define MEMORIZER_WRITE		1
+#define MEMORIZER_READ_WRITE	2
+
+/*
+ * The counter of an access that this CPU has seen lately, by the very address
+ * and code address: most accesses are repeated soon. The site's key says
+ * whether it is the same process, and whether the object is still there: see
+ * memorizer_close(). Tasks only; interrupts neither look nor enter.
+ */
+struct memorizer_recent {
+	unsigned long addr;
+	struct memorizer_site *site;
+};
+
+#define MEMORIZER_RECENT	16384
+#define MEMORIZER_NOWHERE	(1UL << 63)	/* no address at all */
+
+DECLARE_PER_CPU(struct memorizer_recent [MEMORIZER_RECENT], memorizer_recents);
+
+/* In bytes. */
+static __always_inline unsigned long memorizer_recent_at(unsigned long addr,
+							 unsigned long ip)
 {
-	return pid * 0x85ebca6bU;
+	return (addr + ip * 8) &
+	       ((MEMORIZER_RECENT - 1) * sizeof(struct memorizer_recent));
 }
 
-static __always_inline u32 memorizer_slot(u32 ip, u32 mix)
+static __always_inline struct memorizer_recent __percpu *
+memorizer_recent(unsigned long at)
 {
-	return (ip + mix) * 0x9e3779b1U >> 16;
+	return (void __percpu *)memorizer_recents + at;
 }
 
+/* The upper bits of @key have no part in it: a closed key stays where it is. */
 static __always_inline u32 memorizer_hash(u64 key)
 {
-	return memorizer_slot((u32)key, memorizer_mix(key >> 32));
+	return key * 0x9e3779b97f4a7c15ULL >> 48;
 }
+
+static __always_inline u32 memorizer_first_slot(const struct memorizer_sites *sites,
+						u64 key)
+{
+	return memorizer_hash(key) & sites->mask;
+}
+
+static_assert((u64)MEMORIZER_MAX_SITES << 48 <= MEMORIZER_CLOSED);
 
 static __always_inline void memorizer_inc(u64 *count)
 {
 	raw_atomic64_inc((atomic64_t *)count);
 }
 
+static __always_inline u64 memorizer_events(unsigned long how)
+{
+	return how == MEMORIZER_READ_WRITE ? 2 : 1;
+}
+
+static __always_inline void memorizer_count(struct memorizer_site *site, unsigned long how)
+{
+	if (likely(how != MEMORIZER_READ_WRITE)) {
+		memorizer_inc(&site->count[how]);
+		this_cpu_inc(memorizer_cpu.seen);
+		return;
+	}
+	memorizer_inc(&site->count[MEMORIZER_READ]);
+	memorizer_inc(&site->count[MEMORIZER_WRITE]);
+	this_cpu_add(memorizer_cpu.seen, 2);
+}
+
 static __always_inline bool memorizer_in_irq(void)
 {
-	return preempt_count() & MEMORIZER_IRQ_BITS;
+	return memorizer_test_preempt_count(MEMORIZER_IRQ_BITS);
 }
 
 /* The object at @phys, a positive number in regions, or NULL. */
@@ -43,57 +93,32 @@ static __always_inline struct memorizer_object *memorizer_at(unsigned long phys)
 }
 
 /*
- * Count a task's access if the site is known and in its first slot; if not,
- * leave the rest, and switching preemption on again, to functions that are
- * reached by a jump. No READ_ONCE(): each value is loaded once as it is, and
- * it keeps the compiler from using memory operands.
+ * Count an access if it is a recent one; if not, leave the rest, and switching
+ * preemption on again, to functions that are reached by a jump. Objects and
+ * maps stay while preemption is off: see object.c. No READ_ONCE(): each value
+ * is loaded once as it is, and it keeps the compiler from using memory
+ * operands.
  */
-static __always_inline void memorizer_task_access(unsigned long addr,
-						  unsigned long ip, int write)
+static __always_inline void memorizer_access(unsigned long addr, unsigned long ip,
+					     unsigned long how)
 {
-	struct memorizer_task *task = &current->memorizer;
-	struct memorizer_object *obj;
-	struct memorizer_sites *sites;
 	struct memorizer_site *site;
-	unsigned long phys;
+	unsigned long at;
 	u64 key;
 
-	phys = memorizer_direct_phys(addr);
-	if (unlikely(phys >= memorizer_ram)) {
-		phys = memorizer_fixed_phys(addr);
-		if (unlikely(phys >= memorizer_ram_end))
-			return memorizer_access_slow(addr, ip, write);
-	}
-	obj = memorizer_at(phys);
-	if (unlikely((long)obj >= 0))
-		return memorizer_access_slow(addr, ip, write);
-	key = task->tag | memorizer_pack_ip(ip);
-	sites = obj->sites;
-	site = &sites->site[memorizer_slot(ip, task->mix) & sites->mask];
-	if (unlikely(site->key != key))
-		return memorizer_access_probe(obj, key, write);
-	memorizer_inc(&site->count[write]);
-	this_cpu_inc(memorizer_cpu.seen);
-	preempt_enable_no_resched_notrace();
-}
-
-static __always_inline bool memorizer_not_mine(void)
-{
-	return static_branch_unlikely(&memorizer_marked_key) &&
-	       !memorizer_in_irq() &&
-	       !memorizer_task_marked(current);
-}
-
-/* Objects and maps stay while preemption is off: see object.c. */
-static __always_inline void memorizer_access(unsigned long addr, unsigned long ip,
-					     int write)
-{
-	if (memorizer_not_mine())
-		return;
 	preempt_disable_notrace();
 	if (unlikely(memorizer_in_irq()))
-		return memorizer_access_slow(addr, ip, write);
-	memorizer_task_access(addr, ip, write);
+		return memorizer_access_slow(addr, ip, how);
+	at = memorizer_recent_at(addr, ip);
+	key = memorizer_key(current->memorizer.tag, ip);
+	if (unlikely(raw_cpu_read(memorizer_recent(at)->addr) != addr))
+		return memorizer_access_probe(addr, key, how, at);
+	OPTIMIZER_HIDE_VAR(at);		/* no pointer in a register of its own */
+	site = raw_cpu_read(memorizer_recent(at)->site);
+	if (unlikely(site->key != key))
+		return memorizer_access_probe(addr, key, how, at);
+	memorizer_count(site, how);
+	preempt_enable_no_resched_notrace();
 }
 
 #endif /* _MM_MEMORIZER_ACCESS_H */

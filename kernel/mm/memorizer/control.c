@@ -9,6 +9,7 @@
 #include <linux/irq_work.h>
 #include <linux/memblock.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/string.h>
@@ -102,8 +103,7 @@ void memorizer_task_mark(struct task_struct *task, bool on)
 /* The child has its pid; the mark was copied with the rest of the parent. */
 void memorizer_task_fork(struct task_struct *task)
 {
-	task->memorizer.tag = (u64)task->pid << 32;
-	task->memorizer.mix = memorizer_mix(task->pid);
+	task->memorizer.tag = memorizer_tag(task->pid);
 }
 
 static void set_key(struct static_key_false *key, bool on)
@@ -122,7 +122,7 @@ static void apply(void)
 	if (on)
 		static_branch_enable(&memorizer_known_key);
 	set_key(&memorizer_on_key, on);
-	set_key(&memorizer_access_key, on && log_access);
+	WRITE_ONCE(memorizer_counting, on && log_access);
 }
 
 /* @task: whom to mark in modes 2 and 3. Off forgets all marks. */
@@ -142,6 +142,11 @@ int memorizer_set_mode(int mode, struct task_struct *task)
 	}
 	WRITE_ONCE(memorizer_mode, mode);
 	apply();
+	if (mode > 1) {
+		/* What is recent now may belong to tasks without a mark. */
+		synchronize_rcu();
+		memorizer_forget_recent();
+	}
 	mutex_unlock(&control_mutex);
 	return 0;
 }
@@ -206,7 +211,7 @@ static void kick_fn(struct irq_work *irq_work)
 {
 	u64 old = this_cpu_read(memorizer_cpu.irq_tag);
 
-	this_cpu_write(memorizer_cpu.irq_tag, MEMORIZER_HIDDEN);
+	this_cpu_write(memorizer_cpu.irq_tag, old | MEMORIZER_HIDDEN);
 	/* Who finds this set relies on what follows to see its news. */
 	smp_store_mb(kicked, 0);
 	if (memorizer_stream_wanted())
@@ -229,7 +234,7 @@ void memorizer_kick(void)
 	raw_local_irq_save(flags);
 	old = memorizer_hide();
 	old_irq = this_cpu_read(memorizer_cpu.irq_tag);
-	this_cpu_write(memorizer_cpu.irq_tag, MEMORIZER_HIDDEN);
+	this_cpu_write(memorizer_cpu.irq_tag, old_irq | MEMORIZER_HIDDEN);
 	irq_work_queue(&kick);
 	this_cpu_write(memorizer_cpu.irq_tag, old_irq);
 	memorizer_show(old);
@@ -279,6 +284,8 @@ void __init memorizer_init(void)
 		return;
 	}
 	memorizer_budget = bytes;
+	memorizer_task_fork(current);
+	memorizer_forget_recent();
 	memorizer_map_init(mem, ram);
 	memorizer_map_own(__pa(mem), bytes);
 	if (memorizer_pool_init(mem + table + spans, bytes - table - spans)) {

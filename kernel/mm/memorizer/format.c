@@ -186,11 +186,13 @@ void memorizer_each_site(const struct memorizer_object *obj,
 	u32 i;
 
 	for (sites = READ_ONCE(obj->sites); sites; sites = sites->prev) {
-		for (i = 0; i <= sites->mask; i++) {
+		for (i = 0; i < memorizer_nr_sites(sites); i++) {
 			key = READ_ONCE(sites->site[i].key);
 			if (!key || in_newer(obj, sites, key))
 				continue;
 			sum(sites, key, &writes, &reads);
+			if ((s64)key > 0)
+				key &= ~MEMORIZER_CLOSED;
 			if ((writes || reads) && !fn(data, key, writes, reads))
 				return;
 		}

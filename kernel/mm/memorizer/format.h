@@ -18,17 +18,17 @@ void memorizer_each_site(const struct memorizer_object *obj,
 static inline const struct memorizer_site *
 memorizer_lookup(const struct memorizer_sites *sites, u64 key)
 {
-	u32 i, slot = memorizer_hash(key);
+	const struct memorizer_site *site =
+		&sites->site[memorizer_first_slot(sites, key)];
+	const struct memorizer_site *end = site + sites->reach;
 
-	for (i = 0; i <= sites->mask; i++) {
-		const struct memorizer_site *site =
-			&sites->site[(slot + i) & sites->mask];
+	for (; site < end; site++) {
 		u64 found = READ_ONCE(site->key);
 
-		if (found == key)
+		if (memorizer_same_key(found, key))
 			return site;
 		if (!found)
-			return NULL;
+			break;
 	}
 	return NULL;
 }

@@ -268,7 +268,7 @@ void __init memorizer_memblock_end(void)
 		va = boot.spans[i].va;
 		end = va + boot.spans[i].size;
 		for (page = va & PAGE_MASK; page < end; page += PAGE_SIZE) {
-			if (memorizer_pages[__pa(page) >> PAGE_SHIFT] != memorizer_no_map)
+			if (memorizer_pages[__pa(page) >> PAGE_SHIFT]->kind != MAP_NONE)
 				continue;
 			memorizer_map_region_page(&boot, page,
 					page >= va && page + PAGE_SIZE <= end ?

@@ -13,51 +13,46 @@
 #include "access.h"
 #include "memorizer.h"
 
-DEFINE_STATIC_KEY_FALSE(memorizer_access_key);
 DEFINE_STATIC_KEY_FALSE(memorizer_marked_key);
-
-#define READ	0
-#define WRITE	1
+bool memorizer_counting;
 
 void __tsan_read1(void *addr);
 void __tsan_read1(void *addr)
 {
-	if (static_branch_unlikely(&memorizer_access_key))
-		memorizer_access((unsigned long)addr, _RET_IP_, READ);
+	if (unlikely(memorizer_counting))
+		memorizer_access((unsigned long)addr, _RET_IP_, MEMORIZER_READ);
 }
 EXPORT_SYMBOL(__tsan_read1);
 
 void __tsan_write1(void *addr);
 void __tsan_write1(void *addr)
 {
-	if (static_branch_unlikely(&memorizer_access_key))
-		memorizer_access((unsigned long)addr, _RET_IP_, WRITE);
+	if (unlikely(memorizer_counting))
+		memorizer_access((unsigned long)addr, _RET_IP_, MEMORIZER_WRITE);
 }
 EXPORT_SYMBOL(__tsan_write1);
 
 void __tsan_read_write1(void *addr);
 void __tsan_read_write1(void *addr)
 {
-	if (static_branch_unlikely(&memorizer_access_key)) {
-		memorizer_access((unsigned long)addr, _RET_IP_, READ);
-		memorizer_access((unsigned long)addr, _RET_IP_, WRITE);
-	}
+	if (unlikely(memorizer_counting))
+		memorizer_access((unsigned long)addr, _RET_IP_, MEMORIZER_READ_WRITE);
 }
 EXPORT_SYMBOL(__tsan_read_write1);
 
 void __tsan_read_range(void *addr, long size);
 void __tsan_read_range(void *addr, long size)
 {
-	if (static_branch_unlikely(&memorizer_access_key) && size)
-		memorizer_access((unsigned long)addr, _RET_IP_, READ);
+	if (unlikely(memorizer_counting) && size)
+		memorizer_access((unsigned long)addr, _RET_IP_, MEMORIZER_READ);
 }
 EXPORT_SYMBOL(__tsan_read_range);
 
 void __tsan_write_range(void *addr, long size);
 void __tsan_write_range(void *addr, long size)
 {
-	if (static_branch_unlikely(&memorizer_access_key) && size)
-		memorizer_access((unsigned long)addr, _RET_IP_, WRITE);
+	if (unlikely(memorizer_counting) && size)
+		memorizer_access((unsigned long)addr, _RET_IP_, MEMORIZER_WRITE);
 }
 EXPORT_SYMBOL(__tsan_write_range);
 
@@ -101,9 +96,9 @@ EXPORT_SYMBOL(__tsan_init);
 void *memorizer_memcpy(void *to, const void *from, size_t n);
 void *memorizer_memcpy(void *to, const void *from, size_t n)
 {
-	if (static_branch_unlikely(&memorizer_access_key) && n) {
-		memorizer_access((unsigned long)from, _RET_IP_, READ);
-		memorizer_access((unsigned long)to, _RET_IP_, WRITE);
+	if (unlikely(memorizer_counting) && n) {
+		memorizer_access((unsigned long)from, _RET_IP_, MEMORIZER_READ);
+		memorizer_access((unsigned long)to, _RET_IP_, MEMORIZER_WRITE);
 	}
 	return __memcpy(to, from, n);
 }
@@ -112,9 +107,9 @@ EXPORT_SYMBOL(memorizer_memcpy);
 void *memorizer_memmove(void *to, const void *from, size_t n);
 void *memorizer_memmove(void *to, const void *from, size_t n)
 {
-	if (static_branch_unlikely(&memorizer_access_key) && n) {
-		memorizer_access((unsigned long)from, _RET_IP_, READ);
-		memorizer_access((unsigned long)to, _RET_IP_, WRITE);
+	if (unlikely(memorizer_counting) && n) {
+		memorizer_access((unsigned long)from, _RET_IP_, MEMORIZER_READ);
+		memorizer_access((unsigned long)to, _RET_IP_, MEMORIZER_WRITE);
 	}
 	return __memmove(to, from, n);
 }
@@ -123,8 +118,8 @@ EXPORT_SYMBOL(memorizer_memmove);
 void *memorizer_memset(void *to, int c, size_t n);
 void *memorizer_memset(void *to, int c, size_t n)
 {
-	if (static_branch_unlikely(&memorizer_access_key) && n)
-		memorizer_access((unsigned long)to, _RET_IP_, WRITE);
+	if (unlikely(memorizer_counting) && n)
+		memorizer_access((unsigned long)to, _RET_IP_, MEMORIZER_WRITE);
 	return __memset(to, c, n);
 }
 EXPORT_SYMBOL(memorizer_memset);

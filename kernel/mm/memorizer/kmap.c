@@ -12,7 +12,6 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/poll.h>
-#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -252,7 +251,7 @@ static int stream_fill(struct reader *r)
 		r->taken = memorizer_take_dead(STREAM_BATCH);
 		mutex_unlock(&memorizer_mutex);
 		if (r->taken)
-			synchronize_rcu();
+			memorizer_quiesce();
 	}
 	r->off = 0;
 	while (r->taken) {

@@ -12,7 +12,6 @@
  * grace period.
  */
 #include <linux/mm.h>
-#include <linux/rcupdate.h>
 
 #include "../slab.h"
 #include "memorizer.h"
@@ -24,6 +23,13 @@ struct single_map {
 };
 
 static struct single_map no_map = { .map = { .kind = MAP_NONE, .nr = 1 } };
+/* The same, when it is known what the page is used for. */
+static struct single_map page_map = {
+	.map = { .kind = MAP_NONE, .nr = 1, .miss = NO_OBJ_PAGE }
+};
+static struct single_map slab_map = {
+	.map = { .kind = MAP_NONE, .nr = 1, .miss = NO_OBJ_SLAB }
+};
 static struct single_map own_map = { .map = { .kind = MAP_OWN, .nr = 1 } };
 
 unsigned long memorizer_vmemmap[MEMORIZER_VMEMMAP_PIECES];
@@ -68,9 +74,36 @@ unsigned long memorizer_phys(unsigned long addr)
 	return phys < memorizer_ram ? phys : MEMORIZER_NO_PHYS;
 }
 
+/* Is @addr backed by the same memory for ever? */
+bool memorizer_is_fixed(unsigned long addr)
+{
+	return memorizer_direct_phys(addr) < memorizer_ram ||
+	       memorizer_fixed_phys(addr) < memorizer_ram;
+}
+
 static struct memorizer_region_page *to_region_page(struct memorizer_map *map)
 {
 	return container_of(map, struct memorizer_region_page, map);
+}
+
+/*
+ * An access at @addr hit no object but this, and so will others until the page
+ * is freed. Only for the direct map, where a page of an image is a page, too.
+ */
+void memorizer_map_miss(unsigned long addr, enum memorizer_miss miss)
+{
+	unsigned long phys = memorizer_direct_phys(addr);
+	struct memorizer_map **entry, *map;
+
+	if (phys >= memorizer_ram || (miss != NO_OBJ_SLAB && miss != NO_OBJ_PAGE))
+		return;
+	entry = &memorizer_pages[phys >> PAGE_SHIFT];
+	map = READ_ONCE(*entry);
+	if (map == memorizer_no_map)
+		cmpxchg(entry, map, miss == NO_OBJ_SLAB ? &slab_map.map : &page_map.map);
+	else if (map->kind == MAP_REGION &&
+		 to_region_page(map)->va == (addr & PAGE_MASK))
+		WRITE_ONCE(map->miss, miss);
 }
 
 /* An entry that says where to look in its region's spans. */
@@ -167,7 +200,7 @@ unsigned int memorizer_map_collect(void)
 	memorizer_unlock(flags);
 	if (!map)
 		return 0;
-	synchronize_rcu();
+	memorizer_quiesce();
 	for (; map; map = next, n++) {
 		next = map->next;
 		give_back(map);
@@ -178,6 +211,7 @@ unsigned int memorizer_map_collect(void)
 /* One page of @obj is gone. True if it was the last. */
 static bool last_page(struct memorizer_object *obj)
 {
+	memorizer_close(obj);
 	return raw_atomic_dec_and_test((atomic_t *)&obj->pages);
 }
 
@@ -304,6 +338,7 @@ struct memorizer_map *memorizer_slab_map(struct kmem_cache *s, void *p)
 	if (!map)
 		return NULL;
 	map->kind = MAP_SLAB;
+	map->miss = NO_OBJ_SLAB;
 	map->nr = nr;
 	map->base = memorizer_phys((unsigned long)slab_address(slab));
 	map->recip = DIV_ROUND_UP(1ULL << 32, s->size);

@@ -22,24 +22,34 @@
 
 /* One access site: who (code address and pid) touched an object how often. */
 struct memorizer_site {
-	u64 key;		/* pid << 32 | packed ip; 0 if unused */
+	u64 key;		/* MEMORIZER_CLOSED, pid << 32 | packed ip; 0: unused */
 	u64 count[2];		/* reads, writes */
 };
 
 /*
- * Open hash table of sites. When it fills up, a larger one takes its place as
- * the object's table and the old one stays behind it: sites never move, so
- * that no count is lost to an increment in flight. Readers add them up.
+ * Hash table of sites. A key lies within @reach slots from where its hash
+ * points, in the first that was unused. When these are all taken, a larger
+ * table takes the place as the object's table and the old one stays behind it:
+ * sites never move, so that no count is lost to an increment in flight. A key
+ * may be in several tables. Readers add them up.
  */
 struct memorizer_sites {
 	u32 mask;
-	u32 used;
+	u32 reach;
 	struct memorizer_sites *prev;
 	struct memorizer_site site[];
 };
 
-#define MEMORIZER_INLINE_SITES	4
-#define MEMORIZER_MAX_SITES	4096
+#define MEMORIZER_INLINE_SITES	4	/* mask 0: one after the other */
+#define MEMORIZER_MIN_SITES	8U
+#define MEMORIZER_MAX_FIRST	256U
+#define MEMORIZER_MAX_SITES	4096U
+#define MEMORIZER_REACH		8
+
+static inline u32 memorizer_nr_sites(const struct memorizer_sites *sites)
+{
+	return sites->mask + sites->reach;
+}
 
 enum memorizer_map_kind {
 	MAP_NONE,		/* nothing known about this page */
@@ -61,6 +71,7 @@ struct memorizer_map {
 	struct memorizer_map *next;	/* waiting to be given back; dead list */
 	u16 nr;
 	u8 kind;
+	u8 miss;		/* what an access to no object hits here; 0: look */
 	struct memorizer_object *objs[];
 };
 
@@ -93,6 +104,7 @@ struct memorizer_object {
 	u8 type;
 	u8 state;
 	u8 flags;
+	u8 closed;			/* see memorizer_close() */
 	char comm[TASK_COMM_LEN];
 	struct memorizer_sites first;
 	struct memorizer_site first_site[MEMORIZER_INLINE_SITES];
@@ -125,7 +137,7 @@ struct memorizer_region_page {
 
 /* Events that did not become a count or an object, by cause. */
 enum memorizer_miss {
-	/* accesses to no object, by what was hit */
+	/* accesses to no object, by what was hit; the first is no map's miss */
 	NO_OBJ_USER,
 	NO_OBJ_SLAB,
 	NO_OBJ_PAGE,
@@ -169,13 +181,26 @@ struct memorizer_totals {
 
 extern struct memorizer_totals memorizer_totals;
 
-DECLARE_STATIC_KEY_FALSE(memorizer_access_key);
+extern bool memorizer_counting;			/* accesses */
 DECLARE_STATIC_KEY_FALSE(memorizer_marked_key);
 
 /* Set in a tag: this is Memorizer itself, do not look. */
 #define MEMORIZER_HIDDEN	BIT_ULL(63)
 #define MEMORIZER_PID_MASK	(~0ULL << 32)
 #define MEMORIZER_PID_FOLDED	(~0ULL << 32)	/* shown as pid -1 */
+
+/* Set in the key of a site that must not be found by what is recent. */
+#define MEMORIZER_CLOSED	BIT_ULL(62)
+
+static inline unsigned long memorizer_key_ip(u64 key)
+{
+	return memorizer_unpack_ip((u32)key);
+}
+
+static __always_inline bool memorizer_same_key(u64 a, u64 b)
+{
+	return !((a ^ b) & ~MEMORIZER_CLOSED);
+}
 
 #define MEMORIZER_IRQ_BITS	(NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET)
 
@@ -209,8 +234,10 @@ extern unsigned long memorizer_ram;		/* end of RAM, bytes */
 extern unsigned long memorizer_ram_end;		/* the same, for a second look */
 extern struct memorizer_map *memorizer_no_map;
 int memorizer_map_init(struct memorizer_map **table, unsigned long ram);
+void memorizer_map_miss(unsigned long addr, enum memorizer_miss miss);
 void memorizer_map_own(unsigned long phys, unsigned long bytes);
 unsigned long memorizer_phys(unsigned long addr);
+bool memorizer_is_fixed(unsigned long addr);
 struct memorizer_object *memorizer_find(unsigned long addr);
 struct memorizer_object *memorizer_resolve(struct memorizer_map *map,
 					   unsigned long phys);
@@ -252,8 +279,12 @@ unsigned long memorizer_drop_dead(u64 max, bool printed);
 
 /* site.c */
 struct memorizer_site *memorizer_site(struct memorizer_object *obj, u64 key);
-void memorizer_access_slow(unsigned long addr, unsigned long ip, int write);
-void memorizer_access_probe(struct memorizer_object *obj, u64 key, int write);
+void memorizer_close(struct memorizer_object *obj);
+void memorizer_forget_recent(void);
+void memorizer_quiesce(void);
+void memorizer_access_slow(unsigned long addr, unsigned long ip, unsigned long how);
+void memorizer_access_probe(unsigned long addr, u64 key, unsigned long how,
+			    unsigned long at);
 
 /* globals.c */
 unsigned long memorizer_globals_bytes(void);

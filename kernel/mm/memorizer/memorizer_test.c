@@ -15,6 +15,7 @@
 #include <linux/percpu.h>
 #include <linux/prandom.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
@@ -262,6 +263,74 @@ static void test_pages(struct kunit *test)
 	obj = check(test, p, 5 * PAGE_SIZE - 100, MEMORIZER_PAGES_EXACT);
 	free_pages_exact(p, 5 * PAGE_SIZE - 100);
 	check_freed(test, p, obj);
+}
+
+/* A part of an object goes, and its address is another object soon. */
+static void test_part_freed(struct kunit *test)
+{
+	struct page *page = alloc_pages(GFP_KERNEL, 1), *again;
+	struct memorizer_object *obj;
+	struct counts c;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	obj = check(test, page_address(page), 2 * PAGE_SIZE, MEMORIZER_PAGES);
+	split_page(page, 1);
+	touch(page_address(page + 1), PAGE_SIZE);
+	preempt_disable();
+	__free_page(page + 1);
+	again = alloc_page(GFP_ATOMIC);
+	preempt_enable();
+	if (again == page + 1)
+		check(test, page_address(again), PAGE_SIZE, MEMORIZER_PAGES);
+	/* What is left of it goes on counting. */
+	touch(page_address(page), PAGE_SIZE);
+	touch(page_address(page), PAGE_SIZE);
+	c = counts_of(obj, touch, current->pid);
+	KUNIT_EXPECT_EQ(test, c.writes, 4 * WRITES);
+	KUNIT_EXPECT_EQ(test, c.reads, 4 * READS);
+	KUNIT_EXPECT_EQ(test, c.sites, 2);
+	if (again)
+		__free_page(again);
+	__free_page(page);
+	if (again != page + 1)
+		kunit_skip(test, "the page did not come back");
+}
+
+/* Records are given back and used again while everything else stays the same. */
+static void test_record_reuse(struct kunit *test)
+{
+	void *p;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		p = kmalloc(96, GFP_KERNEL);
+		check(test, p, 96, MEMORIZER_KMALLOC);
+		kfree(p);
+		memorizer_drop_dead(U64_MAX, false);
+	}
+}
+
+/* What a task did a moment ago does not count any more once marks are asked for. */
+static void test_without_mark(struct kunit *test)
+{
+	char *p = kmalloc(96, GFP_KERNEL);
+	struct memorizer_object *obj = check(test, p, 96, MEMORIZER_KMALLOC);
+	struct counts c;
+
+	memorizer_set_mode(3, &init_task);
+	touch(p, 96);
+	memorizer_task_mark(current, true);
+	touch(p, 96);
+	memorizer_task_mark(current, false);
+	touch(p, 96);
+	memorizer_set_mode(0, NULL);
+	touch(p, 96);
+	memorizer_set_mode(1, NULL);
+	touch(p, 96);
+	c = counts_of(obj, touch, current->pid);
+	KUNIT_EXPECT_EQ(test, c.writes, 3 * WRITES);
+	KUNIT_EXPECT_EQ(test, c.reads, 3 * READS);
+	kfree(p);
 }
 
 static void test_vmalloc(struct kunit *test)
@@ -667,7 +736,7 @@ static void test_format(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, obj);
 	KUNIT_ASSERT_NOT_NULL(test, text);
 	obj->sites = &obj->first;
-	obj->first.mask = MEMORIZER_INLINE_SITES - 1;
+	obj->first.reach = MEMORIZER_INLINE_SITES;
 	obj->va = 0xffff888000001000;
 	obj->size = 100;
 	obj->alloc_ip = 0x81000010;
@@ -675,7 +744,7 @@ static void test_format(struct kunit *test)
 	obj->alloc_jiffies = 5;
 	memcpy(obj->comm, "a,b\n\\c\xff", 8);
 	key = 7ULL << 32 | 0x81000020;
-	site = &obj->first_site[memorizer_hash(key) & obj->first.mask];
+	site = &obj->first_site[0];
 	site->key = key;
 	site->count[0] = READS;
 	site->count[1] = WRITES;
@@ -712,6 +781,9 @@ static struct kunit_case memorizer_cases[] = {
 	KUNIT_CASE(test_bulk),
 	KUNIT_CASE(test_rcu),
 	KUNIT_CASE(test_pages),
+	KUNIT_CASE(test_part_freed),
+	KUNIT_CASE(test_record_reuse),
+	KUNIT_CASE(test_without_mark),
 	KUNIT_CASE(test_vmalloc),
 	KUNIT_CASE(test_percpu_areas),
 	KUNIT_CASE(test_globals),

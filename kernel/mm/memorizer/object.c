@@ -9,13 +9,12 @@
  * the pointer; accesses run with preemption off, which makes them readers.
  */
 #include <linux/jiffies.h>
-#include <linux/rcupdate.h>
 #include <linux/string.h>
 
 #include "memorizer.h"
 
 DEFINE_MUTEX(memorizer_mutex);
-DEFINE_PER_CPU(struct memorizer_cpu, memorizer_cpu);
+DEFINE_PER_CPU(struct memorizer_cpu, memorizer_cpu) = { .irq_tag = 1ULL << 32 };
 struct memorizer_totals memorizer_totals;
 
 #define TAKE_SLICE	1024
@@ -73,7 +72,7 @@ static struct memorizer_object *new_record(enum memorizer_type type)
 	memorizer_unlock(flags);
 	if (!obj)
 		return NULL;
-	obj->first.mask = MEMORIZER_INLINE_SITES - 1;
+	obj->first.reach = MEMORIZER_INLINE_SITES;
 	obj->sites = &obj->first;
 	obj->type = type;
 	obj->map.kind = MAP_OBJECT;
@@ -159,6 +158,7 @@ static void bury(struct memorizer_object *obj)
 {
 	unsigned long flags;
 
+	memorizer_close(obj);
 	flags = memorizer_lock();
 	if (obj->state == OBJ_LIVE) {
 		obj->state = OBJ_DEAD;
@@ -200,6 +200,7 @@ void memorizer_forget(struct memorizer_object *obj)
 	unsigned long flags;
 	bool mine = false;
 
+	memorizer_close(obj);
 	flags = memorizer_lock();
 	if (obj->state == OBJ_LIVE) {
 		obj->state = OBJ_BACKING;
@@ -323,7 +324,7 @@ unsigned long memorizer_drop_dead(u64 max, bool printed)
 	mutex_lock(&memorizer_mutex);
 	obj = take_all_dead(min(max, READ_ONCE(memorizer_totals.dead)));
 	if (obj)
-		synchronize_rcu();
+		memorizer_quiesce();
 	for (; obj; obj = next) {
 		next = next_dead(obj);
 		if (!printed || obj->flags & OBJ_PRINTED) {

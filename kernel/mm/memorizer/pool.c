@@ -16,8 +16,8 @@
 /* Objects first; then slab maps, region pages, site tables of 8 to 4096. */
 static const u32 class_size[] = {
 	sizeof(struct memorizer_object),
-	64, 96, 160, 208, 288, 400, 600, 784, 1112, 1552, 2136, 3088, 4184,
-	6160, 8280, 12304, 16480, 24592, 32864, 49168, 65536, 98320, CHUNK_SIZE,
+	64, 96, 160, 208, 288, 376, 568, 784, 952, 1112, 1720, 2136, 3256, 4184,
+	6328, 8280, 12472, 16480, 24760, 32864, 49336, 65536, 98488, CHUNK_SIZE,
 };
 
 #define CLASS_OBJECT	0

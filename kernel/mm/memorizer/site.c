@@ -9,101 +9,171 @@
  */
 #include <linux/atomic.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/uaccess.h>
 
 #include "access.h"
 #include "memorizer.h"
 
-/* Sites of the running task will be needed again: enter them at once. */
-static void carry_over(struct memorizer_sites *new, const struct memorizer_sites *old,
-		       u64 key)
+DEFINE_PER_CPU(struct memorizer_recent [MEMORIZER_RECENT], memorizer_recents);
+
+/*
+ * How large an object's first table should be, by its cache or type: objects
+ * of a kind have about as many sites. Logarithms; only a guess, so no matter
+ * who writes when.
+ */
+static u8 sizes[256];
+
+static u8 *size_of_kind(const struct memorizer_object *obj)
 {
-	u32 i, slot;
+	return &sizes[(obj->cache ?: -obj->type) & 255];
+}
 
-	for (i = 0; i <= old->mask; i++) {
-		u64 k = READ_ONCE(old->site[i].key);
+static void learn_size(const struct memorizer_object *obj, u32 used)
+{
+	u8 *size = size_of_kind(obj);
+	u8 log = fls(used + used / 4);
 
-		if ((k ^ key) >> 32 || !k)
-			continue;
-		slot = memorizer_hash(k);
-		while (new->site[slot & new->mask].key)
-			slot++;
-		new->site[slot & new->mask].key = k;
-		new->used++;
+	if (log != *size)
+		*size += log > *size ? 1 : -1;
+}
+
+/* Returns how many sites there are. */
+static u32 close_sites(struct memorizer_object *obj)
+{
+	struct memorizer_sites *sites;
+	struct memorizer_site *site, *end;
+	u32 used = 0;
+
+	for (sites = READ_ONCE(obj->sites); sites; sites = sites->prev) {
+		end = &sites->site[memorizer_nr_sites(sites)];
+		for (site = sites->site; site < end; site++) {
+			u64 key = READ_ONCE(site->key);
+
+			if (!key)
+				continue;
+			WRITE_ONCE(site->key, key | MEMORIZER_CLOSED);
+			used++;
+		}
+	}
+	return used;
+}
+
+/*
+ * From now on nothing recent leads to @obj: it ends, or a part of it does.
+ * Whoever has found it through the map may still count on it. Two may do this
+ * at the same time, and each must have done it all when it returns.
+ */
+void memorizer_close(struct memorizer_object *obj)
+{
+	if (READ_ONCE(obj->closed) == 2)
+		return;
+	WRITE_ONCE(obj->closed, 1);
+	/* Pairs with the cmpxchg of who enters a key: it looks at obj->closed. */
+	smp_mb();
+	learn_size(obj, close_sites(obj));
+	smp_store_release(&obj->closed, 2);
+}
+
+/* Only the CPU itself writes more than the address: no entry is ever torn. */
+void memorizer_forget_recent(void)
+{
+	int cpu, i;
+
+	for_each_possible_cpu(cpu) {
+		struct memorizer_recent *recent = per_cpu(memorizer_recents, cpu);
+
+		for (i = 0; i < MEMORIZER_RECENT; i++)
+			WRITE_ONCE(recent[i].addr, MEMORIZER_NOWHERE);
 	}
 }
 
-static struct memorizer_sites *grow(struct memorizer_object *obj,
-				    struct memorizer_sites *old, u64 key)
+/*
+ * What is closed and in no map can be given back when this returns: nobody
+ * holds it, and nothing recent points to it. Sleeps.
+ */
+void memorizer_quiesce(void)
 {
-	u32 nr = min_t(u32, (old->mask + 1) * 2, MEMORIZER_MAX_SITES);
+	/* After the keys were closed: pairs with remember(). */
+	smp_mb();
+	memorizer_forget_recent();
+	synchronize_rcu();
+}
+
+/* The next access from here to @addr by this task will find @site at once. */
+static __always_inline void remember(unsigned long addr, struct memorizer_site *site,
+				     u64 key, unsigned long at)
+{
+	raw_cpu_write(memorizer_recent(at)->site, site);
+	raw_cpu_write(memorizer_recent(at)->addr, addr);
+	/* Not closed before: pairs with memorizer_quiesce(). */
+	smp_mb();
+	if (unlikely(site->key != key))
+		raw_cpu_write(memorizer_recent(at)->addr, MEMORIZER_NOWHERE);
+}
+
+/*
+ * Put a larger table in front. What is in the old one stays there, and is
+ * entered again if it is not a recent one.
+ */
+static bool grow(struct memorizer_object *obj, struct memorizer_sites *old)
+{
 	struct memorizer_sites *new;
 	unsigned long flags;
+	u32 nr;
 
-	new = memorizer_pool_alloc(struct_size(new, site, nr));
+	if (old == &obj->first)
+		nr = clamp(1U << *size_of_kind(obj), MEMORIZER_MIN_SITES,
+			   MEMORIZER_MAX_FIRST);
+	else
+		nr = min((old->mask + 1) * 2, MEMORIZER_MAX_SITES);
+	new = memorizer_pool_alloc(struct_size(new, site, nr - 1 + MEMORIZER_REACH));
 	if (!new)
-		return NULL;
+		return false;
 	new->mask = nr - 1;
+	new->reach = MEMORIZER_REACH;
 	new->prev = old;
-	if (nr > old->mask + 1)
-		carry_over(new, old, key);
 	/* Pairs with the address dependency of whoever loads obj->sites. */
-	if (try_cmpxchg_release(&obj->sites, &old, new))
-		return new;
+	if (cmpxchg(&obj->sites, old, new) == old)
+		return true;
 	flags = memorizer_lock();
 	memorizer_pool_free(new);
 	memorizer_unlock(flags);
-	return READ_ONCE(obj->sites);
+	return true;
 }
 
-/* The slot of @key, or the first unused one; NULL if neither is there. */
-static struct memorizer_site *probe(struct memorizer_sites *sites, u64 key)
+/* Enter @key in an unused slot. False: @found is what somebody else entered. */
+static __always_inline bool claim(struct memorizer_object *obj,
+				  struct memorizer_site *site, u64 key, u64 *found)
 {
-	u32 i, slot = memorizer_hash(key);
-
-	for (i = 0; i <= sites->mask; i++) {
-		struct memorizer_site *site = &sites->site[(slot + i) & sites->mask];
-		u64 found = READ_ONCE(site->key);
-
-		if (found == key || !found)
-			return site;
-	}
-	return NULL;
+	if (unlikely(!try_cmpxchg(&site->key, found, key)))
+		return false;
+	if (unlikely(obj->closed))
+		WRITE_ONCE(site->key, key | MEMORIZER_CLOSED);
+	return true;
 }
 
-/* Full enough to replace: the small one when it is full, others at one half. */
-static bool crowded(const struct memorizer_sites *sites)
-{
-	u32 nr = sites->mask + 1;
-
-	return READ_ONCE(sites->used) >= (nr > MEMORIZER_INLINE_SITES ? nr / 2 : nr);
-}
-
-static struct memorizer_site *find_or_claim(struct memorizer_object *obj, u64 key,
-					    bool may_grow)
+/*
+ * The counter for @key in the newest table, entered if it is not there; NULL
+ * if there is no room. Calls nothing: user memory may be open.
+ */
+static __always_inline struct memorizer_site *
+find_site(struct memorizer_object *obj, u64 key)
 {
 	struct memorizer_sites *sites = READ_ONCE(obj->sites);
-	struct memorizer_site *site;
-	u64 old;
+	struct memorizer_site *site = &sites->site[memorizer_first_slot(sites, key)];
+	struct memorizer_site *end;
+	u64 found = READ_ONCE(site->key);
 
-	for (;;) {
-		site = probe(sites, key);
-		if (site && READ_ONCE(site->key) == key)
+	if (likely(found == key || (!found && claim(obj, site, key, &found))))
+		return site;
+	for (end = site + sites->reach;;) {
+		if (memorizer_same_key(found, key))
 			return site;
-		if (may_grow && (!site || crowded(sites))) {
-			sites = grow(obj, sites, key);
-			if (!sites)
-				return NULL;
-			continue;
-		}
-		if (!site)
+		if (++site == end)
 			return NULL;
-		old = 0;
-		if (try_cmpxchg(&site->key, &old, key)) {
-			raw_atomic_inc((atomic_t *)&sites->used);
-			return site;
-		}
-		if (old == key)
+		found = READ_ONCE(site->key);
+		if (!found && claim(obj, site, key, &found))
 			return site;
 	}
 }
@@ -114,52 +184,20 @@ static struct memorizer_site *find_or_claim(struct memorizer_object *obj, u64 ke
  */
 struct memorizer_site *memorizer_site(struct memorizer_object *obj, u64 key)
 {
-	struct memorizer_site *site = find_or_claim(obj, key, true);
+	struct memorizer_sites *sites;
+	struct memorizer_site *site;
 
-	if (site)
-		return site;
+	do {
+		sites = READ_ONCE(obj->sites);
+		site = find_site(obj, key);
+		if (site)
+			return site;
+	} while (grow(obj, sites));
 	memorizer_kick();
-	site = find_or_claim(obj, key | MEMORIZER_PID_FOLDED, false);
+	site = find_site(obj, key | MEMORIZER_PID_FOLDED);
 	if (site)
 		this_cpu_inc(memorizer_cpu.folded);
 	return site;
-}
-
-static void count(struct memorizer_object *obj, u64 key, int write)
-{
-	struct memorizer_site *site = memorizer_site(obj, key);
-
-	if (likely(site))
-		memorizer_inc(&site->count[write]);
-	else
-		memorizer_miss(ACCESS_MEMORY);
-}
-
-/* The site is not in its first slot: look on, or make it. */
-static __always_inline void look_on(struct memorizer_object *obj, u64 key, int write)
-{
-	struct memorizer_sites *sites = READ_ONCE(obj->sites);
-	u32 mask = sites->mask, slot = memorizer_hash(key), n = mask;
-
-	if (unlikely((s64)key < 0))
-		return;				/* MEMORIZER_HIDDEN */
-	this_cpu_inc(memorizer_cpu.seen);
-	do {
-		struct memorizer_site *site = &sites->site[slot++ & mask];
-		u64 found = READ_ONCE(site->key);
-
-		if (!found) {
-			if (crowded(sites) || !try_cmpxchg(&site->key, &found, key))
-				break;
-			raw_atomic_inc((atomic_t *)&sites->used);
-			found = key;
-		}
-		if (found == key) {
-			memorizer_inc(&site->count[write]);
-			return;
-		}
-	} while (n--);
-	count(obj, key, write);
 }
 
 /* What was hit when no object was. */
@@ -185,16 +223,21 @@ static enum memorizer_miss no_object(unsigned long addr, unsigned long phys)
 	return folio_test_slab(page_folio(page)) ? NO_OBJ_SLAB : NO_OBJ_PAGE;
 }
 
+static __always_inline void missed(enum memorizer_miss miss, unsigned long how)
+{
+	this_cpu_add(memorizer_cpu.seen, memorizer_events(how));
+	this_cpu_add(memorizer_cpu.miss[miss], memorizer_events(how));
+}
+
 /* Who is it? False if it is nobody we count. */
-static bool get_tag(u64 *tag)
+static bool get_tag(u64 *tag, unsigned long how)
 {
 	unsigned int pc = preempt_count();
 
 	if (likely(!(pc & MEMORIZER_IRQ_BITS))) {
 		*tag = current->memorizer.tag;
 	} else if (unlikely(pc & NMI_MASK)) {
-		this_cpu_inc(memorizer_cpu.seen);
-		memorizer_miss(ACCESS_NMI);
+		missed(ACCESS_NMI, how);
 		return false;
 	} else {
 		if (static_branch_unlikely(&memorizer_marked_key) && memorizer_mode != 2)
@@ -204,47 +247,130 @@ static bool get_tag(u64 *tag)
 	return !(*tag & MEMORIZER_HIDDEN);
 }
 
-/* Interrupts, regions, and what is not mapped in the usual places. */
-static __always_inline void look_closely(unsigned long addr, unsigned long ip, int write)
+/* A mark may be taken away, and a pid be used again without one: no memory then. */
+static __always_inline bool may_remember(void)
+{
+	return !static_branch_unlikely(&memorizer_marked_key);
+}
+
+/* Another mapping of the same memory may go before the object does. */
+static bool stays_there(const struct memorizer_object *obj, unsigned long addr)
+{
+	return addr - obj->va < obj->size || memorizer_is_fixed(addr);
+}
+
+/* Interrupts, regions, new tables, and what is not mapped in the usual places. */
+static __always_inline void look_closely(unsigned long addr, unsigned long ip, unsigned long how)
 {
 	struct memorizer_object *obj = NULL;
+	struct memorizer_site *site;
+	enum memorizer_miss miss;
 	unsigned long phys;
-	u64 tag;
+	u64 key;
 
-	if (unlikely(!get_tag(&tag)))
+	if (unlikely(!get_tag(&key, how)))
 		return;
+	key = memorizer_key(key, ip);
 	phys = memorizer_phys(addr);
 	if (likely(phys < memorizer_ram)) {
 		obj = memorizer_at(phys);
 		if ((long)obj > 0)
 			obj = memorizer_resolve(memorizer_pages[phys >> PAGE_SHIFT], phys);
 	}
-	if (likely(obj)) {
-		look_on(obj, tag | memorizer_pack_ip(ip), write);
+	if (unlikely(!obj)) {
+		miss = no_object(addr, phys);
+		memorizer_map_miss(addr, miss);
+		missed(miss, how);
 		return;
 	}
-	this_cpu_inc(memorizer_cpu.seen);
-	this_cpu_inc(memorizer_cpu.miss[no_object(addr, phys)]);
+	site = memorizer_site(obj, key);
+	if (unlikely(!site)) {
+		missed(ACCESS_MEMORY, how);
+		return;
+	}
+	memorizer_count(site, how);
+	if (!memorizer_in_irq() && may_remember() && stays_there(obj, addr))
+		remember(addr, site, key, memorizer_recent_at(addr, ip));
+}
+
+/*
+ * Memory in its usual place, and a site that is known or for which there is
+ * room. False if it is something else. Calls nothing.
+ */
+static __always_inline bool look(unsigned long addr, u64 key, unsigned long how,
+				 bool recent, unsigned long at)
+{
+	struct memorizer_object *obj;
+	struct memorizer_site *site;
+	struct memorizer_map *map;
+	unsigned long phys;
+
+	phys = memorizer_direct_phys(addr);
+	if (unlikely(phys >= memorizer_ram)) {
+		phys = memorizer_fixed_phys(addr);
+		if (unlikely(phys >= memorizer_ram_end))
+			return false;
+	}
+	map = memorizer_pages[phys >> PAGE_SHIFT];
+	obj = map->objs[memorizer_index(map, phys)];
+	if (unlikely((long)obj >= 0)) {
+		if (obj || !map->miss)
+			return false;
+		missed(map->miss, how);
+		return true;
+	}
+	site = find_site(obj, key);
+	if (unlikely(!site))
+		return false;
+	memorizer_count(site, how);
+	if (recent)
+		remember(addr, site, key, at);
+	return true;
+}
+
+/* The same for an interrupt, unless there is something special about it. */
+static __always_inline bool look_in_irq(unsigned long addr, unsigned long ip,
+					unsigned long how)
+{
+	u64 key = memorizer_key(raw_cpu_read(memorizer_cpu.irq_tag), ip);
+
+	return likely((s64)key >= 0 && may_remember() &&
+		      !memorizer_test_preempt_count(NMI_MASK)) &&
+	       look(addr, key, how, false, 0);
 }
 
 /*
  * The second half of an access. It may come while user memory is open, which
  * objtool knows; and it ends with switching preemption on.
  */
-void memorizer_access_slow(unsigned long addr, unsigned long ip, int write)
+void memorizer_access_slow(unsigned long addr, unsigned long ip, unsigned long how)
 {
-	unsigned long ua = user_access_save();
+	unsigned long ua;
 
-	look_closely(addr, ip, write);
+	if (memorizer_in_irq() && look_in_irq(addr, ip, how)) {
+		preempt_enable_no_resched_notrace();
+		return;
+	}
+	ua = user_access_save();
+	look_closely(addr, ip, how);
 	user_access_restore(ua);
 	preempt_enable_no_resched_notrace();
 }
 
-void memorizer_access_probe(struct memorizer_object *obj, u64 key, int write)
+/* A task's access that is not a recent one. */
+void memorizer_access_probe(unsigned long addr, u64 key, unsigned long how,
+			    unsigned long at)
 {
-	unsigned long ua = user_access_save();
+	bool done;
 
-	look_on(obj, key, write);
-	user_access_restore(ua);
+	if (unlikely((s64)key < 0))
+		done = true;			/* MEMORIZER_HIDDEN */
+	else if (may_remember())
+		done = look(addr, key, how, true, at);
+	else
+		done = !memorizer_task_marked(current) ||
+		       look(addr, key, how, false, at);
+	if (unlikely(!done))
+		return memorizer_access_slow(addr, memorizer_key_ip(key), how);
 	preempt_enable_no_resched_notrace();
 }

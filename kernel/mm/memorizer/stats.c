@@ -31,7 +31,7 @@ void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
 	u32 i;
 
 	for (sites = READ_ONCE(obj->sites); sites; sites = sites->prev) {
-		for (i = 0; i <= sites->mask; i++) {
+		for (i = 0; i < memorizer_nr_sites(sites); i++) {
 			*reads += READ_ONCE(sites->site[i].count[0]);
 			*writes += READ_ONCE(sites->site[i].count[1]);
 		}

@@ -7,7 +7,9 @@
 #define _ASM_X86_MEMORIZER_H
 
 #include <linux/pgtable.h>
+#include <asm/current.h>
 #include <asm/page.h>
+#include <asm/percpu.h>
 #include <asm/sections.h>
 
 #define MEMORIZER_NO_PHYS	(~0UL)
@@ -21,6 +23,31 @@ static __always_inline u32 memorizer_pack_ip(unsigned long ip)
 static inline unsigned long memorizer_unpack_ip(u32 ip)
 {
 	return ip ? (unsigned long)(long)(int)ip : 0;
+}
+
+/*
+ * The key of a site is pid << 32 | packed ip. As the upper half of @ip is all
+ * ones, a sum does it, and leaves the tag's top bit where it is.
+ */
+static __always_inline u64 memorizer_tag(u32 pid)
+{
+	return (pid + 1ULL) << 32;
+}
+
+static __always_inline u64 memorizer_key(u64 tag, unsigned long ip)
+{
+	return tag + ip;
+}
+
+/* preempt_count() & @mask, without loading it. */
+static __always_inline bool memorizer_test_preempt_count(unsigned int mask)
+{
+	bool set;
+
+	asm("testl %[mask], " __percpu_arg([count])
+	    : "=@ccnz" (set)
+	    : [mask] "i" (mask), [count] "m" (__my_cpu_var(pcpu_hot.preempt_count)));
+	return set;
 }
 
 /* Physical addresses of the page array, which is mapped in pieces of 2 MiB. */
