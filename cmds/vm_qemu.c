@@ -224,9 +224,10 @@ static void kernel_args(struct args *a, const struct vm_opts *o)
 	bool boot = o->boot && !o->off;
 
 	arg(a, "-append");
+	/* On a busy host a CPU of the guest may stand still for long: no lockup of its own. */
 	arg(a,
-	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable memorizer_enabled_boot=%s "
-	    "mem_log_boot=%s%s%s",
+	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable watchdog_thresh=60 "
+	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s",
 	    boot ? "yes" : "no", boot && o->accesses ? "yes" : "no", o->append ? " " : "",
 	    o->append ? o->append : "");
 }

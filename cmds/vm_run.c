@@ -17,7 +17,7 @@
 #include "guest/protocol.h"
 
 #define BOOT_SECONDS_KVM 30
-#define BOOT_SECONDS_TCG 300
+#define BOOT_SECONDS_TCG 1200 /* of a busy machine, counting accesses */
 #define ESCAPE		 0x1d /* Ctrl-], as telnet has it */
 
 struct attend {

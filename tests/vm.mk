@@ -20,12 +20,13 @@ $(O)/bench/vm/workload: bench/vm/workload.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -static -o $@ $<
 
-# The kernel in QEMU: builds up to three kernels first, so it is not part of `make check` yet.
+# The kernel in QEMU, alone; builds the kernel first. `make check` has these tests, too.
 .PHONY: check-vm
 check-vm: all tests
 	$(Q)tests/run --vm $(O)
 
-# Half an hour of stress on each of two kernels, one of them with lockdep and slab debugging.
+# Half an hour of stress on each of two kernels, one of them with lockdep and slab debugging;
+# debug.test runs only with that kernel, whose build takes as long as the other's.
 .PHONY: check-vm-long
 check-vm-long: all tests
 	$(Q)MZ_STRESS_SECONDS=1800 tests/run --vm $(O) vm/stress vm/debug

@@ -5,22 +5,30 @@
  *   helper msgs N LEN      send and receive N System V messages of LEN bytes: each is one
  *                          kmalloc of LEN + 48 bytes, freed when it is received
  *   helper hold N LEN      send N messages, wait for a line on standard input, receive them
- *   helper stream OUT MS   read kmap_stream with poll until nothing comes for MS
+ *   helper tcp             connect to itself over the loopback: the kernel answers in a
+ *                          softirq, and allocates there
+ *   helper stream OUT STOP read kmap_stream with poll until nothing comes and STOP exists
  *   helper nonblock        drain kmap_stream; say what the next read says
  *   helper signal          drain it, block in read, get a signal; say what read says
  *   helper poll N LEN      drain it; say what poll says before and after N messages
  *   helper sip BYTES       read so many bytes one at a time, and close
+ *   helper eat             take memory until somebody stops it
+ *   helper failing FILE    open and read FILE, once for each allocation that is made on the
+ *                          way, which fails; says how many there were and how many showed
  */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,6 +93,18 @@ static void hold(long n, size_t len)
 	msgctl(queue, IPC_RMID, NULL);
 }
 
+static void tcp(void)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t len = sizeof(to);
+	int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (bind(server, (struct sockaddr *)&to, len) || listen(server, 1) ||
+	    getsockname(server, (struct sockaddr *)&to, &len) ||
+	    connect(client, (struct sockaddr *)&to, len))
+		err(1, "loopback");
+}
+
 static int open_stream(int flags)
 {
 	int fd = open(STREAM, O_RDONLY | flags);
@@ -94,7 +114,7 @@ static int open_stream(int flags)
 	return fd;
 }
 
-static void stream(const char *path, int ms)
+static void stream(const char *path, const char *stop)
 {
 	struct pollfd p = {.fd = open_stream(O_NONBLOCK), .events = POLLIN};
 	FILE *out = fopen(path, "w");
@@ -102,7 +122,12 @@ static void stream(const char *path, int ms)
 
 	if (!out)
 		err(1, "%s", path);
-	while (poll(&p, 1, ms) > 0) {
+	for (;;) {
+		if (!poll(&p, 1, 200)) {
+			if (!access(stop, F_OK))
+				break;
+			continue;
+		}
 		n = read(p.fd, buffer, sizeof(buffer));
 		if (n > 0)
 			fwrite(buffer, 1, (size_t)n, out);
@@ -113,10 +138,15 @@ static void stream(const char *path, int ms)
 		err(1, "%s", path);
 }
 
+/* Until nothing has come for a second: what RCU frees comes late. */
 static void drain(int fd)
 {
-	while (read(fd, buffer, sizeof(buffer)) > 0)
-		;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	do {
+		while (read(fd, buffer, sizeof(buffer)) > 0)
+			;
+	} while (poll(&p, 1, 1000) > 0);
 }
 
 static void say_read(int fd)
@@ -171,6 +201,62 @@ static void sip(long n)
 		;
 }
 
+static void eat(void)
+{
+	for (;;) {
+		char *p = malloc(1 << 20);
+
+		if (p)
+			memset(p, 1, 1 << 20);
+		__asm__ volatile("" : : "r"(p) : "memory"); /* it is used */
+	}
+}
+
+static void set_nth(int fd, int n)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d", n);
+
+	if (pwrite(fd, text, (size_t)len, 0) != len)
+		err(1, "fail-nth");
+}
+
+static int get_nth(int fd)
+{
+	char text[16] = "";
+
+	if (pread(fd, text, sizeof(text) - 1, 0) <= 0)
+		err(1, "fail-nth");
+	return atoi(text);
+}
+
+static bool read_once(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK);
+	bool ok = fd >= 0 && read(fd, buffer, 4096) >= 0;
+	int why = errno;
+
+	if (fd >= 0)
+		close(fd);
+	if (!ok && why != ENOMEM && why != EAGAIN)
+		errx(1, "%s: %s", path, strerror(why));
+	return ok || why == EAGAIN;
+}
+
+static void failing(const char *path)
+{
+	int nth = open("/proc/thread-self/fail-nth", O_RDWR), failed = 0, n = 0;
+
+	if (nth < 0)
+		err(1, "fail-nth");
+	do {
+		set_nth(nth, ++n);
+		failed += !read_once(path);
+	} while (!get_nth(nth) && n < 1000);
+	set_nth(nth, 0);
+	printf("%d allocations, %d failures\n", n - 1, failed);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -180,8 +266,10 @@ int main(int argc, char **argv)
 		msgs(a, (size_t)b);
 	else if (!strcmp(what, "hold"))
 		hold(a, (size_t)b);
+	else if (!strcmp(what, "tcp"))
+		tcp();
 	else if (!strcmp(what, "stream") && argc > 3)
-		stream(argv[2], (int)b);
+		stream(argv[2], argv[3]);
 	else if (!strcmp(what, "nonblock")) {
 		int fd = open_stream(O_NONBLOCK);
 
@@ -191,6 +279,10 @@ int main(int argc, char **argv)
 		ended_by_signal();
 	else if (!strcmp(what, "poll"))
 		polled(a, (size_t)b);
+	else if (!strcmp(what, "eat"))
+		eat();
+	else if (!strcmp(what, "failing") && argc > 2)
+		failing(argv[2]);
 	else if (!strcmp(what, "sip"))
 		sip(a);
 	else

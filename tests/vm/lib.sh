@@ -26,22 +26,24 @@ need_kernel() {
 
 # vm ARGS...: memorizer vm, with an end
 vm() {
-	nice memorizer vm --kernel "$kernels/${KERNEL:-memorizer}" --timeout "${LIMIT:-400}" "$@" < /dev/null
+	nice memorizer vm --kernel "$kernels/${KERNEL:-memorizer}" --timeout "${LIMIT:-1500}" "$@" < /dev/null
 }
 
-# in_guest SCRIPT VM-OPTIONS...: its ok and not ok lines become ours
+# in_guest "SCRIPT..." VM-OPTIONS...: one boot, the scripts one after the other, each in a
+# folder of its own; their ok and not ok lines become ours
 in_guest() {
-	script=$1
+	scripts=$1
 	shift
-	vm --off "$@" -- sh "$MZ_ROOT/tests/vm/$script" > guest.out 2> guest.err
+	vm --off "$@" -- sh -c 'for s; do mkdir $s && (cd $s && sh "$MZ_ROOT/tests/vm/$s"); done' - $scripts > guest.out 2> guest.err
 	status=$?
 	grep -E '^(ok|not ok|skip|#) ' guest.out
 	failures=$((failures + $(grep -c '^not ok ' guest.out)))
-	if [ "$(tail -n 1 guest.out)" != "end of $script" ]; then
+	for script in $scripts; do
+		grep -qx "end of $script" guest.out && continue
 		not_ok "$script runs to its end" "status $status: $(tail -n 1 guest.err)"
 		tail -n 15 guest.err | sed 's/^/# /'
-	fi
-	quiet_kernel "$script" guest.err
+	done
+	quiet_kernel "$scripts" guest.err
 }
 
 # end_guest SCRIPT: the last line of a script for the guest

@@ -27,10 +27,10 @@ def until(wanted, seconds):
                 return
 
 
-until(b"# ", 120)
+until(b"# ", 600)
 os.write(fd, b"echo sum is $((20 + 3)) on `tty`\r")
-until(b"sum is 23", 30)
+until(b"sum is 23", 300)
 os.write(fd, b"exit 5\r" if sys.argv[1] == "exit" else b"\x1d")
-until(b"\0never", 30 if sys.argv[1] == "exit" else 5)
+until(b"\0never", 300 if sys.argv[1] == "exit" else 20)
 print("sum is 23 on /dev/ttyS0" if b"sum is 23 on /dev/ttyS0" in out else out[-300:])
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))

@@ -3,12 +3,13 @@
  * A plugin for QEMU (7.2, plugin API 1) that counts the loads and stores which chosen
  * functions of the guest's kernel make, by address: the second witness of the kmap.
  *
- *   -plugin witness.so,functions=FILE,out=FILE,switch=ADDRESS
+ *   -plugin witness.so,functions=FILE,out=FILE,arm=ADDRESS,switch=ADDRESS
  *
- * functions: lines "START END NAME", hex. switch: each time this instruction runs, counting
- * starts or stops; the address of the function that does the same for the kmap. out, written
- * at the end: lines "NAME ADDRESS LOADS STORES". QEMU's header is not packaged, so what is
- * used of it is declared here.
+ * functions: lines "START END NAME", hex; those whose name is "*" are not counted. switch: the
+ * variable that tells the kernel to count; the first store to it, by any of the functions, after
+ * the instruction at arm has run starts or stops the plugin too, so that both begin and end
+ * with the same instruction. out, written at the end: lines "NAME ADDRESS LOADS STORES".
+ * QEMU's header is not packaged, so what is used of it is declared here.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -65,8 +66,8 @@ static struct count *counts; /* open addressing, size a power of 2, at most half
 static size_t size = 1 << 16, used;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *out_path;
-static uint64_t switch_at;
-static bool counting;
+static uint64_t arm_at, switch_at;
+static bool armed, counting;
 
 static struct count *slot(struct count *table, size_t n, const struct function *f, uint64_t vaddr)
 {
@@ -125,11 +126,28 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 	pthread_mutex_unlock(&lock);
 }
 
-static void on_switch(unsigned cpu, void *data)
+static void on_arm(unsigned cpu, void *data)
 {
 	(void)cpu;
 	(void)data;
-	counting = !counting;
+	armed = true;
+}
+
+/* Of a function that may write the switch. */
+static void on_store(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	(void)cpu;
+	(void)info;
+	(void)data;
+	if (armed && vaddr == switch_at) {
+		counting = !counting;
+		armed = false;
+	}
+}
+
+static bool is_counted(const struct function *f)
+{
+	return f->name[0] != '*';
 }
 
 static int by_place(const void *key, const void *member)
@@ -148,12 +166,16 @@ static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	for (size_t i = 0; i < n; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t pc = qemu_plugin_insn_vaddr(insn);
-		void *f = bsearch(&pc, functions, nfunctions, sizeof(*functions), by_place);
+		struct function *f =
+			bsearch(&pc, functions, nfunctions, sizeof(*functions), by_place);
 
-		if (pc == switch_at)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_switch,
-							       QEMU_PLUGIN_CB_NO_REGS, NULL);
-		if (f)
+		if (pc == arm_at)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_arm, QEMU_PLUGIN_CB_NO_REGS,
+							       NULL);
+		if (f && !is_counted(f))
+			qemu_plugin_register_vcpu_mem_cb(insn, on_store, QEMU_PLUGIN_CB_NO_REGS,
+							 QEMU_PLUGIN_MEM_W, NULL);
+		else if (f)
 			qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
 							 QEMU_PLUGIN_MEM_RW, f);
 	}
@@ -218,11 +240,14 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int
 			return -1;
 		if (!strncmp(argv[i], "out=", 4))
 			out_path = strdup(argv[i] + 4);
+		if (!strncmp(argv[i], "arm=", 4))
+			arm_at = strtoull(argv[i] + 4, NULL, 16);
 		if (!strncmp(argv[i], "switch=", 7))
 			switch_at = strtoull(argv[i] + 7, NULL, 16);
 	}
-	if (!out_path || !nfunctions || !switch_at) {
-		fprintf(stderr, "witness: needs functions=FILE,out=FILE,switch=ADDRESS\n");
+	if (!out_path || !nfunctions || !arm_at || !switch_at) {
+		fprintf(stderr,
+			"witness: needs functions=FILE,out=FILE,arm=ADDRESS,switch=ADDRESS\n");
 		return -1;
 	}
 	counts = must_calloc(size, sizeof(*counts));

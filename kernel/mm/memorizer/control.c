@@ -125,21 +125,20 @@ static void apply(void)
 	WRITE_ONCE(memorizer_counting, on && log_access);
 }
 
-/* @task: whom to mark in modes 2 and 3. Off forgets all marks. */
-int memorizer_set_mode(int mode, struct task_struct *task)
+/*
+ * @task: whom to mark in modes 2 and 3; @pid: its number, if it was chosen by
+ * that. Off forgets all marks.
+ */
+int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid)
 {
 	if (!memorizer_pages)
 		return -ENOMEM;
 	mutex_lock(&control_mutex);
-	if (!mode) {
-		marked_pid = 0;
-		if (!++memorizer_mark_generation)
-			memorizer_mark_generation = 1;
-	}
-	if (mode > 1) {
+	if (!mode && !++memorizer_mark_generation)
+		memorizer_mark_generation = 1;
+	if (mode > 1)
 		memorizer_task_mark(task, true);
-		marked_pid = task == current ? 0 : task->pid;
-	}
+	marked_pid = pid;
 	WRITE_ONCE(memorizer_mode, mode);
 	apply();
 	if (mode > 1) {
@@ -167,6 +166,7 @@ int memorizer_set_log_access(bool on)
 	return 0;
 }
 
+/* First what can be written to get there, then the same in words. */
 int memorizer_state_words(char *buf, size_t size)
 {
 	switch (memorizer_mode) {
@@ -180,7 +180,7 @@ int memorizer_state_words(char *buf, size_t size)
 	}
 	if (marked_pid)
 		return scnprintf(buf, size,
-			"%d - memorizer enabled, process %d and its children\n",
+			"pid %d - memorizer enabled, marked processes, %d the last\n",
 			marked_pid, marked_pid);
 	return scnprintf(buf, size, "3 - memorizer enabled, marked processes\n");
 }
@@ -298,5 +298,5 @@ void __init memorizer_init(void)
 		enabled_boot ? "enabled" : "disabled");
 	log_access = log_boot;
 	if (enabled_boot)
-		memorizer_set_mode(1, NULL);
+		memorizer_set_mode(1, NULL, 0);
 }

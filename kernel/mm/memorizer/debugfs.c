@@ -25,7 +25,7 @@ static int get_word(char *word, size_t size, const char __user *buf, size_t coun
 	return 0;
 }
 
-static int mark_pid(int mode, pid_t nr)
+static int mark_pid(pid_t nr)
 {
 	struct task_struct *task;
 	int err;
@@ -37,7 +37,7 @@ static int mark_pid(int mode, pid_t nr)
 	rcu_read_unlock();
 	if (!task)
 		return -ESRCH;
-	err = memorizer_set_mode(mode, task);
+	err = memorizer_set_mode(3, task, nr);
 	put_task_struct(task);
 	return err;
 }
@@ -61,9 +61,9 @@ static ssize_t enabled_write(struct file *file, const char __user *buf,
 	if (nr < 0 || (pid && !nr))
 		err = -EINVAL;
 	else if (pid || nr > 3)
-		err = mark_pid(3, nr);
+		err = mark_pid(nr);
 	else
-		err = memorizer_set_mode(nr, current->group_leader);
+		err = memorizer_set_mode(nr, current, 0);
 out:
 	memorizer_show(old);
 	return err ?: count;

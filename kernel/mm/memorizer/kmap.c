@@ -312,9 +312,12 @@ static ssize_t stream_read(struct file *file, char __user *buf, size_t count,
 			   loff_t *pos)
 {
 	struct reader *r = file->private_data;
-	u64 old = memorizer_hide();
 	ssize_t ret;
+	u64 old;
 
+	if (!count)
+		return 0;
+	old = memorizer_hide();
 	ret = mutex_lock_interruptible(&r->mutex);
 	if (ret)
 		goto out;
@@ -323,7 +326,7 @@ static ssize_t stream_read(struct file *file, char __user *buf, size_t count,
 		if (!ret && !r->len)
 			ret = stream_sleep(file);
 	}
-	if (!ret && count)
+	if (!ret)
 		ret = reader_copy(r, buf, count);
 	if (r->first)
 		stream_done(r);

@@ -701,8 +701,8 @@ static void test_budget(struct kunit *test)
 		*(void **)piece = list;
 		list = piece;
 	}
-	before = this_cpu_read(memorizer_cpu.miss[OBJECT_MEMORY]);
 	migrate_disable();
+	before = this_cpu_read(memorizer_cpu.miss[OBJECT_MEMORY]);
 	for (i = 0; i < 5000; i++) {
 		p = kmalloc(32, GFP_KERNEL);
 		if (p)
@@ -764,12 +764,12 @@ static int suite_init(struct kunit_suite *suite)
 	saved_mode = memorizer_mode;
 	saved_log = memorizer_log_access();
 	memorizer_set_log_access(true);
-	return memorizer_set_mode(1, NULL);
+	return memorizer_set_mode(1, NULL, 0);
 }
 
 static void suite_exit(struct kunit_suite *suite)
 {
-	memorizer_set_mode(saved_mode, current->group_leader);
+	memorizer_set_mode(saved_mode, current, 0);
 	memorizer_set_log_access(saved_log);
 }
 

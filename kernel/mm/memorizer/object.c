@@ -154,13 +154,20 @@ void memorizer_take_over(struct memorizer_object *obj, unsigned long ip)
 	obj->flags &= ~OBJ_CTOR;
 }
 
-static void bury(struct memorizer_object *obj)
+/*
+ * The end of an object. Under the lock, so that the dead list is in the order
+ * of the times that it shows.
+ */
+static void bury(struct memorizer_object *obj, u32 free_ip, u8 flags)
 {
-	unsigned long flags;
+	unsigned long irqs;
 
 	memorizer_close(obj);
-	flags = memorizer_lock();
+	irqs = memorizer_lock();
 	if (obj->state == OBJ_LIVE) {
+		obj->free_ip = free_ip;
+		obj->free_jiffies = jiffies;
+		obj->flags |= flags;
 		obj->state = OBJ_DEAD;
 		obj->map.next = NULL;
 		if (dead_tail)
@@ -171,27 +178,23 @@ static void bury(struct memorizer_object *obj)
 		memorizer_totals.live[obj->type]--;
 		memorizer_totals.dead++;
 		memorizer_totals.freed++;
-		if (obj->flags & OBJ_OVERLAID)
+		if (flags & OBJ_OVERLAID)
 			memorizer_totals.overlaid++;
 	}
-	memorizer_unlock(flags);
+	memorizer_unlock(irqs);
 	memorizer_stream_wake();
 }
 
 /* The caller has taken the object out of its map. */
 void memorizer_kill(struct memorizer_object *obj, unsigned long ip)
 {
-	obj->free_ip = memorizer_pack_ip(ip);
-	obj->free_jiffies = jiffies;
-	bury(obj);
+	bury(obj, memorizer_pack_ip(ip), 0);
 }
 
 /* Its memory was allocated again: a free that we have not seen. */
 void memorizer_overlay(struct memorizer_object *obj)
 {
-	obj->flags |= OBJ_OVERLAID;
-	obj->free_jiffies = jiffies;
-	bury(obj);
+	bury(obj, 0, OBJ_OVERLAID);
 }
 
 /* It was memory of other objects, not an object itself: as if never created. */

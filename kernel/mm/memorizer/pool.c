@@ -106,7 +106,7 @@ static void *alloc_class(int class)
 		ch->free = NULL;
 		ch->used = 0;
 		ch->fresh = 0;
-		ch->class = class;
+		smp_store_release(&ch->class, class);
 		list_chunk(&partial[class], c);
 	}
 	ch = &chunks[c];
@@ -189,13 +189,19 @@ unsigned long memorizer_pool_slots(void)
 	return (unsigned long)nr_chunks * pieces(CLASS_OBJECT);
 }
 
-/* The object at @slot or NULL. The caller holds memorizer_mutex. */
+/*
+ * The object at @slot or NULL. The caller holds memorizer_mutex, so that no
+ * object is given back; a chunk of another class may become one of objects or
+ * the reverse, hence the class is read before the number of pieces and after.
+ */
 struct memorizer_object *memorizer_pool_object(unsigned long slot)
 {
 	u32 c = slot / pieces(CLASS_OBJECT), i = slot % pieces(CLASS_OBJECT);
 	struct chunk *ch = &chunks[c];
 
-	if (i >= smp_load_acquire(&ch->fresh) || READ_ONCE(ch->class) != CLASS_OBJECT)
+	if (smp_load_acquire(&ch->class) != CLASS_OBJECT ||
+	    i >= smp_load_acquire(&ch->fresh) ||
+	    READ_ONCE(ch->class) != CLASS_OBJECT)
 		return NULL;
 	return (void *)(pool + ((unsigned long)c << CHUNK_SHIFT) +
 			i * class_size[CLASS_OBJECT]);
