@@ -198,6 +198,7 @@ int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t
 	group(&w, &r->total, r->last);
 	mz_json_u64(&w, "unknown_frees", r->unknown_frees);
 	mz_json_end_object(&w);
+	kmem_live_json(&w, r, limit);
 	rows_json(&w, r, "sites", false, sort, limit);
 	rows_json(&w, r, "caches", true, sort, limit);
 	ones_json(&w, r, limit);
