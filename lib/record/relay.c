@@ -22,6 +22,7 @@
 
 #define CHUNK	 (1u << 20)
 #define LOOK_MS	 200 /* relay wakes for whole sub-buffers only; look for less now and then */
+#define MUCH (64u * 1024)
 #define MAX_CPUS 4096
 
 struct cpu {
@@ -170,12 +171,16 @@ static int cpu_fail(struct cpu *c, const char *what)
 		       strerror(errno));
 }
 
-/* What is there now goes to the file. Bytes, 0 = none, or -errno. */
-static ssize_t move(struct cpu *c)
+/*
+ * What is there now goes to the file. Taking makes events, too: while tracing is on,
+ * little is left for the next time, else this would go on for ever. 0 or -errno.
+ */
+static int move(struct cpu *c, bool last)
 {
-	ssize_t n, left, all = 0;
+	ssize_t n, left;
 
-	while ((n = splice(c->in, NULL, c->pipe[1], NULL, CHUNK, SPLICE_F_MOVE)) > 0) {
+	do {
+		n = splice(c->in, NULL, c->pipe[1], NULL, CHUNK, SPLICE_F_MOVE);
 		for (left = n; left > 0;) {
 			ssize_t w = splice(c->pipe[0], NULL, c->out.fd, NULL, (size_t)left,
 					   SPLICE_F_MOVE | SPLICE_F_MORE);
@@ -184,12 +189,11 @@ static ssize_t move(struct cpu *c)
 				return cpu_fail(c, "cannot write");
 			left -= w;
 		}
-		all += n;
-		__atomic_store_n(&c->bytes, c->bytes + (uint64_t)n, __ATOMIC_RELAXED);
-	}
+		__atomic_store_n(&c->bytes, c->bytes + (uint64_t)(n > 0 ? n : 0), __ATOMIC_RELAXED);
+	} while (n > (last ? 0 : (ssize_t)MUCH));
 	if (n < 0 && errno != EINTR && errno != EAGAIN)
 		return cpu_fail(c, "cannot take records");
-	return all;
+	return 0;
 }
 
 static void pin(unsigned cpu)
@@ -218,7 +222,7 @@ static void *thread(void *arg)
 		last = __atomic_load_n(&c->r->stop, __ATOMIC_ACQUIRE);
 		if (!last)
 			poll(&p, 1, LOOK_MS);
-		if (move(c) < 0)
+		if (move(c, last) < 0)
 			break;
 	}
 	return NULL;
@@ -228,12 +232,13 @@ static void *thread(void *arg)
 static int count_records(struct cpu *c)
 {
 	static const size_t room = 1 << 20;
+	int fd = open(c->out.temp ? c->out.temp : c->out.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	char *buf = malloc(room);
 	uint64_t at = 0;
 	size_t have = 0;
 	ssize_t n = -1;
 
-	while (buf && (n = pread(c->out.fd, buf + have, room - have, (off_t)at)) > 0) {
+	while (buf && fd >= 0 && (n = read(fd, buf + have, room - have)) > 0) {
 		size_t pos = 0;
 
 		at += (uint64_t)n;
@@ -251,7 +256,13 @@ static int count_records(struct cpu *c)
 		memmove(buf, buf + pos, have);
 	}
 	free(buf);
-	if (n < 0 || have)
+	if (n < 0)
+		cpu_fail(c, "cannot read back");
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return -c->err.code;
+	if (have)
 		return mz_fail(&c->err, EBADMSG,
 			       "%s: byte %" PRIu64 ": no whole record; see "
 			       "kmemtrace_check",

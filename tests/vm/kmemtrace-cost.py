@@ -10,8 +10,10 @@ ROUNDS = {"open-read-close": 500, "fork": 50, "pipe": 125, "unix": 125, "tmpfs":
 
 
 def load(path):
-    rows = [line.split() for line in open(path) if len(line.split()) == 3]
-    return {(m, w): int(n) for m, w, n in rows}
+    out = {}
+    for mode, what, n in (line.split() for line in open(path) if len(line.split()) == 3):
+        out[mode, what] = min(int(n), out.get((mode, what), int(n)))
+    return out
 
 
 def total(rows, mode):
@@ -20,8 +22,8 @@ def total(rows, mode):
 
 with_it = load(sys.argv[1])
 for mode in "kmemtrace", "ftrace":
-    # a tenth of the rounds goes before the measured ones
-    each = (total(with_it, mode) - total(with_it, "none")) / (with_it[mode, "events"] / 1.1)
+    # two runs, and in each a tenth of the rounds goes before the measured ones
+    each = (total(with_it, mode) - total(with_it, "none")) / (with_it[mode, "events"] / 2 / 1.1)
     print(mode, "%.1f" % each)
     with_it[mode] = each
 print("ratio", "%.3f" % (with_it["kmemtrace"] / with_it["ftrace"]))

@@ -134,7 +134,7 @@ struct rchan *kmemtrace_channel_open(void)
 
 static int kmemtrace_cpu_online(unsigned int cpu)
 {
-	struct rchan_buf *buf = *per_cpu_ptr(kmemtrace_chan->buf, cpu);
+	struct rchan_buf *buf = *per_cpu_ptr(kmemtrace_channel()->buf, cpu);
 	struct dentry **file = per_cpu_ptr(&kmemtrace_file, cpu);
 	char name[16];
 
@@ -148,7 +148,7 @@ static int kmemtrace_cpu_online(unsigned int cpu)
 }
 
 /* Files for the CPUs that are there and those that come. Once. */
-void kmemtrace_channel_files(struct rchan *chan, struct dentry *dir)
+void kmemtrace_channel_files(struct dentry *dir)
 {
 	if (dir)
 		cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "mm/kmemtrace:online",

@@ -34,10 +34,10 @@ static struct rchan early_chan = {
 };
 static char early_space[EARLY_SIZE] __initdata __aligned(8);
 
-struct rchan *kmemtrace_chan = &early_chan;
+struct rchan *kmemtrace_chan;
 
 static DEFINE_MUTEX(kmemtrace_mutex);
-static bool enabled;
+static struct rchan *channel = &early_chan;
 static bool enable_at_boot __initdata = IS_ENABLED(CONFIG_KMEMTRACE_DEFAULT_ENABLED);
 static bool stacks_at_boot __initdata;
 
@@ -88,6 +88,8 @@ early_param("kmemtrace.subbuf_size", parse_subbuf_size);
 /* The event takes its number, so that its place is a gap. */
 void kmemtrace_lost(enum kmemtrace_cause cause)
 {
+	if (!READ_ONCE(kmemtrace_chan))
+		return;
 	atomic_inc(&kmemtrace_seq);
 	this_cpu_inc(kmemtrace_cpu.lost[cause]);
 }
@@ -109,23 +111,39 @@ void *kmemtrace_no_room(struct rchan_buf *buf, size_t size)
 
 /* ---- the switch ---------------------------------------------------------- */
 
-bool kmemtrace_enabled(void)
+struct rchan *kmemtrace_channel(void)
 {
-	return READ_ONCE(enabled);
+	return READ_ONCE(channel);
 }
 
-static int open_channel(void)
+bool kmemtrace_enabled(void)
 {
-	struct rchan *chan;
+	return READ_ONCE(kmemtrace_chan);
+}
 
-	if (kmemtrace_chan != &early_chan)
-		return 0;
-	chan = kmemtrace_channel_open();
-	if (!chan)
-		return -ENOMEM;
-	WRITE_ONCE(kmemtrace_chan, chan);
-	kmemtrace_channel_files(chan, kmemtrace_dir());
-	return 0;
+static int switch_on(void)
+{
+	int ret;
+
+	if (channel == &early_chan) {
+		struct rchan *chan = kmemtrace_channel_open();
+
+		if (!chan)
+			return -ENOMEM;
+		WRITE_ONCE(channel, chan);
+		kmemtrace_channel_files(kmemtrace_dir());
+	}
+	ret = kmemtrace_probes_register();
+	if (!ret)
+		WRITE_ONCE(kmemtrace_chan, channel);
+	return ret;
+}
+
+/* When it returns, no probe runs any more: all records are in the buffers. */
+static void switch_off(void)
+{
+	WRITE_ONCE(kmemtrace_chan, NULL);
+	kmemtrace_probes_unregister();
 }
 
 int kmemtrace_enable(bool on)
@@ -133,16 +151,23 @@ int kmemtrace_enable(bool on)
 	int ret = 0;
 
 	mutex_lock(&kmemtrace_mutex);
-	if (on != enabled) {
-		if (on)
-			ret = open_channel() ?: kmemtrace_probes_register();
-		else
-			kmemtrace_probes_unregister();
-		if (!ret)
-			WRITE_ONCE(enabled, on);
-	}
+	if (on && !kmemtrace_enabled())
+		ret = switch_on();
+	else if (!on && kmemtrace_enabled())
+		switch_off();
 	mutex_unlock(&kmemtrace_mutex);
 	return ret;
+}
+
+/* When there are files and RCU. */
+void __init kmemtrace_late_init(struct dentry *dir)
+{
+	if (!kmemtrace_enabled())
+		return;
+	if (channel == &early_chan)
+		kmemtrace_enable(false);
+	else
+		kmemtrace_channel_files(dir);
 }
 
 /* ---- boot ---------------------------------------------------------------- */
@@ -183,7 +208,7 @@ void __init kmemtrace_init(void)
 		pr_err("no memory for the probes; not tracing\n");
 		return;
 	}
-	enabled = true;
+	WRITE_ONCE(kmemtrace_chan, channel);
 	if (early_page) /* it is freed later, so it was allocated */
 		kmemtrace_note_pages(early_page, early_order, _THIS_IP_);
 }
@@ -194,13 +219,14 @@ static void __init hand_over(struct rchan *chan)
 	struct kmemtrace_event *e;
 	size_t at;
 
+	WRITE_ONCE(channel, chan);
 	WRITE_ONCE(kmemtrace_chan, chan);
 	for (at = 0; at < early_buf.offset; at += e->event_size) {
 		struct rchan_buf *buf;
 		void *to;
 
 		e = early_buf.data + at;
-		to = kmemtrace_reserve(&buf, e->event_size);
+		to = kmemtrace_reserve(chan, &buf, e->event_size);
 		if (to) {
 			memcpy(to, e, e->event_size);
 			kmemtrace_commit(buf, e->event_size);
@@ -214,12 +240,10 @@ void __init kmemtrace_relay_init(void)
 {
 	struct rchan *chan;
 
-	if (!enabled)
+	if (!kmemtrace_enabled())
 		return;
 	chan = kmemtrace_channel_open();
-	if (!chan) {
-		kmemtrace_probes_unregister();
-		enabled = false;
+	if (!chan) { /* too early to unregister; until then events are dropped */
 		pr_err("no memory for %u sub-buffers of %u bytes; not tracing\n",
 		       kmemtrace_subbufs, kmemtrace_subbuf_size);
 		return;

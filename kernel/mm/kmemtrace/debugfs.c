@@ -54,7 +54,7 @@ static int counts_show(struct seq_file *m, void *v)
 	seq_puts(m, " null_frees no_cache no_stack produced consumed offset\n");
 	for_each_possible_cpu(cpu) {
 		const struct kmemtrace_cpu *c = per_cpu_ptr(&kmemtrace_cpu, cpu);
-		struct rchan_buf *buf = *per_cpu_ptr(kmemtrace_chan->buf, cpu);
+		struct rchan_buf *buf = *per_cpu_ptr(kmemtrace_channel()->buf, cpu);
 
 		seq_printf(m, "%d %llu", cpu, c->recorded);
 		for (i = 0; i < KMEMTRACE_CAUSES; i++)
@@ -153,8 +153,7 @@ static int __init kmemtrace_debugfs_init(void)
 	debugfs_create_file("caches", 0400, dir, NULL, &kmemtrace_caches_fops);
 	debugfs_create_file("gfp", 0400, dir, NULL, &gfp_fops);
 	debugfs_create_file("stacks", 0400, dir, NULL, &kmemtrace_stacks_fops);
-	if (kmemtrace_enabled())
-		kmemtrace_channel_files(kmemtrace_chan, dir);
+	kmemtrace_late_init(dir);
 	return 0;
 }
 fs_initcall(kmemtrace_debugfs_init);

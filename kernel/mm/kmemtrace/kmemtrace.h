@@ -12,7 +12,7 @@
 #include <linux/preempt.h>
 #include <linux/relay.h>
 #include <linux/sched.h>
-#include <linux/sched/clock.h>
+#include <linux/timekeeping.h>
 
 #define KMEMTRACE_ABI_VERSION	1
 #define KMEMTRACE_SUBBUFS	20
@@ -88,16 +88,18 @@ DECLARE_STATIC_KEY_FALSE(kmemtrace_stacks_on);
 
 /* core.c */
 extern atomic_t kmemtrace_seq;		/* the last number given out */
-extern struct rchan *kmemtrace_chan;	/* never NULL while a probe may run */
+extern struct rchan *kmemtrace_chan;	/* where events go; NULL = off */
 extern unsigned int kmemtrace_subbufs, kmemtrace_subbuf_size;
 void *kmemtrace_no_room(struct rchan_buf *buf, size_t size);
 void kmemtrace_lost(enum kmemtrace_cause cause);
+struct rchan *kmemtrace_channel(void);	/* the same, or where they went */
 bool kmemtrace_enabled(void);
 int kmemtrace_enable(bool on);
+void kmemtrace_late_init(struct dentry *dir);
 
 /* channel.c */
 struct rchan *kmemtrace_channel_open(void);
-void kmemtrace_channel_files(struct rchan *chan, struct dentry *dir);
+void kmemtrace_channel_files(struct dentry *dir);
 
 /* probes.c */
 int kmemtrace_probes_register(void);
@@ -118,10 +120,9 @@ int kmemtrace_stacks_show(struct seq_file *m, void *v);
 struct dentry *kmemtrace_dir(void);
 
 /* Room for a record, or NULL. Interrupts are off. */
-static __always_inline void *kmemtrace_reserve(struct rchan_buf **buf, size_t size)
+static __always_inline void *kmemtrace_reserve(struct rchan *chan, struct rchan_buf **buf,
+					       size_t size)
 {
-	struct rchan *chan = READ_ONCE(kmemtrace_chan);
-
 	*buf = *this_cpu_ptr(chan->buf);
 	if (unlikely(!*buf || (*buf)->offset + size > chan->subbuf_size))
 		return kmemtrace_no_room(*buf, size);
@@ -137,7 +138,7 @@ static __always_inline void kmemtrace_commit(struct rchan_buf *buf, size_t size)
 /* Time that never goes back on a CPU. Interrupts are off. */
 static __always_inline u64 kmemtrace_now(struct kmemtrace_cpu *c)
 {
-	u64 now = local_clock();
+	u64 now = ktime_get_mono_fast_ns();
 
 	if (unlikely(now < c->last_time))
 		now = c->last_time;
@@ -159,6 +160,7 @@ kmemtrace_record(u8 type, u8 kind, unsigned long site, const void *ptr,
 	struct kmemtrace_event *e;
 	struct kmemtrace_cpu *c;
 	struct rchan_buf *buf;
+	struct rchan *chan;
 	unsigned long flags;
 	u32 stack = 0;
 	s32 seq;
@@ -172,8 +174,15 @@ kmemtrace_record(u8 type, u8 kind, unsigned long site, const void *ptr,
 		size += sizeof(struct kmemtrace_stack);
 	}
 	local_irq_save(flags);
+	/*
+	 * The one switch for all events: who sees a block come while it is on
+	 * sees it go, until it is off for everybody.
+	 */
+	chan = READ_ONCE(kmemtrace_chan);
+	if (unlikely(!chan))
+		goto out;
 	seq = atomic_inc_return(&kmemtrace_seq);
-	e = kmemtrace_reserve(&buf, size);
+	e = kmemtrace_reserve(chan, &buf, size);
 	if (unlikely(!e))
 		goto out;
 	c = this_cpu_ptr(&kmemtrace_cpu);

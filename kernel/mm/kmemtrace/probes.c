@@ -151,33 +151,25 @@ static void on_vfree(void *data, const void *addr, unsigned long site)
 
 /* ---- on and off ---------------------------------------------------------- */
 
-/*
- * Frees go on first and off last: else a block could be seen to come, not to
- * go, and to come again.
- */
-#define FREES(each)						\
-	each(kfree, on_kfree)					\
-	each(kmem_cache_free, on_cache_free)			\
-	each(kmemtrace_bulk_free, on_bulk_free)			\
-	each(kmemtrace_pages_free, on_pages_free)		\
-	each(kmemtrace_vfree, on_vfree)
-
-#define ALLOCS(each)						\
-	each(kmemtrace_pages_split, on_pages_split)		\
+#define PROBES(each)						\
 	each(kmalloc, on_kmalloc)				\
 	each(kmem_cache_alloc, on_cache_alloc)			\
+	each(kfree, on_kfree)					\
+	each(kmem_cache_free, on_cache_free)			\
 	each(kmemtrace_bulk_alloc, on_bulk_alloc)		\
+	each(kmemtrace_bulk_free, on_bulk_free)			\
 	each(kmemtrace_pages_alloc, on_pages_alloc)		\
-	each(kmemtrace_vmalloc, on_vmalloc)
+	each(kmemtrace_pages_free, on_pages_free)		\
+	each(kmemtrace_pages_split, on_pages_split)		\
+	each(kmemtrace_vmalloc, on_vmalloc)			\
+	each(kmemtrace_vfree, on_vfree)
 
 #define REGISTER(name, probe)	ret = ret ?: register_trace_##name(probe, NULL);
 #define UNREGISTER(name, probe)	unregister_trace_##name(probe, NULL);
 
 void kmemtrace_probes_unregister(void)
 {
-	ALLOCS(UNREGISTER)
-	tracepoint_synchronize_unregister();
-	FREES(UNREGISTER)
+	PROBES(UNREGISTER)
 	tracepoint_synchronize_unregister();
 }
 
@@ -185,8 +177,7 @@ int kmemtrace_probes_register(void)
 {
 	int ret = 0;
 
-	FREES(REGISTER)
-	ALLOCS(REGISTER)
+	PROBES(REGISTER)
 	if (ret)
 		kmemtrace_probes_unregister();
 	return ret;
