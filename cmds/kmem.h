@@ -50,6 +50,11 @@ char *kmem_site_text(const struct mz_kmem_report *r, uint32_t site, char *buf, s
 /* "1.2 ms", or "1234 events" where time counts events. */
 char *kmem_time_text(const struct mz_kmem_report *r, uint64_t v, char *buf, size_t size);
 
+/* What is live at the end (kmem_live.c): a report of its own, or a part of the JSON. */
+struct mz_json;
+void kmem_live_text(const struct mz_kmem_report *r, size_t limit);
+void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit);
+
 void kmem_report_text(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit);
 /* Parts of the JSON, into an open object. */
 struct mz_json;

@@ -91,6 +91,34 @@ static void put_symbols(struct mz_writer *w, const struct mz_kmem_input *in)
 	mz_buf_free(&lines);
 }
 
+/* Numbered events (kmemtrace in the kernel) have one order over all files, which
+ * clocks of several CPUs may not show: one stream, and times that do not go back. */
+static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, struct mz_error *err)
+{
+	uint64_t time = 0, events = 0, lost = 0;
+	struct mz_event ev;
+	int got;
+
+	mz_writer_set_text(w, "source", "kmemtrace");
+	mz_writer_set_text(w, "clock", "monotonic");
+	while ((got = mz_kmem_input_next(in, &ev, err)) > 0) {
+		uint64_t site = ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0;
+		const char *name = ev.has & MZ_HAS_CACHE ? mz_kmem_input_cache(in, ev.cache) : NULL;
+
+		ev.site = ev.has & MZ_HAS_SITE ? mz_writer_stack(w, &site, 1) : 0;
+		ev.cache = name ? mz_writer_string(w, name, strlen(name)) : 0;
+		ev.time = time = ev.time > time ? ev.time : time;
+		events += ev.kind != MZ_LOST;
+		lost += ev.kind == MZ_LOST ? ev.size : 0;
+		if (mz_writer_add(w, &ev, 1) < 0) {
+			*err = *mz_writer_error(w);
+			return -EIO;
+		}
+	}
+	mz_writer_produced(w, events + lost);
+	return got;
+}
+
 int kmem_join(char **paths, int n, const char *output, bool best, bool force)
 {
 	struct mz_writer_options o = {
@@ -99,9 +127,11 @@ int kmem_join(char **paths, int n, const char *output, bool best, bool force)
 	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
 	struct mz_writer *w = in ? mz_writer_open(output ? output : "-", &o, &err) : NULL;
 	uint64_t produced = 0;
-	bool counted = true;
+	bool numbered = in && mz_kmem_input_numbered(in), counted = !numbered;
 
-	for (unsigned i = 0; w && !err.code && i < mz_kmem_input_files(in); i++) {
+	if (w && numbered)
+		join_numbered(in, w, &err);
+	for (unsigned i = 0; w && !numbered && !err.code && i < mz_kmem_input_files(in); i++) {
 		struct mz_reader *r = mz_kmem_input_reader(in, i);
 		struct mz_stream *s = mz_writer_stream(w);
 		struct mz_summary sum;
@@ -147,15 +177,15 @@ int kmem_export(char **paths, int n, const char *output, unsigned shape, bool bi
 	}
 	while (!err.code && mz_kmem_input_next(in, &ev, &err) > 0) {
 		char *p = mz_output_room(&out, MZ_KMT_PUT_MAX, &err);
+		struct mz_kmemtrace_extra x = {.sequence = (int32_t)(uint32_t)(written + 1)};
 		const char *reason;
 		size_t size = 0;
 
 		if (ev.kind == MZ_LOST)
 			lost += ev.size;
-		else if (p)
-			size = mz_kmemtrace_put(&l, &ev,
-						ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0,
-						(int32_t)(uint32_t)(written + 1), p, &reason);
+		x.site = ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0;
+		if (p && ev.kind != MZ_LOST)
+			size = mz_kmemtrace_put(&l, &ev, &x, p, &reason);
 		if (p && !size && ev.kind != MZ_LOST) {
 			left_out++;
 			why = reason;

@@ -204,6 +204,7 @@ int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t
 
 	mz_json_object(&w, NULL);
 	kmem_json_summary(&w, r, limit);
+	kmem_live_json(&w, r, limit);
 	rows_json(&w, r, "sites", false, sort, limit);
 	rows_json(&w, r, "caches", true, sort, limit);
 	ones_json(&w, r, limit);

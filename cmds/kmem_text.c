@@ -78,6 +78,10 @@ static void print_totals(const struct mz_kmem_report *r)
 	printf("  wasted        %16s B %s\n", talk_count(a, t->given > t->req ? t->given - t->req : 0),
 	       talk_bytes(b, t->given > t->req ? t->given - t->req : 0));
 	printf("  internal fragmentation   %5.2f %%\n", kmem_frag(t->req, t->given));
+	for (int i = 0; i < MZ_KMEM_ALLOCATORS; i++)
+		if (r->of[i].allocs && r->of[i].allocs != t->allocs)
+			printf("  of %-8s    %16s allocations, net %s\n", mz_kmem_allocator_name(i),
+			       talk_count(a, r->of[i].allocs), talk_bytes(b, r->of[i].live_given));
 	if (t->failed)
 		printf("  failed        %16s\n", talk_count(a, t->failed));
 	if (t->over_live)

@@ -119,12 +119,11 @@ static uint64_t skip_bad(struct mz_input *in, const struct mz_kmemtrace_layout *
 	uint64_t skipped = 0;
 
 	while (!mz_input_fill(in, MZ_KMT_RECORD_MAX, err) && mz_input_left(in)) {
+		struct mz_kmemtrace_extra x;
 		struct mz_event e;
-		uint64_t site;
-		int32_t sequence;
 		const char *why;
 
-		if (mz_kmemtrace_get(l, in->pos, mz_input_left(in), &e, &site, &sequence, &why) > 0 &&
+		if (mz_kmemtrace_get(l, in->pos, mz_input_left(in), &e, &x, &why) > 0 &&
 		    skipped)
 			break;
 		in->pos++;
@@ -137,11 +136,11 @@ static int check_raw(struct check *c, struct mz_input *in, const struct mz_kmemt
 		     struct mz_error *err)
 {
 	while (!mz_input_fill(in, MZ_KMT_RECORD_MAX, err) && mz_input_left(in)) {
-		uint64_t at = mz_input_tell(in), site;
+		uint64_t at = mz_input_tell(in);
+		struct mz_kmemtrace_extra x;
 		struct mz_event e;
 		const char *why = "";
-		int32_t sequence;
-		long n = mz_kmemtrace_get(l, in->pos, mz_input_left(in), &e, &site, &sequence, &why);
+		long n = mz_kmemtrace_get(l, in->pos, mz_input_left(in), &e, &x, &why);
 
 		if (!n) {
 			found(c, at, c->records + 1, "cut: %zu bytes of a record are left",
@@ -154,9 +153,9 @@ static int check_raw(struct check *c, struct mz_input *in, const struct mz_kmemt
 			found(c, at, c->records + 1, "%s; %" PRIu64 " bytes skipped", why, skipped);
 			continue;
 		}
-		check_event(c, &e, at, l->shape != MZ_KMT_C);
+		check_event(c, &e, at, l->shape != MZ_KMT_C || x.context);
 		if (l->shape == MZ_KMT_C)
-			check_sequence(c, at, sequence);
+			check_sequence(c, at, x.sequence);
 		in->pos += n;
 	}
 	return err->code ? -err->code : 0;

@@ -13,6 +13,7 @@ struct opts {
 	const char *caller;
 	const char *cache;
 	const char *time;
+	bool live;
 	bool strict;
 	bool json;
 };
@@ -33,6 +34,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "cache", "NAME", MZ_OPT_STR, struct opts, cache, "only blocks of this cache"),
 	MZ_OPT(0, "time", "A,B", MZ_OPT_STR, struct opts, time,
 	       "only events from A to B seconds after the first; B may be left out"),
+	MZ_OPT(0, "live", NULL, MZ_OPT_FLAG, struct opts, live,
+	       "only what is live at the end: by allocator, subsystem and call site"),
 	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
 	       "exit with 3 if events were lost or a file is cut"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print JSON"),
@@ -83,6 +86,8 @@ static int run(void *options, int argc, char **argv)
 		ret = talk_error(&err);
 	else if (o->json)
 		ret = kmem_report_json(&r, o->sort, limit);
+	else if (o->live)
+		kmem_live_text(&r, limit);
 	else
 		kmem_report_text(&r, o->sort, limit);
 	if (!ret && o->strict && (r.lost_all || mz_kmem_input_cut(in)))

@@ -20,73 +20,52 @@
 #include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/kmem.h"
+#include "cmds/kmemtraced.h"
 #include "record/kmem.h"
+#include "record/relay.h"
 #include "symbols/kallsyms.h"
 
 #define DEFAULT_SUBBUFS 20
 #define DEFAULT_SUBBUF (512u * 1024)
 
-struct opts {
-	const char *output;
-	uint64_t subbufs;
-	uint64_t subbuf_size;
-	const char *events;
-	bool stacks;
-	bool rescue;
-	const char *cache;
-	uint64_t pid;
-	const char *cgroup;
-	const char *sample;
-	double duration;
-	bool summary;
-	uint64_t limit;
-	bool force;
-	bool quiet;
-	bool json;
-};
+static const char *const sources[] = {"auto", "relay", "bpf", NULL};
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct opts, output,
+	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct kmemtraced_opts, output,
 	       "write into the folder DIR, which is made; kmemtrace.data without it"),
-	MZ_OPT(0, "subbufs", "N", MZ_OPT_U64, struct opts, subbufs,
+	MZ_OPT(0, "subbufs", "N", MZ_OPT_U64, struct kmemtraced_opts, subbufs,
 	       "sub-buffers a CPU (20); raise it when events are lost"),
-	MZ_OPT(0, "subbuf-size", "SIZE", MZ_OPT_SIZE, struct opts, subbuf_size,
+	MZ_OPT(0, "subbuf-size", "SIZE", MZ_OPT_SIZE, struct kmemtraced_opts, subbuf_size,
 	       "bytes of a sub-buffer (512K); a ring is N times SIZE, up to the next power of two"),
-	MZ_OPT(0, "events", "LIST", MZ_OPT_STR, struct opts, events,
+	MZ_OPT(0, "events", "LIST", MZ_OPT_STR, struct kmemtraced_opts, events,
 	       "of slab,pages,vmalloc,percpu (slab)"),
-	MZ_OPT(0, "stacks", NULL, MZ_OPT_FLAG, struct opts, stacks, "record whole call stacks"),
-	MZ_OPT(0, "rescue", NULL, MZ_OPT_FLAG, struct opts, rescue,
+	MZ_OPT(0, "stacks", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, stacks, "record whole call stacks"),
+	MZ_OPT(0, "rescue", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, rescue,
 	       "a second program a tracepoint, for events in interrupts that hit the first; twice the cost"),
-	MZ_OPT(0, "cache", "NAME", MZ_OPT_STR, struct opts, cache,
+	MZ_OPT(0, "cache", "NAME", MZ_OPT_STR, struct kmemtraced_opts, cache,
 	       "only objects of this cache; kmalloc-64 and its like for a size class"),
-	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, pid,
+	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct kmemtraced_opts, pid,
 	       "only allocations of this process, and their frees, whoever makes them"),
-	MZ_OPT(0, "cgroup", "PATH", MZ_OPT_STR, struct opts, cgroup,
+	MZ_OPT(0, "cgroup", "PATH", MZ_OPT_STR, struct kmemtraced_opts, cgroup,
 	       "only allocations in this cgroup (version 2), and their frees"),
-	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct opts, sample,
+	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct kmemtraced_opts, sample,
 	       "one block in N, from its allocation to its free"),
-	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct opts, duration, "stop after so long"),
-	MZ_OPT(0, "summary", NULL, MZ_OPT_FLAG, struct opts, summary,
+	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct kmemtraced_opts, duration, "stop after so long"),
+	MZ_OPT(0, "summary", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, summary,
 	       "count by call site in the kernel and print the counts; nothing is written"),
-	MZ_OPT(0, "limit", "N", MZ_OPT_U64, struct opts, limit, "rows of a summary (all)"),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace a recording in DIR"),
-	MZ_OPT('q', "quiet", NULL, MZ_OPT_FLAG, struct opts, quiet, "no progress"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print the account as JSON"),
+	MZ_OPT(0, "limit", "N", MZ_OPT_U64, struct kmemtraced_opts, limit, "rows of a summary (all)"),
+	{.name = "source",
+	 .arg = "WHAT",
+	 .help = "auto, relay (kmemtrace in the kernel) or bpf (auto: relay where it is)",
+	 .type = MZ_OPT_CHOICE,
+	 .offset = offsetof(struct kmemtraced_opts, source),
+	 .choices = sources},
+	MZ_OPT(0, "drain", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, drain,
+	       "relay: switch tracing off, take what the buffers hold since boot, and end"),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, force, "replace a recording in DIR"),
+	MZ_OPT('q', "quiet", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, quiet, "no progress"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, json, "print the account as JSON"),
 	{0},
-};
-
-struct job {
-	const struct opts *o;
-	const char *dir;
-	struct mz_kmem *k;
-	struct mz_kallsyms *syms; /* of a summary */
-	char **command; /* NULL = none */
-	pid_t child;
-	int go; /* the child starts when this is closed */
-	bool child_done;
-	int child_status;
-	uint64_t began, ended;
-	struct mz_error err;
 };
 
 /* ---- options ------------------------------------------------------------ */
@@ -151,7 +130,7 @@ static int parse_cgroup(const char *path, uint64_t *id)
 	return -1;
 }
 
-static int parse(const struct opts *o, struct mz_kmem_options *k)
+static int parse(const struct kmemtraced_opts *o, struct mz_kmem_options *k)
 {
 	int ret = parse_events(o->events ? o->events : "slab", &k->groups);
 
@@ -176,10 +155,38 @@ static int parse(const struct opts *o, struct mz_kmem_options *k)
 	return -1;
 }
 
+/* kmemtrace in the kernel records everything: what picks or counts is for BPF. */
+static int choose_source(const struct kmemtraced_opts *o, bool *relay)
+{
+	const char *bpf_only = o->events	? "--events"
+			       : o->rescue  ? "--rescue"
+			       : o->cache   ? "--cache"
+			       : o->pid	    ? "--pid"
+			       : o->cgroup  ? "--cgroup"
+			       : o->sample  ? "--sample"
+			       : o->summary ? "--summary"
+					    : NULL;
+
+	*relay = o->source == KMEMTRACED_RELAY || o->drain ||
+		 (o->source == KMEMTRACED_AUTO && mz_relay_there() && !bpf_only);
+	if (o->source == KMEMTRACED_BPF && o->drain)
+		return talk_usage("--drain is for --source relay");
+	if (*relay && bpf_only)
+		return talk_usage("%s is not for kmemtrace in the kernel, which records everything; leave "
+				  "out %s", bpf_only, o->drain ? "--drain" : "--source relay");
+	if (*relay && !mz_relay_there())
+		return talk_fail(MZ_RELAY_ROOT ": not there; is this a kernel with CONFIG_KMEMTRACE, and is "
+				 "debugfs mounted (mount -t debugfs none /sys/kernel/debug)?");
+	if (*relay && (o->subbufs || o->subbuf_size))
+		talk_note("the kernel's buffers are set at boot: kmemtrace.subbufs=N, "
+			  "kmemtrace.subbuf_size=SIZE");
+	return -1;
+}
+
 /* ---- the folder --------------------------------------------------------- */
 
 /* Made by us, or ours already: never a place that another user prepared. */
-static int make_dir(struct job *j)
+int kmemtraced_make_dir(struct kmemtraced_job *j)
 {
 	struct stat st;
 	char path[600];
@@ -205,7 +212,7 @@ static int make_dir(struct job *j)
 }
 
 /* What attaching needs is not needed any more; looking at maps and programs is. */
-static void drop_rights(void)
+void kmemtraced_drop_rights(void)
 {
 	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct d[2] = {{0}};
@@ -222,7 +229,7 @@ static void drop_rights(void)
 
 /* ---- the command -------------------------------------------------------- */
 
-static int start_command(struct job *j, const sigset_t *old)
+static int start_command(struct kmemtraced_job *j, const sigset_t *old)
 {
 	int p[2];
 
@@ -249,7 +256,7 @@ static int start_command(struct job *j, const sigset_t *old)
 	return 0;
 }
 
-static void reap(struct job *j)
+static void reap(struct kmemtraced_job *j)
 {
 	if (j->child > 0 && !j->child_done &&
 	    waitpid(j->child, &j->child_status, WNOHANG) == j->child)
@@ -266,35 +273,53 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-struct progress {
-	uint64_t time, events, bytes;
-};
-
-static void show_progress(struct job *j, struct progress *last)
+static void show_progress(struct kmemtraced_job *j, const struct kmemtraced_source *src,
+			  struct kmemtraced_progress *last)
 {
-	struct progress now = {.time = now_ns(), .bytes = mz_kmem_bytes(j->k)};
-	struct mz_kmem_counts n;
+	struct kmemtraced_progress now = {.time = now_ns()};
 	double s = (double)(now.time - last->time) / 1e9;
 	char total[32], lost[32];
 
-	mz_kmem_counts(j->k, &n);
-	now.events = n.recorded;
+	src->progress(j, &now);
 	fprintf(stderr, "\r%8.0f events/s  %6.2f MB/s  %s events  lost %s \033[K",
 		(double)(now.events - last->events) / s,
 		(double)(now.bytes > last->bytes ? now.bytes - last->bytes : 0) / 1e6 / s,
-		talk_count(total, now.events), talk_count(lost, mz_kmem_lost(&n)));
+		talk_count(total, now.events), talk_count(lost, now.lost));
 	fflush(stderr);
 	*last = now;
 }
 
+static void bpf_progress(struct kmemtraced_job *j, struct kmemtraced_progress *p)
+{
+	struct mz_kmem_counts n;
+
+	mz_kmem_counts(j->k, &n);
+	p->events = n.recorded;
+	p->lost = mz_kmem_lost(&n);
+	p->bytes = mz_kmem_bytes(j->k);
+}
+
+static int bpf_failed(struct kmemtraced_job *j)
+{
+	return mz_kmem_failed(j->k, &j->err);
+}
+
+static const struct kmemtraced_source bpf_source = {bpf_progress, bpf_failed};
+
 /* Until a signal, the end of the time, the end of the command, or a fault. */
-static int wait_for_end(struct job *j, const sigset_t *signals)
+int kmemtraced_wait(struct kmemtraced_job *j, const struct kmemtraced_source *src,
+		    const sigset_t *signals)
 {
 	bool live = isatty(STDERR_FILENO) && !j->o->quiet && !j->o->json;
-	struct progress last = {.time = now_ns()};
-	uint64_t until = j->o->duration > 0 ? j->began + (uint64_t)(j->o->duration * 1e9) : UINT64_MAX;
+	struct kmemtraced_progress last = {.time = now_ns()};
+	uint64_t until = UINT64_MAX;
 	int ret = 0;
 
+	j->began = now_ns();
+	if (j->o->duration > 0)
+		until = j->began + (uint64_t)(j->o->duration * 1e9);
+	if (j->child)
+		close(j->go);
 	while (!ret && !j->child_done && now_ns() < until) {
 		uint64_t left = until - now_ns();
 		struct timespec t = {.tv_nsec = left < 200000000 ? (long)left : 200000000};
@@ -303,18 +328,19 @@ static int wait_for_end(struct job *j, const sigset_t *signals)
 		if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP)
 			break;
 		reap(j);
-		ret = mz_kmem_failed(j->k, &j->err);
+		ret = src->failed(j);
 		if (live && now_ns() - last.time > 500000000)
-			show_progress(j, &last);
+			show_progress(j, src, &last);
 	}
 	if (live)
 		fprintf(stderr, "\r\033[K");
+	j->ended = now_ns();
 	return ret;
 }
 
 /* ---- the account -------------------------------------------------------- */
 
-static void print_json(const struct job *j, const struct mz_kmem_counts *n)
+static void print_json(const struct kmemtraced_job *j, const struct mz_kmem_counts *n)
 {
 	struct mz_buf b = {0};
 	struct mz_json w = {.out = &b};
@@ -342,7 +368,16 @@ static void print_json(const struct job *j, const struct mz_kmem_counts *n)
 	mz_buf_free(&b);
 }
 
-static void print_account(const struct job *j, const struct mz_kmem_counts *n)
+void kmemtraced_say_end(const struct kmemtraced_job *j)
+{
+	if (j->child_done && j->child_status)
+		talk_note("the command ended with status %d",
+			  WIFEXITED(j->child_status) ? WEXITSTATUS(j->child_status)
+						     : 128 + WTERMSIG(j->child_status));
+	talk_note("next: kmemtrace-report %s", j->dir);
+}
+
+static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_counts *n)
 {
 	uint64_t written = mz_kmem_written(j->k), bytes = mz_kmem_bytes(j->k);
 	char a[32], b[32], c[32], d[32], e[32];
@@ -368,22 +403,18 @@ static void print_account(const struct job *j, const struct mz_kmem_counts *n)
 	if (mz_kmem_reentry(n) && !j->o->rescue)
 		talk_note("interrupts hit the recorder's programs: --rescue gets their events too, at twice "
 			  "the cost");
-	if (j->child_done && j->child_status)
-		talk_note("the command ended with status %d",
-			  WIFEXITED(j->child_status) ? WEXITSTATUS(j->child_status)
-						     : 128 + WTERMSIG(j->child_status));
-	talk_note("next: kmemtrace-report %s", j->dir);
+	kmemtraced_say_end(j);
 }
 
 /* ---- from start to end -------------------------------------------------- */
 
-static int record(struct job *j, const sigset_t *signals)
+static int record_bpf(struct kmemtraced_job *j, const sigset_t *signals)
 {
 	struct mz_kmem_counts n;
 	int ret;
 
 	if (!j->o->summary) {
-		if (make_dir(j) < 0)
+		if (kmemtraced_make_dir(j) < 0)
 			return talk_error(&j->err);
 		if (!j->o->quiet)
 			talk_note("Copying /proc/kallsyms...");
@@ -395,7 +426,7 @@ static int record(struct job *j, const sigset_t *signals)
 	setpriority(PRIO_PROCESS, 0, -15); /* fails without rights: then slower it is */
 	if (mz_kmem_attach(j->k, &j->err) < 0)
 		return talk_error(&j->err);
-	drop_rights();
+	kmemtraced_drop_rights();
 	if (!j->o->summary && mz_kmem_start(j->k, j->dir, j->o->force, &j->err) < 0) {
 		mz_kmem_detach(j->k);
 		mz_kmem_finish(j->k, NULL);
@@ -403,11 +434,7 @@ static int record(struct job *j, const sigset_t *signals)
 	}
 	if (!j->o->quiet)
 		talk_note("Logging... Press Control-C to stop.");
-	j->began = now_ns();
-	if (j->child)
-		close(j->go);
-	ret = wait_for_end(j, signals);
-	j->ended = now_ns();
+	ret = kmemtraced_wait(j, &bpf_source, signals);
 	mz_kmem_detach(j->k);
 	if (j->o->summary)
 		return kmem_print_summary(j->k, j->syms, j->o->limit, j->ended - j->began, j->o->json);
@@ -424,11 +451,14 @@ static int record(struct job *j, const sigset_t *signals)
 
 static int run(void *options, int argc, char **argv)
 {
-	struct job j = {.o = options, .dir = "kmemtrace.data"};
+	struct kmemtraced_job j = {.o = options, .dir = "kmemtrace.data"};
 	struct mz_kmem_options k = {0};
 	sigset_t signals, old;
+	bool relay = false;
 	int ret = parse(j.o, &k);
 
+	if (ret < 0)
+		ret = choose_source(j.o, &relay);
 	if (ret >= 0)
 		return ret;
 	if (j.o->output)
@@ -440,11 +470,12 @@ static int run(void *options, int argc, char **argv)
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, &old);
-	j.k = mz_kmem_load(&k, &j.err);
-	if (!j.k || start_command(&j, &old) < 0)
+	if (!relay)
+		j.k = mz_kmem_load(&k, &j.err);
+	if ((!relay && !j.k) || start_command(&j, &old) < 0)
 		ret = talk_error(&j.err);
 	else
-		ret = record(&j, &signals);
+		ret = relay ? kmemtraced_relay(&j, &signals) : record_bpf(&j, &signals);
 	if (j.child > 0 && !j.child_done) {
 		kill(j.child, SIGTERM);
 		waitpid(j.child, NULL, 0);
@@ -463,7 +494,7 @@ const struct mz_cmd cmd_kmemtraced = {
 	.args = "[-- COMMAND...]",
 	.summary = "record the allocations of the running kernel",
 	.opts = opts,
-	.opts_size = sizeof(struct opts),
+	.opts_size = sizeof(struct kmemtraced_opts),
 	.raw_tail = true,
 	.run = run,
 };

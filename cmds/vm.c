@@ -23,6 +23,9 @@ static const struct mz_opt opts[] = {
 	       "take freed objects out of the guest while the command runs"),
 	MZ_OPT(0, "boot", NULL, MZ_OPT_FLAG, struct vm_opts, boot,
 	       "record from the first allocation of the boot on, not from the command on"),
+	MZ_OPT(0, "kmemtrace-boot", NULL, MZ_OPT_FLAG, struct vm_opts, kmemtrace_boot,
+	       "trace with kmemtrace from the slab allocator's start to the end of the command, and "
+	       "print what is live, by call site and subsystem; -o keeps the recording in a folder"),
 	MZ_OPT(0, "off", NULL, MZ_OPT_FLAG, struct vm_opts, off,
 	       "do not record; only run the command"),
 	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct vm_opts, timeout,
@@ -46,7 +49,9 @@ static const struct mz_opt opts[] = {
 
 static int check(const struct vm_opts *o, int argc)
 {
-	if (!argc && !o->shell)
+	if (o->kmemtrace_boot && (o->shell || o->off || o->stream || o->mode || o->accesses || o->boot))
+		return talk_usage("--kmemtrace-boot is another recorder; leave out the options of Memorizer");
+	if (!argc && !o->shell && !o->kmemtrace_boot)
 		return talk_usage("which command? memorizer vm [OPTIONS] -- CMD ARGS, or --shell");
 	if (o->mode && strcmp(o->mode, "1") && strcmp(o->mode, "2") && strcmp(o->mode, "3"))
 		return talk_usage("--mode takes 1, 2 or 3, not '%s'", o->mode);
@@ -79,6 +84,18 @@ static bool has_input(const struct vm_opts *o)
 	       (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
+/* The guest has our files: this program takes the records there, too. */
+static void say_kmemtrace(struct mz_buf *b, int argc)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	say(b, "kmemtrace", self);
+	if (!argc)
+		say(b, "arg", "true");
+}
+
 static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **argv)
 {
 	char cwd[PATH_MAX];
@@ -86,7 +103,9 @@ static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **
 	if (!getcwd(cwd, sizeof(cwd)))
 		return -1;
 	say(b, "cwd", cwd);
-	if (!o->off && !o->shell)
+	if (o->kmemtrace_boot)
+		say_kmemtrace(b, argc);
+	else if (!o->off && !o->shell)
 		say(b, "mode", o->mode ? o->mode : "3");
 	if (o->accesses)
 		say(b, "accesses", "1");
@@ -94,7 +113,7 @@ static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **
 		say(b, "stream", "1");
 	if (o->boot)
 		say(b, "boot", "1");
-	if (o->output)
+	if (o->output && !o->kmemtrace_boot)
 		say(b, "kmap", "1");
 	if (has_input(o))
 		say(b, "stdin", "1");
@@ -125,6 +144,9 @@ static int sinks_open(struct vm_sinks *s, const struct vm_opts *o, struct mz_err
 
 	s->account = (struct mz_buf){0};
 	s->kmap = s->stats = s->console = (struct mz_output){.fd = -1};
+	s->record = (struct vm_boot){.out = {.fd = -1}};
+	if (o->kmemtrace_boot)
+		return vm_boot_open(&s->record, o, err);
 	if (!o->output)
 		return 0;
 	if (mz_output_open(&s->kmap, o->output, o->force, err) < 0)
@@ -143,6 +165,7 @@ static void sinks_abort(struct vm_sinks *s)
 	mz_output_abort(&s->kmap);
 	mz_output_abort(&s->stats);
 	mz_output_abort(&s->console);
+	vm_boot_close(&s->record);
 	mz_buf_free(&s->account);
 }
 
@@ -245,11 +268,12 @@ static void say_success(const struct vm_opts *o, const struct vm_result *res, ui
 	mz_buf_add(account, "", 1);
 	if (account->len > 1 && !account->failed)
 		say_account(account->data);
-	if (o->output)
+	if (o->output && !o->kmemtrace_boot)
 		talk_note("%s of map in %s", talk_bytes(size, bytes), o->output);
 }
 
-static int finish(const struct vm_opts *o, const struct vm_result *res, struct vm_sinks *sinks)
+static int finish(const struct vm_opts *o, const struct vm_paths *paths, const struct vm_result *res,
+		  struct vm_sinks *sinks)
 {
 	struct mz_error err = {0};
 	bool whole = res->done && !res->failed[0];
@@ -258,7 +282,10 @@ static int finish(const struct vm_opts *o, const struct vm_result *res, struct v
 	int ret;
 
 	sinks->account = (struct mz_buf){0};
-	if (sinks_finish(sinks, whole, &err)) {
+	if (whole && o->kmemtrace_boot && vm_boot_report(&sinks->record, paths->kernel)) {
+		sinks_abort(sinks);
+		ret = VM_EXIT_FAILED;
+	} else if (sinks_finish(sinks, whole, &err)) {
 		talk_error(&err);
 		ret = VM_EXIT_FAILED;
 	} else if (!whole) {
@@ -311,7 +338,7 @@ static int attempt(const struct vm_opts *o, const struct vm_paths *paths, const 
 	} else {
 		if (!res->ready && !res->signal && !res->done)
 			vm_show_log(&m);
-		ret = finish(o, res, &sinks);
+		ret = finish(o, paths, res, &sinks);
 		if (res->done && !res->failed[0])
 			keep_symbols(o, paths);
 	}

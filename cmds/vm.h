@@ -20,7 +20,7 @@ struct vm_opts {
 	uint64_t smp, mem, timeout;
 	const char *mode, *append, *output, *kernel, *qemu;
 	unsigned accel;
-	bool accesses, stream, boot, off, shell, console, force;
+	bool accesses, stream, boot, off, shell, console, force, kmemtrace_boot;
 };
 
 struct vm_paths {
@@ -50,9 +50,17 @@ struct vm_result {
 	size_t tail_len;
 };
 
+/* The recording of --kmemtrace-boot, a folder (vm_boot.c). */
+struct vm_boot {
+	char dir[PATH_MAX]; /* "" = not wanted */
+	bool temporary, made, keep;
+	struct mz_output out; /* the file being received */
+};
+
 /* Where the results go; an output with fd -1 is not wanted. */
 struct vm_sinks {
 	struct mz_output kmap, stats, console;
+	struct vm_boot record;
 	struct mz_buf account; /* a copy of the statistics, for the summary */
 };
 
@@ -75,6 +83,14 @@ void vm_attend(struct vm_machine *m, const struct vm_opts *o, struct vm_sinks *s
 /* vm_symbols.c: copy the symbols that lie beside the kernel. 0 (also if there are none),
  * or -errno with err set. */
 int vm_keep_symbols(const char *kernel, const char *to, bool force, struct mz_error *err);
+
+/* All: 0 or -errno with err set. file: what follows goes into the file of this name. */
+int vm_boot_open(struct vm_boot *b, const struct vm_opts *o, struct mz_error *err);
+int vm_boot_file(struct vm_boot *b, const char *name, size_t len, struct mz_error *err);
+/* The last file is whole; print what is live, by subsystem of the kernel at bzImage.
+ * Returns enum mz_exit. */
+int vm_boot_report(struct vm_boot *b, const char *bzimage);
+void vm_boot_close(struct vm_boot *b);
 
 /* Whether a guest of the kind that we start would run; *why says why not. */
 bool vm_kvm_usable(const char **why);

@@ -47,7 +47,7 @@ static bool there(char *buf, const char *dir, const char *file)
 }
 
 /* In a source tree the kernel can be built on the spot. */
-static int build_kernel(const char *top)
+static int build_kernel(const char *top, const char *variant)
 {
 	char script[PATH_MAX], out[PATH_MAX];
 	int status;
@@ -55,16 +55,15 @@ static int build_kernel(const char *top)
 
 	if (!there(script, top, "../kernel/build") ||
 	    snprintf(out, sizeof(out), "%s/kernel", top) >= (int)sizeof(out))
-		return talk_fail("no kernel at %s/kernel/memorizer; build it with 'make kernel' in "
-				 "the "
-				 "source tree, or name the folder of a bzImage with --kernel",
-				 top),
+		return talk_fail("no kernel at %s/kernel/%s; build it with 'make kernel%s' in the source "
+				 "tree, or name the folder of a bzImage with --kernel",
+				 top, variant, strcmp(variant, "memorizer") ? "-kmemtrace" : ""),
 		       VM_EXIT_FAILED;
 	talk_note("no kernel yet; building it, once (minutes)");
 	pid = fork();
 	if (!pid) {
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-		execl(script, script, "-o", out, "memorizer", NULL);
+		execl(script, script, "-o", out, variant, NULL);
 		_exit(127);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status) {
@@ -77,8 +76,13 @@ static int build_kernel(const char *top)
 int vm_find(const struct vm_opts *o, struct vm_paths *paths)
 {
 	const char *dir = o->kernel ? o->kernel : getenv("MEMORIZER_KERNEL");
-	char top[PATH_MAX];
+	const char *variant = o->kmemtrace_boot ? "kmemtrace" : "memorizer";
+	char top[PATH_MAX], built[64], installed[64];
 	int ret;
+
+	snprintf(built, sizeof(built), "kernel/%s/bzImage", variant);
+	snprintf(installed, sizeof(installed), "lib/memorizer/%s/bzImage",
+		 o->kmemtrace_boot ? "kmemtrace" : "kernel");
 
 	if (home(top, sizeof(top)) || strlen(top) > PATH_MAX - 64) {
 		talk_fail("cannot find out where this program is");
@@ -95,12 +99,11 @@ int vm_find(const struct vm_opts *o, struct vm_paths *paths)
 		talk_fail("%s/bzImage: %s", dir, strerror(errno));
 		return VM_EXIT_FAILED;
 	}
-	if (there(paths->kernel, top, "kernel/memorizer/bzImage") ||
-	    there(paths->kernel, top, "lib/memorizer/kernel/bzImage"))
+	if (there(paths->kernel, top, built) || there(paths->kernel, top, installed))
 		return 0;
-	ret = build_kernel(top);
-	if (!ret && !there(paths->kernel, top, "kernel/memorizer/bzImage")) {
-		talk_fail("%s/kernel/memorizer/bzImage: %s", top, strerror(errno));
+	ret = build_kernel(top, variant);
+	if (!ret && !there(paths->kernel, top, built)) {
+		talk_fail("%s/%s: %s", top, built, strerror(errno));
 		ret = VM_EXIT_FAILED;
 	}
 	return ret;
@@ -227,8 +230,9 @@ static void kernel_args(struct args *a, const struct vm_opts *o)
 	/* On a busy host a CPU of the guest may stand still for long: no lockup of its own. */
 	arg(a,
 	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable watchdog_thresh=60 "
-	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s",
-	    boot ? "yes" : "no", boot && o->accesses ? "yes" : "no", o->append ? " " : "",
+	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s%s",
+	    boot ? "yes" : "no", boot && o->accesses ? "yes" : "no",
+	    o->kmemtrace_boot ? " kmemtrace.enable=yes" : "", o->append ? " " : "",
 	    o->append ? o->append : "");
 }
 

@@ -90,7 +90,13 @@ static void take_frame(struct attend *a, const struct vm_frame *f, const char *d
 	case VM_READY: res->ready = true; break;
 	case VM_STDOUT: pass_on(a, STDOUT_FILENO, data, f->len); break;
 	case VM_STDERR: pass_on(a, STDERR_FILENO, data, f->len); break;
-	case VM_KMAP: keep(a, &a->sinks->kmap, data, f->len); break;
+	case VM_KMAP:
+		keep(a, a->sinks->record.dir[0] ? &a->sinks->record.out : &a->sinks->kmap, data, f->len);
+		break;
+	case VM_FILE:
+		if (vm_boot_file(&a->sinks->record, data, f->len, &a->err) < 0)
+			give_up(a, "%s", a->err.text);
+		break;
 	case VM_STATS:
 		keep(a, &a->sinks->stats, data, f->len);
 		mz_buf_add(&a->sinks->account, data, f->len);

@@ -6,6 +6,7 @@
  */
 #include "guest/protocol.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -35,6 +36,7 @@ struct job {
 	size_t nargs, nenv;
 	const char *cwd;
 	const char *mode;
+	const char *kmemtrace; /* memorizer, to take the kernel's records with */
 	bool accesses, stream, boot, kmap, stdin_open, shell;
 };
 
@@ -201,6 +203,8 @@ static void job_line(struct job *j, char *s)
 		j->cwd = v;
 	else if (value_of(s, "mode", &v))
 		j->mode = v;
+	else if (value_of(s, "kmemtrace", &v))
+		j->kmemtrace = v;
 	else if (value_of(s, "accesses", &v))
 		j->accesses = true;
 	else if (value_of(s, "stream", &v))
@@ -302,6 +306,58 @@ static void send_file(const char *file, enum vm_frame_type type)
 	if (n < 0)
 		fail("reading %s: %s", path, strerror((int)-n));
 	close(fd);
+}
+
+/* ---- kmemtrace ------------------------------------------------------------ */
+
+#define KMEMTRACE "/sys/kernel/debug/kmemtrace/"
+#define RECORDING "/tmp/kmemtrace"
+
+/* What was traced so far is all: what follows is our own doing. */
+static void kmemtrace_stop(void)
+{
+	int fd = open(KMEMTRACE "enabled", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		fail("the guest's kernel has no kmemtrace (" KMEMTRACE "enabled): %s", strerror(errno));
+	close(fd);
+}
+
+static void kmemtrace_send(const char *name)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), RECORDING "/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	send_frame(VM_FILE, name, strlen(name));
+	if (fd < 0 || send_rest(fd, VM_KMAP) < 0)
+		fail("reading %s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/* Into a folder, and every file of it to the host. */
+static void kmemtrace_take(const struct job *j)
+{
+	struct dirent *e;
+	int status;
+	DIR *d;
+	pid_t pid = fork();
+
+	if (!pid) {
+		environ = (char **)j->env;
+		execl(j->kmemtrace, "memorizer", "kmemtraced", "--drain", "-q", "-f", "-o", RECORDING, NULL);
+		dprintf(2, "memorizer vm: %s: %s\n", j->kmemtrace, strerror(errno));
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		fail("kmemtraced failed in the guest; see the console");
+	d = opendir(RECORDING);
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			kmemtrace_send(e->d_name);
+	if (d)
+		closedir(d);
 }
 
 /* ---- the command ---------------------------------------------------------- */
@@ -469,6 +525,8 @@ static void finish(const struct job *j, struct run *r, int status)
 {
 	uint32_t st = (uint32_t)status;
 
+	if (j->kmemtrace)
+		kmemtrace_stop();
 	if (j->mode) {
 		control_or_fail("memorizer_log_access", "0");
 		control_or_fail("memorizer_enabled", "0");
@@ -478,6 +536,8 @@ static void finish(const struct job *j, struct run *r, int status)
 	if (r->err >= 0)
 		send_rest(r->err, VM_STDERR);
 	send_frame(VM_EXIT, &st, sizeof(st));
+	if (j->kmemtrace)
+		kmemtrace_take(j);
 	if (!j->mode)
 		return;
 	/* statistics first: reading the stream takes records away */

@@ -4,7 +4,7 @@
  *
  * Host to guest at start: the file /job in the initramfs, "key=value" strings with a
  * NUL after each. Keys: arg and env (repeated), cwd, mode, accesses, stream, boot,
- * kmap, stdin, shell.
+ * kmap, stdin, shell, kmemtrace (the path of memorizer).
  *
  * Then frames over the virtio port VM_PORT, both ways: a struct vm_frame and len bytes.
  */
@@ -24,6 +24,7 @@ enum vm_frame_type {
 	VM_EXIT = 'X',	 /* uint32_t: the status from wait() */
 	VM_KMAP = 'K',	 /* bytes of kmap or kmap_stream */
 	VM_STATS = 'S',	 /* bytes of show_stats */
+	VM_FILE = 'P',	 /* name: VM_KMAP frames from here on are bytes of this file */
 	VM_FAILED = 'F', /* text: the guest could not do its part; the end */
 	VM_NOTE = 'N',	 /* text for the user */
 	VM_DONE = 'D',	 /* everything was sent; the end */

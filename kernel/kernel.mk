@@ -6,7 +6,7 @@
 O ?= build
 KERNEL_BUILD := kernel/build -o $(O)/kernel
 
-.PHONY: kernel kernel-plain kernel-debug
+.PHONY: kernel kernel-plain kernel-debug kernel-kmemtrace
 
 kernel:
 	@$(KERNEL_BUILD) memorizer
@@ -16,3 +16,6 @@ kernel-plain:
 
 kernel-debug:
 	@$(KERNEL_BUILD) debug
+
+kernel-kmemtrace:
+	@$(KERNEL_BUILD) kmemtrace

@@ -32,12 +32,19 @@ const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache);
 uint32_t mz_kmem_input_sites(const struct mz_kmem_input *in); /* numbers are below it */
 uint32_t mz_kmem_input_caches(const struct mz_kmem_input *in);
 const struct mz_kallsyms *mz_kmem_input_symbols(const struct mz_kmem_input *in);
+/* The object file of the site ("mm/slub.o"), from the kernel's link map beside the
+ * trace; NULL = not known. */
+const char *mz_kmem_input_object(const struct mz_kmem_input *in, uint32_t site);
+bool mz_kmem_input_has_objects(const struct mz_kmem_input *in);
 int mz_kmem_input_node(const struct mz_kmem_input *in, int cpu); /* -1 = unknown */
 /* An attribute added up over the files (kmem.nulls and its like); 0 = none. */
 uint64_t mz_kmem_input_sum(const struct mz_kmem_input *in, const char *key);
 /* The first file's, or NULL. */
 const char *mz_kmem_input_text(const struct mz_kmem_input *in, const char *key);
 bool mz_kmem_input_by_sequence(const struct mz_kmem_input *in); /* time counts events */
+/* All files of a recording whose events are numbered over all CPUs: their order is
+ * that of the numbers, and a gap comes as MZ_LOST. */
+bool mz_kmem_input_numbered(const struct mz_kmem_input *in);
 unsigned mz_kmem_input_files(const struct mz_kmem_input *in);
 /* A file by itself, for those who do not read by time; in keeps it. */
 struct mz_reader *mz_kmem_input_reader(const struct mz_kmem_input *in, unsigned i);
@@ -61,6 +68,7 @@ struct mz_kmem_group {
 	uint64_t unknown;    /* frees (into this cache, by this site) of blocks never seen */
 	uint64_t oldest;     /* at the end: birth of the oldest live block */
 	uint64_t freed_here; /* sites: frees made by this site */
+	uint8_t allocator;   /* sites: of its last allocation */
 	uint32_t *lifetimes; /* MZ_KMEM_BUCKETS, once something ended */
 };
 
@@ -148,12 +156,37 @@ struct mz_kmem_filter {
 	size_t ones;	 /* allocations to keep; 0 = all */
 };
 
+/* Allocators that stand on each other: a slab's memory is pages, too. */
+enum mz_kmem_allocator { MZ_KMEM_OF_SLAB, MZ_KMEM_OF_PAGES, MZ_KMEM_OF_VMALLOC, MZ_KMEM_OF_PERCPU,
+			 MZ_KMEM_ALLOCATORS };
+
+static inline enum mz_kmem_allocator mz_kmem_allocator(uint8_t call)
+{
+	switch (call) {
+	case MZ_CALL_PAGE_ALLOC:
+	case MZ_CALL_PAGE_FREE:
+		return MZ_KMEM_OF_PAGES;
+	case MZ_CALL_VMALLOC:
+	case MZ_CALL_VFREE:
+		return MZ_KMEM_OF_VMALLOC;
+	case MZ_CALL_PERCPU_ALLOC:
+	case MZ_CALL_PERCPU_FREE:
+		return MZ_KMEM_OF_PERCPU;
+	default:
+		return MZ_KMEM_OF_SLAB;
+	}
+}
+
+/* "slab", "pages", "vmalloc", "percpu" */
+const char *mz_kmem_allocator_name(enum mz_kmem_allocator of);
+
 struct mz_kmem_report {
 	struct mz_kmem_input *in;
 	struct mz_kmem_filter filter;
 	uint64_t events, produced;
 	uint64_t first, last; /* times */
 	struct mz_kmem_group total;
+	struct mz_kmem_group of[MZ_KMEM_ALLOCATORS]; /* the same by allocator */
 	struct mz_kmem_group *sites, *caches;
 	uint32_t nsites, ncaches;
 	uint64_t unknown_frees; /* allocated before the trace, or unseen */

@@ -75,6 +75,8 @@ static void make(struct kmem_ahead *a, struct kmem_batch *b)
 {
 	forget(b);
 	b->n = mz_reader_read_raw(a->r, b->ev, MZ_BATCH);
+	if (b->n > 0 && a->r->ordered)
+		memcpy(b->orders, a->r->orders, (size_t)b->n * sizeof(*b->orders));
 	if (b->n > 0 && tell_new(a, b) < 0)
 		b->n = -ENOMEM;
 }

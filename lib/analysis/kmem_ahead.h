@@ -10,6 +10,7 @@
 struct kmem_batch {
 	long n; /* 0 = the end, -errno = as the reader's error says */
 	struct mz_event ev[MZ_BATCH];
+	uint64_t orders[MZ_BATCH]; /* if the file has them */
 	uint64_t *sites; /* addresses */
 	uint32_t nsites, cap_sites;
 	char **caches; /* names */

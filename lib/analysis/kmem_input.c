@@ -2,6 +2,7 @@
 /* The files of a kernel trace, read together in the order of time. */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,10 @@
 #include "analysis/kmem_ahead.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "formats/kmemtrace.h"
 #include "symbols/kallsyms.h"
+#include "symbols/objects.h"
+#include "trace/reader.h"
 
 #define MAX_THREADS 32 /* of more files the rest is decoded when it is needed */
 
@@ -20,8 +24,9 @@ struct source {
 	struct mz_reader *r;
 	struct kmem_ahead *ahead; /* once it is being read */
 	const struct mz_event *ev;
+	const uint64_t *orders; /* of those, if the file has them */
 	long n, at;
-	uint64_t time; /* of the next event; UINT64_MAX = at its end */
+	uint64_t key; /* order of the next event; UINT64_MAX = at its end */
 	int cpu;       /* by the file's name; -1 = not told */
 	uint32_t *sites, *caches; /* the file's numbers, from 0 on -> ours */
 	uint32_t nsites, ncaches, cap_sites, cap_caches;
@@ -30,14 +35,21 @@ struct source {
 struct mz_kmem_input {
 	struct source *src;
 	unsigned n;
-	int run; /* the source in hand, and the time up to which it goes first */
+	int run; /* the source in hand, and the key up to which it goes first */
 	uint64_t run_until;
+	bool whole;	 /* all files of a recording, with numbered events: a gap is a loss */
+	bool begun;
+	uint64_t last;	 /* number of the last event */
+	uint64_t last_time;
+	uint64_t missing; /* by the gaps so far */
+	uint64_t overruns; /* as the recorder counted them */
 	uint64_t *sites; /* addresses */
 	uint32_t nsites, cap_sites;
 	uint32_t *site_slots;
 	uint32_t site_mask;
 	struct mz_tables *names; /* caches: our number is the string's - 1 */
 	struct mz_kallsyms *syms;
+	struct mz_objects *objects;
 	int *nodes;
 	int nnodes;
 	char *base; /* the folder of the first file */
@@ -113,16 +125,20 @@ static int add_dir(struct mz_kmem_input *in, const char *dir, struct mz_error *e
 	for (int i = 0; i < n; i++) {
 		char path[4096];
 
+		struct stat st;
+
 		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
-		if (!ret && !has_whole(list, n, list[i]->d_name))
+		/* a CPU that did nothing has an empty file, which has no format */
+		if (!ret && !has_whole(list, n, list[i]->d_name) && (stat(path, &st) || st.st_size))
 			ret = add_file(in, path, err);
 	}
 	for (int i = 0; i < n; i++)
 		free(list[i]);
 	free(list);
-	if (!ret && !n)
-		ret = mz_fail(err, ENOENT, "%s: holds no cpuN.out file; kmemtraced -o makes such a folder",
-			      dir);
+	if (!ret && !in->n)
+		ret = mz_fail(err, ENOENT, "%s: holds no cpuN.out file%s; kmemtraced -o makes such a folder",
+			      dir, n ? " with events" : "");
+	in->whole = true;
 	return ret;
 }
 
@@ -186,6 +202,33 @@ static bool load_own_symbols(struct mz_kmem_input *in, bool all)
 	return in->syms;
 }
 
+/* What the recorder counted as lost; it may have been after the last event. */
+static void load_overruns(struct mz_kmem_input *in)
+{
+	char path[4200];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/total_overruns", in->base);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%" SCNu64, &in->overruns) != 1)
+		in->overruns = 0;
+	if (f)
+		fclose(f);
+}
+
+static void load_clock(struct mz_kmem_input *in, struct mz_reader *r)
+{
+	const struct mz_attr *clock = mz_reader_find_attr(r, "clock");
+
+	if (mz_reader_format(r) == MZ_FORMAT_KMEMTRACE_C && !mz_kmemtrace_timed(r))
+		in->by_sequence = true;
+	if (clock && clock->type == MZ_ATTR_TEXT && !strcmp(clock->data, "sequence"))
+		in->by_sequence = true;
+	/* the original gave no number to what it lost: there a gap means nothing */
+	if (!r->ordered || !mz_kmemtrace_timed(r))
+		in->whole = false;
+}
+
 static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 {
 	char path[4200];
@@ -203,18 +246,22 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 	} else if (!in->syms) {
 		load_own_symbols(in, false);
 	}
+	snprintf(path, sizeof(path), "%s/objects", in->base);
+	if (!stat(path, &st)) {
+		in->objects = mz_objects_load(path, err);
+		if (!in->objects)
+			return -EINVAL;
+	}
 	load_nodes(in);
 	for (unsigned i = 0; i < in->n; i++) {
 		struct mz_summary s;
-		const struct mz_attr *clock = mz_reader_find_attr(in->src[i].r, "clock");
 
 		if (!mz_reader_summary(in->src[i].r, &s) && !s.whole)
 			in->cut++;
-		if (mz_reader_format(in->src[i].r) == MZ_FORMAT_KMEMTRACE_C)
-			in->by_sequence = true;
-		if (clock && clock->type == MZ_ATTR_TEXT && !strcmp(clock->data, "sequence"))
-			in->by_sequence = true;
+		load_clock(in, in->src[i].r);
 	}
+	if (in->whole)
+		load_overruns(in);
 	return 0;
 }
 
@@ -265,6 +312,7 @@ void mz_kmem_input_close(struct mz_kmem_input *in)
 	free(in->site_slots);
 	mz_tables_free(in->names);
 	mz_kallsyms_free(in->syms);
+	mz_objects_free(in->objects);
 	free(in->nodes);
 	free(in->base);
 	free(in);
@@ -364,6 +412,15 @@ static void translate(const struct source *s, struct mz_event *e)
 
 /* ---- reading ------------------------------------------------------------ */
 
+/* What orders the next event: its number if it has one, else its time. */
+static void set_key(struct source *s)
+{
+	if (s->at >= s->n)
+		s->key = UINT64_MAX;
+	else
+		s->key = s->r->ordered ? s->orders[s->at] : s->ev[s->at].time;
+}
+
 static int start(struct mz_kmem_input *in, struct source *s)
 {
 	s->ahead = kmem_ahead_new(s->r, s - in->src < MAX_THREADS);
@@ -380,6 +437,7 @@ static int refill(struct mz_kmem_input *in, struct source *s, struct mz_error *e
 		return mz_fail_memory(err);
 	b = kmem_ahead_next(s->ahead);
 	s->ev = b->ev;
+	s->orders = b->orders;
 	s->at = 0;
 	s->n = b->n;
 	if (b->n == -ENOMEM)
@@ -393,7 +451,7 @@ static int refill(struct mz_kmem_input *in, struct source *s, struct mz_error *e
 		ret = add_site(in, s, b->sites[i]);
 	for (uint32_t i = 0; i < b->ncaches && ret >= 0; i++)
 		ret = add_cache(in, s, b->caches[i]);
-	s->time = s->n ? s->ev[0].time : UINT64_MAX;
+	set_key(s);
 	return ret < 0 ? mz_fail_memory(err) : 0;
 }
 
@@ -404,7 +462,7 @@ static int choose(struct mz_kmem_input *in)
 
 	in->run = -1;
 	for (unsigned i = 0; i < in->n; i++) {
-		uint64_t t = in->src[i].time;
+		uint64_t t = in->src[i].key;
 
 		if (in->src[i].at >= in->src[i].n)
 			continue;
@@ -420,6 +478,47 @@ static int choose(struct mz_kmem_input *in)
 	return in->run;
 }
 
+/* Events are missing up to time. */
+static void say_lost(struct mz_kmem_input *in, uint64_t n, uint64_t time, struct mz_event *ev)
+{
+	*ev = (struct mz_event){
+		.kind = MZ_LOST,
+		.call = MZ_CALL_LOST,
+		.time = time,
+		.size = n,
+		.arg = MZ_LOSS_RING_FULL,
+		.given = time > in->last_time ? time - in->last_time : 0,
+		.has = MZ_HAS_TIME,
+	};
+	in->missing += n;
+}
+
+/* Dropped events took their numbers: is there a gap before the next event? */
+static bool gap_before(struct mz_kmem_input *in, const struct source *s, struct mz_event *ev)
+{
+	uint64_t last = in->last, time = s->ev[s->at].time;
+	bool gap = in->begun && s->key > last + 1;
+
+	in->begun = true;
+	if (gap) {
+		say_lost(in, s->key - last - 1, time, ev);
+		in->last = s->key - 1;
+		return true;
+	}
+	in->last = s->key;
+	in->last_time = time;
+	return false;
+}
+
+/* What was lost after the last event has no gap to show. */
+static int lost_at_end(struct mz_kmem_input *in, struct mz_event *ev)
+{
+	if (!in->whole || in->overruns <= in->missing)
+		return 0;
+	say_lost(in, in->overruns - in->missing, in->last_time, ev);
+	return 1;
+}
+
 int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_error *err)
 {
 	struct source *s;
@@ -432,9 +531,11 @@ int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_
 			if (!in->src[i].n && refill(in, &in->src[i], err) < 0)
 				return -EIO;
 		if (choose(in) < 0)
-			return 0;
+			return lost_at_end(in, ev);
 	}
 	s = &in->src[in->run];
+	if (in->whole && gap_before(in, s, ev))
+		return 1;
 	*ev = s->ev[s->at];
 	translate(s, ev);
 	if (!(ev->has & MZ_HAS_CPU) && s->cpu >= 0 && ev->kind != MZ_LOST) {
@@ -446,8 +547,8 @@ int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_
 			return -EIO;
 		choose(in);
 	} else {
-		s->time = s->ev[s->at].time;
-		if (s->time > in->run_until)
+		set_key(s);
+		if (s->key > in->run_until)
 			choose(in);
 	}
 	return 1;
@@ -491,6 +592,16 @@ const struct mz_kallsyms *mz_kmem_input_symbols(const struct mz_kmem_input *in)
 	return in->syms;
 }
 
+const char *mz_kmem_input_object(const struct mz_kmem_input *in, uint32_t site)
+{
+	return in->objects ? mz_objects_find(in->objects, mz_kmem_input_site(in, site)) : NULL;
+}
+
+bool mz_kmem_input_has_objects(const struct mz_kmem_input *in)
+{
+	return in->objects != NULL;
+}
+
 int mz_kmem_input_node(const struct mz_kmem_input *in, int cpu)
 {
 	return cpu >= 0 && cpu < in->nnodes ? in->nodes[cpu] : -1;
@@ -518,6 +629,11 @@ const char *mz_kmem_input_text(const struct mz_kmem_input *in, const char *key)
 bool mz_kmem_input_by_sequence(const struct mz_kmem_input *in)
 {
 	return in->by_sequence;
+}
+
+bool mz_kmem_input_numbered(const struct mz_kmem_input *in)
+{
+	return in->whole;
 }
 
 unsigned mz_kmem_input_files(const struct mz_kmem_input *in)

@@ -43,18 +43,20 @@ void mz_kmem_live_free(struct mz_kmem_live *l)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-static struct mz_kmem_block *slot_of(struct mz_kmem_block *slots, size_t mask, uint64_t addr)
+static struct mz_kmem_block *slot_of(struct mz_kmem_block *slots, size_t mask, uint64_t addr,
+				     uint8_t call)
 {
+	enum mz_kmem_allocator of = mz_kmem_allocator(call);
 	size_t i = hash(addr) & mask;
 
-	while (slots[i].addr && slots[i].addr != addr)
+	while (slots[i].addr && (slots[i].addr != addr || mz_kmem_allocator(slots[i].call) != of))
 		i = (i + 1) & mask;
 	return &slots[i];
 }
 
-struct mz_kmem_block *mz_kmem_live_find(const struct mz_kmem_live *l, uint64_t addr)
+struct mz_kmem_block *mz_kmem_live_find(const struct mz_kmem_live *l, uint64_t addr, uint8_t call)
 {
-	struct mz_kmem_block *b = slot_of(l->slots, l->mask, addr);
+	struct mz_kmem_block *b = slot_of(l->slots, l->mask, addr, call);
 
 	return b->addr && b->state ? b : NULL;
 }
@@ -79,7 +81,7 @@ static int rebuild(struct mz_kmem_live *l, uint64_t now)
 		return -ENOMEM;
 	for (size_t i = 0; i <= l->mask; i++)
 		if (l->slots[i].addr && !is_old(&l->slots[i], now))
-			*slot_of(p, mask, l->slots[i].addr) = l->slots[i];
+			*slot_of(p, mask, l->slots[i].addr, l->slots[i].call) = l->slots[i];
 	free(l->slots);
 	l->slots = p;
 	l->mask = mask;
@@ -87,19 +89,20 @@ static int rebuild(struct mz_kmem_live *l, uint64_t now)
 	return 0;
 }
 
-struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, uint64_t now)
+struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, uint8_t call,
+				       uint64_t now)
 {
-	struct mz_kmem_block *b = slot_of(l->slots, l->mask, addr);
+	struct mz_kmem_block *b = slot_of(l->slots, l->mask, addr, call);
 
 	if (b->addr)
 		return b;
 	if (l->used >= l->mask / 3 * 2) {
 		if (rebuild(l, now) < 0)
 			return NULL;
-		b = slot_of(l->slots, l->mask, addr);
+		b = slot_of(l->slots, l->mask, addr, call);
 	}
 	l->used++;
-	*b = (struct mz_kmem_block){.addr = addr};
+	*b = (struct mz_kmem_block){.addr = addr, .call = call};
 	return b;
 }
 

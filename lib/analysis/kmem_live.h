@@ -35,10 +35,12 @@ struct mz_kmem_live {
 struct mz_kmem_live *mz_kmem_live_new(void);
 void mz_kmem_live_free(struct mz_kmem_live *l);
 
-/* The block at the address, in any state, or NULL. */
-struct mz_kmem_block *mz_kmem_live_find(const struct mz_kmem_live *l, uint64_t addr);
+/* The block at the address, in any state, or NULL. Pages and what was made of them
+ * have the same address: call tells which allocator is meant. */
+struct mz_kmem_block *mz_kmem_live_find(const struct mz_kmem_live *l, uint64_t addr, uint8_t call);
 /* The same, made (state 0) if there is none; NULL = no memory. May move blocks. */
-struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, uint64_t now);
+struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, uint8_t call,
+				       uint64_t now);
 
 /* The address will be asked for soon. */
 void mz_kmem_live_prefetch(const struct mz_kmem_live *l, uint64_t addr);

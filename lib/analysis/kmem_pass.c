@@ -141,6 +141,13 @@ static uint32_t cache_number(const struct mz_event *e)
 	return class_number(e);
 }
 
+const char *mz_kmem_allocator_name(enum mz_kmem_allocator of)
+{
+	static const char *const names[] = {"slab", "pages", "vmalloc", "percpu"};
+
+	return (unsigned)of < MZ_KMEM_ALLOCATORS ? names[of] : NULL;
+}
+
 uint32_t mz_kmem_cache_at(uint32_t i)
 {
 	return i < CLASSES ? CLASS_BASE + i : i - CLASSES;
@@ -362,12 +369,19 @@ static struct mz_kmem_group *cache_group(struct mz_kmem_report *r, uint32_t cach
 	return &r->caches[at];
 }
 
+static struct mz_kmem_group *of_group(struct mz_kmem_report *r, uint8_t call)
+{
+	return &r->of[mz_kmem_allocator(call)];
+}
+
 static void end_unseen(struct mz_kmem_report *r, struct mz_kmem_block *b)
 {
 	struct mz_kmem_group *s = site_group(r, b->site), *c = cache_group(r, b->cache);
 
 	group_end(&r->total, b);
 	r->total.over_live++;
+	group_end(of_group(r, b->call), b);
+	of_group(r, b->call)->over_live++;
 	if (s) {
 		group_end(s, b);
 		s->over_live++;
@@ -398,13 +412,14 @@ static int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 	if (!e->addr) {
 		if (ours) {
 			r->total.failed++;
+			of_group(r, e->call)->failed++;
 			c->failed++;
 			if (s)
 				s->failed++;
 		}
 		return 0;
 	}
-	b = mz_kmem_live_get(l, e->addr, e->time);
+	b = mz_kmem_live_get(l, e->addr, e->call, e->time);
 	if (!b)
 		return -ENOMEM;
 	if (b->state == KMEM_LIVE) {
@@ -415,7 +430,8 @@ static int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 						     .to = e->time}) < 0)
 			return -ENOMEM;
 	}
-	mz_kmem_live_page(l, e->addr, cache, e->time);
+	if (mz_kmem_allocator(e->call) == MZ_KMEM_OF_SLAB)
+		mz_kmem_live_page(l, e->addr, cache, e->time);
 	if (ours && e->call == MZ_CALL_KMALLOC && given <= CLASS_LARGE && site != NO_SITE)
 		shape = shape_number(r, site, (uint32_t)e->size, (uint32_t)given);
 	if (shape < 0)
@@ -437,9 +453,12 @@ static int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 	if (r->filter.watch && r->filter.watch->came(r->filter.watch->arg, b) < 0)
 		return -ENOMEM;
 	group_alloc(&r->total, b->req, b->given);
+	group_alloc(of_group(r, e->call), b->req, b->given);
 	group_alloc(c, b->req, b->given);
-	if (s)
+	if (s) {
 		group_alloc(s, b->req, b->given);
+		s->allocator = (uint8_t)mz_kmem_allocator(e->call);
+	}
 	if (shape != NO_SITE) {
 		struct mz_kmem_shape *sh = &r->shapes[shape];
 
@@ -523,7 +542,7 @@ static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const s
 static int free_block(struct mz_kmem_report *r, const struct mz_event *e)
 {
 	uint32_t site = e->has & MZ_HAS_SITE ? e->site : NO_SITE, cache = cache_number(e);
-	struct mz_kmem_block *b = mz_kmem_live_find(r->live, e->addr);
+	struct mz_kmem_block *b = mz_kmem_live_find(r->live, e->addr, e->call);
 	struct mz_kmem_group *s = site_group(r, site), *c;
 	bool cross_cpu, cross_node;
 	unsigned life;
@@ -555,6 +574,8 @@ static int free_block(struct mz_kmem_report *r, const struct mz_event *e)
 	life = bucket(e->time > b->born ? e->time - b->born : 0);
 	if (!ret)
 		ret = group_free(&r->total, b, life, cross_cpu, cross_node);
+	if (!ret)
+		ret = group_free(of_group(r, b->call), b, life, cross_cpu, cross_node);
 	c = cache_group(r, b->cache);
 	if (!ret && c)
 		ret = group_free(c, b, life, cross_cpu, cross_node);
@@ -756,6 +777,8 @@ void mz_kmem_report_free(struct mz_kmem_report *r)
 	free_groups(r->sites, r->nsites);
 	free_groups(r->caches, r->ncaches);
 	free(r->total.lifetimes);
+	for (int i = 0; i < MZ_KMEM_ALLOCATORS; i++)
+		free(r->of[i].lifetimes);
 	free(r->cpu_matrix);
 	free(r->node_matrix);
 	free(r->ones);

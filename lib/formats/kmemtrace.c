@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "formats/kmemtrace_beside.h"
 
 enum { EVENT_ALLOC, EVENT_FREE };
 enum { TYPE_KMALLOC, TYPE_CACHE, TYPE_PAGES, TYPES };
+enum { KIND_PLAIN, KIND_VMALLOC };
+enum { EXT_CONTEXT = 1, EXT_STACK = 2, CONTEXT_SIZE = 24, STACK_SIZE = 8 };
 
 static const uint8_t calls[2][TYPES] = {
 	[EVENT_ALLOC] = {MZ_CALL_KMALLOC, MZ_CALL_KMEM_CACHE_ALLOC, MZ_CALL_PAGE_ALLOC},
@@ -103,13 +106,39 @@ static long measure(const struct mz_kmemtrace_layout *l, const char *p, size_t l
 	return (long)size;
 }
 
+/* The extensions that we know. Others, and longer ones of the same, are let be. */
+static void get_extensions(const struct mz_kmemtrace_layout *l, const char *p, size_t left,
+			   struct mz_event *ev, struct mz_kmemtrace_extra *x)
+{
+	size_t n;
+
+	for (; left; p += n, left -= n) {
+		n = (size_t)get(p, 2, l->big);
+		if (p[2] == EXT_CONTEXT && n >= CONTEXT_SIZE) {
+			if (p[3] == KIND_VMALLOC && (ev->call == MZ_CALL_PAGE_ALLOC ||
+						     ev->call == MZ_CALL_PAGE_FREE))
+				ev->call = ev->kind == MZ_FREE ? MZ_CALL_VFREE : MZ_CALL_VMALLOC;
+			x->cache = (uint32_t)get(p + 4, 4, l->big);
+			ev->time = get(p + 8, 8, l->big);
+			ev->pid = (uint32_t)get(p + 16, 4, l->big);
+			ev->tid = (uint32_t)get(p + 20, 4, l->big);
+			ev->has |= MZ_HAS_PID | MZ_HAS_TID;
+			x->context = true;
+		} else if (p[2] == EXT_STACK && n >= STACK_SIZE) {
+			x->stack = (uint32_t)get(p + 4, 4, l->big);
+		}
+	}
+}
+
 long mz_kmemtrace_get(const struct mz_kmemtrace_layout *l, const char *p, size_t len,
-		      struct mz_event *ev, uint64_t *site, int32_t *sequence, const char **why)
+		      struct mz_event *ev, struct mz_kmemtrace_extra *x, const char **why)
 {
 	long size = measure(l, p, len, why);
 	unsigned word = l->shape == MZ_KMT_E32 ? 4 : 8;
+	size_t least;
 	int32_t node;
 
+	*x = (struct mz_kmemtrace_extra){0};
 	if (size <= 0)
 		return size;
 	*ev = (struct mz_event){
@@ -117,9 +146,10 @@ long mz_kmemtrace_get(const struct mz_kmemtrace_layout *l, const char *p, size_t
 		.kind = p[0] == EVENT_FREE ? MZ_FREE : MZ_ALLOC,
 		.has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_SITE,
 	};
-	*sequence = 0;
+	least = mz_kmemtrace_size(l->shape, ev->kind == MZ_FREE);
+	get_extensions(l, p + least, (size_t)size - least, ev, x);
 	if (l->shape == MZ_KMT_C) {
-		*sequence = (int32_t)get(p + 4, 4, l->big);
+		x->sequence = (int32_t)get(p + 4, 4, l->big);
 		p += 8;
 	} else {
 		uint64_t cpu = get(p + 4, 4, l->big);
@@ -132,7 +162,7 @@ long mz_kmemtrace_get(const struct mz_kmemtrace_layout *l, const char *p, size_t
 		ev->time = get(p + 8, 8, l->big);
 		p += 16;
 	}
-	*site = get(p, word, l->big);
+	x->site = get(p, word, l->big);
 	ev->addr = get(p + word, word, l->big);
 	p += 2 * word;
 	if (ev->kind == MZ_FREE)
@@ -157,38 +187,62 @@ static int type_of(uint8_t call)
 	return -1;
 }
 
-size_t mz_kmemtrace_put(const struct mz_kmemtrace_layout *l, const struct mz_event *ev,
-			uint64_t site, int32_t sequence, char *p, const char **why)
+static char *put_extensions(char *p, bool big, const struct mz_event *ev,
+			    const struct mz_kmemtrace_extra *x, bool vmalloc)
 {
-	int type = type_of(ev->call);
+	p = put(p, CONTEXT_SIZE, 2, big);
+	*p++ = EXT_CONTEXT;
+	*p++ = vmalloc ? KIND_VMALLOC : KIND_PLAIN;
+	p = put(p, x->cache, 4, big);
+	p = put(p, ev->time, 8, big);
+	p = put(p, ev->pid, 4, big);
+	p = put(p, ev->tid, 4, big);
+	if (!x->stack)
+		return p;
+	p = put(p, STACK_SIZE, 2, big);
+	*p++ = EXT_STACK;
+	*p++ = 0;
+	return put(p, x->stack, 4, big);
+}
+
+size_t mz_kmemtrace_put(const struct mz_kmemtrace_layout *l, const struct mz_event *ev,
+			const struct mz_kmemtrace_extra *x, char *p, const char **why)
+{
+	bool extend = x->context && l->shape == MZ_KMT_C;
+	bool vmalloc = extend && (ev->call == MZ_CALL_VMALLOC || ev->call == MZ_CALL_VFREE);
+	int type = vmalloc ? TYPE_PAGES : type_of(ev->call);
 	bool is_free = ev->kind == MZ_FREE;
 	unsigned word = l->shape == MZ_KMT_E32 ? 4 : 8;
 	uint64_t given = ev->has & MZ_HAS_GIVEN ? ev->given : ev->size;
 	size_t size = mz_kmemtrace_size(l->shape, is_free);
 
+	if (extend)
+		size += CONTEXT_SIZE + (x->stack ? STACK_SIZE : 0);
 	*why = "kmemtrace knows kmalloc, kmem_cache and pages only";
 	if (type < 0)
 		return 0;
 	*why = "an address or a size has more than 32 bits";
-	if (word == 4 && (ev->addr | site | ev->size | given) >> 32)
+	if (word == 4 && (ev->addr | x->site | ev->size | given) >> 32)
 		return 0;
 	*p++ = is_free ? EVENT_FREE : EVENT_ALLOC;
 	*p++ = (char)type;
 	p = put(p, size, 2, l->big);
 	if (l->shape == MZ_KMT_C) {
-		p = put(p, (uint32_t)sequence, 4, l->big);
+		p = put(p, (uint32_t)x->sequence, 4, l->big);
 	} else {
 		p = put(p, ev->has & MZ_HAS_CPU && ev->cpu >= 0 ? (uint64_t)ev->cpu : 0, 4, l->big);
 		p = put(p, ev->time, 8, l->big);
 	}
-	p = put(p, site, word, l->big);
+	p = put(p, x->site, word, l->big);
 	p = put(p, ev->addr, word, l->big);
-	if (is_free)
-		return size;
-	p = put(p, ev->size, word, l->big);
-	p = put(p, given, word, l->big);
-	p = put(p, ev->flags, 4, l->big);
-	put(p, (uint32_t)(ev->has & MZ_HAS_NODE ? ev->node : -1), 4, l->big);
+	if (!is_free) {
+		p = put(p, ev->size, word, l->big);
+		p = put(p, given, word, l->big);
+		p = put(p, ev->flags, 4, l->big);
+		p = put(p, (uint32_t)(ev->has & MZ_HAS_NODE ? ev->node : -1), 4, l->big);
+	}
+	if (extend)
+		put_extensions(p, l->big, ev, x, vmalloc);
 	return size;
 }
 
@@ -249,38 +303,84 @@ bool mz_kmemtrace_detect(const char *data, size_t len, struct mz_kmemtrace_layou
 
 struct state {
 	struct mz_kmemtrace_layout layout;
+	struct mz_kmemtrace_beside beside;
 	int64_t sequence; /* of format C, without its wrap */
+	uint64_t time;	  /* of the last record that had one */
 	bool begun;
+	bool timed;
 };
+
+bool mz_kmemtrace_timed(const struct mz_reader *r)
+{
+	return ((const struct state *)r->state)->timed;
+}
 
 static int raw_open(struct mz_reader *r)
 {
 	struct state *s = calloc(1, sizeof(*s));
+	struct mz_kmemtrace_extra x;
+	struct mz_event ev;
+	const char *why;
 
 	if (!s)
 		return mz_fail_memory(&r->error);
-	if (!mz_kmemtrace_detect(r->in.pos, mz_input_left(&r->in), &s->layout)) {
-		free(s);
+	r->state = s;
+	if (!mz_kmemtrace_detect(r->in.pos, mz_input_left(&r->in), &s->layout))
 		return mz_fail_offset(&r->error, EINVAL, 0, "%s: byte 0: no kmemtrace record",
 				      r->in.name);
-	}
-	r->state = s;
+	if (mz_kmemtrace_get(&s->layout, r->in.pos, mz_input_left(&r->in), &ev, &x, &why) > 0)
+		s->timed = x.context;
+	r->ordered = s->layout.shape == MZ_KMT_C;
+	/* a file that was named has a folder; other input has none */
+	if (s->timed && r->in.own_fd)
+		return mz_kmemtrace_beside_load(&s->beside, r->in.name, &r->error);
 	return 0;
 }
 
-static int raw_one(struct mz_reader *r, struct state *s, struct mz_event *ev)
+static int raw_names(struct mz_reader *r, struct state *s, const struct mz_kmemtrace_extra *x,
+		     struct mz_event *ev)
+{
+	size_t depth, len;
+	const uint64_t *ips = mz_kmemtrace_beside_stack(&s->beside, x->stack, &depth);
+	const char *name = mz_kmemtrace_beside_cache(&s->beside, x->cache, &len);
+
+	ev->site = ips ? mz_tables_stack(r->tables, ips, depth)
+		       : mz_tables_stack(r->tables, &x->site, 1);
+	if (!ev->site)
+		return mz_fail_memory(&r->error);
+	if (!name)
+		return 0;
+	ev->cache = mz_tables_string(r->tables, name, len);
+	if (!ev->cache)
+		return mz_fail_memory(&r->error);
+	ev->has |= MZ_HAS_CACHE;
+	return 0;
+}
+
+/* Sequence numbers are 32 bits that may wrap: the nearest to the one before. */
+static void raw_order(struct state *s, const struct mz_kmemtrace_extra *x, struct mz_event *ev)
+{
+	s->sequence = s->begun ? s->sequence +
+					 (int32_t)((uint32_t)x->sequence - (uint32_t)s->sequence)
+			       : (uint32_t)x->sequence;
+	s->begun = true;
+	if (x->context)
+		s->time = ev->time;
+	ev->time = s->timed ? s->time : s->sequence > 0 ? (uint64_t)s->sequence : 0;
+}
+
+static int raw_one(struct mz_reader *r, struct state *s, struct mz_event *ev, uint64_t *order)
 {
 	const char *why = "";
-	uint64_t at = mz_input_tell(&r->in), site;
-	int32_t sequence;
+	uint64_t at = mz_input_tell(&r->in);
+	struct mz_kmemtrace_extra x;
 	long size;
 
 	if (mz_input_fill(&r->in, MZ_KMT_RECORD_MAX, &r->error) < 0)
 		return -r->error.code;
 	if (!mz_input_left(&r->in))
 		return 0;
-	size = mz_kmemtrace_get(&s->layout, r->in.pos, mz_input_left(&r->in), ev, &site, &sequence,
-				&why);
+	size = mz_kmemtrace_get(&s->layout, r->in.pos, mz_input_left(&r->in), ev, &x, &why);
 	if (size < 0)
 		return mz_fail_offset(&r->error, EINVAL, at, "%s: byte %llu: %s (%s); see "
 				      "kmemtrace_check", r->in.name, (unsigned long long)at, why,
@@ -289,17 +389,11 @@ static int raw_one(struct mz_reader *r, struct state *s, struct mz_event *ev)
 		return mz_fail_offset(&r->error, EINVAL, at,
 				      "%s: byte %llu: the file ends inside a record; it was cut",
 				      r->in.name, (unsigned long long)at);
-	if (s->layout.shape == MZ_KMT_C) {
-		/* 32 bits that may wrap: the nearest to the one before */
-		s->sequence = s->begun ? s->sequence + (int32_t)((uint32_t)sequence -
-								 (uint32_t)s->sequence)
-				       : sequence;
-		s->begun = true;
-		ev->time = s->sequence > 0 ? (uint64_t)s->sequence : 0;
-	}
-	ev->site = mz_tables_stack(r->tables, &site, 1);
-	if (!ev->site)
-		return mz_fail_memory(&r->error);
+	if (s->layout.shape == MZ_KMT_C)
+		raw_order(s, &x, ev);
+	*order = (uint64_t)s->sequence;
+	if (raw_names(r, s, &x, ev) < 0)
+		return -r->error.code;
 	r->in.pos += size;
 	return 1;
 }
@@ -312,7 +406,7 @@ static long raw_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 
 	while (n < max && ret > 0) {
 		r->places[n] = mz_input_tell(&r->in);
-		ret = raw_one(r, s, &ev[n]);
+		ret = raw_one(r, s, &ev[n], &r->orders[n]);
 		if (ret > 0)
 			r->fields |= ev[n++].has;
 	}
@@ -321,7 +415,11 @@ static long raw_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 
 static void raw_close(struct mz_reader *r)
 {
-	free(r->state);
+	struct state *s = r->state;
+
+	if (s)
+		mz_kmemtrace_beside_free(&s->beside);
+	free(s);
 }
 
 static const struct mz_reader_ops ops_c = {

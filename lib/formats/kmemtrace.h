@@ -5,7 +5,10 @@
  *
  *   C: u8 event, u8 type, u16 size, s32 sequence, u64 call site, u64 pointer;
  *      alloc: u64 requested, u64 allocated, u32 gfp, s32 node.
- *      24 and 48 bytes, and what an extension adds.
+ *      24 and 48 bytes, and what extensions add, each u16 size, u8 id, data:
+ *      1 (24 bytes): u8 kind, u32 cache, u64 time, u32 process, u32 thread;
+ *      2 (8 bytes): u8 0, u32 stack. kind 1 is vmalloc (of type 2). cache and
+ *      stack are numbers of the files `caches` and `stacks` beside the trace.
  *   E: u8 event, u8 type, u16 size, u32 cpu, u64 time, long call site, long
  *      pointer; alloc: size_t requested, size_t allocated, u32 gfp, s32 node.
  *      32 and 56 bytes with words of 64 bits, 24 and 40 with 32.
@@ -25,7 +28,16 @@ struct mz_kmemtrace_layout {
 };
 
 #define MZ_KMT_RECORD_MAX 65535 /* a size of 16 bits */
-#define MZ_KMT_PUT_MAX 56
+#define MZ_KMT_PUT_MAX 80
+
+/* What a record has beside the event. */
+struct mz_kmemtrace_extra {
+	uint64_t site;
+	int32_t sequence; /* of format C, as it stands there */
+	bool context;	  /* has the extension with time, process and cache */
+	uint32_t cache;	  /* numbers of the files beside; 0 = none */
+	uint32_t stack;
+};
 
 /* Bytes of a free and of an allocation without extension. */
 size_t mz_kmemtrace_size(enum mz_kmemtrace_shape shape, bool is_free);
@@ -35,16 +47,20 @@ const char *mz_kmemtrace_shape_name(const struct mz_kmemtrace_layout *l);
 bool mz_kmemtrace_detect(const char *data, size_t len, struct mz_kmemtrace_layout *l);
 
 /* The next record. Its bytes; 0 = more than len are needed (cut, if the input
- * ends here); -1 = no record, with the reason in why. sequence: of format C,
- * as it stands there. The event has no objects, and no site yet: *site. */
+ * ends here); -1 = no record, with the reason in why. The event has no objects,
+ * and no site and cache yet: see x. Its time is known if x->context, or in E. */
 long mz_kmemtrace_get(const struct mz_kmemtrace_layout *l, const char *p, size_t len,
-		      struct mz_event *ev, uint64_t *site, int32_t *sequence, const char **why);
+		      struct mz_event *ev, struct mz_kmemtrace_extra *x, const char **why);
 
 /* One event as a record at p, which has room for MZ_KMT_PUT_MAX: its bytes, or
- * 0: the format has no such event (why says it). */
+ * 0: the format has no such event (why says it). The extension is written if
+ * x->context. */
 size_t mz_kmemtrace_put(const struct mz_kmemtrace_layout *l, const struct mz_event *ev,
-			uint64_t site, int32_t sequence, char *p, const char **why);
+			const struct mz_kmemtrace_extra *x, char *p, const char **why);
 
 const struct mz_reader_ops *mz_kmemtrace_probe(const char *data, size_t len);
+
+/* Of a reader of format C: its times are ns, not sequence numbers. */
+bool mz_kmemtrace_timed(const struct mz_reader *r);
 
 #endif

@@ -14,8 +14,8 @@
 #include "base/output.h"
 #include "record/kmem_private.h"
 
-static int save(const char *dir, const char *name, const char *data, size_t len,
-		struct mz_error *err)
+int kmem_save_file(const char *dir, const char *name, const char *data, size_t len,
+		   struct mz_error *err)
 {
 	struct mz_output out;
 	char path[600];
@@ -59,7 +59,7 @@ int mz_kmem_save_kallsyms(const char *dir, struct mz_error *err)
 			      "/proc/kallsyms: the kernel hides its addresses; as root: sysctl "
 			      "kernel.kptr_restrict=0");
 	else
-		ret = save(dir, "kallsyms", b.data, b.len, err);
+		ret = kmem_save_file(dir, "kallsyms", b.data, b.len, err);
 	mz_buf_free(&b);
 	return ret;
 }
@@ -80,13 +80,25 @@ static int node_of(unsigned cpu)
 	return -1;
 }
 
-static void list_nodes(struct mz_kmem *k, struct mz_buf *b)
+int kmem_save_nodes(const char *dir, unsigned cpus, struct mz_error *err)
+{
+	struct mz_buf b = {0};
+	int ret;
+
+	for (unsigned cpu = 0; cpu < cpus; cpu++)
+		mz_buf_printf(&b, "%u %d\n", cpu, node_of(cpu));
+	ret = b.failed ? mz_fail_memory(err) : kmem_save_file(dir, "nodes", b.data, b.len, err);
+	mz_buf_free(&b);
+	return ret;
+}
+
+/* Each file says it, too, so that it can be read alone. */
+static void tell_nodes(struct mz_kmem *k)
 {
 	for (unsigned cpu = 0; cpu < k->ncpus; cpu++) {
 		int node = node_of(cpu);
 		char key[24];
 
-		mz_buf_printf(b, "%u %d\n", cpu, node);
 		snprintf(key, sizeof(key), "node.%u", cpu);
 		for (unsigned i = 0; k->drains && node >= 0 && i < k->ncpus; i++)
 			mz_writer_set_number(k->drains[i].w, key, (uint64_t)node);
@@ -149,24 +161,23 @@ static void list_caches(struct mz_kmem *k, struct mz_buf *b)
 
 int mz_kmem_save_tables(struct mz_kmem *k, const char *dir, struct mz_error *err)
 {
-	struct mz_buf nodes = {0}, gfp = {0}, caches = {0};
+	struct mz_buf gfp = {0}, caches = {0};
 	int ret;
 
-	list_nodes(k, &nodes);
+	tell_nodes(k);
 	list_gfp(&gfp);
 	mz_buf_str(&caches, "# object_size size align name\n");
 	list_caches(k, &caches);
 	for (unsigned i = 0; k->drains && gfp.len && i < k->ncpus; i++)
 		mz_writer_set_bytes(k->drains[i].w, "gfp", gfp.data, gfp.len);
-	if (nodes.failed || gfp.failed || caches.failed)
+	if (gfp.failed || caches.failed)
 		ret = mz_fail_memory(err);
 	else
-		ret = save(dir, "nodes", nodes.data, nodes.len, err);
+		ret = kmem_save_nodes(dir, k->ncpus, err);
 	if (ret >= 0)
-		ret = save(dir, "gfp", gfp.data ? gfp.data : "", gfp.len, err);
+		ret = kmem_save_file(dir, "gfp", gfp.data ? gfp.data : "", gfp.len, err);
 	if (ret >= 0)
-		ret = save(dir, "caches", caches.data, caches.len, err);
-	mz_buf_free(&nodes);
+		ret = kmem_save_file(dir, "caches", caches.data, caches.len, err);
 	mz_buf_free(&gfp);
 	mz_buf_free(&caches);
 	return ret;
@@ -180,5 +191,5 @@ int mz_kmem_save_loss(struct mz_kmem *k, const char *dir, struct mz_error *err)
 
 	mz_kmem_counts(k, &n);
 	len = snprintf(text, sizeof(text), "%" PRIu64 "\n", mz_kmem_lost(&n));
-	return save(dir, "total_overruns", text, (size_t)len, err);
+	return kmem_save_file(dir, "total_overruns", text, (size_t)len, err);
 }

@@ -72,6 +72,11 @@ int kmem_btf_configure(struct kmemtrace *skel, const struct mz_kmem_options *o,
 void *kmem_drain_thread(void *drain);
 int kmem_drain_open(struct kmem_drain *d, bool overwrite, struct mz_error *err);
 
+/* kmem_files.c */
+int kmem_save_file(const char *dir, const char *name, const char *data, size_t len,
+		   struct mz_error *err);
+int kmem_save_nodes(const char *dir, unsigned cpus, struct mz_error *err);
+
 uint64_t kmem_now(void);
 
 #endif

@@ -35,6 +35,8 @@ struct mz_reader {
 	struct mz_tables *tables;
 	struct mz_live live;	    /* for formats that name blocks by address */
 	uint64_t places[MZ_BATCH];  /* line or byte offset of each event last read */
+	uint64_t orders[MZ_BATCH];  /* if ordered: the events' places among all files' */
+	bool ordered;
 	uint64_t line;		    /* text: lines read so far */
 	uint64_t junk;		    /* text: lines with something unknown at the end */
 	uint32_t fields;

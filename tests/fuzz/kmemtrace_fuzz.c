@@ -8,11 +8,10 @@ static void walk(const struct mz_kmemtrace_layout *l, const char *p, size_t left
 {
 	while (left) {
 		struct mz_event ev, again;
-		uint64_t site, site2;
-		int32_t sequence, sequence2;
+		struct mz_kmemtrace_extra x, y;
 		const char *why = NULL;
 		char rec[MZ_KMT_PUT_MAX];
-		long n = mz_kmemtrace_get(l, p, left, &ev, &site, &sequence, &why);
+		long n = mz_kmemtrace_get(l, p, left, &ev, &x, &why);
 		size_t size;
 
 		if (n <= 0) {
@@ -20,10 +19,12 @@ static void walk(const struct mz_kmemtrace_layout *l, const char *p, size_t left
 			return;
 		}
 		MUST((size_t)n <= left);
-		size = mz_kmemtrace_put(l, &ev, site, sequence, rec, &why);
-		MUST(size == mz_kmemtrace_size(l->shape, ev.kind == MZ_FREE));
-		MUST(mz_kmemtrace_get(l, rec, size, &again, &site2, &sequence2, &why) == (long)size);
-		MUST(site == site2 && sequence == sequence2 && !memcmp(&ev, &again, sizeof(ev)));
+		size = mz_kmemtrace_put(l, &ev, &x, rec, &why);
+		MUST(size >= mz_kmemtrace_size(l->shape, ev.kind == MZ_FREE) && size <= MZ_KMT_PUT_MAX);
+		MUST(mz_kmemtrace_get(l, rec, size, &again, &y, &why) == (long)size);
+		MUST(x.site == y.site && x.sequence == y.sequence && x.context == y.context);
+		MUST(!x.context || (x.cache == y.cache && x.stack == y.stack));
+		MUST(!memcmp(&ev, &again, sizeof(ev)));
 		p += n;
 		left -= (size_t)n;
 	}

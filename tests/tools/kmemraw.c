@@ -56,10 +56,12 @@ int main(int argc, char **argv)
 		for (long i = 0; i < n; i++) {
 			size_t depth = 0, size;
 			const uint64_t *ips = mz_tables_get_stack(mz_reader_tables(r), ev[i].site, &depth);
+			struct mz_kmemtrace_extra x;
 			char rec[MZ_KMT_PUT_MAX];
 			const char *why;
 
-			size = mz_kmemtrace_put(&l, &ev[i], depth ? ips[0] : 0, ++sequence, rec, &why);
+			x = (struct mz_kmemtrace_extra){.site = depth ? ips[0] : 0, .sequence = ++sequence};
+			size = mz_kmemtrace_put(&l, &ev[i], &x, rec, &why);
 			if (!size) {
 				fprintf(stderr, "kmemraw: %s\n", why);
 				return 1;

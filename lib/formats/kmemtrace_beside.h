@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The numbers in kmemtrace's extensions are lines of two files beside the trace,
+ * as the kernel has them in debugfs:
+ *
+ *   caches: "ID OBJECT-SIZE SIZE ALIGN NAME"   stacks: "ID ADDRESS..." in hex
+ *
+ * with a first line that begins with "# id". A file that is missing, or of another
+ * kind, tells nothing.
+ */
+#ifndef MZ_FORMATS_KMEMTRACE_BESIDE_H
+#define MZ_FORMATS_KMEMTRACE_BESIDE_H
+
+#include <memorizer.h>
+
+#include "base/buf.h"
+
+struct mz_kmemtrace_span {
+	uint32_t at, len; /* len 0 = there is none */
+};
+
+struct mz_kmemtrace_beside {
+	struct mz_kmemtrace_span *caches, *stacks; /* by number */
+	uint32_t ncaches, nstacks;
+	struct mz_buf names; /* bytes */
+	struct mz_buf ips;   /* uint64_t */
+};
+
+/* From the folder of the trace. 0, or -errno with err set. */
+int mz_kmemtrace_beside_load(struct mz_kmemtrace_beside *b, const char *trace,
+			     struct mz_error *err);
+void mz_kmemtrace_beside_free(struct mz_kmemtrace_beside *b);
+
+/* One file's text, for its name in messages; the text is changed. */
+int mz_kmemtrace_beside_caches(struct mz_kmemtrace_beside *b, char *text, const char *name,
+			       struct mz_error *err);
+int mz_kmemtrace_beside_stacks(struct mz_kmemtrace_beside *b, char *text, const char *name,
+			       struct mz_error *err);
+
+/* Borrowed until free; NULL = not known. */
+const char *mz_kmemtrace_beside_cache(const struct mz_kmemtrace_beside *b, uint32_t id,
+				      size_t *len);
+const uint64_t *mz_kmemtrace_beside_stack(const struct mz_kmemtrace_beside *b, uint32_t id,
+					  size_t *depth);
+
+#endif
