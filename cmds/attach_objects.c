@@ -144,8 +144,10 @@ int attach_objects_open(struct attach_objects *o, pid_t pid, struct mz_error *er
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	o->mem = open(path, O_RDWR | O_CLOEXEC);
 	if (o->mem < 0)
-		return mz_fail(err, errno, "pid %d: the system does not let its memory be read: %s; in a "
-			       "container, that takes CAP_SYS_PTRACE", (int)pid, strerror(errno));
+		return mz_fail(err, errno,
+			       "pid %d: the system does not let its memory be read: %s; in a "
+			       "container, that takes CAP_SYS_PTRACE",
+			       (int)pid, strerror(errno));
 	if (find_auxv(pid, &headers, &count))
 		dynamic = find_dynamic(o, headers, count);
 	if (dynamic)

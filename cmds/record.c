@@ -18,17 +18,17 @@
 #include "cmds/record_rings.h"
 #include "cmds/record_start.h"
 
-#define DEFAULT_OUTPUT "memorizer.cmt"
-#define DEFAULT_DEPTH  64
-#define MAX_DEPTH      200
+#define DEFAULT_OUTPUT	   "memorizer.cmt"
+#define DEFAULT_DEPTH	   64
+#define MAX_DEPTH	   200
 #define DEFAULT_RESOLUTION 8192 /* ns */
-#define BUSY_NS	       1000000l
-#define IDLE_NS	       20000000l
+#define BUSY_NS		   1000000l
+#define IDLE_NS		   20000000l
 /* A program that makes records faster than they are packed: it has the processors
  * to itself, and packing comes when it makes less, or is over. */
-#define MUCH	       524288u	  /* records that wait */
-#define LOOK_NS	       50000000ull /* its rate is looked at so often */
-#define FAST	       1000000u	  /* records a second */
+#define MUCH		   524288u     /* records that wait */
+#define LOOK_NS		   50000000ull /* its rate is looked at so often */
+#define FAST		   1000000u    /* records a second */
 
 struct opts {
 	const char *output;
@@ -153,7 +153,8 @@ static bool leave_to_program(struct job *j)
 	if (full || waiting < MUCH || child_ended)
 		return false;
 	if (t - j->look_at >= LOOK_NS) {
-		j->fast = (double)(moved - j->moved) * 1e9 > (double)FAST * (double)(t - j->look_at);
+		j->fast =
+			(double)(moved - j->moved) * 1e9 > (double)FAST * (double)(t - j->look_at);
 		j->look_at = t;
 		j->moved = moved;
 	}
@@ -306,7 +307,8 @@ static void tell_json(const struct job *j)
 	if (child_ended)
 		mz_json_double(&json, "program_seconds", (double)(child_ended - j->start) / 1e9);
 	if (j->packed_at)
-		mz_json_double(&json, "packing_seconds", (double)(j->packed_at - child_ended) / 1e9);
+		mz_json_double(&json, "packing_seconds",
+			       (double)(j->packed_at - child_ended) / 1e9);
 	mz_json_u64(&json, "spool_bytes", j->rings.spool.most);
 	mz_json_double(&json, "program_cpu_seconds", cpu_seconds(&program));
 	mz_json_double(&json, "recorder_cpu_seconds", cpu_seconds(&self));

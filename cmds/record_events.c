@@ -12,8 +12,8 @@
 #define MAX_DEPTH 256u
 
 /* The recorder's memory has a bound: after this much of stacks, new ones are cut. */
-#define STACKS_WHOLE (10u << 20)
-#define STACKS_CUT   (14u << 20)
+#define STACKS_WHOLE (7u << 20)
+#define STACKS_CUT   (10u << 20)
 #define CUT_DEPTH    8u
 
 static struct record_image *image_of(struct record_rings *r, unsigned ring)

@@ -23,6 +23,8 @@
 #define STUCK_NS 200000000u
 /* The rings are looked at so often, and when one of them fills. */
 #define MOVE_NS 20000000l
+/* Less than this of a ring is not worth a call. */
+#define FORGET_BYTES 65536u
 /* Records, until the spool is told what was read. */
 #define TAKE_EVERY 16384u
 
@@ -120,6 +122,17 @@ static void release(struct record_rings *r, unsigned i)
 		syscall(SYS_futex, &ring->room, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* Pages of a ring that were read: they stay where they are, but do not count as
+ * ours any more. */
+static void forget_pages(const struct mz_record *from, uint64_t n)
+{
+	uintptr_t start = ((uintptr_t)from + 4095) & ~(uintptr_t)4095;
+	uintptr_t end = (uintptr_t)(from + n) & ~(uintptr_t)4095;
+
+	if (end > start && end - start >= FORGET_BYTES)
+		madvise((void *)start, end - start, MADV_DONTNEED);
+}
+
 /* Records from put up to head, which are there. */
 static int move_records(struct record_rings *r, unsigned i, uint64_t n)
 {
@@ -127,6 +140,7 @@ static int move_records(struct record_rings *r, unsigned i, uint64_t n)
 	const struct mz_record *data = mz_ring_data(r->region, i);
 	uint64_t cap = mz_ring_records(i), at = q->put & (cap - 1);
 	uint64_t first = n < cap - at ? n : cap - at;
+	int ret;
 
 	if (n > cap) {
 		/* something else than the library wrote there: a gap, for the reader */
@@ -134,7 +148,10 @@ static int move_records(struct record_rings *r, unsigned i, uint64_t n)
 		r->spool.waiting += n;
 		return 0;
 	}
-	return spool_put(&r->spool, q, data + at, first, data, n - first);
+	ret = spool_put(&r->spool, q, data + at, first, data, n - first);
+	forget_pages(data + at, first);
+	forget_pages(data, n - first);
+	return ret;
 }
 
 /* What does not fit may be read in the ring itself, by the one who packs: then the

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define RECORD	   sizeof(struct mz_record)
-#define FIRST_READ 128u	 /* records at a time, for a ring with little */
-#define MOST_READ  1024u /* and with much */
+#define FIRST_READ 128u		 /* records at a time, for a ring with little */
+#define MOST_READ  1024u	 /* and with much */
 #define KEEP_BYTES (64ull << 20) /* of the file, when it begins again */
 
 /* Without a name, so that nothing is left of it whatever happens. */
@@ -22,7 +22,8 @@ static int open_nameless(const char *folder)
 	char name[PATH_MAX];
 	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
 
-	if (fd >= 0 || (size_t)snprintf(name, sizeof(name), "%s/.memorizer-XXXXXX", folder) >= sizeof(name))
+	if (fd >= 0 ||
+	    (size_t)snprintf(name, sizeof(name), "%s/.memorizer-XXXXXX", folder) >= sizeof(name))
 		return fd;
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd >= 0)
@@ -45,7 +46,8 @@ void spool_open(struct record_spool *s, const char *beside)
 	*s = (struct record_spool){.fd = -1};
 	pthread_mutex_init(&s->lock, NULL);
 	if (slash)
-		snprintf(folder, sizeof(folder), "%.*s", slash == beside ? 1 : (int)(slash - beside), beside);
+		snprintf(folder, sizeof(folder), "%.*s",
+			 slash == beside ? 1 : (int)(slash - beside), beside);
 	s->fd = open_nameless(folder);
 }
 

@@ -29,27 +29,20 @@ struct current {
 };
 
 /* Accesses are gathered, and entered many at a time (mz_keys_ask). */
-#define PENDING 64
-
-struct pending {
-	uint32_t class, owner, serial, place, group;
-	int32_t pid;
-	uint64_t size, reads, writes;
-};
+#define GATHERED 64
 
 struct mz_kmap_private {
 	struct mz_keys classes, edges, freers, owners, processes, calls, places, kinds;
 	size_t cap_classes, cap_edges, cap_freers, cap_owners, cap_processes, cap_calls, cap_places;
-	/* by edge: serial of the last object, and the pair that it is part of */
+	/* by edge: serial of the last object, its pair, the folder of the code */
 	struct edge_state {
-		uint32_t serial, pair;
+		uint32_t serial, pair, dir;
 	} * states;
 	size_t cap_states;
 	struct recent comm, type, cache;
 	struct current now;
-	struct mz_kmap_access raw[PENDING]; /* of the current object */
-	struct pending pending[PENDING];
-	size_t n_raw, n_pending;
+	struct mz_kmap_access gathered[GATHERED]; /* of the current object */
+	size_t n_gathered;
 	/* by pair: serials of the last object touched, read, written */
 	struct last {
 		uint32_t touched, read, written;
@@ -444,11 +437,11 @@ static int add_object(struct mz_kmap_model *m, const struct mz_kmap_object *o)
 /* ---- accesses and calls ----------------------------------------------------------------- */
 
 /* Has the object been touched from more than one side? */
-static void note_side(struct current *now, const struct mz_kmap_place *p, int32_t pid)
+static void note_side(struct current *now, uint32_t dir, int32_t pid)
 {
-	if (p->dir) {
-		now->dirs |= now->dir && now->dir != p->dir;
-		now->dir = p->dir;
+	if (dir) {
+		now->dirs |= now->dir && now->dir != dir;
+		now->dir = dir;
 	}
 	if (pid < 0)
 		return;
@@ -461,114 +454,6 @@ static void note_side(struct current *now, const struct mz_kmap_place *p, int32_
 	}
 }
 
-static uint32_t pair_id(struct mz_kmap_model *m, const struct pending *a)
-{
-	struct mz_kmap_private *own = m->own;
-	uint32_t id = mz_keys_put(&own->pairs, a->owner, a->group);
-
-	if (id == MZ_KEYS_NONE || id < m->n_pairs)
-		return id;
-	if (!ROOM(m, pairs, id) ||
-	    !mz_keys_room((void **)&own->last, &own->cap_last, id, sizeof(*own->last)))
-		return MZ_KEYS_NONE;
-	m->n_pairs = id + 1;
-	m->pairs[id].owner = a->owner;
-	m->pairs[id].group = a->group;
-	return id;
-}
-
-static void add_pair(struct mz_kmap_model *m, uint32_t id, const struct pending *a)
-{
-	struct mz_kmap_pair *p = &m->pairs[id];
-	struct last *last = &m->own->last[id];
-
-	p->reads += a->reads;
-	p->writes += a->writes;
-	if (last->touched != a->serial)
-		add_sum(&p->touched, a->size);
-	last->touched = a->serial;
-	if (a->reads) {
-		p->objects_read += last->read != a->serial;
-		last->read = a->serial;
-	}
-	if (a->writes) {
-		p->objects_written += last->written != a->serial;
-		last->written = a->serial;
-	}
-}
-
-static uint64_t edge_key(const struct pending *a)
-{
-	return (uint64_t)a->class << 32 | a->place;
-}
-
-static int add_edge(struct mz_kmap_model *m, const struct pending *a)
-{
-	struct mz_kmap_private *own = m->own;
-	uint32_t id = mz_keys_put(&own->edges, edge_key(a), (uint32_t)a->pid);
-	struct edge_state *state;
-	struct mz_kmap_edge *e;
-
-	if (id == MZ_KEYS_NONE || !ROOM(m, edges, id) ||
-	    !mz_keys_room((void **)&own->states, &own->cap_states, id, sizeof(*own->states)))
-		return -ENOMEM;
-	e = &m->edges[id];
-	state = &own->states[id];
-	/* by process the owner is not that of the edge: it is looked up each time */
-	if (id >= m->n_edges || m->by == MZ_KMAP_BY_PID)
-		state->pair = pair_id(m, a);
-	if (state->pair == MZ_KEYS_NONE)
-		return -ENOMEM;
-	if (id >= m->n_edges) {
-		m->n_edges = id + 1;
-		*e = (struct mz_kmap_edge){a->class, a->place, a->pid, 0, 0, 0};
-	}
-	e->objects += state->serial != a->serial;
-	state->serial = a->serial;
-	e->reads += a->reads;
-	e->writes += a->writes;
-	add_pair(m, state->pair, a);
-	return 0;
-}
-
-/* The memory that the pending accesses will need is asked for in steps. */
-static void ask_for(struct mz_kmap_model *m)
-{
-	struct mz_kmap_private *own = m->own;
-	uint32_t edges[PENDING];
-
-	for (size_t i = 0; i < own->n_pending; i++)
-		mz_keys_ask(&own->edges, edge_key(&own->pending[i]), (uint32_t)own->pending[i].pid);
-	for (size_t i = 0; i < own->n_pending; i++) {
-		edges[i] = mz_keys_expect(&own->edges, edge_key(&own->pending[i]),
-					  (uint32_t)own->pending[i].pid);
-		if (edges[i] < m->n_edges) {
-			__builtin_prefetch(&m->edges[edges[i]], 1);
-			__builtin_prefetch(&own->states[edges[i]], 1);
-		}
-	}
-	for (size_t i = 0; i < own->n_pending; i++) {
-		uint32_t pair = edges[i] < m->n_edges ? own->states[edges[i]].pair : MZ_KEYS_NONE;
-
-		if (pair < m->n_pairs) {
-			__builtin_prefetch(&m->pairs[pair], 1);
-			__builtin_prefetch(&own->last[pair], 1);
-		}
-	}
-}
-
-static int enter_pending(struct mz_kmap_model *m)
-{
-	struct mz_kmap_private *own = m->own;
-	int ret = 0;
-
-	ask_for(m);
-	for (size_t i = 0; i < own->n_pending && !ret; i++)
-		ret = add_edge(m, &own->pending[i]);
-	own->n_pending = 0;
-	return ret;
-}
-
 static int note_process(struct mz_kmap_private *own, int32_t pid)
 {
 	if (pid <= 0 || pid == own->last_pid)
@@ -577,51 +462,132 @@ static int note_process(struct mz_kmap_private *own, int32_t pid)
 	return mz_keys_put(&own->touching, (uint32_t)pid, 0) == MZ_KEYS_NONE ? -ENOMEM : 0;
 }
 
-static int enter_access(struct mz_kmap_model *m, const struct mz_kmap_access *a)
+static uint32_t pair_id(struct mz_kmap_model *m, uint32_t group)
+{
+	struct mz_kmap_private *own = m->own;
+	uint32_t id;
+
+	id = group == MZ_KEYS_NONE ? group : mz_keys_put(&own->pairs, own->now.owner, group);
+	if (id == MZ_KEYS_NONE || id < m->n_pairs)
+		return id;
+	if (!ROOM(m, pairs, id) ||
+	    !mz_keys_room((void **)&own->last, &own->cap_last, id, sizeof(*own->last)))
+		return MZ_KEYS_NONE;
+	m->n_pairs = id + 1;
+	m->pairs[id].owner = own->now.owner;
+	m->pairs[id].group = group;
+	return id;
+}
+
+static void add_pair(struct mz_kmap_model *m, uint32_t id, const struct mz_kmap_access *a)
+{
+	const struct current *now = &m->own->now;
+	struct mz_kmap_pair *p = &m->pairs[id];
+	struct last *last = &m->own->last[id];
+
+	p->reads += a->reads;
+	p->writes += a->writes;
+	if (last->touched != now->serial)
+		add_sum(&p->touched, now->size);
+	last->touched = now->serial;
+	if (a->reads) {
+		p->objects_read += last->read != now->serial;
+		last->read = now->serial;
+	}
+	if (a->writes) {
+		p->objects_written += last->written != now->serial;
+		last->written = now->serial;
+	}
+}
+
+/* The class and, if asked for, the process; the address is the other half of the key. */
+static uint64_t edge_key(const struct mz_kmap_private *own, const struct mz_kmap_access *a)
+{
+	return (uint64_t)own->now.class << 32 | (uint32_t)(own->pids ? a->pid : -1);
+}
+
+/* A new edge: its code and its pair are looked up once. */
+static int start_edge(struct mz_kmap_model *m, uint32_t id, const struct mz_kmap_access *a)
+{
+	struct mz_kmap_private *own = m->own;
+	uint32_t place = place_id(m, a->ip), pair = 0;
+
+	if (place == MZ_KEYS_NONE || !ROOM(m, edges, id) ||
+	    !mz_keys_room((void **)&own->states, &own->cap_states, id, sizeof(*own->states)))
+		return -ENOMEM;
+	if (m->by != MZ_KMAP_BY_PID)
+		pair = pair_id(m, m->places[place].group);
+	if (pair == MZ_KEYS_NONE)
+		return -ENOMEM;
+	own->states[id] = (struct edge_state){0, pair, m->places[place].dir};
+	m->edges[id] = (struct mz_kmap_edge){
+		.class = own->now.class, .place = place, .pid = own->pids ? a->pid : -1};
+	m->n_edges = id + 1;
+	return 0;
+}
+
+/* expected: the likely number of its edge. */
+static int enter_access(struct mz_kmap_model *m, const struct mz_kmap_access *a, uint32_t expected)
 {
 	struct mz_kmap_private *own = m->own;
 	struct current *now = &own->now;
-	uint32_t place = place_id(m, a->ip), group;
+	uint64_t key = edge_key(own, a);
+	uint32_t id = expected, pair;
+	struct mz_kmap_edge *e;
 
-	if (place == MZ_KEYS_NONE)
+	if (id >= m->n_edges || own->edges.keys[id].a != a->ip || own->edges.keys[id].b != key)
+		id = mz_keys_put(&own->edges, a->ip, key);
+	if (id == MZ_KEYS_NONE || (id >= m->n_edges && start_edge(m, id, a) < 0) ||
+	    note_process(own, a->pid) < 0)
 		return -ENOMEM;
-	group = m->by == MZ_KMAP_BY_PID ? group_id(m, (uint32_t)a->pid, 1) : m->places[place].group;
-	if (group == MZ_KEYS_NONE || note_process(own, a->pid) < 0)
+	pair = own->states[id].pair;
+	/* by process the owner is not that of the edge: it is looked up each time */
+	if (m->by == MZ_KMAP_BY_PID)
+		pair = pair_id(m, group_id(m, (uint32_t)a->pid, 1));
+	if (pair == MZ_KEYS_NONE)
 		return -ENOMEM;
+	e = &m->edges[id];
+	e->objects += own->states[id].serial != now->serial;
+	own->states[id].serial = now->serial;
+	e->reads += a->reads;
+	e->writes += a->writes;
 	now->reads += a->reads;
 	now->writes += a->writes;
-	note_side(now, &m->places[place], a->pid);
-	own->pending[own->n_pending++] = (struct pending){
-		.class = now->class,
-		.owner = now->owner,
-		.serial = now->serial,
-		.place = place,
-		.group = group,
-		.pid = own->pids ? a->pid : -1,
-		.size = now->size,
-		.reads = a->reads,
-		.writes = a->writes,
-	};
-	return own->n_pending == PENDING ? enter_pending(m) : 0;
+	note_side(now, own->states[id].dir, a->pid);
+	add_pair(m, pair, a);
+	return 0;
 }
 
-/* The accesses of the current object that were gathered. */
-static int enter_raw(struct mz_kmap_model *m)
+/* The accesses of the current object that were gathered; the memory that they will need
+ * is asked for in steps. */
+static int enter_gathered(struct mz_kmap_model *m)
 {
 	struct mz_kmap_private *own = m->own;
+	const struct mz_kmap_access *a = own->gathered;
+	size_t n = own->n_gathered;
+	uint32_t edges[GATHERED];
 	int ret = 0;
 
-	for (size_t i = 0; i < own->n_raw; i++)
-		mz_keys_ask(&own->places, own->raw[i].ip, 0);
-	for (size_t i = 0; i < own->n_raw; i++) {
-		uint32_t place = mz_keys_expect(&own->places, own->raw[i].ip, 0);
-
-		if (place < m->n_places)
-			__builtin_prefetch(&m->places[place]);
+	for (size_t i = 0; i < n; i++)
+		mz_keys_ask(&own->edges, a[i].ip, edge_key(own, &a[i]));
+	for (size_t i = 0; i < n; i++) {
+		edges[i] = mz_keys_expect(&own->edges, a[i].ip, edge_key(own, &a[i]));
+		if (edges[i] < m->n_edges) {
+			__builtin_prefetch(&m->edges[edges[i]], 1);
+			__builtin_prefetch(&own->states[edges[i]], 1);
+		}
 	}
-	for (size_t i = 0; i < own->n_raw && !ret; i++)
-		ret = enter_access(m, &own->raw[i]);
-	own->n_raw = 0;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t pair = edges[i] < m->n_edges ? own->states[edges[i]].pair : MZ_KEYS_NONE;
+
+		if (pair < m->n_pairs) {
+			__builtin_prefetch(&m->pairs[pair], 1);
+			__builtin_prefetch(&own->last[pair], 1);
+		}
+	}
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = enter_access(m, &a[i], edges[i]);
+	own->n_gathered = 0;
 	return ret;
 }
 
@@ -630,8 +596,8 @@ static int add_access(struct mz_kmap_model *m, const struct mz_kmap_access *a)
 	struct mz_kmap_private *own = m->own;
 
 	m->accesses++;
-	own->raw[own->n_raw++] = *a;
-	return own->n_raw == PENDING ? enter_raw(m) : 0;
+	own->gathered[own->n_gathered++] = *a;
+	return own->n_gathered == GATHERED ? enter_gathered(m) : 0;
 }
 
 static int add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c)
@@ -656,7 +622,7 @@ static int add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c)
 static int add(struct mz_kmap_model *m, const struct mz_kmap_record *rec)
 {
 	switch (rec->kind) {
-	case MZ_KMAP_OBJECT: return enter_raw(m) < 0 ? -ENOMEM : add_object(m, &rec->object);
+	case MZ_KMAP_OBJECT: return enter_gathered(m) < 0 ? -ENOMEM : add_object(m, &rec->object);
 	case MZ_KMAP_ACCESS: return add_access(m, &rec->access);
 	case MZ_KMAP_CALL: return add_call(m, &rec->call);
 	case MZ_KMAP_OTHER: break;
@@ -705,7 +671,7 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 		*err = *mz_kmap_error(k);
 		return ret;
 	}
-	if (enter_raw(m) < 0 || enter_pending(m) < 0)
+	if (enter_gathered(m) < 0)
 		return mz_fail_memory(err);
 	end_object(m);
 	find_peak(m);
