@@ -11,12 +11,10 @@
  * struct memorizer_task - the part of a task that Memorizer needs
  * @tag: pid in the upper half, as it is kept in access sites; its top bit is
  *	 set while the task runs Memorizer's own code
- * @mix: the pid's part in the hash of a site
  * @mark: the task is marked when this equals the current mark generation
  */
 struct memorizer_task {
 	u64 tag;
-	u32 mix;
 	u32 mark;
 };
 

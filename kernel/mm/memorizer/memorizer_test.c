@@ -317,15 +317,15 @@ static void test_without_mark(struct kunit *test)
 	struct memorizer_object *obj = check(test, p, 96, MEMORIZER_KMALLOC);
 	struct counts c;
 
-	memorizer_set_mode(3, &init_task);
+	memorizer_set_mode(3, &init_task, 0);
 	touch(p, 96);
 	memorizer_task_mark(current, true);
 	touch(p, 96);
 	memorizer_task_mark(current, false);
 	touch(p, 96);
-	memorizer_set_mode(0, NULL);
+	memorizer_set_mode(0, NULL, 0);
 	touch(p, 96);
-	memorizer_set_mode(1, NULL);
+	memorizer_set_mode(1, NULL, 0);
 	touch(p, 96);
 	c = counts_of(obj, touch, current->pid);
 	KUNIT_EXPECT_EQ(test, c.writes, 3 * WRITES);
