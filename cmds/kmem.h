@@ -42,7 +42,7 @@ struct kmem_row {
 	uint32_t id; /* site, or number of the cache */
 };
 
-/* The rows with something in them, sorted; freed by the caller. */
+/* The rows with something in them, sorted; freed by the caller. NULL = no memory. */
 struct kmem_row *kmem_rows(const struct mz_kmem_report *r, bool caches, enum kmem_sort sort,
 			   size_t *count);
 double kmem_frag(uint64_t req, uint64_t given); /* wasted part, in percent */
@@ -55,11 +55,12 @@ struct mz_json;
 void kmem_live_text(const struct mz_kmem_report *r, size_t limit);
 void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit);
 
-void kmem_report_text(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit);
+/* Both return enum mz_exit. */
+int kmem_report_text(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit);
+int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit);
 /* Parts of the JSON, into an open object. */
 struct mz_json;
 void kmem_json_summary(struct mz_json *w, const struct mz_kmem_report *r, size_t limit);
 void kmem_json_findings(struct mz_json *w, const struct mz_kmem_report *r, size_t limit);
-int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit);
 
 #endif

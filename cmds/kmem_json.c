@@ -38,6 +38,8 @@ static void rows_json(struct mz_json *w, const struct mz_kmem_report *r, const c
 	size_t n;
 	struct kmem_row *rows = kmem_rows(r, caches, sort, &n);
 
+	if (!rows)
+		w->out->failed = true;
 	mz_json_array(w, key);
 	for (size_t i = 0; rows && i < n && (!limit || i < limit); i++) {
 		char name[300];
@@ -201,6 +203,7 @@ int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t
 {
 	struct mz_buf b = {0};
 	struct mz_json w = {.out = &b};
+	bool failed;
 
 	mz_json_object(&w, NULL);
 	kmem_json_summary(&w, r, limit);
@@ -214,10 +217,11 @@ int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t
 	advice_json(&w, r, limit);
 	rows_json(&w, r, "never_freed", false, KMEM_SORT_LIVE, limit);
 	mz_json_end_object(&w);
-	if (b.failed)
-		return talk_fail("out of memory");
-	fwrite(b.data, 1, b.len, stdout);
-	putchar('\n');
+	failed = b.failed;
+	if (!failed) {
+		fwrite(b.data, 1, b.len, stdout);
+		putchar('\n');
+	}
 	mz_buf_free(&b);
-	return MZ_EXIT_OK;
+	return failed ? talk_fail("out of memory") : MZ_EXIT_OK;
 }

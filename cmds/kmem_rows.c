@@ -68,6 +68,10 @@ struct kmem_row *kmem_rows(const struct mz_kmem_report *r, bool caches, enum kme
 		for (size_t i = 0; i < n; i++)
 			rows[i] = keyed[i].row;
 	}
+	if (!keyed) {
+		free(rows);
+		rows = NULL;
+	}
 	free(keyed);
 	*count = rows ? n : 0;
 	return rows;

@@ -89,14 +89,14 @@ static void print_totals(const struct mz_kmem_report *r)
 		       talk_count(a, t->over_live));
 }
 
-static void print_groups(const struct mz_kmem_report *r, bool caches, enum kmem_sort sort,
+static bool print_groups(const struct mz_kmem_report *r, bool caches, enum kmem_sort sort,
 			 size_t limit)
 {
 	size_t n, shown;
 	struct kmem_row *rows = kmem_rows(r, caches, sort, &n);
 
 	if (!rows)
-		return;
+		return false;
 	heading(caches ? "CACHES" : "CALL SITES");
 	printf("  %10s %14s %14s %12s %6s %12s %12s %8s %8s  %s\n", "allocs", "requested", "allocated",
 	       "wasted", "frag", "live", "peak", "median", "99 %", caches ? "cache" : "call site");
@@ -118,6 +118,7 @@ static void print_groups(const struct mz_kmem_report *r, bool caches, enum kmem_
 	}
 	more(n, shown);
 	free(rows);
+	return true;
 }
 
 static void print_ones(const struct mz_kmem_report *r, size_t limit)
@@ -158,13 +159,15 @@ static void print_matrix(const char *title, const uint64_t *m, unsigned n)
 	printf("\n");
 }
 
-static void print_cross(const struct mz_kmem_report *r, size_t limit)
+static bool print_cross(const struct mz_kmem_report *r, size_t limit)
 {
 	const struct mz_kmem_group *t = &r->total;
 	size_t n, shown;
 	struct kmem_row *rows = kmem_rows(r, false, KMEM_SORT_CROSS, &n);
 	char a[32];
 
+	if (!rows)
+		return false;
 	heading("FREED ON ANOTHER CPU");
 	printf("  %s of %" PRIu64 " freed blocks (%.2f %%)", talk_count(a, t->cross_cpu), t->ended,
 	       t->ended ? 100.0 * (double)t->cross_cpu / (double)t->ended : 0.0);
@@ -177,7 +180,7 @@ static void print_cross(const struct mz_kmem_report *r, size_t limit)
 	if (r->nnodes > 1)
 		print_matrix("nodes", r->node_matrix, r->nnodes);
 	shown = cut(n, limit);
-	for (size_t i = 0; rows && i < shown && rows[i].g->cross_cpu; i++) {
+	for (size_t i = 0; i < shown && rows[i].g->cross_cpu; i++) {
 		char site[300];
 
 		printf("  %10" PRIu64 " of %10" PRIu64 " (%5.1f %%), other node %" PRIu64 "  %s\n",
@@ -186,6 +189,7 @@ static void print_cross(const struct mz_kmem_report *r, size_t limit)
 		       rows[i].g->cross_node, kmem_site_text(r, rows[i].id, site, sizeof(site)));
 	}
 	free(rows);
+	return true;
 }
 
 static void print_finding(const struct mz_kmem_report *r, const struct mz_kmem_finding *f)
@@ -262,14 +266,16 @@ static void print_advice(const struct mz_kmem_report *r, size_t limit)
 	more(r->nadvice, shown);
 }
 
-static void print_never_freed(const struct mz_kmem_report *r, size_t limit)
+static bool print_never_freed(const struct mz_kmem_report *r, size_t limit)
 {
 	size_t n, shown = 0, all = 0;
 	struct kmem_row *rows = kmem_rows(r, false, KMEM_SORT_LIVE, &n);
 
+	if (!rows)
+		return false;
 	heading("NEVER FREED in the trace, by call site");
 	printf("  %10s %14s %10s %8s  %s\n", "blocks", "bytes", "oldest", "of all", "call site");
-	for (size_t i = 0; rows && i < n && rows[i].g->live; i++) {
+	for (size_t i = 0; i < n && rows[i].g->live; i++) {
 		const struct mz_kmem_group *g = rows[i].g;
 		char site[300], age[32];
 
@@ -285,17 +291,20 @@ static void print_never_freed(const struct mz_kmem_report *r, size_t limit)
 	}
 	more(all, shown);
 	free(rows);
+	return true;
 }
 
-void kmem_report_text(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit)
+int kmem_report_text(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit)
 {
+	bool whole;
+
 	print_source(r);
 	print_totals(r);
-	print_groups(r, false, sort, limit);
-	print_groups(r, true, sort, limit);
+	whole = print_groups(r, false, sort, limit) && print_groups(r, true, sort, limit);
 	print_ones(r, limit);
-	print_cross(r, limit);
+	whole = whole && print_cross(r, limit);
 	print_anomalies(r, limit);
 	print_advice(r, limit);
-	print_never_freed(r, limit);
+	whole = whole && print_never_freed(r, limit);
+	return whole ? MZ_EXIT_OK : talk_fail("out of memory: tables are missing");
 }

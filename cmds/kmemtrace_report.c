@@ -89,7 +89,7 @@ static int run(void *options, int argc, char **argv)
 	else if (o->live)
 		kmem_live_text(&r, limit);
 	else
-		kmem_report_text(&r, o->sort, limit);
+		ret = kmem_report_text(&r, o->sort, limit);
 	if (!ret && o->strict && (r.lost_all || mz_kmem_input_cut(in)))
 		ret = MZ_EXIT_INCOMPLETE;
 	mz_kmem_report_free(&r);

@@ -188,8 +188,12 @@ void mz_kmem_live_matrix(struct mz_kmem_live *l, int a, int f)
 {
 	unsigned need = (unsigned)(a > f ? a : f) + 1;
 
-	if (need > MAX_CPUS || (need > l->cpus && !grow_matrix(l, need)))
+	if (need > MAX_CPUS)
 		return;
+	if (need > l->cpus && !grow_matrix(l, need)) {
+		l->no_matrix = true;
+		return;
+	}
 	l->matrix[(size_t)a * l->cpus + (size_t)f]++;
 }
 
@@ -205,7 +209,7 @@ int mz_kmem_live_matrices(struct mz_kmem_live *l, struct mz_kmem_report *r)
 	}
 	r->cpu_matrix = calloc((size_t)n * n + 1, sizeof(*r->cpu_matrix));
 	r->node_matrix = calloc((size_t)r->nnodes * r->nnodes + 1, sizeof(*r->node_matrix));
-	if (!r->cpu_matrix || !r->node_matrix)
+	if (!r->cpu_matrix || !r->node_matrix || l->no_matrix)
 		return -ENOMEM;
 	for (unsigned a = 0; a < n && a < l->cpus; a++)
 		for (unsigned f = 0; f < n && f < l->cpus; f++) {

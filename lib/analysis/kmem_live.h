@@ -27,6 +27,7 @@ struct mz_kmem_live {
 	size_t page_mask, pages_used;
 	uint64_t *matrix; /* [alloc * cpus + free] */
 	unsigned cpus;
+	bool no_matrix; /* no memory for it */
 	size_t open_gaps;
 	uint8_t *chosen; /* sites: 0 not asked yet, 1 no, 2 yes */
 	uint32_t cap_chosen;
