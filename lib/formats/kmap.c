@@ -128,7 +128,9 @@ bool mz_kmap_is(const char *path)
 	if (stat(path, &st) || !S_ISREG(st.st_mode))
 		return false;
 	k = mz_kmap_open(path, NULL);
-	is = k && (k->reader || mz_kmap_probe(k->in.pos, mz_input_left(&k->in)));
+	/* open_container() refuses another source, but lets pass a container that names none */
+	is = k && (k->reader ? mz_reader_find_attr(k->reader, "source") != NULL
+			     : mz_kmap_probe(k->in.pos, mz_input_left(&k->in)));
 	mz_kmap_close(k);
 	return is;
 }
