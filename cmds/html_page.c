@@ -46,7 +46,7 @@ int html_model_open(struct html_model *m, const char *path, const char *symbols,
 	if (mz_kmap_is(path))
 		ret = html_kmap_open(m, path, symbols, err);
 	else if (twin_is_kernel_trace(path))
-		ret = html_kmem_open(m, path, err);
+		ret = html_kmem_open(m, path, symbols, err);
 	else
 		ret = html_user_open(m, path, err);
 	if (ret < 0)
