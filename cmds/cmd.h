@@ -19,6 +19,13 @@ enum mz_opt_type {
 	MZ_OPT_CHOICE, /* unsigned: index into choices */
 	MZ_OPT_OPTSTR, /* const char *: "" when the value is left out (--name[=VALUE]) */
 	MZ_OPT_DOUBLE, /* double */
+	MZ_OPT_LIST,   /* struct mz_opt_list: may be given more than once */
+};
+
+#define MZ_OPT_LIST_MAX 32
+struct mz_opt_list {
+	const char *value[MZ_OPT_LIST_MAX];
+	unsigned n;
 };
 
 /* One option: it feeds --help, the man page and the completion. */

@@ -5,9 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/recording.h"
 #include "base/error.h"
-#include "cmds/cmd.h"
+#include "cmds/recording.h"
 #include "export/table.h"
 
 struct opts {
@@ -15,6 +14,7 @@ struct opts {
 	const char *to;
 	const char *value;
 	const char *table;
+	const char *symbols;
 	bool force;
 };
 
@@ -29,6 +29,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "value", "VALUE", MZ_OPT_STR, struct opts, value,
 	       "collapsed: peak_bytes (as if not given), live_bytes, bytes, blocks, temporary, "
 	       "..."),
+	RECORDING_SYMBOLS(struct opts, symbols),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
 	{0},
 };
@@ -114,14 +115,14 @@ static int write_all(struct job *j)
 {
 	if (j->format->profile)
 		return write_profile(j);
-	if (j->format->events && !j->in.source)
+	if (j->format->events && !j->in.events)
 		return mz_fail(&j->err, EINVAL,
 			       "%s: it has sums of call sites, but no events, which %s "
 			       "is made of; try dhat, pprof or sites as a table",
 			       j->in.name, j->format->name);
 	if (j->format->events)
-		return j->format->events(j->in.source, &j->out, &j->err);
-	if (!j->in.source && j->table < MZ_TABLE_SITES) {
+		return j->format->events(j->in.events, &j->out, &j->err);
+	if (!j->in.events && j->table < MZ_TABLE_SITES) {
 		if (j->o->table)
 			return mz_fail(&j->err, EINVAL,
 				       "%s: it has sums of call sites, but no events; "
@@ -129,7 +130,7 @@ static int write_all(struct job *j)
 				       j->in.name);
 		j->table = MZ_TABLE_SITES;
 	}
-	return mz_export_tables(j->format->table, j->in.source, &j->in.profile, j->table, &j->out,
+	return mz_export_tables(j->format->table, j->in.events, &j->in.profile, j->table, &j->out,
 				&j->err);
 }
 
@@ -151,9 +152,9 @@ static int run(void *options, int argc, char **argv)
 	if (j.format->binary && !j.o->output && isatty(STDOUT_FILENO))
 		return talk_usage("%s is no text for a terminal; -o FILE says where it goes",
 				  j.format->name);
-	if (mz_recording_open(&j.in, argc ? argv : usual, argc ? argc : 1, &j.err) < 0)
-		return talk_error(&j.err);
-	ret = mz_output_open(&j.out, j.o->output, j.o->force, &j.err);
+	ret = recording_open(&j.in, argc ? argv : usual, argc ? argc : 1, j.o->symbols, &j.err);
+	if (!ret)
+		ret = mz_output_open(&j.out, j.o->output, j.o->force, &j.err);
 	if (!ret)
 		ret = write_all(&j);
 	if (!ret)
@@ -167,7 +168,7 @@ static int run(void *options, int argc, char **argv)
 			  j.in.name, talk_count(a, mz_recording_lost(&j.in)));
 	}
 	mz_recording_close(&j.in);
-	return ret < 0 ? talk_error(&j.err) : MZ_EXIT_OK;
+	return ret < 0 ? recording_error(&j.err) : MZ_EXIT_OK;
 }
 
 const struct mz_cmd cmd_export = {

@@ -33,7 +33,7 @@ struct html_model {
 };
 
 /* Reads the recording (a file, or a folder of kernel traces). symbols: of a kernel, as
- * kmap_symbols() takes them. 0 or -errno; err without a text: it was told already. */
+ * struct kmap_load has it. 0 or -errno; err without a text: it was told already. */
 int html_model_open(struct html_model *m, const char *path, const char *symbols,
 		    struct mz_error *err);
 void html_model_close(struct html_model *m);

@@ -349,12 +349,14 @@ static int kmem_json(const struct html_model *m, struct mz_json *w, const struct
 static int open_symbols(struct kmem *s, const char *path, const char *named, struct mz_error *err)
 {
 	char inside[PATH_MAX];
+	struct kmap_load load;
 	struct stat st;
 
 	if (!stat(path, &st) && S_ISDIR(st.st_mode) &&
 	    (size_t)snprintf(inside, sizeof(inside), "%s/.", path) < sizeof(inside))
 		path = inside;
-	if (kmap_symbols(path, named, true, &s->symbols, err) < 0) {
+	load = (struct kmap_load){.path = path, .symbols = named, .beside_too = true};
+	if (kmap_load_symbols(&load, &s->symbols, err) < 0) {
 		*err = (struct mz_error){.code = EINVAL}; /* it was told */
 		return -EINVAL;
 	}

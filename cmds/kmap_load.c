@@ -95,19 +95,17 @@ static bool show(void *arg, const struct mz_kmap *k)
 	return true;
 }
 
-int kmap_symbols(const char *path, const char *named, bool both, struct mz_symbols **symbols,
-		 struct mz_error *err)
+int kmap_load_symbols(const struct kmap_load *o, struct mz_symbols **symbols, struct mz_error *err)
 {
 	struct files *f = calloc(1, sizeof(*f));
 	int ret = 0;
 
 	if (!f)
 		return mz_fail_memory(err);
-	*symbols = NULL;
-	if ((both || !named) && strcmp(path, "-"))
-		add_beside(f, path);
-	if (named)
-		ret = add_named(f, named);
+	if ((!o->symbols || o->beside_too) && strcmp(o->path, "-"))
+		add_beside(f, o->path);
+	if (o->symbols)
+		ret = add_named(f, o->symbols);
 	if (!ret && f->some) {
 		*symbols = mz_symbols_open_kernel(&f->kernel, err);
 		if (!*symbols) {
@@ -128,7 +126,7 @@ int kmap_load(struct mz_kmap_model *m, const struct kmap_load *o)
 	int ret;
 
 	memset(m, 0, sizeof(*m));
-	if (kmap_symbols(o->path, o->symbols, false, &mo.symbols, &err) < 0)
+	if (kmap_load_symbols(o, &mo.symbols, &err) < 0)
 		return -1;
 	if (o->or_function && !(mo.symbols && mz_symbols_has_lines(mo.symbols)))
 		mo.by = MZ_KMAP_BY_FUNCTION;

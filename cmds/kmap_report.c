@@ -150,9 +150,9 @@ static int show_text(const struct mz_kmap_model *m, const char *path, size_t top
 	char a[32], b[32], name[128];
 
 	count(m, &f);
-	printf("map            %s: %s lines, %s, %s\n",
+	printf("map            %s: %s lines%s%s, %s\n",
 	       mz_printable(name, sizeof(name), path, strlen(path)), talk_count(a, m->lines),
-	       talk_bytes(b, m->bytes), shape_name(m));
+	       m->bytes ? ", " : "", m->bytes ? talk_bytes(b, m->bytes) : "", shape_name(m));
 	if (m->bad_lines)
 		printf("LEFT OUT       %s lines that cannot be understood\n",
 		       talk_count(a, m->bad_lines));

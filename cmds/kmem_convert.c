@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "analysis/kmem.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/output.h"
 #include "cmds/kmem.h"
 #include "formats/kmemtrace.h"
+#include "symbols/kallsyms.h"
 
 /* ---- joining: a stream a file, which readers merge by time --------------- */
 
@@ -53,7 +55,7 @@ static void copy_attrs(struct mz_reader *r, struct mz_writer *w, const struct mz
 
 		if (counts && first)
 			mz_writer_set_number(w, a->key, mz_kmem_input_sum(in, a->key));
-		else if (counts || !strcmp(a->key, "kmem.cpu"))
+		else if (counts || !strcmp(a->key, "kmem.cpu") || !strcmp(a->key, "kallsyms"))
 			continue;
 		else if (a->type == MZ_ATTR_NUMBER && (first || !strncmp(a->key, "node.", 5)))
 			mz_writer_set_number(w, a->key, a->number);
@@ -62,6 +64,31 @@ static void copy_attrs(struct mz_reader *r, struct mz_writer *w, const struct mz
 		else if (a->type == MZ_ATTR_BYTES && first)
 			mz_writer_set_bytes(w, a->key, a->data, a->size);
 	}
+}
+
+/* The functions of all call sites, so that the one file is enough. */
+static void put_symbols(struct mz_writer *w, const struct mz_kmem_input *in)
+{
+	const struct mz_kallsyms *syms = mz_kmem_input_symbols(in);
+	struct mz_buf ips = {0}, lines = {0};
+
+	for (unsigned i = 0; syms && i < mz_kmem_input_files(in); i++) {
+		const struct mz_tables *t = mz_reader_tables(mz_kmem_input_reader(in, i));
+
+		for (uint32_t id = 1; id <= mz_tables_stacks(t); id++) {
+			size_t depth = 0;
+			const uint64_t *ip = mz_tables_get_stack(t, id, &depth);
+
+			if (ip)
+				mz_buf_add(&ips, ip, depth * sizeof(*ip));
+		}
+	}
+	if (syms && !ips.failed)
+		mz_kallsyms_pick(syms, (uint64_t *)(void *)ips.data, ips.len / sizeof(uint64_t), &lines);
+	if (lines.len && !lines.failed)
+		mz_writer_set_bytes(w, "kallsyms", lines.data, lines.len);
+	mz_buf_free(&ips);
+	mz_buf_free(&lines);
 }
 
 int kmem_join(char **paths, int n, const char *output, bool best, bool force)
@@ -91,6 +118,8 @@ int kmem_join(char **paths, int n, const char *output, bool best, bool force)
 	}
 	if (w && counted)
 		mz_writer_produced(w, produced);
+	if (w && !err.code)
+		put_symbols(w, in);
 	if (w && err.code)
 		mz_writer_abort(w);
 	else if (w)

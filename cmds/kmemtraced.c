@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -136,8 +138,12 @@ static int parse_cgroup(const char *path, uint64_t *id)
 		struct file_handle h;
 		uint64_t id;
 	} f = {.h.handle_bytes = 8};
+	struct statfs fs;
 	int mount;
 
+	if (!statfs(path, &fs) && fs.f_type != CGROUP2_SUPER_MAGIC)
+		return talk_fail("--cgroup: %s: is no folder of cgroup version 2 (see: findmnt -t cgroup2)",
+				 path);
 	if (name_to_handle_at(AT_FDCWD, path, &f.h, &mount, 0))
 		return talk_fail("--cgroup: %s: %s; give the path of a folder of cgroup version 2", path,
 				 strerror(errno));

@@ -101,6 +101,15 @@ static int bad_value(const struct mz_opt *o, const char *value)
 }
 
 /* -1 = fine, else the exit status. */
+static int add_value(const struct mz_opt *o, struct mz_opt_list *list, const char *value)
+{
+	if (list->n == MZ_OPT_LIST_MAX)
+		return talk_usage("--%s is given more than %d times", o->name, MZ_OPT_LIST_MAX);
+	list->value[list->n++] = value;
+	return -1;
+}
+
+/* -1 = fine, else the exit status. */
 static int set_value(const struct mz_opt *o, void *opts, const char *value)
 {
 	char *at = (char *)opts + o->offset;
@@ -111,6 +120,7 @@ static int set_value(const struct mz_opt *o, void *opts, const char *value)
 	case MZ_OPT_FLAG: *(bool *)at = true; break;
 	case MZ_OPT_OPTSTR:
 	case MZ_OPT_STR: memcpy(at, &value, sizeof(value)); break;
+	case MZ_OPT_LIST: return add_value(o, (struct mz_opt_list *)(void *)at, value);
 	case MZ_OPT_U64: ret = parse_u64(value, false, (uint64_t *)(void *)at); break;
 	case MZ_OPT_SIZE: ret = parse_u64(value, true, (uint64_t *)(void *)at); break;
 	case MZ_OPT_CHOICE: ret = parse_choice(o, value, (unsigned *)(void *)at); break;

@@ -23,6 +23,11 @@
 #define MAX_DEPTH      200
 #define BUSY_NS	       1000000l
 #define IDLE_NS	       20000000l
+/* A program that makes records faster than they are packed: it has the processors
+ * to itself, and packing comes when it makes less, or is over. */
+#define MUCH	       524288u	  /* records that wait */
+#define LOOK_NS	       50000000ull /* its rate is looked at so often */
+#define FAST	       1000000u	  /* records a second */
 
 struct opts {
 	const char *output;
@@ -69,14 +74,13 @@ struct job {
 	bool exited;
 	bool stopped; /* by --duration or a signal */
 	uint64_t start;
+	uint64_t look_at, moved; /* when the rate was looked at, and what there was */
+	bool fast;
+	uint64_t packed_at; /* 0: it was packed while the program ran */
 };
 
 static volatile sig_atomic_t told_to_end;
-
-static void on_signal(int sig)
-{
-	told_to_end = sig;
-}
+static volatile uint64_t child_ended; /* when */
 
 static uint64_t now(clockid_t clock)
 {
@@ -84,6 +88,18 @@ static uint64_t now(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void on_signal(int sig)
+{
+	told_to_end = sig;
+}
+
+static void on_child(int sig)
+{
+	(void)sig;
+	if (!child_ended)
+		child_ended = now(CLOCK_MONOTONIC);
 }
 
 static bool time_is_up(const struct job *j)
@@ -123,6 +139,35 @@ static int stop(struct job *j)
 	return n < 0 ? (int)n : ret;
 }
 
+/* Shall packing wait? */
+static bool leave_to_program(struct job *j)
+{
+	uint64_t waiting, moved, t = now(CLOCK_MONOTONIC);
+	bool full;
+
+	record_rings_backlog(&j->rings, &waiting, &moved, &full);
+	if (full || waiting < MUCH || child_ended)
+		return false;
+	if (t - j->look_at >= LOOK_NS) {
+		j->fast = (double)(moved - j->moved) * 1e9 > (double)FAST * (double)(t - j->look_at);
+		j->look_at = t;
+		j->moved = moved;
+	}
+	return j->fast;
+}
+
+/* There may be a lot left to do. */
+static void tell_packing(struct job *j)
+{
+	uint64_t waiting, moved;
+	char a[32];
+	bool full;
+
+	record_rings_backlog(&j->rings, &waiting, &moved, &full);
+	if (waiting >= MUCH && !j->o->json)
+		talk_note("the program has ended; packing %s records", talk_count(a, waiting));
+}
+
 /* Until the program and all that is recorded with it have ended. */
 static int follow(struct job *j)
 {
@@ -132,16 +177,22 @@ static int follow(struct job *j)
 		int left;
 		long n;
 
-		if (!j->exited && !j->attached && waitpid(j->pid, &j->status, WNOHANG) == j->pid)
+		if (!j->exited && !j->attached && waitpid(j->pid, &j->status, WNOHANG) == j->pid) {
 			j->exited = true;
+			tell_packing(j);
+		}
 		left = record_rings_images(&j->rings);
 		if (j->attached && !left)
 			j->exited = true;
+		if (told_to_end || time_is_up(j))
+			return stop(j);
+		if (left > 0 && leave_to_program(j)) {
+			nanosleep(&(struct timespec){.tv_nsec = BUSY_NS * 5}, NULL);
+			continue;
+		}
 		n = left < 0 ? left : record_rings_drain(&j->rings, false);
 		if (n < 0)
 			return (int)n;
-		if (told_to_end || time_is_up(j))
-			return stop(j);
 		/* a child may just be on its way to its place */
 		if (j->exited && !left && ++quiet > (j->o->follow_forks ? 3 : 0))
 			return 0;
@@ -248,6 +299,11 @@ static void tell_json(const struct job *j)
 	mz_json_i64(&json, "exit_status", exit_status(j));
 	getrusage(RUSAGE_CHILDREN, &program);
 	getrusage(RUSAGE_SELF, &self);
+	if (child_ended)
+		mz_json_double(&json, "program_seconds", (double)(child_ended - j->start) / 1e9);
+	if (j->packed_at)
+		mz_json_double(&json, "packing_seconds", (double)(j->packed_at - child_ended) / 1e9);
+	mz_json_u64(&json, "spool_bytes", j->rings.spool.most);
 	mz_json_double(&json, "program_cpu_seconds", cpu_seconds(&program));
 	mz_json_double(&json, "recorder_cpu_seconds", cpu_seconds(&self));
 	mz_json_u64(&json, "recorder_peak_rss", (uint64_t)self.ru_maxrss * 1024);
@@ -285,8 +341,10 @@ static int check_output(struct job *j)
 
 static int follow_to_end(struct job *j)
 {
-	int ret = follow(j);
+	int ret = record_rings_start(&j->rings);
 
+	if (!ret)
+		ret = follow(j);
 	if (ret < 0) {
 		if (j->attached)
 			detach(j);
@@ -305,6 +363,7 @@ static void set_start(struct job *j)
 
 static int record(struct job *j, char **argv, uint32_t flags, uint32_t depth)
 {
+	struct sigaction ended = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP | SA_RESTART};
 	char library[PATH_MAX];
 	int ret = record_library(library, sizeof(library), &j->err);
 
@@ -316,11 +375,14 @@ static int record(struct job *j, char **argv, uint32_t flags, uint32_t depth)
 		ret = record_rings_init(&j->rings, -1, flags, depth, &j->files);
 	if (ret < 0)
 		return ret;
+	sigaction(SIGCHLD, &ended, NULL);
 	set_start(j);
 	j->pid = record_start(argv, library, j->rings.fd, &j->rings.region->main_pid, &j->err);
 	if (j->pid < 0)
 		return j->pid;
 	ret = follow_to_end(j);
+	if (j->exited && child_ended)
+		j->packed_at = now(CLOCK_MONOTONIC);
 	wait_for_program(j);
 	return ret;
 }

@@ -16,11 +16,6 @@
 #define STACKS_CUT   (14u << 20)
 #define CUT_DEPTH    8u
 
-static const struct mz_record *at(const struct record_rings *r, unsigned ring, uint64_t n)
-{
-	return &mz_ring_data(r->region, ring)[n & (mz_ring_records(ring) - 1)];
-}
-
 static struct record_image *image_of(struct record_rings *r, unsigned ring)
 {
 	uint32_t image = r->region->rings[ring].image;
@@ -30,15 +25,18 @@ static struct record_image *image_of(struct record_rings *r, unsigned ring)
 
 /* Raw bytes in the records from n on. The region is shared with the program,
  * which may have gone wild: nothing is taken on trust. */
-static void raw_bytes(const struct record_rings *r, unsigned ring, uint64_t n, void *out, size_t len)
+static void raw_bytes(struct record_rings *r, unsigned ring, uint64_t n, void *out, size_t len)
 {
 	char *to = out;
 
 	for (size_t done = 0; done < len; done += sizeof(struct mz_record), n++) {
-		size_t left = len - done;
+		size_t part = len - done < sizeof(struct mz_record) ? len - done : sizeof(struct mz_record);
+		const struct mz_record *from = record_at(r, ring, n);
 
-		memcpy(to + done, at(r, ring, n),
-		       left < sizeof(struct mz_record) ? left : sizeof(struct mz_record));
+		if (from)
+			memcpy(to + done, from, part);
+		else
+			memset(to + done, 0, part);
 	}
 }
 
@@ -247,26 +245,25 @@ static int garbage(struct record_rings *r, struct record_image *m, unsigned i)
 	return m ? record_image_add(r->files, m, &ev) : 0;
 }
 
-static bool is_sound(const struct record_ring *ring, const struct mz_record *rec, long more,
-		     uint64_t capacity)
+static bool is_sound(const struct record_ring *ring, const struct mz_record *rec, long more)
 {
 	bool known = (rec->type > MZ_CALL_NONE && rec->type <= MZ_CALL_BRK) ||
 		     (rec->type >= MZ_REC_EXTRA && rec->type <= MZ_REC_MODULE);
 
-	return known && more >= 0 && ring->seen - ring->tail <= capacity &&
-	       (uint64_t)more < ring->seen - ring->tail;
+	return known && more >= 0 && (uint64_t)more < ring->seen - ring->tail;
 }
 
 int record_unit(struct record_rings *r, unsigned i)
 {
 	struct record_ring *ring = &r->rings[i];
 	struct record_image *m = image_of(r, i);
-	struct mz_record rec = *at(r, i, ring->tail);
+	const struct mz_record *from = record_at(r, i, ring->tail);
+	struct mz_record rec = from ? *from : (struct mz_record){0};
 	long more = following(&rec);
 	enum mz_kind kind = rec.type < MZ_CALLS ? mz_call_kind(rec.type) : MZ_NONE;
 	int ret;
 
-	if (!m || !is_sound(ring, &rec, more, mz_ring_records(i)))
+	if (!m || !is_sound(ring, &rec, more))
 		return garbage(r, m, i);
 	if (r->begun > (ring->old != 0) && (kind == MZ_ALLOC || kind == MZ_REALLOC) && rec.addr) {
 		ret = record_settle_realloc(r, i, rec.addr);
@@ -277,7 +274,6 @@ int record_unit(struct record_rings *r, unsigned i)
 	}
 	ret = take(r, m, i, &rec, ring->tail + 1);
 	ring->tail += 1 + (uint64_t)more;
-	ring->last = rec.time;
 	r->records += 1 + (uint64_t)more;
 	return ret;
 }
@@ -287,7 +283,9 @@ void record_ring_ended(struct record_rings *r, unsigned i)
 	struct record_ring *ring = &r->rings[i];
 
 	r->begun -= ring->old != 0;
-	*ring = (struct record_ring){.tail = ring->tail, .seen = ring->tail, .told = ring->told};
+	spool_queue_free(&ring->queue);
+	*ring = (struct record_ring){
+		.tail = ring->tail, .seen = ring->tail, .told = ring->told, .queue = ring->queue};
 }
 
 int record_untold(struct record_rings *r, unsigned image, unsigned i)

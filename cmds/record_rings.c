@@ -21,6 +21,10 @@
 #define MARGIN_NS 20000u
 /* A thread that stays busy this long jumped out of a signal handler. */
 #define STUCK_NS 200000000u
+/* The rings are looked at so often, and when one of them fills. */
+#define MOVE_NS 20000000l
+/* Records, until the spool is told what was read. */
+#define TAKE_EVERY 16384u
 
 static uint64_t now_ns(void)
 {
@@ -40,17 +44,11 @@ static uint64_t now_clock(const struct record_rings *r)
 	return now_ns();
 }
 
-/* The line between the last two readings of both clocks. */
+/* The line between two readings of both clocks: the longer, the straighter. */
 static void set_clock(struct record_rings *r)
 {
-	uint64_t clock = now_clock(r), ns = now_ns();
-
-	if (ns - r->ns1 > 100000) {
-		r->clock0 = r->clock1;
-		r->ns0 = r->ns1;
-	}
-	r->clock1 = clock;
-	r->ns1 = ns;
+	r->clock1 = now_clock(r);
+	r->ns1 = now_ns();
 }
 
 uint64_t record_time(const struct record_rings *r, uint64_t clock)
@@ -58,10 +56,9 @@ uint64_t record_time(const struct record_rings *r, uint64_t clock)
 	double ns;
 
 	if (!r->tsc)
-		return clock > r->start_ns ? clock - r->start_ns : 0;
+		return clock > r->ns0 ? clock - r->ns0 : 0;
 	ns = (double)(int64_t)(clock - r->clock0) * (double)(r->ns1 - r->ns0) /
 	     (double)(r->clock1 - r->clock0);
-	ns += (double)(r->ns0 - r->start_ns);
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
@@ -89,7 +86,7 @@ int record_rings_init(struct record_rings *r, int fd, uint32_t flags, uint32_t s
 {
 	struct timespec pause = {.tv_nsec = 1000000};
 
-	*r = (struct record_rings){.files = files, .tsc = tsc_is_good()};
+	*r = (struct record_rings){.files = files, .tsc = tsc_is_good(), .spool.fd = -1};
 	r->fd = fd >= 0 ? fd : memfd_create("memorizer", MFD_CLOEXEC);
 	if (r->fd < 0 || ftruncate(r->fd, (off_t)MZ_REGION_BYTES))
 		return mz_fail(files->err, errno, "cannot make the shared memory: %s", strerror(errno));
@@ -101,15 +98,167 @@ int record_rings_init(struct record_rings *r, int fd, uint32_t flags, uint32_t s
 	r->region->stack_depth = stack_depth;
 	r->region->recorder_pid = (uint32_t)getpid();
 	r->region->magic = MZ_REGION_MAGIC;
-	r->start_ns = r->ns1 = now_ns();
-	r->clock1 = now_clock(r);
+	r->clock0 = now_clock(r);
+	r->ns0 = now_ns();
 	nanosleep(&pause, NULL);
 	set_clock(r);
+	r->margin = (uint64_t)((double)MARGIN_NS * (double)(r->clock1 - r->clock0) /
+			       (double)(r->ns1 - r->ns0));
+	spool_open(&r->spool, files->output);
 	return 0;
+}
+
+/* ---- out of the rings, into the spool ------------------------------------------ */
+
+static void release(struct record_rings *r, unsigned i)
+{
+	struct mz_ring *ring = &r->region->rings[i];
+
+	__atomic_store_n(&ring->tail, r->rings[i].queue.put, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&ring->room, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_exchange_n(&ring->waiting, 0, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &ring->room, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Records from put up to head, which are there. */
+static int move_records(struct record_rings *r, unsigned i, uint64_t n)
+{
+	struct spool_queue *q = &r->rings[i].queue;
+	const struct mz_record *data = mz_ring_data(r->region, i);
+	uint64_t cap = mz_ring_records(i), at = q->put & (cap - 1);
+	uint64_t first = n < cap - at ? n : cap - at;
+
+	if (n > cap) {
+		/* something else than the library wrote there: a gap, for the reader */
+		q->put += n;
+		r->spool.waiting += n;
+		return 0;
+	}
+	return spool_put(&r->spool, q, data + at, first, data, n - first);
+}
+
+/* What does not fit may be read in the ring itself, by the one who packs: then the
+ * mover leaves it alone. */
+static bool move_or_read(struct record_rings *r, unsigned i, uint64_t n, bool direct)
+{
+	struct record_ring *ring = &r->rings[i];
+
+	if (!move_records(r, i, n)) {
+		r->moved += n;
+		release(r, i);
+		return true;
+	}
+	r->spool.full = true;
+	ring->direct = direct;
+	ring->seen = direct ? ring->queue.put + n : ring->seen;
+	return direct;
+}
+
+/* Nothing of this ring that cannot be read yet comes before the time returned. */
+static uint64_t move_ring(struct record_rings *r, unsigned i, uint64_t now, uint64_t ns, bool direct)
+{
+	struct mz_ring *from = &r->region->rings[i];
+	struct record_ring *ring = &r->rings[i];
+	/* busy before head: what is published after this look is later than now */
+	bool busy = __atomic_load_n(&from->busy, __ATOMIC_ACQUIRE);
+	uint64_t n = __atomic_load_n(&from->head, __ATOMIC_ACQUIRE) - ring->queue.put;
+
+	if (ring->direct)
+		return 0;
+	if (n) {
+		/* the first, and so what follows it, has a time */
+		ring->bound = mz_ring_data(r->region, i)[ring->queue.put & (mz_ring_records(i) - 1)].time;
+		if (!move_or_read(r, i, n, direct))
+			return ring->bound;
+	}
+	if (!busy || n)
+		ring->stuck = 0;
+	else if (!ring->stuck)
+		ring->stuck = ns;
+	return busy && !(ring->stuck && ns - ring->stuck > STUCK_NS) ? ring->bound : now;
+}
+
+/* With the lock. */
+static void move_all(struct record_rings *r, bool direct)
+{
+	uint32_t top = __atomic_load_n(&r->region->ring_top, __ATOMIC_ACQUIRE);
+	uint64_t ns = now_ns(), now = now_clock(r) - r->margin, upto = now;
+
+	__atomic_fetch_add(&r->region->heartbeat, 1, __ATOMIC_RELAXED);
+	r->spool.full = false;
+	for (uint32_t i = 0; i < top && i < MZ_RINGS; i++) {
+		uint64_t first;
+
+		if (__atomic_load_n(&r->region->rings[i].state, __ATOMIC_ACQUIRE) == MZ_RING_FREE)
+			continue;
+		first = move_ring(r, i, now, ns, direct);
+		upto = first < upto ? first : upto;
+	}
+	if (upto > r->moved_upto)
+		r->moved_upto = upto;
+}
+
+static void *mover(void *arg)
+{
+	struct record_rings *r = arg;
+
+	while (!__atomic_load_n(&r->quit, __ATOMIC_ACQUIRE)) {
+		struct timespec limit = {.tv_nsec = MOVE_NS};
+		uint32_t bell;
+
+		pthread_mutex_lock(&r->spool.lock);
+		move_all(r, false);
+		pthread_mutex_unlock(&r->spool.lock);
+		bell = __atomic_load_n(&r->region->bell, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&r->region->asleep, 1, __ATOMIC_SEQ_CST);
+		syscall(SYS_futex, &r->region->bell, FUTEX_WAIT, bell, &limit, NULL, 0);
+		__atomic_store_n(&r->region->asleep, 0, __ATOMIC_SEQ_CST);
+	}
+	return NULL;
+}
+
+int record_rings_start(struct record_rings *r)
+{
+	sigset_t all, before;
+	int code;
+
+	/* signals are for the one who asks told_to_end */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	code = pthread_create(&r->mover, NULL, mover, r);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (code)
+		return mz_fail(r->files->err, code, "cannot start a thread: %s", strerror(code));
+	r->moving = true;
+	return 0;
+}
+
+static void stop_moving(struct record_rings *r)
+{
+	if (!r->moving)
+		return;
+	__atomic_store_n(&r->quit, true, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&r->region->bell, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &r->region->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	pthread_join(r->mover, NULL);
+	r->moving = false;
+}
+
+void record_rings_backlog(struct record_rings *r, uint64_t *waiting, uint64_t *moved, bool *full)
+{
+	pthread_mutex_lock(&r->spool.lock);
+	*waiting = r->spool.waiting;
+	*moved = r->moved;
+	*full = r->spool.full;
+	pthread_mutex_unlock(&r->spool.lock);
 }
 
 void record_rings_deinit(struct record_rings *r)
 {
+	stop_moving(r);
+	for (unsigned i = 0; i < MZ_RINGS; i++)
+		spool_queue_free(&r->rings[i].queue);
+	spool_close(&r->spool);
 	for (unsigned i = 0; i < MZ_IMAGES; i++)
 		if (r->images[i].used)
 			record_image_drop(&r->images[i]);
@@ -119,76 +268,87 @@ void record_rings_deinit(struct record_rings *r)
 		close(r->fd);
 }
 
-/* ---- looking at the rings ---------------------------------------------------- */
-
-/* Nothing of this ring comes before the time that is returned. */
-static uint64_t look_at(struct record_rings *r, unsigned i, uint64_t now)
-{
-	struct mz_ring *from = &r->region->rings[i];
-	struct record_ring *ring = &r->rings[i];
-	/* busy before head: what is published after this look is later than now */
-	bool busy = __atomic_load_n(&from->busy, __ATOMIC_ACQUIRE);
-
-	ring->seen = __atomic_load_n(&from->head, __ATOMIC_ACQUIRE);
-	if (ring->seen != ring->tail)
-		r->active[r->active_count++] = i;
-	if (!busy || ring->seen != ring->tail)
-		ring->stuck = 0;
-	else if (!ring->stuck)
-		ring->stuck = r->ns1;
-	ring->open = busy && !(ring->stuck && r->ns1 - ring->stuck > STUCK_NS);
-	return ring->open && ring->seen == ring->tail ? ring->last : now;
-}
+/* ---- looking at the spool -------------------------------------------------------- */
 
 static void find_active(struct record_rings *r, bool all)
 {
 	uint32_t top = __atomic_load_n(&r->region->ring_top, __ATOMIC_ACQUIRE);
-	uint64_t now;
 
 	set_clock(r);
-	now = r->clock1;
-	if (r->tsc)
-		now -= (uint64_t)((double)MARGIN_NS * (double)(r->clock1 - r->clock0) /
-				  (double)(r->ns1 - r->ns0 ? r->ns1 - r->ns0 : 1));
-	else
-		now -= MARGIN_NS;
 	r->active_count = 0;
-	r->cut = now;
+	pthread_mutex_lock(&r->spool.lock);
+	move_all(r, true);
 	for (uint32_t i = 0; i < top && i < MZ_RINGS; i++) {
 		const struct mz_ring *ring = &r->region->rings[i];
-		uint64_t upto;
 
 		/* of an image that has just come: its file is not open yet */
 		if (__atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == MZ_RING_FREE ||
 		    ring->image >= MZ_IMAGES || !r->images[ring->image].used)
 			continue;
-		upto = look_at(r, i, now);
-		if (upto < r->cut)
-			r->cut = upto;
+		if (!r->rings[i].direct)
+			r->rings[i].seen = r->rings[i].queue.put;
+		if (r->rings[i].seen != r->rings[i].tail)
+			r->active[r->active_count++] = i;
 	}
-	if (all) {
-		r->cut = UINT64_MAX;
-		for (unsigned i = 0; i < r->active_count; i++)
-			r->rings[r->active[i]].open = false;
-	}
+	r->cut = all ? UINT64_MAX : r->moved_upto;
+	pthread_mutex_unlock(&r->spool.lock);
 }
 
-static const struct mz_record *peek(const struct record_rings *r, unsigned i)
+static void take(struct record_rings *r, unsigned i, bool over)
 {
-	return &mz_ring_data(r->region, i)[r->rings[i].tail & (mz_ring_records(i) - 1)];
+	struct record_ring *ring = &r->rings[i];
+	struct spool_queue *q = &ring->queue;
+
+	if (ring->tail != q->taken)
+		spool_taken(&r->spool, q, ring->tail < q->put ? ring->tail : q->put);
+	if (!ring->direct)
+		return;
+	if (ring->tail > q->put) {
+		q->put = q->taken = ring->tail;
+		release(r, i);
+	}
+	ring->direct = !over;
+}
+
+/* What was read: its room can be used again. */
+static void mark_taken(struct record_rings *r, bool over)
+{
+	uint32_t top = __atomic_load_n(&r->region->ring_top, __ATOMIC_ACQUIRE);
+
+	pthread_mutex_lock(&r->spool.lock);
+	for (uint32_t i = 0; i < top && i < MZ_RINGS; i++)
+		take(r, i, over);
+	pthread_mutex_unlock(&r->spool.lock);
+	r->take_at = r->records + TAKE_EVERY;
+}
+
+const struct mz_record *record_at(struct record_rings *r, unsigned i, uint64_t n)
+{
+	struct record_ring *ring = &r->rings[i];
+
+	if (__builtin_expect(ring->direct && n >= ring->queue.put, 0))
+		return &mz_ring_data(r->region, i)[n & (mz_ring_records(i) - 1)];
+	return spool_at(&r->spool, &ring->queue, n);
+}
+
+static uint64_t first_time(struct record_rings *r, unsigned i)
+{
+	const struct mz_record *rec = record_at(r, i, r->rings[i].tail);
+
+	return rec ? rec->time : 0; /* what cannot be read is a loss, which is told at once */
 }
 
 /* ---- merging --------------------------------------------------------------------- */
 
 /* The ring with the earliest record, as place in the active list, and the time
  * up to which no other ring has anything; -1 = none. */
-static int earliest(const struct record_rings *r, uint64_t *others)
+static int earliest(struct record_rings *r, uint64_t *others)
 {
 	uint64_t first = UINT64_MAX, second = UINT64_MAX;
 	int best = -1;
 
 	for (unsigned k = 0; k < r->active_count; k++) {
-		uint64_t t = peek(r, r->active[k])->time;
+		uint64_t t = first_time(r, r->active[k]);
 
 		if (t < first || best < 0) {
 			second = first;
@@ -200,16 +360,6 @@ static int earliest(const struct record_rings *r, uint64_t *others)
 	}
 	*others = second;
 	return best;
-}
-
-static void release(struct record_rings *r, unsigned i)
-{
-	struct mz_ring *ring = &r->region->rings[i];
-
-	__atomic_store_n(&ring->tail, r->rings[i].tail, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&ring->room, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_exchange_n(&ring->waiting, 0, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &ring->room, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Another thread is inside a realloc that gave this address back: its event
@@ -233,7 +383,6 @@ int record_settle_realloc(struct record_rings *r, unsigned self, uint64_t addr)
 			if (ret < 0)
 				return ret;
 		}
-		release(r, i);
 	}
 	return 1;
 }
@@ -242,20 +391,22 @@ int record_settle_realloc(struct record_rings *r, unsigned self, uint64_t addr)
 static int read_run(struct record_rings *r, unsigned i, uint64_t upto)
 {
 	struct record_ring *ring = &r->rings[i];
-	uint64_t quarter = ring->tail + mz_ring_records(i) / 4;
 	int ret = 0;
 
-	while (ring->tail != ring->seen && peek(r, i)->time <= upto && !r->blocked) {
+	while (!ret && ring->tail != ring->seen && first_time(r, i) <= upto && !r->blocked)
 		ret = record_unit(r, i);
-		if (ret < 0)
-			break;
-		if ((int64_t)(ring->tail - quarter) >= 0) {
-			release(r, i);
-			quarter = ring->tail + mz_ring_records(i) / 4;
-		}
-	}
-	release(r, i);
 	return ret;
+}
+
+/* Rings that were read to their end leave the list; settling a realloc may have
+ * emptied others than the one at hand. */
+static void leave_active(struct record_rings *r)
+{
+	for (unsigned j = 0; j < r->active_count;)
+		if (r->rings[r->active[j]].tail == r->rings[r->active[j]].seen)
+			r->active[j] = r->active[--r->active_count];
+		else
+			j++;
 }
 
 long record_rings_drain(struct record_rings *r, bool all)
@@ -263,31 +414,21 @@ long record_rings_drain(struct record_rings *r, bool all)
 	uint64_t before = r->records;
 	int ret = 0;
 
-	__atomic_fetch_add(&r->region->heartbeat, 1, __ATOMIC_RELAXED);
 	find_active(r, all);
 	r->blocked = false;
 	while (!ret && r->active_count && !r->blocked) {
 		uint64_t others;
-		int k = earliest(r, &others);
-		unsigned i = r->active[k];
-		struct record_ring *ring = &r->rings[i];
+		unsigned i = r->active[earliest(r, &others)];
 
-		if (peek(r, i)->time > r->cut)
+		if (first_time(r, i) > r->cut)
 			break;
 		ret = read_run(r, i, others < r->cut ? others : r->cut);
-		if (ring->tail != ring->seen)
-			continue;
-		/* it may be in the middle of one more, with a time of its own */
-		if (ring->open && ring->last < r->cut)
-			r->cut = ring->last;
-		r->active[k] = r->active[--r->active_count];
-		/* settling a realloc may have emptied others too */
-		for (unsigned j = 0; j < r->active_count;)
-			if (r->rings[r->active[j]].tail == r->rings[r->active[j]].seen)
-				r->active[j] = r->active[--r->active_count];
-			else
-				j++;
+		if (r->rings[i].tail == r->rings[i].seen)
+			leave_active(r);
+		if (r->records >= r->take_at)
+			mark_taken(r, false);
 	}
+	mark_taken(r, true);
 	return ret < 0 ? ret : (long)(r->records - before);
 }
 
@@ -335,8 +476,10 @@ static int finish_image(struct record_rings *r, unsigned image)
 		}
 		if (n >= 0)
 			n = record_untold(r, image, i);
+		pthread_mutex_lock(&r->spool.lock);
 		record_ring_ended(r, i);
 		__atomic_store_n(&ring->state, MZ_RING_FREE, __ATOMIC_RELEASE);
+		pthread_mutex_unlock(&r->spool.lock);
 	}
 	ret = n < 0 ? (int)n : record_missed(r, image);
 	if (!ret)
@@ -376,7 +519,5 @@ void record_rings_sleep(struct record_rings *r, long ns)
 	struct timespec limit = {.tv_nsec = ns};
 	uint32_t bell = __atomic_load_n(&r->region->bell, __ATOMIC_SEQ_CST);
 
-	__atomic_store_n(&r->region->asleep, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &r->region->bell, FUTEX_WAIT, bell, &limit, NULL, 0);
-	__atomic_store_n(&r->region->asleep, 0, __ATOMIC_SEQ_CST);
 }

@@ -7,19 +7,22 @@
 #define MZ_CMDS_RECORD_RINGS_H
 
 #include "cmds/record_image.h"
+#include "cmds/record_spool.h"
 
 struct record_ring {
 	uint64_t tail;
-	uint64_t seen;	    /* head, when last looked at */
-	uint64_t last;	    /* time of the last record read */
-	uint64_t stuck;	    /* ns: busy without end since then; 0 = not */
+	uint64_t seen;	    /* end of what was moved, when last looked at */
 	uint64_t old;	    /* a realloc has begun with this block; 0 = none */
 	uint64_t given;	    /* of MZ_REC_EXTRA */
 	uint64_t arg;
 	uint64_t told; /* events lost in this ring that are in a file */
 	uint32_t tid;
 	bool extra;
-	bool open; /* more may come with times before now */
+	/* of the mover */
+	struct spool_queue queue;
+	bool direct; /* it did not fit: it is being read where it is */
+	uint64_t stuck; /* ns: busy without end since then; 0 = not */
+	uint64_t bound; /* nothing comes any more with a time before this */
 };
 
 struct record_rings {
@@ -33,16 +36,28 @@ struct record_rings {
 	uint64_t cut;	  /* nothing after this time is read yet */
 	bool blocked;	  /* the next record must wait for one that is not there yet */
 	bool tsc;
-	uint64_t clock0, ns0; /* the region's clock and ns, at two moments */
+	uint64_t clock0, ns0; /* the region's clock and ns, at the start and now */
 	uint64_t clock1, ns1;
-	uint64_t start_ns;
+	uint64_t margin; /* in ticks of the clock */
+	/* moving: by a thread of its own, or whoever needs it, with the spool's lock */
+	struct record_spool spool;
+	pthread_t mover;
+	bool moving, quit;
+	uint64_t moved_upto; /* all records before this time are in the spool */
+	uint64_t moved;
 	struct record_files *files;
-	uint64_t records;
+	uint64_t records; /* read so far */
+	uint64_t take_at;
 };
 
 /* fd: of memory for the region, which a program has made; -1 = make it. */
 int record_rings_init(struct record_rings *r, int fd, uint32_t flags, uint32_t stack_depth,
 		      struct record_files *files);
+/* From now on records are moved out of the rings at once, whatever the caller
+ * does. After the program was started: threads and fork() do not mix. */
+int record_rings_start(struct record_rings *r);
+/* Records that wait to be read, and how many ever came. */
+void record_rings_backlog(struct record_rings *r, uint64_t *waiting, uint64_t *moved, bool *full);
 void record_rings_deinit(struct record_rings *r);
 
 /* Read what is there: how many records, or -errno. With all, also what follows

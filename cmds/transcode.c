@@ -157,19 +157,11 @@ static int put_container(struct transcode *t, struct mz_event *ev, size_t n)
 	return 0;
 }
 
-static int start_container(struct transcode *t)
+static int copy_attrs(struct transcode *t)
 {
-	struct mz_writer_options o = {
-		.best = t->best, .overwrite = t->force, .drop = t->drop, .discard = true};
 	size_t n = mz_reader_attrs(t->in);
 	int ret = 0;
 
-	t->writer = mz_writer_open(t->output ? t->output : "-", &o, &t->err);
-	if (!t->writer)
-		return -1;
-	if (!mz_reader_find_attr(t->in, "source"))
-		ret = mz_writer_set_text(t->writer, "source",
-					 mz_format_name(mz_reader_format(t->in)));
 	for (size_t i = 0; i < n && !ret; i++) {
 		const struct mz_attr *a = mz_reader_attr(t->in, i);
 
@@ -179,6 +171,42 @@ static int start_container(struct transcode *t)
 			ret = mz_writer_set_text(t->writer, a->key, a->data);
 		else
 			ret = mz_writer_set_bytes(t->writer, a->key, a->data, a->size);
+	}
+	return ret;
+}
+
+static int start_container(struct transcode *t)
+{
+	struct mz_writer_options o = {
+		.best = t->best, .overwrite = t->force, .drop = t->drop, .discard = true};
+	int ret = 0;
+
+	t->writer = mz_writer_open(t->output ? t->output : "-", &o, &t->err);
+	if (!t->writer)
+		return -1;
+	if (!mz_reader_find_attr(t->in, "source"))
+		ret = mz_writer_set_text(t->writer, "source",
+					 mz_format_name(mz_reader_format(t->in)));
+	if (!ret)
+		ret = copy_attrs(t);
+	return ret < 0 ? mz_fail_memory(&t->err) : 0;
+}
+
+/* Names that the input brings along, in parts. */
+static int put_names(struct transcode *t)
+{
+	const struct mz_names *names = t->in->names;
+	size_t at = 0;
+	int ret = 0;
+
+	for (unsigned i = 0; names && at < mz_names_count(names) && !ret; i++) {
+		struct mz_buf b = {0};
+		char key[24];
+
+		snprintf(key, sizeof(key), "names.%u", i);
+		at = mz_names_text(names, at, &b);
+		ret = b.failed ? -ENOMEM : mz_writer_set_bytes(t->writer, key, b.data, b.len);
+		mz_buf_free(&b);
 	}
 	return ret < 0 ? mz_fail_memory(&t->err) : 0;
 }
@@ -193,6 +221,11 @@ static int end_container(struct transcode *t)
 		mz_writer_produced(w, s.produced);
 	else
 		mz_writer_produced(w, t->events + t->lost);
+	/* other formats than ours tell them on the way */
+	if (t->in->attrs && copy_attrs(t) < 0)
+		return mz_fail_memory(&t->err);
+	if (put_names(t) < 0)
+		return -ENOMEM;
 	t->writer = NULL;
 	return mz_writer_close(w, &t->err);
 }

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analysis/recording.h"
 #include "formats/kmap.h"
 
-extern const struct mz_cmd cmd_kmemtraced, cmd_kmemtrace_report, cmd_kmap_report;
+extern const struct mz_cmd cmd_kmemtraced, cmd_kmemtrace_report, cmd_kmap_report,
+	cmd_profile_report;
 
 static const struct mz_cmd *record_twin(int *argc, char **argv)
 {
@@ -48,14 +50,16 @@ bool twin_is_kernel_trace(const char *path)
 
 static const struct mz_cmd *report_twin(int *argc, char **argv)
 {
-	for (int i = 1; i < *argc; i++) {
-		if (argv[i][0] == '-')
-			continue;
-		if (mz_kmap_is(argv[i]))
+	/* a folder may also be the value of an option of a KMAP's report */
+	for (int i = 1; i < *argc; i++)
+		if (argv[i][0] != '-' && mz_kmap_is(argv[i]))
 			return &cmd_kmap_report;
-		if (twin_is_kernel_trace(argv[i]))
+	for (int i = 1; i < *argc; i++)
+		if (argv[i][0] != '-' && mz_recording_is_profile(argv[i]))
+			return &cmd_profile_report;
+	for (int i = 1; i < *argc; i++)
+		if (argv[i][0] != '-' && twin_is_kernel_trace(argv[i]))
 			return &cmd_kmemtrace_report;
-	}
 	return NULL;
 }
 

@@ -183,6 +183,8 @@ enum mz_format {
 	MZ_FORMAT_CONTAINER,
 	MZ_FORMAT_KMEMTRACE_C, /* raw relay records, 2008; time is the sequence number */
 	MZ_FORMAT_KMEMTRACE_E, /* raw records of 2.6.30-2.6.34 */
+	MZ_FORMAT_HEAPTRACK,   /* a file of heaptrack */
+	MZ_FORMAT_PERF,	       /* kmem events as perf script prints them */
 	MZ_FORMATS
 };
 

@@ -736,7 +736,8 @@ void mz_kmap_model_deinit(struct mz_kmap_model *m)
 	if (own) {
 		struct mz_keys *all[] = {&own->classes, &own->edges,	 &own->freers,
 					 &own->owners,	&own->processes, &own->calls,
-					 &own->places,	&own->kinds,	 &own->by_pid};
+					 &own->places,	&own->kinds,	 &own->by_pid,
+					 &own->pairs,	&own->groups,	 &own->touching};
 
 		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 			mz_keys_deinit(all[i]);

@@ -23,6 +23,9 @@ void mz_kmem_input_close(struct mz_kmem_input *in);
 /* The next event of all files by time; site and cache are numbers over all
  * files. 1, 0 at the end, -errno with err set. */
 int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_error *err);
+/* Up to max of them: how many, 0 at the end, -errno with err set. */
+long mz_kmem_input_read(struct mz_kmem_input *in, struct mz_event *ev, size_t max,
+			struct mz_error *err);
 
 uint64_t mz_kmem_input_site(const struct mz_kmem_input *in, uint32_t site); /* its address */
 const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache);

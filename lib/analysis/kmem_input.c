@@ -8,19 +8,23 @@
 #include <sys/stat.h>
 
 #include "analysis/kmem.h"
+#include "analysis/kmem_ahead.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "symbols/kallsyms.h"
-#include "trace/reader.h"
+
+#define MAX_THREADS 32 /* of more files the rest is decoded when it is needed */
 
 struct source {
 	char *path;
 	struct mz_reader *r;
-	struct mz_event *ev;
+	struct kmem_ahead *ahead; /* once it is being read */
+	const struct mz_event *ev;
 	long n, at;
 	uint64_t time; /* of the next event; UINT64_MAX = at its end */
 	int cpu;       /* by the file's name; -1 = not told */
-	uint32_t *sites, *caches; /* the file's numbers -> ours, + 1 */
-	uint32_t cap_sites, cap_caches;
+	uint32_t *sites, *caches; /* the file's numbers, from 0 on -> ours */
+	uint32_t nsites, ncaches, cap_sites, cap_caches;
 };
 
 struct mz_kmem_input {
@@ -67,11 +71,13 @@ static int add_file(struct mz_kmem_input *in, const char *path, struct mz_error 
 	s = &in->src[in->n];
 	*s = (struct source){.path = strdup(path), .cpu = cpu_of(path)};
 	in->n++;
-	s->ev = malloc(MZ_BATCH * sizeof(*s->ev));
-	if (!s->path || !s->ev)
+	if (!s->path)
 		return mz_fail_memory(err);
 	s->r = mz_reader_open(path, err);
-	return s->r ? 0 : -(err && err->code ? err->code : EIO);
+	if (!s->r)
+		return -(err && err->code ? err->code : EIO);
+	s->r->unnamed = true;
+	return 0;
 }
 
 static int by_cpu(const struct dirent **a, const struct dirent **b)
@@ -160,6 +166,23 @@ static void load_nodes(struct mz_kmem_input *in)
 		fclose(f);
 }
 
+/* What the files say themselves. One of them is enough: each has all that its
+ * own call sites need, so of several files the lines are put together. */
+static void load_own_symbols(struct mz_kmem_input *in)
+{
+	struct mz_buf b = {0};
+
+	for (unsigned i = 0; i < in->n; i++) {
+		const struct mz_attr *a = mz_reader_find_attr(in->src[i].r, "kallsyms");
+
+		if (a && a->type == MZ_ATTR_BYTES)
+			mz_buf_add(&b, a->data, a->size);
+	}
+	if (b.len && !b.failed)
+		in->syms = mz_kallsyms_parse(b.data, b.len, in->src[0].path, NULL);
+	mz_buf_free(&b);
+}
+
 static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 {
 	char path[4200];
@@ -174,6 +197,8 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 		in->syms = mz_kallsyms_load(path, err);
 		if (!in->syms)
 			return -EINVAL;
+	} else {
+		load_own_symbols(in);
 	}
 	load_nodes(in);
 	for (unsigned i = 0; i < in->n; i++) {
@@ -226,9 +251,9 @@ void mz_kmem_input_close(struct mz_kmem_input *in)
 	if (!in)
 		return;
 	for (unsigned i = 0; i < in->n; i++) {
+		kmem_ahead_free(in->src[i].ahead);
 		mz_reader_close(in->src[i].r);
 		free(in->src[i].path);
-		free(in->src[i].ev);
 		free(in->src[i].sites);
 		free(in->src[i].caches);
 	}
@@ -290,74 +315,83 @@ static int64_t site_number(struct mz_kmem_input *in, uint64_t addr)
 	return in->nsites - 1;
 }
 
-/* The table of a file's numbers, long enough for id. */
-static uint32_t *reach(uint32_t **table, uint32_t *cap, uint32_t id)
+/* The next number of a file is this one of ours. */
+static int append(uint32_t **table, uint32_t *n, uint32_t *cap, uint32_t ours)
 {
-	if (id >= *cap) {
-		uint32_t n = id < 512 ? 1024 : id * 2;
-		uint32_t *p = realloc(*table, (size_t)n * sizeof(*p));
+	if (*n == *cap) {
+		uint32_t to = *cap ? *cap * 2 : 1024;
+		uint32_t *p = realloc(*table, (size_t)to * sizeof(*p));
 
 		if (!p)
-			return NULL;
-		memset(p + *cap, 0, (size_t)(n - *cap) * sizeof(*p));
+			return -ENOMEM;
 		*table = p;
-		*cap = n;
+		*cap = to;
 	}
-	return *table + id;
+	(*table)[(*n)++] = ours;
+	return 0;
 }
 
-static int translate(struct mz_kmem_input *in, struct source *s, struct mz_event *e)
+static int add_site(struct mz_kmem_input *in, struct source *s, uint64_t addr)
 {
-	const struct mz_tables *t = mz_reader_tables(s->r);
+	int64_t n = site_number(in, addr);
 
+	return n < 0 ? -ENOMEM : append(&s->sites, &s->nsites, &s->cap_sites, (uint32_t)n);
+}
+
+static int add_cache(struct mz_kmem_input *in, struct source *s, const char *name)
+{
+	uint32_t n = mz_tables_string(in->names, name, strlen(name));
+
+	return !n ? -ENOMEM : append(&s->caches, &s->ncaches, &s->cap_caches, n - 1);
+}
+
+/* Our numbers for the file's. */
+static void translate(const struct source *s, struct mz_event *e)
+{
 	/* a number that the file's tables do not have is unknown, not a size */
-	if (e->site > mz_tables_stacks(t))
+	if (e->site >= s->nsites)
 		e->has &= (uint16_t)~MZ_HAS_SITE;
-	if (e->cache > mz_tables_strings(t))
+	if (e->cache >= s->ncaches)
 		e->has &= (uint16_t)~MZ_HAS_CACHE;
-	if (e->has & MZ_HAS_SITE) {
-		uint32_t *to = reach(&s->sites, &s->cap_sites, e->site);
-
-		if (to && !*to) {
-			size_t depth = 0;
-			const uint64_t *ips = mz_tables_get_stack(t, e->site, &depth);
-			int64_t n = site_number(in, ips && depth ? ips[0] : 0);
-
-			*to = n < 0 ? 0 : (uint32_t)n + 1;
-		}
-		if (!to || !*to)
-			return -ENOMEM;
-		e->site = *to - 1;
-	}
-	if (e->has & MZ_HAS_CACHE) {
-		uint32_t *to = reach(&s->caches, &s->cap_caches, e->cache);
-
-		if (to && !*to) {
-			size_t len = 0;
-			const char *name = mz_tables_get_string(t, e->cache, &len);
-
-			*to = mz_tables_string(in->names, name ? name : "", len);
-		}
-		if (!to || !*to)
-			return -ENOMEM;
-		e->cache = *to - 1;
-	}
-	return 0;
+	if (e->has & MZ_HAS_SITE)
+		e->site = s->sites[e->site];
+	if (e->has & MZ_HAS_CACHE)
+		e->cache = s->caches[e->cache];
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
-static int refill(struct source *s, struct mz_error *err)
+static int start(struct mz_kmem_input *in, struct source *s)
 {
+	s->ahead = kmem_ahead_new(s->r, s - in->src < MAX_THREADS);
+	/* the number 0 is none of the tables' */
+	return !s->ahead || add_site(in, s, 0) < 0 || add_cache(in, s, "") < 0 ? -ENOMEM : 0;
+}
+
+static int refill(struct mz_kmem_input *in, struct source *s, struct mz_error *err)
+{
+	const struct kmem_batch *b;
+	int ret = s->ahead ? 0 : start(in, s);
+
+	if (ret < 0)
+		return mz_fail_memory(err);
+	b = kmem_ahead_next(s->ahead);
+	s->ev = b->ev;
 	s->at = 0;
-	s->n = mz_reader_read_raw(s->r, s->ev, MZ_BATCH);
-	if (s->n < 0) {
+	s->n = b->n;
+	if (b->n == -ENOMEM)
+		return mz_fail_memory(err);
+	if (b->n < 0) {
 		if (err)
 			*err = *mz_reader_error(s->r);
-		return (int)s->n;
+		return (int)b->n;
 	}
+	for (uint32_t i = 0; i < b->nsites && ret >= 0; i++)
+		ret = add_site(in, s, b->sites[i]);
+	for (uint32_t i = 0; i < b->ncaches && ret >= 0; i++)
+		ret = add_cache(in, s, b->caches[i]);
 	s->time = s->n ? s->ev[0].time : UINT64_MAX;
-	return 0;
+	return ret < 0 ? mz_fail_memory(err) : 0;
 }
 
 /* The source whose next event is the earliest, and how long it stays so. */
@@ -389,21 +423,23 @@ int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_
 
 	if (in->run < 0) {
 		for (unsigned i = 0; i < in->n; i++)
-			if (!in->src[i].n && refill(&in->src[i], err) < 0)
+			if (!in->src[i].ahead && start(in, &in->src[i]) < 0)
+				return mz_fail_memory(err); /* all at once */
+		for (unsigned i = 0; i < in->n; i++)
+			if (!in->src[i].n && refill(in, &in->src[i], err) < 0)
 				return -EIO;
 		if (choose(in) < 0)
 			return 0;
 	}
 	s = &in->src[in->run];
 	*ev = s->ev[s->at];
-	if (translate(in, s, ev) < 0)
-		return mz_fail_memory(err);
+	translate(s, ev);
 	if (!(ev->has & MZ_HAS_CPU) && s->cpu >= 0 && ev->kind != MZ_LOST) {
 		ev->cpu = (int16_t)s->cpu;
 		ev->has |= MZ_HAS_CPU;
 	}
 	if (++s->at >= s->n) {
-		if (refill(s, err) < 0)
+		if (refill(in, s, err) < 0)
 			return -EIO;
 		choose(in);
 	} else {
@@ -412,6 +448,17 @@ int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_
 			choose(in);
 	}
 	return 1;
+}
+
+long mz_kmem_input_read(struct mz_kmem_input *in, struct mz_event *ev, size_t max,
+			struct mz_error *err)
+{
+	size_t n = 0;
+	int ret = 1;
+
+	while (n < max && (ret = mz_kmem_input_next(in, &ev[n], err)) > 0)
+		n++;
+	return ret < 0 ? ret : (long)n;
 }
 
 /* ---- asking ------------------------------------------------------------- */

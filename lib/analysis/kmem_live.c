@@ -155,6 +155,12 @@ bool mz_kmem_live_recycled(const struct mz_kmem_live *l, uint64_t addr, uint32_t
 	return p->page && (p->since > since || p->cache != cache);
 }
 
+void mz_kmem_live_prefetch(const struct mz_kmem_live *l, uint64_t addr)
+{
+	__builtin_prefetch(&l->slots[hash(addr) & l->mask]);
+	__builtin_prefetch(&l->pages[hash(addr >> 12) & l->page_mask]);
+}
+
 /* ---- CPUs --------------------------------------------------------------- */
 
 static bool grow_matrix(struct mz_kmem_live *l, unsigned need)

@@ -40,6 +40,9 @@ struct mz_kmem_block *mz_kmem_live_find(const struct mz_kmem_live *l, uint64_t a
 /* The same, made (state 0) if there is none; NULL = no memory. May move blocks. */
 struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, uint64_t now);
 
+/* The address will be asked for soon. */
+void mz_kmem_live_prefetch(const struct mz_kmem_live *l, uint64_t addr);
+
 /* An object of the cache was seen in this page. */
 void mz_kmem_live_page(struct mz_kmem_live *l, uint64_t addr, uint32_t cache, uint64_t now);
 /* Was the page seen with another cache since? Then it was given back between. */

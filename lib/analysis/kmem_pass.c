@@ -14,6 +14,8 @@
 #define MAX_CPUS 1024u
 #define NO_SITE UINT32_MAX
 #define SOON 16 /* allocations of a cache */
+#define BATCH 256
+#define SOONER 8 /* events ahead of which memory is asked for */
 
 /* ---- groups ------------------------------------------------------------- */
 
@@ -621,8 +623,11 @@ static void close_gaps(struct mz_kmem_report *r, const struct mz_event *e)
 
 static int in_time(const struct mz_kmem_report *r, uint64_t time)
 {
-	double s = (double)(time - r->first) / 1e9;
+	double s;
 
+	if (r->filter.from <= 0 && r->filter.to <= 0)
+		return 1;
+	s = (double)(time - r->first) / 1e9;
 	if (s < r->filter.from)
 		return 0;
 	return r->filter.to > 0 && s > r->filter.to ? -1 : 1;
@@ -686,33 +691,46 @@ static int by_worth(const void *a, const void *b)
 	return x->block.born < y->block.born ? -1 : x->block.born > y->block.born;
 }
 
+/* The events of a batch; 1 = the rest is later than asked for. */
+static int events(struct mz_kmem_report *r, const struct mz_event *ev, long n)
+{
+	for (long i = 0; i < n; i++) {
+		int when = in_time(r, ev[i].time), ret;
+
+		if (i + SOONER < n)
+			mz_kmem_live_prefetch(r->live, ev[i + SOONER].addr);
+		if (when < 0)
+			return 1;
+		if (ev[i].time > r->last)
+			r->last = ev[i].time;
+		ret = when ? event(r, &ev[i]) : 0;
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
 int mz_kmem_report_make(struct mz_kmem_report *r, struct mz_kmem_input *in,
 			const struct mz_kmem_filter *filter, struct mz_error *err)
 {
-	struct mz_event e;
+	struct mz_event ev[BATCH];
 	bool begun = false;
-	int got, ret = 0;
+	long got;
+	int ret = 0;
 
 	*r = (struct mz_kmem_report){.in = in, .filter = *filter};
 	r->live = mz_kmem_live_new();
 	if (!r->live || grow_groups(&r->caches, &r->ncaches, CLASSES + 64) < 0)
 		ret = -ENOMEM;
-	while (!ret && (got = mz_kmem_input_next(in, &e, err)) != 0) {
-		int when;
-
+	while (!ret && (got = mz_kmem_input_read(in, ev, BATCH, err)) != 0) {
 		if (got < 0)
-			return got;
+			return (int)got;
 		if (!begun)
-			r->first = e.time;
+			r->first = ev[0].time;
 		begun = true;
-		when = in_time(r, e.time);
-		if (when < 0)
-			break;
-		if (e.time > r->last)
-			r->last = e.time;
-		if (when)
-			ret = event(r, &e);
+		ret = events(r, ev, got);
 	}
+	ret = ret < 0 ? ret : 0;
 	if (!ret)
 		ret = finish(r);
 	if (!ret) {

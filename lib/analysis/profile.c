@@ -47,6 +47,19 @@ const char *mz_clock_name(enum mz_clock clock)
 	return names[clock];
 }
 
+const char *mz_profile_kind_name(enum mz_profile_kind kind)
+{
+	static const char *const names[] = {"a recording of a program", "a trace of a kernel",
+					    "a KMAP", "an allocinfo"};
+
+	return names[kind];
+}
+
+const char *mz_profile_title(const struct mz_profile *p)
+{
+	return p->command ? p->command : p->kind == MZ_PROFILE_PROGRAM ? "?" : "the kernel";
+}
+
 int mz_profile_init(struct mz_profile *p)
 {
 	*p = (struct mz_profile){.names = mz_tables_new(), .stacks = mz_tables_new()};
@@ -138,7 +151,15 @@ int mz_profile_reach(uint32_t **map, uint32_t *cap, uint32_t n)
 
 struct mz_profile_site *mz_profile_site(struct mz_profile *p, const uint64_t *frames, size_t depth)
 {
-	uint32_t stack = mz_tables_stack(p->stacks, frames, depth);
+	uint64_t none;
+	uint32_t stack;
+
+	if (!depth) { /* so that nobody needs a case for it */
+		none = mz_profile_frame(p, 0, "(no stack)", NULL, 0, NULL);
+		frames = &none;
+		depth = none != 0;
+	}
+	stack = depth ? mz_tables_stack(p->stacks, frames, depth) : 0;
 
 	if (!stack || mz_profile_reach(&p->by_stack, &p->by_stack_cap, stack) < 0)
 		return NULL;

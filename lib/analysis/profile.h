@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 
-struct mz_source;
+struct mz_events;
 struct mz_usage;
 
 /* What is known of each stack. */
@@ -59,11 +59,20 @@ struct mz_profile_point {
 
 enum mz_clock { MZ_CLOCK_NS, MZ_CLOCK_EVENTS, MZ_CLOCK_INSTRUCTIONS };
 
+/* What it is a profile of: only two of a kind can be compared. */
+enum mz_profile_kind {
+	MZ_PROFILE_PROGRAM,
+	MZ_PROFILE_KERNEL,    /* a trace of the kernel's allocators */
+	MZ_PROFILE_KMAP,      /* stacks: the function, then what it allocates */
+	MZ_PROFILE_ALLOCINFO, /* /proc/allocinfo: what is live now */
+};
+const char *mz_profile_kind_name(enum mz_profile_kind kind); /* "a trace of a program" */
+
 struct mz_profile {
+	enum mz_profile_kind kind;
 	const char *source; /* "container", "dhat", ... */
 	char *command;	    /* NULL = not known */
 	uint64_t pid;
-	bool kernel;
 	uint32_t has; /* enum mz_profile_has */
 	enum mz_clock clock;
 	uint64_t first, last, peak_time; /* by that clock */
@@ -82,6 +91,8 @@ struct mz_profile {
 	uint32_t from_cap;
 };
 
+const char *mz_profile_title(const struct mz_profile *p); /* the command, "the kernel", "?" */
+
 int mz_profile_init(struct mz_profile *p);
 void mz_profile_deinit(struct mz_profile *p);
 
@@ -91,7 +102,8 @@ void mz_profile_deinit(struct mz_profile *p);
  * known. Strings are copied; a NUL in them becomes a blank. */
 uint32_t mz_profile_frame(struct mz_profile *p, uint64_t addr, const char *name, const char *file,
 			  uint32_t line, const char *module);
-/* The site of a stack of frames, innermost first; NULL = no memory. */
+/* The site of a stack of frames, innermost first; no frames: one that says so. NULL =
+ * no memory. */
 struct mz_profile_site *mz_profile_site(struct mz_profile *p, const uint64_t *frames, size_t depth);
 /* Makes a map of numbers long enough for n, with 0 for the new ones. */
 int mz_profile_reach(uint32_t **map, uint32_t *cap, uint32_t n);
@@ -99,20 +111,20 @@ void mz_profile_add(struct mz_profile_sum *to, const struct mz_profile_sum *from
 
 /* The site (index) of a stack of the source, by its number there; it is made, with
  * the names of its frames, if it is new. -ENOMEM. */
-int64_t mz_profile_site_of(struct mz_profile *p, struct mz_source *s, uint32_t site);
+int64_t mz_profile_site_of(struct mz_profile *p, struct mz_events *s, uint32_t site);
 
 /* Called after each event, with the usage so far. 0, or -errno to stop. */
 typedef int mz_profile_watch(void *arg, const struct mz_event *ev, const struct mz_usage *u);
 
 /* Reads all events of the source; watch may be NULL. 0 or -errno with err set. */
-int mz_profile_read(struct mz_profile *p, struct mz_source *s, mz_profile_watch *watch, void *arg,
+int mz_profile_read(struct mz_profile *p, struct mz_events *s, mz_profile_watch *watch, void *arg,
 		    struct mz_error *err);
 
 /* ---- asking ------------------------------------------------------------- */
 
 uint32_t mz_profile_frames(const struct mz_profile *p); /* numbers go up to it */
 struct mz_frame mz_profile_get_frame(const struct mz_profile *p, uint32_t frame);
-/* Frames of a site, innermost first; never more than was put in, may be none. */
+/* Frames of a site, innermost first; one at least. */
 const uint64_t *mz_profile_stack(const struct mz_profile *p, const struct mz_profile_site *s,
 				 size_t *depth);
 

@@ -5,17 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/events.h"
 #include "analysis/profile.h"
-#include "analysis/source.h"
 #include "analysis/usage.h"
 #include "base/error.h"
+#include "trace/names.h"
 
 /* Runs of events; when they are full, pairs become one. */
 #define POINTS 512
 
 struct job {
 	struct mz_profile *p;
-	struct mz_source *s;
+	struct mz_events *s;
 	struct mz_usage u;
 	struct mz_profile_point points[POINTS];
 	size_t npoints;
@@ -63,37 +64,37 @@ static uint32_t frame_of(struct mz_profile *p, uint64_t ip, const struct mz_plac
 		snprintf(text, sizeof(text), "%s+0x%llx", n->module, (unsigned long long)n->offset);
 		function = text;
 	}
-	return mz_profile_frame(p, ip, function, n->file, n->line, n->module);
+	/* a stand-in for a name without address is no address */
+	return mz_profile_frame(p, mz_names_made(ip) ? 0 : ip, function, n->file, n->line,
+				n->module);
 }
 
 /* The source's stacks are addresses, ours are frames: more, where functions were
  * inlined. */
-static struct mz_profile_site *make_site(struct mz_profile *p, struct mz_source *s, uint32_t site)
+static struct mz_profile_site *make_site(struct mz_profile *p, struct mz_events *s, uint32_t site)
 {
-	struct mz_place_name names[MZ_SOURCE_INLINED];
+	struct mz_place_name names[MZ_EVENTS_INLINED];
 	struct mz_profile_site *made = NULL;
 	const uint64_t *ips;
 	uint64_t *frames;
 	size_t depth, n = 0;
 	bool failed = false;
 
-	ips = mz_source_stack(s, site, &depth);
-	frames = malloc((depth * MZ_SOURCE_INLINED + 1) * sizeof(*frames));
+	ips = mz_events_stack(s, site, &depth);
+	frames = malloc((depth * MZ_EVENTS_INLINED + 1) * sizeof(*frames));
 	for (size_t i = 0; frames && i < depth && !failed; i++) {
-		size_t here = mz_source_names(s, ips[i], names);
+		size_t here = mz_events_names(s, ips[i], names);
 
 		for (size_t k = 0; k < here; k++, n++)
 			failed |= !(frames[n] = frame_of(p, ips[i], &names[k]));
 	}
-	if (frames && !n) /* so that no format needs a case for it */
-		failed |= !(frames[n++] = mz_profile_frame(p, 0, "(no stack)", NULL, 0, NULL));
 	if (frames && !failed)
 		made = mz_profile_site(p, frames, n);
 	free(frames);
 	return made;
 }
 
-int64_t mz_profile_site_of(struct mz_profile *p, struct mz_source *s, uint32_t site)
+int64_t mz_profile_site_of(struct mz_profile *p, struct mz_events *s, uint32_t site)
 {
 	if (mz_profile_reach(&p->from, &p->from_cap, site) < 0)
 		return -ENOMEM;
@@ -149,13 +150,13 @@ static int describe(struct job *j)
 {
 	const struct mz_usage *u = &j->u;
 	struct mz_profile *p = j->p;
-	const char *command = mz_source_text(j->s, "command");
-	struct mz_reader *r = mz_source_reader(j->s);
+	const char *command = mz_events_text(j->s, "command");
+	struct mz_reader *r = mz_events_reader(j->s);
 
 	p->source = r ? mz_format_name(mz_reader_format(r)) : "kernel trace";
-	p->pid = mz_source_number(j->s, "pid");
-	p->kernel = mz_source_is_kernel(j->s);
-	p->clock = u->fields & MZ_HAS_TIME && !mz_source_by_sequence(j->s) ? MZ_CLOCK_NS
+	p->pid = mz_events_number(j->s, "pid");
+	p->kind = mz_events_is_kernel(j->s) ? MZ_PROFILE_KERNEL : MZ_PROFILE_PROGRAM;
+	p->clock = u->fields & MZ_HAS_TIME && !mz_events_by_sequence(j->s) ? MZ_CLOCK_NS
 									   : MZ_CLOCK_EVENTS;
 	p->first = u->fields & MZ_HAS_TIME ? u->first_time : 0;
 	p->last = u->now;
@@ -179,7 +180,7 @@ static int describe(struct job *j)
 	return 0;
 }
 
-int mz_profile_read(struct mz_profile *p, struct mz_source *s, mz_profile_watch *watch, void *arg,
+int mz_profile_read(struct mz_profile *p, struct mz_events *s, mz_profile_watch *watch, void *arg,
 		    struct mz_error *err)
 {
 	struct job *j = calloc(1, sizeof(*j));
@@ -193,7 +194,7 @@ int mz_profile_read(struct mz_profile *p, struct mz_source *s, mz_profile_watch 
 	j->p = p;
 	j->s = s;
 	j->run = 1;
-	while (!ret && (more = mz_source_next(s, &ev, err)) > 0) {
+	while (!ret && (more = mz_events_next(s, &ev, err)) > 0) {
 		ret = mz_usage_add(&j->u, &ev);
 		add_point(j);
 		if (!ret && watch)

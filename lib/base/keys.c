@@ -21,6 +21,13 @@ void mz_keys_deinit(struct mz_keys *ix)
 	*ix = (struct mz_keys){0};
 }
 
+void mz_keys_clear(struct mz_keys *ix)
+{
+	if (ix->slots && ix->count)
+		memset(ix->slots, 0, (ix->mask + 1) * sizeof(*ix->slots));
+	ix->count = 0;
+}
+
 static void enter(struct mz_keys *ix, uint64_t h, uint64_t number)
 {
 	size_t at = (h >> 20) & ix->mask;

@@ -23,6 +23,8 @@ struct mz_keys {
 };
 
 void mz_keys_deinit(struct mz_keys *ix);
+/* Without keys, and ready for new ones. */
+void mz_keys_clear(struct mz_keys *ix);
 
 /* The number of the key; a new one if it is not there. MZ_KEYS_NONE: no memory. */
 uint32_t mz_keys_put(struct mz_keys *ix, uint64_t a, uint64_t b);

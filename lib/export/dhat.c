@@ -35,12 +35,14 @@ static void put_point(struct mz_json *j, const struct mz_profile *p,
 		      const struct mz_profile_site *s)
 {
 	const struct mz_profile_sum *sum = &s->sum;
+	bool total = p->has & MZ_PROFILE_TOTAL;
 	size_t depth;
 	const uint64_t *frames = mz_profile_stack(p, s, &depth);
 
 	mz_json_object(j, NULL);
-	mz_json_u64(j, "tb", sum->bytes);
-	mz_json_u64(j, "tbk", sum->blocks);
+	/* what was ever allocated, or else what is known to be there */
+	mz_json_u64(j, "tb", total ? sum->bytes : sum->live_bytes);
+	mz_json_u64(j, "tbk", total ? sum->blocks : sum->live_blocks);
 	if ((p->has & LIFETIMES) == LIFETIMES) {
 		mz_json_u64(j, "tl", sum->lifetime);
 		mz_json_u64(j, "mb", sum->max_bytes);
@@ -89,12 +91,12 @@ int mz_export_dhat(const struct mz_profile *p, const struct mz_export_options *o
 	(void)o;
 	mz_json_object(&j, NULL);
 	mz_json_u64(&j, "dhatFileVersion", 2);
-	mz_json_str(&j, "mode", p->kernel ? "memorizer (kernel)" : "memorizer");
+	mz_json_str(&j, "mode", p->kind == MZ_PROFILE_PROGRAM ? "memorizer" : "memorizer (kernel)");
 	mz_json_str(&j, "verb", "Allocated");
 	mz_json_bool(&j, "bklt", lifetimes);
 	mz_json_bool(&j, "bkacc", p->has & MZ_PROFILE_ACCESS);
 	put_units(&j, p);
-	mz_json_str(&j, "cmd", p->command ? p->command : p->kernel ? "the kernel" : "?");
+	mz_json_str(&j, "cmd", mz_profile_title(p));
 	mz_json_u64(&j, "pid", p->pid);
 	mz_json_u64(&j, "te", p->last - p->first);
 	if (lifetimes)

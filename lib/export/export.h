@@ -7,8 +7,8 @@
 #ifndef MZ_EXPORT_EXPORT_H
 #define MZ_EXPORT_EXPORT_H
 
+#include "analysis/events.h"
 #include "analysis/profile.h"
-#include "analysis/source.h"
 #include "base/output.h"
 
 struct mz_table_ops;
@@ -20,7 +20,7 @@ struct mz_export_options {
 
 typedef int mz_export_profile(const struct mz_profile *p, const struct mz_export_options *o,
 			      struct mz_output *out, struct mz_error *err);
-typedef int mz_export_events(struct mz_source *s, struct mz_output *out, struct mz_error *err);
+typedef int mz_export_events(struct mz_events *s, struct mz_output *out, struct mz_error *err);
 
 struct mz_export_format {
 	const char *name;

@@ -225,7 +225,7 @@ static void put_thread(struct mz_json *j, const struct mz_profile *p, struct tre
 	mz_json_array(j, "pausedRanges");
 	mz_json_end_array(j);
 	mz_json_str(j, "name", v->title);
-	mz_json_str(j, "processName", p->command ? p->command : "memorizer");
+	mz_json_str(j, "processName", mz_profile_title(p));
 	mz_json_bool(j, "isMainThread", !number);
 	snprintf(pid, sizeof(pid), "%llu", (unsigned long long)p->pid);
 	mz_json_str(j, "pid", pid);
@@ -254,7 +254,7 @@ static void put_meta(struct mz_json *j, const struct mz_profile *p)
 	mz_json_u64(j, "interval", 1);
 	mz_json_u64(j, "startTime", 0);
 	mz_json_u64(j, "processType", 0);
-	mz_json_str(j, "product", p->command ? p->command : p->kernel ? "the kernel" : "memorizer");
+	mz_json_str(j, "product", mz_profile_title(p));
 	mz_json_str(j, "importedFrom", "memorizer " MZ_VERSION);
 	mz_json_u64(j, "stackwalk", 1);
 	mz_json_u64(j, "debug", 0);

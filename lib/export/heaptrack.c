@@ -22,7 +22,7 @@
 #include "trace/live.h"
 
 struct job {
-	struct mz_source *s;
+	struct mz_events *s;
 	struct mz_output *out;
 	struct mz_error *err;
 	struct mz_buf line;
@@ -68,8 +68,8 @@ static uint32_t put_string(struct job *j, const char *s)
 
 static uint32_t put_instruction(struct job *j, uint64_t ip)
 {
-	struct mz_place_name n[MZ_SOURCE_INLINED];
-	uint32_t id, module, strings[MZ_SOURCE_INLINED][2];
+	struct mz_place_name n[MZ_EVENTS_INLINED];
+	uint32_t id, module, strings[MZ_EVENTS_INLINED][2];
 	uint64_t key[1] = {ip};
 	size_t count;
 	bool fresh;
@@ -77,7 +77,7 @@ static uint32_t put_instruction(struct job *j, uint64_t ip)
 	id = number_of(j, INSTRUCTIONS, key, 1, &fresh);
 	if (!fresh)
 		return id;
-	count = mz_source_names(j->s, ip, n);
+	count = mz_events_names(j->s, ip, n);
 	module = put_string(j, n[0].module ? n[0].module : "?");
 	for (size_t i = 0; i < count; i++) {
 		strings[i][0] = put_string(j, n[i].function);
@@ -98,7 +98,7 @@ static uint32_t put_instruction(struct job *j, uint64_t ip)
 static uint32_t put_stack(struct job *j, uint32_t site)
 {
 	size_t depth;
-	const uint64_t *ips = mz_source_stack(j->s, site, &depth);
+	const uint64_t *ips = mz_events_stack(j->s, site, &depth);
 	uint64_t nowhere = 0, node[2] = {0, 0};
 
 	if (!depth) {
@@ -167,7 +167,7 @@ static void put_time(struct job *j, const struct mz_event *ev)
 {
 	uint64_t ms;
 
-	if (!(ev->has & MZ_HAS_TIME) || mz_source_by_sequence(j->s))
+	if (!(ev->has & MZ_HAS_TIME) || mz_events_by_sequence(j->s))
 		return;
 	if (!j->timed)
 		j->first = ev->time;
@@ -200,7 +200,7 @@ static int put_event(struct job *j, const struct mz_event *ev)
 
 static int put_head(struct job *j)
 {
-	const char *command = mz_source_text(j->s, "command");
+	const char *command = mz_events_text(j->s, "command");
 
 	mz_buf_str(&j->line, "v 10400 2\nX ");
 	for (const char *p = command ? command : "?"; *p; p++)
@@ -210,7 +210,7 @@ static int put_head(struct job *j)
 			      : mz_output_add(j->out, j->line.data, j->line.len, j->err);
 }
 
-int mz_export_heaptrack(struct mz_source *s, struct mz_output *out, struct mz_error *err)
+int mz_export_heaptrack(struct mz_events *s, struct mz_output *out, struct mz_error *err)
 {
 	struct job j = {.s = s, .out = out, .err = err, .strings = mz_tables_new()};
 	struct mz_event ev;
@@ -226,7 +226,7 @@ int mz_export_heaptrack(struct mz_source *s, struct mz_output *out, struct mz_er
 	else
 		ret = put_head(&j);
 	while (!ret) {
-		int more = mz_source_next(s, &ev, err);
+		int more = mz_events_next(s, &ev, err);
 
 		ret = more > 0 ? put_event(&j, &ev) : more;
 		if (more <= 0)

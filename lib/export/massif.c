@@ -213,7 +213,7 @@ int mz_export_massif(const struct mz_profile *p, const struct mz_export_options 
 	(void)o;
 	mz_buf_printf(&b, "desc: memorizer " MZ_VERSION ", 1 %s of time is one of %s\ncmd: ",
 		      ms ? "ms" : "i", ms ? "ms" : mz_clock_name(p->clock));
-	put_name(&b, p->command ? p->command : p->kernel ? "the kernel" : "?");
+	put_name(&b, mz_profile_title(p));
 	mz_buf_printf(&b, "\ntime_unit: %s\n", ms ? "ms" : "i");
 	for (size_t i = 0; i < n; i++) {
 		uint64_t time = points[i].time > p->first ? points[i].time - p->first : 0;

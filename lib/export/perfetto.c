@@ -55,7 +55,7 @@ enum { UUID_PROCESS = 1, UUID_BYTES, UUID_BLOCKS, UUID_NOTES };
 #define SEQUENCE 1
 
 struct job {
-	struct mz_source *s;
+	struct mz_events *s;
 	struct mz_output *out;
 	struct mz_error *err;
 	struct mz_buf packet, part, inner;
@@ -117,7 +117,7 @@ static int put_note(struct job *j, uint64_t time, const char *text)
 
 static int put_tracks(struct job *j)
 {
-	const char *command = mz_source_text(j->s, "command");
+	const char *command = mz_events_text(j->s, "command");
 	int ret = put_track(j, UUID_PROCESS, command ? command : "memorizer", 0);
 
 	if (!ret)
@@ -140,7 +140,7 @@ static int watch(void *arg, const struct mz_event *ev, const struct mz_usage *u)
 		ret = put_note(j, u->now, text);
 	} else if (ev->kind == MZ_MARK) {
 		size_t n;
-		const char *text = mz_source_string(j->s, (uint32_t)ev->arg, &n);
+		const char *text = mz_events_string(j->s, (uint32_t)ev->arg, &n);
 
 		ret = put_note(j, u->now, text ? text : "mark");
 	}
@@ -218,7 +218,7 @@ static int put_profile(struct job *j, const struct mz_profile *p)
 	return put_packet(j);
 }
 
-int mz_export_perfetto(struct mz_source *s, struct mz_output *out, struct mz_error *err)
+int mz_export_perfetto(struct mz_events *s, struct mz_output *out, struct mz_error *err)
 {
 	struct job j = {.s = s, .out = out, .err = err};
 	struct mz_profile p;
@@ -226,7 +226,7 @@ int mz_export_perfetto(struct mz_source *s, struct mz_output *out, struct mz_err
 
 	if (ret < 0)
 		return mz_fail_memory(err);
-	j.pid = mz_source_number(s, "pid");
+	j.pid = mz_events_number(s, "pid");
 	j.pid = j.pid ? j.pid : 1; /* a process must have a number there */
 	ret = put_tracks(&j);
 	if (!ret)

@@ -74,7 +74,7 @@ int mz_export_speedscope(const struct mz_profile *p, const struct mz_export_opti
 	mz_json_object(&j, NULL);
 	mz_json_str(&j, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	mz_json_str(&j, "exporter", "memorizer " MZ_VERSION);
-	mz_json_str(&j, "name", p->command ? p->command : "memorizer");
+	mz_json_str(&j, "name", mz_profile_title(p));
 	mz_json_u64(&j, "activeProfileIndex", 0);
 	put_frames(&j, p);
 	mz_json_array(&j, "profiles");

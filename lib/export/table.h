@@ -52,7 +52,7 @@ extern const char *const mz_table_names[MZ_TABLES + 1];
 
 /* The tables of a recording; s is NULL where there are no events, only a
  * profile. A format that is not "many" gets the one named. */
-int mz_export_tables(const struct mz_table_ops *ops, struct mz_source *s, struct mz_profile *p,
+int mz_export_tables(const struct mz_table_ops *ops, struct mz_events *s, struct mz_profile *p,
 		     enum mz_table_name which, struct mz_output *out, struct mz_error *err);
 
 #endif

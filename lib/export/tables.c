@@ -14,7 +14,7 @@ const char *const mz_table_names[] = {"events", "blocks", "sites", "frames", NUL
 struct job {
 	const struct mz_table_ops *ops;
 	struct mz_table *t;
-	struct mz_source *s;
+	struct mz_events *s;
 	struct mz_profile *p;
 	struct mz_error *err;
 	int number[MZ_TABLES]; /* of the table in the file; -1 = not wanted */
@@ -76,7 +76,7 @@ static struct mz_cell text_of(const struct job *j, const struct mz_event *ev)
 
 	if (ev->kind == MZ_LOST)
 		return text(mz_loss_name(ev->arg < MZ_LOSSES ? ev->arg : 0));
-	s = ev->kind == MZ_MARK ? mz_source_string(j->s, (uint32_t)ev->arg, &n) : NULL;
+	s = ev->kind == MZ_MARK ? mz_events_string(j->s, (uint32_t)ev->arg, &n) : NULL;
 	return bytes(s, n);
 }
 
@@ -86,7 +86,7 @@ static int put_event(struct job *j, const struct mz_event *ev, int64_t site)
 	bool addr = ev->has & MZ_HAS_ADDR;
 	bool access = ev->kind == MZ_ACCESS;
 	size_t cache_len = 0;
-	const char *cache = ev->cache ? mz_source_string(j->s, ev->cache, &cache_len) : NULL;
+	const char *cache = ev->cache ? mz_events_string(j->s, ev->cache, &cache_len) : NULL;
 	struct mz_cell cells[EVENT_COLUMNS] = {
 		number(j->event),
 		number_if(ev->has & MZ_HAS_TIME, ev->time),
@@ -138,7 +138,7 @@ static int put_block(void *arg, const struct mz_block_life *b, const struct mz_e
 	struct job *j = arg;
 	const struct mz_event *ev = &b->birth;
 	size_t cache_len = 0;
-	const char *cache = ev->cache ? mz_source_string(j->s, ev->cache, &cache_len) : NULL;
+	const char *cache = ev->cache ? mz_events_string(j->s, ev->cache, &cache_len) : NULL;
 	bool dead = death;
 	struct mz_cell cells[BLOCK_COLUMNS] = {
 		number(ev->object),
@@ -300,7 +300,7 @@ static int put_rest(struct job *j)
 	return ret;
 }
 
-int mz_export_tables(const struct mz_table_ops *ops, struct mz_source *s, struct mz_profile *p,
+int mz_export_tables(const struct mz_table_ops *ops, struct mz_events *s, struct mz_profile *p,
 		     enum mz_table_name which, struct mz_output *out, struct mz_error *err)
 {
 	struct job j = {.ops = ops, .s = s, .p = p, .err = err};

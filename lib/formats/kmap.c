@@ -9,12 +9,17 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "formats/kmap_events.h"
+#include "trace/container.h"
+#include "trace/reader.h"
 
 /* Enough to see the first lines. */
 #define PROBE 4096
 
 struct mz_kmap {
 	struct mz_input in;
+	struct mz_reader *reader; /* of a container that was made of a map; else NULL */
+	struct mz_kmap_unpacker *unpacker;
 	struct mz_error error;
 	uint64_t lines, bad;
 	int shape; /* of the object before; -1 = none yet */
@@ -44,6 +49,29 @@ bool mz_kmap_probe(const char *data, size_t len)
 	return false;
 }
 
+static const char *input_name(const struct mz_kmap *k)
+{
+	return k->reader ? k->reader->in.name : k->in.name;
+}
+
+/* A container says what it was made of. */
+static int open_container(struct mz_kmap *k, struct mz_error *err)
+{
+	const struct mz_attr *source;
+
+	k->reader = mz_reader_open_input(&k->in, err);
+	k->in = (struct mz_input){.fd = -1};
+	if (!k->reader)
+		return -EINVAL;
+	source = mz_reader_find_attr(k->reader, "source");
+	/* in a pipe it is said at the end: then the events tell */
+	if (source && (source->type != MZ_ATTR_TEXT || strcmp(source->data, "kmap")))
+		return mz_fail(err, EINVAL, "%s: a trace, and no KMAP; 'memorizer report' reads it",
+			       k->reader->in.name);
+	k->unpacker = mz_kmap_unpacker_new(k->reader);
+	return k->unpacker ? 0 : mz_fail_memory(err);
+}
+
 /* Takes over in, in failure too. */
 static struct mz_kmap *open_input(int ret, struct mz_input *in, struct mz_error *err)
 {
@@ -58,7 +86,8 @@ static struct mz_kmap *open_input(int ret, struct mz_input *in, struct mz_error 
 	}
 	k->in = *in;
 	k->shape = -1;
-	if (mz_input_unpack(&k->in, err) < 0 || mz_input_fill(&k->in, PROBE, err) < 0) {
+	if (mz_input_unpack(&k->in, err) < 0 || mz_input_fill(&k->in, PROBE, err) < 0 ||
+	    (mz_container_probe(k->in.pos, mz_input_left(&k->in)) && open_container(k, err) < 0)) {
 		mz_kmap_close(k);
 		return NULL;
 	}
@@ -84,6 +113,8 @@ void mz_kmap_close(struct mz_kmap *k)
 {
 	if (!k)
 		return;
+	mz_kmap_unpacker_free(k->unpacker);
+	mz_reader_close(k->reader);
 	mz_input_close(&k->in);
 	free(k);
 }
@@ -97,7 +128,7 @@ bool mz_kmap_is(const char *path)
 	if (stat(path, &st) || !S_ISREG(st.st_mode))
 		return false;
 	k = mz_kmap_open(path, NULL);
-	is = k && mz_kmap_probe(k->in.pos, mz_input_left(&k->in));
+	is = k && (k->reader || mz_kmap_probe(k->in.pos, mz_input_left(&k->in)));
 	mz_kmap_close(k);
 	return is;
 }
@@ -122,12 +153,25 @@ static int bad_line(struct mz_kmap *k, const char *line, size_t len, const char 
 			    mz_printable(shown, sizeof(shown), line, len), wrong);
 }
 
+static int next_unpacked(struct mz_kmap *k, struct mz_kmap_record *rec)
+{
+	int ret;
+
+	do {
+		ret = mz_kmap_unpack(k->unpacker, rec, &k->error);
+		k->lines += ret > 0;
+	} while (ret > 0 && rec->kind == MZ_KMAP_OTHER && !k->keep_other);
+	return ret;
+}
+
 int mz_kmap_next(struct mz_kmap *k, struct mz_kmap_record *rec)
 {
 	const char *line, *wrong;
 	size_t len;
 	int ret;
 
+	if (k->unpacker)
+		return next_unpacked(k, rec);
 	while ((ret = mz_input_line(&k->in, &line, &len, &k->error)) > 0) {
 		k->lines++;
 		wrong = mz_kmap_parse(line, len, &k->shape, rec);
@@ -151,7 +195,7 @@ size_t mz_kmap_peek(struct mz_kmap *k, uint64_t *ips, size_t max)
 	int shape = k->shape;
 	size_t n = 0;
 
-	while (n + 2 <= max) {
+	while (p && n + 2 <= max) {
 		const char *nl = memchr(p, '\n', (size_t)(k->in.end - p));
 
 		if (!nl)
@@ -186,7 +230,7 @@ uint64_t mz_kmap_bad_lines(const struct mz_kmap *k)
 
 uint64_t mz_kmap_bytes(const struct mz_kmap *k)
 {
-	return mz_input_tell(&k->in);
+	return k->reader ? mz_input_tell(&k->reader->in) : mz_input_tell(&k->in);
 }
 
 double mz_kmap_share(const struct mz_kmap *k)
@@ -201,5 +245,5 @@ double mz_kmap_share(const struct mz_kmap *k)
 
 const char *mz_kmap_name(const struct mz_kmap *k)
 {
-	return k->in.name;
+	return input_name(k);
 }

@@ -42,6 +42,7 @@ struct mz_kmap_object {
 	uint64_t free_ip;
 	uint64_t given; /* csv only */
 	int32_t pid;
+	bool null_text;				   /* null pointers are written "(null)" */
 	uint8_t shape;				   /* enum mz_kmap_shape */
 	struct mz_kmap_text comm;		   /* "hardirq", "softirq": pid is 0 */
 	struct mz_kmap_text type, cache, new_type; /* empty = not known */
@@ -64,7 +65,8 @@ struct mz_kmap_record {
 		struct mz_kmap_access access;
 		struct mz_kmap_call call;
 	};
-	/* the line itself; empty when it comes from a container and is in the usual form */
+	/* the line itself; empty if it comes from a container and is as mz_kmap_format() makes it
+	 */
 	struct mz_kmap_text line;
 };
 
@@ -103,6 +105,16 @@ const char *mz_kmap_name(const struct mz_kmap *k);
 /* One line of a KMAP, parsed. shape: that of the object before, and set by an
  * object; -1 = none yet. NULL, or what is wrong with it. */
 const char *mz_kmap_parse(const char *line, size_t len, int *shape, struct mz_kmap_record *rec);
+
+/* The line of a record, without newline, as the kernel writes it. shape: of the object
+ * that an access belongs to. buf has room for MZ_KMAP_ROOM bytes and the texts. Returns
+ * its length. */
+size_t mz_kmap_format(char *buf, const struct mz_kmap_record *rec, const struct mz_kmap_object *of);
+#define MZ_KMAP_ROOM 256
+
+/* The same in the form that has 10 fields and that other programs read: commas and
+ * control characters of names escaped, types of the original's list, no processes. */
+size_t mz_kmap_format_g2(char *buf, const struct mz_kmap_record *rec);
 
 /* A type that the original knows, or ours. */
 bool mz_kmap_is_type(struct mz_kmap_text t);

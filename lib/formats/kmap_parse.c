@@ -207,6 +207,7 @@ static const char *parse_object(struct mz_cursor c, struct mz_kmap_object *o)
 		return "the time of the allocation is no number";
 	if (!number(&c, &o->free_time) || !comma(&c))
 		return "the time of the free is no number";
+	o->null_text = c.p < c.end && *c.p == '(';
 	if (!address(&c, &o->free_ip) || !comma(&c))
 		return "the address of the freeing code is no hexadecimal number";
 	if (typed_tail(c, o) || csv_tail(c, o))

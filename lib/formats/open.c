@@ -5,7 +5,10 @@
 
 #include "base/error.h"
 #include "formats/classic.h"
+#include "formats/heaptrack.h"
 #include "formats/kmemtrace.h"
+#include "formats/perf.h"
+#include "formats/sums.h"
 #include "formats/text.h"
 #include "trace/container.h"
 
@@ -19,6 +22,8 @@ static const char *const format_names[MZ_FORMATS] = {
 	[MZ_FORMAT_CONTAINER] = "container",
 	[MZ_FORMAT_KMEMTRACE_C] = "kmemtrace-c",
 	[MZ_FORMAT_KMEMTRACE_E] = "kmemtrace-e",
+	[MZ_FORMAT_HEAPTRACK] = "heaptrack",
+	[MZ_FORMAT_PERF] = "perf script",
 };
 
 const char *mz_format_name(enum mz_format format)
@@ -39,6 +44,15 @@ static const struct mz_reader_ops *probe(struct mz_reader *r)
 	ops = mz_kmemtrace_probe(data, len);
 	if (ops)
 		return ops;
+	if (mz_heaptrack_probe(data, len))
+		return &mz_heaptrack_reader_ops;
+	if (mz_perf_probe(data, len))
+		return &mz_perf_reader_ops;
+	if (mz_dhat_probe(data, len) || mz_allocinfo_probe(data, len)) {
+		mz_fail(&r->error, EINVAL, "%s: it holds sums of call sites, and no events; 'memorizer "
+			"report', 'diff' and 'export' read it", r->in.name);
+		return NULL;
+	}
 	if (mz_text_probe(data, len))
 		return &mz_text_reader_ops;
 	mz_fail_offset(&r->error, EINVAL, 0, "%s: byte 0: this is not a trace of any known kind",
@@ -46,8 +60,7 @@ static const struct mz_reader_ops *probe(struct mz_reader *r)
 	return NULL;
 }
 
-/* Takes over in, in failure too. */
-static struct mz_reader *open_input(struct mz_input *in, struct mz_error *err)
+struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err)
 {
 	struct mz_reader *r = calloc(1, sizeof(*r));
 	bool opened = false;
@@ -62,7 +75,7 @@ static struct mz_reader *open_input(struct mz_input *in, struct mz_error *err)
 	r->tables = mz_tables_new();
 	if (!r->tables || mz_live_init(&r->live) < 0)
 		mz_fail_memory(&r->error);
-	else if (!mz_input_fill(&r->in, PROBE, &r->error))
+	else if (!mz_input_unpack(&r->in, &r->error) && !mz_input_fill(&r->in, PROBE, &r->error))
 		r->ops = probe(r);
 	if (r->ops)
 		opened = !r->ops->open || r->ops->open(r) >= 0;
@@ -84,7 +97,7 @@ static struct mz_reader *open_or_fail(int ret, struct mz_input *in, struct mz_er
 		errno = -ret;
 		return NULL;
 	}
-	return open_input(in, err);
+	return mz_reader_open_input(in, err);
 }
 
 struct mz_reader *mz_reader_open(const char *path, struct mz_error *err)

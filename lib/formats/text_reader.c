@@ -64,5 +64,6 @@ static long text_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 
 const struct mz_reader_ops mz_text_reader_ops = {
 	.format = MZ_FORMAT_TEXT,
+	.lines = true,
 	.read = text_read,
 };

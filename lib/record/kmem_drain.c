@@ -73,6 +73,18 @@ static uint32_t cache_string(struct kmem_drain *d, uint16_t id)
 	return d->strings[id];
 }
 
+/* A stack of the file; the addresses of new ones are kept, to name them. */
+static uint32_t put_stack(struct kmem_drain *d, const uint64_t *ips, size_t n)
+{
+	uint32_t id = mz_writer_stack(d->w, ips, n);
+
+	if (id > d->last_stack) {
+		d->last_stack = id;
+		mz_buf_add(&d->ips, ips, n * sizeof(*ips));
+	}
+	return id;
+}
+
 static uint32_t site_stack(struct kmem_drain *d, uint64_t site)
 {
 	size_t at = (size_t)((site * 0x9e3779b97f4a7c15u) >> 51) % KMEM_SITES;
@@ -80,7 +92,7 @@ static uint32_t site_stack(struct kmem_drain *d, uint64_t site)
 	if (!site)
 		return 0;
 	if (d->site_keys[at] != site) {
-		d->site_ids[at] = mz_writer_stack(d->w, &site, 1);
+		d->site_ids[at] = put_stack(d, &site, 1);
 		d->site_keys[at] = site;
 	}
 	return d->site_ids[at];
@@ -121,7 +133,7 @@ static uint32_t file_stack(struct kmem_drain *d, uint32_t id)
 	while (from + 1 < n && is_inner(d->k->syms, ips[from]))
 		from++;
 	if (n > from)
-		d->stack_ids[id] = mz_writer_stack(d->w, ips + from, d->k->o.stacks ? n - from : 1);
+		d->stack_ids[id] = put_stack(d, ips + from, d->k->o.stacks ? n - from : 1);
 	return d->stack_ids[id];
 }
 
@@ -131,7 +143,6 @@ static void convert(struct kmem_drain *d, const struct kmt_rec *r, unsigned kind
 		    struct mz_event *e)
 {
 	unsigned shift = kind == KMT_VMALLOC ? 12 : 0;
-	bool sized = kind != KMT_KFREE && kind != KMT_VFREE && kind != KMT_PERCPU_FREE;
 
 	*e = (struct mz_event){
 		.time = r->time_kind & ((1ull << KMT_TIME_BITS) - 1),
@@ -150,7 +161,6 @@ static void convert(struct kmem_drain *d, const struct kmt_rec *r, unsigned kind
 		e->node = r->node;
 		e->has |= MZ_HAS_GIVEN | MZ_HAS_FLAGS | MZ_HAS_NODE;
 	}
-	(void)sized;
 	e->cache = cache_string(d, r->cache);
 	if (e->cache)
 		e->has |= MZ_HAS_CACHE;

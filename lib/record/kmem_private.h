@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "base/buf.h"
 #include "record/kmem.h"
 
 struct kmemtrace; /* the skeleton */
@@ -31,6 +32,8 @@ struct kmem_drain {
 	uint32_t *site_ids;
 	uint32_t *stack_ids; /* stack of the map -> stack of the file */
 	uint32_t pending;    /* stack of the next record, per level */
+	uint32_t last_stack; /* the newest of the file */
+	struct mz_buf ips;   /* of all its stacks */
 	struct mz_event *batch;
 	size_t batched;
 	struct mz_error err;

@@ -67,6 +67,19 @@ int mz_kmem_start(struct mz_kmem *k, const char *dir, bool overwrite, struct mz_
 	return ret;
 }
 
+/* The functions of its call sites: the file can be read alone. */
+static void put_symbols(struct kmem_drain *d)
+{
+	struct mz_buf lines = {0};
+
+	if (d->k->syms && !d->ips.failed)
+		mz_kallsyms_pick(d->k->syms, (uint64_t *)(void *)d->ips.data,
+				 d->ips.len / sizeof(uint64_t), &lines);
+	if (lines.len && !lines.failed)
+		mz_writer_set_bytes(d->w, "kallsyms", lines.data, lines.len);
+	mz_buf_free(&lines);
+}
+
 /* One file's part: all that its CPU met, and what was not recorded and why. */
 static void settle(struct kmem_drain *d, uint64_t reentry)
 {
@@ -131,10 +144,12 @@ int mz_kmem_finish(struct mz_kmem *k, struct mz_error *err)
 		if (d->w) {
 			int closed;
 
+			put_symbols(d);
 			settle(d, i ? 0 : mz_kmem_reentry(&n));
 			closed = mz_writer_close(d->w, err);
 			ret = ret < 0 ? ret : closed;
 		}
+		mz_buf_free(&d->ips);
 		free(d->batch);
 		free(d->site_keys);
 		free(d->site_ids);

@@ -163,6 +163,28 @@ struct mz_kallsyms *mz_kallsyms_load(const char *path, struct mz_error *err)
 	return k;
 }
 
+struct mz_kallsyms *mz_kallsyms_parse(const char *data, size_t len, const char *name,
+				      struct mz_error *err)
+{
+	struct mz_kallsyms *k = calloc(1, sizeof(*k));
+
+	if (k)
+		k->text = malloc(len + 1);
+	if (!k || !k->text) {
+		mz_kallsyms_free(k);
+		mz_fail_memory(err);
+		return NULL;
+	}
+	memcpy(k->text, data, len);
+	k->text[len] = '\0';
+	k->len = len;
+	if (parse_all(k, name, err) < 0) {
+		mz_kallsyms_free(k);
+		return NULL;
+	}
+	return k;
+}
+
 void mz_kallsyms_free(struct mz_kallsyms *k)
 {
 	if (!k)
@@ -251,6 +273,32 @@ const char *mz_kallsyms_at(const struct mz_kallsyms *k, size_t i, uint64_t *addr
 	*addr = k->syms[i].addr;
 	*module = k->syms[i].module ? k->text + k->syms[i].module : NULL;
 	return k->text + k->syms[i].name;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+void mz_kallsyms_pick(const struct mz_kallsyms *k, uint64_t *addrs, size_t n, struct mz_buf *lines)
+{
+	uint64_t last = 0;
+
+	if (n)
+		qsort(addrs, n, sizeof(*addrs), by_address);
+	for (size_t i = 0; i < n; i++) {
+		const char *module = NULL, *name;
+		uint64_t offset = 0;
+
+		name = mz_kallsyms_find(k, addrs[i], &offset, &module);
+		if (!name || addrs[i] - offset == last)
+			continue;
+		last = addrs[i] - offset;
+		mz_buf_printf(lines, "%llx T %s%s%s%s\n", (unsigned long long)last, name,
+			      module ? "\t[" : "", module ? module : "", module ? "]" : "");
+	}
 }
 
 char *mz_kallsyms_text(const struct mz_kallsyms *k, uint64_t addr, char *buf, size_t size)

@@ -5,10 +5,15 @@
 
 #include <memorizer.h>
 
+#include "base/buf.h"
+
 struct mz_kallsyms;
 
 /* NULL with err set. A file that hides its addresses (all 0) is an error. */
 struct mz_kallsyms *mz_kallsyms_load(const char *path, struct mz_error *err);
+/* The same lines from memory; name is for messages. */
+struct mz_kallsyms *mz_kallsyms_parse(const char *data, size_t len, const char *name,
+				      struct mz_error *err);
 void mz_kallsyms_free(struct mz_kallsyms *k);
 
 /* The function that holds the address, borrowed until k is freed; NULL: none.
@@ -23,6 +28,10 @@ uint64_t mz_kallsyms_address(const struct mz_kallsyms *k, const char *name);
 const char *mz_kallsyms_at(const struct mz_kallsyms *k, size_t i, uint64_t *addr,
 			   const char **module);
 size_t mz_kallsyms_count(const struct mz_kallsyms *k); /* of functions */
+
+/* The lines of the functions that hold these addresses, which are sorted by it:
+ * all that is needed to name them elsewhere. */
+void mz_kallsyms_pick(const struct mz_kallsyms *k, uint64_t *addrs, size_t n, struct mz_buf *lines);
 
 /* "name+0x1c [module]" or "0xffff..." into buf, hostile bytes escaped. Returns
  * buf. k may be NULL. */

@@ -7,6 +7,7 @@
 #include "symbols/image.h"
 #include "symbols/kallsyms.h"
 #include "symbols/symbols.h"
+#include "trace/names.h"
 
 /* A file whose code was in memory, somewhere. */
 struct mz_symbols_module {
@@ -24,6 +25,8 @@ struct mz_symbols_module {
 struct mz_symbols {
 	struct mz_symbols_module *modules;
 	size_t count, cap;
+	const struct mz_names *names; /* that the trace brings along: these count first */
+	struct mz_names *own_names;
 	struct mz_kallsyms *kallsyms; /* of a kernel, as it ran */
 	int64_t list_shift;	      /* added to an address before looking into kallsyms */
 	bool linked_list;	      /* it is a System.map: as linked, not as it ran */

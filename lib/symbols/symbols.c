@@ -44,6 +44,7 @@ void mz_symbols_close(struct mz_symbols *s)
 {
 	if (!s)
 		return;
+	mz_names_free(s->own_names);
 	for (size_t i = 0; i < s->count; i++) {
 		mz_image_free(s->modules[i].image);
 		free(s->modules[i].path);
@@ -162,11 +163,31 @@ static bool look_up(struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
 	return true;
 }
 
+/* Of what was inlined, the function that is really there is the last. */
+static bool find_name(const struct mz_symbols *s, uint64_t ip, struct mz_symbol *out)
+{
+	struct mz_name names[MZ_NAMES_INLINED];
+	size_t n;
+
+	*out = (struct mz_symbol){0};
+	n = s->names ? mz_names_find(s->names, ip, &out->module, names) : 0;
+	if (!n)
+		return false;
+	out->function = names[n - 1].function;
+	out->file = names[0].file;
+	out->line = (int)names[0].line;
+	out->home = names[n - 1].file;
+	out->offset = ip;
+	return true;
+}
+
 bool mz_symbols_find(struct mz_symbols *s, uint64_t ip, struct mz_symbol *out)
 {
 	size_t before = s->known.count;
 	uint32_t id = mz_keys_put(&s->known, ip, 0);
 
+	if (find_name(s, ip, out))
+		return true;
 	/* the call is before the address that it returns to */
 	if (id == MZ_KEYS_NONE ||
 	    !mz_keys_room((void **)&s->found, &s->cap_found, id, sizeof(*s->found)) ||
@@ -176,6 +197,19 @@ bool mz_symbols_find(struct mz_symbols *s, uint64_t ip, struct mz_symbol *out)
 		s->is_found[id] = look_up(s, ip - 1, &s->found[id]);
 	*out = s->found[id];
 	return s->is_found[id];
+}
+
+static size_t find_names(const struct mz_symbols *s, uint64_t ip, struct mz_symbol_frame *frames,
+			 size_t max)
+{
+	struct mz_name names[MZ_NAMES_INLINED];
+	const char *module;
+	size_t n = mz_names_find(s->names, ip, &module, names);
+
+	n = n < max ? n : max;
+	for (size_t i = 0; i < n; i++)
+		frames[i] = (struct mz_symbol_frame){names[i].function, names[i].file, names[i].line};
+	return n;
 }
 
 size_t mz_symbols_frames(struct mz_symbols *s, uint64_t ip, struct mz_symbol_frame *frames,
@@ -189,6 +223,8 @@ size_t mz_symbols_frames(struct mz_symbols *s, uint64_t ip, struct mz_symbol_fra
 
 	if (!max || !mz_symbols_find(s, ip, &sym))
 		return 0;
+	if (s->names && (n = find_names(s, ip, frames, max)))
+		return n;
 	frames[n++] = (struct mz_symbol_frame){sym.function, sym.file, (unsigned)sym.line};
 	if (!im || !mz_image_find(im, ip - 1 - m->shift, &p) || p.scope == MZ_IMAGE_NONE)
 		return n;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The files that a traced program was made of: those that the trace names, if they
  * are still the same (build id), or else what is found by build id. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "symbols/private.h"
+#include "trace/reader.h"
 
 static size_t parse_id(const char *hex, size_t len, uint8_t *id, size_t max)
 {
@@ -54,6 +56,16 @@ static bool add_module(struct mz_symbols *s, const char *text)
 	return true;
 }
 
+/* Names that were kept in a container: names.0, names.1, ... What cannot be parsed is
+ * not worth more than the address. */
+static bool add_names(struct mz_symbols *s, const struct mz_attr *a)
+{
+	if (!s->own_names)
+		s->own_names = mz_names_new();
+	s->names = s->own_names;
+	return s->names && mz_names_parse(s->own_names, a->data, a->size) != -ENOMEM;
+}
+
 struct mz_symbols *mz_symbols_open(const struct mz_reader *r)
 {
 	struct mz_symbols *s = mz_symbols_new();
@@ -62,11 +74,15 @@ struct mz_symbols *mz_symbols_open(const struct mz_reader *r)
 	for (size_t i = 0; s && i < attrs; i++) {
 		const struct mz_attr *a = mz_reader_attr(r, i);
 
+		if (a->type == MZ_ATTR_BYTES && !strncmp(a->key, "names.", 6) && add_names(s, a))
+			continue;
 		if (a->type != MZ_ATTR_TEXT || strncmp(a->key, "module.", 7) ||
 		    add_module(s, a->data))
 			continue;
 		mz_symbols_close(s);
 		return NULL;
 	}
+	if (s && r->names)
+		s->names = r->names;
 	return s;
 }

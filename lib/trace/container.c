@@ -193,7 +193,7 @@ static long finish(struct mz_reader *r, struct mz_event *ev, long n)
 	struct mz_container *c = r->state;
 	long kept = 0;
 
-	for (long i = 0; i < n && c->raw; i++) {
+	for (long i = 0; i < n && c->raw && !r->unnamed; i++) {
 		struct mz_effect fx;
 
 		if (mz_live_apply(&r->live, &ev[i], r->places[i], &fx) < 0)
@@ -336,18 +336,25 @@ static struct mz_container *as_container(const struct mz_reader *r)
 	return r->ops == &mz_container_reader_ops ? r->state : NULL;
 }
 
-size_t mz_reader_attrs(const struct mz_reader *r)
+static const struct mz_attrs *attrs_of(const struct mz_reader *r)
 {
 	const struct mz_container *c = as_container(r);
 
-	return c ? c->attrs.n : 0;
+	return c ? &c->attrs : r->attrs;
+}
+
+size_t mz_reader_attrs(const struct mz_reader *r)
+{
+	const struct mz_attrs *a = attrs_of(r);
+
+	return a ? a->n : 0;
 }
 
 const struct mz_attr *mz_reader_attr(const struct mz_reader *r, size_t i)
 {
-	const struct mz_container *c = as_container(r);
+	const struct mz_attrs *a = attrs_of(r);
 
-	return c && i < c->attrs.n ? &c->attrs.v[i] : NULL;
+	return a && i < a->n ? &a->v[i] : NULL;
 }
 
 const struct mz_attr *mz_reader_find_attr(const struct mz_reader *r, const char *key)

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "trace/reader.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "trace/block.h"
 
 void mz_reader_close(struct mz_reader *r)
 {
@@ -14,6 +17,10 @@ void mz_reader_close(struct mz_reader *r)
 		r->ops->close(r);
 	mz_live_deinit(&r->live);
 	mz_tables_free(r->tables);
+	mz_names_free(r->names);
+	if (r->attrs)
+		mz_attrs_deinit(r->attrs);
+	free(r->attrs);
 	mz_input_close(&r->in);
 	free(r);
 }
@@ -44,7 +51,7 @@ long mz_reader_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 
 const char *mz_reader_place(const struct mz_reader *r, size_t i, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s %llu", r->ops->format == MZ_FORMAT_TEXT ? "line" : "byte",
+	snprintf(buf, size, "%s %llu", r->ops->lines ? "line" : "byte",
 		 (unsigned long long)r->places[i]);
 	return buf;
 }
@@ -72,4 +79,13 @@ const struct mz_tables *mz_reader_tables(const struct mz_reader *r)
 struct mz_unmatched mz_reader_unmatched(const struct mz_reader *r)
 {
 	return r->live.unmatched;
+}
+
+int mz_reader_set_text(struct mz_reader *r, const char *key, const char *text)
+{
+	struct mz_attr a = {.key = key, .type = MZ_ATTR_TEXT, .data = text, .size = strlen(text)};
+
+	if (!r->attrs)
+		r->attrs = calloc(1, sizeof(*r->attrs));
+	return r->attrs ? mz_attrs_set(r->attrs, &a) : -ENOMEM;
 }

@@ -4,6 +4,7 @@
 #define MZ_TRACE_READER_H
 
 #include "base/input.h"
+#include "trace/names.h"
 #include "trace/live.h"
 
 /* The most events of one call of ops->read. */
@@ -12,6 +13,7 @@
 struct mz_reader_ops {
 	enum mz_format format;
 	bool resolved; /* its events come with their objects */
+	bool lines;    /* places are lines, not bytes */
 	/* Sets up r->state from the start of r->in; 0 or -errno. May be NULL. */
 	int (*open)(struct mz_reader *r);
 	/*
@@ -24,6 +26,8 @@ struct mz_reader_ops {
 	void (*close)(struct mz_reader *r);
 };
 
+struct mz_attrs;
+
 struct mz_reader {
 	const struct mz_reader_ops *ops;
 	struct mz_input in;
@@ -35,8 +39,17 @@ struct mz_reader {
 	uint64_t junk;		    /* text: lines with something unknown at the end */
 	uint32_t fields;
 	bool named; /* text: the first block has told how blocks are named */
+	bool unnamed; /* set by who needs no objects: blocks keep their addresses alone */
+	struct mz_names *names; /* that the trace brings along; NULL = none */
+	struct mz_attrs *attrs; /* of formats that are no container; NULL = none */
 	void *state; /* the format's own */
 };
+
+/* A reader of what is left of an input, which it takes over, in failure too. */
+struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err);
+
+/* An attribute, by the reader of a format that is no container. 0 or -errno. */
+int mz_reader_set_text(struct mz_reader *r, const char *key, const char *text);
 
 /* As mz_reader_read(), but blocks of a text trace have addresses only, no
  * objects: for those who keep the live blocks themselves. */

@@ -19,6 +19,8 @@ bool mz_source_init(struct mz_source *s, const struct mz_input *in)
 	off_t at;
 
 	*s = (struct mz_source){.fd = in->fd, .name = in->name};
+	if (in->unpack)
+		return false;
 	if (in->fd < 0) {
 		s->memory = (const uint8_t *)in->pos;
 		s->size = mz_input_left(in);

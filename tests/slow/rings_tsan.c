@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 	rings.region->main_pid = (uint32_t)getpid();
 	snprintf(region, sizeof(region), "/proc/self/fd/%d", rings.fd);
 	setenv(MZ_REGION_ENV, region, 1);
-	if (!mz_on())
+	if (!mz_on() || record_rings_start(&rings) < 0)
 		return 1;
 	pthread_create(&reader, NULL, consume, NULL);
 	for (uintptr_t w = 0; w < WAVES; w++) {

@@ -4,12 +4,13 @@
  * files) of a kernel trace in the order of time; with stacks, and names for
  * their addresses.
  */
-#ifndef MZ_ANALYSIS_SOURCE_H
-#define MZ_ANALYSIS_SOURCE_H
+#ifndef MZ_ANALYSIS_EVENTS_H
+#define MZ_ANALYSIS_EVENTS_H
 
 #include <memorizer.h>
 
-struct mz_source;
+struct mz_events;
+struct mz_symbols;
 
 /* What is at an address. Borrowed until the source is closed. */
 struct mz_place_name {
@@ -21,36 +22,39 @@ struct mz_place_name {
 };
 
 /* Functions inlined into each other at one address, at most. */
-#define MZ_SOURCE_INLINED 16
+#define MZ_EVENTS_INLINED 16
 
 /* A file ("-": standard input), a folder of kmemtraced, or several files of a
  * kernel trace. NULL with err set. */
-struct mz_source *mz_source_open(char **paths, int n, struct mz_error *err);
+struct mz_events *mz_events_open(char **paths, int n, struct mz_error *err);
 /* The same from a reader, which it takes over. */
-struct mz_source *mz_source_of(struct mz_reader *r, struct mz_error *err);
-void mz_source_close(struct mz_source *s);
+struct mz_events *mz_events_of(struct mz_reader *r, struct mz_error *err);
+void mz_events_close(struct mz_events *s);
 
 /* The next event: 1, 0 at the end, -errno with err set. Objects are set; site
  * and cache are numbers over all files, from 1, 0 = not known. */
-int mz_source_next(struct mz_source *s, struct mz_event *ev, struct mz_error *err);
+int mz_events_next(struct mz_events *s, struct mz_event *ev, struct mz_error *err);
 
 /* Addresses of a stack, innermost first: until the next call; NULL = none. */
-const uint64_t *mz_source_stack(struct mz_source *s, uint32_t site, size_t *depth);
+const uint64_t *mz_events_stack(struct mz_events *s, uint32_t site, size_t *depth);
 /* A string by number: a cache, the text of a mark. NULL = none. */
-const char *mz_source_string(const struct mz_source *s, uint32_t id, size_t *len);
+const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len);
+/* Symbols for a trace of a kernel, instead of those beside it; it takes them over. */
+void mz_events_use(struct mz_events *s, struct mz_symbols *kernel);
 /* The functions at an address, what was inlined first; always one at least, of which
  * perhaps nothing is known. */
-size_t mz_source_names(struct mz_source *s, uint64_t ip, struct mz_place_name out[MZ_SOURCE_INLINED]);
+size_t mz_events_names(struct mz_events *s, uint64_t ip,
+		       struct mz_place_name out[MZ_EVENTS_INLINED]);
 
 /* What the (first) file says of itself; NULL, 0 = nothing. */
-const char *mz_source_text(const struct mz_source *s, const char *key);
-uint64_t mz_source_number(const struct mz_source *s, const char *key);
+const char *mz_events_text(const struct mz_events *s, const char *key);
+uint64_t mz_events_number(const struct mz_events *s, const char *key);
 
-bool mz_source_is_kernel(const struct mz_source *s);   /* by the events so far */
-bool mz_source_by_sequence(const struct mz_source *s); /* time counts events */
+bool mz_events_is_kernel(const struct mz_events *s);   /* by the events so far */
+bool mz_events_by_sequence(const struct mz_events *s); /* time counts events */
 /* Frees of unknown blocks and the like, so far. */
-struct mz_unmatched mz_source_unmatched(const struct mz_source *s);
+struct mz_unmatched mz_events_unmatched(const struct mz_events *s);
 /* The file, where it is one; NULL otherwise. */
-struct mz_reader *mz_source_reader(const struct mz_source *s);
+struct mz_reader *mz_events_reader(const struct mz_events *s);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "analysis/source.h"
+#include "analysis/events.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,14 +13,15 @@
 #include "symbols/symbols.h"
 #include "trace/reader.h"
 
-struct mz_source {
+struct mz_events {
 	struct mz_reader *r;	    /* one file, or */
 	struct mz_kmem_input *many; /* those of a kernel trace */
 	struct mz_live live;	    /* of many: its blocks have addresses only */
 	struct mz_event ev[MZ_BATCH];
 	long n, at;
 	struct mz_symbols *symbols;
-	bool looked; /* for symbols */
+	struct mz_symbols *given; /* for a kernel, by the caller */
+	bool looked;		  /* for symbols */
 	bool kernel;
 	bool by_sequence;
 	uint64_t one; /* the stack of a site of many */
@@ -34,9 +35,9 @@ static bool is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-static struct mz_source *new_source(struct mz_error *err)
+static struct mz_events *new_source(struct mz_error *err)
 {
-	struct mz_source *s = calloc(1, sizeof(*s));
+	struct mz_events *s = calloc(1, sizeof(*s));
 
 	if (!s || mz_live_init(&s->live) < 0) {
 		mz_fail_memory(err);
@@ -54,9 +55,9 @@ static bool counts_events(const struct mz_reader *r)
 	       (clock && clock->type == MZ_ATTR_TEXT && !strcmp(clock->data, "sequence"));
 }
 
-struct mz_source *mz_source_of(struct mz_reader *r, struct mz_error *err)
+struct mz_events *mz_events_of(struct mz_reader *r, struct mz_error *err)
 {
-	struct mz_source *s = new_source(err);
+	struct mz_events *s = new_source(err);
 
 	if (!s) {
 		mz_reader_close(r);
@@ -67,32 +68,33 @@ struct mz_source *mz_source_of(struct mz_reader *r, struct mz_error *err)
 	return s;
 }
 
-struct mz_source *mz_source_open(char **paths, int n, struct mz_error *err)
+struct mz_events *mz_events_open(char **paths, int n, struct mz_error *err)
 {
-	struct mz_source *s;
+	struct mz_events *s;
 
 	if (n == 1 && !is_folder(paths[0])) {
 		struct mz_reader *r = mz_reader_open(paths[0], err);
 
-		return r ? mz_source_of(r, err) : NULL;
+		return r ? mz_events_of(r, err) : NULL;
 	}
 	s = new_source(err);
 	if (!s)
 		return NULL;
 	s->many = mz_kmem_input_open(paths, n, err);
 	if (!s->many) {
-		mz_source_close(s);
+		mz_events_close(s);
 		return NULL;
 	}
 	s->by_sequence = mz_kmem_input_by_sequence(s->many);
 	return s;
 }
 
-void mz_source_close(struct mz_source *s)
+void mz_events_close(struct mz_events *s)
 {
 	if (!s)
 		return;
-	mz_symbols_close(s->symbols);
+	mz_symbols_close(s->symbols != s->given ? s->symbols : NULL);
+	mz_symbols_close(s->given);
 	mz_reader_close(s->r);
 	mz_kmem_input_close(s->many);
 	mz_live_deinit(&s->live);
@@ -101,7 +103,7 @@ void mz_source_close(struct mz_source *s)
 
 /* ---- events ------------------------------------------------------------- */
 
-static int next_of_many(struct mz_source *s, struct mz_event *ev, struct mz_error *err)
+static int next_of_many(struct mz_events *s, struct mz_event *ev, struct mz_error *err)
 {
 	struct mz_effect fx;
 	int ret = mz_kmem_input_next(s->many, ev, err);
@@ -113,7 +115,7 @@ static int next_of_many(struct mz_source *s, struct mz_event *ev, struct mz_erro
 	return mz_live_apply(&s->live, ev, s->events, &fx) < 0 ? mz_fail_memory(err) : 1;
 }
 
-static int next_of_one(struct mz_source *s, struct mz_event *ev, struct mz_error *err)
+static int next_of_one(struct mz_events *s, struct mz_event *ev, struct mz_error *err)
 {
 	if (s->at >= s->n) {
 		s->at = 0;
@@ -132,7 +134,7 @@ static int next_of_one(struct mz_source *s, struct mz_event *ev, struct mz_error
 	return 1;
 }
 
-int mz_source_next(struct mz_source *s, struct mz_event *ev, struct mz_error *err)
+int mz_events_next(struct mz_events *s, struct mz_event *ev, struct mz_error *err)
 {
 	int ret = s->many ? next_of_many(s, ev, err) : next_of_one(s, ev, err);
 
@@ -145,7 +147,7 @@ int mz_source_next(struct mz_source *s, struct mz_event *ev, struct mz_error *er
 
 /* ---- names -------------------------------------------------------------- */
 
-const uint64_t *mz_source_stack(struct mz_source *s, uint32_t site, size_t *depth)
+const uint64_t *mz_events_stack(struct mz_events *s, uint32_t site, size_t *depth)
 {
 	*depth = 0;
 	if (s->r)
@@ -157,7 +159,7 @@ const uint64_t *mz_source_stack(struct mz_source *s, uint32_t site, size_t *dept
 	return &s->one;
 }
 
-const char *mz_source_string(const struct mz_source *s, uint32_t id, size_t *len)
+const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len)
 {
 	const char *text;
 
@@ -172,30 +174,41 @@ const char *mz_source_string(const struct mz_source *s, uint32_t id, size_t *len
 static struct mz_symbols *open_beside(const char *name)
 {
 	const char *slash = strrchr(name, '/');
+	int dir = slash ? (int)(slash - name) + 1 : 0;
 	struct mz_symbols_kernel files = {0};
-	char path[4200];
+	char kallsyms[4200], vmlinux[4200];
 
-	snprintf(path, sizeof(path), "%.*skallsyms", slash ? (int)(slash - name) + 1 : 0, name);
-	if (access(path, R_OK))
-		return NULL;
-	files.kallsyms = path;
-	return mz_symbols_open_kernel(&files, NULL);
+	snprintf(kallsyms, sizeof(kallsyms), "%.*skallsyms", dir, name);
+	snprintf(vmlinux, sizeof(vmlinux), "%.*svmlinux", dir, name);
+	files.kallsyms = access(kallsyms, R_OK) ? NULL : kallsyms;
+	files.vmlinux = access(vmlinux, R_OK) ? NULL : vmlinux;
+	return files.kallsyms || files.vmlinux ? mz_symbols_open_kernel(&files, NULL) : NULL;
 }
 
-static void open_symbols(struct mz_source *s)
+static void open_symbols(struct mz_events *s)
 {
 	const struct mz_reader *first = s->r ? s->r : mz_kmem_input_reader(s->many, 0);
 
 	s->looked = true;
-	if (s->kernel)
+	if (s->r && (s->r->names || mz_reader_find_attr(s->r, "names.0")))
+		s->symbols = mz_symbols_open(s->r);
+	else if (s->kernel && s->given)
+		s->symbols = s->given;
+	else if (s->kernel)
 		s->symbols = open_beside(first->in.name);
 	else if (s->r)
 		s->symbols = mz_symbols_open(s->r);
 }
 
-size_t mz_source_names(struct mz_source *s, uint64_t ip, struct mz_place_name out[MZ_SOURCE_INLINED])
+void mz_events_use(struct mz_events *s, struct mz_symbols *kernel)
 {
-	struct mz_symbol_frame frames[MZ_SOURCE_INLINED];
+	s->given = kernel;
+}
+
+size_t mz_events_names(struct mz_events *s, uint64_t ip,
+		       struct mz_place_name out[MZ_EVENTS_INLINED])
+{
+	struct mz_symbol_frame frames[MZ_EVENTS_INLINED];
 	struct mz_symbol sym = {0};
 	const char *module;
 	size_t n;
@@ -206,7 +219,7 @@ size_t mz_source_names(struct mz_source *s, uint64_t ip, struct mz_place_name ou
 	if (!s->symbols || !mz_symbols_find(s->symbols, ip, &sym))
 		return 1;
 	module = sym.module || !s->kernel ? sym.module : "vmlinux";
-	n = mz_symbols_frames(s->symbols, ip, frames, MZ_SOURCE_INLINED);
+	n = mz_symbols_frames(s->symbols, ip, frames, MZ_EVENTS_INLINED);
 	for (size_t i = 0; i < n; i++)
 		out[i] = (struct mz_place_name){.function = frames[i].function,
 						.file = frames[i].file,
@@ -224,41 +237,41 @@ size_t mz_source_names(struct mz_source *s, uint64_t ip, struct mz_place_name ou
 
 /* ---- what it says of itself --------------------------------------------- */
 
-static const struct mz_attr *attr(const struct mz_source *s, const char *key)
+static const struct mz_attr *attr(const struct mz_events *s, const char *key)
 {
 	return mz_reader_find_attr(s->r ? s->r : mz_kmem_input_reader(s->many, 0), key);
 }
 
-const char *mz_source_text(const struct mz_source *s, const char *key)
+const char *mz_events_text(const struct mz_events *s, const char *key)
 {
 	const struct mz_attr *a = attr(s, key);
 
 	return a && a->type == MZ_ATTR_TEXT && *a->data ? a->data : NULL;
 }
 
-uint64_t mz_source_number(const struct mz_source *s, const char *key)
+uint64_t mz_events_number(const struct mz_events *s, const char *key)
 {
 	const struct mz_attr *a = attr(s, key);
 
 	return a && a->type == MZ_ATTR_NUMBER ? a->number : 0;
 }
 
-bool mz_source_is_kernel(const struct mz_source *s)
+bool mz_events_is_kernel(const struct mz_events *s)
 {
 	return s->kernel;
 }
 
-bool mz_source_by_sequence(const struct mz_source *s)
+bool mz_events_by_sequence(const struct mz_events *s)
 {
 	return s->by_sequence;
 }
 
-struct mz_unmatched mz_source_unmatched(const struct mz_source *s)
+struct mz_unmatched mz_events_unmatched(const struct mz_events *s)
 {
 	return s->r ? mz_reader_unmatched(s->r) : s->live.unmatched;
 }
 
-struct mz_reader *mz_source_reader(const struct mz_source *s)
+struct mz_reader *mz_events_reader(const struct mz_events *s)
 {
 	return s->r;
 }

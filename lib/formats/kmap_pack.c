@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Records of a KMAP to events. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/kmap_events.h"
+
+static uint64_t zigzag(uint64_t v)
+{
+	return v << 1 ^ (uint64_t)((int64_t)v >> 63);
+}
+
+void mz_kmap_packer_init(struct mz_kmap_packer *p, struct mz_writer *w)
+{
+	*p = (struct mz_kmap_packer){.w = w};
+}
+
+void mz_kmap_packer_deinit(struct mz_kmap_packer *p)
+{
+	mz_buf_free(&p->mark);
+	mz_buf_free(&p->text);
+}
+
+static int flush(struct mz_kmap_packer *p)
+{
+	int ret = p->n ? mz_writer_add(p->w, p->ev, p->n) : 0;
+
+	p->events += p->n;
+	p->n = 0;
+	return ret;
+}
+
+static int put(struct mz_kmap_packer *p, struct mz_event ev)
+{
+	p->ev[p->n++] = ev;
+	return p->n == sizeof(p->ev) / sizeof(*p->ev) ? flush(p) : 0;
+}
+
+static int put_mark(struct mz_kmap_packer *p, const struct mz_buf *text)
+{
+	uint32_t id = text->failed ? 0 : mz_writer_string(p->w, text->data, text->len);
+
+	if (!id)
+		return -ENOMEM;
+	return put(p, (struct mz_event){.kind = MZ_MARK, .call = MZ_CALL_MARK, .arg = id});
+}
+
+/* A site of one address; 0 has none. */
+static int set_site(struct mz_kmap_packer *p, struct mz_event *ev, uint64_t ip)
+{
+	if (!ip)
+		return 0;
+	ev->site = mz_writer_stack(p->w, &ip, 1);
+	ev->has |= MZ_HAS_SITE;
+	return ev->site ? 0 : -ENOMEM;
+}
+
+/* ---- lines in another form ------------------------------------------------------------- */
+
+static int put_line(struct mz_kmap_packer *p, const char *prefix, struct mz_kmap_text line)
+{
+	p->text.len = 0;
+	mz_buf_str(&p->text, prefix);
+	mz_buf_add(&p->text, line.p, line.len);
+	return put_mark(p, &p->text);
+}
+
+/* What would not come back as it is goes along as a text. */
+static int keep_form(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
+{
+	size_t len;
+
+	if (!rec->line.len)
+		return 0;
+	p->text.len = 0;
+	if (!mz_buf_room(&p->text, MZ_KMAP_ROOM + rec->line.len))
+		return -ENOMEM;
+	len = mz_kmap_format(p->text.data, rec, &p->of);
+	if (len == rec->line.len && !memcmp(p->text.data, rec->line.p, len))
+		return 0;
+	return put_line(p, "kmap.form:", rec->line);
+}
+
+/* ---- objects ----------------------------------------------------------------------------- */
+
+static const struct {
+	const char *type;
+	uint8_t call;
+} calls[] = {
+	{"ALLOC_PAGES", MZ_CALL_PAGE_ALLOC},
+	{"ALLOC_PAGES_EXACT", MZ_CALL_PAGE_ALLOC},
+	{"ALLOC_PAGES_FOLIO", MZ_CALL_PAGE_ALLOC},
+	{"ALLOC_PAGES_GETFREEPAGES", MZ_CALL_PAGE_ALLOC},
+	{"KMEM_CACHE", MZ_CALL_KMEM_CACHE_ALLOC},
+	{"KMEM_CACHE_BULK", MZ_CALL_KMEM_CACHE_ALLOC},
+	{"KMEM_CACHE_ND", MZ_CALL_KMEM_CACHE_ALLOC},
+	{"PERCPU", MZ_CALL_PERCPU_ALLOC},
+	{"STACK", MZ_CALL_PAGE_ALLOC},
+	{"VMALLOC", MZ_CALL_VMALLOC},
+};
+
+/* For those who read the container as any trace; it comes back by the mark. */
+static uint8_t call_of(struct mz_kmap_text type)
+{
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (strlen(calls[i].type) == type.len && !memcmp(calls[i].type, type.p, type.len))
+			return calls[i].call;
+	return MZ_CALL_KMALLOC;
+}
+
+/* "kmap.object:" shape, form of null, "," comm "," type "," new_type */
+static int put_object_mark(struct mz_kmap_packer *p, const struct mz_kmap_object *o)
+{
+	struct mz_buf *t = &p->text;
+
+	t->len = 0;
+	mz_buf_printf(t, "kmap.object:%u%u,", o->shape, o->null_text);
+	mz_buf_add(t, o->comm.p, o->comm.len);
+	mz_buf_add(t, ",", 1);
+	mz_buf_add(t, o->type.p, o->type.len);
+	mz_buf_add(t, ",", 1);
+	mz_buf_add(t, o->new_type.p, o->new_type.len);
+	if (t->failed)
+		return -ENOMEM;
+	if (t->len == p->mark.len && !memcmp(t->data, p->mark.data, t->len))
+		return 0;
+	p->mark.len = 0;
+	mz_buf_add(&p->mark, t->data, t->len);
+	return put_mark(p, &p->mark);
+}
+
+/* The time of a map is no time in ns: it stands in arg, as a difference. */
+static int end_object(struct mz_kmap_packer *p)
+{
+	const struct mz_kmap_object *o = &p->of;
+	struct mz_event ev = {.kind = MZ_FREE,
+			      .call = MZ_CALL_KFREE,
+			      .has = MZ_HAS_ADDR,
+			      .addr = o->va,
+			      .object = o->va ? p->objects : 0};
+
+	if (!p->open)
+		return 0;
+	p->open = false;
+	if (!o->free_ip && !o->free_time)
+		return 0;
+	ev.arg = zigzag(o->free_time - o->alloc_time);
+	return set_site(p, &ev, o->free_ip) < 0 ? -ENOMEM : put(p, ev);
+}
+
+static int put_object(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
+{
+	const struct mz_kmap_object *o = &rec->object;
+	struct mz_event ev = {.kind = MZ_ALLOC,
+			      .call = call_of(o->type),
+			      .has = MZ_HAS_ADDR | MZ_HAS_PID,
+			      .addr = o->va,
+			      .size = o->size,
+			      .arg = zigzag(o->alloc_time - p->last_time),
+			      .pid = (uint32_t)o->pid};
+
+	if (keep_form(p, rec) < 0 || put_object_mark(p, o) < 0 || set_site(p, &ev, o->alloc_ip) < 0)
+		return -ENOMEM;
+	if (o->cache.len) {
+		ev.cache = mz_writer_string(p->w, o->cache.p, o->cache.len);
+		ev.has |= MZ_HAS_CACHE;
+	}
+	if (o->shape == MZ_KMAP_CSV) {
+		ev.given = o->given;
+		ev.has |= MZ_HAS_GIVEN;
+	}
+	p->last_time = o->alloc_time;
+	p->objects += o->va != 0; /* one at 0 is none to those who read it as a trace */
+	ev.object = o->va ? p->objects : 0;
+	p->of = *o;
+	p->open = true;
+	return o->cache.len && !ev.cache ? -ENOMEM : put(p, ev);
+}
+
+static int put_access(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
+{
+	const struct mz_kmap_access *a = &rec->access;
+	struct mz_event ev = {.kind = MZ_ACCESS,
+			      .call = MZ_CALL_ACCESS,
+			      .has = MZ_HAS_ADDR,
+			      .addr = p->of.va,
+			      .object = p->of.va ? p->objects : 0,
+			      .size = a->reads,
+			      .arg = a->writes};
+
+	if (a->fields == 4) {
+		ev.pid = (uint32_t)a->pid;
+		ev.has |= MZ_HAS_PID;
+	}
+	if (keep_form(p, rec) < 0 || set_site(p, &ev, a->ip) < 0)
+		return -ENOMEM;
+	return put(p, ev);
+}
+
+static int put_call(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
+{
+	uint64_t ips[2] = {rec->call.to, rec->call.from};
+	struct mz_event ev = {.kind = MZ_MARK,
+			      .call = MZ_CALL_MARK,
+			      .has = MZ_HAS_SITE | MZ_HAS_GIVEN,
+			      .given = rec->call.count};
+
+	if (keep_form(p, rec) < 0)
+		return -ENOMEM;
+	ev.arg = mz_writer_string(p->w, "kmap.call", 9);
+	ev.site = mz_writer_stack(p->w, ips, 2);
+	return ev.arg && ev.site ? put(p, ev) : -ENOMEM;
+}
+
+int mz_kmap_pack(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
+{
+	int ret = rec->kind == MZ_KMAP_ACCESS ? 0 : end_object(p);
+
+	if (ret < 0)
+		return ret;
+	switch (rec->kind) {
+	case MZ_KMAP_OBJECT: return put_object(p, rec);
+	case MZ_KMAP_ACCESS: return put_access(p, rec);
+	case MZ_KMAP_CALL: return put_call(p, rec);
+	case MZ_KMAP_OTHER: return put_line(p, "kmap.line:", rec->line);
+	}
+	return -EINVAL;
+}
+
+int mz_kmap_pack_end(struct mz_kmap_packer *p)
+{
+	return end_object(p) < 0 ? -ENOMEM : flush(p);
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Events back to records of a KMAP. An object's line is whole only when its free is
+ * known, so its accesses are held back until then. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/keys.h"
+#include "formats/kmap_events.h"
+#include "trace/reader.h"
+
+struct mz_kmap_unpacker {
+	struct mz_reader *r;
+	struct mz_event ev[MZ_BATCH];
+	long n, at;
+	struct mz_kmap_record *queue; /* an object and its accesses, or one other record */
+	size_t cap, queued, taken;
+	bool open;  /* the queue begins with an object that may still get accesses */
+	bool ended; /* there are no more events */
+	struct mz_kmap_object form; /* shape and texts, as the last mark says */
+	bool formed;		    /* there was one: other traces have none */
+	struct mz_kmap_text line;   /* of the next record, if it has a form of its own */
+	uint64_t last_time;
+};
+
+struct mz_kmap_unpacker *mz_kmap_unpacker_new(struct mz_reader *r)
+{
+	struct mz_kmap_unpacker *u = calloc(1, sizeof(*u));
+
+	if (u)
+		u->r = r;
+	return u;
+}
+
+void mz_kmap_unpacker_free(struct mz_kmap_unpacker *u)
+{
+	if (!u)
+		return;
+	free(u->queue);
+	free(u);
+}
+
+static uint64_t unzigzag(uint64_t v)
+{
+	return v >> 1 ^ -(v & 1);
+}
+
+static struct mz_kmap_record *new_record(struct mz_kmap_unpacker *u, enum mz_kmap_kind kind)
+{
+	struct mz_kmap_record *rec;
+
+	if (!mz_keys_room((void **)&u->queue, &u->cap, u->queued, sizeof(*u->queue)))
+		return NULL;
+	rec = &u->queue[u->queued++];
+	*rec = (struct mz_kmap_record){.kind = kind, .line = u->line};
+	u->line = (struct mz_kmap_text){0};
+	return rec;
+}
+
+static uint64_t site_of(const struct mz_kmap_unpacker *u, const struct mz_event *ev, size_t i)
+{
+	size_t depth = 0;
+	const uint64_t *ips = ev->has & MZ_HAS_SITE ? mz_tables_get_stack(mz_reader_tables(u->r),
+									  ev->site, &depth)
+						    : NULL;
+
+	return ips && i < depth ? ips[i] : 0;
+}
+
+static struct mz_kmap_text text_of(const struct mz_kmap_unpacker *u, uint32_t id)
+{
+	struct mz_kmap_text t = {0};
+
+	t.p = mz_tables_get_string(mz_reader_tables(u->r), id, &t.len);
+	return t;
+}
+
+static bool starts(struct mz_kmap_text *t, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (!t->p || t->len < n || memcmp(t->p, prefix, n))
+		return false;
+	t->p += n;
+	t->len -= n;
+	return true;
+}
+
+/* ---- marks ------------------------------------------------------------------------------ */
+
+static bool cut_back(struct mz_kmap_text *t, struct mz_kmap_text *last)
+{
+	const char *comma = memrchr(t->p, ',', t->len);
+
+	if (!comma)
+		return false;
+	*last = (struct mz_kmap_text){comma + 1, (size_t)(t->p + t->len - comma - 1)};
+	t->len = (size_t)(comma - t->p);
+	return true;
+}
+
+/* shape, form of null, "," comm "," type "," new_type */
+static bool take_form(struct mz_kmap_unpacker *u, struct mz_kmap_text t)
+{
+	struct mz_kmap_object o = {0};
+
+	if (t.len < 3 || t.p[0] < '0' || t.p[0] >= '0' + MZ_KMAP_SHAPES || t.p[2] != ',')
+		return false;
+	o.shape = (uint8_t)(t.p[0] - '0');
+	o.null_text = t.p[1] == '1';
+	t.p += 3;
+	t.len -= 3;
+	if (!cut_back(&t, &o.new_type) || !cut_back(&t, &o.type))
+		return false;
+	o.comm = t;
+	u->form = o;
+	u->formed = true;
+	return true;
+}
+
+static int take_mark(struct mz_kmap_unpacker *u, const struct mz_event *ev)
+{
+	struct mz_kmap_text t = text_of(u, (uint32_t)ev->arg);
+	struct mz_kmap_record *rec;
+
+	if (starts(&t, "kmap.form:")) {
+		u->line = t;
+		return 0;
+	}
+	if (starts(&t, "kmap.object:"))
+		return take_form(u, t) ? 0 : -EINVAL;
+	if (starts(&t, "kmap.line:")) {
+		u->line = t;
+		rec = new_record(u, MZ_KMAP_OTHER);
+		return rec ? 1 : -ENOMEM;
+	}
+	if (!starts(&t, "kmap.call"))
+		return 0; /* somebody else's */
+	rec = new_record(u, MZ_KMAP_CALL);
+	if (rec)
+		rec->call = (struct mz_kmap_call){site_of(u, ev, 1), site_of(u, ev, 0), ev->given};
+	return rec ? 1 : -ENOMEM;
+}
+
+/* ---- objects ------------------------------------------------------------------------------ */
+
+static int take_alloc(struct mz_kmap_unpacker *u, const struct mz_event *ev)
+{
+	struct mz_kmap_record *rec = u->formed ? new_record(u, MZ_KMAP_OBJECT) : NULL;
+	struct mz_kmap_object *o;
+
+	if (!rec)
+		return u->formed ? -ENOMEM : -EINVAL;
+	o = &rec->object;
+	*o = u->form;
+	o->alloc_ip = site_of(u, ev, 0);
+	o->pid = (int32_t)ev->pid;
+	o->va = ev->addr;
+	o->size = ev->size;
+	o->given = ev->given;
+	o->alloc_time = u->last_time + unzigzag(ev->arg);
+	if (ev->has & MZ_HAS_CACHE)
+		o->cache = text_of(u, ev->cache);
+	u->last_time = o->alloc_time;
+	u->open = true;
+	return 0;
+}
+
+static int take_access(struct mz_kmap_unpacker *u, const struct mz_event *ev)
+{
+	struct mz_kmap_record *rec = new_record(u, MZ_KMAP_ACCESS);
+
+	if (!rec)
+		return -ENOMEM;
+	rec->access = (struct mz_kmap_access){.ip = site_of(u, ev, 0),
+					      .writes = ev->arg,
+					      .reads = ev->size,
+					      .pid = ev->has & MZ_HAS_PID ? (int32_t)ev->pid : -1,
+					      .fields = ev->has & MZ_HAS_PID ? 4 : 3};
+	return u->open ? 0 : 1;
+}
+
+static int take_free(struct mz_kmap_unpacker *u, const struct mz_event *ev)
+{
+	struct mz_kmap_object *o = &u->queue[0].object;
+
+	if (!u->open)
+		return -EINVAL;
+	o->free_ip = site_of(u, ev, 0);
+	o->free_time = o->alloc_time + unzigzag(ev->arg);
+	u->open = false;
+	return 1;
+}
+
+/* Does this event belong behind the object that is open? */
+static bool ends_object(const struct mz_kmap_unpacker *u, const struct mz_event *ev)
+{
+	struct mz_kmap_text t;
+
+	if (!u->open || ev->kind == MZ_ACCESS || ev->kind == MZ_FREE)
+		return false;
+	if (ev->kind != MZ_MARK)
+		return true;
+	/* the form of a line may be that of an access: what follows decides */
+	t = text_of(u, (uint32_t)ev->arg);
+	return !starts(&t, "kmap.form:");
+}
+
+static int bad(const struct mz_kmap_unpacker *u, int ret, struct mz_error *err)
+{
+	if (ret == -ENOMEM)
+		return mz_fail_memory(err);
+	return mz_fail(err, EINVAL,
+		       "%s: its events are not those of a KMAP; it is damaged, or was changed",
+		       u->r->in.name);
+}
+
+/* One event into the queue: 1 = the queue is ready, 0 = go on, -errno. */
+static int take(struct mz_kmap_unpacker *u, const struct mz_event *ev, struct mz_error *err)
+{
+	switch (ev->kind) {
+	case MZ_MARK: return take_mark(u, ev);
+	case MZ_ALLOC: return take_alloc(u, ev);
+	case MZ_ACCESS: return take_access(u, ev);
+	case MZ_FREE: return take_free(u, ev);
+	case MZ_LOST:
+		mz_fail(err, EIO,
+			"%s: %llu events are lost to damage; 'memorizer verify' shows where",
+			u->r->in.name, (unsigned long long)ev->size);
+		return -EIO;
+	default: return -EINVAL;
+	}
+}
+
+static int fill(struct mz_kmap_unpacker *u, struct mz_error *err)
+{
+	int ret = 0;
+
+	while (!ret) {
+		if (u->at == u->n && !u->ended) {
+			u->n = mz_reader_read_raw(u->r, u->ev, MZ_BATCH);
+			u->at = 0;
+			u->ended = u->n <= 0;
+			if (u->n < 0) {
+				*err = *mz_reader_error(u->r);
+				return (int)u->n;
+			}
+		}
+		if (u->ended) {
+			u->open = false;
+			return u->queued ? 1 : 0;
+		}
+		if (ends_object(u, &u->ev[u->at])) {
+			u->open = false;
+			return 1;
+		}
+		ret = take(u, &u->ev[u->at++], err);
+	}
+	return ret > 0 || err->code ? ret : bad(u, ret, err);
+}
+
+int mz_kmap_unpack(struct mz_kmap_unpacker *u, struct mz_kmap_record *rec, struct mz_error *err)
+{
+	if (u->taken == u->queued) {
+		int ret;
+
+		u->taken = u->queued = 0;
+		ret = fill(u, err);
+		if (ret <= 0)
+			return ret;
+	}
+	*rec = u->queue[u->taken++];
+	return 1;
+}

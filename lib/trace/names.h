@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names that a trace brings along for its addresses (those of other tools do), so
+ * that nobody need look for the files that the program was made of. In a container
+ * they are attributes: names.0, names.1, ... (docs/format.md).
+ */
+#ifndef MZ_TRACE_NAMES_H
+#define MZ_TRACE_NAMES_H
+
+#include <memorizer.h>
+
+#include "base/buf.h"
+
+/* Functions inlined into each other at one address, at most. */
+#define MZ_NAMES_INLINED 16
+
+struct mz_names;
+
+struct mz_name {
+	const char *function; /* NULL = not known */
+	const char *file;
+	uint32_t line;
+};
+
+struct mz_names *mz_names_new(void);
+void mz_names_free(struct mz_names *n);
+
+/* What is at an address; what was inlined comes first. The first that is told of an
+ * address stays. Strings are copied; module may be NULL. 0 or -ENOMEM. */
+int mz_names_add(struct mz_names *n, uint64_t addr, const char *module, const struct mz_name *names,
+		 size_t count);
+
+/* How many (up to MZ_NAMES_INLINED), 0 = nothing is known. Borrowed until n is freed. */
+size_t mz_names_find(const struct mz_names *n, uint64_t addr, const char **module,
+		     struct mz_name names[MZ_NAMES_INLINED]);
+size_t mz_names_count(const struct mz_names *n);
+
+/* A stand-in for an address that was not told, only its name; always the same for one
+ * name. 0 = no memory. */
+uint64_t mz_names_make(struct mz_names *n, const char *function, size_t len, const char *module);
+bool mz_names_made(uint64_t addr);
+
+/* Lines "ADDRESS<tab>MODULE<tab>FUNCTION<tab>FILE<tab>LINE...", from entry `from` on, up to
+ * about a mebibyte; returns the entry to go on with. And back; 0 or -errno. */
+size_t mz_names_text(const struct mz_names *n, size_t from, struct mz_buf *out);
+int mz_names_parse(struct mz_names *n, const char *text, size_t len);
+
+#endif

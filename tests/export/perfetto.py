@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+# A Perfetto trace taken apart by the rules of protocol buffers and the field numbers
+# of Perfetto's .proto files: no reader of it can be installed here. Prints JSON.
+import json
+import sys
+
+
+def varint(data, i):
+    shift = value = 0
+    while True:
+        b = data[i]
+        i += 1
+        value |= (b & 0x7f) << shift
+        if b < 0x80:
+            return value, i
+        shift += 7
+
+
+def fields(data):
+    out, i = {}, 0
+    while i < len(data):
+        tag, i = varint(data, i)
+        if tag & 7 == 0:
+            value, i = varint(data, i)
+        elif tag & 7 == 2:
+            n, i = varint(data, i)
+            value = data[i:i + n]
+            assert len(value) == n
+            i += n
+        else:
+            raise ValueError(f'type {tag & 7}')
+        out.setdefault(tag >> 3, []).append(value)
+    return out
+
+
+tracks, counters, notes, last, profiles = {}, {}, [], 0, []
+for raw in fields(open(sys.argv[1], 'rb').read())[1]:
+    packet = fields(raw)
+    assert packet[10] == [1]  # trusted_packet_sequence_id
+    if 60 in packet:  # track_descriptor
+        t = fields(packet[60][0])
+        tracks[t[1][0]] = t[2][0].decode()
+    if 11 in packet:  # track_event
+        e = fields(packet[11][0])
+        time = packet[8][0]
+        assert time >= last
+        last = time
+        if e[9][0] == 4:
+            counters.setdefault(tracks[e[11][0]], []).append(e[30][0])
+        else:
+            notes.append(e[23][0].decode())
+    if 37 in packet:  # profile_packet
+        profiles.append(fields(packet[37][0]))
+p, = profiles
+strings = {s[1][0]: s[2][0].decode() for s in map(fields, p.get(1, []))}
+frames = {f[1][0]: strings[f[2][0]] for f in map(fields, p.get(2, []))}
+stacks = {c[1][0]: [frames[x] for x in c[2]] for c in map(fields, p.get(3, []))}
+dump = fields(p[5][0])
+samples = [fields(s) for s in dump.get(2, [])]
+print(json.dumps({
+    'tracks': sorted(tracks.values()), 'notes': notes,
+    'peak': max(counters.get('live bytes', [0])), 'live': (counters.get('live bytes') or [0])[-1],
+    'live_blocks': (counters.get('live blocks') or [0])[-1],
+    'bytes': sum(s[2][0] for s in samples), 'blocks': sum(s[5][0] for s in samples),
+    'heap_live': sum(s[2][0] - s[3][0] for s in samples),
+    'stacks': sorted(';'.join(stacks[s[1][0]]) for s in samples),
+}))
