@@ -155,17 +155,10 @@ static size_t source(struct kmem *s, uint32_t site, uint32_t path[DEEP])
 	struct mz_symbol sym = {0};
 	size_t n = 0;
 
-	if (!addr || !mz_symbols_find(s->symbols, addr, &sym) || !sym.home) {
+	if (addr && mz_symbols_find(s->symbols, addr, &sym) && sym.home)
+		n = mz_flame_split(s->names, sym.home, path, DEEP - 1);
+	else
 		path[n++] = intern(s, "(unknown)");
-	} else {
-		for (const char *p = sym.home; *p && n < DEEP - 1;) {
-			size_t len = strcspn(p, "/");
-
-			if (len)
-				path[n++] = mz_tables_string(s->names, p, len);
-			p += len + (p[len] == '/');
-		}
-	}
 	if (sym.function)
 		path[n++] = intern(s, sym.function);
 	return n;
@@ -176,9 +169,6 @@ static int add_source(struct kmem *s, uint32_t site, const uint64_t *value)
 	uint32_t path[DEEP];
 	size_t n = source(s, site, path);
 
-	for (size_t i = 0; i < n; i++)
-		if (!path[i])
-			return -ENOMEM;
 	return mz_flame_add(&s->places, path, n, value);
 }
 
@@ -195,8 +185,7 @@ static int make_trees(struct kmem *s)
 		by_cache[0] =
 			intern(s, mz_kmem_cache_text(&s->r, s->pairs[i].cache, text, sizeof(text)));
 		by_cache[1] = path[2];
-		if (!path[0] || !path[1] || !path[2] || !by_cache[0] ||
-		    mz_flame_add(&s->functions, path, 3, value) < 0 ||
+		if (mz_flame_add(&s->functions, path, 3, value) < 0 ||
 		    mz_flame_add(&s->caches, by_cache, 2, value) < 0 ||
 		    (s->symbols && add_source(s, s->pairs[i].site, value) < 0))
 			return -ENOMEM;

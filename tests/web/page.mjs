@@ -327,6 +327,8 @@ async function openTime() {
 	const clock = await page.evaluate(() => performance.now() / 1000);
 	check(`a page of ${(size / 1e6).toFixed(1)} MB opens in ${seconds.toFixed(2)} s of a processor, ${clock.toFixed(2)} s by the clock`, seconds > 0.01 && seconds < 2, String(seconds));
 	equal('the large page: no errors', seen.errors, []);
+	const halved = await page.evaluate(() => JSON.parse(document.getElementById('data').textContent).halved);
+	equal('it says whether it is coarser', (await page.textContent('footer')).includes('times coarser than usual'), halved > 0);
 	await close();
 }
 
