@@ -18,9 +18,9 @@ static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct opts, output,
 	       "the page; default standard output"),
 	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, struct opts, symbols,
-	       "of a KMAP: kallsyms, System.map, vmlinux, or a folder with them and modules; "
+	       "of a kernel: kallsyms, System.map, vmlinux, or a folder with them and modules; "
 	       "commas "
-	       "between; without it, those beside the map"),
+	       "between; without it, those beside the recording"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "overwrite an existing file"),
 	{0},
 };

@@ -32,7 +32,7 @@ struct html_model {
 	void (*free)(void *state);
 };
 
-/* Reads the recording (a file, or a folder of kernel traces). symbols: of a KMAP, as
+/* Reads the recording (a file, or a folder of kernel traces). symbols: of a kernel, as
  * struct kmap_load has it. 0 or -errno; err without a text: it was told already. */
 int html_model_open(struct html_model *m, const char *path, const char *symbols,
 		    struct mz_error *err);
@@ -40,7 +40,8 @@ void html_model_close(struct html_model *m);
 
 /* The makers, by kind. */
 int html_user_open(struct html_model *m, const char *path, struct mz_error *err);
-int html_kmem_open(struct html_model *m, const char *path, struct mz_error *err);
+int html_kmem_open(struct html_model *m, const char *path, const char *symbols,
+		   struct mz_error *err);
 int html_kmap_open(struct html_model *m, const char *path, const char *symbols,
 		   struct mz_error *err);
 

@@ -42,26 +42,18 @@ static const char *const used_values[] = {NULL, NULL, NULL, "reads", "writes"};
 #define DEEP 16
 
 /* "fs/ext4" as two names, then the file without its folders, then the function. */
-static int path_of(struct kmap *s, const char *dir, const char *file, const char *function,
-		   uint32_t path[DEEP])
+static size_t path_of(struct kmap *s, const char *dir, const char *file, const char *function,
+		      uint32_t path[DEEP])
 {
 	const char *base = strrchr(file, '/');
-	int n = 0;
+	size_t n = 0;
 
-	for (const char *p = s->m.has_dirs || *dir != '(' ? dir : ""; *p && n < DEEP - 2;) {
-		size_t len = strcspn(p, "/");
-
-		if (len)
-			path[n++] = mz_tables_string(s->names, p, len);
-		p += len + (p[len] == '/');
-	}
+	if (s->m.has_dirs || *dir != '(')
+		n = mz_flame_split(s->names, dir, path, DEEP - 2);
 	file = base ? base + 1 : file;
 	if (strcmp(file, dir) && (s->m.has_dirs || *file != '(')) /* both may be "(unknown)" */
 		path[n++] = mz_tables_string(s->names, file, strlen(file));
 	path[n++] = mz_tables_string(s->names, function, strlen(function));
-	for (int i = 0; i < n; i++)
-		if (!path[i])
-			return -ENOMEM;
 	return n;
 }
 
@@ -77,13 +69,13 @@ static int add_class(struct kmap *s, uint32_t i)
 	};
 	char dir[300], file[300], function[300];
 	uint32_t path[DEEP];
-	int n;
+	size_t n;
 
 	mz_kmap_class_name(&s->m, i, MZ_KMAP_BY_DIR, dir, sizeof(dir));
 	mz_kmap_class_name(&s->m, i, MZ_KMAP_BY_FILE, file, sizeof(file));
 	mz_kmap_class_name(&s->m, i, MZ_KMAP_BY_FUNCTION, function, sizeof(function));
 	n = path_of(s, dir, file, function, path);
-	return n < 0 ? n : mz_flame_add(&s->made, path, (size_t)n, value);
+	return mz_flame_add(&s->made, path, n, value);
 }
 
 static int add_edge(struct kmap *s, const struct mz_kmap_edge *e)
@@ -91,13 +83,13 @@ static int add_edge(struct kmap *s, const struct mz_kmap_edge *e)
 	uint64_t value[MZ_FLAME_VALUES] = {[READS] = e->reads, [WRITES] = e->writes};
 	char dir[300], file[300], function[300];
 	uint32_t path[DEEP];
-	int n;
+	size_t n;
 
 	mz_kmap_place_name(&s->m, e->place, MZ_KMAP_BY_DIR, dir, sizeof(dir));
 	mz_kmap_place_name(&s->m, e->place, MZ_KMAP_BY_FILE, file, sizeof(file));
 	mz_kmap_place_name(&s->m, e->place, MZ_KMAP_BY_FUNCTION, function, sizeof(function));
 	n = path_of(s, dir, file, function, path);
-	return n < 0 ? n : mz_flame_add(&s->used, path, (size_t)n, value);
+	return mz_flame_add(&s->used, path, n, value);
 }
 
 static int make_trees(struct kmap *s)

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The model of a kernel trace: the report's groups, and what they do over time. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analysis/kmem.h"
 #include "analysis/usage.h"
 #include "base/error.h"
 #include "cmds/html.h"
+#include "cmds/kmap_load.h"
 #include "cmds/kmem.h"
 #include "cmds/progress.h"
 #include "symbols/kallsyms.h"
@@ -29,7 +32,8 @@ struct kmem {
 	struct pair *pairs;
 	uint32_t npairs, cap_pairs;
 	struct mz_tables *names;
-	struct mz_flame caches, functions;
+	struct mz_flame caches, functions, places;
+	struct mz_symbols *symbols; /* NULL = none that know files */
 };
 
 static void kmem_free(void *state)
@@ -38,6 +42,8 @@ static void kmem_free(void *state)
 
 	mz_flame_deinit(&s->caches);
 	mz_flame_deinit(&s->functions);
+	mz_flame_deinit(&s->places);
+	mz_symbols_close(s->symbols);
 	mz_tables_free(s->names);
 	mz_live_deinit(&s->numbers);
 	free(s->pairs);
@@ -140,6 +146,32 @@ static void place(struct kmem *s, uint32_t site, uint32_t path[3])
 	path[2] = intern(s, text);
 }
 
+#define DEEP 16
+
+/* The names of folder, file and function of a call site; how many. */
+static size_t source(struct kmem *s, uint32_t site, uint32_t path[DEEP])
+{
+	uint64_t addr = site == UINT32_MAX ? 0 : mz_kmem_input_site(s->in, site);
+	struct mz_symbol sym = {0};
+	size_t n = 0;
+
+	if (addr && mz_symbols_find(s->symbols, addr, &sym) && sym.home)
+		n = mz_flame_split(s->names, sym.home, path, DEEP - 1);
+	else
+		path[n++] = intern(s, "(unknown)");
+	if (sym.function)
+		path[n++] = intern(s, sym.function);
+	return n;
+}
+
+static int add_source(struct kmem *s, uint32_t site, const uint64_t *value)
+{
+	uint32_t path[DEEP];
+	size_t n = source(s, site, path);
+
+	return mz_flame_add(&s->places, path, n, value);
+}
+
 static int make_trees(struct kmem *s)
 {
 	for (uint32_t i = 0; i < s->npairs; i++) {
@@ -153,9 +185,9 @@ static int make_trees(struct kmem *s)
 		by_cache[0] =
 			intern(s, mz_kmem_cache_text(&s->r, s->pairs[i].cache, text, sizeof(text)));
 		by_cache[1] = path[2];
-		if (!path[0] || !path[1] || !path[2] || !by_cache[0] ||
-		    mz_flame_add(&s->functions, path, 3, value) < 0 ||
-		    mz_flame_add(&s->caches, by_cache, 2, value) < 0)
+		if (mz_flame_add(&s->functions, path, 3, value) < 0 ||
+		    mz_flame_add(&s->caches, by_cache, 2, value) < 0 ||
+		    (s->symbols && add_source(s, s->pairs[i].site, value) < 0))
 			return -ENOMEM;
 	}
 	return 0;
@@ -289,6 +321,9 @@ static int kmem_json(const struct html_model *m, struct mz_json *w, const struct
 	if (!ret)
 		ret = html_json_flame(w, "place", "Module, function, call site", &s->functions,
 				      html_values, l);
+	if (!ret && s->symbols)
+		ret = html_json_flame(w, "source", "Directory, file, function", &s->places,
+				      html_values, l);
 	mz_json_end_object(w);
 	mz_json_object(w, "tables");
 	if (!ret)
@@ -299,7 +334,30 @@ static int kmem_json(const struct html_model *m, struct mz_json *w, const struct
 	return ret;
 }
 
-int html_kmem_open(struct html_model *m, const char *path, struct mz_error *err)
+/* Names of files need a vmlinux with DWARF; without one there is nothing to gain. */
+static int open_symbols(struct kmem *s, const char *path, const char *named, struct mz_error *err)
+{
+	char inside[PATH_MAX];
+	struct kmap_load load;
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISDIR(st.st_mode) &&
+	    (size_t)snprintf(inside, sizeof(inside), "%s/.", path) < sizeof(inside))
+		path = inside;
+	load = (struct kmap_load){.path = path, .symbols = named, .beside_too = true};
+	if (kmap_load_symbols(&load, &s->symbols, err) < 0) {
+		*err = (struct mz_error){.code = EINVAL}; /* it was told */
+		return -EINVAL;
+	}
+	if (s->symbols && !mz_symbols_has_lines(s->symbols)) {
+		mz_symbols_close(s->symbols);
+		s->symbols = NULL;
+	}
+	return 0;
+}
+
+int html_kmem_open(struct html_model *m, const char *path, const char *symbols,
+		   struct mz_error *err)
 {
 	struct kmem *s = calloc(1, sizeof(*s));
 	struct mz_kmem_filter filter = {.ones = 1};
@@ -320,8 +378,11 @@ int html_kmem_open(struct html_model *m, const char *path, struct mz_error *err)
 	s->names = mz_tables_new();
 	if (!s->course || !s->layout || !s->names || mz_usage_init(&s->u) < 0 ||
 	    mz_live_init(&s->numbers) < 0 || mz_flame_init(&s->caches, s->names) < 0 ||
-	    mz_flame_init(&s->functions, s->names) < 0)
+	    mz_flame_init(&s->functions, s->names) < 0 || mz_flame_init(&s->places, s->names) < 0)
 		return mz_fail_memory(err);
+	ret = open_symbols(s, path, symbols, err);
+	if (ret < 0)
+		return ret;
 	s->u.course = s->course;
 	s->watch = (struct mz_kmem_watch){came, went, s};
 	filter.watch = &s->watch;

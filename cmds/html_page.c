@@ -46,7 +46,7 @@ int html_model_open(struct html_model *m, const char *path, const char *symbols,
 	if (mz_kmap_is(path))
 		ret = html_kmap_open(m, path, symbols, err);
 	else if (twin_is_kernel_trace(path))
-		ret = html_kmem_open(m, path, err);
+		ret = html_kmem_open(m, path, symbols, err);
 	else
 		ret = html_user_open(m, path, err);
 	if (ret < 0)
@@ -90,6 +90,7 @@ static int models_json(struct mz_buf *b, const struct html_model *models, size_t
 
 	mz_json_object(&w, NULL);
 	mz_json_str(&w, "version", MZ_VERSION);
+	mz_json_u64(&w, "halved", scale); /* so often were the limits */
 	mz_json_array(&w, "recordings");
 	for (size_t i = 0; i < n && !ret; i++) {
 		mz_json_object(&w, NULL);

@@ -163,13 +163,10 @@ static int add_stack(struct user *s, uint32_t site)
 		depth = DEPTH;
 	for (size_t i = depth; ips && i-- > 0;)
 		path[n++] = frame_name(s, ips[i]);
-	for (size_t i = 0; i < n; i++)
-		if (!path[i])
-			return -ENOMEM;
 	return mz_flame_add(&s->stacks, path, n, value);
 }
 
-/* "/usr/src/a/b.c" as /usr, src, a, b.c, and then the function. */
+/* "/usr/src/a/b.c" as usr, src, a, b.c, and then the function. */
 static int add_place(struct user *s, const struct report_site *site)
 {
 	struct mz_symbol sym = {0};
@@ -178,16 +175,8 @@ static int add_place(struct user *s, const struct report_site *site)
 	size_t n = 0;
 
 	mz_symbols_find(s->symbols, site->ip, &sym);
-	for (const char *p = sym.file; p && *p && n < 62;) {
-		size_t len = strcspn(p + 1, "/") + 1;
-
-		if (len > 1 || *p != '/') {
-			bool skip = *p == '/' && n; /* the mark between two names */
-
-			path[n++] = mz_tables_string(s->names, p + skip, len - skip);
-		}
-		p += len;
-	}
+	if (sym.file)
+		n = mz_flame_split(s->names, sym.file, path, 62);
 	if (!n)
 		path[n++] = intern(s, sym.module ? sym.module : "(unknown)");
 	path[n++] = frame_name(s, site->ip);

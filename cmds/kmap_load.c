@@ -103,10 +103,10 @@ int kmap_load_symbols(const struct kmap_load *o, struct mz_symbols **symbols, st
 
 	if (!f)
 		return mz_fail_memory(err);
+	if ((!o->symbols || o->beside_too) && strcmp(o->path, "-"))
+		add_beside(f, o->path);
 	if (o->symbols)
 		ret = add_named(f, o->symbols);
-	else if (strcmp(o->path, "-"))
-		add_beside(f, o->path);
 	if (!ret && f->some) {
 		*symbols = mz_symbols_open_kernel(&f->kernel, err);
 		if (!*symbols) {

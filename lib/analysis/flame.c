@@ -90,6 +90,9 @@ int mz_flame_add(struct mz_flame *f, const uint32_t *path, size_t depth,
 {
 	uint32_t at = 0;
 
+	for (size_t i = 0; i < depth; i++)
+		if (!path[i])
+			return -ENOMEM; /* a name that could not be kept */
 	add_value(&f->nodes[0], value);
 	for (size_t i = 0; i < depth; i++) {
 		at = child(f, at, path[i]);
@@ -98,6 +101,20 @@ int mz_flame_add(struct mz_flame *f, const uint32_t *path, size_t depth,
 		add_value(&f->nodes[at], value);
 	}
 	return 0;
+}
+
+size_t mz_flame_split(struct mz_tables *names, const char *text, uint32_t *path, size_t most)
+{
+	size_t n = 0;
+
+	while (*text && n < most) {
+		size_t len = strcspn(text, "/");
+
+		if (len)
+			path[n++] = mz_tables_string(names, text, len);
+		text += len + (text[len] == '/');
+	}
+	return n;
 }
 
 /* The share of a node in the value where it is largest; never above its parent's. */

@@ -40,6 +40,10 @@ void mz_flame_deinit(struct mz_flame *f);
 int mz_flame_add(struct mz_flame *f, const uint32_t *path, size_t depth,
 		 const uint64_t value[MZ_FLAME_VALUES]);
 
+/* "fs/ext4/inode.c" as three names, at most most of them; how many. A 0 among them: no
+ * memory, which mz_flame_add() then says. */
+size_t mz_flame_split(struct mz_tables *names, const char *text, uint32_t *path, size_t most);
+
 /* What is shown of a tree: the largest nodes. For each node, where it is drawn:
  * shown[i] is its number, or 0 where an ancestor stands for it. */
 struct mz_flame_cut {

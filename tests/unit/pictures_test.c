@@ -147,6 +147,7 @@ static void flame(void)
 		total += value[0];
 		CHECK_EQ(mz_flame_add(&f, path, depth, value), 0);
 	}
+	CHECK(mz_flame_add(&f, (uint32_t[]){id[0], 0}, 2, (uint64_t[MZ_FLAME_VALUES]){1}) < 0);
 	CHECK_EQ(f.nodes[0].value[0], total);
 	CHECK_EQ(f.nodes[0].value[1], 20000);
 	for (uint32_t most = 1; most < 100000; most *= 7) {

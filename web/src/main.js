@@ -126,6 +126,7 @@ function header(middle) {
 
 function footer() {
 	return h('footer', {}, `Made by memorizer ${data.version}. This page loads nothing and sends nothing.`,
+		data.halved > 0 && h('p', {}, `To stay below 5 MB, tables, graphs and curves are ${2 ** data.halved} times coarser than usual. What each leaves out is said with it; sums are exact.`),
 		h('details', {}, h('summary', {}, 'Licences'), h('pre', {}, document.getElementById('licences').content.textContent)));
 }
 
