@@ -59,7 +59,6 @@ void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t li
 int kmem_report_text(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit);
 int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit);
 /* Parts of the JSON, into an open object. */
-struct mz_json;
 void kmem_json_summary(struct mz_json *w, const struct mz_kmem_report *r, size_t limit);
 void kmem_json_findings(struct mz_json *w, const struct mz_kmem_report *r, size_t limit);
 
