@@ -477,6 +477,17 @@ static int finish(struct job *j, int ret, const char *command)
 	return exit_status(j);
 }
 
+/* A program that ends at once is gone before its arguments could be asked for. */
+static const char *command_line(int argc, char **argv)
+{
+	static char line[4096];
+	size_t n = 0;
+
+	for (int i = 0; i < argc && n < sizeof(line); i++)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s", i ? " " : "", argv[i]);
+	return line;
+}
+
 static int run(void *options, int argc, char **argv)
 {
 	static struct job j; /* large: the state of 2,000 rings */
@@ -503,7 +514,7 @@ static int run(void *options, int argc, char **argv)
 	if (j.o->drop)
 		flags |= MZ_REGION_DROP;
 	j.files.attached = j.o->pid;
-	j.files.command = argc ? argv[0] : "";
+	j.files.command = command_line(argc, argv);
 	argv[argc] = NULL; /* options may have stood behind */
 	/* the terminal's signals are the program's; the recorder ends after it */
 	if (j.o->pid)
@@ -514,7 +525,7 @@ static int run(void *options, int argc, char **argv)
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
 	ret = j.o->pid ? record_pid(&j, flags, depth) : record(&j, argv, flags, depth);
-	ret = finish(&j, ret, j.files.command);
+	ret = finish(&j, ret, argc ? argv[0] : "");
 	record_rings_deinit(&j.rings);
 	record_files_free(&j.files);
 	return ret;

@@ -49,7 +49,10 @@ static void set_command(const struct record_files *f, struct record_image *m)
 		if (!line[i])
 			line[i] = ' ';
 	line[n] = '\0';
-	mz_writer_set_text(m->writer, "command", n ? line : f->command);
+	if (!n)
+		mz_writer_set_text(m->writer, "command", f->made == 1 ? f->command : m->program);
+	else
+		mz_writer_set_text(m->writer, "command", line);
 }
 
 static int set_header(const struct record_files *f, struct record_image *m)
