@@ -20,9 +20,10 @@
 #include "base/output.h"
 #include "record/kmem_private.h"
 
-#define CHUNK	 (1u << 20)
+/* splice takes pages for all that is asked for, which makes events: ask for little, often */
+#define CHUNK	 (64u * 1024)
 #define LOOK_MS	 200 /* relay wakes for whole sub-buffers only; look for less now and then */
-#define MUCH (64u * 1024)
+#define MUCH	 (CHUNK / 2)
 #define MAX_CPUS 4096
 
 struct cpu {
@@ -281,7 +282,6 @@ static int open_cpu(struct mz_relay *r, struct cpu *c, unsigned cpu, struct mz_e
 		return -1;
 	if (pipe2(c->pipe, O_CLOEXEC))
 		return mz_fail(err, errno, "cannot make a pipe: %s", strerror(errno));
-	fcntl(c->pipe[1], F_SETPIPE_SZ, CHUNK);
 	snprintf(path, sizeof(path), "%s/cpu%u.out", r->dir, cpu);
 	return mz_output_open(&c->out, path, r->o.overwrite, err) < 0 ? -1 : 0;
 }
