@@ -20,7 +20,7 @@ $(O)/bench/vm/workload: bench/vm/workload.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -static -o $@ $<
 
-# The kernel in QEMU, alone; builds the kernel first. `make check` has these tests, too.
+# All tests in QEMU; builds the kernels first. `make check` has some of them.
 .PHONY: check-vm
 check-vm: all tests
 	$(Q)tests/run --vm $(O)
