@@ -19,8 +19,9 @@
 
 /* A thread's mark that it is busy may reach us this late. */
 #define MARGIN_NS 20000u
-/* A thread that stays busy this long jumped out of a signal handler. */
-#define STUCK_NS 200000000u
+/* A thread that stays busy this long jumped out of a signal handler. On a busy
+ * machine one may stand in the middle of an append for much of a second. */
+#define STUCK_NS 5000000000u
 /* The rings are looked at so often, and when one of them fills. */
 #define MOVE_NS 20000000l
 /* Less than this of a ring is not worth a call. */
