@@ -199,9 +199,12 @@ static uint64_t move_ring(struct record_rings *r, unsigned i, uint64_t now, uint
 /* With the lock. */
 static void move_all(struct record_rings *r, bool direct)
 {
-	uint32_t top = __atomic_load_n(&r->region->ring_top, __ATOMIC_ACQUIRE);
 	uint64_t ns = now_ns(), now = now_clock(r) - r->margin, upto = now;
+	uint32_t top;
 
+	/* the time first: a ring that is taken after this look has only later events */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	top = __atomic_load_n(&r->region->ring_top, __ATOMIC_ACQUIRE);
 	__atomic_fetch_add(&r->region->heartbeat, 1, __ATOMIC_RELAXED);
 	r->spool.full = false;
 	for (uint32_t i = 0; i < top && i < MZ_RINGS; i++) {
