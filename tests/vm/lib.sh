@@ -54,7 +54,7 @@ end_guest() {
 
 # quiet_kernel NAME STDERR: the guest's kernel did not complain
 quiet_kernel() {
-	splat=$(sed -n "s/.*kernel complained: //p" "$2")
+	splat=$(sed -n "s/.*kernel complained: //p; s/.*its kernel said: //p" "$2")
 	equal "$1: the kernel is quiet" "$splat" ""
 }
 
