@@ -231,7 +231,7 @@ static void kernel_args(struct args *a, const struct vm_opts *o)
 	arg(a,
 	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable watchdog_thresh=60 "
 	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s%s",
-	    boot ? "yes" : "no", boot && o->accesses ? "yes" : "no",
+	    boot ? "yes" : "no", boot && (o->accesses || o->fields) ? "yes" : "no",
 	    o->kmemtrace_boot ? " kmemtrace.enable=yes" : "", o->append ? " " : "",
 	    o->append ? o->append : "");
 }
