@@ -293,12 +293,14 @@ void record_rings_deinit(struct record_rings *r)
 
 static void find_active(struct record_rings *r, bool all)
 {
-	uint32_t top = __atomic_load_n(&r->region->ring_top, __ATOMIC_ACQUIRE);
+	uint32_t top;
 
 	set_clock(r);
 	r->active_count = 0;
 	pthread_mutex_lock(&r->spool.lock);
 	move_all(r, true);
+	/* counted after the move: all that moved_upto speaks of must be in the list */
+	top = __atomic_load_n(&r->region->ring_top, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < top && i < MZ_RINGS; i++) {
 		const struct mz_ring *ring = &r->region->rings[i];
 
