@@ -659,8 +659,8 @@ static void find_shift(struct mz_kmap *k, struct mz_symbols *symbols)
 int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 		       const struct mz_kmap_model_options *o, struct mz_error *err)
 {
-	struct mz_kmap_record rec;
-	unsigned n = 0;
+	const struct mz_kmap_record *recs;
+	size_t n = 0;
 	int ret;
 
 	if (start(m, o->by) < 0)
@@ -668,10 +668,15 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	m->own->symbols = o->symbols;
 	m->own->pids = o->pids;
 	find_shift(k, o->symbols);
-	while ((ret = mz_kmap_next(k, &rec)) > 0) {
-		if (add(m, &rec) < 0)
-			return mz_fail_memory(err);
-		if (++n % OFTEN == 0 && o->progress && !o->progress(o->arg, k))
+	while ((ret = mz_kmap_read(k, &recs)) > 0) {
+		for (int i = 0; i < ret; i++)
+			if (add(m, &recs[i]) < 0)
+				return mz_fail_memory(err);
+		n += (size_t)ret;
+		if (n < OFTEN)
+			continue;
+		n = 0;
+		if (o->progress && !o->progress(o->arg, k))
 			return mz_fail(err, EINTR, "%s: stopped", mz_kmap_name(k));
 	}
 	if (ret < 0) {

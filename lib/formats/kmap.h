@@ -95,6 +95,9 @@ void mz_kmap_keep_other(struct mz_kmap *k, bool keep);
 
 /* The next record: 1, 0 at the end, -errno. Texts are borrowed until the next call. */
 int mz_kmap_next(struct mz_kmap *k, struct mz_kmap_record *rec);
+/* The same, many at a time: how many, 0 at the end, -errno. A thread parses ahead, where
+ * that is possible. Not to be mixed with mz_kmap_next(). */
+int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records);
 const struct mz_error *mz_kmap_error(const struct mz_kmap *k);
 
 /* Code addresses of the lines that come next, without taking them: how many, at most
