@@ -284,7 +284,7 @@ static void kernel_args(struct args *a, const struct vm_machine *m, const struct
 	arg(a,
 	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable%s watchdog_thresh=60 "
 	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s%s",
-	    clock, boot ? "yes" : "no", boot && o->accesses ? "yes" : "no",
+	    clock, boot ? "yes" : "no", boot && (o->accesses || o->fields) ? "yes" : "no",
 	    o->kmemtrace_boot ? " kmemtrace.enable=yes" : "", o->append ? " " : "",
 	    o->append ? o->append : "");
 }
