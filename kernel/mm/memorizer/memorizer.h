@@ -302,6 +302,7 @@ extern atomic_t memorizer_streams;
 u64 memorizer_hide(void);
 void memorizer_show(u64 old);
 void memorizer_kick(void);
+void memorizer_kick_worker(void);
 int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid);
 int memorizer_set_log_access(bool on);
 int memorizer_state_words(char *buf, size_t size);

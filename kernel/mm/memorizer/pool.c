@@ -127,6 +127,13 @@ static void *alloc_class(int class)
 	return p;
 }
 
+/* A look without the lock: when nothing is left, many ask and ask again. */
+static bool used_up(int class)
+{
+	return READ_ONCE(partial[class]) == NO_CHUNK &&
+	       READ_ONCE(free_list) == NO_CHUNK;
+}
+
 /* Called with the lock held, like everything below that changes the pool. */
 void *memorizer_pool_alloc_object(void)
 {
@@ -143,7 +150,7 @@ void *memorizer_pool_alloc(size_t size)
 	for (class = 1; class < NR_CLASSES; class++)
 		if (size <= class_size[class])
 			break;
-	if (class == NR_CLASSES)
+	if (class == NR_CLASSES || used_up(class))
 		return NULL;
 	flags = memorizer_lock();
 	p = alloc_class(class);

@@ -193,7 +193,7 @@ struct memorizer_site *memorizer_site(struct memorizer_object *obj, u64 key)
 		if (site)
 			return site;
 	} while (grow(obj, sites));
-	memorizer_kick();
+	memorizer_kick_worker();
 	site = find_site(obj, key | MEMORIZER_PID_FOLDED);
 	if (site)
 		this_cpu_inc(memorizer_cpu.folded);
