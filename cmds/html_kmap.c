@@ -286,7 +286,7 @@ static int tables_json(struct mz_json *w, const struct mz_kmap_model *m, size_t 
 		{"shared", "Shared", mz_kmap_shared},
 		{"unused", "Unused", mz_kmap_unused},
 		{"privilege", "Privilege", mz_kmap_privilege},
-		{"types", "Structures", all_types},
+		{"structures", "Structures", all_types},
 		{"fields", "Members", all_fields},
 	};
 	int ret;

@@ -21,8 +21,8 @@ function deeds(title, none, list, names, which) {
 
 // The members of the structure that a kind is, and who touches them; nothing if it is not known.
 function members(rec, row) {
-	const { types, fields } = rec.tables;
-	const type = types && types.rows.find((t) => t[0] === row[0] && t[1] === row[1]);
+	const { structures, fields } = rec.tables;
+	const type = structures && structures.rows.find((t) => t[0] === row[0] && t[1] === row[1]);
 	if (!type || !(type[3] || type[4])) return null;
 	if (!type[3]) return h('p', { class: 'note' }, `Its structure is ${type[4]}.`);
 	const rows = fields.rows.filter((f) => f[0] === type[3]).map((f) => f.slice(1));
