@@ -102,7 +102,8 @@ static inline uint64_t mz_take(uint64_t *counter, uint64_t n)
 /* What is not the rule: no ring yet, a full one, something dropped. False: the
  * event is not recorded (and counted). */
 bool mz_append_slow(struct mz_thread *t, unsigned n) __attribute__((visibility("hidden")));
-bool mz_wait_room(struct mz_thread *t, uint64_t end) __attribute__((visibility("hidden")));
+bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
+	__attribute__((visibility("hidden")));
 void mz_ring_bell(void) __attribute__((visibility("hidden")));
 
 /* Room that is left for signal handlers, which may come between the look
@@ -119,14 +120,15 @@ static inline bool mz_begin(struct mz_thread *t, unsigned n)
 	return true;
 }
 
-/* n records, to be filled through mz_slot(). False: the recorder is gone. */
+/* n records, to be filled through mz_slot(). False: there is no room, and will be
+ * none; the append is over. */
 static inline bool mz_reserve(struct mz_thread *t, unsigned n, uint64_t *at)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	*at = mz_take(&t->reserved, n);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return __builtin_expect(*at + n <= t->limit, 1) || *at + n - t->tail <= t->mask + 1ull ||
-	       mz_wait_room(t, *at + n);
+	       mz_wait_room(t, *at, n);
 }
 
 /* Half of the time is not enough for this one: tell all of it first. With taken,
