@@ -60,12 +60,23 @@ static void matrix(const struct ask *k, size_t i, struct mz_answer *a)
 	mz_kmap_matrix(&k->m, a);
 }
 
+/* Of a member, so many functions are named in text. */
+#define TEXT_NAMES 2
+
+static void fields(const struct ask *k, size_t i, struct mz_answer *a)
+{
+	(void)i;
+	mz_kmap_fields(&k->m, k->pattern, k->o->json || k->o->csv ? 0 : TEXT_NAMES, a);
+}
+
 static void object(const struct ask *k, size_t i, struct mz_answer *a)
 {
-	if (i)
-		mz_kmap_object(&k->m, k->pattern, (enum mz_kmap_role)(i - 1), a);
-	else
-		mz_kmap_classes(&k->m, k->pattern, a);
+	switch (i) {
+	case 0: mz_kmap_classes(&k->m, k->pattern, a); break;
+	case 5: mz_kmap_types(&k->m, k->pattern, a); break;
+	case 6: fields(k, i, a); break;
+	default: mz_kmap_object(&k->m, k->pattern, (enum mz_kmap_role)(i - 1), a);
+	}
 }
 
 static void site(const struct ask *k, size_t i, struct mz_answer *a)
@@ -94,7 +105,8 @@ static void privilege(const struct ask *k, size_t i, struct mz_answer *a)
 
 static const struct question questions[] = {
 	{"matrix", NULL, true, 0, 1, matrix},
-	{"object", "PATTERN", false, MZ_KMAP_BY_FUNCTION, 5, object},
+	{"object", "PATTERN", false, MZ_KMAP_BY_FUNCTION, 7, object},
+	{"fields", "PATTERN", false, MZ_KMAP_BY_FUNCTION, 1, fields},
 	{"site", "FUNCTION", false, MZ_KMAP_BY_FUNCTION, 1, site},
 	{"shared", NULL, false, MZ_KMAP_BY_DIR, 1, shared},
 	{"unused", NULL, false, MZ_KMAP_BY_DIR, 1, unused},
@@ -117,6 +129,12 @@ static void show_warnings(const struct ask *k, const struct question *q)
 {
 	if (!k->m.accesses && q->answer != object)
 		talk_note("the map has no accesses: it was recorded without counting them");
+	else if (q->answer == fields && !k->m.has_ranges)
+		talk_note("the map does not say where in an object an access was: record it with "
+			  "'memorizer vm --fields'");
+	else if (q->answer == fields && !k->m.types)
+		talk_note("no structures are known: --symbols with a vmlinux with DWARF or BTF tells "
+			  "them");
 	else if (!k->m.has_dirs &&
 		 (q->answer == shared || (q->choose && k->m.by <= MZ_KMAP_BY_FILE)))
 		talk_note("no folders are known: --symbols with System.map.files, or a vmlinux "
@@ -132,10 +150,10 @@ static void show(const struct ask *k, const struct question *q, struct mz_answer
 	if (k->o->json) {
 		answer_json(j, a, top);
 	} else if (k->o->csv) {
-		/* the list of the objects is another table: it is left to --json */
-		if (q->answers == 1 || i)
+		/* the other tables have other columns: they are left to --json */
+		if (q->answers == 1 || (i && i < 5))
 			answer_csv(a, top, q->answers > 1 ? "role" : NULL, i < 2);
-	} else {
+	} else if (i < 5 || k->m.types) {
 		if (i)
 			putchar('\n');
 		answer_text(a, top);
@@ -211,6 +229,7 @@ static int ask(const struct opts *o, const struct question *q, int argc, char **
 		load.path = argv[at++];
 	if (at < argc)
 		return talk_usage("one map, please; not '%s' too", argv[at]);
+	load.types = q->answer == object || q->answer == fields;
 	load.or_function = (q->choose || !q->answers) && !o->by_name;
 	ret = kmap_load(&k.m, &load) < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
 	if (!ret && !q->answers) {
@@ -230,7 +249,7 @@ static int run(void *options, int argc, char **argv)
 	if (q)
 		return ask(options, q, argc - 1, argv + 1);
 	return talk_usage(
-		"%s%s%s there are matrix, object, site, shared, unused, privilege and report",
+		"%s%s%s there are matrix, object, fields, site, shared, unused, privilege and report",
 		argc ? "no question '" : "which question?", argc ? argv[0] : "", argc ? "';" : "");
 }
 

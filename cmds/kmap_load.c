@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cmds/kmap_load.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/kmap_types.h"
 #include "base/error.h"
 #include "cmds/progress.h"
 
@@ -96,13 +98,11 @@ static bool show(void *arg, const struct mz_kmap *k)
 	return true;
 }
 
-int kmap_load_symbols(const struct kmap_load *o, struct mz_symbols **symbols, struct mz_error *err)
+static int open_symbols(struct files *f, const struct kmap_load *o, struct mz_symbols **symbols,
+			struct mz_error *err)
 {
-	struct files *f = calloc(1, sizeof(*f));
 	int ret = 0;
 
-	if (!f)
-		return mz_fail_memory(err);
 	if ((!o->symbols || o->beside_too) && strcmp(o->path, "-"))
 		add_beside(f, o->path);
 	if (o->symbols)
@@ -114,8 +114,37 @@ int kmap_load_symbols(const struct kmap_load *o, struct mz_symbols **symbols, st
 			ret = -1;
 		}
 	}
+	return ret;
+}
+
+int kmap_load_symbols(const struct kmap_load *o, struct mz_symbols **symbols, struct mz_error *err)
+{
+	struct files *f = calloc(1, sizeof(*f));
+	int ret = f ? open_symbols(f, o, symbols, err) : mz_fail_memory(err);
+
 	free(f);
 	return ret;
+}
+
+/* A vmlinux without types is no error: there are none then. */
+static int find_types(struct mz_kmap_model *m, const struct files *f, struct mz_symbols *symbols,
+		      struct mz_error *err)
+{
+	const char *from[] = {f->kernel.vmlinux, f->kernel.btf};
+	struct mz_types *types = NULL;
+
+	for (size_t i = 0; i < 2 && !types; i++) {
+		struct mz_error e = {0};
+
+		types = from[i] ? mz_types_open(from[i], &e) : NULL;
+		if (!types && e.code && e.code != ENODATA) {
+			*err = e;
+			return -e.code;
+		}
+	}
+	if (types && mz_kmap_find_types(m, types, mz_symbols_shift(symbols)) < 0)
+		return mz_fail_memory(err);
+	return 0;
 }
 
 int kmap_load(struct mz_kmap_model *m, const struct kmap_load *o)
@@ -124,11 +153,16 @@ int kmap_load(struct mz_kmap_model *m, const struct kmap_load *o)
 	struct mz_error err = {0};
 	struct progress p;
 	struct mz_kmap *k;
+	struct files *f = calloc(1, sizeof(*f));
 	int ret;
 
 	memset(m, 0, sizeof(*m));
-	if (kmap_load_symbols(o, &mo.symbols, &err) < 0)
+	if (!f)
+		return talk_fail("out of memory"), -1;
+	if (open_symbols(f, o, &mo.symbols, &err) < 0) {
+		free(f);
 		return -1;
+	}
 	if (o->or_function && !(mo.symbols && mz_symbols_has_lines(mo.symbols)))
 		mo.by = MZ_KMAP_BY_FUNCTION;
 	progress_start(&p, o->path);
@@ -137,9 +171,12 @@ int kmap_load(struct mz_kmap_model *m, const struct kmap_load *o)
 	if (k)
 		mz_kmap_skip_bad(k, o->skip_bad);
 	ret = k ? mz_kmap_model_read(m, k, &mo, &err) : -1;
+	if (ret >= 0 && o->types && mo.symbols)
+		ret = find_types(m, f, mo.symbols, &err);
 	progress_end(&p);
 	mz_kmap_close(k);
 	mz_symbols_close(mo.symbols);
+	free(f);
 	if (ret < 0) {
 		talk_error(&err);
 		return -1;

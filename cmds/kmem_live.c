@@ -21,19 +21,19 @@ struct subsystems {
 	size_t n;
 };
 
-/* "drivers/tty/serial/8250.o" -> "drivers/tty"; "mm/slub.o" -> "mm". */
-static void name_of(const char *object, char *buf, size_t size)
+/* "drivers/tty/serial/8250.c" -> "drivers/tty"; "mm/slub.c" -> "mm". */
+static void name_of(const char *file, char *buf, size_t size)
 {
-	const char *first = object ? strchr(object, '/') : NULL;
+	const char *first = file ? strchr(file, '/') : NULL;
 	const char *second = first ? strchr(first + 1, '/') : NULL;
 	const char *end = second ? second : first;
 
-	if (!object)
+	if (!file)
 		snprintf(buf, size, "?");
 	else if (!end)
-		snprintf(buf, size, "%s", object);
+		snprintf(buf, size, "%s", file);
 	else
-		mz_printable(buf, size, object, (size_t)(end - object));
+		mz_printable(buf, size, file, (size_t)(end - file));
 }
 
 static struct subsystem *find(struct subsystems *s, const char *name)
@@ -73,7 +73,7 @@ static struct subsystems gather(const struct mz_kmem_report *r)
 
 		if (!g->live)
 			continue;
-		name_of(mz_kmem_input_object(r->in, i), name, sizeof(name));
+		name_of(mz_kmem_input_file(r->in, i), name, sizeof(name));
 		to = find(&s, name);
 		if (!to)
 			break;
@@ -119,10 +119,10 @@ static void print_subsystems(const struct mz_kmem_report *r, size_t limit)
 	size_t shown = limit && limit < s.n ? limit : s.n;
 
 	printf("\nSUBSYSTEMS\n");
-	if (!mz_kmem_input_has_objects(r->in)) {
-		printf("  not known: there is no file `objects` beside the trace, which "
-		       "kernel/build makes "
-		       "from the link map\n");
+	if (!mz_kmem_input_has_files(r->in)) {
+		printf("  not known: there is no System.map with source files beside the "
+		       "trace, such as "
+		       "scripts/kernel-files makes\n");
 		shown = s.n = 0;
 	} else {
 		printf("  %10s %14s %12s %12s %12s %12s  %s\n", "blocks", "live", "wasted",
@@ -149,14 +149,14 @@ static void print_sites(const struct mz_kmem_report *r, size_t limit)
 	for (size_t i = 0; rows && i < n && rows[i].g->live && (!limit || shown < limit);
 	     i++, shown++) {
 		const struct mz_kmem_group *g = rows[i].g;
-		const char *object = mz_kmem_input_object(r->in, rows[i].id);
+		const char *file = mz_kmem_input_file(r->in, rows[i].id);
 		char site[300];
 
 		printf("  %10" PRIu64 " %14" PRIu64 " %12" PRIu64 " %5.1f%% %-8s  %s%s%s%s\n",
 		       g->live, g->live_given, waste(g->live_given, g->live_req),
 		       kmem_frag(g->live_req, g->live_given), mz_kmem_allocator_name(g->allocator),
-		       kmem_site_text(r, rows[i].id, site, sizeof(site)), object ? " (" : "",
-		       object ? object : "", object ? ")" : "");
+		       kmem_site_text(r, rows[i].id, site, sizeof(site)), file ? " (" : "",
+		       file ? file : "", file ? ")" : "");
 	}
 	free(rows);
 }
@@ -194,7 +194,7 @@ void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t li
 		mz_json_end_object(w);
 	}
 	mz_json_end_object(w);
-	if (mz_kmem_input_has_objects(r->in)) {
+	if (mz_kmem_input_has_files(r->in)) {
 		mz_json_array(w, "subsystems");
 		for (size_t i = 0; i < s.n && (!limit || i < limit); i++) {
 			mz_json_object(w, NULL);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cmds/replay_talk.h"
-#include "cmds/cmd.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/json.h"
+
+#define SAMPLES 1024
 
 const char *const replay_touches[] = {"none", "first", "all", NULL};
 
@@ -22,7 +24,8 @@ static void tell(uint64_t n, const char *what)
 		fprintf(stderr, "note           %s %s\n", talk_count(a, n), what);
 }
 
-void replay_talk(const struct mz_replay_opts *o, const struct mz_replay_result *r)
+/* On standard error: the figures, then whatever did not go as in the trace. */
+static void talk_text(const struct mz_replay_opts *o, const struct mz_replay_result *r)
 {
 	char a[32], b[32], c[32];
 
@@ -50,14 +53,15 @@ void replay_talk(const struct mz_replay_opts *o, const struct mz_replay_result *
 	tell(r->trace.unknown_olds,
 	     "reallocs of blocks that the trace never saw, done as allocations");
 	tell(r->trace.late_frees, "frees made up, where an address was given out a second time");
-	tell(r->trace.repaired, "frees put first that the trace has after the next use of the address");
+	tell(r->trace.repaired,
+	     "frees put first that the trace has after the next use of the address");
 	tell(r->trace.not_calls, "events left out that are no calls of an allocator");
 	tell(r->trace.lost, "events were lost when the trace was made");
 	if (o->pace)
 		fprintf(stderr, "late           %.3f ms at most\n", (double)r->done.late_ns / 1e6);
 }
 
-void replay_talk_json(const struct mz_replay_opts *o, const struct mz_replay_result *r, FILE *out)
+static void talk_json(const struct mz_replay_opts *o, const struct mz_replay_result *r, FILE *out)
 {
 	struct mz_buf b = {0};
 	struct mz_json j = {.out = &b};
@@ -109,4 +113,44 @@ void replay_talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 	if (!b.failed)
 		fwrite(b.data, 1, b.len, out);
 	mz_buf_free(&b);
+}
+
+/* Not from malloc: the heap belongs to the trace. */
+static int make_samples(struct mz_replay_opts *r)
+{
+	r->samples = mmap(NULL, SAMPLES * sizeof(*r->samples), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (r->samples == MAP_FAILED)
+		return -1;
+	r->samples_cap = SAMPLES;
+	return 0;
+}
+
+int replay_main(const struct replay_opts *o, int argc, char **argv)
+{
+	struct mz_replay_opts r = {.touch = o->touch,
+				   .free_rest = o->free_rest,
+				   .verbose = o->verbose,
+				   .threads = !o->one_thread,
+				   .pace = o->pace,
+				   .rounds = (unsigned)o->repeat};
+	struct mz_replay_result result;
+	struct mz_error err = {0};
+
+	if (argc != 1)
+		return talk_usage("one input, please (- is standard input)");
+	if (o->repeat > 1000000)
+		return talk_usage("--repeat %llu is too often; at most 1000000",
+				  (unsigned long long)o->repeat);
+	if (o->pace && o->repeat > 1)
+		return talk_usage("--pace and --repeat do not go together");
+	if (o->samples && make_samples(&r) < 0)
+		return talk_fail("out of memory");
+	if (mz_replay(argv[0], &r, &result, &err) < 0)
+		return talk_error(&err);
+	if (o->json)
+		talk_json(&r, &result, stderr);
+	else
+		talk_text(&r, &result);
+	return MZ_EXIT_OK;
 }

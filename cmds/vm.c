@@ -19,6 +19,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "mode", "MODE", MZ_OPT_STR, struct vm_opts, mode,
 	       "1: all processes, 2: the command and interrupts, 3: the command (3)"),
 	MZ_OPT('a', "accesses", NULL, MZ_OPT_FLAG, struct vm_opts, accesses, "count accesses too"),
+	MZ_OPT(0, "fields", NULL, MZ_OPT_FLAG, struct vm_opts, fields,
+	       "count accesses, and note which bytes of an object they touch; with type and cache"),
 	MZ_OPT(0, "stream", NULL, MZ_OPT_FLAG, struct vm_opts, stream,
 	       "take freed objects out of the guest while the command runs"),
 	MZ_OPT(0, "boot", NULL, MZ_OPT_FLAG, struct vm_opts, boot,
@@ -33,7 +35,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "append", "ARGS", MZ_OPT_STR, struct vm_opts, append,
 	       "add to the kernel's command line"),
 	MZ_OPT('o', "output", "OUT.kmap", MZ_OPT_STR, struct vm_opts, output,
-	       "keep the map here, and OUT.stats, OUT.console and OUT.kallsyms beside it"),
+	       "keep the map here, and OUT.stats, OUT.console, OUT.kallsyms and OUT.vmlinux beside "
+	       "it"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct vm_opts, force, "replace existing files"),
 	MZ_OPT(0, "shell", NULL, MZ_OPT_FLAG, struct vm_opts, shell,
 	       "a prompt in the guest; Ctrl-] leaves"),
@@ -49,7 +52,8 @@ static const struct mz_opt opts[] = {
 
 static int check(const struct vm_opts *o, int argc)
 {
-	if (o->kmemtrace_boot && (o->shell || o->off || o->stream || o->mode || o->accesses || o->boot))
+	if (o->kmemtrace_boot && (o->shell || o->off || o->stream || o->mode || o->accesses ||
+				  o->fields || o->boot))
 		return talk_usage("--kmemtrace-boot is another recorder; leave out the options of Memorizer");
 	if (!argc && !o->shell && !o->kmemtrace_boot)
 		return talk_usage("which command? memorizer vm [OPTIONS] -- CMD ARGS, or --shell");
@@ -57,7 +61,7 @@ static int check(const struct vm_opts *o, int argc)
 		return talk_usage("--mode takes 1, 2 or 3, not '%s'", o->mode);
 	if (o->shell && (o->output || o->stream))
 		return talk_usage("--shell records nothing by itself; leave out -o and --stream");
-	if (o->off && (o->output || o->stream || o->mode || o->accesses || o->boot))
+	if (o->off && (o->output || o->stream || o->mode || o->accesses || o->fields || o->boot))
 		return talk_usage("--off records nothing; leave out the options that do");
 	if (o->smp > 64)
 		return talk_usage("--smp takes 1 to 64");
@@ -107,8 +111,10 @@ static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **
 		say_kmemtrace(b, argc);
 	else if (!o->off && !o->shell)
 		say(b, "mode", o->mode ? o->mode : "3");
-	if (o->accesses)
+	if (o->accesses || o->fields)
 		say(b, "accesses", "1");
+	if (o->fields)
+		say(b, "fields", "1");
 	if (o->stream)
 		say(b, "stream", "1");
 	if (o->boot)
@@ -311,6 +317,10 @@ static void keep_symbols(const struct vm_opts *o, const struct vm_paths *paths)
 	beside(path, sizeof(path), o->output, ".kallsyms");
 	if (vm_keep_symbols(paths->kernel, path, o->force, &err) < 0)
 		talk_note("no symbols beside the map: %s", err.text);
+	beside(path, sizeof(path), o->output, ".vmlinux");
+	err = (struct mz_error){0};
+	if (vm_keep_vmlinux(paths->kernel, path, o->force, &err) < 0)
+		talk_note("no types beside the map: %s", err.text);
 }
 
 /* One attempt. Returns -1 if KVM was only tried and did not bring the guest up. */

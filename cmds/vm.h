@@ -20,7 +20,7 @@ struct vm_opts {
 	uint64_t smp, mem, timeout;
 	const char *mode, *append, *output, *kernel, *qemu;
 	unsigned accel;
-	bool accesses, stream, boot, off, shell, console, force, kmemtrace_boot;
+	bool accesses, fields, stream, boot, off, shell, console, force, kmemtrace_boot;
 };
 
 struct vm_paths {
@@ -83,6 +83,8 @@ void vm_attend(struct vm_machine *m, const struct vm_opts *o, struct vm_sinks *s
 /* vm_symbols.c: copy the symbols that lie beside the kernel. 0 (also if there are none),
  * or -errno with err set. */
 int vm_keep_symbols(const char *kernel, const char *to, bool force, struct mz_error *err);
+/* The same of its vmlinux, if that has DWARF: it is large, so it becomes a link. */
+int vm_keep_vmlinux(const char *kernel, const char *to, bool force, struct mz_error *err);
 
 /* All: 0 or -errno with err set. file: what follows goes into the file of this name. */
 int vm_boot_open(struct vm_boot *b, const struct vm_opts *o, struct mz_error *err);

@@ -10,7 +10,6 @@
 
 #include "analysis/kmem.h"
 #include "base/error.h"
-#include "base/input.h"
 #include "cmds/kmem.h"
 #include "cmds/vm.h"
 
@@ -53,26 +52,13 @@ int vm_boot_file(struct vm_boot *b, const char *name, size_t len, struct mz_erro
 	return mz_output_open(&b->out, path, true, err);
 }
 
-/* The kernel's link map, as kernel/build left it beside bzImage. */
-static int copy_objects(struct vm_boot *b, const char *bzimage, struct mz_error *err)
+/* The kernel's symbols with their source files, beside the recording. */
+static int keep_symbols(struct vm_boot *b, const char *bzimage, struct mz_error *err)
 {
-	const char *slash = strrchr(bzimage, '/');
 	char path[PATH_MAX + 16];
-	struct mz_input in;
-	int ret;
 
-	snprintf(path, sizeof(path), "%.*s/objects", slash ? (int)(slash - bzimage) : 0, bzimage);
-	if (access(path, R_OK))
-		return 0;
-	if (mz_input_open(&in, path, err) < 0)
-		return -err->code;
-	ret = vm_boot_file(b, "objects", 7, err);
-	while (ret >= 0 && (ret = mz_input_fill(&in, 65536, err)) >= 0 && mz_input_left(&in)) {
-		ret = mz_output_add(&b->out, in.pos, mz_input_left(&in), err);
-		in.pos = in.end;
-	}
-	mz_input_close(&in);
-	return ret < 0 ? ret : end_file(b, err);
+	snprintf(path, sizeof(path), "%s/System.map", b->dir);
+	return vm_keep_symbols(bzimage, path, true, err);
 }
 
 int vm_boot_report(struct vm_boot *b, const char *bzimage)
@@ -84,7 +70,7 @@ int vm_boot_report(struct vm_boot *b, const char *bzimage)
 	char *dirs[] = {b->dir};
 	int ret = MZ_EXIT_OK;
 
-	if (end_file(b, &err) >= 0 && copy_objects(b, bzimage, &err) >= 0)
+	if (end_file(b, &err) >= 0 && keep_symbols(b, bzimage, &err) >= 0)
 		in = mz_kmem_input_open(dirs, 1, &err);
 	if (!in)
 		return talk_error(&err);

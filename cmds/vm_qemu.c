@@ -222,16 +222,69 @@ static void arg_words(struct args *a, const char *s)
 	}
 }
 
-static void kernel_args(struct args *a, const struct vm_opts *o)
+#ifdef __x86_64__
+/* A moment by both clocks, as close together as they get. */
+static uint64_t now_ns(uint64_t *tsc)
+{
+	uint64_t best = UINT64_MAX, ns = 0;
+
+	for (int i = 0; i < 20; i++) {
+		uint64_t before = __builtin_ia32_rdtsc(), after;
+		struct timespec t;
+
+		clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+		after = __builtin_ia32_rdtsc();
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		*tsc = before + best / 2;
+		ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	}
+	return ns;
+}
+
+static uint64_t tsc_khz(void)
+{
+	struct timespec pause = {.tv_nsec = 20000000};
+	uint64_t from_tsc = 0, to_tsc = 0, from = now_ns(&from_tsc), to;
+
+	nanosleep(&pause, NULL);
+	to = now_ns(&to_tsc);
+	return to > from ? (to_tsc - from_tsc) * 1000000 / (to - from) : 0;
+}
+#else
+static uint64_t tsc_khz(void)
+{
+	return 0;
+}
+#endif
+
+/*
+ * A software CPU shows the host's time stamp counter. The guest finds out how fast that
+ * runs with a timer and a loop; if the host is busy just then, its clock is wrong by a
+ * factor ever after. So it is told. With -icount the counter is another, and exact.
+ */
+static void clock_arg(char *buf, size_t size, const struct vm_machine *m, const struct vm_opts *o)
+{
+	uint64_t khz = m->kvm || (o->qemu && strstr(o->qemu, "-icount")) ? 0 : tsc_khz();
+
+	buf[0] = '\0';
+	if (khz)
+		snprintf(buf, size, " tsc_early_khz=%" PRIu64, khz);
+}
+
+static void kernel_args(struct args *a, const struct vm_machine *m, const struct vm_opts *o)
 {
 	bool boot = o->boot && !o->off;
+	char clock[48];
 
+	clock_arg(clock, sizeof(clock), m, o);
 	arg(a, "-append");
 	/* On a busy host a CPU of the guest may stand still for long: no lockup of its own. */
 	arg(a,
-	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable watchdog_thresh=60 "
+	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable%s watchdog_thresh=60 "
 	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s%s",
-	    boot ? "yes" : "no", boot && o->accesses ? "yes" : "no",
+	    clock, boot ? "yes" : "no", boot && (o->accesses || o->fields) ? "yes" : "no",
 	    o->kmemtrace_boot ? " kmemtrace.enable=yes" : "", o->append ? " " : "",
 	    o->append ? o->append : "");
 }
@@ -243,7 +296,8 @@ static void make_args(struct args *a, const struct vm_machine *m, const struct v
 
 	arg(a, "qemu-system-x86_64");
 	arg_words(a, "-nodefaults -no-user-config -no-reboot -display none -machine pc");
-	arg_words(a, m->kvm ? "-accel kvm -cpu host" : "-accel tcg -cpu max");
+	/* In software a string instruction goes byte by byte: have the guest use others. */
+	arg_words(a, m->kvm ? "-accel kvm -cpu host" : "-accel tcg -cpu max,-erms,-fsrm");
 	arg(a, "-smp");
 	/* one CPU a socket: the only kind that the BIOS puts into its MP table */
 	arg(a, "%" PRIu64 ",sockets=%" PRIu64, smp, smp);
@@ -253,7 +307,7 @@ static void make_args(struct args *a, const struct vm_machine *m, const struct v
 	arg(a, "%s", kernel);
 	arg(a, "-initrd");
 	arg(a, "/dev/fd/%d", fds[2]);
-	kernel_args(a, o);
+	kernel_args(a, m, o);
 	arg_words(a, "-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap");
 	arg_words(a, "-device virtio-9p-pci,fsdev=host,mount_tag=host");
 	arg(a, "-chardev");

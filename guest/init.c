@@ -37,7 +37,7 @@ struct job {
 	const char *cwd;
 	const char *mode;
 	const char *kmemtrace; /* memorizer, to take the kernel's records with */
-	bool accesses, stream, boot, kmap, stdin_open, shell;
+	bool accesses, fields, stream, boot, kmap, stdin_open, shell;
 };
 
 static int port = -1;
@@ -207,6 +207,8 @@ static void job_line(struct job *j, char *s)
 		j->kmemtrace = v;
 	else if (value_of(s, "accesses", &v))
 		j->accesses = true;
+	else if (value_of(s, "fields", &v))
+		j->fields = true;
 	else if (value_of(s, "stream", &v))
 		j->stream = true;
 	else if (value_of(s, "boot", &v))
@@ -270,6 +272,8 @@ static void tracing_prepare(const struct job *j)
 		control_or_fail("clear_dead_objects", "1");
 	}
 	control_or_fail("print_live_obj", "1");
+	if (j->fields)
+		control_or_fail("print_fields", "1");
 	if (j->accesses)
 		control_or_fail("memorizer_log_access", "1");
 }

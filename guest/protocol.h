@@ -3,7 +3,7 @@
  * Between `memorizer vm` on the host and its init in the guest.
  *
  * Host to guest at start: the file /job in the initramfs, "key=value" strings with a
- * NUL after each. Keys: arg and env (repeated), cwd, mode, accesses, stream, boot,
+ * NUL after each. Keys: arg and env (repeated), cwd, mode, accesses, fields, stream, boot,
  * kmap, stdin, shell, kmemtrace (the path of memorizer).
  *
  * Then frames over the virtio port VM_PORT, both ways: a struct vm_frame and len bytes.

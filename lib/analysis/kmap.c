@@ -520,8 +520,10 @@ static int start_edge(struct mz_kmap_model *m, uint32_t id, const struct mz_kmap
 	if (pair == MZ_KEYS_NONE)
 		return -ENOMEM;
 	own->states[id] = (struct edge_state){0, pair, m->places[place].dir};
-	m->edges[id] = (struct mz_kmap_edge){
-		.class = own->now.class, .place = place, .pid = own->pids ? a->pid : -1};
+	m->edges[id] = (struct mz_kmap_edge){.class = own->now.class,
+					     .place = place,
+					     .pid = own->pids ? a->pid : -1,
+					     .first = UINT16_MAX};
 	m->n_edges = id + 1;
 	return 0;
 }
@@ -551,6 +553,11 @@ static int enter_access(struct mz_kmap_model *m, const struct mz_kmap_access *a,
 	own->states[id].serial = now->serial;
 	e->reads += a->reads;
 	e->writes += a->writes;
+	if (a->fields == 6) {
+		e->first = a->first < e->first ? (uint16_t)a->first : e->first;
+		e->last = a->last > e->last ? (uint16_t)a->last : e->last;
+		m->has_ranges = true;
+	}
 	now->reads += a->reads;
 	now->writes += a->writes;
 	note_side(now, own->states[id].dir, a->pid);
@@ -652,8 +659,8 @@ static void find_shift(struct mz_kmap *k, struct mz_symbols *symbols)
 int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 		       const struct mz_kmap_model_options *o, struct mz_error *err)
 {
-	struct mz_kmap_record rec;
-	unsigned n = 0;
+	const struct mz_kmap_record *recs;
+	size_t n = 0;
 	int ret;
 
 	if (start(m, o->by) < 0)
@@ -661,10 +668,15 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	m->own->symbols = o->symbols;
 	m->own->pids = o->pids;
 	find_shift(k, o->symbols);
-	while ((ret = mz_kmap_next(k, &rec)) > 0) {
-		if (add(m, &rec) < 0)
-			return mz_fail_memory(err);
-		if (++n % OFTEN == 0 && o->progress && !o->progress(o->arg, k))
+	while ((ret = mz_kmap_read(k, &recs)) > 0) {
+		for (int i = 0; i < ret; i++)
+			if (add(m, &recs[i]) < 0)
+				return mz_fail_memory(err);
+		n += (size_t)ret;
+		if (n < OFTEN)
+			continue;
+		n = 0;
+		if (o->progress && !o->progress(o->arg, k))
 			return mz_fail(err, EINTR, "%s: stopped", mz_kmap_name(k));
 	}
 	if (ret < 0) {
@@ -698,6 +710,8 @@ void mz_kmap_model_deinit(struct mz_kmap_model *m)
 	free(m->places);
 	free(m->pairs);
 	free(m->groups);
+	free(m->class_types);
+	mz_types_close(m->types);
 	mz_tables_free(m->strings);
 	if (own) {
 		struct mz_keys *all[] = {&own->classes, &own->edges,	 &own->freers,

@@ -14,6 +14,7 @@
 #include "base/keys.h"
 #include "formats/kmap.h"
 #include "symbols/symbols.h"
+#include "symbols/types.h"
 
 /* Levels of detail. */
 enum mz_kmap_by {
@@ -65,6 +66,7 @@ struct mz_kmap_edge {
 	uint32_t class, place;
 	int32_t pid; /* 0 = an interrupt, or the idle task; -1 = not known, or not asked for */
 	uint32_t objects;
+	uint16_t first, last; /* bytes of the objects that it touched; first > last: not known */
 	uint64_t reads, writes;
 };
 
@@ -116,6 +118,13 @@ struct mz_kmap_timeline {
 	uint64_t last; /* the latest time */
 };
 
+/* The structure that objects of a class are. */
+struct mz_kmap_type {
+	uint32_t type; /* of model.types; MZ_TYPES_NONE: see how */
+	uint8_t how;   /* enum mz_types_how */
+	uint32_t by;   /* string: the variable or function that tells; or those in question */
+};
+
 struct mz_kmap_model {
 	struct mz_kmap_class *classes;
 	struct mz_kmap_edge *edges;
@@ -140,7 +149,11 @@ struct mz_kmap_model {
 	struct mz_histogram sizes, lifetimes;
 	struct mz_kmap_timeline timeline;
 	struct mz_tables *strings;
-	bool has_dirs; /* some place has a directory */
+	bool has_dirs;	 /* some place has a directory */
+	bool has_ranges; /* some access says where in the object it was */
+
+	struct mz_types *types;		/* NULL = not known (mz_kmap_find_types) */
+	struct mz_kmap_type *class_types; /* by class */
 
 	struct mz_kmap_private *own;
 };

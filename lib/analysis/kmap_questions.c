@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "analysis/kmap_questions.h"
+#include "analysis/kmap_private.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -62,13 +62,16 @@ static bool matches(const char *pattern, const char *name)
 	       (strpbrk(pattern, "*?[") ? !fnmatch(pattern, name, 0) : !!strstr(name, pattern));
 }
 
-static bool class_matches(const struct mz_kmap_model *m, uint32_t class, const char *pattern)
+bool mz_kmap_class_matches(const struct mz_kmap_model *m, uint32_t class, const char *pattern)
 {
 	const struct mz_kmap_class *c = &m->classes[class];
 	const struct mz_kmap_place *p = &m->places[c->place];
 	char buf[NAME];
 
 	if (!pattern)
+		return true;
+	if (m->types && m->class_types[class].type != MZ_TYPES_NONE &&
+	    matches(pattern, mz_types_name(m->types, m->class_types[class].type)))
 		return true;
 	return matches(pattern, mz_kmap_string(m, c->cache)) ||
 	       matches(pattern, mz_kmap_string(m, c->type)) ||
@@ -118,8 +121,8 @@ void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_answer *a)
 
 /* ---- objects ---------------------------------------------------------------------------- */
 
-static void class_texts(const struct mz_kmap_model *m, uint32_t i, struct mz_answer *a,
-			union mz_answer_cell *row)
+void mz_kmap_class_texts(const struct mz_kmap_model *m, uint32_t i, struct mz_answer *a,
+			 union mz_answer_cell *row)
 {
 	char buf[NAME];
 
@@ -145,11 +148,11 @@ void mz_kmap_classes(const struct mz_kmap_model *m, const char *pattern, struct 
 	mz_answer_init(a, "objects", "Objects", COLUMNS(columns));
 	for (uint32_t i = 0; !a->failed && i < m->n_classes; i++) {
 		const struct mz_kmap_class *c = &m->classes[i];
-		union mz_answer_cell *row = class_matches(m, i, pattern) ? mz_answer_row(a) : NULL;
+		union mz_answer_cell *row = mz_kmap_class_matches(m, i, pattern) ? mz_answer_row(a) : NULL;
 
 		if (!row)
 			continue;
-		class_texts(m, i, a, row);
+		mz_kmap_class_texts(m, i, a, row);
 		row[2].number = c->all.objects;
 		row[3].number = c->all.bytes;
 		row[4].number = c->least;
@@ -161,12 +164,12 @@ void mz_kmap_classes(const struct mz_kmap_model *m, const char *pattern, struct 
 	mz_answer_sort(a, 3);
 }
 
-static bool *chosen_classes(const struct mz_kmap_model *m, const char *pattern)
+bool *mz_kmap_chosen_classes(const struct mz_kmap_model *m, const char *pattern)
 {
 	bool *chosen = calloc(m->n_classes ? m->n_classes : 1, sizeof(*chosen));
 
 	for (uint32_t i = 0; chosen && i < m->n_classes; i++)
-		chosen[i] = class_matches(m, i, pattern);
+		chosen[i] = mz_kmap_class_matches(m, i, pattern);
 	return chosen;
 }
 
@@ -218,7 +221,7 @@ void mz_kmap_object(const struct mz_kmap_model *m, const char *pattern, enum mz_
 	static const char *const keys[] = {"allocated_by", "freed_by", "written_by", "read_by"};
 	static const char *const titles[] = {"Allocated by", "Freed by", "Written by", "Read by"};
 	struct adder ad = {.a = a};
-	bool *chosen = chosen_classes(m, pattern);
+	bool *chosen = mz_kmap_chosen_classes(m, pattern);
 
 	mz_answer_init(a, keys[role], titles[role], COLUMNS(columns));
 	a->failed |= !chosen;
@@ -246,7 +249,7 @@ void mz_kmap_site(const struct mz_kmap_model *m, const char *pattern, struct mz_
 		if (!row)
 			continue;
 		mz_answer_text(a, &row[0], name);
-		class_texts(m, p->owner, a, row + 1);
+		mz_kmap_class_texts(m, p->owner, a, row + 1);
 		row[3].number = p->reads;
 		row[4].number = p->writes;
 		row[5].number = p->touched.objects;
@@ -277,7 +280,7 @@ void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_answer *a)
 
 		if (!row)
 			continue;
-		class_texts(m, i, a, row);
+		mz_kmap_class_texts(m, i, a, row);
 		row[2].number = c->all.objects;
 		row[3].number = c->by_dirs.objects;
 		row[4].number = c->by_processes.objects;
@@ -308,7 +311,7 @@ void mz_kmap_unused(const struct mz_kmap_model *m, struct mz_answer *a)
 
 		if (!row)
 			continue;
-		class_texts(m, i, a, row);
+		mz_kmap_class_texts(m, i, a, row);
 		row[2].number = c->all.objects;
 		row[3].number = c->unread.objects + c->untouched.objects;
 		row[4].number = c->unwritten.objects + c->untouched.objects;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Questions to the model of a KMAP. Each fills an answer that the caller deinits;
- * a.failed says that memory ran out. Rows are sorted, the greatest first. */
+ * a.failed says that memory ran out. Rows are sorted, the greatest first; members by
+ * structure and offset. */
 #ifndef MZ_ANALYSIS_KMAP_QUESTIONS_H
 #define MZ_ANALYSIS_KMAP_QUESTIONS_H
 
@@ -17,6 +18,14 @@ void mz_kmap_classes(const struct mz_kmap_model *m, const char *pattern, struct 
 /* Of those classes: by which code they are allocated, freed, read and written. */
 enum mz_kmap_role { MZ_KMAP_ALLOCATED, MZ_KMAP_FREED, MZ_KMAP_WRITTEN, MZ_KMAP_READ };
 void mz_kmap_object(const struct mz_kmap_model *m, const char *pattern, enum mz_kmap_role role,
+		    struct mz_answer *a);
+
+/* Of those classes: the structures that they are, and how that is known. */
+void mz_kmap_types(const struct mz_kmap_model *m, const char *pattern, struct mz_answer *a);
+
+/* Of those classes whose structure is known: who reads and writes which member. names: so
+ * many functions are named for each; 0 = all. */
+void mz_kmap_fields(const struct mz_kmap_model *m, const char *pattern, size_t names,
 		    struct mz_answer *a);
 
 /* What a function (pattern) touches; the model was read by function. */

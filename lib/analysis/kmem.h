@@ -33,10 +33,10 @@ const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache);
 uint32_t mz_kmem_input_sites(const struct mz_kmem_input *in); /* numbers are below it */
 uint32_t mz_kmem_input_caches(const struct mz_kmem_input *in);
 const struct mz_kallsyms *mz_kmem_input_symbols(const struct mz_kmem_input *in);
-/* The object file of the site ("mm/slub.o"), from the kernel's link map beside the
- * trace; NULL = not known. */
-const char *mz_kmem_input_object(const struct mz_kmem_input *in, uint32_t site);
-bool mz_kmem_input_has_objects(const struct mz_kmem_input *in);
+/* The source file of the site ("mm/slub.c"), by the System.map beside the trace;
+ * NULL = not known. */
+const char *mz_kmem_input_file(const struct mz_kmem_input *in, uint32_t site);
+bool mz_kmem_input_has_files(const struct mz_kmem_input *in);
 int mz_kmem_input_node(const struct mz_kmem_input *in, int cpu); /* -1 = unknown */
 /* An attribute added up over the files (kmem.nulls and its like); 0 = none. */
 uint64_t mz_kmem_input_sum(const struct mz_kmem_input *in, const char *key);

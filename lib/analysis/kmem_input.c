@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "analysis/kmem.h"
 #include "analysis/kmem_ahead.h"
@@ -14,7 +15,7 @@
 #include "base/error.h"
 #include "formats/kmemtrace.h"
 #include "symbols/kallsyms.h"
-#include "symbols/objects.h"
+#include "symbols/symbols.h"
 #include "trace/reader.h"
 
 #define MAX_THREADS 32 /* of more files the rest is decoded when it is needed */
@@ -51,7 +52,7 @@ struct mz_kmem_input {
 	uint32_t site_mask;
 	struct mz_tables *names; /* caches: our number is the string's - 1 */
 	struct mz_kallsyms *syms;
-	struct mz_objects *objects;
+	struct mz_symbols *files; /* System.map beside the trace; NULL = none */
 	int *nodes;
 	int nnodes;
 	char *base; /* the folder of the first file */
@@ -231,6 +232,22 @@ static void load_clock(struct mz_kmem_input *in, struct mz_reader *r)
 		in->whole = false;
 }
 
+/* The kernel's System.map, perhaps with source files (scripts/kernel-files). */
+static int load_files(struct mz_kmem_input *in, struct mz_error *err)
+{
+	char list[4200], map[4200];
+	struct mz_symbols_kernel from = {.map = map};
+
+	snprintf(list, sizeof(list), "%s/kallsyms", in->base);
+	snprintf(map, sizeof(map), "%s/System.map", in->base);
+	if (access(map, F_OK))
+		return 0;
+	if (!access(list, F_OK)) /* the kernel may have been moved */
+		from.kallsyms = list;
+	in->files = mz_symbols_open_kernel(&from, err);
+	return in->files ? 0 : -EINVAL;
+}
+
 static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 {
 	char path[4200];
@@ -248,12 +265,8 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 	} else if (!in->syms) {
 		load_own_symbols(in, false);
 	}
-	snprintf(path, sizeof(path), "%s/objects", in->base);
-	if (!stat(path, &st)) {
-		in->objects = mz_objects_load(path, err);
-		if (!in->objects)
-			return -EINVAL;
-	}
+	if (load_files(in, err) < 0)
+		return -EINVAL;
 	load_nodes(in);
 	for (unsigned i = 0; i < in->n; i++) {
 		struct mz_summary s;
@@ -314,7 +327,7 @@ void mz_kmem_input_close(struct mz_kmem_input *in)
 	free(in->site_slots);
 	mz_tables_free(in->names);
 	mz_kallsyms_free(in->syms);
-	mz_objects_free(in->objects);
+	mz_symbols_close(in->files);
 	free(in->nodes);
 	free(in->base);
 	free(in);
@@ -621,14 +634,17 @@ const struct mz_kallsyms *mz_kmem_input_symbols(const struct mz_kmem_input *in)
 	return in->syms;
 }
 
-const char *mz_kmem_input_object(const struct mz_kmem_input *in, uint32_t site)
+const char *mz_kmem_input_file(const struct mz_kmem_input *in, uint32_t site)
 {
-	return in->objects ? mz_objects_find(in->objects, mz_kmem_input_site(in, site)) : NULL;
+	struct mz_symbol s;
+
+	return in->files && mz_symbols_find(in->files, mz_kmem_input_site(in, site), &s) ? s.home
+											 : NULL;
 }
 
-bool mz_kmem_input_has_objects(const struct mz_kmem_input *in)
+bool mz_kmem_input_has_files(const struct mz_kmem_input *in)
 {
-	return in->objects != NULL;
+	return in->files && mz_symbols_has_lines(in->files);
 }
 
 int mz_kmem_input_node(const struct mz_kmem_input *in, int cpu)

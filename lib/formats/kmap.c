@@ -9,12 +9,15 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "formats/kmap_ahead.h"
 #include "formats/kmap_events.h"
 #include "trace/container.h"
 #include "trace/reader.h"
 
 /* Enough to see the first lines. */
 #define PROBE 4096
+/* Lines of a batch, unless one is longer. */
+#define BLOCK (16u << 10)
 
 struct mz_kmap {
 	struct mz_input in;
@@ -24,6 +27,10 @@ struct mz_kmap {
 	uint64_t lines, bad;
 	int shape; /* of the object before; -1 = none yet */
 	bool skip_bad, keep_other;
+	struct mz_kmap_ahead *ahead; /* NULL: nobody parses ahead */
+	const struct mz_kmap_batch *batch; /* of it, taken last */
+	bool started;
+	struct mz_kmap_record one; /* without it */
 };
 
 bool mz_kmap_probe(const char *data, size_t len)
@@ -113,6 +120,7 @@ void mz_kmap_close(struct mz_kmap *k)
 {
 	if (!k)
 		return;
+	mz_kmap_ahead_free(k->ahead);
 	mz_kmap_unpacker_free(k->unpacker);
 	mz_reader_close(k->reader);
 	mz_input_close(&k->in);
@@ -166,28 +174,153 @@ static int next_unpacked(struct mz_kmap *k, struct mz_kmap_record *rec)
 	return ret;
 }
 
+/* 1 = a record, 0 = it is left out, -errno. */
+static inline int take_line(struct mz_kmap *k, const char *line, size_t len,
+			    struct mz_kmap_record *rec)
+{
+	const char *wrong;
+
+	k->lines++;
+	wrong = mz_kmap_parse(line, len, &k->shape, rec);
+	if (!wrong)
+		return rec->kind != MZ_KMAP_OTHER || k->keep_other;
+	if (!k->skip_bad)
+		return bad_line(k, line, len, wrong);
+	k->bad++;
+	if (rec->kind == MZ_KMAP_OBJECT)
+		k->shape = -1; /* its accesses belong to nothing */
+	return 0;
+}
+
 int mz_kmap_next(struct mz_kmap *k, struct mz_kmap_record *rec)
 {
-	const char *line, *wrong;
+	const char *line;
 	size_t len;
-	int ret;
+	int ret, taken = 0;
 
 	if (k->unpacker)
 		return next_unpacked(k, rec);
-	while ((ret = mz_input_line(&k->in, &line, &len, &k->error)) > 0) {
-		k->lines++;
-		wrong = mz_kmap_parse(line, len, &k->shape, rec);
-		if (!wrong && (rec->kind != MZ_KMAP_OTHER || k->keep_other))
-			return 1;
-		if (wrong && !k->skip_bad)
-			return bad_line(k, line, len, wrong);
-		if (wrong) {
-			k->bad++;
-			if (rec->kind == MZ_KMAP_OBJECT)
-				k->shape = -1; /* its accesses belong to nothing */
+	do {
+		ret = mz_input_line(&k->in, &line, &len, &k->error);
+		if (ret > 0)
+			taken = take_line(k, line, len, rec);
+	} while (ret > 0 && !taken);
+	return ret > 0 ? taken : ret;
+}
+
+/* ---- ahead ---------------------------------------------------------------------------- */
+
+/* Where the whole lines of the window end; NULL: it has none. */
+static const char *whole_lines(const struct mz_kmap *k)
+{
+	size_t n = mz_input_left(&k->in);
+	const char *end;
+
+	n = n < BLOCK ? n : BLOCK;
+	end = memrchr(k->in.pos, '\n', n);
+	if (!end && n < mz_input_left(&k->in))
+		end = memchr(k->in.pos + n, '\n', mz_input_left(&k->in) - n);
+	if (end)
+		return end + 1;
+	return k->in.eof ? k->in.end : NULL;
+}
+
+/* Whole lines into the batch: 1, 0 at the end, -errno. */
+static int take_block(struct mz_kmap *k, struct mz_kmap_batch *b)
+{
+	const char *end;
+	size_t n;
+
+	while (!(end = whole_lines(k))) {
+		size_t left = mz_input_left(&k->in);
+		int ret;
+
+		if (left >= MZ_LINE_MAX) { /* it says so */
+			const char *line;
+
+			return mz_input_line(&k->in, &line, &n, &k->error);
 		}
+		ret = mz_input_fill(&k->in, left + 1, &k->error);
+		if (ret < 0)
+			return ret;
 	}
-	return ret;
+	n = (size_t)(end - k->in.pos);
+	if (n > b->cap) {
+		char *text = realloc(b->text, n > BLOCK ? n : BLOCK);
+
+		if (!text)
+			return mz_fail_memory(&k->error);
+		b->text = text;
+		b->cap = n > BLOCK ? n : BLOCK;
+	}
+	if (n)
+		memcpy(b->text, k->in.pos, n);
+	k->in.pos = end;
+	b->len = n;
+	return n > 0;
+}
+
+static bool more_records(struct mz_kmap_batch *b)
+{
+	size_t room = b->room ? 2 * b->room : 512;
+	struct mz_kmap_record *r = realloc(b->records, room * sizeof(*r));
+
+	if (!r)
+		return false;
+	b->records = r;
+	b->room = room;
+	return true;
+}
+
+static int take_lines(struct mz_kmap *k, struct mz_kmap_batch *b)
+{
+	const char *p = b->text, *end = p + b->len;
+
+	while (p < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		size_t len = (size_t)((nl ? nl : end) - p);
+		int ret;
+
+		if (b->n == b->room && !more_records(b))
+			return mz_fail_memory(&k->error);
+		ret = take_line(k, p, len && p[len - 1] == '\r' ? len - 1 : len,
+				&b->records[b->n]);
+		if (ret < 0)
+			return ret;
+		b->n += (size_t)ret;
+		p = nl ? nl + 1 : end;
+	}
+	return 1;
+}
+
+static void make_batch(void *arg, struct mz_kmap_batch *b)
+{
+	struct mz_kmap *k = arg;
+
+	b->n = 0;
+	b->ret = take_block(k, b);
+	if (b->ret > 0)
+		b->ret = take_lines(k, b);
+	b->lines = k->lines;
+	b->bad = k->bad;
+	b->bytes = mz_input_tell(&k->in);
+}
+
+int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records)
+{
+	if (!k->started && !k->unpacker)
+		k->ahead = mz_kmap_ahead_new(make_batch, k);
+	k->started = true;
+	*records = &k->one;
+	if (!k->ahead)
+		return mz_kmap_next(k, &k->one);
+	do {
+		if (k->batch && k->batch->ret <= 0)
+			return k->batch->ret;
+		k->batch = mz_kmap_ahead_next(k->ahead);
+	} while (!k->batch->n && k->batch->ret > 0);
+	*records = k->batch->records;
+	return k->batch->n ? (int)k->batch->n : k->batch->ret;
 }
 
 size_t mz_kmap_peek(struct mz_kmap *k, uint64_t *ips, size_t max)
@@ -222,16 +355,18 @@ const struct mz_error *mz_kmap_error(const struct mz_kmap *k)
 
 uint64_t mz_kmap_lines(const struct mz_kmap *k)
 {
-	return k->lines;
+	return k->batch ? k->batch->lines : k->lines;
 }
 
 uint64_t mz_kmap_bad_lines(const struct mz_kmap *k)
 {
-	return k->bad;
+	return k->batch ? k->batch->bad : k->bad;
 }
 
 uint64_t mz_kmap_bytes(const struct mz_kmap *k)
 {
+	if (k->batch)
+		return k->batch->bytes;
 	return k->reader ? mz_input_tell(&k->reader->in) : mz_input_tell(&k->in);
 }
 

@@ -10,6 +10,7 @@
  *   11 fields  the ten, then new_type
  *              accesses: ip,writes,reads,pid
  *   csv        the eight, then type,cache,given (the kernel's file `allocations`)
+ *              accesses: as with eight fields, and perhaps ,first,last (print_fields)
  *   calls      from to count
  *
  * Every line says by its content what it is; one file may mix them. Packed files
@@ -51,8 +52,12 @@ struct mz_kmap_object {
 struct mz_kmap_access {
 	uint64_t ip, writes, reads;
 	int32_t pid; /* -1 = not known */
-	uint8_t fields;
+	uint8_t fields; /* of the line; 6: first and last are known */
+	uint32_t first, last; /* byte of the object that was touched, of all these accesses */
 };
+
+/* first, last: there or beyond, or through another mapping. */
+#define MZ_KMAP_FAR 65535u
 
 struct mz_kmap_call {
 	uint64_t from, to, count;
@@ -90,6 +95,9 @@ void mz_kmap_keep_other(struct mz_kmap *k, bool keep);
 
 /* The next record: 1, 0 at the end, -errno. Texts are borrowed until the next call. */
 int mz_kmap_next(struct mz_kmap *k, struct mz_kmap_record *rec);
+/* The same, many at a time: how many, 0 at the end, -errno. A thread parses ahead, where
+ * that is possible. Not to be mixed with mz_kmap_next(). */
+int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records);
 const struct mz_error *mz_kmap_error(const struct mz_kmap *k);
 
 /* Code addresses of the lines that come next, without taking them: how many, at most

@@ -98,9 +98,15 @@ static char *put_access(char *p, const struct mz_kmap_access *a, bool pid_first)
 	p = put_number(p, a->writes);
 	*p++ = ',';
 	p = put_number(p, a->reads);
-	if (!pid_first && a->fields == 4) {
+	if (!pid_first && a->fields >= 4) {
 		*p++ = ',';
 		p = put_pid(p, a->pid);
+	}
+	if (pid_first && a->fields == 6) {
+		*p++ = ',';
+		p = put_number(p, a->first);
+		*p++ = ',';
+		p = put_number(p, a->last);
 	}
 	return p;
 }

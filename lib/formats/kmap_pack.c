@@ -185,9 +185,13 @@ static int put_access(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 			      .size = a->reads,
 			      .arg = a->writes};
 
-	if (a->fields == 4) {
+	if (a->fields >= 4) {
 		ev.pid = (uint32_t)a->pid;
 		ev.has |= MZ_HAS_PID;
+	}
+	if (a->fields == 6) {
+		ev.given = (uint64_t)a->first << 16 | a->last;
+		ev.has |= MZ_HAS_GIVEN;
 	}
 	if (keep_form(p, rec) < 0 || set_site(p, &ev, a->ip) < 0)
 		return -ENOMEM;

@@ -216,6 +216,19 @@ static const char *parse_object(struct mz_cursor c, struct mz_kmap_object *o)
 	return NULL;
 }
 
+static bool parse_range(struct mz_cursor *c, struct mz_kmap_access *a)
+{
+	uint64_t first, last;
+
+	if (!comma(c) || !number(c, &first) || !comma(c) || !number(c, &last) || first > last ||
+	    last > MZ_KMAP_FAR)
+		return false;
+	a->first = (uint32_t)first;
+	a->last = (uint32_t)last;
+	a->fields = 6;
+	return true;
+}
+
 /* Three fields have no process; with four, the object's line says where it stands. */
 static const char *parse_access(struct mz_cursor c, int shape, struct mz_kmap_access *a)
 {
@@ -227,7 +240,9 @@ static const char *parse_access(struct mz_cursor c, int shape, struct mz_kmap_ac
 	if (shape == MZ_KMAP_G1 || shape == MZ_KMAP_CSV) {
 		ok = pid_of(&c, &a->pid) && comma(&c) && number(&c, &a->writes) && comma(&c) &&
 		     number(&c, &a->reads);
-		return ok && c.p == c.end ? NULL : "it is not 'ip,pid,writes,reads'";
+		if (ok && c.p < c.end)
+			ok = parse_range(&c, a);
+		return ok && c.p == c.end ? NULL : "it is not 'ip,pid,writes,reads[,first,last]'";
 	}
 	ok = number(&c, &a->writes) && comma(&c) && number(&c, &a->reads);
 	if (ok && c.p < c.end)

@@ -174,6 +174,13 @@ static int take_access(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 					      .reads = ev->size,
 					      .pid = ev->has & MZ_HAS_PID ? (int32_t)ev->pid : -1,
 					      .fields = ev->has & MZ_HAS_PID ? 4 : 3};
+	if (ev->has & MZ_HAS_GIVEN) {
+		rec->access.first = (uint32_t)(ev->given >> 16 & MZ_KMAP_FAR);
+		rec->access.last = (uint32_t)(ev->given & MZ_KMAP_FAR);
+		rec->access.fields = 6;
+		if (rec->access.first > rec->access.last)
+			return -EINVAL;
+	}
 	return u->open ? 0 : 1;
 }
 

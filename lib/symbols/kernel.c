@@ -231,6 +231,8 @@ bool mz_symbols_sort(const char *path, struct mz_symbols_kernel *files)
 	list = strspn(head, "0123456789abcdef") == 16 && head[16] == ' ' && head[18] == ' ';
 	if (!memcmp(head, "\177ELF", 4))
 		files->vmlinux = path;
+	else if (!memcmp(head, "\x9f\xeb\x01", 3))
+		files->btf = path;
 	else if (list && !strncmp(base, "System.map", 10))
 		files->map = path;
 	else if (list)

@@ -33,10 +33,11 @@ struct mz_symbols_kernel {
 				 (scripts/kernel-files) */
 	const char *vmlinux;  /* with DWARF: lines and inlined functions */
 	const char *modules;  /* a folder with .ko files, for their lines */
+	const char *btf;      /* types, where vmlinux has none: not for the symbols */
 };
 struct mz_symbols *mz_symbols_open_kernel(const struct mz_symbols_kernel *files,
 					  struct mz_error *err);
-/* Which file is what, told by content: kallsyms, System.map or vmlinux. Sets one of
+/* Which file is what, told by content: kallsyms, System.map, vmlinux or BTF. Sets one of
  * files. False: none of them. */
 bool mz_symbols_sort(const char *path, struct mz_symbols_kernel *files);
 /* Return addresses that were seen, to find the shift by if kallsyms cannot tell. */

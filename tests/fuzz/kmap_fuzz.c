@@ -46,6 +46,8 @@ static void must_survive(const struct mz_kmap_record *rec, const struct mz_kmap_
 		MUST(again.access.ip == rec->access.ip && again.access.reads == rec->access.reads);
 		MUST(again.access.writes == rec->access.writes &&
 		     again.access.pid == rec->access.pid);
+		MUST(again.access.fields != 6 || (again.access.first == rec->access.first &&
+						  again.access.last == rec->access.last));
 	} else if (rec->kind == MZ_KMAP_CALL) {
 		MUST(!memcmp(&again.call, &rec->call, sizeof(rec->call)));
 	} else {

@@ -185,6 +185,11 @@ int memorizer_state_words(char *buf, size_t size)
 	return scnprintf(buf, size, "3 - memorizer enabled, marked processes\n");
 }
 
+#define WORK_PAUSE	(HZ / 10)
+
+/* When the worker may be called again, in jiffies. */
+static unsigned long next_work;
+
 static void work_fn(struct work_struct *work)
 {
 	u64 old = memorizer_hide();
@@ -200,6 +205,9 @@ static void work_fn(struct work_struct *work)
 			break;
 		memorizer_totals.reclaimed += n;
 	}
+	/* What is in use is in use: to look again at once would not help. */
+	if (memorizer_pool_low())
+		WRITE_ONCE(next_work, jiffies + WORK_PAUSE);
 	memorizer_show(old);
 }
 
@@ -223,7 +231,7 @@ static void kick_fn(struct irq_work *irq_work)
 
 static DEFINE_IRQ_WORK(kick, kick_fn);
 
-/* Somebody should look at the pool, the limbo or the stream. Any context. */
+/* Somebody should look at the pool, the limbo or the stream. Any context but NMI. */
 void memorizer_kick(void)
 {
 	unsigned long flags;
@@ -239,6 +247,22 @@ void memorizer_kick(void)
 	this_cpu_write(memorizer_cpu.irq_tag, old_irq);
 	memorizer_show(old);
 	raw_local_irq_restore(flags);
+}
+
+/*
+ * The pool or the limbo wants the worker. At most once a jiffy: the interrupt
+ * of a kick touches memory, too, and with the pool used up each such access
+ * comes here again. With a kick for each the interrupt would follow itself for
+ * ever.
+ */
+void memorizer_kick_worker(void)
+{
+	unsigned long now = jiffies;
+
+	if (time_before(now, READ_ONCE(next_work)))
+		return;
+	WRITE_ONCE(next_work, now + 1);
+	memorizer_kick();
 }
 
 static int __init memorizer_ready(void)

@@ -37,7 +37,7 @@ static void put_slab_object(struct kmem_cache *s, void *p, size_t size,
 	if (!map) {
 		this_cpu_inc(memorizer_cpu.objects_seen);
 		memorizer_miss(OBJECT_MAP);
-		memorizer_kick();
+		memorizer_kick_worker();
 		return;
 	}
 	entry = slab_entry(map, p);

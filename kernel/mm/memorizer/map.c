@@ -167,7 +167,7 @@ void memorizer_map_dispose(struct memorizer_map *map)
 	memorizer_limbo++;
 	memorizer_unlock(flags);
 	if (memorizer_limbo >= MEMORIZER_LIMBO_MAX)
-		memorizer_kick();
+		memorizer_kick_worker();
 }
 
 static void give_back(struct memorizer_map *map)

@@ -102,7 +102,7 @@ struct memorizer_object *memorizer_create(enum memorizer_type type,
 	obj = new_record(type);
 	if (!obj) {
 		memorizer_miss(OBJECT_MEMORY);
-		memorizer_kick();
+		memorizer_kick_worker();
 		return NULL;
 	}
 	obj->va = va;
@@ -113,7 +113,7 @@ struct memorizer_object *memorizer_create(enum memorizer_type type,
 	set_context(obj);
 	publish(obj);
 	if (memorizer_pool_low())
-		memorizer_kick();
+		memorizer_kick_worker();
 	return obj;
 }
 
@@ -258,11 +258,13 @@ void memorizer_put_back(struct memorizer_object *first)
 
 	if (!first)
 		return;
-	for (last = first; (obj = next_dead(last)); last = obj)
-		n++;
-	flags = memorizer_lock();
-	for (obj = first; obj; obj = obj == last ? NULL : next_dead(obj))
+	/* There may be many: not under the lock. Who looks at them holds the mutex. */
+	first->state = OBJ_DEAD;
+	for (last = first; (obj = next_dead(last)); last = obj) {
 		obj->state = OBJ_DEAD;
+		n++;
+	}
+	flags = memorizer_lock();
 	if (dead_head)
 		last->map.next = &dead_head->map;
 	else

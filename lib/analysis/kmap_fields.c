@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Questions to a KMAP that know the structures: which they are, and which member of them
+ * is read and written by whom. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/kmap_private.h"
+#include "base/buf.h"
+#include "base/error.h"
+
+#define COLUMNS(c) (c), sizeof(c) / sizeof(*(c))
+
+/* ---- types ------------------------------------------------------------------------------ */
+
+static const char *told_by(const struct mz_kmap_model *m, const struct mz_kmap_type *t, char *buf,
+			   size_t size)
+{
+	static const char *const how[] = {
+		[MZ_TYPES_VARIABLE] = "variable %s",
+		[MZ_TYPES_RETURNED] = "returned by %s",
+		[MZ_TYPES_CACHE] = "name of cache %s",
+		[MZ_TYPES_ALIKE] = "other sites of %s",
+		[MZ_TYPES_AMBIGUOUS] = "not told: %s",
+	};
+	char by[200];
+	const char *text = mz_kmap_string(m, t->by);
+
+	if (t->how == MZ_TYPES_UNKNOWN)
+		return "";
+	snprintf(buf, size, how[t->how], mz_printable(by, sizeof(by), text, strlen(text)));
+	return buf;
+}
+
+void mz_kmap_types(const struct mz_kmap_model *m, const char *pattern, struct mz_answer *a)
+{
+	static const struct mz_answer_column columns[] = {
+		{"object", "object", MZ_ANSWER_TEXT},  {"site", "allocated at", MZ_ANSWER_TEXT},
+		{"size", "size", MZ_ANSWER_COUNT},     {"struct", "is", MZ_ANSWER_TEXT},
+		{"known_by", "told by", MZ_ANSWER_TEXT}, {"objects", "objects", MZ_ANSWER_COUNT},
+	};
+
+	mz_answer_init(a, "types", "What they are", COLUMNS(columns));
+	for (uint32_t i = 0; m->types && !a->failed && i < m->n_classes; i++) {
+		const struct mz_kmap_type *t = &m->class_types[i];
+		union mz_answer_cell *row =
+			!m->classes[i].global && mz_kmap_class_matches(m, i, pattern) ? mz_answer_row(a)
+										     : NULL;
+		char buf[260];
+
+		if (!row)
+			continue;
+		mz_kmap_class_texts(m, i, a, row);
+		row[2].number = m->classes[i].greatest;
+		mz_answer_text(a, &row[3],
+			       t->type == MZ_TYPES_NONE ? "" : mz_types_name(m->types, t->type));
+		mz_answer_text(a, &row[4], told_by(m, t, buf, sizeof(buf)));
+		row[5].number = m->classes[i].all.objects;
+	}
+	mz_answer_sort(a, 5);
+}
+
+/* ---- members ------------------------------------------------------------------------------- */
+
+/* Bytes of a structure that were touched as one: a member, or several. */
+struct field {
+	uint32_t type;
+	uint64_t offset, size;
+	uint32_t member, of; /* strings of the answer */
+	uint64_t reads, writes;
+	size_t first, n; /* of the sorted users */
+};
+
+/* A function that touches a field. */
+struct user {
+	uint32_t field, function; /* string of the answer */
+	uint64_t reads, writes;
+};
+
+struct fields {
+	const struct mz_kmap_model *m;
+	struct mz_answer *a;
+	struct mz_keys types; /* by name and size: the same structure of two units is one */
+	struct mz_keys keys, user_keys;
+	struct field *fields;
+	struct user *users;
+	size_t cap_fields, cap_users;
+	uint32_t *known; /* by number of types: a type */
+	size_t cap_known;
+};
+
+static uint32_t text(struct fields *f, const char *s)
+{
+	uint32_t id = *s ? mz_tables_string(f->a->strings, s, strlen(s)) : 0;
+
+	f->a->failed |= *s && !id;
+	return id;
+}
+
+/* One number for all nodes of a structure. */
+static uint32_t one_type(struct fields *f, uint32_t type)
+{
+	uint32_t name = text(f, mz_types_name(f->m->types, type));
+	uint32_t id = mz_keys_put(&f->types, name, mz_types_size(f->m->types, type));
+
+	if (id == MZ_KEYS_NONE ||
+	    !mz_keys_room((void **)&f->known, &f->cap_known, id, sizeof(*f->known))) {
+		f->a->failed = true;
+		return MZ_KEYS_NONE;
+	}
+	if (!f->known[id])
+		f->known[id] = type + 1;
+	return id;
+}
+
+/* The bytes that an edge touches, as member, or from member to member. */
+struct span {
+	uint64_t offset, size;
+	char member[420];
+	const char *of;
+};
+
+static int span_of(const struct mz_kmap_model *m, uint32_t type, const struct mz_kmap_edge *e,
+		   struct span *s)
+{
+	uint64_t size = mz_types_size(m->types, type), first = e->first, last = e->last;
+	const struct mz_kmap_class *c = &m->classes[e->class];
+	bool many = c->least > size && !(c->least % size) && !(c->greatest % size);
+	struct mz_types_member a, b;
+
+	*s = (struct span){.offset = first, .size = last - first + 1, .of = ""};
+	if (first == MZ_KMAP_FAR) {
+		snprintf(s->member, sizeof(s->member), "(far, or through another mapping)");
+		s->size = 0;
+		return 0;
+	}
+	if (many && first / size != last / size) {
+		snprintf(s->member, sizeof(s->member), "(several elements)");
+		return 0;
+	}
+	if (many) { /* one element of an array of them: which one does not matter */
+		last %= size;
+		first %= size;
+	}
+	if (!first && last + 1 >= size) {
+		s->offset = 0;
+		s->size = size;
+		snprintf(s->member, sizeof(s->member), "(all of it)");
+		return 0;
+	}
+	if (mz_types_member(m->types, type, first, &a) < 0 ||
+	    mz_types_member(m->types, type, last, &b) < 0)
+		return -ENOMEM;
+	s->offset = a.offset;
+	if (a.offset == b.offset && !strcmp(a.path, b.path)) {
+		s->size = a.size;
+		s->of = a.type;
+		snprintf(s->member, sizeof(s->member), "%s", a.path);
+	} else {
+		s->size = b.offset + b.size - a.offset;
+		snprintf(s->member, sizeof(s->member), "%s .. %s", a.path, b.path);
+	}
+	return 0;
+}
+
+static struct field *field_of(struct fields *f, uint32_t type, const struct mz_kmap_edge *e,
+			      uint32_t *number)
+{
+	uint32_t one = one_type(f, type), id, member;
+	struct span s;
+
+	if (one == MZ_KEYS_NONE || span_of(f->m, type, e, &s) < 0)
+		return NULL;
+	member = text(f, s.member);
+	id = mz_keys_put(&f->keys, (uint64_t)one << 32 | (uint32_t)s.offset, (uint64_t)member);
+	if (id == MZ_KEYS_NONE ||
+	    !mz_keys_room((void **)&f->fields, &f->cap_fields, id, sizeof(*f->fields)))
+		return NULL;
+	*number = id;
+	f->fields[id].type = one;
+	f->fields[id].offset = s.offset;
+	f->fields[id].size = s.size;
+	f->fields[id].member = member;
+	f->fields[id].of = text(f, s.of);
+	return &f->fields[id];
+}
+
+static int add_edge(struct fields *f, const struct mz_kmap_edge *e)
+{
+	uint32_t number, id;
+	struct field *x = field_of(f, f->m->class_types[e->class].type, e, &number);
+	char name[320];
+
+	if (!x)
+		return -ENOMEM;
+	x->reads += e->reads;
+	x->writes += e->writes;
+	mz_kmap_place_name(f->m, e->place, MZ_KMAP_BY_FUNCTION, name, sizeof(name));
+	id = mz_keys_put(&f->user_keys, number, text(f, name));
+	if (id == MZ_KEYS_NONE ||
+	    !mz_keys_room((void **)&f->users, &f->cap_users, id, sizeof(*f->users)))
+		return -ENOMEM;
+	f->users[id].field = number;
+	f->users[id].function = (uint32_t)f->user_keys.keys[id].b;
+	f->users[id].reads += e->reads;
+	f->users[id].writes += e->writes;
+	return 0;
+}
+
+static int by_field(const void *x, const void *y)
+{
+	const struct user *a = x, *b = y;
+
+	if (a->field != b->field)
+		return a->field < b->field ? -1 : 1;
+	return a->function < b->function ? -1 : a->function > b->function;
+}
+
+static int by_offset(const void *x, const void *y, void *arg)
+{
+	const struct fields *f = arg;
+	const struct field *a = &f->fields[*(const uint32_t *)x];
+	const struct field *b = &f->fields[*(const uint32_t *)y];
+
+	if (a->type != b->type)
+		return a->type < b->type ? -1 : 1;
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	if (a->size != b->size)
+		return a->size < b->size ? -1 : 1;
+	return a->member < b->member ? -1 : a->member > b->member;
+}
+
+/* The busiest functions of a field first: "dput (12), d_lookup (3), 4 more". */
+static uint32_t name_users(struct fields *f, const struct field *x, bool write, size_t names)
+{
+	struct mz_buf b = {0};
+	uint64_t below = UINT64_MAX;
+	size_t shown = 0, all = 0;
+	uint32_t id = 0;
+
+	for (size_t i = 0; i < x->n; i++)
+		all += (write ? f->users[x->first + i].writes : f->users[x->first + i].reads) > 0;
+	while (shown < all && (!names || shown < names)) {
+		uint64_t most = 0;
+
+		for (size_t i = 0; i < x->n; i++) {
+			const struct user *u = &f->users[x->first + i];
+			uint64_t v = write ? u->writes : u->reads;
+
+			most = v < below && v > most ? v : most;
+		}
+		for (size_t i = 0; i < x->n && (!names || shown < names); i++) {
+			const struct user *u = &f->users[x->first + i];
+
+			if ((write ? u->writes : u->reads) == most)
+				mz_buf_printf(&b, "%s%s (%llu)", shown++ ? ", " : "",
+					      mz_tables_get_string(f->a->strings, u->function, NULL),
+					      (unsigned long long)most);
+		}
+		below = most;
+	}
+	if (shown < all)
+		mz_buf_printf(&b, ", %zu more", all - shown);
+	if (b.len)
+		id = mz_tables_string(f->a->strings, b.data, b.len);
+	f->a->failed |= b.failed || (b.len && !id);
+	mz_buf_free(&b);
+	return id;
+}
+
+static void put_rows(struct fields *f, size_t names)
+{
+	size_t n = f->keys.count;
+	uint32_t *order = calloc(n ? n : 1, sizeof(*order));
+
+	f->a->failed |= !order;
+	if (f->users)
+		qsort(f->users, f->user_keys.count, sizeof(*f->users), by_field);
+	for (size_t i = 0; i < f->user_keys.count; i++) {
+		struct field *x = &f->fields[f->users[i].field];
+
+		if (!x->n++)
+			x->first = i;
+	}
+	for (size_t i = 0; order && i < n; i++)
+		order[i] = (uint32_t)i;
+	if (order && n)
+		qsort_r(order, n, sizeof(*order), by_offset, f);
+	for (size_t i = 0; !f->a->failed && i < n; i++) {
+		const struct field *x = &f->fields[order[i]];
+		union mz_answer_cell *row = mz_answer_row(f->a);
+
+		if (!row)
+			break;
+		row[0].text = text(f, mz_types_name(f->m->types, f->known[x->type] - 1));
+		row[1].number = x->offset;
+		row[2].number = x->size;
+		row[3].text = x->member;
+		row[4].text = x->of;
+		row[5].number = x->reads;
+		row[6].number = x->writes;
+		row[7].text = name_users(f, x, false, names);
+		row[8].text = name_users(f, x, true, names);
+	}
+	free(order);
+}
+
+void mz_kmap_fields(const struct mz_kmap_model *m, const char *pattern, size_t names,
+		    struct mz_answer *a)
+{
+	static const struct mz_answer_column columns[] = {
+		{"struct", "of", MZ_ANSWER_TEXT},	 {"offset", "offset", MZ_ANSWER_COUNT},
+		{"size", "size", MZ_ANSWER_COUNT},	 {"member", "member", MZ_ANSWER_TEXT},
+		{"type", "type", MZ_ANSWER_TEXT},	 {"reads", "reads", MZ_ANSWER_COUNT},
+		{"writes", "writes", MZ_ANSWER_COUNT},	 {"read_by", "read by", MZ_ANSWER_TEXT},
+		{"written_by", "written by", MZ_ANSWER_TEXT},
+	};
+	struct fields f = {.m = m, .a = a};
+	bool *chosen = mz_kmap_chosen_classes(m, pattern);
+
+	mz_answer_init(a, "fields", "Members", COLUMNS(columns));
+	a->failed |= !chosen;
+	for (size_t i = 0; m->types && !a->failed && i < m->n_edges; i++) {
+		const struct mz_kmap_edge *e = &m->edges[i];
+
+		if (chosen[e->class] && e->first <= e->last &&
+		    m->class_types[e->class].type != MZ_TYPES_NONE && add_edge(&f, e) < 0)
+			a->failed = true;
+	}
+	if (!a->failed)
+		put_rows(&f, names);
+	free(chosen);
+	mz_keys_deinit(&f.types);
+	mz_keys_deinit(&f.keys);
+	mz_keys_deinit(&f.user_keys);
+	free(f.fields);
+	free(f.users);
+	free(f.known);
+}
