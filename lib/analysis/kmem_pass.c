@@ -304,7 +304,7 @@ static inline void cross(struct mz_kmem_report *r, const struct mz_kmem_block *b
 
 	if (b->cpu < 0 || !(e->has & MZ_HAS_CPU) || e->cpu < 0)
 		return;
-	mz_kmem_live_matrix(r->live, b->cpu, e->cpu);
+	mz_kmem_live_matrix(r->live, (unsigned)b->cpu, (unsigned)e->cpu);
 	if (b->cpu == e->cpu)
 		return;
 	na = mz_kmem_input_node(r->in, b->cpu);
@@ -507,8 +507,8 @@ static int event(struct mz_kmem_report *r, const struct mz_event *e)
 {
 	if (r->live->open_gaps && e->kind != MZ_LOST)
 		close_gaps(r, e);
-	if (e->has & MZ_HAS_CPU && e->cpu >= 0 && (unsigned)e->cpu >= r->ncpus &&
-	    (unsigned)e->cpu < MAX_CPUS)
+	/* a negative one is a large one here */
+	if ((unsigned)e->cpu >= r->ncpus && (unsigned)e->cpu < MAX_CPUS && e->has & MZ_HAS_CPU)
 		r->ncpus = (unsigned)e->cpu + 1;
 	switch (e->kind) {
 	case MZ_ALLOC:
