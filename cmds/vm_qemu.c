@@ -309,7 +309,8 @@ static void make_args(struct args *a, const struct vm_machine *m, const struct v
 	 */
 	if (!names_accel(o))
 		arg_words(a, m->kvm ? "-accel kvm" : "-accel tcg,thread=single");
-	arg_words(a, m->kvm ? "-cpu host" : "-cpu max");
+	/* In software a string instruction goes byte by byte: have the guest use others. */
+	arg_words(a, m->kvm ? "-cpu host" : "-cpu max,-erms,-fsrm");
 	arg(a, "-smp");
 	/* one CPU a socket: the only kind that the BIOS puts into its MP table */
 	arg(a, "%" PRIu64 ",sockets=%" PRIu64, smp, smp);

@@ -171,13 +171,16 @@ static void end_unseen(struct mz_kmem_report *r, struct mz_kmem_block *b)
 	struct mz_kmem_group *s = site_group(r, b->site), *c = cache_group(r, b->cache);
 
 	all_end(r, b);
+	/* what was freed twice may be given out twice: that shows no unseen free */
 	if (s) {
 		kmem_group_end(s, b);
 		s->over_live++;
+		s->unseen += !b->again;
 	}
 	if (c) {
 		kmem_group_end(c, b);
 		c->over_live++;
+		c->unseen += !b->again;
 	}
 }
 
@@ -276,6 +279,7 @@ static inline int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 		.cpu = e->has & MZ_HAS_CPU ? e->cpu : -1,
 		.call = e->call,
 		.of = of,
+		.again = b->again,
 		.state = ours ? KMEM_LIVE : KMEM_IGNORED,
 	};
 	if (!ours)
@@ -361,14 +365,15 @@ static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const s
 	f.recycled = mz_kmem_live_recycled(r->live, e->addr, b->cache, b->born) ||
 		     (c && (uint32_t)c->allocs - b->shape > SOON);
 	if (c) {
-		c->again++;
+		c->again += !b->again;
 		b->shape = (uint32_t)c->allocs;
 	}
 	if (g && g != c)
-		g->again++;
+		g->again += !b->again;
 	c = site_group(r, site);
 	if (c)
-		c->again++;
+		c->again += !b->again;
+	b->again = true;
 	b->born = e->time;
 	b->site = site;
 	return kmem_find(r, f);

@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -203,14 +204,19 @@ static void sip(long n)
 		;
 }
 
+/* In large pages where there are any: the end comes soon. */
 static void eat(void)
 {
-	for (;;) {
-		char *p = malloc(1 << 20);
+	size_t size = 16u << 20;
 
-		if (p)
-			memset(p, 1, 1 << 20);
-		__asm__ volatile("" : : "r"(p) : "memory"); /* it is used */
+	for (;;) {
+		char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (p == MAP_FAILED)
+			continue;
+		madvise(p, size, MADV_HUGEPAGE);
+		for (size_t i = 0; i < size; i += 4096)
+			((volatile char *)p)[i] = 1;
 	}
 }
 

@@ -25,9 +25,9 @@ function under(columns) {
 }
 
 // onpick(row): a row was chosen, by mouse or by the button in its first cell.
-export function table(spec, { time, sortBy, onpick, search = true, step = STEP } = {}) {
+export function table(spec, { time, sortBy, ascending, onpick, search = true, step = STEP } = {}) {
 	let by = Math.max(0, spec.columns.findIndex((c) => c.key === sortBy));
-	let down = spec.columns[by].unit !== 'text';
+	let down = !ascending && spec.columns[by].unit !== 'text';
 	let shown = step;
 	let term = '';
 	const most = spec.columns.map((c, i) => (c.unit === 'text' ? 0 : spec.rows.reduce((m, r) => Math.max(m, r[i] || 0), 0)));
