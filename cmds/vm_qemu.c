@@ -289,6 +289,12 @@ static void kernel_args(struct args *a, const struct vm_machine *m, const struct
 	    o->append ? o->append : "");
 }
 
+/* --qemu decides, if it says so: the first -accel that works would win. */
+static bool names_accel(const struct vm_opts *o)
+{
+	return o->qemu && strstr(o->qemu, "-accel");
+}
+
 static void make_args(struct args *a, const struct vm_machine *m, const struct vm_opts *o,
 		      const char *kernel, const int *fds)
 {
@@ -296,8 +302,15 @@ static void make_args(struct args *a, const struct vm_machine *m, const struct v
 
 	arg(a, "qemu-system-x86_64");
 	arg_words(a, "-nodefaults -no-user-config -no-reboot -display none -machine pc");
+	/*
+	 * One thread for all CPUs: until 8.1 QEMU may keep a translation of code that another
+	 * thread has just changed, and the guest dies of a breakpoint that it took away again
+	 * (any static key, any tracepoint).
+	 */
+	if (!names_accel(o))
+		arg_words(a, m->kvm ? "-accel kvm" : "-accel tcg,thread=single");
 	/* In software a string instruction goes byte by byte: have the guest use others. */
-	arg_words(a, m->kvm ? "-accel kvm -cpu host" : "-accel tcg -cpu max,-erms,-fsrm");
+	arg_words(a, m->kvm ? "-cpu host" : "-cpu max,-erms,-fsrm");
 	arg(a, "-smp");
 	/* one CPU a socket: the only kind that the BIOS puts into its MP table */
 	arg(a, "%" PRIu64 ",sockets=%" PRIu64, smp, smp);
