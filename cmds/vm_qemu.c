@@ -289,12 +289,6 @@ static void kernel_args(struct args *a, const struct vm_machine *m, const struct
 	    o->append ? o->append : "");
 }
 
-/* --qemu decides, if it says so: the first -accel that works would win. */
-static bool names_accel(const struct vm_opts *o)
-{
-	return o->qemu && strstr(o->qemu, "-accel");
-}
-
 static void make_args(struct args *a, const struct vm_machine *m, const struct vm_opts *o,
 		      const char *kernel, const int *fds)
 {
@@ -307,10 +301,10 @@ static void make_args(struct args *a, const struct vm_machine *m, const struct v
 	 * thread has just changed, and the guest dies of a breakpoint that it took away again
 	 * (any static key, any tracepoint).
 	 */
-	if (!names_accel(o))
-		arg_words(a, m->kvm ? "-accel kvm" : "-accel tcg,thread=single");
-	/* In software a string instruction goes byte by byte: have the guest use others. */
-	arg_words(a, m->kvm ? "-cpu host" : "-cpu max,-erms,-fsrm");
+	if (m->kvm)
+		arg_words(a, "-accel kvm -cpu host");
+	else
+		arg_words(a, o->parallel ? "-accel tcg -cpu max" : "-accel tcg,thread=single -cpu max");
 	arg(a, "-smp");
 	/* one CPU a socket: the only kind that the BIOS puts into its MP table */
 	arg(a, "%" PRIu64 ",sockets=%" PRIu64, smp, smp);
