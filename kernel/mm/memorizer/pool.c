@@ -16,8 +16,8 @@
 /* Objects first; then slab maps, region pages, site tables of 8 to 4096. */
 static const u32 class_size[] = {
 	sizeof(struct memorizer_object),
-	64, 96, 160, 208, 288, 376, 568, 784, 952, 1112, 1720, 2136, 3256, 4184,
-	6328, 8280, 12472, 16480, 24760, 32864, 49336, 65536, 98488, CHUNK_SIZE,
+	64, 96, 160, 208, 288, 440, 664, 784, 1112, 2008, 2136, 3800, 4184, 7384,
+	8280, 14552, 16480, 28888, 32864, 57560, 65536, 114904, CHUNK_SIZE,
 };
 
 #define CLASS_OBJECT	0
