@@ -62,13 +62,13 @@ static int new_stack(struct record_rings *r, struct record_image *m, unsigned ri
 	uint64_t ips[MAX_DEPTH];
 	size_t depth = rec->size;
 
-	if (rec->addr >= m->sites_cap) {
+	if (rec->value >= m->sites_cap) {
 		uint32_t cap = m->sites_cap ? m->sites_cap : 1024;
 		uint32_t *sites;
 
-		while (cap <= rec->addr && cap < 1u << 30)
+		while (cap <= rec->value && cap < 1u << 30)
 			cap *= 2;
-		if (rec->addr >= cap)
+		if (rec->value >= cap)
 			return 0;
 		sites = realloc(m->sites, cap * sizeof(*sites));
 		if (!sites)
@@ -79,12 +79,12 @@ static int new_stack(struct record_rings *r, struct record_image *m, unsigned ri
 	}
 	raw_bytes(r, ring, n, ips, depth * sizeof(*ips));
 	depth = kept_depth(m, depth);
-	m->sites[rec->addr] = mz_writer_stack(m->writer, ips, depth);
-	if (m->sites[rec->addr] > m->stacks) {
-		m->stacks = m->sites[rec->addr];
+	m->sites[rec->value] = mz_writer_stack(m->writer, ips, depth);
+	if (m->sites[rec->value] > m->stacks) {
+		m->stacks = m->sites[rec->value];
 		m->stack_bytes += depth * sizeof(*ips) + 32;
 	}
-	return m->sites[rec->addr] ? 0 : mz_fail_memory(r->files->err);
+	return m->sites[rec->value] ? 0 : mz_fail_memory(r->files->err);
 }
 
 static int new_text(struct record_rings *r, struct record_image *m, unsigned ring,
@@ -97,29 +97,31 @@ static int new_text(struct record_rings *r, struct record_image *m, unsigned rin
 	text[rec->size] = '\0';
 	if (rec->type == MZ_REC_MODULE) {
 		snprintf(key, sizeof(key), "module.%u", m->modules++);
-		snprintf(value, sizeof(value), "%llx %s", (unsigned long long)rec->addr, text);
+		snprintf(value, sizeof(value), "%llx %s", (unsigned long long)rec->value, text);
 		return mz_writer_set_text(m->writer, key, value);
 	}
 	ev.arg = mz_writer_string(m->writer, text, rec->size);
-	ev.time = record_time(r, rec->time);
+	ev.time = record_time(r, r->rings[ring].time);
 	ev.tid = r->rings[ring].tid;
 	return ev.arg ? record_image_add(r->files, m, &ev) : mz_fail_memory(r->files->err);
 }
 
 static int note_lost(struct record_rings *r, struct record_image *m, unsigned ring,
-		     const struct mz_record *rec)
+		     const struct mz_record *rec, uint64_t n)
 {
 	struct mz_event ev = {.kind = MZ_LOST,
 			      .call = MZ_CALL_LOST,
 			      .has = MZ_HAS_TIME | MZ_HAS_TID,
-			      .size = rec->size,
+			      .size = rec->value,
 			      .arg = rec->arg,
 			      .tid = r->rings[ring].tid,
-			      .time = record_time(r, rec->time)};
-	uint64_t since = record_time(r, rec->addr);
+			      .time = record_time(r, r->rings[ring].time)};
+	uint64_t since;
 
+	raw_bytes(r, ring, n, &since, sizeof(since));
+	since = record_time(r, since);
 	ev.given = ev.time > since ? ev.time - since : 0;
-	r->rings[ring].told += rec->size;
+	r->rings[ring].told += rec->value;
 	return record_image_add(r->files, m, &ev);
 }
 
@@ -127,6 +129,7 @@ static int note_lost(struct record_rings *r, struct record_image *m, unsigned ri
 static long following(const struct mz_record *rec)
 {
 	switch (rec->type) {
+	case MZ_REC_LOST: return 1;
 	case MZ_REC_MARK:
 	case MZ_REC_MODULE: return rec->size <= MAX_TEXT ? (long)raw_records(rec->size) : -1;
 	case MZ_REC_STACK:
@@ -153,46 +156,58 @@ static void set_array(struct mz_event *ev, bool whole)
 	ev->size = total;
 }
 
+/* A part of the call that did not fit the record, or what the record has. */
+static uint64_t part_or(const struct record_ring *ring, unsigned type, uint64_t value)
+{
+	unsigned i = type - MZ_REC_SIZE;
+
+	return ring->parts & 1u << i ? ring->part[i] : value;
+}
+
+static uint64_t block_address(const struct record_ring *ring, const struct mz_record *rec)
+{
+	return rec->type < MZ_CALL_FREE ? part_or(ring, MZ_REC_ADDR, rec->value & ((1ull << MZ_ADDR_BITS) - 1))
+				        : rec->value;
+}
+
 static void set_args(struct record_ring *ring, const struct mz_record *rec, struct mz_event *ev)
 {
-	bool extra = ring->extra && rec->given == MZ_GIVEN_EXTRA;
-
 	if (ev->call < MZ_CALL_MMAP) {
 		ev->has |= MZ_HAS_GIVEN;
-		ev->given = extra ? ring->given : rec->addr ? rec->size + rec->given : 0;
-		if (!rec->addr)
-			ev->given = 0;
+		if (ev->addr)
+			ev->given = part_or(ring, MZ_REC_GIVEN,
+					    ev->size + (rec->value >> MZ_ADDR_BITS));
 	}
 	switch (ev->call) {
 	case MZ_CALL_CALLOC:
 	case MZ_CALL_REALLOCARRAY:
-		ev->arg = rec->arg == MZ_ARG_EXTRA ? ring->arg : rec->arg;
+		ev->arg = part_or(ring, MZ_REC_ARG, rec->arg);
 		set_array(ev, rec->arg == MZ_ARG_EXTRA);
 		break;
 	case MZ_CALL_ALIGNED_ALLOC:
 	case MZ_CALL_MEMALIGN:
 	case MZ_CALL_POSIX_MEMALIGN:
-		ev->arg = rec->arg == MZ_ARG_EXTRA ? ring->arg : 1ull << (rec->arg & 63);
+		ev->arg = part_or(ring, MZ_REC_ARG, 1ull << (rec->arg & 63));
 		break;
 	default: break;
 	}
-	ring->extra = false;
 }
 
 static int add_event(struct record_rings *r, struct record_image *m, unsigned i,
 		     const struct mz_record *rec)
 {
 	struct record_ring *ring = &r->rings[i];
+	uint64_t site = part_or(ring, MZ_REC_SITE, 0);
 	struct mz_event ev = {.kind = (uint8_t)mz_call_kind(rec->type),
 			      .call = rec->type,
 			      .has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_TID,
-			      .addr = rec->addr,
-			      .size = rec->size,
+			      .addr = block_address(ring, rec),
+			      .size = part_or(ring, MZ_REC_SIZE, rec->size),
 			      .tid = ring->tid,
-			      .time = record_time(r, rec->time)};
+			      .time = record_time(r, ring->time)};
 
-	if (rec->site && rec->site < m->sites_cap) {
-		ev.site = m->sites[rec->site];
+	if (site && site < m->sites_cap) {
+		ev.site = m->sites[site];
 		ev.has |= MZ_HAS_SITE;
 	}
 	if (ev.kind != MZ_FREE)
@@ -202,6 +217,7 @@ static int add_event(struct record_rings *r, struct record_image *m, unsigned i,
 		r->begun -= ring->old != 0;
 		ring->old = 0;
 	}
+	ring->parts = 0;
 	return record_image_add(r->files, m, &ev);
 }
 
@@ -211,17 +227,21 @@ static int take(struct record_rings *r, struct record_image *m, unsigned i,
 	struct record_ring *ring = &r->rings[i];
 
 	switch (rec->type) {
-	case MZ_REC_THREAD: ring->tid = (uint32_t)rec->addr; return 0;
-	case MZ_REC_EXTRA:
-		ring->given = rec->addr;
-		ring->arg = rec->size;
-		ring->extra = true;
+	case MZ_REC_TIME: return 0;
+	case MZ_REC_SIZE:
+	case MZ_REC_GIVEN:
+	case MZ_REC_ARG:
+	case MZ_REC_ADDR:
+	case MZ_REC_SITE:
+		ring->part[rec->type - MZ_REC_SIZE] = rec->value;
+		ring->parts |= 1u << (rec->type - MZ_REC_SIZE);
 		return 0;
+	case MZ_REC_THREAD: ring->tid = (uint32_t)rec->value; return 0;
 	case MZ_REC_BEGIN:
-		r->begun += !ring->old && rec->addr;
-		ring->old = rec->addr;
+		r->begun += !ring->old && rec->value;
+		ring->old = rec->value;
 		return 0;
-	case MZ_REC_LOST: return note_lost(r, m, i, rec);
+	case MZ_REC_LOST: return note_lost(r, m, i, rec, next);
 	case MZ_REC_STACK: return new_stack(r, m, i, rec, next);
 	case MZ_REC_MARK:
 	case MZ_REC_MODULE: return new_text(r, m, i, rec, next);
@@ -248,7 +268,7 @@ static int garbage(struct record_rings *r, struct record_image *m, unsigned i)
 static bool is_sound(const struct record_ring *ring, const struct mz_record *rec, long more)
 {
 	bool known = (rec->type > MZ_CALL_NONE && rec->type <= MZ_CALL_BRK) ||
-		     (rec->type >= MZ_REC_EXTRA && rec->type <= MZ_REC_MODULE);
+		     (rec->type >= MZ_REC_TIME && rec->type < MZ_REC_END);
 
 	return known && more >= 0 && (uint64_t)more < ring->seen - ring->tail;
 }
@@ -265,13 +285,14 @@ int record_unit(struct record_rings *r, unsigned i)
 
 	if (!m || !is_sound(ring, &rec, more))
 		return garbage(r, m, i);
-	if (r->begun > (ring->old != 0) && (kind == MZ_ALLOC || kind == MZ_REALLOC) && rec.addr) {
-		ret = record_settle_realloc(r, i, rec.addr);
+	if (r->begun > (ring->old != 0) && (kind == MZ_ALLOC || kind == MZ_REALLOC) && rec.value) {
+		ret = record_settle_realloc(r, i, block_address(ring, &rec));
 		if (ret <= 0) {
 			r->blocked = true;
 			return ret;
 		}
 	}
+	ring->time = record_first_time(r, i);
 	ret = take(r, m, i, &rec, ring->tail + 1);
 	ring->tail += 1 + (uint64_t)more;
 	r->records += 1 + (uint64_t)more;

@@ -13,6 +13,9 @@ int record_unit(struct record_rings *r, unsigned ring);
 /* Record n of a ring, wherever it is; NULL = it cannot be read. */
 const struct mz_record *record_at(struct record_rings *r, unsigned ring, uint64_t n);
 
+/* The clock of the record at the tail. */
+uint64_t record_first_time(struct record_rings *r, unsigned ring);
+
 /* In ns since the start. */
 uint64_t record_time(const struct record_rings *r, uint64_t clock);
 

@@ -17,11 +17,6 @@
 #include "base/error.h"
 #include "cmds/record_events.h"
 
-/* A thread's mark that it is busy may reach us this late. */
-#define MARGIN_NS 20000u
-/* A thread that stays busy this long jumped out of a signal handler. On a busy
- * machine one may stand in the middle of an append for much of a second. */
-#define STUCK_NS 5000000000u
 /* The rings are looked at so often, and when one of them fills. */
 #define MOVE_NS 20000000l
 /* Less than this of a ring is not worth a call. */
@@ -40,8 +35,15 @@ static uint64_t now_ns(void)
 static uint64_t now_clock(const struct record_rings *r)
 {
 #ifdef __x86_64__
-	if (r->tsc)
-		return __builtin_ia32_rdtsc();
+	if (r->tsc) {
+		uint64_t t;
+
+		/* neither before what came before it, nor after what comes next */
+		__builtin_ia32_lfence();
+		t = __builtin_ia32_rdtsc();
+		__builtin_ia32_lfence();
+		return t;
+	}
 #endif
 	(void)r;
 	return now_ns();
@@ -105,8 +107,6 @@ int record_rings_init(struct record_rings *r, int fd, uint32_t flags, uint32_t s
 	r->ns0 = now_ns();
 	nanosleep(&pause, NULL);
 	set_clock(r);
-	r->margin = (uint64_t)((double)MARGIN_NS * (double)(r->clock1 - r->clock0) /
-			       (double)(r->ns1 - r->ns0));
 	spool_open(&r->spool, files->output);
 	return 0;
 }
@@ -172,38 +172,27 @@ static bool move_or_read(struct record_rings *r, unsigned i, uint64_t n, bool di
 	return direct;
 }
 
-/* Nothing of this ring that cannot be read yet comes before the time returned. */
-static uint64_t move_ring(struct record_rings *r, unsigned i, uint64_t now, uint64_t ns, bool direct)
+/* What had happened in this ring before the time returned can be read. */
+static uint64_t move_ring(struct record_rings *r, unsigned i, uint64_t now, bool direct)
 {
-	struct mz_ring *from = &r->region->rings[i];
 	struct record_ring *ring = &r->rings[i];
-	/* busy before head: what is published after this look is later than now */
-	bool busy = __atomic_load_n(&from->busy, __ATOMIC_ACQUIRE);
-	uint64_t n = __atomic_load_n(&from->head, __ATOMIC_ACQUIRE) - ring->queue.put;
+	uint64_t head = __atomic_load_n(&r->region->rings[i].head, __ATOMIC_ACQUIRE);
 
-	if (ring->direct)
-		return 0;
-	if (n) {
-		/* the first, and so what follows it, has a time */
-		ring->bound = mz_ring_data(r->region, i)[ring->queue.put & (mz_ring_records(i) - 1)].time;
-		if (!move_or_read(r, i, n, direct))
-			return ring->bound;
-	}
-	if (!busy || n)
-		ring->stuck = 0;
-	else if (!ring->stuck)
-		ring->stuck = ns;
-	return busy && !(ring->stuck && ns - ring->stuck > STUCK_NS) ? ring->bound : now;
+	if (!ring->direct && (head == ring->queue.put || move_or_read(r, i, head - ring->queue.put, direct)))
+		ring->bound = now;
+	return ring->bound;
 }
 
-/* With the lock. */
+/* With the lock. A record is there before its call returns (an allocation) or is
+ * made (a free). So what is not there at this look comes before nothing that was
+ * stamped before it: the time is taken first, then the rings are counted, then
+ * they are looked at. */
 static void move_all(struct record_rings *r, bool direct)
 {
-	uint64_t ns = now_ns(), now = now_clock(r) - r->margin, upto = now;
+	uint64_t now = now_clock(r), upto = now;
 	uint32_t top;
 
-	/* the time first: a ring that is taken after this look has only later events */
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	top = __atomic_load_n(&r->region->ring_top, __ATOMIC_ACQUIRE);
 	__atomic_fetch_add(&r->region->heartbeat, 1, __ATOMIC_RELAXED);
 	r->spool.full = false;
@@ -212,7 +201,7 @@ static void move_all(struct record_rings *r, bool direct)
 
 		if (__atomic_load_n(&r->region->rings[i].state, __ATOMIC_ACQUIRE) == MZ_RING_FREE)
 			continue;
-		first = move_ring(r, i, now, ns, direct);
+		first = move_ring(r, i, now, direct);
 		upto = first < upto ? first : upto;
 	}
 	if (upto > r->moved_upto)
@@ -354,11 +343,28 @@ const struct mz_record *record_at(struct record_rings *r, unsigned i, uint64_t n
 	return spool_at(&r->spool, &ring->queue, n);
 }
 
-static uint64_t first_time(struct record_rings *r, unsigned i)
+/* Whole, of half a clock: records of a ring are near each other. */
+static uint64_t whole_time(const struct record_ring *ring, const struct mz_record *rec)
 {
-	const struct mz_record *rec = record_at(r, i, r->rings[i].tail);
+	if (rec->type == MZ_REC_TIME)
+		return rec->value;
+	if (rec->type == MZ_CALL_FREE && !rec->value)
+		return ring->time;
+	return ring->time + (uint64_t)(int32_t)(rec->time - (uint32_t)ring->time);
+}
 
-	return rec ? rec->time : 0; /* what cannot be read is a loss, which is told at once */
+uint64_t record_first_time(struct record_rings *r, unsigned i)
+{
+	struct record_ring *ring = &r->rings[i];
+
+	if (ring->next_of != ring->tail + 1) {
+		const struct mz_record *rec = record_at(r, i, ring->tail);
+
+		/* what cannot be read is a loss, which is told at once */
+		ring->next = rec ? whole_time(ring, rec) : 0;
+		ring->next_of = ring->tail + 1;
+	}
+	return ring->next;
 }
 
 /* ---- merging --------------------------------------------------------------------- */
@@ -371,7 +377,7 @@ static int earliest(struct record_rings *r, uint64_t *others)
 	int best = -1;
 
 	for (unsigned k = 0; k < r->active_count; k++) {
-		uint64_t t = first_time(r, r->active[k]);
+		uint64_t t = record_first_time(r, r->active[k]);
 
 		if (t < first || best < 0) {
 			second = first;
@@ -416,7 +422,7 @@ static int read_run(struct record_rings *r, unsigned i, uint64_t upto)
 	struct record_ring *ring = &r->rings[i];
 	int ret = 0;
 
-	while (!ret && ring->tail != ring->seen && first_time(r, i) <= upto && !r->blocked)
+	while (!ret && ring->tail != ring->seen && record_first_time(r, i) <= upto && !r->blocked)
 		ret = record_unit(r, i);
 	return ret;
 }
@@ -443,7 +449,7 @@ long record_rings_drain(struct record_rings *r, bool all)
 		uint64_t others;
 		unsigned i = r->active[earliest(r, &others)];
 
-		if (first_time(r, i) > r->cut)
+		if (record_first_time(r, i) > r->cut)
 			break;
 		ret = read_run(r, i, others < r->cut ? others : r->cut);
 		if (r->rings[i].tail == r->rings[i].seen)
@@ -481,13 +487,12 @@ static int finish_image(struct record_rings *r, unsigned image)
 	long n = record_rings_drain(r, false);
 	int ret;
 
-	/* another round for what hangs on an append that was never finished */
+	/* another round for what hangs on a realloc that was never finished */
 	for (uint32_t i = 0; i < top && n >= 0; i++) {
 		struct mz_ring *ring = &r->region->rings[i];
 
 		if (ring->state == MZ_RING_FREE || ring->image != image)
 			continue;
-		__atomic_store_n(&ring->busy, 0, __ATOMIC_RELEASE);
 		n = record_rings_drain(r, false);
 		while (n >= 0 && r->rings[i].tail != __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE)) {
 			struct timespec pause = {.tv_nsec = 200000};

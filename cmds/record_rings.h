@@ -9,20 +9,23 @@
 #include "cmds/record_image.h"
 #include "cmds/record_spool.h"
 
+/* What came before a call that does not fit one record, by type. */
+#define RECORD_PARTS (MZ_REC_THREAD - MZ_REC_SIZE)
+
 struct record_ring {
 	uint64_t tail;
-	uint64_t seen;	    /* end of what was moved, when last looked at */
-	uint64_t old;	    /* a realloc has begun with this block; 0 = none */
-	uint64_t given;	    /* of MZ_REC_EXTRA */
-	uint64_t arg;
+	uint64_t seen; /* end of what was moved, when last looked at */
+	uint64_t time; /* of the last record read, whole */
+	uint64_t next, next_of; /* time of the record number next_of - 1 */
+	uint64_t old;  /* a realloc has begun with this block; 0 = none */
+	uint64_t part[RECORD_PARTS];
+	unsigned parts; /* which of them are there: bits */
 	uint64_t told; /* events lost in this ring that are in a file */
 	uint32_t tid;
-	bool extra;
 	/* of the mover */
 	struct spool_queue queue;
-	bool direct; /* it did not fit: it is being read where it is */
-	uint64_t stuck; /* ns: busy without end since then; 0 = not */
-	uint64_t bound; /* nothing comes any more with a time before this */
+	bool direct;	/* it did not fit: it is being read where it is */
+	uint64_t bound; /* when all of it could last be read */
 };
 
 struct record_rings {
@@ -38,12 +41,11 @@ struct record_rings {
 	bool tsc;
 	uint64_t clock0, ns0; /* the region's clock and ns, at the start and now */
 	uint64_t clock1, ns1;
-	uint64_t margin; /* in ticks of the clock */
 	/* moving: by a thread of its own, or whoever needs it, with the spool's lock */
 	struct record_spool spool;
 	pthread_t mover;
 	bool moving, quit;
-	uint64_t moved_upto; /* all records before this time are in the spool */
+	uint64_t moved_upto; /* what had happened before this time is in the spool */
 	uint64_t moved;
 	struct record_files *files;
 	uint64_t records; /* read so far */

@@ -296,7 +296,8 @@ static void make_args(struct args *a, const struct vm_machine *m, const struct v
 
 	arg(a, "qemu-system-x86_64");
 	arg_words(a, "-nodefaults -no-user-config -no-reboot -display none -machine pc");
-	arg_words(a, m->kvm ? "-accel kvm -cpu host" : "-accel tcg -cpu max");
+	/* In software a string instruction goes byte by byte: have the guest use others. */
+	arg_words(a, m->kvm ? "-accel kvm -cpu host" : "-accel tcg -cpu max,-erms,-fsrm");
 	arg(a, "-smp");
 	/* one CPU a socket: the only kind that the BIOS puts into its MP table */
 	arg(a, "%" PRIu64 ",sockets=%" PRIu64, smp, smp);

@@ -111,44 +111,60 @@ static uint8_t log2_of(uint64_t v)
 	return v && !(v & (v - 1)) ? (uint8_t)__builtin_ctzll(v) : MZ_ARG_EXTRA;
 }
 
+/* One that does not fit a record. */
+static __attribute__((noinline)) void record_wide(struct mz_thread *t, uint8_t call, uint64_t addr,
+						  uint64_t size, uint64_t given, uint8_t arg,
+						  uint64_t whole_arg, uint32_t site)
+{
+	struct mz_record r[6];
+	uint64_t over = given - size;
+	unsigned n = 0;
+
+	if (site)
+		r[n++] = (struct mz_record){.type = MZ_REC_SITE, .value = site};
+	if (size >> 16)
+		r[n++] = (struct mz_record){.type = MZ_REC_SIZE, .value = size};
+	if (over >> 16)
+		r[n++] = (struct mz_record){.type = MZ_REC_GIVEN, .value = given};
+	if (arg == MZ_ARG_EXTRA)
+		r[n++] = (struct mz_record){.type = MZ_REC_ARG, .value = whole_arg};
+	if (addr >> MZ_ADDR_BITS)
+		r[n++] = (struct mz_record){.type = MZ_REC_ADDR, .value = addr};
+	r[n++] = (struct mz_record){.type = call,
+				    .arg = arg,
+				    .size = (uint16_t)size,
+				    .value = addr | over << MZ_ADDR_BITS};
+	mz_append(t, r, n, NULL, 0);
+}
+
 /* An allocation that is done. arg does not fit when it is MZ_ARG_EXTRA. */
 static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint64_t whole_arg)
 {
 	struct mz_thread *t = &mz_me;
-	uint64_t over = p ? (in_arena(p) ? arena_size(p) : real.usable(p)) - size : 0;
-	bool extra = over >= MZ_GIVEN_EXTRA || arg == MZ_ARG_EXTRA;
+	uint64_t given = p ? (in_arena(p) ? arena_size(p) : real.usable(p)) : size;
+	uint64_t over = given - size, addr = (uintptr_t)p;
 	uint32_t site = mz_stack(t);
-	struct mz_record *r, *before = NULL;
-	uint64_t at;
+	uint64_t time, at;
 
-	if (!mz_begin(t, 1 + extra, &at))
+	if (__builtin_expect((size | over | addr >> (MZ_ADDR_BITS - 16)) >> 16 || site || arg == MZ_ARG_EXTRA, 0)) {
+		record_wide(t, call, addr, size, given, arg, whole_arg, site);
 		return;
-	if (extra) {
-		before = mz_slot(t, at++);
-		before->type = MZ_REC_EXTRA;
-		before->addr = size + over;
-		before->size = whole_arg;
 	}
-	r = mz_slot(t, at);
-	mz_fill(r, (uintptr_t)p, size, site, extra ? MZ_GIVEN_EXTRA : (uint16_t)over, call, arg);
-	r->time = mz_clock_after();
-	if (extra)
-		before->time = r->time;
+	if (!mz_begin(t, 2) || !mz_stamp(t, 1, &time, &at))
+		return;
+	mz_fill(mz_slot(t, at), time, call, arg, (uint16_t)size, addr | over << MZ_ADDR_BITS);
 	mz_end(t);
 }
 
-/* Before a free, or before a realloc. */
-static inline __attribute__((always_inline)) void record_before(uint8_t type, const void *p, uint64_t size)
+/* Before a free, or before a realloc. That of nothing can be at any time. */
+static inline __attribute__((always_inline)) void record_before(uint8_t type, const void *p)
 {
 	struct mz_thread *t = &mz_me;
-	struct mz_record *r;
-	uint64_t at;
+	uint64_t time = 0, at;
 
-	if (!mz_begin(t, 1, &at))
+	if (!mz_begin(t, 2) || !(p ? mz_stamp(t, 1, &time, &at) : mz_reserve(t, 1, &at)))
 		return;
-	r = mz_slot(t, at);
-	mz_fill(r, (uintptr_t)p, size, 0, 0, type, 0);
-	r->time = mz_clock_before();
+	mz_fill(mz_slot(t, at), time, type, 0, 0, (uintptr_t)p);
 	mz_end(t);
 }
 
@@ -171,7 +187,7 @@ EXPORT void free(void *p)
 	if (!prepared())
 		return;
 	if (mz_on())
-		record_before(MZ_CALL_FREE, p, 0);
+		record_before(MZ_CALL_FREE, p);
 	if (!in_arena(p))
 		real.free(p);
 }
@@ -227,7 +243,7 @@ EXPORT void *realloc(void *old, size_t size)
 		return realloc_arena(old, size);
 	on = mz_on();
 	if (on && old)
-		record_before(MZ_REC_BEGIN, old, 0);
+		record_before(MZ_REC_BEGIN, old);
 	p = call_realloc(old, size);
 	if (on && *mz_alive >= MZ_ALIVE_ON)
 		record_alloc(MZ_CALL_REALLOC, p, size, 0, 0);
@@ -244,7 +260,7 @@ EXPORT void *reallocarray(void *old, size_t n, size_t size)
 		return NULL;
 	on = mz_on();
 	if (on && old)
-		record_before(MZ_REC_BEGIN, old, 0);
+		record_before(MZ_REC_BEGIN, old);
 	if (__builtin_mul_overflow(n, size, &total))
 		errno = ENOMEM;
 	else
@@ -332,17 +348,23 @@ static inline bool maps_on(void)
 static void record_map(uint8_t call, void *p, uint64_t size)
 {
 	struct mz_thread *t = &mz_me;
+	struct mz_record r[3];
 	uint32_t site = mz_stack(t);
-	uint64_t at;
+	unsigned n = 0;
 
-	if (!mz_begin(t, 1, &at))
-		return;
-	*mz_slot(t, at) = (struct mz_record){.type = call,
-					     .addr = p == MAP_FAILED ? 0 : (uintptr_t)p,
-					     .size = size,
-					     .site = site,
-					     .time = mz_clock_after()};
-	mz_end(t);
+	if (site)
+		r[n++] = (struct mz_record){.type = MZ_REC_SITE, .value = site};
+	r[n++] = (struct mz_record){.type = MZ_REC_SIZE, .value = size};
+	r[n++] = (struct mz_record){.type = call, .value = p == MAP_FAILED ? 0 : (uintptr_t)p};
+	mz_append(t, r, n, NULL, 0);
+}
+
+static void record_unmap(void *p, uint64_t size)
+{
+	struct mz_record r[2] = {{.type = MZ_REC_SIZE, .value = size},
+				 {.type = MZ_CALL_MUNMAP, .value = (uintptr_t)p}};
+
+	mz_append(&mz_me, r, 2, NULL, 0);
 }
 
 EXPORT void *mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
@@ -369,7 +391,7 @@ EXPORT int munmap(void *p, size_t size)
 		return -1;
 	}
 	if (maps_on())
-		record_before(MZ_CALL_MUNMAP, p, size);
+		record_unmap(p, size);
 	return real.munmap(p, size);
 }
 
@@ -389,7 +411,7 @@ EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 	}
 	on = maps_on();
 	if (on)
-		record_before(MZ_REC_BEGIN, old, 0);
+		record_before(MZ_REC_BEGIN, old);
 	p = real.mremap(old, old_size, size, flags, where);
 	if (on && *mz_alive >= MZ_ALIVE_ON)
 		record_map(MZ_CALL_MREMAP, p, size);
@@ -403,7 +425,7 @@ static void record_end_of_heap(char *old, char *now)
 	if (now > old)
 		record_map(MZ_CALL_BRK, old, (uint64_t)(now - old));
 	else if (now < old)
-		record_before(MZ_CALL_MUNMAP, now, (uint64_t)(old - now));
+		record_unmap(now, (uint64_t)(old - now));
 }
 
 EXPORT void *sbrk(intptr_t by)

@@ -101,7 +101,7 @@ static bool claim_image(uint32_t parent)
 		m->pid = (uint32_t)getpid();
 		m->parent = parent;
 		m->missed = 0;
-		m->start = mz_clock_after();
+		m->start = mz_clock();
 		n = readlink("/proc/self/exe", m->path, sizeof(m->path) - 1);
 		m->path[n < 0 ? 0 : n] = '\0';
 		__atomic_store_n(&m->state, MZ_IMAGE_LIVE, __ATOMIC_RELEASE);
@@ -244,7 +244,7 @@ static void look_at_tail(struct mz_thread *t, struct mz_ring *r)
 
 static bool take_ring(struct mz_thread *t)
 {
-	struct mz_record *rec;
+	uint64_t time, at;
 	unsigned i;
 	struct mz_ring *r = find_ring(&i);
 
@@ -259,13 +259,12 @@ static bool take_ring(struct mz_thread *t)
 	t->reserved = r->head;
 	t->ring_at = r->head + t->mask / 4 + 1;
 	look_at_tail(t, r);
+	t->told = 0;
 	t->depth = 1;
 	t->ring = r;
-	__atomic_store_n(&r->busy, 1, __ATOMIC_RELAXED);
-	if (t->reserved + 1 - t->tail > t->mask + 1ull && !mz_wait_room(t, t->reserved + 1))
+	if (!mz_stamp(t, 1, &time, &at))
 		return false;
-	rec = mz_slot(t, mz_take(&t->reserved, 1));
-	*rec = (struct mz_record){.type = MZ_REC_THREAD, .addr = r->tid, .time = mz_clock_before()};
+	mz_fill(mz_slot(t, at), time, MZ_REC_THREAD, 0, 0, r->tid);
 	mz_end(t);
 	if (exit_key_made)
 		pthread_setspecific(exit_key, t);
@@ -350,19 +349,11 @@ bool mz_wait_room(struct mz_thread *t, uint64_t end)
 /* In a ring that drops: what was lost, before the next event. */
 static bool tell_lost(struct mz_thread *t)
 {
-	uint64_t at, lost = t->lost;
+	struct mz_record r = {.type = MZ_REC_LOST, .arg = MZ_LOSS_RING_FULL, .value = t->lost};
 
 	t->lost = 0;
 	look_at_tail(t, t->ring);
-	if (!mz_begin(t, 1, &at))
-		return false;
-	*mz_slot(t, at) = (struct mz_record){.type = MZ_REC_LOST,
-					     .time = mz_clock_before(),
-					     .addr = t->lost_since,
-					     .size = lost,
-					     .arg = MZ_LOSS_RING_FULL};
-	mz_end(t);
-	return true;
+	return mz_append(t, &r, 1, &t->lost_since, sizeof(t->lost_since));
 }
 
 bool mz_append_slow(struct mz_thread *t, unsigned n)
@@ -378,13 +369,62 @@ bool mz_append_slow(struct mz_thread *t, unsigned n)
 	look_at_tail(t, t->ring);
 	if (!(mz_region->flags & MZ_REGION_DROP))
 		return true; /* mz_begin() waits */
-	if (t->reserved + n + 1 + MZ_SLACK - t->tail > t->mask) {
+	if (t->reserved + n + 4 + MZ_SLACK - t->tail > t->mask) {
 		if (!t->lost++)
-			t->lost_since = mz_clock_before();
+			t->lost_since = mz_clock();
 		t->limit = 0; /* until it is told */
 		t->ring->dropped++;
 		mz_ring_bell();
 		return false;
 	}
 	return !t->lost || tell_lost(t);
+}
+
+/* ---- appending ------------------------------------------------------------- */
+
+bool mz_stamp_slow(struct mz_thread *t, unsigned n, bool taken, uint64_t *time, uint64_t *at)
+{
+	for (;;) {
+		unsigned have = taken ? n : 1;
+		uint64_t seen;
+
+		if (!taken && !mz_reserve(t, 1, at))
+			return false;
+		*time = mz_clock();
+		for (unsigned i = 0; i < have; i++)
+			mz_fill(mz_slot(t, *at + i), 0, MZ_REC_TIME, 0, 0, *time);
+		t->told = *time;
+		seen = *(volatile uint64_t *)&t->reserved;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		*time = mz_clock();
+		taken = *time - t->told < MZ_TIME_SPAN;
+		if (!taken)
+			continue; /* it stood still for long */
+		if (!mz_reserve(t, n, at))
+			return false;
+		if (*at == seen)
+			return true;
+	}
+}
+
+bool mz_append(struct mz_thread *t, struct mz_record *recs, unsigned n, const void *raw, size_t len)
+{
+	unsigned more = (unsigned)((len + sizeof(*recs) - 1) / sizeof(*recs));
+	uint64_t at, time;
+
+	if (!mz_begin(t, n + more + 1) || !mz_stamp(t, n + more, &time, &at))
+		return false;
+	for (unsigned i = 0; i < n; i++, at++) {
+		recs[i].time = (uint32_t)time;
+		*mz_slot(t, at) = recs[i];
+	}
+	for (size_t done = 0; done < len; done += sizeof(*recs), at++) {
+		struct mz_record part = {0};
+
+		memcpy(&part, (const char *)raw + done,
+		       len - done < sizeof(part) ? len - done : sizeof(part));
+		*mz_slot(t, at) = part;
+	}
+	mz_end(t);
+	return true;
 }

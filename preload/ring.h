@@ -23,6 +23,7 @@ struct mz_thread {
 	uint32_t depth; /* appends under way: more than 1 inside a signal handler */
 	uint32_t hidden; /* inside a call whose inner calls are not the program's */
 	uint64_t tail;	 /* of the ring, when last looked at */
+	uint64_t told;	 /* time of the last MZ_REC_TIME */
 	uint64_t lost;	 /* dropped since the last record */
 	uint64_t lost_since;
 	bool in_unwinder; /* stacks: what it allocates itself is not recorded */
@@ -68,24 +69,16 @@ static inline uint64_t mz_clock_slow(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Not before the call that came before it was through ... */
-static inline uint64_t mz_clock_after(void)
+/* Not before anything that the thread did before: it has waited for all that was
+ * read, be it a pointer that another thread has just handed over. A plain rdtsc
+ * does not wait, and would be some 10 ns cheaper. */
+static inline uint64_t mz_clock(void)
 {
 #ifdef __x86_64__
 	unsigned aux;
 
 	if (__builtin_expect(mz_use_tsc, 1))
 		return __builtin_ia32_rdtscp(&aux);
-#endif
-	return mz_clock_slow();
-}
-
-/* ... and before the call that comes next. */
-static inline uint64_t mz_clock_before(void)
-{
-#ifdef __x86_64__
-	if (__builtin_expect(mz_use_tsc, 1))
-		return __builtin_ia32_rdtsc();
 #endif
 	return mz_clock_slow();
 }
@@ -109,16 +102,21 @@ void mz_ring_bell(void) __attribute__((visibility("hidden")));
 
 /* Room that is left for signal handlers, which may come between the look
  * and the taking. */
-#define MZ_SLACK 16u
+#define MZ_SLACK 32u
 
-/* Start an append of n records: the number of the first, to be filled through
- * mz_slot(). False: not recorded. */
-static inline bool mz_begin(struct mz_thread *t, unsigned n, uint64_t *at)
+/* Start an append of at most n records. False: not recorded. */
+static inline bool mz_begin(struct mz_thread *t, unsigned n)
 {
 	if (__builtin_expect(t->reserved + n > t->limit, 0) && !mz_append_slow(t, n))
 		return false;
 	t->depth++;
-	__atomic_store_n(&t->ring->busy, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return true;
+}
+
+/* n records, to be filled through mz_slot(). False: the recorder is gone. */
+static inline bool mz_reserve(struct mz_thread *t, unsigned n, uint64_t *at)
+{
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	*at = mz_take(&t->reserved, n);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -126,28 +124,63 @@ static inline bool mz_begin(struct mz_thread *t, unsigned n, uint64_t *at)
 	       mz_wait_room(t, *at + n);
 }
 
+/* Half of the time is not enough for this one: tell all of it first. With taken,
+ * at and what follows it was reserved, but after records of a signal handler. */
+bool mz_stamp_slow(struct mz_thread *t, unsigned n, bool taken, uint64_t *time, uint64_t *at)
+	__attribute__((visibility("hidden")));
+
+/* The same, with the time, which is taken first: where a signal handler comes
+ * between the two and leaves records, their times may be much later. */
+static inline __attribute__((always_inline)) bool mz_stamp(struct mz_thread *t, unsigned n,
+							   uint64_t *time, uint64_t *at)
+{
+	uint64_t seen = *(volatile uint64_t *)&t->reserved;
+
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	*time = mz_clock();
+	if (__builtin_expect(*time - t->told >= MZ_TIME_SPAN, 0))
+		return mz_stamp_slow(t, n, false, time, at);
+	if (!mz_reserve(t, n, at))
+		return false;
+	return __builtin_expect(*at == seen, 1) || mz_stamp_slow(t, n, true, time, at);
+}
+
 static inline struct mz_record *mz_slot(struct mz_thread *t, uint64_t at)
 {
 	return &t->data[at & t->mask];
 }
 
-/* One record, whole but for its time; the next ones will be written soon. */
-static inline void mz_fill(struct mz_record *r, uint64_t addr, uint64_t size, uint32_t site,
-			   uint16_t given, uint8_t type, uint8_t arg)
+/* One record, in two stores; the next ones will be written soon. */
+static inline void mz_fill(struct mz_record *r, uint64_t time, uint8_t type, uint8_t arg, uint16_t size,
+			   uint64_t value)
 {
-	__builtin_prefetch(r + 6, 1);
-	r->addr = addr;
-	r->size = size;
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	/* the last four in one store */
-	uint64_t rest = site | (uint64_t)given << 32 | (uint64_t)type << 48 | (uint64_t)arg << 56;
+	uint64_t first = (uint32_t)time | (uint64_t)size << 32 | (uint64_t)type << 48 | (uint64_t)arg << 56;
 
-	__builtin_memcpy(&r->site, &rest, sizeof(rest));
+	__builtin_memcpy(r, &first, sizeof(first));
 #else
-	r->site = site;
-	r->given = given;
+	r->time = (uint32_t)time;
+	r->size = size;
 	r->type = type;
 	r->arg = arg;
+#endif
+	r->value = value;
+#ifdef __x86_64__
+	/* for writing: the recorder has read that line before */
+	__asm__ volatile("prefetchw 192(%0)" : : "r"(r));
+#else
+	__builtin_prefetch(r + 12, 1);
+#endif
+}
+
+/* Unless a signal handler has published more in the meantime: one step that no
+ * handler can split. */
+static inline void mz_publish(uint64_t *head, uint64_t was, uint64_t now)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+	__asm__ volatile("cmpxchgq %2, %1" : "+a"(was), "+m"(*head) : "r"(now) : "cc", "memory");
+#else
+	__atomic_compare_exchange_n(head, &was, now, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 #endif
 }
 
@@ -155,23 +188,26 @@ static inline void mz_fill(struct mz_record *r, uint64_t addr, uint64_t size, ui
  * of the handlers inside it are then whole. */
 static inline void mz_end(struct mz_thread *t)
 {
-	uint64_t h;
+	uint64_t was, h;
 
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(--t->depth, 0))
 		return;
-	do {
-		h = *(volatile uint64_t *)&t->reserved;
-		/* pairs with the recorder's acquire of head */
-		__atomic_store_n(&t->ring->head, h, __ATOMIC_RELEASE);
-		__atomic_store_n(&t->ring->busy, 0, __ATOMIC_RELEASE);
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	} while (__builtin_expect(*(volatile uint64_t *)&t->reserved != h, 0));
+	/* from here on a handler publishes all by itself; head before reserved, so
+	 * that it never goes back. Pairs with the recorder's acquire of head. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	was = *(volatile uint64_t *)&t->ring->head;
+	h = *(volatile uint64_t *)&t->reserved;
+	mz_publish(&t->ring->head, was, h);
 	if (__builtin_expect(h >= t->ring_at, 0)) {
 		t->ring_at = h + t->mask / 4 + 1;
 		if (__atomic_load_n(&mz_region->asleep, __ATOMIC_RELAXED))
 			mz_ring_bell();
 	}
 }
+
+/* What is not so frequent: n records, whose times are set here, then raw bytes. */
+bool mz_append(struct mz_thread *t, struct mz_record *recs, unsigned n, const void *raw, size_t len)
+	__attribute__((visibility("hidden")));
 
 #endif

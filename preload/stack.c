@@ -282,24 +282,9 @@ static void tell_module(const struct mz_module *m)
 
 static bool tell_stack(struct mz_thread *t, uint32_t number, const uintptr_t *ips, unsigned depth)
 {
-	unsigned n = (unsigned)((depth * sizeof(*ips) + sizeof(struct mz_record) - 1) /
-				sizeof(struct mz_record));
-	const char *from = (const char *)ips;
-	size_t left = depth * sizeof(*ips);
-	uint64_t at;
+	struct mz_record r = {.type = MZ_REC_STACK, .size = (uint16_t)depth, .value = number};
 
-	if (!mz_begin(t, 1 + n, &at))
-		return false;
-	*mz_slot(t, at) = (struct mz_record){
-		.type = MZ_REC_STACK, .addr = number, .size = depth, .time = mz_clock_before()};
-	for (unsigned i = 0; i < n; i++) {
-		size_t part = left < sizeof(struct mz_record) ? left : sizeof(struct mz_record);
-
-		memcpy(mz_slot(t, at + 1 + i), from + i * sizeof(struct mz_record), part);
-		left -= part;
-	}
-	mz_end(t);
-	return true;
+	return mz_append(t, &r, 1, ips, depth * sizeof(*ips));
 }
 
 static uint64_t hash(const uintptr_t *ips, unsigned n)

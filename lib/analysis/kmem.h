@@ -23,8 +23,9 @@ void mz_kmem_input_close(struct mz_kmem_input *in);
 /* The next event of all files by time; site and cache are numbers over all
  * files. 1, 0 at the end, -errno with err set. */
 int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_error *err);
-/* Up to max of them: how many, 0 at the end, -errno with err set. */
-long mz_kmem_input_read(struct mz_kmem_input *in, struct mz_event *ev, size_t max,
+/* Up to max of them, where they lie until the next call: how many, 0 at the end,
+ * -errno with err set. */
+long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, size_t max,
 			struct mz_error *err);
 
 uint64_t mz_kmem_input_site(const struct mz_kmem_input *in, uint32_t site); /* its address */
@@ -64,11 +65,13 @@ struct mz_kmem_group {
 	uint64_t peak_given, peak_live;
 	uint64_t cross_cpu, cross_node; /* of ended */
 	uint64_t over_live;  /* blocks that ended unseen */
-	uint64_t again;	     /* freed, and then freed again with no allocation between */
+	uint64_t unseen;     /* of those: where nothing but an unseen free explains it */
+	uint64_t again;	     /* addresses freed again with no allocation between */
 	uint64_t unknown;    /* frees (into this cache, by this site) of blocks never seen */
 	uint64_t oldest;     /* at the end: birth of the oldest live block */
 	uint64_t freed_here; /* sites: frees made by this site */
-	uint8_t allocator;   /* sites: of its last allocation */
+	uint8_t allocator;   /* of its last allocation */
+	uint32_t shape;	     /* sites: of its last allocation, + 1 */
 	uint32_t *lifetimes; /* MZ_KMEM_BUCKETS, once something ended */
 };
 
@@ -87,9 +90,12 @@ struct mz_kmem_block {
 	uint32_t cache;
 	uint32_t shape; /* FREED: allocations of its cache until then */
 	uint32_t req, given;
+	uint32_t page; /* private */
 	int16_t cpu;
 	uint8_t state;
 	uint8_t call;
+	uint8_t of; /* enum mz_kmem_allocator */
+	bool again; /* it was freed again once, with no allocation between */
 };
 
 struct mz_kmem_one {
@@ -159,23 +165,6 @@ struct mz_kmem_filter {
 /* Allocators that stand on each other: a slab's memory is pages, too. */
 enum mz_kmem_allocator { MZ_KMEM_OF_SLAB, MZ_KMEM_OF_PAGES, MZ_KMEM_OF_VMALLOC, MZ_KMEM_OF_PERCPU,
 			 MZ_KMEM_ALLOCATORS };
-
-static inline enum mz_kmem_allocator mz_kmem_allocator(uint8_t call)
-{
-	switch (call) {
-	case MZ_CALL_PAGE_ALLOC:
-	case MZ_CALL_PAGE_FREE:
-		return MZ_KMEM_OF_PAGES;
-	case MZ_CALL_VMALLOC:
-	case MZ_CALL_VFREE:
-		return MZ_KMEM_OF_VMALLOC;
-	case MZ_CALL_PERCPU_ALLOC:
-	case MZ_CALL_PERCPU_FREE:
-		return MZ_KMEM_OF_PERCPU;
-	default:
-		return MZ_KMEM_OF_SLAB;
-	}
-}
 
 /* "slab", "pages", "vmalloc", "percpu" */
 const char *mz_kmem_allocator_name(enum mz_kmem_allocator of);

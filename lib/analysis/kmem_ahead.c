@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCHES 16
+#define BATCHES 6
 
 struct kmem_ahead {
 	struct mz_reader *r;
@@ -146,7 +146,7 @@ void kmem_ahead_free(struct kmem_ahead *a)
 	free(a);
 }
 
-const struct kmem_batch *kmem_ahead_next(struct kmem_ahead *a)
+struct kmem_batch *kmem_ahead_next(struct kmem_ahead *a)
 {
 	struct kmem_batch *last = a->taken ? &a->batch[(a->taken - 1) % BATCHES] : NULL;
 

@@ -6,7 +6,8 @@
 #include "trace/reader.h"
 
 /* Events, and what their numbers of sites and caches mean: those that came new
- * with this batch, in their order. All is borrowed until the next call. */
+ * with this batch, in their order. All is the caller's until the next call; he may
+ * change the events. */
 struct kmem_batch {
 	long n; /* 0 = the end, -errno = as the reader's error says */
 	struct mz_event ev[MZ_BATCH];
@@ -25,6 +26,6 @@ struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, bool threaded);
 void kmem_ahead_free(struct kmem_ahead *a);
 
 /* The next batch; the same one again after an end or an error. */
-const struct kmem_batch *kmem_ahead_next(struct kmem_ahead *a);
+struct kmem_batch *kmem_ahead_next(struct kmem_ahead *a);
 
 #endif

@@ -24,9 +24,10 @@ struct source {
 	char *path;
 	struct mz_reader *r;
 	struct kmem_ahead *ahead; /* once it is being read */
-	const struct mz_event *ev;
+	struct mz_event *ev;
 	const uint64_t *orders; /* of those, if the file has them */
 	long n, at;
+	bool ended;
 	uint64_t key; /* order of the next event; UINT64_MAX = at its end */
 	int cpu;       /* by the file's name; -1 = not told */
 	uint32_t *sites, *caches; /* the file's numbers, from 0 on -> ours */
@@ -40,6 +41,7 @@ struct mz_kmem_input {
 	uint64_t run_until;
 	bool whole;	 /* all files of a recording, with numbered events: a gap is a loss */
 	bool begun;
+	struct mz_event lost; /* a gap, told as an event */
 	uint64_t last;	 /* number of the last event */
 	uint64_t last_time;
 	uint64_t missing; /* by the gaps so far */
@@ -409,8 +411,8 @@ static int add_cache(struct mz_kmem_input *in, struct source *s, const char *nam
 	return !n ? -ENOMEM : append(&s->caches, &s->ncaches, &s->cap_caches, n - 1);
 }
 
-/* Our numbers for the file's. */
-static void translate(const struct source *s, struct mz_event *e)
+/* Our numbers for the file's, and the CPU that the file's name tells. */
+static inline void translate(const struct source *s, struct mz_event *e)
 {
 	/* a number that the file's tables do not have is unknown, not a size */
 	if (e->site >= s->nsites)
@@ -421,6 +423,10 @@ static void translate(const struct source *s, struct mz_event *e)
 		e->site = s->sites[e->site];
 	if (e->has & MZ_HAS_CACHE)
 		e->cache = s->caches[e->cache];
+	if (!(e->has & MZ_HAS_CPU) && s->cpu >= 0 && e->kind != MZ_LOST) {
+		e->cpu = (int16_t)s->cpu;
+		e->has |= MZ_HAS_CPU;
+	}
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -443,7 +449,7 @@ static int start(struct mz_kmem_input *in, struct source *s)
 
 static int refill(struct mz_kmem_input *in, struct source *s, struct mz_error *err)
 {
-	const struct kmem_batch *b;
+	struct kmem_batch *b;
 	int ret = s->ahead ? 0 : start(in, s);
 
 	if (ret < 0)
@@ -453,6 +459,7 @@ static int refill(struct mz_kmem_input *in, struct source *s, struct mz_error *e
 	s->orders = b->orders;
 	s->at = 0;
 	s->n = b->n;
+	s->ended = b->n <= 0;
 	if (b->n == -ENOMEM)
 		return mz_fail_memory(err);
 	if (b->n < 0) {
@@ -464,8 +471,12 @@ static int refill(struct mz_kmem_input *in, struct source *s, struct mz_error *e
 		ret = add_site(in, s, b->sites[i]);
 	for (uint32_t i = 0; i < b->ncaches && ret >= 0; i++)
 		ret = add_cache(in, s, b->caches[i]);
+	if (ret < 0)
+		return mz_fail_memory(err);
+	for (long i = 0; i < s->n; i++)
+		translate(s, &s->ev[i]);
 	set_key(s);
-	return ret < 0 ? mz_fail_memory(err) : 0;
+	return 0;
 }
 
 /* The source whose next event is the earliest, and how long it stays so. */
@@ -532,50 +543,68 @@ static int lost_at_end(struct mz_kmem_input *in, struct mz_event *ev)
 	return 1;
 }
 
-int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_error *err)
+/* Batches for all that have none, and the first to go: 1, or 0 at the end. What was
+ * taken of the batches before is gone. */
+static int prepare(struct mz_kmem_input *in, struct mz_error *err)
 {
-	struct source *s;
+	for (unsigned i = 0; i < in->n; i++)
+		if (!in->src[i].ahead && start(in, &in->src[i]) < 0)
+			return mz_fail_memory(err); /* all at once */
+	for (unsigned i = 0; i < in->n; i++) {
+		struct source *s = &in->src[i];
 
-	if (in->run < 0) {
-		for (unsigned i = 0; i < in->n; i++)
-			if (!in->src[i].ahead && start(in, &in->src[i]) < 0)
-				return mz_fail_memory(err); /* all at once */
-		for (unsigned i = 0; i < in->n; i++)
-			if (!in->src[i].n && refill(in, &in->src[i], err) < 0)
-				return -EIO;
-		if (choose(in) < 0)
-			return lost_at_end(in, ev);
-	}
-	s = &in->src[in->run];
-	if (in->whole && gap_before(in, s, ev))
-		return 1;
-	*ev = s->ev[s->at];
-	translate(s, ev);
-	if (!(ev->has & MZ_HAS_CPU) && s->cpu >= 0 && ev->kind != MZ_LOST) {
-		ev->cpu = (int16_t)s->cpu;
-		ev->has |= MZ_HAS_CPU;
-	}
-	if (++s->at >= s->n) {
-		if (refill(in, s, err) < 0)
+		if (s->at >= s->n && !s->ended && refill(in, s, err) < 0)
 			return -EIO;
-		choose(in);
+	}
+	return choose(in) >= 0;
+}
+
+/* The next event of the batches at hand. */
+static inline const struct mz_event *take(struct mz_kmem_input *in)
+{
+	struct source *s = &in->src[in->run];
+	const struct mz_event *e = &s->ev[s->at];
+
+	if (in->whole && gap_before(in, s, &in->lost))
+		return &in->lost;
+	if (++s->at >= s->n) {
+		in->run = -1;
 	} else {
-		set_key(s);
+		s->key = s->r->ordered ? s->orders[s->at] : e[1].time;
 		if (s->key > in->run_until)
 			choose(in);
 	}
-	return 1;
+	return e;
 }
 
-long mz_kmem_input_read(struct mz_kmem_input *in, struct mz_event *ev, size_t max,
+long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, size_t max,
 			struct mz_error *err)
 {
 	size_t n = 0;
-	int ret = 1;
 
-	while (n < max && (ret = mz_kmem_input_next(in, &ev[n], err)) > 0)
-		n++;
-	return ret < 0 ? ret : (long)n;
+	if (in->run < 0) {
+		int ret = prepare(in, err);
+
+		ev[0] = &in->lost;
+		if (ret <= 0)
+			return ret < 0 ? ret : lost_at_end(in, &in->lost);
+	}
+	while (n < max && in->run >= 0) {
+		ev[n] = take(in);
+		if (ev[n++] == &in->lost)
+			break;
+	}
+	return (long)n;
+}
+
+int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_error *err)
+{
+	const struct mz_event *e;
+	long n = mz_kmem_input_read(in, &e, 1, err);
+
+	if (n > 0)
+		*ev = *e;
+	return (int)n;
 }
 
 /* ---- asking ------------------------------------------------------------- */

@@ -5,15 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* A freed block is remembered so long at least, to see it freed again. */
 #define REMEMBER (10ull * 1000000000u)
 #define MAX_CPUS 1024
-
-static size_t hash(uint64_t v)
-{
-	return (size_t)((v * 0x9e3779b97f4a7c15u) >> 20);
-}
+#define HUGE_PAGE ((size_t)2 << 20)
 
 struct mz_kmem_live *mz_kmem_live_new(void)
 {
@@ -23,9 +20,14 @@ struct mz_kmem_live *mz_kmem_live_new(void)
 		return NULL;
 	l->mask = l->page_mask = (1u << 14) - 1;
 	l->slots = calloc(l->mask + 1, sizeof(*l->slots));
-	l->pages = calloc(l->page_mask + 1, sizeof(*l->pages));
-	if (l->slots && l->pages)
+	l->page_slots = calloc(l->page_mask + 1, sizeof(*l->page_slots));
+	l->cap_pages = 1024;
+	l->pages = malloc(l->cap_pages * sizeof(*l->pages));
+	l->npages = 1;
+	if (l->slots && l->pages && l->page_slots) {
+		l->pages[0] = (struct kmem_page){0};
 		return l;
+	}
 	mz_kmem_live_free(l);
 	return NULL;
 }
@@ -36,6 +38,7 @@ void mz_kmem_live_free(struct mz_kmem_live *l)
 		return;
 	free(l->slots);
 	free(l->pages);
+	free(l->page_slots);
 	free(l->matrix);
 	free(l->chosen);
 	free(l);
@@ -43,27 +46,25 @@ void mz_kmem_live_free(struct mz_kmem_live *l)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-static struct mz_kmem_block *slot_of(struct mz_kmem_block *slots, size_t mask, uint64_t addr,
-				     uint8_t call)
-{
-	enum mz_kmem_allocator of = mz_kmem_allocator(call);
-	size_t i = hash(addr) & mask;
-
-	while (slots[i].addr && (slots[i].addr != addr || mz_kmem_allocator(slots[i].call) != of))
-		i = (i + 1) & mask;
-	return &slots[i];
-}
-
-struct mz_kmem_block *mz_kmem_live_find(const struct mz_kmem_live *l, uint64_t addr, uint8_t call)
-{
-	struct mz_kmem_block *b = slot_of(l->slots, l->mask, addr, call);
-
-	return b->addr && b->state ? b : NULL;
-}
-
 static bool is_old(const struct mz_kmem_block *b, uint64_t now)
 {
 	return b->state == KMEM_GONE || (b->state == KMEM_FREED && now > b->born + REMEMBER);
+}
+
+/* Empty ones. They are asked for in no order: large pages are less to look up. */
+static struct mz_kmem_block *new_slots(size_t n)
+{
+	size_t size = n * sizeof(struct mz_kmem_block);
+	void *p;
+
+	if (size < 4 * HUGE_PAGE)
+		return calloc(n, sizeof(struct mz_kmem_block));
+	size = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	p = aligned_alloc(HUGE_PAGE, size);
+	if (!p)
+		return NULL;
+	madvise(p, size, MADV_HUGEPAGE);
+	return memset(p, 0, size);
 }
 
 /* What was freed long ago goes; if that is not much, the table grows. */
@@ -76,12 +77,13 @@ static int rebuild(struct mz_kmem_live *l, uint64_t now)
 		keep += l->slots[i].addr && !is_old(&l->slots[i], now);
 	if (keep > mask / 3)
 		mask = mask * 2 + 1;
-	p = calloc(mask + 1, sizeof(*p));
+	p = new_slots(mask + 1);
 	if (!p)
 		return -ENOMEM;
 	for (size_t i = 0; i <= l->mask; i++)
 		if (l->slots[i].addr && !is_old(&l->slots[i], now))
-			*slot_of(p, mask, l->slots[i].addr, l->slots[i].call) = l->slots[i];
+			*mz_kmem_live_slot(p, mask, l->slots[i].addr, l->slots[i].of) =
+				l->slots[i];
 	free(l->slots);
 	l->slots = p;
 	l->mask = mask;
@@ -89,79 +91,78 @@ static int rebuild(struct mz_kmem_live *l, uint64_t now)
 	return 0;
 }
 
-struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, uint8_t call,
+struct mz_kmem_block *mz_kmem_live_add(struct mz_kmem_live *l, uint64_t addr, uint8_t of,
 				       uint64_t now)
 {
-	struct mz_kmem_block *b = slot_of(l->slots, l->mask, addr, call);
+	struct mz_kmem_block *b;
 
-	if (b->addr)
-		return b;
-	if (l->used >= l->mask / 3 * 2) {
-		if (rebuild(l, now) < 0)
-			return NULL;
-		b = slot_of(l->slots, l->mask, addr, call);
-	}
+	if (l->used >= l->mask / 3 * 2 && rebuild(l, now) < 0)
+		return NULL;
+	b = mz_kmem_live_slot(l->slots, l->mask, addr, of);
 	l->used++;
-	*b = (struct mz_kmem_block){.addr = addr, .call = call};
+	*b = (struct mz_kmem_block){.addr = addr, .of = of};
 	return b;
 }
 
 /* ---- pages -------------------------------------------------------------- */
 
-static struct kmem_page *page_slot(struct kmem_page *pages, size_t mask, uint64_t page)
+static uint32_t *page_slot(const struct mz_kmem_live *l, uint32_t *slots, size_t mask, uint64_t page)
 {
-	size_t i = hash(page) & mask;
+	size_t i = mz_kmem_live_hash(page) & mask;
 
-	while (pages[i].page && pages[i].page != page)
+	while (slots[i] && l->pages[slots[i]].page != page)
 		i = (i + 1) & mask;
-	return &pages[i];
+	return &slots[i];
 }
 
-static bool grow_pages(struct mz_kmem_live *l)
+static int grow_page_slots(struct mz_kmem_live *l)
 {
 	size_t mask = l->page_mask * 2 + 1;
-	struct kmem_page *p = calloc(mask + 1, sizeof(*p));
+	uint32_t *p = calloc(mask + 1, sizeof(*p));
 
 	if (!p)
-		return false;
-	for (size_t i = 0; i <= l->page_mask; i++)
-		if (l->pages[i].page)
-			*page_slot(p, mask, l->pages[i].page) = l->pages[i];
-	free(l->pages);
-	l->pages = p;
+		return -ENOMEM;
+	for (uint32_t i = 1; i < l->npages; i++)
+		*page_slot(l, p, mask, l->pages[i].page) = i;
+	free(l->page_slots);
+	l->page_slots = p;
 	l->page_mask = mask;
-	return true;
+	return 0;
 }
 
-void mz_kmem_live_page(struct mz_kmem_live *l, uint64_t addr, uint32_t cache, uint64_t now)
+static int grow_pages(struct mz_kmem_live *l)
 {
-	struct kmem_page *p;
+	struct kmem_page *p = realloc(l->pages, (size_t)l->cap_pages * 2 * sizeof(*p));
 
-	if (l->pages_used >= l->page_mask / 3 * 2 && !grow_pages(l) &&
-	    l->pages_used >= l->page_mask - 1)
-		return; /* without memory less is known, and less called a bug */
-	p = page_slot(l->pages, l->page_mask, addr >> 12);
-	if (!p->page) {
-		l->pages_used++;
-		*p = (struct kmem_page){.page = addr >> 12, .since = now, .cache = cache};
-	} else if (p->cache != cache) {
-		p->cache = cache;
-		p->since = now;
-	}
+	if (!p)
+		return -ENOMEM;
+	l->pages = p;
+	l->cap_pages *= 2;
+	return 0;
+}
+
+uint32_t mz_kmem_live_page(struct mz_kmem_live *l, uint64_t addr, bool make)
+{
+	uint32_t *slot = page_slot(l, l->page_slots, l->page_mask, addr >> 12);
+
+	if (*slot || !make)
+		return *slot;
+	if ((l->npages == l->cap_pages && grow_pages(l) < 0) ||
+	    (l->npages >= l->page_mask / 3 * 2 && grow_page_slots(l) < 0))
+		return 0;
+	/* a cache that is none: the first object says which it is */
+	l->pages[l->npages] = (struct kmem_page){.page = addr >> 12, .cache = UINT32_MAX};
+	*page_slot(l, l->page_slots, l->page_mask, addr >> 12) = l->npages;
+	return l->npages++;
 }
 
 bool mz_kmem_live_recycled(const struct mz_kmem_live *l, uint64_t addr, uint32_t cache,
 			   uint64_t since)
 {
-	const struct kmem_page *p = page_slot(l->pages, l->page_mask, addr >> 12);
+	uint32_t n = *page_slot(l, l->page_slots, l->page_mask, addr >> 12);
+	const struct kmem_page *p = &l->pages[n];
 
-	return p->page && (p->since > since || p->cache != cache);
-}
-
-void mz_kmem_live_prefetch(const struct mz_kmem_live *l, uint64_t addr)
-{
-	__builtin_prefetch(&l->slots[hash(addr) & l->mask]);
-	__builtin_prefetch(&l->pages[hash(addr >> 12) & l->page_mask]);
+	return n && (p->since > since || p->cache != cache);
 }
 
 /* ---- CPUs --------------------------------------------------------------- */

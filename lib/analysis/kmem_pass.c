@@ -6,108 +6,16 @@
 #include <string.h>
 
 #include "analysis/kmem.h"
+#include "analysis/kmem_groups.h"
 #include "analysis/kmem_live.h"
 #include "base/error.h"
 #include "symbols/kallsyms.h"
 
-#define MAX_FINDINGS 1000000u
 #define MAX_CPUS 1024u
 #define NO_SITE UINT32_MAX
 #define SOON 16 /* allocations of a cache */
 #define BATCH 256
 #define SOONER 8 /* events ahead of which memory is asked for */
-
-/* ---- groups ------------------------------------------------------------- */
-
-static unsigned bucket(uint64_t ns)
-{
-	unsigned log;
-
-	if (ns < 8)
-		return (unsigned)ns;
-	log = 63 - (unsigned)__builtin_clzll(ns);
-	log = (log - 2) * 8 + (unsigned)(ns >> (log - 3) & 7);
-	return log < MZ_KMEM_BUCKETS ? log : MZ_KMEM_BUCKETS - 1;
-}
-
-/* The middle of a bucket. */
-static uint64_t bucket_value(unsigned b)
-{
-	unsigned log = b / 8 + 2;
-
-	if (b < 8)
-		return b;
-	return ((uint64_t)(8 + b % 8) << (log - 3)) + (log > 3 ? (1ull << (log - 3)) / 2 : 0);
-}
-
-uint64_t mz_kmem_lifetime(const struct mz_kmem_group *g, double part)
-{
-	uint64_t sum = 0, want = (uint64_t)((double)g->ended * part);
-
-	if (!g->lifetimes || !g->ended)
-		return 0;
-	for (unsigned b = 0; b < MZ_KMEM_BUCKETS; b++) {
-		sum += g->lifetimes[b];
-		if (sum > want || sum == g->ended)
-			return bucket_value(b);
-	}
-	return bucket_value(MZ_KMEM_BUCKETS - 1);
-}
-
-static void group_alloc(struct mz_kmem_group *g, uint64_t req, uint64_t given)
-{
-	g->allocs++;
-	g->req += req;
-	g->given += given;
-	g->live++;
-	g->live_req += req;
-	g->live_given += given;
-	if (g->live_given > g->peak_given)
-		g->peak_given = g->live_given;
-	if (g->live > g->peak_live)
-		g->peak_live = g->live;
-}
-
-/* A block of the group is gone; seen: we know when and where. */
-static void group_end(struct mz_kmem_group *g, const struct mz_kmem_block *b)
-{
-	g->live--;
-	g->live_req -= b->req;
-	g->live_given -= b->given;
-}
-
-static int group_free(struct mz_kmem_group *g, const struct mz_kmem_block *b, unsigned life,
-		      bool cross_cpu, bool cross_node)
-{
-	group_end(g, b);
-	g->ended++;
-	g->freed_given += b->given;
-	g->cross_cpu += cross_cpu;
-	g->cross_node += cross_node;
-	if (!g->lifetimes) {
-		g->lifetimes = calloc(MZ_KMEM_BUCKETS, sizeof(*g->lifetimes));
-		if (!g->lifetimes)
-			return -ENOMEM;
-	}
-	g->lifetimes[life]++;
-	return 0;
-}
-
-static int grow_groups(struct mz_kmem_group **g, uint32_t *n, uint32_t need)
-{
-	uint32_t to = *n ? *n : 512;
-	struct mz_kmem_group *p;
-
-	while (to < need)
-		to *= 2;
-	p = realloc(*g, (size_t)to * sizeof(*p));
-	if (!p)
-		return -ENOMEM;
-	memset(p + *n, 0, (size_t)(to - *n) * sizeof(*p));
-	*g = p;
-	*n = to;
-	return 0;
-}
 
 /* ---- names -------------------------------------------------------------- */
 
@@ -134,9 +42,10 @@ static uint32_t class_number(const struct mz_event *e)
 	}
 }
 
-static uint32_t cache_number(const struct mz_event *e)
+/* A cache's name means something for slabs only; so each has one allocator. */
+static inline uint32_t cache_number(const struct mz_event *e, uint8_t of)
 {
-	if ((e->has & MZ_HAS_CACHE) && e->cache < CLASS_BASE)
+	if ((e->has & MZ_HAS_CACHE) && e->cache < CLASS_BASE && of == MZ_KMEM_OF_SLAB)
 		return e->cache;
 	return class_number(e);
 }
@@ -193,7 +102,8 @@ static bool chosen_site(const struct mz_kmem_report *r, uint32_t site)
 	return strstr(text, r->filter.caller);
 }
 
-static bool chosen(struct mz_kmem_report *r, struct mz_kmem_live *l, uint32_t site, uint32_t cache)
+static bool is_chosen(struct mz_kmem_report *r, struct mz_kmem_live *l, uint32_t site,
+		      uint32_t cache)
 {
 	char text[300];
 
@@ -219,221 +129,142 @@ static bool chosen(struct mz_kmem_report *r, struct mz_kmem_live *l, uint32_t si
 	return l->chosen[site] == 2;
 }
 
-/* ---- findings ----------------------------------------------------------- */
-
-static int find(struct mz_kmem_report *r, struct mz_kmem_finding f)
+static inline bool chosen(struct mz_kmem_report *r, uint32_t site, uint32_t cache)
 {
-	if (r->nfindings == r->cap_findings) {
-		size_t to = r->cap_findings ? r->cap_findings * 2 : 1024;
-		struct mz_kmem_finding *p;
-
-		if (r->nfindings >= MAX_FINDINGS) {
-			r->findings_dropped++;
-			return 0;
-		}
-		p = realloc(r->findings, to * sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		r->findings = p;
-		r->cap_findings = to;
-	}
-	r->findings[r->nfindings++] = f;
-	return 0;
-}
-
-/* ---- single allocations, the worst kept --------------------------------- */
-
-static uint64_t worth(const struct mz_kmem_block *b)
-{
-	uint64_t waste = b->given > b->req ? b->given - b->req : 0;
-
-	return waste << 32 | b->given;
-}
-
-static void sift(struct mz_kmem_one *h, size_t n, size_t i)
-{
-	for (;;) {
-		size_t least = i, c = 2 * i + 1;
-
-		if (c < n && worth(&h[c].block) < worth(&h[least].block))
-			least = c;
-		if (c + 1 < n && worth(&h[c + 1].block) < worth(&h[least].block))
-			least = c + 1;
-		if (least == i)
-			return;
-		struct mz_kmem_one t = h[i];
-		h[i] = h[least];
-		h[least] = t;
-		i = least;
-	}
-}
-
-static int keep_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64_t died,
-		    int16_t cpu)
-{
-	size_t most = r->filter.ones;
-	struct mz_kmem_one one = {*b, died, cpu};
-
-	if (most && r->nones == most) {
-		if (worth(b) <= worth(&r->ones[0].block))
-			return 0;
-		r->ones[0] = one;
-		sift(r->ones, r->nones, 0);
-		return 0;
-	}
-	if (r->nones == r->cap_ones) {
-		size_t to = r->cap_ones ? r->cap_ones * 2 : 256;
-		struct mz_kmem_one *p = realloc(r->ones, to * sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		r->ones = p;
-		r->cap_ones = to;
-	}
-	r->ones[r->nones++] = one;
-	if (most && r->nones == most)
-		for (size_t i = most / 2 + 1; i-- > 0;)
-			sift(r->ones, r->nones, i);
-	return 0;
-}
-
-/* ---- shapes: a size at a call site -------------------------------------- */
-
-static uint32_t shape_hash(uint32_t site, uint32_t req)
-{
-	return (uint32_t)((((uint64_t)site << 32 | req) * 0x9e3779b97f4a7c15u) >> 32);
-}
-
-static int grow_shapes(struct mz_kmem_report *r)
-{
-	size_t mask = r->shapes_mask ? r->shapes_mask * 2 + 1 : 2047;
-	struct mz_kmem_shape *p = realloc(r->shapes, (mask / 2 + 1) * sizeof(*p));
-	uint32_t *order;
-
-	if (!p)
-		return -ENOMEM;
-	r->shapes = p;
-	order = calloc(mask + 1, sizeof(*order));
-	if (!order)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->nshapes; i++) {
-		size_t at = shape_hash(p[i].site, p[i].req) & mask;
-
-		while (order[at])
-			at = (at + 1) & mask;
-		order[at] = (uint32_t)i + 1;
-	}
-	free(r->order);
-	r->order = order;
-	r->shapes_mask = mask;
-	return 0;
-}
-
-static int64_t shape_number(struct mz_kmem_report *r, uint32_t site, uint32_t req, uint32_t given)
-{
-	size_t at;
-
-	if (r->nshapes >= r->shapes_mask / 2 && grow_shapes(r) < 0)
-		return -ENOMEM;
-	at = shape_hash(site, req) & r->shapes_mask;
-	while (r->order[at]) {
-		struct mz_kmem_shape *s = &r->shapes[r->order[at] - 1];
-
-		if (s->site == site && s->req == req && s->given == given)
-			return r->order[at] - 1;
-		at = (at + 1) & r->shapes_mask;
-	}
-	r->shapes[r->nshapes] = (struct mz_kmem_shape){.site = site, .req = req, .given = given};
-	r->order[at] = (uint32_t)++r->nshapes;
-	return (int64_t)r->nshapes - 1;
+	return (!r->filter.caller && !r->filter.cache) || is_chosen(r, r->live, site, cache);
 }
 
 /* ---- events ------------------------------------------------------------- */
 
-static struct mz_kmem_group *site_group(struct mz_kmem_report *r, uint32_t site)
+static inline struct mz_kmem_group *site_group(struct mz_kmem_report *r, uint32_t site)
 {
-	if (site == NO_SITE)
-		return NULL;
-	if (site >= r->nsites && grow_groups(&r->sites, &r->nsites, site + 1) < 0)
+	if (site < r->nsites)
+		return &r->sites[site];
+	if (site == NO_SITE || kmem_grow_groups(&r->sites, &r->nsites, site + 1) < 0)
 		return NULL;
 	return &r->sites[site];
 }
 
-static struct mz_kmem_group *cache_group(struct mz_kmem_report *r, uint32_t cache)
+static inline struct mz_kmem_group *cache_group(struct mz_kmem_report *r, uint32_t cache)
 {
 	/* the unnamed ones have the top of the table to themselves */
 	uint32_t at = cache >= CLASS_BASE ? cache - CLASS_BASE : cache + CLASSES;
 
-	if (at >= r->ncaches && grow_groups(&r->caches, &r->ncaches, at + 1) < 0)
+	if (at >= r->ncaches && kmem_grow_groups(&r->caches, &r->ncaches, at + 1) < 0)
 		return NULL;
 	return &r->caches[at];
 }
 
-static struct mz_kmem_group *of_group(struct mz_kmem_report *r, uint8_t call)
+/* The sums over caches are made at the end; what is live has peaks on the way. */
+static inline void all_end(struct mz_kmem_report *r, const struct mz_kmem_block *b)
 {
-	return &r->of[mz_kmem_allocator(call)];
+	r->total.live--;
+	r->total.live_given -= b->given;
+	r->of[b->of].live--;
+	r->of[b->of].live_given -= b->given;
+	if (b->shape != NO_SITE)
+		r->shapes[b->shape].live--;
 }
 
 static void end_unseen(struct mz_kmem_report *r, struct mz_kmem_block *b)
 {
 	struct mz_kmem_group *s = site_group(r, b->site), *c = cache_group(r, b->cache);
 
-	group_end(&r->total, b);
-	r->total.over_live++;
-	group_end(of_group(r, b->call), b);
-	of_group(r, b->call)->over_live++;
+	all_end(r, b);
+	/* what was freed twice may be given out twice: that shows no unseen free */
 	if (s) {
-		group_end(s, b);
+		kmem_group_end(s, b);
 		s->over_live++;
+		s->unseen += !b->again;
 	}
 	if (c) {
-		group_end(c, b);
+		kmem_group_end(c, b);
 		c->over_live++;
+		c->unseen += !b->again;
 	}
-	if (b->shape != NO_SITE)
-		r->shapes[b->shape].live--;
 }
 
-static int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
+/* A block that is still live is allocated: it was freed unseen. */
+static int over_live(struct mz_kmem_report *r, struct mz_kmem_block *b, const struct mz_event *e,
+		     uint32_t site, uint32_t cache)
 {
-	struct mz_kmem_live *l = r->live;
+	end_unseen(r, b);
+	return kmem_find(r, (struct mz_kmem_finding){
+				    .what = MZ_KMEM_UNSEEN_FREE, .cpu = e->cpu, .site = b->site,
+				    .site2 = site, .cache = b->cache, .cache2 = cache,
+				    .addr = e->addr, .from = b->born, .to = e->time});
+}
+
+/* Most sites ask for one size again and again. */
+static inline int64_t shape_of(struct mz_kmem_report *r, struct mz_kmem_group *s, uint32_t site,
+			       uint64_t req, uint32_t given)
+{
+	const struct mz_kmem_shape *last = s->shape ? &r->shapes[s->shape - 1] : NULL;
+	int64_t n;
+
+	if (last && last->req == (uint32_t)req && last->given == given)
+		return s->shape - 1;
+	n = kmem_shape_number(r, site, (uint32_t)req, given);
+	if (n >= 0)
+		s->shape = (uint32_t)n + 1;
+	return n;
+}
+
+static int count_alloc(struct mz_kmem_report *r, const struct mz_kmem_block *b,
+		       struct mz_kmem_group *s, struct mz_kmem_group *c)
+{
+	if (r->filter.watch && r->filter.watch->came(r->filter.watch->arg, b) < 0)
+		return -ENOMEM;
+	kmem_group_peak(&r->total, b->given);
+	kmem_group_peak(&r->of[b->of], b->given);
+	kmem_group_alloc(c, b->req, b->given);
+	if (s) {
+		kmem_group_alloc(s, b->req, b->given);
+		s->allocator = b->of;
+	}
+	if (b->shape != NO_SITE) {
+		struct mz_kmem_shape *sh = &r->shapes[b->shape];
+
+		sh->allocs++;
+		if (++sh->live > sh->peak)
+			sh->peak = sh->live;
+	}
+	return 0;
+}
+
+static inline int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
+{
+	uint8_t of = kmem_allocators[e->call];
 	uint32_t site = e->has & MZ_HAS_SITE ? e->site : NO_SITE;
-	uint32_t cache = cache_number(e);
+	uint32_t cache = cache_number(e, of), page;
 	uint64_t given = e->has & MZ_HAS_GIVEN ? e->given : e->size;
-	struct mz_kmem_group *s, *c;
+	struct mz_kmem_group *s = site_group(r, site), *c = cache_group(r, cache);
 	struct mz_kmem_block *b;
-	bool ours = chosen(r, l, site, cache);
+	bool ours = chosen(r, site, cache);
 	int64_t shape = NO_SITE;
 
-	s = site_group(r, site);
-	c = cache_group(r, cache);
 	if ((site != NO_SITE && !s) || !c)
 		return -ENOMEM;
+	c->allocator = of;
 	if (!e->addr) {
-		if (ours) {
-			r->total.failed++;
-			of_group(r, e->call)->failed++;
-			c->failed++;
-			if (s)
-				s->failed++;
-		}
+		c->failed += ours;
+		if (s)
+			s->failed += ours;
 		return 0;
 	}
-	b = mz_kmem_live_get(l, e->addr, e->call, e->time);
-	if (!b)
+	b = mz_kmem_live_get(r->live, e->addr, of, e->time);
+	if (!b || (b->state == KMEM_LIVE && over_live(r, b, e, site, cache) < 0))
 		return -ENOMEM;
-	if (b->state == KMEM_LIVE) {
-		end_unseen(r, b);
-		if (find(r, (struct mz_kmem_finding){.what = MZ_KMEM_UNSEEN_FREE, .cpu = e->cpu,
-						     .site = b->site, .site2 = site, .cache = b->cache,
-						     .cache2 = cache, .addr = e->addr, .from = b->born,
-						     .to = e->time}) < 0)
-			return -ENOMEM;
+	page = b->page;
+	if (of == MZ_KMEM_OF_SLAB) {
+		if (!page)
+			page = mz_kmem_live_page(r->live, e->addr, true);
+		/* without memory less is known, and less called a bug */
+		if (page)
+			mz_kmem_live_seen(r->live, page, cache, e->time);
 	}
-	if (mz_kmem_allocator(e->call) == MZ_KMEM_OF_SLAB)
-		mz_kmem_live_page(l, e->addr, cache, e->time);
-	if (ours && e->call == MZ_CALL_KMALLOC && given <= CLASS_LARGE && site != NO_SITE)
-		shape = shape_number(r, site, (uint32_t)e->size, (uint32_t)given);
+	if (ours && e->call == MZ_CALL_KMALLOC && given <= CLASS_LARGE && s)
+		shape = shape_of(r, s, site, e->size, (uint32_t)given);
 	if (shape < 0)
 		return -ENOMEM;
 	*b = (struct mz_kmem_block){
@@ -444,72 +275,80 @@ static int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 		.shape = (uint32_t)shape,
 		.req = (uint32_t)(e->size < UINT32_MAX ? e->size : UINT32_MAX),
 		.given = (uint32_t)(given < UINT32_MAX ? given : UINT32_MAX),
+		.page = page,
 		.cpu = e->has & MZ_HAS_CPU ? e->cpu : -1,
 		.call = e->call,
+		.of = of,
+		.again = b->again,
 		.state = ours ? KMEM_LIVE : KMEM_IGNORED,
 	};
 	if (!ours)
 		return 0;
-	if (r->filter.watch && r->filter.watch->came(r->filter.watch->arg, b) < 0)
+	if (count_alloc(r, b, s, c) < 0)
 		return -ENOMEM;
-	group_alloc(&r->total, b->req, b->given);
-	group_alloc(of_group(r, e->call), b->req, b->given);
-	group_alloc(c, b->req, b->given);
-	if (s) {
-		group_alloc(s, b->req, b->given);
-		s->allocator = (uint8_t)mz_kmem_allocator(e->call);
-	}
-	if (shape != NO_SITE) {
-		struct mz_kmem_shape *sh = &r->shapes[shape];
-
-		sh->allocs++;
-		if (++sh->live > sh->peak)
-			sh->peak = sh->live;
-	}
 	if (e->size > given)
-		return find(r, (struct mz_kmem_finding){.what = MZ_KMEM_TOO_SMALL, .cpu = e->cpu,
-							.site = site, .site2 = site, .cache = cache,
-							.cache2 = cache, .addr = e->addr, .req = b->req,
-							.given = b->given, .from = e->time,
-							.to = e->time});
+		return kmem_find(r, (struct mz_kmem_finding){
+					    .what = MZ_KMEM_TOO_SMALL, .cpu = e->cpu, .site = site,
+					    .site2 = site, .cache = cache, .cache2 = cache,
+					    .addr = e->addr, .req = b->req, .given = b->given,
+					    .from = e->time, .to = e->time});
 	return 0;
 }
 
 /* The two CPUs and nodes of a block's life. */
-static void cross(struct mz_kmem_report *r, const struct mz_kmem_block *b, const struct mz_event *e,
-		  bool *cpu, bool *node)
+static inline void cross(struct mz_kmem_report *r, const struct mz_kmem_block *b,
+			 const struct mz_event *e, struct mz_kmem_group *s, struct mz_kmem_group *c)
 {
 	int na, nf;
+	bool node;
 
-	*cpu = *node = false;
 	if (b->cpu < 0 || !(e->has & MZ_HAS_CPU) || e->cpu < 0)
 		return;
-	*cpu = b->cpu != e->cpu;
 	mz_kmem_live_matrix(r->live, b->cpu, e->cpu);
+	if (b->cpu == e->cpu)
+		return;
 	na = mz_kmem_input_node(r->in, b->cpu);
 	nf = mz_kmem_input_node(r->in, e->cpu);
-	*node = na >= 0 && nf >= 0 && na != nf;
+	node = na >= 0 && nf >= 0 && na != nf;
+	for (int i = 0; i < 2; i++) {
+		struct mz_kmem_group *g = i ? s : c;
+
+		if (g) {
+			g->cross_cpu++;
+			g->cross_node += node;
+		}
+	}
 }
 
-/* Does the way of freeing go with the way of allocating? */
-static int check_pair(struct mz_kmem_report *r, const struct mz_kmem_block *b,
+/* The way of freeing does not go with the way of allocating. */
+static int found_pair(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 		      const struct mz_event *e, uint32_t site, uint32_t cache)
 {
 	struct mz_kmem_finding f = {.cpu = e->cpu, .site = b->site, .site2 = site, .cache = b->cache,
 				    .cache2 = cache, .addr = e->addr, .req = b->req,
 				    .given = b->given, .from = b->born, .to = e->time};
-	bool named = (e->has & MZ_HAS_CACHE) && b->cache < CLASS_BASE;
 
-	if (e->call == MZ_CALL_KMEM_CACHE_FREE && b->call == MZ_CALL_KMALLOC)
-		f.what = MZ_KMEM_FREE_KMALLOC;
-	else if (e->call == MZ_CALL_KMEM_CACHE_FREE && named && e->cache != b->cache)
-		f.what = MZ_KMEM_WRONG_CACHE;
-	else if (e->call == MZ_CALL_KFREE && b->call == MZ_CALL_KMEM_CACHE_ALLOC)
+	if (e->call == MZ_CALL_KFREE)
 		f.what = MZ_KMEM_KFREE_CACHE;
+	else if (b->call == MZ_CALL_KMALLOC)
+		f.what = MZ_KMEM_FREE_KMALLOC;
 	else
-		return 0;
+		f.what = MZ_KMEM_WRONG_CACHE;
 	f.recycled = mz_kmem_live_recycled(r->live, e->addr, b->cache, b->born);
-	return find(r, f);
+	return kmem_find(r, f);
+}
+
+static inline int check_pair(struct mz_kmem_report *r, const struct mz_kmem_block *b,
+			     const struct mz_event *e, uint32_t site, uint32_t cache)
+{
+	bool fits = true;
+
+	if (e->call == MZ_CALL_KMEM_CACHE_FREE)
+		fits = b->call != MZ_CALL_KMALLOC &&
+		       (!(e->has & MZ_HAS_CACHE) || b->cache >= CLASS_BASE || e->cache == b->cache);
+	else if (e->call == MZ_CALL_KFREE)
+		fits = b->call != MZ_CALL_KMEM_CACHE_ALLOC;
+	return fits ? 0 : found_pair(r, b, e, site, cache);
 }
 
 static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const struct mz_event *e,
@@ -526,66 +365,55 @@ static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const s
 	f.recycled = mz_kmem_live_recycled(r->live, e->addr, b->cache, b->born) ||
 		     (c && (uint32_t)c->allocs - b->shape > SOON);
 	if (c) {
-		c->again++;
+		c->again += !b->again;
 		b->shape = (uint32_t)c->allocs;
 	}
 	if (g && g != c)
-		g->again++;
+		g->again += !b->again;
 	c = site_group(r, site);
 	if (c)
-		c->again++;
+		c->again += !b->again;
+	b->again = true;
 	b->born = e->time;
 	b->site = site;
-	return find(r, f);
+	return kmem_find(r, f);
 }
 
-static int free_block(struct mz_kmem_report *r, const struct mz_event *e)
+/* A free of what was never seen allocated. */
+static void free_unknown(struct mz_kmem_report *r, struct mz_kmem_group *s, uint32_t cache)
 {
-	uint32_t site = e->has & MZ_HAS_SITE ? e->site : NO_SITE, cache = cache_number(e);
-	struct mz_kmem_block *b = mz_kmem_live_find(r->live, e->addr, e->call);
-	struct mz_kmem_group *s = site_group(r, site), *c;
-	bool cross_cpu, cross_node;
-	unsigned life;
-	int ret;
+	struct mz_kmem_group *c;
 
+	if (r->filter.caller || r->filter.cache)
+		return;
+	c = cache_group(r, cache);
+	r->unknown_frees++;
+	if (c)
+		c->unknown++;
 	if (s)
-		s->freed_here++;
-	if (b && b->state == KMEM_FREED)
-		return free_again(r, b, e, site, cache);
-	if (!b || b->state == KMEM_GONE) {
-		if (!r->filter.caller && !r->filter.cache) {
-			r->unknown_frees++;
-			c = cache_group(r, cache);
-			if (c)
-				c->unknown++;
-			if (s)
-				s->unknown++;
-		}
-		return 0;
-	}
-	if (b->state == KMEM_IGNORED) {
-		b->state = KMEM_GONE;
-		return 0;
-	}
-	ret = check_pair(r, b, e, site, cache);
+		s->unknown++;
+}
+
+/* A live block ends as it should. */
+static inline int free_live(struct mz_kmem_report *r, struct mz_kmem_block *b,
+			    const struct mz_event *e, uint32_t site, uint32_t cache)
+{
+	unsigned life = kmem_bucket(e->time > b->born ? e->time - b->born : 0);
+	struct mz_kmem_group *c, *s;
+	int ret = check_pair(r, b, e, site, cache);
+
 	if (!ret && r->filter.watch)
 		ret = r->filter.watch->went(r->filter.watch->arg, b, e);
-	cross(r, b, e, &cross_cpu, &cross_node);
-	life = bucket(e->time > b->born ? e->time - b->born : 0);
-	if (!ret)
-		ret = group_free(&r->total, b, life, cross_cpu, cross_node);
-	if (!ret)
-		ret = group_free(of_group(r, b->call), b, life, cross_cpu, cross_node);
 	c = cache_group(r, b->cache);
-	if (!ret && c)
-		ret = group_free(c, b, life, cross_cpu, cross_node);
 	s = site_group(r, b->site);
+	cross(r, b, e, s, c);
+	all_end(r, b);
+	if (!ret && c)
+		ret = kmem_group_free(c, b, life);
 	if (!ret && s)
-		ret = group_free(s, b, life, cross_cpu, cross_node);
-	if (b->shape != NO_SITE)
-		r->shapes[b->shape].live--;
+		ret = kmem_group_free(s, b, life);
 	if (!ret)
-		ret = keep_one(r, b, e->time, e->has & MZ_HAS_CPU ? e->cpu : -1);
+		ret = kmem_keep_one(r, b, e->time, e->has & MZ_HAS_CPU ? e->cpu : -1);
 	b->state = KMEM_FREED;
 	b->born = e->time;
 	b->site = site;
@@ -593,13 +421,36 @@ static int free_block(struct mz_kmem_report *r, const struct mz_event *e)
 	return ret;
 }
 
-static int do_free(struct mz_kmem_report *r, const struct mz_event *e)
+static inline int do_free(struct mz_kmem_report *r, const struct mz_event *e)
 {
-	int ret = e->addr ? free_block(r, e) : 0;
+	uint8_t of = kmem_allocators[e->call];
+	uint32_t site = e->has & MZ_HAS_SITE ? e->site : NO_SITE, cache = cache_number(e, of), page;
+	struct mz_kmem_block *b;
+	struct mz_kmem_group *s;
+	int ret = 0;
 
+	if (!e->addr)
+		return 0;
+	b = mz_kmem_live_find(r->live, e->addr, of);
+	s = site_group(r, site);
+	if (s)
+		s->freed_here++;
+	if (b && b->state == KMEM_LIVE)
+		ret = free_live(r, b, e, site, cache);
+	else if (b && b->state == KMEM_FREED)
+		ret = free_again(r, b, e, site, cache);
+	else if (b && b->state == KMEM_IGNORED)
+		b->state = KMEM_GONE;
+	else
+		free_unknown(r, s, cache);
 	/* after the checks, which ask what was known of the page before */
-	if (e->addr && (e->has & MZ_HAS_CACHE))
-		mz_kmem_live_page(r->live, e->addr, cache_number(e), e->time);
+	if (e->has & MZ_HAS_CACHE) {
+		page = b ? b->page : 0;
+		if (!page)
+			page = mz_kmem_live_page(r->live, e->addr, true);
+		if (page)
+			mz_kmem_live_seen(r->live, page, cache, e->time);
+	}
 	return ret;
 }
 
@@ -646,8 +497,6 @@ static int in_time(const struct mz_kmem_report *r, uint64_t time)
 {
 	double s;
 
-	if (r->filter.from <= 0 && r->filter.to <= 0)
-		return 1;
 	s = (double)(time - r->first) / 1e9;
 	if (s < r->filter.from)
 		return 0;
@@ -681,6 +530,8 @@ static int finish(struct mz_kmem_report *r)
 {
 	struct mz_kmem_live *l = r->live;
 
+	if (kmem_sum_up(r) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i <= l->mask; i++) {
 		struct mz_kmem_block *b = &l->slots[i];
 		struct mz_kmem_group *g[3];
@@ -693,7 +544,7 @@ static int finish(struct mz_kmem_report *r)
 		for (int j = 0; j < 3; j++)
 			if (g[j] && (!g[j]->oldest || b->born < g[j]->oldest))
 				g[j]->oldest = b->born;
-		if (keep_one(r, b, 0, -1) < 0)
+		if (kmem_keep_one(r, b, 0, -1) < 0)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < r->ngaps; i++)
@@ -705,7 +556,7 @@ static int finish(struct mz_kmem_report *r)
 static int by_worth(const void *a, const void *b)
 {
 	const struct mz_kmem_one *x = a, *y = b;
-	uint64_t p = worth(&x->block), q = worth(&y->block);
+	uint64_t p = kmem_worth(&x->block), q = kmem_worth(&y->block);
 
 	if (p != q)
 		return p > q ? -1 : 1;
@@ -713,18 +564,21 @@ static int by_worth(const void *a, const void *b)
 }
 
 /* The events of a batch; 1 = the rest is later than asked for. */
-static int events(struct mz_kmem_report *r, const struct mz_event *ev, long n)
+static int events(struct mz_kmem_report *r, const struct mz_event **ev, long n)
 {
+	bool all = r->filter.from <= 0 && r->filter.to <= 0;
+
 	for (long i = 0; i < n; i++) {
-		int when = in_time(r, ev[i].time), ret;
+		const struct mz_event *e = ev[i];
+		int when = all ? 1 : in_time(r, e->time), ret;
 
 		if (i + SOONER < n)
-			mz_kmem_live_prefetch(r->live, ev[i + SOONER].addr);
+			mz_kmem_live_prefetch(r->live, ev[i + SOONER]->addr);
 		if (when < 0)
 			return 1;
-		if (ev[i].time > r->last)
-			r->last = ev[i].time;
-		ret = when ? event(r, &ev[i]) : 0;
+		if (e->time > r->last)
+			r->last = e->time;
+		ret = when ? event(r, e) : 0;
 		if (ret < 0)
 			return ret;
 	}
@@ -734,26 +588,24 @@ static int events(struct mz_kmem_report *r, const struct mz_event *ev, long n)
 int mz_kmem_report_make(struct mz_kmem_report *r, struct mz_kmem_input *in,
 			const struct mz_kmem_filter *filter, struct mz_error *err)
 {
-	struct mz_event ev[BATCH];
+	const struct mz_event *ev[BATCH];
 	bool begun = false;
 	long got;
 	int ret = 0;
 
 	*r = (struct mz_kmem_report){.in = in, .filter = *filter};
 	r->live = mz_kmem_live_new();
-	if (!r->live || grow_groups(&r->caches, &r->ncaches, CLASSES + 64) < 0)
+	if (!r->live || kmem_grow_groups(&r->caches, &r->ncaches, CLASSES + 64) < 0)
 		ret = -ENOMEM;
 	while (!ret && (got = mz_kmem_input_read(in, ev, BATCH, err)) != 0) {
 		if (got < 0)
 			return (int)got;
 		if (!begun)
-			r->first = ev[0].time;
+			r->first = ev[0]->time;
 		begun = true;
 		ret = events(r, ev, got);
 	}
-	ret = ret < 0 ? ret : 0;
-	if (!ret)
-		ret = finish(r);
+	ret = ret < 0 ? ret : finish(r);
 	if (!ret) {
 		mz_kmem_classify(r);
 		ret = mz_kmem_advise(r);

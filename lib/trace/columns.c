@@ -210,11 +210,22 @@ static int pack_log(struct mz_packer *pk, const uint64_t *v, uint32_t n, struct 
 	return ret < 0 ? ret : mz_bytes_pack(pk, pk->b.data, pk->b.len, out);
 }
 
+/* Eight bytes of which the first is the lowest. */
+static inline uint64_t load_low_first(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+
 static int unpack_log(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, uint64_t *v)
 {
-	const uint8_t *class, *p, *end;
-	uint64_t acc = 0;
-	unsigned have = 0;
+	const uint8_t *class, *bits;
+	uint64_t pos = 0, end;
 	int ret;
 
 	pk->a.len = pk->b.len = 0;
@@ -225,31 +236,35 @@ static int unpack_log(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, uin
 		return ret;
 	if (pk->a.len != n)
 		return -EBADMSG;
+	end = (uint64_t)pk->b.len * 8;
+	/* what is read past the end is not used */
+	if (!mz_buf_room(&pk->b, 16))
+		return -ENOMEM;
+	memset(pk->b.data + pk->b.len, 0, 16);
 	class = (const uint8_t *)pk->a.data;
-	p = (const uint8_t *)pk->b.data;
-	end = p ? p + pk->b.len : NULL;
+	bits = (const uint8_t *)pk->b.data;
 	for (uint32_t i = 0; i < n; i++) {
-		unsigned c = class[i], low;
+		unsigned c = class[i], low, first;
 
 		v[i] = c;
 		if (c < 16)
 			continue;
 		low = (c - 16) / 4 + 2;
-		v[i] = (uint64_t)(4 + (c & 3)) << low;
-		for (unsigned done = 0; done < low;) {
-			unsigned k = low - done < 32 ? low - done : 32;
-
-			for (; have < k && p < end; have += 8)
-				acc |= (uint64_t)*p++ << have;
-			if (have < k)
-				return -EBADMSG;
-			v[i] |= (acc & ((1ull << k) - 1)) << done;
-			acc >>= k;
-			have -= k;
-			done += k;
+		if (low > end - pos)
+			return -EBADMSG;
+		/* at least 57 bits are there; few numbers have more */
+		first = low < 57 ? low : 57;
+		v[i] = (uint64_t)(4 + (c & 3)) << low |
+		       (load_low_first(bits + (pos >> 3)) >> (pos & 7) & ((1ull << first) - 1));
+		pos += first;
+		if (low > first) {
+			v[i] |= (load_low_first(bits + (pos >> 3)) >> (pos & 7) &
+				 ((1ull << (low - first)) - 1))
+				<< first;
+			pos += low - first;
 		}
 	}
-	return p == end ? 0 : -EBADMSG;
+	return (pos + 7) / 8 * 8 == end ? 0 : -EBADMSG;
 }
 
 /* How many numbers of up to max take one byte, when the rest take two. */

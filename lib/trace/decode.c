@@ -15,8 +15,9 @@ struct ready {
 	struct mz_event event;
 	uint16_t form;
 	uint8_t plain; /* enum plain */
-	bool who;
+	bool who, timed;
 	uint32_t block;
+	struct mz_who mask; /* the fields that are known: all ones */
 };
 
 /* Where a block of the chunk is; only in chunks with addresses. */
@@ -220,8 +221,6 @@ static enum plain how_plain(const struct ready *r)
 	const unsigned end = MZ_FORM_BLOCK | MZ_FORM_END, move = end | MZ_FORM_BIRTH;
 	unsigned form = r->form & ~MZ_FORM_GROWS;
 
-	if (r->event.has & (MZ_WHO_FIELDS | MZ_HAS_TIME))
-		return NOT_PLAIN;
 	if (form == MZ_FORM_BIRTH && r->event.kind == MZ_ALLOC)
 		return PLAIN_BIRTH;
 	if (form == end && r->event.kind == MZ_FREE)
@@ -263,6 +262,13 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 		ev->flags = (uint32_t)pattern_number(d, MZ_COL_FLAGS, i);
 	ev->unit = (uint32_t)pattern_number(d, MZ_COL_UNIT, i);
 	r->who = has & MZ_WHO_FIELDS;
+	r->timed = has & MZ_HAS_TIME;
+	r->mask = (struct mz_who){
+		.cpu = has & MZ_HAS_CPU ? -1 : 0,
+		.node = has & MZ_HAS_NODE ? -1 : 0,
+		.pid = has & MZ_HAS_PID ? UINT32_MAX : 0,
+		.tid = has & MZ_HAS_TID ? UINT32_MAX : 0,
+	};
 	r->plain = how_plain(r);
 	return 0;
 }
@@ -529,6 +535,14 @@ static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_ev
 	return 0;
 }
 
+static inline void set_who(const struct mz_who *w, const struct ready *r, struct mz_event *ev)
+{
+	ev->cpu = w->cpu & r->mask.cpu;
+	ev->node = w->node & r->mask.node;
+	ev->pid = w->pid & r->mask.pid;
+	ev->tid = w->tid & r->mask.tid;
+}
+
 static int who_and_when(struct mz_decoder *d, const struct ready *r, struct mz_event *ev)
 {
 	if (r->who) {
@@ -536,16 +550,9 @@ static int who_and_when(struct mz_decoder *d, const struct ready *r, struct mz_e
 
 		if (who >= d->n_whos)
 			return bad(d, "a thread or CPU that is not in the chunk's table");
-		if (ev->has & MZ_HAS_CPU)
-			ev->cpu = d->whos[who].cpu;
-		if (ev->has & MZ_HAS_NODE)
-			ev->node = d->whos[who].node;
-		if (ev->has & MZ_HAS_PID)
-			ev->pid = d->whos[who].pid;
-		if (ev->has & MZ_HAS_TID)
-			ev->tid = d->whos[who].tid;
+		set_who(&d->whos[who], r, ev);
 	}
-	if (ev->has & MZ_HAS_TIME) {
+	if (r->timed) {
 		d->time += mz_unzigzag(next(d, MZ_COL_TIME));
 		ev->time = d->time;
 	}
@@ -681,28 +688,59 @@ static inline int read_plain_one(struct mz_decoder *d, const struct ready *r, st
 	return mz_places_gone(d->places, d->entries[p].size, ev->addr) < 0 ? -ENOMEM : 1;
 }
 
+/* A column that is read by one loop, which knows best where it is. */
+struct cursor {
+	const uint64_t *v;
+	uint32_t at, n;
+};
+
+static inline struct cursor cursor_at(const struct mz_decoder *d, enum mz_column_id id)
+{
+	return (struct cursor){d->columns[id].v, d->at[id], d->columns[id].n};
+}
+
+static inline uint64_t cursor_peek(const struct cursor *c)
+{
+	return c->at < c->n ? c->v[c->at] : 0;
+}
+
 /* As many plain events as there are before another kind: how many, or -ENOMEM.
  * What is odd about them, read_one() will find. */
 static long read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
 {
-	const struct mz_column *tokens = &d->columns[MZ_COL_TOKEN];
-	uint32_t at = d->at[MZ_COL_TOKEN], left = at < tokens->n ? tokens->n - at : 0;
-	const uint64_t *token = left ? tokens->v + at : NULL;
+	struct cursor tokens = cursor_at(d, MZ_COL_TOKEN), whos = cursor_at(d, MZ_COL_WHO),
+		      times = cursor_at(d, MZ_COL_TIME);
+	uint32_t left = tokens.at < tokens.n ? tokens.n - tokens.at : 0;
+	const uint64_t *token = left ? tokens.v + tokens.at : NULL;
+	uint64_t time = d->time, often = d->often;
 	size_t n = 0;
+	int ret = 1;
 
 	max = max < left ? max : left;
-	for (; n < max && token[n] < d->often; n++) {
+	for (; n < max && token[n] < often; n++) {
 		const struct ready *r = &d->patterns[token[n]];
-		int ret = read_plain_one(d, r, &ev[n]);
+		uint64_t who = r->who ? cursor_peek(&whos) : 0;
 
-		if (ret < 0)
-			return ret;
-		if (!ret)
+		if (r->who && who >= d->n_whos)
 			break;
+		ret = read_plain_one(d, r, &ev[n]);
+		if (ret <= 0)
+			break;
+		if (r->who) {
+			set_who(&d->whos[who], r, &ev[n]);
+			whos.at++;
+		}
+		if (r->timed) {
+			ev[n].time = time += mz_unzigzag(cursor_peek(&times));
+			times.at++;
+		}
 	}
+	d->time = time;
+	d->at[MZ_COL_WHO] = whos.at;
+	d->at[MZ_COL_TIME] = times.at;
 	d->at[MZ_COL_TOKEN] += (uint32_t)n;
 	d->done += (uint32_t)n;
-	return (long)n;
+	return ret < 0 ? ret : (long)n;
 }
 
 long mz_decoder_read(struct mz_decoder *d, struct mz_event *ev, size_t max)

@@ -28,14 +28,11 @@ static void *produce(void *arg)
 
 	for (uint64_t i = 0; i < EVENTS; i++) {
 		struct mz_thread *t = &mz_me;
-		uint64_t at;
+		uint64_t time, at, addr = (id << 40) + 16 * (i + 1);
 
-		if (!mz_on() || !mz_begin(t, 1, &at))
+		if (!mz_on() || !mz_begin(t, 2) || !mz_stamp(t, 1, &time, &at))
 			abort();
-		*mz_slot(t, at) = (struct mz_record){.type = MZ_CALL_MALLOC,
-						     .addr = (id << 40) + 16 * (i + 1),
-						     .size = i + 1,
-						     .time = mz_clock_after()};
+		mz_fill(mz_slot(t, at), time, MZ_CALL_MALLOC, 0, (uint16_t)(i + 1), addr);
 		mz_end(t);
 	}
 	return NULL;
@@ -95,7 +92,6 @@ int main(int argc, char **argv)
 		for (unsigned i = 0; i < THREADS; i++)
 			pthread_join(writers[i], NULL);
 	}
-	usleep(1000); /* what is younger than the margin is not read yet */
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	pthread_join(reader, NULL);
 	if (record_rings_drain(&rings, true) < 0 ||

@@ -24,6 +24,14 @@ need_kernel() {
 	exit 1
 }
 
+# build_module VARIANT: $PWD/VARIANT-module/mz_probe.ko
+build_module() {
+	mkdir "$1-module" && cp "$MZ_ROOT"/tests/vm/module/* "$1-module"
+	env -u MAKEFLAGS -u MAKELEVEL -u O -u V make -C "$kernels/$1" M="$PWD/$1-module" KBUILD_MODPOST_WARN=1 modules > module.log 2>&1 && return
+	not_ok "the module compiles" "$(grep -m 1 -i error module.log)"
+	finish
+}
+
 # vm ARGS...: memorizer vm, with an end
 vm() {
 	nice memorizer vm --kernel "$kernels/${KERNEL:-memorizer}" --timeout "${LIMIT:-1500}" "$@" < /dev/null

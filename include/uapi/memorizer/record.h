@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define MZ_REGION_MAGIC	  0x6d7a72696e673031ull /* "mzring01" */
-#define MZ_REGION_VERSION 2
+#define MZ_REGION_VERSION 3
 
 /* Where a program finds the region, and the variable that says so. */
 #define MZ_REGION_ENV "MEMORIZER_REGION"
@@ -24,8 +24,8 @@
 #define MZ_RINGS_LARGE	 16u
 #define MZ_RINGS_SMALL	 2048u
 #define MZ_RINGS	 (MZ_RINGS_LARGE + MZ_RINGS_SMALL)
-#define MZ_RECORDS_LARGE 32768u /* 1 MiB */
-#define MZ_RECORDS_SMALL 128u	/* 4 KiB */
+#define MZ_RECORDS_LARGE 65536u /* 1 MiB */
+#define MZ_RECORDS_SMALL 256u	/* 4 KiB */
 
 /* Programs that record at the same time. */
 #define MZ_IMAGES 512u
@@ -34,32 +34,43 @@
 
 /* type of a record: an enum mz_call, or one of these. */
 enum mz_record_type {
-	MZ_REC_EXTRA = 128, /* before a call: size = its arg, addr = bytes given */
-	MZ_REC_THREAD,	    /* the ring's thread from here on: addr = tid */
-	MZ_REC_BEGIN,	    /* of a realloc, which follows: addr = the old block */
-	MZ_REC_LOST,	    /* size = events, arg = enum mz_loss, addr = since when */
-	MZ_REC_MARK,	    /* size bytes of text follow, in records of raw bytes */
-	MZ_REC_STACK,	    /* addr = its number, size = depth; then raw addresses */
-	MZ_REC_MODULE,	    /* addr = load address, size = bytes of text that follow:
-			       length in hex, build id in hex, path */
+	MZ_REC_TIME = 128, /* value = the clock, whole */
+	/* of the call that follows, where it does not fit the record: */
+	MZ_REC_SIZE,
+	MZ_REC_GIVEN, /* in all, not over size */
+	MZ_REC_ARG,
+	MZ_REC_ADDR,
+	MZ_REC_SITE, /* number of the stack */
+	/* by themselves: */
+	MZ_REC_THREAD, /* the ring's thread from here on: value = tid */
+	MZ_REC_BEGIN,  /* of a realloc, which follows: value = the old block */
+	MZ_REC_LOST,   /* value = events, arg = enum mz_loss; then since when, raw */
+	MZ_REC_MARK,   /* size bytes of text follow, in records of raw bytes */
+	MZ_REC_STACK,  /* value = its number, size = depth; then raw addresses */
+	MZ_REC_MODULE, /* value = load address, size = bytes of text that follow:
+			  length in hex, build id in hex, path */
+	MZ_REC_END,
 };
 
-/* given of a record that does not fit is in MZ_REC_EXTRA. */
-#define MZ_GIVEN_EXTRA 0xffffu
-#define MZ_ARG_EXTRA   0xffu
+#define MZ_ARG_EXTRA 0xffu /* of a call: its arg is in MZ_REC_ARG */
+
+/* An allocation has the bytes given over size above the address. */
+#define MZ_ADDR_BITS 48u
 
 struct mz_record {
-	uint64_t time; /* of the region's clock: an allocation when it was done, a free
-			  and a realloc's begin before they were begun */
-	uint64_t addr;
-	uint64_t size;	/* as asked for, in all */
-	uint32_t site;	/* number of the stack; 0 = none */
-	uint16_t given; /* bytes given over size */
+	uint32_t time; /* the clock's lower half: an allocation when it was done, a free and
+			  a realloc's begin before they were begun; free(NULL) has none */
+	uint16_t size; /* as asked for, in all */
 	uint8_t type;
-	uint8_t arg; /* calloc, reallocarray: n; memalign: log2 of the alignment */
+	uint8_t arg;	/* calloc, reallocarray: n; memalign: log2 of the alignment */
+	uint64_t value; /* address */
 };
 
-static_assert(sizeof(struct mz_record) == 32, "no padding");
+static_assert(sizeof(struct mz_record) == 16, "no padding");
+
+/* A record is less than this after the last MZ_REC_TIME of its ring, so that half
+ * a clock is enough. */
+#define MZ_TIME_SPAN (1u << 30)
 
 /* ---- rings -------------------------------------------------------------- */
 
@@ -72,10 +83,10 @@ enum mz_ring_state {
 struct mz_ring {
 	/* written by the thread */
 	uint64_t head;	/* records written, from the start */
-	uint32_t busy;	/* inside an append: the time may be taken already */
 	uint32_t state; /* enum mz_ring_state */
 	uint32_t tid;
 	uint32_t image; /* index into images */
+	uint32_t pad0;
 	uint64_t dropped; /* not recorded, in all */
 	uint8_t pad1[32];
 	/* written by the recorder */

@@ -46,10 +46,12 @@ memorizer_recent(unsigned long at)
 	return (void __percpu *)memorizer_recents + at;
 }
 
+#define MEMORIZER_HASH_SHIFT	44
+
 /* The upper bits of @key have no part in it: a closed key stays where it is. */
 static __always_inline u32 memorizer_hash(u64 key)
 {
-	return key * 0x9e3779b97f4a7c15ULL >> 48;
+	return key * 0x9e3779b97f4a7c15ULL >> MEMORIZER_HASH_SHIFT;
 }
 
 static __always_inline u32 memorizer_first_slot(const struct memorizer_sites *sites,
@@ -58,7 +60,7 @@ static __always_inline u32 memorizer_first_slot(const struct memorizer_sites *si
 	return memorizer_hash(key) & sites->mask;
 }
 
-static_assert((u64)MEMORIZER_MAX_SITES << 48 <= MEMORIZER_CLOSED);
+static_assert((u64)MEMORIZER_MAX_SITES << MEMORIZER_HASH_SHIFT <= MEMORIZER_CLOSED);
 
 static __always_inline void memorizer_inc(u64 *count)
 {

@@ -69,7 +69,8 @@ struct memorizer_sites {
 #define MEMORIZER_INLINE_SITES	4	/* mask 0: one after the other */
 #define MEMORIZER_MIN_SITES	8U
 #define MEMORIZER_MAX_FIRST	256U
-#define MEMORIZER_MAX_SITES	4096U
+#define MEMORIZER_MAX_PIECE	4096U	/* the largest within a chunk of the pool */
+#define MEMORIZER_MAX_SITES	65536U	/* cleared at once, in any context */
 #define MEMORIZER_REACH		8
 
 static inline u32 memorizer_nr_sites(const struct memorizer_sites *sites)

@@ -474,7 +474,32 @@ static void test_what_one_count_is(struct kunit *test)
 	kfree(bits);
 }
 
-/* Ten thousand sites of one object, each counted a known number of times. */
+#define MANY_SITES	200000
+#define MANY_ROUNDS	3
+
+static u64 many_key(int i)
+{
+	return (u64)(i % 1000 + 1) << 32 | i * 16;
+}
+
+struct many {
+	unsigned long sites, wrong;
+};
+
+static bool look_at_one(void *data, const struct memorizer_sum *sum)
+{
+	struct many *many = data;
+
+	many->sites++;
+	if (sum->key != many_key((u32)sum->key / 16) || sum->writes != MANY_ROUNDS || sum->reads)
+		many->wrong++;
+	return true;
+}
+
+/*
+ * Very many sites of one object, each counted a known number of times and each
+ * shown once. They must lie in few tables: who reads looks into all of them.
+ */
 static void test_many_sites(struct kunit *test)
 {
 	char *p = kmalloc(64, GFP_KERNEL);
@@ -482,15 +507,16 @@ static void test_many_sites(struct kunit *test)
 	struct memorizer_sites *sites;
 	struct memorizer_site *site;
 	u64 reads = 0, writes = 0;
-	int round, i, bad = 0;
+	int round, i, bad = 0, tables = 0;
+	struct many many = { };
 
 	KUNIT_ASSERT_NOT_NULL(test, obj);
 	memorizer_count_sites(obj, &reads, &writes);
 	KUNIT_ASSERT_EQ(test, reads + writes, 0);
-	for (round = 0; round < 3; round++) {
-		for (i = 1; i <= 10000; i++) {
+	for (round = 0; round < MANY_ROUNDS; round++) {
+		for (i = 1; i <= MANY_SITES; i++) {
 			preempt_disable();
-			site = memorizer_site(obj, (u64)(i % 100) << 32 | i * 16, &sites);
+			site = memorizer_site(obj, many_key(i), &sites);
 			if (site) {
 				site->count[1]++;
 				/* What is counted must have been seen. */
@@ -503,7 +529,14 @@ static void test_many_sites(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, bad, 0);
 	memorizer_count_sites(obj, &reads, &writes);
-	KUNIT_EXPECT_EQ(test, writes, 30000);
+	KUNIT_EXPECT_EQ(test, writes, MANY_ROUNDS * MANY_SITES);
+	memorizer_each_site(obj, look_at_one, &many);
+	KUNIT_EXPECT_EQ(test, many.sites, MANY_SITES);
+	KUNIT_EXPECT_EQ(test, many.wrong, 0);
+	for (sites = obj->sites; sites; sites = sites->prev)
+		tables++;
+	kunit_info(test, "%d sites in %d tables\n", MANY_SITES, tables);
+	KUNIT_EXPECT_LT(test, tables, 50);
 	kfree(p);
 }
 

@@ -13,7 +13,10 @@
 #define CHUNK_SHIFT	17
 #define CHUNK_SIZE	(1UL << CHUNK_SHIFT)
 
-/* Objects first; then slab maps, region pages, site tables of 8 to 4096. */
+/*
+ * Objects first; then slab maps, region pages, site tables of 8 to 4096. What
+ * is larger than a chunk takes several.
+ */
 static const u32 class_size[] = {
 	sizeof(struct memorizer_object),
 	64, 96, 160, 208, 288, 440, 664, 784, 1112, 2008, 2136, 3800, 4184, 7384,
@@ -22,6 +25,7 @@ static const u32 class_size[] = {
 
 #define CLASS_OBJECT	0
 #define NR_CLASSES	ARRAY_SIZE(class_size)
+#define CLASS_RUN	NR_CLASSES	/* chunks side by side, one piece */
 #define NO_CHUNK	(~0U)
 
 struct chunk {
@@ -30,6 +34,7 @@ struct chunk {
 	u32 used, fresh;	/* pieces in use; pieces ever handed out */
 	u8 class;
 	bool listed;
+	bool unused;		/* on the list of free chunks */
 };
 
 unsigned long memorizer_pool_bytes;
@@ -67,6 +72,27 @@ static void unlist_chunk(u32 *head, u32 c)
 	ch->listed = false;
 }
 
+static void take_chunk(u32 c, int class)
+{
+	struct chunk *ch = &chunks[c];
+
+	unlist_chunk(&free_list, c);
+	chunks_free--;
+	ch->unused = false;
+	ch->free = NULL;
+	ch->used = 0;
+	ch->fresh = 0;
+	smp_store_release(&ch->class, class);
+}
+
+static void give_chunk(u32 c)
+{
+	WRITE_ONCE(chunks[c].fresh, 0);
+	list_chunk(&free_list, c);
+	chunks[c].unused = true;
+	chunks_free++;
+}
+
 int memorizer_pool_init(void *mem, unsigned long bytes)
 {
 	unsigned long head;
@@ -82,10 +108,9 @@ int memorizer_pool_init(void *mem, unsigned long bytes)
 	pool = (char *)mem + head;
 	memset(chunks, 0, head);
 	for (c = nr_chunks; c-- > 0; )
-		list_chunk(&free_list, c);
+		give_chunk(c);
 	for (c = 0; c < NR_CLASSES; c++)
 		partial[c] = NO_CHUNK;
-	chunks_free = nr_chunks;
 	memorizer_pool_bytes = bytes;
 	return 0;
 }
@@ -100,13 +125,7 @@ static void *alloc_class(int class)
 		c = free_list;
 		if (c == NO_CHUNK)
 			return NULL;
-		ch = &chunks[c];
-		unlist_chunk(&free_list, c);
-		chunks_free--;
-		ch->free = NULL;
-		ch->used = 0;
-		ch->fresh = 0;
-		smp_store_release(&ch->class, class);
+		take_chunk(c, class);
 		list_chunk(&partial[class], c);
 	}
 	ch = &chunks[c];
@@ -127,6 +146,26 @@ static void *alloc_class(int class)
 	return p;
 }
 
+/*
+ * @nr chunks side by side. From the end of the pool, so that they seldom lie
+ * where single chunks come and go.
+ */
+static void *alloc_run(u32 nr)
+{
+	u32 c, n = 0;
+
+	if (chunks_free < nr)
+		return NULL;
+	for (c = nr_chunks; c && n < nr; c--)
+		n = chunks[c - 1].unused ? n + 1 : 0;
+	if (n < nr)
+		return NULL;
+	for (n = 0; n < nr; n++)
+		take_chunk(c + n, CLASS_RUN);
+	chunks[c].used = nr;
+	return pool + ((unsigned long)c << CHUNK_SHIFT);
+}
+
 /* A look without the lock: when nothing is left, many ask and ask again. */
 static bool used_up(int class)
 {
@@ -143,6 +182,7 @@ void *memorizer_pool_alloc_object(void)
 /* Zeroed. Takes the lock. */
 void *memorizer_pool_alloc(size_t size)
 {
+	u32 nr = DIV_ROUND_UP(size, CHUNK_SIZE);
 	unsigned long flags;
 	void *p = NULL;
 	int class;
@@ -150,10 +190,10 @@ void *memorizer_pool_alloc(size_t size)
 	for (class = 1; class < NR_CLASSES; class++)
 		if (size <= class_size[class])
 			break;
-	if (class == NR_CLASSES || used_up(class))
+	if (class == CLASS_RUN ? READ_ONCE(chunks_free) < nr : used_up(class))
 		return NULL;
 	flags = memorizer_lock();
-	p = alloc_class(class);
+	p = class == CLASS_RUN ? alloc_run(nr) : alloc_class(class);
 	memorizer_unlock(flags);
 	if (p)
 		memset(p, 0, size);
@@ -165,15 +205,19 @@ void memorizer_pool_free(void *p)
 {
 	u32 c = ((char *)p - pool) >> CHUNK_SHIFT;
 	struct chunk *ch = &chunks[c];
+	u32 nr;
 
+	if (ch->class == CLASS_RUN) {
+		for (nr = ch->used; nr--; c++)
+			give_chunk(c);
+		return;
+	}
 	*(void **)p = ch->free;
 	ch->free = p;
 	if (--ch->used == 0) {
 		if (ch->listed)
 			unlist_chunk(&partial[ch->class], c);
-		WRITE_ONCE(ch->fresh, 0);
-		list_chunk(&free_list, c);
-		chunks_free++;
+		give_chunk(c);
 	} else if (!ch->listed) {
 		list_chunk(&partial[ch->class], c);
 	}

@@ -112,9 +112,22 @@ static __always_inline void remember(unsigned long addr, struct memorizer_site *
 		raw_cpu_write(memorizer_recent(at)->addr, MEMORIZER_NOWHERE);
 }
 
+static struct memorizer_sites *new_table(u32 nr)
+{
+	struct memorizer_sites *new;
+
+	new = memorizer_pool_alloc(memorizer_sites_size(nr - 1 + MEMORIZER_REACH));
+	if (!new)
+		return NULL;
+	new->mask = nr - 1;
+	new->reach = MEMORIZER_REACH;
+	return new;
+}
+
 /*
  * Put a larger table in front. What is in the old one stays there, and is
- * entered again if it is not a recent one.
+ * entered again if it is not a recent one. Twice as large, so that there are
+ * few: who reads looks for each key in all of them.
  */
 static bool grow(struct memorizer_object *obj, struct memorizer_sites *old)
 {
@@ -127,11 +140,11 @@ static bool grow(struct memorizer_object *obj, struct memorizer_sites *old)
 			   MEMORIZER_MAX_FIRST);
 	else
 		nr = min((old->mask + 1) * 2, MEMORIZER_MAX_SITES);
-	new = memorizer_pool_alloc(memorizer_sites_size(nr - 1 + MEMORIZER_REACH));
+	new = new_table(nr);
+	if (!new && nr > MEMORIZER_MAX_PIECE)
+		new = new_table(MEMORIZER_MAX_PIECE);
 	if (!new)
 		return false;
-	new->mask = nr - 1;
-	new->reach = MEMORIZER_REACH;
 	new->prev = old;
 	/* Pairs with the address dependency of whoever loads obj->sites. */
 	if (cmpxchg(&obj->sites, old, new) == old)

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/kmem_groups.h"
+
+#include <string.h>
+
+#define MAX_FINDINGS 1000000u
+
+const uint8_t kmem_allocators[256] = {
+	[MZ_CALL_PAGE_ALLOC] = MZ_KMEM_OF_PAGES,     [MZ_CALL_PAGE_FREE] = MZ_KMEM_OF_PAGES,
+	[MZ_CALL_VMALLOC] = MZ_KMEM_OF_VMALLOC,	     [MZ_CALL_VFREE] = MZ_KMEM_OF_VMALLOC,
+	[MZ_CALL_PERCPU_ALLOC] = MZ_KMEM_OF_PERCPU,  [MZ_CALL_PERCPU_FREE] = MZ_KMEM_OF_PERCPU,
+};
+
+/* ---- groups ------------------------------------------------------------- */
+
+/* The middle of a bucket. */
+static uint64_t bucket_value(unsigned b)
+{
+	unsigned log = b / 8 + 2;
+
+	if (b < 8)
+		return b;
+	return ((uint64_t)(8 + b % 8) << (log - 3)) + (log > 3 ? (1ull << (log - 3)) / 2 : 0);
+}
+
+uint64_t mz_kmem_lifetime(const struct mz_kmem_group *g, double part)
+{
+	uint64_t sum = 0, want = (uint64_t)((double)g->ended * part);
+
+	if (!g->lifetimes || !g->ended)
+		return 0;
+	for (unsigned b = 0; b < MZ_KMEM_BUCKETS; b++) {
+		sum += g->lifetimes[b];
+		if (sum > want || sum == g->ended)
+			return bucket_value(b);
+	}
+	return bucket_value(MZ_KMEM_BUCKETS - 1);
+}
+
+int kmem_grow_groups(struct mz_kmem_group **g, uint32_t *n, uint32_t need)
+{
+	uint32_t to = *n ? *n : 512;
+	struct mz_kmem_group *p;
+
+	while (to < need)
+		to *= 2;
+	p = realloc(*g, (size_t)to * sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	memset(p + *n, 0, (size_t)(to - *n) * sizeof(*p));
+	*g = p;
+	*n = to;
+	return 0;
+}
+
+/* What of g follows from the parts that are added. The peaks do not. */
+static int add_group(struct mz_kmem_group *g, const struct mz_kmem_group *part)
+{
+	g->allocs += part->allocs;
+	g->failed += part->failed;
+	g->ended += part->ended;
+	g->req += part->req;
+	g->given += part->given;
+	g->freed_given += part->freed_given;
+	g->live_req += part->live_req;
+	g->cross_cpu += part->cross_cpu;
+	g->cross_node += part->cross_node;
+	g->over_live += part->over_live;
+	if (!part->lifetimes)
+		return 0;
+	if (!g->lifetimes)
+		g->lifetimes = calloc(MZ_KMEM_BUCKETS, sizeof(*g->lifetimes));
+	if (!g->lifetimes)
+		return -ENOMEM;
+	for (unsigned b = 0; b < MZ_KMEM_BUCKETS; b++)
+		g->lifetimes[b] += part->lifetimes[b];
+	return 0;
+}
+
+int kmem_sum_up(struct mz_kmem_report *r)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < r->ncaches && !ret; i++)
+		ret = add_group(&r->of[r->caches[i].allocator], &r->caches[i]);
+	for (int i = 0; i < MZ_KMEM_ALLOCATORS && !ret; i++)
+		ret = add_group(&r->total, &r->of[i]);
+	return ret;
+}
+
+/* ---- findings ----------------------------------------------------------- */
+
+int kmem_find(struct mz_kmem_report *r, struct mz_kmem_finding f)
+{
+	if (r->nfindings == r->cap_findings) {
+		size_t to = r->cap_findings ? r->cap_findings * 2 : 1024;
+		struct mz_kmem_finding *p;
+
+		if (r->nfindings >= MAX_FINDINGS) {
+			r->findings_dropped++;
+			return 0;
+		}
+		p = realloc(r->findings, to * sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		r->findings = p;
+		r->cap_findings = to;
+	}
+	r->findings[r->nfindings++] = f;
+	return 0;
+}
+
+/* ---- single allocations, the worst kept --------------------------------- */
+
+static void sift(struct mz_kmem_one *h, size_t n, size_t i)
+{
+	for (;;) {
+		size_t least = i, c = 2 * i + 1;
+
+		if (c < n && kmem_worth(&h[c].block) < kmem_worth(&h[least].block))
+			least = c;
+		if (c + 1 < n && kmem_worth(&h[c + 1].block) < kmem_worth(&h[least].block))
+			least = c + 1;
+		if (least == i)
+			return;
+		struct mz_kmem_one t = h[i];
+		h[i] = h[least];
+		h[least] = t;
+		i = least;
+	}
+}
+
+int kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64_t died, int16_t cpu)
+{
+	size_t most = r->filter.ones;
+	struct mz_kmem_one one = {*b, died, cpu};
+
+	if (most && r->nones == most) {
+		r->ones[0] = one;
+		sift(r->ones, r->nones, 0);
+		return 0;
+	}
+	if (r->nones == r->cap_ones) {
+		size_t to = r->cap_ones ? r->cap_ones * 2 : 256;
+		struct mz_kmem_one *p = realloc(r->ones, to * sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		r->ones = p;
+		r->cap_ones = to;
+	}
+	r->ones[r->nones++] = one;
+	if (most && r->nones == most)
+		for (size_t i = most / 2 + 1; i-- > 0;)
+			sift(r->ones, r->nones, i);
+	return 0;
+}
+
+/* ---- shapes: a size at a call site -------------------------------------- */
+
+static uint32_t shape_hash(uint32_t site, uint32_t req)
+{
+	return (uint32_t)((((uint64_t)site << 32 | req) * 0x9e3779b97f4a7c15u) >> 32);
+}
+
+static int grow_shapes(struct mz_kmem_report *r)
+{
+	size_t mask = r->shapes_mask ? r->shapes_mask * 2 + 1 : 2047;
+	struct mz_kmem_shape *p = realloc(r->shapes, (mask / 2 + 1) * sizeof(*p));
+	uint32_t *order;
+
+	if (!p)
+		return -ENOMEM;
+	r->shapes = p;
+	order = calloc(mask + 1, sizeof(*order));
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->nshapes; i++) {
+		size_t at = shape_hash(p[i].site, p[i].req) & mask;
+
+		while (order[at])
+			at = (at + 1) & mask;
+		order[at] = (uint32_t)i + 1;
+	}
+	free(r->order);
+	r->order = order;
+	r->shapes_mask = mask;
+	return 0;
+}
+
+int64_t kmem_shape_number(struct mz_kmem_report *r, uint32_t site, uint32_t req, uint32_t given)
+{
+	size_t at;
+
+	if (r->nshapes >= r->shapes_mask / 2 && grow_shapes(r) < 0)
+		return -ENOMEM;
+	at = shape_hash(site, req) & r->shapes_mask;
+	while (r->order[at]) {
+		struct mz_kmem_shape *s = &r->shapes[r->order[at] - 1];
+
+		if (s->site == site && s->req == req && s->given == given)
+			return r->order[at] - 1;
+		at = (at + 1) & r->shapes_mask;
+	}
+	r->shapes[r->nshapes] = (struct mz_kmem_shape){.site = site, .req = req, .given = given};
+	r->order[at] = (uint32_t)++r->nshapes;
+	return (int64_t)r->nshapes - 1;
+}
