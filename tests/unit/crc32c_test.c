@@ -37,7 +37,8 @@ static void every_length_and_place(void)
 			CHECK_EQ(mz_crc32c_by_table(x, data + from, n), want);
 			/* in two parts */
 			CHECK_EQ(mz_crc32c(mz_crc32c(x, data + from, n / 3), data + from + n / 3,
-					   n - n / 3), want);
+					   n - n / 3),
+				 want);
 		}
 }
 
