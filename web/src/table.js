@@ -30,7 +30,7 @@ export function table(spec, { time, sortBy, ascending, onpick, search = true, st
 	let down = !ascending && spec.columns[by].unit !== 'text';
 	let shown = step;
 	let term = '';
-	const most = spec.columns.map((c, i) => (c.unit === 'text' ? 0 : spec.rows.reduce((m, r) => Math.max(m, r[i] || 0), 0)));
+	const most = spec.columns.map((c, i) => (c.unit === 'text' || c.plain ? 0 : spec.rows.reduce((m, r) => Math.max(m, r[i] || 0), 0)));
 	const second = under(spec.columns);
 	const columns = spec.columns.map((c, i) => [c, i]).filter(([, i]) => i !== second);
 	const body = h('tbody');

@@ -29,7 +29,7 @@ function members(rec, row) {
 	return [h('p', { class: 'note' }, 'It is a ', h('code', {}, type[3]), ` (${type[4]}).`),
 		rows.length > 0 && card(`Members of ${type[3]}`, { id: 'members' },
 			h('p', { class: 'note' }, 'Of all objects that are one, wherever they are allocated.'),
-			table({ title: 'Members', columns: fields.columns.slice(1), rows }, { sortBy: 'offset', ascending: true }))];
+			table({ title: 'Members', columns: fields.columns.slice(1).map((c) => ({ ...c, plain: c.key === 'offset' || c.key === 'size' })), rows }, { sortBy: 'offset', ascending: true }))];
 }
 
 export function objects(rec) {
