@@ -191,9 +191,8 @@ void memorizer_each_site(const struct memorizer_object *obj,
 			if (!key || in_newer(obj, sites, key))
 				continue;
 			sum(sites, key, &writes, &reads);
-			if ((s64)key > 0)
-				key &= ~MEMORIZER_CLOSED;
-			if ((writes || reads) && !fn(data, key, writes, reads))
+			if ((writes || reads) &&
+			    !fn(data, memorizer_open_key(key), writes, reads))
 				return;
 		}
 	}
