@@ -48,9 +48,8 @@ uint64_t kmem_misses_total(const struct mz_kmem *k)
 	struct bpf_prog_info info;
 	uint64_t sum = 0;
 
-	bpf_object__for_each_program(prog, k->skel->obj)
-		if (is_first(prog) && info_of(prog, &info))
-			sum += info.recursion_misses;
+	bpf_object__for_each_program(prog, k->skel->obj) if (is_first(prog) && info_of(prog, &info))
+		sum += info.recursion_misses;
 	return sum;
 }
 
@@ -60,7 +59,8 @@ static bool set_programs(struct kmem_misses *m, const struct mz_kmem *k)
 	struct bpf_prog_info info;
 	uint32_t n = 0;
 
-	bpf_object__for_each_program(prog, k->skel->obj) {
+	bpf_object__for_each_program(prog, k->skel->obj)
+	{
 		if (!is_first(prog))
 			continue;
 		if (n == KMT_MISS_PROGRAMS || !info_of(prog, &info))

@@ -15,6 +15,7 @@
  *   helper eat             take memory until somebody stops it
  *   helper numbers FILE... the sequence numbers in kmemtrace's files: how many records, the
  *                          first and last number, how many are missing or come twice
+ *   helper took FILE       read FILE; say how many bytes there were, and the nanoseconds
  *   helper failing FILE    open and read FILE, once for each allocation that is made on the
  *                          way, which fails; says how many there were and how many showed
  */
@@ -33,6 +34,7 @@
 #include <sys/msg.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define STREAM "/sys/kernel/debug/memorizer/kmap_stream"
@@ -220,6 +222,30 @@ static void eat(void)
 	}
 }
 
+static long long now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void took(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	long long from, bytes = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		err(1, "%s", path);
+	from = now();
+	while ((n = read(fd, buffer, sizeof(buffer))) > 0)
+		bytes += n;
+	if (n < 0)
+		err(1, "%s", path);
+	printf("%lld %lld\n", bytes, now() - from);
+}
+
 static void set_nth(int fd, int n)
 {
 	char text[16];
@@ -344,6 +370,8 @@ int main(int argc, char **argv)
 		polled(a, (size_t)b);
 	else if (!strcmp(what, "eat"))
 		eat();
+	else if (!strcmp(what, "took") && argc > 2)
+		took(argv[2]);
 	else if (!strcmp(what, "failing") && argc > 2)
 		failing(argv[2]);
 	else if (!strcmp(what, "numbers"))

@@ -46,12 +46,10 @@ memorizer_recent(unsigned long at)
 	return (void __percpu *)memorizer_recents + at;
 }
 
-#define MEMORIZER_HASH_SHIFT	44
-
-/* The upper bits of @key have no part in it: a closed key stays where it is. */
+/* Of a key that is not closed: see memorizer_lookup(). */
 static __always_inline u32 memorizer_hash(u64 key)
 {
-	return key * 0x9e3779b97f4a7c15ULL >> MEMORIZER_HASH_SHIFT;
+	return key * 0x9e3779b97f4a7c15ULL >> 48;
 }
 
 static __always_inline u32 memorizer_first_slot(const struct memorizer_sites *sites,
@@ -60,7 +58,7 @@ static __always_inline u32 memorizer_first_slot(const struct memorizer_sites *si
 	return memorizer_hash(key) & sites->mask;
 }
 
-static_assert((u64)MEMORIZER_MAX_SITES << MEMORIZER_HASH_SHIFT <= MEMORIZER_CLOSED);
+static_assert(MEMORIZER_MAX_SITES <= 1 << 16);	/* bits of the hash */
 
 static __always_inline void memorizer_inc(u64 *count)
 {

@@ -201,8 +201,7 @@ void memorizer_each_site(const struct memorizer_object *obj,
 			if (!key || in_newer(obj, sites, key))
 				continue;
 			sum = sum_of(sites, key);
-			if ((s64)key > 0)
-				sum.key &= ~MEMORIZER_CLOSED;
+			sum.key = memorizer_open_key(key);
 			if ((sum.writes || sum.reads) && !fn(data, &sum))
 				return;
 		}

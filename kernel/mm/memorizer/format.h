@@ -23,12 +23,18 @@ void memorizer_each_site(const struct memorizer_object *obj,
 			 bool (*fn)(void *data, const struct memorizer_sum *sum),
 			 void *data);
 
+/* The key as it was entered. Negative: the bit is part of pid -1. */
+static inline u64 memorizer_open_key(u64 key)
+{
+	return (s64)key > 0 ? key & ~MEMORIZER_CLOSED : key;
+}
+
 /* The slot of @key in one table or NULL. */
 static inline const struct memorizer_site *
 memorizer_lookup(const struct memorizer_sites *sites, u64 key)
 {
 	const struct memorizer_site *site =
-		&sites->site[memorizer_first_slot(sites, key)];
+		&sites->site[memorizer_first_slot(sites, memorizer_open_key(key))];
 	const struct memorizer_site *end = site + sites->reach;
 
 	for (; site < end; site++) {

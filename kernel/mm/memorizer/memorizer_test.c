@@ -538,6 +538,11 @@ static void test_many_sites(struct kunit *test)
 	kunit_info(test, "%d sites in %d tables\n", MANY_SITES, tables);
 	KUNIT_EXPECT_LT(test, tables, 50);
 	kfree(p);
+	/* Now all keys are closed, and where they were. */
+	many = (struct many){ };
+	memorizer_each_site(obj, look_at_one, &many);
+	KUNIT_EXPECT_EQ(test, many.sites, MANY_SITES);
+	KUNIT_EXPECT_EQ(test, many.wrong, 0);
 }
 
 static noinline void write_at(volatile char *p, size_t at)
