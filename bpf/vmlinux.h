@@ -41,6 +41,35 @@ struct task_struct {
 	void *stack;
 };
 
+struct bpf_prog_aux {
+	__u32 id;
+};
+
+struct u64_stats {
+	__u64 v;
+};
+
+struct bpf_prog_stats {
+	struct u64_stats misses;
+};
+
+struct bpf_prog_stats___old { /* up to Linux 5.15 */
+	__u64 misses;
+};
+
+struct bpf_prog {
+	struct bpf_prog_aux *aux;
+	struct bpf_prog_stats *stats; /* a CPU each */
+};
+
+struct bpf_array {
+	void *pptrs[0];
+};
+
+struct bpf_iter__bpf_prog {
+	struct bpf_prog *prog;
+};
+
 #pragma clang attribute pop
 
 enum bpf_func_id {
@@ -49,6 +78,7 @@ enum bpf_func_id {
 
 enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_STACK_TRACE = 7,
 };
 

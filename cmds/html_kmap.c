@@ -262,6 +262,18 @@ static int group_table(struct mz_json *w, const struct mz_kmap_model *m, bool ty
 	return 0;
 }
 
+static void all_types(const struct mz_kmap_model *m, struct mz_answer *a)
+{
+	mz_kmap_types(m, NULL, a);
+}
+
+#define NAMES 4 /* functions that are named of those that touch a member */
+
+static void all_fields(const struct mz_kmap_model *m, struct mz_answer *a)
+{
+	mz_kmap_fields(m, NULL, NAMES, a);
+}
+
 static int tables_json(struct mz_json *w, const struct mz_kmap_model *m, size_t limit)
 {
 	static const struct {
@@ -274,6 +286,8 @@ static int tables_json(struct mz_json *w, const struct mz_kmap_model *m, size_t 
 		{"shared", "Shared", mz_kmap_shared},
 		{"unused", "Unused", mz_kmap_unused},
 		{"privilege", "Privilege", mz_kmap_privilege},
+		{"structures", "Structures", all_types},
+		{"fields", "Members", all_fields},
 	};
 	int ret;
 
@@ -331,7 +345,8 @@ int html_kmap_open(struct html_model *m, const char *path, const char *symbols,
 		   struct mz_error *err)
 {
 	struct kmap_load load = {
-		.path = path, .symbols = symbols, .by = MZ_KMAP_BY_DIR, .or_function = true};
+		.path = path, .symbols = symbols, .by = MZ_KMAP_BY_DIR, .or_function = true,
+		.types = true};
 	struct kmap *s = calloc(1, sizeof(*s));
 
 	if (!s)

@@ -9,6 +9,7 @@
 #include "cmds/kmap_report.h"
 
 #define TEXT_ROWS   20
+#define TEXT_FIELDS 200 /* a structure is looked at as a whole */
 #define REPORT_ROWS 8
 
 static const char *const levels[] = {"dir", "file", "function", "cache", "pid", NULL};
@@ -30,7 +31,7 @@ static const struct mz_opt opts[] = {
 	       "without "
 	       "it, those beside the map"),
 	MZ_OPT(0, "top", "N", MZ_OPT_U64, struct opts, top,
-	       "show N rows; default 20 in text, all in JSON and CSV"),
+	       "show N rows; default 20 in text (fields: 200), all in JSON and CSV"),
 	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct opts, skip_bad,
 	       "leave out, and count, lines that cannot be understood"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "as JSON"),
@@ -145,7 +146,8 @@ static void show_warnings(const struct ask *k, const struct question *q)
 static void show(const struct ask *k, const struct question *q, struct mz_answer *a, size_t i,
 		 struct mz_json *j)
 {
-	size_t top = k->o->top ? (size_t)k->o->top : k->o->json || k->o->csv ? 0 : TEXT_ROWS;
+	size_t rows = q->answer == fields ? TEXT_FIELDS : TEXT_ROWS;
+	size_t top = k->o->top ? (size_t)k->o->top : k->o->json || k->o->csv ? 0 : rows;
 
 	if (k->o->json) {
 		answer_json(j, a, top);

@@ -49,7 +49,7 @@ static void print_source(const struct mz_kmem_report *r)
 		if (r->lost[i])
 			printf("  %-12s %s\n", mz_loss_name(i), talk_count(a, r->lost[i]));
 	if (mz_kmem_input_cut(r->in))
-		printf("%u of the files have no end: the recorder was stopped; what came after the last "
+		printf("%u of the files without an end: the recorder was stopped; what came after the last "
 		       "whole chunk is missing\n",
 		       mz_kmem_input_cut(r->in));
 	if (sample > mz_kmem_input_files(r->in))

@@ -85,7 +85,8 @@ int record_image_open(struct record_files *f, struct record_image *m, const stru
 	*m = (struct record_image){.used = true, .pid = from->pid, .pidfd = -1};
 	memcpy(m->program, from->path, sizeof(m->program));
 	m->program[sizeof(m->program) - 1] = '\0';
-	m->path = file_name(f, ++f->made);
+	m->number = ++f->made;
+	m->path = file_name(f, m->number);
 	if (!m->path)
 		return mz_fail_memory(f->err);
 	m->writer = mz_writer_open(m->path, &o, f->err);
@@ -123,6 +124,16 @@ int record_image_add(struct record_files *f, struct record_image *m, const struc
 	return m->count == RECORD_BATCH ? flush(f, m) : 0;
 }
 
+static void sort_last(struct record_files *f)
+{
+	for (size_t i = f->done_count; i-- > 1 && f->done[i].number < f->done[i - 1].number;) {
+		struct record_done d = f->done[i];
+
+		f->done[i] = f->done[i - 1];
+		f->done[i - 1] = d;
+	}
+}
+
 static int remember(struct record_files *f, const struct record_image *m)
 {
 	struct record_done *d;
@@ -138,7 +149,8 @@ static int remember(struct record_files *f, const struct record_image *m)
 		f->done_cap = cap;
 	}
 	d = &f->done[f->done_count];
-	*d = (struct record_done){.path = strdup(m->path),
+	*d = (struct record_done){.number = m->number,
+				  .path = strdup(m->path),
 				  .pid = m->pid,
 				  .events = m->events,
 				  .stacks_cut = m->stacks_cut};
@@ -148,6 +160,7 @@ static int remember(struct record_files *f, const struct record_image *m)
 		return mz_fail_memory(f->err);
 	d->bytes = stat(m->path, &st) ? 0 : (uint64_t)st.st_size;
 	f->done_count++;
+	sort_last(f);
 	return 0;
 }
 

@@ -13,6 +13,7 @@ struct record_image {
 	bool ended; /* its process is gone, or has become another program */
 	uint32_t pid;
 	int pidfd; /* -1 = none */
+	unsigned number;
 	char *path; /* of the file */
 	char program[224];
 	struct mz_writer *writer;
@@ -39,8 +40,9 @@ struct record_files {
 	uint64_t start_unix; /* ns */
 	uint64_t resolution; /* of times, in ns; 0 = as they are */
 	bool stacks;
-	/* what is kept of each finished file */
+	/* what is kept of each finished file, in the order that they were begun */
 	struct record_done {
+		unsigned number;
 		char *path;
 		char program[224];
 		uint32_t pid;

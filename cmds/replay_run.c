@@ -19,7 +19,7 @@
 #include "replay/feed.h"
 
 /* One queue: long batches. Many: short ones, or the queues alone would be big. */
-#define ONE_BATCHES  64
+#define ONE_BATCHES  256
 #define ONE_OPS	     MZ_ENGINE_OPS
 #define MANY_BATCHES 4
 #define MANY_OPS     128

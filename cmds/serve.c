@@ -21,15 +21,20 @@
 #include "formats/kmap.h"
 
 #define CHILDREN 8
-#define PATIENCE 30 /* seconds for the other side to send or take something */
+#define PATIENCE 30 /* seconds for the other side to ask */
+#define TAKING	 10 /* times that to take the answer */
 
 struct opts {
 	uint64_t port;
+	uint64_t timeout;
 };
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('p', "port", "N", MZ_OPT_U64, struct opts, port,
 	       "listen at this port; default a free one"),
+	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct opts, timeout,
+	       "hang up on a browser that takes longer to ask (30), or ten times that to take the "
+	       "answer"),
 	{0},
 };
 
@@ -37,6 +42,7 @@ struct server {
 	const char *dir;
 	int fd;
 	unsigned port;
+	unsigned patience;
 	pid_t children[CHILDREN];
 };
 
@@ -186,8 +192,12 @@ static void answer(const struct server *s, int fd)
 	struct mz_http_request r;
 	struct mz_error err = {0};
 	struct mz_buf page = {0};
-	int status = http_read(fd, s->port, &r), ret;
+	int status, ret;
 
+	/* who sends a byte now and then must not keep a place for ever: SIGALRM ends us */
+	alarm(s->patience);
+	status = http_read(fd, s->port, &r);
+	alarm(0);
 	if (status < 0)
 		return;
 	if (status) {
@@ -201,6 +211,7 @@ static void answer(const struct server *s, int fd)
 		ret = view(s, r.path + 6, &page, &err);
 	else
 		ret = mz_fail(&err, ENOENT, "there is nothing at this address");
+	alarm(TAKING * s->patience);
 	if (ret < 0)
 		http_refuse(fd, ret == -ENOENT ? 404 : 500,
 			    err.text[0] ? err.text : "this recording cannot be read", r.head);
@@ -247,9 +258,9 @@ static pid_t *free_place(struct server *s)
 	return NULL;
 }
 
-static void set_patience(int fd)
+static void set_patience(int fd, unsigned seconds)
 {
-	struct timeval t = {.tv_sec = PATIENCE};
+	struct timeval t = {.tv_sec = seconds};
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
@@ -263,7 +274,7 @@ static void start_child(struct server *s, pid_t *place, int fd, const sigset_t *
 		signal(SIGTERM, SIG_DFL);
 		sigprocmask(SIG_SETMASK, usual, NULL);
 		close(s->fd);
-		set_patience(fd);
+		set_patience(fd, s->patience);
 		answer(s, fd);
 		http_close(fd);
 		_exit(0);
@@ -315,6 +326,9 @@ static int run(void *options, int argc, char **argv)
 		return talk_usage("one folder, please; not '%s' too", argv[1]);
 	if (o->port > 65535)
 		return talk_usage("--port: %llu is over 65535", (unsigned long long)o->port);
+	if (o->timeout > 3600)
+		return talk_usage("--timeout takes 1 to 3600 seconds");
+	s.patience = o->timeout ? (unsigned)o->timeout : PATIENCE;
 	s.dir = argc ? argv[0] : ".";
 	if (stat(s.dir, &st))
 		return talk_fail("%s: %s", s.dir, strerror(errno));

@@ -46,6 +46,8 @@ static const struct mz_opt opts[] = {
 	       "folder of the bzImage (the one that 'make kernel' built)"),
 	{0, "accel", "HOW", "auto, kvm or tcg (auto: KVM where it works)", MZ_OPT_CHOICE,
 	 offsetof(struct vm_opts, accel), accels},
+	MZ_OPT(0, "parallel", NULL, MZ_OPT_FLAG, struct vm_opts, parallel,
+	       "without KVM: a thread of QEMU for each CPU, for kernels that do not change their code"),
 	MZ_OPT(0, "qemu", "ARGS", MZ_OPT_STR, struct vm_opts, qemu, "add to QEMU's command line"),
 	{0},
 };

@@ -296,8 +296,15 @@ static void make_args(struct args *a, const struct vm_machine *m, const struct v
 
 	arg(a, "qemu-system-x86_64");
 	arg_words(a, "-nodefaults -no-user-config -no-reboot -display none -machine pc");
-	/* In software a string instruction goes byte by byte: have the guest use others. */
-	arg_words(a, m->kvm ? "-accel kvm -cpu host" : "-accel tcg -cpu max,-erms,-fsrm");
+	/*
+	 * One thread for all CPUs: until 8.1 QEMU may keep a translation of code that another
+	 * thread has just changed, and the guest dies of a breakpoint that it took away again
+	 * (any static key, any tracepoint).
+	 */
+	if (m->kvm)
+		arg_words(a, "-accel kvm -cpu host");
+	else
+		arg_words(a, o->parallel ? "-accel tcg -cpu max" : "-accel tcg,thread=single -cpu max");
 	arg(a, "-smp");
 	/* one CPU a socket: the only kind that the BIOS puts into its MP table */
 	arg(a, "%" PRIu64 ",sockets=%" PRIu64, smp, smp);

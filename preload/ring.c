@@ -319,9 +319,25 @@ static bool recorder_gone(unsigned looks, uint32_t *beat)
 	return looks > GIVE_UP_AFTER && kill((pid_t)mz_region->recorder_pid, 0) && errno == ESRCH;
 }
 
-bool mz_wait_room(struct mz_thread *t, uint64_t end)
+static void count_lost(struct mz_thread *t)
+{
+	if (!t->lost++)
+		t->lost_since = mz_clock();
+	t->limit = 0; /* until it is told */
+	t->ring->dropped++;
+}
+
+/* In a signal handler that has filled the ring: what it interrupted was an append,
+ * and nothing can be published before that has ended. */
+static bool is_walled_in(const struct mz_thread *t)
+{
+	return t->depth > 1 && t->tail == t->ring->head;
+}
+
+bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 {
 	struct mz_ring *r = t->ring;
+	uint64_t end = at + n;
 	int saved = errno;
 	uint32_t beat = mz_region->heartbeat;
 	bool ok = true;
@@ -332,6 +348,13 @@ bool mz_wait_room(struct mz_thread *t, uint64_t end)
 		look_at_tail(t, r);
 		if (end - t->tail <= t->mask + 1ull)
 			break;
+		if (is_walled_in(t)) {
+			mz_take(&t->reserved, -(uint64_t)n);
+			count_lost(t);
+			t->depth--;
+			ok = false;
+			break;
+		}
 		if (*mz_alive < MZ_ALIVE_ON || mz_region->stop || recorder_gone(looks, &beat)) {
 			*mz_alive = MZ_ALIVE_OFF;
 			t->depth--;
@@ -346,7 +369,7 @@ bool mz_wait_room(struct mz_thread *t, uint64_t end)
 	return ok;
 }
 
-/* In a ring that drops: what was lost, before the next event. */
+/* What was lost, before the next event. */
 static bool tell_lost(struct mz_thread *t)
 {
 	struct mz_record r = {.type = MZ_REC_LOST, .arg = MZ_LOSS_RING_FULL, .value = t->lost};
@@ -367,17 +390,13 @@ bool mz_append_slow(struct mz_thread *t, unsigned n)
 		return false;
 	}
 	look_at_tail(t, t->ring);
-	if (!(mz_region->flags & MZ_REGION_DROP))
-		return true; /* mz_begin() waits */
-	if (t->reserved + n + 4 + MZ_SLACK - t->tail > t->mask) {
-		if (!t->lost++)
-			t->lost_since = mz_clock();
-		t->limit = 0; /* until it is told */
-		t->ring->dropped++;
+	if ((mz_region->flags & MZ_REGION_DROP) &&
+	    t->reserved + n + 4 + MZ_SLACK - t->tail > t->mask) {
+		count_lost(t);
 		mz_ring_bell();
 		return false;
 	}
-	return !t->lost || tell_lost(t);
+	return !t->lost || t->depth || tell_lost(t);
 }
 
 /* ---- appending ------------------------------------------------------------- */

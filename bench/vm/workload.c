@@ -4,7 +4,9 @@
  * system calls, timed with the monotonic clock. Under QEMU's -icount shift=0 a nanosecond
  * is an instruction of the guest. Prints "PART NANOSECONDS" lines.
  *
- *   workload [DIR [DIVISOR]]   DIR: a tmpfs (/dev/shm); DIVISOR: of the rounds (1)
+ *   workload [DIR [DIVISOR [BATCHES]]]   DIR: a tmpfs (/dev/shm); DIVISOR: of the rounds
+ *                       (1); BATCHES: the rounds are run in so many parts (1), and the
+ *                       middle one counts: a tick or a thread of the kernel is in a few
  */
 #include <err.h>
 #include <fcntl.h>
@@ -17,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FILE_SIZE 65536
+#define FILE_SIZE   65536
+#define MAX_BATCHES 1000
 
 static char data[FILE_SIZE];
 
@@ -110,31 +113,48 @@ static long long now(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
+static int ascending(const void *a, const void *b)
+{
+	const long long *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Nanoseconds of a round: of the batch in the middle. */
+static long long measure(void (*round)(void), int rounds, int batches)
+{
+	static long long cost[MAX_BATCHES];
+
+	for (int n = 0; n < rounds / 10; n++) /* caches and slabs get warm */
+		round();
+	rounds = rounds / batches > 0 ? rounds / batches : 1;
+	for (int i = 0; i < batches; i++) {
+		long long start = now();
+
+		for (int n = 0; n < rounds; n++)
+			round();
+		cost[i] = now() - start;
+	}
+	qsort(cost, (size_t)batches, sizeof(*cost), ascending);
+	return cost[batches / 2] / rounds;
+}
+
 int main(int argc, char **argv)
 {
-	int divisor = argc > 2 ? atoi(argv[2]) : 1;
+	int divisor = argc > 2 ? atoi(argv[2]) : 1, batches = argc > 3 ? atoi(argv[3]) : 1;
 	long long cost[PARTS];
 	int fd;
 
-	if (divisor < 1)
-		errx(2, "workload [DIR [DIVISOR]]");
+	if (divisor < 1 || batches < 1 || batches > MAX_BATCHES)
+		errx(2, "workload [DIR [DIVISOR [BATCHES]]]");
 
 	must(chdir(argc > 1 ? argv[1] : "/dev/shm"), "chdir");
 	fd = open("small", O_WRONLY | O_CREAT, 0600);
 	must(fd, "small");
 	must(write(fd, data, 4096), "write");
 	close(fd);
-	for (size_t i = 0; i < PARTS; i++) {
-		int rounds = parts[i].rounds / divisor;
-		long long start;
-
-		for (int n = 0; n < rounds / 10; n++) /* caches and slabs get warm */
-			parts[i].round();
-		start = now();
-		for (int n = 0; n < rounds; n++)
-			parts[i].round();
-		cost[i] = (now() - start) / rounds;
-	}
+	for (size_t i = 0; i < PARTS; i++)
+		cost[i] = measure(parts[i].round, parts[i].rounds / divisor, batches);
 	/* only now: whoever reads the output would run in the next part */
 	for (size_t i = 0; i < PARTS; i++)
 		printf("%s %lld\n", parts[i].name, cost[i]);

@@ -65,7 +65,8 @@ struct mz_kmem_group {
 	uint64_t peak_given, peak_live;
 	uint64_t cross_cpu, cross_node; /* of ended */
 	uint64_t over_live;  /* blocks that ended unseen */
-	uint64_t again;	     /* freed, and then freed again with no allocation between */
+	uint64_t unseen;     /* of those: where nothing but an unseen free explains it */
+	uint64_t again;	     /* addresses freed again with no allocation between */
 	uint64_t unknown;    /* frees (into this cache, by this site) of blocks never seen */
 	uint64_t oldest;     /* at the end: birth of the oldest live block */
 	uint64_t freed_here; /* sites: frees made by this site */
@@ -94,6 +95,7 @@ struct mz_kmem_block {
 	uint8_t state;
 	uint8_t call;
 	uint8_t of; /* enum mz_kmem_allocator */
+	bool again; /* it was freed again once, with no allocation between */
 };
 
 struct mz_kmem_one {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCHES 6
+#define BATCHES 8
 
 struct kmem_ahead {
 	struct mz_reader *r;
@@ -105,7 +105,8 @@ static void *work(void *arg)
 		on = b->n > 0;
 		pthread_mutex_lock(&a->lock);
 		a->made++;
-		if (a->waits)
+		/* nor is the reader woken for one, but for many, or for the end */
+		if (a->waits && (!on || a->made - a->taken >= BATCHES / 2))
 			pthread_cond_signal(&a->change);
 		pthread_mutex_unlock(&a->lock);
 	}

@@ -62,8 +62,14 @@ static bool lost_between(const struct mz_kmem_report *r, const uint64_t *reach, 
 	return lo && reach[lo - 1] >= from;
 }
 
-/* Caches whose objects the kernel takes or gives back in bulk, where this is
- * their ordinary use. */
+/*
+ * What follows asks for signs that blocks come or go by ways that the tracepoints
+ * do not show. Each sign holds for any kernel, as it rests on what no allocator
+ * does; and each can only make less of what was found, never more.
+ */
+
+/* Caches that are known to be taken from and given back to in bulk. A short trace
+ * need not show it. */
 static bool is_bulk_cache(const char *name)
 {
 	static const char *const bulk[] = {"maple_node", "bio", "skbuff_", "io_kiocb", "btrfs_",
@@ -75,12 +81,11 @@ static bool is_bulk_cache(const char *name)
 	return false;
 }
 
-/*
- * Does the trace itself show that this cache has ways in or out that are not
- * traced? An allocation at a live block is an unseen free. One free after
- * another is a bug or an unseen allocation: a bug is rare, a way of the kernel
- * is taken again and again.
- */
+/* One free after another at one address is a bug or an unseen allocation; the same
+ * at two more addresses of the cache is a way that the kernel goes. */
+#define A_WAY 3
+
+/* No allocator gives out a block that is in use: where that is seen, a free was not. */
 static bool has_blind_ways(const struct mz_kmem_report *r, uint32_t cache)
 {
 	const struct mz_kmem_group *g = mz_kmem_cache_group(r, cache);
@@ -88,20 +93,18 @@ static bool has_blind_ways(const struct mz_kmem_report *r, uint32_t cache)
 
 	if (!g)
 		return false;
-	if (g->over_live > 2 + g->allocs / 100000)
-		return true;
-	if (g->again > 8 && g->again > g->ended / 2000)
+	if (g->unseen || g->again >= A_WAY)
 		return true;
 	return cache < MZ_KMEM_CLASS && is_bulk_cache(mz_kmem_cache_text(r, cache, name, sizeof(name)));
 }
 
 static bool site_ends_unseen(const struct mz_kmem_report *r, uint32_t site)
 {
-	return site < r->nsites && r->sites[site].over_live;
+	return site < r->nsites && r->sites[site].unseen;
 }
 
-/* A site that often frees what was never seen allocated gets its blocks by ways
- * that are not traced: its frees prove nothing. */
+/* A place that frees other blocks whose allocation was not seen: of the one in
+ * question it need not have been seen either. */
 static bool frees_unseen(const struct mz_kmem_report *r, uint32_t site)
 {
 	return site < r->nsites && r->sites[site].unknown + r->sites[site].again >= 2;

@@ -6,9 +6,9 @@
 #define MAX_FINDINGS 1000000u
 
 const uint8_t kmem_allocators[256] = {
-	[MZ_CALL_PAGE_ALLOC] = MZ_KMEM_OF_PAGES,     [MZ_CALL_PAGE_FREE] = MZ_KMEM_OF_PAGES,
-	[MZ_CALL_VMALLOC] = MZ_KMEM_OF_VMALLOC,	     [MZ_CALL_VFREE] = MZ_KMEM_OF_VMALLOC,
-	[MZ_CALL_PERCPU_ALLOC] = MZ_KMEM_OF_PERCPU,  [MZ_CALL_PERCPU_FREE] = MZ_KMEM_OF_PERCPU,
+	[MZ_CALL_PAGE_ALLOC] = MZ_KMEM_OF_PAGES,    [MZ_CALL_PAGE_FREE] = MZ_KMEM_OF_PAGES,
+	[MZ_CALL_VMALLOC] = MZ_KMEM_OF_VMALLOC,	    [MZ_CALL_VFREE] = MZ_KMEM_OF_VMALLOC,
+	[MZ_CALL_PERCPU_ALLOC] = MZ_KMEM_OF_PERCPU, [MZ_CALL_PERCPU_FREE] = MZ_KMEM_OF_PERCPU,
 };
 
 /* ---- groups ------------------------------------------------------------- */
@@ -130,7 +130,8 @@ static void sift(struct mz_kmem_one *h, size_t n, size_t i)
 	}
 }
 
-int kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64_t died, int16_t cpu)
+int kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64_t died,
+		 int16_t cpu)
 {
 	size_t most = r->filter.ones;
 	struct mz_kmem_one one = {*b, died, cpu};

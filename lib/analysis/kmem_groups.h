@@ -81,12 +81,14 @@ static inline uint64_t kmem_worth(const struct mz_kmem_block *b)
 	return waste << 32 | b->given;
 }
 
-int kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64_t died, int16_t cpu);
+int kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64_t died,
+		 int16_t cpu);
 
 static inline int kmem_keep_one(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 				uint64_t died, int16_t cpu)
 {
-	if (r->nones == r->filter.ones && r->nones && kmem_worth(b) <= kmem_worth(&r->ones[0].block))
+	if (r->nones == r->filter.ones && r->nones &&
+	    kmem_worth(b) <= kmem_worth(&r->ones[0].block))
 		return 0;
 	return kmem_add_one(r, b, died, cpu);
 }

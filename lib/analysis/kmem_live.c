@@ -185,17 +185,13 @@ static bool grow_matrix(struct mz_kmem_live *l, unsigned need)
 	return true;
 }
 
-void mz_kmem_live_matrix(struct mz_kmem_live *l, int a, int f)
+bool mz_kmem_live_room(struct mz_kmem_live *l, unsigned cpus)
 {
-	unsigned need = (unsigned)(a > f ? a : f) + 1;
-
-	if (need > MAX_CPUS)
-		return;
-	if (need > l->cpus && !grow_matrix(l, need)) {
+	if (cpus > MAX_CPUS)
+		return false;
+	if (!grow_matrix(l, cpus))
 		l->no_matrix = true;
-		return;
-	}
-	l->matrix[(size_t)a * l->cpus + (size_t)f]++;
+	return cpus <= l->cpus;
 }
 
 int mz_kmem_live_matrices(struct mz_kmem_live *l, struct mz_kmem_report *r)

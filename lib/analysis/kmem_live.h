@@ -101,7 +101,17 @@ static inline void mz_kmem_live_seen(struct mz_kmem_live *l, uint32_t page, uint
 bool mz_kmem_live_recycled(const struct mz_kmem_live *l, uint64_t addr, uint32_t cache,
 			   uint64_t since);
 
-void mz_kmem_live_matrix(struct mz_kmem_live *l, int alloc_cpu, int free_cpu);
+/* Room for more CPUs; false = there is none, or too many. */
+bool mz_kmem_live_room(struct mz_kmem_live *l, unsigned cpus);
+
+static inline void mz_kmem_live_matrix(struct mz_kmem_live *l, unsigned a, unsigned f)
+{
+	unsigned most = a > f ? a : f;
+
+	if (most < l->cpus || mz_kmem_live_room(l, most + 1))
+		l->matrix[(size_t)a * l->cpus + f]++;
+}
+
 /* The matrices of CPUs and of nodes into the report. */
 int mz_kmem_live_matrices(struct mz_kmem_live *l, struct mz_kmem_report *r);
 

@@ -171,13 +171,16 @@ static void end_unseen(struct mz_kmem_report *r, struct mz_kmem_block *b)
 	struct mz_kmem_group *s = site_group(r, b->site), *c = cache_group(r, b->cache);
 
 	all_end(r, b);
+	/* what was freed twice may be given out twice: that shows no unseen free */
 	if (s) {
 		kmem_group_end(s, b);
 		s->over_live++;
+		s->unseen += !b->again;
 	}
 	if (c) {
 		kmem_group_end(c, b);
 		c->over_live++;
+		c->unseen += !b->again;
 	}
 }
 
@@ -276,6 +279,7 @@ static inline int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 		.cpu = e->has & MZ_HAS_CPU ? e->cpu : -1,
 		.call = e->call,
 		.of = of,
+		.again = b->again,
 		.state = ours ? KMEM_LIVE : KMEM_IGNORED,
 	};
 	if (!ours)
@@ -300,7 +304,7 @@ static inline void cross(struct mz_kmem_report *r, const struct mz_kmem_block *b
 
 	if (b->cpu < 0 || !(e->has & MZ_HAS_CPU) || e->cpu < 0)
 		return;
-	mz_kmem_live_matrix(r->live, b->cpu, e->cpu);
+	mz_kmem_live_matrix(r->live, (unsigned)b->cpu, (unsigned)e->cpu);
 	if (b->cpu == e->cpu)
 		return;
 	na = mz_kmem_input_node(r->in, b->cpu);
@@ -361,14 +365,15 @@ static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const s
 	f.recycled = mz_kmem_live_recycled(r->live, e->addr, b->cache, b->born) ||
 		     (c && (uint32_t)c->allocs - b->shape > SOON);
 	if (c) {
-		c->again++;
+		c->again += !b->again;
 		b->shape = (uint32_t)c->allocs;
 	}
 	if (g && g != c)
-		g->again++;
+		g->again += !b->again;
 	c = site_group(r, site);
 	if (c)
-		c->again++;
+		c->again += !b->again;
+	b->again = true;
 	b->born = e->time;
 	b->site = site;
 	return kmem_find(r, f);
@@ -502,8 +507,8 @@ static int event(struct mz_kmem_report *r, const struct mz_event *e)
 {
 	if (r->live->open_gaps && e->kind != MZ_LOST)
 		close_gaps(r, e);
-	if (e->has & MZ_HAS_CPU && e->cpu >= 0 && (unsigned)e->cpu >= r->ncpus &&
-	    (unsigned)e->cpu < MAX_CPUS)
+	/* a negative one is a large one here */
+	if ((unsigned)e->cpu >= r->ncpus && (unsigned)e->cpu < MAX_CPUS && e->has & MZ_HAS_CPU)
 		r->ncpus = (unsigned)e->cpu + 1;
 	switch (e->kind) {
 	case MZ_ALLOC:

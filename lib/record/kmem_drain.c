@@ -306,9 +306,10 @@ static int drain_loss(struct kmem_drain *d)
 		ret = tell_lost(d, full - d->seen_loss[0], MZ_LOSS_RING_FULL, true, d->last_poll);
 	if (!ret && deep != d->seen_loss[1])
 		ret = tell_lost(d, deep - d->seen_loss[1], MZ_LOSS_REENTRY, true, d->last_poll);
-	/* the kernel counts these for all CPUs together */
+	/* some kernels count these for all CPUs together */
 	if (!ret && reentry)
-		ret = tell_lost(d, reentry, MZ_LOSS_REENTRY, false, d->last_told);
+		ret = tell_lost(d, reentry, MZ_LOSS_REENTRY, RELAXED(d->k->cpu_known),
+				d->last_told);
 	if (kmem_now() - d->told_at > TELL_NS) {
 		d->last_told = d->last_time;
 		d->told_at = kmem_now();

@@ -196,21 +196,19 @@ static bool is_half(const struct bpf_program *prog, char half)
 	return bpf_program__fd(prog) >= 0 && name[strlen(name) - 1] == half;
 }
 
-/* The kernel's count of the events that a first program was too busy for. */
-static uint64_t misses(const struct mz_kmem *k)
+/* Read the counts of missed events; by CPU only as long as that can be believed. */
+static uint64_t take_misses(struct mz_kmem *k)
 {
-	struct bpf_program *prog;
 	uint64_t sum = 0;
 
-	bpf_object__for_each_program(prog, k->skel->obj) {
-		struct bpf_prog_info info = {0};
-		uint32_t len = sizeof(info);
-
-		if (is_half(prog, '1') &&
-		    !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
-			sum += info.recursion_misses;
+	if (k->by_cpu && !kmem_misses_read(k->by_cpu, k)) {
+		kmem_misses_close(k->by_cpu);
+		k->by_cpu = NULL;
 	}
-	return sum;
+	__atomic_store_n(&k->cpu_known, k->by_cpu, __ATOMIC_RELAXED);
+	for (unsigned i = 0; k->by_cpu && i < k->ncpus; i++)
+		sum += kmem_misses_of(k->by_cpu, i);
+	return k->by_cpu ? sum : kmem_misses_total(k) - k->misses_before;
 }
 
 /* The first programs before the second ones: they run in that order. */
@@ -233,8 +231,12 @@ int mz_kmem_attach(struct mz_kmem *k, struct mz_error *err)
 			k->links[k->nlinks++] = link;
 		}
 	}
+	k->by_cpu = kmem_misses_open(k);
 	k->start = kmem_now();
-	k->misses_before = misses(k);
+	take_misses(k);
+	k->misses_before = kmem_misses_total(k);
+	if (k->by_cpu)
+		kmem_misses_begin(k->by_cpu);
 	__atomic_store_n(&k->skel->bss->recording, 1, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -245,7 +247,7 @@ void mz_kmem_detach(struct mz_kmem *k)
 
 	if (k->skel->bss->recording) {
 		__atomic_store_n(&k->skel->bss->recording, 0, __ATOMIC_RELEASE);
-		k->misses = misses(k) - k->misses_before;
+		k->misses = take_misses(k);
 		k->stopped = true;
 	}
 	while (k->nlinks)
@@ -266,6 +268,7 @@ void mz_kmem_free(struct mz_kmem *k)
 			munmap(maps[i], k->mapped[i]);
 	while (k->nlinks)
 		bpf_link__destroy(k->links[--k->nlinks]);
+	kmem_misses_close(k->by_cpu);
 	kmemtrace__destroy(k->skel);
 	mz_kallsyms_free(k->syms);
 	free(k->drains);
@@ -277,7 +280,7 @@ void mz_kmem_free(struct mz_kmem *k)
 void mz_kmem_counts(struct mz_kmem *k, struct mz_kmem_counts *n)
 {
 	*n = (struct mz_kmem_counts){
-		.misses = k->stopped ? k->misses : misses(k) - k->misses_before};
+		.misses = k->stopped ? k->misses : take_misses(k)};
 	for (unsigned cpu = 0; cpu < k->ncpus; cpu++) {
 		struct kmt_cpu *c = &k->cpus[cpu];
 

@@ -27,6 +27,7 @@ struct kmem_drain {
 	uint64_t written;      /* events; read by others */
 	uint64_t told_lost;
 	uint64_t reentry; /* given to this file by the main thread, to be told */
+	uint64_t reentry_given; /* so far, by the main thread */
 	uint32_t strings[KMT_CACHES];
 	uint64_t *site_keys; /* call site -> stack of the file */
 	uint32_t *site_ids;
@@ -54,9 +55,10 @@ struct mz_kmem {
 	struct bpf_link *links[32];
 	unsigned nlinks;
 	uint64_t misses_before, misses; /* the kernel's counts: at the start, in all */
+	struct kmem_misses *by_cpu;	/* the same by CPU; NULL = this kernel does not tell */
+	bool cpu_known; /* the threads may say whose the missed events were */
 	bool stopped;
 	uint64_t start;	   /* ns since boot */
-	uint64_t reentry;  /* told so far */
 	int stop;	   /* 1: drain what is there and end */
 	struct kmem_drain *drains;
 	struct mz_kallsyms *syms;
@@ -67,6 +69,16 @@ enum { KMEM_STACKS = 65536, KMEM_SITES = 8192 };
 /* kmem_btf.c: which tracepoints there are, and where their arguments stand. */
 int kmem_btf_configure(struct kmemtrace *skel, const struct mz_kmem_options *o,
 		       struct mz_error *err);
+
+/* kmem_misses.c: what the kernel did not let our programs see. */
+struct kmem_misses;
+uint64_t kmem_misses_total(const struct mz_kmem *k);
+struct kmem_misses *kmem_misses_open(const struct mz_kmem *k); /* NULL = not here */
+void kmem_misses_close(struct kmem_misses *m);
+/* Look at the counters; false = they do not agree with the kernel's sum. */
+bool kmem_misses_read(struct kmem_misses *m, const struct mz_kmem *k);
+void kmem_misses_begin(struct kmem_misses *m); /* from what was read last on */
+uint64_t kmem_misses_of(const struct kmem_misses *m, unsigned cpu);
 
 /* kmem_drain.c */
 void *kmem_drain_thread(void *drain);

@@ -124,15 +124,41 @@ static int check_account(struct mz_kmem *k, const struct mz_kmem_counts *n, stru
 	return 0;
 }
 
+/* What no program could take on a CPU. Where the kernel does not tell the CPU, all
+ * of it goes into the first file. */
+static uint64_t reentry_of(const struct mz_kmem *k, unsigned cpu, const struct mz_kmem_counts *n)
+{
+	uint64_t missed, rescued = 0;
+
+	if (!k->by_cpu)
+		return cpu ? 0 : mz_kmem_reentry(n);
+	missed = kmem_misses_of(k->by_cpu, cpu);
+	for (int l = 0; l < KMT_LEVELS; l++)
+		rescued += __atomic_load_n(&k->cpus[cpu].lv[l].rescued, __ATOMIC_RELAXED);
+	return missed > rescued ? missed - rescued : 0;
+}
+
+/* To the threads that write: what was missed since they were told last. */
+static void tell_reentry(struct mz_kmem *k, const struct mz_kmem_counts *n)
+{
+	for (unsigned i = 0; k->drains && i < k->ncpus; i++) {
+		struct kmem_drain *d = &k->drains[i];
+		uint64_t lost = reentry_of(k, i, n);
+
+		if (lost > d->reentry_given) {
+			__atomic_fetch_add(&d->reentry, lost - d->reentry_given, __ATOMIC_RELAXED);
+			d->reentry_given = lost;
+		}
+	}
+}
+
 int mz_kmem_finish(struct mz_kmem *k, struct mz_error *err)
 {
 	struct mz_kmem_counts n;
 	int ret = 0;
 
 	mz_kmem_counts(k, &n);
-	if (k->drains && mz_kmem_reentry(&n) > k->reentry)
-		__atomic_fetch_add(&k->drains[0].reentry, mz_kmem_reentry(&n) - k->reentry,
-				   __ATOMIC_RELAXED);
+	tell_reentry(k, &n);
 	__atomic_store_n(&k->stop, 1, __ATOMIC_RELEASE);
 	for (unsigned i = 0; k->drains && i < k->ncpus; i++) {
 		struct kmem_drain *d = &k->drains[i];
@@ -145,7 +171,7 @@ int mz_kmem_finish(struct mz_kmem *k, struct mz_error *err)
 			int closed;
 
 			put_symbols(d);
-			settle(d, i ? 0 : mz_kmem_reentry(&n));
+			settle(d, d->reentry_given);
 			closed = mz_writer_close(d->w, err);
 			ret = ret < 0 ? ret : closed;
 		}
@@ -187,13 +213,8 @@ int mz_kmem_failed(struct mz_kmem *k, struct mz_error *err)
 {
 	struct mz_kmem_counts n;
 
-	/* what neither program could take: told in the first file, as it comes */
 	mz_kmem_counts(k, &n);
-	if (k->drains && mz_kmem_reentry(&n) > k->reentry) {
-		__atomic_fetch_add(&k->drains[0].reentry, mz_kmem_reentry(&n) - k->reentry,
-				   __ATOMIC_RELAXED);
-		k->reentry = mz_kmem_reentry(&n);
-	}
+	tell_reentry(k, &n);
 	for (unsigned i = 0; k->drains && i < k->ncpus; i++)
 		if (__atomic_load_n(&k->drains[i].err.code, __ATOMIC_RELAXED))
 			return mz_fail(err, k->drains[i].err.code, "%s", k->drains[i].err.text);

@@ -176,18 +176,62 @@ static inline __attribute__((always_inline)) void *replay_op(const struct mz_eng
 	return p;
 }
 
-/* One thread: nothing to wait for. There are AHEAD operations behind the last. */
-static inline __attribute__((always_inline)) void replay_ops(const struct mz_engine *e,
-							     const struct mz_op *op, uint32_t n,
-							     struct mz_engine_counts *c,
-							     bool touched)
+/* ---- one thread: nothing to wait for --------------------------------------- */
+
+/* What most operations are, in little room: the caches are the allocator's. */
+struct brief_op {
+	uint64_t size;
+	uint32_t slot;
+	uint16_t what; /* call and flags */
+};
+
+static void make_brief(struct brief_op *out, const struct mz_batch *b)
 {
+	for (uint32_t i = 0; i < b->count; i++)
+		out[i] = (struct brief_op){
+			b->ops[i].size, b->ops[i].slot,
+			(uint16_t)(b->ops[i].call | (unsigned)b->ops[i].flags << 8)};
+	memset(out + b->count, 0, AHEAD * sizeof(*out));
+}
+
+/* There are AHEAD operations behind the last. */
+static void replay_brief(const struct mz_engine *e, const struct mz_batch *b,
+			 const struct brief_op *ops, struct mz_engine_counts *c)
+{
+	const struct brief_op *end = ops + b->count;
 	void **slots = e->slots;
 
-	for (const struct mz_op *end = op + n; op < end; op++) {
+	for (const struct brief_op *op = ops; op < end; op++) {
+		void **slot = &slots[op->slot];
+
 		__builtin_prefetch(&slots[op[AHEAD].slot], 1);
-		replay_op(e, op, &slots[op->slot], c, touched);
+		if (op->what == MZ_CALL_FREE) {
+			free(*slot);
+			*slot = NULL;
+		} else if (op->what == MZ_CALL_MALLOC) {
+			void *p = malloc(op->size);
+
+			*slot = p;
+			if (__builtin_expect(!p, 0))
+				settle(e, &b->ops[op - ops], slot, p, c);
+		} else {
+			replay_op(e, &b->ops[op - ops], slot, c, false);
+		}
 	}
+}
+
+/* Into this processor's cache. */
+static void fetch(const struct mz_batch *b)
+{
+	for (uint32_t i = 0; i < b->count; i++)
+		(void)*(volatile const uint64_t *)&b->ops[i].size;
+}
+
+static void replay_touched(const struct mz_engine *e, const struct mz_batch *b,
+			   struct mz_engine_counts *c)
+{
+	for (uint32_t i = 0; i < b->count; i++)
+		replay_op(e, &b->ops[i], &e->slots[b->ops[i].slot], c, true);
 }
 
 static void replay_verbose(const struct mz_engine *e, struct mz_batch *b,
@@ -285,19 +329,22 @@ void mz_engine_sample(struct mz_engine *e, uint64_t done)
 
 static void run_batch(struct mz_engine *e, struct mz_batch *b, struct mz_engine_counts *c)
 {
-	struct mz_op here[MZ_ENGINE_OPS + AHEAD] = {0};
+	struct brief_op brief[MZ_ENGINE_OPS + AHEAD];
 	struct mz_engine_counts before = *c;
-	bool plain = !e->threads && !e->pace && !e->verbose && b->count <= MZ_ENGINE_OPS;
+	bool plain = !e->threads && !e->pace && !e->verbose;
+	bool bare = plain && e->touch == MZ_TOUCH_NONE && b->count <= MZ_ENGINE_OPS;
 	uint64_t start;
 
 	/* fetched from the other processor's cache before the clock runs */
-	if (plain)
-		memcpy(here, b->ops, b->count * sizeof(*here));
-	start = mz_engine_clock();
-	if (plain && e->touch == MZ_TOUCH_NONE)
-		replay_ops(e, here, b->count, c, false);
+	if (bare)
+		make_brief(brief, b);
 	else if (plain)
-		replay_ops(e, here, b->count, c, true);
+		fetch(b);
+	start = mz_engine_clock();
+	if (bare)
+		replay_brief(e, b, brief, c);
+	else if (plain)
+		replay_touched(e, b, c);
 	else if (e->threads || e->pace)
 		replay_batch_careful(e, b, c);
 	else
@@ -310,41 +357,48 @@ static void run_batch(struct mz_engine *e, struct mz_batch *b, struct mz_engine_
 	c->ops += b->count;
 }
 
+static void end_batch(struct mz_engine *e, const struct mz_batch *b, struct mz_engine_counts *c,
+		      uint64_t *round)
+{
+	atomic_store_explicit(&e->live, b->live, memory_order_relaxed);
+	if (!e->threads && !b->rest)
+		mz_engine_sample(e, c->ops);
+	if (!b->end_round)
+		return;
+	if (!c->best_ns || c->ns - *round < c->best_ns)
+		c->best_ns = c->ns - *round;
+	*round = c->ns;
+}
+
 int mz_engine_run(struct mz_engine *e, unsigned queue, struct mz_engine_counts *counts)
 {
+	/* in long runs, and the decoder sleeps meanwhile: one that decodes at the same
+	 * time has half of the caches, or half of the core, and would be measured */
+	bool in_runs = !e->threads && !e->pace && !e->verbose;
 	struct mz_engine_counts c = {0};
 	uint64_t round = 0; /* ns before this one */
-	unsigned ready = 0;
+	unsigned ready = 0, kept = 0;
 	bool end = false;
 	int ret = 0;
 
 	while (!end && !ret) {
 		struct mz_batch *b;
 
-		/* in long runs: one that sleeps after every batch begins each of them
-		 * with cold caches, and that would be measured */
-		if (!e->threads && !e->pace && !e->verbose && !ready) {
-			mz_queue_wait_full(e->queues, queue);
-			ready = e->queues->batches;
-		}
-		ready -= ready > 0;
-		b = mz_queue_next(e->queues, queue);
-
+		if (!ready)
+			ready = in_runs ? mz_queue_wait_full(e->queues, queue) : 1;
+		b = mz_queue_next(e->queues, queue, kept);
 		if (!b || ready_slots(e, b->slots) < 0) {
 			ret = b ? -ENOMEM : -EPIPE;
 			break;
 		}
 		run_batch(e, b, &c);
-		atomic_store_explicit(&e->live, b->live, memory_order_relaxed);
-		if (!e->threads && !b->rest)
-			mz_engine_sample(e, c.ops);
-		if (b->end_round) {
-			if (!c.best_ns || c.ns - round < c.best_ns)
-				c.best_ns = c.ns - round;
-			round = c.ns;
-		}
+		end_batch(e, b, &c, &round);
 		end = b->end;
-		mz_queue_done(e->queues, queue);
+		kept++;
+		if (--ready)
+			continue;
+		mz_queue_done(e->queues, queue, kept);
+		kept = 0;
 	}
 	*counts = c;
 	return ret;

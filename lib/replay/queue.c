@@ -125,10 +125,10 @@ void mz_queue_push(struct mz_queues *q, unsigned queue)
 	wake(u, &u->filled);
 }
 
-struct mz_batch *mz_queue_next(struct mz_queues *q, unsigned queue)
+struct mz_batch *mz_queue_next(struct mz_queues *q, unsigned queue, unsigned kept)
 {
 	struct mz_queue *u = &q->queues[queue];
-	uint32_t taken = atomic_load_explicit(&u->taken, memory_order_relaxed);
+	uint32_t taken = atomic_load_explicit(&u->taken, memory_order_relaxed) + kept;
 
 	for (unsigned spin = 0;; spin++) {
 		bool over = gone(q); /* looked at first: what was filled before counts */
@@ -145,7 +145,7 @@ struct mz_batch *mz_queue_next(struct mz_queues *q, unsigned queue)
 	}
 }
 
-void mz_queue_wait_full(struct mz_queues *q, unsigned queue)
+unsigned mz_queue_wait_full(struct mz_queues *q, unsigned queue)
 {
 	struct mz_queue *u = &q->queues[queue];
 	uint32_t taken = atomic_load_explicit(&u->taken, memory_order_relaxed);
@@ -155,19 +155,20 @@ void mz_queue_wait_full(struct mz_queues *q, unsigned queue)
 
 		if (filled - taken == q->batches ||
 		    (filled != taken && mz_queue_batch(q, queue, filled - 1)->end_round))
-			return;
+			return filled - taken;
 		if (spin > SPINS) {
 			sleep_on(u, &u->filled, filled);
 			look_after_decoder(q);
 		}
 	}
+	return 1;
 }
 
-void mz_queue_done(struct mz_queues *q, unsigned queue)
+void mz_queue_done(struct mz_queues *q, unsigned queue, unsigned n)
 {
 	struct mz_queue *u = &q->queues[queue];
 
-	atomic_fetch_add_explicit(&u->taken, 1, memory_order_release);
+	atomic_fetch_add_explicit(&u->taken, n, memory_order_release);
 	wake(u, &u->taken);
 }
 

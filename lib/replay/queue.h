@@ -57,11 +57,12 @@ void mz_queue_push(struct mz_queues *q, unsigned queue);
 /* Wait until n batches are taken; false if the other side is gone. */
 bool mz_queue_wait_taken(struct mz_queues *q, unsigned queue, uint32_t n);
 
-/* The thread: the next batch, or NULL if the other side is gone; give it back. */
-struct mz_batch *mz_queue_next(struct mz_queues *q, unsigned queue);
-/* Wait until all batches are there, or all up to the end of the round. */
-void mz_queue_wait_full(struct mz_queues *q, unsigned queue);
-void mz_queue_done(struct mz_queues *q, unsigned queue);
+/* The thread: the next batch after those that it keeps, or NULL if the other side
+ * is gone; give back n of them. */
+struct mz_batch *mz_queue_next(struct mz_queues *q, unsigned queue, unsigned kept);
+void mz_queue_done(struct mz_queues *q, unsigned queue, unsigned n);
+/* Wait until all batches are there, or all up to the end of the round: how many. */
+unsigned mz_queue_wait_full(struct mz_queues *q, unsigned queue);
 
 /* A short rest inside a loop that waits. */
 static inline void mz_relax(void)

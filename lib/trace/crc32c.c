@@ -41,11 +41,14 @@ static const uint32_t table[256] = {
 };
 /* clang-format on */
 
-static uint32_t by_table(uint32_t crc, const uint8_t *p, size_t n)
+uint32_t mz_crc32c_by_table(uint32_t crc, const void *data, size_t n)
 {
+	const uint8_t *p = data;
+
+	crc = ~crc;
 	while (n--)
 		crc = crc >> 8 ^ table[(crc ^ *p++) & 0xff];
-	return crc;
+	return ~crc;
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -53,7 +56,7 @@ static uint32_t by_table(uint32_t crc, const uint8_t *p, size_t n)
 __attribute__((target("sse4.2"))) static uint32_t by_processor(uint32_t crc, const uint8_t *p,
 							       size_t n)
 {
-	uint64_t c = crc, v;
+	uint64_t c = ~crc, v;
 
 	for (; n >= 8; n -= 8, p += 8) {
 		memcpy(&v, p, 8);
@@ -61,17 +64,17 @@ __attribute__((target("sse4.2"))) static uint32_t by_processor(uint32_t crc, con
 	}
 	while (n--)
 		c = __builtin_ia32_crc32qi((uint32_t)c, *p++);
-	return (uint32_t)c;
+	return ~(uint32_t)c;
 }
 
 uint32_t mz_crc32c(uint32_t crc, const void *data, size_t n)
 {
-	return ~(__builtin_cpu_supports("sse4.2") ? by_processor(~crc, data, n)
-						  : by_table(~crc, data, n));
+	return __builtin_cpu_supports("sse4.2") ? by_processor(crc, data, n)
+						: mz_crc32c_by_table(crc, data, n);
 }
 #else
 uint32_t mz_crc32c(uint32_t crc, const void *data, size_t n)
 {
-	return ~by_table(~crc, data, n);
+	return mz_crc32c_by_table(crc, data, n);
 }
 #endif

@@ -18,12 +18,13 @@ struct ready {
 	bool who, timed;
 	uint32_t block;
 	struct mz_who mask; /* the fields that are known: all ones */
+	struct mz_room fit; /* of its size, if that is the pattern's */
 };
 
 /* Where a block of the chunk is; only in chunks with addresses. */
 struct entry {
 	uint64_t addr;
-	uint64_t size; /* 0: a guest's, unknown */
+	uint32_t class; /* of its size; 0: a guest's, unknown */
 };
 
 struct mz_decoder {
@@ -270,6 +271,7 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 		.tid = has & MZ_HAS_TID ? UINT32_MAX : 0,
 	};
 	r->plain = how_plain(r);
+	r->fit = mz_places_fit(d->places, ev->size);
 	return 0;
 }
 
@@ -478,7 +480,7 @@ static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_even
 		if (ev->has & MZ_HAS_ADDR)
 			*old = addr = d->entries[p].addr;
 		if (r->form & MZ_FORM_END && ev->has & MZ_HAS_ADDR &&
-		    mz_places_gone(d->places, d->entries[p].size, addr) < 0)
+		    mz_places_left(d->places, d->entries[p].class, addr) < 0)
 			return -ENOMEM;
 	}
 	if (r->form & MZ_FORM_STRAY_OBJECT)
@@ -497,8 +499,14 @@ static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_even
 	return 0;
 }
 
+static inline struct mz_room fit_of(const struct mz_decoder *d, const struct ready *r, uint64_t size)
+{
+	return r->form & (MZ_FORM_GROWS | MZ_FORM_OWN) ? mz_places_fit(d->places, size) : r->fit;
+}
+
 static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_event *ev, uint64_t old)
 {
+	struct mz_room fit = {0};
 	uint32_t p;
 
 	if (!(r->form & MZ_FORM_BIRTH)) {
@@ -521,9 +529,10 @@ static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_ev
 		struct mz_place place = {.how = (uint32_t)next(d, MZ_COL_PLACE)};
 		int ret;
 
+		fit = fit_of(d, r, ev->size);
 		if (!place.how)
 			place.delta = next(d, MZ_COL_ADDR);
-		ret = mz_places_find(d->places, ev->size, old, &place, &ev->addr);
+		ret = mz_places_find(d->places, fit, old, &place, &ev->addr);
 		if (ret < 0)
 			return ret == -EBADMSG ? bad(d, "a place for a block that is none") : ret;
 	}
@@ -531,7 +540,7 @@ static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_ev
 	if (p < d->counted)
 		d->objects[p] = ev->object;
 	if (d->info.fields & MZ_HAS_ADDR)
-		d->entries[p] = (struct entry){.addr = ev->addr, .size = ev->size};
+		d->entries[p] = (struct entry){.addr = ev->addr, .class = ev->size ? fit.class : 0};
 	return 0;
 }
 
@@ -607,12 +616,12 @@ static inline uint64_t plain_size(const struct mz_decoder *d, const struct ready
 }
 
 /* The address of a block that a plain event begins. False: it is none. */
-static inline bool plain_place(struct mz_decoder *d, uint64_t size, uint64_t *addr)
+static inline bool plain_place(struct mz_decoder *d, struct mz_room fit, uint64_t *addr)
 {
 	struct mz_place place = {.how = (uint32_t)peek(d, MZ_COL_PLACE)};
 
 	place.delta = place.how ? 0 : peek(d, MZ_COL_ADDR);
-	if (mz_places_find(d->places, size, 0, &place, addr) < 0)
+	if (mz_places_find(d->places, fit, 0, &place, addr) < 0)
 		return false;
 	d->at[MZ_COL_PLACE]++;
 	d->at[MZ_COL_ADDR] += !place.how;
@@ -641,7 +650,7 @@ static inline uint32_t plain_block(struct mz_decoder *d, const struct ready *r)
 
 /* A block begins; the event is a copy of the pattern's. */
 static inline void plain_birth(struct mz_decoder *d, const struct ready *r, struct mz_event *ev,
-			       uint64_t addr)
+			       uint64_t addr, uint32_t class)
 {
 	uint32_t p = mz_ranks_push(&d->ranks);
 
@@ -651,7 +660,7 @@ static inline void plain_birth(struct mz_decoder *d, const struct ready *r, stru
 	if (p < d->counted)
 		d->objects[p] = ev->object;
 	if (d->info.fields & MZ_HAS_ADDR)
-		d->entries[p] = (struct entry){addr, ev->size};
+		d->entries[p] = (struct entry){addr, ev->size ? class : 0};
 	d->last_size = ev->size;
 	d->births++;
 }
@@ -664,12 +673,16 @@ static inline int read_plain_one(struct mz_decoder *d, const struct ready *r, st
 	if (r->plain == NOT_PLAIN || (r->plain != PLAIN_END && d->births >= d->info.births))
 		return 0;
 	if (r->plain == PLAIN_BIRTH) {
+		struct mz_room fit = {0};
 		uint64_t addr = 0;
 
-		if (r->event.has & MZ_HAS_ADDR && !plain_place(d, plain_size(d, r), &addr))
-			return 0;
+		if (r->event.has & MZ_HAS_ADDR) {
+			fit = fit_of(d, r, plain_size(d, r));
+			if (!plain_place(d, fit, &addr))
+				return 0;
+		}
 		*ev = r->event;
-		plain_birth(d, r, ev, addr);
+		plain_birth(d, r, ev, addr, fit.class);
 		return 1;
 	}
 	p = plain_block(d, r);
@@ -678,14 +691,14 @@ static inline int read_plain_one(struct mz_decoder *d, const struct ready *r, st
 	*ev = r->event;
 	if (r->plain == PLAIN_MOVE) {
 		ev->old_object = object_at(d, p);
-		plain_birth(d, r, ev, 0);
+		plain_birth(d, r, ev, 0, 0);
 		return 1;
 	}
 	ev->object = object_at(d, p);
 	if (!(r->event.has & MZ_HAS_ADDR))
 		return 1;
 	ev->addr = d->entries[p].addr;
-	return mz_places_gone(d->places, d->entries[p].size, ev->addr) < 0 ? -ENOMEM : 1;
+	return mz_places_left(d->places, d->entries[p].class, ev->addr) < 0 ? -ENOMEM : 1;
 }
 
 /* A column that is read by one loop, which knows best where it is. */

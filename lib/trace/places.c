@@ -150,9 +150,20 @@ static void take_out(struct mz_places *pl, uint32_t i)
 	pl->unused = i;
 }
 
+struct mz_room mz_places_fit(const struct mz_places *pl, uint64_t size)
+{
+	uint64_t room = mz_places_room(pl->rounding, size);
+
+	return (struct mz_room){room, class_of(room)};
+}
+
 int mz_places_gone(struct mz_places *pl, uint64_t size, uint64_t addr)
 {
-	uint32_t class = size ? class_of(mz_places_room(pl->rounding, size)) : 0;
+	return mz_places_left(pl, size ? mz_places_fit(pl, size).class : 0, addr);
+}
+
+int mz_places_left(struct mz_places *pl, uint32_t class, uint64_t addr)
+{
 	uint32_t i;
 
 	if (!addr)
@@ -251,11 +262,10 @@ static uint32_t nth_freed(const struct mz_places *pl, uint32_t how, uint32_t cla
 	return i;
 }
 
-int mz_places_find(struct mz_places *pl, uint64_t size, uint64_t old, const struct mz_place *place,
-		   uint64_t *addr)
+int mz_places_find(struct mz_places *pl, struct mz_room fit, uint64_t old,
+		   const struct mz_place *place, uint64_t *addr)
 {
-	uint64_t room = mz_places_room(pl->rounding, size);
-	uint32_t class = class_of(room), freed = 0;
+	uint32_t class = fit.class, freed = 0;
 
 	switch (place->how) {
 	case BY_DELTA: *addr = pl->last + (mz_unzigzag(place->delta) << pl->shift); break;
@@ -269,6 +279,6 @@ int mz_places_find(struct mz_places *pl, uint64_t size, uint64_t old, const stru
 			return -EBADMSG;
 		*addr = pl->v[freed].addr;
 	}
-	settle(pl, *addr, room, class, freed);
+	settle(pl, *addr, fit.room, class, freed);
 	return 0;
 }

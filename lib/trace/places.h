@@ -37,10 +37,19 @@ struct mz_place {
 /* A new block of size came to addr, in exchange for the block at old (0: none). */
 int mz_places_tell(struct mz_places *pl, uint64_t size, uint64_t old, uint64_t addr,
 		   struct mz_place *place);
-/* The inverse: the address. 0, -ENOMEM, or -EBADMSG. */
-int mz_places_find(struct mz_places *pl, uint64_t size, uint64_t old, const struct mz_place *place,
-		   uint64_t *addr);
+/* The bytes that a block of a size takes, and the class that it is of. */
+struct mz_room {
+	uint64_t room;
+	uint32_t class;
+};
+struct mz_room mz_places_fit(const struct mz_places *pl, uint64_t size);
+
+/* The inverse of telling: the address. 0, -ENOMEM, or -EBADMSG. */
+int mz_places_find(struct mz_places *pl, struct mz_room fit, uint64_t old,
+		   const struct mz_place *place, uint64_t *addr);
 /* A block of size (0: unknown) went from addr. */
 int mz_places_gone(struct mz_places *pl, uint64_t size, uint64_t addr);
+/* The same by its class (0: unknown). */
+int mz_places_left(struct mz_places *pl, uint32_t class, uint64_t addr);
 
 #endif

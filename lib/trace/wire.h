@@ -43,6 +43,7 @@ enum mz_block_type {
 #define MZ_WIRE_MAX_STRING  (1u << 20)
 
 uint32_t mz_crc32c(uint32_t crc, const void *data, size_t n);
+uint32_t mz_crc32c_by_table(uint32_t crc, const void *data, size_t n); /* on any machine */
 
 /* ---- little-endian and variable-length numbers -------------------------- */
 

@@ -9,6 +9,10 @@ export XDG_CACHE_HOME=$work/cache # what was seen before must not matter
 cd "$work" || exit 1
 failures=0
 
+# Programs cannot be recorded with a sanitizer in them: MZ_PLAIN is a build without.
+plain=${MZ_PLAIN:-$MZ_BUILD}
+plain_record() { "$plain/bin/memorizer" record "$@"; }
+
 ok() { echo "ok $1"; }
 not_ok() { echo "not ok $1: $2"; failures=$((failures + 1)); }
 skip() { echo "skip $1: $2"; }

@@ -13,6 +13,8 @@
  *   helper poll N LEN      drain it; say what poll says before and after N messages
  *   helper sip BYTES       read so many bytes one at a time, and close
  *   helper eat             take memory until somebody stops it
+ *   helper numbers FILE... the sequence numbers in kmemtrace's files: how many records, the
+ *                          first and last number, how many are missing or come twice
  *   helper took FILE       read FILE; say how many bytes there were, and the nanoseconds
  *   helper failing FILE    open and read FILE, once for each allocation that is made on the
  *                          way, which fails; says how many there were and how many showed
@@ -289,6 +291,61 @@ static void failing(const char *path)
 	printf("%d allocations, %d failures\n", n - 1, failed);
 }
 
+/* ---- kmemtrace's records, by the ABI alone ---------------------------------- */
+
+#define MOST_NUMBERS (1u << 28)
+
+struct numbers {
+	unsigned char *seen; /* a bit each */
+	unsigned long records, first, last, twice;
+};
+
+static void add_number(struct numbers *n, unsigned long seq, const char *path)
+{
+	if (!seq || seq >= MOST_NUMBERS)
+		errx(1, "%s: number %lu", path, seq);
+	if (n->seen[seq / 8] & 1u << seq % 8)
+		n->twice++;
+	n->seen[seq / 8] |= (unsigned char)(1u << seq % 8);
+	n->first = !n->records || seq < n->first ? seq : n->first;
+	n->last = seq > n->last ? seq : n->last;
+	n->records++;
+}
+
+static void read_numbers(struct numbers *n, const char *path)
+{
+	unsigned char head[8];
+	FILE *f = fopen(path, "r");
+	size_t got;
+
+	if (!f)
+		err(1, "%s", path);
+	while ((got = fread(head, 1, 8, f)) == 8) {
+		size_t size = head[2] | (size_t)head[3] << 8;
+		unsigned seq;
+
+		memcpy(&seq, head + 4, 4);
+		if (head[0] > 1 || size < 24 || fread(buffer, 1, size - 8, f) != size - 8)
+			errx(1, "%s: byte %ld: no record", path, ftell(f));
+		add_number(n, seq, path);
+	}
+	if (got)
+		errx(1, "%s: ends in a record", path);
+	fclose(f);
+}
+
+static void numbers(char **paths)
+{
+	struct numbers n = {.seen = calloc(MOST_NUMBERS / 8, 1)};
+
+	if (!n.seen)
+		err(1, "numbers");
+	for (; *paths; paths++)
+		read_numbers(&n, *paths);
+	printf("records %lu first %lu last %lu missing %lu twice %lu\n", n.records, n.first, n.last,
+	       n.last - n.first + 1 - (n.records - n.twice), n.twice);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -317,6 +374,8 @@ int main(int argc, char **argv)
 		took(argv[2]);
 	else if (!strcmp(what, "failing") && argc > 2)
 		failing(argv[2]);
+	else if (!strcmp(what, "numbers"))
+		numbers(argv + 2);
 	else if (!strcmp(what, "sip"))
 		sip(a);
 	else

@@ -4,31 +4,41 @@
 
   kmemtrace-cost.py FILE...   "NAME VALUE" lines; a second file is a kernel without kmemtrace
 
-The parts "fork" and "open-read-close" are left out: from run to run, with no tracer at
-all, they move by more than a tracer adds (who runs first, what is cached, a tick).
+A part's cost is that of a round, from the batch in the middle (bench/vm/workload.c).
+"part NAME": instructions without a tracer, what kmemtrace and what ftrace add, and the
+ratio of these two; "worst": the greatest ratio of a part. "ratio", "kmemtrace" and
+"ftrace" are of all parts, each of the same weight. "off": with kmemtrace built in and
+off, against a kernel without it, the part where that is the most.
 """
 import sys
 
-ROUNDS = {"pipe": 125, "unix": 125, "tmpfs": 75}
+PARTS = ("open-read-close", "fork", "pipe", "unix", "tmpfs")
+TRACERS = ("kmemtrace", "ftrace")
 
 
 def load(path):
     out = {}
     for mode, what, n in (line.split() for line in open(path) if len(line.split()) == 3):
-        out[mode, what] = min(int(n), out.get((mode, what), int(n)))
-    return out
-
-
-def total(rows, mode):
-    return sum(rows[mode, part] * n for part, n in ROUNDS.items())
+        out.setdefault((mode, what), []).append(int(n))
+    return {key: sorted(list)[len(list) // 2] for key, list in out.items()}
 
 
 rows = load(sys.argv[1])
-none = total(rows, "none")
-added = {mode: total(rows, mode) - none for mode in ("kmemtrace", "ftrace")}
-for mode, n in added.items():
-    print(mode, "+%.1f%%" % (100 * n / none))
-print("ratio", "%.3f" % (added["kmemtrace"] / added["ftrace"]))
+worst, share = 0, dict.fromkeys(TRACERS, 0)
+for part in PARTS:
+    none = rows["none", part]
+    added = {t: rows[t, part] - none for t in TRACERS}
+    ratio = added["kmemtrace"] / added["ftrace"]
+    worst = max(worst, ratio)
+    for t in TRACERS:
+        share[t] += added[t] / none / len(PARTS)
+    print("part", part, none, added["kmemtrace"], added["ftrace"], "%.3f" % ratio)
+for t in TRACERS:
+    print(t, "+%.1f%%" % (100 * share[t]))
+    print(t + "-events", rows[t, "events"])
+print("ratio", "%.3f" % (share["kmemtrace"] / share["ftrace"]))
+print("worst", "%.3f" % worst)
 print("lost", rows["kmemtrace", "lost"])
 if len(sys.argv) > 2:
-    print("off", "%.4f" % (none / total(load(sys.argv[2]), "none")))
+    other = load(sys.argv[2])
+    print("off", "%.4f" % max(rows["none", p] / other["none", p] for p in PARTS))

@@ -5,7 +5,8 @@
   kmemtrace.py facts DIR        what holds for all files together, as "NAME VALUE" lines
   kmemtrace.py live DIR         "BLOCKS BYTES TYPE SITE" of what is live at the end
   kmemtrace.py process DIR PID  "EVENTS allocs|frees TYPE" of one process
-  kmemtrace.py sequence DIR     numbers and gaps only: quick, for many records
+  kmemtrace.py original DIR     "RECORDS ALLOCATIONS REQUESTED ALLOCATED FREES" as the first
+                                kmemtrace's readers saw them: they knew no extension
   kmemtrace.py swap IN OUT      the same records in the other byte order
 """
 import collections
@@ -132,18 +133,27 @@ def process(folder, pid):
         print(count, what, name)
 
 
-def sequence(folder):
-    seen = []
+def original(folder):
+    """From the document's ABI of 2008: what a record has beyond its fields is skipped."""
+    count, allocs, asked, given, frees = 0, 0, 0, 0, 0
     for path in sorted(glob.glob(folder + "/cpu[0-9]*.out")):
-        data = open(path, "rb").read()
-        at, size_of, seq_of = 0, struct.Struct("<H"), struct.Struct("<i")
+        data, at, last = open(path, "rb").read(), 0, 0
         while at < len(data):
-            seen.append(seq_of.unpack_from(data, at + 4)[0])
-            at += size_of.unpack_from(data, at + 2)[0]
-    seen.sort()
-    twice = sum(1 for a, b in zip(seen, seen[1:]) if a == b)
-    print("records", len(seen), "first", seen[0], "last", seen[-1], "missing",
-          seen[-1] - seen[0] + 1 - len(seen) + twice, "twice", twice)
+            event, kind, size, seq, _, ptr = struct.unpack_from("<" + HEAD, data, at)
+            if event > 1 or kind > 2 or size < (24 if event else 48) or seq <= last:
+                sys.exit(f"{path}: byte {at}: not a record of the original")
+            if event:
+                frees += 1
+            else:
+                req, alloc, _, node = struct.unpack_from("<" + SIZES, data, at + 24)
+                if req == 0 or alloc < req or node < -1:
+                    sys.exit(f"{path}: byte {at}: sizes {req}, {alloc}, node {node}")
+                if ptr:
+                    allocs, asked, given = allocs + 1, asked + req, given + alloc
+            count, last, at = count + 1, seq, at + size
+        if at != len(data):
+            sys.exit(f"{path}: ends in a record")
+    print(count, allocs, asked, given, frees)
 
 
 def swap(path, out):
@@ -163,4 +173,4 @@ if __name__ == "__main__":
     if verb == "process":
         process(args[0], int(args[1]))
     else:
-        {"facts": facts, "live": live, "sequence": sequence, "swap": swap}[verb](*args)
+        {"facts": facts, "live": live, "original": original, "swap": swap}[verb](*args)

@@ -32,8 +32,13 @@ build_module() {
 	finish
 }
 
-# vm ARGS...: memorizer vm, with an end
+# vm ARGS...: memorizer vm, with an end. CPUs that really run at the same time, where the
+# kernel allows it: what races must have the chance to.
 vm() {
+	case ${KERNEL:-memorizer} in
+	*kmemtrace* | both | untraced) ;;
+	*) set -- --parallel "$@" ;;
+	esac
 	nice memorizer vm --kernel "$kernels/${KERNEL:-memorizer}" --timeout "${LIMIT:-1500}" "$@" < /dev/null
 }
 

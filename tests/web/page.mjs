@@ -181,6 +181,24 @@ async function kernelPage() {
 
 /* ---- a KMAP --------------------------------------------------------------------------- */
 
+async function fieldsPage() {
+	const fields = JSON.parse(readFileSync(join(dir, 'fields.json'), 'utf8')).fields.filter((r) => r.struct === 'struct known');
+	const { page, seen, close } = await open();
+	await page.goto(file('fields.html'));
+	await go(page, 'objects');
+	await page.click('tbody tr:has-text("make_known+") .pick');
+	check('the structure of an object, and how it is known', (await page.textContent('#object')).includes('It is a struct known (variable k).'));
+	const rows = await page.$$eval('#members tbody tr', (l) => l.map((tr) => [...tr.children].map((td) => td.textContent)));
+	equal('its members, by offset', rows.map((r) => [Number(r[0].replace(/\D/g, '')), r[2], r[4], r[5]]),
+		fields.map((r) => [r.offset, r.member, String(r.reads), String(r.writes)]));
+	await page.click('#members th button:text-is("writes")');
+	equal('sorted by writes', await page.textContent('#members tbody tr td:nth-child(3)'), '(all of it)');
+	await page.click('tbody tr:has-text("make_either+") .pick');
+	check('where several come into question, none is taken', (await page.textContent('#object')).includes('not told: struct known, struct other') && !(await page.locator('#members').count()));
+	clean('a map with members', seen, file('fields.html'));
+	await close();
+}
+
 async function kmapPage() {
 	const report = JSON.parse(readFileSync(join(dir, 'kmap.json'), 'utf8'));
 	const matrix = JSON.parse(readFileSync(join(dir, 'matrix.json'), 'utf8')).matrix;
@@ -354,6 +372,7 @@ try {
 	await kernelPage();
 	await evilPage();
 	await kmapPage();
+	await fieldsPage();
 	for (const [name, kind] of [['user', 'user'], ['kernel', 'kernel'], ['kmap', 'kmap']])
 		for (const width of [1280, 375]) for (const scheme of ['light', 'dark']) await looks(name, kind, width, scheme);
 	await theme();

@@ -25,12 +25,12 @@ function under(columns) {
 }
 
 // onpick(row): a row was chosen, by mouse or by the button in its first cell.
-export function table(spec, { time, sortBy, onpick, search = true, step = STEP } = {}) {
+export function table(spec, { time, sortBy, ascending, onpick, search = true, step = STEP } = {}) {
 	let by = Math.max(0, spec.columns.findIndex((c) => c.key === sortBy));
-	let down = spec.columns[by].unit !== 'text';
+	let down = !ascending && spec.columns[by].unit !== 'text';
 	let shown = step;
 	let term = '';
-	const most = spec.columns.map((c, i) => (c.unit === 'text' ? 0 : spec.rows.reduce((m, r) => Math.max(m, r[i] || 0), 0)));
+	const most = spec.columns.map((c, i) => (c.unit === 'text' || c.plain ? 0 : spec.rows.reduce((m, r) => Math.max(m, r[i] || 0), 0)));
 	const second = under(spec.columns);
 	const columns = spec.columns.map((c, i) => [c, i]).filter(([, i]) => i !== second);
 	const body = h('tbody');

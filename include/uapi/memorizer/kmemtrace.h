@@ -124,6 +124,10 @@ struct kmt_sum {
 
 #define KMT_STACK_DEPTH 32
 
+/* Counting what was missed, by CPU: how many of both there may be. */
+#define KMT_MISS_PROGRAMS 16
+#define KMT_MISS_CPUS 256
+
 /* Where the arguments of a tracepoint stand, as BTF has it; 0 = not there. */
 struct kmt_args {
 	uint8_t req, given, cache, gfp, node;

@@ -2,9 +2,10 @@
 /*
  * kmemtrace: hooks for what the kmem tracepoints do not show.
  *
- * Each hook is a tracepoint without an event: disabled, it costs what a
- * tracepoint costs. Without CONFIG_KMEMTRACE it is nothing, and its arguments
- * are not looked at.
+ * Switched off, a hook costs what a tracepoint costs: a jump that is not there.
+ * One switch is for all of them, so that it is thrown at once: to patch code
+ * takes an interrupt of every CPU. Without CONFIG_KMEMTRACE a hook is nothing,
+ * and its arguments are not looked at.
  */
 #ifndef _LINUX_KMEMTRACE_H
 #define _LINUX_KMEMTRACE_H
@@ -15,53 +16,44 @@ struct kmem_cache;
 struct page;
 
 #ifdef CONFIG_KMEMTRACE
-#include <linux/tracepoint.h>
+#include <linux/jump_label.h>
+#include <linux/nodemask_types.h>
+
+DECLARE_STATIC_KEY_FALSE(kmemtrace_hooks);
 
 /* Pages were allocated for the one who called from @site; NULL = it failed. */
-DECLARE_TRACE(kmemtrace_pages_alloc,
-	TP_PROTO(struct page *page, unsigned int order, gfp_t gfp,
-		 unsigned long site),
-	TP_ARGS(page, order, gfp, site));
-
+void kmemtrace_on_pages_alloc(struct page *page, unsigned int order, gfp_t gfp,
+			      unsigned long site);
 /* Pages are about to be freed. */
-DECLARE_TRACE(kmemtrace_pages_free,
-	TP_PROTO(struct page *page, unsigned int order, unsigned long site),
-	TP_ARGS(page, order, site));
-
+void kmemtrace_on_pages_free(struct page *page, unsigned int order,
+			     unsigned long site);
 /* An allocation of @order became several of @new_order, freed one by one. */
-DECLARE_TRACE(kmemtrace_pages_split,
-	TP_PROTO(struct page *page, unsigned int order, unsigned int new_order,
-		 unsigned long site),
-	TP_ARGS(page, order, new_order, site));
-
+void kmemtrace_on_pages_split(struct page *page, unsigned int order,
+			      unsigned int new_order, unsigned long site);
 /* All of @p were allocated from @s. */
-DECLARE_TRACE(kmemtrace_bulk_alloc,
-	TP_PROTO(struct kmem_cache *s, size_t size, void **p, gfp_t gfp,
-		 unsigned long site),
-	TP_ARGS(s, size, p, gfp, site));
-
+void kmemtrace_on_bulk_alloc(struct kmem_cache *s, size_t size, void **p,
+			     gfp_t gfp, unsigned long site);
 /* All of @p are about to be freed; @s NULL: as by kfree(). */
-DECLARE_TRACE(kmemtrace_bulk_free,
-	TP_PROTO(struct kmem_cache *s, size_t size, void **p,
-		 unsigned long site),
-	TP_ARGS(s, size, p, site));
+void kmemtrace_on_bulk_free(struct kmem_cache *s, size_t size, void **p,
+			    unsigned long site);
+void kmemtrace_on_vmalloc(const void *addr, unsigned long req,
+			  unsigned long given, gfp_t gfp, int node,
+			  unsigned long site);
+void kmemtrace_on_vfree(const void *addr, unsigned long site);
 
-DECLARE_TRACE(kmemtrace_vmalloc,
-	TP_PROTO(const void *addr, unsigned long req, unsigned long given,
-		 gfp_t gfp, int node, unsigned long site),
-	TP_ARGS(addr, req, given, gfp, node, site));
+#define kmemtrace_hook(name, ...)					\
+do {									\
+	if (static_branch_unlikely(&kmemtrace_hooks))			\
+		kmemtrace_on_##name(__VA_ARGS__);			\
+} while (0)
 
-DECLARE_TRACE(kmemtrace_vfree,
-	TP_PROTO(const void *addr, unsigned long site),
-	TP_ARGS(addr, site));
-
-#define kmemtrace_pages_alloc(...)	trace_kmemtrace_pages_alloc(__VA_ARGS__)
-#define kmemtrace_pages_free(...)	trace_kmemtrace_pages_free(__VA_ARGS__)
-#define kmemtrace_pages_split(...)	trace_kmemtrace_pages_split(__VA_ARGS__)
-#define kmemtrace_bulk_alloc(...)	trace_kmemtrace_bulk_alloc(__VA_ARGS__)
-#define kmemtrace_bulk_free(...)	trace_kmemtrace_bulk_free(__VA_ARGS__)
-#define kmemtrace_vmalloc(...)		trace_kmemtrace_vmalloc(__VA_ARGS__)
-#define kmemtrace_vfree(...)		trace_kmemtrace_vfree(__VA_ARGS__)
+#define kmemtrace_pages_alloc(...)	kmemtrace_hook(pages_alloc, __VA_ARGS__)
+#define kmemtrace_pages_free(...)	kmemtrace_hook(pages_free, __VA_ARGS__)
+#define kmemtrace_pages_split(...)	kmemtrace_hook(pages_split, __VA_ARGS__)
+#define kmemtrace_bulk_alloc(...)	kmemtrace_hook(bulk_alloc, __VA_ARGS__)
+#define kmemtrace_bulk_free(...)	kmemtrace_hook(bulk_free, __VA_ARGS__)
+#define kmemtrace_vmalloc(...)		kmemtrace_hook(vmalloc, __VA_ARGS__)
+#define kmemtrace_vfree(...)		kmemtrace_hook(vfree, __VA_ARGS__)
 
 /* __alloc_pages() for the one who called from @site, see mm/page_alloc.c. */
 struct page *__alloc_pages_from(gfp_t gfp, unsigned int order, int nid,

@@ -210,7 +210,7 @@ void __init kmemtrace_init(void)
 	}
 	WRITE_ONCE(kmemtrace_chan, channel);
 	if (early_page) /* it is freed later, so it was allocated */
-		kmemtrace_note_pages(early_page, early_order, _THIS_IP_);
+		kmemtrace_on_pages_alloc(early_page, early_order, GFP_KERNEL, _THIS_IP_);
 }
 
 /* From the early buffer to relay, in order. */

@@ -104,8 +104,6 @@ void kmemtrace_channel_files(struct dentry *dir);
 /* probes.c */
 int kmemtrace_probes_register(void);
 void kmemtrace_probes_unregister(void);
-void kmemtrace_note_pages(struct page *page, unsigned int order,
-			  unsigned long site);
 
 /* caches.c */
 u32 kmemtrace_new_cache(struct kmem_cache *s);

@@ -12,32 +12,7 @@
 #include "../slab.h"
 #include "kmemtrace.h"
 
-DEFINE_TRACE(kmemtrace_pages_alloc,
-	TP_PROTO(struct page *page, unsigned int order, gfp_t gfp,
-		 unsigned long site),
-	TP_ARGS(page, order, gfp, site));
-DEFINE_TRACE(kmemtrace_pages_free,
-	TP_PROTO(struct page *page, unsigned int order, unsigned long site),
-	TP_ARGS(page, order, site));
-DEFINE_TRACE(kmemtrace_pages_split,
-	TP_PROTO(struct page *page, unsigned int order, unsigned int new_order,
-		 unsigned long site),
-	TP_ARGS(page, order, new_order, site));
-DEFINE_TRACE(kmemtrace_bulk_alloc,
-	TP_PROTO(struct kmem_cache *s, size_t size, void **p, gfp_t gfp,
-		 unsigned long site),
-	TP_ARGS(s, size, p, gfp, site));
-DEFINE_TRACE(kmemtrace_bulk_free,
-	TP_PROTO(struct kmem_cache *s, size_t size, void **p,
-		 unsigned long site),
-	TP_ARGS(s, size, p, site));
-DEFINE_TRACE(kmemtrace_vmalloc,
-	TP_PROTO(const void *addr, unsigned long req, unsigned long given,
-		 gfp_t gfp, int node, unsigned long site),
-	TP_ARGS(addr, req, given, gfp, node, site));
-DEFINE_TRACE(kmemtrace_vfree,
-	TP_PROTO(const void *addr, unsigned long site),
-	TP_ARGS(addr, site));
+DEFINE_STATIC_KEY_FALSE(kmemtrace_hooks);
 
 static __always_inline u32 cache_id(const struct kmem_cache *s)
 {
@@ -78,8 +53,8 @@ static void on_cache_free(void *data, unsigned long site, const void *ptr,
 	kmemtrace_record(KMEMTRACE_CACHE, KMEMTRACE_PLAIN, site, ptr, NULL, cache_id(s));
 }
 
-static void on_bulk_alloc(void *data, struct kmem_cache *s, size_t size, void **p,
-			  gfp_t gfp, unsigned long site)
+void kmemtrace_on_bulk_alloc(struct kmem_cache *s, size_t size, void **p,
+			     gfp_t gfp, unsigned long site)
 {
 	size_t i;
 
@@ -87,8 +62,8 @@ static void on_bulk_alloc(void *data, struct kmem_cache *s, size_t size, void **
 		on_cache_alloc(NULL, site, p[i], s, gfp, NUMA_NO_NODE);
 }
 
-static void on_bulk_free(void *data, struct kmem_cache *s, size_t size, void **p,
-			 unsigned long site)
+void kmemtrace_on_bulk_free(struct kmem_cache *s, size_t size, void **p,
+			    unsigned long site)
 {
 	size_t i;
 
@@ -102,8 +77,8 @@ static void on_bulk_free(void *data, struct kmem_cache *s, size_t size, void **p
 
 /* ---- the page allocator -------------------------------------------------- */
 
-static void on_pages_alloc(void *data, struct page *page, unsigned int order, gfp_t gfp,
-			   unsigned long site)
+void kmemtrace_on_pages_alloc(struct page *page, unsigned int order, gfp_t gfp,
+			      unsigned long site)
 {
 	struct kmemtrace_sizes sizes = { PAGE_SIZE << order, PAGE_SIZE << order,
 					 (__force u32)gfp, NUMA_NO_NODE };
@@ -112,39 +87,34 @@ static void on_pages_alloc(void *data, struct page *page, unsigned int order, gf
 			 page ? page_address(page) : NULL, &sizes, 0);
 }
 
-static void on_pages_free(void *data, struct page *page, unsigned int order,
-			  unsigned long site)
+void kmemtrace_on_pages_free(struct page *page, unsigned int order,
+			     unsigned long site)
 {
 	kmemtrace_record(KMEMTRACE_PAGES, KMEMTRACE_PLAIN, site, page_address(page), NULL, 0);
 }
 
 /* The whole goes, its parts come. */
-static void on_pages_split(void *data, struct page *page, unsigned int order,
-			   unsigned int new_order, unsigned long site)
+void kmemtrace_on_pages_split(struct page *page, unsigned int order,
+			      unsigned int new_order, unsigned long site)
 {
 	unsigned int i;
 
-	on_pages_free(NULL, page, order, site);
+	kmemtrace_on_pages_free(page, order, site);
 	for (i = 0; i < 1u << order; i += 1u << new_order)
-		on_pages_alloc(NULL, page + i, new_order, 0, site);
-}
-
-void kmemtrace_note_pages(struct page *page, unsigned int order, unsigned long site)
-{
-	on_pages_alloc(NULL, page, order, GFP_KERNEL, site);
+		kmemtrace_on_pages_alloc(page + i, new_order, 0, site);
 }
 
 /* ---- vmalloc ------------------------------------------------------------- */
 
-static void on_vmalloc(void *data, const void *addr, unsigned long req,
-		       unsigned long given, gfp_t gfp, int node, unsigned long site)
+void kmemtrace_on_vmalloc(const void *addr, unsigned long req,
+			  unsigned long given, gfp_t gfp, int node, unsigned long site)
 {
 	struct kmemtrace_sizes sizes = { req, given, (__force u32)gfp, node };
 
 	kmemtrace_record(KMEMTRACE_PAGES, KMEMTRACE_VMALLOC, site, addr, &sizes, 0);
 }
 
-static void on_vfree(void *data, const void *addr, unsigned long site)
+void kmemtrace_on_vfree(const void *addr, unsigned long site)
 {
 	kmemtrace_record(KMEMTRACE_PAGES, KMEMTRACE_VMALLOC, site, addr, NULL, 0);
 }
@@ -155,20 +125,15 @@ static void on_vfree(void *data, const void *addr, unsigned long site)
 	each(kmalloc, on_kmalloc)				\
 	each(kmem_cache_alloc, on_cache_alloc)			\
 	each(kfree, on_kfree)					\
-	each(kmem_cache_free, on_cache_free)			\
-	each(kmemtrace_bulk_alloc, on_bulk_alloc)		\
-	each(kmemtrace_bulk_free, on_bulk_free)			\
-	each(kmemtrace_pages_alloc, on_pages_alloc)		\
-	each(kmemtrace_pages_free, on_pages_free)		\
-	each(kmemtrace_pages_split, on_pages_split)		\
-	each(kmemtrace_vmalloc, on_vmalloc)			\
-	each(kmemtrace_vfree, on_vfree)
+	each(kmem_cache_free, on_cache_free)
 
 #define REGISTER(name, probe)	ret = ret ?: register_trace_##name(probe, NULL);
 #define UNREGISTER(name, probe)	unregister_trace_##name(probe, NULL);
 
+/* A hook that is under way looks at the switch with interrupts off: RCU waits for it. */
 void kmemtrace_probes_unregister(void)
 {
+	static_branch_disable(&kmemtrace_hooks);
 	PROBES(UNREGISTER)
 	tracepoint_synchronize_unregister();
 }
@@ -180,5 +145,7 @@ int kmemtrace_probes_register(void)
 	PROBES(REGISTER)
 	if (ret)
 		kmemtrace_probes_unregister();
+	else
+		static_branch_enable(&kmemtrace_hooks);
 	return ret;
 }

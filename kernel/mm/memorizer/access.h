@@ -12,6 +12,9 @@
 #define MEMORIZER_READ		0
 #define MEMORIZER_WRITE		1
 #define MEMORIZER_READ_WRITE	2
+#define MEMORIZER_HOW(how)	((how) & 3)
+#define MEMORIZER_RANGE		4	/* bytes side by side, which are one access */
+#define MEMORIZER_MORE_SHIFT	3	/* above: how many behind the first */
 
 /*
  * The counter of an access that this CPU has seen lately, by the very address
@@ -64,13 +67,13 @@ static __always_inline void memorizer_inc(u64 *count)
 
 static __always_inline u64 memorizer_events(unsigned long how)
 {
-	return how == MEMORIZER_READ_WRITE ? 2 : 1;
+	return MEMORIZER_HOW(how) == MEMORIZER_READ_WRITE ? 2 : 1;
 }
 
 static __always_inline void memorizer_count(struct memorizer_site *site, unsigned long how)
 {
-	if (likely(how != MEMORIZER_READ_WRITE)) {
-		memorizer_inc(&site->count[how]);
+	if (likely(MEMORIZER_HOW(how) != MEMORIZER_READ_WRITE)) {
+		memorizer_inc(&site->count[MEMORIZER_HOW(how)]);
 		this_cpu_inc(memorizer_cpu.seen);
 		return;
 	}
@@ -119,6 +122,15 @@ static __always_inline void memorizer_access(unsigned long addr, unsigned long i
 		return memorizer_access_probe(addr, key, how, at);
 	memorizer_count(site, how);
 	preempt_enable_no_resched_notrace();
+}
+
+static __always_inline void memorizer_access_range(unsigned long addr, unsigned long size,
+						   unsigned long ip, unsigned long how)
+{
+	how |= MEMORIZER_RANGE;
+	how |= min_t(unsigned long, size - 1, MEMORIZER_FAR) << MEMORIZER_MORE_SHIFT;
+	preempt_disable_notrace();
+	memorizer_access_slow(addr, ip, how);
 }
 
 #endif /* _MM_MEMORIZER_ACCESS_H */

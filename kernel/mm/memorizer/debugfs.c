@@ -185,6 +185,7 @@ static int __init memorizer_debugfs_init(void)
 	debugfs_create_file("clear_dead_objects", 0600, dir, NULL, &clear_fops);
 	debugfs_create_file("clear_printed_list", 0600, dir, (void *)1, &clear_fops);
 	debugfs_create_bool("print_live_obj", 0600, dir, &memorizer_print_live);
+	debugfs_create_bool("print_fields", 0600, dir, &memorizer_print_fields);
 	debugfs_create_file("on_full", 0600, dir, NULL, &full_fops);
 	for (i = 0; i < ARRAY_SIZE(links); i++) {
 		snprintf(target, sizeof(target), "memorizer/%s", links[i]);

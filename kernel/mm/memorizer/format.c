@@ -4,8 +4,9 @@
  *
  *   alloc_ip,pid,va,size,alloc_jiffies,free_jiffies,free_ip,comm
  *
- * and one for each access site: two blanks, then ip,pid,writes,reads. By hand,
- * because a map has millions of lines.
+ * and one for each access site: two blanks, then ip,pid,writes,reads. With
+ * print_fields the first goes on with type,cache,given, the second with the
+ * first and the last byte touched. By hand, because a map has millions of lines.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -18,7 +19,7 @@
 
 /* The longest lines, comm fully escaped. */
 #define OBJECT_LINE	320
-#define SITE_LINE	80
+#define SITE_LINE	96
 
 const char * const memorizer_type_names[] = {
 	[MEMORIZER_KMALLOC]		= "KMALLOC",
@@ -128,17 +129,23 @@ static char *put_object(char *p, const struct memorizer_object *obj)
 	return p;
 }
 
-static char *put_site(char *p, u64 key, u64 writes, u64 reads)
+static char *put_site(char *p, const struct memorizer_sum *sum, bool range)
 {
 	*p++ = ' ';
 	*p++ = ' ';
-	p = put_hex(p, memorizer_unpack_ip((u32)key));
+	p = put_hex(p, memorizer_unpack_ip((u32)sum->key));
 	*p++ = ',';
-	p = put_signed(p, (s32)(key >> 32));
+	p = put_signed(p, (s32)(sum->key >> 32));
 	*p++ = ',';
-	p = put_dec(p, writes);
+	p = put_dec(p, sum->writes);
 	*p++ = ',';
-	p = put_dec(p, reads);
+	p = put_dec(p, sum->reads);
+	if (range) {
+		*p++ = ',';
+		p = put_dec(p, memorizer_range_first(sum->range));
+		*p++ = ',';
+		p = put_dec(p, memorizer_range_last(sum->range));
+	}
 	*p++ = '\n';
 	return p;
 }
@@ -156,33 +163,36 @@ static bool in_newer(const struct memorizer_object *obj,
 }
 
 /* The sum over @sites and all older tables. */
-static void sum(const struct memorizer_sites *sites, u64 key, u64 *writes, u64 *reads)
+static struct memorizer_sum sum_of(const struct memorizer_sites *sites, u64 key)
 {
+	struct memorizer_sum sum = { .key = key };
 	const struct memorizer_site *site;
 
-	*writes = 0;
-	*reads = 0;
 	for (; sites; sites = sites->prev) {
 		site = memorizer_lookup(sites, key);
-		if (site) {
-			*reads += READ_ONCE(site->count[0]);
-			*writes += READ_ONCE(site->count[1]);
-		}
+		if (!site)
+			continue;
+		sum.reads += READ_ONCE(site->count[0]);
+		sum.writes += READ_ONCE(site->count[1]);
+		sum.range = memorizer_range_add(sum.range,
+						READ_ONCE(*memorizer_range(sites, site)));
 	}
+	return sum;
 }
 
 /**
  * memorizer_each_site - call a function for each access site of an object
  * @obj: the object
- * @fn: gets the key and the sums; stops if it returns false
+ * @fn: gets the sums; stops if it returns false
  * @data: handed to @fn
  */
 void memorizer_each_site(const struct memorizer_object *obj,
-			 bool (*fn)(void *data, u64 key, u64 writes, u64 reads),
+			 bool (*fn)(void *data, const struct memorizer_sum *sum),
 			 void *data)
 {
 	const struct memorizer_sites *sites;
-	u64 key, writes, reads;
+	struct memorizer_sum sum;
+	u64 key;
 	u32 i;
 
 	for (sites = READ_ONCE(obj->sites); sites; sites = sites->prev) {
@@ -190,9 +200,9 @@ void memorizer_each_site(const struct memorizer_object *obj,
 			key = READ_ONCE(sites->site[i].key);
 			if (!key || in_newer(obj, sites, key))
 				continue;
-			sum(sites, key, &writes, &reads);
-			if ((writes || reads) &&
-			    !fn(data, memorizer_open_key(key), writes, reads))
+			sum = sum_of(sites, key);
+			sum.key = memorizer_open_key(key);
+			if ((sum.writes || sum.reads) && !fn(data, &sum))
 				return;
 		}
 	}
@@ -200,10 +210,10 @@ void memorizer_each_site(const struct memorizer_object *obj,
 
 struct text {
 	char *p, *end;
-	bool full;
+	bool full, ranges;
 };
 
-static bool put_site_fn(void *data, u64 key, u64 writes, u64 reads)
+static bool put_site_fn(void *data, const struct memorizer_sum *sum)
 {
 	struct text *t = data;
 
@@ -211,7 +221,7 @@ static bool put_site_fn(void *data, u64 key, u64 writes, u64 reads)
 		t->full = true;
 		return false;
 	}
-	t->p = put_site(t->p, key, writes, reads);
+	t->p = put_site(t->p, sum, t->ranges);
 	return true;
 }
 
@@ -241,4 +251,16 @@ char *memorizer_format_csv(const struct memorizer_object *obj, char *p, char *en
 	p = put_dec(p, obj->given);
 	*p++ = '\n';
 	return p;
+}
+
+/* The same with its access sites, and where they touch it. */
+char *memorizer_format_fields(const struct memorizer_object *obj, char *p, char *end)
+{
+	struct text t = { .end = end, .ranges = true };
+
+	t.p = memorizer_format_csv(obj, p, end);
+	if (!t.p)
+		return NULL;
+	memorizer_each_site(obj, put_site_fn, &t);
+	return t.full ? NULL : t.p;
 }

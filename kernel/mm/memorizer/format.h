@@ -10,8 +10,17 @@ typedef char *(*memorizer_format_fn)(const struct memorizer_object *obj,
 
 char *memorizer_format_kmap(const struct memorizer_object *obj, char *p, char *end);
 char *memorizer_format_csv(const struct memorizer_object *obj, char *p, char *end);
+char *memorizer_format_fields(const struct memorizer_object *obj, char *p, char *end);
+
+/* An access site, added up over the tables that it is in. */
+struct memorizer_sum {
+	u64 key;
+	u64 writes, reads;
+	memorizer_range_t range;
+};
+
 void memorizer_each_site(const struct memorizer_object *obj,
-			 bool (*fn)(void *data, u64 key, u64 writes, u64 reads),
+			 bool (*fn)(void *data, const struct memorizer_sum *sum),
 			 void *data);
 
 /* The key as it was entered. Negative: the bit is part of pid -1. */

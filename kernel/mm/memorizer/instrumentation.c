@@ -44,7 +44,7 @@ void __tsan_read_range(void *addr, long size);
 void __tsan_read_range(void *addr, long size)
 {
 	if (unlikely(memorizer_counting) && size)
-		memorizer_access((unsigned long)addr, _RET_IP_, MEMORIZER_READ);
+		memorizer_access_range((unsigned long)addr, size, _RET_IP_, MEMORIZER_READ);
 }
 EXPORT_SYMBOL(__tsan_read_range);
 
@@ -52,7 +52,7 @@ void __tsan_write_range(void *addr, long size);
 void __tsan_write_range(void *addr, long size)
 {
 	if (unlikely(memorizer_counting) && size)
-		memorizer_access((unsigned long)addr, _RET_IP_, MEMORIZER_WRITE);
+		memorizer_access_range((unsigned long)addr, size, _RET_IP_, MEMORIZER_WRITE);
 }
 EXPORT_SYMBOL(__tsan_write_range);
 
@@ -97,8 +97,8 @@ void *memorizer_memcpy(void *to, const void *from, size_t n);
 void *memorizer_memcpy(void *to, const void *from, size_t n)
 {
 	if (unlikely(memorizer_counting) && n) {
-		memorizer_access((unsigned long)from, _RET_IP_, MEMORIZER_READ);
-		memorizer_access((unsigned long)to, _RET_IP_, MEMORIZER_WRITE);
+		memorizer_access_range((unsigned long)from, n, _RET_IP_, MEMORIZER_READ);
+		memorizer_access_range((unsigned long)to, n, _RET_IP_, MEMORIZER_WRITE);
 	}
 	return __memcpy(to, from, n);
 }
@@ -108,8 +108,8 @@ void *memorizer_memmove(void *to, const void *from, size_t n);
 void *memorizer_memmove(void *to, const void *from, size_t n)
 {
 	if (unlikely(memorizer_counting) && n) {
-		memorizer_access((unsigned long)from, _RET_IP_, MEMORIZER_READ);
-		memorizer_access((unsigned long)to, _RET_IP_, MEMORIZER_WRITE);
+		memorizer_access_range((unsigned long)from, n, _RET_IP_, MEMORIZER_READ);
+		memorizer_access_range((unsigned long)to, n, _RET_IP_, MEMORIZER_WRITE);
 	}
 	return __memmove(to, from, n);
 }
@@ -119,7 +119,7 @@ void *memorizer_memset(void *to, int c, size_t n);
 void *memorizer_memset(void *to, int c, size_t n)
 {
 	if (unlikely(memorizer_counting) && n)
-		memorizer_access((unsigned long)to, _RET_IP_, MEMORIZER_WRITE);
+		memorizer_access_range((unsigned long)to, n, _RET_IP_, MEMORIZER_WRITE);
 	return __memset(to, c, n);
 }
 EXPORT_SYMBOL(memorizer_memset);

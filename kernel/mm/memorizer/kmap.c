@@ -23,6 +23,7 @@
 #define STREAM_BATCH	256
 
 bool memorizer_print_live = true;
+bool memorizer_print_fields;
 
 /* An open file: text that is ready, and where to go on. */
 struct reader {
@@ -162,7 +163,8 @@ static int open_with(struct file *file, memorizer_format_fn format)
 
 static int kmap_open(struct inode *inode, struct file *file)
 {
-	return open_with(file, memorizer_format_kmap);
+	return open_with(file, memorizer_print_fields ? memorizer_format_fields :
+						      memorizer_format_kmap);
 }
 
 static int allocations_open(struct inode *inode, struct file *file)

@@ -27,11 +27,37 @@ struct memorizer_site {
 };
 
 /*
+ * Where in the object a site's accesses fall, apart from the sites so that four
+ * of them and their object take 256 bytes. Upper half: the last byte; lower
+ * half: MEMORIZER_FAR minus the first, so that both only grow and 0 is nowhere.
+ */
+typedef u32 memorizer_range_t;
+
+#define MEMORIZER_FAR		0xffffU	/* there or beyond, or by another mapping */
+
+static inline u32 memorizer_range_first(memorizer_range_t range)
+{
+	return MEMORIZER_FAR - (u16)range;
+}
+
+static inline u32 memorizer_range_last(memorizer_range_t range)
+{
+	return range >> 16;
+}
+
+/* All of both. */
+static __always_inline memorizer_range_t
+memorizer_range_add(memorizer_range_t a, memorizer_range_t b)
+{
+	return max((u16)a, (u16)b) | max(a >> 16, b >> 16) << 16;
+}
+
+/*
  * Hash table of sites. A key lies within @reach slots from where its hash
  * points, in the first that was unused. When these are all taken, a larger
  * table takes the place as the object's table and the old one stays behind it:
  * sites never move, so that no count is lost to an increment in flight. A key
- * may be in several tables. Readers add them up.
+ * may be in several tables. Readers add them up. As many ranges follow.
  */
 struct memorizer_sites {
 	u32 mask;
@@ -50,6 +76,21 @@ struct memorizer_sites {
 static inline u32 memorizer_nr_sites(const struct memorizer_sites *sites)
 {
 	return sites->mask + sites->reach;
+}
+
+static inline size_t memorizer_sites_size(u32 nr)
+{
+	return sizeof(struct memorizer_sites) +
+	       nr * (sizeof(struct memorizer_site) + sizeof(memorizer_range_t));
+}
+
+/* The range of a site of that table. */
+static __always_inline memorizer_range_t *
+memorizer_range(const struct memorizer_sites *sites, const struct memorizer_site *site)
+{
+	memorizer_range_t *ranges = (void *)&sites->site[memorizer_nr_sites(sites)];
+
+	return &ranges[site - sites->site];
 }
 
 enum memorizer_map_kind {
@@ -109,6 +150,7 @@ struct memorizer_object {
 	char comm[TASK_COMM_LEN];
 	struct memorizer_sites first;
 	struct memorizer_site first_site[MEMORIZER_INLINE_SITES];
+	memorizer_range_t first_range[MEMORIZER_INLINE_SITES];
 };
 
 static_assert(sizeof(struct memorizer_object) <= 256);
@@ -279,7 +321,8 @@ void memorizer_release(struct memorizer_object *obj);
 unsigned long memorizer_drop_dead(u64 max, bool printed);
 
 /* site.c */
-struct memorizer_site *memorizer_site(struct memorizer_object *obj, u64 key);
+struct memorizer_site *memorizer_site(struct memorizer_object *obj, u64 key,
+				      struct memorizer_sites **in);
 void memorizer_close(struct memorizer_object *obj);
 void memorizer_forget_recent(void);
 void memorizer_quiesce(void);
@@ -315,6 +358,7 @@ extern const struct file_operations memorizer_kmap_fops;
 extern const struct file_operations memorizer_stream_fops;
 extern const struct file_operations memorizer_allocations_fops;
 extern bool memorizer_print_live;
+extern bool memorizer_print_fields;
 bool memorizer_stream_wanted(void);
 void memorizer_stream_wake(void);
 void memorizer_stream_wake_now(void);

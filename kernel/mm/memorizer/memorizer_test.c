@@ -41,23 +41,31 @@ static noinline void touch(volatile char *p, size_t size)
 		(void)p[(size - 1) * i / (READS - 1)];
 }
 
+static noinline void clear_at(char *p, size_t at, size_t n)
+{
+	memset(p + at, 0, n);
+	barrier();
+}
+
 struct counts {
 	unsigned long fn;
 	pid_t pid;
 	u64 writes, reads;
+	memorizer_range_t range;
 	unsigned int sites;
 };
 
-static bool add_counts(void *data, u64 key, u64 writes, u64 reads)
+static bool add_counts(void *data, const struct memorizer_sum *sum)
 {
-	unsigned long ip = memorizer_unpack_ip((u32)key) - 1, size, off;
+	unsigned long ip = memorizer_unpack_ip((u32)sum->key) - 1, size, off;
 	struct counts *c = data;
 
-	if ((pid_t)(key >> 32) != c->pid ||
+	if ((pid_t)(sum->key >> 32) != c->pid ||
 	    !kallsyms_lookup_size_offset(ip, &size, &off) || ip - off != c->fn)
 		return true;
-	c->writes += writes;
-	c->reads += reads;
+	c->writes += sum->writes;
+	c->reads += sum->reads;
+	c->range = memorizer_range_add(c->range, sum->range);
 	c->sites++;
 	return true;
 }
@@ -100,6 +108,10 @@ static struct memorizer_object *check(struct kunit *test, void *p, size_t size,
 	KUNIT_EXPECT_EQ_MSG(test, c.writes, WRITES, "type %d size %zu", type, size);
 	KUNIT_EXPECT_EQ_MSG(test, c.reads, READS, "type %d size %zu", type, size);
 	KUNIT_EXPECT_EQ(test, c.sites, 2);
+	KUNIT_EXPECT_EQ(test, memorizer_range_first(c.range), 0);
+	KUNIT_EXPECT_EQ_MSG(test, memorizer_range_last(c.range),
+			    min_t(size_t, size - 1, MEMORIZER_FAR),
+			    "type %d size %zu", type, size);
 	return obj;
 }
 
@@ -319,17 +331,29 @@ static void test_without_mark(struct kunit *test)
 
 	memorizer_set_mode(3, &init_task, 0);
 	touch(p, 96);
+	clear_at(p, 0, 96);
+	clear_at(p, 0, 1);
 	memorizer_task_mark(current, true);
 	touch(p, 96);
+	clear_at(p, 0, 96);
+	clear_at(p, 0, 1);
 	memorizer_task_mark(current, false);
 	touch(p, 96);
+	clear_at(p, 0, 96);
+	clear_at(p, 0, 1);
 	memorizer_set_mode(0, NULL, 0);
 	touch(p, 96);
+	clear_at(p, 0, 96);
+	clear_at(p, 0, 1);
 	memorizer_set_mode(1, NULL, 0);
 	touch(p, 96);
+	clear_at(p, 0, 96);
+	clear_at(p, 0, 1);
 	c = counts_of(obj, touch, current->pid);
 	KUNIT_EXPECT_EQ(test, c.writes, 3 * WRITES);
 	KUNIT_EXPECT_EQ(test, c.reads, 3 * READS);
+	c = counts_of(obj, clear_at, current->pid);
+	KUNIT_EXPECT_EQ(test, c.writes, 2 * 2);
 	kfree(p);
 }
 
@@ -462,12 +486,12 @@ struct many {
 	unsigned long sites, wrong;
 };
 
-static bool look_at_one(void *data, u64 key, u64 writes, u64 reads)
+static bool look_at_one(void *data, const struct memorizer_sum *sum)
 {
 	struct many *many = data;
 
 	many->sites++;
-	if (key != many_key((u32)key / 16) || writes != MANY_ROUNDS || reads)
+	if (sum->key != many_key((u32)sum->key / 16) || sum->writes != MANY_ROUNDS || sum->reads)
 		many->wrong++;
 	return true;
 }
@@ -492,7 +516,7 @@ static void test_many_sites(struct kunit *test)
 	for (round = 0; round < MANY_ROUNDS; round++) {
 		for (i = 1; i <= MANY_SITES; i++) {
 			preempt_disable();
-			site = memorizer_site(obj, many_key(i));
+			site = memorizer_site(obj, many_key(i), &sites);
 			if (site) {
 				site->count[1]++;
 				/* What is counted must have been seen. */
@@ -519,6 +543,58 @@ static void test_many_sites(struct kunit *test)
 	memorizer_each_site(obj, look_at_one, &many);
 	KUNIT_EXPECT_EQ(test, many.sites, MANY_SITES);
 	KUNIT_EXPECT_EQ(test, many.wrong, 0);
+}
+
+static noinline void write_at(volatile char *p, size_t at)
+{
+	p[at] = 1;
+}
+
+static noinline void copy_from(char *to, const char *from, size_t at, size_t n)
+{
+	memcpy(to, from + at, n);
+	barrier();
+}
+
+static void expect_range(struct kunit *test, struct memorizer_object *obj, void *fn,
+			 u32 first, u32 last)
+{
+	struct counts c = counts_of(obj, fn, current->pid);
+
+	KUNIT_EXPECT_EQ(test, c.sites, 1);
+	KUNIT_EXPECT_EQ(test, memorizer_range_first(c.range), first);
+	KUNIT_EXPECT_EQ(test, memorizer_range_last(c.range), last);
+}
+
+/* Where accesses fall: what is recent, what grows, and what is far. */
+static void test_ranges(struct kunit *test)
+{
+	char *p = kmalloc(100, GFP_KERNEL), *far = vmalloc(100000), to[64];
+	struct memorizer_object *obj = memorizer_find((unsigned long)p);
+	struct memorizer_object *large = memorizer_find((unsigned long)far);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, obj);
+	KUNIT_ASSERT_NOT_NULL(test, large);
+	write_at(p, 40);
+	expect_range(test, obj, write_at, 40, 40);
+	for (i = 0; i < 5; i++)
+		write_at(p, 8);
+	write_at(p, 40);
+	expect_range(test, obj, write_at, 8, 40);
+	clear_at(p, 16, 4);
+	expect_range(test, obj, clear_at, 16, 19);
+	clear_at(p, 16, 32);
+	expect_range(test, obj, clear_at, 16, 47);
+	copy_from(to, p, 50, 50);
+	expect_range(test, obj, copy_from, 50, 99);
+	write_at(far, 65534);
+	expect_range(test, large, write_at, 65534, 65534);
+	write_at(far, 99999);
+	expect_range(test, large, write_at, 65534, MEMORIZER_FAR);
+	vfree(far);
+	kfree(p);
+	expect_range(test, obj, write_at, 8, 40);
 }
 
 static void in_interrupt_fn(struct irq_work *work);
@@ -796,6 +872,15 @@ static void test_format(struct kunit *test)
 	obj->flags = OBJ_OVERLAID;
 	memorizer_format_kmap(obj, text, text + 1023);
 	KUNIT_EXPECT_NOT_NULL(test, strnstr(text, ",00000000deadbeef,", 1023));
+	obj->flags = 0;
+	obj->given = 128;
+	obj->first_range[0] = 40 << 16 | (MEMORIZER_FAR - 8);
+	end = memorizer_format_fields(obj, text, text + 1023);
+	KUNIT_ASSERT_NOT_NULL(test, end);
+	*end = 0;
+	KUNIT_EXPECT_STREQ(test, text,
+		"ffffffff81000010,7,ffff888000001000,100,5,0,0000000000000000,a\\x2cb\\x0a\\x5cc\\xff,KMALLOC,,128\n"
+		"  ffffffff81000020,7,23,29,8,40\n");
 }
 
 static int suite_init(struct kunit_suite *suite)
@@ -828,6 +913,7 @@ static struct kunit_case memorizer_cases[] = {
 	KUNIT_CASE(test_globals),
 	KUNIT_CASE(test_what_one_count_is),
 	KUNIT_CASE(test_many_sites),
+	KUNIT_CASE(test_ranges),
 	KUNIT_CASE(test_interrupt_while_hidden),
 	KUNIT_CASE(test_format),
 	KUNIT_CASE_SLOW(test_ten_million),

@@ -116,7 +116,7 @@ static struct memorizer_sites *new_table(u32 nr)
 {
 	struct memorizer_sites *new;
 
-	new = memorizer_pool_alloc(struct_size(new, site, nr - 1 + MEMORIZER_REACH));
+	new = memorizer_pool_alloc(memorizer_sites_size(nr - 1 + MEMORIZER_REACH));
 	if (!new)
 		return NULL;
 	new->mask = nr - 1;
@@ -167,13 +167,13 @@ static __always_inline bool claim(struct memorizer_object *obj,
 }
 
 /*
- * The counter for @key in the newest table, entered if it is not there; NULL
- * if there is no room. Calls nothing: user memory may be open.
+ * The counter for @key in the newest table, @in, entered if it is not there;
+ * NULL if there is no room. Calls nothing: user memory may be open.
  */
 static __always_inline struct memorizer_site *
-find_site(struct memorizer_object *obj, u64 key)
+find_site(struct memorizer_object *obj, u64 key, struct memorizer_sites **in)
 {
-	struct memorizer_sites *sites = READ_ONCE(obj->sites);
+	struct memorizer_sites *sites = *in = READ_ONCE(obj->sites);
 	struct memorizer_site *site = &sites->site[memorizer_first_slot(sites, key)];
 	struct memorizer_site *end;
 	u64 found = READ_ONCE(site->key);
@@ -195,22 +195,43 @@ find_site(struct memorizer_object *obj, u64 key)
  * The counter for @key. Without memory for a new one the count goes to the
  * same code address under pid -1 if that fits, else there is none: NULL.
  */
-struct memorizer_site *memorizer_site(struct memorizer_object *obj, u64 key)
+struct memorizer_site *memorizer_site(struct memorizer_object *obj, u64 key,
+				      struct memorizer_sites **in)
 {
-	struct memorizer_sites *sites;
 	struct memorizer_site *site;
 
 	do {
-		sites = READ_ONCE(obj->sites);
-		site = find_site(obj, key);
+		site = find_site(obj, key, in);
 		if (site)
 			return site;
-	} while (grow(obj, sites));
+	} while (grow(obj, *in));
 	memorizer_kick_worker();
-	site = find_site(obj, key | MEMORIZER_PID_FOLDED);
+	site = find_site(obj, key | MEMORIZER_PID_FOLDED, in);
 	if (site)
 		this_cpu_inc(memorizer_cpu.folded);
 	return site;
+}
+
+/*
+ * Note where the access falls. What is recent needs no note: it was made when
+ * its address was entered, on the same site.
+ */
+static __always_inline void note_range(const struct memorizer_object *obj,
+				       const struct memorizer_sites *sites,
+				       const struct memorizer_site *site,
+				       unsigned long addr, unsigned long how)
+{
+	memorizer_range_t *range = memorizer_range(sites, site);
+	memorizer_range_t old = READ_ONCE(*range), new;
+	unsigned long first = addr - obj->va, last;
+
+	first = min_t(unsigned long, first, MEMORIZER_FAR);
+	last = min_t(unsigned long, first + (how >> MEMORIZER_MORE_SHIFT), MEMORIZER_FAR);
+	do {
+		new = memorizer_range_add(old, last << 16 | (MEMORIZER_FAR - first));
+		if (likely(new == old))
+			return;
+	} while (!try_cmpxchg(range, &old, new));
 }
 
 /* What was hit when no object was. */
@@ -276,6 +297,7 @@ static bool stays_there(const struct memorizer_object *obj, unsigned long addr)
 static __always_inline void look_closely(unsigned long addr, unsigned long ip, unsigned long how)
 {
 	struct memorizer_object *obj = NULL;
+	struct memorizer_sites *sites;
 	struct memorizer_site *site;
 	enum memorizer_miss miss;
 	unsigned long phys;
@@ -296,12 +318,13 @@ static __always_inline void look_closely(unsigned long addr, unsigned long ip, u
 		missed(miss, how);
 		return;
 	}
-	site = memorizer_site(obj, key);
+	site = memorizer_site(obj, key, &sites);
 	if (unlikely(!site)) {
 		missed(ACCESS_MEMORY, how);
 		return;
 	}
 	memorizer_count(site, how);
+	note_range(obj, sites, site, addr, how);
 	if (!memorizer_in_irq() && may_remember() && stays_there(obj, addr))
 		remember(addr, site, key, memorizer_recent_at(addr, ip));
 }
@@ -314,6 +337,7 @@ static __always_inline bool look(unsigned long addr, u64 key, unsigned long how,
 				 bool recent, unsigned long at)
 {
 	struct memorizer_object *obj;
+	struct memorizer_sites *sites;
 	struct memorizer_site *site;
 	struct memorizer_map *map;
 	unsigned long phys;
@@ -332,10 +356,11 @@ static __always_inline bool look(unsigned long addr, u64 key, unsigned long how,
 		missed(map->miss, how);
 		return true;
 	}
-	site = find_site(obj, key);
+	site = find_site(obj, key, &sites);
 	if (unlikely(!site))
 		return false;
 	memorizer_count(site, how);
+	note_range(obj, sites, site, addr, how);
 	if (recent)
 		remember(addr, site, key, at);
 	return true;
@@ -353,6 +378,20 @@ static __always_inline bool look_in_irq(unsigned long addr, unsigned long ip,
 }
 
 /*
+ * The same for a task's range: that one as long was touched here before does
+ * not follow from what is recent. Who is not marked is not looked at.
+ */
+static __always_inline bool look_at_range(unsigned long addr, unsigned long ip,
+					  unsigned long how)
+{
+	u64 key = memorizer_key(current->memorizer.tag, ip);
+
+	if ((s64)key < 0 || (!may_remember() && !memorizer_task_marked(current)))
+		return true;
+	return look(addr, key, how, false, 0);
+}
+
+/*
  * The second half of an access. It may come while user memory is open, which
  * objtool knows; and it ends with switching preemption on.
  */
@@ -360,7 +399,8 @@ void memorizer_access_slow(unsigned long addr, unsigned long ip, unsigned long h
 {
 	unsigned long ua;
 
-	if (memorizer_in_irq() && look_in_irq(addr, ip, how)) {
+	if (memorizer_in_irq() ? look_in_irq(addr, ip, how) :
+	    how & MEMORIZER_RANGE && look_at_range(addr, ip, how)) {
 		preempt_enable_no_resched_notrace();
 		return;
 	}

@@ -19,6 +19,19 @@ function deeds(title, none, list, names, which) {
 	})) : h('p', { class: 'note' }, none));
 }
 
+// The members of the structure that a kind is, and who touches them; nothing if it is not known.
+function members(rec, row) {
+	const { structures, fields } = rec.tables;
+	const type = structures && structures.rows.find((t) => t[0] === row[0] && t[1] === row[1]);
+	if (!type || !(type[3] || type[4])) return null;
+	if (!type[3]) return h('p', { class: 'note' }, `Its structure is ${type[4]}.`);
+	const rows = fields.rows.filter((f) => f[0] === type[3]).map((f) => f.slice(1));
+	return [h('p', { class: 'note' }, 'It is a ', h('code', {}, type[3]), ` (${type[4]}).`),
+		rows.length > 0 && card(`Members of ${type[3]}`, { id: 'members' },
+			h('p', { class: 'note' }, 'Of all objects that are one, wherever they are allocated.'),
+			table({ title: 'Members', columns: fields.columns.slice(1).map((c) => ({ ...c, plain: c.key === 'offset' || c.key === 'size' })), rows }, { sortBy: 'offset', ascending: true }))];
+}
+
 export function objects(rec) {
 	const o = rec.objects;
 	if (!o || !o.table.rows.length) return empty('No objects', 'The map is empty.');
@@ -30,6 +43,7 @@ export function objects(rec) {
 		clear(details,
 			h('h2', { class: 'chosen' }, h('code', {}, row[0])),
 			h('p', { class: 'note' }, `Allocated at ${row[1]}: ${count(row[2])} objects, ${bytes(row[3])}; ${bytes(row[4])} never freed; ${count(row[5])} never touched; ${count(row[6])} reads, ${count(row[7])} writes.`),
+			members(rec, row),
 			h('div', { class: 'columns' },
 				deeds('Written by', 'Nobody wrote to it.', touched, o.names, 1), deeds('Read by', 'Nobody read it.', touched, o.names, 0),
 				deeds('Allocated for', 'Not known.', owned, o.names, 0), deeds('Freed by', 'None was freed.', freed, o.names, 0)));
