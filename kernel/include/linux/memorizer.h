@@ -240,8 +240,8 @@ static inline void memorizer_slab_free(void *p, unsigned long ip) { }
 static inline void memorizer_resize(const void *p, size_t size) { }
 static inline void memorizer_pages_alloc(struct page *page, unsigned int order,
 					 unsigned long ip) { }
-static inline void memorizer_pages_free(struct page *page, unsigned int order,
-					unsigned long ip) { }
+/* A macro: even unused, what is handed over may change the code beside it. */
+#define memorizer_pages_free(page, order, ip)	do { } while (0)
 static inline void memorizer_pages_are(const void *addr,
 				       enum memorizer_type type, size_t size,
 				       unsigned long ip) { }
@@ -252,8 +252,7 @@ static inline void memorizer_range_free(const void *addr, size_t size,
 					unsigned long ip) { }
 static inline void memorizer_stack_alloc(const void *stack, size_t size,
 					 unsigned long ip) { }
-static inline void memorizer_percpu_alloc(void __percpu *p, size_t size,
-					  unsigned long ip) { }
+#define memorizer_percpu_alloc(p, size, ip)	do { } while (0)
 static inline void memorizer_percpu_free(void __percpu *p, unsigned long ip) { }
 static inline void memorizer_memblock_caller(unsigned long ip) { }
 static inline void memorizer_memblock_alloc(phys_addr_t phys, size_t size) { }
