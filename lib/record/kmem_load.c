@@ -232,7 +232,7 @@ int mz_kmem_attach(struct mz_kmem *k, struct mz_error *err)
 		}
 	}
 	k->by_cpu = kmem_misses_open(k);
-	k->start = kmem_now();
+	k->start = k->looked = kmem_now();
 	take_misses(k);
 	k->misses_before = kmem_misses_total(k);
 	if (k->by_cpu)
