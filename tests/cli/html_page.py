@@ -4,6 +4,7 @@
 html_page.py data PAGE                      the data, as JSON
 html_page.py user PAGE REPORT [AGES PAGES]  reports as JSON; with lifetimes and overhead
 html_page.py kernel PAGE REPORT EVENTS      REPORT with --limit 0; EVENTS: the text of the trace
+html_page.py stacks PAGE EVENTS KALLSYMS    a kernel's flame graph by stack, from the events in order
 html_page.py kmap PAGE REPORT MAP ANSWER... REPORT and answers of `kmap`, as JSON, all rows;
                                             LEVEL=ANSWER: its matrix at a level
 """
@@ -137,6 +138,49 @@ def kernel(page, report, events):
     same('freed blocks', rec['ages']['count'], t['freed_blocks'])
 
 
+def stacks(page, events, kallsyms):
+    """Every stack of functions with what its blocks are together, from the text."""
+    syms = sorted((int(f[0], 16), f[2]) for f in map(str.split, open(kallsyms)))
+
+    def function(ip):
+        return [name for start, name in syms if start <= ip][-1]
+
+    live, sums, now, most = {}, {}, 0, 0
+    for line in open(events):
+        m = re.match(r'kmalloc\((\d+)\) = (\w+) .*given=(\d+) .*stack=(\S+)', line)
+        if m:
+            ips = [int(v, 16) for v in m[4].split(',')]
+            names = tuple(function(v) for v in reversed(ips))
+            # a site alone stands with its offset
+            path = names if len(ips) > 1 else ('%s+0x%x' % (names[0], ips[0] & 255),)
+            live[m[2]] = path, int(m[3])
+            now += int(m[3])
+            s = sums.setdefault(path, dict.fromkeys(('total', 'wasted', 'peak', 'never_freed'), 0))
+            s['total'] += int(m[3])
+            s['wasted'] += int(m[3]) - int(m[1])
+            if now > most:
+                most, peak = now, list(live.values())
+        m = re.match(r'kfree\((\w+)\)', line)
+        if m:
+            now -= live.pop(m[1])[1]
+    for key, blocks in (('peak', peak), ('never_freed', live.values())):
+        for path, size in blocks:
+            sums[path][key] += size
+    f = data(page)['recordings'][0]['flames']['stack']
+    same('nothing is folded', f['folded'], 0)
+    paths = [()]
+    for i in range(1, len(f['name'])):
+        paths.append(paths[f['parent'][i]] + (f['names'][f['name'][i]],))
+    same('every path once', len(set(paths)), len(paths))
+    for key in ('total', 'wasted', 'peak', 'never_freed'):
+        want = dict.fromkeys(paths, 0)
+        for path, s in sums.items():
+            for n in range(len(path) + 1):
+                want[path[:n]] = want.get(path[:n], 0) + s[key]
+        got = dict(zip(paths, f[key]))
+        same('%s by stack' % key, sorted(set(got.items()) - set(want.items()))[:5], sorted(set(want.items()) - set(got.items()))[:5])
+
+
 LEVELS = ('dir', 'file', 'function')
 
 
@@ -210,5 +254,5 @@ def kmap(page, report, path, *answers):
 if sys.argv[1] == 'data':
     print(json.dumps(data(sys.argv[2])))
 else:
-    {'user': user, 'kernel': kernel, 'kmap': kmap}[sys.argv[1]](*sys.argv[2:])
+    {'user': user, 'kernel': kernel, 'stacks': stacks, 'kmap': kmap}[sys.argv[1]](*sys.argv[2:])
 sys.exit('\n'.join(bad) or 0)
