@@ -354,7 +354,7 @@ static int kmem_json(const struct html_model *m, struct mz_json *w, const struct
 	html_json_course(w, s->course, l);
 	html_json_histogram(w, "sizes", &s->course->sizes);
 	html_json_histogram(w, "ages", &s->course->ages);
-	html_json_space(w, s->course, s->layout, l);
+	html_json_places(w, s->course, s->layout, l);
 	matrix_json(w, s, l->cells);
 	kmem_json_findings(w, &s->r, 50);
 	mz_json_object(w, "flames");

@@ -216,6 +216,33 @@ def groups(path, types):
     return out
 
 
+def places(rec, path):
+    """Every cell of the map of addresses, and the variables left out, from the lines."""
+    s, size, left = rec['space'], rec['space']['row_bytes'], [0, 0]
+    start, columns = rec['curve']['first'] - s['before'], len(s['cells'][0])
+    rows = {int(a, 16): [0] * (columns + 1) for a in s['from']}
+    for line in open(path, errors='replace'):
+        f = line.rstrip('\n').split(',')
+        if line.startswith(' ') or len(f) < 8:
+            continue
+        ip, va, free_ip = (0 if v == '(null)' else int(v, 16) for v in (f[0], f[2], f[6]))
+        n, born, died = int(f[3]), int(f[4]), int(f[5])
+        if not ip or (len(f) >= 10 and re.match('GLOBAL|UFO_GLOBAL$', f[7])):
+            left = [left[0] + 1, left[1] + n]
+            continue
+        first = (born - start) // s['width'] if born else 0
+        last = (died - start) // s['width'] if born and (died or free_ip) and died >= born else columns
+        for row in range(va // size * size, va + n, size):
+            part = min(va + n, row + size) - max(va, row)
+            rows[row][first] += part
+            rows[row][last] -= part
+    for changes in rows.values():
+        for k in range(1, columns):
+            changes[k] += changes[k - 1]
+    same('the map of addresses', s['cells'], [rows[a][:-1] for a in sorted(rows)])
+    same('variables', rec['variables'], dict(zip(('objects', 'bytes'), left)))
+
+
 def kmap(page, report, path, *answers):
     rec = data(page)['recordings'][0]
     want = json.load(open(report))
@@ -231,6 +258,7 @@ def kmap(page, report, path, *answers):
     if 'curve' in rec:
         same('the most of the curve', max(rec['curve']['live']), want['live_peak']['bytes'])
         same('the end of the curve', rec['curve']['live'][-1], live['never_freed'])
+        places(rec, path)
     same('sizes', rec['sizes']['count'], want['all']['objects'])
     for table in ('caches', 'types'):
         t = rec['tables'][table]
