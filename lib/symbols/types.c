@@ -121,7 +121,7 @@ int mz_types_fill(struct mz_types *t, uint32_t type)
 	struct mz_type_node *n = &t->nodes[type];
 	int ret;
 
-	if (n->filled)
+	if (n->filled || (n->kind != MZ_TYPE_STRUCT && n->kind != MZ_TYPE_UNION))
 		return 0;
 	ret = t->ops->fill(t, type);
 	n = &t->nodes[type];
