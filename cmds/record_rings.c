@@ -348,7 +348,7 @@ static uint64_t whole_time(const struct record_ring *ring, const struct mz_recor
 {
 	if (rec->type == MZ_REC_TIME)
 		return rec->value;
-	if (rec->type == MZ_CALL_FREE && !rec->value)
+	if (rec->type == MZ_CALL_FREE && !rec->value && !rec->time)
 		return ring->time;
 	return ring->time + (uint64_t)(int32_t)(rec->time - (uint32_t)ring->time);
 }

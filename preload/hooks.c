@@ -156,13 +156,30 @@ static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint
 	mz_end(t);
 }
 
-/* Before a free, or before a realloc. That of nothing can be at any time. */
+/* free(NULL) depends on nothing, and nothing on it: it need not be stamped, unless
+ * there was a mark since, or the time would be far off. */
+static inline bool needs_stamp(struct mz_thread *t, const void *p)
+{
+	uint32_t moment;
+
+	if (__builtin_expect(p != NULL, 1))
+		return true;
+	moment = mz_moment();
+	if (moment == t->moment)
+		return false;
+	t->moment = moment;
+	return true;
+}
+
+/* Before a free, or before a realloc. */
 static inline __attribute__((always_inline)) void record_before(uint8_t type, const void *p)
 {
 	struct mz_thread *t = &mz_me;
 	uint64_t time = 0, at;
 
-	if (!mz_begin(t, 2) || !(p ? mz_stamp(t, 1, &time, &at) : mz_reserve(t, 1, &at)))
+	if (!mz_begin(t, 2))
+		return;
+	if (!(needs_stamp(t, p) ? mz_stamp(t, 1, &time, &at) : mz_reserve(t, 1, &at)))
 		return;
 	mz_fill(mz_slot(t, at), time, type, 0, 0, (uintptr_t)p);
 	mz_end(t);
@@ -464,8 +481,10 @@ EXPORT int brk(void *end)
 EXPORT void memorizer_mark(const char *text);
 EXPORT void memorizer_mark(const char *text)
 {
-	if (prepared() && mz_on())
-		mz_append_text(MZ_REC_MARK, 0, text, strlen(text));
+	if (!prepared() || !mz_on())
+		return;
+	mz_append_text(MZ_REC_MARK, 0, text, strlen(text));
+	__atomic_fetch_add(&mz_region->marks, 1, __ATOMIC_RELEASE);
 }
 
 /* ---- for redirecting the calls of a running program ------------------------------ */

@@ -24,6 +24,7 @@ struct mz_thread {
 	uint32_t hidden; /* inside a call whose inner calls are not the program's */
 	uint64_t tail;	 /* of the ring, when last looked at */
 	uint64_t told;	 /* time of the last MZ_REC_TIME */
+	uint32_t moment; /* mz_moment() when free(NULL) was last stamped */
 	uint64_t lost;	 /* dropped since the last record */
 	uint64_t lost_since;
 	bool in_unwinder; /* stacks: what it allocates itself is not recorded */
@@ -86,6 +87,13 @@ static inline uint64_t mz_clock(void)
 			       : __builtin_ia32_rdtscp(&aux);
 #endif
 	return mz_clock_slow();
+}
+
+/* Something that changes with every mark, and some 50 times a second. */
+static inline uint32_t mz_moment(void)
+{
+	return __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&mz_region->marks, __ATOMIC_ACQUIRE);
 }
 
 /* One step that no signal handler can split; other threads do not matter. */

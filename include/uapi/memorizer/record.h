@@ -59,7 +59,8 @@ enum mz_record_type {
 
 struct mz_record {
 	uint32_t time; /* the clock's lower half: an allocation when it was done, a free and
-			  a realloc's begin before they were begun; free(NULL) has none */
+			  a realloc's begin before they were begun; 0 = free(NULL), as
+			  the one before */
 	uint16_t size; /* as asked for, in all */
 	uint8_t type;
 	uint8_t arg;	/* calloc, reallocarray: n; memalign: log2 of the alignment */
@@ -144,7 +145,8 @@ struct mz_region {
 	uint32_t asleep;      /* the recorder sleeps, or is about to */
 	uint32_t refused;     /* images that found no place */
 	uint32_t ring_top;    /* no ring from here on was ever used */
-	uint8_t pad[12];
+	uint32_t marks;	      /* goes up after each mark of a program */
+	uint8_t pad[8];
 	uint64_t real[MZ_REALS]; /* with INJECTED: where these are in the program */
 	struct mz_image images[MZ_IMAGES];
 	struct mz_ring rings[MZ_RINGS];
