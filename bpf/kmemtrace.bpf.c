@@ -36,6 +36,7 @@ const volatile bool cfg_track;	 /* frees of what was kept, whoever frees */
 const volatile bool cfg_rescue; /* the second programs are attached too */
 const volatile bool cfg_stacks;
 const volatile bool cfg_summary;
+const volatile bool cfg_live; /* summary: follow blocks to their frees */
 const volatile bool cfg_ordered; /* other CPUs see stores in order (x86) */
 const volatile __u32 cfg_sums = 64; /* rows a level; a power of two */
 const volatile __u32 cfg_page_shift = 12;
@@ -63,6 +64,13 @@ MAP_ARRAY(seen, struct kmt_seen);
 MAP_ARRAY(sums, struct kmt_sum);
 MAP_ARRAY(track, __u64);
 MAP_ARRAY(own_blocks, struct kmt_own);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH); /* its memory is there from the start */
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct kmt_live);
+} live SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
@@ -413,6 +421,49 @@ static __always_inline void put(void *ctx, struct kmt_cpu *c, struct kmt_level *
 	publish(&l->head, head + 1);
 }
 
+/*
+ * Which blocks are live. A free is traced before the memory is given back and an
+ * allocation after it was taken, so no two events of an address run at a time.
+ * The row belongs to the CPU that allocated; others write to it, hence atomics.
+ * Functions of their own, so that who does not need them has his registers free.
+ */
+static __noinline void follow(struct kmt_cpu *c, struct kmt_sum *w, __u32 row, __u32 given,
+			      __u64 ptr)
+{
+	struct kmt_live l = {.row = row, .given = given};
+
+	if (bpf_map_update_elem(&live, &ptr, &l, 0)) {
+		__sync_fetch_and_add(&c->unfollowed, 1);
+		return;
+	}
+	__sync_fetch_and_add(&w->live, 1);
+	__sync_fetch_and_add(&w->live_bytes, given);
+}
+
+/* The block at this address is no more: freed now or, if this is an allocation,
+ * before, unseen. Whose event it is and whether it is asked for does not matter. */
+static __noinline void forget(struct kmt_cpu *c, __u64 ptr, bool is_free)
+{
+	struct kmt_live *l = bpf_map_lookup_elem(&live, &ptr);
+	struct kmt_sum *w;
+	__u64 bytes;
+	__u32 row;
+
+	if (!l)
+		return;
+	row = l->row;
+	bytes = l->given;
+	if (bpf_map_delete_elem(&live, &ptr) && is_free)
+		return; /* it is taken off when the address comes again */
+	if (!is_free)
+		__sync_fetch_and_add(&c->reused, 1);
+	w = bpf_map_lookup_elem(&sums, &row);
+	if (!w)
+		return;
+	__sync_fetch_and_add(&w->live, -1ull);
+	__sync_fetch_and_add(&w->live_bytes, -bytes);
+}
+
 static __always_inline void sum(struct kmt_cpu *c, __u32 cpu, __u32 lvl, const struct event *e,
 				__u32 cache)
 {
@@ -436,9 +487,13 @@ static __always_inline void sum(struct kmt_cpu *c, __u32 cpu, __u32 lvl, const s
 		w->given += e->given;
 		if (!e->is_free && !e->ptr)
 			w->failed++;
+		if (cfg_live && !e->is_free && e->ptr)
+			follow(c, w, k, e->given, e->ptr);
 		return;
 	}
 	c->other++;
+	if (cfg_live && !e->is_free && e->ptr)
+		__sync_fetch_and_add(&c->unfollowed, 1);
 }
 
 /* One event, from either of the two programs of its tracepoint. */
@@ -457,6 +512,8 @@ static __always_inline void handle(void *ctx, struct kmt_cpu *c, __u32 cpu, __u3
 		l->nulls++;
 		return;
 	}
+	if (cfg_live && e->ptr)
+		forget(c, e->ptr, e->is_free);
 	pid_tgid = bpf_get_current_pid_tgid();
 	mine = pid_tgid >> 32 == cfg_own;
 	if (mine && !cfg_rescue)

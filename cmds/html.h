@@ -57,8 +57,12 @@ void html_json_name(struct mz_json *w, const char *key, const char *name);
 
 void html_json_course(struct mz_json *w, const struct mz_course *c, const struct html_limits *l);
 void html_json_histogram(struct mz_json *w, const char *key, const struct mz_histogram *h);
-void html_json_space(struct mz_json *w, const struct mz_course *c, const struct mz_layout *pages,
+/* before: how much earlier than the curve its first column begins. */
+void html_json_space(struct mz_json *w, const struct mz_space *s, uint64_t before,
 		     const struct html_limits *l);
+/* The same, and the pages that hold the blocks. */
+void html_json_places(struct mz_json *w, const struct mz_course *c, const struct mz_layout *pages,
+		      const struct html_limits *l);
 /* values: what they are called; a NULL leaves one out. */
 extern const char *const html_values[MZ_FLAME_VALUES];
 int html_json_flame(struct mz_json *w, const char *key, const char *title, const struct mz_flame *f,

@@ -96,17 +96,15 @@ static void layout(struct mz_json *w, const struct mz_course *c, const struct mz
 	mz_json_end_object(w);
 }
 
-void html_json_space(struct mz_json *w, const struct mz_course *c, const struct mz_layout *pages,
+void html_json_space(struct mz_json *w, const struct mz_space *s, uint64_t before,
 		     const struct html_limits *l)
 {
-	const struct mz_space *s = &c->space;
-
 	if (!s->rows)
 		return;
-	layout(w, c, pages);
 	mz_json_object(w, "space");
 	mz_json_u64(w, "row_bytes", (uint64_t)1 << s->shift);
 	mz_json_u64(w, "width", s->width * l->step);
+	mz_json_u64(w, "before", before);
 	mz_json_array(w, "from");
 	for (unsigned i = 0; i < s->rows; i++)
 		mz_json_hex(w, NULL, s->key[i] << s->shift);
@@ -122,6 +120,14 @@ void html_json_space(struct mz_json *w, const struct mz_course *c, const struct 
 	}
 	mz_json_end_array(w);
 	mz_json_end_object(w);
+}
+
+void html_json_places(struct mz_json *w, const struct mz_course *c, const struct mz_layout *pages,
+		      const struct html_limits *l)
+{
+	if (c->space.rows)
+		layout(w, c, pages);
+	html_json_space(w, &c->space, 0, l);
 }
 
 /* ---- flame graphs ------------------------------------------------------------- */

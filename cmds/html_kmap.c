@@ -19,6 +19,7 @@ struct kmap {
 	bool has_stats;
 	struct mz_tables *names;
 	struct mz_flame made, used; /* by code that allocates, that accesses */
+	struct mz_space space;
 };
 
 static void kmap_free(void *state)
@@ -135,6 +136,26 @@ static void curve_json(struct mz_json *w, const struct mz_kmap_model *m,
 	mz_json_u64(w, "base", t->base.bytes);
 	steps_json(w, "live", t->bytes, t->base.bytes, n, l->step);
 	steps_json(w, "blocks", t->objects, t->base.objects, n, l->step);
+	mz_json_end_object(w);
+}
+
+/* Where objects lie; variables are left out, and counted. */
+static void space_json(struct mz_json *w, const struct kmap *s, const struct html_limits *l)
+{
+	struct mz_kmap_sum left = {0};
+
+	if (!s->m.timeline.width) /* nothing ever came or went */
+		return;
+	for (uint32_t i = 0; i < s->m.n_classes; i++) {
+		if (!s->m.classes[i].global)
+			continue;
+		left.objects += s->m.classes[i].all.objects;
+		left.bytes += s->m.classes[i].all.bytes;
+	}
+	html_json_space(w, &s->space, s->m.timeline.start - s->space.start * s->space.width, l);
+	mz_json_object(w, "variables");
+	mz_json_u64(w, "objects", left.objects);
+	mz_json_u64(w, "bytes", left.bytes);
 	mz_json_end_object(w);
 }
 
@@ -327,6 +348,7 @@ static int kmap_json(const struct html_model *model, struct mz_json *w, const st
 	mz_json_bool(w, "knows_waste", false);
 	mz_json_bool(w, "has_dirs", s->m.has_dirs);
 	curve_json(w, &s->m, l);
+	space_json(w, s, l);
 	html_json_histogram(w, "sizes", &s->m.sizes);
 	html_json_histogram(w, "ages", &s->m.lifetimes);
 	mz_json_object(w, "flames");
@@ -352,6 +374,8 @@ int html_kmap_open(struct html_model *m, const char *path, const char *symbols,
 	if (!s)
 		return mz_fail_memory(err);
 	m->state = s;
+	mz_space_init(&s->space);
+	load.space = &s->space;
 	m->kind = "kmap";
 	m->json = kmap_json;
 	m->free = kmap_free;

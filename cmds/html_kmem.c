@@ -15,9 +15,9 @@
 #include "cmds/progress.h"
 #include "symbols/kallsyms.h"
 
-/* A call site and a cache that have to do with each other. */
+/* A call site, by which stack, and a cache that have to do with each other. */
 struct pair {
-	uint32_t site, cache;
+	uint32_t site, stack, cache;
 };
 
 struct kmem {
@@ -32,7 +32,8 @@ struct kmem {
 	struct pair *pairs;
 	uint32_t npairs, cap_pairs;
 	struct mz_tables *names;
-	struct mz_flame caches, functions, places;
+	struct mz_flame caches, functions, places, stacks;
+	bool has_stacks;
 	struct mz_symbols *symbols; /* NULL = none that know files */
 };
 
@@ -43,6 +44,7 @@ static void kmem_free(void *state)
 	mz_flame_deinit(&s->caches);
 	mz_flame_deinit(&s->functions);
 	mz_flame_deinit(&s->places);
+	mz_flame_deinit(&s->stacks);
 	mz_symbols_close(s->symbols);
 	mz_tables_free(s->names);
 	mz_live_deinit(&s->numbers);
@@ -58,12 +60,14 @@ static void kmem_free(void *state)
 /* ---- blocks ---------------------------------------------------------------------- */
 
 /* The number of a pair, from 1; 0 = no memory. */
-static uint32_t pair_number(struct kmem *s, uint32_t site, uint32_t cache)
+static uint32_t pair_number(struct kmem *s, uint32_t site, uint32_t stack, uint32_t cache)
 {
+	/* a stack has one site */
+	uint64_t key = (uint64_t)(stack ? 1u << 31 | stack : site) << 32 | cache;
 	struct mz_block *b;
 	bool fresh;
 
-	b = mz_live_insert(&s->numbers, ((uint64_t)site << 32 | cache) + 1, &fresh);
+	b = mz_live_insert(&s->numbers, key + 1, &fresh);
 	if (!b || !fresh)
 		return b ? (uint32_t)b->object : 0;
 	if (s->npairs == s->cap_pairs) {
@@ -75,7 +79,7 @@ static uint32_t pair_number(struct kmem *s, uint32_t site, uint32_t cache)
 		s->pairs = p;
 		s->cap_pairs = cap;
 	}
-	s->pairs[s->npairs] = (struct pair){site, cache};
+	s->pairs[s->npairs] = (struct pair){site, stack, cache};
 	return (uint32_t)(b->object = ++s->npairs);
 }
 
@@ -91,7 +95,7 @@ static int add(struct kmem *s, const struct mz_event *ev)
 
 /* The report counts what was given; so the size here is that, and what is given
  * beyond it is the waste. */
-static int came(void *arg, const struct mz_kmem_block *b)
+static int came(void *arg, const struct mz_kmem_block *b, const struct mz_event *e)
 {
 	struct kmem *s = arg;
 	struct mz_event ev = {
@@ -101,7 +105,7 @@ static int came(void *arg, const struct mz_kmem_block *b)
 		.time = b->born,
 		.size = b->given,
 		.given = b->given + (uint64_t)(b->given > b->req ? b->given - b->req : 0),
-		.site = pair_number(s, b->site, b->cache),
+		.site = pair_number(s, b->site, (uint32_t)e->old_object, b->cache),
 		.tid = (uint32_t)(b->cpu + 1),
 		.has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_GIVEN | MZ_HAS_SITE | MZ_HAS_TID,
 	};
@@ -146,7 +150,8 @@ static void place(struct kmem *s, uint32_t site, uint32_t path[3])
 	path[2] = intern(s, text);
 }
 
-#define DEEP 16
+#define DEEP  16
+#define DEPTH 256 /* frames of a stack that are drawn, the innermost ones */
 
 /* The names of folder, file and function of a call site; how many. */
 static size_t source(struct kmem *s, uint32_t site, uint32_t path[DEEP])
@@ -172,6 +177,41 @@ static int add_source(struct kmem *s, uint32_t site, const uint64_t *value)
 	return mz_flame_add(&s->places, path, n, value);
 }
 
+/* The function at an address of a stack. */
+static uint32_t frame_name(struct kmem *s, uint64_t addr)
+{
+	const struct mz_kallsyms *syms = mz_kmem_input_symbols(s->in);
+	const char *function, *module;
+	struct mz_symbol sym = {0};
+	uint64_t offset;
+	char text[32];
+
+	function = syms ? mz_kallsyms_find(syms, addr, &offset, &module) : NULL;
+	if (!function && s->symbols && mz_symbols_find(s->symbols, addr, &sym))
+		function = sym.function;
+	if (!function) {
+		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)addr);
+		function = text;
+	}
+	return intern(s, function);
+}
+
+/* Without its stack, a call site stands for itself. */
+static int add_stack(struct kmem *s, const struct pair *p, const uint64_t *value)
+{
+	uint32_t path[DEPTH];
+	char text[300];
+	size_t depth, n = 0;
+	const uint64_t *ips = mz_kmem_input_stack(s->in, p->stack, &depth);
+
+	if (!ips)
+		path[n++] = intern(s, kmem_site_text(&s->r, p->site, text, sizeof(text)));
+	for (size_t i = ips && depth > DEPTH ? DEPTH : depth; ips && i-- > 0;)
+		path[n++] = frame_name(s, ips[i]);
+	s->has_stacks |= ips != NULL;
+	return mz_flame_add(&s->stacks, path, n, value);
+}
+
 static int make_trees(struct kmem *s)
 {
 	for (uint32_t i = 0; i < s->npairs; i++) {
@@ -187,6 +227,7 @@ static int make_trees(struct kmem *s)
 		by_cache[1] = path[2];
 		if (mz_flame_add(&s->functions, path, 3, value) < 0 ||
 		    mz_flame_add(&s->caches, by_cache, 2, value) < 0 ||
+		    add_stack(s, &s->pairs[i], value) < 0 ||
 		    (s->symbols && add_source(s, s->pairs[i].site, value) < 0))
 			return -ENOMEM;
 	}
@@ -301,7 +342,7 @@ static void matrix_json(struct mz_json *w, const struct kmem *s, unsigned most)
 static int kmem_json(const struct html_model *m, struct mz_json *w, const struct html_limits *l)
 {
 	const struct kmem *s = m->state;
-	int ret;
+	int ret = 0;
 
 	mz_json_object(w, "summary");
 	kmem_json_summary(w, &s->r, 64);
@@ -313,11 +354,14 @@ static int kmem_json(const struct html_model *m, struct mz_json *w, const struct
 	html_json_course(w, s->course, l);
 	html_json_histogram(w, "sizes", &s->course->sizes);
 	html_json_histogram(w, "ages", &s->course->ages);
-	html_json_space(w, s->course, s->layout, l);
+	html_json_places(w, s->course, s->layout, l);
 	matrix_json(w, s, l->cells);
 	kmem_json_findings(w, &s->r, 50);
 	mz_json_object(w, "flames");
-	ret = html_json_flame(w, "cache", "Cache, call site", &s->caches, html_values, l);
+	if (s->has_stacks)
+		ret = html_json_flame(w, "stack", "Call stack", &s->stacks, html_values, l);
+	if (!ret)
+		ret = html_json_flame(w, "cache", "Cache, call site", &s->caches, html_values, l);
 	if (!ret)
 		ret = html_json_flame(w, "place", "Module, function, call site", &s->functions,
 				      html_values, l);
@@ -378,7 +422,8 @@ int html_kmem_open(struct html_model *m, const char *path, const char *symbols,
 	s->names = mz_tables_new();
 	if (!s->course || !s->layout || !s->names || mz_usage_init(&s->u) < 0 ||
 	    mz_live_init(&s->numbers) < 0 || mz_flame_init(&s->caches, s->names) < 0 ||
-	    mz_flame_init(&s->functions, s->names) < 0 || mz_flame_init(&s->places, s->names) < 0)
+	    mz_flame_init(&s->functions, s->names) < 0 || mz_flame_init(&s->places, s->names) < 0 ||
+	    mz_flame_init(&s->stacks, s->names) < 0 || mz_kmem_input_keep_stacks(s->in) < 0)
 		return mz_fail_memory(err);
 	ret = open_symbols(s, path, symbols, err);
 	if (ret < 0)

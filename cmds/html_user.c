@@ -305,7 +305,7 @@ static int user_json(const struct html_model *m, struct mz_json *w, const struct
 	html_json_histogram(w, "sizes", &s->course->sizes);
 	html_json_histogram(w, "ages", &s->course->ages);
 	if (s->layout)
-		html_json_space(w, s->course, s->layout, l);
+		html_json_places(w, s->course, s->layout, l);
 	mz_json_object(w, "flames");
 	if (s->symbols) {
 		ret = html_json_flame(w, "stack", "Call stack", &s->stacks, html_values, l);

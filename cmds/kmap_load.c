@@ -149,7 +149,7 @@ static int find_types(struct mz_kmap_model *m, const struct files *f, struct mz_
 
 int kmap_load(struct mz_kmap_model *m, const struct kmap_load *o)
 {
-	struct mz_kmap_model_options mo = {.progress = show, .by = o->by};
+	struct mz_kmap_model_options mo = {.progress = show, .by = o->by, .space = o->space};
 	struct mz_error err = {0};
 	struct progress p;
 	struct mz_kmap *k;

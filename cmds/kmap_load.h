@@ -11,6 +11,7 @@ struct kmap_load {
 	const char *symbols; /* files and folders, with commas between; NULL: those beside it */
 	bool beside_too;     /* with symbols: those beside it as well */
 	bool skip_bad;
+	struct mz_space *space; /* where objects lie; NULL = not asked for */
 	bool types; /* the structures of its objects, where the symbols tell */
 	enum mz_kmap_by by;
 	bool or_function; /* by function instead, if no folders are known */

@@ -10,7 +10,7 @@ struct mz_kmem;
 /* The counts of --summary as a table or JSON; returns enum mz_exit. */
 struct mz_kallsyms;
 int kmem_print_summary(struct mz_kmem *k, const struct mz_kallsyms *syms, uint64_t limit, uint64_t ns,
-		       bool json);
+		       bool json, bool live);
 
 /* ---- other forms (kmem_convert.c); both return enum mz_exit --------------- */
 

@@ -99,13 +99,22 @@ static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, struct m
 	struct mz_event ev;
 	int got;
 
+	if (mz_kmem_input_keep_stacks(in) < 0)
+		return mz_fail_memory(err);
 	mz_writer_set_text(w, "source", "kmemtrace");
 	mz_writer_set_text(w, "clock", "monotonic");
 	while ((got = mz_kmem_input_next(in, &ev, err)) > 0) {
 		uint64_t site = ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0;
+		size_t depth;
+		const uint64_t *ips = mz_kmem_input_stack(in, (uint32_t)ev.old_object, &depth);
 		const char *name = ev.has & MZ_HAS_CACHE ? mz_kmem_input_cache(in, ev.cache) : NULL;
 
-		ev.site = ev.has & MZ_HAS_SITE ? mz_writer_stack(w, &site, 1) : 0;
+		if (!ips) {
+			ips = &site;
+			depth = 1;
+		}
+		ev.site = ev.has & MZ_HAS_SITE ? mz_writer_stack(w, ips, depth) : 0;
+		ev.old_object = 0;
 		ev.cache = name ? mz_writer_string(w, name, strlen(name)) : 0;
 		ev.time = time = ev.time > time ? ev.time : time;
 		events += ev.kind != MZ_LOST;

@@ -32,7 +32,8 @@ static int by_bytes(const void *a, const void *b)
 	return x->count > y->count ? -1 : x->count < y->count;
 }
 
-static void row_json(struct mz_json *w, const struct mz_kmem_row *r, const struct mz_kallsyms *syms)
+static void row_json(struct mz_json *w, const struct mz_kmem_row *r, const struct mz_kallsyms *syms,
+		     bool live)
 {
 	char site[256];
 
@@ -46,11 +47,15 @@ static void row_json(struct mz_json *w, const struct mz_kmem_row *r, const struc
 	mz_json_u64(w, "requested", r->req);
 	mz_json_u64(w, "allocated", r->given);
 	mz_json_u64(w, "failed", r->failed);
+	if (live) {
+		mz_json_u64(w, "live_blocks", r->live);
+		mz_json_u64(w, "live_bytes", r->live_bytes);
+	}
 	mz_json_end_object(w);
 }
 
 static void print_json(const struct mz_kmem_counts *n, const struct mz_kmem_row *rows, size_t count,
-		       uint64_t ns, const struct mz_kallsyms *syms)
+		       uint64_t ns, const struct mz_kallsyms *syms, bool live)
 {
 	struct mz_buf b = {0};
 	struct mz_json w = {.out = &b};
@@ -63,9 +68,13 @@ static void print_json(const struct mz_kmem_counts *n, const struct mz_kmem_row 
 	mz_json_u64(&w, "lost", mz_kmem_lost(n));
 	mz_json_u64(&w, "null_frees", n->nulls);
 	mz_json_u64(&w, "own", n->own);
+	if (live) {
+		mz_json_u64(&w, "not_followed", n->unfollowed);
+		mz_json_u64(&w, "frees_not_seen", n->reused);
+	}
 	mz_json_array(&w, "rows");
 	for (size_t i = 0; i < count; i++)
-		row_json(&w, &rows[i], syms);
+		row_json(&w, &rows[i], syms, live);
 	mz_json_end_array(&w);
 	mz_json_end_object(&w);
 	if (!b.failed)
@@ -74,19 +83,23 @@ static void print_json(const struct mz_kmem_counts *n, const struct mz_kmem_row 
 }
 
 static void print_text(const struct mz_kmem_row *rows, size_t count, size_t all, uint64_t ns,
-		       const struct mz_kallsyms *syms)
+		       const struct mz_kallsyms *syms, bool live)
 {
-	printf("%12s %10s %14s %14s %6s  %-16s %-20s %s\n", "count", "per s", "requested", "allocated",
-	       "waste", "call", "cache", "call site");
+	printf("%12s %10s %14s %14s %6s", "count", "per s", "requested", "allocated", "waste");
+	if (live)
+		printf(" %12s %14s", "live blocks", "live");
+	printf("  %-16s %-20s %s\n", "call", "cache", "call site");
 	for (size_t i = 0; i < count; i++) {
 		const struct mz_kmem_row *r = &rows[i];
 		char site[256], cache[KMT_NAME * 4 + 8];
 
 		mz_printable(cache, sizeof(cache), r->cache, strnlen(r->cache, KMT_NAME));
-		printf("%12" PRIu64 " %10.0f %14" PRIu64 " %14" PRIu64 " %5.1f%%  %-16s %-20s %s\n",
-		       r->count, (double)r->count * 1e9 / (double)(ns ? ns : 1), r->req, r->given,
-		       r->given ? 100.0 * (double)(r->given - r->req) / (double)r->given : 0.0,
-		       r->kind < KMT_KINDS ? kinds[r->kind] : "?", cache,
+		printf("%12" PRIu64 " %10.0f %14" PRIu64 " %14" PRIu64 " %5.1f%%", r->count,
+		       (double)r->count * 1e9 / (double)(ns ? ns : 1), r->req, r->given,
+		       r->given ? 100.0 * (double)(r->given - r->req) / (double)r->given : 0.0);
+		if (live)
+			printf(" %12" PRIu64 " %14" PRIu64, r->live, r->live_bytes);
+		printf("  %-16s %-20s %s\n", r->kind < KMT_KINDS ? kinds[r->kind] : "?", cache,
 		       mz_kallsyms_text(syms, r->site, site, sizeof(site)));
 	}
 	if (count < all)
@@ -94,7 +107,7 @@ static void print_text(const struct mz_kmem_row *rows, size_t count, size_t all,
 }
 
 int kmem_print_summary(struct mz_kmem *k, const struct mz_kallsyms *syms, uint64_t limit, uint64_t ns,
-		       bool json)
+		       bool json, bool live)
 {
 	struct mz_kmem_counts n;
 	size_t count, shown;
@@ -110,9 +123,9 @@ int kmem_print_summary(struct mz_kmem *k, const struct mz_kallsyms *syms, uint64
 	qsort(rows, count, sizeof(*rows), by_bytes);
 	shown = limit && limit < count ? (size_t)limit : count;
 	if (json)
-		print_json(&n, rows, shown, ns, syms);
+		print_json(&n, rows, shown, ns, syms, live);
 	else
-		print_text(rows, shown, count, ns, syms);
+		print_text(rows, shown, count, ns, syms, live);
 	free(rows);
 	if (sum + n.other + mz_kmem_lost(&n) != mz_kmem_produced(&n))
 		return talk_fail("the account does not balance: %s produced, %s counted, %s lost",
@@ -124,5 +137,8 @@ int kmem_print_summary(struct mz_kmem *k, const struct mz_kallsyms *syms, uint64
 			  talk_count(c, mz_kmem_lost(&n)));
 	if (n.other && !json)
 		talk_note("%s events found no row", talk_count(a, n.other));
+	if (n.unfollowed && !json)
+		talk_note("live is at least: %s blocks were not followed; raise --live-blocks",
+			  talk_count(a, n.unfollowed));
 	return MZ_EXIT_OK;
 }

@@ -53,6 +53,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct kmemtraced_opts, duration, "stop after so long"),
 	MZ_OPT(0, "summary", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, summary,
 	       "count by call site in the kernel and print the counts; nothing is written"),
+	MZ_OPT(0, "live-blocks", "N", MZ_OPT_U64, struct kmemtraced_opts, live_blocks,
+	       "with --summary: follow up to N blocks to their frees, and count what is live"),
 	MZ_OPT(0, "limit", "N", MZ_OPT_U64, struct kmemtraced_opts, limit, "rows of a summary (all)"),
 	{.name = "source",
 	 .arg = "WHAT",
@@ -147,6 +149,11 @@ static int parse(const struct kmemtraced_opts *o, struct mz_kmem_options *k)
 				  " bytes a CPU is over 1 GiB", k->ring_bytes);
 	if (o->duration < 0)
 		return talk_usage("--duration: a negative time");
+	if (o->live_blocks && !o->summary)
+		return talk_usage("--live-blocks is for --summary; a recording has every block");
+	if (o->live_blocks > MZ_KMEM_LIVE_MOST)
+		return talk_usage("--live-blocks: at most %u", MZ_KMEM_LIVE_MOST);
+	k->live_blocks = (uint32_t)o->live_blocks;
 	k->pid = (uint32_t)o->pid;
 	k->cache = o->cache;
 	k->stacks = o->stacks;
@@ -437,7 +444,8 @@ static int record_bpf(struct kmemtraced_job *j, const sigset_t *signals)
 	ret = kmemtraced_wait(j, &bpf_source, signals);
 	mz_kmem_detach(j->k);
 	if (j->o->summary)
-		return kmem_print_summary(j->k, j->syms, j->o->limit, j->ended - j->began, j->o->json);
+		return kmem_print_summary(j->k, j->syms, j->o->limit, j->ended - j->began, j->o->json,
+					  j->o->live_blocks);
 	if (mz_kmem_save_tables(j->k, j->dir, &j->err) < 0 || mz_kmem_finish(j->k, &j->err) < 0 ||
 	    mz_kmem_save_loss(j->k, j->dir, &j->err) < 0 || ret < 0)
 		return talk_error(&j->err);

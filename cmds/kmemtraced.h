@@ -28,7 +28,7 @@ struct kmemtraced_opts {
 	const char *sample;
 	double duration;
 	bool summary;
-	uint64_t limit;
+	uint64_t limit, live_blocks;
 	unsigned source; /* enum kmemtraced_from */
 	bool drain;
 	bool force;

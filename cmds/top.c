@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,21 +20,26 @@ struct opts {
 	double delay;
 	bool caches;
 	const char *filter;
+	uint64_t pid, live_blocks;
 };
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('d', "delay", "SECONDS", MZ_OPT_DOUBLE, struct opts, delay, "between two looks (1)"),
 	MZ_OPT('c', "caches", NULL, MZ_OPT_FLAG, struct opts, caches, "start with caches, not call sites"),
 	MZ_OPT(0, "filter", "TEXT", MZ_OPT_STR, struct opts, filter, "only names with TEXT in them"),
+	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, pid,
+	       "only allocations of this process, and their frees, whoever makes them"),
+	MZ_OPT(0, "live-blocks", "N", MZ_OPT_U64, struct opts, live_blocks,
+	       "follow up to N blocks to their frees (as many as 1/128 of the memory holds)"),
 	{0},
 };
 
-enum sort { BY_RATE, BY_BYTES, BY_WASTE, BY_NET, BY_TOTAL };
+enum sort { BY_RATE, BY_BYTES, BY_WASTE, BY_LIVE, BY_TOTAL };
 
 struct line {
 	char name[160];
-	uint64_t allocs, frees, req, given, freed; /* since the start */
-	double rate, bytes;			   /* a second, since the last look */
+	uint64_t allocs, req, given, live, live_bytes; /* since the start */
+	double rate, bytes;			       /* a second, since the last look */
 };
 
 struct screen {
@@ -90,7 +96,7 @@ static void name_of(const struct screen *s, const struct mz_kmem_row *r, char *b
 	else if (r->cache[0])
 		mz_printable(buf, size, r->cache, strnlen(r->cache, KMT_NAME));
 	else
-		snprintf(buf, size, "%s", r->kind == KMT_KMALLOC ? "(kmalloc)" : "(kfree)");
+		snprintf(buf, size, "(kmalloc)");
 }
 
 static void add_row(struct screen *s, const struct mz_kmem_row *r, const struct mz_kmem_row *was)
@@ -98,6 +104,8 @@ static void add_row(struct screen *s, const struct mz_kmem_row *r, const struct 
 	char name[160];
 	struct line *l = NULL;
 
+	if (!is_alloc(r))
+		return;
 	name_of(s, r, name, sizeof(name));
 	if (s->filter[0] && !strstr(name, s->filter))
 		return;
@@ -109,14 +117,11 @@ static void add_row(struct screen *s, const struct mz_kmem_row *r, const struct 
 		*l = (struct line){0};
 		memcpy(l->name, name, sizeof(name));
 	}
-	if (!is_alloc(r)) {
-		l->frees += r->count;
-		l->freed += r->given;
-		return;
-	}
 	l->allocs += r->count;
 	l->req += r->req;
 	l->given += r->given;
+	l->live += r->live;
+	l->live_bytes += r->live_bytes;
 	l->rate += (double)(r->count - (was ? was->count : 0)) / s->seconds;
 	l->bytes += (double)(r->given - (was ? was->given : 0)) / s->seconds;
 }
@@ -128,8 +133,8 @@ static double weight(const struct line *l, enum sort sort)
 		return l->bytes;
 	case BY_WASTE:
 		return (double)(l->given - l->req);
-	case BY_NET:
-		return (double)l->given - (double)l->freed;
+	case BY_LIVE:
+		return (double)l->live_bytes;
 	case BY_TOTAL:
 		return (double)l->allocs;
 	default:
@@ -174,40 +179,61 @@ static bool look(struct screen *s)
 
 /* ---- the screen --------------------------------------------------------- */
 
-static void draw(struct screen *s)
+/* A line of the screen: cut at its edge, never wrapped. */
+__attribute__((format(printf, 2, 3))) static void put_line(int y, const char *fmt, ...)
 {
-	static const char *const sorts[] = {"rate", "bytes", "waste", "net", "total"};
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	mvaddnstr(y, 0, text, COLS);
+}
+
+static void draw_head(const struct screen *s)
+{
+	static const char *const sorts[] = {"rate", "bytes", "waste", "live", "total"};
 	struct mz_kmem_counts n;
-	char lost[32], own[32], given[32], net[40];
+	char a[32], b[32];
 
 	mz_kmem_counts(s->k, &n);
-	erase();
-	mvprintw(0, 0, "memorizer top - %s by %s%s  lost %s  own %s left out%s%s",
+	put_line(0, "memorizer top - %s by %s%s%s%s  lost %s  own %s left out",
 		 s->caches ? "caches" : "call sites", sorts[s->sort], s->paused ? " - PAUSED" : "",
-		 talk_count(lost, mz_kmem_lost(&n) + n.other), talk_count(own, n.own),
-		 s->filter[0] || s->typing ? "  filter: " : "", s->filter);
+		 s->filter[0] || s->typing ? "  filter: " : "", s->filter,
+		 talk_count(a, mz_kmem_lost(&n) + n.other), talk_count(b, n.own));
+	if (n.unfollowed)
+		put_line(1, "live: since top began, at least; %s blocks not followed; %s frees not seen",
+			 talk_count(a, n.unfollowed), talk_count(b, n.reused));
+	else
+		put_line(1, "live: since top began; %s frees not seen", talk_count(b, n.reused));
 	attron(A_REVERSE);
-	mvprintw(1, 0, "%12s %12s %12s %7s %12s  %-*s", "allocs/s", "bytes/s", "allocs", "waste",
-		 s->caches ? "net" : "-", COLS > 62 ? COLS - 62 : 1, s->caches ? "cache" : "call site");
+	put_line(2, "%8s %10s %9s %6s %8s %10s  %-*s", "allocs/s", "bytes/s", "allocs", "waste", "blocks",
+		 "live", COLS, s->caches ? "cache" : "call site");
 	attroff(A_REVERSE);
-	for (size_t i = 0; i < s->nlines && (int)i < LINES - 3; i++) {
-		const struct line *l = &s->lines[i];
-		int64_t live = (int64_t)(l->given - l->freed);
+}
 
-		/* a kfree does not say whose memory it frees */
-		if (s->caches && l->name[0] != '(')
-			snprintf(net, sizeof(net), "%s%s", live < 0 ? "-" : "",
-				 talk_bytes(given, (uint64_t)(live < 0 ? -live : live)));
-		else
-			snprintf(net, sizeof(net), "-");
-		mvprintw((int)i + 2, 0, "%12.0f %12s %12" PRIu64 " %6.1f%% %12s  %.*s", l->rate,
-			 talk_bytes(lost, (uint64_t)l->bytes), l->allocs,
-			 l->given ? 100.0 * (double)(l->given - l->req) / (double)l->given : 0.0, net,
-			 COLS > 62 ? COLS - 62 : 1, l->name);
-	}
-	mvprintw(LINES - 1, 0, "%s", s->typing ? "type a part of a name, Enter to end"
-					       : "q quit  c caches/sites  r rate  b bytes  w waste  n net  "
-						 "t total  p pause  / filter");
+static void draw_line(int y, const struct line *l)
+{
+	char bytes[32], live[32];
+
+	put_line(y, "%8.0f %10s %9" PRIu64 " %5.1f%% %8" PRIu64 " %10s  %s", l->rate,
+		 talk_bytes(bytes, (uint64_t)l->bytes), l->allocs,
+		 l->given ? 100.0 * (double)(l->given - l->req) / (double)l->given : 0.0, l->live,
+		 talk_bytes(live, l->live_bytes), l->name);
+}
+
+static void draw(struct screen *s)
+{
+	erase();
+	draw_head(s);
+	for (size_t i = 0; i < s->nlines && (int)i < LINES - 4; i++)
+		draw_line((int)i + 3, &s->lines[i]);
+	if (s->typing)
+		put_line(LINES - 1, "type a part of a name, Enter to end");
+	else
+		put_line(LINES - 1, "q quit  c %s  r rate  b bytes  w waste  l live  t total  p pause  / filter",
+			 s->caches ? "sites" : "caches");
 	refresh();
 }
 
@@ -228,7 +254,7 @@ static void type(struct screen *s, int key)
 /* false: the user has seen enough. */
 static bool obey(struct screen *s, int key)
 {
-	static const char keys[] = "rbwnt";
+	static const char keys[] = "rbwlt";
 	const char *found;
 
 	if (s->typing) {
@@ -287,7 +313,12 @@ static void catch_signals(void)
 static int run(void *options, int argc, char **argv)
 {
 	const struct opts *o = options;
-	struct mz_kmem_options k = {.groups = MZ_KMEM_SLAB, .summary = true};
+	struct mz_kmem_options k = {
+		.groups = MZ_KMEM_SLAB,
+		.summary = true,
+		.pid = (uint32_t)o->pid,
+		.live_blocks = o->live_blocks ? (uint32_t)o->live_blocks : mz_kmem_live_default(),
+	};
 	struct screen s = {.caches = o->caches};
 	struct mz_error err = {0};
 	int ret = 0;
@@ -296,6 +327,8 @@ static int run(void *options, int argc, char **argv)
 		return talk_usage("no arguments, please; not '%s'", argv[0]);
 	if (o->delay < 0 || (o->delay > 0 && o->delay < 0.1))
 		return talk_usage("--delay: at least 0.1 seconds");
+	if (o->live_blocks > MZ_KMEM_LIVE_MOST)
+		return talk_usage("--live-blocks: at most %u", MZ_KMEM_LIVE_MOST);
 	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
 		return talk_fail("a terminal is needed; for a pipe use: kmemtraced --summary --duration 10");
 	if (o->filter)

@@ -301,10 +301,10 @@ static void make_args(struct args *a, const struct vm_machine *m, const struct v
 	 * thread has just changed, and the guest dies of a breakpoint that it took away again
 	 * (any static key, any tracepoint).
 	 */
-	if (m->kvm)
-		arg_words(a, "-accel kvm -cpu host");
-	else
-		arg_words(a, o->parallel ? "-accel tcg -cpu max" : "-accel tcg,thread=single -cpu max");
+	if (!m->kvm)
+		arg_words(a, o->parallel ? "-accel tcg" : "-accel tcg,thread=single");
+	/* In software a string instruction goes byte by byte: have the guest use others. */
+	arg_words(a, m->kvm ? "-accel kvm -cpu host" : "-cpu max,-erms,-fsrm");
 	arg(a, "-smp");
 	/* one CPU a socket: the only kind that the BIOS puts into its MP table */
 	arg(a, "%" PRIu64 ",sockets=%" PRIu64, smp, smp);

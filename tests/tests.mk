@@ -17,7 +17,8 @@ $(O)/tests/tools/%: $(O)/tests/tools/%.o $(LIB_A)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIB_A) $(LDLIBS)
 
 # a fault at every allocation: the test counts them and makes one fail
-LDFLAGS_fault := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=free
+LDFLAGS_fault = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=free
+LDFLAGS_export_fault = $(LDFLAGS_fault)
 
 # fuzz targets: tests/fuzz/X_fuzz.c, with the library built once for them all
 FUZZ       := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))

@@ -139,6 +139,21 @@ static int add_freer(struct mz_kmap_model *m, uint32_t class, uint64_t ip)
 	return 0;
 }
 
+/* The same in the address space. Variables are always there, in places of their own. */
+static void add_place(struct mz_space *s, const struct mz_kmap_object *o, bool freed)
+{
+	if (!o->alloc_time) {
+		mz_space_always(s, o->va, o->size);
+		return;
+	}
+	mz_space_tick(s, o->alloc_time);
+	mz_space_add(s, o->va, o->size, true);
+	if (freed && o->free_time >= o->alloc_time) {
+		mz_space_tick(s, o->free_time);
+		mz_space_add(s, o->va, o->size, false);
+	}
+}
+
 static void add_times(struct mz_kmap_model *m, const struct mz_kmap_object *o, bool global,
 		      bool freed)
 {
@@ -149,6 +164,8 @@ static void add_times(struct mz_kmap_model *m, const struct mz_kmap_object *o, b
 		if (freed && o->free_time >= o->alloc_time)
 			mz_kmap_change(&m->timeline, o->free_time, -(int64_t)o->size, -1);
 	}
+	if (m->own->space && !global)
+		add_place(m->own->space, o, freed);
 }
 
 static void count_object(struct mz_kmap_class *c, const struct mz_kmap_object *o, bool freed)
@@ -238,6 +255,7 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 		return mz_fail_memory(err);
 	m->own->symbols = o->symbols;
 	m->own->pids = o->pids;
+	m->own->space = o->space;
 	find_shift(k, o->symbols);
 	while ((ret = mz_kmap_read(k, &recs)) > 0) {
 		for (int i = 0; i < ret; i++)
@@ -258,6 +276,8 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 		return mz_fail_memory(err);
 	end_object(m);
 	mz_kmap_find_peak(m);
+	if (o->space)
+		mz_space_end(o->space, m->timeline.last);
 	if (mz_kmap_name_processes(m) < 0)
 		return mz_fail_memory(err);
 	m->lines = mz_kmap_lines(k);
@@ -265,6 +285,7 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	m->bytes = mz_kmap_bytes(k);
 	m->touching = m->own->touching.count;
 	m->own->symbols = NULL;
+	m->own->space = NULL;
 	return 0;
 }
 

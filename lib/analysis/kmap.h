@@ -10,6 +10,7 @@
 #ifndef MZ_ANALYSIS_KMAP_H
 #define MZ_ANALYSIS_KMAP_H
 
+#include "analysis/space.h"
 #include "base/histogram.h"
 #include "base/keys.h"
 #include "formats/kmap.h"
@@ -162,6 +163,7 @@ struct mz_kmap_model_options {
 	struct mz_symbols *symbols; /* NULL: addresses only. Used while reading only. */
 	enum mz_kmap_by by;	    /* of the pairs; by cache: code by function */
 	bool pids;		    /* an edge for each process: there may be as many as lines */
+	struct mz_space *space;	    /* where objects lie, over time, without variables; or NULL */
 	/* Called now and then with what was read so far; false stops (-EINTR). */
 	bool (*progress)(void *arg, const struct mz_kmap *k);
 	void *arg;

@@ -46,6 +46,7 @@ struct mz_kmap_private {
 	struct mz_keys pairs, groups, touching;
 	int32_t last_pid; /* that touched something */
 	bool pids;
+	struct mz_space *space; /* NULL = not wanted; while reading */
 	size_t cap_pairs, cap_groups;
 	struct mz_symbols *symbols;
 	uint32_t *last_of; /* by number of by_pid: the process of that number that was seen last */

@@ -28,6 +28,13 @@ int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_
 long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, size_t max,
 			struct mz_error *err);
 
+/* Before the first event: allocations come with the number of their whole stack in
+ * old_object, which nothing in a kernel has; 0 = the site is all that is known.
+ * 0 or -ENOMEM. */
+int mz_kmem_input_keep_stacks(struct mz_kmem_input *in);
+/* Its addresses, innermost first; NULL = there is none of that number. */
+const uint64_t *mz_kmem_input_stack(const struct mz_kmem_input *in, uint32_t stack, size_t *depth);
+
 uint64_t mz_kmem_input_site(const struct mz_kmem_input *in, uint32_t site); /* its address */
 const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache);
 uint32_t mz_kmem_input_sites(const struct mz_kmem_input *in); /* numbers are below it */
@@ -146,10 +153,10 @@ struct mz_kmem_advice {
 	uint64_t saves; /* bytes, at the peak of this size at this site */
 };
 
-/* Told of each block that comes, and that goes (by e), as the report counts it.
+/* Told of each block that comes, and that goes, by the event e, as the report counts it.
  * 0 or -ENOMEM, which ends the pass. */
 struct mz_kmem_watch {
-	int (*came)(void *arg, const struct mz_kmem_block *b);
+	int (*came)(void *arg, const struct mz_kmem_block *b, const struct mz_event *e);
 	int (*went)(void *arg, const struct mz_kmem_block *b, const struct mz_event *e);
 	void *arg;
 };

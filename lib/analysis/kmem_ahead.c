@@ -12,6 +12,7 @@ struct kmem_ahead {
 	struct mz_reader *r;
 	uint32_t sites, caches; /* of the file, told so far */
 	pthread_t thread;
+	bool stacks;
 	bool threaded, stop, waits; /* the reader waits for a batch */
 	pthread_mutex_t lock;
 	pthread_cond_t change;
@@ -25,7 +26,7 @@ static void forget(struct kmem_batch *b)
 {
 	for (uint32_t i = 0; i < b->ncaches; i++)
 		free(b->caches[i]);
-	b->ncaches = b->nsites = 0;
+	b->ncaches = b->nsites = b->nstacks = 0;
 }
 
 /* Room for n of size bytes each. */
@@ -43,6 +44,20 @@ static int room(void **p, uint32_t *cap, uint32_t n, size_t size)
 	return 0;
 }
 
+/* Twice the room each time: stacks are added one by one. */
+static int add_stack(struct kmem_batch *b, const uint64_t *ips, size_t depth)
+{
+	uint32_t need = b->nstacks + 1 + (uint32_t)depth;
+
+	if (need > b->cap_stacks &&
+	    room((void **)&b->stacks, &b->cap_stacks, 2 * need, sizeof(*b->stacks)) < 0)
+		return -ENOMEM;
+	b->stacks[b->nstacks++] = depth;
+	for (size_t i = 0; i < depth; i++)
+		b->stacks[b->nstacks++] = ips[i];
+	return 0;
+}
+
 /* What the tables have got since the last batch. */
 static int tell_new(struct kmem_ahead *a, struct kmem_batch *b)
 {
@@ -57,6 +72,8 @@ static int tell_new(struct kmem_ahead *a, struct kmem_batch *b)
 		const uint64_t *ips = mz_tables_get_stack(t, ++a->sites, &depth);
 
 		b->sites[b->nsites++] = ips && depth ? ips[0] : 0;
+		if (a->stacks && add_stack(b, ips, ips ? depth : 0) < 0)
+			return -ENOMEM;
 	}
 	while (a->caches < caches) {
 		size_t len = 0;
@@ -113,13 +130,14 @@ static void *work(void *arg)
 	return NULL;
 }
 
-struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, bool threaded)
+struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, bool threaded, bool stacks)
 {
 	struct kmem_ahead *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
 	a->r = r;
+	a->stacks = stacks;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->change, NULL);
 	/* without a thread it goes as well, only later */
@@ -140,6 +158,7 @@ void kmem_ahead_free(struct kmem_ahead *a)
 	for (int i = 0; i < BATCHES; i++) {
 		forget(&a->batch[i]);
 		free(a->batch[i].sites);
+		free(a->batch[i].stacks);
 		free(a->batch[i].caches);
 	}
 	pthread_cond_destroy(&a->change);

@@ -14,6 +14,8 @@ struct kmem_batch {
 	uint64_t orders[MZ_BATCH]; /* if the file has them */
 	uint64_t *sites; /* addresses */
 	uint32_t nsites, cap_sites;
+	uint64_t *stacks; /* if wanted: for each site how many addresses, and those */
+	uint32_t nstacks, cap_stacks;
 	char **caches; /* names */
 	uint32_t ncaches, cap_caches;
 };
@@ -21,8 +23,8 @@ struct kmem_batch {
 struct kmem_ahead;
 
 /* Takes the reader for itself: it is not to be touched until free(). NULL =
- * no memory. threaded: false = decode when asked. */
-struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, bool threaded);
+ * no memory. threaded: false = decode when asked; stacks: tell them whole. */
+struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, bool threaded, bool stacks);
 void kmem_ahead_free(struct kmem_ahead *a);
 
 /* The next batch; the same one again after an end or an error. */

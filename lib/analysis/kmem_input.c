@@ -30,8 +30,8 @@ struct source {
 	bool ended;
 	uint64_t key; /* order of the next event; UINT64_MAX = at its end */
 	int cpu;       /* by the file's name; -1 = not told */
-	uint32_t *sites, *caches; /* the file's numbers, from 0 on -> ours */
-	uint32_t nsites, ncaches, cap_sites, cap_caches;
+	uint32_t *sites, *caches, *stacks; /* the file's numbers, from 0 on -> ours */
+	uint32_t nsites, ncaches, nstacks, cap_sites, cap_caches, cap_stacks;
 };
 
 struct mz_kmem_input {
@@ -51,6 +51,7 @@ struct mz_kmem_input {
 	uint32_t *site_slots;
 	uint32_t site_mask;
 	struct mz_tables *names; /* caches: our number is the string's - 1 */
+	struct mz_tables *stacks; /* NULL = not wanted */
 	struct mz_kallsyms *syms;
 	struct mz_symbols *files; /* System.map beside the trace; NULL = none */
 	int *nodes;
@@ -321,11 +322,13 @@ void mz_kmem_input_close(struct mz_kmem_input *in)
 		free(in->src[i].path);
 		free(in->src[i].sites);
 		free(in->src[i].caches);
+		free(in->src[i].stacks);
 	}
 	free(in->src);
 	free(in->sites);
 	free(in->site_slots);
 	mz_tables_free(in->names);
+	mz_tables_free(in->stacks);
 	mz_kallsyms_free(in->syms);
 	mz_symbols_close(in->files);
 	free(in->nodes);
@@ -411,6 +414,21 @@ static int add_cache(struct mz_kmem_input *in, struct source *s, const char *nam
 	return !n ? -ENOMEM : append(&s->caches, &s->ncaches, &s->cap_caches, n - 1);
 }
 
+/* The stacks of a batch's new sites, as they stand in it. One address is no more
+ * than the site. */
+static int add_stacks(struct mz_kmem_input *in, struct source *s, const struct kmem_batch *b)
+{
+	for (uint32_t at = 0; at < b->nstacks;) {
+		size_t depth = b->stacks[at++];
+		uint32_t n = depth > 1 ? mz_tables_stack(in->stacks, &b->stacks[at], depth) : 0;
+
+		if ((depth > 1 && !n) || append(&s->stacks, &s->nstacks, &s->cap_stacks, n) < 0)
+			return -ENOMEM;
+		at += (uint32_t)depth;
+	}
+	return 0;
+}
+
 /* Our numbers for the file's, and the CPU that the file's name tells. */
 static inline void translate(const struct source *s, struct mz_event *e)
 {
@@ -419,6 +437,8 @@ static inline void translate(const struct source *s, struct mz_event *e)
 		e->has &= (uint16_t)~MZ_HAS_SITE;
 	if (e->cache >= s->ncaches)
 		e->has &= (uint16_t)~MZ_HAS_CACHE;
+	if (s->nstacks && e->kind == MZ_ALLOC)
+		e->old_object = e->has & MZ_HAS_SITE ? s->stacks[e->site] : 0;
 	if (e->has & MZ_HAS_SITE)
 		e->site = s->sites[e->site];
 	if (e->has & MZ_HAS_CACHE)
@@ -442,8 +462,10 @@ static void set_key(struct source *s)
 
 static int start(struct mz_kmem_input *in, struct source *s)
 {
-	s->ahead = kmem_ahead_new(s->r, s - in->src < MAX_THREADS);
+	s->ahead = kmem_ahead_new(s->r, s - in->src < MAX_THREADS, in->stacks != NULL);
 	/* the number 0 is none of the tables' */
+	if (in->stacks && append(&s->stacks, &s->nstacks, &s->cap_stacks, 0) < 0)
+		return -ENOMEM;
 	return !s->ahead || add_site(in, s, 0) < 0 || add_cache(in, s, "") < 0 ? -ENOMEM : 0;
 }
 
@@ -471,6 +493,8 @@ static int refill(struct mz_kmem_input *in, struct source *s, struct mz_error *e
 		ret = add_site(in, s, b->sites[i]);
 	for (uint32_t i = 0; i < b->ncaches && ret >= 0; i++)
 		ret = add_cache(in, s, b->caches[i]);
+	if (ret >= 0)
+		ret = add_stacks(in, s, b);
 	if (ret < 0)
 		return mz_fail_memory(err);
 	for (long i = 0; i < s->n; i++)
@@ -608,6 +632,19 @@ int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_
 }
 
 /* ---- asking ------------------------------------------------------------- */
+
+int mz_kmem_input_keep_stacks(struct mz_kmem_input *in)
+{
+	if (!in->stacks)
+		in->stacks = mz_tables_new();
+	return in->stacks ? 0 : -ENOMEM;
+}
+
+const uint64_t *mz_kmem_input_stack(const struct mz_kmem_input *in, uint32_t stack, size_t *depth)
+{
+	*depth = 0;
+	return in->stacks ? mz_tables_get_stack(in->stacks, stack, depth) : NULL;
+}
 
 uint64_t mz_kmem_input_site(const struct mz_kmem_input *in, uint32_t site)
 {

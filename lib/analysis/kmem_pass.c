@@ -211,9 +211,9 @@ static inline int64_t shape_of(struct mz_kmem_report *r, struct mz_kmem_group *s
 }
 
 static int count_alloc(struct mz_kmem_report *r, const struct mz_kmem_block *b,
-		       struct mz_kmem_group *s, struct mz_kmem_group *c)
+		       const struct mz_event *e, struct mz_kmem_group *s, struct mz_kmem_group *c)
 {
-	if (r->filter.watch && r->filter.watch->came(r->filter.watch->arg, b) < 0)
+	if (r->filter.watch && r->filter.watch->came(r->filter.watch->arg, b, e) < 0)
 		return -ENOMEM;
 	kmem_group_peak(&r->total, b->given);
 	kmem_group_peak(&r->of[b->of], b->given);
@@ -284,7 +284,7 @@ static inline int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 	};
 	if (!ours)
 		return 0;
-	if (count_alloc(r, b, s, c) < 0)
+	if (count_alloc(r, b, e, s, c) < 0)
 		return -ENOMEM;
 	if (e->size > given)
 		return kmem_find(r, (struct mz_kmem_finding){

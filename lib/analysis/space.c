@@ -85,8 +85,18 @@ static void widen(struct mz_space *s, uint64_t size)
 		merge_rows(s);
 }
 
-void mz_space_add(struct mz_space *s, uint64_t addr, uint64_t size, bool came)
+static void begin(struct mz_space *s, uint64_t at)
 {
+	if (s->columns)
+		return;
+	s->columns = 1;
+	s->start = at / s->width;
+}
+
+static void add(struct mz_space *s, uint64_t addr, uint64_t size, bool came, bool now)
+{
+	if (now)
+		begin(s, 0); /* if no time was told */
 	if (came)
 		widen(s, size);
 	if (size > UINT64_MAX - addr)
@@ -96,42 +106,82 @@ void mz_space_add(struct mz_space *s, uint64_t addr, uint64_t size, bool came)
 		uint64_t left =
 			((uint64_t)1 << s->shift) - (addr & (((uint64_t)1 << s->shift) - 1));
 		uint64_t part = size < left ? size : left;
+		uint64_t change = came ? part : -part;
 
-		s->live[row] += came ? part : -part;
+		s->live[row] += change;
+		if (now)
+			s->cells[row][s->now] += change;
 		addr += part;
 		size -= part;
 	}
 }
 
+void mz_space_add(struct mz_space *s, uint64_t addr, uint64_t size, bool came)
+{
+	add(s, addr, size, came, true);
+}
+
+void mz_space_always(struct mz_space *s, uint64_t addr, uint64_t size)
+{
+	add(s, addr, size, true, false);
+}
+
 /* ---- columns -------------------------------------------------------------- */
 
+/* Two columns become one: those that begin at a multiple of two widths. */
 static void halve(struct mz_space *s)
 {
-	for (unsigned i = 0; i < s->rows; i++)
-		for (unsigned k = 0; k < MZ_SPACE_COLUMNS / 2; k++)
-			s->cells[i][k] = s->cells[i][2 * k + 1];
-	s->columns = MZ_SPACE_COLUMNS / 2;
+	uint64_t odd = s->start & 1;
+
+	for (unsigned i = 0; i < s->rows; i++) {
+		uint64_t to[MZ_SPACE_COLUMNS] = {0};
+
+		for (unsigned k = 0; k < s->columns; k++)
+			to[(k + odd) / 2] += s->cells[i][k];
+		memcpy(s->cells[i], to, sizeof(to));
+	}
+	s->columns = (unsigned)((s->columns - 1 + odd) / 2) + 1;
+	s->start /= 2;
 	s->width *= 2;
 }
 
-static void fill(struct mz_space *s, uint64_t upto)
+static void begin_earlier(struct mz_space *s, unsigned by)
 {
-	for (; s->columns < upto; s->columns++)
-		for (unsigned i = 0; i < s->rows; i++)
-			s->cells[i][s->columns] = s->live[i];
+	for (unsigned i = 0; i < s->rows; i++) {
+		memmove(&s->cells[i][by], s->cells[i], s->columns * sizeof(s->cells[i][0]));
+		memset(s->cells[i], 0, by * sizeof(s->cells[i][0]));
+	}
+	s->columns += by;
+	s->start -= by;
 }
 
 void mz_space_tick(struct mz_space *s, uint64_t at)
 {
-	while (at / s->width >= MZ_SPACE_COLUMNS) {
-		fill(s, MZ_SPACE_COLUMNS);
+	begin(s, at);
+	while (at / s->width < s->start &&
+	       s->start - at / s->width > MZ_SPACE_COLUMNS - s->columns)
 		halve(s);
-	}
-	fill(s, at / s->width);
+	if (at / s->width < s->start)
+		begin_earlier(s, (unsigned)(s->start - at / s->width));
+	while (at / s->width - s->start >= MZ_SPACE_COLUMNS)
+		halve(s);
+	s->now = (unsigned)(at / s->width - s->start);
+	if (s->now >= s->columns)
+		s->columns = s->now + 1;
 }
 
+/* From the end back: what is live there, without what changed after a column. */
 void mz_space_end(struct mz_space *s, uint64_t at)
 {
 	mz_space_tick(s, at);
-	fill(s, s->columns + 1);
+	for (unsigned i = 0; i < s->rows; i++) {
+		uint64_t live = s->live[i];
+
+		for (unsigned k = s->columns; k-- > 0;) {
+			uint64_t change = s->cells[i][k];
+
+			s->cells[i][k] = live;
+			live -= change;
+		}
+	}
 }

@@ -2,7 +2,9 @@
 /*
  * Which parts of the address space hold live bytes, over time: a grid of a
  * fixed number of rows and columns. A row is a stretch of addresses that was
- * ever used; when there are too many, all stretches double. So with time.
+ * ever used; when there are too many, all stretches double. So with time. It
+ * may go back: until the end a cell holds what changed in it, and sums of changes
+ * do not ask for their order.
  */
 #ifndef MZ_ANALYSIS_SPACE_H
 #define MZ_ANALYSIS_SPACE_H
@@ -17,17 +19,22 @@ struct mz_space {
 	unsigned shift; /* a row is 2^shift bytes */
 	unsigned rows, columns;
 	uint64_t width;		     /* of a column, in the clock's unit */
+	uint64_t start;		     /* widths before the first column */
+	unsigned now;		     /* column of what is added */
 	uint64_t key[MZ_SPACE_ROWS]; /* address >> shift, sorted */
-	uint64_t live[MZ_SPACE_ROWS];
-	uint64_t cells[MZ_SPACE_ROWS][MZ_SPACE_COLUMNS]; /* live bytes at a column's end */
+	uint64_t live[MZ_SPACE_ROWS]; /* with all that was added */
+	uint64_t cells[MZ_SPACE_ROWS][MZ_SPACE_COLUMNS]; /* live bytes at a column's end,
+							    once there is an end */
 };
 
 void mz_space_init(struct mz_space *s);
-/* Time since the start: columns that are over are filled. */
+/* The time of what is added next. */
 void mz_space_tick(struct mz_space *s, uint64_t at);
 /* A block of size bytes came, or went. */
 void mz_space_add(struct mz_space *s, uint64_t addr, uint64_t size, bool came);
-/* After the last event: the last column. */
+/* A block that is there all the time. */
+void mz_space_always(struct mz_space *s, uint64_t addr, uint64_t size);
+/* After all events; at is the end of time. */
 void mz_space_end(struct mz_space *s, uint64_t at);
 
 #endif

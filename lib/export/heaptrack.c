@@ -54,6 +54,8 @@ static uint32_t put_string(struct job *j, const char *s)
 		return 0;
 	known = mz_tables_strings(j->strings);
 	id = mz_tables_string(j->strings, s, strlen(s));
+	if (!id)
+		j->line.failed = true; /* no memory, which is not the same as no string */
 	if (id <= known)
 		return id;
 	mz_buf_str(&j->line, "s ");

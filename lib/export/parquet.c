@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -192,7 +193,10 @@ static int put_page(struct mz_table *t, int type, size_t values, int encoding, u
 	n = ZSTD_compressCCtx(t->zstd, t->packed.data, bound, t->page.data, t->page.len,
 			      ZSTD_LEVEL);
 	if (ZSTD_isError(n))
-		return mz_fail(err, EIO, "%s: cannot pack: %s", t->out->path, ZSTD_getErrorName(n));
+		return ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation
+			       ? mz_fail_memory(err)
+			       : mz_fail(err, EIO, "%s: cannot pack: %s", t->out->path,
+					 ZSTD_getErrorName(n));
 	mz_thrift_i32(&th, 1, type);
 	mz_thrift_i32(&th, 2, (int32_t)t->page.len);
 	mz_thrift_i32(&th, 3, (int32_t)n);

@@ -22,15 +22,21 @@ struct mz_table {
 	struct mz_buf text;
 };
 
-static int fail(const struct mz_table *t, struct mz_error *err)
+/* By the code that a call gave: the database does not know of all that failed. */
+static int fail(const struct mz_table *t, int code, struct mz_error *err)
 {
-	int code = sqlite3_errcode(t->db) & 0xff;
+	code &= 0xff;
+	if (code == SQLITE_NOMEM)
+		return mz_fail_memory(err);
+	return mz_fail(err, code == SQLITE_FULL ? ENOSPC : EIO, "%s: cannot write: %s", t->path,
+		       sqlite3_errmsg(t->db));
+}
 
-	return mz_fail(err,
-		       code == SQLITE_FULL    ? ENOSPC
-		       : code == SQLITE_NOMEM ? ENOMEM
-					      : EIO,
-		       "%s: cannot write: %s", t->path, sqlite3_errmsg(t->db));
+static int execute(const struct mz_table *t, const char *sql, struct mz_error *err)
+{
+	int code = sqlite3_exec(t->db, sql, NULL, NULL, NULL);
+
+	return code == SQLITE_OK ? 0 : fail(t, code, err);
 }
 
 static void sql_close(struct mz_table *t)
@@ -51,6 +57,7 @@ static struct mz_table *sql_open(struct mz_output *out, struct mz_error *err)
 		"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "
 		"PRAGMA locking_mode=EXCLUSIVE; PRAGMA application_id=1296714053; BEGIN";
 	struct mz_table *t = calloc(1, sizeof(*t));
+	int code;
 
 	if (!t) {
 		mz_fail_memory(err);
@@ -59,11 +66,12 @@ static struct mz_table *sql_open(struct mz_output *out, struct mz_error *err)
 	t->path = out->path;
 	if (!out->temp) {
 		mz_fail(err, EINVAL, "%s: a database needs a file of its own: -o FILE", out->path);
-	} else if (sqlite3_open_v2(out->temp, &t->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
-		   sqlite3_exec(t->db, setup, NULL, NULL, NULL) != SQLITE_OK) {
-		fail(t, err);
 	} else {
-		return t;
+		code = sqlite3_open_v2(out->temp, &t->db, SQLITE_OPEN_READWRITE, NULL);
+		if (code != SQLITE_OK)
+			fail(t, code, err);
+		else if (!execute(t, setup, err))
+			return t;
 	}
 	sql_close(t);
 	return NULL;
@@ -73,7 +81,7 @@ static int sql_begin(struct mz_table *t, const char *name, const struct mz_colum
 		     size_t n, struct mz_error *err)
 {
 	struct mz_buf create = {0}, insert = {0};
-	bool good;
+	int ret, code;
 
 	mz_buf_printf(&create, "CREATE TABLE \"%s\" (", name);
 	mz_buf_printf(&insert, "INSERT INTO \"%s\" VALUES (", name);
@@ -95,12 +103,15 @@ static int sql_begin(struct mz_table *t, const char *name, const struct mz_colum
 		mz_buf_free(&insert);
 		return mz_fail_memory(err);
 	}
-	good = sqlite3_exec(t->db, create.data, NULL, NULL, NULL) == SQLITE_OK &&
-	       sqlite3_prepare_v2(t->db, insert.data, -1, &t->insert[t->n], NULL) == SQLITE_OK;
+	ret = execute(t, create.data, err);
+	if (!ret) {
+		code = sqlite3_prepare_v2(t->db, insert.data, -1, &t->insert[t->n], NULL);
+		ret = code == SQLITE_OK ? 0 : fail(t, code, err);
+	}
 	mz_buf_free(&create);
 	mz_buf_free(&insert);
-	if (!good)
-		return fail(t, err);
+	if (ret < 0)
+		return ret;
 	t->columns[t->n] = columns;
 	t->ncolumns[t->n] = n;
 	return t->n++;
@@ -123,19 +134,23 @@ static int bind(struct mz_table *t, sqlite3_stmt *s, int at, const struct mz_col
 static int sql_row(struct mz_table *t, int table, const struct mz_cell *cells, struct mz_error *err)
 {
 	sqlite3_stmt *s = t->insert[table];
+	int code;
 
-	for (size_t i = 0; i < t->ncolumns[table]; i++)
-		if (bind(t, s, (int)i + 1, &t->columns[table][i], &cells[i]) != SQLITE_OK)
-			return fail(t, err);
-	if (sqlite3_step(s) != SQLITE_DONE)
-		return fail(t, err);
+	for (size_t i = 0; i < t->ncolumns[table]; i++) {
+		code = bind(t, s, (int)i + 1, &t->columns[table][i], &cells[i]);
+		if (code != SQLITE_OK)
+			return fail(t, code, err);
+	}
+	code = sqlite3_step(s);
+	if (code != SQLITE_DONE)
+		return fail(t, code, err);
 	sqlite3_reset(s);
 	return 0;
 }
 
 static int sql_end(struct mz_table *t, struct mz_error *err)
 {
-	return sqlite3_exec(t->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(t, err);
+	return execute(t, "COMMIT", err);
 }
 
 const struct mz_table_ops mz_sqlite_ops = {.many = true,

@@ -28,6 +28,7 @@ struct mz_kmem_options {
 	bool stacks;
 	bool rescue;  /* two programs a tracepoint: nothing is lost to interrupts */
 	bool summary; /* count in the kernel, record nothing */
+	uint32_t live_blocks; /* summary: follow so many blocks to their frees; 0 = none */
 };
 
 /* Everything the kernel side counted, all CPUs and levels together. */
@@ -45,6 +46,8 @@ struct mz_kmem_counts {
 	uint64_t no_stack; /* recorded without their stack */
 	uint64_t no_free;  /* tracked blocks whose free will be missing */
 	uint64_t other;	   /* summary: without a row */
+	uint64_t unfollowed; /* live: allocations that are not in it, there was no room */
+	uint64_t reused; /* live: blocks taken off late, their free was not seen */
 };
 
 /* Lost because neither program could run. */
@@ -97,7 +100,11 @@ struct mz_kmem_row {
 	uint8_t kind;
 	char cache[KMT_NAME];
 	uint64_t count, req, given, failed;
+	uint64_t live, live_bytes; /* allocated since the start and not freed */
 };
+#define MZ_KMEM_LIVE_MOST (1u << 26)
+/* How many blocks can be followed with a small part (1/128) of the memory. */
+uint32_t mz_kmem_live_default(void);
 struct mz_kmem_row *mz_kmem_summary(struct mz_kmem *k, size_t *rows);
 
 #endif

@@ -18,9 +18,7 @@
 #include "record/kmem_private.h"
 #include "symbols/kallsyms.h"
 
-#define BATCH 1024
-/* the main thread looks five times a second: what it tells is no older */
-#define TELL_NS (1000000000ull)
+#define BATCH	 1024
 #define FLUSH_NS (2ull * 1000000000u)
 
 #define ACQUIRE(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
@@ -101,13 +99,37 @@ static uint32_t site_stack(struct kmem_drain *d, uint64_t site)
 /* Functions of the allocators and of tracing, which say nothing of who asked. */
 static bool is_inner(const struct mz_kallsyms *syms, uint64_t ip)
 {
-	static const char *const inner[] = {
-		"bpf_",	       "__bpf_",     "__traceiter_",   "trace_",	  "__alloc_pages",
-		"alloc_pages", "__alloc_frozen", "alloc_frozen", "__get_free_page", "get_free_page",
-		"get_zeroed_page", "__folio_alloc", "folio_alloc", "vma_alloc_folio", "___kmalloc_large",
-		"__kmalloc_large", "alloc_vmap_area", "__get_vm_area", "get_vm_area", "__vmalloc",
-		"vmalloc", "vzalloc", "kmalloc_", "__kmalloc", "kmem_cache_alloc", "__kmem_cache_alloc",
-		"pcpu_alloc", "__slab_alloc", "___slab_alloc", "allocate_slab", "new_slab"};
+	static const char *const inner[] = {"bpf_",
+					    "__bpf_",
+					    "__traceiter_",
+					    "trace_",
+					    "__alloc_pages",
+					    "alloc_pages",
+					    "__alloc_frozen",
+					    "alloc_frozen",
+					    "__get_free_page",
+					    "get_free_page",
+					    "get_zeroed_page",
+					    "__folio_alloc",
+					    "folio_alloc",
+					    "vma_alloc_folio",
+					    "___kmalloc_large",
+					    "__kmalloc_large",
+					    "alloc_vmap_area",
+					    "__get_vm_area",
+					    "get_vm_area",
+					    "__vmalloc",
+					    "vmalloc",
+					    "vzalloc",
+					    "kmalloc_",
+					    "__kmalloc",
+					    "kmem_cache_alloc",
+					    "__kmem_cache_alloc",
+					    "pcpu_alloc",
+					    "__slab_alloc",
+					    "___slab_alloc",
+					    "allocate_slab",
+					    "new_slab"};
 	const char *name = syms ? mz_kallsyms_find(syms, ip, NULL, NULL) : NULL;
 
 	for (size_t i = 0; name && i < sizeof(inner) / sizeof(*inner); i++)
@@ -286,38 +308,60 @@ static int tell_lost(struct kmem_drain *d, uint64_t n, enum mz_loss cause, bool 
 		.arg = cause,
 		.given = d->last_time > since ? d->last_time - since : 0,
 		.cpu = (int16_t)d->cpu,
-		.has = MZ_HAS_TIME | (this_cpu ? MZ_HAS_CPU : 0),
+		.has = MZ_HAS_TIME | MZ_HAS_GIVEN | (this_cpu ? MZ_HAS_CPU : 0),
 	};
 	d->told_lost += n;
 	return ++d->batched == BATCH ? flush_batch(d) : 0;
 }
 
-/* What was lost since the last look: a note in the file, where it happened. */
-static int drain_loss(struct kmem_drain *d)
+/* What was lost between the last look and this one. */
+static void look_for_loss(struct kmem_drain *d)
 {
 	struct kmt_cpu *c = &d->k->cpus[d->cpu];
-	uint64_t full = 0, deep = RELAXED(c->deep);
-	uint64_t reentry = __atomic_exchange_n(&d->reentry, 0, __ATOMIC_RELAXED);
-	int ret = 0;
+	uint64_t now = kmem_now(), full = 0, deep;
 
 	for (unsigned l = 0; l < KMT_LEVELS; l++)
 		full += RELAXED(c->lv[l].full);
-	if (full != d->seen_loss[0])
-		ret = tell_lost(d, full - d->seen_loss[0], MZ_LOSS_RING_FULL, true, d->last_poll);
-	if (!ret && deep != d->seen_loss[1])
-		ret = tell_lost(d, deep - d->seen_loss[1], MZ_LOSS_REENTRY, true, d->last_poll);
+	deep = RELAXED(c->deep);
+	d->due.full = full - d->seen.full;
+	d->due.deep = deep - d->seen.deep;
+	d->due.since = d->looked;
+	/* in this order: a count that comes in between is told as older than it is */
+	d->due.reentry_since = ACQUIRE(d->reentry_since);
+	d->due.reentry = __atomic_exchange_n(&d->reentry, 0, __ATOMIC_ACQ_REL);
+	d->seen.full = full;
+	d->seen.deep = deep;
+	d->looked = now;
+}
+
+/* A note in the file. */
+static int tell_due(struct kmem_drain *d)
+{
+	const struct kmem_loss *l = &d->due;
+	int ret = 0;
+
+	if (l->full)
+		ret = tell_lost(d, l->full, MZ_LOSS_RING_FULL, true, l->since);
+	if (!ret && l->deep)
+		ret = tell_lost(d, l->deep, MZ_LOSS_REENTRY, true, l->since);
 	/* some kernels count these for all CPUs together */
-	if (!ret && reentry)
-		ret = tell_lost(d, reentry, MZ_LOSS_REENTRY, RELAXED(d->k->cpu_known),
-				d->last_told);
-	if (kmem_now() - d->told_at > TELL_NS) {
-		d->last_told = d->last_time;
-		d->told_at = kmem_now();
-	}
-	d->seen_loss[0] = full;
-	d->seen_loss[1] = deep;
-	d->last_poll = d->last_time;
+	if (!ret && l->reentry)
+		ret = tell_lost(d, l->reentry, MZ_LOSS_REENTRY, RELAXED(d->k->cpu_known),
+				l->reentry_since);
 	return ret;
+}
+
+/*
+ * A note ends with the event that follows it. So what one look counts is noted
+ * after the next drain, when all that was recorded before the look is in the
+ * file: else the event that follows might still be from before the loss.
+ */
+static int drain_loss(struct kmem_drain *d, bool last)
+{
+	int ret = tell_due(d);
+
+	look_for_loss(d);
+	return !ret && last ? tell_due(d) : ret;
 }
 
 /* ---- the thread --------------------------------------------------------- */
@@ -347,7 +391,7 @@ void *kmem_drain_thread(void *arg)
 	do {
 		last = ACQUIRE(d->k->stop);
 		taken = drain(d, last);
-		if (taken < 0 || drain_loss(d) < 0 || flush_batch(d) < 0)
+		if (taken < 0 || drain_loss(d, last) < 0 || flush_batch(d) < 0)
 			break;
 		if (kmem_now() - flushed > FLUSH_NS) {
 			if (keep_error(d, mz_writer_flush(d->w)) < 0)
@@ -370,7 +414,7 @@ int kmem_drain_open(struct kmem_drain *d, bool overwrite, struct mz_error *err)
 	d->stack_ids = calloc(KMEM_STACKS, sizeof(*d->stack_ids));
 	if (!d->batch || !d->site_keys || !d->site_ids || !d->stack_ids)
 		return mz_fail_memory(err);
-	d->last_time = d->last_poll = d->last_told = d->k->start;
+	d->last_time = d->looked = d->k->start;
 	d->w = mz_writer_open(d->path, &o, err);
 	return d->w ? 0 : -(err && err->code ? err->code : EIO);
 }

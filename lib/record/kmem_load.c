@@ -65,6 +65,7 @@ static int set_options(struct mz_kmem *k, struct mz_error *err)
 	ro->cfg_rescue = o->rescue;
 	ro->cfg_stacks = o->stacks;
 	ro->cfg_summary = o->summary;
+	ro->cfg_live = o->live_blocks != 0;
 	ro->cfg_sums = k->sums;
 	ro->cfg_page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 #if defined(__x86_64__) || defined(__i386__)
@@ -93,6 +94,7 @@ static void set_sizes(struct mz_kmem *k)
 	bpf_map__set_max_entries(s->maps.caches, n * KMT_CACHES);
 	bpf_map__set_max_entries(s->maps.seen, n * KMT_CACHES);
 	bpf_map__set_max_entries(s->maps.sums, k->o.summary ? n * KMT_LEVELS * k->sums : 1);
+	bpf_map__set_max_entries(s->maps.live, k->o.live_blocks ? k->o.live_blocks : 1);
 	bpf_map__set_max_entries(s->maps.own_blocks, KMT_OWN_BUCKETS);
 	bpf_map__set_max_entries(s->maps.track, 1u << s->rodata->cfg_track_bits);
 	bpf_map__set_max_entries(s->maps.stacks,
@@ -114,8 +116,8 @@ static int load_failed(int ret, struct mz_error *err)
 			       "the kernel refuses to load BPF programs: root is needed (or CAP_BPF, "
 			       "CAP_PERFMON); run it with sudo, and see 'memorizer doctor'");
 	if (ret == -ENOMEM)
-		return mz_fail(err, ENOMEM, "not enough memory for the rings; make them smaller: "
-					    "--subbufs, --subbuf-size");
+		return mz_fail(err, ENOMEM, "not enough memory for the rings and tables; make them "
+					    "smaller: --subbufs, --subbuf-size, --live-blocks");
 	return mz_fail(err, -ret,
 		       "the kernel does not take the BPF programs: %s; see 'memorizer doctor' "
 		       "(MEMORIZER_LIBBPF=1 shows the details)",
@@ -232,7 +234,7 @@ int mz_kmem_attach(struct mz_kmem *k, struct mz_error *err)
 		}
 	}
 	k->by_cpu = kmem_misses_open(k);
-	k->start = kmem_now();
+	k->start = k->looked = kmem_now();
 	take_misses(k);
 	k->misses_before = kmem_misses_total(k);
 	if (k->by_cpu)
@@ -289,6 +291,8 @@ void mz_kmem_counts(struct mz_kmem *k, struct mz_kmem_counts *n)
 		n->no_stack += READ(c->no_stack);
 		n->no_free += READ(c->no_free);
 		n->other += READ(c->other);
+		n->unfollowed += READ(c->unfollowed);
+		n->reused += READ(c->reused);
 		for (int l = 0; l < KMT_LEVELS; l++) {
 			n->seen += READ(c->lv[l].seen);
 			n->nulls += READ(c->lv[l].nulls);

@@ -12,6 +12,12 @@ struct kmemtrace; /* the skeleton */
 struct bpf_link;
 struct mz_kallsyms;
 
+/* Events that are not there, seen at one look, and since when they may be missing. */
+struct kmem_loss {
+	uint64_t full, deep, reentry;
+	uint64_t since, reentry_since;
+};
+
 /* One consumer: a CPU's rings, and the file that they go to. */
 struct kmem_drain {
 	struct mz_kmem *k;
@@ -21,12 +27,13 @@ struct kmem_drain {
 	char path[512];
 	struct mz_writer *w;
 	uint64_t last_time;
-	uint64_t last_poll;
-	uint64_t last_told, told_at; /* of losses that all CPUs share */
-	uint64_t seen_loss[2]; /* told so far: full, deep */
+	uint64_t looked;       /* when its losses were counted last */
+	struct kmem_loss seen; /* counted so far: full, deep */
+	struct kmem_loss due;  /* counted at the last look, told after the next drain */
 	uint64_t written;      /* events; read by others */
 	uint64_t told_lost;
 	uint64_t reentry; /* given to this file by the main thread, to be told */
+	uint64_t reentry_since;
 	uint64_t reentry_given; /* so far, by the main thread */
 	uint32_t strings[KMT_CACHES];
 	uint64_t *site_keys; /* call site -> stack of the file */
@@ -56,10 +63,11 @@ struct mz_kmem {
 	unsigned nlinks;
 	uint64_t misses_before, misses; /* the kernel's counts: at the start, in all */
 	struct kmem_misses *by_cpu;	/* the same by CPU; NULL = this kernel does not tell */
-	bool cpu_known; /* the threads may say whose the missed events were */
+	bool cpu_known;			/* the threads may say whose the missed events were */
 	bool stopped;
-	uint64_t start;	   /* ns since boot */
-	int stop;	   /* 1: drain what is there and end */
+	uint64_t start;	 /* ns since boot */
+	uint64_t looked; /* when the missed events were counted last */
+	int stop;	 /* 1: drain what is there and end */
 	struct kmem_drain *drains;
 	struct mz_kallsyms *syms;
 };

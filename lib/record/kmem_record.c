@@ -113,7 +113,8 @@ static int check_account(struct mz_kmem *k, const struct mz_kmem_counts *n, stru
 	}
 	if (n->rescued > n->misses)
 		return mz_fail(err, EBADMSG,
-			       "the account does not balance: %" PRIu64 " events were rescued of %" PRIu64
+			       "the account does not balance: %" PRIu64
+			       " events were rescued of %" PRIu64
 			       " missed; some may be there twice",
 			       n->rescued, n->misses);
 	if (mz_kmem_produced(n) != written + mz_kmem_lost(n) || told != mz_kmem_lost(n))
@@ -138,18 +139,25 @@ static uint64_t reentry_of(const struct mz_kmem *k, unsigned cpu, const struct m
 	return missed > rescued ? missed - rescued : 0;
 }
 
-/* To the threads that write: what was missed since they were told last. */
-static void tell_reentry(struct mz_kmem *k, const struct mz_kmem_counts *n)
+/* To the threads that write: what was missed since the last look. */
+static void tell_reentry(struct mz_kmem *k, struct mz_kmem_counts *n)
 {
+	uint64_t now = kmem_now();
+
+	mz_kmem_counts(k, n);
 	for (unsigned i = 0; k->drains && i < k->ncpus; i++) {
 		struct kmem_drain *d = &k->drains[i];
 		uint64_t lost = reentry_of(k, i, n);
 
-		if (lost > d->reentry_given) {
-			__atomic_fetch_add(&d->reentry, lost - d->reentry_given, __ATOMIC_RELAXED);
-			d->reentry_given = lost;
-		}
+		if (lost <= d->reentry_given)
+			continue;
+		/* what was not taken yet is older */
+		if (!__atomic_load_n(&d->reentry, __ATOMIC_RELAXED))
+			__atomic_store_n(&d->reentry_since, k->looked, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&d->reentry, lost - d->reentry_given, __ATOMIC_RELEASE);
+		d->reentry_given = lost;
 	}
+	k->looked = now;
 }
 
 int mz_kmem_finish(struct mz_kmem *k, struct mz_error *err)
@@ -157,7 +165,6 @@ int mz_kmem_finish(struct mz_kmem *k, struct mz_error *err)
 	struct mz_kmem_counts n;
 	int ret = 0;
 
-	mz_kmem_counts(k, &n);
 	tell_reentry(k, &n);
 	__atomic_store_n(&k->stop, 1, __ATOMIC_RELEASE);
 	for (unsigned i = 0; k->drains && i < k->ncpus; i++) {
@@ -213,7 +220,6 @@ int mz_kmem_failed(struct mz_kmem *k, struct mz_error *err)
 {
 	struct mz_kmem_counts n;
 
-	mz_kmem_counts(k, &n);
 	tell_reentry(k, &n);
 	for (unsigned i = 0; k->drains && i < k->ncpus; i++)
 		if (__atomic_load_n(&k->drains[i].err.code, __ATOMIC_RELAXED))

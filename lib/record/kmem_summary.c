@@ -2,8 +2,18 @@
 /* The rows that the kernel side counted, added up over CPUs and levels. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "record/kmem_private.h"
+
+/* The kernel takes about 64 bytes a block, and takes them at once. */
+uint32_t mz_kmem_live_default(void)
+{
+	uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 128;
+	uint64_t blocks = bytes / 64;
+
+	return blocks < 1u << 14 ? 1u << 14 : blocks > 1u << 21 ? 1u << 21 : (uint32_t)blocks;
+}
 
 static int by_key(const void *a, const void *b)
 {
@@ -28,6 +38,8 @@ static void from_sum(const struct mz_kmem *k, unsigned cpu, const struct kmt_sum
 		.req = s->req,
 		.given = s->given,
 		.failed = s->failed,
+		.live = __atomic_load_n(&s->live, __ATOMIC_RELAXED),
+		.live_bytes = __atomic_load_n(&s->live_bytes, __ATOMIC_RELAXED),
 	};
 	if (id && id < KMT_CACHES)
 		memcpy(r->cache, k->caches[(size_t)cpu * KMT_CACHES + id].name, KMT_NAME - 1);
@@ -46,6 +58,8 @@ static size_t join(struct mz_kmem_row *rows, size_t n)
 			last->req += rows[i].req;
 			last->given += rows[i].given;
 			last->failed += rows[i].failed;
+			last->live += rows[i].live;
+			last->live_bytes += rows[i].live_bytes;
 		} else {
 			rows[out++] = rows[i];
 		}

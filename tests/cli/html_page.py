@@ -4,6 +4,7 @@
 html_page.py data PAGE                      the data, as JSON
 html_page.py user PAGE REPORT [AGES PAGES]  reports as JSON; with lifetimes and overhead
 html_page.py kernel PAGE REPORT EVENTS      REPORT with --limit 0; EVENTS: the text of the trace
+html_page.py stacks PAGE EVENTS KALLSYMS    a kernel's flame graph by stack, from the events in order
 html_page.py kmap PAGE REPORT MAP ANSWER... REPORT and answers of `kmap`, as JSON, all rows;
                                             LEVEL=ANSWER: its matrix at a level
 """
@@ -137,6 +138,49 @@ def kernel(page, report, events):
     same('freed blocks', rec['ages']['count'], t['freed_blocks'])
 
 
+def stacks(page, events, kallsyms):
+    """Every stack of functions with what its blocks are together, from the text."""
+    syms = sorted((int(f[0], 16), f[2]) for f in map(str.split, open(kallsyms)))
+
+    def function(ip):
+        return [name for start, name in syms if start <= ip][-1]
+
+    live, sums, now, most = {}, {}, 0, 0
+    for line in open(events):
+        m = re.match(r'kmalloc\((\d+)\) = (\w+) .*given=(\d+) .*stack=(\S+)', line)
+        if m:
+            ips = [int(v, 16) for v in m[4].split(',')]
+            names = tuple(function(v) for v in reversed(ips))
+            # a site alone stands with its offset
+            path = names if len(ips) > 1 else ('%s+0x%x' % (names[0], ips[0] & 255),)
+            live[m[2]] = path, int(m[3])
+            now += int(m[3])
+            s = sums.setdefault(path, dict.fromkeys(('total', 'wasted', 'peak', 'never_freed'), 0))
+            s['total'] += int(m[3])
+            s['wasted'] += int(m[3]) - int(m[1])
+            if now > most:
+                most, peak = now, list(live.values())
+        m = re.match(r'kfree\((\w+)\)', line)
+        if m:
+            now -= live.pop(m[1])[1]
+    for key, blocks in (('peak', peak), ('never_freed', live.values())):
+        for path, size in blocks:
+            sums[path][key] += size
+    f = data(page)['recordings'][0]['flames']['stack']
+    same('nothing is folded', f['folded'], 0)
+    paths = [()]
+    for i in range(1, len(f['name'])):
+        paths.append(paths[f['parent'][i]] + (f['names'][f['name'][i]],))
+    same('every path once', len(set(paths)), len(paths))
+    for key in ('total', 'wasted', 'peak', 'never_freed'):
+        want = dict.fromkeys(paths, 0)
+        for path, s in sums.items():
+            for n in range(len(path) + 1):
+                want[path[:n]] = want.get(path[:n], 0) + s[key]
+        got = dict(zip(paths, f[key]))
+        same('%s by stack' % key, sorted(set(got.items()) - set(want.items()))[:5], sorted(set(want.items()) - set(got.items()))[:5])
+
+
 LEVELS = ('dir', 'file', 'function')
 
 
@@ -172,6 +216,33 @@ def groups(path, types):
     return out
 
 
+def places(rec, path):
+    """Every cell of the map of addresses, and the variables left out, from the lines."""
+    s, size, left = rec['space'], rec['space']['row_bytes'], [0, 0]
+    start, columns = rec['curve']['first'] - s['before'], len(s['cells'][0])
+    rows = {int(a, 16): [0] * (columns + 1) for a in s['from']}
+    for line in open(path, errors='replace'):
+        f = line.rstrip('\n').split(',')
+        if line.startswith(' ') or len(f) < 8:
+            continue
+        ip, va, free_ip = (0 if v == '(null)' else int(v, 16) for v in (f[0], f[2], f[6]))
+        n, born, died = int(f[3]), int(f[4]), int(f[5])
+        if not ip or (len(f) >= 10 and re.match('GLOBAL|UFO_GLOBAL$', f[7])):
+            left = [left[0] + 1, left[1] + n]
+            continue
+        first = (born - start) // s['width'] if born else 0
+        last = (died - start) // s['width'] if born and (died or free_ip) and died >= born else columns
+        for row in range(va // size * size, va + n, size):
+            part = min(va + n, row + size) - max(va, row)
+            rows[row][first] += part
+            rows[row][last] -= part
+    for changes in rows.values():
+        for k in range(1, columns):
+            changes[k] += changes[k - 1]
+    same('the map of addresses', s['cells'], [rows[a][:-1] for a in sorted(rows)])
+    same('variables', rec['variables'], dict(zip(('objects', 'bytes'), left)))
+
+
 def kmap(page, report, path, *answers):
     rec = data(page)['recordings'][0]
     want = json.load(open(report))
@@ -187,6 +258,7 @@ def kmap(page, report, path, *answers):
     if 'curve' in rec:
         same('the most of the curve', max(rec['curve']['live']), want['live_peak']['bytes'])
         same('the end of the curve', rec['curve']['live'][-1], live['never_freed'])
+        places(rec, path)
     same('sizes', rec['sizes']['count'], want['all']['objects'])
     for table in ('caches', 'types'):
         t = rec['tables'][table]
@@ -210,5 +282,5 @@ def kmap(page, report, path, *answers):
 if sys.argv[1] == 'data':
     print(json.dumps(data(sys.argv[2])))
 else:
-    {'user': user, 'kernel': kernel, 'kmap': kmap}[sys.argv[1]](*sys.argv[2:])
+    {'user': user, 'kernel': kernel, 'stacks': stacks, 'kmap': kmap}[sys.argv[1]](*sys.argv[2:])
 sys.exit('\n'.join(bad) or 0)

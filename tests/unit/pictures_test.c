@@ -112,6 +112,49 @@ static void space_extremes(void)
 	CHECK_EQ(sum_rows(&s), 0);
 }
 
+/* In any order, as the lines of a map have it, with blocks that are always there. */
+static void space_any_order(void)
+{
+	enum { MANY = 3000 };
+	static struct mz_space s;
+	static struct block b[MANY];
+	static uint64_t died[MANY];
+	uint64_t last = 0, base = 4294000000u, always = 0;
+
+	mz_space_init(&s);
+	for (unsigned i = 0; i < MANY; i++) {
+		b[i] = any_block(i % BLOCKS, base + random_below(&seed, 1 + i * 40));
+		died[i] = i % 5 ? b[i].born + random_below(&seed, 3000) : UINT64_MAX;
+		if (i % 50 == 7) {
+			mz_space_always(&s, b[i].addr, b[i].size);
+			always += b[i].size;
+			b[i].size = 0;
+			continue;
+		}
+		mz_space_tick(&s, b[i].born);
+		mz_space_add(&s, b[i].addr, b[i].size, true);
+		last = b[i].born > last ? b[i].born : last;
+		if (died[i] == UINT64_MAX)
+			continue;
+		mz_space_tick(&s, died[i]);
+		mz_space_add(&s, b[i].addr, b[i].size, false);
+		last = died[i] > last ? died[i] : last;
+	}
+	mz_space_end(&s, last);
+	CHECK(s.rows <= MZ_SPACE_ROWS && s.columns <= MZ_SPACE_COLUMNS);
+	CHECK(s.columns > MZ_SPACE_COLUMNS / 4);
+	CHECK_EQ(last / s.width - s.start + 1, s.columns);
+	for (unsigned k = 0; k < s.columns; k++) {
+		uint64_t sum = 0, want = always, end = (s.start + k + 1) * s.width;
+
+		for (unsigned i = 0; i < s.rows; i++)
+			sum += s.cells[i][k];
+		for (unsigned i = 0; i < MANY; i++)
+			want += b[i].born < end && died[i] >= end ? b[i].size : 0;
+		CHECK_EQ(sum, want);
+	}
+}
+
 static void course_extremes(void)
 {
 	struct mz_course *c = mz_course_new();
@@ -173,6 +216,7 @@ int main(void)
 {
 	RUN(course);
 	RUN(space_extremes);
+	RUN(space_any_order);
 	RUN(course_extremes);
 	RUN(flame);
 	return test_end();

@@ -10,7 +10,7 @@ import { chromium } from 'playwright-core';
 const [dir, server, shots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const VIEWS = { user: ['overview', 'flame', 'sites', 'histograms', 'space'], kernel: ['overview', 'flame', 'sites', 'caches', 'histograms', 'space', 'cpus', 'findings'],
-	kmap: ['overview', 'flame', 'access', 'objects', 'tables', 'histograms'] };
+	kmap: ['overview', 'flame', 'access', 'objects', 'tables', 'histograms', 'space'] };
 let failed = 0;
 
 function check(name, good, why) {
@@ -247,6 +247,8 @@ async function kmapPage() {
 	await settle(page);
 	const label = await page.getAttribute('.flame g.frame', 'aria-label');
 	check('a flame graph of accesses', label.includes(`${grouped(report.reads)} reads`), label);
+	await spaceView(page);
+	check('which says what it leaves out', (await page.textContent('#variables')).includes('both count'));
 	clean('a map', seen, file('kmap.html'));
 	await close();
 	const other = await open();

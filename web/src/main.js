@@ -29,7 +29,7 @@ const VIEWS = [
 	['sites', 'Call sites', hasTable('sites'), tableView('sites', 'at_peak')],
 	['caches', 'Caches', (rec) => rec.kind === 'kernel', tableView('caches', 'at_peak')],
 	['histograms', 'Sizes and lifetimes', (rec) => rec.sizes, histograms],
-	['space', 'Address space', (rec) => rec.kind !== 'kmap', space],
+	['space', 'Address space', (rec) => rec.kind !== 'kmap' || rec.space, space],
 	['cpus', 'CPUs', (rec) => rec.kind === 'kernel', cpus],
 	['findings', 'Inconsistencies', (rec) => rec.inconsistencies, findings],
 ];

@@ -70,10 +70,12 @@ struct kmt_cpu {
 	uint64_t no_stack; /* records whose stack found no place in the map */
 	uint64_t no_free;  /* tracked blocks pushed out: their frees will be missing */
 	uint64_t other;	   /* summary: events that found no row */
-	uint64_t pad;
+	uint64_t unfollowed; /* live: blocks that found no place in the map */
 	uint32_t task_frame; /* the context that the first program did: of a task */
 	uint32_t irq_frames; /* some are in use */
 	uint32_t frame[KMT_FRAMES]; /* of interrupts */
+	uint64_t reused; /* live: blocks whose free was not seen, by what came after them */
+	uint64_t pad[7];
 	struct kmt_level lv[KMT_LEVELS];
 	uint64_t tail[KMT_LEVELS]; /* records read */
 	uint64_t pad2[4];
@@ -119,7 +121,14 @@ struct kmt_sum {
 	uint64_t req;
 	uint64_t given;
 	uint64_t failed; /* allocations that gave no memory */
-	uint64_t pad[2];
+	uint64_t live;	 /* blocks of this row not freed yet; any CPU writes it */
+	uint64_t live_bytes;
+};
+
+/* A block that is followed to its free: whose it is. */
+struct kmt_live {
+	uint32_t row; /* of the sums */
+	uint32_t given;
 };
 
 #define KMT_STACK_DEPTH 32

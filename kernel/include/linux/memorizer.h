@@ -37,6 +37,18 @@ DECLARE_STATIC_KEY_FALSE(memorizer_on_key);
 /* Objects may be known, so frees matter; stays on once it has been on. */
 DECLARE_STATIC_KEY_FALSE(memorizer_known_key);
 
+/*
+ * The two as questions. Without jump labels the answer is a load: made by a
+ * function of ours, or it would be counted as an access of the allocator.
+ */
+#ifdef CONFIG_JUMP_LABEL
+#define memorizer_on()		static_branch_unlikely(&memorizer_on_key)
+#define memorizer_known()	static_branch_unlikely(&memorizer_known_key)
+#else
+bool memorizer_on(void);
+bool memorizer_known(void);
+#endif
+
 void __memorizer_slab_alloc(struct kmem_cache *s, void *p, size_t size,
 			    unsigned long ip);
 void __memorizer_slab_ctor(struct kmem_cache *s, void *p);
@@ -67,7 +79,7 @@ void __memorizer_percpu_free(void __percpu *p, unsigned long ip);
 static __always_inline void memorizer_slab_alloc(struct kmem_cache *s, void *p,
 						 size_t size, unsigned long ip)
 {
-	if (static_branch_unlikely(&memorizer_on_key))
+	if (memorizer_on())
 		__memorizer_slab_alloc(s, p, size, ip);
 }
 
@@ -78,7 +90,7 @@ static __always_inline void memorizer_slab_alloc(struct kmem_cache *s, void *p,
  */
 static __always_inline void memorizer_slab_ctor(struct kmem_cache *s, void *p)
 {
-	if (static_branch_unlikely(&memorizer_on_key))
+	if (memorizer_on())
 		__memorizer_slab_ctor(s, p);
 }
 
@@ -89,7 +101,7 @@ static __always_inline void memorizer_slab_ctor(struct kmem_cache *s, void *p)
  */
 static __always_inline void memorizer_slab_free(void *p, unsigned long ip)
 {
-	if (static_branch_unlikely(&memorizer_known_key))
+	if (memorizer_known())
 		__memorizer_slab_free(p, ip);
 }
 
@@ -100,7 +112,7 @@ static __always_inline void memorizer_slab_free(void *p, unsigned long ip)
  */
 static __always_inline void memorizer_resize(const void *p, size_t size)
 {
-	if (static_branch_unlikely(&memorizer_known_key))
+	if (memorizer_known())
 		__memorizer_resize(p, size);
 }
 
@@ -114,7 +126,7 @@ static __always_inline void memorizer_pages_alloc(struct page *page,
 						  unsigned int order,
 						  unsigned long ip)
 {
-	if (static_branch_unlikely(&memorizer_on_key))
+	if (memorizer_on())
 		__memorizer_pages_alloc(page, order, ip);
 }
 
@@ -128,7 +140,7 @@ static __always_inline void memorizer_pages_free(struct page *page,
 						 unsigned int order,
 						 unsigned long ip)
 {
-	if (static_branch_unlikely(&memorizer_known_key))
+	if (memorizer_known())
 		__memorizer_pages_free(page, order, ip);
 }
 
@@ -143,7 +155,7 @@ static __always_inline void memorizer_pages_are(const void *addr,
 						enum memorizer_type type,
 						size_t size, unsigned long ip)
 {
-	if (static_branch_unlikely(&memorizer_on_key))
+	if (memorizer_on())
 		__memorizer_pages_are(addr, type, size, ip);
 }
 
@@ -156,7 +168,7 @@ static __always_inline void memorizer_pages_are(const void *addr,
 static __always_inline void memorizer_vmalloc(const void *addr, size_t size,
 					      unsigned long ip)
 {
-	if (static_branch_unlikely(&memorizer_on_key))
+	if (memorizer_on())
 		__memorizer_vmalloc(addr, size, ip);
 }
 
@@ -167,7 +179,7 @@ static __always_inline void memorizer_vmalloc(const void *addr, size_t size,
  */
 static __always_inline void memorizer_vfree(const void *addr, unsigned long ip)
 {
-	if (static_branch_unlikely(&memorizer_known_key))
+	if (memorizer_known())
 		__memorizer_vfree(addr, ip);
 }
 
@@ -180,7 +192,7 @@ static __always_inline void memorizer_vfree(const void *addr, unsigned long ip)
 static __always_inline void memorizer_range_free(const void *addr, size_t size,
 						 unsigned long ip)
 {
-	if (static_branch_unlikely(&memorizer_known_key))
+	if (memorizer_known())
 		__memorizer_range_free(addr, size, ip);
 }
 
@@ -193,7 +205,7 @@ static __always_inline void memorizer_range_free(const void *addr, size_t size,
 static __always_inline void memorizer_stack_alloc(const void *stack,
 						  size_t size, unsigned long ip)
 {
-	if (static_branch_unlikely(&memorizer_on_key))
+	if (memorizer_on())
 		__memorizer_stack_alloc(stack, size, ip);
 }
 
@@ -206,7 +218,7 @@ static __always_inline void memorizer_stack_alloc(const void *stack,
 static __always_inline void memorizer_percpu_alloc(void __percpu *p, size_t size,
 						   unsigned long ip)
 {
-	if (static_branch_unlikely(&memorizer_on_key))
+	if (memorizer_on())
 		__memorizer_percpu_alloc(p, size, ip);
 }
 
@@ -218,7 +230,7 @@ static __always_inline void memorizer_percpu_alloc(void __percpu *p, size_t size
 static __always_inline void memorizer_percpu_free(void __percpu *p,
 						  unsigned long ip)
 {
-	if (static_branch_unlikely(&memorizer_known_key))
+	if (memorizer_known())
 		__memorizer_percpu_free(p, ip);
 }
 

@@ -16,6 +16,20 @@ DEFINE_STATIC_KEY_FALSE(memorizer_known_key);
 EXPORT_SYMBOL_GPL(memorizer_on_key);
 EXPORT_SYMBOL_GPL(memorizer_known_key);
 
+#ifndef CONFIG_JUMP_LABEL
+bool memorizer_on(void)
+{
+	return static_branch_unlikely(&memorizer_on_key);
+}
+EXPORT_SYMBOL_GPL(memorizer_on);
+
+bool memorizer_known(void)
+{
+	return static_branch_unlikely(&memorizer_known_key);
+}
+EXPORT_SYMBOL_GPL(memorizer_known);
+#endif
+
 /* Hooks use maps and objects: hold off their being given back. */
 #define hook_begin()	preempt_disable_notrace()
 #define hook_end()	preempt_enable_no_resched_notrace()

@@ -66,7 +66,8 @@ function map(rec, time) {
 	canvas.style.setProperty('height', `${place.height}px`);
 	const say = () => {
 		const v = space.cells[at.row][at.column];
-		note.textContent = `0x${space.from[at.row]}, after ${time(Math.min((at.column + 1) * space.width, rec.curve.duration))}: ${bytes(v)} of ${bytes(space.row_bytes)} live (${percent(v, space.row_bytes)})`;
+		const then = (at.column + 1) * space.width - space.before;
+		note.textContent = `0x${space.from[at.row]}, after ${time(Math.min(then, rec.curve.duration))}: ${bytes(v)} of ${bytes(space.row_bytes)} live (${percent(v, space.row_bytes)})`;
 	};
 	canvas.addEventListener('mousemove', (ev) => {
 		const box = canvas.getBoundingClientRect();
@@ -88,6 +89,7 @@ function map(rec, time) {
 	note.textContent = 'Point at the map, or use the arrow keys, to read it.';
 	const view = card('Where live bytes are', {},
 		h('p', { class: 'note' }, `Each row is a stretch of ${bytes(space.row_bytes)} that was ever used, lowest address first; a line between means that the addresses in between were not. The stronger the colour, the fuller. Time runs to the right.`),
+		rec.variables && h('p', { class: 'note', id: 'variables' }, `${rec.variables.objects ? `Left out: ${count(rec.variables.objects)} global ${rec.variables.objects === 1 ? 'variable' : 'variables'} (${bytes(rec.variables.bytes)}), which never come or go. ` : ''}Where one allocator takes its memory from another, both count, and a stretch may be more than full.`),
 		h('div', { class: 'map-box' }, names(space, place), canvas,
 			h('div', { class: 'map-axis' }, h('span', {}, time(0)), h('span', {}, time(rec.curve.duration)))), note);
 	view.redraw = () => paintMap(canvas, space, place);
@@ -113,7 +115,7 @@ export function space(rec) {
 	if (!rec.space) return empty('No addresses', 'This recording names its blocks without addresses, so there is no map of them.');
 	const time = clock(rec.clock);
 	const m = map(rec, time);
-	const view = h('div', { class: 'stack' }, m, pages(rec, time));
+	const view = h('div', { class: 'stack' }, m, rec.pages && pages(rec, time));
 	view.redraw = () => m.redraw();
 	return view;
 }
