@@ -127,6 +127,9 @@ static __always_inline void memorizer_access(unsigned long addr, unsigned long i
 static __always_inline void memorizer_access_range(unsigned long addr, unsigned long size,
 						   unsigned long ip, unsigned long how)
 {
+	/* Only where its end is noted does its length matter. */
+	if (likely(!memorizer_print_fields))
+		return memorizer_access(addr, ip, how);
 	how |= MEMORIZER_RANGE;
 	how |= min_t(unsigned long, size - 1, MEMORIZER_FAR) << MEMORIZER_MORE_SHIFT;
 	preempt_disable_notrace();

@@ -102,6 +102,28 @@ static int log_set(void *data, u64 val)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(log_fops, log_get, log_set, "%llu\n");
 
+static int fields_get(void *data, u64 *val)
+{
+	*val = memorizer_print_fields;
+	return 0;
+}
+
+/* What is recent was not noted: it must be looked at once more. */
+static int fields_set(void *data, u64 val)
+{
+	u64 old = memorizer_hide();
+
+	if (val > 1) {
+		memorizer_show(old);
+		return -EINVAL;
+	}
+	WRITE_ONCE(memorizer_print_fields, val);
+	memorizer_quiesce();
+	memorizer_show(old);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(fields_fops, fields_get, fields_set, "%llu\n");
+
 /* Any write drops dead objects; @data: only those that kmap has shown. */
 static ssize_t clear_write(struct file *file, const char __user *buf,
 			   size_t count, loff_t *pos)
@@ -185,7 +207,7 @@ static int __init memorizer_debugfs_init(void)
 	debugfs_create_file("clear_dead_objects", 0600, dir, NULL, &clear_fops);
 	debugfs_create_file("clear_printed_list", 0600, dir, (void *)1, &clear_fops);
 	debugfs_create_bool("print_live_obj", 0600, dir, &memorizer_print_live);
-	debugfs_create_bool("print_fields", 0600, dir, &memorizer_print_fields);
+	debugfs_create_file("print_fields", 0600, dir, NULL, &fields_fops);
 	debugfs_create_file("on_full", 0600, dir, NULL, &full_fops);
 	for (i = 0; i < ARRAY_SIZE(links); i++) {
 		snprintf(target, sizeof(target), "memorizer/%s", links[i]);

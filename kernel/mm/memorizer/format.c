@@ -144,7 +144,8 @@ static char *put_site(char *p, const struct memorizer_sum *sum, bool range)
 		*p++ = ',';
 		p = put_dec(p, memorizer_range_first(sum->range));
 		*p++ = ',';
-		p = put_dec(p, memorizer_range_last(sum->range));
+		/* 0: touched before anything was noted */
+		p = put_dec(p, sum->range ? memorizer_range_last(sum->range) : MEMORIZER_FAR);
 	}
 	*p++ = '\n';
 	return p;

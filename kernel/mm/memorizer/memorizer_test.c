@@ -26,7 +26,7 @@
 #define READS	29
 
 static int saved_mode;
-static bool saved_log;
+static bool saved_log, saved_fields;
 static char test_global[777];
 static DEFINE_PER_CPU(u64, test_percpu);
 
@@ -887,6 +887,8 @@ static int suite_init(struct kunit_suite *suite)
 {
 	saved_mode = memorizer_mode;
 	saved_log = memorizer_log_access();
+	saved_fields = memorizer_print_fields;
+	memorizer_print_fields = true;
 	memorizer_set_log_access(true);
 	return memorizer_set_mode(1, NULL, 0);
 }
@@ -895,6 +897,7 @@ static void suite_exit(struct kunit_suite *suite)
 {
 	memorizer_set_mode(saved_mode, current, 0);
 	memorizer_set_log_access(saved_log);
+	memorizer_print_fields = saved_fields;
 }
 
 static struct kunit_case memorizer_cases[] = {

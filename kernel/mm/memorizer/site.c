@@ -221,10 +221,14 @@ static __always_inline void note_range(const struct memorizer_object *obj,
 				       const struct memorizer_site *site,
 				       unsigned long addr, unsigned long how)
 {
-	memorizer_range_t *range = memorizer_range(sites, site);
-	memorizer_range_t old = READ_ONCE(*range), new;
-	unsigned long first = addr - obj->va, last;
+	memorizer_range_t *range, old, new;
+	unsigned long first, last;
 
+	if (likely(!memorizer_print_fields))
+		return;
+	range = memorizer_range(sites, site);
+	old = READ_ONCE(*range);
+	first = addr - obj->va;
 	first = min_t(unsigned long, first, MEMORIZER_FAR);
 	last = min_t(unsigned long, first + (how >> MEMORIZER_MORE_SHIFT), MEMORIZER_FAR);
 	do {
