@@ -108,17 +108,20 @@ static int fields_get(void *data, u64 *val)
 	return 0;
 }
 
-/* What is recent was not noted: it must be looked at once more. */
+/*
+ * What is recent was not noted: it must be looked at once more. Forgotten when
+ * nobody is left who has not seen the switch, and would enter it again.
+ */
 static int fields_set(void *data, u64 val)
 {
-	u64 old = memorizer_hide();
+	u64 old;
 
-	if (val > 1) {
-		memorizer_show(old);
+	if (val > 1)
 		return -EINVAL;
-	}
+	old = memorizer_hide();
 	WRITE_ONCE(memorizer_print_fields, val);
-	memorizer_quiesce();
+	synchronize_rcu();
+	memorizer_forget_recent();
 	memorizer_show(old);
 	return 0;
 }
