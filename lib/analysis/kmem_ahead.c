@@ -2,25 +2,19 @@
 #include "analysis/kmem_ahead.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCHES 8
+#include "base/ahead.h"
 
 struct kmem_ahead {
 	struct mz_reader *r;
 	uint32_t sites, caches; /* of the file, told so far */
-	pthread_t thread;
 	bool stacks;
-	bool threaded, stop, waits; /* the reader waits for a batch */
-	pthread_mutex_t lock;
-	pthread_cond_t change;
-	uint64_t made, taken; /* batches; the one before taken is in use */
-	struct kmem_batch batch[BATCHES];
+	struct mz_ahead *ahead;
+	struct kmem_batch *last; /* taken */
+	struct kmem_batch batch[MZ_AHEAD];
 };
-
-/* ---- one batch ------------------------------------------------------------ */
 
 static void forget(struct kmem_batch *b)
 {
@@ -88,46 +82,18 @@ static int tell_new(struct kmem_ahead *a, struct kmem_batch *b)
 	return 0;
 }
 
-static void make(struct kmem_ahead *a, struct kmem_batch *b)
+static bool make(void *arg, unsigned i)
 {
+	struct kmem_ahead *a = arg;
+	struct kmem_batch *b = &a->batch[i];
+
 	forget(b);
 	b->n = mz_reader_read_raw(a->r, b->ev, MZ_BATCH);
 	if (b->n > 0 && a->r->ordered)
 		memcpy(b->orders, a->r->orders, (size_t)b->n * sizeof(*b->orders));
 	if (b->n > 0 && tell_new(a, b) < 0)
 		b->n = -ENOMEM;
-}
-
-/* ---- the thread ----------------------------------------------------------- */
-
-static void *work(void *arg)
-{
-	struct kmem_ahead *a = arg;
-	bool on = true;
-
-	while (on) {
-		struct kmem_batch *b;
-
-		pthread_mutex_lock(&a->lock);
-		/* one batch is in the reader's hands; sleep for many, not for one */
-		if (a->made - a->taken >= BATCHES - 1)
-			while (!a->stop && a->made - a->taken >= BATCHES / 2)
-				pthread_cond_wait(&a->change, &a->lock);
-		on = !a->stop;
-		b = &a->batch[a->made % BATCHES];
-		pthread_mutex_unlock(&a->lock);
-		if (!on)
-			break;
-		make(a, b);
-		on = b->n > 0;
-		pthread_mutex_lock(&a->lock);
-		a->made++;
-		/* nor is the reader woken for one, but for many, or for the end */
-		if (a->waits && (!on || a->made - a->taken >= BATCHES / 2))
-			pthread_cond_signal(&a->change);
-		pthread_mutex_unlock(&a->lock);
-	}
-	return NULL;
+	return b->n > 0;
 }
 
 struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, bool threaded, bool stacks)
@@ -138,52 +104,30 @@ struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, bool threaded, bool stack
 		return NULL;
 	a->r = r;
 	a->stacks = stacks;
-	pthread_mutex_init(&a->lock, NULL);
-	pthread_cond_init(&a->change, NULL);
-	/* without a thread it goes as well, only later */
-	a->threaded = threaded && !pthread_create(&a->thread, NULL, work, a);
-	return a;
+	a->ahead = mz_ahead_new(make, a, threaded);
+	if (a->ahead)
+		return a;
+	free(a);
+	return NULL;
 }
 
 void kmem_ahead_free(struct kmem_ahead *a)
 {
 	if (!a)
 		return;
-	pthread_mutex_lock(&a->lock);
-	a->stop = true;
-	pthread_cond_signal(&a->change);
-	pthread_mutex_unlock(&a->lock);
-	if (a->threaded)
-		pthread_join(a->thread, NULL);
-	for (int i = 0; i < BATCHES; i++) {
+	mz_ahead_free(a->ahead);
+	for (int i = 0; i < MZ_AHEAD; i++) {
 		forget(&a->batch[i]);
 		free(a->batch[i].sites);
 		free(a->batch[i].stacks);
 		free(a->batch[i].caches);
 	}
-	pthread_cond_destroy(&a->change);
-	pthread_mutex_destroy(&a->lock);
 	free(a);
 }
 
 struct kmem_batch *kmem_ahead_next(struct kmem_ahead *a)
 {
-	struct kmem_batch *last = a->taken ? &a->batch[(a->taken - 1) % BATCHES] : NULL;
-
-	if (last && last->n <= 0)
-		return last;
-	if (!a->threaded) {
-		make(a, &a->batch[a->taken % BATCHES]);
-		return &a->batch[a->taken++ % BATCHES];
-	}
-	pthread_mutex_lock(&a->lock);
-	a->waits = true;
-	while (a->made == a->taken)
-		pthread_cond_wait(&a->change, &a->lock);
-	a->waits = false;
-	last = &a->batch[a->taken++ % BATCHES];
-	if (a->made - a->taken < BATCHES / 2)
-		pthread_cond_signal(&a->change);
-	pthread_mutex_unlock(&a->lock);
-	return last;
+	if (!a->last || a->last->n > 0)
+		a->last = &a->batch[mz_ahead_next(a->ahead)];
+	return a->last;
 }

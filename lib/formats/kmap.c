@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ahead.h"
 #include "base/error.h"
-#include "formats/kmap_ahead.h"
 #include "formats/kmap_events.h"
 #include "trace/container.h"
 #include "trace/reader.h"
@@ -19,6 +19,16 @@
 /* Lines of a batch, unless one is longer. */
 #define BLOCK (16u << 10)
 
+/* Lines, parsed by a thread ahead of whoever adds them up. */
+struct batch {
+	char *text; /* whole lines; the records point into it */
+	size_t len, cap;
+	struct mz_kmap_record *records;
+	size_t n, room;
+	int ret;		    /* 1 = there may be more, 0 = the end, -errno */
+	uint64_t lines, bad, bytes; /* of the map, so far */
+};
+
 struct mz_kmap {
 	struct mz_input in;
 	struct mz_reader *reader; /* of a container that was made of a map; else NULL */
@@ -27,8 +37,9 @@ struct mz_kmap {
 	uint64_t lines, bad;
 	int shape; /* of the object before; -1 = none yet */
 	bool skip_bad, keep_other;
-	struct mz_kmap_ahead *ahead; /* NULL: nobody parses ahead */
-	const struct mz_kmap_batch *batch; /* of it, taken last */
+	struct mz_ahead *ahead; /* NULL: nobody parses ahead */
+	struct batch batches[MZ_AHEAD];
+	const struct batch *batch; /* taken last */
 	bool started;
 	struct mz_kmap_record one; /* without it */
 };
@@ -120,7 +131,11 @@ void mz_kmap_close(struct mz_kmap *k)
 {
 	if (!k)
 		return;
-	mz_kmap_ahead_free(k->ahead);
+	mz_ahead_free(k->ahead);
+	for (int i = 0; i < MZ_AHEAD; i++) {
+		free(k->batches[i].text);
+		free(k->batches[i].records);
+	}
 	mz_kmap_unpacker_free(k->unpacker);
 	mz_reader_close(k->reader);
 	mz_input_close(&k->in);
@@ -226,7 +241,7 @@ static const char *whole_lines(const struct mz_kmap *k)
 }
 
 /* Whole lines into the batch: 1, 0 at the end, -errno. */
-static int take_block(struct mz_kmap *k, struct mz_kmap_batch *b)
+static int take_block(struct mz_kmap *k, struct batch *b)
 {
 	const char *end;
 	size_t n;
@@ -260,7 +275,7 @@ static int take_block(struct mz_kmap *k, struct mz_kmap_batch *b)
 	return n > 0;
 }
 
-static bool more_records(struct mz_kmap_batch *b)
+static bool more_records(struct batch *b)
 {
 	size_t room = b->room ? 2 * b->room : 512;
 	struct mz_kmap_record *r = realloc(b->records, room * sizeof(*r));
@@ -272,7 +287,7 @@ static bool more_records(struct mz_kmap_batch *b)
 	return true;
 }
 
-static int take_lines(struct mz_kmap *k, struct mz_kmap_batch *b)
+static int take_lines(struct mz_kmap *k, struct batch *b)
 {
 	const char *p = b->text, *end = p + b->len;
 
@@ -283,8 +298,7 @@ static int take_lines(struct mz_kmap *k, struct mz_kmap_batch *b)
 
 		if (b->n == b->room && !more_records(b))
 			return mz_fail_memory(&k->error);
-		ret = take_line(k, p, len && p[len - 1] == '\r' ? len - 1 : len,
-				&b->records[b->n]);
+		ret = take_line(k, p, len && p[len - 1] == '\r' ? len - 1 : len, &b->records[b->n]);
 		if (ret < 0)
 			return ret;
 		b->n += (size_t)ret;
@@ -293,9 +307,10 @@ static int take_lines(struct mz_kmap *k, struct mz_kmap_batch *b)
 	return 1;
 }
 
-static void make_batch(void *arg, struct mz_kmap_batch *b)
+static bool make_batch(void *arg, unsigned i)
 {
 	struct mz_kmap *k = arg;
+	struct batch *b = &k->batches[i];
 
 	b->n = 0;
 	b->ret = take_block(k, b);
@@ -304,12 +319,13 @@ static void make_batch(void *arg, struct mz_kmap_batch *b)
 	b->lines = k->lines;
 	b->bad = k->bad;
 	b->bytes = mz_input_tell(&k->in);
+	return b->ret > 0;
 }
 
 int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records)
 {
 	if (!k->started && !k->unpacker)
-		k->ahead = mz_kmap_ahead_new(make_batch, k);
+		k->ahead = mz_ahead_new(make_batch, k, true);
 	k->started = true;
 	*records = &k->one;
 	if (!k->ahead)
@@ -317,7 +333,7 @@ int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records)
 	do {
 		if (k->batch && k->batch->ret <= 0)
 			return k->batch->ret;
-		k->batch = mz_kmap_ahead_next(k->ahead);
+		k->batch = &k->batches[mz_ahead_next(k->ahead)];
 	} while (!k->batch->n && k->batch->ret > 0);
 	*records = k->batch->records;
 	return k->batch->n ? (int)k->batch->n : k->batch->ret;
