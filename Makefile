@@ -33,7 +33,7 @@ endif
 .DELETE_ON_ERROR:
 
 LIB_SRC := $(sort $(wildcard lib/*/*.c))
-CMD_SRC := $(sort $(wildcard cmds/*.c))
+CMD_SRC := $(sort $(wildcard cmds/*.c cmds/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(O)/%.o)
 

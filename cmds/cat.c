@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/output.h"
-#include "cmds/transcode.h"
+#include "cmds/convert/transcode.h"
 #include "formats/text.h"
 #include "trace/event.h"
 
@@ -23,7 +23,8 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT(0, "time", "A,B", MZ_OPT_STR, struct opts, time, "events from time A to time B, in ns"),
+	MZ_OPT(0, "time", "A,B", MZ_OPT_STR, struct opts, time,
+	       "events from time A to time B, in ns"),
 	MZ_OPT(0, "object", "N", MZ_OPT_U64, struct opts, object, "events of block N"),
 	MZ_OPT(0, "cpu", "N", MZ_OPT_STR, struct opts, cpu, "events of CPU N"),
 	MZ_OPT(0, "tid", "N", MZ_OPT_STR, struct opts, tid, "events of thread N"),
@@ -53,20 +54,20 @@ static int parse_select(const struct opts *o, struct mz_select *s)
 	if (o->time) {
 		if (!to_number(o->time, ',', &s->time_from, &rest) ||
 		    !to_number(rest + 1, '\0', &s->time_to, &rest))
-			return talk_usage("--time takes two numbers with a comma between, not '%s'",
-					  o->time);
+			return console_usage(
+				"--time takes two numbers with a comma between, not '%s'", o->time);
 		if (s->time_to < s->time_from)
-			return talk_usage("--time: %s ends before it begins", o->time);
+			return console_usage("--time: %s ends before it begins", o->time);
 	}
 	if (o->cpu) {
 		if (!to_number(o->cpu, '\0', &v, &rest) || v > INT16_MAX)
-			return talk_usage("--cpu takes a number, not '%s'", o->cpu);
+			return console_usage("--cpu takes a number, not '%s'", o->cpu);
 		s->cpu = (int)v;
 		s->has_cpu = true;
 	}
 	if (o->tid) {
 		if (!to_number(o->tid, '\0', &v, &rest) || v > UINT32_MAX)
-			return talk_usage("--tid takes a number, not '%s'", o->tid);
+			return console_usage("--tid takes a number, not '%s'", o->tid);
 		s->tid = (uint32_t)v;
 		s->has_tid = true;
 	}
@@ -104,7 +105,8 @@ static void put_json(struct mz_buf *b, const struct mz_event *ev, const struct m
 	mz_json_u64(&j, "size", ev->size);
 	if (ev->kind == MZ_LOST)
 		mz_json_str(&j, "cause", mz_loss_name(ev->arg < MZ_LOSSES ? ev->arg : 0));
-	else if (ev->kind == MZ_MARK && (s = mz_tables_get_string(tables, (uint32_t)ev->arg, &depth)))
+	else if (ev->kind == MZ_MARK &&
+		 (s = mz_tables_get_string(tables, (uint32_t)ev->arg, &depth)))
 		mz_json_strn(&j, "text", s, depth);
 	else if (ev->arg)
 		mz_json_u64(&j, "arg", ev->arg);
@@ -184,13 +186,13 @@ static int run(void *options, int argc, char **argv)
 	int ret;
 
 	if (argc > 1)
-		return talk_usage("one input, please; not '%s' too", argv[1]);
+		return console_usage("one input, please; not '%s' too", argv[1]);
 	ret = parse_select(j.o, &j.select);
 	if (ret)
 		return ret;
 	j.in = mz_reader_open(argc ? argv[0] : "-", &j.err);
 	if (!j.in)
-		return talk_error(&j.err);
+		return console_error(&j.err);
 	mz_reader_select(j.in, &j.select);
 	ret = mz_output_open(&j.out, NULL, false, &j.err);
 	if (!ret)
@@ -200,8 +202,9 @@ static int run(void *options, int argc, char **argv)
 	else
 		mz_output_abort(&j.out);
 	damaged = transcode_report_damage(j.in, 0);
-	ret = ret < 0 ? talk_error(&j.err)
-		      : j.o->strict && (damaged || j.lost) ? MZ_EXIT_INCOMPLETE : MZ_EXIT_OK;
+	ret = ret < 0				   ? console_error(&j.err)
+	      : j.o->strict && (damaged || j.lost) ? MZ_EXIT_INCOMPLETE
+						   : MZ_EXIT_OK;
 	mz_buf_free(&j.line);
 	mz_reader_close(j.in);
 	return ret;

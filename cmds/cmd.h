@@ -57,22 +57,22 @@ struct mz_cmd {
 		.letter = l, .name = n, .arg = a, .help = h, .type = t, .offset = offsetof(st, m)  \
 	}
 
-/* ---- talking to the user (talk.c) --------------------------------------- */
+/* ---- talking to the user (console.c) --------------------------------------- */
 
 /* The name that errors start with: "trace2cmt" or "memorizer record". */
-void talk_set(const char *name, bool json);
+void console_set(const char *name, bool json);
 
 /* An error. Returns MZ_EXIT_FAILED, so that a verb can end with it. */
-int talk_error(const struct mz_error *err);
-int talk_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int console_error(const struct mz_error *err);
+int console_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Wrong usage: says what is wrong and where help is. Returns MZ_EXIT_USAGE. */
-int talk_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int console_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A line on standard error that is no error. */
-void talk_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void console_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* "1,234,567" into buf (at least 32 bytes); "1.2 MiB". Both return buf. */
-char *talk_count(char *buf, uint64_t v);
-char *talk_bytes(char *buf, uint64_t v);
+char *console_count(char *buf, uint64_t v);
+char *console_bytes(char *buf, uint64_t v);
 
 /* ---- options (options.c) ------------------------------------------------ */
 

@@ -108,20 +108,20 @@ static void tell_broken(const struct mz_budget *b, const char *where, uint64_t f
 	char a[32], c[32], name[200];
 
 	if (b->value->bytes) {
-		talk_bytes(a, from);
-		talk_bytes(c, to);
+		console_bytes(a, from);
+		console_bytes(c, to);
 	} else {
-		talk_count(a, from);
-		talk_count(c, to);
+		console_count(a, from);
+		console_count(c, to);
 	}
 	if (b->percent && isfinite(x))
-		talk_note("over the budget: %s: %s%s%s to %s, %+.1f%%%s", b->text,
-			  where ? mz_printable(name, sizeof(name), where, strlen(where)) : "",
-			  where ? ": " : "", a, c, x, b->change ? "" : " of the first");
+		console_note("over the budget: %s: %s%s%s to %s, %+.1f%%%s", b->text,
+			     where ? mz_printable(name, sizeof(name), where, strlen(where)) : "",
+			     where ? ": " : "", a, c, x, b->change ? "" : " of the first");
 	else
-		talk_note("over the budget: %s: %s%s%s to %s", b->text,
-			  where ? mz_printable(name, sizeof(name), where, strlen(where)) : "",
-			  where ? ": " : "", a, c);
+		console_note("over the budget: %s: %s%s%s to %s", b->text,
+			     where ? mz_printable(name, sizeof(name), where, strlen(where)) : "",
+			     where ? ": " : "", a, c);
 }
 
 /* How many are broken; -errno: one cannot be told. */
@@ -154,7 +154,7 @@ static int check_budgets(struct job *j)
 
 static char *value_text(char *buf, const struct mz_profile_value *v, uint64_t x)
 {
-	return v->bytes ? talk_bytes(buf, x) : talk_count(buf, x);
+	return v->bytes ? console_bytes(buf, x) : console_count(buf, x);
 }
 
 /* "+1.2 MiB" */
@@ -350,14 +350,14 @@ static int prepare(struct job *j)
 	if (j->o->limit) {
 		j->limit = strtoul(j->o->limit, &end, 10);
 		if (*end || !*j->o->limit)
-			return talk_usage("--limit: '%s' is no number", j->o->limit);
+			return console_usage("--limit: '%s' is no number", j->o->limit);
 	} else if (j->o->csv) {
 		j->limit = 0;
 	}
 	if (j->o->sort) {
 		j->sort = mz_diff_value(j->o->sort, strlen(j->o->sort));
 		if (!j->sort)
-			return talk_usage(
+			return console_usage(
 				"--sort: no metric '%s': peak, total, live, blocks, "
 				"peak_blocks, live_blocks, temporary, waste, reads, writes, ...",
 				j->o->sort);
@@ -406,8 +406,9 @@ static void note_loss(const struct mz_recording *r)
 	char a[32];
 
 	if (r->profile.lost)
-		talk_note("%s: %s events were lost when it was recorded; its figures are too small",
-			  r->name, talk_count(a, r->profile.lost));
+		console_note(
+			"%s: %s events were lost when it was recorded; its figures are too small",
+			r->name, console_count(a, r->profile.lost));
 }
 
 static int run(void *options, int argc, char **argv)
@@ -416,12 +417,13 @@ static int run(void *options, int argc, char **argv)
 	int ret;
 
 	if (argc != 2)
-		return talk_usage("two recordings, please: the old one and the new one");
+		return console_usage("two recordings, please: the old one and the new one");
 	ret = prepare(&j);
 	if (!ret) {
 		ret = recording_open(&j.a, &argv[0], 1, j.o->symbols, &j.progress[0], &j.err);
 		if (!ret)
-			ret = recording_open(&j.b, &argv[1], 1, j.o->symbols, &j.progress[1], &j.err);
+			ret = recording_open(&j.b, &argv[1], 1, j.o->symbols, &j.progress[1],
+					     &j.err);
 		if (!ret)
 			ret = compare(&j);
 		if (ret >= 0) {

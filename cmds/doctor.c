@@ -86,8 +86,9 @@ static void look_rights(struct visit *v)
 	all = (has_cap(v, CAP_BPF) && has_cap(v, CAP_PERFMON)) || has_cap(v, CAP_SYS_ADMIN);
 	f = add(v, "rights", all ? GOOD : BAD, "kmemtraced and top cannot load their programs",
 		"sudo memorizer ...");
-	snprintf(f->found, sizeof(f->found), "user %u; CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_ADMIN %s",
-		 geteuid(), has_cap(v, CAP_BPF) ? "yes" : "no", has_cap(v, CAP_PERFMON) ? "yes" : "no",
+	snprintf(f->found, sizeof(f->found),
+		 "user %u; CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_ADMIN %s", geteuid(),
+		 has_cap(v, CAP_BPF) ? "yes" : "no", has_cap(v, CAP_PERFMON) ? "yes" : "no",
 		 has_cap(v, CAP_SYS_ADMIN) ? "yes" : "no");
 }
 
@@ -107,9 +108,9 @@ static void look_kernel(struct visit *v)
 static void look_btf(struct visit *v)
 {
 	bool there = !access("/sys/kernel/btf/vmlinux", R_OK);
-	struct finding *f = add(v, "BTF", there ? GOOD : BAD,
-				"kmemtraced and top cannot find the kernel's types",
-				"boot a kernel with CONFIG_DEBUG_INFO_BTF=y (those of distributions have it)");
+	struct finding *f = add(
+		v, "BTF", there ? GOOD : BAD, "kmemtraced and top cannot find the kernel's types",
+		"boot a kernel with CONFIG_DEBUG_INFO_BTF=y (those of distributions have it)");
 
 	snprintf(f->found, sizeof(f->found), "/sys/kernel/btf/vmlinux %s",
 		 there ? "is there" : strerror(errno));
@@ -139,7 +140,8 @@ static void look_kallsyms(struct visit *v)
 	f = add(v, "symbols", hidden ? LESS : GOOD,
 		"kernel addresses are hidden: call sites would have no names",
 		/* up to 1 root sees them; above, nobody does */
-		atoi(restrict_to) > 1 ? "sudo sysctl kernel.kptr_restrict=1" : "sudo memorizer ...");
+		atoi(restrict_to) > 1 ? "sudo sysctl kernel.kptr_restrict=1"
+				      : "sudo memorizer ...");
 	snprintf(f->found, sizeof(f->found), "kptr_restrict=%s, addresses are %s", restrict_to,
 		 hidden ? "hidden" : "shown");
 	/* the first symbol of some kernels stands at 0: look at one that does not */
@@ -149,8 +151,8 @@ static void look_kallsyms(struct visit *v)
 		for (int i = 0; k && i < 2000 && fgets(line, sizeof(line), k); i++)
 			if (!strncmp(line, "ffff", 4)) {
 				f->verdict = GOOD;
-				snprintf(f->found, sizeof(f->found), "kptr_restrict=%s, addresses are shown",
-					 restrict_to);
+				snprintf(f->found, sizeof(f->found),
+					 "kptr_restrict=%s, addresses are shown", restrict_to);
 				break;
 			}
 		if (k)
@@ -167,7 +169,8 @@ static void look_perf(struct visit *v)
 	first_line("/proc/sys/kernel/perf_event_paranoid", level, sizeof(level));
 	n = atoi(level);
 	f = add(v, "perf_event_paranoid", n <= 2 || has_cap(v, CAP_PERFMON) ? GOOD : LESS,
-		"page faults cannot be counted by a user", "sudo sysctl kernel.perf_event_paranoid=2");
+		"page faults cannot be counted by a user",
+		"sudo sysctl kernel.perf_event_paranoid=2");
 	snprintf(f->found, sizeof(f->found), "%s", level);
 }
 
@@ -194,8 +197,8 @@ static void look_memlock(struct visit *v)
 	sscanf(u.release, "%u.%u", &major, &minor);
 	counts = major < 5 || (major == 5 && minor < 11);
 	getrlimit(RLIMIT_MEMLOCK, &r);
-	f = add(v, "memlock", counts && r.rlim_cur < (64u << 20) && !has_cap(v, CAP_SYS_RESOURCE) ? BAD
-												     : GOOD,
+	f = add(v, "memlock",
+		counts && r.rlim_cur < (64u << 20) && !has_cap(v, CAP_SYS_RESOURCE) ? BAD : GOOD,
 		"before Linux 5.11 rings count as locked memory", "ulimit -l unlimited");
 	if (r.rlim_cur == RLIM_INFINITY)
 		snprintf(f->found, sizeof(f->found), "unlimited");
@@ -225,8 +228,10 @@ static void look_memorizer(struct visit *v)
 				"accesses to kernel memory cannot be recorded; allocations can",
 				"boot a kernel with the patches of kernel/");
 
-	snprintf(f->found, sizeof(f->found), there ? "debugfs has it" : "not in this kernel, or debugfs is "
-									"not mounted");
+	snprintf(f->found, sizeof(f->found),
+		 there ? "debugfs has it"
+		       : "not in this kernel, or debugfs is "
+			 "not mounted");
 }
 
 /* ---- telling ------------------------------------------------------------ */
@@ -287,7 +292,7 @@ static int run(void *options, int argc, char **argv)
 	struct visit v = {0};
 
 	if (argc)
-		return talk_usage("no arguments, please; not '%s'", argv[0]);
+		return console_usage("no arguments, please; not '%s'", argv[0]);
 	look_kernel(&v);
 	look_rights(&v);
 	look_btf(&v);

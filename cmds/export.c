@@ -52,7 +52,7 @@ static int find_format(struct job *j)
 	size_t n = 0;
 
 	if (!j->o->to)
-		return talk_usage(
+		return console_usage(
 			"--to says the format: dhat, pprof, collapsed, heaptrack, massif, "
 			"speedscope, firefox, perfetto, parquet, sqlite, csv, jsonl");
 	for (const struct mz_export_format *f = mz_export_formats; f->name; f++) {
@@ -63,8 +63,8 @@ static int find_format(struct job *j)
 		names[n++] = f->name;
 	}
 	near = options_nearest(j->o->to, names, n);
-	return talk_usage("--to: no format '%s'%s%s%s", j->o->to, near ? "; did you mean " : "",
-			  near ? near : "", near ? "?" : "; 'memorizer export --help' has them");
+	return console_usage("--to: no format '%s'%s%s%s", j->o->to, near ? "; did you mean " : "",
+			     near ? near : "", near ? "?" : "; 'memorizer export --help' has them");
 }
 
 static int find_table(struct job *j)
@@ -74,13 +74,13 @@ static int find_table(struct job *j)
 	if (!j->o->table)
 		return 0;
 	if (!j->format->table)
-		return talk_usage("--table is for parquet, csv and jsonl; %s has none",
-				  j->format->name);
+		return console_usage("--table is for parquet, csv and jsonl; %s has none",
+				     j->format->name);
 	while (mz_table_names[i] && strcmp(mz_table_names[i], j->o->table))
 		i++;
 	if (!mz_table_names[i])
-		return talk_usage("--table takes events, blocks, sites or frames; not '%s'",
-				  j->o->table);
+		return console_usage("--table takes events, blocks, sites or frames; not '%s'",
+				     j->o->table);
 	j->table = (enum mz_table_name)i;
 	return 0;
 }
@@ -91,12 +91,13 @@ static int find_value(struct job *j)
 		return 0;
 	j->how.value = mz_profile_find_value(j->o->value);
 	if (!j->how.value)
-		return talk_usage(
+		return console_usage(
 			"--value takes bytes, blocks, peak_bytes, peak_blocks, live_bytes, "
 			"live_blocks, temporary, waste, reads, writes, ...; not '%s'",
 			j->o->value);
 	if (strcmp(j->format->name, "collapsed"))
-		return talk_usage("--value is for collapsed; %s has all of them", j->format->name);
+		return console_usage("--value is for collapsed; %s has all of them",
+				     j->format->name);
 	return 0;
 }
 
@@ -149,11 +150,12 @@ static int run(void *options, int argc, char **argv)
 	if (ret)
 		return ret;
 	if (j.format->whole_file && (!j.o->output || !strcmp(j.o->output, "-")))
-		return talk_usage("%s needs a file: -o FILE", j.format->name);
+		return console_usage("%s needs a file: -o FILE", j.format->name);
 	if (j.format->binary && !j.o->output && isatty(STDOUT_FILENO))
-		return talk_usage("%s is no text for a terminal; -o FILE says where it goes",
-				  j.format->name);
-	ret = recording_open(&j.in, argc ? argv : usual, argc ? argc : 1, j.o->symbols, &j.progress, &j.err);
+		return console_usage("%s is no text for a terminal; -o FILE says where it goes",
+				     j.format->name);
+	ret = recording_open(&j.in, argc ? argv : usual, argc ? argc : 1, j.o->symbols, &j.progress,
+			     &j.err);
 	if (!ret)
 		ret = mz_output_open(&j.out, j.o->output, j.o->force, &j.err);
 	if (!ret)
@@ -166,8 +168,9 @@ static int run(void *options, int argc, char **argv)
 	if (!ret && mz_recording_lost(&j.in)) {
 		char a[32];
 
-		talk_note("%s: %s events were lost when it was recorded; every figure is too small",
-			  j.in.name, talk_count(a, mz_recording_lost(&j.in)));
+		console_note(
+			"%s: %s events were lost when it was recorded; every figure is too small",
+			j.in.name, console_count(a, mz_recording_lost(&j.in)));
 	}
 	mz_recording_close(&j.in);
 	return ret < 0 ? recording_error(&j.err) : MZ_EXIT_OK;

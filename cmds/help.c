@@ -67,7 +67,7 @@ static int man_options(const char *verb)
 		printf(".TP\n\\fB\\-\\-help\\fR\nshow the options\n");
 		return MZ_EXIT_OK;
 	}
-	return talk_usage("no verb '%s'", verb);
+	return console_usage("no verb '%s'", verb);
 }
 
 static void completion(void)
@@ -112,7 +112,7 @@ static int run(void *options, int argc, char **argv)
 
 	(void)argv;
 	if (argc)
-		return talk_usage("help takes no arguments; see 'memorizer VERB --help'");
+		return console_usage("help takes no arguments; see 'memorizer VERB --help'");
 	if (o->man)
 		return man_options(o->man);
 	if (o->links)

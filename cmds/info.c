@@ -16,7 +16,7 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-static const char *const field_names[] = {"addresses", "times", "cpus",	  "nodes",  "pids",
+static const char *const field_names[] = {"addresses", "times", "cpus",	 "nodes",  "pids",
 					  "tids",      "given", "flags", "stacks", "caches"};
 
 static void show_attr(const struct mz_attr *a)
@@ -35,20 +35,21 @@ static void show_losses(const struct mz_summary *s)
 
 	for (int i = 0; i < MZ_LOSSES; i++)
 		if (s->lost[i])
-			printf("%-12s %s (%s)\n", "lost", talk_count(n, s->lost[i]), mz_loss_name(i));
+			printf("%-12s %s (%s)\n", "lost", console_count(n, s->lost[i]),
+			       mz_loss_name(i));
 }
 
 static void show(struct mz_reader *r, const struct mz_summary *s)
 {
 	char a[32], b[32];
 
-	printf("%-12s %s in %s: %.3f bytes an event\n", "events", talk_count(a, s->events),
-	       talk_bytes(b, s->bytes), s->events ? (double)s->bytes / (double)s->events : 0);
+	printf("%-12s %s in %s: %.3f bytes an event\n", "events", console_count(a, s->events),
+	       console_bytes(b, s->bytes), s->events ? (double)s->bytes / (double)s->events : 0);
 	show_losses(s);
 	if (s->has_produced)
-		printf("%-12s %s\n", "produced", talk_count(a, s->produced));
-	printf("%-12s %s\n", "blocks", talk_count(a, s->births));
-	printf("%-12s %s in %s\n", "chunks", talk_count(a, s->chunks),
+		printf("%-12s %s\n", "produced", console_count(a, s->produced));
+	printf("%-12s %s\n", "blocks", console_count(a, s->births));
+	printf("%-12s %s in %s\n", "chunks", console_count(a, s->chunks),
 	       s->streams == 1 ? "1 stream" : "several streams");
 	if (s->fields & MZ_HAS_TIME)
 		printf("%-12s %" PRIu64 " to %" PRIu64 " ns: %.6f s\n", "time", s->first_time,
@@ -61,8 +62,8 @@ static void show(struct mz_reader *r, const struct mz_summary *s)
 	for (size_t i = 0; i < mz_reader_attrs(r); i++)
 		show_attr(mz_reader_attr(r, i));
 	if (!s->whole)
-		printf("%-12s no index: its writer was stopped, or it was cut; good up to byte %" PRIu64
-		       "\n",
+		printf("%-12s no index: its writer was stopped, or it was cut; good up to byte "
+		       "%" PRIu64 "\n",
 		       "end", s->end);
 	if (s->damaged)
 		printf("%-12s in %" PRIu64 " places; 'memorizer verify' shows them\n", "damaged",
@@ -119,7 +120,7 @@ static int show_json(struct mz_reader *r, const struct mz_summary *s)
 	if (!b.failed)
 		printf("%.*s", (int)b.len, b.data);
 	mz_buf_free(&b);
-	return b.failed ? talk_fail("out of memory") : MZ_EXIT_OK;
+	return b.failed ? console_fail("out of memory") : MZ_EXIT_OK;
 }
 
 static int run(void *options, int argc, char **argv)
@@ -131,19 +132,21 @@ static int run(void *options, int argc, char **argv)
 	int ret = MZ_EXIT_OK;
 
 	if (argc != 1)
-		return talk_usage("one trace, please");
+		return console_usage("one trace, please");
 	r = mz_reader_open(argv[0], &err);
 	if (!r)
-		return talk_error(&err);
+		return console_error(&err);
 	if (mz_reader_summary(r, &s)) {
 		if (mz_reader_format(r) == MZ_FORMAT_CONTAINER)
-			ret = talk_fail("%s: the index is at the end of a file; a pipe has no end to look "
-					"at: save it to a file first",
-					argv[0]);
+			ret = console_fail(
+				"%s: the index is at the end of a file; a pipe has no end to look "
+				"at: save it to a file first",
+				argv[0]);
 		else
-			ret = talk_fail("%s: a %s trace has no index; 'memorizer convert %s -o OUT' makes a "
-					"container of it",
-					argv[0], mz_format_name(mz_reader_format(r)), argv[0]);
+			ret = console_fail("%s: a %s trace has no index; 'memorizer convert %s -o "
+					   "OUT' makes a "
+					   "container of it",
+					   argv[0], mz_format_name(mz_reader_format(r)), argv[0]);
 	} else if (o->json) {
 		ret = show_json(r, &s);
 	} else {

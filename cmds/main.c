@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cmds/cmd.h"
-#include "cmds/twins.h"
+#include "cmds/dispatch.h"
 
 #define VERB(name) extern const struct mz_cmd cmd_##name;
 #include "cmds/verbs.def"
@@ -45,7 +45,7 @@ static bool wants_json(int argc, char **argv)
 static int flush(int ret)
 {
 	if (fflush(stdout) || ferror(stdout)) {
-		talk_fail("standard output: cannot write");
+		console_fail("standard output: cannot write");
 		return ret ? ret : MZ_EXIT_FAILED;
 	}
 	return ret;
@@ -57,10 +57,10 @@ static int run(const struct mz_cmd *cmd, const char *shown, int argc, char **arg
 	int rest, ret;
 
 	cmd = twin_of(cmd, &argc, argv);
-	talk_set(shown, wants_json(argc, argv));
+	console_set(shown, wants_json(argc, argv));
 	opts = calloc(1, cmd->opts_size ? cmd->opts_size : 1);
 	if (!opts)
-		return talk_fail("out of memory");
+		return console_fail("out of memory");
 	ret = options_parse(cmd, opts, argc, argv, &rest);
 	if (ret < 0)
 		ret = cmd->run(opts, rest - 1, argv + 1);
@@ -77,8 +77,8 @@ static int unknown_verb(const char *verb)
 		names[i] = mz_cmds[i]->name;
 	near = options_nearest(verb, names, mz_cmds_count);
 	if (near)
-		return talk_usage("unknown verb '%s'; did you mean '%s'?", verb, near);
-	return talk_usage("unknown verb '%s'", verb);
+		return console_usage("unknown verb '%s'; did you mean '%s'?", verb, near);
+	return console_usage("unknown verb '%s'", verb);
 }
 
 /*

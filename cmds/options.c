@@ -94,17 +94,17 @@ static int bad_value(const struct mz_opt *o, const char *value)
 
 			snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", o->choices[i]);
 		}
-		return talk_usage("--%s takes one of: %s; not '%s'", o->name, list, value);
+		return console_usage("--%s takes one of: %s; not '%s'", o->name, list, value);
 	}
-	return talk_usage("--%s takes a number%s, not '%s'", o->name,
-			  o->type == MZ_OPT_SIZE ? " (with K, M, G or T)" : "", value);
+	return console_usage("--%s takes a number%s, not '%s'", o->name,
+			     o->type == MZ_OPT_SIZE ? " (with K, M, G or T)" : "", value);
 }
 
 /* -1 = fine, else the exit status. */
 static int add_value(const struct mz_opt *o, struct mz_opt_list *list, const char *value)
 {
 	if (list->n == MZ_OPT_LIST_MAX)
-		return talk_usage("--%s is given more than %d times", o->name, MZ_OPT_LIST_MAX);
+		return console_usage("--%s is given more than %d times", o->name, MZ_OPT_LIST_MAX);
 	list->value[list->n++] = value;
 	return -1;
 }
@@ -159,8 +159,8 @@ static int unknown_option(const struct mz_cmd *cmd, const char *name)
 		names[n++] = o->name;
 	near = options_nearest(name, names, n);
 	if (near)
-		return talk_usage("unknown option --%s; did you mean --%s?", name, near);
-	return talk_usage("unknown option --%s", name);
+		return console_usage("unknown option --%s; did you mean --%s?", name, near);
+	return console_usage("unknown option --%s", name);
 }
 
 static int parse_long(const struct mz_cmd *cmd, void *opts, int argc, char **argv, int *i)
@@ -170,7 +170,7 @@ static int parse_long(const struct mz_cmd *cmd, void *opts, int argc, char **arg
 	size_t len = eq ? (size_t)(eq - name) : strlen(name);
 	const struct mz_opt *o = find_long(cmd, name, len);
 
-	/* any verb takes --json: its errors are JSON then (talk.c) */
+	/* any verb takes --json: its errors are JSON then (console.c) */
 	if (!o && !strcmp(name, "json"))
 		return -1;
 	if (!o) {
@@ -181,13 +181,13 @@ static int parse_long(const struct mz_cmd *cmd, void *opts, int argc, char **arg
 	}
 	if (o->type == MZ_OPT_FLAG || o->type == MZ_OPT_OPTSTR) {
 		if (eq && o->type == MZ_OPT_FLAG)
-			return talk_usage("--%s takes no value", o->name);
+			return console_usage("--%s takes no value", o->name);
 		return set_value(o, opts, eq ? eq + 1 : "");
 	}
 	if (eq)
 		return set_value(o, opts, eq + 1);
 	if (*i + 1 >= argc)
-		return talk_usage("--%s needs a value: %s", o->name, o->arg);
+		return console_usage("--%s needs a value: %s", o->name, o->arg);
 	return set_value(o, opts, argv[++*i]);
 }
 
@@ -198,7 +198,7 @@ static int parse_letters(const struct mz_cmd *cmd, void *opts, int argc, char **
 		int ret;
 
 		if (!o)
-			return talk_usage("unknown option -%c", *p);
+			return console_usage("unknown option -%c", *p);
 		if (o->type == MZ_OPT_FLAG || o->type == MZ_OPT_OPTSTR) {
 			ret = set_value(o, opts, "");
 			if (ret >= 0)
@@ -208,7 +208,7 @@ static int parse_letters(const struct mz_cmd *cmd, void *opts, int argc, char **
 		if (p[1])
 			return set_value(o, opts, p + 1);
 		if (*i + 1 >= argc)
-			return talk_usage("-%c needs a value: %s", *p, o->arg);
+			return console_usage("-%c needs a value: %s", *p, o->arg);
 		return set_value(o, opts, argv[++*i]);
 	}
 	return -1;
@@ -226,7 +226,8 @@ int options_parse(const struct mz_cmd *cmd, void *opts, int argc, char **argv, i
 				argv[kept++] = argv[i];
 			break;
 		}
-		if (!strcmp(argv[i], "--help") || (!strcmp(argv[i], "-h") && !find_letter(cmd, 'h'))) {
+		if (!strcmp(argv[i], "--help") ||
+		    (!strcmp(argv[i], "-h") && !find_letter(cmd, 'h'))) {
 			options_help(cmd, stdout);
 			return MZ_EXIT_OK;
 		}
@@ -260,16 +261,18 @@ static void print_option(const struct mz_opt *o, FILE *out)
 	if (o->arg)
 		snprintf(left + n, sizeof(left) - (size_t)n,
 			 o->type == MZ_OPT_OPTSTR ? "[=%s]" : " %s", o->arg);
-	fprintf(out, strlen(left) < 30 ? "%-30s%s\n" : "%s\n                              %s\n", left,
-		o->help);
+	fprintf(out, strlen(left) < 30 ? "%-30s%s\n" : "%s\n                              %s\n",
+		left, o->help);
 }
 
 void options_help(const struct mz_cmd *cmd, FILE *out)
 {
-	fprintf(out, "usage: memorizer %s [OPTIONS] %s\n\n%s\n", cmd->name, cmd->args, cmd->summary);
+	fprintf(out, "usage: memorizer %s [OPTIONS] %s\n\n%s\n", cmd->name, cmd->args,
+		cmd->summary);
 	if (cmd->opts && cmd->opts->name)
 		fprintf(out, "\nOptions:\n");
 	for (const struct mz_opt *o = cmd->opts; o && o->name; o++)
 		print_option(o, out);
-	fprintf(out, "      --help                  show this\n\nManual: man memorizer-%s\n", cmd->name);
+	fprintf(out, "      --help                  show this\n\nManual: man memorizer-%s\n",
+		cmd->name);
 }

@@ -33,9 +33,9 @@ void progress_show(struct progress *p, double share, uint64_t count, const char 
 	mz_printable(shown, sizeof(shown), p->what, strlen(p->what));
 	if (share >= 0)
 		fprintf(stderr, "\r%s: %3.0f %%, %s %s, %.0f s \033[K", shown, 100 * share,
-			talk_count(n, count), units, t - p->start);
+			console_count(n, count), units, t - p->start);
 	else
-		fprintf(stderr, "\r%s: %s %s, %.0f s \033[K", shown, talk_count(n, count), units,
+		fprintf(stderr, "\r%s: %s %s, %.0f s \033[K", shown, console_count(n, count), units,
 			t - p->start);
 	fflush(stderr);
 }

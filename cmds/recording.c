@@ -5,7 +5,7 @@
 
 #include "analysis/profile_files.h"
 #include "base/error.h"
-#include "cmds/kmap_load.h"
+#include "cmds/kmap/kmap_load.h"
 
 /* What loading a KMAP told the user itself is an error without a text here. */
 static int told(struct mz_error *err)
@@ -16,7 +16,7 @@ static int told(struct mz_error *err)
 
 int recording_error(const struct mz_error *err)
 {
-	return *err->text ? talk_error(err) : MZ_EXIT_FAILED;
+	return *err->text ? console_error(err) : MZ_EXIT_FAILED;
 }
 
 static int open_kmap(struct mz_recording *r, const struct kmap_load *o, struct mz_error *err)

@@ -47,12 +47,12 @@ static void show(const struct job *job, const struct mz_verify *v)
 	if (job->n > MOST)
 		printf("%s: and %u faults more\n", job->path, job->n - MOST);
 	if (!job->n) {
-		printf("%s: good: %s events in %s chunks\n", job->path, talk_count(a, v->decoded),
-		       talk_count(b, v->summary.chunks));
+		printf("%s: good: %s events in %s chunks\n", job->path,
+		       console_count(a, v->decoded), console_count(b, v->summary.chunks));
 		return;
 	}
-	printf("%s: %s of %s events are readable", job->path, talk_count(a, v->decoded),
-	       talk_count(b, v->decoded + v->missing));
+	printf("%s: %s of %s events are readable", job->path, console_count(a, v->decoded),
+	       console_count(b, v->decoded + v->missing));
 	if (v->bad_bytes)
 		printf("; %" PRIu64 " bytes are damaged, from byte %" PRIu64 " on", v->bad_bytes,
 		       v->first_bad);
@@ -89,7 +89,7 @@ static int run(void *options, int argc, char **argv)
 	int ret;
 
 	if (argc != 1)
-		return talk_usage("one trace, please");
+		return console_usage("one trace, please");
 	job.path = argv[0];
 	job.j.out = &job.b;
 	if (job.json) {
@@ -98,7 +98,7 @@ static int run(void *options, int argc, char **argv)
 	}
 	ret = mz_verify_file(argv[0], &v, note, &job, &err);
 	if (ret < 0)
-		talk_error(&err);
+		console_error(&err);
 	else if (job.json)
 		show_json(&job, &v, !ret);
 	else

@@ -90,7 +90,7 @@ static struct mz_region *map_region(void)
 static bool claim_image(uint32_t parent)
 {
 	for (uint32_t i = 0; i < MZ_IMAGES; i++) {
-		struct mz_image *m = &mz_region->images[i];
+		struct mz_program_slot *m = &mz_region->images[i];
 		uint32_t want = MZ_IMAGE_FREE;
 		ssize_t n;
 
@@ -450,4 +450,12 @@ bool mz_append(struct mz_thread *t, struct mz_record *recs, unsigned n, const vo
 	}
 	mz_end(t);
 	return true;
+}
+
+void mz_append_text(uint8_t type, uint64_t addr, const char *text, size_t len)
+{
+	struct mz_record r = {.type = type, .value = addr};
+
+	r.size = (uint16_t)(len < MZ_TEXT_MAX ? len : MZ_TEXT_MAX);
+	mz_append(&mz_me, &r, 1, text, r.size);
 }

@@ -13,14 +13,14 @@
 #include <uapi/memorizer/record.h>
 
 struct mz_thread {
-	uint64_t reserved; /* records handed out; those up to ring->head are published */
-	uint64_t limit;	   /* of reserved, without a look at the ring; 0 = always look */
-	uint64_t ring_at;  /* the recorder is woken when this is reached */
+	uint64_t reserved;    /* records handed out; those up to ring->head are published */
+	uint64_t limit;	      /* of reserved, without a look at the ring; 0 = always look */
+	uint64_t ring_at;     /* the recorder is woken when this is reached */
 	struct mz_ring *ring; /* NULL: none yet */
 	struct mz_record *data;
 	uint32_t mask;
-	uint32_t alive; /* *mz_alive when the ring was taken */
-	uint32_t depth; /* appends under way: more than 1 inside a signal handler */
+	uint32_t alive;	 /* *mz_alive when the ring was taken */
+	uint32_t depth;	 /* appends under way: more than 1 inside a signal handler */
 	uint32_t hidden; /* inside a call whose inner calls are not the program's */
 	uint64_t tail;	 /* of the ring, when last looked at */
 	uint64_t told;	 /* time of the last MZ_REC_TIME */
@@ -37,7 +37,8 @@ struct mz_thread {
  * one. */
 enum mz_alive { MZ_ALIVE_UNKNOWN, MZ_ALIVE_OFF, MZ_ALIVE_ON };
 
-extern __thread struct mz_thread mz_me __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread struct mz_thread mz_me
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern volatile uint32_t *mz_alive __attribute__((visibility("hidden")));
 extern struct mz_region *mz_region __attribute__((visibility("hidden")));
 extern bool mz_use_tsc __attribute__((visibility("hidden")));
@@ -166,11 +167,12 @@ static inline struct mz_record *mz_slot(struct mz_thread *t, uint64_t at)
 }
 
 /* One record, in two stores; the next ones will be written soon. */
-static inline void mz_fill(struct mz_record *r, uint64_t time, uint8_t type, uint8_t arg, uint16_t size,
-			   uint64_t value)
+static inline void mz_fill(struct mz_record *r, uint64_t time, uint8_t type, uint8_t arg,
+			   uint16_t size, uint64_t value)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	uint64_t first = (uint32_t)time | (uint64_t)size << 32 | (uint64_t)type << 48 | (uint64_t)arg << 56;
+	uint64_t first =
+		(uint32_t)time | (uint64_t)size << 32 | (uint64_t)type << 48 | (uint64_t)arg << 56;
 
 	__builtin_memcpy(r, &first, sizeof(first));
 #else
@@ -223,6 +225,11 @@ static inline void mz_end(struct mz_thread *t)
 
 /* What is not so frequent: n records, whose times are set here, then raw bytes. */
 bool mz_append(struct mz_thread *t, struct mz_record *recs, unsigned n, const void *raw, size_t len)
+	__attribute__((visibility("hidden")));
+
+/* A record with text behind it: at most MZ_TEXT_MAX bytes, the rest is cut. */
+#define MZ_TEXT_MAX 480u
+void mz_append_text(uint8_t type, uint64_t addr, const char *text, size_t len)
 	__attribute__((visibility("hidden")));
 
 #endif

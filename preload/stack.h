@@ -19,9 +19,4 @@ void mz_stack_forget(void) __attribute__((visibility("hidden")));
 /* Another recorder, which knows nothing either; other threads may be looking. */
 void mz_stack_restart(void) __attribute__((visibility("hidden")));
 
-/* A record with text behind it: at most MZ_TEXT_MAX bytes, the rest is cut. */
-#define MZ_TEXT_MAX 480u
-void mz_append_text(uint8_t type, uint64_t addr, const char *text, size_t len)
-	__attribute__((visibility("hidden")));
-
 #endif

@@ -2,7 +2,7 @@
 # The page of `memorizer html`. The program takes web/dist/report.html as it is
 # in the tree; `make web` makes that anew from web/src (needs nodejs and npm).
 
-$(O)/cmds/html_page.o: web/dist/report.html
+$(O)/cmds/html/html_page.o: web/dist/report.html
 
 .PHONY: web
 web:

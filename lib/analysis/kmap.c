@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "analysis/kmap_model.h"
+#include "analysis/kmap_build.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -77,14 +77,14 @@ static uint32_t class_id(struct mz_kmap_model *m, const struct mz_kmap_object *o
 	bool global = is_global(o);
 	struct mz_kmap_class *c;
 
-	kind = mz_keys_put(&own->kinds, type, cache);
-	if (place == MZ_KEYS_NONE || kind == MZ_KEYS_NONE)
-		return MZ_KEYS_NONE;
-	id = mz_keys_put(&own->classes, (uint64_t)place << 32 | kind, global ? o->va : 0);
-	if (id == MZ_KEYS_NONE || id < m->n_classes)
+	kind = mz_pair_index_put(&own->kinds, type, cache);
+	if (place == MZ_PAIR_INDEX_NONE || kind == MZ_PAIR_INDEX_NONE)
+		return MZ_PAIR_INDEX_NONE;
+	id = mz_pair_index_put(&own->classes, (uint64_t)place << 32 | kind, global ? o->va : 0);
+	if (id == MZ_PAIR_INDEX_NONE || id < m->n_classes)
 		return id;
 	if (!ROOM(m, classes, id))
-		return MZ_KEYS_NONE;
+		return MZ_PAIR_INDEX_NONE;
 	m->n_classes = id + 1;
 	c = &m->classes[id];
 	c->place = place;
@@ -103,8 +103,8 @@ static int add_owner(struct mz_kmap_model *m, uint32_t class, const struct mz_km
 	struct mz_kmap_private *own = m->own;
 	uint32_t comm = mz_kmap_recent_id(m, &own->comm, o->comm), process, owner;
 
-	process = mz_keys_put(&own->processes, (uint32_t)o->pid, comm);
-	if (process == MZ_KEYS_NONE || !ROOM(m, processes, process))
+	process = mz_pair_index_put(&own->processes, (uint32_t)o->pid, comm);
+	if (process == MZ_PAIR_INDEX_NONE || !ROOM(m, processes, process))
 		return -ENOMEM;
 	if (process >= m->n_processes)
 		m->n_processes = process + 1;
@@ -112,8 +112,8 @@ static int add_owner(struct mz_kmap_model *m, uint32_t class, const struct mz_km
 	m->processes[process].comm = comm;
 	mz_kmap_add_sum(&m->processes[process].sum, o->size);
 	m->processes[process].last = m->total.all.objects;
-	owner = mz_keys_put(&own->owners, class, process);
-	if (owner == MZ_KEYS_NONE || !ROOM(m, owners, owner))
+	owner = mz_pair_index_put(&own->owners, class, process);
+	if (owner == MZ_PAIR_INDEX_NONE || !ROOM(m, owners, owner))
 		return -ENOMEM;
 	if (owner >= m->n_owners)
 		m->n_owners = owner + 1;
@@ -128,8 +128,8 @@ static int add_freer(struct mz_kmap_model *m, uint32_t class, uint64_t ip)
 {
 	uint32_t place = mz_kmap_place_id(m, ip), id;
 
-	id = place == MZ_KEYS_NONE ? place : mz_keys_put(&m->own->freers, class, place);
-	if (id == MZ_KEYS_NONE || !ROOM(m, freers, id))
+	id = place == MZ_PAIR_INDEX_NONE ? place : mz_pair_index_put(&m->own->freers, class, place);
+	if (id == MZ_PAIR_INDEX_NONE || !ROOM(m, freers, id))
 		return -ENOMEM;
 	if (id >= m->n_freers)
 		m->n_freers = id + 1;
@@ -140,17 +140,17 @@ static int add_freer(struct mz_kmap_model *m, uint32_t class, uint64_t ip)
 }
 
 /* The same in the address space. Variables are always there, in places of their own. */
-static void add_place(struct mz_space *s, const struct mz_kmap_object *o, bool freed)
+static void add_place(struct mz_heatmap *s, const struct mz_kmap_object *o, bool freed)
 {
 	if (!o->alloc_time) {
-		mz_space_always(s, o->va, o->size);
+		mz_heatmap_always(s, o->va, o->size);
 		return;
 	}
-	mz_space_tick(s, o->alloc_time);
-	mz_space_add(s, o->va, o->size, true);
+	mz_heatmap_tick(s, o->alloc_time);
+	mz_heatmap_add(s, o->va, o->size, true);
 	if (freed && o->free_time >= o->alloc_time) {
-		mz_space_tick(s, o->free_time);
-		mz_space_add(s, o->va, o->size, false);
+		mz_heatmap_tick(s, o->free_time);
+		mz_heatmap_add(s, o->va, o->size, false);
 	}
 }
 
@@ -192,7 +192,7 @@ static int add_object(struct mz_kmap_model *m, const struct mz_kmap_object *o)
 
 	end_object(m);
 	id = class_id(m, o);
-	if (id == MZ_KEYS_NONE)
+	if (id == MZ_PAIR_INDEX_NONE)
 		return -ENOMEM;
 	count_object(&m->classes[id], o, freed);
 	count_object(&m->total, o, freed);
@@ -277,7 +277,7 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	end_object(m);
 	mz_kmap_find_peak(m);
 	if (o->space)
-		mz_space_end(o->space, m->timeline.last);
+		mz_heatmap_end(o->space, m->timeline.last);
 	if (mz_kmap_name_processes(m) < 0)
 		return mz_fail_memory(err);
 	m->lines = mz_kmap_lines(k);
@@ -306,13 +306,13 @@ void mz_kmap_model_deinit(struct mz_kmap_model *m)
 	mz_types_close(m->types);
 	mz_tables_free(m->strings);
 	if (own) {
-		struct mz_keys *all[] = {&own->classes, &own->edges,	 &own->freers,
-					 &own->owners,	&own->processes, &own->calls,
-					 &own->places,	&own->kinds,	 &own->by_pid,
-					 &own->pairs,	&own->groups,	 &own->touching};
+		struct mz_pair_index *all[] = {&own->classes, &own->edges,     &own->freers,
+					       &own->owners,  &own->processes, &own->calls,
+					       &own->places,  &own->kinds,     &own->by_pid,
+					       &own->pairs,   &own->groups,    &own->touching};
 
 		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-			mz_keys_deinit(all[i]);
+			mz_pair_index_deinit(all[i]);
 		free(own->states);
 		free(own->last);
 		free(own->last_of);
@@ -330,7 +330,8 @@ const char *mz_kmap_string(const struct mz_kmap_model *m, uint32_t id)
 
 const char *mz_kmap_comm(const struct mz_kmap_model *m, int32_t pid)
 {
-	uint32_t id = mz_keys_get(&m->own->by_pid, (uint32_t)pid, 0);
+	uint32_t id = mz_pair_index_get(&m->own->by_pid, (uint32_t)pid, 0);
 
-	return id == MZ_KEYS_NONE ? "" : mz_kmap_string(m, m->processes[m->own->last_of[id]].comm);
+	return id == MZ_PAIR_INDEX_NONE ? ""
+					: mz_kmap_string(m, m->processes[m->own->last_of[id]].comm);
 }

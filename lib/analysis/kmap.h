@@ -10,9 +10,9 @@
 #ifndef MZ_ANALYSIS_KMAP_H
 #define MZ_ANALYSIS_KMAP_H
 
-#include "analysis/space.h"
+#include "analysis/address_heatmap.h"
 #include "base/histogram.h"
-#include "base/keys.h"
+#include "base/pair_index.h"
 #include "formats/kmap.h"
 #include "symbols/symbols.h"
 #include "symbols/types.h"
@@ -153,7 +153,7 @@ struct mz_kmap_model {
 	bool has_dirs;	 /* some place has a directory */
 	bool has_ranges; /* some access says where in the object it was */
 
-	struct mz_types *types;		/* NULL = not known (mz_kmap_find_types) */
+	struct mz_types *types;		  /* NULL = not known (mz_kmap_find_types) */
 	struct mz_kmap_type *class_types; /* by class */
 
 	struct mz_kmap_private *own;
@@ -163,7 +163,7 @@ struct mz_kmap_model_options {
 	struct mz_symbols *symbols; /* NULL: addresses only. Used while reading only. */
 	enum mz_kmap_by by;	    /* of the pairs; by cache: code by function */
 	bool pids;		    /* an edge for each process: there may be as many as lines */
-	struct mz_space *space;	    /* where objects lie, over time, without variables; or NULL */
+	struct mz_heatmap *space;   /* where objects lie, over time, without variables; or NULL */
 	/* Called now and then with what was read so far; false stops (-EINTR). */
 	bool (*progress)(void *arg, const struct mz_kmap *k);
 	void *arg;

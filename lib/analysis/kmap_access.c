@@ -2,7 +2,7 @@
 /* Accesses and calls of a KMAP, added up. */
 #include <errno.h>
 
-#include "analysis/kmap_model.h"
+#include "analysis/kmap_build.h"
 
 /* Has the object been touched from more than one side? */
 static void note_side(struct current *now, uint32_t dir, int32_t pid)
@@ -27,7 +27,8 @@ static int note_process(struct mz_kmap_private *own, int32_t pid)
 	if (pid <= 0 || pid == own->last_pid)
 		return 0;
 	own->last_pid = pid;
-	return mz_keys_put(&own->touching, (uint32_t)pid, 0) == MZ_KEYS_NONE ? -ENOMEM : 0;
+	return mz_pair_index_put(&own->touching, (uint32_t)pid, 0) == MZ_PAIR_INDEX_NONE ? -ENOMEM
+											 : 0;
 }
 
 static uint32_t pair_id(struct mz_kmap_model *m, uint32_t group)
@@ -35,12 +36,13 @@ static uint32_t pair_id(struct mz_kmap_model *m, uint32_t group)
 	struct mz_kmap_private *own = m->own;
 	uint32_t id;
 
-	id = group == MZ_KEYS_NONE ? group : mz_keys_put(&own->pairs, own->now.owner, group);
-	if (id == MZ_KEYS_NONE || id < m->n_pairs)
+	id = group == MZ_PAIR_INDEX_NONE ? group
+					 : mz_pair_index_put(&own->pairs, own->now.owner, group);
+	if (id == MZ_PAIR_INDEX_NONE || id < m->n_pairs)
 		return id;
 	if (!ROOM(m, pairs, id) ||
-	    !mz_keys_room((void **)&own->last, &own->cap_last, id, sizeof(*own->last)))
-		return MZ_KEYS_NONE;
+	    !mz_pair_index_room((void **)&own->last, &own->cap_last, id, sizeof(*own->last)))
+		return MZ_PAIR_INDEX_NONE;
 	m->n_pairs = id + 1;
 	m->pairs[id].owner = own->now.owner;
 	m->pairs[id].group = group;
@@ -80,12 +82,12 @@ static int start_edge(struct mz_kmap_model *m, uint32_t id, const struct mz_kmap
 	struct mz_kmap_private *own = m->own;
 	uint32_t place = mz_kmap_place_id(m, a->ip), pair = 0;
 
-	if (place == MZ_KEYS_NONE || !ROOM(m, edges, id) ||
-	    !mz_keys_room((void **)&own->states, &own->cap_states, id, sizeof(*own->states)))
+	if (place == MZ_PAIR_INDEX_NONE || !ROOM(m, edges, id) ||
+	    !mz_pair_index_room((void **)&own->states, &own->cap_states, id, sizeof(*own->states)))
 		return -ENOMEM;
 	if (m->by != MZ_KMAP_BY_PID)
 		pair = pair_id(m, m->places[place].group);
-	if (pair == MZ_KEYS_NONE)
+	if (pair == MZ_PAIR_INDEX_NONE)
 		return -ENOMEM;
 	own->states[id] = (struct edge_state){0, pair, m->places[place].dir};
 	m->edges[id] = (struct mz_kmap_edge){.class = own->now.class,
@@ -106,15 +108,15 @@ static int enter_access(struct mz_kmap_model *m, const struct mz_kmap_access *a,
 	struct mz_kmap_edge *e;
 
 	if (id >= m->n_edges || own->edges.keys[id].a != a->ip || own->edges.keys[id].b != key)
-		id = mz_keys_put(&own->edges, a->ip, key);
-	if (id == MZ_KEYS_NONE || (id >= m->n_edges && start_edge(m, id, a) < 0) ||
+		id = mz_pair_index_put(&own->edges, a->ip, key);
+	if (id == MZ_PAIR_INDEX_NONE || (id >= m->n_edges && start_edge(m, id, a) < 0) ||
 	    note_process(own, a->pid) < 0)
 		return -ENOMEM;
 	pair = own->states[id].pair;
 	/* by process the owner is not that of the edge: it is looked up each time */
 	if (m->by == MZ_KMAP_BY_PID)
 		pair = pair_id(m, mz_kmap_group_id(m, (uint32_t)a->pid, 1));
-	if (pair == MZ_KEYS_NONE)
+	if (pair == MZ_PAIR_INDEX_NONE)
 		return -ENOMEM;
 	e = &m->edges[id];
 	e->objects += own->states[id].serial != now->serial;
@@ -144,16 +146,17 @@ int mz_kmap_enter_gathered(struct mz_kmap_model *m)
 	int ret = 0;
 
 	for (size_t i = 0; i < n; i++)
-		mz_keys_ask(&own->edges, a[i].ip, edge_key(own, &a[i]));
+		mz_pair_index_ask(&own->edges, a[i].ip, edge_key(own, &a[i]));
 	for (size_t i = 0; i < n; i++) {
-		edges[i] = mz_keys_expect(&own->edges, a[i].ip, edge_key(own, &a[i]));
+		edges[i] = mz_pair_index_expect(&own->edges, a[i].ip, edge_key(own, &a[i]));
 		if (edges[i] < m->n_edges) {
 			__builtin_prefetch(&m->edges[edges[i]], 1);
 			__builtin_prefetch(&own->states[edges[i]], 1);
 		}
 	}
 	for (size_t i = 0; i < n; i++) {
-		uint32_t pair = edges[i] < m->n_edges ? own->states[edges[i]].pair : MZ_KEYS_NONE;
+		uint32_t pair =
+			edges[i] < m->n_edges ? own->states[edges[i]].pair : MZ_PAIR_INDEX_NONE;
 
 		if (pair < m->n_pairs) {
 			__builtin_prefetch(&m->pairs[pair], 1);
@@ -179,10 +182,10 @@ int mz_kmap_add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c)
 {
 	uint32_t from = mz_kmap_place_id(m, c->from), to = mz_kmap_place_id(m, c->to), id;
 
-	if (from == MZ_KEYS_NONE || to == MZ_KEYS_NONE)
+	if (from == MZ_PAIR_INDEX_NONE || to == MZ_PAIR_INDEX_NONE)
 		return -ENOMEM;
-	id = mz_keys_put(&m->own->calls, from, to);
-	if (id == MZ_KEYS_NONE || !ROOM(m, calls, id))
+	id = mz_pair_index_put(&m->own->calls, from, to);
+	if (id == MZ_PAIR_INDEX_NONE || !ROOM(m, calls, id))
 		return -ENOMEM;
 	if (id >= m->n_calls)
 		m->n_calls = id + 1;

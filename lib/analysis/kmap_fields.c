@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/kmap_private.h"
+#include "analysis/kmap_select.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -18,10 +18,8 @@ static const char *told_by(const struct mz_kmap_model *m, const struct mz_kmap_t
 			   size_t size)
 {
 	static const char *const how[] = {
-		[MZ_TYPES_VARIABLE] = "variable %s",
-		[MZ_TYPES_RETURNED] = "returned by %s",
-		[MZ_TYPES_CACHE] = "name of cache %s",
-		[MZ_TYPES_ALIKE] = "other sites of %s",
+		[MZ_TYPES_VARIABLE] = "variable %s",   [MZ_TYPES_RETURNED] = "returned by %s",
+		[MZ_TYPES_CACHE] = "name of cache %s", [MZ_TYPES_ALIKE] = "other sites of %s",
 		[MZ_TYPES_AMBIGUOUS] = "not told: %s",
 	};
 	char by[200];
@@ -33,32 +31,33 @@ static const char *told_by(const struct mz_kmap_model *m, const struct mz_kmap_t
 	return buf;
 }
 
-void mz_kmap_types(const struct mz_kmap_model *m, const char *pattern, struct mz_answer *a)
+void mz_kmap_types(const struct mz_kmap_model *m, const char *pattern, struct mz_result_table *a)
 {
-	static const struct mz_answer_column columns[] = {
-		{"object", "object", MZ_ANSWER_TEXT},  {"site", "allocated at", MZ_ANSWER_TEXT},
-		{"size", "size", MZ_ANSWER_COUNT},     {"struct", "is", MZ_ANSWER_TEXT},
-		{"known_by", "told by", MZ_ANSWER_TEXT}, {"objects", "objects", MZ_ANSWER_COUNT},
+	static const struct mz_result_column columns[] = {
+		{"object", "object", MZ_RESULT_TEXT},	 {"site", "allocated at", MZ_RESULT_TEXT},
+		{"size", "size", MZ_RESULT_COUNT},	 {"struct", "is", MZ_RESULT_TEXT},
+		{"known_by", "told by", MZ_RESULT_TEXT}, {"objects", "objects", MZ_RESULT_COUNT},
 	};
 
-	mz_answer_init(a, "types", "What they are", COLUMNS(columns));
+	mz_result_init(a, "types", "What they are", COLUMNS(columns));
 	for (uint32_t i = 0; m->types && !a->failed && i < m->n_classes; i++) {
 		const struct mz_kmap_type *t = &m->class_types[i];
-		union mz_answer_cell *row =
-			!m->classes[i].global && mz_kmap_class_matches(m, i, pattern) ? mz_answer_row(a)
-										     : NULL;
+		union mz_result_cell *row =
+			!m->classes[i].global && mz_kmap_class_matches(m, i, pattern)
+				? mz_result_row(a)
+				: NULL;
 		char buf[260];
 
 		if (!row)
 			continue;
 		mz_kmap_class_texts(m, i, a, row);
 		row[2].number = m->classes[i].greatest;
-		mz_answer_text(a, &row[3],
+		mz_result_text(a, &row[3],
 			       t->type == MZ_TYPES_NONE ? "" : mz_types_name(m->types, t->type));
-		mz_answer_text(a, &row[4], told_by(m, t, buf, sizeof(buf)));
+		mz_result_text(a, &row[4], told_by(m, t, buf, sizeof(buf)));
 		row[5].number = m->classes[i].all.objects;
 	}
-	mz_answer_sort(a, 5);
+	mz_result_sort(a, 5);
 }
 
 /* ---- members ------------------------------------------------------------------------------- */
@@ -80,9 +79,9 @@ struct user {
 
 struct fields {
 	const struct mz_kmap_model *m;
-	struct mz_answer *a;
-	struct mz_keys types; /* by name and size: the same structure of two units is one */
-	struct mz_keys keys, user_keys;
+	struct mz_result_table *a;
+	struct mz_pair_index types; /* by name and size: the same structure of two units is one */
+	struct mz_pair_index keys, user_keys;
 	struct field *fields;
 	struct user *users;
 	size_t cap_fields, cap_users;
@@ -102,12 +101,12 @@ static uint32_t text(struct fields *f, const char *s)
 static uint32_t one_type(struct fields *f, uint32_t type)
 {
 	uint32_t name = text(f, mz_types_name(f->m->types, type));
-	uint32_t id = mz_keys_put(&f->types, name, mz_types_size(f->m->types, type));
+	uint32_t id = mz_pair_index_put(&f->types, name, mz_types_size(f->m->types, type));
 
-	if (id == MZ_KEYS_NONE ||
-	    !mz_keys_room((void **)&f->known, &f->cap_known, id, sizeof(*f->known))) {
+	if (id == MZ_PAIR_INDEX_NONE ||
+	    !mz_pair_index_room((void **)&f->known, &f->cap_known, id, sizeof(*f->known))) {
 		f->a->failed = true;
-		return MZ_KEYS_NONE;
+		return MZ_PAIR_INDEX_NONE;
 	}
 	if (!f->known[id])
 		f->known[id] = type + 1;
@@ -170,12 +169,13 @@ static struct field *field_of(struct fields *f, uint32_t type, const struct mz_k
 	uint32_t one = one_type(f, type), id, member;
 	struct span s;
 
-	if (one == MZ_KEYS_NONE || span_of(f->m, type, e, &s) < 0)
+	if (one == MZ_PAIR_INDEX_NONE || span_of(f->m, type, e, &s) < 0)
 		return NULL;
 	member = text(f, s.member);
-	id = mz_keys_put(&f->keys, (uint64_t)one << 32 | (uint32_t)s.offset, (uint64_t)member);
-	if (id == MZ_KEYS_NONE ||
-	    !mz_keys_room((void **)&f->fields, &f->cap_fields, id, sizeof(*f->fields)))
+	id = mz_pair_index_put(&f->keys, (uint64_t)one << 32 | (uint32_t)s.offset,
+			       (uint64_t)member);
+	if (id == MZ_PAIR_INDEX_NONE ||
+	    !mz_pair_index_room((void **)&f->fields, &f->cap_fields, id, sizeof(*f->fields)))
 		return NULL;
 	*number = id;
 	f->fields[id].type = one;
@@ -197,9 +197,9 @@ static int add_edge(struct fields *f, const struct mz_kmap_edge *e)
 	x->reads += e->reads;
 	x->writes += e->writes;
 	mz_kmap_place_name(f->m, e->place, MZ_KMAP_BY_FUNCTION, name, sizeof(name));
-	id = mz_keys_put(&f->user_keys, number, text(f, name));
-	if (id == MZ_KEYS_NONE ||
-	    !mz_keys_room((void **)&f->users, &f->cap_users, id, sizeof(*f->users)))
+	id = mz_pair_index_put(&f->user_keys, number, text(f, name));
+	if (id == MZ_PAIR_INDEX_NONE ||
+	    !mz_pair_index_room((void **)&f->users, &f->cap_users, id, sizeof(*f->users)))
 		return -ENOMEM;
 	f->users[id].field = number;
 	f->users[id].function = (uint32_t)f->user_keys.keys[id].b;
@@ -255,9 +255,10 @@ static uint32_t name_users(struct fields *f, const struct field *x, bool write, 
 			const struct user *u = &f->users[x->first + i];
 
 			if ((write ? u->writes : u->reads) == most)
-				mz_buf_printf(&b, "%s%s (%llu)", shown++ ? ", " : "",
-					      mz_tables_get_string(f->a->strings, u->function, NULL),
-					      (unsigned long long)most);
+				mz_buf_printf(
+					&b, "%s%s (%llu)", shown++ ? ", " : "",
+					mz_tables_get_string(f->a->strings, u->function, NULL),
+					(unsigned long long)most);
 		}
 		below = most;
 	}
@@ -290,7 +291,7 @@ static void put_rows(struct fields *f, size_t names)
 		qsort_r(order, n, sizeof(*order), by_offset, f);
 	for (size_t i = 0; !f->a->failed && i < n; i++) {
 		const struct field *x = &f->fields[order[i]];
-		union mz_answer_cell *row = mz_answer_row(f->a);
+		union mz_result_cell *row = mz_result_row(f->a);
 
 		if (!row)
 			break;
@@ -308,19 +309,23 @@ static void put_rows(struct fields *f, size_t names)
 }
 
 void mz_kmap_fields(const struct mz_kmap_model *m, const char *pattern, size_t names,
-		    struct mz_answer *a)
+		    struct mz_result_table *a)
 {
-	static const struct mz_answer_column columns[] = {
-		{"struct", "of", MZ_ANSWER_TEXT},	 {"offset", "offset", MZ_ANSWER_COUNT},
-		{"size", "size", MZ_ANSWER_COUNT},	 {"member", "member", MZ_ANSWER_TEXT},
-		{"type", "type", MZ_ANSWER_TEXT},	 {"reads", "reads", MZ_ANSWER_COUNT},
-		{"writes", "writes", MZ_ANSWER_COUNT},	 {"read_by", "read by", MZ_ANSWER_TEXT},
-		{"written_by", "written by", MZ_ANSWER_TEXT},
+	static const struct mz_result_column columns[] = {
+		{"struct", "of", MZ_RESULT_TEXT},
+		{"offset", "offset", MZ_RESULT_COUNT},
+		{"size", "size", MZ_RESULT_COUNT},
+		{"member", "member", MZ_RESULT_TEXT},
+		{"type", "type", MZ_RESULT_TEXT},
+		{"reads", "reads", MZ_RESULT_COUNT},
+		{"writes", "writes", MZ_RESULT_COUNT},
+		{"read_by", "read by", MZ_RESULT_TEXT},
+		{"written_by", "written by", MZ_RESULT_TEXT},
 	};
 	struct fields f = {.m = m, .a = a};
 	bool *chosen = mz_kmap_chosen_classes(m, pattern);
 
-	mz_answer_init(a, "fields", "Members", COLUMNS(columns));
+	mz_result_init(a, "fields", "Members", COLUMNS(columns));
 	a->failed |= !chosen;
 	for (size_t i = 0; m->types && !a->failed && i < m->n_edges; i++) {
 		const struct mz_kmap_edge *e = &m->edges[i];
@@ -332,9 +337,9 @@ void mz_kmap_fields(const struct mz_kmap_model *m, const char *pattern, size_t n
 	if (!a->failed)
 		put_rows(&f, names);
 	free(chosen);
-	mz_keys_deinit(&f.types);
-	mz_keys_deinit(&f.keys);
-	mz_keys_deinit(&f.user_keys);
+	mz_pair_index_deinit(&f.types);
+	mz_pair_index_deinit(&f.keys);
+	mz_pair_index_deinit(&f.user_keys);
 	free(f.fields);
 	free(f.users);
 	free(f.known);

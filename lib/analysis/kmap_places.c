@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analysis/kmap_model.h"
+#include "analysis/kmap_build.h"
 
 uint32_t mz_kmap_text_id(struct mz_kmap_model *m, const char *s)
 {
@@ -45,12 +45,12 @@ static void name_place(struct mz_kmap_model *m, struct mz_kmap_place *p)
  * known only at the end. */
 uint32_t mz_kmap_group_id(struct mz_kmap_model *m, uint32_t key, unsigned kind)
 {
-	uint32_t id = mz_keys_put(&m->own->groups, key, kind);
+	uint32_t id = mz_pair_index_put(&m->own->groups, key, kind);
 
-	if (id == MZ_KEYS_NONE || id < m->n_groups)
+	if (id == MZ_PAIR_INDEX_NONE || id < m->n_groups)
 		return id;
 	if (!ROOM(m, groups, id))
-		return MZ_KEYS_NONE;
+		return MZ_PAIR_INDEX_NONE;
 	m->n_groups = id + 1;
 	m->groups[id] = kind ? 0 : key;
 	return id;
@@ -63,10 +63,11 @@ static int find_last(struct mz_kmap_model *m)
 
 	for (uint32_t i = 0; i < m->n_processes; i++) {
 		size_t before = own->by_pid.count;
-		uint32_t id = mz_keys_put(&own->by_pid, (uint32_t)m->processes[i].pid, 0);
+		uint32_t id = mz_pair_index_put(&own->by_pid, (uint32_t)m->processes[i].pid, 0);
 
-		if (id == MZ_KEYS_NONE || !mz_keys_room((void **)&own->last_of, &own->cap_last_of,
-							id, sizeof(*own->last_of)))
+		if (id == MZ_PAIR_INDEX_NONE ||
+		    !mz_pair_index_room((void **)&own->last_of, &own->cap_last_of, id,
+					sizeof(*own->last_of)))
 			return -ENOMEM;
 		if (own->by_pid.count > before ||
 		    m->processes[i].last > m->processes[own->last_of[id]].last)
@@ -94,12 +95,12 @@ int mz_kmap_name_processes(struct mz_kmap_model *m)
 
 uint32_t mz_kmap_place_id(struct mz_kmap_model *m, uint64_t ip)
 {
-	uint32_t id = mz_keys_put(&m->own->places, ip, 0);
+	uint32_t id = mz_pair_index_put(&m->own->places, ip, 0);
 
-	if (id == MZ_KEYS_NONE || id < m->n_places)
+	if (id == MZ_PAIR_INDEX_NONE || id < m->n_places)
 		return id;
 	if (!ROOM(m, places, id))
-		return MZ_KEYS_NONE;
+		return MZ_PAIR_INDEX_NONE;
 	m->n_places = id + 1;
 	m->places[id] = (struct mz_kmap_place){.ip = ip};
 	name_place(m, &m->places[id]);
@@ -110,8 +111,8 @@ uint32_t mz_kmap_place_id(struct mz_kmap_model *m, uint64_t ip)
 				   name, sizeof(name));
 		m->places[id].group =
 			mz_kmap_group_id(m, mz_tables_string(m->strings, name, strlen(name)), 0);
-		if (m->places[id].group == MZ_KEYS_NONE)
-			return MZ_KEYS_NONE;
+		if (m->places[id].group == MZ_PAIR_INDEX_NONE)
+			return MZ_PAIR_INDEX_NONE;
 	}
 	return id;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "analysis/kmap_private.h"
+#include "analysis/kmap_select.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -14,27 +14,27 @@
 
 /* Rows that are added up under a key of two numbers. */
 struct adder {
-	struct mz_answer *a;
-	struct mz_keys keys;
+	struct mz_result_table *a;
+	struct mz_pair_index keys;
 };
 
-static union mz_answer_cell *row_of(struct adder *ad, uint64_t x, uint64_t y, bool *fresh)
+static union mz_result_cell *row_of(struct adder *ad, uint64_t x, uint64_t y, bool *fresh)
 {
 	size_t before = ad->keys.count;
-	uint32_t id = mz_keys_put(&ad->keys, x, y);
+	uint32_t id = mz_pair_index_put(&ad->keys, x, y);
 
 	*fresh = ad->keys.count > before;
-	if (id == MZ_KEYS_NONE) {
+	if (id == MZ_PAIR_INDEX_NONE) {
 		ad->a->failed = true;
 		return NULL;
 	}
-	return *fresh ? mz_answer_row(ad->a) : &ad->a->cells[id * ad->a->n_columns];
+	return *fresh ? mz_result_row(ad->a) : &ad->a->cells[id * ad->a->n_columns];
 }
 
 static void adder_end(struct adder *ad, size_t sort_by)
 {
-	mz_answer_sort(ad->a, sort_by);
-	mz_keys_deinit(&ad->keys);
+	mz_result_sort(ad->a, sort_by);
+	mz_pair_index_deinit(&ad->keys);
 }
 
 /* ---- names as numbers --------------------------------------------------------------- */
@@ -82,31 +82,31 @@ bool mz_kmap_class_matches(const struct mz_kmap_model *m, uint32_t class, const 
 
 /* ---- the matrix --------------------------------------------------------------------- */
 
-void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_answer *a)
+void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_result_table *a)
 {
-	static const struct mz_answer_column columns[] = {
-		{"accessor", "code of", MZ_ANSWER_TEXT},   {"owner", "objects of", MZ_ANSWER_TEXT},
-		{"reads", "reads", MZ_ANSWER_COUNT},	   {"writes", "writes", MZ_ANSWER_COUNT},
-		{"objects", "objects", MZ_ANSWER_COUNT},   {"bytes", "bytes", MZ_ANSWER_BYTES},
-		{"accesses", "accesses", MZ_ANSWER_COUNT},
+	static const struct mz_result_column columns[] = {
+		{"accessor", "code of", MZ_RESULT_TEXT},   {"owner", "objects of", MZ_RESULT_TEXT},
+		{"reads", "reads", MZ_RESULT_COUNT},	   {"writes", "writes", MZ_RESULT_COUNT},
+		{"objects", "objects", MZ_RESULT_COUNT},   {"bytes", "bytes", MZ_RESULT_BYTES},
+		{"accesses", "accesses", MZ_RESULT_COUNT},
 	};
 	struct adder ad = {.a = a};
 	uint32_t *names;
 
-	mz_answer_init(a, "matrix", "Who accesses whose objects", COLUMNS(columns));
+	mz_result_init(a, "matrix", "Who accesses whose objects", COLUMNS(columns));
 	names = a->failed ? NULL : owner_names(m, a->strings);
 	if (!names)
 		a->failed = true;
 	for (size_t i = 0; !a->failed && i < m->n_pairs; i++) {
 		const struct mz_kmap_pair *p = &m->pairs[i];
 		bool fresh;
-		union mz_answer_cell *row =
+		union mz_result_cell *row =
 			row_of(&ad, m->groups[p->group], names[p->owner], &fresh);
 
 		if (!row)
 			break;
 		if (fresh) {
-			mz_answer_text(a, &row[0], mz_kmap_string(m, m->groups[p->group]));
+			mz_result_text(a, &row[0], mz_kmap_string(m, m->groups[p->group]));
 			row[1].text = names[p->owner];
 		}
 		row[2].number += p->reads;
@@ -121,34 +121,35 @@ void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_answer *a)
 
 /* ---- objects ---------------------------------------------------------------------------- */
 
-void mz_kmap_class_texts(const struct mz_kmap_model *m, uint32_t i, struct mz_answer *a,
-			 union mz_answer_cell *row)
+void mz_kmap_class_texts(const struct mz_kmap_model *m, uint32_t i, struct mz_result_table *a,
+			 union mz_result_cell *row)
 {
 	char buf[NAME];
 
-	mz_answer_text(a, &row[0], mz_kmap_class_name(m, i, MZ_KMAP_BY_CACHE, buf, sizeof(buf)));
+	mz_result_text(a, &row[0], mz_kmap_class_name(m, i, MZ_KMAP_BY_CACHE, buf, sizeof(buf)));
 	if (m->classes[i].global)
-		mz_answer_text(a, &row[1], "(global variable)");
+		mz_result_text(a, &row[1], "(global variable)");
 	else
-		mz_answer_text(a, &row[1],
+		mz_result_text(a, &row[1],
 			       mz_kmap_place_name(m, m->classes[i].place, MZ_KMAP_BY_SITE, buf,
 						  sizeof(buf)));
 }
 
-void mz_kmap_classes(const struct mz_kmap_model *m, const char *pattern, struct mz_answer *a)
+void mz_kmap_classes(const struct mz_kmap_model *m, const char *pattern, struct mz_result_table *a)
 {
-	static const struct mz_answer_column columns[] = {
-		{"object", "object", MZ_ANSWER_TEXT},	 {"site", "allocated at", MZ_ANSWER_TEXT},
-		{"objects", "objects", MZ_ANSWER_COUNT}, {"bytes", "bytes", MZ_ANSWER_BYTES},
-		{"least", "least", MZ_ANSWER_COUNT},	 {"greatest", "greatest", MZ_ANSWER_COUNT},
-		{"live", "live", MZ_ANSWER_COUNT},	 {"reads", "reads", MZ_ANSWER_COUNT},
-		{"writes", "writes", MZ_ANSWER_COUNT},
+	static const struct mz_result_column columns[] = {
+		{"object", "object", MZ_RESULT_TEXT},	 {"site", "allocated at", MZ_RESULT_TEXT},
+		{"objects", "objects", MZ_RESULT_COUNT}, {"bytes", "bytes", MZ_RESULT_BYTES},
+		{"least", "least", MZ_RESULT_COUNT},	 {"greatest", "greatest", MZ_RESULT_COUNT},
+		{"live", "live", MZ_RESULT_COUNT},	 {"reads", "reads", MZ_RESULT_COUNT},
+		{"writes", "writes", MZ_RESULT_COUNT},
 	};
 
-	mz_answer_init(a, "objects", "Objects", COLUMNS(columns));
+	mz_result_init(a, "objects", "Objects", COLUMNS(columns));
 	for (uint32_t i = 0; !a->failed && i < m->n_classes; i++) {
 		const struct mz_kmap_class *c = &m->classes[i];
-		union mz_answer_cell *row = mz_kmap_class_matches(m, i, pattern) ? mz_answer_row(a) : NULL;
+		union mz_result_cell *row =
+			mz_kmap_class_matches(m, i, pattern) ? mz_result_row(a) : NULL;
 
 		if (!row)
 			continue;
@@ -161,7 +162,7 @@ void mz_kmap_classes(const struct mz_kmap_model *m, const char *pattern, struct 
 		row[7].number = c->reads;
 		row[8].number = c->writes;
 	}
-	mz_answer_sort(a, 3);
+	mz_result_sort(a, 3);
 }
 
 bool *mz_kmap_chosen_classes(const struct mz_kmap_model *m, const char *pattern)
@@ -178,12 +179,12 @@ static void add_code(const struct mz_kmap_model *m, struct adder *ad, uint32_t n
 		     uint64_t objects)
 {
 	bool fresh;
-	union mz_answer_cell *row = row_of(ad, name, 0, &fresh);
+	union mz_result_cell *row = row_of(ad, name, 0, &fresh);
 
 	if (!row)
 		return;
 	if (fresh)
-		mz_answer_text(ad->a, &row[0], mz_kmap_string(m, name));
+		mz_result_text(ad->a, &row[0], mz_kmap_string(m, name));
 	row[1].number += times;
 	row[2].number += objects;
 }
@@ -213,17 +214,17 @@ static void object_by_code(const struct mz_kmap_model *m, const bool *chosen,
 }
 
 void mz_kmap_object(const struct mz_kmap_model *m, const char *pattern, enum mz_kmap_role role,
-		    struct mz_answer *a)
+		    struct mz_result_table *a)
 {
-	static const struct mz_answer_column columns[] = {{"function", "function", MZ_ANSWER_TEXT},
-							  {"times", "times", MZ_ANSWER_COUNT},
-							  {"objects", "objects", MZ_ANSWER_COUNT}};
+	static const struct mz_result_column columns[] = {{"function", "function", MZ_RESULT_TEXT},
+							  {"times", "times", MZ_RESULT_COUNT},
+							  {"objects", "objects", MZ_RESULT_COUNT}};
 	static const char *const keys[] = {"allocated_by", "freed_by", "written_by", "read_by"};
 	static const char *const titles[] = {"Allocated by", "Freed by", "Written by", "Read by"};
 	struct adder ad = {.a = a};
 	bool *chosen = mz_kmap_chosen_classes(m, pattern);
 
-	mz_answer_init(a, keys[role], titles[role], COLUMNS(columns));
+	mz_result_init(a, keys[role], titles[role], COLUMNS(columns));
 	a->failed |= !chosen;
 	if (!a->failed)
 		object_by_code(m, chosen, role, &ad);
@@ -231,24 +232,24 @@ void mz_kmap_object(const struct mz_kmap_model *m, const char *pattern, enum mz_
 	adder_end(&ad, 1);
 }
 
-void mz_kmap_site(const struct mz_kmap_model *m, const char *pattern, struct mz_answer *a)
+void mz_kmap_site(const struct mz_kmap_model *m, const char *pattern, struct mz_result_table *a)
 {
-	static const struct mz_answer_column columns[] = {
-		{"function", "function", MZ_ANSWER_TEXT}, {"object", "object", MZ_ANSWER_TEXT},
-		{"site", "allocated at", MZ_ANSWER_TEXT}, {"reads", "reads", MZ_ANSWER_COUNT},
-		{"writes", "writes", MZ_ANSWER_COUNT},	  {"objects", "objects", MZ_ANSWER_COUNT},
-		{"bytes", "bytes", MZ_ANSWER_BYTES},	  {"accesses", "accesses", MZ_ANSWER_COUNT},
+	static const struct mz_result_column columns[] = {
+		{"function", "function", MZ_RESULT_TEXT}, {"object", "object", MZ_RESULT_TEXT},
+		{"site", "allocated at", MZ_RESULT_TEXT}, {"reads", "reads", MZ_RESULT_COUNT},
+		{"writes", "writes", MZ_RESULT_COUNT},	  {"objects", "objects", MZ_RESULT_COUNT},
+		{"bytes", "bytes", MZ_RESULT_BYTES},	  {"accesses", "accesses", MZ_RESULT_COUNT},
 	};
 
-	mz_answer_init(a, "touches", "What it touches", COLUMNS(columns));
+	mz_result_init(a, "touches", "What it touches", COLUMNS(columns));
 	for (size_t i = 0; !a->failed && i < m->n_pairs; i++) {
 		const struct mz_kmap_pair *p = &m->pairs[i];
 		const char *name = mz_kmap_string(m, m->groups[p->group]);
-		union mz_answer_cell *row = matches(pattern, name) ? mz_answer_row(a) : NULL;
+		union mz_result_cell *row = matches(pattern, name) ? mz_result_row(a) : NULL;
 
 		if (!row)
 			continue;
-		mz_answer_text(a, &row[0], name);
+		mz_result_text(a, &row[0], name);
 		mz_kmap_class_texts(m, p->owner, a, row + 1);
 		row[3].number = p->reads;
 		row[4].number = p->writes;
@@ -256,27 +257,27 @@ void mz_kmap_site(const struct mz_kmap_model *m, const char *pattern, struct mz_
 		row[6].number = p->touched.bytes;
 		row[7].number = p->reads + p->writes;
 	}
-	mz_answer_sort(a, 7);
+	mz_result_sort(a, 7);
 }
 
 /* ---- shared and unused --------------------------------------------------------------------- */
 
-void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_answer *a)
+void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_result_table *a)
 {
-	static const struct mz_answer_column columns[] = {
-		{"object", "object", MZ_ANSWER_TEXT},
-		{"site", "allocated at", MZ_ANSWER_TEXT},
-		{"objects", "objects", MZ_ANSWER_COUNT},
-		{"by_subsystems", "by subsystems", MZ_ANSWER_COUNT},
-		{"by_processes", "by processes", MZ_ANSWER_COUNT},
-		{"by_contexts", "process and interrupt", MZ_ANSWER_COUNT},
+	static const struct mz_result_column columns[] = {
+		{"object", "object", MZ_RESULT_TEXT},
+		{"site", "allocated at", MZ_RESULT_TEXT},
+		{"objects", "objects", MZ_RESULT_COUNT},
+		{"by_subsystems", "by subsystems", MZ_RESULT_COUNT},
+		{"by_processes", "by processes", MZ_RESULT_COUNT},
+		{"by_contexts", "process and interrupt", MZ_RESULT_COUNT},
 	};
 
-	mz_answer_init(a, "shared", "Objects touched by more than one", COLUMNS(columns));
+	mz_result_init(a, "shared", "Objects touched by more than one", COLUMNS(columns));
 	for (uint32_t i = 0; !a->failed && i < m->n_classes; i++) {
 		const struct mz_kmap_class *c = &m->classes[i];
 		bool any = c->by_dirs.objects || c->by_processes.objects || c->by_contexts.objects;
-		union mz_answer_cell *row = any ? mz_answer_row(a) : NULL;
+		union mz_result_cell *row = any ? mz_result_row(a) : NULL;
 
 		if (!row)
 			continue;
@@ -286,28 +287,28 @@ void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_answer *a)
 		row[4].number = c->by_processes.objects;
 		row[5].number = c->by_contexts.objects;
 	}
-	mz_answer_sort(a, m->has_dirs ? 3 : 4);
+	mz_result_sort(a, m->has_dirs ? 3 : 4);
 }
 
-void mz_kmap_unused(const struct mz_kmap_model *m, struct mz_answer *a)
+void mz_kmap_unused(const struct mz_kmap_model *m, struct mz_result_table *a)
 {
-	static const struct mz_answer_column columns[] = {
-		{"object", "object", MZ_ANSWER_TEXT},
-		{"site", "allocated at", MZ_ANSWER_TEXT},
-		{"objects", "objects", MZ_ANSWER_COUNT},
-		{"never_read", "never read", MZ_ANSWER_COUNT},
-		{"never_written", "never written", MZ_ANSWER_COUNT},
-		{"untouched", "untouched", MZ_ANSWER_COUNT},
-		{"freed_untouched", "and freed", MZ_ANSWER_COUNT},
-		{"untouched_bytes", "bytes untouched", MZ_ANSWER_BYTES},
-		{"unread_bytes", "bytes never read", MZ_ANSWER_BYTES},
+	static const struct mz_result_column columns[] = {
+		{"object", "object", MZ_RESULT_TEXT},
+		{"site", "allocated at", MZ_RESULT_TEXT},
+		{"objects", "objects", MZ_RESULT_COUNT},
+		{"never_read", "never read", MZ_RESULT_COUNT},
+		{"never_written", "never written", MZ_RESULT_COUNT},
+		{"untouched", "untouched", MZ_RESULT_COUNT},
+		{"freed_untouched", "and freed", MZ_RESULT_COUNT},
+		{"untouched_bytes", "bytes untouched", MZ_RESULT_BYTES},
+		{"unread_bytes", "bytes never read", MZ_RESULT_BYTES},
 	};
 
-	mz_answer_init(a, "unused", "Objects allocated for nothing", COLUMNS(columns));
+	mz_result_init(a, "unused", "Objects allocated for nothing", COLUMNS(columns));
 	for (uint32_t i = 0; !a->failed && i < m->n_classes; i++) {
 		const struct mz_kmap_class *c = &m->classes[i];
 		bool any = c->untouched.objects || c->unread.objects || c->unwritten.objects;
-		union mz_answer_cell *row = any ? mz_answer_row(a) : NULL;
+		union mz_result_cell *row = any ? mz_result_row(a) : NULL;
 
 		if (!row)
 			continue;
@@ -320,7 +321,7 @@ void mz_kmap_unused(const struct mz_kmap_model *m, struct mz_answer *a)
 		row[7].number = c->untouched.bytes;
 		row[8].number = c->unread.bytes + c->untouched.bytes;
 	}
-	mz_answer_sort(a, 8);
+	mz_result_sort(a, 8);
 }
 
 /* ---- privilege ----------------------------------------------------------------------------- */
@@ -328,7 +329,7 @@ void mz_kmap_unused(const struct mz_kmap_model *m, struct mz_answer *a)
 /* How many distinct functions of a group touch anything. */
 static bool count_functions(const struct mz_kmap_model *m, uint64_t *functions)
 {
-	struct mz_keys seen = {0};
+	struct mz_pair_index seen = {0};
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < m->n_edges; i++) {
@@ -336,11 +337,12 @@ static bool count_functions(const struct mz_kmap_model *m, uint64_t *functions)
 		size_t before = seen.count;
 
 		/* one without a name counts for itself */
-		ok = mz_keys_put(&seen, p->group, p->function ? p->function : p->ip | 1ull << 63) !=
-		     MZ_KEYS_NONE;
+		ok = mz_pair_index_put(&seen, p->group,
+				       p->function ? p->function : p->ip | 1ull << 63) !=
+		     MZ_PAIR_INDEX_NONE;
 		functions[p->group] += ok && seen.count > before;
 	}
-	mz_keys_deinit(&seen);
+	mz_pair_index_deinit(&seen);
 	return ok;
 }
 
@@ -349,12 +351,12 @@ static void add_needs(const struct mz_kmap_model *m, struct adder *ad)
 	for (size_t i = 0; !ad->a->failed && i < m->n_pairs; i++) {
 		const struct mz_kmap_pair *p = &m->pairs[i];
 		bool fresh;
-		union mz_answer_cell *row = row_of(ad, p->group, 0, &fresh);
+		union mz_result_cell *row = row_of(ad, p->group, 0, &fresh);
 
 		if (!row)
 			return;
 		if (fresh)
-			mz_answer_text(ad->a, &row[0], mz_kmap_string(m, m->groups[p->group]));
+			mz_result_text(ad->a, &row[0], mz_kmap_string(m, m->groups[p->group]));
 		row[2].number += p->reads > 0;
 		row[3].number += p->writes > 0;
 		row[4].number += 1;
@@ -365,31 +367,31 @@ static void add_needs(const struct mz_kmap_model *m, struct adder *ad)
 	}
 }
 
-void mz_kmap_privilege(const struct mz_kmap_model *m, struct mz_answer *a)
+void mz_kmap_privilege(const struct mz_kmap_model *m, struct mz_result_table *a)
 {
-	static const struct mz_answer_column columns[] = {
-		{"subsystem", "code of", MZ_ANSWER_TEXT},
-		{"functions", "functions", MZ_ANSWER_COUNT},
-		{"kinds_read", "kinds read", MZ_ANSWER_COUNT},
-		{"kinds_written", "written", MZ_ANSWER_COUNT},
-		{"kinds", "touched", MZ_ANSWER_COUNT},
-		{"kinds_share", "of all", MZ_ANSWER_SHARE},
-		{"objects_read", "objects read", MZ_ANSWER_COUNT},
-		{"objects_written", "written", MZ_ANSWER_COUNT},
-		{"objects", "touched", MZ_ANSWER_COUNT},
-		{"objects_share", "of all", MZ_ANSWER_SHARE},
-		{"bytes", "bytes", MZ_ANSWER_BYTES},
+	static const struct mz_result_column columns[] = {
+		{"subsystem", "code of", MZ_RESULT_TEXT},
+		{"functions", "functions", MZ_RESULT_COUNT},
+		{"kinds_read", "kinds read", MZ_RESULT_COUNT},
+		{"kinds_written", "written", MZ_RESULT_COUNT},
+		{"kinds", "touched", MZ_RESULT_COUNT},
+		{"kinds_share", "of all", MZ_RESULT_SHARE},
+		{"objects_read", "objects read", MZ_RESULT_COUNT},
+		{"objects_written", "written", MZ_RESULT_COUNT},
+		{"objects", "touched", MZ_RESULT_COUNT},
+		{"objects_share", "of all", MZ_RESULT_SHARE},
+		{"bytes", "bytes", MZ_RESULT_BYTES},
 	};
 	uint64_t *functions = calloc(m->n_groups ? m->n_groups : 1, sizeof(*functions));
 	struct adder ad = {.a = a};
 
-	mz_answer_init(a, "privilege", "What code needs, against all that it could touch",
+	mz_result_init(a, "privilege", "What code needs, against all that it could touch",
 		       COLUMNS(columns));
 	if (!functions || !count_functions(m, functions))
 		a->failed = true;
 	add_needs(m, &ad);
 	for (size_t i = 0; !a->failed && i < a->rows; i++) {
-		union mz_answer_cell *row = &a->cells[i * a->n_columns];
+		union mz_result_cell *row = &a->cells[i * a->n_columns];
 
 		row[1].number = functions[ad.keys.keys[i].a];
 		row[5].share = (double)row[4].number / (double)m->n_classes;
@@ -401,17 +403,17 @@ void mz_kmap_privilege(const struct mz_kmap_model *m, struct mz_answer *a)
 
 /* ---- a first look --------------------------------------------------------------------------- */
 
-void mz_kmap_processes(const struct mz_kmap_model *m, struct mz_answer *a)
+void mz_kmap_processes(const struct mz_kmap_model *m, struct mz_result_table *a)
 {
-	static const struct mz_answer_column columns[] = {{"process", "process", MZ_ANSWER_TEXT},
-							  {"objects", "objects", MZ_ANSWER_COUNT},
-							  {"bytes", "bytes", MZ_ANSWER_BYTES}};
+	static const struct mz_result_column columns[] = {{"process", "process", MZ_RESULT_TEXT},
+							  {"objects", "objects", MZ_RESULT_COUNT},
+							  {"bytes", "bytes", MZ_RESULT_BYTES}};
 	char buf[NAME];
 
-	mz_answer_init(a, "processes", "Processes by bytes allocated", COLUMNS(columns));
+	mz_result_init(a, "processes", "Processes by bytes allocated", COLUMNS(columns));
 	for (size_t i = 0; !a->failed && i < m->n_processes; i++) {
 		const struct mz_kmap_process *p = &m->processes[i];
-		union mz_answer_cell *row = mz_answer_row(a);
+		union mz_result_cell *row = mz_result_row(a);
 		char name[NAME];
 		const char *comm = mz_kmap_string(m, p->comm);
 
@@ -419,27 +421,27 @@ void mz_kmap_processes(const struct mz_kmap_model *m, struct mz_answer *a)
 			break;
 		snprintf(name, sizeof(name), "%s (%d)", mz_printable(buf, 200, comm, strlen(comm)),
 			 p->pid);
-		mz_answer_text(a, &row[0], name);
+		mz_result_text(a, &row[0], name);
 		row[1].number = p->sum.objects;
 		row[2].number = p->sum.bytes;
 	}
-	mz_answer_sort(a, 2);
+	mz_result_sort(a, 2);
 }
 
-void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_answer *a)
+void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_result_table *a)
 {
-	static const struct mz_answer_column columns[] = {
-		{"function", "function", MZ_ANSWER_TEXT},
-		{"reads", "reads", MZ_ANSWER_COUNT},
-		{"writes", "writes", MZ_ANSWER_COUNT},
-		{"accesses", "accesses", MZ_ANSWER_COUNT},
+	static const struct mz_result_column columns[] = {
+		{"function", "function", MZ_RESULT_TEXT},
+		{"reads", "reads", MZ_RESULT_COUNT},
+		{"writes", "writes", MZ_RESULT_COUNT},
+		{"accesses", "accesses", MZ_RESULT_COUNT},
 	};
 	struct adder ad = {.a = a};
 	struct counts {
 		uint64_t reads, writes;
 	} *by_place = calloc(m->n_places ? m->n_places : 1, sizeof(*by_place));
 
-	mz_answer_init(a, "accessors", "Functions by accesses", COLUMNS(columns));
+	mz_result_init(a, "accessors", "Functions by accesses", COLUMNS(columns));
 	a->failed |= !by_place;
 	for (size_t i = 0; !a->failed && i < m->n_edges; i++) {
 		by_place[m->edges[i].place].reads += m->edges[i].reads;
@@ -447,7 +449,7 @@ void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_answer *a)
 	}
 	for (uint32_t i = 0; !a->failed && i < m->n_places; i++) {
 		const struct mz_kmap_place *p = &m->places[i];
-		union mz_answer_cell *row;
+		union mz_result_cell *row;
 		char buf[NAME];
 		bool fresh;
 
@@ -457,7 +459,7 @@ void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_answer *a)
 		if (!row)
 			break;
 		if (fresh)
-			mz_answer_text(
+			mz_result_text(
 				a, &row[0],
 				mz_kmap_place_name(m, i, MZ_KMAP_BY_FUNCTION, buf, sizeof(buf)));
 		row[1].number += by_place[i].reads;

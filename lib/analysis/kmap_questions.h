@@ -5,43 +5,43 @@
 #ifndef MZ_ANALYSIS_KMAP_QUESTIONS_H
 #define MZ_ANALYSIS_KMAP_QUESTIONS_H
 
-#include "analysis/answer.h"
 #include "analysis/kmap.h"
+#include "analysis/result_table.h"
 
 /* Who accesses whose objects, at the level that the model was read with. */
-void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_answer *a);
+void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_result_table *a);
 
 /* Classes of objects that match (shell pattern, or a part of the name) by cache, type,
  * variable, allocating function or file. NULL matches all. */
-void mz_kmap_classes(const struct mz_kmap_model *m, const char *pattern, struct mz_answer *a);
+void mz_kmap_classes(const struct mz_kmap_model *m, const char *pattern, struct mz_result_table *a);
 
 /* Of those classes: by which code they are allocated, freed, read and written. */
 enum mz_kmap_role { MZ_KMAP_ALLOCATED, MZ_KMAP_FREED, MZ_KMAP_WRITTEN, MZ_KMAP_READ };
 void mz_kmap_object(const struct mz_kmap_model *m, const char *pattern, enum mz_kmap_role role,
-		    struct mz_answer *a);
+		    struct mz_result_table *a);
 
 /* Of those classes: the structures that they are, and how that is known. */
-void mz_kmap_types(const struct mz_kmap_model *m, const char *pattern, struct mz_answer *a);
+void mz_kmap_types(const struct mz_kmap_model *m, const char *pattern, struct mz_result_table *a);
 
 /* Of those classes whose structure is known: who reads and writes which member. names: so
  * many functions are named for each; 0 = all. */
 void mz_kmap_fields(const struct mz_kmap_model *m, const char *pattern, size_t names,
-		    struct mz_answer *a);
+		    struct mz_result_table *a);
 
 /* What a function (pattern) touches; the model was read by function. */
-void mz_kmap_site(const struct mz_kmap_model *m, const char *pattern, struct mz_answer *a);
+void mz_kmap_site(const struct mz_kmap_model *m, const char *pattern, struct mz_result_table *a);
 
 /* Classes with objects that more than one subsystem, process or context touched. */
-void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_answer *a);
+void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_result_table *a);
 
 /* Classes with objects that were allocated for nothing. */
-void mz_kmap_unused(const struct mz_kmap_model *m, struct mz_answer *a);
+void mz_kmap_unused(const struct mz_kmap_model *m, struct mz_result_table *a);
 
 /* What each subsystem needs against what it could touch. */
-void mz_kmap_privilege(const struct mz_kmap_model *m, struct mz_answer *a);
+void mz_kmap_privilege(const struct mz_kmap_model *m, struct mz_result_table *a);
 
 /* For a first look. */
-void mz_kmap_processes(const struct mz_kmap_model *m, struct mz_answer *a);
-void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_answer *a);
+void mz_kmap_processes(const struct mz_kmap_model *m, struct mz_result_table *a);
+void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_result_table *a);
 
 #endif

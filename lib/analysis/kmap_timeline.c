@@ -2,7 +2,7 @@
 /* Live bytes of a KMAP over time. */
 #include <string.h>
 
-#include "analysis/kmap_model.h"
+#include "analysis/kmap_build.h"
 
 /* Two steps become one. Steps start at multiples of the width. */
 static void widen(struct mz_kmap_timeline *t)

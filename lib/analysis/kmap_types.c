@@ -69,7 +69,7 @@ static uint32_t agreed(const struct mz_kmap_model *m, uint32_t cache)
 /* A site that says nothing gets what the others of its cache agree on. */
 static int spread(struct mz_kmap_model *m)
 {
-	struct mz_keys caches = {0};
+	struct mz_pair_index caches = {0};
 	uint32_t *types = NULL;
 	size_t cap = 0;
 	int ret = 0;
@@ -83,8 +83,9 @@ static int spread(struct mz_kmap_model *m)
 		if (to->type != MZ_TYPES_NONE || !may_have_type(m, c) ||
 		    !is_of_one_sort(mz_kmap_string(m, c->cache)))
 			continue;
-		id = mz_keys_put(&caches, c->cache, 0);
-		if (id == MZ_KEYS_NONE || !mz_keys_room((void **)&types, &cap, id, sizeof(*types))) {
+		id = mz_pair_index_put(&caches, c->cache, 0);
+		if (id == MZ_PAIR_INDEX_NONE ||
+		    !mz_pair_index_room((void **)&types, &cap, id, sizeof(*types))) {
 			ret = -ENOMEM;
 			break;
 		}
@@ -94,7 +95,7 @@ static int spread(struct mz_kmap_model *m)
 			*to = (struct mz_kmap_type){
 				.type = types[id], .how = MZ_TYPES_ALIKE, .by = c->cache};
 	}
-	mz_keys_deinit(&caches);
+	mz_pair_index_deinit(&caches);
 	free(types);
 	return ret;
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/kmem.h"
-#include "analysis/kmem_ahead.h"
+#include "analysis/kmem_readahead.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "formats/kmemtrace.h"
@@ -28,8 +28,8 @@ struct source {
 	const uint64_t *orders; /* of those, if the file has them */
 	long n, at;
 	bool ended;
-	uint64_t key; /* order of the next event; UINT64_MAX = at its end */
-	int cpu;       /* by the file's name; -1 = not told */
+	uint64_t key;			   /* order of the next event; UINT64_MAX = at its end */
+	int cpu;			   /* by the file's name; -1 = not told */
 	uint32_t *sites, *caches, *stacks; /* the file's numbers, from 0 on -> ours */
 	uint32_t nsites, ncaches, nstacks, cap_sites, cap_caches, cap_stacks;
 };
@@ -39,18 +39,18 @@ struct mz_kmem_input {
 	unsigned n;
 	int run; /* the source in hand, and the key up to which it goes first */
 	uint64_t run_until;
-	bool whole;	 /* all files of a recording, with numbered events: a gap is a loss */
+	bool whole; /* all files of a recording, with numbered events: a gap is a loss */
 	bool begun;
 	struct mz_event lost; /* a gap, told as an event */
-	uint64_t last;	 /* number of the last event */
+	uint64_t last;	      /* number of the last event */
 	uint64_t last_time;
-	uint64_t missing; /* by the gaps so far */
+	uint64_t missing;  /* by the gaps so far */
 	uint64_t overruns; /* as the recorder counted them */
-	uint64_t *sites; /* addresses */
+	uint64_t *sites;   /* addresses */
 	uint32_t nsites, cap_sites;
 	uint32_t *site_slots;
 	uint32_t site_mask;
-	struct mz_tables *names; /* caches: our number is the string's - 1 */
+	struct mz_tables *names;  /* caches: our number is the string's - 1 */
 	struct mz_tables *stacks; /* NULL = not wanted */
 	struct mz_kallsyms *syms;
 	struct mz_symbols *files; /* System.map beside the trace; NULL = none */
@@ -140,7 +140,8 @@ static int add_dir(struct mz_kmem_input *in, const char *dir, struct mz_error *e
 		free(list[i]);
 	free(list);
 	if (!ret && !in->n)
-		ret = mz_fail(err, ENOENT, "%s: holds no cpuN.out file%s; kmemtraced -o makes such a folder",
+		ret = mz_fail(err, ENOENT,
+			      "%s: holds no cpuN.out file%s; kmemtraced -o makes such a folder",
 			      dir, n ? " with events" : "");
 	in->whole = true;
 	return ret;
@@ -174,8 +175,8 @@ static void load_nodes(struct mz_kmem_input *in)
 		for (size_t a = 0; a < mz_reader_attrs(in->src[i].r); a++) {
 			const struct mz_attr *at = mz_reader_attr(in->src[i].r, a);
 
-			if (at && at->type == MZ_ATTR_NUMBER && sscanf(at->key, "node.%d", &cpu) == 1 &&
-			    at->number < 1024)
+			if (at && at->type == MZ_ATTR_NUMBER &&
+			    sscanf(at->key, "node.%d", &cpu) == 1 && at->number < 1024)
 				set_node(in, cpu, (int)at->number);
 		}
 	snprintf(path, sizeof(path), "%s/nodes", in->base);
@@ -255,7 +256,8 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 	struct stat st;
 	const char *slash = strrchr(in->src[0].path, '/');
 
-	in->base = slash ? strndup(in->src[0].path, (size_t)(slash - in->src[0].path)) : strdup(".");
+	in->base =
+		slash ? strndup(in->src[0].path, (size_t)(slash - in->src[0].path)) : strdup(".");
 	if (!in->base)
 		return mz_fail_memory(err);
 	snprintf(path, sizeof(path), "%s/kallsyms", in->base);
@@ -302,7 +304,7 @@ struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, struct mz_error *e
 		struct stat st;
 
 		ret = !stat(paths[i], &st) && S_ISDIR(st.st_mode) ? add_dir(in, paths[i], err)
-								   : add_file(in, paths[i], err);
+								  : add_file(in, paths[i], err);
 	}
 	if (!ret)
 		ret = load_beside(in, err);

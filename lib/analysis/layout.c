@@ -16,7 +16,7 @@ void mz_layout_free(struct mz_layout *l)
 {
 	if (!l)
 		return;
-	mz_ordered_deinit(&l->blocks);
+	mz_sorted_map_deinit(&l->blocks);
 	free(l);
 }
 
@@ -31,9 +31,9 @@ static uint64_t last_page(uint64_t addr, uint64_t size)
 	return (addr + (size ? size - 1 : 0)) / MZ_PAGE;
 }
 
-static struct mz_spot look(struct mz_layout *l, struct mz_place at)
+static struct mz_spot look(struct mz_layout *l, struct mz_map_pos at)
 {
-	struct mz_entry e = mz_ordered_at(&l->blocks, at), n;
+	struct mz_entry e = mz_sorted_map_at(&l->blocks, at), n;
 	struct mz_spot s = {
 		.addr = e.key,
 		.size = e.value,
@@ -45,13 +45,13 @@ static struct mz_spot look(struct mz_layout *l, struct mz_place at)
 	};
 
 	s.pages = s.last_page - s.first_page + 1;
-	if (mz_ordered_prev(&l->blocks, at, &n)) {
+	if (mz_sorted_map_prev(&l->blocks, at, &n)) {
 		s.prev = n.key;
 		s.prev_gap = (int64_t)(e.key - (n.key + n.value));
 		if (last_page(n.key, n.value) == s.first_page)
 			s.pages--;
 	}
-	if (mz_ordered_next(&l->blocks, at, &n)) {
+	if (mz_sorted_map_next(&l->blocks, at, &n)) {
 		s.next = n.key;
 		s.next_gap = (int64_t)(n.key - (e.key + e.value));
 		if (n.key / MZ_PAGE == s.last_page && s.pages)
@@ -60,26 +60,26 @@ static struct mz_spot look(struct mz_layout *l, struct mz_place at)
 	return s;
 }
 
-static void take_out(struct mz_layout *l, struct mz_place at, struct mz_spot *s)
+static void take_out(struct mz_layout *l, struct mz_map_pos at, struct mz_spot *s)
 {
 	*s = look(l, at);
-	mz_ordered_remove(&l->blocks, at);
+	mz_sorted_map_remove(&l->blocks, at);
 	l->live_bytes -= s->size;
 	l->pages -= s->pages;
 }
 
 /* A part of a mapping that is unmapped is not followed, as in trace/live.c. */
-static bool is_partial(struct mz_layout *l, const struct mz_event *ev, struct mz_place at)
+static bool is_partial(struct mz_layout *l, const struct mz_event *ev, struct mz_map_pos at)
 {
-	return ev->call == MZ_CALL_MUNMAP && ev->size < mz_ordered_at(&l->blocks, at).value;
+	return ev->call == MZ_CALL_MUNMAP && ev->size < mz_sorted_map_at(&l->blocks, at).value;
 }
 
 static void end_block(struct mz_layout *l, const struct mz_event *ev, uint64_t addr,
 		      struct mz_layout_step *step)
 {
-	struct mz_place at;
+	struct mz_map_pos at;
 
-	if (!mz_ordered_find(&l->blocks, addr, &at) || is_partial(l, ev, at)) {
+	if (!mz_sorted_map_find(&l->blocks, addr, &at) || is_partial(l, ev, at)) {
 		step->unknown = true;
 		l->unknown++;
 		return;
@@ -105,16 +105,16 @@ static int begin_block(struct mz_layout *l, const struct mz_event *ev, uint64_t 
 		       struct mz_layout_step *step)
 {
 	struct mz_spot replaced;
-	struct mz_place at;
+	struct mz_map_pos at;
 	int ret;
 
-	if (mz_ordered_find(&l->blocks, ev->addr, &at)) {
+	if (mz_sorted_map_find(&l->blocks, ev->addr, &at)) {
 		take_out(l, at, &replaced);
 		step->over_live = true;
 		l->over_live++;
-		mz_ordered_find(&l->blocks, ev->addr, &at);
+		mz_sorted_map_find(&l->blocks, ev->addr, &at);
 	}
-	ret = mz_ordered_insert(&l->blocks, &at, (struct mz_entry){ev->addr, ev->size, now});
+	ret = mz_sorted_map_insert(&l->blocks, &at, (struct mz_entry){ev->addr, ev->size, now});
 	if (ret < 0)
 		return ret;
 	step->came = true;

@@ -7,15 +7,15 @@
 #include <memorizer.h>
 
 #include "base/histogram.h"
-#include "base/ordered.h"
+#include "base/sorted_map.h"
 
 #define MZ_PAGE 4096
 
 /* A block among its neighbours, while it is in its place. */
 struct mz_spot {
 	uint64_t addr, size;
-	uint64_t prev, next;	       /* 0 = none */
-	int64_t prev_gap, next_gap;    /* -1 = no neighbour */
+	uint64_t prev, next;	    /* 0 = none */
+	int64_t prev_gap, next_gap; /* -1 = no neighbour */
 	uint64_t first_page, last_page;
 	uint64_t pages; /* that no neighbour shares: how many it adds or takes away */
 	uint64_t born;
@@ -31,7 +31,7 @@ struct mz_layout_point {
 #define MZ_LAYOUT_POINTS 64
 
 struct mz_layout {
-	struct mz_ordered blocks; /* address -> size, birth */
+	struct mz_sorted_map blocks; /* address -> size, birth */
 	uint64_t live_bytes, pages;
 	uint64_t peak_bytes, peak_bytes_at;
 	uint64_t peak_pages, peak_pages_at, live_at_peak_pages;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/course.h"
+#include "analysis/timeline.h"
 
 #define NONE UINT32_MAX
 
@@ -165,8 +165,8 @@ static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thr
 	remove_block(&u->sites[b->site], b, u->now, temporary);
 	remove_block(&u->all, b, u->now, temporary);
 	if (u->course)
-		mz_course_went(u->course, b->addr, b->size, b->born, seen, u->all.live,
-			       u->all.live_blocks);
+		mz_timeline_went(u->course, b->addr, b->size, b->born, seen, u->all.live,
+				 u->all.live_blocks);
 	drop_block(u, i);
 }
 
@@ -203,7 +203,8 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	add_block(s, &u->blocks[i]);
 	add_block(&u->all, &u->blocks[i]);
 	if (u->course)
-		mz_course_came(u->course, u->blocks[i].addr, ev->size, u->all.live, u->all.live_blocks);
+		mz_timeline_came(u->course, u->blocks[i].addr, ev->size, u->all.live,
+				 u->all.live_blocks);
 	check_peak(u, ev);
 	return 0;
 }
@@ -217,8 +218,8 @@ static bool take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		u->unknown++;
 		return false;
 	}
-	end_block(u, (uint32_t)l->born, mz_live_find(&u->tids, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull),
-		  true);
+	end_block(u, (uint32_t)l->born,
+		  mz_live_find(&u->tids, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull), true);
 	mz_live_remove(&u->live, l);
 	return true;
 }
@@ -263,7 +264,7 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 	}
 	u->now = u->fields & MZ_HAS_TIME ? u->last_time : u->events;
 	if (u->course && ev->kind != MZ_LOST)
-		mz_course_tick(u->course, u->now, u->all.live, u->all.live_blocks);
+		mz_timeline_tick(u->course, u->now, u->all.live, u->all.live_blocks);
 	switch (ev->kind) {
 	case MZ_ALLOC:
 		if (!key) {

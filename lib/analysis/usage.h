@@ -9,7 +9,7 @@
 
 #include "trace/live.h"
 
-struct mz_course;
+struct mz_timeline;
 
 struct mz_usage_site {
 	uint64_t allocs;    /* blocks that it made; a realloc makes a block */
@@ -23,9 +23,9 @@ struct mz_usage_site {
 	uint64_t peak_waste;
 	uint64_t max_bytes; /* the site's own peak, and its blocks then */
 	uint64_t max_blocks;
-	uint64_t lifetime; /* of its blocks, added up; the live ones up to the end */
+	uint64_t lifetime;	/* of its blocks, added up; the live ones up to the end */
 	uint64_t reads, writes; /* of its blocks, where the trace counts them */
-	uint64_t epoch; /* of the peak that at_peak belongs to */
+	uint64_t epoch;		/* of the peak that at_peak belongs to */
 	uint64_t live_waste;
 };
 
@@ -46,7 +46,7 @@ struct mz_usage {
 	struct mz_usage_site all;    /* the program as one site; at_peak is its peak */
 	struct mz_usage_site *sites; /* by number of the stack; 0 = not known */
 	uint32_t sites_cap;
-	struct mz_course *course; /* the caller's; told of all blocks. NULL = none */
+	struct mz_timeline *course; /* the caller's; told of all blocks. NULL = none */
 	/* inside */
 	struct mz_live live; /* by address or object: born = index into blocks */
 	struct mz_usage_block *blocks;

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "formats/classic.h"
 #include "trace/event.h"
-#include "trace/serials.h"
+#include "trace/live_set.h"
 
 bool mz_classic_probe(const char *data, size_t len)
 {
@@ -23,14 +23,14 @@ bool mz_classic_probe(const char *data, size_t len)
 /* The newest serial, and which are live: a record may name no other. */
 struct state {
 	uint64_t newest;
-	struct mz_serials live;
+	struct mz_live_set live;
 };
 
 static int classic_open(struct mz_reader *r)
 {
 	struct state *s = calloc(1, sizeof(*s));
 
-	if (!s || mz_serials_init(&s->live) < 0) {
+	if (!s || mz_live_set_init(&s->live) < 0) {
 		free(s);
 		return mz_fail_memory(&r->error);
 	}
@@ -43,7 +43,7 @@ static void classic_close(struct mz_reader *r)
 	struct state *s = r->state;
 
 	if (s)
-		mz_serials_deinit(&s->live);
+		mz_live_set_deinit(&s->live);
 	free(s);
 }
 
@@ -57,10 +57,11 @@ static int take_number(struct mz_reader *r, uint64_t *out, const char *what)
 		unsigned char c;
 
 		if (in->pos == in->end)
-			return mz_fail_offset(&r->error, EINVAL, mz_input_tell(in),
-					      "%s: byte %llu: the file ends inside a record, at its %s; "
-					      "it was cut, or it is not a trace",
-					      in->name, (unsigned long long)mz_input_tell(in), what);
+			return mz_fail_offset(
+				&r->error, EINVAL, mz_input_tell(in),
+				"%s: byte %llu: the file ends inside a record, at its %s; "
+				"it was cut, or it is not a trace",
+				in->name, (unsigned long long)mz_input_tell(in), what);
 		c = (unsigned char)*in->pos++;
 		if (shift == 63 && (c & 0x7f) > 1)
 			break;
@@ -72,9 +73,10 @@ static int take_number(struct mz_reader *r, uint64_t *out, const char *what)
 		if (shift == 63)
 			break;
 	}
-	return mz_fail_offset(&r->error, EINVAL, mz_input_tell(in) - 1,
-			      "%s: byte %llu: a %s of over 64 bits; the file is damaged, or not a trace",
-			      in->name, (unsigned long long)mz_input_tell(in) - 1, what);
+	return mz_fail_offset(
+		&r->error, EINVAL, mz_input_tell(in) - 1,
+		"%s: byte %llu: a %s of over 64 bits; the file is damaged, or not a trace",
+		in->name, (unsigned long long)mz_input_tell(in) - 1, what);
 }
 
 static int bad_record(struct mz_reader *r, uint64_t at, const char *why)
@@ -164,12 +166,12 @@ static int follow(struct mz_reader *r, const struct mz_event *ev, uint64_t at)
 	struct state *s = r->state;
 	uint64_t old = ev->kind == MZ_FREE ? ev->object : ev->old_object;
 
-	if (old && !mz_serials_remove(&s->live, old))
+	if (old && !mz_live_set_remove(&s->live, old))
 		return bad_record(r, at, "a free or realloc of a block that is not live");
 	if (ev->kind == MZ_FREE)
 		return 0;
 	s->newest = ev->object;
-	return mz_serials_add(&s->live, ev->object) < 0 ? mz_fail_memory(&r->error) : 0;
+	return mz_live_set_add(&s->live, ev->object) < 0 ? mz_fail_memory(&r->error) : 0;
 }
 
 static int read_one(struct mz_reader *r, struct mz_event *ev, uint64_t *place)

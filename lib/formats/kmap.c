@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/ahead.h"
 #include "base/error.h"
+#include "base/readahead.h"
 #include "formats/kmap_events.h"
 #include "trace/container.h"
 #include "trace/reader.h"
@@ -37,8 +37,8 @@ struct mz_kmap {
 	uint64_t lines, bad;
 	int shape; /* of the object before; -1 = none yet */
 	bool skip_bad, keep_other;
-	struct mz_ahead *ahead; /* NULL: nobody parses ahead */
-	struct batch batches[MZ_AHEAD];
+	struct mz_readahead *ahead; /* NULL: nobody parses ahead */
+	struct batch batches[MZ_READAHEAD];
 	const struct batch *batch; /* taken last */
 	bool started;
 	struct mz_kmap_record one; /* without it */
@@ -131,8 +131,8 @@ void mz_kmap_close(struct mz_kmap *k)
 {
 	if (!k)
 		return;
-	mz_ahead_free(k->ahead);
-	for (int i = 0; i < MZ_AHEAD; i++) {
+	mz_readahead_free(k->ahead);
+	for (int i = 0; i < MZ_READAHEAD; i++) {
 		free(k->batches[i].text);
 		free(k->batches[i].records);
 	}
@@ -325,7 +325,7 @@ static bool make_batch(void *arg, unsigned i)
 int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records)
 {
 	if (!k->started && !k->unpacker)
-		k->ahead = mz_ahead_new(make_batch, k, true);
+		k->ahead = mz_readahead_new(make_batch, k, true);
 	k->started = true;
 	*records = &k->one;
 	if (!k->ahead)
@@ -333,7 +333,7 @@ int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records)
 	do {
 		if (k->batch && k->batch->ret <= 0)
 			return k->batch->ret;
-		k->batch = &k->batches[mz_ahead_next(k->ahead)];
+		k->batch = &k->batches[mz_readahead_next(k->ahead)];
 	} while (!k->batch->n && k->batch->ret > 0);
 	*records = k->batch->records;
 	return k->batch->n ? (int)k->batch->n : k->batch->ret;

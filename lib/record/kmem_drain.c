@@ -213,7 +213,7 @@ static int take(struct kmem_drain *d, const struct kmt_rec *r)
 	return ++d->batched == BATCH ? flush_batch(d) : 0;
 }
 
-static const struct kmt_rec *record_at(const struct kmem_drain *d, unsigned lvl, uint64_t n)
+static const struct kmt_rec *mz_user_at(const struct kmem_drain *d, unsigned lvl, uint64_t n)
 {
 	const struct mz_kmem *k = d->k;
 	const struct kmt_rec *base =
@@ -226,10 +226,10 @@ static const struct kmt_rec *record_at(const struct kmem_drain *d, unsigned lvl,
 /* The time of the event at n (a stack goes before it). */
 static uint64_t time_at(const struct kmem_drain *d, unsigned lvl, uint64_t n, uint64_t head)
 {
-	const struct kmt_rec *r = record_at(d, lvl, n);
+	const struct kmt_rec *r = mz_user_at(d, lvl, n);
 
 	if (r->time_kind >> KMT_TIME_BITS == KMT_STACK && n + 1 < head)
-		r = record_at(d, lvl, n + 1);
+		r = mz_user_at(d, lvl, n + 1);
 	return r->time_kind & ((1ull << KMT_TIME_BITS) - 1);
 }
 
@@ -239,7 +239,7 @@ static int take_at(struct kmem_drain *d, unsigned lvl, uint64_t *n)
 	bool stack;
 
 	do {
-		const struct kmt_rec *r = record_at(d, lvl, *n);
+		const struct kmt_rec *r = mz_user_at(d, lvl, *n);
 
 		stack = r->time_kind >> KMT_TIME_BITS == KMT_STACK;
 		ret = take(d, r);

@@ -5,7 +5,7 @@
 
 #include <elfutils/libdwfl.h>
 
-#include "base/keys.h"
+#include "base/pair_index.h"
 #include "symbols/image.h"
 
 #define DEEPEST 256 /* scopes within scopes; compilers stop far before */
@@ -34,8 +34,8 @@ struct build {
 	size_t cap_scopes, cap_functions, cap_variables, cap_strings;
 	struct section code[64];
 	size_t n_code;
-	struct mz_keys pointers; /* names of files that libdw gave before */
-	uint32_t *names;	 /* by number of those: strings */
+	struct mz_pair_index pointers; /* names of files that libdw gave before */
+	uint32_t *names;	       /* by number of those: strings */
 	size_t cap_names;
 	struct mz_tables *interned;
 	uint32_t *interned_at; /* by number: offset in strings */

@@ -3,7 +3,7 @@
 #ifndef MZ_SYMBOLS_PRIVATE_H
 #define MZ_SYMBOLS_PRIVATE_H
 
-#include "base/keys.h"
+#include "base/pair_index.h"
 #include "symbols/image.h"
 #include "symbols/kallsyms.h"
 #include "symbols/symbols.h"
@@ -35,7 +35,7 @@ struct mz_symbols {
 	bool kernel;
 	unsigned missing;
 	/* found before: by number of the address */
-	struct mz_keys known;
+	struct mz_pair_index known;
 	struct mz_symbol *found;
 	bool *is_found;
 	size_t cap_found, cap_is_found;

@@ -28,7 +28,7 @@ struct mz_symbols_module *mz_symbols_add(struct mz_symbols *s, const char *path)
 {
 	struct mz_symbols_module *m;
 
-	if (!mz_keys_room((void **)&s->modules, &s->cap, s->count, sizeof(*m)))
+	if (!mz_pair_index_room((void **)&s->modules, &s->cap, s->count, sizeof(*m)))
 		return NULL;
 	m = &s->modules[s->count];
 	*m = (struct mz_symbols_module){.path = strdup(path)};
@@ -52,7 +52,7 @@ void mz_symbols_close(struct mz_symbols *s)
 	free(s->modules);
 	mz_kallsyms_free(s->kallsyms);
 	mz_kallsyms_free(s->files);
-	mz_keys_deinit(&s->known);
+	mz_pair_index_deinit(&s->known);
 	free(s->found);
 	free(s->is_found);
 	mz_tables_free(s->texts);
@@ -209,14 +209,14 @@ static bool find_name(const struct mz_symbols *s, uint64_t ip, struct mz_symbol 
 bool mz_symbols_find(struct mz_symbols *s, uint64_t ip, struct mz_symbol *out)
 {
 	size_t before = s->known.count;
-	uint32_t id = mz_keys_put(&s->known, ip, 0);
+	uint32_t id = mz_pair_index_put(&s->known, ip, 0);
 
 	if (find_name(s, ip, out))
 		return true;
 	/* the call is before the address that it returns to */
-	if (id == MZ_KEYS_NONE ||
-	    !mz_keys_room((void **)&s->found, &s->cap_found, id, sizeof(*s->found)) ||
-	    !mz_keys_room((void **)&s->is_found, &s->cap_is_found, id, sizeof(*s->is_found)))
+	if (id == MZ_PAIR_INDEX_NONE ||
+	    !mz_pair_index_room((void **)&s->found, &s->cap_found, id, sizeof(*s->found)) ||
+	    !mz_pair_index_room((void **)&s->is_found, &s->cap_is_found, id, sizeof(*s->is_found)))
 		return look_up(s, ip - 1, out);
 	if (s->known.count > before)
 		s->is_found[id] = look_up(s, ip - 1, &s->found[id]);
@@ -233,7 +233,8 @@ static size_t find_names(const struct mz_symbols *s, uint64_t ip, struct mz_symb
 
 	n = n < max ? n : max;
 	for (size_t i = 0; i < n; i++)
-		frames[i] = (struct mz_symbol_frame){names[i].function, names[i].file, names[i].line};
+		frames[i] =
+			(struct mz_symbol_frame){names[i].function, names[i].file, names[i].line};
 	return n;
 }
 

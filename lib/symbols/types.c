@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "symbols/types_private.h"
 
-#define DEEP	  16 /* structures within structures */
-#define NAMED	  3  /* members in the same bytes that are named */
+#define DEEP  16 /* structures within structures */
+#define NAMED 3	 /* members in the same bytes that are named */
 
 struct mz_types *mz_types_open(const char *path, struct mz_error *err)
 {
@@ -47,7 +47,7 @@ void mz_types_close(struct mz_types *t)
 	if (!t)
 		return;
 	t->ops->close(t->source);
-	mz_keys_deinit(&t->known);
+	mz_pair_index_deinit(&t->known);
 	free(t->nodes);
 	free(t->members);
 	mz_tables_free(t->strings);
@@ -86,11 +86,11 @@ uint32_t mz_types_string(struct mz_types *t, const char *s)
 
 uint32_t mz_types_node(struct mz_types *t, uint64_t from, unsigned variant, bool *fresh)
 {
-	uint32_t id = mz_keys_put(&t->known, from, variant);
+	uint32_t id = mz_pair_index_put(&t->known, from, variant);
 
 	*fresh = id == t->n_nodes;
-	if (id == MZ_KEYS_NONE ||
-	    !mz_keys_room((void **)&t->nodes, &t->cap_nodes, id, sizeof(*t->nodes)))
+	if (id == MZ_PAIR_INDEX_NONE ||
+	    !mz_pair_index_room((void **)&t->nodes, &t->cap_nodes, id, sizeof(*t->nodes)))
 		return MZ_TYPES_NONE;
 	if (*fresh)
 		t->n_nodes++;
@@ -105,8 +105,8 @@ int mz_types_add_member(struct mz_types *t, uint32_t type, const char *name, uin
 
 	if (of != MZ_TYPES_NONE && !size && t->nodes[of].kind != MZ_TYPE_ARRAY)
 		return 0; /* an empty structure */
-	if (of == MZ_TYPES_NONE || !mz_keys_room((void **)&t->members, &t->cap_members,
-						 t->n_members, sizeof(*t->members)))
+	if (of == MZ_TYPES_NONE || !mz_pair_index_room((void **)&t->members, &t->cap_members,
+						       t->n_members, sizeof(*t->members)))
 		return -ENOMEM;
 	if (!n->n)
 		n->first = (uint32_t)t->n_members;
@@ -196,7 +196,8 @@ static void add_path(struct mz_types_member *out, const char *between, const cha
 	size_t len = strlen(out->path);
 
 	if (name && *name)
-		snprintf(out->path + len, sizeof(out->path) - len, "%s%s", len ? between : "", name);
+		snprintf(out->path + len, sizeof(out->path) - len, "%s%s", len ? between : "",
+			 name);
 }
 
 static const char *member_name(const struct mz_types *t, const struct mz_type_member *m)

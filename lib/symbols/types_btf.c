@@ -95,8 +95,8 @@ static const char *string(const struct btf *b, uint32_t at)
 /* What follows a type of this kind. SIZE_MAX: there is no such kind. */
 static size_t extra_bytes(struct type t)
 {
-	static const uint8_t each[KINDS] = {
-		[STRUCT] = 12, [UNION] = 12, [ENUM] = 8, [FUNC_PROTO] = 8, [DATASEC] = 12, [ENUM64] = 12};
+	static const uint8_t each[KINDS] = {[STRUCT] = 12,    [UNION] = 12,   [ENUM] = 8,
+					    [FUNC_PROTO] = 8, [DATASEC] = 12, [ENUM64] = 12};
 	static const uint8_t once[KINDS] = {[INT] = 4, [ARRAY] = 12, [VAR] = 4, [DECL_TAG] = 4};
 	unsigned k = kind(t);
 
@@ -118,7 +118,7 @@ static int list_types(struct btf *b, size_t from, size_t to)
 		more = extra_bytes(t);
 		if (more == SIZE_MAX || to - from - sizeof(t) < more)
 			return -EINVAL;
-		if (!mz_keys_room((void **)&b->at, &b->cap, b->n, sizeof(*b->at)))
+		if (!mz_pair_index_room((void **)&b->at, &b->cap, b->n, sizeof(*b->at)))
 			return -ENOMEM;
 		b->at[b->n++] = (uint32_t)from;
 		from += sizeof(t) + more;
@@ -257,7 +257,8 @@ struct mz_types *mz_types_open_btf(const char *path, struct mz_error *err)
 	return t;
 }
 
-/* ---- types ------------------------------------------------------------------------------------ */
+/* ---- types ------------------------------------------------------------------------------------
+ */
 
 static uint32_t strip(const struct btf *b, uint32_t id, bool *hidden)
 {
@@ -379,7 +380,8 @@ static int fill(struct mz_types *t, uint32_t type)
 	return ret;
 }
 
-/* ---- what a call makes -------------------------------------------------------------------------- */
+/* ---- what a call makes --------------------------------------------------------------------------
+ */
 
 /* The structure that a function of this name returns. */
 static uint32_t returned(struct mz_types *t, const struct type *function)

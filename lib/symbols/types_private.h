@@ -3,7 +3,7 @@
 #ifndef MZ_SYMBOLS_TYPES_PRIVATE_H
 #define MZ_SYMBOLS_TYPES_PRIVATE_H
 
-#include "base/keys.h"
+#include "base/pair_index.h"
 #include "symbols/types.h"
 
 enum mz_type_kind { MZ_TYPE_SCALAR, MZ_TYPE_STRUCT, MZ_TYPE_UNION, MZ_TYPE_ARRAY };
@@ -39,7 +39,7 @@ struct mz_types_ops {
 struct mz_types {
 	const struct mz_types_ops *ops;
 	void *source;
-	struct mz_keys known; /* by where the source has it, and opaque */
+	struct mz_pair_index known; /* by where the source has it, and opaque */
 	struct mz_type_node *nodes;
 	struct mz_type_member *members;
 	size_t cap_nodes, cap_members, n_nodes, n_members;

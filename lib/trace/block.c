@@ -25,23 +25,27 @@ int mz_file_header_check(const uint8_t in[MZ_WIRE_HEADER_SIZE], const char *name
 	uint64_t needs = mz_get64(in + 16);
 
 	if (mz_get32(in + 32) != mz_crc32c(0, in, 32))
-		return mz_fail_offset(err, EBADMSG, 0, "%s: byte 0: the file header is damaged", name);
+		return mz_fail_offset(err, EBADMSG, 0, "%s: byte 0: the file header is damaged",
+				      name);
 	if (major != MZ_WIRE_MAJOR)
-		return mz_fail_offset(err, ENOTSUP, 8,
-				      "%s: a container of version %u, which needs a newer memorizer "
-				      "(this one reads version %d)",
-				      name, major, MZ_WIRE_MAJOR);
+		return mz_fail_offset(
+			err, ENOTSUP, 8,
+			"%s: a container of version %u, which needs a newer memorizer "
+			"(this one reads version %d)",
+			name, major, MZ_WIRE_MAJOR);
 	if (needs)
-		return mz_fail_offset(err, ENOTSUP, 16,
-				      "%s: it needs features 0x%llx, which this memorizer lacks; use a "
-				      "newer one",
-				      name, (unsigned long long)needs);
+		return mz_fail_offset(
+			err, ENOTSUP, 16,
+			"%s: it needs features 0x%llx, which this memorizer lacks; use a "
+			"newer one",
+			name, (unsigned long long)needs);
 	return 0;
 }
 
 /* ---- frames ------------------------------------------------------------- */
 
-void mz_frame_put(uint8_t out[MZ_WIRE_FRAME_SIZE], uint8_t type, const void *payload, size_t size)
+void mz_block_frame_put(uint8_t out[MZ_WIRE_FRAME_SIZE], uint8_t type, const void *payload,
+			size_t size)
 {
 	memcpy(out, MZ_WIRE_BLOCK_MAGIC, 4);
 	mz_put32(out + 4, type);
@@ -50,7 +54,7 @@ void mz_frame_put(uint8_t out[MZ_WIRE_FRAME_SIZE], uint8_t type, const void *pay
 	mz_put32(out + 16, mz_crc32c(0, out, 16));
 }
 
-bool mz_frame_get(const uint8_t in[MZ_WIRE_FRAME_SIZE], struct mz_frame *frame)
+bool mz_block_frame_get(const uint8_t in[MZ_WIRE_FRAME_SIZE], struct mz_block_frame *frame)
 {
 	if (memcmp(in, MZ_WIRE_BLOCK_MAGIC, 4) || mz_get32(in + 16) != mz_crc32c(0, in, 16))
 		return false;

@@ -5,7 +5,7 @@
 
 #include "trace/chunk.h"
 
-struct mz_frame {
+struct mz_block_frame {
 	uint8_t type; /* enum mz_block_type */
 	uint32_t size;
 	uint32_t crc;
@@ -17,9 +17,10 @@ void mz_file_header_put(uint8_t out[MZ_WIRE_HEADER_SIZE]);
 int mz_file_header_check(const uint8_t in[MZ_WIRE_HEADER_SIZE], const char *name,
 			 struct mz_error *err);
 
-void mz_frame_put(uint8_t out[MZ_WIRE_FRAME_SIZE], uint8_t type, const void *payload, size_t size);
+void mz_block_frame_put(uint8_t out[MZ_WIRE_FRAME_SIZE], uint8_t type, const void *payload,
+			size_t size);
 /* false: this is no frame. */
-bool mz_frame_get(const uint8_t in[MZ_WIRE_FRAME_SIZE], struct mz_frame *frame);
+bool mz_block_frame_get(const uint8_t in[MZ_WIRE_FRAME_SIZE], struct mz_block_frame *frame);
 
 void mz_trailer_put(uint8_t out[MZ_WIRE_TRAILER_SIZE], uint64_t index);
 bool mz_trailer_get(const uint8_t in[MZ_WIRE_TRAILER_SIZE], uint64_t *index);

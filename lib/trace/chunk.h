@@ -10,7 +10,7 @@
 #ifndef MZ_TRACE_CHUNK_H
 #define MZ_TRACE_CHUNK_H
 
-#include "trace/columns.h"
+#include "trace/codec.h"
 
 enum mz_column_id {
 	/* the patterns, one number each */
@@ -42,8 +42,8 @@ enum mz_column_id {
 	MZ_COL_OWN_SIZE,  /* of events whose pattern has none */
 	MZ_COL_OWN_GIVEN, /* given - size */
 	MZ_COL_OWN_ARG,
-	MZ_COL_PLACE,	  /* how the address of a new block is found */
-	MZ_COL_ADDR,	  /* where it is not */
+	MZ_COL_PLACE,	   /* how the address of a new block is found */
+	MZ_COL_ADDR,	   /* where it is not */
 	MZ_COL_STRAY_ADDR, /* addresses that no block explains */
 	MZ_COL_STRAY_OBJECT,
 	MZ_COL_JUMP, /* objects that are not the next */
@@ -56,16 +56,16 @@ enum mz_column_id {
 
 /* What the parts of an event are; bits of the form of a pattern. */
 enum mz_form {
-	MZ_FORM_BIRTH = 1,	  /* a block begins */
-	MZ_FORM_BLOCK = 2,	  /* a block of the chunk is used */
-	MZ_FORM_END = 4,	  /* ... and ends */
-	MZ_FORM_OWN = 8,	  /* size, given and arg are numbers of the event */
-	MZ_FORM_GROWS = 16,	  /* size is relative to that of the last birth */
-	MZ_FORM_JUMP = 32,	  /* the new object is not the next */
-	MZ_FORM_STRAY_ADDR = 64,  /* the address is not that of the block used */
-	MZ_FORM_STRAY_NEW = 128,  /* the address of an event that is no birth */
+	MZ_FORM_BIRTH = 1,	    /* a block begins */
+	MZ_FORM_BLOCK = 2,	    /* a block of the chunk is used */
+	MZ_FORM_END = 4,	    /* ... and ends */
+	MZ_FORM_OWN = 8,	    /* size, given and arg are numbers of the event */
+	MZ_FORM_GROWS = 16,	    /* size is relative to that of the last birth */
+	MZ_FORM_JUMP = 32,	    /* the new object is not the next */
+	MZ_FORM_STRAY_ADDR = 64,    /* the address is not that of the block used */
+	MZ_FORM_STRAY_NEW = 128,    /* the address of an event that is no birth */
 	MZ_FORM_STRAY_OBJECT = 256, /* the object is not in the chunk */
-	MZ_FORM_STRAY_BORN = 512, /* the same for a new object that is no birth */
+	MZ_FORM_STRAY_BORN = 512,   /* the same for a new object that is no birth */
 	MZ_FORMS = 1023
 };
 

@@ -11,12 +11,12 @@ bool mz_container_probe(const char *data, size_t n)
 {
 	/* a damaged or cut header is still one: nothing else begins so */
 	size_t k = n < MZ_WIRE_MAGIC_SIZE ? n : MZ_WIRE_MAGIC_SIZE;
-	struct mz_frame frame;
+	struct mz_block_frame frame;
 
 	if (k >= 4 && !memcmp(data, MZ_WIRE_MAGIC, k))
 		return true;
 	return n >= MZ_WIRE_HEADER_SIZE + MZ_WIRE_FRAME_SIZE &&
-	       mz_frame_get((const uint8_t *)data + MZ_WIRE_HEADER_SIZE, &frame);
+	       mz_block_frame_get((const uint8_t *)data + MZ_WIRE_HEADER_SIZE, &frame);
 }
 
 /* ---- blocks that are no chunks ------------------------------------------ */
@@ -35,10 +35,11 @@ int mz_container_meta(struct mz_reader *r, unsigned type, const void *payload, s
 	case MZ_BLOCK_INDEX: break;
 	default:
 		if (!(type & MZ_BLOCK_OPTIONAL))
-			return mz_fail(&r->error, ENOTSUP,
-				       "%s: a block of type %u, which this memorizer does not know; use a "
-				       "newer one",
-				       r->in.name, type);
+			return mz_fail(
+				&r->error, ENOTSUP,
+				"%s: a block of type %u, which this memorizer does not know; use a "
+				"newer one",
+				r->in.name, type);
 	}
 	if (ret == -ENOMEM)
 		return mz_fail_memory(&r->error);
@@ -60,7 +61,7 @@ void mz_container_lost(struct mz_event *ev, uint64_t events, uint64_t time, bool
 /* ---- from a pipe -------------------------------------------------------- */
 
 /* The frame that is next in the window, skipping what is none: 1, 0 at the end. */
-static int next_frame(struct mz_reader *r, struct mz_frame *frame, bool *skipped)
+static int next_frame(struct mz_reader *r, struct mz_block_frame *frame, bool *skipped)
 {
 	*skipped = false;
 	for (;;) {
@@ -71,7 +72,7 @@ static int next_frame(struct mz_reader *r, struct mz_frame *frame, bool *skipped
 			return ret;
 		if (mz_input_left(&r->in) < MZ_WIRE_FRAME_SIZE)
 			return 0; /* a trailer is shorter; so is what was cut */
-		if (mz_frame_get((const uint8_t *)r->in.pos, frame))
+		if (mz_block_frame_get((const uint8_t *)r->in.pos, frame))
 			return 1;
 		*skipped = true;
 		m = memchr(r->in.pos + 1, 'M', mz_input_left(&r->in) - 1);
@@ -81,14 +82,15 @@ static int next_frame(struct mz_reader *r, struct mz_frame *frame, bool *skipped
 
 static int wrong_stream(struct mz_reader *r)
 {
-	return mz_fail_offset(&r->error, ESPIPE, mz_input_tell(&r->in),
-			      "%s: it has several streams, which are put in order only in a file; save "
-			      "it to one first",
-			      r->in.name);
+	return mz_fail_offset(
+		&r->error, ESPIPE, mz_input_tell(&r->in),
+		"%s: it has several streams, which are put in order only in a file; save "
+		"it to one first",
+		r->in.name);
 }
 
 /* A chunk from the window. 1: open; 0: damaged, and a lost event made. */
-static int open_piped(struct mz_reader *r, const struct mz_frame *frame, const void *payload,
+static int open_piped(struct mz_reader *r, const struct mz_block_frame *frame, const void *payload,
 		      struct mz_event *ev)
 {
 	struct mz_container *c = r->state;
@@ -126,7 +128,7 @@ static int next_piped(struct mz_reader *r, struct mz_event *ev)
 	struct mz_container *c = r->state;
 
 	for (;;) {
-		struct mz_frame frame;
+		struct mz_block_frame frame;
 		const char *payload;
 		bool skipped;
 		int ret = next_frame(r, &frame, &skipped);
@@ -216,14 +218,14 @@ static long container_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 	long n, kept;
 
 	if (c->seekable && !c->started) {
-		int ret = mz_lanes_start(r);
+		int ret = mz_container_merge_start(r);
 
 		if (ret < 0)
 			return ret;
 		c->started = true;
 	}
 	do {
-		n = c->seekable ? mz_lanes_read(r, ev, max) : read_piped(r, ev, max);
+		n = c->seekable ? mz_container_merge_read(r, ev, max) : read_piped(r, ev, max);
 		if (n <= 0)
 			return n;
 		kept = finish(r, ev, n);
@@ -237,26 +239,27 @@ static int open_seekable(struct mz_reader *r)
 {
 	struct mz_container *c = r->state;
 	struct mz_summary sum;
-	int ret = mz_scan_open(&c->scan, false, &r->error);
+	int ret = mz_container_scan_open(&c->scan, false, &r->error);
 
 	if (ret < 0)
 		return ret;
-	mz_scan_summary(&c->scan, &sum);
+	mz_container_scan_summary(&c->scan, &sum);
 	r->fields = sum.fields;
 	c->raw = sum.raw;
 	for (size_t i = 0; i < c->scan.index.n; i++) {
 		const struct mz_index_entry *e = &c->scan.index.v[i];
 
 		if (e->type == MZ_BLOCK_EVENTS && e->info.raw != c->raw)
-			return mz_fail_offset(&r->error, EINVAL, e->offset,
-					      "%s: byte %llu: blocks are named in some chunks and not in "
-					      "others",
-					      r->in.name, (unsigned long long)e->offset);
+			return mz_fail_offset(
+				&r->error, EINVAL, e->offset,
+				"%s: byte %llu: blocks are named in some chunks and not in "
+				"others",
+				r->in.name, (unsigned long long)e->offset);
 		if (e->type == MZ_BLOCK_EVENTS || e->type & MZ_BLOCK_OPTIONAL)
 			continue;
 		if (e->type != MZ_BLOCK_ATTRS && e->type <= MZ_BLOCK_INDEX)
 			continue; /* tables are read when they are needed */
-		ret = mz_scan_load(&c->scan, e, &r->error);
+		ret = mz_container_scan_load(&c->scan, e, &r->error);
 		if (ret < 0 && ret != -EBADMSG)
 			return ret;
 		ret = mz_container_meta(r, e->type, c->scan.block.data, c->scan.block.len);
@@ -275,9 +278,10 @@ static int open_header(struct mz_reader *r)
 	if (ret < 0)
 		return ret;
 	if (mz_input_left(&r->in) < MZ_WIRE_HEADER_SIZE)
-		return mz_fail_offset(&r->error, EBADMSG, 0,
-				      "%s: a container that was cut inside its header; nothing is left",
-				      r->in.name);
+		return mz_fail_offset(
+			&r->error, EBADMSG, 0,
+			"%s: a container that was cut inside its header; nothing is left",
+			r->in.name);
 	ret = mz_file_header_check((const uint8_t *)r->in.pos, r->in.name, &r->error);
 	if (ret == -EBADMSG) {
 		/* the blocks have checksums of their own */
@@ -300,10 +304,10 @@ static void container_close(struct mz_reader *r)
 
 	if (!c)
 		return;
-	mz_lanes_stop(c);
+	mz_container_merge_stop(c);
 	mz_decoder_free(c->decoder);
 	mz_attrs_deinit(&c->attrs);
-	mz_scan_close(&c->scan);
+	mz_container_scan_close(&c->scan);
 	free(c);
 	r->state = NULL;
 }
@@ -384,7 +388,7 @@ int mz_reader_summary(struct mz_reader *r, struct mz_summary *summary)
 		return -EINVAL;
 	if (!c->seekable)
 		return -ESPIPE;
-	mz_scan_summary(&c->scan, summary);
+	mz_container_scan_summary(&c->scan, summary);
 	summary->damaged += c->damaged;
 	return 0;
 }

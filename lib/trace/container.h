@@ -3,29 +3,29 @@
 #ifndef MZ_TRACE_CONTAINER_H
 #define MZ_TRACE_CONTAINER_H
 
+#include "trace/container_scan.h"
 #include "trace/reader.h"
-#include "trace/scan.h"
 
 extern const struct mz_reader_ops mz_container_reader_ops;
 
 bool mz_container_probe(const char *data, size_t n);
 
 /* The chunks of a stream, in order. */
-struct mz_lane {
+struct mz_merge_lane {
 	struct mz_decoder *decoder; /* NULL: no chunk is open */
 	uint32_t *chunks;	    /* in the index */
 	uint32_t n, cap, at;
 	uint32_t stream;
-	uint32_t sequence; /* of the chunk that should be next */
-	uint64_t place;	   /* offset of the open chunk */
-	uint64_t time;	   /* of the next event, or the least that it can be */
+	uint32_t sequence;	/* of the chunk that should be next */
+	uint64_t place;		/* offset of the open chunk */
+	uint64_t time;		/* of the next event, or the least that it can be */
 	struct mz_event *ahead; /* decoded and not yet given */
 	uint32_t n_ahead, at_ahead;
 	bool open;
 };
 
 struct mz_container {
-	struct mz_scan scan;
+	struct mz_container_scan scan;
 	bool seekable;
 	bool raw;
 	bool started;
@@ -34,7 +34,7 @@ struct mz_container {
 	bool selecting;
 	uint64_t damaged; /* met while reading */
 
-	struct mz_lane *lanes;
+	struct mz_merge_lane *lanes;
 	uint32_t n_lanes;
 	uint32_t *heap; /* lanes by time */
 	uint32_t n_heap;
@@ -47,9 +47,9 @@ struct mz_container {
 };
 
 /* From a file: start, then events in order of time. */
-int mz_lanes_start(struct mz_reader *r);
-long mz_lanes_read(struct mz_reader *r, struct mz_event *ev, size_t max);
-void mz_lanes_stop(struct mz_container *c);
+int mz_container_merge_start(struct mz_reader *r);
+long mz_container_merge_read(struct mz_reader *r, struct mz_event *ev, size_t max);
+void mz_container_merge_stop(struct mz_container *c);
 
 /* A block that is no chunk: attributes and tables. 0 or -errno. */
 int mz_container_meta(struct mz_reader *r, unsigned type, const void *payload, size_t size);

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "trace/addr_predict.h"
 #include "trace/chunk.h"
-#include "trace/places.h"
-#include "trace/ranks.h"
+#include "trace/live_rank.h"
 
 /* Most events are of one of these, and have nothing more to them. */
 enum plain { NOT_PLAIN, PLAIN_BIRTH, PLAIN_END, PLAIN_MOVE };
@@ -30,20 +30,20 @@ struct entry {
 struct mz_decoder {
 	struct mz_chunk_info info;
 	struct mz_packer packer;
-	struct mz_column columns[MZ_COLUMNS];
+	struct mz_codec_column columns[MZ_COLUMNS];
 	uint32_t at[MZ_COLUMNS]; /* the next number of each */
 	struct ready *patterns;
 	struct mz_who *whos;
 	struct entry *entries; /* by position */
 	uint64_t *objects;
 	uint32_t cap_patterns, cap_whos, cap_context, cap_entries, cap_objects;
-	uint32_t counted;	/* from here on objects are counted up: nobody looks */
-	uint64_t count_from;	/* object - position of those */
-	struct mz_ranks ranks;
-	struct mz_places *places;
+	uint32_t counted;    /* from here on objects are counted up: nobody looks */
+	uint64_t count_from; /* object - position of those */
+	struct mz_live_rank ranks;
+	struct mz_addr_predict *places;
 	uint16_t *context;
 	uint32_t often, once, guests, n_whos;
-	uint32_t done;	  /* events */
+	uint32_t done; /* events */
 	uint32_t births;
 	uint32_t next_once;
 	uint64_t next_object;
@@ -59,7 +59,7 @@ struct mz_decoder *mz_decoder_new(void)
 
 	if (!d)
 		return NULL;
-	d->places = mz_places_new();
+	d->places = mz_addr_predict_new();
 	if (!d->places) {
 		free(d);
 		return NULL;
@@ -72,14 +72,14 @@ void mz_decoder_free(struct mz_decoder *d)
 	if (!d)
 		return;
 	for (int i = 0; i < MZ_COLUMNS; i++)
-		mz_column_free(&d->columns[i]);
+		mz_codec_column_free(&d->columns[i]);
 	free(d->patterns);
 	free(d->whos);
 	free(d->entries);
 	free(d->objects);
 	free(d->context);
-	mz_ranks_deinit(&d->ranks);
-	mz_places_free(d->places);
+	mz_live_rank_deinit(&d->ranks);
+	mz_addr_predict_free(d->places);
 	mz_packer_deinit(&d->packer);
 	free(d);
 }
@@ -106,7 +106,7 @@ static int bad(struct mz_decoder *d, const char *why)
  * too short gives zeros too, and the end of the chunk shows it. */
 static inline uint64_t next(struct mz_decoder *d, enum mz_column_id id)
 {
-	struct mz_column *c = &d->columns[id];
+	struct mz_codec_column *c = &d->columns[id];
 
 	return d->at[id]++ < c->n ? c->v[d->at[id] - 1] : 0;
 }
@@ -150,7 +150,7 @@ static bool has_number(const struct ready *r, unsigned id)
 /* The tokens that go with the numbers of a column. */
 static uint32_t find_context(struct mz_decoder *d, unsigned id)
 {
-	const struct mz_column *tokens = &d->columns[MZ_COL_TOKEN];
+	const struct mz_codec_column *tokens = &d->columns[MZ_COL_TOKEN];
 	uint32_t n = 0, once = 0, place = 0;
 
 	for (uint32_t i = 0; i < d->info.events; i++) {
@@ -193,8 +193,8 @@ static int get_column(struct mz_decoder *d, struct mz_bytes *in, unsigned id)
 		n = find_context(d, id);
 		context = d->context;
 	}
-	return mz_column_unpack(&d->packer, in, MZ_WIRE_MAX_EVENTS, words, context, n,
-				&d->columns[id]);
+	return mz_codec_column_unpack(&d->packer, in, MZ_WIRE_MAX_EVENTS, words, context, n,
+				      &d->columns[id]);
 }
 
 /* ---- patterns ----------------------------------------------------------- */
@@ -202,7 +202,8 @@ static int get_column(struct mz_decoder *d, struct mz_bytes *in, unsigned id)
 /* Does the kind have what the form says? */
 static bool form_fits(const struct mz_decoder *d, unsigned form, unsigned kind)
 {
-	const unsigned uses = MZ_FORM_BLOCK | MZ_FORM_END | MZ_FORM_STRAY_ADDR | MZ_FORM_STRAY_OBJECT;
+	const unsigned uses =
+		MZ_FORM_BLOCK | MZ_FORM_END | MZ_FORM_STRAY_ADDR | MZ_FORM_STRAY_OBJECT;
 	const unsigned strays = MZ_FORM_STRAY_NEW | MZ_FORM_STRAY_BORN;
 	const unsigned objects = MZ_FORM_STRAY_OBJECT | MZ_FORM_STRAY_BORN | MZ_FORM_JUMP;
 
@@ -271,7 +272,7 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 		.tid = has & MZ_HAS_TID ? UINT32_MAX : 0,
 	};
 	r->plain = how_plain(r);
-	r->fit = mz_places_fit(d->places, ev->size);
+	r->fit = mz_addr_predict_fit(d->places, ev->size);
 	return 0;
 }
 
@@ -312,7 +313,7 @@ static void make_guests(struct mz_decoder *d)
 	/* without jumps the objects of births are known by their positions */
 	d->counted = d->columns[MZ_COL_JUMP].n || d->info.raw ? UINT32_MAX : d->guests;
 	d->count_from = d->info.first_object - d->guests;
-	mz_ranks_fill(&d->ranks, d->guests);
+	mz_live_rank_fill(&d->ranks, d->guests);
 }
 
 /* ---- starting ----------------------------------------------------------- */
@@ -337,7 +338,8 @@ static int make_room(struct mz_decoder *d)
 {
 	uint32_t blocks = d->guests + d->info.births;
 	uint32_t entries = d->info.fields & MZ_HAS_ADDR ? blocks : 0;
-	uint32_t contexts = d->info.events > d->often + d->once ? d->info.events : d->often + d->once;
+	uint32_t contexts =
+		d->info.events > d->often + d->once ? d->info.events : d->often + d->once;
 
 	if (grow(&d->patterns, &d->cap_patterns, d->often + d->once, sizeof(*d->patterns)) < 0 ||
 	    grow(&d->whos, &d->cap_whos, d->n_whos, sizeof(*d->whos)) < 0 ||
@@ -345,7 +347,7 @@ static int make_room(struct mz_decoder *d)
 	    grow(&d->objects, &d->cap_objects, blocks, sizeof(*d->objects)) < 0 ||
 	    grow(&d->entries, &d->cap_entries, entries, sizeof(*d->entries)) < 0)
 		return -ENOMEM;
-	return mz_ranks_reset(&d->ranks, blocks + 1);
+	return mz_live_rank_reset(&d->ranks, blocks + 1);
 }
 
 static int get_columns(struct mz_decoder *d, struct mz_bytes *in)
@@ -410,7 +412,7 @@ int mz_decoder_start(struct mz_decoder *d, const void *payload, size_t size)
 		allocator = (unsigned)mz_bytes_upto(&in, 64 * MZ_ROUNDINGS - 1);
 	if (in.bad)
 		return bad(d, "more patterns or blocks than events");
-	mz_places_reset(d->places, allocator % MZ_ROUNDINGS, allocator / MZ_ROUNDINGS);
+	mz_addr_predict_reset(d->places, allocator % MZ_ROUNDINGS, allocator / MZ_ROUNDINGS);
 	ret = make_room(d);
 	if (ret < 0)
 		return ret;
@@ -431,18 +433,19 @@ static int find_block(struct mz_decoder *d, const struct ready *r, uint32_t *at)
 	uint32_t p;
 
 	if (r->block & 1) {
-		p = mz_ranks_find(&d->ranks, r->block >> 1);
-		if (p != MZ_RANKS_NONE)
-			mz_ranks_move(&d->ranks, p, r->block >> 1);
-		if (p != MZ_RANKS_NONE && ends)
-			mz_ranks_kill(&d->ranks, p);
+		p = mz_live_rank_find(&d->ranks, r->block >> 1);
+		if (p != MZ_LIVE_RANK_NONE)
+			mz_live_rank_move(&d->ranks, p, r->block >> 1);
+		if (p != MZ_LIVE_RANK_NONE && ends)
+			mz_live_rank_kill(&d->ranks, p);
 	} else {
 		uint64_t coded = r->block ? (r->block - 2) / 2 : next(d, MZ_COL_STEP);
 		int64_t step = (int64_t)mz_unzigzag(coded);
 
-		p = ends ? mz_ranks_take_step(&d->ranks, step) : mz_ranks_step(&d->ranks, step);
+		p = ends ? mz_live_rank_take_step(&d->ranks, step)
+			 : mz_live_rank_step(&d->ranks, step);
 	}
-	if (p == MZ_RANKS_NONE)
+	if (p == MZ_LIVE_RANK_NONE)
 		return bad(d, "a block that is not live");
 	*at = p;
 	return 0;
@@ -466,7 +469,8 @@ static uint64_t stray_object(struct mz_decoder *d)
 }
 
 /* The block that the event uses; *old is its address, for the allocator. */
-static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_event *ev, uint64_t *old)
+static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_event *ev,
+		     uint64_t *old)
 {
 	uint64_t object = 0, addr = 0;
 
@@ -480,7 +484,7 @@ static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_even
 		if (ev->has & MZ_HAS_ADDR)
 			*old = addr = d->entries[p].addr;
 		if (r->form & MZ_FORM_END && ev->has & MZ_HAS_ADDR &&
-		    mz_places_left(d->places, d->entries[p].class, addr) < 0)
+		    mz_addr_predict_left(d->places, d->entries[p].class, addr) < 0)
 			return -ENOMEM;
 	}
 	if (r->form & MZ_FORM_STRAY_OBJECT)
@@ -499,12 +503,15 @@ static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_even
 	return 0;
 }
 
-static inline struct mz_room fit_of(const struct mz_decoder *d, const struct ready *r, uint64_t size)
+static inline struct mz_room fit_of(const struct mz_decoder *d, const struct ready *r,
+				    uint64_t size)
 {
-	return r->form & (MZ_FORM_GROWS | MZ_FORM_OWN) ? mz_places_fit(d->places, size) : r->fit;
+	return r->form & (MZ_FORM_GROWS | MZ_FORM_OWN) ? mz_addr_predict_fit(d->places, size)
+						       : r->fit;
 }
 
-static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_event *ev, uint64_t old)
+static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_event *ev,
+		       uint64_t old)
 {
 	struct mz_room fit = {0};
 	uint32_t p;
@@ -526,17 +533,17 @@ static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_ev
 	if (!d->info.raw)
 		ev->object = d->next_object++;
 	if (ev->has & MZ_HAS_ADDR) {
-		struct mz_place place = {.how = (uint32_t)next(d, MZ_COL_PLACE)};
+		struct mz_predicted place = {.how = (uint32_t)next(d, MZ_COL_PLACE)};
 		int ret;
 
 		fit = fit_of(d, r, ev->size);
 		if (!place.how)
 			place.delta = next(d, MZ_COL_ADDR);
-		ret = mz_places_find(d->places, fit, old, &place, &ev->addr);
+		ret = mz_addr_predict_find(d->places, fit, old, &place, &ev->addr);
 		if (ret < 0)
 			return ret == -EBADMSG ? bad(d, "a place for a block that is none") : ret;
 	}
-	p = mz_ranks_push(&d->ranks);
+	p = mz_live_rank_push(&d->ranks);
 	if (p < d->counted)
 		d->objects[p] = ev->object;
 	if (d->info.fields & MZ_HAS_ADDR)
@@ -618,33 +625,33 @@ static inline uint64_t plain_size(const struct mz_decoder *d, const struct ready
 /* The address of a block that a plain event begins. False: it is none. */
 static inline bool plain_place(struct mz_decoder *d, struct mz_room fit, uint64_t *addr)
 {
-	struct mz_place place = {.how = (uint32_t)peek(d, MZ_COL_PLACE)};
+	struct mz_predicted place = {.how = (uint32_t)peek(d, MZ_COL_PLACE)};
 
 	place.delta = place.how ? 0 : peek(d, MZ_COL_ADDR);
-	if (mz_places_find(d->places, fit, 0, &place, addr) < 0)
+	if (mz_addr_predict_find(d->places, fit, 0, &place, addr) < 0)
 		return false;
 	d->at[MZ_COL_PLACE]++;
 	d->at[MZ_COL_ADDR] += !place.how;
 	return true;
 }
 
-/* The block that a plain event ends; MZ_RANKS_NONE: there is none. */
+/* The block that a plain event ends; MZ_LIVE_RANK_NONE: there is none. */
 static inline uint32_t plain_block(struct mz_decoder *d, const struct ready *r)
 {
 	uint64_t step;
 	uint32_t p;
 
 	if (r->block & 1) {
-		p = mz_ranks_find(&d->ranks, r->block >> 1);
-		if (p != MZ_RANKS_NONE) {
-			mz_ranks_move(&d->ranks, p, r->block >> 1);
-			mz_ranks_kill(&d->ranks, p);
+		p = mz_live_rank_find(&d->ranks, r->block >> 1);
+		if (p != MZ_LIVE_RANK_NONE) {
+			mz_live_rank_move(&d->ranks, p, r->block >> 1);
+			mz_live_rank_kill(&d->ranks, p);
 		}
 		return p;
 	}
 	step = r->block ? (r->block - 2) / 2 : peek(d, MZ_COL_STEP);
-	p = mz_ranks_take_step(&d->ranks, (int64_t)mz_unzigzag(step));
-	d->at[MZ_COL_STEP] += p != MZ_RANKS_NONE && !r->block;
+	p = mz_live_rank_take_step(&d->ranks, (int64_t)mz_unzigzag(step));
+	d->at[MZ_COL_STEP] += p != MZ_LIVE_RANK_NONE && !r->block;
 	return p;
 }
 
@@ -652,7 +659,7 @@ static inline uint32_t plain_block(struct mz_decoder *d, const struct ready *r)
 static inline void plain_birth(struct mz_decoder *d, const struct ready *r, struct mz_event *ev,
 			       uint64_t addr, uint32_t class)
 {
-	uint32_t p = mz_ranks_push(&d->ranks);
+	uint32_t p = mz_live_rank_push(&d->ranks);
 
 	ev->size = plain_size(d, r);
 	ev->addr = addr;
@@ -686,7 +693,7 @@ static inline int read_plain_one(struct mz_decoder *d, const struct ready *r, st
 		return 1;
 	}
 	p = plain_block(d, r);
-	if (p == MZ_RANKS_NONE)
+	if (p == MZ_LIVE_RANK_NONE)
 		return 0;
 	*ev = r->event;
 	if (r->plain == PLAIN_MOVE) {
@@ -698,7 +705,7 @@ static inline int read_plain_one(struct mz_decoder *d, const struct ready *r, st
 	if (!(r->event.has & MZ_HAS_ADDR))
 		return 1;
 	ev->addr = d->entries[p].addr;
-	return mz_places_left(d->places, d->entries[p].class, ev->addr) < 0 ? -ENOMEM : 1;
+	return mz_addr_predict_left(d->places, d->entries[p].class, ev->addr) < 0 ? -ENOMEM : 1;
 }
 
 /* A column that is read by one loop, which knows best where it is. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "base/keys.h"
+#include "base/pair_index.h"
 
 #define PART_MAX (1u << 20)
 #define MADE	 0x4d5a000000000000u /* no processor has code there */
@@ -15,8 +15,8 @@
 /* An entry is a list: module, then function, file, line for each. Strings by number. */
 struct mz_names {
 	struct mz_tables *t;
-	struct mz_keys addrs; /* the number of an address is that of its entry */
-	uint32_t *entries;    /* stacks of t */
+	struct mz_pair_index addrs; /* the number of an address is that of its entry */
+	uint32_t *entries;	    /* stacks of t */
 	size_t cap;
 	uint64_t made;
 };
@@ -38,7 +38,7 @@ void mz_names_free(struct mz_names *n)
 	if (!n)
 		return;
 	mz_tables_free(n->t);
-	mz_keys_deinit(&n->addrs);
+	mz_pair_index_deinit(&n->addrs);
 	free(n->entries);
 	free(n);
 }
@@ -67,9 +67,9 @@ int mz_names_add(struct mz_names *n, uint64_t addr, const char *module, const st
 	entry = good ? mz_tables_stack(n->t, list, used) : 0;
 	if (!entry)
 		return -ENOMEM;
-	at = mz_keys_put(&n->addrs, addr, 0);
-	if (at == MZ_KEYS_NONE ||
-	    !mz_keys_room((void **)&n->entries, &n->cap, at, sizeof(*n->entries)))
+	at = mz_pair_index_put(&n->addrs, addr, 0);
+	if (at == MZ_PAIR_INDEX_NONE ||
+	    !mz_pair_index_room((void **)&n->entries, &n->cap, at, sizeof(*n->entries)))
 		return -ENOMEM;
 	if (n->addrs.count > before)
 		n->entries[at] = entry;
@@ -96,10 +96,10 @@ static size_t get(const struct mz_names *n, uint32_t at, const char **module,
 size_t mz_names_find(const struct mz_names *n, uint64_t addr, const char **module,
 		     struct mz_name names[MZ_NAMES_INLINED])
 {
-	uint32_t at = mz_keys_get(&n->addrs, addr, 0);
+	uint32_t at = mz_pair_index_get(&n->addrs, addr, 0);
 	size_t count;
 
-	if (at == MZ_KEYS_NONE)
+	if (at == MZ_PAIR_INDEX_NONE)
 		return 0;
 	count = get(n, at, module, names);
 	if (!count) { /* the module alone */

@@ -8,7 +8,7 @@
 #include "trace/container.h"
 
 struct check {
-	struct mz_scan scan;
+	struct mz_container_scan scan;
 	struct mz_verify *v;
 	mz_verify_note *note;
 	void *arg;
@@ -149,7 +149,7 @@ static int check_blocks(struct check *c, struct mz_error *err)
 {
 	for (size_t i = 0; i < c->scan.index.n; i++) {
 		const struct mz_index_entry *e = &c->scan.index.v[i];
-		int ret = mz_scan_load(&c->scan, e, err);
+		int ret = mz_container_scan_load(&c->scan, e, err);
 
 		if (ret == -EBADMSG) {
 			damage(c, e, "a block whose checksum is wrong");
@@ -189,8 +189,8 @@ static void check_counts(struct check *c)
 /* The walk finds what the index does not tell: holes, and a missing end. */
 static int check_walk(struct check *c, struct mz_error *err)
 {
-	struct mz_scan walk = {.source = c->scan.source};
-	int ret = mz_scan_open(&walk, true, err);
+	struct mz_container_scan walk = {.source = c->scan.source};
+	int ret = mz_container_scan_open(&walk, true, err);
 
 	if (!ret && walk.damaged) {
 		c->v->summary.damaged += walk.damaged;
@@ -199,7 +199,7 @@ static int check_walk(struct check *c, struct mz_error *err)
 		c->v->bad_bytes += walk.bad_bytes;
 		fault(c, walk.first_bad, "bytes that are no block");
 	}
-	mz_scan_close(&walk);
+	mz_container_scan_close(&walk);
 	return ret;
 }
 
@@ -212,12 +212,13 @@ static int check_all(struct check *c, struct mz_error *err)
 	c->events = malloc(BATCH * sizeof(*c->events));
 	if (!c->decoder || !c->tables || !c->events)
 		return mz_fail_memory(err);
-	ret = mz_scan_open(&c->scan, false, err);
+	ret = mz_container_scan_open(&c->scan, false, err);
 	if (ret < 0)
 		return ret;
-	mz_scan_summary(&c->scan, &c->v->summary);
+	mz_container_scan_summary(&c->scan, &c->v->summary);
 	if (!c->scan.whole)
-		fault(c, c->scan.end, "no index at its end: the writer was stopped, or the file was cut");
+		fault(c, c->scan.end,
+		      "no index at its end: the writer was stopped, or the file was cut");
 	ret = check_walk(c, err);
 	if (!ret)
 		ret = check_blocks(c, err);
@@ -233,15 +234,18 @@ static int start(struct check *c, struct mz_input *in, struct mz_error *err)
 	long n;
 
 	if (!mz_source_init(&c->scan.source, in))
-		return mz_fail(err, ESPIPE, "%s: only a file can be verified, not a pipe", in->name);
+		return mz_fail(err, ESPIPE, "%s: only a file can be verified, not a pipe",
+			       in->name);
 	n = mz_source_read(&c->scan.source, 0, header, sizeof(header), err);
 	if (n < 0)
 		return (int)n;
 	if (!mz_container_probe((const char *)header, (size_t)n))
 		return mz_fail(err, EINVAL,
-			       "%s: not a container; only containers have checksums to verify", in->name);
+			       "%s: not a container; only containers have checksums to verify",
+			       in->name);
 	if (n < MZ_WIRE_HEADER_SIZE)
-		return mz_fail(err, EBADMSG, "%s: cut inside its header; nothing is left", in->name);
+		return mz_fail(err, EBADMSG, "%s: cut inside its header; nothing is left",
+			       in->name);
 	if (mz_file_header_check(header, in->name, &why) == -EBADMSG) {
 		c->v->bad_bytes = MZ_WIRE_HEADER_SIZE;
 		fault(c, 0, "the file header is damaged");
@@ -270,7 +274,7 @@ int mz_verify_file(const char *path, struct mz_verify *v, mz_verify_note *note, 
 	mz_attrs_deinit(&c.attrs);
 	free(c.events);
 	free(c.last_time);
-	mz_scan_close(&c.scan);
+	mz_container_scan_close(&c.scan);
 	mz_input_close(&in);
 	return ret < 0 ? ret : c.faults ? 1 : 0;
 }

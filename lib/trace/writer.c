@@ -9,7 +9,7 @@
 #include "trace/block.h"
 #include "trace/part.h"
 
-#define LEAST_CHUNK    4096	    /* events, however many streams share the memory */
+#define LEAST_CHUNK    4096	     /* events, however many streams share the memory */
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
 
 struct mz_stream {
@@ -54,8 +54,9 @@ static int put_block(struct mz_writer *w, uint8_t type, const struct mz_buf *pay
 	entry.size = (uint32_t)payload->len;
 	if (info)
 		entry.info = *info;
-	mz_frame_put(frame, type, payload->data, payload->len);
-	ret = mz_part_append(&w->part, frame, sizeof(frame), payload->data, payload->len, &w->error);
+	mz_block_frame_put(frame, type, payload->data, payload->len);
+	ret = mz_part_append(&w->part, frame, sizeof(frame), payload->data, payload->len,
+			     &w->error);
 	if (ret < 0)
 		return ret;
 	if (type != MZ_BLOCK_INDEX && mz_index_add(&w->index, &entry) < 0)
@@ -70,7 +71,8 @@ static int put_strings(struct mz_writer *w)
 
 	if (mz_tables_strings(w->tables) > w->strings_out) {
 		ret = mz_strings_put(w->tables, w->strings_out + 1, &w->packer, &b);
-		ret = ret < 0 ? mz_fail_memory(&w->error) : put_block(w, MZ_BLOCK_STRINGS, &b, NULL);
+		ret = ret < 0 ? mz_fail_memory(&w->error)
+			      : put_block(w, MZ_BLOCK_STRINGS, &b, NULL);
 	}
 	if (!ret)
 		w->strings_out = mz_tables_strings(w->tables);
@@ -293,8 +295,9 @@ static int set_attr(struct mz_writer *w, const struct mz_attr *attr)
 
 int mz_writer_set_text(struct mz_writer *w, const char *key, const char *text)
 {
-	return set_attr(w, &(struct mz_attr){
-				  .key = key, .type = MZ_ATTR_TEXT, .data = text, .size = strlen(text)});
+	return set_attr(
+		w, &(struct mz_attr){
+			   .key = key, .type = MZ_ATTR_TEXT, .data = text, .size = strlen(text)});
 }
 
 int mz_writer_set_number(struct mz_writer *w, const char *key, uint64_t number)
@@ -305,7 +308,7 @@ int mz_writer_set_number(struct mz_writer *w, const char *key, uint64_t number)
 int mz_writer_set_bytes(struct mz_writer *w, const char *key, const void *data, size_t size)
 {
 	return set_attr(w, &(struct mz_attr){
-				  .key = key, .type = MZ_ATTR_BYTES, .data = data, .size = size});
+				   .key = key, .type = MZ_ATTR_BYTES, .data = data, .size = size});
 }
 
 /* With the lock held: what waits does not grow without end. */

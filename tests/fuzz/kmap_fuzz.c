@@ -88,13 +88,13 @@ static void read_records(const uint8_t *data, size_t size, uint64_t *objects, ui
 }
 
 static void ask(const struct mz_kmap_model *m,
-		void (*question)(const struct mz_kmap_model *, struct mz_answer *))
+		void (*question)(const struct mz_kmap_model *, struct mz_result_table *))
 {
-	struct mz_answer a;
+	struct mz_result_table a;
 
 	question(m, &a);
 	MUST(!a.failed);
-	mz_answer_deinit(&a);
+	mz_result_deinit(&a);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

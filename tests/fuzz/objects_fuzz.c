@@ -4,38 +4,38 @@
  * headers are at 64. */
 #include <sys/mman.h>
 
-#include "cmds/attach_objects.c"
+#include "record/attach_objects.c"
 #include "tests/fuzz/fuzz.h"
 
 #define HEADERS	    64u
 #define HEADERS_MAX 8u
 
-static void ask(const struct attach_objects *o)
+static void ask(const struct mz_attach_objects *o)
 {
 	static const char *const names[] = {"malloc", "free", "dlsym", "f", ""};
 
 	for (size_t i = 0; i < o->count; i++)
 		MUST(memchr(o->list[i].name, '\0', sizeof(o->list[i].name)));
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		uint64_t at = attach_function(o, names[i], "not-this.so");
+		uint64_t at = mz_attach_function(o, names[i], "not-this.so");
 
 		for (size_t k = 0; at && k < o->count; k++)
-			if (attach_symbol(o, &o->list[k], names[i]) == at)
+			if (mz_attach_symbol(o, &o->list[k], names[i]) == at)
 				at = 0;
 		MUST(!at); /* it is of one of them */
 	}
-	MUST(!attach_find(o, "no-such-file.so") || o->count);
+	MUST(!mz_attach_find(o, "no-such-file.so") || o->count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct attach_objects o = {.mem = memfd_create("fuzz", MFD_CLOEXEC)};
+	struct mz_attach_objects o = {.mem = memfd_create("fuzz", MFD_CLOEXEC)};
 	struct mz_error err = {0};
 	uint64_t dynamic, debug;
 
 	/* a list that runs in a circle is as long as one may be: not many of those */
 	if (size > 4096 || o.mem < 0 || write(o.mem, data, size) != (ssize_t)size) {
-		attach_objects_close(&o);
+		mz_attach_objects_close(&o);
 		return 0;
 	}
 	dynamic = find_dynamic(&o, HEADERS, HEADERS_MAX);
@@ -48,6 +48,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		MUST(o.count <= MAX_OBJECTS);
 		ask(&o);
 	}
-	attach_objects_close(&o);
+	mz_attach_objects_close(&o);
 	return 0;
 }

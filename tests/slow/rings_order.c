@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cmds/record_rings.h"
 #include "preload/ring.h"
+#include "record/user_rings.h"
 
 #define THREADS 100
 #define WAVES	2
@@ -21,7 +21,7 @@
 #define PLACES	16
 #define BLOCKS	(PLACES + 2 * THREADS + 1)
 
-static struct record_rings rings;
+static struct mz_user_rings rings;
 static _Atomic unsigned stop, started;
 static uint64_t seed;
 static _Atomic uint64_t places[PLACES], count;
@@ -146,11 +146,11 @@ static void *consume(void *arg)
 	long n = 0;
 
 	while (n >= 0 && (n || !stop)) {
-		if (record_rings_images(&rings) < 0)
+		if (mz_user_rings_images(&rings) < 0)
 			abort();
-		n = record_rings_drain(&rings, false);
+		n = mz_user_rings_drain(&rings, false);
 		if (!n)
-			record_rings_sleep(&rings, 1000000);
+			mz_user_rings_sleep(&rings, 1000000);
 	}
 	return arg;
 }
@@ -188,11 +188,11 @@ static int check(const char *path)
 	return !total || wrong;
 }
 
-static int start(struct record_files *files)
+static int start(struct mz_user_files *files)
 {
 	char region[64];
 
-	if (record_rings_init(&rings, -1, 0, 0, files) < 0)
+	if (mz_user_rings_init(&rings, -1, 0, 0, files) < 0)
 		return -1;
 	/* the clock that pauses can be put before and after */
 	rings.tsc = false;
@@ -200,13 +200,13 @@ static int start(struct record_files *files)
 	rings.region->main_pid = (uint32_t)getpid();
 	snprintf(region, sizeof(region), "/proc/self/fd/%d", rings.fd);
 	setenv(MZ_REGION_ENV, region, 1);
-	return mz_on() ? record_rings_start(&rings) : -1;
+	return mz_on() ? mz_user_rings_start(&rings) : -1;
 }
 
 int main(int argc, char **argv)
 {
 	struct mz_error err = {0};
-	struct record_files files = {
+	struct mz_user_files files = {
 		.output = argc > 1 ? argv[1] : "o.cmt", .force = true, .err = &err};
 	pthread_t reader, writers[THREADS];
 
@@ -228,8 +228,8 @@ int main(int argc, char **argv)
 	}
 	stop = 1;
 	pthread_join(reader, NULL);
-	if (record_rings_drain(&rings, true) < 0 ||
-	    record_image_close(&files, &rings.images[0]) < 0) {
+	if (mz_user_rings_drain(&rings, true) < 0 ||
+	    mz_user_program_close(&files, &rings.images[0]) < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}

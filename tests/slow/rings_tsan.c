@@ -11,15 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmds/record_rings.h"
 #include "preload/ring.h"
 #include "preload/stack.h"
+#include "record/user_rings.h"
 
 #define THREADS 6
 #define WAVES	5
 #define EVENTS	20000
 
-static struct record_rings rings;
+static struct mz_user_rings rings;
 static int stop;
 
 static void *produce(void *arg)
@@ -43,11 +43,11 @@ static void *consume(void *arg)
 	long n = 0;
 
 	while (n >= 0 && (n || !__atomic_load_n(&stop, __ATOMIC_ACQUIRE))) {
-		if (record_rings_images(&rings) < 0)
+		if (mz_user_rings_images(&rings) < 0)
 			abort();
-		n = record_rings_drain(&rings, false);
+		n = mz_user_rings_drain(&rings, false);
 		if (!n)
-			record_rings_sleep(&rings, 1000000);
+			mz_user_rings_sleep(&rings, 1000000);
 	}
 	return arg;
 }
@@ -64,7 +64,8 @@ static int check(const char *path)
 		for (long i = 0; i < n; i++, total++) {
 			uint64_t id = ev[i].addr >> 40;
 
-			if (ev[i].kind != MZ_ALLOC || id >= THREADS * WAVES || ev[i].size != ++next[id])
+			if (ev[i].kind != MZ_ALLOC || id >= THREADS * WAVES ||
+			    ev[i].size != ++next[id])
 				return 1;
 		}
 	mz_reader_close(r);
@@ -74,16 +75,17 @@ static int check(const char *path)
 int main(int argc, char **argv)
 {
 	struct mz_error err = {0};
-	struct record_files files = {.output = argc > 1 ? argv[1] : "t.cmt", .force = true, .err = &err};
+	struct mz_user_files files = {
+		.output = argc > 1 ? argv[1] : "t.cmt", .force = true, .err = &err};
 	pthread_t reader, writers[THREADS];
 	char region[64];
 
-	if (record_rings_init(&rings, -1, 0, 0, &files) < 0)
+	if (mz_user_rings_init(&rings, -1, 0, 0, &files) < 0)
 		return 1;
 	rings.region->main_pid = (uint32_t)getpid();
 	snprintf(region, sizeof(region), "/proc/self/fd/%d", rings.fd);
 	setenv(MZ_REGION_ENV, region, 1);
-	if (!mz_on() || record_rings_start(&rings) < 0)
+	if (!mz_on() || mz_user_rings_start(&rings) < 0)
 		return 1;
 	pthread_create(&reader, NULL, consume, NULL);
 	for (uintptr_t w = 0; w < WAVES; w++) {
@@ -94,8 +96,8 @@ int main(int argc, char **argv)
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	pthread_join(reader, NULL);
-	if (record_rings_drain(&rings, true) < 0 ||
-	    record_image_close(&files, &rings.images[0]) < 0) {
+	if (mz_user_rings_drain(&rings, true) < 0 ||
+	    mz_user_program_close(&files, &rings.images[0]) < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}

@@ -166,9 +166,9 @@ static void flipped_bits(void)
 static size_t chunk_ends(const uint8_t *data, size_t n, size_t *ends)
 {
 	size_t at = MZ_WIRE_HEADER_SIZE, k = 0;
-	struct mz_frame f;
+	struct mz_block_frame f;
 
-	while (at + MZ_WIRE_FRAME_SIZE <= n && mz_frame_get(data + at, &f)) {
+	while (at + MZ_WIRE_FRAME_SIZE <= n && mz_block_frame_get(data + at, &f)) {
 		at += MZ_WIRE_FRAME_SIZE + f.size;
 		if (f.type == MZ_BLOCK_EVENTS)
 			ends[k++] = at;
@@ -193,8 +193,8 @@ static void cut_anywhere(void)
 		while (whole < chunks && ends[whole] <= len)
 			whole++;
 		if (g.wrong || g.events != whole * CHUNK) {
-			printf("# cut at %zu: %llu events, not %zu\n", len, (unsigned long long)g.events,
-			       whole * CHUNK);
+			printf("# cut at %zu: %llu events, not %zu\n", len,
+			       (unsigned long long)g.events, whole * CHUNK);
 			CHECK(!"a cut took too much with it");
 		}
 		if (len % 13 == 0)
@@ -207,17 +207,18 @@ static void cut_anywhere(void)
  * allocation beyond what a chunk may need. */
 static void absurd_numbers(void)
 {
-	static const uint8_t huge[10] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01};
+	static const uint8_t huge[10] = {0x80, 0x80, 0x80, 0x80, 0x80,
+					 0x80, 0x80, 0x80, 0x80, 0x01};
 	struct mz_decoder *d = mz_decoder_new();
 	struct mz_event ev[64];
 	uint8_t *data, *bad;
-	struct mz_frame f;
+	struct mz_block_frame f;
 	size_t n, at = MZ_WIRE_HEADER_SIZE;
 	struct rusage before, after;
 
 	make();
 	n = load(&data);
-	while (mz_frame_get(data + at, &f) && f.type != MZ_BLOCK_EVENTS)
+	while (mz_block_frame_get(data + at, &f) && f.type != MZ_BLOCK_EVENTS)
 		at += MZ_WIRE_FRAME_SIZE + f.size;
 	at += MZ_WIRE_FRAME_SIZE;
 	bad = malloc(f.size + sizeof(huge));
@@ -367,7 +368,7 @@ static void later_version(void)
 	more = malloc(n + sizeof(frame) + 3);
 	memcpy(more, data, MZ_WIRE_HEADER_SIZE);
 	for (int optional = 0; optional < 2; optional++) {
-		mz_frame_put(frame, optional ? 0x9f : 0x1f, "new", 3);
+		mz_block_frame_put(frame, optional ? 0x9f : 0x1f, "new", 3);
 		memcpy(more + MZ_WIRE_HEADER_SIZE, frame, sizeof(frame));
 		memcpy(more + MZ_WIRE_HEADER_SIZE + sizeof(frame), "new", 3);
 		memcpy(more + MZ_WIRE_HEADER_SIZE + sizeof(frame) + 3, data + MZ_WIRE_HEADER_SIZE,

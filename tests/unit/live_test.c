@@ -6,7 +6,7 @@
 
 #include "tests/unit/random.h"
 #include "tests/unit/test.h"
-#include "trace/serials.h"
+#include "trace/live_set.h"
 
 #define MODEL 4000
 
@@ -128,16 +128,16 @@ static void odd_events(void)
 static void serials(void)
 {
 	static bool live[200001];
-	struct mz_serials s;
+	struct mz_live_set s;
 	uint64_t seed = 31, count = 0;
 
-	CHECK(!mz_serials_init(&s));
+	CHECK(!mz_live_set_init(&s));
 	for (uint64_t newest = 0; newest < 200000;) {
 		if (random_below(&seed, 2)) {
 			newest += 1 + (random_below(&seed, 1000) ? 0 : random_below(&seed, 9000));
 			if (newest > 200000)
 				break;
-			CHECK(!mz_serials_add(&s, newest));
+			CHECK(!mz_live_set_add(&s, newest));
 			live[newest] = true;
 			count++;
 		} else if (newest) {
@@ -145,16 +145,16 @@ static void serials(void)
 			uint64_t back = random_below(&seed, random_below(&seed, 50) ? 40 : newest);
 			uint64_t n = newest - (back < newest ? back : 0);
 
-			CHECK(mz_serials_remove(&s, n) == live[n]);
+			CHECK(mz_live_set_remove(&s, n) == live[n]);
 			count -= live[n];
 			live[n] = false;
 		}
 	}
 	for (uint64_t n = 1; n <= 200000; n++)
-		CHECK(mz_serials_remove(&s, n) == live[n]);
+		CHECK(mz_live_set_remove(&s, n) == live[n]);
 	CHECK_EQ(s.pages.used, 0);
-	CHECK(!mz_serials_add(&s, UINT64_MAX - 1) && mz_serials_remove(&s, UINT64_MAX - 1));
-	mz_serials_deinit(&s);
+	CHECK(!mz_live_set_add(&s, UINT64_MAX - 1) && mz_live_set_remove(&s, UINT64_MAX - 1));
+	mz_live_set_deinit(&s);
 }
 
 int main(void)

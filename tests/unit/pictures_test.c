@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/course.h"
 #include "analysis/flame.h"
+#include "analysis/timeline.h"
 #include "tests/unit/random.h"
 #include "tests/unit/test.h"
 
@@ -27,7 +27,7 @@ static struct block any_block(unsigned i, uint64_t now)
 			      1 + random_below(&seed, i % 50 ? 3000 : 200000), now};
 }
 
-static uint64_t sum_rows(const struct mz_space *s)
+static uint64_t sum_rows(const struct mz_heatmap *s)
 {
 	uint64_t sum = 0;
 
@@ -38,7 +38,7 @@ static uint64_t sum_rows(const struct mz_space *s)
 
 static void course(void)
 {
-	struct mz_course *c = mz_course_new();
+	struct mz_timeline *c = mz_timeline_new();
 	struct block blocks[BLOCKS] = {0};
 	uint64_t live = 0, n = 0, now = 5, high = 0, ends = 0, ages = 0;
 	uint64_t *at = calloc(EVENTS, sizeof(*at)), *bytes = calloc(EVENTS, sizeof(*bytes));
@@ -47,30 +47,30 @@ static void course(void)
 		unsigned i = (unsigned)random_below(&seed, BLOCKS);
 
 		now += random_below(&seed, 40) ? random_below(&seed, 9) : 2000;
-		mz_course_tick(c, now, live, n);
+		mz_timeline_tick(c, now, live, n);
 		if (blocks[i].size) {
 			live -= blocks[i].size;
 			n--;
 			ends++;
 			ages += now - blocks[i].born;
-			mz_course_went(c, blocks[i].addr, blocks[i].size, blocks[i].born, true,
-				       live, n);
+			mz_timeline_went(c, blocks[i].addr, blocks[i].size, blocks[i].born, true,
+					 live, n);
 			blocks[i].size = 0;
 		} else {
 			blocks[i] = any_block(i, now);
 			live += blocks[i].size;
 			n++;
-			mz_course_came(c, blocks[i].addr, blocks[i].size, live, n);
+			mz_timeline_came(c, blocks[i].addr, blocks[i].size, live, n);
 		}
 		high = live > high ? live : high;
 		at[e] = now - c->first;
 		bytes[e] = live;
 		CHECK_EQ(sum_rows(&c->space), live);
 	}
-	mz_space_end(&c->space, now - c->first);
+	mz_heatmap_end(&c->space, now - c->first);
 	CHECK_EQ(c->ages.count, ends);
 	CHECK_EQ(c->ages.sum, ages);
-	CHECK(c->used <= MZ_COURSE_BINS && c->used > MZ_COURSE_BINS / 4);
+	CHECK(c->used <= MZ_TIMELINE_BINS && c->used > MZ_TIMELINE_BINS / 4);
 	for (unsigned b = 0, e = 0; b < c->used; b++) {
 		uint64_t most = e ? bytes[e - 1] : bytes[0], end = most;
 
@@ -83,7 +83,7 @@ static void course(void)
 		high -= most == high ? high : 0; /* the peak is in one of them */
 	}
 	CHECK_EQ(high, 0);
-	CHECK(c->space.rows <= MZ_SPACE_ROWS && c->space.columns <= MZ_SPACE_COLUMNS);
+	CHECK(c->space.rows <= MZ_HEATMAP_ROWS && c->space.columns <= MZ_HEATMAP_COLUMNS);
 	for (unsigned k = 0, e = 0; k + 1 < c->space.columns; k++) {
 		uint64_t sum = 0;
 
@@ -95,20 +95,20 @@ static void course(void)
 	}
 	free(at);
 	free(bytes);
-	mz_course_free(c);
+	mz_timeline_free(c);
 }
 
 /* Sizes that a damaged file may have. */
 static void space_extremes(void)
 {
-	static struct mz_space s;
+	static struct mz_heatmap s;
 
-	mz_space_init(&s);
-	mz_space_add(&s, UINT64_MAX - 10, UINT64_MAX, true);
-	mz_space_add(&s, 0, UINT64_MAX, true);
-	mz_space_tick(&s, UINT64_MAX);
-	mz_space_add(&s, 0, UINT64_MAX, false);
-	mz_space_add(&s, UINT64_MAX - 10, UINT64_MAX, false);
+	mz_heatmap_init(&s);
+	mz_heatmap_add(&s, UINT64_MAX - 10, UINT64_MAX, true);
+	mz_heatmap_add(&s, 0, UINT64_MAX, true);
+	mz_heatmap_tick(&s, UINT64_MAX);
+	mz_heatmap_add(&s, 0, UINT64_MAX, false);
+	mz_heatmap_add(&s, UINT64_MAX - 10, UINT64_MAX, false);
 	CHECK_EQ(sum_rows(&s), 0);
 }
 
@@ -116,33 +116,33 @@ static void space_extremes(void)
 static void space_any_order(void)
 {
 	enum { MANY = 3000 };
-	static struct mz_space s;
+	static struct mz_heatmap s;
 	static struct block b[MANY];
 	static uint64_t died[MANY];
 	uint64_t last = 0, base = 4294000000u, always = 0;
 
-	mz_space_init(&s);
+	mz_heatmap_init(&s);
 	for (unsigned i = 0; i < MANY; i++) {
 		b[i] = any_block(i % BLOCKS, base + random_below(&seed, 1 + i * 40));
 		died[i] = i % 5 ? b[i].born + random_below(&seed, 3000) : UINT64_MAX;
 		if (i % 50 == 7) {
-			mz_space_always(&s, b[i].addr, b[i].size);
+			mz_heatmap_always(&s, b[i].addr, b[i].size);
 			always += b[i].size;
 			b[i].size = 0;
 			continue;
 		}
-		mz_space_tick(&s, b[i].born);
-		mz_space_add(&s, b[i].addr, b[i].size, true);
+		mz_heatmap_tick(&s, b[i].born);
+		mz_heatmap_add(&s, b[i].addr, b[i].size, true);
 		last = b[i].born > last ? b[i].born : last;
 		if (died[i] == UINT64_MAX)
 			continue;
-		mz_space_tick(&s, died[i]);
-		mz_space_add(&s, b[i].addr, b[i].size, false);
+		mz_heatmap_tick(&s, died[i]);
+		mz_heatmap_add(&s, b[i].addr, b[i].size, false);
 		last = died[i] > last ? died[i] : last;
 	}
-	mz_space_end(&s, last);
-	CHECK(s.rows <= MZ_SPACE_ROWS && s.columns <= MZ_SPACE_COLUMNS);
-	CHECK(s.columns > MZ_SPACE_COLUMNS / 4);
+	mz_heatmap_end(&s, last);
+	CHECK(s.rows <= MZ_HEATMAP_ROWS && s.columns <= MZ_HEATMAP_COLUMNS);
+	CHECK(s.columns > MZ_HEATMAP_COLUMNS / 4);
 	CHECK_EQ(last / s.width - s.start + 1, s.columns);
 	for (unsigned k = 0; k < s.columns; k++) {
 		uint64_t sum = 0, want = always, end = (s.start + k + 1) * s.width;
@@ -157,16 +157,16 @@ static void space_any_order(void)
 
 static void course_extremes(void)
 {
-	struct mz_course *c = mz_course_new();
+	struct mz_timeline *c = mz_timeline_new();
 
-	mz_course_tick(c, 0, 0, 0);
-	mz_course_came(c, 4096, 1, 1, 1);
-	mz_course_tick(c, UINT64_MAX, 1, 1);
-	mz_course_went(c, 4096, 1, 0, true, 0, 0);
-	CHECK(c->used <= MZ_COURSE_BINS);
+	mz_timeline_tick(c, 0, 0, 0);
+	mz_timeline_came(c, 4096, 1, 1, 1);
+	mz_timeline_tick(c, UINT64_MAX, 1, 1);
+	mz_timeline_went(c, 4096, 1, 0, true, 0, 0);
+	CHECK(c->used <= MZ_TIMELINE_BINS);
 	CHECK_EQ(c->bins[c->used - 1].live, 0);
 	CHECK_EQ(c->bins[c->used - 1].high, 1);
-	mz_course_free(c);
+	mz_timeline_free(c);
 }
 
 static void flame(void)

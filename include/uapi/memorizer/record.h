@@ -103,7 +103,7 @@ static_assert(sizeof(struct mz_ring) == 128, "a cache line a side");
 
 enum mz_image_state { MZ_IMAGE_FREE, MZ_IMAGE_CLAIMED, MZ_IMAGE_LIVE };
 
-struct mz_image {
+struct mz_program_slot {
 	uint32_t state; /* enum mz_image_state */
 	uint32_t pid;
 	uint32_t parent; /* index of the image it was forked from; MZ_IMAGES = exec */
@@ -113,7 +113,7 @@ struct mz_image {
 	char path[224];
 };
 
-static_assert(sizeof(struct mz_image) == 256, "no padding");
+static_assert(sizeof(struct mz_program_slot) == 256, "no padding");
 
 /* ---- the region --------------------------------------------------------- */
 
@@ -148,7 +148,7 @@ struct mz_region {
 	uint32_t marks;	      /* goes up after each mark of a program */
 	uint8_t pad[8];
 	uint64_t real[MZ_REALS]; /* with INJECTED: where these are in the program */
-	struct mz_image images[MZ_IMAGES];
+	struct mz_program_slot images[MZ_IMAGES];
 	struct mz_ring rings[MZ_RINGS];
 	/* then the records of each ring */
 };

@@ -13,7 +13,7 @@ struct kmem_cache;
 struct page;
 struct task_struct;
 
-/* What allocated an object. Names in mm/memorizer/kmap.c. */
+/* What allocated an object. Names in mm/memorizer/kmap_files.c. */
 enum memorizer_type {
 	MEMORIZER_KMALLOC,
 	MEMORIZER_KMEM_CACHE,

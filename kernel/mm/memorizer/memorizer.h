@@ -271,7 +271,7 @@ bool memorizer_pool_low(void);
 unsigned long memorizer_pool_slots(void);
 struct memorizer_object *memorizer_pool_object(unsigned long slot);
 
-/* map.c */
+/* lookup.c */
 extern struct memorizer_map **memorizer_pages;
 extern unsigned long memorizer_ram;		/* end of RAM, bytes */
 extern unsigned long memorizer_ram_end;		/* the same, for a second look */
@@ -352,7 +352,7 @@ int memorizer_set_log_access(bool on);
 int memorizer_state_words(char *buf, size_t size);
 bool memorizer_log_access(void);
 
-/* kmap.c */
+/* kmap_files.c */
 extern const char * const memorizer_type_names[MEMORIZER_NR_TYPES];
 extern const struct file_operations memorizer_kmap_fops;
 extern const struct file_operations memorizer_stream_fops;
@@ -368,7 +368,7 @@ extern const struct file_operations memorizer_stats_fops;
 void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
 			   u64 *writes);
 
-/* cache.c */
+/* cache_names.c */
 u16 memorizer_cache_id(struct kmem_cache *s);
 const char *memorizer_cache_name(u16 id);
 

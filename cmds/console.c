@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Errors, notes and numbers, as a person (or a program) reads them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "cmds/cmd.h"
+
+static const char *my_name = "memorizer";
+static bool in_json;
+
+void console_set(const char *name, bool json)
+{
+	my_name = name;
+	in_json = json;
+}
+
+static void print_json(const struct mz_error *err)
+{
+	struct mz_buf b = {0};
+	struct mz_json j = {.out = &b};
+
+	mz_json_object(&j, NULL);
+	mz_json_object(&j, "error");
+	mz_json_str(&j, "command", my_name);
+	mz_json_str(&j, "message", err->text);
+	if (err->code)
+		mz_json_str(&j, "errno", strerror(err->code));
+	if (err->line)
+		mz_json_u64(&j, "line", err->line);
+	if (err->has_offset)
+		mz_json_u64(&j, "offset", err->offset);
+	mz_json_end_object(&j);
+	mz_json_end_object(&j);
+	if (!b.failed)
+		fwrite(b.data, 1, b.len, stderr);
+	mz_buf_free(&b);
+}
+
+int console_error(const struct mz_error *err)
+{
+	if (in_json)
+		print_json(err);
+	else
+		fprintf(stderr, "%s: %s\n", my_name, err->text);
+	return MZ_EXIT_FAILED;
+}
+
+int console_fail(const char *fmt, ...)
+{
+	struct mz_error err = {0};
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(err.text, sizeof(err.text), fmt, ap);
+	va_end(ap);
+	return console_error(&err);
+}
+
+int console_usage(const char *fmt, ...)
+{
+	struct mz_error err = {0};
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(err.text, sizeof(err.text), fmt, ap);
+	va_end(ap);
+	console_error(&err);
+	if (!in_json)
+		fprintf(stderr, "Try '%s --help'.\n", my_name);
+	return MZ_EXIT_USAGE;
+}
+
+void console_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "%s: ", my_name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+char *console_count(char *buf, uint64_t v)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v);
+	char *p = buf;
+
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			*p++ = ',';
+		*p++ = digits[i];
+	}
+	*p = '\0';
+	return buf;
+}
+
+char *console_bytes(char *buf, uint64_t v)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	double x = (double)v;
+	unsigned u = 0;
+
+	while (x >= 1024 && u < 6) {
+		x /= 1024;
+		u++;
+	}
+	snprintf(buf, 32, u ? "%.1f %s" : "%.0f %s", x, units[u]);
+	return buf;
+}

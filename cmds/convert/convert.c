@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A trace in another format. */
+#include <sys/stat.h>
+
+#include "cmds/convert/transcode.h"
+#include "cmds/kernel/kmem.h"
+#include "cmds/kmap/kmap_convert.h"
+#include "formats/kmemtrace.h"
+
+enum to { TO_CONTAINER, TO_TEXT, TO_CLASSIC, TO_KMAP, TO_KMAP_G2, TO_RAW };
+
+/* From TO_RAW on: the raw formats of kmemtrace, as raw[] has them. */
+static const char *const formats[] = {
+	"container",	  "text",	   "classic",	       "kmap",
+	"kmap-g2",	  "kmemtrace-c",   "kmemtrace-c-be",   "kmemtrace-e",
+	"kmemtrace-e-be", "kmemtrace-e32", "kmemtrace-e32-be", NULL};
+
+static const struct mz_kmemtrace_layout raw[] = {{MZ_KMT_C, false},   {MZ_KMT_C, true},
+						 {MZ_KMT_E64, false}, {MZ_KMT_E64, true},
+						 {MZ_KMT_E32, false}, {MZ_KMT_E32, true}};
+
+struct opts {
+	const char *output;
+	const char *drop;
+	unsigned to;
+	bool tags;
+	bool best;
+	bool skip_unmatched;
+	bool strict;
+	bool skip_bad;
+	bool force;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
+	       "write to OUT; without it, to standard output"),
+	{.name = "to",
+	 .arg = "FORMAT",
+	 .help = "container (as if not given), text, classic; of a KMAP: container, kmap (its own "
+		 "lines "
+		 "again) or kmap-g2 (lines of 10 fields, which other programs read); or raw "
+		 "kmemtrace "
+		 "records: kmemtrace-c, kmemtrace-e, kmemtrace-e32, and each with -be for big "
+		 "endian",
+	 .type = MZ_OPT_CHOICE,
+	 .offset = offsetof(struct opts, to),
+	 .choices = formats},
+	MZ_OPT(0, "best", NULL, MZ_OPT_FLAG, struct opts, best, "smaller, and slower"),
+	MZ_OPT(0, "drop", "FIELDS", MZ_OPT_STR, struct opts, drop,
+	       "leave out addresses, times, ...: names with commas between"),
+	MZ_OPT(0, "tags", NULL, MZ_OPT_FLAG, struct opts, tags, "text with serial numbers"),
+	MZ_OPT(0, "skip-unmatched", NULL, MZ_OPT_FLAG, struct opts, skip_unmatched,
+	       "leave out, and count, what the classic format cannot express"),
+	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
+	       "exit with 3 if events are lost or damaged"),
+	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct opts, skip_bad,
+	       "leave out, and count, lines of a KMAP that cannot be understood"),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	{0},
+};
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* A KMAP, or the container of one, is not converted as a trace. */
+static bool is_kmap(const struct opts *o, int argc, char **argv)
+{
+	if (o->to == TO_KMAP || o->to == TO_KMAP_G2)
+		return true;
+	return argc == 1 && o->to == TO_CONTAINER && !o->drop && kmap_lines_are(argv[0]);
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	static const enum mz_format to[] = {MZ_FORMAT_CONTAINER, MZ_FORMAT_TEXT, MZ_FORMAT_CLASSIC};
+	const struct opts *o = options;
+	struct transcode t = {.to = to[o->to < TO_KMAP ? o->to : 0],
+			      .output = o->output,
+			      .tags = o->tags,
+			      .best = o->best,
+			      .force = o->force,
+			      .strict = o->strict,
+			      .skip_unmatched = o->skip_unmatched};
+	int ret;
+
+	if (is_kmap(o, argc, argv)) {
+		struct kmap_convert k = {.output = o->output,
+					 .best = o->best,
+					 .force = o->force,
+					 .skip_bad = o->skip_bad,
+					 .to = o->to == TO_KMAP	     ? KMAP_TO_LINES
+					       : o->to == TO_KMAP_G2 ? KMAP_TO_G2
+								     : KMAP_TO_CONTAINER};
+
+		return argc > 1 ? console_usage("one map, please; not '%s' too", argv[1])
+				: kmap_convert(&k, argc ? argv[0] : "-");
+	}
+	if (o->to >= TO_RAW)
+		return argc ? kmem_export(argv, argc, o->output, raw[o->to - TO_RAW].shape,
+					  raw[o->to - TO_RAW].big, o->force)
+			    : console_usage("which files, or which folder of kmemtraced?");
+	if (o->to == TO_CONTAINER && !o->drop && argc && (argc > 1 || is_folder(argv[0])))
+		return kmem_join(argv, argc, o->output, o->best, o->force);
+	ret = transcode_drop(o->drop, &t.drop);
+	if (ret)
+		return ret;
+	if (argc > 1)
+		return console_usage(
+			"one input, please; not '%s' too (several are joined into a container "
+			"only)",
+			argv[1]);
+	return transcode_run(&t, argc ? argv[0] : "-");
+}
+
+const struct mz_cmd cmd_convert = {
+	.name = "convert",
+	.args = "[INPUT|-|DIR|FILES...]",
+	.summary = "write a trace in another format",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run,
+};

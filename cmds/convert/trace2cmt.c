@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Text to compact trace. */
+#include "cmds/convert/transcode.h"
+
+struct opts {
+	const char *output;
+	const char *drop;
+	bool text;
+	bool classic;
+	bool best;
+	bool skip_unmatched;
+	bool force;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
+	       "write to OUT; without it, to standard output if that is no terminal"),
+	MZ_OPT('s', "text", NULL, MZ_OPT_FLAG, struct opts, text,
+	       "write text with serial numbers, to standard output unless -o says where"),
+	MZ_OPT(0, "classic", NULL, MZ_OPT_FLAG, struct opts, classic, "write the classic format"),
+	MZ_OPT(0, "best", NULL, MZ_OPT_FLAG, struct opts, best, "smaller, and slower"),
+	MZ_OPT(0, "drop", "FIELDS", MZ_OPT_STR, struct opts, drop,
+	       "leave out addresses, times, ...: names with commas between"),
+	MZ_OPT(0, "skip-unmatched", NULL, MZ_OPT_FLAG, struct opts, skip_unmatched,
+	       "leave out, and count, what the classic format cannot express"),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	{0},
+};
+
+static int run(void *options, int argc, char **argv)
+{
+	const struct opts *o = options;
+	struct transcode t = {.to = MZ_FORMAT_CONTAINER,
+			      .output = o->output,
+			      .tags = true,
+			      .best = o->best,
+			      .force = o->force,
+			      .skip_unmatched = o->skip_unmatched};
+	int ret = transcode_drop(o->drop, &t.drop);
+
+	if (ret)
+		return ret;
+	if (argc > 1)
+		return console_usage("one input, please; not '%s' too", argv[1]);
+	if (o->text && o->classic)
+		return console_usage("-s writes text, --classic does not; choose one");
+	if (o->text)
+		t.to = MZ_FORMAT_TEXT;
+	if (o->classic)
+		t.to = MZ_FORMAT_CLASSIC;
+	return transcode_run(&t, argc ? argv[0] : "-");
+}
+
+static const char *const aliases[] = {"trace2cmt", NULL};
+
+const struct mz_cmd cmd_trace2cmt = {
+	.name = "trace2cmt",
+	.aliases = aliases,
+	.args = "[INPUT|-]",
+	.summary = "pack a text trace into a compact one",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run,
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From any format to any other: what trace2cmt and convert do. */
+#ifndef MZ_CMDS_CONVERT_TRANSCODE_H
+#define MZ_CMDS_CONVERT_TRANSCODE_H
+
+#include "base/output.h"
+#include "cmds/cmd.h"
+#include "formats/classic.h"
+
+struct transcode {
+	enum mz_format to;
+	const char *output; /* NULL: standard output */
+	bool tags;	    /* text with serial numbers */
+	bool best;
+	bool force;
+	bool skip_unmatched;
+	bool strict;
+	uint32_t drop;
+
+	/* its own */
+	struct mz_reader *in;
+	struct mz_output out;
+	struct mz_classic_writer classic;
+	struct mz_writer *writer;
+	uint32_t *sites, *strings; /* of the input, by number: those of the output */
+	uint32_t n_sites, n_strings;
+	uint64_t events, lost, damaged;
+	uint64_t skipped[MZ_CLASSIC_FIT_KINDS];
+	struct mz_error err;
+};
+
+/* All of it; returns enum mz_exit. */
+int transcode_run(struct transcode *t, const char *input);
+
+/* "addresses,times": the fields, or 0 with a message (usage) printed. */
+int transcode_drop(const char *list, uint32_t *drop);
+
+/* Says what a container lacks; true if something is missing. */
+bool transcode_report_damage(struct mz_reader *r, uint64_t lost_to_damage);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Recordings as one HTML file that needs nothing else. */
+#include "cmds/html/html.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/output.h"
+
+struct opts {
+	const char *output;
+	const char *symbols;
+	bool force;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct opts, output,
+	       "the page; default standard output"),
+	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, struct opts, symbols,
+	       "of a kernel: kallsyms, System.map, vmlinux, or a folder with them and modules; "
+	       "commas "
+	       "between; without it, those beside the recording"),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "overwrite an existing file"),
+	{0},
+};
+
+static int write_page(const struct opts *o, const struct mz_buf *page, struct mz_error *err)
+{
+	struct mz_output out;
+	int ret = mz_output_open(&out, o->output, o->force, err);
+
+	if (!ret)
+		ret = mz_output_add(&out, page->data, page->len, err);
+	if (!ret)
+		return mz_output_commit(&out, err);
+	mz_output_abort(&out);
+	return ret;
+}
+
+static int make(const struct opts *o, struct html_model *models, int argc, char **argv)
+{
+	struct mz_error err = {0};
+	struct mz_buf page = {0};
+	char size[32];
+	int ret = 0;
+
+	for (int i = 0; i < argc && !ret; i++)
+		ret = html_model_open(&models[i], argv[i], o->symbols, &err);
+	if (!ret)
+		ret = html_page(&page, models, (size_t)argc, &err);
+	if (!ret)
+		ret = write_page(o, &page, &err);
+	if (ret < 0 && err.text[0])
+		console_error(&err);
+	else if (!ret && o->output)
+		console_note("%s: %s; open it in a browser", o->output,
+			     console_bytes(size, page.len));
+	mz_buf_free(&page);
+	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	const struct opts *o = options;
+	struct html_model *models;
+	int ret;
+
+	if (!argc)
+		return console_usage(
+			"which recording? give traces, folders of kernel traces, or KMAPs");
+	if (!o->output && isatty(1))
+		return console_usage("a page is not for the terminal; say where to with -o FILE");
+	models = calloc((size_t)argc, sizeof(*models));
+	if (!models)
+		return console_fail("out of memory");
+	ret = make(o, models, argc, argv);
+	for (int i = 0; i < argc; i++)
+		html_model_close(&models[i]);
+	free(models);
+	return ret;
+}
+
+const struct mz_cmd cmd_html = {
+	.name = "html",
+	.args = "RECORDING...",
+	.summary = "recordings as one HTML file, to look at in a browser",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run,
+};

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The model of a user program's trace. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cmds/html/html.h"
+#include "cmds/progress.h"
+#include "cmds/report/report.h"
+#include "cmds/report/report_sites.h"
+#include "trace/reader.h"
+
+#define DEPTH 256 /* frames of a stack that are drawn, the innermost ones */
+#define GAPS  64  /* places of loss that are marked */
+
+struct gap {
+	uint64_t from, to, events, cause;
+};
+
+struct user {
+	struct mz_reader *in;
+	struct mz_usage u;
+	struct mz_timeline *course;
+	struct mz_layout *layout; /* NULL = no addresses */
+	struct mz_symbols *symbols;
+	struct report_sites sites;
+	struct mz_tables *names;
+	struct mz_live by_ip; /* object: its name */
+	struct mz_flame stacks, places;
+	struct gap gaps[GAPS];
+	unsigned ngaps;
+};
+
+static void user_free(void *state)
+{
+	struct user *s = state;
+
+	mz_flame_deinit(&s->stacks);
+	mz_flame_deinit(&s->places);
+	mz_live_deinit(&s->by_ip);
+	mz_tables_free(s->names);
+	report_sites_free(&s->sites);
+	mz_symbols_close(s->symbols);
+	mz_layout_free(s->layout);
+	mz_timeline_free(s->course);
+	mz_usage_deinit(&s->u);
+	mz_reader_close(s->in);
+	free(s);
+}
+
+/* ---- reading ------------------------------------------------------------------ */
+
+static void add_gap(struct user *s, const struct mz_event *ev)
+{
+	uint64_t now = ev->has & MZ_HAS_TIME ? ev->time : s->u.events;
+
+	if (s->ngaps == GAPS) { /* the rest as one */
+		s->gaps[GAPS - 1].to = now;
+		s->gaps[GAPS - 1].events += ev->size;
+		return;
+	}
+	s->gaps[s->ngaps++] =
+		(struct gap){ev->has & MZ_HAS_TIME && ev->given < now ? now - ev->given : now, now,
+			     ev->size, ev->arg};
+}
+
+static int add_event(struct user *s, const struct mz_event *ev)
+{
+	struct mz_layout_step step;
+	int ret = mz_usage_add(&s->u, ev);
+
+	if (ev->kind == MZ_LOST)
+		add_gap(s, ev);
+	if (ret < 0 || !(ev->has & MZ_HAS_ADDR))
+		return ret;
+	if (!s->layout)
+		s->layout = mz_layout_new();
+	return s->layout ? mz_layout_add(s->layout, ev, s->course->now, &step) : -ENOMEM;
+}
+
+static int read_all(struct user *s, const char *path, struct mz_error *err)
+{
+	struct mz_event ev[MZ_BATCH];
+	struct mz_summary whole;
+	struct progress p;
+	int ret = 0;
+	long n;
+
+	if (mz_reader_summary(s->in, &whole) < 0)
+		whole.events = 0; /* how many it has is not known before the end */
+	progress_start(&p, path);
+	while (!ret && (n = mz_reader_read_raw(s->in, ev, MZ_BATCH)) > 0) {
+		for (long i = 0; i < n && !ret; i++)
+			ret = add_event(s, &ev[i]);
+		progress_show(&p, whole.events ? (double)s->u.events / (double)whole.events : -1,
+			      s->u.events, "events");
+	}
+	progress_end(&p);
+	if (ret < 0)
+		return mz_fail_memory(err);
+	if (n < 0) {
+		*err = *mz_reader_error(s->in);
+		return (int)n;
+	}
+	mz_usage_end(&s->u);
+	mz_heatmap_end(&s->course->space, s->course->now - s->course->first);
+	return 0;
+}
+
+/* ---- trees --------------------------------------------------------------------- */
+
+static uint32_t intern(struct user *s, const char *text)
+{
+	return mz_tables_string(s->names, text, strlen(text));
+}
+
+/* The name of a frame; 0 = no memory. */
+static uint32_t frame_name(struct user *s, uint64_t ip)
+{
+	struct mz_block *b;
+	struct mz_symbol sym = {0};
+	bool fresh;
+	char text[300];
+
+	b = mz_live_insert(&s->by_ip, ip ? ip : 1, &fresh);
+	if (!b || !fresh)
+		return b ? (uint32_t)b->object : 0;
+	mz_symbols_find(s->symbols, ip, &sym);
+	if (sym.function)
+		b->object = intern(s, sym.function);
+	else {
+		if (sym.module)
+			snprintf(text, sizeof(text), "%.200s+0x%llx", sym.module,
+				 (unsigned long long)sym.offset);
+		else
+			snprintf(text, sizeof(text), "0x%llx", (unsigned long long)ip);
+		b->object = intern(s, text);
+	}
+	return (uint32_t)b->object;
+}
+
+static void values_of(const struct mz_usage_site *u, uint64_t *value)
+{
+	value[MZ_FLAME_PEAK] = u->at_peak;
+	value[MZ_FLAME_TOTAL] = u->bytes;
+	value[MZ_FLAME_NEVER_FREED] = u->live;
+	value[MZ_FLAME_TEMPORARY] = u->temporary;
+	value[MZ_FLAME_WASTED] = u->waste;
+}
+
+static int add_stack(struct user *s, uint32_t site)
+{
+	size_t depth = 0, n = 0;
+	const uint64_t *ips = mz_tables_get_stack(mz_reader_tables(s->in), site, &depth);
+	uint64_t value[MZ_FLAME_VALUES];
+	uint32_t path[DEPTH];
+
+	values_of(&s->u.sites[site], value);
+	if (!ips || !depth)
+		path[n++] = intern(s, "(no stack)");
+	else if (depth > DEPTH)
+		depth = DEPTH;
+	for (size_t i = depth; ips && i-- > 0;)
+		path[n++] = frame_name(s, ips[i]);
+	return mz_flame_add(&s->stacks, path, n, value);
+}
+
+/* "/usr/src/a/b.c" as usr, src, a, b.c, and then the function. */
+static int add_place(struct user *s, const struct report_site *site)
+{
+	struct mz_symbol sym = {0};
+	uint64_t value[MZ_FLAME_VALUES];
+	uint32_t path[64];
+	size_t n = 0;
+
+	mz_symbols_find(s->symbols, site->ip, &sym);
+	if (sym.file)
+		n = mz_flame_split(s->names, sym.file, path, 62);
+	if (!n)
+		path[n++] = intern(s, sym.module ? sym.module : "(unknown)");
+	path[n++] = frame_name(s, site->ip);
+	values_of(&site->sum, value);
+	return mz_flame_add(&s->places, path, n, value);
+}
+
+static int make_trees(struct user *s)
+{
+	int ret = 0;
+
+	if (!(s->u.fields & MZ_HAS_SITE))
+		return 0;
+	s->symbols = mz_symbols_open(s->in);
+	if (!s->symbols ||
+	    report_sites_make(&s->sites, &s->u, mz_reader_tables(s->in), s->symbols) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->u.sites_cap && !ret; i++)
+		if (s->u.sites[i].allocs)
+			ret = add_stack(s, i);
+	for (size_t i = 0; i < s->sites.count && !ret; i++)
+		ret = add_place(s, &s->sites.list[i]);
+	return ret;
+}
+
+/* ---- JSON ----------------------------------------------------------------------- */
+
+static void loss_json(struct mz_json *w, const struct user *s)
+{
+	uint64_t first = s->course->first;
+
+	mz_json_array(w, "gaps");
+	for (unsigned i = 0; i < s->ngaps; i++) {
+		const struct gap *g = &s->gaps[i];
+
+		mz_json_object(w, NULL);
+		mz_json_u64(w, "from", g->from > first ? g->from - first : 0);
+		mz_json_u64(w, "to", g->to > first ? g->to - first : 0);
+		mz_json_u64(w, "events", g->events);
+		mz_json_str(w, "cause",
+			    mz_loss_name(g->cause < MZ_LOSSES ? g->cause : MZ_LOSS_UNKNOWN));
+		mz_json_end_object(w);
+	}
+	mz_json_end_array(w);
+}
+
+static const struct report_site **by_bytes(const struct report_sites *s);
+
+static void sites_json(struct mz_json *w, const struct user *s, const struct html_limits *l)
+{
+	static const struct html_column columns[] = {
+		{"where", "Call site", "text"},
+		{"caller", "Called from", "text"},
+		{"at_peak", "At peak", "bytes"},
+		{"bytes", "In all", "bytes"},
+		{"blocks", "Blocks", "count"},
+		{"never_freed", "Never freed", "bytes"},
+		{"temporary", "Temporary blocks", "count"},
+		{"waste", "Wasted", "bytes"},
+	};
+	const struct report_site **list = by_bytes(&s->sites);
+	size_t n = s->sites.count < l->rows ? s->sites.count : l->rows;
+
+	html_json_table(w, "sites", "Call sites", columns, sizeof(columns) / sizeof(*columns));
+	for (size_t i = 0; list && i < n; i++) {
+		mz_json_array(w, NULL);
+		html_json_name(w, NULL, list[i]->where);
+		html_json_name(w, NULL, list[i]->caller ? list[i]->caller : "");
+		mz_json_u64(w, NULL, list[i]->sum.at_peak);
+		mz_json_u64(w, NULL, list[i]->sum.bytes);
+		mz_json_u64(w, NULL, list[i]->sum.allocs);
+		mz_json_u64(w, NULL, list[i]->sum.live);
+		mz_json_u64(w, NULL, list[i]->sum.temporary);
+		mz_json_u64(w, NULL, list[i]->sum.waste);
+		mz_json_end_array(w);
+	}
+	html_json_table_end(w, s->sites.count, list ? n : 0);
+	free(list);
+}
+
+/* What matters under any of the questions comes first. */
+static uint64_t weight(const struct report_site *s)
+{
+	uint64_t most = s->sum.at_peak > s->sum.live ? s->sum.at_peak : s->sum.live;
+
+	return most > s->sum.bytes / 8 ? most : s->sum.bytes / 8;
+}
+
+static int heavier_first(const void *a, const void *b)
+{
+	const struct report_site *x = *(const struct report_site *const *)a;
+	const struct report_site *y = *(const struct report_site *const *)b;
+
+	if (weight(x) != weight(y))
+		return weight(x) > weight(y) ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static const struct report_site **by_bytes(const struct report_sites *s)
+{
+	const struct report_site **list = malloc((s->count + 1) * sizeof(*list));
+
+	for (size_t i = 0; list && i < s->count; i++)
+		list[i] = &s->list[i];
+	if (list)
+		qsort(list, s->count, sizeof(*list), heavier_first);
+	return list;
+}
+
+static int user_json(const struct html_model *m, struct mz_json *w, const struct html_limits *l)
+{
+	const struct user *s = m->state;
+	const struct mz_attr *command = mz_reader_find_attr(s->in, "command");
+	int ret = 0;
+
+	mz_json_object(w, "summary");
+	report_json_summary(
+		w, &s->u,
+		command && command->type == MZ_ATTR_TEXT && *command->data ? command->data : NULL);
+	mz_json_end_object(w);
+	mz_json_str(w, "clock", s->u.fields & MZ_HAS_TIME ? "ns" : "event");
+	mz_json_bool(w, "knows_waste", s->u.fields & MZ_HAS_GIVEN);
+	mz_json_u64(w, "modules_missing", s->symbols ? mz_symbols_missing(s->symbols) : 0);
+	loss_json(w, s);
+	html_json_course(w, s->course, l);
+	html_json_histogram(w, "sizes", &s->course->sizes);
+	html_json_histogram(w, "ages", &s->course->ages);
+	if (s->layout)
+		html_json_places(w, s->course, s->layout, l);
+	mz_json_object(w, "flames");
+	if (s->symbols) {
+		ret = html_json_flame(w, "stack", "Call stack", &s->stacks, html_values, l);
+		if (!ret)
+			ret = html_json_flame(w, "place", "Directory, file, function", &s->places,
+					      html_values, l);
+	}
+	mz_json_end_object(w);
+	mz_json_object(w, "tables");
+	if (s->symbols)
+		sites_json(w, s, l);
+	mz_json_end_object(w);
+	return ret;
+}
+
+int html_user_open(struct html_model *m, const char *path, struct mz_error *err)
+{
+	struct user *s = calloc(1, sizeof(*s));
+	int ret;
+
+	if (!s)
+		return mz_fail_memory(err);
+	m->state = s;
+	m->kind = "user";
+	m->json = user_json;
+	m->free = user_free;
+	s->in = mz_reader_open(path, err);
+	if (!s->in)
+		return -(err->code ? err->code : EIO);
+	s->course = mz_timeline_new();
+	s->names = mz_tables_new();
+	if (!s->course || !s->names || mz_usage_init(&s->u) < 0 || mz_live_init(&s->by_ip) < 0 ||
+	    mz_flame_init(&s->stacks, s->names) < 0 || mz_flame_init(&s->places, s->names) < 0)
+		return mz_fail_memory(err);
+	s->u.course = s->course;
+	ret = read_all(s, path, err);
+	if (!ret && make_trees(s) < 0)
+		ret = mz_fail_memory(err);
+	return ret;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* As much of HTTP as a server on this machine needs: one request, one answer. */
+#ifndef MZ_CMDS_HTML_SERVE_HTTP_H
+#define MZ_CMDS_HTML_SERVE_HTTP_H
+
+#include <stddef.h>
+
+#include "base/http.h"
+
+/* Reads a request and checks it. 0, or the status to answer with: those of
+ * mz_http_parse(), 408, 431; -1: nobody is there. */
+int http_read(int fd, unsigned port, struct mz_http_request *r);
+
+/* Sends the answer. */
+void http_answer(int fd, int status, const char *type, const void *body, size_t size, bool head);
+/* A short text with the status. */
+void http_refuse(int fd, int status, const char *text, bool head);
+/* Ends the talk so that the other side gets the answer, even if it still sends. */
+void http_close(int fd);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the verbs for kernel traces share. */
+#ifndef MZ_CMDS_KERNEL_KMEM_H
+#define MZ_CMDS_KERNEL_KMEM_H
+
+#include "cmds/cmd.h"
+
+struct mz_kmem;
+
+/* The counts of --summary as a table or JSON; returns enum mz_exit. */
+struct mz_kallsyms;
+int kmem_print_summary(struct mz_kmem *k, const struct mz_kallsyms *syms, uint64_t limit,
+		       uint64_t ns, bool json, bool live);
+
+/* ---- other forms (kmem_convert.c); both return enum mz_exit --------------- */
+
+/* The files of a recording (folders, files) as one container. */
+int kmem_join(char **paths, int n, const char *output, bool best, bool force);
+/* As raw records; shape: enum mz_kmemtrace_shape. */
+int kmem_export(char **paths, int n, const char *output, unsigned shape, bool big, bool force);
+
+/* ---- the report, its text and its JSON ----------------------------------- */
+
+struct mz_kmem_report;
+struct mz_kmem_group;
+
+enum kmem_sort {
+	KMEM_SORT_WASTE,
+	KMEM_SORT_BYTES,
+	KMEM_SORT_COUNT,
+	KMEM_SORT_FRAG,
+	KMEM_SORT_LIVE,
+	KMEM_SORT_PEAK,
+	KMEM_SORT_LIFETIME,
+	KMEM_SORT_CROSS,
+	KMEM_SORTS
+};
+
+/* A row of a table: a call site or a cache. */
+struct kmem_row {
+	const struct mz_kmem_group *g;
+	uint32_t id; /* site, or number of the cache */
+};
+
+/* The rows with something in them, sorted; freed by the caller. NULL = no memory. */
+struct kmem_row *kmem_rows(const struct mz_kmem_report *r, bool caches, enum kmem_sort sort,
+			   size_t *count);
+double kmem_frag(uint64_t req, uint64_t given); /* wasted part, in percent */
+char *kmem_site_text(const struct mz_kmem_report *r, uint32_t site, char *buf, size_t size);
+/* "1.2 ms", or "1234 events" where time counts events. */
+char *kmem_time_text(const struct mz_kmem_report *r, uint64_t v, char *buf, size_t size);
+
+/* What is live at the end (kmem_live.c): a report of its own, or a part of the JSON. */
+struct mz_json;
+void kmem_live_text(const struct mz_kmem_report *r, size_t limit);
+void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit);
+
+/* Both return enum mz_exit. */
+int kmem_report_text(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit);
+int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit);
+/* Parts of the JSON, into an open object. */
+void kmem_json_summary(struct mz_json *w, const struct mz_kmem_report *r, size_t limit);
+void kmem_json_findings(struct mz_json *w, const struct mz_kmem_report *r, size_t limit);
+
+#endif

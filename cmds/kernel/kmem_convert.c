@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Kernel traces in other forms: the files of a recording joined into one, and
+ * the raw formats of the original kmemtrace. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/kmem.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/output.h"
+#include "cmds/kernel/kmem.h"
+#include "formats/kmemtrace.h"
+#include "symbols/kallsyms.h"
+
+/* ---- joining: a stream a file, which readers merge by time --------------- */
+
+static int copy_events(struct mz_reader *r, struct mz_writer *w, struct mz_stream *s,
+		       struct mz_error *err)
+{
+	struct mz_event ev[256];
+	long n;
+
+	while ((n = mz_reader_read_raw(r, ev, 256)) > 0) {
+		const struct mz_tables *t = mz_reader_tables(r);
+
+		for (long i = 0; i < n; i++) {
+			size_t depth, len;
+			const uint64_t *ips = mz_tables_get_stack(t, ev[i].site, &depth);
+			const char *name = mz_tables_get_string(t, ev[i].cache, &len);
+
+			ev[i].site = ips ? mz_writer_stack(w, ips, depth) : 0;
+			ev[i].cache = name ? mz_writer_string(w, name, len) : 0;
+			ev[i].object = ev[i].old_object = 0;
+		}
+		if (mz_stream_add(s, ev, (size_t)n) < 0) {
+			*err = *mz_writer_error(w);
+			return -EIO;
+		}
+	}
+	if (n < 0)
+		*err = *mz_reader_error(r);
+	return n < 0 ? -EIO : 0;
+}
+
+/* What the first file says of itself, and counts of all of them added up. */
+static void copy_attrs(struct mz_reader *r, struct mz_writer *w, const struct mz_kmem_input *in,
+		       bool first)
+{
+	for (size_t i = 0; i < mz_reader_attrs(r); i++) {
+		const struct mz_attr *a = mz_reader_attr(r, i);
+		bool counts = !strcmp(a->key, "kmem.nulls") || !strcmp(a->key, "kmem.own") ||
+			      !strcmp(a->key, "kmem.not_asked") || !strcmp(a->key, "kmem.rescued");
+
+		if (counts && first)
+			mz_writer_set_number(w, a->key, mz_kmem_input_sum(in, a->key));
+		else if (counts || !strcmp(a->key, "kmem.cpu") || !strcmp(a->key, "kallsyms"))
+			continue;
+		else if (a->type == MZ_ATTR_NUMBER && (first || !strncmp(a->key, "node.", 5)))
+			mz_writer_set_number(w, a->key, a->number);
+		else if (a->type == MZ_ATTR_TEXT && first)
+			mz_writer_set_text(w, a->key, a->data);
+		else if (a->type == MZ_ATTR_BYTES && first)
+			mz_writer_set_bytes(w, a->key, a->data, a->size);
+	}
+}
+
+/* The functions of all call sites, so that the one file is enough. */
+static void put_symbols(struct mz_writer *w, const struct mz_kmem_input *in)
+{
+	const struct mz_kallsyms *syms = mz_kmem_input_symbols(in);
+	struct mz_buf ips = {0}, lines = {0};
+
+	for (unsigned i = 0; syms && i < mz_kmem_input_files(in); i++) {
+		const struct mz_tables *t = mz_reader_tables(mz_kmem_input_reader(in, i));
+
+		for (uint32_t id = 1; id <= mz_tables_stacks(t); id++) {
+			size_t depth = 0;
+			const uint64_t *ip = mz_tables_get_stack(t, id, &depth);
+
+			if (ip)
+				mz_buf_add(&ips, ip, depth * sizeof(*ip));
+		}
+	}
+	if (syms && !ips.failed)
+		mz_kallsyms_pick(syms, (uint64_t *)(void *)ips.data, ips.len / sizeof(uint64_t),
+				 &lines);
+	if (lines.len && !lines.failed)
+		mz_writer_set_bytes(w, "kallsyms", lines.data, lines.len);
+	mz_buf_free(&ips);
+	mz_buf_free(&lines);
+}
+
+/* Numbered events (kmemtrace in the kernel) have one order over all files, which
+ * clocks of several CPUs may not show: one stream, and times that do not go back. */
+static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, struct mz_error *err)
+{
+	uint64_t time = 0, events = 0, lost = 0;
+	struct mz_event ev;
+	int got;
+
+	if (mz_kmem_input_keep_stacks(in) < 0)
+		return mz_fail_memory(err);
+	mz_writer_set_text(w, "source", "kmemtrace");
+	mz_writer_set_text(w, "clock", "monotonic");
+	while ((got = mz_kmem_input_next(in, &ev, err)) > 0) {
+		uint64_t site = ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0;
+		size_t depth;
+		const uint64_t *ips = mz_kmem_input_stack(in, (uint32_t)ev.old_object, &depth);
+		const char *name = ev.has & MZ_HAS_CACHE ? mz_kmem_input_cache(in, ev.cache) : NULL;
+
+		if (!ips) {
+			ips = &site;
+			depth = 1;
+		}
+		ev.site = ev.has & MZ_HAS_SITE ? mz_writer_stack(w, ips, depth) : 0;
+		ev.old_object = 0;
+		ev.cache = name ? mz_writer_string(w, name, strlen(name)) : 0;
+		ev.time = time = ev.time > time ? ev.time : time;
+		events += ev.kind != MZ_LOST;
+		lost += ev.kind == MZ_LOST ? ev.size : 0;
+		if (mz_writer_add(w, &ev, 1) < 0) {
+			*err = *mz_writer_error(w);
+			return -EIO;
+		}
+	}
+	mz_writer_produced(w, events + lost);
+	return got;
+}
+
+int kmem_join(char **paths, int n, const char *output, bool best, bool force)
+{
+	struct mz_writer_options o = {
+		.raw = true, .best = best, .overwrite = force, .discard = true};
+	struct mz_error err = {0};
+	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
+	struct mz_writer *w = in ? mz_writer_open(output ? output : "-", &o, &err) : NULL;
+	uint64_t produced = 0;
+	bool numbered = in && mz_kmem_input_numbered(in), counted = !numbered;
+
+	if (w && numbered)
+		join_numbered(in, w, &err);
+	for (unsigned i = 0; w && !numbered && !err.code && i < mz_kmem_input_files(in); i++) {
+		struct mz_reader *r = mz_kmem_input_reader(in, i);
+		struct mz_stream *s = mz_writer_stream(w);
+		struct mz_summary sum;
+
+		copy_attrs(r, w, in, !i);
+		if (mz_reader_summary(r, &sum) < 0 || !sum.has_produced)
+			counted = false;
+		else
+			produced += sum.produced;
+		if (!s)
+			mz_fail_memory(&err);
+		else
+			copy_events(r, w, s, &err);
+	}
+	if (w && counted)
+		mz_writer_produced(w, produced);
+	if (w && !err.code)
+		put_symbols(w, in);
+	if (w && err.code)
+		mz_writer_abort(w);
+	else if (w)
+		mz_writer_close(w, &err);
+	mz_kmem_input_close(in);
+	return err.code ? console_error(&err) : MZ_EXIT_OK;
+}
+
+/* ---- the raw formats ---------------------------------------------------- */
+
+int kmem_export(char **paths, int n, const char *output, unsigned shape, bool big, bool force)
+{
+	struct mz_kmemtrace_layout l = {(enum mz_kmemtrace_shape)shape, big};
+	struct mz_error err = {0};
+	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
+	struct mz_output out = {.fd = -1};
+	uint64_t left_out = 0, lost = 0, written = 0;
+	const char *why = "";
+	struct mz_event ev;
+	char a[32];
+
+	if (!in || mz_output_open(&out, output, force, &err) < 0) {
+		mz_kmem_input_close(in);
+		return console_error(&err);
+	}
+	while (!err.code && mz_kmem_input_next(in, &ev, &err) > 0) {
+		char *p = mz_output_room(&out, MZ_KMT_PUT_MAX, &err);
+		struct mz_kmemtrace_extra x = {.sequence = (int32_t)(uint32_t)(written + 1)};
+		const char *reason;
+		size_t size = 0;
+
+		if (ev.kind == MZ_LOST)
+			lost += ev.size;
+		x.site = ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0;
+		if (p && ev.kind != MZ_LOST)
+			size = mz_kmemtrace_put(&l, &ev, &x, p, &reason);
+		if (p && !size && ev.kind != MZ_LOST) {
+			left_out++;
+			why = reason;
+		}
+		written += size != 0;
+		out.len += size;
+	}
+	if (err.code)
+		mz_output_abort(&out);
+	else
+		mz_output_commit(&out, &err);
+	mz_kmem_input_close(in);
+	if (err.code)
+		return console_error(&err);
+	if (left_out)
+		console_note("left out: %s events: %s", console_count(a, left_out), why);
+	if (lost)
+		console_note(
+			"%s lost events have no place in this format: put them into total_overruns",
+			console_count(a, lost));
+	return MZ_EXIT_OK;
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The kernel report as JSON: the same numbers, the same limits. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/kmem.h"
+#include "base/json.h"
+#include "cmds/kernel/kmem.h"
+
+static void group(struct mz_json *w, const struct mz_kmem_group *g, uint64_t end)
+{
+	mz_json_u64(w, "allocations", g->allocs);
+	mz_json_u64(w, "failed", g->failed);
+	mz_json_u64(w, "freed_blocks", g->ended);
+	mz_json_u64(w, "requested", g->req);
+	mz_json_u64(w, "allocated", g->given);
+	mz_json_u64(w, "freed", g->freed_given);
+	mz_json_u64(w, "wasted", g->given > g->req ? g->given - g->req : 0);
+	mz_json_double(w, "fragmentation", kmem_frag(g->req, g->given) / 100);
+	mz_json_u64(w, "live_blocks", g->live);
+	mz_json_u64(w, "live", g->live_given);
+	mz_json_u64(w, "peak", g->peak_given);
+	mz_json_u64(w, "peak_blocks", g->peak_live);
+	mz_json_u64(w, "cross_cpu", g->cross_cpu);
+	mz_json_u64(w, "cross_node", g->cross_node);
+	mz_json_u64(w, "ended_unseen", g->over_live);
+	if (g->ended) {
+		mz_json_u64(w, "lifetime_median", mz_kmem_lifetime(g, 0.5));
+		mz_json_u64(w, "lifetime_99", mz_kmem_lifetime(g, 0.99));
+	}
+	if (g->live)
+		mz_json_u64(w, "oldest_age", end - g->oldest);
+}
+
+static void rows_json(struct mz_json *w, const struct mz_kmem_report *r, const char *key,
+		      bool caches, enum kmem_sort sort, size_t limit)
+{
+	size_t n;
+	struct kmem_row *rows = kmem_rows(r, caches, sort, &n);
+
+	if (!rows)
+		w->out->failed = true;
+	mz_json_array(w, key);
+	for (size_t i = 0; rows && i < n && (!limit || i < limit); i++) {
+		char name[300];
+
+		mz_json_object(w, NULL);
+		if (caches) {
+			mz_json_str(w, "cache",
+				    mz_kmem_cache_text(r, rows[i].id, name, sizeof(name)));
+			mz_json_u64(w, "unknown_frees", rows[i].g->unknown);
+		} else {
+			mz_json_hex(w, "address", mz_kmem_input_site(r->in, rows[i].id));
+			mz_json_str(w, "site", kmem_site_text(r, rows[i].id, name, sizeof(name)));
+			mz_json_u64(w, "frees_made", rows[i].g->freed_here);
+		}
+		group(w, rows[i].g, r->last);
+		mz_json_end_object(w);
+	}
+	mz_json_end_array(w);
+	free(rows);
+}
+
+static void ones_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
+{
+	mz_json_array(w, "allocations");
+	for (size_t i = 0; i < r->nones && (!limit || i < limit); i++) {
+		const struct mz_kmem_one *o = &r->ones[i];
+		char name[300];
+
+		mz_json_object(w, NULL);
+		mz_json_hex(w, "address", o->block.addr);
+		mz_json_u64(w, "requested", o->block.req);
+		mz_json_u64(w, "allocated", o->block.given);
+		mz_json_str(w, "cache", mz_kmem_cache_text(r, o->block.cache, name, sizeof(name)));
+		mz_json_str(w, "site", kmem_site_text(r, o->block.site, name, sizeof(name)));
+		mz_json_u64(w, "time", o->block.born - r->first);
+		mz_json_i64(w, "cpu", o->block.cpu);
+		if (o->died) {
+			mz_json_u64(w, "lifetime", o->died - o->block.born);
+			mz_json_i64(w, "freed_cpu", o->died_cpu);
+		}
+		mz_json_end_object(w);
+	}
+	mz_json_end_array(w);
+}
+
+static void matrix_json(struct mz_json *w, const char *key, const uint64_t *m, unsigned n)
+{
+	mz_json_array(w, key);
+	for (unsigned a = 0; m && a < n; a++) {
+		mz_json_array(w, NULL);
+		for (unsigned f = 0; f < n; f++)
+			mz_json_u64(w, NULL, m[(size_t)a * n + f]);
+		mz_json_end_array(w);
+	}
+	mz_json_end_array(w);
+}
+
+static void finding_json(struct mz_json *w, const struct mz_kmem_report *r,
+			 const struct mz_kmem_finding *f)
+{
+	char name[300];
+
+	mz_json_object(w, NULL);
+	mz_json_str(w, "class", mz_kmem_class_name(f->class));
+	mz_json_str(w, "what", mz_kmem_what_name(f->what));
+	mz_json_hex(w, "address", f->addr);
+	mz_json_i64(w, "cpu", f->cpu);
+	mz_json_u64(w, "from", f->from - r->first);
+	mz_json_u64(w, "to", f->to - r->first);
+	mz_json_str(w, "site", kmem_site_text(r, f->site, name, sizeof(name)));
+	mz_json_str(w, "site2", kmem_site_text(r, f->site2, name, sizeof(name)));
+	mz_json_str(w, "cache", mz_kmem_cache_text(r, f->cache, name, sizeof(name)));
+	mz_json_str(w, "cache2", mz_kmem_cache_text(r, f->cache2, name, sizeof(name)));
+	mz_json_end_object(w);
+}
+
+void kmem_json_findings(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
+{
+	size_t shown[MZ_KMEM_CLASSES] = {0};
+
+	mz_json_object(w, "inconsistencies");
+	for (int c = 0; c < MZ_KMEM_CLASSES; c++) {
+		mz_json_object(w, mz_kmem_class_name(c));
+		for (int k = 0; k < MZ_KMEM_WHATS; k++)
+			if (r->counts[c][k])
+				mz_json_u64(w, mz_kmem_what_name(k), r->counts[c][k]);
+		mz_json_end_object(w);
+	}
+	mz_json_end_object(w);
+	mz_json_array(w, "findings");
+	for (size_t i = 0; i < r->nfindings; i++)
+		if (!limit || shown[r->findings[i].class]++ < limit)
+			finding_json(w, r, &r->findings[i]);
+	mz_json_end_array(w);
+}
+
+static void loss_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
+{
+	mz_json_object(w, "lost");
+	mz_json_u64(w, "total", r->lost_all);
+	for (unsigned i = 0; i < MZ_LOSSES; i++)
+		if (r->lost[i])
+			mz_json_u64(w, mz_loss_name(i), r->lost[i]);
+	mz_json_array(w, "intervals");
+	for (size_t i = 0; i < r->ngaps && (!limit || i < limit); i++) {
+		const struct mz_kmem_gap *g = &r->gaps[i];
+
+		mz_json_object(w, NULL);
+		if (g->cpu >= 0)
+			mz_json_i64(w, "cpu", g->cpu);
+		mz_json_str(w, "cause",
+			    mz_loss_name(g->cause < MZ_LOSSES ? g->cause : MZ_LOSS_UNKNOWN));
+		mz_json_u64(w, "events", g->events);
+		mz_json_u64(w, "from", g->from > r->first ? g->from - r->first : 0);
+		mz_json_u64(w, "to", g->to > r->first ? g->to - r->first : 0);
+		mz_json_end_object(w);
+	}
+	mz_json_end_array(w);
+	mz_json_end_object(w);
+	mz_json_bool(w, "bounded_by_loss", r->lost_all || mz_kmem_input_cut(r->in));
+}
+
+static void advice_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
+{
+	mz_json_array(w, "advice");
+	for (size_t i = 0; i < r->nadvice && (!limit || i < limit); i++) {
+		const struct mz_kmem_advice *a = &r->advice[i];
+		char name[300];
+
+		mz_json_object(w, NULL);
+		mz_json_str(w, "site", kmem_site_text(r, a->site, name, sizeof(name)));
+		mz_json_u64(w, "size", a->req);
+		mz_json_u64(w, "class", a->given);
+		mz_json_u64(w, "own_cache", a->own);
+		mz_json_u64(w, "allocations", a->allocs);
+		mz_json_u64(w, "peak_blocks", a->peak);
+		mz_json_u64(w, "saves", a->saves);
+		mz_json_end_object(w);
+	}
+	mz_json_end_array(w);
+}
+
+void kmem_json_summary(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
+{
+	const char *kernel = mz_kmem_input_text(r->in, "kernel");
+
+	if (kernel)
+		mz_json_str(w, "kernel", kernel);
+	mz_json_str(w, "time_unit", mz_kmem_input_by_sequence(r->in) ? "event" : "ns");
+	mz_json_u64(w, "events", r->events);
+	mz_json_u64(w, "duration", r->last - r->first);
+	mz_json_u64(w, "null_frees", mz_kmem_input_sum(r->in, "kmem.nulls"));
+	mz_json_u64(w, "own", mz_kmem_input_sum(r->in, "kmem.own"));
+	mz_json_u64(w, "files_cut", mz_kmem_input_cut(r->in));
+	loss_json(w, r, limit);
+	mz_json_object(w, "totals");
+	group(w, &r->total, r->last);
+	mz_json_u64(w, "unknown_frees", r->unknown_frees);
+	mz_json_end_object(w);
+}
+
+int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit)
+{
+	struct mz_buf b = {0};
+	struct mz_json w = {.out = &b};
+	bool failed;
+
+	mz_json_object(&w, NULL);
+	kmem_json_summary(&w, r, limit);
+	kmem_live_json(&w, r, limit);
+	rows_json(&w, r, "sites", false, sort, limit);
+	rows_json(&w, r, "caches", true, sort, limit);
+	ones_json(&w, r, limit);
+	matrix_json(&w, "cpu_matrix", r->cpu_matrix, r->ncpus);
+	matrix_json(&w, "node_matrix", r->node_matrix, r->nnodes);
+	kmem_json_findings(&w, r, limit);
+	advice_json(&w, r, limit);
+	rows_json(&w, r, "never_freed", false, KMEM_SORT_LIVE, limit);
+	mz_json_end_object(&w);
+	failed = b.failed;
+	if (!failed) {
+		fwrite(b.data, 1, b.len, stdout);
+		putchar('\n');
+	}
+	mz_buf_free(&b);
+	return failed ? console_fail("out of memory") : MZ_EXIT_OK;
+}

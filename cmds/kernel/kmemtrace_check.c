@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Check kernel traces: the file, and every record in it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/input.h"
+#include "base/json.h"
+#include "cmds/cmd.h"
+#include "formats/kmemtrace.h"
+#include "trace/reader.h"
+
+struct opts {
+	bool quiet;
+	bool json;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT('q', "quiet", NULL, MZ_OPT_FLAG, struct opts, quiet, "findings only"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json,
+	       "print findings and totals as JSON"),
+	{0},
+};
+
+struct check {
+	const struct opts *o;
+	const char *path;
+	struct mz_json json;
+	struct mz_buf buf;
+	uint64_t records, findings, lost, all_findings;
+	/* of the file in hand */
+	uint64_t last_time[1024]; /* by CPU */
+	int64_t last_sequence;
+	bool begun;
+	bool broken; /* it cannot be read on */
+};
+
+/* ---- findings ----------------------------------------------------------- */
+
+#define NO_RECORD UINT64_MAX
+
+static void found(struct check *c, uint64_t offset, uint64_t record, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void found(struct check *c, uint64_t offset, uint64_t record, const char *fmt, ...)
+{
+	char text[400], path[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	c->findings++;
+	if (c->o->json) {
+		mz_json_object(&c->json, NULL);
+		mz_json_u64(&c->json, "offset", offset);
+		if (record != NO_RECORD)
+			mz_json_u64(&c->json, "record", record);
+		mz_json_str(&c->json, "text", text);
+		mz_json_end_object(&c->json);
+		return;
+	}
+	mz_printable(path, sizeof(path), c->path, strlen(c->path));
+	if (record == NO_RECORD)
+		printf("%s: byte %" PRIu64 ": %s\n", path, offset, text);
+	else
+		printf("%s: byte %" PRIu64 ", record %" PRIu64 ": %s\n", path, offset, record,
+		       text);
+}
+
+/* ---- an event ----------------------------------------------------------- */
+
+static void check_event(struct check *c, const struct mz_event *e, uint64_t at, bool timed)
+{
+	unsigned cpu = e->has & MZ_HAS_CPU ? (unsigned)e->cpu : 0;
+
+	if (e->kind == MZ_LOST) {
+		c->lost += e->size;
+		return;
+	}
+	c->records++;
+	if (e->kind != MZ_ALLOC && e->kind != MZ_FREE)
+		return;
+	if ((e->has & MZ_HAS_CPU) && e->cpu < 0)
+		found(c, at, c->records, "CPU %d", e->cpu);
+	if (e->kind == MZ_ALLOC && !e->size)
+		found(c, at, c->records, "%s of 0 bytes at 0x%" PRIx64, mz_call_name(e->call),
+		      e->addr);
+	if (e->kind == MZ_ALLOC && e->addr && (e->has & MZ_HAS_GIVEN) && e->given < e->size)
+		found(c, at, c->records, "%" PRIu64 " bytes given for %" PRIu64 " at 0x%" PRIx64,
+		      e->given, e->size, e->addr);
+	if (!timed || !(e->has & MZ_HAS_TIME) || cpu >= 1024)
+		return;
+	if (e->time < c->last_time[cpu])
+		found(c, at, c->records, "time %" PRIu64 " after %" PRIu64 " on CPU %u", e->time,
+		      c->last_time[cpu], cpu);
+	c->last_time[cpu] = e->time;
+}
+
+/* ---- raw records -------------------------------------------------------- */
+
+static void check_sequence(struct check *c, uint64_t at, int32_t sequence)
+{
+	int64_t next = c->begun ? c->last_sequence +
+					  (int32_t)((uint32_t)sequence - (uint32_t)c->last_sequence)
+				: sequence;
+
+	if (c->begun && next <= c->last_sequence)
+		found(c, at, c->records, "sequence number %d after %d", sequence,
+		      (int32_t)c->last_sequence);
+	c->last_sequence = next;
+	c->begun = true;
+}
+
+/* Past bytes that are no record, to where records begin again. */
+static uint64_t skip_bad(struct mz_input *in, const struct mz_kmemtrace_layout *l,
+			 struct mz_error *err)
+{
+	uint64_t skipped = 0;
+
+	while (!mz_input_fill(in, MZ_KMT_RECORD_MAX, err) && mz_input_left(in)) {
+		struct mz_kmemtrace_extra x;
+		struct mz_event e;
+		const char *why;
+
+		if (mz_kmemtrace_get(l, in->pos, mz_input_left(in), &e, &x, &why) > 0 && skipped)
+			break;
+		in->pos++;
+		skipped++;
+	}
+	return skipped;
+}
+
+static int check_raw(struct check *c, struct mz_input *in, const struct mz_kmemtrace_layout *l,
+		     struct mz_error *err)
+{
+	while (!mz_input_fill(in, MZ_KMT_RECORD_MAX, err) && mz_input_left(in)) {
+		uint64_t at = mz_input_tell(in);
+		struct mz_kmemtrace_extra x;
+		struct mz_event e;
+		const char *why = "";
+		long n = mz_kmemtrace_get(l, in->pos, mz_input_left(in), &e, &x, &why);
+
+		if (!n) {
+			found(c, at, c->records + 1, "cut: %zu bytes of a record are left",
+			      mz_input_left(in));
+			return 0;
+		}
+		if (n < 0) {
+			uint64_t skipped = skip_bad(in, l, err);
+
+			found(c, at, c->records + 1, "%s; %" PRIu64 " bytes skipped", why, skipped);
+			continue;
+		}
+		check_event(c, &e, at, l->shape != MZ_KMT_C || x.context);
+		if (l->shape == MZ_KMT_C)
+			check_sequence(c, at, x.sequence);
+		in->pos += n;
+	}
+	return err->code ? -err->code : 0;
+}
+
+/* ---- containers and the rest -------------------------------------------- */
+
+struct noted {
+	struct check *c;
+};
+
+static void note(void *arg, uint64_t offset, const char *text)
+{
+	struct noted *n = arg;
+
+	found(n->c, offset, NO_RECORD, "%s", text);
+}
+
+static int check_reader(struct check *c, struct mz_error *err)
+{
+	struct mz_reader *r = mz_reader_open(c->path, err);
+	struct mz_event *ev;
+	long n;
+
+	if (!r)
+		return -EIO;
+	ev = malloc(MZ_BATCH * sizeof(*ev));
+	if (!ev) {
+		mz_reader_close(r);
+		return mz_fail_memory(err);
+	}
+	if (mz_reader_format(r) == MZ_FORMAT_CONTAINER) {
+		struct mz_verify v;
+		struct noted to = {c};
+
+		mz_verify_file(c->path, &v, note, &to, err);
+	}
+	while ((n = mz_reader_read_raw(r, ev, MZ_BATCH)) > 0)
+		for (long i = 0; i < n; i++)
+			check_event(c, &ev[i], r->places[i], true);
+	if (n < 0)
+		found(c, r->error.has_offset ? r->error.offset : 0, c->records + 1, "%s",
+		      r->error.text);
+	free(ev);
+	mz_reader_close(r);
+	return 0;
+}
+
+/* ---- a file ------------------------------------------------------------- */
+
+/* Raw records are walked by our own hand, so that one fault does not hide the
+ * next; zeros before the first record are a fault too, not another format. */
+static bool is_raw(struct mz_input *in, struct mz_kmemtrace_layout *l)
+{
+	size_t at = 0, len = mz_input_left(in);
+
+	if (mz_kmemtrace_detect(in->pos, len, l))
+		return true;
+	while (at < len && !in->pos[at])
+		at++;
+	for (size_t back = 0; at >= 4 && back < 4; back++)
+		if (mz_kmemtrace_detect(in->pos + at - back, len - at + back, l))
+			return true;
+	return false;
+}
+
+static int check_file(struct check *c, struct mz_error *err)
+{
+	struct mz_kmemtrace_layout l;
+	struct mz_input in;
+	int ret;
+
+	if (mz_input_open(&in, c->path, err) < 0)
+		return -EIO;
+	if (mz_input_fill(&in, 4096, err) < 0) {
+		ret = -EIO;
+	} else if (!mz_input_left(&in)) {
+		found(c, 0, NO_RECORD, "the file is empty");
+		ret = 0;
+	} else if (is_raw(&in, &l)) {
+		ret = check_raw(c, &in, &l, err);
+	} else {
+		ret = check_reader(c, err);
+	}
+	mz_input_close(&in);
+	return ret;
+}
+
+static void end_file(struct check *c)
+{
+	char path[300];
+
+	if (c->o->json) {
+		mz_json_end_array(&c->json);
+		mz_json_u64(&c->json, "records", c->records);
+		mz_json_u64(&c->json, "lost", c->lost);
+		mz_json_end_object(&c->json);
+	} else if (!c->o->quiet) {
+		printf("%s: %" PRIu64 " records, %" PRIu64 " lost, %" PRIu64 " findings\n",
+		       mz_printable(path, sizeof(path), c->path, strlen(c->path)), c->records,
+		       c->lost, c->findings);
+	}
+	c->all_findings += c->findings;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	struct check *c;
+	int ret = MZ_EXIT_OK;
+
+	if (!argc)
+		return console_usage(
+			"which files? For instance: kmemtrace_check kmemtrace.data/cpu*.out");
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return console_fail("out of memory");
+	c->o = options;
+	c->json.out = &c->buf;
+	if (c->o->json)
+		mz_json_array(&c->json, NULL);
+	for (int i = 0; i < argc; i++) {
+		struct mz_error err = {0};
+
+		c->path = argv[i];
+		c->records = c->findings = c->lost = 0;
+		c->begun = false;
+		memset(c->last_time, 0, sizeof(c->last_time));
+		if (c->o->json) {
+			mz_json_object(&c->json, NULL);
+			mz_json_str(&c->json, "file", argv[i]);
+			mz_json_array(&c->json, "findings");
+		}
+		if (check_file(c, &err) < 0)
+			ret = console_error(&err);
+		end_file(c);
+	}
+	if (c->o->json) {
+		mz_json_end_array(&c->json);
+		printf("%.*s\n", (int)c->buf.len, c->buf.data ? c->buf.data : "");
+	}
+	if (c->all_findings)
+		ret = MZ_EXIT_FAILED;
+	mz_buf_free(&c->buf);
+	free(c);
+	return ret;
+}
+
+static const char *const aliases[] = {"kmemtrace_check", NULL};
+
+const struct mz_cmd cmd_kmemtrace_check = {
+	.name = "kmemtrace_check",
+	.aliases = aliases,
+	.args = "FILE...",
+	.summary = "check kernel traces and raw kmemtrace files",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run,
+};

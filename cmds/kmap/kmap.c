@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Questions to a KMAP: who touches whose objects. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/kmap_questions.h"
+#include "cmds/kmap/kmap_load.h"
+#include "cmds/kmap/kmap_report.h"
+#include "cmds/table_print.h"
+
+#define TEXT_ROWS   20
+#define TEXT_FIELDS 200 /* a structure is looked at as a whole */
+#define REPORT_ROWS 8
+
+static const char *const levels[] = {"dir", "file", "function", "cache", "pid", NULL};
+
+struct opts {
+	const char *by_name;
+	const char *symbols;
+	uint64_t top;
+	bool skip_bad, json, csv;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT(0, "by", "LEVEL", MZ_OPT_STR, struct opts, by_name,
+	       "of matrix and privilege: dir, file, function, cache or pid; without it, dir where "
+	       "folders are "
+	       "known, else function"),
+	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, struct opts, symbols,
+	       "kallsyms, System.map, vmlinux, or a folder with them and modules; commas between; "
+	       "without "
+	       "it, those beside the map"),
+	MZ_OPT(0, "top", "N", MZ_OPT_U64, struct opts, top,
+	       "show N rows; default 20 in text (fields: 200), all in JSON and CSV"),
+	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct opts, skip_bad,
+	       "leave out, and count, lines that cannot be understood"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "as JSON"),
+	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct opts, csv, "as CSV, numbers plain"),
+	{0},
+};
+
+struct ask {
+	const struct opts *o;
+	const char *pattern;
+	struct mz_kmap_model m;
+};
+
+/* What is being asked: how the model is read, and the answers to it. */
+struct question {
+	const char *name;
+	const char *argument; /* NULL: none */
+	bool choose;	      /* --by says how the model is read; else */
+	enum mz_kmap_by by;
+	size_t answers; /* 0: it is the report */
+	void (*answer)(const struct ask *k, size_t i, struct mz_result_table *a);
+};
+
+static void matrix(const struct ask *k, size_t i, struct mz_result_table *a)
+{
+	(void)i;
+	mz_kmap_matrix(&k->m, a);
+}
+
+/* Of a member, so many functions are named in text. */
+#define TEXT_NAMES 2
+
+static void fields(const struct ask *k, size_t i, struct mz_result_table *a)
+{
+	(void)i;
+	mz_kmap_fields(&k->m, k->pattern, k->o->json || k->o->csv ? 0 : TEXT_NAMES, a);
+}
+
+static void object(const struct ask *k, size_t i, struct mz_result_table *a)
+{
+	switch (i) {
+	case 0: mz_kmap_classes(&k->m, k->pattern, a); break;
+	case 5: mz_kmap_types(&k->m, k->pattern, a); break;
+	case 6: fields(k, i, a); break;
+	default: mz_kmap_object(&k->m, k->pattern, (enum mz_kmap_role)(i - 1), a);
+	}
+}
+
+static void site(const struct ask *k, size_t i, struct mz_result_table *a)
+{
+	(void)i;
+	mz_kmap_site(&k->m, k->pattern, a);
+}
+
+static void shared(const struct ask *k, size_t i, struct mz_result_table *a)
+{
+	(void)i;
+	mz_kmap_shared(&k->m, a);
+}
+
+static void unused(const struct ask *k, size_t i, struct mz_result_table *a)
+{
+	(void)i;
+	mz_kmap_unused(&k->m, a);
+}
+
+static void privilege(const struct ask *k, size_t i, struct mz_result_table *a)
+{
+	(void)i;
+	mz_kmap_privilege(&k->m, a);
+}
+
+static const struct question questions[] = {
+	{"matrix", NULL, true, 0, 1, matrix},
+	{"object", "PATTERN", false, MZ_KMAP_BY_FUNCTION, 7, object},
+	{"fields", "PATTERN", false, MZ_KMAP_BY_FUNCTION, 1, fields},
+	{"site", "FUNCTION", false, MZ_KMAP_BY_FUNCTION, 1, site},
+	{"shared", NULL, false, MZ_KMAP_BY_DIR, 1, shared},
+	{"unused", NULL, false, MZ_KMAP_BY_DIR, 1, unused},
+	{"privilege", NULL, true, 0, 1, privilege},
+	{"report", NULL, false, MZ_KMAP_BY_DIR, 0, NULL},
+};
+
+static const struct question *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++)
+		if (!strcmp(questions[i].name, name))
+			return &questions[i];
+	return NULL;
+}
+
+/* ---- showing -------------------------------------------------------------------------- */
+
+/* What a reader must know before believing a figure. */
+static void show_warnings(const struct ask *k, const struct question *q)
+{
+	if (!k->m.accesses && q->answer != object)
+		console_note("the map has no accesses: it was recorded without counting them");
+	else if (q->answer == fields && !k->m.has_ranges)
+		console_note(
+			"the map does not say where in an object an access was: record it with "
+			"'memorizer vm --fields'");
+	else if (q->answer == fields && !k->m.types)
+		console_note(
+			"no structures are known: --symbols with a vmlinux with DWARF or BTF tells "
+			"them");
+	else if (!k->m.has_dirs &&
+		 (q->answer == shared || (q->choose && k->m.by <= MZ_KMAP_BY_FILE)))
+		console_note("no folders are known: --symbols with System.map.files, or a vmlinux "
+			     "with DWARF, "
+			     "tells them");
+}
+
+static void show(const struct ask *k, const struct question *q, struct mz_result_table *a, size_t i,
+		 struct mz_json *j)
+{
+	size_t rows = q->answer == fields ? TEXT_FIELDS : TEXT_ROWS;
+	size_t top = k->o->top ? (size_t)k->o->top : k->o->json || k->o->csv ? 0 : rows;
+
+	if (k->o->json) {
+		answer_json(j, a, top);
+	} else if (k->o->csv) {
+		/* the other tables have other columns: they are left to --json */
+		if (q->answers == 1 || (i && i < 5))
+			answer_csv(a, top, q->answers > 1 ? "role" : NULL, i < 2);
+	} else if (i < 5 || k->m.types) {
+		if (i)
+			putchar('\n');
+		answer_text(a, top);
+	}
+}
+
+static int answer(const struct ask *k, const struct question *q)
+{
+	struct mz_buf b = {0};
+	struct mz_json j = {.out = &b};
+	bool failed = false;
+
+	if (k->o->json)
+		mz_json_object(&j, NULL);
+	for (size_t i = 0; i < q->answers && !failed; i++) {
+		struct mz_result_table a;
+
+		q->answer(k, i, &a);
+		failed = a.failed;
+		if (!failed)
+			show(k, q, &a, i, &j);
+		mz_result_deinit(&a);
+	}
+	if (k->o->json)
+		mz_json_end_object(&j);
+	failed |= b.failed;
+	if (!failed && k->o->json)
+		fwrite(b.data, 1, b.len, stdout);
+	mz_buf_free(&b);
+	return failed ? console_fail("out of memory") : MZ_EXIT_OK;
+}
+
+/* ---- the verb --------------------------------------------------------------------------- */
+
+static int level(const struct opts *o, const struct question *q, enum mz_kmap_by *by)
+{
+	*by = q->by;
+	if (!o->by_name)
+		return -1;
+	if (!q->choose)
+		return console_usage("--by goes with matrix and privilege");
+	for (unsigned i = 0; levels[i]; i++) {
+		if (strcmp(levels[i], o->by_name))
+			continue;
+		if (q->answer == privilege && i >= MZ_KMAP_BY_CACHE)
+			break;
+		*by = (enum mz_kmap_by)i;
+		return -1;
+	}
+	return console_usage("--by takes dir, file%s; not '%s'",
+			     q->answer == privilege ? " or function" : ", function, cache or pid",
+			     o->by_name);
+}
+
+/* args: what follows the question. */
+static int ask(const struct opts *o, const struct question *q, int argc, char **argv)
+{
+	struct ask k = {.o = o};
+	struct kmap_load load = {.symbols = o->symbols, .skip_bad = o->skip_bad, .path = "-"};
+	int ret = level(o, q, &load.by), at = 0;
+
+	if (ret >= 0)
+		return ret;
+	if (o->json && o->csv)
+		return console_usage("--json or --csv, not both");
+	if (o->csv && !q->answers)
+		return console_usage("a report is many tables: --csv goes with a question");
+	if (q->argument && !argc)
+		return console_usage("%s takes a %s", q->name, q->argument);
+	if (q->argument)
+		k.pattern = argv[at++];
+	if (at < argc)
+		load.path = argv[at++];
+	if (at < argc)
+		return console_usage("one map, please; not '%s' too", argv[at]);
+	load.types = q->answer == object || q->answer == fields;
+	load.or_function = (q->choose || !q->answers) && !o->by_name;
+	ret = kmap_load(&k.m, &load) < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
+	if (!ret && !q->answers) {
+		ret = kmap_report(&k.m, load.path, o->top ? (size_t)o->top : REPORT_ROWS, o->json);
+	} else if (!ret) {
+		show_warnings(&k, q);
+		ret = answer(&k, q);
+	}
+	mz_kmap_model_deinit(&k.m);
+	return ret;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	const struct question *q = argc ? find(argv[0]) : NULL;
+
+	if (q)
+		return ask(options, q, argc - 1, argv + 1);
+	return console_usage("%s%s%s there are matrix, object, fields, site, shared, unused, "
+			     "privilege and report",
+			     argc ? "no question '" : "which question?", argc ? argv[0] : "",
+			     argc ? "';" : "");
+}
+
+const struct mz_cmd cmd_kmap = {
+	.name = "kmap",
+	.args = "QUESTION [KMAP|-]",
+	.summary = "ask a KMAP: who touches whose objects in the kernel",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run,
+};
+
+/* What `memorizer report` is, of a KMAP (dispatch.c). */
+static int run_report(void *options, int argc, char **argv)
+{
+	return ask(options, find("report"), argc, argv);
+}
+
+const struct mz_cmd cmd_kmap_report = {
+	.name = "report",
+	.args = "[KMAP|-]",
+	.summary = "what a KMAP says, in short",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run_report,
+};

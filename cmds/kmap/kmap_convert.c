@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "cmds/kmap/kmap_convert.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/output.h"
+#include "base/pair_index.h"
+#include "cmds/progress.h"
+#include "formats/kmap_events.h"
+
+struct job {
+	const struct kmap_convert *o;
+	struct mz_kmap *in;
+	struct mz_error err;
+	struct progress progress;
+	uint64_t records;
+	/* to a container */
+	struct mz_writer *w;
+	struct mz_kmap_packer packer;
+	/* to lines */
+	struct mz_output out;
+	struct mz_kmap_object of;
+	/* of the current object: sums over its processes */
+	struct mz_pair_index ips;
+	struct mz_kmap_record *sums;
+	size_t cap_sums;
+};
+
+bool kmap_lines_are(const char *path)
+{
+	struct mz_reader *r = NULL;
+	bool lines = strcmp(path, "-") && mz_kmap_is(path);
+
+	if (lines) /* a container opens as a trace; the lines of a map are none */
+		r = mz_reader_open(path, NULL);
+	lines = lines && (!r || mz_reader_format(r) != MZ_FORMAT_CONTAINER);
+	mz_reader_close(r);
+	return lines;
+}
+
+/* ---- lines ------------------------------------------------------------------------------ */
+
+static int put_line(struct job *j, const struct mz_kmap_record *rec, bool g2)
+{
+	const struct mz_kmap_object *o = &rec->object;
+	size_t texts = rec->line.len, len;
+	char *p;
+
+	if (rec->kind == MZ_KMAP_OBJECT)
+		texts += 4 * (o->comm.len + o->type.len + o->cache.len + o->new_type.len);
+	if (texts + MZ_KMAP_ROOM > MZ_OUTPUT_ROOM)
+		return mz_fail(&j->err, EFBIG, "%s: a name of over %u bytes", mz_kmap_name(j->in),
+			       MZ_OUTPUT_ROOM / 4);
+	p = mz_output_room(&j->out, texts + MZ_KMAP_ROOM, &j->err);
+	if (!p)
+		return -EIO;
+	if (g2) {
+		len = mz_kmap_format_g2(p, rec);
+	} else if (rec->line.len || rec->kind == MZ_KMAP_OTHER) {
+		len = rec->line.len;
+		if (len)
+			memcpy(p, rec->line.p, len);
+	} else {
+		len = mz_kmap_format(p, rec, &j->of);
+	}
+	p[len] = '\n';
+	j->out.len += len + 1;
+	return 0;
+}
+
+/* Lines of ten fields know no processes: there is one for each address. */
+static int put_sums(struct job *j)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < j->ips.count && !ret; i++)
+		ret = put_line(j, &j->sums[i], true);
+	if (j->ips.count > 4096)
+		mz_pair_index_deinit(&j->ips);
+	else
+		mz_pair_index_clear(&j->ips);
+	return ret;
+}
+
+static int add_sum(struct job *j, const struct mz_kmap_record *rec)
+{
+	size_t before = j->ips.count;
+	uint32_t id = mz_pair_index_put(&j->ips, rec->access.ip, 0);
+
+	if (id == MZ_PAIR_INDEX_NONE ||
+	    !mz_pair_index_room((void **)&j->sums, &j->cap_sums, id, sizeof(*j->sums)))
+		return mz_fail_memory(&j->err);
+	if (j->ips.count > before) {
+		j->sums[id] = *rec;
+		j->sums[id].line = (struct mz_kmap_text){0};
+		return 0;
+	}
+	j->sums[id].access.reads += rec->access.reads;
+	j->sums[id].access.writes += rec->access.writes;
+	return 0;
+}
+
+static int to_g2(struct job *j, const struct mz_kmap_record *rec)
+{
+	if (rec->kind == MZ_KMAP_ACCESS)
+		return add_sum(j, rec);
+	if (put_sums(j) < 0)
+		return -EIO;
+	return put_line(j, rec, true);
+}
+
+static int to_lines(struct job *j, const struct mz_kmap_record *rec)
+{
+	if (rec->kind == MZ_KMAP_OBJECT)
+		j->of = rec->object;
+	return put_line(j, rec, false);
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+static int start(struct job *j)
+{
+	struct mz_writer_options wo = {
+		.best = j->o->best, .overwrite = j->o->force, .discard = true};
+
+	if (j->o->to != KMAP_TO_CONTAINER)
+		return mz_output_open(&j->out, j->o->output, j->o->force, &j->err);
+	j->w = mz_writer_open(j->o->output ? j->o->output : "-", &wo, &j->err);
+	if (!j->w)
+		return -EIO;
+	mz_kmap_packer_init(&j->packer, j->w);
+	return mz_writer_set_text(j->w, "source", "kmap") < 0 ? mz_fail_memory(&j->err) : 0;
+}
+
+static int put(struct job *j, const struct mz_kmap_record *rec)
+{
+	int ret;
+
+	if (j->o->to == KMAP_TO_G2)
+		return to_g2(j, rec);
+	if (j->o->to == KMAP_TO_LINES)
+		return to_lines(j, rec);
+	ret = mz_kmap_pack(&j->packer, rec);
+	if (ret < 0 && mz_writer_error(j->w)->code)
+		j->err = *mz_writer_error(j->w);
+	return ret < 0 && !j->err.code ? mz_fail_memory(&j->err) : ret;
+}
+
+static int finish(struct job *j)
+{
+	struct mz_writer *w = j->w;
+
+	if (j->o->to == KMAP_TO_G2 && put_sums(j) < 0)
+		return -EIO;
+	if (j->o->to != KMAP_TO_CONTAINER)
+		return mz_output_commit(&j->out, &j->err);
+	if (mz_kmap_pack_end(&j->packer) < 0) {
+		j->err = *mz_writer_error(w);
+		return j->err.code ? -EIO : mz_fail_memory(&j->err);
+	}
+	mz_writer_produced(w, j->packer.events);
+	j->w = NULL;
+	return mz_writer_close(w, &j->err);
+}
+
+static int copy(struct job *j)
+{
+	struct mz_kmap_record rec;
+	int ret;
+
+	while ((ret = mz_kmap_next(j->in, &rec)) > 0) {
+		if (put(j, &rec) < 0)
+			return -EIO;
+		if (++j->records % 65536 == 0)
+			progress_show(&j->progress, mz_kmap_share(j->in), mz_kmap_lines(j->in),
+				      "lines");
+	}
+	if (ret < 0)
+		j->err = *mz_kmap_error(j->in);
+	return ret < 0 ? ret : finish(j);
+}
+
+static void clean_up(struct job *j)
+{
+	if (j->w)
+		mz_writer_abort(j->w);
+	mz_output_abort(&j->out);
+	mz_kmap_packer_deinit(&j->packer);
+	mz_kmap_close(j->in);
+	mz_pair_index_deinit(&j->ips);
+	free(j->sums);
+}
+
+int kmap_convert(const struct kmap_convert *o, const char *input)
+{
+	struct job *j = calloc(1, sizeof(*j));
+	int ret;
+
+	if (!j)
+		return console_fail("out of memory");
+	j->o = o;
+	j->out.fd = -1;
+	if (o->to == KMAP_TO_CONTAINER && !o->output && isatty(STDOUT_FILENO)) {
+		free(j);
+		return console_usage(
+			"a container is no text for a terminal; -o FILE says where it goes");
+	}
+	progress_start(&j->progress, input);
+	j->in = mz_kmap_open(input, &j->err);
+	ret = j->in ? start(j) : -EIO;
+	if (!ret) {
+		mz_kmap_skip_bad(j->in, o->skip_bad);
+		mz_kmap_keep_other(j->in, o->to != KMAP_TO_G2);
+		ret = copy(j);
+	}
+	progress_end(&j->progress);
+	if (!ret && mz_kmap_bad_lines(j->in))
+		console_note("%s: %llu lines could not be understood and were left out", input,
+			     (unsigned long long)mz_kmap_bad_lines(j->in));
+	ret = ret < 0 ? console_error(&j->err) : MZ_EXIT_OK;
+	clean_up(j);
+	free(j);
+	return ret;
+}

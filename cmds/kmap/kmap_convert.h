@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A KMAP into a container, and out of it again. */
+#ifndef MZ_CMDS_KMAP_KMAP_CONVERT_H
+#define MZ_CMDS_KMAP_KMAP_CONVERT_H
+
+#include "cmds/cmd.h"
+
+enum kmap_to { KMAP_TO_CONTAINER, KMAP_TO_LINES, KMAP_TO_G2 };
+
+struct kmap_convert {
+	enum kmap_to to;
+	const char *output; /* NULL: standard output */
+	bool best, force, skip_bad;
+};
+
+/* Returns enum mz_exit. */
+int kmap_convert(const struct kmap_convert *o, const char *input);
+
+/* The file is a KMAP in lines (packed or not), not a container. */
+bool kmap_lines_are(const char *path);
+
+#endif

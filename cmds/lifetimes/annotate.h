@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `lifetimes` and `overhead` share: going through a trace line by line,
+ * and writing each line with a note. */
+#ifndef MZ_CMDS_LIFETIMES_ANNOTATE_H
+#define MZ_CMDS_LIFETIMES_ANNOTATE_H
+
+#include "base/histogram.h"
+#include "base/json.h"
+#include "base/output.h"
+#include "cmds/cmd.h"
+#include "formats/text.h"
+
+struct annotate_opts {
+	const char *output;
+	bool force;
+	bool summary;
+	bool json;
+};
+
+/* The options of both, as rows of an option table. */
+#define ANNOTATE_OPTS(what)                                                                        \
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct annotate_opts, output,                     \
+	       "write to OUT, not to standard output"),                                            \
+		MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct annotate_opts, force,               \
+		       "replace an existing file"),                                                \
+		MZ_OPT(0, "summary", NULL, MZ_OPT_FLAG, struct annotate_opts, summary, what),      \
+		MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct annotate_opts, json,                   \
+		       "write JSON: a line for each event, or one object with --summary")
+
+#define ANNOTATE_NOTE_MAX 320
+
+struct annotator;
+
+struct annotate_ops {
+	/* Before the first event. by_object: blocks have no addresses. */
+	int (*start)(struct annotator *a, bool by_object);
+	/*
+	 * Take an event at line now. The note goes to note (NULL: not wanted),
+	 * as text or as members of a JSON object: its length, 0 = none, -errno.
+	 */
+	int (*event)(struct annotator *a, struct mz_event *ev, const struct mz_text_line *info,
+		     uint64_t now, char *note);
+	void (*summary_text)(struct annotator *a, struct mz_buf *b);
+	void (*summary_json)(struct annotator *a, struct mz_json *j);
+	/* One line for standard error about what did not match; empty = nothing. */
+	void (*remarks)(struct annotator *a, struct mz_buf *b);
+};
+
+struct annotator {
+	const struct annotate_opts *opts;
+	const struct annotate_ops *ops;
+	void *state;
+	struct mz_reader *in;
+	struct mz_output out;
+	uint64_t lines;
+	struct mz_error err;
+};
+
+/* Go through the trace: returns the exit status. The caller frees the state. */
+int annotate_run(struct annotator *a, int argc, char **argv);
+
+/* The first lines of both summaries; a histogram by doublings, with bars. */
+void annotate_histogram_text(struct mz_buf *b, const char *title, const struct mz_histogram *h);
+void annotate_histogram_json(struct mz_json *j, const char *key, const struct mz_histogram *h);
+
+#endif

@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Record what a program does with its heap. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cmds/cmd.h"
+#include "record/attach.h"
+#include "record/user_rings.h"
+#include "record/user_start.h"
+
+#define DEFAULT_OUTPUT	   "memorizer.cmt"
+#define DEFAULT_DEPTH	   64
+#define MAX_DEPTH	   200
+#define DEFAULT_RESOLUTION 8192 /* ns */
+#define BUSY_NS		   1000000l
+#define IDLE_NS		   20000000l
+/* A program that makes records faster than they are packed: it has the processors
+ * to itself, and packing comes when it makes less, or is over. */
+#define MUCH		   524288u     /* records that wait */
+#define LOOK_NS		   50000000ull /* its rate is looked at so often */
+#define FAST		   1000000u    /* records a second */
+
+struct opts {
+	const char *output;
+	const char *stacks;
+	bool follow_forks;
+	bool mmap;
+	bool drop;
+	uint64_t pid;
+	uint64_t resolution;
+	double duration;
+	bool force;
+	bool json;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct opts, output,
+	       "write to FILE; default " DEFAULT_OUTPUT),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	MZ_OPT(0, "stacks", "DEPTH", MZ_OPT_OPTSTR, struct opts, stacks,
+	       "keep the call stack of each allocation, up to DEPTH callers (64)"),
+	MZ_OPT(0, "follow-forks", NULL, MZ_OPT_FLAG, struct opts, follow_forks,
+	       "record the processes that it starts too, each to a file of its own"),
+	MZ_OPT(0, "mmap", NULL, MZ_OPT_FLAG, struct opts, mmap,
+	       "record mmap, munmap, mremap, brk and sbrk too"),
+	MZ_OPT(0, "drop", NULL, MZ_OPT_FLAG, struct opts, drop,
+	       "never make the program wait: what does not fit is lost, and counted"),
+	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct opts, pid,
+	       "record a program that is running, until it ends, Ctrl-C or --duration"),
+	MZ_OPT(0, "resolution", "NS", MZ_OPT_U64, struct opts, resolution,
+	       "keep times to so many ns, rounded down to a power of two (8192); 1 = all of them"),
+	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct opts, duration,
+	       "stop recording after S seconds; the program goes on"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "the summary as JSON"),
+	{0},
+};
+
+struct job {
+	const struct opts *o;
+	struct mz_user_rings rings;
+	struct mz_user_files files;
+	struct mz_attach attach;
+	bool attached; /* it was running before; detached: and is again as it was */
+	bool detached;
+	struct mz_error err;
+	pid_t pid;
+	int status; /* of the program, from waitpid() */
+	bool exited;
+	bool stopped; /* by --duration or a signal */
+	uint64_t start;
+	uint64_t look_at, moved; /* when the rate was looked at, and what there was */
+	bool fast;
+	uint64_t packed_at; /* 0: it was packed while the program ran */
+};
+
+static volatile sig_atomic_t told_to_end;
+static volatile uint64_t child_ended; /* when */
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void on_signal(int sig)
+{
+	told_to_end = sig;
+}
+
+static void on_child(int sig)
+{
+	(void)sig;
+	if (!child_ended)
+		child_ended = now(CLOCK_MONOTONIC);
+}
+
+static bool time_is_up(const struct job *j)
+{
+	return j->o->duration > 0 &&
+	       (double)(now(CLOCK_MONOTONIC) - j->start) >= j->o->duration * 1e9;
+}
+
+/* The program is left as it was found. */
+static void detach(struct job *j)
+{
+	struct mz_error why = {0};
+
+	/* first, that no thread waits for room in its ring, which we do not read now */
+	__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
+	if (mz_attach_end(&j->attach, &why) < 0)
+		console_note("%s; its calls still come by the library, which does nothing more",
+			     why.text);
+	else
+		j->detached = true;
+}
+
+/* What was in the rings when the recording was stopped still counts. */
+static int stop(struct job *j)
+{
+	long n;
+	int ret = 0;
+
+	j->stopped = true;
+	if (j->attached)
+		detach(j);
+	n = mz_user_rings_drain(&j->rings, false);
+	__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < MZ_IMAGES && !ret && n >= 0; i++)
+		if (j->rings.images[i].used)
+			ret = mz_user_program_close(&j->files, &j->rings.images[i]);
+	return n < 0 ? (int)n : ret;
+}
+
+/* Shall packing wait? */
+static bool leave_to_program(struct job *j)
+{
+	uint64_t waiting, moved, t = now(CLOCK_MONOTONIC);
+	bool full;
+
+	mz_user_rings_backlog(&j->rings, &waiting, &moved, &full);
+	if (full || waiting < MUCH || child_ended)
+		return false;
+	if (t - j->look_at >= LOOK_NS) {
+		j->fast =
+			(double)(moved - j->moved) * 1e9 > (double)FAST * (double)(t - j->look_at);
+		j->look_at = t;
+		j->moved = moved;
+	}
+	return j->fast;
+}
+
+/* There may be a lot left to do. */
+static void tell_packing(struct job *j)
+{
+	uint64_t waiting, moved;
+	char a[32];
+	bool full;
+
+	mz_user_rings_backlog(&j->rings, &waiting, &moved, &full);
+	if (waiting >= MUCH && !j->o->json)
+		console_note("the program has ended; packing %s records",
+			     console_count(a, waiting));
+}
+
+/* Until the program and all that is recorded with it have ended. */
+static int follow(struct job *j)
+{
+	unsigned quiet = 0;
+
+	for (;;) {
+		int left;
+		long n;
+
+		if (!j->exited && !j->attached && waitpid(j->pid, &j->status, WNOHANG) == j->pid) {
+			j->exited = true;
+			tell_packing(j);
+		}
+		left = mz_user_rings_images(&j->rings);
+		if (j->attached && !left)
+			j->exited = true;
+		if (told_to_end || time_is_up(j))
+			return stop(j);
+		if (left > 0 && leave_to_program(j)) {
+			nanosleep(&(struct timespec){.tv_nsec = BUSY_NS * 5}, NULL);
+			continue;
+		}
+		n = left < 0 ? left : mz_user_rings_drain(&j->rings, false);
+		if (n < 0)
+			return (int)n;
+		/* a child may just be on its way to its place */
+		if (j->exited && !left && ++quiet > (j->o->follow_forks ? 3 : 0))
+			return 0;
+		if (n < 1000)
+			mz_user_rings_sleep(&j->rings, n ? BUSY_NS : IDLE_NS / (j->exited ? 4 : 1));
+	}
+}
+
+/* The program goes on without the recorder; so does its exit status. */
+static void wait_for_program(struct job *j)
+{
+	if (told_to_end && !j->exited)
+		kill(j->pid, told_to_end);
+	while (!j->exited) {
+		if (waitpid(j->pid, &j->status, 0) == j->pid || errno != EINTR)
+			j->exited = true;
+		if (told_to_end && !j->exited)
+			kill(j->pid, told_to_end);
+	}
+}
+
+static int exit_status(const struct job *j)
+{
+	return WIFEXITED(j->status) ? WEXITSTATUS(j->status) : 128 + WTERMSIG(j->status);
+}
+
+/* ---- the summary ------------------------------------------------------------------ */
+
+static void tell_file(const struct mz_user_done *d)
+{
+	const char *name = strrchr(d->program, '/');
+	char a[32], b[32];
+
+	fprintf(stderr, "%s: %s events of %s (pid %u), %s, %.2f bytes an event\n", d->path,
+		console_count(a, d->events), name ? name + 1 : d->program, d->pid,
+		console_bytes(b, d->bytes), d->events ? (double)d->bytes / (double)d->events : 0);
+	if (d->stacks_cut)
+		fprintf(stderr,
+			"%s: %s stacks were cut to their inner callers, to bound the memory\n",
+			d->path, console_count(a, d->stacks_cut));
+	for (unsigned i = 0; i < MZ_LOSSES; i++)
+		if (d->lost[i])
+			fprintf(stderr, "%s: LOST %s events: %s\n", d->path,
+				console_count(a, d->lost[i]), mz_loss_name(i));
+}
+
+static void tell(const struct job *j)
+{
+	const struct mz_user_done *most = NULL;
+
+	for (size_t i = 0; i < j->files.done_count; i++) {
+		const struct mz_user_done *d = &j->files.done[i];
+
+		tell_file(d);
+		if (!most || d->events > most->events)
+			most = d;
+	}
+	if (j->rings.region->refused)
+		console_note("%u processes were not recorded: more than %u at once",
+			     j->rings.region->refused, MZ_IMAGES);
+	if (WIFSIGNALED(j->status))
+		console_note("the program was ended by signal %d (%s)", WTERMSIG(j->status),
+			     strsignal(WTERMSIG(j->status)));
+	if (j->attached)
+		console_note(
+			"frees of blocks from before the recording are in it as frees of unknown "
+			"blocks");
+	if (most)
+		fprintf(stderr, "next: memorizer report %s\n", most->path);
+}
+
+static double cpu_seconds(const struct rusage *r)
+{
+	return (double)(r->ru_utime.tv_sec + r->ru_stime.tv_sec) +
+	       (double)(r->ru_utime.tv_usec + r->ru_stime.tv_usec) / 1e6;
+}
+
+static void tell_json(const struct job *j)
+{
+	struct mz_buf b = {0};
+	struct mz_json json = {.out = &b};
+	struct rusage program, self;
+
+	mz_json_object(&json, NULL);
+	mz_json_array(&json, "files");
+	for (size_t i = 0; i < j->files.done_count; i++) {
+		const struct mz_user_done *d = &j->files.done[i];
+
+		mz_json_object(&json, NULL);
+		mz_json_str(&json, "path", d->path);
+		mz_json_str(&json, "program", d->program);
+		mz_json_u64(&json, "pid", d->pid);
+		mz_json_u64(&json, "events", d->events);
+		mz_json_u64(&json, "bytes", d->bytes);
+		mz_json_u64(&json, "stacks_cut", d->stacks_cut);
+		mz_json_object(&json, "lost");
+		for (unsigned k = 0; k < MZ_LOSSES; k++)
+			if (d->lost[k])
+				mz_json_u64(&json, mz_loss_name(k), d->lost[k]);
+		mz_json_end_object(&json);
+		mz_json_end_object(&json);
+	}
+	mz_json_end_array(&json);
+	mz_json_u64(&json, "refused", j->rings.region->refused);
+	mz_json_i64(&json, "exit_status", exit_status(j));
+	getrusage(RUSAGE_CHILDREN, &program);
+	getrusage(RUSAGE_SELF, &self);
+	if (child_ended)
+		mz_json_double(&json, "program_seconds", (double)(child_ended - j->start) / 1e9);
+	if (j->packed_at)
+		mz_json_double(&json, "packing_seconds",
+			       (double)(j->packed_at - child_ended) / 1e9);
+	mz_json_u64(&json, "spool_bytes", j->rings.spool.most);
+	mz_json_double(&json, "program_cpu_seconds", cpu_seconds(&program));
+	mz_json_double(&json, "recorder_cpu_seconds", cpu_seconds(&self));
+	mz_json_u64(&json, "recorder_peak_rss", (uint64_t)self.ru_maxrss * 1024);
+	mz_json_end_object(&json);
+	if (!b.failed)
+		fwrite(b.data, 1, b.len, stderr);
+	mz_buf_free(&b);
+}
+
+/* ---- the verb ----------------------------------------------------------------------- */
+
+static int parse_depth(const struct opts *o, uint32_t *depth)
+{
+	char *end;
+	long v = DEFAULT_DEPTH;
+
+	*depth = 0;
+	if (!o->stacks)
+		return 0;
+	if (*o->stacks)
+		v = strtol(o->stacks, &end, 10);
+	if ((*o->stacks && *end) || v < 1 || v > MAX_DEPTH)
+		return -EINVAL;
+	*depth = (uint32_t)v;
+	return 0;
+}
+
+/* Before the program is started, or touched. */
+static int check_output(struct job *j)
+{
+	const char *slash = strrchr(j->files.output, '/');
+	char folder[PATH_MAX] = ".";
+
+	if (!strcmp(j->files.output, "-"))
+		return mz_fail(&j->err, EINVAL,
+			       "standard output is the program's; name a file with -o");
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s",
+			 slash == j->files.output ? 1 : (int)(slash - j->files.output),
+			 j->files.output);
+	if (access(folder, W_OK | X_OK))
+		return mz_fail(&j->err, errno, "%s: cannot create: %s: %s", j->files.output, folder,
+			       strerror(errno));
+	if (j->o->force || access(j->files.output, F_OK))
+		return 0;
+	return mz_fail(&j->err, EEXIST, "%s: exists; use -f to replace it, or another name",
+		       j->files.output);
+}
+
+static int follow_to_end(struct job *j)
+{
+	int ret = mz_user_rings_start(&j->rings);
+
+	if (!ret)
+		ret = follow(j);
+	if (ret < 0) {
+		if (j->attached)
+			detach(j);
+		__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
+		console_error(&j->err);
+		console_note("the recording has ended here; the program goes on without it");
+	}
+	return ret;
+}
+
+static void set_start(struct job *j)
+{
+	j->start = now(CLOCK_MONOTONIC);
+	j->files.start_unix = now(CLOCK_REALTIME);
+}
+
+/* A power of two: what is left out then costs nothing in the file. */
+static uint64_t resolution(const struct opts *o)
+{
+	uint64_t ns = o->resolution ? o->resolution : DEFAULT_RESOLUTION;
+
+	return ns < 2 ? 0 : 1ull << (63 - __builtin_clzll(ns));
+}
+
+static int record(struct job *j, char **argv, uint32_t flags, uint32_t depth)
+{
+	struct sigaction ended = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP | SA_RESTART};
+	char library[PATH_MAX];
+	int ret = mz_user_library(library, sizeof(library), &j->err);
+
+	if (!ret)
+		ret = mz_user_check_program(argv[0], &j->err);
+	if (!ret)
+		ret = check_output(j);
+	if (!ret)
+		ret = mz_user_rings_init(&j->rings, -1, flags, depth, &j->files);
+	if (ret < 0)
+		return ret;
+	sigaction(SIGCHLD, &ended, NULL);
+	set_start(j);
+	j->pid = mz_user_start(argv, library, j->rings.fd, &j->rings.region->main_pid, &j->err);
+	if (j->pid < 0)
+		return j->pid;
+	ret = follow_to_end(j);
+	if (j->exited && child_ended)
+		j->packed_at = now(CLOCK_MONOTONIC);
+	wait_for_program(j);
+	return ret;
+}
+
+/* ---- a program that is running ------------------------------------------------------ */
+
+static int begin_in(struct job *j, uint32_t flags, uint32_t depth)
+{
+	struct mz_region *region;
+	char library[PATH_MAX], real[PATH_MAX];
+	int fd, ret = mz_user_library(library, sizeof(library), &j->err);
+
+	if (ret < 0)
+		return ret;
+	/* the program's folder is not ours */
+	fd = mz_attach_load(&j->attach, j->pid, realpath(library, real) ? real : library, &j->err);
+	if (fd < 0)
+		return fd;
+	if (!j->attach.loaded_before)
+		flags |= MZ_REGION_INJECTED;
+	ret = mz_user_rings_init(&j->rings, fd, flags, depth, &j->files);
+	if (ret < 0)
+		return ret;
+	region = j->rings.region;
+	region->main_pid = (uint32_t)j->pid;
+	memcpy(region->real, j->attach.functions, sizeof(region->real));
+	return mz_attach_begin(&j->attach, &j->err);
+}
+
+/* Memory of the region, which the program cannot give back: threads of it may
+ * still have an eye on it. */
+static void empty_region(const struct job *j)
+{
+	if (j->detached)
+		fallocate(j->rings.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			  (off_t)MZ_REGION_BYTES);
+}
+
+static int record_pid(struct job *j, uint32_t flags, uint32_t depth)
+{
+	int ret = mz_attach_check((pid_t)j->o->pid, &j->err);
+
+	j->rings.fd = -1;
+	if (!ret)
+		ret = check_output(j);
+	if (ret < 0)
+		return ret;
+	j->pid = (pid_t)j->o->pid;
+	set_start(j);
+	ret = begin_in(j, flags, depth);
+	if (ret >= 0) {
+		j->attached = true;
+		if (!j->o->json)
+			console_note("recording pid %d; Ctrl-C ends it, and the program goes on",
+				     (int)j->pid);
+		ret = follow_to_end(j);
+		empty_region(j);
+	}
+	mz_attach_drop(&j->attach);
+	return ret;
+}
+
+static int finish(struct job *j, int ret, const char *command)
+{
+	if (ret < 0)
+		return j->pid > 0 && (j->attached || !j->o->pid) ? MZ_EXIT_FAILED
+								 : console_error(&j->err);
+	if (!j->files.done_count) {
+		console_fail(
+			"%s: nothing was recorded: the program did not load the library; is it "
+			"static, or privileged?",
+			command);
+		return exit_status(j) ? exit_status(j) : MZ_EXIT_FAILED;
+	}
+	if (j->o->json)
+		tell_json(j);
+	else
+		tell(j);
+	return exit_status(j);
+}
+
+/* A program that ends at once is gone before its arguments could be asked for. */
+static const char *command_line(int argc, char **argv)
+{
+	static char line[4096];
+	size_t n = 0;
+
+	for (int i = 0; i < argc && n < sizeof(line); i++)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s", i ? " " : "", argv[i]);
+	return line;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	static struct job j; /* large: the state of 2,000 rings */
+	struct sigaction sa = {.sa_handler = on_signal};
+	uint32_t depth, flags = 0;
+	int ret;
+
+	j.o = options;
+	j.files = (struct mz_user_files){.output = j.o->output ? j.o->output : DEFAULT_OUTPUT,
+					 .force = j.o->force,
+					 .resolution = resolution(j.o),
+					 .err = &j.err};
+	if (!argc == !j.o->pid)
+		return console_usage(
+			"a command, please: memorizer record -- CMD ARGS, or --pid PID");
+	if (j.o->pid > INT_MAX)
+		return console_usage("--pid takes the number of a process");
+	if (parse_depth(j.o, &depth))
+		return console_usage("--stacks takes a depth of 1 to %d, not '%s'", MAX_DEPTH,
+				     j.o->stacks);
+	if (j.o->follow_forks)
+		flags |= MZ_REGION_FORKS;
+	if (j.o->mmap)
+		flags |= MZ_REGION_MMAP;
+	if (j.o->drop)
+		flags |= MZ_REGION_DROP;
+	j.files.attached = j.o->pid;
+	j.files.command = command_line(argc, argv);
+	argv[argc] = NULL; /* options may have stood behind */
+	/* the terminal's signals are the program's; the recorder ends after it */
+	if (j.o->pid)
+		sigaction(SIGINT, &sa, NULL);
+	else
+		signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	ret = j.o->pid ? record_pid(&j, flags, depth) : record(&j, argv, flags, depth);
+	ret = finish(&j, ret, argc ? argv[0] : "");
+	mz_user_rings_deinit(&j.rings);
+	mz_user_files_free(&j.files);
+	return ret;
+}
+
+const struct mz_cmd cmd_record = {
+	.name = "record",
+	.args = "[--] CMD [ARGS] | --pid PID",
+	.summary = "record what a program does with its heap",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.raw_tail = true,
+	.run = run,
+};

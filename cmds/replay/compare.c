@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which allocator serves a program best: the same trace through each of them. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/output.h"
+#include "cmds/cmd.h"
+#include "cmds/plot.h"
+#include "cmds/replay/compare_run.h"
+#include "cmds/replay/replay_options.h"
+
+#define DEFAULT_LIST "glibc,jemalloc,mimalloc,tcmalloc"
+#define DEFAULT_RUNS 5
+#define ENOUGH_RUNS  4 /* with 4 and 4, chance alone separates two in 1 of 35 cases */
+#define MAX_RUNS     1000
+#define MAX_LIST     16
+
+struct opts {
+	const char *allocators;
+	uint64_t runs;
+	unsigned touch;
+	const char *plot;
+	bool one_thread;
+	bool force;
+	bool json;
+};
+
+static const char *const touches[] = {"all", "first", "none", NULL};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT('a', "allocators", "LIST", MZ_OPT_STR, struct opts, allocators,
+	       "names and paths with commas between; default " DEFAULT_LIST),
+	MZ_OPT('n', "runs", "N", MZ_OPT_U64, struct opts, runs,
+	       "runs with each allocator; default 5"),
+	{.name = "touch",
+	 .arg = "WHAT",
+	 .help = "write to the blocks: all (bytes), first (byte), none; default all",
+	 .type = MZ_OPT_CHOICE,
+	 .offset = offsetof(struct opts, touch),
+	 .choices = touches},
+	MZ_OPT(0, "one-thread", NULL, MZ_OPT_FLAG, struct opts, one_thread,
+	       "replay in one thread, however many the trace has"),
+	MZ_OPT(0, "plot", "FILE", MZ_OPT_STR, struct opts, plot,
+	       "draw live bytes and RSS over the replay into FILE (SVG)"),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing FILE"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "the table as JSON"),
+	{0},
+};
+
+enum figure { NS, PEAK, AFTER, FAULTS, FIGURES };
+
+struct entry {
+	struct compare_allocator a;
+	double *of[FIGURES]; /* of each run, sorted at the end */
+	struct compare_run first;
+};
+
+struct job {
+	const struct opts *o;
+	const char *trace;
+	unsigned runs;
+	struct entry *list;
+	size_t count;
+	struct mz_error err;
+};
+
+/* ---- numbers ---------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(const double *sorted, unsigned n)
+{
+	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+static double spread(const double *sorted, unsigned n)
+{
+	double m = median(sorted, n);
+
+	return m > 0 ? (sorted[n - 1] - sorted[0]) / m * 100 : 0;
+}
+
+/* Beyond the noise: every run of one is better than every run of the other. */
+static int faster(const struct entry *a, const struct entry *b, unsigned n)
+{
+	if (n < ENOUGH_RUNS)
+		return 0;
+	return a->of[NS][n - 1] < b->of[NS][0] ? 1 : b->of[NS][n - 1] < a->of[NS][0] ? -1 : 0;
+}
+
+/* ---- running ---------------------------------------------------------------------- */
+
+static int add_allocator(struct job *j, const char *name, bool asked_for)
+{
+	struct entry *e = &j->list[j->count];
+	struct mz_error why = {0};
+	int ret;
+
+	if (j->count == MAX_LIST)
+		return mz_fail(&j->err, E2BIG, "at most %d allocators at a time", MAX_LIST);
+	ret = compare_find(name, &e->a, &why);
+	if (ret == -ENOENT && !asked_for) {
+		console_note("%s", why.text);
+		return 0;
+	}
+	if (ret < 0) {
+		j->err = why;
+		return ret;
+	}
+	j->count++;
+	for (unsigned i = 0; i < FIGURES; i++) {
+		e->of[i] = calloc(j->runs, sizeof(double));
+		if (!e->of[i])
+			return mz_fail_memory(&j->err);
+	}
+	return 0;
+}
+
+static int make_list(struct job *j)
+{
+	char *list = strdup(j->o->allocators ? j->o->allocators : DEFAULT_LIST);
+	int ret = list ? 0 : mz_fail_memory(&j->err);
+
+	for (char *p = list; p && !ret;) {
+		char *comma = strchr(p, ',');
+
+		if (comma)
+			*comma = '\0';
+		if (*p)
+			ret = add_allocator(j, p, j->o->allocators);
+		p = comma ? comma + 1 : NULL;
+	}
+	free(list);
+	if (!ret && !j->count)
+		ret = mz_fail(&j->err, EINVAL, "no allocator to compare");
+	return ret;
+}
+
+static int run_one(struct job *j, unsigned run, struct entry *e)
+{
+	struct compare_how how = {.trace = j->trace,
+				  .touch = touches[j->o->touch],
+				  .samples = j->o->plot && !run,
+				  .one_thread = j->o->one_thread};
+	struct compare_run *r = calloc(1, sizeof(*r));
+	int ret = r ? compare_run(&e->a, &how, r, &j->err) : mz_fail_memory(&j->err);
+
+	if (!ret) {
+		e->of[NS][run] = r->ns;
+		e->of[PEAK][run] = r->rss_peak - r->rss_before;
+		e->of[AFTER][run] = r->rss_after - r->rss_before;
+		e->of[FAULTS][run] = r->faults;
+		if (!run)
+			e->first = *r;
+	}
+	free(r);
+	return ret;
+}
+
+/* Interleaved, and each round begins with another one: what changes on the
+ * machine meanwhile hits all of them. */
+static int run_all(struct job *j)
+{
+	for (unsigned run = 0; run < j->runs; run++) {
+		for (size_t i = 0; i < j->count; i++) {
+			int ret = run_one(j, run, &j->list[(i + run) % j->count]);
+
+			if (ret < 0)
+				return ret;
+		}
+		if (isatty(STDERR_FILENO))
+			fprintf(stderr, "\rrun %u of %u", run + 1, j->runs);
+	}
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r              \r");
+	for (size_t i = 0; i < j->count; i++)
+		for (unsigned k = 0; k < FIGURES; k++)
+			qsort(j->list[i].of[k], j->runs, sizeof(double), by_value);
+	return 0;
+}
+
+/* ---- showing ---------------------------------------------------------------------- */
+
+static const struct entry *fastest(const struct job *j)
+{
+	const struct entry *best = &j->list[0];
+
+	for (size_t i = 1; i < j->count; i++)
+		if (median(j->list[i].of[NS], j->runs) < median(best->of[NS], j->runs))
+			best = &j->list[i];
+	return best;
+}
+
+static void verdict(const struct job *j, const struct entry *e, char *buf, size_t size)
+{
+	const struct entry *base = &j->list[0];
+	double ratio = median(e->of[NS], j->runs) / median(base->of[NS], j->runs);
+
+	if (e == base)
+		snprintf(buf, size, "-");
+	else if (j->runs < ENOUGH_RUNS)
+		snprintf(buf, size, "%.2fx, too few runs to tell", ratio);
+	else if (!faster(e, base, j->runs))
+		snprintf(buf, size, "%.2fx, within the noise", ratio);
+	else
+		snprintf(buf, size, "%.2fx, %s", ratio, ratio < 1 ? "faster" : "slower");
+}
+
+static void show_text(const struct job *j)
+{
+	const struct entry *best = fastest(j);
+	char a[32], b[32], v[64], line[64];
+
+	printf("%s: %s events, %s live at most, each allocator %u times\n\n", j->trace,
+	       console_count(a, (uint64_t)j->list[0].first.events),
+	       console_bytes(b, (uint64_t)j->list[0].first.peak_live), j->runs);
+	snprintf(line, sizeof(line), "against %.40s", j->list[0].a.name);
+	printf("%-18s %9s %7s %10s %10s %9s %8s  %s\n", "allocator", "ns/event", "spread",
+	       "peak RSS", "final RSS", "RSS/live", "faults", line);
+	for (size_t i = 0; i < j->count; i++) {
+		const struct entry *e = &j->list[i];
+		double peak = median(e->of[PEAK], j->runs);
+
+		verdict(j, e, v, sizeof(v));
+		printf("%-18s %9.1f %6.1f%% %10s %10s %9.2f %8.0f  %s\n", e->a.name,
+		       median(e->of[NS], j->runs), spread(e->of[NS], j->runs),
+		       console_bytes(a, (uint64_t)peak),
+		       console_bytes(b, (uint64_t)median(e->of[AFTER], j->runs)),
+		       e->first.peak_live > 0 ? peak / e->first.peak_live : 0,
+		       median(e->of[FAULTS], j->runs), v);
+		if (e->first.failed > 0)
+			printf("%-18s %.0f calls failed that did not fail in the trace\n", "",
+			       e->first.failed);
+	}
+	printf("\nRSS is what the replay added to the process. ");
+	for (size_t i = 0; i < j->count; i++)
+		if (&j->list[i] != best && faster(best, &j->list[i], j->runs) <= 0) {
+			printf("None is the fastest beyond the noise.\n");
+			return;
+		}
+	printf("%s is the fastest, beyond the noise.\n", best->a.name);
+}
+
+static void show_json(const struct job *j)
+{
+	struct mz_buf b = {0};
+	struct mz_json out = {.out = &b};
+
+	mz_json_object(&out, NULL);
+	mz_json_str(&out, "trace", j->trace);
+	mz_json_double(&out, "events", j->list[0].first.events);
+	mz_json_double(&out, "peak_live_bytes", j->list[0].first.peak_live);
+	mz_json_u64(&out, "runs", j->runs);
+	mz_json_array(&out, "allocators");
+	for (size_t i = 0; i < j->count; i++) {
+		const struct entry *e = &j->list[i];
+
+		mz_json_object(&out, NULL);
+		mz_json_str(&out, "name", e->a.name);
+		mz_json_str(&out, "library", e->a.library);
+		mz_json_double(&out, "ns_per_event", median(e->of[NS], j->runs));
+		mz_json_double(&out, "ns_min", e->of[NS][0]);
+		mz_json_double(&out, "ns_max", e->of[NS][j->runs - 1]);
+		mz_json_double(&out, "peak_rss", median(e->of[PEAK], j->runs));
+		mz_json_double(&out, "final_rss", median(e->of[AFTER], j->runs));
+		mz_json_double(&out, "page_faults", median(e->of[FAULTS], j->runs));
+		mz_json_double(&out, "failed", e->first.failed);
+		mz_json_str(&out, "against_first",
+			    e == j->list || !faster(e, j->list, j->runs) ? "within the noise"
+			    : median(e->of[NS], j->runs) < median(j->list->of[NS], j->runs)
+				    ? "faster"
+				    : "slower");
+		mz_json_end_object(&out);
+	}
+	mz_json_end_array(&out);
+	mz_json_end_object(&out);
+	if (!b.failed)
+		fwrite(b.data, 1, b.len, stdout);
+	mz_buf_free(&b);
+}
+
+/* ---- the plot ---------------------------------------------------------------------- */
+
+static void set_line(struct plot_line *l, double *room, const struct entry *e, bool live)
+{
+	l->count = e->first.samples;
+	l->x = room;
+	l->y = room + l->count;
+	for (size_t i = 0; i < l->count; i++) {
+		room[i] = e->first.sample[i].done;
+		room[l->count + i] = live ? e->first.sample[i].live
+					  : e->first.sample[i].rss - e->first.rss_before;
+	}
+}
+
+static int draw(struct job *j)
+{
+	struct plot_line lines[MAX_LIST + 1] = {{.name = "live bytes", .area = true}};
+	double *room = calloc((j->count + 1) * COMPARE_SAMPLES * 2, sizeof(*room));
+	struct mz_buf b = {0};
+	struct mz_output out;
+	int ret;
+
+	if (!room)
+		return mz_fail_memory(&j->err);
+	set_line(&lines[0], room, &j->list[0], true);
+	for (size_t i = 0; i < j->count; i++) {
+		lines[i + 1].name = j->list[i].a.name;
+		set_line(&lines[i + 1], room + (i + 1) * COMPARE_SAMPLES * 2, &j->list[i], false);
+	}
+	plot_svg(&b, j->trace, "course of the replay", lines, j->count + 1);
+	ret = b.failed ? mz_fail_memory(&j->err)
+		       : mz_output_open(&out, j->o->plot, j->o->force, &j->err);
+	if (!ret) {
+		ret = mz_output_add(&out, b.data, b.len, &j->err);
+		if (ret < 0)
+			mz_output_abort(&out);
+		else
+			ret = mz_output_commit(&out, &j->err);
+	}
+	mz_buf_free(&b);
+	free(room);
+	return ret;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	struct job j = {.o = options};
+	int ret;
+
+	if (argc != 1)
+		return console_usage("one trace, please");
+	if (!strcmp(argv[0], "-"))
+		return console_usage("the trace is read many times: a file, please");
+	if (j.o->runs > MAX_RUNS)
+		return console_usage("--runs takes at most %d", MAX_RUNS);
+	j.trace = argv[0];
+	j.runs = j.o->runs ? (unsigned)j.o->runs : DEFAULT_RUNS;
+	j.list = calloc(MAX_LIST, sizeof(*j.list));
+	if (!j.list)
+		return console_fail("out of memory");
+	ret = make_list(&j);
+	if (!ret && j.o->plot && !j.o->force && !access(j.o->plot, F_OK))
+		ret = mz_fail(&j.err, EEXIST, "%s: exists; use -f to replace it", j.o->plot);
+	if (!ret)
+		ret = run_all(&j);
+	if (!ret && j.o->plot)
+		ret = draw(&j);
+	if (!ret && j.o->json)
+		show_json(&j);
+	else if (!ret)
+		show_text(&j);
+	for (size_t i = 0; i < j.count; i++)
+		for (unsigned k = 0; k < FIGURES; k++)
+			free(j.list[i].of[k]);
+	free(j.list);
+	return ret < 0 ? console_error(&j.err) : MZ_EXIT_OK;
+}
+
+const struct mz_cmd cmd_compare = {
+	.name = "compare",
+	.args = "TRACE",
+	.summary = "which allocator serves a program best",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run,
+};

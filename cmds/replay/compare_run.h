@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One replay of a trace with one allocator, in a fresh process. */
+#ifndef MZ_CMDS_REPLAY_COMPARE_RUN_H
+#define MZ_CMDS_REPLAY_COMPARE_RUN_H
+
+#include <memorizer.h>
+
+#define COMPARE_SAMPLES 1024
+
+struct compare_allocator {
+	char name[64];
+	char library[512]; /* "" = that of the C library */
+};
+
+struct compare_sample {
+	double done; /* of the replay, from 0 to 1 */
+	double live, rss;
+};
+
+struct compare_run {
+	double ns; /* an event */
+	double events;
+	double peak_live;
+	double rss_before, rss_peak, rss_after;
+	double faults;
+	double failed;
+	size_t samples;
+	struct compare_sample sample[COMPARE_SAMPLES];
+};
+
+/* The allocator that a name or a path means. 0; -ENOENT: it is known but not
+ * installed (the package is named in err); -EINVAL: it is not known. */
+int compare_find(const char *name, struct compare_allocator *a, struct mz_error *err);
+
+struct compare_how {
+	const char *trace;
+	const char *touch;
+	bool samples;
+	bool one_thread;
+};
+
+/* 0, or -errno with err. */
+int compare_run(const struct compare_allocator *a, const struct compare_how *how,
+		struct compare_run *run, struct mz_error *err);
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Replay a trace in as many threads as it has. */
+#include "cmds/replay/replay_options.h"
+
+static const struct mz_opt opts[] = {
+	REPLAY_OPTS,
+	MZ_OPT(0, "one-thread", NULL, MZ_OPT_FLAG, struct replay_opts, one_thread,
+	       "all events in one thread, in the order of the trace"),
+	MZ_OPT(0, "pace", NULL, MZ_OPT_FLAG, struct replay_opts, pace,
+	       "each event at its time of the trace, not as fast as it goes"),
+	MZ_OPT(0, "samples", NULL, MZ_OPT_FLAG, struct replay_opts, samples,
+	       "with --json: live bytes and RSS as the replay went on"),
+	{0},
+};
+
+static int run(void *options, int argc, char **argv)
+{
+	return replay_main(options, argc, argv);
+}
+
+const struct mz_cmd cmd_replay = {
+	.name = "replay",
+	.args = "INPUT|-",
+	.summary = "replay a trace in as many threads as it has",
+	.opts = opts,
+	.opts_size = sizeof(struct replay_opts),
+	.run = run,
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What cmtreplay and replay share: their options, and what they say after a replay. */
+#ifndef MZ_CMDS_REPLAY_REPLAY_OPTIONS_H
+#define MZ_CMDS_REPLAY_REPLAY_OPTIONS_H
+
+#include "cmds/cmd.h"
+#include "cmds/replay/replay_run.h"
+
+struct replay_opts {
+	bool verbose;
+	unsigned touch;
+	uint64_t repeat;
+	bool free_rest;
+	bool one_thread;
+	bool pace;
+	bool samples;
+	bool json;
+};
+
+extern const char *const replay_touches[]; /* the choices of --touch */
+
+/* The options of both verbs. */
+#define REPLAY_OPTS                                                                                \
+	MZ_OPT('v', "verbose", NULL, MZ_OPT_FLAG, struct replay_opts, verbose,                     \
+	       "print the new trace on standard output, as text with serial numbers"),             \
+		{.name = "touch",                                                                  \
+		 .arg = "WHAT",                                                                    \
+		 .help = "write to the blocks: none, first (byte), all (bytes); default none",     \
+		 .type = MZ_OPT_CHOICE,                                                            \
+		 .offset = offsetof(struct replay_opts, touch),                                    \
+		 .choices = replay_touches},                                                       \
+		MZ_OPT(0, "repeat", "N", MZ_OPT_U64, struct replay_opts, repeat,                   \
+		       "replay N times in the same process, freeing the rest in between"),         \
+		MZ_OPT(0, "free-rest", NULL, MZ_OPT_FLAG, struct replay_opts, free_rest,           \
+		       "free at the end what the trace never frees (not timed)"),                  \
+		MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct replay_opts, json,                     \
+		       "the figures as JSON")
+
+/* Replay the one input of the command line, and say how it went: enum mz_exit. */
+int replay_main(const struct replay_opts *o, int argc, char **argv);
+
+#endif

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a person reads first about a file that holds sums of call sites only: DHAT's,
+ * /proc/allocinfo. It is `report`, see dispatch.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diff.h"
+#include "analysis/recording.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "cmds/cmd.h"
+
+#define DEFAULT_TOP 10
+
+struct opts {
+	uint64_t top;
+	bool json;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT(0, "top", "N", MZ_OPT_U64, struct opts, top,
+	       "show N call sites of each kind; default 10"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "as JSON"),
+	{0},
+};
+
+/* Call sites as a comparison with nothing has them: by function, the greatest first. */
+struct job {
+	const struct mz_profile *p;
+	struct mz_diff d;
+	size_t top;
+};
+
+static bool shown(const struct job *j, const struct mz_profile_value *v)
+{
+	return j->p->has & v->has && strncmp(v->name, "max_", 4) && strcmp(v->name, "lifetime");
+}
+
+static char *value_text(char *buf, const struct mz_profile_value *v, uint64_t x)
+{
+	return v->bytes ? console_bytes(buf, x) : console_count(buf, x);
+}
+
+static void show_sites(struct job *j, const struct mz_profile_value *v)
+{
+	uint64_t total = mz_profile_get(v, &j->p->all);
+	char a[32], name[160];
+
+	if (!shown(j, v) || !total)
+		return;
+	mz_diff_sort(&j->d, v);
+	printf("\nCall sites by %s\n", v->title);
+	for (size_t i = 0; i < j->d.n && i < j->top; i++) {
+		uint64_t x = mz_profile_get(v, &j->d.rows[i].a);
+
+		if (x)
+			printf("  %12s %5.1f%%  %s\n", value_text(a, v, x),
+			       100.0 * (double)x / (double)total,
+			       mz_printable(name, sizeof(name), j->d.rows[i].name,
+					    strlen(j->d.rows[i].name)));
+	}
+}
+
+static void show_text(struct job *j)
+{
+	char a[32], name[256];
+
+	if (j->p->command)
+		printf("%-14s %s\n", "command",
+		       mz_printable(name, sizeof(name), j->p->command, strlen(j->p->command)));
+	printf("%-14s %s, sums only (%s)\n", "kind", mz_profile_kind_name(j->p->kind),
+	       j->p->source);
+	printf("%-14s %s\n", "stacks", console_count(a, j->p->nsites));
+	for (size_t i = 0; i < mz_profile_nvalues; i++)
+		if (shown(j, &mz_profile_values[i]))
+			printf("%-14s %s\n", mz_profile_values[i].name,
+			       value_text(a, &mz_profile_values[i],
+					  mz_profile_get(&mz_profile_values[i], &j->p->all)));
+	for (size_t i = 0; i < mz_profile_nvalues; i++)
+		if (mz_profile_values[i].bytes || mz_profile_values[i].has == MZ_PROFILE_ACCESS)
+			show_sites(j, &mz_profile_values[i]);
+}
+
+static void show_json(struct job *j)
+{
+	struct mz_buf b = {0};
+	struct mz_json out = {.out = &b};
+
+	mz_json_object(&out, NULL);
+	if (j->p->command)
+		mz_json_str(&out, "command", j->p->command);
+	mz_json_str(&out, "source", j->p->source);
+	mz_json_u64(&out, "stacks", j->p->nsites);
+	for (size_t i = 0; i < mz_profile_nvalues; i++)
+		if (shown(j, &mz_profile_values[i]))
+			mz_json_u64(&out, mz_profile_values[i].name,
+				    mz_profile_get(&mz_profile_values[i], &j->p->all));
+	mz_json_object(&out, "sites");
+	for (size_t i = 0; i < mz_profile_nvalues; i++) {
+		const struct mz_profile_value *v = &mz_profile_values[i];
+
+		if (!shown(j, v))
+			continue;
+		mz_diff_sort(&j->d, v);
+		mz_json_array(&out, v->name);
+		for (size_t k = 0; k < j->d.n && k < j->top; k++) {
+			if (!mz_profile_get(v, &j->d.rows[k].a))
+				continue;
+			mz_json_object(&out, NULL);
+			mz_json_str(&out, "where", j->d.rows[k].name);
+			mz_json_u64(&out, "value", mz_profile_get(v, &j->d.rows[k].a));
+			mz_json_end_object(&out);
+		}
+		mz_json_end_array(&out);
+	}
+	mz_json_end_object(&out);
+	mz_json_end_object(&out);
+	if (!b.failed)
+		fwrite(b.data, 1, b.len, stdout);
+	mz_buf_free(&b);
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	const struct opts *o = options;
+	struct mz_profile nothing;
+	struct mz_recording r;
+	struct mz_error err = {0};
+	struct job j = {.top = o->top ? (size_t)o->top : DEFAULT_TOP};
+	int ret;
+
+	if (argc != 1)
+		return console_usage("one recording, please");
+	ret = mz_recording_open(&r, argv, 1, &err);
+	if (!ret && mz_profile_init(&nothing) < 0)
+		ret = mz_fail_memory(&err);
+	if (!ret) {
+		nothing.kind = r.profile.kind;
+		j.p = &r.profile;
+		ret = mz_diff_make(&j.d, &r.profile, &nothing, MZ_DIFF_FUNCTION, &err);
+		mz_profile_deinit(&nothing);
+	}
+	if (ret < 0)
+		console_error(&err);
+	else if (o->json)
+		show_json(&j);
+	else
+		show_text(&j);
+	mz_diff_deinit(&j.d);
+	mz_recording_close(&r);
+	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
+}
+
+const struct mz_cmd cmd_profile_report = {
+	.name = "report",
+	.args = "FILE",
+	.summary = "what a file with sums of call sites says, in short",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.run = run,
+};

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Runs a command under Memorizer's kernel in QEMU, and brings the map back. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cmds/vm/vm.h"
+
+static const char *const accels[] = {"auto", "kvm", "tcg", NULL};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT(0, "smp", "N", MZ_OPT_U64, struct vm_opts, smp, "CPUs of the guest (2)"),
+	MZ_OPT(0, "mem", "SIZE", MZ_OPT_SIZE, struct vm_opts, mem, "memory of the guest (2G)"),
+	MZ_OPT(0, "mode", "MODE", MZ_OPT_STR, struct vm_opts, mode,
+	       "1: all processes, 2: the command and interrupts, 3: the command (3)"),
+	MZ_OPT('a', "accesses", NULL, MZ_OPT_FLAG, struct vm_opts, accesses, "count accesses too"),
+	MZ_OPT(0, "fields", NULL, MZ_OPT_FLAG, struct vm_opts, fields,
+	       "count accesses, and note which bytes of an object they touch; with type and cache"),
+	MZ_OPT(0, "stream", NULL, MZ_OPT_FLAG, struct vm_opts, stream,
+	       "take freed objects out of the guest while the command runs"),
+	MZ_OPT(0, "boot", NULL, MZ_OPT_FLAG, struct vm_opts, boot,
+	       "record from the first allocation of the boot on, not from the command on"),
+	MZ_OPT(0, "kmemtrace-boot", NULL, MZ_OPT_FLAG, struct vm_opts, kmemtrace_boot,
+	       "trace with kmemtrace from the slab allocator's start to the end of the command, "
+	       "and "
+	       "print what is live, by call site and subsystem; -o keeps the recording in a "
+	       "folder"),
+	MZ_OPT(0, "off", NULL, MZ_OPT_FLAG, struct vm_opts, off,
+	       "do not record; only run the command"),
+	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct vm_opts, timeout,
+	       "give up after so many seconds (never)"),
+	MZ_OPT(0, "append", "ARGS", MZ_OPT_STR, struct vm_opts, append,
+	       "add to the kernel's command line"),
+	MZ_OPT('o', "output", "OUT.kmap", MZ_OPT_STR, struct vm_opts, output,
+	       "keep the map here, and OUT.stats, OUT.console, OUT.kallsyms and OUT.vmlinux beside "
+	       "it"),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct vm_opts, force, "replace existing files"),
+	MZ_OPT(0, "shell", NULL, MZ_OPT_FLAG, struct vm_opts, shell,
+	       "a prompt in the guest; Ctrl-] leaves"),
+	MZ_OPT(0, "console", NULL, MZ_OPT_FLAG, struct vm_opts, console,
+	       "show the guest's console on standard error"),
+	MZ_OPT(0, "kernel", "DIR", MZ_OPT_STR, struct vm_opts, kernel,
+	       "folder of the bzImage (the one that 'make kernel' built)"),
+	{0, "accel", "HOW", "auto, kvm or tcg (auto: KVM where it works)", MZ_OPT_CHOICE,
+	 offsetof(struct vm_opts, accel), accels},
+	MZ_OPT(0, "parallel", NULL, MZ_OPT_FLAG, struct vm_opts, parallel,
+	       "without KVM: a thread of QEMU for each CPU, for kernels that do not change their "
+	       "code"),
+	MZ_OPT(0, "qemu", "ARGS", MZ_OPT_STR, struct vm_opts, qemu, "add to QEMU's command line"),
+	{0},
+};
+
+static int check(const struct vm_opts *o, int argc)
+{
+	if (o->kmemtrace_boot &&
+	    (o->shell || o->off || o->stream || o->mode || o->accesses || o->fields || o->boot))
+		return console_usage(
+			"--kmemtrace-boot is another recorder; leave out the options of Memorizer");
+	if (!argc && !o->shell && !o->kmemtrace_boot)
+		return console_usage(
+			"which command? memorizer vm [OPTIONS] -- CMD ARGS, or --shell");
+	if (o->mode && strcmp(o->mode, "1") && strcmp(o->mode, "2") && strcmp(o->mode, "3"))
+		return console_usage("--mode takes 1, 2 or 3, not '%s'", o->mode);
+	if (o->shell && (o->output || o->stream))
+		return console_usage(
+			"--shell records nothing by itself; leave out -o and --stream");
+	if (o->off && (o->output || o->stream || o->mode || o->accesses || o->fields || o->boot))
+		return console_usage("--off records nothing; leave out the options that do");
+	if (o->smp > 64)
+		return console_usage("--smp takes 1 to 64");
+	if (o->mem && o->mem < 256u << 20)
+		return console_usage("--mem: the guest needs 256M at least");
+	return -1;
+}
+
+/* ---- what the guest is told --------------------------------------------------------- */
+
+static void say(struct mz_buf *b, const char *key, const char *value)
+{
+	mz_buf_str(b, key);
+	mz_buf_str(b, "=");
+	mz_buf_add(b, value, strlen(value) + 1);
+}
+
+/* Input is passed on if someone gave us some: a file or a pipe. */
+static bool has_input(const struct vm_opts *o)
+{
+	struct stat st;
+
+	return !o->shell && !fstat(STDIN_FILENO, &st) &&
+	       (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
+/* The guest has our files: this program takes the records there, too. */
+static void say_kmemtrace(struct mz_buf *b, int argc)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	say(b, "kmemtrace", self);
+	if (!argc)
+		say(b, "arg", "true");
+}
+
+static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **argv)
+{
+	char cwd[PATH_MAX];
+
+	if (!getcwd(cwd, sizeof(cwd)))
+		return -1;
+	say(b, "cwd", cwd);
+	if (o->kmemtrace_boot)
+		say_kmemtrace(b, argc);
+	else if (!o->off && !o->shell)
+		say(b, "mode", o->mode ? o->mode : "3");
+	if (o->accesses || o->fields)
+		say(b, "accesses", "1");
+	if (o->fields)
+		say(b, "fields", "1");
+	if (o->stream)
+		say(b, "stream", "1");
+	if (o->boot)
+		say(b, "boot", "1");
+	if (o->output && !o->kmemtrace_boot)
+		say(b, "kmap", "1");
+	if (has_input(o))
+		say(b, "stdin", "1");
+	if (o->shell)
+		say(b, "shell", "1");
+	for (int i = 0; i < argc; i++)
+		say(b, "arg", argv[i]);
+	for (char **e = environ; *e; e++)
+		say(b, "env", *e);
+	return b->failed ? -1 : 0;
+}
+
+/* ---- where the results go -------------------------------------------------------------- */
+
+/* OUT.kmap -> OUT.stats; OUT -> OUT.stats */
+static void beside(char *buf, size_t size, const char *path, const char *suffix)
+{
+	size_t n = strlen(path);
+
+	if (n > 5 && !strcmp(path + n - 5, ".kmap"))
+		n -= 5;
+	snprintf(buf, size, "%.*s%s", (int)n, path, suffix);
+}
+
+static int sinks_open(struct vm_sinks *s, const struct vm_opts *o, struct mz_error *err)
+{
+	char path[PATH_MAX];
+
+	s->account = (struct mz_buf){0};
+	s->kmap = s->stats = s->console = (struct mz_output){.fd = -1};
+	s->record = (struct vm_boot){.out = {.fd = -1}};
+	if (o->kmemtrace_boot)
+		return vm_boot_open(&s->record, o, err);
+	if (!o->output)
+		return 0;
+	if (mz_output_open(&s->kmap, o->output, o->force, err) < 0)
+		return -1;
+	if (!s->kmap.temp)
+		return 0; /* a pipe or a device: the map alone */
+	beside(path, sizeof(path), o->output, ".stats");
+	if (mz_output_open(&s->stats, path, o->force, err) < 0)
+		return -1;
+	beside(path, sizeof(path), o->output, ".console");
+	return mz_output_open(&s->console, path, o->force, err) < 0 ? -1 : 0;
+}
+
+static void sinks_abort(struct vm_sinks *s)
+{
+	mz_output_abort(&s->kmap);
+	mz_output_abort(&s->stats);
+	mz_output_abort(&s->console);
+	vm_boot_close(&s->record);
+	mz_buf_free(&s->account);
+}
+
+/* The map and the statistics only if they are whole; the console in any case. */
+static int sinks_finish(struct vm_sinks *s, bool whole, struct mz_error *err)
+{
+	int ret = 0;
+
+	if (s->console.fd >= 0)
+		ret |= mz_output_commit(&s->console, err);
+	if (whole && s->stats.fd >= 0)
+		ret |= mz_output_commit(&s->stats, err);
+	if (whole && s->kmap.fd >= 0)
+		ret |= mz_output_commit(&s->kmap, err);
+	sinks_abort(s);
+	return ret;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void show_tail(const struct vm_result *res)
+{
+	size_t at = res->tail_len, lines = 0;
+
+	while (at && lines < 12)
+		lines += res->tail[--at] == '\n';
+	fprintf(stderr, "The end of the guest's console:\n");
+	fwrite(res->tail + at, 1, res->tail_len - at, stderr);
+	fputc('\n', stderr);
+}
+
+static int say_failure(const struct vm_result *res)
+{
+	if (res->signal) {
+		console_fail("stopped by %s; nothing was kept", strsignal(res->signal));
+		return 128 + res->signal;
+	}
+	if (res->timed_out) {
+		show_tail(res);
+		console_fail(
+			"not finished within --timeout; the guest was ended, nothing was kept%s%s",
+			res->splat[0] ? "; its kernel said: " : "", res->splat);
+		return VM_EXIT_TIMEOUT;
+	}
+	if (res->failed[0]) {
+		console_fail("%s", res->failed);
+	} else {
+		show_tail(res);
+		console_fail("the guest ended before the command was done%s%s",
+			     res->splat[0] ? ": " : "", res->splat);
+	}
+	return VM_EXIT_FAILED;
+}
+
+/* A number of show_stats: "  NAME   NUMBER" in the section SECTION. */
+static uint64_t stat_of(const char *text, const char *section, const char *name)
+{
+	size_t n = strlen(name), in = strlen(section);
+	bool here = false;
+
+	for (const char *line = text; line && *line; line = strchr(line, '\n'), line += !!line) {
+		if (*line != ' ')
+			here = !strncmp(line, section, in) && line[in] == '\n';
+		else if (here && !strncmp(line + 2, name, n) && line[2 + n] == ' ')
+			return strtoull(line + 2 + n, NULL, 10);
+	}
+	return 0;
+}
+
+/* What was recorded and what was lost, in one line each. */
+static void say_account(const char *text)
+{
+	char a[32], b[32];
+	uint64_t objects = stat_of(text, "objects", "missed");
+	uint64_t accesses = stat_of(text, "accesses", "missed");
+	uint64_t dropped = stat_of(text, "objects", "  dropped for the budget");
+
+	console_note("%s objects and %s accesses recorded since the boot",
+		     console_count(a, stat_of(text, "objects", "tracked")),
+		     console_count(b, stat_of(text, "accesses", "counted")));
+	if (objects || accesses)
+		console_note("lost: %s objects, %s accesses; see the statistics for why",
+			     console_count(a, objects), console_count(b, accesses));
+	if (dropped)
+		console_note("%s freed objects were dropped to make room; --stream, more --mem or "
+			     "--append memorizer_mem=SIZE keeps them",
+			     console_count(a, dropped));
+}
+
+static void say_success(const struct vm_opts *o, const struct vm_result *res, uint64_t bytes,
+			struct mz_buf *account)
+{
+	char size[32];
+
+	if (res->splat[0])
+		console_note("the guest's kernel complained: %s", res->splat);
+	if (WIFSIGNALED(res->status))
+		console_note("the command was ended by signal %d (%s)", WTERMSIG(res->status),
+			     strsignal(WTERMSIG(res->status)));
+	mz_buf_add(account, "", 1);
+	if (account->len > 1 && !account->failed)
+		say_account(account->data);
+	if (o->output && !o->kmemtrace_boot)
+		console_note("%s of map in %s", console_bytes(size, bytes), o->output);
+}
+
+static int finish(const struct vm_opts *o, const struct vm_paths *paths,
+		  const struct vm_result *res, struct vm_sinks *sinks)
+{
+	struct mz_error err = {0};
+	bool whole = res->done && !res->failed[0];
+	uint64_t bytes = sinks->kmap.written + sinks->kmap.len;
+	struct mz_buf account = sinks->account;
+	int ret;
+
+	sinks->account = (struct mz_buf){0};
+	if (whole && o->kmemtrace_boot && vm_boot_report(&sinks->record, paths->kernel)) {
+		sinks_abort(sinks);
+		ret = VM_EXIT_FAILED;
+	} else if (sinks_finish(sinks, whole, &err)) {
+		console_error(&err);
+		ret = VM_EXIT_FAILED;
+	} else if (!whole) {
+		ret = say_failure(res);
+	} else {
+		say_success(o, res, bytes, &account);
+		ret = WIFSIGNALED(res->status) ? 128 + WTERMSIG(res->status)
+					       : WEXITSTATUS(res->status);
+	}
+	mz_buf_free(&account);
+	return ret;
+}
+
+/* Beside the map, where `memorizer kmap` looks for them. */
+static void keep_symbols(const struct vm_opts *o, const struct vm_paths *paths)
+{
+	struct mz_error err = {0};
+	struct stat st;
+	char path[PATH_MAX];
+
+	if (!o->output || stat(o->output, &st) || !S_ISREG(st.st_mode))
+		return;
+	beside(path, sizeof(path), o->output, ".kallsyms");
+	if (vm_keep_symbols(paths->kernel, path, o->force, &err) < 0)
+		console_note("no symbols beside the map: %s", err.text);
+	beside(path, sizeof(path), o->output, ".vmlinux");
+	err = (struct mz_error){0};
+	if (vm_keep_vmlinux(paths->kernel, path, o->force, &err) < 0)
+		console_note("no types beside the map: %s", err.text);
+}
+
+/* One attempt. Returns -1 if KVM was only tried and did not bring the guest up. */
+static int attempt(const struct vm_opts *o, const struct vm_paths *paths, const struct mz_buf *job,
+		   bool kvm)
+{
+	struct vm_machine m = {.kvm = kvm};
+	struct vm_result *res = calloc(1, sizeof(*res));
+	struct vm_sinks sinks;
+	struct mz_error err = {0};
+	int ret = VM_EXIT_FAILED;
+
+	if (!res || sinks_open(&sinks, o, &err) < 0 || vm_start(&m, o, paths, job, &err) < 0) {
+		if (res)
+			sinks_abort(&sinks);
+		console_error(&err);
+		free(res);
+		return ret;
+	}
+	vm_attend(&m, o, &sinks, has_input(o), res);
+	vm_stop(&m, res->done);
+	if (kvm && !res->ready && !res->signal && !res->timed_out && o->accel == VM_ACCEL_AUTO) {
+		sinks_abort(&sinks);
+		ret = -1;
+	} else {
+		if (!res->ready && !res->signal && !res->done)
+			vm_show_log(&m);
+		ret = finish(o, paths, res, &sinks);
+		if (res->done && !res->failed[0])
+			keep_symbols(o, paths);
+	}
+	vm_release(&m);
+	free(res);
+	return ret;
+}
+
+static int run_job(const struct vm_opts *o, const struct vm_paths *paths, const struct mz_buf *job)
+{
+	const char *why = "";
+	bool kvm = o->accel != VM_ACCEL_TCG && vm_kvm_usable(&why);
+	int ret;
+
+	if (o->accel == VM_ACCEL_KVM && !kvm) {
+		console_fail("--accel kvm: %s", why);
+		return VM_EXIT_FAILED;
+	}
+	ret = attempt(o, paths, job, kvm);
+	if (ret < 0) {
+		console_note("KVM did not bring the guest up; trying without");
+		ret = attempt(o, paths, job, false);
+	}
+	return ret;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	const struct vm_opts *o = options;
+	struct vm_paths *paths;
+	struct mz_buf job = {0};
+	int ret = check(o, argc);
+
+	if (ret >= 0)
+		return ret;
+	paths = calloc(1, sizeof(*paths));
+	ret = paths ? vm_find(o, paths) : VM_EXIT_FAILED;
+	if (!ret && make_job(&job, o, argc, argv) < 0) {
+		console_fail("cannot tell the guest what to do: %s", strerror(errno));
+		ret = VM_EXIT_FAILED;
+	}
+	if (!ret)
+		ret = run_job(o, paths, &job);
+	mz_buf_free(&job);
+	free(paths);
+	return ret;
+}
+
+const struct mz_cmd cmd_vm = {
+	.name = "vm",
+	.args = "-- CMD [ARGS]",
+	.summary = "run a command under Memorizer's kernel in QEMU",
+	.opts = opts,
+	.opts_size = sizeof(struct vm_opts),
+	.raw_tail = true,
+	.run = run,
+};

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parts of `memorizer vm`: finding and starting the machine (vm_qemu.c), attending
+ * it (vm_run.c), asking whether KVM works (vm_kvm.c), keeping symbols (vm_symbols.c). */
+#ifndef MZ_CMDS_VM_VM_H
+#define MZ_CMDS_VM_VM_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/output.h"
+#include "cmds/cmd.h"
+
+/* Own failures, apart from what the command returns. As timeout(1) and env(1) do. */
+enum { VM_EXIT_TIMEOUT = 124, VM_EXIT_FAILED = 125, VM_EXIT_INTERRUPTED = 130 };
+
+enum vm_accel { VM_ACCEL_AUTO, VM_ACCEL_KVM, VM_ACCEL_TCG };
+
+struct vm_opts {
+	uint64_t smp, mem, timeout;
+	const char *mode, *append, *output, *kernel, *qemu;
+	unsigned accel;
+	bool accesses, fields, stream, boot, off, shell, console, force, kmemtrace_boot, parallel;
+};
+
+struct vm_paths {
+	char kernel[PATH_MAX]; /* bzImage */
+	char init[PATH_MAX];
+};
+
+/* A running QEMU. */
+struct vm_machine {
+	pid_t pid;
+	int port;    /* frames, see guest/protocol.h */
+	int console; /* bytes of the serial console */
+	int log;     /* what QEMU itself said */
+	bool kvm;
+};
+
+struct vm_result {
+	bool ready;  /* the guest came up */
+	bool exited; /* the command ended, with: */
+	int status;  /* as from wait() */
+	bool done;   /* everything arrived */
+	bool timed_out;
+	int signal;	   /* that ended us; 0 = none */
+	char failed[1024]; /* what the guest or we could not do */
+	char splat[256];   /* first complaint of the guest's kernel */
+	char tail[4096];   /* end of the console */
+	size_t tail_len;
+};
+
+/* The recording of --kmemtrace-boot, a folder (vm_boot.c). */
+struct vm_boot {
+	char dir[PATH_MAX]; /* "" = not wanted */
+	bool temporary, made, keep;
+	struct mz_output out; /* the file being received */
+};
+
+/* Where the results go; an output with fd -1 is not wanted. */
+struct vm_sinks {
+	struct mz_output kmap, stats, console;
+	struct vm_boot record;
+	struct mz_buf account; /* a copy of the statistics, for the summary */
+};
+
+/* Find the kernel and the init, building the kernel if this is a source tree.
+ * 0, or the exit status after an error was said. */
+int vm_find(const struct vm_opts *o, struct vm_paths *paths);
+
+/* 0, or -1 with err set. job: see guest/protocol.h. */
+int vm_start(struct vm_machine *m, const struct vm_opts *o, const struct vm_paths *paths,
+	     const struct mz_buf *job, struct mz_error *err);
+/* End QEMU, whatever it does; fine on a machine that ended by itself. done: the guest is
+ * about to end by itself. */
+void vm_stop(struct vm_machine *m, bool done);
+void vm_show_log(struct vm_machine *m);
+void vm_release(struct vm_machine *m);
+
+void vm_attend(struct vm_machine *m, const struct vm_opts *o, struct vm_sinks *sinks,
+	       bool forward_stdin, struct vm_result *res);
+
+/* vm_symbols.c: copy the symbols that lie beside the kernel. 0 (also if there are none),
+ * or -errno with err set. */
+int vm_keep_symbols(const char *kernel, const char *to, bool force, struct mz_error *err);
+/* The same of its vmlinux, if that has DWARF: it is large, so it becomes a link. */
+int vm_keep_vmlinux(const char *kernel, const char *to, bool force, struct mz_error *err);
+
+/* All: 0 or -errno with err set. file: what follows goes into the file of this name. */
+int vm_boot_open(struct vm_boot *b, const struct vm_opts *o, struct mz_error *err);
+int vm_boot_file(struct vm_boot *b, const char *name, size_t len, struct mz_error *err);
+/* The last file is whole; print what is live, by subsystem of the kernel at bzImage.
+ * Returns enum mz_exit. */
+int vm_boot_report(struct vm_boot *b, const char *bzimage);
+void vm_boot_close(struct vm_boot *b);
+
+/* Whether a guest of the kind that we start would run; *why says why not. */
+bool vm_kvm_usable(const char **why);
+
+#endif

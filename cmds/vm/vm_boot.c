@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The recording of `memorizer vm --kmemtrace-boot`: its files as they come from the
+ * guest, and the report. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analysis/kmem.h"
+#include "base/error.h"
+#include "cmds/kernel/kmem.h"
+#include "cmds/vm/vm.h"
+
+#define ROWS 20
+
+int vm_boot_open(struct vm_boot *b, const struct vm_opts *o, struct mz_error *err)
+{
+	b->temporary = !o->output;
+	if (b->temporary) {
+		const char *tmp = getenv("TMPDIR");
+
+		snprintf(b->dir, sizeof(b->dir), "%s/memorizer-boot.XXXXXX", tmp ? tmp : "/tmp");
+		b->made = mkdtemp(b->dir);
+	} else {
+		snprintf(b->dir, sizeof(b->dir), "%s", o->output);
+		b->made = !mkdir(b->dir, 0700);
+	}
+	if (b->made || (!b->temporary && errno == EEXIST && o->force))
+		return 0;
+	mz_fail(err, errno, "%s: cannot make the folder: %s%s", b->dir, strerror(errno),
+		errno == EEXIST ? "; -f writes into it, -o names another" : "");
+	b->dir[0] = '\0';
+	return -err->code;
+}
+
+static int end_file(struct vm_boot *b, struct mz_error *err)
+{
+	return b->out.fd >= 0 ? mz_output_commit(&b->out, err) : 0;
+}
+
+int vm_boot_file(struct vm_boot *b, const char *name, size_t len, struct mz_error *err)
+{
+	char path[PATH_MAX + 80];
+
+	if (end_file(b, err) < 0)
+		return -err->code;
+	if (!b->dir[0] || !len || len > 64 || memchr(name, '/', len) || name[0] == '.')
+		return mz_fail(err, EBADMSG, "the guest sent a file with a bad name");
+	snprintf(path, sizeof(path), "%s/%.*s", b->dir, (int)len, name);
+	return mz_output_open(&b->out, path, true, err);
+}
+
+/* The kernel's symbols with their source files, beside the recording. */
+static int keep_symbols(struct vm_boot *b, const char *bzimage, struct mz_error *err)
+{
+	char path[PATH_MAX + 16];
+
+	snprintf(path, sizeof(path), "%s/System.map", b->dir);
+	return vm_keep_symbols(bzimage, path, true, err);
+}
+
+int vm_boot_report(struct vm_boot *b, const char *bzimage)
+{
+	struct mz_kmem_filter filter = {.ones = ROWS};
+	struct mz_kmem_report r = {0};
+	struct mz_kmem_input *in = NULL;
+	struct mz_error err = {0};
+	char *dirs[] = {b->dir};
+	int ret = MZ_EXIT_OK;
+
+	if (end_file(b, &err) >= 0 && keep_symbols(b, bzimage, &err) >= 0)
+		in = mz_kmem_input_open(dirs, 1, &err);
+	if (!in)
+		return console_error(&err);
+	if (mz_kmem_report_make(&r, in, &filter, &err) < 0)
+		ret = console_error(&err);
+	else
+		kmem_live_text(&r, ROWS);
+	mz_kmem_report_free(&r);
+	mz_kmem_input_close(in);
+	b->keep = !ret && !b->temporary;
+	if (b->keep)
+		console_note("the recording is in %s; next: kmemtrace-report %s", b->dir, b->dir);
+	return ret;
+}
+
+/* A folder that is not whole goes again. */
+void vm_boot_close(struct vm_boot *b)
+{
+	DIR *d = b->made && !b->keep ? opendir(b->dir) : NULL;
+	struct dirent *e;
+
+	mz_output_abort(&b->out);
+	while (d && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			unlinkat(dirfd(d), e->d_name, 0);
+	if (d) {
+		closedir(d);
+		rmdir(b->dir);
+	}
+	*b = (struct vm_boot){.out = {.fd = -1}};
+}

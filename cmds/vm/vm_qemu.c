@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The machine of `memorizer vm`: where its kernel is, what it is started with, its end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cmds/vm/vm.h"
+#include "guest/protocol.h"
+
+#define MAX_ARGS 128
+
+/* ---- files ----------------------------------------------------------------- */
+
+/* The folder above the one of this program: O= or the prefix. */
+static int home(char *buf, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", buf, size - 1);
+
+	if (n <= 0)
+		return -1;
+	buf[n] = '\0';
+	for (int up = 0; up < 2; up++) {
+		char *slash = strrchr(buf, '/');
+
+		if (!slash)
+			return -1;
+		*slash = '\0';
+	}
+	return 0;
+}
+
+static bool there(char *buf, const char *dir, const char *file)
+{
+	return snprintf(buf, PATH_MAX, "%s/%s", dir, file) < PATH_MAX && !access(buf, R_OK);
+}
+
+/* In a source tree the kernel can be built on the spot. */
+static int build_kernel(const char *top, const char *variant)
+{
+	char script[PATH_MAX], out[PATH_MAX];
+	int status;
+	pid_t pid;
+
+	if (!there(script, top, "../kernel/build") ||
+	    snprintf(out, sizeof(out), "%s/kernel", top) >= (int)sizeof(out))
+		return console_fail("no kernel at %s/kernel/%s; build it with 'make kernel%s' in "
+				    "the source "
+				    "tree, or name the folder of a bzImage with --kernel",
+				    top, variant, strcmp(variant, "memorizer") ? "-kmemtrace" : ""),
+		       VM_EXIT_FAILED;
+	console_note("no kernel yet; building it, once (minutes)");
+	pid = fork();
+	if (!pid) {
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		execl(script, script, "-o", out, variant, NULL);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status) {
+		console_fail("building the kernel failed; see above, or run 'make kernel'");
+		return VM_EXIT_FAILED;
+	}
+	return 0;
+}
+
+int vm_find(const struct vm_opts *o, struct vm_paths *paths)
+{
+	const char *dir = o->kernel ? o->kernel : getenv("MEMORIZER_KERNEL");
+	const char *variant = o->kmemtrace_boot ? "kmemtrace" : "memorizer";
+	char top[PATH_MAX], built[64], installed[64];
+	int ret;
+
+	snprintf(built, sizeof(built), "kernel/%s/bzImage", variant);
+	snprintf(installed, sizeof(installed), "lib/memorizer/%s/bzImage",
+		 o->kmemtrace_boot ? "kmemtrace" : "kernel");
+
+	if (home(top, sizeof(top)) || strlen(top) > PATH_MAX - 64) {
+		console_fail("cannot find out where this program is");
+		return VM_EXIT_FAILED;
+	}
+	if (!there(paths->init, top, "guest/init") &&
+	    !there(paths->init, top, "lib/memorizer/init")) {
+		console_fail("%s/guest/init is missing; run 'make'", top);
+		return VM_EXIT_FAILED;
+	}
+	if (dir) {
+		if (there(paths->kernel, dir, "bzImage"))
+			return 0;
+		console_fail("%s/bzImage: %s", dir, strerror(errno));
+		return VM_EXIT_FAILED;
+	}
+	if (there(paths->kernel, top, built) || there(paths->kernel, top, installed))
+		return 0;
+	ret = build_kernel(top, variant);
+	if (!ret && !there(paths->kernel, top, built)) {
+		console_fail("%s/%s: %s", top, built, strerror(errno));
+		ret = VM_EXIT_FAILED;
+	}
+	return ret;
+}
+
+/* ---- the initramfs ----------------------------------------------------------- */
+
+struct cpio_entry {
+	const char *name;
+	unsigned mode, major, minor;
+	const void *data;
+	size_t size;
+};
+
+static void pad4(struct mz_buf *b)
+{
+	while (b->len % 4 && !b->failed)
+		mz_buf_add(b, "", 1);
+}
+
+/* One member of a "newc" archive. */
+static void cpio_add(struct mz_buf *b, unsigned ino, const struct cpio_entry *e)
+{
+	mz_buf_printf(b, "070701%08X%08X%08X%08X%08X%08X%08zX%08X%08X%08X%08X%08zX%08X", ino,
+		      e->mode, 0, 0, 1, 0, e->size, 0, 0, e->major, e->minor, strlen(e->name) + 1,
+		      0);
+	mz_buf_add(b, e->name, strlen(e->name) + 1);
+	pad4(b);
+	if (e->size)
+		mz_buf_add(b, e->data, e->size);
+	pad4(b);
+}
+
+static int read_file(const char *path, struct mz_buf *b)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : 0;
+
+	while (fd >= 0 && mz_buf_room(b, 65536) && (n = read(fd, b->data + b->len, 65536)) > 0)
+		b->len += (size_t)n;
+	if (fd >= 0)
+		close(fd);
+	return n < 0 || b->failed ? -1 : 0;
+}
+
+/* A memory file with init and the job; -1 with err set. */
+static int make_initramfs(const char *init, const struct mz_buf *job, struct mz_error *err)
+{
+	struct mz_buf prog = {0}, b = {0};
+	struct cpio_entry e[] = {
+		{"dev", S_IFDIR | 0755, 0, 0, NULL, 0},
+		{"dev/console", S_IFCHR | 0600, 5, 1, NULL, 0},
+		{"init", S_IFREG | 0755, 0, 0, NULL, 0},
+		{"job", S_IFREG | 0600, 0, 0, job->data, job->len},
+		{"TRAILER!!!", 0, 0, 0, NULL, 0},
+	};
+	int fd = -1;
+
+	if (read_file(init, &prog) < 0) {
+		mz_fail(err, errno, "%s: cannot read: %s", init, strerror(errno));
+		goto out;
+	}
+	e[2].data = prog.data;
+	e[2].size = prog.len;
+	for (unsigned i = 0; i < sizeof(e) / sizeof(*e); i++)
+		cpio_add(&b, i + 1, &e[i]);
+	fd = memfd_create("initramfs", 0);
+	if (b.failed || fd < 0 || write(fd, b.data, b.len) != (ssize_t)b.len) {
+		mz_fail(err, ENOMEM, "no memory for the initramfs");
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+	}
+out:
+	mz_buf_free(&prog);
+	mz_buf_free(&b);
+	return fd;
+}
+
+/* ---- the command line ---------------------------------------------------------- */
+
+struct args {
+	char *v[MAX_ARGS + 1];
+	size_t n;
+	bool failed;
+};
+
+static void arg(struct args *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void arg(struct args *a, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (a->n == MAX_ARGS || vasprintf(&a->v[a->n], fmt, ap) < 0)
+		a->failed = true;
+	else
+		a->n++;
+	va_end(ap);
+}
+
+static void args_free(struct args *a)
+{
+	while (a->n)
+		free(a->v[--a->n]);
+}
+
+/* Words of --qemu, at blanks. */
+static void arg_words(struct args *a, const char *s)
+{
+	while (s && *s) {
+		size_t n = strcspn(s, " \t\n");
+
+		if (n)
+			arg(a, "%.*s", (int)n, s);
+		s += n + strspn(s + n, " \t\n");
+	}
+}
+
+#ifdef __x86_64__
+/* A moment by both clocks, as close together as they get. */
+static uint64_t now_ns(uint64_t *tsc)
+{
+	uint64_t best = UINT64_MAX, ns = 0;
+
+	for (int i = 0; i < 20; i++) {
+		uint64_t before = __builtin_ia32_rdtsc(), after;
+		struct timespec t;
+
+		clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+		after = __builtin_ia32_rdtsc();
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		*tsc = before + best / 2;
+		ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	}
+	return ns;
+}
+
+static uint64_t tsc_khz(void)
+{
+	struct timespec pause = {.tv_nsec = 20000000};
+	uint64_t from_tsc = 0, to_tsc = 0, from = now_ns(&from_tsc), to;
+
+	nanosleep(&pause, NULL);
+	to = now_ns(&to_tsc);
+	return to > from ? (to_tsc - from_tsc) * 1000000 / (to - from) : 0;
+}
+#else
+static uint64_t tsc_khz(void)
+{
+	return 0;
+}
+#endif
+
+/*
+ * A software CPU shows the host's time stamp counter. The guest finds out how fast that
+ * runs with a timer and a loop; if the host is busy just then, its clock is wrong by a
+ * factor ever after. So it is told. With -icount the counter is another, and exact.
+ */
+static void clock_arg(char *buf, size_t size, const struct vm_machine *m, const struct vm_opts *o)
+{
+	uint64_t khz = m->kvm || (o->qemu && strstr(o->qemu, "-icount")) ? 0 : tsc_khz();
+
+	buf[0] = '\0';
+	if (khz)
+		snprintf(buf, size, " tsc_early_khz=%" PRIu64, khz);
+}
+
+static void kernel_args(struct args *a, const struct vm_machine *m, const struct vm_opts *o)
+{
+	bool boot = o->boot && !o->off;
+	char clock[48];
+
+	clock_arg(clock, sizeof(clock), m, o);
+	arg(a, "-append");
+	/* On a busy host a CPU of the guest may stand still for long: no lockup of its own. */
+	arg(a,
+	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable%s watchdog_thresh=60 "
+	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s%s",
+	    clock, boot ? "yes" : "no", boot && (o->accesses || o->fields) ? "yes" : "no",
+	    o->kmemtrace_boot ? " kmemtrace.enable=yes" : "", o->append ? " " : "",
+	    o->append ? o->append : "");
+}
+
+static void make_args(struct args *a, const struct vm_machine *m, const struct vm_opts *o,
+		      const char *kernel, const int *fds)
+{
+	uint64_t smp = o->smp ? o->smp : 2;
+
+	arg(a, "qemu-system-x86_64");
+	arg_words(a, "-nodefaults -no-user-config -no-reboot -display none -machine pc");
+	/*
+	 * One thread for all CPUs: until 8.1 QEMU may keep a translation of code that another
+	 * thread has just changed, and the guest dies of a breakpoint that it took away again
+	 * (any static key, any tracepoint).
+	 */
+	if (!m->kvm)
+		arg_words(a, o->parallel ? "-accel tcg" : "-accel tcg,thread=single");
+	/* In software a string instruction goes byte by byte: have the guest use others. */
+	arg_words(a, m->kvm ? "-accel kvm -cpu host" : "-cpu max,-erms,-fsrm");
+	arg(a, "-smp");
+	/* one CPU a socket: the only kind that the BIOS puts into its MP table */
+	arg(a, "%" PRIu64 ",sockets=%" PRIu64, smp, smp);
+	arg(a, "-m");
+	arg(a, "%" PRIu64 "M", o->mem ? o->mem >> 20 : 2048);
+	arg(a, "-kernel");
+	arg(a, "%s", kernel);
+	arg(a, "-initrd");
+	arg(a, "/dev/fd/%d", fds[2]);
+	kernel_args(a, m, o);
+	arg_words(a, "-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap");
+	arg_words(a, "-device virtio-9p-pci,fsdev=host,mount_tag=host");
+	arg(a, "-chardev");
+	arg(a, "socket,id=port,fd=%d", fds[0]);
+	arg_words(a, "-device virtio-serial-pci -device virtserialport,chardev=port,name=" VM_PORT);
+	arg(a, "-chardev");
+	arg(a, "socket,id=console,fd=%d", fds[1]);
+	arg_words(a, "-serial chardev:console -device virtio-rng-pci");
+	arg_words(a, o->qemu);
+}
+
+/* ---- start and stop -------------------------------------------------------------- */
+
+static void child(struct args *a, pid_t parent, int log)
+{
+	sigset_t none;
+	int null = open("/dev/null", O_RDWR);
+
+	/* Never outlive us, and leave Ctrl-C to us. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(127);
+	setpgid(0, 0);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	dup2(null, STDIN_FILENO);
+	dup2(log, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+	execvp(a->v[0], a->v);
+	dprintf(log, "qemu-system-x86_64: %s; install the package qemu-system-x86\n",
+		strerror(errno));
+	_exit(127);
+}
+
+/* Two ends of a socket; ours is close-on-exec and does not block. */
+static int pair(int *ours, int *theirs, struct mz_error *err)
+{
+	int fd[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd))
+		return mz_fail(err, errno, "socketpair: %s", strerror(errno));
+	*ours = fd[0];
+	*theirs = fd[1];
+	fcntl(fd[0], F_SETFD, FD_CLOEXEC);
+	fcntl(fd[0], F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+int vm_start(struct vm_machine *m, const struct vm_opts *o, const struct vm_paths *paths,
+	     const struct mz_buf *job, struct mz_error *err)
+{
+	int fds[3] = {-1, -1, -1};
+	struct args a = {.n = 0};
+	pid_t self = getpid();
+
+	m->pid = -1;
+	m->port = m->console = -1;
+	m->log = memfd_create("qemu", MFD_CLOEXEC);
+	fds[2] = make_initramfs(paths->init, job, err);
+	if (fds[2] < 0 || pair(&m->port, &fds[0], err) < 0 || pair(&m->console, &fds[1], err) < 0)
+		goto out;
+	make_args(&a, m, o, paths->kernel, fds);
+	if (a.failed) {
+		mz_fail(err, E2BIG, "too many arguments for QEMU");
+		goto out;
+	}
+	m->pid = fork();
+	if (!m->pid)
+		child(&a, self, m->log);
+	if (m->pid < 0)
+		mz_fail(err, errno, "fork: %s", strerror(errno));
+out:
+	for (int i = 0; i < 3; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	args_free(&a);
+	if (m->pid < 0)
+		vm_stop(m, false);
+	return m->pid < 0 ? -1 : 0;
+}
+
+/* True once QEMU was reaped (or was never ours). */
+static bool gone(pid_t pid)
+{
+	return waitpid(pid, NULL, WNOHANG) != 0;
+}
+
+/* Wait up to ms for QEMU to end. */
+static bool wait_gone(pid_t pid, int ms)
+{
+	const struct timespec tick = {.tv_nsec = 5 * 1000 * 1000};
+
+	for (; ms > 0; ms -= 5) {
+		if (gone(pid))
+			return true;
+		nanosleep(&tick, NULL);
+	}
+	return false;
+}
+
+void vm_stop(struct vm_machine *m, bool done)
+{
+	/* A guest that is done reboots, which ends QEMU; else QEMU is told to end, so that
+	 * plugins can write their results; else it is killed. */
+	if (m->pid > 0 && !(done && wait_gone(m->pid, 3000))) {
+		kill(m->pid, SIGTERM);
+		if (!wait_gone(m->pid, 5000)) {
+			kill(m->pid, SIGKILL);
+			waitpid(m->pid, NULL, 0);
+		}
+	}
+	if (m->port >= 0)
+		close(m->port);
+	if (m->console >= 0)
+		close(m->console);
+	m->pid = m->port = m->console = -1;
+}
+
+void vm_show_log(struct vm_machine *m)
+{
+	char buf[4096];
+	ssize_t n = m->log >= 0 ? pread(m->log, buf, sizeof(buf), 0) : 0;
+
+	if (n > 0)
+		fprintf(stderr, "QEMU said:\n%.*s", (int)n, buf);
+}
+
+void vm_release(struct vm_machine *m)
+{
+	vm_stop(m, false);
+	if (m->log >= 0)
+		close(m->log);
+	m->log = -1;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which parts of the address space hold live bytes, over time: a grid of a
+ * fixed number of rows and columns. A row is a stretch of addresses that was
+ * ever used; when there are too many, all stretches double. So with time. It
+ * may go back: until the end a cell holds what changed in it, and sums of changes
+ * do not ask for their order.
+ */
+#ifndef MZ_ANALYSIS_ADDRESS_HEATMAP_H
+#define MZ_ANALYSIS_ADDRESS_HEATMAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MZ_HEATMAP_ROWS	   128
+#define MZ_HEATMAP_COLUMNS 192
+
+struct mz_heatmap {
+	unsigned shift; /* a row is 2^shift bytes */
+	unsigned rows, columns;
+	uint64_t width;					     /* of a column, in the clock's unit */
+	uint64_t start;					     /* widths before the first column */
+	unsigned now;					     /* column of what is added */
+	uint64_t key[MZ_HEATMAP_ROWS];			     /* address >> shift, sorted */
+	uint64_t live[MZ_HEATMAP_ROWS];			     /* with all that was added */
+	uint64_t cells[MZ_HEATMAP_ROWS][MZ_HEATMAP_COLUMNS]; /* live bytes at a column's end,
+							    once there is an end */
+};
+
+void mz_heatmap_init(struct mz_heatmap *s);
+/* The time of what is added next. */
+void mz_heatmap_tick(struct mz_heatmap *s, uint64_t at);
+/* A block of size bytes came, or went. */
+void mz_heatmap_add(struct mz_heatmap *s, uint64_t addr, uint64_t size, bool came);
+/* A block that is there all the time. */
+void mz_heatmap_always(struct mz_heatmap *s, uint64_t addr, uint64_t size);
+/* After all events; at is the end of time. */
+void mz_heatmap_end(struct mz_heatmap *s, uint64_t at);
+
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/kmem_readahead.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/readahead.h"
+
+struct kmem_ahead {
+	struct mz_reader *r;
+	uint32_t sites, caches; /* of the file, told so far */
+	bool stacks;
+	struct mz_readahead *ahead;
+	struct kmem_batch *last; /* taken */
+	struct kmem_batch batch[MZ_READAHEAD];
+};
+
+static void forget(struct kmem_batch *b)
+{
+	for (uint32_t i = 0; i < b->ncaches; i++)
+		free(b->caches[i]);
+	b->ncaches = b->nsites = b->nstacks = 0;
+}
+
+/* Room for n of size bytes each. */
+static int room(void **p, uint32_t *cap, uint32_t n, size_t size)
+{
+	void *q;
+
+	if (n <= *cap)
+		return 0;
+	q = realloc(*p, (size_t)n * size);
+	if (!q)
+		return -ENOMEM;
+	*p = q;
+	*cap = n;
+	return 0;
+}
+
+/* Twice the room each time: stacks are added one by one. */
+static int add_stack(struct kmem_batch *b, const uint64_t *ips, size_t depth)
+{
+	uint32_t need = b->nstacks + 1 + (uint32_t)depth;
+
+	if (need > b->cap_stacks &&
+	    room((void **)&b->stacks, &b->cap_stacks, 2 * need, sizeof(*b->stacks)) < 0)
+		return -ENOMEM;
+	b->stacks[b->nstacks++] = depth;
+	for (size_t i = 0; i < depth; i++)
+		b->stacks[b->nstacks++] = ips[i];
+	return 0;
+}
+
+/* What the tables have got since the last batch. */
+static int tell_new(struct kmem_ahead *a, struct kmem_batch *b)
+{
+	const struct mz_tables *t = mz_reader_tables(a->r);
+	uint32_t sites = mz_tables_stacks(t), caches = mz_tables_strings(t);
+
+	if (room((void **)&b->sites, &b->cap_sites, sites - a->sites, sizeof(*b->sites)) < 0 ||
+	    room((void **)&b->caches, &b->cap_caches, caches - a->caches, sizeof(*b->caches)) < 0)
+		return -ENOMEM;
+	while (a->sites < sites) {
+		size_t depth = 0;
+		const uint64_t *ips = mz_tables_get_stack(t, ++a->sites, &depth);
+
+		b->sites[b->nsites++] = ips && depth ? ips[0] : 0;
+		if (a->stacks && add_stack(b, ips, ips ? depth : 0) < 0)
+			return -ENOMEM;
+	}
+	while (a->caches < caches) {
+		size_t len = 0;
+		const char *name = mz_tables_get_string(t, a->caches + 1, &len);
+
+		b->caches[b->ncaches] = strndup(name ? name : "", len);
+		if (!b->caches[b->ncaches])
+			return -ENOMEM;
+		b->ncaches++;
+		a->caches++;
+	}
+	return 0;
+}
+
+static bool make(void *arg, unsigned i)
+{
+	struct kmem_ahead *a = arg;
+	struct kmem_batch *b = &a->batch[i];
+
+	forget(b);
+	b->n = mz_reader_read_raw(a->r, b->ev, MZ_BATCH);
+	if (b->n > 0 && a->r->ordered)
+		memcpy(b->orders, a->r->orders, (size_t)b->n * sizeof(*b->orders));
+	if (b->n > 0 && tell_new(a, b) < 0)
+		b->n = -ENOMEM;
+	return b->n > 0;
+}
+
+struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, bool threaded, bool stacks)
+{
+	struct kmem_ahead *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->r = r;
+	a->stacks = stacks;
+	a->ahead = mz_readahead_new(make, a, threaded);
+	if (a->ahead)
+		return a;
+	free(a);
+	return NULL;
+}
+
+void kmem_ahead_free(struct kmem_ahead *a)
+{
+	if (!a)
+		return;
+	mz_readahead_free(a->ahead);
+	for (int i = 0; i < MZ_READAHEAD; i++) {
+		forget(&a->batch[i]);
+		free(a->batch[i].sites);
+		free(a->batch[i].stacks);
+		free(a->batch[i].caches);
+	}
+	free(a);
+}
+
+struct kmem_batch *kmem_ahead_next(struct kmem_ahead *a)
+{
+	if (!a->last || a->last->n > 0)
+		a->last = &a->batch[mz_readahead_next(a->ahead)];
+	return a->last;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A file is decoded by a thread of its own, a few batches ahead of who reads. */
+#ifndef MZ_ANALYSIS_KMEM_READAHEAD_H
+#define MZ_ANALYSIS_KMEM_READAHEAD_H
+
+#include "trace/reader.h"
+
+/* Events, and what their numbers of sites and caches mean: those that came new
+ * with this batch, in their order. All is the caller's until the next call; he may
+ * change the events. */
+struct kmem_batch {
+	long n; /* 0 = the end, -errno = as the reader's error says */
+	struct mz_event ev[MZ_BATCH];
+	uint64_t orders[MZ_BATCH]; /* if the file has them */
+	uint64_t *sites;	   /* addresses */
+	uint32_t nsites, cap_sites;
+	uint64_t *stacks; /* if wanted: for each site how many addresses, and those */
+	uint32_t nstacks, cap_stacks;
+	char **caches; /* names */
+	uint32_t ncaches, cap_caches;
+};
+
+struct kmem_ahead;
+
+/* Takes the reader for itself: it is not to be touched until free(). NULL =
+ * no memory. threaded: false = decode when asked; stacks: tell them whole. */
+struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, bool threaded, bool stacks);
+void kmem_ahead_free(struct kmem_ahead *a);
+
+/* The next batch; the same one again after an end or an error. */
+struct kmem_batch *kmem_ahead_next(struct kmem_ahead *a);
+
+#endif

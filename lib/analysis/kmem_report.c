@@ -1,0 +1,660 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The one pass over a kernel trace: groups, live blocks, matrices, findings. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/kmem.h"
+#include "analysis/kmem_groups.h"
+#include "analysis/kmem_live.h"
+#include "base/error.h"
+#include "symbols/kallsyms.h"
+
+#define MAX_CPUS 1024u
+#define NO_SITE	 UINT32_MAX
+#define SOON	 16 /* allocations of a cache */
+#define BATCH	 256
+#define SOONER	 8 /* events ahead of which memory is asked for */
+
+/* ---- names -------------------------------------------------------------- */
+
+/* Caches that have no name in the trace: size classes of kmalloc, by their size,
+ * and one for each other allocator. They are numbered after the named ones. */
+enum { CLASS_BASE = MZ_KMEM_CLASS, CLASS_LARGE = 8192, CLASSES = 1200 };
+
+static uint32_t class_number(const struct mz_event *e)
+{
+	switch (e->call) {
+	case MZ_CALL_KMALLOC:
+		return CLASS_BASE +
+		       (e->given > CLASS_LARGE ? 1025 : (uint32_t)((e->given + 7) / 8));
+	case MZ_CALL_PAGE_ALLOC:
+	case MZ_CALL_PAGE_FREE: return CLASS_BASE + 1026;
+	case MZ_CALL_VMALLOC:
+	case MZ_CALL_VFREE: return CLASS_BASE + 1027;
+	case MZ_CALL_PERCPU_ALLOC:
+	case MZ_CALL_PERCPU_FREE: return CLASS_BASE + 1028;
+	default: return CLASS_BASE; /* not known */
+	}
+}
+
+/* A cache's name means something for slabs only; so each has one allocator. */
+static inline uint32_t cache_number(const struct mz_event *e, uint8_t of)
+{
+	if ((e->has & MZ_HAS_CACHE) && e->cache < CLASS_BASE && of == MZ_KMEM_OF_SLAB)
+		return e->cache;
+	return class_number(e);
+}
+
+const char *mz_kmem_allocator_name(enum mz_kmem_allocator of)
+{
+	static const char *const names[] = {"slab", "pages", "vmalloc", "percpu"};
+
+	return (unsigned)of < MZ_KMEM_ALLOCATORS ? names[of] : NULL;
+}
+
+uint32_t mz_kmem_cache_at(uint32_t i)
+{
+	return i < CLASSES ? CLASS_BASE + i : i - CLASSES;
+}
+
+struct mz_kmem_group *mz_kmem_cache_group(const struct mz_kmem_report *r, uint32_t cache)
+{
+	uint32_t at = cache >= CLASS_BASE ? cache - CLASS_BASE : cache + CLASSES;
+
+	return at < r->ncaches ? &r->caches[at] : NULL;
+}
+
+char *mz_kmem_cache_text(const struct mz_kmem_report *r, uint32_t cache, char *buf, size_t size)
+{
+	static const char *const rest[] = {"kmalloc-large", "pages", "vmalloc", "percpu"};
+	const char *name;
+
+	if (cache >= CLASS_BASE) {
+		uint32_t n = cache - CLASS_BASE;
+
+		if (!n)
+			snprintf(buf, size, "?");
+		else if (n > 1024)
+			snprintf(buf, size, "%s", n < 1029 ? rest[n - 1025] : "?");
+		else if (n * 8 >= 1024 && !(n * 8 % 1024))
+			snprintf(buf, size, "kmalloc-%uk", n * 8 / 1024);
+		else
+			snprintf(buf, size, "kmalloc-%u", n * 8);
+		return buf;
+	}
+	name = mz_kmem_input_cache(r->in, cache);
+	return mz_printable(buf, size, name ? name : "?", name ? strlen(name) : 1);
+}
+
+/* ---- what is chosen ----------------------------------------------------- */
+
+static bool chosen_site(const struct mz_kmem_report *r, uint32_t site)
+{
+	char text[256];
+
+	mz_kallsyms_text(mz_kmem_input_symbols(r->in), mz_kmem_input_site(r->in, site), text,
+			 sizeof(text));
+	return strstr(text, r->filter.caller);
+}
+
+static bool is_chosen(struct mz_kmem_report *r, struct mz_kmem_live *l, uint32_t site,
+		      uint32_t cache)
+{
+	char text[300];
+
+	if (r->filter.cache &&
+	    strcmp(mz_kmem_cache_text(r, cache, text, sizeof(text)), r->filter.cache))
+		return false;
+	if (!r->filter.caller)
+		return true;
+	if (site == NO_SITE)
+		return false;
+	if (site >= l->cap_chosen) {
+		uint32_t to = (site + 1) * 2;
+		uint8_t *p = realloc(l->chosen, to);
+
+		if (!p)
+			return false;
+		memset(p + l->cap_chosen, 0, to - l->cap_chosen);
+		l->chosen = p;
+		l->cap_chosen = to;
+	}
+	if (!l->chosen[site])
+		l->chosen[site] = chosen_site(r, site) ? 2 : 1;
+	return l->chosen[site] == 2;
+}
+
+static inline bool chosen(struct mz_kmem_report *r, uint32_t site, uint32_t cache)
+{
+	return (!r->filter.caller && !r->filter.cache) || is_chosen(r, r->live, site, cache);
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static inline struct mz_kmem_group *site_group(struct mz_kmem_report *r, uint32_t site)
+{
+	if (site < r->nsites)
+		return &r->sites[site];
+	if (site == NO_SITE || kmem_grow_groups(&r->sites, &r->nsites, site + 1) < 0)
+		return NULL;
+	return &r->sites[site];
+}
+
+static inline struct mz_kmem_group *cache_group(struct mz_kmem_report *r, uint32_t cache)
+{
+	/* the unnamed ones have the top of the table to themselves */
+	uint32_t at = cache >= CLASS_BASE ? cache - CLASS_BASE : cache + CLASSES;
+
+	if (at >= r->ncaches && kmem_grow_groups(&r->caches, &r->ncaches, at + 1) < 0)
+		return NULL;
+	return &r->caches[at];
+}
+
+/* The sums over caches are made at the end; what is live has peaks on the way. */
+static inline void all_end(struct mz_kmem_report *r, const struct mz_kmem_block *b)
+{
+	r->total.live--;
+	r->total.live_given -= b->given;
+	r->of[b->of].live--;
+	r->of[b->of].live_given -= b->given;
+	if (b->shape != NO_SITE)
+		r->shapes[b->shape].live--;
+}
+
+static void end_unseen(struct mz_kmem_report *r, struct mz_kmem_block *b)
+{
+	struct mz_kmem_group *s = site_group(r, b->site), *c = cache_group(r, b->cache);
+
+	all_end(r, b);
+	/* what was freed twice may be given out twice: that shows no unseen free */
+	if (s) {
+		kmem_group_end(s, b);
+		s->over_live++;
+		s->unseen += !b->again;
+	}
+	if (c) {
+		kmem_group_end(c, b);
+		c->over_live++;
+		c->unseen += !b->again;
+	}
+}
+
+/* A block that is still live is allocated: it was freed unseen. */
+static int over_live(struct mz_kmem_report *r, struct mz_kmem_block *b, const struct mz_event *e,
+		     uint32_t site, uint32_t cache)
+{
+	end_unseen(r, b);
+	return kmem_find(r, (struct mz_kmem_finding){.what = MZ_KMEM_UNSEEN_FREE,
+						     .cpu = e->cpu,
+						     .site = b->site,
+						     .site2 = site,
+						     .cache = b->cache,
+						     .cache2 = cache,
+						     .addr = e->addr,
+						     .from = b->born,
+						     .to = e->time});
+}
+
+/* Most sites ask for one size again and again. */
+static inline int64_t shape_of(struct mz_kmem_report *r, struct mz_kmem_group *s, uint32_t site,
+			       uint64_t req, uint32_t given)
+{
+	const struct mz_kmem_shape *last = s->shape ? &r->shapes[s->shape - 1] : NULL;
+	int64_t n;
+
+	if (last && last->req == (uint32_t)req && last->given == given)
+		return s->shape - 1;
+	n = kmem_shape_number(r, site, (uint32_t)req, given);
+	if (n >= 0)
+		s->shape = (uint32_t)n + 1;
+	return n;
+}
+
+static int count_alloc(struct mz_kmem_report *r, const struct mz_kmem_block *b,
+		       const struct mz_event *e, struct mz_kmem_group *s, struct mz_kmem_group *c)
+{
+	if (r->filter.watch && r->filter.watch->came(r->filter.watch->arg, b, e) < 0)
+		return -ENOMEM;
+	kmem_group_peak(&r->total, b->given);
+	kmem_group_peak(&r->of[b->of], b->given);
+	kmem_group_alloc(c, b->req, b->given);
+	if (s) {
+		kmem_group_alloc(s, b->req, b->given);
+		s->allocator = b->of;
+	}
+	if (b->shape != NO_SITE) {
+		struct mz_kmem_shape *sh = &r->shapes[b->shape];
+
+		sh->allocs++;
+		if (++sh->live > sh->peak)
+			sh->peak = sh->live;
+	}
+	return 0;
+}
+
+static inline int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
+{
+	uint8_t of = kmem_allocators[e->call];
+	uint32_t site = e->has & MZ_HAS_SITE ? e->site : NO_SITE;
+	uint32_t cache = cache_number(e, of), page;
+	uint64_t given = e->has & MZ_HAS_GIVEN ? e->given : e->size;
+	struct mz_kmem_group *s = site_group(r, site), *c = cache_group(r, cache);
+	struct mz_kmem_block *b;
+	bool ours = chosen(r, site, cache);
+	int64_t shape = NO_SITE;
+
+	if ((site != NO_SITE && !s) || !c)
+		return -ENOMEM;
+	c->allocator = of;
+	if (!e->addr) {
+		c->failed += ours;
+		if (s)
+			s->failed += ours;
+		return 0;
+	}
+	b = mz_kmem_live_get(r->live, e->addr, of, e->time);
+	if (!b || (b->state == KMEM_LIVE && over_live(r, b, e, site, cache) < 0))
+		return -ENOMEM;
+	page = b->page;
+	if (of == MZ_KMEM_OF_SLAB) {
+		if (!page)
+			page = mz_kmem_live_page(r->live, e->addr, true);
+		/* without memory less is known, and less called a bug */
+		if (page)
+			mz_kmem_live_seen(r->live, page, cache, e->time);
+	}
+	if (ours && e->call == MZ_CALL_KMALLOC && given <= CLASS_LARGE && s)
+		shape = shape_of(r, s, site, e->size, (uint32_t)given);
+	if (shape < 0)
+		return -ENOMEM;
+	*b = (struct mz_kmem_block){
+		.addr = e->addr,
+		.born = e->time,
+		.site = site,
+		.cache = cache,
+		.shape = (uint32_t)shape,
+		.req = (uint32_t)(e->size < UINT32_MAX ? e->size : UINT32_MAX),
+		.given = (uint32_t)(given < UINT32_MAX ? given : UINT32_MAX),
+		.page = page,
+		.cpu = e->has & MZ_HAS_CPU ? e->cpu : -1,
+		.call = e->call,
+		.of = of,
+		.again = b->again,
+		.state = ours ? KMEM_LIVE : KMEM_IGNORED,
+	};
+	if (!ours)
+		return 0;
+	if (count_alloc(r, b, e, s, c) < 0)
+		return -ENOMEM;
+	if (e->size > given)
+		return kmem_find(r, (struct mz_kmem_finding){.what = MZ_KMEM_TOO_SMALL,
+							     .cpu = e->cpu,
+							     .site = site,
+							     .site2 = site,
+							     .cache = cache,
+							     .cache2 = cache,
+							     .addr = e->addr,
+							     .req = b->req,
+							     .given = b->given,
+							     .from = e->time,
+							     .to = e->time});
+	return 0;
+}
+
+/* The two CPUs and nodes of a block's life. */
+static inline void cross(struct mz_kmem_report *r, const struct mz_kmem_block *b,
+			 const struct mz_event *e, struct mz_kmem_group *s, struct mz_kmem_group *c)
+{
+	int na, nf;
+	bool node;
+
+	if (b->cpu < 0 || !(e->has & MZ_HAS_CPU) || e->cpu < 0)
+		return;
+	mz_kmem_live_matrix(r->live, (unsigned)b->cpu, (unsigned)e->cpu);
+	if (b->cpu == e->cpu)
+		return;
+	na = mz_kmem_input_node(r->in, b->cpu);
+	nf = mz_kmem_input_node(r->in, e->cpu);
+	node = na >= 0 && nf >= 0 && na != nf;
+	for (int i = 0; i < 2; i++) {
+		struct mz_kmem_group *g = i ? s : c;
+
+		if (g) {
+			g->cross_cpu++;
+			g->cross_node += node;
+		}
+	}
+}
+
+/* The way of freeing does not go with the way of allocating. */
+static int found_pair(struct mz_kmem_report *r, const struct mz_kmem_block *b,
+		      const struct mz_event *e, uint32_t site, uint32_t cache)
+{
+	struct mz_kmem_finding f = {.cpu = e->cpu,
+				    .site = b->site,
+				    .site2 = site,
+				    .cache = b->cache,
+				    .cache2 = cache,
+				    .addr = e->addr,
+				    .req = b->req,
+				    .given = b->given,
+				    .from = b->born,
+				    .to = e->time};
+
+	if (e->call == MZ_CALL_KFREE)
+		f.what = MZ_KMEM_KFREE_CACHE;
+	else if (b->call == MZ_CALL_KMALLOC)
+		f.what = MZ_KMEM_FREE_KMALLOC;
+	else
+		f.what = MZ_KMEM_WRONG_CACHE;
+	f.recycled = mz_kmem_live_recycled(r->live, e->addr, b->cache, b->born);
+	return kmem_find(r, f);
+}
+
+static inline int check_pair(struct mz_kmem_report *r, const struct mz_kmem_block *b,
+			     const struct mz_event *e, uint32_t site, uint32_t cache)
+{
+	bool fits = true;
+
+	if (e->call == MZ_CALL_KMEM_CACHE_FREE)
+		fits = b->call != MZ_CALL_KMALLOC &&
+		       (!(e->has & MZ_HAS_CACHE) || b->cache >= CLASS_BASE || e->cache == b->cache);
+	else if (e->call == MZ_CALL_KFREE)
+		fits = b->call != MZ_CALL_KMEM_CACHE_ALLOC;
+	return fits ? 0 : found_pair(r, b, e, site, cache);
+}
+
+static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const struct mz_event *e,
+		      uint32_t site, uint32_t cache)
+{
+	struct mz_kmem_group *c = cache_group(r, b->cache), *g = cache_group(r, cache);
+	struct mz_kmem_finding f = {.what = MZ_KMEM_DOUBLE_FREE,
+				    .cpu = e->cpu,
+				    .site = b->site,
+				    .site2 = site,
+				    .cache = b->cache,
+				    .cache2 = cache,
+				    .addr = e->addr,
+				    .req = b->req,
+				    .given = b->given,
+				    .from = b->born,
+				    .to = e->time};
+
+	/* what was freed last is given out first: after many allocations of its cache
+	 * the block was given out too, only unseen */
+	f.recycled = mz_kmem_live_recycled(r->live, e->addr, b->cache, b->born) ||
+		     (c && (uint32_t)c->allocs - b->shape > SOON);
+	if (c) {
+		c->again += !b->again;
+		b->shape = (uint32_t)c->allocs;
+	}
+	if (g && g != c)
+		g->again += !b->again;
+	c = site_group(r, site);
+	if (c)
+		c->again += !b->again;
+	b->again = true;
+	b->born = e->time;
+	b->site = site;
+	return kmem_find(r, f);
+}
+
+/* A free of what was never seen allocated. */
+static void free_unknown(struct mz_kmem_report *r, struct mz_kmem_group *s, uint32_t cache)
+{
+	struct mz_kmem_group *c;
+
+	if (r->filter.caller || r->filter.cache)
+		return;
+	c = cache_group(r, cache);
+	r->unknown_frees++;
+	if (c)
+		c->unknown++;
+	if (s)
+		s->unknown++;
+}
+
+/* A live block ends as it should. */
+static inline int free_live(struct mz_kmem_report *r, struct mz_kmem_block *b,
+			    const struct mz_event *e, uint32_t site, uint32_t cache)
+{
+	unsigned life = kmem_bucket(e->time > b->born ? e->time - b->born : 0);
+	struct mz_kmem_group *c, *s;
+	int ret = check_pair(r, b, e, site, cache);
+
+	if (!ret && r->filter.watch)
+		ret = r->filter.watch->went(r->filter.watch->arg, b, e);
+	c = cache_group(r, b->cache);
+	s = site_group(r, b->site);
+	cross(r, b, e, s, c);
+	all_end(r, b);
+	if (!ret && c)
+		ret = kmem_group_free(c, b, life);
+	if (!ret && s)
+		ret = kmem_group_free(s, b, life);
+	if (!ret)
+		ret = kmem_keep_one(r, b, e->time, e->has & MZ_HAS_CPU ? e->cpu : -1);
+	b->state = KMEM_FREED;
+	b->born = e->time;
+	b->site = site;
+	b->shape = c ? (uint32_t)c->allocs : 0;
+	return ret;
+}
+
+static inline int do_free(struct mz_kmem_report *r, const struct mz_event *e)
+{
+	uint8_t of = kmem_allocators[e->call];
+	uint32_t site = e->has & MZ_HAS_SITE ? e->site : NO_SITE, cache = cache_number(e, of), page;
+	struct mz_kmem_block *b;
+	struct mz_kmem_group *s;
+	int ret = 0;
+
+	if (!e->addr)
+		return 0;
+	b = mz_kmem_live_find(r->live, e->addr, of);
+	s = site_group(r, site);
+	if (s)
+		s->freed_here++;
+	if (b && b->state == KMEM_LIVE)
+		ret = free_live(r, b, e, site, cache);
+	else if (b && b->state == KMEM_FREED)
+		ret = free_again(r, b, e, site, cache);
+	else if (b && b->state == KMEM_IGNORED)
+		b->state = KMEM_GONE;
+	else
+		free_unknown(r, s, cache);
+	/* after the checks, which ask what was known of the page before */
+	if (e->has & MZ_HAS_CACHE) {
+		page = b ? b->page : 0;
+		if (!page)
+			page = mz_kmem_live_page(r->live, e->addr, true);
+		if (page)
+			mz_kmem_live_seen(r->live, page, cache, e->time);
+	}
+	return ret;
+}
+
+static int do_lost(struct mz_kmem_report *r, const struct mz_event *e)
+{
+	struct mz_kmem_gap *p;
+
+	r->lost[e->arg < MZ_LOSSES ? e->arg : MZ_LOSS_UNKNOWN] += e->size;
+	r->lost_all += e->size;
+	if (r->ngaps == r->cap_gaps) {
+		size_t to = r->cap_gaps ? r->cap_gaps * 2 : 64;
+
+		p = realloc(r->gaps, to * sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		r->gaps = p;
+		r->cap_gaps = to;
+	}
+	/* it ends with the next event of that CPU, which is not known yet */
+	r->gaps[r->ngaps++] = (struct mz_kmem_gap){
+		.from = e->time > e->given ? e->time - e->given : 0,
+		.to = UINT64_MAX,
+		.events = e->size,
+		.cause = (uint8_t)e->arg,
+		.cpu = e->has & MZ_HAS_CPU ? e->cpu : -1,
+	};
+	r->live->open_gaps++;
+	return 0;
+}
+
+static void close_gaps(struct mz_kmem_report *r, const struct mz_event *e)
+{
+	for (size_t i = r->ngaps; i-- > 0 && r->live->open_gaps;) {
+		struct mz_kmem_gap *g = &r->gaps[i];
+
+		if (g->to == UINT64_MAX && (g->cpu < 0 || g->cpu == e->cpu)) {
+			g->to = e->time;
+			r->live->open_gaps--;
+		}
+	}
+}
+
+static int in_time(const struct mz_kmem_report *r, uint64_t time)
+{
+	double s;
+
+	s = (double)(time - r->first) / 1e9;
+	if (s < r->filter.from)
+		return 0;
+	return r->filter.to > 0 && s > r->filter.to ? -1 : 1;
+}
+
+static int event(struct mz_kmem_report *r, const struct mz_event *e)
+{
+	if (r->live->open_gaps && e->kind != MZ_LOST)
+		close_gaps(r, e);
+	/* a negative one is a large one here */
+	if ((unsigned)e->cpu >= r->ncpus && (unsigned)e->cpu < MAX_CPUS && e->has & MZ_HAS_CPU)
+		r->ncpus = (unsigned)e->cpu + 1;
+	switch (e->kind) {
+	case MZ_ALLOC: r->events++; return do_alloc(r, e);
+	case MZ_FREE: r->events++; return do_free(r, e);
+	case MZ_LOST: return do_lost(r, e);
+	default: return 0;
+	}
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static int finish(struct mz_kmem_report *r)
+{
+	struct mz_kmem_live *l = r->live;
+
+	if (kmem_sum_up(r) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i <= l->mask; i++) {
+		struct mz_kmem_block *b = &l->slots[i];
+		struct mz_kmem_group *g[3];
+
+		if (!b->addr || b->state != KMEM_LIVE)
+			continue;
+		g[0] = &r->total;
+		g[1] = site_group(r, b->site);
+		g[2] = cache_group(r, b->cache);
+		for (int j = 0; j < 3; j++)
+			if (g[j] && (!g[j]->oldest || b->born < g[j]->oldest))
+				g[j]->oldest = b->born;
+		if (kmem_keep_one(r, b, 0, -1) < 0)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < r->ngaps; i++)
+		if (r->gaps[i].to == UINT64_MAX)
+			r->gaps[i].to = r->last;
+	return mz_kmem_live_matrices(l, r);
+}
+
+static int by_worth(const void *a, const void *b)
+{
+	const struct mz_kmem_one *x = a, *y = b;
+	uint64_t p = kmem_worth(&x->block), q = kmem_worth(&y->block);
+
+	if (p != q)
+		return p > q ? -1 : 1;
+	return x->block.born < y->block.born ? -1 : x->block.born > y->block.born;
+}
+
+/* The events of a batch; 1 = the rest is later than asked for. */
+static int events(struct mz_kmem_report *r, const struct mz_event **ev, long n)
+{
+	bool all = r->filter.from <= 0 && r->filter.to <= 0;
+
+	for (long i = 0; i < n; i++) {
+		const struct mz_event *e = ev[i];
+		int when = all ? 1 : in_time(r, e->time), ret;
+
+		if (i + SOONER < n)
+			mz_kmem_live_prefetch(r->live, ev[i + SOONER]->addr);
+		if (when < 0)
+			return 1;
+		if (e->time > r->last)
+			r->last = e->time;
+		ret = when ? event(r, e) : 0;
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int mz_kmem_report_make(struct mz_kmem_report *r, struct mz_kmem_input *in,
+			const struct mz_kmem_filter *filter, struct mz_error *err)
+{
+	const struct mz_event *ev[BATCH];
+	bool begun = false;
+	long got;
+	int ret = 0;
+
+	*r = (struct mz_kmem_report){.in = in, .filter = *filter};
+	r->live = mz_kmem_live_new();
+	if (!r->live || kmem_grow_groups(&r->caches, &r->ncaches, CLASSES + 64) < 0)
+		ret = -ENOMEM;
+	while (!ret && (got = mz_kmem_input_read(in, ev, BATCH, err)) != 0) {
+		if (got < 0)
+			return (int)got;
+		if (!begun)
+			r->first = ev[0]->time;
+		begun = true;
+		ret = events(r, ev, got);
+	}
+	ret = ret < 0 ? ret : finish(r);
+	if (!ret) {
+		mz_kmem_classify(r);
+		ret = mz_kmem_advise(r);
+	}
+	if (ret < 0)
+		return mz_fail_memory(err);
+	if (r->nones)
+		qsort(r->ones, r->nones, sizeof(*r->ones), by_worth);
+	return 0;
+}
+
+static void free_groups(struct mz_kmem_group *g, uint32_t n)
+{
+	for (uint32_t i = 0; g && i < n; i++)
+		free(g[i].lifetimes);
+	free(g);
+}
+
+void mz_kmem_report_free(struct mz_kmem_report *r)
+{
+	free_groups(r->sites, r->nsites);
+	free_groups(r->caches, r->ncaches);
+	free(r->total.lifetimes);
+	for (int i = 0; i < MZ_KMEM_ALLOCATORS; i++)
+		free(r->of[i].lifetimes);
+	free(r->cpu_matrix);
+	free(r->node_matrix);
+	free(r->ones);
+	free(r->findings);
+	free(r->gaps);
+	free(r->shapes);
+	free(r->order);
+	free(r->advice);
+	mz_kmem_live_free(r->live);
+	*r = (struct mz_kmem_report){0};
+}

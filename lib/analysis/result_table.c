@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/result_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pair_index.h"
+
+void mz_result_init(struct mz_result_table *a, const char *key, const char *title,
+		    const struct mz_result_column *columns, size_t n_columns)
+{
+	*a = (struct mz_result_table){.key = key,
+				      .title = title,
+				      .columns = columns,
+				      .n_columns = n_columns,
+				      .strings = mz_tables_new()};
+	a->failed = !a->strings;
+}
+
+void mz_result_deinit(struct mz_result_table *a)
+{
+	free(a->cells);
+	mz_tables_free(a->strings);
+	*a = (struct mz_result_table){0};
+}
+
+union mz_result_cell *mz_result_row(struct mz_result_table *a)
+{
+	size_t end = (a->rows + 1) * a->n_columns;
+	union mz_result_cell *row;
+
+	if (a->failed || !mz_pair_index_room((void **)&a->cells, &a->cap, end, sizeof(*a->cells))) {
+		a->failed = true;
+		return NULL;
+	}
+	row = a->cells + a->rows++ * a->n_columns;
+	memset(row, 0, a->n_columns * sizeof(*row));
+	return row;
+}
+
+void mz_result_text(struct mz_result_table *a, union mz_result_cell *cell, const char *text)
+{
+	cell->number = 0;
+	cell->text = mz_tables_string(a->strings, text, strlen(text));
+	a->failed |= !cell->text;
+}
+
+const char *mz_result_get(const struct mz_result_table *a, size_t row, size_t column)
+{
+	const char *s =
+		mz_tables_get_string(a->strings, a->cells[row * a->n_columns + column].text, NULL);
+
+	return s ? s : "";
+}
+
+struct order {
+	const struct mz_result_table *a;
+	size_t column;
+};
+
+static int compare(const void *x, const void *y, void *arg)
+{
+	const union mz_result_cell *p = x, *q = y;
+	const struct order *o = arg;
+	const struct mz_result_table *a = o->a;
+
+	if (p[o->column].number != q[o->column].number)
+		return p[o->column].number > q[o->column].number ? -1 : 1;
+	for (size_t i = 0; i < a->n_columns; i++) {
+		int c;
+
+		if (a->columns[i].type != MZ_RESULT_TEXT)
+			continue;
+		c = strcmp(mz_tables_get_string(a->strings, p[i].text, NULL),
+			   mz_tables_get_string(a->strings, q[i].text, NULL));
+		if (c)
+			return c;
+	}
+	return 0;
+}
+
+void mz_result_sort(struct mz_result_table *a, size_t column)
+{
+	struct order o = {a, column};
+
+	/* shares are not negative, so that their bits are in the order of their values */
+	if (a->rows > 1 && !a->failed)
+		qsort_r(a->cells, a->rows, a->n_columns * sizeof(*a->cells), compare, &o);
+}

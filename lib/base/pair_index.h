@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Keys of two numbers get dense numbers: 0 for the first new one, 1 for the next.
+ * What is known about a key stands in the caller's array at that number.
+ */
+#ifndef MZ_BASE_PAIR_INDEX_H
+#define MZ_BASE_PAIR_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MZ_PAIR_INDEX_NONE UINT32_MAX
+
+struct mz_key {
+	uint64_t a, b;
+};
+
+struct mz_pair_index {
+	struct mz_key *keys; /* by number */
+	uint64_t *slots;     /* 0 = free; else a part of the hash, and number + 1 */
+	size_t count, cap, mask;
+};
+
+void mz_pair_index_deinit(struct mz_pair_index *ix);
+/* Without keys, and ready for new ones. */
+void mz_pair_index_clear(struct mz_pair_index *ix);
+
+/* The number of the key; a new one if it is not there. MZ_PAIR_INDEX_NONE: no memory. */
+uint32_t mz_pair_index_put(struct mz_pair_index *ix, uint64_t a, uint64_t b);
+/* MZ_PAIR_INDEX_NONE: it is not there. */
+uint32_t mz_pair_index_get(const struct mz_pair_index *ix, uint64_t a, uint64_t b);
+
+/*
+ * In a table that is larger than the caches each look-up waits for memory. Who has many
+ * to make asks for their slots first, then for what the slots point to, and only then
+ * looks: the waits overlap. expect() gives the likely number of the key, or NONE.
+ */
+void mz_pair_index_ask(const struct mz_pair_index *ix, uint64_t a, uint64_t b);
+uint32_t mz_pair_index_expect(const struct mz_pair_index *ix, uint64_t a, uint64_t b);
+
+/* Makes room for a member with number `at` in an array of members of `size` bytes
+ * and sets it to zeros if it is new. *cap goes along. False: no memory. */
+bool mz_pair_index_room(void **array, size_t *cap, size_t at, size_t size);
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/readahead.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+struct mz_readahead {
+	mz_readahead_fn *make;
+	void *arg;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	uint64_t made, taken; /* batches; the one before taken is in use */
+	bool threaded, stop;
+	bool waits; /* somebody, for a batch */
+};
+
+static void *work(void *arg)
+{
+	struct mz_readahead *a = arg;
+	bool on = true;
+
+	while (on) {
+		unsigned batch;
+
+		pthread_mutex_lock(&a->lock);
+		/* one batch is in use; sleep for many, not for one */
+		if (a->made - a->taken >= MZ_READAHEAD - 1)
+			while (!a->stop && a->made - a->taken >= MZ_READAHEAD / 2)
+				pthread_cond_wait(&a->change, &a->lock);
+		on = !a->stop;
+		batch = a->made % MZ_READAHEAD;
+		pthread_mutex_unlock(&a->lock);
+		if (!on)
+			break;
+		on = a->make(a->arg, batch);
+		pthread_mutex_lock(&a->lock);
+		a->made++;
+		/* nor is anybody woken for one, but for many, or for the end */
+		if (a->waits && (!on || a->made - a->taken >= MZ_READAHEAD / 2))
+			pthread_cond_signal(&a->change);
+		pthread_mutex_unlock(&a->lock);
+	}
+	return NULL;
+}
+
+struct mz_readahead *mz_readahead_new(mz_readahead_fn *make, void *arg, bool threaded)
+{
+	struct mz_readahead *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->make = make;
+	a->arg = arg;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->change, NULL);
+	a->threaded = threaded && !pthread_create(&a->thread, NULL, work, a);
+	return a;
+}
+
+void mz_readahead_free(struct mz_readahead *a)
+{
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->stop = true;
+	pthread_cond_signal(&a->change);
+	pthread_mutex_unlock(&a->lock);
+	if (a->threaded)
+		pthread_join(a->thread, NULL);
+	pthread_cond_destroy(&a->change);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+unsigned mz_readahead_next(struct mz_readahead *a)
+{
+	unsigned batch = a->taken % MZ_READAHEAD;
+
+	if (!a->threaded) {
+		a->taken++;
+		a->make(a->arg, batch);
+		return batch;
+	}
+	pthread_mutex_lock(&a->lock);
+	a->waits = true;
+	while (a->made == a->taken)
+		pthread_cond_wait(&a->change, &a->lock);
+	a->waits = false;
+	a->taken++;
+	if (a->made - a->taken < MZ_READAHEAD / 2)
+		pthread_cond_signal(&a->change);
+	pthread_mutex_unlock(&a->lock);
+	return batch;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Batches made by a thread, some of them ahead of whoever takes them. */
+#ifndef MZ_BASE_READAHEAD_H
+#define MZ_BASE_READAHEAD_H
+
+#include <stdbool.h>
+
+#define MZ_READAHEAD 8 /* batches; they are the caller's */
+
+/* Fills the batch of that number, which nobody uses; false: it is the last. */
+typedef bool mz_readahead_fn(void *arg, unsigned batch);
+
+struct mz_readahead;
+
+/* NULL: no memory. Not threaded, or no thread to be had: made when asked for. */
+struct mz_readahead *mz_readahead_new(mz_readahead_fn *make, void *arg, bool threaded);
+/* Waits for the thread. */
+void mz_readahead_free(struct mz_readahead *a);
+/* The number of the next batch, the caller's until the next call. None after the last. */
+unsigned mz_readahead_next(struct mz_readahead *a);
+
+#endif

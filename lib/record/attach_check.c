@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Why a running program cannot be recorded, and what to do about it. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "record/attach.h"
+
+#define INSTEAD "start it with memorizer record -- CMD"
+
+static void read_small(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, buf, size - 1);
+
+	buf[n < 0 ? 0 : n] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+/* A line of /proc/PID/status; -1 = it is not there. */
+static long status_field(const char *status, const char *key)
+{
+	const char *p = strstr(status, key);
+
+	return p ? strtol(p + strlen(key), NULL, 10) : -1;
+}
+
+static char status_state(const char *status)
+{
+	const char *p = strstr(status, "\nState:\t");
+
+	return p ? p[8] : '?';
+}
+
+static int check_state(pid_t pid, const char *status, struct mz_error *err)
+{
+	long tracer = status_field(status, "\nTracerPid:\t");
+	long threads = status_field(status, "\nTgid:\t");
+
+	if (!*status)
+		return mz_fail(err, ESRCH, "pid %d: there is no such process", (int)pid);
+	if (threads != pid)
+		return mz_fail(err, EINVAL, "pid %d: is a thread of pid %ld; give that one",
+			       (int)pid, threads);
+	if (status_state(status) == 'Z' || status_state(status) == 'X')
+		return mz_fail(err, ESRCH, "pid %d: has ended already", (int)pid);
+	if (tracer > 0)
+		return mz_fail(
+			err, EBUSY,
+			"pid %d: is traced by pid %ld (a debugger, or strace), and only one can; "
+			"end that first",
+			(int)pid, tracer);
+	if (status_state(status) == 'T' || status_state(status) == 't')
+		return mz_fail(err, EAGAIN, "pid %d: is stopped; let it go on first: kill -CONT %d",
+			       (int)pid, (int)pid);
+	return 0;
+}
+
+/* NSpid has a number for each name space: in ours, and in its own. */
+static bool in_other_pids(const char *status)
+{
+	const char *p = strstr(status, "\nNSpid:\t");
+
+	return p && strcspn(p + 8, "\t") < strcspn(p + 8, "\n");
+}
+
+static int check_surroundings(pid_t pid, const char *status, struct mz_error *err)
+{
+	char own[8192];
+	long filters = status_field(status, "\nSeccomp_filters:\t");
+
+	read_small("/proc/self/status", own, sizeof(own));
+	if (in_other_pids(status))
+		return mz_fail(err, EPERM,
+			       "pid %d: is in a container of its own (another pid name space); "
+			       "run memorizer inside of it",
+			       (int)pid);
+	if (status_field(status, "\nSeccomp:\t") == 1 ||
+	    filters > status_field(own, "\nSeccomp_filters:\t"))
+		return mz_fail(err, EPERM,
+			       "pid %d: filters its system calls (seccomp), and may be killed for "
+			       "those that loading a library takes; " INSTEAD,
+			       (int)pid);
+	return 0;
+}
+
+static int check_program(pid_t pid, struct mz_error *err)
+{
+	char path[64], program[4096];
+	Elf64_Ehdr head = {0};
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	n = readlink(path, program, sizeof(program) - 1);
+	if (n < 0 && errno == ENOENT)
+		return mz_fail(err, EPERM,
+			       "pid %d: is a part of the kernel, not a program; see memorizer "
+			       "kmemtraced",
+			       (int)pid);
+	fd = n < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0; /* not ours to read: who may attach is asked next */
+	program[n] = '\0';
+	n = read(fd, &head, sizeof(head));
+	close(fd);
+	if (n != sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG))
+		return mz_fail(err, ENOEXEC, "pid %d: %.200s is no ELF program", (int)pid, program);
+	if (head.e_ident[EI_CLASS] != ELFCLASS64)
+		return mz_fail(err, ENOEXEC,
+			       "pid %d: %.200s is not a 64-bit program; only those can be "
+			       "recorded",
+			       (int)pid, program);
+	if (head.e_machine != EM_X86_64)
+		return mz_fail(err, ENOEXEC,
+			       "pid %d: %.200s is for another processor; only programs for "
+			       "x86-64 can be recorded while they run",
+			       (int)pid, program);
+	return 0;
+}
+
+static int check_owner(pid_t pid, const char *status, struct mz_error *err)
+{
+	long uid = status_field(status, "\nUid:\t");
+	char scope[16], path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	if (!access(path, R_OK | W_OK) && !geteuid())
+		return 0;
+	if (uid != (long)geteuid() && geteuid())
+		return mz_fail(err, EPERM,
+			       "pid %d: belongs to user %ld, and you are %ld; do it as that user, "
+			       "or as root",
+			       (int)pid, uid, (long)geteuid());
+	read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
+	if (geteuid() && *scope >= '1' && *scope <= '2')
+		return mz_fail(err, EPERM,
+			       "pid %d: the kernel lets only %s attach "
+			       "(kernel.yama.ptrace_scope is %c); do it as root, or: sysctl -w "
+			       "kernel.yama.ptrace_scope=0, or " INSTEAD,
+			       (int)pid, *scope == '1' ? "a parent" : "root", *scope);
+	if (*scope == '3')
+		return mz_fail(err, EPERM,
+			       "pid %d: the kernel lets nobody attach until it is started again "
+			       "(kernel.yama.ptrace_scope is 3); " INSTEAD,
+			       (int)pid);
+	if (access(path, R_OK | W_OK))
+		return mz_fail(err, EPERM,
+			       "pid %d: does not let others of its user look into it (it is "
+			       "set-user-ID, or has said so with prctl); do it as root",
+			       (int)pid);
+	return 0;
+}
+
+int mz_attach_check(pid_t pid, struct mz_error *err)
+{
+	char path[64], status[8192];
+	int ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	read_small(path, status, sizeof(status));
+	if (pid == getpid())
+		return mz_fail(err, EINVAL, "pid %d: is this command itself", (int)pid);
+	ret = check_state(pid, status, err);
+	if (!ret)
+		ret = check_program(pid, err);
+	if (!ret)
+		ret = check_owner(pid, status, err);
+	return ret ? ret : check_surroundings(pid, status, err);
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "record/user_events.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define MAX_TEXT  512u
+#define MAX_DEPTH 256u
+
+/* The recorder's memory has a bound: after this much of stacks, new ones are cut. */
+#define STACKS_WHOLE (7u << 20)
+#define STACKS_CUT   (10u << 20)
+#define CUT_DEPTH    8u
+
+static struct mz_user_program *image_of(struct mz_user_rings *r, unsigned ring)
+{
+	uint32_t image = r->region->rings[ring].image;
+
+	return image < MZ_IMAGES && r->images[image].used ? &r->images[image] : NULL;
+}
+
+/* Raw bytes in the records from n on. The region is shared with the program,
+ * which may have gone wild: nothing is taken on trust. */
+static void raw_bytes(struct mz_user_rings *r, unsigned ring, uint64_t n, void *out, size_t len)
+{
+	char *to = out;
+
+	for (size_t done = 0; done < len; done += sizeof(struct mz_record), n++) {
+		size_t part = len - done < sizeof(struct mz_record) ? len - done
+								    : sizeof(struct mz_record);
+		const struct mz_record *from = mz_user_at(r, ring, n);
+
+		if (from)
+			memcpy(to + done, from, part);
+		else
+			memset(to + done, 0, part);
+	}
+}
+
+static size_t raw_records(size_t bytes)
+{
+	return (bytes + sizeof(struct mz_record) - 1) / sizeof(struct mz_record);
+}
+
+/* ---- what is no event ------------------------------------------------------------- */
+
+/* How many frames of a new stack are kept. */
+static size_t kept_depth(struct mz_user_program *m, size_t depth)
+{
+	size_t most = m->stack_bytes < STACKS_WHOLE ? MAX_DEPTH
+		      : m->stack_bytes < STACKS_CUT ? CUT_DEPTH
+						    : 1;
+
+	m->stacks_cut += depth > most;
+	return depth < most ? depth : most;
+}
+
+static int new_stack(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
+		     const struct mz_record *rec, uint64_t n)
+{
+	uint64_t ips[MAX_DEPTH];
+	size_t depth = rec->size;
+
+	if (rec->value >= m->sites_cap) {
+		uint32_t cap = m->sites_cap ? m->sites_cap : 1024;
+		uint32_t *sites;
+
+		while (cap <= rec->value && cap < 1u << 30)
+			cap *= 2;
+		if (rec->value >= cap)
+			return 0;
+		sites = realloc(m->sites, cap * sizeof(*sites));
+		if (!sites)
+			return mz_fail_memory(r->files->err);
+		memset(sites + m->sites_cap, 0, (cap - m->sites_cap) * sizeof(*sites));
+		m->sites = sites;
+		m->sites_cap = cap;
+	}
+	raw_bytes(r, ring, n, ips, depth * sizeof(*ips));
+	depth = kept_depth(m, depth);
+	m->sites[rec->value] = mz_writer_stack(m->writer, ips, depth);
+	if (m->sites[rec->value] > m->stacks) {
+		m->stacks = m->sites[rec->value];
+		m->stack_bytes += depth * sizeof(*ips) + 32;
+	}
+	return m->sites[rec->value] ? 0 : mz_fail_memory(r->files->err);
+}
+
+static int new_text(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
+		    const struct mz_record *rec, uint64_t n)
+{
+	char text[MAX_TEXT + 1], key[32], value[MAX_TEXT + 32];
+	struct mz_event ev = {
+		.kind = MZ_MARK, .call = MZ_CALL_MARK, .has = MZ_HAS_TIME | MZ_HAS_TID};
+
+	raw_bytes(r, ring, n, text, rec->size);
+	text[rec->size] = '\0';
+	if (rec->type == MZ_REC_MODULE) {
+		snprintf(key, sizeof(key), "module.%u", m->modules++);
+		snprintf(value, sizeof(value), "%llx %s", (unsigned long long)rec->value, text);
+		return mz_writer_set_text(m->writer, key, value);
+	}
+	ev.arg = mz_writer_string(m->writer, text, rec->size);
+	ev.time = mz_user_time(r, r->rings[ring].time);
+	ev.tid = r->rings[ring].tid;
+	return ev.arg ? mz_user_program_add(r->files, m, &ev) : mz_fail_memory(r->files->err);
+}
+
+static int note_lost(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
+		     const struct mz_record *rec, uint64_t n)
+{
+	struct mz_event ev = {.kind = MZ_LOST,
+			      .call = MZ_CALL_LOST,
+			      .has = MZ_HAS_TIME | MZ_HAS_TID,
+			      .size = rec->value,
+			      .arg = rec->arg,
+			      .tid = r->rings[ring].tid,
+			      .time = mz_user_time(r, r->rings[ring].time)};
+	uint64_t since;
+
+	raw_bytes(r, ring, n, &since, sizeof(since));
+	since = mz_user_time(r, since);
+	ev.given = ev.time > since ? ev.time - since : 0;
+	r->rings[ring].told += rec->value;
+	return mz_user_program_add(r->files, m, &ev);
+}
+
+/* Records after this one that belong to it; -1 = this is no record at all. */
+static long following(const struct mz_record *rec)
+{
+	switch (rec->type) {
+	case MZ_REC_LOST: return 1;
+	case MZ_REC_MARK:
+	case MZ_REC_MODULE: return rec->size <= MAX_TEXT ? (long)raw_records(rec->size) : -1;
+	case MZ_REC_STACK:
+		return rec->size <= MAX_DEPTH ? (long)raw_records(rec->size * sizeof(uint64_t))
+					      : -1;
+	default: return 0;
+	}
+}
+
+/* ---- events ------------------------------------------------------------------------ */
+
+static void set_array(struct mz_event *ev, bool whole)
+{
+	uint64_t total;
+
+	/* size came as that of one element, unless the count fitted the record */
+	if (!whole)
+		return;
+	if (__builtin_mul_overflow(ev->size, ev->arg, &total)) {
+		ev->unit = MZ_UNIT_OVERFLOW;
+		return;
+	}
+	if (!ev->arg)
+		ev->unit = ev->size < MZ_UNIT_OVERFLOW ? (uint32_t)ev->size : MZ_UNIT_OVERFLOW - 1;
+	ev->size = total;
+}
+
+/* A part of the call that did not fit the record, or what the record has. */
+static uint64_t part_or(const struct mz_user_ring *ring, unsigned type, uint64_t value)
+{
+	unsigned i = type - MZ_REC_SIZE;
+
+	return ring->parts & 1u << i ? ring->part[i] : value;
+}
+
+static uint64_t block_address(const struct mz_user_ring *ring, const struct mz_record *rec)
+{
+	return rec->type < MZ_CALL_FREE
+		       ? part_or(ring, MZ_REC_ADDR, rec->value & ((1ull << MZ_ADDR_BITS) - 1))
+		       : rec->value;
+}
+
+static void set_args(struct mz_user_ring *ring, const struct mz_record *rec, struct mz_event *ev)
+{
+	if (ev->call < MZ_CALL_MMAP) {
+		ev->has |= MZ_HAS_GIVEN;
+		if (ev->addr)
+			ev->given = part_or(ring, MZ_REC_GIVEN,
+					    ev->size + (rec->value >> MZ_ADDR_BITS));
+	}
+	switch (ev->call) {
+	case MZ_CALL_CALLOC:
+	case MZ_CALL_REALLOCARRAY:
+		ev->arg = part_or(ring, MZ_REC_ARG, rec->arg);
+		set_array(ev, rec->arg == MZ_ARG_EXTRA);
+		break;
+	case MZ_CALL_ALIGNED_ALLOC:
+	case MZ_CALL_MEMALIGN:
+	case MZ_CALL_POSIX_MEMALIGN:
+		ev->arg = part_or(ring, MZ_REC_ARG, 1ull << (rec->arg & 63));
+		break;
+	default: break;
+	}
+}
+
+static int add_event(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
+		     const struct mz_record *rec)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+	uint64_t site = part_or(ring, MZ_REC_SITE, 0);
+	struct mz_event ev = {.kind = (uint8_t)mz_call_kind(rec->type),
+			      .call = rec->type,
+			      .has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_TID,
+			      .addr = block_address(ring, rec),
+			      .size = part_or(ring, MZ_REC_SIZE, rec->size),
+			      .tid = ring->tid,
+			      .time = mz_user_time(r, ring->time)};
+
+	if (site && site < m->sites_cap) {
+		ev.site = m->sites[site];
+		ev.has |= MZ_HAS_SITE;
+	}
+	if (ev.kind != MZ_FREE)
+		set_args(ring, rec, &ev);
+	if (ev.kind == MZ_REALLOC) {
+		ev.old_addr = ring->old;
+		r->begun -= ring->old != 0;
+		ring->old = 0;
+	}
+	ring->parts = 0;
+	return mz_user_program_add(r->files, m, &ev);
+}
+
+static int take(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
+		const struct mz_record *rec, uint64_t next)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+
+	switch (rec->type) {
+	case MZ_REC_TIME: return 0;
+	case MZ_REC_SIZE:
+	case MZ_REC_GIVEN:
+	case MZ_REC_ARG:
+	case MZ_REC_ADDR:
+	case MZ_REC_SITE:
+		ring->part[rec->type - MZ_REC_SIZE] = rec->value;
+		ring->parts |= 1u << (rec->type - MZ_REC_SIZE);
+		return 0;
+	case MZ_REC_THREAD: ring->tid = (uint32_t)rec->value; return 0;
+	case MZ_REC_BEGIN:
+		r->begun += !ring->old && rec->value;
+		ring->old = rec->value;
+		return 0;
+	case MZ_REC_LOST: return note_lost(r, m, i, rec, next);
+	case MZ_REC_STACK: return new_stack(r, m, i, rec, next);
+	case MZ_REC_MARK:
+	case MZ_REC_MODULE: return new_text(r, m, i, rec, next);
+	default: return add_event(r, m, i, rec);
+	}
+}
+
+/* Something else than the library has written into the ring: skip to its end. */
+static int garbage(struct mz_user_rings *r, struct mz_user_program *m, unsigned i)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+	struct mz_event ev = {.kind = MZ_LOST,
+			      .call = MZ_CALL_LOST,
+			      .has = MZ_HAS_TIME | MZ_HAS_TID,
+			      .arg = MZ_LOSS_DAMAGE,
+			      .tid = ring->tid,
+			      .size = ring->seen - ring->tail,
+			      .time = m ? m->last_time : 0};
+
+	ring->tail = ring->seen;
+	return m ? mz_user_program_add(r->files, m, &ev) : 0;
+}
+
+static bool is_sound(const struct mz_user_ring *ring, const struct mz_record *rec, long more)
+{
+	bool known = (rec->type > MZ_CALL_NONE && rec->type <= MZ_CALL_BRK) ||
+		     (rec->type >= MZ_REC_TIME && rec->type < MZ_REC_END);
+
+	return known && more >= 0 && (uint64_t)more < ring->seen - ring->tail;
+}
+
+int mz_user_unit(struct mz_user_rings *r, unsigned i)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+	struct mz_user_program *m = image_of(r, i);
+	const struct mz_record *from = mz_user_at(r, i, ring->tail);
+	struct mz_record rec = from ? *from : (struct mz_record){0};
+	long more = following(&rec);
+	enum mz_kind kind = rec.type < MZ_CALLS ? mz_call_kind(rec.type) : MZ_NONE;
+	int ret;
+
+	if (!m || !is_sound(ring, &rec, more))
+		return garbage(r, m, i);
+	if (r->begun > (ring->old != 0) && (kind == MZ_ALLOC || kind == MZ_REALLOC) && rec.value) {
+		ret = mz_user_settle_realloc(r, i, block_address(ring, &rec));
+		if (ret <= 0) {
+			r->blocked = true;
+			return ret;
+		}
+	}
+	ring->time = mz_user_first_time(r, i);
+	ret = take(r, m, i, &rec, ring->tail + 1);
+	ring->tail += 1 + (uint64_t)more;
+	r->records += 1 + (uint64_t)more;
+	return ret;
+}
+
+void mz_user_ring_ended(struct mz_user_rings *r, unsigned i)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+
+	r->begun -= ring->old != 0;
+	mz_spool_queue_free(&ring->queue);
+	*ring = (struct mz_user_ring){
+		.tail = ring->tail, .seen = ring->tail, .told = ring->told, .queue = ring->queue};
+}
+
+int mz_user_untold(struct mz_user_rings *r, unsigned image, unsigned i)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+	struct mz_user_program *m = &r->images[image];
+	struct mz_event ev = {.kind = MZ_LOST,
+			      .call = MZ_CALL_LOST,
+			      .has = MZ_HAS_TIME | MZ_HAS_TID,
+			      .arg = MZ_LOSS_RING_FULL,
+			      .tid = ring->tid,
+			      .size = r->region->rings[i].dropped - ring->told,
+			      .time = m->last_time};
+
+	ring->told += ev.size;
+	return ev.size ? mz_user_program_add(r->files, m, &ev) : 0;
+}
+
+int mz_user_missed(struct mz_user_rings *r, unsigned image)
+{
+	struct mz_user_program *m = &r->images[image];
+	struct mz_event ev = {.kind = MZ_LOST,
+			      .call = MZ_CALL_LOST,
+			      .has = MZ_HAS_TIME,
+			      .arg = MZ_LOSS_NO_MEMORY,
+			      .size = r->region->images[image].missed,
+			      .time = m->last_time};
+
+	return ev.size ? mz_user_program_add(r->files, m, &ev) : 0;
+}

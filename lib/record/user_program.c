@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "record/user_program.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* trace.cmt, then trace.2.cmt, trace.3.cmt: one for each program. */
+static char *file_name(const struct mz_user_files *f, unsigned number)
+{
+	size_t len = strlen(f->output);
+	const char *dot = strrchr(f->output, '.');
+	const char *slash = strrchr(f->output, '/');
+	size_t stem =
+		dot && dot > (slash ? slash + 1 : f->output) ? (size_t)(dot - f->output) : len;
+	char *name = malloc(len + 16);
+
+	if (!name)
+		return NULL;
+	if (number == 1)
+		memcpy(name, f->output, len + 1);
+	else
+		snprintf(name, len + 16, "%.*s.%u%s", (int)stem, f->output, number,
+			 f->output + stem);
+	return name;
+}
+
+/* The arguments of the process as one line; what the recorder started is known. */
+static void set_command(const struct mz_user_files *f, struct mz_user_program *m)
+{
+	char path[64], line[4096];
+	size_t n = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", m->pid);
+	in = fopen(path, "re");
+	if (in) {
+		n = fread(line, 1, sizeof(line) - 1, in);
+		fclose(in);
+	}
+	while (n && !line[n - 1])
+		n--;
+	for (size_t i = 0; i < n; i++)
+		if (!line[i])
+			line[i] = ' ';
+	line[n] = '\0';
+	if (!n)
+		mz_writer_set_text(m->writer, "command", f->made == 1 ? f->command : m->program);
+	else
+		mz_writer_set_text(m->writer, "command", line);
+}
+
+static int set_header(const struct mz_user_files *f, struct mz_user_program *m)
+{
+	struct utsname u;
+
+	set_command(f, m);
+	uname(&u);
+	mz_writer_set_text(m->writer, "source", "memorizer record");
+	mz_writer_set_text(m->writer, "program", m->program);
+	mz_writer_set_text(m->writer, "host", u.nodename);
+	mz_writer_set_text(m->writer, "kernel", u.release);
+	mz_writer_set_text(m->writer, "clock", "ns since the start of the recording");
+	if (f->resolution)
+		mz_writer_set_number(m->writer, "resolution", f->resolution);
+	mz_writer_set_number(m->writer, "start", f->start_unix);
+	mz_writer_set_number(m->writer, "pid", m->pid);
+	if (f->attached)
+		mz_writer_set_number(m->writer, "attached", 1);
+	if (mz_writer_error(m->writer)->code)
+		return mz_fail(f->err, mz_writer_error(m->writer)->code, "%s",
+			       mz_writer_error(m->writer)->text);
+	return 0;
+}
+
+int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
+			 const struct mz_program_slot *from)
+{
+	struct mz_writer_options o = {.overwrite = f->force, .raw = true};
+
+	*m = (struct mz_user_program){.used = true, .pid = from->pid, .pidfd = -1};
+	memcpy(m->program, from->path, sizeof(m->program));
+	m->program[sizeof(m->program) - 1] = '\0';
+	m->number = ++f->made;
+	m->path = file_name(f, m->number);
+	if (!m->path)
+		return mz_fail_memory(f->err);
+	m->writer = mz_writer_open(m->path, &o, f->err);
+	if (!m->writer)
+		return -errno;
+	m->pidfd = (int)syscall(SYS_pidfd_open, m->pid, 0);
+	return set_header(f, m);
+}
+
+static int flush(struct mz_user_files *f, struct mz_user_program *m)
+{
+	int ret = mz_writer_add(m->writer, m->batch, m->count);
+
+	m->count = 0;
+	if (ret < 0)
+		*f->err = *mz_writer_error(m->writer);
+	return ret;
+}
+
+int mz_user_program_add(struct mz_user_files *f, struct mz_user_program *m,
+			const struct mz_event *ev)
+{
+	struct mz_event *e = &m->batch[m->count++];
+
+	*e = *ev;
+	/* two clocks read at slightly different moments must not run backwards */
+	if (e->time < m->last_time)
+		e->time = m->last_time;
+	m->last_time = e->time;
+	if (f->resolution)
+		e->time -= e->time % f->resolution;
+	if (ev->kind == MZ_LOST)
+		m->lost[ev->arg < MZ_LOSSES ? ev->arg : 0] += ev->size;
+	else
+		m->events++;
+	return m->count == RECORD_BATCH ? flush(f, m) : 0;
+}
+
+static void sort_last(struct mz_user_files *f)
+{
+	for (size_t i = f->done_count; i-- > 1 && f->done[i].number < f->done[i - 1].number;) {
+		struct mz_user_done d = f->done[i];
+
+		f->done[i] = f->done[i - 1];
+		f->done[i - 1] = d;
+	}
+}
+
+static int remember(struct mz_user_files *f, const struct mz_user_program *m)
+{
+	struct mz_user_done *d;
+	struct stat st;
+
+	if (f->done_count == f->done_cap) {
+		size_t cap = f->done_cap ? 2 * f->done_cap : 16;
+
+		d = realloc(f->done, cap * sizeof(*d));
+		if (!d)
+			return mz_fail_memory(f->err);
+		f->done = d;
+		f->done_cap = cap;
+	}
+	d = &f->done[f->done_count];
+	*d = (struct mz_user_done){.number = m->number,
+				   .path = strdup(m->path),
+				   .pid = m->pid,
+				   .events = m->events,
+				   .stacks_cut = m->stacks_cut};
+	memcpy(d->program, m->program, sizeof(d->program));
+	memcpy(d->lost, m->lost, sizeof(d->lost));
+	if (!d->path)
+		return mz_fail_memory(f->err);
+	d->bytes = stat(m->path, &st) ? 0 : (uint64_t)st.st_size;
+	f->done_count++;
+	sort_last(f);
+	return 0;
+}
+
+int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m)
+{
+	uint64_t produced = m->events;
+	int ret = flush(f, m);
+
+	for (unsigned i = 0; i < MZ_LOSSES; i++)
+		produced += m->lost[i];
+	if (!ret) {
+		mz_writer_produced(m->writer, produced);
+		ret = mz_writer_close(m->writer, f->err);
+		m->writer = NULL;
+	}
+	if (!ret)
+		ret = remember(f, m);
+	mz_user_program_drop(m);
+	return ret;
+}
+
+void mz_user_program_drop(struct mz_user_program *m)
+{
+	struct mz_error ignored = {0};
+
+	if (m->writer)
+		mz_writer_close(m->writer, &ignored);
+	if (m->pidfd >= 0 && m->used)
+		close(m->pidfd);
+	free(m->sites);
+	free(m->path);
+	*m = (struct mz_user_program){.pidfd = -1};
+}
+
+void mz_user_files_free(struct mz_user_files *f)
+{
+	for (size_t i = 0; i < f->done_count; i++)
+		free(f->done[i].path);
+	free(f->done);
+}

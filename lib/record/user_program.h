@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The programs that are being recorded, and the file that each of them gets. */
+#ifndef MZ_RECORD_USER_PROGRAM_H
+#define MZ_RECORD_USER_PROGRAM_H
+
+#include <memorizer.h>
+#include <uapi/memorizer/record.h>
+
+#define RECORD_BATCH 256
+
+struct mz_user_program {
+	bool used;
+	bool ended; /* its process is gone, or has become another program */
+	uint32_t pid;
+	int pidfd; /* -1 = none */
+	unsigned number;
+	char *path; /* of the file */
+	char program[224];
+	struct mz_writer *writer;
+	struct mz_event batch[RECORD_BATCH];
+	size_t count;
+	uint32_t *sites; /* of the stacks: numbers in the region -> in the file */
+	uint32_t sites_cap;
+	uint32_t modules;
+	uint32_t stacks;      /* different ones */
+	uint64_t stack_bytes; /* about what they take */
+	uint64_t stacks_cut;
+	uint64_t last_time;
+	uint64_t events;
+	uint64_t lost[MZ_LOSSES];
+};
+
+struct mz_user_files {
+	const char *output; /* of the first image */
+	bool force;
+	bool attached; /* the program was running before */
+	unsigned made;
+	struct mz_error *err;
+	const char *command; /* line, for the header */
+	uint64_t start_unix; /* ns */
+	uint64_t resolution; /* of times, in ns; 0 = as they are */
+	bool stacks;
+	/* what is kept of each finished file, in the order that they were begun */
+	struct mz_user_done {
+		unsigned number;
+		char *path;
+		char program[224];
+		uint32_t pid;
+		uint64_t events;
+		uint64_t lost[MZ_LOSSES];
+		uint64_t bytes;
+		uint64_t stacks_cut;
+	} * done;
+	size_t done_count, done_cap;
+};
+
+/* All: 0, or -errno with files->err set. */
+int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
+			 const struct mz_program_slot *from);
+int mz_user_program_add(struct mz_user_files *f, struct mz_user_program *m,
+			const struct mz_event *ev);
+/* The file is complete; m is free again. */
+int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m);
+/* After an error: what was written so far stays, under its temporary name. */
+void mz_user_program_drop(struct mz_user_program *m);
+void mz_user_files_free(struct mz_user_files *f);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The recorder's side of the rings: takes the records of all threads in the
+ * order of their times, and makes events of them.
+ */
+#ifndef MZ_RECORD_USER_RINGS_H
+#define MZ_RECORD_USER_RINGS_H
+
+#include "record/user_program.h"
+#include "record/user_spool.h"
+
+/* What came before a call that does not fit one record, by type. */
+#define RECORD_PARTS (MZ_REC_THREAD - MZ_REC_SIZE)
+
+struct mz_user_ring {
+	uint64_t tail;
+	uint64_t seen;		/* end of what was moved, when last looked at */
+	uint64_t time;		/* of the last record read, whole */
+	uint64_t next, next_of; /* time of the record number next_of - 1 */
+	uint64_t old;		/* a realloc has begun with this block; 0 = none */
+	uint64_t part[RECORD_PARTS];
+	unsigned parts; /* which of them are there: bits */
+	uint64_t told;	/* events lost in this ring that are in a file */
+	uint32_t tid;
+	/* of the mover */
+	struct mz_spool_queue queue;
+	bool direct;	/* it did not fit: it is being read where it is */
+	uint64_t bound; /* when all of it could last be read */
+};
+
+struct mz_user_rings {
+	struct mz_region *region;
+	int fd;
+	struct mz_user_ring rings[MZ_RINGS];
+	struct mz_user_program images[MZ_IMAGES];
+	unsigned active[MZ_RINGS]; /* rings with something to read */
+	unsigned active_count;
+	unsigned begun; /* rings inside a realloc */
+	uint64_t cut;	/* nothing after this time is read yet */
+	bool blocked;	/* the next record must wait for one that is not there yet */
+	bool tsc;
+	uint64_t clock0, ns0; /* the region's clock and ns, at the start and now */
+	uint64_t clock1, ns1;
+	/* moving: by a thread of its own, or whoever needs it, with the spool's lock */
+	struct mz_user_spool spool;
+	pthread_t mover;
+	bool moving, quit;
+	uint64_t moved_upto; /* what had happened before this time is in the spool */
+	uint64_t moved;
+	struct mz_user_files *files;
+	uint64_t records; /* read so far */
+	uint64_t take_at;
+};
+
+/* fd: of memory for the region, which a program has made; -1 = make it. */
+int mz_user_rings_init(struct mz_user_rings *r, int fd, uint32_t flags, uint32_t stack_depth,
+		       struct mz_user_files *files);
+/* From now on records are moved out of the rings at once, whatever the caller
+ * does. After the program was started: threads and fork() do not mix. */
+int mz_user_rings_start(struct mz_user_rings *r);
+/* Records that wait to be read, and how many ever came. */
+void mz_user_rings_backlog(struct mz_user_rings *r, uint64_t *waiting, uint64_t *moved, bool *full);
+void mz_user_rings_deinit(struct mz_user_rings *r);
+
+/* Read what is there: how many records, or -errno. With all, also what follows
+ * appends that were never finished (their threads are gone). */
+long mz_user_rings_drain(struct mz_user_rings *r, bool all);
+
+/* Programs that came, and went. how many are left, or -errno. */
+int mz_user_rings_images(struct mz_user_rings *r);
+
+/* Sleep until a program rings, at most for ns. */
+void mz_user_rings_sleep(struct mz_user_rings *r, long ns);
+
+#endif

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "record/user_spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define RECORD	   sizeof(struct mz_record)
+#define FIRST_READ 128u		 /* records at a time, for a ring with little */
+#define MOST_READ  1024u	 /* and with much */
+#define KEEP_BYTES (64ull << 20) /* of the file, when it begins again */
+
+/* Without a name, so that nothing is left of it whatever happens. */
+static int open_nameless(const char *folder)
+{
+	char name[PATH_MAX];
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+
+	if (fd >= 0 ||
+	    (size_t)snprintf(name, sizeof(name), "%s/.memorizer-XXXXXX", folder) >= sizeof(name))
+		return fd;
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(name);
+	return fd;
+}
+
+void mz_spool_close(struct mz_user_spool *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
+
+void mz_spool_open(struct mz_user_spool *s, const char *beside)
+{
+	const char *slash = strrchr(beside, '/');
+	char folder[PATH_MAX] = ".";
+
+	*s = (struct mz_user_spool){.fd = -1};
+	pthread_mutex_init(&s->lock, NULL);
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s",
+			 slash == beside ? 1 : (int)(slash - beside), beside);
+	s->fd = open_nameless(folder);
+}
+
+/* ---- writing ------------------------------------------------------------------------ */
+
+static int add_part(struct mz_spool_queue *q, const struct mz_spool_part *part)
+{
+	struct mz_spool_part *last = q->count ? &q->parts[q->first + q->count - 1] : NULL;
+
+	if (last && last->offset + last->count * RECORD == part->offset) {
+		last->count += part->count;
+		return 0;
+	}
+	if (q->first + q->count == q->cap && q->first > q->cap / 2) {
+		memmove(q->parts, q->parts + q->first, q->count * sizeof(*q->parts));
+		q->first = 0;
+	}
+	if (q->first + q->count == q->cap) {
+		size_t cap = q->cap ? 2 * q->cap : 8;
+		struct mz_spool_part *p = realloc(q->parts, cap * sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		q->parts = p;
+		q->cap = cap;
+	}
+	q->parts[q->first + q->count++] = *part;
+	return 0;
+}
+
+/* Half of the disk's room is left to the output. */
+static bool has_room(struct mz_user_spool *s, uint64_t end)
+{
+	struct statvfs v;
+
+	if (s->fd < 0 || end > SPOOL_LIMIT)
+		return false;
+	if (end > s->allowed && !fstatvfs(s->fd, &v))
+		s->allowed = ((uint64_t)v.f_bavail * v.f_frsize + s->on_disk) / 2;
+	return end <= s->allowed;
+}
+
+/* All of it or nothing. */
+static int append(struct mz_user_spool *s, struct iovec *v, int n, size_t bytes)
+{
+	uint64_t at = s->end;
+
+	if (!has_room(s, at + bytes))
+		return -ENOSPC;
+	while (bytes) {
+		ssize_t did = pwritev(s->fd, v, n, (off_t)at);
+
+		if (did < 0 && errno == EINTR)
+			continue;
+		if (did <= 0)
+			return did ? -errno : -ENOSPC;
+		at += (size_t)did;
+		bytes -= (size_t)did;
+		for (; n && (size_t)did >= v->iov_len; v++, n--)
+			did -= (ssize_t)v->iov_len;
+		if (n) {
+			v->iov_base = (char *)v->iov_base + did;
+			v->iov_len -= (size_t)did;
+		}
+	}
+	s->end = at;
+	return 0;
+}
+
+int mz_spool_put(struct mz_user_spool *s, struct mz_spool_queue *q, const struct mz_record *a,
+		 size_t na, const struct mz_record *b, size_t nb)
+{
+	struct iovec v[2] = {{(void *)a, na * RECORD}, {(void *)b, nb * RECORD}};
+	struct mz_spool_part part = {.offset = s->end, .first = q->put, .count = na + nb};
+	int ret = append(s, v, nb ? 2 : 1, (na + nb) * RECORD);
+
+	if (!ret)
+		ret = add_part(q, &part);
+	if (ret < 0) {
+		s->end = part.offset;
+		return ret;
+	}
+	q->put += na + nb;
+	s->waiting += na + nb;
+	s->on_disk = s->end > s->on_disk ? s->end : s->on_disk;
+	s->most = s->end > s->most ? s->end : s->most;
+	return 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------ */
+
+void mz_spool_taken(struct mz_user_spool *s, struct mz_spool_queue *q, uint64_t n)
+{
+	s->waiting -= n - q->taken;
+	q->taken = n;
+	while (q->count && q->parts[q->first].first + q->parts[q->first].count <= n) {
+		q->first++;
+		q->count--;
+	}
+	if (!q->count)
+		q->first = 0;
+	if (s->waiting)
+		return;
+	/* all of it was read: from the start again */
+	if (s->on_disk > KEEP_BYTES && !ftruncate(s->fd, 0))
+		s->on_disk = 0;
+	s->allowed = 0;
+	s->end = 0;
+}
+
+static bool find_part(struct mz_user_spool *s, const struct mz_spool_queue *q, uint64_t n,
+		      struct mz_spool_part *out)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = q->first; i < q->first + q->count && !found; i++) {
+		const struct mz_spool_part *p = &q->parts[i];
+
+		if (n - p->first < p->count) {
+			*out = *p;
+			found = true;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	return found;
+}
+
+const struct mz_record *mz_spool_refill(struct mz_user_spool *s, struct mz_spool_queue *q,
+					uint64_t n)
+{
+	struct mz_spool_part p;
+	size_t want, done = 0;
+
+	if (!find_part(s, q, n, &p))
+		return NULL;
+	want = p.count - (n - p.first) < MOST_READ ? (size_t)(p.count - (n - p.first)) : MOST_READ;
+	if (want > q->buf_cap) {
+		size_t cap = want <= FIRST_READ ? FIRST_READ : MOST_READ;
+		struct mz_record *b = realloc(q->buf, cap * RECORD);
+
+		if (!b)
+			return NULL;
+		q->buf = b;
+		q->buf_cap = cap;
+	}
+	while (done < want * RECORD) {
+		ssize_t got = pread(s->fd, (char *)q->buf + done, want * RECORD - done,
+				    (off_t)(p.offset + (n - p.first) * RECORD + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return NULL;
+		done += (size_t)got;
+	}
+	q->buf_first = n;
+	q->buf_count = want;
+	return q->buf;
+}
+
+void mz_spool_queue_free(struct mz_spool_queue *q)
+{
+	free(q->parts);
+	free(q->buf);
+	*q = (struct mz_spool_queue){.put = q->put, .taken = q->taken};
+}

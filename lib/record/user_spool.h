@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Records on their way from the rings to the packer: in a file without a name
+ * beside the output, which is used from its start again whenever all of it has
+ * been read. So a program does not wait for the packer, and the memory is bounded.
+ * When the disk is full, records stay in their rings until they are packed.
+ */
+#ifndef MZ_RECORD_USER_SPOOL_H
+#define MZ_RECORD_USER_SPOOL_H
+
+#include <memorizer.h>
+#include <pthread.h>
+#include <uapi/memorizer/record.h>
+
+#define SPOOL_LIMIT (2ull << 30) /* bytes */
+
+struct mz_spool_part {
+	uint64_t offset;
+	uint64_t first; /* number of its first record in the ring */
+	uint64_t count;
+};
+
+/* The records of one ring. */
+struct mz_spool_queue {
+	uint64_t put;	/* numbers below this were moved here */
+	uint64_t taken; /* numbers below this were read */
+	struct mz_spool_part *parts;
+	size_t first, count, cap;
+	/* of the reader alone */
+	struct mz_record *buf;
+	uint64_t buf_first;
+	size_t buf_count, buf_cap;
+};
+
+struct mz_user_spool {
+	pthread_mutex_t lock; /* of all but the readers' buffers */
+	int fd;
+	uint64_t end;	  /* of what is written */
+	uint64_t allowed; /* when last asked; more than that asks again */
+	uint64_t on_disk;
+	uint64_t waiting; /* records that are not read yet */
+	uint64_t most;	  /* bytes that it ever had */
+	bool full;	  /* something did not fit when it was last tried */
+};
+
+/* In the folder of that file; where that cannot be, it is always full. */
+void mz_spool_open(struct mz_user_spool *s, const char *beside);
+void mz_spool_close(struct mz_user_spool *s);
+
+/* Both with the lock held. Move records of a ring here, in two pieces since a
+ * ring may wrap: 0 or -errno (nothing was moved). */
+int mz_spool_put(struct mz_user_spool *s, struct mz_spool_queue *q, const struct mz_record *a,
+		 size_t na, const struct mz_record *b, size_t nb);
+/* Numbers below n were read. */
+void mz_spool_taken(struct mz_user_spool *s, struct mz_spool_queue *q, uint64_t n);
+
+/* The reader: record n, which must have been put; NULL = it cannot be read. Good
+ * until the next call for the same queue. */
+const struct mz_record *mz_spool_refill(struct mz_user_spool *s, struct mz_spool_queue *q,
+					uint64_t n);
+
+static inline const struct mz_record *mz_spool_at(struct mz_user_spool *s, struct mz_spool_queue *q,
+						  uint64_t n)
+{
+	uint64_t i = n - q->buf_first;
+
+	return __builtin_expect(i < q->buf_count, 1) ? &q->buf[i] : mz_spool_refill(s, q, n);
+}
+
+void mz_spool_queue_free(struct mz_spool_queue *q);
+
+#endif

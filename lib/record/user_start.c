@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "record/user_start.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include <uapi/memorizer/record.h>
+
+#define LIBRARY "../lib/memorizer/memorizer-preload.so"
+
+int mz_user_library(char *path, size_t size, struct mz_error *err)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	self[n < 0 ? 0 : n] = '\0';
+	slash = strrchr(self, '/');
+	if (!slash)
+		return mz_fail(err, ENOENT, "/proc/self/exe: cannot tell where this program is");
+	slash[1] = '\0';
+	if ((size_t)snprintf(path, size, "%s%s", self, LIBRARY) >= size || access(path, R_OK))
+		return mz_fail(err, ENOENT,
+			       "%s%s: the library to load into the program is not there; "
+			       "is memorizer installed whole?",
+			       self, LIBRARY);
+	return 0;
+}
+
+/* ---- what is to be run ---------------------------------------------------------- */
+
+static bool find_in_path(const char *command, char *path, size_t size)
+{
+	const char *dirs = getenv("PATH");
+
+	if (strchr(command, '/'))
+		return (size_t)snprintf(path, size, "%s", command) < size;
+	for (const char *p = dirs ? dirs : "/usr/bin:/bin"; *p;) {
+		size_t n = strcspn(p, ":");
+
+		if ((size_t)snprintf(path, size, "%.*s/%s", (int)n, n ? p : ".", command) < size &&
+		    !access(path, X_OK))
+			return true;
+		p += n + (p[n] == ':');
+	}
+	return false;
+}
+
+static int check_privilege(const char *path, const struct stat *st, struct mz_error *err)
+{
+	if ((st->st_mode & S_ISUID && st->st_uid != geteuid()) ||
+	    (st->st_mode & S_ISGID && st->st_gid != getegid()))
+		return mz_fail(err, EPERM,
+			       "%s: is set%cid: the system loads no library of ours into it; "
+			       "run it as its owner, or record a copy without that bit",
+			       path, st->st_mode & S_ISUID ? 'u' : 'g');
+	if (geteuid() && getxattr(path, "security.capability", NULL, 0) > 0)
+		return mz_fail(
+			err, EPERM,
+			"%s: has file capabilities: the system loads no library of ours into "
+			"it; record a copy without them",
+			path);
+	return 0;
+}
+
+/* A program without a dynamic linker loads nothing. */
+static int check_elf(const char *path, const Elf64_Ehdr *head, int fd, struct mz_error *err)
+{
+	if (head->e_ident[EI_CLASS] != ELFCLASS64)
+		return mz_fail(err, ENOEXEC,
+			       "%s: is not a 64-bit program; only those can be recorded", path);
+	for (unsigned i = 0; i < head->e_phnum; i++) {
+		Elf64_Phdr ph;
+
+		if (pread(fd, &ph, sizeof(ph), (off_t)(head->e_phoff + i * sizeof(ph))) !=
+		    sizeof(ph))
+			break;
+		if (ph.p_type == PT_INTERP)
+			return 0;
+	}
+	return mz_fail(err, ENOEXEC,
+		       "%s: is linked statically: its allocator is inside it, where no library can "
+		       "take its place; link it dynamically",
+		       path);
+}
+
+static int check_file(const char *path, unsigned depth, struct mz_error *err);
+
+/* #!: what is really run is the interpreter. */
+static int check_script(char *line, unsigned depth, struct mz_error *err)
+{
+	char *path = line + 2 + strspn(line + 2, " \t");
+
+	path[strcspn(path, " \t\r\n")] = '\0';
+	return depth < 4 ? check_file(path, depth + 1, err) : 0;
+}
+
+static int check_file(const char *path, unsigned depth, struct mz_error *err)
+{
+	union {
+		Elf64_Ehdr elf;
+		char line[256];
+	} head = {0};
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int ret = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return 0; /* may be run without being read; exec says what is wrong */
+	n = read(fd, &head, sizeof(head) - 1);
+	if (!fstat(fd, &st))
+		ret = check_privilege(path, &st, err);
+	if (!ret && n > 2 && !memcmp(head.line, "#!", 2))
+		ret = check_script(head.line, depth, err);
+	else if (!ret && n >= (ssize_t)sizeof(head.elf) &&
+		 !memcmp(head.elf.e_ident, ELFMAG, SELFMAG))
+		ret = check_elf(path, &head.elf, fd, err);
+	close(fd);
+	return ret;
+}
+
+int mz_user_check_program(const char *command, struct mz_error *err)
+{
+	char path[PATH_MAX];
+
+	if (!find_in_path(command, path, sizeof(path)))
+		return mz_fail(err, ENOENT, "%s: no such command", command);
+	return check_file(path, 0, err);
+}
+
+/* ---- running it ------------------------------------------------------------------- */
+
+static void set_environment(const char *library, int region_fd, pid_t recorder)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char region[64], *list = NULL;
+
+	snprintf(region, sizeof(region), "/proc/%d/fd/%d", (int)recorder, region_fd);
+	setenv(MZ_REGION_ENV, region, 1);
+	/* ours first: what it calls next are the others */
+	if (others && *others && asprintf(&list, "%s:%s", library, others) > 0)
+		setenv("LD_PRELOAD", list, 1);
+	else
+		setenv("LD_PRELOAD", library, 1);
+}
+
+static void child(char **argv, const char *library, int region_fd, pid_t recorder, const int *go,
+		  const int *failed)
+{
+	char c;
+	int code;
+
+	close(go[1]);
+	close(failed[0]);
+	if (read(go[0], &c, 1) != 1)
+		_exit(127);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	set_environment(library, region_fd, recorder);
+	execvp(argv[0], argv);
+	code = errno;
+	if (write(failed[1], &code, sizeof(code)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+pid_t mz_user_start(char **argv, const char *library, int region_fd, uint32_t *main_pid,
+		    struct mz_error *err)
+{
+	int go[2], failed[2], code;
+	pid_t self = getpid(), pid;
+	ssize_t n;
+
+	if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
+		return mz_fail(err, errno, "cannot make a pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		return mz_fail(err, errno, "cannot start a process: %s", strerror(errno));
+	if (!pid)
+		child(argv, library, region_fd, self, go, failed);
+	close(go[0]);
+	close(failed[1]);
+	__atomic_store_n(main_pid, (uint32_t)pid, __ATOMIC_RELEASE);
+	if (write(go[1], "", 1) != 1)
+		mz_fail(err, errno, "%s: it ended before it began", argv[0]);
+	close(go[1]);
+	n = read(failed[0], &code, sizeof(code));
+	close(failed[0]);
+	if (n == sizeof(code)) {
+		waitpid(pid, NULL, 0);
+		return mz_fail(err, code, "%s: cannot be run: %s", argv[0], strerror(code));
+	}
+	return pid;
+}

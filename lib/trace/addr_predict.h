@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where an allocator puts the next block: at the place last freed for a block
+ * of its class, behind the block before, and so on. The address is told as which
+ * of these guesses is right, or by itself.
+ */
+#ifndef MZ_TRACE_ADDR_PREDICT_H
+#define MZ_TRACE_ADDR_PREDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How sizes are rounded: the class of a block, and its room. */
+enum mz_rounding {
+	MZ_ROUND_HEADER, /* 8 bytes more, to a multiple of 16, at least 32 */
+	MZ_ROUND_8,
+	MZ_ROUND_16,
+	MZ_ROUND_QUARTERS, /* to 16s up to 128, then four steps to a doubling */
+	MZ_ROUNDINGS
+};
+
+struct mz_addr_predict;
+
+struct mz_addr_predict *mz_addr_predict_new(void);
+void mz_addr_predict_free(struct mz_addr_predict *pl);
+/* Nothing is known; addresses are multiples of 1 << shift. */
+void mz_addr_predict_reset(struct mz_addr_predict *pl, enum mz_rounding rounding, unsigned shift);
+
+uint64_t mz_addr_predict_room(enum mz_rounding rounding, uint64_t size);
+
+/* How the address is told. */
+struct mz_predicted {
+	uint32_t how;	/* the guess that is right; 0: by delta */
+	uint64_t delta; /* zigzag, from the block before */
+};
+
+/* A new block of size came to addr, in exchange for the block at old (0: none). */
+int mz_addr_predict_tell(struct mz_addr_predict *pl, uint64_t size, uint64_t old, uint64_t addr,
+			 struct mz_predicted *place);
+/* The bytes that a block of a size takes, and the class that it is of. */
+struct mz_room {
+	uint64_t room;
+	uint32_t class;
+};
+struct mz_room mz_addr_predict_fit(const struct mz_addr_predict *pl, uint64_t size);
+
+/* The inverse of telling: the address. 0, -ENOMEM, or -EBADMSG. */
+int mz_addr_predict_find(struct mz_addr_predict *pl, struct mz_room fit, uint64_t old,
+			 const struct mz_predicted *place, uint64_t *addr);
+/* A block of size (0: unknown) went from addr. */
+int mz_addr_predict_gone(struct mz_addr_predict *pl, uint64_t size, uint64_t addr);
+/* The same by its class (0: unknown). */
+int mz_addr_predict_left(struct mz_addr_predict *pl, uint32_t class, uint64_t addr);
+
+#endif

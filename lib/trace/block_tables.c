@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Blocks that are no chunks: attributes, strings, stacks. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "trace/block.h"
+
+#define MAX_KEY	 255
+#define MAX_BODY (1u << 24)
+
+/* ---- attributes --------------------------------------------------------- */
+
+void mz_attrs_deinit(struct mz_attrs *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		free((char *)a->v[i].key);
+		free((char *)a->v[i].data);
+	}
+	free(a->v);
+	*a = (struct mz_attrs){0};
+}
+
+static char *copy(const char *data, size_t n)
+{
+	char *p = malloc(n + 1);
+
+	if (p && n)
+		memcpy(p, data, n);
+	if (p)
+		p[n] = '\0';
+	return p;
+}
+
+static struct mz_attr *attr_slot(struct mz_attrs *a, const char *key)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (!strcmp(a->v[i].key, key))
+			return &a->v[i];
+	if (a->n == a->cap) {
+		size_t cap = a->cap ? a->cap * 2 : 16;
+		struct mz_attr *v = realloc(a->v, cap * sizeof(*v));
+
+		if (!v)
+			return NULL;
+		a->v = v;
+		a->cap = cap;
+	}
+	return &a->v[a->n];
+}
+
+int mz_attrs_set(struct mz_attrs *a, const struct mz_attr *attr)
+{
+	size_t len = strlen(attr->key);
+	struct mz_attr *slot, made = *attr;
+
+	if (!len || len > MAX_KEY)
+		return -EINVAL;
+	slot = attr_slot(a, attr->key);
+	made.key = copy(attr->key, len);
+	made.data = copy(attr->data, attr->size);
+	if (!slot || !made.key || !made.data) {
+		free((char *)made.key);
+		free((char *)made.data);
+		return -ENOMEM;
+	}
+	if (slot < a->v + a->n) {
+		free((char *)slot->key);
+		free((char *)slot->data);
+	} else {
+		a->n++;
+	}
+	*slot = made;
+	return 0;
+}
+
+int mz_attrs_put(const struct mz_attrs *a, size_t from, struct mz_packer *pk, struct mz_buf *out)
+{
+	struct mz_buf b = {0};
+	int ret;
+
+	mz_buf_number(&b, a->n - from);
+	for (size_t i = from; i < a->n; i++) {
+		const struct mz_attr *v = &a->v[i];
+
+		mz_buf_number(&b, strlen(v->key));
+		mz_buf_str(&b, v->key);
+		mz_buf_number(&b, v->type);
+		mz_buf_number(&b, v->type == MZ_ATTR_NUMBER ? v->number : v->size);
+		if (v->type != MZ_ATTR_NUMBER)
+			mz_buf_add(&b, v->data, v->size);
+	}
+	ret = b.failed ? -ENOMEM : mz_bytes_pack(pk, b.data, b.len, out);
+	mz_buf_free(&b);
+	return ret;
+}
+
+static int get_attr(struct mz_attrs *a, struct mz_bytes *in)
+{
+	struct mz_attr attr = {0};
+	char key[MAX_KEY + 1] = "";
+	size_t len = mz_bytes_upto(in, MAX_KEY);
+	const uint8_t *p = mz_bytes_take(in, len);
+	uint64_t type, n;
+
+	if (p)
+		memcpy(key, p, len);
+	type = mz_bytes_number(in);
+	n = mz_bytes_number(in);
+	attr.key = key;
+	if (type == MZ_ATTR_NUMBER) {
+		attr.number = n;
+	} else {
+		attr.size = n;
+		attr.data = (const char *)mz_bytes_take(in, n);
+	}
+	if (in->bad || strlen(key) != len || !len)
+		return -EBADMSG;
+	if (type > MZ_ATTR_BYTES)
+		type = MZ_ATTR_BYTES; /* of a later version: kept as bytes */
+	attr.type = (enum mz_attr_type)type;
+	return mz_attrs_set(a, &attr);
+}
+
+/* The whole of a packed body, or -errno. */
+static int unpack_body(struct mz_packer *pk, const void *payload, size_t size, struct mz_buf *b)
+{
+	struct mz_bytes in = {.p = payload, .end = (const uint8_t *)payload + size};
+	int ret = mz_bytes_unpack(pk, &in, MAX_BODY, b);
+
+	return !ret && in.p != in.end ? -EBADMSG : ret;
+}
+
+int mz_attrs_get(struct mz_attrs *a, struct mz_packer *pk, const void *payload, size_t size)
+{
+	struct mz_buf b = {0};
+	struct mz_bytes in;
+	int ret = unpack_body(pk, payload, size, &b);
+
+	in = mz_bytes_of(&b);
+	if (!ret) {
+		uint64_t n = mz_bytes_number(&in);
+
+		while (!ret && n-- && !in.bad)
+			ret = get_attr(a, &in);
+		if (!ret && (in.bad || in.p != in.end))
+			ret = -EBADMSG;
+	}
+	mz_buf_free(&b);
+	return ret;
+}
+
+/* ---- strings ------------------------------------------------------------ */
+
+int mz_strings_put(const struct mz_tables *t, uint32_t from, struct mz_packer *pk,
+		   struct mz_buf *out)
+{
+	uint32_t last = mz_tables_strings(t);
+	struct mz_buf b = {0};
+	int ret;
+
+	mz_buf_number(&b, from);
+	mz_buf_number(&b, last - from + 1);
+	for (uint32_t i = from; i <= last; i++) {
+		size_t len;
+		const char *s = mz_tables_get_string(t, i, &len);
+
+		mz_buf_number(&b, len);
+		mz_buf_add(&b, s, len);
+	}
+	ret = b.failed ? -ENOMEM : mz_bytes_pack(pk, b.data, b.len, out);
+	mz_buf_free(&b);
+	return ret;
+}
+
+/* Numbers whose block is gone still count: what they were is said to be unknown. */
+static int fill_strings(struct mz_tables *t, uint64_t first)
+{
+	char text[40];
+
+	if (first <= mz_tables_strings(t))
+		return -EBADMSG;
+	if (first - mz_tables_strings(t) > MZ_WIRE_MAX_PAYLOAD)
+		return -EBADMSG;
+	while (mz_tables_strings(t) + 1 < first) {
+		uint32_t n = mz_tables_strings(t) + 1;
+		int len = snprintf(text, sizeof(text), "(lost string %u)", n);
+
+		if (mz_tables_string(t, text, (size_t)len) != n)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int get_strings(struct mz_tables *t, struct mz_bytes *in)
+{
+	uint64_t first = mz_bytes_number(in), n = mz_bytes_number(in);
+	int ret = in->bad ? -EBADMSG : fill_strings(t, first);
+
+	while (!ret && n--) {
+		size_t len = mz_bytes_number(in);
+		const uint8_t *s = mz_bytes_take(in, len);
+		uint32_t id;
+
+		if (!s)
+			return -EBADMSG;
+		id = mz_tables_string(t, (const char *)s, len);
+		if (id != first++)
+			return id ? -EBADMSG : -ENOMEM;
+	}
+	return ret ? ret : in->p != in->end ? -EBADMSG : 0;
+}
+
+int mz_strings_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size)
+{
+	struct mz_buf b = {0};
+	struct mz_bytes in;
+	int ret = unpack_body(pk, payload, size, &b);
+
+	in = mz_bytes_of(&b);
+	if (!ret)
+		ret = get_strings(t, &in);
+	mz_buf_free(&b);
+	return ret;
+}
+
+/* ---- stacks ------------------------------------------------------------- */
+
+/* How many of the outermost frames are those of the stack before. */
+static size_t shared(const uint64_t *a, size_t na, const uint64_t *b, size_t nb)
+{
+	size_t n = 0;
+
+	while (n < na && n < nb && a[na - 1 - n] == b[nb - 1 - n])
+		n++;
+	return n;
+}
+
+int mz_stacks_put(const struct mz_tables *t, uint32_t from, struct mz_packer *pk,
+		  struct mz_buf *out)
+{
+	struct mz_codec_column own = {0}, common = {0}, ips = {0};
+	struct mz_pack_how how = {.codec = MZ_CODEC_PLANES};
+	const uint64_t *before = NULL;
+	size_t n_before = 0;
+	int ret = 0;
+
+	for (uint32_t i = from; i <= mz_tables_stacks(t); i++) {
+		size_t depth, same;
+		const uint64_t *ip = mz_tables_get_stack(t, i, &depth);
+		uint64_t last;
+
+		same = shared(ip, depth, before, n_before);
+		last = same ? ip[depth - same] : 0;
+		mz_codec_column_add(&own, depth - same);
+		mz_codec_column_add(&common, same);
+		for (size_t k = depth - same; k-- > 0; last = ip[k])
+			mz_codec_column_add(&ips, mz_zigzag(ip[k] - last));
+		before = ip;
+		n_before = depth;
+	}
+	mz_buf_number(out, from);
+	mz_buf_number(out, ips.n);
+	if (own.failed || common.failed || ips.failed)
+		ret = -ENOMEM;
+	if (!ret)
+		ret = mz_codec_column_pack(pk, own.v, own.n, &how, out);
+	if (!ret)
+		ret = mz_codec_column_pack(pk, common.v, common.n, &how, out);
+	if (!ret)
+		ret = mz_codec_column_pack(pk, ips.v, ips.n, &how, out);
+	mz_codec_column_free(&own);
+	mz_codec_column_free(&common);
+	mz_codec_column_free(&ips);
+	return ret;
+}
+
+static int fill_stacks(struct mz_tables *t, uint64_t first)
+{
+	if (first <= mz_tables_stacks(t) || first - mz_tables_stacks(t) > MZ_WIRE_MAX_PAYLOAD)
+		return -EBADMSG;
+	while (mz_tables_stacks(t) + 1 < first) {
+		/* no real frame has such an address */
+		uint64_t ip[2] = {UINT64_MAX, mz_tables_stacks(t) + 1};
+
+		if (mz_tables_stack(t, ip, 2) != ip[1])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_stack(struct mz_tables *t, uint64_t number, uint64_t own, uint64_t common,
+		     const uint64_t *deltas)
+{
+	uint64_t ip[MZ_WIRE_MAX_DEPTH], last;
+	size_t n_before, depth = own + common;
+	const uint64_t *before = mz_tables_get_stack(t, (uint32_t)number - 1, &n_before);
+	uint32_t id;
+
+	if (own > MZ_WIRE_MAX_DEPTH || common > MZ_WIRE_MAX_DEPTH || depth > MZ_WIRE_MAX_DEPTH ||
+	    common > n_before)
+		return -EBADMSG;
+	if (common)
+		memcpy(ip + own, before + n_before - common, common * sizeof(*ip));
+	last = common ? ip[own] : 0;
+	for (size_t k = own; k-- > 0;)
+		last = ip[k] = last + mz_unzigzag(*deltas++);
+	id = mz_tables_stack(t, ip, depth);
+	return id == number ? 0 : id ? -EBADMSG : -ENOMEM;
+}
+
+int mz_stacks_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size)
+{
+	struct mz_bytes in = {.p = payload, .end = (const uint8_t *)payload + size};
+	struct mz_codec_column own = {0}, common = {0}, ips = {0};
+	uint64_t first = mz_bytes_number(&in), n = mz_bytes_upto(&in, MZ_WIRE_MAX_FRAMES);
+	uint64_t used = 0;
+	int ret = in.bad ? -EBADMSG : fill_stacks(t, first);
+
+	if (!ret)
+		ret = mz_codec_column_unpack(pk, &in, MZ_WIRE_MAX_EVENTS, false, NULL, 0, &own);
+	if (!ret)
+		ret = mz_codec_column_unpack(pk, &in, MZ_WIRE_MAX_EVENTS, false, NULL, 0, &common);
+	if (!ret)
+		ret = mz_codec_column_unpack(pk, &in, (uint32_t)n, false, NULL, 0, &ips);
+	if (!ret && (own.n != common.n || ips.n != n || in.p != in.end))
+		ret = -EBADMSG;
+	for (uint32_t i = 0; !ret && i < own.n; i++) {
+		/* the first of a block has nothing before it */
+		if (own.v[i] > ips.n - used || (!i && common.v[i]))
+			ret = -EBADMSG;
+		else
+			ret = add_stack(t, first + i, own.v[i], common.v[i], ips.v + used);
+		used += own.v[i];
+	}
+	if (!ret && used != ips.n)
+		ret = -EBADMSG;
+	mz_codec_column_free(&own);
+	mz_codec_column_free(&common);
+	mz_codec_column_free(&ips);
+	return ret;
+}

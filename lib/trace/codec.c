@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#define ZSTD_STATIC_LINKING_ONLY
+#include "trace/codec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "trace/codec_cm.h"
+
+/* ---- arrays ------------------------------------------------------------- */
+
+bool mz_codec_column_room(struct mz_codec_column *c, uint32_t n)
+{
+	uint32_t cap = c->cap ? c->cap : 64;
+	uint64_t *v;
+
+	if (c->failed)
+		return false;
+	while (cap - c->n < n)
+		cap *= 2;
+	if (cap == c->cap)
+		return true;
+	v = realloc(c->v, cap * sizeof(*v));
+	if (!v) {
+		c->failed = true;
+		return false;
+	}
+	c->v = v;
+	c->cap = cap;
+	return true;
+}
+
+void mz_codec_column_free(struct mz_codec_column *c)
+{
+	free(c->v);
+	*c = (struct mz_codec_column){0};
+}
+
+/* ---- bytes -------------------------------------------------------------- */
+
+void mz_packer_deinit(struct mz_packer *pk)
+{
+	if (pk->level)
+		ZSTD_freeCCtx(pk->zstd);
+	else
+		ZSTD_freeDCtx(pk->zstd);
+	mz_buf_free(&pk->a);
+	mz_buf_free(&pk->b);
+	mz_buf_free(&pk->packed);
+	mz_codec_cm_free(pk->cm);
+	*pk = (struct mz_packer){0};
+}
+
+static size_t compress(struct mz_packer *pk, const void *data, size_t n)
+{
+	ZSTD_CCtx *z = pk->zstd;
+
+	if (!z) {
+		z = pk->zstd = ZSTD_createCCtx();
+		if (!z)
+			return 0;
+		ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, pk->level);
+		ZSTD_CCtx_setParameter(z, ZSTD_c_contentSizeFlag, 0);
+		ZSTD_CCtx_setParameter(z, ZSTD_c_format, ZSTD_f_zstd1_magicless);
+	}
+	pk->packed.len = 0;
+	if (!mz_buf_room(&pk->packed, ZSTD_compressBound(n)))
+		return 0;
+	return ZSTD_compress2(z, pk->packed.data, pk->packed.cap, data, n);
+}
+
+/* length, packed length (0: stored as it is), bytes */
+int mz_bytes_pack(struct mz_packer *pk, const void *data, size_t n, struct mz_buf *out)
+{
+	size_t packed = n > 16 ? compress(pk, data, n) : n;
+
+	/* there is room for any result, so that only memory can have been short */
+	if (n && (!packed || ZSTD_isError(packed)))
+		return -ENOMEM;
+	mz_buf_number(out, n);
+	if (!n)
+		return out->failed ? -ENOMEM : 0;
+	if (packed + 1 >= n) {
+		mz_buf_number(out, 0);
+		mz_buf_add(out, data, n);
+	} else {
+		mz_buf_number(out, packed);
+		mz_buf_add(out, pk->packed.data, packed);
+	}
+	return out->failed ? -ENOMEM : 0;
+}
+
+int mz_bytes_unpack(struct mz_packer *pk, struct mz_bytes *in, size_t max, struct mz_buf *out)
+{
+	size_t n = mz_bytes_upto(in, max), packed, got;
+	const uint8_t *data;
+
+	if (in->bad || !n)
+		return in->bad ? -EBADMSG : 0;
+	packed = mz_bytes_upto(in, MZ_WIRE_MAX_PAYLOAD);
+	data = mz_bytes_take(in, packed ? packed : n);
+	if (!data)
+		return -EBADMSG;
+	if (!mz_buf_room(out, n))
+		return -ENOMEM;
+	if (!packed) {
+		mz_buf_add(out, data, n);
+		return 0;
+	}
+	if (!pk->zstd) {
+		pk->zstd = ZSTD_createDCtx();
+		if (!pk->zstd)
+			return -ENOMEM;
+		ZSTD_DCtx_setParameter(pk->zstd, ZSTD_d_format, ZSTD_f_zstd1_magicless);
+	}
+	got = ZSTD_decompressDCtx(pk->zstd, out->data + out->len, n, data, packed);
+	if (got != n)
+		return -EBADMSG;
+	out->len += n;
+	return 0;
+}
+
+/* ---- codecs ------------------------------------------------------------- */
+
+static int pack_planes(struct mz_packer *pk, const uint64_t *v, uint32_t n, struct mz_buf *out)
+{
+	char *head;
+	int ret;
+
+	pk->a.len = pk->b.len = 0;
+	if (!mz_buf_room(&pk->a, n))
+		return -ENOMEM;
+	head = pk->a.data;
+	for (uint32_t i = 0; i < n; i++) {
+		head[i] = (char)(v[i] > 0x7f ? v[i] | 0x80 : v[i]);
+		if (v[i] > 0x7f)
+			mz_buf_number(&pk->b, v[i] >> 7);
+	}
+	if (pk->b.failed)
+		return -ENOMEM;
+	ret = mz_bytes_pack(pk, head, n, out);
+	return ret < 0 ? ret : mz_bytes_pack(pk, pk->b.data, pk->b.len, out);
+}
+
+static int unpack_planes(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, uint64_t *v)
+{
+	struct mz_bytes rest;
+	const uint8_t *head;
+	int ret;
+
+	pk->a.len = pk->b.len = 0;
+	ret = mz_bytes_unpack(pk, in, n, &pk->a);
+	if (!ret)
+		ret = mz_bytes_unpack(pk, in, 10 * (size_t)n, &pk->b);
+	if (ret < 0)
+		return ret;
+	if (pk->a.len != n)
+		return -EBADMSG;
+	head = (const uint8_t *)pk->a.data;
+	rest = mz_bytes_of(&pk->b);
+	for (uint32_t i = 0; i < n; i++) {
+		v[i] = head[i] & 0x7f;
+		if (head[i] & 0x80)
+			v[i] |= mz_bytes_number(&rest) << 7;
+	}
+	return rest.bad || rest.p != rest.end ? -EBADMSG : 0;
+}
+
+/* 0..15 as they are; above, the magnitude and the two bits below the highest. */
+static inline unsigned log_class(uint64_t v, unsigned *low)
+{
+	unsigned top;
+
+	*low = 0;
+	if (v < 16)
+		return (unsigned)v;
+	top = 63 - (unsigned)__builtin_clzll(v);
+	*low = top - 2;
+	return 16 + (top - 4) * 4 + (unsigned)(v >> (top - 2) & 3);
+}
+
+static int pack_log(struct mz_packer *pk, const uint64_t *v, uint32_t n, struct mz_buf *out)
+{
+	uint64_t acc = 0;
+	unsigned used = 0;
+	int ret;
+
+	pk->a.len = pk->b.len = 0;
+	if (!mz_buf_room(&pk->a, n) || !mz_buf_room(&pk->b, (size_t)n * 8 + 16))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		unsigned low, class = log_class(v[i], &low);
+
+		pk->a.data[i] = (char)class;
+		/* at most 61 bits: in two steps, so that acc never overflows */
+		for (unsigned done = 0; done < low;) {
+			unsigned k = low - done < 32 ? low - done : 32;
+
+			acc |= (v[i] >> done & ((1ull << k) - 1)) << used;
+			used += k;
+			done += k;
+			for (; used >= 8; used -= 8, acc >>= 8)
+				pk->b.data[pk->b.len++] = (char)acc;
+		}
+	}
+	if (used)
+		pk->b.data[pk->b.len++] = (char)acc;
+	ret = mz_bytes_pack(pk, pk->a.data, n, out);
+	return ret < 0 ? ret : mz_bytes_pack(pk, pk->b.data, pk->b.len, out);
+}
+
+/* Eight bytes of which the first is the lowest. */
+static inline uint64_t load_low_first(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+
+static int unpack_log(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, uint64_t *v)
+{
+	const uint8_t *class, *bits;
+	uint64_t pos = 0, end;
+	int ret;
+
+	pk->a.len = pk->b.len = 0;
+	ret = mz_bytes_unpack(pk, in, n, &pk->a);
+	if (!ret)
+		ret = mz_bytes_unpack(pk, in, (size_t)n * 8 + 16, &pk->b);
+	if (ret < 0)
+		return ret;
+	if (pk->a.len != n)
+		return -EBADMSG;
+	end = (uint64_t)pk->b.len * 8;
+	/* what is read past the end is not used */
+	if (!mz_buf_room(&pk->b, 16))
+		return -ENOMEM;
+	memset(pk->b.data + pk->b.len, 0, 16);
+	class = (const uint8_t *)pk->a.data;
+	bits = (const uint8_t *)pk->b.data;
+	for (uint32_t i = 0; i < n; i++) {
+		unsigned c = class[i], low, first;
+
+		v[i] = c;
+		if (c < 16)
+			continue;
+		low = (c - 16) / 4 + 2;
+		if (low > end - pos)
+			return -EBADMSG;
+		/* at least 57 bits are there; few numbers have more */
+		first = low < 57 ? low : 57;
+		v[i] = (uint64_t)(4 + (c & 3)) << low |
+		       (load_low_first(bits + (pos >> 3)) >> (pos & 7) & ((1ull << first) - 1));
+		pos += first;
+		if (low > first) {
+			v[i] |= (load_low_first(bits + (pos >> 3)) >> (pos & 7) &
+				 ((1ull << (low - first)) - 1))
+				<< first;
+			pos += low - first;
+		}
+	}
+	return (pos + 7) / 8 * 8 == end ? 0 : -EBADMSG;
+}
+
+/* How many numbers of up to max take one byte, when the rest take two. */
+static unsigned one_byte(uint64_t max)
+{
+	return max < 256 ? 256 : 256 - (unsigned)((max - 1) / 255);
+}
+
+static int pack_split(struct mz_packer *pk, const uint64_t *v, uint32_t n, struct mz_buf *out)
+{
+	uint64_t max = 0;
+	unsigned ones;
+	int ret;
+
+	for (uint32_t i = 0; i < n; i++)
+		max = v[i] > max ? v[i] : max;
+	ones = one_byte(max);
+	pk->a.len = pk->b.len = 0;
+	if (!mz_buf_room(&pk->a, n) || !mz_buf_room(&pk->b, n))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t over = v[i] - ones;
+
+		pk->a.data[i] = (char)(v[i] < ones ? v[i] : ones + (over >> 8));
+		if (v[i] >= ones)
+			pk->b.data[pk->b.len++] = (char)over;
+	}
+	mz_buf_number(out, ones);
+	ret = mz_bytes_pack(pk, pk->a.data, n, out);
+	return ret < 0 ? ret : mz_bytes_pack(pk, pk->b.data, pk->b.len, out);
+}
+
+static int unpack_split(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, uint64_t *v)
+{
+	unsigned ones = (unsigned)mz_bytes_upto(in, 256);
+	const uint8_t *a, *b, *end;
+	int ret;
+
+	pk->a.len = pk->b.len = 0;
+	ret = mz_bytes_unpack(pk, in, n, &pk->a);
+	if (!ret)
+		ret = mz_bytes_unpack(pk, in, n, &pk->b);
+	if (ret < 0)
+		return ret;
+	if (pk->a.len != n)
+		return -EBADMSG;
+	a = (const uint8_t *)pk->a.data;
+	b = (const uint8_t *)pk->b.data;
+	end = b ? b + pk->b.len : NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		v[i] = a[i];
+		if (a[i] < ones)
+			continue;
+		if (b == end)
+			return -EBADMSG;
+		v[i] = ones + (uint64_t)(a[i] - ones) * 256 + *b++;
+	}
+	return b == end ? 0 : -EBADMSG;
+}
+
+/* ---- columns ------------------------------------------------------------ */
+
+static bool all_same(const uint64_t *v, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++)
+		if (v[i] != v[0])
+			return false;
+	return true;
+}
+
+static struct mz_codec_cm *mixer(struct mz_packer *pk)
+{
+	if (!pk->cm)
+		pk->cm = mz_codec_cm_new();
+	return pk->cm;
+}
+
+static int pack_mixed(struct mz_packer *pk, const uint64_t *v, uint32_t n,
+		      const struct mz_pack_how *how, struct mz_buf *out)
+{
+	int ret;
+
+	pk->a.len = 0;
+	if (!mixer(pk))
+		return -ENOMEM;
+	ret = mz_codec_cm_encode(pk->cm, v, n, how->words, how->context, &pk->a);
+	if (ret < 0)
+		return ret;
+	mz_buf_number(out, pk->a.len);
+	mz_buf_add(out, pk->a.data, pk->a.len);
+	return 0;
+}
+
+static int pack_as(struct mz_packer *pk, enum mz_codec codec, const uint64_t *v, uint32_t n,
+		   const struct mz_pack_how *how, struct mz_buf *out)
+{
+	int ret = 0;
+
+	mz_buf_number(out, codec);
+	switch (codec) {
+	case MZ_CODEC_SAME: mz_buf_number(out, v[0]); break;
+	case MZ_CODEC_PLANES: ret = pack_planes(pk, v, n, out); break;
+	case MZ_CODEC_LOG: ret = pack_log(pk, v, n, out); break;
+	case MZ_CODEC_SPLIT: ret = pack_split(pk, v, n, out); break;
+	case MZ_CODEC_MIXED: ret = pack_mixed(pk, v, n, how, out); break;
+	}
+	return ret < 0 ? ret : out->failed ? -ENOMEM : 0;
+}
+
+int mz_codec_column_pack(struct mz_packer *pk, const uint64_t *v, uint32_t n,
+			 const struct mz_pack_how *how, struct mz_buf *out)
+{
+	size_t start, middle, end;
+	int ret;
+
+	mz_buf_number(out, n);
+	if (!n)
+		return out->failed ? -ENOMEM : 0;
+	if (all_same(v, n))
+		return pack_as(pk, MZ_CODEC_SAME, v, n, how, out);
+	start = out->len;
+	ret = pack_as(pk, how->codec, v, n, how, out);
+	if (ret < 0 || !how->best)
+		return ret;
+	middle = out->len;
+	ret = pack_as(pk, MZ_CODEC_MIXED, v, n, how, out);
+	if (ret < 0)
+		return ret;
+	/* the smaller of the two stays */
+	end = out->len;
+	if (end - middle < middle - start) {
+		memmove(out->data + start, out->data + middle, end - middle);
+		middle = start + (end - middle);
+	}
+	out->len = middle;
+	return 0;
+}
+
+static int unpack_mixed(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, bool words,
+			const uint16_t *context, uint64_t *v)
+{
+	size_t len = mz_bytes_upto(in, MZ_WIRE_MAX_PAYLOAD);
+	const uint8_t *data = mz_bytes_take(in, len);
+
+	if (!data)
+		return -EBADMSG;
+	if (!mixer(pk))
+		return -ENOMEM;
+	return mz_codec_cm_decode(pk->cm, data, len, v, n, words, context);
+}
+
+int mz_codec_column_unpack(struct mz_packer *pk, struct mz_bytes *in, uint32_t max, bool words,
+			   const uint16_t *context, uint32_t n_context, struct mz_codec_column *c)
+{
+	uint32_t n = (uint32_t)mz_bytes_upto(in, max);
+	uint64_t codec;
+
+	c->n = 0;
+	if (in->bad || !n)
+		return in->bad ? -EBADMSG : 0;
+	codec = mz_bytes_number(in);
+	if (!mz_codec_column_room(c, n))
+		return -ENOMEM;
+	c->n = n;
+	switch (codec) {
+	case MZ_CODEC_SAME: {
+		uint64_t v = mz_bytes_number(in);
+
+		for (uint32_t i = 0; i < n; i++)
+			c->v[i] = v;
+		return in->bad ? -EBADMSG : 0;
+	}
+	case MZ_CODEC_PLANES: return unpack_planes(pk, in, n, c->v);
+	case MZ_CODEC_LOG: return unpack_log(pk, in, n, c->v);
+	case MZ_CODEC_SPLIT: return unpack_split(pk, in, n, c->v);
+	case MZ_CODEC_MIXED:
+		if (context && n > n_context)
+			return -EBADMSG;
+		return unpack_mixed(pk, in, n, words, context, c->v);
+	}
+	return -EBADMSG;
+}

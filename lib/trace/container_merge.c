@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Streams in order of time: a heap of lanes, of which those are open whose
+ * turn it is. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "trace/container.h"
+
+#define AHEAD 128 /* events of a lane that wait for their turn */
+
+/* ---- what is to be read ------------------------------------------------- */
+
+/* Chunks that have nothing of what is asked for are left out; of a raw trace
+ * all are wanted, for the numbers of the blocks. */
+static bool may_have(const struct mz_container *c, const struct mz_chunk_info *info)
+{
+	const struct mz_select *s = &c->select;
+
+	if (!c->selecting || c->raw || info->n_lost)
+		return true;
+	if (info->fields & MZ_HAS_TIME &&
+	    (info->last_time < s->time_from || (s->time_to && info->first_time > s->time_to)))
+		return false;
+	if (s->object &&
+	    !(info->births && s->object >= info->first_object && s->object <= info->last_object) &&
+	    !(info->guest_object && s->object >= info->guest_object))
+		return false;
+	if (s->has_cpu && !(info->cpu_mask >> (s->cpu & 63) & 1))
+		return false;
+	return !s->has_tid || info->tid_mask >> (s->tid & 63) & 1;
+}
+
+static struct mz_merge_lane *lane_of(struct mz_container *c, uint32_t stream)
+{
+	struct mz_merge_lane *lanes;
+
+	for (uint32_t i = c->n_lanes; i-- > 0;)
+		if (c->lanes[i].stream == stream)
+			return &c->lanes[i];
+	lanes = realloc(c->lanes, ((size_t)c->n_lanes + 1) * sizeof(*lanes));
+	if (!lanes)
+		return NULL;
+	c->lanes = lanes;
+	lanes[c->n_lanes] = (struct mz_merge_lane){.stream = stream};
+	return &lanes[c->n_lanes++];
+}
+
+static int add_chunk(struct mz_merge_lane *l, uint32_t chunk)
+{
+	if (l->n == l->cap) {
+		uint32_t cap = l->cap ? l->cap * 2 : 16;
+		uint32_t *chunks = realloc(l->chunks, cap * sizeof(*chunks));
+
+		if (!chunks)
+			return -ENOMEM;
+		l->chunks = chunks;
+		l->cap = cap;
+	}
+	l->chunks[l->n++] = chunk;
+	return 0;
+}
+
+/* Without times there is one order only: that of the file. */
+static bool all_have_time(const struct mz_index *x)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (x->v[i].type == MZ_BLOCK_EVENTS && !(x->v[i].info.fields & MZ_HAS_TIME))
+			return false;
+	return true;
+}
+
+static int load_tables(struct mz_reader *r)
+{
+	struct mz_container *c = r->state;
+
+	for (size_t i = 0; i < c->scan.index.n; i++) {
+		const struct mz_index_entry *e = &c->scan.index.v[i];
+		int ret;
+
+		if (e->type != MZ_BLOCK_STRINGS && e->type != MZ_BLOCK_STACKS)
+			continue;
+		ret = mz_container_scan_load(&c->scan, e, &r->error);
+		if (!ret)
+			ret = mz_container_meta(r, e->type, c->scan.block.data, c->scan.block.len);
+		else if (ret == -EBADMSG)
+			c->damaged++;
+		if (ret < 0 && ret != -EBADMSG)
+			return ret;
+	}
+	return 0;
+}
+
+/* ---- the heap ----------------------------------------------------------- */
+
+static bool before(const struct mz_container *c, uint32_t a, uint32_t b)
+{
+	const struct mz_merge_lane *x = &c->lanes[a], *y = &c->lanes[b];
+
+	return x->time != y->time ? x->time < y->time : x->stream < y->stream;
+}
+
+static void sink(struct mz_container *c, uint32_t i)
+{
+	for (;;) {
+		uint32_t least = i, child = 2 * i + 1, lane;
+
+		for (uint32_t k = child; k < child + 2 && k < c->n_heap; k++)
+			if (before(c, c->heap[k], c->heap[least]))
+				least = k;
+		if (least == i)
+			return;
+		lane = c->heap[i];
+		c->heap[i] = c->heap[least];
+		c->heap[least] = lane;
+		i = least;
+	}
+}
+
+int mz_container_merge_start(struct mz_reader *r)
+{
+	struct mz_container *c = r->state;
+	const struct mz_index *x = &c->scan.index;
+	bool by_time = all_have_time(x);
+	int ret = load_tables(r);
+
+	for (size_t i = 0; !ret && i < x->n; i++) {
+		struct mz_merge_lane *l;
+
+		if (x->v[i].type != MZ_BLOCK_EVENTS || !may_have(c, &x->v[i].info))
+			continue;
+		l = lane_of(c, by_time ? x->v[i].info.stream : 0);
+		if (!l || add_chunk(l, (uint32_t)i) < 0)
+			ret = mz_fail_memory(&r->error);
+	}
+	if (ret < 0)
+		return ret;
+	c->heap = malloc(((size_t)c->n_lanes + 1) * sizeof(*c->heap));
+	if (!c->heap)
+		return mz_fail_memory(&r->error);
+	for (uint32_t i = 0; i < c->n_lanes; i++) {
+		c->lanes[i].time = by_time ? x->v[c->lanes[i].chunks[0]].info.first_time : 0;
+		c->heap[c->n_heap++] = i;
+	}
+	for (uint32_t i = c->n_heap / 2 + 1; i-- > 0;)
+		sink(c, i);
+	return 0;
+}
+
+static void close_lane(struct mz_merge_lane *l)
+{
+	mz_decoder_free(l->decoder);
+	free(l->ahead);
+	l->decoder = NULL;
+	l->ahead = NULL;
+	l->open = false;
+}
+
+void mz_container_merge_stop(struct mz_container *c)
+{
+	for (uint32_t i = 0; i < c->n_lanes; i++) {
+		close_lane(&c->lanes[i]);
+		free(c->lanes[i].chunks);
+	}
+	free(c->lanes);
+	free(c->heap);
+	c->lanes = NULL;
+	c->heap = NULL;
+	c->n_lanes = c->n_heap = 0;
+}
+
+/* ---- one lane ----------------------------------------------------------- */
+
+/* Open the lane's next chunk. 1: open; 2: it is damaged, and ev says so. */
+static int open_chunk(struct mz_reader *r, struct mz_merge_lane *l, struct mz_event *ev)
+{
+	struct mz_container *c = r->state;
+	const struct mz_index_entry *e = &c->scan.index.v[l->chunks[l->at++]];
+	bool gap = !c->selecting && c->n_lanes == 1 && e->info.sequence != l->sequence && l->at > 1;
+	int ret;
+
+	if (!l->decoder)
+		l->decoder = mz_decoder_new();
+	if (!l->decoder)
+		return mz_fail_memory(&r->error);
+	l->place = e->offset;
+	ret = mz_container_scan_load(&c->scan, e, &r->error);
+	if (!ret)
+		ret = mz_decoder_start(l->decoder, c->scan.block.data, c->scan.block.len);
+	if (ret == -ENOMEM)
+		return mz_fail_memory(&r->error);
+	if (ret < 0 && ret != -EBADMSG)
+		return ret;
+	l->sequence = e->info.sequence + 1;
+	l->open = !ret;
+	if (!ret && !gap)
+		return 1;
+	c->damaged++;
+	mz_container_lost(ev, ret ? e->info.events : 0, e->info.first_time,
+			  e->info.fields & MZ_HAS_TIME);
+	return 2;
+}
+
+/* Events of the lane, in its order: how many, 0 at its end. */
+static long read_lane(struct mz_reader *r, struct mz_merge_lane *l, struct mz_event *ev, size_t max)
+{
+	struct mz_container *c = r->state;
+
+	for (;;) {
+		long n = l->open ? mz_decoder_read(l->decoder, ev, max) : 0;
+
+		if (n == -ENOMEM)
+			return mz_fail_memory(&r->error);
+		if (n > 0)
+			return n;
+		l->open = false;
+		if (n < 0) {
+			c->damaged++;
+			mz_container_lost(ev, 0, l->time, r->fields & MZ_HAS_TIME);
+			return 1;
+		}
+		if (l->at == l->n) {
+			close_lane(l);
+			return 0;
+		}
+		n = open_chunk(r, l, ev);
+		if (n != 1)
+			return n < 0 ? n : 1;
+	}
+}
+
+static int look_ahead(struct mz_reader *r, struct mz_merge_lane *l)
+{
+	long n;
+
+	if (!l->ahead)
+		l->ahead = malloc(AHEAD * sizeof(*l->ahead));
+	if (!l->ahead)
+		return mz_fail_memory(&r->error);
+	n = read_lane(r, l, l->ahead, AHEAD);
+	l->at_ahead = 0;
+	l->n_ahead = n > 0 ? (uint32_t)n : 0;
+	return (int)n;
+}
+
+/* ---- all lanes ---------------------------------------------------------- */
+
+/* Events of the first lane, as long as it is the first. */
+static long take_turn(struct mz_reader *r, struct mz_event *ev, uint64_t *places, size_t max)
+{
+	struct mz_container *c = r->state;
+	struct mz_merge_lane *l = &c->lanes[c->heap[0]];
+	size_t n = 0;
+
+	if (l->at_ahead == l->n_ahead) {
+		int ret = look_ahead(r, l);
+
+		if (ret < 0)
+			return ret;
+		if (!ret) {
+			c->heap[0] = c->heap[--c->n_heap];
+			sink(c, 0);
+			return 0;
+		}
+	}
+	while (n < max && l->at_ahead < l->n_ahead) {
+		const struct mz_event *next = &l->ahead[l->at_ahead];
+
+		if (next->has & MZ_HAS_TIME && next->time > l->time) {
+			l->time = next->time;
+			sink(c, 0);
+			if (&c->lanes[c->heap[0]] != l)
+				break;
+		}
+		places[n] = l->place;
+		ev[n++] = *next;
+		l->at_ahead++;
+	}
+	return (long)n;
+}
+
+long mz_container_merge_read(struct mz_reader *r, struct mz_event *ev, size_t max)
+{
+	struct mz_container *c = r->state;
+	size_t n = 0;
+
+	if (c->n_lanes == 1) {
+		struct mz_merge_lane *l = &c->lanes[0];
+		long got = read_lane(r, l, ev, max);
+
+		for (long i = 0; i < got; i++)
+			r->places[i] = l->place;
+		return got;
+	}
+	while (n < max && c->n_heap) {
+		long got = take_turn(r, ev + n, r->places + n, max - n);
+
+		if (got < 0)
+			return n ? (long)n : got;
+		n += (size_t)got;
+	}
+	return (long)n;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The encoder's first half: what the events of a chunk are made of. */
+#ifndef MZ_TRACE_ENCODE_COLLECT_H
+#define MZ_TRACE_ENCODE_COLLECT_H
+
+#include "base/u64_map.h"
+#include "trace/addr_predict.h"
+#include "trace/encode_patterns.h"
+#include "trace/live_rank.h"
+
+/* Blocks of the chunk: births count up from 0, guests have this bit. */
+#define MZ_GUEST 0x80000000u
+
+struct mz_guest {
+	uint64_t object;
+	uint64_t addr;
+	uint32_t number; /* in order of first use */
+};
+
+#define MZ_GROW_SPAN 64 /* deltas of sizes that are counted */
+#define MZ_WHO_HINTS 1024
+
+struct mz_encoder {
+	struct mz_encode_options options;
+	struct mz_chunk_info info;
+	uint64_t next_object;
+	uint64_t low_object; /* the least below the first; 0: none */
+	uint64_t first_key;  /* objects from here on are in window */
+	uint64_t last_size;  /* of the last birth */
+
+	struct mz_patterns patterns;
+	uint32_t *pattern;  /* of each event */
+	uint32_t *block;    /* that each event uses; births are counted, not stored */
+	uint32_t *step;	    /* to it from the one before */
+	uint32_t *final_of; /* the final pattern of each event */
+	uint32_t *who;
+	uint64_t *time;
+	uint32_t events;
+	uint32_t cap;
+
+	uint32_t *window;     /* object - first_key -> birth + 1; 0: unknown, NONE: dead */
+	uint64_t *birth_addr; /* by birth */
+	uint64_t *birth_size;
+	uint32_t in_window; /* how much of it may not be 0 */
+	struct mz_guest *guests;
+	uint32_t n_guests, cap_guests;
+	struct mz_u64_map map; /* objects outside of the window; addresses of a raw chunk */
+
+	struct mz_codec_column stray_addr, stray_object, jump;
+	struct mz_who *whos;
+	uint32_t n_whos, cap_whos;
+	uint32_t who_hint[MZ_WHO_HINTS];
+	uint32_t grows[2 * MZ_GROW_SPAN + 1];
+
+	/* the second half: encode_columns.c */
+	struct mz_u64_map variants; /* pattern, block -> final + 1 */
+	struct mz_patterns final;   /* with what they say of blocks */
+	uint32_t *place;	    /* of guests: in order of object */
+	uint16_t *pattern_context;
+	uint32_t *target, *token; /* of the final patterns */
+	uint32_t cap_target, cap_token;
+	uint32_t often, once; /* patterns by token, and in order of use */
+	struct mz_live_rank ranks;
+	struct mz_codec_column columns[MZ_COLUMNS];
+	uint16_t *contexts[MZ_CONTEXTS]; /* tokens that the columns go with */
+	struct mz_packer packer;
+	struct mz_addr_predict *places;
+	enum mz_rounding rounding;
+	unsigned shift; /* of addresses */
+};
+
+void mz_encode_collect_clear(struct mz_encoder *e);
+
+#endif
