@@ -142,6 +142,30 @@ int mz_user_check_program(const char *command, struct mz_error *err)
 
 /* ---- running it ------------------------------------------------------------------- */
 
+/*
+ * The dynamic linker splits LD_PRELOAD at blanks and colons, and there is no way
+ * to quote them. A library in such a folder is named through a descriptor of the
+ * folder instead, which stays open as long as this process: programs that the
+ * recorded one starts later look it up again. The file keeps its name.
+ */
+static int loadable_path(const char *library, char *path, size_t size, struct mz_error *err)
+{
+	const char *slash = strrchr(library, '/');
+	char folder[PATH_MAX];
+	int fd;
+
+	if (!strpbrk(library, " :")) {
+		snprintf(path, size, "%s", library);
+		return 0;
+	}
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - library), library);
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return mz_fail(err, errno, "%s: %s", folder, strerror(errno));
+	snprintf(path, size, "/proc/%d/fd/%d%s", (int)getpid(), fd, slash);
+	return 0;
+}
+
 static void set_environment(const char *library, int region_fd, pid_t recorder)
 {
 	const char *others = getenv("LD_PRELOAD");
@@ -182,15 +206,18 @@ pid_t mz_user_start(char **argv, const char *library, int region_fd, uint32_t *m
 {
 	int go[2], failed[2], code;
 	pid_t self = getpid(), pid;
+	char path[PATH_MAX];
 	ssize_t n;
 
+	if (loadable_path(library, path, sizeof(path), err) < 0)
+		return -err->code;
 	if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
 		return mz_fail(err, errno, "cannot make a pipe: %s", strerror(errno));
 	pid = fork();
 	if (pid < 0)
 		return mz_fail(err, errno, "cannot start a process: %s", strerror(errno));
 	if (!pid)
-		child(argv, library, region_fd, self, go, failed);
+		child(argv, path, region_fd, self, go, failed);
 	close(go[0]);
 	close(failed[1]);
 	__atomic_store_n(main_pid, (uint32_t)pid, __ATOMIC_RELEASE);
