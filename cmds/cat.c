@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The events of a trace, or those asked for, as text. */
+/* Print the events of a trace, or a selection of them, as text. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

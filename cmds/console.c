@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Errors, notes and numbers, as a person (or a program) reads them. */
+/* Print errors, notes and numbers, for people or as JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What changed from one recording to another; budgets for CI. */
+/* Show what changed between two recordings and check memory budgets. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

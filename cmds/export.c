@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A recording for the viewer that somebody already uses. */
+/* Write a recording in the format of another viewer or a database. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

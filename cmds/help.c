@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The list of verbs, and what is generated from the option tables: the OPTIONS
- * section of the man pages and the shell completion. */
+/* List the verbs; generate OPTIONS sections and shell completion from the option tables. */
 #include <string.h>
 
 #include "cmds/cmd.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a container says of itself, from its index. */
+/* Print what the index of a container says. */
 #include <inttypes.h>
 #include <string.h>
 

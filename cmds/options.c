@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Parse the command line by a verb's option table and print its --help. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Draw byte counts over time as an SVG plot. */
 #include "cmds/plot.h"
 
 #include <math.h>

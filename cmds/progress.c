@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Show the progress of a long read on a terminal. */
 #include "cmds/progress.h"
 
 #include <stdio.h>

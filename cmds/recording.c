@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Open a recording of any kind for a verb, with its symbols. */
 #include "cmds/recording.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Print result tables as text, JSON or CSV. */
 #include "cmds/table_print.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Is a container whole: checksums, order, counts? */
+/* Check the checksums, order and counts of a container. */
 #include <inttypes.h>
 
 #include "base/json.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Redirect the allocator calls of loaded libraries through their GOT entries. */
 #include "redirect.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Append records to the ring of the calling thread, without locks or heap. */
 #include "ring.h"
 
 #include "stack.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Call stacks: each different one is sent once, and then named by its number. */
+/* Send each distinct call stack once, and refer to it by number afterwards. */
 #include "stack.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Unwind call stacks with .eh_frame tables and cache a rule per code address. */
 #include "unwind.h"
 
 #include <dlfcn.h>

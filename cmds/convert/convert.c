@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A trace in another format. */
+/* Convert a recording to another trace format. */
 #include <sys/stat.h>
 
 #include "cmds/convert/transcode.h"

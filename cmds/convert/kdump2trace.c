@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* FreeBSD's kdump of jemalloc's utrace records to text. */
+/* Convert FreeBSD's kdump of jemalloc's utrace records to a text trace. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

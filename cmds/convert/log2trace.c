@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Allocation logs made with dtrace to text. */
+/* Convert dtrace allocation logs to a text trace. */
 #include "base/error.h"
 #include "base/output.h"
 #include "cmds/cmd.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Report on standard error what a log converter left out. */
 #include "cmds/convert/logs.h"
 
 #include "cmds/cmd.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Text to compact trace. */
+/* Pack a text trace into a compact one. */
 #include "cmds/convert/transcode.h"
 
 struct opts {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read events from any trace format and write them in another. */
 #include "cmds/convert/transcode.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Recordings as one HTML file that needs nothing else. */
+/* Write recordings as one self-contained HTML file. */
 #include "cmds/html/html.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Write the access matrix and the object explorer of a KMAP page as JSON. */
 #include "cmds/html/html_access.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the models of all recordings have in common, as JSON. */
+/* Write the parts that the page models of all recordings share as JSON. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The model of a KMAP: figures, tables and flame graphs; who accesses what is in
- * html_access.c. */
+/* Build the page model of a KMAP; html_access.c adds the accesses. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The model of a kernel trace: the report's groups, and what they do over time. */
+/* Build the page model of a kernel trace: the groups of the report, and their timelines. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The page: web/dist/report.html, built into the program, with the data of the
- * recordings in its middle. */
+/* Insert the data of the recordings into the built-in page web/dist/report.html. */
 #include "cmds/html/html.h"
 
 #include <errno.h>

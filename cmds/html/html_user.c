@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The model of a user program's trace. */
+/* Build the page model of a user program's trace. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

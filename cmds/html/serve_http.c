@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read one HTTP request from a socket and send one response. */
 #include "cmds/html/serve_http.h"
 
 #include <errno.h>

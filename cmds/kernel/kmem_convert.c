@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Kernel traces in other forms: the files of a recording joined into one, and
- * the raw formats of the original kmemtrace. */
+/* Join the files of a kernel trace into one, or write them as raw kmemtrace records. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The kernel report as JSON: the same numbers, the same limits. */
+/* Print the kernel report as JSON. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is live at the end of a kernel trace, and what of it is wasted: by allocator,
- * by subsystem, by call site. */
+/* Print what is live at the end of a kernel trace: by allocator, subsystem and call site. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Rows of the report's tables, sorted, and the words for them. */
+/* Sort and label the rows of the kernel report's tables. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The kernel report as text, section by section. */
+/* Print the kernel report as text, section by section. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

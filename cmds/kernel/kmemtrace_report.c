@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a kernel trace says, as tables or JSON. */
+/* Report on a kernel trace: allocations, waste, frees on other CPUs, inconsistencies. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

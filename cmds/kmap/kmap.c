@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Questions to a KMAP: who touches whose objects. */
+/* Ask a KMAP which code touches which objects. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Convert a KMAP to a container and back to lines. */
 #include "cmds/kmap/kmap_convert.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Find a KMAP's symbol files and read the map into the model. */
 #include "cmds/kmap/kmap_load.h"
 
 #include <errno.h>

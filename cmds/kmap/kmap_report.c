@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Print the overview of a KMAP as text or JSON. */
 #include "cmds/kmap/kmap_report.h"
 
 #include <stdlib.h>

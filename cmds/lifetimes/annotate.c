@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Copy a trace line by line and append a note to each line. */
 #include "cmds/lifetimes/annotate.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A trace with the size and the age of each block that ends. */
+/* Annotate each line of a trace with the size and age of the block that ends. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

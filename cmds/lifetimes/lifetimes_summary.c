@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How many blocks of each lifetime and size were freed. */
+/* Count the freed blocks by lifetime and size. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A trace with the neighbours of each block, the gaps, and the pages. */
+/* Annotate each line of a trace with the block's neighbours, gaps and pages. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What `kmemtraced --summary` prints: counts by call site, most bytes first. */
+/* Print the counts of `kmemtraced --summary` by call site, most bytes first. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

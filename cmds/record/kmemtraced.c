@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Record who allocates and frees memory in the running kernel. */
+/* Record the allocations and frees of the running kernel. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

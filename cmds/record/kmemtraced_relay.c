@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* kmemtraced on a kernel with kmemtrace: its files, as they are. */
+/* Copy the relay files of a kernel with kmemtrace. */
 #include "cmds/record/kmemtraced.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which allocator serves a program best: the same trace through each of them. */
+/* Replay a trace with several allocators and compare their time and memory. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

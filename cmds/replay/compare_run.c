@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Replay a trace once with one allocator, in a fresh process. */
 #include "cmds/replay/compare_run.h"
 
 #include <errno.h>

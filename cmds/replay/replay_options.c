@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Define the options and print the results that cmtreplay and replay share. */
 #include "cmds/replay/replay_options.h"
 
 #include <dlfcn.h>

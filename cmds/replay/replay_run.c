@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Start the decoder process and run the replay threads. */
 #include "cmds/replay/replay_run.h"
 
 #include <errno.h>

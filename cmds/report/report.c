@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a person reads first about a trace of a user program. */
+/* Print the overview of a user program's trace. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Sum call stacks by the call site that wanted the memory. */
 #include "cmds/report/report_sites.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Runs a command under Memorizer's kernel in QEMU, and brings the map back. */
+/* Run a command under Memorizer's kernel in QEMU and fetch its KMAP. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

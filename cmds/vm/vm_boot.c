@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The recording of `memorizer vm --kmemtrace-boot`: its files as they come from the
- * guest, and the report. */
+/* Save the files of `memorizer vm --kmemtrace-boot` as the guest sends them, then report. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

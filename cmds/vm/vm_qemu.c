@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The machine of `memorizer vm`: where its kernel is, what it is started with, its end. */
+/* Find the kernel, start QEMU and stop it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

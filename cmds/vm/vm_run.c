@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Attends a machine of `memorizer vm`: frames, console, standard input, signals, time. */
+/* Serve a running guest: frames, console, standard input, signals, timeout. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

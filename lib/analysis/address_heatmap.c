@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Accumulate live bytes in a bounded grid of addresses and time. */
 #include "analysis/address_heatmap.h"
 
 #include <string.h>

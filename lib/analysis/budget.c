@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Budgets: "peak > +5%". */
+/* Parse and check budgets such as "peak > +5%". */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Match the call sites of two recordings by name and compute the changes. */
 #include "analysis/diff.h"
 
 #include <errno.h>

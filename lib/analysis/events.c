@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Present any recording as one stream of events with call stacks and symbols. */
 #include "analysis/events.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Build a tree of weighted paths and fold its small nodes for a flame graph. */
 #include "analysis/flame.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Build the model of a KMAP in one pass over its lines. */
 #include "analysis/kmap_build.h"
 
 #include <errno.h>

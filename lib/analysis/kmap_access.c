@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Accesses and calls of a KMAP, added up. */
+/* Sum the accesses and calls of a KMAP. */
 #include <errno.h>
 
 #include "analysis/kmap_build.h"

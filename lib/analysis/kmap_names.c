@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How places, classes and processes of a KMAP are called. */
+/* Name the places, classes and processes of a KMAP. */
 #include <stdio.h>
 #include <string.h>
 

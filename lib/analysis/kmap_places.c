@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Texts, code and processes of a KMAP get numbers, and code gets names. */
+/* Number the texts, code addresses and processes of a KMAP, and symbolize the code. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Answer the questions of `memorizer kmap` from the model. */
 #include "analysis/kmap_select.h"
 
 #include <fnmatch.h>

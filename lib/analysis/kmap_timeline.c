@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Live bytes of a KMAP over time. */
+/* Compute the live bytes of a KMAP over time. */
 #include <string.h>
 
 #include "analysis/kmap_build.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Determine the structure type of each class of objects in a KMAP. */
 #include "analysis/kmap_types.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sizes that fall badly into their size class, and what a cache of their own
- * would save. */
+/* Find sizes that fit their kmalloc size class badly, and what a cache of their own would save. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Keep the counters, findings and worst allocations of a kernel report. */
 #include "analysis/kmem_groups.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The files of a kernel trace, read together in the order of time. */
+/* Read the files of a kernel trace merged by time. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>

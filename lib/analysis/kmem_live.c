@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tables by address: blocks and pages. */
+/* Map addresses to live blocks and to pages of a kernel trace. */
 #include "analysis/kmem_live.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Decode a file of a kernel trace in a thread, a few batches ahead of the reader. */
 #include "analysis/kmem_readahead.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The one pass over a kernel trace: groups, live blocks, matrices, findings. */
+/* Compute the kernel report in one pass: groups, live blocks, matrices, findings. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

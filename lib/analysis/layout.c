@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Track the neighbours, gaps and pages of live blocks. */
 #include "analysis/layout.h"
 
 #include <stdlib.h>

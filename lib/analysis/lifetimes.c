@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Measure the time from each allocation to its free. */
 #include "analysis/lifetimes.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Hold the sums of a recording by call stack. */
 #include "analysis/profile.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* DHAT's JSON, version 2, of Valgrind, dhat-rs or ourselves. */
+/* Read DHAT's JSON, version 2, from Valgrind, dhat-rs or `export`. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

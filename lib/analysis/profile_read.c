@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The profile of a trace: its usage by stack, with names. */
+/* Make the profile of a trace: its usage by call stack, with names. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

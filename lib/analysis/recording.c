@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Open a recording as a stream of events or as a profile of sums. */
 #include "analysis/recording.h"
 
 #include <errno.h>

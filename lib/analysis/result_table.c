@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Build result tables whose columns carry their names and types. */
 #include "analysis/result_table.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Keep live bytes over time and distributions of size and age, in fixed memory. */
 #include "analysis/timeline.h"
 
 #include <stdlib.h>

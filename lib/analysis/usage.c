@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Sum the heap use of a program by call site in one pass: totals, peak, leaks, churn. */
 #include "analysis/usage.h"
 
 #include <errno.h>

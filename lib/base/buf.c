@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Grow a byte buffer; a failed append is remembered until the caller checks. */
 #include "base/buf.h"
 
 #include <stdarg.h>

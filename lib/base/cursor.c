@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read words and numbers from a bounded line. */
 #include "base/cursor.h"
 
 #include <string.h>

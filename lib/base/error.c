@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Fill struct mz_error; the first message is kept. */
 #include "base/error.h"
 
 #include <errno.h>

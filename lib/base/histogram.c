@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Count 64-bit values in fixed memory and compute percentiles. */
 #include "base/histogram.h"
 
 static unsigned slot_of(uint64_t v)

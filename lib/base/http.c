@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Parse and check the head of an HTTP request. */
 #include "base/http.h"
 
 #include <stdio.h>

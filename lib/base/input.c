@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read a file, a pipe or memory through a window of bounded size. */
 #include "base/input.h"
 
 #include <errno.h>

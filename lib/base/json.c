@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Write JSON into a buffer, with commas and escapes. */
 #include "base/json.h"
 
 #include <inttypes.h>

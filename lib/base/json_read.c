@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Parse JSON token by token in bounded memory. */
 #include "base/json_read.h"
 
 #include <errno.h>

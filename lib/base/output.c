@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Write a file under a temporary name and rename it when it is complete. */
 #include "base/output.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Map pairs of 64-bit keys to dense numbers. */
 #include "base/pair_index.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Run a producer thread a few batches ahead of its consumer. */
 #include "base/readahead.h"
 
 #include <pthread.h>

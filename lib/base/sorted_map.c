@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Keep keys in order as sorted runs, with lookup of neighbours. */
 #include "base/sorted_map.h"
 
 #include <errno.h>

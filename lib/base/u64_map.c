@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Map nonzero 64-bit keys to 32-bit values in an open-addressed table. */
 #include "base/u64_map.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Decompress gzip and Zstandard streams as they are read. */
 #include "base/unpack.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Copy text as valid UTF-8 and replace invalid bytes. */
 #include "base/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Pair allocations with their frees, for the table of blocks. */
 #include "export/blocks.h"
 
 #include <errno.h>

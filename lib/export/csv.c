@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* CSV as RFC 4180 has it: a line of names, then a line a row. Not known = empty. */
+/* Write tables as CSV (RFC 4180) with a header line; an unknown value is empty. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* DHAT's JSON, version 2: for Valgrind's dh_view.html and the Firefox Profiler. */
+/* Write DHAT's JSON, version 2, for dh_view.html and the Firefox Profiler. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The table of formats, and what they share. */
+/* List the export formats, and hold the code that they share. */
 #include "base/error.h"
 #include "export/export.h"
 

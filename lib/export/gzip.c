@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Compress output as one gzip member. */
 #include "export/gzip.h"
 
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* JSON lines: an object a row, without what is not known. */
+/* Write tables as JSON lines, one object per row; unknown values are left out. */
 #include <stdlib.h>
 
 #include "base/error.h"

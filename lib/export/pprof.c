@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* profile.proto, gzipped: for pprof, Grafana, Speedscope, Polar Signals, ... */
+/* Write gzipped profile.proto, for pprof, Grafana, Speedscope, Polar Signals and others. */
 #include <stdlib.h>
 #include <string.h>
 

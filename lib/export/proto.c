@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Encode protocol buffer fields. */
 #include "export/proto.h"
 
 #include <string.h>

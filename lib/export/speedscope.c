@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* speedscope's own JSON: a profile for each view (at the peak, at the end, ...). */
+/* Write speedscope's JSON, with one profile per view (at the peak, at the end, ...). */
 #include <string.h>
 
 #include "base/json.h"

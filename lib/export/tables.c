@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The tables of a recording: docs/schema.md. */
+/* Define the tables of a recording, as docs/schema.md describes them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Encode Thrift's compact protocol, as Parquet needs it. */
 #include "export/thrift.h"
 
 #include <string.h>

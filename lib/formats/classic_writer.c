@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Write classic traces and refuse events that the format cannot hold. */
 #include <errno.h>
 
 #include "formats/classic.h"

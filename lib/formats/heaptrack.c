@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read heaptrack's text files as a trace. */
 #include "formats/heaptrack.h"
 
 #include <errno.h>

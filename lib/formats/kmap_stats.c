@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read the losses of a KMAP from the statistics file beside it. */
 #include "formats/kmap_stats.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The records of the original kmemtrace, of either byte order and word size. */
+/* Read and write the records of the original kmemtrace, of either byte order and word size. */
 #include "formats/kmemtrace.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names of caches and stacks beside a kmemtrace file. */
+/* Read the names of caches and stacks from the files beside a kmemtrace recording. */
 #include "formats/kmemtrace_beside.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read the logs of other allocation tracers line by line. */
 #include "formats/logs.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Opening a trace: what it is is told by its content, never by its name. */
+/* Open a trace and determine its format from its content, never from its name. */
 #include <errno.h>
 #include <stdlib.h>
 

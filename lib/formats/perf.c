@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read kmem events from the output of `perf script`. */
 #include "formats/perf.h"
 
 #include <errno.h>

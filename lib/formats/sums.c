@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Recognise files that hold sums by call site and no events. */
 #include "formats/sums.h"
 
 #include <string.h>

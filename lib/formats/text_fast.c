@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Parse malloc, realloc and free lines in their usual form, eight characters at a time. */
 #include "formats/text_fast.h"
 
 #include <endian.h>

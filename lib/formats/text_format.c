@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Format an event as a line of text in canonical form. */
 #include <endian.h>
 #include <string.h>
 

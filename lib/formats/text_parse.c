@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Parse any line of a text trace. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read text traces in batches and give each block its object number. */
 #include <errno.h>
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Load the preload library into a running program through ptrace. */
 #include "record/attach.h"
 
 #include <dlfcn.h>

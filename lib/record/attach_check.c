@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Why a running program cannot be recorded, and what to do about it. */
+/* Explain why a running program cannot be recorded, and what to do about it. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Find the loaded libraries of a running program and their functions in its memory. */
 #include "record/attach_objects.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Stop a thread at a safe point and make it call functions of the program. */
 #include "record/attach_thread.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Loading the programs, attaching them, and reading their counters. */
+/* Load and attach the BPF programs, and read their counters. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The threads and files of a recording, and its account at the end. */
+/* Run the threads and files of a kernel recording and balance its account at the end. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The rows that the kernel side counted, added up over CPUs and levels. */
+/* Sum the rows that the BPF programs counted, over CPUs and nesting levels. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

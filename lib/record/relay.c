@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From the kernel's relay buffers to files, without looking at the bytes. */
+/* Splice the kernel's relay buffers to files without reading the bytes. */
 #include "record/relay.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Turn the records of a ring into events. */
 #include "record/user_events.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Keep one output file for each recorded program. */
 #include "record/user_program.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Merge the rings of all threads by time stamp. */
 #include "record/user_rings.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Buffer ring records in an unnamed file until the encoder takes them. */
 #include "record/user_spool.h"
 
 #include <errno.h>

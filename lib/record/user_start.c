@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Check a command and start it with the preload library. */
 #include "record/user_start.h"
 
 #include <elf.h>

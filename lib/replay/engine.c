@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Execute replay operations against the allocator of the process. */
 #include "replay/engine.h"
 
 #include <errno.h>

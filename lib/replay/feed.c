@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Decode a trace and fill the queues of the replay threads. */
 #include "replay/feed.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Translate events into replay operations on numbered slots. */
 #include "replay/plan.h"
 
 #include <errno.h>

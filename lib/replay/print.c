@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Print the replayed trace with its new addresses. */
 #include "replay/print.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Pass batches of operations from the decoder process to the replay threads. */
 #include "replay/queue.h"
 
 #include <errno.h>

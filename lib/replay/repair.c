@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Reorder frees that a log shows after the reuse of their address. */
 #include "replay/repair.h"
 
 #include <errno.h>

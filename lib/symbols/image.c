@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Look up addresses in the table of one ELF file. */
 #include "symbols/image.h"
 
 #include <elfutils/libdwelf.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Lines and scopes (functions, and what was inlined into them) of a unit of DWARF. */
+/* Read the lines and scopes (functions and inlined calls) of one DWARF unit. */
 #include <dwarf.h>
 #include <string.h>
 

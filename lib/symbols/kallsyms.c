@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Functions and variables, each sorted by address; names stay where they were read. */
+/* Parse kallsyms into functions and variables sorted by address. */
 #include "symbols/kallsyms.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Looking up, the same for all: images first, then the kernel's list. */
+/* Look up an address: images first, then the kernel's symbol list. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Describe structures and find the member at an offset. */
 #include "symbols/types.h"
 
 #include <errno.h>

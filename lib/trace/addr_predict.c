@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Predict the address of the next block from recently freed places. */
 #include "trace/addr_predict.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read and write the framed, checksummed blocks of a container. */
 #include "trace/block.h"
 
 #include <errno.h>

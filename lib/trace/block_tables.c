@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Blocks that are no chunks: attributes, strings, stacks. */
+/* Read and write the blocks that hold attributes, strings and stacks. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

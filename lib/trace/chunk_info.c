@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a chunk says of itself: first in its payload, and again in the index. */
+/* Read and write the info of a chunk: its counts, time range and losses. */
 #include <errno.h>
 
 #include "trace/chunk.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Pack columns of numbers: choose a codec, then apply zstd or context mixing. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include "trace/codec.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read the events of a container from a file or a pipe. */
 #include "trace/container.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Find the blocks of a container through its index or by scanning. */
 #include "trace/container_scan.h"
 
 #include <errno.h>

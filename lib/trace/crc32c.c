@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* CRC-32C (Castagnoli, reflected polynomial 0x82f63b78). */
+/* Compute CRC-32C (Castagnoli, reflected polynomial 0x82f63b78). */
 #include <string.h>
 
 #include "trace/wire.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A chunk back into events. */
+/* Decode a chunk into events. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Collect the events of a chunk: patterns, threads and blocks. */
 #include "trace/encode_collect.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The encoder's second half: the events of a chunk as columns, packed. */
+/* Encode the collected events of a chunk as packed columns. */
 #include <errno.h>
 #include <stdlib.h>
 

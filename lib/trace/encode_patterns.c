@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Intern event patterns and count their uses. */
 #include "trace/encode_patterns.h"
 
 #include <errno.h>

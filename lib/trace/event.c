@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Define the table of allocation calls and the names of event kinds. */
 #include "trace/event.h"
 
 #include <assert.h>

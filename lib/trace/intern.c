@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Strings and stacks, each stored once. Both are runs of bytes to the table. */
+/* Store each distinct string and stack once. */
 #include <errno.h>
 #include <memorizer.h>
 #include <stdlib.h>

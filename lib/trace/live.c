@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Map addresses to the blocks that are live there now. */
 #include "trace/live.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Convert between blocks and their rank among the live blocks of a chunk. */
 #include "trace/live_rank.h"
 
 #include <errno.h>

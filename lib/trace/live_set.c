@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Keep the set of live serial numbers as pages of bits. */
 #include "trace/live_set.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Keep the symbol names that a trace carries for its addresses. */
 #include "trace/names.h"
 
 #include <errno.h>

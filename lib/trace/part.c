@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Write PATH.part under a lock and rename it to PATH when it is complete. */
 #include "trace/part.h"
 
 #include <errno.h>

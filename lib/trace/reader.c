@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read events in batches, with the operations of a format. */
 #include "trace/reader.h"
 
 #include <errno.h>

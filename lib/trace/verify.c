@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Is a container what it says it is? Every block, every event, every count. */
+/* Check every block, event and count of a container. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Writing a container: streams make chunks, the writer appends them. */
+/* Write a container: streams build chunks, the writer appends them. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

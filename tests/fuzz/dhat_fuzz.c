@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Fuzz the reader of DHAT's JSON. */
 #include "tests/fuzz/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Fuzz the reader of heaptrack files. */
 #include "formats/heaptrack.h"
 #include "tests/fuzz/import.h"
 

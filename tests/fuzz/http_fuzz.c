@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Any bytes as the head of a request. */
+/* Fuzz the parser of HTTP request heads. */
 #include "base/http.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Fuzz the reader of `perf script` output. */
 #include "formats/perf.h"
 #include "tests/fuzz/import.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Test the histogram, JSON writer, line input and error text of lib/base. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the recorder of a KMAP says that it lost. */
+/* Test the reader of a KMAP's loss statistics. */
 #include <memorizer.h>
 #include <stdlib.h>
 #include <string.h>

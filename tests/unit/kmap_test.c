@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Lines of KMAPs, and what the model makes of them. */
+/* Test the parser of KMAP lines and the model built from them. */
 #include "analysis/kmap.h"
 
 #include <errno.h>

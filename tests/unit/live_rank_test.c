@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ranks and steps against an array that is looked through. */
+/* Compare ranks and steps with a linear search. */
 #include <stdlib.h>
 
 #include "tests/unit/test.h"

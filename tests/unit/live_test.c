@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The live blocks against an array that is searched from end to end. */
+/* Compare the table of live blocks with a linear search. */
 #include "trace/live.h"
 
 #include <string.h>

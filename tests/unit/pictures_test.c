@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What pages draw, against keeping everything: curve, map of addresses, trees. */
+/* Compare the bounded structures behind the pages with exact ones. */
 #include <memorizer.h>
 #include <stdlib.h>
 #include <string.h>

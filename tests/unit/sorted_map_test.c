@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The ordered map against a sorted array. */
+/* Compare the sorted map with a sorted array. */
 #include "base/sorted_map.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The two parsers agree; what is written is read back; numbers of all lengths. */
+/* Check that both text parsers agree and that written events are read back. */
 #include <inttypes.h>
 #include <string.h>
 

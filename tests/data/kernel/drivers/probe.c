@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A module of that kernel. */
+/* Sample kernel source: a module. */
 #include "../include/inline.h"
 int mm_get(volatile int *p);
 int probe_init(volatile int *p)

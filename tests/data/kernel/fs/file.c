@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Sample kernel source: a function in fs/ that inlines code of a header. */
 #include "../include/inline.h"
 int mm_get(volatile int *p);
 int fs_read(volatile int *p, int n)

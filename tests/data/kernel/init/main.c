@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A kernel of four functions, to try symbols on. It is never run. */
+/* Sample kernel source of four functions, for tests of symbols; never run. */
 #include "../include/inline.h"
 volatile int counter;
 int mm_get(volatile int *p);

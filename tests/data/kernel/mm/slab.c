@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Sample kernel source: functions in mm/ with inlined callees. */
 #include "../include/inline.h"
 static int table[64];
 static __attribute__((noinline)) int helper(volatile int *p)
