@@ -14,7 +14,7 @@ OPTIM    ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
 CPPFLAGS := -Iinclude -Ilib -I. -I$(O)/gen -D_GNU_SOURCE
 CFLAGS   := -std=gnu11 $(OPTIM) $(WARN) -fvisibility=hidden -fPIC -fno-strict-aliasing
-LDLIBS   := -lzstd -lz -lsqlite3 -ldw -lelf -lm -lpthread
+LDLIBS   := -lzstd -lz -lsqlite3 -ldw -lelf -lm -lpthread -ldl
 ifneq ($(SAN),)
 CFLAGS  += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS += -fsanitize=$(SAN)
@@ -32,18 +32,31 @@ endif
 .SECONDARY:
 .DELETE_ON_ERROR:
 
-LIB_SRC := $(sort $(wildcard lib/*/*.c))
+# libmemorizer reads and analyses recordings. What the commands need beyond that is an
+# archive of its own, so that the library depends on neither libbpf nor SQLite.
+TOOL_SRC := $(sort $(wildcard lib/record/*.c lib/replay/*.c lib/export/*.c))
+LIB_SRC  := $(filter-out $(TOOL_SRC) lib/symbols/debuginfo_load.c,$(sort $(wildcard lib/*/*.c)))
+# libdw and what needs it: linked into the static library, a plugin of the shared one
+DEBUGINFO_SRC := $(addprefix lib/symbols/,debuginfo_linked.c image_build.c image_dwarf.c \
+	image_rows.c kaslr.c types_btf.c types_dwarf.c)
+SO_SRC  := $(filter-out $(DEBUGINFO_SRC),$(LIB_SRC)) lib/symbols/debuginfo_load.c
 CMD_SRC := $(sort $(wildcard cmds/*.c cmds/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o)
+SO_OBJ  := $(SO_SRC:%.c=$(O)/%.o)
+TOOL_OBJ := $(TOOL_SRC:%.c=$(O)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(O)/%.o)
 
 LIB_A  := $(O)/libmemorizer.a
-LIB_SO := $(O)/libmemorizer.so.0
+TOOL_A := $(O)/libmemorizer-tools.a
+LIB_SO := $(O)/lib/libmemorizer.so.0
+LIB_MAP := lib/libmemorizer.map
+DEBUGINFO_SO := $(O)/lib/memorizer/memorizer-debuginfo.so
+SO_LIBS := -lzstd -lz -lm -lpthread -ldl
 PROG   := $(O)/bin/memorizer
 LINKS  := $(O)/bin/.links
 
 .PHONY: all
-all: $(PROG) $(LIB_A) $(LIB_SO) $(LINKS) man completion
+all: $(PROG) $(LIB_A) $(LIB_SO) $(DEBUGINFO_SO) $(LINKS) man completion
 
 $(O)/%.o: %.c Makefile
 	$(call say,CC,$<)
@@ -54,15 +67,29 @@ $(LIB_A): $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(LIB_SO): $(LIB_OBJ)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libmemorizer.so.0 -o $@ $^ $(LDLIBS)
-	$(Q)ln -sf libmemorizer.so.0 $(O)/libmemorizer.so
+$(TOOL_A): $(TOOL_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(PROG): $(CMD_OBJ) $(LIB_A)
+$(LIB_SO): $(SO_OBJ) $(LIB_MAP)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(LIB_A) $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libmemorizer.so.0 \
+		-Wl,--version-script=$(LIB_MAP) -Wl,--as-needed $(if $(SAN),,-Wl,-z,defs) \
+		-o $@ $(SO_OBJ) $(SO_LIBS)
+	$(Q)ln -sf libmemorizer.so.0 $(O)/lib/libmemorizer.so
+
+# It has copies of the few functions that it shares with the library, all of them hidden.
+$(DEBUGINFO_SO): $(O)/lib/symbols/debuginfo_linked.o $(LIB_A)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed \
+		-Wl,--exclude-libs,ALL -o $@ $^ $(LDLIBS)
+
+$(PROG): $(CMD_OBJ) $(TOOL_A) $(LIB_A)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(TOOL_A) $(LIB_A) $(LDLIBS)
 
 $(LINKS): $(PROG)
 	$(Q)for l in $$($(PROG) help --links); do ln -sf memorizer $(O)/bin/$$l; done && touch $@
@@ -112,4 +139,4 @@ dist:
 clean:
 	rm -rf $(O)
 
--include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d)
+-include $(LIB_OBJ:.o=.d) $(SO_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(CMD_OBJ:.o=.d)

@@ -22,7 +22,7 @@ extern "C" {
 
 #define MZ_API __attribute__((visibility("default")))
 
-#define MZ_VERSION "0.1.0"
+#define MZ_VERSION "0.2.0"
 
 /* ---- errors ------------------------------------------------------------- */
 

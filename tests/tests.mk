@@ -8,13 +8,13 @@ TOOLS := $(patsubst %.c,$(O)/%,$(sort $(wildcard tests/tools/*.c)))
 .PHONY: tests
 tests: $(UNIT) $(TOOLS)
 
-$(O)/tests/unit/%_test: $(O)/tests/unit/%_test.o $(LIB_A)
+$(O)/tests/unit/%_test: $(O)/tests/unit/%_test.o $(TOOL_A) $(LIB_A)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIB_A) $(LDLIBS) $(LDFLAGS_$*)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(TOOL_A) $(LIB_A) $(LDLIBS) $(LDFLAGS_$*)
 
-$(O)/tests/tools/%: $(O)/tests/tools/%.o $(LIB_A)
+$(O)/tests/tools/%: $(O)/tests/tools/%.o $(TOOL_A) $(LIB_A)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIB_A) $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(TOOL_A) $(LIB_A) $(LDLIBS)
 
 # a fault at every allocation: the test counts them and makes one fail
 LDFLAGS_fault = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=free
@@ -22,7 +22,7 @@ LDFLAGS_export_fault = $(LDFLAGS_fault)
 
 # fuzz targets: tests/fuzz/X_fuzz.c, with the library built once for them all
 FUZZ       := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
-FUZZ_LIB   := $(LIB_SRC:%.c=$(O)/fuzz/%.o)
+FUZZ_LIB   := $(patsubst %.c,$(O)/fuzz/%.o,$(LIB_SRC) $(TOOL_SRC))
 FUZZ_FLAGS := -std=gnu11 -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 .PHONY: fuzz
 fuzz: $(FUZZ)

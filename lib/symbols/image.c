@@ -2,42 +2,31 @@
 /* Look up addresses in the table of one ELF file. */
 #include "symbols/image.h"
 
-#include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/error.h"
+#include "symbols/debuginfo.h"
 
 /* How far a symbol without a size reaches. */
 #define NO_SIZE (1u << 20)
 
 size_t mz_image_id(const char *path, uint8_t *id)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const void *found;
-	size_t len = 0;
-	Elf *elf;
+	const struct mz_debuginfo *d = mz_debuginfo(NULL);
 
-	if (fd < 0)
-		return 0;
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (elf) {
-		ssize_t n = dwelf_elf_gnu_build_id(elf, &found);
+	return d ? d->image_id(path, id) : 0;
+}
 
-		if (n > 0 && n <= 64) {
-			memcpy(id, found, (size_t)n);
-			len = (size_t)n;
-		}
-	}
-	elf_end(elf);
-	close(fd);
-	return len;
+/* From the file itself: this is what takes long, and what needs libdw. */
+static int build(struct mz_image *im, const char *path, struct mz_error *err)
+{
+	const struct mz_debuginfo *d = mz_debuginfo(err);
+
+	return d ? d->image_build(im, path, err) : -ENOENT;
 }
 
 static struct mz_image *open_image(const char *path, const uint8_t *id, size_t len, bool use_cache,
@@ -58,7 +47,7 @@ static struct mz_image *open_image(const char *path, const uint8_t *id, size_t l
 		im->from_cache = true;
 		return im;
 	}
-	if (mz_image_build(im, path, err) < 0) {
+	if (build(im, path, err) < 0) {
 		mz_image_free(im);
 		return NULL;
 	}

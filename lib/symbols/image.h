@@ -85,8 +85,10 @@ const char *mz_image_variable(const struct mz_image *im, uint64_t addr, uint64_t
 /* The address of a symbol, function or variable; 0 = none. Slow. */
 uint64_t mz_image_symbol(const struct mz_image *im, const char *name);
 
-/* image_build.c: from the file itself; path NULL: by im->id. 0 or -errno. */
+/* image_build.c, reached through debuginfo.h. From the file itself; path NULL: by im->id.
+ * 0 or -errno. */
 int mz_image_build(struct mz_image *im, const char *path, struct mz_error *err);
+size_t mz_image_read_id(const char *path, uint8_t *id);
 /* image_cache.c */
 bool mz_image_load(struct mz_image *im, const char *file);
 void mz_image_save(const struct mz_image *im, const char *file);

@@ -5,11 +5,14 @@
  * merged into rows that each say everything about the addresses up to the next.
  */
 #include <dwarf.h>
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "symbols/image_build.h"
@@ -289,6 +292,32 @@ static int build_module(struct mz_image *im, Dwfl_Module *mod, struct mz_error *
 	}
 	build_free(&b);
 	return ret;
+}
+
+/* ---- the build id alone -------------------------------------------------------------- */
+
+size_t mz_image_read_id(const char *path, uint8_t *id)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const void *found;
+	size_t len = 0;
+	Elf *elf;
+
+	if (fd < 0)
+		return 0;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (elf) {
+		ssize_t n = dwelf_elf_gnu_build_id(elf, &found);
+
+		if (n > 0 && n <= 64) {
+			memcpy(id, found, (size_t)n);
+			len = (size_t)n;
+		}
+	}
+	elf_end(elf);
+	close(fd);
+	return len;
 }
 
 int mz_image_build(struct mz_image *im, const char *path, struct mz_error *err)

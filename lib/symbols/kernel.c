@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "symbols/debuginfo.h"
 #include "symbols/private.h"
 
 /* Symbols at the start of the kernel's code, in every kernel. */
@@ -251,10 +252,13 @@ int64_t mz_symbols_shift(const struct mz_symbols *s)
 
 void mz_symbols_shift_by(struct mz_symbols *s, const uint64_t *ips, size_t n)
 {
+	const struct mz_debuginfo *d;
 	uint64_t shift;
 
-	if (!s->kernel || !s->count || (s->kallsyms && !s->linked_list) ||
-	    !mz_kaslr_guess(s->modules[0].path, ips, n, &shift))
+	if (!s->kernel || !s->count || (s->kallsyms && !s->linked_list))
+		return;
+	d = mz_debuginfo(NULL);
+	if (!d || !d->kaslr_guess(s->modules[0].path, ips, n, &shift))
 		return;
 	set_shift(s, shift);
 	s->list_shift = -(int64_t)shift;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "symbols/debuginfo.h"
 #include "symbols/types_private.h"
 
 #define DEEP  16 /* structures within structures */
@@ -15,16 +16,9 @@
 
 struct mz_types *mz_types_open(const char *path, struct mz_error *err)
 {
-	struct mz_error first = {0};
-	struct mz_types *t = mz_types_open_dwarf(path, &first);
+	const struct mz_debuginfo *d = mz_debuginfo(err);
 
-	if (t)
-		return t;
-	if (first.code != ENODATA) {
-		*err = first;
-		return NULL;
-	}
-	return mz_types_open_btf(path, err);
+	return d ? d->types_open(path, err) : NULL;
 }
 
 struct mz_types *mz_types_new(const struct mz_types_ops *ops, void *source)
