@@ -302,7 +302,7 @@ static int show_csv(struct job *j)
 						 {"state", MZ_CELL_TEXT, false}};
 	char names[CSV_COLUMNS][32];
 	const struct mz_profile_value *values[CSV_COLUMNS];
-	struct mz_output out = {.fd = -1};
+	struct mz_output out = {.file.fd = -1};
 	struct mz_table *t = NULL;
 	size_t n = 0, shown = 0;
 	int ret;

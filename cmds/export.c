@@ -140,7 +140,7 @@ static int run(void *options, int argc, char **argv)
 {
 	static char standard_input[] = "-";
 	char *usual[] = {standard_input};
-	struct job j = {.o = options, .out = {.fd = -1}};
+	struct job j = {.o = options, .out = {.file.fd = -1}};
 	int ret = find_format(&j);
 
 	if (!ret)

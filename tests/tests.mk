@@ -16,9 +16,11 @@ $(O)/tests/tools/%: $(O)/tests/tools/%.o $(TOOL_A) $(LIB_A)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(TOOL_A) $(LIB_A) $(LDLIBS)
 
-# a fault at every allocation: the test counts them and makes one fail
+# a fault at every allocation or system call: the test counts them and makes one fail
 LDFLAGS_fault = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=free
+LDFLAGS_fault += -Wl,--wrap=fsync,--wrap=close,--wrap=writev,--wrap=rename,--wrap=renameat2
 LDFLAGS_export_fault = $(LDFLAGS_fault)
+LDFLAGS_atomic_file = $(LDFLAGS_fault)
 
 # fuzz targets: tests/fuzz/X_fuzz.c, with the library built once for them all
 FUZZ       := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))

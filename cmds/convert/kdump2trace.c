@@ -84,7 +84,7 @@ static struct process *add_process(struct job *j, uint32_t pid)
 		return NULL;
 	}
 	j->procs = procs;
-	procs[j->count] = (struct process){.pid = pid, .out.fd = -1};
+	procs[j->count] = (struct process){.pid = pid, .out.file.fd = -1};
 	if (j->o->split && open_split(j, &procs[j->count]) < 0)
 		return NULL;
 	return &procs[j->last = j->count++];
@@ -208,7 +208,7 @@ static int check_usage(const struct opts *o, int argc, char **argv)
 
 static int run(void *options, int argc, char **argv)
 {
-	struct job j = {.o = options, .log.in = &j.in, .out.fd = -1};
+	struct job j = {.o = options, .log.in = &j.in, .out.file.fd = -1};
 	int ret = check_usage(j.o, argc, argv);
 
 	if (ret)

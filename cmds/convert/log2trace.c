@@ -48,7 +48,7 @@ static int convert(const struct opts *o, struct mz_log *log, struct mz_output *o
 static int run(void *options, int argc, char **argv)
 {
 	const struct opts *o = options;
-	struct mz_output out = {.fd = -1};
+	struct mz_output out = {.file.fd = -1};
 	struct mz_error err = {0};
 	struct mz_dtrace dtrace;
 	struct mz_input in;

@@ -330,7 +330,7 @@ int transcode_run(struct transcode *t, const char *input)
 {
 	int ret;
 
-	t->out.fd = -1;
+	t->out.file.fd = -1;
 	if (t->to != MZ_FORMAT_TEXT && !t->output && isatty(STDOUT_FILENO))
 		return console_usage(
 			"a compact trace is no text for a terminal; -o FILE says where it goes");

@@ -174,7 +174,7 @@ int kmem_export(char **paths, int n, const char *output, unsigned shape, bool bi
 	struct mz_kmemtrace_layout l = {(enum mz_kmemtrace_shape)shape, big};
 	struct mz_error err = {0};
 	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
-	struct mz_output out = {.fd = -1};
+	struct mz_output out = {.file.fd = -1};
 	uint64_t left_out = 0, lost = 0, written = 0;
 	const char *why = "";
 	struct mz_event ev;

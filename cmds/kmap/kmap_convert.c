@@ -204,7 +204,7 @@ int kmap_convert(const struct kmap_convert *o, const char *input)
 	if (!j)
 		return console_fail("out of memory");
 	j->o = o;
-	j->out.fd = -1;
+	j->out.file.fd = -1;
 	if (o->to == KMAP_TO_CONTAINER && !o->output && isatty(STDOUT_FILENO)) {
 		free(j);
 		return console_usage(

@@ -181,7 +181,7 @@ static void remarks(const struct job *j)
 static int run(void *options, int argc, char **argv)
 {
 	const struct opts *o = options;
-	struct job j = {.out.fd = -1};
+	struct job j = {.out.file.fd = -1};
 	int ret;
 
 	if (argc > 2)

@@ -157,15 +157,15 @@ static int sinks_open(struct vm_sinks *s, const struct vm_opts *o, struct mz_err
 	char path[PATH_MAX];
 
 	s->account = (struct mz_buf){0};
-	s->kmap = s->stats = s->console = (struct mz_output){.fd = -1};
-	s->record = (struct vm_boot){.out = {.fd = -1}};
+	s->kmap = s->stats = s->console = (struct mz_output){.file.fd = -1};
+	s->record = (struct vm_boot){.out = {.file.fd = -1}};
 	if (o->kmemtrace_boot)
 		return vm_boot_open(&s->record, o, err);
 	if (!o->output)
 		return 0;
 	if (mz_output_open(&s->kmap, o->output, o->force, err) < 0)
 		return -1;
-	if (!s->kmap.temp)
+	if (!s->kmap.file.part)
 		return 0; /* a pipe or a device: the map alone */
 	beside(path, sizeof(path), o->output, ".stats");
 	if (mz_output_open(&s->stats, path, o->force, err) < 0)
@@ -188,11 +188,11 @@ static int sinks_finish(struct vm_sinks *s, bool whole, struct mz_error *err)
 {
 	int ret = 0;
 
-	if (s->console.fd >= 0)
+	if (s->console.file.fd >= 0)
 		ret |= mz_output_commit(&s->console, err);
-	if (whole && s->stats.fd >= 0)
+	if (whole && s->stats.file.fd >= 0)
 		ret |= mz_output_commit(&s->stats, err);
-	if (whole && s->kmap.fd >= 0)
+	if (whole && s->kmap.file.fd >= 0)
 		ret |= mz_output_commit(&s->kmap, err);
 	sinks_abort(s);
 	return ret;
@@ -291,7 +291,7 @@ static int finish(const struct vm_opts *o, const struct vm_paths *paths,
 {
 	struct mz_error err = {0};
 	bool whole = res->done && !res->failed[0];
-	uint64_t bytes = sinks->kmap.written + sinks->kmap.len;
+	uint64_t bytes = sinks->kmap.file.size + sinks->kmap.len;
 	struct mz_buf account = sinks->account;
 	int ret;
 

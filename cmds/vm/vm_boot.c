@@ -36,7 +36,7 @@ int vm_boot_open(struct vm_boot *b, const struct vm_opts *o, struct mz_error *er
 
 static int end_file(struct vm_boot *b, struct mz_error *err)
 {
-	return b->out.fd >= 0 ? mz_output_commit(&b->out, err) : 0;
+	return b->out.file.fd >= 0 ? mz_output_commit(&b->out, err) : 0;
 }
 
 int vm_boot_file(struct vm_boot *b, const char *name, size_t len, struct mz_error *err)
@@ -99,5 +99,5 @@ void vm_boot_close(struct vm_boot *b)
 		closedir(d);
 		rmdir(b->dir);
 	}
-	*b = (struct vm_boot){.out = {.fd = -1}};
+	*b = (struct vm_boot){.out = {.file.fd = -1}};
 }

@@ -77,7 +77,7 @@ static void pass_on(struct attend *a, int fd, const char *p, size_t n)
 
 static void keep(struct attend *a, struct mz_output *out, const char *p, size_t n)
 {
-	if (out->fd >= 0 && mz_output_add(out, p, n, &a->err) < 0)
+	if (out->file.fd >= 0 && mz_output_add(out, p, n, &a->err) < 0)
 		give_up(a, "%s", a->err.text);
 }
 

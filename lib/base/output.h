@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A file that is there whole or not at all: written under a temporary name in
- * the same folder, renamed when it is complete, removed when it is not.
- * Standard output, pipes and devices are written directly.
+ * Buffered output into an atomic file (base/atomic_file.h): there whole or not at
+ * all. Standard output, pipes and devices are written directly.
  */
 #ifndef MZ_BASE_OUTPUT_H
 #define MZ_BASE_OUTPUT_H
 
-#include <memorizer.h>
+#include "base/atomic_file.h"
 
 struct mz_output {
-	int fd;
+	struct mz_atomic_file file;
 	char *buf; /* not yet written: [0, len) */
 	size_t len;
 	size_t cap;
-	uint64_t written; /* bytes handed to the system */
-	char *path;
-	char *temp; /* NULL: written directly */
-	bool overwrite;
 };
 
-/* path NULL or "-" is standard output. An existing file is refused unless
- * overwrite. New files are for the owner alone (0600). */
+/* path NULL or "-" is standard output. */
 int mz_output_open(struct mz_output *out, const char *path, bool overwrite, struct mz_error *err);
 int mz_output_add(struct mz_output *out, const void *data, size_t n, struct mz_error *err);
 
@@ -33,7 +27,7 @@ char *mz_output_room(struct mz_output *out, size_t n, struct mz_error *err);
 int mz_output_flush(struct mz_output *out, struct mz_error *err);
 
 /* Write the rest and give the file its name. 0 or -errno; out is closed in
- * both cases, and on failure nothing is left behind. */
+ * both cases, and on failure no temporary file is left behind. */
 int mz_output_commit(struct mz_output *out, struct mz_error *err);
 
 /* Throw away what was written. Fine on a closed output. */

@@ -63,11 +63,12 @@ static struct mz_table *sql_open(struct mz_output *out, struct mz_error *err)
 		mz_fail_memory(err);
 		return NULL;
 	}
-	t->path = out->path;
-	if (!out->temp) {
-		mz_fail(err, EINVAL, "%s: a database needs a file of its own: -o FILE", out->path);
+	t->path = out->file.path;
+	if (!out->file.part) {
+		mz_fail(err, EINVAL, "%s: a database needs a file of its own: -o FILE",
+			out->file.path);
 	} else {
-		code = sqlite3_open_v2(out->temp, &t->db, SQLITE_OPEN_READWRITE, NULL);
+		code = sqlite3_open_v2(out->file.part, &t->db, SQLITE_OPEN_READWRITE, NULL);
 		if (code != SQLITE_OK)
 			fail(t, code, err);
 		else if (!execute(t, setup, err))

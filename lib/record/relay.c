@@ -168,7 +168,7 @@ int mz_relay_counts(struct mz_relay *r, struct mz_relay_counts *n, struct mz_err
 
 static int cpu_fail(struct cpu *c, const char *what)
 {
-	return mz_fail(&c->err, errno ? errno : EIO, "%s: %s: %s", c->out.path, what,
+	return mz_fail(&c->err, errno ? errno : EIO, "%s: %s: %s", c->out.file.path, what,
 		       strerror(errno));
 }
 
@@ -183,7 +183,7 @@ static int move(struct cpu *c, bool last)
 	do {
 		n = splice(c->in, NULL, c->pipe[1], NULL, CHUNK, SPLICE_F_MOVE);
 		for (left = n; left > 0;) {
-			ssize_t w = splice(c->pipe[0], NULL, c->out.fd, NULL, (size_t)left,
+			ssize_t w = splice(c->pipe[0], NULL, c->out.file.fd, NULL, (size_t)left,
 					   SPLICE_F_MOVE | SPLICE_F_MORE);
 
 			if (w <= 0)
@@ -233,7 +233,8 @@ static void *thread(void *arg)
 static int count_records(struct cpu *c)
 {
 	static const size_t room = 1 << 20;
-	int fd = open(c->out.temp ? c->out.temp : c->out.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = open(c->out.file.part ? c->out.file.part : c->out.file.path,
+		      O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	char *buf = malloc(room);
 	uint64_t at = 0;
 	size_t have = 0;
@@ -267,7 +268,7 @@ static int count_records(struct cpu *c)
 		return mz_fail(&c->err, EBADMSG,
 			       "%s: byte %" PRIu64 ": no whole record; see "
 			       "kmemtrace_check",
-			       c->out.path, at - have);
+			       c->out.file.path, at - have);
 	return 0;
 }
 
@@ -275,7 +276,7 @@ static int open_cpu(struct mz_relay *r, struct cpu *c, unsigned cpu, struct mz_e
 {
 	char name[32], path[600];
 
-	*c = (struct cpu){.r = r, .cpu = cpu, .in = -1, .pipe = {-1, -1}, .out = {.fd = -1}};
+	*c = (struct cpu){.r = r, .cpu = cpu, .in = -1, .pipe = {-1, -1}, .out = {.file.fd = -1}};
 	snprintf(name, sizeof(name), "cpu%u", cpu);
 	c->in = open_control(name, O_RDONLY | O_NONBLOCK, err);
 	if (c->in < 0)

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "trace/block.h"
-#include "trace/part.h"
 
 #define LEAST_CHUNK    4096	     /* events, however many streams share the memory */
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
@@ -22,7 +22,7 @@ struct mz_stream {
 struct mz_writer {
 	pthread_mutex_t lock; /* of all below but the streams' own */
 	struct mz_writer_options options;
-	struct mz_part part;
+	struct mz_atomic_file file;
 	struct mz_packer packer;
 	struct mz_tables *tables;
 	uint32_t strings_out, stacks_out; /* written so far */
@@ -42,21 +42,21 @@ struct mz_writer {
 static int put_block(struct mz_writer *w, uint8_t type, const struct mz_buf *payload,
 		     const struct mz_chunk_info *info)
 {
-	struct mz_index_entry entry = {.offset = w->part.size, .type = type};
+	struct mz_index_entry entry = {.offset = w->file.size, .type = type};
 	uint8_t frame[MZ_WIRE_FRAME_SIZE];
 	int ret;
 
 	if (payload->failed)
 		return mz_fail_memory(&w->error);
 	if (payload->len > MZ_WIRE_MAX_PAYLOAD)
-		return mz_fail(&w->error, EFBIG, "%s: a block of over %u bytes", w->part.path,
+		return mz_fail(&w->error, EFBIG, "%s: a block of over %u bytes", w->file.path,
 			       MZ_WIRE_MAX_PAYLOAD);
 	entry.size = (uint32_t)payload->len;
 	if (info)
 		entry.info = *info;
 	mz_block_frame_put(frame, type, payload->data, payload->len);
-	ret = mz_part_append(&w->part, frame, sizeof(frame), payload->data, payload->len,
-			     &w->error);
+	ret = mz_atomic_file_append(&w->file, frame, sizeof(frame), payload->data, payload->len,
+				    &w->error);
 	if (ret < 0)
 		return ret;
 	if (type != MZ_BLOCK_INDEX && mz_index_add(&w->index, &entry) < 0)
@@ -127,7 +127,7 @@ static int put_tables(struct mz_writer *w)
 static int put_index(struct mz_writer *w)
 {
 	uint8_t trailer[MZ_WIRE_TRAILER_SIZE];
-	uint64_t at = w->part.size;
+	uint64_t at = w->file.size;
 	struct mz_buf b = {0};
 	int ret = mz_index_put(&w->index, &w->packer, &b);
 
@@ -136,7 +136,7 @@ static int put_index(struct mz_writer *w)
 	if (ret < 0)
 		return ret;
 	mz_trailer_put(trailer, at);
-	return mz_part_append(&w->part, trailer, sizeof(trailer), NULL, 0, &w->error);
+	return mz_atomic_file_append(&w->file, trailer, sizeof(trailer), NULL, 0, &w->error);
 }
 
 /* ---- opening and closing ------------------------------------------------ */
@@ -150,7 +150,7 @@ static struct mz_writer *new_writer(const struct mz_writer_options *options)
 	if (options)
 		w->options = *options;
 	w->packer.level = 9;
-	w->part.fd = -1;
+	w->file.fd = -1;
 	pthread_mutex_init(&w->lock, NULL);
 	w->tables = mz_tables_new();
 	if (!w->tables) {
@@ -183,12 +183,13 @@ static int start_file(struct mz_writer *w, const char *path, int fd)
 	uint8_t header[MZ_WIRE_HEADER_SIZE];
 	int ret;
 
-	ret = fd >= 0 ? mz_part_fd(&w->part, fd, path, &w->error)
-		      : mz_part_open(&w->part, path, w->options.overwrite, &w->error);
+	ret = fd >= 0 ? mz_atomic_file_fd(&w->file, fd, path, &w->error)
+		      : mz_atomic_file_open(&w->file, path, w->options.overwrite, &w->error);
 	if (ret < 0)
 		return ret;
+	w->file.keeps = !w->options.discard;
 	mz_file_header_put(header);
-	return mz_part_append(&w->part, header, sizeof(header), NULL, 0, &w->error);
+	return mz_atomic_file_append(&w->file, header, sizeof(header), NULL, 0, &w->error);
 }
 
 static struct mz_writer *open_writer(const char *path, int fd,
@@ -206,7 +207,7 @@ static struct mz_writer *open_writer(const char *path, int fd,
 	if (ret < 0) {
 		if (err)
 			*err = w->error;
-		mz_part_abort(&w->part);
+		mz_atomic_file_abort(&w->file);
 		free_writer(w);
 		errno = -ret;
 		return NULL;
@@ -247,14 +248,14 @@ int mz_writer_close(struct mz_writer *w, struct mz_error *err)
 	if (!ret)
 		ret = put_index(w);
 	if (!ret)
-		ret = mz_part_commit(&w->part, &w->error);
+		ret = mz_atomic_file_commit(&w->file, &w->error);
 	if (ret < 0) {
 		if (err && !err->code)
 			*err = w->error;
 		if (w->index.n && !w->options.discard)
-			mz_part_leave(&w->part);
+			mz_atomic_file_leave(&w->file);
 		else
-			mz_part_abort(&w->part);
+			mz_atomic_file_abort(&w->file);
 	}
 	free_writer(w);
 	return ret;
@@ -264,7 +265,7 @@ void mz_writer_abort(struct mz_writer *w)
 {
 	if (!w)
 		return;
-	mz_part_abort(&w->part);
+	mz_atomic_file_abort(&w->file);
 	free_writer(w);
 }
 

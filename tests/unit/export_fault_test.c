@@ -80,7 +80,7 @@ static int do_export(void)
 {
 	char *paths[] = {in_path};
 	struct mz_recording in = {0};
-	struct mz_output out = {.fd = -1};
+	struct mz_output out = {.file.fd = -1};
 	struct mz_error err = {0};
 	int ret = mz_recording_open(&in, paths, 1, &err);
 

@@ -167,7 +167,7 @@ static int convert(bool as_text)
 	struct mz_error err = {0};
 	struct mz_reader *r = mz_reader_open_memory(text.data, text.len, "memory", &err);
 	struct mz_classic_writer w = {0};
-	struct mz_output out = {.fd = -1};
+	struct mz_output out = {.file.fd = -1};
 	struct mz_event ev;
 	long n = 0;
 	int ret = r ? 0 : -err.code;

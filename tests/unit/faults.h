@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Each allocation of what a test tries fails once. The linker sends the library's
- * calls to the functions here (tests/tests.mk). */
+/* Each allocation of what a test tries fails once, or each system call of a kind. The linker sends
+ * the library's calls to the functions here (tests/tests.mk). */
 #ifndef MZ_TESTS_FAULTS_H
 #define MZ_TESTS_FAULTS_H
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "tests/unit/test.h"
@@ -76,6 +77,61 @@ void __wrap_free(void *p)
 	__real_free(p);
 }
 
+/* ---- system calls that fail --------------------------------------------- */
+
+enum io_call { IO_NONE, IO_FSYNC, IO_CLOSE, IO_WRITEV, IO_RENAME };
+
+static enum io_call io_which; /* calls of this kind are counted */
+static long io_count, io_fail_at;
+
+int __real_fsync(int fd);
+int __real_close(int fd);
+ssize_t __real_writev(int fd, const struct iovec *iov, int n);
+int __real_rename(const char *from, const char *to);
+int __real_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
+int __wrap_fsync(int fd);
+int __wrap_close(int fd);
+ssize_t __wrap_writev(int fd, const struct iovec *iov, int n);
+int __wrap_rename(const char *from, const char *to);
+int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
+
+static bool io_fails(enum io_call which)
+{
+	if (which != io_which || ++io_count != io_fail_at)
+		return false;
+	has_failed = true;
+	errno = EIO;
+	return true;
+}
+
+int __wrap_fsync(int fd)
+{
+	return io_fails(IO_FSYNC) ? -1 : __real_fsync(fd);
+}
+
+/* A close that fails has closed all the same. */
+int __wrap_close(int fd)
+{
+	int ret = __real_close(fd);
+
+	return io_fails(IO_CLOSE) ? -1 : ret;
+}
+
+ssize_t __wrap_writev(int fd, const struct iovec *iov, int n)
+{
+	return io_fails(IO_WRITEV) ? -1 : __real_writev(fd, iov, n);
+}
+
+int __wrap_rename(const char *from, const char *to)
+{
+	return io_fails(IO_RENAME) ? -1 : __real_rename(from, to);
+}
+
+int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+	return io_fails(IO_RENAME) ? -1 : __real_renameat2(from_dir, from, to_dir, to, flags);
+}
+
 /* ---- what is tried, with each of them failing ------------------------------ */
 
 static char out_path[64]; /* must not be there after a failure */
@@ -92,7 +148,7 @@ static int attempt(int (*what)(void), long n)
 	return ret;
 }
 
-static void try_all(const char *name, int (*what)(void))
+__attribute__((unused)) static void try_all(const char *name, int (*what)(void))
 {
 	long before = held, n;
 
