@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Pack columns of numbers: choose a codec, then apply zstd or context mixing. */
-#define ZSTD_STATIC_LINKING_ONLY
 #include "trace/codec.h"
 
 #include <errno.h>
@@ -53,6 +52,11 @@ void mz_packer_deinit(struct mz_packer *pk)
 	*pk = (struct mz_packer){0};
 }
 
+/* Every zstd frame begins with these four bytes. A container leaves them out: there are
+ * many small frames in a chunk, and nothing else can stand there. */
+static const uint8_t zstd_magic[4] = {0x28, 0xb5, 0x2f, 0xfd};
+
+/* Compressed into pk->packed; the length with the magic number, 0 or an error of zstd's. */
 static size_t compress(struct mz_packer *pk, const void *data, size_t n)
 {
 	ZSTD_CCtx *z = pk->zstd;
@@ -63,7 +67,6 @@ static size_t compress(struct mz_packer *pk, const void *data, size_t n)
 			return 0;
 		ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, pk->level);
 		ZSTD_CCtx_setParameter(z, ZSTD_c_contentSizeFlag, 0);
-		ZSTD_CCtx_setParameter(z, ZSTD_c_format, ZSTD_f_zstd1_magicless);
 	}
 	pk->packed.len = 0;
 	if (!mz_buf_room(&pk->packed, ZSTD_compressBound(n)))
@@ -74,11 +77,13 @@ static size_t compress(struct mz_packer *pk, const void *data, size_t n)
 /* length, packed length (0: stored as it is), bytes */
 int mz_bytes_pack(struct mz_packer *pk, const void *data, size_t n, struct mz_buf *out)
 {
-	size_t packed = n > 16 ? compress(pk, data, n) : n;
+	const size_t magic = sizeof(zstd_magic);
+	size_t packed = n > 16 ? compress(pk, data, n) : n + magic;
 
 	/* there is room for any result, so that only memory can have been short */
-	if (n && (!packed || ZSTD_isError(packed)))
+	if (packed < magic || ZSTD_isError(packed))
 		return -ENOMEM;
+	packed -= magic;
 	mz_buf_number(out, n);
 	if (!n)
 		return out->failed ? -ENOMEM : 0;
@@ -87,15 +92,33 @@ int mz_bytes_pack(struct mz_packer *pk, const void *data, size_t n, struct mz_bu
 		mz_buf_add(out, data, n);
 	} else {
 		mz_buf_number(out, packed);
-		mz_buf_add(out, pk->packed.data, packed);
+		mz_buf_add(out, pk->packed.data + magic, packed);
 	}
 	return out->failed ? -ENOMEM : 0;
 }
 
+/* The length of what was decompressed to `to`, at most n; -errno. */
+static ssize_t decompress(struct mz_packer *pk, const uint8_t *data, size_t packed, char *to,
+			  size_t n)
+{
+	size_t got;
+
+	if (!pk->zstd)
+		pk->zstd = ZSTD_createDCtx();
+	pk->packed.len = 0;
+	mz_buf_add(&pk->packed, zstd_magic, sizeof(zstd_magic));
+	mz_buf_add(&pk->packed, data, packed);
+	if (!pk->zstd || pk->packed.failed)
+		return -ENOMEM;
+	got = ZSTD_decompressDCtx(pk->zstd, to, n, pk->packed.data, pk->packed.len);
+	return ZSTD_isError(got) ? -EBADMSG : (ssize_t)got;
+}
+
 int mz_bytes_unpack(struct mz_packer *pk, struct mz_bytes *in, size_t max, struct mz_buf *out)
 {
-	size_t n = mz_bytes_upto(in, max), packed, got;
+	size_t n = mz_bytes_upto(in, max), packed;
 	const uint8_t *data;
+	ssize_t got;
 
 	if (in->bad || !n)
 		return in->bad ? -EBADMSG : 0;
@@ -109,15 +132,9 @@ int mz_bytes_unpack(struct mz_packer *pk, struct mz_bytes *in, size_t max, struc
 		mz_buf_add(out, data, n);
 		return 0;
 	}
-	if (!pk->zstd) {
-		pk->zstd = ZSTD_createDCtx();
-		if (!pk->zstd)
-			return -ENOMEM;
-		ZSTD_DCtx_setParameter(pk->zstd, ZSTD_d_format, ZSTD_f_zstd1_magicless);
-	}
-	got = ZSTD_decompressDCtx(pk->zstd, out->data + out->len, n, data, packed);
-	if (got != n)
-		return -EBADMSG;
+	got = decompress(pk, data, packed, out->data + out->len, n);
+	if (got < 0 || (size_t)got != n)
+		return got < 0 ? (int)got : -EBADMSG;
 	out->len += n;
 	return 0;
 }
