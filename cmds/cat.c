@@ -213,7 +213,7 @@ static int run(void *options, int argc, char **argv)
 const struct mz_cmd cmd_cat = {
 	.name = "cat",
 	.args = "[TRACE|-]",
-	.summary = "show the events of a trace, or some of them",
+	.summary = "print the events of a trace, or a selection of them",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,

@@ -443,7 +443,7 @@ static int run(void *options, int argc, char **argv)
 const struct mz_cmd cmd_diff = {
 	.name = "diff",
 	.args = "A B",
-	.summary = "what changed from one recording to another; memory budgets for CI",
+	.summary = "compare two recordings and check memory budgets",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,

@@ -312,7 +312,7 @@ static int run(void *options, int argc, char **argv)
 
 const struct mz_cmd cmd_doctor = {
 	.name = "doctor",
-	.summary = "what this machine allows, and how to mend what it does not",
+	.summary = "check what this machine allows, and how to fix what is missing",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,

@@ -20,12 +20,32 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
+#define GROUP(title)
+#define VERB(name) extern const struct mz_cmd cmd_##name;
+#include "cmds/verbs.def"
+#undef VERB
+#undef GROUP
+
+/* A row is the title of a group, or a verb of the group above it. */
+static const struct {
+	const char *group;
+	const struct mz_cmd *cmd;
+} rows[] = {
+#define GROUP(title) {.group = title},
+#define VERB(name)   {.cmd = &cmd_##name},
+#include "cmds/verbs.def"
+#undef VERB
+#undef GROUP
+};
+
 static void list(void)
 {
-	puts("memorizer: who allocates, frees and touches memory\n\n"
-	     "usage: memorizer VERB [OPTIONS] [ARGUMENTS]\n\nVerbs:");
-	for (size_t i = 0; i < mz_cmds_count; i++)
-		printf("  %-20s%s\n", mz_cmds[i]->name, mz_cmds[i]->summary);
+	puts("usage: memorizer VERB [OPTIONS] [ARGUMENTS]");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].group)
+			printf("\n%s:\n", rows[i].group);
+		else
+			printf("  %-20s%s\n", rows[i].cmd->name, rows[i].cmd->summary);
 	puts("\n'memorizer VERB --help' shows the options of a verb.");
 }
 
@@ -126,7 +146,7 @@ static int run(void *options, int argc, char **argv)
 const struct mz_cmd cmd_help = {
 	.name = "help",
 	.args = "",
-	.summary = "list the verbs",
+	.summary = "list the verbs by task",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,

@@ -159,7 +159,7 @@ static int run(void *options, int argc, char **argv)
 const struct mz_cmd cmd_info = {
 	.name = "info",
 	.args = "TRACE",
-	.summary = "show what a container has, from its index",
+	.summary = "show the contents of a container from its index",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,

@@ -9,6 +9,7 @@
 #include "cmds/cmd.h"
 #include "cmds/dispatch.h"
 
+#define GROUP(title)
 #define VERB(name) extern const struct mz_cmd cmd_##name;
 #include "cmds/verbs.def"
 #undef VERB
@@ -17,6 +18,7 @@ const struct mz_cmd *const mz_cmds[] = {
 #define VERB(name) &cmd_##name,
 #include "cmds/verbs.def"
 #undef VERB
+#undef GROUP
 };
 const size_t mz_cmds_count = sizeof(mz_cmds) / sizeof(*mz_cmds);
 

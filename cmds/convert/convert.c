@@ -119,7 +119,7 @@ static int run(void *options, int argc, char **argv)
 const struct mz_cmd cmd_convert = {
 	.name = "convert",
 	.args = "[INPUT|-|DIR|FILES...]",
-	.summary = "write a trace in another format",
+	.summary = "convert a recording to another trace format",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,

@@ -84,7 +84,7 @@ static int run(void *options, int argc, char **argv)
 const struct mz_cmd cmd_html = {
 	.name = "html",
 	.args = "RECORDING...",
-	.summary = "recordings as one HTML file, to look at in a browser",
+	.summary = "write recordings as one HTML page",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,

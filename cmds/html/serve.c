@@ -354,7 +354,7 @@ static int run(void *options, int argc, char **argv)
 const struct mz_cmd cmd_serve = {
 	.name = "serve",
 	.args = "[DIR]",
-	.summary = "look at the recordings of a folder in a browser",
+	.summary = "show the recordings of a folder in a browser",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,

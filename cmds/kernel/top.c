@@ -369,7 +369,7 @@ static int run(void *options, int argc, char **argv)
 
 const struct mz_cmd cmd_top = {
 	.name = "top",
-	.summary = "who allocates in the kernel now, live in the terminal",
+	.summary = "show the kernel's allocations live in the terminal",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,

@@ -261,7 +261,7 @@ static int run(void *options, int argc, char **argv)
 const struct mz_cmd cmd_kmap = {
 	.name = "kmap",
 	.args = "QUESTION [KMAP|-]",
-	.summary = "ask a KMAP: who touches whose objects in the kernel",
+	.summary = "query a KMAP: which code touches which kernel objects",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,
@@ -276,7 +276,7 @@ static int run_report(void *options, int argc, char **argv)
 const struct mz_cmd cmd_kmap_report = {
 	.name = "report",
 	.args = "[KMAP|-]",
-	.summary = "what a KMAP says, in short",
+	.summary = "print the overview of a KMAP",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run_report,

@@ -552,7 +552,7 @@ static int run(void *options, int argc, char **argv)
 const struct mz_cmd cmd_record = {
 	.name = "record",
 	.args = "[--] CMD [ARGS] | --pid PID",
-	.summary = "record what a program does with its heap",
+	.summary = "record the heap use of a program, or the kernel's allocations",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.raw_tail = true,

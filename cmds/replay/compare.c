@@ -370,7 +370,7 @@ static int run(void *options, int argc, char **argv)
 const struct mz_cmd cmd_compare = {
 	.name = "compare",
 	.args = "TRACE",
-	.summary = "which allocator serves a program best",
+	.summary = "replay a trace with several allocators and compare them",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,

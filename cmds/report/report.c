@@ -347,7 +347,7 @@ static int run(void *options, int argc, char **argv)
 const struct mz_cmd cmd_report = {
 	.name = "report",
 	.args = "[TRACE|-]",
-	.summary = "what a program did with its heap, in short",
+	.summary = "summarize a recording: peak, leaks, temporary blocks, waste",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,

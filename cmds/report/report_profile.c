@@ -154,7 +154,7 @@ static int run(void *options, int argc, char **argv)
 const struct mz_cmd cmd_profile_report = {
 	.name = "report",
 	.args = "FILE",
-	.summary = "what a file with sums of call sites says, in short",
+	.summary = "summarize a file that holds sums by call site",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,
