@@ -6,7 +6,7 @@ PRELOAD_SO  := $(O)/lib/memorizer/memorizer-preload.so
 
 all: $(PRELOAD_SO)
 
-$(PRELOAD_SO): $(PRELOAD_SRC) $(wildcard preload/*.h) include/uapi/memorizer/record.h include/memorizer.h
+$(PRELOAD_SO): $(PRELOAD_SRC) $(wildcard preload/*.h) include/uapi/memorizer/record.h include/memorizer.h include/memorizer/pool.h
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -O2 -g $(WARN) -Wno-alloc-size-larger-than \

@@ -23,6 +23,7 @@
 __thread struct mz_thread mz_me;
 struct mz_region *mz_region;
 bool mz_use_tsc;
+uint32_t mz_generation;
 
 static uint32_t early_alive;
 volatile uint32_t *mz_alive = &early_alive;
@@ -107,6 +108,7 @@ static bool claim_image(uint32_t parent)
 		m->path[n < 0 ? 0 : n] = '\0';
 		__atomic_store_n(&m->state, MZ_IMAGE_LIVE, __ATOMIC_RELEASE);
 		my_image = i;
+		__atomic_fetch_add(&mz_generation, 1, __ATOMIC_RELAXED);
 		mz_ring_bell();
 		return true;
 	}

@@ -42,6 +42,9 @@ extern __thread struct mz_thread mz_me
 extern volatile uint32_t *mz_alive __attribute__((visibility("hidden")));
 extern struct mz_region *mz_region __attribute__((visibility("hidden")));
 extern bool mz_use_tsc __attribute__((visibility("hidden")));
+/* Goes up when the recorder knows nothing of what was told before: after a fork, and
+ * when another recorder comes. Never 0 while something is recorded. */
+extern uint32_t mz_generation __attribute__((visibility("hidden")));
 
 /* Find the region, and a place in it for this process. True: it records. */
 bool mz_attach(void) __attribute__((visibility("hidden")));

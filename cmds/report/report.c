@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/report/report.h"
+#include "cmds/report/report_pools.h"
 #include "cmds/report/report_sites.h"
 #include "trace/reader.h"
 
@@ -213,6 +214,7 @@ static void show_text(const struct job *j)
 {
 	show_head(j);
 	show_rest(j);
+	report_pools_text(&j->u, mz_reader_tables(j->in));
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++)
 		show_view(j, &views[i]);
 	if (!j->sites.count)
@@ -283,6 +285,7 @@ static void show_json(const struct job *j)
 
 	mz_json_object(&out, NULL);
 	report_json_summary(&out, &j->u, attr_text(j, "command"));
+	report_pools_json(&out, &j->u, mz_reader_tables(j->in));
 	mz_json_object(&out, "sites");
 	json_sites(j, &out);
 	mz_json_end_object(&out);
@@ -330,7 +333,10 @@ static int run(void *options, int argc, char **argv)
 	j.in = mz_reader_open(argc ? argv[0] : "-", &j.err);
 	if (!j.in)
 		return console_error(&j.err);
-	ret = mz_usage_init(&j.u) < 0 ? mz_fail_memory(&j.err) : read_all(&j);
+	ret = mz_usage_init(&j.u) < 0 ? mz_fail_memory(&j.err) : 0;
+	j.u.by_cache = true;
+	if (!ret)
+		ret = read_all(&j);
 	if (ret < 0)
 		console_error(&j.err);
 	else if (j.o->json)

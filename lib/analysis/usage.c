@@ -17,6 +17,7 @@ struct mz_usage_block {
 	uint64_t born; /* by the clock of lifetimes */
 	uint64_t addr; /* 0 = not known */
 	uint32_t site;
+	uint32_t cache; /* 0 = none, or not asked for */
 	uint32_t tid;
 	uint32_t next; /* spare ones */
 };
@@ -37,27 +38,30 @@ void mz_usage_deinit(struct mz_usage *u)
 	mz_live_deinit(&u->tids);
 	free(u->blocks);
 	free(u->sites);
+	free(u->caches);
 	*u = (struct mz_usage){0};
 }
 
 /* ---- tables ------------------------------------------------------------- */
 
-static struct mz_usage_site *site_of(struct mz_usage *u, uint32_t site)
+/* Row n of a table that grows; NULL = no memory. */
+static inline struct mz_usage_site *row_of(struct mz_usage_site **rows, uint32_t *rows_cap,
+					   uint32_t n)
 {
-	if (site >= u->sites_cap) {
-		uint32_t cap = u->sites_cap ? u->sites_cap : 256;
+	if (n >= *rows_cap) {
+		uint32_t cap = *rows_cap ? *rows_cap : 256;
 		struct mz_usage_site *s;
 
-		while (cap <= site && cap < 1u << 31)
+		while (cap <= n && cap < 1u << 31)
 			cap *= 2;
-		s = realloc(u->sites, cap * sizeof(*s));
+		s = realloc(*rows, cap * sizeof(*s));
 		if (!s)
 			return NULL;
-		memset(s + u->sites_cap, 0, (cap - u->sites_cap) * sizeof(*s));
-		u->sites = s;
-		u->sites_cap = cap;
+		memset(s + *rows_cap, 0, (cap - *rows_cap) * sizeof(*s));
+		*rows = s;
+		*rows_cap = cap;
 	}
-	return &u->sites[site];
+	return &(*rows)[n];
 }
 
 static uint32_t new_block(struct mz_usage *u)
@@ -165,6 +169,10 @@ static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thr
 	before_change(u, &u->sites[b->site]);
 	remove_block(&u->sites[b->site], b, u->now, temporary);
 	remove_block(&u->all, b, u->now, temporary);
+	if (b->cache) {
+		before_change(u, &u->caches[b->cache]);
+		remove_block(&u->caches[b->cache], b, u->now, temporary);
+	}
 	if (u->course)
 		mz_timeline_went(u->course, b->addr, b->size, b->born, seen, u->all.live,
 				 u->all.live_blocks);
@@ -174,12 +182,14 @@ static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thr
 static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t key)
 {
 	struct mz_block *thread = thread_of(u, ev);
-	struct mz_usage_site *s = site_of(u, ev->site);
+	struct mz_usage_site *s = row_of(&u->sites, &u->sites_cap, ev->site), *c = NULL;
 	uint32_t i = new_block(u);
 	struct mz_block *l;
 	bool fresh;
 
-	if (!thread || !s || i == NONE)
+	if (u->by_cache && ev->has & MZ_HAS_CACHE)
+		c = row_of(&u->caches, &u->caches_cap, ev->cache);
+	if (!thread || !s || i == NONE || (!c && u->by_cache && ev->has & MZ_HAS_CACHE))
 		return -ENOMEM;
 	l = mz_live_insert(&u->live, key, &fresh);
 	if (!l)
@@ -197,12 +207,17 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		.turn = thread->size,
 		.born = u->now,
 		.site = ev->site,
+		.cache = c ? ev->cache : 0,
 		.tid = (uint32_t)thread->key,
 		.addr = ev->has & MZ_HAS_ADDR ? ev->addr : 0,
 	};
 	before_change(u, s);
 	add_block(s, &u->blocks[i]);
 	add_block(&u->all, &u->blocks[i]);
+	if (u->blocks[i].cache) {
+		before_change(u, c);
+		add_block(c, &u->blocks[i]);
+	}
 	if (u->course)
 		mz_timeline_came(u->course, u->blocks[i].addr, ev->size, u->all.live,
 				 u->all.live_blocks);
@@ -309,5 +324,7 @@ void mz_usage_end(struct mz_usage *u)
 {
 	for (uint32_t i = 0; i < u->sites_cap; i++)
 		before_change(u, &u->sites[i]);
+	for (uint32_t i = 0; i < u->caches_cap; i++)
+		before_change(u, &u->caches[i]);
 	age_the_living(u);
 }

@@ -46,6 +46,9 @@ struct mz_usage {
 	struct mz_usage_site all;    /* the program as one site; at_peak is its peak */
 	struct mz_usage_site *sites; /* by number of the stack; 0 = not known */
 	uint32_t sites_cap;
+	bool by_cache;		      /* set by the caller before the first event: */
+	struct mz_usage_site *caches; /* by number of the cache or pool; 0 = none */
+	uint32_t caches_cap;
 	struct mz_timeline *course; /* the caller's; told of all blocks. NULL = none */
 	/* inside */
 	struct mz_live live; /* by address or object: born = index into blocks */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "record/user_pools.h"
 
 #define MAX_TEXT  512u
 #define MAX_DEPTH 256u
@@ -111,6 +112,21 @@ static int new_text(struct mz_user_rings *r, struct mz_user_program *m, unsigned
 	return ev.arg ? mz_user_program_add(r->files, m, &ev) : mz_fail_memory(r->files->err);
 }
 
+static int new_pool(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
+		    const struct mz_record *rec, uint64_t n)
+{
+	char text[MAX_TEXT];
+	uint32_t name;
+
+	raw_bytes(r, ring, n, text, rec->size);
+	if (!m->pools)
+		m->pools = mz_user_pools_new();
+	name = m->pools ? mz_writer_string(m->writer, text, rec->size) : 0;
+	if (!name || mz_user_pools_add(m->pools, rec->value, name) < 0)
+		return mz_fail_memory(r->files->err);
+	return 0;
+}
+
 static int note_lost(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
 		     const struct mz_record *rec, uint64_t n)
 {
@@ -136,6 +152,7 @@ static long following(const struct mz_record *rec)
 	switch (rec->type) {
 	case MZ_REC_LOST: return 1;
 	case MZ_REC_MARK:
+	case MZ_REC_POOL_NAME:
 	case MZ_REC_MODULE: return rec->size <= MAX_TEXT ? (long)raw_records(rec->size) : -1;
 	case MZ_REC_STACK:
 		return rec->size <= MAX_DEPTH ? (long)raw_records(rec->size * sizeof(uint64_t))
@@ -200,6 +217,49 @@ static void set_args(struct mz_user_ring *ring, const struct mz_record *rec, str
 	}
 }
 
+/* The event is of a block of a pool. 0 or -ENOMEM. */
+static int set_pool(struct mz_user_program *m, uint64_t number, struct mz_event *ev)
+{
+	if (!m->pools)
+		return 0;
+	ev->cache = mz_user_pools_name(m->pools, number);
+	if (ev->cache)
+		ev->has |= MZ_HAS_CACHE;
+	if (ev->kind == MZ_ALLOC)
+		return mz_user_pools_came(m->pools, number, ev->addr);
+	mz_user_pools_went(m->pools, number, ev->addr);
+	return 0;
+}
+
+/* A reset ends all blocks of a pool: a free of each. */
+static int reset_pool(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
+		      const struct mz_record *rec)
+{
+	struct mz_event ev = {.kind = MZ_FREE,
+			      .call = MZ_CALL_FREE,
+			      .has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_TID,
+			      .tid = r->rings[i].tid,
+			      .time = mz_user_time(r, r->rings[i].time)};
+	int ret = 0;
+
+	if (!m->pools)
+		return 0;
+	ev.cache = mz_user_pools_name(m->pools, rec->value);
+	ev.has |= ev.cache ? MZ_HAS_CACHE : 0;
+	while (!ret && (ev.addr = mz_user_pools_take(m->pools, rec->value)))
+		ret = mz_user_program_add(r->files, m, &ev);
+	if (ret)
+		return ret;
+	ev = (struct mz_event){.kind = MZ_LOST,
+			       .call = MZ_CALL_LOST,
+			       .has = MZ_HAS_TIME | MZ_HAS_TID,
+			       .arg = MZ_LOSS_NO_MEMORY,
+			       .tid = ev.tid,
+			       .size = mz_user_pools_end(m->pools, rec->value, rec->arg),
+			       .time = ev.time};
+	return ev.size ? mz_user_program_add(r->files, m, &ev) : 0;
+}
+
 static int add_event(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
 		     const struct mz_record *rec)
 {
@@ -217,6 +277,9 @@ static int add_event(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 		ev.site = m->sites[site];
 		ev.has |= MZ_HAS_SITE;
 	}
+	if (ring->parts & 1u << (MZ_REC_POOL - MZ_REC_SIZE) &&
+	    set_pool(m, part_or(ring, MZ_REC_POOL, 0), &ev) < 0)
+		return mz_fail_memory(r->files->err);
 	if (ev.kind != MZ_FREE)
 		set_args(ring, rec, &ev);
 	if (ev.kind == MZ_REALLOC) {
@@ -240,6 +303,7 @@ static int take(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
 	case MZ_REC_ARG:
 	case MZ_REC_ADDR:
 	case MZ_REC_SITE:
+	case MZ_REC_POOL:
 		ring->part[rec->type - MZ_REC_SIZE] = rec->value;
 		ring->parts |= 1u << (rec->type - MZ_REC_SIZE);
 		return 0;
@@ -250,6 +314,8 @@ static int take(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
 		return 0;
 	case MZ_REC_LOST: return note_lost(r, m, i, rec, next);
 	case MZ_REC_STACK: return new_stack(r, m, i, rec, next);
+	case MZ_REC_POOL_NAME: return new_pool(r, m, i, rec, next);
+	case MZ_REC_POOL_RESET: return reset_pool(r, m, i, rec);
 	case MZ_REC_MARK:
 	case MZ_REC_MODULE: return new_text(r, m, i, rec, next);
 	default: return add_event(r, m, i, rec);

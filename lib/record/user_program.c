@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "record/user_pools.h"
 
 /* trace.cmt, then trace.2.cmt, trace.3.cmt: one for each program. */
 static char *file_name(const struct mz_user_files *f, unsigned number)
@@ -196,6 +197,7 @@ void mz_user_program_drop(struct mz_user_program *m)
 	if (m->pidfd >= 0 && m->used)
 		close(m->pidfd);
 	free(m->sites);
+	mz_user_pools_free(m->pools);
 	free(m->path);
 	*m = (struct mz_user_program){.pidfd = -1};
 }

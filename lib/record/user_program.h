@@ -22,6 +22,7 @@ struct mz_user_program {
 	uint32_t *sites; /* of the stacks: numbers in the region -> in the file */
 	uint32_t sites_cap;
 	uint32_t modules;
+	struct mz_user_pools *pools; /* of the program's own; NULL = none yet */
 	uint32_t stacks;      /* different ones */
 	uint64_t stack_bytes; /* about what they take */
 	uint64_t stacks_cut;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define MZ_REGION_MAGIC	  0x6d7a72696e673031ull /* "mzring01" */
-#define MZ_REGION_VERSION 3
+#define MZ_REGION_VERSION 4
 
 /* Where a program finds the region, and the variable that says so. */
 #define MZ_REGION_ENV "MEMORIZER_REGION"
@@ -41,6 +41,7 @@ enum mz_record_type {
 	MZ_REC_ARG,
 	MZ_REC_ADDR,
 	MZ_REC_SITE, /* number of the stack */
+	MZ_REC_POOL, /* the block is of a pool of the program: its number */
 	/* by themselves: */
 	MZ_REC_THREAD, /* the ring's thread from here on: value = tid */
 	MZ_REC_BEGIN,  /* of a realloc, which follows: value = the old block */
@@ -49,6 +50,8 @@ enum mz_record_type {
 	MZ_REC_STACK,  /* value = its number, size = depth; then raw addresses */
 	MZ_REC_MODULE, /* value = load address, size = bytes of text that follow:
 			  length in hex, build id in hex, path */
+	MZ_REC_POOL_NAME,  /* value = the pool's number, size = bytes of text that follow */
+	MZ_REC_POOL_RESET, /* value = the pool's number: its blocks end; arg 1: it is gone */
 	MZ_REC_END,
 };
 

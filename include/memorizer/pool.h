@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * For programs with allocators of their own: tell Memorizer which blocks they hand
+ * out. `memorizer record` sees malloc() and free(); an arena that carves a thousand
+ * blocks out of one malloc() is one block to it. With a few calls of this header
+ * each of the thousand is recorded, with its call stack, under the name of the pool.
+ *
+ * The header is all there is: nothing is linked, and nothing happens unless the
+ * program runs under `memorizer record`. A call costs a load and a branch then.
+ * Define MZ_POOL_DISABLED before including it to compile the calls away.
+ *
+ *	struct arena {
+ *		struct mz_pool pool;
+ *		char *chunk; size_t used;
+ *	};
+ *
+ *	mz_pool_create(&a->pool, "parser");
+ *	mz_pool_enter(&a->pool);		// the chunk is the pool's own:
+ *	a->chunk = malloc(CHUNK);		// it is not recorded
+ *	mz_pool_leave(&a->pool);
+ *	...
+ *	p = a->chunk + a->used;			// a block is handed out
+ *	mz_pool_alloc(&a->pool, p, size);
+ *	...
+ *	mz_pool_reset(&a->pool);		// all of its blocks are gone
+ *
+ * What is counted. A block of a pool is an allocation like any other: it is in the
+ * totals, the peak and the lists of call sites, and has the pool's name as its
+ * cache. The memory that a pool is made of must not be counted a second time, so
+ * the calls that get and return it stand between mz_pool_enter() and
+ * mz_pool_leave(): malloc(), free() and pools of other names are not recorded there.
+ * Bytes of a chunk that were not handed out are in no sum.
+ *
+ * Threads. A pool is used by one thread at a time, as the allocator around it; the
+ * same holds for struct mz_pool. Blocks may be freed by any thread.
+ */
+#ifndef MEMORIZER_POOL_H
+#define MEMORIZER_POOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mz_pool_calls;
+
+/* Part of the program's own allocator; all zero is a pool that is not recorded. The
+ * members are Memorizer's. A copy is another pool only after mz_pool_create(). */
+struct mz_pool {
+	const struct mz_pool_calls *calls; /* NULL: nobody records */
+	const char *name;		   /* borrowed: until mz_pool_destroy() */
+	uint64_t number;
+	uint32_t told;
+	uint32_t reserved;
+};
+
+/* The recorder's side. Members are only ever added, at the end. */
+struct mz_pool_calls {
+	size_t size; /* of this structure */
+	void (*create)(struct mz_pool *pool);
+	void (*alloc)(struct mz_pool *pool, const void *block, size_t size);
+	void (*free)(struct mz_pool *pool, const void *block);
+	void (*reset)(struct mz_pool *pool);
+	void (*destroy)(struct mz_pool *pool);
+	void (*enter)(struct mz_pool *pool);
+	void (*leave)(struct mz_pool *pool);
+};
+
+/* The one symbol, of the library that `memorizer record` preloads; absent otherwise.
+ * NULL: the library is too old for this version of the header. */
+#define MZ_POOL_VERSION 1u
+#if defined(__GNUC__) && defined(__ELF__) && !defined(MZ_POOL_DISABLED)
+extern const struct mz_pool_calls *memorizer_pool_calls(unsigned version) __attribute__((weak));
+#define MZ_POOL_ON(pool) __builtin_expect((pool)->calls != NULL, 0)
+
+static inline const struct mz_pool_calls *mz_pool_find_calls(void)
+{
+	const struct mz_pool_calls *(*find)(unsigned version);
+
+#ifdef __x86_64__
+	/* A compiler that makes no position-independent code would take the address as
+	 * a constant, which the linker sets to 0 for good; the dynamic linker fills this. */
+	__asm__(".weak memorizer_pool_calls\n\t"
+		"movq memorizer_pool_calls@GOTPCREL(%%rip), %0"
+		: "=r"(find));
+#else
+	find = memorizer_pool_calls;
+#endif
+	return find ? find(MZ_POOL_VERSION) : NULL;
+}
+#else
+#define MZ_POOL_ON(pool) ((void)(pool), 0)
+
+static inline const struct mz_pool_calls *mz_pool_find_calls(void)
+{
+	return NULL;
+}
+#endif
+
+/* A new pool, without blocks. name is shown in reports; several pools may have the
+ * same, and are added up then. It must stay until the pool is destroyed. */
+static inline void mz_pool_create(struct mz_pool *pool, const char *name)
+{
+	pool->calls = mz_pool_find_calls();
+	pool->name = name;
+	pool->number = 0;
+	pool->told = pool->reserved = 0;
+	if (MZ_POOL_ON(pool))
+		pool->calls->create(pool);
+}
+
+/* A block was handed out: call this before any other thread can see it. NULL is no
+ * block, and is ignored. */
+static inline void mz_pool_alloc(struct mz_pool *pool, const void *block, size_t size)
+{
+	if (MZ_POOL_ON(pool))
+		pool->calls->alloc(pool, block, size);
+}
+
+/* A block comes back: call this before it can be handed out again. */
+static inline void mz_pool_free(struct mz_pool *pool, const void *block)
+{
+	if (MZ_POOL_ON(pool))
+		pool->calls->free(pool, block);
+}
+
+/* All blocks of the pool come back at once. */
+static inline void mz_pool_reset(struct mz_pool *pool)
+{
+	if (MZ_POOL_ON(pool))
+		pool->calls->reset(pool);
+}
+
+/* The same, and the pool hands out nothing more. Call it before its memory is returned,
+ * which may follow between mz_pool_enter() and mz_pool_leave(). */
+static inline void mz_pool_destroy(struct mz_pool *pool)
+{
+	if (MZ_POOL_ON(pool))
+		pool->calls->destroy(pool);
+}
+
+/* Between these two the thread gets or returns the memory that the pool is made of:
+ * no call of malloc() and its like is recorded. They nest. */
+static inline void mz_pool_enter(struct mz_pool *pool)
+{
+	if (MZ_POOL_ON(pool))
+		pool->calls->enter(pool);
+}
+
+static inline void mz_pool_leave(struct mz_pool *pool)
+{
+	if (MZ_POOL_ON(pool))
+		pool->calls->leave(pool);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

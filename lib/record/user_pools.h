@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The pools of a recorded program (memorizer/pool.h): their names, and the blocks that
+ * each has handed out, because a reset ends them all without naming one. Memory grows
+ * with the live blocks of pools, up to a bound; what is beyond it is counted.
+ */
+#ifndef MZ_RECORD_USER_POOLS_H
+#define MZ_RECORD_USER_POOLS_H
+
+#include "trace/live.h"
+
+struct mz_user_pools {
+	struct mz_live pools;  /* number: object = name, size = its first block,
+				  born = blocks that were not kept */
+	struct mz_live blocks; /* address: object = number, size, born = neighbours */
+};
+
+/* NULL = no memory. */
+struct mz_user_pools *mz_user_pools_new(void);
+void mz_user_pools_free(struct mz_user_pools *p);
+
+/* A pool, by the number that the program gave it (not 0); name: a string of the file.
+ * 0, or -ENOMEM; a pool too many is left out. */
+int mz_user_pools_add(struct mz_user_pools *p, uint64_t number, uint32_t name);
+/* The name; 0 = there is no such pool. */
+uint32_t mz_user_pools_name(const struct mz_user_pools *p, uint64_t number);
+
+/* A block was handed out; a block came back. 0 or -ENOMEM. */
+int mz_user_pools_came(struct mz_user_pools *p, uint64_t number, uint64_t addr);
+void mz_user_pools_went(struct mz_user_pools *p, uint64_t number, uint64_t addr);
+
+/* A reset: the next block that it ends; 0 = that was all. */
+uint64_t mz_user_pools_take(struct mz_user_pools *p, uint64_t number);
+/* Then: blocks that it ended and that were not kept; at least 1 for a pool that was
+ * left out. The pool is forgotten if it was destroyed. */
+uint64_t mz_user_pools_end(struct mz_user_pools *p, uint64_t number, bool destroyed);
+
+#endif
