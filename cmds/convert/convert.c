@@ -7,13 +7,14 @@
 #include "cmds/kmap/kmap_convert.h"
 #include "formats/kmemtrace.h"
 
-enum to { TO_CONTAINER, TO_TEXT, TO_CLASSIC, TO_KMAP, TO_KMAP_G2, TO_RAW };
+enum to { TO_CONTAINER, TO_TEXT, TO_CLASSIC, TO_KMAP, TO_KMAP_G2, TO_KMAP_G3, TO_RAW };
 
 /* From TO_RAW on: the raw formats of kmemtrace, as raw[] has them. */
 static const char *const formats[] = {
-	"container",	  "text",	   "classic",	       "kmap",
-	"kmap-g2",	  "kmemtrace-c",   "kmemtrace-c-be",   "kmemtrace-e",
-	"kmemtrace-e-be", "kmemtrace-e32", "kmemtrace-e32-be", NULL};
+	"container",   "text",		 "classic",	  "kmap",
+	"kmap-g2",     "kmap-g3",	 "kmemtrace-c",	  "kmemtrace-c-be",
+	"kmemtrace-e", "kmemtrace-e-be", "kmemtrace-e32", "kmemtrace-e32-be",
+	NULL};
 
 static const struct mz_kmemtrace_layout raw[] = {{MZ_KMT_C, false},   {MZ_KMT_C, true},
 						 {MZ_KMT_E64, false}, {MZ_KMT_E64, true},
@@ -38,7 +39,8 @@ static const struct mz_opt opts[] = {
 	 .arg = "FORMAT",
 	 .help = "container (as if not given), text, classic; of a KMAP: container, kmap (its own "
 		 "lines "
-		 "again) or kmap-g2 (lines of 10 fields, which other programs read); or raw "
+		 "again), kmap-g2 or kmap-g3 (lines of 10 or 11 fields, as upstream's kernels "
+		 "write them); or raw "
 		 "kmemtrace "
 		 "records: kmemtrace-c, kmemtrace-e, kmemtrace-e32, and each with -be for big "
 		 "endian",
@@ -69,7 +71,7 @@ static bool is_folder(const char *path)
 /* A KMAP, or the container of one, is not converted as a trace. */
 static bool is_kmap(const struct opts *o, int argc, char **argv)
 {
-	if (o->to == TO_KMAP || o->to == TO_KMAP_G2)
+	if (o->to >= TO_KMAP && o->to < TO_RAW)
 		return true;
 	return argc == 1 && o->to == TO_CONTAINER && !o->drop && kmap_lines_are(argv[0]);
 }
@@ -94,6 +96,7 @@ static int run(void *options, int argc, char **argv)
 					 .skip_bad = o->skip_bad,
 					 .to = o->to == TO_KMAP	     ? KMAP_TO_LINES
 					       : o->to == TO_KMAP_G2 ? KMAP_TO_G2
+					       : o->to == TO_KMAP_G3 ? KMAP_TO_G3
 								     : KMAP_TO_CONTAINER};
 
 		return argc > 1 ? console_usage("one map, please; not '%s' too", argv[1])

@@ -45,7 +45,8 @@ bool kmap_lines_are(const char *path)
 
 /* ---- lines ------------------------------------------------------------------------------ */
 
-static int put_line(struct job *j, const struct mz_kmap_record *rec, bool g2)
+/* as: the shape of upstream's kernels, or -1 for the lines as they are. */
+static int put_line(struct job *j, const struct mz_kmap_record *rec, int as)
 {
 	const struct mz_kmap_object *o = &rec->object;
 	size_t texts = rec->line.len, len;
@@ -59,8 +60,8 @@ static int put_line(struct job *j, const struct mz_kmap_record *rec, bool g2)
 	p = mz_output_room(&j->out, texts + MZ_KMAP_ROOM, &j->err);
 	if (!p)
 		return -EIO;
-	if (g2) {
-		len = mz_kmap_format_g2(p, rec);
+	if (as >= 0) {
+		len = mz_kmap_format_as(p, rec, (enum mz_kmap_shape)as);
 	} else if (rec->line.len || rec->kind == MZ_KMAP_OTHER) {
 		len = rec->line.len;
 		if (len)
@@ -79,7 +80,7 @@ static int put_sums(struct job *j)
 	int ret = 0;
 
 	for (size_t i = 0; i < j->ips.count && !ret; i++)
-		ret = put_line(j, &j->sums[i], true);
+		ret = put_line(j, &j->sums[i], MZ_KMAP_G2);
 	if (j->ips.count > 4096)
 		mz_pair_index_deinit(&j->ips);
 	else
@@ -111,14 +112,14 @@ static int to_g2(struct job *j, const struct mz_kmap_record *rec)
 		return add_sum(j, rec);
 	if (put_sums(j) < 0)
 		return -EIO;
-	return put_line(j, rec, true);
+	return put_line(j, rec, MZ_KMAP_G2);
 }
 
 static int to_lines(struct job *j, const struct mz_kmap_record *rec)
 {
 	if (rec->kind == MZ_KMAP_OBJECT)
 		j->of = rec->object;
-	return put_line(j, rec, false);
+	return put_line(j, rec, -1);
 }
 
 /* ---- all of it ---------------------------------------------------------------------------- */
@@ -143,6 +144,8 @@ static int put(struct job *j, const struct mz_kmap_record *rec)
 
 	if (j->o->to == KMAP_TO_G2)
 		return to_g2(j, rec);
+	if (j->o->to == KMAP_TO_G3)
+		return put_line(j, rec, MZ_KMAP_G3);
 	if (j->o->to == KMAP_TO_LINES)
 		return to_lines(j, rec);
 	ret = mz_kmap_pack(&j->packer, rec);
@@ -215,7 +218,7 @@ int kmap_convert(const struct kmap_convert *o, const char *input)
 	ret = j->in ? start(j) : -EIO;
 	if (!ret) {
 		mz_kmap_skip_bad(j->in, o->skip_bad);
-		mz_kmap_keep_other(j->in, o->to != KMAP_TO_G2);
+		mz_kmap_keep_other(j->in, o->to != KMAP_TO_G2 && o->to != KMAP_TO_G3);
 		ret = copy(j);
 	}
 	progress_end(&j->progress);

@@ -5,7 +5,7 @@
 
 #include "cmds/cmd.h"
 
-enum kmap_to { KMAP_TO_CONTAINER, KMAP_TO_LINES, KMAP_TO_G2 };
+enum kmap_to { KMAP_TO_CONTAINER, KMAP_TO_LINES, KMAP_TO_G2, KMAP_TO_G3 };
 
 struct kmap_convert {
 	enum kmap_to to;

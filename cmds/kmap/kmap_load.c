@@ -15,7 +15,7 @@
 /* Names that live as long as the symbols are being opened. */
 struct files {
 	struct mz_symbols_kernel kernel;
-	char paths[8][PATH_MAX];
+	char paths[12][PATH_MAX];
 	size_t n;
 	bool some;
 };
@@ -35,8 +35,8 @@ static const char *keep(struct files *f, const char *dir, size_t len, const char
 /* A folder holds them under their usual names, and perhaps modules. */
 static void add_folder(struct files *f, const char *dir, size_t len, bool modules)
 {
-	static const char *const names[] = {"kallsyms", "System.map", "System.map.files",
-					    "vmlinux"};
+	static const char *const names[] = {"kallsyms", "System.map", "System.map.files", "vmlinux",
+					    "global_table"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		const char *path = keep(f, dir, len, names[i]);
@@ -148,6 +148,20 @@ static int find_types(struct mz_kmap_model *m, const struct files *f, struct mz_
 	return 0;
 }
 
+/* What the map cannot say. */
+static void note_map(const struct mz_kmap_model *m, const struct mz_kmap *k, const char *path)
+{
+	char text[160];
+	const char *note = mz_kmap_note(k, text, sizeof(text));
+
+	if (note)
+		console_note("%s: %s", path, note);
+	if (m->hashed)
+		console_note("%s: %llu code addresses are hashed and have no names: the kernel ran "
+			     "without no_hash_pointers",
+			     path, (unsigned long long)m->hashed);
+}
+
 int kmap_load(struct mz_kmap_model *m, const struct kmap_load *o)
 {
 	struct mz_kmap_model_options mo = {.progress = show, .by = o->by, .space = o->space};
@@ -175,6 +189,8 @@ int kmap_load(struct mz_kmap_model *m, const struct kmap_load *o)
 	if (ret >= 0 && o->types && mo.symbols)
 		ret = find_types(m, f, mo.symbols, &err);
 	progress_end(&p);
+	if (k && ret >= 0)
+		note_map(m, k, o->path);
 	mz_kmap_close(k);
 	mz_symbols_close(mo.symbols);
 	free(f);

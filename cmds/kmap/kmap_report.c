@@ -13,6 +13,8 @@
 
 struct figures {
 	uint64_t globals, functions, code;
+	uint64_t lost_reads, lost_writes; /* accesses that found no object */
+	uint64_t catch_alls;
 };
 
 /* Distinct functions that touch something, and where from. There are many
@@ -23,8 +25,14 @@ static void count(const struct mz_kmap_model *m, struct figures *f)
 	bool *touches = calloc(m->n_places, sizeof(*touches));
 
 	*f = (struct figures){0};
-	for (size_t i = 0; i < m->n_classes; i++)
-		f->globals += m->classes[i].global;
+	for (size_t i = 0; i < m->n_classes; i++) {
+		const struct mz_kmap_class *c = &m->classes[i];
+
+		f->globals += c->global;
+		f->catch_alls += c->catch_all ? c->all.objects : 0;
+		f->lost_reads += c->catch_all ? c->reads : 0;
+		f->lost_writes += c->catch_all ? c->writes : 0;
+	}
 	for (size_t i = 0; touches && i < m->n_edges; i++)
 		touches[m->edges[i].place] = true;
 	for (size_t i = 0; touches && i < m->n_places; i++) {
@@ -42,7 +50,8 @@ static void count(const struct mz_kmap_model *m, struct figures *f)
 
 static const char *shape_name(const struct mz_kmap_model *m)
 {
-	static const char *const names[] = {"8 fields", "10 fields", "11 fields", "CSV"};
+	static const char *const names[] = {"8 fields", "10 fields", "11 fields", "CSV",
+					    "9 fields"};
 	const char *name = "no objects";
 	unsigned n = 0;
 
@@ -82,6 +91,9 @@ static void show_objects(const struct mz_kmap_model *m, const struct figures *f)
 	if (t->overlaid.objects)
 		show_sum("MISSED FREES", t->overlaid, t->all.objects,
 			 ": other objects were put over them");
+	if (t->nested.objects)
+		show_sum("nested", t->nested, t->all.objects,
+			 ": taken over by the allocator that asked for them");
 	if (m->timeline.width)
 		printf("live peak      %s%s in %s objects, at time %llu\n",
 		       m->timeline.width > 1 ? "at least " : "",
@@ -102,6 +114,9 @@ static void show_accesses(const struct mz_kmap_model *m, const struct figures *f
 	printf("accesses       %s reads and %s writes, by %s functions at %s places\n",
 	       console_count(a, t->reads), console_count(b, t->writes),
 	       console_count(c, f->functions), console_count(d, f->code));
+	if (f->lost_reads || f->lost_writes)
+		printf("NO OBJECT      %s of these reads and %s of these writes found none\n",
+		       console_count(a, f->lost_reads), console_count(b, f->lost_writes));
 	printf("processes      %s that touched something, %s that allocated\n",
 	       console_count(a, m->touching), console_count(b, m->n_processes));
 	show_sum("untouched", t->untouched, of, "");
@@ -198,6 +213,13 @@ void kmap_report_figures(struct mz_json *j, const struct mz_kmap_model *m)
 	json_sum(j, "all", t->all);
 	json_sum(j, "freed", t->freed);
 	json_sum(j, "missed_frees", t->overlaid);
+	json_sum(j, "nested_frees", t->nested);
+	mz_json_object(j, "no_object");
+	mz_json_u64(j, "lines", f.catch_alls);
+	mz_json_u64(j, "reads", f.lost_reads);
+	mz_json_u64(j, "writes", f.lost_writes);
+	mz_json_end_object(j);
+	mz_json_u64(j, "hashed_places", m->hashed);
 	json_sum(j, "untouched", t->untouched);
 	json_sum(j, "freed_untouched", t->freed_untouched);
 	json_sum(j, "never_read", t->unread);

@@ -53,8 +53,11 @@ static bool is_global(const struct mz_kmap_object *o)
 {
 	struct mz_kmap_text t = o->type;
 
+	if (mz_kmap_is_catch_all(o))
+		return false;
 	return !o->alloc_ip || (t.len >= 6 && !memcmp(t.p, "GLOBAL", 6)) ||
-	       (t.len == 10 && !memcmp(t.p, "UFO_GLOBAL", 10));
+	       (t.len == 10 && !memcmp(t.p, "UFO_GLOBAL", 10)) ||
+	       (t.len == 14 && !memcmp(t.p, "UNKNOWN_GLOBAL", 14));
 }
 
 static void name_global(struct mz_kmap_model *m, struct mz_kmap_class *c)
@@ -93,6 +96,7 @@ static uint32_t class_id(struct mz_kmap_model *m, const struct mz_kmap_object *o
 	c->cache = cache;
 	c->va = o->va;
 	c->global = global;
+	c->catch_all = mz_kmap_is_catch_all(o);
 	c->least = UINT64_MAX;
 	name_global(m, c);
 	return id;
@@ -181,6 +185,8 @@ static void count_object(struct mz_kmap_class *c, const struct mz_kmap_object *o
 	mz_kmap_add_sum(&c->freed, o->size);
 	if (o->free_ip == MZ_KMAP_OVERLAID)
 		mz_kmap_add_sum(&c->overlaid, o->size);
+	if (o->free_ip == MZ_KMAP_NESTED)
+		mz_kmap_add_sum(&c->nested, o->size);
 	if (o->free_time >= o->alloc_time)
 		c->lifetime += o->free_time - o->alloc_time;
 }

@@ -51,9 +51,11 @@ struct mz_kmap_class {
 	uint32_t name, dir;   /* strings: of the global variable, if they are known */
 	uint64_t va;	      /* of the global variable; else of the first object */
 	bool global;
+	bool catch_all;		  /* no objects: accesses of its type that found none */
 	uint64_t least, greatest; /* size */
 	struct mz_kmap_sum all, freed;
 	struct mz_kmap_sum overlaid; /* freed without a trace */
+	struct mz_kmap_sum nested;   /* taken over by the allocator that asked for it */
 	struct mz_kmap_sum untouched, freed_untouched;
 	struct mz_kmap_sum unread;    /* written, never read */
 	struct mz_kmap_sum unwritten; /* read, never written */
@@ -144,6 +146,7 @@ struct mz_kmap_model {
 	uint64_t accesses;	    /* lines of accesses */
 	uint64_t touching;	    /* processes that touched something */
 	uint64_t lines, bad_lines, bytes;
+	uint64_t hashed; /* code addresses that the kernel hashed: they cannot be named */
 	uint64_t shapes[MZ_KMAP_SHAPES]; /* objects of each shape */
 	struct mz_kmap_sum live_peak;	 /* of the timeline: the most at the end of a step */
 	uint64_t live_peak_time;

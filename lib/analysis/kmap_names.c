@@ -21,7 +21,8 @@ static const char *special(uint64_t ip)
 	case MZ_KMAP_OVERLAID: return "(missed free)";
 	case MZ_KMAP_NESTED: return "(inside an allocator)";
 	case MZ_KMAP_CTOR: return "(constructor)";
-	default: return NULL;
+	case MZ_KMAP_NOT_FOUND: return "(not found)";
+	default: return ip < MZ_KMAP_MADE_UP ? "(found at an access)" : NULL;
 	}
 }
 
@@ -80,6 +81,10 @@ char *mz_kmap_class_name(const struct mz_kmap_model *m, uint32_t class, enum mz_
 	}
 	if (c->global && by == MZ_KMAP_BY_DIR && c->dir)
 		return text(m, c->dir, buf, size);
+	if (c->catch_all) {
+		snprintf(buf, size, "(no object: %s)", text(m, c->type, (char[80]){0}, 80));
+		return buf;
+	}
 	if (c->global) {
 		snprintf(buf, size, "(global variables)");
 		return buf;

@@ -103,6 +103,8 @@ uint32_t mz_kmap_place_id(struct mz_kmap_model *m, uint64_t ip)
 		return MZ_PAIR_INDEX_NONE;
 	m->n_places = id + 1;
 	m->places[id] = (struct mz_kmap_place){.ip = ip};
+	/* a hash has 32 bits, where kernels have no code */
+	m->hashed += ip <= UINT32_MAX && !mz_kmap_is_special(ip);
 	name_place(m, &m->places[id]);
 	if (m->by != MZ_KMAP_BY_PID) {
 		char name[256];

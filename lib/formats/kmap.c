@@ -3,6 +3,7 @@
 #include "formats/kmap.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "base/readahead.h"
 #include "formats/kmap_events.h"
+#include "formats/kmap_join.h"
 #include "trace/container.h"
 #include "trace/reader.h"
 
@@ -42,6 +44,8 @@ struct mz_kmap {
 	const struct batch *batch; /* taken last */
 	bool started;
 	struct mz_kmap_record one; /* without it */
+	struct mz_buf text;	   /* two files, joined */
+	struct mz_kmap_joined joined;
 };
 
 bool mz_kmap_probe(const char *data, size_t len)
@@ -49,6 +53,8 @@ bool mz_kmap_probe(const char *data, size_t len)
 	struct mz_kmap_record rec;
 	int shape = -1;
 
+	if (mz_kmap_join_probe(data, len))
+		return true;
 	while (len) {
 		const char *nl = memchr(data, '\n', len);
 		size_t n = nl ? (size_t)(nl - data) : len, end = n;
@@ -90,6 +96,32 @@ static int open_container(struct mz_kmap *k, struct mz_error *err)
 	return k->unpacker ? 0 : mz_fail_memory(err);
 }
 
+/* Two files become one in memory, which is read as any other. */
+static int join(struct mz_kmap *k, struct mz_error *err)
+{
+	char *name = strdup(k->in.name);
+	int ret =
+		name ? mz_kmap_join(&k->in, name, &k->text, &k->joined, err) : mz_fail_memory(err);
+
+	mz_input_close(&k->in);
+	k->in = (struct mz_input){.fd = -1};
+	if (!ret)
+		ret = mz_input_memory(&k->in, k->text.data, k->text.len, name, err);
+	free(name);
+	return ret;
+}
+
+/* What the first bytes say that it is. */
+static int open_as(struct mz_kmap *k, struct mz_error *err)
+{
+	const char *head = k->in.pos;
+	size_t len = mz_input_left(&k->in);
+
+	if (mz_container_probe(head, len))
+		return open_container(k, err);
+	return mz_kmap_join_probe(head, len) ? join(k, err) : 0;
+}
+
 /* Takes over in, in failure too. */
 static struct mz_kmap *open_input(int ret, struct mz_input *in, struct mz_error *err)
 {
@@ -105,7 +137,7 @@ static struct mz_kmap *open_input(int ret, struct mz_input *in, struct mz_error 
 	k->in = *in;
 	k->shape = -1;
 	if (mz_input_unpack(&k->in, err) < 0 || mz_input_fill(&k->in, PROBE, err) < 0 ||
-	    (mz_container_probe(k->in.pos, mz_input_left(&k->in)) && open_container(k, err) < 0)) {
+	    open_as(k, err) < 0) {
 		mz_kmap_close(k);
 		return NULL;
 	}
@@ -139,6 +171,7 @@ void mz_kmap_close(struct mz_kmap *k)
 	mz_kmap_unpacker_free(k->unpacker);
 	mz_reader_close(k->reader);
 	mz_input_close(&k->in);
+	mz_buf_free(&k->text);
 	free(k);
 }
 
@@ -394,6 +427,27 @@ double mz_kmap_share(const struct mz_kmap *k)
 	if (at < 0 || fstat(k->in.fd, &st) || !S_ISREG(st.st_mode) || !st.st_size)
 		return -1;
 	return (double)at / (double)st.st_size;
+}
+
+const char *mz_kmap_note(const struct mz_kmap *k, char *buf, size_t size)
+{
+	const struct mz_kmap_joined *j = &k->joined;
+
+	if (j->no_allocations)
+		snprintf(buf, size,
+			 "no allocations beside it: objects are known by their number "
+			 "alone");
+	else if (j->unknown)
+		snprintf(buf, size, "%llu objects are in `accesses` and not in `allocations`",
+			 (unsigned long long)j->unknown);
+	else if (j->ambiguous)
+		snprintf(buf, size,
+			 "%llu objects share their number with an earlier one, which has the "
+			 "accesses of both",
+			 (unsigned long long)j->ambiguous);
+	else
+		return NULL;
+	return buf;
 }
 
 const char *mz_kmap_name(const struct mz_kmap *k)

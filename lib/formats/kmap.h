@@ -5,16 +5,21 @@
  *
  *   8 fields   alloc_ip,pid,va,size,alloc,free,free_ip,comm
  *              accesses: ip,pid,writes,reads
- *   10 fields  alloc_ip,pid,va,size,alloc,free,free_ip,type,comm,cache
+ *   9 fields   alloc_ip,pid,va,size,alloc,free,free_ip,type,comm
  *              accesses: ip,writes,reads
- *   11 fields  the ten, then new_type
+ *   10 fields  the nine, then cache
+ *              accesses: ip,writes,reads
+ *   11 fields  the ten, then new_type, which may be empty
  *              accesses: ip,writes,reads,pid
- *   csv        the eight, then type,cache,given (the kernel's file `allocations`)
+ *   csv        the eight, then type,cache,given (our kernel's file `allocations`)
  *              accesses: as with eight fields, and perhaps ,first,last (print_fields)
+ *   callers    accesses of objects of the type NONE may be from:ip,writes,reads or
+ *              from:ip,caller:ip,writes,reads
  *   calls      from to count
  *
  * Every line says by its content what it is; one file may mix them. Packed files
- * (gzip, Zstandard) and containers that were made of a KMAP are read as well.
+ * (gzip, Zstandard) and containers that were made of a KMAP are read as well, and so are
+ * upstream's files `allocations` and `accesses`, which belong together (kmap_join.c).
  */
 #ifndef MZ_FORMATS_KMAP_H
 #define MZ_FORMATS_KMAP_H
@@ -22,14 +27,27 @@
 #include "base/input.h"
 
 /* Addresses that are none. */
-#define MZ_KMAP_OVERLAID 0xdeadbeefu /* free_ip: the free was missed */
-#define MZ_KMAP_NESTED	 0xfedbeefu  /* free_ip: freed inside of another allocator */
-#define MZ_KMAP_CTOR	 0xfeedbeefu /* alloc_ip: constructed, not yet allocated */
+#define MZ_KMAP_OVERLAID  0xdeadbeefu /* free_ip: the free was missed */
+#define MZ_KMAP_NESTED	  0xfedbeefu  /* free_ip: freed inside of another allocator */
+#define MZ_KMAP_CTOR	  0xfeedbeefu /* alloc_ip: constructed, not yet allocated */
+#define MZ_KMAP_NOT_FOUND 0xb00b1e5u  /* the original found no object */
+/* alloc_ip below this, but not 0: the original's code for an object that it made up at an
+ * access to memory that it did not know. */
+#define MZ_KMAP_MADE_UP	  64u
 
 enum mz_kmap_kind { MZ_KMAP_OBJECT, MZ_KMAP_ACCESS, MZ_KMAP_CALL, MZ_KMAP_OTHER };
 
-/* The shape of an object's line. */
-enum mz_kmap_shape { MZ_KMAP_G1, MZ_KMAP_G2, MZ_KMAP_G3, MZ_KMAP_CSV, MZ_KMAP_SHAPES };
+/* The shape of an object's line. Containers hold these numbers. */
+enum mz_kmap_shape { MZ_KMAP_G1, MZ_KMAP_G2, MZ_KMAP_G3, MZ_KMAP_CSV, MZ_KMAP_G9, MZ_KMAP_SHAPES };
+
+/* How the pointers of an object's line are written. Containers hold these numbers. */
+enum mz_kmap_pointers {
+	MZ_KMAP_ZEROS,	     /* 16 digits */
+	MZ_KMAP_NULL,	     /* 16 digits, or "(null)" */
+	MZ_KMAP_NULL_PADDED, /* Linux 4: the same in 16 columns, alloc_ip without leading zeros */
+	MZ_KMAP_ZEROS_LEFT,  /* later: 16 digits, alloc_ip without leading zeros in 16 columns */
+	MZ_KMAP_POINTERS
+};
 
 /* Not ended by NUL; escapes (\xNN) are as they stand in the file. */
 struct mz_kmap_text {
@@ -43,7 +61,7 @@ struct mz_kmap_object {
 	uint64_t free_ip;
 	uint64_t given; /* csv only */
 	int32_t pid;
-	bool null_text;				   /* null pointers are written "(null)" */
+	uint8_t pointers;			   /* enum mz_kmap_pointers */
 	uint8_t shape;				   /* enum mz_kmap_shape */
 	struct mz_kmap_text comm;		   /* "hardirq", "softirq": pid is 0 */
 	struct mz_kmap_text type, cache, new_type; /* empty = not known */
@@ -51,8 +69,10 @@ struct mz_kmap_object {
 
 struct mz_kmap_access {
 	uint64_t ip, writes, reads;
-	int32_t pid; /* -1 = not known */
-	uint8_t fields; /* of the line; 6: first and last are known */
+	uint64_t caller;      /* of ip; 0 = not known */
+	int32_t pid;	      /* -1 = not known */
+	uint8_t fields;	      /* of the line; 6: first and last are known */
+	bool from;	      /* the line begins with "from:" */
 	uint32_t first, last; /* byte of the object that was touched, of all these accesses */
 };
 
@@ -109,6 +129,8 @@ uint64_t mz_kmap_bad_lines(const struct mz_kmap *k); /* left out so far */
 uint64_t mz_kmap_bytes(const struct mz_kmap *k);     /* read so far, unpacked */
 double mz_kmap_share(const struct mz_kmap *k);	     /* of the file, so far; < 0 = not known */
 const char *mz_kmap_name(const struct mz_kmap *k);
+/* What the user should know of how the map was read; NULL = nothing. */
+const char *mz_kmap_note(const struct mz_kmap *k, char *buf, size_t size);
 
 /* One line of a KMAP, parsed. shape: that of the object before, and set by an
  * object; -1 = none yet. NULL, or what is wrong with it. */
@@ -120,11 +142,16 @@ const char *mz_kmap_parse(const char *line, size_t len, int *shape, struct mz_km
 size_t mz_kmap_format(char *buf, const struct mz_kmap_record *rec, const struct mz_kmap_object *of);
 #define MZ_KMAP_ROOM 256
 
-/* The same in the form that has 10 fields and that other programs read: commas and
- * control characters of names escaped, types of the original's list, no processes. */
-size_t mz_kmap_format_g2(char *buf, const struct mz_kmap_record *rec);
+/* The same as upstream's kernels write it for the programs that read their maps, with 10
+ * fields (MZ_KMAP_G2, Linux 4) or 11 (MZ_KMAP_G3, Linux 6): commas and control characters
+ * of names escaped, the types that these kernels have. */
+size_t mz_kmap_format_as(char *buf, const struct mz_kmap_record *rec, enum mz_kmap_shape shape);
 
 /* A type that the original knows, or ours. */
 bool mz_kmap_is_type(struct mz_kmap_text t);
+/* No object: the line that gathers the accesses of a type for which none was found. */
+bool mz_kmap_is_catch_all(const struct mz_kmap_object *o);
+/* A number in the place of an address: one of those above, or none. */
+bool mz_kmap_is_special(uint64_t ip);
 
 #endif

@@ -4,12 +4,45 @@
 
 #include "formats/kmap.h"
 
-static char *put_hex(char *p, uint64_t v, bool null_text)
+static char *put_hex(char *p, uint64_t v)
 {
-	if (!v && null_text)
-		return mempcpy(p, "(null)", 6);
 	for (int i = 60; i >= 0; i -= 4)
 		*p++ = "0123456789abcdef"[v >> i & 15];
+	return p;
+}
+
+#define COLUMNS 16
+
+static char *put_many(char *p, char c, size_t n)
+{
+	memset(p, c, n);
+	return p + n;
+}
+
+/* A pointer of an object's line; first: that of the allocation, which stands on the left
+ * where the others stand on the right. */
+static char *put_pointer(char *p, uint64_t v, enum mz_kmap_pointers how, bool first)
+{
+	bool null = !v && (how == MZ_KMAP_NULL || how == MZ_KMAP_NULL_PADDED);
+	bool left = first && (how == MZ_KMAP_NULL_PADDED || how == MZ_KMAP_ZEROS_LEFT);
+	char digits[COLUMNS], *end = digits;
+
+	if (!null && !left)
+		return put_hex(p, v);
+	if (null) {
+		end = mempcpy(digits, "(null)", 6);
+	} else {
+		put_hex(digits, v);
+		for (end = digits; end < digits + COLUMNS - 1 && *end == '0'; end++)
+			;
+		memmove(digits, end, (size_t)(digits + COLUMNS - end));
+		end = digits + (digits + COLUMNS - end);
+	}
+	if (how == MZ_KMAP_NULL_PADDED && !left)
+		p = put_many(p, ' ', COLUMNS - (size_t)(end - digits));
+	p = mempcpy(p, digits, (size_t)(end - digits));
+	if (left)
+		p = put_many(p, ' ', COLUMNS - (size_t)(end - digits));
 	return p;
 }
 
@@ -39,13 +72,14 @@ static char *put_text(char *p, struct mz_kmap_text t)
 }
 
 /* The seven fields that all generations begin with, and a comma. */
-static char *put_head(char *p, const struct mz_kmap_object *o, bool null_text)
+static char *put_head(char *p, const struct mz_kmap_object *o, enum mz_kmap_pointers how)
 {
-	p = put_hex(p, o->alloc_ip, null_text);
+	/* with eight fields, all pointers stand on the right */
+	p = put_pointer(p, o->alloc_ip, how, o->shape != MZ_KMAP_G1);
 	*p++ = ',';
 	p = put_pid(p, o->pid);
 	*p++ = ',';
-	p = put_hex(p, o->va, null_text);
+	p = put_pointer(p, o->va, how, false);
 	*p++ = ',';
 	p = put_number(p, o->size);
 	*p++ = ',';
@@ -53,15 +87,15 @@ static char *put_head(char *p, const struct mz_kmap_object *o, bool null_text)
 	*p++ = ',';
 	p = put_number(p, o->free_time);
 	*p++ = ',';
-	p = put_hex(p, o->free_ip, null_text);
+	p = put_pointer(p, o->free_ip, how, false);
 	*p++ = ',';
 	return p;
 }
 
 static char *put_object(char *p, const struct mz_kmap_object *o)
 {
-	p = put_head(p, o, o->null_text);
-	if (o->shape == MZ_KMAP_G2 || o->shape == MZ_KMAP_G3) {
+	p = put_head(p, o, o->pointers);
+	if (o->shape == MZ_KMAP_G2 || o->shape == MZ_KMAP_G3 || o->shape == MZ_KMAP_G9) {
 		p = put_text(p, o->type);
 		*p++ = ',';
 	}
@@ -70,7 +104,7 @@ static char *put_object(char *p, const struct mz_kmap_object *o)
 		*p++ = ',';
 		p = put_text(p, o->type);
 	}
-	if (o->shape != MZ_KMAP_G1) {
+	if (o->shape != MZ_KMAP_G1 && o->shape != MZ_KMAP_G9) {
 		*p++ = ',';
 		p = put_text(p, o->cache);
 	}
@@ -85,11 +119,25 @@ static char *put_object(char *p, const struct mz_kmap_object *o)
 	return p;
 }
 
+/* from:ip[,caller:ip],writes,reads */
+static char *put_from(char *p, const struct mz_kmap_access *a)
+{
+	p = put_hex(mempcpy(p, "  from:", 7), a->ip);
+	if (a->caller)
+		p = put_hex(mempcpy(p, ",caller:", 8), a->caller);
+	*p++ = ',';
+	p = put_number(p, a->writes);
+	*p++ = ',';
+	return put_number(p, a->reads);
+}
+
 static char *put_access(char *p, const struct mz_kmap_access *a, bool pid_first)
 {
+	if (a->from)
+		return put_from(p, a);
 	*p++ = ' ';
 	*p++ = ' ';
-	p = put_hex(p, a->ip, false);
+	p = put_hex(p, a->ip);
 	*p++ = ',';
 	if (pid_first) {
 		p = put_pid(p, a->pid);
@@ -113,9 +161,9 @@ static char *put_access(char *p, const struct mz_kmap_access *a, bool pid_first)
 
 static char *put_call(char *p, const struct mz_kmap_call *c)
 {
-	p = put_hex(p, c->from, false);
+	p = put_hex(p, c->from);
 	*p++ = ' ';
-	p = put_hex(p, c->to, false);
+	p = put_hex(p, c->to);
 	*p++ = ' ';
 	return put_number(p, c->count);
 }
@@ -136,44 +184,43 @@ size_t mz_kmap_format(char *buf, const struct mz_kmap_record *rec, const struct 
 	return (size_t)(p - buf);
 }
 
-/* ---- ten fields ----------------------------------------------------------------------- */
+/* ---- as upstream's kernels write it --------------------------------------------------- */
 
-/* What the readers of ten fields know, by what the others call it. */
+/* Types that kernels of ten fields do not have, by what they call it. */
 static const struct {
 	const char *type, *as;
-} types_g2[] = {
-	{"ALLOC_PAGES_EXACT", "ALLOC_PAGES"},
-	{"ALLOC_PAGES_FOLIO", "ALLOC_PAGES"},
-	{"ALLOC_PAGES_GETFREEPAGES", "ALLOC_PAGES"},
-	{"BOOTMEM", "MEMBLOCK"},
-	{"BUG", "UFO_NONE"},
-	{"GEN_HEAP", "UFO_HEAP"},
-	{"GLOBAL_PERCPU", "GLOBAL"},
-	{"INDUCED_ALLOC", "UFO_HEAP"},
-	{"KMEM_CACHE_BULK", "KMEM_CACHE"},
-	{"MEMORIZER", "UFO_NONE"},
-	{"MODULE", "GLOBAL"},
-	{"NONE", "UFO_NONE"},
-	{"PERCPU", "UFO_HEAP"},
-	{"STACK", "STACK_PAGE"},
-	{"USER", "UFO_NONE"},
+	bool g3; /* and those of eleven do not have it either */
+} types_as[] = {
+	{"ALLOC_PAGES_EXACT", "ALLOC_PAGES", false},
+	{"ALLOC_PAGES_FOLIO", "ALLOC_PAGES", false},
+	{"ALLOC_PAGES_GETFREEPAGES", "ALLOC_PAGES", false},
+	{"ALLOC TYPE NOT FOUND", "UFO_NONE", true},
+	{"GLOBAL_PERCPU", "GLOBAL", true},
+	{"KMEM_CACHE_BULK", "KMEM_CACHE", false},
+	{"MODULE", "GLOBAL", true},
+	{"PERCPU", "VMALLOC", true}, /* its chunks are mapped by vmalloc */
+	{"STACK", "STACK_PAGE", true},
+	{"UNKNOWN_GLOBAL", "UFO_GLOBAL", true},
 };
 
-static struct mz_kmap_text type_g2(const struct mz_kmap_object *o)
+static struct mz_kmap_text text_of(const char *s)
 {
-	const char *as;
+	return (struct mz_kmap_text){s, strlen(s)};
+}
 
-	/* a map of eight fields says nothing: variables are told by their site */
-	if (!o->type.len) {
-		as = o->alloc_ip ? "UFO_HEAP" : "GLOBAL";
-		return (struct mz_kmap_text){as, strlen(as)};
-	}
-	for (size_t i = 0; i < sizeof(types_g2) / sizeof(*types_g2); i++) {
-		as = types_g2[i].as;
-		if (strlen(types_g2[i].type) == o->type.len &&
-		    !memcmp(types_g2[i].type, o->type.p, o->type.len))
-			return (struct mz_kmap_text){as, strlen(as)};
-	}
+static struct mz_kmap_text type_as(const struct mz_kmap_object *o, enum mz_kmap_shape shape)
+{
+	/* A map of eight fields says nothing. Readers tell objects apart by the type: variables
+	 * by their address, what is allocated by the call. */
+	if (!o->type.len)
+		return text_of(o->alloc_ip ? "KMALLOC" : "GLOBAL");
+	if (mz_kmap_is_catch_all(o))
+		return o->type;
+	for (size_t i = 0; i < sizeof(types_as) / sizeof(*types_as); i++)
+		if ((types_as[i].g3 || shape == MZ_KMAP_G2) &&
+		    strlen(types_as[i].type) == o->type.len &&
+		    !memcmp(types_as[i].type, o->type.p, o->type.len))
+			return text_of(types_as[i].as);
 	return o->type;
 }
 
@@ -195,26 +242,39 @@ static char *put_escaped(char *p, struct mz_kmap_text t)
 	return p;
 }
 
-size_t mz_kmap_format_g2(char *buf, const struct mz_kmap_record *rec)
+static char *put_object_as(char *p, const struct mz_kmap_object *o, enum mz_kmap_shape shape)
 {
+	struct mz_kmap_object head = *o;
+	bool g2 = shape == MZ_KMAP_G2;
+
+	head.shape = (uint8_t)shape;
+	/* readers of ten fields know one sort of free that was not seen */
+	if (g2 && head.free_ip == MZ_KMAP_NESTED)
+		head.free_ip = MZ_KMAP_OVERLAID;
+	p = put_head(p, &head, g2 ? MZ_KMAP_NULL_PADDED : MZ_KMAP_ZEROS_LEFT);
+	p = put_text(p, type_as(o, shape));
+	*p++ = ',';
+	p = put_escaped(p, o->comm);
+	*p++ = ',';
+	p = o->cache.len ? put_escaped(p, o->cache) : mempcpy(p, "no-slab", 7);
+	if (!g2) {
+		*p++ = ',';
+		p = put_text(p, o->new_type);
+	}
+	return p;
+}
+
+size_t mz_kmap_format_as(char *buf, const struct mz_kmap_record *rec, enum mz_kmap_shape shape)
+{
+	struct mz_kmap_access a = rec->access;
 	char *p = buf;
 
 	switch (rec->kind) {
-	case MZ_KMAP_OBJECT:
-		p = put_head(p, &rec->object, false);
-		p = put_text(p, type_g2(&rec->object));
-		*p++ = ',';
-		p = put_escaped(p, rec->object.comm);
-		*p++ = ',';
-		p = put_escaped(p, rec->object.cache);
-		break;
+	case MZ_KMAP_OBJECT: p = put_object_as(p, &rec->object, shape); break;
 	case MZ_KMAP_ACCESS:
-		p = put_access(p,
-			       &(struct mz_kmap_access){.ip = rec->access.ip,
-							.writes = rec->access.writes,
-							.reads = rec->access.reads,
-							.fields = 3},
-			       false);
+		a.from = false;
+		a.fields = shape == MZ_KMAP_G2 ? 3 : 4;
+		p = put_access(p, &a, false);
 		break;
 	case MZ_KMAP_CALL: p = put_call(p, &rec->call); break;
 	case MZ_KMAP_OTHER: break;

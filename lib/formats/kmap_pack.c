@@ -42,12 +42,14 @@ static int put_mark(struct mz_kmap_packer *p, const struct mz_buf *text)
 	return put(p, (struct mz_event){.kind = MZ_MARK, .call = MZ_CALL_MARK, .arg = id});
 }
 
-/* A site of one address; 0 has none. */
-static int set_site(struct mz_kmap_packer *p, struct mz_event *ev, uint64_t ip)
+/* A site of an address and perhaps its caller; 0 has none. */
+static int set_site(struct mz_kmap_packer *p, struct mz_event *ev, uint64_t ip, uint64_t caller)
 {
+	uint64_t ips[2] = {ip, caller};
+
 	if (!ip)
 		return 0;
-	ev->site = mz_writer_stack(p->w, &ip, 1);
+	ev->site = mz_writer_stack(p->w, ips, caller ? 2 : 1);
 	ev->has |= MZ_HAS_SITE;
 	return ev->site ? 0 : -ENOMEM;
 }
@@ -73,7 +75,9 @@ static int keep_form(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
 	if (!mz_buf_room(&p->text, MZ_KMAP_ROOM + rec->line.len))
 		return -ENOMEM;
 	len = mz_kmap_format(p->text.data, rec, &p->of);
-	if (len == rec->line.len && !memcmp(p->text.data, rec->line.p, len))
+	/* events have no field that tells from:ip from ip */
+	if (len == rec->line.len && !memcmp(p->text.data, rec->line.p, len) &&
+	    !(rec->kind == MZ_KMAP_ACCESS && rec->access.from))
 		return 0;
 	return put_line(p, "kmap.form:", rec->line);
 }
@@ -111,7 +115,7 @@ static int put_object_mark(struct mz_kmap_packer *p, const struct mz_kmap_object
 	struct mz_buf *t = &p->text;
 
 	t->len = 0;
-	mz_buf_printf(t, "kmap.object:%u%u,", o->shape, o->null_text);
+	mz_buf_printf(t, "kmap.object:%u%u,", o->shape, o->pointers);
 	mz_buf_add(t, o->comm.p, o->comm.len);
 	mz_buf_add(t, ",", 1);
 	mz_buf_add(t, o->type.p, o->type.len);
@@ -142,7 +146,7 @@ static int end_object(struct mz_kmap_packer *p)
 	if (!o->free_ip && !o->free_time)
 		return 0;
 	ev.arg = mz_zigzag(o->free_time - o->alloc_time);
-	return set_site(p, &ev, o->free_ip) < 0 ? -ENOMEM : put(p, ev);
+	return set_site(p, &ev, o->free_ip, 0) < 0 ? -ENOMEM : put(p, ev);
 }
 
 static int put_object(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
@@ -156,7 +160,8 @@ static int put_object(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 			      .arg = mz_zigzag(o->alloc_time - p->last_time),
 			      .pid = (uint32_t)o->pid};
 
-	if (keep_form(p, rec) < 0 || put_object_mark(p, o) < 0 || set_site(p, &ev, o->alloc_ip) < 0)
+	if (keep_form(p, rec) < 0 || put_object_mark(p, o) < 0 ||
+	    set_site(p, &ev, o->alloc_ip, 0) < 0)
 		return -ENOMEM;
 	if (o->cache.len) {
 		ev.cache = mz_writer_string(p->w, o->cache.p, o->cache.len);
@@ -193,7 +198,7 @@ static int put_access(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 		ev.given = (uint64_t)a->first << 16 | a->last;
 		ev.has |= MZ_HAS_GIVEN;
 	}
-	if (keep_form(p, rec) < 0 || set_site(p, &ev, a->ip) < 0)
+	if (keep_form(p, rec) < 0 || set_site(p, &ev, a->ip, a->caller) < 0)
 		return -ENOMEM;
 	return put(p, ev);
 }

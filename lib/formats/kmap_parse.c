@@ -11,6 +11,7 @@
 #include "formats/kmap.h"
 
 static const char *const types[] = {
+	"ALLOC TYPE NOT FOUND",
 	"ALLOC_PAGES",
 	"ALLOC_PAGES_EXACT",
 	"ALLOC_PAGES_FOLIO",
@@ -39,6 +40,7 @@ static const char *const types[] = {
 	"UFO_HEAP",
 	"UFO_MEMBLOCK",
 	"UFO_NONE",
+	"UNKNOWN_GLOBAL",
 	"USER",
 	"VMALLOC",
 };
@@ -59,6 +61,17 @@ bool mz_kmap_is_type(struct mz_kmap_text t)
 			hi = mid;
 	}
 	return false;
+}
+
+bool mz_kmap_is_catch_all(const struct mz_kmap_object *o)
+{
+	return !o->alloc_ip && !o->va && !o->size && o->type.len;
+}
+
+bool mz_kmap_is_special(uint64_t ip)
+{
+	return ip < MZ_KMAP_MADE_UP || ip == MZ_KMAP_OVERLAID || ip == MZ_KMAP_NESTED ||
+	       ip == MZ_KMAP_CTOR || ip == MZ_KMAP_NOT_FOUND;
 }
 
 #define EACH(byte) (0x0101010101010101u * (byte))
@@ -82,8 +95,20 @@ static inline bool eight_digits(const char *p, uint64_t *v)
 	return true;
 }
 
-/* An address: hex digits, 16 of them as a rule, or what a null pointer was printed as. */
-static inline bool address(struct mz_cursor *c, uint64_t *v)
+/* What is no 16 digits: padded with blanks on the left, shorter, or what stands for none. */
+static __attribute__((noinline)) bool odd_address(struct mz_cursor *c, uint64_t *v)
+{
+	*v = 0;
+	while (c->p < c->end && *c->p == ' ')
+		c->p++;
+	/* ptrval: the kernel had no key to hash with yet; the address is not known */
+	return mz_cursor_skip(c, "(null)") || mz_cursor_skip(c, "(____ptrval____)") ||
+	       mz_cursor_hex(c, v);
+}
+
+/* An address: hex digits, 16 of them as a rule, or what a null pointer was printed as.
+ * Both may be padded with blanks to 16 columns, on either side. */
+static inline __attribute__((always_inline)) bool address(struct mz_cursor *c, uint64_t *v)
 {
 	uint64_t hi, lo;
 
@@ -93,8 +118,18 @@ static inline bool address(struct mz_cursor *c, uint64_t *v)
 		*v = hi << 32 | lo;
 		return true;
 	}
-	*v = 0;
-	return mz_cursor_skip(c, "(null)") || mz_cursor_hex(c, v);
+	return odd_address(c, v);
+}
+
+/* The blanks behind an address that is padded on the right, before its comma. */
+static inline void padding(struct mz_cursor *c)
+{
+	const char *p = c->p;
+
+	while (p < c->end && *p == ' ')
+		p++;
+	if (p < c->end && *p == ',')
+		c->p = p;
 }
 
 /* Up to 18 digits need no look at the limit. */
@@ -120,8 +155,12 @@ static inline bool pid_of(struct mz_cursor *c, int32_t *pid)
 	uint64_t v;
 
 	c->p += minus;
-	if (!number(c, &v) || v > INT32_MAX)
+	if (!number(c, &v) || (v > INT32_MAX && v != UINT64_MAX))
 		return false;
+	if (v == UINT64_MAX) { /* -1, printed as unsigned */
+		*pid = -1;
+		return !minus;
+	}
 	*pid = minus ? -(int32_t)v : (int32_t)v;
 	return true;
 }
@@ -173,33 +212,110 @@ static bool csv_tail(struct mz_cursor c, struct mz_kmap_object *o)
 	return true;
 }
 
-/* type,comm,cache[,new_type] */
-static bool typed_tail(struct mz_cursor c, struct mz_kmap_object *o)
+static unsigned commas(struct mz_cursor c)
 {
-	struct mz_kmap_text type, last, before;
+	unsigned n = 0;
 
-	if (!front(&c, &type) || !mz_kmap_is_type(type) || !back(&c, &last))
+	for (; c.p < c.end; c.p++)
+		n += *c.p == ',';
+	return n;
+}
+
+static bool is_text(struct mz_kmap_text t, const char *s)
+{
+	return t.len == strlen(s) && !memcmp(t.p, s, t.len);
+}
+
+/* Does a line of another shape than the one before say so beyond doubt? Every map of a later
+ * kernel begins with catch-all objects; where there are caches, most lines name none. */
+static bool changes_shape(const struct mz_kmap_object *o, struct mz_cursor tail)
+{
+	struct mz_kmap_text last, before;
+
+	return mz_kmap_is_catch_all(o) ||
+	       (back(&tail, &last) &&
+		(is_text(last, "no-slab") ||
+		 (!last.len && back(&tail, &before) && is_text(before, "no-slab"))));
+}
+
+/*
+ * type,comm[,cache[,new_type]]. Which of them there are is not said, and comm may hold
+ * commas. New_type is a type or empty; a cache is always there in lines of ten fields, so a
+ * line without is one of nine. Lines of eight and nine fields, whose comm could look like
+ * any of the others, are followed by their like.
+ */
+static bool typed_tail(struct mz_cursor c, int before, struct mz_kmap_object *o)
+{
+	struct mz_cursor rest;
+	struct mz_kmap_text last, cache;
+
+	if (!front(&c, &o->type) || !mz_kmap_is_type(o->type)) {
+		o->type = (struct mz_kmap_text){0};
 		return false;
-	o->type = type;
-	o->cache = last;
-	o->shape = MZ_KMAP_G2;
-	if (mz_kmap_is_type(last) && back(&c, &before)) {
-		o->new_type = last;
-		o->cache = before;
-		o->shape = MZ_KMAP_G3;
+	}
+	rest = c;
+	if (before == MZ_KMAP_G1 && !commas(c) && !mz_kmap_is_catch_all(o)) {
+		o->type = (struct mz_kmap_text){0};
+		return false;
+	}
+	o->shape = MZ_KMAP_G9;
+	if (back(&rest, &last) && (before != MZ_KMAP_G9 || changes_shape(o, c))) {
+		o->cache = last;
+		o->shape = MZ_KMAP_G2;
+		c = rest;
+		if ((mz_kmap_is_type(last) || !last.len) && back(&rest, &cache)) {
+			o->new_type = last;
+			o->cache = cache;
+			o->shape = MZ_KMAP_G3;
+			c = rest;
+		}
 	}
 	o->comm = (struct mz_kmap_text){c.p, (size_t)(c.end - c.p)};
 	return true;
 }
 
-static const char *parse_object(struct mz_cursor c, struct mz_kmap_object *o)
+/* How the pointers of a line are written, by what is before and behind them. */
+static void note_pointer(struct mz_kmap_object *o, const char *from, const struct mz_cursor *c,
+			 bool left)
+{
+	bool blank = *from == ' ' || c->p[-1] == ' ';
+	bool null = memchr(from, '(', (size_t)(c->p - from)) != NULL;
+
+	if (null && blank)
+		o->pointers = MZ_KMAP_NULL_PADDED;
+	else if (null && !o->pointers)
+		o->pointers = MZ_KMAP_NULL;
+	else if (left && blank && !o->pointers)
+		o->pointers = MZ_KMAP_ZEROS_LEFT;
+}
+
+static inline bool pointer(struct mz_cursor *c, struct mz_kmap_object *o, uint64_t *v, bool left)
+{
+	const char *from = c->p;
+
+	if (!address(c, v))
+		return false;
+	if (c->p - from == 16 && c->p < c->end && *c->p == ',' && *from != ' ' && *from != '(')
+		return true; /* nearly all */
+	padding(c);
+	note_pointer(o, from, c, left);
+	return true;
+}
+
+/* The original counts events in 32 bits, and extends the sign when it prints them. */
+static uint64_t unsign(uint64_t v)
+{
+	return v >= 0xffffffff80000000u ? v & 0xffffffffu : v;
+}
+
+static const char *parse_object(struct mz_cursor c, int before, struct mz_kmap_object *o)
 {
 	*o = (struct mz_kmap_object){.shape = MZ_KMAP_G1};
-	if (!address(&c, &o->alloc_ip) || !comma(&c))
+	if (!pointer(&c, o, &o->alloc_ip, true) || !comma(&c))
 		return "the address of the allocating code is no hexadecimal number";
 	if (!pid_of(&c, &o->pid) || !comma(&c))
 		return "the process is no number";
-	if (!address(&c, &o->va) || !comma(&c))
+	if (!pointer(&c, o, &o->va, false) || !comma(&c))
 		return "the address of the object is no hexadecimal number";
 	if (!number(&c, &o->size) || !comma(&c))
 		return "the size is no number";
@@ -207,10 +323,14 @@ static const char *parse_object(struct mz_cursor c, struct mz_kmap_object *o)
 		return "the time of the allocation is no number";
 	if (!number(&c, &o->free_time) || !comma(&c))
 		return "the time of the free is no number";
-	o->null_text = c.p < c.end && *c.p == '(';
-	if (!address(&c, &o->free_ip) || !comma(&c))
+	if (!pointer(&c, o, &o->free_ip, false) || !comma(&c))
 		return "the address of the freeing code is no hexadecimal number";
-	if (typed_tail(c, o) || csv_tail(c, o))
+	if (typed_tail(c, before, o)) {
+		o->alloc_time = unsign(o->alloc_time);
+		o->free_time = unsign(o->free_time);
+		return NULL;
+	}
+	if (csv_tail(c, o))
 		return NULL;
 	o->comm = (struct mz_kmap_text){c.p, (size_t)(c.end - c.p)};
 	return NULL;
@@ -229,12 +349,30 @@ static bool parse_range(struct mz_cursor *c, struct mz_kmap_access *a)
 	return true;
 }
 
+/* from:ip[,caller:ip],writes,reads */
+static const char *parse_from(struct mz_cursor c, struct mz_kmap_access *a)
+{
+	bool ok;
+
+	a->fields = 3;
+	a->from = true;
+	if (!address(&c, &a->ip) || !comma(&c))
+		return "the address of the accessing code is no hexadecimal number";
+	if (mz_cursor_skip(&c, "caller:") && (!address(&c, &a->caller) || !comma(&c)))
+		return "the address of the caller is no hexadecimal number";
+	ok = number(&c, &a->writes) && comma(&c) && number(&c, &a->reads);
+	return ok && c.p == c.end ? NULL : "it is not 'from:ip[,caller:ip],writes,reads'";
+}
+
 /* Three fields have no process; with four, the object's line says where it stands. */
 static const char *parse_access(struct mz_cursor c, int shape, struct mz_kmap_access *a)
 {
 	bool ok;
 
 	*a = (struct mz_kmap_access){.pid = -1, .fields = 4};
+	/* no address has an 'r': one look tells nearly all lines */
+	if (c.end - c.p > 1 && c.p[1] == 'r' && mz_cursor_skip(&c, "from:"))
+		return parse_from(c, a);
 	if (!address(&c, &a->ip) || !comma(&c))
 		return "the address of the accessing code is no hexadecimal number";
 	if (shape == MZ_KMAP_G1 || shape == MZ_KMAP_CSV) {
@@ -267,34 +405,41 @@ static const char *parse_call(struct mz_cursor c, struct mz_kmap_call *e)
 }
 
 /* The header of a CSV file is no object. */
-static bool is_other(const char *line, size_t len)
+static bool is_header(const char *line, size_t len)
 {
-	return !len || *line == '#' || (len > 9 && !memcmp(line, "alloc_ip,", 9));
+	return len > 9 && !memcmp(line, "alloc_ip,", 9);
+}
+
+/* An object may begin with a blank as well, if its first pointer is null and padded: an
+ * access has fewer fields. */
+static bool is_access(const struct mz_cursor *whole, const struct mz_cursor *c)
+{
+	return c->p > whole->p && (*c->p != '(' || commas(*c) < 7);
 }
 
 const char *mz_kmap_parse(const char *line, size_t len, int *shape, struct mz_kmap_record *rec)
 {
-	struct mz_cursor c = {line, line + len};
+	struct mz_cursor c = {line, line + len}, whole = c;
 	const char *wrong;
 
 	rec->line = (struct mz_kmap_text){line, len};
-	if (len && mz_is_blank(*line)) {
-		mz_cursor_blanks(&c);
-		rec->kind = c.p == c.end || *c.p == '#' ? MZ_KMAP_OTHER : MZ_KMAP_ACCESS;
-		if (rec->kind == MZ_KMAP_OTHER)
-			return NULL;
+	mz_cursor_blanks(&c);
+	rec->kind = MZ_KMAP_OTHER;
+	if (c.p == c.end || *c.p == '#')
+		return NULL;
+	if (is_access(&whole, &c)) {
+		rec->kind = MZ_KMAP_ACCESS;
 		return *shape < 0 ? "an access before any object"
 				  : parse_access(c, *shape, &rec->access);
 	}
-	rec->kind = MZ_KMAP_OTHER;
-	if (is_other(line, len))
+	if (is_header(line, len))
 		return NULL;
 	if (!memchr(line, ',', len)) {
 		rec->kind = MZ_KMAP_CALL;
 		return parse_call(c, &rec->call);
 	}
 	rec->kind = MZ_KMAP_OBJECT;
-	wrong = parse_object(c, &rec->object);
+	wrong = parse_object(whole, *shape, &rec->object);
 	if (!wrong)
 		*shape = rec->object.shape;
 	return wrong;

@@ -44,6 +44,31 @@ static void read_line(struct mz_kmap_stats *s, bool objects, const char *line, s
 		*to = strtoull(number + 1, NULL, 10);
 }
 
+/* ---- upstream's ------------------------------------------------------------------------ */
+
+/*
+ * "------- SECTION -------", and rows "  LABEL: NUMBER[, NUMBER...]". Of the sections two
+ * tell of loss: accesses that found no object, and allocations that got none.
+ */
+static void read_upstream_row(struct mz_kmap_stats *s, const char *section, const char *line,
+			      size_t len)
+{
+	const char *colon = memchr(line, ':', len);
+	uint64_t n;
+
+	if (!colon)
+		return;
+	n = strtoull(colon + 1, NULL, 10);
+	line += strspn(line, " ");
+	if (!strncmp(section, "------- Memory Accesses -", 25)) {
+		if (!strncmp(line, "Missing", 7))
+			s->accesses_missed = n;
+	} else if (!strncmp(section, "------- Missing Allocs -", 24)) {
+		if (strncmp(line, "Total", 5))
+			s->objects_missed += n;
+	}
+}
+
 void mz_kmap_stats_parse(const char *text, struct mz_kmap_stats *s)
 {
 	const char *section = "";
@@ -56,18 +81,23 @@ void mz_kmap_stats_parse(const char *text, struct mz_kmap_stats *s)
 			section = text;
 		else if (!strncmp(section, "accesses\n", 9) || !strncmp(section, "objects\n", 8))
 			read_line(s, *section == 'o', text, len);
+		else if (!strncmp(section, "-------", 7))
+			read_upstream_row(s, section, text, len);
 		text += len + (text[len] == '\n');
 	}
 }
 
-bool mz_kmap_stats_beside(const char *map, struct mz_kmap_stats *s)
+/* ---- files ----------------------------------------------------------------------------- */
+
+static FILE *open_beside(const char *map)
 {
 	static const char *const ends[] = {".zst", ".gz", ".kmap"};
-	char path[PATH_MAX], *text = NULL;
-	size_t len = strlen(map), n = 0;
+	static const char *const names[] = {"stats", "show_stats"};
+	const char *slash = strrchr(map, '/'), *name = slash ? slash + 1 : map;
+	size_t len = strlen(map);
+	char path[PATH_MAX];
 	FILE *f = NULL;
 
-	*s = (struct mz_kmap_stats){0};
 	for (size_t i = 0; i < 3; i++) {
 		size_t e = strlen(ends[i]);
 
@@ -76,6 +106,20 @@ bool mz_kmap_stats_beside(const char *map, struct mz_kmap_stats *s)
 	}
 	if ((size_t)snprintf(path, sizeof(path), "%.*s.stats", (int)len, map) < sizeof(path))
 		f = fopen(path, "re");
+	for (size_t i = 0; i < 2 && !f && !strcmp(name, "kmap"); i++) {
+		snprintf(path, sizeof(path), "%.*s%s", (int)(name - map), map, names[i]);
+		f = fopen(path, "re");
+	}
+	return f;
+}
+
+bool mz_kmap_stats_beside(const char *map, struct mz_kmap_stats *s)
+{
+	FILE *f = open_beside(map);
+	char *text = NULL;
+	size_t n = 0;
+
+	*s = (struct mz_kmap_stats){0};
 	if (f)
 		text = calloc(1, MOST);
 	if (text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the recorder of a KMAP lost: the kernel's file `stats`, which `memorizer vm`
- * leaves beside the map. */
+ * leaves beside the map, or that of an upstream kernel. */
 #ifndef MZ_FORMATS_KMAP_STATS_H
 #define MZ_FORMATS_KMAP_STATS_H
 
@@ -17,7 +17,8 @@ struct mz_kmap_stats {
 /* A text as the kernel writes it; lines that say nothing of loss are passed over. */
 void mz_kmap_stats_parse(const char *text, struct mz_kmap_stats *s);
 
-/* Of the map X.kmap (X.kmap.zst, X.kmap.gz): X.stats. False: there is none. */
+/* Of the map X.kmap (X.kmap.zst, X.kmap.gz): X.stats; of a map called `kmap`: stats or
+ * show_stats in its folder. False: there is none. */
 bool mz_kmap_stats_beside(const char *map, struct mz_kmap_stats *s);
 
 #endif

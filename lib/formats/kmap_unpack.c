@@ -101,10 +101,11 @@ static bool take_form(struct mz_kmap_unpacker *u, struct mz_kmap_text t)
 {
 	struct mz_kmap_object o = {0};
 
-	if (t.len < 3 || t.p[0] < '0' || t.p[0] >= '0' + MZ_KMAP_SHAPES || t.p[2] != ',')
+	if (t.len < 3 || t.p[0] < '0' || t.p[0] >= '0' + MZ_KMAP_SHAPES || t.p[1] < '0' ||
+	    t.p[1] >= '0' + MZ_KMAP_POINTERS || t.p[2] != ',')
 		return false;
 	o.shape = (uint8_t)(t.p[0] - '0');
-	o.null_text = t.p[1] == '1';
+	o.pointers = (uint8_t)(t.p[1] - '0');
 	t.p += 3;
 	t.len -= 3;
 	if (!cut_back(&t, &o.new_type) || !cut_back(&t, &o.type))
@@ -163,6 +164,16 @@ static int take_alloc(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 	return 0;
 }
 
+/* Such a line always comes with its form: no other access begins so. */
+static bool starts_from(struct mz_kmap_text line)
+{
+	while (line.len && *line.p == ' ') {
+		line.p++;
+		line.len--;
+	}
+	return starts(&line, "from:");
+}
+
 static int take_access(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 {
 	struct mz_kmap_record *rec = new_record(u, MZ_KMAP_ACCESS);
@@ -172,6 +183,8 @@ static int take_access(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 	rec->access = (struct mz_kmap_access){.ip = site_of(u, ev, 0),
 					      .writes = ev->arg,
 					      .reads = ev->size,
+					      .caller = site_of(u, ev, 1),
+					      .from = starts_from(rec->line),
 					      .pid = ev->has & MZ_HAS_PID ? (int32_t)ev->pid : -1,
 					      .fields = ev->has & MZ_HAS_PID ? 4 : 3};
 	if (ev->has & MZ_HAS_GIVEN) {

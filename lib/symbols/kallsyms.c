@@ -29,6 +29,7 @@ struct mz_kallsyms {
 	struct symbol *data; /* variables */
 	size_t variables;
 	bool has_files;
+	bool table; /* it has lines of global_table */
 };
 
 static int read_all(struct mz_kallsyms *k, const char *path, struct mz_error *err)
@@ -67,6 +68,26 @@ static enum what kind_of(char letter)
 	return strchr("tTwW", letter) ? FUNCTION : strchr("bBdDrRvV", letter) ? VARIABLE : OTHER;
 }
 
+/* One line of upstream's global_table, "ADDR SIZE NAME SOURCE": a variable. */
+static enum what parse_global(struct mz_kallsyms *k, char *p, struct symbol *s)
+{
+	size_t digits = strspn(p, "0123456789");
+
+	if (!digits || p[digits] != ' ')
+		return OTHER;
+	p += digits + 1;
+	k->table = true;
+	s->name = (uint32_t)(p - k->text);
+	s->module = s->file = 0;
+	p += strcspn(p, " \r");
+	if (*p == ' ' && p[1]) {
+		s->file = (uint32_t)(p + 1 - k->text);
+		p[1 + strcspn(p + 1, " \r")] = '\0';
+	}
+	*p = '\0';
+	return k->text[s->name] ? VARIABLE : OTHER;
+}
+
 /* One line, "ADDR T NAME [MODULE]". Ends its names in place. */
 static enum what parse(struct mz_kallsyms *k, char *line, struct symbol *s)
 {
@@ -74,7 +95,11 @@ static enum what parse(struct mz_kallsyms *k, char *line, struct symbol *s)
 	char *end, *p;
 
 	s->addr = strtoull(line, &end, 16);
-	if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ')
+	if (end == line || end[0] != ' ' || !end[1])
+		return OTHER;
+	if (end[1] >= '0' && end[1] <= '9')
+		return parse_global(k, end + 1, s);
+	if (end[2] != ' ')
 		return OTHER;
 	what = kind_of(end[1]);
 	if (what == OTHER)
@@ -139,10 +164,10 @@ static int parse_all(struct mz_kallsyms *k, const char *path, struct mz_error *e
 			k->syms[k->count++] = s;
 		else if (what == VARIABLE)
 			k->data[k->variables++] = s;
-		nonzero |= what == FUNCTION && s.addr;
+		nonzero |= what != OTHER && s.addr;
 		k->has_files |= what != OTHER && s.file;
 	}
-	if (!k->count)
+	if (!k->count && !k->table)
 		return mz_fail(err, EINVAL, "%s: holds no kernel function", path);
 	if (!nonzero)
 		return mz_fail(

@@ -182,6 +182,11 @@ static int open_all(struct mz_symbols *s, const struct mz_symbols_kernel *f, str
 		if (!s->kallsyms)
 			return -EINVAL;
 	}
+	if (f->globals) {
+		s->globals = mz_kallsyms_load(f->globals, err);
+		if (!s->globals)
+			return -EINVAL;
+	}
 	if (f->kallsyms && f->map)
 		ret = open_files(s, f->map, err);
 	if (!ret && f->vmlinux)
@@ -215,7 +220,7 @@ bool mz_symbols_sort(const char *path, struct mz_symbols_kernel *files)
 	char head[64] = "";
 	struct stat st;
 	int fd;
-	bool list;
+	bool list, globals;
 
 	if (stat(path, &st))
 		return false;
@@ -229,11 +234,16 @@ bool mz_symbols_sort(const char *path, struct mz_symbols_kernel *files)
 	if (fd >= 0)
 		close(fd);
 	base = base ? base + 1 : path;
-	list = strspn(head, "0123456789abcdef") == 16 && head[16] == ' ' && head[18] == ' ';
+	list = strspn(head, "0123456789abcdef") == 16 && head[16] == ' ';
+	/* kallsyms has a letter where global_table has a size */
+	globals = list && head[17] >= '0' && head[17] <= '9';
+	list = list && head[18] == ' ';
 	if (!memcmp(head, "\177ELF", 4))
 		files->vmlinux = path;
 	else if (!memcmp(head, "\x9f\xeb\x01", 3))
 		files->btf = path;
+	else if (globals)
+		files->globals = path;
 	else if (list && !strncmp(base, "System.map", 10))
 		files->map = path;
 	else if (list)

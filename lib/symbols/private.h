@@ -32,6 +32,7 @@ struct mz_symbols {
 	bool linked_list;	      /* it is a System.map: as linked, not as it ran */
 	struct mz_kallsyms *files;    /* a System.map with source files; NULL = none */
 	int64_t files_shift;	      /* added to an address before looking into it */
+	struct mz_kallsyms *globals;  /* variables as they were while it ran; NULL = none */
 	bool kernel;
 	unsigned missing;
 	/* found before: by number of the address */

@@ -52,6 +52,7 @@ void mz_symbols_close(struct mz_symbols *s)
 	free(s->modules);
 	mz_kallsyms_free(s->kallsyms);
 	mz_kallsyms_free(s->files);
+	mz_kallsyms_free(s->globals);
 	mz_pair_index_deinit(&s->known);
 	free(s->found);
 	free(s->is_found);
@@ -276,6 +277,10 @@ const char *mz_symbols_variable(struct mz_symbols *s, uint64_t addr, uint64_t *o
 		const struct mz_image *im = image_of(&s->modules[i]);
 
 		name = im ? mz_image_variable(im, addr - s->modules[i].shift, offset, &file) : NULL;
+	}
+	if (!name && s->globals) {
+		name = mz_kallsyms_variable(s->globals, addr, offset);
+		file = name ? mz_kallsyms_file(s->globals, addr, true) : NULL;
 	}
 	if (!name && s->kallsyms)
 		name = mz_kallsyms_variable(s->kallsyms, addr + (uint64_t)s->list_shift, offset);

@@ -33,6 +33,7 @@ struct mz_symbols_kernel {
 				 (scripts/kernel-files) */
 	const char *vmlinux;  /* with DWARF: lines and inlined functions */
 	const char *modules;  /* a folder with .ko files, for their lines */
+	const char *globals;  /* upstream's global_table: variables and their source files */
 	const char *btf;      /* types, where vmlinux has none: not for the symbols */
 };
 struct mz_symbols *mz_symbols_open_kernel(const struct mz_symbols_kernel *files,

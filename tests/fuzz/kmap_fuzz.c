@@ -60,7 +60,9 @@ static void must_survive(const struct mz_kmap_record *rec, const struct mz_kmap_
 	free(line);
 	line = malloc(room + 4 * room);
 	MUST(line);
-	n = mz_kmap_format_g2(line, rec);
+	n = mz_kmap_format_as(line, rec, MZ_KMAP_G2);
+	MUST(n <= 5 * room);
+	n = mz_kmap_format_as(line, rec, MZ_KMAP_G3);
 	MUST(n <= 5 * room);
 	free(line);
 }
