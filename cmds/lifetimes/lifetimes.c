@@ -105,7 +105,7 @@ static void summary_text(struct annotator *a, struct mz_buf *b)
 		      "peak        %" PRIu64 " bytes in %" PRIu64 " blocks, at line %" PRIu64 "\n",
 		      l->peak_bytes, l->peak_blocks, l->peak_at);
 	mz_buf_printf(b, "never freed %" PRIu64 " bytes in %zu blocks\n", l->live_bytes,
-		      l->live.used);
+		      mz_live_count(&l->live));
 	mz_buf_printf(b, "no effect   %" PRIu64 "  (free(NULL), failed calls)\n", l->no_effect);
 	mz_buf_printf(b,
 		      "unmatched   %" PRIu64 " frees of unknown blocks, %" PRIu64
@@ -130,7 +130,7 @@ static void summary_json(struct annotator *a, struct mz_json *j)
 	mz_json_u64(j, "peak_bytes", l->peak_bytes);
 	mz_json_u64(j, "peak_blocks", l->peak_blocks);
 	mz_json_u64(j, "peak_line", l->peak_at);
-	mz_json_u64(j, "never_freed_blocks", l->live.used);
+	mz_json_u64(j, "never_freed_blocks", mz_live_count(&l->live));
 	mz_json_u64(j, "never_freed_bytes", l->live_bytes);
 	mz_json_u64(j, "no_effect", l->no_effect);
 	mz_json_u64(j, "unknown_frees", l->live.unmatched.unknown_frees);

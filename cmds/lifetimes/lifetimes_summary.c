@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/output.h"
+#include "base/pair_index.h"
 #include "cmds/cmd.h"
 #include "trace/reader.h"
 
@@ -22,82 +23,53 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-struct pair {
-	uint64_t age, size, count;
-};
-
-/* Distinct pairs, by open addressing; count 0 = empty. */
+/* How often each pair was met. */
 struct pairs {
-	struct pair *slots;
-	size_t mask, used;
+	struct mz_pair_index index; /* age, size */
+	uint64_t *count;	    /* by number */
+	size_t cap;
+	uint32_t *order; /* numbers, sorted by age and size */
 };
-
-static size_t home(const struct pairs *t, uint64_t age, uint64_t size)
-{
-	uint64_t h = (age * 0x9e3779b97f4a7c15u) ^ (size * 0xc2b2ae3d27d4eb4fu);
-
-	return (size_t)((h ^ h >> 32) & t->mask);
-}
-
-static struct pair *slot_of(const struct pairs *t, uint64_t age, uint64_t size)
-{
-	size_t i = home(t, age, size);
-
-	while (t->slots[i].count && (t->slots[i].age != age || t->slots[i].size != size))
-		i = (i + 1) & t->mask;
-	return &t->slots[i];
-}
-
-static int grow(struct pairs *t)
-{
-	struct pairs bigger = {.mask = t->slots ? t->mask * 2 + 1 : 1023};
-
-	bigger.slots = calloc(bigger.mask + 1, sizeof(*bigger.slots));
-	if (!bigger.slots)
-		return -ENOMEM;
-	for (size_t i = 0; t->slots && i <= t->mask; i++)
-		if (t->slots[i].count)
-			*slot_of(&bigger, t->slots[i].age, t->slots[i].size) = t->slots[i];
-	bigger.used = t->used;
-	free(t->slots);
-	*t = bigger;
-	return 0;
-}
 
 static int count_pair(struct pairs *t, uint64_t age, uint64_t size)
 {
-	struct pair *p;
+	uint32_t at = mz_pair_index_put(&t->index, age, size);
 
-	if ((!t->slots || t->used >= t->mask / 4 * 3) && grow(t) < 0)
+	if (at == MZ_PAIR_INDEX_NONE ||
+	    !mz_pair_index_room((void **)&t->count, &t->cap, at, sizeof(*t->count)))
 		return -ENOMEM;
-	p = slot_of(t, age, size);
-	if (!p->count++) {
-		p->age = age;
-		p->size = size;
-		t->used++;
-	}
+	t->count[at]++;
 	return 0;
 }
 
-static int by_age_and_size(const void *a, const void *b)
+static int by_age_and_size(const void *a, const void *b, void *keys)
 {
-	const struct pair *x = a, *y = b;
+	const struct mz_key *x = (struct mz_key *)keys + *(const uint32_t *)a;
+	const struct mz_key *y = (struct mz_key *)keys + *(const uint32_t *)b;
 
-	if (x->age != y->age)
-		return x->age < y->age ? -1 : 1;
-	return x->size < y->size ? -1 : x->size > y->size;
+	if (x->a != y->a)
+		return x->a < y->a ? -1 : 1;
+	return x->b < y->b ? -1 : x->b > y->b;
 }
 
-/* Pack the used slots to the front, sorted. */
-static void sort_pairs(struct pairs *t)
+static int sort_pairs(struct pairs *t)
 {
-	size_t n = 0;
+	uint32_t n = (uint32_t)t->index.count;
 
-	for (size_t i = 0; t->slots && i <= t->mask; i++)
-		if (t->slots[i].count)
-			t->slots[n++] = t->slots[i];
-	if (n)
-		qsort(t->slots, n, sizeof(*t->slots), by_age_and_size);
+	t->order = malloc((n + 1) * sizeof(*t->order));
+	if (!t->order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		t->order[i] = i;
+	qsort_r(t->order, n, sizeof(*t->order), by_age_and_size, t->index.keys);
+	return 0;
+}
+
+static void free_pairs(struct pairs *t)
+{
+	mz_pair_index_deinit(&t->index);
+	free(t->count);
+	free(t->order);
 }
 
 struct job {
@@ -140,18 +112,20 @@ static int print(struct job *j, bool json)
 
 	if (json)
 		mz_json_array(&js, NULL);
-	for (size_t i = 0; i < j->pairs.used && !ret; i++) {
-		const struct pair *p = &j->pairs.slots[i];
+	for (size_t i = 0; i < j->pairs.index.count && !ret; i++) {
+		uint32_t at = j->pairs.order[i];
+		const struct mz_key *p = &j->pairs.index.keys[at];
+		uint64_t count = j->pairs.count[at];
 
 		if (json) {
 			mz_json_object(&js, NULL);
-			mz_json_u64(&js, "count", p->count);
-			mz_json_u64(&js, "lifetime", p->age);
-			mz_json_u64(&js, "size", p->size);
+			mz_json_u64(&js, "count", count);
+			mz_json_u64(&js, "lifetime", p->a);
+			mz_json_u64(&js, "size", p->b);
 			mz_json_end_object(&js);
 		} else {
-			mz_buf_printf(&b, "%7" PRIu64 " %" PRIu64 " %" PRIu64 "\n", p->count,
-				      p->age, p->size);
+			mz_buf_printf(&b, "%7" PRIu64 " %" PRIu64 " %" PRIu64 "\n", count, p->a,
+				      p->b);
 		}
 		if (b.len > 65536) {
 			ret = mz_output_add(&j->out, b.data, b.len, &j->err);
@@ -192,10 +166,10 @@ static int run(void *options, int argc, char **argv)
 	ret = mz_output_open(&j.out, argc > 1 ? argv[1] : NULL, o->force, &j.err);
 	if (!ret)
 		ret = read_all(&j);
-	if (!ret) {
-		sort_pairs(&j.pairs);
+	if (!ret && sort_pairs(&j.pairs) < 0)
+		ret = mz_fail_memory(&j.err);
+	if (!ret)
 		ret = print(&j, o->json);
-	}
 	if (!ret)
 		ret = mz_output_commit(&j.out, &j.err);
 	if (ret < 0) {
@@ -204,7 +178,7 @@ static int run(void *options, int argc, char **argv)
 	} else {
 		remarks(&j);
 	}
-	free(j.pairs.slots);
+	free_pairs(&j.pairs);
 	mz_lifetimes_free(j.life);
 	mz_reader_close(j.in);
 	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;

@@ -9,10 +9,10 @@
 
 int mz_flame_init(struct mz_flame *f, struct mz_tables *names)
 {
-	*f = (struct mz_flame){.cap = 256, .mask = 1023, .names = names};
-	f->nodes = calloc(f->cap, sizeof(*f->nodes));
-	f->slots = calloc(f->mask + 1, sizeof(*f->slots));
-	if (!f->nodes || !f->slots) {
+	*f = (struct mz_flame){.names = names};
+	/* the root: no node has itself for a child */
+	if (mz_pair_index_put(&f->index, UINT64_MAX, 0) == MZ_PAIR_INDEX_NONE ||
+	    !mz_pair_index_room((void **)&f->nodes, &f->cap, 0, sizeof(*f->nodes))) {
 		mz_flame_deinit(f);
 		return -ENOMEM;
 	}
@@ -23,61 +23,24 @@ int mz_flame_init(struct mz_flame *f, struct mz_tables *names)
 void mz_flame_deinit(struct mz_flame *f)
 {
 	free(f->nodes);
-	free(f->slots);
+	mz_pair_index_deinit(&f->index);
 	*f = (struct mz_flame){0};
-}
-
-static uint32_t hash(uint32_t parent, uint32_t name)
-{
-	return (uint32_t)((((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15u) >> 32);
-}
-
-static int grow(struct mz_flame *f)
-{
-	uint32_t cap = f->cap * 2, mask = f->mask * 2 + 1;
-	struct mz_flame_node *nodes;
-	uint32_t *slots;
-
-	if (cap > 1u << 30)
-		return -ENOMEM;
-	nodes = realloc(f->nodes, cap * sizeof(*nodes));
-	if (!nodes)
-		return -ENOMEM;
-	f->nodes = nodes;
-	slots = calloc((size_t)mask + 1, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t i = 1; i < f->count; i++) {
-		uint32_t at = hash(nodes[i].parent, nodes[i].name) & mask;
-
-		while (slots[at])
-			at = (at + 1) & mask;
-		slots[at] = i;
-	}
-	free(f->slots);
-	f->slots = slots;
-	f->mask = mask;
-	f->cap = cap;
-	return 0;
 }
 
 /* The child of that name, made if there is none; 0 = no memory. */
 static uint32_t child(struct mz_flame *f, uint32_t parent, uint32_t name)
 {
-	uint32_t at;
+	uint32_t at = mz_pair_index_put(&f->index, parent, name);
 
-	if (f->count == f->cap && grow(f) < 0)
+	if (at == MZ_PAIR_INDEX_NONE)
 		return 0;
-	at = hash(parent, name) & f->mask;
-	for (; f->slots[at]; at = (at + 1) & f->mask) {
-		const struct mz_flame_node *n = &f->nodes[f->slots[at]];
-
-		if (n->parent == parent && n->name == name)
-			return f->slots[at];
-	}
-	f->slots[at] = f->count;
-	f->nodes[f->count] = (struct mz_flame_node){.parent = parent, .name = name};
-	return f->count++;
+	if (at < f->count)
+		return at;
+	if (!mz_pair_index_room((void **)&f->nodes, &f->cap, at, sizeof(*f->nodes)))
+		return 0;
+	f->nodes[at] = (struct mz_flame_node){.parent = parent, .name = name};
+	f->count = at + 1;
+	return at;
 }
 
 static void add_value(struct mz_flame_node *n, const uint64_t *value)

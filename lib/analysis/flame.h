@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/pair_index.h"
+
 struct mz_tables;
 
 enum mz_flame_value {
@@ -26,10 +28,10 @@ struct mz_flame_node {
 
 struct mz_flame {
 	struct mz_flame_node *nodes; /* [0] is the root */
-	uint32_t count, cap;
-	uint32_t *slots; /* by parent and name */
-	uint32_t mask;
-	struct mz_tables *names; /* borrowed */
+	uint32_t count;
+	size_t cap;
+	struct mz_pair_index index; /* parent and name -> node */
+	struct mz_tables *names;    /* borrowed */
 };
 
 /* 0 or -ENOMEM. The names stay the caller's. */

@@ -10,6 +10,8 @@
 
 #include <memorizer.h>
 
+#include "base/pair_index.h"
+
 struct mz_kallsyms;
 
 /* ---- the files ---------------------------------------------------------- */
@@ -71,9 +73,9 @@ struct mz_kmem_group {
 	uint64_t live, live_req, live_given; /* now; at the end, never freed */
 	uint64_t peak_given, peak_live;
 	uint64_t cross_cpu, cross_node; /* of ended */
-	uint64_t over_live;  /* blocks that ended unseen */
-	uint64_t unseen;     /* of those: where nothing but an unseen free explains it */
-	uint64_t again;	     /* addresses freed again with no allocation between */
+	uint64_t over_live;		/* blocks that ended unseen */
+	uint64_t unseen;		/* of those: where nothing but an unseen free explains it */
+	uint64_t again;			/* addresses freed again with no allocation between */
 	uint64_t unknown;    /* frees (into this cache, by this site) of blocks never seen */
 	uint64_t oldest;     /* at the end: birth of the oldest live block */
 	uint64_t freed_here; /* sites: frees made by this site */
@@ -114,13 +116,13 @@ struct mz_kmem_one {
 enum mz_kmem_class { MZ_KMEM_BUG, MZ_KMEM_LEGAL, MZ_KMEM_BLIND, MZ_KMEM_LOSS, MZ_KMEM_CLASSES };
 
 enum mz_kmem_what {
-	MZ_KMEM_FREE_KMALLOC,  /* kmem_cache_free() of kmalloc memory */
-	MZ_KMEM_WRONG_CACHE,   /* kmem_cache_free() to another cache */
-	MZ_KMEM_TOO_SMALL,     /* given less than asked for */
+	MZ_KMEM_FREE_KMALLOC, /* kmem_cache_free() of kmalloc memory */
+	MZ_KMEM_WRONG_CACHE,  /* kmem_cache_free() to another cache */
+	MZ_KMEM_TOO_SMALL,    /* given less than asked for */
 	MZ_KMEM_DOUBLE_FREE,
-	MZ_KMEM_KFREE_CACHE,   /* kfree() of a cache's object */
-	MZ_KMEM_UNSEEN_FREE,   /* allocated while still live */
-	MZ_KMEM_UNSEEN_ALLOC,  /* freed again, or never seen allocated in a known page */
+	MZ_KMEM_KFREE_CACHE,  /* kfree() of a cache's object */
+	MZ_KMEM_UNSEEN_FREE,  /* allocated while still live */
+	MZ_KMEM_UNSEEN_ALLOC, /* freed again, or never seen allocated in a known page */
 	MZ_KMEM_WHATS
 };
 
@@ -128,13 +130,13 @@ struct mz_kmem_finding {
 	uint8_t what;
 	uint8_t class;
 	int16_t cpu;
-	uint32_t site;	     /* that allocated, or freed first */
-	uint32_t site2;	     /* that did it */
+	uint32_t site;	/* that allocated, or freed first */
+	uint32_t site2; /* that did it */
 	uint32_t cache, cache2;
 	uint32_t req, given;
 	uint64_t addr;
-	uint64_t from, to;   /* the times between which it came about */
-	bool recycled;	     /* other caches were seen in the page meanwhile */
+	uint64_t from, to; /* the times between which it came about */
+	bool recycled;	   /* other caches were seen in the page meanwhile */
 };
 
 struct mz_kmem_gap {
@@ -163,15 +165,20 @@ struct mz_kmem_watch {
 
 struct mz_kmem_filter {
 	const struct mz_kmem_watch *watch; /* NULL = nobody */
-	const char *caller; /* part of a function's name */
+	const char *caller;		   /* part of a function's name */
 	const char *cache;
 	double from, to; /* seconds from the start; to 0 = the end */
 	size_t ones;	 /* allocations to keep; 0 = all */
 };
 
 /* Allocators that stand on each other: a slab's memory is pages, too. */
-enum mz_kmem_allocator { MZ_KMEM_OF_SLAB, MZ_KMEM_OF_PAGES, MZ_KMEM_OF_VMALLOC, MZ_KMEM_OF_PERCPU,
-			 MZ_KMEM_ALLOCATORS };
+enum mz_kmem_allocator {
+	MZ_KMEM_OF_SLAB,
+	MZ_KMEM_OF_PAGES,
+	MZ_KMEM_OF_VMALLOC,
+	MZ_KMEM_OF_PERCPU,
+	MZ_KMEM_ALLOCATORS
+};
 
 /* "slab", "pages", "vmalloc", "percpu" */
 const char *mz_kmem_allocator_name(enum mz_kmem_allocator of);
@@ -199,8 +206,8 @@ struct mz_kmem_report {
 	struct mz_kmem_gap *gaps;
 	size_t ngaps, cap_gaps;
 	struct mz_kmem_shape *shapes;
-	size_t nshapes, shapes_mask;
-	uint32_t *order; /* shapes by number */
+	size_t nshapes, cap_shapes;
+	struct mz_pair_index shape_index; /* site and req, given -> shape */
 	struct mz_kmem_advice *advice;
 	size_t nadvice;
 	struct mz_kmem_live *live; /* private */

@@ -160,51 +160,16 @@ int kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64
 
 /* ---- shapes: a size at a call site -------------------------------------- */
 
-static uint32_t shape_hash(uint32_t site, uint32_t req)
-{
-	return (uint32_t)((((uint64_t)site << 32 | req) * 0x9e3779b97f4a7c15u) >> 32);
-}
-
-static int grow_shapes(struct mz_kmem_report *r)
-{
-	size_t mask = r->shapes_mask ? r->shapes_mask * 2 + 1 : 2047;
-	struct mz_kmem_shape *p = realloc(r->shapes, (mask / 2 + 1) * sizeof(*p));
-	uint32_t *order;
-
-	if (!p)
-		return -ENOMEM;
-	r->shapes = p;
-	order = calloc(mask + 1, sizeof(*order));
-	if (!order)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->nshapes; i++) {
-		size_t at = shape_hash(p[i].site, p[i].req) & mask;
-
-		while (order[at])
-			at = (at + 1) & mask;
-		order[at] = (uint32_t)i + 1;
-	}
-	free(r->order);
-	r->order = order;
-	r->shapes_mask = mask;
-	return 0;
-}
-
 int64_t kmem_shape_number(struct mz_kmem_report *r, uint32_t site, uint32_t req, uint32_t given)
 {
-	size_t at;
+	uint32_t at = mz_pair_index_put(&r->shape_index, (uint64_t)site << 32 | req, given);
 
-	if (r->nshapes >= r->shapes_mask / 2 && grow_shapes(r) < 0)
+	if (at == MZ_PAIR_INDEX_NONE ||
+	    !mz_pair_index_room((void **)&r->shapes, &r->cap_shapes, at, sizeof(*r->shapes)))
 		return -ENOMEM;
-	at = shape_hash(site, req) & r->shapes_mask;
-	while (r->order[at]) {
-		struct mz_kmem_shape *s = &r->shapes[r->order[at] - 1];
-
-		if (s->site == site && s->req == req && s->given == given)
-			return r->order[at] - 1;
-		at = (at + 1) & r->shapes_mask;
+	if (at >= r->nshapes) {
+		r->shapes[at] = (struct mz_kmem_shape){.site = site, .req = req, .given = given};
+		r->nshapes = at + 1;
 	}
-	r->shapes[r->nshapes] = (struct mz_kmem_shape){.site = site, .req = req, .given = given};
-	r->order[at] = (uint32_t)++r->nshapes;
-	return (int64_t)r->nshapes - 1;
+	return at;
 }

@@ -13,6 +13,7 @@
 #include "analysis/kmem_readahead.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/pair_index.h"
 #include "formats/kmemtrace.h"
 #include "symbols/kallsyms.h"
 #include "symbols/symbols.h"
@@ -44,14 +45,11 @@ struct mz_kmem_input {
 	struct mz_event lost; /* a gap, told as an event */
 	uint64_t last;	      /* number of the last event */
 	uint64_t last_time;
-	uint64_t missing;  /* by the gaps so far */
-	uint64_t overruns; /* as the recorder counted them */
-	uint64_t *sites;   /* addresses */
-	uint32_t nsites, cap_sites;
-	uint32_t *site_slots;
-	uint32_t site_mask;
-	struct mz_tables *names;  /* caches: our number is the string's - 1 */
-	struct mz_tables *stacks; /* NULL = not wanted */
+	uint64_t missing;	    /* by the gaps so far */
+	uint64_t overruns;	    /* as the recorder counted them */
+	struct mz_pair_index sites; /* addresses */
+	struct mz_tables *names;    /* caches: our number is the string's - 1 */
+	struct mz_tables *stacks;   /* NULL = not wanted */
 	struct mz_kallsyms *syms;
 	struct mz_symbols *files; /* System.map beside the trace; NULL = none */
 	int *nodes;
@@ -293,12 +291,8 @@ struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, struct mz_error *e
 		return NULL;
 	}
 	in->run = -1;
-	in->cap_sites = 1024;
-	in->sites = malloc(in->cap_sites * sizeof(*in->sites));
-	in->site_mask = 4095;
-	in->site_slots = calloc(in->site_mask + 1, sizeof(*in->site_slots));
 	in->names = mz_tables_new();
-	if (!in->sites || !in->site_slots || !in->names)
+	if (!in->names)
 		ret = mz_fail_memory(err);
 	for (int i = 0; i < n && !ret; i++) {
 		struct stat st;
@@ -327,8 +321,7 @@ void mz_kmem_input_close(struct mz_kmem_input *in)
 		free(in->src[i].stacks);
 	}
 	free(in->src);
-	free(in->sites);
-	free(in->site_slots);
+	mz_pair_index_deinit(&in->sites);
 	mz_tables_free(in->names);
 	mz_tables_free(in->stacks);
 	mz_kallsyms_free(in->syms);
@@ -340,50 +333,11 @@ void mz_kmem_input_close(struct mz_kmem_input *in)
 
 /* ---- numbers over all files --------------------------------------------- */
 
-static int grow_sites(struct mz_kmem_input *in)
-{
-	uint32_t mask = in->site_mask * 2 + 1;
-	uint32_t *slots = calloc((size_t)mask + 1, sizeof(*slots));
-	uint64_t *sites = realloc(in->sites, (size_t)in->cap_sites * 2 * sizeof(*sites));
-
-	if (sites) {
-		in->sites = sites;
-		in->cap_sites *= 2;
-	}
-	if (!slots || !sites) {
-		free(slots);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < in->nsites; i++) {
-		uint32_t at = (uint32_t)((in->sites[i] * 0x9e3779b97f4a7c15u) >> 32) & mask;
-
-		while (slots[at])
-			at = (at + 1) & mask;
-		slots[at] = i + 1;
-	}
-	free(in->site_slots);
-	in->site_slots = slots;
-	in->site_mask = mask;
-	return 0;
-}
-
 static int64_t site_number(struct mz_kmem_input *in, uint64_t addr)
 {
-	uint32_t at = (uint32_t)((addr * 0x9e3779b97f4a7c15u) >> 32) & in->site_mask;
+	uint32_t n = mz_pair_index_put(&in->sites, addr, 0);
 
-	while (in->site_slots[at]) {
-		if (in->sites[in->site_slots[at] - 1] == addr)
-			return in->site_slots[at] - 1;
-		at = (at + 1) & in->site_mask;
-	}
-	if (in->nsites == in->cap_sites) {
-		if (grow_sites(in) < 0)
-			return -ENOMEM;
-		return site_number(in, addr);
-	}
-	in->sites[in->nsites] = addr;
-	in->site_slots[at] = ++in->nsites;
-	return in->nsites - 1;
+	return n == MZ_PAIR_INDEX_NONE ? -ENOMEM : (int64_t)n;
 }
 
 /* The next number of a file is this one of ours. */
@@ -650,7 +604,7 @@ const uint64_t *mz_kmem_input_stack(const struct mz_kmem_input *in, uint32_t sta
 
 uint64_t mz_kmem_input_site(const struct mz_kmem_input *in, uint32_t site)
 {
-	return site < in->nsites ? in->sites[site] : 0;
+	return site < in->sites.count ? in->sites.keys[site].a : 0;
 }
 
 const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache)
@@ -660,7 +614,7 @@ const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache)
 
 uint32_t mz_kmem_input_sites(const struct mz_kmem_input *in)
 {
-	return in->nsites;
+	return (uint32_t)in->sites.count;
 }
 
 uint32_t mz_kmem_input_caches(const struct mz_kmem_input *in)

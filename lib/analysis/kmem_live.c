@@ -5,29 +5,21 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* A freed block is remembered so long at least, to see it freed again. */
-#define REMEMBER (10ull * 1000000000u)
-#define MAX_CPUS 1024
-#define HUGE_PAGE ((size_t)2 << 20)
+#define REMEMBER   (10ull * 1000000000u)
+#define MAX_CPUS   1024
+#define SWEEP_FROM ((1u << 14) - 1)
 
 struct mz_kmem_live *mz_kmem_live_new(void)
 {
 	struct mz_kmem_live *l = calloc(1, sizeof(*l));
+	bool good = l;
 
-	if (!l)
-		return NULL;
-	l->mask = l->page_mask = (1u << 14) - 1;
-	l->slots = calloc(l->mask + 1, sizeof(*l->slots));
-	l->page_slots = calloc(l->page_mask + 1, sizeof(*l->page_slots));
-	l->cap_pages = 1024;
-	l->pages = malloc(l->cap_pages * sizeof(*l->pages));
-	l->npages = 1;
-	if (l->slots && l->pages && l->page_slots) {
-		l->pages[0] = (struct kmem_page){0};
+	for (int i = 0; l && i < MZ_KMEM_ALLOCATORS; i++)
+		good &= !mz_u64_table_init(&l->blocks[i], sizeof(struct mz_kmem_block));
+	if (good && mz_pair_index_room((void **)&l->pages, &l->cap_pages, 0, sizeof(*l->pages)))
 		return l;
-	}
 	mz_kmem_live_free(l);
 	return NULL;
 }
@@ -36,9 +28,10 @@ void mz_kmem_live_free(struct mz_kmem_live *l)
 {
 	if (!l)
 		return;
-	free(l->slots);
+	for (int i = 0; i < MZ_KMEM_ALLOCATORS; i++)
+		mz_u64_table_deinit(&l->blocks[i]);
+	mz_pair_index_deinit(&l->page_index);
 	free(l->pages);
-	free(l->page_slots);
 	free(l->matrix);
 	free(l->chosen);
 	free(l);
@@ -46,120 +39,73 @@ void mz_kmem_live_free(struct mz_kmem_live *l)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-static bool is_old(const struct mz_kmem_block *b, uint64_t now)
+static bool is_young(const void *record, const void *now)
 {
-	return b->state == KMEM_GONE || (b->state == KMEM_FREED && now > b->born + REMEMBER);
+	const struct mz_kmem_block *b = record;
+
+	return b->state != KMEM_GONE &&
+	       (b->state != KMEM_FREED || *(const uint64_t *)now <= b->born + REMEMBER);
 }
 
-/* Empty ones. They are asked for in no order: large pages are less to look up. */
-static struct mz_kmem_block *new_slots(size_t n)
-{
-	size_t size = n * sizeof(struct mz_kmem_block);
-	void *p;
-
-	if (size < 4 * HUGE_PAGE)
-		return calloc(n, sizeof(struct mz_kmem_block));
-	size = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-	p = aligned_alloc(HUGE_PAGE, size);
-	if (!p)
-		return NULL;
-	madvise(p, size, MADV_HUGEPAGE);
-	return memset(p, 0, size);
-}
-
-/* What was freed long ago goes; if that is not much, the table grows. */
-static int rebuild(struct mz_kmem_live *l, uint64_t now)
-{
-	size_t keep = 0, mask = l->mask;
-	struct mz_kmem_block *p;
-
-	for (size_t i = 0; i <= l->mask; i++)
-		keep += l->slots[i].addr && !is_old(&l->slots[i], now);
-	if (keep > mask / 3)
-		mask = mask * 2 + 1;
-	p = new_slots(mask + 1);
-	if (!p)
-		return -ENOMEM;
-	for (size_t i = 0; i <= l->mask; i++)
-		if (l->slots[i].addr && !is_old(&l->slots[i], now))
-			*mz_kmem_live_slot(p, mask, l->slots[i].addr, l->slots[i].of) =
-				l->slots[i];
-	free(l->slots);
-	l->slots = p;
-	l->mask = mask;
-	l->used = keep;
-	return 0;
-}
-
-struct mz_kmem_block *mz_kmem_live_add(struct mz_kmem_live *l, uint64_t addr, uint8_t of,
+struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, uint8_t of,
 				       uint64_t now)
 {
+	struct mz_u64_table *t = &l->blocks[of];
 	struct mz_kmem_block *b;
+	bool fresh;
 
-	if (l->used >= l->mask / 3 * 2 && rebuild(l, now) < 0)
+	/* a large table grows only if there is not much in it that was freed long ago */
+	if (t->mask >= SWEEP_FROM && mz_u64_table_full(t) &&
+	    mz_u64_table_sweep(t, sizeof(*b), is_young, &now) < 0)
 		return NULL;
-	b = mz_kmem_live_slot(l->slots, l->mask, addr, of);
-	l->used++;
-	*b = (struct mz_kmem_block){.addr = addr, .of = of};
+	b = mz_u64_table_insert(t, addr, sizeof(*b), &fresh);
+	if (b && fresh)
+		b->of = of;
 	return b;
+}
+
+struct mz_kmem_block *mz_kmem_live_next(const struct mz_kmem_live *l, size_t *at)
+{
+	size_t i = *at, skip = 0;
+
+	for (int of = 0; of < MZ_KMEM_ALLOCATORS; of++) {
+		const struct mz_u64_table *t = &l->blocks[of];
+
+		for (; i - skip <= t->mask; i++) {
+			struct mz_kmem_block *b = mz_u64_table_slot(t, i - skip, sizeof(*b));
+
+			if (b->addr) {
+				*at = i + 1;
+				return b;
+			}
+		}
+		skip += t->mask + 1;
+	}
+	return NULL;
 }
 
 /* ---- pages -------------------------------------------------------------- */
 
-static uint32_t *page_slot(const struct mz_kmem_live *l, uint32_t *slots, size_t mask, uint64_t page)
-{
-	size_t i = mz_kmem_live_hash(page) & mask;
-
-	while (slots[i] && l->pages[slots[i]].page != page)
-		i = (i + 1) & mask;
-	return &slots[i];
-}
-
-static int grow_page_slots(struct mz_kmem_live *l)
-{
-	size_t mask = l->page_mask * 2 + 1;
-	uint32_t *p = calloc(mask + 1, sizeof(*p));
-
-	if (!p)
-		return -ENOMEM;
-	for (uint32_t i = 1; i < l->npages; i++)
-		*page_slot(l, p, mask, l->pages[i].page) = i;
-	free(l->page_slots);
-	l->page_slots = p;
-	l->page_mask = mask;
-	return 0;
-}
-
-static int grow_pages(struct mz_kmem_live *l)
-{
-	struct kmem_page *p = realloc(l->pages, (size_t)l->cap_pages * 2 * sizeof(*p));
-
-	if (!p)
-		return -ENOMEM;
-	l->pages = p;
-	l->cap_pages *= 2;
-	return 0;
-}
-
 uint32_t mz_kmem_live_page(struct mz_kmem_live *l, uint64_t addr, bool make)
 {
-	uint32_t *slot = page_slot(l, l->page_slots, l->page_mask, addr >> 12);
+	size_t before = l->page_index.count;
+	uint32_t n;
 
-	if (*slot || !make)
-		return *slot;
-	if ((l->npages == l->cap_pages && grow_pages(l) < 0) ||
-	    (l->npages >= l->page_mask / 3 * 2 && grow_page_slots(l) < 0))
+	if (!make)
+		return mz_pair_index_get(&l->page_index, addr >> 12, 0) + 1;
+	n = mz_pair_index_put(&l->page_index, addr >> 12, 0) + 1;
+	if (!n || !mz_pair_index_room((void **)&l->pages, &l->cap_pages, n, sizeof(*l->pages)))
 		return 0;
 	/* a cache that is none: the first object says which it is */
-	l->pages[l->npages] = (struct kmem_page){.page = addr >> 12, .cache = UINT32_MAX};
-	*page_slot(l, l->page_slots, l->page_mask, addr >> 12) = l->npages;
-	return l->npages++;
+	if (l->page_index.count > before)
+		l->pages[n] = (struct kmem_page){.cache = UINT32_MAX};
+	return n;
 }
 
 bool mz_kmem_live_recycled(const struct mz_kmem_live *l, uint64_t addr, uint32_t cache,
 			   uint64_t since)
 {
-	uint32_t n = *page_slot(l, l->page_slots, l->page_mask, addr >> 12);
+	uint32_t n = mz_pair_index_get(&l->page_index, addr >> 12, 0) + 1;
 	const struct kmem_page *p = &l->pages[n];
 
 	return n && (p->since > since || p->cache != cache);

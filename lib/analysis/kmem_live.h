@@ -5,6 +5,7 @@
 #define MZ_ANALYSIS_KMEM_LIVE_H
 
 #include "analysis/kmem.h"
+#include "base/u64_table.h"
 
 enum kmem_state {
 	KMEM_LIVE = 1,
@@ -14,20 +15,18 @@ enum kmem_state {
 };
 
 struct kmem_page {
-	uint64_t page; /* number */
 	uint64_t since; /* when the cache became this one */
 	uint32_t cache;
 	uint32_t unused;
 };
 
 struct mz_kmem_live {
-	struct mz_kmem_block *slots; /* open addressing; addr 0 = empty */
-	size_t mask, used;
+	/* Pages and what was made of them have the same address: a table per allocator. */
+	struct mz_u64_table blocks[MZ_KMEM_ALLOCATORS];
 	struct kmem_page *pages; /* from 1; a block keeps the number of its own */
-	uint32_t npages, cap_pages;
-	uint32_t *page_slots; /* by hash; 0 = free */
-	size_t page_mask;
-	uint64_t *matrix; /* [alloc * cpus + free] */
+	size_t cap_pages;
+	struct mz_pair_index page_index; /* page -> its number - 1 */
+	uint64_t *matrix;		 /* [alloc * cpus + free] */
 	unsigned cpus;
 	bool no_matrix; /* no memory for it */
 	size_t open_gaps;
@@ -38,49 +37,27 @@ struct mz_kmem_live {
 struct mz_kmem_live *mz_kmem_live_new(void);
 void mz_kmem_live_free(struct mz_kmem_live *l);
 
-static inline size_t mz_kmem_live_hash(uint64_t v)
-{
-	return (size_t)((v * 0x9e3779b97f4a7c15u) >> 20);
-}
-
-/* Where a block is, or would be. Pages and what was made of them have the same
- * address: of tells which allocator is meant. */
-static inline struct mz_kmem_block *mz_kmem_live_slot(struct mz_kmem_block *slots, size_t mask,
-						      uint64_t addr, uint8_t of)
-{
-	size_t i = mz_kmem_live_hash(addr) & mask;
-
-	while (slots[i].addr && (slots[i].addr != addr || slots[i].of != of))
-		i = (i + 1) & mask;
-	return &slots[i];
-}
-
 /* The block at the address, in any state, or NULL. */
 static inline struct mz_kmem_block *mz_kmem_live_find(const struct mz_kmem_live *l, uint64_t addr,
 						      uint8_t of)
 {
-	struct mz_kmem_block *b = mz_kmem_live_slot(l->slots, l->mask, addr, of);
+	struct mz_kmem_block *b = addr ? mz_u64_table_find(&l->blocks[of], addr, sizeof(*b)) : NULL;
 
-	return b->addr && b->state ? b : NULL;
+	return b && b->state ? b : NULL;
 }
 
 /* A block that is not there is made (state 0); NULL = no memory. May move blocks. */
-struct mz_kmem_block *mz_kmem_live_add(struct mz_kmem_live *l, uint64_t addr, uint8_t of,
+struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, uint8_t of,
 				       uint64_t now);
 
-static inline struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr,
-						     uint8_t of, uint64_t now)
-{
-	struct mz_kmem_block *b = mz_kmem_live_slot(l->slots, l->mask, addr, of);
-
-	return b->addr ? b : mz_kmem_live_add(l, addr, of, now);
-}
-
 /* The address will be asked for soon. */
-static inline void mz_kmem_live_prefetch(const struct mz_kmem_live *l, uint64_t addr)
+static inline void mz_kmem_live_prefetch(const struct mz_kmem_live *l, uint64_t addr, uint8_t of)
 {
-	__builtin_prefetch(&l->slots[mz_kmem_live_hash(addr) & l->mask], 1);
+	mz_u64_table_prefetch(&l->blocks[of], addr, sizeof(struct mz_kmem_block));
 }
+
+/* All blocks, in no order: *at begins with 0. NULL = the end. */
+struct mz_kmem_block *mz_kmem_live_next(const struct mz_kmem_live *l, size_t *at);
 
 /* The number of the page of an address; 0 = not known, and with make: no memory. */
 uint32_t mz_kmem_live_page(struct mz_kmem_live *l, uint64_t addr, bool make);

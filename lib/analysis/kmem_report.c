@@ -545,14 +545,15 @@ static int event(struct mz_kmem_report *r, const struct mz_event *e)
 static int finish(struct mz_kmem_report *r)
 {
 	struct mz_kmem_live *l = r->live;
+	const struct mz_kmem_block *b;
+	size_t at = 0;
 
 	if (kmem_sum_up(r) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i <= l->mask; i++) {
-		struct mz_kmem_block *b = &l->slots[i];
+	while ((b = mz_kmem_live_next(l, &at))) {
 		struct mz_kmem_group *g[3];
 
-		if (!b->addr || b->state != KMEM_LIVE)
+		if (b->state != KMEM_LIVE)
 			continue;
 		g[0] = &r->total;
 		g[1] = site_group(r, b->site);
@@ -589,7 +590,8 @@ static int events(struct mz_kmem_report *r, const struct mz_event **ev, long n)
 		int when = all ? 1 : in_time(r, e->time), ret;
 
 		if (i + SOONER < n)
-			mz_kmem_live_prefetch(r->live, ev[i + SOONER]->addr);
+			mz_kmem_live_prefetch(r->live, ev[i + SOONER]->addr,
+					      kmem_allocators[ev[i + SOONER]->call]);
 		if (when < 0)
 			return 1;
 		if (e->time > r->last)
@@ -653,7 +655,7 @@ void mz_kmem_report_free(struct mz_kmem_report *r)
 	free(r->findings);
 	free(r->gaps);
 	free(r->shapes);
-	free(r->order);
+	mz_pair_index_deinit(&r->shape_index);
 	free(r->advice);
 	mz_kmem_live_free(r->live);
 	*r = (struct mz_kmem_report){0};

@@ -47,7 +47,7 @@ static void count(struct mz_lifetimes *l, const struct mz_event *ev, uint64_t no
 	}
 	if (l->live_bytes > l->peak_bytes) {
 		l->peak_bytes = l->live_bytes;
-		l->peak_blocks = l->live.used;
+		l->peak_blocks = mz_live_count(&l->live);
 		l->peak_at = now;
 	}
 }

@@ -307,14 +307,13 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 
 static void age_the_living(struct mz_usage *u)
 {
-	for (size_t i = 0; u->live.slots && i <= u->live.mask; i++) {
-		const struct mz_usage_block *b;
-		uint64_t age;
+	const struct mz_block *l;
+	size_t at = 0;
 
-		if (!u->live.slots[i].key)
-			continue;
-		b = &u->blocks[u->live.slots[i].born];
-		age = u->now > b->born ? u->now - b->born : 0;
+	while ((l = mz_live_next(&u->live, &at))) {
+		const struct mz_usage_block *b = &u->blocks[l->born];
+		uint64_t age = u->now > b->born ? u->now - b->born : 0;
+
 		u->sites[b->site].lifetime += age;
 		u->all.lifetime += age;
 	}

@@ -5,117 +5,98 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST 1024u /* slots; a power of two */
-
-static uint64_t hash(uint64_t a, uint64_t b)
+static uint64_t hash(const struct mz_pair_index *ix, uint64_t a, uint64_t b)
 {
-	uint64_t h = (a ^ (b * 0xd6e8feb86659fd93u)) * 0x9e3779b97f4a7c15u;
-
-	h ^= h >> 32;
-	return h * 0xd6e8feb86659fd93u;
+	return mz_hash_mix(mz_hash_mix(a ^ ix->seed[0], ix->seed[1]) ^ b, ix->seed[1]);
 }
 
 void mz_pair_index_deinit(struct mz_pair_index *ix)
 {
 	free(ix->keys);
-	free(ix->slots);
+	mz_hash_index_deinit(&ix->index);
 	*ix = (struct mz_pair_index){0};
 }
 
 void mz_pair_index_clear(struct mz_pair_index *ix)
 {
-	if (ix->slots && ix->count)
-		memset(ix->slots, 0, (ix->mask + 1) * sizeof(*ix->slots));
+	mz_hash_index_clear(&ix->index);
 	ix->count = 0;
 }
 
-static void enter(struct mz_pair_index *ix, uint64_t h, uint64_t number)
-{
-	size_t at = (h >> 20) & ix->mask;
-
-	while (ix->slots[at])
-		at = (at + 1) & ix->mask;
-	ix->slots[at] = h << 32 | (number + 1);
-}
-
-/* Twice the slots; at most two thirds of them are used. */
+/* Room in both; an empty table draws its random numbers. */
 static bool grow(struct mz_pair_index *ix)
 {
-	size_t slots = ix->slots ? 2 * (ix->mask + 1) : FIRST, cap = slots / 3 * 2;
 	struct mz_key *keys;
-	uint64_t *p;
 
-	if (cap >= MZ_PAIR_INDEX_NONE)
+	if (!ix->index.slots) {
+		mz_hash_random(ix->seed, 2);
+		ix->seed[1] |= 1;
+	}
+	if (!mz_hash_index_room(&ix->index))
 		return false;
-	keys = realloc(ix->keys, cap * sizeof(*keys));
+	keys = realloc(ix->keys, ix->index.cap * sizeof(*keys));
 	if (!keys)
 		return false;
 	ix->keys = keys;
-	p = calloc(slots, sizeof(*p));
-	if (!p)
-		return false;
-	free(ix->slots);
-	ix->slots = p;
-	ix->mask = slots - 1;
-	ix->cap = cap;
-	for (size_t i = 0; i < ix->count; i++)
-		enter(ix, hash(keys[i].a, keys[i].b), i);
+	ix->cap = ix->index.cap;
 	return true;
 }
 
-static uint32_t find(const struct mz_pair_index *ix, uint64_t h, uint64_t a, uint64_t b)
+/* The number, or NONE and *at is the slot where it would be. */
+static inline uint32_t find(const struct mz_pair_index *ix, uint64_t h, uint64_t a, uint64_t b,
+			    size_t *at)
 {
-	for (size_t at = (h >> 20) & ix->mask; ix->slots[at]; at = (at + 1) & ix->mask) {
-		uint32_t number = (uint32_t)ix->slots[at] - 1;
+	uint32_t n;
 
-		if (ix->slots[at] >> 32 == (uint32_t)h && ix->keys[number].a == a &&
-		    ix->keys[number].b == b)
-			return number;
+	for (*at = mz_hash_index_home(&ix->index, h);; *at = mz_hash_index_next(&ix->index, *at)) {
+		n = mz_hash_index_candidate(&ix->index, h, at);
+		if (n == MZ_HASH_NONE || (ix->keys[n].a == a && ix->keys[n].b == b))
+			return n;
 	}
-	return MZ_PAIR_INDEX_NONE;
 }
 
 uint32_t mz_pair_index_get(const struct mz_pair_index *ix, uint64_t a, uint64_t b)
 {
-	return ix->slots ? find(ix, hash(a, b), a, b) : MZ_PAIR_INDEX_NONE;
+	size_t at;
+
+	return ix->count ? find(ix, hash(ix, a, b), a, b, &at) : MZ_PAIR_INDEX_NONE;
 }
 
 uint32_t mz_pair_index_put(struct mz_pair_index *ix, uint64_t a, uint64_t b)
 {
-	uint64_t h = hash(a, b);
-	uint32_t number = ix->slots ? find(ix, h, a, b) : MZ_PAIR_INDEX_NONE;
+	uint32_t number;
+	uint64_t h;
+	size_t at;
 
-	if (number != MZ_PAIR_INDEX_NONE)
-		return number;
 	if (ix->count == ix->cap && !grow(ix))
 		return MZ_PAIR_INDEX_NONE;
-	number = (uint32_t)ix->count++;
-	ix->keys[number] = (struct mz_key){a, b};
-	enter(ix, h, number);
-	return number;
+	h = hash(ix, a, b);
+	number = find(ix, h, a, b, &at);
+	if (number != MZ_PAIR_INDEX_NONE)
+		return number;
+	ix->keys[ix->count++] = (struct mz_key){a, b};
+	return mz_hash_index_enter(&ix->index, h, at);
 }
 
 void mz_pair_index_ask(const struct mz_pair_index *ix, uint64_t a, uint64_t b)
 {
-	if (ix->slots)
-		__builtin_prefetch(&ix->slots[(hash(a, b) >> 20) & ix->mask]);
+	if (ix->count)
+		__builtin_prefetch(
+			&ix->index.slots[mz_hash_index_home(&ix->index, hash(ix, a, b))]);
 }
 
 uint32_t mz_pair_index_expect(const struct mz_pair_index *ix, uint64_t a, uint64_t b)
 {
-	uint64_t h = hash(a, b);
+	uint64_t h = hash(ix, a, b);
+	size_t at = mz_hash_index_home(&ix->index, h);
+	uint32_t number;
 
-	if (!ix->slots)
+	if (!ix->count)
 		return MZ_PAIR_INDEX_NONE;
-	for (size_t at = (h >> 20) & ix->mask; ix->slots[at]; at = (at + 1) & ix->mask) {
-		uint32_t number = (uint32_t)ix->slots[at] - 1;
-
-		if (ix->slots[at] >> 32 != (uint32_t)h)
-			continue;
+	number = mz_hash_index_candidate(&ix->index, h, &at);
+	if (number != MZ_PAIR_INDEX_NONE)
 		__builtin_prefetch(&ix->keys[number]);
-		return number;
-	}
-	return MZ_PAIR_INDEX_NONE;
+	return number;
 }
 
 bool mz_pair_index_room(void **array, size_t *cap, size_t at, size_t size)

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Keys of two numbers get dense numbers: 0 for the first new one, 1 for the next.
- * What is known about a key stands in the caller's array at that number.
+ * What is known about a key is in the caller's array at that number.
  */
 #ifndef MZ_BASE_PAIR_INDEX_H
 #define MZ_BASE_PAIR_INDEX_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/hash_index.h"
 
-#define MZ_PAIR_INDEX_NONE UINT32_MAX
+#define MZ_PAIR_INDEX_NONE MZ_HASH_NONE
 
 struct mz_key {
 	uint64_t a, b;
@@ -18,8 +16,9 @@ struct mz_key {
 
 struct mz_pair_index {
 	struct mz_key *keys; /* by number */
-	uint64_t *slots;     /* 0 = free; else a part of the hash, and number + 1 */
-	size_t count, cap, mask;
+	size_t count, cap;
+	struct mz_hash_index index;
+	uint64_t seed[2];
 };
 
 void mz_pair_index_deinit(struct mz_pair_index *ix);
@@ -32,8 +31,8 @@ uint32_t mz_pair_index_put(struct mz_pair_index *ix, uint64_t a, uint64_t b);
 uint32_t mz_pair_index_get(const struct mz_pair_index *ix, uint64_t a, uint64_t b);
 
 /*
- * In a table that is larger than the caches each look-up waits for memory. Who has many
- * to make asks for their slots first, then for what the slots point to, and only then
+ * In a table that is larger than the caches each lookup waits for memory. A caller with many
+ * lookups asks for their slots first, then for what the slots point to, and only then
  * looks: the waits overlap. expect() gives the likely number of the key, or NONE.
  */
 void mz_pair_index_ask(const struct mz_pair_index *ix, uint64_t a, uint64_t b);

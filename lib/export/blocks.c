@@ -135,15 +135,16 @@ static int by_birth(const void *a, const void *b)
 
 int mz_blocks_end(struct mz_blocks *b, mz_block_end *end, void *arg)
 {
-	size_t n = 0;
+	struct mz_block *v = b->live.blocks.slots, *next;
+	size_t n = 0, at = 0;
 	int ret = 0;
 
-	/* the table is not needed as one any more */
-	for (size_t i = 0; i <= b->live.mask; i++)
-		if (b->live.slots[i].key)
-			b->live.slots[n++] = b->live.slots[i];
-	qsort(b->live.slots, n, sizeof(*b->live.slots), by_birth);
+	/* the table is not needed as one any more: its blocks move to the front */
+	while ((next = mz_live_next(&b->live, &at)))
+		v[n++] = *next;
+	if (n)
+		qsort(v, n, sizeof(*v), by_birth);
 	for (size_t i = 0; i < n && !ret; i++)
-		ret = end(arg, &b->lives[b->live.slots[i].born], NULL, -1);
+		ret = end(arg, &b->lives[v[i].born], NULL, -1);
 	return ret;
 }

@@ -36,7 +36,7 @@ int mz_user_pools_add(struct mz_user_pools *p, uint64_t number, uint32_t name)
 	struct mz_block *pool;
 	bool fresh;
 
-	if (!number || p->pools.used >= MOST_POOLS)
+	if (!number || mz_live_count(&p->pools) >= MOST_POOLS)
 		return 0;
 	pool = mz_live_insert(&p->pools, number, &fresh);
 	if (!pool)
@@ -92,7 +92,7 @@ int mz_user_pools_came(struct mz_user_pools *p, uint64_t number, uint64_t addr)
 	if (b) {
 		/* handed out again, and its end was not told */
 		unlink_block(p, b);
-	} else if (p->blocks.used >= MOST_BLOCKS) {
+	} else if (mz_live_count(&p->blocks) >= MOST_BLOCKS) {
 		pool->born++;
 		return 0;
 	}

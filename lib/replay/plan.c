@@ -290,9 +290,9 @@ size_t mz_plan_rest(struct mz_plan *p, struct mz_op *ops, size_t max)
 	/* From the top down: removing a block may pull another into its place, which
 	 * the next look at the same place finds. */
 	if (!p->rest)
-		p->rest = p->live.mask + 1;
+		p->rest = p->live.blocks.mask + 1;
 	while (p->rest && n < max) {
-		struct mz_block *b = &p->live.slots[p->rest - 1];
+		struct mz_block *b = mz_u64_table_slot(&p->live.blocks, p->rest - 1, sizeof(*b));
 
 		if (!b->key) {
 			p->rest--;

@@ -24,11 +24,11 @@ struct mz_encoder *mz_encoder_new(const struct mz_encode_options *options)
 	e->next_object = 1;
 	e->packer.level = 7;
 	e->places = mz_addr_predict_new();
-	if (!e->places) {
-		free(e);
-		return NULL;
-	}
-	return e;
+	if (e->places && !mz_u64_table_init(&e->map, sizeof(struct mz_encode_note)) &&
+	    !mz_u64_table_init(&e->variants, sizeof(struct mz_encode_note)))
+		return e;
+	mz_encoder_free(e);
+	return NULL;
 }
 
 void mz_encoder_free(struct mz_encoder *e)
@@ -48,8 +48,8 @@ void mz_encoder_free(struct mz_encoder *e)
 	free(e->birth_addr);
 	free(e->birth_size);
 	free(e->guests);
-	mz_u64_map_deinit(&e->map);
-	mz_u64_map_deinit(&e->variants);
+	mz_u64_table_deinit(&e->map);
+	mz_u64_table_deinit(&e->variants);
 	mz_patterns_deinit(&e->final);
 	free(e->target);
 	free(e->token);
@@ -82,7 +82,7 @@ void mz_encode_collect_clear(struct mz_encoder *e)
 	e->low_object = 0;
 	e->n_whos = 0;
 	e->last_size = 0;
-	mz_u64_map_clear(&e->map);
+	mz_u64_table_clear(&e->map, sizeof(struct mz_encode_note));
 	e->stray_addr.n = e->stray_object.n = e->jump.n = 0;
 	memset(e->grows, 0, sizeof(e->grows));
 }
@@ -105,7 +105,8 @@ uint32_t mz_encoder_events(const struct mz_encoder *e)
 size_t mz_encoder_memory(const struct mz_encoder *e)
 {
 	return mz_patterns_memory(&e->patterns) + (size_t)e->cap * (5 * 4 + 3 * 8) +
-	       (size_t)e->cap_guests * sizeof(*e->guests) + (size_t)e->map.mask * 12 +
+	       (size_t)e->cap_guests * sizeof(*e->guests) +
+	       (e->map.mask + 1) * sizeof(struct mz_encode_note) +
 	       (size_t)(e->stray_addr.cap + e->stray_object.cap + e->jump.cap) * 8 +
 	       (e->window ? WINDOW * sizeof(*e->window) : 0);
 }
@@ -153,7 +154,7 @@ static inline uint32_t *noted(struct mz_encoder *e, uint64_t key, bool *is_new)
 			e->in_window = (uint32_t)at + 1;
 		return &e->window[at];
 	}
-	return mz_u64_map_at(&e->map, key, is_new);
+	return mz_encode_note(&e->map, key, is_new);
 }
 
 /* In what is noted, births count from 1 (0 is not told). */

@@ -3,7 +3,7 @@
 #ifndef MZ_TRACE_ENCODE_COLLECT_H
 #define MZ_TRACE_ENCODE_COLLECT_H
 
-#include "base/u64_map.h"
+#include "base/u64_table.h"
 #include "trace/addr_predict.h"
 #include "trace/encode_patterns.h"
 #include "trace/live_rank.h"
@@ -19,6 +19,21 @@ struct mz_guest {
 
 #define MZ_GROW_SPAN 64 /* deltas of sizes that are counted */
 #define MZ_WHO_HINTS 1024
+
+/* A record of the encoder's tables: a number by a number. */
+struct mz_encode_note {
+	uint64_t key;
+	uint32_t value;
+};
+
+/* The value of a key, which is not 0; *is_new and 0 if it has none yet. NULL: no
+ * memory. Holds until the next call. */
+static inline uint32_t *mz_encode_note(struct mz_u64_table *t, uint64_t key, bool *is_new)
+{
+	struct mz_encode_note *n = mz_u64_table_insert(t, key, sizeof(*n), is_new);
+
+	return n ? &n->value : NULL;
+}
 
 struct mz_encoder {
 	struct mz_encode_options options;
@@ -44,7 +59,7 @@ struct mz_encoder {
 	uint32_t in_window; /* how much of it may not be 0 */
 	struct mz_guest *guests;
 	uint32_t n_guests, cap_guests;
-	struct mz_u64_map map; /* objects outside of the window; addresses of a raw chunk */
+	struct mz_u64_table map; /* objects outside of the window; addresses of a raw chunk */
 
 	struct mz_codec_column stray_addr, stray_object, jump;
 	struct mz_who *whos;
@@ -53,9 +68,9 @@ struct mz_encoder {
 	uint32_t grows[2 * MZ_GROW_SPAN + 1];
 
 	/* the second half: encode_columns.c */
-	struct mz_u64_map variants; /* pattern, block -> final + 1 */
-	struct mz_patterns final;   /* with what they say of blocks */
-	uint32_t *place;	    /* of guests: in order of object */
+	struct mz_u64_table variants; /* pattern, block -> final + 1 */
+	struct mz_patterns final;     /* with what they say of blocks */
+	uint32_t *place;	      /* of guests: in order of object */
 	uint16_t *pattern_context;
 	uint32_t *target, *token; /* of the final patterns */
 	uint32_t cap_target, cap_token;

@@ -103,7 +103,7 @@ static uint32_t final_pattern(struct mz_encoder *e, uint32_t base, uint32_t bloc
 	uint32_t *known;
 	bool is_new;
 
-	known = mz_u64_map_at(&e->variants, key, &is_new);
+	known = mz_encode_note(&e->variants, key, &is_new);
 	if (!known)
 		return MZ_PATTERN_NONE;
 	if (!is_new)
@@ -459,7 +459,7 @@ static int make_pattern_contexts(struct mz_encoder *e)
 static void release(struct mz_encoder *e)
 {
 	mz_patterns_clear(&e->final);
-	mz_u64_map_clear(&e->variants);
+	mz_u64_table_clear(&e->variants, sizeof(struct mz_encode_note));
 	for (int i = 0; i < MZ_COLUMNS; i++)
 		e->columns[i].n = 0;
 	e->often = e->once = 0;

@@ -5,54 +5,47 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FIRST 256
-
 void mz_patterns_deinit(struct mz_patterns *p)
 {
 	free(p->v);
 	free(p->count);
-	free(p->index);
+	mz_hash_index_deinit(&p->index);
 	*p = (struct mz_patterns){0};
 }
 
 void mz_patterns_clear(struct mz_patterns *p)
 {
 	p->n = 0;
-	if (p->index)
-		memset(p->index, 0, ((size_t)p->mask + 1) * sizeof(*p->index));
+	mz_hash_index_clear(&p->index);
 }
 
 size_t mz_patterns_memory(const struct mz_patterns *p)
 {
-	return p->cap * (sizeof(*p->v) + sizeof(*p->count)) + ((size_t)p->mask + 1) * 4;
+	return p->cap * (sizeof(*p->v) + sizeof(*p->count)) + (p->index.mask + 1) * 8;
 }
 
 int mz_patterns_grow(struct mz_patterns *p)
 {
-	uint32_t cap = p->cap ? p->cap * 2 : FIRST, mask = cap * 2 - 1;
-	struct mz_pattern *v = realloc(p->v, cap * sizeof(*v));
-	uint32_t *count, *index;
+	struct mz_pattern *v;
+	uint32_t *count;
+	uint32_t cap;
 
+	if (!p->index.slots) {
+		mz_hash_random(p->seed, 7);
+		for (int i = 0; i < 7; i++)
+			p->seed[i] |= 1;
+	}
+	if (!mz_hash_index_room(&p->index))
+		return -ENOMEM;
+	cap = (uint32_t)p->index.cap;
+	v = realloc(p->v, cap * sizeof(*v));
 	if (v)
 		p->v = v;
 	count = realloc(p->count, cap * sizeof(*count));
 	if (count)
 		p->count = count;
-	index = calloc((size_t)mask + 1, sizeof(*index));
-	if (!v || !count || !index) {
-		free(index);
+	if (!v || !count)
 		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < p->n; i++) {
-		uint32_t h = mz_pattern_hash(&v[i]) & mask;
-
-		while (index[h])
-			h = (h + 1) & mask;
-		index[h] = i + 1;
-	}
-	free(p->index);
-	p->index = index;
-	p->mask = mask;
 	p->cap = cap;
 	return 0;
 }

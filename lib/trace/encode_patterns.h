@@ -3,17 +3,18 @@
 #ifndef MZ_TRACE_ENCODE_PATTERNS_H
 #define MZ_TRACE_ENCODE_PATTERNS_H
 
+#include "base/hash_index.h"
 #include "trace/chunk.h"
 
-#define MZ_PATTERN_NONE UINT32_MAX
+#define MZ_PATTERN_NONE MZ_HASH_NONE
 
 struct mz_patterns {
 	struct mz_pattern *v;
 	uint32_t *count;
 	uint32_t n;
 	uint32_t cap;
-	uint32_t *index; /* open addressing; 0 = empty, else number + 1 */
-	uint32_t mask;
+	struct mz_hash_index index;
+	uint64_t seed[7]; /* random and odd: see mz_pattern_hash() */
 };
 
 void mz_patterns_deinit(struct mz_patterns *p);
@@ -22,18 +23,17 @@ size_t mz_patterns_memory(const struct mz_patterns *p);
 
 int mz_patterns_grow(struct mz_patterns *p);
 
-/* By fields: a wide load of a pattern just stored in pieces waits for them all. */
-static inline uint32_t mz_pattern_hash(const struct mz_pattern *p)
+/* A sum of products with random factors: nobody can choose patterns that fall into one
+ * place. By fields: a wide load of a pattern just stored in pieces waits for them all. */
+static inline uint64_t mz_pattern_hash(const struct mz_patterns *s, const struct mz_pattern *p)
 {
-	uint64_t h = (p->size ^ p->given * 5 ^ p->arg * 7) * 0x9e3779b97f4a7c15u;
-	uint64_t g = p->site * 0xd6e8feb86659fd93u ^ p->cache * 0xa0761d6478bd642fu;
+	uint64_t h = p->size * s->seed[0] + p->given * s->seed[1] + p->arg * s->seed[2];
 
-	g ^= (p->flags ^ (uint64_t)p->unit * 13) * 0xe7037ed1a0b428dbu;
-	g ^= (p->block * 31ull + p->form * 1025ull + p->has * 65537ull + p->kind * 7ull + p->call) *
-	     0x8ebc6af09c88c6e3u;
-	h ^= g;
-	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15u;
-	return (uint32_t)(h >> 32);
+	h += ((uint64_t)p->site << 32 | p->cache) * s->seed[3];
+	h += ((uint64_t)p->flags << 32 | p->unit) * s->seed[4];
+	h += ((uint64_t)p->block << 32 | (uint64_t)p->form << 16 | p->has) * s->seed[5];
+	h += ((uint64_t)p->kind << 8 | p->call) * s->seed[6];
+	return (h ^ h >> 32) * MZ_HASH_GOLDEN;
 }
 
 static inline bool mz_pattern_same(const struct mz_pattern *a, const struct mz_pattern *b)
@@ -51,17 +51,22 @@ static inline bool mz_pattern_same(const struct mz_pattern *a, const struct mz_p
  * memory. The count is the caller's. */
 static inline uint32_t mz_patterns_number(struct mz_patterns *p, const struct mz_pattern *pattern)
 {
-	uint32_t h;
+	uint32_t n;
+	uint64_t h;
+	size_t at;
 
 	if (p->n == p->cap && mz_patterns_grow(p) < 0)
 		return MZ_PATTERN_NONE;
-	for (h = mz_pattern_hash(pattern) & p->mask; p->index[h]; h = (h + 1) & p->mask)
-		if (mz_pattern_same(&p->v[p->index[h] - 1], pattern))
-			return p->index[h] - 1;
-	p->index[h] = p->n + 1;
+	h = mz_pattern_hash(p, pattern);
+	at = mz_hash_index_home(&p->index, h);
+	while ((n = mz_hash_index_candidate(&p->index, h, &at)) != MZ_HASH_NONE) {
+		if (mz_pattern_same(&p->v[n], pattern))
+			return n;
+		at = mz_hash_index_next(&p->index, at);
+	}
 	p->v[p->n] = *pattern;
-	p->count[p->n] = 0;
-	return p->n++;
+	p->count[p->n++] = 0;
+	return mz_hash_index_enter(&p->index, h, at);
 }
 
 #endif

@@ -3,109 +3,45 @@
 #include "trace/live.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
-#define FIRST_BITS 10
-
-static size_t home(const struct mz_live *l, uint64_t key)
-{
-	return (key * 0x9e3779b97f4a7c15u) >> l->shift;
-}
-
-static int set_size(struct mz_live *l, unsigned bits)
-{
-	struct mz_block *slots = calloc((size_t)1 << bits, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	l->slots = slots;
-	l->mask = ((size_t)1 << bits) - 1;
-	l->shift = 64 - bits;
-	return 0;
-}
+#define SIZE sizeof(struct mz_block)
 
 int mz_live_init(struct mz_live *l)
 {
 	*l = (struct mz_live){0};
-	return set_size(l, FIRST_BITS);
+	return mz_u64_table_init(&l->blocks, SIZE);
 }
 
 void mz_live_deinit(struct mz_live *l)
 {
-	free(l->slots);
+	mz_u64_table_deinit(&l->blocks);
 	*l = (struct mz_live){0};
 }
 
 struct mz_block *mz_live_find(const struct mz_live *l, uint64_t key)
 {
-	for (size_t i = home(l, key);; i = (i + 1) & l->mask) {
-		struct mz_block *b = &l->slots[i];
-
-		if (b->key == key)
-			return b;
-		if (!b->key)
-			return NULL;
-	}
-}
-
-static struct mz_block *free_slot(struct mz_live *l, uint64_t key)
-{
-	size_t i = home(l, key);
-
-	while (l->slots[i].key)
-		i = (i + 1) & l->mask;
-	return &l->slots[i];
-}
-
-static int grow(struct mz_live *l)
-{
-	struct mz_block *old = l->slots;
-	size_t n = l->mask + 1;
-
-	if (set_size(l, 64 - l->shift + 1) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		if (old[i].key)
-			*free_slot(l, old[i].key) = old[i];
-	free(old);
-	return 0;
+	return mz_u64_table_find(&l->blocks, key, SIZE);
 }
 
 struct mz_block *mz_live_insert(struct mz_live *l, uint64_t key, bool *fresh)
 {
-	struct mz_block *b = &l->slots[home(l, key)];
-
-	while (b->key && b->key != key)
-		b = b == &l->slots[l->mask] ? l->slots : b + 1;
-	*fresh = !b->key;
-	if (b->key)
-		return b;
-	if (l->used >= l->mask / 4 * 3) {
-		if (grow(l) < 0)
-			return NULL;
-		b = free_slot(l, key);
-	}
-	*b = (struct mz_block){.key = key};
-	l->used++;
-	return b;
+	return mz_u64_table_insert(&l->blocks, key, SIZE, fresh);
 }
 
-/* Close the gap, so that no tombstones pile up in a long trace. */
 void mz_live_remove(struct mz_live *l, struct mz_block *b)
 {
-	size_t gap = (size_t)(b - l->slots);
+	mz_u64_table_remove(&l->blocks, b, SIZE);
+}
 
-	for (size_t i = (gap + 1) & l->mask; l->slots[i].key; i = (i + 1) & l->mask) {
-		size_t want = home(l, l->slots[i].key);
+struct mz_block *mz_live_next(const struct mz_live *l, size_t *at)
+{
+	while (l->blocks.slots && *at <= l->blocks.mask) {
+		struct mz_block *b = mz_u64_table_slot(&l->blocks, (*at)++, SIZE);
 
-		/* may it move to the gap: is the gap between its home and here? */
-		if (((i - want) & l->mask) >= ((i - gap) & l->mask)) {
-			l->slots[gap] = l->slots[i];
-			gap = i;
-		}
+		if (b->key)
+			return b;
 	}
-	l->slots[gap].key = 0;
-	l->used--;
+	return NULL;
 }
 
 static int begin(struct mz_live *l, struct mz_event *ev, uint64_t now, struct mz_effect *fx)
@@ -176,7 +112,7 @@ static int exchange(struct mz_live *l, struct mz_event *ev, uint64_t now, struct
 		return 0;
 	}
 	/* room first: what fails must fail before anything has changed */
-	if (l->used >= l->mask / 4 * 3 && grow(l) < 0)
+	if (mz_u64_table_full(&l->blocks) && mz_u64_table_more(&l->blocks, SIZE, 0) < 0)
 		return -ENOMEM;
 	if (old) {
 		uint64_t object = end_block(l, ev, old, fx);
@@ -197,10 +133,8 @@ int mz_live_apply(struct mz_live *l, struct mz_event *ev, uint64_t now, struct m
 
 	*fx = (struct mz_effect){0};
 	switch (ev->kind) {
-	case MZ_ALLOC:
-		return begin(l, ev, now, fx);
-	case MZ_REALLOC:
-		return exchange(l, ev, now, fx);
+	case MZ_ALLOC: return begin(l, ev, now, fx);
+	case MZ_REALLOC: return exchange(l, ev, now, fx);
 	case MZ_FREE:
 		key = l->by_object ? ev->object : ev->addr;
 		if (key) {
@@ -220,7 +154,6 @@ int mz_live_apply(struct mz_live *l, struct mz_event *ev, uint64_t now, struct m
 			ev->object = b ? b->object : 0;
 		}
 		return 0;
-	default:
-		return 0;
+	default: return 0;
 	}
 }

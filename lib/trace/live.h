@@ -8,6 +8,8 @@
 
 #include <memorizer.h>
 
+#include "base/u64_table.h"
+
 struct mz_block {
 	uint64_t key; /* address, or object where addresses are unknown; never 0 */
 	uint64_t object;
@@ -16,10 +18,7 @@ struct mz_block {
 };
 
 struct mz_live {
-	struct mz_block *slots; /* open addressing; key 0 = empty */
-	size_t mask;
-	unsigned shift;
-	size_t used;
+	struct mz_u64_table blocks;
 	uint64_t serial; /* object of the newest block */
 	struct mz_unmatched unmatched;
 	bool by_object; /* events come with objects: the key is the object */
@@ -33,15 +32,22 @@ struct mz_block *mz_live_find(const struct mz_live *l, uint64_t key);
 /* The block, new (object 0) or there already (fresh false); NULL = no memory. */
 struct mz_block *mz_live_insert(struct mz_live *l, uint64_t key, bool *fresh);
 void mz_live_remove(struct mz_live *l, struct mz_block *b);
+/* All of them, in no order: *at begins with 0. NULL = the end. */
+struct mz_block *mz_live_next(const struct mz_live *l, size_t *at);
+
+static inline size_t mz_live_count(const struct mz_live *l)
+{
+	return l->blocks.used;
+}
 
 /* What an event did. */
 struct mz_effect {
-	struct mz_block old; /* the block that went, when went or kept */
-	bool went;	     /* a live block ended */
-	bool kept;	     /* a failed realloc: the old block stays */
-	bool came;	     /* a block began */
-	bool unknown;	     /* a free or realloc of a block never seen */
-	bool over_live;	     /* a live block was there already, and is replaced */
+	struct mz_block old;	/* the block that went, when went or kept */
+	bool went;		/* a live block ended */
+	bool kept;		/* a failed realloc: the old block stays */
+	bool came;		/* a block began */
+	bool unknown;		/* a free or realloc of a block never seen */
+	bool over_live;		/* a live block was there already, and is replaced */
 	uint64_t replaced_size; /* of that block */
 };
 
@@ -54,7 +60,7 @@ int mz_live_apply(struct mz_live *l, struct mz_event *ev, uint64_t now, struct m
 
 static inline void mz_live_prefetch(const struct mz_live *l, uint64_t key)
 {
-	__builtin_prefetch(&l->slots[(key * 0x9e3779b97f4a7c15u) >> l->shift]);
+	mz_u64_table_prefetch(&l->blocks, key, sizeof(struct mz_block));
 }
 
 #endif

@@ -14,9 +14,11 @@ int mz_live_set_init(struct mz_live_set *s)
 
 void mz_live_set_deinit(struct mz_live_set *s)
 {
-	for (size_t i = 0; s->pages.slots && i <= s->pages.mask; i++)
-		if (s->pages.slots[i].key)
-			free((void *)(uintptr_t)s->pages.slots[i].object);
+	const struct mz_block *b;
+	size_t at = 0;
+
+	while ((b = mz_live_next(&s->pages, &at)))
+		free((void *)(uintptr_t)b->object);
 	free(s->spare);
 	mz_live_deinit(&s->pages);
 }

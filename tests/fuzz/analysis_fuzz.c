@@ -41,8 +41,8 @@ static void check(struct job *j)
 	long n;
 
 	MUST(j->life->events == j->events);
-	MUST(j->life->blocks ==
-	     j->life->ages.count + j->life->live.used + j->life->live.unmatched.over_live);
+	MUST(j->life->blocks == j->life->ages.count + mz_live_count(&j->life->live) +
+					j->life->live.unmatched.over_live);
 	if (!j->written)
 		return;
 	r = mz_reader_open_memory(j->out, (size_t)(j->end - j->out), "written", &err);

@@ -238,10 +238,10 @@ static int do_live(void)
 				      .old_addr = i % 3 ? 0 : (i - 1) * 16,
 				      .size = 8,
 				      .has = MZ_HAS_ADDR};
-		size_t used = l.used;
+		size_t used = mz_live_count(&l);
 
 		ret = mz_live_apply(&l, &ev, i, &fx);
-		if (ret < 0 && l.used != used)
+		if (ret < 0 && mz_live_count(&l) != used)
 			ret = -EPROTO; /* a failed event did not happen */
 	}
 	mz_live_deinit(&l);

@@ -85,7 +85,7 @@ static void random_events(void)
 			model_begin(other, size + 1, now);
 			CHECK(ev.object == serial);
 		}
-		CHECK(l.used == used);
+		CHECK(mz_live_count(&l) == used);
 	}
 	mz_live_deinit(&l);
 }
@@ -119,7 +119,7 @@ static void odd_events(void)
 	ev = event(MZ_FREE, 0, 0, 0);
 	mz_live_apply(&l, &ev, 7, &fx);
 	CHECK(!fx.went && !fx.unknown);
-	CHECK_EQ(l.used, 1);
+	CHECK_EQ(mz_live_count(&l), 1);
 	CHECK_EQ(l.unmatched.unknown_frees + l.unmatched.over_live, 0);
 	mz_live_deinit(&l);
 }
@@ -152,7 +152,7 @@ static void serials(void)
 	}
 	for (uint64_t n = 1; n <= 200000; n++)
 		CHECK(mz_live_set_remove(&s, n) == live[n]);
-	CHECK_EQ(s.pages.used, 0);
+	CHECK_EQ(mz_live_count(&s.pages), 0);
 	CHECK(!mz_live_set_add(&s, UINT64_MAX - 1) && mz_live_set_remove(&s, UINT64_MAX - 1));
 	mz_live_set_deinit(&s);
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Number runs of bytes and keep each once. */
+#include "base/bytes_index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void mz_bytes_index_deinit(struct mz_bytes_index *ix)
+{
+	for (size_t i = 0; i < ix->count; i++)
+		free((void *)ix->items[i].data);
+	free(ix->items);
+	mz_hash_index_deinit(&ix->index);
+	*ix = (struct mz_bytes_index){0};
+}
+
+/* Room in both; an empty table draws its random numbers. */
+static bool grow(struct mz_bytes_index *ix)
+{
+	struct mz_bytes_item *items;
+
+	if (!ix->index.slots) {
+		mz_hash_random(ix->seed, 2);
+		ix->seed[1] |= 1;
+	}
+	if (!mz_hash_index_room(&ix->index))
+		return false;
+	items = realloc(ix->items, ix->index.cap * sizeof(*items));
+	if (!items)
+		return false;
+	ix->items = items;
+	ix->cap = ix->index.cap;
+	return true;
+}
+
+/* The number, or NONE and *at is the slot where it would be. */
+static uint32_t find(const struct mz_bytes_index *ix, uint64_t h, const void *data, size_t len,
+		     size_t *at)
+{
+	for (*at = mz_hash_index_home(&ix->index, h);; *at = mz_hash_index_next(&ix->index, *at)) {
+		uint32_t n = mz_hash_index_candidate(&ix->index, h, at);
+
+		if (n == MZ_HASH_NONE ||
+		    (ix->items[n].len == len && (!len || !memcmp(ix->items[n].data, data, len))))
+			return n;
+	}
+}
+
+uint32_t mz_bytes_index_put(struct mz_bytes_index *ix, const void *data, size_t len)
+{
+	uint32_t number;
+	char *copy;
+	uint64_t h;
+	size_t at;
+
+	if (ix->count == ix->cap && !grow(ix))
+		return MZ_HASH_NONE;
+	h = mz_hash_bytes(data, len, ix->seed);
+	number = find(ix, h, data, len, &at);
+	if (number != MZ_HASH_NONE)
+		return number;
+	copy = malloc(len + 1);
+	if (!copy)
+		return MZ_HASH_NONE;
+	if (len)
+		memcpy(copy, data, len);
+	copy[len] = '\0';
+	ix->items[ix->count++] = (struct mz_bytes_item){copy, len};
+	return mz_hash_index_enter(&ix->index, h, at);
+}

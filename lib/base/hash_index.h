@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Dense numbers by hash: 0 for the first, 1 for the next. The things themselves are in
+ * an array of the caller's at their number; the index keeps 32 bits of their hash. It is
+ * the one core of the tables that number things: pairs (pair_index.h), runs of bytes
+ * (bytes_index.h), patterns of the encoder.
+ */
+#ifndef MZ_BASE_HASH_INDEX_H
+#define MZ_BASE_HASH_INDEX_H
+
+#include <stdbool.h>
+
+#include "base/hash.h"
+
+#define MZ_HASH_NONE UINT32_MAX
+
+struct mz_hash_index {
+	uint64_t *slots; /* 0 = free; else the upper half of the hash, and number + 1 */
+	size_t count, cap, mask;
+};
+
+void mz_hash_index_deinit(struct mz_hash_index *ix);
+/* Without numbers, and ready for new ones. */
+void mz_hash_index_clear(struct mz_hash_index *ix);
+/* Twice the slots; at most two thirds of them are used. False: no memory. */
+bool mz_hash_index_grow(struct mz_hash_index *ix);
+
+static inline size_t mz_hash_index_home(const struct mz_hash_index *ix, uint64_t h)
+{
+	return (h >> 32) & ix->mask;
+}
+
+/* Slots of the hash: for (at = home; (number = candidate) != NONE; at = next). A number is
+ * returned only if the halves of the hashes are the same; *at is its slot, or with NONE
+ * the free one. */
+static inline uint32_t mz_hash_index_candidate(const struct mz_hash_index *ix, uint64_t h,
+					       size_t *at)
+{
+	for (;; *at = (*at + 1) & ix->mask) {
+		uint64_t slot = ix->slots[*at];
+
+		if (!slot)
+			return MZ_HASH_NONE;
+		if (slot >> 32 == h >> 32)
+			return (uint32_t)slot - 1;
+	}
+}
+
+static inline size_t mz_hash_index_next(const struct mz_hash_index *ix, size_t at)
+{
+	return (at + 1) & ix->mask;
+}
+
+/* There is room for one more, without moving anything. */
+static inline bool mz_hash_index_room(struct mz_hash_index *ix)
+{
+	return ix->count < ix->cap || mz_hash_index_grow(ix);
+}
+
+/* The next number, into the free slot that the search for the hash ended at. */
+static inline uint32_t mz_hash_index_enter(struct mz_hash_index *ix, uint64_t h, size_t at)
+{
+	ix->slots[at] = (h >> 32) << 32 | (ix->count + 1);
+	return (uint32_t)ix->count++;
+}
+
+#endif
