@@ -95,7 +95,7 @@ static int add(struct kmem *s, const struct mz_event *ev)
 
 /* The report counts what was given; so the size here is that, and what is given
  * beyond it is the waste. */
-static int came(void *arg, const struct mz_kmem_block *b, const struct mz_event *e)
+static int came(void *arg, const struct mz_kmem_block *b, uint32_t stack)
 {
 	struct kmem *s = arg;
 	struct mz_event ev = {
@@ -105,7 +105,7 @@ static int came(void *arg, const struct mz_kmem_block *b, const struct mz_event 
 		.time = b->born,
 		.size = b->given,
 		.given = b->given + (uint64_t)(b->given > b->req ? b->given - b->req : 0),
-		.site = pair_number(s, b->site, (uint32_t)e->old_object, b->cache),
+		.site = pair_number(s, b->site, stack, b->cache),
 		.tid = (uint32_t)(b->cpu + 1),
 		.has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_GIVEN | MZ_HAS_SITE | MZ_HAS_TID,
 	};

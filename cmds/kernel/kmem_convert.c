@@ -97,16 +97,17 @@ static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, struct m
 {
 	uint64_t time = 0, events = 0, lost = 0;
 	struct mz_event ev;
+	uint32_t stack;
 	int got;
 
 	if (mz_kmem_input_keep_stacks(in) < 0)
 		return mz_fail_memory(err);
 	mz_writer_set_text(w, "source", "kmemtrace");
 	mz_writer_set_text(w, "clock", "monotonic");
-	while ((got = mz_kmem_input_next(in, &ev, err)) > 0) {
+	while ((got = mz_kmem_input_next(in, &ev, &stack, err)) > 0) {
 		uint64_t site = ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0;
 		size_t depth;
-		const uint64_t *ips = mz_kmem_input_stack(in, (uint32_t)ev.old_object, &depth);
+		const uint64_t *ips = mz_kmem_input_stack(in, stack, &depth);
 		const char *name = ev.has & MZ_HAS_CACHE ? mz_kmem_input_cache(in, ev.cache) : NULL;
 
 		if (!ips) {
@@ -114,7 +115,6 @@ static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, struct m
 			depth = 1;
 		}
 		ev.site = ev.has & MZ_HAS_SITE ? mz_writer_stack(w, ips, depth) : 0;
-		ev.old_object = 0;
 		ev.cache = name ? mz_writer_string(w, name, strlen(name)) : 0;
 		ev.time = time = ev.time > time ? ev.time : time;
 		events += ev.kind != MZ_LOST;
@@ -178,13 +178,14 @@ int kmem_export(char **paths, int n, const char *output, unsigned shape, bool bi
 	uint64_t left_out = 0, lost = 0, written = 0;
 	const char *why = "";
 	struct mz_event ev;
+	uint32_t stack;
 	char a[32];
 
 	if (!in || mz_output_open(&out, output, force, &err) < 0) {
 		mz_kmem_input_close(in);
 		return console_error(&err);
 	}
-	while (!err.code && mz_kmem_input_next(in, &ev, &err) > 0) {
+	while (!err.code && mz_kmem_input_next(in, &ev, &stack, &err) > 0) {
 		char *p = mz_output_room(&out, MZ_KMT_PUT_MAX, &err);
 		struct mz_kmemtrace_extra x = {.sequence = (int32_t)(uint32_t)(written + 1)};
 		const char *reason;

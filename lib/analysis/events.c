@@ -111,7 +111,8 @@ void mz_events_close(struct mz_events *s)
 static int next_of_many(struct mz_events *s, struct mz_event *ev, struct mz_error *err)
 {
 	struct mz_effect fx;
-	int ret = mz_kmem_input_next(s->many, ev, err);
+	uint32_t stack;
+	int ret = mz_kmem_input_next(s->many, ev, &stack, err);
 
 	if (ret <= 0)
 		return ret;

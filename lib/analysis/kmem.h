@@ -22,17 +22,18 @@ struct mz_kmem_input;
 struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, struct mz_error *err);
 void mz_kmem_input_close(struct mz_kmem_input *in);
 
-/* The next event of all files by time; site and cache are numbers over all
- * files. 1, 0 at the end, -errno with err set. */
-int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_error *err);
+/* The next event of all files by time; site and cache are numbers over all files, and
+ * *stack that of the whole stack (see keep_stacks). 1, 0 at the end, -errno with err
+ * set. */
+int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, uint32_t *stack,
+		       struct mz_error *err);
 /* Up to max of them, where they lie until the next call: how many, 0 at the end,
  * -errno with err set. */
-long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, size_t max,
-			struct mz_error *err);
+long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, uint32_t *stacks,
+			size_t max, struct mz_error *err);
 
-/* Before the first event: allocations come with the number of their whole stack in
- * old_object, which nothing in a kernel has; 0 = the site is all that is known.
- * 0 or -ENOMEM. */
+/* Before the first event: allocations come with the number of their whole stack; 0 = the
+ * site is all that is known. Without this call all are 0. 0 or -ENOMEM. */
 int mz_kmem_input_keep_stacks(struct mz_kmem_input *in);
 /* Its addresses, innermost first; NULL = there is none of that number. */
 const uint64_t *mz_kmem_input_stack(const struct mz_kmem_input *in, uint32_t stack, size_t *depth);
@@ -158,7 +159,8 @@ struct mz_kmem_advice {
 /* Told of each block that comes, and that goes, by the event e, as the report counts it.
  * 0 or -ENOMEM, which ends the pass. */
 struct mz_kmem_watch {
-	int (*came)(void *arg, const struct mz_kmem_block *b, const struct mz_event *e);
+	/* stack: as mz_kmem_input_next() tells it */
+	int (*came)(void *arg, const struct mz_kmem_block *b, uint32_t stack);
 	int (*went)(void *arg, const struct mz_kmem_block *b, const struct mz_event *e);
 	void *arg;
 };
@@ -211,6 +213,7 @@ struct mz_kmem_report {
 	struct mz_kmem_advice *advice;
 	size_t nadvice;
 	struct mz_kmem_live *live; /* private */
+	uint32_t stack;		   /* private: of the event in hand */
 };
 
 /* Reads all of in, which stays the caller's. 0 or -errno with err set. */

@@ -13,6 +13,7 @@
 #include "analysis/kmem_readahead.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/merge.h"
 #include "base/pair_index.h"
 #include "formats/kmemtrace.h"
 #include "symbols/kallsyms.h"
@@ -27,6 +28,7 @@ struct source {
 	struct kmem_ahead *ahead; /* once it is being read */
 	struct mz_event *ev;
 	const uint64_t *orders; /* of those, if the file has them */
+	uint32_t *stack_of;	/* of those, our numbers of their stacks; NULL = not wanted */
 	long n, at;
 	bool ended;
 	uint64_t key;			   /* order of the next event; UINT64_MAX = at its end */
@@ -38,9 +40,9 @@ struct source {
 struct mz_kmem_input {
 	struct source *src;
 	unsigned n;
-	int run; /* the source in hand, and the key up to which it goes first */
-	uint64_t run_until;
-	bool whole; /* all files of a recording, with numbered events: a gap is a loss */
+	struct mz_merge merge; /* of the sources, while all that have not ended have events */
+	bool ready;	       /* they have */
+	bool whole;	       /* all files of a recording, with numbered events: a gap is a loss */
 	bool begun;
 	struct mz_event lost; /* a gap, told as an event */
 	uint64_t last;	      /* number of the last event */
@@ -290,7 +292,6 @@ struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, struct mz_error *e
 		mz_fail_memory(err);
 		return NULL;
 	}
-	in->run = -1;
 	in->names = mz_tables_new();
 	if (!in->names)
 		ret = mz_fail_memory(err);
@@ -319,9 +320,11 @@ void mz_kmem_input_close(struct mz_kmem_input *in)
 		free(in->src[i].sites);
 		free(in->src[i].caches);
 		free(in->src[i].stacks);
+		free(in->src[i].stack_of);
 	}
 	free(in->src);
 	mz_pair_index_deinit(&in->sites);
+	mz_merge_deinit(&in->merge);
 	mz_tables_free(in->names);
 	mz_tables_free(in->stacks);
 	mz_kallsyms_free(in->syms);
@@ -385,6 +388,14 @@ static int add_stacks(struct mz_kmem_input *in, struct source *s, const struct k
 	return 0;
 }
 
+/* Our number of the whole stack of an allocation, before its site is translated. */
+static inline uint32_t stack_number(const struct source *s, const struct mz_event *e)
+{
+	bool known = e->kind == MZ_ALLOC && e->has & MZ_HAS_SITE && e->site < s->nstacks;
+
+	return known ? s->stacks[e->site] : 0;
+}
+
 /* Our numbers for the file's, and the CPU that the file's name tells. */
 static inline void translate(const struct source *s, struct mz_event *e)
 {
@@ -393,8 +404,6 @@ static inline void translate(const struct source *s, struct mz_event *e)
 		e->has &= (uint16_t)~MZ_HAS_SITE;
 	if (e->cache >= s->ncaches)
 		e->has &= (uint16_t)~MZ_HAS_CACHE;
-	if (s->nstacks && e->kind == MZ_ALLOC)
-		e->old_object = e->has & MZ_HAS_SITE ? s->stacks[e->site] : 0;
 	if (e->has & MZ_HAS_SITE)
 		e->site = s->sites[e->site];
 	if (e->has & MZ_HAS_CACHE)
@@ -421,6 +430,10 @@ static int start(struct mz_kmem_input *in, struct source *s)
 	s->ahead = kmem_ahead_new(s->r, s - in->src < MAX_THREADS, in->stacks != NULL);
 	/* the number 0 is none of the tables' */
 	if (in->stacks && append(&s->stacks, &s->nstacks, &s->cap_stacks, 0) < 0)
+		return -ENOMEM;
+	if (in->stacks)
+		s->stack_of = malloc(MZ_BATCH * sizeof(*s->stack_of));
+	if (in->stacks && !s->stack_of)
 		return -ENOMEM;
 	return !s->ahead || add_site(in, s, 0) < 0 || add_cache(in, s, "") < 0 ? -ENOMEM : 0;
 }
@@ -453,33 +466,22 @@ static int refill(struct mz_kmem_input *in, struct source *s, struct mz_error *e
 		ret = add_stacks(in, s, b);
 	if (ret < 0)
 		return mz_fail_memory(err);
-	for (long i = 0; i < s->n; i++)
+	for (long i = 0; i < s->n; i++) {
+		if (s->stack_of)
+			s->stack_of[i] = stack_number(s, &s->ev[i]);
 		translate(s, &s->ev[i]);
+	}
 	set_key(s);
 	return 0;
 }
 
-/* The source whose next event is the earliest, and how long it stays so. */
-static int choose(struct mz_kmem_input *in)
+/* All sources that have events, in the order of these. */
+static void line_up(struct mz_kmem_input *in)
 {
-	uint64_t best = UINT64_MAX, second = UINT64_MAX;
-
-	in->run = -1;
-	for (unsigned i = 0; i < in->n; i++) {
-		uint64_t t = in->src[i].key;
-
-		if (in->src[i].at >= in->src[i].n)
-			continue;
-		if (in->run < 0 || t < best) {
-			second = in->run < 0 ? UINT64_MAX : best;
-			best = t;
-			in->run = (int)i;
-		} else if (t < second) {
-			second = t;
-		}
-	}
-	in->run_until = second;
-	return in->run;
+	mz_merge_clear(&in->merge);
+	for (unsigned i = 0; i < in->n; i++)
+		if (in->src[i].at < in->src[i].n)
+			mz_merge_add(&in->merge, i, i, in->src[i].key);
 }
 
 /* Events are missing up to time. */
@@ -536,51 +538,59 @@ static int prepare(struct mz_kmem_input *in, struct mz_error *err)
 		if (s->at >= s->n && !s->ended && refill(in, s, err) < 0)
 			return -EIO;
 	}
-	return choose(in) >= 0;
+	line_up(in);
+	in->ready = in->merge.n;
+	return in->ready;
 }
 
-/* The next event of the batches at hand. */
-static inline const struct mz_event *take(struct mz_kmem_input *in)
+/* The next event of the batches at hand, and the number of its stack. */
+static inline const struct mz_event *take(struct mz_kmem_input *in, uint32_t *stack)
 {
-	struct source *s = &in->src[in->run];
+	struct source *s = &in->src[in->merge.heap[0].number];
 	const struct mz_event *e = &s->ev[s->at];
 
+	*stack = 0;
 	if (in->whole && gap_before(in, s, &in->lost))
 		return &in->lost;
+	if (s->stack_of)
+		*stack = s->stack_of[s->at];
 	if (++s->at >= s->n) {
-		in->run = -1;
+		in->ready = false;
 	} else {
 		s->key = s->r->ordered ? s->orders[s->at] : e[1].time;
-		if (s->key > in->run_until)
-			choose(in);
+		if (s->key > mz_merge_second(&in->merge))
+			mz_merge_set(&in->merge, s->key);
 	}
 	return e;
 }
 
-long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, size_t max,
-			struct mz_error *err)
+long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, uint32_t *stacks,
+			size_t max, struct mz_error *err)
 {
 	size_t n = 0;
 
-	if (in->run < 0) {
-		int ret = prepare(in, err);
+	if (!in->ready) {
+		int ret = in->merge.heap || !mz_merge_init(&in->merge, in->n) ? prepare(in, err)
+									      : mz_fail_memory(err);
 
 		ev[0] = &in->lost;
+		stacks[0] = 0;
 		if (ret <= 0)
 			return ret < 0 ? ret : lost_at_end(in, &in->lost);
 	}
-	while (n < max && in->run >= 0) {
-		ev[n] = take(in);
+	while (n < max && in->ready) {
+		ev[n] = take(in, &stacks[n]);
 		if (ev[n++] == &in->lost)
 			break;
 	}
 	return (long)n;
 }
 
-int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, struct mz_error *err)
+int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, uint32_t *stack,
+		       struct mz_error *err)
 {
 	const struct mz_event *e;
-	long n = mz_kmem_input_read(in, &e, 1, err);
+	long n = mz_kmem_input_read(in, &e, stack, 1, err);
 
 	if (n > 0)
 		*ev = *e;

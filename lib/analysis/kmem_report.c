@@ -213,9 +213,9 @@ static inline int64_t shape_of(struct mz_kmem_report *r, struct mz_kmem_group *s
 }
 
 static int count_alloc(struct mz_kmem_report *r, const struct mz_kmem_block *b,
-		       const struct mz_event *e, struct mz_kmem_group *s, struct mz_kmem_group *c)
+		       struct mz_kmem_group *s, struct mz_kmem_group *c)
 {
-	if (r->filter.watch && r->filter.watch->came(r->filter.watch->arg, b, e) < 0)
+	if (r->filter.watch && r->filter.watch->came(r->filter.watch->arg, b, r->stack) < 0)
 		return -ENOMEM;
 	kmem_group_peak(&r->total, b->given);
 	kmem_group_peak(&r->of[b->of], b->given);
@@ -286,7 +286,7 @@ static inline int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 	};
 	if (!ours)
 		return 0;
-	if (count_alloc(r, b, e, s, c) < 0)
+	if (count_alloc(r, b, s, c) < 0)
 		return -ENOMEM;
 	if (e->size > given)
 		return kmem_find(r, (struct mz_kmem_finding){.what = MZ_KMEM_TOO_SMALL,
@@ -581,7 +581,8 @@ static int by_worth(const void *a, const void *b)
 }
 
 /* The events of a batch; 1 = the rest is later than asked for. */
-static int events(struct mz_kmem_report *r, const struct mz_event **ev, long n)
+static int events(struct mz_kmem_report *r, const struct mz_event **ev, const uint32_t *stacks,
+		  long n)
 {
 	bool all = r->filter.from <= 0 && r->filter.to <= 0;
 
@@ -596,6 +597,7 @@ static int events(struct mz_kmem_report *r, const struct mz_event **ev, long n)
 			return 1;
 		if (e->time > r->last)
 			r->last = e->time;
+		r->stack = stacks[i];
 		ret = when ? event(r, e) : 0;
 		if (ret < 0)
 			return ret;
@@ -607,6 +609,7 @@ int mz_kmem_report_make(struct mz_kmem_report *r, struct mz_kmem_input *in,
 			const struct mz_kmem_filter *filter, struct mz_error *err)
 {
 	const struct mz_event *ev[BATCH];
+	uint32_t stacks[BATCH];
 	bool begun = false;
 	long got;
 	int ret = 0;
@@ -615,13 +618,13 @@ int mz_kmem_report_make(struct mz_kmem_report *r, struct mz_kmem_input *in,
 	r->live = mz_kmem_live_new();
 	if (!r->live || kmem_grow_groups(&r->caches, &r->ncaches, CLASSES + 64) < 0)
 		ret = -ENOMEM;
-	while (!ret && (got = mz_kmem_input_read(in, ev, BATCH, err)) != 0) {
+	while (!ret && (got = mz_kmem_input_read(in, ev, stacks, BATCH, err)) != 0) {
 		if (got < 0)
 			return (int)got;
 		if (!begun)
 			r->first = ev[0]->time;
 		begun = true;
-		ret = events(r, ev, got);
+		ret = events(r, ev, stacks, got);
 	}
 	ret = ret < 0 ? ret : finish(r);
 	if (!ret) {

@@ -3,6 +3,7 @@
 #ifndef MZ_TRACE_CONTAINER_H
 #define MZ_TRACE_CONTAINER_H
 
+#include "base/merge.h"
 #include "trace/container_scan.h"
 #include "trace/reader.h"
 
@@ -36,8 +37,7 @@ struct mz_container {
 
 	struct mz_merge_lane *lanes;
 	uint32_t n_lanes;
-	uint32_t *heap; /* lanes by time */
-	uint32_t n_heap;
+	struct mz_merge merge; /* of the lanes, by time */
 
 	/* from a pipe */
 	struct mz_decoder *decoder;

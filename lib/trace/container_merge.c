@@ -91,31 +91,7 @@ static int load_tables(struct mz_reader *r)
 	return 0;
 }
 
-/* ---- the heap ----------------------------------------------------------- */
-
-static bool before(const struct mz_container *c, uint32_t a, uint32_t b)
-{
-	const struct mz_merge_lane *x = &c->lanes[a], *y = &c->lanes[b];
-
-	return x->time != y->time ? x->time < y->time : x->stream < y->stream;
-}
-
-static void sink(struct mz_container *c, uint32_t i)
-{
-	for (;;) {
-		uint32_t least = i, child = 2 * i + 1, lane;
-
-		for (uint32_t k = child; k < child + 2 && k < c->n_heap; k++)
-			if (before(c, c->heap[k], c->heap[least]))
-				least = k;
-		if (least == i)
-			return;
-		lane = c->heap[i];
-		c->heap[i] = c->heap[least];
-		c->heap[least] = lane;
-		i = least;
-	}
-}
+/* ---- beginning and end -------------------------------------------------- */
 
 int mz_container_merge_start(struct mz_reader *r)
 {
@@ -135,15 +111,14 @@ int mz_container_merge_start(struct mz_reader *r)
 	}
 	if (ret < 0)
 		return ret;
-	c->heap = malloc(((size_t)c->n_lanes + 1) * sizeof(*c->heap));
-	if (!c->heap)
+	if (mz_merge_init(&c->merge, c->n_lanes) < 0)
 		return mz_fail_memory(&r->error);
 	for (uint32_t i = 0; i < c->n_lanes; i++) {
-		c->lanes[i].time = by_time ? x->v[c->lanes[i].chunks[0]].info.first_time : 0;
-		c->heap[c->n_heap++] = i;
+		struct mz_merge_lane *l = &c->lanes[i];
+
+		l->time = by_time ? x->v[l->chunks[0]].info.first_time : 0;
+		mz_merge_add(&c->merge, i, l->stream, l->time);
 	}
-	for (uint32_t i = c->n_heap / 2 + 1; i-- > 0;)
-		sink(c, i);
 	return 0;
 }
 
@@ -163,10 +138,9 @@ void mz_container_merge_stop(struct mz_container *c)
 		free(c->lanes[i].chunks);
 	}
 	free(c->lanes);
-	free(c->heap);
+	mz_merge_deinit(&c->merge);
 	c->lanes = NULL;
-	c->heap = NULL;
-	c->n_lanes = c->n_heap = 0;
+	c->n_lanes = 0;
 }
 
 /* ---- one lane ----------------------------------------------------------- */
@@ -249,7 +223,7 @@ static int look_ahead(struct mz_reader *r, struct mz_merge_lane *l)
 static long take_turn(struct mz_reader *r, struct mz_event *ev, uint64_t *places, size_t max)
 {
 	struct mz_container *c = r->state;
-	struct mz_merge_lane *l = &c->lanes[c->heap[0]];
+	struct mz_merge_lane *l = &c->lanes[c->merge.heap[0].number];
 	size_t n = 0;
 
 	if (l->at_ahead == l->n_ahead) {
@@ -258,8 +232,7 @@ static long take_turn(struct mz_reader *r, struct mz_event *ev, uint64_t *places
 		if (ret < 0)
 			return ret;
 		if (!ret) {
-			c->heap[0] = c->heap[--c->n_heap];
-			sink(c, 0);
+			mz_merge_drop(&c->merge);
 			return 0;
 		}
 	}
@@ -268,8 +241,8 @@ static long take_turn(struct mz_reader *r, struct mz_event *ev, uint64_t *places
 
 		if (next->has & MZ_HAS_TIME && next->time > l->time) {
 			l->time = next->time;
-			sink(c, 0);
-			if (&c->lanes[c->heap[0]] != l)
+			mz_merge_set(&c->merge, l->time);
+			if (&c->lanes[c->merge.heap[0].number] != l)
 				break;
 		}
 		places[n] = l->place;
@@ -292,7 +265,7 @@ long mz_container_merge_read(struct mz_reader *r, struct mz_event *ev, size_t ma
 			r->places[i] = l->place;
 		return got;
 	}
-	while (n < max && c->n_heap) {
+	while (n < max && c->merge.n) {
 		long got = take_turn(r, ev + n, r->places + n, max - n);
 
 		if (got < 0)
