@@ -386,9 +386,14 @@ static bool tell_lost(struct mz_thread *t)
 	return mz_append(t, &r, 1, &t->lost_since, sizeof(t->lost_since));
 }
 
+bool mz_has_ring(struct mz_thread *t)
+{
+	return t->ring || (!t->no_ring && take_ring(t));
+}
+
 bool mz_append_slow(struct mz_thread *t, unsigned n)
 {
-	if (!t->ring && (t->no_ring || !take_ring(t))) {
+	if (!mz_has_ring(t)) {
 		__atomic_fetch_add(&mz_region->images[my_image].missed, 1, __ATOMIC_RELAXED);
 		return false;
 	}

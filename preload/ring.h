@@ -113,6 +113,7 @@ static inline uint64_t mz_take(uint64_t *counter, uint64_t n)
 
 /* What is not the rule: no ring yet, a full one, something dropped. False: the
  * event is not recorded (and counted). */
+bool mz_has_ring(struct mz_thread *t) __attribute__((visibility("hidden")));
 bool mz_append_slow(struct mz_thread *t, unsigned n) __attribute__((visibility("hidden")));
 bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 	__attribute__((visibility("hidden")));

@@ -11,31 +11,36 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "unwind.h"
+#include "walk.h"
 
-#define ROWS	   65536u /* kept rows: 1 MiB */
 #define STACKS	   262144u /* kept numbers of stacks: 2 MiB */
 #define MODULES	   1024u
-#define MAX_DEPTH  200u
-#define MAX_STEPS  1024u
 #define STACK_SPAN (1ull << 30)
 
 extern const char __ehdr_start[] HIDDEN, _end[] HIDDEN;
 extern void *__libc_stack_end;
 
-/* Both tables are used by all threads without a lock: an entry is good if its
- * two words fit together. */
-struct entry {
-	uint64_t check; /* pc ^ row */
-	uint64_t row;
+/* Of a ring, and so of one thread at a time. Not on its stack, which may be small. */
+struct told {
+	uint32_t depth;
+	uint32_t pad;
+	uintptr_t last[MZ_STACK_DEPTH]; /* the stack told last, outermost frame first */
+	uintptr_t ips[MZ_STACK_DEPTH];	/* the one at hand, innermost first */
 };
 
-static struct entry *rows;
+/* One mapping: rows, numbers of stacks, and what each ring was told. */
+static char *tables;
 static uint64_t *stacks; /* half of a hash, and the number */
+static struct told *told; /* by ring */
 static uint32_t stack_numbers;
 static uintptr_t modules[MODULES];
 static uint32_t module_count;
 static uint32_t tables_state; /* 0 = not made, 1 = being made, 2 = there, 3 = cannot be */
+
+static size_t table_bytes(void)
+{
+	return mz_walk_table() + STACKS * sizeof(*stacks) + MZ_RINGS * sizeof(*told);
+}
 
 static bool make_tables(void)
 {
@@ -47,12 +52,14 @@ static bool make_tables(void)
 	if (!__atomic_compare_exchange_n(&tables_state, &none, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
-	p = mz_can_unwind() ? mmap(NULL, ROWS * sizeof(*rows) + STACKS * sizeof(*stacks),
-				   PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+	p = mz_can_unwind() ? mmap(NULL, table_bytes(), PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
 			    : MAP_FAILED;
 	if (p != MAP_FAILED) {
-		rows = p;
-		stacks = (uint64_t *)(void *)(rows + ROWS);
+		tables = p;
+		mz_walk_use(tables);
+		stacks = (uint64_t *)(void *)(tables + mz_walk_table());
+		told = (struct told *)(void *)(stacks + STACKS);
 	}
 	__atomic_store_n(&tables_state, p == MAP_FAILED ? 3 : 2, __ATOMIC_RELEASE);
 	return p != MAP_FAILED;
@@ -61,7 +68,7 @@ static bool make_tables(void)
 void mz_stack_forget(void)
 {
 	if (tables_state == 2)
-		munmap(rows, ROWS * sizeof(*rows) + STACKS * sizeof(*stacks));
+		munmap(tables, table_bytes());
 	module_count = 0;
 	tables_state = 0;
 }
@@ -69,56 +76,8 @@ void mz_stack_forget(void)
 void mz_stack_restart(void)
 {
 	if (tables_state == 2)
-		memset(rows, 0, ROWS * sizeof(*rows) + STACKS * sizeof(*stacks));
+		madvise(tables, table_bytes(), MADV_DONTNEED); /* zeros again */
 	module_count = 0;
-}
-
-/* ---- rows ------------------------------------------------------------------------ */
-
-static uint64_t pack(const struct mz_row *r)
-{
-	return 1ull << 63 | (uint64_t)r->cfa << 60 | (uint64_t)r->saves_rbp << 59 |
-	       ((uint64_t)(uint32_t)r->cfa_offset & 0x3ffffff) << 32 | (uint32_t)r->rbp_offset;
-}
-
-static struct mz_row unpack(uint64_t v)
-{
-	return (struct mz_row){
-		.cfa = v >> 60 & 7,
-		.saves_rbp = v >> 59 & 1,
-		/* 26 bits with a sign: frames of up to 32 MiB */
-		.cfa_offset = (int32_t)((uint32_t)(v >> 32 & 0x3ffffff) << 6) >> 6,
-		.rbp_offset = (int32_t)(uint32_t)v,
-	};
-}
-
-static void tell_module(const struct mz_module *m);
-
-static uint64_t slow_row(uintptr_t pc, struct entry *e)
-{
-	struct mz_module m;
-	struct mz_row row = {.cfa = MZ_CFA_END};
-	uint64_t v;
-
-	if (mz_find_module(pc, &m)) {
-		tell_module(&m);
-		/* pc is where the call returns to; the row is that of the call */
-		row = mz_find_row(&m, pc - 1);
-	}
-	v = pack(&row);
-	__atomic_store_n(&e->row, v, __ATOMIC_RELAXED);
-	__atomic_store_n(&e->check, v ^ pc, __ATOMIC_RELAXED);
-	return v;
-}
-
-static inline struct mz_row row_of(uintptr_t pc)
-{
-	struct entry *e = &rows[(pc * 0x9e3779b97f4a7c15u) >> 48];
-	uint64_t v = __atomic_load_n(&e->row, __ATOMIC_RELAXED);
-
-	if (__builtin_expect((__atomic_load_n(&e->check, __ATOMIC_RELAXED) ^ v) != pc || !v, 0))
-		v = slow_row(pc, e);
-	return unpack(v);
 }
 
 /* ---- walking ---------------------------------------------------------------------- */
@@ -139,54 +98,13 @@ static inline uintptr_t word(uintptr_t at)
 	return *(const uintptr_t *)at;
 }
 
-/* Nothing is read but what lies between the first frame and the stack's end, and
- * always further up: wrong tables give a wrong stack, not a crash. */
-static unsigned walk(uintptr_t pc, uintptr_t sp, uintptr_t bp, uintptr_t top, uintptr_t *ips,
-		     unsigned max)
-{
-	uintptr_t low = sp;
-	unsigned n = 0;
-
-	for (unsigned steps = 0; n < max && pc > 4096 && steps < MAX_STEPS; steps++) {
-		struct mz_row row;
-		uintptr_t cfa, at;
-
-		ips[n++] = pc;
-		row = row_of(pc);
-		if (row.cfa == MZ_CFA_RSP) {
-			cfa = sp + (uintptr_t)(intptr_t)row.cfa_offset;
-		} else if (row.cfa == MZ_CFA_RBP) {
-			cfa = bp + (uintptr_t)(intptr_t)row.cfa_offset;
-		} else if (row.cfa == MZ_CFA_DEREF_RBP) {
-			at = bp + (uintptr_t)(intptr_t)row.cfa_offset;
-			if (at < low || at > top - 8 || at % 8)
-				break;
-			cfa = word(at);
-		} else {
-			break;
-		}
-		if (cfa <= sp || cfa > top - 8 || cfa % 8)
-			break;
-		pc = word(cfa - 8);
-		if (row.saves_rbp) {
-			at = row.rbp_offset == INT32_MIN ? bp
-							 : cfa + (uintptr_t)(intptr_t)row.rbp_offset;
-			if (at < low || at > top - 8 || at % 8)
-				break;
-			bp = word(at);
-		}
-		sp = cfa;
-	}
-	return n;
-}
-
 static bool ours(uintptr_t pc)
 {
 	return pc >= (uintptr_t)__ehdr_start && pc < (uintptr_t)_end;
 }
 
 /* From here up to the program: our own frames have frame pointers. */
-static unsigned take_stack(uintptr_t *ips, unsigned max)
+static unsigned take_stack(uintptr_t *ips, unsigned max, uint8_t *how)
 {
 	uintptr_t fp = (uintptr_t)__builtin_frame_address(0), pc, top = stack_top(fp);
 
@@ -195,7 +113,8 @@ static unsigned take_stack(uintptr_t *ips, unsigned max)
 	for (unsigned i = 0; i < 16; i++) {
 		pc = word(fp + 8);
 		if (!ours(pc))
-			return walk(pc, fp + 16, word(fp), top, ips, max);
+			return mz_walk((struct mz_frame_at){pc, fp + 16, word(fp)}, top, ips, max,
+				       how);
 		if (word(fp) <= fp || word(fp) > top - 16)
 			return 0;
 		fp = word(fp);
@@ -246,7 +165,7 @@ static char *put_hex(char *p, uint64_t v)
 }
 
 /* Once for each: its place, its build id, its file. */
-static void tell_module(const struct mz_module *m)
+void mz_walk_met(const struct mz_module *m)
 {
 	char text[MZ_TEXT_MAX], id[130];
 	char *p = text;
@@ -280,11 +199,38 @@ static void tell_module(const struct mz_module *m)
 	mz_append_text(MZ_REC_MODULE, m->start, text, (size_t)(p - text));
 }
 
-static bool tell_stack(struct mz_thread *t, uint32_t number, const uintptr_t *ips, unsigned depth)
+/* How many of the outermost frames are those of the stack told last. */
+static unsigned shared(const struct told *k, unsigned n)
 {
-	struct mz_record r = {.type = MZ_REC_STACK, .size = (uint16_t)depth, .value = number};
+	unsigned i = 0;
 
-	return mz_append(t, &r, 1, ips, depth * sizeof(*ips));
+	while (i < n && i < k->depth && k->last[i] == k->ips[n - 1 - i])
+		i++;
+	return i;
+}
+
+/* What is new of the stack at hand. False: it was not recorded, or not all of it. */
+static bool tell_stack(struct mz_thread *t, struct told *k, uint32_t number, unsigned n, uint8_t how)
+{
+	unsigned done = shared(k, n);
+
+	do {
+		unsigned own = n - done < MZ_STACK_PART ? n - done : MZ_STACK_PART;
+		bool more = done + own < n;
+		struct mz_record r = {.type = MZ_REC_STACK,
+				      .arg = (uint8_t)(how | (more ? MZ_STACK_MORE : 0)),
+				      .size = (uint16_t)own,
+				      .value = number | (uint64_t)done << 32};
+
+		for (unsigned i = done; i < done + own; i++)
+			k->last[i] = k->ips[n - 1 - i];
+		k->depth = done; /* what the recorder has, if this is lost */
+		if (!mz_append(t, &r, 1, k->last + done, own * sizeof(*k->last)))
+			return false;
+		done += own;
+		k->depth = done;
+	} while (done < n);
+	return true;
 }
 
 static uint64_t hash(const uintptr_t *ips, unsigned n)
@@ -296,31 +242,38 @@ static uint64_t hash(const uintptr_t *ips, unsigned n)
 	return h ^ h >> 32;
 }
 
+/* The number of the stack at hand, of n frames. */
+static uint32_t number_of(struct mz_thread *t, struct told *k, unsigned n, uint8_t how)
+{
+	uint64_t h = hash(k->ips, n), e = __atomic_load_n(&stacks[h % STACKS], __ATOMIC_ACQUIRE);
+	uint32_t number = (uint32_t)e;
+
+	if (e >> 32 == h >> 32 && number)
+		return number;
+	number = __atomic_add_fetch(&stack_numbers, 1, __ATOMIC_RELAXED);
+	if (!tell_stack(t, k, number, n, how))
+		return 0;
+	/* first the stack, then the number that others may use */
+	__atomic_store_n(&stacks[h % STACKS], (h >> 32 << 32) | number, __ATOMIC_RELEASE);
+	return number;
+}
+
 uint32_t mz_stack_slow(struct mz_thread *t)
 {
-	uintptr_t ips[MAX_DEPTH];
 	unsigned max = mz_region->stack_depth, n;
-	uint64_t h, e;
-	uint32_t number;
+	uint32_t number = 0;
 	int saved = errno;
+	struct told *k;
+	uint8_t how;
 
-	if (t->in_unwinder || !make_tables())
+	if (t->in_unwinder || !make_tables() || !mz_has_ring(t))
 		return 0;
 	t->in_unwinder = true;
-	n = take_stack(ips, max < MAX_DEPTH ? max : MAX_DEPTH);
-	h = hash(ips, n);
-	e = n ? __atomic_load_n(&stacks[h % STACKS], __ATOMIC_ACQUIRE) : 0;
-	number = (uint32_t)e;
-	if (n && (e >> 32 != h >> 32 || !number)) {
-		number = __atomic_add_fetch(&stack_numbers, 1, __ATOMIC_RELAXED);
-		/* first the stack, then the number that others may use */
-		if (tell_stack(t, number, ips, n))
-			__atomic_store_n(&stacks[h % STACKS], (h >> 32 << 32) | number,
-					 __ATOMIC_RELEASE);
-		else
-			number = 0;
-	}
+	k = &told[t->ring - mz_region->rings];
+	n = take_stack(k->ips, max < MZ_STACK_DEPTH ? max : MZ_STACK_DEPTH, &how);
+	if (n)
+		number = number_of(t, k, n, how);
 	t->in_unwinder = false;
 	errno = saved;
-	return n ? number : 0;
+	return number;
 }

@@ -137,7 +137,8 @@ struct state {
 	struct mz_row row;
 	uint64_t cfa_reg;
 	bool expression; /* cfa by an expression: row.cfa says which */
-	bool ra_undefined;
+	bool ra_undefined; /* there is no caller */
+	bool ra_elsewhere; /* than just below the CFA: not known here */
 };
 
 struct cie {
@@ -211,7 +212,7 @@ static void save(struct state *s, uint64_t reg, int64_t offset)
 		s->row.rbp_offset = (int32_t)offset;
 	}
 	if (reg == RA)
-		s->ra_undefined = offset != -8; /* nothing else is known here */
+		s->ra_elsewhere = offset != -8;
 }
 
 static void restore(struct state *s, uint64_t reg, const struct state *first)
@@ -324,20 +325,24 @@ struct mz_row mz_find_row(const struct mz_module *m, uintptr_t pc)
 	struct cie c;
 
 	if (!fde || u32(fde) == 0xffffffffu || !u32(fde) ||
-	    !parse_cie(fde + 4 - u32(fde + 4), &c) || c.signal)
+	    !parse_cie(fde + 4 - u32(fde + 4), &c))
 		return end;
 	p = fde + 8;
 	start = encoded(&p, c.encoding, 0);
 	length = encoded(&p, c.encoding & 0x0f, 0);
 	if (pc < start || pc - start >= length)
 		return end;
+	if (c.signal)
+		return (struct mz_row){.cfa = MZ_CFA_SIGNAL};
 	if (c.augmented)
 		p += uleb(&p);
 	if (!run(c.code, c.end, &c, 0, UINTPTR_MAX, &s, &s))
 		return end;
 	first = s;
-	if (!run(p, fde + 4 + u32(fde), &c, start, pc, &s, &first) || s.ra_undefined)
+	if (!run(p, fde + 4 + u32(fde), &c, start, pc, &s, &first) || s.ra_elsewhere)
 		return end;
+	if (s.ra_undefined)
+		return (struct mz_row){.cfa = MZ_CFA_ROOT};
 	if (!s.expression)
 		s.row.cfa = s.cfa_reg == RSP ? MZ_CFA_RSP : s.cfa_reg == RBP ? MZ_CFA_RBP : MZ_CFA_END;
 	return s.row;

@@ -15,10 +15,12 @@
 
 /* How to get from a frame to its caller's. CFA: the address above the frame. */
 enum mz_cfa {
-	MZ_CFA_END,	  /* no caller, or not to be found out */
+	MZ_CFA_END,	  /* the tables do not tell */
 	MZ_CFA_RSP,	  /* rsp + offset */
 	MZ_CFA_RBP,	  /* rbp + offset */
 	MZ_CFA_DEREF_RBP, /* what rbp + offset points to */
+	MZ_CFA_ROOT,	  /* there is no caller: the program or the thread begins here */
+	MZ_CFA_SIGNAL,	  /* the kernel called: the registers lie at rsp */
 };
 
 struct mz_row {

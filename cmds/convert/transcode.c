@@ -115,16 +115,20 @@ static int map_string(struct transcode *t, uint32_t *id)
 static int map_site(struct transcode *t, uint32_t *id)
 {
 	size_t depth;
-	const uint64_t *ips = mz_tables_get_stack(mz_reader_tables(t->in), *id, &depth);
+	const uint64_t *ips;
 
+	if (*id < t->n_sites && t->sites[*id]) {
+		*id = t->sites[*id];
+		return 0;
+	}
+	ips = mz_tables_get_stack(mz_reader_tables(t->in), *id, &depth);
 	if (!ips) {
 		*id = 0;
 		return 0;
 	}
 	if (grow(&t->sites, &t->n_sites, *id) < 0)
 		return mz_fail_memory(&t->err);
-	if (!t->sites[*id])
-		t->sites[*id] = mz_writer_stack(t->writer, ips, depth);
+	t->sites[*id] = mz_writer_stack(t->writer, ips, depth);
 	*id = t->sites[*id];
 	return *id ? 0 : mz_fail_memory(&t->err);
 }

@@ -11,7 +11,7 @@
 #include "cmds/report/report_sites.h"
 #include "trace/reader.h"
 
-#define DEPTH 256 /* frames of a stack that are drawn, the innermost ones */
+#define DEPTH 1024 /* frames of a stack that are drawn, the innermost ones */
 #define GAPS  64  /* places of loss that are marked */
 
 struct gap {

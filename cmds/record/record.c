@@ -19,8 +19,6 @@
 #include "record/user_start.h"
 
 #define DEFAULT_OUTPUT	   "memorizer.cmt"
-#define DEFAULT_DEPTH	   64
-#define MAX_DEPTH	   200
 #define DEFAULT_RESOLUTION 8192 /* ns */
 #define BUSY_NS		   1000000l
 #define IDLE_NS		   20000000l
@@ -48,7 +46,7 @@ static const struct mz_opt opts[] = {
 	       "write to FILE; default " DEFAULT_OUTPUT),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
 	MZ_OPT(0, "stacks", "DEPTH", MZ_OPT_OPTSTR, struct opts, stacks,
-	       "keep the call stack of each allocation, up to DEPTH callers (64)"),
+	       "keep the call stack of each allocation; with DEPTH, no more than so many callers"),
 	MZ_OPT(0, "follow-forks", NULL, MZ_OPT_FLAG, struct opts, follow_forks,
 	       "record the processes that it starts too, each to a file of its own"),
 	MZ_OPT(0, "mmap", NULL, MZ_OPT_FLAG, struct opts, mmap,
@@ -227,6 +225,24 @@ static int exit_status(const struct job *j)
 
 /* ---- the summary ------------------------------------------------------------------ */
 
+/* How far the stacks reach: one that ends early says less than it seems to. */
+static void tell_stacks(const struct mz_user_done *d)
+{
+	const struct mz_user_stacks *s = &d->stacks;
+	char a[32];
+
+	if (!s->blocks)
+		return;
+	fprintf(stderr, "%s: stacks of %.4g %% of the blocks reach the start of their thread", d->path,
+		100.0 * (double)s->rooted / (double)s->blocks);
+	if (s->cut)
+		fprintf(stderr, "; %s are cut: they are deeper than was asked for",
+			console_count(a, s->cut));
+	if (s->guessed)
+		fprintf(stderr, "; %s have a guessed frame", console_count(a, s->guessed));
+	fputc('\n', stderr);
+}
+
 static void tell_file(const struct mz_user_done *d)
 {
 	const char *name = strrchr(d->program, '/');
@@ -235,10 +251,7 @@ static void tell_file(const struct mz_user_done *d)
 	fprintf(stderr, "%s: %s events of %s (pid %u), %s, %.2f bytes an event\n", d->path,
 		console_count(a, d->events), name ? name + 1 : d->program, d->pid,
 		console_bytes(b, d->bytes), d->events ? (double)d->bytes / (double)d->events : 0);
-	if (d->stacks_cut)
-		fprintf(stderr,
-			"%s: %s stacks were cut to their inner callers, to bound the memory\n",
-			d->path, console_count(a, d->stacks_cut));
+	tell_stacks(d);
 	for (unsigned i = 0; i < MZ_LOSSES; i++)
 		if (d->lost[i])
 			fprintf(stderr, "%s: LOST %s events: %s\n", d->path,
@@ -293,7 +306,12 @@ static void tell_json(const struct job *j)
 		mz_json_u64(&json, "pid", d->pid);
 		mz_json_u64(&json, "events", d->events);
 		mz_json_u64(&json, "bytes", d->bytes);
-		mz_json_u64(&json, "stacks_cut", d->stacks_cut);
+		mz_json_object(&json, "stacks");
+		mz_json_u64(&json, "blocks", d->stacks.blocks);
+		mz_json_u64(&json, "rooted", d->stacks.rooted);
+		mz_json_u64(&json, "cut", d->stacks.cut);
+		mz_json_u64(&json, "guessed", d->stacks.guessed);
+		mz_json_end_object(&json);
 		mz_json_object(&json, "lost");
 		for (unsigned k = 0; k < MZ_LOSSES; k++)
 			if (d->lost[k])
@@ -326,14 +344,14 @@ static void tell_json(const struct job *j)
 static int parse_depth(const struct opts *o, uint32_t *depth)
 {
 	char *end;
-	long v = DEFAULT_DEPTH;
+	long v = MZ_STACK_DEPTH;
 
 	*depth = 0;
 	if (!o->stacks)
 		return 0;
 	if (*o->stacks)
 		v = strtol(o->stacks, &end, 10);
-	if ((*o->stacks && *end) || v < 1 || v > MAX_DEPTH)
+	if ((*o->stacks && *end) || v < 1 || v > (long)MZ_STACK_DEPTH)
 		return -EINVAL;
 	*depth = (uint32_t)v;
 	return 0;
@@ -523,7 +541,7 @@ static int run(void *options, int argc, char **argv)
 	if (j.o->pid > INT_MAX)
 		return console_usage("--pid takes the number of a process");
 	if (parse_depth(j.o, &depth))
-		return console_usage("--stacks takes a depth of 1 to %d, not '%s'", MAX_DEPTH,
+		return console_usage("--stacks takes a depth of 1 to %u, not '%s'", MZ_STACK_DEPTH,
 				     j.o->stacks);
 	if (j.o->follow_forks)
 		flags |= MZ_REGION_FORKS;

@@ -204,7 +204,7 @@ static int take_args(struct mz_cursor *c, struct mz_event *ev, struct mz_text_li
 static int take_stack(struct mz_cursor *c, struct mz_event *ev, struct mz_tables *tables,
 		      struct mz_error *err)
 {
-	uint64_t ips[256];
+	uint64_t ips[1024];
 	size_t n = 0;
 
 	do {

@@ -11,13 +11,6 @@
 #include "record/user_pools.h"
 
 #define MAX_TEXT  512u
-#define MAX_DEPTH 256u
-
-/* The recorder's memory has a bound: after this much of stacks, new ones are cut. */
-#define STACKS_WHOLE (7u << 20)
-#define STACKS_CUT   (10u << 20)
-#define CUT_DEPTH    8u
-
 static struct mz_user_program *image_of(struct mz_user_rings *r, unsigned ring)
 {
 	uint32_t image = r->region->rings[ring].image;
@@ -50,46 +43,44 @@ static size_t raw_records(size_t bytes)
 
 /* ---- what is no event ------------------------------------------------------------- */
 
-/* How many frames of a new stack are kept. */
-static size_t kept_depth(struct mz_user_program *m, size_t depth)
+/* Numbers of stacks come one after the other. */
+static int room_for_site(struct mz_user_rings *r, struct mz_user_program *m, uint32_t number)
 {
-	size_t most = m->stack_bytes < STACKS_WHOLE ? MAX_DEPTH
-		      : m->stack_bytes < STACKS_CUT ? CUT_DEPTH
-						    : 1;
+	uint32_t cap = m->sites_cap ? m->sites_cap : 1024;
+	uint32_t *sites;
 
-	m->stacks_cut += depth > most;
-	return depth < most ? depth : most;
+	while (cap <= number && cap < 1u << 30)
+		cap *= 2;
+	if (number >= cap)
+		return -EBADMSG;
+	if (cap == m->sites_cap)
+		return 0;
+	sites = realloc(m->sites, cap * sizeof(*sites));
+	if (!sites)
+		return mz_fail_memory(r->files->err);
+	memset(sites + m->sites_cap, 0, (cap - m->sites_cap) * sizeof(*sites));
+	m->sites = sites;
+	m->sites_cap = cap;
+	return 0;
 }
 
 static int new_stack(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
 		     const struct mz_record *rec, uint64_t n)
 {
-	uint64_t ips[MAX_DEPTH];
-	size_t depth = rec->size;
+	uint32_t number = MZ_STACK_NUMBER(rec->value);
+	uint64_t frames[MZ_STACK_PART];
+	int ret;
 
-	if (rec->value >= m->sites_cap) {
-		uint32_t cap = m->sites_cap ? m->sites_cap : 1024;
-		uint32_t *sites;
-
-		while (cap <= rec->value && cap < 1u << 30)
-			cap *= 2;
-		if (rec->value >= cap)
-			return 0;
-		sites = realloc(m->sites, cap * sizeof(*sites));
-		if (!sites)
-			return mz_fail_memory(r->files->err);
-		memset(sites + m->sites_cap, 0, (cap - m->sites_cap) * sizeof(*sites));
-		m->sites = sites;
-		m->sites_cap = cap;
-	}
-	raw_bytes(r, ring, n, ips, depth * sizeof(*ips));
-	depth = kept_depth(m, depth);
-	m->sites[rec->value] = mz_writer_stack(m->writer, ips, depth);
-	if (m->sites[rec->value] > m->stacks) {
-		m->stacks = m->sites[rec->value];
-		m->stack_bytes += depth * sizeof(*ips) + 32;
-	}
-	return m->sites[rec->value] ? 0 : mz_fail_memory(r->files->err);
+	raw_bytes(r, ring, n, frames, rec->size * sizeof(*frames));
+	ret = mz_user_told_add(&r->rings[ring].stack, rec, frames);
+	if (ret > 0)
+		ret = room_for_site(r, m, number);
+	else
+		return ret == -ENOMEM ? mz_fail_memory(r->files->err) : 0;
+	if (ret < 0)
+		return ret == -EBADMSG ? 0 : ret;
+	m->sites[number] = mz_user_told_site(&r->rings[ring].stack, m->writer, rec->arg);
+	return mz_user_site_stack(m->sites[number]) ? 0 : mz_fail_memory(r->files->err);
 }
 
 static int new_text(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
@@ -155,8 +146,8 @@ static long following(const struct mz_record *rec)
 	case MZ_REC_POOL_NAME:
 	case MZ_REC_MODULE: return rec->size <= MAX_TEXT ? (long)raw_records(rec->size) : -1;
 	case MZ_REC_STACK:
-		return rec->size <= MAX_DEPTH ? (long)raw_records(rec->size * sizeof(uint64_t))
-					      : -1;
+		return rec->size <= MZ_STACK_PART ? (long)raw_records(rec->size * sizeof(uint64_t))
+						  : -1;
 	default: return 0;
 	}
 }
@@ -274,8 +265,9 @@ static int add_event(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 			      .time = mz_user_time(r, ring->time)};
 
 	if (site && site < m->sites_cap) {
-		ev.site = m->sites[site];
+		ev.site = mz_user_site_stack(m->sites[site]);
 		ev.has |= MZ_HAS_SITE;
+		mz_user_stacks_count(&m->stacks, m->sites[site]);
 	}
 	if (ring->parts & 1u << (MZ_REC_POOL - MZ_REC_SIZE) &&
 	    set_pool(m, part_or(ring, MZ_REC_POOL, 0), &ev) < 0)
@@ -378,6 +370,7 @@ void mz_user_ring_ended(struct mz_user_rings *r, unsigned i)
 
 	r->begun -= ring->old != 0;
 	mz_spool_queue_free(&ring->queue);
+	mz_user_told_free(&ring->stack);
 	*ring = (struct mz_user_ring){
 		.tail = ring->tail, .seen = ring->tail, .told = ring->told, .queue = ring->queue};
 }

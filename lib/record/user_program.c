@@ -159,7 +159,7 @@ static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 				   .path = strdup(m->path),
 				   .pid = m->pid,
 				   .events = m->events,
-				   .stacks_cut = m->stacks_cut};
+				   .stacks = m->stacks};
 	memcpy(d->program, m->program, sizeof(d->program));
 	memcpy(d->lost, m->lost, sizeof(d->lost));
 	if (!d->path)
@@ -179,6 +179,7 @@ int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m)
 		produced += m->lost[i];
 	if (!ret) {
 		mz_writer_produced(m->writer, produced);
+		mz_user_stacks_put(&m->stacks, m->writer);
 		ret = mz_writer_close(m->writer, f->err);
 		m->writer = NULL;
 	}

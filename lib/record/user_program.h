@@ -6,6 +6,8 @@
 #include <memorizer.h>
 #include <uapi/memorizer/record.h>
 
+#include "record/user_stacks.h"
+
 #define RECORD_BATCH 256
 
 struct mz_user_program {
@@ -23,9 +25,7 @@ struct mz_user_program {
 	uint32_t sites_cap;
 	uint32_t modules;
 	struct mz_user_pools *pools; /* of the program's own; NULL = none yet */
-	uint32_t stacks;      /* different ones */
-	uint64_t stack_bytes; /* about what they take */
-	uint64_t stacks_cut;
+	struct mz_user_stacks stacks;
 	uint64_t last_time;
 	uint64_t events;
 	uint64_t lost[MZ_LOSSES];
@@ -50,7 +50,7 @@ struct mz_user_files {
 		uint64_t events;
 		uint64_t lost[MZ_LOSSES];
 		uint64_t bytes;
-		uint64_t stacks_cut;
+		struct mz_user_stacks stacks;
 	} * done;
 	size_t done_count, done_cap;
 };

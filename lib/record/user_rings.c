@@ -270,8 +270,10 @@ void mz_user_rings_backlog(struct mz_user_rings *r, uint64_t *waiting, uint64_t 
 void mz_user_rings_deinit(struct mz_user_rings *r)
 {
 	stop_moving(r);
-	for (unsigned i = 0; i < MZ_RINGS; i++)
+	for (unsigned i = 0; i < MZ_RINGS; i++) {
 		mz_spool_queue_free(&r->rings[i].queue);
+		mz_user_told_free(&r->rings[i].stack);
+	}
 	mz_spool_close(&r->spool);
 	for (unsigned i = 0; i < MZ_IMAGES; i++)
 		if (r->images[i].used)

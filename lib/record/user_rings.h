@@ -22,6 +22,7 @@ struct mz_user_ring {
 	unsigned parts; /* which of them are there: bits */
 	uint64_t told;	/* events lost in this ring that are in a file */
 	uint32_t tid;
+	struct mz_user_told stack;
 	/* of the mover */
 	struct mz_spool_queue queue;
 	bool direct;	/* it did not fit: it is being read where it is */

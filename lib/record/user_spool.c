@@ -12,25 +12,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/spill.h"
+
 #define RECORD	   sizeof(struct mz_record)
 #define FIRST_READ 128u		 /* records at a time, for a ring with little */
 #define MOST_READ  1024u	 /* and with much */
 #define KEEP_BYTES (64ull << 20) /* of the file, when it begins again */
-
-/* Without a name, so that nothing is left of it whatever happens. */
-static int open_nameless(const char *folder)
-{
-	char name[PATH_MAX];
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
-
-	if (fd >= 0 ||
-	    (size_t)snprintf(name, sizeof(name), "%s/.memorizer-XXXXXX", folder) >= sizeof(name))
-		return fd;
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(name);
-	return fd;
-}
 
 void mz_spool_close(struct mz_user_spool *s)
 {
@@ -49,7 +36,7 @@ void mz_spool_open(struct mz_user_spool *s, const char *beside)
 	if (slash)
 		snprintf(folder, sizeof(folder), "%.*s",
 			 slash == beside ? 1 : (int)(slash - beside), beside);
-	s->fd = open_nameless(folder);
+	s->fd = mz_nameless_file(folder);
 }
 
 /* ---- writing ------------------------------------------------------------------------ */

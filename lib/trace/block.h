@@ -40,13 +40,19 @@ int mz_attrs_get(struct mz_attrs *a, struct mz_packer *pk, const void *payload, 
 
 /* ---- tables ------------------------------------------------------------- */
 
-/* Strings (stacks) from number `from` on. */
+/* Strings from number `from` on. */
 int mz_strings_put(const struct mz_tables *t, uint32_t from, struct mz_packer *pk,
 		   struct mz_buf *out);
 int mz_strings_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size);
-int mz_stacks_put(const struct mz_tables *t, uint32_t from, struct mz_packer *pk,
-		  struct mz_buf *out);
+/* The lists that files of version 2.0 have. */
 int mz_stacks_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size);
+
+/* The tree of the stacks of the tables; nodes and stacks behind those numbers. */
+struct mz_stack_tree;
+struct mz_stack_tree *mz_tables_tree(struct mz_tables *t);
+int mz_tree_put(const struct mz_stack_tree *t, uint32_t nodes, uint32_t stacks,
+		struct mz_packer *pk, struct mz_buf *out);
+int mz_tree_get(struct mz_stack_tree *t, struct mz_packer *pk, const void *payload, size_t size);
 
 /* ---- the index ---------------------------------------------------------- */
 

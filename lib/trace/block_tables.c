@@ -226,55 +226,6 @@ int mz_strings_get(struct mz_tables *t, struct mz_packer *pk, const void *payloa
 
 /* ---- stacks ------------------------------------------------------------- */
 
-/* How many of the outermost frames are those of the stack before. */
-static size_t shared(const uint64_t *a, size_t na, const uint64_t *b, size_t nb)
-{
-	size_t n = 0;
-
-	while (n < na && n < nb && a[na - 1 - n] == b[nb - 1 - n])
-		n++;
-	return n;
-}
-
-int mz_stacks_put(const struct mz_tables *t, uint32_t from, struct mz_packer *pk,
-		  struct mz_buf *out)
-{
-	struct mz_codec_column own = {0}, common = {0}, ips = {0};
-	struct mz_pack_how how = {.codec = MZ_CODEC_PLANES};
-	const uint64_t *before = NULL;
-	size_t n_before = 0;
-	int ret = 0;
-
-	for (uint32_t i = from; i <= mz_tables_stacks(t); i++) {
-		size_t depth, same;
-		const uint64_t *ip = mz_tables_get_stack(t, i, &depth);
-		uint64_t last;
-
-		same = shared(ip, depth, before, n_before);
-		last = same ? ip[depth - same] : 0;
-		mz_codec_column_add(&own, depth - same);
-		mz_codec_column_add(&common, same);
-		for (size_t k = depth - same; k-- > 0; last = ip[k])
-			mz_codec_column_add(&ips, mz_zigzag(ip[k] - last));
-		before = ip;
-		n_before = depth;
-	}
-	mz_buf_number(out, from);
-	mz_buf_number(out, ips.n);
-	if (own.failed || common.failed || ips.failed)
-		ret = -ENOMEM;
-	if (!ret)
-		ret = mz_codec_column_pack(pk, own.v, own.n, &how, out);
-	if (!ret)
-		ret = mz_codec_column_pack(pk, common.v, common.n, &how, out);
-	if (!ret)
-		ret = mz_codec_column_pack(pk, ips.v, ips.n, &how, out);
-	mz_codec_column_free(&own);
-	mz_codec_column_free(&common);
-	mz_codec_column_free(&ips);
-	return ret;
-}
-
 static int fill_stacks(struct mz_tables *t, uint64_t first)
 {
 	if (first <= mz_tables_stacks(t) || first - mz_tables_stacks(t) > MZ_WIRE_MAX_PAYLOAD)

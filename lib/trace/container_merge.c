@@ -78,7 +78,8 @@ static int load_tables(struct mz_reader *r)
 		const struct mz_index_entry *e = &c->scan.index.v[i];
 		int ret;
 
-		if (e->type != MZ_BLOCK_STRINGS && e->type != MZ_BLOCK_STACKS)
+		if (e->type != MZ_BLOCK_STRINGS && e->type != MZ_BLOCK_STACKS &&
+		    e->type != MZ_BLOCK_TREE)
 			continue;
 		ret = mz_container_scan_load(&c->scan, e, &r->error);
 		if (!ret)

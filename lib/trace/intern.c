@@ -4,9 +4,12 @@
 #include <stdlib.h>
 
 #include "base/bytes_index.h"
+#include "trace/block.h"
+#include "trace/stack_tree.h"
 
 struct mz_tables {
-	struct mz_bytes_index strings, stacks;
+	struct mz_bytes_index strings;
+	struct mz_stack_tree stacks;
 };
 
 /* Numbers of tables begin with 1; 0 = no memory. */
@@ -30,7 +33,7 @@ void mz_tables_free(struct mz_tables *t)
 	if (!t)
 		return;
 	mz_bytes_index_deinit(&t->strings);
-	mz_bytes_index_deinit(&t->stacks);
+	mz_stack_tree_deinit(&t->stacks);
 	free(t);
 }
 
@@ -41,7 +44,14 @@ uint32_t mz_tables_string(struct mz_tables *t, const char *s, size_t len)
 
 uint32_t mz_tables_stack(struct mz_tables *t, const uint64_t *ips, size_t depth)
 {
-	return intern(&t->stacks, ips, depth * sizeof(*ips));
+	/* the innermost are kept */
+	return mz_stack_tree_put(&t->stacks, ips,
+				 depth < MZ_WIRE_MAX_DEPTH ? depth : MZ_WIRE_MAX_DEPTH);
+}
+
+struct mz_stack_tree *mz_tables_tree(struct mz_tables *t)
+{
+	return &t->stacks;
 }
 
 const char *mz_tables_get_string(const struct mz_tables *t, uint32_t id, size_t *len)
@@ -55,11 +65,11 @@ const char *mz_tables_get_string(const struct mz_tables *t, uint32_t id, size_t 
 
 const uint64_t *mz_tables_get_stack(const struct mz_tables *t, uint32_t id, size_t *depth)
 {
-	const struct mz_bytes_item *item = get(&t->stacks, id);
+	size_t n;
 
-	if (depth)
-		*depth = item ? item->len / sizeof(uint64_t) : 0;
-	return item ? (const uint64_t *)(const void *)item->data : NULL;
+	/* what is asked for is written out in buffers of the tree: no part of what it is */
+	return mz_stack_tree_get((struct mz_stack_tree *)(uintptr_t)&t->stacks, id,
+				 depth ? depth : &n);
 }
 
 uint32_t mz_tables_strings(const struct mz_tables *t)
@@ -69,5 +79,5 @@ uint32_t mz_tables_strings(const struct mz_tables *t)
 
 uint32_t mz_tables_stacks(const struct mz_tables *t)
 {
-	return (uint32_t)t->stacks.count;
+	return t->stacks.stacks;
 }

@@ -136,6 +136,8 @@ static int check_meta(struct check *c, const struct mz_index_entry *e)
 		ret = mz_strings_get(c->tables, pk, b->data, b->len);
 	else if (e->type == MZ_BLOCK_STACKS)
 		ret = mz_stacks_get(c->tables, pk, b->data, b->len);
+	else if (e->type == MZ_BLOCK_TREE)
+		ret = mz_tree_get(mz_tables_tree(c->tables), pk, b->data, b->len);
 	else if (!(e->type & MZ_BLOCK_OPTIONAL))
 		fault(c, e->offset, "a block of a type that this version does not know");
 	if (ret == -ENOMEM)

@@ -13,7 +13,7 @@
 #define MZ_WIRE_MAGIC_SIZE  8
 #define MZ_WIRE_HEADER_SIZE 36
 #define MZ_WIRE_MAJOR	    2
-#define MZ_WIRE_MINOR	    0
+#define MZ_WIRE_MINOR	    1
 
 /* Features without which a file cannot be read. */
 #define MZ_WIRE_NEEDS_NONE 0ull
@@ -29,9 +29,10 @@
 enum mz_block_type {
 	MZ_BLOCK_EVENTS = 1,
 	MZ_BLOCK_STRINGS = 2,
-	MZ_BLOCK_STACKS = 3,
+	MZ_BLOCK_STACKS = 3, /* of version 2.0 */
 	MZ_BLOCK_ATTRS = 4,
 	MZ_BLOCK_INDEX = 5,
+	MZ_BLOCK_TREE = 6, /* stacks */
 	MZ_BLOCK_OPTIONAL = 0x80, /* a reader that does not know it skips it */
 };
 

@@ -8,8 +8,10 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "trace/block.h"
+#include "trace/stack_tree.h"
 
 #define LEAST_CHUNK    4096	     /* events, however many streams share the memory */
+#define SPILL_FROM     (2u << 20)   /* bytes of one table of the stacks */
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
 
 struct mz_stream {
@@ -25,7 +27,8 @@ struct mz_writer {
 	struct mz_atomic_file file;
 	struct mz_packer packer;
 	struct mz_tables *tables;
-	uint32_t strings_out, stacks_out; /* written so far */
+	char *folder; /* of the output; NULL: it is no file */
+	uint32_t strings_out, nodes_out, stacks_out; /* written so far */
 	size_t pending;
 	struct mz_attrs attrs;
 	size_t attrs_out;
@@ -82,15 +85,19 @@ static int put_strings(struct mz_writer *w)
 
 static int put_stacks(struct mz_writer *w)
 {
+	struct mz_stack_tree *t = mz_tables_tree(w->tables);
 	struct mz_buf b = {0};
 	int ret = 0;
 
-	if (mz_tables_stacks(w->tables) > w->stacks_out) {
-		ret = mz_stacks_put(w->tables, w->stacks_out + 1, &w->packer, &b);
-		ret = ret < 0 ? mz_fail_memory(&w->error) : put_block(w, MZ_BLOCK_STACKS, &b, NULL);
+	if (t->stacks > w->stacks_out) {
+		ret = mz_tree_put(t, w->nodes_out, w->stacks_out, &w->packer, &b);
+		ret = ret < 0 ? mz_fail_memory(&w->error) : put_block(w, MZ_BLOCK_TREE, &b, NULL);
 	}
-	if (!ret)
-		w->stacks_out = mz_tables_stacks(w->tables);
+	if (!ret) {
+		w->stacks_out = t->stacks;
+		w->nodes_out = t->nodes;
+		mz_stack_tree_let_go(t);
+	}
 	mz_buf_free(&b);
 	return ret;
 }
@@ -171,11 +178,27 @@ static void free_writer(struct mz_writer *w)
 		free(s);
 	}
 	mz_tables_free(w->tables);
+	free(w->folder);
 	mz_attrs_deinit(&w->attrs);
 	mz_index_deinit(&w->index);
 	mz_packer_deinit(&w->packer);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
+}
+
+/* Stacks that are many go to a file in the folder of the output. */
+static int spill_beside(struct mz_writer *w, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
+
+	w->folder = calloc(1, n + 1);
+	if (!w->folder)
+		return mz_fail_memory(&w->error);
+	memcpy(w->folder, slash ? path : ".", n);
+	mz_tables_tree(w->tables)->spill =
+		(struct mz_spill){.folder = w->folder, .from = SPILL_FROM};
+	return 0;
 }
 
 static int start_file(struct mz_writer *w, const char *path, int fd)
@@ -188,6 +211,11 @@ static int start_file(struct mz_writer *w, const char *path, int fd)
 	if (ret < 0)
 		return ret;
 	w->file.keeps = !w->options.discard;
+	if (fd < 0) {
+		ret = spill_beside(w, path);
+		if (ret < 0)
+			return ret;
+	}
 	mz_file_header_put(header);
 	return mz_atomic_file_append(&w->file, header, sizeof(header), NULL, 0, &w->error);
 }
@@ -335,14 +363,15 @@ uint32_t mz_writer_string(struct mz_writer *w, const char *s, size_t len)
 
 uint32_t mz_writer_stack(struct mz_writer *w, const uint64_t *ips, size_t depth)
 {
-	uint32_t before, id;
+	uint32_t before, made, id;
 
 	if (depth > MZ_WIRE_MAX_DEPTH)
 		depth = MZ_WIRE_MAX_DEPTH; /* the innermost */
 	pthread_mutex_lock(&w->lock);
-	before = mz_tables_stacks(w->tables);
+	before = mz_tables_tree(w->tables)->nodes;
 	id = mz_tables_stack(w->tables, ips, depth);
-	count_pending(w, depth * 8 + 8, mz_tables_stacks(w->tables) > before);
+	made = mz_tables_tree(w->tables)->nodes - before;
+	count_pending(w, made * 12 + 8, made);
 	pthread_mutex_unlock(&w->lock);
 	return id;
 }

@@ -592,6 +592,21 @@ def read_stacks(payload, stacks):
         stacks.append(stack + tail)
 
 
+def read_tree(payload, nodes, stacks):
+    b = Bytes(payload)
+    if b.number() != len(nodes) or b.number() != len(stacks) + 1:
+        raise Damaged('nodes or stacks are missing')
+    node = len(nodes) - 1
+    parents, ips, ends = column(b), column(b), column(b)
+    b.end()
+    for back, delta in zip(parents, ips):
+        caller = nodes[len(nodes) - 1 - back]
+        nodes.append([(caller[0] if caller else 0) + unzigzag(delta) & M64] + caller)
+    for delta in ends:
+        node += unzigzag(delta)
+        stacks.append(nodes[node])
+
+
 def blocks_of(data):
     if data[:8] != b'\x80MZT\r\n\x1a\n' or crc32c(data[:32]) != int.from_bytes(data[32:36], 'little'):
         raise Damaged('not a container')
@@ -609,7 +624,7 @@ def blocks_of(data):
 
 
 def main(path):
-    strings, stacks, seen, offset = [], [], [], None
+    strings, nodes, stacks, seen, offset = [], [[]], [], [], None
     for at, kind, payload in blocks_of(open(path, 'rb').read()):
         if kind == 1:
             seen.append(read_info(Bytes(payload)))
@@ -621,6 +636,8 @@ def main(path):
             strings += [b.take(b.number()) for _ in range(b.number())]
         elif kind == 3:
             read_stacks(payload, stacks)
+        elif kind == 6:
+            read_tree(payload, nodes, stacks)
         elif kind == 5:
             b = Bytes(Bytes(payload).packed())
             counted, produced = b.number(), b.number()

@@ -47,12 +47,30 @@ enum mz_record_type {
 	MZ_REC_BEGIN,  /* of a realloc, which follows: value = the old block */
 	MZ_REC_LOST,   /* value = events, arg = enum mz_loss; then since when, raw */
 	MZ_REC_MARK,   /* size bytes of text follow, in records of raw bytes */
-	MZ_REC_STACK,  /* value = its number, size = depth; then raw addresses */
+	MZ_REC_STACK,  /* see MZ_STACK_NUMBER; size = frames that follow, raw addresses */
 	MZ_REC_MODULE, /* value = load address, size = bytes of text that follow:
 			  length in hex, build id in hex, path */
 	MZ_REC_POOL_NAME,  /* value = the pool's number, size = bytes of text that follow */
 	MZ_REC_POOL_RESET, /* value = the pool's number: its blocks end; arg 1: it is gone */
 	MZ_REC_END,
+};
+
+/*
+ * A stack is told by what is new in it: its outermost frames are those of the stack
+ * that the ring told last. Frames go from the outermost of the new ones inwards.
+ * One that needs several records has MORE in all but the last.
+ */
+#define MZ_STACK_NUMBER(value) ((uint32_t)(value))
+#define MZ_STACK_SHARED(value) ((uint32_t)((value) >> 32))
+#define MZ_STACK_DEPTH	       1024u /* at most */
+#define MZ_STACK_PART	       128u  /* frames of a record, at most */
+
+/* arg of a stack */
+enum mz_stack_how {
+	MZ_STACK_ROOTED = 1,  /* it reaches the start of the program or of the thread */
+	MZ_STACK_CUT = 2,     /* there were more frames than are kept */
+	MZ_STACK_GUESSED = 4, /* a frame was found by looking for return addresses */
+	MZ_STACK_MORE = 8,
 };
 
 #define MZ_ARG_EXTRA 0xffu /* of a call: its arg is in MZ_REC_ARG */

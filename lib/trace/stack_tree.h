@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Call stacks as a tree: a node is a frame and the node of its caller, so that
+ * stacks share what they have in common, and recursion costs a node a level. A
+ * stack is named by a number of its own, from 1 in the order of their coming.
+ */
+#ifndef MZ_TRACE_STACK_TREE_H
+#define MZ_TRACE_STACK_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/spill.h"
+
+#define MZ_STACK_SCRATCH 4 /* stacks that can be looked at together */
+
+struct mz_stack_tree {
+	struct mz_spill spill;
+	/* by node: 0 is where all stacks begin, which is no frame */
+	struct mz_spill_array parent, ip, depth, stack_of;
+	uint32_t nodes;			/* the last one */
+	struct mz_spill_array node_of;	/* by stack */
+	uint32_t stacks;
+	struct mz_spill_array index; /* node by parent and ip; open addressing, 0 = empty */
+	uint32_t mask, indexed;
+	/* what was asked for last */
+	struct mz_stack_scratch {
+		uint64_t *ips;
+		uint32_t cap;
+	} scratch[MZ_STACK_SCRATCH];
+	unsigned turn;
+};
+
+void mz_stack_tree_deinit(struct mz_stack_tree *t);
+
+/* The number of a stack, innermost frame first; it is added if it is new. 0: no
+ * memory. */
+uint32_t mz_stack_tree_put(struct mz_stack_tree *t, const uint64_t *ips, size_t depth);
+
+/* A node, and a stack that ends at a node, as they are, new or not: for readers of
+ * files. 0 or -ENOMEM. */
+int mz_stack_tree_add_node(struct mz_stack_tree *t, uint32_t parent, uint64_t ip);
+int mz_stack_tree_add_stack(struct mz_stack_tree *t, uint32_t node);
+
+/* The frames of a stack, innermost first, until MZ_STACK_SCRATCH others were asked for.
+ * NULL: no such stack, or no memory. */
+const uint64_t *mz_stack_tree_get(struct mz_stack_tree *t, uint32_t stack, size_t *depth);
+
+static inline uint32_t mz_stack_tree_parent(const struct mz_stack_tree *t, uint32_t node)
+{
+	return ((const uint32_t *)t->parent.data)[node];
+}
+
+static inline uint64_t mz_stack_tree_ip(const struct mz_stack_tree *t, uint32_t node)
+{
+	return node ? ((const uint64_t *)t->ip.data)[node] : 0;
+}
+
+static inline uint32_t mz_stack_tree_depth(const struct mz_stack_tree *t, uint32_t node)
+{
+	return node ? ((const uint16_t *)t->depth.data)[node] : 0;
+}
+
+static inline uint32_t mz_stack_tree_node(const struct mz_stack_tree *t, uint32_t stack)
+{
+	return ((const uint32_t *)t->node_of.data)[stack];
+}
+
+/* The memory of what lies in files is not needed for now. */
+void mz_stack_tree_let_go(const struct mz_stack_tree *t);
+
+#endif

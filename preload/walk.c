@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Walk up a stack: by tables, by frame pointers, or by looking for return addresses. */
+#include "walk.h"
+
+#include <elf.h>
+#include <sys/auxv.h>
+#include <ucontext.h>
+#include <uapi/memorizer/record.h>
+
+#include "code_ranges.h"
+
+#define ROWS	 65536u /* kept rows: 1 MiB */
+#define MAX_SCAN 1024u	/* words that are looked at for a return address */
+
+/* Used by all threads without a lock: an entry is good if its two words fit
+ * together. */
+struct entry {
+	uint64_t check; /* pc ^ row */
+	uint64_t row;
+};
+
+static struct entry *rows;
+
+size_t mz_walk_table(void)
+{
+	return ROWS * sizeof(*rows);
+}
+
+void mz_walk_use(void *table)
+{
+	rows = table;
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+static uint64_t pack(const struct mz_row *r)
+{
+	return 1ull << 63 | (uint64_t)r->cfa << 60 | (uint64_t)r->saves_rbp << 59 |
+	       ((uint64_t)(uint32_t)r->cfa_offset & 0x3ffffff) << 32 | (uint32_t)r->rbp_offset;
+}
+
+static struct mz_row unpack(uint64_t v)
+{
+	return (struct mz_row){
+		.cfa = v >> 60 & 7,
+		.saves_rbp = v >> 59 & 1,
+		/* 26 bits with a sign: frames of up to 32 MiB */
+		.cfa_offset = (int32_t)((uint32_t)(v >> 32 & 0x3ffffff) << 6) >> 6,
+		.rbp_offset = (int32_t)(uint32_t)v,
+	};
+}
+
+/* The dynamic linker's first lines have no table: what runs before _start begins
+ * there. */
+static bool is_linker(const struct mz_module *m)
+{
+	return m->start == getauxval(AT_BASE);
+}
+
+static uint64_t slow_row(uintptr_t pc, struct entry *e)
+{
+	struct mz_module m;
+	struct mz_row row = {.cfa = MZ_CFA_END};
+	uint64_t v;
+
+	if (mz_find_module(pc, &m)) {
+		mz_walk_met(&m);
+		/* pc is where the call returns to; the row is that of the call */
+		row = mz_find_row(&m, pc - 1);
+		if (row.cfa == MZ_CFA_END && is_linker(&m))
+			row.cfa = MZ_CFA_ROOT;
+	}
+	v = pack(&row);
+	__atomic_store_n(&e->row, v, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->check, v ^ pc, __ATOMIC_RELAXED);
+	return v;
+}
+
+static inline struct mz_row row_of(uintptr_t pc)
+{
+	struct entry *e = &rows[(pc * 0x9e3779b97f4a7c15u) >> 48];
+	uint64_t v = __atomic_load_n(&e->row, __ATOMIC_RELAXED);
+
+	if (__builtin_expect((__atomic_load_n(&e->check, __ATOMIC_RELAXED) ^ v) != pc || !v, 0))
+		v = slow_row(pc, e);
+	return unpack(v);
+}
+
+/* ---- a step up --------------------------------------------------------------------- */
+
+/* Nothing is read but what lies between the first frame and the stack's end, and
+ * always further up: wrong tables give a wrong stack, not a crash. */
+struct bounds {
+	uintptr_t low, top;
+};
+
+static inline bool in_stack(const struct bounds *b, uintptr_t at, size_t bytes)
+{
+	return at >= b->low && at <= b->top - bytes && at % 8 == 0;
+}
+
+static inline uintptr_t word(uintptr_t at)
+{
+	return *(const uintptr_t *)at;
+}
+
+static inline bool by_row(const struct bounds *b, struct mz_row row, struct mz_frame_at *f)
+{
+	uintptr_t cfa, at, bp = f->bp;
+
+	if (row.cfa == MZ_CFA_RSP) {
+		cfa = f->sp + (uintptr_t)(intptr_t)row.cfa_offset;
+	} else if (row.cfa == MZ_CFA_RBP) {
+		cfa = bp + (uintptr_t)(intptr_t)row.cfa_offset;
+	} else if (row.cfa == MZ_CFA_DEREF_RBP) {
+		at = bp + (uintptr_t)(intptr_t)row.cfa_offset;
+		if (!in_stack(b, at, 8))
+			return false;
+		cfa = word(at);
+	} else {
+		return false;
+	}
+	if (cfa <= f->sp || !in_stack(b, cfa, 8))
+		return false;
+	if (row.saves_rbp) {
+		at = row.rbp_offset == INT32_MIN ? bp
+						 : cfa + (uintptr_t)(intptr_t)row.rbp_offset;
+		if (!in_stack(b, at, 8))
+			return false;
+		bp = word(at);
+	}
+	*f = (struct mz_frame_at){.pc = word(cfa - 8), .sp = cfa, .bp = bp};
+	return true;
+}
+
+/* A signal handler's caller is the code that it interrupted, of which the kernel has
+ * left the registers here. */
+static bool by_signal(const struct bounds *b, struct mz_frame_at *f)
+{
+#ifdef __x86_64__
+	const ucontext_t *u = (const void *)f->sp;
+	struct mz_frame_at up;
+
+	if (!in_stack(b, f->sp, sizeof(*u)))
+		return false;
+	up.pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
+	up.sp = (uintptr_t)u->uc_mcontext.gregs[REG_RSP];
+	up.bp = (uintptr_t)u->uc_mcontext.gregs[REG_RBP];
+	if (up.sp <= f->sp || !in_stack(b, up.sp & ~(uintptr_t)7, 8))
+		return false;
+	*f = up;
+	return true;
+#else
+	(void)b;
+	(void)f;
+	return false;
+#endif
+}
+
+/* ---- code without tables -------------------------------------------------------------- */
+
+static bool is_code(uintptr_t pc)
+{
+	return pc > 4096 && (row_of(pc).cfa != MZ_CFA_END || mz_in_made_code(pc));
+}
+
+/* What compilers of running programs do as a rule: push rbp, mov rsp to rbp. */
+static bool by_frame_pointer(const struct bounds *b, struct mz_frame_at *f)
+{
+	uintptr_t bp = f->bp;
+
+	if (bp < f->sp || !in_stack(b, bp, 16) || !is_code(word(bp + 8)) ||
+	    (word(bp) && word(bp) <= bp))
+		return false;
+	*f = (struct mz_frame_at){.pc = word(bp + 8), .sp = bp + 16, .bp = word(bp)};
+	return true;
+}
+
+/* Does it go on from there? One step is enough to tell most values that only look
+ * like return addresses from those that are some. */
+static bool goes_on(const struct bounds *b, struct mz_frame_at f)
+{
+	struct mz_row row = row_of(f.pc);
+
+	return row.cfa == MZ_CFA_ROOT || (by_row(b, row, &f) && is_code(f.pc));
+}
+
+/* A guess: the first word up the stack that is an address of code with a table, from
+ * where it goes on. */
+static bool by_scanning(const struct bounds *b, struct mz_frame_at *f)
+{
+	uintptr_t at = (f->sp + 7) & ~(uintptr_t)7;
+
+	for (unsigned i = 0; i < MAX_SCAN && in_stack(b, at, 8); i++, at += 8) {
+		struct mz_frame_at up = {.pc = word(at), .sp = at + 8, .bp = f->bp};
+		struct mz_module m;
+
+		if (up.pc < 65536 || (up.pc >= b->low && up.pc < b->top) ||
+		    !mz_find_module(up.pc, &m))
+			continue;
+		/* what was called has often saved rbp just below */
+		if (at - 8 >= f->sp && word(at - 8) > at && in_stack(b, word(at - 8), 16))
+			up.bp = word(at - 8);
+		if (goes_on(b, up)) {
+			*f = up;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool step(const struct bounds *b, struct mz_frame_at *f, uint8_t *how)
+{
+	struct mz_row row = row_of(f->pc);
+
+	if (__builtin_expect(by_row(b, row, f), 1))
+		return true;
+	if (row.cfa == MZ_CFA_ROOT)
+		*how |= MZ_STACK_ROOTED;
+	if (row.cfa == MZ_CFA_ROOT || (row.cfa == MZ_CFA_SIGNAL && by_signal(b, f)))
+		return row.cfa != MZ_CFA_ROOT;
+	if (by_frame_pointer(b, f))
+		return true;
+	if (!by_scanning(b, f))
+		return false;
+	*how |= MZ_STACK_GUESSED;
+	return true;
+}
+
+unsigned mz_walk(struct mz_frame_at at, uintptr_t top, uintptr_t *ips, unsigned max, uint8_t *how)
+{
+	struct bounds b = {.low = at.sp, .top = top};
+	unsigned n = 0;
+
+	*how = 0;
+	while (n < max) {
+		ips[n++] = at.pc;
+		if (!step(&b, &at, how))
+			return n;
+		if (at.pc <= 4096) {
+			/* no return address: where stacks made by hand begin */
+			*how |= at.pc ? 0 : MZ_STACK_ROOTED;
+			return n;
+		}
+	}
+	*how |= MZ_STACK_CUT;
+	return n;
+}
