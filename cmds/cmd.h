@@ -9,6 +9,9 @@
 #include <memorizer.h>
 #include <stdio.h>
 
+#include "trace/stack_share.h"
+#include <stdio.h>
+
 enum mz_exit { MZ_EXIT_OK, MZ_EXIT_FAILED, MZ_EXIT_USAGE, MZ_EXIT_INCOMPLETE };
 
 enum mz_opt_type {
@@ -73,6 +76,8 @@ void console_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* "1,234,567" into buf (at least 32 bytes); "1.2 MiB". Both return buf. */
 char *console_count(char *buf, uint64_t v);
 char *console_bytes(char *buf, uint64_t v);
+/* How far the stacks of a recording reach, in a few words. */
+void console_stacks(FILE *out, const struct mz_stack_share *s);
 
 /* ---- options (options.c) ------------------------------------------------ */
 

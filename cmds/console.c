@@ -113,3 +113,16 @@ char *console_bytes(char *buf, uint64_t v)
 	snprintf(buf, 32, u ? "%.1f %s" : "%.0f %s", x, units[u]);
 	return buf;
 }
+
+void console_stacks(FILE *out, const struct mz_stack_share *s)
+{
+	char a[32];
+
+	fprintf(out, "%.4g %% of the blocks have a stack down to the start of their thread",
+		mz_stack_share_rooted(s));
+	if (s->cut)
+		fprintf(out, "; %s stacks are deeper than the limit", console_count(a, s->cut));
+	if (s->guessed)
+		fprintf(out, "; %s have a guessed frame", console_count(a, s->guessed));
+	fputc('\n', out);
+}

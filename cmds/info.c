@@ -41,11 +41,16 @@ static void show_losses(const struct mz_summary *s)
 
 static void show(struct mz_reader *r, const struct mz_summary *s)
 {
+	struct mz_stack_share stacks;
 	char a[32], b[32];
 
 	printf("%-12s %s in %s: %.3f bytes an event\n", "events", console_count(a, s->events),
 	       console_bytes(b, s->bytes), s->events ? (double)s->bytes / (double)s->events : 0);
 	show_losses(s);
+	if (mz_stack_share_read(r, &stacks)) {
+		printf("%-12s ", "stacks");
+		console_stacks(stdout, &stacks);
+	}
 	if (s->has_produced)
 		printf("%-12s %s\n", "produced", console_count(a, s->produced));
 	printf("%-12s %s\n", "blocks", console_count(a, s->births));
@@ -88,6 +93,7 @@ static int show_json(struct mz_reader *r, const struct mz_summary *s)
 {
 	struct mz_buf b = {0};
 	struct mz_json j = {.out = &b};
+	struct mz_stack_share stacks;
 
 	mz_json_object(&j, NULL);
 	mz_json_str(&j, "format", mz_format_name(mz_reader_format(r)));
@@ -115,6 +121,8 @@ static int show_json(struct mz_reader *r, const struct mz_summary *s)
 	mz_json_bool(&j, "whole", s->whole);
 	mz_json_u64(&j, "damaged", s->damaged);
 	mz_json_u64(&j, "end", s->end);
+	if (mz_stack_share_read(r, &stacks))
+		mz_stack_share_json(&stacks, &j);
 	attrs_json(&j, r);
 	mz_json_end_object(&j);
 	if (!b.failed)

@@ -4,8 +4,8 @@
 
 #include <elf.h>
 #include <sys/auxv.h>
-#include <ucontext.h>
 #include <uapi/memorizer/record.h>
+#include <ucontext.h>
 
 #include "code_ranges.h"
 
@@ -123,8 +123,7 @@ static inline bool by_row(const struct bounds *b, struct mz_row row, struct mz_f
 	if (cfa <= f->sp || !in_stack(b, cfa, 8))
 		return false;
 	if (row.saves_rbp) {
-		at = row.rbp_offset == INT32_MIN ? bp
-						 : cfa + (uintptr_t)(intptr_t)row.rbp_offset;
+		at = row.rbp_offset == INT32_MIN ? bp : cfa + (uintptr_t)(intptr_t)row.rbp_offset;
 		if (!in_stack(b, at, 8))
 			return false;
 		bp = word(at);

@@ -12,7 +12,7 @@
 #include "trace/reader.h"
 
 #define DEPTH 1024 /* frames of a stack that are drawn, the innermost ones */
-#define GAPS  64  /* places of loss that are marked */
+#define GAPS  64   /* places of loss that are marked */
 
 struct gap {
 	uint64_t from, to, events, cause;
@@ -290,6 +290,7 @@ static int user_json(const struct html_model *m, struct mz_json *w, const struct
 {
 	const struct user *s = m->state;
 	const struct mz_attr *command = mz_reader_find_attr(s->in, "command");
+	struct mz_stack_share stacks;
 	int ret = 0;
 
 	mz_json_object(w, "summary");
@@ -300,6 +301,8 @@ static int user_json(const struct html_model *m, struct mz_json *w, const struct
 	mz_json_str(w, "clock", s->u.fields & MZ_HAS_TIME ? "ns" : "event");
 	mz_json_bool(w, "knows_waste", s->u.fields & MZ_HAS_GIVEN);
 	mz_json_u64(w, "modules_missing", s->symbols ? mz_symbols_missing(s->symbols) : 0);
+	if (mz_stack_share_read(s->in, &stacks))
+		mz_stack_share_json(&stacks, w);
 	loss_json(w, s);
 	html_json_course(w, s->course, l);
 	html_json_histogram(w, "sizes", &s->course->sizes);

@@ -225,24 +225,6 @@ static int exit_status(const struct job *j)
 
 /* ---- the summary ------------------------------------------------------------------ */
 
-/* How far the stacks reach: one that ends early says less than it seems to. */
-static void tell_stacks(const struct mz_user_done *d)
-{
-	const struct mz_user_stacks *s = &d->stacks;
-	char a[32];
-
-	if (!s->blocks)
-		return;
-	fprintf(stderr, "%s: stacks of %.4g %% of the blocks reach the start of their thread", d->path,
-		100.0 * (double)s->rooted / (double)s->blocks);
-	if (s->cut)
-		fprintf(stderr, "; %s are cut: they are deeper than was asked for",
-			console_count(a, s->cut));
-	if (s->guessed)
-		fprintf(stderr, "; %s have a guessed frame", console_count(a, s->guessed));
-	fputc('\n', stderr);
-}
-
 static void tell_file(const struct mz_user_done *d)
 {
 	const char *name = strrchr(d->program, '/');
@@ -251,7 +233,10 @@ static void tell_file(const struct mz_user_done *d)
 	fprintf(stderr, "%s: %s events of %s (pid %u), %s, %.2f bytes an event\n", d->path,
 		console_count(a, d->events), name ? name + 1 : d->program, d->pid,
 		console_bytes(b, d->bytes), d->events ? (double)d->bytes / (double)d->events : 0);
-	tell_stacks(d);
+	if (d->stacks.blocks) {
+		fprintf(stderr, "%s: ", d->path);
+		console_stacks(stderr, &d->stacks);
+	}
 	for (unsigned i = 0; i < MZ_LOSSES; i++)
 		if (d->lost[i])
 			fprintf(stderr, "%s: LOST %s events: %s\n", d->path,
@@ -306,12 +291,7 @@ static void tell_json(const struct job *j)
 		mz_json_u64(&json, "pid", d->pid);
 		mz_json_u64(&json, "events", d->events);
 		mz_json_u64(&json, "bytes", d->bytes);
-		mz_json_object(&json, "stacks");
-		mz_json_u64(&json, "blocks", d->stacks.blocks);
-		mz_json_u64(&json, "rooted", d->stacks.rooted);
-		mz_json_u64(&json, "cut", d->stacks.cut);
-		mz_json_u64(&json, "guessed", d->stacks.guessed);
-		mz_json_end_object(&json);
+		mz_stack_share_json(&d->stacks, &json);
 		mz_json_object(&json, "lost");
 		for (unsigned k = 0; k < MZ_LOSSES; k++)
 			if (d->lost[k])

@@ -150,6 +150,7 @@ static void show_head(const struct job *j)
 {
 	const struct mz_usage *u = &j->u;
 	const char *command = attr_text(j, "command");
+	struct mz_stack_share stacks;
 	char a[32], b[32], c[32], d[32];
 
 	if (command) {
@@ -166,6 +167,10 @@ static void show_head(const struct job *j)
 	if (u->lost)
 		printf("LOST           %s events; every figure below is too small\n",
 		       console_count(a, u->lost));
+	if (mz_stack_share_read(j->in, &stacks)) {
+		printf("stacks         ");
+		console_stacks(stdout, &stacks);
+	}
 	printf("allocations    %s blocks, %s in all\n", console_count(a, u->all.allocs),
 	       console_bytes(b, u->all.bytes));
 	printf("peak           %s (%s bytes) in %s blocks, at event %s",
@@ -282,9 +287,12 @@ static void show_json(const struct job *j)
 {
 	struct mz_buf b = {0};
 	struct mz_json out = {.out = &b};
+	struct mz_stack_share stacks;
 
 	mz_json_object(&out, NULL);
 	report_json_summary(&out, &j->u, attr_text(j, "command"));
+	if (mz_stack_share_read(j->in, &stacks))
+		mz_stack_share_json(&stacks, &out);
 	report_pools_json(&out, &j->u, mz_reader_tables(j->in));
 	mz_json_object(&out, "sites");
 	json_sites(j, &out);

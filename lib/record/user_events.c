@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "record/user_pools.h"
 
-#define MAX_TEXT  512u
+#define MAX_TEXT 512u
 static struct mz_user_program *image_of(struct mz_user_rings *r, unsigned ring)
 {
 	uint32_t image = r->region->rings[ring].image;

@@ -25,7 +25,7 @@ struct mz_user_program {
 	uint32_t sites_cap;
 	uint32_t modules;
 	struct mz_user_pools *pools; /* of the program's own; NULL = none yet */
-	struct mz_user_stacks stacks;
+	struct mz_stack_share stacks;
 	uint64_t last_time;
 	uint64_t events;
 	uint64_t lost[MZ_LOSSES];
@@ -50,7 +50,7 @@ struct mz_user_files {
 		uint64_t events;
 		uint64_t lost[MZ_LOSSES];
 		uint64_t bytes;
-		struct mz_user_stacks stacks;
+		struct mz_stack_share stacks;
 	} * done;
 	size_t done_count, done_cap;
 };

@@ -39,7 +39,7 @@ void mz_user_told_free(struct mz_user_told *t)
 	*t = (struct mz_user_told){0};
 }
 
-void mz_user_stacks_put(const struct mz_user_stacks *s, struct mz_writer *w)
+void mz_user_stacks_put(const struct mz_stack_share *s, struct mz_writer *w)
 {
 	if (!s->blocks)
 		return;

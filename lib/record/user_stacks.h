@@ -6,18 +6,12 @@
 #include <memorizer.h>
 #include <uapi/memorizer/record.h>
 
+#include "trace/stack_share.h"
+
 /* The stack that a ring told last, outermost frame first. */
 struct mz_user_told {
 	uint64_t *frames; /* MZ_STACK_DEPTH of them; NULL: none yet */
 	uint32_t depth;
-};
-
-/* Allocations by what is known of their stacks. */
-struct mz_user_stacks {
-	uint64_t blocks; /* that have a stack */
-	uint64_t rooted; /* ... which reaches the start of the program or the thread */
-	uint64_t cut;	 /* ... which had more frames than were to be kept */
-	uint64_t guessed; /* ... with a frame that is a guess */
 };
 
 /* What a site is in our tables: the file's number of the stack, and how it came. */
@@ -38,7 +32,7 @@ uint32_t mz_user_told_site(const struct mz_user_told *t, struct mz_writer *w, ui
 void mz_user_told_free(struct mz_user_told *t);
 
 /* An allocation was at this site. */
-static inline void mz_user_stacks_count(struct mz_user_stacks *s, uint32_t site)
+static inline void mz_user_stacks_count(struct mz_stack_share *s, uint32_t site)
 {
 	s->blocks++;
 	s->rooted += (site & MZ_STACK_ROOTED) != 0;
@@ -47,6 +41,6 @@ static inline void mz_user_stacks_count(struct mz_user_stacks *s, uint32_t site)
 }
 
 /* The counts, for the file's readers. */
-void mz_user_stacks_put(const struct mz_user_stacks *s, struct mz_writer *w);
+void mz_user_stacks_put(const struct mz_stack_share *s, struct mz_writer *w);
 
 #endif

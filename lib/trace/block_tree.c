@@ -30,8 +30,8 @@ static void fill(struct columns *c, const struct mz_stack_tree *t, uint32_t node
 
 		/* most are below the one before */
 		mz_codec_column_add(&c->parent, i - 1 - parent);
-		mz_codec_column_add(&c->ip, mz_zigzag(mz_stack_tree_ip(t, i) -
-						      mz_stack_tree_ip(t, parent)));
+		mz_codec_column_add(
+			&c->ip, mz_zigzag(mz_stack_tree_ip(t, i) - mz_stack_tree_ip(t, parent)));
 	}
 	for (uint32_t i = stacks + 1; i <= t->stacks; i++) {
 		uint32_t node = mz_stack_tree_node(t, i);

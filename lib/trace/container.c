@@ -259,7 +259,7 @@ static int open_seekable(struct mz_reader *r)
 				r->in.name, (unsigned long long)e->offset);
 		if (e->type == MZ_BLOCK_EVENTS || e->type & MZ_BLOCK_OPTIONAL)
 			continue;
-		if (e->type != MZ_BLOCK_ATTRS && e->type <= MZ_BLOCK_INDEX)
+		if (e->type != MZ_BLOCK_ATTRS && e->type <= MZ_BLOCK_TREE)
 			continue; /* tables are read when they are needed */
 		ret = mz_container_scan_load(&c->scan, e, &r->error);
 		if (ret < 0 && ret != -EBADMSG)

@@ -18,8 +18,8 @@ struct mz_stack_tree {
 	struct mz_spill spill;
 	/* by node: 0 is where all stacks begin, which is no frame */
 	struct mz_spill_array parent, ip, depth, stack_of;
-	uint32_t nodes;			/* the last one */
-	struct mz_spill_array node_of;	/* by stack */
+	uint32_t nodes;		       /* the last one */
+	struct mz_spill_array node_of; /* by stack */
 	uint32_t stacks;
 	struct mz_spill_array index; /* node by parent and ip; open addressing, 0 = empty */
 	uint32_t mask, indexed;

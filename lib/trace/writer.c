@@ -11,7 +11,7 @@
 #include "trace/stack_tree.h"
 
 #define LEAST_CHUNK    4096	     /* events, however many streams share the memory */
-#define SPILL_FROM     (2u << 20)   /* bytes of one table of the stacks */
+#define SPILL_FROM     (2u << 20)    /* bytes of one table of the stacks */
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
 
 struct mz_stream {
@@ -27,7 +27,7 @@ struct mz_writer {
 	struct mz_atomic_file file;
 	struct mz_packer packer;
 	struct mz_tables *tables;
-	char *folder; /* of the output; NULL: it is no file */
+	char *folder;				     /* of the output; NULL: it is no file */
 	uint32_t strings_out, nodes_out, stacks_out; /* written so far */
 	size_t pending;
 	struct mz_attrs attrs;

@@ -21,12 +21,21 @@ function kmapLoss(s, loss) {
 		s.bad_lines > 0 && h('p', {}, h('strong', {}, `${count(s.bad_lines)} lines`), ' of the map cannot be understood and were left out.'));
 }
 
+// Stacks that end early make a flame graph of stubs: that is not a loss, and not nothing.
+function shortStacks(rec) {
+	const s = rec.stacks;
+	if (!s || s.rooted >= 0.99 * s.blocks) return null;
+	return h('p', { class: 'banner warn', role: 'status' }, h('strong', {}, `No event was lost, but only ${percent(s.rooted, s.blocks)} of the blocks have a whole call stack.`), ' ',
+		`${count(s.blocks - s.rooted)} stacks end before the start of their thread` + (s.cut ? `; ${count(s.cut)} are deeper than the limit of the recording` : '') + (s.guessed ? `; ${count(s.guessed)} have a guessed frame` : '') + '.');
+}
+
 function loss(rec) {
 	const lost = lossOf(rec);
 	if (rec.kind === 'kmap' && lost) return kmapLoss(rec.summary, rec.loss);
 	if (rec.kind === 'kmap' && !rec.loss)
 		return h('p', { class: 'banner plain', role: 'status' }, h('strong', {}, 'What was lost is not known.'), ' No free was missed and every line of the map is in these figures, but the recorder’s statistics (the .stats file of memorizer vm) are not beside it.');
-	const cut = rec.summary.files_cut;
+	const cut = rec.summary.files_cut, short = shortStacks(rec);
+	if (!lost && !cut && short) return short;
 	if (!lost && !cut)
 		return h('p', { class: 'banner good', role: 'status' }, h('strong', {}, rec.kind === 'kmap' ? 'Nothing was lost.' : 'The recording reports no loss.'), ' ', rec.kind === 'kmap' ? 'No object, access or free was missed, and every line of the map is in these figures.' : 'Every event in it is in these figures.');
 	const causes = typeof rec.summary.lost === 'object'
