@@ -18,7 +18,7 @@ void mz_stack_tree_deinit(struct mz_stack_tree *t)
 	mz_spill_free(&t->node_of);
 	mz_spill_free(&t->index);
 	for (unsigned i = 0; i < MZ_STACK_SCRATCH; i++)
-		free(t->scratch[i].ips);
+		free(t->scratch[i]);
 	*t = (struct mz_stack_tree){0};
 }
 
@@ -74,26 +74,45 @@ static uint32_t find(const struct mz_stack_tree *t, uint32_t parent, uint64_t ip
 	return 0;
 }
 
+/* Whoever asks for a stack gets it: there is room for the deepest. */
+static int make_scratch(struct mz_stack_tree *t, uint32_t depth)
+{
+	uint32_t cap = depth + depth / 2 + 32;
+
+	if (depth <= t->scratch_cap)
+		return 0;
+	for (unsigned i = 0; i < MZ_STACK_SCRATCH; i++) {
+		uint64_t *p = realloc(t->scratch[i], cap * sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		t->scratch[i] = p;
+	}
+	t->scratch_cap = cap;
+	return 0;
+}
+
 /* ---- adding ------------------------------------------------------------- */
 
 int mz_stack_tree_add_node(struct mz_stack_tree *t, uint32_t parent, uint64_t ip)
 {
+	uint32_t depth = mz_stack_tree_depth(t, parent) + 1;
 	size_t n = (size_t)t->nodes + 2;
 
-	if (t->nodes >= MOST || mz_spill_room(&t->spill, &t->parent, n * sizeof(uint32_t)) < 0 ||
+	if (t->nodes >= MOST || make_scratch(t, depth) < 0 || mz_spill_room(&t->spill, &t->parent, n * sizeof(uint32_t)) < 0 ||
 	    mz_spill_room(&t->spill, &t->ip, n * sizeof(uint64_t)) < 0 ||
 	    mz_spill_room(&t->spill, &t->depth, n * sizeof(uint16_t)) < 0)
 		return -ENOMEM;
 	t->nodes++;
 	((uint32_t *)t->parent.data)[t->nodes] = parent;
 	((uint64_t *)t->ip.data)[t->nodes] = ip;
-	((uint16_t *)t->depth.data)[t->nodes] = (uint16_t)(mz_stack_tree_depth(t, parent) + 1);
+	((uint16_t *)t->depth.data)[t->nodes] = (uint16_t)depth;
 	return 0;
 }
 
 int mz_stack_tree_add_stack(struct mz_stack_tree *t, uint32_t node)
 {
-	if (t->stacks >= MOST ||
+	if (t->stacks >= MOST || make_scratch(t, 1) < 0 ||
 	    mz_spill_room(&t->spill, &t->node_of, ((size_t)t->stacks + 2) * sizeof(uint32_t)) < 0)
 		return -ENOMEM;
 	((uint32_t *)t->node_of.data)[++t->stacks] = node;
@@ -135,25 +154,14 @@ uint32_t mz_stack_tree_put(struct mz_stack_tree *t, const uint64_t *ips, size_t 
 
 const uint64_t *mz_stack_tree_get(struct mz_stack_tree *t, uint32_t stack, size_t *depth)
 {
-	struct mz_stack_scratch *s = &t->scratch[t->turn++ % MZ_STACK_SCRATCH];
-	uint32_t node, n;
+	uint64_t *ips = t->scratch[t->turn++ % MZ_STACK_SCRATCH];
 
 	*depth = 0;
 	if (!stack || stack > t->stacks)
 		return NULL;
-	node = mz_stack_tree_node(t, stack);
-	n = mz_stack_tree_depth(t, node);
-	if (!s->ips || n > s->cap) {
-		uint64_t *ips = realloc(s->ips, (n + 64) * sizeof(*ips));
-
-		if (!ips)
-			return NULL;
-		s->ips = ips;
-		s->cap = n + 64;
-	}
-	for (; node; node = mz_stack_tree_parent(t, node))
-		s->ips[(*depth)++] = mz_stack_tree_ip(t, node);
-	return s->ips;
+	for (uint32_t node = mz_stack_tree_node(t, stack); node; node = mz_stack_tree_parent(t, node))
+		ips[(*depth)++] = mz_stack_tree_ip(t, node);
+	return ips;
 }
 
 void mz_stack_tree_let_go(const struct mz_stack_tree *t)

@@ -24,10 +24,8 @@ struct mz_stack_tree {
 	struct mz_spill_array index; /* node by parent and ip; open addressing, 0 = empty */
 	uint32_t mask, indexed;
 	/* what was asked for last */
-	struct mz_stack_scratch {
-		uint64_t *ips;
-		uint32_t cap;
-	} scratch[MZ_STACK_SCRATCH];
+	uint64_t *scratch[MZ_STACK_SCRATCH];
+	uint32_t scratch_cap;
 	unsigned turn;
 };
 
@@ -43,7 +41,7 @@ int mz_stack_tree_add_node(struct mz_stack_tree *t, uint32_t parent, uint64_t ip
 int mz_stack_tree_add_stack(struct mz_stack_tree *t, uint32_t node);
 
 /* The frames of a stack, innermost first, until MZ_STACK_SCRATCH others were asked for.
- * NULL: no such stack, or no memory. */
+ * NULL: no such stack. */
 const uint64_t *mz_stack_tree_get(struct mz_stack_tree *t, uint32_t stack, size_t *depth);
 
 static inline uint32_t mz_stack_tree_parent(const struct mz_stack_tree *t, uint32_t node)
