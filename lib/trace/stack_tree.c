@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define FIRST_INDEX 256u
 #define MOST	    0x7fffffffu
 
@@ -26,9 +28,7 @@ void mz_stack_tree_deinit(struct mz_stack_tree *t)
 
 static uint32_t slot_of(const struct mz_stack_tree *t, uint32_t parent, uint64_t ip)
 {
-	uint64_t h = (ip ^ parent * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u;
-
-	return (uint32_t)(h >> 32) & t->mask;
+	return (uint32_t)mz_hash_mix(ip ^ t->seed[0], parent ^ t->seed[1]) & t->mask;
 }
 
 static void enter(struct mz_stack_tree *t, uint32_t node)
@@ -46,6 +46,8 @@ static int make_index(struct mz_stack_tree *t)
 {
 	uint64_t size = t->index.data ? (uint64_t)t->mask + 1 : FIRST_INDEX;
 
+	if (!t->index.data)
+		mz_hash_random(t->seed, 2);
 	while (t->nodes + 1ull > size / 3 * 2)
 		size *= 2;
 	if (!t->index.data || size > (uint64_t)t->mask + 1) {
@@ -99,7 +101,8 @@ int mz_stack_tree_add_node(struct mz_stack_tree *t, uint32_t parent, uint64_t ip
 	uint32_t depth = mz_stack_tree_depth(t, parent) + 1;
 	size_t n = (size_t)t->nodes + 2;
 
-	if (t->nodes >= MOST || make_scratch(t, depth) < 0 || mz_spill_room(&t->spill, &t->parent, n * sizeof(uint32_t)) < 0 ||
+	if (t->nodes >= MOST || make_scratch(t, depth) < 0 ||
+	    mz_spill_room(&t->spill, &t->parent, n * sizeof(uint32_t)) < 0 ||
 	    mz_spill_room(&t->spill, &t->ip, n * sizeof(uint64_t)) < 0 ||
 	    mz_spill_room(&t->spill, &t->depth, n * sizeof(uint16_t)) < 0)
 		return -ENOMEM;
@@ -159,7 +162,8 @@ const uint64_t *mz_stack_tree_get(struct mz_stack_tree *t, uint32_t stack, size_
 	*depth = 0;
 	if (!stack || stack > t->stacks)
 		return NULL;
-	for (uint32_t node = mz_stack_tree_node(t, stack); node; node = mz_stack_tree_parent(t, node))
+	for (uint32_t node = mz_stack_tree_node(t, stack); node;
+	     node = mz_stack_tree_parent(t, node))
 		ips[(*depth)++] = mz_stack_tree_ip(t, node);
 	return ips;
 }

@@ -23,6 +23,7 @@ struct mz_stack_tree {
 	uint32_t stacks;
 	struct mz_spill_array index; /* node by parent and ip; open addressing, 0 = empty */
 	uint32_t mask, indexed;
+	uint64_t seed[2]; /* of its hash */
 	/* what was asked for last */
 	uint64_t *scratch[MZ_STACK_SCRATCH];
 	uint32_t scratch_cap;
