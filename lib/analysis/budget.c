@@ -115,8 +115,7 @@ int mz_budget_parse(struct mz_budget *b, const char **text, struct mz_error *err
 	p = blanks(p);
 	if (*p && *p != ',')
 		return wrong(err, start,
-			     "something stands behind the number that is no unit (%, B, KiB, "
-			     "MiB, GiB, TiB)");
+			     "the text after the number is not a unit (%, B, KiB, MiB, GiB, TiB)");
 	len = len < sizeof(b->text) ? len : sizeof(b->text) - 1;
 	memcpy(b->text, start, len);
 	*text = p + (*p == ',');

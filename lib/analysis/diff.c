@@ -101,13 +101,13 @@ int mz_diff_make(struct mz_diff *d, const struct mz_profile *a, const struct mz_
 		d->has &= ~(uint32_t)MZ_PROFILE_LIFETIME; /* not in the same unit */
 	if (a->kind != b->kind)
 		return mz_fail(err, EINVAL,
-			       "the first is %s, the second %s: only two of a kind can be "
-			       "compared",
+			       "the first is %s, the second %s: only recordings of the same kind "
+			       "can be compared",
 			       mz_profile_kind_name(a->kind), mz_profile_kind_name(b->kind));
 	if (by == MZ_DIFF_OBJECT && a->kind != MZ_PROFILE_KMAP)
 		return mz_fail(err, EINVAL,
-			       "objects have names in KMAPs only, and these are %s; "
-			       "--by function, line, stack, file or module",
+			       "only KMAPs have objects, and these are %s; use --by function, "
+			       "line, stack, file or module",
 			       mz_profile_kind_name(a->kind));
 	d->names = mz_tables_new();
 	if (!d->names || add_all(d, a, by, false) < 0 || add_all(d, b, by, true) < 0)

@@ -140,9 +140,10 @@ static int add_dir(struct mz_kmem_input *in, const char *dir, struct mz_error *e
 		free(list[i]);
 	free(list);
 	if (!ret && !in->n)
-		ret = mz_fail(err, ENOENT,
-			      "%s: holds no cpuN.out file%s; kmemtraced -o makes such a folder",
-			      dir, n ? " with events" : "");
+		ret = mz_fail(
+			err, ENOENT,
+			"%s: contains no cpuN.out file%s; kmemtraced -o creates such a folder", dir,
+			n ? " with events" : "");
 	in->whole = true;
 	return ret;
 }

@@ -59,7 +59,7 @@ struct mz_profile_point {
 
 enum mz_clock { MZ_CLOCK_NS, MZ_CLOCK_EVENTS, MZ_CLOCK_INSTRUCTIONS };
 
-/* What it is a profile of: only two of a kind can be compared. */
+/* What it is a profile of: only recordings of the same kind can be compared. */
 enum mz_profile_kind {
 	MZ_PROFILE_PROGRAM,
 	MZ_PROFILE_KERNEL,    /* a trace of the kernel's allocators */

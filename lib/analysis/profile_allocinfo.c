@@ -52,7 +52,7 @@ static const char *parse(struct tag *t, struct mz_cursor c)
 	copy(t->file, (struct mz_cursor){word.p, colon.p});
 	colon.p++;
 	if (!mz_cursor_whole_u64(colon, &line) || line > UINT32_MAX)
-		return "the line is no number";
+		return "the line is not a number";
 	t->line = (uint32_t)line;
 	for (word = mz_cursor_word(&c); word.p < word.end; word = mz_cursor_word(&c)) {
 		if (mz_cursor_skip(&word, "func:"))
@@ -97,7 +97,7 @@ int mz_allocinfo_read(struct mz_profile *p, struct mz_input *in, struct mz_error
 		wrong = parse(&t, c);
 		if (wrong)
 			return mz_fail_line(err, EINVAL, number,
-					    "%s: line %llu: no line of allocinfo: %s", in->name,
+					    "%s: line %llu: not a line of allocinfo: %s", in->name,
 					    (unsigned long long)number, wrong);
 		/* most of the kernel's lines never allocate */
 		if ((t.sum.live_blocks || t.sum.live_bytes) && add(p, &t) < 0)

@@ -33,7 +33,7 @@ static int wrong(struct job *j, const char *what)
 {
 	uint64_t at = mz_input_tell(j->json.in);
 
-	return mz_fail_offset(j->err, EINVAL, at, "%s: byte %llu: no DHAT file: %s",
+	return mz_fail_offset(j->err, EINVAL, at, "%s: byte %llu: not a DHAT file: %s",
 			      j->json.in->name, (unsigned long long)at, what);
 }
 
@@ -44,7 +44,7 @@ static int get_number(struct job *j, uint64_t *v)
 	if (piece < 0)
 		return piece;
 	if (piece != MZ_JSON_NUMBER || !j->json.whole)
-		return wrong(j, "a whole number should stand here");
+		return wrong(j, "expected an integer");
 	*v = j->json.number;
 	return 0;
 }
@@ -82,9 +82,9 @@ static int get_frames(struct job *j, struct point *pt)
 		uint32_t index = (uint32_t)j->json.number;
 
 		if (!j->json.whole || j->json.number > UINT32_MAX)
-			return wrong(j, "no number of a frame");
+			return wrong(j, "not the number of a frame");
 		if (pt->depth++ == DEPTH_MAX)
-			return wrong(j, "a stack of over 4096 frames");
+			return wrong(j, "a stack of more than 4096 frames");
 		mz_buf_add(&j->indexes, &index, sizeof(index));
 	}
 	if (piece >= 0 && piece != MZ_JSON_ARRAY_END)
@@ -209,7 +209,7 @@ static int get_text(struct job *j, char **to)
 	if (piece < 0)
 		return piece;
 	if (piece != MZ_JSON_STRING)
-		return wrong(j, "a string should stand here");
+		return wrong(j, "expected a string");
 	free(*to);
 	*to = strdup(j->json.text.data);
 	return *to ? 0 : mz_fail_memory(j->err);
@@ -220,7 +220,7 @@ static int get_flag(struct job *j, bool *to)
 	int piece = mz_json_read(&j->json, j->err);
 
 	if (piece >= 0 && piece != MZ_JSON_TRUE && piece != MZ_JSON_FALSE)
-		return wrong(j, "true or false should stand here");
+		return wrong(j, "expected true or false");
 	*to = piece == MZ_JSON_TRUE;
 	return piece < 0 ? piece : 0;
 }
@@ -324,7 +324,7 @@ int mz_dhat_read(struct mz_profile *p, struct mz_input *in, struct mz_error *err
 	p->has = MZ_PROFILE_TOTAL;
 	mz_json_reader_init(&j.json, in);
 	piece = mz_json_read(&j.json, err);
-	ret = piece < 0 ? piece : piece == MZ_JSON_OBJECT ? 0 : wrong(&j, "it is no object");
+	ret = piece < 0 ? piece : piece == MZ_JSON_OBJECT ? 0 : wrong(&j, "it is not an object");
 	while (!ret && (piece = mz_json_read(&j.json, err)) == MZ_JSON_KEY)
 		ret = get_top(&j);
 	if (!ret && piece >= 0)

@@ -43,7 +43,7 @@ static char *folder_name(const char *path)
 
 static int in_use(const char *path, const char *part, struct mz_error *err)
 {
-	return mz_fail(err, EBUSY, "%s: another writer is at work on it (%s); choose another name",
+	return mz_fail(err, EBUSY, "%s: another process is writing it (%s); choose another name",
 		       path, part);
 }
 
@@ -55,10 +55,10 @@ static int judge_leftover(int fd, const char *path, const char *part, bool overw
 	struct stat open, there;
 
 	if (fstat(fd, &open))
-		return mz_fail(err, errno, "%s: cannot look at it: %s", part, strerror(errno));
+		return mz_fail(err, errno, "%s: cannot examine it: %s", part, strerror(errno));
 	if (!S_ISREG(open.st_mode) || open.st_uid != geteuid())
 		return mz_fail(err, EEXIST,
-			       "%s: is there and is not ours; remove it, or choose another name",
+			       "%s: exists and is not ours; remove it, or choose another name",
 			       part);
 	if (flock(fd, LOCK_EX | LOCK_NB))
 		return in_use(path, part, err);
@@ -82,7 +82,7 @@ static int open_leftover(const char *path, const char *part, bool overwrite, str
 	if (fd < 0 && errno == ENOENT)
 		return -ENOENT;
 	if (fd < 0)
-		return mz_fail(err, errno, "%s: is there and cannot be opened: %s", part,
+		return mz_fail(err, errno, "%s: exists and cannot be opened: %s", part,
 			       strerror(errno));
 	ret = judge_leftover(fd, path, part, overwrite, err);
 	if (ret < 0) {
@@ -253,7 +253,7 @@ static int fail(const struct mz_atomic_file *f, int code, const char *what, stru
 	bool kept = f->keeps && f->part;
 
 	return mz_fail(err, code, "%s: cannot %s: %s%s%s%s", f->path, what, strerror(code),
-		       kept ? "; what is whole is in " : "", kept ? f->part : "",
+		       kept ? "; the complete part is in " : "", kept ? f->part : "",
 		       code == ENOSPC ? "; make room" : "");
 }
 
@@ -338,8 +338,8 @@ static int sync_folder(const struct mz_atomic_file *f, const char *folder, struc
 
 	if (fd >= 0 && fsync(fd) && errno != EINVAL)
 		ret = mz_fail(err, errno,
-			      "%s: is written, but its folder cannot be: %s; a power failure may "
-			      "lose it",
+			      "%s: is written, but its folder cannot be synced: %s; a power "
+			      "failure may lose it",
 			      f->path, strerror(errno));
 	if (fd >= 0)
 		close(fd);

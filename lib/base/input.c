@@ -194,10 +194,11 @@ int mz_input_line(struct mz_input *in, const char **line, size_t *len, struct mz
 		if (in->eof)
 			return seen ? take_line(in, in->end, line, len) : 0;
 		if (seen >= MZ_LINE_MAX)
-			return mz_fail_offset(
-				err, EINVAL, mz_input_tell(in),
-				"%s: byte %llu: a line of over %u bytes; this is no text trace",
-				in->name, (unsigned long long)mz_input_tell(in), MZ_LINE_MAX);
+			return mz_fail_offset(err, EINVAL, mz_input_tell(in),
+					      "%s: byte %llu: a line of more than %u bytes; this "
+					      "is not a text trace",
+					      in->name, (unsigned long long)mz_input_tell(in),
+					      MZ_LINE_MAX);
 		ret = mz_input_fill(in, seen + 1, err);
 		if (ret < 0)
 			return ret;

@@ -21,7 +21,7 @@ static int wrong(struct mz_json_reader *r, struct mz_error *err, const char *wha
 {
 	uint64_t at = mz_input_tell(r->in);
 
-	return mz_fail_offset(err, EINVAL, at, "%s: byte %llu: no JSON: %s", r->in->name,
+	return mz_fail_offset(err, EINVAL, at, "%s: byte %llu: not JSON: %s", r->in->name,
 			      (unsigned long long)at, what);
 }
 
@@ -119,7 +119,7 @@ static int escape(struct mz_json_reader *r, struct mz_error *err)
 		return add_unicode(r, err);
 	}
 	if (!at)
-		return wrong(r, err, "an unknown escape behind a backslash");
+		return wrong(r, err, "an unknown escape after a backslash");
 	mz_buf_add(&r->text, &to[at - from], 1);
 	r->in->pos++;
 	return 0;
@@ -135,7 +135,7 @@ static int string(struct mz_json_reader *r, struct mz_error *err)
 		if (c < -1)
 			return c + 1;
 		if (c == -1)
-			return wrong(r, err, "it ends inside of a string");
+			return wrong(r, err, "it ends inside a string");
 		if (c < 0x20)
 			return wrong(r, err, "a control character in a string");
 		if (c == '"')
@@ -152,7 +152,7 @@ static int string(struct mz_json_reader *r, struct mz_error *err)
 		if (r->text.failed)
 			return mz_fail_memory(err);
 		if (r->text.len > MZ_LINE_MAX)
-			return wrong(r, err, "a string of over a mebibyte");
+			return wrong(r, err, "a string of more than 1 MiB");
 	}
 	r->in->pos++;
 	mz_buf_add(&r->text, "", 1);
@@ -192,7 +192,7 @@ static int word(struct mz_json_reader *r, const char *text, int piece, struct mz
 	if (mz_input_fill(r->in, n, err) < 0)
 		return -err->code;
 	if (mz_input_left(r->in) < n || memcmp(r->in->pos, text, n))
-		return wrong(r, err, "a value should stand here");
+		return wrong(r, err, "expected a value");
 	r->in->pos += n;
 	return piece;
 }
@@ -225,8 +225,7 @@ static int value(struct mz_json_reader *r, int c, struct mz_error *err)
 	}
 	if (c == '-' || (c >= '0' && c <= '9'))
 		return number(r, err);
-	return wrong(r, err,
-		     c == -1 ? "it ends where a value should stand" : "a value should stand here");
+	return wrong(r, err, c == -1 ? "it ends where a value was expected" : "expected a value");
 }
 
 static int close_level(struct mz_json_reader *r)
@@ -243,7 +242,7 @@ static int key(struct mz_json_reader *r, int c, struct mz_error *err)
 	int ret;
 
 	if (c != '"')
-		return wrong(r, err, "a name in quotes should stand here");
+		return wrong(r, err, "expected a name in quotes");
 	ret = string(r, err);
 	if (ret < 0)
 		return ret;
@@ -251,7 +250,7 @@ static int key(struct mz_json_reader *r, int c, struct mz_error *err)
 	if (c < -1)
 		return c + 1;
 	if (c != ':')
-		return wrong(r, err, "a colon should stand here");
+		return wrong(r, err, "expected a colon");
 	r->in->pos++;
 	r->state = MZ_JSON_VALUE;
 	return MZ_JSON_KEY;
@@ -265,15 +264,14 @@ int mz_json_read(struct mz_json_reader *r, struct mz_error *err)
 	if (c < -1)
 		return c + 1;
 	if (r->state == MZ_JSON_DONE)
-		return c == -1 ? MZ_JSON_END : wrong(r, err, "something stands behind its end");
+		return c == -1 ? MZ_JSON_END : wrong(r, err, "there is text after its end");
 	if (r->state == MZ_JSON_VALUE)
 		return value(r, c, err);
 	if (c == (object ? '}' : ']'))
 		return close_level(r);
 	if (r->state == MZ_JSON_NEXT) {
 		if (c != ',')
-			return wrong(r, err,
-				     c == -1 ? "it ends too early" : "a comma should stand here");
+			return wrong(r, err, c == -1 ? "it ends too early" : "expected a comma");
 		r->in->pos++;
 		c = blanks(r, err);
 		if (c < -1)

@@ -99,8 +99,9 @@ static int damaged(const struct mz_unpack *u, const char *name, const char *why,
 {
 	uint64_t at = u->taken - (u->len - u->pos);
 
-	return mz_fail_offset(err, EINVAL, at, "%s: byte %llu of the packed file: %s; is it whole?",
-			      name, (unsigned long long)at, why);
+	return mz_fail_offset(err, EINVAL, at,
+			      "%s: byte %llu of the compressed file: %s; is it complete?", name,
+			      (unsigned long long)at, why);
 }
 
 /* Both give how many bytes were made, or -1 with why set. */

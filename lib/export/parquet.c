@@ -195,7 +195,7 @@ static int put_page(struct mz_table *t, int type, size_t values, int encoding, u
 	if (ZSTD_isError(n))
 		return ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation
 			       ? mz_fail_memory(err)
-			       : mz_fail(err, EIO, "%s: cannot pack: %s", t->out->file.path,
+			       : mz_fail(err, EIO, "%s: cannot compress: %s", t->out->file.path,
 					 ZSTD_getErrorName(n));
 	mz_thrift_i32(&th, 1, type);
 	mz_thrift_i32(&th, 2, (int32_t)t->page.len);

@@ -65,7 +65,7 @@ static struct mz_table *sql_open(struct mz_output *out, struct mz_error *err)
 	}
 	t->path = out->file.path;
 	if (!out->file.part) {
-		mz_fail(err, EINVAL, "%s: a database needs a file of its own: -o FILE",
+		mz_fail(err, EINVAL, "%s: a database needs a file; name one with -o FILE",
 			out->file.path);
 	} else {
 		code = sqlite3_open_v2(out->file.part, &t->db, SQLITE_OPEN_READWRITE, NULL);

@@ -58,11 +58,11 @@ static int take_number(struct mz_reader *r, uint64_t *out, const char *what)
 		unsigned char c;
 
 		if (in->pos == in->end)
-			return mz_fail_offset(
-				&r->error, EINVAL, mz_input_tell(in),
-				"%s: byte %llu: the file ends inside a record, at its %s; "
-				"it was cut, or it is not a trace",
-				in->name, (unsigned long long)mz_input_tell(in), what);
+			return mz_fail_offset(&r->error, EINVAL, mz_input_tell(in),
+					      "%s: byte %llu: the file ends inside a record, at "
+					      "its %s; it was truncated, or it is not a trace",
+					      in->name, (unsigned long long)mz_input_tell(in),
+					      what);
 		c = (unsigned char)*in->pos++;
 		if (shift == 63 && (c & 0x7f) > 1)
 			break;
@@ -76,7 +76,7 @@ static int take_number(struct mz_reader *r, uint64_t *out, const char *what)
 	}
 	return mz_fail_offset(
 		&r->error, EINVAL, mz_input_tell(in) - 1,
-		"%s: byte %llu: a %s of over 64 bits; the file is damaged, or not a trace",
+		"%s: byte %llu: a %s of more than 64 bits; the file is damaged, or not a trace",
 		in->name, (unsigned long long)mz_input_tell(in) - 1, what);
 }
 
@@ -147,7 +147,7 @@ static int make_event(struct mz_reader *r, struct mz_event *ev, uint64_t at)
 	if (size && !fwd)
 		return bad_record(r, at, "an allocation without serial number");
 	if (fwd > UINT64_MAX - newest)
-		return bad_record(r, at, "a serial number of over 64 bits");
+		return bad_record(r, at, "a serial number of more than 64 bits");
 	if (!size) {
 		ev->kind = MZ_FREE;
 		ev->call = MZ_CALL_FREE;

@@ -195,7 +195,7 @@ static int take_call(const struct mz_dtrace *d, const struct mz_cursor *cols, un
 
 	if ((unsigned)d->name >= n || (unsigned)d->args >= n || d->time >= (int)n ||
 	    d->tid >= (int)n)
-		return mz_fail(err, EINVAL, "the record has only %u columns; it was cut", n);
+		return mz_fail(err, EINVAL, "the record has only %u columns; it was truncated", n);
 	call = find_call(cols[d->name]);
 	if (!call)
 		return show(err, "not a call that allocates or frees", cols[d->name]);

@@ -69,8 +69,9 @@ static void *at(const struct mz_buf *b, size_t i, size_t size)
 
 static int wrong(struct mz_reader *r, const char *what)
 {
-	return mz_fail_line(&r->error, EINVAL, r->line, "%s: line %llu: no line of heaptrack: %s",
-			    r->in.name, (unsigned long long)r->line, what);
+	return mz_fail_line(&r->error, EINVAL, r->line,
+			    "%s: line %llu: not a line of heaptrack: %s", r->in.name,
+			    (unsigned long long)r->line, what);
 }
 
 static bool hex(struct mz_cursor *c, uint64_t *v)
@@ -89,7 +90,7 @@ static int add_string(struct mz_reader *r, struct mz_cursor c)
 	if (s->version >= 3) { /* with its length before it */
 		if (!hex(&c, &len) || (c.p < c.end && *c.p++ != ' ') ||
 		    len != (uint64_t)(c.end - c.p))
-			return wrong(r, "a string is not as long as it says");
+			return wrong(r, "a string does not have its stated length");
 	}
 	id = mz_tables_string(r->tables, c.p, (size_t)(c.end - c.p));
 	mz_buf_add(&s->strings, &id, sizeof(id));
@@ -127,7 +128,7 @@ static int add_instruction(struct mz_reader *r, struct mz_cursor c)
 		if (c.p == c.end)
 			break;
 		if (!hex(&c, &function))
-			return wrong(r, "the function of an instruction is no number");
+			return wrong(r, "the function of an instruction is not a number");
 		mz_cursor_blanks(&c);
 		if (c.p < c.end && (!hex(&c, &file) || !hex(&c, &line) || line > UINT32_MAX))
 			return wrong(r, "the line of an instruction is missing");
@@ -135,7 +136,7 @@ static int add_instruction(struct mz_reader *r, struct mz_cursor c)
 			continue;
 		if (!get_string(r, function, &names[n].function) ||
 		    !get_string(r, file, &names[n].file))
-			return wrong(r, "an instruction names a string that is not there");
+			return wrong(r, "an instruction refers to a missing string");
 		names[n++].line = (uint32_t)line;
 	}
 	mz_buf_add(&s->ips, &ip, sizeof(ip));
@@ -152,7 +153,7 @@ static int add_trace(struct mz_reader *r, struct mz_cursor c)
 
 	if (!hex(&c, &ip) || !hex(&c, &parent) || !ip || ip > count(&s->ips, sizeof(uint64_t)) ||
 	    parent > count(&s->traces, sizeof(t)))
-		return wrong(r, "a stack of something that is not there");
+		return wrong(r, "a stack refers to a missing entry");
 	t.ip = *(uint64_t *)at(&s->ips, ip - 1, sizeof(uint64_t));
 	t.parent = (uint32_t)parent;
 	if (parent)
@@ -185,7 +186,7 @@ static int add_sort(struct mz_reader *r, struct mz_cursor c)
 
 	if (!hex(&c, &sort.size) || !hex(&c, &trace) ||
 	    trace > count(&s->traces, sizeof(struct trace)))
-		return wrong(r, "an allocation of a stack that is not there");
+		return wrong(r, "an allocation refers to a missing stack");
 	if (trace) {
 		sort.site = site_of(r, trace);
 		if (!sort.site)
@@ -203,7 +204,7 @@ static struct sort *get_sort(struct mz_reader *r, struct mz_cursor c)
 	uint64_t i;
 
 	if (!hex(&c, &i) || i >= count(&s->sorts, sizeof(struct sort))) {
-		wrong(r, "an event of an allocation that is not there");
+		wrong(r, "an event refers to a missing allocation");
 		return NULL;
 	}
 	return at(&s->sorts, i, sizeof(struct sort));
@@ -275,7 +276,7 @@ static int set_clock(struct mz_reader *r, struct mz_cursor c)
 	uint64_t ms;
 
 	if (!hex(&c, &ms) || ms > UINT64_MAX / 1000000)
-		return wrong(r, "a time that is no number");
+		return wrong(r, "the time is not a number");
 	s->time = ms * 1000000 > s->time ? ms * 1000000 : s->time;
 	s->timed = true;
 	return 0;
@@ -288,7 +289,7 @@ static int set_version(struct mz_reader *r, struct mz_cursor c)
 
 	s->version = 0;
 	if (!hex(&c, &program))
-		return wrong(r, "a version that is no number");
+		return wrong(r, "the version is not a number");
 	hex(&c, &s->version);
 	if (s->version < 1 || s->version > 3)
 		return wrong(r, "its version is not 1, 2 or 3; open it with heaptrack");
@@ -328,7 +329,7 @@ static int take_line(struct mz_reader *r, const char *line, size_t len, struct m
 	case 'R':
 	case 'S':
 	case 'm': return 0;
-	default: return wrong(r, "its letter is not known");
+	default: return wrong(r, "its letter is unknown");
 	}
 }
 

@@ -90,7 +90,7 @@ static int open_container(struct mz_kmap *k, struct mz_error *err)
 	source = mz_reader_find_attr(k->reader, "source");
 	/* in a pipe it is said at the end: then the events tell */
 	if (source && (source->type != MZ_ATTR_TEXT || strcmp(source->data, "kmap")))
-		return mz_fail(err, EINVAL, "%s: a trace, and no KMAP; 'memorizer report' reads it",
+		return mz_fail(err, EINVAL, "%s: a trace, not a KMAP; 'memorizer report' reads it",
 			       k->reader->in.name);
 	k->unpacker = mz_kmap_unpacker_new(k->reader);
 	return k->unpacker ? 0 : mz_fail_memory(err);

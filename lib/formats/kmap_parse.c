@@ -312,19 +312,19 @@ static const char *parse_object(struct mz_cursor c, int before, struct mz_kmap_o
 {
 	*o = (struct mz_kmap_object){.shape = MZ_KMAP_G1};
 	if (!pointer(&c, o, &o->alloc_ip, true) || !comma(&c))
-		return "the address of the allocating code is no hexadecimal number";
+		return "the address of the allocating code is not a hexadecimal number";
 	if (!pid_of(&c, &o->pid) || !comma(&c))
-		return "the process is no number";
+		return "the process is not a number";
 	if (!pointer(&c, o, &o->va, false) || !comma(&c))
-		return "the address of the object is no hexadecimal number";
+		return "the address of the object is not a hexadecimal number";
 	if (!number(&c, &o->size) || !comma(&c))
-		return "the size is no number";
+		return "the size is not a number";
 	if (!number(&c, &o->alloc_time) || !comma(&c))
-		return "the time of the allocation is no number";
+		return "the time of the allocation is not a number";
 	if (!number(&c, &o->free_time) || !comma(&c))
-		return "the time of the free is no number";
+		return "the time of the free is not a number";
 	if (!pointer(&c, o, &o->free_ip, false) || !comma(&c))
-		return "the address of the freeing code is no hexadecimal number";
+		return "the address of the freeing code is not a hexadecimal number";
 	if (typed_tail(c, before, o)) {
 		o->alloc_time = unsign(o->alloc_time);
 		o->free_time = unsign(o->free_time);
@@ -357,9 +357,9 @@ static const char *parse_from(struct mz_cursor c, struct mz_kmap_access *a)
 	a->fields = 3;
 	a->from = true;
 	if (!address(&c, &a->ip) || !comma(&c))
-		return "the address of the accessing code is no hexadecimal number";
+		return "the address of the accessing code is not a hexadecimal number";
 	if (mz_cursor_skip(&c, "caller:") && (!address(&c, &a->caller) || !comma(&c)))
-		return "the address of the caller is no hexadecimal number";
+		return "the address of the caller is not a hexadecimal number";
 	ok = number(&c, &a->writes) && comma(&c) && number(&c, &a->reads);
 	return ok && c.p == c.end ? NULL : "it is not 'from:ip[,caller:ip],writes,reads'";
 }
@@ -374,7 +374,7 @@ static const char *parse_access(struct mz_cursor c, int shape, struct mz_kmap_ac
 	if (c.end - c.p > 1 && c.p[1] == 'r' && mz_cursor_skip(&c, "from:"))
 		return parse_from(c, a);
 	if (!address(&c, &a->ip) || !comma(&c))
-		return "the address of the accessing code is no hexadecimal number";
+		return "the address of the accessing code is not a hexadecimal number";
 	if (shape == MZ_KMAP_G1 || shape == MZ_KMAP_CSV) {
 		ok = pid_of(&c, &a->pid) && comma(&c) && number(&c, &a->writes) && comma(&c) &&
 		     number(&c, &a->reads);
@@ -396,10 +396,10 @@ static const char *parse_call(struct mz_cursor c, struct mz_kmap_call *e)
 		return "it is neither an object, nor an access, nor a call";
 	mz_cursor_blanks(&c);
 	if (!address(&c, &e->to) || c.p == c.end || !mz_is_blank(*c.p))
-		return "the called address is no hexadecimal number";
+		return "the called address is not a hexadecimal number";
 	mz_cursor_blanks(&c);
 	if (!number(&c, &e->count))
-		return "the count of the calls is no number";
+		return "the count of the calls is not a number";
 	mz_cursor_blanks(&c);
 	return c.p == c.end ? NULL : "something follows the count of the calls";
 }

@@ -228,7 +228,7 @@ static int bad(const struct mz_kmap_unpacker *u, int ret, struct mz_error *err)
 	if (ret == -ENOMEM)
 		return mz_fail_memory(err);
 	return mz_fail(err, EINVAL,
-		       "%s: its events are not those of a KMAP; it is damaged, or was changed",
+		       "%s: its events are not those of a KMAP; it is damaged or was modified",
 		       u->r->in.name);
 }
 

@@ -387,7 +387,7 @@ static int raw_one(struct mz_reader *r, struct state *s, struct mz_event *ev, ui
 				      mz_kmemtrace_shape_name(&s->layout));
 	if (!size)
 		return mz_fail_offset(&r->error, EINVAL, at,
-				      "%s: byte %llu: the file ends inside a record; it was cut",
+				      "%s: byte %llu: the file ends inside a record; it was truncated",
 				      r->in.name, (unsigned long long)at);
 	if (s->layout.shape == MZ_KMT_C)
 		raw_order(s, &x, ev);

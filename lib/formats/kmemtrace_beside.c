@@ -35,10 +35,10 @@ static struct mz_kmemtrace_span *reach(struct mz_kmemtrace_span **table, uint32_
 
 static int bad_line(const char *name, unsigned line, const char *want, struct mz_error *err)
 {
-	return mz_fail(err, EINVAL,
-		       "%s: line %u: not of the form \"%s\"; take the file away to do "
-		       "without it",
-		       name, line, want);
+	return mz_fail(
+		err, EINVAL,
+		"%s: line %u: not of the form \"%s\"; remove the file to continue without it", name,
+		line, want);
 }
 
 /* "ID": its end, or NULL. */

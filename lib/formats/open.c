@@ -49,7 +49,7 @@ static const struct mz_reader_ops *probe(struct mz_reader *r)
 	if (mz_perf_probe(data, len))
 		return &mz_perf_reader_ops;
 	if (mz_dhat_probe(data, len) || mz_allocinfo_probe(data, len)) {
-		mz_fail(&r->error, EINVAL, "%s: it holds sums of call sites, and no events; 'memorizer "
+		mz_fail(&r->error, EINVAL, "%s: it contains sums by call site and no events; 'memorizer "
 			"report', 'diff' and 'export' read it", r->in.name);
 		return NULL;
 	}

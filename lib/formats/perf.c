@@ -151,8 +151,9 @@ bool mz_perf_probe(const char *data, size_t len)
 
 static int wrong(struct mz_reader *r, const char *what)
 {
-	return mz_fail_line(&r->error, EINVAL, r->line, "%s: line %llu: no kmem event of perf: %s",
-			    r->in.name, (unsigned long long)r->line, what);
+	return mz_fail_line(&r->error, EINVAL, r->line,
+			    "%s: line %llu: not a kmem event of perf: %s", r->in.name,
+			    (unsigned long long)r->line, what);
 }
 
 static bool pointer(struct mz_cursor v, uint64_t *out)
@@ -186,30 +187,30 @@ static const char *take_field(struct mz_reader *r, struct mz_event *ev, struct m
 		if (page && mz_cursor_is(word, "0xffffffffffffffff")) /* of no page */
 			word.end = word.p;
 		if (word.p < word.end && !pointer(word, &ev->addr))
-			return "the pointer is no number";
+			return "the pointer is not a number";
 		if (page && ev->addr > UINT64_MAX / PAGE)
 			return "the number of the page is too large";
 		ev->addr *= page ? PAGE : 1;
 		*seen |= 1;
 	} else if (mz_cursor_skip(&word, "bytes_req=")) {
 		if (!mz_cursor_whole_u64(word, &ev->size))
-			return "bytes_req is no number";
+			return "bytes_req is not a number";
 		*seen |= 2;
 	} else if (mz_cursor_skip(&word, "bytes_alloc=")) {
 		if (!mz_cursor_whole_u64(word, &ev->given))
-			return "bytes_alloc is no number";
+			return "bytes_alloc is not a number";
 		ev->has |= MZ_HAS_GIVEN;
 	} else if (mz_cursor_skip(&word, "order=")) {
 		if (!mz_cursor_whole_u64(word, &v) || v > 51)
-			return "the order is no number";
+			return "the order is not a number";
 		ev->size = (uint64_t)PAGE << v;
 		*seen |= 2;
 	} else if (mz_cursor_skip(&word, "node=")) {
 		if (take_node(ev, word) < 0)
-			return "the node is no number";
+			return "the node is not a number";
 	} else if (mz_cursor_skip(&word, "gfp_flags=0x")) {
 		if (!mz_cursor_whole_hex(word, &v) || v > UINT32_MAX)
-			return "the flags are no number";
+			return "the flags are not a number";
 		ev->flags = (uint32_t)v;
 		ev->has |= MZ_HAS_FLAGS;
 	} else if (mz_cursor_skip(&word, "name=")) {
@@ -246,9 +247,7 @@ static int take_event(struct mz_reader *r, struct mz_event ev, struct mz_cursor 
 	}
 	if (!(seen & 1) || (ev.kind == MZ_ALLOC && !(seen & 2)))
 		return wrong(
-			r,
-			"the pointer or the size is missing; use perf script as it is, without -F "
-			"trace");
+			r, "the pointer or the size is missing; run perf script without -F trace");
 	if (ev.kind == MZ_FREE)
 		ev.size = 0;
 	s->ev = ev;
@@ -263,7 +262,7 @@ static int take_loss(struct mz_reader *r, struct mz_event ev, struct mz_cursor r
 	uint64_t n;
 
 	if (!mz_cursor_whole_u64(mz_cursor_word(&rest), &n) || !n)
-		return wrong(r, "how many were lost is no number");
+		return wrong(r, "the number of lost events is not a number");
 	ev.kind = MZ_LOST;
 	ev.call = MZ_CALL_LOST;
 	ev.size = n;

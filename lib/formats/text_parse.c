@@ -209,7 +209,7 @@ static int take_stack(struct mz_cursor *c, struct mz_event *ev, struct mz_tables
 
 	do {
 		if (n == sizeof(ips) / sizeof(*ips))
-			return mz_fail(err, EINVAL, "a stack of over %zu addresses", n);
+			return mz_fail(err, EINVAL, "a stack of more than %zu addresses", n);
 		if (n)
 			c->p++;
 		if (!mz_cursor_hex(c, &ips[n++]))

@@ -72,7 +72,7 @@ static int look(struct mz_attach *a, const char *library, struct mz_error *err)
 		a->functions[i] = mz_attach_function(&a->objects, calls[i], library);
 	if (!a->functions[0] || !a->thread.syscall_at)
 		return mz_fail(err, ENOEXEC,
-			       "pid %d: has no C library that could be found in it; start it "
+			       "pid %d: no C library was found in it; start it "
 			       "with memorizer record -- CMD",
 			       (int)a->pid);
 	return 0;
@@ -128,10 +128,10 @@ static int say_why(struct mz_attach *a, const char *library, struct mz_error *er
 			if (!mz_attach_read(&a->objects, text + i, &why[i], 1) || !why[i])
 				break;
 		}
-	return mz_fail(err, ELIBACC,
-		       "pid %d: cannot load %s: %s; is it in a container or a chroot, where "
-		       "that file is not?",
-		       (int)a->pid, library, why);
+	return mz_fail(
+		err, ELIBACC,
+		"pid %d: cannot load %s: %s; is it in a container or a chroot without that file?",
+		(int)a->pid, library, why);
 }
 
 static int load(struct mz_attach *a, const char *library, struct mz_error *err)
@@ -186,7 +186,7 @@ int mz_attach_load(struct mz_attach *a, pid_t pid, const char *library, struct m
 	if (ret == -EBUSY && !err->code)
 		mz_fail(err, EBUSY, "pid %d: is being recorded already", (int)pid);
 	if (ret < 0)
-		return mz_fail(err, -ret, "pid %d: the shared memory cannot be made in it: %s",
+		return mz_fail(err, -ret, "pid %d: cannot create the shared memory in it: %s",
 			       (int)pid, strerror(-ret));
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, a->program_fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
@@ -198,7 +198,7 @@ int mz_attach_begin(struct mz_attach *a, struct mz_error *err)
 	int ret = call_ours(a, LIBRARY, "memorizer_begin", (uint64_t)a->program_fd, err);
 
 	let_go(a);
-	return ret < 0 ? mz_fail(err, -ret, "pid %d: the library does not begin: %s", (int)a->pid,
+	return ret < 0 ? mz_fail(err, -ret, "pid %d: the library does not start: %s", (int)a->pid,
 				 strerror(-ret))
 		       : ret;
 }

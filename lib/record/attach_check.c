@@ -53,13 +53,12 @@ static int check_state(pid_t pid, const char *status, struct mz_error *err)
 	if (status_state(status) == 'Z' || status_state(status) == 'X')
 		return mz_fail(err, ESRCH, "pid %d: has ended already", (int)pid);
 	if (tracer > 0)
-		return mz_fail(
-			err, EBUSY,
-			"pid %d: is traced by pid %ld (a debugger, or strace), and only one can; "
-			"end that first",
-			(int)pid, tracer);
+		return mz_fail(err, EBUSY,
+			       "pid %d: is traced by pid %ld (a debugger or strace), and only one "
+			       "tracer is possible; stop that one first",
+			       (int)pid, tracer);
 	if (status_state(status) == 'T' || status_state(status) == 't')
-		return mz_fail(err, EAGAIN, "pid %d: is stopped; let it go on first: kill -CONT %d",
+		return mz_fail(err, EAGAIN, "pid %d: is stopped; continue it first: kill -CONT %d",
 			       (int)pid, (int)pid);
 	return 0;
 }
@@ -80,14 +79,14 @@ static int check_surroundings(pid_t pid, const char *status, struct mz_error *er
 	read_small("/proc/self/status", own, sizeof(own));
 	if (in_other_pids(status))
 		return mz_fail(err, EPERM,
-			       "pid %d: is in a container of its own (another pid name space); "
-			       "run memorizer inside of it",
+			       "pid %d: is in a container (another pid namespace); run memorizer "
+			       "inside it",
 			       (int)pid);
 	if (status_field(status, "\nSeccomp:\t") == 1 ||
 	    filters > status_field(own, "\nSeccomp_filters:\t"))
 		return mz_fail(err, EPERM,
 			       "pid %d: filters its system calls (seccomp), and may be killed for "
-			       "those that loading a library takes; " INSTEAD,
+			       "those that load a library; " INSTEAD,
 			       (int)pid);
 	return 0;
 }
@@ -103,7 +102,7 @@ static int check_program(pid_t pid, struct mz_error *err)
 	n = readlink(path, program, sizeof(program) - 1);
 	if (n < 0 && errno == ENOENT)
 		return mz_fail(err, EPERM,
-			       "pid %d: is a part of the kernel, not a program; see memorizer "
+			       "pid %d: is a kernel thread, not a program; see memorizer "
 			       "kmemtraced",
 			       (int)pid);
 	fd = n < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
@@ -113,7 +112,8 @@ static int check_program(pid_t pid, struct mz_error *err)
 	n = read(fd, &head, sizeof(head));
 	close(fd);
 	if (n != sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG))
-		return mz_fail(err, ENOEXEC, "pid %d: %.200s is no ELF program", (int)pid, program);
+		return mz_fail(err, ENOEXEC, "pid %d: %.200s is not an ELF program", (int)pid,
+			       program);
 	if (head.e_ident[EI_CLASS] != ELFCLASS64)
 		return mz_fail(err, ENOEXEC,
 			       "pid %d: %.200s is not a 64-bit program; only those can be "
@@ -137,25 +137,26 @@ static int check_owner(pid_t pid, const char *status, struct mz_error *err)
 		return 0;
 	if (uid != (long)geteuid() && geteuid())
 		return mz_fail(err, EPERM,
-			       "pid %d: belongs to user %ld, and you are %ld; do it as that user, "
-			       "or as root",
+			       "pid %d: belongs to user %ld, and you are user %ld; run memorizer "
+			       "as that user, or as root",
 			       (int)pid, uid, (long)geteuid());
 	read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
 	if (geteuid() && *scope >= '1' && *scope <= '2')
-		return mz_fail(err, EPERM,
-			       "pid %d: the kernel lets only %s attach "
-			       "(kernel.yama.ptrace_scope is %c); do it as root, or: sysctl -w "
-			       "kernel.yama.ptrace_scope=0, or " INSTEAD,
-			       (int)pid, *scope == '1' ? "a parent" : "root", *scope);
+		return mz_fail(
+			err, EPERM,
+			"pid %d: the kernel lets only %s attach "
+			"(kernel.yama.ptrace_scope is %c); run memorizer as root, or: sysctl -w "
+			"kernel.yama.ptrace_scope=0, or " INSTEAD,
+			(int)pid, *scope == '1' ? "a parent" : "root", *scope);
 	if (*scope == '3')
 		return mz_fail(err, EPERM,
-			       "pid %d: the kernel lets nobody attach until it is started again "
+			       "pid %d: the kernel allows no attaching until the next boot "
 			       "(kernel.yama.ptrace_scope is 3); " INSTEAD,
 			       (int)pid);
 	if (access(path, R_OK | W_OK))
 		return mz_fail(err, EPERM,
-			       "pid %d: does not let others of its user look into it (it is "
-			       "set-user-ID, or has said so with prctl); do it as root",
+			       "pid %d: does not let other processes of its user inspect it (it is "
+			       "set-user-ID, or called prctl); run memorizer as root",
 			       (int)pid);
 	return 0;
 }

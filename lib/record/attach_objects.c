@@ -146,8 +146,8 @@ int mz_attach_objects_open(struct mz_attach_objects *o, pid_t pid, struct mz_err
 	o->mem = open(path, O_RDWR | O_CLOEXEC);
 	if (o->mem < 0)
 		return mz_fail(err, errno,
-			       "pid %d: the system does not let its memory be read: %s; in a "
-			       "container, that takes CAP_SYS_PTRACE",
+			       "pid %d: the system does not allow reading its memory: %s; in a "
+			       "container, this needs CAP_SYS_PTRACE",
 			       (int)pid, strerror(errno));
 	if (find_auxv(pid, &headers, &count))
 		dynamic = find_dynamic(o, headers, count);
@@ -155,8 +155,8 @@ int mz_attach_objects_open(struct mz_attach_objects *o, pid_t pid, struct mz_err
 		debug = dynamic_entry(o, dynamic, DT_DEBUG);
 	if (!debug)
 		ret = mz_fail(err, ENOEXEC,
-			      "pid %d: is linked statically: its allocator is inside it, where no "
-			      "library can take its place; link it dynamically",
+			      "pid %d: is statically linked: no library can replace its allocator; "
+			      "link it dynamically",
 			      (int)pid);
 	else
 		ret = read_list(o, pid, debug, err);

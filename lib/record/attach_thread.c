@@ -259,17 +259,18 @@ static int to_syscall(struct mz_attach_thread *t, struct user_regs_struct *r, st
 		int status, ret;
 
 		if (ptrace(PTRACE_SYSCALL, t->tid, NULL, NULL))
-			return mz_fail(err, errno, "pid %d: cannot be made to go on: %s",
-				       (int)t->pid, strerror(errno));
+			return mz_fail(err, errno, "pid %d: cannot be resumed: %s", (int)t->pid,
+				       strerror(errno));
 		ret = wait_stop(t->tid, CALL_NS, &status);
 		if (ret < 0)
-			return mz_fail(err, ESRCH, "pid %d: ended while the library was loaded",
+			return mz_fail(err, ESRCH,
+				       "pid %d: ended while the library was being loaded",
 				       (int)t->pid);
 		if (!ret) {
 			interrupt(t->tid);
 			return mz_fail(err, ETIMEDOUT,
-				       "pid %d: a call that was to load the library does not "
-				       "come back; it was given up",
+				       "pid %d: a call that loads the library does not return; it "
+				       "was abandoned",
 				       (int)t->pid);
 		}
 		if (WSTOPSIG(status) == SYSCALL_STOP)
@@ -277,8 +278,8 @@ static int to_syscall(struct mz_attach_thread *t, struct user_regs_struct *r, st
 		/* all signals are blocked: these are of what we called */
 		if (status >> 16 != PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGSTOP)
 			return mz_fail(err, EFAULT,
-				       "pid %d: signal %d (%s) inside a call that was to load the "
-				       "library; it was given up",
+				       "pid %d: signal %d (%s) inside a call that loads the "
+				       "library; it was abandoned",
 				       (int)t->pid, WSTOPSIG(status), strsignal(WSTOPSIG(status)));
 	}
 }
@@ -313,8 +314,8 @@ static int make_stack(struct mz_attach_thread *t, struct mz_error *err)
 	int ret;
 
 	if (ptrace(PTRACE_SETSIGMASK, t->tid, (void *)sizeof(all), &all))
-		return mz_fail(err, errno, "pid %d: its signals cannot be held back: %s",
-			       (int)t->pid, strerror(errno));
+		return mz_fail(err, errno, "pid %d: its signals cannot be blocked: %s", (int)t->pid,
+			       strerror(errno));
 	t->changed = true;
 	ret = make_syscall(t, SYS_mmap, a, &t->stack, err);
 	if (ret)
@@ -322,8 +323,8 @@ static int make_stack(struct mz_attach_thread *t, struct mz_error *err)
 	if (t->stack > -4096ull) {
 		ret = (int)t->stack;
 		t->stack = 0;
-		return mz_fail(err, -ret, "pid %d: there is no memory for a stack in it: %s",
-			       (int)t->pid, strerror(-ret));
+		return mz_fail(err, -ret, "pid %d: no memory for a stack in it: %s", (int)t->pid,
+			       strerror(-ret));
 	}
 	t->stack_size = STACK_BYTES;
 	return 0;
@@ -382,12 +383,12 @@ int mz_attach_thread_hold(struct mz_attach_thread *t, struct mz_error *err)
 				t->tid = all[i];
 	free(all);
 	if (!t->tid)
-		return mz_fail(
-			err, EAGAIN,
-			"pid %d: none of its %zu threads came to a place where it may "
-			"load a library (a wait, or a call of malloc); try again, or start it with "
-			"memorizer record -- CMD",
-			(int)t->pid, n);
+		return mz_fail(err, EAGAIN,
+			       "pid %d: none of its %zu threads reached a point where it can load "
+			       "a library (a blocking system call, or a call of malloc); try "
+			       "again, or start it with "
+			       "memorizer record -- CMD",
+			       (int)t->pid, n);
 	ret = keep(t, err);
 	if (!ret)
 		ret = make_stack(t, err);
@@ -436,7 +437,7 @@ void mz_attach_thread_release(struct mz_attach_thread *t)
 int mz_attach_thread_hold(struct mz_attach_thread *t, struct mz_error *err)
 {
 	return mz_fail(err, ENOTSUP,
-		       "pid %d: --pid is not there for this processor; start it with "
+		       "pid %d: --pid does not support this processor; start it with "
 		       "memorizer record -- CMD",
 		       (int)t->pid);
 }

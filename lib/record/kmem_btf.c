@@ -142,7 +142,7 @@ int kmem_btf_configure(struct kmemtrace *skel, const struct mz_kmem_options *o,
 	if (!btf)
 		return mz_fail(err, errno ? errno : ENOTSUP,
 			       "/sys/kernel/btf/vmlinux: cannot read the kernel's types (%s); "
-			       "a kernel with CONFIG_DEBUG_INFO_BTF=y is needed: see 'memorizer doctor'",
+			       "it needs CONFIG_DEBUG_INFO_BTF=y; see 'memorizer doctor'",
 			       strerror(errno));
 	for (unsigned i = 0; i < POINTS; i++)
 		if (configure_point(skel, btf, i, o))
@@ -150,7 +150,7 @@ int kmem_btf_configure(struct kmemtrace *skel, const struct mz_kmem_options *o,
 	btf__free(btf);
 	if (got != o->groups)
 		return mz_fail(err, ENOTSUP,
-			       "this kernel has no tracepoint that we know for:%s%s%s%s; leave it out of "
+			       "this kernel has no known tracepoint for:%s%s%s%s; leave it out of "
 			       "--events",
 			       o->groups & ~got & MZ_KMEM_SLAB ? " slab" : "",
 			       o->groups & ~got & MZ_KMEM_PAGES ? " pages" : "",

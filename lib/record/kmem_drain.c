@@ -202,8 +202,9 @@ static int take(struct kmem_drain *d, const struct kmt_rec *r)
 		return 0;
 	}
 	if (!kind || kind >= KMT_KINDS)
-		return mz_fail(&d->err, EBADMSG, "%s: the ring holds a record of no known kind %u",
-			       d->path, kind);
+		return mz_fail(&d->err, EBADMSG,
+			       "%s: the ring contains a record of the unknown kind %u", d->path,
+			       kind);
 	convert(d, r, kind, e);
 	/* times of one CPU go up; a nested event may have come a moment earlier */
 	if (e->time < d->last_time)

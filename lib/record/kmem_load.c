@@ -119,7 +119,7 @@ static int load_failed(int ret, struct mz_error *err)
 		return mz_fail(err, ENOMEM, "not enough memory for the rings and tables; make them "
 					    "smaller: --subbufs, --subbuf-size, --live-blocks");
 	return mz_fail(err, -ret,
-		       "the kernel does not take the BPF programs: %s; see 'memorizer doctor' "
+		       "the kernel rejects the BPF programs: %s; see 'memorizer doctor' "
 		       "(MEMORIZER_LIBBPF=1 shows the details)",
 		       strerror(-ret));
 }

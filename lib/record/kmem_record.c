@@ -61,7 +61,7 @@ int mz_kmem_start(struct mz_kmem *k, const char *dir, bool overwrite, struct mz_
 		if (ret >= 0)
 			describe(d);
 		if (ret >= 0 && pthread_create(&d->thread, NULL, kmem_drain_thread, d))
-			ret = mz_fail(err, EAGAIN, "cannot start a thread a CPU");
+			ret = mz_fail(err, EAGAIN, "cannot start a thread per CPU");
 		d->started = ret >= 0;
 	}
 	return ret;

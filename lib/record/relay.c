@@ -67,7 +67,7 @@ static int open_control(const char *name, int flags, struct mz_error *err)
 	snprintf(path, sizeof(path), MZ_RELAY_ROOT "/%s", name);
 	fd = open(path, flags | O_CLOEXEC);
 	if (fd < 0)
-		mz_fail(err, errno, "%s: cannot open: %s; it is for root", path, strerror(errno));
+		mz_fail(err, errno, "%s: cannot open: %s; it needs root", path, strerror(errno));
 	return fd;
 }
 
@@ -193,7 +193,7 @@ static int move(struct cpu *c, bool last)
 		__atomic_store_n(&c->bytes, c->bytes + (uint64_t)(n > 0 ? n : 0), __ATOMIC_RELAXED);
 	} while (n > (last ? 0 : (ssize_t)MUCH));
 	if (n < 0 && errno != EINTR && errno != EAGAIN)
-		return cpu_fail(c, "cannot take records");
+		return cpu_fail(c, "cannot read records");
 	return 0;
 }
 
@@ -266,8 +266,7 @@ static int count_records(struct cpu *c)
 		return -c->err.code;
 	if (have)
 		return mz_fail(&c->err, EBADMSG,
-			       "%s: byte %" PRIu64 ": no whole record; see "
-			       "kmemtrace_check",
+			       "%s: byte %" PRIu64 ": no complete record; see kmemtrace_check",
 			       c->out.file.path, at - have);
 	return 0;
 }
@@ -282,7 +281,7 @@ static int open_cpu(struct mz_relay *r, struct cpu *c, unsigned cpu, struct mz_e
 	if (c->in < 0)
 		return -1;
 	if (pipe2(c->pipe, O_CLOEXEC))
-		return mz_fail(err, errno, "cannot make a pipe: %s", strerror(errno));
+		return mz_fail(err, errno, "cannot create a pipe: %s", strerror(errno));
 	snprintf(path, sizeof(path), "%s/cpu%u.out", r->dir, cpu);
 	return mz_output_open(&c->out, path, r->o.overwrite, err) < 0 ? -1 : 0;
 }
@@ -410,7 +409,7 @@ int mz_relay_start(struct mz_relay *r, struct mz_error *err)
 		struct cpu *c = &r->cpus[i];
 
 		if (pthread_create(&c->thread, NULL, thread, c))
-			ret = mz_fail(err, EAGAIN, "cannot start a thread a CPU");
+			ret = mz_fail(err, EAGAIN, "cannot start a thread per CPU");
 		else
 			c->started = true;
 	}

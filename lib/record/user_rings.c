@@ -95,7 +95,7 @@ int mz_user_rings_init(struct mz_user_rings *r, int fd, uint32_t flags, uint32_t
 	*r = (struct mz_user_rings){.files = files, .tsc = tsc_is_good(), .spool.fd = -1};
 	r->fd = fd >= 0 ? fd : memfd_create("memorizer", MFD_CLOEXEC);
 	if (r->fd < 0 || ftruncate(r->fd, (off_t)MZ_REGION_BYTES))
-		return mz_fail(files->err, errno, "cannot make the shared memory: %s",
+		return mz_fail(files->err, errno, "cannot create the shared memory: %s",
 			       strerror(errno));
 	r->region = mmap(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
 	if (r->region == MAP_FAILED)

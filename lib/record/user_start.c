@@ -29,13 +29,14 @@ int mz_user_library(char *path, size_t size, struct mz_error *err)
 	self[n < 0 ? 0 : n] = '\0';
 	slash = strrchr(self, '/');
 	if (!slash)
-		return mz_fail(err, ENOENT, "/proc/self/exe: cannot tell where this program is");
+		return mz_fail(err, ENOENT,
+			       "/proc/self/exe: cannot determine the path of this program");
 	slash[1] = '\0';
 	if ((size_t)snprintf(path, size, "%s%s", self, LIBRARY) >= size || access(path, R_OK))
-		return mz_fail(err, ENOENT,
-			       "%s%s: the library to load into the program is not there; "
-			       "is memorizer installed whole?",
-			       self, LIBRARY);
+		return mz_fail(
+			err, ENOENT,
+			"%s%s: the library to preload is missing; is the installation complete?",
+			self, LIBRARY);
 	return 0;
 }
 
@@ -63,15 +64,14 @@ static int check_privilege(const char *path, const struct stat *st, struct mz_er
 	if ((st->st_mode & S_ISUID && st->st_uid != geteuid()) ||
 	    (st->st_mode & S_ISGID && st->st_gid != getegid()))
 		return mz_fail(err, EPERM,
-			       "%s: is set%cid: the system loads no library of ours into it; "
-			       "run it as its owner, or record a copy without that bit",
+			       "%s: is set%cid: the system does not preload libraries into it; run "
+			       "it as its owner, or record a copy without that bit",
 			       path, st->st_mode & S_ISUID ? 'u' : 'g');
 	if (geteuid() && getxattr(path, "security.capability", NULL, 0) > 0)
-		return mz_fail(
-			err, EPERM,
-			"%s: has file capabilities: the system loads no library of ours into "
-			"it; record a copy without them",
-			path);
+		return mz_fail(err, EPERM,
+			       "%s: has file capabilities: the system does not preload libraries "
+			       "into it; record a copy without them",
+			       path);
 	return 0;
 }
 
@@ -91,8 +91,8 @@ static int check_elf(const char *path, const Elf64_Ehdr *head, int fd, struct mz
 			return 0;
 	}
 	return mz_fail(err, ENOEXEC,
-		       "%s: is linked statically: its allocator is inside it, where no library can "
-		       "take its place; link it dynamically",
+		       "%s: is statically linked: no library can replace its allocator; link it "
+		       "dynamically",
 		       path);
 }
 
@@ -213,7 +213,7 @@ pid_t mz_user_start(char **argv, const char *library, int region_fd, uint32_t *m
 	if (loadable_path(library, path, sizeof(path), err) < 0)
 		return -err->code;
 	if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
-		return mz_fail(err, errno, "cannot make a pipe: %s", strerror(errno));
+		return mz_fail(err, errno, "cannot create a pipe: %s", strerror(errno));
 	pid = fork();
 	if (pid < 0)
 		return mz_fail(err, errno, "cannot start a process: %s", strerror(errno));
@@ -223,13 +223,13 @@ pid_t mz_user_start(char **argv, const char *library, int region_fd, uint32_t *m
 	close(failed[1]);
 	__atomic_store_n(main_pid, (uint32_t)pid, __ATOMIC_RELEASE);
 	if (write(go[1], "", 1) != 1)
-		mz_fail(err, errno, "%s: it ended before it began", argv[0]);
+		mz_fail(err, errno, "%s: it ended before it started", argv[0]);
 	close(go[1]);
 	n = read(failed[0], &code, sizeof(code));
 	close(failed[0]);
 	if (n == sizeof(code)) {
 		waitpid(pid, NULL, 0);
-		return mz_fail(err, code, "%s: cannot be run: %s", argv[0], strerror(code));
+		return mz_fail(err, code, "%s: cannot run: %s", argv[0], strerror(code));
 	}
 	return pid;
 }

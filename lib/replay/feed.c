@@ -117,7 +117,7 @@ static int open_batch(struct feeding *w, unsigned queue)
 	}
 	b = mz_queue_room(w->q, queue);
 	if (!b)
-		return mz_fail(w->err, EPIPE, "the process that replays is gone");
+		return mz_fail(w->err, EPIPE, "the replaying process has ended");
 	b->count = 0;
 	w->open[queue] = b;
 	return 0;
@@ -150,7 +150,7 @@ static int feed_event(struct feeding *w, const struct mz_event *ev)
 	if (n < 0 || queue < 0)
 		return mz_fail_memory(w->err);
 	if ((unsigned)queue >= w->q->count)
-		return mz_fail(w->err, EINVAL, "%s: the trace has changed while it was read",
+		return mz_fail(w->err, EINVAL, "%s: the trace changed while it was being read",
 			       w->f->name);
 	for (int i = 0; i < n && !ret; i++)
 		ret = put(w, (unsigned)queue, &ops[i], ev);

@@ -345,7 +345,7 @@ int mz_image_build(struct mz_image *im, const char *path, struct mz_error *err)
 	}
 	dwfl_report_end(dwfl, NULL, NULL);
 	if (!mod || !dwfl_module_getelf(mod, &bias))
-		ret = mz_fail(err, EINVAL, "%s: no ELF file with code: %s",
+		ret = mz_fail(err, EINVAL, "%s: not an ELF file with code: %s",
 			      path ? path : "build id", dwfl_errmsg(-1));
 	else
 		ret = build_module(im, mod, err);

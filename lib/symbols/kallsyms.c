@@ -168,12 +168,12 @@ static int parse_all(struct mz_kallsyms *k, const char *path, struct mz_error *e
 		k->has_files |= what != OTHER && s.file;
 	}
 	if (!k->count && !k->table)
-		return mz_fail(err, EINVAL, "%s: holds no kernel function", path);
+		return mz_fail(err, EINVAL, "%s: contains no kernel function", path);
 	if (!nonzero)
-		return mz_fail(
-			err, EPERM,
-			"%s: the kernel hid its addresses; as root: sysctl kernel.kptr_restrict=0",
-			path);
+		return mz_fail(err, EPERM,
+			       "%s: the kernel hides its addresses; as root: sysctl "
+			       "kernel.kptr_restrict=0",
+			       path);
 	sort(k->syms, k->count);
 	sort(k->data, k->variables);
 	return 0;

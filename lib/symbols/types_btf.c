@@ -201,7 +201,7 @@ static struct mz_types *from_elf(Elf *elf, const char *path, struct mz_error *er
 		if (data && data->d_buf)
 			return mz_types_open_btf_memory(data->d_buf, data->d_size, path, err);
 	}
-	mz_fail(err, ENODATA, "%s: neither DWARF nor BTF in it", path);
+	mz_fail(err, ENODATA, "%s: it contains neither DWARF nor BTF", path);
 	return NULL;
 }
 

@@ -56,7 +56,7 @@ static int begin(struct dwarf *d, const char *path, struct mz_error *err)
 		return mz_fail(err, ENODATA, "%s: %s", path, dwfl_errmsg(-1));
 	d->dw = dwfl_module_getdwarf(mod, &d->bias);
 	if (!d->dw)
-		return mz_fail(err, ENODATA, "%s: no DWARF in it", path);
+		return mz_fail(err, ENODATA, "%s: it contains no DWARF", path);
 	return 0;
 }
 

@@ -84,11 +84,10 @@ static int next_frame(struct mz_reader *r, struct mz_block_frame *frame, bool *s
 
 static int wrong_stream(struct mz_reader *r)
 {
-	return mz_fail_offset(
-		&r->error, ESPIPE, mz_input_tell(&r->in),
-		"%s: it has several streams, which are put in order only in a file; save "
-		"it to one first",
-		r->in.name);
+	return mz_fail_offset(&r->error, ESPIPE, mz_input_tell(&r->in),
+			      "%s: it has several streams, which can only be merged from a file; "
+			      "save it to a file first",
+			      r->in.name);
 }
 
 /* A chunk from the window. 1: open; 0: damaged, and a lost event made. */
@@ -282,7 +281,7 @@ static int open_header(struct mz_reader *r)
 	if (mz_input_left(&r->in) < MZ_WIRE_HEADER_SIZE)
 		return mz_fail_offset(
 			&r->error, EBADMSG, 0,
-			"%s: a container that was cut inside its header; nothing is left",
+			"%s: a container truncated inside its header; nothing is readable",
 			r->in.name);
 	ret = mz_file_header_check((const uint8_t *)r->in.pos, r->in.name, &r->error);
 	if (ret == -EBADMSG) {

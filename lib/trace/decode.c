@@ -242,11 +242,11 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 
 	*r = (struct ready){0};
 	if (form > MZ_FORMS || has & ~(uint64_t)d->info.fields)
-		return bad(d, "a pattern that no writer makes");
+		return bad(d, "a pattern that no writer produces");
 	if (!kind || kind >= MZ_KINDS || call >= MZ_CALLS)
-		return bad(d, "a kind of event or a call that this version does not know");
+		return bad(d, "an unknown kind of event or call");
 	if (!form_fits(d, (unsigned)form, (unsigned)kind))
-		return bad(d, "a block that begins or ends where none can");
+		return bad(d, "a block that begins or ends where no block can");
 	r->form = (uint16_t)form;
 	r->block = (uint32_t)pattern_number(d, MZ_COL_BLOCK, i);
 	ev->kind = (uint8_t)kind;
@@ -361,7 +361,7 @@ static int get_columns(struct mz_decoder *d, struct mz_bytes *in)
 		int id = (int)mz_bytes_upto(in, MZ_COLUMNS - 1);
 
 		if (in->bad || id <= last)
-			return bad(d, "columns out of order, or that this version does not know");
+			return bad(d, "unknown columns, or columns out of order");
 		last = id;
 		if (id > MZ_COL_BLOCK && !ready) {
 			ret = make_patterns(d);
@@ -374,7 +374,7 @@ static int get_columns(struct mz_decoder *d, struct mz_bytes *in)
 			return ret == -EBADMSG ? bad(d, "a column that does not unpack") : ret;
 	}
 	if (in->bad || in->p != in->end)
-		return bad(d, "bytes behind the last column");
+		return bad(d, "bytes after the last column");
 	return ready ? 0 : make_patterns(d);
 }
 
@@ -541,7 +541,7 @@ static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_ev
 			place.delta = next(d, MZ_COL_ADDR);
 		ret = mz_addr_predict_find(d->places, fit, old, &place, &ev->addr);
 		if (ret < 0)
-			return ret == -EBADMSG ? bad(d, "a place for a block that is none") : ret;
+			return ret == -EBADMSG ? bad(d, "an invalid place for a block") : ret;
 	}
 	p = mz_live_rank_push(&d->ranks);
 	if (p < d->counted)

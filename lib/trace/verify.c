@@ -139,7 +139,7 @@ static int check_meta(struct check *c, const struct mz_index_entry *e)
 	else if (e->type == MZ_BLOCK_TREE)
 		ret = mz_tree_get(mz_tables_tree(c->tables), pk, b->data, b->len);
 	else if (!(e->type & MZ_BLOCK_OPTIONAL))
-		fault(c, e->offset, "a block of a type that this version does not know");
+		fault(c, e->offset, "a block of an unknown type");
 	if (ret == -ENOMEM)
 		return ret;
 	if (ret < 0)
@@ -175,17 +175,18 @@ static void check_counts(struct check *c)
 	for (int i = 0; i < MZ_LOSSES; i++) {
 		lost += s->lost[i];
 		if (s->lost[i] != c->lost[i] && !c->v->missing)
-			fault(c, s->end, "the losses in the index are not those of the events");
+			fault(c, s->end, "the losses in the index differ from those of the events");
 	}
 	if (s->events != c->v->decoded && !c->v->missing)
-		fault(c, s->end, "the count in the index is not that of the events");
+		fault(c, s->end, "the count in the index differs from that of the events");
 	if (s->has_produced) {
 		c->v->unbalanced = s->produced - s->events - lost;
 		if (c->v->unbalanced)
-			fault(c, s->end, "events produced are not those written and those lost");
+			fault(c, s->end,
+			      "the events produced differ from those written plus those lost");
 	}
 	if (c->v->disorder)
-		fault(c, 0, "events of a stream are not in order of time");
+		fault(c, 0, "the events of a stream are not ordered by time");
 }
 
 /* The walk finds what the index does not tell: holes, and a missing end. */
@@ -199,7 +200,7 @@ static int check_walk(struct check *c, struct mz_error *err)
 		if (!c->v->bad_bytes || walk.first_bad < c->v->first_bad)
 			c->v->first_bad = walk.first_bad;
 		c->v->bad_bytes += walk.bad_bytes;
-		fault(c, walk.first_bad, "bytes that are no block");
+		fault(c, walk.first_bad, "bytes that are not a block");
 	}
 	mz_container_scan_close(&walk);
 	return ret;
@@ -220,7 +221,7 @@ static int check_all(struct check *c, struct mz_error *err)
 	mz_container_scan_summary(&c->scan, &c->v->summary);
 	if (!c->scan.whole)
 		fault(c, c->scan.end,
-		      "no index at its end: the writer was stopped, or the file was cut");
+		      "no index at its end: the writer was stopped, or the file was truncated");
 	ret = check_walk(c, err);
 	if (!ret)
 		ret = check_blocks(c, err);
@@ -246,7 +247,7 @@ static int start(struct check *c, struct mz_input *in, struct mz_error *err)
 			       "%s: not a container; only containers have checksums to verify",
 			       in->name);
 	if (n < MZ_WIRE_HEADER_SIZE)
-		return mz_fail(err, EBADMSG, "%s: cut inside its header; nothing is left",
+		return mz_fail(err, EBADMSG, "%s: truncated inside its header; nothing is readable",
 			       in->name);
 	if (mz_file_header_check(header, in->name, &why) == -EBADMSG) {
 		c->v->bad_bytes = MZ_WIRE_HEADER_SIZE;

@@ -52,7 +52,7 @@ static int put_block(struct mz_writer *w, uint8_t type, const struct mz_buf *pay
 	if (payload->failed)
 		return mz_fail_memory(&w->error);
 	if (payload->len > MZ_WIRE_MAX_PAYLOAD)
-		return mz_fail(&w->error, EFBIG, "%s: a block of over %u bytes", w->file.path,
+		return mz_fail(&w->error, EFBIG, "%s: a block of more than %u bytes", w->file.path,
 			       MZ_WIRE_MAX_PAYLOAD);
 	entry.size = (uint32_t)payload->len;
 	if (info)

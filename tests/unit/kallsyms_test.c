@@ -62,9 +62,9 @@ static void refused(void)
 {
 	struct mz_error err = {0};
 
-	CHECK(!parse("", &err) && strstr(err.text, "holds no kernel function"));
+	CHECK(!parse("", &err) && strstr(err.text, "contains no kernel function"));
 	err = (struct mz_error){0};
-	CHECK(!parse("1000 D data\n", &err) && strstr(err.text, "holds no kernel function"));
+	CHECK(!parse("1000 D data\n", &err) && strstr(err.text, "contains no kernel function"));
 	err = (struct mz_error){0};
 	CHECK(!parse("0 T a\n0 T b\n", &err) && strstr(err.text, "kptr_restrict"));
 	err = (struct mz_error){0};
