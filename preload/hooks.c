@@ -91,7 +91,7 @@ static void *arena_alloc(size_t size)
 {
 	size_t at = arena_used;
 
-	size = (size + 31) & ~(size_t)15; /* its length stands before a block */
+	size = (size + 31) & ~(size_t)15; /* its length precedes the block */
 	if (size > sizeof(arena) - at)
 		return NULL;
 	arena_used += size;
@@ -490,8 +490,8 @@ EXPORT void memorizer_mark(const char *text)
 /* ---- for redirecting the calls of a running program ------------------------------ */
 
 #ifdef __x86_64__
-/* A look for libraries that have come, then on to dlsym() as if called by the
- * program: it asks who its caller is. */
+/* Look for newly loaded libraries, then jump to dlsym() as if called by the program: it
+ * examines its return address. */
 __asm__(".text\n"
 	".type mz_see_dlsym, @function\n"
 	"mz_see_dlsym:\n"

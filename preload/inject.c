@@ -35,8 +35,8 @@ static bool is_recorded(void)
 	return beat != __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED);
 }
 
-/* The memory to share: made here, where the recorder may reach it whoever the
- * program belongs to. Its descriptor, or -errno. */
+/* The memory to share is created here, where the recorder can reach it whichever user the
+ * program belongs to. Returns its descriptor, or -errno. */
 EXPORT int memorizer_region(void);
 EXPORT int memorizer_region(void)
 {

@@ -345,8 +345,8 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 	uint32_t beat = mz_region->heartbeat;
 	bool ok = true;
 
-	/* a handler may have filled the ring after this append was begun: its records
-	 * are whole, and nobody else will publish them */
+	/* a handler may have filled the ring after this append began: its records are complete,
+	 * and no other append will publish them */
 	if (t->depth == 1)
 		mz_publish(&r->head, r->head, at);
 	for (unsigned looks = 0;; looks++) {

@@ -31,10 +31,9 @@ struct mz_thread {
 	bool no_ring;	  /* there was none left; events are counted as missed */
 };
 
-/* What *mz_alive is: in a page that fork() wipes, so that a child finds 0 and
- * comes to mz_attach(). ON and above: this process records; each recorder that
- * comes has its own number, so that threads notice when their ring is of a former
- * one. */
+/* The value of *mz_alive, in a page that fork() wipes: a child finds 0 and calls mz_attach().
+ * ON and above: this process is recorded. Each recorder has its own number, so that threads
+ * notice when their ring belongs to a former one. */
 enum mz_alive { MZ_ALIVE_UNKNOWN, MZ_ALIVE_OFF, MZ_ALIVE_ON };
 
 extern __thread struct mz_thread mz_me
@@ -227,7 +226,7 @@ static inline void mz_end(struct mz_thread *t)
 	}
 }
 
-/* What is not so frequent: n records, whose times are set here, then raw bytes. */
+/* The less frequent case: n records, whose times are set here, then raw bytes. */
 bool mz_append(struct mz_thread *t, struct mz_record *recs, unsigned n, const void *raw, size_t len)
 	__attribute__((visibility("hidden")));
 

@@ -49,7 +49,7 @@ struct mz_pool_calls;
 /* Part of the program's own allocator; all zero is a pool that is not recorded. The
  * members are Memorizer's. A copy is another pool only after mz_pool_create(). */
 struct mz_pool {
-	const struct mz_pool_calls *calls; /* NULL: nobody records */
+	const struct mz_pool_calls *calls; /* NULL: the program is not being recorded */
 	const char *name;		   /* borrowed: until mz_pool_destroy() */
 	uint64_t number;
 	uint32_t told;

@@ -24,6 +24,8 @@ static void put_frame(struct mz_buf *b, const struct mz_frame *f, bool line)
 		mz_buf_printf(b, " (%s)", base_name(f->file));
 }
 
+/* The name is the key of the comparison, so it contains nothing that differs between two runs
+ * of a program, such as addresses. */
 static void put_name(struct mz_buf *b, const struct mz_profile *p, const struct mz_profile_site *s,
 		     enum mz_diff_by by)
 {
@@ -49,6 +51,7 @@ static void put_name(struct mz_buf *b, const struct mz_profile *p, const struct 
 		put_frame(b, &f, by == MZ_DIFF_LINE);
 }
 
+/* Interned names are numbered in order, so the number is the row. */
 static struct mz_diff_row *row_of(struct mz_diff *d, const struct mz_buf *name)
 {
 	uint32_t id = mz_tables_string(d->names, name->data, name->len);
@@ -93,6 +96,8 @@ static int add_all(struct mz_diff *d, const struct mz_profile *p, enum mz_diff_b
 	return ret;
 }
 
+/* Only what both recordings know is compared: a sum that one does not have would look like a
+ * change. */
 int mz_diff_make(struct mz_diff *d, const struct mz_profile *a, const struct mz_profile *b,
 		 enum mz_diff_by by, struct mz_error *err)
 {

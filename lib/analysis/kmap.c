@@ -60,6 +60,8 @@ static bool is_global(const struct mz_kmap_object *o)
 	       (t.len == 14 && !memcmp(t.p, "UNKNOWN_GLOBAL", 14));
 }
 
+/* A variable is named only if its symbol begins exactly at the object; a name with an offset
+ * would belong to something else. */
 static void name_global(struct mz_kmap_model *m, struct mz_kmap_class *c)
 {
 	const char *name, *dir;
@@ -72,6 +74,8 @@ static void name_global(struct mz_kmap_model *m, struct mz_kmap_class *c)
 	c->dir = name && dir ? mz_kmap_text_id(m, dir) : 0;
 }
 
+/* The address takes part in the key only for globals: each variable is a class of its own,
+ * while heap objects of one site share one. */
 static uint32_t class_id(struct mz_kmap_model *m, const struct mz_kmap_object *o)
 {
 	struct mz_kmap_private *own = m->own;
@@ -102,7 +106,7 @@ static uint32_t class_id(struct mz_kmap_model *m, const struct mz_kmap_object *o
 	return id;
 }
 
-/* Who allocates, and the owner for the pairs. */
+/* The allocating code, and the owner for the pairs. */
 static int add_owner(struct mz_kmap_model *m, uint32_t class, const struct mz_kmap_object *o)
 {
 	struct mz_kmap_private *own = m->own;
@@ -159,6 +163,8 @@ static void add_place(struct mz_heatmap *s, const struct mz_kmap_object *o, bool
 	}
 }
 
+/* Objects without a time of allocation were there from the start and form the base of the
+ * curve. */
 static void add_times(struct mz_kmap_model *m, const struct mz_kmap_object *o, bool global,
 		      bool freed)
 {
@@ -173,6 +179,8 @@ static void add_times(struct mz_kmap_model *m, const struct mz_kmap_object *o, b
 		add_place(m->own->space, o, freed);
 }
 
+/* An overlaid object ended without a free that was seen; it counts as freed, and separately as
+ * overlaid. */
 static void count_object(struct mz_kmap_class *c, const struct mz_kmap_object *o, bool freed)
 {
 	mz_kmap_add_sum(&c->all, o->size);
@@ -232,6 +240,7 @@ static int add(struct mz_kmap_model *m, const struct mz_kmap_record *rec)
 	return 0;
 }
 
+/* Place 0 is the unknown address, so that a missing address needs no special case. */
 static int start(struct mz_kmap_model *m, enum mz_kmap_by by)
 {
 	memset(m, 0, sizeof(*m));
@@ -251,6 +260,7 @@ static void find_shift(struct mz_kmap *k, struct mz_symbols *symbols)
 		mz_symbols_shift_by(symbols, ips, mz_kmap_peek(k, ips, sizeof(ips) / sizeof(*ips)));
 }
 
+/* Progress is reported once per OFTEN lines: a call per line would be measurable. */
 int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 		       const struct mz_kmap_model_options *o, struct mz_error *err)
 {

@@ -67,15 +67,16 @@ struct mz_kmap_class {
 
 struct mz_kmap_edge {
 	uint32_t class, place;
-	int32_t pid; /* 0 = an interrupt, or the idle task; -1 = not known, or not asked for */
+	int32_t pid; /* 0 = an interrupt, or the idle task; -1 = unknown, or not requested */
 	uint32_t objects;
 	uint16_t first, last; /* bytes of the objects that it touched; first > last: not known */
 	uint64_t reads, writes;
 };
 
 /*
- * Who touches whose objects, at one level of detail (options.by). Counts of objects are
- * of distinct ones; an owner's objects are nobody else's, so they may be added up.
+ * Which code touches which code's objects, at one level of detail (options.by). Object counts
+ * are counts of distinct objects. Each object has one owner, so counts may be summed over
+ * owners.
  */
 struct mz_kmap_pair {
 	uint32_t owner; /* a class; by process: of processes, the one that allocated */
@@ -85,13 +86,13 @@ struct mz_kmap_pair {
 	uint64_t objects_read, objects_written;
 };
 
-/* Who frees objects of a class. */
+/* The code that frees objects of a class. */
 struct mz_kmap_freer {
 	uint32_t class, place;
 	uint64_t objects;
 };
 
-/* Who allocates them. */
+/* The code that allocates them. */
 struct mz_kmap_owner {
 	uint32_t class, process;
 	struct mz_kmap_sum sum;

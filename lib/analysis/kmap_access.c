@@ -49,6 +49,8 @@ static uint32_t pair_id(struct mz_kmap_model *m, uint32_t group)
 	return id;
 }
 
+/* serial is the number of the current object: an object counts once per pair, however many of
+ * its lines mention it. */
 static void add_pair(struct mz_kmap_model *m, uint32_t id, const struct mz_kmap_access *a)
 {
 	const struct current *now = &m->own->now;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Questions to a KMAP that know the structures: which they are, and which member of them
- * is read and written by whom. */
+/* Answer the questions about structures: which types objects have, and which code touches
+ * which member. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +120,8 @@ struct span {
 	const char *of;
 };
 
+/* An object may be an array of structures; which element was touched does not matter, but an
+ * access across elements has no member. */
 static int span_of(const struct mz_kmap_model *m, uint32_t type, const struct mz_kmap_edge *e,
 		   struct span *s)
 {
@@ -163,6 +165,8 @@ static int span_of(const struct mz_kmap_model *m, uint32_t type, const struct mz
 	return 0;
 }
 
+/* Rows are distinct by structure, offset and member, because code may touch the same byte as
+ * different members of a union. */
 static struct field *field_of(struct fields *f, uint32_t type, const struct mz_kmap_edge *e,
 			      uint32_t *number)
 {
@@ -271,6 +275,7 @@ static uint32_t name_users(struct fields *f, const struct field *x, bool write, 
 	return id;
 }
 
+/* Users are sorted by field first, so that each row finds its functions in one run. */
 static void put_rows(struct fields *f, size_t names)
 {
 	size_t n = f->keys.count;

@@ -41,6 +41,8 @@ static void site_name(const struct mz_kmap_model *m, const struct mz_kmap_place 
 		 p->module ? " [" : "", module, p->module ? "]" : "", where, p->line);
 }
 
+/* Falls back from folder to module to unknown at the coarse levels, and to the address at the
+ * fine ones, so that every row has a name. */
 char *mz_kmap_place_name(const struct mz_kmap_model *m, uint32_t place, enum mz_kmap_by by,
 			 char *buf, size_t size)
 {

@@ -41,7 +41,7 @@ static void name_place(struct mz_kmap_model *m, struct mz_kmap_place *p)
 	m->has_dirs |= p->dir != 0;
 }
 
-/* A group is known by its name, or by the number of a process (kind 1), whose name is
+/* A group is identified by its name, or by the number of a process (kind 1), whose name is
  * known only at the end. */
 uint32_t mz_kmap_group_id(struct mz_kmap_model *m, uint32_t key, unsigned kind)
 {

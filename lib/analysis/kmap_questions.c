@@ -19,6 +19,7 @@ struct adder {
 	struct mz_pair_index keys;
 };
 
+/* Rows are summed under a key of two numbers; the number of the key is the number of the row. */
 static union mz_result_cell *row_of(struct adder *ad, uint64_t x, uint64_t y, bool *fresh)
 {
 	size_t before = ad->keys.count;
@@ -63,6 +64,8 @@ static bool matches(const char *pattern, const char *name)
 	       (strpbrk(pattern, "*?[") ? !fnmatch(pattern, name, 0) : !!strstr(name, pattern));
 }
 
+/* A pattern may name what the object is, the cache it came from, or the code that allocates
+ * it: users know one of these and seldom which. */
 bool mz_kmap_class_matches(const struct mz_kmap_model *m, uint32_t class, const char *pattern)
 {
 	const struct mz_kmap_class *c = &m->classes[class];
@@ -347,6 +350,7 @@ static bool count_functions(const struct mz_kmap_model *m, uint64_t *functions)
 	return ok;
 }
 
+/* Pairs are already distinct by group and class, so counting them counts kinds. */
 static void add_needs(const struct mz_kmap_model *m, struct adder *ad)
 {
 	for (size_t i = 0; !ad->a->failed && i < m->n_pairs; i++) {
@@ -429,6 +433,7 @@ void mz_kmap_processes(const struct mz_kmap_model *m, struct mz_result_table *a)
 	mz_result_sort(a, 2);
 }
 
+/* Summed in an array over all places, which is smaller than a table of those that occur. */
 void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_result_table *a)
 {
 	static const struct mz_result_column columns[] = {

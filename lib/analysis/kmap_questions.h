@@ -8,7 +8,7 @@
 #include "analysis/kmap.h"
 #include "analysis/result_table.h"
 
-/* Who accesses whose objects, at the level that the model was read with. */
+/* Which code accesses which code's objects, at the level that the model was read with. */
 void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_result_table *a);
 
 /* Classes of objects that match (shell pattern, or a part of the name) by cache, type,
@@ -23,8 +23,8 @@ void mz_kmap_object(const struct mz_kmap_model *m, const char *pattern, enum mz_
 /* Of those classes: the structures that they are, and how that is known. */
 void mz_kmap_types(const struct mz_kmap_model *m, const char *pattern, struct mz_result_table *a);
 
-/* Of those classes whose structure is known: who reads and writes which member. names: so
- * many functions are named for each; 0 = all. */
+/* For the classes whose structure is known: which functions read and write which member.
+ * names: how many functions are named per member; 0 = all. */
 void mz_kmap_fields(const struct mz_kmap_model *m, const char *pattern, size_t names,
 		    struct mz_result_table *a);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a kernel trace says: who allocates, how much is wasted, where memory is
- * freed, what is wrong and what was never freed. Fed by one or more files (a
- * CPU each), in the order of time; one pass, and memory that grows with the
- * number of addresses, not of events.
+ * The report on a kernel trace: call sites, waste, frees on other CPUs, inconsistencies, and
+ * what was never freed. It is fed from one or more files (one per CPU) in the order of time,
+ * in one pass; memory grows with the number of addresses, not of events.
  */
 #ifndef MZ_ANALYSIS_KMEM_H
 #define MZ_ANALYSIS_KMEM_H
@@ -57,7 +56,7 @@ bool mz_kmem_input_by_sequence(const struct mz_kmem_input *in); /* time counts e
  * that of the numbers, and a gap comes as MZ_LOST. */
 bool mz_kmem_input_numbered(const struct mz_kmem_input *in);
 unsigned mz_kmem_input_files(const struct mz_kmem_input *in);
-/* A file by itself, for those who do not read by time; in keeps it. */
+/* One file by itself, for callers that do not read by time; in keeps it. */
 struct mz_reader *mz_kmem_input_reader(const struct mz_kmem_input *in, unsigned i);
 unsigned mz_kmem_input_cut(const struct mz_kmem_input *in); /* files without their end */
 
@@ -166,7 +165,7 @@ struct mz_kmem_watch {
 };
 
 struct mz_kmem_filter {
-	const struct mz_kmem_watch *watch; /* NULL = nobody */
+	const struct mz_kmem_watch *watch; /* NULL = none */
 	const char *caller;		   /* part of a function's name */
 	const char *cache;
 	double from, to; /* seconds from the start; to 0 = the end */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What does not fit, and whose fault it is. Some paths of the kernel have no
- * tracepoint (bulk allocation, bulk and batched RCU frees), and events may be
- * lost: what such a gap explains is not an error of the kernel. Only what
- * nothing explains is called a bug.
+ * Classify inconsistencies of a kernel trace by their cause. Some paths of the kernel have no
+ * tracepoint (bulk allocation, bulk and batched RCU frees), and events may be lost: what such
+ * a gap explains is not an error of the kernel. Only what nothing explains is called a bug.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -103,8 +102,8 @@ static bool site_ends_unseen(const struct mz_kmem_report *r, uint32_t site)
 	return site < r->nsites && r->sites[site].unseen;
 }
 
-/* A place that frees other blocks whose allocation was not seen: of the one in
- * question it need not have been seen either. */
+/* Code that frees other blocks whose allocation was not seen: the allocation of this one need
+ * not have been seen either. */
 static bool frees_unseen(const struct mz_kmem_report *r, uint32_t site)
 {
 	return site < r->nsites && r->sites[site].unknown + r->sites[site].again >= 2;

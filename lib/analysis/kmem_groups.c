@@ -24,6 +24,8 @@ static uint64_t bucket_value(unsigned b)
 	return ((uint64_t)(8 + b % 8) << (log - 3)) + (log > 3 ? (1ull << (log - 3)) / 2 : 0);
 }
 
+/* The bucket that contains the requested part; its value is within 7 %, which the manual page
+ * states. */
 uint64_t mz_kmem_lifetime(const struct mz_kmem_group *g, double part)
 {
 	uint64_t sum = 0, want = (uint64_t)((double)g->ended * part);
@@ -78,6 +80,7 @@ static int add_group(struct mz_kmem_group *g, const struct mz_kmem_group *part)
 	return 0;
 }
 
+/* Totals follow from the caches, so they are summed once at the end and not updated per event. */
 int kmem_sum_up(struct mz_kmem_report *r)
 {
 	int ret = 0;
@@ -131,6 +134,7 @@ static void sift(struct mz_kmem_one *h, size_t n, size_t i)
 	}
 }
 
+/* Only the worst single allocations are kept, so that memory does not grow with the trace. */
 int kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64_t died,
 		 int16_t cpu)
 {

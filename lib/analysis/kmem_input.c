@@ -33,7 +33,7 @@ struct source {
 	bool ended;
 	uint64_t key;			   /* order of the next event; UINT64_MAX = at its end */
 	int cpu;			   /* by the file's name; -1 = not told */
-	uint32_t *sites, *caches, *stacks; /* the file's numbers, from 0 on -> ours */
+	uint32_t *sites, *caches, *stacks; /* file number -> merged number */
 	uint32_t nsites, ncaches, nstacks, cap_sites, cap_caches, cap_stacks;
 };
 
@@ -344,7 +344,7 @@ static int64_t site_number(struct mz_kmem_input *in, uint64_t addr)
 	return n == MZ_PAIR_INDEX_NONE ? -ENOMEM : (int64_t)n;
 }
 
-/* The next number of a file is this one of ours. */
+/* The next number of a file corresponds to this merged number. */
 static int append(uint32_t **table, uint32_t *n, uint32_t *cap, uint32_t ours)
 {
 	if (*n == *cap) {

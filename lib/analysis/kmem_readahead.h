@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A file is decoded by a thread of its own, a few batches ahead of who reads. */
+/* A separate thread decodes a file, a few batches ahead of the reader. */
 #ifndef MZ_ANALYSIS_KMEM_READAHEAD_H
 #define MZ_ANALYSIS_KMEM_READAHEAD_H
 
 #include "trace/reader.h"
 
-/* Events, and what their numbers of sites and caches mean: those that came new
- * with this batch, in their order. All is the caller's until the next call; he may
- * change the events. */
+/* Events, and the sites and caches that occur first in this batch, in their order. The caller
+ * owns all of it until the next call, and may change the events. */
 struct kmem_batch {
 	long n; /* 0 = the end, -errno = as the reader's error says */
 	struct mz_event ev[MZ_BATCH];

@@ -23,6 +23,7 @@
  * and one for each other allocator. They are numbered after the named ones. */
 enum { CLASS_BASE = MZ_KMEM_CLASS, CLASS_LARGE = 8192, CLASSES = 1200 };
 
+/* A kmalloc event names no cache; its size class follows from the bytes given. */
 static uint32_t class_number(const struct mz_event *e)
 {
 	switch (e->call) {
@@ -99,6 +100,8 @@ static bool chosen_site(const struct mz_kmem_report *r, uint32_t site)
 	return strstr(text, r->filter.caller);
 }
 
+/* The decision by caller is kept per site, because looking up a name for every event would
+ * dominate the pass. */
 static bool is_chosen(struct mz_kmem_report *r, struct mz_kmem_live *l, uint32_t site,
 		      uint32_t cache)
 {
@@ -163,6 +166,8 @@ static inline void all_end(struct mz_kmem_report *r, const struct mz_kmem_block 
 		r->shapes[b->shape].live--;
 }
 
+/* The address was given out again, so the block must have been freed on a path without a
+ * tracepoint, or its event was lost. */
 static void end_unseen(struct mz_kmem_report *r, struct mz_kmem_block *b)
 {
 	struct mz_kmem_group *s = site_group(r, b->site), *c = cache_group(r, b->cache);
@@ -234,6 +239,7 @@ static int count_alloc(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 	return 0;
 }
 
+/* A failed allocation is counted and changes nothing else. */
 static inline int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 {
 	uint8_t of = kmem_allocators[e->call];
@@ -328,7 +334,7 @@ static inline void cross(struct mz_kmem_report *r, const struct mz_kmem_block *b
 	}
 }
 
-/* The way of freeing does not go with the way of allocating. */
+/* The kind of free does not match the kind of allocation. */
 static int found_pair(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 		      const struct mz_event *e, uint32_t site, uint32_t cache)
 {
@@ -353,6 +359,8 @@ static int found_pair(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 	return kmem_find(r, f);
 }
 
+/* kfree of a cache's object is legal since Linux 6.4, kmem_cache_free of kmalloc memory never
+ * was; the classification comes later. */
 static inline int check_pair(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 			     const struct mz_event *e, uint32_t site, uint32_t cache)
 {
@@ -366,6 +374,8 @@ static inline int check_pair(struct mz_kmem_report *r, const struct mz_kmem_bloc
 	return fits ? 0 : found_pair(r, b, e, site, cache);
 }
 
+/* A block freed twice is only a candidate here: whether an unseen allocation explains it is
+ * decided when the whole trace is known. */
 static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const struct mz_event *e,
 		      uint32_t site, uint32_t cache)
 {

@@ -32,6 +32,7 @@ static uint64_t last_page(uint64_t addr, uint64_t size)
 	return (addr + (size ? size - 1 : 0)) / MZ_PAGE;
 }
 
+/* A page that a neighbour also touches does not come or go with this block. */
 static struct mz_spot look(struct mz_layout *l, struct mz_map_pos at)
 {
 	struct mz_entry e = mz_sorted_map_at(&l->blocks, at), n;
@@ -102,6 +103,8 @@ static void peaks(struct mz_layout *l, uint64_t now)
 	}
 }
 
+/* An allocation at a live address replaces it, since two blocks cannot be at one place; the
+ * missing free is counted. */
 static int begin_block(struct mz_layout *l, const struct mz_event *ev, uint64_t now,
 		       struct mz_layout_step *step)
 {
@@ -130,6 +133,8 @@ static int begin_block(struct mz_layout *l, const struct mz_event *ev, uint64_t 
 	return 0;
 }
 
+/* When the points run out, every other one is dropped and the interval doubles: the curve
+ * covers the whole trace in fixed memory. */
 static void sample(struct mz_layout *l, uint64_t now)
 {
 	if (l->events++ % l->step)
@@ -145,6 +150,8 @@ static void sample(struct mz_layout *l, uint64_t now)
 	l->points[l->used++] = (struct mz_layout_point){now, l->live_bytes, l->pages};
 }
 
+/* A realloc ends the old block before the new one begins, so that growing in place is not an
+ * overlap. */
 int mz_layout_add(struct mz_layout *l, const struct mz_event *ev, uint64_t now,
 		  struct mz_layout_step *step)
 {

@@ -155,7 +155,7 @@ struct mz_profile_site *mz_profile_site(struct mz_profile *p, const uint64_t *fr
 	uint64_t none;
 	uint32_t stack;
 
-	if (!depth) { /* so that nobody needs a case for it */
+	if (!depth) { /* so that no caller needs a special case */
 		none = mz_profile_frame(p, 0, "(no stack)", NULL, 0, NULL);
 		frames = &none;
 		depth = none != 0;
@@ -198,7 +198,7 @@ const uint64_t *mz_profile_stack(const struct mz_profile *p, const struct mz_pro
 
 /* ---- the place of a stack ----------------------------------------------- */
 
-/* Functions that allocate for somebody else. */
+/* Functions that allocate on behalf of their caller. */
 static const char *const go_betweens[] = {
 	"operator new",	  "std::",	  "__gnu_cxx::",     "void std::", "malloc",
 	"calloc",	  "realloc",	  "xmalloc",	     "xcalloc",	   "xrealloc",

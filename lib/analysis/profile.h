@@ -128,8 +128,8 @@ struct mz_frame mz_profile_get_frame(const struct mz_profile *p, uint32_t frame)
 const uint64_t *mz_profile_stack(const struct mz_profile *p, const struct mz_profile_site *s,
 				 size_t *depth);
 
-/* The frame that stands for a stack: the first whose function does not allocate
- * for somebody else (operator new, xmalloc, ...). */
+/* The frame that represents a stack: the innermost whose function does not allocate on behalf
+ * of its caller (as operator new and xmalloc do). */
 size_t mz_profile_place(const struct mz_profile *p, const struct mz_profile_site *s);
 bool mz_is_go_between(const char *function);
 

@@ -64,7 +64,7 @@ int mz_profile_of_kmap(struct mz_profile *p, const struct mz_kmap_model *m, stru
 		if (!frames[0] || !frames[1])
 			return mz_fail_memory(err);
 		s = mz_profile_site(p, frames + global,
-				    global ? 1 : 2); /* nobody allocates those */
+				    global ? 1 : 2); /* they are not allocated */
 		if (!s)
 			return mz_fail_memory(err);
 		mz_profile_add(&s->sum, &sum);

@@ -69,8 +69,8 @@ static uint32_t frame_of(struct mz_profile *p, uint64_t ip, const struct mz_plac
 				n->module);
 }
 
-/* The source's stacks are addresses, ours are frames: more, where functions were
- * inlined. */
+/* The stacks of the source are addresses, those of the profile are frames: more of them, where
+ * functions were inlined. */
 static struct mz_profile_site *make_site(struct mz_profile *p, struct mz_events *s, uint32_t site)
 {
 	struct mz_place_name names[MZ_EVENTS_INLINED];

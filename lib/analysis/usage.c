@@ -17,7 +17,7 @@ struct mz_usage_block {
 	uint64_t born; /* by the clock of lifetimes */
 	uint64_t addr; /* 0 = not known */
 	uint32_t site;
-	uint32_t cache; /* 0 = none, or not asked for */
+	uint32_t cache; /* 0 = none, or not requested */
 	uint32_t tid;
 	uint32_t next; /* spare ones */
 };

@@ -47,8 +47,8 @@ static int in_use(const char *path, const char *part, struct mz_error *err)
 		       path, part);
 }
 
-/* May the PATH.part that is open as fd be removed? Holds its lock on success. Another
- * user's is never touched: whoever made it can still write to it. */
+/* May the PATH.part that is open as fd be removed? Holds its lock on success. The file of
+ * another user is never touched, because its owner can still write to it. */
 static int judge_leftover(int fd, const char *path, const char *part, bool overwrite,
 			  struct mz_error *err)
 {
@@ -128,6 +128,8 @@ static int judge_path(const char *path, bool overwrite, struct mz_error *err)
 	return may_replace(path, &st, err);
 }
 
+/* Report a folder that cannot be written to before hours of recording, not after them. The
+ * effective user counts: a privileged recorder must not promise what open() would refuse. */
 static int check_folder(const char *path, struct mz_error *err)
 {
 	char *folder = folder_name(path);
@@ -141,6 +143,8 @@ static int check_folder(const char *path, struct mz_error *err)
 	return ret;
 }
 
+/* The same decisions as an open, without creating anything: verbs call it before long work, so
+ * that an existing file or a foreign .part is reported at the start. */
 int mz_atomic_file_check(const char *path, bool overwrite, struct mz_error *err)
 {
 	int ret = judge_path(path, overwrite, err), fd;
@@ -185,6 +189,8 @@ static int replace_leftover(struct mz_atomic_file *f, struct mz_error *err)
 	return 0;
 }
 
+/* The lock tells a second writer apart from a leftover: a leftover has no owner, so its lock
+ * is free. */
 static int open_part(struct mz_atomic_file *f, struct mz_error *err)
 {
 	int ret;
@@ -202,6 +208,7 @@ static int open_part(struct mz_atomic_file *f, struct mz_error *err)
 	return ret;
 }
 
+/* Devices and pipes are opened directly: they cannot be renamed into place. */
 static int open_named(struct mz_atomic_file *f, struct mz_error *err)
 {
 	int ret = judge_path(f->path, f->overwrite, err);
@@ -230,6 +237,7 @@ int mz_atomic_file_open(struct mz_atomic_file *f, const char *path, bool overwri
 	return ret;
 }
 
+/* A duplicate is kept, so that closing it here does not close the caller's descriptor. */
 int mz_atomic_file_fd(struct mz_atomic_file *f, int fd, const char *name, struct mz_error *err)
 {
 	*f = (struct mz_atomic_file){.fd = -1};
@@ -265,6 +273,8 @@ static int write_failed(struct mz_atomic_file *f, int code, struct mz_error *err
 	return fail(f, code, "write", err);
 }
 
+/* Head and payload go out in one writev(), so that a full disk cuts a block as late as
+ * possible. A short write is continued at the byte where it stopped. */
 int mz_atomic_file_append(struct mz_atomic_file *f, const void *a, size_t na, const void *b,
 			  size_t nb, struct mz_error *err)
 {
@@ -346,6 +356,9 @@ static int sync_folder(const struct mz_atomic_file *f, const char *folder, struc
 	return ret;
 }
 
+/* The order makes the promise true: the data reaches the disk, then close() has its last
+ * chance to fail, then the file gets its name, and then the folder is synced so that the name
+ * survives a power failure. */
 static int finish(struct mz_atomic_file *f, struct mz_error *err)
 {
 	char *folder;

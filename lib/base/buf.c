@@ -13,6 +13,8 @@ void mz_buf_free(struct mz_buf *b)
 	*b = (struct mz_buf){0};
 }
 
+/* Doubling keeps the total copying linear. After a failure the buffer stays as it is, and
+ * every later append fails as well: callers check once at the end. */
 bool mz_buf_room(struct mz_buf *b, size_t n)
 {
 	size_t cap = b->cap ? b->cap : 256;
@@ -52,6 +54,7 @@ void mz_buf_str(struct mz_buf *b, const char *s)
 	mz_buf_add(b, s, strlen(s));
 }
 
+/* The text is formatted twice, first to measure it: the buffer never holds a cut text. */
 void mz_buf_printf(struct mz_buf *b, const char *fmt, ...)
 {
 	va_list ap;

@@ -9,6 +9,8 @@ const uint8_t mz_hex_value[256] = {
 	12,	   13, 14, 15, 16, ['A'] = 11, 12, 13, 14, 15, 16,
 };
 
+/* A word is everything up to the next blank; at the end of the line it is empty, which callers
+ * treat as missing. */
 struct mz_cursor mz_cursor_word(struct mz_cursor *c)
 {
 	struct mz_cursor word;

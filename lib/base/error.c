@@ -56,6 +56,8 @@ int mz_fail_memory(struct mz_error *err)
 	return mz_fail(err, ENOMEM, "out of memory");
 }
 
+/* Names from files may contain terminal escapes, so only printable ASCII is copied and the
+ * rest is shown as hex. A long text is cut with dots rather than dropped. */
 char *mz_printable(char *buf, size_t size, const char *s, size_t n)
 {
 	size_t o = 0;

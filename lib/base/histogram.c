@@ -2,6 +2,8 @@
 /* Count 64-bit values in fixed memory and compute percentiles. */
 #include "base/histogram.h"
 
+/* The top 8 bits of a value select the slot: values below 256 are exact, and larger ones share
+ * a slot with at most 1/128 of their range. */
 static unsigned slot_of(uint64_t v)
 {
 	unsigned shift;
@@ -34,6 +36,8 @@ void mz_histogram_add(struct mz_histogram *h, uint64_t v)
 	h->slots[slot_of(v)]++;
 }
 
+/* The result is the upper end of the slot, so that it never understates, limited to the
+ * maximum, which is known exactly. */
 uint64_t mz_histogram_quantile(const struct mz_histogram *h, double share)
 {
 	uint64_t rank = (uint64_t)((double)h->count * share);
@@ -54,6 +58,7 @@ uint64_t mz_histogram_quantile(const struct mz_histogram *h, double share)
 	return h->max;
 }
 
+/* Slots never cross a power of two, so a sum over slots is exact for a doubling. */
 uint64_t mz_histogram_doubling(const struct mz_histogram *h, unsigned bit)
 {
 	uint64_t from = bit ? (uint64_t)1 << bit : 0;

@@ -58,8 +58,8 @@ static int read_line(char *line, struct mz_http_request *r)
 	return *path == '/' ? decode(path, n, r->path, sizeof(r->path)) : 400;
 }
 
-/* A page of somebody else may have its name point to this machine; then the
- * browser asks us, but for that name. */
+/* A foreign web page may make its name point to this machine; the browser then asks us, but
+ * for that name. */
 static bool is_for_us(const char *host, size_t n, unsigned port)
 {
 	static const char *const names[] = {"127.0.0.1", "localhost"};
@@ -76,6 +76,8 @@ static bool is_for_us(const char *host, size_t n, unsigned port)
 	return false;
 }
 
+/* A web page elsewhere can point its own name at 127.0.0.1 (DNS rebinding); the Host header
+ * then carries that name. Exactly one Host that names this machine is required. */
 static int check_host(const char *lines, unsigned port)
 {
 	int hosts = 0;
@@ -97,6 +99,8 @@ static int check_host(const char *lines, unsigned port)
 	return hosts == 1 ? 0 : 400;
 }
 
+/* Only the request line and Host matter; all other headers are ignored, so there is nothing in
+ * them to exploit. */
 int mz_http_parse(char *head, unsigned port, struct mz_http_request *r)
 {
 	char *rest = strstr(head, "\r\n");

@@ -10,9 +10,9 @@ struct mz_http_request {
 	char path[4096]; /* decoded; starts with / */
 };
 
-/* head: all up to and with the empty line, ended by a 0, and changed by this. port:
- * of this machine, at which it arrived. 0, or the status to answer with: 400, 403 (it
- * is for another host: somebody's page asks through a name of its own), 405, 414. */
+/* head: everything up to and including the empty line, terminated by a NUL; it is modified.
+ * port: the port at which the request arrived. Returns 0, or the status to answer with: 400,
+ * 403 (it is for another host), 405, 414. */
 int mz_http_parse(char *head, unsigned port, struct mz_http_request *r);
 
 #endif

@@ -21,6 +21,8 @@ static int setup(struct mz_input *in, const char *name, struct mz_error *err)
 	return in->name ? 0 : mz_fail_memory(err);
 }
 
+/* open() succeeds on a directory and read() would fail later with a less helpful message, so
+ * directories are refused here. */
 int mz_input_open(struct mz_input *in, const char *path, struct mz_error *err)
 {
 	struct stat st;
@@ -126,6 +128,8 @@ static ssize_t read_more(struct mz_input *in, char *to, size_t max, struct mz_er
 					 strerror(errno));
 }
 
+/* At least n bytes are made available unless the stream ends first; the caller compares
+ * mz_input_left() with n. The bytes in the window stay contiguous. */
 int mz_input_fill(struct mz_input *in, size_t n, struct mz_error *err)
 {
 	int ret;
@@ -151,6 +155,8 @@ int mz_input_fill(struct mz_input *in, size_t n, struct mz_error *err)
 	return 0;
 }
 
+/* The packed bytes that were already read go to the decompressor; from then on the window
+ * holds unpacked bytes, and offsets count those. */
 int mz_input_unpack(struct mz_input *in, struct mz_error *err)
 {
 	int ret = mz_input_fill(in, 4, err);
@@ -170,6 +176,7 @@ int mz_input_unpack(struct mz_input *in, struct mz_error *err)
 	return 0;
 }
 
+/* CR LF is accepted everywhere: traces come from other systems and through mail. */
 static int take_line(struct mz_input *in, const char *nl, const char **line, size_t *len)
 {
 	size_t n = (size_t)(nl - in->pos);
@@ -180,6 +187,8 @@ static int take_line(struct mz_input *in, const char *nl, const char **line, siz
 	return 1;
 }
 
+/* The search continues where it stopped after each refill, so that a long line is not scanned
+ * again from its start. The limit keeps a binary file from being read as one endless line. */
 int mz_input_line(struct mz_input *in, const char **line, size_t *len, struct mz_error *err)
 {
 	size_t seen = 0;

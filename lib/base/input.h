@@ -33,8 +33,8 @@ void mz_input_close(struct mz_input *in);
  * large as the caller can bound it; the window grows to hold it. 0 or -errno. */
 int mz_input_fill(struct mz_input *in, size_t n, struct mz_error *err);
 
-/* If the stream is packed (told by its first bytes; none may have been taken yet),
- * the window shows what it unpacks to, and nobody need know. 0 or -errno. */
+/* If the stream is compressed (its first bytes decide; none may have been taken yet), the
+ * window shows the decompressed bytes from now on. 0 or -errno. */
 int mz_input_unpack(struct mz_input *in, struct mz_error *err);
 
 /* The next line, without its newline (CR LF counts as one), in place: valid

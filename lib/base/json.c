@@ -33,6 +33,7 @@ static void string(const struct mz_json *j, const char *s, size_t n)
 	mz_buf_add(b, "\"", 1);
 }
 
+/* Every value begins here: the comma after its predecessor, the indentation, and the key. */
 static void start(struct mz_json *j, const char *key)
 {
 	if (j->comma)

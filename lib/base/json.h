@@ -8,7 +8,7 @@
 struct mz_json {
 	struct mz_buf *out;
 	unsigned depth;
-	bool comma; /* something stands before, on this level */
+	bool comma; /* a value precedes on this level */
 	bool flat;  /* all of it in one line */
 	bool tight; /* and without blanks */
 	bool html;  /* to stand in a page: no <, > or & but as escapes */

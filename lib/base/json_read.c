@@ -125,6 +125,8 @@ static int escape(struct mz_json_reader *r, struct mz_error *err)
 	return 0;
 }
 
+/* The text is collected in a buffer of the reader, which the next string reuses. The limit
+ * bounds the memory that a hostile file can make us use. */
 static int string(struct mz_json_reader *r, struct mz_error *err)
 {
 	r->text.len = 0;
@@ -256,6 +258,8 @@ static int key(struct mz_json_reader *r, int c, struct mz_error *err)
 	return MZ_JSON_KEY;
 }
 
+/* One token per call, driven by the state after the previous one. There is no recursion, so
+ * the nesting of the input does not matter. */
 int mz_json_read(struct mz_json_reader *r, struct mz_error *err)
 {
 	int c = blanks(r, err);
@@ -280,6 +284,7 @@ int mz_json_read(struct mz_json_reader *r, struct mz_error *err)
 	return object ? key(r, c, err) : value(r, c, err);
 }
 
+/* Skips a value of any depth; unknown keys of newer versions are skipped this way. */
 int mz_json_skip(struct mz_json_reader *r, int piece, struct mz_error *err)
 {
 	unsigned depth = r->depth;

@@ -40,6 +40,7 @@ char *mz_output_room(struct mz_output *out, size_t n, struct mz_error *err)
 	return out->buf + out->len;
 }
 
+/* Large data bypasses the buffer: copying it would cost as much as writing it. */
 int mz_output_add(struct mz_output *out, const void *data, size_t n, struct mz_error *err)
 {
 	if (n >= out->cap) {

@@ -85,6 +85,8 @@ void mz_pair_index_ask(const struct mz_pair_index *ix, uint64_t a, uint64_t b)
 			&ix->index.slots[mz_hash_index_home(&ix->index, hash(ix, a, b))]);
 }
 
+/* A guess for prefetching: the first number whose hash matches. The caller's later lookup
+ * decides; until then the key's cache line is on its way. */
 uint32_t mz_pair_index_expect(const struct mz_pair_index *ix, uint64_t a, uint64_t b)
 {
 	uint64_t h = hash(ix, a, b);
@@ -99,6 +101,8 @@ uint32_t mz_pair_index_expect(const struct mz_pair_index *ix, uint64_t a, uint64
 	return number;
 }
 
+/* Arrays that are indexed by these numbers grow by half, and new elements are zero, so that
+ * the caller need not tell a new number from an old one. */
 bool mz_pair_index_room(void **array, size_t *cap, size_t at, size_t size)
 {
 	size_t want = *cap + *cap / 2;

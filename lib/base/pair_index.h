@@ -31,9 +31,9 @@ uint32_t mz_pair_index_put(struct mz_pair_index *ix, uint64_t a, uint64_t b);
 uint32_t mz_pair_index_get(const struct mz_pair_index *ix, uint64_t a, uint64_t b);
 
 /*
- * In a table that is larger than the caches each lookup waits for memory. A caller with many
- * lookups asks for their slots first, then for what the slots point to, and only then
- * looks: the waits overlap. expect() gives the likely number of the key, or NONE.
+ * In a table that is larger than the caches, each lookup waits for memory. A caller with many
+ * lookups prefetches their slots first, then what the slots point to, and only then looks: the
+ * waits overlap. expect() returns the likely number of the key, or NONE.
  */
 void mz_pair_index_ask(const struct mz_pair_index *ix, uint64_t a, uint64_t b);
 uint32_t mz_pair_index_expect(const struct mz_pair_index *ix, uint64_t a, uint64_t b);

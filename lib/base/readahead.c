@@ -14,7 +14,7 @@ struct mz_readahead {
 	pthread_cond_t change;
 	uint64_t made, taken; /* batches; the one before taken is in use */
 	bool threaded, stop;
-	bool waits; /* somebody, for a batch */
+	bool waits; /* the consumer, for a batch */
 };
 
 static void *work(void *arg)
@@ -38,7 +38,7 @@ static void *work(void *arg)
 		on = a->make(a->arg, batch);
 		pthread_mutex_lock(&a->lock);
 		a->made++;
-		/* nor is anybody woken for one, but for many, or for the end */
+		/* the consumer is woken for many batches or the end, not for one */
 		if (a->waits && (!on || a->made - a->taken >= MZ_READAHEAD / 2))
 			pthread_cond_signal(&a->change);
 		pthread_mutex_unlock(&a->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Batches made by a thread, some of them ahead of whoever takes them. */
+/* A thread makes batches, some of them ahead of the consumer. */
 #ifndef MZ_BASE_READAHEAD_H
 #define MZ_BASE_READAHEAD_H
 
@@ -7,7 +7,7 @@
 
 #define MZ_READAHEAD 8 /* batches; they are the caller's */
 
-/* Fills the batch of that number, which nobody uses; false: it is the last. */
+/* Fills the batch of that number, which is not in use; false: it is the last. */
 typedef bool mz_readahead_fn(void *arg, unsigned batch);
 
 struct mz_readahead;

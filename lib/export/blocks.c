@@ -18,6 +18,8 @@ void mz_blocks_deinit(struct mz_blocks *b)
 	*b = (struct mz_blocks){0};
 }
 
+/* Lives of ended blocks are reused, so that the array grows with the live blocks and not with
+ * the trace. spare is an index + 1, because 0 means none. */
 static struct mz_block_life *new_life(struct mz_blocks *b, uint64_t *at)
 {
 	if (b->spare) {
@@ -46,6 +48,8 @@ static uint64_t key_of(const struct mz_event *ev, bool old)
 	return old ? ev->old_object : ev->object;
 }
 
+/* The caller gets the row before its slot is released: the pointer is valid only during the
+ * call. */
 static int end_life(struct mz_blocks *b, struct mz_block *l, const struct mz_event *ev,
 		    int64_t site, mz_block_end *end, void *arg)
 {
@@ -57,6 +61,7 @@ static int end_life(struct mz_blocks *b, struct mz_block *l, const struct mz_eve
 	return ret;
 }
 
+/* A failed allocation has no key and begins nothing. */
 static int birth(struct mz_blocks *b, const struct mz_event *ev, int64_t site, uint64_t number,
 		 mz_block_end *end, void *arg)
 {
@@ -97,6 +102,7 @@ static int death(struct mz_blocks *b, uint64_t key, const struct mz_event *ev, i
 	return ret;
 }
 
+/* Accesses of blocks from before the recording have no row to be counted in. */
 static void touch(struct mz_blocks *b, const struct mz_event *ev)
 {
 	uint64_t key = key_of(ev, false);
@@ -133,6 +139,8 @@ static int by_birth(const void *a, const void *b)
 	return x->object < y->object ? -1 : x->object > y->object;
 }
 
+/* Never-freed blocks come in the order of their allocation, so that two exports of a trace are
+ * identical whatever the layout of the hash table. */
 int mz_blocks_end(struct mz_blocks *b, mz_block_end *end, void *arg)
 {
 	struct mz_block *v = b->live.blocks.slots, *next;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Collapsed stacks: "main;parse;new_node 4096", a line a stack, outermost first.
- * For FlameGraph, speedscope, Perfetto. */
+/* Write collapsed stacks: "main;parse;new_node 4096", one line per stack, outermost first, for
+ * FlameGraph, speedscope and Perfetto. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,6 +21,7 @@ static void put_name(struct mz_buf *b, const char *s)
 	}
 }
 
+/* The stacks go out one by one; a profile of any size needs one line of memory. */
 int mz_export_collapsed(const struct mz_profile *p, const struct mz_export_options *o,
 			struct mz_output *out, struct mz_error *err)
 {

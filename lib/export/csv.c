@@ -26,6 +26,7 @@ static struct mz_table *csv_open(struct mz_output *out, struct mz_error *err)
 	return t;
 }
 
+/* RFC 4180 quotes a text with a comma, quote or line end, and doubles its quotes. */
 static void put_text(struct mz_table *t, const char *s, size_t n)
 {
 	bool quote = !n; /* an empty text is not an unknown one */
@@ -65,6 +66,7 @@ static int csv_begin(struct mz_table *t, const char *name, const struct mz_colum
 	return end_line(t, err);
 }
 
+/* An unknown value is an empty field, which readers import as NULL. */
 static int csv_row(struct mz_table *t, int table, const struct mz_cell *cells, struct mz_error *err)
 {
 	(void)table;

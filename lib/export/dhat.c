@@ -31,6 +31,8 @@ static void put_frame(struct mz_json *j, const struct mz_profile *p, uint32_t fr
 	mz_buf_free(&b);
 }
 
+/* Fields that depend on bklt and bkacc must be present exactly if the head says so; the viewer
+ * refuses the file otherwise. */
 static void put_point(struct mz_json *j, const struct mz_profile *p,
 		      const struct mz_profile_site *s)
 {
@@ -81,6 +83,7 @@ static void put_units(struct mz_json *j, const struct mz_profile *p)
 		mz_json_u64(j, "tuth", units[p->clock].brief);
 }
 
+/* te is the end of the run; tg, the moment of the peak, is only allowed with lifetimes. */
 int mz_export_dhat(const struct mz_profile *p, const struct mz_export_options *o,
 		   struct mz_output *out, struct mz_error *err)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The Firefox Profiler's processed profile: a thread for each view (at the peak,
- * at the end, ...), whose samples are stacks weighed in bytes or blocks. The
- * version is an old one that needs no more than this; the profiler upgrades it.
+ * Write the Firefox Profiler's processed profile: one thread per view (at the peak, at the
+ * end, ...), whose samples are stacks weighted in bytes or blocks. The version is an old one
+ * that needs no more than this; the profiler upgrades it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +42,8 @@ static uint32_t index_of(struct tree *t, const char *s)
 	return mz_tables_string(t->strings, s, strlen(s)) - 1;
 }
 
+/* The viewer wants stacks as a tree of (caller, frame). A node is interned as a stack of these
+ * two numbers, so that common callers become one node. */
 static bool grow_tree(struct tree *t, const struct mz_profile *p)
 {
 	t->leaf = calloc(p->nsites ? p->nsites : 1, sizeof(*t->leaf));
@@ -144,6 +146,7 @@ static void put_frames(struct mz_json *j, const struct mz_profile *p)
 	mz_json_end_object(j);
 }
 
+/* Node numbers begin with 1 here and with 0 in the file; no caller is null. */
 static void put_stacks(struct mz_json *j, const struct tree *t)
 {
 	uint32_t n = mz_tables_stacks(t->nodes);
@@ -207,6 +210,8 @@ static void put_empty(struct mz_json *j, const char *key, const char *const *col
 	mz_json_end_object(j);
 }
 
+/* One thread per view is the only way to show several weights of the same stacks in this
+ * viewer. */
 static void put_thread(struct mz_json *j, const struct mz_profile *p, struct tree *t,
 		       const struct mz_profile_value *v, size_t number)
 {
@@ -248,6 +253,8 @@ static void put_thread(struct mz_json *j, const struct mz_profile *p, struct tre
 	mz_json_end_object(j);
 }
 
+/* An old version is written on purpose: the viewer upgrades old profiles, and refuses ones
+ * newer than itself. */
 static void put_meta(struct mz_json *j, const struct mz_profile *p)
 {
 	mz_json_object(j, "meta");

@@ -26,6 +26,7 @@ const struct mz_profile_value *mz_export_usual(const struct mz_profile *p)
 								: "bytes");
 }
 
+/* The order is that of the viewers' menus: the peak is what most people look for first. */
 size_t mz_export_views(const struct mz_profile *p, const struct mz_profile_value **views,
 		       size_t max)
 {

@@ -79,6 +79,8 @@ static void put_types(struct job *j)
 	}
 }
 
+/* Locations and values are packed lists, which must be complete before their length can be
+ * written; hence the inner buffer. */
 static void put_samples(struct job *j)
 {
 	for (size_t i = 0; i < j->p->nsites; i++) {
@@ -139,6 +141,8 @@ static void put_mappings(struct job *j)
 	}
 }
 
+/* The empty string must be number 0 of the string table, and the strings come last because
+ * everything before adds to them. */
 static void put_all(struct job *j)
 {
 	const struct mz_profile *p = j->p;

@@ -8,6 +8,7 @@
 
 enum { TYPE_VARINT = 0, TYPE_BYTES = 2 };
 
+/* Seven bits per byte, lowest first; the highest bit says that more follow. */
 void mz_proto_varint(struct mz_buf *b, uint64_t v)
 {
 	char bytes[10];

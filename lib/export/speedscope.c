@@ -24,6 +24,7 @@ static void put_frames(struct mz_json *j, const struct mz_profile *p)
 	mz_json_end_object(j);
 }
 
+/* The outermost frame comes first in this format. */
 static void put_stack(struct mz_json *j, const struct mz_profile *p,
 		      const struct mz_profile_site *s)
 {
@@ -36,6 +37,7 @@ static void put_stack(struct mz_json *j, const struct mz_profile *p,
 	mz_json_end_array(j);
 }
 
+/* Stacks without weight are left out of this view: they would only enlarge the file. */
 static void put_view(struct mz_json *j, const struct mz_profile *p,
 		     const struct mz_profile_value *v)
 {

@@ -52,7 +52,7 @@ static void sql_close(struct mz_table *t)
 
 static struct mz_table *sql_open(struct mz_output *out, struct mz_error *err)
 {
-	/* the file is nobody's yet: no journal, no waiting for the disk */
+	/* the file is private until it is renamed: no journal, no waiting for the disk */
 	static const char setup[] =
 		"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "
 		"PRAGMA locking_mode=EXCLUSIVE; PRAGMA application_id=1296714053; BEGIN";
@@ -78,6 +78,7 @@ static struct mz_table *sql_open(struct mz_output *out, struct mz_error *err)
 	return NULL;
 }
 
+/* Integers have one type in SQLite; a column that may be unknown allows NULL. */
 static int sql_begin(struct mz_table *t, const char *name, const struct mz_column *columns,
 		     size_t n, struct mz_error *err)
 {
@@ -118,6 +119,7 @@ static int sql_begin(struct mz_table *t, const char *name, const struct mz_colum
 	return t->n++;
 }
 
+/* SQLITE_TRANSIENT copies the text: the buffer is reused for the next cell. */
 static int bind(struct mz_table *t, sqlite3_stmt *s, int at, const struct mz_column *c,
 		const struct mz_cell *cell)
 {
@@ -132,6 +134,7 @@ static int bind(struct mz_table *t, sqlite3_stmt *s, int at, const struct mz_col
 						    t->text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
+/* All rows go into one transaction, which sql_end commits. */
 static int sql_row(struct mz_table *t, int table, const struct mz_cell *cells, struct mz_error *err)
 {
 	sqlite3_stmt *s = t->insert[table];

@@ -80,6 +80,8 @@ static struct mz_cell text_of(const struct job *j, const struct mz_event *ev)
 	return bytes(s, n);
 }
 
+/* The cells are in the order of event_columns; a value that the source does not know is NULL,
+ * never 0. */
 static int put_event(struct job *j, const struct mz_event *ev, int64_t site)
 {
 	bool block = ev->kind == MZ_ALLOC || ev->kind == MZ_REALLOC || ev->kind == MZ_FREE;
@@ -182,6 +184,8 @@ static const struct mz_column site_columns[] = {
 #define SITE_COLUMNS (sizeof(site_columns) / sizeof(*site_columns))
 #define SITE_VALUES  6
 
+/* The columns of sums are looked up by name, so that a new sum needs only a row in the table
+ * of columns. */
 static int put_site(struct job *j, size_t i)
 {
 	const struct mz_profile_site *s = &j->p->sites[i];
@@ -261,6 +265,8 @@ static int watch(void *arg, const struct mz_event *ev, const struct mz_usage *u)
 	return ret;
 }
 
+/* A database gets every table for which there is data; the other formats get the one that was
+ * asked for. */
 static int begin(struct job *j, bool events, enum mz_table_name which)
 {
 	static const struct {
@@ -285,6 +291,7 @@ static int begin(struct job *j, bool events, enum mz_table_name which)
 	return 0;
 }
 
+/* Sites and frames are complete only after the last event, because their sums are. */
 static int put_rest(struct job *j)
 {
 	int ret = 0;

@@ -51,6 +51,7 @@ void mz_thrift_string(struct mz_thrift *t, unsigned field, const char *s)
 	mz_thrift_element_string(t, s);
 }
 
+/* A list of up to 14 elements has its length in the head; 15 announces a number after it. */
 void mz_thrift_list(struct mz_thrift *t, unsigned field, enum mz_thrift_type of, size_t n)
 {
 	char byte = (char)((n < 15 ? n : 15) << 4 | of);

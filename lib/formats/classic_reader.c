@@ -99,6 +99,8 @@ static inline const char *take_short(const char *p, uint64_t *out)
 	return b & 0x80 ? p + 2 : NULL;
 }
 
+/* Nearly all numbers take one or two bytes. If the window holds a whole record, no byte needs
+ * a check of its own. */
 static inline bool read_short(struct mz_input *in, uint64_t *size, uint64_t *back, uint64_t *fwd)
 {
 	const char *p;
@@ -130,6 +132,8 @@ static int read_fields(struct mz_reader *r, uint64_t *size, uint64_t *back, uint
 	return ret;
 }
 
+/* Every field is checked before it is used: a reference beyond the first block, or a serial
+ * that wraps, means damage. */
 static int make_event(struct mz_reader *r, struct mz_event *ev, uint64_t at)
 {
 	struct state *s = r->state;
@@ -190,6 +194,7 @@ static int read_one(struct mz_reader *r, struct mz_event *ev, uint64_t *place)
 	return ret < 0 ? ret : 1;
 }
 
+/* An error after good events is left for the next call, so that these are not lost. */
 static long classic_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 {
 	size_t n = 0;

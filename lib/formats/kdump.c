@@ -57,9 +57,9 @@ static bool take_time(struct mz_cursor word, struct mz_event *ev)
 }
 
 /*
- * What stands before the payload: the type of the record, with c moved to the
- * payload. An empty word: no type here. The first word after the pid is never
- * the type, as a command may have its name.
+ * Skip what precedes the payload and return the type of the record. An empty word: no type
+ * here. The first word after the pid is never the type, because a command may have such a
+ * name.
  */
 static struct mz_cursor take_head(struct mz_cursor *c, struct mz_event *ev)
 {

@@ -21,7 +21,7 @@
 /* Lines of a batch, unless one is longer. */
 #define BLOCK (16u << 10)
 
-/* Lines, parsed by a thread ahead of whoever adds them up. */
+/* Lines, parsed by a thread ahead of the consumer. */
 struct batch {
 	char *text; /* whole lines; the records point into it */
 	size_t len, cap;
@@ -39,7 +39,7 @@ struct mz_kmap {
 	uint64_t lines, bad;
 	int shape; /* of the object before; -1 = none yet */
 	bool skip_bad, keep_other;
-	struct mz_readahead *ahead; /* NULL: nobody parses ahead */
+	struct mz_readahead *ahead; /* NULL: no thread parses ahead */
 	struct batch batches[MZ_READAHEAD];
 	const struct batch *batch; /* taken last */
 	bool started;

@@ -147,7 +147,7 @@ size_t mz_kmap_format(char *buf, const struct mz_kmap_record *rec, const struct 
  * of names escaped, the types that these kernels have. */
 size_t mz_kmap_format_as(char *buf, const struct mz_kmap_record *rec, enum mz_kmap_shape shape);
 
-/* A type that the original knows, or ours. */
+/* A type of the original, or of Memorizer's kernel. */
 bool mz_kmap_is_type(struct mz_kmap_text t);
 /* No object: the line that gathers the accesses of a type for which none was found. */
 bool mz_kmap_is_catch_all(const struct mz_kmap_object *o);

@@ -92,6 +92,8 @@ static char *put_head(char *p, const struct mz_kmap_object *o, enum mz_kmap_poin
 	return p;
 }
 
+/* The generations differ in the position of type and cache; a line must come out exactly as it
+ * went in. */
 static char *put_object(char *p, const struct mz_kmap_object *o)
 {
 	p = put_head(p, o, o->pointers);
@@ -131,6 +133,8 @@ static char *put_from(char *p, const struct mz_kmap_access *a)
 	return put_number(p, a->reads);
 }
 
+/* The pid is before the counts in lines of Memorizer's kernel and after them in those of the
+ * original. */
 static char *put_access(char *p, const struct mz_kmap_access *a, bool pid_first)
 {
 	if (a->from)

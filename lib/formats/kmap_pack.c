@@ -100,7 +100,7 @@ static const struct {
 	{"VMALLOC", MZ_CALL_VMALLOC},
 };
 
-/* For those who read the container as any trace; it comes back by the mark. */
+/* For readers that treat the container as any trace; the mark restores it. */
 static uint8_t call_of(struct mz_kmap_text type)
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
@@ -172,7 +172,7 @@ static int put_object(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 		ev.has |= MZ_HAS_GIVEN;
 	}
 	p->last_time = o->alloc_time;
-	p->objects += o->va != 0; /* one at 0 is none to those who read it as a trace */
+	p->objects += o->va != 0; /* 0 means no address to other readers */
 	ev.object = o->va ? p->objects : 0;
 	p->of = *o;
 	p->open = true;

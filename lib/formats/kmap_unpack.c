@@ -133,7 +133,7 @@ static int take_mark(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 		return rec ? 1 : -ENOMEM;
 	}
 	if (!starts(&t, "kmap.call"))
-		return 0; /* somebody else's */
+		return 0; /* not one of ours */
 	rec = new_record(u, MZ_KMAP_CALL);
 	if (rec)
 		rec->call = (struct mz_kmap_call){site_of(u, ev, 1), site_of(u, ev, 0), ev->given};

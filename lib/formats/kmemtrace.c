@@ -130,6 +130,8 @@ static void get_extensions(const struct mz_kmemtrace_layout *l, const char *p, s
 	}
 }
 
+/* Returns the size of the record, 0 if it is cut off, or -1 with the reason. The fixed part is
+ * read first; extensions fill in what format C alone does not know. */
 long mz_kmemtrace_get(const struct mz_kmemtrace_layout *l, const char *p, size_t len,
 		      struct mz_event *ev, struct mz_kmemtrace_extra *x, const char **why)
 {
@@ -205,6 +207,8 @@ static char *put_extensions(char *p, bool big, const struct mz_event *ev,
 	return put(p, x->stack, 4, big);
 }
 
+/* A record that the layout cannot hold is refused with the reason, never truncated: the caller
+ * counts it. */
 size_t mz_kmemtrace_put(const struct mz_kmemtrace_layout *l, const struct mz_event *ev,
 			const struct mz_kmemtrace_extra *x, char *p, const char **why)
 {
@@ -282,6 +286,8 @@ static unsigned fits(const struct mz_kmemtrace_layout *l, const char *data, size
 	return n;
 }
 
+/* There is no magic, so each of the six layouts is tried on the first records; the one that
+ * explains the most of them wins. */
 bool mz_kmemtrace_detect(const char *data, size_t len, struct mz_kmemtrace_layout *l)
 {
 	unsigned best = 0;
@@ -337,6 +343,8 @@ static int raw_open(struct mz_reader *r)
 	return 0;
 }
 
+/* Without a stack file the call site alone is the stack, so that reports work for every
+ * recording. */
 static int raw_names(struct mz_reader *r, struct state *s, const struct mz_kmemtrace_extra *x,
 		     struct mz_event *ev)
 {
@@ -369,6 +377,8 @@ static void raw_order(struct state *s, const struct mz_kmemtrace_extra *x, struc
 	ev->time = s->timed ? s->time : s->sequence > 0 ? (uint64_t)s->sequence : 0;
 }
 
+/* order is the sequence number: the files of several CPUs are merged by it, because clocks of
+ * CPUs may differ. */
 static int raw_one(struct mz_reader *r, struct state *s, struct mz_event *ev, uint64_t *order)
 {
 	const char *why = "";
@@ -398,6 +408,7 @@ static int raw_one(struct mz_reader *r, struct state *s, struct mz_event *ev, ui
 	return 1;
 }
 
+/* Events read before an error are returned first; the error is reported by the next call. */
 static long raw_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 {
 	struct state *s = r->state;

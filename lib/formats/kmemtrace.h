@@ -33,7 +33,7 @@ struct mz_kmemtrace_layout {
 /* What a record has beside the event. */
 struct mz_kmemtrace_extra {
 	uint64_t site;
-	int32_t sequence; /* of format C, as it stands there */
+	int32_t sequence; /* of format C, as in the file */
 	bool context;	  /* has the extension with time, process and cache */
 	uint32_t cache;	  /* numbers of the files beside; 0 = none */
 	uint32_t stack;

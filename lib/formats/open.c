@@ -31,6 +31,8 @@ const char *mz_format_name(enum mz_format format)
 	return (unsigned)format < MZ_FORMATS ? format_names[format] : NULL;
 }
 
+/* The order goes from the most to the least specific signature: classic must be tested before
+ * text, and nothing after text can match. */
 static const struct mz_reader_ops *probe(struct mz_reader *r)
 {
 	const char *data = r->in.pos;
@@ -60,6 +62,8 @@ static const struct mz_reader_ops *probe(struct mz_reader *r)
 	return NULL;
 }
 
+/* The input belongs to the reader from here on, also in failure. The error is copied out
+ * before the reader, which owns it, is closed. */
 struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err)
 {
 	struct mz_reader *r = calloc(1, sizeof(*r));

@@ -79,8 +79,8 @@ static bool parse_time(struct mz_cursor word, uint64_t *ns)
 	return true;
 }
 
-/* "COMM PID [CPU] TIME:"; the name of the process may have blanks. A count (the
- * period) may stand behind the time. */
+/* "COMM PID [CPU] TIME:"; the name of the process may contain blanks. A count (the period) may
+ * follow the time. */
 static bool parse_head(struct mz_cursor head, struct mz_event *ev)
 {
 	struct mz_cursor word = last_word(&head);

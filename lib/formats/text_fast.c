@@ -102,7 +102,7 @@ static inline const char *take_decimal(const char *p, uint64_t *out)
 	uint64_t w = peek8(p), v;
 	unsigned n = decimal_digits(w), d;
 
-	/* no branch on the number of digits: it is anybody's guess */
+	/* no branch on the number of digits: it cannot be predicted */
 	if (n - 1 < 7) {
 		*out = decimal_value(w, n);
 		return p + n;

@@ -10,6 +10,7 @@ static const char pairs[] = "000102030405060708091011121314151617181920212223242
 			    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
 			    "8081828384858687888990919293949596979899";
 
+/* The length must be known before the digits are written from the right. */
 static unsigned decimal_digits(uint64_t v)
 {
 	unsigned n = 1;
@@ -28,6 +29,7 @@ static unsigned decimal_digits(uint64_t v)
 	}
 }
 
+/* Two digits per division: formatting numbers is most of the cost of writing text. */
 char *mz_put_u64(char *p, uint64_t v)
 {
 	char *end = p + decimal_digits(v), *at = end;
@@ -56,6 +58,7 @@ static uint64_t spread_hex(uint64_t v)
 	return v + 0x3030303030303030u + letter * ('a' - '0' - 10);
 }
 
+/* Eight digits are spread at once; the leading zeros are skipped by the start of the copy. */
 char *mz_put_hex(char *p, uint64_t v)
 {
 	unsigned n = v ? (67 - (unsigned)__builtin_clzll(v)) / 4 : 1;
@@ -71,6 +74,8 @@ char *mz_put_hex(char *p, uint64_t v)
 	return p + n;
 }
 
+/* Without addresses the serial is the only name of the block, so it is written even if tags
+ * are off. */
 static char *put_pointer(char *p, uint64_t addr, uint64_t object, bool known, bool tags)
 {
 	if (known)
@@ -102,6 +107,8 @@ static char *put_escaped(char *p, const char *s, size_t n)
 	return p;
 }
 
+/* The event holds the total of a calloc; text shows count and element size. For 0 elements or
+ * a product over 64 bits the element size is kept in unit. */
 static char *put_size(char *p, const struct mz_event *ev, bool with_count)
 {
 	uint64_t size = ev->size;
@@ -177,6 +184,8 @@ static char *put_cache(char *p, const struct mz_event *ev, const struct mz_table
 	return s ? put_escaped(mz_put_str(p, " cache="), s, n) : p;
 }
 
+/* The canonical order of docs/format.md. A trace that passes through the container must come
+ * back byte for byte. */
 static char *put_fields(char *p, const struct mz_event *ev, const struct mz_tables *tables)
 {
 	unsigned has = ev->has;
@@ -204,6 +213,8 @@ static char *put_fields(char *p, const struct mz_event *ev, const struct mz_tabl
 	return p;
 }
 
+/* An upper bound for one line: 16 digits and a comma per address, and every byte of a name as
+ * %XX. */
 size_t mz_text_room(const struct mz_event *ev, const struct mz_tables *tables)
 {
 	size_t room = 512, n;

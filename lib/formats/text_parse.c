@@ -9,6 +9,8 @@
 #include "formats/text_fast.h"
 #include "trace/event.h"
 
+/* Errors name what was expected and show what was found, at most 40 printable characters of
+ * it. */
 static int bad(const struct mz_cursor *c, const char *what, struct mz_error *err)
 {
 	char shown[64];
@@ -111,7 +113,7 @@ static int hex_digit_pair(const char *p)
 	return hi && lo ? (hi - 1) << 4 | (lo - 1) : -1;
 }
 
-/* A string up to a blank or ')', with %XX for what cannot stand there. */
+/* A string up to a blank or ')', with %XX for bytes that cannot be written there. */
 static int take_string(struct mz_cursor *c, struct mz_tables *tables, uint32_t *id,
 		       struct mz_error *err)
 {
@@ -251,6 +253,7 @@ static int take_u32(struct mz_cursor *c, uint32_t *out, bool hex, struct mz_erro
 	return 0;
 }
 
+/* -1 is legal: the kernel uses it for any node. */
 static int take_s16(struct mz_cursor *c, int16_t *out, struct mz_error *err)
 {
 	bool negative = c->p < c->end && *c->p == '-';
@@ -301,6 +304,8 @@ static int take_value(struct mz_cursor *c, const struct field *f, struct mz_even
 	}
 }
 
+/* Unknown keys are no error: the caller skips and counts them, so that old programs read new
+ * traces. */
 static const struct field *find_field(struct mz_cursor *c)
 {
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
@@ -315,8 +320,8 @@ static const struct field *find_field(struct mz_cursor *c)
 	return NULL;
 }
 
-/* What follows the call. The originals let anything stand there; so do we, but
- * what we do not know is reported. */
+/* What follows the call. The originals accepted any text there, and so do we, but unknown text
+ * is reported. */
 static int take_fields(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 		       struct mz_tables *tables, struct mz_error *err)
 {
@@ -366,6 +371,8 @@ static int unknown_verb(const char *line, size_t len, struct mz_error *err)
 		       mz_printable(shown, sizeof(shown), line, len));
 }
 
+/* Returns 0 for a blank line or a comment and 1 for an event. The event is cleared first: a
+ * field that is not in the line must not keep the value of the line before. */
 int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_text_line *info,
 		  struct mz_tables *tables, struct mz_error *err)
 {
@@ -400,6 +407,8 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 	return ret ? ret : 1;
 }
 
+/* The fast parser reads beyond the end of short lines, so it needs MZ_TEXT_FAST bytes in the
+ * window; the last lines of a file go to the full parser. */
 int mz_text_next(struct mz_input *in, struct mz_tables *tables, struct mz_event *ev,
 		 struct mz_text_line *info, struct mz_error *err)
 {
@@ -433,6 +442,8 @@ int mz_text_fail(struct mz_error *err, const struct mz_error *why, const char *n
 			    (unsigned long long)line, why->text);
 }
 
+/* Text is the last format to be tried and the least specific: anything without control
+ * characters in its first line. */
 bool mz_text_probe(const char *data, size_t len)
 {
 	for (size_t i = 0; i < len && data[i] != '\n'; i++) {

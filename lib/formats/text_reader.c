@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "formats/text.h"
 
-/* Blocks without address are named by their tag. The two kinds of name must not
- * meet in one trace: nobody could tell whether they are the same block. */
+/* Blocks without address are named by their tag. A trace must not mix the two kinds of names:
+ * it would be unknown whether they mean the same block. */
 static int name_blocks(struct mz_reader *r, struct mz_event *ev, const struct mz_text_line *info)
 {
 	bool by_tag = !(ev->has & MZ_HAS_ADDR);

@@ -40,6 +40,8 @@ static char status_state(const char *status)
 	return p ? p[8] : '?';
 }
 
+/* The order matters: a dead or traced process would give a confusing answer to the later
+ * questions. */
 static int check_state(pid_t pid, const char *status, struct mz_error *err)
 {
 	long tracer = status_field(status, "\nTracerPid:\t");
@@ -63,7 +65,7 @@ static int check_state(pid_t pid, const char *status, struct mz_error *err)
 	return 0;
 }
 
-/* NSpid has a number for each name space: in ours, and in its own. */
+/* NSpid has one number per pid namespace: the one in ours, and the one in its own. */
 static bool in_other_pids(const char *status)
 {
 	const char *p = strstr(status, "\nNSpid:\t");
@@ -71,6 +73,8 @@ static bool in_other_pids(const char *status)
 	return p && strcspn(p + 8, "\t") < strcspn(p + 8, "\n");
 }
 
+/* A process in another pid namespace has another /proc and other paths; a seccomp filter may
+ * kill it for mmap or open. Both are found before anything is touched. */
 static int check_surroundings(pid_t pid, const char *status, struct mz_error *err)
 {
 	char own[8192];
@@ -91,6 +95,8 @@ static int check_surroundings(pid_t pid, const char *status, struct mz_error *er
 	return 0;
 }
 
+/* A kernel thread has no executable. What cannot be read is not judged here: whether attaching
+ * is allowed is asked next, with a better message. */
 static int check_program(pid_t pid, struct mz_error *err)
 {
 	char path[64], program[4096];
@@ -107,7 +113,7 @@ static int check_program(pid_t pid, struct mz_error *err)
 			       (int)pid);
 	fd = n < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0; /* not ours to read: who may attach is asked next */
+		return 0; /* not readable for us: whether attaching is allowed is checked next */
 	program[n] = '\0';
 	n = read(fd, &head, sizeof(head));
 	close(fd);
@@ -127,6 +133,8 @@ static int check_program(pid_t pid, struct mz_error *err)
 	return 0;
 }
 
+/* ptrace(2) says EPERM for all of these. The reasons are looked up one by one, so that the
+ * message can name the remedy. */
 static int check_owner(pid_t pid, const char *status, struct mz_error *err)
 {
 	long uid = status_field(status, "\nUid:\t");

@@ -65,6 +65,7 @@ static bool find_auxv(pid_t pid, uint64_t *headers, uint64_t *count)
 	return *headers && *count && *count <= MAX_HEADERS;
 }
 
+/* The load address is the difference between where the headers are and where they were linked. */
 static uint64_t find_dynamic(const struct mz_attach_objects *o, uint64_t headers, uint64_t count)
 {
 	uint64_t base = 0, dynamic = 0;
@@ -82,6 +83,8 @@ static uint64_t find_dynamic(const struct mz_attach_objects *o, uint64_t headers
 	return dynamic ? base + dynamic : 0;
 }
 
+/* The table is read from another program's memory and need not end: the number of entries is
+ * bounded. */
 static uint64_t dynamic_entry(const struct mz_attach_objects *o, uint64_t dynamic, int64_t tag)
 {
 	Elf64_Dyn d = {.d_tag = DT_NULL};
@@ -112,6 +115,8 @@ static void add_object(struct mz_attach_objects *o, const struct link_map *m)
 	o->count++;
 }
 
+/* The dynamic linker's list, as a debugger reads it. A damaged program may have made it
+ * circular, so its length is bounded. */
 static int read_list(struct mz_attach_objects *o, pid_t pid, uint64_t debug, struct mz_error *err)
 {
 	struct r_debug r;
@@ -135,6 +140,7 @@ static int read_list(struct mz_attach_objects *o, pid_t pid, uint64_t debug, str
 	return 0;
 }
 
+/* A program without DT_DEBUG has no dynamic linker: it is statically linked. */
 int mz_attach_objects_open(struct mz_attach_objects *o, pid_t pid, struct mz_error *err)
 {
 	uint64_t headers, count, dynamic = 0, debug = 0;
@@ -198,6 +204,8 @@ static bool is_function(const struct mz_attach_objects *o, const struct mz_attac
 	return !strcmp(have, name);
 }
 
+/* A lookup in the GNU hash table, in the memory of another program: every read is checked, and
+ * the chain is bounded. */
 uint64_t mz_attach_symbol(const struct mz_attach_objects *o, const struct mz_attach_object *in,
 			  const char *name)
 {
@@ -230,6 +238,8 @@ static const char *file_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* The first definition in the linker's order is the one that the program calls; our own
+ * library is skipped. */
 uint64_t mz_attach_function(const struct mz_attach_objects *o, const char *name, const char *not_in)
 {
 	for (size_t i = 0; i < o->count; i++) {

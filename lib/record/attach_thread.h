@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Holding a thread of another program where it may call functions for us, and
- * letting it go on as if nothing had been. */
+/* Stop a thread of another program at a safe point, make it call functions, and let it
+ * continue undisturbed. */
 #ifndef MZ_RECORD_ATTACH_THREAD_H
 #define MZ_RECORD_ATTACH_THREAD_H
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Recording the kernel's allocations on an unpatched kernel: BPF programs on the
- * kmem tracepoints, a ring a CPU, a thread and a file a CPU.
- *
- *   load -> attach -> start ... poll ... detach -> finish -> free
+ * Recording the kernel's allocations on an unpatched kernel: BPF programs on the kmem
+ * tracepoints, and one ring, thread and file per CPU. load -> attach -> start ... poll ...
+ * detach -> finish -> free
  */
 #ifndef MZ_RECORD_KMEM_H
 #define MZ_RECORD_KMEM_H
@@ -36,7 +35,7 @@ struct mz_kmem_counts {
 	uint64_t seen;	   /* events met by the programs */
 	uint64_t nulls;	   /* frees of NULL, not recorded */
 	uint64_t own;	   /* the recorder's own, not recorded */
-	uint64_t filtered; /* not asked for */
+	uint64_t filtered; /* not requested */
 	uint64_t recorded; /* put into a ring, or counted by the summary */
 	uint64_t full;	   /* lost: ring full */
 	uint64_t deep;	   /* lost: nested too deeply */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * From the rings of a CPU to its file: one thread a CPU, in batches. Nobody is
- * woken by the kernel side: the thread looks often when much comes, and seldom
- * when little does.
+ * Move events from the rings of a CPU to its file: one thread per CPU, in batches. The BPF
+ * side wakes nothing; the thread polls often when many events arrive, and seldom when few do.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -96,7 +95,7 @@ static uint32_t site_stack(struct kmem_drain *d, uint64_t site)
 	return d->site_ids[at];
 }
 
-/* Functions of the allocators and of tracing, which say nothing of who asked. */
+/* Functions of the allocators and of tracing, which say nothing about the caller. */
 static bool is_inner(const struct mz_kallsyms *syms, uint64_t ip)
 {
 	static const char *const inner[] = {"bpf_",
@@ -138,7 +137,7 @@ static bool is_inner(const struct mz_kallsyms *syms, uint64_t ip)
 	return false;
 }
 
-/* The stack of the map as a stack of the file, from the one who asked on. */
+/* The stack of the map as a stack of the file, from the allocator's caller on. */
 static uint32_t file_stack(struct kmem_drain *d, uint32_t id)
 {
 	uint64_t ips[KMT_STACK_DEPTH] = {0};

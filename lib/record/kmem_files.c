@@ -131,6 +131,8 @@ static void list_gfp(struct mz_buf *b)
 	btf__free(btf);
 }
 
+/* A cache has a number per CPU; it is listed once, by address and name, because an address may
+ * be reused for another cache. */
 static bool listed(struct mz_kmem *k, unsigned cpu, unsigned id)
 {
 	const struct kmt_cache *me = &k->caches[(size_t)cpu * KMT_CACHES + id];
@@ -145,6 +147,7 @@ static bool listed(struct mz_kmem *k, unsigned cpu, unsigned id)
 	return false;
 }
 
+/* Names of caches come from kernel modules and are printed safely. */
 static void list_caches(struct mz_kmem *k, struct mz_buf *b)
 {
 	for (unsigned cpu = 0; cpu < k->ncpus; cpu++)
@@ -159,6 +162,8 @@ static void list_caches(struct mz_kmem *k, struct mz_buf *b)
 		}
 }
 
+/* The names of gfp bits are stored in every container as well, so that a single file can be
+ * read elsewhere. */
 int mz_kmem_save_tables(struct mz_kmem *k, const char *dir, struct mz_error *err)
 {
 	struct mz_buf gfp = {0}, caches = {0};

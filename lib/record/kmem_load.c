@@ -50,6 +50,8 @@ static uint32_t kmalloc_class(const char *name)
 	return (uint32_t)n;
 }
 
+/* Options are constants of the BPF programs: the verifier removes the code that they disable,
+ * so that what is not asked for costs nothing. */
 static int set_options(struct mz_kmem *k, struct mz_error *err)
 {
 	struct kmemtrace__rodata *ro = k->skel->rodata;
@@ -84,6 +86,8 @@ static int set_options(struct mz_kmem *k, struct mz_error *err)
 	return 0;
 }
 
+/* Maps that the options do not need shrink to one entry; their memory is allocated when the
+ * programs are loaded. */
 static void set_sizes(struct mz_kmem *k)
 {
 	struct kmemtrace *s = k->skel;
@@ -102,13 +106,14 @@ static void set_sizes(struct mz_kmem *k)
 											: 1);
 }
 
-/* libbpf's own words go nowhere: ours say what to do. */
+/* libbpf's messages are discarded: ours say what to do. */
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	(void)level, (void)fmt, (void)ap;
 	return 0;
 }
 
+/* EACCES means a missing privilege only for users: root gets it from the verifier. */
 static int load_failed(int ret, struct mz_error *err)
 {
 	if (ret == -EPERM || (ret == -EACCES && geteuid()))
@@ -124,6 +129,7 @@ static int load_failed(int ret, struct mz_error *err)
 		       strerror(-ret));
 }
 
+/* The rings are read through shared memory, so that draining needs no system call per event. */
 static void *map_in(struct bpf_map *map, size_t *size, struct mz_error *err)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -152,6 +158,8 @@ static int map_all(struct mz_kmem *k, struct mz_error *err)
 	return k->sum ? 0 : -ENOMEM;
 }
 
+/* The programs are loaded but not attached: doctor uses this to ask whether the kernel accepts
+ * them. The rings of nested levels are smaller, because interrupts make few events. */
 struct mz_kmem *mz_kmem_load(const struct mz_kmem_options *options, struct mz_error *err)
 {
 	struct mz_kmem *k = calloc(1, sizeof(*k));
@@ -243,6 +251,8 @@ int mz_kmem_attach(struct mz_kmem *k, struct mz_error *err)
 	return 0;
 }
 
+/* recording goes to 0 before the links are destroyed, and the misses are read at that moment:
+ * events after it are on neither side of the account. */
 void mz_kmem_detach(struct mz_kmem *k)
 {
 	struct timespec t = {.tv_nsec = 20 * 1000000};
@@ -279,6 +289,8 @@ void mz_kmem_free(struct mz_kmem *k)
 
 #define READ(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
 
+/* The counters are read while the programs run, each for itself. They balance exactly only
+ * after detaching. */
 void mz_kmem_counts(struct mz_kmem *k, struct mz_kmem_counts *n)
 {
 	*n = (struct mz_kmem_counts){

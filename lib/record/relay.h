@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Recording with kmemtrace in the kernel: a thread a CPU, pinned to it, splices the
- * records of /sys/kernel/debug/kmemtrace/cpuN into a file.
- *
- *   open -> start ... failed ... stop -> close
+ * Recording with kmemtrace in the kernel: one thread per CPU, pinned to it, splices the
+ * records of /sys/kernel/debug/kmemtrace/cpuN into a file. open -> start ... failed ... stop
+ * -> close
  */
 #ifndef MZ_RECORD_RELAY_H
 #define MZ_RECORD_RELAY_H

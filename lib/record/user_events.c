@@ -64,6 +64,8 @@ static int room_for_site(struct mz_user_rings *r, struct mz_user_program *m, uin
 	return 0;
 }
 
+/* The number of the stack comes from shared memory, so the table grows only up to a bound; a
+ * larger number is ignored as garbage. */
 static int new_stack(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
 		     const struct mz_record *rec, uint64_t n)
 {
@@ -118,6 +120,8 @@ static int new_pool(struct mz_user_rings *r, struct mz_user_program *m, unsigned
 	return 0;
 }
 
+/* The loss carries the time at which it began, so that readers can show the interval and not
+ * only its end. */
 static int note_lost(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
 		     const struct mz_record *rec, uint64_t n)
 {
@@ -185,6 +189,8 @@ static uint64_t block_address(const struct mz_user_ring *ring, const struct mz_r
 		       : rec->value;
 }
 
+/* Small values are in the record itself; those that do not fit came in parts before it, which
+ * part_or() prefers. */
 static void set_args(struct mz_user_ring *ring, const struct mz_record *rec, struct mz_event *ev)
 {
 	if (ev->call < MZ_CALL_MMAP) {
@@ -251,6 +257,7 @@ static int reset_pool(struct mz_user_rings *r, struct mz_user_program *m, unsign
 	return ev.size ? mz_user_program_add(r->files, m, &ev) : 0;
 }
 
+/* The record that completes a call consumes the parts collected before it. */
 static int add_event(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
 		     const struct mz_record *rec)
 {
@@ -338,6 +345,9 @@ static bool is_sound(const struct mz_user_ring *ring, const struct mz_record *re
 	return known && more >= 0 && (uint64_t)more < ring->seen - ring->tail;
 }
 
+/* A record that makes no sense is garbage written by a program gone wild: it is counted as a
+ * loss, and the ring continues. An allocation of an address that a realloc of another thread
+ * is about to release must wait for that realloc. */
 int mz_user_unit(struct mz_user_rings *r, unsigned i)
 {
 	struct mz_user_ring *ring = &r->rings[i];
@@ -375,6 +385,8 @@ void mz_user_ring_ended(struct mz_user_rings *r, unsigned i)
 		.tail = ring->tail, .seen = ring->tail, .told = ring->told, .queue = ring->queue};
 }
 
+/* Drops that the program counted but could not report, because the ring stayed full to its
+ * end. */
 int mz_user_untold(struct mz_user_rings *r, unsigned image, unsigned i)
 {
 	struct mz_user_ring *ring = &r->rings[i];

@@ -21,7 +21,7 @@ uint64_t mz_user_time(const struct mz_user_rings *r, uint64_t clock);
 
 int mz_user_settle_realloc(struct mz_user_rings *r, unsigned self, uint64_t addr);
 
-/* A ring that was full when its program ended: what was lost last, nobody told. */
+/* A ring that was full when its program ended: its last losses were never reported. */
 int mz_user_untold(struct mz_user_rings *r, unsigned image, unsigned i);
 
 /* The ring's thread is gone: a realloc that it never came back from is over. */

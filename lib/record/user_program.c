@@ -59,6 +59,8 @@ static void set_command(const struct mz_user_files *f, struct mz_user_program *m
 		mz_writer_set_text(m->writer, "command", line);
 }
 
+/* The attributes describe the recording to a reader on another machine. Errors are collected
+ * in the writer and checked once. */
 static int set_header(const struct mz_user_files *f, struct mz_user_program *m)
 {
 	struct utsname u;
@@ -82,6 +84,8 @@ static int set_header(const struct mz_user_files *f, struct mz_user_program *m)
 	return 0;
 }
 
+/* The name in the shared memory is written by the program, so it is terminated here before it
+ * is used. The pidfd tells when the process is gone. */
 int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 			 const struct mz_program_slot *from)
 {
@@ -130,6 +134,7 @@ int mz_user_program_add(struct mz_user_files *f, struct mz_user_program *m,
 	return m->count == RECORD_BATCH ? flush(f, m) : 0;
 }
 
+/* Programs end in any order; the summary lists them in the order of their files. */
 static void sort_last(struct mz_user_files *f)
 {
 	for (size_t i = f->done_count; i-- > 1 && f->done[i].number < f->done[i - 1].number;) {
@@ -140,6 +145,8 @@ static void sort_last(struct mz_user_files *f)
 	}
 }
 
+/* The result of a program is kept after its file is closed, because the summary is printed
+ * when all have ended. */
 static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 {
 	struct mz_user_done *d;
@@ -170,6 +177,7 @@ static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 	return 0;
 }
 
+/* produced is counted here, beside the writer's own count of events: verify compares the two. */
 int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m)
 {
 	uint64_t produced = m->events;
@@ -189,6 +197,8 @@ int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m)
 	return ret;
 }
 
+/* A writer that is still open has failed before; its error was reported, and closing leaves
+ * the complete blocks in NAME.part. */
 void mz_user_program_drop(struct mz_user_program *m)
 {
 	struct mz_error ignored = {0};

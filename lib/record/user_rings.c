@@ -126,8 +126,8 @@ static void release(struct mz_user_rings *r, unsigned i)
 		syscall(SYS_futex, &ring->room, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Pages of a ring that were read: they stay where they are, but do not count as
- * ours any more. */
+/* Pages of a ring that were read: they stay in place, but no longer count as memory of the
+ * recorder. */
 static void forget_pages(const struct mz_record *from, uint64_t n)
 {
 	uintptr_t start = ((uintptr_t)from + 4095) & ~(uintptr_t)4095;
@@ -158,8 +158,8 @@ static int move_records(struct mz_user_rings *r, unsigned i, uint64_t n)
 	return ret;
 }
 
-/* What does not fit may be read in the ring itself, by the one who packs: then the
- * mover leaves it alone. */
+/* What does not fit may be read in the ring itself by the encoding thread; the mover then
+ * leaves it alone. */
 static bool move_or_read(struct mz_user_rings *r, unsigned i, uint64_t n, bool direct)
 {
 	struct mz_user_ring *ring = &r->rings[i];
@@ -236,7 +236,7 @@ int mz_user_rings_start(struct mz_user_rings *r)
 	sigset_t all, before;
 	int code;
 
-	/* signals are for the one who asks told_to_end */
+	/* signals go to the thread that polls told_to_end */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	code = pthread_create(&r->mover, NULL, mover, r);
@@ -493,7 +493,7 @@ static int finish_image(struct mz_user_rings *r, unsigned image)
 	long n = mz_user_rings_drain(r, false);
 	int ret;
 
-	/* another round for what hangs on a realloc that was never finished */
+	/* another round for records that wait for a realloc that was never finished */
 	for (uint32_t i = 0; i < top && n >= 0; i++) {
 		struct mz_ring *ring = &r->region->rings[i];
 

@@ -42,7 +42,7 @@ struct mz_user_rings {
 	bool tsc;
 	uint64_t clock0, ns0; /* the region's clock and ns, at the start and now */
 	uint64_t clock1, ns1;
-	/* moving: by a thread of its own, or whoever needs it, with the spool's lock */
+	/* moving: by a separate thread, or by any thread that needs it, with the spool's lock */
 	struct mz_user_spool spool;
 	pthread_t mover;
 	bool moving, quit;

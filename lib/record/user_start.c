@@ -174,7 +174,7 @@ static void set_environment(const char *library, int region_fd, pid_t recorder)
 
 	snprintf(region, sizeof(region), "/proc/%d/fd/%d", (int)recorder, region_fd);
 	setenv(MZ_REGION_ENV, region, 1);
-	/* ours first: what it calls next are the others */
+	/* ours first: the next definitions in line are those that it calls */
 	if (others && *others && asprintf(&list, "%s:%s", library, others) > 0)
 		setenv("LD_PRELOAD", list, 1);
 	else

@@ -23,6 +23,7 @@ uint64_t mz_engine_clock(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Read without stdio, whose buffers would come from the heap under test. */
 uint64_t mz_engine_status(const char *key)
 {
 	char buf[4096];
@@ -51,6 +52,8 @@ static void *reserve(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* Address space for the largest possible table is reserved at once; pages cost memory only
+ * when slots are used. So the table never moves while threads run. */
 int mz_engine_init(struct mz_engine *e, struct mz_queues *q)
 {
 	*e = (struct mz_engine){.queues = q};
@@ -112,6 +115,7 @@ static void *other_call(const struct mz_op *op, void *old)
 	}
 }
 
+/* A realloc's old part was written when it was new; only what was added is touched. */
 static void touch(const struct mz_engine *e, const struct mz_op *op, char *p)
 {
 	uint64_t from = 0, upto = op->size;
@@ -126,6 +130,8 @@ static void touch(const struct mz_engine *e, const struct mz_op *op, char *p)
 		memset(p + from, 1, upto - from);
 }
 
+/* The rare outcomes: a call that failed in the trace or fails here, and touching. It is kept
+ * out of the timed loop's fast path. */
 static void settle(const struct mz_engine *e, const struct mz_op *op, void **slot, void *p,
 		   struct mz_engine_counts *c)
 {
@@ -253,6 +259,8 @@ static void relax(unsigned *spin)
 		sched_yield();
 }
 
+/* Waiting ends when the replay is stopped, so that one failing thread does not leave the
+ * others hanging. */
 static void wait_turn(struct mz_engine *e, const struct mz_op *op, struct mz_engine_counts *c)
 {
 	unsigned spin = 0;
@@ -266,6 +274,7 @@ static void wait_turn(struct mz_engine *e, const struct mz_op *op, struct mz_eng
 	}
 }
 
+/* Sleeping is accurate to tens of microseconds, so the last part is spent spinning. */
 static void wait_time(const struct mz_engine *e, const struct mz_op *op, struct mz_engine_counts *c)
 {
 	uint64_t due = e->start + op->time, now = mz_engine_clock();
@@ -284,6 +293,7 @@ static void wait_time(const struct mz_engine *e, const struct mz_op *op, struct 
 	}
 }
 
+/* The release of the turn makes the block visible to the thread that waits for it. */
 static void replay_batch_careful(struct mz_engine *e, struct mz_batch *b,
 				 struct mz_engine_counts *c)
 {
@@ -296,7 +306,7 @@ static void replay_batch_careful(struct mz_engine *e, struct mz_batch *b,
 			wait_time(e, op, c);
 		if (shared)
 			wait_turn(e, op, c);
-		/* slot 0 is everybody's: not written here */
+		/* slot 0 is shared by all threads: not written here */
 		p = replay_op(e, op, op->slot == MZ_SLOT_NULL ? &none : &e->slots[op->slot], c,
 			      e->touch != MZ_TOUCH_NONE);
 		if (shared)
@@ -328,6 +338,7 @@ void mz_engine_sample(struct mz_engine *e, uint64_t done)
 	e->sample_next = done + e->sample_every;
 }
 
+/* Frees at the end of a round are made but not measured: the trace does not contain them. */
 static void run_batch(struct mz_engine *e, struct mz_batch *b, struct mz_engine_counts *c)
 {
 	struct brief_op brief[MZ_ENGINE_OPS + AHEAD];
@@ -358,6 +369,7 @@ static void run_batch(struct mz_engine *e, struct mz_batch *b, struct mz_engine_
 	c->ops += b->count;
 }
 
+/* The best round is the one least disturbed by the machine. */
 static void end_batch(struct mz_engine *e, const struct mz_batch *b, struct mz_engine_counts *c,
 		      uint64_t *round)
 {

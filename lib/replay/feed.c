@@ -38,6 +38,8 @@ int mz_tids_number(struct mz_tids *t, const struct mz_event *ev)
 	return (int)b->born;
 }
 
+/* The number of threads must be known before the first is started, so the trace is read once
+ * for it alone. */
 int mz_feed_scan(int fd, const char *name, struct mz_error *err)
 {
 	struct mz_event ev[MZ_BATCH];
@@ -76,6 +78,8 @@ struct feeding {
 	struct mz_error *err;
 };
 
+/* The batch carries what the engine needs to know at its end: how many slots exist, and the
+ * live bytes for the samples. */
 static int push(struct feeding *w, unsigned queue, bool end_round, bool end)
 {
 	struct mz_batch *b = w->open[queue];
@@ -99,6 +103,8 @@ static void push_all(struct feeding *w)
 			push(w, i, false, false);
 }
 
+/* A full queue must not keep half-filled batches of other threads from starting: the thread
+ * that is waited for may need one of them. */
 static int open_batch(struct feeding *w, unsigned queue)
 {
 	uint32_t filled = atomic_load_explicit(&w->q->queues[queue].filled, memory_order_relaxed);
@@ -140,6 +146,8 @@ static int put(struct feeding *w, unsigned queue, const struct mz_op *op, const 
 	return b->count == w->q->ops ? push(w, queue, false, false) : 0;
 }
 
+/* Threads are numbered in the order of their first event; a new one in a later round means
+ * that the file was changed. */
 static int feed_event(struct feeding *w, const struct mz_event *ev)
 {
 	struct mz_op ops[MZ_PLAN_OPS];
@@ -168,6 +176,7 @@ static int feed_repaired(struct feeding *w, struct mz_repair *fix)
 	return ret ? feed_event(w, &ev) : 0;
 }
 
+/* Events without addresses cannot be inverted, so they bypass the repair window. */
 static int feed_batch(struct feeding *w, struct mz_repair *fix, const struct mz_event *ev, long n)
 {
 	int ret = 0;

@@ -8,6 +8,7 @@
 
 #define FIRST_SLOTS 1024
 
+/* Slot 0 stands for NULL and is never assigned. */
 int mz_plan_init(struct mz_plan *p, bool oldest_first)
 {
 	*p = (struct mz_plan){.oldest_first = oldest_first, .slots = 1, .slots_cap = FIRST_SLOTS};
@@ -110,6 +111,8 @@ static void set_turn(struct mz_plan *p, struct mz_op *op)
 		op->turn = p->turns[op->slot]++;
 }
 
+/* The slot may be reused at once: its turn number keeps the next operation on it behind this
+ * one. */
 static void free_op(struct mz_plan *p, struct mz_op *op, const struct mz_block *b, uint8_t flags)
 {
 	op->call = MZ_CALL_FREE;
@@ -161,6 +164,7 @@ static int with_late(struct mz_op *ops, const struct mz_op *late)
 	return 2;
 }
 
+/* A call that failed in the trace gets no slot; what it returns here is freed by the engine. */
 static int plan_alloc(struct mz_plan *p, const struct mz_event *ev, uint64_t key, struct mz_op *ops)
 {
 	struct mz_op late = {0};
@@ -181,6 +185,8 @@ static int plan_alloc(struct mz_plan *p, const struct mz_event *ev, uint64_t key
 	return extra ? with_late(ops, &late) : 1;
 }
 
+/* The slot of the old block becomes that of the new one, so that no operation on it can be
+ * overtaken. */
 static int plan_realloc(struct mz_plan *p, const struct mz_event *ev, uint64_t old, uint64_t key,
 			bool unknown, struct mz_op *ops)
 {
@@ -257,6 +263,7 @@ static uint8_t replay_call(const struct mz_event *ev)
 					: MZ_CALL_FREE;
 }
 
+/* Returns the number of operations: 0 for what is not a call, 2 where a missing free is added. */
 int mz_plan_event(struct mz_plan *p, const struct mz_event *ev, struct mz_op *ops)
 {
 	bool by_addr = ev->has & MZ_HAS_ADDR;

@@ -41,6 +41,7 @@ void mz_print_deinit(struct mz_print *p)
 	*p = (struct mz_print){.fd = -1};
 }
 
+/* The ring is unrolled into the new one, so that the oldest event is at its start again. */
 static int more_pending(struct mz_print *p)
 {
 	struct mz_pending *ring = malloc(2 * p->cap * sizeof(*ring));
@@ -116,6 +117,8 @@ static void begin(struct mz_print *p, struct mz_event *ev, struct mz_block *b, u
 	}
 }
 
+/* The new trace must be valid by itself: it shows the addresses that this run got, and a call
+ * that succeeded only here is followed by its free. */
 static int print_one(struct mz_print *p, const struct mz_pending *e)
 {
 	const struct mz_op *op = &mz_queue_batch(p->queues, e->queue, e->batch)->ops[e->op];
@@ -154,6 +157,7 @@ static int print_one(struct mz_print *p, const struct mz_pending *e)
 	return 0;
 }
 
+/* A batch may be reused only when every event that refers to it has been printed. */
 size_t mz_print_needed(const struct mz_print *p, unsigned queue, uint32_t batch)
 {
 	for (size_t i = p->count; i; i--) {
@@ -165,6 +169,8 @@ size_t mz_print_needed(const struct mz_print *p, unsigned queue, uint32_t batch)
 	return 0;
 }
 
+/* Events are printed in the order of the trace, although threads finish them in any order: the
+ * first unfinished one stops the printing. */
 int mz_print_done(struct mz_print *p, size_t needed)
 {
 	while (p->count) {

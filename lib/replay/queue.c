@@ -20,7 +20,7 @@ struct mz_queues *mz_queues_new(unsigned count, unsigned batches, unsigned ops)
 	size_t stride = ((batch + LINE - 1) & ~(size_t)(LINE - 1)) * batches;
 	size_t head = sizeof(struct mz_queues) + count * sizeof(struct mz_queue);
 	size_t bytes = ((head + 4095) & ~(size_t)4095) + stride * count;
-	/* all of it now: what the replay adds to the process shall not be ours */
+	/* all pages now: memory that the replay adds to the process must not be ours */
 	struct mz_queues *q = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
@@ -48,8 +48,8 @@ struct mz_batch *mz_queue_batch(const struct mz_queues *q, unsigned queue, uint3
 	return (void *)(end - (q->count - queue) * q->stride + (i & (q->batches - 1)) * batch);
 }
 
-/* Sleep while *word is value. A short limit, because a process that was killed
- * wakes nobody. */
+/* Sleep while *word is value, with a short limit, because a process that was killed wakes no
+ * other. */
 static void sleep_on(struct mz_queue *q, _Atomic uint32_t *word, uint32_t value)
 {
 	struct timespec limit = {.tv_nsec = 50000000};
@@ -93,6 +93,7 @@ bool mz_queue_full(struct mz_queues *q, unsigned queue)
 	       q->batches;
 }
 
+/* Spins first: the other side usually needs microseconds, and a futex would cost more. */
 bool mz_queue_wait_taken(struct mz_queues *q, unsigned queue, uint32_t n)
 {
 	struct mz_queue *u = &q->queues[queue];

@@ -74,7 +74,7 @@ static inline void mz_relax(void)
 #endif
 }
 
-/* Wake everybody; they give up. */
+/* Wake all threads; they give up. */
 void mz_queues_stop(struct mz_queues *q);
 
 #endif

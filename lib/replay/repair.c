@@ -88,6 +88,7 @@ static bool find_late(struct mz_repair *r, uint64_t addr)
 	return late;
 }
 
+/* The window's own view of what is live, as far as the events have been handed out. */
 static int apply(struct mz_repair *r, const struct mz_event *ev)
 {
 	struct mz_block *b;
@@ -103,6 +104,8 @@ static int apply(struct mz_repair *r, const struct mz_event *ev)
 	return 0;
 }
 
+/* An allocation at a live address is suspicious: if its free comes soon after, from another
+ * thread, the free goes first, together with everything its thread did before it. */
 int mz_repair_pop(struct mz_repair *r, struct mz_event *ev)
 {
 	uint64_t addr;

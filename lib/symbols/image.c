@@ -75,6 +75,7 @@ struct mz_image *mz_image_open_id(const uint8_t *id, size_t len, bool use_cache,
 	return open_image(NULL, id, len, use_cache, err);
 }
 
+/* A table from the cache is one mapping; a table that was built has separate arrays. */
 void mz_image_free(struct mz_image *im)
 {
 	if (!im)
@@ -97,6 +98,7 @@ static const char *string(const struct mz_image *im, uint32_t at)
 	return at && at < im->n_strings ? im->strings + at : NULL;
 }
 
+/* The last row that begins at or before the address describes it. */
 static const struct mz_image_row *find_row(const struct mz_image *im, uint64_t addr)
 {
 	size_t lo = 0, hi = im->n_rows;
@@ -160,6 +162,8 @@ bool mz_image_outer(const struct mz_image *im, uint32_t *scope, const char **fil
 	return true;
 }
 
+/* The outermost scope is the function that the code belongs to; its source file is the home of
+ * the code, also where a header was inlined. */
 bool mz_image_find(const struct mz_image *im, uint64_t addr, struct mz_image_place *out)
 {
 	const struct mz_image_symbol *sym = find_symbol(im->functions, im->n_functions, addr);

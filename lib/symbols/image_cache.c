@@ -25,7 +25,7 @@ struct header {
 	uint8_t id[64];
 };
 
-/* Ours alone: what others can write, others can make us believe. */
+/* Private to the user: a file that others can write could make us believe anything. */
 static bool own_folder(const char *path)
 {
 	struct stat st;

@@ -32,6 +32,8 @@ struct mz_kallsyms {
 	bool table; /* it has lines of global_table */
 };
 
+/* /proc/kallsyms has no size, so it is read until the end. The bound keeps a wrong file from
+ * filling memory. */
 static int read_all(struct mz_kallsyms *k, const char *path, struct mz_error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -131,6 +133,8 @@ static int compare(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
+/* The kernel's list is nearly always sorted; only modules break the order. A check is cheaper
+ * than sorting 200,000 symbols. */
 static void sort(struct symbol *s, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -141,6 +145,8 @@ static void sort(struct symbol *s, size_t n)
 	}
 }
 
+/* Names stay in the text, which is split in place: symbols hold offsets, and nothing is
+ * copied. All addresses being 0 means that kptr_restrict hides them. */
 static int parse_all(struct mz_kallsyms *k, const char *path, struct mz_error *err)
 {
 	size_t lines = 1;
@@ -342,6 +348,8 @@ static int by_address(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* Only functions that contain one of the addresses are written, once each: a trace carries the
+ * lines it needs, not 10 MB. */
 void mz_kallsyms_pick(const struct mz_kallsyms *k, uint64_t *addrs, size_t n, struct mz_buf *lines)
 {
 	uint64_t last = 0;
@@ -361,6 +369,7 @@ void mz_kallsyms_pick(const struct mz_kallsyms *k, uint64_t *addrs, size_t n, st
 	}
 }
 
+/* Names may come from a file of anybody, so they are printed safely. */
 char *mz_kallsyms_text(const struct mz_kallsyms *k, uint64_t addr, char *buf, size_t size)
 {
 	const char *module = NULL, *name;

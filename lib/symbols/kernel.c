@@ -16,6 +16,7 @@
 /* Symbols at the start of the kernel's code, in every kernel. */
 static const char *const anchors[] = {"_stext", "_text", "startup_64", "_sinittext"};
 
+/* Some symbols have no size: a page is assumed for the last one. */
 static uint64_t image_length(const struct mz_image *im)
 {
 	const struct mz_image_symbol *last;
@@ -34,6 +35,8 @@ static void set_shift(struct mz_symbols *s, uint64_t shift)
 	m->base = m->image->base + shift;
 }
 
+/* Any symbol that both know would do. Several are tried because kernels differ in what they
+ * keep. */
 static void shift_by_list(struct mz_symbols *s)
 {
 	for (size_t i = 0; i < sizeof(anchors) / sizeof(*anchors); i++) {
@@ -133,6 +136,8 @@ static bool find_file(const char *dir, const char *module, char *path, size_t si
 	return !access(path, R_OK);
 }
 
+/* A module that cannot be placed is counted and names nothing: wrong names are worse than
+ * none. */
 static int open_module(struct mz_symbols *s, const char *dir, const char *module)
 {
 	struct mz_symbols_module *m;
@@ -214,6 +219,8 @@ struct mz_symbols *mz_symbols_open_kernel(const struct mz_symbols_kernel *files,
 	return s;
 }
 
+/* Files are told apart by content; only System.map and kallsyms, which have one format, by
+ * name. */
 bool mz_symbols_sort(const char *path, struct mz_symbols_kernel *files)
 {
 	const char *base = strrchr(path, '/');
@@ -260,6 +267,8 @@ int64_t mz_symbols_shift(const struct mz_symbols *s)
 	return -s->list_shift;
 }
 
+/* Without kallsyms the offset is guessed from return addresses, each of which must follow a
+ * call. */
 void mz_symbols_shift_by(struct mz_symbols *s, const uint64_t *ips, size_t n)
 {
 	const struct mz_debuginfo *d;

@@ -80,6 +80,8 @@ static const struct mz_image *image_of(struct mz_symbols_module *m)
 	return m->image;
 }
 
+/* Folders and files come from DWARF or from a System.map with source files; without either,
+ * reports group by function. */
 bool mz_symbols_has_lines(struct mz_symbols *s)
 {
 	if (s->files || (s->kallsyms && mz_kallsyms_has_files(s->kallsyms)))
@@ -117,6 +119,7 @@ static const char *folder(struct mz_symbols *s, const char *path)
 	return slash ? keep(s, path, slash == path ? 1 : (size_t)(slash - path)) : keep(s, ".", 1);
 }
 
+/* Only mangled names are touched; one that cannot be demangled is shown as it is. */
 static const char *readable(struct mz_symbols *s, const char *name)
 {
 	int status = -1;
@@ -160,6 +163,8 @@ static void add_home(struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
 	out->dir = folder(s, out->home);
 }
 
+/* The image knows lines and inlined functions, the list only functions, so the image is asked
+ * first. */
 static bool look_up(struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
 {
 	struct mz_symbols_module *m = module_at(s, addr);
@@ -207,6 +212,8 @@ static bool find_name(const struct mz_symbols *s, uint64_t ip, struct mz_symbol 
 	return true;
 }
 
+/* Results are remembered: traces mention few addresses many times. Without memory for that,
+ * the lookup still answers. */
 bool mz_symbols_find(struct mz_symbols *s, uint64_t ip, struct mz_symbol *out)
 {
 	size_t before = s->known.count;
@@ -239,6 +246,8 @@ static size_t find_names(const struct mz_symbols *s, uint64_t ip, struct mz_symb
 	return n;
 }
 
+/* Inlined functions have the same address; the chain goes from the innermost scope outwards,
+ * and each caller's line is where the call was inlined. */
 size_t mz_symbols_frames(struct mz_symbols *s, uint64_t ip, struct mz_symbol_frame *frames,
 			 size_t max)
 {

@@ -79,6 +79,7 @@ uint32_t mz_types_string(struct mz_types *t, const char *s)
 	return s && *s ? mz_tables_string(t->strings, s, strlen(s)) : 0;
 }
 
+/* A type is one node however often it is met, so that types compare by number. */
 uint32_t mz_types_node(struct mz_types *t, uint64_t from, unsigned variant, bool *fresh)
 {
 	uint32_t id = mz_pair_index_put(&t->known, from, variant);
@@ -111,6 +112,8 @@ int mz_types_add_member(struct mz_types *t, uint32_t type, const char *name, uin
 	return 0;
 }
 
+/* Members are read only when they are asked for: a kernel has tens of thousands of structures,
+ * and a question needs a handful. */
 int mz_types_fill(struct mz_types *t, uint32_t type)
 {
 	struct mz_type_node *n = &t->nodes[type];
@@ -129,6 +132,7 @@ int mz_types_fill(struct mz_types *t, uint32_t type)
 	return ret;
 }
 
+/* A flexible array at the end makes any larger size possible. */
 bool mz_types_fits(struct mz_types *t, uint32_t type, const struct mz_types_query *q, bool exact)
 {
 	const struct mz_type_node *n = &t->nodes[type];
@@ -147,6 +151,7 @@ static bool same(const struct mz_types *t, uint32_t a, uint32_t b)
 	       (t->nodes[a].name == t->nodes[b].name && t->nodes[a].size == t->nodes[b].size);
 }
 
+/* Equal types are one candidate. When the table is full, the outcome is ambiguous anyway. */
 void mz_types_vote(const struct mz_types *t, struct mz_types_votes *v, uint32_t type,
 		   const char *by)
 {
@@ -159,6 +164,8 @@ void mz_types_vote(const struct mz_types *t, struct mz_types_votes *v, uint32_t 
 	v->by[v->n++] = by;
 }
 
+/* One candidate is an answer, several are not: all are named, and the reader of the report
+ * decides. */
 bool mz_types_decide(const struct mz_types *t, const struct mz_types_votes *v,
 		     enum mz_types_how how, struct mz_types_answer *out)
 {
@@ -264,6 +271,8 @@ static void take_several(struct mz_types *t, uint32_t type, uint64_t base, uint6
 	out->type = mz_types_name(t, of);
 }
 
+/* Descends through nested structures to the innermost member that holds the byte. Where
+ * members overlap (unions, bit-fields), all are named. */
 int mz_types_member(struct mz_types *t, uint32_t type, uint64_t offset, struct mz_types_member *out)
 {
 	uint64_t base = 0, size = t->nodes[type].size;

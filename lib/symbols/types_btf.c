@@ -105,6 +105,8 @@ static size_t extra_bytes(struct type t)
 	return once[k] + (size_t)each[k] * (t.info & 0xffff);
 }
 
+/* BTF has records of variable length and no index; the offsets are collected once, and every
+ * length is checked against the section. */
 static int list_types(struct btf *b, size_t from, size_t to)
 {
 	b->n = 1;
@@ -126,6 +128,8 @@ static int list_types(struct btf *b, size_t from, size_t to)
 	return 0;
 }
 
+/* All offsets are checked before the first type is read, and the string section must end with
+ * a NUL: afterwards no string can run past it. */
 static int parse(struct btf *b, size_t size)
 {
 	struct header h;
@@ -275,6 +279,7 @@ static uint32_t strip(const struct btf *b, uint32_t id, bool *hidden)
 	return 0;
 }
 
+/* BTF describes 64-bit kernels here, so pointers have 8 bytes. */
 static uint64_t size_of(const struct btf *b, uint32_t id, unsigned depth)
 {
 	uint32_t at = strip(b, id, NULL);
@@ -331,6 +336,8 @@ static void name_of(const struct btf *b, uint32_t id, char *buf, size_t size, un
 	}
 }
 
+/* A typedef of a structure is opaque: its members are not shown when it is itself a member, as
+ * the kernel's readers expect of spinlock_t. */
 static uint32_t node_of(struct mz_types *t, uint32_t id)
 {
 	const struct btf *b = t->source;
@@ -356,6 +363,7 @@ static uint32_t node_of(struct mz_types *t, uint32_t id)
 	return node;
 }
 
+/* With the top bit set, a member's offset carries the width of a bit-field in its upper byte. */
 static int fill(struct mz_types *t, uint32_t type)
 {
 	const struct btf *b = t->source;
@@ -404,6 +412,8 @@ static bool named_like(const char *cache, const char *name)
 	return n && !strncmp(cache, name, n) && (!cache[n] || !strcmp(cache + n, "_cache"));
 }
 
+/* The cache name is stronger evidence than the return type: many functions return a pointer to
+ * something that they did not allocate. */
 static int ask(struct mz_types *t, const struct mz_types_query *q, struct mz_types_answer *out)
 {
 	const struct btf *b = t->source;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Types from DWARF. What a call makes is told by the variable that its result goes into:
- * one that, right behind the call, is in the register of results, or that has come to be
- * somewhere else than before the call.
+ * Read types from DWARF. The variable that receives the result of a call tells its type: one
+ * that is in the result register right after the call, or whose location is new since the
+ * call.
  */
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
@@ -237,6 +237,8 @@ static bool number(Dwarf_Die *die, unsigned name, uint64_t *v)
 	return true;
 }
 
+/* Bit-fields are placed by bits; DWARF 3 counts them from the other end of their storage, and
+ * is not supported. */
 static int add_member(struct mz_types *t, uint32_t to, Dwarf_Die *die)
 {
 	uint64_t offset = 0, bits = 0, at, size;

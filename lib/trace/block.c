@@ -19,6 +19,7 @@ void mz_file_header_put(uint8_t out[MZ_WIRE_HEADER_SIZE])
 	mz_put32(out + 32, mz_crc32c(0, out, 32));
 }
 
+/* The checksum comes first: a damaged header must not be reported as one of a newer version. */
 int mz_file_header_check(const uint8_t in[MZ_WIRE_HEADER_SIZE], const char *name,
 			 struct mz_error *err)
 {
@@ -55,6 +56,8 @@ void mz_block_frame_put(uint8_t out[MZ_WIRE_FRAME_SIZE], uint8_t type, const voi
 	mz_put32(out + 16, mz_crc32c(0, out, 16));
 }
 
+/* A frame carries its own checksum, so that a scan of a damaged file does not take data that
+ * looks like a frame for one. */
 bool mz_block_frame_get(const uint8_t in[MZ_WIRE_FRAME_SIZE], struct mz_block_frame *frame)
 {
 	if (memcmp(in, MZ_WIRE_BLOCK_MAGIC, 4) || mz_get32(in + 16) != mz_crc32c(0, in, 16))
@@ -101,6 +104,8 @@ int mz_index_add(struct mz_index *x, const struct mz_index_entry *entry)
 	return 0;
 }
 
+/* Offsets are stored as gaps after the previous block, which are nearly always 0 and take one
+ * byte. */
 int mz_index_put(const struct mz_index *x, struct mz_packer *pk, struct mz_buf *out)
 {
 	uint64_t at = MZ_WIRE_HEADER_SIZE;
@@ -125,6 +130,8 @@ int mz_index_put(const struct mz_index *x, struct mz_packer *pk, struct mz_buf *
 	return ret;
 }
 
+/* The number of entries is bounded by the bytes that are left, so that a forged count cannot
+ * allocate more than the file could describe. */
 static int get_entries(struct mz_index *x, struct mz_bytes *in)
 {
 	uint64_t at = MZ_WIRE_HEADER_SIZE, n;

@@ -32,6 +32,7 @@ static char *copy(const char *data, size_t n)
 	return p;
 }
 
+/* Attributes are few, so a linear search is enough. A repeated key replaces the earlier value. */
 static struct mz_attr *attr_slot(struct mz_attrs *a, const char *key)
 {
 	for (size_t i = 0; i < a->n; i++)
@@ -49,6 +50,7 @@ static struct mz_attr *attr_slot(struct mz_attrs *a, const char *key)
 	return &a->v[a->n];
 }
 
+/* Copies are complete before anything is replaced: a failure leaves the old value. */
 int mz_attrs_set(struct mz_attrs *a, const struct mz_attr *attr)
 {
 	size_t len = strlen(attr->key);
@@ -95,6 +97,7 @@ int mz_attrs_put(const struct mz_attrs *a, size_t from, struct mz_packer *pk, st
 	return ret;
 }
 
+/* A key with a NUL inside would read differently here and elsewhere, so it is refused. */
 static int get_attr(struct mz_attrs *a, struct mz_bytes *in)
 {
 	struct mz_attr attr = {0};
@@ -173,7 +176,7 @@ int mz_strings_put(const struct mz_tables *t, uint32_t from, struct mz_packer *p
 	return ret;
 }
 
-/* Numbers whose block is gone still count: what they were is said to be unknown. */
+/* Numbers whose block is lost still count; their contents are reported as unknown. */
 static int fill_strings(struct mz_tables *t, uint64_t first)
 {
 	char text[40];
@@ -192,6 +195,8 @@ static int fill_strings(struct mz_tables *t, uint64_t first)
 	return 0;
 }
 
+/* The numbers must continue those before; a string that is already known would break the
+ * numbering, so it is damage. */
 static int get_strings(struct mz_tables *t, struct mz_bytes *in)
 {
 	uint64_t first = mz_bytes_number(in), n = mz_bytes_number(in);
@@ -240,6 +245,7 @@ static int fill_stacks(struct mz_tables *t, uint64_t first)
 	return 0;
 }
 
+/* All lengths come from the file, so each is bounded before it is used as an index. */
 static int add_stack(struct mz_tables *t, uint64_t number, uint64_t own, uint64_t common,
 		     const uint64_t *deltas)
 {

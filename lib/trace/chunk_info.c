@@ -14,6 +14,8 @@ static void put_mask(struct mz_buf *out, uint64_t mask)
 	mz_buf_add(out, b, sizeof(b));
 }
 
+/* The index repeats this of every chunk: a reader can choose chunks by time, CPU, thread or
+ * block without decoding one. */
 void mz_chunk_info_put(const struct mz_chunk_info *info, struct mz_buf *out)
 {
 	uint32_t causes = 0;
@@ -71,6 +73,8 @@ static void get_lost(struct mz_bytes *in, struct mz_chunk_info *info)
 	}
 }
 
+/* Every number is bounded while it is read; a value out of range marks the input as bad, which
+ * is checked once at the end. */
 int mz_chunk_info_get(struct mz_bytes *in, struct mz_chunk_info *info)
 {
 	*info = (struct mz_chunk_info){0};

@@ -52,8 +52,8 @@ void mz_packer_deinit(struct mz_packer *pk)
 	*pk = (struct mz_packer){0};
 }
 
-/* Every zstd frame begins with these four bytes. A container leaves them out: there are
- * many small frames in a chunk, and nothing else can stand there. */
+/* Every zstd frame begins with these four bytes. A container leaves them out: a chunk has many
+ * small frames, and nothing else can be there. */
 static const uint8_t zstd_magic[4] = {0x28, 0xb5, 0x2f, 0xfd};
 
 /* Compressed into pk->packed; the length with the magic number, 0 or an error of zstd's. */
@@ -114,6 +114,7 @@ static ssize_t decompress(struct mz_packer *pk, const uint8_t *data, size_t pack
 	return ZSTD_isError(got) ? -EBADMSG : (ssize_t)got;
 }
 
+/* max bounds what is allocated; the unpacked size must then match exactly. */
 int mz_bytes_unpack(struct mz_packer *pk, struct mz_bytes *in, size_t max, struct mz_buf *out)
 {
 	size_t n = mz_bytes_upto(in, max), packed;
@@ -198,6 +199,8 @@ static inline unsigned log_class(uint64_t v, unsigned *low)
 	return 16 + (top - 4) * 4 + (unsigned)(v >> (top - 2) & 3);
 }
 
+/* The class of a number is predictable and its low bits are noise: only the classes are
+ * compressed with success, so the bits are kept apart. */
 static int pack_log(struct mz_packer *pk, const uint64_t *v, uint32_t n, struct mz_buf *out)
 {
 	uint64_t acc = 0;
@@ -240,6 +243,7 @@ static inline uint64_t load_low_first(const uint8_t *p)
 	return v;
 }
 
+/* The room behind the bits lets eight bytes be loaded at any position without a check. */
 static int unpack_log(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, uint64_t *v)
 {
 	const uint8_t *class, *bits;
@@ -291,6 +295,8 @@ static unsigned one_byte(uint64_t max)
 	return max < 256 ? 256 : 256 - (unsigned)((max - 1) / 255);
 }
 
+/* Tokens below the limit take one byte and the rest two, with the limit chosen so that the
+ * largest token fits. */
 static int pack_split(struct mz_packer *pk, const uint64_t *v, uint32_t n, struct mz_buf *out)
 {
 	uint64_t max = 0;
@@ -392,6 +398,8 @@ static int pack_as(struct mz_packer *pk, enum mz_codec codec, const uint64_t *v,
 	return ret < 0 ? ret : out->failed ? -ENOMEM : 0;
 }
 
+/* With best, both ways are tried and the smaller one is kept: context mixing is nearly always
+ * smaller, but not for noise. */
 int mz_codec_column_pack(struct mz_packer *pk, const uint64_t *v, uint32_t n,
 			 const struct mz_pack_how *how, struct mz_buf *out)
 {

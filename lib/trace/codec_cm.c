@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Numbers are coded bit by bit. Each bit is foretold by counters in several
- * contexts and, in a sequence of words, by the longest repeat; a mixer weighs
- * what they say, and a binary arithmetic coder spends what the answer is worth.
- * docs/format.md has every constant: two programs must agree on all of them.
+ * Pack columns by context mixing. Numbers are coded bit by bit. Counters in several contexts
+ * predict each bit, and so does the longest repeat in a sequence of words; a mixer weighs the
+ * predictions, and a binary arithmetic coder spends accordingly. docs/format.md has every
+ * constant: two programs must agree on all of them.
  */
 #include "trace/codec_cm.h"
 
@@ -73,7 +73,7 @@ struct mz_codec_cm {
 	uint64_t hash[CONTEXTS];
 	struct bucket *at[CONTEXTS];
 	unsigned match_state;
-	bool follows; /* the bits so far are those foretold */
+	bool follows; /* the bits so far are the predicted ones */
 };
 
 /* ---- tables ------------------------------------------------------------- */
@@ -341,8 +341,8 @@ static inline unsigned magnitude(uint64_t x)
 }
 
 /*
- * v + 1 as its magnitude, counted up, and the bits below the highest. guess: the
- * number foretold, when told.
+ * v + 1 as its magnitude, in unary, and the bits below the highest. guess: the predicted
+ * number, when told.
  */
 static ALWAYS_INLINE uint64_t code_number(struct mz_codec_cm *cm, bool encode, uint64_t v,
 					  bool told, uint64_t guess, unsigned modelled)
@@ -401,7 +401,7 @@ static inline void word_contexts(struct mz_codec_cm *cm, const uint64_t *v, uint
 }
 
 struct repeat {
-	uint32_t at;  /* the word foretold */
+	uint32_t at;  /* the predicted word */
 	uint32_t len; /* of the repeat so far; 0: there is none */
 };
 

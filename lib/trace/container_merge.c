@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Streams in order of time: a heap of lanes, of which those are open whose
- * turn it is. */
+/* Merge the streams of a container by time, with a heap of lanes that opens a lane when its
+ * turn comes. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -37,7 +37,7 @@ struct mz_decoder {
 	struct entry *entries; /* by position */
 	uint64_t *objects;
 	uint32_t cap_patterns, cap_whos, cap_context, cap_entries, cap_objects;
-	uint32_t counted;    /* from here on objects are counted up: nobody looks */
+	uint32_t counted;    /* from here on objects are counted without a check */
 	uint64_t count_from; /* object - position of those */
 	struct mz_live_rank ranks;
 	struct mz_addr_predict *places;

@@ -67,6 +67,8 @@ void mz_encoder_free(struct mz_encoder *e)
 	free(e);
 }
 
+/* Memory stays for the next chunk; only the contents go. The sequence number continues, so
+ * that a reader notices a missing chunk. */
 void mz_encode_collect_clear(struct mz_encoder *e)
 {
 	struct mz_chunk_info *info = &e->info;
@@ -183,6 +185,8 @@ struct parts {
 	bool uses, ends;
 };
 
+/* Separates what repeats (the pattern) from what an event has for itself (block, address,
+ * time). Dropped fields vanish here, so that they cost nothing later. */
 static void take_apart(const struct mz_encoder *e, const struct mz_event *ev, struct parts *p)
 {
 	struct mz_pattern *t = &p->pattern;
@@ -225,6 +229,8 @@ static uint64_t block_addr(const struct mz_encoder *e, uint32_t block)
 	return block & MZ_GUEST ? e->guests[block & ~MZ_GUEST].addr : e->birth_addr[block];
 }
 
+/* Most events refer to a live block of the chunk, which a rank or step expresses briefly.
+ * Anything else is a stray, stored in full. */
 static int use_block(struct mz_encoder *e, struct parts *p, uint32_t *block)
 {
 	uint64_t key = e->info.raw ? p->old_addr : p->old_object;
@@ -269,6 +275,7 @@ static void count_growth(struct mz_encoder *e, const struct mz_pattern *t)
 	e->last_size = t->size;
 }
 
+/* Objects are numbered in order of birth, so the number itself is stored only where it jumps. */
 static int begin_block(struct mz_encoder *e, struct parts *p)
 {
 	struct mz_chunk_info *info = &e->info;
@@ -377,6 +384,8 @@ static int start_chunk(struct mz_encoder *e, const struct mz_event *ev, size_t n
 	return 0;
 }
 
+/* Nothing may fail after the pattern is numbered, or the columns of the chunk would no longer
+ * have one entry per event. */
 static int add_one(struct mz_encoder *e, const struct mz_event *ev)
 {
 	struct parts p;
@@ -410,6 +419,8 @@ static int add_one(struct mz_encoder *e, const struct mz_event *ev)
 	return 0;
 }
 
+/* Returns how many events were taken: fewer than n if the chunk is full, which the caller then
+ * finishes. */
 long mz_encoder_add(struct mz_encoder *e, const struct mz_event *ev, size_t n)
 {
 	size_t i;

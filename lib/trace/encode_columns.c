@@ -69,15 +69,15 @@ static uint32_t position(const struct walk *w, uint32_t block)
 	return block & MZ_GUEST ? w->e->place[block & ~MZ_GUEST] : w->e->n_guests + block;
 }
 
-/* What the pattern says of the block used; *to_it is the step that leads there,
- * unless it is so near that nobody asks. */
+/* How the pattern refers to the block used; *to_it is the step that leads there, unless it is
+ * so near that no step is needed. */
 static uint32_t tell_block(struct walk *w, uint32_t block, bool ends, uint32_t *to_it)
 {
 	struct mz_live_rank *ranks = &w->e->ranks;
 	uint32_t p = position(w, block), rank, code;
 
 	if (ranks->end - p > 256 && mz_live_rank_next(ranks, ranks->cursor) == p) {
-		code = 2 * 2 + 2; /* one on: nobody asks for its rank */
+		code = 2 * 2 + 2; /* one further: its rank is not needed */
 		rank = ranks->above - 1;
 	} else if ((rank = mz_live_rank_above(ranks, p)) < NEAR_RANK) {
 		code = 2 * rank + 1;
@@ -118,6 +118,8 @@ static uint32_t final_pattern(struct mz_encoder *e, uint32_t base, uint32_t bloc
 	return *known;
 }
 
+/* Blocks can be named only when the whole chunk is known: ranks depend on the guests, which
+ * are sorted first. */
 static int walk_events(struct walk *w)
 {
 	struct mz_encoder *e = w->e;
@@ -161,6 +163,8 @@ static int room_for(uint32_t **array, uint32_t *cap, uint32_t n)
 	return 0;
 }
 
+/* A pattern is merged into another one. Its number stays valid through target, so that the
+ * events need not be visited again. */
 static int redirect(struct mz_encoder *e, uint32_t from, const struct mz_pattern *p)
 {
 	uint32_t to = mz_patterns_number(&e->final, p);
@@ -182,6 +186,8 @@ static bool far_rank(const struct mz_pattern *p)
 	return p->block & 1 && p->block >= 2 * NEAR_RANK + 1;
 }
 
+/* A pattern that occurs once costs more in the table than its values cost in the columns: it
+ * gives up its sizes (OWN) or its rank, and may then equal another one. */
 static int drop_rare(struct mz_encoder *e)
 {
 	uint32_t n = e->final.n;
@@ -268,6 +274,7 @@ static void put_pattern(struct mz_encoder *e, const struct mz_pattern *p)
 	mz_codec_column_add(&c[MZ_COL_BLOCK], p->block);
 }
 
+/* Guests are sorted by object, so differences are small and never negative. */
 static void put_guests(struct mz_encoder *e)
 {
 	uint64_t object = 0, addr = 0;
@@ -303,6 +310,8 @@ static inline void put(struct mz_encoder *e, enum mz_column_id id, uint64_t v, u
 	mz_codec_column_add(c, v);
 }
 
+/* If the allocator's next address was predicted, its rank among the guesses is enough;
+ * otherwise the distance from the last block is stored. */
 static int put_place(struct mz_encoder *e, uint32_t birth, uint64_t old, uint32_t token)
 {
 	struct mz_predicted place;
@@ -317,6 +326,8 @@ static int put_place(struct mz_encoder *e, uint32_t birth, uint64_t old, uint32_
 	return 0;
 }
 
+/* The predictor sees births and ends in the same order as the decoder will, so that both make
+ * the same guesses. */
 static int put_blocks(struct mz_encoder *e, uint32_t i, const struct mz_pattern *p, uint32_t token,
 		      uint32_t *births)
 {

@@ -24,6 +24,8 @@ size_t mz_patterns_memory(const struct mz_patterns *p)
 	return p->cap * (sizeof(*p->v) + sizeof(*p->count)) + (p->index.mask + 1) * 8;
 }
 
+/* The arrays are replaced one by one and stay valid if a later step fails; only then is the
+ * index rebuilt. */
 int mz_patterns_grow(struct mz_patterns *p)
 {
 	struct mz_pattern *v;

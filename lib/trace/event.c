@@ -50,6 +50,8 @@ static const char *const loss_names[] = {
 };
 static_assert(sizeof(loss_names) / sizeof(*loss_names) == MZ_LOSSES, "a name for every loss");
 
+/* calloc and reallocarray: the event holds the product. What the product cannot restore (0
+ * elements, overflow) is kept in unit. */
 void mz_event_multiply(struct mz_event *ev)
 {
 	uint64_t total;
@@ -84,6 +86,8 @@ const char *mz_loss_name(enum mz_loss loss)
 	return (unsigned)loss < MZ_LOSSES ? loss_names[loss] : NULL;
 }
 
+/* A loss passes every filter except time: the events that are missing may be those that were
+ * asked for. */
 bool mz_select_takes(const struct mz_select *s, const struct mz_event *ev)
 {
 	if (ev->has & MZ_HAS_TIME &&

@@ -23,6 +23,8 @@ struct mz_block *mz_live_find(const struct mz_live *l, uint64_t key)
 	return mz_u64_table_find(&l->blocks, key, SIZE);
 }
 
+/* The slot is searched before growing: a reused address, which is the common case, needs no
+ * room. */
 struct mz_block *mz_live_insert(struct mz_live *l, uint64_t key, bool *fresh)
 {
 	return mz_u64_table_insert(&l->blocks, key, SIZE, fresh);
@@ -44,6 +46,8 @@ struct mz_block *mz_live_next(const struct mz_live *l, size_t *at)
 	return NULL;
 }
 
+/* An allocation at a live address means that its free was not seen. The old block ends
+ * silently, and the event is counted, because nothing else can be known about it. */
 static int begin(struct mz_live *l, struct mz_event *ev, uint64_t now, struct mz_effect *fx)
 {
 	uint64_t key = l->by_object ? ev->object : ev->addr;
@@ -79,6 +83,7 @@ static bool is_partial(const struct mz_event *ev, const struct mz_block *b)
 	return ev->call == MZ_CALL_MUNMAP && ev->size < b->size;
 }
 
+/* A free without a block is kept and counted: traces that start late are full of them. */
 static uint64_t end_block(struct mz_live *l, const struct mz_event *ev, uint64_t key,
 			  struct mz_effect *fx)
 {
@@ -95,6 +100,8 @@ static uint64_t end_block(struct mz_live *l, const struct mz_event *ev, uint64_t
 	return fx->old.object;
 }
 
+/* A realloc ends one block and begins another. A failed one changes nothing, and realloc to 0
+ * bytes is a free. */
 static int exchange(struct mz_live *l, struct mz_event *ev, uint64_t now, struct mz_effect *fx)
 {
 	uint64_t old = l->by_object ? ev->old_object : ev->old_addr;
@@ -127,6 +134,8 @@ static int exchange(struct mz_live *l, struct mz_event *ev, uint64_t now, struct
 	return ret;
 }
 
+/* by_object: the format names blocks itself, and the table only checks them; otherwise the
+ * object numbers are assigned here. */
 int mz_live_apply(struct mz_live *l, struct mz_event *ev, uint64_t now, struct mz_effect *fx)
 {
 	uint64_t key;

@@ -23,6 +23,7 @@ void mz_live_set_deinit(struct mz_live_set *s)
 	mz_live_deinit(&s->pages);
 }
 
+/* The page stays in spare until it has its slot, so that a failed insertion does not leak it. */
 static struct mz_live_set_page *new_page(struct mz_live_set *s, uint64_t number)
 {
 	struct mz_live_set_page *page = s->spare ? s->spare : malloc(sizeof(*page));
@@ -51,6 +52,7 @@ static void drop_page(struct mz_live_set *s, struct mz_live_set_page *page)
 	s->spare = page;
 }
 
+/* Most operations are on the newest serials, which one pointer remembers. */
 static struct mz_live_set_page *find_page(const struct mz_live_set *s, uint64_t number)
 {
 	struct mz_block *b;
@@ -77,6 +79,8 @@ int mz_live_set_add(struct mz_live_set *s, uint64_t serial)
 	return 0;
 }
 
+/* false: the serial is not live, which makes the trace invalid. An empty page is released, so
+ * that memory follows the live blocks. */
 bool mz_live_set_remove(struct mz_live_set *s, uint64_t serial)
 {
 	unsigned bit = serial % MZ_LIVE_SET_PAGE;

@@ -33,6 +33,8 @@ long mz_reader_read_raw(struct mz_reader *r, struct mz_event *ev, size_t max)
 	return r->ops->read(r, ev, max < MZ_BATCH ? max : MZ_BATCH);
 }
 
+/* Formats that name blocks by address only get their object numbers here. Events before a
+ * failure are returned; the failure follows with the next call. */
 long mz_reader_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 {
 	long n = mz_reader_read_raw(r, ev, max);

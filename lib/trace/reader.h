@@ -41,7 +41,7 @@ struct mz_reader {
 	uint64_t junk;		    /* text: lines with something unknown at the end */
 	uint32_t fields;
 	bool named; /* text: the first block has told how blocks are named */
-	bool unnamed; /* set by who needs no objects: blocks keep their addresses alone */
+	bool unnamed; /* set by callers that need no objects: blocks keep their addresses alone */
 	struct mz_names *names; /* that the trace brings along; NULL = none */
 	struct mz_attrs *attrs; /* of formats that are no container; NULL = none */
 	void *state; /* the format's own */
@@ -53,8 +53,8 @@ struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err
 /* An attribute, by the reader of a format that is no container. 0 or -errno. */
 int mz_reader_set_text(struct mz_reader *r, const char *key, const char *text);
 
-/* As mz_reader_read(), but blocks of a text trace have addresses only, no
- * objects: for those who keep the live blocks themselves. */
+/* As mz_reader_read(), but blocks of a text trace have addresses only, no objects: for callers
+ * that keep the live blocks themselves. */
 long mz_reader_read_raw(struct mz_reader *r, struct mz_event *ev, size_t max);
 
 /* "line 7" or "byte 70": where the i-th event of the last read was. */

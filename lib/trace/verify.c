@@ -31,6 +31,8 @@ static void fault(struct check *c, uint64_t offset, const char *text)
 		c->note(c->arg, offset, text);
 }
 
+/* Bytes and events of a damaged block are counted, so that the final line can say how much is
+ * readable in spite of it. */
 static void damage(struct check *c, const struct mz_index_entry *e, const char *text)
 {
 	struct mz_verify *v = c->v;
@@ -43,6 +45,8 @@ static void damage(struct check *c, const struct mz_index_entry *e, const char *
 	fault(c, e->offset, text);
 }
 
+/* A stream number beyond the number of chunks cannot be right; the check keeps a forged number
+ * from allocating gigabytes. */
 static uint64_t *stream_time(struct check *c, uint32_t stream)
 {
 	if (stream >= c->n_streams) {
@@ -59,6 +63,8 @@ static uint64_t *stream_time(struct check *c, uint32_t stream)
 	return &c->last_time[stream];
 }
 
+/* The losses and the order are recomputed from the events themselves: the index is what is
+ * being checked. */
 static int check_events(struct check *c, const struct mz_index_entry *e, long n)
 {
 	uint64_t *last = stream_time(c, e->info.stream);
@@ -97,6 +103,8 @@ static int compare_info(struct check *c, const struct mz_index_entry *e)
 	return failed ? -ENOMEM : 0;
 }
 
+/* Decoding is the check: every rule of the format is tested by the decoder, which says which
+ * one was broken. */
 static int check_chunk(struct check *c, const struct mz_index_entry *e)
 {
 	char text[200];
@@ -147,6 +155,7 @@ static int check_meta(struct check *c, const struct mz_index_entry *e)
 	return 0;
 }
 
+/* A bad block is a finding and not the end: the blocks after it are checked as well. */
 static int check_blocks(struct check *c, struct mz_error *err)
 {
 	for (size_t i = 0; i < c->scan.index.n; i++) {
@@ -167,6 +176,8 @@ static int check_blocks(struct check *c, struct mz_error *err)
 	return 0;
 }
 
+/* With damaged chunks the counts cannot agree, so only a whole file is compared with its
+ * index. */
 static void check_counts(struct check *c)
 {
 	struct mz_summary *s = &c->v->summary;
@@ -230,6 +241,8 @@ static int check_all(struct check *c, struct mz_error *err)
 	return ret;
 }
 
+/* A damaged header is reported as a fault, because the rest may be readable; another version
+ * or unknown features are errors, because nothing after them can be trusted. */
 static int start(struct check *c, struct mz_input *in, struct mz_error *err)
 {
 	uint8_t header[MZ_WIRE_HEADER_SIZE + MZ_WIRE_FRAME_SIZE];

@@ -67,6 +67,8 @@ static int put_block(struct mz_writer *w, uint8_t type, const struct mz_buf *pay
 	return 0;
 }
 
+/* Only strings that are not in the file yet go out. The mark moves after the block is written,
+ * so that a failed write is not forgotten. */
 static int put_strings(struct mz_writer *w)
 {
 	struct mz_buf b = {0};
@@ -131,6 +133,8 @@ static int put_tables(struct mz_writer *w)
 	return ret;
 }
 
+/* The trailer has a fixed size at a fixed distance from the end; it is the one place where a
+ * reader can begin. */
 static int put_index(struct mz_writer *w)
 {
 	uint8_t trailer[MZ_WIRE_TRAILER_SIZE];
@@ -201,6 +205,7 @@ static int spill_beside(struct mz_writer *w, const char *path)
 	return 0;
 }
 
+/* The header goes out at once, so that a killed recorder leaves a file that is recognised. */
 static int start_file(struct mz_writer *w, const char *path, int fd)
 {
 	uint8_t header[MZ_WIRE_HEADER_SIZE];
@@ -266,6 +271,8 @@ static int flush_all(struct mz_writer *w)
 	return ret;
 }
 
+/* After an error the complete blocks are left in NAME.part: a recording that ends with a full
+ * disk is still readable. */
 int mz_writer_close(struct mz_writer *w, struct mz_error *err)
 {
 	/* what has failed once is not whole, whatever goes well later */
@@ -361,6 +368,7 @@ uint32_t mz_writer_string(struct mz_writer *w, const char *s, size_t len)
 	return id;
 }
 
+/* A stack deeper than the format allows keeps its innermost frames, which tell what allocated. */
 uint32_t mz_writer_stack(struct mz_writer *w, const uint64_t *ips, size_t depth)
 {
 	uint32_t before, made, id;
@@ -413,6 +421,8 @@ struct mz_stream *mz_writer_stream(struct mz_writer *w)
 	return s;
 }
 
+/* Encoding, the expensive part, runs without the lock, so that streams of several threads
+ * encode at the same time. Tables go out before the chunk that refers to them. */
 int mz_stream_flush(struct mz_stream *s)
 {
 	struct mz_writer *w = s->writer;
@@ -446,6 +456,8 @@ static bool is_full(const struct mz_stream *s)
 	       mz_encoder_events(s->encoder) >= (share > LEAST_CHUNK ? share : LEAST_CHUNK);
 }
 
+/* Events are handed over in small parts, so that the check for a full chunk comes often
+ * enough. */
 int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n)
 {
 	while (n) {
