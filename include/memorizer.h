@@ -141,6 +141,7 @@ enum mz_loss {
 	MZ_LOSS_DAMAGE,	    /* the file is damaged here */
 	MZ_LOSS_NO_MEMORY,
 	MZ_LOSS_FILTER,     /* left out at recording, by request */
+	MZ_LOSS_SANDBOX,    /* the program gave up the system calls that recording needs */
 	MZ_LOSSES
 };
 

@@ -20,19 +20,10 @@
 static struct mz_region *next;
 static bool injected;
 
-/* A recorder is at work already. One that was killed is not: its heart does not
- * beat, and there is no such process. */
+/* A recorder is at work already. */
 static bool is_recorded(void)
 {
-	uint32_t beat;
-
-	if (*mz_alive < MZ_ALIVE_ON || !mz_region || mz_region->stop)
-		return false;
-	beat = __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED);
-	if (!kill((pid_t)mz_region->recorder_pid, 0) || errno != ESRCH)
-		return true;
-	nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
-	return beat != __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED);
+	return *mz_alive >= MZ_ALIVE_ON && mz_region && !mz_region->stop && !mz_recorder_died();
 }
 
 /* The memory to share is created here, where the recorder can reach it whichever user the

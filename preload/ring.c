@@ -2,15 +2,13 @@
 /* Append records to the ring of the calling thread, without locks or heap. */
 #include "ring.h"
 
+#include "region.h"
 #include "stack.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -18,7 +16,8 @@
 
 #include <memorizer.h>
 
-#define GIVE_UP_AFTER 100 /* looks at a recorder that does nothing, 20 ms each */
+#define LOOK_NS	      20000000l
+#define GIVE_UP_AFTER (MZ_WAIT_SECONDS * 1000000000ull / LOOK_NS) /* looks */
 
 __thread struct mz_thread mz_me;
 struct mz_region *mz_region;
@@ -29,65 +28,11 @@ static uint32_t early_alive;
 volatile uint32_t *mz_alive = &early_alive;
 
 static uint32_t my_image;
+static bool counts_missed; /* this program left by itself; the recorder is told how much */
 static pthread_key_t exit_key;
 static bool exit_key_made;
 
-/* ---- finding the region --------------------------------------------------- */
-
-/* Before the C library has set up the environment, the kernel's copy has it. */
-static bool from_proc_environ(char *path, size_t size)
-{
-	static const char name[] = "\0" MZ_REGION_ENV "=";
-	char buf[8192];
-	size_t keep = 0;
-	int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return false;
-	buf[keep++] = '\0';
-	while ((n = read(fd, buf + keep, sizeof(buf) - 1 - keep)) > 0) {
-		size_t have = keep + (size_t)n;
-		char *p = memmem(buf, have, name, sizeof(name) - 1);
-
-		if (p && memchr(p + 1, '\0', have - (size_t)(p + 1 - buf))) {
-			close(fd);
-			p += sizeof(name) - 1;
-			if (strlen(p) >= size)
-				return false;
-			strcpy(path, p);
-			return true;
-		}
-		/* the variable may be cut by the end of the buffer */
-		keep = have < sizeof(buf) / 2 ? have : sizeof(buf) / 2;
-		memmove(buf, buf + have - keep, keep);
-	}
-	close(fd);
-	return false;
-}
-
-static struct mz_region *map_region(void)
-{
-	const char *value = environ ? getenv(MZ_REGION_ENV) : NULL;
-	struct mz_region *r;
-	char path[64];
-	int fd;
-
-	if (!value && !environ && from_proc_environ(path, sizeof(path)))
-		value = path;
-	fd = value ? open(value, O_RDWR | O_CLOEXEC) : -1;
-	if (fd < 0)
-		return NULL;
-	r = mmap(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (r == MAP_FAILED)
-		return NULL;
-	if (r->magic != MZ_REGION_MAGIC || r->version != MZ_REGION_VERSION) {
-		munmap(r, MZ_REGION_BYTES);
-		return NULL;
-	}
-	return r;
-}
+/* ---- a place in the region ------------------------------------------------- */
 
 static bool claim_image(uint32_t parent)
 {
@@ -103,6 +48,8 @@ static bool claim_image(uint32_t parent)
 		m->pid = (uint32_t)getpid();
 		m->parent = parent;
 		m->missed = 0;
+		m->left = MZ_LEFT_NOT;
+		m->locked = mz_region_lock(i);
 		m->start = mz_clock();
 		n = readlink("/proc/self/exe", m->path, sizeof(m->path) - 1);
 		m->path[n < 0 ? 0 : n] = '\0';
@@ -139,12 +86,42 @@ static void forget_ring(struct mz_thread *t)
 	*t = (struct mz_thread){.hidden = t->hidden};
 }
 
+void mz_leave(uint32_t why)
+{
+	struct mz_program_slot *m = &mz_region->images[my_image];
+
+	__atomic_store_n(&m->left, why, __ATOMIC_RELAXED);
+	counts_missed = true;
+	*mz_alive = MZ_ALIVE_OFF;
+}
+
+void mz_come_back(uint32_t alive)
+{
+	counts_missed = false;
+	__atomic_store_n(&mz_region->images[my_image].left, MZ_LEFT_NOT, __ATOMIC_RELAXED);
+	*mz_alive = alive;
+}
+
+/* The recorder is gone: its memory is given back, and another may come. Threads that
+ * still look at it find zeros, as in a region that nobody reads. */
+static void forget_region(void)
+{
+	*mz_alive = MZ_ALIVE_OFF;
+	mz_region_unlock();
+	mmap(mz_region, MZ_REGION_BYTES, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 bool mz_on_slow(uint32_t alive)
 {
 	if (alive == MZ_ALIVE_UNKNOWN)
 		return mz_attach();
-	if (alive == MZ_ALIVE_OFF)
+	if (alive == MZ_ALIVE_OFF) {
+		if (counts_missed)
+			__atomic_fetch_add(&mz_region->images[my_image].missed, 1,
+					   __ATOMIC_RELAXED);
 		return false;
+	}
 	forget_ring(&mz_me);
 	mz_me.alive = alive;
 	return true;
@@ -162,12 +139,14 @@ bool mz_attach(void)
 		return false;
 	if (forked) {
 		mz_stack_forget();
+		mz_region_forked();
+		counts_missed = false;
 	} else {
 		make_alive_page();
-		mz_region = map_region();
+		mz_region = mz_region_map();
 	}
 	forget_ring(&mz_me);
-	if (mz_region && !mz_region->stop && mz_alive != &early_alive) {
+	if (mz_region && !mz_sandboxed && !mz_region->stop && mz_alive != &early_alive) {
 		uint32_t pid = (uint32_t)getpid();
 
 		mz_use_tsc = mz_region->flags & MZ_REGION_TSC;
@@ -191,6 +170,7 @@ bool mz_attach_to(struct mz_region *region)
 	if (mz_alive == &early_alive)
 		return false;
 	mz_stack_restart();
+	counts_missed = false;
 	mz_region = region;
 	mz_use_tsc = region->flags & MZ_REGION_TSC;
 	recorders++;
@@ -309,17 +289,35 @@ void mz_ring_bell(void)
 	errno = saved;
 }
 
-/* The recorder was killed: go on without it. It may also be in another pid
- * namespace, so a heart that beats counts more than a pid that is not there. */
-static bool recorder_gone(unsigned looks, uint32_t *beat)
+/* Has the recorder ended? The kernel says so in the word; see uapi/memorizer/record.h. */
+bool mz_recorder_died(void)
+{
+	uint32_t word = __atomic_load_n(&mz_region->recorder, __ATOMIC_ACQUIRE);
+
+	return !word || word & FUTEX_OWNER_DIED;
+}
+
+/* Shall a thread that waits for room give up? looks: since the heart last beat. */
+static bool give_up(unsigned *looks, uint32_t *beat)
 {
 	uint32_t now = __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED);
 
-	if (now != *beat) {
-		*beat = now;
-		return false;
+	if (*mz_alive < MZ_ALIVE_ON)
+		return true;
+	if (__atomic_load_n(&mz_region->stop, __ATOMIC_RELAXED)) {
+		*mz_alive = MZ_ALIVE_OFF;
+		return true;
 	}
-	return looks > GIVE_UP_AFTER && kill((pid_t)mz_region->recorder_pid, 0) && errno == ESRCH;
+	if (mz_recorder_died()) {
+		forget_region();
+		return true;
+	}
+	*looks = now == *beat ? *looks + 1 : 0;
+	*beat = now;
+	if (*looks < GIVE_UP_AFTER)
+		return false;
+	mz_leave(MZ_LEFT_WAIT);
+	return true;
 }
 
 static void count_lost(struct mz_thread *t)
@@ -343,13 +341,14 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 	uint64_t end = at + n;
 	int saved = errno;
 	uint32_t beat = mz_region->heartbeat;
+	unsigned idle = 0;
 	bool ok = true;
 
 	/* a handler may have filled the ring after this append began: its records are complete,
 	 * and no other append will publish them */
 	if (t->depth == 1)
 		mz_publish(&r->head, r->head, at);
-	for (unsigned looks = 0;; looks++) {
+	for (;;) {
 		uint32_t room = __atomic_load_n(&r->room, __ATOMIC_ACQUIRE);
 
 		look_at_tail(t, r);
@@ -362,15 +361,14 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 			ok = false;
 			break;
 		}
-		if (*mz_alive < MZ_ALIVE_ON || mz_region->stop || recorder_gone(looks, &beat)) {
-			*mz_alive = MZ_ALIVE_OFF;
+		if (give_up(&idle, &beat)) {
 			t->depth--;
 			ok = false;
 			break;
 		}
 		__atomic_store_n(&r->waiting, 1, __ATOMIC_SEQ_CST);
 		mz_ring_bell();
-		futex(&r->room, FUTEX_WAIT, room, 20000000);
+		futex(&r->room, FUTEX_WAIT, room, LOOK_NS);
 	}
 	errno = saved;
 	return ok;

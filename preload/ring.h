@@ -52,6 +52,14 @@ bool mz_attach(void) __attribute__((visibility("hidden")));
  * The one before stays mapped, for threads that may still be looking at it. */
 bool mz_attach_to(struct mz_region *region) __attribute__((visibility("hidden")));
 
+bool mz_recorder_died(void) __attribute__((visibility("hidden")));
+
+/* This program stops recording by itself, and says why (enum mz_left); what it does
+ * from now on is counted as missed. Makes no system call. And back, to what *mz_alive
+ * was. */
+void mz_leave(uint32_t why) __attribute__((visibility("hidden")));
+void mz_come_back(uint32_t alive) __attribute__((visibility("hidden")));
+
 /* The first look of a thread, or the first at this recorder. */
 bool mz_on_slow(uint32_t alive) __attribute__((visibility("hidden")));
 

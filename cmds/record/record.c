@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -128,17 +129,13 @@ static void detach(struct job *j)
 static int stop(struct job *j)
 {
 	long n;
-	int ret = 0;
 
 	j->stopped = true;
 	if (j->attached)
 		detach(j);
 	n = mz_user_rings_drain(&j->rings, false);
 	__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
-	for (unsigned i = 0; i < MZ_IMAGES && !ret && n >= 0; i++)
-		if (j->rings.images[i].used)
-			ret = mz_user_program_close(&j->files, &j->rings.images[i]);
-	return n < 0 ? (int)n : ret;
+	return n < 0 ? (int)n : mz_user_rings_close(&j->rings);
 }
 
 /* Shall packing wait? */
@@ -408,6 +405,7 @@ static int record(struct job *j, char **argv, uint32_t flags, uint32_t depth)
 	j->pid = mz_user_start(argv, library, j->rings.fd, &j->rings.region->main_pid, &j->err);
 	if (j->pid < 0)
 		return j->pid;
+	j->rings.main_pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);
 	ret = follow_to_end(j);
 	if (j->exited && child_ended)
 		j->packed_at = now(CLOCK_MONOTONIC);

@@ -11,11 +11,33 @@
 #include "record/user_pools.h"
 
 #define MAX_TEXT 512u
+
+/* What all programs together may keep in memory; see mz_user_files. */
+#define ALL_STACKS  (48u << 20)
+#define ALL_TEXT    (16u << 20)
+#define MAX_MODULES 4096u
+
+/* A program cannot lose more than this between two records. */
+#define MOST_LOST (1ull << 40)
+
 static struct mz_user_program *image_of(struct mz_user_rings *r, unsigned ring)
 {
-	uint32_t image = r->region->rings[ring].image;
+	uint32_t image = r->rings[ring].image;
 
-	return image < MZ_IMAGES && r->images[image].used ? &r->images[image] : NULL;
+	return image < MZ_IMAGES ? r->images[image] : NULL;
+}
+
+/* The program may write the record while it is read here: it is read once, and
+ * only the copy is looked at. */
+static struct mz_record read_once(const struct mz_record *from)
+{
+	uint64_t words[2] = {
+		__atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_RELAXED),
+		__atomic_load_n(&from->value, __ATOMIC_RELAXED)};
+	struct mz_record rec;
+
+	memcpy(&rec, words, sizeof(rec));
+	return rec;
 }
 
 /* Raw bytes in the records from n on. The region is shared with the program,
@@ -29,10 +51,13 @@ static void raw_bytes(struct mz_user_rings *r, unsigned ring, uint64_t n, void *
 								    : sizeof(struct mz_record);
 		const struct mz_record *from = mz_user_at(r, ring, n);
 
-		if (from)
-			memcpy(to + done, from, part);
-		else
+		if (from) {
+			struct mz_record rec = read_once(from);
+
+			memcpy(to + done, &rec, part);
+		} else {
 			memset(to + done, 0, part);
+		}
 	}
 }
 
@@ -43,63 +68,80 @@ static size_t raw_records(size_t bytes)
 
 /* ---- what is no event ------------------------------------------------------------- */
 
-/* Numbers of stacks come one after the other. */
-static int room_for_site(struct mz_user_rings *r, struct mz_user_program *m, uint32_t number)
-{
-	uint32_t cap = m->sites_cap ? m->sites_cap : 1024;
-	uint32_t *sites;
-
-	while (cap <= number && cap < 1u << 30)
-		cap *= 2;
-	if (number >= cap)
-		return -EBADMSG;
-	if (cap == m->sites_cap)
-		return 0;
-	sites = realloc(m->sites, cap * sizeof(*sites));
-	if (!sites)
-		return mz_fail_memory(r->files->err);
-	memset(sites + m->sites_cap, 0, (cap - m->sites_cap) * sizeof(*sites));
-	m->sites = sites;
-	m->sites_cap = cap;
-	return 0;
-}
-
-/* The number of the stack comes from shared memory, so the table grows only up to a bound; a
- * larger number is ignored as garbage. */
+/* Where the stack goes in the file; what is beyond the memory for stacks is left out. */
 static int new_stack(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
 		     const struct mz_record *rec, uint64_t n)
 {
-	uint32_t number = MZ_STACK_NUMBER(rec->value);
-	uint64_t frames[MZ_STACK_PART];
+	uint64_t frames[MZ_STACK_PART], bytes = rec->size * sizeof(*frames) * 2 + 64;
+	uint32_t *site;
 	int ret;
 
 	raw_bytes(r, ring, n, frames, rec->size * sizeof(*frames));
 	ret = mz_user_told_add(&r->rings[ring].stack, rec, frames);
-	if (ret > 0)
-		ret = room_for_site(r, m, number);
-	else
-		return ret == -ENOMEM ? mz_fail_memory(r->files->err) : 0;
-	if (ret < 0)
-		return ret == -EBADMSG ? 0 : ret;
-	m->sites[number] = mz_user_told_site(&r->rings[ring].stack, m->writer, rec->arg);
-	return mz_user_site_stack(m->sites[number]) ? 0 : mz_fail_memory(r->files->err);
+	if (ret == -ENOMEM)
+		return mz_fail_memory(r->files->err);
+	if (ret <= 0 || r->files->stack_bytes >= ALL_STACKS)
+		return 0;
+	site = mz_user_program_site(r->files, m, MZ_STACK_NUMBER(rec->value), true);
+	if (!site)
+		return 0;
+	m->stack_bytes += bytes;
+	r->files->stack_bytes += bytes;
+	*site = mz_user_told_site(&r->rings[ring].stack, m->writer, rec->arg);
+	return mz_user_site_stack(*site) ? 0 : mz_fail_memory(r->files->err);
+}
+
+/* An event that was there, and is not in the file. */
+static int lose(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring, unsigned cause,
+		uint64_t count)
+{
+	struct mz_event ev = {.kind = MZ_LOST,
+			      .call = MZ_CALL_LOST,
+			      .has = MZ_HAS_TIME | MZ_HAS_TID,
+			      .arg = cause,
+			      .tid = r->rings[ring].tid,
+			      .size = count < MOST_LOST ? count : MOST_LOST,
+			      .time = m->last_time};
+
+	return ev.size ? mz_user_program_add(r->files, m, &ev) : 0;
+}
+
+static int new_module(struct mz_user_rings *r, struct mz_user_program *m, uint64_t address,
+		      const char *text, size_t len)
+{
+	char key[32], value[MAX_TEXT + 32];
+	int ret;
+
+	/* the library tells of 1,024 at most */
+	if (m->modules >= MAX_MODULES || r->files->text_bytes >= ALL_TEXT)
+		return 0;
+	snprintf(key, sizeof(key), "module.%u", m->modules++);
+	snprintf(value, sizeof(value), "%llx %s", (unsigned long long)address, text);
+	m->text_bytes += len;
+	r->files->text_bytes += len;
+	ret = mz_writer_set_text(m->writer, key, value);
+	return ret == -ENOMEM ? mz_fail_memory(r->files->err) : 0;
 }
 
 static int new_text(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
 		    const struct mz_record *rec, uint64_t n)
 {
-	char text[MAX_TEXT + 1], key[32], value[MAX_TEXT + 32];
+	char text[MAX_TEXT + 1];
 	struct mz_event ev = {
 		.kind = MZ_MARK, .call = MZ_CALL_MARK, .has = MZ_HAS_TIME | MZ_HAS_TID};
 
 	raw_bytes(r, ring, n, text, rec->size);
 	text[rec->size] = '\0';
-	if (rec->type == MZ_REC_MODULE) {
-		snprintf(key, sizeof(key), "module.%u", m->modules++);
-		snprintf(value, sizeof(value), "%llx %s", (unsigned long long)rec->value, text);
-		return mz_writer_set_text(m->writer, key, value);
-	}
+	if (rec->type == MZ_REC_MODULE)
+		return new_module(r, m, rec->value, text, rec->size);
+	if (r->files->text_bytes >= ALL_TEXT)
+		return lose(r, m, ring, MZ_LOSS_NO_MEMORY, 1);
 	ev.arg = mz_writer_string(m->writer, text, rec->size);
+	if (ev.arg > m->strings) {
+		m->strings = (uint32_t)ev.arg;
+		m->text_bytes += rec->size + 32u;
+		r->files->text_bytes += rec->size + 32u;
+	}
 	ev.time = mz_user_time(r, r->rings[ring].time);
 	ev.tid = r->rings[ring].tid;
 	return ev.arg ? mz_user_program_add(r->files, m, &ev) : mz_fail_memory(r->files->err);
@@ -112,8 +154,15 @@ static int new_pool(struct mz_user_rings *r, struct mz_user_program *m, unsigned
 	uint32_t name;
 
 	raw_bytes(r, ring, n, text, rec->size);
-	if (!m->pools)
+	if (r->files->text_bytes >= ALL_TEXT)
+		return 0;
+	m->text_bytes += rec->size + 32u;
+	r->files->text_bytes += rec->size + 32u;
+	if (!m->pools) {
 		m->pools = mz_user_pools_new();
+		if (m->pools)
+			m->pools->all = &r->files->pool_blocks;
+	}
 	name = m->pools ? mz_writer_string(m->writer, text, rec->size) : 0;
 	if (!name || mz_user_pools_add(m->pools, rec->value, name) < 0)
 		return mz_fail_memory(r->files->err);
@@ -128,16 +177,16 @@ static int note_lost(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 	struct mz_event ev = {.kind = MZ_LOST,
 			      .call = MZ_CALL_LOST,
 			      .has = MZ_HAS_TIME | MZ_HAS_TID,
-			      .size = rec->value,
-			      .arg = rec->arg,
+			      .size = rec->value < MOST_LOST ? rec->value : MOST_LOST,
+			      .arg = rec->arg < MZ_LOSSES ? rec->arg : MZ_LOSS_UNKNOWN,
 			      .tid = r->rings[ring].tid,
 			      .time = mz_user_time(r, r->rings[ring].time)};
 	uint64_t since;
 
 	raw_bytes(r, ring, n, &since, sizeof(since));
-	since = mz_user_time(r, since);
-	ev.given = ev.time > since ? ev.time - since : 0;
-	r->rings[ring].told += rec->value;
+	if (since < r->rings[ring].time)
+		ev.given = ev.time - mz_user_time(r, since);
+	r->rings[ring].told += ev.size;
 	return mz_user_program_add(r->files, m, &ev);
 }
 
@@ -271,10 +320,12 @@ static int add_event(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 			      .tid = ring->tid,
 			      .time = mz_user_time(r, ring->time)};
 
-	if (site && site < m->sites_cap) {
-		ev.site = mz_user_site_stack(m->sites[site]);
+	const uint32_t *known = site ? mz_user_program_site(r->files, m, site, false) : NULL;
+
+	if (known && *known) {
+		ev.site = mz_user_site_stack(*known);
 		ev.has |= MZ_HAS_SITE;
-		mz_user_stacks_count(&m->stacks, m->sites[site]);
+		mz_user_stacks_count(&m->stacks, *known);
 	}
 	if (ring->parts & 1u << (MZ_REC_POOL - MZ_REC_SIZE) &&
 	    set_pool(m, part_or(ring, MZ_REC_POOL, 0), &ev) < 0)
@@ -321,20 +372,15 @@ static int take(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
 	}
 }
 
-/* Something else than the library has written into the ring: skip to its end. */
-static int garbage(struct mz_user_rings *r, struct mz_user_program *m, unsigned i)
+int mz_user_skip(struct mz_user_rings *r, unsigned i)
 {
 	struct mz_user_ring *ring = &r->rings[i];
-	struct mz_event ev = {.kind = MZ_LOST,
-			      .call = MZ_CALL_LOST,
-			      .has = MZ_HAS_TIME | MZ_HAS_TID,
-			      .arg = MZ_LOSS_DAMAGE,
-			      .tid = ring->tid,
-			      .size = ring->seen - ring->tail,
-			      .time = m ? m->last_time : 0};
+	struct mz_user_program *m = image_of(r, i);
+	uint64_t records = ring->seen - ring->tail;
 
 	ring->tail = ring->seen;
-	return m ? mz_user_program_add(r->files, m, &ev) : 0;
+	r->records += records;
+	return m ? lose(r, m, i, MZ_LOSS_DAMAGE, records) : 0;
 }
 
 static bool is_sound(const struct mz_user_ring *ring, const struct mz_record *rec, long more)
@@ -353,13 +399,13 @@ int mz_user_unit(struct mz_user_rings *r, unsigned i)
 	struct mz_user_ring *ring = &r->rings[i];
 	struct mz_user_program *m = image_of(r, i);
 	const struct mz_record *from = mz_user_at(r, i, ring->tail);
-	struct mz_record rec = from ? *from : (struct mz_record){0};
+	struct mz_record rec = from ? read_once(from) : (struct mz_record){0};
 	long more = following(&rec);
 	enum mz_kind kind = rec.type < MZ_CALLS ? mz_call_kind(rec.type) : MZ_NONE;
 	int ret;
 
 	if (!m || !is_sound(ring, &rec, more))
-		return garbage(r, m, i);
+		return mz_user_skip(r, i);
 	if (r->begun > (ring->old != 0) && (kind == MZ_ALLOC || kind == MZ_REALLOC) && rec.value) {
 		ret = mz_user_settle_realloc(r, i, block_address(ring, &rec));
 		if (ret <= 0) {
@@ -381,8 +427,12 @@ void mz_user_ring_ended(struct mz_user_rings *r, unsigned i)
 	r->begun -= ring->old != 0;
 	mz_spool_queue_free(&ring->queue);
 	mz_user_told_free(&ring->stack);
-	*ring = (struct mz_user_ring){
-		.tail = ring->tail, .seen = ring->tail, .told = ring->told, .queue = ring->queue};
+	*ring = (struct mz_user_ring){.tail = ring->tail,
+				      .seen = ring->tail,
+				      .told = ring->told,
+				      .base = ring->base,
+				      .image = MZ_IMAGES,
+				      .queue = ring->queue};
 }
 
 /* Drops that the program counted but could not report, because the ring stayed full to its
@@ -390,28 +440,29 @@ void mz_user_ring_ended(struct mz_user_rings *r, unsigned i)
 int mz_user_untold(struct mz_user_rings *r, unsigned image, unsigned i)
 {
 	struct mz_user_ring *ring = &r->rings[i];
-	struct mz_user_program *m = &r->images[image];
-	struct mz_event ev = {.kind = MZ_LOST,
-			      .call = MZ_CALL_LOST,
-			      .has = MZ_HAS_TIME | MZ_HAS_TID,
-			      .arg = MZ_LOSS_RING_FULL,
-			      .tid = ring->tid,
-			      .size = r->region->rings[i].dropped - ring->told,
-			      .time = m->last_time};
+	uint64_t dropped = __atomic_load_n(&r->region->rings[i].dropped, __ATOMIC_RELAXED);
+	uint64_t more = dropped > ring->told ? dropped - ring->told : 0;
 
-	ring->told += ev.size;
-	return ev.size ? mz_user_program_add(r->files, m, &ev) : 0;
+	ring->told = dropped;
+	return lose(r, r->images[image], i, MZ_LOSS_RING_FULL, more);
 }
 
 int mz_user_missed(struct mz_user_rings *r, unsigned image)
 {
-	struct mz_user_program *m = &r->images[image];
+	struct mz_user_program *m = r->images[image];
+	struct mz_program_slot *slot = &r->region->images[image];
+	uint64_t missed = __atomic_load_n(&slot->missed, __ATOMIC_RELAXED);
 	struct mz_event ev = {.kind = MZ_LOST,
 			      .call = MZ_CALL_LOST,
 			      .has = MZ_HAS_TIME,
 			      .arg = MZ_LOSS_NO_MEMORY,
-			      .size = r->region->images[image].missed,
+			      .size = missed < MOST_LOST ? missed : MOST_LOST,
 			      .time = m->last_time};
 
+	m->left = __atomic_load_n(&slot->left, __ATOMIC_RELAXED);
+	if (m->left == MZ_LEFT_SECCOMP)
+		ev.arg = MZ_LOSS_SANDBOX;
+	else if (m->left == MZ_LEFT_WAIT)
+		ev.arg = MZ_LOSS_RING_FULL;
 	return ev.size ? mz_user_program_add(r->files, m, &ev) : 0;
 }

@@ -10,6 +10,10 @@
  * record must come first and is not there yet. */
 int mz_user_unit(struct mz_user_rings *r, unsigned ring);
 
+/* What the rest of a ring holds was not written by the library: it is counted as
+ * damaged, and passed over. */
+int mz_user_skip(struct mz_user_rings *r, unsigned ring);
+
 /* Record n of a ring, wherever it is; NULL = it cannot be read. */
 const struct mz_record *mz_user_at(struct mz_user_rings *r, unsigned ring, uint64_t n);
 

@@ -7,7 +7,7 @@
 
 /* Numbers and addresses come from the program, which may have gone wild. */
 #define MOST_POOLS  (1u << 18)
-#define MOST_BLOCKS (1u << 22)
+#define MOST_BLOCKS (1u << 20)
 
 struct mz_user_pools *mz_user_pools_new(void)
 {
@@ -26,6 +26,8 @@ void mz_user_pools_free(struct mz_user_pools *p)
 {
 	if (!p)
 		return;
+	if (p->all)
+		*p->all -= p->own;
 	mz_live_deinit(&p->pools);
 	mz_live_deinit(&p->blocks);
 	free(p);
@@ -66,6 +68,13 @@ static struct mz_block *block_at(const struct mz_user_pools *p, uint64_t addr)
 	return addr ? mz_live_find(&p->blocks, addr) : NULL;
 }
 
+static void count_block(struct mz_user_pools *p, int by)
+{
+	p->own += (uint64_t)(int64_t)by;
+	if (p->all)
+		*p->all += (uint64_t)(int64_t)by;
+}
+
 static void unlink_block(struct mz_user_pools *p, struct mz_block *b)
 {
 	uint64_t next = b->size, before = b->born;
@@ -92,13 +101,15 @@ int mz_user_pools_came(struct mz_user_pools *p, uint64_t number, uint64_t addr)
 	if (b) {
 		/* handed out again, and its end was not told */
 		unlink_block(p, b);
-	} else if (mz_live_count(&p->blocks) >= MOST_BLOCKS) {
+	} else if ((p->all ? *p->all : p->own) >= MOST_BLOCKS) {
 		pool->born++;
 		return 0;
 	}
 	b = mz_live_insert(&p->blocks, addr, &fresh);
 	if (!b)
 		return -ENOMEM;
+	if (fresh)
+		count_block(p, 1);
 	b->object = number;
 	b->size = pool->size;
 	b->born = 0;
@@ -116,6 +127,7 @@ void mz_user_pools_went(struct mz_user_pools *p, uint64_t number, uint64_t addr)
 	if (b) {
 		unlink_block(p, b);
 		mz_live_remove(&p->blocks, b);
+		count_block(p, -1);
 	} else if (pool && pool->born) {
 		pool->born--;
 	}

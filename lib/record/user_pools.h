@@ -13,6 +13,8 @@ struct mz_user_pools {
 	struct mz_live pools;  /* number: object = name, size = its first block,
 				  born = blocks that were not kept */
 	struct mz_live blocks; /* address: object = number, size, born = neighbours */
+	uint64_t *all;	       /* blocks of the pools of all programs; NULL = of this one */
+	uint64_t own;
 };
 
 /* NULL = no memory. */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -91,9 +90,10 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 {
 	struct mz_writer_options o = {.overwrite = f->force, .raw = true};
 
-	*m = (struct mz_user_program){.used = true, .pid = from->pid, .pidfd = -1};
-	memcpy(m->program, from->path, sizeof(m->program));
-	m->program[sizeof(m->program) - 1] = '\0';
+	memset(m, 0, sizeof(*m));
+	m->pid = from->pid;
+	m->pidfd = -1;
+	snprintf(m->program, sizeof(m->program), "%.*s", (int)sizeof(from->path), from->path);
 	m->number = ++f->made;
 	m->path = file_name(f, m->number);
 	if (!m->path)
@@ -101,8 +101,46 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 	m->writer = mz_writer_open(m->path, &o, f->err);
 	if (!m->writer)
 		return -errno;
-	m->pidfd = (int)syscall(SYS_pidfd_open, m->pid, 0);
 	return set_header(f, m);
+}
+
+/* 32 MiB of pages, and what leads to them. */
+#define MOST_SITE_PAGES 8192u
+
+uint32_t *mz_user_program_site(struct mz_user_files *f, struct mz_user_program *m, uint64_t number,
+			       bool make)
+{
+	uint64_t page = number / SITE_PAGE;
+
+	if (!number || page >= SITE_PAGES)
+		return NULL;
+	if (!m->sites && make)
+		m->sites = calloc(SITE_PAGES, sizeof(*m->sites));
+	if (!m->sites)
+		return NULL;
+	if (!m->sites[page]) {
+		if (!make || f->site_pages >= MOST_SITE_PAGES)
+			return NULL;
+		m->sites[page] = calloc(SITE_PAGE, sizeof(**m->sites));
+		if (!m->sites[page])
+			return NULL;
+		m->site_pages++;
+		f->site_pages++;
+	}
+	return &m->sites[page][number % SITE_PAGE];
+}
+
+static void free_sites(struct mz_user_files *f, struct mz_user_program *m)
+{
+	for (uint32_t i = 0, left = m->site_pages; m->sites && left; i++)
+		if (m->sites[i]) {
+			free(m->sites[i]);
+			left--;
+		}
+	free(m->sites);
+	f->site_pages -= m->site_pages;
+	f->stack_bytes -= m->stack_bytes;
+	f->text_bytes -= m->text_bytes;
 }
 
 static int flush(struct mz_user_files *f, struct mz_user_program *m)
@@ -128,7 +166,7 @@ int mz_user_program_add(struct mz_user_files *f, struct mz_user_program *m,
 	if (f->resolution)
 		e->time -= e->time % f->resolution;
 	if (ev->kind == MZ_LOST)
-		m->lost[ev->arg < MZ_LOSSES ? ev->arg : 0] += ev->size;
+		m->lost[ev->arg < MZ_LOSSES ? ev->arg : MZ_LOSS_UNKNOWN] += ev->size;
 	else
 		m->events++;
 	return m->count == RECORD_BATCH ? flush(f, m) : 0;
@@ -166,7 +204,8 @@ static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 				   .path = strdup(m->path),
 				   .pid = m->pid,
 				   .events = m->events,
-				   .stacks = m->stacks};
+				   .stacks = m->stacks,
+				   .left = m->left};
 	memcpy(d->program, m->program, sizeof(d->program));
 	memcpy(d->lost, m->lost, sizeof(d->lost));
 	if (!d->path)
@@ -193,24 +232,22 @@ int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m)
 	}
 	if (!ret)
 		ret = remember(f, m);
-	mz_user_program_drop(m);
+	mz_user_program_drop(f, m);
 	return ret;
 }
 
-/* A writer that is still open has failed before; its error was reported, and closing leaves
- * the complete blocks in NAME.part. */
-void mz_user_program_drop(struct mz_user_program *m)
+void mz_user_program_drop(struct mz_user_files *f, struct mz_user_program *m)
 {
 	struct mz_error ignored = {0};
 
 	if (m->writer)
 		mz_writer_close(m->writer, &ignored);
-	if (m->pidfd >= 0 && m->used)
+	if (m->pidfd >= 0)
 		close(m->pidfd);
-	free(m->sites);
+	free_sites(f, m);
 	mz_user_pools_free(m->pools);
 	free(m->path);
-	*m = (struct mz_user_program){.pidfd = -1};
+	free(m);
 }
 
 void mz_user_files_free(struct mz_user_files *f)

@@ -10,9 +10,14 @@
 
 #define RECORD_BATCH 256
 
+/* Stack numbers come from the program: they are looked up in pages that are made
+ * when a number in them comes, so that one large number is one page. */
+#define SITE_PAGE  1024u
+#define SITE_PAGES (1u << 18)
+
 struct mz_user_program {
-	bool used;
-	bool ended; /* its process is gone, or has become another program */
+	bool ended;  /* its process is gone, or has become another program */
+	bool locked; /* it holds a lock as long as it lives; else pidfd tells */
 	uint32_t pid;
 	int pidfd; /* -1 = none */
 	unsigned number;
@@ -21,11 +26,15 @@ struct mz_user_program {
 	struct mz_writer *writer;
 	struct mz_event batch[RECORD_BATCH];
 	size_t count;
-	uint32_t *sites; /* of the stacks: numbers in the region -> in the file */
-	uint32_t sites_cap;
+	uint32_t **sites; /* of the stacks: numbers in the region -> in the file */
+	uint32_t site_pages;
 	uint32_t modules;
 	struct mz_user_pools *pools; /* of the program's own; NULL = none yet */
 	struct mz_stack_share stacks;
+	uint64_t stack_bytes; /* about what the different ones take */
+	uint32_t strings;     /* different ones */
+	uint64_t text_bytes;
+	uint32_t left; /* enum mz_left */
 	uint64_t last_time;
 	uint64_t events;
 	uint64_t lost[MZ_LOSSES];
@@ -40,7 +49,10 @@ struct mz_user_files {
 	const char *command; /* line, for the header */
 	uint64_t start_unix; /* ns */
 	uint64_t resolution; /* of times, in ns; 0 = as they are */
-	bool stacks;
+	/* what all programs together keep in memory: a program can ask for no more */
+	uint64_t stack_bytes, text_bytes;
+	uint64_t pool_blocks;
+	uint32_t site_pages;
 	/* what is kept of each finished file, in the order that they were begun */
 	struct mz_user_done {
 		unsigned number;
@@ -51,19 +63,24 @@ struct mz_user_files {
 		uint64_t lost[MZ_LOSSES];
 		uint64_t bytes;
 		struct mz_stack_share stacks;
+		uint32_t left; /* enum mz_left */
 	} * done;
 	size_t done_count, done_cap;
 };
 
-/* All: 0, or -errno with files->err set. */
+/* All: 0, or -errno with files->err set. from is a copy of what the program says. */
 int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 			 const struct mz_program_slot *from);
 int mz_user_program_add(struct mz_user_files *f, struct mz_user_program *m,
 			const struct mz_event *ev);
-/* The file is complete; m is free again. */
+/* Where the number that the file has for a stack is kept; NULL = there is no room
+ * for this number, or (without make) it never came. */
+uint32_t *mz_user_program_site(struct mz_user_files *f, struct mz_user_program *m, uint64_t number,
+			       bool make);
+/* The file is complete; m is freed. */
 int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m);
-/* After an error: what was written so far stays, under its temporary name. */
-void mz_user_program_drop(struct mz_user_program *m);
+/* After an error: m is freed; what was written stays, under its temporary name. */
+void mz_user_program_drop(struct mz_user_files *f, struct mz_user_program *m);
 void mz_user_files_free(struct mz_user_files *f);
 
 #endif

@@ -7,6 +7,7 @@
 #define MZ_RECORD_USER_RINGS_H
 
 #include "record/user_program.h"
+#include "record/user_region.h"
 #include "record/user_spool.h"
 
 /* What came before a call that does not fit one record, by type. */
@@ -23,7 +24,9 @@ struct mz_user_ring {
 	uint64_t told;	/* events lost in this ring that are in a file */
 	uint32_t tid;
 	struct mz_user_told stack;
+	uint32_t image; /* taken from the region once; MZ_IMAGES = not yet */
 	/* of the mover */
+	uint64_t base; /* the region's numbers of its records are higher by this */
 	struct mz_spool_queue queue;
 	bool direct;	/* it did not fit: it is being read where it is */
 	uint64_t bound; /* when all of it could last be read */
@@ -32,13 +35,17 @@ struct mz_user_ring {
 struct mz_user_rings {
 	struct mz_region *region;
 	int fd;
+	struct mz_region_owner owner;
 	struct mz_user_ring rings[MZ_RINGS];
-	struct mz_user_program images[MZ_IMAGES];
+	struct mz_user_program *images[MZ_IMAGES]; /* NULL = none */
+	int main_pidfd;		   /* of the program that was asked for; -1 = not known */
 	unsigned active[MZ_RINGS]; /* rings with something to read */
 	unsigned active_count;
-	unsigned begun; /* rings inside a realloc */
-	uint64_t cut;	/* nothing after this time is read yet */
-	bool blocked;	/* the next record must wait for one that is not there yet */
+	unsigned begun;	 /* rings inside a realloc */
+	unsigned top;	 /* rings from here on are not looked at */
+	uint64_t cut;	 /* nothing after this time is read yet */
+	uint64_t latest; /* no record that is there can have been stamped after this */
+	bool blocked;	 /* the next record must wait for one that is not there yet */
 	bool tsc;
 	uint64_t clock0, ns0; /* the region's clock and ns, at the start and now */
 	uint64_t clock1, ns1;
@@ -51,9 +58,12 @@ struct mz_user_rings {
 	struct mz_user_files *files;
 	uint64_t records; /* read so far */
 	uint64_t take_at;
+	uint64_t stray;	  /* records in rings of no program */
+	uint64_t refused; /* programs for which there was no file or no memory */
 };
 
-/* fd: of memory for the region, which a program has made; -1 = make it. */
+/* fd: of memory for the region, which a program has made; -1 = make it. To be called
+ * by the main thread: programs go on without the recorder when the caller ends. */
 int mz_user_rings_init(struct mz_user_rings *r, int fd, uint32_t flags, uint32_t stack_depth,
 		       struct mz_user_files *files);
 /* From now on records are moved out of the rings at once, whatever the caller
@@ -69,6 +79,26 @@ long mz_user_rings_drain(struct mz_user_rings *r, bool all);
 
 /* Programs that came, and went. how many are left, or -errno. */
 int mz_user_rings_images(struct mz_user_rings *r);
+/* The recording ends before the programs do: complete their files. */
+int mz_user_rings_close(struct mz_user_rings *r);
+
+/* Rings that were ever used, as the region says, within bounds. */
+static inline unsigned mz_user_rings_top(const struct mz_user_rings *r)
+{
+	uint32_t top = __atomic_load_n(&r->region->ring_top, __ATOMIC_ACQUIRE);
+
+	return top < MZ_RINGS ? top : MZ_RINGS;
+}
+
+/* With the spool's lock held: records of a ring were read, and their room can be
+ * used again. */
+void mz_user_rings_release(struct mz_user_rings *r, unsigned ring);
+/* With the lock held: move what is there. With direct, what does not fit the spool
+ * is to be read in the rings. */
+void mz_user_rings_move(struct mz_user_rings *r, bool direct);
+uint64_t mz_user_rings_clock(const struct mz_user_rings *r);
+/* Another reading of both clocks. */
+void mz_user_rings_set_clock(struct mz_user_rings *r);
 
 /* Sleep until a program rings, at most for ns. */
 void mz_user_rings_sleep(struct mz_user_rings *r, long ns);

@@ -170,9 +170,12 @@ static int loadable_path(const char *library, char *path, size_t size, struct mz
 static void set_environment(const char *library, int region_fd, pid_t recorder)
 {
 	const char *others = getenv("LD_PRELOAD");
-	char region[64], *list = NULL;
+	struct stat st = {0};
+	char region[96], *list = NULL;
 
-	snprintf(region, sizeof(region), "/proc/%d/fd/%d", (int)recorder, region_fd);
+	fstat(region_fd, &st);
+	snprintf(region, sizeof(region), "/proc/%d/fd/%d:%ju", (int)recorder, region_fd,
+		 (uintmax_t)st.st_ino);
 	setenv(MZ_REGION_ENV, region, 1);
 	/* ours first: the next definitions in line are those that it calls */
 	if (others && *others && asprintf(&list, "%s:%s", library, others) > 0)

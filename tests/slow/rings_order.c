@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "preload/ring.h"
@@ -190,7 +191,8 @@ static int check(const char *path)
 
 static int start(struct mz_user_files *files)
 {
-	char region[64];
+	struct stat st = {0};
+	char region[96];
 
 	if (mz_user_rings_init(&rings, -1, 0, 0, files) < 0)
 		return -1;
@@ -198,7 +200,8 @@ static int start(struct mz_user_files *files)
 	rings.tsc = false;
 	rings.region->flags &= ~(uint32_t)MZ_REGION_TSC;
 	rings.region->main_pid = (uint32_t)getpid();
-	snprintf(region, sizeof(region), "/proc/self/fd/%d", rings.fd);
+	fstat(rings.fd, &st);
+	snprintf(region, sizeof(region), "/proc/self/fd/%d:%ju", rings.fd, (uintmax_t)st.st_ino);
 	setenv(MZ_REGION_ENV, region, 1);
 	return mz_on() ? mz_user_rings_start(&rings) : -1;
 }
@@ -228,8 +231,7 @@ int main(int argc, char **argv)
 	}
 	stop = 1;
 	pthread_join(reader, NULL);
-	if (mz_user_rings_drain(&rings, true) < 0 ||
-	    mz_user_program_close(&files, &rings.images[0]) < 0) {
+	if (mz_user_rings_drain(&rings, true) < 0 || mz_user_rings_close(&rings) < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}

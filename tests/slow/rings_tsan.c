@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "preload/ring.h"
@@ -78,12 +79,14 @@ int main(int argc, char **argv)
 	struct mz_user_files files = {
 		.output = argc > 1 ? argv[1] : "t.cmt", .force = true, .err = &err};
 	pthread_t reader, writers[THREADS];
-	char region[64];
+	struct stat st = {0};
+	char region[96];
 
 	if (mz_user_rings_init(&rings, -1, 0, 0, &files) < 0)
 		return 1;
 	rings.region->main_pid = (uint32_t)getpid();
-	snprintf(region, sizeof(region), "/proc/self/fd/%d", rings.fd);
+	fstat(rings.fd, &st);
+	snprintf(region, sizeof(region), "/proc/self/fd/%d:%ju", rings.fd, (uintmax_t)st.st_ino);
 	setenv(MZ_REGION_ENV, region, 1);
 	if (!mz_on() || mz_user_rings_start(&rings) < 0)
 		return 1;
@@ -96,8 +99,7 @@ int main(int argc, char **argv)
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	pthread_join(reader, NULL);
-	if (mz_user_rings_drain(&rings, true) < 0 ||
-	    mz_user_program_close(&files, &rings.images[0]) < 0) {
+	if (mz_user_rings_drain(&rings, true) < 0 || mz_user_rings_close(&rings) < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}

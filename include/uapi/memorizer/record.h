@@ -14,9 +14,10 @@
 #include <stdint.h>
 
 #define MZ_REGION_MAGIC	  0x6d7a72696e673031ull /* "mzring01" */
-#define MZ_REGION_VERSION 4
+#define MZ_REGION_VERSION 5
 
-/* Where a program finds the region, and the variable that says so. */
+/* Where a program finds the region: the variable holds its path and, after a
+ * colon, its inode. A process number may be used again; an inode is not. */
 #define MZ_REGION_ENV "MEMORIZER_REGION"
 
 /* The first threads get large rings, the rest small ones: 24 MiB in all, of
@@ -124,14 +125,26 @@ static_assert(sizeof(struct mz_ring) == 128, "a cache line a side");
 
 enum mz_image_state { MZ_IMAGE_FREE, MZ_IMAGE_CLAIMED, MZ_IMAGE_LIVE };
 
+/* Why a program that runs stopped recording by itself. */
+enum mz_left {
+	MZ_LEFT_NOT,
+	MZ_LEFT_SECCOMP, /* it gave up system calls that recording needs */
+	MZ_LEFT_WAIT,	 /* the recorder stood still for MZ_WAIT_SECONDS */
+};
+
+/* So long does a program wait for a recorder that lives but does nothing. */
+#define MZ_WAIT_SECONDS 30u
+
 struct mz_program_slot {
 	uint32_t state; /* enum mz_image_state */
-	uint32_t pid;
+	uint32_t pid;	/* as the program sees it: it may be in a pid namespace */
 	uint32_t parent; /* index of the image it was forked from; MZ_IMAGES = exec */
-	uint32_t pad;
+	uint32_t locked; /* the program holds the lock of its byte, see below */
 	uint64_t start; /* time */
-	uint64_t missed; /* events of threads that got no ring */
-	char path[224];
+	uint64_t missed; /* events of threads that got no ring, or after it left */
+	uint32_t left;	/* enum mz_left */
+	uint32_t pad;
+	char path[216];
 };
 
 static_assert(sizeof(struct mz_program_slot) == 256, "no padding");
@@ -153,11 +166,20 @@ enum mz_region_flags {
 		"munmap", "mremap", "brk", "sbrk", "dlsym"
 #define MZ_REALS 18u
 
+/*
+ * Whether the other side lives is asked of the kernel, not of process numbers,
+ * which may be used again or mean nothing in another namespace:
+ * - `recorder` is on the robust list of the recorder's main thread. The kernel
+ *   sets FUTEX_OWNER_DIED in it when that thread ends, however it ends.
+ * - A program holds an open file description lock on byte i of the region, i
+ *   being its image. Nothing but a mapping that fork() does not copy keeps that
+ *   description open, so the lock goes away with exit and exec.
+ */
 struct mz_region {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t flags;
-	uint32_t recorder_pid;
+	uint32_t recorder;
 	uint32_t main_pid;    /* the program that was asked for; 0 = not yet known */
 	uint32_t stack_depth; /* 0 = no stacks */
 	uint32_t stop;	      /* set by the recorder: programs go on without it */
@@ -167,7 +189,8 @@ struct mz_region {
 	uint32_t refused;     /* images that found no place */
 	uint32_t ring_top;    /* no ring from here on was ever used */
 	uint32_t marks;	      /* goes up after each mark of a program */
-	uint8_t pad[8];
+	uint32_t filters;     /* seccomp filters that the recorder itself lives with */
+	uint32_t sandboxed;   /* programs not recorded: they have more filters than that */
 	uint64_t real[MZ_REALS]; /* with INJECTED: where these are in the program */
 	struct mz_program_slot images[MZ_IMAGES];
 	struct mz_ring rings[MZ_RINGS];

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Notice programs that begin and end, and complete the files of those that ended. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "record/user_events.h"
+
+/* Files of one recording. A program that asks for more is not recorded. */
+#define MOST_FILES 100000u
+/* A ring whose program has ended is read to its end; after so many looks without a
+ * record the rest is given up. */
+#define IDLE_LOOKS 64u
+
+static bool pidfd_ended(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static bool has_ended(const struct mz_user_rings *r, unsigned i)
+{
+	const struct mz_user_program *m = r->images[i];
+
+	if (m->ended)
+		return true;
+	if (m->locked)
+		return !mz_region_locked(r->fd, i);
+	return pidfd_ended(m->pidfd);
+}
+
+/* Without a lock there must be a process that maps the region. What cannot be found
+ * ends with the program that was asked for, at the latest. */
+static void find_life(struct mz_user_rings *r, unsigned i, const struct mz_program_slot *from)
+{
+	struct mz_user_program *m = r->images[i];
+
+	m->locked = from->locked;
+	if (m->locked)
+		return;
+	m->pidfd = mz_region_process(r->fd, from->pid);
+	if (m->pidfd < 0 && r->main_pidfd >= 0)
+		m->pidfd = fcntl(r->main_pidfd, F_DUPFD_CLOEXEC, 0);
+	m->ended = m->pidfd < 0;
+	/* the same process has become another program: what it was is over */
+	for (unsigned k = 0; k < MZ_IMAGES && !m->ended; k++)
+		if (k != i && r->images[k] && !r->images[k]->locked && r->images[k]->pid == m->pid)
+			r->images[k]->ended = true;
+}
+
+static int open_image(struct mz_user_rings *r, unsigned i)
+{
+	struct mz_program_slot from = r->region->images[i];
+	int ret;
+
+	if (r->files->made >= MOST_FILES) {
+		/* its rings are nobody's */
+		__atomic_store_n(&r->region->images[i].state, MZ_IMAGE_CLAIMED, __ATOMIC_RELEASE);
+		r->refused++;
+		return 0;
+	}
+	r->images[i] = malloc(sizeof(*r->images[i]));
+	if (!r->images[i])
+		return mz_fail_memory(r->files->err);
+	ret = mz_user_program_open(r->files, r->images[i], &from);
+	if (!ret)
+		find_life(r, i, &from);
+	return ret;
+}
+
+static bool is_of(const struct mz_user_rings *r, unsigned ring, unsigned image)
+{
+	if (r->rings[ring].image < MZ_IMAGES)
+		return r->rings[ring].image == image;
+	return __atomic_load_n(&r->region->rings[ring].state, __ATOMIC_ACQUIRE) != MZ_RING_FREE &&
+	       __atomic_load_n(&r->region->rings[ring].image, __ATOMIC_RELAXED) == image;
+}
+
+/* All that was there when its program ended. */
+static int read_to_end(struct mz_user_rings *r, unsigned i)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+	unsigned idle = 0;
+	uint64_t end;
+	long n = 0;
+
+	pthread_mutex_lock(&r->spool.lock);
+	end = __atomic_load_n(&r->region->rings[i].head, __ATOMIC_ACQUIRE) - ring->base;
+	if (end - ring->queue.put > mz_ring_records(i))
+		end = ring->queue.put; /* no count of ours */
+	pthread_mutex_unlock(&r->spool.lock);
+	while (n >= 0 && (int64_t)(end - ring->tail) > 0 && idle < IDLE_LOOKS) {
+		n = mz_user_rings_drain(r, false);
+		if (!n && r->blocked)
+			n = mz_user_rings_drain(r, true);
+		if (n)
+			continue;
+		nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+		if (++idle == IDLE_LOOKS / 2)
+			n = mz_user_rings_drain(r, true);
+	}
+	return n < 0 ? (int)n : 0;
+}
+
+/* Free for another thread; nothing in it names this image any more. */
+static int finish_ring(struct mz_user_rings *r, unsigned image, unsigned i)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+	int ret = read_to_end(r, i);
+
+	if (!ret && ring->image < MZ_IMAGES && ring->tail != ring->seen)
+		ret = mz_user_skip(r, i);
+	if (!ret)
+		ret = mz_user_untold(r, image, i);
+	pthread_mutex_lock(&r->spool.lock);
+	if (ring->queue.taken != ring->queue.put)
+		mz_spool_taken(&r->spool, &ring->queue, ring->queue.put);
+	ring->tail = ring->queue.put;
+	mz_user_ring_ended(r, i);
+	__atomic_store_n(&r->region->rings[i].image, MZ_IMAGES, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->region->rings[i].state, MZ_RING_FREE, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&r->spool.lock);
+	return ret;
+}
+
+static int close_image(struct mz_user_rings *r, unsigned image)
+{
+	struct mz_user_program *m = r->images[image];
+	int ret = mz_user_missed(r, image);
+
+	r->images[image] = NULL;
+	if (!ret)
+		return mz_user_program_close(r->files, m);
+	mz_user_program_drop(r->files, m);
+	return ret;
+}
+
+/* Rings of an image that has ended: read to their end, then free. */
+static int finish_image(struct mz_user_rings *r, unsigned image)
+{
+	long n = mz_user_rings_drain(r, false);
+	int ret = n < 0 ? (int)n : 0;
+
+	for (unsigned i = 0; i < MZ_RINGS && !ret; i++)
+		if (is_of(r, i, image))
+			ret = finish_ring(r, image, i);
+	if (!ret)
+		ret = close_image(r, image);
+	__atomic_store_n(&r->region->images[image].state, MZ_IMAGE_FREE, __ATOMIC_RELEASE);
+	return ret;
+}
+
+int mz_user_rings_images(struct mz_user_rings *r)
+{
+	int left = 0, ret = 0;
+
+	for (unsigned i = 0; i < MZ_IMAGES && !ret; i++)
+		if (!r->images[i] &&
+		    __atomic_load_n(&r->region->images[i].state, __ATOMIC_ACQUIRE) == MZ_IMAGE_LIVE)
+			ret = open_image(r, i);
+	for (unsigned i = 0; i < MZ_IMAGES && !ret; i++) {
+		if (!r->images[i])
+			continue;
+		if (has_ended(r, i))
+			ret = finish_image(r, i);
+		else
+			left++;
+	}
+	return ret < 0 ? ret : left;
+}
+
+int mz_user_rings_close(struct mz_user_rings *r)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < MZ_IMAGES && !ret; i++)
+		if (r->images[i])
+			ret = close_image(r, i);
+	return ret;
+}

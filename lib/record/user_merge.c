@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Merge the records of all rings in the order of their times. */
+#include "record/user_events.h"
+
+/* Records, until the spool is told what was read. */
+#define TAKE_EVERY 16384u
+
+/* ---- looking at the spool -------------------------------------------------------- */
+
+/* What a ring of no program holds was written by no library of ours. */
+static void discard(struct mz_user_rings *r, unsigned i)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+	struct mz_spool_queue *q = &ring->queue;
+	uint64_t head = __atomic_load_n(&r->region->rings[i].head, __ATOMIC_ACQUIRE) - ring->base;
+	uint64_t n = head - q->put, cap = mz_ring_records(i);
+
+	if (n > cap) {
+		ring->base += n - cap;
+		n = cap;
+	}
+	r->stray += n + (q->put - ring->tail);
+	if (q->taken != q->put)
+		mz_spool_taken(&r->spool, q, q->put);
+	q->put += n;
+	q->taken = ring->tail = ring->seen = q->put;
+	ring->direct = false;
+	if (n)
+		mz_user_rings_release(r, i);
+}
+
+/* The program of a ring: once it has records, the region is not asked again. */
+static uint32_t program_of(const struct mz_user_rings *r, unsigned i)
+{
+	return r->rings[i].image < MZ_IMAGES
+		       ? r->rings[i].image
+		       : __atomic_load_n(&r->region->rings[i].image, __ATOMIC_RELAXED);
+}
+
+/* Into the list, if there is something to read. */
+static void look_at_ring(struct mz_user_rings *r, unsigned i)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+	uint32_t image = program_of(r, i);
+
+	if (image >= MZ_IMAGES ||
+	    (!r->images[image] &&
+	     __atomic_load_n(&r->region->images[image].state, __ATOMIC_ACQUIRE) != MZ_IMAGE_LIVE)) {
+		discard(r, i);
+		return;
+	}
+	/* it has just come: its file is not open yet */
+	if (!r->images[image])
+		return;
+	if (!ring->direct)
+		ring->seen = ring->queue.put;
+	if (ring->seen == ring->tail)
+		return;
+	ring->image = image;
+	r->active[r->active_count++] = i;
+}
+
+static void find_active(struct mz_user_rings *r, bool all)
+{
+	mz_user_rings_set_clock(r);
+	r->active_count = 0;
+	pthread_mutex_lock(&r->spool.lock);
+	mz_user_rings_move(r, true);
+	/* counted after the move: all that moved_upto speaks of must be in the list */
+	r->top = mz_user_rings_top(r);
+	for (unsigned i = 0; i < r->top; i++)
+		if (__atomic_load_n(&r->region->rings[i].state, __ATOMIC_ACQUIRE) != MZ_RING_FREE)
+			look_at_ring(r, i);
+	r->cut = all ? UINT64_MAX : r->moved_upto;
+	r->latest = mz_user_rings_clock(r);
+	pthread_mutex_unlock(&r->spool.lock);
+}
+
+static void take(struct mz_user_rings *r, unsigned i, bool over)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+	struct mz_spool_queue *q = &ring->queue;
+
+	if (ring->tail != q->taken)
+		mz_spool_taken(&r->spool, q, ring->tail < q->put ? ring->tail : q->put);
+	if (!ring->direct)
+		return;
+	if (ring->tail > q->put) {
+		q->put = q->taken = ring->tail;
+		mz_user_rings_release(r, i);
+	}
+	ring->direct = !over;
+}
+
+/* What was read: its room can be used again. */
+static void mark_taken(struct mz_user_rings *r, bool over)
+{
+	pthread_mutex_lock(&r->spool.lock);
+	for (unsigned i = 0; i < r->top; i++)
+		take(r, i, over);
+	pthread_mutex_unlock(&r->spool.lock);
+	r->take_at = r->records + TAKE_EVERY;
+}
+
+const struct mz_record *mz_user_at(struct mz_user_rings *r, unsigned i, uint64_t n)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+
+	if (__builtin_expect(ring->direct && n >= ring->queue.put, 0))
+		return &mz_ring_data(r->region, i)[(n + ring->base) & (mz_ring_records(i) - 1)];
+	return mz_spool_at(&r->spool, &ring->queue, n);
+}
+
+/* Whole, of half a clock: records of a ring are near each other. */
+static uint64_t whole_time(const struct mz_user_ring *ring, const struct mz_record *rec)
+{
+	if (rec->type == MZ_REC_TIME)
+		return rec->value;
+	if (rec->type == MZ_CALL_FREE && !rec->value && !rec->time)
+		return ring->time;
+	return ring->time + (uint64_t)(int32_t)(rec->time - (uint32_t)ring->time);
+}
+
+uint64_t mz_user_first_time(struct mz_user_rings *r, unsigned i)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+
+	if (ring->next_of != ring->tail + 1) {
+		const struct mz_record *rec = mz_user_at(r, i, ring->tail);
+
+		/* what cannot be read is a loss, which is told at once; what claims to
+		 * come from the future was not stamped by the library, and must not hold
+		 * up the rest until then */
+		ring->next = rec ? whole_time(ring, rec) : 0;
+		if (ring->next > r->latest)
+			ring->next = r->latest;
+		ring->next_of = ring->tail + 1;
+	}
+	return ring->next;
+}
+
+/* ---- merging --------------------------------------------------------------------- */
+
+/* The ring with the earliest record, as place in the active list, and the time
+ * up to which no other ring has anything; -1 = none. */
+static int earliest(struct mz_user_rings *r, uint64_t *others)
+{
+	uint64_t first = UINT64_MAX, second = UINT64_MAX;
+	int best = -1;
+
+	for (unsigned k = 0; k < r->active_count; k++) {
+		uint64_t t = mz_user_first_time(r, r->active[k]);
+
+		if (t < first || best < 0) {
+			second = first;
+			first = t;
+			best = (int)k;
+		} else if (t < second) {
+			second = t;
+		}
+	}
+	*others = second;
+	return best;
+}
+
+/* Another thread is inside a realloc that gave this address back: its event
+ * comes first. 1 = it has come, or there is none; 0 = it is not there yet. */
+int mz_user_settle_realloc(struct mz_user_rings *r, unsigned self, uint64_t addr)
+{
+	for (unsigned i = 0; i < r->top; i++) {
+		struct mz_user_ring *ring = &r->rings[i];
+
+		if (i == self || ring->old != addr || ring->image != r->rings[self].image)
+			continue;
+		while (ring->old == addr) {
+			int ret;
+
+			if (ring->tail == ring->seen)
+				return r->cut == UINT64_MAX;
+			ret = mz_user_unit(r, i);
+			if (ret < 0)
+				return ret;
+		}
+	}
+	return 1;
+}
+
+/* Records of one ring, as long as no other ring has an earlier one. */
+static int read_run(struct mz_user_rings *r, unsigned i, uint64_t upto)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+	int ret = 0;
+
+	while (!ret && ring->tail != ring->seen && mz_user_first_time(r, i) <= upto && !r->blocked)
+		ret = mz_user_unit(r, i);
+	return ret;
+}
+
+/* Rings that were read to their end leave the list; settling a realloc may have
+ * emptied others than the one at hand. */
+static void leave_active(struct mz_user_rings *r)
+{
+	for (unsigned j = 0; j < r->active_count;)
+		if (r->rings[r->active[j]].tail == r->rings[r->active[j]].seen)
+			r->active[j] = r->active[--r->active_count];
+		else
+			j++;
+}
+
+long mz_user_rings_drain(struct mz_user_rings *r, bool all)
+{
+	uint64_t before = r->records;
+	int ret = 0;
+
+	find_active(r, all);
+	r->blocked = false;
+	while (!ret && r->active_count && !r->blocked) {
+		uint64_t others;
+		unsigned i = r->active[earliest(r, &others)];
+
+		if (mz_user_first_time(r, i) > r->cut)
+			break;
+		ret = read_run(r, i, others < r->cut ? others : r->cut);
+		if (r->rings[i].tail == r->rings[i].seen)
+			leave_active(r);
+		if (r->records >= r->take_at)
+			mark_taken(r, false);
+	}
+	mark_taken(r, true);
+	return ret < 0 ? ret : (long)(r->records - before);
+}

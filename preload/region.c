@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Find and map the shared memory, and hold the lock that says this program lives. */
+#include "region.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool mz_sandboxed;
+
+static char path[64]; /* of the region */
+static ino_t inode;
+static void *life; /* the mapping that keeps the lock */
+
+/* ---- finding it ------------------------------------------------------------ */
+
+/* Before the C library has set up the environment, the kernel's copy has it. */
+static bool from_proc_environ(char *value, size_t size)
+{
+	static const char name[] = "\0" MZ_REGION_ENV "=";
+	char buf[8192];
+	size_t keep = 0;
+	int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	buf[keep++] = '\0';
+	while ((n = read(fd, buf + keep, sizeof(buf) - 1 - keep)) > 0) {
+		size_t have = keep + (size_t)n;
+		char *p = memmem(buf, have, name, sizeof(name) - 1);
+
+		if (p && memchr(p + 1, '\0', have - (size_t)(p + 1 - buf))) {
+			close(fd);
+			p += sizeof(name) - 1;
+			if (strlen(p) >= size)
+				return false;
+			strcpy(value, p);
+			return true;
+		}
+		/* the variable may be cut by the end of the buffer */
+		keep = have < sizeof(buf) / 2 ? have : sizeof(buf) / 2;
+		memmove(buf, buf + have - keep, keep);
+	}
+	close(fd);
+	return false;
+}
+
+/* Seccomp filters of this program. */
+static uint32_t filters(void)
+{
+	static const char key[] = "\nSeccomp_filters:\t";
+	char buf[4096];
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
+	const char *p;
+
+	if (fd >= 0)
+		close(fd);
+	buf[n < 0 ? 0 : n] = '\0';
+	p = strstr(buf, key);
+	return p ? (uint32_t)strtoul(p + sizeof(key) - 1, NULL, 10) : 0;
+}
+
+/* PATH:INODE, into both. */
+static bool parse(const char *value)
+{
+	const char *colon = strrchr(value, ':');
+	char *end;
+
+	if (!colon || (size_t)(colon - value) >= sizeof(path))
+		return false;
+	memcpy(path, value, (size_t)(colon - value));
+	path[colon - value] = '\0';
+	inode = (ino_t)strtoull(colon + 1, &end, 10);
+	return !*end && inode;
+}
+
+/* A descriptor of the file that was meant. The process that the path names may have
+ * ended, and another may have its number and such a descriptor. */
+static int open_region(void)
+{
+	int fd = *path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != inode || !S_ISREG(st.st_mode) ||
+			st.st_size != (off_t)MZ_REGION_BYTES)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Its size is fixed, so that reading it can never be a SIGBUS. */
+static bool is_sealed(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS), want = F_SEAL_SHRINK | F_SEAL_GROW;
+
+	return seals >= 0 && (seals & want) == want;
+}
+
+struct mz_region *mz_region_map(void)
+{
+	const char *value = environ ? getenv(MZ_REGION_ENV) : NULL;
+	struct mz_region *r = MAP_FAILED;
+	char from_kernel[96];
+	int fd;
+
+	if (!value && !environ && from_proc_environ(from_kernel, sizeof(from_kernel)))
+		value = from_kernel;
+	fd = value && parse(value) ? open_region() : -1;
+	if (fd < 0)
+		return NULL;
+	r = mmap(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (r == MAP_FAILED) {
+		close(fd);
+		return NULL;
+	}
+	/* the linker has made the calls up to here before us; what comes now a filter
+	 * that the recorder does not have might punish */
+	if (filters() > r->filters) {
+		__atomic_fetch_add(&r->sandboxed, 1, __ATOMIC_RELAXED);
+		mz_sandboxed = true;
+	}
+	if (mz_sandboxed || !is_sealed(fd) || r->magic != MZ_REGION_MAGIC ||
+	    r->version != MZ_REGION_VERSION) {
+		munmap(r, MZ_REGION_BYTES);
+		r = NULL;
+	}
+	close(fd);
+	return r;
+}
+
+/* ---- the lock ---------------------------------------------------------------- */
+
+/* The lock belongs to an open file description, which lives as long as something
+ * refers to it: here nothing but a mapping, which children do not get. */
+static bool lock_through(int fd, uint32_t image)
+{
+	struct flock l = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)image, .l_len = 1};
+	void *p;
+
+	if (fcntl(fd, F_OFD_SETLK, &l))
+		return false;
+	p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return false;
+	if (madvise(p, 4096, MADV_DONTFORK)) {
+		munmap(p, 4096);
+		return false;
+	}
+	life = p;
+	return true;
+}
+
+bool mz_region_lock(uint32_t image)
+{
+	int fd = open_region();
+	bool locked = fd >= 0 && lock_through(fd, image);
+
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
+void mz_region_unlock(void)
+{
+	if (life)
+		munmap(life, 4096);
+	life = NULL;
+}
+
+void mz_region_forked(void)
+{
+	life = NULL;
+}
+
+void mz_region_made(int fd)
+{
+	struct stat st;
+
+	mz_region_unlock();
+	path[0] = '\0';
+	if (!fstat(fd, &st)) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		inode = st.st_ino;
+	}
+}
