@@ -49,7 +49,7 @@ static void resets_end_what_is_live(void)
 static void what_is_hostile(void)
 {
 	struct mz_user_pools *p = mz_user_pools_new();
-	const uint64_t more = (1u << 22) + 5;
+	const uint64_t more = (1u << 20) + 5;
 
 	CHECK_EQ(mz_user_pools_add(p, 0, 1), 0); /* no number */
 	CHECK_EQ(mz_user_pools_name(p, 0), 0);
@@ -62,7 +62,7 @@ static void what_is_hostile(void)
 	for (uint64_t i = 1; i <= more; i++)
 		CHECK_EQ(mz_user_pools_came(p, UINT64_MAX, i), 0);
 	mz_user_pools_went(p, UINT64_MAX, more);
-	for (uint64_t i = 0; i < 1u << 22; i++)
+	for (uint64_t i = 0; i < 1u << 20; i++)
 		CHECK(mz_user_pools_take(p, UINT64_MAX));
 	CHECK_EQ(mz_user_pools_take(p, UINT64_MAX), 0);
 	CHECK_EQ(mz_user_pools_end(p, UINT64_MAX, true), 4);
