@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Sums of a heap by call site, against a model that looks at every block at every event. */
+#include "analysis/usage.h"
+
+#include <string.h>
+
+#include "tests/unit/random.h"
+#include "tests/unit/test.h"
+
+#define SITES 8
+#define ADDRS 64
+#define TIDS  3
+
+static uint64_t state;
+
+struct model_block {
+	bool live;
+	uint64_t size, born;
+	uint32_t site, tid;
+	uint64_t turn; /* allocations of its thread up to it */
+};
+
+struct sums {
+	uint64_t allocs, bytes, temporary, lifetime, live, blocks, at_peak, peak_blocks, most;
+};
+
+static struct model_block blocks[ADDRS];
+static struct sums sites[SITES], all;
+static uint64_t turns[TIDS], peak, peak_event, unknown, over_live, failed;
+
+static void model_end(uint32_t a, uint32_t tid, uint64_t now, bool seen)
+{
+	struct model_block *b = &blocks[a];
+	bool temporary = seen && b->tid == tid && b->turn == turns[tid];
+
+	sites[b->site].temporary += temporary;
+	all.temporary += temporary;
+	sites[b->site].lifetime += now - b->born;
+	all.lifetime += now - b->born;
+	b->live = false;
+}
+
+static uint64_t live_of(uint32_t site, uint64_t *count)
+{
+	uint64_t sum = 0;
+
+	*count = 0;
+	for (uint32_t a = 0; a < ADDRS; a++)
+		if (blocks[a].live && (site == SITES || blocks[a].site == site)) {
+			sum += blocks[a].size;
+			++*count;
+		}
+	return sum;
+}
+
+static void model_begin(uint32_t a, uint64_t size, uint32_t site, uint32_t tid, uint64_t now,
+			uint64_t number)
+{
+	uint64_t live, n;
+
+	if (blocks[a].live) {
+		over_live++;
+		model_end(a, tid, now, false);
+	}
+	blocks[a] = (struct model_block){true, size, now, site, tid, ++turns[tid]};
+	sites[site].allocs++;
+	sites[site].bytes += size;
+	all.allocs++;
+	all.bytes += size;
+	live = live_of(site, &n);
+	sites[site].most = live > sites[site].most ? live : sites[site].most;
+	live = live_of(SITES, &n);
+	if (live <= peak)
+		return;
+	peak = live;
+	peak_event = number;
+	for (uint32_t s = 0; s < SITES; s++)
+		sites[s].at_peak = live_of(s, &sites[s].peak_blocks);
+}
+
+static void step(struct mz_usage *u, uint64_t number)
+{
+	uint32_t a = (uint32_t)random_below(&state, ADDRS), to = a;
+	uint32_t tid = (uint32_t)random_below(&state, TIDS);
+	struct mz_event ev = {
+		.time = number * 10,
+		.addr = a + 1,
+		.size = random_below(&state, 1000),
+		.site = (uint32_t)random_below(&state, SITES),
+		.tid = tid,
+		.call = MZ_CALL_MALLOC,
+		.has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_SITE | MZ_HAS_TID,
+	};
+
+	switch (random_below(&state, 8)) {
+	case 0:
+	case 1:
+	case 2: /* a block, sometimes over one that lives */
+		ev.kind = MZ_ALLOC;
+		model_begin(a, ev.size, ev.site, tid, ev.time, number);
+		break;
+	case 3: /* exchanged: in place, or moved */
+		to = random_below(&state, 2) ? a : (uint32_t)random_below(&state, ADDRS);
+		ev.kind = MZ_REALLOC;
+		ev.call = MZ_CALL_REALLOC;
+		ev.size++;
+		ev.old_addr = a + 1;
+		ev.addr = random_below(&state, 8) ? to + 1 : 0;
+		if (!ev.addr) {
+			failed++;
+			break;
+		}
+		if (blocks[a].live)
+			model_end(a, tid, ev.time, true);
+		else
+			unknown++;
+		model_begin(to, ev.size, ev.site, tid, ev.time, number);
+		break;
+	default:
+		ev.kind = MZ_FREE;
+		ev.call = MZ_CALL_FREE;
+		ev.size = 0;
+		if (blocks[a].live)
+			model_end(a, tid, ev.time, true);
+		else
+			unknown++;
+	}
+	CHECK_EQ(mz_usage_add(u, &ev), 0);
+}
+
+static void compare(const struct mz_usage_site *s, const struct sums *want, uint32_t site,
+		    uint64_t end)
+{
+	uint64_t n, live = live_of(site, &n), lifetime = want->lifetime;
+
+	for (uint32_t a = 0; a < ADDRS; a++)
+		if (blocks[a].live && (site == SITES || blocks[a].site == site))
+			lifetime += end - blocks[a].born;
+	CHECK_EQ(s->allocs, want->allocs);
+	CHECK_EQ(s->bytes, want->bytes);
+	CHECK_EQ(s->temporary, want->temporary);
+	CHECK_EQ(s->lifetime, lifetime);
+	CHECK_EQ(s->live, live);
+	CHECK_EQ(s->live_blocks, n);
+	if (site == SITES)
+		return;
+	CHECK_EQ(s->at_peak, want->at_peak);
+	CHECK_EQ(s->peak_blocks, want->peak_blocks);
+	CHECK_EQ(s->max_bytes, want->most);
+}
+
+static void as_model(void)
+{
+	for (int turn = 0; turn < 30; turn++) {
+		uint64_t events = random_below(&state, 3000);
+		struct mz_usage u;
+
+		memset(blocks, 0, sizeof(blocks));
+		memset(sites, 0, sizeof(sites));
+		memset(turns, 0, sizeof(turns));
+		all = (struct sums){0};
+		peak = peak_event = unknown = over_live = failed = 0;
+		CHECK_EQ(mz_usage_init(&u), 0);
+		for (uint64_t i = 1; i <= events; i++)
+			step(&u, i);
+		mz_usage_end(&u);
+		CHECK_EQ(u.events, events);
+		CHECK_EQ(u.unknown, unknown);
+		CHECK_EQ(u.over_live, over_live);
+		CHECK_EQ(u.failed, failed);
+		CHECK_EQ(u.all.at_peak, peak);
+		CHECK_EQ(u.peak_event, peak_event);
+		for (uint32_t s = 0; s < SITES && s < u.sites_cap; s++)
+			compare(&u.sites[s], &sites[s], s, events * 10);
+		compare(&u.all, &all, SITES, events * 10);
+		mz_usage_deinit(&u);
+	}
+}
+
+int main(void)
+{
+	RUN(as_model);
+	return test_end();
+}
