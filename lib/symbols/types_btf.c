@@ -3,7 +3,8 @@
  * Types from BTF, where there is no DWARF. It has no variables: what a call makes is told
  * by what its function returns, or by the name of the cache, if the size is the same.
  */
-#include <elf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -16,172 +17,73 @@
 #include "base/error.h"
 #include "symbols/types_private.h"
 
-#define MAGIC	0xeb9f
 #define LARGEST (256u << 20)
 #define DEEP	16
-
-enum {
-	INT = 1,
-	PTR,
-	ARRAY,
-	STRUCT,
-	UNION,
-	ENUM,
-	FWD,
-	TYPEDEF,
-	VOLATILE,
-	CONST,
-	RESTRICT,
-	FUNC,
-	FUNC_PROTO,
-	VAR,
-	DATASEC,
-	FLOAT,
-	DECL_TAG,
-	TYPE_TAG,
-	ENUM64,
-	KINDS
-};
-
-struct header {
-	uint16_t magic;
-	uint8_t version, flags;
-	uint32_t hdr_len, type_off, type_len, str_off, str_len;
-};
-
-struct type {
-	uint32_t name, info, size_or_type;
-};
-
-struct btf {
-	uint8_t *data;
-	const char *strings;
-	uint32_t n_strings;
-	uint32_t *at; /* by number of a type: where it stands in data; 0 is void */
-	size_t n, cap;
-};
 
 static const struct mz_types_ops btf_ops;
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static struct type type_at(const struct btf *b, uint32_t id)
+/* A number that the file does not have means void. */
+static const struct btf_type *type_at(const struct btf *b, uint32_t id)
 {
-	struct type t = {0};
+	const struct btf_type *t = btf__type_by_id(b, id);
 
-	if (id && id < b->n)
-		memcpy(&t, b->data + b->at[id], sizeof(t));
-	return t;
-}
-
-static unsigned kind(struct type t)
-{
-	return t.info >> 24 & 0x1f;
-}
-
-static uint32_t extra(const struct btf *b, uint32_t id, unsigned word)
-{
-	uint32_t v;
-
-	memcpy(&v, b->data + b->at[id] + sizeof(struct type) + 4 * (size_t)word, 4);
-	return v;
+	return t ? t : btf__type_by_id(b, 0);
 }
 
 static const char *string(const struct btf *b, uint32_t at)
 {
-	return at < b->n_strings ? b->strings + at : "";
-}
+	const char *s = btf__name_by_offset(b, at);
 
-/* What follows a type of this kind. SIZE_MAX: there is no such kind. */
-static size_t extra_bytes(struct type t)
-{
-	static const uint8_t each[KINDS] = {[STRUCT] = 12,    [UNION] = 12,   [ENUM] = 8,
-					    [FUNC_PROTO] = 8, [DATASEC] = 12, [ENUM64] = 12};
-	static const uint8_t once[KINDS] = {[INT] = 4, [ARRAY] = 12, [VAR] = 4, [DECL_TAG] = 4};
-	unsigned k = kind(t);
-
-	if (!k || k >= KINDS)
-		return SIZE_MAX;
-	return once[k] + (size_t)each[k] * (t.info & 0xffff);
-}
-
-/* BTF has records of variable length and no index; the offsets are collected once, and every
- * length is checked against the section. */
-static int list_types(struct btf *b, size_t from, size_t to)
-{
-	b->n = 1;
-	while (from < to) {
-		struct type t;
-		size_t more;
-
-		if (to - from < sizeof(t))
-			return -EINVAL;
-		memcpy(&t, b->data + from, sizeof(t));
-		more = extra_bytes(t);
-		if (more == SIZE_MAX || to - from - sizeof(t) < more)
-			return -EINVAL;
-		if (!mz_pair_index_room((void **)&b->at, &b->cap, b->n, sizeof(*b->at)))
-			return -ENOMEM;
-		b->at[b->n++] = (uint32_t)from;
-		from += sizeof(t) + more;
-	}
-	return 0;
-}
-
-/* All offsets are checked before the first type is read, and the string section must end with
- * a NUL: afterwards no string can run past it. */
-static int parse(struct btf *b, size_t size)
-{
-	struct header h;
-	size_t types, strings;
-
-	if (size < sizeof(h))
-		return -EINVAL;
-	memcpy(&h, b->data, sizeof(h));
-	types = (size_t)h.hdr_len + h.type_off;
-	strings = (size_t)h.hdr_len + h.str_off;
-	if (h.magic != MAGIC || h.version != 1 || h.hdr_len < sizeof(h) || types > size ||
-	    h.type_len > size - types || strings > size || h.str_len > size - strings ||
-	    !h.str_len || b->data[strings + h.str_len - 1])
-		return -EINVAL;
-	b->strings = (const char *)b->data + strings;
-	b->n_strings = h.str_len;
-	return list_types(b, types, types + h.type_len);
+	return s ? s : "";
 }
 
 static void close_btf(void *source)
 {
-	struct btf *b = source;
+	btf__free(source);
+}
 
-	free(b->data);
-	free(b->at);
-	free(b);
+/* libbpf believes the header about where the types begin. */
+static bool is_aligned(const void *data, size_t size)
+{
+	struct btf_header h;
+
+	if (size < sizeof(h) || size > LARGEST)
+		return false;
+	memcpy(&h, data, sizeof(h));
+	return h.magic == BTF_MAGIC && h.hdr_len % 4 == 0;
+}
+
+/* libbpf says on standard error what is wrong with a file; here the caller says it. */
+static struct btf *parse(const void *data, size_t size)
+{
+	libbpf_print_fn_t was = libbpf_set_print(NULL);
+	struct btf *b = btf__new(data, (uint32_t)size);
+
+	libbpf_set_print(was);
+	return b;
 }
 
 struct mz_types *mz_types_open_btf_memory(const void *data, size_t size, const char *name,
 					  struct mz_error *err)
 {
-	struct btf *b = calloc(1, sizeof(*b));
-	struct mz_types *t = NULL;
-	int ret = -ENOMEM;
+	struct btf *b = NULL;
+	struct mz_types *t;
 
-	if (b)
-		b->data = malloc(size ? size : 1);
-	if (b && b->data) {
-		memcpy(b->data, data, size);
-		ret = parse(b, size);
-	}
-	if (!ret)
-		t = mz_types_new(&btf_ops, b);
-	if (t)
-		return t;
-	if (b)
-		close_btf(b);
-	if (ret == -EINVAL)
+	errno = EINVAL;
+	if (is_aligned(data, size))
+		b = parse(data, size);
+	if (!b && errno != ENOMEM) {
 		mz_fail(err, EINVAL, "%s: its BTF is damaged, or of another version", name);
-	else
+		return NULL;
+	}
+	t = b ? mz_types_new(&btf_ops, b) : NULL;
+	if (!t) {
+		btf__free(b);
 		mz_fail_memory(err);
-	return NULL;
+	}
+	return t;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -249,7 +151,7 @@ struct mz_types *mz_types_open_btf(const char *path, struct mz_error *err)
 		mz_fail(err, errno, "%s: %s", path, strerror(errno));
 		return NULL;
 	}
-	if (pread(fd, &magic, 2, 0) == 2 && magic == MAGIC) {
+	if (pread(fd, &magic, 2, 0) == 2 && magic == BTF_MAGIC) {
 		t = from_file(fd, path, err);
 	} else {
 		elf_version(EV_CURRENT);
@@ -267,14 +169,13 @@ struct mz_types *mz_types_open_btf(const char *path, struct mz_error *err)
 static uint32_t strip(const struct btf *b, uint32_t id, bool *hidden)
 {
 	for (unsigned i = 0; i < DEEP; i++) {
-		struct type t = type_at(b, id);
-		unsigned k = kind(t);
+		const struct btf_type *t = type_at(b, id);
 
-		if (k != TYPEDEF && k != VOLATILE && k != CONST && k != RESTRICT && k != TYPE_TAG)
+		if (!btf_is_mod(t) && !btf_is_typedef(t))
 			return id;
-		if (k == TYPEDEF && hidden)
+		if (btf_is_typedef(t) && hidden)
 			*hidden = true;
-		id = t.size_or_type;
+		id = t->type;
 	}
 	return 0;
 }
@@ -282,56 +183,59 @@ static uint32_t strip(const struct btf *b, uint32_t id, bool *hidden)
 /* BTF describes 64-bit kernels here, so pointers have 8 bytes. */
 static uint64_t size_of(const struct btf *b, uint32_t id, unsigned depth)
 {
-	uint32_t at = strip(b, id, NULL);
-	struct type t = type_at(b, at);
+	const struct btf_type *t = type_at(b, strip(b, id, NULL));
 
-	switch (kind(t)) {
-	case PTR: return 8;
-	case ARRAY:
-		return depth == DEEP ? 0 : extra(b, at, 2) * size_of(b, extra(b, at, 0), depth + 1);
-	case INT:
-	case STRUCT:
-	case UNION:
-	case ENUM:
-	case ENUM64:
-	case FLOAT: return t.size_or_type;
+	switch (btf_kind(t)) {
+	case BTF_KIND_PTR: return 8;
+	case BTF_KIND_ARRAY:
+		return depth == DEEP
+			       ? 0
+			       : btf_array(t)->nelems * size_of(b, btf_array(t)->type, depth + 1);
+	case BTF_KIND_INT:
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+	case BTF_KIND_ENUM:
+	case BTF_KIND_ENUM64:
+	case BTF_KIND_FLOAT: return t->size;
 	default: return 0;
 	}
 }
 
 static void name_of(const struct btf *b, uint32_t id, char *buf, size_t size, unsigned depth)
 {
-	struct type t = type_at(b, id);
-	const char *name = string(b, t.name);
+	const struct btf_type *t = type_at(b, id);
+	const char *name = string(b, t->name_off);
 	char of[100];
 
 	if (depth == DEEP) {
 		snprintf(buf, size, "...");
 		return;
 	}
-	switch (kind(t)) {
-	case 0: snprintf(buf, size, "void"); break;
-	case STRUCT: snprintf(buf, size, *name ? "struct %s" : "struct", name); break;
-	case UNION: snprintf(buf, size, *name ? "union %s" : "union", name); break;
-	case FWD: snprintf(buf, size, "%s %s", t.info >> 31 ? "union" : "struct", name); break;
-	case ENUM:
-	case ENUM64: snprintf(buf, size, *name ? "enum %s" : "enum", name); break;
-	case FUNC_PROTO: snprintf(buf, size, "function"); break;
-	case PTR:
-		name_of(b, t.size_or_type, of, sizeof(of), depth + 1);
+	switch (btf_kind(t)) {
+	case BTF_KIND_UNKN: snprintf(buf, size, "void"); break;
+	case BTF_KIND_STRUCT: snprintf(buf, size, *name ? "struct %s" : "struct", name); break;
+	case BTF_KIND_UNION: snprintf(buf, size, *name ? "union %s" : "union", name); break;
+	case BTF_KIND_FWD:
+		snprintf(buf, size, "%s %s", btf_kflag(t) ? "union" : "struct", name);
+		break;
+	case BTF_KIND_ENUM:
+	case BTF_KIND_ENUM64: snprintf(buf, size, *name ? "enum %s" : "enum", name); break;
+	case BTF_KIND_FUNC_PROTO: snprintf(buf, size, "function"); break;
+	case BTF_KIND_PTR:
+		name_of(b, t->type, of, sizeof(of), depth + 1);
 		snprintf(buf, size, "%s *", of);
 		break;
-	case ARRAY:
-		name_of(b, extra(b, id, 0), of, sizeof(of), depth + 1);
-		if (extra(b, id, 2))
-			snprintf(buf, size, "%s[%u]", of, extra(b, id, 2));
+	case BTF_KIND_ARRAY:
+		name_of(b, btf_array(t)->type, of, sizeof(of), depth + 1);
+		if (btf_array(t)->nelems)
+			snprintf(buf, size, "%s[%u]", of, btf_array(t)->nelems);
 		else
 			snprintf(buf, size, "%s[]", of);
 		break;
-	case VOLATILE:
-	case CONST:
-	case RESTRICT:
-	case TYPE_TAG: name_of(b, t.size_or_type, buf, size, depth + 1); break;
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_CONST:
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_TYPE_TAG: name_of(b, t->type, buf, size, depth + 1); break;
 	default: snprintf(buf, size, "%s", name);
 	}
 }
@@ -343,12 +247,11 @@ static uint32_t node_of(struct mz_types *t, uint32_t id)
 	const struct btf *b = t->source;
 	bool hidden = false, fresh;
 	uint32_t real = strip(b, id, &hidden), node;
-	unsigned k = kind(type_at(b, real));
-	bool aggregate = k == STRUCT || k == UNION;
+	const struct btf_type *type = type_at(b, real);
 	struct mz_type_node *n;
 	char name[120];
 
-	node = mz_types_node(t, aggregate ? real : id, hidden, &fresh);
+	node = mz_types_node(t, btf_is_composite(type) ? real : id, hidden, &fresh);
 	if (node == MZ_TYPES_NONE || !fresh)
 		return node;
 	name_of(b, id, name, sizeof(name), 0);
@@ -356,34 +259,29 @@ static uint32_t node_of(struct mz_types *t, uint32_t id)
 	n->name = mz_types_string(t, name);
 	n->size = size_of(b, id, 0);
 	n->opaque = hidden;
-	n->kind = k == STRUCT  ? MZ_TYPE_STRUCT
-		  : k == UNION ? MZ_TYPE_UNION
-		  : k == ARRAY ? MZ_TYPE_ARRAY
-			       : MZ_TYPE_SCALAR;
+	n->kind = btf_is_struct(type)  ? MZ_TYPE_STRUCT
+		  : btf_is_union(type) ? MZ_TYPE_UNION
+		  : btf_is_array(type) ? MZ_TYPE_ARRAY
+				       : MZ_TYPE_SCALAR;
 	return node;
 }
 
-/* With the top bit set, a member's offset carries the width of a bit-field in its upper byte. */
 static int fill(struct mz_types *t, uint32_t type)
 {
 	const struct btf *b = t->source;
-	uint32_t id = (uint32_t)t->nodes[type].from;
-	struct type s = type_at(b, id);
+	const struct btf_type *s = type_at(b, (uint32_t)t->nodes[type].from);
 	int ret = 0;
 
-	for (unsigned i = 0; i < (s.info & 0xffff) && !ret; i++) {
-		uint32_t name = extra(b, id, 3 * i), of = extra(b, id, 3 * i + 1);
-		uint32_t at = extra(b, id, 3 * i + 2), bits = 0;
-		uint64_t offset, size = size_of(b, of, 0);
+	/* other types have something else in the place of members */
+	for (uint32_t i = 0; btf_is_composite(s) && i < btf_vlen(s) && !ret; i++) {
+		const struct btf_member *m = &btf_members(s)[i];
+		uint32_t at = btf_member_bit_offset(s, i), bits = btf_member_bitfield_size(s, i);
+		uint64_t offset = at / 8, size = size_of(b, m->type, 0);
 
-		if (s.info >> 31) {
-			bits = at >> 24;
-			at &= 0xffffff;
-		}
-		offset = at / 8;
 		if (bits)
 			size = (at + bits + 7) / 8 - offset;
-		ret = mz_types_add_member(t, type, string(b, name), node_of(t, of), offset, size);
+		ret = mz_types_add_member(t, type, string(b, m->name_off), node_of(t, m->type),
+					  offset, size);
 	}
 	return ret;
 }
@@ -392,17 +290,17 @@ static int fill(struct mz_types *t, uint32_t type)
  */
 
 /* The structure that a function of this name returns. */
-static uint32_t returned(struct mz_types *t, const struct type *function)
+static uint32_t returned(struct mz_types *t, const struct btf_type *function)
 {
 	const struct btf *b = t->source;
-	struct type proto = type_at(b, function->size_or_type), to;
-	uint32_t id = kind(proto) == FUNC_PROTO ? strip(b, proto.size_or_type, NULL) : 0;
+	const struct btf_type *proto = type_at(b, function->type), *to;
+	uint32_t id = btf_is_func_proto(proto) ? strip(b, proto->type, NULL) : 0;
 
 	to = type_at(b, id);
-	if (kind(to) != PTR)
+	if (!btf_is_ptr(to))
 		return MZ_TYPES_NONE;
-	id = strip(b, to.size_or_type, NULL);
-	return kind(type_at(b, id)) == STRUCT ? node_of(t, id) : MZ_TYPES_NONE;
+	id = strip(b, to->type, NULL);
+	return btf_is_struct(type_at(b, id)) ? node_of(t, id) : MZ_TYPES_NONE;
 }
 
 static bool named_like(const char *cache, const char *name)
@@ -418,18 +316,19 @@ static int ask(struct mz_types *t, const struct mz_types_query *q, struct mz_typ
 {
 	const struct btf *b = t->source;
 	struct mz_types_votes by_return = {0}, by_cache = {0};
+	uint32_t n = btf__type_cnt(b);
 
-	for (uint32_t i = 1; i < b->n; i++) {
-		struct type x = type_at(b, i);
-		const char *name = string(b, x.name);
+	for (uint32_t i = 1; i < n; i++) {
+		const struct btf_type *x = type_at(b, i);
+		const char *name = string(b, x->name_off);
 		uint32_t type;
 
-		if (kind(x) == FUNC && q->function && !strcmp(name, q->function)) {
-			type = returned(t, &x);
+		if (btf_is_func(x) && q->function && !strcmp(name, q->function)) {
+			type = returned(t, x);
 			if (type != MZ_TYPES_NONE && mz_types_fits(t, type, q, true))
 				mz_types_vote(t, &by_return, type, name);
-		} else if (kind(x) == STRUCT && q->cache && q->least == q->greatest &&
-			   x.size_or_type == q->least && named_like(q->cache, name)) {
+		} else if (btf_is_struct(x) && q->cache && q->least == q->greatest &&
+			   x->size == q->least && named_like(q->cache, name)) {
 			type = node_of(t, i);
 			if (type != MZ_TYPES_NONE)
 				mz_types_vote(t, &by_cache, type, q->cache);
