@@ -303,7 +303,7 @@ static int show_csv(struct job *j)
 	char names[CSV_COLUMNS][32];
 	const struct mz_profile_value *values[CSV_COLUMNS];
 	struct mz_output out = {.file.fd = -1};
-	struct mz_table *t = NULL;
+	void *t = NULL;
 	size_t n = 0, shown = 0;
 	int ret;
 

@@ -8,16 +8,16 @@
 #include "base/utf8.h"
 #include "export/table.h"
 
-struct mz_table {
+struct mz_csv_table {
 	struct mz_output *out;
 	const struct mz_column *columns;
 	size_t n;
 	struct mz_buf line, text;
 };
 
-static struct mz_table *csv_open(struct mz_output *out, struct mz_error *err)
+static void *csv_open(struct mz_output *out, struct mz_error *err)
 {
-	struct mz_table *t = calloc(1, sizeof(*t));
+	struct mz_csv_table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		mz_fail_memory(err);
@@ -27,7 +27,7 @@ static struct mz_table *csv_open(struct mz_output *out, struct mz_error *err)
 }
 
 /* RFC 4180 quotes a text with a comma, quote or line end, and doubles its quotes. */
-static void put_text(struct mz_table *t, const char *s, size_t n)
+static void put_text(struct mz_csv_table *t, const char *s, size_t n)
 {
 	bool quote = !n; /* an empty text is not an unknown one */
 
@@ -46,7 +46,7 @@ static void put_text(struct mz_table *t, const char *s, size_t n)
 	mz_buf_str(&t->line, "\"");
 }
 
-static int end_line(struct mz_table *t, struct mz_error *err)
+static int end_line(struct mz_csv_table *t, struct mz_error *err)
 {
 	mz_buf_str(&t->line, "\n");
 	if (t->line.failed || t->text.failed)
@@ -54,9 +54,11 @@ static int end_line(struct mz_table *t, struct mz_error *err)
 	return mz_output_add(t->out, t->line.data, t->line.len, err);
 }
 
-static int csv_begin(struct mz_table *t, const char *name, const struct mz_column *columns,
-		     size_t n, struct mz_error *err)
+static int csv_begin(void *state, const char *name, const struct mz_column *columns, size_t n,
+		     struct mz_error *err)
 {
+	struct mz_csv_table *t = state;
+
 	(void)name;
 	t->columns = columns;
 	t->n = n;
@@ -67,8 +69,10 @@ static int csv_begin(struct mz_table *t, const char *name, const struct mz_colum
 }
 
 /* An unknown value is an empty field, which readers import as NULL. */
-static int csv_row(struct mz_table *t, int table, const struct mz_cell *cells, struct mz_error *err)
+static int csv_row(void *state, int table, const struct mz_cell *cells, struct mz_error *err)
 {
+	struct mz_csv_table *t = state;
+
 	(void)table;
 	t->line.len = 0;
 	for (size_t i = 0; i < t->n; i++) {
@@ -86,15 +90,17 @@ static int csv_row(struct mz_table *t, int table, const struct mz_cell *cells, s
 	return end_line(t, err);
 }
 
-static int csv_end(struct mz_table *t, struct mz_error *err)
+static int csv_end(void *state, struct mz_error *err)
 {
-	(void)t;
+	(void)state;
 	(void)err;
 	return 0;
 }
 
-static void csv_close(struct mz_table *t)
+static void csv_close(void *state)
 {
+	struct mz_csv_table *t = state;
+
 	if (!t)
 		return;
 	mz_buf_free(&t->line);

@@ -6,16 +6,16 @@
 #include "base/json.h"
 #include "export/table.h"
 
-struct mz_table {
+struct mz_jsonl_table {
 	struct mz_output *out;
 	const struct mz_column *columns;
 	size_t n;
 	struct mz_buf line;
 };
 
-static struct mz_table *jsonl_open(struct mz_output *out, struct mz_error *err)
+static void *jsonl_open(struct mz_output *out, struct mz_error *err)
 {
-	struct mz_table *t = calloc(1, sizeof(*t));
+	struct mz_jsonl_table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		mz_fail_memory(err);
@@ -24,9 +24,11 @@ static struct mz_table *jsonl_open(struct mz_output *out, struct mz_error *err)
 	return t;
 }
 
-static int jsonl_begin(struct mz_table *t, const char *name, const struct mz_column *columns,
-		       size_t n, struct mz_error *err)
+static int jsonl_begin(void *state, const char *name, const struct mz_column *columns, size_t n,
+		       struct mz_error *err)
 {
+	struct mz_jsonl_table *t = state;
+
 	(void)name;
 	(void)err;
 	t->columns = columns;
@@ -34,9 +36,9 @@ static int jsonl_begin(struct mz_table *t, const char *name, const struct mz_col
 	return 0;
 }
 
-static int jsonl_row(struct mz_table *t, int table, const struct mz_cell *cells,
-		     struct mz_error *err)
+static int jsonl_row(void *state, int table, const struct mz_cell *cells, struct mz_error *err)
 {
+	struct mz_jsonl_table *t = state;
 	struct mz_json j = {.out = &t->line, .flat = true, .utf8 = true};
 
 	(void)table;
@@ -60,15 +62,17 @@ static int jsonl_row(struct mz_table *t, int table, const struct mz_cell *cells,
 	return mz_output_add(t->out, t->line.data, t->line.len, err);
 }
 
-static int jsonl_end(struct mz_table *t, struct mz_error *err)
+static int jsonl_end(void *state, struct mz_error *err)
 {
-	(void)t;
+	(void)state;
 	(void)err;
 	return 0;
 }
 
-static void jsonl_close(struct mz_table *t)
+static void jsonl_close(void *state)
 {
+	struct mz_jsonl_table *t = state;
+
 	if (t)
 		mz_buf_free(&t->line);
 	free(t);

@@ -35,7 +35,7 @@ struct column {
 	struct mz_buf plain; /* the dictionary's page */
 };
 
-struct mz_table {
+struct mz_parquet_table {
 	struct mz_output *out;
 	uint64_t at; /* bytes written so far */
 	const struct mz_column *columns;
@@ -50,15 +50,15 @@ struct mz_table {
 	ZSTD_CCtx *zstd;
 };
 
-static int put(struct mz_table *t, const void *data, size_t n, struct mz_error *err)
+static int put(struct mz_parquet_table *t, const void *data, size_t n, struct mz_error *err)
 {
 	t->at += n;
 	return mz_output_add(t->out, data, n, err);
 }
 
-static struct mz_table *parquet_open(struct mz_output *out, struct mz_error *err)
+static void *parquet_open(struct mz_output *out, struct mz_error *err)
 {
-	struct mz_table *t = calloc(1, sizeof(*t));
+	struct mz_parquet_table *t = calloc(1, sizeof(*t));
 
 	if (t)
 		t->zstd = ZSTD_createCCtx();
@@ -71,8 +71,10 @@ static struct mz_table *parquet_open(struct mz_output *out, struct mz_error *err
 	return t;
 }
 
-static void parquet_close(struct mz_table *t)
+static void parquet_close(void *state)
 {
+	struct mz_parquet_table *t = state;
+
 	if (!t)
 		return;
 	for (size_t i = 0; i < MZ_COLUMNS_MAX; i++) {
@@ -91,7 +93,7 @@ static void parquet_close(struct mz_table *t)
 
 /* ---- a group of rows ---------------------------------------------------- */
 
-static int begin_group(struct mz_table *t, struct mz_error *err)
+static int begin_group(struct mz_parquet_table *t, struct mz_error *err)
 {
 	t->rows = t->text = 0;
 	for (size_t i = 0; i < t->n; i++) {
@@ -107,9 +109,10 @@ static int begin_group(struct mz_table *t, struct mz_error *err)
 	return 0;
 }
 
-static int parquet_begin(struct mz_table *t, const char *name, const struct mz_column *columns,
-			 size_t n, struct mz_error *err)
+static int parquet_begin(void *state, const char *name, const struct mz_column *columns, size_t n,
+			 struct mz_error *err)
 {
+	struct mz_parquet_table *t = state;
 	int ret;
 
 	(void)name;
@@ -119,7 +122,7 @@ static int parquet_begin(struct mz_table *t, const char *name, const struct mz_c
 	return ret ? ret : begin_group(t, err);
 }
 
-static void add_text(struct mz_table *t, struct column *c, const struct mz_cell *cell)
+static void add_text(struct mz_parquet_table *t, struct column *c, const struct mz_cell *cell)
 {
 	uint32_t before = mz_tables_strings(c->dictionary), id;
 
@@ -142,7 +145,7 @@ static void add_text(struct mz_table *t, struct column *c, const struct mz_cell 
 	mz_buf_add(&c->values, &id, sizeof(id));
 }
 
-static void add_known(struct mz_table *t, struct column *c, bool known)
+static void add_known(struct mz_parquet_table *t, struct column *c, bool known)
 {
 	if (t->rows % 8 == 0)
 		mz_buf_add(&c->known, "", 1);
@@ -150,11 +153,12 @@ static void add_known(struct mz_table *t, struct column *c, bool known)
 		c->known.data[t->rows / 8] = (char)(c->known.data[t->rows / 8] | 1 << t->rows % 8);
 }
 
-static int end_group(struct mz_table *t, struct mz_error *err);
+static int end_group(struct mz_parquet_table *t, struct mz_error *err);
 
-static int parquet_row(struct mz_table *t, int table, const struct mz_cell *cells,
-		       struct mz_error *err)
+static int parquet_row(void *state, int table, const struct mz_cell *cells, struct mz_error *err)
 {
+	struct mz_parquet_table *t = state;
+
 	(void)table;
 	for (size_t i = 0; i < t->n; i++) {
 		struct column *c = &t->col[i];
@@ -179,8 +183,8 @@ static int parquet_row(struct mz_table *t, int table, const struct mz_cell *cell
 /* ---- pages -------------------------------------------------------------- */
 
 /* Packs t->page and writes it with its header. total: what it took, unpacked. */
-static int put_page(struct mz_table *t, int type, size_t values, int encoding, uint64_t *total,
-		    struct mz_error *err)
+static int put_page(struct mz_parquet_table *t, int type, size_t values, int encoding,
+		    uint64_t *total, struct mz_error *err)
 {
 	struct mz_buf head = {0};
 	struct mz_thrift th = {.out = &head};
@@ -216,7 +220,7 @@ static int put_page(struct mz_table *t, int type, size_t values, int encoding, u
 }
 
 /* Which rows have a value: one run if all or none have, else bit by bit. */
-static void put_known(struct mz_table *t, const struct column *c)
+static void put_known(struct mz_parquet_table *t, const struct column *c)
 {
 	struct mz_buf levels = {0};
 	uint32_t len;
@@ -236,7 +240,7 @@ static void put_known(struct mz_table *t, const struct column *c)
 }
 
 /* Numbers of the dictionary, each in as many bits as the greatest takes. */
-static void put_indexes(struct mz_table *t, const struct column *c)
+static void put_indexes(struct mz_parquet_table *t, const struct column *c)
 {
 	uint32_t most = mz_tables_strings(c->dictionary);
 	unsigned width = most > 1 ? 32 - (unsigned)__builtin_clz(most - 1) : 1, bits = 0;
@@ -261,7 +265,8 @@ static void put_indexes(struct mz_table *t, const struct column *c)
 }
 
 /* One column of the group, and what the end of the file must know of it. */
-static int put_column(struct mz_table *t, size_t i, struct mz_thrift *meta, struct mz_error *err)
+static int put_column(struct mz_parquet_table *t, size_t i, struct mz_thrift *meta,
+		      struct mz_error *err)
 {
 	const struct mz_column *def = &t->columns[i];
 	const struct column *c = &t->col[i];
@@ -307,7 +312,7 @@ static int put_column(struct mz_table *t, size_t i, struct mz_thrift *meta, stru
 	return ret;
 }
 
-static int end_group(struct mz_table *t, struct mz_error *err)
+static int end_group(struct mz_parquet_table *t, struct mz_error *err)
 {
 	struct mz_thrift meta = {.out = &t->groups};
 	uint64_t start = t->at;
@@ -329,7 +334,7 @@ static int end_group(struct mz_table *t, struct mz_error *err)
 
 /* ---- the end of the file ------------------------------------------------ */
 
-static void put_schema(struct mz_table *t, struct mz_thrift *th)
+static void put_schema(struct mz_parquet_table *t, struct mz_thrift *th)
 {
 	mz_thrift_list(th, 2, MZ_THRIFT_STRUCT, t->n + 1);
 	mz_thrift_begin(th, 0);
@@ -351,8 +356,9 @@ static void put_schema(struct mz_table *t, struct mz_thrift *th)
 	}
 }
 
-static int parquet_end(struct mz_table *t, struct mz_error *err)
+static int parquet_end(void *state, struct mz_error *err)
 {
+	struct mz_parquet_table *t = state;
 	struct mz_buf foot = {0};
 	struct mz_thrift th = {.out = &foot};
 	uint32_t len;

@@ -12,7 +12,7 @@
 
 #define TABLES 8
 
-struct mz_table {
+struct mz_sqlite_table {
 	sqlite3 *db;
 	const char *path; /* of the output, for messages */
 	sqlite3_stmt *insert[TABLES];
@@ -23,7 +23,7 @@ struct mz_table {
 };
 
 /* By the code that a call gave: the database does not know of all that failed. */
-static int fail(const struct mz_table *t, int code, struct mz_error *err)
+static int fail(const struct mz_sqlite_table *t, int code, struct mz_error *err)
 {
 	code &= 0xff;
 	if (code == SQLITE_NOMEM)
@@ -32,15 +32,17 @@ static int fail(const struct mz_table *t, int code, struct mz_error *err)
 		       sqlite3_errmsg(t->db));
 }
 
-static int execute(const struct mz_table *t, const char *sql, struct mz_error *err)
+static int execute(const struct mz_sqlite_table *t, const char *sql, struct mz_error *err)
 {
 	int code = sqlite3_exec(t->db, sql, NULL, NULL, NULL);
 
 	return code == SQLITE_OK ? 0 : fail(t, code, err);
 }
 
-static void sql_close(struct mz_table *t)
+static void sql_close(void *state)
 {
+	struct mz_sqlite_table *t = state;
+
 	if (!t)
 		return;
 	for (int i = 0; i < t->n; i++)
@@ -50,13 +52,13 @@ static void sql_close(struct mz_table *t)
 	free(t);
 }
 
-static struct mz_table *sql_open(struct mz_output *out, struct mz_error *err)
+static void *sql_open(struct mz_output *out, struct mz_error *err)
 {
 	/* the file is private until it is renamed: no journal, no waiting for the disk */
 	static const char setup[] =
 		"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "
 		"PRAGMA locking_mode=EXCLUSIVE; PRAGMA application_id=1296714053; BEGIN";
-	struct mz_table *t = calloc(1, sizeof(*t));
+	struct mz_sqlite_table *t = calloc(1, sizeof(*t));
 	int code;
 
 	if (!t) {
@@ -79,9 +81,10 @@ static struct mz_table *sql_open(struct mz_output *out, struct mz_error *err)
 }
 
 /* Integers have one type in SQLite; a column that may be unknown allows NULL. */
-static int sql_begin(struct mz_table *t, const char *name, const struct mz_column *columns,
-		     size_t n, struct mz_error *err)
+static int sql_begin(void *state, const char *name, const struct mz_column *columns, size_t n,
+		     struct mz_error *err)
 {
+	struct mz_sqlite_table *t = state;
 	struct mz_buf create = {0}, insert = {0};
 	int ret, code;
 
@@ -120,7 +123,7 @@ static int sql_begin(struct mz_table *t, const char *name, const struct mz_colum
 }
 
 /* SQLITE_TRANSIENT copies the text: the buffer is reused for the next cell. */
-static int bind(struct mz_table *t, sqlite3_stmt *s, int at, const struct mz_column *c,
+static int bind(struct mz_sqlite_table *t, sqlite3_stmt *s, int at, const struct mz_column *c,
 		const struct mz_cell *cell)
 {
 	if (!cell->known)
@@ -135,8 +138,9 @@ static int bind(struct mz_table *t, sqlite3_stmt *s, int at, const struct mz_col
 }
 
 /* All rows go into one transaction, which sql_end commits. */
-static int sql_row(struct mz_table *t, int table, const struct mz_cell *cells, struct mz_error *err)
+static int sql_row(void *state, int table, const struct mz_cell *cells, struct mz_error *err)
 {
+	struct mz_sqlite_table *t = state;
 	sqlite3_stmt *s = t->insert[table];
 	int code;
 
@@ -152,8 +156,10 @@ static int sql_row(struct mz_table *t, int table, const struct mz_cell *cells, s
 	return 0;
 }
 
-static int sql_end(struct mz_table *t, struct mz_error *err)
+static int sql_end(void *state, struct mz_error *err)
 {
+	struct mz_sqlite_table *t = state;
+
 	return execute(t, "COMMIT", err);
 }
 

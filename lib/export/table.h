@@ -30,20 +30,18 @@ struct mz_cell {
 
 #define MZ_COLUMNS_MAX 32
 
-struct mz_table; /* the writer's state */
-
+/* state: the writer's own, from open to close */
 struct mz_table_ops {
 	bool many; /* more than one table in a file */
 	/* Begins a file; NULL with err set. */
-	struct mz_table *(*open)(struct mz_output *out, struct mz_error *err);
+	void *(*open)(struct mz_output *out, struct mz_error *err);
 	/* Begins a table of it; columns stay until close. Its number, or -errno. */
-	int (*begin)(struct mz_table *t, const char *name, const struct mz_column *columns,
-		     size_t n, struct mz_error *err);
-	int (*row)(struct mz_table *t, int table, const struct mz_cell *cells,
-		   struct mz_error *err);
+	int (*begin)(void *state, const char *name, const struct mz_column *columns, size_t n,
+		     struct mz_error *err);
+	int (*row)(void *state, int table, const struct mz_cell *cells, struct mz_error *err);
 	/* Ends the file. */
-	int (*end)(struct mz_table *t, struct mz_error *err);
-	void (*close)(struct mz_table *t);
+	int (*end)(void *state, struct mz_error *err);
+	void (*close)(void *state);
 };
 
 /* The tables, by name: events, blocks, sites, frames. */

@@ -13,7 +13,7 @@ const char *const mz_table_names[] = {"events", "blocks", "sites", "frames", NUL
 
 struct job {
 	const struct mz_table_ops *ops;
-	struct mz_table *t;
+	void *t;
 	struct mz_events *s;
 	struct mz_profile *p;
 	struct mz_error *err;

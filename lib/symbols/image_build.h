@@ -16,7 +16,7 @@ struct range {
 	uint32_t depth;
 };
 
-struct line {
+struct mz_image_line {
 	uint32_t at;
 	uint32_t order;	     /* of two at one address, the later counts */
 	uint32_t file, line; /* line 0 and file 0: the end of a sequence */
@@ -29,7 +29,7 @@ struct section {
 struct build {
 	struct mz_image *im;
 	struct range *ranges;
-	struct line *lines;
+	struct mz_image_line *lines;
 	size_t n_ranges, cap_ranges, n_lines, cap_lines;
 	size_t cap_scopes, cap_functions, cap_variables, cap_strings;
 	struct section code[64];

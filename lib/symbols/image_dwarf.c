@@ -32,8 +32,8 @@ void mz_build_lines(struct build *b, Dwarf_Die *unit)
 			return;
 		}
 		dwarf_lineno(l, &number);
-		b->lines[b->n_lines] = (struct line){(uint32_t)(addr - b->im->base),
-						     (uint32_t)b->n_lines + 1, 0, 0};
+		b->lines[b->n_lines] = (struct mz_image_line){(uint32_t)(addr - b->im->base),
+							      (uint32_t)b->n_lines + 1, 0, 0};
 		if (!end) {
 			b->lines[b->n_lines].file = mz_build_file(b, dwarf_linesrc(l, NULL, NULL));
 			b->lines[b->n_lines].line = number > 0 ? (uint32_t)number : 0;

@@ -9,7 +9,7 @@
 /* Where one sequence ends and the next begins, the beginning counts. */
 static int by_at(const void *x, const void *y)
 {
-	const struct line *a = x, *b = y;
+	const struct mz_image_line *a = x, *b = y;
 
 	if (a->at != b->at)
 		return a->at < b->at ? -1 : 1;
@@ -32,7 +32,7 @@ static int by_range(const void *x, const void *y)
 
 /* Where the innermost scope changes: a line with the scope in `line`. */
 struct steps {
-	struct line *list;
+	struct mz_image_line *list;
 	size_t n, cap;
 };
 
@@ -44,7 +44,7 @@ static bool step(struct steps *s, uint32_t at, uint32_t scope)
 	}
 	if (!mz_pair_index_room((void **)&s->list, &s->cap, s->n, sizeof(*s->list)))
 		return false;
-	s->list[s->n++] = (struct line){.at = at, .line = scope};
+	s->list[s->n++] = (struct mz_image_line){.at = at, .line = scope};
 	return true;
 }
 
