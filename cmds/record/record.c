@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
@@ -337,23 +338,10 @@ static int parse_depth(const struct opts *o, uint32_t *depth)
 /* Before the program is started, or touched. */
 static int check_output(struct job *j)
 {
-	const char *slash = strrchr(j->files.output, '/');
-	char folder[PATH_MAX] = ".";
-
 	if (!strcmp(j->files.output, "-"))
 		return mz_fail(&j->err, EINVAL,
 			       "standard output is the program's; name a file with -o");
-	if (slash)
-		snprintf(folder, sizeof(folder), "%.*s",
-			 slash == j->files.output ? 1 : (int)(slash - j->files.output),
-			 j->files.output);
-	if (access(folder, W_OK | X_OK))
-		return mz_fail(&j->err, errno, "%s: cannot create: %s: %s", j->files.output, folder,
-			       strerror(errno));
-	if (j->o->force || access(j->files.output, F_OK))
-		return 0;
-	return mz_fail(&j->err, EEXIST, "%s: exists; use -f to replace it, or another name",
-		       j->files.output);
+	return mz_atomic_file_check(j->files.output, j->o->force, &j->err);
 }
 
 static int follow_to_end(struct job *j)
