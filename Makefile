@@ -3,6 +3,7 @@
 
 O       ?= build
 PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
 DESTDIR ?=
 CC      := gcc
 CLANG   ?= clang-14
@@ -126,15 +127,19 @@ bench: all tests
 
 # ---- install and dist ------------------------------------------------------
 
-.PHONY: install dist clean
+.PHONY: install dist deb clean
 install: all
-	$(Q)scripts/install $(O) "$(DESTDIR)" "$(PREFIX)" $(VERSION)
+	$(Q)scripts/install $(O) "$(DESTDIR)" "$(PREFIX)" $(VERSION) "$(LIBDIR)"
 
 dist:
 	@mkdir -p $(O)
 	$(Q)git archive --format=tar.gz --prefix=memorizer-$(VERSION)/ \
 		-o $(O)/memorizer-$(VERSION).tar.gz HEAD
 	@echo $(O)/memorizer-$(VERSION).tar.gz
+
+# Debian packages, from the files as they are, into $(O)/deb
+deb:
+	$(Q)scripts/deb $(O) $(VERSION)
 
 clean:
 	rm -rf $(O)
