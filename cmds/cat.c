@@ -17,7 +17,7 @@ struct opts {
 	const char *cpu;
 	const char *tid;
 	uint64_t object;
-	uint64_t limit;
+	struct mz_opt_limit limit;
 	bool strict;
 	bool json;
 };
@@ -28,7 +28,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "object", "N", MZ_OPT_U64, struct opts, object, "events of block N"),
 	MZ_OPT(0, "cpu", "N", MZ_OPT_STR, struct opts, cpu, "events of CPU N"),
 	MZ_OPT(0, "tid", "N", MZ_OPT_STR, struct opts, tid, "events of thread N"),
-	MZ_OPT(0, "limit", "N", MZ_OPT_U64, struct opts, limit, "stop after N events"),
+	MZ_OPT_ROWS(0, struct opts, limit, "stop after N events; 0 = all, as without it"),
 	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
 	       "exit with 3 if events are lost or damaged"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "one JSON object a line"),
@@ -170,7 +170,7 @@ static int show_all(struct job *j)
 			j->lost += ev[i].kind == MZ_LOST;
 			if (show(j, &ev[i]) < 0)
 				return -1;
-			if (++j->shown == j->o->limit)
+			if (++j->shown == j->o->limit.n)
 				return 0;
 		}
 	}

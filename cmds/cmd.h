@@ -23,12 +23,18 @@ enum mz_opt_type {
 	MZ_OPT_OPTSTR, /* const char *: "" when the value is left out (--name[=VALUE]) */
 	MZ_OPT_DOUBLE, /* double */
 	MZ_OPT_LIST,   /* struct mz_opt_list: may be given more than once */
+	MZ_OPT_LIMIT,  /* struct mz_opt_limit: 0 = all */
 };
 
 #define MZ_OPT_LIST_MAX 32
 struct mz_opt_list {
 	const char *value[MZ_OPT_LIST_MAX];
 	unsigned n;
+};
+
+struct mz_opt_limit {
+	bool given;
+	uint64_t n;
 };
 
 /* One option: it feeds --help, the man page and the completion. */
@@ -40,6 +46,8 @@ struct mz_opt {
 	enum mz_opt_type type;
 	size_t offset;		    /* of the value in the verb's options */
 	const char *const *choices; /* NULL-terminated */
+	const char *alias;	    /* an older name, still accepted; NULL = none */
+	unsigned scope;		    /* bits: where it makes sense (see mz_cmd); 0 = always */
 };
 
 struct mz_cmd {
@@ -49,6 +57,10 @@ struct mz_cmd {
 	const char *summary;	    /* one line */
 	const struct mz_opt *opts;  /* ends with a name of NULL */
 	size_t opts_size;	    /* of the struct that they fill */
+	/* A verb that does different things may have options for some of them: the bits of an
+	 * option's scope, in words ("with --kernel"); NULL-terminated. Its options then
+	 * begin with a uint64_t of those that were given, by their place in the table. */
+	const char *const *scopes;
 	bool raw_tail;		    /* everything after "--" or the first argument is the
 				       command to run, not options */
 	/* args: what is left of the command line; returns enum mz_exit. */
@@ -58,6 +70,19 @@ struct mz_cmd {
 #define MZ_OPT(l, n, a, t, st, m, h)                                                               \
 	{                                                                                          \
 		.letter = l, .name = n, .arg = a, .help = h, .type = t, .offset = offsetof(st, m)  \
+	}
+
+#define MZ_OPT_FOR(sc, l, n, a, t, st, m, h)                                                       \
+	{                                                                                          \
+		.letter = l, .name = n, .arg = a, .help = h, .type = t, .offset = offsetof(st, m), \
+		.scope = sc                                                                        \
+	}
+
+/* How many rows: one name in all verbs. */
+#define MZ_OPT_ROWS(sc, st, m, h)                                                                  \
+	{                                                                                          \
+		.name = "limit", .alias = "top", .arg = "N", .help = h, .type = MZ_OPT_LIMIT,      \
+		.offset = offsetof(st, m), .scope = sc                                             \
 	}
 
 /* ---- talking to the user (console.c) --------------------------------------- */
@@ -84,6 +109,13 @@ void console_stacks(FILE *out, const struct mz_stack_share *s);
 /* Fill opts from argv; *rest is the first argument left. Returns -1 to go on,
  * else the exit status. */
 int options_parse(const struct mz_cmd *cmd, void *opts, int argc, char **argv, int *rest);
+/* The options given must have this bit in their scope, or none. Returns -1 to go on, else
+ * the exit status. */
+int options_check_scope(const struct mz_cmd *cmd, const void *opts, unsigned bit);
+/* The limit, or what is usual; 0 = all. */
+size_t options_limit(const struct mz_opt_limit *l, size_t usual);
+/* The places that a scope names: "with KMAPs or with kernel traces". Returns buf. */
+char *options_scope_text(const struct mz_cmd *cmd, unsigned scope, char *buf, size_t size);
 void options_help(const struct mz_cmd *cmd, FILE *out);
 /* The nearest of the names to a mistyped one; NULL = none is near. */
 const char *options_nearest(const char *typed, const char *const *names, size_t n);

@@ -62,12 +62,32 @@ static void roff(const char *s)
 		fputs(*s == '-' ? "\\-" : *s == '\\' ? "\\e" : (char[]){*s, 0}, stdout);
 }
 
+/* A heading where the options for some uses of a verb begin. */
+static void man_scope(const struct mz_cmd *cmd, const struct mz_opt *o)
+{
+	char where[128];
+
+	if (!o->scope || (o > cmd->opts && o[-1].scope == o->scope))
+		return;
+	printf(".PP\nOptions that work ");
+	roff(options_scope_text(cmd, o->scope, where, sizeof(where)));
+	printf(" only:\n");
+}
+
+static void man_alias(const char *alias)
+{
+	printf("(\\-\\-");
+	roff(alias);
+	printf(" is the same.)\n");
+}
+
 static int man_options(const char *verb)
 {
 	for (size_t i = 0; i < mz_cmds_count; i++) {
 		if (strcmp(mz_cmds[i]->name, verb))
 			continue;
 		for (const struct mz_opt *o = mz_cmds[i]->opts; o && o->name; o++) {
+			man_scope(mz_cmds[i], o);
 			printf(".TP\n");
 			if (o->letter)
 				printf("\\fB\\-%c\\fR, ", o->letter);
@@ -82,6 +102,8 @@ static int man_options(const char *verb)
 			printf("\n");
 			roff(o->help);
 			printf("\n");
+			if (o->alias)
+				man_alias(o->alias);
 		}
 		printf(".TP\n\\fB\\-\\-help\\fR\nshow the options\n");
 		return MZ_EXIT_OK;

@@ -110,18 +110,34 @@ static int add_value(const struct mz_opt *o, struct mz_opt_list *list, const cha
 	return -1;
 }
 
+static int set_limit(const char *value, struct mz_opt_limit *l)
+{
+	l->given = true;
+	return parse_u64(value, false, &l->n);
+}
+
+/* A verb with scopes is told which options were given. */
+static void note_given(const struct mz_cmd *cmd, const struct mz_opt *o, void *opts)
+{
+	if (cmd->scopes)
+		*(uint64_t *)opts |= UINT64_C(1) << (o - cmd->opts);
+}
+
 /* -1 = fine, else the exit status. */
-static int set_value(const struct mz_opt *o, void *opts, const char *value)
+static int set_value(const struct mz_cmd *cmd, const struct mz_opt *o, void *opts,
+		     const char *value)
 {
 	char *at = (char *)opts + o->offset;
 	char *end;
 	int ret = 0;
 
+	note_given(cmd, o, opts);
 	switch (o->type) {
 	case MZ_OPT_FLAG: *(bool *)at = true; break;
 	case MZ_OPT_OPTSTR:
 	case MZ_OPT_STR: memcpy(at, &value, sizeof(value)); break;
 	case MZ_OPT_LIST: return add_value(o, (struct mz_opt_list *)(void *)at, value);
+	case MZ_OPT_LIMIT: ret = set_limit(value, (struct mz_opt_limit *)(void *)at); break;
 	case MZ_OPT_U64: ret = parse_u64(value, false, (uint64_t *)(void *)at); break;
 	case MZ_OPT_SIZE: ret = parse_u64(value, true, (uint64_t *)(void *)at); break;
 	case MZ_OPT_CHOICE: ret = parse_choice(o, value, (unsigned *)(void *)at); break;
@@ -137,7 +153,8 @@ static int set_value(const struct mz_opt *o, void *opts, const char *value)
 static const struct mz_opt *find_long(const struct mz_cmd *cmd, const char *name, size_t len)
 {
 	for (const struct mz_opt *o = cmd->opts; o && o->name; o++)
-		if (strlen(o->name) == len && !memcmp(o->name, name, len))
+		if ((strlen(o->name) == len && !memcmp(o->name, name, len)) ||
+		    (o->alias && strlen(o->alias) == len && !memcmp(o->alias, name, len)))
 			return o;
 	return NULL;
 }
@@ -183,13 +200,13 @@ static int parse_long(const struct mz_cmd *cmd, void *opts, int argc, char **arg
 	if (o->type == MZ_OPT_FLAG || o->type == MZ_OPT_OPTSTR) {
 		if (eq && o->type == MZ_OPT_FLAG)
 			return console_usage("--%s takes no value", o->name);
-		return set_value(o, opts, eq ? eq + 1 : "");
+		return set_value(cmd, o, opts, eq ? eq + 1 : "");
 	}
 	if (eq)
-		return set_value(o, opts, eq + 1);
+		return set_value(cmd, o, opts, eq + 1);
 	if (*i + 1 >= argc)
 		return console_usage("--%s needs a value: %s", o->name, o->arg);
-	return set_value(o, opts, argv[++*i]);
+	return set_value(cmd, o, opts, argv[++*i]);
 }
 
 static int parse_letters(const struct mz_cmd *cmd, void *opts, int argc, char **argv, int *i)
@@ -201,16 +218,16 @@ static int parse_letters(const struct mz_cmd *cmd, void *opts, int argc, char **
 		if (!o)
 			return console_usage("unknown option -%c", *p);
 		if (o->type == MZ_OPT_FLAG || o->type == MZ_OPT_OPTSTR) {
-			ret = set_value(o, opts, "");
+			ret = set_value(cmd, o, opts, "");
 			if (ret >= 0)
 				return ret;
 			continue;
 		}
 		if (p[1])
-			return set_value(o, opts, p + 1);
+			return set_value(cmd, o, opts, p + 1);
 		if (*i + 1 >= argc)
 			return console_usage("-%c needs a value: %s", *p, o->arg);
-		return set_value(o, opts, argv[++*i]);
+		return set_value(cmd, o, opts, argv[++*i]);
 	}
 	return -1;
 }
@@ -250,6 +267,36 @@ int options_parse(const struct mz_cmd *cmd, void *opts, int argc, char **argv, i
 	return -1;
 }
 
+size_t options_limit(const struct mz_opt_limit *l, size_t usual)
+{
+	return l->given ? (size_t)l->n : usual;
+}
+
+char *options_scope_text(const struct mz_cmd *cmd, unsigned scope, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	*buf = '\0';
+	for (unsigned i = 0; cmd->scopes[i]; i++)
+		if (scope >> i & 1 && n < size)
+			n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " or " : "",
+					      cmd->scopes[i]);
+	return buf;
+}
+
+int options_check_scope(const struct mz_cmd *cmd, const void *opts, unsigned bit)
+{
+	uint64_t given = *(const uint64_t *)opts;
+	char where[128];
+
+	for (const struct mz_opt *o = cmd->opts; o->name; o++)
+		if (given >> (o - cmd->opts) & 1 && o->scope && !(o->scope >> bit & 1))
+			return console_usage(
+				"--%s works %s only", o->name,
+				options_scope_text(cmd, o->scope, where, sizeof(where)));
+	return -1;
+}
+
 static void print_option(const struct mz_opt *o, FILE *out)
 {
 	char left[64];
@@ -268,12 +315,20 @@ static void print_option(const struct mz_opt *o, FILE *out)
 
 void options_help(const struct mz_cmd *cmd, FILE *out)
 {
+	unsigned scope = 0;
+	char where[128];
+
 	fprintf(out, "usage: memorizer %s [OPTIONS] %s\n\n%s\n", cmd->name, cmd->args,
 		cmd->summary);
 	if (cmd->opts && cmd->opts->name)
 		fprintf(out, "\nOptions:\n");
-	for (const struct mz_opt *o = cmd->opts; o && o->name; o++)
+	for (const struct mz_opt *o = cmd->opts; o && o->name; o++) {
+		if (o->scope != scope)
+			fprintf(out, "\nOptions that work %s only:\n",
+				options_scope_text(cmd, o->scope, where, sizeof(where)));
+		scope = o->scope;
 		print_option(o, out);
-	fprintf(out, "      --help                  show this\n\nManual: man memorizer-%s\n",
-		cmd->name);
+	}
+	fprintf(out, "%s      --help                  show this\n\nManual: man memorizer-%s\n",
+		scope ? "\n" : "", cmd->name);
 }

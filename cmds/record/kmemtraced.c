@@ -28,51 +28,23 @@
 #define DEFAULT_SUBBUFS 20
 #define DEFAULT_SUBBUF	(512u * 1024)
 
-static const char *const sources[] = {"auto", "relay", "bpf", NULL};
+const char *const kmemtraced_sources[] = {"auto", "relay", "bpf", NULL};
+
+struct opts {
+	struct kmemtraced_opts o;
+};
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct kmemtraced_opts, output,
+	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct opts, o.output,
 	       "write into the folder DIR, which is made; kmemtrace.data without it"),
-	MZ_OPT(0, "subbufs", "N", MZ_OPT_U64, struct kmemtraced_opts, subbufs,
-	       "sub-buffers a CPU (20); raise it when events are lost"),
-	MZ_OPT(0, "subbuf-size", "SIZE", MZ_OPT_SIZE, struct kmemtraced_opts, subbuf_size,
-	       "bytes of a sub-buffer (512K); a ring is N times SIZE, up to the next power of two"),
-	MZ_OPT(0, "events", "LIST", MZ_OPT_STR, struct kmemtraced_opts, events,
-	       "of slab,pages,vmalloc,percpu (slab)"),
-	MZ_OPT(0, "stacks", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, stacks,
-	       "record whole call stacks"),
-	MZ_OPT(0, "rescue", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, rescue,
-	       "a second program a tracepoint, for events in interrupts that hit the first; twice "
-	       "the cost"),
-	MZ_OPT(0, "cache", "NAME", MZ_OPT_STR, struct kmemtraced_opts, cache,
-	       "only objects of this cache; kmalloc-64 and its like for a size class"),
-	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct kmemtraced_opts, pid,
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, o.force, "replace a recording in DIR"),
+	MZ_OPT(0, "stacks", NULL, MZ_OPT_FLAG, struct opts, o.stacks, "record whole call stacks"),
+	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, o.pid,
 	       "only allocations of this process, and their frees, whoever makes them"),
-	MZ_OPT(0, "cgroup", "PATH", MZ_OPT_STR, struct kmemtraced_opts, cgroup,
-	       "only allocations in this cgroup (version 2), and their frees"),
-	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct kmemtraced_opts, sample,
-	       "one block in N, from its allocation to its free"),
-	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct kmemtraced_opts, duration,
+	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct opts, o.duration,
 	       "stop after so long"),
-	MZ_OPT(0, "summary", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, summary,
-	       "count by call site in the kernel and print the counts; nothing is written"),
-	MZ_OPT(0, "live-blocks", "N", MZ_OPT_U64, struct kmemtraced_opts, live_blocks,
-	       "with --summary: follow up to N blocks to their frees, and count what is live"),
-	MZ_OPT(0, "limit", "N", MZ_OPT_U64, struct kmemtraced_opts, limit,
-	       "rows of a summary (all)"),
-	{.name = "source",
-	 .arg = "WHAT",
-	 .help = "auto, relay (kmemtrace in the kernel) or bpf (auto: relay where it is)",
-	 .type = MZ_OPT_CHOICE,
-	 .offset = offsetof(struct kmemtraced_opts, source),
-	 .choices = sources},
-	MZ_OPT(0, "drain", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, drain,
-	       "relay: switch tracing off, take what the buffers hold since boot, and end"),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, force,
-	       "replace a recording in DIR"),
-	MZ_OPT('q', "quiet", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, quiet, "no progress"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct kmemtraced_opts, json,
-	       "print the account as JSON"),
+	KMEMTRACED_OPTS(0, struct opts, o),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, o.json, "print the account as JSON"),
 	{0},
 };
 
@@ -465,7 +437,7 @@ static int record_bpf(struct kmemtraced_job *j, const sigset_t *signals)
 	ret = kmemtraced_wait(j, &bpf_source, signals);
 	mz_kmem_detach(j->k);
 	if (j->o->summary)
-		return kmem_print_summary(j->k, j->syms, j->o->limit, j->ended - j->began,
+		return kmem_print_summary(j->k, j->syms, j->o->limit.n, j->ended - j->began,
 					  j->o->json, j->o->live_blocks);
 	if (mz_kmem_save_tables(j->k, j->dir, &j->err) < 0 || mz_kmem_finish(j->k, &j->err) < 0 ||
 	    mz_kmem_save_loss(j->k, j->dir, &j->err) < 0 || ret < 0)
@@ -478,9 +450,9 @@ static int record_bpf(struct kmemtraced_job *j, const sigset_t *signals)
 	return MZ_EXIT_OK;
 }
 
-static int run(void *options, int argc, char **argv)
+int kmemtraced_run(const struct kmemtraced_opts *o, int argc, char **argv)
 {
-	struct kmemtraced_job j = {.o = options, .dir = "kmemtrace.data"};
+	struct kmemtraced_job j = {.o = o, .dir = "kmemtrace.data"};
 	struct mz_kmem_options k = {0};
 	sigset_t signals, old;
 	bool relay = false;
@@ -515,6 +487,13 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
+static int run(void *options, int argc, char **argv)
+{
+	const struct opts *o = options;
+
+	return kmemtraced_run(&o->o, argc, argv);
+}
+
 static const char *const aliases[] = {"kmemtraced", NULL};
 
 const struct mz_cmd cmd_kmemtraced = {
@@ -523,7 +502,7 @@ const struct mz_cmd cmd_kmemtraced = {
 	.args = "[-- COMMAND...]",
 	.summary = "record the allocations of the running kernel",
 	.opts = opts,
-	.opts_size = sizeof(struct kmemtraced_opts),
+	.opts_size = sizeof(struct opts),
 	.raw_tail = true,
 	.run = run,
 };

@@ -28,13 +28,52 @@ struct kmemtraced_opts {
 	const char *sample;
 	double duration;
 	bool summary;
-	uint64_t limit, live_blocks;
+	uint64_t live_blocks;
+	struct mz_opt_limit limit;
 	unsigned source; /* enum kmemtraced_from */
 	bool drain;
 	bool force;
 	bool quiet;
 	bool json;
 };
+
+extern const char *const kmemtraced_sources[];
+
+/* What only recordings of a kernel have; record has them too. */
+/* clang-format off */
+#define KMEMTRACED_OPTS(sc, st, m)                                                                 \
+	MZ_OPT_FOR(sc, 0, "subbufs", "N", MZ_OPT_U64, st, m.subbufs,                               \
+		   "sub-buffers per CPU (20); raise it when events are lost"),                     \
+	MZ_OPT_FOR(sc, 0, "subbuf-size", "SIZE", MZ_OPT_SIZE, st, m.subbuf_size,                   \
+		   "bytes of a sub-buffer (512K); a ring is N times SIZE, up to the next power "   \
+		   "of two"),                                                                      \
+	MZ_OPT_FOR(sc, 0, "events", "LIST", MZ_OPT_STR, st, m.events,                              \
+		   "of slab,pages,vmalloc,percpu (slab)"),                                         \
+	MZ_OPT_FOR(sc, 0, "rescue", NULL, MZ_OPT_FLAG, st, m.rescue,                               \
+		   "a second program per tracepoint, for events in interrupts that hit the "       \
+		   "first; twice the cost"),                                                       \
+	MZ_OPT_FOR(sc, 0, "cache", "NAME", MZ_OPT_STR, st, m.cache,                                \
+		   "only objects of this cache; kmalloc-64 and its like for a size class"),        \
+	MZ_OPT_FOR(sc, 0, "cgroup", "PATH", MZ_OPT_STR, st, m.cgroup,                              \
+		   "only allocations in this cgroup (version 2), and their frees"),                \
+	MZ_OPT_FOR(sc, 0, "sample", "1/N", MZ_OPT_STR, st, m.sample,                               \
+		   "one block in N, from its allocation to its free"),                             \
+	MZ_OPT_FOR(sc, 0, "summary", NULL, MZ_OPT_FLAG, st, m.summary,                             \
+		   "count by call site in the kernel and print the counts; nothing is written"),   \
+	MZ_OPT_FOR(sc, 0, "live-blocks", "N", MZ_OPT_U64, st, m.live_blocks,                       \
+		   "with --summary: follow up to N blocks to their frees, and count what is "      \
+		   "live"),                                                                        \
+	MZ_OPT_ROWS(sc, st, m.limit, "rows of a summary; 0 = all, as without it"),                 \
+	{.name = "source", .arg = "WHAT", .type = MZ_OPT_CHOICE, .offset = offsetof(st, m.source), \
+	 .choices = kmemtraced_sources, .scope = sc,                                               \
+	 .help = "auto, relay (kmemtrace in the kernel) or bpf (auto: relay where it is)"},        \
+	MZ_OPT_FOR(sc, 0, "drain", NULL, MZ_OPT_FLAG, st, m.drain,                                 \
+		   "relay: switch tracing off, take what the buffers hold since boot, and end"),   \
+	MZ_OPT_FOR(sc, 'q', "quiet", NULL, MZ_OPT_FLAG, st, m.quiet, "no progress")
+/* clang-format on */
+
+/* Records the kernel, while the command runs if there is one; returns enum mz_exit. */
+int kmemtraced_run(const struct kmemtraced_opts *o, int argc, char **argv);
 
 struct kmemtraced_job {
 	const struct kmemtraced_opts *o;

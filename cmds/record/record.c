@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
+#include "cmds/record/kmemtraced.h"
 #include "record/attach.h"
 #include "record/user_rings.h"
 #include "record/user_start.h"
@@ -31,8 +32,10 @@
 #define FAST		   1000000u    /* records a second */
 
 struct opts {
+	uint64_t given;
 	const char *output;
 	const char *stacks;
+	bool of_kernel;
 	bool follow_forks;
 	bool mmap;
 	bool drop;
@@ -41,27 +44,41 @@ struct opts {
 	double duration;
 	bool force;
 	bool json;
+	struct kmemtraced_opts kernel;
 };
 
+enum { OF_PROGRAM, OF_KERNEL };
+#define PROGRAM (1u << OF_PROGRAM)
+#define KERNEL	(1u << OF_KERNEL)
+
+static const char *const scopes[] = {"without --kernel", "with --kernel", NULL};
+
 static const struct mz_opt opts[] = {
+	MZ_OPT(0, "kernel", NULL, MZ_OPT_FLAG, struct opts, of_kernel,
+	       "record the allocations of the running kernel, while CMD runs or until Ctrl-C"),
 	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct opts, output,
-	       "write to FILE; default " DEFAULT_OUTPUT),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	       "write to FILE; default " DEFAULT_OUTPUT
+	       "; with --kernel, into the folder FILE, default kmemtrace.data"),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force,
+	       "replace an existing recording"),
 	MZ_OPT(0, "stacks", "DEPTH", MZ_OPT_OPTSTR, struct opts, stacks,
 	       "keep the call stack of each allocation; with DEPTH, no more than so many callers"),
-	MZ_OPT(0, "follow-forks", NULL, MZ_OPT_FLAG, struct opts, follow_forks,
-	       "record the processes that it starts too, each to a file of its own"),
-	MZ_OPT(0, "mmap", NULL, MZ_OPT_FLAG, struct opts, mmap,
-	       "record mmap, munmap, mremap, brk and sbrk too"),
-	MZ_OPT(0, "drop", NULL, MZ_OPT_FLAG, struct opts, drop,
-	       "never make the program wait: what does not fit is lost, and counted"),
 	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct opts, pid,
-	       "record a program that is running, until it ends, Ctrl-C or --duration"),
-	MZ_OPT(0, "resolution", "NS", MZ_OPT_U64, struct opts, resolution,
-	       "keep times to so many ns, rounded down to a power of two (8192); 1 = all of them"),
+	       "record a program that is running, until it ends, Ctrl-C or --duration; with "
+	       "--kernel, only what this process allocates, and its frees"),
 	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct opts, duration,
 	       "stop recording after S seconds; the program goes on"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "the summary as JSON"),
+	MZ_OPT_FOR(PROGRAM, 0, "follow-forks", NULL, MZ_OPT_FLAG, struct opts, follow_forks,
+		   "record the processes that it starts too, each to a file of its own"),
+	MZ_OPT_FOR(PROGRAM, 0, "mmap", NULL, MZ_OPT_FLAG, struct opts, mmap,
+		   "record mmap, munmap, mremap, brk and sbrk too"),
+	MZ_OPT_FOR(PROGRAM, 0, "drop", NULL, MZ_OPT_FLAG, struct opts, drop,
+		   "never make the program wait: what does not fit is lost, and counted"),
+	MZ_OPT_FOR(PROGRAM, 0, "resolution", "NS", MZ_OPT_U64, struct opts, resolution,
+		   "keep times to so many ns, rounded down to a power of two (8192); 1 = all of "
+		   "them"),
+	KMEMTRACED_OPTS(KERNEL, struct opts, kernel),
 	{0},
 };
 
@@ -489,14 +506,14 @@ static const char *command_line(int argc, char **argv)
 	return line;
 }
 
-static int run(void *options, int argc, char **argv)
+static int run_program(const struct opts *o, int argc, char **argv)
 {
 	static struct job j; /* large: the state of 2,000 rings */
 	struct sigaction sa = {.sa_handler = on_signal};
 	uint32_t depth, flags = 0;
 	int ret;
 
-	j.o = options;
+	j.o = o;
 	j.files = (struct mz_user_files){.output = j.o->output ? j.o->output : DEFAULT_OUTPUT,
 					 .force = j.o->force,
 					 .resolution = resolution(j.o),
@@ -533,12 +550,40 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
+static int run_kernel(struct opts *o, int argc, char **argv)
+{
+	struct kmemtraced_opts *k = &o->kernel;
+
+	if (o->stacks && *o->stacks)
+		return console_usage("--stacks takes no depth with --kernel: stacks are whole");
+	k->output = o->output;
+	k->stacks = o->stacks != NULL;
+	k->pid = o->pid;
+	k->duration = o->duration;
+	k->force = o->force;
+	k->json = o->json;
+	return kmemtraced_run(k, argc, argv);
+}
+
+extern const struct mz_cmd cmd_record;
+
+static int run(void *options, int argc, char **argv)
+{
+	struct opts *o = options;
+	int ret = options_check_scope(&cmd_record, o, o->of_kernel ? OF_KERNEL : OF_PROGRAM);
+
+	if (ret >= 0)
+		return ret;
+	return o->of_kernel ? run_kernel(o, argc, argv) : run_program(o, argc, argv);
+}
+
 const struct mz_cmd cmd_record = {
 	.name = "record",
-	.args = "[--] CMD [ARGS] | --pid PID",
+	.args = "[--] CMD [ARGS] | --pid PID | --kernel [--] [CMD [ARGS]]",
 	.summary = "record the heap use of a program, or the kernel's allocations",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.scopes = scopes,
 	.raw_tail = true,
 	.run = run,
 };
