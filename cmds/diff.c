@@ -22,7 +22,7 @@ static const char *const bys[] = {"function", "line", "stack", "file", "module",
 struct opts {
 	struct mz_opt_list fail_if;
 	const char *sort;
-	const char *limit;
+	struct mz_opt_limit limit;
 	const char *symbols;
 	unsigned by;
 	bool json;
@@ -42,7 +42,7 @@ static const struct mz_opt opts[] = {
 	 .choices = bys},
 	MZ_OPT(0, "sort", "METRIC", MZ_OPT_STR, struct opts, sort,
 	       "what is compared: peak (as if not given), total, live, blocks, temporary, ..."),
-	MZ_OPT(0, "limit", "N", MZ_OPT_STR, struct opts, limit, "rows of a list (10); 0 = all"),
+	MZ_OPT_ROWS(0, struct opts, limit, "rows of a list (10); 0 = all"),
 	RECORDING_SYMBOLS(struct opts, symbols),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print JSON"),
 	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct opts, csv, "print CSV, a line for each place"),
@@ -59,12 +59,13 @@ struct job {
 	struct mz_budget *budgets;
 	size_t nbudgets;
 	bool *broken;
+	bool unwritten; /* the output; main() says so */
 	struct mz_error err;
 };
 
 static int trouble(const struct mz_error *err)
 {
-	recording_error(err);
+	console_error(err);
 	return EXIT_TROUBLE;
 }
 
@@ -344,16 +345,7 @@ static int show_csv(struct job *j)
 
 static int prepare(struct job *j)
 {
-	char *end;
-
-	j->limit = DEFAULT_LIMIT;
-	if (j->o->limit) {
-		j->limit = strtoul(j->o->limit, &end, 10);
-		if (*end || !*j->o->limit)
-			return console_usage("--limit: '%s' is no number", j->o->limit);
-	} else if (j->o->csv) {
-		j->limit = 0;
-	}
+	j->limit = options_limit(&j->o->limit, j->o->csv ? 0 : DEFAULT_LIMIT);
 	if (j->o->sort) {
 		j->sort = mz_diff_value(j->o->sort, strlen(j->o->sort));
 		if (!j->sort)
@@ -365,16 +357,20 @@ static int prepare(struct job *j)
 	return parse_budgets(j) < 0 ? trouble(&j->err) : 0;
 }
 
+static const struct mz_profile *profile_of(struct job *j, struct mz_recording *r, int i)
+{
+	const struct mz_profile *p = mz_recording_profile(r, &j->err);
+
+	progress_end(&j->progress[i]);
+	return p;
+}
+
 static int compare(struct job *j)
 {
-	int ret = mz_recording_profile(&j->a, &j->err);
+	const struct mz_profile *a = profile_of(j, &j->a, 0);
+	const struct mz_profile *b = a ? profile_of(j, &j->b, 1) : NULL;
+	int ret = b ? mz_diff_make(&j->d, a, b, j->o->by, &j->err) : -EIO;
 
-	progress_end(&j->progress[0]);
-	if (!ret)
-		ret = mz_recording_profile(&j->b, &j->err);
-	progress_end(&j->progress[1]);
-	if (!ret)
-		ret = mz_diff_make(&j->d, &j->a.profile, &j->b.profile, j->o->by, &j->err);
 	if (ret < 0)
 		return ret;
 	if (!j->sort)
@@ -394,10 +390,7 @@ static int compare(struct job *j)
 		return -EIO;
 	if (!j->o->json && !j->o->csv)
 		show_text(j);
-	if (fflush(stdout)) { /* main() tells it */
-		j->err.code = errno ? errno : EIO;
-		return -j->err.code;
-	}
+	j->unwritten = fflush(stdout) != 0;
 	return ret;
 }
 
@@ -420,17 +413,21 @@ static int run(void *options, int argc, char **argv)
 		return console_usage("two recordings, please: the old one and the new one");
 	ret = prepare(&j);
 	if (!ret) {
-		ret = recording_open(&j.a, &argv[0], 1, j.o->symbols, &j.progress[0], &j.err);
+		struct mz_recording_options how = {.symbols = j.o->symbols};
+
+		ret = recording_open(&j.a, &argv[0], 1, &how, &j.progress[0], &j.err);
 		if (!ret)
-			ret = recording_open(&j.b, &argv[1], 1, j.o->symbols, &j.progress[1],
-					     &j.err);
+			ret = recording_open(&j.b, &argv[1], 1, &how, &j.progress[1], &j.err);
 		if (!ret)
 			ret = compare(&j);
 		if (ret >= 0) {
 			note_loss(&j.a);
 			note_loss(&j.b);
 		}
-		ret = ret < 0 ? trouble(&j.err) : ret ? EXIT_OVER : EXIT_FINE;
+		ret = ret < 0	    ? trouble(&j.err)
+		      : j.unwritten ? EXIT_TROUBLE
+		      : ret	    ? EXIT_OVER
+				    : EXIT_FINE;
 	}
 	mz_diff_deinit(&j.d);
 	mz_recording_close(&j.a);

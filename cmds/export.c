@@ -103,36 +103,50 @@ static int find_value(struct job *j)
 
 static int write_profile(struct job *j)
 {
-	int ret = mz_recording_profile(&j->in, &j->err);
+	const struct mz_profile *p = mz_recording_profile(&j->in, &j->err);
 
-	if (ret < 0)
-		return ret;
-	if (j->how.value && !(j->in.profile.has & j->how.value->has))
+	if (!p)
+		return -EIO;
+	if (j->how.value && !(p->has & j->how.value->has))
 		return mz_fail(&j->err, EINVAL, "%s: it does not tell %s; leave --value out",
 			       j->in.name, j->how.value->title);
-	return j->format->profile(&j->in.profile, &j->how, &j->out, &j->err);
+	return j->format->profile(p, &j->how, &j->out, &j->err);
+}
+
+/* Sums have call sites only. */
+static int write_table_of_sums(struct job *j)
+{
+	if (j->table < MZ_TABLE_SITES && j->o->table)
+		return mz_fail(&j->err, EINVAL,
+			       "%s: it has sums of call sites, but no events; "
+			       "--table sites or frames",
+			       j->in.name);
+	if (j->table < MZ_TABLE_SITES)
+		j->table = MZ_TABLE_SITES;
+	if (!mz_recording_profile(&j->in, &j->err))
+		return -EIO;
+	return mz_export_tables(j->format->table, NULL, &j->in.profile, j->table, &j->out, &j->err);
 }
 
 static int write_all(struct job *j)
 {
+	struct mz_events *events;
+
 	if (j->format->profile)
 		return write_profile(j);
-	if (j->format->events && !j->in.events)
+	if (!mz_recording_has_events(&j->in) && j->format->events)
 		return mz_fail(&j->err, EINVAL,
 			       "%s: it has sums of call sites, but no events, which %s "
 			       "is made of; try dhat, pprof or sites as a table",
 			       j->in.name, j->format->name);
+	if (!mz_recording_has_events(&j->in))
+		return write_table_of_sums(j);
+	events = mz_recording_events(&j->in, &j->err);
+	if (!events)
+		return -EIO;
 	if (j->format->events)
-		return j->format->events(j->in.events, &j->out, &j->err);
-	if (!j->in.events && j->table < MZ_TABLE_SITES) {
-		if (j->o->table)
-			return mz_fail(&j->err, EINVAL,
-				       "%s: it has sums of call sites, but no events; "
-				       "--table sites or frames",
-				       j->in.name);
-		j->table = MZ_TABLE_SITES;
-	}
-	return mz_export_tables(j->format->table, j->in.events, &j->in.profile, j->table, &j->out,
+		return j->format->events(events, &j->out, &j->err);
+	return mz_export_tables(j->format->table, events, &j->in.profile, j->table, &j->out,
 				&j->err);
 }
 
@@ -154,7 +168,8 @@ static int run(void *options, int argc, char **argv)
 	if (j.format->binary && !j.o->output && isatty(STDOUT_FILENO))
 		return console_usage("%s is no text for a terminal; -o FILE says where it goes",
 				     j.format->name);
-	ret = recording_open(&j.in, argc ? argv : usual, argc ? argc : 1, j.o->symbols, &j.progress,
+	ret = recording_open(&j.in, argc ? argv : usual, argc ? argc : 1,
+			     &(struct mz_recording_options){.symbols = j.o->symbols}, &j.progress,
 			     &j.err);
 	if (!ret)
 		ret = mz_output_open(&j.out, j.o->output, j.o->force, &j.err);
@@ -173,7 +188,7 @@ static int run(void *options, int argc, char **argv)
 			j.in.name, console_count(a, mz_recording_lost(&j.in)));
 	}
 	mz_recording_close(&j.in);
-	return ret < 0 ? recording_error(&j.err) : MZ_EXIT_OK;
+	return ret < 0 ? console_error(&j.err) : MZ_EXIT_OK;
 }
 
 const struct mz_cmd cmd_export = {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cmds/cmd.h"
-#include "cmds/dispatch.h"
 
 #define GROUP(title)
 #define VERB(name) extern const struct mz_cmd cmd_##name;
@@ -58,7 +57,6 @@ static int run(const struct mz_cmd *cmd, const char *shown, int argc, char **arg
 	void *opts;
 	int rest, ret;
 
-	cmd = twin_of(cmd, &argc, argv);
 	console_set(shown, wants_json(argc, argv));
 	opts = calloc(1, cmd->opts_size ? cmd->opts_size : 1);
 	if (!opts)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening a recording of any kind, as export and diff do. */
+/* Opening a recording of any kind, with a line on the terminal that shows how far it is. */
 #ifndef MZ_CMDS_RECORDING_H
 #define MZ_CMDS_RECORDING_H
 
@@ -12,12 +12,14 @@
 	       "kernel recordings: kallsyms, System.map, vmlinux, or a folder with them; those "   \
 	       "beside the recording are found")
 
-/* 0 or -errno with err set. Close it in both cases. What is long shows its progress,
- * until progress_end(). */
-int recording_open(struct mz_recording *r, char **paths, int n, const char *symbols,
-		   struct progress *progress, struct mz_error *err);
+/* As mz_recording_open(). The progress must live as long as the recording is read, until
+ * progress_end(). */
+int recording_open(struct mz_recording *r, char **paths, int n,
+		   const struct mz_recording_options *o, struct progress *progress,
+		   struct mz_error *err);
 
-/* Tells the error, if that was not done yet; MZ_EXIT_FAILED. */
-int recording_error(const struct mz_error *err);
+/* As mz_recording_model(), and notes what the map cannot say. */
+int recording_model(struct mz_recording *r, const struct mz_recording_model *how,
+		    struct mz_kmap_model *m, struct mz_error *err);
 
 #endif

@@ -80,7 +80,7 @@ void answer_text(const struct mz_result_table *a, size_t top)
 	for (size_t r = 0; r < rows; r++)
 		text_row(a, width, r, false);
 	if (rows < a->rows)
-		printf("  ... and %s more (--top)\n", console_count(buf, a->rows - rows));
+		printf("  ... and %s more (--limit 0 shows all)\n", console_count(buf, a->rows - rows));
 }
 
 void answer_json(struct mz_json *j, const struct mz_result_table *a, size_t top)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Convert a recording to another trace format. */
-#include <sys/stat.h>
+#include <string.h>
 
+#include "analysis/recording.h"
 #include "cmds/convert/transcode.h"
 #include "cmds/kernel/kmem.h"
 #include "cmds/kmap/kmap_convert.h"
@@ -61,19 +62,25 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-static bool is_folder(const char *path)
-{
-	struct stat st;
+/* What is not converted as one trace: the lines of a KMAP, and the files of a kernel. */
+struct input {
+	bool kmap, files;
+};
 
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
-
-/* A KMAP, or the container of one, is not converted as a trace. */
-static bool is_kmap(const struct opts *o, int argc, char **argv)
+static struct input look(const struct opts *o, int argc, char **argv)
 {
-	if (o->to >= TO_KMAP && o->to < TO_RAW)
-		return true;
-	return argc == 1 && o->to == TO_CONTAINER && !o->drop && kmap_lines_are(argv[0]);
+	struct input what = {.kmap = o->to >= TO_KMAP && o->to < TO_RAW, .files = argc > 1};
+	struct mz_recording r;
+	struct mz_error err = {0};
+
+	if (what.kmap || argc != 1 || o->to != TO_CONTAINER || o->drop || !strcmp(argv[0], "-"))
+		return what;
+	/* what cannot be opened says why when it is converted */
+	if (!mz_recording_open(&r, argv, 1, NULL, &err))
+		what.kmap = r.kind == MZ_RECORDING_KMAP && r.format != MZ_FORMAT_CONTAINER;
+	what.files = r.folder;
+	mz_recording_close(&r);
+	return what;
 }
 
 static int run(void *options, int argc, char **argv)
@@ -87,9 +94,10 @@ static int run(void *options, int argc, char **argv)
 			      .force = o->force,
 			      .strict = o->strict,
 			      .skip_unmatched = o->skip_unmatched};
+	struct input what = look(o, argc, argv);
 	int ret;
 
-	if (is_kmap(o, argc, argv)) {
+	if (what.kmap) {
 		struct kmap_convert k = {.output = o->output,
 					 .best = o->best,
 					 .force = o->force,
@@ -106,7 +114,7 @@ static int run(void *options, int argc, char **argv)
 		return argc ? kmem_export(argv, argc, o->output, raw[o->to - TO_RAW].shape,
 					  raw[o->to - TO_RAW].big, o->force)
 			    : console_usage("which files, or which folder of kmemtraced?");
-	if (o->to == TO_CONTAINER && !o->drop && argc && (argc > 1 || is_folder(argv[0])))
+	if (o->to == TO_CONTAINER && !o->drop && what.files)
 		return kmem_join(argv, argc, o->output, o->best, o->force);
 	ret = transcode_drop(o->drop, &t.drop);
 	if (ret)

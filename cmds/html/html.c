@@ -51,7 +51,7 @@ static int make(const struct opts *o, struct html_model *models, int argc, char 
 		ret = html_page(&page, models, (size_t)argc, &err);
 	if (!ret)
 		ret = write_page(o, &page, &err);
-	if (ret < 0 && err.text[0])
+	if (ret < 0)
 		console_error(&err);
 	else if (!ret && o->output)
 		console_note("%s: %s; open it in a browser", o->output,

@@ -11,6 +11,7 @@
 #include "analysis/timeline.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
+#include "cmds/recording.h"
 
 /* The most that a page takes, whatever is in it. */
 #define HTML_BYTES 5000000u
@@ -26,24 +27,24 @@ struct html_limits {
 struct html_model {
 	const char *kind; /* "user", "kernel", "kmap" */
 	char *name;
+	struct mz_recording recording;
+	struct progress progress;
 	void *state;
 	/* What it knows, into an open object. 0 or -ENOMEM. */
 	int (*json)(const struct html_model *m, struct mz_json *w, const struct html_limits *l);
 	void (*free)(void *state);
 };
 
-/* Reads the recording (a file, or a folder of kernel traces). symbols: of a kernel, as
- * struct kmap_load has it. 0 or -errno; err without a text: it was told already. */
+/* Reads the recording (a file, or a folder of kernel traces). symbols: of a kernel, see
+ * struct mz_recording_options. 0 or -errno with err set. */
 int html_model_open(struct html_model *m, const char *path, const char *symbols,
 		    struct mz_error *err);
 void html_model_close(struct html_model *m);
 
-/* The makers, by kind. */
-int html_user_open(struct html_model *m, const char *path, struct mz_error *err);
-int html_kmem_open(struct html_model *m, const char *path, const char *symbols,
-		   struct mz_error *err);
-int html_kmap_open(struct html_model *m, const char *path, const char *symbols,
-		   struct mz_error *err);
+/* The makers, by kind; the recording is open. */
+int html_user_open(struct html_model *m, struct mz_error *err);
+int html_kmem_open(struct html_model *m, struct mz_error *err);
+int html_kmap_open(struct html_model *m, struct mz_error *err);
 
 /* The page of these models. 0 or -errno with err set. */
 int html_page(struct mz_buf *out, const struct html_model *models, size_t n, struct mz_error *err);

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "cmds/html/html.h"
 #include "cmds/html/html_access.h"
-#include "cmds/kmap/kmap_load.h"
 #include "cmds/kmap/kmap_report.h"
 #include "formats/kmap_stats.h"
 
@@ -364,29 +363,23 @@ static int kmap_json(const struct html_model *model, struct mz_json *w, const st
 	return ret;
 }
 
-int html_kmap_open(struct html_model *m, const char *path, const char *symbols,
-		   struct mz_error *err)
+int html_kmap_open(struct html_model *m, struct mz_error *err)
 {
-	struct kmap_load load = {.path = path,
-				 .symbols = symbols,
-				 .by = MZ_KMAP_BY_DIR,
-				 .or_function = true,
-				 .types = true};
+	struct mz_recording_model how = {.by = MZ_KMAP_BY_DIR, .or_function = true, .types = true};
 	struct kmap *s = calloc(1, sizeof(*s));
+	int ret;
 
 	if (!s)
 		return mz_fail_memory(err);
 	m->state = s;
 	mz_heatmap_init(&s->space);
-	load.space = &s->space;
-	m->kind = "kmap";
+	how.space = &s->space;
 	m->json = kmap_json;
 	m->free = kmap_free;
-	if (kmap_load(&s->m, &load) < 0) {
-		*err = (struct mz_error){.code = EINVAL}; /* it was told */
-		return -EINVAL;
-	}
-	s->has_stats = mz_kmap_stats_beside(path, &s->stats);
+	ret = recording_model(&m->recording, &how, &s->m, err);
+	if (ret < 0)
+		return ret;
+	s->has_stats = mz_kmap_stats_beside(m->recording.name, &s->stats);
 	s->names = mz_tables_new();
 	if (!s->names || mz_flame_init(&s->made, s->names) < 0 ||
 	    mz_flame_init(&s->used, s->names) < 0 || make_trees(s) < 0)

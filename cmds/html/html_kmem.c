@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "cmds/html/html.h"
 #include "cmds/kernel/kmem.h"
-#include "cmds/kmap/kmap_load.h"
 #include "cmds/progress.h"
 #include "symbols/kallsyms.h"
 
@@ -24,7 +23,7 @@ struct kmem {
 	struct mz_kmem_input *in;
 	struct mz_kmem_report r;
 	struct mz_kmem_watch watch;
-	struct progress progress;
+	struct progress *progress;
 	struct mz_usage u; /* its sites are pairs, its threads CPUs, its sizes what was given */
 	struct mz_timeline *course;
 	struct mz_layout *layout;
@@ -53,7 +52,6 @@ static void kmem_free(void *state)
 	mz_timeline_free(s->course);
 	mz_usage_deinit(&s->u);
 	mz_kmem_report_free(&s->r);
-	mz_kmem_input_close(s->in);
 	free(s);
 }
 
@@ -89,7 +87,7 @@ static int add(struct kmem *s, const struct mz_event *ev)
 	int ret = mz_usage_add(&s->u, ev);
 
 	if (!(s->u.events & 1023))
-		progress_show(&s->progress, -1, s->u.events, "events");
+		progress_show(s->progress, -1, s->u.events, "events");
 	return ret < 0 ? ret : mz_layout_add(s->layout, ev, s->course->now, &step);
 }
 
@@ -379,42 +377,32 @@ static int kmem_json(const struct html_model *m, struct mz_json *w, const struct
 }
 
 /* Names of files need a vmlinux with DWARF; without one there is nothing to gain. */
-static int open_symbols(struct kmem *s, const char *path, const char *named, struct mz_error *err)
+static int open_symbols(struct kmem *s, struct mz_recording *r, struct mz_error *err)
 {
-	char inside[PATH_MAX];
-	struct kmap_load load;
-	struct stat st;
+	int ret = mz_recording_symbols(r, &s->symbols, err);
 
-	if (!stat(path, &st) && S_ISDIR(st.st_mode) &&
-	    (size_t)snprintf(inside, sizeof(inside), "%s/.", path) < sizeof(inside))
-		path = inside;
-	load = (struct kmap_load){.path = path, .symbols = named, .beside_too = true};
-	if (kmap_load_symbols(&load, &s->symbols, err) < 0) {
-		*err = (struct mz_error){.code = EINVAL}; /* it was told */
-		return -EINVAL;
-	}
-	if (s->symbols && !mz_symbols_has_lines(s->symbols)) {
+	if (!ret && s->symbols && !mz_symbols_has_lines(s->symbols)) {
 		mz_symbols_close(s->symbols);
 		s->symbols = NULL;
 	}
-	return 0;
+	return ret;
 }
 
-int html_kmem_open(struct html_model *m, const char *path, const char *symbols,
-		   struct mz_error *err)
+int html_kmem_open(struct html_model *m, struct mz_error *err)
 {
 	struct kmem *s = calloc(1, sizeof(*s));
 	struct mz_kmem_filter filter = {.ones = 1};
-	char *paths[] = {(char *)path};
 	int ret;
 
 	if (!s)
 		return mz_fail_memory(err);
 	m->state = s;
-	m->kind = "kernel";
 	m->json = kmem_json;
 	m->free = kmem_free;
-	s->in = mz_kmem_input_open(paths, 1, err);
+	ret = open_symbols(s, &m->recording, err);
+	if (ret < 0)
+		return ret;
+	s->in = mz_recording_kmem(&m->recording, err);
 	if (!s->in)
 		return -(err->code ? err->code : EIO);
 	s->course = mz_timeline_new();
@@ -425,15 +413,11 @@ int html_kmem_open(struct html_model *m, const char *path, const char *symbols,
 	    mz_flame_init(&s->functions, s->names) < 0 || mz_flame_init(&s->places, s->names) < 0 ||
 	    mz_flame_init(&s->stacks, s->names) < 0 || mz_kmem_input_keep_stacks(s->in) < 0)
 		return mz_fail_memory(err);
-	ret = open_symbols(s, path, symbols, err);
-	if (ret < 0)
-		return ret;
 	s->u.course = s->course;
 	s->watch = (struct mz_kmem_watch){came, went, s};
+	s->progress = &m->progress;
 	filter.watch = &s->watch;
-	progress_start(&s->progress, path);
 	ret = mz_kmem_report_make(&s->r, s->in, &filter, err);
-	progress_end(&s->progress);
 	if (ret < 0)
 		return ret;
 	mz_usage_end(&s->u);

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cmds/dispatch.h"
-#include "formats/kmap.h"
 
 __asm__(".pushsection .rodata\n"
 	".global html_template, html_template_end\n"
@@ -34,20 +32,35 @@ static char *base_name(const char *path)
 	return strndup(from, len - (size_t)(from - path));
 }
 
+static int open_kind(struct html_model *m, struct mz_error *err)
+{
+	m->kind = mz_recording_kind_name(m->recording.kind);
+	switch (m->recording.kind) {
+	case MZ_RECORDING_KMAP: return html_kmap_open(m, err);
+	case MZ_RECORDING_KERNEL: return html_kmem_open(m, err);
+	case MZ_RECORDING_USER: return html_user_open(m, err);
+	default:
+		return mz_fail(err, EINVAL,
+			       "%s: it contains sums by call site and no events; 'memorizer "
+			       "report', 'diff' and 'export' read it",
+			       m->recording.name);
+	}
+}
+
 int html_model_open(struct html_model *m, const char *path, const char *symbols,
 		    struct mz_error *err)
 {
+	struct mz_recording_options o = {.symbols = symbols};
+	char *paths[] = {(char *)path};
 	int ret;
 
 	*m = (struct html_model){.name = base_name(path)};
 	if (!m->name)
 		return mz_fail_memory(err);
-	if (mz_kmap_is(path))
-		ret = html_kmap_open(m, path, symbols, err);
-	else if (twin_is_kernel_trace(path))
-		ret = html_kmem_open(m, path, symbols, err);
-	else
-		ret = html_user_open(m, path, err);
+	ret = recording_open(&m->recording, paths, 1, &o, &m->progress, err);
+	if (!ret)
+		ret = open_kind(m, err);
+	progress_end(&m->progress);
 	if (ret < 0)
 		html_model_close(m);
 	return ret;
@@ -55,8 +68,11 @@ int html_model_open(struct html_model *m, const char *path, const char *symbols,
 
 void html_model_close(struct html_model *m)
 {
+	if (!m->name) /* never opened */
+		return;
 	if (m->free && m->state)
 		m->free(m->state);
+	mz_recording_close(&m->recording);
 	free(m->name);
 	*m = (struct html_model){0};
 }

@@ -45,7 +45,6 @@ static void user_free(void *state)
 	mz_layout_free(s->layout);
 	mz_timeline_free(s->course);
 	mz_usage_deinit(&s->u);
-	mz_reader_close(s->in);
 	free(s);
 }
 
@@ -79,24 +78,21 @@ static int add_event(struct user *s, const struct mz_event *ev)
 	return s->layout ? mz_layout_add(s->layout, ev, s->course->now, &step) : -ENOMEM;
 }
 
-static int read_all(struct user *s, const char *path, struct mz_error *err)
+static int read_all(struct user *s, struct progress *p, struct mz_error *err)
 {
 	struct mz_event ev[MZ_BATCH];
 	struct mz_summary whole;
-	struct progress p;
 	int ret = 0;
 	long n;
 
 	if (mz_reader_summary(s->in, &whole) < 0)
 		whole.events = 0; /* how many it has is not known before the end */
-	progress_start(&p, path);
 	while (!ret && (n = mz_reader_read_raw(s->in, ev, MZ_BATCH)) > 0) {
 		for (long i = 0; i < n && !ret; i++)
 			ret = add_event(s, &ev[i]);
-		progress_show(&p, whole.events ? (double)s->u.events / (double)whole.events : -1,
+		progress_show(p, whole.events ? (double)s->u.events / (double)whole.events : -1,
 			      s->u.events, "events");
 	}
-	progress_end(&p);
 	if (ret < 0)
 		return mz_fail_memory(err);
 	if (n < 0) {
@@ -324,7 +320,7 @@ static int user_json(const struct html_model *m, struct mz_json *w, const struct
 	return ret;
 }
 
-int html_user_open(struct html_model *m, const char *path, struct mz_error *err)
+int html_user_open(struct html_model *m, struct mz_error *err)
 {
 	struct user *s = calloc(1, sizeof(*s));
 	int ret;
@@ -332,10 +328,9 @@ int html_user_open(struct html_model *m, const char *path, struct mz_error *err)
 	if (!s)
 		return mz_fail_memory(err);
 	m->state = s;
-	m->kind = "user";
 	m->json = user_json;
 	m->free = user_free;
-	s->in = mz_reader_open(path, err);
+	s->in = mz_recording_reader(&m->recording, err);
 	if (!s->in)
 		return -(err->code ? err->code : EIO);
 	s->course = mz_timeline_new();
@@ -344,7 +339,7 @@ int html_user_open(struct html_model *m, const char *path, struct mz_error *err)
 	    mz_flame_init(&s->stacks, s->names) < 0 || mz_flame_init(&s->places, s->names) < 0)
 		return mz_fail_memory(err);
 	s->u.course = s->course;
-	ret = read_all(s, path, err);
+	ret = read_all(s, &m->progress, err);
 	if (!ret && make_trees(s) < 0)
 		ret = mz_fail_memory(err);
 	return ret;

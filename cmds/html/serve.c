@@ -15,10 +15,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cmds/dispatch.h"
 #include "cmds/html/html.h"
 #include "cmds/html/serve_http.h"
-#include "formats/kmap.h"
 
 #define CHILDREN 8
 #define PATIENCE 30 /* seconds for the other side to ask */
@@ -73,40 +71,30 @@ static bool look(const struct server *s, const char *name, struct entry *e)
 	return !lstat(e->path, &e->st) && (S_ISREG(e->st.st_mode) || S_ISDIR(e->st.st_mode));
 }
 
-static bool holds_kernel_trace(const char *path)
+/* Any text may look like a trace at first; a container is one, if empty too. */
+static bool has_event(struct mz_recording *r)
 {
-	DIR *d = opendir(path);
-	struct dirent *e;
-	bool found = false;
-	int cpu;
+	struct mz_reader *in = mz_recording_reader(r, NULL);
+	struct mz_event ev;
 
-	while (d && !found && (e = readdir(d)))
-		found = sscanf(e->d_name, "cpu%d.out", &cpu) == 1;
-	if (d)
-		closedir(d);
-	return found;
+	return in && (r->format == MZ_FORMAT_CONTAINER || mz_reader_read(in, &ev, 1) > 0);
 }
 
-/* As in struct html_model; NULL: no recording. */
+/* As in struct html_model; NULL: no recording, or none that a page shows. */
 static const char *kind_of(const struct entry *e)
 {
-	struct mz_reader *r;
-	struct mz_event ev;
-	bool is;
+	char *paths[] = {(char *)e->path};
+	const char *kind = NULL;
+	struct mz_recording r;
+	struct mz_error err = {0};
 
-	if (S_ISDIR(e->st.st_mode))
-		return holds_kernel_trace(e->path) ? "kernel" : NULL;
-	if (!e->st.st_size)
+	if (S_ISREG(e->st.st_mode) && !e->st.st_size)
 		return NULL;
-	if (mz_kmap_is(e->path))
-		return "kmap";
-	if (twin_is_kernel_trace(e->path))
-		return "kernel";
-	r = mz_reader_open(e->path, NULL);
-	/* any text may look like a trace at first; a container is one, if empty too */
-	is = r && (mz_reader_format(r) == MZ_FORMAT_CONTAINER || mz_reader_read(r, &ev, 1) > 0);
-	mz_reader_close(r);
-	return is ? "user" : NULL;
+	if (!mz_recording_open(&r, paths, 1, NULL, &err) && r.kind != MZ_RECORDING_SUMS &&
+	    (r.kind != MZ_RECORDING_USER || has_event(&r)))
+		kind = mz_recording_kind_name(r.kind);
+	mz_recording_close(&r);
+	return kind;
 }
 
 /* Any name as a part of an address. */
@@ -213,8 +201,7 @@ static void answer(const struct server *s, int fd)
 		ret = mz_fail(&err, ENOENT, "there is nothing at this address");
 	alarm(TAKING * s->patience);
 	if (ret < 0)
-		http_refuse(fd, ret == -ENOENT ? 404 : 500,
-			    err.text[0] ? err.text : "this recording cannot be read", r.head);
+		http_refuse(fd, ret == -ENOENT ? 404 : 500, err.text, r.head);
 	else
 		http_answer(fd, 200, "text/html; charset=utf-8", page.data, page.len, r.head);
 	mz_buf_free(&page);

@@ -55,6 +55,37 @@ struct mz_json;
 void kmem_live_text(const struct mz_kmem_report *r, size_t limit);
 void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit);
 
+/* How the report on a kernel trace is made: options of kmemtrace-report, and of report. */
+struct kmem_report_opts {
+	unsigned sort; /* enum kmem_sort */
+	const char *caller, *cache, *time;
+	bool live, strict;
+};
+
+extern const char *const kmem_sorts[];
+
+/* clang-format off */
+#define KMEM_REPORT_OPTS(sc, st, m)                                                                \
+	{.name = "sort", .arg = "KEY", .type = MZ_OPT_CHOICE, .offset = offsetof(st, m.sort),      \
+	 .choices = kmem_sorts, .scope = sc,                                                       \
+	 .help = "order of call sites and caches: waste, bytes, count, frag, live, peak, "         \
+		 "lifetime, cross"},                                                               \
+	MZ_OPT_FOR(sc, 0, "caller", "NAME", MZ_OPT_STR, st, m.caller,                              \
+		   "only blocks allocated by functions with NAME in their name"),                  \
+	MZ_OPT_FOR(sc, 0, "cache", "NAME", MZ_OPT_STR, st, m.cache, "only blocks of this cache"),  \
+	MZ_OPT_FOR(sc, 0, "time", "A,B", MZ_OPT_STR, st, m.time,                                   \
+		   "only events from A to B seconds after the first; B may be left out"),          \
+	MZ_OPT_FOR(sc, 0, "live", NULL, MZ_OPT_FLAG, st, m.live,                                   \
+		   "only what is live at the end: by allocator, subsystem and call site"),         \
+	MZ_OPT_FOR(sc, 0, "strict", NULL, MZ_OPT_FLAG, st, m.strict,                               \
+		   "exit with 3 if events were lost or a file is cut")
+/* clang-format on */
+
+/* The whole report; returns enum mz_exit. */
+struct mz_recording;
+int kmem_report_run(struct mz_recording *rec, const struct kmem_report_opts *o, size_t rows,
+		    bool json);
+
 /* Both return enum mz_exit. */
 int kmem_report_text(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit);
 int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit);

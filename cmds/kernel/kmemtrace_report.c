@@ -5,40 +5,23 @@
 #include <unistd.h>
 
 #include "analysis/kmem.h"
+#include "analysis/recording.h"
 #include "cmds/kernel/kmem.h"
 
+#define DEFAULT_ROWS 10
+
 struct opts {
-	unsigned sort;
-	const char *limit;
-	const char *caller;
-	const char *cache;
-	const char *time;
-	bool live;
-	bool strict;
+	struct mz_opt_limit limit;
+	struct kmem_report_opts report;
 	bool json;
 };
 
-static const char *const sorts[] = {"waste", "bytes",	 "count", "frag", "live",
-				    "peak",  "lifetime", "cross", NULL};
+const char *const kmem_sorts[] = {"waste", "bytes",    "count", "frag", "live",
+				  "peak",  "lifetime", "cross", NULL};
 
 static const struct mz_opt opts[] = {
-	{.name = "sort",
-	 .arg = "KEY",
-	 .help = "order of call sites and caches: waste, bytes, count, frag, live, peak, lifetime, "
-		 "cross",
-	 .type = MZ_OPT_CHOICE,
-	 .offset = offsetof(struct opts, sort),
-	 .choices = sorts},
-	MZ_OPT(0, "limit", "N", MZ_OPT_STR, struct opts, limit, "rows of a table (10); 0 = all"),
-	MZ_OPT(0, "caller", "NAME", MZ_OPT_STR, struct opts, caller,
-	       "only blocks allocated by functions with NAME in their name"),
-	MZ_OPT(0, "cache", "NAME", MZ_OPT_STR, struct opts, cache, "only blocks of this cache"),
-	MZ_OPT(0, "time", "A,B", MZ_OPT_STR, struct opts, time,
-	       "only events from A to B seconds after the first; B may be left out"),
-	MZ_OPT(0, "live", NULL, MZ_OPT_FLAG, struct opts, live,
-	       "only what is live at the end: by allocator, subsystem and call site"),
-	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
-	       "exit with 3 if events were lost or a file is cut"),
+	MZ_OPT_ROWS(0, struct opts, limit, "rows of a table (10); 0 = all"),
+	KMEM_REPORT_OPTS(0, struct opts, report),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print JSON"),
 	{0},
 };
@@ -59,43 +42,49 @@ static int parse_time(const char *text, struct mz_kmem_filter *f)
 	return *end || f->from < 0 || f->to < 0 || (f->to > 0 && f->to < f->from) ? -1 : 0;
 }
 
-static int run(void *options, int argc, char **argv)
+int kmem_report_run(struct mz_recording *rec, const struct kmem_report_opts *o, size_t rows,
+		    bool json)
 {
-	static char data[] = "kmemtrace.data", here[] = ".";
-	const struct opts *o = options;
-	char *usual[] = {access(data, F_OK) ? here : data};
-	struct mz_kmem_filter filter = {.caller = o->caller, .cache = o->cache};
+	struct mz_kmem_filter filter = {.caller = o->caller, .cache = o->cache, .ones = rows};
 	struct mz_kmem_report r;
 	struct mz_kmem_input *in;
 	struct mz_error err = {0};
-	size_t limit = 10;
-	char *end;
 	int ret = MZ_EXIT_OK;
 
-	if (o->limit) {
-		limit = strtoul(o->limit, &end, 10);
-		if (*end || !*o->limit)
-			return console_usage("--limit: '%s' is no number", o->limit);
-	}
 	if (o->time && parse_time(o->time, &filter) < 0)
 		return console_usage("--time: '%s' is not of the form A,B (seconds, A before B)",
 				     o->time);
-	filter.ones = limit;
-	in = mz_kmem_input_open(argc ? argv : usual, argc ? argc : 1, &err);
+	in = mz_recording_kmem(rec, &err);
 	if (!in)
 		return console_error(&err);
 	if (mz_kmem_report_make(&r, in, &filter, &err) < 0)
 		ret = console_error(&err);
-	else if (o->json)
-		ret = kmem_report_json(&r, o->sort, limit);
+	else if (json)
+		ret = kmem_report_json(&r, o->sort, rows);
 	else if (o->live)
-		kmem_live_text(&r, limit);
+		kmem_live_text(&r, rows);
 	else
-		ret = kmem_report_text(&r, o->sort, limit);
+		ret = kmem_report_text(&r, o->sort, rows);
 	if (!ret && o->strict && (r.lost_all || mz_kmem_input_cut(in)))
 		ret = MZ_EXIT_INCOMPLETE;
 	mz_kmem_report_free(&r);
-	mz_kmem_input_close(in);
+	return ret;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	static const struct mz_recording_options kernel = {.want = MZ_RECORDING_KERNEL};
+	static char data[] = "kmemtrace.data", here[] = ".";
+	const struct opts *o = options;
+	char *usual[] = {access(data, F_OK) ? here : data};
+	struct mz_recording r;
+	struct mz_error err = {0};
+	int ret = mz_recording_open(&r, argc ? argv : usual, argc ? argc : 1, &kernel, &err);
+
+	ret = ret < 0 ? console_error(&err)
+		      : kmem_report_run(&r, &o->report, options_limit(&o->limit, DEFAULT_ROWS),
+					o->json);
+	mz_recording_close(&r);
 	return ret;
 }
 

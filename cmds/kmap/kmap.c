@@ -4,20 +4,19 @@
 #include <string.h>
 
 #include "analysis/kmap_questions.h"
-#include "cmds/kmap/kmap_load.h"
 #include "cmds/kmap/kmap_report.h"
+#include "cmds/recording.h"
 #include "cmds/table_print.h"
 
 #define TEXT_ROWS   20
 #define TEXT_FIELDS 200 /* a structure is looked at as a whole */
-#define REPORT_ROWS 8
 
 static const char *const levels[] = {"dir", "file", "function", "cache", "pid", NULL};
 
 struct opts {
 	const char *by_name;
 	const char *symbols;
-	uint64_t top;
+	struct mz_opt_limit limit;
 	bool skip_bad, json, csv;
 };
 
@@ -30,8 +29,8 @@ static const struct mz_opt opts[] = {
 	       "kallsyms, System.map, vmlinux, or a folder with them and modules; commas between; "
 	       "without "
 	       "it, those beside the map"),
-	MZ_OPT(0, "top", "N", MZ_OPT_U64, struct opts, top,
-	       "show N rows; default 20 in text (fields: 200), all in JSON and CSV"),
+	MZ_OPT_ROWS(0, struct opts, limit,
+		    "rows of a list: 20 in text (fields: 200), all in JSON and CSV; 0 = all"),
 	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct opts, skip_bad,
 	       "leave out, and count, lines that cannot be understood"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "as JSON"),
@@ -42,6 +41,7 @@ static const struct mz_opt opts[] = {
 struct ask {
 	const struct opts *o;
 	const char *pattern;
+	const char *path;
 	struct mz_kmap_model m;
 };
 
@@ -148,19 +148,19 @@ static void show_warnings(const struct ask *k, const struct question *q)
 static void show(const struct ask *k, const struct question *q, struct mz_result_table *a, size_t i,
 		 struct mz_json *j)
 {
-	size_t rows = q->answer == fields ? TEXT_FIELDS : TEXT_ROWS;
-	size_t top = k->o->top ? (size_t)k->o->top : k->o->json || k->o->csv ? 0 : rows;
+	size_t usual = k->o->json || k->o->csv ? 0 : q->answer == fields ? TEXT_FIELDS : TEXT_ROWS;
+	size_t rows = options_limit(&k->o->limit, usual);
 
 	if (k->o->json) {
-		answer_json(j, a, top);
+		answer_json(j, a, rows);
 	} else if (k->o->csv) {
 		/* the other tables have other columns: they are left to --json */
 		if (q->answers == 1 || (i && i < 5))
-			answer_csv(a, top, q->answers > 1 ? "role" : NULL, i < 2);
+			answer_csv(a, rows, q->answers > 1 ? "role" : NULL, i < 2);
 	} else if (i < 5 || k->m.types) {
 		if (i)
 			putchar('\n');
-		answer_text(a, top);
+		answer_text(a, rows);
 	}
 }
 
@@ -212,12 +212,40 @@ static int level(const struct opts *o, const struct question *q, enum mz_kmap_by
 			     o->by_name);
 }
 
+static int open_and_answer(struct ask *k, const struct question *q,
+			   const struct mz_recording_model *how)
+{
+	struct mz_recording_options ro = {
+		.want = MZ_RECORDING_KMAP, .symbols = k->o->symbols, .skip_bad = k->o->skip_bad};
+	char *paths[] = {(char *)k->path};
+	struct mz_recording r;
+	struct mz_error err = {0};
+	struct progress progress;
+	int ret = recording_open(&r, paths, 1, &ro, &progress, &err);
+
+	if (ret < 0) {
+		ret = console_error(&err);
+	} else if (!q->answers) {
+		ret = kmap_report_run(&r, options_limit(&k->o->limit, KMAP_REPORT_ROWS),
+				      k->o->json);
+	} else if (recording_model(&r, how, &k->m, &err) < 0) {
+		ret = console_error(&err);
+	} else {
+		show_warnings(k, q);
+		ret = answer(k, q);
+	}
+	mz_kmap_model_deinit(&k->m);
+	mz_recording_close(&r);
+	return ret;
+}
+
 /* args: what follows the question. */
 static int ask(const struct opts *o, const struct question *q, int argc, char **argv)
 {
-	struct ask k = {.o = o};
-	struct kmap_load load = {.symbols = o->symbols, .skip_bad = o->skip_bad, .path = "-"};
-	int ret = level(o, q, &load.by), at = 0;
+	struct ask k = {.o = o, .path = "-"};
+	struct mz_recording_model how = {.types = q->answer == object || q->answer == fields,
+					 .or_function = (q->choose || !q->answers) && !o->by_name};
+	int ret = level(o, q, &how.by), at = 0;
 
 	if (ret >= 0)
 		return ret;
@@ -230,20 +258,10 @@ static int ask(const struct opts *o, const struct question *q, int argc, char **
 	if (q->argument)
 		k.pattern = argv[at++];
 	if (at < argc)
-		load.path = argv[at++];
+		k.path = argv[at++];
 	if (at < argc)
 		return console_usage("one map, please; not '%s' too", argv[at]);
-	load.types = q->answer == object || q->answer == fields;
-	load.or_function = (q->choose || !q->answers) && !o->by_name;
-	ret = kmap_load(&k.m, &load) < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
-	if (!ret && !q->answers) {
-		ret = kmap_report(&k.m, load.path, o->top ? (size_t)o->top : REPORT_ROWS, o->json);
-	} else if (!ret) {
-		show_warnings(&k, q);
-		ret = answer(&k, q);
-	}
-	mz_kmap_model_deinit(&k.m);
-	return ret;
+	return open_and_answer(&k, q, &how);
 }
 
 static int run(void *options, int argc, char **argv)
@@ -265,19 +283,4 @@ const struct mz_cmd cmd_kmap = {
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,
-};
-
-/* What `memorizer report` is, of a KMAP (dispatch.c). */
-static int run_report(void *options, int argc, char **argv)
-{
-	return ask(options, find("report"), argc, argv);
-}
-
-const struct mz_cmd cmd_kmap_report = {
-	.name = "report",
-	.args = "[KMAP|-]",
-	.summary = "print the overview of a KMAP",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.run = run_report,
 };

@@ -31,18 +31,6 @@ struct job {
 	size_t cap_sums;
 };
 
-bool kmap_lines_are(const char *path)
-{
-	struct mz_reader *r = NULL;
-	bool lines = strcmp(path, "-") && mz_kmap_is(path);
-
-	if (lines) /* a container opens as a trace; the lines of a map are none */
-		r = mz_reader_open(path, NULL);
-	lines = lines && (!r || mz_reader_format(r) != MZ_FORMAT_CONTAINER);
-	mz_reader_close(r);
-	return lines;
-}
-
 /* ---- lines ------------------------------------------------------------------------------ */
 
 /* as: the shape of upstream's kernels, or -1 for the lines as they are. */

@@ -16,7 +16,4 @@ struct kmap_convert {
 /* Returns enum mz_exit. */
 int kmap_convert(const struct kmap_convert *o, const char *input);
 
-/* The file is a KMAP in lines (packed or not), not a container. */
-bool kmap_lines_are(const char *path);
-
 #endif

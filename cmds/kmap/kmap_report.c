@@ -7,6 +7,7 @@
 
 #include "analysis/kmap_questions.h"
 #include "base/error.h"
+#include "cmds/recording.h"
 #include "cmds/table_print.h"
 
 /* ---- figures ------------------------------------------------------------------------- */
@@ -257,9 +258,17 @@ static int show_json(const struct mz_kmap_model *m, const char *path, size_t top
 	return ret;
 }
 
-int kmap_report(const struct mz_kmap_model *m, const char *path, size_t top, bool json)
+int kmap_report_run(struct mz_recording *r, size_t rows, bool json)
 {
-	int ret = json ? show_json(m, path, top) : show_text(m, path, top);
+	struct mz_recording_model how = {.by = MZ_KMAP_BY_DIR, .or_function = true};
+	struct mz_kmap_model m;
+	struct mz_error err = {0};
+	int ret = recording_model(r, &how, &m, &err);
 
-	return ret < 0 ? console_fail("out of memory") : MZ_EXIT_OK;
+	if (ret < 0)
+		console_error(&err);
+	else if ((json ? show_json(&m, r->name, rows) : show_text(&m, r->name, rows)) < 0)
+		ret = -console_fail("out of memory");
+	mz_kmap_model_deinit(&m);
+	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
 }

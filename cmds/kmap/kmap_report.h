@@ -10,7 +10,11 @@ struct mz_json;
 /* The figures of the JSON, into an open object. */
 void kmap_report_figures(struct mz_json *j, const struct mz_kmap_model *m);
 
-/* To standard output; returns enum mz_exit. */
-int kmap_report(const struct mz_kmap_model *m, const char *path, size_t top, bool json);
+#define KMAP_REPORT_ROWS 8
+
+/* Reads the map and reports to standard output; rows of a table, 0 = all. Returns enum
+ * mz_exit. */
+struct mz_recording;
+int kmap_report_run(struct mz_recording *r, size_t rows, bool json);
 
 #endif

@@ -1,34 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a person reads first about a file that holds sums of call sites only: DHAT's,
- * /proc/allocinfo. It is `report`, see dispatch.c. */
+ * /proc/allocinfo. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/diff.h"
-#include "analysis/recording.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
-
-#define DEFAULT_TOP 10
-
-struct opts {
-	uint64_t top;
-	bool json;
-};
-
-static const struct mz_opt opts[] = {
-	MZ_OPT(0, "top", "N", MZ_OPT_U64, struct opts, top,
-	       "show N call sites of each kind; default 10"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "as JSON"),
-	{0},
-};
+#include "cmds/report/report.h"
 
 /* Call sites as a comparison with nothing has them: by function, the greatest first. */
 struct job {
 	const struct mz_profile *p;
 	struct mz_diff d;
-	size_t top;
+	size_t rows; /* 0 = all */
 };
 
 static bool shown(const struct job *j, const struct mz_profile_value *v)
@@ -50,7 +37,7 @@ static void show_sites(struct job *j, const struct mz_profile_value *v)
 		return;
 	mz_diff_sort(&j->d, v);
 	printf("\nCall sites by %s\n", v->title);
-	for (size_t i = 0; i < j->d.n && i < j->top; i++) {
+	for (size_t i = 0; i < j->d.n && (!j->rows || i < j->rows); i++) {
 		uint64_t x = mz_profile_get(v, &j->d.rows[i].a);
 
 		if (x)
@@ -103,7 +90,7 @@ static void show_json(struct job *j)
 			continue;
 		mz_diff_sort(&j->d, v);
 		mz_json_array(&out, v->name);
-		for (size_t k = 0; k < j->d.n && k < j->top; k++) {
+		for (size_t k = 0; k < j->d.n && (!j->rows || k < j->rows); k++) {
 			if (!mz_profile_get(v, &j->d.rows[k].a))
 				continue;
 			mz_json_object(&out, NULL);
@@ -120,42 +107,26 @@ static void show_json(struct job *j)
 	mz_buf_free(&b);
 }
 
-static int run(void *options, int argc, char **argv)
+int report_profile(struct mz_recording *r, size_t rows, bool json)
 {
-	const struct opts *o = options;
 	struct mz_profile nothing;
-	struct mz_recording r;
 	struct mz_error err = {0};
-	struct job j = {.top = o->top ? (size_t)o->top : DEFAULT_TOP};
-	int ret;
+	struct job j = {.p = mz_recording_profile(r, &err), .rows = rows};
+	int ret = j.p ? 0 : -EIO;
 
-	if (argc != 1)
-		return console_usage("one recording, please");
-	ret = mz_recording_open(&r, argv, 1, &err);
 	if (!ret && mz_profile_init(&nothing) < 0)
 		ret = mz_fail_memory(&err);
 	if (!ret) {
-		nothing.kind = r.profile.kind;
-		j.p = &r.profile;
-		ret = mz_diff_make(&j.d, &r.profile, &nothing, MZ_DIFF_FUNCTION, &err);
+		nothing.kind = j.p->kind;
+		ret = mz_diff_make(&j.d, j.p, &nothing, MZ_DIFF_FUNCTION, &err);
 		mz_profile_deinit(&nothing);
 	}
 	if (ret < 0)
 		console_error(&err);
-	else if (o->json)
+	else if (json)
 		show_json(&j);
 	else
 		show_text(&j);
 	mz_diff_deinit(&j.d);
-	mz_recording_close(&r);
 	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
 }
-
-const struct mz_cmd cmd_profile_report = {
-	.name = "report",
-	.args = "FILE",
-	.summary = "summarize a file that holds sums by call site",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.run = run,
-};

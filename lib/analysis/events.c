@@ -3,15 +3,12 @@
 #include "analysis/events.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "analysis/kmem.h"
 #include "base/error.h"
-#include "symbols/symbols.h"
+#include "symbols/files.h"
 #include "trace/reader.h"
 
 #define SHOW_EVERY 65536
@@ -27,18 +24,13 @@ struct mz_events {
 	bool looked;		  /* for symbols */
 	bool kernel;
 	bool by_sequence;
-	uint64_t one; /* the stack of a site of many */
+	struct mz_tables *stacks;     /* of many: those of all files, and sites without one */
+	uint32_t *of_site, *of_stack; /* the numbers of many -> those of stacks; 0 = not yet */
+	uint32_t nof_site, nof_stack;
 	uint64_t events;
 	void (*show)(void *arg, uint64_t events);
 	void *show_arg;
 };
-
-static bool is_folder(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
 
 static struct mz_events *new_source(struct mz_error *err)
 {
@@ -73,25 +65,22 @@ struct mz_events *mz_events_of(struct mz_reader *r, struct mz_error *err)
 	return s;
 }
 
-struct mz_events *mz_events_open(char **paths, int n, struct mz_error *err)
+struct mz_events *mz_events_of_kmem(struct mz_kmem_input *in, struct mz_error *err)
 {
-	struct mz_events *s;
+	struct mz_events *s = new_source(err);
 
-	if (n == 1 && !is_folder(paths[0])) {
-		struct mz_reader *r = mz_reader_open(paths[0], err);
-
-		return r ? mz_events_of(r, err) : NULL;
-	}
-	s = new_source(err);
-	if (!s)
-		return NULL;
-	s->many = mz_kmem_input_open(paths, n, err);
-	if (!s->many) {
-		mz_events_close(s);
+	if (!s) {
+		mz_kmem_input_close(in);
 		return NULL;
 	}
-	s->by_sequence = mz_kmem_input_by_sequence(s->many);
-	return s;
+	s->many = in;
+	s->by_sequence = mz_kmem_input_by_sequence(in);
+	s->stacks = mz_tables_new();
+	if (s->stacks && mz_kmem_input_keep_stacks(in) >= 0)
+		return s;
+	mz_fail_memory(err);
+	mz_events_close(s);
+	return NULL;
 }
 
 void mz_events_close(struct mz_events *s)
@@ -103,10 +92,54 @@ void mz_events_close(struct mz_events *s)
 	mz_reader_close(s->r);
 	mz_kmem_input_close(s->many);
 	mz_live_deinit(&s->live);
+	mz_tables_free(s->stacks);
+	free(s->of_site);
+	free(s->of_stack);
 	free(s);
 }
 
 /* ---- events ------------------------------------------------------------- */
+
+/* Where the number of i is kept; NULL = no memory. */
+static uint32_t *number_of(uint32_t **table, uint32_t *n, uint32_t i)
+{
+	if (i >= *n) {
+		uint32_t to = i < 512 ? 1024 : 2 * i;
+		uint32_t *p = realloc(*table, to * sizeof(*p));
+
+		if (!p)
+			return NULL;
+		memset(p + *n, 0, (to - *n) * sizeof(*p));
+		*table = p;
+		*n = to;
+	}
+	return &(*table)[i];
+}
+
+/* One number for a call stack, whichever file it is in. A site whose file keeps no stack
+ * is a stack of one. */
+static int name_stack(struct mz_events *s, struct mz_event *ev, uint32_t stack)
+{
+	uint32_t *number;
+	uint64_t site = mz_kmem_input_site(s->many, ev->site);
+	const uint64_t *ips = &site;
+	size_t depth = 1;
+
+	if (!(ev->has & MZ_HAS_SITE)) {
+		ev->site = 0;
+		return 0;
+	}
+	number = stack ? number_of(&s->of_stack, &s->nof_stack, stack)
+		       : number_of(&s->of_site, &s->nof_site, ev->site);
+	if (!number)
+		return -ENOMEM;
+	if (!*number && stack)
+		ips = mz_kmem_input_stack(s->many, stack, &depth);
+	if (!*number)
+		*number = mz_tables_stack(s->stacks, ips, depth);
+	ev->site = *number;
+	return *number ? 0 : -ENOMEM;
+}
 
 static int next_of_many(struct mz_events *s, struct mz_event *ev, struct mz_error *err)
 {
@@ -116,9 +149,10 @@ static int next_of_many(struct mz_events *s, struct mz_event *ev, struct mz_erro
 
 	if (ret <= 0)
 		return ret;
-	ev->site = ev->has & MZ_HAS_SITE ? ev->site + 1 : 0;
 	ev->cache = ev->has & MZ_HAS_CACHE ? ev->cache + 1 : 0;
-	return mz_live_apply(&s->live, ev, s->events, &fx) < 0 ? mz_fail_memory(err) : 1;
+	if (name_stack(s, ev, stack) < 0 || mz_live_apply(&s->live, ev, s->events, &fx) < 0)
+		return mz_fail_memory(err);
+	return 1;
 }
 
 static int next_of_one(struct mz_events *s, struct mz_event *ev, struct mz_error *err)
@@ -163,14 +197,10 @@ void mz_events_progress(struct mz_events *s, void (*show)(void *arg, uint64_t ev
 
 const uint64_t *mz_events_stack(struct mz_events *s, uint32_t site, size_t *depth)
 {
+	const struct mz_tables *t = s->r ? mz_reader_tables(s->r) : s->stacks;
+
 	*depth = 0;
-	if (s->r)
-		return site ? mz_tables_get_stack(mz_reader_tables(s->r), site, depth) : NULL;
-	if (!site || site > mz_kmem_input_sites(s->many))
-		return NULL;
-	s->one = mz_kmem_input_site(s->many, site - 1);
-	*depth = 1;
-	return &s->one;
+	return site ? mz_tables_get_stack(t, site, depth) : NULL;
 }
 
 const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len)
@@ -187,16 +217,13 @@ const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len
 /* The kernel's symbols as kmemtraced saved them, beside its trace. */
 static struct mz_symbols *open_beside(const char *name)
 {
-	const char *slash = strrchr(name, '/');
-	int dir = slash ? (int)(slash - name) + 1 : 0;
-	struct mz_symbols_kernel files = {0};
-	char kallsyms[4200], vmlinux[4200];
+	struct mz_symbols_files f = {0};
+	struct mz_symbols *found = NULL;
 
-	snprintf(kallsyms, sizeof(kallsyms), "%.*skallsyms", dir, name);
-	snprintf(vmlinux, sizeof(vmlinux), "%.*svmlinux", dir, name);
-	files.kallsyms = access(kallsyms, R_OK) ? NULL : kallsyms;
-	files.vmlinux = access(vmlinux, R_OK) ? NULL : vmlinux;
-	return files.kallsyms || files.vmlinux ? mz_symbols_open_kernel(&files, NULL) : NULL;
+	if (!mz_symbols_files_beside(&f, name, NULL) && f.some)
+		found = mz_symbols_open_kernel(&f.kernel, NULL);
+	mz_symbols_files_deinit(&f);
+	return found;
 }
 
 static void open_symbols(struct mz_events *s)

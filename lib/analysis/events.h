@@ -10,6 +10,7 @@
 #include <memorizer.h>
 
 struct mz_events;
+struct mz_kmem_input;
 struct mz_symbols;
 
 /* What is at an address. Borrowed until the source is closed. */
@@ -24,11 +25,10 @@ struct mz_place_name {
 /* Functions inlined into each other at one address, at most. */
 #define MZ_EVENTS_INLINED 16
 
-/* A file ("-": standard input), a folder of kmemtraced, or several files of a
- * kernel trace. NULL with err set. */
-struct mz_events *mz_events_open(char **paths, int n, struct mz_error *err);
-/* The same from a reader, which it takes over. */
+/* Of a reader, or of the files of a kernel trace, which it takes over, in failure too.
+ * NULL with err set. */
 struct mz_events *mz_events_of(struct mz_reader *r, struct mz_error *err);
+struct mz_events *mz_events_of_kmem(struct mz_kmem_input *in, struct mz_error *err);
 void mz_events_close(struct mz_events *s);
 
 /* The next event: 1, 0 at the end, -errno with err set. Objects are set; site

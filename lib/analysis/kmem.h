@@ -19,6 +19,9 @@ struct mz_kmem_input;
 
 /* A folder of kmemtraced, or trace files. NULL with err set. */
 struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, struct mz_error *err);
+/* The same of one file that is open, which it takes over, in failure too. */
+struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, const char *path,
+				       struct mz_error *err);
 void mz_kmem_input_close(struct mz_kmem_input *in);
 
 /* The next event of all files by time; site and cache are numbers over all files, and
@@ -31,7 +34,7 @@ int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, uint32_t *
 long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, uint32_t *stacks,
 			size_t max, struct mz_error *err);
 
-/* Before the first event: allocations come with the number of their whole stack; 0 = the
+/* Before the first event: allocations and frees come with the number of their whole stack; 0 = the
  * site is all that is known. Without this call all are 0. 0 or -ENOMEM. */
 int mz_kmem_input_keep_stacks(struct mz_kmem_input *in);
 /* Its addresses, innermost first; NULL = there is none of that number. */

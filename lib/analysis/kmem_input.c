@@ -76,24 +76,27 @@ static int cpu_of(const char *path)
 	return -1;
 }
 
-static int add_file(struct mz_kmem_input *in, const char *path, struct mz_error *err)
+/* Takes over the reader, in failure too. */
+static int add_reader(struct mz_kmem_input *in, struct mz_reader *r, const char *path,
+		      struct mz_error *err)
 {
 	struct source *p = realloc(in->src, (in->n + 1) * sizeof(*p));
-	struct source *s;
 
-	if (!p)
+	if (!p) {
+		mz_reader_close(r);
 		return mz_fail_memory(err);
+	}
 	in->src = p;
-	s = &in->src[in->n];
-	*s = (struct source){.path = strdup(path), .cpu = cpu_of(path)};
-	in->n++;
-	if (!s->path)
-		return mz_fail_memory(err);
-	s->r = mz_reader_open(path, err);
-	if (!s->r)
-		return -(err && err->code ? err->code : EIO);
-	s->r->unnamed = true;
-	return 0;
+	p[in->n] = (struct source){.path = strdup(path), .cpu = cpu_of(path), .r = r};
+	r->unnamed = true;
+	return p[in->n++].path ? 0 : mz_fail_memory(err);
+}
+
+static int add_file(struct mz_kmem_input *in, const char *path, struct mz_error *err)
+{
+	struct mz_reader *r = mz_reader_open(path, err);
+
+	return r ? add_reader(in, r, path, err) : -(err && err->code ? err->code : EIO);
 }
 
 static int by_cpu(const struct dirent **a, const struct dirent **b)
@@ -284,30 +287,58 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 	return 0;
 }
 
-struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, struct mz_error *err)
+static struct mz_kmem_input *new_input(struct mz_error *err)
 {
 	struct mz_kmem_input *in = calloc(1, sizeof(*in));
-	int ret = 0;
 
 	if (!in) {
 		mz_fail_memory(err);
 		return NULL;
 	}
 	in->names = mz_tables_new();
-	if (!in->names)
-		ret = mz_fail_memory(err);
-	for (int i = 0; i < n && !ret; i++) {
-		struct stat st;
+	if (in->names)
+		return in;
+	mz_fail_memory(err);
+	mz_kmem_input_close(in);
+	return NULL;
+}
 
-		ret = !stat(paths[i], &st) && S_ISDIR(st.st_mode) ? add_dir(in, paths[i], err)
-								  : add_file(in, paths[i], err);
-	}
+/* ret: of adding the files. */
+static struct mz_kmem_input *opened(struct mz_kmem_input *in, int ret, struct mz_error *err)
+{
 	if (!ret)
 		ret = load_beside(in, err);
 	if (!ret)
 		return in;
 	mz_kmem_input_close(in);
 	return NULL;
+}
+
+struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, struct mz_error *err)
+{
+	struct mz_kmem_input *in = new_input(err);
+	int ret = 0;
+
+	if (!in)
+		return NULL;
+	for (int i = 0; i < n && !ret; i++) {
+		struct stat st;
+
+		ret = !stat(paths[i], &st) && S_ISDIR(st.st_mode) ? add_dir(in, paths[i], err)
+								  : add_file(in, paths[i], err);
+	}
+	return opened(in, ret, err);
+}
+
+struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, const char *path, struct mz_error *err)
+{
+	struct mz_kmem_input *in = new_input(err);
+
+	if (!in) {
+		mz_reader_close(r);
+		return NULL;
+	}
+	return opened(in, add_reader(in, r, path, err), err);
 }
 
 void mz_kmem_input_close(struct mz_kmem_input *in)
@@ -389,10 +420,11 @@ static int add_stacks(struct mz_kmem_input *in, struct source *s, const struct k
 	return 0;
 }
 
-/* Our number of the whole stack of an allocation, before its site is translated. */
+/* Our number of the whole stack of an allocation or a free, before its site is translated. */
 static inline uint32_t stack_number(const struct source *s, const struct mz_event *e)
 {
-	bool known = e->kind == MZ_ALLOC && e->has & MZ_HAS_SITE && e->site < s->nstacks;
+	bool known = (e->kind == MZ_ALLOC || e->kind == MZ_FREE) && e->has & MZ_HAS_SITE &&
+		     e->site < s->nstacks;
 
 	return known ? s->stacks[e->site] : 0;
 }

@@ -1,64 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Open a recording as a stream of events or as a profile of sums. */
+/* Opening a recording of any kind, and what each kind can be asked for. */
 #include "analysis/recording.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "analysis/kmap_types.h"
+#include "analysis/kmem.h"
 #include "analysis/profile_files.h"
 #include "base/error.h"
+#include "formats/kmap.h"
+#include "formats/open.h"
+#include "symbols/files.h"
 #include "trace/reader.h"
 
-#define PROBE 4096
-
-typedef int read_profile(struct mz_profile *p, struct mz_input *in, struct mz_error *err);
-
-/* How a profile is read; *how NULL: it is none. 0 or -errno. */
-static int probe(struct mz_input *in, read_profile **how, struct mz_error *err)
+const char *mz_recording_kind_name(enum mz_recording_kind kind)
 {
-	int ret = mz_input_unpack(in, err);
+	static const char *const names[MZ_RECORDING_KINDS] = {"any", "user", "kernel", "kmap",
+							      "sums"};
 
-	*how = NULL;
-	if (!ret)
-		ret = mz_input_fill(in, PROBE, err);
-	if (!ret && mz_dhat_probe(in->pos, mz_input_left(in)))
-		*how = mz_dhat_read;
-	else if (!ret && mz_allocinfo_probe(in->pos, mz_input_left(in)))
-		*how = mz_allocinfo_read;
-	return ret;
+	return (unsigned)kind < MZ_RECORDING_KINDS ? names[kind] : NULL;
 }
 
-bool mz_recording_is_profile(const char *path)
+bool mz_recording_has_events(const struct mz_recording *r)
 {
-	read_profile *how = NULL;
-	struct mz_input in;
-	struct stat st;
-
-	if (stat(path, &st) || !S_ISREG(st.st_mode) || mz_input_open(&in, path, NULL) < 0)
-		return false;
-	probe(&in, &how, NULL);
-	mz_input_close(&in);
-	return how;
+	return r->kind == MZ_RECORDING_USER || r->kind == MZ_RECORDING_KERNEL;
 }
 
-/* A file: one that holds a profile is read at once. Takes over in. */
-static int open_input(struct mz_recording *r, struct mz_input *in, struct mz_error *err)
-{
-	struct mz_reader *reader;
-	read_profile *read;
-	int ret = probe(in, &read, err);
-
-	if (ret < 0 || read) {
-		if (read)
-			ret = read(&r->profile, in, err);
-		mz_input_close(in);
-		r->read = true;
-		return ret;
-	}
-	reader = mz_reader_open_input(in, err);
-	r->events = reader ? mz_events_of(reader, err) : NULL;
-	return r->events ? 0 : -err->code;
-}
+/* ---- what it is --------------------------------------------------------- */
 
 static bool is_folder(const char *path)
 {
@@ -67,35 +39,316 @@ static bool is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-int mz_recording_open(struct mz_recording *r, char **paths, int n, struct mz_error *err)
+/* A container says what it was made of; a pipe has that at its end, too late. */
+static enum mz_recording_kind kind_of(const struct mz_reader *r)
+{
+	const struct mz_attr *source = mz_reader_find_attr(r, "source");
+	enum mz_format format = mz_reader_format(r);
+
+	if (format == MZ_FORMAT_KMEMTRACE_C || format == MZ_FORMAT_KMEMTRACE_E)
+		return MZ_RECORDING_KERNEL;
+	if (!source || source->type != MZ_ATTR_TEXT)
+		return MZ_RECORDING_USER;
+	if (!strcmp(source->data, "kmemtrace"))
+		return MZ_RECORDING_KERNEL;
+	return strcmp(source->data, "kmap") ? MZ_RECORDING_USER : MZ_RECORDING_KMAP;
+}
+
+static int open_trace(struct mz_recording *r, struct mz_input *in, struct mz_error *err)
+{
+	r->reader = mz_reader_open_input(in, err);
+	if (!r->reader)
+		return -(err->code ? err->code : EIO);
+	r->format = mz_reader_format(r->reader);
+	r->kind = kind_of(r->reader);
+	if (r->kind != MZ_RECORDING_KMAP)
+		return 0;
+	r->kmap = mz_kmap_of(r->reader, err);
+	r->reader = NULL;
+	return r->kmap ? 0 : -(err->code ? err->code : EIO);
+}
+
+static int open_lines(struct mz_recording *r, struct mz_input *in, struct mz_error *err)
+{
+	r->kind = MZ_RECORDING_KMAP;
+	r->kmap = mz_kmap_open_input(in, err);
+	return r->kmap ? 0 : -(err->code ? err->code : EIO);
+}
+
+/* Takes over in. */
+static int open_input(struct mz_recording *r, struct mz_input *in, struct mz_error *err)
+{
+	const struct mz_reader_ops *ops;
+	enum mz_content content;
+	int ret;
+
+	if (r->o.want == MZ_RECORDING_KMAP)
+		return open_lines(r, in, err);
+	ret = mz_input_unpack(in, err);
+	if (!ret)
+		ret = mz_input_fill(in, MZ_CONTENT_PROBE, err);
+	if (ret < 0) {
+		mz_input_close(in);
+		return ret;
+	}
+	content = mz_content_of(in->pos, mz_input_left(in), &ops);
+	if (content == MZ_CONTENT_KMAP)
+		return open_lines(r, in, err);
+	if (content != MZ_CONTENT_DHAT && content != MZ_CONTENT_ALLOCINFO)
+		return open_trace(r, in, err);
+	r->kind = MZ_RECORDING_SUMS;
+	r->read_sums = content == MZ_CONTENT_DHAT ? mz_dhat_read : mz_allocinfo_read;
+	r->in = *in;
+	return 0;
+}
+
+static int open_kernel(struct mz_recording *r, char **paths, int n, struct mz_error *err)
+{
+	r->kind = MZ_RECORDING_KERNEL;
+	r->kmem = mz_kmem_input_open(paths, n, err);
+	return r->kmem ? 0 : -(err->code ? err->code : EIO);
+}
+
+int mz_recording_open(struct mz_recording *r, char **paths, int n,
+		      const struct mz_recording_options *o, struct mz_error *err)
 {
 	struct mz_input in;
 	int ret;
 
-	*r = (struct mz_recording){.name = paths[0]};
+	*r = (struct mz_recording){.name = paths[0], .in.fd = -1};
+	if (o)
+		r->o = *o;
 	if (mz_profile_init(&r->profile) < 0)
 		return mz_fail_memory(err);
-	if (n == 1 && !is_folder(paths[0])) {
-		ret = mz_input_open(&in, paths[0], err);
-		return ret < 0 ? ret : open_input(r, &in, err);
-	}
-	r->events = mz_events_open(paths, n, err);
-	return r->events ? 0 : -err->code;
+	r->folder = n > 1 || is_folder(paths[0]);
+	if (r->folder && r->o.want != MZ_RECORDING_KMAP)
+		return open_kernel(r, paths, n, err);
+	if (r->o.want == MZ_RECORDING_KERNEL)
+		return open_kernel(r, paths, n, err);
+	ret = mz_input_open(&in, paths[0], err);
+	return ret < 0 ? ret : open_input(r, &in, err);
 }
 
 void mz_recording_close(struct mz_recording *r)
 {
 	mz_events_close(r->events);
+	mz_kmem_input_close(r->kmem);
+	mz_kmap_close(r->kmap);
+	mz_reader_close(r->reader);
+	mz_input_close(&r->in);
 	mz_profile_deinit(&r->profile);
-	*r = (struct mz_recording){0};
+	*r = (struct mz_recording){.in.fd = -1};
 }
 
-int mz_recording_profile(struct mz_recording *r, struct mz_error *err)
+/* ---- as what it is read ------------------------------------------------- */
+
+static void no_events(const struct mz_recording *r, struct mz_error *err)
 {
-	if (r->read || !r->events)
-		return 0;
-	r->read = true;
-	return mz_profile_read(&r->profile, r->events, NULL, NULL, err);
+	mz_fail(err, EINVAL, "%s: %s, and no events", r->name,
+		r->kind == MZ_RECORDING_KMAP ? "a KMAP, which has objects and accesses"
+					     : "it holds sums of call sites");
+}
+
+struct mz_reader *mz_recording_reader(struct mz_recording *r, struct mz_error *err)
+{
+	if (!mz_recording_has_events(r))
+		no_events(r, err);
+	else if (!r->reader)
+		mz_fail(err, EISDIR, "%s: several files; 'memorizer convert' makes one of them",
+			r->name);
+	return r->reader;
+}
+
+struct mz_kmem_input *mz_recording_kmem(struct mz_recording *r, struct mz_error *err)
+{
+	if (r->kmem)
+		return r->kmem;
+	if (r->kind != MZ_RECORDING_KERNEL) {
+		mz_fail(err, EINVAL, "%s: not a kernel trace", r->name);
+		return NULL;
+	}
+	r->kmem = mz_kmem_input_of(r->reader, r->name, err);
+	r->reader = NULL;
+	return r->kmem;
+}
+
+struct mz_kmap *mz_recording_kmap(struct mz_recording *r, struct mz_error *err)
+{
+	if (!r->kmap)
+		mz_fail(err, EINVAL, "%s: not a KMAP", r->name);
+	return r->kmap;
+}
+
+static void show_events(void *arg, uint64_t events)
+{
+	const struct mz_recording *r = arg;
+
+	r->o.progress(r->o.arg, -1, events, "events");
+}
+
+struct mz_events *mz_recording_events(struct mz_recording *r, struct mz_error *err)
+{
+	struct mz_symbols *named = NULL;
+
+	if (r->events)
+		return r->events;
+	if (!mz_recording_has_events(r)) {
+		no_events(r, err);
+		return NULL;
+	}
+	/* those beside it are looked for when a name is asked for */
+	if (r->o.symbols && mz_recording_symbols(r, &named, err) < 0)
+		return NULL;
+	r->events = r->reader ? mz_events_of(r->reader, err) : mz_events_of_kmem(r->kmem, err);
+	r->reader = NULL;
+	r->kmem = NULL;
+	if (!r->events) {
+		mz_symbols_close(named);
+		return NULL;
+	}
+	if (named)
+		mz_events_use(r->events, named);
+	if (r->o.progress)
+		mz_events_progress(r->events, show_events, r);
+	return r->events;
+}
+
+/* ---- symbols of a kernel, the model of a KMAP ---------------------------- */
+
+/* A kernel trace has its list of functions beside it, to which a vmlinux is added; files
+ * named for a KMAP stand for themselves. */
+static int find_files(const struct mz_recording *r, struct mz_symbols_files *f,
+		      struct mz_error *err)
+{
+	bool beside = strcmp(r->name, "-") && (!r->o.symbols || r->kind == MZ_RECORDING_KERNEL);
+	int ret = 0;
+
+	if (beside && is_folder(r->name)) {
+		char *inside;
+
+		if (asprintf(&inside, "%s/", r->name) < 0)
+			return mz_fail_memory(err);
+		ret = mz_symbols_files_beside(f, inside, err);
+		free(inside);
+	} else if (beside) {
+		ret = mz_symbols_files_beside(f, r->name, err);
+	}
+	if (!ret && r->o.symbols)
+		ret = mz_symbols_files_named(f, r->o.symbols, err);
+	return ret;
+}
+
+static int open_symbols(const struct mz_recording *r, struct mz_symbols_files *f,
+			struct mz_symbols **symbols, struct mz_error *err)
+{
+	int ret = find_files(r, f, err);
+
+	*symbols = NULL;
+	if (ret < 0 || !f->some)
+		return ret;
+	*symbols = mz_symbols_open_kernel(&f->kernel, err);
+	return *symbols ? 0 : -(err->code ? err->code : EINVAL);
+}
+
+int mz_recording_symbols(struct mz_recording *r, struct mz_symbols **symbols, struct mz_error *err)
+{
+	struct mz_symbols_files f = {0};
+	int ret = open_symbols(r, &f, symbols, err);
+
+	mz_symbols_files_deinit(&f);
+	return ret;
+}
+
+/* A vmlinux without types is no error: there are none then. */
+static int find_types(struct mz_kmap_model *m, const struct mz_symbols_files *f,
+		      struct mz_symbols *symbols, struct mz_error *err)
+{
+	const char *from[] = {f->kernel.vmlinux, f->kernel.btf};
+	struct mz_types *types = NULL;
+
+	for (size_t i = 0; i < 2 && !types; i++) {
+		struct mz_error e = {0};
+
+		types = from[i] ? mz_types_open(from[i], &e) : NULL;
+		if (!types && e.code && e.code != ENODATA) {
+			*err = e;
+			return -e.code;
+		}
+	}
+	if (types && mz_kmap_find_types(m, types, mz_symbols_shift(symbols)) < 0)
+		return mz_fail_memory(err);
+	return 0;
+}
+
+static bool show_lines(void *arg, const struct mz_kmap *k)
+{
+	const struct mz_recording *r = arg;
+
+	if (r->o.progress)
+		r->o.progress(r->o.arg, mz_kmap_share(k), mz_kmap_lines(k), "lines");
+	return true;
+}
+
+int mz_recording_model(struct mz_recording *r, const struct mz_recording_model *how,
+		       struct mz_kmap_model *m, struct mz_error *err)
+{
+	struct mz_kmap_model_options mo = {
+		.progress = show_lines, .arg = r, .by = how->by, .space = how->space};
+	struct mz_symbols_files f = {0};
+	struct mz_kmap *k = mz_recording_kmap(r, err);
+	int ret;
+
+	memset(m, 0, sizeof(*m));
+	if (!k)
+		return -EINVAL;
+	mz_kmap_skip_bad(k, r->o.skip_bad);
+	ret = open_symbols(r, &f, &mo.symbols, err);
+	if (how->or_function && !(mo.symbols && mz_symbols_has_lines(mo.symbols)))
+		mo.by = MZ_KMAP_BY_FUNCTION;
+	if (!ret)
+		ret = mz_kmap_model_read(m, k, &mo, err);
+	if (ret >= 0 && how->types && mo.symbols)
+		ret = find_types(m, &f, mo.symbols, err);
+	mz_symbols_close(mo.symbols);
+	mz_symbols_files_deinit(&f);
+	return ret < 0 ? ret : 0;
+}
+
+/* ---- the profile -------------------------------------------------------- */
+
+static int profile_of_model(struct mz_recording *r, struct mz_error *err)
+{
+	struct mz_recording_model how = {.by = MZ_KMAP_BY_FUNCTION};
+	struct mz_kmap_model m;
+	int ret = mz_recording_model(r, &how, &m, err);
+
+	if (!ret)
+		ret = mz_profile_of_kmap(&r->profile, &m, err);
+	mz_kmap_model_deinit(&m);
+	return ret;
+}
+
+static int profile_of_events(struct mz_recording *r, struct mz_error *err)
+{
+	struct mz_events *events = mz_recording_events(r, err);
+
+	return events ? mz_profile_read(&r->profile, events, NULL, NULL, err) : -err->code;
+}
+
+const struct mz_profile *mz_recording_profile(struct mz_recording *r, struct mz_error *err)
+{
+	int ret;
+
+	if (r->read)
+		return &r->profile;
+	if (r->kind == MZ_RECORDING_KMAP)
+		ret = profile_of_model(r, err);
+	else if (r->kind == MZ_RECORDING_SUMS)
+		ret = r->read_sums(&r->profile, &r->in, err);
+	else
+		ret = profile_of_events(r, err);
+	r->read = ret >= 0;
+	return ret < 0 ? NULL : &r->profile;
 }
 
 uint64_t mz_recording_lost(const struct mz_recording *r)

@@ -79,20 +79,17 @@ static const char *input_name(const struct mz_kmap *k)
 }
 
 /* A container says what it was made of. */
-static int open_container(struct mz_kmap *k, struct mz_error *err)
+static int use_reader(struct mz_kmap *k, struct mz_reader *r, struct mz_error *err)
 {
-	const struct mz_attr *source;
+	const struct mz_attr *source = mz_reader_find_attr(r, "source");
 
-	k->reader = mz_reader_open_input(&k->in, err);
 	k->in = (struct mz_input){.fd = -1};
-	if (!k->reader)
-		return -EINVAL;
-	source = mz_reader_find_attr(k->reader, "source");
-	/* in a pipe it is said at the end: then the events tell */
+	k->reader = r;
+	/* a pipe says it at the end: until then the events show it */
 	if (source && (source->type != MZ_ATTR_TEXT || strcmp(source->data, "kmap")))
 		return mz_fail(err, EINVAL, "%s: a trace, not a KMAP; 'memorizer report' reads it",
-			       k->reader->in.name);
-	k->unpacker = mz_kmap_unpacker_new(k->reader);
+			       r->in.name);
+	k->unpacker = mz_kmap_unpacker_new(r);
 	return k->unpacker ? 0 : mz_fail_memory(err);
 }
 
@@ -111,33 +108,54 @@ static int join(struct mz_kmap *k, struct mz_error *err)
 	return ret;
 }
 
-/* What the first bytes say that it is. */
-static int open_as(struct mz_kmap *k, struct mz_error *err)
+static struct mz_kmap *new_kmap(struct mz_error *err)
 {
-	const char *head = k->in.pos;
-	size_t len = mz_input_left(&k->in);
+	struct mz_kmap *k = calloc(1, sizeof(*k));
 
-	if (mz_container_probe(head, len))
-		return open_container(k, err);
-	return mz_kmap_join_probe(head, len) ? join(k, err) : 0;
-}
-
-/* Takes over in, in failure too. */
-static struct mz_kmap *open_input(int ret, struct mz_input *in, struct mz_error *err)
-{
-	struct mz_kmap *k = ret < 0 ? NULL : calloc(1, sizeof(*k));
-
-	if (ret < 0)
-		return NULL;
 	if (!k) {
 		mz_fail_memory(err);
+		return NULL;
+	}
+	k->in.fd = -1;
+	k->shape = -1;
+	return k;
+}
+
+struct mz_kmap *mz_kmap_of(struct mz_reader *r, struct mz_error *err)
+{
+	struct mz_kmap *k = new_kmap(err);
+
+	if (!k) {
+		mz_reader_close(r);
+		return NULL;
+	}
+	if (use_reader(k, r, err) < 0) {
+		mz_kmap_close(k);
+		return NULL;
+	}
+	return k;
+}
+
+struct mz_kmap *mz_kmap_open_input(struct mz_input *in, struct mz_error *err)
+{
+	struct mz_reader *r;
+	struct mz_kmap *k;
+
+	if (mz_input_unpack(in, err) < 0 || mz_input_fill(in, PROBE, err) < 0) {
+		mz_input_close(in);
+		return NULL;
+	}
+	if (mz_container_probe(in->pos, mz_input_left(in))) {
+		r = mz_reader_open_input(in, err);
+		return r ? mz_kmap_of(r, err) : NULL;
+	}
+	k = new_kmap(err);
+	if (!k) {
 		mz_input_close(in);
 		return NULL;
 	}
 	k->in = *in;
-	k->shape = -1;
-	if (mz_input_unpack(&k->in, err) < 0 || mz_input_fill(&k->in, PROBE, err) < 0 ||
-	    open_as(k, err) < 0) {
+	if (mz_kmap_join_probe(k->in.pos, mz_input_left(&k->in)) && join(k, err) < 0) {
 		mz_kmap_close(k);
 		return NULL;
 	}
@@ -148,7 +166,7 @@ struct mz_kmap *mz_kmap_open(const char *path, struct mz_error *err)
 {
 	struct mz_input in;
 
-	return open_input(mz_input_open(&in, path, err), &in, err);
+	return mz_input_open(&in, path, err) < 0 ? NULL : mz_kmap_open_input(&in, err);
 }
 
 struct mz_kmap *mz_kmap_open_memory(const void *data, size_t size, const char *name,
@@ -156,7 +174,8 @@ struct mz_kmap *mz_kmap_open_memory(const void *data, size_t size, const char *n
 {
 	struct mz_input in;
 
-	return open_input(mz_input_memory(&in, data, size, name, err), &in, err);
+	return mz_input_memory(&in, data, size, name, err) < 0 ? NULL
+							       : mz_kmap_open_input(&in, err);
 }
 
 void mz_kmap_close(struct mz_kmap *k)
@@ -173,22 +192,6 @@ void mz_kmap_close(struct mz_kmap *k)
 	mz_input_close(&k->in);
 	mz_buf_free(&k->text);
 	free(k);
-}
-
-bool mz_kmap_is(const char *path)
-{
-	struct mz_kmap *k;
-	struct stat st;
-	bool is;
-
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
-		return false;
-	k = mz_kmap_open(path, NULL);
-	/* open_container() refuses another source, but lets pass a container that names none */
-	is = k && (k->reader ? mz_reader_find_attr(k->reader, "source") != NULL
-			     : mz_kmap_probe(k->in.pos, mz_input_left(&k->in)));
-	mz_kmap_close(k);
-	return is;
 }
 
 void mz_kmap_skip_bad(struct mz_kmap *k, bool skip)

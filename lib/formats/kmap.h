@@ -101,12 +101,14 @@ struct mz_kmap;
 struct mz_kmap *mz_kmap_open(const char *path, struct mz_error *err);
 struct mz_kmap *mz_kmap_open_memory(const void *data, size_t size, const char *name,
 				    struct mz_error *err);
+/* Of an input, or of the reader of a container, which it takes over, in failure too. */
+struct mz_input;
+struct mz_kmap *mz_kmap_open_input(struct mz_input *in, struct mz_error *err);
+struct mz_kmap *mz_kmap_of(struct mz_reader *r, struct mz_error *err);
 void mz_kmap_close(struct mz_kmap *k);
 
 /* Is this the start of a KMAP? The first line that is no comment must be one of its. */
 bool mz_kmap_probe(const char *data, size_t len);
-/* The same of a file, packed or not, or of a container made of one. Pipes: false. */
-bool mz_kmap_is(const char *path);
 
 /* Lines that cannot be understood are left out and counted, not an error. */
 void mz_kmap_skip_bad(struct mz_kmap *k, bool skip);

@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Open a trace and determine its format from its content, never from its name. */
+#include "formats/open.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "formats/classic.h"
 #include "formats/heaptrack.h"
+#include "formats/kmap.h"
 #include "formats/kmemtrace.h"
 #include "formats/perf.h"
 #include "formats/sums.h"
 #include "formats/text.h"
 #include "trace/container.h"
 
-/* Enough to see the first line of a text. */
-#define PROBE 4096
-
 static const char *const format_names[MZ_FORMATS] = {
-	[MZ_FORMAT_UNKNOWN] = "unknown",
-	[MZ_FORMAT_TEXT] = "text",
-	[MZ_FORMAT_CLASSIC] = "classic",
-	[MZ_FORMAT_CONTAINER] = "container",
-	[MZ_FORMAT_KMEMTRACE_C] = "kmemtrace-c",
-	[MZ_FORMAT_KMEMTRACE_E] = "kmemtrace-e",
-	[MZ_FORMAT_HEAPTRACK] = "heaptrack",
-	[MZ_FORMAT_PERF] = "perf script",
+	[MZ_FORMAT_UNKNOWN] = "unknown",	 [MZ_FORMAT_TEXT] = "text",
+	[MZ_FORMAT_CLASSIC] = "classic",	 [MZ_FORMAT_CONTAINER] = "container",
+	[MZ_FORMAT_KMEMTRACE_C] = "kmemtrace-c", [MZ_FORMAT_KMEMTRACE_E] = "kmemtrace-e",
+	[MZ_FORMAT_HEAPTRACK] = "heaptrack",	 [MZ_FORMAT_PERF] = "perf script",
 };
 
 const char *mz_format_name(enum mz_format format)
@@ -31,35 +27,59 @@ const char *mz_format_name(enum mz_format format)
 	return (unsigned)format < MZ_FORMATS ? format_names[format] : NULL;
 }
 
-/* The order goes from the most to the least specific signature: classic must be tested before
- * text, and nothing after text can match. */
-static const struct mz_reader_ops *probe(struct mz_reader *r)
+/* The order goes from the most to the least specific signature. */
+static const struct mz_reader_ops *trace_ops(const char *data, size_t len)
 {
-	const char *data = r->in.pos;
-	size_t len = mz_input_left(&r->in);
-	const struct mz_reader_ops *ops;
-
 	if (mz_classic_probe(data, len))
 		return &mz_classic_reader_ops;
-	if (mz_container_probe(r->in.pos, mz_input_left(&r->in)))
+	if (mz_container_probe(data, len))
 		return &mz_container_reader_ops;
-	ops = mz_kmemtrace_probe(data, len);
-	if (ops)
-		return ops;
+	if (mz_kmemtrace_probe(data, len))
+		return mz_kmemtrace_probe(data, len);
 	if (mz_heaptrack_probe(data, len))
 		return &mz_heaptrack_reader_ops;
-	if (mz_perf_probe(data, len))
-		return &mz_perf_reader_ops;
-	if (mz_dhat_probe(data, len) || mz_allocinfo_probe(data, len)) {
-		mz_fail(&r->error, EINVAL, "%s: it contains sums by call site and no events; 'memorizer "
-			"report', 'diff' and 'export' read it", r->in.name);
-		return NULL;
+	return mz_perf_probe(data, len) ? &mz_perf_reader_ops : NULL;
+}
+
+enum mz_content mz_content_of(const char *data, size_t len, const struct mz_reader_ops **ops)
+{
+	*ops = trace_ops(data, len);
+	if (*ops)
+		return MZ_CONTENT_TRACE;
+	if (mz_dhat_probe(data, len))
+		return MZ_CONTENT_DHAT;
+	if (mz_allocinfo_probe(data, len))
+		return MZ_CONTENT_ALLOCINFO;
+	if (mz_kmap_probe(data, len))
+		return MZ_CONTENT_KMAP;
+	/* last: any text may be a trace whose first line is wrong */
+	if (!mz_text_probe(data, len))
+		return MZ_CONTENT_UNKNOWN;
+	*ops = &mz_text_reader_ops;
+	return MZ_CONTENT_TRACE;
+}
+
+static void choose_reader(struct mz_reader *r)
+{
+	switch (mz_content_of(r->in.pos, mz_input_left(&r->in), &r->ops)) {
+	case MZ_CONTENT_TRACE: break;
+	case MZ_CONTENT_KMAP:
+		mz_fail(&r->error, EINVAL,
+			"%s: a KMAP, which has no events; 'memorizer kmap', 'report', 'html', "
+			"'diff' and 'export' read it",
+			r->in.name);
+		break;
+	case MZ_CONTENT_DHAT:
+	case MZ_CONTENT_ALLOCINFO:
+		mz_fail(&r->error, EINVAL,
+			"%s: it contains sums by call site and no events; 'memorizer "
+			"report', 'diff' and 'export' read it",
+			r->in.name);
+		break;
+	default:
+		mz_fail_offset(&r->error, EINVAL, 0,
+			       "%s: byte 0: this is not a trace of any known kind", r->in.name);
 	}
-	if (mz_text_probe(data, len))
-		return &mz_text_reader_ops;
-	mz_fail_offset(&r->error, EINVAL, 0, "%s: byte 0: this is not a trace of any known kind",
-		       r->in.name);
-	return NULL;
 }
 
 /* The input belongs to the reader from here on, also in failure. The error is copied out
@@ -79,8 +99,9 @@ struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err
 	r->tables = mz_tables_new();
 	if (!r->tables || mz_live_init(&r->live) < 0)
 		mz_fail_memory(&r->error);
-	else if (!mz_input_unpack(&r->in, &r->error) && !mz_input_fill(&r->in, PROBE, &r->error))
-		r->ops = probe(r);
+	else if (!mz_input_unpack(&r->in, &r->error) &&
+		 !mz_input_fill(&r->in, MZ_CONTENT_PROBE, &r->error))
+		choose_reader(r);
 	if (r->ops)
 		opened = !r->ops->open || r->ops->open(r) >= 0;
 	if (!opened) {

@@ -65,14 +65,17 @@ static int check_file(void)
 static int write_all(struct mz_recording *in, struct mz_output *out, struct mz_error *err)
 {
 	struct mz_export_options how = {0};
-	int ret;
+	struct mz_events *events = format->profile ? NULL : mz_recording_events(in, err);
 
+	if (!format->profile && !events)
+		return -err->code;
 	if (format->events)
-		return format->events(in->events, out, err);
+		return format->events(events, out, err);
 	if (format->table)
-		return mz_export_tables(format->table, in->events, &in->profile, table, out, err);
-	ret = mz_recording_profile(in, err);
-	return ret < 0 ? ret : format->profile(&in->profile, &how, out, err);
+		return mz_export_tables(format->table, events, &in->profile, table, out, err);
+	if (!mz_recording_profile(in, err))
+		return -err->code;
+	return format->profile(&in->profile, &how, out, err);
 }
 
 /* As the verb does it. */
@@ -82,7 +85,7 @@ static int do_export(void)
 	struct mz_recording in = {0};
 	struct mz_output out = {.file.fd = -1};
 	struct mz_error err = {0};
-	int ret = mz_recording_open(&in, paths, 1, &err);
+	int ret = mz_recording_open(&in, paths, 1, NULL, &err);
 
 	if (!ret)
 		ret = mz_output_open(&out, out_path, false, &err);

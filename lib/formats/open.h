@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a file is, by its first bytes and never by its name. */
+#ifndef MZ_FORMATS_OPEN_H
+#define MZ_FORMATS_OPEN_H
+
+#include <stddef.h>
+
+struct mz_reader_ops;
+
+enum mz_content {
+	MZ_CONTENT_UNKNOWN,
+	MZ_CONTENT_TRACE,     /* events: a reader reads it */
+	MZ_CONTENT_KMAP,      /* the lines of a KMAP */
+	MZ_CONTENT_DHAT,      /* sums of call sites, without events */
+	MZ_CONTENT_ALLOCINFO, /* the same, of a kernel */
+};
+
+/* As many bytes as it takes to tell: the first lines of a text. */
+#define MZ_CONTENT_PROBE 4096
+
+/* The unpacked start of a file. *ops: the reader of a trace, NULL for anything else. */
+enum mz_content mz_content_of(const char *data, size_t len, const struct mz_reader_ops **ops);
+
+#endif
