@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
+#include "cmds/lost.h"
 #include "cmds/recording.h"
 #include "export/table.h"
 
@@ -256,8 +257,8 @@ static int show_json(const struct job *j)
 	mz_json_str(&out, "by", bys[j->o->by]);
 	mz_json_str(&out, "sort", j->sort->name);
 	mz_json_object(&out, "lost");
-	mz_json_u64(&out, "a", j->a.profile.lost);
-	mz_json_u64(&out, "b", j->b.profile.lost);
+	lost_json(&out, "a", j->a.profile.lost_by);
+	lost_json(&out, "b", j->b.profile.lost_by);
 	mz_json_end_object(&out);
 	mz_json_object(&out, "totals");
 	json_sums(&out, j, &j->d.a, &j->d.b);

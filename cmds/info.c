@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
+#include "cmds/lost.h"
 
 struct opts {
 	bool json;
@@ -99,11 +100,7 @@ static int show_json(struct mz_reader *r, const struct mz_summary *s)
 	mz_json_str(&j, "format", mz_format_name(mz_reader_format(r)));
 	mz_json_u64(&j, "bytes", s->bytes);
 	mz_json_u64(&j, "events", s->events);
-	mz_json_object(&j, "lost");
-	for (int i = 0; i < MZ_LOSSES; i++)
-		if (s->lost[i])
-			mz_json_u64(&j, mz_loss_name(i), s->lost[i]);
-	mz_json_end_object(&j);
+	lost_json(&j, "lost", s->lost);
 	if (s->has_produced)
 		mz_json_u64(&j, "produced", s->produced);
 	mz_json_u64(&j, "blocks", s->births);

@@ -128,19 +128,14 @@ static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, struct m
 	return got;
 }
 
-int kmem_join(char **paths, int n, const char *output, bool best, bool force)
+/* Each file as a stream of its own, which readers merge by time. */
+static int join_streams(struct mz_kmem_input *in, struct mz_writer *w, struct mz_error *err)
 {
-	struct mz_writer_options o = {
-		.raw = true, .best = best, .overwrite = force, .discard = true};
-	struct mz_error err = {0};
-	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
-	struct mz_writer *w = in ? mz_writer_open(output ? output : "-", &o, &err) : NULL;
 	uint64_t produced = 0;
-	bool numbered = in && mz_kmem_input_numbered(in), counted = !numbered;
+	bool counted = true;
+	int ret = 0;
 
-	if (w && numbered)
-		join_numbered(in, w, &err);
-	for (unsigned i = 0; w && !numbered && !err.code && i < mz_kmem_input_files(in); i++) {
+	for (unsigned i = 0; !ret && i < mz_kmem_input_files(in); i++) {
 		struct mz_reader *r = mz_kmem_input_reader(in, i);
 		struct mz_stream *s = mz_writer_stream(w);
 		struct mz_summary sum;
@@ -150,71 +145,109 @@ int kmem_join(char **paths, int n, const char *output, bool best, bool force)
 			counted = false;
 		else
 			produced += sum.produced;
-		if (!s)
-			mz_fail_memory(&err);
-		else
-			copy_events(r, w, s, &err);
+		ret = s ? copy_events(r, w, s, err) : mz_fail_memory(err);
 	}
-	if (w && counted)
+	if (!ret && counted)
 		mz_writer_produced(w, produced);
-	if (w && !err.code)
+	return ret;
+}
+
+int kmem_join(char **paths, int n, const char *output, bool best, bool force)
+{
+	struct mz_writer_options o = {
+		.raw = true, .best = best, .overwrite = force, .discard = true};
+	struct mz_error err = {0};
+	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
+	struct mz_writer *w = in ? mz_writer_open(output ? output : "-", &o, &err) : NULL;
+	int ret = -EIO;
+
+	if (w)
+		ret = mz_kmem_input_numbered(in) ? join_numbered(in, w, &err)
+						 : join_streams(in, w, &err);
+	if (!ret) {
 		put_symbols(w, in);
-	if (w && err.code)
+		ret = mz_writer_close(w, &err);
+	} else if (w) {
 		mz_writer_abort(w);
-	else if (w)
-		mz_writer_close(w, &err);
+	}
 	mz_kmem_input_close(in);
-	return err.code ? console_error(&err) : MZ_EXIT_OK;
+	return ret < 0 ? console_error(&err) : MZ_EXIT_OK;
 }
 
 /* ---- the raw formats ---------------------------------------------------- */
 
-int kmem_export(char **paths, int n, const char *output, unsigned shape, bool big, bool force)
+struct raw {
+	struct mz_kmemtrace_layout layout;
+	struct mz_output out;
+	uint64_t written, lost, left_out;
+	const char *why; /* the last was left out */
+};
+
+static int put_raw(struct raw *r, const struct mz_event *ev, uint64_t site, struct mz_error *err)
 {
-	struct mz_kmemtrace_layout l = {(enum mz_kmemtrace_shape)shape, big};
-	struct mz_error err = {0};
-	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
-	struct mz_output out = {.file.fd = -1};
-	uint64_t left_out = 0, lost = 0, written = 0;
-	const char *why = "";
+	struct mz_kmemtrace_extra x = {.sequence = (int32_t)(uint32_t)(r->written + 1),
+				       .site = site};
+	const char *reason;
+	size_t size;
+	char *p;
+
+	if (ev->kind == MZ_LOST) {
+		r->lost += ev->size;
+		return 0;
+	}
+	p = mz_output_room(&r->out, MZ_KMT_PUT_MAX, err);
+	if (!p)
+		return -EIO;
+	size = mz_kmemtrace_put(&r->layout, ev, &x, p, &reason);
+	if (!size) {
+		r->left_out++;
+		r->why = reason;
+	}
+	r->written += size != 0;
+	r->out.len += size;
+	return 0;
+}
+
+static int put_all(struct raw *r, struct mz_kmem_input *in, struct mz_error *err)
+{
 	struct mz_event ev;
 	uint32_t stack;
+	int ret;
+
+	while ((ret = mz_kmem_input_next(in, &ev, &stack, err)) > 0) {
+		ret = put_raw(r, &ev, ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0,
+			      err);
+		if (ret < 0)
+			break;
+	}
+	return ret;
+}
+
+int kmem_export(char **paths, int n, const char *output, unsigned shape, bool big, bool force)
+{
+	struct raw r = {.layout = {(enum mz_kmemtrace_shape)shape, big}, .out = {.file.fd = -1}};
+	struct mz_error err = {0};
+	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
+	int ret = in ? mz_output_open(&r.out, output, force, &err) : -EIO;
 	char a[32];
 
-	if (!in || mz_output_open(&out, output, force, &err) < 0) {
+	if (ret < 0) {
 		mz_kmem_input_close(in);
 		return console_error(&err);
 	}
-	while (!err.code && mz_kmem_input_next(in, &ev, &stack, &err) > 0) {
-		char *p = mz_output_room(&out, MZ_KMT_PUT_MAX, &err);
-		struct mz_kmemtrace_extra x = {.sequence = (int32_t)(uint32_t)(written + 1)};
-		const char *reason;
-		size_t size = 0;
-
-		if (ev.kind == MZ_LOST)
-			lost += ev.size;
-		x.site = ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0;
-		if (p && ev.kind != MZ_LOST)
-			size = mz_kmemtrace_put(&l, &ev, &x, p, &reason);
-		if (p && !size && ev.kind != MZ_LOST) {
-			left_out++;
-			why = reason;
-		}
-		written += size != 0;
-		out.len += size;
-	}
-	if (err.code)
-		mz_output_abort(&out);
+	ret = put_all(&r, in, &err);
+	if (ret < 0)
+		mz_output_abort(&r.out);
 	else
-		mz_output_commit(&out, &err);
+		ret = mz_output_commit(&r.out, &err);
 	mz_kmem_input_close(in);
-	if (err.code)
+	if (ret < 0)
 		return console_error(&err);
-	if (left_out)
-		console_note("left out: %s events: %s", console_count(a, left_out), why);
-	if (lost)
+	if (r.left_out)
+		console_note("left out: %s events: %s", console_count(a, r.left_out), r.why);
+	if (r.lost)
 		console_note(
 			"%s lost events have no place in this format: put them into total_overruns",
-			console_count(a, lost));
+			console_count(a, r.lost));
 	return MZ_EXIT_OK;
 }

@@ -6,6 +6,7 @@
 #include "analysis/kmem.h"
 #include "base/json.h"
 #include "cmds/kernel/kmem.h"
+#include "cmds/lost.h"
 
 static void group(struct mz_json *w, const struct mz_kmem_group *g, uint64_t end)
 {
@@ -138,11 +139,7 @@ void kmem_json_findings(struct mz_json *w, const struct mz_kmem_report *r, size_
 
 static void loss_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
 {
-	mz_json_object(w, "lost");
-	mz_json_u64(w, "total", r->lost_all);
-	for (unsigned i = 0; i < MZ_LOSSES; i++)
-		if (r->lost[i])
-			mz_json_u64(w, mz_loss_name(i), r->lost[i]);
+	lost_json_open(w, "lost", r->lost);
 	mz_json_array(w, "intervals");
 	for (size_t i = 0; i < r->ngaps && (!limit || i < limit); i++) {
 		const struct mz_kmem_gap *g = &r->gaps[i];

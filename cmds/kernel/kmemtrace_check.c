@@ -10,7 +10,9 @@
 #include "base/input.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
+#include "cmds/lost.h"
 #include "formats/kmemtrace.h"
+#include "trace/event.h"
 #include "trace/reader.h"
 
 struct opts {
@@ -31,6 +33,7 @@ struct check {
 	struct mz_json json;
 	struct mz_buf buf;
 	uint64_t records, findings, lost, all_findings;
+	uint64_t lost_by[MZ_LOSSES];
 	/* of the file in hand */
 	uint64_t last_time[1024]; /* by CPU */
 	int64_t last_sequence;
@@ -79,6 +82,7 @@ static void check_event(struct check *c, const struct mz_event *e, uint64_t at, 
 
 	if (e->kind == MZ_LOST) {
 		c->lost += e->size;
+		mz_count_lost(c->lost_by, e);
 		return;
 	}
 	c->records++;
@@ -121,7 +125,9 @@ static uint64_t skip_bad(struct mz_input *in, const struct mz_kmemtrace_layout *
 {
 	uint64_t skipped = 0;
 
-	while (!mz_input_fill(in, MZ_KMT_RECORD_MAX, err) && mz_input_left(in)) {
+	int ret;
+
+	while (!(ret = mz_input_fill(in, MZ_KMT_RECORD_MAX, err)) && mz_input_left(in)) {
 		struct mz_kmemtrace_extra x;
 		struct mz_event e;
 		const char *why;
@@ -137,7 +143,9 @@ static uint64_t skip_bad(struct mz_input *in, const struct mz_kmemtrace_layout *
 static int check_raw(struct check *c, struct mz_input *in, const struct mz_kmemtrace_layout *l,
 		     struct mz_error *err)
 {
-	while (!mz_input_fill(in, MZ_KMT_RECORD_MAX, err) && mz_input_left(in)) {
+	int ret;
+
+	while (!(ret = mz_input_fill(in, MZ_KMT_RECORD_MAX, err)) && mz_input_left(in)) {
 		uint64_t at = mz_input_tell(in);
 		struct mz_kmemtrace_extra x;
 		struct mz_event e;
@@ -160,7 +168,7 @@ static int check_raw(struct check *c, struct mz_input *in, const struct mz_kmemt
 			check_sequence(c, at, x.sequence);
 		in->pos += n;
 	}
-	return err->code ? -err->code : 0;
+	return ret;
 }
 
 /* ---- containers and the rest -------------------------------------------- */
@@ -253,7 +261,7 @@ static void end_file(struct check *c)
 	if (c->o->json) {
 		mz_json_end_array(&c->json);
 		mz_json_u64(&c->json, "records", c->records);
-		mz_json_u64(&c->json, "lost", c->lost);
+		lost_json(&c->json, "lost", c->lost_by);
 		mz_json_end_object(&c->json);
 	} else if (!c->o->quiet) {
 		printf("%s: %" PRIu64 " records, %" PRIu64 " lost, %" PRIu64 " findings\n",
@@ -283,6 +291,7 @@ static int run(void *options, int argc, char **argv)
 
 		c->path = argv[i];
 		c->records = c->findings = c->lost = 0;
+		memset(c->lost_by, 0, sizeof(c->lost_by));
 		c->begun = false;
 		memset(c->last_time, 0, sizeof(c->last_time));
 		if (c->o->json) {

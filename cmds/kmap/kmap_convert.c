@@ -126,20 +126,26 @@ static int start(struct job *j)
 	return mz_writer_set_text(j->w, "source", "kmap") < 0 ? mz_fail_memory(&j->err) : 0;
 }
 
+/* Packing fails with the writer's error, or without memory. */
+static int packing_failed(struct job *j)
+{
+	const struct mz_error *e = mz_writer_error(j->w);
+
+	if (!e->code)
+		return mz_fail_memory(&j->err);
+	j->err = *e;
+	return -e->code;
+}
+
 static int put(struct job *j, const struct mz_kmap_record *rec)
 {
-	int ret;
-
 	if (j->o->to == KMAP_TO_G2)
 		return to_g2(j, rec);
 	if (j->o->to == KMAP_TO_G3)
 		return put_line(j, rec, MZ_KMAP_G3);
 	if (j->o->to == KMAP_TO_LINES)
 		return to_lines(j, rec);
-	ret = mz_kmap_pack(&j->packer, rec);
-	if (ret < 0 && mz_writer_error(j->w)->code)
-		j->err = *mz_writer_error(j->w);
-	return ret < 0 && !j->err.code ? mz_fail_memory(&j->err) : ret;
+	return mz_kmap_pack(&j->packer, rec) < 0 ? packing_failed(j) : 0;
 }
 
 static int finish(struct job *j)
@@ -150,10 +156,8 @@ static int finish(struct job *j)
 		return -EIO;
 	if (j->o->to != KMAP_TO_CONTAINER)
 		return mz_output_commit(&j->out, &j->err);
-	if (mz_kmap_pack_end(&j->packer) < 0) {
-		j->err = *mz_writer_error(w);
-		return j->err.code ? -EIO : mz_fail_memory(&j->err);
-	}
+	if (mz_kmap_pack_end(&j->packer) < 0)
+		return packing_failed(j);
 	mz_writer_produced(w, j->packer.events);
 	j->w = NULL;
 	return mz_writer_close(w, &j->err);

@@ -7,6 +7,7 @@
 #include "analysis/lifetimes.h"
 #include "base/error.h"
 #include "cmds/lifetimes/annotate.h"
+#include "cmds/lost.h"
 
 static const struct mz_opt opts[] = {
 	ANNOTATE_OPTS("show totals, sizes and lifetimes, not the lines"),
@@ -135,7 +136,7 @@ static void summary_json(struct annotator *a, struct mz_json *j)
 	mz_json_u64(j, "no_effect", l->no_effect);
 	mz_json_u64(j, "unknown_frees", l->live.unmatched.unknown_frees);
 	mz_json_u64(j, "over_live", l->live.unmatched.over_live);
-	mz_json_u64(j, "lost", l->lost);
+	lost_json(j, "lost", l->lost_by);
 	annotate_histogram_json(j, "lifetimes", &l->ages);
 	annotate_histogram_json(j, "sizes", &l->sizes);
 }

@@ -7,6 +7,7 @@
 #include "analysis/layout.h"
 #include "base/error.h"
 #include "cmds/lifetimes/annotate.h"
+#include "cmds/lost.h"
 
 static const struct mz_opt opts[] = {
 	ANNOTATE_OPTS("show peaks, gaps and fragmentation over time, not the lines"),
@@ -157,7 +158,7 @@ static void summary_json(struct annotator *a, struct mz_json *j)
 	mz_json_u64(j, "unknown_frees", l->unknown);
 	mz_json_u64(j, "over_live", l->over_live);
 	mz_json_u64(j, "overlaps", l->overlaps);
-	mz_json_u64(j, "lost", l->lost);
+	lost_json(j, "lost", l->lost_by);
 	annotate_histogram_json(j, "gaps", &l->gaps);
 	mz_json_array(j, "over_time");
 	for (unsigned i = 0; i < l->used; i++) {

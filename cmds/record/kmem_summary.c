@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/kernel/kmem.h"
+#include "cmds/lost.h"
 #include "record/kmem.h"
 #include "symbols/kallsyms.h"
 
@@ -65,7 +66,9 @@ static void print_json(const struct mz_kmem_counts *n, const struct mz_kmem_row 
 	mz_json_u64(&w, "produced", mz_kmem_produced(n));
 	mz_json_u64(&w, "counted", n->recorded - n->other);
 	mz_json_u64(&w, "no_row", n->other);
-	mz_json_u64(&w, "lost", mz_kmem_lost(n));
+	lost_json(&w, "lost",
+		  (uint64_t[MZ_LOSSES]){[MZ_LOSS_RING_FULL] = n->full,
+					[MZ_LOSS_REENTRY] = n->deep + mz_kmem_reentry(n)});
 	mz_json_u64(&w, "null_frees", n->nulls);
 	mz_json_u64(&w, "own", n->own);
 	if (live) {

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
+#include "cmds/lost.h"
 #include "cmds/record/kmemtraced.h"
 #include "record/attach.h"
 #include "record/user_rings.h"
@@ -307,11 +308,7 @@ static void tell_json(const struct job *j)
 		mz_json_u64(&json, "events", d->events);
 		mz_json_u64(&json, "bytes", d->bytes);
 		mz_stack_share_json(&d->stacks, &json);
-		mz_json_object(&json, "lost");
-		for (unsigned k = 0; k < MZ_LOSSES; k++)
-			if (d->lost[k])
-				mz_json_u64(&json, mz_loss_name(k), d->lost[k]);
-		mz_json_end_object(&json);
+		lost_json(&json, "lost", d->lost);
 		mz_json_end_object(&json);
 	}
 	mz_json_end_array(&json);

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/json.h"
+#include "cmds/lost.h"
 
 #define SAMPLES 1024
 
@@ -95,7 +96,7 @@ static void talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 	mz_json_u64(&j, "late_frees", r->trace.late_frees);
 	mz_json_u64(&j, "repaired", r->trace.repaired);
 	mz_json_u64(&j, "not_calls", r->trace.not_calls);
-	mz_json_u64(&j, "lost", r->trace.lost);
+	lost_json(&j, "lost", r->trace.lost_by);
 	mz_json_u64(&j, "waits", r->done.waits);
 	if (dladdr((void *)(uintptr_t)malloc, &info) && info.dli_fname)
 		mz_json_str(&j, "allocator", info.dli_fname);

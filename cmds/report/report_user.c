@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
+#include "cmds/lost.h"
 #include "cmds/report/report.h"
 #include "cmds/report/report_pools.h"
 #include "cmds/report/report_sites.h"
@@ -247,7 +248,7 @@ void report_json_summary(struct mz_json *out, const struct mz_usage *u, const ch
 	if (command)
 		mz_json_str(out, "command", command);
 	mz_json_u64(out, "events", u->events);
-	mz_json_u64(out, "lost", u->lost);
+	lost_json(out, "lost", u->lost_by);
 	mz_json_u64(out, "threads", u->threads);
 	mz_json_u64(out, "blocks", u->all.allocs);
 	mz_json_u64(out, "bytes", u->all.bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Track the neighbours, gaps and pages of live blocks. */
 #include "analysis/layout.h"
+#include "trace/event.h"
 
 #include <stdlib.h>
 
@@ -166,10 +167,12 @@ int mz_layout_add(struct mz_layout *l, const struct mz_event *ev, uint64_t now,
 		end_block(l, ev, old, step);
 	if (allocs && ev->addr)
 		ret = begin_block(l, ev, now, step);
-	if (ev->kind == MZ_LOST)
+	if (ev->kind == MZ_LOST) {
 		l->lost += ev->size;
-	else if ((frees || allocs) && !step->went && !step->came && !step->unknown)
+		mz_count_lost(l->lost_by, ev);
+	} else if ((frees || allocs) && !step->went && !step->came && !step->unknown) {
 		l->no_effect++;
+	}
 	sample(l, now);
 	return ret;
 }

@@ -36,6 +36,7 @@ struct mz_layout {
 	uint64_t peak_bytes, peak_bytes_at;
 	uint64_t peak_pages, peak_pages_at, live_at_peak_pages;
 	uint64_t unknown, over_live, overlaps, no_effect, lost;
+	uint64_t lost_by[MZ_LOSSES];
 	struct mz_histogram gaps; /* to the previous block, at each allocation */
 	/* every step-th event; when the points are full, every second one goes */
 	struct mz_layout_point points[MZ_LAYOUT_POINTS];

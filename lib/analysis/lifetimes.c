@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Measure the time from each allocation to its free. */
 #include "analysis/lifetimes.h"
+#include "trace/event.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,10 +62,12 @@ int mz_lifetimes_add(struct mz_lifetimes *l, struct mz_event *ev, uint64_t now,
 		return ret;
 	l->events++;
 	l->by_kind[ev->kind]++;
-	if (ev->kind == MZ_LOST)
+	if (ev->kind == MZ_LOST) {
 		l->lost += ev->size;
-	else if (!fx->went && !fx->came && !fx->unknown && ev->kind <= MZ_REALLOC)
+		mz_count_lost(l->lost_by, ev);
+	} else if (!fx->went && !fx->came && !fx->unknown && ev->kind <= MZ_REALLOC) {
 		l->no_effect++;
+	}
 	count(l, ev, now, fx);
 	return 0;
 }

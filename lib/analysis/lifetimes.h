@@ -10,10 +10,11 @@ struct mz_lifetimes {
 	struct mz_live live;
 	uint64_t events;
 	uint64_t by_kind[MZ_KINDS];
-	uint64_t blocks;     /* that came into being */
-	uint64_t bytes;	     /* asked for, of them all */
-	uint64_t no_effect;  /* free(NULL), failed calls */
-	uint64_t lost;	     /* events, as the trace says */
+	uint64_t blocks;    /* that came into being */
+	uint64_t bytes;	    /* asked for, of them all */
+	uint64_t no_effect; /* free(NULL), failed calls */
+	uint64_t lost;	    /* events, as the trace says */
+	uint64_t lost_by[MZ_LOSSES];
 	uint64_t live_bytes, peak_bytes, peak_at, peak_blocks;
 	struct mz_histogram ages;  /* of the blocks that ended */
 	struct mz_histogram sizes; /* of all blocks */

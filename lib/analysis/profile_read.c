@@ -163,6 +163,7 @@ static int describe(struct job *j)
 	p->peak_time = u->fields & MZ_HAS_TIME ? u->peak_time : u->peak_event;
 	p->events = u->events;
 	p->lost = u->lost;
+	memcpy(p->lost_by, u->lost_by, sizeof(p->lost_by));
 	p->all = sum_of(&u->all);
 	p->has = MZ_PROFILE_TOTAL | MZ_PROFILE_PEAK | MZ_PROFILE_LIVE | MZ_PROFILE_TEMPORARY |
 		 MZ_PROFILE_LIFETIME;

@@ -25,6 +25,12 @@ const char *mz_recording_kind_name(enum mz_recording_kind kind)
 	return (unsigned)kind < MZ_RECORDING_KINDS ? names[kind] : NULL;
 }
 
+/* What a function that returned NULL said, if anyone asked. */
+static int failed(const struct mz_error *err)
+{
+	return -(err && err->code ? err->code : EIO);
+}
+
 bool mz_recording_has_events(const struct mz_recording *r)
 {
 	return r->kind == MZ_RECORDING_USER || r->kind == MZ_RECORDING_KERNEL;
@@ -58,21 +64,21 @@ static int open_trace(struct mz_recording *r, struct mz_input *in, struct mz_err
 {
 	r->reader = mz_reader_open_input(in, err);
 	if (!r->reader)
-		return -(err->code ? err->code : EIO);
+		return failed(err);
 	r->format = mz_reader_format(r->reader);
 	r->kind = kind_of(r->reader);
 	if (r->kind != MZ_RECORDING_KMAP)
 		return 0;
 	r->kmap = mz_kmap_of(r->reader, err);
 	r->reader = NULL;
-	return r->kmap ? 0 : -(err->code ? err->code : EIO);
+	return r->kmap ? 0 : failed(err);
 }
 
 static int open_lines(struct mz_recording *r, struct mz_input *in, struct mz_error *err)
 {
 	r->kind = MZ_RECORDING_KMAP;
 	r->kmap = mz_kmap_open_input(in, err);
-	return r->kmap ? 0 : -(err->code ? err->code : EIO);
+	return r->kmap ? 0 : failed(err);
 }
 
 /* Takes over in. */
@@ -106,7 +112,7 @@ static int open_kernel(struct mz_recording *r, char **paths, int n, struct mz_er
 {
 	r->kind = MZ_RECORDING_KERNEL;
 	r->kmem = mz_kmem_input_open(paths, n, err);
-	return r->kmem ? 0 : -(err->code ? err->code : EIO);
+	return r->kmem ? 0 : failed(err);
 }
 
 int mz_recording_open(struct mz_recording *r, char **paths, int n,
@@ -247,7 +253,7 @@ static int open_symbols(const struct mz_recording *r, struct mz_symbols_files *f
 	if (ret < 0 || !f->some)
 		return ret;
 	*symbols = mz_symbols_open_kernel(&f->kernel, err);
-	return *symbols ? 0 : -(err->code ? err->code : EINVAL);
+	return *symbols ? 0 : failed(err);
 }
 
 int mz_recording_symbols(struct mz_recording *r, struct mz_symbols **symbols, struct mz_error *err)
@@ -271,7 +277,8 @@ static int find_types(struct mz_kmap_model *m, const struct mz_symbols_files *f,
 
 		types = from[i] ? mz_types_open(from[i], &e) : NULL;
 		if (!types && e.code && e.code != ENODATA) {
-			*err = e;
+			if (err)
+				*err = e;
 			return -e.code;
 		}
 	}
@@ -332,7 +339,7 @@ static int profile_of_events(struct mz_recording *r, struct mz_error *err)
 {
 	struct mz_events *events = mz_recording_events(r, err);
 
-	return events ? mz_profile_read(&r->profile, events, NULL, NULL, err) : -err->code;
+	return events ? mz_profile_read(&r->profile, events, NULL, NULL, err) : failed(err);
 }
 
 const struct mz_profile *mz_recording_profile(struct mz_recording *r, struct mz_error *err)

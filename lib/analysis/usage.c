@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/timeline.h"
+#include "trace/event.h"
 
 #define NONE UINT32_MAX
 
@@ -299,6 +300,7 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 	case MZ_LOST:
 		u->events--;
 		u->lost += ev->size;
+		mz_count_lost(u->lost_by, ev);
 		return 0;
 	case MZ_ACCESS: add_access(u, ev, key); return 0;
 	default: return 0;

@@ -37,7 +37,7 @@ struct mz_usage {
 	uint64_t null_frees;
 	uint64_t unknown; /* frees of blocks that were never seen */
 	uint64_t over_live;
-	uint64_t lost;
+	uint64_t lost, lost_by[MZ_LOSSES];
 	uint64_t first_time, last_time;
 	uint64_t now; /* the clock of lifetimes: the last time, or the event's number */
 	uint64_t peak_event, peak_time, peak_blocks;

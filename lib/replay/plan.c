@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Translate events into replay operations on numbered slots. */
 #include "replay/plan.h"
+#include "trace/event.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -272,7 +273,10 @@ int mz_plan_event(struct mz_plan *p, const struct mz_event *ev, struct mz_op *op
 	p->counts.events++;
 	if (!is_call(ev)) {
 		p->counts.not_calls++;
-		p->counts.lost += ev->kind == MZ_LOST ? ev->size : 0;
+		if (ev->kind == MZ_LOST) {
+			p->counts.lost += ev->size;
+			mz_count_lost(p->counts.lost_by, ev);
+		}
 		return 0;
 	}
 	if (!p->timed && (ev->has & MZ_HAS_TIME)) {

@@ -15,7 +15,8 @@ struct mz_plan_counts {
 	uint64_t repaired;	/* frees that were seen too late, and put first */
 	uint64_t not_calls;	/* left out: accesses, marks, mappings, losses */
 	uint64_t lost;		/* events that the trace says it lost */
-	uint64_t live_bytes;	/* asked for, now and at most */
+	uint64_t lost_by[MZ_LOSSES];
+	uint64_t live_bytes; /* asked for, now and at most */
 	uint64_t peak_bytes;
 	uint64_t live_blocks;
 	uint64_t peak_blocks;

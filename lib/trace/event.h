@@ -45,4 +45,10 @@ static inline void mz_event_clear(struct mz_event *ev)
 	p[0] = p[1] = p[2] = (lane){0};
 }
 
+/* Adds an MZ_LOST to the counts by cause. */
+static inline void mz_count_lost(uint64_t by_cause[MZ_LOSSES], const struct mz_event *ev)
+{
+	by_cause[ev->arg < MZ_LOSSES ? ev->arg : MZ_LOSS_UNKNOWN] += ev->size;
+}
+
 #endif

@@ -295,7 +295,7 @@ def main():
                            1 - at_peak_pages / (peak_pages * PAGE) if peak_pages else 0,
                        'end_bytes': layout.bytes, 'end_blocks': len(layout.blocks),
                        'end_pages': len(layout.pages), 'unknown_frees': 0, 'over_live': 0,
-                       'overlaps': 0, 'lost': 0, 'no_effect': lives.no_effect,
+                       'overlaps': 0, 'lost': {'total': 0}, 'no_effect': lives.no_effect,
                        'gaps': spread(gaps), 'series': series}, f)
     with open(folder + '/life.json', 'w') as f:
         json.dump({'events': len(lines), 'allocations': kinds['alloc'], 'reallocs': kinds['realloc'],
@@ -303,7 +303,7 @@ def main():
                    'peak_bytes': peak, 'peak_blocks': peak_blocks, 'peak_line': peak_at,
                    'never_freed_blocks': len(lives.live), 'never_freed_bytes': live_bytes,
                    'no_effect': lives.no_effect, 'unknown_frees': lives.unknown,
-                   'over_live': lives.over, 'lost': 0,
+                   'over_live': lives.over, 'lost': {'total': 0},
                    'lifetimes': spread(ages), 'sizes': spread(sizes)}, f)
 
 
