@@ -110,7 +110,7 @@ static void look_btf(struct visit *v)
 	bool there = !access("/sys/kernel/btf/vmlinux", R_OK);
 	struct finding *f = add(
 		v, "BTF", there ? GOOD : BAD, "kmemtraced and top cannot find the kernel's types",
-		"boot a kernel with CONFIG_DEBUG_INFO_BTF=y (those of distributions have it)");
+		"boot a kernel with CONFIG_DEBUG_INFO_BTF=y (distribution kernels have it)");
 
 	snprintf(f->found, sizeof(f->found), "/sys/kernel/btf/vmlinux %s",
 		 there ? "is there" : strerror(errno));
@@ -121,9 +121,10 @@ static void look_lockdown(struct visit *v)
 	char line[128] = "";
 	bool there = first_line("/sys/kernel/security/lockdown", line, sizeof(line));
 	bool secret = strstr(line, "[confidentiality]") != NULL;
-	struct finding *f = add(v, "lockdown", secret ? BAD : GOOD,
-				"the kernel keeps its memory from BPF: kmemtraced cannot work",
-				"boot with lockdown=integrity");
+	struct finding *f =
+		add(v, "lockdown", secret ? BAD : GOOD,
+		    "lockdown keeps BPF from reading kernel memory: kmemtraced cannot work",
+		    "boot with lockdown=integrity");
 
 	snprintf(f->found, sizeof(f->found), "%s", there ? line : "not in this kernel");
 }
@@ -139,7 +140,7 @@ static void look_kallsyms(struct visit *v)
 		 !strncmp(line, "0000000000000000", 16);
 	f = add(v, "symbols", hidden ? LESS : GOOD,
 		"kernel addresses are hidden: call sites would have no names",
-		/* up to 1 root sees them; above, nobody does */
+		/* up to 1, root sees them; above, no user does */
 		atoi(restrict_to) > 1 ? "sudo sysctl kernel.kptr_restrict=1"
 				      : "sudo memorizer ...");
 	snprintf(f->found, sizeof(f->found), "kptr_restrict=%s, addresses are %s", restrict_to,
@@ -179,7 +180,7 @@ static void look_tracefs(struct visit *v)
 	bool there = !access("/sys/kernel/tracing/events/kmem", R_OK) ||
 		     !access("/sys/kernel/debug/tracing/events/kmem", R_OK);
 	struct finding *f = add(v, "tracefs", there ? GOOD : LESS,
-				"nothing of ours needs it; perf and ftrace do, for comparison",
+				"Memorizer does not need it; perf and ftrace do, for comparison",
 				"sudo mount -t tracefs none /sys/kernel/tracing");
 
 	snprintf(f->found, sizeof(f->found), there ? "mounted" : "not mounted, or not readable");
@@ -216,7 +217,7 @@ static void look_bpf(struct visit *v)
 	struct finding *f = add(v, "BPF programs", k ? GOOD : BAD, "kmemtraced and top do not work",
 				geteuid() ? "sudo memorizer doctor" : NULL);
 
-	snprintf(f->found, sizeof(f->found), "%.150s", k ? "the kernel takes them" : err.text);
+	snprintf(f->found, sizeof(f->found), "%.150s", k ? "the kernel accepts them" : err.text);
 	v->kernel_ok = k;
 	mz_kmem_free(k);
 }
@@ -279,7 +280,7 @@ static void print_text(const struct visit *v)
 			continue;
 		printf("      %-24s %s\n", "", f->means);
 		if (f->mend)
-			printf("      %-24s to mend it: %s\n", "", f->mend);
+			printf("      %-24s to fix it: %s\n", "", f->mend);
 	}
 	printf("\nrecord (user programs): works\n");
 	printf("kmemtraced, record --kernel, top: %s\n",

@@ -388,7 +388,7 @@ static void child_exec(struct job *j, int in, int out, int err)
 	setsid();
 	if (chdir(j->cwd ? j->cwd : "/"))
 		dprintf(2, "memorizer vm: %s: %s; running in /\n", j->cwd, strerror(errno));
-	/* The one who writes is the one who is marked; the mark survives exec. */
+	/* The writing process is the one that is marked; the mark survives exec. */
 	if (j->mode && (ret = control("memorizer_enabled", j->mode))) {
 		dprintf(2, "memorizer vm: mode %s: %s\n", j->mode, strerror(-ret));
 		_exit(125);
@@ -510,7 +510,7 @@ static int attend(struct run *r, int children)
 		};
 		struct signalfd_siginfo si;
 
-		/* a full pipe tells nobody when it has room again: look now and then */
+		/* a full pipe gives no notice when it has room again: poll */
 		poll(p, 5, r->in >= 0 && !input ? 10 : -1);
 		if (p[1].revents && !relay(r->out, VM_STDOUT))
 			close_fd(&r->out);

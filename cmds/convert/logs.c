@@ -15,9 +15,9 @@ int logs_report(const struct mz_log *log, bool strict)
 {
 	left_out(log, MZ_LOG_NULL,
 		 log->dtrace ? "free(NULL)" : "free(0x0), as kdump shows free(NULL) and malloc(0)");
-	left_out(log, MZ_LOG_UNKNOWN, "lines that are no records");
+	left_out(log, MZ_LOG_UNKNOWN, "lines that are not records");
 	if (log->counts[MZ_LOG_DROPPED])
-		console_note("%s: the kernel lost events at %llu places; how many is not known",
+		console_note("%s: the kernel lost events at %llu places; their number is unknown",
 			     log->in->name, (unsigned long long)log->counts[MZ_LOG_DROPPED]);
 	if (strict && (log->counts[MZ_LOG_DROPPED] || log->counts[MZ_LOG_UNKNOWN]))
 		return MZ_EXIT_INCOMPLETE;

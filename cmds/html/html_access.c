@@ -244,7 +244,7 @@ static int access_json(struct mz_json *w, const struct mz_kmap_model *m,
 
 /* ---- what becomes of a kind of object --------------------------------------------------- */
 
-/* One of those who do something to a kind. */
+/* Code that frees, reads or writes a kind of object. */
 struct deed {
 	uint32_t class, who; /* place, or process */
 	uint64_t a, b;

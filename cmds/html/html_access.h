@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who accesses whose objects in a KMAP, and what becomes of a kind of object. */
+/* Which code accesses which objects in a KMAP, and what happens to a kind of object. */
 #ifndef MZ_CMDS_HTML_HTML_ACCESS_H
 #define MZ_CMDS_HTML_HTML_ACCESS_H
 

@@ -119,9 +119,8 @@ static void print_subsystems(const struct mz_kmem_report *r, size_t limit)
 
 	printf("\nSUBSYSTEMS\n");
 	if (!mz_kmem_input_has_files(r->in)) {
-		printf("  not known: there is no System.map with source files beside the "
-		       "trace, such as "
-		       "scripts/kernel-files makes\n");
+		printf("  unknown: no System.map with source files (see scripts/kernel-files) "
+		       "beside the trace\n");
 		shown = s.n = 0;
 	} else {
 		printf("  %10s %14s %12s %12s %12s %12s  %s\n", "blocks", "live", "wasted",

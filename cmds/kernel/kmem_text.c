@@ -49,9 +49,8 @@ static void print_source(const struct mz_kmem_report *r)
 		if (r->lost[i])
 			printf("  %-12s %s\n", mz_loss_name(i), console_count(a, r->lost[i]));
 	if (mz_kmem_input_cut(r->in))
-		printf("%u of the files without an end: the recorder was stopped; what came after "
-		       "the last "
-		       "whole chunk is missing\n",
+		printf("%u of the files have no end: the recorder was stopped, and events after "
+		       "the last complete chunk are missing\n",
 		       mz_kmem_input_cut(r->in));
 	if (sample > mz_kmem_input_files(r->in))
 		printf("sampled: one block in %" PRIu64 "; multiply counts and bytes by it\n",
@@ -91,8 +90,7 @@ static void print_totals(const struct mz_kmem_report *r)
 	if (t->failed)
 		printf("  failed        %16s\n", console_count(a, t->failed));
 	if (t->over_live)
-		printf("  ended unseen  %16s   (their memory was given again: see "
-		       "INCONSISTENCIES)\n",
+		printf("  ended unseen  %16s   (their memory was reused: see INCONSISTENCIES)\n",
 		       console_count(a, t->over_live));
 }
 
@@ -252,7 +250,7 @@ static void print_anomalies(const struct mz_kmem_report *r, size_t limit)
 		}
 	}
 	if (r->findings_dropped)
-		printf("  %s more were not looked at\n", console_count(a, r->findings_dropped));
+		printf("  %s more were not examined\n", console_count(a, r->findings_dropped));
 }
 
 static void print_advice(const struct mz_kmem_report *r, size_t limit)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Who allocates in the kernel now: a live table in the terminal. The kernel side
- * counts by itself (as with kmemtraced --summary); this reads its counts. */
+/* Show the kernel's allocations live in the terminal. The BPF programs count by themselves (as
+ * with kmemtraced --summary); this reads their counts. */
 #include <curses.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -24,15 +24,17 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('d', "delay", "SECONDS", MZ_OPT_DOUBLE, struct opts, delay, "between two looks (1)"),
+	MZ_OPT('d', "delay", "SECONDS", MZ_OPT_DOUBLE, struct opts, delay,
+	       "seconds between two updates (1)"),
 	MZ_OPT('c', "caches", NULL, MZ_OPT_FLAG, struct opts, caches,
-	       "start with caches, not call sites"),
+	       "show caches first, not call sites"),
 	MZ_OPT(0, "filter", "TEXT", MZ_OPT_STR, struct opts, filter,
-	       "only names with TEXT in them"),
+	       "only names that contain TEXT"),
 	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, pid,
-	       "only allocations of this process, and their frees, whoever makes them"),
+	       "only allocations of this process, and their frees by any process"),
 	MZ_OPT(0, "live-blocks", "N", MZ_OPT_U64, struct opts, live_blocks,
-	       "follow up to N blocks to their frees (as many as 1/128 of the memory holds)"),
+	       "follow up to N blocks to their frees (default: as many as fit into 1/128 of the "
+	       "memory)"),
 	{0},
 };
 
@@ -333,8 +335,8 @@ static int run(void *options, int argc, char **argv)
 	if (o->live_blocks > MZ_KMEM_LIVE_MOST)
 		return console_usage("--live-blocks: at most %u", MZ_KMEM_LIVE_MOST);
 	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
-		return console_fail(
-			"a terminal is needed; for a pipe use: kmemtraced --summary --duration 10");
+		return console_fail("standard output is not a terminal; for a pipe use: kmemtraced "
+				    "--summary --duration 10");
 	if (o->filter)
 		snprintf(s.filter, sizeof(s.filter), "%s", o->filter);
 	s.k = mz_kmem_load(&k, &err);

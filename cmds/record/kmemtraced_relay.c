@@ -70,7 +70,7 @@ static void print_account(const struct kmemtraced_job *j, const struct mz_relay_
 			     console_count(b, mz_relay_written(j->relay)),
 			     console_count(c, n->lost));
 	else
-		console_note("someone else has read a part before; %s events were lost since boot",
+		console_note("another reader has consumed a part; %s events were lost since boot",
 			     console_count(a, n->lost));
 	if (n->lost)
 		console_note("lost: buffer full %" PRIu64 ", early buffer full %" PRIu64

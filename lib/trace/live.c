@@ -23,8 +23,6 @@ struct mz_block *mz_live_find(const struct mz_live *l, uint64_t key)
 	return mz_u64_table_find(&l->blocks, key, SIZE);
 }
 
-/* The slot is searched before growing: a reused address, which is the common case, needs no
- * room. */
 struct mz_block *mz_live_insert(struct mz_live *l, uint64_t key, bool *fresh)
 {
 	return mz_u64_table_insert(&l->blocks, key, SIZE, fresh);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* BTF of any content: questions to it come to an end, and members lie where they may. */
+/* Fuzz the BTF parser: questions come to an end, and members lie inside their structure. */
 #include "symbols/types_private.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A list of symbols, as it stands in a file that anybody may have written: names
- * come out printable, and a selection of the lines names like the whole. */
+/* Fuzz the parser of symbol lists: names come out printable, and a selection of lines names
+ * addresses as the whole list does. */
 #include "symbols/kallsyms.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -92,7 +92,7 @@ static void access_line(int shape, uint64_t site, uint64_t k, uint64_t pid)
 		 writes = 0;
 
 	if (site % 11 == 3) {
-		writes = reads; /* a class that nobody reads */
+		writes = reads; /* a class that is never read */
 		reads = 0;
 	} else if (k % 3 == 0) {
 		writes = 1 + below(9);

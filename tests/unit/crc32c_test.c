@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The checksum of the container: as it is defined, bit by bit, whatever way of
- * reckoning the machine takes. */
+/* Compare CRC-32C with its definition, bit by bit, for every implementation that the machine
+ * has. */
 #include "tests/unit/test.h"
 #include "trace/wire.h"
 

@@ -54,7 +54,7 @@ static void what_is_hostile(void)
 	CHECK_EQ(mz_user_pools_add(p, 0, 1), 0); /* no number */
 	CHECK_EQ(mz_user_pools_name(p, 0), 0);
 	CHECK_EQ(mz_user_pools_name(p, UINT64_MAX), 0);
-	CHECK_EQ(mz_user_pools_came(p, 5, 1), 0); /* a pool that nobody made */
+	CHECK_EQ(mz_user_pools_came(p, 5, 1), 0); /* a pool that was never created */
 	CHECK_EQ(mz_user_pools_take(p, 5), 0);
 	CHECK_EQ(mz_user_pools_end(p, 5, true), 1);
 	/* more blocks than are kept: the rest is counted, and told at the reset */
