@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #define MEMORIZER "/sys/kernel/debug/memorizer/"
+#define KMEMTRACE "/sys/kernel/debug/kmemtrace/"
 
 struct job {
 	char *args[4096];
@@ -37,7 +38,7 @@ struct job {
 	const char *cwd;
 	const char *mode;
 	const char *kmemtrace; /* memorizer, to take the kernel's records with */
-	bool accesses, fields, stream, boot, kmap, stdin_open, shell;
+	bool must, accesses, fields, stream, boot, kmap, stdin_open, shell;
 };
 
 static int port = -1;
@@ -125,7 +126,8 @@ static int try_port(char *name_file)
 
 static void open_port(void)
 {
-	for (int try = 0; try < 500 && port < 0; try++) {
+	/* five minutes: on a busy host the other side is late, and nothing else to do */
+	for (int try = 0; try < 30000 && port < 0; try++) {
 		glob_t g;
 
 		if (!glob("/sys/class/virtio-ports/*/name", 0, NULL, &g)) {
@@ -205,6 +207,8 @@ static void job_line(struct job *j, char *s)
 		j->mode = v;
 	else if (value_of(s, "kmemtrace", &v))
 		j->kmemtrace = v;
+	else if (value_of(s, "must", &v))
+		j->must = true;
 	else if (value_of(s, "accesses", &v))
 		j->accesses = true;
 	else if (value_of(s, "fields", &v))
@@ -263,10 +267,24 @@ static void control_or_fail(const char *file, const char *value)
 		fail("writing %s to " MEMORIZER "%s: %s", value, file, strerror(-ret));
 }
 
+/* Is there what the job wants? A command that was only to run runs on any kernel, and
+ * the user hears what that one has. */
+static void tracing_check(struct job *j)
+{
+	bool other = !access(KMEMTRACE, F_OK);
+
+	if (!j->mode || !access(MEMORIZER, F_OK))
+		return;
+	if (j->must)
+		fail("the guest's kernel has no Memorizer (" MEMORIZER ")%s",
+		     other ? "; it has kmemtrace: --kmemtrace-boot records with that" : "");
+	send_text(VM_NOTE, "nothing is recorded: the guest's kernel has no Memorizer%s",
+		  other ? "; it has kmemtrace: --kmemtrace-boot records with that" : "");
+	j->mode = NULL;
+}
+
 static void tracing_prepare(const struct job *j)
 {
-	if (access(MEMORIZER, F_OK))
-		fail("the guest's kernel has no Memorizer (" MEMORIZER ")");
 	if (!j->boot) {
 		control_or_fail("memorizer_enabled", "0");
 		control_or_fail("clear_dead_objects", "1");
@@ -314,7 +332,6 @@ static void send_file(const char *file, enum vm_frame_type type)
 
 /* ---- kmemtrace ------------------------------------------------------------ */
 
-#define KMEMTRACE "/sys/kernel/debug/kmemtrace/"
 #define RECORDING "/tmp/kmemtrace"
 
 /* What was traced so far is all: what follows is our own doing. */
@@ -323,7 +340,8 @@ static void kmemtrace_stop(void)
 	int fd = open(KMEMTRACE "enabled", O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0 || write(fd, "0", 1) != 1)
-		fail("the guest's kernel has no kmemtrace (" KMEMTRACE "enabled): %s", strerror(errno));
+		fail("the guest's kernel has no kmemtrace (" KMEMTRACE "enabled): %s",
+		     strerror(errno));
 	close(fd);
 }
 
@@ -350,7 +368,8 @@ static void kmemtrace_take(const struct job *j)
 
 	if (!pid) {
 		environ = (char **)j->env;
-		execl(j->kmemtrace, "memorizer", "kmemtraced", "--drain", "-q", "-f", "-o", RECORDING, NULL);
+		execl(j->kmemtrace, "memorizer", "kmemtraced", "--drain", "-q", "-f", "-o",
+		      RECORDING, NULL);
 		dprintf(2, "memorizer vm: %s: %s\n", j->kmemtrace, strerror(errno));
 		_exit(127);
 	}
@@ -466,6 +485,36 @@ static void relay_in(struct run *r)
 		r->frame_at = r->header_at = 0;
 }
 
+/* Everything was sent. The machine may end when the host has it; input that the
+ * command did not take is on its way before that word. */
+static void say_done(struct run *r)
+{
+	char rest[4096];
+
+	send_frame(VM_DONE, NULL, 0);
+	for (;;) {
+		size_t want = sizeof(r->frame) - r->header_at;
+		ssize_t n;
+
+		if (want) {
+			n = read(port, (char *)&r->frame + r->header_at, want);
+			r->header_at += n > 0 ? (size_t)n : 0;
+		} else if (r->frame.type == VM_BYE) {
+			return;
+		} else if (r->frame_at < r->frame.len) {
+			want = r->frame.len - r->frame_at;
+			n = read(port, rest, want < sizeof(rest) ? want : sizeof(rest));
+			r->frame_at += n > 0 ? (uint32_t)n : 0;
+		} else {
+			n = 1;
+			r->frame_at = 0;
+			r->header_at = 0;
+		}
+		if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+			return; /* the host is gone */
+	}
+}
+
 /* Reap whatever ended; true once the command is among it. */
 static bool reap(pid_t wanted, int *status)
 {
@@ -571,6 +620,7 @@ static void run_command(struct job *j)
 	struct run r = {.in = -1, .out = -1, .err = -1, .stream = -1};
 	int children = watch_children();
 
+	tracing_check(j);
 	if (j->mode)
 		tracing_prepare(j);
 	if (j->mode && j->stream) {
@@ -581,13 +631,14 @@ static void run_command(struct job *j)
 	send_frame(VM_READY, NULL, 0);
 	start(j, &r);
 	finish(j, &r, attend(&r, children));
-	send_frame(VM_DONE, NULL, 0);
+	say_done(&r);
 }
 
 /* A prompt on the console, which the host has put its terminal behind. */
 static void run_shell(struct job *j)
 {
 	char *sh[] = {"/bin/sh", "-i", NULL};
+	struct run r = {.in = -1, .out = -1, .err = -1, .stream = -1};
 	pid_t pid;
 	int st = 0;
 	uint32_t status;
@@ -616,7 +667,7 @@ static void run_shell(struct job *j)
 		;
 	status = (uint32_t)st;
 	send_frame(VM_EXIT, &status, sizeof(status));
-	send_frame(VM_DONE, NULL, 0);
+	say_done(&r);
 }
 
 int main(void)

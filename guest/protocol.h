@@ -3,8 +3,9 @@
  * Between `memorizer vm` on the host and its init in the guest.
  *
  * Host to guest at start: the file /job in the initramfs, "key=value" strings with a
- * NUL after each. Keys: arg and env (repeated), cwd, mode, accesses, fields, stream, boot,
- * kmap, stdin, shell, kmemtrace (the path of memorizer).
+ * NUL after each. Keys: arg and env (repeated), cwd, mode, must (a kernel without
+ * Memorizer will not do), accesses, fields, stream, boot, kmap, stdin, shell, kmemtrace
+ * (the path of memorizer).
  *
  * Then frames over the virtio port VM_PORT, both ways: a struct vm_frame and len bytes.
  */
@@ -30,6 +31,7 @@ enum vm_frame_type {
 	VM_DONE = 'D',	 /* everything was sent; the end */
 	/* host to guest */
 	VM_STDIN = 'I', /* bytes for the command; len 0 is the end of file */
+	VM_BYE = 'B',	/* VM_DONE has arrived, and all before it: the guest may end */
 };
 
 struct vm_frame {

@@ -123,6 +123,8 @@ static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **
 		say_kmemtrace(b, argc);
 	else if (!o->off && !o->shell)
 		say(b, "mode", o->mode ? o->mode : "3");
+	if (o->mode || o->output || o->accesses || o->fields || o->stream || o->boot)
+		say(b, "must", "1");
 	if (o->accesses || o->fields)
 		say(b, "accesses", "1");
 	if (o->fields)
@@ -211,7 +213,7 @@ static void show_tail(const struct vm_result *res)
 	while (at && lines < 12)
 		lines += res->tail[--at] == '\n';
 	fprintf(stderr, "The end of the guest's console:\n");
-	fwrite(res->tail + at, 1, res->tail_len - at, stderr);
+	vm_write_text(stderr, res->tail + at, res->tail_len - at);
 	fputc('\n', stderr);
 }
 
@@ -353,7 +355,7 @@ static int attempt(const struct vm_opts *o, const struct vm_paths *paths, const 
 		return ret;
 	}
 	vm_attend(&m, o, &sinks, has_input(o), res);
-	vm_stop(&m, res->done);
+	vm_stop(&m);
 	if (kvm && !res->ready && !res->signal && !res->timed_out && o->accel == VM_ACCEL_AUTO) {
 		sinks_abort(&sinks);
 		ret = -1;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parts of `memorizer vm`: finding and starting the machine (vm_qemu.c), attending
- * it (vm_run.c), asking whether KVM works (vm_kvm.c), keeping symbols (vm_symbols.c). */
+ * it (vm_run.c), ending it (vm_stop.c), asking whether KVM works (vm_kvm.c), keeping
+ * symbols (vm_symbols.c). */
 #ifndef MZ_CMDS_VM_VM_H
 #define MZ_CMDS_VM_VM_H
 
 #include <limits.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -42,6 +44,7 @@ struct vm_result {
 	bool exited; /* the command ended, with: */
 	int status;  /* as from wait() */
 	bool done;   /* everything arrived */
+	bool left;   /* the user left the shell; the guest goes on */
 	bool timed_out;
 	int signal;	   /* that ended us; 0 = none */
 	char failed[1024]; /* what the guest or we could not do */
@@ -55,6 +58,7 @@ struct vm_boot {
 	char dir[PATH_MAX]; /* "" = not wanted */
 	bool temporary, made, keep;
 	struct mz_output out; /* the file being received */
+	unsigned files;	      /* so far */
 };
 
 /* Where the results go; an output with fd -1 is not wanted. */
@@ -71,10 +75,28 @@ int vm_find(const struct vm_opts *o, struct vm_paths *paths);
 /* 0, or -1 with err set. job: see guest/protocol.h. */
 int vm_start(struct vm_machine *m, const struct vm_opts *o, const struct vm_paths *paths,
 	     const struct mz_buf *job, struct mz_error *err);
-/* End QEMU, whatever it does; fine on a machine that ended by itself. done: the guest is
- * about to end by itself. */
-void vm_stop(struct vm_machine *m, bool done);
+/* End QEMU, whatever it does; fine on a machine that ended by itself. */
+void vm_stop(struct vm_machine *m);
 void vm_show_log(struct vm_machine *m);
+
+/* vm_stop.c: whether a process still does something. */
+struct vm_progress {
+	pid_t pid;
+	double start, cpu; /* seconds of CPU time: at the beginning, at the last look */
+	double moved;	   /* when something happened last */
+};
+
+void vm_progress_begin(struct vm_progress *p, pid_t pid);
+/* Something happened that is not CPU time of its own. */
+void vm_progress_noted(struct vm_progress *p);
+/* It has used more than so many seconds of CPU time since the beginning, or none at all
+ * for very long. */
+bool vm_progress_over(struct vm_progress *p, double cpu_limit);
+/* The same with the limit for a machine that is to end. */
+bool vm_ending_over(struct vm_progress *p);
+
+/* vm_run.c: text of the guest on a terminal: lines and tabs, all else made visible. */
+void vm_write_text(FILE *to, const char *text, size_t n);
 void vm_release(struct vm_machine *m);
 
 void vm_attend(struct vm_machine *m, const struct vm_opts *o, struct vm_sinks *sinks,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Save the files of `memorizer vm --kmemtrace-boot` as the guest sends them, then report. */
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 #include "cmds/kernel/kmem.h"
 #include "cmds/vm/vm.h"
 
-#define ROWS 20
+#define ROWS	  20
+#define MAX_FILES 512 /* cpuN.out of 64 CPUs, and some beside them */
 
 int vm_boot_open(struct vm_boot *b, const struct vm_opts *o, struct mz_error *err)
 {
@@ -39,14 +41,27 @@ static int end_file(struct vm_boot *b, struct mz_error *err)
 	return b->out.file.fd >= 0 ? mz_output_commit(&b->out, err) : 0;
 }
 
+/* A file of a recording, in this folder and with nothing in it for a terminal. */
+static bool good_name(const char *name, size_t len)
+{
+	if (!len || len > 64 || name[0] == '.')
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]) && (!name[i] || !strchr("._-", name[i])))
+			return false;
+	return true;
+}
+
 int vm_boot_file(struct vm_boot *b, const char *name, size_t len, struct mz_error *err)
 {
 	char path[PATH_MAX + 80];
 
 	if (end_file(b, err) < 0)
 		return -err->code;
-	if (!b->dir[0] || !len || len > 64 || memchr(name, '/', len) || name[0] == '.')
+	if (!b->dir[0] || !good_name(name, len))
 		return mz_fail(err, EBADMSG, "the guest sent a file with a bad name");
+	if (++b->files > MAX_FILES)
+		return mz_fail(err, EBADMSG, "the guest sent more than %d files", MAX_FILES);
 	snprintf(path, sizeof(path), "%s/%.*s", b->dir, (int)len, name);
 	return mz_output_open(&b->out, path, true, err);
 }

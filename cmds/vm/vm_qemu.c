@@ -394,45 +394,8 @@ out:
 			close(fds[i]);
 	args_free(&a);
 	if (m->pid < 0)
-		vm_stop(m, false);
+		vm_stop(m);
 	return m->pid < 0 ? -1 : 0;
-}
-
-/* True once QEMU was reaped (or was never ours). */
-static bool gone(pid_t pid)
-{
-	return waitpid(pid, NULL, WNOHANG) != 0;
-}
-
-/* Wait up to ms for QEMU to end. */
-static bool wait_gone(pid_t pid, int ms)
-{
-	const struct timespec tick = {.tv_nsec = 5 * 1000 * 1000};
-
-	for (; ms > 0; ms -= 5) {
-		if (gone(pid))
-			return true;
-		nanosleep(&tick, NULL);
-	}
-	return false;
-}
-
-void vm_stop(struct vm_machine *m, bool done)
-{
-	/* A guest that is done reboots, which ends QEMU; else QEMU is told to end, so that
-	 * plugins can write their results; else it is killed. */
-	if (m->pid > 0 && !(done && wait_gone(m->pid, 3000))) {
-		kill(m->pid, SIGTERM);
-		if (!wait_gone(m->pid, 5000)) {
-			kill(m->pid, SIGKILL);
-			waitpid(m->pid, NULL, 0);
-		}
-	}
-	if (m->port >= 0)
-		close(m->port);
-	if (m->console >= 0)
-		close(m->console);
-	m->pid = m->port = m->console = -1;
 }
 
 void vm_show_log(struct vm_machine *m)
@@ -440,13 +403,15 @@ void vm_show_log(struct vm_machine *m)
 	char buf[4096];
 	ssize_t n = m->log >= 0 ? pread(m->log, buf, sizeof(buf), 0) : 0;
 
-	if (n > 0)
-		fprintf(stderr, "QEMU said:\n%.*s", (int)n, buf);
+	if (n > 0) {
+		fprintf(stderr, "QEMU said:\n");
+		vm_write_text(stderr, buf, (size_t)n);
+	}
 }
 
 void vm_release(struct vm_machine *m)
 {
-	vm_stop(m, false);
+	vm_stop(m);
 	if (m->log >= 0)
 		close(m->log);
 	m->log = -1;

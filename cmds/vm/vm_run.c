@@ -16,9 +16,12 @@
 #include "cmds/vm/vm.h"
 #include "guest/protocol.h"
 
-#define BOOT_SECONDS_KVM 30
-#define BOOT_SECONDS_TCG 1200 /* of a busy machine, counting accesses */
-#define ESCAPE		 0x1d /* Ctrl-], as telnet has it */
+/* CPU time of QEMU until the guest is up: of a KVM that runs nothing; of software that
+ * counts every access of a boot with KUnit in it. */
+#define BOOT_CPU_KVM 60
+#define BOOT_CPU_TCG 3600
+#define STATS_MAX    (1u << 20) /* of show_stats, which is some KiB */
+#define ESCAPE	     0x1d	/* Ctrl-], as telnet has it */
 
 struct attend {
 	struct vm_machine *m;
@@ -26,8 +29,10 @@ struct attend {
 	struct vm_sinks *sinks;
 	struct vm_result *res;
 	struct mz_error err;
+	struct vm_progress progress; /* until the guest is up; then until it has ended */
 	bool over;
 	bool input; /* standard input is still open and wanted */
+	bool bye;   /* the guest waits for our word that everything has arrived */
 	char in[sizeof(struct vm_frame) + VM_FRAME_MAX]; /* being received */
 	size_t in_len;
 	char out[sizeof(struct vm_frame) + 4096]; /* standard input, being sent */
@@ -58,6 +63,24 @@ static void give_up(struct attend *a, const char *fmt, ...)
 
 /* ---- from the guest --------------------------------------------------------------- */
 
+void vm_write_text(FILE *to, const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if ((c >= 0x20 && c < 0x7f) || c == '\n' || c == '\t')
+			fputc(c, to);
+		else if (c != '\r')
+			fprintf(to, "\\x%02x", c);
+	}
+}
+
+/* A word of the guest, for a message: it may hold anything. */
+static const char *safe(char *buf, size_t size, const char *text, size_t n)
+{
+	return mz_printable(buf, size, text, n);
+}
+
 static void pass_on(struct attend *a, int fd, const char *p, size_t n)
 {
 	while (n) {
@@ -81,11 +104,36 @@ static void keep(struct attend *a, struct mz_output *out, const char *p, size_t 
 		give_up(a, "%s", a->err.text);
 }
 
+static void take_stats(struct attend *a, const char *data, size_t n)
+{
+	if (a->sinks->account.len + n > STATS_MAX) {
+		give_up(a, "the guest sent more than %u bytes of statistics", STATS_MAX);
+		return;
+	}
+	keep(a, &a->sinks->stats, data, n);
+	mz_buf_add(&a->sinks->account, data, n);
+}
+
+/* Everything is here. The guest ends when it hears so, QEMU with it. */
+static void take_done(struct attend *a)
+{
+	if (!a->res->exited) {
+		give_up(a, "the guest sent no exit status");
+		return;
+	}
+	a->res->done = a->bye = true;
+	a->input = false;
+	vm_progress_begin(&a->progress, a->m->pid);
+}
+
 static void take_frame(struct attend *a, const struct vm_frame *f, const char *data)
 {
 	struct vm_result *res = a->res;
 	uint32_t status;
+	char text[1024];
 
+	if (res->done)
+		return; /* nothing can follow */
 	switch (f->type) {
 	case VM_READY: res->ready = true; break;
 	case VM_STDOUT: pass_on(a, STDOUT_FILENO, data, f->len); break;
@@ -98,12 +146,11 @@ static void take_frame(struct attend *a, const struct vm_frame *f, const char *d
 		if (vm_boot_file(&a->sinks->record, data, f->len, &a->err) < 0)
 			give_up(a, "%s", a->err.text);
 		break;
-	case VM_STATS:
-		keep(a, &a->sinks->stats, data, f->len);
-		mz_buf_add(&a->sinks->account, data, f->len);
+	case VM_STATS: take_stats(a, data, f->len); break;
+	case VM_NOTE: console_note("%s", safe(text, sizeof(text), data, f->len)); break;
+	case VM_FAILED:
+		give_up(a, "in the guest: %s", safe(text, sizeof(text), data, f->len));
 		break;
-	case VM_NOTE: console_note("%.*s", (int)f->len, data); break;
-	case VM_FAILED: give_up(a, "in the guest: %.*s", (int)f->len, data); break;
 	case VM_EXIT:
 		if (f->len != sizeof(status))
 			break;
@@ -111,10 +158,7 @@ static void take_frame(struct attend *a, const struct vm_frame *f, const char *d
 		res->status = (int)status;
 		res->exited = true;
 		break;
-	case VM_DONE:
-		res->done = true;
-		a->over = true;
-		break;
+	case VM_DONE: take_done(a); break;
 	default: give_up(a, "the guest sent a frame of unknown type %u", f->type);
 	}
 }
@@ -125,7 +169,9 @@ static void take_port(struct attend *a)
 	size_t at = 0;
 
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-		a->over = true; /* QEMU is gone; what that means is said by the caller */
+		/* QEMU is gone, and all that it sent was read; what that means is said
+		 * by the caller */
+		a->over = true;
 		return;
 	}
 	a->in_len += n > 0 ? (size_t)n : 0;
@@ -161,9 +207,9 @@ static void look_at_line(struct attend *a)
 
 	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs) && !panic; i++)
 		if (!a->res->splat[0] && strstr(a->line, signs[i]))
-			snprintf(a->res->splat, sizeof(a->res->splat), "%s", a->line);
+			safe(a->res->splat, sizeof(a->res->splat), a->line, strlen(a->line));
 	if (panic)
-		snprintf(a->res->splat, sizeof(a->res->splat), "%s", a->line);
+		safe(a->res->splat, sizeof(a->res->splat), a->line, strlen(a->line));
 }
 
 static void take_console_bytes(struct attend *a, const char *p, size_t n)
@@ -194,7 +240,8 @@ static void take_console_bytes(struct attend *a, const char *p, size_t n)
 	res->tail_len += n;
 }
 
-/* Returns false when there was nothing. */
+/* Returns false when there was nothing. A shell has the terminal for itself; else what
+ * the guest says must not drive it. */
 static bool take_console(struct attend *a)
 {
 	char buf[8192];
@@ -202,10 +249,13 @@ static bool take_console(struct attend *a)
 
 	if (n <= 0)
 		return false;
+	vm_progress_noted(&a->progress);
 	keep(a, &a->sinks->console, buf, (size_t)n);
 	take_console_bytes(a, buf, (size_t)n);
-	if (a->o->shell ? a->res->ready : a->o->console)
-		pass_on(a, a->o->shell ? STDOUT_FILENO : STDERR_FILENO, buf, (size_t)n);
+	if (a->o->shell && a->res->ready)
+		pass_on(a, STDOUT_FILENO, buf, (size_t)n);
+	else if (!a->o->shell && a->o->console)
+		vm_write_text(stderr, buf, (size_t)n);
 	return true;
 }
 
@@ -232,6 +282,7 @@ static void take_keys(struct attend *a)
 
 	if (n <= 0 || memchr(buf, ESCAPE, (size_t)n)) {
 		a->res->exited = a->res->done = a->over = true; /* that is how one leaves */
+		a->res->left = true;
 		return;
 	}
 	for (ssize_t at = 0; at < n;) {
@@ -243,7 +294,20 @@ static void take_keys(struct attend *a)
 	}
 }
 
-static void send_input(struct attend *a)
+/* Behind what is still under way. */
+static void queue_bye(struct attend *a)
+{
+	struct vm_frame f = {.type = VM_BYE};
+
+	if (!a->bye || a->out_len)
+		return;
+	memcpy(a->out, &f, sizeof(f));
+	a->out_at = 0;
+	a->out_len = sizeof(f);
+	a->bye = false;
+}
+
+static void send_out(struct attend *a)
 {
 	ssize_t n = write(a->m->port, a->out + a->out_at, a->out_len - a->out_at);
 
@@ -281,38 +345,40 @@ static void take_signal(struct attend *a, int fd)
 
 static void check_time(struct attend *a, double start)
 {
-	double t = now() - start;
-	double boot = a->m->kvm ? BOOT_SECONDS_KVM : BOOT_SECONDS_TCG;
+	double boot = a->m->kvm ? BOOT_CPU_KVM : BOOT_CPU_TCG;
 
-	if (a->o->timeout && t >= (double)a->o->timeout) {
+	if (a->res->done) {
+		a->over |= vm_ending_over(&a->progress);
+	} else if (a->o->timeout && now() - start >= (double)a->o->timeout) {
 		a->res->timed_out = true;
 		a->over = true;
-	} else if (!a->res->ready && t >= boot) {
-		give_up(a,
-			"the guest did not come up within %.0f s; --console shows how far it got",
-			boot);
+	} else if (!a->res->ready && vm_progress_over(&a->progress, boot)) {
+		give_up(a, "the guest does not come up; --console shows how far it got");
 	}
 }
 
 static void loop(struct attend *a, int signals)
 {
 	double start = now();
+	bool console = true; /* still open */
 
-	while (!a->over) {
-		bool keys = a->o->shell && a->res->ready;
+	vm_progress_begin(&a->progress, a->m->pid);
+	for (; !a->over; queue_bye(a)) {
+		bool keys = a->o->shell && a->res->ready && !a->res->done;
 		struct pollfd p[] = {
 			{a->m->port, (short)(POLLIN | (a->out_len ? POLLOUT : 0)), 0},
-			{a->m->console, POLLIN, 0},
+			{console ? a->m->console : -1, POLLIN, 0},
 			{signals, POLLIN, 0},
 			{keys || (a->input && !a->out_len) ? STDIN_FILENO : -1, POLLIN, 0},
 		};
 
 		if (poll(p, 4, 200) < 0 && errno != EINTR)
 			give_up(a, "poll: %s", strerror(errno));
+		/* QEMU is ending; the port may still hold what matters: only its end counts */
 		if (p[1].revents && !take_console(a) && p[1].revents & POLLHUP)
-			a->over = true;
+			console = false;
 		if (p[0].revents & POLLOUT)
-			send_input(a);
+			send_out(a);
 		if (p[0].revents & (POLLIN | POLLHUP | POLLERR))
 			take_port(a);
 		if (p[2].revents)
