@@ -48,12 +48,12 @@ fails() {
 		ok "$name"
 	fi
 }
-# wait_for COMMAND: until it succeeds, or two minutes are over; other work on the
-# machine makes everything late
+# wait_for COMMAND: until it succeeds, or it hangs: 6000 tries, ten minutes at the least.
+# Other work on the machine makes everything late
 wait_for() {
 	n=0
 	until sh -c "$1" > /dev/null 2>&1; do
-		[ $n -ge 1200 ] && return 1
+		[ $n -ge 6000 ] && return 1
 		sleep 0.1
 		n=$((n + 1))
 	done
