@@ -70,6 +70,7 @@ def user(page, report, ages=None, pages=None):
     rec = data(page)['recordings'][0]
     want = json.load(open(report))
     sites = want.pop('sites')
+    same('whole stacks', rec.get('stacks'), want.pop('stacks', None))
     same('kind', rec['kind'], 'user')
     same('summary', rec['summary'], want)
     curve(rec, want['peak_bytes'], want['never_freed_bytes'])
