@@ -31,7 +31,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_ROWS(0, struct opts, limit, "stop after N events; 0 = all, as without it"),
 	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
 	       "exit with 3 if events are lost or damaged"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "one JSON object a line"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "one JSON object per line"),
 	{0},
 };
 
@@ -55,7 +55,7 @@ static int parse_select(const struct opts *o, struct mz_select *s)
 		if (!to_number(o->time, ',', &s->time_from, &rest) ||
 		    !to_number(rest + 1, '\0', &s->time_to, &rest))
 			return console_usage(
-				"--time takes two numbers with a comma between, not '%s'", o->time);
+				"--time takes two numbers separated by a comma, not '%s'", o->time);
 		if (s->time_to < s->time_from)
 			return console_usage("--time: %s ends before it begins", o->time);
 	}
@@ -186,7 +186,7 @@ static int run(void *options, int argc, char **argv)
 	int ret;
 
 	if (argc > 1)
-		return console_usage("one input, please; not '%s' too", argv[1]);
+		return console_usage("one input only; '%s' is one too many", argv[1]);
 	ret = parse_select(j.o, &j.select);
 	if (ret)
 		return ret;

@@ -32,21 +32,20 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT(0, "fail-if", "BUDGET", MZ_OPT_LIST, struct opts, fail_if,
-	       "exit with 1 if it is so: 'peak > +5%', 'live_blocks > 1000', 'any peak > +1MiB'; "
-	       "may be given more than once, or with commas between"),
+	       "exit with 1 if the condition holds: 'peak > +5%', 'live_blocks > 1000', 'any peak "
+	       "> +1MiB'; may be repeated, or separated by commas"),
 	{.name = "by",
 	 .arg = "WHAT",
-	 .help = "match by function (as if not given), line, stack, file, module, or object "
-		 "(KMAPs)",
+	 .help = "match by function (default), line, stack, file, module, or object (KMAPs)",
 	 .type = MZ_OPT_CHOICE,
 	 .offset = offsetof(struct opts, by),
 	 .choices = bys},
 	MZ_OPT(0, "sort", "METRIC", MZ_OPT_STR, struct opts, sort,
-	       "what is compared: peak (as if not given), total, live, blocks, temporary, ..."),
+	       "compare by peak (default), total, live, blocks, temporary, ..."),
 	MZ_OPT_ROWS(0, struct opts, limit, "rows of a list (10); 0 = all"),
 	RECORDING_SYMBOLS(struct opts, symbols),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print JSON"),
-	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct opts, csv, "print CSV, a line for each place"),
+	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct opts, csv, "print CSV, one line per call site"),
 	{0},
 };
 
@@ -135,7 +134,7 @@ static int check_budgets(struct job *j)
 		const struct mz_budget *b = &j->budgets[i];
 
 		if (!(j->d.has & b->value->has))
-			return mz_fail(&j->err, EINVAL, "'%s': not both recordings tell %s",
+			return mz_fail(&j->err, EINVAL, "'%s': not both recordings contain %s",
 				       b->text, b->value->title);
 		for (size_t k = 0; k < (b->any ? j->d.n : 1); k++) {
 			const struct mz_diff_row *r = &j->d.rows[k];
@@ -379,7 +378,7 @@ static int compare(struct job *j)
 						: j->d.has & MZ_PROFILE_LIVE ? "live_bytes"
 									     : "bytes");
 	if (!(j->d.has & j->sort->has))
-		return mz_fail(&j->err, EINVAL, "--sort %s: not both recordings tell %s",
+		return mz_fail(&j->err, EINVAL, "--sort %s: not both recordings contain %s",
 			       j->sort->name, j->sort->title);
 	mz_diff_sort(&j->d, j->sort);
 	ret = check_budgets(j);
@@ -400,9 +399,8 @@ static void note_loss(const struct mz_recording *r)
 	char a[32];
 
 	if (r->profile.lost)
-		console_note(
-			"%s: %s events were lost when it was recorded; its figures are too small",
-			r->name, console_count(a, r->profile.lost));
+		console_note("%s: %s events were lost during recording; its figures are too small",
+			     r->name, console_count(a, r->profile.lost));
 }
 
 static int run(void *options, int argc, char **argv)
@@ -411,7 +409,7 @@ static int run(void *options, int argc, char **argv)
 	int ret;
 
 	if (argc != 2)
-		return console_usage("two recordings, please: the old one and the new one");
+		return console_usage("give two recordings: the old one and the new one");
 	ret = prepare(&j);
 	if (!ret) {
 		struct mz_recording_options how = {.symbols = j.o->symbols};

@@ -23,12 +23,11 @@ static const struct mz_opt opts[] = {
 	       "dhat, pprof, collapsed, heaptrack, massif, speedscope, firefox, perfetto, parquet, "
 	       "sqlite, csv or jsonl"),
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
-	       "write to OUT; without it, to standard output"),
+	       "write to OUT (default: standard output)"),
 	MZ_OPT(0, "table", "TABLE", MZ_OPT_STR, struct opts, table,
-	       "parquet, csv, jsonl: events (as if not given), blocks, sites or frames"),
+	       "parquet, csv, jsonl: events (default), blocks, sites or frames"),
 	MZ_OPT(0, "value", "VALUE", MZ_OPT_STR, struct opts, value,
-	       "collapsed: peak_bytes (as if not given), live_bytes, bytes, blocks, temporary, "
-	       "..."),
+	       "collapsed: peak_bytes (default), live_bytes, bytes, blocks, temporary, ..."),
 	RECORDING_SYMBOLS(struct opts, symbols),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
 	{0},
@@ -53,7 +52,7 @@ static int find_format(struct job *j)
 
 	if (!j->o->to)
 		return console_usage(
-			"--to says the format: dhat, pprof, collapsed, heaptrack, massif, "
+			"no format given; use --to dhat, pprof, collapsed, heaptrack, massif, "
 			"speedscope, firefox, perfetto, parquet, sqlite, csv, jsonl");
 	for (const struct mz_export_format *f = mz_export_formats; f->name; f++) {
 		if (!strcmp(f->name, j->o->to)) {
@@ -64,7 +63,8 @@ static int find_format(struct job *j)
 	}
 	near = options_nearest(j->o->to, names, n);
 	return console_usage("--to: no format '%s'%s%s%s", j->o->to, near ? "; did you mean " : "",
-			     near ? near : "", near ? "?" : "; 'memorizer export --help' has them");
+			     near ? near : "",
+			     near ? "?" : "; 'memorizer export --help' lists them");
 }
 
 static int find_table(struct job *j)
@@ -108,7 +108,7 @@ static int write_profile(struct job *j)
 	if (!p)
 		return -EIO;
 	if (j->how.value && !(p->has & j->how.value->has))
-		return mz_fail(&j->err, EINVAL, "%s: it does not tell %s; leave --value out",
+		return mz_fail(&j->err, EINVAL, "%s: it does not contain %s; leave --value out",
 			       j->in.name, j->how.value->title);
 	return j->format->profile(p, &j->how, &j->out, &j->err);
 }
@@ -117,10 +117,10 @@ static int write_profile(struct job *j)
 static int write_table_of_sums(struct job *j)
 {
 	if (j->table < MZ_TABLE_SITES && j->o->table)
-		return mz_fail(&j->err, EINVAL,
-			       "%s: it has sums of call sites, but no events; "
-			       "--table sites or frames",
-			       j->in.name);
+		return mz_fail(
+			&j->err, EINVAL,
+			"%s: it has sums by call site but no events; use --table sites or frames",
+			j->in.name);
 	if (j->table < MZ_TABLE_SITES)
 		j->table = MZ_TABLE_SITES;
 	if (!mz_recording_profile(&j->in, &j->err))
@@ -136,8 +136,8 @@ static int write_all(struct job *j)
 		return write_profile(j);
 	if (!mz_recording_has_events(&j->in) && j->format->events)
 		return mz_fail(&j->err, EINVAL,
-			       "%s: it has sums of call sites, but no events, which %s "
-			       "is made of; try dhat, pprof or sites as a table",
+			       "%s: it has sums by call site but no events, which %s needs; try "
+			       "dhat, pprof, or the table sites",
 			       j->in.name, j->format->name);
 	if (!mz_recording_has_events(&j->in))
 		return write_table_of_sums(j);
@@ -164,9 +164,9 @@ static int run(void *options, int argc, char **argv)
 	if (ret)
 		return ret;
 	if (j.format->whole_file && (!j.o->output || !strcmp(j.o->output, "-")))
-		return console_usage("%s needs a file: -o FILE", j.format->name);
+		return console_usage("%s needs a file; name one with -o FILE", j.format->name);
 	if (j.format->binary && !j.o->output && isatty(STDOUT_FILENO))
-		return console_usage("%s is no text for a terminal; -o FILE says where it goes",
+		return console_usage("%s is not text for a terminal; name a file with -o FILE",
 				     j.format->name);
 	ret = recording_open(&j.in, argc ? argv : usual, argc ? argc : 1,
 			     &(struct mz_recording_options){.symbols = j.o->symbols}, &j.progress,
@@ -183,9 +183,8 @@ static int run(void *options, int argc, char **argv)
 	if (!ret && mz_recording_lost(&j.in)) {
 		char a[32];
 
-		console_note(
-			"%s: %s events were lost when it was recorded; every figure is too small",
-			j.in.name, console_count(a, mz_recording_lost(&j.in)));
+		console_note("%s: %s events were lost during recording; every figure is too small",
+			     j.in.name, console_count(a, mz_recording_lost(&j.in)));
 	}
 	mz_recording_close(&j.in);
 	return ret < 0 ? console_error(&j.err) : MZ_EXIT_OK;

@@ -12,7 +12,7 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT(0, "links", NULL, MZ_OPT_FLAG, struct opts, links,
-	       "print the names that are links to this program"),
+	       "print the other names of this program, for links"),
 	MZ_OPT(0, "completion", NULL, MZ_OPT_FLAG, struct opts, completion,
 	       "print the completion script for bash"),
 	MZ_OPT(0, "man", "VERB", MZ_OPT_STR, struct opts, man,

@@ -34,7 +34,7 @@ static void note_map(const struct mz_kmap_model *m, const struct mz_kmap *k, con
 			     "without no_hash_pointers",
 			     path, (unsigned long long)m->hashed);
 	if (m->bad_lines)
-		console_note("%s: %llu lines could not be understood and were left out", path,
+		console_note("%s: %llu lines could not be parsed and were left out", path,
 			     (unsigned long long)m->bad_lines);
 }
 

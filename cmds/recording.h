@@ -9,8 +9,8 @@
 
 #define RECORDING_SYMBOLS(st, m)                                                                   \
 	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, st, m,                                           \
-	       "kernel recordings: kallsyms, System.map, vmlinux, or a folder with them; those "   \
-	       "beside the recording are found")
+	       "kernel recordings: kallsyms, System.map, vmlinux, or a folder with them "          \
+	       "(default: those beside the recording)")
 
 /* As mz_recording_open(). The progress must live as long as the recording is read, until
  * progress_end(). */

@@ -35,7 +35,7 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
-	       "write to OUT; without it, to standard output"),
+	       "write to OUT (default: standard output)"),
 	{.name = "to",
 	 .arg = "FORMAT",
 	 .help = "container (as if not given), text, classic; of a KMAP: container, kmap (its own "
@@ -48,16 +48,16 @@ static const struct mz_opt opts[] = {
 	 .type = MZ_OPT_CHOICE,
 	 .offset = offsetof(struct opts, to),
 	 .choices = formats},
-	MZ_OPT(0, "best", NULL, MZ_OPT_FLAG, struct opts, best, "smaller, and slower"),
+	MZ_OPT(0, "best", NULL, MZ_OPT_FLAG, struct opts, best, "compress better, but slower"),
 	MZ_OPT(0, "drop", "FIELDS", MZ_OPT_STR, struct opts, drop,
-	       "leave out addresses, times, ...: names with commas between"),
+	       "leave out addresses, times, ...: comma-separated names"),
 	MZ_OPT(0, "tags", NULL, MZ_OPT_FLAG, struct opts, tags, "text with serial numbers"),
 	MZ_OPT(0, "skip-unmatched", NULL, MZ_OPT_FLAG, struct opts, skip_unmatched,
-	       "leave out, and count, what the classic format cannot express"),
+	       "leave out and count events that the classic format cannot express"),
 	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
 	       "exit with 3 if events are lost or damaged"),
 	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct opts, skip_bad,
-	       "leave out, and count, lines of a KMAP that cannot be understood"),
+	       "leave out and count lines of a KMAP that cannot be parsed"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
 	{0},
 };
@@ -107,13 +107,13 @@ static int run(void *options, int argc, char **argv)
 					       : o->to == TO_KMAP_G3 ? KMAP_TO_G3
 								     : KMAP_TO_CONTAINER};
 
-		return argc > 1 ? console_usage("one map, please; not '%s' too", argv[1])
+		return argc > 1 ? console_usage("one map only; '%s' is one too many", argv[1])
 				: kmap_convert(&k, argc ? argv[0] : "-");
 	}
 	if (o->to >= TO_RAW)
 		return argc ? kmem_export(argv, argc, o->output, raw[o->to - TO_RAW].shape,
 					  raw[o->to - TO_RAW].big, o->force)
-			    : console_usage("which files, or which folder of kmemtraced?");
+			    : console_usage("no files given; name files, or a folder of kmemtraced");
 	if (o->to == TO_CONTAINER && !o->drop && what.files)
 		return kmem_join(argv, argc, o->output, o->best, o->force);
 	ret = transcode_drop(o->drop, &t.drop);
@@ -121,7 +121,7 @@ static int run(void *options, int argc, char **argv)
 		return ret;
 	if (argc > 1)
 		return console_usage(
-			"one input, please; not '%s' too (several are joined into a container "
+			"one input only; '%s' is one too many (several are joined into a container "
 			"only)",
 			argv[1]);
 	return transcode_run(&t, argc ? argv[0] : "-");

@@ -22,13 +22,13 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
-	       "write to OUT, not to standard output; with --split, to OUT.PID.trace"),
+	       "write to OUT (default: standard output); with --split, to OUT.PID.trace"),
 	MZ_OPT('p', "pid", "N", MZ_OPT_U64, struct opts, pid, "only the events of process N"),
-	MZ_OPT(0, "split", NULL, MZ_OPT_FLAG, struct opts, split, "a file for each process"),
+	MZ_OPT(0, "split", NULL, MZ_OPT_FLAG, struct opts, split, "one file per process"),
 	MZ_OPT(0, "fields", NULL, MZ_OPT_FLAG, struct opts, fields,
 	       "add process, thread and time to each line, where kdump shows them"),
 	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
-	       "exit with status 3 if the log is not whole"),
+	       "exit with status 3 if the log is incomplete"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace existing files"),
 	{0},
 };
@@ -74,8 +74,8 @@ static struct process *add_process(struct job *j, uint32_t pid)
 
 	if (j->count == MAX_PROCESSES) {
 		mz_fail_line(&j->err, E2BIG, j->log.line,
-			     "%s: line %llu: over %u processes; choose one with --pid", j->in.name,
-			     (unsigned long long)j->log.line, MAX_PROCESSES);
+			     "%s: line %llu: more than %u processes; choose one with --pid",
+			     j->in.name, (unsigned long long)j->log.line, MAX_PROCESSES);
 		return NULL;
 	}
 	procs = realloc(j->procs, (j->count + 1) * sizeof(*procs));
@@ -131,8 +131,8 @@ static int too_many(struct job *j)
 		ret = mz_fail_memory(&j->err);
 	else
 		ret = mz_fail(&j->err, EINVAL,
-			      "%s: events of %zu processes: %s; choose one with --pid, or use "
-			      "--split for a file each",
+			      "%s: events of %zu processes: %s; choose one with --pid, or write "
+			      "one file each with --split",
 			      j->in.name, j->count, list.data);
 	mz_buf_free(&list);
 	return ret;
@@ -196,7 +196,7 @@ static void allow_many_files(void)
 static int check_usage(const struct opts *o, int argc, char **argv)
 {
 	if (argc > 1)
-		return console_usage("one input, please; not '%s' too", argv[1]);
+		return console_usage("one input only; '%s' is one too many", argv[1]);
 	if (o->split && (!o->output || !strcmp(o->output, "-")))
 		return console_usage("--split needs -o PREFIX: the files are PREFIX.PID.trace");
 	if (o->split && o->pid)

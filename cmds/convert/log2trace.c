@@ -15,11 +15,11 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
-	       "write to OUT, not to standard output"),
+	       "write to OUT (default: standard output)"),
 	MZ_OPT(0, "fields", NULL, MZ_OPT_FLAG, struct opts, fields,
 	       "add the time, and the thread where the log has it, to each line"),
 	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
-	       "exit with status 3 if the log is not whole"),
+	       "exit with status 3 if the log is incomplete"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
 	{0},
 };
@@ -56,7 +56,7 @@ static int run(void *options, int argc, char **argv)
 	int ret;
 
 	if (argc > 1)
-		return console_usage("one input, please; not '%s' too", argv[1]);
+		return console_usage("one input only; '%s' is one too many", argv[1]);
 	mz_dtrace_init(&dtrace);
 	if (mz_input_open(&in, argc ? argv[0] : "-", &err) < 0)
 		return console_error(&err);

@@ -14,15 +14,15 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
-	       "write to OUT; without it, to standard output if that is no terminal"),
+	       "write to OUT (default: standard output, unless it is a terminal)"),
 	MZ_OPT('s', "text", NULL, MZ_OPT_FLAG, struct opts, text,
-	       "write text with serial numbers, to standard output unless -o says where"),
+	       "write text with serial numbers (default: to standard output)"),
 	MZ_OPT(0, "classic", NULL, MZ_OPT_FLAG, struct opts, classic, "write the classic format"),
-	MZ_OPT(0, "best", NULL, MZ_OPT_FLAG, struct opts, best, "smaller, and slower"),
+	MZ_OPT(0, "best", NULL, MZ_OPT_FLAG, struct opts, best, "compress better, but slower"),
 	MZ_OPT(0, "drop", "FIELDS", MZ_OPT_STR, struct opts, drop,
-	       "leave out addresses, times, ...: names with commas between"),
+	       "leave out addresses, times, ...: comma-separated names"),
 	MZ_OPT(0, "skip-unmatched", NULL, MZ_OPT_FLAG, struct opts, skip_unmatched,
-	       "leave out, and count, what the classic format cannot express"),
+	       "leave out and count events that the classic format cannot express"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
 	{0},
 };
@@ -41,7 +41,7 @@ static int run(void *options, int argc, char **argv)
 	if (ret)
 		return ret;
 	if (argc > 1)
-		return console_usage("one input, please; not '%s' too", argv[1]);
+		return console_usage("one input only; '%s' is one too many", argv[1]);
 	if (o->text && o->classic)
 		return console_usage("-s writes text, --classic does not; choose one");
 	if (o->text)

@@ -16,11 +16,10 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct opts, output,
-	       "the page; default standard output"),
+	       "write the page to FILE (default: standard output)"),
 	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, struct opts, symbols,
-	       "of a kernel: kallsyms, System.map, vmlinux, or a folder with them and modules; "
-	       "commas "
-	       "between; without it, those beside the recording"),
+	       "kernel symbols: kallsyms, System.map, vmlinux, or a folder with them and modules, "
+	       "separated by commas (default: those beside the recording)"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "overwrite an existing file"),
 	{0},
 };
@@ -68,9 +67,9 @@ static int run(void *options, int argc, char **argv)
 
 	if (!argc)
 		return console_usage(
-			"which recording? give traces, folders of kernel traces, or KMAPs");
+			"no recording given; name traces, folders of kernel traces, or KMAPs");
 	if (!o->output && isatty(1))
-		return console_usage("a page is not for the terminal; say where to with -o FILE");
+		return console_usage("a page is not text for a terminal; name a file with -o FILE");
 	models = calloc((size_t)argc, sizeof(*models));
 	if (!models)
 		return console_fail("out of memory");

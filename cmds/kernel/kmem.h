@@ -71,14 +71,14 @@ extern const char *const kmem_sorts[];
 	 .help = "order of call sites and caches: waste, bytes, count, frag, live, peak, "         \
 		 "lifetime, cross"},                                                               \
 	MZ_OPT_FOR(sc, 0, "caller", "NAME", MZ_OPT_STR, st, m.caller,                              \
-		   "only blocks allocated by functions with NAME in their name"),                  \
+		   "only blocks allocated by functions whose name contains NAME"),                  \
 	MZ_OPT_FOR(sc, 0, "cache", "NAME", MZ_OPT_STR, st, m.cache, "only blocks of this cache"),  \
 	MZ_OPT_FOR(sc, 0, "time", "A,B", MZ_OPT_STR, st, m.time,                                   \
-		   "only events from A to B seconds after the first; B may be left out"),          \
+		   "only events from A to B seconds after the first; B is optional"),          \
 	MZ_OPT_FOR(sc, 0, "live", NULL, MZ_OPT_FLAG, st, m.live,                                   \
 		   "only what is live at the end: by allocator, subsystem and call site"),         \
 	MZ_OPT_FOR(sc, 0, "strict", NULL, MZ_OPT_FLAG, st, m.strict,                               \
-		   "exit with 3 if events were lost or a file is cut")
+		   "exit with 3 if events were lost or a file is truncated")
 /* clang-format on */
 
 /* The whole report; returns enum mz_exit. */

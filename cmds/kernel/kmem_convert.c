@@ -246,8 +246,8 @@ int kmem_export(char **paths, int n, const char *output, unsigned shape, bool bi
 	if (r.left_out)
 		console_note("left out: %s events: %s", console_count(a, r.left_out), r.why);
 	if (r.lost)
-		console_note(
-			"%s lost events have no place in this format: put them into total_overruns",
-			console_count(a, r.lost));
+		console_note("%s lost events cannot be expressed in this format; add them to "
+			     "total_overruns",
+			     console_count(a, r.lost));
 	return MZ_EXIT_OK;
 }

@@ -21,7 +21,7 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('q', "quiet", NULL, MZ_OPT_FLAG, struct opts, quiet, "findings only"),
+	MZ_OPT('q', "quiet", NULL, MZ_OPT_FLAG, struct opts, quiet, "print findings only"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json,
 	       "print findings and totals as JSON"),
 	{0},
@@ -153,7 +153,7 @@ static int check_raw(struct check *c, struct mz_input *in, const struct mz_kmemt
 		long n = mz_kmemtrace_get(l, in->pos, mz_input_left(in), &e, &x, &why);
 
 		if (!n) {
-			found(c, at, c->records + 1, "cut: %zu bytes of a record are left",
+			found(c, at, c->records + 1, "truncated: %zu bytes of a record are left",
 			      mz_input_left(in));
 			return 0;
 		}
@@ -278,7 +278,7 @@ static int run(void *options, int argc, char **argv)
 
 	if (!argc)
 		return console_usage(
-			"which files? For instance: kmemtrace_check kmemtrace.data/cpu*.out");
+			"no files given; for example: kmemtrace_check kmemtrace.data/cpu*.out");
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return console_fail("out of memory");

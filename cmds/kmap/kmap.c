@@ -22,19 +22,17 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT(0, "by", "LEVEL", MZ_OPT_STR, struct opts, by_name,
-	       "of matrix and privilege: dir, file, function, cache or pid; without it, dir where "
-	       "folders are "
-	       "known, else function"),
+	       "for matrix and privilege: dir, file, function, cache or pid (default: dir if "
+	       "folders are known, else function)"),
 	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, struct opts, symbols,
-	       "kallsyms, System.map, vmlinux, or a folder with them and modules; commas between; "
-	       "without "
-	       "it, those beside the map"),
+	       "kallsyms, System.map, vmlinux, or a folder with them and modules, separated by "
+	       "commas (default: those beside the map)"),
 	MZ_OPT_ROWS(0, struct opts, limit,
 		    "rows of a list: 20 in text (fields: 200), all in JSON and CSV; 0 = all"),
 	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct opts, skip_bad,
-	       "leave out, and count, lines that cannot be understood"),
+	       "leave out and count lines that cannot be parsed"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "as JSON"),
-	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct opts, csv, "as CSV, numbers plain"),
+	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct opts, csv, "print CSV, with plain numbers"),
 	{0},
 };
 
@@ -131,18 +129,15 @@ static void show_warnings(const struct ask *k, const struct question *q)
 	if (!k->m.accesses && q->answer != object)
 		console_note("the map has no accesses: it was recorded without counting them");
 	else if (q->answer == fields && !k->m.has_ranges)
-		console_note(
-			"the map does not say where in an object an access was: record it with "
-			"'memorizer vm --fields'");
+		console_note("the map does not record which bytes were accessed: record it with "
+			     "'memorizer vm --fields'");
 	else if (q->answer == fields && !k->m.types)
 		console_note(
-			"no structures are known: --symbols with a vmlinux with DWARF or BTF tells "
-			"them");
+			"no structures are known: name a vmlinux with DWARF or BTF with --symbols");
 	else if (!k->m.has_dirs &&
 		 (q->answer == shared || (q->choose && k->m.by <= MZ_KMAP_BY_FILE)))
-		console_note("no folders are known: --symbols with System.map.files, or a vmlinux "
-			     "with DWARF, "
-			     "tells them");
+		console_note("no folders are known: name System.map.files, or a vmlinux with "
+			     "DWARF, with --symbols");
 }
 
 static void show(const struct ask *k, const struct question *q, struct mz_result_table *a, size_t i,
@@ -198,7 +193,7 @@ static int level(const struct opts *o, const struct question *q, enum mz_kmap_by
 	if (!o->by_name)
 		return -1;
 	if (!q->choose)
-		return console_usage("--by goes with matrix and privilege");
+		return console_usage("--by applies to matrix and privilege only");
 	for (unsigned i = 0; levels[i]; i++) {
 		if (strcmp(levels[i], o->by_name))
 			continue;
@@ -252,7 +247,7 @@ static int ask(const struct opts *o, const struct question *q, int argc, char **
 	if (o->json && o->csv)
 		return console_usage("--json or --csv, not both");
 	if (o->csv && !q->answers)
-		return console_usage("a report is many tables: --csv goes with a question");
+		return console_usage("a report has several tables; use --csv with a question");
 	if (q->argument && !argc)
 		return console_usage("%s takes a %s", q->name, q->argument);
 	if (q->argument)
@@ -260,7 +255,7 @@ static int ask(const struct opts *o, const struct question *q, int argc, char **
 	if (at < argc)
 		k.path = argv[at++];
 	if (at < argc)
-		return console_usage("one map, please; not '%s' too", argv[at]);
+		return console_usage("one map only; '%s' is one too many", argv[at]);
 	return open_and_answer(&k, q, &how);
 }
 

@@ -43,8 +43,8 @@ static int put_line(struct job *j, const struct mz_kmap_record *rec, int as)
 	if (rec->kind == MZ_KMAP_OBJECT)
 		texts += 4 * (o->comm.len + o->type.len + o->cache.len + o->new_type.len);
 	if (texts + MZ_KMAP_ROOM > MZ_OUTPUT_ROOM)
-		return mz_fail(&j->err, EFBIG, "%s: a name of over %u bytes", mz_kmap_name(j->in),
-			       MZ_OUTPUT_ROOM / 4);
+		return mz_fail(&j->err, EFBIG, "%s: a name of more than %u bytes",
+			       mz_kmap_name(j->in), MZ_OUTPUT_ROOM / 4);
 	p = mz_output_room(&j->out, texts + MZ_KMAP_ROOM, &j->err);
 	if (!p)
 		return -EIO;
@@ -203,7 +203,7 @@ int kmap_convert(const struct kmap_convert *o, const char *input)
 	if (o->to == KMAP_TO_CONTAINER && !o->output && isatty(STDOUT_FILENO)) {
 		free(j);
 		return console_usage(
-			"a container is no text for a terminal; -o FILE says where it goes");
+			"a container is not text for a terminal; name a file with -o FILE");
 	}
 	progress_start(&j->progress, input);
 	j->in = mz_kmap_open(input, &j->err);
@@ -215,7 +215,7 @@ int kmap_convert(const struct kmap_convert *o, const char *input)
 	}
 	progress_end(&j->progress);
 	if (!ret && mz_kmap_bad_lines(j->in))
-		console_note("%s: %llu lines could not be understood and were left out", input,
+		console_note("%s: %llu lines could not be parsed and were left out", input,
 			     (unsigned long long)mz_kmap_bad_lines(j->in));
 	ret = ret < 0 ? console_error(&j->err) : MZ_EXIT_OK;
 	clean_up(j);

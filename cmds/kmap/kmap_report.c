@@ -91,7 +91,7 @@ static void show_objects(const struct mz_kmap_model *m, const struct figures *f)
 	show_sum("freed", t->freed, t->all.objects, "");
 	if (t->overlaid.objects)
 		show_sum("MISSED FREES", t->overlaid, t->all.objects,
-			 ": other objects were put over them");
+			 ": other objects were allocated at their address");
 	if (t->nested.objects)
 		show_sum("nested", t->nested, t->all.objects,
 			 ": taken over by the allocator that asked for them");
@@ -173,7 +173,7 @@ static int show_text(const struct mz_kmap_model *m, const char *path, size_t top
 	       mz_printable(name, sizeof(name), path, strlen(path)), console_count(a, m->lines),
 	       m->bytes ? ", " : "", m->bytes ? console_bytes(b, m->bytes) : "", shape_name(m));
 	if (m->bad_lines)
-		printf("LEFT OUT       %s lines that cannot be understood\n",
+		printf("LEFT OUT       %s lines that cannot be parsed\n",
 		       console_count(a, m->bad_lines));
 	show_objects(m, &f);
 	show_accesses(m, &f);
@@ -182,9 +182,8 @@ static int show_text(const struct mz_kmap_model *m, const char *path, size_t top
 	if (show_answers(m, top, NULL) < 0)
 		return -1;
 	if (!m->has_dirs)
-		printf("\nNo folders are known: --symbols with System.map.files, or a vmlinux with "
-		       "DWARF, "
-		       "tells them.\n");
+		printf("\nNo folders are known: name System.map.files, or a vmlinux with DWARF, "
+		       "with --symbols.\n");
 	printf("\nNext: memorizer kmap matrix | object NAME | site FUNCTION | shared | unused | "
 	       "privilege %s\n",
 	       name);

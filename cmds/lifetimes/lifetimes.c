@@ -10,7 +10,7 @@
 #include "cmds/lost.h"
 
 static const struct mz_opt opts[] = {
-	ANNOTATE_OPTS("show totals, sizes and lifetimes, not the lines"),
+	ANNOTATE_OPTS("show totals, sizes and lifetimes instead of the lines"),
 	{0},
 };
 
@@ -110,7 +110,7 @@ static void summary_text(struct annotator *a, struct mz_buf *b)
 	mz_buf_printf(b, "no effect   %" PRIu64 "  (free(NULL), failed calls)\n", l->no_effect);
 	mz_buf_printf(b,
 		      "unmatched   %" PRIu64 " frees of unknown blocks, %" PRIu64
-		      " allocations over live blocks\n",
+		      " allocations at live blocks\n",
 		      l->live.unmatched.unknown_frees, l->live.unmatched.over_live);
 	mz_buf_printf(b, "lost        %" PRIu64 " events\n", l->lost);
 	annotate_histogram_text(b, "Lifetimes in lines, of the blocks that ended (within 0.8 %)",
@@ -149,10 +149,11 @@ static void remarks(struct annotator *a, struct mz_buf *b)
 	if (u->unknown_frees || u->over_live)
 		mz_buf_printf(b,
 			      "%" PRIu64 " frees or reallocs of unknown blocks, %" PRIu64
-			      " allocations over live blocks",
+			      " allocations at live blocks",
 			      u->unknown_frees, u->over_live);
 	if (l->lost)
-		mz_buf_printf(b, "%s%" PRIu64 " events were lost at recording; ages may be wrong",
+		mz_buf_printf(b,
+			      "%s%" PRIu64 " events were lost during recording; ages may be wrong",
 			      b->len ? "; " : "", l->lost);
 }
 

@@ -36,13 +36,13 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct opts, o.output,
-	       "write into the folder DIR, which is made; kmemtrace.data without it"),
+	       "write into the folder DIR, which is created (default: kmemtrace.data)"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, o.force, "replace a recording in DIR"),
 	MZ_OPT(0, "stacks", NULL, MZ_OPT_FLAG, struct opts, o.stacks, "record whole call stacks"),
 	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, o.pid,
-	       "only allocations of this process, and their frees, whoever makes them"),
+	       "only allocations of this process, and their frees by any process"),
 	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct opts, o.duration,
-	       "stop after so long"),
+	       "stop after S seconds"),
 	KMEMTRACED_OPTS(0, struct opts, o),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, o.json, "print the account as JSON"),
 	{0},
@@ -69,7 +69,7 @@ static int parse_events(const char *list, unsigned *groups)
 				break;
 		if (i == 4)
 			return console_usage(
-				"--events: '%.*s' is none of slab, pages, vmalloc, percpu",
+				"--events: '%.*s' is not one of slab, pages, vmalloc, percpu",
 				(int)len, list);
 		*groups |= names[i].bit;
 		list += len + (list[len] == ',');
@@ -104,9 +104,9 @@ static int parse_cgroup(const char *path, uint64_t *id)
 	int mount;
 
 	if (!statfs(path, &fs) && fs.f_type != CGROUP2_SUPER_MAGIC)
-		return console_fail(
-			"--cgroup: %s: is no folder of cgroup version 2 (see: findmnt -t cgroup2)",
-			path);
+		return console_fail("--cgroup: %s: is not a folder of cgroup version 2 (see: "
+				    "findmnt -t cgroup2)",
+				    path);
 	if (name_to_handle_at(AT_FDCWD, path, &f.h, &mount, 0))
 		return console_fail(
 			"--cgroup: %s: %s; give the path of a folder of cgroup version 2", path,
@@ -129,12 +129,13 @@ static int parse(const struct kmemtraced_opts *o, struct mz_kmem_options *k)
 			(o->subbuf_size ? o->subbuf_size : DEFAULT_SUBBUF);
 	if (k->ring_bytes > (uint64_t)1 << 30)
 		return console_usage("--subbufs, --subbuf-size: a ring of %" PRIu64
-				     " bytes a CPU is over 1 GiB",
+				     " bytes per CPU exceeds 1 GiB",
 				     k->ring_bytes);
 	if (o->duration < 0)
-		return console_usage("--duration: a negative time");
+		return console_usage("--duration: the time is negative");
 	if (o->live_blocks && !o->summary)
-		return console_usage("--live-blocks is for --summary; a recording has every block");
+		return console_usage("--live-blocks applies to --summary only; a recording "
+				     "contains every block");
 	if (o->live_blocks > MZ_KMEM_LIVE_MOST)
 		return console_usage("--live-blocks: at most %u", MZ_KMEM_LIVE_MOST);
 	k->live_blocks = (uint32_t)o->live_blocks;
@@ -161,12 +162,11 @@ static int choose_source(const struct kmemtraced_opts *o, bool *relay)
 	*relay = o->source == KMEMTRACED_RELAY || o->drain ||
 		 (o->source == KMEMTRACED_AUTO && mz_relay_there() && !bpf_only);
 	if (o->source == KMEMTRACED_BPF && o->drain)
-		return console_usage("--drain is for --source relay");
+		return console_usage("--drain applies to --source relay only");
 	if (*relay && bpf_only)
-		return console_usage(
-			"%s is not for kmemtrace in the kernel, which records everything; leave "
-			"out %s",
-			bpf_only, o->drain ? "--drain" : "--source relay");
+		return console_usage("%s does not apply to kmemtrace in the kernel, which records "
+				     "everything; leave out %s",
+				     bpf_only, o->drain ? "--drain" : "--source relay");
 	if (*relay && !mz_relay_there())
 		return console_fail(MZ_RELAY_ROOT
 				    ": not there; is this a kernel with CONFIG_KMEMTRACE, and is "
@@ -190,19 +190,20 @@ int kmemtraced_make_dir(struct kmemtraced_job *j)
 	if (!mkdir(j->dir, 0700))
 		return 0;
 	if (errno != EEXIST)
-		return mz_fail(&j->err, errno, "%s: cannot make the folder: %s", j->dir,
+		return mz_fail(&j->err, errno, "%s: cannot create the folder: %s", j->dir,
 			       strerror(errno));
 	if (lstat(j->dir, &st) || !S_ISDIR(st.st_mode))
 		return mz_fail(&j->err, ENOTDIR,
-			       "%s: is there and is no folder; name another with -o", j->dir);
+			       "%s: exists and is not a folder; name another with -o", j->dir);
 	if (st.st_uid != geteuid() || (st.st_mode & 022))
 		return mz_fail(&j->err, EPERM,
-			       "%s: others may write into this folder; name another with -o",
+			       "%s: other users may write into this folder; name another with -o",
 			       j->dir);
 	snprintf(path, sizeof(path), "%s/cpu0.out", j->dir);
 	if (!j->o->force && !access(path, F_OK))
 		return mz_fail(&j->err, EEXIST,
-			       "%s: holds a recording; -f replaces it, -o names another folder",
+			       "%s: contains a recording; replace it with -f, or name another "
+			       "folder with -o",
 			       j->dir);
 	return 0;
 }
@@ -232,7 +233,7 @@ static int start_command(struct kmemtraced_job *j, const sigset_t *old)
 	if (!j->command)
 		return 0;
 	if (pipe2(p, O_CLOEXEC))
-		return mz_fail(&j->err, errno, "cannot make a pipe: %s", strerror(errno));
+		return mz_fail(&j->err, errno, "cannot create a pipe: %s", strerror(errno));
 	j->child = fork();
 	if (j->child < 0)
 		return mz_fail(&j->err, errno, "cannot start a process: %s", strerror(errno));
@@ -378,7 +379,7 @@ static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_c
 	uint64_t written = mz_kmem_written(j->k), bytes = mz_kmem_bytes(j->k);
 	char a[32], b[32], c[32], d[32], e[32];
 
-	console_note("%s events of %u CPUs in %.1f s, %s (%.2f bytes an event), in %s",
+	console_note("%s events of %u CPUs in %.1f s, %s (%.2f bytes per event), in %s",
 		     console_count(a, written), mz_kmem_cpus(j->k),
 		     (double)(j->ended - j->began) / 1e9, console_bytes(b, bytes),
 		     written ? (double)bytes / (double)written : 0.0, j->dir);
@@ -400,9 +401,8 @@ static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_c
 		console_note("the rings were too small: try --subbufs %" PRIu64,
 			     (j->o->subbufs ? j->o->subbufs : DEFAULT_SUBBUFS) * 4);
 	if (mz_kmem_reentry(n) && !j->o->rescue)
-		console_note("interrupts hit the recorder's programs: --rescue gets their events "
-			     "too, at twice "
-			     "the cost");
+		console_note("interrupts hit the recorder's programs; --rescue records their "
+			     "events as well, at twice the cost");
 	kmemtraced_say_end(j);
 }
 

@@ -53,7 +53,7 @@ extern const char *const kmemtraced_sources[];
 		   "a second program per tracepoint, for events in interrupts that hit the "       \
 		   "first; twice the cost"),                                                       \
 	MZ_OPT_FOR(sc, 0, "cache", "NAME", MZ_OPT_STR, st, m.cache,                                \
-		   "only objects of this cache; kmalloc-64 and its like for a size class"),        \
+		   "only objects of this cache; kmalloc-64 etc. for a size class"),        \
 	MZ_OPT_FOR(sc, 0, "cgroup", "PATH", MZ_OPT_STR, st, m.cgroup,                              \
 		   "only allocations in this cgroup (version 2), and their frees"),                \
 	MZ_OPT_FOR(sc, 0, "sample", "1/N", MZ_OPT_STR, st, m.sample,                               \
@@ -66,9 +66,9 @@ extern const char *const kmemtraced_sources[];
 	MZ_OPT_ROWS(sc, st, m.limit, "rows of a summary; 0 = all, as without it"),                 \
 	{.name = "source", .arg = "WHAT", .type = MZ_OPT_CHOICE, .offset = offsetof(st, m.source), \
 	 .choices = kmemtraced_sources, .scope = sc,                                               \
-	 .help = "auto, relay (kmemtrace in the kernel) or bpf (auto: relay where it is)"},        \
+	 .help = "auto, relay (kmemtrace in the kernel) or bpf (auto: relay if available)"},        \
 	MZ_OPT_FOR(sc, 0, "drain", NULL, MZ_OPT_FLAG, st, m.drain,                                 \
-		   "relay: switch tracing off, take what the buffers hold since boot, and end"),   \
+		   "relay: switch tracing off, save what the buffers hold since boot, and exit"),   \
 	MZ_OPT_FOR(sc, 'q', "quiet", NULL, MZ_OPT_FLAG, st, m.quiet, "no progress")
 /* clang-format on */
 

@@ -65,20 +65,20 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "stacks", "DEPTH", MZ_OPT_OPTSTR, struct opts, stacks,
 	       "keep the call stack of each allocation; with DEPTH, no more than so many callers"),
 	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct opts, pid,
-	       "record a program that is running, until it ends, Ctrl-C or --duration; with "
+	       "record a running program until it ends, Ctrl-C or --duration; with "
 	       "--kernel, only what this process allocates, and its frees"),
 	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct opts, duration,
-	       "stop recording after S seconds; the program goes on"),
+	       "stop recording after S seconds; the program continues"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "the summary as JSON"),
 	MZ_OPT_FOR(PROGRAM, 0, "follow-forks", NULL, MZ_OPT_FLAG, struct opts, follow_forks,
-		   "record the processes that it starts too, each to a file of its own"),
+		   "also record the processes that it starts, each to its own file"),
 	MZ_OPT_FOR(PROGRAM, 0, "mmap", NULL, MZ_OPT_FLAG, struct opts, mmap,
-		   "record mmap, munmap, mremap, brk and sbrk too"),
+		   "also record mmap, munmap, mremap, brk and sbrk"),
 	MZ_OPT_FOR(PROGRAM, 0, "drop", NULL, MZ_OPT_FLAG, struct opts, drop,
-		   "never make the program wait: what does not fit is lost, and counted"),
-	MZ_OPT_FOR(PROGRAM, 0, "resolution", "NS", MZ_OPT_U64, struct opts, resolution,
-		   "keep times to so many ns, rounded down to a power of two (8192); 1 = all of "
-		   "them"),
+		   "never make the program wait; events that do not fit are lost and counted"),
+	MZ_OPT_FOR(
+		PROGRAM, 0, "resolution", "NS", MZ_OPT_U64, struct opts, resolution,
+		"store times in steps of NS ns, rounded down to a power of two (8192); 1 = exact"),
 	KMEMTRACED_OPTS(KERNEL, struct opts, kernel),
 	{0},
 };
@@ -138,8 +138,9 @@ static void detach(struct job *j)
 	/* first, that no thread waits for room in its ring, which we do not read now */
 	__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
 	if (mz_attach_end(&j->attach, &why) < 0)
-		console_note("%s; its calls still come by the library, which does nothing more",
-			     why.text);
+		console_note(
+			"%s; its calls still pass through the library, which no longer records",
+			why.text);
 	else
 		j->detached = true;
 }
@@ -184,7 +185,7 @@ static void tell_packing(struct job *j)
 
 	mz_user_rings_backlog(&j->rings, &waiting, &moved, &full);
 	if (waiting >= MUCH && !j->o->json)
-		console_note("the program has ended; packing %s records",
+		console_note("the program has ended; encoding %s records",
 			     console_count(a, waiting));
 }
 
@@ -246,7 +247,7 @@ static void tell_file(const struct mz_user_done *d)
 	const char *name = strrchr(d->program, '/');
 	char a[32], b[32];
 
-	fprintf(stderr, "%s: %s events of %s (pid %u), %s, %.2f bytes an event\n", d->path,
+	fprintf(stderr, "%s: %s events of %s (pid %u), %s, %.2f bytes per event\n", d->path,
 		console_count(a, d->events), name ? name + 1 : d->program, d->pid,
 		console_bytes(b, d->bytes), d->events ? (double)d->bytes / (double)d->events : 0);
 	if (d->stacks.blocks) {
@@ -277,9 +278,8 @@ static void tell(const struct job *j)
 		console_note("the program was ended by signal %d (%s)", WTERMSIG(j->status),
 			     strsignal(WTERMSIG(j->status)));
 	if (j->attached)
-		console_note(
-			"frees of blocks from before the recording are in it as frees of unknown "
-			"blocks");
+		console_note("frees of blocks from before the recording appear as frees of unknown "
+			     "blocks");
 	if (most)
 		fprintf(stderr, "next: memorizer report %s\n", most->path);
 }
@@ -369,7 +369,7 @@ static int follow_to_end(struct job *j)
 			detach(j);
 		__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
 		console_error(&j->err);
-		console_note("the recording has ended here; the program goes on without it");
+		console_note("the recording has ended; the program continues without it");
 	}
 	return ret;
 }
@@ -464,7 +464,7 @@ static int record_pid(struct job *j, uint32_t flags, uint32_t depth)
 	if (ret >= 0) {
 		j->attached = true;
 		if (!j->o->json)
-			console_note("recording pid %d; Ctrl-C ends it, and the program goes on",
+			console_note("recording pid %d; stop with Ctrl-C, the program continues",
 				     (int)j->pid);
 		ret = follow_to_end(j);
 		empty_region(j);
@@ -517,7 +517,7 @@ static int run_program(const struct opts *o, int argc, char **argv)
 					 .err = &j.err};
 	if (!argc == !j.o->pid)
 		return console_usage(
-			"a command, please: memorizer record -- CMD ARGS, or --pid PID");
+			"no command given; use memorizer record -- CMD ARGS, or --pid PID");
 	if (j.o->pid > INT_MAX)
 		return console_usage("--pid takes the number of a process");
 	if (parse_depth(j.o, &depth))

@@ -34,7 +34,7 @@ static const char *const touches[] = {"all", "first", "none", NULL};
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('a', "allocators", "LIST", MZ_OPT_STR, struct opts, allocators,
-	       "names and paths with commas between; default " DEFAULT_LIST),
+	       "comma-separated names and paths; default " DEFAULT_LIST),
 	MZ_OPT('n', "runs", "N", MZ_OPT_U64, struct opts, runs,
 	       "runs with each allocator; default 5"),
 	{.name = "touch",
@@ -44,7 +44,7 @@ static const struct mz_opt opts[] = {
 	 .offset = offsetof(struct opts, touch),
 	 .choices = touches},
 	MZ_OPT(0, "one-thread", NULL, MZ_OPT_FLAG, struct opts, one_thread,
-	       "replay in one thread, however many the trace has"),
+	       "replay in one thread, whatever the trace has"),
 	MZ_OPT(0, "plot", "FILE", MZ_OPT_STR, struct opts, plot,
 	       "draw live bytes and RSS over the replay into FILE (SVG)"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing FILE"),
@@ -318,7 +318,7 @@ static int draw(struct job *j)
 		lines[i + 1].name = j->list[i].a.name;
 		set_line(&lines[i + 1], room + (i + 1) * COMPARE_SAMPLES * 2, &j->list[i], false);
 	}
-	plot_svg(&b, j->trace, "course of the replay", lines, j->count + 1);
+	plot_svg(&b, j->trace, "progress of the replay", lines, j->count + 1);
 	ret = b.failed ? mz_fail_memory(&j->err)
 		       : mz_output_open(&out, j->o->plot, j->o->force, &j->err);
 	if (!ret) {
@@ -339,9 +339,9 @@ static int run(void *options, int argc, char **argv)
 	int ret;
 
 	if (argc != 1)
-		return console_usage("one trace, please");
+		return console_usage("give exactly one trace");
 	if (!strcmp(argv[0], "-"))
-		return console_usage("the trace is read many times: a file, please");
+		return console_usage("the trace is read many times, so it must be a file");
 	if (j.o->runs > MAX_RUNS)
 		return console_usage("--runs takes at most %d", MAX_RUNS);
 	j.trace = argv[0];

@@ -76,7 +76,7 @@ int compare_find(const char *name, struct compare_allocator *a, struct mz_error 
 			       k->library, k->package);
 	}
 	return mz_fail(err, EINVAL,
-		       "no allocator '%s' is known: glibc, jemalloc, mimalloc, tcmalloc, "
+		       "unknown allocator '%s'; known are glibc, jemalloc, mimalloc, tcmalloc, "
 		       "tcmalloc-minimal, or a path with a '/'",
 		       name);
 }
@@ -162,9 +162,7 @@ static int parse(const struct compare_allocator *a, const char *json, struct com
 	/* a library that could not be loaded is only warned of by the system */
 	if (base && (!used || !memmem(used, (size_t)((end ? end : used + strlen(used)) - used),
 				      base, strlen(base))))
-		return mz_fail(err, ENOEXEC,
-			       "%s: it was not loaded, or it does not bring a malloc of "
-			       "its own",
+		return mz_fail(err, ENOEXEC, "%s: it was not loaded, or it does not define malloc",
 			       a->library);
 	run->events = number(json, "events");
 	run->ns = number(json, "ns_per_event");
@@ -202,7 +200,7 @@ int compare_run(const struct compare_allocator *a, const struct compare_how *how
 	pid_t pid;
 
 	if (fd < 0)
-		return mz_fail(err, errno, "cannot make a buffer: %s", strerror(errno));
+		return mz_fail(err, errno, "cannot create a buffer: %s", strerror(errno));
 	pid = fork();
 	if (!pid)
 		child(a, how, fd);

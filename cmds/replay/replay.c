@@ -7,9 +7,9 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "one-thread", NULL, MZ_OPT_FLAG, struct replay_opts, one_thread,
 	       "all events in one thread, in the order of the trace"),
 	MZ_OPT(0, "pace", NULL, MZ_OPT_FLAG, struct replay_opts, pace,
-	       "each event at its time of the trace, not as fast as it goes"),
+	       "replay each event at its recorded time, not as fast as possible"),
 	MZ_OPT(0, "samples", NULL, MZ_OPT_FLAG, struct replay_opts, samples,
-	       "with --json: live bytes and RSS as the replay went on"),
+	       "with --json: live bytes and RSS over the replay"),
 	{0},
 };
 

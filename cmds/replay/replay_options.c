@@ -36,10 +36,10 @@ static void talk_text(const struct mz_replay_opts *o, const struct mz_replay_res
 		fprintf(stderr, " in %u rounds", o->rounds);
 	if (o->threads)
 		fprintf(stderr, " in %u threads", r->threads);
-	fprintf(stderr, "\nns an event    %.1f (the calls%s; decoding runs in another process)\n",
-		ns_per_op(r), o->touch ? " and the touching" : "");
+	fprintf(stderr, "\nns per event    %.1f (the calls%s; decoding runs in another process)\n",
+		ns_per_op(r), o->touch ? " and the memory accesses" : "");
 	if (o->rounds > 1 && r->done.ops)
-		fprintf(stderr, "best round     %.1f ns an event\n",
+		fprintf(stderr, "best round     %.1f ns per event\n",
 			(double)r->done.best_ns * o->rounds / (double)r->done.ops);
 	if (o->threads)
 		fprintf(stderr, "wall time      %.3f ms\n", (double)r->wall_ns / 1e6);
@@ -48,17 +48,16 @@ static void talk_text(const struct mz_replay_opts *o, const struct mz_replay_res
 		console_count(c, r->trace.peak_blocks));
 	fprintf(stderr, "peak RSS       %s (%s before the first event)\n",
 		console_bytes(a, r->rss_peak), console_bytes(b, r->rss_before));
-	tell(r->done.failed, "calls gave a block in the trace and failed here");
+	tell(r->done.failed, "calls succeeded in the trace and failed here");
 	tell(r->done.given,
-	     "calls failed in the trace and gave a block here; it was freed at once");
-	tell(r->trace.unknown_frees, "frees left out: the trace never saw the block allocated");
-	tell(r->trace.unknown_olds,
-	     "reallocs of blocks that the trace never saw, done as allocations");
-	tell(r->trace.late_frees, "frees made up, where an address was given out a second time");
-	tell(r->trace.repaired,
-	     "frees put first that the trace has after the next use of the address");
-	tell(r->trace.not_calls, "events left out that are no calls of an allocator");
-	tell(r->trace.lost, "events were lost when the trace was made");
+	     "calls failed in the trace and succeeded here; the block was freed at once");
+	tell(r->trace.unknown_frees, "frees left out: the trace does not contain the allocation");
+	tell(r->trace.unknown_olds, "reallocs of unknown blocks, made as allocations");
+	tell(r->trace.late_frees,
+	     "frees added where an address was allocated while its block was live");
+	tell(r->trace.repaired, "frees moved before the reuse of their address");
+	tell(r->trace.not_calls, "events left out that are not allocator calls");
+	tell(r->trace.lost, "events were lost during recording");
 	if (o->pace)
 		fprintf(stderr, "late           %.3f ms at most\n", (double)r->done.late_ns / 1e6);
 }
@@ -140,12 +139,12 @@ int replay_main(const struct replay_opts *o, int argc, char **argv)
 	struct mz_error err = {0};
 
 	if (argc != 1)
-		return console_usage("one input, please (- is standard input)");
+		return console_usage("give exactly one input (- is standard input)");
 	if (o->repeat > 1000000)
-		return console_usage("--repeat %llu is too often; at most 1000000",
+		return console_usage("--repeat %llu is too large; the maximum is 1000000",
 				     (unsigned long long)o->repeat);
 	if (o->pace && o->repeat > 1)
-		return console_usage("--pace and --repeat do not go together");
+		return console_usage("--pace and --repeat exclude each other");
 	if (o->samples && make_samples(&r) < 0)
 		return console_fail("out of memory");
 	if (mz_replay(argv[0], &r, &result, &err) < 0)

@@ -52,7 +52,7 @@ static int copy_all(int from, int to, const char *name, struct mz_error *err)
 			ssize_t w = write(to, buf + done, (size_t)(n - done));
 
 			if (w < 0 && errno != EINTR)
-				return mz_fail(err, errno, "%s: cannot keep a copy: %s", name,
+				return mz_fail(err, errno, "%s: cannot store a copy: %s", name,
 					       strerror(errno));
 			done += w > 0 ? w : 0;
 		}
@@ -78,7 +78,7 @@ static int open_input(const char *path, bool again, struct mz_error *err)
 	if (!again || lseek(fd, 0, SEEK_CUR) >= 0)
 		return fd;
 	copy = memfd_create("memorizer-replay", MFD_CLOEXEC);
-	ret = copy < 0 ? mz_fail(err, errno, "%s: cannot keep a copy: %s", name, strerror(errno))
+	ret = copy < 0 ? mz_fail(err, errno, "%s: cannot store a copy: %s", name, strerror(errno))
 		       : copy_all(fd, copy, name, err);
 	close(fd);
 	if (ret < 0 && copy >= 0)
@@ -124,7 +124,8 @@ static int scan_threads(int fd, const char *name, struct mz_error *err)
 		ret = (int)shared->offset;
 		if (shared->code || !ret) {
 			*err = *shared;
-			ret = mz_fail(err, EIO, "%s: the process that read it was killed", name);
+			ret = mz_fail(err, EIO, "%s: the process that was reading it was killed",
+				      name);
 		}
 	}
 	munmap(shared, sizeof(*shared));

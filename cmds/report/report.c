@@ -29,10 +29,10 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print JSON"),
 	KMEM_REPORT_OPTS(OF(MZ_RECORDING_KERNEL), struct opts, kernel),
 	MZ_OPT_FOR(OF(MZ_RECORDING_KMAP), 0, "symbols", "FILES", MZ_OPT_STR, struct opts, symbols,
-		   "kallsyms, System.map, vmlinux, or a folder with them and modules; commas "
-		   "between; without it, those beside the map"),
+		   "kallsyms, System.map, vmlinux, or a folder with them and modules, separated by "
+		   "commas (default: those beside the map)"),
 	MZ_OPT_FOR(OF(MZ_RECORDING_KMAP), 0, "skip-bad", NULL, MZ_OPT_FLAG, struct opts, skip_bad,
-		   "leave out, and count, lines that cannot be understood"),
+		   "leave out and count lines that cannot be parsed"),
 	{0},
 };
 

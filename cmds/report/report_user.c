@@ -58,9 +58,9 @@ static const struct view {
 } views[] = {
 	{"at_peak", "by bytes at the peak", at_peak, offsetof(struct mz_usage_site, at_peak),
 	 false},
-	{"churn", "by churn (bytes asked for in all)", churn, offsetof(struct mz_usage_site, bytes),
+	{"churn", "by churn (total bytes asked for)", churn, offsetof(struct mz_usage_site, bytes),
 	 false},
-	{"waste", "by waste (bytes given and not asked for, in all)", waste,
+	{"waste", "by waste (total bytes given and not asked for)", waste,
 	 offsetof(struct mz_usage_site, waste), false},
 	{"never_freed", "by bytes never freed", leaked, offsetof(struct mz_usage_site, live),
 	 false},
@@ -189,7 +189,7 @@ static void show_rest(const struct job *j)
 		       u->all.at_peak ? 100.0 * (double)u->all.peak_waste / (double)u->all.at_peak
 				      : 0);
 	else
-		printf("waste          unknown: the trace does not say what was given\n");
+		printf("waste          unknown: the trace does not contain the sizes given\n");
 	printf("calls         ");
 	for (unsigned i = 0; i < MZ_CALLS; i++)
 		if (u->calls[i])
@@ -199,7 +199,7 @@ static void show_rest(const struct job *j)
 		printf("odd            %s failed calls, %s free(NULL), ",
 		       console_count(a, u->failed), console_count(b, u->null_frees));
 	if (u->failed || u->null_frees || u->unknown || u->over_live)
-		printf("%s frees of %s blocks, %s allocations over live ones\n",
+		printf("%s frees of %s blocks, %s allocations at live blocks\n",
 		       console_count(a, u->unknown),
 		       mz_reader_find_attr(j->in, "attached") ? "unknown (older than the recording)"
 							      : "unknown",
@@ -214,9 +214,9 @@ static void show_text(const struct job *j)
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++)
 		show_view(j, &views[i]);
 	if (!j->sites.count)
-		printf("\nNo call sites: record with --stacks to have them.\n");
+		printf("\nNo call sites: record with --stacks to get them.\n");
 	else if (mz_symbols_missing(j->symbols))
-		printf("\n%u files of the program are gone or changed since: their places have no "
+		printf("\n%u files of the program are missing or have changed: their code has no "
 		       "names.\n",
 		       mz_symbols_missing(j->symbols));
 }

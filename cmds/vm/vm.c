@@ -18,9 +18,9 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "mem", "SIZE", MZ_OPT_SIZE, struct vm_opts, mem, "memory of the guest (2G)"),
 	MZ_OPT(0, "mode", "MODE", MZ_OPT_STR, struct vm_opts, mode,
 	       "1: all processes, 2: the command and interrupts, 3: the command (3)"),
-	MZ_OPT('a', "accesses", NULL, MZ_OPT_FLAG, struct vm_opts, accesses, "count accesses too"),
+	MZ_OPT('a', "accesses", NULL, MZ_OPT_FLAG, struct vm_opts, accesses, "also count accesses"),
 	MZ_OPT(0, "fields", NULL, MZ_OPT_FLAG, struct vm_opts, fields,
-	       "count accesses, and note which bytes of an object they touch; with type and cache"),
+	       "count accesses and the bytes of an object that they touch; with type and cache"),
 	MZ_OPT(0, "stream", NULL, MZ_OPT_FLAG, struct vm_opts, stream,
 	       "take freed objects out of the guest while the command runs"),
 	MZ_OPT(0, "boot", NULL, MZ_OPT_FLAG, struct vm_opts, boot,
@@ -33,7 +33,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "off", NULL, MZ_OPT_FLAG, struct vm_opts, off,
 	       "do not record; only run the command"),
 	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct vm_opts, timeout,
-	       "give up after so many seconds (never)"),
+	       "give up after S seconds (never)"),
 	MZ_OPT(0, "append", "ARGS", MZ_OPT_STR, struct vm_opts, append,
 	       "add to the kernel's command line"),
 	MZ_OPT('o', "output", "OUT.kmap", MZ_OPT_STR, struct vm_opts, output,
@@ -41,7 +41,7 @@ static const struct mz_opt opts[] = {
 	       "it"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct vm_opts, force, "replace existing files"),
 	MZ_OPT(0, "shell", NULL, MZ_OPT_FLAG, struct vm_opts, shell,
-	       "a prompt in the guest; Ctrl-] leaves"),
+	       "open a shell in the guest; Ctrl-] leaves it"),
 	MZ_OPT(0, "console", NULL, MZ_OPT_FLAG, struct vm_opts, console,
 	       "show the guest's console on standard error"),
 	MZ_OPT(0, "kernel", "DIR", MZ_OPT_STR, struct vm_opts, kernel,
@@ -53,8 +53,7 @@ static const struct mz_opt opts[] = {
 	 .offset = offsetof(struct vm_opts, accel),
 	 .choices = accels},
 	MZ_OPT(0, "parallel", NULL, MZ_OPT_FLAG, struct vm_opts, parallel,
-	       "without KVM: a thread of QEMU for each CPU, for kernels that do not change their "
-	       "code"),
+	       "without KVM: one QEMU thread per CPU, for kernels that do not modify their code"),
 	MZ_OPT(0, "qemu", "ARGS", MZ_OPT_STR, struct vm_opts, qemu, "add to QEMU's command line"),
 	{0},
 };
@@ -67,12 +66,11 @@ static int check(const struct vm_opts *o, int argc)
 			"--kmemtrace-boot is another recorder; leave out the options of Memorizer");
 	if (!argc && !o->shell && !o->kmemtrace_boot)
 		return console_usage(
-			"which command? memorizer vm [OPTIONS] -- CMD ARGS, or --shell");
+			"no command given; use memorizer vm [OPTIONS] -- CMD ARGS, or --shell");
 	if (o->mode && strcmp(o->mode, "1") && strcmp(o->mode, "2") && strcmp(o->mode, "3"))
 		return console_usage("--mode takes 1, 2 or 3, not '%s'", o->mode);
 	if (o->shell && (o->output || o->stream))
-		return console_usage(
-			"--shell records nothing by itself; leave out -o and --stream");
+		return console_usage("--shell records nothing; leave out -o and --stream");
 	if (o->off && (o->output || o->stream || o->mode || o->accesses || o->fields || o->boot))
 		return console_usage("--off records nothing; leave out the options that do");
 	if (o->smp > 64)
@@ -270,8 +268,8 @@ static void say_account(const char *text)
 		console_note("lost: %s objects, %s accesses; see the statistics for why",
 			     console_count(a, objects), console_count(b, accesses));
 	if (dropped)
-		console_note("%s freed objects were dropped to make room; --stream, more --mem or "
-			     "--append memorizer_mem=SIZE keeps them",
+		console_note("%s freed objects were dropped to free memory; --stream, more --mem "
+			     "or --append memorizer_mem=SIZE keeps them",
 			     console_count(a, dropped));
 }
 
@@ -383,7 +381,7 @@ static int run_job(const struct vm_opts *o, const struct vm_paths *paths, const 
 	}
 	ret = attempt(o, paths, job, kvm);
 	if (ret < 0) {
-		console_note("KVM did not bring the guest up; trying without");
+		console_note("the guest did not boot with KVM; trying without it");
 		ret = attempt(o, paths, job, false);
 	}
 	return ret;
@@ -401,7 +399,7 @@ static int run(void *options, int argc, char **argv)
 	paths = calloc(1, sizeof(*paths));
 	ret = paths ? vm_find(o, paths) : VM_EXIT_FAILED;
 	if (!ret && make_job(&job, o, argc, argv) < 0) {
-		console_fail("cannot tell the guest what to do: %s", strerror(errno));
+		console_fail("cannot send the command to the guest: %s", strerror(errno));
 		ret = VM_EXIT_FAILED;
 	}
 	if (!ret)

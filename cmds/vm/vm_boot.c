@@ -30,8 +30,8 @@ int vm_boot_open(struct vm_boot *b, const struct vm_opts *o, struct mz_error *er
 	}
 	if (b->made || (!b->temporary && errno == EEXIST && o->force))
 		return 0;
-	mz_fail(err, errno, "%s: cannot make the folder: %s%s", b->dir, strerror(errno),
-		errno == EEXIST ? "; -f writes into it, -o names another" : "");
+	mz_fail(err, errno, "%s: cannot create the folder: %s%s", b->dir, strerror(errno),
+		errno == EEXIST ? "; write into it with -f, or name another with -o" : "");
 	b->dir[0] = '\0';
 	return -err->code;
 }

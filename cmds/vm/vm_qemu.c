@@ -86,7 +86,7 @@ int vm_find(const struct vm_opts *o, struct vm_paths *paths)
 		 o->kmemtrace_boot ? "kmemtrace" : "kernel");
 
 	if (home(top, sizeof(top)) || strlen(top) > PATH_MAX - 64) {
-		console_fail("cannot find out where this program is");
+		console_fail("cannot determine the path of this program");
 		return VM_EXIT_FAILED;
 	}
 	if (!there(paths->init, top, "guest/init") &&

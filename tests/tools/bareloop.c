@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The bare loop that a replay is measured against: the decoded events of a trace
  * of malloc, realloc and free in an array, and a loop that makes the calls.
- * Prints ns an event, the least of ROUNDS: bareloop TRACE ROUNDS */
+ * Prints ns per event, the least of ROUNDS: bareloop TRACE ROUNDS */
 #include <memorizer.h>
 #include <stdio.h>
 #include <stdlib.h>
