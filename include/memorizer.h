@@ -367,4 +367,7 @@ MZ_API int mz_verify_file(const char *path, struct mz_verify *v, mz_verify_note 
 #ifdef __cplusplus
 }
 #endif
+
+#include <memorizer/analysis.h>
+
 #endif

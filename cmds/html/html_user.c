@@ -8,7 +8,7 @@
 #include "cmds/html/html.h"
 #include "cmds/progress.h"
 #include "cmds/report/report.h"
-#include "cmds/report/report_sites.h"
+#include "analysis/call_sites.h"
 #include "trace/reader.h"
 
 #define DEPTH 1024 /* frames of a stack that are drawn, the innermost ones */
@@ -24,7 +24,7 @@ struct user {
 	struct mz_timeline *course;
 	struct mz_layout *layout; /* NULL = no addresses */
 	struct mz_symbols *symbols;
-	struct report_sites sites;
+	struct mz_call_sites sites;
 	struct mz_tables *names;
 	struct mz_live by_ip; /* object: its name */
 	struct mz_flame stacks, places;
@@ -40,7 +40,7 @@ static void user_free(void *state)
 	mz_flame_deinit(&s->places);
 	mz_live_deinit(&s->by_ip);
 	mz_tables_free(s->names);
-	report_sites_free(&s->sites);
+	mz_call_sites_free(&s->sites);
 	mz_symbols_close(s->symbols);
 	mz_layout_free(s->layout);
 	mz_timeline_free(s->course);
@@ -163,7 +163,7 @@ static int add_stack(struct user *s, uint32_t site)
 }
 
 /* "/usr/src/a/b.c" as usr, src, a, b.c, and then the function. */
-static int add_place(struct user *s, const struct report_site *site)
+static int add_place(struct user *s, const struct mz_call_site *site)
 {
 	struct mz_symbol sym = {0};
 	uint64_t value[MZ_FLAME_VALUES];
@@ -188,7 +188,7 @@ static int make_trees(struct user *s)
 		return 0;
 	s->symbols = mz_symbols_open(s->in);
 	if (!s->symbols ||
-	    report_sites_make(&s->sites, &s->u, mz_reader_tables(s->in), s->symbols) < 0)
+	    mz_call_sites_of_reader(&s->sites, &s->u, mz_reader_tables(s->in), s->symbols) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->u.sites_cap && !ret; i++)
 		if (s->u.sites[i].allocs)
@@ -219,7 +219,7 @@ static void loss_json(struct mz_json *w, const struct user *s)
 	mz_json_end_array(w);
 }
 
-static const struct report_site **by_bytes(const struct report_sites *s);
+static const struct mz_call_site **by_bytes(const struct mz_call_sites *s);
 
 static void sites_json(struct mz_json *w, const struct user *s, const struct html_limits *l)
 {
@@ -233,7 +233,7 @@ static void sites_json(struct mz_json *w, const struct user *s, const struct htm
 		{"temporary", "Temporary blocks", "count"},
 		{"waste", "Wasted", "bytes"},
 	};
-	const struct report_site **list = by_bytes(&s->sites);
+	const struct mz_call_site **list = by_bytes(&s->sites);
 	size_t n = s->sites.count < l->rows ? s->sites.count : l->rows;
 
 	html_json_table(w, "sites", "Call sites", columns, sizeof(columns) / sizeof(*columns));
@@ -254,7 +254,7 @@ static void sites_json(struct mz_json *w, const struct user *s, const struct htm
 }
 
 /* What matters under any of the questions comes first. */
-static uint64_t weight(const struct report_site *s)
+static uint64_t weight(const struct mz_call_site *s)
 {
 	uint64_t most = s->sum.at_peak > s->sum.live ? s->sum.at_peak : s->sum.live;
 
@@ -263,17 +263,17 @@ static uint64_t weight(const struct report_site *s)
 
 static int heavier_first(const void *a, const void *b)
 {
-	const struct report_site *x = *(const struct report_site *const *)a;
-	const struct report_site *y = *(const struct report_site *const *)b;
+	const struct mz_call_site *x = *(const struct mz_call_site *const *)a;
+	const struct mz_call_site *y = *(const struct mz_call_site *const *)b;
 
 	if (weight(x) != weight(y))
 		return weight(x) > weight(y) ? -1 : 1;
 	return x < y ? -1 : x > y;
 }
 
-static const struct report_site **by_bytes(const struct report_sites *s)
+static const struct mz_call_site **by_bytes(const struct mz_call_sites *s)
 {
-	const struct report_site **list = malloc((s->count + 1) * sizeof(*list));
+	const struct mz_call_site **list = malloc((s->count + 1) * sizeof(*list));
 
 	for (size_t i = 0; list && i < s->count; i++)
 		list[i] = &s->list[i];

@@ -4,47 +4,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/call_sites.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
 #include "cmds/report/report.h"
 #include "cmds/report/report_pools.h"
-#include "cmds/report/report_sites.h"
 #include "trace/reader.h"
 
 struct job {
 	struct mz_reader *in;
 	struct mz_usage u;
 	struct mz_symbols *symbols;
-	struct report_sites sites;
+	struct mz_call_sites sites;
 	size_t rows; /* 0 = all */
 	struct mz_error err;
 };
 
 /* ---- the lists of call sites -------------------------------------------------------- */
 
-static uint64_t at_peak(const struct report_site *s)
+static uint64_t at_peak(const struct mz_call_site *s)
 {
 	return s->sum.at_peak;
 }
 
-static uint64_t churn(const struct report_site *s)
+static uint64_t churn(const struct mz_call_site *s)
 {
 	return s->sum.bytes;
 }
 
-static uint64_t waste(const struct report_site *s)
+static uint64_t waste(const struct mz_call_site *s)
 {
 	return s->sum.waste;
 }
 
-static uint64_t leaked(const struct report_site *s)
+static uint64_t leaked(const struct mz_call_site *s)
 {
 	return s->sum.live;
 }
 
-static uint64_t temporary(const struct report_site *s)
+static uint64_t temporary(const struct mz_call_site *s)
 {
 	return s->sum.temporary;
 }
@@ -52,7 +52,7 @@ static uint64_t temporary(const struct report_site *s)
 static const struct view {
 	const char *key;
 	const char *title;
-	uint64_t (*of)(const struct report_site *);
+	uint64_t (*of)(const struct mz_call_site *);
 	size_t total; /* in struct mz_usage_site */
 	bool count;   /* of blocks, not bytes */
 } views[] = {
@@ -79,13 +79,13 @@ static bool more(const struct job *j, size_t shown)
 }
 
 /* The next smaller one after the last shown; the list is short, and few are shown. */
-static const struct report_site *next_site(const struct job *j, const struct view *v,
-					   const struct report_site *last)
+static const struct mz_call_site *next_site(const struct job *j, const struct view *v,
+					    const struct mz_call_site *last)
 {
-	const struct report_site *best = NULL;
+	const struct mz_call_site *best = NULL;
 
 	for (size_t i = 0; i < j->sites.count; i++) {
-		const struct report_site *s = &j->sites.list[i];
+		const struct mz_call_site *s = &j->sites.list[i];
 		uint64_t x = v->of(s);
 
 		if (!x || (last && (x > v->of(last) || (x == v->of(last) && s <= last))))
@@ -107,7 +107,7 @@ static void print_safe(const char *s, size_t width)
 
 static void show_view(const struct job *j, const struct view *v)
 {
-	const struct report_site *s = next_site(j, v, NULL);
+	const struct mz_call_site *s = next_site(j, v, NULL);
 	uint64_t total = total_of(j, v);
 	char a[32], b[32];
 
@@ -226,7 +226,7 @@ static void show_text(const struct job *j)
 static void json_sites(const struct job *j, struct mz_json *out)
 {
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
-		const struct report_site *s = next_site(j, &views[i], NULL);
+		const struct mz_call_site *s = next_site(j, &views[i], NULL);
 
 		mz_json_array(out, views[i].key);
 		for (size_t k = 0; s && more(j, k); k++, s = next_site(j, &views[i], s)) {
@@ -316,7 +316,7 @@ static int read_all(struct job *j)
 		return 0;
 	j->symbols = mz_symbols_open(j->in);
 	if (!j->symbols ||
-	    report_sites_make(&j->sites, &j->u, mz_reader_tables(j->in), j->symbols) < 0)
+	    mz_call_sites_of_reader(&j->sites, &j->u, mz_reader_tables(j->in), j->symbols) < 0)
 		return mz_fail_memory(&j->err);
 	return 0;
 }
@@ -339,7 +339,7 @@ int report_user(struct mz_recording *r, size_t rows, bool json)
 		show_json(&j);
 	else
 		show_text(&j);
-	report_sites_free(&j.sites);
+	mz_call_sites_free(&j.sites);
 	mz_symbols_close(j.symbols);
 	mz_usage_deinit(&j.u);
 	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;

@@ -71,11 +71,19 @@ struct mz_pool_calls {
 /* The one symbol, of the library that `memorizer record` preloads; absent otherwise.
  * NULL: the library is too old for this version of the header. */
 #define MZ_POOL_VERSION 1u
+
+/* Inlined without optimisation, too: call sites are the functions of the program. */
+#ifdef __GNUC__
+#define MZ_POOL_INLINE static inline __attribute__((always_inline))
+#else
+#define MZ_POOL_INLINE static inline
+#endif
+
 #if defined(__GNUC__) && defined(__ELF__) && !defined(MZ_POOL_DISABLED)
 extern const struct mz_pool_calls *memorizer_pool_calls(unsigned version) __attribute__((weak));
 #define MZ_POOL_ON(pool) __builtin_expect((pool)->calls != NULL, 0)
 
-static inline const struct mz_pool_calls *mz_pool_find_calls(void)
+MZ_POOL_INLINE const struct mz_pool_calls *mz_pool_find_calls(void)
 {
 	const struct mz_pool_calls *(*find)(unsigned version);
 
@@ -93,7 +101,7 @@ static inline const struct mz_pool_calls *mz_pool_find_calls(void)
 #else
 #define MZ_POOL_ON(pool) ((void)(pool), 0)
 
-static inline const struct mz_pool_calls *mz_pool_find_calls(void)
+MZ_POOL_INLINE const struct mz_pool_calls *mz_pool_find_calls(void)
 {
 	return NULL;
 }
@@ -101,7 +109,7 @@ static inline const struct mz_pool_calls *mz_pool_find_calls(void)
 
 /* A new pool, without blocks. name is shown in reports; several pools may have the
  * same, and are added up then. It must stay until the pool is destroyed. */
-static inline void mz_pool_create(struct mz_pool *pool, const char *name)
+MZ_POOL_INLINE void mz_pool_create(struct mz_pool *pool, const char *name)
 {
 	pool->calls = mz_pool_find_calls();
 	pool->name = name;
@@ -113,21 +121,21 @@ static inline void mz_pool_create(struct mz_pool *pool, const char *name)
 
 /* A block was handed out: call this before any other thread can see it. NULL is no
  * block, and is ignored. */
-static inline void mz_pool_alloc(struct mz_pool *pool, const void *block, size_t size)
+MZ_POOL_INLINE void mz_pool_alloc(struct mz_pool *pool, const void *block, size_t size)
 {
 	if (MZ_POOL_ON(pool))
 		pool->calls->alloc(pool, block, size);
 }
 
 /* A block comes back: call this before it can be handed out again. */
-static inline void mz_pool_free(struct mz_pool *pool, const void *block)
+MZ_POOL_INLINE void mz_pool_free(struct mz_pool *pool, const void *block)
 {
 	if (MZ_POOL_ON(pool))
 		pool->calls->free(pool, block);
 }
 
 /* All blocks of the pool come back at once. */
-static inline void mz_pool_reset(struct mz_pool *pool)
+MZ_POOL_INLINE void mz_pool_reset(struct mz_pool *pool)
 {
 	if (MZ_POOL_ON(pool))
 		pool->calls->reset(pool);
@@ -135,7 +143,7 @@ static inline void mz_pool_reset(struct mz_pool *pool)
 
 /* The same, and the pool hands out nothing more. Call it before its memory is returned,
  * which may follow between mz_pool_enter() and mz_pool_leave(). */
-static inline void mz_pool_destroy(struct mz_pool *pool)
+MZ_POOL_INLINE void mz_pool_destroy(struct mz_pool *pool)
 {
 	if (MZ_POOL_ON(pool))
 		pool->calls->destroy(pool);
@@ -143,13 +151,13 @@ static inline void mz_pool_destroy(struct mz_pool *pool)
 
 /* Between these two the thread gets or returns the memory that the pool is made of:
  * no call of malloc() and its like is recorded. They nest. */
-static inline void mz_pool_enter(struct mz_pool *pool)
+MZ_POOL_INLINE void mz_pool_enter(struct mz_pool *pool)
 {
 	if (MZ_POOL_ON(pool))
 		pool->calls->enter(pool);
 }
 
-static inline void mz_pool_leave(struct mz_pool *pool)
+MZ_POOL_INLINE void mz_pool_leave(struct mz_pool *pool)
 {
 	if (MZ_POOL_ON(pool))
 		pool->calls->leave(pool);

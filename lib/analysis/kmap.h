@@ -17,16 +17,6 @@
 #include "symbols/symbols.h"
 #include "symbols/types.h"
 
-/* Levels of detail. */
-enum mz_kmap_by {
-	MZ_KMAP_BY_DIR,
-	MZ_KMAP_BY_FILE,
-	MZ_KMAP_BY_FUNCTION,
-	MZ_KMAP_BY_CACHE,
-	MZ_KMAP_BY_PID,
-	MZ_KMAP_BY_SITE, /* function+0x1c (file.c:12): the finest */
-};
-
 /* Where code is. Texts are numbers of strings of the model (mz_kmap_string), 0 = not
  * known; a place without a function is shown as its address. */
 struct mz_kmap_place {

@@ -14,18 +14,6 @@
 
 struct mz_kmem_input;
 
-enum mz_recording_kind {
-	MZ_RECORDING_ANY,
-	MZ_RECORDING_USER,   /* the events of a program */
-	MZ_RECORDING_KERNEL, /* the events of a kernel: a file, several, or a folder */
-	MZ_RECORDING_KMAP,   /* objects of a kernel and who touched them; no events */
-	MZ_RECORDING_SUMS,   /* sums by call site and no events: DHAT, /proc/allocinfo */
-	MZ_RECORDING_KINDS
-};
-
-/* "user", "kernel", "kmap", "sums" */
-const char *mz_recording_kind_name(enum mz_recording_kind kind);
-
 struct mz_recording_options {
 	enum mz_recording_kind want; /* nothing else will do: its own reader says what is wrong */
 	const char *symbols; /* of a kernel: files and folders, with commas between; NULL: those

@@ -2,6 +2,7 @@
 /* Build result tables whose columns carry their names and types. */
 #include "analysis/result_table.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,4 +88,78 @@ void mz_result_sort(struct mz_result_table *a, size_t column)
 	/* shares are not negative, so that their bits are in the order of their values */
 	if (a->rows > 1 && !a->failed)
 		qsort_r(a->cells, a->rows, a->n_columns * sizeof(*a->cells), compare, &o);
+}
+
+/* ---- for users of the library ------------------------------------------------------- */
+
+void mz_result_free(struct mz_result_table *t)
+{
+	if (t)
+		mz_result_deinit(t);
+	free(t);
+}
+
+size_t mz_result_rows(const struct mz_result_table *t)
+{
+	return t->rows;
+}
+
+size_t mz_result_columns(const struct mz_result_table *t)
+{
+	return t->n_columns;
+}
+
+const char *mz_result_key(const struct mz_result_table *t, size_t column)
+{
+	return column < t->n_columns ? t->columns[column].key : NULL;
+}
+
+const char *mz_result_title(const struct mz_result_table *t, size_t column)
+{
+	return column < t->n_columns ? t->columns[column].title : NULL;
+}
+
+int mz_result_type_of(const struct mz_result_table *t, size_t column)
+{
+	return column < t->n_columns ? (int)t->columns[column].type : -EINVAL;
+}
+
+int mz_result_find(const struct mz_result_table *t, const char *key)
+{
+	for (size_t i = 0; i < t->n_columns; i++)
+		if (!strcmp(t->columns[i].key, key))
+			return (int)i;
+	return -ENOENT;
+}
+
+/* NULL: there is no such cell, or it is of another type. */
+static const union mz_result_cell *cell_of(const struct mz_result_table *t, size_t row,
+					   size_t column, enum mz_result_type low,
+					   enum mz_result_type high)
+{
+	if (row >= t->rows || column >= t->n_columns || t->columns[column].type < low ||
+	    t->columns[column].type > high)
+		return NULL;
+	return &t->cells[row * t->n_columns + column];
+}
+
+uint64_t mz_result_number(const struct mz_result_table *t, size_t row, size_t column)
+{
+	const union mz_result_cell *c = cell_of(t, row, column, MZ_RESULT_COUNT, MZ_RESULT_BYTES);
+
+	return c ? c->number : 0;
+}
+
+double mz_result_share(const struct mz_result_table *t, size_t row, size_t column)
+{
+	const union mz_result_cell *c = cell_of(t, row, column, MZ_RESULT_SHARE, MZ_RESULT_SHARE);
+
+	return c ? c->share : 0;
+}
+
+const char *mz_result_string(const struct mz_result_table *t, size_t row, size_t column)
+{
+	return cell_of(t, row, column, MZ_RESULT_TEXT, MZ_RESULT_TEXT)
+		       ? mz_result_get(t, row, column)
+		       : "";
 }

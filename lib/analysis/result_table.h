@@ -6,13 +6,6 @@
 
 #include <memorizer.h>
 
-enum mz_result_type {
-	MZ_RESULT_TEXT, /* printable */
-	MZ_RESULT_COUNT,
-	MZ_RESULT_BYTES,
-	MZ_RESULT_SHARE, /* 0 to 1 */
-};
-
 struct mz_result_column {
 	const char *key;   /* in JSON and CSV */
 	const char *title; /* in text */

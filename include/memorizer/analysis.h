@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Questions to a recording of any kind: part of <memorizer.h>, which includes it.
+ *
+ * A program opens an analysis, lets it read the recording (event by event, or in one
+ * call), and asks for tables. A table says what its columns are, so that a program can
+ * show one that it does not know.
+ *
+ * Structures that begin with `size` can grow. The caller sets it to sizeof() of the
+ * structure that it was compiled with; a library that is older or newer fills or reads
+ * that many bytes.
+ */
+#ifndef MEMORIZER_ANALYSIS_H
+#define MEMORIZER_ANALYSIS_H
+
+#ifndef MEMORIZER_H
+#error "include <memorizer.h>"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- opening -------------------------------------------------------------- */
+
+enum mz_recording_kind {
+	MZ_RECORDING_ANY,
+	MZ_RECORDING_USER,   /* the events of a program */
+	MZ_RECORDING_KERNEL, /* the events of a kernel: a file, several, or a folder */
+	MZ_RECORDING_KMAP,   /* objects of a kernel and who touched them; no events */
+	MZ_RECORDING_SUMS,   /* sums by call site and no events: DHAT, /proc/allocinfo */
+	MZ_RECORDING_KINDS
+};
+
+/* "user", "kernel", "kmap", "sums"; NULL past the end of the enum. */
+MZ_API const char *mz_recording_kind_name(enum mz_recording_kind kind);
+
+/* The level of detail at which code is added up in questions to a KMAP. */
+enum mz_kmap_by {
+	MZ_KMAP_BY_DIR,
+	MZ_KMAP_BY_FILE,
+	MZ_KMAP_BY_FUNCTION,
+	MZ_KMAP_BY_CACHE,
+	MZ_KMAP_BY_PID,
+	MZ_KMAP_BY_SITE, /* function+0x1c (file.c:12): the finest */
+};
+
+/* What is kept while events are read. */
+enum mz_want {
+	MZ_WANT_SUMS = 1 << 0,	   /* totals; MZ_ASK_SITES, MZ_ASK_STACKS, MZ_ASK_POOLS */
+	MZ_WANT_TIMELINE = 1 << 1, /* and MZ_ASK_TIMELINE, MZ_ASK_LIFETIMES, MZ_ASK_SIZES */
+	MZ_WANT_LAYOUT = 1 << 2,   /* MZ_ASK_LAYOUT; for recordings with addresses */
+};
+
+struct mz_analysis_options {
+	size_t size;
+	const char *symbols; /* of a kernel: files and folders, with commas between; NULL:
+				those beside the recording */
+	uint32_t want;	     /* enum mz_want; 0 = sums and timeline */
+	uint32_t by;	     /* enum mz_kmap_by, for MZ_ASK_MATRIX and MZ_ASK_PRIVILEGE */
+	uint32_t skip_bad;   /* KMAP: lines that cannot be understood are counted, no error */
+	uint32_t reserved;   /* 0 */
+};
+
+struct mz_analysis;
+
+/*
+ * One file ("-": standard input) or folder, or several files of one kernel trace. The
+ * content says what it is. options may be NULL. On failure NULL, with the reason in err
+ * (which may be NULL): -E2BIG stands for options that this library does not know.
+ */
+MZ_API struct mz_analysis *mz_analysis_open(const char *const *paths, size_t n,
+					    const struct mz_analysis_options *options,
+					    struct mz_error *err);
+MZ_API void mz_analysis_close(struct mz_analysis *a);
+
+MZ_API enum mz_recording_kind mz_analysis_kind(const struct mz_analysis *a);
+/* The last error; valid until the analysis is closed. */
+MZ_API const struct mz_error *mz_analysis_error(const struct mz_analysis *a);
+
+/* What a recording with events says of itself ("command", "host": docs/format.md);
+ * borrowed until the analysis is closed. NULL, 0 = it does not say. */
+MZ_API const char *mz_analysis_text(struct mz_analysis *a, const char *key);
+MZ_API uint64_t mz_analysis_number(struct mz_analysis *a, const char *key);
+
+/* ---- events --------------------------------------------------------------- */
+
+/* The next event, in order of time over all files: 1; 0 at the end; -errno. It is in the
+ * sums from then on. -ENODATA: the recording has no events. */
+MZ_API int mz_analysis_next(struct mz_analysis *a, struct mz_event *ev);
+/* Reads the rest: 0 or -errno. Questions do it by themselves. */
+MZ_API int mz_analysis_run(struct mz_analysis *a);
+
+/* The addresses of a stack (ev->site), innermost first, until the next call; and a string
+ * (ev->cache, the arg of a mark), until the analysis is closed. NULL = there is none. */
+MZ_API const uint64_t *mz_analysis_stack(struct mz_analysis *a, uint32_t stack, size_t *depth);
+MZ_API const char *mz_analysis_string(struct mz_analysis *a, uint32_t id, size_t *len);
+
+/* A function at an address of code. Texts are borrowed until the analysis is closed;
+ * NULL = not known. */
+struct mz_code_frame {
+	size_t size;
+	const char *function;
+	const char *file;   /* of the source */
+	const char *module; /* program, library or kernel module */
+	uint64_t offset;    /* of the address in the module */
+	uint32_t line;	    /* 0 = not known */
+	uint32_t inlined;   /* 1: the next frame of the same address called it */
+};
+
+/* Frame i (from 0, innermost) of those that the compiler put at a return address: 1; 0 =
+ * there are no more; -errno. Frame 0 is always there, perhaps without a name. This loads
+ * debugging information, the first time that it needs some. */
+MZ_API int mz_analysis_frame(struct mz_analysis *a, uint64_t ip, size_t i,
+			     struct mz_code_frame *frame);
+
+/* ---- totals ---------------------------------------------------------------- */
+
+struct mz_totals {
+	size_t size;
+	uint64_t events;	/* without lost ones */
+	uint64_t lost;		/* events, all causes; every figure is too small by them */
+	uint64_t blocks, bytes; /* allocated in all; a realloc makes a block */
+	uint64_t peak_bytes, peak_blocks;
+	uint64_t peak_event, peak_time;
+	uint64_t live_blocks, live_bytes;    /* never freed */
+	uint64_t temporary_blocks;	     /* freed before their thread's next allocation */
+	uint64_t waste_bytes, waste_at_peak; /* given and not asked for */
+	uint64_t failed, null_frees, unknown_frees, over_live;
+	uint64_t threads;
+	uint64_t first_time, last_time;
+	uint64_t lost_by[16]; /* by enum mz_loss, with room for causes to come */
+};
+
+/* Of a recording with events, or with sums: 0 or -errno (-ENODATA: of a KMAP). */
+MZ_API int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals);
+
+/* ---- questions -------------------------------------------------------------- */
+
+enum mz_question {
+	/* a program or a kernel: events, or sums */
+	MZ_ASK_SITES,	  /* sums by call site: the place that wanted the memory */
+	MZ_ASK_STACKS,	  /* sums by call stack; `stack` is for mz_analysis_stack() */
+	MZ_ASK_POOLS,	  /* sums by pool (memorizer/pool.h) or kernel cache */
+	MZ_ASK_TIMELINE,  /* live bytes and blocks over time */
+	MZ_ASK_LIFETIMES, /* ended blocks by age, in doublings: ns, or events without times */
+	MZ_ASK_SIZES,	  /* blocks by size, in doublings */
+	MZ_ASK_LAYOUT,	  /* live bytes and pages in use over time */
+	MZ_ASK_LOSS,	  /* events lost, by cause */
+	/* a KMAP; pattern: classes whose cache, type, variable, function or file it matches
+	 * (shell pattern, or a part of the name), NULL = all */
+	MZ_ASK_CLASSES,	     /* classes of objects */
+	MZ_ASK_ALLOCATED_BY, /* by which code they are allocated, ... */
+	MZ_ASK_FREED_BY,
+	MZ_ASK_WRITTEN_BY,
+	MZ_ASK_READ_BY,
+	MZ_ASK_TYPES,	  /* the structures that they are */
+	MZ_ASK_FIELDS,	  /* who reads and writes which member */
+	MZ_ASK_TOUCHED,	  /* pattern: a function; the classes that it touches */
+	MZ_ASK_MATRIX,	  /* who touches whose objects: the edges */
+	MZ_ASK_SHARED,	  /* classes that more than one subsystem, process or context touches */
+	MZ_ASK_UNUSED,	  /* classes with objects that were allocated for nothing */
+	MZ_ASK_PRIVILEGE, /* what code needs against what it could touch */
+	MZ_ASK_PROCESSES,
+	MZ_ASK_ACCESSORS,
+	MZ_QUESTIONS
+};
+
+/* "sites", "written-by", ...; NULL past the end of the enum. */
+MZ_API const char *mz_question_name(enum mz_question question);
+
+struct mz_result_table;
+
+/*
+ * Reads what is left of the recording and answers. The table is the caller's, to be freed
+ * with mz_result_free(), and may outlive the analysis. pattern: see above, else NULL.
+ * NULL with err (which may be NULL) set: ENODATA if this kind of recording cannot answer.
+ */
+MZ_API struct mz_result_table *mz_analysis_ask(struct mz_analysis *a, enum mz_question question,
+					       const char *pattern, struct mz_error *err);
+
+/* ---- tables ------------------------------------------------------------------ */
+
+enum mz_result_type {
+	MZ_RESULT_TEXT, /* printable UTF-8 */
+	MZ_RESULT_COUNT,
+	MZ_RESULT_BYTES,
+	MZ_RESULT_SHARE, /* 0 to 1 */
+};
+
+MZ_API void mz_result_free(struct mz_result_table *t);
+MZ_API size_t mz_result_rows(const struct mz_result_table *t);
+MZ_API size_t mz_result_columns(const struct mz_result_table *t);
+/* Of a column: its name in JSON and CSV, its title, its type. NULL, -EINVAL: there is no
+ * such column. Borrowed until the table is freed. */
+MZ_API const char *mz_result_key(const struct mz_result_table *t, size_t column);
+MZ_API const char *mz_result_title(const struct mz_result_table *t, size_t column);
+MZ_API int mz_result_type_of(const struct mz_result_table *t, size_t column);
+/* The column of a name; -ENOENT. */
+MZ_API int mz_result_find(const struct mz_result_table *t, const char *key);
+/* A cell: a count or bytes; a share; a text. 0 and "" for a cell of another type, or one
+ * that is not there. */
+MZ_API uint64_t mz_result_number(const struct mz_result_table *t, size_t row, size_t column);
+MZ_API double mz_result_share(const struct mz_result_table *t, size_t row, size_t column);
+MZ_API const char *mz_result_string(const struct mz_result_table *t, size_t row, size_t column);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Open a recording of any kind for a user of the library, read it, and answer. */
+#include "analysis/analysis.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+/* What the caller's structure has beyond ours must be 0: it asks for something that this
+ * library does not do. */
+static int take_options(struct mz_analysis *a, const struct mz_analysis_options *o)
+{
+	const char *bytes = (const char *)o;
+
+	a->o.want = MZ_WANT_SUMS | MZ_WANT_TIMELINE;
+	if (!o)
+		return 0;
+	if (o->size < sizeof(o->size))
+		return mz_fail(&a->error, EINVAL, "the size of the options is not set");
+	for (size_t i = sizeof(*o); i < o->size; i++)
+		if (bytes[i])
+			return mz_fail(&a->error, E2BIG,
+				       "this libmemorizer is too old for an option of the program");
+	memset(&a->o, 0, sizeof(a->o));
+	memcpy(&a->o, o, o->size < sizeof(*o) ? o->size : sizeof(*o));
+	if (!a->o.want)
+		a->o.want = MZ_WANT_SUMS | MZ_WANT_TIMELINE;
+	if (a->o.want & MZ_WANT_TIMELINE)
+		a->o.want |= MZ_WANT_SUMS; /* the timeline is fed by the sums */
+	a->symbols = a->o.symbols ? strdup(a->o.symbols) : NULL;
+	return a->o.symbols && !a->symbols ? mz_fail_memory(&a->error) : 0;
+}
+
+static int take_paths(struct mz_analysis *a, const char *const *paths, size_t n)
+{
+	if (!n || n > INT32_MAX)
+		return mz_fail(&a->error, EINVAL, "no recording is named");
+	a->paths = calloc(n, sizeof(*a->paths));
+	for (size_t i = 0; a->paths && i < n; i++) {
+		a->paths[i] = strdup(paths[i]);
+		if (!a->paths[i])
+			return mz_fail_memory(&a->error);
+		a->n++;
+	}
+	return a->paths ? 0 : mz_fail_memory(&a->error);
+}
+
+int mz_analysis_reopen(struct mz_analysis *a)
+{
+	struct mz_recording_options o = {.symbols = a->symbols, .skip_bad = a->o.skip_bad};
+
+	mz_recording_close(&a->recording);
+	return mz_recording_open(&a->recording, a->paths, a->n, &o, &a->error);
+}
+
+static int prepare(struct mz_analysis *a)
+{
+	if (!mz_recording_has_events(&a->recording))
+		return 0;
+	a->events = mz_recording_events(&a->recording, &a->error);
+	if (!a->events)
+		return -a->error.code;
+	if (mz_usage_init(&a->usage) < 0)
+		return mz_fail_memory(&a->error);
+	a->usage.by_cache = true;
+	if (a->o.want & MZ_WANT_TIMELINE)
+		a->timeline = mz_timeline_new();
+	if (a->o.want & MZ_WANT_LAYOUT)
+		a->layout = mz_layout_new();
+	a->usage.course = a->timeline;
+	if ((a->o.want & MZ_WANT_TIMELINE && !a->timeline) ||
+	    (a->o.want & MZ_WANT_LAYOUT && !a->layout))
+		return mz_fail_memory(&a->error);
+	return 0;
+}
+
+struct mz_analysis *mz_analysis_open(const char *const *paths, size_t n,
+				     const struct mz_analysis_options *options,
+				     struct mz_error *err)
+{
+	struct mz_analysis *a = calloc(1, sizeof(*a));
+	int ret;
+
+	if (!a) {
+		mz_fail_memory(err);
+		return NULL;
+	}
+	a->recording.in.fd = -1;
+	ret = take_options(a, options);
+	if (!ret)
+		ret = take_paths(a, paths, n);
+	if (!ret)
+		ret = mz_analysis_reopen(a);
+	if (!ret)
+		ret = prepare(a);
+	if (!ret)
+		return a;
+	if (err)
+		*err = a->error;
+	mz_analysis_close(a);
+	errno = -ret;
+	return NULL;
+}
+
+void mz_analysis_close(struct mz_analysis *a)
+{
+	if (!a)
+		return;
+	if (a->events)
+		mz_usage_deinit(&a->usage);
+	if (a->has_model)
+		mz_kmap_model_deinit(&a->model);
+	mz_timeline_free(a->timeline);
+	mz_layout_free(a->layout);
+	mz_recording_close(&a->recording);
+	for (int i = 0; i < a->n; i++)
+		free(a->paths[i]);
+	free(a->paths);
+	free(a->symbols);
+	free(a);
+}
+
+enum mz_recording_kind mz_analysis_kind(const struct mz_analysis *a)
+{
+	return a->recording.kind;
+}
+
+const struct mz_error *mz_analysis_error(const struct mz_analysis *a)
+{
+	return &a->error;
+}
+
+const char *mz_analysis_text(struct mz_analysis *a, const char *key)
+{
+	return a->events ? mz_events_text(a->events, key) : NULL;
+}
+
+uint64_t mz_analysis_number(struct mz_analysis *a, const char *key)
+{
+	return a->events ? mz_events_number(a->events, key) : 0;
+}
+
+/* ---- events -------------------------------------------------------------------------- */
+
+static int count(struct mz_analysis *a, const struct mz_event *ev)
+{
+	struct mz_layout_step step;
+
+	if (ev->kind == MZ_LOST)
+		a->lost[ev->arg < MZ_LOSSES ? ev->arg : MZ_LOSS_UNKNOWN] += ev->size;
+	a->number++;
+	if (a->o.want & MZ_WANT_SUMS && mz_usage_add(&a->usage, ev) < 0)
+		return -ENOMEM;
+	if (a->layout && ev->has & MZ_HAS_ADDR)
+		return mz_layout_add(a->layout, ev, a->number, &step);
+	return 0;
+}
+
+int mz_analysis_next(struct mz_analysis *a, struct mz_event *ev)
+{
+	int ret;
+
+	if (!a->events)
+		return mz_fail(&a->error, ENODATA, "%s: it has no events", a->paths[0]);
+	if (a->error.code)
+		return -a->error.code;
+	if (a->done)
+		return 0;
+	ret = mz_events_next(a->events, ev, &a->error);
+	if (ret > 0 && count(a, ev) < 0)
+		return mz_fail_memory(&a->error);
+	if (!ret) {
+		a->done = true;
+		mz_usage_end(&a->usage);
+	}
+	return ret;
+}
+
+int mz_analysis_run(struct mz_analysis *a)
+{
+	struct mz_event ev;
+	int ret;
+
+	if (!a->events)
+		return 0;
+	do
+		ret = mz_analysis_next(a, &ev);
+	while (ret > 0);
+	return ret;
+}
+
+const uint64_t *mz_analysis_stack(struct mz_analysis *a, uint32_t stack, size_t *depth)
+{
+	*depth = 0;
+	return a->events ? mz_events_stack(a->events, stack, depth) : NULL;
+}
+
+const char *mz_analysis_string(struct mz_analysis *a, uint32_t id, size_t *len)
+{
+	return a->events ? mz_events_string(a->events, id, len) : NULL;
+}
+
+/* Copies as much of ours as the caller's structure has room for, after its size. */
+static int give(void *to, const void *from, size_t size)
+{
+	size_t have = *(const size_t *)to;
+
+	if (have < sizeof(have))
+		return -EINVAL;
+	memcpy((char *)to + sizeof(have), (const char *)from + sizeof(have),
+	       (have < size ? have : size) - sizeof(have));
+	if (have > size)
+		memset((char *)to + size, 0, have - size);
+	return 0;
+}
+
+int mz_analysis_frame(struct mz_analysis *a, uint64_t ip, size_t i, struct mz_code_frame *frame)
+{
+	struct mz_place_name names[MZ_EVENTS_INLINED];
+	struct mz_code_frame f = {0};
+	size_t n;
+	int ret;
+
+	if (!a->events)
+		return -ENODATA;
+	n = mz_events_names(a->events, ip, names);
+	if (i >= n)
+		return 0;
+	f.function = names[i].function;
+	f.file = names[i].file;
+	f.line = names[i].line;
+	f.module = names[i].module;
+	f.offset = names[i].offset;
+	f.inlined = i + 1 < n;
+	ret = give(frame, &f, sizeof(f));
+	return ret < 0 ? ret : 1;
+}
+
+/* ---- totals -------------------------------------------------------------------------- */
+
+static void totals_of_usage(const struct mz_analysis *a, struct mz_totals *t)
+{
+	const struct mz_usage *u = &a->usage;
+
+	*t = (struct mz_totals){
+		.events = u->events,
+		.lost = u->lost,
+		.blocks = u->all.allocs,
+		.bytes = u->all.bytes,
+		.peak_bytes = u->all.at_peak,
+		.peak_blocks = u->peak_blocks,
+		.peak_event = u->peak_event,
+		.peak_time = u->peak_time,
+		.live_blocks = u->all.live_blocks,
+		.live_bytes = u->all.live,
+		.temporary_blocks = u->all.temporary,
+		.waste_bytes = u->all.waste,
+		.waste_at_peak = u->all.peak_waste,
+		.failed = u->failed,
+		.null_frees = u->null_frees,
+		.unknown_frees = u->unknown,
+		.over_live = u->over_live,
+		.threads = u->threads,
+		.first_time = u->first_time,
+		.last_time = u->last_time,
+	};
+	memcpy(t->lost_by, a->lost, sizeof(a->lost));
+}
+
+static int totals_of_profile(struct mz_analysis *a, struct mz_totals *t)
+{
+	const struct mz_profile *p = mz_recording_profile(&a->recording, &a->error);
+
+	if (!p)
+		return -a->error.code;
+	*t = (struct mz_totals){
+		.events = p->events,
+		.lost = p->lost,
+		.blocks = p->all.blocks,
+		.bytes = p->all.bytes,
+		.peak_bytes = p->all.peak_bytes,
+		.peak_blocks = p->all.peak_blocks,
+		.peak_time = p->peak_time,
+		.live_blocks = p->all.live_blocks,
+		.live_bytes = p->all.live_bytes,
+		.temporary_blocks = p->all.temporary,
+		.waste_bytes = p->all.waste,
+		.waste_at_peak = p->all.peak_waste,
+		.first_time = p->first,
+		.last_time = p->last,
+	};
+	return 0;
+}
+
+int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals)
+{
+	struct mz_totals t = {0};
+	int ret;
+
+	if (a->recording.kind == MZ_RECORDING_KMAP)
+		return mz_fail(&a->error, ENODATA,
+			       "%s: a KMAP has classes, and no totals of events", a->paths[0]);
+	ret = mz_analysis_run(a);
+	if (ret < 0)
+		return ret;
+	if (a->events)
+		totals_of_usage(a, &t);
+	else
+		ret = totals_of_profile(a, &t);
+	return ret < 0 ? ret : give(totals, &t, sizeof(t));
+}
+
+/* ---- questions ------------------------------------------------------------------------ */
+
+const char *mz_question_name(enum mz_question question)
+{
+	static const char *const names[MZ_QUESTIONS] = {
+		"sites",   "stacks",	"pools",     "timeline",     "lifetimes", "sizes",
+		"layout",  "loss",	"classes",   "allocated-by", "freed-by",  "written-by",
+		"read-by", "types",	"fields",    "touched",	     "matrix",	  "shared",
+		"unused",  "privilege", "processes", "accessors",
+	};
+
+	return (unsigned)question < MZ_QUESTIONS ? names[question] : NULL;
+}
+
+static int answer(struct mz_analysis *a, enum mz_question q, const char *pattern,
+		  struct mz_result_table *t)
+{
+	bool kmap = a->recording.kind == MZ_RECORDING_KMAP;
+	const char *name = mz_question_name(q);
+
+	if (!name)
+		return mz_fail(&a->error, EINVAL, "there is no question %d", (int)q);
+	if (kmap != (q >= MZ_ASK_CLASSES))
+		return mz_fail(&a->error, ENODATA, "%s: '%s' is a question to %s", a->paths[0],
+			       name, kmap ? "a recording with events or sums" : "a KMAP");
+	return kmap ? mz_analysis_kmap(a, q, pattern, t) : mz_analysis_table(a, q, t);
+}
+
+struct mz_result_table *mz_analysis_ask(struct mz_analysis *a, enum mz_question question,
+					const char *pattern, struct mz_error *err)
+{
+	struct mz_result_table *t = calloc(1, sizeof(*t));
+	struct mz_error before = a->error;
+	int ret = t ? answer(a, question, pattern, t) : mz_fail_memory(&a->error);
+
+	if (!ret && t->failed)
+		ret = mz_fail_memory(&a->error);
+	if (!ret)
+		return t;
+	if (err)
+		*err = a->error;
+	/* a question that does not fit says nothing about the next one */
+	if (a->error.code == ENODATA || a->error.code == EINVAL)
+		a->error = before;
+	mz_result_free(t);
+	errno = -ret;
+	return NULL;
+}

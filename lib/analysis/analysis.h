@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of an analysis share: see <memorizer/analysis.h>. */
+#ifndef MZ_ANALYSIS_ANALYSIS_H
+#define MZ_ANALYSIS_ANALYSIS_H
+
+#include "analysis/layout.h"
+#include "analysis/recording.h"
+#include "analysis/result_table.h"
+#include "analysis/timeline.h"
+#include "analysis/usage.h"
+
+struct mz_analysis {
+	struct mz_analysis_options o;
+	char **paths; /* copies: a KMAP may be read again, at another level of detail */
+	int n;
+	char *symbols;
+	struct mz_recording recording;
+	struct mz_events *events; /* the recording's; NULL: it has none */
+	struct mz_usage usage;
+	struct mz_timeline *timeline; /* NULL: not wanted */
+	struct mz_layout *layout;     /* NULL: not wanted */
+	uint64_t lost[MZ_LOSSES];
+	uint64_t number; /* of the event last read */
+	bool done;	 /* all was read */
+	bool has_model;
+	enum mz_kmap_by model_by; /* as asked for; the model may have another */
+	struct mz_kmap_model model;
+	struct mz_error error;
+};
+
+/* Opens the recording anew. 0 or -errno with a->error set. */
+int mz_analysis_reopen(struct mz_analysis *a);
+
+/* analysis_tables.c, analysis_kmap.c: fill a table, which the caller deinits in all
+ * cases. 0 or -errno with a->error set. */
+int mz_analysis_table(struct mz_analysis *a, enum mz_question q, struct mz_result_table *t);
+int mz_analysis_kmap(struct mz_analysis *a, enum mz_question q, const char *pattern,
+		     struct mz_result_table *t);
+
+#endif

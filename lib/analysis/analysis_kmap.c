@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Answer the questions to a KMAP from its model, read at the level that they need. */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/kmap_questions.h"
+#include "base/error.h"
+
+/* Counts of objects cannot be added up afterwards, so the level is chosen before reading. */
+static enum mz_kmap_by level_of(const struct mz_analysis *a, enum mz_question q)
+{
+	switch (q) {
+	case MZ_ASK_MATRIX:
+	case MZ_ASK_PRIVILEGE: return (enum mz_kmap_by)a->o.by;
+	case MZ_ASK_SHARED:
+	case MZ_ASK_UNUSED:
+	case MZ_ASK_PROCESSES:
+	case MZ_ASK_ACCESSORS: return MZ_KMAP_BY_DIR;
+	default: return MZ_KMAP_BY_FUNCTION;
+	}
+}
+
+static int read_model(struct mz_analysis *a, enum mz_kmap_by by)
+{
+	struct mz_recording_model how = {.by = by, .or_function = true, .types = true};
+	int ret;
+
+	if (a->has_model && a->model_by == by)
+		return 0;
+	if (a->has_model) {
+		if (!strcmp(a->paths[0], "-"))
+			return mz_fail(&a->error, ESPIPE,
+				       "standard input was read for a question of another level");
+		mz_kmap_model_deinit(&a->model);
+		a->has_model = false;
+		ret = mz_analysis_reopen(a);
+		if (ret < 0)
+			return ret;
+	}
+	a->has_model = true;
+	a->model_by = by;
+	return mz_recording_model(&a->recording, &how, &a->model, &a->error);
+}
+
+int mz_analysis_kmap(struct mz_analysis *a, enum mz_question q, const char *pattern,
+		     struct mz_result_table *t)
+{
+	const struct mz_kmap_model *m = &a->model;
+	int ret;
+
+	if (a->o.by > MZ_KMAP_BY_SITE)
+		return mz_fail(&a->error, EINVAL, "there is no level of detail %u", a->o.by);
+	if (q == MZ_ASK_TOUCHED && !pattern)
+		return mz_fail(&a->error, EINVAL, "'touched' needs the name of a function");
+	ret = read_model(a, level_of(a, q));
+	if (ret < 0)
+		return ret;
+	switch (q) {
+	case MZ_ASK_CLASSES: mz_kmap_classes(m, pattern, t); break;
+	case MZ_ASK_ALLOCATED_BY: mz_kmap_object(m, pattern, MZ_KMAP_ALLOCATED, t); break;
+	case MZ_ASK_FREED_BY: mz_kmap_object(m, pattern, MZ_KMAP_FREED, t); break;
+	case MZ_ASK_WRITTEN_BY: mz_kmap_object(m, pattern, MZ_KMAP_WRITTEN, t); break;
+	case MZ_ASK_READ_BY: mz_kmap_object(m, pattern, MZ_KMAP_READ, t); break;
+	case MZ_ASK_TYPES: mz_kmap_types(m, pattern, t); break;
+	case MZ_ASK_FIELDS: mz_kmap_fields(m, pattern, 0, t); break;
+	case MZ_ASK_TOUCHED: mz_kmap_site(m, pattern, t); break;
+	case MZ_ASK_MATRIX: mz_kmap_matrix(m, t); break;
+	case MZ_ASK_SHARED: mz_kmap_shared(m, t); break;
+	case MZ_ASK_UNUSED: mz_kmap_unused(m, t); break;
+	case MZ_ASK_PRIVILEGE: mz_kmap_privilege(m, t); break;
+	case MZ_ASK_PROCESSES: mz_kmap_processes(m, t); break;
+	default: mz_kmap_accessors(m, t); break;
+	}
+	return 0;
+}

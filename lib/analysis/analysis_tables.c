@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The tables of a recording with events or sums: call sites, stacks, pools, time. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/call_sites.h"
+#include "base/error.h"
+
+/* ---- sums ----------------------------------------------------------------------------- */
+
+/* The columns that all sums have, in the order of fill_sum(). */
+#define SUMS                                                                                       \
+	{"blocks", "blocks", MZ_RESULT_COUNT}, {"bytes", "bytes", MZ_RESULT_BYTES},                \
+		{"at_peak", "at the peak", MZ_RESULT_BYTES},                                       \
+		{"live_blocks", "blocks never freed", MZ_RESULT_COUNT},                            \
+		{"live_bytes", "never freed", MZ_RESULT_BYTES},                                    \
+		{"temporary", "temporary", MZ_RESULT_COUNT},                                       \
+	{                                                                                          \
+		"waste", "waste", MZ_RESULT_BYTES                                                  \
+	}
+
+static void fill_sum(union mz_result_cell *c, const struct mz_usage_site *s)
+{
+	c[0].number = s->allocs;
+	c[1].number = s->bytes;
+	c[2].number = s->at_peak;
+	c[3].number = s->live_blocks;
+	c[4].number = s->live;
+	c[5].number = s->temporary;
+	c[6].number = s->waste;
+}
+
+static void fill_profile_sum(union mz_result_cell *c, const struct mz_profile_sum *s)
+{
+	c[0].number = s->blocks;
+	c[1].number = s->bytes;
+	c[2].number = s->peak_bytes;
+	c[3].number = s->live_blocks;
+	c[4].number = s->live_bytes;
+	c[5].number = s->temporary;
+	c[6].number = s->waste;
+}
+
+static const struct mz_result_column site_columns[] = {
+	{"where", "call site", MZ_RESULT_TEXT},
+	{"caller", "called by", MZ_RESULT_TEXT},
+	{"ip", "address", MZ_RESULT_COUNT},
+	SUMS,
+};
+
+static const struct mz_result_column stack_columns[] = {
+	{"where", "call site", MZ_RESULT_TEXT},
+	{"stack", "stack", MZ_RESULT_COUNT},
+	SUMS,
+};
+
+static const struct mz_result_column pool_columns[] = {
+	{"name", "pool", MZ_RESULT_TEXT},
+	SUMS,
+};
+
+#define INIT(t, key, title, columns)                                                               \
+	mz_result_init(t, key, title, columns, sizeof(columns) / sizeof(*(columns)))
+#define AT_PEAK(columns) (sizeof(columns) / sizeof(*(columns)) - 5)
+
+static int ask_sites(struct mz_analysis *a, struct mz_result_table *t)
+{
+	struct mz_call_lookup l = mz_call_lookup_events(a->events);
+	struct mz_call_sites sites;
+	int ret = mz_call_sites_make(&sites, &a->usage, &l);
+
+	INIT(t, "sites", "call sites", site_columns);
+	for (size_t i = 0; !ret && i < sites.count; i++) {
+		const struct mz_call_site *s = &sites.list[i];
+		union mz_result_cell *row = mz_result_row(t);
+
+		if (!row)
+			break;
+		mz_result_text(t, &row[0], s->where);
+		mz_result_text(t, &row[1], s->caller ? s->caller : "");
+		row[2].number = s->ip;
+		fill_sum(row + 3, &s->sum);
+	}
+	mz_call_sites_free(&sites);
+	mz_result_sort(t, AT_PEAK(site_columns));
+	return ret < 0 ? mz_fail_memory(&a->error) : 0;
+}
+
+static int ask_stacks(struct mz_analysis *a, struct mz_result_table *t)
+{
+	struct mz_call_lookup l = mz_call_lookup_events(a->events);
+	const struct mz_usage *u = &a->usage;
+
+	INIT(t, "stacks", "call stacks", stack_columns);
+	for (uint32_t i = 0; i < u->sites_cap && !t->failed; i++) {
+		union mz_result_cell *row = u->sites[i].allocs ? mz_result_row(t) : NULL;
+		const uint64_t *ips;
+		size_t depth = 0;
+		char *where;
+
+		if (!row)
+			continue;
+		ips = i ? l.stack(&l, i, &depth) : NULL;
+		where = depth ? mz_call_describe(&l, ips[mz_call_place(&l, ips, depth)]) : NULL;
+		mz_result_text(t, &row[0], where ? where : "");
+		free(where);
+		row[1].number = i;
+		fill_sum(row + 2, &u->sites[i]);
+	}
+	mz_result_sort(t, AT_PEAK(stack_columns));
+	return 0;
+}
+
+static int ask_pools(struct mz_analysis *a, struct mz_result_table *t)
+{
+	const struct mz_usage *u = &a->usage;
+
+	INIT(t, "pools", "pools and caches", pool_columns);
+	for (uint32_t i = 1; i < u->caches_cap && !t->failed; i++) {
+		union mz_result_cell *row = u->caches[i].allocs ? mz_result_row(t) : NULL;
+		char name[512];
+		const char *s;
+		size_t len = 0;
+
+		if (!row)
+			continue;
+		s = mz_events_string(a->events, i, &len);
+		mz_result_text(t, &row[0], mz_printable(name, sizeof(name), s ? s : "", len));
+		fill_sum(row + 1, &u->caches[i]);
+	}
+	mz_result_sort(t, AT_PEAK(pool_columns));
+	return 0;
+}
+
+/* A file of sums: a row for each stack that it has; `stack` counts them. */
+static int ask_profile(struct mz_analysis *a, enum mz_question q, struct mz_result_table *t)
+{
+	const struct mz_profile *p = mz_recording_profile(&a->recording, &a->error);
+	bool sites = q == MZ_ASK_SITES;
+
+	if (!p)
+		return -a->error.code;
+	if (sites)
+		INIT(t, "sites", "call sites", site_columns);
+	else
+		INIT(t, "stacks", "call stacks", stack_columns);
+	for (size_t i = 0; i < p->nsites && !t->failed; i++) {
+		size_t depth, place = mz_profile_place(p, &p->sites[i]);
+		const uint64_t *frames = mz_profile_stack(p, &p->sites[i], &depth);
+		struct mz_frame f = mz_profile_get_frame(p, (uint32_t)frames[place]);
+		union mz_result_cell *row = mz_result_row(t);
+
+		if (!row)
+			break;
+		mz_result_text(t, &row[0], f.name);
+		if (sites) {
+			mz_result_text(t, &row[1], "");
+			row[2].number = f.addr;
+		} else {
+			row[1].number = p->sites[i].stack;
+		}
+		fill_profile_sum(row + (sites ? 3 : 2), &p->sites[i].sum);
+	}
+	mz_result_sort(t, sites ? AT_PEAK(site_columns) : AT_PEAK(stack_columns));
+	return 0;
+}
+
+/* ---- time ----------------------------------------------------------------------------- */
+
+static int ask_timeline(struct mz_analysis *a, struct mz_result_table *t)
+{
+	static const struct mz_result_column columns[] = {
+		{"time", "from", MZ_RESULT_COUNT},
+		{"live_bytes", "live at the end", MZ_RESULT_BYTES},
+		{"high_bytes", "most", MZ_RESULT_BYTES},
+		{"blocks", "blocks at the end", MZ_RESULT_COUNT},
+	};
+	const struct mz_timeline *c = a->timeline;
+
+	INIT(t, "timeline", "live bytes over time", columns);
+	for (unsigned i = 0; i < c->used; i++) {
+		union mz_result_cell *row = mz_result_row(t);
+
+		if (!row)
+			break;
+		row[0].number = c->first + i * c->width;
+		row[1].number = c->bins[i].live;
+		row[2].number = c->bins[i].high;
+		row[3].number = c->bins[i].blocks;
+	}
+	return 0;
+}
+
+static int ask_histogram(const struct mz_histogram *h, bool bytes, struct mz_result_table *t)
+{
+	static const struct mz_result_column ages[] = {
+		{"from", "from", MZ_RESULT_COUNT},
+		{"blocks", "blocks", MZ_RESULT_COUNT},
+	};
+	static const struct mz_result_column sizes[] = {
+		{"from", "from", MZ_RESULT_BYTES},
+		{"blocks", "blocks", MZ_RESULT_COUNT},
+	};
+
+	if (bytes)
+		INIT(t, "sizes", "blocks by size", sizes);
+	else
+		INIT(t, "lifetimes", "ended blocks by age", ages);
+	for (unsigned bit = 0; bit < 64; bit++) {
+		uint64_t n = mz_histogram_doubling(h, bit);
+		union mz_result_cell *row = n ? mz_result_row(t) : NULL;
+
+		if (!row)
+			continue;
+		row[0].number = bit ? 1ull << bit : 0;
+		row[1].number = n;
+	}
+	return 0;
+}
+
+static int ask_layout(struct mz_analysis *a, struct mz_result_table *t)
+{
+	static const struct mz_result_column columns[] = {
+		{"event", "event", MZ_RESULT_COUNT},
+		{"live_bytes", "live", MZ_RESULT_BYTES},
+		{"pages", "pages", MZ_RESULT_COUNT},
+		{"fragmentation", "not covered", MZ_RESULT_SHARE},
+	};
+	const struct mz_layout *l = a->layout;
+
+	INIT(t, "layout", "pages in use over time", columns);
+	for (unsigned i = 0; i < l->used; i++) {
+		union mz_result_cell *row = mz_result_row(t);
+
+		if (!row)
+			break;
+		row[0].number = l->points[i].at;
+		row[1].number = l->points[i].live_bytes;
+		row[2].number = l->points[i].pages;
+		row[3].share = mz_layout_fragmentation(l->points[i].live_bytes, l->points[i].pages);
+	}
+	return 0;
+}
+
+static int ask_loss(struct mz_analysis *a, struct mz_result_table *t)
+{
+	static const struct mz_result_column columns[] = {
+		{"cause", "cause", MZ_RESULT_TEXT},
+		{"events", "events lost", MZ_RESULT_COUNT},
+	};
+
+	INIT(t, "loss", "events lost", columns);
+	for (unsigned i = 0; i < MZ_LOSSES; i++) {
+		union mz_result_cell *row = a->lost[i] ? mz_result_row(t) : NULL;
+
+		if (!row)
+			continue;
+		mz_result_text(t, &row[0], mz_loss_name(i));
+		row[1].number = a->lost[i];
+	}
+	return 0;
+}
+
+/* ---- all ------------------------------------------------------------------------------- */
+
+static int not_kept(struct mz_analysis *a, enum mz_question q, const char *what)
+{
+	return mz_fail(&a->error, ENODATA, "%s: '%s' needs %s, which was not asked for",
+		       a->paths[0], mz_question_name(q), what);
+}
+
+int mz_analysis_table(struct mz_analysis *a, enum mz_question q, struct mz_result_table *t)
+{
+	int ret;
+
+	if (!a->events) {
+		if (q == MZ_ASK_SITES || q == MZ_ASK_STACKS)
+			return ask_profile(a, q, t);
+		return mz_fail(&a->error, ENODATA, "%s: '%s' needs events, and it holds sums only",
+			       a->paths[0], mz_question_name(q));
+	}
+	if (q <= MZ_ASK_POOLS && !(a->o.want & MZ_WANT_SUMS))
+		return not_kept(a, q, "MZ_WANT_SUMS");
+	if (q >= MZ_ASK_TIMELINE && q <= MZ_ASK_SIZES && !a->timeline)
+		return not_kept(a, q, "MZ_WANT_TIMELINE");
+	if (q == MZ_ASK_LAYOUT && !a->layout)
+		return not_kept(a, q, "MZ_WANT_LAYOUT");
+	ret = mz_analysis_run(a);
+	if (ret < 0)
+		return ret;
+	switch (q) {
+	case MZ_ASK_SITES: return ask_sites(a, t);
+	case MZ_ASK_STACKS: return ask_stacks(a, t);
+	case MZ_ASK_POOLS: return ask_pools(a, t);
+	case MZ_ASK_TIMELINE: return ask_timeline(a, t);
+	case MZ_ASK_LIFETIMES: return ask_histogram(&a->timeline->ages, false, t);
+	case MZ_ASK_SIZES: return ask_histogram(&a->timeline->sizes, true, t);
+	case MZ_ASK_LAYOUT: return ask_layout(a, t);
+	default: return ask_loss(a, t);
+	}
+}

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""python_module.py STACKS.cmt TRACE.txt MAP.kmap: the Python module against what the
+commands said (report.json, git.json, lifetimes.json, matrix.json, object.json)."""
+import json
+import sys
+
+import memorizer
+
+failures = 0
+
+
+def check(name, got, want):
+    global failures
+    if got == want:
+        print("ok python:", name)
+    else:
+        failures += 1
+        print("not ok python: %s: got %.200r, wanted %.200r" % (name, got, want))
+
+
+def raises(name, code, call, *args, **more):
+    try:
+        call(*args, **more)
+        check(name, "no error", code)
+    except memorizer.Error as e:
+        check(name, e.errno, code)
+
+
+def doublings(values):
+    bins = {}
+    for v, n in values:
+        low = 1 << (v.bit_length() - 1) if v > 1 else 0
+        bins[low] = bins.get(low, 0) + n
+    return sorted(bins.items())
+
+
+PAIRS = (("events", "events"), ("lost", "lost"), ("threads", "threads"), ("blocks", "blocks"),
+         ("bytes", "bytes"), ("peak_bytes", "peak_bytes"), ("peak_blocks", "peak_blocks"),
+         ("peak_event", "peak_event"), ("live_blocks", "never_freed_blocks"),
+         ("live_bytes", "never_freed_bytes"), ("temporary_blocks", "temporary_blocks"),
+         ("failed", "failed"), ("null_frees", "null_frees"),
+         ("unknown_frees", "unknown_frees"), ("over_live", "over_live"))
+
+
+def number(value):
+    """Lost events are told by cause, with their total."""
+    return value["total"] if isinstance(value, dict) else value
+
+
+def totals(name, a, report):
+    t = a.totals()
+    check(name, [t[mine] for mine, _ in PAIRS], [number(report[theirs]) for _, theirs in PAIRS])
+
+
+def stacks(path):
+    report = json.load(open("report.json"))
+    with memorizer.open(path, want=("sums", "timeline")) as a:
+        check("kind", a.kind, "user")
+        check("command", a.text("command"), report["command"])
+        live, born, ages, pools = {}, {}, [], {}
+        events = 0
+        for ev in a.events():
+            events += 1
+            if ev.kind == "alloc" and ev.addr:
+                born[ev.object] = ev.time
+                name = a.string(ev.cache) if ev.cache is not None else None
+                if name:
+                    pools[name] = pools.get(name, 0) + 1
+            elif ev.kind == "free" and ev.object in born:
+                ages.append((ev.time - born.pop(ev.object), 1))
+        check("events", events, report["events"])
+        totals("totals are the report's", a, report)
+        sites = a.ask("sites")
+        want = [(s["where"], s["value"]) for s in report["sites"]["at_peak"]]
+        check("sites at the peak", [(r["where"], r["at_peak"]) for r in sites][:len(want)], want)
+        check("sums over sites and over stacks", sum(r["bytes"] for r in a.ask("stacks")),
+              a.totals()["bytes"])
+        check("pools", {r["name"]: r["blocks"] for r in a.ask("pools")}, pools)
+        check("pools are the report's", [(r["name"], r["at_peak"]) for r in a.ask("pools")],
+              [(p["name"], p["at_peak"]) for p in report["pools"]])
+        check("lifetimes", [(r["from"], r["blocks"]) for r in a.ask("lifetimes")],
+              doublings(ages))
+        check("the timeline reaches the peak", max(r["high_bytes"] for r in a.ask("timeline")),
+              report["peak_bytes"])
+        check("nothing is lost", len(a.ask("loss")), 0)
+        row = max(a.ask("stacks"), key=lambda r: r["blocks"])
+        names = [f.function for ip in a.stack(row["stack"]) for f in a.frames(ip)]
+        check("a stack has names up to main", "main" in names and "arena_alloc" in names, True)
+        inlined = [f for ip in a.stack(row["stack"]) for f in a.frames(ip) if f.inlined]
+        check("with what was inlined", [f.function for f in inlined], ["mz_pool_alloc"])
+        raises("a question to a KMAP", 61, a.ask, "written-by")
+        frame(sites)
+    try:
+        a.totals()
+        check("a closed analysis", "no error", "ValueError")
+    except ValueError:
+        check("a closed analysis", 1, 1)
+
+
+def frame(table):
+    try:
+        import pandas
+    except ImportError:
+        print("skip python: data frames: no pandas")
+        return
+    df = table.dataframe()
+    check("a data frame has the rows", (len(df), list(df.columns)), (len(table), table.columns))
+    check("and the sums", int(df["bytes"].sum()), sum(r["bytes"] for r in table))
+    with memorizer.open(sys.argv[2]) as a:
+        events = a.events_dataframe()
+        check("events as a data frame", (len(events), int((events["kind"] == "alloc").sum())),
+              (json.load(open("git.json"))["events"],
+               sum(json.load(open("git.json"))["calls"].get(c, 0)
+                   for c in ("malloc", "calloc", "memalign", "posix_memalign"))))
+
+
+def trace(path):
+    report = json.load(open("git.json"))
+    with memorizer.open(path, want=["sums", "timeline", "layout"]) as a:
+        totals("totals of a text trace", a, report)
+        pairs = json.load(open("lifetimes.json"))
+        check("lifetimes are those of lifetimes-summary",
+              [(r["from"], r["blocks"]) for r in a.ask("lifetimes")],
+              doublings((p["age"] if "age" in p else p["lifetime"], p["count"]) for p in pairs))
+        layout = a.ask("layout")
+        check("the layout has points", len(layout) > 1 and layout[-1]["pages"] > 0, True)
+        check("one table, twice the same", list(layout), list(a.ask("layout")))
+    with memorizer.open(path, want="sums") as a:
+        raises("a timeline that was not kept", 61, a.ask, "timeline")
+    raises("no such file", 2, memorizer.open, "no-such-file")
+
+
+def kmap(path):
+    with memorizer.open(path, by="function") as a:
+        check("kind of a map", a.kind, "kmap")
+        want = json.load(open("object.json"))
+        check("classes", list(a.ask("classes", "kmalloc*")), want["objects"])
+        check("who writes them", list(a.ask("written-by", "kmalloc*")), want["written_by"])
+        check("the matrix", list(a.ask("matrix")), json.load(open("matrix.json"))["matrix"])
+        raises("events of a map", 61, next, a.events())
+    check("questions", "written-by" in memorizer.questions() and len(memorizer.questions()), 22)
+
+
+stacks(sys.argv[1])
+trace(sys.argv[2])
+kmap(sys.argv[3])
+sys.exit(failures != 0)

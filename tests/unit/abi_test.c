@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The public structures keep their shape: a program that was built with an older header
+ * still works. Sizes and offsets are those of 64-bit machines. A structure that begins
+ * with `size` may grow at its end; the others may not change at all.
+ */
+#include <errno.h>
+#include <memorizer.h>
+#include <memorizer/pool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+#define SHAPE(type, total, last, at)                                                               \
+	do {                                                                                       \
+		CHECK_EQ(sizeof(struct type), total);                                              \
+		CHECK_EQ(offsetof(struct type, last), at);                                         \
+	} while (0)
+
+static void fixed_structures(void)
+{
+	SHAPE(mz_error, 512, text, 25);
+	SHAPE(mz_event, 96, unit, 92);
+	CHECK_EQ(offsetof(struct mz_event, site), 64);
+	CHECK_EQ(offsetof(struct mz_event, has), 88);
+	SHAPE(mz_unmatched, 16, over_live, 8);
+	SHAPE(mz_attr, 40, size, 32);
+	SHAPE(mz_select, 40, has_tid, 33);
+	SHAPE(mz_summary, 144, end, 136);
+	SHAPE(mz_writer_options, 12, chunk_events, 8);
+	SHAPE(mz_verify, 192, unbalanced, 184);
+	SHAPE(mz_pool, 32, reserved, 28);
+}
+
+static void growing_structures(void)
+{
+	SHAPE(mz_analysis_options, 32, reserved, 28);
+	SHAPE(mz_code_frame, 48, inlined, 44);
+	SHAPE(mz_totals, 296, lost_by, 168);
+	SHAPE(mz_pool_calls, 64, leave, 56);
+	CHECK_EQ(offsetof(struct mz_analysis_options, size), 0);
+	CHECK_EQ(offsetof(struct mz_code_frame, size), 0);
+	CHECK_EQ(offsetof(struct mz_totals, size), 0);
+	CHECK_EQ(offsetof(struct mz_pool_calls, size), 0);
+}
+
+static void numbers(void)
+{
+	CHECK_EQ(MZ_KINDS, 7);
+	CHECK_EQ(MZ_CALLS, 28);
+	CHECK_EQ(MZ_CALL_MARK, 27);
+	CHECK_EQ(MZ_LOSSES, 7);
+	CHECK_EQ(MZ_RECORDING_SUMS, 4);
+	CHECK_EQ(MZ_ASK_CLASSES, 8);
+	CHECK_EQ(MZ_ASK_ACCESSORS, 21);
+	for (int i = 0; i < MZ_QUESTIONS; i++)
+		CHECK(mz_question_name(i));
+	CHECK(!mz_question_name(MZ_QUESTIONS));
+	CHECK(!mz_question_name(-1));
+	CHECK(!mz_recording_kind_name(MZ_RECORDING_KINDS));
+}
+
+static const char *write_trace(void)
+{
+	static char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/tmp/abi_test.XXXXXX");
+	f = fdopen(mkstemp(path), "w");
+	CHECK(f && fputs("malloc(8) = 10\nmalloc(16) = 20\nfree(10)\n", f) >= 0 && !fclose(f));
+	return path;
+}
+
+/* A program of another time: its structures are shorter, or longer. */
+static void other_sizes(void)
+{
+	const char *path = write_trace();
+	struct {
+		struct mz_analysis_options o;
+		uint64_t more;
+	} longer = {.o = {.size = sizeof(longer)}};
+	struct {
+		struct mz_totals t;
+		uint64_t more;
+	} totals = {.t = {.size = sizeof(totals)}, .more = 7};
+	struct mz_totals shorter = {.size = offsetof(struct mz_totals, blocks), .blocks = 99};
+	struct mz_error err = {0};
+	struct mz_analysis *a = mz_analysis_open(&path, 1, &longer.o, &err);
+
+	CHECK(a); /* longer, and nothing is asked for there */
+	if (!a)
+		return;
+	CHECK_EQ(mz_analysis_totals(a, &totals.t), 0);
+	CHECK_EQ(totals.t.blocks, 2);
+	CHECK_EQ(totals.t.live_bytes, 16);
+	CHECK_EQ(totals.more, 0); /* not known to this library */
+	CHECK_EQ(mz_analysis_totals(a, &shorter), 0);
+	CHECK_EQ(shorter.events, 3);
+	CHECK_EQ(shorter.blocks, 99); /* behind its end */
+	shorter.size = 0;
+	CHECK_EQ(mz_analysis_totals(a, &shorter), -EINVAL);
+	mz_analysis_close(a);
+
+	longer.more = 1;
+	CHECK(!mz_analysis_open(&path, 1, &longer.o, &err));
+	CHECK_EQ(err.code, E2BIG);
+	longer.o.size = 0;
+	err = (struct mz_error){0};
+	CHECK(!mz_analysis_open(&path, 1, &longer.o, &err));
+	CHECK_EQ(err.code, EINVAL);
+	CHECK(!mz_analysis_open(&path, 0, NULL, NULL));
+	remove(path);
+}
+
+/* A table answers for what is not there, too. */
+static void tables(void)
+{
+	const char *path = write_trace();
+	struct mz_error err = {0};
+	struct mz_analysis *a = mz_analysis_open(&path, 1, NULL, &err);
+	struct mz_result_table *t = a ? mz_analysis_ask(a, MZ_ASK_SIZES, NULL, &err) : NULL;
+
+	CHECK(t);
+	if (t) {
+		mz_analysis_close(a); /* the table stays */
+		a = NULL;
+		CHECK_EQ(mz_result_rows(t), 2);
+		CHECK_EQ(mz_result_find(t, "blocks"), 1);
+		CHECK_EQ(mz_result_find(t, "nothing"), -ENOENT);
+		CHECK_EQ(mz_result_number(t, 0, 0), 8);
+		CHECK_EQ(mz_result_number(t, 1, 1), 1);
+		CHECK_EQ(mz_result_number(t, 2, 0), 0);
+		CHECK_EQ(mz_result_number(t, 0, 2), 0);
+		CHECK(!strcmp(mz_result_string(t, 0, 0), ""));
+		CHECK(mz_result_share(t, 0, 0) == 0);
+		CHECK(!mz_result_key(t, 2) && !mz_result_title(t, 9));
+		CHECK_EQ(mz_result_type_of(t, 2), -EINVAL);
+	}
+	mz_result_free(t);
+	mz_result_free(NULL);
+	mz_analysis_close(a);
+	remove(path);
+}
+
+int main(void)
+{
+	if (sizeof(void *) == 8) {
+		RUN(fixed_structures);
+		RUN(growing_structures);
+	}
+	RUN(numbers);
+	RUN(other_sizes);
+	RUN(tables);
+	return test_end();
+}
