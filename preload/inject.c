@@ -5,19 +5,18 @@
  * to change.
  */
 #include <errno.h>
-#include <signal.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hooks.h"
 #include "redirect.h"
+#include "region.h"
 #include "ring.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-static struct mz_region *next;
 static bool injected;
 
 /* A recorder is at work already. */
@@ -26,63 +25,73 @@ static bool is_recorded(void)
 	return *mz_alive >= MZ_ALIVE_ON && mz_region && !mz_region->stop && !mz_recorder_died();
 }
 
-/* The memory to share is created here, where the recorder can reach it whichever user the
- * program belongs to. Returns its descriptor, or -errno. */
-EXPORT int memorizer_region(void);
-EXPORT int memorizer_region(void)
+/* The memory to share: made here, where the recorder may reach it whoever the program
+ * belongs to. Nobody can change its size. */
+static int make_region(struct mz_region **region)
 {
-	int saved = errno, fd, ret;
-	void *p;
+	int fd = memfd_create("memorizer", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
+	void *p = MAP_FAILED;
 
-	if (is_recorded())
-		return -EBUSY;
-	fd = memfd_create("memorizer", MFD_CLOEXEC);
-	ret = fd;
-	if (fd < 0 || ftruncate(fd, (off_t)MZ_REGION_BYTES)) {
-		ret = -errno;
-	} else {
+	if (fd >= 0 && !ftruncate(fd, (off_t)MZ_REGION_BYTES) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		p = mmap(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (p == MAP_FAILED)
-			ret = -errno;
-		else
-			next = p;
-	}
-	if (ret < 0 && fd >= 0)
+	*region = p;
+	if (p != MAP_FAILED)
+		return fd;
+	ret = -errno;
+	if (fd >= 0)
 		close(fd);
-	errno = saved;
 	return ret;
 }
 
-/* The recorder has set it up. How many places now lead to us, or -errno. */
-EXPORT int memorizer_begin(int fd);
-EXPORT int memorizer_begin(int fd)
+static int begin(struct mz_region *region)
 {
-	int saved = errno, ret = 0;
-
-	close(fd);
-	if (!next || next->magic != MZ_REGION_MAGIC || next->version != MZ_REGION_VERSION)
-		return -EPROTO;
-	injected |= next->flags & MZ_REGION_INJECTED;
+	injected |= region->flags & MZ_REGION_INJECTED;
 	for (unsigned i = 0; injected && i < MZ_REALS; i++)
-		if (next->real[i])
-			*mz_hooks[i].real = (void *)(uintptr_t)next->real[i];
-	if (!mz_attach_to(next))
-		ret = -ENOSPC;
-	else if (injected)
-		ret = (int)mz_redirect(true);
+		if (region->real[i])
+			*mz_hooks[i].real = (void *)(uintptr_t)region->real[i];
+	if (!mz_attach_to(region))
+		return -ENOSPC;
+	return injected ? (int)mz_redirect(true) : 0;
+}
+
+/* The recorder sets the region up when it sees the question for the seals. If it died
+ * before, nothing is in the region, and nothing is left of it. */
+EXPORT void memorizer_attach(struct mz_attach_call *c);
+EXPORT void memorizer_attach(struct mz_attach_call *c)
+{
+	int saved = errno, fd, ret = -EBUSY;
+	struct mz_region *region;
+
+	if (!is_recorded()) {
+		fd = ret = make_region(&region);
+		if (fd >= 0) {
+			c->fd = fd;
+			fcntl(fd, F_GET_SEALS);
+			mz_region_made(fd);
+			ret = -EPROTO;
+			if (region->magic == MZ_REGION_MAGIC &&
+			    region->version == MZ_REGION_VERSION)
+				ret = begin(region);
+			if (ret < 0)
+				munmap(region, MZ_REGION_BYTES);
+			close(fd);
+		}
+	}
 	errno = saved;
-	return ret;
+	c->result = ret;
 }
 
 /* Everything as it was. */
-EXPORT int memorizer_end(void);
-EXPORT int memorizer_end(void)
+EXPORT void memorizer_end(struct mz_attach_call *c);
+EXPORT void memorizer_end(struct mz_attach_call *c)
 {
 	int saved = errno, ret = 0;
 
 	*mz_alive = MZ_ALIVE_OFF;
+	mz_region_unlock();
 	if (injected)
 		ret = (int)mz_redirect(false);
 	errno = saved;
-	return ret;
+	c->result = ret;
 }

@@ -92,7 +92,8 @@ struct job {
 	bool detached;
 	struct mz_error err;
 	pid_t pid;
-	int status; /* of the program, from waitpid() */
+	uint32_t flags, depth; /* of the region */
+	int status;	       /* of the program, from waitpid() */
 	bool exited;
 	bool stopped; /* by --duration or a signal */
 	uint64_t start;
@@ -388,7 +389,7 @@ static uint64_t resolution(const struct opts *o)
 	return ns < 2 ? 0 : 1ull << (63 - __builtin_clzll(ns));
 }
 
-static int record(struct job *j, char **argv, uint32_t flags, uint32_t depth)
+static int record(struct job *j, char **argv)
 {
 	struct sigaction ended = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP | SA_RESTART};
 	char library[PATH_MAX];
@@ -399,7 +400,7 @@ static int record(struct job *j, char **argv, uint32_t flags, uint32_t depth)
 	if (!ret)
 		ret = check_output(j);
 	if (!ret)
-		ret = mz_user_rings_init(&j->rings, -1, flags, depth, &j->files);
+		ret = mz_user_rings_init(&j->rings, -1, j->flags, j->depth, &j->files);
 	if (ret < 0)
 		return ret;
 	sigaction(SIGCHLD, &ended, NULL);
@@ -417,27 +418,33 @@ static int record(struct job *j, char **argv, uint32_t flags, uint32_t depth)
 
 /* ---- a program that is running ------------------------------------------------------ */
 
-static int begin_in(struct job *j, uint32_t flags, uint32_t depth)
+/* The program has made the memory, and waits. */
+static int set_up(struct mz_attach *a, int fd, struct mz_error *err)
 {
-	struct mz_region *region;
+	struct job *j = a->arg;
+	uint32_t flags = j->flags | (a->loaded_before ? 0 : MZ_REGION_INJECTED);
+	int ret = mz_user_rings_init(&j->rings, fd, flags, j->depth, &j->files);
+
+	(void)err; /* the same as that of the files */
+	if (ret < 0)
+		return ret;
+	j->rings.main_pidfd = fcntl(a->pidfd, F_DUPFD_CLOEXEC, 0);
+	j->rings.region->main_pid = (uint32_t)j->pid;
+	memcpy(j->rings.region->real, a->functions, sizeof(j->rings.region->real));
+	return 0;
+}
+
+static int begin_in(struct job *j)
+{
 	char library[PATH_MAX], real[PATH_MAX];
-	int fd, ret = mz_user_library(library, sizeof(library), &j->err);
+	int ret = mz_user_library(library, sizeof(library), &j->err);
 
 	if (ret < 0)
 		return ret;
+	j->attach.set_up = set_up;
+	j->attach.arg = j;
 	/* the program's folder is not ours */
-	fd = mz_attach_load(&j->attach, j->pid, realpath(library, real) ? real : library, &j->err);
-	if (fd < 0)
-		return fd;
-	if (!j->attach.loaded_before)
-		flags |= MZ_REGION_INJECTED;
-	ret = mz_user_rings_init(&j->rings, fd, flags, depth, &j->files);
-	if (ret < 0)
-		return ret;
-	region = j->rings.region;
-	region->main_pid = (uint32_t)j->pid;
-	memcpy(region->real, j->attach.functions, sizeof(region->real));
-	return mz_attach_begin(&j->attach, &j->err);
+	return mz_attach_begin(&j->attach, realpath(library, real) ? real : library, &j->err);
 }
 
 /* Memory of the region, which the program cannot give back: threads of it may
@@ -449,18 +456,17 @@ static void empty_region(const struct job *j)
 			  (off_t)MZ_REGION_BYTES);
 }
 
-static int record_pid(struct job *j, uint32_t flags, uint32_t depth)
+static int record_pid(struct job *j)
 {
-	int ret = mz_attach_check((pid_t)j->o->pid, &j->err);
+	int ret = mz_attach_open(&j->attach, (pid_t)j->o->pid, &j->err);
 
-	j->rings.fd = -1;
+	j->rings.fd = j->rings.main_pidfd = j->rings.spool.fd = -1;
 	if (!ret)
 		ret = check_output(j);
-	if (ret < 0)
-		return ret;
 	j->pid = (pid_t)j->o->pid;
 	set_start(j);
-	ret = begin_in(j, flags, depth);
+	if (!ret)
+		ret = begin_in(j);
 	if (ret >= 0) {
 		j->attached = true;
 		if (!j->o->json)
@@ -469,7 +475,7 @@ static int record_pid(struct job *j, uint32_t flags, uint32_t depth)
 		ret = follow_to_end(j);
 		empty_region(j);
 	}
-	mz_attach_drop(&j->attach);
+	mz_attach_close(&j->attach);
 	return ret;
 }
 
@@ -507,7 +513,6 @@ static int run_program(const struct opts *o, int argc, char **argv)
 {
 	static struct job j; /* large: the state of 2,000 rings */
 	struct sigaction sa = {.sa_handler = on_signal};
-	uint32_t depth, flags = 0;
 	int ret;
 
 	j.o = o;
@@ -520,15 +525,15 @@ static int run_program(const struct opts *o, int argc, char **argv)
 			"no command given; use memorizer record -- CMD ARGS, or --pid PID");
 	if (j.o->pid > INT_MAX)
 		return console_usage("--pid takes the number of a process");
-	if (parse_depth(j.o, &depth))
-		return console_usage("--stacks takes a depth of 1 to %u, not '%s'", MZ_STACK_DEPTH,
+	if (parse_depth(j.o, &j.depth))
+		return console_usage("--stacks takes a depth of 1 to %u, not \'%s\'", MZ_STACK_DEPTH,
 				     j.o->stacks);
 	if (j.o->follow_forks)
-		flags |= MZ_REGION_FORKS;
+		j.flags |= MZ_REGION_FORKS;
 	if (j.o->mmap)
-		flags |= MZ_REGION_MMAP;
+		j.flags |= MZ_REGION_MMAP;
 	if (j.o->drop)
-		flags |= MZ_REGION_DROP;
+		j.flags |= MZ_REGION_DROP;
 	j.files.attached = j.o->pid;
 	j.files.command = command_line(argc, argv);
 	argv[argc] = NULL; /* options may have stood behind */
@@ -540,7 +545,7 @@ static int run_program(const struct opts *o, int argc, char **argv)
 	signal(SIGQUIT, SIG_IGN);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
-	ret = j.o->pid ? record_pid(&j, flags, depth) : record(&j, argv, flags, depth);
+	ret = j.o->pid ? record_pid(&j) : record(&j, argv);
 	ret = finish(&j, ret, argc ? argv[0] : "");
 	mz_user_rings_deinit(&j.rings);
 	mz_user_files_free(&j.files);

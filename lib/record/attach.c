@@ -5,8 +5,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -33,31 +37,74 @@ static void find_entries(struct mz_attach *a)
 /* In the C library: a function that is hardly more than a system call. */
 static uint64_t find_syscall(struct mz_attach *a)
 {
-	uint64_t at = mz_attach_function(&a->objects, "getppid", "");
+	uint64_t at = mz_attach_function(&a->objects, "getppid");
 	uint8_t code[64];
 
 	if (!at || !mz_attach_read(&a->objects, at, code, sizeof(code)))
 		return 0;
-	for (size_t i = 0; i + 1 < sizeof(code); i++)
-		if (code[i] == 0x0f && code[i + 1] == 0x05)
+	for (size_t i = 0; i + 2 < sizeof(code); i++)
+		if (code[i] == 0x0f && code[i + 1] == 0x05 && code[i + 2] == 0xc3)
 			return at + i;
 	return 0;
 }
 
+/* Where handlers of signals return to: mov $15, %rax; syscall. It has no name that a
+ * linker knows, but every C library has these bytes. */
+static uint64_t find_sigreturn(struct mz_attach *a, uint64_t in_library)
+{
+	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	uint64_t start, end, found = 0;
+	uint8_t block[8192];
+
+	if (!mz_attach_mapping(a->pid, in_library, &start, &end))
+		return 0;
+	for (; start + sizeof(block) <= end && !found; start += sizeof(block) - sizeof(code)) {
+		const uint8_t *p;
+
+		if (!mz_attach_read(&a->objects, start, block, sizeof(block)))
+			return 0;
+		p = memmem(block, sizeof(block), code, sizeof(code));
+		if (p)
+			found = start + (uint64_t)(p - block);
+	}
+	return found;
+}
+
 static uint64_t find_dlopen(struct mz_attach *a, uint64_t *mode)
 {
-	uint64_t at = mz_attach_function(&a->objects, "dlopen", "");
+	uint64_t at = mz_attach_function(&a->objects, "dlopen");
 
 	*mode = RTLD_NOW;
 	if (!at) {
 		/* before glibc 2.34 it was in a library of its own, but this was there */
-		at = mz_attach_function(&a->objects, "__libc_dlopen_mode", "");
+		at = mz_attach_function(&a->objects, "__libc_dlopen_mode");
 		*mode |= 0x80000000u;
 	}
 	return at;
 }
 
-static int look(struct mz_attach *a, const char *library, struct mz_error *err)
+/* The library, whatever its file is called in the program. */
+static const struct mz_attach_object *find_ours(const struct mz_attach *a)
+{
+	for (size_t i = 0; i < a->objects.count; i++)
+		if (mz_attach_symbol(&a->objects, &a->objects.list[i], "memorizer_mark") &&
+		    mz_attach_symbol(&a->objects, &a->objects.list[i], "memorizer_attach"))
+			return &a->objects.list[i];
+	return NULL;
+}
+
+static uint64_t function_not_ours(const struct mz_attach *a, const char *name)
+{
+	const struct mz_attach_object *ours = find_ours(a);
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < a->objects.count && !at; i++)
+		if (&a->objects.list[i] != ours)
+			at = mz_attach_symbol(&a->objects, &a->objects.list[i], name);
+	return at;
+}
+
+static int look(struct mz_attach *a, struct mz_error *err)
 {
 	int ret = mz_attach_objects_open(&a->objects, a->pid, err);
 
@@ -67,10 +114,14 @@ static int look(struct mz_attach *a, const char *library, struct mz_error *err)
 	a->thread.objects = &a->objects;
 	find_entries(a);
 	a->thread.syscall_at = find_syscall(a);
-	a->loaded_before = mz_attach_find(&a->objects, library);
+	a->thread.sigreturn_at = find_sigreturn(a, a->thread.syscall_at);
+	a->loaded_before = find_ours(a);
 	for (unsigned i = 0; i < MZ_REALS; i++)
-		a->functions[i] = mz_attach_function(&a->objects, calls[i], library);
-	if (!a->functions[0] || !a->thread.syscall_at)
+		a->functions[i] = function_not_ours(a, calls[i]);
+	a->thread.mmap_at = function_not_ours(a, "mmap");
+	a->thread.munmap_at = function_not_ours(a, "munmap");
+	if (!a->functions[0] || !a->thread.syscall_at || !a->thread.sigreturn_at ||
+	    !a->thread.mmap_at || !a->thread.munmap_at)
 		return mz_fail(err, ENOEXEC,
 			       "pid %d: no C library was found in it; start it "
 			       "with memorizer record -- CMD",
@@ -80,16 +131,31 @@ static int look(struct mz_attach *a, const char *library, struct mz_error *err)
 
 /* ---- calls in it -------------------------------------------------------------------- */
 
-static int call(struct mz_attach *a, const char *name, uint64_t function, uint64_t x, uint64_t y,
-		uint64_t *result, struct mz_error *err)
+static int no_function(const struct mz_attach *a, const char *name, struct mz_error *err)
 {
-	const uint64_t args[3] = {x, y, 0};
+	return mz_fail(err, ENOEXEC, "pid %d: has no %s; start it with memorizer record -- CMD",
+		       (int)a->pid, name);
+}
 
-	if (!function)
-		return mz_fail(err, ENOEXEC,
-			       "pid %d: has no %s; start it with memorizer record -- CMD",
-			       (int)a->pid, name);
-	return mz_attach_thread_call(&a->thread, function, args, result, err);
+/* A function of the C library that returns a pointer. */
+static int call_pointer(struct mz_attach *a, const char *name, uint64_t *result,
+			struct mz_error *err)
+{
+	struct mz_attach_request q = {.function = function_not_ours(a, name), .pointer = true};
+	int ret =
+		q.function ? mz_attach_thread_call(&a->thread, &q, err) : no_function(a, name, err);
+
+	*result = q.result;
+	return ret;
+}
+
+/* The process that was asked for is the one that is held: its number cannot have
+ * become another's as long as it lives. */
+static int check_same(const struct mz_attach *a, struct mz_error *err)
+{
+	if (!syscall(SYS_pidfd_send_signal, a->pidfd, 0, NULL, 0))
+		return 0;
+	return mz_fail(err, ESRCH, "pid %d: has ended already", (int)a->pid);
 }
 
 static int hold(struct mz_attach *a, struct mz_error *err)
@@ -98,8 +164,9 @@ static int hold(struct mz_attach *a, struct mz_error *err)
 	struct mz_attach_thread *t = &a->thread;
 
 	if (!ret)
-		ret = call(a, "errno", mz_attach_function(&a->objects, "__errno_location", ""), 0,
-			   0, &t->errno_at, err);
+		ret = check_same(a, err);
+	if (!ret)
+		ret = call_pointer(a, "__errno_location", &t->errno_at, err);
 	if (!ret && !mz_attach_read(&a->objects, t->errno_at, &t->its_errno, sizeof(int)))
 		t->errno_at = 0;
 	return ret;
@@ -107,57 +174,8 @@ static int hold(struct mz_attach *a, struct mz_error *err)
 
 static void let_go(struct mz_attach *a)
 {
-	struct mz_attach_thread *t = &a->thread;
-
-	if (t->tid && t->errno_at)
-		mz_attach_write(&a->objects, t->errno_at, &t->its_errno, sizeof(int));
-	mz_attach_thread_release(t);
-	t->errno_at = 0;
-}
-
-/* What the linker of the program has to say. */
-static int say_why(struct mz_attach *a, const char *library, struct mz_error *err)
-{
-	char why[200] = "it does not say why";
-	uint64_t text = 0;
-	uint64_t at = mz_attach_function(&a->objects, "dlerror", "");
-
-	if (at && !call(a, "dlerror", at, 0, 0, &text, err) && text)
-		for (size_t i = 0; i < sizeof(why) - 1; i++) {
-			why[i + 1] = '\0';
-			if (!mz_attach_read(&a->objects, text + i, &why[i], 1) || !why[i])
-				break;
-		}
-	return mz_fail(
-		err, ELIBACC,
-		"pid %d: cannot load %s: %s; is it in a container or a chroot without that file?",
-		(int)a->pid, library, why);
-}
-
-static int load(struct mz_attach *a, const char *library, struct mz_error *err)
-{
-	uint64_t mode, function = find_dlopen(a, &mode), path, handle;
-	int ret;
-
-	path = mz_attach_thread_put(&a->thread, library, strlen(library) + 1);
-	if (!path)
-		return mz_fail(err, EFAULT, "pid %d: its memory cannot be written", (int)a->pid);
-	ret = call(a, "dlopen", function, path, mode, &handle, err);
-	if (!ret && !handle)
-		ret = say_why(a, library, err);
-	return ret;
-}
-
-/* A function of our library, in the program. */
-static int call_ours(struct mz_attach *a, const char *library, const char *name, uint64_t arg,
-		     struct mz_error *err)
-{
-	const struct mz_attach_object *in = mz_attach_find(&a->objects, library);
-	uint64_t result;
-	int ret = call(a, name, in ? mz_attach_symbol(&a->objects, in, name) : 0, arg, 0, &result,
-		       err);
-
-	return ret ? ret : (int)result;
+	mz_attach_thread_release(&a->thread);
+	a->thread.errno_at = 0;
 }
 
 static int read_again(struct mz_attach *a, struct mz_error *err)
@@ -166,37 +184,191 @@ static int read_again(struct mz_attach *a, struct mz_error *err)
 	return mz_attach_objects_open(&a->objects, a->pid, err);
 }
 
-#define LIBRARY "memorizer-preload.so"
+/* ---- loading the library ---------------------------------------------------------------- */
 
-int mz_attach_load(struct mz_attach *a, pid_t pid, const char *library, struct mz_error *err)
+/* What the linker of the program has to say: anything at all. */
+static int say_why(struct mz_attach *a, const char *library, struct mz_error *err)
 {
-	char path[64];
-	int ret, fd;
+	char why[200] = "", shown[400];
+	uint64_t text = 0;
+	size_t n = 0;
 
-	*a = (struct mz_attach){.pid = pid, .objects = {.mem = -1}, .program_fd = -1};
-	ret = look(a, library, err);
+	if (!call_pointer(a, "dlerror", &text, err) && text)
+		while (n < sizeof(why) - 1 && mz_attach_read(&a->objects, text + n, &why[n], 1) &&
+		       why[n])
+			n++;
+	return mz_fail(err, ELIBACC, "pid %d: cannot load %s: %s", (int)a->pid, library,
+		       n ? mz_printable(shown, sizeof(shown), why, n) : "it does not say why");
+}
+
+/* Does the program find the same file under this path? */
+static bool reaches(pid_t pid, const char *library)
+{
+	struct stat here, there;
+	char path[PATH_MAX + 32];
+
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, library);
+	return !stat(library, &here) && !stat(path, &there) && here.st_dev == there.st_dev &&
+	       here.st_ino == there.st_ino;
+}
+
+static int open_library(struct mz_attach *a, const char *path, struct mz_error *err)
+{
+	uint64_t mode, function = find_dlopen(a, &mode), room = mz_attach_thread_room(&a->thread);
+	struct mz_attach_request q = {.function = function, .args = {room, mode}};
+	int ret;
+
+	if (!function)
+		return no_function(a, "dlopen", err);
+	if (!mz_attach_write(&a->objects, room, path, strlen(path) + 1))
+		return mz_fail(err, EFAULT, "pid %d: its memory cannot be written", (int)a->pid);
+	ret = mz_attach_thread_call(&a->thread, &q, err);
+	return ret ? ret : read_again(a, err);
+}
+
+static int see_memfd(void *arg, const struct user_regs_struct *r, bool entry, struct mz_error *err)
+{
+	(void)err;
+	if (!entry && r->orig_rax == SYS_memfd_create)
+		*(int *)arg = (int)r->rax;
+	return 0;
+}
+
+static bool copy_file(const char *path, int to)
+{
+	int from = open(path, O_RDONLY | O_CLOEXEC);
+	char block[65536];
+	ssize_t n = -1;
+
+	while (from >= 0 && (n = read(from, block, sizeof(block))) > 0)
+		if (write(to, block, (size_t)n) != n) {
+			n = -1;
+			break;
+		}
+	if (from >= 0)
+		close(from);
+	return from >= 0 && !n;
+}
+
+/* In another mount namespace, or for another user, the file may be out of reach: its
+ * bytes go into memory of the program, and are loaded from there. */
+static int load_from_memory(struct mz_attach *a, const char *library, struct mz_error *err)
+{
+	static const char name[] = "memorizer-preload.so";
+	uint64_t room = mz_attach_thread_room(&a->thread);
+	int there = -1, here, ret;
+	struct mz_attach_request q = {.function = function_not_ours(a, "memfd_create"),
+				      .args = {room, MFD_CLOEXEC},
+				      .watch = see_memfd,
+				      .arg = &there};
+	char path[64];
+
+	if (!q.function || !mz_attach_write(&a->objects, room, name, sizeof(name)))
+		return no_function(a, "memfd_create", err);
+	ret = mz_attach_thread_call(&a->thread, &q, err);
+	if (ret)
+		return ret;
+	here = there < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, a->pidfd, there, 0);
+	if (here < 0 || fcntl(here, F_GET_SEALS) < 0 || !copy_file(library, here))
+		ret = mz_fail(err, EPERM, "pid %d: the library cannot be put into its memory",
+			      (int)a->pid);
+	if (here >= 0)
+		close(here);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", there);
+	if (!ret)
+		ret = open_library(a, path, err);
+	if (!ret && !find_ours(a))
+		ret = say_why(a, library, err);
+	q = (struct mz_attach_request){.function = function_not_ours(a, "close"),
+				       .args = {(uint64_t)there}};
+	if (there >= 0 && q.function)
+		mz_attach_thread_call(&a->thread, &q, &(struct mz_error){0});
+	return ret;
+}
+
+static int load(struct mz_attach *a, const char *library, struct mz_error *err)
+{
+	int ret = 0;
+
+	if (a->loaded_before)
+		return 0;
+	if (reaches(a->pid, library))
+		ret = open_library(a, library, err);
+	if (!ret && !find_ours(a))
+		ret = load_from_memory(a, library, err);
+	return ret;
+}
+
+/* ---- our own functions in it ------------------------------------------------------------- */
+
+/* Their results come through memory. */
+static int call_ours(struct mz_attach *a, const char *name, mz_attach_watch *watch,
+		     struct mz_error *err)
+{
+	const struct mz_attach_object *in = find_ours(a);
+	struct mz_attach_call c = {.result = INT32_MIN, .fd = -1};
+	struct mz_attach_request q = {.function = in ? mz_attach_symbol(&a->objects, in, name) : 0,
+				      .watch = watch,
+				      .arg = a};
+	int ret;
+
+	a->call_at = q.args[0] = mz_attach_thread_room(&a->thread);
+	if (!q.function)
+		return no_function(a, name, err);
+	if (!mz_attach_write(&a->objects, a->call_at, &c, sizeof(c)))
+		return mz_fail(err, EFAULT, "pid %d: its memory cannot be written", (int)a->pid);
+	ret = mz_attach_thread_call(&a->thread, &q, err);
+	if (ret)
+		return ret;
+	if (!mz_attach_read(&a->objects, a->call_at, &c, sizeof(c)) || c.result == INT32_MIN)
+		return mz_fail(err, EPROTO, "pid %d: the library in it is of another version",
+			       (int)a->pid);
+	return c.result;
+}
+
+/* The library has made the memory, and asks for its seals: the moment to set it up. The
+ * descriptor is taken over with the rights that the program has, and checked. */
+static int see_region(void *arg, const struct user_regs_struct *r, bool entry, struct mz_error *err)
+{
+	struct mz_attach *a = arg;
+	struct mz_attach_call c;
+	int fd;
+
+	if (!entry || a->ready || r->orig_rax != SYS_fcntl || (int)r->rsi != F_GET_SEALS ||
+	    !mz_attach_read(&a->objects, a->call_at, &c, sizeof(c)) || c.fd != (int)r->rdi)
+		return 0;
+	fd = (int)syscall(SYS_pidfd_getfd, a->pidfd, c.fd, 0);
+	if (fd < 0)
+		return mz_fail(err, errno, "pid %d: its shared memory cannot be taken: %s",
+			       (int)a->pid, strerror(errno));
+	a->ready = true;
+	return a->set_up(a, fd, err);
+}
+
+int mz_attach_open(struct mz_attach *a, pid_t pid, struct mz_error *err)
+{
+	memset(a, 0, sizeof(*a));
+	a->pid = pid;
+	a->objects.mem = -1;
+	a->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (a->pidfd < 0)
+		return mz_fail(err, errno, "pid %d: %s", (int)pid,
+			       errno == ESRCH ? "there is no such process" : strerror(errno));
+	return mz_attach_check(pid, err);
+}
+
+int mz_attach_begin(struct mz_attach *a, const char *library, struct mz_error *err)
+{
+	int ret = look(a, err);
+
 	if (!ret)
 		ret = hold(a, err);
 	if (!ret)
 		ret = load(a, library, err);
 	if (!ret)
-		ret = read_again(a, err);
-	if (!ret)
-		ret = a->program_fd = call_ours(a, LIBRARY, "memorizer_region", 0, err);
+		ret = call_ours(a, "memorizer_attach", see_region, err);
 	if (ret == -EBUSY && !err->code)
-		mz_fail(err, EBUSY, "pid %d: is being recorded already", (int)pid);
-	if (ret < 0)
-		return mz_fail(err, -ret, "pid %d: cannot create the shared memory in it: %s",
-			       (int)pid, strerror(-ret));
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, a->program_fd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	return fd >= 0 ? fd : mz_fail(err, errno, "%s: %s", path, strerror(errno));
-}
-
-int mz_attach_begin(struct mz_attach *a, struct mz_error *err)
-{
-	int ret = call_ours(a, LIBRARY, "memorizer_begin", (uint64_t)a->program_fd, err);
-
+		mz_fail(err, EBUSY, "pid %d: is being recorded already", (int)a->pid);
 	let_go(a);
 	return ret < 0 ? mz_fail(err, -ret, "pid %d: the library does not start: %s", (int)a->pid,
 				 strerror(-ret))
@@ -212,13 +384,16 @@ int mz_attach_end(struct mz_attach *a, struct mz_error *err)
 		ret = hold(a, err);
 	}
 	if (!ret)
-		ret = call_ours(a, LIBRARY, "memorizer_end", 0, err);
+		ret = call_ours(a, "memorizer_end", NULL, err);
 	let_go(a);
 	return ret;
 }
 
-void mz_attach_drop(struct mz_attach *a)
+void mz_attach_close(struct mz_attach *a)
 {
 	let_go(a);
 	mz_attach_objects_close(&a->objects);
+	if (a->pidfd >= 0)
+		close(a->pidfd);
+	a->pidfd = -1;
 }

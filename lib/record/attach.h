@@ -15,26 +15,29 @@ struct mz_attach {
 	struct mz_attach_objects objects;
 	struct mz_attach_thread thread;
 	uint64_t functions[MZ_REALS]; /* the program's own, by MZ_REAL_CALLS */
-	int program_fd;		      /* of the region, as the program has it */
 	bool loaded_before;
+	int pidfd;	  /* of the process that was asked for */
+	uint64_t call_at; /* in the program: struct mz_attach_call */
+	bool ready;	  /* the region is set up */
+	/* Set up a region that the program has made; fd is the callee's. 0 or -errno. */
+	int (*set_up)(struct mz_attach *a, int fd, struct mz_error *err);
+	void *arg;
 };
 
 /* Is there a reason why it cannot be done? 0, or -errno with the reason and the
  * remedy in err. */
 int mz_attach_check(pid_t pid, struct mz_error *err);
 
-/* Load the library: a descriptor of the region that it made, or -errno. A thread
- * of the program is held until mz_attach_begin() or mz_attach_drop(). */
-int mz_attach_load(struct mz_attach *a, pid_t pid, const char *library, struct mz_error *err);
+/* First: holds on to the process, and checks it. */
+int mz_attach_open(struct mz_attach *a, pid_t pid, struct mz_error *err);
 
-/* The region is set up: let the program record. Calls that were redirected, or
- * -errno. */
-int mz_attach_begin(struct mz_attach *a, struct mz_error *err);
+/* Load the library, set the region up with a->set_up, and let the program record:
+ * calls that were redirected, or -errno. */
+int mz_attach_begin(struct mz_attach *a, const char *library, struct mz_error *err);
 
 /* The program's calls go where they went before. */
 int mz_attach_end(struct mz_attach *a, struct mz_error *err);
 
-/* Let go of the thread. */
-void mz_attach_drop(struct mz_attach *a);
+void mz_attach_close(struct mz_attach *a);
 
 #endif

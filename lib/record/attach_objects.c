@@ -231,32 +231,33 @@ uint64_t mz_attach_symbol(const struct mz_attach_objects *o, const struct mz_att
 	return 0;
 }
 
-static const char *file_of(const char *path)
+uint64_t mz_attach_function(const struct mz_attach_objects *o, const char *name)
 {
-	const char *slash = strrchr(path, '/');
+	uint64_t at = 0;
 
-	return slash ? slash + 1 : path;
+	for (size_t i = 0; i < o->count && !at; i++)
+		at = mz_attach_symbol(o, &o->list[i], name);
+	return at;
 }
 
-/* The first definition in the linker's order is the one that the program calls; our own
- * library is skipped. */
-uint64_t mz_attach_function(const struct mz_attach_objects *o, const char *name, const char *not_in)
+bool mz_attach_mapping(pid_t pid, uint64_t addr, uint64_t *start, uint64_t *end)
 {
-	for (size_t i = 0; i < o->count; i++) {
-		uint64_t at = 0;
+	char path[64], line[512];
+	bool found = false;
+	FILE *in;
 
-		if (strcmp(file_of(o->list[i].name), file_of(not_in)))
-			at = mz_attach_symbol(o, &o->list[i], name);
-		if (at)
-			return at;
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	in = fopen(path, "re");
+	while (in && !found && fgets(line, sizeof(line), in)) {
+		unsigned long from, to;
+
+		if (sscanf(line, "%lx-%lx", &from, &to) != 2)
+			continue;
+		*start = from;
+		*end = to;
+		found = addr >= from && addr < to;
 	}
-	return 0;
-}
-
-const struct mz_attach_object *mz_attach_find(const struct mz_attach_objects *o, const char *file)
-{
-	for (size_t i = 0; i < o->count; i++)
-		if (!strcmp(file_of(o->list[i].name), file_of(file)))
-			return &o->list[i];
-	return NULL;
+	if (in)
+		fclose(in);
+	return found;
 }

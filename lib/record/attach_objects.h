@@ -26,13 +26,12 @@ void mz_attach_objects_close(struct mz_attach_objects *o);
 bool mz_attach_read(const struct mz_attach_objects *o, uint64_t at, void *out, size_t size);
 bool mz_attach_write(const struct mz_attach_objects *o, uint64_t at, const void *from, size_t size);
 
+/* The mapping that an address of a process lies in. */
+bool mz_attach_mapping(pid_t pid, uint64_t addr, uint64_t *start, uint64_t *end);
+
 /* A function that this object defines; 0 = none. */
 uint64_t mz_attach_symbol(const struct mz_attach_objects *o, const struct mz_attach_object *in,
 			  const char *name);
-/* The first one in the order of the linker, not in the library named so. */
-uint64_t mz_attach_function(const struct mz_attach_objects *o, const char *name,
-			    const char *not_in);
-/* The object whose file has this name; NULL = none. */
-const struct mz_attach_object *mz_attach_find(const struct mz_attach_objects *o, const char *file);
-
+/* The first one in the order of the linker. */
+uint64_t mz_attach_function(const struct mz_attach_objects *o, const char *name);
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Stop a thread at a safe point and make it call functions of the program. */
+/* Hold a thread of another program and make it call functions. */
 #include "record/attach_thread.h"
 
 #include <errno.h>
@@ -11,7 +11,6 @@
 
 #include <dirent.h>
 #include <elf.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +20,12 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define STACK_BYTES  (256u * 1024)
+#define RED_ZONE     128u
 #define STOP_NS	     500000000ull  /* for a thread to stop when told to */
-#define STEP_NS	     3000000000ull /* of single steps, until it allocates */
-#define BLOCKED_NS   20000000ull   /* a step that takes so long is a wait */
+#define LOOK_NS	     3000000000ull /* for a thread that does not wait to come to a place */
 #define CALL_NS	     20000000000ull
 #define MAX_THREADS  4096u
 #define SYSCALL_STOP (SIGTRAP | 0x80)
@@ -57,124 +57,96 @@ static int wait_stop(pid_t tid, uint64_t ns, int *status)
 	}
 }
 
-/* ---- a place where it may be held ------------------------------------------------- */
-
-/* Calls that a thread waits in without having a lock of the allocator or of the
- * dynamic linker. The mutexes of these wait with FUTEX_WAIT. */
-static bool is_harmless(uint64_t nr, uint64_t futex_op)
-{
-	switch (nr) {
-	case SYS_read:
-	case SYS_readv:
-	case SYS_poll:
-	case SYS_ppoll:
-	case SYS_select:
-	case SYS_pselect6:
-	case SYS_epoll_wait:
-	case SYS_epoll_pwait:
-	case SYS_nanosleep:
-	case SYS_clock_nanosleep:
-	case SYS_wait4:
-	case SYS_waitid:
-	case SYS_pause:
-	case SYS_rt_sigsuspend:
-	case SYS_rt_sigtimedwait:
-	case SYS_accept:
-	case SYS_accept4:
-	case SYS_connect:
-	case SYS_recvfrom:
-	case SYS_recvmsg:
-	case SYS_recvmmsg:
-	case SYS_sendto:
-	case SYS_sendmsg:
-	case SYS_write:
-	case SYS_writev:
-	case SYS_io_getevents:
-	case SYS_flock: return true;
-	case SYS_futex: return (futex_op & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
-	default: return false;
-	}
-}
-
-/* Interrupted by us in a system call that it is to go on with. */
-static bool waits_harmlessly(const struct user_regs_struct *r)
-{
-	int64_t ret = (int64_t)r->rax;
-
-	return (int64_t)r->orig_rax >= 0 && ret <= -512 && ret >= -516 &&
-	       is_harmless(r->orig_rax, r->rsi);
-}
-
-static bool at_entry(const struct mz_attach_thread *t, uint64_t pc)
-{
-	for (size_t i = 0; i < t->entry_count; i++)
-		if (t->entries[i] == pc)
-			return true;
-	return false;
-}
+/* ---- holding ----------------------------------------------------------------------- */
 
 static bool get_regs(pid_t tid, struct user_regs_struct *r)
 {
 	return !ptrace(PTRACE_GETREGS, tid, NULL, r);
 }
 
-static int interrupt(pid_t tid)
+static long resume(pid_t tid, int signal)
 {
-	int status;
+	return ptrace(PTRACE_CONT, tid, NULL, (void *)(intptr_t)signal);
+}
+
+/* To a stop of our own. A signal that comes first is the program's, and passed on. */
+static int interrupt(pid_t tid, uint64_t ns)
+{
+	int status, ret;
 
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
 		return -errno;
-	return wait_stop(tid, STOP_NS, &status);
+	for (;;) {
+		ret = wait_stop(tid, ns, &status);
+		if (ret <= 0 || status >> 16 == PTRACE_EVENT_STOP)
+			return ret;
+		if (resume(tid, WSTOPSIG(status) == SYSCALL_STOP ? 0 : WSTOPSIG(status)))
+			return -errno;
+	}
 }
 
-/* A step that was interrupted has its trap still to come: it must not reach the
- * program, which would die of it. */
-static int swallow_trap(pid_t tid)
+/* Is it stopped before a system call? */
+static bool before_syscall(pid_t tid)
 {
-	struct __ptrace_peeksiginfo_args all = {.nr = 8};
-	siginfo_t waiting[8];
-	long n = ptrace(PTRACE_PEEKSIGINFO, tid, &all, waiting);
-	int status;
+	struct __ptrace_syscall_info info = {0};
 
-	for (long i = 0; i < n; i++)
-		if (waiting[i].si_signo == SIGTRAP)
-			return ptrace(PTRACE_CONT, tid, NULL, NULL)
-				       ? -errno
-				       : wait_stop(tid, STOP_NS, &status);
-	return 1;
+	return ptrace(PTRACE_GET_SYSCALL_INFO, tid, (void *)sizeof(info), &info) > 0 &&
+	       info.op == PTRACE_SYSCALL_INFO_ENTRY;
 }
 
-/* A step at a time, to where malloc or its like begins, or to where it waits. */
-static bool step_to_entry(struct mz_attach_thread *t, pid_t tid)
+/* Run to the next system call, or for a moment: 1 = it stopped, 0 or less = it is lost. */
+static int run_on(pid_t tid, unsigned looks)
 {
-	uint64_t end = now() + STEP_NS;
-	int signal = 0, status, ret;
+	/* not in step with what the program does */
+	uint64_t moment = 100000 + looks * 2654435761u % 700000;
+	int status, ret, signal = 0;
 
-	while (now() < end) {
-		struct user_regs_struct r;
+	do {
+		if (ptrace(PTRACE_SYSCALL, tid, NULL, (void *)(intptr_t)signal))
+			return -errno;
+		ret = wait_stop(tid, moment, &status);
+		if (!ret)
+			return interrupt(tid, STOP_NS);
+		signal = WSTOPSIG(status);
+	} while (ret > 0 && signal != SYSCALL_STOP && status >> 16 != PTRACE_EVENT_STOP);
+	return ret;
+}
 
-		if (ptrace(PTRACE_SINGLESTEP, tid, NULL, (void *)(intptr_t)signal))
+/* Let it run, and look again where it is, until it is at a place. No steps: the trap
+ * of a step would kill the program if we died. */
+static bool wait_for_place(struct mz_attach_thread *t, pid_t tid)
+{
+	uint64_t end = now() + LOOK_NS;
+	struct user_regs_struct r;
+
+	for (unsigned looks = 1; now() < end; looks++) {
+		if (run_on(tid, looks) <= 0 || !get_regs(tid, &r))
 			return false;
-		signal = 0;
-		ret = wait_stop(tid, BLOCKED_NS, &status);
-		if (!ret) {
-			ret = interrupt(tid);
-			if (ret > 0)
-				ret = swallow_trap(tid);
-			status = PTRACE_EVENT_STOP << 16;
-		}
-		if (ret <= 0 || !get_regs(tid, &r))
-			return false;
-		if (at_entry(t, r.rip) || waits_harmlessly(&r))
+		t->before_syscall = before_syscall(tid);
+		if (mz_attach_place(t, tid, &r))
 			return true;
-		/* the program's own signals are passed on */
-		if (WSTOPSIG(status) != SIGTRAP && status >> 16 != PTRACE_EVENT_STOP)
-			signal = WSTOPSIG(status);
 	}
 	return false;
 }
 
-static bool try_thread(struct mz_attach_thread *t, pid_t tid, bool step)
+/* It must stop before it can be let go. */
+static void let_run(pid_t tid)
+{
+	if (ptrace(PTRACE_DETACH, tid, NULL, NULL) && errno == ESRCH && interrupt(tid, CALL_NS) > 0)
+		ptrace(PTRACE_DETACH, tid, NULL, NULL);
+}
+
+/* A thread that was listed may have ended, and its number may be another program's:
+ * what is held cannot change any more, so it is asked now. */
+static bool belongs_to(pid_t pid, pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, (int)tid);
+	return !access(path, F_OK);
+}
+
+static bool try_thread(struct mz_attach_thread *t, pid_t tid, bool patient)
 {
 	struct user_regs_struct r;
 
@@ -183,22 +155,11 @@ static bool try_thread(struct mz_attach_thread *t, pid_t tid, bool step)
 		return false;
 	}
 	t->refused = 0;
-	if (interrupt(tid) <= 0) {
-		ptrace(PTRACE_DETACH, tid, NULL, NULL);
-		return false;
-	}
-	if (get_regs(tid, &r) && (waits_harmlessly(&r) || at_entry(t, r.rip)))
+	t->before_syscall = false;
+	if (belongs_to(t->pid, tid) && interrupt(tid, STOP_NS) > 0 && get_regs(tid, &r) &&
+	    (mz_attach_place(t, tid, &r) || (patient && wait_for_place(t, tid))))
 		return true;
-	if (step && step_to_entry(t, tid))
-		return true;
-	if (ptrace(PTRACE_DETACH, tid, NULL, NULL) && errno == ESRCH) {
-		int status;
-
-		/* it is running: it must stop before it can be let go */
-		if (!ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) &&
-		    wait_stop(tid, CALL_NS, &status) > 0)
-			ptrace(PTRACE_DETACH, tid, NULL, NULL);
-	}
+	let_run(tid);
 	return false;
 }
 
@@ -223,41 +184,49 @@ static size_t list_threads(pid_t pid, pid_t *out)
 
 static int keep(struct mz_attach_thread *t, struct mz_error *err)
 {
-	struct iovec v;
+	struct iovec v = {t->vectors, ATTACH_STATE};
 
-	t->vectors_size = 16384;
-	t->vectors = malloc(t->vectors_size);
-	if (!t->vectors)
-		return mz_fail_memory(err);
-	v = (struct iovec){t->vectors, t->vectors_size};
 	if (!get_regs(t->tid, &t->regs) ||
 	    ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_X86_XSTATE, &v) ||
 	    ptrace(PTRACE_GETSIGMASK, t->tid, (void *)sizeof(t->signals), &t->signals))
 		return mz_fail(err, errno, "pid %d: its registers cannot be read: %s", (int)t->pid,
 			       strerror(errno));
 	t->vectors_size = v.iov_len;
+	if (t->before_syscall) {
+		/* it comes to the call once more */
+		t->regs.rip -= 2;
+		t->regs.rax = t->regs.orig_rax;
+		t->regs.orig_rax = (uint64_t)-1;
+	}
+	t->own_frame = mz_attach_frame(t, t->regs.rsp - RED_ZONE);
+	t->frame = t->own_frame;
+	if (!t->frame)
+		return mz_fail(err, EFAULT, "pid %d: its stack cannot be written", (int)t->pid);
 	return 0;
 }
 
-static int give_back(struct mz_attach_thread *t)
+/* The registers last: until then it would restore itself from its frame. */
+static void give_back(struct mz_attach_thread *t)
 {
 	struct iovec v = {t->vectors, t->vectors_size};
 
-	if (ptrace(PTRACE_SETREGS, t->tid, NULL, &t->regs) ||
-	    ptrace(PTRACE_SETREGSET, t->tid, (void *)NT_X86_XSTATE, &v) ||
+	if (t->errno_at)
+		mz_attach_write(t->objects, t->errno_at, &t->its_errno, sizeof(int));
+	if (ptrace(PTRACE_SETREGSET, t->tid, (void *)NT_X86_XSTATE, &v) ||
 	    ptrace(PTRACE_SETSIGMASK, t->tid, (void *)sizeof(t->signals), &t->signals))
-		return -errno;
-	return 0;
+		return;
+	ptrace(PTRACE_SETREGS, t->tid, NULL, &t->regs);
 }
 
 /* ---- calling -------------------------------------------------------------------------- */
 
-/* On to the next system call, begin or end. */
+/* On to the next system call: 1 = its entry, 0 = its end, or -errno. */
 static int to_syscall(struct mz_attach_thread *t, struct user_regs_struct *r, struct mz_error *err)
 {
-	for (;;) {
-		int status, ret;
+	struct __ptrace_syscall_info info;
+	int status, ret;
 
+	do {
 		if (ptrace(PTRACE_SYSCALL, t->tid, NULL, NULL))
 			return mz_fail(err, errno, "pid %d: cannot be resumed: %s", (int)t->pid,
 				       strerror(errno));
@@ -267,128 +236,153 @@ static int to_syscall(struct mz_attach_thread *t, struct user_regs_struct *r, st
 				       "pid %d: ended while the library was being loaded",
 				       (int)t->pid);
 		if (!ret) {
-			interrupt(t->tid);
+			interrupt(t->tid, STOP_NS);
 			return mz_fail(err, ETIMEDOUT,
 				       "pid %d: a call that loads the library does not return; it "
 				       "was abandoned",
 				       (int)t->pid);
 		}
-		if (WSTOPSIG(status) == SYSCALL_STOP)
-			return get_regs(t->tid, r) ? 0 : -EIO;
 		/* all signals are blocked: these are of what we called */
-		if (status >> 16 != PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGSTOP)
+		if (WSTOPSIG(status) != SYSCALL_STOP && status >> 16 != PTRACE_EVENT_STOP &&
+		    WSTOPSIG(status) != SIGSTOP)
 			return mz_fail(err, EFAULT,
 				       "pid %d: signal %d (%s) inside a call that loads the "
 				       "library; it was abandoned",
 				       (int)t->pid, WSTOPSIG(status), strsignal(WSTOPSIG(status)));
+	} while (WSTOPSIG(status) != SYSCALL_STOP);
+	if (!get_regs(t->tid, r) ||
+	    ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, (void *)sizeof(info), &info) <= 0)
+		return mz_fail(err, EIO, "pid %d: its registers cannot be read", (int)t->pid);
+	return info.op == PTRACE_SYSCALL_INFO_ENTRY;
+}
+
+/* Until the call has returned: then the thread stands before the system call that
+ * restores it. */
+static int run_call(struct mz_attach_thread *t, struct mz_attach_request *q, uint64_t sp,
+		    struct mz_error *err)
+{
+	for (;;) {
+		struct user_regs_struct r;
+		int entry = to_syscall(t, &r, err), ret = 0;
+
+		if (entry < 0)
+			return entry;
+		if (entry && r.rip == t->sigreturn_at + 9 && r.rsp == t->frame + 8)
+			return 0;
+		if (entry && q->pointer && r.rip == t->syscall_at + 2 && r.rsp == sp + 8) {
+			/* the result as number of a system call, of which none is made */
+			q->result = r.orig_rax;
+			r.orig_rax = (uint64_t)-1;
+			ptrace(PTRACE_SETREGS, t->tid, NULL, &r);
+		} else if (q->watch) {
+			ret = q->watch(q->arg, &r, entry, err);
+		}
+		if (ret < 0)
+			return ret;
 	}
 }
 
-static int make_syscall(struct mz_attach_thread *t, uint64_t nr, const uint64_t a[6],
-			uint64_t *result, struct mz_error *err)
+/* Back through: for a pointer, a system call with its value as number, which does not
+ * exist (we see it there); then the frame, from which the kernel restores the thread. */
+static bool put_way_back(const struct mz_attach_thread *t, uint64_t *sp)
 {
-	struct user_regs_struct r = t->regs;
-	int ret;
+	const uint64_t words[2] = {t->syscall_at, t->syscall_at + 2};
 
-	r.rip = t->syscall_at;
-	r.rax = nr;
+	*sp = t->frame - sizeof(words);
+	return mz_attach_write(t->objects, *sp, words, sizeof(words));
+}
+
+int mz_attach_thread_call(struct mz_attach_thread *t, struct mz_attach_request *q,
+			  struct mz_error *err)
+{
+	const uint64_t all = ~0ull;
+	struct user_regs_struct r = t->regs;
+	uint64_t sp = t->frame;
+
+	if (!q->function || (q->pointer && !put_way_back(t, &sp)))
+		return mz_fail(err, EFAULT, "pid %d: a call cannot be set up", (int)t->pid);
+	r.rsp = sp;
+	r.rbp = 0;
+	r.rip = q->function;
+	r.rax = 0;
 	r.orig_rax = (uint64_t)-1;
-	r.rdi = a[0], r.rsi = a[1], r.rdx = a[2], r.r10 = a[3], r.r8 = a[4], r.r9 = a[5];
+	r.rdi = q->args[0], r.rsi = q->args[1], r.rdx = q->args[2];
+	r.rcx = q->args[3], r.r8 = q->args[4], r.r9 = q->args[5];
+	r.eflags &= ~0x500ull; /* direction, single step */
 	t->changed = true;
-	if (ptrace(PTRACE_SETREGS, t->tid, NULL, &r))
-		return mz_fail(err, errno, "pid %d: its registers cannot be set: %s", (int)t->pid,
+	/* the registers first: signals that are blocked without a way back stay blocked */
+	if (ptrace(PTRACE_SETREGS, t->tid, NULL, &r) ||
+	    ptrace(PTRACE_SETSIGMASK, t->tid, (void *)sizeof(all), &all))
+		return mz_fail(err, errno, "pid %d: a call cannot be set up: %s", (int)t->pid,
 			       strerror(errno));
-	ret = to_syscall(t, &r, err);
-	if (!ret)
-		ret = to_syscall(t, &r, err);
-	*result = r.rax;
-	return ret;
+	return run_call(t, q, sp, err);
+}
+
+/* ---- the stack ------------------------------------------------------------------------- */
+
+static int see_mmap(void *arg, const struct user_regs_struct *r, bool entry, struct mz_error *err)
+{
+	(void)err;
+	if (!entry && r->orig_rax == SYS_mmap)
+		*(uint64_t *)arg = r->rax;
+	return 0;
 }
 
 static int make_stack(struct mz_attach_thread *t, struct mz_error *err)
 {
-	const uint64_t a[6] = {
-		0, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1,
-		0};
-	uint64_t all = ~0ull;
-	int ret;
+	uint64_t at = (uint64_t)-ENOMEM;
+	struct mz_attach_request q = {.function = t->mmap_at,
+				      .args = {0, STACK_BYTES, PROT_READ | PROT_WRITE,
+					       MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0},
+				      .watch = see_mmap,
+				      .arg = &at};
+	int ret = mz_attach_thread_call(t, &q, err);
 
-	if (ptrace(PTRACE_SETSIGMASK, t->tid, (void *)sizeof(all), &all))
-		return mz_fail(err, errno, "pid %d: its signals cannot be blocked: %s", (int)t->pid,
-			       strerror(errno));
-	t->changed = true;
-	ret = make_syscall(t, SYS_mmap, a, &t->stack, err);
 	if (ret)
 		return ret;
-	if (t->stack > -4096ull) {
-		ret = (int)t->stack;
-		t->stack = 0;
-		return mz_fail(err, -ret, "pid %d: no memory for a stack in it: %s", (int)t->pid,
-			       strerror(-ret));
-	}
+	if (at > -4096ull)
+		return mz_fail(err, -(int)at, "pid %d: there is no memory for a stack in it: %s",
+			       (int)t->pid, strerror(-(int)at));
+	t->stack = at;
 	t->stack_size = STACK_BYTES;
-	return 0;
+	t->frame = mz_attach_frame(t, at + STACK_BYTES);
+	if (t->frame)
+		return 0;
+	t->frame = t->own_frame;
+	return mz_fail(err, EFAULT, "pid %d: its memory cannot be written", (int)t->pid);
 }
 
-uint64_t mz_attach_thread_put(struct mz_attach_thread *t, const void *data, size_t size)
+uint64_t mz_attach_thread_room(const struct mz_attach_thread *t)
 {
-	return size <= 4096 && mz_attach_write(t->objects, t->stack, data, size) ? t->stack : 0;
-}
-
-/* It returns to an instruction that makes a system call, which we catch and make
- * none of: no signal is needed, so none of the program's can be in the way. */
-int mz_attach_thread_call(struct mz_attach_thread *t, uint64_t function, const uint64_t args[3],
-			  uint64_t *result, struct mz_error *err)
-{
-	uint64_t top = (t->stack + t->stack_size - 256) & ~63ull, back = t->syscall_at;
-	struct user_regs_struct r = t->regs;
-	int ret;
-
-	r.rsp = top - 8;
-	r.rbp = 0;
-	r.rip = function;
-	r.rax = 0;
-	r.orig_rax = (uint64_t)-1;
-	r.rdi = args[0], r.rsi = args[1], r.rdx = args[2];
-	r.eflags &= ~0x500ull; /* direction, single step */
-	if (!mz_attach_write(t->objects, r.rsp, &back, sizeof(back)) ||
-	    ptrace(PTRACE_SETREGS, t->tid, NULL, &r))
-		return mz_fail(err, errno, "pid %d: a call cannot be set up: %s", (int)t->pid,
-			       strerror(errno));
-	do {
-		ret = to_syscall(t, &r, err);
-		if (ret)
-			return ret;
-	} while (r.rip != t->syscall_at + 2 || r.rsp != top);
-	*result = r.orig_rax;
-	r.orig_rax = (uint64_t)-1;
-	if (ptrace(PTRACE_SETREGS, t->tid, NULL, &r))
-		return mz_fail(err, errno, "pid %d: its registers cannot be set: %s", (int)t->pid,
-			       strerror(errno));
-	return to_syscall(t, &r, err);
+	return t->stack;
 }
 
 int mz_attach_thread_hold(struct mz_attach_thread *t, struct mz_error *err)
 {
 	pid_t *all = calloc(MAX_THREADS, sizeof(*all));
 	size_t n = all ? list_threads(t->pid, all) : 0;
-	int ret = 0;
+	int ret;
 
-	if (!all)
-		return mz_fail_memory(err);
+	t->vectors = malloc(ATTACH_STATE);
+	t->vectors_size = ATTACH_STATE;
 	t->tid = 0;
-	for (unsigned round = 0; round < 2 && !t->tid; round++)
+	for (unsigned round = 0; t->vectors && round < 2 && !t->tid; round++)
 		for (size_t i = 0; i < n && !t->tid; i++)
 			if (try_thread(t, all[i], round))
 				t->tid = all[i];
 	free(all);
-	if (!t->tid)
-		return mz_fail(err, EAGAIN,
-			       "pid %d: none of its %zu threads reached a point where it can load "
-			       "a library (a blocking system call, or a call of malloc); try "
-			       "again, or start it with "
-			       "memorizer record -- CMD",
-			       (int)t->pid, n);
+	if (!all || !t->vectors)
+		return mz_fail_memory(err);
+	if (!t->tid) {
+		free(t->vectors);
+		t->vectors = NULL;
+		return mz_fail(
+			err, EAGAIN,
+			"pid %d: none of its %zu threads reached a point where it can load a "
+			"library (a blocking system call, or code of its own); try again, or start "
+			"it with memorizer record -- CMD",
+			(int)t->pid, n);
+	}
 	ret = keep(t, err);
 	if (!ret)
 		ret = make_stack(t, err);
@@ -398,33 +392,35 @@ int mz_attach_thread_hold(struct mz_attach_thread *t, struct mz_error *err)
 }
 
 /* To a stop of the kind that it was held in first: there a system call that was
- * interrupted is begun again by itself. */
-static void to_first_stop(struct mz_attach_thread *t)
+ * interrupted is begun again by itself. On its way it would restore itself. */
+static bool to_first_stop(struct mz_attach_thread *t)
 {
-	int status;
+	struct user_regs_struct r;
 
-	if (ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) || ptrace(PTRACE_CONT, t->tid, NULL, NULL))
-		return;
-	while (wait_stop(t->tid, CALL_NS, &status) > 0 && status >> 16 != PTRACE_EVENT_STOP)
-		if (ptrace(PTRACE_CONT, t->tid, NULL, NULL))
-			return;
+	if (!get_regs(t->tid, &r))
+		return false;
+	r.rip = t->sigreturn_at;
+	r.rsp = t->frame + 8;
+	r.orig_rax = (uint64_t)-1;
+	if (ptrace(PTRACE_SETREGS, t->tid, NULL, &r) ||
+	    ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) || resume(t->tid, 0))
+		return false;
+	return interrupt(t->tid, CALL_NS) > 0;
 }
 
 void mz_attach_thread_release(struct mz_attach_thread *t)
 {
-	const uint64_t a[6] = {t->stack, t->stack_size};
+	struct mz_attach_request q = {.function = t->munmap_at, .args = {t->stack, t->stack_size}};
 	struct mz_error ignored = {0};
-	uint64_t result;
 
 	if (!t->tid)
 		return;
+	t->frame = t->own_frame;
 	if (t->stack)
-		make_syscall(t, SYS_munmap, a, &result, &ignored);
-	if (t->changed) {
-		to_first_stop(t);
+		mz_attach_thread_call(t, &q, &ignored);
+	if (t->changed && to_first_stop(t))
 		give_back(t);
-	}
-	ptrace(PTRACE_DETACH, t->tid, NULL, NULL);
+	let_run(t->tid);
 	free(t->vectors);
 	t->vectors = NULL;
 	t->tid = 0;
@@ -442,16 +438,16 @@ int mz_attach_thread_hold(struct mz_attach_thread *t, struct mz_error *err)
 		       (int)t->pid);
 }
 
-int mz_attach_thread_call(struct mz_attach_thread *t, uint64_t function, const uint64_t args[3],
-			  uint64_t *result, struct mz_error *err)
+int mz_attach_thread_call(struct mz_attach_thread *t, struct mz_attach_request *q,
+			  struct mz_error *err)
 {
-	(void)function, (void)args, (void)result;
+	(void)q;
 	return mz_attach_thread_hold(t, err);
 }
 
-uint64_t mz_attach_thread_put(struct mz_attach_thread *t, const void *data, size_t size)
+uint64_t mz_attach_thread_room(const struct mz_attach_thread *t)
 {
-	(void)t, (void)data, (void)size;
+	(void)t;
 	return 0;
 }
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stop a thread of another program at a safe point, make it call functions, and let it
- * continue undisturbed. */
+/*
+ * Borrowing a thread of another program: it is held at a safe place, calls functions
+ * for us, and then goes on where it was. The way back does not need us: each call
+ * returns into a signal frame, as a signal handler does, and the kernel restores the
+ * thread from it. So the recorder may be killed at any moment.
+ */
 #ifndef MZ_RECORD_ATTACH_THREAD_H
 #define MZ_RECORD_ATTACH_THREAD_H
 
@@ -11,37 +15,74 @@
 #include "record/attach_objects.h"
 
 #define ATTACH_ENTRIES 64u
+#define ATTACH_STATE   16384u /* bytes of vector registers */
 
 struct mz_attach_thread {
 	pid_t pid;
 	pid_t tid; /* 0 = none is held */
 	const struct mz_attach_objects *objects;
-	uint64_t syscall_at;		  /* an instruction that makes a system call */
+	uint64_t syscall_at;   /* syscall; ret */
+	uint64_t sigreturn_at; /* the C library's return from a signal handler */
+	uint64_t mmap_at, munmap_at;
 	uint64_t entries[ATTACH_ENTRIES]; /* of malloc and its like: nothing is locked there */
 	size_t entry_count;
-	uint64_t stack, stack_size; /* made for the calls */
+	uint64_t own_frame;	    /* on the thread's own stack */
+	uint64_t stack, stack_size; /* made for the calls, with a frame at its end */
+	uint64_t frame;
 	/* as it was */
 	struct user_regs_struct regs;
-	void *vectors; /* and other registers */
+	uint8_t *vectors; /* and other registers */
 	size_t vectors_size;
 	uint64_t signals; /* blocked ones */
 	uint64_t errno_at;
 	int its_errno;
 	bool changed;
-	int refused; /* errno of the kernel, for the thread that was tried last */
+	bool before_syscall; /* held where it is about to make a system call */
+	int refused;	     /* errno of the kernel, for the thread that was tried last */
 };
 
-/* Hold some thread where it has no lock of the heap. 0 or -errno with err set.
- * pid, objects, syscall_at and entries are given. */
+/* Looks at a system call that the borrowed thread makes, at its entry and its end:
+ * 0, or -errno, which ends the call that it is made for. */
+typedef int mz_attach_watch(void *arg, const struct user_regs_struct *r, bool entry,
+			    struct mz_error *err);
+
+struct mz_attach_request {
+	uint64_t function;
+	uint64_t args[6];
+	bool pointer; /* it returns a pointer that is not NULL: into result */
+	mz_attach_watch *watch;
+	void *arg;
+	uint64_t result;
+};
+
+/* Hold some thread where it has no lock of the heap or the linker. 0 or -errno with
+ * err set. pid, objects, the functions and entries are given. */
 int mz_attach_thread_hold(struct mz_attach_thread *t, struct mz_error *err);
 
-/* Have it call a function: 0 and its result, or -errno. */
-int mz_attach_thread_call(struct mz_attach_thread *t, uint64_t function, const uint64_t args[3],
-			  uint64_t *result, struct mz_error *err);
+/* Have it call a function: 0 or -errno. */
+int mz_attach_thread_call(struct mz_attach_thread *t, struct mz_attach_request *q,
+			  struct mz_error *err);
 
-/* Some bytes where it can read them: their address. At most 4096. */
-uint64_t mz_attach_thread_put(struct mz_attach_thread *t, const void *data, size_t size);
+/* Where the borrowed stack has room for arguments: 4096 bytes. */
+uint64_t mz_attach_thread_room(const struct mz_attach_thread *t);
 
 void mz_attach_thread_release(struct mz_attach_thread *t);
+
+/* ---- attach_place.c: is this a place where a thread may be held? ---------------- */
+
+/* regs: of a thread that is stopped. */
+bool mz_attach_place(const struct mz_attach_thread *t, pid_t tid,
+		     const struct user_regs_struct *regs);
+/* May bytes be written to its stack from there up? */
+bool mz_attach_own_stack(const struct mz_attach_thread *t, const struct user_regs_struct *regs,
+			 uint64_t from);
+
+/* ---- attach_frame.c ---------------------------------------------------------------- */
+
+/* Write a signal frame that restores the thread, ending at most at end: its address,
+ * or 0. */
+uint64_t mz_attach_frame(const struct mz_attach_thread *t, uint64_t end);
+/* Bytes that a frame takes at most. */
+size_t mz_attach_frame_room(const struct mz_attach_thread *t);
 
 #endif

@@ -197,6 +197,13 @@ struct mz_region {
 	/* then the records of each ring */
 };
 
+/* What memorizer_attach() and memorizer_end() of the library are called with, in the
+ * program. */
+struct mz_attach_call {
+	int32_t result; /* places that were redirected, or -errno */
+	int32_t fd;	/* of the region, while the recorder may take it */
+};
+
 static inline uint32_t mz_ring_records(unsigned ring)
 {
 	return ring < MZ_RINGS_LARGE ? MZ_RECORDS_LARGE : MZ_RECORDS_SMALL;

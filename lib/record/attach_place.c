@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Find out whether a stopped thread may be borrowed where it stands. */
+#include "record/attach_thread.h"
+
+#ifdef __x86_64__
+
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#define MOST_STACK (1u << 20)
+
+/* Calls that a thread waits in without having a lock of the allocator or of the
+ * dynamic linker. The mutexes of these wait with FUTEX_WAIT. */
+static bool is_harmless(uint64_t nr, uint64_t futex_op)
+{
+	switch (nr) {
+	case SYS_read:
+	case SYS_readv:
+	case SYS_poll:
+	case SYS_ppoll:
+	case SYS_select:
+	case SYS_pselect6:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_wait4:
+	case SYS_waitid:
+	case SYS_pause:
+	case SYS_rt_sigsuspend:
+	case SYS_rt_sigtimedwait:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_connect:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_write:
+	case SYS_writev:
+	case SYS_io_getevents:
+	case SYS_flock: return true;
+	case SYS_futex: return (futex_op & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+	default: return false;
+	}
+}
+
+/* Interrupted by us in a system call that it is to go on with. */
+static bool waits_harmlessly(const struct user_regs_struct *r)
+{
+	int64_t ret = (int64_t)r->rax;
+
+	return (int64_t)r->orig_rax >= 0 && ret <= -512 && ret >= -516 &&
+	       is_harmless(r->orig_rax, r->rsi);
+}
+
+static bool at_entry(const struct mz_attach_thread *t, uint64_t pc)
+{
+	for (size_t i = 0; i < t->entry_count; i++)
+		if (t->entries[i] == pc)
+			return true;
+	return false;
+}
+
+/* ---- mappings --------------------------------------------------------------------- */
+
+struct mapping {
+	uint64_t start, end;
+	char rights[5];
+	char path[256];
+};
+
+static bool find_mapping(pid_t pid, uint64_t addr, struct mapping *m)
+{
+	char path[64], line[512];
+	bool found = false;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	in = fopen(path, "re");
+	while (in && !found && fgets(line, sizeof(line), in)) {
+		unsigned long start, end;
+
+		m->path[0] = '\0';
+		if (sscanf(line, "%lx-%lx %4s %*s %*s %*s %255[^\n]", &start, &end, m->rights,
+			   m->path) < 3)
+			break;
+		m->start = start;
+		m->end = end;
+		found = addr >= start && addr < end;
+	}
+	if (in)
+		fclose(in);
+	return found;
+}
+
+/* The thread's descriptor lies at the end of its stack; that of the first thread is
+ * named by the kernel. Another stack may be as small as its user knows it to be. */
+bool mz_attach_own_stack(const struct mz_attach_thread *t, const struct user_regs_struct *r,
+			 uint64_t from)
+{
+	struct mapping m;
+
+	if (!find_mapping(t->pid, r->rsp, &m) || from < m.start + 4096)
+		return false;
+	return !strcmp(m.path, "[stack]") || (r->fs_base > r->rsp && r->fs_base < m.end);
+}
+
+/* ---- code of the program itself ------------------------------------------------------ */
+
+/* These hold locks that loading a library needs. */
+static bool is_system_code(const char *path)
+{
+	static const char *const names[] = {
+		"libc.", "libc-", "ld-", "ld.", "libdl", "libpthread", "memorizer-preload"};
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; slash && i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(slash + 1, names[i], strlen(names[i])))
+			return true;
+	return !slash;
+}
+
+static bool in_program(const struct mz_attach_thread *t, uint64_t pc)
+{
+	struct mapping m;
+
+	if (!find_mapping(t->pid, pc, &m) || is_system_code(m.path))
+		return false;
+	/* an allocator of the program's own */
+	for (size_t i = 0; i < t->entry_count; i++)
+		if (t->entries[i] >= m.start && t->entries[i] < m.end)
+			return false;
+	return true;
+}
+
+/* In a handler of a signal, which may have come inside malloc. */
+static bool in_handler(const struct mz_attach_thread *t, uint64_t sp)
+{
+	uint64_t words[512];
+	struct mapping m;
+
+	if (!find_mapping(t->pid, sp, &m))
+		return true;
+	for (sp &= ~7ull; sp < m.end; sp += sizeof(words)) {
+		size_t n = m.end - sp < sizeof(words) ? (size_t)(m.end - sp) : sizeof(words);
+
+		if (m.end - sp > MOST_STACK && strcmp(m.path, "[stack]"))
+			m.end = sp + MOST_STACK;
+		if (!mz_attach_read(t->objects, sp, words, n))
+			return true;
+		for (size_t i = 0; i < n / 8; i++)
+			if (words[i] == t->sigreturn_at)
+				return true;
+	}
+	return false;
+}
+
+/* In a sequence that the kernel begins anew when the thread was interrupted: it would
+ * not notice that it was. */
+static bool in_restartable(const struct mz_attach_thread *t, pid_t tid)
+{
+	struct __ptrace_rseq_configuration c = {0};
+	uint64_t section = 0;
+
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, (void *)sizeof(c), &c) <= 0 ||
+	    !c.rseq_abi_pointer)
+		return false;
+	return !mz_attach_read(t->objects, c.rseq_abi_pointer + 8, &section, sizeof(section)) ||
+	       section;
+}
+
+bool mz_attach_place(const struct mz_attach_thread *t, pid_t tid, const struct user_regs_struct *r)
+{
+	bool entry = at_entry(t, r->rip), waits;
+
+	waits = t->before_syscall ? is_harmless(r->orig_rax, r->rsi) : waits_harmlessly(r);
+	if (!entry && !waits &&
+	    ((int64_t)r->orig_rax >= 0 || !in_program(t, r->rip) || in_restartable(t, tid)))
+		return false;
+	return mz_attach_own_stack(t, r, r->rsp - 128 - mz_attach_frame_room(t)) &&
+	       !in_handler(t, r->rsp);
+}
+
+#endif

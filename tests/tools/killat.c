@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Kill a command at a chosen moment of its life: killat N CMD ARGS runs it, stops it
+ * before and after each system call of all its threads, and kills it with SIGKILL at
+ * stop number N. Prints how many stops there were, and the number of the last call.
+ * Processes that the command starts are left alone. Status: 0 if it was killed there,
+ * 3 if it ended before.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)
+
+static pid_t start(char **argv)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		raise(SIGSTOP); /* until it is traced */
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, NULL, WUNTRACED) != pid ||
+	    ptrace(PTRACE_SEIZE, pid, NULL, (void *)OPTIONS))
+		return -1;
+	kill(pid, SIGCONT);
+	return pid;
+}
+
+/* The signal that a stop is about, to be passed on; 0 = none. */
+static int signal_of(int status)
+{
+	if (status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80))
+		return 0;
+	return WSTOPSIG(status);
+}
+
+int main(int argc, char **argv)
+{
+	long at = argc > 2 ? atol(argv[1]) : 0, stops = 0;
+	pid_t pid = argc > 2 ? start(argv + 2) : -1, got;
+	int status;
+
+	if (pid < 0)
+		return 2;
+	while ((got = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR) {
+		if (got <= 0 || !WIFSTOPPED(status)) {
+			if (got == pid)
+				break;
+			continue;
+		}
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80) && ++stops == at) {
+			kill(pid, SIGKILL);
+			while (waitpid(pid, &status, __WALL) != pid || WIFSTOPPED(status))
+				;
+			printf("killed at stop %ld\n", stops);
+			return 0;
+		}
+		ptrace(PTRACE_SYSCALL, got, NULL, (void *)(long)signal_of(status));
+	}
+	printf("ended after %ld stops\n", stops);
+	return 3;
+}
