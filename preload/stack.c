@@ -14,6 +14,7 @@
 #include "walk.h"
 
 #define STACKS	   262144u /* kept numbers of stacks: 2 MiB */
+#define MOST_NOTES 65536u
 #define MODULES	   1024u
 #define STACK_SPAN (1ull << 30)
 
@@ -30,7 +31,7 @@ struct told {
 
 /* One mapping: rows, numbers of stacks, and what each ring was told. */
 static char *tables;
-static uint64_t *stacks; /* half of a hash, and the number */
+static uint64_t *stacks;  /* half of a hash, and the number */
 static struct told *told; /* by ring */
 static uint32_t stack_numbers;
 static uintptr_t modules[MODULES];
@@ -127,25 +128,36 @@ static unsigned take_stack(uintptr_t *ips, unsigned max, uint8_t *how)
 static size_t build_id(const struct mz_module *m, char *hex, size_t size)
 {
 	const ElfW(Ehdr) *head = (const void *)m->start;
-	const ElfW(Phdr) *ph;
+	const ElfW(Phdr) * ph;
 	size_t n = 0;
 
 	hex[0] = '-';
 	hex[1] = '\0';
-	if (memcmp(head->e_ident, ELFMAG, SELFMAG))
+	/* the headers are in the first page; the notes, with the tables of a module whose
+	 * segments make sense */
+	if (!m->tables || memcmp(head->e_ident, ELFMAG, SELFMAG) || head->e_phoff > 4096 ||
+	    head->e_phnum > (4096 - head->e_phoff) / sizeof(*ph))
 		return 1;
 	ph = (const void *)(m->start + head->e_phoff);
 	for (unsigned i = 0; i < head->e_phnum; i++) {
 		uintptr_t at = m->bias + ph[i].p_vaddr, end = at + ph[i].p_memsz;
 
+		if (at < m->start || end < at || end > m->end || end - at > MOST_NOTES)
+			continue;
 		while (ph[i].p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) < end) {
 			const ElfW(Nhdr) *note = (const void *)at;
-			const uint8_t *data = (const void *)(at + sizeof(*note) + ((note->n_namesz + 3u) & ~3u));
+			const uint8_t *data =
+				(const void *)(at + sizeof(*note) + ((note->n_namesz + 3u) & ~3u));
 
+			if (note->n_namesz > MOST_NOTES || note->n_descsz > MOST_NOTES ||
+			    (uintptr_t)data + note->n_descsz > end)
+				break;
 			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4) {
 				for (n = 0; n < note->n_descsz && 2 * n + 2 < size; n++)
 					for (unsigned k = 0; k < 2; k++)
-						hex[2 * n + k] = "0123456789abcdef"[data[n] >> (k ? 0 : 4) & 15];
+						hex[2 * n + k] =
+							"0123456789abcdef"[data[n] >> (k ? 0 : 4) &
+									   15];
 				hex[2 * n] = '\0';
 				return 2 * n;
 			}
@@ -210,7 +222,8 @@ static unsigned shared(const struct told *k, unsigned n)
 }
 
 /* What is new of the stack at hand. False: it was not recorded, or not all of it. */
-static bool tell_stack(struct mz_thread *t, struct told *k, uint32_t number, unsigned n, uint8_t how)
+static bool tell_stack(struct mz_thread *t, struct told *k, uint32_t number, unsigned n,
+		       uint8_t how)
 {
 	unsigned done = shared(k, n);
 

@@ -6,6 +6,8 @@
 #include <link.h>
 #include <string.h>
 
+#define PAGE 4096u
+
 /* ---- the module, without a lock: glibc 2.35 and later ------------------------ */
 
 struct dl_find_object;
@@ -20,6 +22,31 @@ bool mz_can_unwind(void)
 #endif
 }
 
+/* The readable segment that an address lies in. Between the segments of a module may
+ * be nothing at all. */
+static void find_segment(struct mz_module *m, uintptr_t at)
+{
+	const ElfW(Ehdr) *head = (const void *)m->start;
+	const ElfW(Phdr) * ph;
+
+	m->tables = m->tables_end = 0;
+	/* the headers are in the first page of the file, which is mapped first */
+	if (m->end - m->start < PAGE || memcmp(head->e_ident, ELFMAG, SELFMAG) ||
+	    head->e_phentsize != sizeof(*ph) || head->e_phoff > PAGE ||
+	    head->e_phnum > (PAGE - head->e_phoff) / sizeof(*ph))
+		return;
+	ph = (const void *)(m->start + head->e_phoff);
+	for (unsigned i = 0; i < head->e_phnum; i++) {
+		uintptr_t start = m->bias + ph[i].p_vaddr, end = start + ph[i].p_filesz;
+
+		if (ph[i].p_type == PT_LOAD && (ph[i].p_flags & PF_R) && start >= m->start &&
+		    start < end && end <= m->end && at >= start && at < end) {
+			m->tables = start;
+			m->tables_end = end;
+		}
+	}
+}
+
 bool mz_find_module(uintptr_t pc, struct mz_module *m)
 {
 	struct dl_find_object o;
@@ -31,71 +58,87 @@ bool mz_find_module(uintptr_t pc, struct mz_module *m)
 	m->eh_frame_hdr = o.dlfo_eh_frame;
 	m->bias = o.dlfo_link_map ? o.dlfo_link_map->l_addr : 0;
 	m->path = o.dlfo_link_map && o.dlfo_link_map->l_name ? o.dlfo_link_map->l_name : "";
+	find_segment(m, (uintptr_t)m->eh_frame_hdr);
 	return true;
 }
 
 /* ---- reading the tables --------------------------------------------------------- */
 
-static uint64_t uleb(const uint8_t **p)
+/* Nothing is read from end on: after that all is 0, and bad. */
+struct in {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+static uint64_t fixed(struct in *in, unsigned bytes)
 {
 	uint64_t v = 0;
-	unsigned shift = 0;
-	uint8_t b;
 
-	do {
-		b = *(*p)++;
-		v |= shift < 64 ? (uint64_t)(b & 0x7f) << shift : 0;
-		shift += 7;
-	} while (b & 0x80);
+	if ((size_t)(in->end - in->p) < bytes) {
+		in->bad = true;
+		in->p = in->end;
+		return 0;
+	}
+	memcpy(&v, in->p, bytes);
+	in->p += bytes;
 	return v;
 }
 
-static int64_t sleb(const uint8_t **p)
+static void skip(struct in *in, uint64_t bytes)
+{
+	if ((uint64_t)(in->end - in->p) < bytes) {
+		in->bad = true;
+		bytes = (uint64_t)(in->end - in->p);
+	}
+	in->p += bytes;
+}
+
+/* The bits of a LEB128 number; *shift: how many, *last: the byte that ends it. */
+static uint64_t leb(struct in *in, unsigned *shift, uint8_t *last)
 {
 	uint64_t v = 0;
-	unsigned shift = 0;
-	uint8_t b;
 
+	*shift = 0;
 	do {
-		b = *(*p)++;
-		v |= shift < 64 ? (uint64_t)(b & 0x7f) << shift : 0;
-		shift += 7;
-	} while (b & 0x80);
-	if (shift < 64 && (b & 0x40))
+		*last = (uint8_t)fixed(in, 1);
+		v |= *shift < 64 ? (uint64_t)(*last & 0x7f) << *shift : 0;
+		*shift += 7;
+	} while (*last & 0x80);
+	return v;
+}
+
+static uint64_t uleb(struct in *in)
+{
+	unsigned shift;
+	uint8_t last;
+
+	return leb(in, &shift, &last);
+}
+
+static int64_t sleb(struct in *in)
+{
+	unsigned shift;
+	uint8_t last;
+	uint64_t v = leb(in, &shift, &last);
+
+	if (shift < 64 && (last & 0x40))
 		v |= ~(uint64_t)0 << shift;
 	return (int64_t)v;
 }
 
-static uint32_t u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, 4);
-	return v;
-}
-
-static uint64_t fixed(const uint8_t **p, unsigned bytes)
-{
-	uint64_t v = 0;
-
-	memcpy(&v, *p, bytes);
-	*p += bytes;
-	return v;
-}
-
 /* A pointer in one of the encodings of DW_EH_PE. */
-static uintptr_t encoded(const uint8_t **p, uint8_t how, uintptr_t data)
+static uintptr_t encoded(struct in *in, uint8_t how, uintptr_t data)
 {
-	uintptr_t at = (uintptr_t)*p, v;
+	uintptr_t at = (uintptr_t)in->p, v;
 
 	switch (how & 0x0f) {
-	case 0x01: v = uleb(p); break;
-	case 0x02: v = (uint16_t)fixed(p, 2); break;
-	case 0x03: v = (uint32_t)fixed(p, 4); break;
-	case 0x09: v = (uintptr_t)sleb(p); break;
-	case 0x0a: v = (uintptr_t)(int16_t)fixed(p, 2); break;
-	case 0x0b: v = (uintptr_t)(int32_t)fixed(p, 4); break;
-	default: v = fixed(p, 8); break;
+	case 0x01: v = uleb(in); break;
+	case 0x02: v = (uint16_t)fixed(in, 2); break;
+	case 0x03: v = (uint32_t)fixed(in, 4); break;
+	case 0x09: v = (uintptr_t)sleb(in); break;
+	case 0x0a: v = (uintptr_t)(int16_t)fixed(in, 2); break;
+	case 0x0b: v = (uintptr_t)(int32_t)fixed(in, 4); break;
+	default: v = fixed(in, 8); break;
 	}
 	if ((how & 0x70) == 0x10)
 		v += at;
@@ -104,29 +147,47 @@ static uintptr_t encoded(const uint8_t **p, uint8_t how, uintptr_t data)
 	return v;
 }
 
-/* The FDE for pc, by the search table of .eh_frame_hdr; NULL = none. */
-static const uint8_t *find_fde(const struct mz_module *m, uintptr_t pc)
+/* A place in the tables, whatever address they gave for it. */
+static struct in in_tables(const struct mz_module *m, uintptr_t at)
 {
-	const uint8_t *hdr = m->eh_frame_hdr, *p = hdr + 4;
-	size_t count, low = 0, high;
-	const uint8_t *table;
+	if (at < m->tables || at >= m->tables_end)
+		return (struct in){.bad = true};
+	return (struct in){.p = (const uint8_t *)at, .end = (const uint8_t *)m->tables_end};
+}
+
+static int32_t offset_at(const uint8_t *p)
+{
+	int32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* The FDE for pc, by the search table of .eh_frame_hdr; 0 = none. */
+static uintptr_t find_fde(const struct mz_module *m, uintptr_t pc)
+{
+	uintptr_t hdr = (uintptr_t)m->eh_frame_hdr;
+	struct in in = in_tables(m, hdr);
+	uint8_t version = (uint8_t)fixed(&in, 1), frame = (uint8_t)fixed(&in, 1);
+	uint8_t counts = (uint8_t)fixed(&in, 1), form = (uint8_t)fixed(&in, 1);
+	size_t low = 0, high;
 
 	/* version 1, and the table in the only form that linkers write */
-	if (!hdr || hdr[0] != 1 || hdr[2] == 0xff || hdr[3] != 0x3b)
-		return NULL;
-	encoded(&p, hdr[1], (uintptr_t)hdr);
-	count = encoded(&p, hdr[2], (uintptr_t)hdr);
-	table = p;
-	high = count;
+	if (in.bad || version != 1 || counts == 0xff || form != 0x3b)
+		return 0;
+	encoded(&in, frame, hdr);
+	high = encoded(&in, counts, hdr);
+	if (in.bad || high > (size_t)(in.end - in.p) / 8)
+		return 0;
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 
-		if ((uintptr_t)hdr + (uintptr_t)(int32_t)u32(table + mid * 8) <= pc)
+		if (hdr + (uintptr_t)(intptr_t)offset_at(in.p + mid * 8) <= pc)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low ? hdr + (int32_t)u32(table + (low - 1) * 8 + 4) : NULL;
+	return low ? hdr + (uintptr_t)(intptr_t)offset_at(in.p + (low - 1) * 8 + 4) : 0;
 }
 
 /* ---- call frame instructions -------------------------------------------------------- */
@@ -136,13 +197,13 @@ enum { RBP = 6, RSP = 7, RA = 16, MAX_REMEMBERED = 8 };
 struct state {
 	struct mz_row row;
 	uint64_t cfa_reg;
-	bool expression; /* cfa by an expression: row.cfa says which */
+	bool expression;   /* cfa by an expression: row.cfa says which */
 	bool ra_undefined; /* there is no caller */
 	bool ra_elsewhere; /* than just below the CFA: not known here */
 };
 
 struct cie {
-	const uint8_t *code, *end;
+	struct in code;
 	uint64_t code_align;
 	int64_t data_align;
 	uint8_t encoding;
@@ -150,56 +211,74 @@ struct cie {
 	bool augmented;
 };
 
-static bool parse_cie(const uint8_t *p, struct cie *c)
+/* What an augmentation says, letter by letter. */
+static void parse_augmentation(struct in in, const char *letters, struct cie *c)
 {
-	uint32_t length = u32(p);
-	const uint8_t *end = p + 4 + length;
+	for (; *letters && !in.bad; letters++) {
+		if (*letters == 'R')
+			c->encoding = (uint8_t)fixed(&in, 1);
+		else if (*letters == 'L')
+			skip(&in, 1);
+		else if (*letters == 'P')
+			encoded(&in, (uint8_t)fixed(&in, 1) & 0x7f, 0);
+		else if (*letters == 'S')
+			c->signal = true;
+	}
+}
+
+/* An entry of the tables, without what comes behind it; bad = there is none. */
+static struct in entry_at(const struct mz_module *m, uintptr_t at)
+{
+	struct in in = in_tables(m, at);
+	uint32_t length = (uint32_t)fixed(&in, 4);
+
+	if (!length || length == 0xffffffffu || length > (size_t)(in.end - in.p))
+		in.bad = true;
+	else
+		in.end = in.p + length;
+	return in;
+}
+
+static bool parse_cie(const struct mz_module *m, uintptr_t at, struct cie *c)
+{
+	struct in in = entry_at(m, at);
 	const char *aug;
 
-	*c = (struct cie){.end = end};
-	if (length == 0xffffffffu || u32(p + 4))
+	*c = (struct cie){0};
+	if (in.bad || fixed(&in, 4))
 		return false;
-	p += 9; /* length, id, version */
-	aug = (const char *)p;
-	p += strlen(aug) + 1;
-	c->code_align = uleb(&p);
-	c->data_align = sleb(&p);
-	uleb(&p); /* the return address's register */
+	skip(&in, 1); /* version */
+	aug = (const char *)in.p;
+	while (fixed(&in, 1))
+		;
+	c->code_align = uleb(&in);
+	c->data_align = sleb(&in);
+	uleb(&in); /* the return address's register */
+	if (in.bad)
+		return false;
 	if (*aug == 'z') {
-		uint64_t n = uleb(&p);
-		const uint8_t *q = p;
+		uint64_t n = uleb(&in);
+		struct in letters = in;
 
 		c->augmented = true;
-		p += n;
-		for (aug++; *aug; aug++) {
-			if (*aug == 'R')
-				c->encoding = *q++;
-			else if (*aug == 'L')
-				q++;
-			else if (*aug == 'P') {
-				uint8_t how = *q++;
-
-				encoded(&q, how & 0x7f, 0);
-			} else if (*aug == 'S')
-				c->signal = true;
-		}
+		skip(&in, n);
+		parse_augmentation(letters, aug + 1, c);
 	}
-	c->code = p;
-	return true;
+	c->code = in;
+	return !in.bad;
 }
 
 /* CFA = *(rbp + n): what a function that aligns its stack writes. */
-static void cfa_expression(struct state *s, const uint8_t *p, uint64_t n)
+static void cfa_expression(struct state *s, struct in in)
 {
-	const uint8_t *end = p + n;
 	int64_t offset;
 
 	s->expression = true;
 	s->row.cfa = MZ_CFA_END;
-	if (n < 3 || *p++ != 0x70 + RBP)
+	if (fixed(&in, 1) != 0x70 + RBP)
 		return;
-	offset = sleb(&p);
-	if (p + 1 == end && *p == 0x06) {
+	offset = sleb(&in);
+	if (in.end - in.p == 1 && *in.p == 0x06) {
 		s->row.cfa = MZ_CFA_DEREF_RBP;
 		s->row.cfa_offset = (int32_t)offset;
 	}
@@ -230,15 +309,25 @@ static void set_cfa(struct state *s, uint64_t reg, int64_t offset)
 	s->row.cfa_offset = (int32_t)offset;
 }
 
+/* In steps of the CIE; a product that is too large is wrong, and nothing worse. */
+static int64_t scaled(const struct cie *c, uint64_t v)
+{
+	return (int64_t)(v * (uint64_t)c->data_align);
+}
+
 /* The instructions of the 6 bits that have no operand packed in. */
-static bool extended(uint8_t op, const uint8_t **p, const struct cie *c, struct state *s,
+static bool extended(uint8_t op, struct in *p, const struct cie *c, struct state *s,
 		     const struct state *first)
 {
 	uint64_t reg, n;
+	struct in part;
 
 	switch (op) {
 	case 0x00: return true;
-	case 0x05: reg = uleb(p); save(s, reg, (int64_t)uleb(p) * c->data_align); return true;
+	case 0x05:
+		reg = uleb(p);
+		save(s, reg, scaled(c, uleb(p)));
+		return true;
 	case 0x06: restore(s, uleb(p), first); return true;
 	case 0x07:
 		reg = uleb(p);
@@ -250,54 +339,72 @@ static bool extended(uint8_t op, const uint8_t **p, const struct cie *c, struct 
 		uleb(p);
 		s->row.saves_rbp &= reg != RBP;
 		return true;
-	case 0x0c: reg = uleb(p); set_cfa(s, reg, (int64_t)uleb(p)); return true;
+	case 0x0c:
+		reg = uleb(p);
+		set_cfa(s, reg, (int64_t)uleb(p));
+		return true;
 	case 0x0d: set_cfa(s, uleb(p), s->row.cfa_offset); return true;
 	case 0x0e: s->row.cfa_offset = (int32_t)uleb(p); return true;
 	case 0x0f:
 		n = uleb(p);
-		cfa_expression(s, *p, n);
-		*p += n;
+		part = *p;
+		skip(p, n);
+		part.end = p->p;
+		cfa_expression(s, part);
 		return true;
 	case 0x10:
 	case 0x16:
 		reg = uleb(p);
 		n = uleb(p);
 		/* rbp at *(rbp): as after push; written by functions that align */
-		if (reg == RBP && n == 2 && (*p)[0] == 0x70 + RBP && (*p)[1] == 0)
+		if (reg == RBP && n == 2 && p->end - p->p >= 2 && p->p[0] == 0x70 + RBP &&
+		    p->p[1] == 0)
 			s->row.saves_rbp = true, s->row.rbp_offset = INT32_MIN;
-		*p += n;
+		skip(p, n);
 		return true;
-	case 0x11: reg = uleb(p); save(s, reg, sleb(p) * c->data_align); return true;
-	case 0x12: reg = uleb(p); set_cfa(s, reg, sleb(p) * c->data_align); return true;
-	case 0x13: s->row.cfa_offset = (int32_t)(sleb(p) * c->data_align); return true;
-	case 0x14: uleb(p); uleb(p); return true;
-	case 0x15: uleb(p); sleb(p); return true;
+	case 0x11:
+		reg = uleb(p);
+		save(s, reg, scaled(c, (uint64_t)sleb(p)));
+		return true;
+	case 0x12:
+		reg = uleb(p);
+		set_cfa(s, reg, scaled(c, (uint64_t)sleb(p)));
+		return true;
+	case 0x13: s->row.cfa_offset = (int32_t)(scaled(c, (uint64_t)sleb(p))); return true;
+	case 0x14:
+		uleb(p);
+		uleb(p);
+		return true;
+	case 0x15:
+		uleb(p);
+		sleb(p);
+		return true;
 	case 0x2e: uleb(p); return true;
 	default: return false;
 	}
 }
 
 /* Run the instructions up to the row of pc. False: something unknown. */
-static bool run(const uint8_t *p, const uint8_t *end, const struct cie *c, uintptr_t loc,
-		uintptr_t pc, struct state *s, const struct state *first)
+static bool run(struct in in, const struct cie *c, uintptr_t loc, uintptr_t pc, struct state *s,
+		const struct state *first)
 {
 	struct state kept[MAX_REMEMBERED];
 	unsigned n = 0;
 
-	while (p < end && loc <= pc) {
-		uint8_t op = *p++;
+	while (in.p < in.end && loc <= pc) {
+		uint8_t op = *in.p++;
 
 		switch (op >> 6) {
 		case 1: loc += (op & 0x3f) * c->code_align; continue;
-		case 2: save(s, op & 0x3f, (int64_t)uleb(&p) * c->data_align); continue;
+		case 2: save(s, op & 0x3f, scaled(c, uleb(&in))); continue;
 		case 3: restore(s, op & 0x3f, first); continue;
 		default: break;
 		}
 		switch (op) {
-		case 0x01: loc = encoded(&p, c->encoding, 0); break;
-		case 0x02: loc += fixed(&p, 1) * c->code_align; break;
-		case 0x03: loc += fixed(&p, 2) * c->code_align; break;
-		case 0x04: loc += fixed(&p, 4) * c->code_align; break;
+		case 0x01: loc = encoded(&in, c->encoding, 0); break;
+		case 0x02: loc += fixed(&in, 1) * c->code_align; break;
+		case 0x03: loc += fixed(&in, 2) * c->code_align; break;
+		case 0x04: loc += fixed(&in, 4) * c->code_align; break;
 		case 0x0a:
 			if (n == MAX_REMEMBERED)
 				return false;
@@ -309,41 +416,42 @@ static bool run(const uint8_t *p, const uint8_t *end, const struct cie *c, uintp
 			*s = kept[--n];
 			break;
 		default:
-			if (!extended(op, &p, c, s, first))
+			if (!extended(op, &in, c, s, first))
 				return false;
 		}
 	}
-	return true;
+	return !in.bad;
 }
 
 struct mz_row mz_find_row(const struct mz_module *m, uintptr_t pc)
 {
 	static const struct mz_row end = {.cfa = MZ_CFA_END};
-	const uint8_t *fde = find_fde(m, pc), *p;
+	uintptr_t fde = find_fde(m, pc), start, length;
+	struct in in = entry_at(m, fde);
 	struct state s = {0}, first;
-	uintptr_t start, length;
 	struct cie c;
 
-	if (!fde || u32(fde) == 0xffffffffu || !u32(fde) ||
-	    !parse_cie(fde + 4 - u32(fde + 4), &c))
+	/* the CIE lies so many bytes before the word that says so */
+	if (in.bad || !parse_cie(m, fde + 4 - (uint32_t)fixed(&in, 4), &c))
 		return end;
-	p = fde + 8;
-	start = encoded(&p, c.encoding, 0);
-	length = encoded(&p, c.encoding & 0x0f, 0);
-	if (pc < start || pc - start >= length)
+	start = encoded(&in, c.encoding, 0);
+	length = encoded(&in, c.encoding & 0x0f, 0);
+	if (in.bad || pc < start || pc - start >= length)
 		return end;
 	if (c.signal)
 		return (struct mz_row){.cfa = MZ_CFA_SIGNAL};
 	if (c.augmented)
-		p += uleb(&p);
-	if (!run(c.code, c.end, &c, 0, UINTPTR_MAX, &s, &s))
+		skip(&in, uleb(&in));
+	if (!run(c.code, &c, 0, UINTPTR_MAX, &s, &s))
 		return end;
 	first = s;
-	if (!run(p, fde + 4 + u32(fde), &c, start, pc, &s, &first) || s.ra_elsewhere)
+	if (!run(in, &c, start, pc, &s, &first) || s.ra_elsewhere)
 		return end;
 	if (s.ra_undefined)
 		return (struct mz_row){.cfa = MZ_CFA_ROOT};
 	if (!s.expression)
-		s.row.cfa = s.cfa_reg == RSP ? MZ_CFA_RSP : s.cfa_reg == RBP ? MZ_CFA_RBP : MZ_CFA_END;
+		s.row.cfa = s.cfa_reg == RSP   ? MZ_CFA_RSP
+			    : s.cfa_reg == RBP ? MZ_CFA_RBP
+					       : MZ_CFA_END;
 	return s.row;
 }

@@ -35,7 +35,8 @@ struct mz_module {
 	uintptr_t start, end;
 	uintptr_t bias; /* load address */
 	const void *eh_frame_hdr;
-	const char *path; /* "" = the program itself */
+	uintptr_t tables, tables_end; /* the segment that it lies in; 0 = not to be read */
+	const char *path;	      /* "" = the program itself */
 };
 
 HIDDEN bool mz_find_module(uintptr_t pc, struct mz_module *m);

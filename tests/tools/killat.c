@@ -56,8 +56,10 @@ int main(int argc, char **argv)
 		}
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80) && ++stops == at) {
 			kill(pid, SIGKILL);
-			while (waitpid(pid, &status, __WALL) != pid || WIFSTOPPED(status))
-				;
+			/* its other threads have to be seen off too */
+			while ((got = waitpid(-1, &status, __WALL)) > 0)
+				if (got == pid && !WIFSTOPPED(status))
+					break;
 			printf("killed at stop %ld\n", stops);
 			return 0;
 		}
