@@ -17,6 +17,7 @@
 
 #include "hooks.h"
 #include "ring.h"
+#include "sandbox.h"
 #include "stack.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -146,7 +147,9 @@ static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint
 	uint32_t site = mz_stack(t);
 	uint64_t time, at;
 
-	if (__builtin_expect((size | over | addr >> (MZ_ADDR_BITS - 16)) >> 16 || site || arg == MZ_ARG_EXTRA, 0)) {
+	if (__builtin_expect((size | over | addr >> (MZ_ADDR_BITS - 16)) >> 16 || site ||
+				     arg == MZ_ARG_EXTRA,
+			     0)) {
 		record_wide(t, call, addr, size, given, arg, whole_arg, site);
 		return;
 	}
@@ -296,14 +299,14 @@ static void *aligned_call(uint8_t call, size_t align, size_t size)
 	if (!prepared())
 		return NULL;
 	on = mz_on();
-	mz_me.hidden++;
+	mz_hide(&mz_me);
 	switch (call) {
 	case MZ_CALL_ALIGNED_ALLOC: p = real.aligned_alloc(align, size); break;
 	case MZ_CALL_MEMALIGN: p = real.memalign(align, size); break;
 	case MZ_CALL_VALLOC: p = real.valloc(size); break;
 	default: p = real.pvalloc(size); break;
 	}
-	mz_me.hidden--;
+	mz_show(&mz_me);
 	if (on)
 		record_alloc(call, p, size, align ? log2_of(align) : 0, align);
 	return p;
@@ -338,9 +341,9 @@ EXPORT int posix_memalign(void **out, size_t align, size_t size)
 	if (!prepared())
 		return ENOMEM;
 	on = mz_on();
-	mz_me.hidden++;
+	mz_hide(&mz_me);
 	ret = real.posix_memalign(&p, align, size);
-	mz_me.hidden--;
+	mz_show(&mz_me);
 	if (!ret)
 		*out = p;
 	if (on)
@@ -551,6 +554,8 @@ const struct mz_hook mz_hooks[MZ_REALS] = {
 	{(void *)mz_see_brk, (void **)&real.brk, true},
 	{(void *)mz_see_sbrk, (void **)&real.sbrk, true},
 	{mz_see_dlsym, &mz_real_dlsym, false},
+	{(void *)mz_see_prctl, &mz_real_prctl, false},
+	{(void *)mz_see_syscall, &mz_real_syscall, false},
 };
 
 /* A program that never asks for memory is recorded too: as one that does not. */

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -23,6 +24,8 @@ __thread struct mz_thread mz_me;
 struct mz_region *mz_region;
 bool mz_use_tsc;
 uint32_t mz_generation;
+
+uint32_t mz_waiting;
 
 static uint32_t early_alive;
 volatile uint32_t *mz_alive = &early_alive;
@@ -134,6 +137,12 @@ bool mz_attach(void)
 	uint32_t none = 0, state = MZ_ALIVE_OFF;
 	bool forked = mz_region;
 
+	if (mz_sandboxed) {
+		/* a child of a program in a sandbox: no system call of ours */
+		mz_me.alive = MZ_ALIVE_OFF;
+		*mz_alive = MZ_ALIVE_OFF;
+		return false;
+	}
 	if (!__atomic_compare_exchange_n(&attaching, &none, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
@@ -271,6 +280,52 @@ static void at_thread_exit(void *arg)
 	__atomic_store_n(&r->state, MZ_RING_CLOSED, __ATOMIC_RELEASE);
 }
 
+/* ---- a jump out of a signal handler ---------------------------------------------- */
+
+/* On a stack of its own a handler may stand anywhere. */
+static bool on_signal_stack(void)
+{
+	stack_t s = {0};
+
+	return !sigaltstack(NULL, &s) && (s.ss_flags & SS_ONSTACK);
+}
+
+/* A handler jumped out of an append, which will never end. What it had reserved was
+ * filled, or not: it is overwritten, and counted as lost. */
+void mz_nested(struct mz_thread *t, const void *frame)
+{
+	uint64_t head, count;
+
+	if (!t->outer || (uintptr_t)frame < t->outer || on_signal_stack())
+		return; /* inside a handler: what it interrupted goes on later */
+	head = *(volatile uint64_t *)&t->ring->head;
+	count = t->reserved - head;
+	for (uint64_t at = head; at != t->reserved && at - head <= t->mask; at++)
+		mz_fill(mz_slot(t, at), 0, MZ_REC_TIME, 0, 0, t->told);
+	t->outer = 0;
+	t->depth = 0;
+	mz_publish(&t->ring->head, head, t->reserved);
+	if (!count)
+		return;
+	if (!t->lost)
+		t->lost_since = mz_clock();
+	t->lost += count;
+	t->ring->dropped += count;
+	t->limit = 0;
+}
+
+/* And out of a call whose inner calls are not the program's. */
+bool mz_unhide(const void *frame)
+{
+	struct mz_thread *t = &mz_me;
+
+	if (!t->hidden_at || (uintptr_t)frame < t->hidden_at || on_signal_stack())
+		return false;
+	t->hidden = 0;
+	t->hidden_at = 0;
+	return true;
+}
+
 /* ---- full rings ------------------------------------------------------------ */
 
 static void futex(uint32_t *word, int op, uint32_t value, long ns)
@@ -335,6 +390,15 @@ static bool is_walled_in(const struct mz_thread *t)
 	return t->depth > 1 && t->tail == t->ring->head;
 }
 
+/* The append is over, and nothing was recorded. */
+static void end_without(struct mz_thread *t)
+{
+	if (t->depth == 1)
+		t->outer = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->depth--;
+}
+
 bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 {
 	struct mz_ring *r = t->ring;
@@ -357,12 +421,12 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 		if (is_walled_in(t)) {
 			mz_take(&t->reserved, -(uint64_t)n);
 			count_lost(t);
-			t->depth--;
+			end_without(t);
 			ok = false;
 			break;
 		}
 		if (give_up(&idle, &beat)) {
-			t->depth--;
+			end_without(t);
 			ok = false;
 			break;
 		}
@@ -370,6 +434,7 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 		mz_ring_bell();
 		futex(&r->room, FUTEX_WAIT, room, LOOK_NS);
 	}
+	__atomic_fetch_sub(&mz_waiting, 1, __ATOMIC_ACQ_REL);
 	errno = saved;
 	return ok;
 }

@@ -19,13 +19,15 @@ struct mz_thread {
 	struct mz_ring *ring; /* NULL: none yet */
 	struct mz_record *data;
 	uint32_t mask;
-	uint32_t alive;	 /* *mz_alive when the ring was taken */
-	uint32_t depth;	 /* appends under way: more than 1 inside a signal handler */
-	uint32_t hidden; /* inside a call whose inner calls are not the program's */
-	uint64_t tail;	 /* of the ring, when last looked at */
-	uint64_t told;	 /* time of the last MZ_REC_TIME */
-	uint32_t moment; /* mz_moment() when free(NULL) was last stamped */
-	uint64_t lost;	 /* dropped since the last record */
+	uint32_t alive;	     /* *mz_alive when the ring was taken */
+	uint32_t depth;	     /* appends under way: more than 1 inside a signal handler */
+	uint32_t hidden;     /* inside a call whose inner calls are not the program's */
+	uintptr_t outer;     /* frame of the append that is under way; 0 = not known */
+	uintptr_t hidden_at; /* frame of the call that hides; 0 = not known */
+	uint64_t tail;	     /* of the ring, when last looked at */
+	uint64_t told;	     /* time of the last MZ_REC_TIME */
+	uint32_t moment;     /* mz_moment() when free(NULL) was last stamped */
+	uint64_t lost;	     /* dropped since the last record */
 	uint64_t lost_since;
 	bool in_unwinder; /* stacks: what it allocates itself is not recorded */
 	bool no_ring;	  /* there was none left; events are counted as missed */
@@ -63,15 +65,35 @@ void mz_come_back(uint32_t alive) __attribute__((visibility("hidden")));
 /* The first look of a thread, or the first at this recorder. */
 bool mz_on_slow(uint32_t alive) __attribute__((visibility("hidden")));
 
+/* Calls that a handler jumped out of with siglongjmp(): frame is that of a hook. */
+void mz_nested(struct mz_thread *t, const void *frame) __attribute__((visibility("hidden")));
+bool mz_unhide(const void *frame) __attribute__((visibility("hidden")));
+
+/* Calls from here on, up to mz_show(), are not the program's. */
+static inline __attribute__((always_inline)) void mz_hide(struct mz_thread *t)
+{
+	if (!t->hidden++)
+		t->hidden_at = (uintptr_t)__builtin_frame_address(0);
+}
+
+static inline void mz_show(struct mz_thread *t)
+{
+	if (!--t->hidden)
+		t->hidden_at = 0;
+}
+
 /* Shall this event be recorded? */
-static inline bool mz_on(void)
+static inline __attribute__((always_inline)) bool mz_on(void)
 {
 	uint32_t alive = *mz_alive;
 
-	if (__builtin_expect(alive == mz_me.alive && alive >= MZ_ALIVE_ON, 1))
-		return !mz_me.hidden;
-	return mz_on_slow(alive) && !mz_me.hidden;
+	if (__builtin_expect(alive != mz_me.alive || alive < MZ_ALIVE_ON, 0) && !mz_on_slow(alive))
+		return false;
+	return __builtin_expect(!mz_me.hidden, 1) || mz_unhide(__builtin_frame_address(0));
 }
+
+/* Threads that wait for room in their rings. */
+extern uint32_t mz_waiting __attribute__((visibility("hidden")));
 
 static inline uint64_t mz_clock_slow(void)
 {
@@ -131,11 +153,17 @@ void mz_ring_bell(void) __attribute__((visibility("hidden")));
 #define MZ_SLACK 32u
 
 /* Start an append of at most n records. False: not recorded. */
-static inline bool mz_begin(struct mz_thread *t, unsigned n)
+static inline __attribute__((always_inline)) bool mz_begin(struct mz_thread *t, unsigned n)
 {
+	if (__builtin_expect(t->depth, 0))
+		mz_nested(t, __builtin_frame_address(0));
 	if (__builtin_expect(t->reserved + n > t->limit, 0) && !mz_append_slow(t, n))
 		return false;
-	t->depth++;
+	/* in this order: while the frame is not known, nothing is taken for given up */
+	if (__builtin_expect(!t->depth++, 1)) {
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		t->outer = (uintptr_t)__builtin_frame_address(0);
+	}
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
 }
@@ -219,8 +247,13 @@ static inline void mz_end(struct mz_thread *t)
 	uint64_t was, h;
 
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(--t->depth, 0))
+	if (__builtin_expect(t->depth != 1, 0)) {
+		t->depth--;
 		return;
+	}
+	t->outer = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->depth = 0;
 	/* from here on a handler publishes all by itself; head before reserved, so
 	 * that it never goes back. Pairs with the recorder's acquire of head. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

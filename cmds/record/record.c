@@ -243,22 +243,66 @@ static int exit_status(const struct job *j)
 
 /* ---- the summary ------------------------------------------------------------------ */
 
+/* The name of a program is its own choice: nothing of it acts on the terminal. */
+static const char *program_name(const struct mz_user_done *d, char *buf, size_t size)
+{
+	const char *slash = strrchr(d->program, '/'), *name = slash ? slash + 1 : d->program;
+
+	return mz_printable(buf, size, name, strlen(name));
+}
+
+/* Why a program stopped recording by itself; NULL = it did not. */
+static const char *why_left(uint32_t left)
+{
+	switch (left) {
+	case MZ_LEFT_SECCOMP:
+		return "it entered a sandbox (seccomp) without the system calls that recording "
+		       "needs; it was recorded up to there";
+	case MZ_LEFT_WAIT:
+		return "the recorder did not run for 30 s; the program went on without it";
+	default: return NULL;
+	}
+}
+
 static void tell_file(const struct mz_user_done *d)
 {
-	const char *name = strrchr(d->program, '/');
-	char a[32], b[32];
+	char a[32], b[32], name[512];
 
 	fprintf(stderr, "%s: %s events of %s (pid %u), %s, %.2f bytes per event\n", d->path,
-		console_count(a, d->events), name ? name + 1 : d->program, d->pid,
+		console_count(a, d->events), program_name(d, name, sizeof(name)), d->pid,
 		console_bytes(b, d->bytes), d->events ? (double)d->bytes / (double)d->events : 0);
 	if (d->stacks.blocks) {
 		fprintf(stderr, "%s: ", d->path);
 		console_stacks(stderr, &d->stacks);
 	}
+	if (why_left(d->left))
+		fprintf(stderr, "%s: %s\n", d->path, why_left(d->left));
 	for (unsigned i = 0; i < MZ_LOSSES; i++)
 		if (d->lost[i])
 			fprintf(stderr, "%s: LOST %s events: %s\n", d->path,
 				console_count(a, d->lost[i]), mz_loss_name(i));
+}
+
+/* Counts of the region are what programs say; they are shown and not used. */
+static uint64_t refused(const struct job *j)
+{
+	return j->rings.region->refused + j->rings.refused;
+}
+
+static void tell_refused(const struct job *j)
+{
+	char a[32];
+
+	if (refused(j))
+		console_note("%s processes were not recorded: more than %u at once",
+			     console_count(a, refused(j)), MZ_IMAGES);
+	if (j->rings.region->sandboxed)
+		console_note("%u programs were not recorded: they run in a sandbox (seccomp) that "
+			     "may forbid what recording needs",
+			     j->rings.region->sandboxed);
+	if (j->rings.stray)
+		console_note("%s records belong to no program: the shared memory was damaged",
+			     console_count(a, j->rings.stray));
 }
 
 static void tell(const struct job *j)
@@ -272,9 +316,7 @@ static void tell(const struct job *j)
 		if (!most || d->events > most->events)
 			most = d;
 	}
-	if (j->rings.region->refused)
-		console_note("%u processes were not recorded: more than %u at once",
-			     j->rings.region->refused, MZ_IMAGES);
+	tell_refused(j);
 	if (WIFSIGNALED(j->status))
 		console_note("the program was ended by signal %d (%s)", WTERMSIG(j->status),
 			     strsignal(WTERMSIG(j->status)));
@@ -309,11 +351,15 @@ static void tell_json(const struct job *j)
 		mz_json_u64(&json, "events", d->events);
 		mz_json_u64(&json, "bytes", d->bytes);
 		mz_stack_share_json(&d->stacks, &json);
+		if (d->left == MZ_LEFT_SECCOMP || d->left == MZ_LEFT_WAIT)
+			mz_json_str(&json, "left", d->left == MZ_LEFT_SECCOMP ? "seccomp" : "wait");
 		lost_json(&json, "lost", d->lost);
 		mz_json_end_object(&json);
 	}
 	mz_json_end_array(&json);
-	mz_json_u64(&json, "refused", j->rings.region->refused);
+	mz_json_u64(&json, "refused", refused(j));
+	mz_json_u64(&json, "sandboxed", j->rings.region->sandboxed);
+	mz_json_u64(&json, "stray", j->rings.stray);
 	mz_json_i64(&json, "exit_status", exit_status(j));
 	getrusage(RUSAGE_CHILDREN, &program);
 	getrusage(RUSAGE_SELF, &self);
@@ -486,9 +532,13 @@ static int finish(struct job *j, int ret, const char *command)
 								 : console_error(&j->err);
 	if (!j->files.done_count) {
 		console_fail(
-			"%s: nothing was recorded: the program did not load the library; is it "
-			"static, or privileged?",
-			command);
+			"%s: nothing was recorded: %s", command,
+			j->rings.region->sandboxed
+				? "the program runs in a sandbox (seccomp) that may forbid what "
+				  "recording needs"
+				: "the program did not load the library; is it static, privileged, "
+				  "or "
+				  "in a container?");
 		return exit_status(j) ? exit_status(j) : MZ_EXIT_FAILED;
 	}
 	if (j->o->json)
@@ -526,7 +576,7 @@ static int run_program(const struct opts *o, int argc, char **argv)
 	if (j.o->pid > INT_MAX)
 		return console_usage("--pid takes the number of a process");
 	if (parse_depth(j.o, &j.depth))
-		return console_usage("--stacks takes a depth of 1 to %u, not \'%s\'", MZ_STACK_DEPTH,
+		return console_usage("--stacks takes a depth of 1 to %u, not '%s'", MZ_STACK_DEPTH,
 				     j.o->stacks);
 	if (j.o->follow_forks)
 		j.flags |= MZ_REGION_FORKS;

@@ -292,7 +292,8 @@ int mz_atomic_file_append(struct mz_atomic_file *f, const void *a, size_t na, co
 		for (int i = 0; i < 2; i++) {
 			size_t used = (size_t)w < iov[i].iov_len ? (size_t)w : iov[i].iov_len;
 
-			iov[i].iov_base = (char *)iov[i].iov_base + used;
+			if (used)
+				iov[i].iov_base = (char *)iov[i].iov_base + used;
 			iov[i].iov_len -= used;
 			w -= (ssize_t)used;
 		}

@@ -163,8 +163,8 @@ enum mz_region_flags {
 #define MZ_REAL_CALLS                                                                              \
 	"malloc", "calloc", "realloc", "free", "reallocarray", "aligned_alloc", "memalign",        \
 		"posix_memalign", "valloc", "pvalloc", "malloc_usable_size", "mmap", "mmap64",     \
-		"munmap", "mremap", "brk", "sbrk", "dlsym"
-#define MZ_REALS 18u
+		"munmap", "mremap", "brk", "sbrk", "dlsym", "prctl", "syscall"
+#define MZ_REALS 20u
 
 /*
  * Whether the other side lives is asked of the kernel, not of process numbers,

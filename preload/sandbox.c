@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See a program enter a sandbox, and stop recording before a system call would kill it. */
+#include "sandbox.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "region.h"
+#include "ring.h"
+
+#define EXPORT	  __attribute__((visibility("default")))
+#define MOST_CODE 4096u /* instructions: more the kernel does not take */
+
+void *mz_real_prctl, *mz_real_syscall;
+
+static long raw(long nr, const long a[6])
+{
+	long ret;
+#ifdef __x86_64__
+	register long r10 __asm__("r10") = a[3];
+	register long r8 __asm__("r8") = a[4];
+	register long r9 __asm__("r9") = a[5];
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"(nr), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+#else
+	(void)nr, (void)a;
+	ret = -ENOSYS;
+#endif
+	if (ret >= 0 || ret < -4095)
+		return ret;
+	errno = (int)-ret;
+	return -1;
+}
+
+static long raw3(long nr, long a, long b, long c)
+{
+	return raw(nr, (const long[6]){a, b, c});
+}
+
+/* The program's memory, wherever it points to. */
+static bool peek(const void *from, void *to, size_t size)
+{
+	struct iovec here = {to, size}, there = {(void *)from, size};
+	int saved = errno;
+	long n = raw(SYS_process_vm_readv, (const long[6]){raw3(SYS_getpid, 0, 0, 0), (long)&here,
+							   1, (long)&there, 1, 0});
+
+	errno = saved;
+	return n == (long)size;
+}
+
+/* What cannot be read the kernel will refuse: then nothing changes. */
+static bool is_harmless(const void *program)
+{
+	static struct sock_filter code[MOST_CODE];
+	static uint32_t busy;
+	struct sock_fprog p;
+	uint32_t free_to_use = 0;
+	bool ok;
+
+	if (!peek(program, &p, sizeof(p)) || !p.len || p.len > MOST_CODE)
+		return true;
+	if (!__atomic_compare_exchange_n(&busy, &free_to_use, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	ok = !peek(p.filter, code, p.len * sizeof(*code)) || mz_filter_allows(code, p.len);
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	return ok;
+}
+
+/* Threads that wait for the recorder call futex() once more when they wake. */
+static void wait_for_waiters(void)
+{
+	struct timespec moment = {.tv_nsec = 1000000};
+
+	for (unsigned i = 0; i < 500 && __atomic_load_n(&mz_waiting, __ATOMIC_ACQUIRE); i++)
+		raw3(SYS_nanosleep, (long)&moment, 0, 0);
+}
+
+/* The call, made without us where it ends recording. */
+static long enter(long nr, const long a[6], bool harmless)
+{
+	uint32_t before = *mz_alive;
+	bool was = mz_sandboxed;
+	long ret;
+
+	if (harmless || was)
+		return raw(nr, a);
+	mz_sandboxed = true;
+	if (before >= MZ_ALIVE_ON) {
+		mz_leave(MZ_LEFT_SECCOMP);
+		wait_for_waiters();
+	}
+	ret = raw(nr, a);
+	if (ret >= 0)
+		return ret;
+	mz_sandboxed = false;
+	if (before >= MZ_ALIVE_ON)
+		mz_come_back(before);
+	return ret;
+}
+
+static long see_prctl(const long a[6])
+{
+	if (a[0] != PR_SET_SECCOMP)
+		return raw(SYS_prctl, a);
+	return enter(SYS_prctl, a, a[1] == SECCOMP_MODE_FILTER && is_harmless((void *)a[2]));
+}
+
+static long see_seccomp(const long a[6])
+{
+	if (a[0] != SECCOMP_SET_MODE_STRICT && a[0] != SECCOMP_SET_MODE_FILTER)
+		return raw(SYS_seccomp, a);
+	return enter(SYS_seccomp, a, a[0] == SECCOMP_SET_MODE_FILTER && is_harmless((void *)a[2]));
+}
+
+int mz_see_prctl(int option, ...)
+{
+	long a[6] = {option};
+	va_list ap;
+
+	va_start(ap, option);
+	for (unsigned i = 1; i < 5; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	return (int)see_prctl(a);
+}
+
+long mz_see_syscall(long nr, ...)
+{
+	long a[6];
+	va_list ap;
+
+	va_start(ap, nr);
+	for (unsigned i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (__builtin_expect(nr == SYS_prctl, 0))
+		return see_prctl(a);
+	if (__builtin_expect(nr == SYS_seccomp, 0))
+		return see_seccomp(a);
+	return raw(nr, a);
+}
+
+#ifdef __x86_64__
+EXPORT int prctl(int option, ...) __attribute__((alias("mz_see_prctl")));
+EXPORT long syscall(long nr, ...) __attribute__((alias("mz_see_syscall")));
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Programs that give up system calls: recording ends before it would kill them. */
+#ifndef MZ_PRELOAD_SANDBOX_H
+#define MZ_PRELOAD_SANDBOX_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* What a filter answers for a system call with these arguments: SECCOMP_RET_*, and
+ * SECCOMP_RET_KILL_PROCESS for a program that cannot be understood. */
+HIDDEN uint32_t mz_filter_run(const struct sock_filter *code, size_t n, int nr,
+			      const uint64_t args[6]);
+
+/* Does it allow all that recording needs? */
+HIDDEN bool mz_filter_allows(const struct sock_filter *code, size_t n);
+
+/* For the redirecting of calls: prctl and syscall, and where they led before. */
+extern void *mz_real_prctl HIDDEN, *mz_real_syscall HIDDEN;
+HIDDEN int mz_see_prctl(int option, ...);
+HIDDEN long mz_see_syscall(long nr, ...);
+
+#endif
