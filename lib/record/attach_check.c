@@ -65,27 +65,13 @@ static int check_state(pid_t pid, const char *status, struct mz_error *err)
 	return 0;
 }
 
-/* NSpid has one number per pid namespace: the one in ours, and the one in its own. */
-static bool in_other_pids(const char *status)
-{
-	const char *p = strstr(status, "\nNSpid:\t");
-
-	return p && strcspn(p + 8, "\t") < strcspn(p + 8, "\n");
-}
-
-/* A process in another pid namespace has another /proc and other paths; a seccomp filter may
- * kill it for mmap or open. Both are found before anything is touched. */
+/* A seccomp filter may kill it for mmap or open. That is found before anything is touched. */
 static int check_surroundings(pid_t pid, const char *status, struct mz_error *err)
 {
 	char own[8192];
 	long filters = status_field(status, "\nSeccomp_filters:\t");
 
 	read_small("/proc/self/status", own, sizeof(own));
-	if (in_other_pids(status))
-		return mz_fail(err, EPERM,
-			       "pid %d: is in a container (another pid namespace); run memorizer "
-			       "inside it",
-			       (int)pid);
 	if (status_field(status, "\nSeccomp:\t") == 1 ||
 	    filters > status_field(own, "\nSeccomp_filters:\t"))
 		return mz_fail(err, EPERM,
