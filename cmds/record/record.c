@@ -455,6 +455,7 @@ static int record(struct job *j, char **argv)
 	if (j->pid < 0)
 		return j->pid;
 	j->rings.main_pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);
+	j->rings.main_pid = j->o->follow_forks ? 0 : (uint32_t)j->pid;
 	ret = follow_to_end(j);
 	if (j->exited && child_ended)
 		j->packed_at = now(CLOCK_MONOTONIC);

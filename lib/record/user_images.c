@@ -52,12 +52,19 @@ static void find_life(struct mz_user_rings *r, unsigned i, const struct mz_progr
 			r->images[k]->ended = true;
 }
 
+/* Without MZ_REGION_FORKS the library takes an image in one process only. What the
+ * region says now does not matter. */
+static bool is_wanted(const struct mz_user_rings *r, const struct mz_program_slot *from)
+{
+	return r->main_pid == 0 || from->pid == r->main_pid;
+}
+
 static int open_image(struct mz_user_rings *r, unsigned i)
 {
 	struct mz_program_slot from = r->region->images[i];
 	int ret;
 
-	if (r->files->made >= MOST_FILES) {
+	if (r->files->made >= MOST_FILES || !is_wanted(r, &from)) {
 		/* its rings are nobody's */
 		__atomic_store_n(&r->region->images[i].state, MZ_IMAGE_CLAIMED, __ATOMIC_RELEASE);
 		r->refused++;

@@ -130,10 +130,11 @@ static uint32_t own_number(const char *pid)
 /* The descriptor is opened first, so that both checks are of the process it names. */
 static int pidfd_if_mapped(const char *pid, uint32_t number, const struct stat *st)
 {
-	int fd = (int)syscall(SYS_pidfd_open, atoi(pid), 0);
+	/* the recorder maps it too */
+	int fd = atoi(pid) == getpid() ? -1 : (int)syscall(SYS_pidfd_open, atoi(pid), 0);
 
 	if (fd < 0)
-		return -errno;
+		return -ESRCH;
 	if (own_number(pid) == number && maps_file(pid, st) &&
 	    !syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0))
 		return fd;
