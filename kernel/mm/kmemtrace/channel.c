@@ -128,6 +128,7 @@ static const struct rchan_callbacks callbacks = {
 
 struct rchan *kmemtrace_channel_open(void)
 {
+	kmemtrace_fit_buffers();
 	return relay_open(NULL, NULL, kmemtrace_subbuf_size, kmemtrace_subbufs,
 			  &callbacks, NULL);
 }

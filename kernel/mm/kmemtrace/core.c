@@ -43,6 +43,10 @@ static bool stacks_at_boot __initdata;
 
 /* ---- parameters ---------------------------------------------------------- */
 
+/*
+ * A parameter without a value comes as NULL. What cannot be understood is told
+ * and changes nothing: a typing error must not keep the machine from booting.
+ */
 static int __init parse_enable(char *arg)
 {
 	return kstrtobool(arg, &enable_at_boot);
@@ -59,9 +63,9 @@ static int __init parse_subbufs(char *arg)
 {
 	unsigned int n;
 
-	if (kstrtouint(arg, 0, &n) || n < 2 || n > 65536) {
+	if (!arg || kstrtouint(arg, 0, &n) || n < 2 || n > 65536) {
 		pr_warn("subbufs=%s is not between 2 and 65536; it is %u\n",
-			arg, kmemtrace_subbufs);
+			arg ?: "", kmemtrace_subbufs);
 		return 0;
 	}
 	kmemtrace_subbufs = n;
@@ -71,17 +75,39 @@ early_param("kmemtrace.subbufs", parse_subbufs);
 
 static int __init parse_subbuf_size(char *arg)
 {
-	unsigned long long n = memparse(arg, &arg);
+	char *end = arg;
+	unsigned long long n = arg ? memparse(arg, &end) : 0;
 
-	if (*arg || n < PAGE_SIZE || n > SZ_16M || !PAGE_ALIGNED(n)) {
-		pr_warn("subbuf_size= takes 4K to 16M, whole pages; it is %u\n",
-			kmemtrace_subbuf_size);
+	if (!arg || *end || n < PAGE_SIZE || n > SZ_16M || !PAGE_ALIGNED(n)) {
+		pr_warn("subbuf_size=%s is not 4K to 16M in whole pages; it is %u\n",
+			arg ?: "", kmemtrace_subbuf_size);
 		return 0;
 	}
 	kmemtrace_subbuf_size = n;
 	return 0;
 }
 early_param("kmemtrace.subbuf_size", parse_subbuf_size);
+
+/*
+ * relay takes pages one by one until there are none left, and the machine with
+ * them. So all buffers together may have half of the memory; what is more is
+ * taken off the number of sub-buffers, then off their size.
+ */
+void kmemtrace_fit_buffers(void)
+{
+	u64 most = ((u64)totalram_pages() << PAGE_SHIFT) / 2 / num_possible_cpus();
+	unsigned int subbufs = kmemtrace_subbufs, size = kmemtrace_subbuf_size;
+
+	if ((u64)subbufs * size <= most)
+		return;
+	subbufs = max_t(u64, most / size, 2);
+	if ((u64)subbufs * size > most)
+		size = max_t(u64, round_down(most / 2, PAGE_SIZE), PAGE_SIZE);
+	pr_warn("%u sub-buffers of %u bytes a CPU are more than half of the memory; they are %u of %u\n",
+		kmemtrace_subbufs, kmemtrace_subbuf_size, subbufs, size);
+	kmemtrace_subbufs = subbufs;
+	kmemtrace_subbuf_size = size;
+}
 
 /* ---- loss ---------------------------------------------------------------- */
 
@@ -202,6 +228,7 @@ void __init kmemtrace_init(void)
 {
 	if (!enable_at_boot)
 		return;
+	kmemtrace_fit_buffers();
 	early_buf.data = early_space;
 	early_page = grow_early(&early_order);
 	if (kmemtrace_probes_register()) {

@@ -28,6 +28,7 @@ static const char *const causes[] = {
 };
 static_assert(ARRAY_SIZE(causes) == KMEMTRACE_CAUSES);
 
+/* One number, as in the original: all events that are missing, whatever the cause. */
 static int overruns_show(struct seq_file *m, void *v)
 {
 	u64 sum = 0;
@@ -41,7 +42,11 @@ static int overruns_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(overruns);
 
-/* A line of names, a line for each CPU; "sequence" is the last number given out. */
+/*
+ * A line of names, a line for each CPU; "sequence" is the last number given out.
+ * The recorder checks its files against these, so they come from the writing
+ * side alone: what was recorded, what found no room, how far relay has got.
+ */
 static int counts_show(struct seq_file *m, void *v)
 {
 	int cpu, i;
@@ -94,6 +99,7 @@ DEFINE_SHOW_ATTRIBUTE(abi_version);
 
 /* ---- switches ------------------------------------------------------------ */
 
+/* 0 or 1, which scripts compare with; words are for writing. */
 static ssize_t show_bool(char __user *to, size_t count, loff_t *pos, bool value)
 {
 	return simple_read_from_buffer(to, count, pos, value ? "1\n" : "0\n", 2);
@@ -142,6 +148,7 @@ static const struct file_operations record_stacks_fops = {
 	.write = record_stacks_write,
 };
 
+/* Before late_initcalls, so that a boot that is traced has its files early. */
 static int __init kmemtrace_debugfs_init(void)
 {
 	dir = debugfs_create_dir("kmemtrace", NULL);

@@ -94,6 +94,7 @@ void *kmemtrace_no_room(struct rchan_buf *buf, size_t size);
 void kmemtrace_lost(enum kmemtrace_cause cause);
 struct rchan *kmemtrace_channel(void);	/* the same, or where they went */
 bool kmemtrace_enabled(void);
+void kmemtrace_fit_buffers(void);
 int kmemtrace_enable(bool on);
 void kmemtrace_late_init(struct dentry *dir);
 

@@ -39,6 +39,7 @@ static void on_cache_alloc(void *data, unsigned long site, const void *ptr,
 	kmemtrace_record(KMEMTRACE_CACHE, KMEMTRACE_PLAIN, site, ptr, &sizes, cache_id(s));
 }
 
+/* kfree(NULL) frees nothing: it is counted, and takes no number. */
 static void on_kfree(void *data, unsigned long site, const void *ptr)
 {
 	if (ZERO_OR_NULL_PTR(ptr))
@@ -53,6 +54,7 @@ static void on_cache_free(void *data, unsigned long site, const void *ptr,
 	kmemtrace_record(KMEMTRACE_CACHE, KMEMTRACE_PLAIN, site, ptr, NULL, cache_id(s));
 }
 
+/* Bulk calls have no tracepoint: each object is an event like any other. */
 void kmemtrace_on_bulk_alloc(struct kmem_cache *s, size_t size, void **p,
 			     gfp_t gfp, unsigned long site)
 {

@@ -23,6 +23,10 @@ struct slot {
 static struct slot *slots;
 DEFINE_STATIC_KEY_FALSE(kmemtrace_stacks_on);
 
+/*
+ * The table stays when stacks are off: records in the buffers refer to it. Two
+ * may switch at the same time; the table of the second one goes.
+ */
 int kmemtrace_stacks_enable(bool on)
 {
 	if (on && !slots) {
@@ -40,6 +44,7 @@ int kmemtrace_stacks_enable(bool on)
 	return 0;
 }
 
+/* A multiplication for each address; the shift brings high bits down again. */
 static u64 hash_of(const unsigned long *ip, unsigned int n)
 {
 	u64 h = n;
