@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Memorizer: who allocates, frees and touches kernel memory. Hooks for the
- * allocators and for the life of a task.
+ * allocators, for memory taken before them (memblock), and for a task's fork
+ * and mark. Each is a static key when it is off, and nothing without the option.
  */
 #ifndef _LINUX_MEMORIZER_H
 #define _LINUX_MEMORIZER_H
@@ -13,7 +14,7 @@ struct kmem_cache;
 struct page;
 struct task_struct;
 
-/* What allocated an object. Names in mm/memorizer/kmap_files.c. */
+/* What allocated an object. Names in mm/memorizer/format.c, in the same order. */
 enum memorizer_type {
 	MEMORIZER_KMALLOC,
 	MEMORIZER_KMEM_CACHE,

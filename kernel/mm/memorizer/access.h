@@ -96,6 +96,19 @@ static __always_inline struct memorizer_object *memorizer_at(unsigned long phys)
 }
 
 /*
+ * The end of an access is no preemption point. It must not be one: the compiler
+ * reports accesses while user memory is open (a switch of tasks does not keep
+ * that flag) and inside of the scheduler, and a call here would cost every
+ * access its saved registers. Nothing is lost by it: an interrupt that wants a
+ * switch while an access is counted has set the flag in preempt_count, and the
+ * next preempt_enable(), end of an interrupt or return to user space obeys it.
+ * What is put off is put off by no more than an interrupts-on stretch of the
+ * kernel without any of these, a tick at most; and only if the interrupt fell
+ * into the few instructions of a count.
+ */
+#define memorizer_access_end()	preempt_enable_no_resched_notrace()
+
+/*
  * Count an access if it is a recent one; if not, leave the rest, and switching
  * preemption on again, to functions that are reached by a jump. Objects and
  * maps stay while preemption is off: see object.c. No READ_ONCE(): each value
@@ -121,7 +134,7 @@ static __always_inline void memorizer_access(unsigned long addr, unsigned long i
 	if (unlikely(site->key != key))
 		return memorizer_access_probe(addr, key, how, at);
 	memorizer_count(site, how);
-	preempt_enable_no_resched_notrace();
+	memorizer_access_end();
 }
 
 static __always_inline void memorizer_access_range(unsigned long addr, unsigned long size,

@@ -47,11 +47,19 @@ static int __init parse_log(char *arg)
 }
 early_param("mem_log_boot", parse_log);
 
+/* A parameter without a value comes as NULL. */
 static int __init parse_mem(char *arg)
 {
-	if (!arg)
-		return -EINVAL;
-	budget = memparse(arg, NULL);
+	char *end = arg;
+	unsigned long n = arg ? memparse(arg, &end) : 0;
+
+	if (!arg || end == arg || *end) {
+		pr_warn("memorizer_mem=%s is not a size; an eighth of the memory is taken\n",
+			arg ?: "");
+		return 0;
+	}
+	/* 0 would be "not given" further on; it is too little, which is told there. */
+	budget = n ?: 1;
 	return 0;
 }
 early_param("memorizer_mem", parse_mem);
@@ -127,15 +135,14 @@ static void apply(void)
 
 /*
  * @task: whom to mark in modes 2 and 3; @pid: its number, if it was chosen by
- * that. Off forgets all marks.
+ * that. Marks outlive mode 0: a session that is switched off and on again goes
+ * on with the same processes.
  */
 int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid)
 {
 	if (!memorizer_pages)
 		return -ENOMEM;
 	mutex_lock(&control_mutex);
-	if (!mode && !++memorizer_mark_generation)
-		memorizer_mark_generation = 1;
 	if (mode > 1)
 		memorizer_task_mark(task, true);
 	marked_pid = pid;
@@ -146,6 +153,20 @@ int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid)
 		synchronize_rcu();
 		memorizer_forget_recent();
 	}
+	mutex_unlock(&control_mutex);
+	return 0;
+}
+
+/* Off, and nobody is marked any more: a new generation outdates all marks. */
+int memorizer_forget_marks(void)
+{
+	int err = memorizer_set_mode(0, NULL, 0);
+
+	if (err)
+		return err;
+	mutex_lock(&control_mutex);
+	if (!++memorizer_mark_generation)
+		memorizer_mark_generation = 1;
 	mutex_unlock(&control_mutex);
 	return 0;
 }
@@ -198,13 +219,9 @@ static void work_fn(struct work_struct *work)
 	memorizer_map_collect();
 	mutex_unlock(&memorizer_mutex);
 	while (memorizer_pool_low() && memorizer_reclaim_policy &&
-	       !atomic_read(&memorizer_streams)) {
-		unsigned long n = memorizer_drop_dead(8192, false);
-
-		if (!n)
-			break;
-		memorizer_totals.reclaimed += n;
-	}
+	       !atomic_read(&memorizer_streams) &&
+	       memorizer_drop_dead(8192, false, &memorizer_totals.reclaimed))
+		;
 	/* What is in use is in use: to look again at once would not help. */
 	if (memorizer_pool_low())
 		WRITE_ONCE(next_work, jiffies + WORK_PAUSE);
@@ -275,10 +292,16 @@ core_initcall(memorizer_ready);
 /* All memory in one piece, less if there is not that much. */
 static void * __init take_budget(unsigned long *bytes)
 {
+	unsigned long most = memblock_phys_mem_size() / 4 * 3;
 	void *mem = NULL;
 
 	if (!*bytes)
 		*bytes = memblock_phys_mem_size() / 8;
+	if (*bytes > most) { /* the rest must be able to boot */
+		pr_warn("memorizer_mem=%lu is more than three quarters of the memory; it is %lu\n",
+			*bytes, most);
+		*bytes = most;
+	}
 	*bytes = PAGE_ALIGN(*bytes);
 	while (*bytes >= MIN_BUDGET) {
 		mem = memblock_alloc_raw(*bytes, PAGE_SIZE);

@@ -3,6 +3,7 @@
  * /sys/kernel/debug/memorizer/, and the four names that are documented one
  * level up, as links.
  */
+#include <linux/ctype.h>
 #include <linux/debugfs.h>
 #include <linux/fs.h>
 #include <linux/init.h>
@@ -13,7 +14,10 @@
 
 #include "memorizer.h"
 
-/* A short word from user space, without the newline. */
+/*
+ * A short word from user space, without the newline. A word that does not fit
+ * is none of ours, and is refused rather than cut into one.
+ */
 static int get_word(char *word, size_t size, const char __user *buf, size_t count)
 {
 	if (count >= size)
@@ -25,6 +29,18 @@ static int get_word(char *word, size_t size, const char __user *buf, size_t coun
 	return 0;
 }
 
+/* 0, 1, or a word: yes, no, on, off and what else kstrtobool() takes, but no "10". */
+static int get_switch(const char *word, bool *on)
+{
+	if (isalpha(word[0]))
+		return kstrtobool(word, on);
+	if ((word[0] != '0' && word[0] != '1') || word[1])
+		return -EINVAL;
+	*on = word[0] == '1';
+	return 0;
+}
+
+/* The task is held, so that it cannot go while all its threads are marked. */
 static int mark_pid(pid_t nr)
 {
 	struct task_struct *task;
@@ -43,28 +59,44 @@ static int mark_pid(pid_t nr)
 }
 
 /* 0 to 3 are modes, other numbers and `pid N` are processes. */
+static int enable_number(const char *word, bool pid)
+{
+	int nr, err = kstrtoint(word, 10, &nr);
+
+	if (err)
+		return err;
+	if (nr < 0 || (pid && !nr))
+		return -EINVAL;
+	if (pid || nr > 3)
+		return mark_pid(nr);
+	return memorizer_set_mode(nr, current, 0);
+}
+
+/* Words are for those who know the file as a switch; `forget` takes all marks. */
+static int enable_word(const char *word)
+{
+	bool on;
+	int err;
+
+	if (!strncmp(word, "pid ", 4))
+		return enable_number(skip_spaces(word + 4), true);
+	if (!strcmp(word, "forget"))
+		return memorizer_forget_marks();
+	if (!isalpha(word[0]))
+		return enable_number(word, false);
+	err = get_switch(word, &on);
+	return err ?: memorizer_set_mode(on, NULL, 0);
+}
+
 static ssize_t enabled_write(struct file *file, const char __user *buf,
 			     size_t count, loff_t *pos)
 {
 	u64 old = memorizer_hide();
-	bool pid = false;
 	char word[32];
-	int err, nr;
+	int err = get_word(word, sizeof(word), buf, count);
 
-	err = get_word(word, sizeof(word), buf, count);
-	if (err)
-		goto out;
-	pid = !strncmp(word, "pid ", 4);
-	err = kstrtoint(skip_spaces(pid ? word + 4 : word), 10, &nr);
-	if (err)
-		goto out;
-	if (nr < 0 || (pid && !nr))
-		err = -EINVAL;
-	else if (pid || nr > 3)
-		err = mark_pid(nr);
-	else
-		err = memorizer_set_mode(nr, current, 0);
-out:
+	if (!err)
+		err = enable_word(word);
 	memorizer_show(old);
 	return err ?: count;
 }
@@ -86,60 +118,81 @@ static const struct file_operations enabled_fops = {
 	.llseek = default_llseek,
 };
 
-static int log_get(void *data, u64 *val)
+/* A switch: how to ask for it and how to set it; a file's private data. */
+struct control_switch {
+	bool (*get)(void);
+	int (*set)(bool on);
+};
+
+static ssize_t switch_read(struct file *file, char __user *buf, size_t count,
+			   loff_t *pos)
 {
-	*val = memorizer_log_access();
-	return 0;
+	const struct control_switch *s = file_inode(file)->i_private;
+
+	return simple_read_from_buffer(buf, count, pos, s->get() ? "1\n" : "0\n", 2);
 }
 
-static int log_set(void *data, u64 val)
+static ssize_t switch_write(struct file *file, const char __user *buf,
+			    size_t count, loff_t *pos)
 {
+	const struct control_switch *s = file_inode(file)->i_private;
 	u64 old = memorizer_hide();
-	int err = val > 1 ? -EINVAL : memorizer_set_log_access(val);
+	char word[16];
+	bool on;
+	int err = get_word(word, sizeof(word), buf, count);
 
+	err = err ?: get_switch(word, &on);
+	err = err ?: s->set(on);
 	memorizer_show(old);
-	return err;
+	return err ?: count;
 }
-DEFINE_DEBUGFS_ATTRIBUTE(log_fops, log_get, log_set, "%llu\n");
 
-static int fields_get(void *data, u64 *val)
+static const struct file_operations switch_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.read = switch_read,
+	.write = switch_write,
+	.llseek = default_llseek,
+};
+
+static bool fields_get(void)
 {
-	*val = memorizer_print_fields;
-	return 0;
+	return memorizer_print_fields;
 }
 
 /*
  * What is recent was not noted: it must be looked at once more. Forgotten when
  * nobody is left who has not seen the switch, and would enter it again.
  */
-static int fields_set(void *data, u64 val)
+static int fields_set(bool on)
 {
-	u64 old;
-
-	if (val > 1)
-		return -EINVAL;
-	old = memorizer_hide();
-	WRITE_ONCE(memorizer_print_fields, val);
+	WRITE_ONCE(memorizer_print_fields, on);
 	synchronize_rcu();
 	memorizer_forget_recent();
-	memorizer_show(old);
 	return 0;
 }
-DEFINE_DEBUGFS_ATTRIBUTE(fields_fops, fields_get, fields_set, "%llu\n");
 
-/* Any write drops dead objects; @data: only those that kmap has shown. */
+static struct control_switch log_switch = {
+	memorizer_log_access, memorizer_set_log_access
+};
+static struct control_switch fields_switch = { fields_get, fields_set };
+
+/*
+ * Any write drops dead objects; @data: only those that kmap has shown. What is
+ * written does not matter, as in the original: scripts write 0 and 1.
+ */
 static ssize_t clear_write(struct file *file, const char __user *buf,
 			   size_t count, loff_t *pos)
 {
 	bool printed = file_inode(file)->i_private;
 	u64 old = memorizer_hide();
 
-	memorizer_totals.cleared += memorizer_drop_dead(U64_MAX, printed);
+	memorizer_drop_dead(U64_MAX, printed, &memorizer_totals.cleared);
 	memorizer_show(old);
 	return count;
 }
 
-/* Nothing to read. */
+/* Nothing to read, but no error either: scripts cat the whole folder. */
 static ssize_t clear_read(struct file *file, char __user *buf, size_t count,
 			  loff_t *pos)
 {
@@ -187,8 +240,7 @@ static const struct file_operations full_fops = {
 	.llseek = default_llseek,
 };
 
-struct dentry *memorizer_dir;
-
+/* For root alone: addresses of the kernel and names of all processes. */
 static int __init memorizer_debugfs_init(void)
 {
 	static const char * const links[] = {
@@ -199,9 +251,8 @@ static int __init memorizer_debugfs_init(void)
 	char target[48];
 	int i;
 
-	memorizer_dir = dir;
 	debugfs_create_file("memorizer_enabled", 0600, dir, NULL, &enabled_fops);
-	debugfs_create_file_unsafe("memorizer_log_access", 0600, dir, NULL, &log_fops);
+	debugfs_create_file("memorizer_log_access", 0600, dir, &log_switch, &switch_fops);
 	debugfs_create_file("kmap", 0400, dir, NULL, &memorizer_kmap_fops);
 	debugfs_create_file("kmap_stream", 0400, dir, NULL, &memorizer_stream_fops);
 	debugfs_create_file("allocations", 0400, dir, NULL, &memorizer_allocations_fops);
@@ -210,7 +261,7 @@ static int __init memorizer_debugfs_init(void)
 	debugfs_create_file("clear_dead_objects", 0600, dir, NULL, &clear_fops);
 	debugfs_create_file("clear_printed_list", 0600, dir, (void *)1, &clear_fops);
 	debugfs_create_bool("print_live_obj", 0600, dir, &memorizer_print_live);
-	debugfs_create_file("print_fields", 0600, dir, NULL, &fields_fops);
+	debugfs_create_file("print_fields", 0600, dir, &fields_switch, &switch_fops);
 	debugfs_create_file("on_full", 0600, dir, NULL, &full_fops);
 	for (i = 0; i < ARRAY_SIZE(links); i++) {
 		snprintf(target, sizeof(target), "memorizer/%s", links[i]);

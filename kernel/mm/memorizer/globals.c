@@ -50,7 +50,11 @@ u32 memorizer_first_span(const struct memorizer_region *region, unsigned long va
 	return lo;
 }
 
-/* Enter the spans of @region in the page at @va. */
+/*
+ * Enter the spans of @region in the page at @va. A granule may hold several
+ * small variables: its entry is the first span to look at, and whoever resolves
+ * an address goes on from there.
+ */
 int memorizer_map_region_page(struct memorizer_region *region, unsigned long va,
 			      u32 shift)
 {
@@ -77,11 +81,13 @@ int memorizer_map_region_page(struct memorizer_region *region, unsigned long va,
 	return 0;
 }
 
+/* Text is left out: nobody writes it, and reads of it are no accesses to data. */
 static bool is_data(unsigned long addr)
 {
 	return addr >= (unsigned long)__start_rodata && addr < (unsigned long)_end;
 }
 
+/* Percpu symbols of x86-64 are offsets that begin with 0. */
 static bool is_percpu(unsigned long addr)
 {
 	return addr < (unsigned long)(__per_cpu_end - __per_cpu_start);
@@ -122,6 +128,7 @@ static void __init fill_spans(struct memorizer_region *region,
 	}
 }
 
+/* A page that is another's already stays that; only a full pool ends this. */
 static void __init image_init(void *mem)
 {
 	unsigned long va;
@@ -134,6 +141,10 @@ static void __init image_init(void *mem)
 			break;
 }
 
+/*
+ * The last page is shared with percpu memory that is allocated later, so it has
+ * the granules of that.
+ */
 static void __init percpu_init(void *mem, u32 nr, int cpu)
 {
 	struct memorizer_region *region = &static_percpu[cpu];
@@ -158,6 +169,7 @@ unsigned long __init memorizer_globals_bytes(void)
 	return PAGE_ALIGN(n * sizeof(struct memorizer_span));
 }
 
+/* The order of the pieces: boot spans, percpu copies, the image. */
 void __init memorizer_globals_init(void *mem)
 {
 	u32 nr = count_symbols(is_percpu);
@@ -229,6 +241,7 @@ void __ref memorizer_memblock_free(phys_addr_t phys, size_t size)
 
 	if (boot_done)
 		return;
+	/* From the end: most are freed soon, and the last one fills the gap. */
 	for (i = nr_boot_spans; i-- > 0; ) {
 		span = &boot_spans[i];
 		if (span->phys < phys || span->phys - phys + span->size > size)
@@ -268,6 +281,7 @@ void __init memorizer_memblock_end(void)
 		va = boot.spans[i].va;
 		end = va + boot.spans[i].size;
 		for (page = va & PAGE_MASK; page < end; page += PAGE_SIZE) {
+			/* Memorizer's own, or a percpu area: known better already. */
 			if (memorizer_pages[__pa(page) >> PAGE_SHIFT]->kind != MAP_NONE)
 				continue;
 			memorizer_map_region_page(&boot, page,

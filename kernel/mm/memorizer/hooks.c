@@ -30,10 +30,16 @@ bool memorizer_known(void)
 EXPORT_SYMBOL_GPL(memorizer_known);
 #endif
 
-/* Hooks use maps and objects: hold off their being given back. */
+/*
+ * Hooks use maps and objects: hold off their being given back. A hook may take
+ * long (a percpu area has a copy for each CPU), so its end is a preemption
+ * point like that of a tracepoint. That is safe: nothing is held any more, and
+ * allocators are not entered with user memory open.
+ */
 #define hook_begin()	preempt_disable_notrace()
-#define hook_end()	preempt_enable_no_resched_notrace()
+#define hook_end()	preempt_enable_notrace()
 
+/* Where the map keeps the object at @p. Of maps of slabs only. */
 static struct memorizer_object **slab_entry(struct memorizer_map *map, void *p)
 {
 	unsigned long phys = memorizer_phys((unsigned long)p);
@@ -41,6 +47,11 @@ static struct memorizer_object **slab_entry(struct memorizer_map *map, void *p)
 	return &map->objs[memorizer_index(map, phys)];
 }
 
+/*
+ * An object comes into being at @p. The exchange of the entry is the moment
+ * from which accesses find it; whatever was there before has been freed without
+ * our seeing it, and ends now.
+ */
 static void put_slab_object(struct kmem_cache *s, void *p, size_t size,
 			    unsigned long ip, u8 flags)
 {
@@ -56,6 +67,7 @@ static void put_slab_object(struct kmem_cache *s, void *p, size_t size,
 	}
 	entry = slab_entry(map, p);
 	old = READ_ONCE(*entry);
+	/* Its constructor has run: the counts of that belong to this object. */
 	if (old && old->flags & OBJ_CTOR && !flags) {
 		memorizer_take_over(old, ip);
 		return;
@@ -106,6 +118,11 @@ void __memorizer_slab_ctor(struct kmem_cache *s, void *p)
 	hook_end();
 }
 
+/*
+ * Not asked for whether anybody is selected: what was recorded is followed to
+ * its end, whoever frees it. Two frees of one object are a bug of the kernel;
+ * the exchange lets only one of them end the record.
+ */
 void __memorizer_slab_free(void *p, unsigned long ip)
 {
 	unsigned long phys = memorizer_phys((unsigned long)p);
@@ -124,6 +141,7 @@ void __memorizer_slab_free(void *p, unsigned long ip)
 	hook_end();
 }
 
+/* krealloc() within what was given: same object, same counts, another size. */
 void __memorizer_resize(const void *p, size_t size)
 {
 	struct memorizer_object *obj;
@@ -154,6 +172,7 @@ void __memorizer_pages_alloc(struct page *page, unsigned int order,
 						       struct memorizer_object, map));
 		memorizer_page_clear(pfn + i, 0);
 	}
+	/* The sweep above was for everybody; the record is for who is selected. */
 	if (!memorizer_selected())
 		goto out;
 	obj = memorizer_create(MEMORIZER_PAGES,
@@ -161,6 +180,7 @@ void __memorizer_pages_alloc(struct page *page, unsigned int order,
 			       nr << PAGE_SHIFT, nr << PAGE_SHIFT, ip);
 	if (!obj)
 		goto out;
+	/* Pages may be freed one by one: the object lives until the last is gone. */
 	obj->pages = nr;
 	for (i = 0; i < nr; i++)
 		WRITE_ONCE(memorizer_pages[pfn + i], &obj->map);
@@ -180,6 +200,11 @@ void __memorizer_pages_free(struct page *page, unsigned int order,
 	hook_end();
 }
 
+/*
+ * The caller of the page allocator knows better what it has got. The record
+ * keeps its counts and changes its type, under the lock, because the totals by
+ * type change with it.
+ */
 void __memorizer_pages_are(const void *addr, enum memorizer_type type,
 			   size_t size, unsigned long ip)
 {
@@ -206,6 +231,7 @@ void __memorizer_pages_are(const void *addr, enum memorizer_type type,
 	hook_end();
 }
 
+/* One object for a range of mapped pages, each of which has a map of its own. */
 static void map_new(enum memorizer_type type, const void *addr, size_t size,
 		    unsigned long ip)
 {
@@ -225,6 +251,7 @@ void __memorizer_vmalloc(const void *addr, size_t size, unsigned long ip)
 	hook_end();
 }
 
+/* The pages are not free yet, so that nothing new can be in the maps. */
 void __memorizer_range_free(const void *addr, size_t size, unsigned long ip)
 {
 	unsigned long va = (unsigned long)addr, end = va + size, phys;
@@ -245,6 +272,7 @@ void __memorizer_vfree(const void *addr, unsigned long ip)
 	size_t size = 0;
 
 	hook_begin();
+	/* Only our record tells the size; without one there is nothing to end. */
 	obj = memorizer_find(va);
 	if (obj && obj->va == va)
 		size = obj->size;
@@ -252,6 +280,10 @@ void __memorizer_vfree(const void *addr, unsigned long ip)
 	__memorizer_range_free(addr, size, ip);
 }
 
+/*
+ * Stacks of dead tasks are kept and handed out again without an allocation, so
+ * the object may have to be made here; else it is there and only gets its type.
+ */
 void __memorizer_stack_alloc(const void *stack, size_t size, unsigned long ip)
 {
 	struct memorizer_object *obj;
@@ -308,6 +340,7 @@ void __memorizer_percpu_alloc(void __percpu *p, size_t size, unsigned long ip)
 			va = (unsigned long)per_cpu_ptr(p, cpu);
 			obj = memorizer_create(MEMORIZER_PERCPU, va, size,
 					       ALIGN(size, 4), ip);
+			/* Half an object would count half of its accesses. */
 			if (obj && !percpu_set(va, size, NULL, obj)) {
 				percpu_set(va, size, obj, NULL);
 				memorizer_forget(obj);
@@ -330,6 +363,7 @@ void __memorizer_percpu_free(void __percpu *p, unsigned long ip)
 	hook_begin();
 	for_each_possible_cpu(cpu) {
 		va = (unsigned long)per_cpu_ptr(p, cpu);
+		/* A CPU's copy may have had no memory for its record. */
 		obj = memorizer_find(va);
 		if (!obj || obj->type != MEMORIZER_PERCPU || obj->va != va)
 			continue;

@@ -12,6 +12,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/poll.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -36,6 +37,7 @@ struct reader {
 	struct memorizer_object *first, *last;	/* stream: in the text */
 };
 
+/* Text of many pages: vmalloc, as nobody needs it in one piece. */
 static struct reader *reader_new(memorizer_format_fn format)
 {
 	struct reader *r = kzalloc(sizeof(*r), GFP_KERNEL);
@@ -77,11 +79,13 @@ static ssize_t reader_copy(struct reader *r, char __user *buf, size_t count)
 {
 	size_t n = min(count, r->len - r->off), left;
 
+	/* A page that faults ends the read early; the rest is still there. */
 	left = copy_to_user(buf, r->text + r->off, n);
 	r->off += n - left;
 	return n - left ?: -EFAULT;
 }
 
+/* Records that are unused, or turned out to be memory of others, are none. */
 static bool wanted(const struct memorizer_object *obj)
 {
 	switch (smp_load_acquire(&obj->state)) {
@@ -105,6 +109,7 @@ static int kmap_fill(struct reader *r)
 
 	mutex_lock(&memorizer_mutex);
 	while (r->slot < slots) {
+		cond_resched(); /* unwanted objects fill no text: many may pass by */
 		obj = memorizer_pool_object(r->slot);
 		if (obj && wanted(obj)) {
 			q = r->format(obj, p, r->text + r->size);
@@ -129,6 +134,11 @@ static int kmap_fill(struct reader *r)
 	return err;
 }
 
+/*
+ * A reader goes through the records by number, so that one that is made behind
+ * it is not shown, and none is shown twice. Objects are formatted whole: a line
+ * may be split between two reads, never between two states of the object.
+ */
 static ssize_t kmap_read(struct file *file, char __user *buf, size_t count,
 			 loff_t *pos)
 {
@@ -152,6 +162,7 @@ out:
 	return ret;
 }
 
+/* Which lines are shown is settled here: one map is of one format. */
 static int open_with(struct file *file, memorizer_format_fn format)
 {
 	u64 old = memorizer_hide();
@@ -289,6 +300,7 @@ static void stream_done(struct reader *r)
 		r->first = obj == r->last ? NULL : next_taken(obj);
 		memorizer_release(obj);
 		n++;
+		cond_resched();
 	}
 	memorizer_totals.streamed += n;
 	mutex_unlock(&memorizer_mutex);
@@ -310,6 +322,10 @@ static int stream_sleep(struct file *file)
 	}));
 }
 
+/*
+ * What was formatted before is handed over first. Records go when all of their
+ * text is with the reader, so that one who is killed in between loses nothing.
+ */
 static ssize_t stream_read(struct file *file, char __user *buf, size_t count,
 			   loff_t *pos)
 {
@@ -338,6 +354,7 @@ out:
 	return ret;
 }
 
+/* The order matters: first wait, then look, or an object dies unseen in between. */
 static __poll_t stream_poll(struct file *file, poll_table *wait)
 {
 	struct reader *r = file->private_data;
@@ -348,6 +365,7 @@ static __poll_t stream_poll(struct file *file, poll_table *wait)
 		EPOLLIN | EPOLLRDNORM : 0;
 }
 
+/* While a stream is open, nothing is dropped for the budget: see work_fn(). */
 static int kmap_stream_open(struct inode *inode, struct file *file)
 {
 	int err = kmap_open(inode, file);

@@ -207,7 +207,10 @@ struct memorizer_cpu {
 
 DECLARE_PER_CPU(struct memorizer_cpu, memorizer_cpu);
 
-/* Totals that change under the lock. */
+/*
+ * Totals that change under the lock; the three of records that were given back
+ * under memorizer_mutex.
+ */
 struct memorizer_totals {
 	u64 created[MEMORIZER_NR_TYPES];
 	u64 live[MEMORIZER_NR_TYPES];
@@ -318,7 +321,7 @@ struct memorizer_object *memorizer_take_dead(unsigned int max);
 void memorizer_put_back(struct memorizer_object *first);
 bool memorizer_have_dead(void);
 void memorizer_release(struct memorizer_object *obj);
-unsigned long memorizer_drop_dead(u64 max, bool printed);
+unsigned long memorizer_drop_dead(u64 max, bool printed, u64 *total);
 
 /* site.c */
 struct memorizer_site *memorizer_site(struct memorizer_object *obj, u64 key,
@@ -348,12 +351,15 @@ void memorizer_show(u64 old);
 void memorizer_kick(void);
 void memorizer_kick_worker(void);
 int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid);
+int memorizer_forget_marks(void);
 int memorizer_set_log_access(bool on);
 int memorizer_state_words(char *buf, size_t size);
 bool memorizer_log_access(void);
 
-/* kmap_files.c */
+/* format.c; more in format.h */
 extern const char * const memorizer_type_names[MEMORIZER_NR_TYPES];
+
+/* kmap_files.c */
 extern const struct file_operations memorizer_kmap_fops;
 extern const struct file_operations memorizer_stream_fops;
 extern const struct file_operations memorizer_allocations_fops;

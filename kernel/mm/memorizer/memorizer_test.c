@@ -318,8 +318,53 @@ static void test_record_reuse(struct kunit *test)
 		p = kmalloc(96, GFP_KERNEL);
 		check(test, p, 96, MEMORIZER_KMALLOC);
 		kfree(p);
-		memorizer_drop_dead(U64_MAX, false);
+		memorizer_drop_dead(U64_MAX, false, &memorizer_totals.cleared);
 	}
+}
+
+/* The next preemption point has something to do, as after an interrupt. */
+static void want_resched(void)
+{
+	set_tsk_need_resched(current);
+	set_preempt_need_resched();
+}
+
+/* The end of a hook is a preemption point. */
+static void test_hook_reschedules(struct kunit *test)
+{
+	void *p = kmalloc(96, GFP_KERNEL);
+
+	if (!IS_ENABLED(CONFIG_PREEMPTION)) {
+		kfree(p);
+		kunit_skip(test, "the kernel does not preempt itself");
+	}
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	want_resched();
+	__memorizer_resize(p, 96);
+	KUNIT_EXPECT_FALSE(test, need_resched());
+	kfree(p);
+}
+
+/* That of an access is none, but it takes nothing away from the next one. */
+static void test_access_keeps_resched(struct kunit *test)
+{
+	char *p = kmalloc(96, GFP_KERNEL);
+	struct memorizer_object *obj = check(test, p, 96, MEMORIZER_KMALLOC);
+	struct counts c = counts_of(obj, touch, current->pid);
+	bool kept;
+
+	local_irq_disable();	/* nobody else obeys it meanwhile */
+	want_resched();
+	touch(p, 96);
+	kept = need_resched();
+	local_irq_enable();
+	KUNIT_EXPECT_TRUE(test, kept);
+	KUNIT_EXPECT_EQ(test, counts_of(obj, touch, current->pid).writes, c.writes + WRITES);
+	preempt_disable();
+	preempt_enable();
+	if (IS_ENABLED(CONFIG_PREEMPTION))
+		KUNIT_EXPECT_FALSE(test, need_resched());
+	kfree(p);
 }
 
 /* What a task did a moment ago does not count any more once marks are asked for. */
@@ -342,6 +387,10 @@ static void test_without_mark(struct kunit *test)
 	clear_at(p, 0, 96);
 	clear_at(p, 0, 1);
 	memorizer_set_mode(0, NULL, 0);
+	/* Off is not the end of a mark; to forget is. */
+	KUNIT_EXPECT_TRUE(test, memorizer_task_is_marked(&init_task));
+	memorizer_forget_marks();
+	KUNIT_EXPECT_FALSE(test, memorizer_task_is_marked(&init_task));
 	touch(p, 96);
 	clear_at(p, 0, 96);
 	clear_at(p, 0, 1);
@@ -910,6 +959,8 @@ static struct kunit_case memorizer_cases[] = {
 	KUNIT_CASE(test_pages),
 	KUNIT_CASE(test_part_freed),
 	KUNIT_CASE(test_record_reuse),
+	KUNIT_CASE(test_hook_reschedules),
+	KUNIT_CASE(test_access_keeps_resched),
 	KUNIT_CASE(test_without_mark),
 	KUNIT_CASE(test_vmalloc),
 	KUNIT_CASE(test_percpu_areas),

@@ -27,6 +27,7 @@ struct module_region {
 static LIST_HEAD(regions);
 static DEFINE_MUTEX(regions_mutex);
 
+/* What stays after init; .init.data is freed before long. */
 static const enum mod_mem_type data_types[] = {
 	MOD_DATA, MOD_RODATA, MOD_RO_AFTER_INIT,
 };
@@ -80,6 +81,10 @@ static u32 finish(struct memorizer_span *spans, u32 nr, unsigned long end)
 	return n;
 }
 
+/*
+ * Without memory for the region its variables stay unknown, and accesses to
+ * them count as accesses to no object.
+ */
 static void add_area(struct module *mod, const struct mod_kallsyms *ks,
 		     const struct module_memory *mem)
 {
@@ -106,6 +111,10 @@ static void add_area(struct module *mod, const struct mod_kallsyms *ks,
 	list_add(&r->list, &regions);
 }
 
+/*
+ * The objects end before the memory does. The region itself may still be in use
+ * by an access on another CPU, so it waits with the maps for a grace period.
+ */
 static void remove_module(struct module *mod, unsigned long ip)
 {
 	struct module_region *r, *next;
@@ -133,6 +142,7 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
 
 	mutex_lock(&regions_mutex);
 	if (event == MODULE_STATE_COMING) {
+		/* The symbols are complete, and nobody has touched the data yet. */
 		rcu_read_lock();
 		ks = rcu_dereference(mod->kallsyms);
 		for (i = 0; ks && i < ARRAY_SIZE(data_types); i++)

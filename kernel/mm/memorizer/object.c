@@ -9,6 +9,7 @@
  * the pointer; accesses run with preemption off, which makes them readers.
  */
 #include <linux/jiffies.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 
 #include "memorizer.h"
@@ -263,6 +264,7 @@ void memorizer_put_back(struct memorizer_object *first)
 	for (last = first; (obj = next_dead(last)); last = obj) {
 		obj->state = OBJ_DEAD;
 		n++;
+		cond_resched();
 	}
 	flags = memorizer_lock();
 	if (dead_head)
@@ -313,15 +315,17 @@ static struct memorizer_object *take_all_dead(u64 left)
 			first = obj;
 		for (; obj; obj = next_dead(obj), left--)
 			last = obj;
+		cond_resched();
 	}
 	return first;
 }
 
 /*
  * Give back up to @max of the oldest dead objects; with @printed only those
- * that kmap has shown. Sleeps. Returns how many were given back.
+ * that kmap has shown. Sleeps. Returns how many were given back, and adds them
+ * to @total under the mutex: several writers may clear at the same time.
  */
-unsigned long memorizer_drop_dead(u64 max, bool printed)
+unsigned long memorizer_drop_dead(u64 max, bool printed, u64 *total)
 {
 	struct memorizer_object *obj, *next, *kept = NULL, *last = NULL;
 	unsigned long n = 0;
@@ -332,6 +336,7 @@ unsigned long memorizer_drop_dead(u64 max, bool printed)
 		memorizer_quiesce();
 	for (; obj; obj = next) {
 		next = next_dead(obj);
+		cond_resched(); /* there may be millions */
 		if (!printed || obj->flags & OBJ_PRINTED) {
 			memorizer_release(obj);
 			n++;
@@ -345,6 +350,7 @@ unsigned long memorizer_drop_dead(u64 max, bool printed)
 		last = obj;
 	}
 	memorizer_put_back(kept);
+	*total += n;
 	mutex_unlock(&memorizer_mutex);
 	return n;
 }

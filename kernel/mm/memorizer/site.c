@@ -405,13 +405,13 @@ void memorizer_access_slow(unsigned long addr, unsigned long ip, unsigned long h
 
 	if (memorizer_in_irq() ? look_in_irq(addr, ip, how) :
 	    how & MEMORIZER_RANGE && look_at_range(addr, ip, how)) {
-		preempt_enable_no_resched_notrace();
+		memorizer_access_end();
 		return;
 	}
 	ua = user_access_save();
 	look_closely(addr, ip, how);
 	user_access_restore(ua);
-	preempt_enable_no_resched_notrace();
+	memorizer_access_end();
 }
 
 /* A task's access that is not a recent one. */
@@ -429,5 +429,5 @@ void memorizer_access_probe(unsigned long addr, u64 key, unsigned long how,
 		       look(addr, key, how, false, at);
 	if (unlikely(!done))
 		return memorizer_access_slow(addr, memorizer_key_ip(key), how);
-	preempt_enable_no_resched_notrace();
+	memorizer_access_end();
 }

@@ -5,6 +5,7 @@
  */
 #include <linux/cpumask.h>
 #include <linux/fs.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
 
 #include "format.h"
@@ -38,6 +39,11 @@ void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
 	}
 }
 
+/*
+ * Add up what the records hold, and what those held that were given back. The
+ * mutex keeps records from being given back meanwhile, which would count them
+ * twice or not at all; accesses go on, so the sum is of no single moment.
+ */
 static void sum_records(u64 *objects, u64 *reads, u64 *writes)
 {
 	unsigned long slot, slots = memorizer_pool_slots();
@@ -47,15 +53,18 @@ static void sum_records(u64 *objects, u64 *reads, u64 *writes)
 	*reads = memorizer_totals.retired_reads;
 	*writes = memorizer_totals.retired_writes;
 	for (slot = 0; slot < slots; slot++) {
+		/* Pairs with publish(): an unused record may be half written. */
 		obj = memorizer_pool_object(slot);
 		if (!obj || smp_load_acquire(&obj->state) == OBJ_UNUSED)
 			continue;
 		memorizer_count_sites(obj, reads, writes);
 		++*objects;
+		cond_resched();
 	}
 	mutex_unlock(&memorizer_mutex);
 }
 
+/* The causes of one kind, and their sum for the line above them. */
 static u64 show_misses(struct seq_file *m, const u64 *miss, int from, int to)
 {
 	u64 sum = 0;
@@ -68,6 +77,7 @@ static u64 show_misses(struct seq_file *m, const u64 *miss, int from, int to)
 	return sum;
 }
 
+/* seen = counted + to no object + missed, which the tests check. */
 static void show_accesses(struct seq_file *m, const struct memorizer_cpu *all,
 			  u64 reads, u64 writes)
 {
@@ -90,6 +100,7 @@ static void show_accesses(struct seq_file *m, const struct memorizer_cpu *all,
 	show_misses(m, all->miss, ACCESS_NMI, ACCESS_MEMORY);
 }
 
+/* seen = tracked + missed; freed = kept + streamed + cleared + dropped. */
 static void show_objects(struct seq_file *m, const struct memorizer_cpu *all)
 {
 	const struct memorizer_totals *t = &memorizer_totals;
@@ -121,6 +132,10 @@ static void show_objects(struct seq_file *m, const struct memorizer_cpu *all)
 			   t->created[i], t->live[i]);
 }
 
+/*
+ * Our own allocations for this text must not change the numbers in it, hence
+ * memorizer_hide(). Counters of other CPUs are read without stopping them.
+ */
 static int stats_show(struct seq_file *m, void *v)
 {
 	struct memorizer_cpu all = { };
