@@ -4,6 +4,7 @@
  * a slot is taken by its hash of 64 bits, which stands for the stack. Two
  * stacks of one hash would be one; with this many that is a chance in 10^11.
  */
+#include <linux/mutex.h>
 #include <linux/seq_file.h>
 #include <linux/stacktrace.h>
 #include <linux/vmalloc.h>
@@ -24,24 +25,25 @@ static struct slot *slots;
 DEFINE_STATIC_KEY_FALSE(kmemtrace_stacks_on);
 
 /*
- * The table stays when stacks are off: records in the buffers refer to it. Two
- * may switch at the same time; the table of the second one goes.
+ * The table stays when stacks are off: records in the buffers refer to it. One
+ * writer at a time: a static key that is on its way may not be turned back.
  */
 int kmemtrace_stacks_enable(bool on)
 {
-	if (on && !slots) {
-		struct slot *p = vzalloc(SLOTS * sizeof(*p));
+	static DEFINE_MUTEX(mutex);
+	int ret = 0;
 
-		if (!p)
-			return -ENOMEM;
-		if (cmpxchg(&slots, NULL, p))
-			vfree(p);
-	}
-	if (on)
+	mutex_lock(&mutex);
+	if (on && !slots)
+		slots = vzalloc(SLOTS * sizeof(*slots));
+	if (on && !slots)
+		ret = -ENOMEM;
+	else if (on)
 		static_branch_enable(&kmemtrace_stacks_on);
 	else
 		static_branch_disable(&kmemtrace_stacks_on);
-	return 0;
+	mutex_unlock(&mutex);
+	return ret;
 }
 
 /* A multiplication for each address; the shift brings high bits down again. */
