@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What the tests in the VM need: the witness plugin for QEMU, static programs for the guest.
 
-VM_TOOLS := $(O)/tests/vm/witness.so $(O)/tests/vm/helper $(O)/bench/vm/workload
+VM_TOOLS := $(O)/tests/vm/witness.so $(O)/tests/vm/helper $(O)/tests/vm/poke $(O)/bench/vm/workload
 
 tests: $(VM_TOOLS)
 
@@ -10,7 +10,7 @@ $(O)/tests/vm/witness.so: tests/vm/witness.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -fPIC -fvisibility=hidden -shared -o $@ $<
 
-$(O)/tests/vm/helper: tests/vm/helper.c
+$(O)/tests/vm/helper $(O)/tests/vm/poke: $(O)/tests/vm/%: tests/vm/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -static -o $@ $<
