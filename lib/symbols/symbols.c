@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "symbols/private.h"
+#include "symbols/rust_demangle.h"
+
+#define RUST_NAME 8192 /* bytes of a readable name */
 
 struct mz_symbols *mz_symbols_new(void)
 {
@@ -123,9 +126,14 @@ static const char *folder(struct mz_symbols *s, const char *path)
 static const char *readable(struct mz_symbols *s, const char *name)
 {
 	int status = -1;
+	char rust[RUST_NAME];
 	char *made;
 	const char *kept;
+	size_t n = name ? mz_rust_demangle(name, rust, sizeof(rust)) : 0;
 
+	/* first: older names of Rust would be names of C++, too */
+	if (n)
+		return keep(s, rust, n);
 	if (!name || !s->demangle || strncmp(name, "_Z", 2))
 		return name;
 	made = s->demangle(name, NULL, NULL, &status);
