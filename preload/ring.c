@@ -11,7 +11,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -37,12 +40,43 @@ static bool exit_key_made;
 
 /* ---- a place in the region ------------------------------------------------- */
 
+/* The program's path with the name that it was started by: several programs may be
+ * one file, which looks at how it was called. */
+static void put_path(char *path, size_t size)
+{
+	const char *called = (const char *)getauxval(AT_EXECFN), *name, *slash;
+	ssize_t n = readlink("/proc/self/exe", path, size - 1);
+	struct stat a, b;
+
+	path[n < 0 ? 0 : n] = '\0';
+	/* of a script this is the script's name: its interpreter is what runs */
+	if (!called || stat(called, &a) || stat("/proc/self/exe", &b) || a.st_ino != b.st_ino ||
+	    a.st_dev != b.st_dev)
+		return;
+	name = strrchr(called, '/');
+	name = name ? name + 1 : called;
+	slash = strrchr(path, '/');
+	n = slash ? slash + 1 - path : 0;
+	if ((size_t)n + strlen(name) < size)
+		strcpy(path + n, name);
+}
+
+/* Another program than the one asked for: it is not recorded, and said to be there. */
+static void tell_alone(void)
+{
+	uint32_t i = __atomic_fetch_add(&mz_region->alone, 1, __ATOMIC_RELAXED);
+	char name[16] = "";
+
+	prctl(PR_GET_NAME, name);
+	if (i < MZ_ALONE_NAMES)
+		memcpy(mz_region->alone_names[i], name, sizeof(name));
+}
+
 static bool claim_image(uint32_t parent)
 {
 	for (uint32_t i = 0; i < MZ_IMAGES; i++) {
 		struct mz_program_slot *m = &mz_region->images[i];
 		uint32_t want = MZ_IMAGE_FREE;
-		ssize_t n;
 
 		if (__atomic_load_n(&m->state, __ATOMIC_RELAXED) != MZ_IMAGE_FREE ||
 		    !__atomic_compare_exchange_n(&m->state, &want, MZ_IMAGE_CLAIMED, false,
@@ -54,8 +88,7 @@ static bool claim_image(uint32_t parent)
 		m->left = MZ_LEFT_NOT;
 		m->locked = mz_region_lock(i);
 		m->start = mz_clock();
-		n = readlink("/proc/self/exe", m->path, sizeof(m->path) - 1);
-		m->path[n < 0 ? 0 : n] = '\0';
+		put_path(m->path, sizeof(m->path));
 		__atomic_store_n(&m->state, MZ_IMAGE_LIVE, __ATOMIC_RELEASE);
 		my_image = i;
 		__atomic_fetch_add(&mz_generation, 1, __ATOMIC_RELAXED);
@@ -162,6 +195,9 @@ bool mz_attach(void)
 		if (((mz_region->flags & MZ_REGION_FORKS) || pid == mz_region->main_pid) &&
 		    claim_image(forked ? my_image : MZ_IMAGES))
 			state = MZ_ALIVE_ON + recorders;
+		else if (!forked && mz_region->main_pid && pid != mz_region->main_pid &&
+			 !(mz_region->flags & MZ_REGION_FORKS))
+			tell_alone();
 	}
 	if (state != MZ_ALIVE_OFF && !exit_key_made)
 		exit_key_made = !pthread_key_create(&exit_key, at_thread_exit);
@@ -377,6 +413,9 @@ static bool give_up(unsigned *looks, uint32_t *beat)
 
 static void count_lost(struct mz_thread *t)
 {
+	/* a stack or a module, which is no event: it is told again when it is met again */
+	if (t->in_unwinder)
+		return;
 	if (!t->lost++)
 		t->lost_since = mz_clock();
 	t->limit = 0; /* until it is told */
@@ -399,6 +438,23 @@ static void end_without(struct mz_thread *t)
 	t->depth--;
 }
 
+/* Full rings lose events, by wish or because the recorder cannot keep up: a program
+ * that waits for it stands still for as long as there is something to pack. */
+static bool is_dropping(void)
+{
+	return (mz_region->flags & MZ_REGION_DROP) ||
+	       __atomic_load_n(&mz_region->full, __ATOMIC_RELAXED);
+}
+
+/* Give back what was reserved, unless a signal handler has reserved more since. */
+static bool unreserve(struct mz_thread *t, uint64_t at, unsigned n)
+{
+	uint64_t end = at + n;
+
+	return __atomic_compare_exchange_n(&t->reserved, &end, at, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
+}
+
 bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 {
 	struct mz_ring *r = t->ring;
@@ -408,6 +464,7 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 	unsigned idle = 0;
 	bool ok = true;
 
+	__atomic_fetch_add(&mz_waiting, 1, __ATOMIC_ACQ_REL);
 	/* a handler may have filled the ring after this append began: its records are complete,
 	 * and no other append will publish them */
 	if (t->depth == 1)
@@ -420,6 +477,12 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 			break;
 		if (is_walled_in(t)) {
 			mz_take(&t->reserved, -(uint64_t)n);
+			count_lost(t);
+			end_without(t);
+			ok = false;
+			break;
+		}
+		if (is_dropping() && unreserve(t, at, n)) {
 			count_lost(t);
 			end_without(t);
 			ok = false;
@@ -465,8 +528,7 @@ bool mz_append_slow(struct mz_thread *t, unsigned n)
 		return false;
 	}
 	look_at_tail(t, t->ring);
-	if ((mz_region->flags & MZ_REGION_DROP) &&
-	    t->reserved + n + 4 + MZ_SLACK - t->tail > t->mask) {
+	if (is_dropping() && t->reserved + n + 4 + MZ_SLACK - t->tail > t->mask) {
 		count_lost(t);
 		mz_ring_bell();
 		return false;
@@ -523,10 +585,10 @@ bool mz_append(struct mz_thread *t, struct mz_record *recs, unsigned n, const vo
 	return true;
 }
 
-void mz_append_text(uint8_t type, uint64_t addr, const char *text, size_t len)
+bool mz_append_text(uint8_t type, uint64_t addr, const char *text, size_t len)
 {
 	struct mz_record r = {.type = type, .value = addr};
 
 	r.size = (uint16_t)(len < MZ_TEXT_MAX ? len : MZ_TEXT_MAX);
-	mz_append(&mz_me, &r, 1, text, r.size);
+	return mz_append(&mz_me, &r, 1, text, r.size);
 }

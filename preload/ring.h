@@ -273,7 +273,7 @@ bool mz_append(struct mz_thread *t, struct mz_record *recs, unsigned n, const vo
 
 /* A record with text behind it: at most MZ_TEXT_MAX bytes, the rest is cut. */
 #define MZ_TEXT_MAX 480u
-void mz_append_text(uint8_t type, uint64_t addr, const char *text, size_t len)
+bool mz_append_text(uint8_t type, uint64_t addr, const char *text, size_t len)
 	__attribute__((visibility("hidden")));
 
 #endif

@@ -208,7 +208,8 @@ void mz_walk_met(const struct mz_module *m)
 		len = got > 0 ? (size_t)got : 0;
 	}
 	p += len;
-	mz_append_text(MZ_REC_MODULE, m->start, text, (size_t)(p - text));
+	if (!mz_append_text(MZ_REC_MODULE, m->start, text, (size_t)(p - text)))
+		modules[n] = 0; /* again, when it is met again */
 }
 
 /* How many of the outermost frames are those of the stack told last. */

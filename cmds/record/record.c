@@ -28,9 +28,10 @@
 #define IDLE_NS		   20000000l
 /* A program that makes records faster than they are packed: it has the processors
  * to itself, and packing comes when it makes less, or is over. */
-#define MUCH		   524288u     /* records that wait */
-#define LOOK_NS		   50000000ull /* its rate is looked at so often */
-#define FAST		   1000000u    /* records a second */
+#define MUCH		   524288u	 /* records that wait */
+#define LOOK_NS		   100000000ull	 /* its rate is looked at so often */
+#define FAST		   1000000u	 /* records a second */
+#define SPOOL_TOLD	   (64ull << 20) /* bytes: a spool that was this large is mentioned */
 
 struct opts {
 	uint64_t given;
@@ -39,7 +40,9 @@ struct opts {
 	bool of_kernel;
 	bool follow_forks;
 	bool mmap;
-	bool drop;
+	bool drop, wait;
+	const char *spool;
+	uint64_t spool_limit;
 	uint64_t pid;
 	uint64_t resolution;
 	double duration;
@@ -76,6 +79,12 @@ static const struct mz_opt opts[] = {
 		   "also record mmap, munmap, mremap, brk and sbrk"),
 	MZ_OPT_FOR(PROGRAM, 0, "drop", NULL, MZ_OPT_FLAG, struct opts, drop,
 		   "never make the program wait; events that do not fit are lost and counted"),
+	MZ_OPT_FOR(PROGRAM, 0, "wait", NULL, MZ_OPT_FLAG, struct opts, wait,
+		   "lose nothing: when the spool is full, the program waits"),
+	MZ_OPT_FOR(PROGRAM, 0, "spool", "DIR", MZ_OPT_STR, struct opts, spool,
+		   "keep the records to be encoded in DIR; default: the folder of the output"),
+	MZ_OPT_FOR(PROGRAM, 0, "spool-limit", "SIZE", MZ_OPT_SIZE, struct opts, spool_limit,
+		   "let the spool grow to SIZE bytes (2G); beyond that events are lost and counted"),
 	MZ_OPT_FOR(
 		PROGRAM, 0, "resolution", "NS", MZ_OPT_U64, struct opts, resolution,
 		"store times in steps of NS ns, rounded down to a power of two (8192); 1 = exact"),
@@ -97,7 +106,7 @@ struct job {
 	bool exited;
 	bool stopped; /* by --duration or a signal */
 	uint64_t start;
-	uint64_t look_at, moved; /* when the rate was looked at, and what there was */
+	uint64_t look_at, moved, spare; /* when the rate was looked at, and what there was */
 	bool fast;
 	uint64_t packed_at; /* 0: it was packed while the program ran */
 };
@@ -159,21 +168,49 @@ static int stop(struct job *j)
 	return n < 0 ? (int)n : mz_user_rings_close(&j->rings);
 }
 
-/* Shall packing wait? */
+/* Time in ns that the processors had nothing to do, or only our work: all of them
+ * together, since the machine was started. */
+static uint64_t spare_time(void)
+{
+	unsigned long long user, nice, system, idle, wait = 0;
+	FILE *f = fopen("/proc/stat", "re");
+	uint64_t ns = now(CLOCK_PROCESS_CPUTIME_ID);
+
+	if (f &&
+	    fscanf(f, "cpu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &wait) >= 4)
+		ns += (idle + wait) * 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+	if (f)
+		fclose(f);
+	return ns;
+}
+
+/* Does the program make records fast, and need all processors for it? */
+static void look_at_rate(struct job *j, uint64_t moved)
+{
+	uint64_t t = now(CLOCK_MONOTONIC), spare, span = t - j->look_at;
+
+	if (span < LOOK_NS)
+		return;
+	spare = spare_time();
+	j->fast = (double)(moved - j->moved) * 1e9 > (double)FAST * (double)span &&
+		  spare - j->spare < span / 2;
+	j->look_at = t;
+	j->moved = moved;
+	j->spare = spare;
+}
+
+/* Shall packing wait? Not when a quarter of the spool is used: then it could become
+ * full, and events would be lost. */
 static bool leave_to_program(struct job *j)
 {
-	uint64_t waiting, moved, t = now(CLOCK_MONOTONIC);
+	uint64_t waiting, moved;
 	bool full;
 
 	mz_user_rings_backlog(&j->rings, &waiting, &moved, &full);
-	if (full || waiting < MUCH || child_ended)
+	look_at_rate(j, moved);
+	if (full || waiting < MUCH || child_ended ||
+	    waiting * sizeof(struct mz_record) > j->rings.spool.limit / 4)
 		return false;
-	if (t - j->look_at >= LOOK_NS) {
-		j->fast =
-			(double)(moved - j->moved) * 1e9 > (double)FAST * (double)(t - j->look_at);
-		j->look_at = t;
-		j->moved = moved;
-	}
 	return j->fast;
 }
 
@@ -305,6 +342,49 @@ static void tell_refused(const struct job *j)
 			     console_count(a, j->rings.stray));
 }
 
+/* Programs that the recorded one has started: the driver of a compiler does nothing
+ * itself. */
+static void tell_alone(const struct job *j)
+{
+	uint32_t n = __atomic_load_n(&j->rings.region->alone, __ATOMIC_RELAXED);
+	char line[MZ_ALONE_NAMES * 20] = "", name[17], a[32];
+
+	if (!n)
+		return;
+	for (unsigned i = 0; i < n && i < MZ_ALONE_NAMES; i++) {
+		memcpy(name, (const char *)j->rings.region->alone_names[i], 16);
+		name[16] = '\0';
+		for (char *p = name; *p; p++)
+			*p = *p > ' ' && *p <= '~' ? *p : '?';
+		if (!strstr(line, name)) {
+			strcat(line, *line ? ", " : "");
+			strcat(line, name);
+		}
+	}
+	console_note("%s other programs that it started were not recorded (%s%s); --follow-forks "
+		     "records them too",
+		     console_count(a, n), line, n > MZ_ALONE_NAMES ? ", ..." : "");
+}
+
+/* Where records waited, if that was much or not enough. */
+static void tell_spool(const struct job *j)
+{
+	const struct mz_user_spool *s = &j->rings.spool;
+	uint64_t lost = 0;
+	char a[32], b[32];
+
+	for (size_t i = 0; i < j->files.done_count; i++)
+		lost += j->files.done[i].lost[MZ_LOSS_RING_FULL];
+	if (s->most < SPOOL_TOLD && !lost)
+		return;
+	console_note("the spool, in %s, held up to %s; it may hold %s (--spool, --spool-limit)",
+		     j->o->spool ? j->o->spool : "the folder of the output",
+		     console_bytes(a, s->most), console_bytes(b, s->limit));
+	if (lost && !j->o->drop)
+		console_note(
+			"packing could not keep up: a larger spool loses less, --wait nothing");
+}
+
 static void tell(const struct job *j)
 {
 	const struct mz_user_done *most = NULL;
@@ -317,6 +397,8 @@ static void tell(const struct job *j)
 			most = d;
 	}
 	tell_refused(j);
+	tell_alone(j);
+	tell_spool(j);
 	if (WIFSIGNALED(j->status))
 		console_note("the program was ended by signal %d (%s)", WTERMSIG(j->status),
 			     strsignal(WTERMSIG(j->status)));
@@ -369,6 +451,8 @@ static void tell_json(const struct job *j)
 		mz_json_double(&json, "packing_seconds",
 			       (double)(j->packed_at - child_ended) / 1e9);
 	mz_json_u64(&json, "spool_bytes", j->rings.spool.most);
+	mz_json_u64(&json, "spool_limit", j->rings.spool.limit);
+	mz_json_u64(&json, "not_followed", j->rings.region->alone);
 	mz_json_double(&json, "program_cpu_seconds", cpu_seconds(&program));
 	mz_json_double(&json, "recorder_cpu_seconds", cpu_seconds(&self));
 	mz_json_u64(&json, "recorder_peak_rss", (uint64_t)self.ru_maxrss * 1024);
@@ -570,10 +654,17 @@ static int run_program(const struct opts *o, int argc, char **argv)
 	j.files = (struct mz_user_files){.output = j.o->output ? j.o->output : DEFAULT_OUTPUT,
 					 .force = j.o->force,
 					 .resolution = resolution(j.o),
+					 .spool = j.o->spool,
+					 .spool_limit = j.o->spool_limit,
+					 .waits = j.o->wait,
 					 .err = &j.err};
 	if (!argc == !j.o->pid)
 		return console_usage(
 			"no command given; use memorizer record -- CMD ARGS, or --pid PID");
+	if (j.o->drop && j.o->wait)
+		return console_usage("--drop and --wait exclude each other");
+	if (j.o->spool && access(j.o->spool, W_OK | X_OK))
+		return console_fail("%s: cannot hold the spool: %s", j.o->spool, strerror(errno));
 	if (j.o->pid > INT_MAX)
 		return console_usage("--pid takes the number of a process");
 	if (parse_depth(j.o, &j.depth))

@@ -65,7 +65,8 @@ static void find_active(struct mz_user_rings *r, bool all)
 	mz_user_rings_set_clock(r);
 	r->active_count = 0;
 	pthread_mutex_lock(&r->spool.lock);
-	mz_user_rings_move(r, true);
+	/* rings are read where they are only if nothing else would ever make room */
+	mz_user_rings_move(r, r->stuck || r->spool.fd < 0 || r->spool.keeps);
 	/* counted after the move: all that moved_upto speaks of must be in the list */
 	r->top = mz_user_rings_top(r);
 	for (unsigned i = 0; i < r->top; i++)
@@ -227,5 +228,6 @@ long mz_user_rings_drain(struct mz_user_rings *r, bool all)
 			mark_taken(r, false);
 	}
 	mark_taken(r, true);
+	r->stuck = r->records == before && r->spool.full;
 	return ret < 0 ? ret : (long)(r->records - before);
 }

@@ -46,9 +46,12 @@ struct mz_user_files {
 	bool attached; /* the program was running before */
 	unsigned made;
 	struct mz_error *err;
-	const char *command; /* line, for the header */
-	uint64_t start_unix; /* ns */
-	uint64_t resolution; /* of times, in ns; 0 = as they are */
+	const char *command;  /* line, for the header */
+	uint64_t start_unix;  /* ns */
+	uint64_t resolution;  /* of times, in ns; 0 = as they are */
+	const char *spool;    /* folder of records that wait; NULL = that of the output */
+	uint64_t spool_limit; /* bytes; 0 = SPOOL_LIMIT */
+	bool waits;	      /* programs wait where they would lose events */
 	/* what all programs together keep in memory: a program can ask for no more */
 	uint64_t stack_bytes, text_bytes;
 	uint64_t pool_blocks;

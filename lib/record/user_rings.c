@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -104,6 +105,19 @@ static int map_region(struct mz_user_rings *r, int fd)
 	return 0;
 }
 
+static void open_spool(struct mz_user_rings *r)
+{
+	const char *output = r->files->output, *slash = strrchr(output, '/');
+	char folder[PATH_MAX] = ".";
+
+	if (r->files->spool)
+		snprintf(folder, sizeof(folder), "%s", r->files->spool);
+	else if (slash)
+		snprintf(folder, sizeof(folder), "%.*s",
+			 slash == output ? 1 : (int)(slash - output), output);
+	mz_spool_open(&r->spool, folder, r->files->spool_limit);
+}
+
 /* Too large for the stack of a thread: it is set up in place. */
 int mz_user_rings_init(struct mz_user_rings *r, int fd, uint32_t flags, uint32_t stack_depth,
 		       struct mz_user_files *files)
@@ -130,7 +144,7 @@ int mz_user_rings_init(struct mz_user_rings *r, int fd, uint32_t flags, uint32_t
 	r->ns0 = now_ns();
 	nanosleep(&pause, NULL);
 	mz_user_rings_set_clock(r);
-	mz_spool_open(&r->spool, files->output);
+	open_spool(r);
 	return 0;
 }
 
@@ -210,8 +224,10 @@ static uint64_t move_ring(struct mz_user_rings *r, unsigned i, uint64_t now, boo
 	uint64_t head = __atomic_load_n(&r->region->rings[i].head, __ATOMIC_ACQUIRE) - ring->base;
 	uint64_t n = head - ring->queue.put;
 
-	if (ring->direct)
+	if (ring->direct) {
+		r->spool.full = true;
 		return ring->bound;
+	}
 	if (n > mz_ring_records(i))
 		leave_gap(r, i, n);
 	else if (n && !move_or_read(r, i, n, direct))
@@ -253,6 +269,10 @@ void mz_user_rings_move(struct mz_user_rings *r, bool direct)
 	}
 	if (upto > r->moved_upto)
 		r->moved_upto = upto;
+	/* without a spool a program waits for a ring to be read, which is soon; with one it
+	 * would wait for all that is in it */
+	__atomic_store_n(&r->region->full, r->spool.full && r->spool.fd >= 0 && !r->files->waits,
+			 __ATOMIC_RELAXED);
 }
 
 static void *mover(void *arg)

@@ -47,6 +47,7 @@ struct mz_user_rings {
 	uint64_t cut;	 /* nothing after this time is read yet */
 	uint64_t latest; /* no record that is there can have been stamped after this */
 	bool blocked;	 /* the next record must wait for one that is not there yet */
+	bool stuck;	/* the spool is full of records that wait for one that does not fit */
 	bool tsc;
 	uint64_t clock0, ns0; /* the region's clock and ns, at the start and now */
 	uint64_t clock1, ns1;

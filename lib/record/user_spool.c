@@ -23,20 +23,63 @@ void mz_spool_close(struct mz_user_spool *s)
 {
 	if (s->fd >= 0)
 		close(s->fd);
+	free(s->unread);
+	s->unread = NULL;
 	s->fd = -1;
 }
 
-void mz_spool_open(struct mz_user_spool *s, const char *beside)
+void mz_spool_open(struct mz_user_spool *s, const char *folder, uint64_t limit)
 {
-	const char *slash = strrchr(beside, '/');
-	char folder[PATH_MAX] = ".";
-
-	*s = (struct mz_user_spool){.fd = -1};
+	*s = (struct mz_user_spool){.limit = limit ? limit : SPOOL_LIMIT};
 	pthread_mutex_init(&s->lock, NULL);
-	if (slash)
-		snprintf(folder, sizeof(folder), "%.*s",
-			 slash == beside ? 1 : (int)(slash - beside), beside);
 	s->fd = mz_nameless_file(folder);
+}
+
+/* ---- segments ----------------------------------------------------------------------- */
+
+static int segment_room(struct mz_user_spool *s, uint64_t end)
+{
+	size_t want = (size_t)(end / SPOOL_SEGMENT) + 1;
+	uint32_t *p;
+
+	if (want <= s->segments)
+		return 0;
+	want += 64;
+	p = realloc(s->unread, want * sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	memset(p + s->segments, 0, (want - s->segments) * sizeof(*p));
+	s->unread = p;
+	s->segments = want;
+	return 0;
+}
+
+/* Nobody reads it any more, and nothing is written to it. */
+static void give_back(struct mz_user_spool *s, uint64_t segment)
+{
+	if (s->keeps || (segment + 1) * SPOOL_SEGMENT > s->end)
+		return;
+	if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		      (off_t)(segment * SPOOL_SEGMENT), (off_t)SPOOL_SEGMENT))
+		s->keeps = true;
+	else
+		s->given += SPOOL_SEGMENT;
+}
+
+/* Records at an offset were written (by = 1) or read (by = -1). */
+static void count_records(struct mz_user_spool *s, uint64_t offset, uint64_t count, int by)
+{
+	while (count) {
+		uint64_t segment = offset / SPOOL_SEGMENT;
+		uint64_t n = ((segment + 1) * SPOOL_SEGMENT - offset) / RECORD;
+
+		n = n < count ? n : count;
+		s->unread[segment] += by > 0 ? (uint32_t)n : -(uint32_t)n;
+		if (by < 0 && !s->unread[segment])
+			give_back(s, segment);
+		offset += n * RECORD;
+		count -= n;
+	}
 }
 
 /* ---- writing ------------------------------------------------------------------------ */
@@ -71,10 +114,13 @@ static bool has_room(struct mz_user_spool *s, uint64_t end)
 {
 	struct statvfs v;
 
-	if (s->fd < 0 || end > SPOOL_LIMIT)
+	if (s->fd < 0 || end - s->given > s->limit || segment_room(s, end) < 0)
 		return false;
+	/* asked again with every segment: others write to the disk, too */
 	if (end > s->allowed && !fstatvfs(s->fd, &v))
-		s->allowed = ((uint64_t)v.f_bavail * v.f_frsize + s->on_disk) / 2;
+		s->allowed = (uint64_t)v.f_bavail * v.f_frsize > end - s->given + SPOOL_SEGMENT
+				     ? end + SPOOL_SEGMENT
+				     : end - 1;
 	return end <= s->allowed;
 }
 
@@ -120,8 +166,13 @@ int mz_spool_put(struct mz_user_spool *s, struct mz_spool_queue *q, const struct
 	}
 	q->put += na + nb;
 	s->waiting += na + nb;
+	count_records(s, part.offset, na + nb, 1);
+	/* what was read while it was still being written to */
+	for (uint64_t i = part.offset / SPOOL_SEGMENT; i < s->end / SPOOL_SEGMENT; i++)
+		if (!s->unread[i])
+			give_back(s, i);
 	s->on_disk = s->end > s->on_disk ? s->end : s->on_disk;
-	s->most = s->end > s->most ? s->end : s->most;
+	s->most = s->end - s->given > s->most ? s->end - s->given : s->most;
 	return 0;
 }
 
@@ -130,6 +181,17 @@ int mz_spool_put(struct mz_user_spool *s, struct mz_spool_queue *q, const struct
 void mz_spool_taken(struct mz_user_spool *s, struct mz_spool_queue *q, uint64_t n)
 {
 	s->waiting -= n - q->taken;
+	for (size_t i = q->first; i < q->first + q->count; i++) {
+		const struct mz_spool_part *p = &q->parts[i];
+		uint64_t from = q->taken > p->first ? q->taken - p->first : 0;
+		uint64_t to = n > p->first ? n - p->first : 0;
+
+		to = to < p->count ? to : p->count;
+		if (to > from)
+			count_records(s, p->offset + from * RECORD, to - from, -1);
+		if (p->first + p->count > n)
+			break;
+	}
 	q->taken = n;
 	while (q->count && q->parts[q->first].first + q->parts[q->first].count <= n) {
 		q->first++;
@@ -142,8 +204,9 @@ void mz_spool_taken(struct mz_user_spool *s, struct mz_spool_queue *q, uint64_t 
 	/* all of it was read: from the start again */
 	if (s->on_disk > KEEP_BYTES && !ftruncate(s->fd, 0))
 		s->on_disk = 0;
-	s->allowed = 0;
-	s->end = 0;
+	if (s->segments)
+		memset(s->unread, 0, s->segments * sizeof(*s->unread));
+	s->allowed = s->end = s->given = 0;
 }
 
 static bool find_part(struct mz_user_spool *s, const struct mz_spool_queue *q, uint64_t n,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records on their way from the rings to the packer: in a file without a name
- * beside the output, which is used from its start again whenever all of it has
- * been read. So a program does not wait for the packer, and the memory is bounded.
- * When the disk is full, records stay in their rings until they are packed.
+ * Records on their way from the rings to the packer: in a file without a name. So a
+ * program does not wait for the packer, and the memory is bounded. The file is a row
+ * of segments; one that was read is given back to the disk at once, and the file
+ * begins again whenever all of it has been read.
  */
 #ifndef MZ_RECORD_USER_SPOOL_H
 #define MZ_RECORD_USER_SPOOL_H
@@ -12,7 +12,8 @@
 #include <pthread.h>
 #include <uapi/memorizer/record.h>
 
-#define SPOOL_LIMIT (2ull << 30) /* bytes */
+#define SPOOL_LIMIT   (2ull << 30) /* bytes, if nothing else is asked for */
+#define SPOOL_SEGMENT (4ull << 20) /* bytes */
 
 struct mz_spool_part {
 	uint64_t offset;
@@ -35,7 +36,12 @@ struct mz_spool_queue {
 struct mz_user_spool {
 	pthread_mutex_t lock; /* of all but the readers' buffers */
 	int fd;
+	uint64_t limit;	  /* bytes that may wait */
 	uint64_t end;	  /* of what is written */
+	uint64_t given;	  /* bytes of segments that were given back */
+	uint32_t *unread; /* records, by segment */
+	size_t segments;
+	bool keeps;	  /* the disk takes nothing back before the end */
 	uint64_t allowed; /* when last asked; more than that asks again */
 	uint64_t on_disk;
 	uint64_t waiting; /* records that are not read yet */
@@ -43,8 +49,9 @@ struct mz_user_spool {
 	bool full;	  /* something did not fit when it was last tried */
 };
 
-/* In the folder of that file; where that cannot be, it is always full. */
-void mz_spool_open(struct mz_user_spool *s, const char *beside);
+/* In that folder, and of at most limit bytes (0 = SPOOL_LIMIT); where that cannot be,
+ * it is always full. */
+void mz_spool_open(struct mz_user_spool *s, const char *folder, uint64_t limit);
 void mz_spool_close(struct mz_user_spool *s);
 
 /* Both with the lock held. Move records of a ring here, in two pieces since a

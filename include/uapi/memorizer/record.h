@@ -175,6 +175,8 @@ enum mz_region_flags {
  *   being its image. Nothing but a mapping that fork() does not copy keeps that
  *   description open, so the lock goes away with exit and exec.
  */
+#define MZ_ALONE_NAMES 16u
+
 struct mz_region {
 	uint64_t magic;
 	uint32_t version;
@@ -191,6 +193,9 @@ struct mz_region {
 	uint32_t marks;	      /* goes up after each mark of a program */
 	uint32_t filters;     /* seccomp filters that the recorder itself lives with */
 	uint32_t sandboxed;   /* programs not recorded: they have more filters than that */
+	uint32_t full;	      /* the recorder has no room: a full ring drops, and counts */
+	uint32_t alone;	      /* programs that ran beside main_pid, and were not recorded */
+	char alone_names[MZ_ALONE_NAMES][16]; /* of the first of them */
 	uint64_t real[MZ_REALS]; /* with INJECTED: where these are in the program */
 	struct mz_program_slot images[MZ_IMAGES];
 	struct mz_ring rings[MZ_RINGS];
