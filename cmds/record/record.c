@@ -83,8 +83,9 @@ static const struct mz_opt opts[] = {
 		   "lose nothing: when the spool is full, the program waits"),
 	MZ_OPT_FOR(PROGRAM, 0, "spool", "DIR", MZ_OPT_STR, struct opts, spool,
 		   "keep the records to be encoded in DIR; default: the folder of the output"),
-	MZ_OPT_FOR(PROGRAM, 0, "spool-limit", "SIZE", MZ_OPT_SIZE, struct opts, spool_limit,
-		   "let the spool grow to SIZE bytes (2G); beyond that events are lost and counted"),
+	MZ_OPT_FOR(
+		PROGRAM, 0, "spool-limit", "SIZE", MZ_OPT_SIZE, struct opts, spool_limit,
+		"let the spool grow to SIZE bytes (2G); beyond that events are lost and counted"),
 	MZ_OPT_FOR(
 		PROGRAM, 0, "resolution", "NS", MZ_OPT_U64, struct opts, resolution,
 		"store times in steps of NS ns, rounded down to a power of two (8192); 1 = exact"),
