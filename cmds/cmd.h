@@ -89,6 +89,7 @@ struct mz_cmd {
 
 /* The name that errors start with: "trace2cmt" or "memorizer record". */
 void console_set(const char *name, bool json);
+const char *console_name(void);
 
 /* An error. Returns MZ_EXIT_FAILED, so that a verb can end with it. */
 int console_error(const struct mz_error *err);

@@ -18,6 +18,11 @@ void console_set(const char *name, bool json)
 	in_json = json;
 }
 
+const char *console_name(void)
+{
+	return my_name;
+}
+
 static void print_json(const struct mz_error *err)
 {
 	struct mz_buf b = {0};

@@ -156,6 +156,7 @@ static void loss_json(struct mz_json *w, const struct mz_kmem_report *r, size_t 
 	}
 	mz_json_end_array(w);
 	mz_json_end_object(w);
+	mz_json_u64(w, "largest_block", r->largest);
 	mz_json_bool(w, "bounded_by_loss", r->lost_all || mz_kmem_input_cut(r->in));
 }
 

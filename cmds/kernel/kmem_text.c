@@ -24,11 +24,27 @@ static void more(size_t all, size_t shown)
 		printf("  ... and %zu more (--limit 0 shows all)\n", all - shown);
 }
 
+/* How much a loss can matter: an event is one block, of the largest size at most. */
+static void print_loss(const struct mz_kmem_report *r)
+{
+	char a[32], b[32], c[32];
+
+	printf("LOST: %s events (%.2g %% of %s produced): counts below may be off by as many "
+	       "blocks, live bytes by %s (blocks of at most %s)\n",
+	       console_count(a, r->lost_all),
+	       100.0 * (double)r->lost_all / (double)(r->lost_all + r->events),
+	       console_count(b, r->lost_all + r->events),
+	       console_bytes(c, r->lost_all * r->largest),
+	       console_bytes((char[32]){0}, r->largest));
+	if (r->lost[MZ_LOSS_REENTRY])
+		printf("  'kmemtraced --rescue' records the events that are lost to re-entry\n");
+}
+
 static void print_source(const struct mz_kmem_report *r)
 {
 	const char *host = mz_kmem_input_text(r->in, "host");
 	const char *kernel = mz_kmem_input_text(r->in, "kernel");
-	char a[32], b[32], span[32], h[100], k[100];
+	char a[32], span[32], h[100], k[100];
 	uint64_t sample = mz_kmem_input_sum(r->in, "kmem.sample");
 
 	printf("%s events in %u files", console_count(a, r->events), mz_kmem_input_files(r->in));
@@ -38,11 +54,7 @@ static void print_source(const struct mz_kmem_report *r)
 		       mz_printable(k, sizeof(k), kernel, strlen(kernel)));
 	printf("\n");
 	if (r->lost_all)
-		printf("LOST: %s events (%.2f %% of %s produced); every number below is bounded by "
-		       "this\n",
-		       console_count(a, r->lost_all),
-		       100.0 * (double)r->lost_all / (double)(r->lost_all + r->events),
-		       console_count(b, r->lost_all + r->events));
+		print_loss(r);
 	else
 		printf("lost: 0\n");
 	for (unsigned i = 0; i < MZ_LOSSES; i++)

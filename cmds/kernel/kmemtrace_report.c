@@ -88,7 +88,7 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-static const char *const aliases[] = {"kmemtrace-report", NULL};
+static const char *const aliases[] = {"kmemtrace-report", "kmemtrace_report", NULL};
 
 const struct mz_cmd cmd_kmemtrace_report = {
 	.name = "kmemtrace-report",

@@ -25,6 +25,10 @@
 #include "record/relay.h"
 #include "symbols/kallsyms.h"
 
+/* The kernel's counters of loss are read so often: a loss is placed as narrowly in time. */
+#define LOOK_NS		20000000
+/* What --rescue costs more, per event (docs/measured.md). */
+#define RESCUE_NS	80.0
 #define DEFAULT_SUBBUFS 20
 #define DEFAULT_SUBBUF	(512u * 1024)
 
@@ -36,7 +40,8 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct opts, o.output,
-	       "write into the folder DIR, which is created (default: kmemtrace.data)"),
+	       "write into the folder DIR, which is created (default: kmemtrace.data, or the current "
+	       "folder if called as kmemtraced)"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, o.force, "replace a recording in DIR"),
 	MZ_OPT(0, "stacks", NULL, MZ_OPT_FLAG, struct opts, o.stacks, "record whole call stacks"),
 	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, o.pid,
@@ -319,7 +324,7 @@ int kmemtraced_wait(struct kmemtraced_job *j, const struct kmemtraced_source *sr
 		close(j->go);
 	while (!ret && !j->child_done && now_ns() < until) {
 		uint64_t left = until - now_ns();
-		struct timespec t = {.tv_nsec = left < 200000000 ? (long)left : 200000000};
+		struct timespec t = {.tv_nsec = left < LOOK_NS ? (long)left : LOOK_NS};
 		int sig = sigtimedwait(signals, NULL, &t);
 
 		if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP)
@@ -401,8 +406,11 @@ static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_c
 		console_note("the rings were too small: try --subbufs %" PRIu64,
 			     (j->o->subbufs ? j->o->subbufs : DEFAULT_SUBBUFS) * 4);
 	if (mz_kmem_reentry(n) && !j->o->rescue)
-		console_note("interrupts hit the recorder's programs; --rescue records their "
-			     "events as well, at twice the cost");
+		console_note("%s events were lost because an interrupt hit the recorder's program: "
+			     "--rescue would have recorded them, for about %.2g s more of "
+			     "processor time",
+			     console_count(a, mz_kmem_reentry(n)),
+			     (double)mz_kmem_produced(n) * RESCUE_NS / 1e9);
 	kmemtraced_say_end(j);
 }
 
@@ -450,9 +458,15 @@ static int record_bpf(struct kmemtraced_job *j, const sigset_t *signals)
 	return MZ_EXIT_OK;
 }
 
+/* By its old name it leaves the files where the original left them. */
+static const char *default_dir(void)
+{
+	return strcmp(console_name(), "kmemtraced") ? "kmemtrace.data" : ".";
+}
+
 int kmemtraced_run(const struct kmemtraced_opts *o, int argc, char **argv)
 {
-	struct kmemtraced_job j = {.o = o, .dir = "kmemtrace.data"};
+	struct kmemtraced_job j = {.o = o, .dir = default_dir()};
 	struct mz_kmem_options k = {0};
 	sigset_t signals, old;
 	bool relay = false;

@@ -198,6 +198,7 @@ struct mz_kmem_report {
 	uint32_t nsites, ncaches;
 	uint64_t unknown_frees; /* allocated before the trace, or unseen */
 	uint64_t lost[MZ_LOSSES], lost_all;
+	uint64_t largest; /* block, in bytes: what one lost event can change at most */
 	unsigned ncpus, nnodes;
 	uint64_t *cpu_matrix;  /* [alloc * ncpus + free] */
 	uint64_t *node_matrix; /* NULL = no map */

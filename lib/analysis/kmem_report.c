@@ -222,6 +222,8 @@ static int count_alloc(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 {
 	if (r->filter.watch && r->filter.watch->came(r->filter.watch->arg, b, r->stack) < 0)
 		return -ENOMEM;
+	if (b->given > r->largest)
+		r->largest = b->given;
 	kmem_group_peak(&r->total, b->given);
 	kmem_group_peak(&r->of[b->of], b->given);
 	kmem_group_alloc(c, b->req, b->given);

@@ -43,9 +43,15 @@ function loss(rec) {
 		: causesOf(rec.gaps || []);
 	return h('div', { class: 'banner bad', role: 'alert' },
 		h('p', {}, h('strong', {}, lost ? `${count(lost)} events were lost` : 'The recording is cut'),
-			lost ? `, ${percent(lost, lost + rec.summary.events)} of all. Figures below are bounds, not exact.` : '. What came after is missing.'),
+			lost ? `, ${percent(lost, lost + rec.summary.events)} of all. ${reach(lost, rec.summary.largest_block)}` : '. What came after is missing.'),
 		causes.length > 0 && h('p', {}, causes.map(([k, v]) => `${k}: ${count(v)}`).join(' · ')),
 		cut > 0 && h('p', {}, `${count(cut)} files end before their time.`));
+}
+
+// How much a loss can matter: an event is one block, of the largest size at most.
+function reach(lost, largest) {
+	const blocks = lost === 1 ? 'one block' : `${count(lost)} blocks`;
+	return largest ? `Counts below may be off by ${blocks}, live bytes by at most ${bytes(lost * largest)}.` : `Figures below may be off by ${blocks}.`;
 }
 
 function causesOf(gaps) {
