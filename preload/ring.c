@@ -288,6 +288,7 @@ static bool take_ring(struct mz_thread *t)
 	t->ring_at = r->head + t->mask / 4 + 1;
 	look_at_tail(t, r);
 	t->told = 0;
+	t->outer = (uintptr_t)__builtin_frame_address(0);
 	t->depth = 1;
 	t->ring = r;
 	if (!mz_stamp(t, 1, &time, &at))
@@ -326,21 +327,31 @@ static bool on_signal_stack(void)
 	return !sigaltstack(NULL, &s) && (s.ss_flags & SS_ONSTACK);
 }
 
-/* A handler jumped out of an append, which will never end. What it had reserved was
- * filled, or not: it is overwritten, and counted as lost. */
+bool mz_given_up(uintptr_t began, const void *frame)
+{
+	return began && (uintptr_t)frame >= began && !on_signal_stack();
+}
+
+/* A handler jumped out of an append, which will never end. What was reserved since
+ * then was filled, or not: it is used again, and counted as lost. */
 void mz_nested(struct mz_thread *t, const void *frame)
 {
 	uint64_t head, count;
 
-	if (!t->outer || (uintptr_t)frame < t->outer || on_signal_stack())
+	if (!t->outer) {
+		/* between two instructions of an append: the next look will tell */
+		t->outer = (uintptr_t)frame;
+		return;
+	}
+	if (!mz_given_up(t->outer, frame))
 		return; /* inside a handler: what it interrupted goes on later */
 	head = *(volatile uint64_t *)&t->ring->head;
 	count = t->reserved - head;
-	for (uint64_t at = head; at != t->reserved && at - head <= t->mask; at++)
-		mz_fill(mz_slot(t, at), 0, MZ_REC_TIME, 0, 0, t->told);
-	t->outer = 0;
+	t->reserved = head;
+	t->told = 0; /* that record may be among them */
 	t->depth = 0;
-	mz_publish(&t->ring->head, head, t->reserved);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->outer = 0;
 	if (!count)
 		return;
 	if (!t->lost)
@@ -355,7 +366,7 @@ bool mz_unhide(const void *frame)
 {
 	struct mz_thread *t = &mz_me;
 
-	if (!t->hidden_at || (uintptr_t)frame < t->hidden_at || on_signal_stack())
+	if (!mz_given_up(t->hidden_at, frame))
 		return false;
 	t->hidden = 0;
 	t->hidden_at = 0;

@@ -29,8 +29,9 @@ struct mz_thread {
 	uint32_t moment;     /* mz_moment() when free(NULL) was last stamped */
 	uint64_t lost;	     /* dropped since the last record */
 	uint64_t lost_since;
-	bool in_unwinder; /* stacks: what it allocates itself is not recorded */
-	bool no_ring;	  /* there was none left; events are counted as missed */
+	uintptr_t unwinder_at; /* frame of the unwinder; 0 = it does not run */
+	bool in_unwinder;      /* stacks: what it allocates itself is not recorded */
+	bool no_ring;	       /* there was none left; events are counted as missed */
 };
 
 /* The value of *mz_alive, in a page that fork() wipes: a child finds 0 and calls mz_attach().
@@ -66,6 +67,7 @@ void mz_come_back(uint32_t alive) __attribute__((visibility("hidden")));
 bool mz_on_slow(uint32_t alive) __attribute__((visibility("hidden")));
 
 /* Calls that a handler jumped out of with siglongjmp(): frame is that of a hook. */
+bool mz_given_up(uintptr_t began, const void *frame) __attribute__((visibility("hidden")));
 void mz_nested(struct mz_thread *t, const void *frame) __attribute__((visibility("hidden")));
 bool mz_unhide(const void *frame) __attribute__((visibility("hidden")));
 
@@ -247,7 +249,7 @@ static inline void mz_end(struct mz_thread *t)
 	uint64_t was, h;
 
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(t->depth != 1, 0)) {
+	if (__builtin_expect(t->depth > 1, 0)) {
 		t->depth--;
 		return;
 	}

@@ -280,9 +280,13 @@ uint32_t mz_stack_slow(struct mz_thread *t)
 	struct told *k;
 	uint8_t how;
 
-	if (t->in_unwinder || !make_tables() || !mz_has_ring(t))
+	/* unless a signal handler jumped out of it */
+	if (t->in_unwinder && !mz_given_up(t->unwinder_at, __builtin_frame_address(0)))
+		return 0;
+	if (!make_tables() || !mz_has_ring(t))
 		return 0;
 	t->in_unwinder = true;
+	t->unwinder_at = (uintptr_t)__builtin_frame_address(0);
 	k = &told[t->ring - mz_region->rings];
 	n = take_stack(k->ips, max < MZ_STACK_DEPTH ? max : MZ_STACK_DEPTH, &how);
 	if (n)

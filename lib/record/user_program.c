@@ -3,15 +3,18 @@
 #include "record/user_program.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "record/user_pools.h"
+#include "record/user_spool.h"
 
 /* trace.cmt, then trace.2.cmt, trace.3.cmt: one for each program. */
 static char *file_name(const struct mz_user_files *f, unsigned number)
@@ -85,10 +88,26 @@ static int set_header(const struct mz_user_files *f, struct mz_user_program *m)
 
 /* The name in the shared memory is written by the program, so it is terminated here before it
  * is used. The pidfd tells when the process is gone. */
+/* A chunk is readable when it is whole: on a disk that may be full before the first
+ * one of the usual size, they are small. */
+static uint32_t chunk_events(const struct mz_user_files *f)
+{
+	const char *slash = strrchr(f->output, '/');
+	char folder[PATH_MAX] = ".";
+	struct statvfs v;
+
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s",
+			 slash == f->output ? 1 : (int)(slash - f->output), f->output);
+	return !statvfs(folder, &v) && (uint64_t)v.f_bavail * v.f_frsize < SPOOL_LEAST_ROOM ? 8192
+											    : 0;
+}
+
 int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 			 const struct mz_program_slot *from)
 {
-	struct mz_writer_options o = {.overwrite = f->force, .raw = true};
+	struct mz_writer_options o = {
+		.overwrite = f->force, .raw = true, .chunk_events = chunk_events(f)};
 
 	memset(m, 0, sizeof(*m));
 	m->pid = from->pid;

@@ -39,7 +39,7 @@ struct mz_user_rings {
 	struct mz_user_ring rings[MZ_RINGS];
 	struct mz_user_program *images[MZ_IMAGES]; /* NULL = none */
 	int main_pidfd;		   /* of the program that was asked for; -1 = not known */
-	uint32_t main_pid; /* only this one is recorded; 0 = others too */
+	uint32_t main_pid;	   /* only this one is recorded; 0 = others too */
 	unsigned active[MZ_RINGS]; /* rings with something to read */
 	unsigned active_count;
 	unsigned begun;	 /* rings inside a realloc */

@@ -14,6 +14,7 @@
 
 #define SPOOL_LIMIT   (2ull << 30) /* bytes, if nothing else is asked for */
 #define SPOOL_SEGMENT (4ull << 20) /* bytes */
+#define SPOOL_LEAST_ROOM (4ull << 20) /* on the disk: with less there is no spool */
 
 struct mz_spool_part {
 	uint64_t offset;

@@ -402,8 +402,8 @@ static int empty_environment(void)
 static int maps_over(void)
 {
 	for (int i = 0; i < 20 << k; i++) {
-		char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			       0);
+		char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0);
 
 		munmap(p + 4096, 8192);
 		p = mremap(p, 4096, 65536, MREMAP_MAYMOVE);
@@ -550,12 +550,38 @@ static int daemonizes(void)
 }
 
 static int (*const programs[])(void) = {
-	many_threads, detached_threads, tiny_stacks, forks,	   fork_tree,	 vforks,
-	clones,	      signals,		signal_stack, jumps,	   contexts,	 huge_sizes,
-	zero_sizes,   odd_alignments,	closes_all,  closes_std,   no_files,	 roots,
-	drops_rights, not_dumpable,	deep,	     exec_chain,   empty_environment, maps_over,
-	memory_limit, loads,		at_end,	     thread_keys,  dies,	 thread_exits,
-	shares,	      daemonizes,
+	many_threads,
+	detached_threads,
+	tiny_stacks,
+	forks,
+	fork_tree,
+	vforks,
+	clones,
+	signals,
+	signal_stack,
+	jumps,
+	contexts,
+	huge_sizes,
+	zero_sizes,
+	odd_alignments,
+	closes_all,
+	closes_std,
+	no_files,
+	roots,
+	drops_rights,
+	not_dumpable,
+	deep,
+	exec_chain,
+	empty_environment,
+	maps_over,
+	memory_limit,
+	loads,
+	at_end,
+	thread_keys,
+	dies,
+	thread_exits,
+	shares,
+	daemonizes,
 };
 
 int main(int argc, char **argv)
