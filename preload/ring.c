@@ -289,7 +289,7 @@ static bool take_ring(struct mz_thread *t)
 	look_at_tail(t, r);
 	t->told = 0;
 	t->outer = (uintptr_t)__builtin_frame_address(0);
-	t->depth = 1;
+	t->nested = 0;
 	t->ring = r;
 	if (!mz_stamp(t, 1, &time, &at))
 		return false;
@@ -334,22 +334,13 @@ bool mz_given_up(uintptr_t began, const void *frame)
 
 /* A handler jumped out of an append, which will never end. What was reserved since
  * then was filled, or not: it is used again, and counted as lost. */
-void mz_nested(struct mz_thread *t, const void *frame)
+static void give_up_append(struct mz_thread *t)
 {
-	uint64_t head, count;
+	uint64_t head = *(volatile uint64_t *)&t->ring->head, count = t->reserved - head;
 
-	if (!t->outer) {
-		/* between two instructions of an append: the next look will tell */
-		t->outer = (uintptr_t)frame;
-		return;
-	}
-	if (!mz_given_up(t->outer, frame))
-		return; /* inside a handler: what it interrupted goes on later */
-	head = *(volatile uint64_t *)&t->ring->head;
-	count = t->reserved - head;
 	t->reserved = head;
 	t->told = 0; /* that record may be among them */
-	t->depth = 0;
+	t->nested = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	t->outer = 0;
 	if (!count)
@@ -359,6 +350,20 @@ void mz_nested(struct mz_thread *t, const void *frame)
 	t->lost += count;
 	t->ring->dropped += count;
 	t->limit = 0;
+}
+
+bool mz_begin_nested(struct mz_thread *t, unsigned n, const void *frame)
+{
+	if (mz_given_up(t->outer, frame))
+		give_up_append(t);
+	if (t->reserved + n > t->limit && !mz_append_slow(t, n))
+		return false;
+	if (t->outer)
+		t->nested++; /* in a handler: what it interrupted goes on later */
+	else
+		t->outer = (uintptr_t)frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return true;
 }
 
 /* And out of a call whose inner calls are not the program's. */
@@ -437,16 +442,16 @@ static void count_lost(struct mz_thread *t)
  * and nothing can be published before that has ended. */
 static bool is_walled_in(const struct mz_thread *t)
 {
-	return t->depth > 1 && t->tail == t->ring->head;
+	return t->nested && t->tail == t->ring->head;
 }
 
 /* The append is over, and nothing was recorded. */
 static void end_without(struct mz_thread *t)
 {
-	if (t->depth == 1)
+	if (t->nested)
+		t->nested--;
+	else
 		t->outer = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	t->depth--;
 }
 
 /* Full rings lose events, by wish or because the recorder cannot keep up: a program
@@ -478,7 +483,7 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 	__atomic_fetch_add(&mz_waiting, 1, __ATOMIC_ACQ_REL);
 	/* a handler may have filled the ring after this append began: its records are complete,
 	 * and no other append will publish them */
-	if (t->depth == 1)
+	if (!t->nested)
 		mz_publish(&r->head, r->head, at);
 	for (;;) {
 		uint32_t room = __atomic_load_n(&r->room, __ATOMIC_ACQUIRE);
@@ -544,7 +549,7 @@ bool mz_append_slow(struct mz_thread *t, unsigned n)
 		mz_ring_bell();
 		return false;
 	}
-	return !t->lost || t->depth || tell_lost(t);
+	return !t->lost || t->outer || tell_lost(t);
 }
 
 /* ---- appending ------------------------------------------------------------- */

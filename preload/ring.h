@@ -20,9 +20,9 @@ struct mz_thread {
 	struct mz_record *data;
 	uint32_t mask;
 	uint32_t alive;	     /* *mz_alive when the ring was taken */
-	uint32_t depth;	     /* appends under way: more than 1 inside a signal handler */
+	uint32_t nested;     /* appends inside it, in signal handlers */
 	uint32_t hidden;     /* inside a call whose inner calls are not the program's */
-	uintptr_t outer;     /* frame of the append that is under way; 0 = not known */
+	uintptr_t outer;     /* frame of the append that is under way; 0 = none */
 	uintptr_t hidden_at; /* frame of the call that hides; 0 = not known */
 	uint64_t tail;	     /* of the ring, when last looked at */
 	uint64_t told;	     /* time of the last MZ_REC_TIME */
@@ -68,7 +68,8 @@ bool mz_on_slow(uint32_t alive) __attribute__((visibility("hidden")));
 
 /* Calls that a handler jumped out of with siglongjmp(): frame is that of a hook. */
 bool mz_given_up(uintptr_t began, const void *frame) __attribute__((visibility("hidden")));
-void mz_nested(struct mz_thread *t, const void *frame) __attribute__((visibility("hidden")));
+bool mz_begin_nested(struct mz_thread *t, unsigned n, const void *frame)
+	__attribute__((visibility("hidden")));
 bool mz_unhide(const void *frame) __attribute__((visibility("hidden")));
 
 /* Calls from here on, up to mz_show(), are not the program's. */
@@ -157,15 +158,11 @@ void mz_ring_bell(void) __attribute__((visibility("hidden")));
 /* Start an append of at most n records. False: not recorded. */
 static inline __attribute__((always_inline)) bool mz_begin(struct mz_thread *t, unsigned n)
 {
-	if (__builtin_expect(t->depth, 0))
-		mz_nested(t, __builtin_frame_address(0));
+	if (__builtin_expect(t->outer != 0, 0))
+		return mz_begin_nested(t, n, __builtin_frame_address(0));
 	if (__builtin_expect(t->reserved + n > t->limit, 0) && !mz_append_slow(t, n))
 		return false;
-	/* in this order: while the frame is not known, nothing is taken for given up */
-	if (__builtin_expect(!t->depth++, 1)) {
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		t->outer = (uintptr_t)__builtin_frame_address(0);
-	}
+	t->outer = (uintptr_t)__builtin_frame_address(0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
 }
@@ -249,13 +246,11 @@ static inline void mz_end(struct mz_thread *t)
 	uint64_t was, h;
 
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(t->depth > 1, 0)) {
-		t->depth--;
+	if (__builtin_expect(t->nested != 0, 0)) {
+		t->nested--;
 		return;
 	}
 	t->outer = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	t->depth = 0;
 	/* from here on a handler publishes all by itself; head before reserved, so
 	 * that it never goes back. Pairs with the recorder's acquire of head. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
