@@ -12,8 +12,8 @@
 #include <pthread.h>
 #include <uapi/memorizer/record.h>
 
-#define SPOOL_LIMIT   (2ull << 30) /* bytes, if nothing else is asked for */
-#define SPOOL_SEGMENT (4ull << 20) /* bytes */
+#define SPOOL_LIMIT	 (2ull << 30) /* bytes, if nothing else is asked for */
+#define SPOOL_SEGMENT	 (4ull << 20) /* bytes */
 #define SPOOL_LEAST_ROOM (4ull << 20) /* on the disk: with less there is no spool */
 
 struct mz_spool_part {
