@@ -26,8 +26,13 @@ LDFLAGS_atomic_file = $(LDFLAGS_fault)
 FUZZ       := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_LIB   := $(patsubst %.c,$(O)/fuzz/%.o,$(LIB_SRC) $(TOOL_SRC))
 FUZZ_FLAGS := -std=gnu11 -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-.PHONY: fuzz
+.PHONY: fuzz fuzz-run
 fuzz: $(FUZZ)
+
+# all targets in turn, at the lowest priority: make fuzz-run MINUTES=60
+MINUTES ?= 10
+fuzz-run: fuzz
+	$(Q)nice -n 19 tests/fuzz/run-all $(O) $(MINUTES)
 
 $(O)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
