@@ -53,7 +53,8 @@ bool mz_kmap_is_type(struct mz_kmap_text t)
 		size_t mid = (lo + hi) / 2;
 		int c = strncmp(types[mid], t.p, t.len);
 
-		if (!c && !types[mid][t.len])
+		/* the text may hold a NUL, where strncmp() ends */
+		if (!c && strlen(types[mid]) == t.len)
 			return true;
 		if (c < 0)
 			lo = mid + 1;
