@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/regular.h"
 
 #define MAX_FILE  (64u << 20)
 #define MAX_ID	  (1u << 20)
@@ -141,7 +142,7 @@ int mz_kmemtrace_beside_stacks(struct mz_kmemtrace_beside *b, char *text, const 
 /* The text of a file, NULL if there is none (or none that can be one). */
 static char *read_text(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = mz_open_regular(path, NULL);
 	struct mz_buf text = {0};
 	ssize_t n = -1;
 

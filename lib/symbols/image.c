@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "symbols/debuginfo.h"
@@ -34,6 +35,7 @@ static struct mz_image *open_image(const char *path, const uint8_t *id, size_t l
 {
 	struct mz_image *im = calloc(1, sizeof(*im));
 	char file[PATH_MAX];
+	struct stat st;
 	bool cached;
 
 	if (!im) {
@@ -42,7 +44,12 @@ static struct mz_image *open_image(const char *path, const uint8_t *id, size_t l
 	}
 	memcpy(im->id, id, len);
 	im->id_len = len;
-	cached = use_cache && len && mz_image_cache_path(id, len, file, sizeof(file));
+	if (path && !stat(path, &st)) {
+		im->file_size = (uint64_t)st.st_size;
+		im->file_time = (uint64_t)st.st_mtim.tv_sec * 1000000000u +
+				(uint64_t)st.st_mtim.tv_nsec;
+	}
+	cached = use_cache && len && mz_image_cache_path(im, file, sizeof(file));
 	if (cached && mz_image_load(im, file)) {
 		im->from_cache = true;
 		return im;

@@ -44,6 +44,7 @@ struct mz_image {
 	size_t n_rows, n_scopes, n_functions, n_variables, n_strings;
 	uint8_t id[64];
 	size_t id_len;
+	uint64_t file_size, file_time; /* of the file, ns; 0: known by its build id alone */
 	bool has_lines; /* there was debugging information */
 	bool fixed;	/* addresses are those it runs at; else from where it is loaded */
 	bool from_cache;
@@ -92,7 +93,8 @@ size_t mz_image_read_id(const char *path, uint8_t *id);
 /* image_cache.c */
 bool mz_image_load(struct mz_image *im, const char *file);
 void mz_image_save(const struct mz_image *im, const char *file);
-/* Where the table of a build id is kept; false: there is no such folder. Makes it. */
-bool mz_image_cache_path(const uint8_t *id, size_t len, char *buf, size_t size);
+/* Where the table of a file is kept (by build id, size and time: another file may claim the
+ * same build id); false: there is no such folder. Makes it. */
+bool mz_image_cache_path(const struct mz_image *im, char *buf, size_t size);
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/regular.h"
 #include "symbols/image_build.h"
 
 /* ---- strings ------------------------------------------------------------------------- */
@@ -298,7 +299,7 @@ static int build_module(struct mz_image *im, Dwfl_Module *mod, struct mz_error *
 
 size_t mz_image_read_id(const char *path, uint8_t *id)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = mz_open_regular(path, NULL);
 	const void *found;
 	size_t len = 0;
 	Elf *elf;
@@ -337,7 +338,12 @@ int mz_image_build(struct mz_image *im, const char *path, struct mz_error *err)
 	dwfl_report_begin(dwfl);
 	/* addresses stay as the file has them */
 	if (path) {
-		mod = dwfl_report_elf(dwfl, path, path, -1, 0, false);
+		int fd = mz_open_regular(path, NULL);
+
+		/* success takes the descriptor over */
+		mod = fd < 0 ? NULL : dwfl_report_elf(dwfl, path, path, fd, 0, false);
+		if (!mod && fd >= 0)
+			close(fd);
 	} else {
 		mod = dwfl_report_module(dwfl, "", 0, UINT32_MAX);
 		if (mod && dwfl_module_report_build_id(mod, im->id, im->id_len, 0))

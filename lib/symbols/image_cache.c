@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Tables in the user's cache: $XDG_CACHE_HOME/memorizer/symbols/BUILD-ID.1, or below
+ * Tables in the user's cache: $XDG_CACHE_HOME/memorizer/symbols/BUILD-ID-SIZE-TIME.2, or below
  * ~/.cache. A header, then the arrays. A file that is not as it should be is none.
  */
 #include <errno.h>
@@ -15,13 +15,14 @@
 #include "base/output.h"
 #include "symbols/image.h"
 
-#define MAGIC "MZsyms1\n"
+#define MAGIC "MZsyms2\n"
 
 struct header {
 	char magic[8];
 	uint64_t base;
 	uint64_t rows, scopes, functions, variables, strings; /* counts */
 	uint64_t has_lines, fixed, id_len;
+	uint64_t file_size, file_time;
 	uint8_t id[64];
 };
 
@@ -36,7 +37,7 @@ static bool own_folder(const char *path)
 	       !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-bool mz_image_cache_path(const uint8_t *id, size_t len, char *buf, size_t size)
+bool mz_image_cache_path(const struct mz_image *im, char *buf, size_t size)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	size_t n;
@@ -47,7 +48,7 @@ bool mz_image_cache_path(const uint8_t *id, size_t len, char *buf, size_t size)
 		n = (size_t)snprintf(buf, size, "%s/.cache", home);
 	else
 		return false;
-	if (n + 2 * len + 32 > size)
+	if (n + 2 * im->id_len + 80 > size)
 		return false;
 	mkdir(buf, 0700); /* it is there, or the next step says no */
 	n += (size_t)snprintf(buf + n, size - n, "/memorizer");
@@ -57,9 +58,10 @@ bool mz_image_cache_path(const uint8_t *id, size_t len, char *buf, size_t size)
 	if (!own_folder(buf))
 		return false;
 	buf[n++] = '/';
-	for (size_t i = 0; i < len; i++)
-		n += (size_t)snprintf(buf + n, size - n, "%02x", id[i]);
-	snprintf(buf + n, size - n, ".1");
+	for (size_t i = 0; i < im->id_len; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%02x", im->id[i]);
+	snprintf(buf + n, size - n, "-%llx-%llx.2", (unsigned long long)im->file_size,
+		 (unsigned long long)im->file_time);
 	return true;
 }
 
@@ -94,7 +96,8 @@ static bool lay_out(struct mz_image *im, char *map, size_t len)
 		return false;
 	memcpy(&h, map, sizeof(h));
 	if (memcmp(h.magic, MAGIC, 8) || h.id_len != im->id_len ||
-	    memcmp(h.id, im->id, im->id_len) || !h.strings)
+	    memcmp(h.id, im->id, im->id_len) || h.file_size != im->file_size ||
+	    h.file_time != im->file_time || !h.strings)
 		return false;
 	parts_of(im, &h, parts);
 	for (size_t i = 0; i < PARTS; i++) {
@@ -150,7 +153,9 @@ void mz_image_save(const struct mz_image *im, const char *file)
 			   .strings = im->n_strings,
 			   .has_lines = im->has_lines,
 			   .fixed = im->fixed,
-			   .id_len = im->id_len};
+			   .id_len = im->id_len,
+			   .file_size = im->file_size,
+			   .file_time = im->file_time};
 	struct mz_image copy = *im;
 	struct part parts[PARTS];
 	struct mz_output out;

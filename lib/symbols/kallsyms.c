@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/regular.h"
 
 /* A kernel has some 20 MB of them at the very most. */
 #define MAX_FILE (256u << 20)
@@ -36,7 +37,7 @@ struct mz_kallsyms {
  * filling memory. */
 static int read_all(struct mz_kallsyms *k, const char *path, struct mz_error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = mz_open_regular(path, NULL);
 	size_t cap = 0;
 	ssize_t n = 1;
 

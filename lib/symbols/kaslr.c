@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/regular.h"
 #include "symbols/private.h"
 
 #define STEP	(2u << 20)
@@ -92,7 +93,7 @@ static bool choose(const struct image *im, const uint64_t *ips, size_t n, uint64
 
 bool mz_kaslr_guess(const char *vmlinux, const uint64_t *ips, size_t n, uint64_t *shift)
 {
-	int fd = open(vmlinux, O_RDONLY | O_CLOEXEC);
+	int fd = mz_open_regular(vmlinux, NULL);
 	struct image im = {.n = 0};
 	bool found = false;
 	Elf *elf;

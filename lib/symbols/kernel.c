@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/regular.h"
 #include "symbols/debuginfo.h"
 #include "symbols/private.h"
 
@@ -235,7 +236,7 @@ bool mz_symbols_sort(const char *path, struct mz_symbols_kernel *files)
 		files->modules = path;
 		return true;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = mz_open_regular(path, NULL);
 	if (fd < 0 || read(fd, head, sizeof(head) - 1) < 20)
 		head[0] = '\0';
 	if (fd >= 0)

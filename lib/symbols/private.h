@@ -4,6 +4,7 @@
 #define MZ_SYMBOLS_PRIVATE_H
 
 #include "base/pair_index.h"
+#include "symbols/demangle.h"
 #include "symbols/image.h"
 #include "symbols/kallsyms.h"
 #include "symbols/symbols.h"
@@ -41,8 +42,7 @@ struct mz_symbols {
 	bool *is_found;
 	size_t cap_found, cap_is_found;
 	struct mz_tables *texts; /* made here: folders, demangled names */
-	char *(*demangle)(const char *, char *, size_t *, int *);
-	void *cxx;
+	struct mz_demangle *demangle;
 };
 
 /* A module with the image of its file; NULL = no memory. path is copied. */

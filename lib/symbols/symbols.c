@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Look up an address: images first, then the kernel's symbol list. */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +19,11 @@ struct mz_symbols *mz_symbols_new(void)
 		free(s);
 		return NULL;
 	}
-	/* C++ names are made readable where the machine has the C++ library */
-	s->cxx = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-	if (s->cxx)
-		*(void **)&s->demangle = dlsym(s->cxx, "__cxa_demangle");
+	s->demangle = mz_demangle_new();
+	if (!s->demangle) {
+		mz_symbols_close(s);
+		return NULL;
+	}
 	return s;
 }
 
@@ -60,8 +60,7 @@ void mz_symbols_close(struct mz_symbols *s)
 	free(s->found);
 	free(s->is_found);
 	mz_tables_free(s->texts);
-	if (s->cxx)
-		dlclose(s->cxx);
+	mz_demangle_free(s->demangle);
 	free(s);
 }
 
@@ -125,21 +124,16 @@ static const char *folder(struct mz_symbols *s, const char *path)
 /* Only mangled names are touched; one that cannot be demangled is shown as it is. */
 static const char *readable(struct mz_symbols *s, const char *name)
 {
-	int status = -1;
 	char rust[RUST_NAME];
-	char *made;
-	const char *kept;
+	const char *made, *kept;
 	size_t n = name ? mz_rust_demangle(name, rust, sizeof(rust)) : 0;
 
 	/* first: older names of Rust would be names of C++, too */
 	if (n)
 		return keep(s, rust, n);
-	if (!name || !s->demangle || strncmp(name, "_Z", 2))
-		return name;
-	made = s->demangle(name, NULL, NULL, &status);
-	kept = made && !status ? keep(s, made, strlen(made)) : name;
-	free(made);
-	return kept;
+	made = name ? mz_demangle(s->demangle, name) : NULL;
+	kept = made ? keep(s, made, strlen(made)) : NULL;
+	return kept ? kept : name;
 }
 
 /* ---- one address --------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/regular.h"
 #include "symbols/types_private.h"
 
 #define LARGEST (256u << 20)
@@ -142,7 +143,7 @@ static struct mz_types *from_file(int fd, const char *path, struct mz_error *err
 
 struct mz_types *mz_types_open_btf(const char *path, struct mz_error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = mz_open_regular(path, NULL);
 	struct mz_types *t;
 	uint16_t magic = 0;
 	Elf *elf;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/regular.h"
 #include "symbols/types_private.h"
 
 #define DEEP	16 /* typedefs of typedefs */
@@ -47,11 +48,18 @@ static int begin(struct dwarf *d, const char *path, struct mz_error *err)
 		.section_address = dwfl_offline_section_address,
 	};
 	Dwfl_Module *mod;
+	int fd;
 
 	d->dwfl = dwfl_begin(&callbacks);
 	if (!d->dwfl)
 		return mz_fail_memory(err);
-	mod = dwfl_report_offline(d->dwfl, "vmlinux", path, -1);
+	fd = mz_open_regular(path, NULL);
+	if (fd < 0)
+		return mz_fail(err, errno, "%s: %s", path, strerror(errno));
+	/* success takes the descriptor over */
+	mod = dwfl_report_offline(d->dwfl, "vmlinux", path, fd);
+	if (!mod)
+		close(fd);
 	if (!mod || dwfl_report_end(d->dwfl, NULL, NULL))
 		return mz_fail(err, ENODATA, "%s: %s", path, dwfl_errmsg(-1));
 	d->dw = dwfl_module_getdwarf(mod, &d->bias);

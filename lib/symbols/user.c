@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/regular.h"
 #include "symbols/private.h"
 #include "trace/reader.h"
 
@@ -30,8 +31,13 @@ static bool same_build(const struct mz_symbols_module *m)
 	uint8_t id[64];
 	size_t n = mz_image_id(m->path, id);
 
-	if (!m->id_len)
-		return !access(m->path, R_OK);
+	if (!m->id_len) {
+		int fd = mz_open_regular(m->path, NULL);
+
+		if (fd >= 0)
+			close(fd);
+		return fd >= 0;
+	}
 	return n == m->id_len && !memcmp(id, m->id, n);
 }
 

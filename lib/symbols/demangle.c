@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Make C++ names readable, those that may grow in a process of their own. */
+#include "symbols/demangle.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MEMORY	    (64ull << 20) /* that the helper may take */
+#define CPU_SECONDS 10		  /* for all names together */
+#define STARTS	    8		  /* a name that ends the helper must not end all names */
+#define SHORT	    512		  /* bytes of a name that is done here */
+#define REFERENCES  10		  /* ... and that doubles so often at most */
+
+struct mz_demangle *mz_demangle_new(void)
+{
+	struct mz_demangle *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->fd = -1;
+	d->library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+	if (d->library)
+		*(void **)&d->call = dlsym(d->library, "__cxa_demangle");
+	return d;
+}
+
+static void stop_helper(struct mz_demangle *d)
+{
+	if (d->fd >= 0)
+		close(d->fd);
+	d->fd = -1;
+	if (d->helper > 0) {
+		kill(d->helper, SIGKILL);
+		while (waitpid(d->helper, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	d->helper = 0;
+}
+
+void mz_demangle_free(struct mz_demangle *d)
+{
+	if (!d)
+		return;
+	stop_helper(d);
+	if (d->library)
+		dlclose(d->library);
+	free(d);
+}
+
+/* The readable name into text: its length, 0 = none. */
+static size_t demangle(const struct mz_demangle *d, const char *name, char *text)
+{
+	int status = -1;
+	char *made = d->call(name, NULL, NULL, &status);
+	size_t len = made && !status ? strlen(made) : 0;
+
+	if (len >= MZ_DEMANGLE_MAX)
+		len = 0;
+	if (len)
+		memcpy(text, made, len);
+	text[len] = '\0';
+	free(made);
+	return len;
+}
+
+/* Each reference to what stood before (S_, S0_, T_) may double the name; without any, it
+ * grows by a constant factor. */
+static bool may_grow(const char *name, size_t len)
+{
+	unsigned references = 0;
+
+	for (const char *p = name; *p; p++)
+		references += *p == 'S' || *p == 'T';
+	return len > SHORT || references > REFERENCES;
+}
+
+/* ---- the helper ---------------------------------------------------------------------- */
+
+static bool move_all(int fd, void *data, size_t n, bool out)
+{
+	for (char *p = data; n;) {
+		ssize_t k = out ? send(fd, p, n, MSG_NOSIGNAL) : recv(fd, p, n, 0);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0)
+			return false;
+		p += k;
+		n -= (size_t)k;
+	}
+	return true;
+}
+
+/* What we have, and not much more. The address space of the parent is ours, too, so only
+ * what is added counts. */
+static void limit_myself(void)
+{
+	struct rlimit cpu = {CPU_SECONDS, CPU_SECONDS}, none = {0, 0}, data;
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	/* size resident shared text lib data */
+	if (!f || fscanf(f, "%*u %*u %*u %*u %*u %lu", &pages) != 1)
+		_exit(1);
+	fclose(f);
+	data.rlim_cur = data.rlim_max = pages * (rlim_t)sysconf(_SC_PAGESIZE) + MEMORY;
+	if (setrlimit(RLIMIT_DATA, &data) || setrlimit(RLIMIT_CPU, &cpu) ||
+	    setrlimit(RLIMIT_CORE, &none))
+		_exit(1);
+}
+
+/* Names come in and go out, each behind its length, until the other side is gone. */
+static void help(const struct mz_demangle *d, int fd)
+{
+	static char name[MZ_DEMANGLE_MAX], text[MZ_DEMANGLE_MAX];
+	uint32_t n;
+
+	if (dup2(fd, 0) < 0 || syscall(SYS_close_range, 1, ~0u, 0) < 0)
+		_exit(1);
+	signal(SIGSEGV, SIG_DFL);
+	limit_myself();
+	while (move_all(0, &n, sizeof(n), false) && n < sizeof(name) &&
+	       move_all(0, name, n, false)) {
+		name[n] = '\0';
+		n = (uint32_t)demangle(d, name, text);
+		if (!move_all(0, &n, sizeof(n), true) || !move_all(0, text, n, true))
+			break;
+	}
+	_exit(0);
+}
+
+static bool start_helper(struct mz_demangle *d)
+{
+	int fds[2];
+
+	if (d->fd >= 0)
+		return true;
+	if (d->starts++ >= STARTS || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		return false;
+	d->helper = fork();
+	if (!d->helper)
+		help(d, fds[1]);
+	close(fds[1]);
+	d->fd = fds[0];
+	if (d->helper < 0) {
+		d->helper = 0;
+		stop_helper(d);
+	}
+	return d->fd >= 0;
+}
+
+static const char *ask_helper(struct mz_demangle *d, const char *name, size_t len)
+{
+	uint32_t n = (uint32_t)len;
+
+	if (!start_helper(d))
+		return NULL;
+	if (!move_all(d->fd, &n, sizeof(n), true) ||
+	    !move_all(d->fd, (char *)(uintptr_t)name, len, true) ||
+	    !move_all(d->fd, &n, sizeof(n), false) || n >= MZ_DEMANGLE_MAX ||
+	    !move_all(d->fd, d->text, n, false)) {
+		stop_helper(d);
+		return NULL;
+	}
+	d->text[n] = '\0';
+	return n ? d->text : NULL;
+}
+
+const char *mz_demangle(struct mz_demangle *d, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!d->call || strncmp(name, "_Z", 2) || len >= MZ_DEMANGLE_MAX)
+		return NULL;
+	if (may_grow(name, len))
+		return ask_helper(d, name, len);
+	return demangle(d, name, d->text) ? d->text : NULL;
+}

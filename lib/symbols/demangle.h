@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * C++ names made readable, by the C++ library of the machine. A name comes from a file
+ * that anybody may have made, and 263 bytes of it can stand for gigabytes; so every name
+ * that could grow is handed to a process of its own, which has little memory and time.
+ */
+#ifndef MZ_SYMBOLS_DEMANGLE_H
+#define MZ_SYMBOLS_DEMANGLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define MZ_DEMANGLE_MAX 65536 /* bytes of a name, as it is and as it becomes */
+
+struct mz_demangle {
+	char *(*call)(const char *, char *, size_t *, int *);
+	void *library; /* NULL: there is none, and names stay as they are */
+	pid_t helper;  /* 0: not started */
+	int fd;	       /* to the helper */
+	unsigned starts;
+	char text[MZ_DEMANGLE_MAX];
+};
+
+/* NULL = no memory. */
+struct mz_demangle *mz_demangle_new(void);
+void mz_demangle_free(struct mz_demangle *d);
+
+/* The readable name, until the next call; NULL: it is none, or it is too large. */
+const char *mz_demangle(struct mz_demangle *d, const char *name);
+
+#endif
