@@ -9,6 +9,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,9 +21,15 @@
 #include "cmds/html/html.h"
 #include "cmds/html/serve_http.h"
 
-#define CHILDREN 8
+#define CHILDREN 32
 #define PATIENCE 30 /* seconds for the other side to ask */
 #define TAKING	 10 /* times that to take the answer */
+
+/* What a process may take that answers, and one that looks what a file is. */
+#define ANSWER_BYTES   (4ull << 30)
+#define ANSWER_SECONDS 300
+#define LOOK_BYTES     (2ull << 30)
+#define LOOK_SECONDS   20
 
 struct opts {
 	uint64_t port;
@@ -36,13 +45,35 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
+/* What a child is at: one that waits for its browser can be sent away for another. */
+enum phase { ASKING, WORKING, TAKEN };
+
 struct server {
 	const char *dir;
 	int fd;
 	unsigned port;
 	unsigned patience;
+	char token[MZ_HTTP_TOKEN + 1]; /* that a request must show */
 	pid_t children[CHILDREN];
+	uint64_t started[CHILDREN]; /* in which order */
+	uint64_t starts;
+	volatile unsigned char *phases; /* enum phase of each, shared with them */
 };
+
+/* A recording may be of anybody's making. Sanitizers take all addresses at once. */
+static void limit_myself(uint64_t bytes, unsigned seconds)
+{
+	struct rlimit as = {bytes, bytes}, cpu = {seconds, seconds}, none = {0, 0};
+
+	if (options_open_flags() & MZ_OPEN_LARGE)
+		return;
+#ifndef __SANITIZE_ADDRESS__
+	setrlimit(RLIMIT_AS, &as);
+#endif
+	(void)as;
+	setrlimit(RLIMIT_CPU, &cpu);
+	setrlimit(RLIMIT_CORE, &none);
+}
 
 static volatile sig_atomic_t stopped;
 
@@ -80,21 +111,47 @@ static bool has_event(struct mz_recording *r)
 	return in && (r->format == MZ_FORMAT_CONTAINER || mz_reader_read(in, &ev, 1) > 0);
 }
 
-/* As in struct html_model; NULL: no recording, or none that a page shows. */
-static const char *kind_of(const struct entry *e)
+/* Exit status of the process that looks: a kind of recording, or that it cannot be read. */
+#define UNREADABLE 100
+
+static int look_what(const struct entry *e)
 {
+	struct mz_recording_options o = {.flags = options_open_flags()};
 	char *paths[] = {(char *)e->path};
-	const char *kind = NULL;
+	int kind = MZ_RECORDING_ANY;
 	struct mz_recording r;
 	struct mz_error err = {0};
 
 	if (S_ISREG(e->st.st_mode) && !e->st.st_size)
-		return NULL;
-	if (!mz_recording_open(&r, paths, 1, NULL, &err) && r.kind != MZ_RECORDING_SUMS &&
+		return kind;
+	if (!mz_recording_open(&r, paths, 1, &o, &err) && r.kind != MZ_RECORDING_SUMS &&
 	    (r.kind != MZ_RECORDING_USER || has_event(&r)))
-		kind = mz_recording_kind_name(r.kind);
+		kind = (int)r.kind;
 	mz_recording_close(&r);
-	return kind;
+	/* one that asks for too much is a recording, and not to be left out in silence */
+	return err.code == EFBIG ? UNREADABLE : kind;
+}
+
+/* As in struct html_model; NULL: no recording, or none that a page shows. A process of its
+ * own looks: whatever becomes of it, the others are listed. */
+static const char *kind_of(const struct entry *e)
+{
+	static const char bad[] = "cannot be read";
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		limit_myself(LOOK_BYTES, LOOK_SECONDS);
+		_exit(look_what(e));
+	}
+	if (pid < 0)
+		return bad;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return bad;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) == UNREADABLE)
+		return bad;
+	return WEXITSTATUS(status) ? mz_recording_kind_name(WEXITSTATUS(status)) : NULL;
 }
 
 /* Any name as a part of an address. */
@@ -175,35 +232,57 @@ static int view(const struct server *s, const char *name, struct mz_buf *page, s
 	return ret;
 }
 
-static void answer(const struct server *s, int fd)
+static int make_page(const struct server *s, const char *path, struct mz_buf *page,
+		     struct mz_error *err)
+{
+	if (!strcmp(path, "/"))
+		return list(s, page, err);
+	if (!strncmp(path, "/view/", 6))
+		return view(s, path + 6, page, err);
+	return mz_fail(err, ENOENT, "there is nothing at this address");
+}
+
+/* 0: the request may be answered. */
+static int read_request(const struct server *s, int fd, struct mz_http_request *r)
+{
+	int status;
+
+	/* who sends a byte now and then must not keep a place for ever: SIGALRM ends us */
+	alarm(s->patience);
+	status = http_read(fd, s->port, r);
+	alarm(0);
+	if (status > 0)
+		http_refuse(fd, status, "This server answers GET and HEAD, to this machine only.\n",
+			    r->head);
+	if (!status && !mz_http_has_token(r, s->token)) {
+		http_refuse(fd, 403,
+			    "Open the address that 'memorizer serve' has printed, with its token: "
+			    "other users of this machine must not read your recordings.\n",
+			    r->head);
+		return 403;
+	}
+	return status;
+}
+
+static void answer(const struct server *s, int fd, int place)
 {
 	struct mz_http_request r;
 	struct mz_error err = {0};
 	struct mz_buf page = {0};
-	int status, ret;
+	char cookie[64];
+	int ret;
 
-	/* who sends a byte now and then must not keep a place for ever: SIGALRM ends us */
-	alarm(s->patience);
-	status = http_read(fd, s->port, &r);
-	alarm(0);
-	if (status < 0)
+	if (read_request(s, fd, &r))
 		return;
-	if (status) {
-		http_refuse(fd, status, "This server answers GET and HEAD, to this machine only.\n",
-			    r.head);
-		return;
-	}
-	if (!strcmp(r.path, "/"))
-		ret = list(s, &page, &err);
-	else if (!strncmp(r.path, "/view/", 6))
-		ret = view(s, r.path + 6, &page, &err);
-	else
-		ret = mz_fail(&err, ENOENT, "there is nothing at this address");
+	s->phases[place] = WORKING;
+	ret = make_page(s, r.path, &page, &err);
+	s->phases[place] = TAKEN;
 	alarm(TAKING * s->patience);
+	snprintf(cookie, sizeof(cookie), "memorizer-%u=%s", s->port, s->token);
 	if (ret < 0)
 		http_refuse(fd, ret == -ENOENT ? 404 : 500, err.text, r.head);
 	else
-		http_answer(fd, 200, "text/html; charset=utf-8", page.data, page.len, r.head);
+		http_answer(fd, &(struct http_page){page.data, page.len, cookie}, r.head);
 	mz_buf_free(&page);
 }
 
@@ -217,7 +296,7 @@ static int listen_at(struct server *s, uint64_t port)
 	socklen_t len = sizeof(a);
 	int on = 1;
 
-	s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0)
 		return console_fail("no socket: %s", strerror(errno));
 	setsockopt(s->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -230,8 +309,20 @@ static int listen_at(struct server *s, uint64_t port)
 	return 0;
 }
 
-/* A place for one more, or NULL; those that ended leave theirs. */
-static pid_t *free_place(struct server *s)
+/* The child that has been in a phase for longest; -1: none is. */
+static int oldest_in(const struct server *s, enum phase phase)
+{
+	int oldest = -1;
+
+	for (int i = 0; i < CHILDREN; i++)
+		if (s->children[i] && s->phases[i] == phase &&
+		    (oldest < 0 || s->started[i] < s->started[oldest]))
+			oldest = i;
+	return oldest;
+}
+
+/* A place for one more, or -1; those that ended leave theirs. */
+static int free_place(struct server *s)
 {
 	pid_t gone;
 
@@ -241,8 +332,25 @@ static pid_t *free_place(struct server *s)
 				s->children[i] = 0;
 	for (int i = 0; i < CHILDREN; i++)
 		if (!s->children[i])
-			return &s->children[i];
-	return NULL;
+			return i;
+	return -1;
+}
+
+/* Somebody has come, and there is no place: those go first who are slow to ask, then those
+ * who are slow to take their answer. -1: all are being worked for. */
+static int make_place(struct server *s)
+{
+	int place = oldest_in(s, ASKING);
+
+	if (place < 0)
+		place = oldest_in(s, TAKEN);
+	if (place < 0)
+		return -1;
+	kill(s->children[place], SIGKILL);
+	while (waitpid(s->children[place], NULL, 0) < 0 && errno == EINTR)
+		;
+	s->children[place] = 0;
+	return place;
 }
 
 static void set_patience(int fd, unsigned seconds)
@@ -253,37 +361,50 @@ static void set_patience(int fd, unsigned seconds)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
 }
 
-static void start_child(struct server *s, pid_t *place, int fd, const sigset_t *usual)
+static void start_child(struct server *s, int place, int fd, const sigset_t *usual)
 {
-	*place = fork();
-	if (!*place) {
+	pid_t pid;
+
+	s->phases[place] = ASKING;
+	s->started[place] = s->starts++;
+	pid = fork();
+	if (!pid) {
 		signal(SIGINT, SIG_DFL);
 		signal(SIGTERM, SIG_DFL);
 		sigprocmask(SIG_SETMASK, usual, NULL);
 		close(s->fd);
 		set_patience(fd, s->patience);
-		answer(s, fd);
+		limit_myself(ANSWER_BYTES, ANSWER_SECONDS);
+		answer(s, fd, place);
 		http_close(fd);
 		_exit(0);
 	}
-	if (*place < 0) {
-		*place = 0;
+	s->children[place] = pid > 0 ? pid : 0;
+	if (pid < 0)
 		http_refuse(fd, 500, "no more processes\n", false);
-	}
 }
 
 /* Signals come in only while we wait, so that none is overlooked. */
 static void serve(struct server *s, const sigset_t *usual)
 {
-	while (!stopped) {
-		pid_t *place = free_place(s);
-		struct pollfd p = {.fd = s->fd, .events = POLLIN};
-		struct timespec wait = {.tv_sec = place ? 5 : 0, .tv_nsec = place ? 0 : 10000000};
-		int fd;
+	bool full = false;
 
-		if (ppoll(&p, place != NULL, &wait, usual) <= 0 || !place)
+	while (!stopped) {
+		struct pollfd p = {.fd = s->fd, .events = POLLIN};
+		struct timespec wait = {.tv_sec = full ? 0 : 5, .tv_nsec = full ? 10000000 : 0};
+		int place, fd;
+
+		ppoll(&p, !full, &wait, usual);
+		place = free_place(s);
+		/* nobody is sent away before somebody else is there */
+		if (poll(&p, 1, 0) <= 0) {
+			full = false;
 			continue;
-		fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC);
+		}
+		if (place < 0)
+			place = make_place(s);
+		full = place < 0;
+		fd = full ? -1 : accept4(s->fd, NULL, NULL, SOCK_CLOEXEC);
 		if (fd < 0)
 			continue;
 		start_child(s, place, fd, usual);
@@ -299,6 +420,26 @@ static void stop(struct server *s)
 	while (wait(NULL) > 0)
 		;
 	close(s->fd);
+}
+
+/* Every local user can reach the port; what only our user was told, others do not know. */
+static int make_token(char *token)
+{
+	unsigned char bytes[MZ_HTTP_TOKEN / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -1;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		sprintf(token + 2 * i, "%02x", bytes[i]);
+	return 0;
+}
+
+static int make_phases(struct server *s)
+{
+	void *p = mmap(NULL, CHILDREN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	s->phases = p;
+	return p == MAP_FAILED ? -1 : 0;
 }
 
 static int run(void *options, int argc, char **argv)
@@ -322,6 +463,8 @@ static int run(void *options, int argc, char **argv)
 	if (!S_ISDIR(st.st_mode))
 		return console_fail("%s: not a folder; 'memorizer html' shows one recording",
 				    s.dir);
+	if (make_token(s.token) || make_phases(&s))
+		return console_fail("no random numbers, or no memory: %s", strerror(errno));
 	if (listen_at(&s, o->port))
 		return MZ_EXIT_FAILED;
 	sigemptyset(&ours);
@@ -330,7 +473,7 @@ static int run(void *options, int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &ours, &usual);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
-	printf("http://127.0.0.1:%u/\n", s.port);
+	printf("http://127.0.0.1:%u/?token=%s\n", s.port, s.token);
 	fflush(stdout);
 	console_note("recordings in %s, for this machine only; Ctrl-C ends it", s.dir);
 	serve(&s, &usual);
@@ -344,5 +487,6 @@ const struct mz_cmd cmd_serve = {
 	.summary = "show the recordings of a folder in a browser",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

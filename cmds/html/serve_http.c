@@ -39,32 +39,44 @@ static void send_all(int fd, const char *p, size_t n)
 	}
 }
 
-void http_answer(int fd, int status, const char *type, const void *body, size_t size, bool head)
+static void answer(int fd, int status, const char *type, const struct http_page *page, bool head)
 {
-	char text[1024];
-	int n = snprintf(text, sizeof(text),
-			 "HTTP/1.1 %d %s\r\n"
-			 "Content-Type: %s\r\n"
-			 "Content-Length: %zu\r\n"
-			 "Connection: close\r\n"
-			 "Cache-Control: no-store\r\n"
-			 "X-Content-Type-Options: nosniff\r\n"
-			 "Referrer-Policy: no-referrer\r\n"
-			 "Cross-Origin-Resource-Policy: same-origin\r\n"
-			 "Content-Security-Policy: frame-ancestors 'none'%s\r\n"
-			 "%s\r\n",
-			 status, reason(status), type, size,
-			 strncmp(type, "text/html", 9) ? "; default-src 'none'" : "",
-			 status == 405 ? "Allow: GET, HEAD\r\n" : "");
+	char text[1024], cookie[128] = "";
+	int n;
 
+	/* other sites' pages cannot make the browser send it along, nor a script read it */
+	if (page->cookie)
+		snprintf(cookie, sizeof(cookie),
+			 "Set-Cookie: %s; Path=/; HttpOnly; SameSite=Strict\r\n", page->cookie);
+	n = snprintf(text, sizeof(text),
+		     "HTTP/1.1 %d %s\r\n"
+		     "Content-Type: %s\r\n"
+		     "Content-Length: %zu\r\n"
+		     "Connection: close\r\n"
+		     "Cache-Control: no-store\r\n"
+		     "X-Content-Type-Options: nosniff\r\n"
+		     "Referrer-Policy: no-referrer\r\n"
+		     "Cross-Origin-Resource-Policy: same-origin\r\n"
+		     "Content-Security-Policy: frame-ancestors 'none'%s\r\n"
+		     "%s%s\r\n",
+		     status, reason(status), type, page->size,
+		     strncmp(type, "text/html", 9) ? "; default-src 'none'" : "", cookie,
+		     status == 405 ? "Allow: GET, HEAD\r\n" : "");
 	send_all(fd, text, (size_t)n);
 	if (!head)
-		send_all(fd, body, size);
+		send_all(fd, page->body, page->size);
+}
+
+void http_answer(int fd, const struct http_page *page, bool head)
+{
+	answer(fd, 200, "text/html; charset=utf-8", page, head);
 }
 
 void http_refuse(int fd, int status, const char *text, bool head)
 {
-	http_answer(fd, status, "text/plain; charset=utf-8", text, strlen(text), head);
+	const struct http_page page = {.body = text, .size = strlen(text)};
+
+	answer(fd, status, "text/plain; charset=utf-8", &page, head);
 }
 
 void http_close(int fd)

@@ -11,8 +11,14 @@
  * mz_http_parse(), 408, 431; -1: nobody is there. */
 int http_read(int fd, unsigned port, struct mz_http_request *r);
 
-/* Sends the answer. */
-void http_answer(int fd, int status, const char *type, const void *body, size_t size, bool head);
+struct http_page {
+	const void *body;
+	size_t size;
+	const char *cookie; /* that the browser is to keep; NULL: none */
+};
+
+/* Sends a page. */
+void http_answer(int fd, const struct http_page *page, bool head);
 /* A short text with the status. */
 void http_refuse(int fd, int status, const char *text, bool head);
 /* Ends the talk so that the other side gets the answer, even if it still sends. */

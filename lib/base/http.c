@@ -41,6 +41,37 @@ static int decode(const char *from, size_t n, char *to, size_t size)
 	return 0;
 }
 
+static void keep_token(char *to, const char *from, size_t n)
+{
+	if (n != MZ_HTTP_TOKEN)
+		return;
+	memcpy(to, from, n);
+	to[n] = '\0';
+}
+
+/* "?a=b&token=...": the first token counts. */
+static void read_query(const char *p, struct mz_http_request *r)
+{
+	while (*p == '?' || *p == '&') {
+		size_t n = strcspn(++p, "&#");
+
+		if (!*r->token && n > 6 && !strncmp(p, "token=", 6))
+			keep_token(r->token, p + 6, n - 6);
+		p += n;
+	}
+}
+
+bool mz_http_has_token(const struct mz_http_request *r, const char *token)
+{
+	unsigned by_query = 0, by_cookie = 0;
+
+	for (size_t i = 0; i < MZ_HTTP_TOKEN; i++) {
+		by_query |= (unsigned char)(r->token[i] ^ token[i]);
+		by_cookie |= (unsigned char)(r->cookie[i] ^ token[i]);
+	}
+	return !by_query || !by_cookie;
+}
+
 /* The first line: method, path, version. */
 static int read_line(char *line, struct mz_http_request *r)
 {
@@ -55,6 +86,7 @@ static int read_line(char *line, struct mz_http_request *r)
 	if (!r->head && strcmp(line, "GET"))
 		return 405;
 	n = strcspn(path, "?#");
+	read_query(path + n, r);
 	return *path == '/' ? decode(path, n, r->path, sizeof(r->path)) : 400;
 }
 
@@ -76,15 +108,35 @@ static bool is_for_us(const char *host, size_t n, unsigned port)
 	return false;
 }
 
+/* "name=value; name=value": cookies are those of all ports, so ours is named by its port. */
+static void read_cookies(const char *p, const char *end, unsigned port, struct mz_http_request *r)
+{
+	char name[32];
+	size_t len = (size_t)snprintf(name, sizeof(name), "memorizer-%u=", port);
+
+	while (p < end) {
+		const char *semicolon = memchr(p, ';', (size_t)(end - p));
+		const char *stop = semicolon ? semicolon : end;
+
+		while (p < stop && (*p == ' ' || *p == '\t'))
+			p++;
+		if ((size_t)(stop - p) > len && !memcmp(p, name, len))
+			keep_token(r->cookie, p + len, (size_t)(stop - p) - len);
+		p = stop + 1;
+	}
+}
+
 /* A web page elsewhere can point its own name at 127.0.0.1 (DNS rebinding); the Host header
  * then carries that name. Exactly one Host that names this machine is required. */
-static int check_host(const char *lines, unsigned port)
+static int read_lines(const char *lines, unsigned port, struct mz_http_request *r)
 {
 	int hosts = 0;
 
 	for (const char *p = lines, *end; (end = strstr(p, "\r\n")) && end != p; p = end + 2) {
 		size_t n = (size_t)(end - p);
 
+		if (n > 7 && !strncasecmp(p, "Cookie:", 7))
+			read_cookies(p + 7, end, port, r);
 		if (n > 5 && !strncasecmp(p, "Host:", 5)) {
 			const char *v = p + 5 + strspn(p + 5, " \t");
 			size_t len = (size_t)(p + n - v);
@@ -111,5 +163,5 @@ int mz_http_parse(char *head, unsigned port, struct mz_http_request *r)
 		return 400;
 	*rest = '\0';
 	status = read_line(head, r);
-	return status ? status : check_host(rest + 2, port);
+	return status ? status : read_lines(rest + 2, port, r);
 }

@@ -5,10 +5,18 @@
 
 #include <stdbool.h>
 
+#define MZ_HTTP_TOKEN 32 /* characters of a token */
+
 struct mz_http_request {
 	bool head;	 /* HEAD, not GET */
 	char path[4096]; /* decoded; starts with / */
+	/* what it shows to be let in: ?token= of the address, and the cookie memorizer-PORT;
+	 * empty: nothing, or something of another length */
+	char token[MZ_HTTP_TOKEN + 1], cookie[MZ_HTTP_TOKEN + 1];
 };
+
+/* Whether it shows this token; takes the same time for any. */
+bool mz_http_has_token(const struct mz_http_request *r, const char *token);
 
 /* head: everything up to and including the empty line, terminated by a NUL; it is modified.
  * port: the port at which the request arrived. Returns 0, or the status to answer with: 400,

@@ -18,6 +18,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	status = mz_http_parse(head, 80, &r);
 	MUST(!status || status == 400 || status == 403 || status == 405 || status == 414);
 	MUST(status || (r.path[0] == '/' && memchr(r.path, 0, sizeof(r.path))));
+	MUST(strlen(r.token) % MZ_HTTP_TOKEN == 0 && strlen(r.cookie) % MZ_HTTP_TOKEN == 0);
+	MUST(status || mz_http_has_token(&r, "0123456789abcdef0123456789abcdef") ==
+			       (!strcmp(r.token, "0123456789abcdef0123456789abcdef") ||
+				!strcmp(r.cookie, "0123456789abcdef0123456789abcdef")));
 	free(head);
 	return 0;
 }
