@@ -190,7 +190,7 @@ static int run(void *options, int argc, char **argv)
 	ret = parse_select(j.o, &j.select);
 	if (ret)
 		return ret;
-	j.in = mz_reader_open(argc ? argv[0] : "-", &j.err);
+	j.in = mz_reader_open_with(argc ? argv[0] : "-", options_open_flags(), &j.err);
 	if (!j.in)
 		return console_error(&j.err);
 	mz_reader_select(j.in, &j.select);
@@ -216,5 +216,6 @@ const struct mz_cmd cmd_cat = {
 	.summary = "print the events of a trace, or a selection of them",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

@@ -63,6 +63,7 @@ struct mz_cmd {
 	const char *const *scopes;
 	bool raw_tail;		    /* everything after "--" or the first argument is the
 				       command to run, not options */
+	bool reads;		    /* recordings: it takes --allow-large, too */
 	/* args: what is left of the command line; returns enum mz_exit. */
 	int (*run)(void *opts, int argc, char **argv);
 };
@@ -118,6 +119,10 @@ size_t options_limit(const struct mz_opt_limit *l, size_t usual);
 /* The places that a scope names: "with KMAPs or with kernel traces". Returns buf. */
 char *options_scope_text(const struct mz_cmd *cmd, unsigned scope, char *buf, size_t size);
 void options_help(const struct mz_cmd *cmd, FILE *out);
+/* --allow-large, which every verb that reads has: not in the tables of the verbs. */
+extern const struct mz_opt options_large;
+/* How this call of the program opens its inputs: enum mz_open_flags. */
+unsigned options_open_flags(void);
 /* The nearest of the names to a mistyped one; NULL = none is near. */
 const char *options_nearest(const char *typed, const char *const *names, size_t n);
 

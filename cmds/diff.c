@@ -442,5 +442,6 @@ const struct mz_cmd cmd_diff = {
 	.summary = "compare two recordings and check memory budgets",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

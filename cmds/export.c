@@ -196,5 +196,6 @@ const struct mz_cmd cmd_export = {
 	.summary = "write a recording for another viewer or a database",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

@@ -81,6 +81,26 @@ static void man_alias(const char *alias)
 	printf(" is the same.)\n");
 }
 
+static void man_option(const struct mz_opt *o)
+{
+	printf(".TP\n");
+	if (o->letter)
+		printf("\\fB\\-%c\\fR, ", o->letter);
+	printf("\\fB\\-\\-");
+	roff(o->name);
+	printf("\\fR");
+	if (o->arg) {
+		printf(o->type == MZ_OPT_OPTSTR ? "[=\\fI" : " \\fI");
+		roff(o->arg);
+		printf(o->type == MZ_OPT_OPTSTR ? "\\fR]" : "\\fR");
+	}
+	printf("\n");
+	roff(o->help);
+	printf("\n");
+	if (o->alias)
+		man_alias(o->alias);
+}
+
 static int man_options(const char *verb)
 {
 	for (size_t i = 0; i < mz_cmds_count; i++) {
@@ -88,23 +108,10 @@ static int man_options(const char *verb)
 			continue;
 		for (const struct mz_opt *o = mz_cmds[i]->opts; o && o->name; o++) {
 			man_scope(mz_cmds[i], o);
-			printf(".TP\n");
-			if (o->letter)
-				printf("\\fB\\-%c\\fR, ", o->letter);
-			printf("\\fB\\-\\-");
-			roff(o->name);
-			printf("\\fR");
-			if (o->arg) {
-				printf(o->type == MZ_OPT_OPTSTR ? "[=\\fI" : " \\fI");
-				roff(o->arg);
-				printf(o->type == MZ_OPT_OPTSTR ? "\\fR]" : "\\fR");
-			}
-			printf("\n");
-			roff(o->help);
-			printf("\n");
-			if (o->alias)
-				man_alias(o->alias);
+			man_option(o);
 		}
+		if (mz_cmds[i]->reads)
+			man_option(&options_large);
 		printf(".TP\n\\fB\\-\\-help\\fR\nshow the options\n");
 		return MZ_EXIT_OK;
 	}
@@ -123,7 +130,7 @@ static void completion(void)
 		printf(") echo \"--help");
 		for (const struct mz_opt *o = mz_cmds[i]->opts; o && o->name; o++)
 			printf(" --%s", o->name);
-		puts("\" ;;");
+		puts(mz_cmds[i]->reads ? " --allow-large\" ;;" : "\" ;;");
 	}
 	puts("\tesac\n}\n"
 	     "_memorizer() {\n"

@@ -138,7 +138,7 @@ static int run(void *options, int argc, char **argv)
 
 	if (argc != 1)
 		return console_usage("one trace, please");
-	r = mz_reader_open(argv[0], &err);
+	r = mz_reader_open_with(argv[0], options_open_flags(), &err);
 	if (!r)
 		return console_error(&err);
 	if (mz_reader_summary(r, &s)) {
@@ -167,5 +167,6 @@ const struct mz_cmd cmd_info = {
 	.summary = "show the contents of a container from its index",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

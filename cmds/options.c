@@ -7,6 +7,19 @@
 
 #include "cmds/cmd.h"
 
+const struct mz_opt options_large = {
+	.name = "allow-large",
+	.type = MZ_OPT_FLAG,
+	.help = "read an input that asks for far more memory than its size explains",
+};
+
+static bool allow_large;
+
+unsigned options_open_flags(void)
+{
+	return allow_large ? MZ_OPEN_LARGE : 0;
+}
+
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned row[64];
@@ -175,6 +188,8 @@ static int unknown_option(const struct mz_cmd *cmd, const char *name)
 
 	for (const struct mz_opt *o = cmd->opts; o && o->name && n < 64; o++)
 		names[n++] = o->name;
+	if (cmd->reads && n < 64)
+		names[n++] = options_large.name;
 	near = options_nearest(name, names, n);
 	if (near)
 		return console_usage("unknown option --%s; did you mean --%s?", name, near);
@@ -191,6 +206,10 @@ static int parse_long(const struct mz_cmd *cmd, void *opts, int argc, char **arg
 	/* any verb takes --json: its errors are JSON then (console.c) */
 	if (!o && !strcmp(name, "json"))
 		return -1;
+	if (cmd->reads && !strcmp(name, options_large.name)) {
+		allow_large = true;
+		return -1;
+	}
 	if (!o) {
 		char typed[64];
 
@@ -329,6 +348,8 @@ void options_help(const struct mz_cmd *cmd, FILE *out)
 		scope = o->scope;
 		print_option(o, out);
 	}
+	if (cmd->reads)
+		print_option(&options_large, out);
 	fprintf(out, "%s      --help                  show this\n\nManual: man memorizer-%s\n",
 		scope ? "\n" : "", cmd->name);
 }

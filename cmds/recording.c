@@ -17,6 +17,7 @@ int recording_open(struct mz_recording *r, char **paths, int n,
 
 	with.progress = show;
 	with.arg = progress;
+	with.flags = options_open_flags();
 	progress_start(progress, paths[0]);
 	return mz_recording_open(r, paths, n, &with, err);
 }

@@ -96,7 +96,7 @@ static int run(void *options, int argc, char **argv)
 		mz_json_object(&job.j, NULL);
 		mz_json_array(&job.j, "faults");
 	}
-	ret = mz_verify_file(argv[0], &v, note, &job, &err);
+	ret = mz_verify_file_with(argv[0], options_open_flags(), &v, note, &job, &err);
 	if (ret < 0)
 		console_error(&err);
 	else if (job.json)
@@ -113,5 +113,6 @@ const struct mz_cmd cmd_verify = {
 	.summary = "check a container: checksums, order, counts",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

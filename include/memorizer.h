@@ -200,6 +200,14 @@ struct mz_reader;
  */
 MZ_API struct mz_reader *mz_reader_open(const char *path, struct mz_error *err);
 
+/*
+ * The same with flags. Memory is bounded by the size of the input (docs/security.md):
+ * an input that asks for more fails with EFBIG unless MZ_OPEN_LARGE is set.
+ */
+enum mz_open_flags { MZ_OPEN_LARGE = 1 };
+MZ_API struct mz_reader *mz_reader_open_with(const char *path, unsigned flags,
+					     struct mz_error *err);
+
 /* The same from a descriptor, which stays the caller's, and from memory, which
  * must stay until the reader is closed. name is used in messages. */
 MZ_API struct mz_reader *mz_reader_open_fd(int fd, const char *name, struct mz_error *err);
@@ -363,6 +371,9 @@ typedef void mz_verify_note(void *arg, uint64_t offset, const char *text);
 /* Read everything. 0: good; 1: faults, told to note; -errno: cannot be read. */
 MZ_API int mz_verify_file(const char *path, struct mz_verify *v, mz_verify_note *note, void *arg,
 			  struct mz_error *err);
+/* The same with enum mz_open_flags. */
+MZ_API int mz_verify_file_with(const char *path, unsigned flags, struct mz_verify *v,
+			       mz_verify_note *note, void *arg, struct mz_error *err);
 
 #ifdef __cplusplus
 }

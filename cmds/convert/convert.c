@@ -133,5 +133,6 @@ const struct mz_cmd cmd_convert = {
 	.summary = "convert a recording to another trace format",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

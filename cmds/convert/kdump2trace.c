@@ -239,5 +239,6 @@ const struct mz_cmd cmd_kdump2trace = {
 	.summary = "convert FreeBSD's kdump of malloc's utrace records to a text trace",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

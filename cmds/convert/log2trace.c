@@ -79,5 +79,6 @@ const struct mz_cmd cmd_log2trace = {
 	.summary = "convert a dtrace allocation log to a text trace",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

@@ -60,5 +60,6 @@ const struct mz_cmd cmd_trace2cmt = {
 	.summary = "pack a text trace into a compact one",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

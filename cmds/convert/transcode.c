@@ -338,7 +338,7 @@ int transcode_run(struct transcode *t, const char *input)
 	if (t->to != MZ_FORMAT_TEXT && !t->output && isatty(STDOUT_FILENO))
 		return console_usage(
 			"a compact trace is no text for a terminal; -o FILE says where it goes");
-	t->in = mz_reader_open(input, &t->err);
+	t->in = mz_reader_open_with(input, options_open_flags(), &t->err);
 	if (!t->in)
 		return console_error(&t->err);
 	ret = start(t);

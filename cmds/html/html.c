@@ -86,5 +86,6 @@ const struct mz_cmd cmd_html = {
 	.summary = "write recordings as one HTML page",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

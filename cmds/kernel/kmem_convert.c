@@ -157,7 +157,7 @@ int kmem_join(char **paths, int n, const char *output, bool best, bool force)
 	struct mz_writer_options o = {
 		.raw = true, .best = best, .overwrite = force, .discard = true};
 	struct mz_error err = {0};
-	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
+	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, options_open_flags(), &err);
 	struct mz_writer *w = in ? mz_writer_open(output ? output : "-", &o, &err) : NULL;
 	int ret = -EIO;
 
@@ -227,7 +227,7 @@ int kmem_export(char **paths, int n, const char *output, unsigned shape, bool bi
 {
 	struct raw r = {.layout = {(enum mz_kmemtrace_shape)shape, big}, .out = {.file.fd = -1}};
 	struct mz_error err = {0};
-	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, &err);
+	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, options_open_flags(), &err);
 	int ret = in ? mz_output_open(&r.out, output, force, &err) : -EIO;
 	char a[32];
 

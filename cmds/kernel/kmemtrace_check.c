@@ -186,7 +186,7 @@ static void note(void *arg, uint64_t offset, const char *text)
 
 static int check_reader(struct check *c, struct mz_error *err)
 {
-	struct mz_reader *r = mz_reader_open(c->path, err);
+	struct mz_reader *r = mz_reader_open_with(c->path, options_open_flags(), err);
 	struct mz_event *ev;
 	long n;
 
@@ -201,7 +201,7 @@ static int check_reader(struct check *c, struct mz_error *err)
 		struct mz_verify v;
 		struct noted to = {c};
 
-		mz_verify_file(c->path, &v, note, &to, err);
+		mz_verify_file_with(c->path, options_open_flags(), &v, note, &to, err);
 	}
 	while ((n = mz_reader_read_raw(r, ev, MZ_BATCH)) > 0)
 		for (long i = 0; i < n; i++)
@@ -323,5 +323,6 @@ const struct mz_cmd cmd_kmemtrace_check = {
 	.summary = "check kernel traces and raw kmemtrace files",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

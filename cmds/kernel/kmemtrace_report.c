@@ -73,7 +73,8 @@ int kmem_report_run(struct mz_recording *rec, const struct kmem_report_opts *o, 
 
 static int run(void *options, int argc, char **argv)
 {
-	static const struct mz_recording_options kernel = {.want = MZ_RECORDING_KERNEL};
+	struct mz_recording_options kernel = {.want = MZ_RECORDING_KERNEL,
+					      .flags = options_open_flags()};
 	static char data[] = "kmemtrace.data", here[] = ".";
 	const struct opts *o = options;
 	char *usual[] = {access(data, F_OK) ? here : data};
@@ -97,5 +98,6 @@ const struct mz_cmd cmd_kmemtrace_report = {
 	.summary = "report on kernel allocations: call sites, waste, inconsistencies",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

@@ -277,5 +277,6 @@ const struct mz_cmd cmd_kmap = {
 	.summary = "query a KMAP: which code touches which kernel objects",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

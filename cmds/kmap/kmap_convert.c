@@ -206,7 +206,7 @@ int kmap_convert(const struct kmap_convert *o, const char *input)
 			"a container is not text for a terminal; name a file with -o FILE");
 	}
 	progress_start(&j->progress, input);
-	j->in = mz_kmap_open(input, &j->err);
+	j->in = mz_kmap_open(input, options_open_flags(), &j->err);
 	ret = j->in ? start(j) : -EIO;
 	if (!ret) {
 		mz_kmap_skip_bad(j->in, o->skip_bad);

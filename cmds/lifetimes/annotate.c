@@ -218,7 +218,7 @@ int annotate_run(struct annotator *a, int argc, char **argv)
 
 	if (argc > 1)
 		return console_usage("one input, please; not '%s' too", argv[1]);
-	a->in = mz_reader_open(argc ? argv[0] : "-", &a->err);
+	a->in = mz_reader_open_with(argc ? argv[0] : "-", options_open_flags(), &a->err);
 	if (!a->in)
 		return console_error(&a->err);
 	ret = mz_output_open(&a->out, a->opts->output, a->opts->force, &a->err);

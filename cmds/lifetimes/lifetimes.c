@@ -183,5 +183,6 @@ const struct mz_cmd cmd_lifetimes = {
 	.summary = "annotate a trace with the size and age of each freed block",
 	.opts = opts,
 	.opts_size = sizeof(struct annotate_opts),
+	.reads = true,
 	.run = run,
 };

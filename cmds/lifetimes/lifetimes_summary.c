@@ -160,7 +160,7 @@ static int run(void *options, int argc, char **argv)
 
 	if (argc > 2)
 		return console_usage("an input and an output, please; not '%s' too", argv[2]);
-	j.in = mz_reader_open(argc ? argv[0] : "-", &j.err);
+	j.in = mz_reader_open_with(argc ? argv[0] : "-", options_open_flags(), &j.err);
 	if (!j.in)
 		return console_error(&j.err);
 	ret = mz_output_open(&j.out, argc > 1 ? argv[1] : NULL, o->force, &j.err);
@@ -193,5 +193,6 @@ const struct mz_cmd cmd_lifetimes_summary = {
 	.summary = "count the freed blocks by lifetime and size",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

@@ -216,5 +216,6 @@ const struct mz_cmd cmd_overhead = {
 	.summary = "annotate a trace with the neighbours, gaps and pages of each block",
 	.opts = opts,
 	.opts_size = sizeof(struct annotate_opts),
+	.reads = true,
 	.run = run,
 };

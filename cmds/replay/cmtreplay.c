@@ -21,5 +21,6 @@ const struct mz_cmd cmd_cmtreplay = {
 	.summary = "replay a trace through the allocator of the process",
 	.opts = opts,
 	.opts_size = sizeof(struct replay_opts),
+	.reads = true,
 	.run = run,
 };

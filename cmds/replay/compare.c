@@ -151,7 +151,8 @@ static int run_one(struct job *j, unsigned run, struct entry *e)
 	struct compare_how how = {.trace = j->trace,
 				  .touch = touches[j->o->touch],
 				  .samples = j->o->plot && !run,
-				  .one_thread = j->o->one_thread};
+				  .one_thread = j->o->one_thread,
+				  .allow_large = options_open_flags() & MZ_OPEN_LARGE};
 	struct compare_run *r = calloc(1, sizeof(*r));
 	int ret = r ? compare_run(&e->a, &how, r, &j->err) : mz_fail_memory(&j->err);
 
@@ -373,5 +374,6 @@ const struct mz_cmd cmd_compare = {
 	.summary = "replay a trace with several allocators and compare them",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.reads = true,
 	.run = run,
 };

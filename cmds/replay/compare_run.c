@@ -102,6 +102,8 @@ static void child(const struct compare_allocator *a, const struct compare_how *h
 		argv[n++] = "--samples";
 	if (how->one_thread)
 		argv[n++] = "--one-thread";
+	if (how->allow_large)
+		argv[n++] = "--allow-large";
 	argv[n++] = "--";
 	argv[n++] = how->trace;
 	argv[n] = NULL;

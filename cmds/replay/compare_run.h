@@ -37,6 +37,7 @@ struct compare_how {
 	const char *touch;
 	bool samples;
 	bool one_thread;
+	bool allow_large;
 };
 
 /* 0, or -errno with err. */

@@ -24,5 +24,6 @@ const struct mz_cmd cmd_replay = {
 	.summary = "replay a trace in as many threads as it has",
 	.opts = opts,
 	.opts_size = sizeof(struct replay_opts),
+	.reads = true,
 	.run = run,
 };

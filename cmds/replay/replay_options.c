@@ -134,6 +134,7 @@ int replay_main(const struct replay_opts *o, int argc, char **argv)
 				   .verbose = o->verbose,
 				   .threads = !o->one_thread,
 				   .pace = o->pace,
+				   .flags = options_open_flags(),
 				   .rounds = (unsigned)o->repeat};
 	struct mz_replay_result result;
 	struct mz_error err = {0};

@@ -105,7 +105,8 @@ static pid_t fork_child(struct mz_error *err)
 }
 
 /* How many threads: read by a child, so that the heap here stays untouched. */
-static int scan_threads(int fd, const char *name, struct mz_error *err)
+static int scan_threads(int fd, const char *name, const struct mz_replay_opts *o,
+			struct mz_error *err)
 {
 	struct mz_error *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -116,7 +117,7 @@ static int scan_threads(int fd, const char *name, struct mz_error *err)
 		return mz_fail_memory(err);
 	pid = fork_child(err);
 	if (!pid) {
-		ret = mz_feed_scan(fd, name, shared);
+		ret = mz_feed_scan(fd, name, o->flags, shared);
 		shared->offset = ret > 0 ? (uint64_t)ret : 0;
 		_exit(ret < 0);
 	}
@@ -315,6 +316,8 @@ static int decode(const char *path, int fd, struct mz_queues *q, const struct mz
 			    .threads = o->threads,
 			    .rounds = o->rounds ? o->rounds : 1,
 			    .free_rest = o->free_rest,
+			    .flags = o->flags,
+			    .touches = o->touch == MZ_TOUCH_ALL,
 			    .print = o->verbose ? STDOUT_FILENO : -1};
 
 	return mz_feed_run(&f);
@@ -333,7 +336,7 @@ int mz_replay(const char *path, const struct mz_replay_opts *o, struct mz_replay
 	if (fd < 0)
 		return fd;
 	if (o->threads)
-		threads = scan_threads(fd, strcmp(path, "-") ? path : "standard input", err);
+		threads = scan_threads(fd, strcmp(path, "-") ? path : "standard input", o, err);
 	if (threads == 1 && o->threads && !o->pace) {
 		/* the loop for one thread is faster: it waits for nobody */
 		one = *o;

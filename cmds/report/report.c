@@ -96,5 +96,6 @@ const struct mz_cmd cmd_report = {
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.scopes = scopes,
+	.reads = true,
 	.run = run,
 };

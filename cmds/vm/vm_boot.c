@@ -85,7 +85,7 @@ int vm_boot_report(struct vm_boot *b, const char *bzimage)
 	int ret = MZ_EXIT_OK;
 
 	if (end_file(b, &err) >= 0 && keep_symbols(b, bzimage, &err) >= 0)
-		in = mz_kmem_input_open(dirs, 1, &err);
+		in = mz_kmem_input_open(dirs, 1, options_open_flags(), &err);
 	if (!in)
 		return console_error(&err);
 	if (mz_kmem_report_make(&r, in, &filter, &err) < 0)

@@ -18,7 +18,9 @@ struct mz_kallsyms;
 struct mz_kmem_input;
 
 /* A folder of kmemtraced, or trace files. NULL with err set. */
-struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, struct mz_error *err);
+/* flags: enum mz_open_flags. */
+struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, unsigned flags,
+					 struct mz_error *err);
 /* The same of one file that is open, which it takes over, in failure too. */
 struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, const char *path,
 				       struct mz_error *err);

@@ -59,6 +59,7 @@ struct mz_kmem_input {
 	char *base; /* the folder of the first file */
 	bool by_sequence;
 	unsigned cut;
+	unsigned flags; /* enum mz_open_flags, of all files */
 };
 
 /* ---- opening ------------------------------------------------------------ */
@@ -94,7 +95,7 @@ static int add_reader(struct mz_kmem_input *in, struct mz_reader *r, const char 
 
 static int add_file(struct mz_kmem_input *in, const char *path, struct mz_error *err)
 {
-	struct mz_reader *r = mz_reader_open(path, err);
+	struct mz_reader *r = mz_reader_open_with(path, in->flags, err);
 
 	return r ? add_reader(in, r, path, err) : -(err && err->code ? err->code : EIO);
 }
@@ -314,13 +315,14 @@ static struct mz_kmem_input *opened(struct mz_kmem_input *in, int ret, struct mz
 	return NULL;
 }
 
-struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, struct mz_error *err)
+struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, unsigned flags, struct mz_error *err)
 {
 	struct mz_kmem_input *in = new_input(err);
 	int ret = 0;
 
 	if (!in)
 		return NULL;
+	in->flags = flags;
 	for (int i = 0; i < n && !ret; i++) {
 		struct stat st;
 

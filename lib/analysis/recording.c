@@ -111,7 +111,7 @@ static int open_input(struct mz_recording *r, struct mz_input *in, struct mz_err
 static int open_kernel(struct mz_recording *r, char **paths, int n, struct mz_error *err)
 {
 	r->kind = MZ_RECORDING_KERNEL;
-	r->kmem = mz_kmem_input_open(paths, n, err);
+	r->kmem = mz_kmem_input_open(paths, n, r->o.flags, err);
 	return r->kmem ? 0 : failed(err);
 }
 
@@ -132,7 +132,10 @@ int mz_recording_open(struct mz_recording *r, char **paths, int n,
 	if (r->o.want == MZ_RECORDING_KERNEL)
 		return open_kernel(r, paths, n, err);
 	ret = mz_input_open(&in, paths[0], err);
-	return ret < 0 ? ret : open_input(r, &in, err);
+	if (ret < 0)
+		return ret;
+	in.budget.large = r->o.flags & MZ_OPEN_LARGE;
+	return open_input(r, &in, err);
 }
 
 void mz_recording_close(struct mz_recording *r)

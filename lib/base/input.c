@@ -49,9 +49,12 @@ int mz_input_open(struct mz_input *in, const char *path, struct mz_error *err)
 int mz_input_fd(struct mz_input *in, int fd, const char *name, struct mz_error *err)
 {
 	int ret = setup(in, name, err);
+	struct stat st;
 
 	if (ret < 0)
 		return ret;
+	in->grows = fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < 0;
+	in->budget.bytes = in->grows ? 0 : (uint64_t)st.st_size;
 	in->buf = malloc(WINDOW);
 	if (!in->buf) {
 		mz_input_close(in);
@@ -73,6 +76,7 @@ int mz_input_memory(struct mz_input *in, const void *data, size_t size, const ch
 	in->pos = data;
 	in->end = in->pos + size;
 	in->offset = size;
+	in->budget.bytes = size;
 	in->eof = true;
 	return 0;
 }
@@ -113,16 +117,48 @@ static int make_room(struct mz_input *in, size_t want, struct mz_error *err)
 	return 0;
 }
 
+int mz_input_no_memory(const struct mz_input *in, struct mz_error *err)
+{
+	const struct mz_budget *b = &in->budget;
+
+	if (!b->refused)
+		return mz_fail_memory(err);
+	return mz_fail(err, EFBIG,
+		       "%s: its %llu bytes ask for more than the %llu MiB of memory that a file of "
+		       "this size may take; if you trust it, use --allow-large",
+		       in->name, (unsigned long long)b->bytes,
+		       (unsigned long long)mz_budget_limit(b) >> 20);
+}
+
+/* What a packed stream unpacks to is bounded, too: the rest of it takes time. */
+static ssize_t read_packed(struct mz_input *in, char *to, size_t max, struct mz_error *err)
+{
+	ssize_t got = mz_unpack_read(in->unpack, to, max, in->name, err);
+
+	if (in->grows)
+		in->budget.bytes = mz_unpack_taken(in->unpack);
+	if (got > 0 && !mz_budget_passes(&in->budget, in->offset + (uint64_t)got))
+		return mz_fail_offset(
+			err, EFBIG, in->offset,
+			"%s: its %llu bytes unpack to more than %llu MiB, over %u times as much; "
+			"if you trust it, use --allow-large",
+			in->name, (unsigned long long)in->budget.bytes,
+			(unsigned long long)in->offset >> 20, MZ_BUDGET_FACTOR * MZ_BUDGET_PASSING);
+	return got;
+}
+
 /* As read(2), but an error is -errno, with err set. */
 static ssize_t read_more(struct mz_input *in, char *to, size_t max, struct mz_error *err)
 {
 	ssize_t got;
 
 	if (in->unpack)
-		return mz_unpack_read(in->unpack, to, max, in->name, err);
+		return read_packed(in, to, max, err);
 	do
 		got = read(in->fd, to, max);
 	while (got < 0 && errno == EINTR);
+	if (in->grows && got > 0)
+		in->budget.bytes += (uint64_t)got;
 	return got >= 0 ? got
 			: mz_fail_offset(err, errno, in->offset, "%s: cannot read: %s", in->name,
 					 strerror(errno));

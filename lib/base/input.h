@@ -9,6 +9,8 @@
 
 #include <memorizer.h>
 
+#include "base/mem_budget.h"
+
 struct mz_input {
 	const char *pos; /* unread bytes: [pos, end) */
 	const char *end;
@@ -20,6 +22,8 @@ struct mz_input {
 	size_t cap;
 	char *name;		  /* for messages */
 	struct mz_unpack *unpack; /* NULL: the bytes are as they come */
+	bool grows;		  /* a pipe: its size is what has come so far */
+	struct mz_budget budget;  /* of what is kept of it; set large before the first read */
 };
 
 /* path "-" is standard input. 0 or -errno with err set. */
@@ -32,6 +36,9 @@ void mz_input_close(struct mz_input *in);
 /* Have at least n unread bytes in the window, or all there are. n may be as
  * large as the caller can bound it; the window grows to hold it. 0 or -errno. */
 int mz_input_fill(struct mz_input *in, size_t n, struct mz_error *err);
+
+/* -ENOMEM, or -EFBIG if it is the budget that does not allow more, with err set. */
+int mz_input_no_memory(const struct mz_input *in, struct mz_error *err);
 
 /* If the stream is compressed (its first bytes decide; none may have been taken yet), the
  * window shows the decompressed bytes from now on. 0 or -errno. */

@@ -75,6 +75,11 @@ void mz_unpack_free(struct mz_unpack *u)
 	free(u);
 }
 
+uint64_t mz_unpack_taken(const struct mz_unpack *u)
+{
+	return u->taken;
+}
+
 /* More packed bytes: 1, 0 at the end of the stream, -errno. */
 static int more(struct mz_unpack *u, const char *name, struct mz_error *err)
 {

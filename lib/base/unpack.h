@@ -14,6 +14,8 @@ bool mz_unpack_probe(const void *data, size_t len);
 /* head: what was read of the stream so far; the rest comes from fd (-1: there is
  * none). head is copied. NULL = no memory. */
 struct mz_unpack *mz_unpack_new(int fd, const void *head, size_t len);
+/* Packed bytes that were read so far. */
+uint64_t mz_unpack_taken(const struct mz_unpack *u);
 void mz_unpack_free(struct mz_unpack *u);
 
 /* As read(2): how many bytes, 0 at the end, -errno with err set. A stream that is

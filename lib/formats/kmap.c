@@ -162,11 +162,14 @@ struct mz_kmap *mz_kmap_open_input(struct mz_input *in, struct mz_error *err)
 	return k;
 }
 
-struct mz_kmap *mz_kmap_open(const char *path, struct mz_error *err)
+struct mz_kmap *mz_kmap_open(const char *path, unsigned flags, struct mz_error *err)
 {
 	struct mz_input in;
 
-	return mz_input_open(&in, path, err) < 0 ? NULL : mz_kmap_open_input(&in, err);
+	if (mz_input_open(&in, path, err) < 0)
+		return NULL;
+	in.budget.large = flags & MZ_OPEN_LARGE;
+	return mz_kmap_open_input(&in, err);
 }
 
 struct mz_kmap *mz_kmap_open_memory(const void *data, size_t size, const char *name,

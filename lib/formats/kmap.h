@@ -98,7 +98,8 @@ struct mz_kmap_record {
 struct mz_kmap;
 
 /* NULL with err set. path "-" is standard input. */
-struct mz_kmap *mz_kmap_open(const char *path, struct mz_error *err);
+/* flags: enum mz_open_flags. */
+struct mz_kmap *mz_kmap_open(const char *path, unsigned flags, struct mz_error *err);
 struct mz_kmap *mz_kmap_open_memory(const void *data, size_t size, const char *name,
 				    struct mz_error *err);
 /* Of an input, or of the reader of a container, which it takes over, in failure too. */

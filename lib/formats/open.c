@@ -97,6 +97,8 @@ struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err
 	}
 	r->in = *in;
 	r->tables = mz_tables_new();
+	if (r->tables)
+		mz_tables_set_budget(r->tables, &r->in.budget);
 	if (!r->tables || mz_live_init(&r->live) < 0)
 		mz_fail_memory(&r->error);
 	else if (!mz_input_unpack(&r->in, &r->error) &&
@@ -105,7 +107,7 @@ struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err
 	if (r->ops)
 		opened = !r->ops->open || r->ops->open(r) >= 0;
 	if (!opened) {
-		int code = r->error.code;
+		int code = -mz_reader_check_budget(r);
 
 		if (err)
 			*err = r->error;
@@ -116,27 +118,34 @@ struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err
 	return r;
 }
 
-static struct mz_reader *open_or_fail(int ret, struct mz_input *in, struct mz_error *err)
+static struct mz_reader *open_or_fail(int ret, struct mz_input *in, unsigned flags,
+				      struct mz_error *err)
 {
 	if (ret < 0) {
 		errno = -ret;
 		return NULL;
 	}
+	in->budget.large = flags & MZ_OPEN_LARGE;
 	return mz_reader_open_input(in, err);
+}
+
+struct mz_reader *mz_reader_open_with(const char *path, unsigned flags, struct mz_error *err)
+{
+	struct mz_input in;
+
+	return open_or_fail(mz_input_open(&in, path, err), &in, flags, err);
 }
 
 struct mz_reader *mz_reader_open(const char *path, struct mz_error *err)
 {
-	struct mz_input in;
-
-	return open_or_fail(mz_input_open(&in, path, err), &in, err);
+	return mz_reader_open_with(path, 0, err);
 }
 
 struct mz_reader *mz_reader_open_fd(int fd, const char *name, struct mz_error *err)
 {
 	struct mz_input in;
 
-	return open_or_fail(mz_input_fd(&in, fd, name, err), &in, err);
+	return open_or_fail(mz_input_fd(&in, fd, name, err), &in, 0, err);
 }
 
 struct mz_reader *mz_reader_open_memory(const void *data, size_t size, const char *name,
@@ -144,5 +153,5 @@ struct mz_reader *mz_reader_open_memory(const void *data, size_t size, const cha
 {
 	struct mz_input in;
 
-	return open_or_fail(mz_input_memory(&in, data, size, name, err), &in, err);
+	return open_or_fail(mz_input_memory(&in, data, size, name, err), &in, 0, err);
 }

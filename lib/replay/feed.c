@@ -38,9 +38,20 @@ int mz_tids_number(struct mz_tids *t, const struct mz_event *ev)
 	return (int)b->born;
 }
 
+static struct mz_reader *open_reader(int fd, const char *name, unsigned flags,
+				     struct mz_error *err)
+{
+	struct mz_input in;
+
+	if (mz_input_fd(&in, fd, name, err) < 0)
+		return NULL;
+	in.budget.large = flags & MZ_OPEN_LARGE;
+	return mz_reader_open_input(&in, err);
+}
+
 /* The number of threads must be known before the first is started, so the trace is read once
  * for it alone. */
-int mz_feed_scan(int fd, const char *name, struct mz_error *err)
+int mz_feed_scan(int fd, const char *name, unsigned flags, struct mz_error *err)
 {
 	struct mz_event ev[MZ_BATCH];
 	struct mz_tids tids;
@@ -50,7 +61,7 @@ int mz_feed_scan(int fd, const char *name, struct mz_error *err)
 
 	if (mz_tids_init(&tids) < 0)
 		return mz_fail_memory(err);
-	r = lseek(fd, 0, SEEK_SET) < 0 ? NULL : mz_reader_open_fd(fd, name, err);
+	r = lseek(fd, 0, SEEK_SET) < 0 ? NULL : open_reader(fd, name, flags, err);
 	while (r && !ret && (n = mz_reader_read_raw(r, ev, MZ_BATCH)) > 0)
 		for (long i = 0; i < n && ret >= 0; i++)
 			ret = mz_tids_number(&tids, &ev[i]) < 0 ? mz_fail_memory(err) : 0;
@@ -75,6 +86,7 @@ struct feeding {
 	struct mz_print print;
 	struct mz_batch **open; /* the batch that each queue is being filled */
 	bool rest;		/* what follows are the frees of the rest */
+	struct mz_reader *reader;
 	struct mz_error *err;
 };
 
@@ -146,6 +158,21 @@ static int put(struct feeding *w, unsigned queue, const struct mz_op *op, const 
 	return b->count == w->q->ops ? push(w, queue, false, false) : 0;
 }
 
+/* A replay that writes to its blocks takes what the trace asks for: a line of text may ask
+ * for all memory there is. */
+static int check_size(struct feeding *w)
+{
+	struct mz_budget *b = &w->reader->in.budget;
+
+	if (!w->f->touches || mz_budget_passes(b, w->plan.counts.live_bytes))
+		return 0;
+	return mz_fail(w->err, EFBIG,
+		       "%s: its %llu bytes ask for %llu MiB at once, to be written to; if you "
+		       "trust it, use --allow-large",
+		       w->f->name, (unsigned long long)b->bytes,
+		       (unsigned long long)w->plan.counts.live_bytes >> 20);
+}
+
 /* Threads are numbered in the order of their first event; a new one in a later round means
  * that the file was changed. */
 static int feed_event(struct feeding *w, const struct mz_event *ev)
@@ -157,6 +184,8 @@ static int feed_event(struct feeding *w, const struct mz_event *ev)
 		queue = mz_tids_number(&w->tids, ev);
 	if (n < 0 || queue < 0)
 		return mz_fail_memory(w->err);
+	if (check_size(w) < 0)
+		return -EFBIG;
 	if ((unsigned)queue >= w->q->count)
 		return mz_fail(w->err, EINVAL, "%s: the trace changed while it was being read",
 			       w->f->name);
@@ -205,13 +234,14 @@ static int feed_trace(struct feeding *w)
 
 	if (lseek(w->f->fd, 0, SEEK_SET) < 0 && errno != ESPIPE)
 		return mz_fail(w->err, errno, "%s: %s", w->f->name, strerror(errno));
-	r = mz_reader_open_fd(w->f->fd, w->f->name, w->err);
+	r = open_reader(w->f->fd, w->f->name, w->f->flags, w->err);
 	if (!r)
 		return -errno;
 	if (mz_repair_init(&fix) < 0) {
 		mz_reader_close(r);
 		return mz_fail_memory(w->err);
 	}
+	w->reader = r;
 	while (!ret && (n = mz_reader_read_raw(r, ev, MZ_BATCH)) > 0)
 		ret = feed_batch(w, &fix, ev, n);
 	while (!ret && fix.count)

@@ -24,6 +24,8 @@ struct mz_feed {
 	bool threads; /* a queue for each thread; else one for all */
 	unsigned rounds;
 	bool free_rest;
+	unsigned flags; /* enum mz_open_flags */
+	bool touches;	/* blocks are written to: their bytes become memory */
 	int print; /* a descriptor to write the new trace to, as text; -1 = none */
 };
 
@@ -32,6 +34,6 @@ struct mz_feed {
 int mz_feed_run(struct mz_feed *f);
 
 /* How many threads the trace has (1 if it does not say). -errno with err. */
-int mz_feed_scan(int fd, const char *name, struct mz_error *err);
+int mz_feed_scan(int fd, const char *name, unsigned flags, struct mz_error *err);
 
 #endif

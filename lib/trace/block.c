@@ -130,16 +130,15 @@ int mz_index_put(const struct mz_index *x, struct mz_packer *pk, struct mz_buf *
 	return ret;
 }
 
-/* The number of entries is bounded by the bytes that are left, so that a forged count cannot
- * allocate more than the file could describe. */
-static int get_entries(struct mz_index *x, struct mz_bytes *in)
+/* The number of entries is bounded by the frames that the file has room for: a forged count,
+ * which packs to nothing, cannot allocate more than the file could describe. */
+static int get_entries(struct mz_index *x, struct mz_bytes *in, uint64_t most)
 {
 	uint64_t at = MZ_WIRE_HEADER_SIZE, n;
 
 	x->has_produced = mz_bytes_upto(in, 1);
 	x->produced = mz_bytes_number(in);
-	/* an entry has at least three bytes */
-	n = mz_bytes_upto(in, (uint64_t)(in->end - in->p) / 3 + 1);
+	n = mz_bytes_upto(in, most);
 	while (n-- && !in->bad) {
 		struct mz_index_entry e = {0};
 		uint64_t gap;
@@ -159,17 +158,23 @@ static int get_entries(struct mz_index *x, struct mz_bytes *in)
 	return in->bad || in->p != in->end ? -EBADMSG : 0;
 }
 
-int mz_index_get(struct mz_index *x, struct mz_packer *pk, const void *payload, size_t size)
+/* No entry is longer, however many causes of loss a later version knows. */
+#define MAX_ENTRY 1024
+
+int mz_index_get(struct mz_index *x, struct mz_packer *pk, const void *payload, size_t size,
+		 uint64_t most)
 {
 	struct mz_bytes in = {.p = payload, .end = (const uint8_t *)payload + size}, body;
 	struct mz_buf b = {0};
-	int ret = mz_bytes_unpack(pk, &in, MZ_WIRE_MAX_PAYLOAD, &b);
+	uint64_t room = (most + 1) * MAX_ENTRY;
+	int ret = mz_bytes_unpack(pk, &in, room < MZ_WIRE_MAX_PAYLOAD ? room : MZ_WIRE_MAX_PAYLOAD,
+				  &b);
 
 	if (!ret && in.p != in.end)
 		ret = -EBADMSG;
 	if (!ret) {
 		body = mz_bytes_of(&b);
-		ret = get_entries(x, &body);
+		ret = get_entries(x, &body, most);
 	}
 	mz_buf_free(&b);
 	if (ret < 0)

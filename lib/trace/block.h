@@ -3,6 +3,7 @@
 #ifndef MZ_TRACE_BLOCK_H
 #define MZ_TRACE_BLOCK_H
 
+#include "base/mem_budget.h"
 #include "trace/chunk.h"
 
 struct mz_block_frame {
@@ -30,6 +31,8 @@ bool mz_trailer_get(const uint8_t in[MZ_WIRE_TRAILER_SIZE], uint64_t *index);
 struct mz_attrs {
 	struct mz_attr *v;
 	size_t n, cap;
+	struct mz_tables *keys;	  /* attribute i has the key with number i + 1 */
+	struct mz_budget *budget; /* that they are taken from; NULL: nobody counts */
 };
 
 void mz_attrs_deinit(struct mz_attrs *a);
@@ -43,9 +46,12 @@ int mz_attrs_get(struct mz_attrs *a, struct mz_packer *pk, const void *payload, 
 /* Strings from number `from` on. */
 int mz_strings_put(const struct mz_tables *t, uint32_t from, struct mz_packer *pk,
 		   struct mz_buf *out);
-int mz_strings_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size);
+/* lost: as many numbers may be missing before the first, because of damage. */
+int mz_strings_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size,
+		   uint64_t lost);
 /* The lists that files of version 2.0 have. */
-int mz_stacks_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size);
+int mz_stacks_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size,
+		  uint64_t lost);
 
 /* The tree of the stacks of the tables; nodes and stacks behind those numbers. */
 struct mz_stack_tree;
@@ -73,6 +79,8 @@ struct mz_index {
 void mz_index_deinit(struct mz_index *x);
 int mz_index_add(struct mz_index *x, const struct mz_index_entry *entry);
 int mz_index_put(const struct mz_index *x, struct mz_packer *pk, struct mz_buf *out);
-int mz_index_get(struct mz_index *x, struct mz_packer *pk, const void *payload, size_t size);
+/* most: blocks that the file has room for. */
+int mz_index_get(struct mz_index *x, struct mz_packer *pk, const void *payload, size_t size,
+		 uint64_t most);
 
 #endif

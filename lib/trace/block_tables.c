@@ -18,6 +18,7 @@ void mz_attrs_deinit(struct mz_attrs *a)
 		free((char *)a->v[i].data);
 	}
 	free(a->v);
+	mz_tables_free(a->keys);
 	*a = (struct mz_attrs){0};
 }
 
@@ -32,22 +33,30 @@ static char *copy(const char *data, size_t n)
 	return p;
 }
 
-/* Attributes are few, so a linear search is enough. A repeated key replaces the earlier value. */
-static struct mz_attr *attr_slot(struct mz_attrs *a, const char *key)
+static bool room_for_one(struct mz_attrs *a)
 {
-	for (size_t i = 0; i < a->n; i++)
-		if (!strcmp(a->v[i].key, key))
-			return &a->v[i];
-	if (a->n == a->cap) {
-		size_t cap = a->cap ? a->cap * 2 : 16;
-		struct mz_attr *v = realloc(a->v, cap * sizeof(*v));
+	size_t cap = a->cap ? a->cap * 2 : 16;
+	struct mz_attr *v;
 
-		if (!v)
-			return NULL;
-		a->v = v;
-		a->cap = cap;
-	}
-	return &a->v[a->n];
+	if (!a->keys)
+		a->keys = mz_tables_new();
+	if (!a->keys || a->n < a->cap)
+		return a->keys;
+	v = realloc(a->v, cap * sizeof(*v));
+	if (!v)
+		return false;
+	a->v = v;
+	a->cap = cap;
+	return true;
+}
+
+/* The attribute of that key, or the one behind the last. The keys are in a table: a file
+ * may have a million of them. Nothing can fail once the table has the key. */
+static struct mz_attr *attr_slot(struct mz_attrs *a, const char *key, size_t len)
+{
+	uint32_t id = room_for_one(a) ? mz_tables_string(a->keys, key, len) : 0;
+
+	return id ? &a->v[id - 1] : NULL;
 }
 
 /* Copies are complete before anything is replaced: a failure leaves the old value. */
@@ -58,10 +67,12 @@ int mz_attrs_set(struct mz_attrs *a, const struct mz_attr *attr)
 
 	if (!len || len > MAX_KEY)
 		return -EINVAL;
-	slot = attr_slot(a, attr->key);
+	if (!mz_budget_take(a->budget, 2 * len + attr->size + MZ_BUDGET_ENTRY))
+		return -ENOMEM;
 	made.key = copy(attr->key, len);
 	made.data = copy(attr->data, attr->size);
-	if (!slot || !made.key || !made.data) {
+	slot = made.key && made.data ? attr_slot(a, attr->key, len) : NULL;
+	if (!slot) {
 		free((char *)made.key);
 		free((char *)made.data);
 		return -ENOMEM;
@@ -176,14 +187,13 @@ int mz_strings_put(const struct mz_tables *t, uint32_t from, struct mz_packer *p
 	return ret;
 }
 
-/* Numbers whose block is lost still count; their contents are reported as unknown. */
-static int fill_strings(struct mz_tables *t, uint64_t first)
+/* Numbers whose block is gone still count: what they were is said to be unknown. A block
+ * that claims that more are gone than the file has bytes is damaged itself. */
+static int fill_strings(struct mz_tables *t, uint64_t first, uint64_t lost)
 {
 	char text[40];
 
-	if (first <= mz_tables_strings(t))
-		return -EBADMSG;
-	if (first - mz_tables_strings(t) > MZ_WIRE_MAX_PAYLOAD)
+	if (first <= mz_tables_strings(t) || first - mz_tables_strings(t) - 1 > lost)
 		return -EBADMSG;
 	while (mz_tables_strings(t) + 1 < first) {
 		uint32_t n = mz_tables_strings(t) + 1;
@@ -197,10 +207,10 @@ static int fill_strings(struct mz_tables *t, uint64_t first)
 
 /* The numbers must continue those before; a string that is already known would break the
  * numbering, so it is damage. */
-static int get_strings(struct mz_tables *t, struct mz_bytes *in)
+static int get_strings(struct mz_tables *t, struct mz_bytes *in, uint64_t lost)
 {
 	uint64_t first = mz_bytes_number(in), n = mz_bytes_number(in);
-	int ret = in->bad ? -EBADMSG : fill_strings(t, first);
+	int ret = in->bad ? -EBADMSG : fill_strings(t, first, lost);
 
 	while (!ret && n--) {
 		size_t len = mz_bytes_number(in);
@@ -216,7 +226,8 @@ static int get_strings(struct mz_tables *t, struct mz_bytes *in)
 	return ret ? ret : in->p != in->end ? -EBADMSG : 0;
 }
 
-int mz_strings_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size)
+int mz_strings_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size,
+		   uint64_t lost)
 {
 	struct mz_buf b = {0};
 	struct mz_bytes in;
@@ -224,16 +235,16 @@ int mz_strings_get(struct mz_tables *t, struct mz_packer *pk, const void *payloa
 
 	in = mz_bytes_of(&b);
 	if (!ret)
-		ret = get_strings(t, &in);
+		ret = get_strings(t, &in, lost);
 	mz_buf_free(&b);
 	return ret;
 }
 
 /* ---- stacks ------------------------------------------------------------- */
 
-static int fill_stacks(struct mz_tables *t, uint64_t first)
+static int fill_stacks(struct mz_tables *t, uint64_t first, uint64_t lost)
 {
-	if (first <= mz_tables_stacks(t) || first - mz_tables_stacks(t) > MZ_WIRE_MAX_PAYLOAD)
+	if (first <= mz_tables_stacks(t) || first - mz_tables_stacks(t) - 1 > lost)
 		return -EBADMSG;
 	while (mz_tables_stacks(t) + 1 < first) {
 		/* no real frame has such an address */
@@ -266,13 +277,14 @@ static int add_stack(struct mz_tables *t, uint64_t number, uint64_t own, uint64_
 	return id == number ? 0 : id ? -EBADMSG : -ENOMEM;
 }
 
-int mz_stacks_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size)
+int mz_stacks_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size,
+		  uint64_t lost)
 {
 	struct mz_bytes in = {.p = payload, .end = (const uint8_t *)payload + size};
 	struct mz_codec_column own = {0}, common = {0}, ips = {0};
 	uint64_t first = mz_bytes_number(&in), n = mz_bytes_upto(&in, MZ_WIRE_MAX_FRAMES);
 	uint64_t used = 0;
-	int ret = in.bad ? -EBADMSG : fill_stacks(t, first);
+	int ret = in.bad ? -EBADMSG : fill_stacks(t, first, lost);
 
 	if (!ret)
 		ret = mz_codec_column_unpack(pk, &in, MZ_WIRE_MAX_EVENTS, false, NULL, 0, &own);

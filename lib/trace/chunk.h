@@ -164,6 +164,8 @@ void mz_decoder_free(struct mz_decoder *d);
 /* Take a payload, which may go away after the call. 0, -ENOMEM, -EBADMSG. */
 int mz_decoder_start(struct mz_decoder *d, const void *payload, size_t size);
 const struct mz_chunk_info *mz_decoder_info(const struct mz_decoder *d);
+/* Bytes that it holds, for as long as it lives. */
+size_t mz_decoder_memory(const struct mz_decoder *d);
 const char *mz_decoder_why(const struct mz_decoder *d); /* what is damaged */
 
 /* The next events: how many, 0 at the end, -EBADMSG. */

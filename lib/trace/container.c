@@ -30,8 +30,12 @@ int mz_container_meta(struct mz_reader *r, unsigned type, const void *payload, s
 
 	switch (type) {
 	case MZ_BLOCK_ATTRS: ret = mz_attrs_get(&c->attrs, pk, payload, size); break;
-	case MZ_BLOCK_STRINGS: ret = mz_strings_get(r->tables, pk, payload, size); break;
-	case MZ_BLOCK_STACKS: ret = mz_stacks_get(r->tables, pk, payload, size); break;
+	case MZ_BLOCK_STRINGS:
+		ret = mz_strings_get(r->tables, pk, payload, size, r->in.budget.bytes);
+		break;
+	case MZ_BLOCK_STACKS:
+		ret = mz_stacks_get(r->tables, pk, payload, size, r->in.budget.bytes);
+		break;
 	case MZ_BLOCK_TREE: ret = mz_tree_get(mz_tables_tree(r->tables), pk, payload, size); break;
 	case MZ_BLOCK_EVENTS:
 	case MZ_BLOCK_INDEX: break;
@@ -291,6 +295,7 @@ static int open_header(struct mz_reader *r)
 	} else if (ret < 0) {
 		return ret;
 	}
+	c->attrs.budget = &r->in.budget;
 	c->seekable = mz_source_init(&c->scan.source, &r->in);
 	if (c->seekable)
 		return open_seekable(r);
@@ -305,7 +310,7 @@ static void container_close(struct mz_reader *r)
 
 	if (!c)
 		return;
-	mz_container_merge_stop(c);
+	mz_container_merge_stop(r);
 	mz_decoder_free(c->decoder);
 	mz_attrs_deinit(&c->attrs);
 	mz_container_scan_close(&c->scan);

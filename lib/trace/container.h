@@ -14,14 +14,15 @@ bool mz_container_probe(const char *data, size_t n);
 /* The chunks of a stream, in order. */
 struct mz_merge_lane {
 	struct mz_decoder *decoder; /* NULL: no chunk is open */
-	uint32_t *chunks;	    /* in the index */
-	uint32_t n, cap, at;
+	const uint32_t *chunks;	    /* in the index */
+	uint32_t n, at;
 	uint32_t stream;
 	uint32_t sequence;	/* of the chunk that should be next */
 	uint64_t place;		/* offset of the open chunk */
 	uint64_t time;		/* of the next event, or the least that it can be */
 	struct mz_event *ahead; /* decoded and not yet given */
 	uint32_t n_ahead, at_ahead;
+	uint64_t charge; /* what the decoder costs, in the input's budget */
 	bool open;
 };
 
@@ -37,6 +38,7 @@ struct mz_container {
 
 	struct mz_merge_lane *lanes;
 	uint32_t n_lanes;
+	uint32_t *chunks; /* of all lanes, one after the other */
 	struct mz_merge merge; /* of the lanes, by time */
 
 	/* from a pipe */
@@ -49,7 +51,7 @@ struct mz_container {
 /* From a file: start, then events in order of time. */
 int mz_container_merge_start(struct mz_reader *r);
 long mz_container_merge_read(struct mz_reader *r, struct mz_event *ev, size_t max);
-void mz_container_merge_stop(struct mz_container *c);
+void mz_container_merge_stop(struct mz_reader *r);
 
 /* A block that is no chunk: attributes and tables. 0 or -errno. */
 int mz_container_meta(struct mz_reader *r, unsigned type, const void *payload, size_t size);

@@ -31,33 +31,44 @@ static bool may_have(const struct mz_container *c, const struct mz_chunk_info *i
 	return !s->has_tid || info->tid_mask >> (s->tid & 63) & 1;
 }
 
-static struct mz_merge_lane *lane_of(struct mz_container *c, uint32_t stream)
-{
-	struct mz_merge_lane *lanes;
+/* A chunk that is to be read, and the lane that it belongs to. */
+struct wanted {
+	uint32_t stream, chunk;
+};
 
-	for (uint32_t i = c->n_lanes; i-- > 0;)
-		if (c->lanes[i].stream == stream)
-			return &c->lanes[i];
-	lanes = realloc(c->lanes, ((size_t)c->n_lanes + 1) * sizeof(*lanes));
-	if (!lanes)
-		return NULL;
-	c->lanes = lanes;
-	lanes[c->n_lanes] = (struct mz_merge_lane){.stream = stream};
-	return &lanes[c->n_lanes++];
+static int by_stream(const void *a, const void *b)
+{
+	const struct wanted *x = a, *y = b;
+
+	if (x->stream != y->stream)
+		return x->stream < y->stream ? -1 : 1;
+	return x->chunk < y->chunk ? -1 : 1;
 }
 
-static int add_chunk(struct mz_merge_lane *l, uint32_t chunk)
+static uint32_t count_lanes(const struct wanted *w, size_t n)
 {
-	if (l->n == l->cap) {
-		uint32_t cap = l->cap ? l->cap * 2 : 16;
-		uint32_t *chunks = realloc(l->chunks, cap * sizeof(*chunks));
+	uint32_t lanes = 0;
 
-		if (!chunks)
-			return -ENOMEM;
-		l->chunks = chunks;
-		l->cap = cap;
+	for (size_t i = 0; i < n; i++)
+		lanes += !i || w[i].stream != w[i - 1].stream;
+	return lanes;
+}
+
+/* Sorted, so that the number of streams costs no more than that of chunks. */
+static int make_lanes(struct mz_container *c, struct wanted *w, size_t n)
+{
+	qsort(w, n, sizeof(*w), by_stream);
+	c->lanes = calloc((size_t)count_lanes(w, n) + 1, sizeof(*c->lanes));
+	c->chunks = malloc((n + 1) * sizeof(*c->chunks));
+	if (!c->lanes || !c->chunks)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		c->chunks[i] = w[i].chunk;
+		if (!i || w[i].stream != w[i - 1].stream)
+			c->lanes[c->n_lanes++] = (struct mz_merge_lane){
+				.stream = w[i].stream, .chunks = c->chunks + i};
+		c->lanes[c->n_lanes - 1].n++;
 	}
-	l->chunks[l->n++] = chunk;
 	return 0;
 }
 
@@ -99,20 +110,19 @@ int mz_container_merge_start(struct mz_reader *r)
 	struct mz_container *c = r->state;
 	const struct mz_index *x = &c->scan.index;
 	bool by_time = all_have_time(x);
+	struct wanted *w;
+	size_t n = 0;
 	int ret = load_tables(r);
 
-	for (size_t i = 0; !ret && i < x->n; i++) {
-		struct mz_merge_lane *l;
-
-		if (x->v[i].type != MZ_BLOCK_EVENTS || !may_have(c, &x->v[i].info))
-			continue;
-		l = lane_of(c, by_time ? x->v[i].info.stream : 0);
-		if (!l || add_chunk(l, (uint32_t)i) < 0)
-			ret = mz_fail_memory(&r->error);
-	}
 	if (ret < 0)
 		return ret;
-	if (mz_merge_init(&c->merge, c->n_lanes) < 0)
+	w = malloc((x->n + 1) * sizeof(*w));
+	for (size_t i = 0; w && i < x->n; i++)
+		if (x->v[i].type == MZ_BLOCK_EVENTS && may_have(c, &x->v[i].info))
+			w[n++] = (struct wanted){by_time ? x->v[i].info.stream : 0, (uint32_t)i};
+	ret = w ? make_lanes(c, w, n) : -ENOMEM;
+	free(w);
+	if (ret < 0 || mz_merge_init(&c->merge, c->n_lanes) < 0)
 		return mz_fail_memory(&r->error);
 	for (uint32_t i = 0; i < c->n_lanes; i++) {
 		struct mz_merge_lane *l = &c->lanes[i];
@@ -123,8 +133,10 @@ int mz_container_merge_start(struct mz_reader *r)
 	return 0;
 }
 
-static void close_lane(struct mz_merge_lane *l)
+static void close_lane(struct mz_reader *r, struct mz_merge_lane *l)
 {
+	mz_budget_give(&r->in.budget, l->charge);
+	l->charge = 0;
 	mz_decoder_free(l->decoder);
 	free(l->ahead);
 	l->decoder = NULL;
@@ -132,15 +144,17 @@ static void close_lane(struct mz_merge_lane *l)
 	l->open = false;
 }
 
-void mz_container_merge_stop(struct mz_container *c)
+void mz_container_merge_stop(struct mz_reader *r)
 {
-	for (uint32_t i = 0; i < c->n_lanes; i++) {
-		close_lane(&c->lanes[i]);
-		free(c->lanes[i].chunks);
-	}
+	struct mz_container *c = r->state;
+
+	for (uint32_t i = 0; i < c->n_lanes; i++)
+		close_lane(r, &c->lanes[i]);
 	free(c->lanes);
+	free(c->chunks);
 	mz_merge_deinit(&c->merge);
 	c->lanes = NULL;
+	c->chunks = NULL;
 	c->n_lanes = 0;
 }
 
@@ -162,7 +176,9 @@ static int open_chunk(struct mz_reader *r, struct mz_merge_lane *l, struct mz_ev
 	ret = mz_container_scan_load(&c->scan, e, &r->error);
 	if (!ret)
 		ret = mz_decoder_start(l->decoder, c->scan.block.data, c->scan.block.len);
-	if (ret == -ENOMEM)
+	/* lanes whose times overlap are open at once, and each has its decoder */
+	if (ret == -ENOMEM || !mz_budget_change(&r->in.budget, &l->charge,
+						mz_decoder_memory(l->decoder)))
 		return mz_fail_memory(&r->error);
 	if (ret < 0 && ret != -EBADMSG)
 		return ret;
@@ -195,7 +211,7 @@ static long read_lane(struct mz_reader *r, struct mz_merge_lane *l, struct mz_ev
 			return 1;
 		}
 		if (l->at == l->n) {
-			close_lane(l);
+			close_lane(r, l);
 			return 0;
 		}
 		n = open_chunk(r, l, ev);

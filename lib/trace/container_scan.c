@@ -10,7 +10,8 @@
 #include "base/error.h"
 
 #define HEAD	 (MZ_WIRE_FRAME_SIZE + 2048) /* a frame and the longest info */
-#define LOOK_FOR (64 * 1024)
+#define LOOK_FIRST 512 /* bytes that are looked through at once, at first */
+#define LOOK_MOST  (64 * 1024)
 
 /* ---- the source --------------------------------------------------------- */
 
@@ -125,11 +126,12 @@ static int look_at(struct mz_container_scan *s, uint64_t offset, struct mz_index
 /* The next frame at or behind offset, or the end of the file. */
 static int find_frame(struct mz_container_scan *s, uint64_t *offset, struct mz_error *err)
 {
-	uint8_t *buf = malloc(LOOK_FOR);
+	uint8_t *buf = malloc(LOOK_MOST);
 	int ret = buf ? 0 : mz_fail_memory(err);
 
-	while (!ret) {
-		long n = mz_source_read(&s->source, *offset, buf, LOOK_FOR, err);
+	/* damage is often short, and a file may have much of it */
+	for (size_t look = LOOK_FIRST; !ret; look = look < LOOK_MOST ? 2 * look : look) {
+		long n = mz_source_read(&s->source, *offset, buf, look, err);
 		const uint8_t *p = buf, *end = buf + (n > 0 ? n : 0);
 		struct mz_block_frame frame;
 
@@ -226,7 +228,8 @@ static int use_index(struct mz_container_scan *s, struct mz_error *err)
 	entry.size = (uint32_t)(end - entry.offset - MZ_WIRE_FRAME_SIZE);
 	ret = mz_container_scan_load(s, &entry, err);
 	if (!ret)
-		ret = mz_index_get(&s->index, &s->packer, s->block.data, s->block.len);
+		ret = mz_index_get(&s->index, &s->packer, s->block.data, s->block.len,
+				   s->source.size / MZ_WIRE_FRAME_SIZE);
 	if (!ret && !is_sane(&s->index, entry.offset)) {
 		mz_index_deinit(&s->index);
 		ret = -EBADMSG;

@@ -94,6 +94,25 @@ const char *mz_decoder_why(const struct mz_decoder *d)
 	return d->why ? d->why : "nothing is wrong";
 }
 
+/* What every decoder has (tables of addresses, zstd), and what mixing adds. */
+#define FIXED  (1u << 20)
+#define MIXING (8u << 20)
+/* A block that ended leaves a free place; bits and ranks of it are among this. */
+#define PLACE 32u
+
+size_t mz_decoder_memory(const struct mz_decoder *d)
+{
+	size_t n = FIXED + (d->packer.cm ? MIXING : 0) + d->packer.a.cap + d->packer.b.cap;
+
+	for (int i = 0; i < MZ_COLUMNS; i++)
+		n += d->columns[i].cap * sizeof(*d->columns[i].v);
+	n += d->cap_patterns * sizeof(*d->patterns);
+	n += d->cap_whos * sizeof(*d->whos);
+	n += d->cap_context * sizeof(*d->context);
+	n += d->cap_entries * (sizeof(*d->entries) + PLACE);
+	return n + d->cap_objects * sizeof(*d->objects);
+}
+
 static int bad(struct mz_decoder *d, const char *why)
 {
 	d->why = why;

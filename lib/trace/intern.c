@@ -5,11 +5,13 @@
 
 #include "base/bytes_index.h"
 #include "trace/block.h"
+#include "trace/reader.h"
 #include "trace/stack_tree.h"
 
 struct mz_tables {
 	struct mz_bytes_index strings;
 	struct mz_stack_tree stacks;
+	struct mz_budget *budget; /* NULL: nobody counts */
 };
 
 /* Numbers of tables begin with 1; 0 = no memory. */
@@ -37,9 +39,20 @@ void mz_tables_free(struct mz_tables *t)
 	free(t);
 }
 
+void mz_tables_set_budget(struct mz_tables *t, struct mz_budget *budget)
+{
+	t->budget = t->stacks.budget = budget;
+}
+
 uint32_t mz_tables_string(struct mz_tables *t, const char *s, size_t len)
 {
-	return intern(&t->strings, s, len);
+	size_t before = t->strings.count;
+	uint32_t id = intern(&t->strings, s, len);
+
+	/* only what is new costs something */
+	if (t->strings.count > before && !mz_budget_take(t->budget, len + MZ_BUDGET_ENTRY))
+		return 0;
+	return id;
 }
 
 uint32_t mz_tables_stack(struct mz_tables *t, const uint64_t *ips, size_t depth)

@@ -26,11 +26,44 @@ void mz_reader_close(struct mz_reader *r)
 	free(r);
 }
 
+int mz_reader_check_budget(struct mz_reader *r)
+{
+	if (r->error.code == ENOMEM && r->in.budget.refused) {
+		r->error = (struct mz_error){0};
+		mz_input_no_memory(&r->in, &r->error);
+	}
+	return -r->error.code;
+}
+
+/* Births that have no end yet. A chunk of fifty bytes may have 2^18 of them, and whoever
+ * reads keeps something for each: they are counted here, once for all. */
+static int count_live(struct mz_reader *r, const struct mz_event *ev, long n)
+{
+	for (long i = 0; i < n; i++) {
+		bool born = ev[i].addr || ev[i].object, old = ev[i].old_addr || ev[i].old_object;
+
+		if (ev[i].kind == MZ_REALLOC)
+			r->live_blocks += born && !old;
+		else if (ev[i].kind == MZ_ALLOC)
+			r->live_blocks += born;
+		else if (ev[i].kind == MZ_FREE && born && r->live_blocks)
+			r->live_blocks--;
+	}
+	if (mz_budget_change(&r->in.budget, &r->live_charge, r->live_blocks * MZ_BUDGET_BLOCK))
+		return 0;
+	return mz_input_no_memory(&r->in, &r->error);
+}
+
 long mz_reader_read_raw(struct mz_reader *r, struct mz_event *ev, size_t max)
 {
+	long n;
+
 	if (r->error.code)
 		return -r->error.code;
-	return r->ops->read(r, ev, max < MZ_BATCH ? max : MZ_BATCH);
+	n = r->ops->read(r, ev, max < MZ_BATCH ? max : MZ_BATCH);
+	if (n < 0)
+		return mz_reader_check_budget(r);
+	return n && count_live(r, ev, n) < 0 ? -r->error.code : n;
 }
 
 /* Formats that name blocks by address only get their object numbers here. Events before a

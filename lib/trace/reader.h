@@ -44,8 +44,17 @@ struct mz_reader {
 	bool unnamed; /* set by callers that need no objects: blocks keep their addresses alone */
 	struct mz_names *names; /* that the trace brings along; NULL = none */
 	struct mz_attrs *attrs; /* of formats that are no container; NULL = none */
+	uint64_t live_blocks;	/* by the events read so far: births that have no end yet */
+	uint64_t live_charge;	/* what they cost, in the input's budget */
 	void *state; /* the format's own */
 };
+
+/* A failure for want of memory that is the budget's is said to be so: -r->error.code. */
+int mz_reader_check_budget(struct mz_reader *r);
+
+/* What is added to the tables is taken from a budget, which must stay; the entry that
+ * does not fit any more gets no number. */
+void mz_tables_set_budget(struct mz_tables *t, struct mz_budget *budget);
 
 /* A reader of what is left of an input, which it takes over, in failure too. */
 struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err);

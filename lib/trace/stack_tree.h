@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/mem_budget.h"
 #include "base/spill.h"
 
 #define MZ_STACK_SCRATCH 4 /* stacks that can be looked at together */
@@ -28,6 +29,7 @@ struct mz_stack_tree {
 	uint64_t *scratch[MZ_STACK_SCRATCH];
 	uint32_t scratch_cap;
 	unsigned turn;
+	struct mz_budget *budget; /* that nodes and stacks are taken from; NULL: nobody counts */
 };
 
 void mz_stack_tree_deinit(struct mz_stack_tree *t);

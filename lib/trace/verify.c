@@ -9,6 +9,7 @@
 
 struct check {
 	struct mz_container_scan scan;
+	struct mz_input *in;
 	struct mz_verify *v;
 	mz_verify_note *note;
 	void *arg;
@@ -141,9 +142,9 @@ static int check_meta(struct check *c, const struct mz_index_entry *e)
 	if (e->type == MZ_BLOCK_ATTRS)
 		ret = mz_attrs_get(&c->attrs, pk, b->data, b->len);
 	else if (e->type == MZ_BLOCK_STRINGS)
-		ret = mz_strings_get(c->tables, pk, b->data, b->len);
+		ret = mz_strings_get(c->tables, pk, b->data, b->len, c->scan.source.size);
 	else if (e->type == MZ_BLOCK_STACKS)
-		ret = mz_stacks_get(c->tables, pk, b->data, b->len);
+		ret = mz_stacks_get(c->tables, pk, b->data, b->len, c->scan.source.size);
 	else if (e->type == MZ_BLOCK_TREE)
 		ret = mz_tree_get(mz_tables_tree(c->tables), pk, b->data, b->len);
 	else if (!(e->type & MZ_BLOCK_OPTIONAL))
@@ -169,7 +170,7 @@ static int check_blocks(struct check *c, struct mz_error *err)
 		if (!ret)
 			ret = e->type == MZ_BLOCK_EVENTS ? check_chunk(c, e) : check_meta(c, e);
 		if (ret == -ENOMEM)
-			return mz_fail_memory(err);
+			return mz_input_no_memory(c->in, err);
 		if (ret < 0)
 			return ret;
 	}
@@ -226,6 +227,8 @@ static int check_all(struct check *c, struct mz_error *err)
 	c->events = malloc(BATCH * sizeof(*c->events));
 	if (!c->decoder || !c->tables || !c->events)
 		return mz_fail_memory(err);
+	mz_tables_set_budget(c->tables, &c->in->budget);
+	c->attrs.budget = &c->in->budget;
 	ret = mz_container_scan_open(&c->scan, false, err);
 	if (ret < 0)
 		return ret;
@@ -272,16 +275,17 @@ static int start(struct check *c, struct mz_input *in, struct mz_error *err)
 	return -why.code;
 }
 
-int mz_verify_file(const char *path, struct mz_verify *v, mz_verify_note *note, void *arg,
-		   struct mz_error *err)
+int mz_verify_file_with(const char *path, unsigned flags, struct mz_verify *v,
+			mz_verify_note *note, void *arg, struct mz_error *err)
 {
-	struct check c = {.v = v, .note = note, .arg = arg};
 	struct mz_input in;
+	struct check c = {.in = &in, .v = v, .note = note, .arg = arg};
 	int ret = mz_input_open(&in, path, err);
 
 	*v = (struct mz_verify){0};
 	if (ret < 0)
 		return ret;
+	in.budget.large = flags & MZ_OPEN_LARGE;
 	ret = start(&c, &in, err);
 	if (!ret)
 		ret = check_all(&c, err);
@@ -293,4 +297,10 @@ int mz_verify_file(const char *path, struct mz_verify *v, mz_verify_note *note, 
 	mz_container_scan_close(&c.scan);
 	mz_input_close(&in);
 	return ret < 0 ? ret : c.faults ? 1 : 0;
+}
+
+int mz_verify_file(const char *path, struct mz_verify *v, mz_verify_note *note, void *arg,
+		   struct mz_error *err)
+{
+	return mz_verify_file_with(path, 0, v, note, arg, err);
 }
