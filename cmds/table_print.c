@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/csv.h"
+
 #define MOST   16 /* columns */
 #define WIDEST 56 /* of a text */
 
@@ -103,25 +105,13 @@ void answer_json(struct mz_json *j, const struct mz_result_table *a, size_t top)
 	mz_json_end_array(j);
 }
 
-/* Quoted where it must be; and a text that a spreadsheet would take for a formula
- * begins with a quote. */
 static void csv_text(const char *s)
 {
-	bool formula = *s && strchr("=+-@", *s);
+	struct mz_buf b = {0};
 
-	if (!formula && !strpbrk(s, ",\"\r\n")) {
-		fputs(s, stdout);
-		return;
-	}
-	putchar('"');
-	if (formula)
-		putchar('\'');
-	for (; *s; s++) {
-		if (*s == '"')
-			putchar('"');
-		putchar(*s);
-	}
-	putchar('"');
+	mz_csv_add(&b, s, strlen(s));
+	fwrite(b.data, 1, b.len, stdout);
+	mz_buf_free(&b);
 }
 
 static void csv_head(const struct mz_result_table *a, const char *label)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "export/table.h"
@@ -29,21 +30,12 @@ static void *csv_open(struct mz_output *out, struct mz_error *err)
 /* RFC 4180 quotes a text with a comma, quote or line end, and doubles its quotes. */
 static void put_text(struct mz_csv_table *t, const char *s, size_t n)
 {
-	bool quote = !n; /* an empty text is not an unknown one */
-
 	t->text.len = 0;
 	mz_utf8_add(&t->text, s, n);
-	for (size_t i = 0; i < t->text.len; i++)
-		quote |= strchr(",\"\r\n", t->text.data[i]) != NULL;
-	if (!quote) {
-		mz_buf_add(&t->line, t->text.data, t->text.len);
-		return;
-	}
-	mz_buf_str(&t->line, "\"");
-	for (size_t i = 0; i < t->text.len; i++)
-		mz_buf_add(&t->line, t->text.data[i] == '"' ? "\"\"" : &t->text.data[i],
-			   t->text.data[i] == '"' ? 2 : 1);
-	mz_buf_str(&t->line, "\"");
+	if (n)
+		mz_csv_add(&t->line, t->text.data, t->text.len);
+	else
+		mz_buf_str(&t->line, "\"\""); /* an empty text is not an unknown one */
 }
 
 static int end_line(struct mz_csv_table *t, struct mz_error *err)

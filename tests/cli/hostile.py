@@ -15,6 +15,11 @@ NAMES = ['quote"\'`', 'semi;colon, comma', 'new\nline\ttab\r', '</script><img sr
 SEEN = [n.replace('\0', ' ').replace('\udcff', '\ufffd').replace('\udcfe', '\ufffd') for n in NAMES]
 
 
+def cell(text):
+    """as CSV has it: nothing that a spreadsheet would run"""
+    return "'" + text if text[:1] in tuple('=+-@\t\r') else text
+
+
 def raw(text):
     return text.encode('utf-8', 'surrogateescape')
 
@@ -45,7 +50,8 @@ def check():
     fox = json.load(open('hostile.firefox'))
     assert set(SEEN) <= set(fox['threads'][0]['stringArray'])
     rows = list(csv.DictReader(open('hostile.csv', newline='', encoding='utf-8')))
-    assert {r['function']: int(r['bytes']) for r in rows} == {n: i + 1 for i, n in enumerate(SEEN)}
+    assert {r['function']: int(r['bytes']) for r in rows} == {cell(n): i + 1 for i, n in enumerate(SEEN)}
+    assert not any(v[:1] in tuple('=+-@\t\r') for r in rows for v in r.values() if not v.lstrip('-').isdigit())
     lines = [json.loads(x) for x in open('hostile.jsonl', encoding='utf-8')]
     assert {r['function']: r['bytes'] for r in lines} == {n: i + 1 for i, n in enumerate(SEEN)}
     db = sqlite3.connect('hostile.sqlite')
@@ -65,7 +71,7 @@ def check():
         open(name, encoding='utf-8').read()
     functions = [r['function'] for r in csv.DictReader(open('hostile.events.csv', newline='', encoding='utf-8'))]
     assert len(functions) == len(NAMES) and SEEN[0] in functions and SEEN[4] in functions
-    assert [json.loads(x)['function'] for x in open('hostile.events.jsonl', encoding='utf-8')] == functions
+    assert [cell(json.loads(x)['function']) for x in open('hostile.events.jsonl', encoding='utf-8')] == functions
 
 
 make() if sys.argv[1] == 'make' else check()
