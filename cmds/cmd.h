@@ -63,6 +63,7 @@ struct mz_cmd {
 	const char *const *scopes;
 	bool raw_tail;		    /* everything after "--" or the first argument is the
 				       command to run, not options */
+	bool prints;		    /* text for people, with names in it: console_guard() */
 	bool reads;		    /* recordings: it takes --allow-large, too */
 	/* args: what is left of the command line; returns enum mz_exit. */
 	int (*run)(void *opts, int argc, char **argv);
@@ -99,6 +100,11 @@ int console_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int console_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A line on standard error that is no error. */
 void console_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A name as a terminal may show it, in buf, cut to fit: mz_terminal_add(). Returns buf. */
+char *console_text(char *buf, size_t size, const char *name);
+/* From here on what is printed to standard output passes mz_terminal_add(), too. */
+void console_guard(void);
 
 /* "1,234,567" into buf (at least 32 bytes); "1.2 MiB". Both return buf. */
 char *console_count(char *buf, uint64_t v);

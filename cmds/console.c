@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/terminal.h"
 #include "cmds/cmd.h"
 
 static const char *my_name = "memorizer";
@@ -21,6 +22,78 @@ void console_set(const char *name, bool json)
 const char *console_name(void)
 {
 	return my_name;
+}
+
+char *console_text(char *buf, size_t size, const char *name)
+{
+	struct mz_buf b = {0};
+	size_t n;
+
+	mz_terminal_add(&b, name, strlen(name), false, false);
+	n = b.len < size ? b.len : size - 1;
+	if (n)
+		memcpy(buf, b.data, n);
+	buf[n] = '\0';
+	mz_buf_free(&b);
+	return buf;
+}
+
+/* What did not make a whole character in the write before waits here. */
+struct guard {
+	char rest[4];
+	size_t n;
+};
+
+static bool write_out(const struct mz_buf *b)
+{
+	for (size_t done = 0; done < b->len;) {
+		ssize_t n = write(STDOUT_FILENO, b->data + done, b->len - done);
+
+		if (n < 0 && errno != EINTR)
+			return false;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return !b->failed;
+}
+
+static ssize_t write_guarded(void *arg, const char *data, size_t n)
+{
+	struct guard *g = arg;
+	struct mz_buf in = {0}, out = {0};
+	size_t taken;
+	bool good;
+
+	mz_buf_add(&in, g->rest, g->n);
+	mz_buf_add(&in, data, n);
+	taken = in.failed ? 0 : mz_terminal_add(&out, in.data, in.len, true, true);
+	good = !in.failed && write_out(&out);
+	g->n = in.len - taken < sizeof(g->rest) ? in.len - taken : 0;
+	if (g->n)
+		memcpy(g->rest, in.data + taken, g->n);
+	mz_buf_free(&in);
+	mz_buf_free(&out);
+	return good ? (ssize_t)n : 0;
+}
+
+void console_guard(void)
+{
+	static struct guard g;
+	FILE *f = fopencookie(&g, "w", (cookie_io_functions_t){.write = write_guarded});
+
+	if (!f)
+		return;
+	setvbuf(f, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, BUFSIZ);
+	stdout = f;
+}
+
+/* To standard error; newlines are ours only where the caller says so. */
+static void put_text(const char *text, bool lines)
+{
+	struct mz_buf b = {0};
+
+	mz_terminal_add(&b, text, strlen(text), lines, false);
+	fwrite(b.data, 1, b.len, stderr);
+	mz_buf_free(&b);
 }
 
 static void print_json(const struct mz_error *err)
@@ -47,10 +120,14 @@ static void print_json(const struct mz_error *err)
 
 int console_error(const struct mz_error *err)
 {
-	if (in_json)
+	if (in_json) {
 		print_json(err);
-	else
-		fprintf(stderr, "%s: %s\n", my_name, err->text);
+	} else {
+		put_text(my_name, false);
+		fputs(": ", stderr);
+		put_text(err->text, false);
+		fputc('\n', stderr);
+	}
 	return MZ_EXIT_FAILED;
 }
 
@@ -81,12 +158,15 @@ int console_usage(const char *fmt, ...)
 
 void console_note(const char *fmt, ...)
 {
+	char text[2048];
 	va_list ap;
 
-	fprintf(stderr, "%s: ", my_name);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	put_text(my_name, false);
+	fputs(": ", stderr);
+	put_text(text, true);
 	fputc('\n', stderr);
 }
 

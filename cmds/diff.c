@@ -443,5 +443,6 @@ const struct mz_cmd cmd_diff = {
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.reads = true,
+	.prints = true,
 	.run = run,
 };

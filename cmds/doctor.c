@@ -316,5 +316,6 @@ const struct mz_cmd cmd_doctor = {
 	.summary = "check what this machine allows, and how to fix what is missing",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
+	.prints = true,
 	.run = run,
 };

@@ -168,5 +168,6 @@ const struct mz_cmd cmd_info = {
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.reads = true,
+	.prints = true,
 	.run = run,
 };

@@ -33,11 +33,10 @@ static const struct mz_cmd *find(const char *name)
 	return NULL;
 }
 
-/* Errors are in JSON when the result would have been. */
-static bool wants_json(int argc, char **argv)
+static bool has(int argc, char **argv, const char *option)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
-		if (!strcmp(argv[i], "--json"))
+		if (!strcmp(argv[i], option))
 			return true;
 	return false;
 }
@@ -54,14 +53,20 @@ static int flush(int ret)
 
 static int run(const struct mz_cmd *cmd, const char *shown, int argc, char **argv)
 {
+	bool json, data;
 	void *opts;
 	int rest, ret;
 
-	console_set(shown, wants_json(argc, argv));
+	/* errors are in JSON when the result would have been */
+	json = has(argc, argv, "--json");
+	data = json || has(argc, argv, "--csv");
+	console_set(shown, json);
 	opts = calloc(1, cmd->opts_size ? cmd->opts_size : 1);
 	if (!opts)
 		return console_fail("out of memory");
 	ret = options_parse(cmd, opts, argc, argv, &rest);
+	if (ret < 0 && cmd->prints && !data)
+		console_guard();
 	if (ret < 0)
 		ret = cmd->run(opts, rest - 1, argv + 1);
 	free(opts);

@@ -17,7 +17,7 @@ static const struct mz_opt opts[] = {
 #define MOST 20 /* faults that are shown one by one */
 
 struct job {
-	const char *path;
+	const char *path; /* as it can be shown */
 	bool json;
 	unsigned n;
 	struct mz_buf b;
@@ -86,11 +86,12 @@ static int run(void *options, int argc, char **argv)
 	struct job job = {.json = o->json};
 	struct mz_error err = {0};
 	struct mz_verify v;
+	char shown[1024];
 	int ret;
 
 	if (argc != 1)
 		return console_usage("one trace, please");
-	job.path = argv[0];
+	job.path = console_text(shown, sizeof(shown), argv[0]);
 	job.j.out = &job.b;
 	if (job.json) {
 		mz_json_object(&job.j, NULL);
@@ -114,5 +115,6 @@ const struct mz_cmd cmd_verify = {
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.reads = true,
+	.prints = true,
 	.run = run,
 };

@@ -324,5 +324,6 @@ const struct mz_cmd cmd_kmemtrace_check = {
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.reads = true,
+	.prints = true,
 	.run = run,
 };

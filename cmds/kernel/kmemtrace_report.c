@@ -99,5 +99,6 @@ const struct mz_cmd cmd_kmemtrace_report = {
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.reads = true,
+	.prints = true,
 	.run = run,
 };

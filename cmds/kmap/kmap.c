@@ -278,5 +278,6 @@ const struct mz_cmd cmd_kmap = {
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.reads = true,
+	.prints = true,
 	.run = run,
 };

@@ -194,5 +194,6 @@ const struct mz_cmd cmd_lifetimes_summary = {
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.reads = true,
+	.prints = true,
 	.run = run,
 };

@@ -375,5 +375,6 @@ const struct mz_cmd cmd_compare = {
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.reads = true,
+	.prints = true,
 	.run = run,
 };

@@ -97,5 +97,6 @@ const struct mz_cmd cmd_report = {
 	.opts_size = sizeof(struct opts),
 	.scopes = scopes,
 	.reads = true,
+	.prints = true,
 	.run = run,
 };
