@@ -58,7 +58,8 @@ struct mz_stack_tree;
 struct mz_stack_tree *mz_tables_tree(struct mz_tables *t);
 int mz_tree_put(const struct mz_stack_tree *t, uint32_t nodes, uint32_t stacks,
 		struct mz_packer *pk, struct mz_buf *out);
-int mz_tree_get(struct mz_stack_tree *t, struct mz_packer *pk, const void *payload, size_t size);
+int mz_tree_get(struct mz_stack_tree *t, struct mz_packer *pk, const void *payload, size_t size,
+		uint64_t lost);
 
 /* ---- the index ---------------------------------------------------------- */
 

@@ -76,12 +76,12 @@ static int get_columns(struct columns *c, struct mz_packer *pk, struct mz_bytes 
 }
 
 /* Numbers whose block is gone still count: what they were is said to be unknown. */
-static int skip_lost(struct mz_stack_tree *t, uint64_t node, uint64_t stack)
+static int skip_lost(struct mz_stack_tree *t, uint64_t node, uint64_t stack, uint64_t lost)
 {
 	int ret = 0;
 
-	if (node <= t->nodes || node - t->nodes > MZ_WIRE_MAX_PAYLOAD || stack <= t->stacks ||
-	    stack - t->stacks > MZ_WIRE_MAX_PAYLOAD)
+	if (node <= t->nodes || node - t->nodes - 1 > lost || stack <= t->stacks ||
+	    stack - t->stacks - 1 > lost)
 		return -EBADMSG;
 	while (!ret && t->nodes + 1 < node)
 		ret = mz_stack_tree_add_node(t, 0, LOST_FRAME);
@@ -121,7 +121,8 @@ static int add_stacks(struct mz_stack_tree *t, const struct columns *c, uint64_t
 	return ret;
 }
 
-int mz_tree_get(struct mz_stack_tree *t, struct mz_packer *pk, const void *payload, size_t size)
+int mz_tree_get(struct mz_stack_tree *t, struct mz_packer *pk, const void *payload, size_t size,
+		uint64_t lost)
 {
 	struct mz_bytes in = {.p = payload, .end = (const uint8_t *)payload + size};
 	uint64_t node = mz_bytes_number(&in), stack = mz_bytes_number(&in);
@@ -129,7 +130,7 @@ int mz_tree_get(struct mz_stack_tree *t, struct mz_packer *pk, const void *paylo
 	int ret = in.bad ? -EBADMSG : get_columns(&c, pk, &in);
 
 	if (!ret)
-		ret = skip_lost(t, node, stack);
+		ret = skip_lost(t, node, stack, lost);
 	if (!ret)
 		ret = add_nodes(t, &c);
 	if (!ret)

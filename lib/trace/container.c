@@ -36,7 +36,10 @@ int mz_container_meta(struct mz_reader *r, unsigned type, const void *payload, s
 	case MZ_BLOCK_STACKS:
 		ret = mz_stacks_get(r->tables, pk, payload, size, r->in.budget.bytes);
 		break;
-	case MZ_BLOCK_TREE: ret = mz_tree_get(mz_tables_tree(r->tables), pk, payload, size); break;
+	case MZ_BLOCK_TREE:
+		ret = mz_tree_get(mz_tables_tree(r->tables), pk, payload, size,
+				  r->in.budget.bytes);
+		break;
 	case MZ_BLOCK_EVENTS:
 	case MZ_BLOCK_INDEX: break;
 	default:

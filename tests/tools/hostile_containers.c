@@ -282,6 +282,37 @@ static void lost_table(uint8_t type, const char *name)
 	save(name, file.data, file.len);
 }
 
+/* A tree: a number of the first node and of the first stack, then callers, frames, stacks. */
+static void tree(uint64_t first, uint32_t nodes, uint32_t blocks_of_it, const char *name)
+{
+	const struct mz_pack_how how = {.codec = MZ_CODEC_PLANES};
+	uint64_t *v = calloc(nodes, sizeof(*v));
+	struct mz_buf b = {0};
+
+	must(v, "no memory");
+	begin();
+	for (uint32_t i = 0; i < blocks_of_it; i++) {
+		b.len = 0;
+		mz_buf_number(&b, first + (uint64_t)i * nodes);
+		mz_buf_number(&b, first + (uint64_t)i * nodes);
+		/* the caller is the root: so many back */
+		for (uint32_t k = 0; k < nodes; k++)
+			v[k] = 0;
+		v[0] = first - 1 + (uint64_t)i * nodes;
+		for (uint32_t k = 1; k < nodes; k++)
+			v[k] = k % 4000 ? 0 : v[0] + k;
+		must(!mz_codec_column_pack(&pk, v, nodes, &how, &b), "no memory");
+		for (uint32_t k = 0; k < nodes; k++)
+			v[k] = 2;
+		must(!mz_codec_column_pack(&pk, v, nodes, &how, &b), "no memory");
+		must(!mz_codec_column_pack(&pk, v, nodes, &how, &b), "no memory");
+		block(MZ_BLOCK_TREE, &b, NULL);
+	}
+	mz_buf_free(&b);
+	free(v);
+	end(name);
+}
+
 static void deep_stacks(const char *name)
 {
 	const struct mz_pack_how how = {.codec = MZ_CODEC_PLANES};
@@ -510,6 +541,8 @@ int main(int argc, char **argv)
 	must(argc == 2 && !chdir(argv[1]), "usage: hostile_containers DIR");
 	lost_table(MZ_BLOCK_STRINGS, "lost-strings.cmt");
 	lost_table(MZ_BLOCK_STACKS, "lost-stacks.cmt");
+	tree(1u << 26, 1, 1, "lost-tree.cmt");
+	tree(1, 1u << 20, 8, "wide-tree.cmt");
 	deep_stacks("deep-stacks.cmt");
 	long_strings(300, "long-strings.cmt");
 	many_attributes(1000000, "many-attributes.cmt");
