@@ -119,7 +119,7 @@ static int make_room(struct mz_input *in, size_t want, struct mz_error *err)
 
 int mz_input_no_memory(const struct mz_input *in, struct mz_error *err)
 {
-	const struct mz_budget *b = &in->budget;
+	const struct mz_mem_budget *b = &in->budget;
 
 	if (!b->refused)
 		return mz_fail_memory(err);
@@ -127,7 +127,7 @@ int mz_input_no_memory(const struct mz_input *in, struct mz_error *err)
 		       "%s: its %llu bytes ask for more than the %llu MiB of memory that a file of "
 		       "this size may take; if you trust it, use --allow-large",
 		       in->name, (unsigned long long)b->bytes,
-		       (unsigned long long)mz_budget_limit(b) >> 20);
+		       (unsigned long long)mz_mem_limit(b) >> 20);
 }
 
 /* What a packed stream unpacks to is bounded, too: the rest of it takes time. */
@@ -137,13 +137,13 @@ static ssize_t read_packed(struct mz_input *in, char *to, size_t max, struct mz_
 
 	if (in->grows)
 		in->budget.bytes = mz_unpack_taken(in->unpack);
-	if (got > 0 && !mz_budget_passes(&in->budget, in->offset + (uint64_t)got))
+	if (got > 0 && !mz_mem_passes(&in->budget, in->offset + (uint64_t)got))
 		return mz_fail_offset(
 			err, EFBIG, in->offset,
 			"%s: its %llu bytes unpack to more than %llu MiB, over %u times as much; "
 			"if you trust it, use --allow-large",
 			in->name, (unsigned long long)in->budget.bytes,
-			(unsigned long long)in->offset >> 20, MZ_BUDGET_FACTOR * MZ_BUDGET_PASSING);
+			(unsigned long long)in->offset >> 20, MZ_MEM_FACTOR * MZ_MEM_PASSING);
 	return got;
 }
 

@@ -23,7 +23,7 @@ struct mz_input {
 	char *name;		  /* for messages */
 	struct mz_unpack *unpack; /* NULL: the bytes are as they come */
 	bool grows;		  /* a pipe: its size is what has come so far */
-	struct mz_budget budget;  /* of what is kept of it; set large before the first read */
+	struct mz_mem_budget budget;  /* of what is kept of it; set large before the first read */
 };
 
 /* path "-" is standard input. 0 or -errno with err set. */

@@ -13,36 +13,36 @@
 
 /* docs/security.md promises these: memory is at most the constant plus the factor
  * times the input's bytes as they are stored. */
-#define MZ_BUDGET_CONSTANT (256ull << 20)
-#define MZ_BUDGET_FACTOR   1024u
+#define MZ_MEM_CONSTANT (256ull << 20)
+#define MZ_MEM_FACTOR   1024u
 
 /* What passes through and is not kept (unpacked bytes, bytes that a replay writes to)
  * may be this many times as much. */
-#define MZ_BUDGET_PASSING 4u
+#define MZ_MEM_PASSING 4u
 
 /* What a live block, and an entry of a table, cost beside their own bytes: the slots
  * of hash tables here, and the counters that an analysis keeps for each. */
-#define MZ_BUDGET_BLOCK 192u
-#define MZ_BUDGET_ENTRY 128u
+#define MZ_MEM_BLOCK 192u
+#define MZ_MEM_ENTRY 128u
 
-struct mz_budget {
+struct mz_mem_budget {
 	uint64_t bytes; /* of the input: all of a file, of a pipe those read so far */
 	uint64_t used;
 	bool large;   /* there is no limit: the user has said so */
 	bool refused; /* more was asked for than there is */
 };
 
-static inline uint64_t mz_budget_limit(const struct mz_budget *b)
+static inline uint64_t mz_mem_limit(const struct mz_mem_budget *b)
 {
-	if (b->large || b->bytes > UINT64_MAX / 8 / MZ_BUDGET_FACTOR)
-		return UINT64_MAX / MZ_BUDGET_PASSING;
-	return MZ_BUDGET_CONSTANT + b->bytes * MZ_BUDGET_FACTOR;
+	if (b->large || b->bytes > UINT64_MAX / 8 / MZ_MEM_FACTOR)
+		return UINT64_MAX / MZ_MEM_PASSING;
+	return MZ_MEM_CONSTANT + b->bytes * MZ_MEM_FACTOR;
 }
 
 /* Would n bytes more be too many? b may be NULL: nobody counts. */
-static inline bool mz_budget_fits(struct mz_budget *b, uint64_t n)
+static inline bool mz_mem_fits(struct mz_mem_budget *b, uint64_t n)
 {
-	bool fits = !b || (b->used <= mz_budget_limit(b) && n <= mz_budget_limit(b) - b->used);
+	bool fits = !b || (b->used <= mz_mem_limit(b) && n <= mz_mem_limit(b) - b->used);
 
 	if (!fits)
 		b->refused = true;
@@ -50,36 +50,36 @@ static inline bool mz_budget_fits(struct mz_budget *b, uint64_t n)
 }
 
 /* Take n bytes: true, or false, and nothing is taken. */
-static inline bool mz_budget_take(struct mz_budget *b, uint64_t n)
+static inline bool mz_mem_take(struct mz_mem_budget *b, uint64_t n)
 {
-	if (!mz_budget_fits(b, n))
+	if (!mz_mem_fits(b, n))
 		return false;
 	if (b)
 		b->used += n;
 	return true;
 }
 
-static inline void mz_budget_give(struct mz_budget *b, uint64_t n)
+static inline void mz_mem_give(struct mz_mem_budget *b, uint64_t n)
 {
 	if (b)
 		b->used -= n < b->used ? n : b->used;
 }
 
 /* Something that had *was bytes now has n. */
-static inline bool mz_budget_change(struct mz_budget *b, uint64_t *was, uint64_t n)
+static inline bool mz_mem_change(struct mz_mem_budget *b, uint64_t *was, uint64_t n)
 {
-	if (n > *was && !mz_budget_take(b, n - *was))
+	if (n > *was && !mz_mem_take(b, n - *was))
 		return false;
 	if (n < *was)
-		mz_budget_give(b, *was - n);
+		mz_mem_give(b, *was - n);
 	*was = n;
 	return true;
 }
 
 /* Is n too much to pass through? */
-static inline bool mz_budget_passes(struct mz_budget *b, uint64_t n)
+static inline bool mz_mem_passes(struct mz_mem_budget *b, uint64_t n)
 {
-	bool fits = !b || n <= mz_budget_limit(b) * MZ_BUDGET_PASSING;
+	bool fits = !b || n <= mz_mem_limit(b) * MZ_MEM_PASSING;
 
 	if (!fits)
 		b->refused = true;

@@ -38,8 +38,7 @@ int mz_tids_number(struct mz_tids *t, const struct mz_event *ev)
 	return (int)b->born;
 }
 
-static struct mz_reader *open_reader(int fd, const char *name, unsigned flags,
-				     struct mz_error *err)
+static struct mz_reader *open_reader(int fd, const char *name, unsigned flags, struct mz_error *err)
 {
 	struct mz_input in;
 
@@ -162,9 +161,9 @@ static int put(struct feeding *w, unsigned queue, const struct mz_op *op, const 
  * for all memory there is. */
 static int check_size(struct feeding *w)
 {
-	struct mz_budget *b = &w->reader->in.budget;
+	struct mz_mem_budget *b = &w->reader->in.budget;
 
-	if (!w->f->touches || mz_budget_passes(b, w->plan.counts.live_bytes))
+	if (!w->f->touches || mz_mem_passes(b, w->plan.counts.live_bytes))
 		return 0;
 	return mz_fail(w->err, EFBIG,
 		       "%s: its %llu bytes ask for %llu MiB at once, to be written to; if you "

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MEMORY	    (64ull << 20) /* that the helper may take */
-#define CPU_SECONDS 10		  /* for all names together */
-#define STARTS	    8		  /* a name that ends the helper must not end all names */
+#define MEMORY	    (16ull << 20) /* that the helper may take */
+#define CPU_SECONDS 3		  /* for all names together */
+#define STARTS	    4		  /* a name that ends the helper must not end all names */
 #define SHORT	    512		  /* bytes of a name that is done here */
 #define REFERENCES  10		  /* ... and that doubles so often at most */
 
@@ -122,7 +122,7 @@ static void limit_myself(void)
 /* Names come in and go out, each behind its length, until the other side is gone. */
 static void help(const struct mz_demangle *d, int fd)
 {
-	static char name[MZ_DEMANGLE_MAX], text[MZ_DEMANGLE_MAX];
+	static char name[MZ_DEMANGLE_NAME], text[MZ_DEMANGLE_MAX];
 	uint32_t n;
 
 	if (dup2(fd, 0) < 0 || syscall(SYS_close_range, 1, ~0u, 0) < 0)
@@ -180,7 +180,7 @@ const char *mz_demangle(struct mz_demangle *d, const char *name)
 {
 	size_t len = strlen(name);
 
-	if (!d->call || strncmp(name, "_Z", 2) || len >= MZ_DEMANGLE_MAX)
+	if (!d->call || strncmp(name, "_Z", 2) || len >= MZ_DEMANGLE_NAME)
 		return NULL;
 	if (may_grow(name, len))
 		return ask_helper(d, name, len);

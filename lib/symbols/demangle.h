@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define MZ_DEMANGLE_MAX 65536 /* bytes of a name, as it is and as it becomes */
+#define MZ_DEMANGLE_NAME 8192  /* bytes of a name as it is */
+#define MZ_DEMANGLE_MAX	 65536 /* ... and as it becomes */
 
 struct mz_demangle {
 	char *(*call)(const char *, char *, size_t *, int *);

@@ -46,8 +46,8 @@ static struct mz_image *open_image(const char *path, const uint8_t *id, size_t l
 	im->id_len = len;
 	if (path && !stat(path, &st)) {
 		im->file_size = (uint64_t)st.st_size;
-		im->file_time = (uint64_t)st.st_mtim.tv_sec * 1000000000u +
-				(uint64_t)st.st_mtim.tv_nsec;
+		im->file_time =
+			(uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 	}
 	cached = use_cache && len && mz_image_cache_path(im, file, sizeof(file));
 	if (cached && mz_image_load(im, file)) {

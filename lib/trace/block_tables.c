@@ -67,7 +67,7 @@ int mz_attrs_set(struct mz_attrs *a, const struct mz_attr *attr)
 
 	if (!len || len > MAX_KEY)
 		return -EINVAL;
-	if (!mz_budget_take(a->budget, 2 * len + attr->size + MZ_BUDGET_ENTRY))
+	if (!mz_mem_take(a->budget, 2 * len + attr->size + MZ_MEM_ENTRY))
 		return -ENOMEM;
 	made.key = copy(attr->key, len);
 	made.data = copy(attr->data, attr->size);

@@ -65,8 +65,8 @@ static int make_lanes(struct mz_container *c, struct wanted *w, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		c->chunks[i] = w[i].chunk;
 		if (!i || w[i].stream != w[i - 1].stream)
-			c->lanes[c->n_lanes++] = (struct mz_merge_lane){
-				.stream = w[i].stream, .chunks = c->chunks + i};
+			c->lanes[c->n_lanes++] = (struct mz_merge_lane){.stream = w[i].stream,
+									.chunks = c->chunks + i};
 		c->lanes[c->n_lanes - 1].n++;
 	}
 	return 0;
@@ -135,7 +135,7 @@ int mz_container_merge_start(struct mz_reader *r)
 
 static void close_lane(struct mz_reader *r, struct mz_merge_lane *l)
 {
-	mz_budget_give(&r->in.budget, l->charge);
+	mz_mem_give(&r->in.budget, l->charge);
 	l->charge = 0;
 	mz_decoder_free(l->decoder);
 	free(l->ahead);
@@ -177,8 +177,8 @@ static int open_chunk(struct mz_reader *r, struct mz_merge_lane *l, struct mz_ev
 	if (!ret)
 		ret = mz_decoder_start(l->decoder, c->scan.block.data, c->scan.block.len);
 	/* lanes whose times overlap are open at once, and each has its decoder */
-	if (ret == -ENOMEM || !mz_budget_change(&r->in.budget, &l->charge,
-						mz_decoder_memory(l->decoder)))
+	if (ret == -ENOMEM ||
+	    !mz_mem_change(&r->in.budget, &l->charge, mz_decoder_memory(l->decoder)))
 		return mz_fail_memory(&r->error);
 	if (ret < 0 && ret != -EBADMSG)
 		return ret;

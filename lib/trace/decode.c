@@ -98,7 +98,7 @@ const char *mz_decoder_why(const struct mz_decoder *d)
 #define FIXED  (1u << 20)
 #define MIXING (8u << 20)
 /* A block that ended leaves a free place; bits and ranks of it are among this. */
-#define PLACE 32u
+#define PLACE  32u
 
 size_t mz_decoder_memory(const struct mz_decoder *d)
 {

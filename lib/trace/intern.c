@@ -11,7 +11,7 @@
 struct mz_tables {
 	struct mz_bytes_index strings;
 	struct mz_stack_tree stacks;
-	struct mz_budget *budget; /* NULL: nobody counts */
+	struct mz_mem_budget *budget; /* NULL: nobody counts */
 };
 
 /* Numbers of tables begin with 1; 0 = no memory. */
@@ -39,7 +39,7 @@ void mz_tables_free(struct mz_tables *t)
 	free(t);
 }
 
-void mz_tables_set_budget(struct mz_tables *t, struct mz_budget *budget)
+void mz_tables_set_budget(struct mz_tables *t, struct mz_mem_budget *budget)
 {
 	t->budget = t->stacks.budget = budget;
 }
@@ -50,7 +50,7 @@ uint32_t mz_tables_string(struct mz_tables *t, const char *s, size_t len)
 	uint32_t id = intern(&t->strings, s, len);
 
 	/* only what is new costs something */
-	if (t->strings.count > before && !mz_budget_take(t->budget, len + MZ_BUDGET_ENTRY))
+	if (t->strings.count > before && !mz_mem_take(t->budget, len + MZ_MEM_ENTRY))
 		return 0;
 	return id;
 }

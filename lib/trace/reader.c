@@ -49,7 +49,7 @@ static int count_live(struct mz_reader *r, const struct mz_event *ev, long n)
 		else if (ev[i].kind == MZ_FREE && born && r->live_blocks)
 			r->live_blocks--;
 	}
-	if (mz_budget_change(&r->in.budget, &r->live_charge, r->live_blocks * MZ_BUDGET_BLOCK))
+	if (mz_mem_change(&r->in.budget, &r->live_charge, r->live_blocks * MZ_MEM_BLOCK))
 		return 0;
 	return mz_input_no_memory(&r->in, &r->error);
 }

@@ -54,7 +54,7 @@ int mz_reader_check_budget(struct mz_reader *r);
 
 /* What is added to the tables is taken from a budget, which must stay; the entry that
  * does not fit any more gets no number. */
-void mz_tables_set_budget(struct mz_tables *t, struct mz_budget *budget);
+void mz_tables_set_budget(struct mz_tables *t, struct mz_mem_budget *budget);
 
 /* A reader of what is left of an input, which it takes over, in failure too. */
 struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err);

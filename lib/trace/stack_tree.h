@@ -29,7 +29,7 @@ struct mz_stack_tree {
 	uint64_t *scratch[MZ_STACK_SCRATCH];
 	uint32_t scratch_cap;
 	unsigned turn;
-	struct mz_budget *budget; /* that nodes and stacks are taken from; NULL: nobody counts */
+	struct mz_mem_budget *budget; /* that nodes and stacks are taken from; NULL: nobody counts */
 };
 
 void mz_stack_tree_deinit(struct mz_stack_tree *t);

@@ -276,8 +276,8 @@ static int start(struct check *c, struct mz_input *in, struct mz_error *err)
 	return -why.code;
 }
 
-int mz_verify_file_with(const char *path, unsigned flags, struct mz_verify *v,
-			mz_verify_note *note, void *arg, struct mz_error *err)
+int mz_verify_file_with(const char *path, unsigned flags, struct mz_verify *v, mz_verify_note *note,
+			void *arg, struct mz_error *err)
 {
 	struct mz_input in;
 	struct check c = {.in = &in, .v = v, .note = note, .arg = arg};

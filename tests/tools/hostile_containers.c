@@ -415,10 +415,17 @@ static void large_attributes(uint32_t count, const char *prefix, const char *nam
 /* What a terminal would take for orders, as key, text, string and mark. */
 static void orders_to_the_terminal(const char *name)
 {
-	static const char *const texts[] = {"source",  "text",	"host",	     "\x1b[31mred",
-					    "command", "\x9bH", "\x1b]0;t\a", "\xe2\x80\xae"
-									      "cba",
-					    "kernel",  "a\rb"};
+	static const char *const texts[] = {"source",
+					    "text",
+					    "host",
+					    "\x1b[31mred",
+					    "command",
+					    "\x9bH",
+					    "\x1b]0;t\a",
+					    "\xe2\x80\xae"
+					    "cba",
+					    "kernel",
+					    "a\rb"};
 	struct shape s = births(0, 0);
 	struct mz_buf b = {0};
 

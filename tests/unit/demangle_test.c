@@ -62,9 +62,10 @@ static void names_that_grow(void)
 
 	make_growing(name, 2);
 	CHECK(!d->call ||
-	      is(name, "f(std::pair<int, int>, std::pair<std::pair<int, int>, std::pair<int, int> >, "
-		       "std::pair<std::pair<std::pair<int, int>, std::pair<int, int> >, "
-		       "std::pair<std::pair<int, int>, std::pair<int, int> > >)"));
+	      is(name,
+		 "f(std::pair<int, int>, std::pair<std::pair<int, int>, std::pair<int, int> >, "
+		 "std::pair<std::pair<std::pair<int, int>, std::pair<int, int> >, "
+		 "std::pair<std::pair<int, int>, std::pair<int, int> > >)"));
 	make_growing(name, 26);
 	CHECK(strlen(name) < 300);
 	for (int i = 0; i < 3; i++)
@@ -82,7 +83,7 @@ static void names_that_grow(void)
 /* A name that takes down the process that makes it readable. */
 static void deep_names(void)
 {
-	size_t n = 60000;
+	size_t n = MZ_DEMANGLE_NAME - 1;
 	char *name = malloc(n + 1);
 
 	memset(name, 'P', n);
