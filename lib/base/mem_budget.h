@@ -14,7 +14,7 @@
 /* docs/security.md promises these: memory is at most the constant plus the factor
  * times the input's bytes as they are stored. */
 #define MZ_MEM_CONSTANT (256ull << 20)
-#define MZ_MEM_FACTOR   1024u
+#define MZ_MEM_FACTOR	1024u
 
 /* What passes through and is not kept (unpacked bytes, bytes that a replay writes to)
  * may be this many times as much. */

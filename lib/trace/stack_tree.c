@@ -102,8 +102,7 @@ int mz_stack_tree_add_node(struct mz_stack_tree *t, uint32_t parent, uint64_t ip
 	uint32_t depth = mz_stack_tree_depth(t, parent) + 1;
 	size_t n = (size_t)t->nodes + 2;
 
-	if (t->nodes >= MOST || !mz_mem_take(t->budget, NODE_BYTES) ||
-	    make_scratch(t, depth) < 0 ||
+	if (t->nodes >= MOST || !mz_mem_take(t->budget, NODE_BYTES) || make_scratch(t, depth) < 0 ||
 	    mz_spill_room(&t->spill, &t->parent, n * sizeof(uint32_t)) < 0 ||
 	    mz_spill_room(&t->spill, &t->ip, n * sizeof(uint64_t)) < 0 ||
 	    mz_spill_room(&t->spill, &t->depth, n * sizeof(uint16_t)) < 0)
@@ -117,8 +116,7 @@ int mz_stack_tree_add_node(struct mz_stack_tree *t, uint32_t parent, uint64_t ip
 
 int mz_stack_tree_add_stack(struct mz_stack_tree *t, uint32_t node)
 {
-	if (t->stacks >= MOST || !mz_mem_take(t->budget, MZ_MEM_ENTRY) ||
-	    make_scratch(t, 1) < 0 ||
+	if (t->stacks >= MOST || !mz_mem_take(t->budget, MZ_MEM_ENTRY) || make_scratch(t, 1) < 0 ||
 	    mz_spill_room(&t->spill, &t->node_of, ((size_t)t->stacks + 2) * sizeof(uint32_t)) < 0)
 		return -ENOMEM;
 	((uint32_t *)t->node_of.data)[++t->stacks] = node;
