@@ -16,6 +16,8 @@
 #include <memorizer.h>
 
 #include "hooks.h"
+#include "operators.h"
+#include "redirect.h"
 #include "ring.h"
 #include "sandbox.h"
 #include "stack.h"
@@ -42,7 +44,8 @@ static struct {
 	void *(*sbrk)(intptr_t);
 } real;
 
-static void *real_reallocarray; /* never called: it is a realloc */
+void *mz_real_dlsym __attribute__((visibility("hidden"))); /* where mz_see_dlsym goes on */
+static void *real_reallocarray;				   /* never called: it is a realloc */
 
 enum { NOT_YET, RESOLVING, READY };
 static int ready;
@@ -66,6 +69,8 @@ static void resolve(void)
 	*(void **)&real.mremap = dlsym(RTLD_NEXT, "mremap");
 	*(void **)&real.brk = dlsym(RTLD_NEXT, "brk");
 	*(void **)&real.sbrk = dlsym(RTLD_NEXT, "sbrk");
+	real_reallocarray = dlsym(RTLD_NEXT, "reallocarray");
+	mz_real_dlsym = (void *)dlsym;
 	ready = READY;
 }
 
@@ -186,6 +191,18 @@ static inline __attribute__((always_inline)) void record_before(uint8_t type, co
 		return;
 	mz_fill(mz_slot(t, at), time, type, 0, 0, (uintptr_t)p);
 	mz_end(t);
+}
+
+void mz_record_alloc(uint8_t call, void *p, size_t size, size_t align)
+{
+	if (prepared() && mz_on())
+		record_alloc(call, p, size, align ? log2_of(align) : 0, align);
+}
+
+void mz_record_free(void *p)
+{
+	if (prepared() && mz_on())
+		record_before(MZ_CALL_FREE, p);
 }
 
 /* ---- malloc and its like ------------------------------------------------------ */
@@ -510,7 +527,6 @@ __asm__(".text\n"
 	".size mz_see_dlsym, . - mz_see_dlsym\n");
 #endif
 extern char mz_see_dlsym[] __attribute__((visibility("hidden")));
-void *mz_real_dlsym __attribute__((visibility("hidden")));
 
 /* The names of the hooks are also those of the real ones, which the linker would
  * give for them. */
@@ -561,6 +577,10 @@ const struct mz_hook mz_hooks[MZ_REALS] = {
 /* A program that never asks for memory is recorded too: as one that does not. */
 static __attribute__((constructor)) void begin(void)
 {
-	if (prepared())
-		mz_on();
+	if (!prepared() || !mz_on())
+		return;
+	/* libraries that were bound past us: with RTLD_DEEPBIND, or to an allocator's own
+	 * operators */
+	mz_operators_find((void *)real.malloc);
+	mz_redirect(true);
 }

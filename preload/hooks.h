@@ -4,6 +4,7 @@
 #define MZ_PRELOAD_HOOKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <uapi/memorizer/record.h>
 
 struct mz_hook {
@@ -14,5 +15,11 @@ struct mz_hook {
 
 /* In the order of MZ_REAL_CALLS. */
 extern const struct mz_hook mz_hooks[MZ_REALS] __attribute__((visibility("hidden")));
+
+/* An allocation that another allocator's function has made, and a free that it is to
+ * make; align 0 = the usual. Nothing where this thread does not record. */
+__attribute__((visibility("hidden"))) void mz_record_alloc(uint8_t call, void *p, size_t size,
+							   size_t align);
+__attribute__((visibility("hidden"))) void mz_record_free(void *p);
 
 #endif

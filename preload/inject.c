@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "hooks.h"
+#include "operators.h"
 #include "redirect.h"
 #include "region.h"
 #include "ring.h"
@@ -52,7 +53,10 @@ static int begin(struct mz_region *region)
 			*mz_hooks[i].real = (void *)(uintptr_t)region->real[i];
 	if (!mz_attach_to(region))
 		return -ENOSPC;
-	return injected ? (int)mz_redirect(true) : 0;
+	if (!injected)
+		return 0;
+	mz_operators_find(*mz_hooks[0].real);
+	return (int)mz_redirect(true);
 }
 
 /* The recorder sets the region up when it sees the question for the seals. If it died

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "hooks.h"
+#include "operators.h"
 #include "ring.h"
 
 static const char *const names[MZ_REALS] = {MZ_REAL_CALLS};
@@ -48,18 +49,28 @@ static bool unlock(struct object *o, uintptr_t slot)
 	return o->unlocked;
 }
 
+/* What is called instead of a function, and itself; false: it is left alone. */
+static bool find_hook(const char *name, void **hook, void **real)
+{
+	unsigned call = find_call(name);
+
+	if (call == MZ_REALS)
+		return mz_operator(name, hook, real);
+	if (mz_hooks[call].maps && !(mz_region->flags & MZ_REGION_MMAP))
+		return false;
+	*hook = mz_hooks[call].hook;
+	*real = *mz_hooks[call].real;
+	return *hook && *real;
+}
+
 static void change(struct object *o, const ElfW(Rela) * r, bool ours)
 {
 	const ElfW(Sym) *sym = &o->symbols[ELF64_R_SYM(r->r_info)];
-	unsigned call = find_call(o->strings + sym->st_name);
 	void **slot = (void **)(o->base + r->r_offset), *now, *hook, *real;
 	bool lazy;
 
-	if (call == MZ_REALS || !mz_hooks[call].hook || !*mz_hooks[call].real ||
-	    (mz_hooks[call].maps && !(mz_region->flags & MZ_REGION_MMAP)))
+	if (!find_hook(o->strings + sym->st_name, &hook, &real))
 		return;
-	hook = mz_hooks[call].hook;
-	real = *mz_hooks[call].real;
 	now = __atomic_load_n(slot, __ATOMIC_RELAXED);
 	/* not called yet: it still points to the code that asks the linker */
 	lazy = ELF64_R_TYPE(r->r_info) == R_X86_64_JUMP_SLOT && sym->st_shndx == SHN_UNDEF &&
