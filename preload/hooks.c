@@ -581,6 +581,15 @@ static __attribute__((constructor)) void begin(void)
 		return;
 	/* libraries that were bound past us: with RTLD_DEEPBIND, or to an allocator's own
 	 * operators */
+	mz_me.hidden++;
+	if (dlsym(RTLD_DEFAULT, "malloc") != (void *)mz_see_malloc)
+		mz_tell_own_malloc();
 	mz_operators_find((void *)real.malloc);
 	mz_redirect(true);
+	mz_me.hidden--;
+}
+
+static __attribute__((destructor)) void end(void)
+{
+	mz_tell_end();
 }

@@ -142,7 +142,9 @@ bool mz_operators_find(const void *malloc)
 {
 	Dl_info of_malloc, of_operator;
 
-	if (!malloc || !dladdr(malloc, &of_malloc))
+	/* the C library has none; to ask it would leave an error for dlerror() */
+	if (!malloc || !dladdr(malloc, &of_malloc) || !dladdr((void *)strlen, &of_operator) ||
+	    of_operator.dli_fbase == of_malloc.dli_fbase)
 		return false;
 	for (unsigned i = 0; i < OPERATORS; i++) {
 		void *p = dlsym(RTLD_DEFAULT, operators[i].name);
@@ -152,6 +154,8 @@ bool mz_operators_find(const void *malloc)
 		reals[i] = p;
 		found = true;
 	}
+	dlerror();
+	dlerror(); /* frees what the first one has returned */
 	return found;
 }
 

@@ -6,6 +6,7 @@
 #include "stack.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -72,6 +73,39 @@ static void tell_alone(void)
 		memcpy(mz_region->alone_names[i], name, sizeof(name));
 }
 
+/* SIZE RESIDENT SHARED ..., in pages. */
+static uint64_t anonymous_bytes(void)
+{
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	uint64_t v[3] = {0};
+	char buf[128] = "";
+	unsigned n = 0;
+
+	if (fd < 0 || read(fd, buf, sizeof(buf) - 1) < 0)
+		buf[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	for (const char *p = buf; *p && n < 3; p++) {
+		if (*p >= '0' && *p <= '9')
+			v[n] = v[n] * 10 + (uint64_t)(*p - '0');
+		else
+			n++;
+	}
+	return v[1] > v[2] ? (v[1] - v[2]) * (uint64_t)getpagesize() : 0;
+}
+
+void mz_tell_end(void)
+{
+	if (*mz_alive >= MZ_ALIVE_ON && mz_region)
+		__atomic_store_n(&mz_region->images[my_image].anonymous, anonymous_bytes(),
+				 __ATOMIC_RELAXED);
+}
+
+void mz_tell_own_malloc(void)
+{
+	__atomic_store_n(&mz_region->images[my_image].own_malloc, 1, __ATOMIC_RELAXED);
+}
+
 static bool claim_image(uint32_t parent)
 {
 	for (uint32_t i = 0; i < MZ_IMAGES; i++) {
@@ -86,6 +120,8 @@ static bool claim_image(uint32_t parent)
 		m->parent = parent;
 		m->missed = 0;
 		m->left = MZ_LEFT_NOT;
+		m->own_malloc = 0;
+		m->anonymous = 0;
 		m->locked = mz_region_lock(i);
 		m->start = mz_clock();
 		put_path(m->path, sizeof(m->path));

@@ -63,6 +63,10 @@ bool mz_recorder_died(void) __attribute__((visibility("hidden")));
 void mz_leave(uint32_t why) __attribute__((visibility("hidden")));
 void mz_come_back(uint32_t alive) __attribute__((visibility("hidden")));
 
+/* The program ends. It has a malloc of its own, which it calls in place of ours. */
+void mz_tell_end(void) __attribute__((visibility("hidden")));
+void mz_tell_own_malloc(void) __attribute__((visibility("hidden")));
+
 /* The first look of a thread, or the first at this recorder. */
 bool mz_on_slow(uint32_t alive) __attribute__((visibility("hidden")));
 

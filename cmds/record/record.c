@@ -313,6 +313,16 @@ static void tell_file(const struct mz_user_done *d)
 		fprintf(stderr, "%s: ", d->path);
 		console_stacks(stderr, &d->stacks);
 	}
+	if (d->own_malloc)
+		fprintf(stderr,
+			"%s: the program defines malloc itself: calls inside it do not pass by the "
+			"library and are not in the file\n",
+			d->path);
+	if (d->unseen)
+		fprintf(stderr,
+			"%s: at least %s of its memory come from no recorded call: it has another "
+			"allocator, or maps memory (--mmap records that)\n",
+			d->path, console_bytes(a, d->unseen));
 	if (why_left(d->left))
 		fprintf(stderr, "%s: %s\n", d->path, why_left(d->left));
 	for (unsigned i = 0; i < MZ_LOSSES; i++)
@@ -434,6 +444,8 @@ static void tell_json(const struct job *j)
 		mz_json_u64(&json, "events", d->events);
 		mz_json_u64(&json, "bytes", d->bytes);
 		mz_stack_share_json(&d->stacks, &json);
+		mz_json_bool(&json, "own_malloc", d->own_malloc);
+		mz_json_u64(&json, "unseen_bytes", d->unseen);
 		if (d->left == MZ_LEFT_SECCOMP || d->left == MZ_LEFT_WAIT)
 			mz_json_str(&json, "left", d->left == MZ_LEFT_SECCOMP ? "seccomp" : "wait");
 		lost_json(&json, "lost", d->lost);

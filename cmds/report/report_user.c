@@ -213,7 +213,9 @@ static void show_text(const struct job *j)
 	report_pools_text(&j->u, mz_reader_tables(j->in));
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++)
 		show_view(j, &views[i]);
-	if (!j->sites.count)
+	if (mz_reader_find_attr(j->in, "own_malloc"))
+		printf("\nThe program defines malloc itself: calls inside it were not seen.\n");
+	else if (!j->sites.count)
 		printf("\nNo call sites: record with --stacks to get them.\n");
 	else if (mz_symbols_missing(j->symbols))
 		printf("\n%u files of the program are missing or have changed: their code has no "

@@ -13,7 +13,7 @@
 #define MAX_TEXT 512u
 
 /* What all programs together may keep in memory; see mz_user_files. */
-#define ALL_STACKS  (48u << 20)
+#define ALL_STACKS  (2ull << 30) /* in files, for the most part: see trace/stack_tree.h */
 #define ALL_TEXT    (16u << 20)
 #define MAX_MODULES 4096u
 
@@ -68,11 +68,12 @@ static size_t raw_records(size_t bytes)
 
 /* ---- what is no event ------------------------------------------------------------- */
 
-/* Where the stack goes in the file; what is beyond the memory for stacks is left out. */
+/* Where the stack goes in the file; what is beyond the room for stacks is left out, and
+ * counts as not rooted. */
 static int new_stack(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
 		     const struct mz_record *rec, uint64_t n)
 {
-	uint64_t frames[MZ_STACK_PART], bytes = rec->size * sizeof(*frames) * 2 + 64;
+	uint64_t frames[MZ_STACK_PART], bytes = rec->size * 26u + 16;
 	uint32_t *site;
 	int ret;
 
@@ -85,10 +86,16 @@ static int new_stack(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 	site = mz_user_program_site(r->files, m, MZ_STACK_NUMBER(rec->value), true);
 	if (!site)
 		return 0;
-	m->stack_bytes += bytes;
-	r->files->stack_bytes += bytes;
 	*site = mz_user_told_site(&r->rings[ring].stack, m->writer, rec->arg);
-	return mz_user_site_stack(*site) ? 0 : mz_fail_memory(r->files->err);
+	if (!mz_user_site_stack(*site))
+		return mz_fail_memory(r->files->err);
+	/* what is told again takes no room */
+	if (mz_user_site_stack(*site) > m->last_stack) {
+		m->last_stack = mz_user_site_stack(*site);
+		m->stack_bytes += bytes;
+		r->files->stack_bytes += bytes;
+	}
+	return 0;
 }
 
 /* An event that was there, and is not in the file. */
@@ -326,6 +333,8 @@ static int add_event(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 		ev.site = mz_user_site_stack(*known);
 		ev.has |= MZ_HAS_SITE;
 		mz_user_stacks_count(&m->stacks, *known);
+	} else if (site) {
+		mz_user_stacks_count(&m->stacks, 0);
 	}
 	if (ring->parts & 1u << (MZ_REC_POOL - MZ_REC_SIZE) &&
 	    set_pool(m, part_or(ring, MZ_REC_POOL, 0), &ev) < 0)
@@ -460,6 +469,8 @@ int mz_user_missed(struct mz_user_rings *r, unsigned image)
 			      .time = m->last_time};
 
 	m->left = __atomic_load_n(&slot->left, __ATOMIC_RELAXED);
+	m->own_malloc = __atomic_load_n(&slot->own_malloc, __ATOMIC_RELAXED);
+	mz_user_program_has(m, __atomic_load_n(&slot->anonymous, __ATOMIC_RELAXED));
 	if (m->left == MZ_LEFT_SECCOMP)
 		ev.arg = MZ_LOSS_SANDBOX;
 	else if (m->left == MZ_LEFT_WAIT)

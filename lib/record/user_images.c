@@ -176,6 +176,8 @@ int mz_user_rings_images(struct mz_user_rings *r)
 			ret = finish_image(r, i);
 		else
 			left++;
+		if (r->images[i])
+			mz_user_program_look(r->images[i]);
 	}
 	return ret < 0 ? ret : left;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -124,6 +125,7 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 }
 
 /* 32 MiB of pages, and what leads to them. */
+#define LOOK_NS		200000000ull /* its memory is looked at so often */
 #define MOST_SITE_PAGES 8192u
 
 uint32_t *mz_user_program_site(struct mz_user_files *f, struct mz_user_program *m, uint64_t number,
@@ -184,6 +186,8 @@ int mz_user_program_add(struct mz_user_files *f, struct mz_user_program *m,
 	m->last_time = e->time;
 	if (f->resolution)
 		e->time -= e->time % f->resolution;
+	if (ev->kind == MZ_ALLOC || ev->kind == MZ_REALLOC)
+		m->asked += ev->size;
 	if (ev->kind == MZ_LOST)
 		m->lost[ev->arg < MZ_LOSSES ? ev->arg : MZ_LOSS_UNKNOWN] += ev->size;
 	else
@@ -204,6 +208,39 @@ static void sort_last(struct mz_user_files *f)
 
 /* The result of a program is kept after its file is closed, because the summary is printed
  * when all have ended. */
+/* Less than this may be stacks of threads, and what libraries map. */
+#define UNSEEN_LEAST (16ull << 20)
+
+/* All that was ever asked for is the most that recorded calls can explain. */
+static uint64_t unseen(const struct mz_user_program *m)
+{
+	uint64_t more = m->anonymous > m->asked ? m->anonymous - m->asked : 0;
+
+	return more >= UNSEEN_LEAST ? more : 0;
+}
+
+void mz_user_program_look(struct mz_user_program *m)
+{
+	char path[64], line[256];
+	unsigned long long kib;
+	struct timespec t;
+	uint64_t now;
+	FILE *in;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	if (now - m->looked < LOOK_NS)
+		return;
+	m->looked = now;
+	snprintf(path, sizeof(path), "/proc/%u/status", m->pid);
+	in = fopen(path, "re");
+	while (in && fgets(line, sizeof(line), in))
+		if (sscanf(line, "RssAnon: %llu kB", &kib) == 1)
+			mz_user_program_has(m, kib * 1024);
+	if (in)
+		fclose(in);
+}
+
 static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 {
 	struct mz_user_done *d;
@@ -224,7 +261,9 @@ static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 				   .pid = m->pid,
 				   .events = m->events,
 				   .stacks = m->stacks,
-				   .left = m->left};
+				   .left = m->left,
+				   .own_malloc = m->own_malloc,
+				   .unseen = unseen(m)};
 	memcpy(d->program, m->program, sizeof(d->program));
 	memcpy(d->lost, m->lost, sizeof(d->lost));
 	if (!d->path)
@@ -246,6 +285,10 @@ int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m)
 	if (!ret) {
 		mz_writer_produced(m->writer, produced);
 		mz_user_stacks_put(&m->stacks, m->writer);
+		if (m->own_malloc)
+			mz_writer_set_number(m->writer, "own_malloc", 1);
+		if (unseen(m))
+			mz_writer_set_number(m->writer, "unseen_bytes", unseen(m));
 		ret = mz_writer_close(m->writer, f->err);
 		m->writer = NULL;
 	}

@@ -31,6 +31,11 @@ struct mz_user_program {
 	uint32_t modules;
 	struct mz_user_pools *pools; /* of the program's own; NULL = none yet */
 	struct mz_stack_share stacks;
+	uint32_t last_stack;  /* of those in the file */
+	uint32_t own_malloc;  /* it defines malloc itself */
+	uint64_t asked;	      /* bytes, in all recorded calls */
+	uint64_t anonymous;   /* bytes of memory that is of no file, the most that was seen */
+	uint64_t looked;      /* when, in ns */
 	uint64_t stack_bytes; /* about what the different ones take */
 	uint32_t strings;     /* different ones */
 	uint64_t text_bytes;
@@ -67,6 +72,8 @@ struct mz_user_files {
 		uint64_t bytes;
 		struct mz_stack_share stacks;
 		uint32_t left; /* enum mz_left */
+		uint32_t own_malloc;
+		uint64_t unseen; /* bytes of its memory that no recorded call explains */
 	} * done;
 	size_t done_count, done_cap;
 };
@@ -80,6 +87,13 @@ int mz_user_program_add(struct mz_user_files *f, struct mz_user_program *m,
  * for this number, or (without make) it never came. */
 uint32_t *mz_user_program_site(struct mz_user_files *f, struct mz_user_program *m, uint64_t number,
 			       bool make);
+/* Look at how much memory the program has, now and then. */
+void mz_user_program_look(struct mz_user_program *m);
+/* It says itself that it has so many bytes. */
+static inline void mz_user_program_has(struct mz_user_program *m, uint64_t bytes)
+{
+	m->anonymous = bytes > m->anonymous ? bytes : m->anonymous;
+}
 /* The file is complete; m is freed. */
 int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m);
 /* After an error: m is freed; what was written stays, under its temporary name. */

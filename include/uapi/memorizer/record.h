@@ -143,8 +143,9 @@ struct mz_program_slot {
 	uint64_t start; /* time */
 	uint64_t missed; /* events of threads that got no ring, or after it left */
 	uint32_t left;	/* enum mz_left */
-	uint32_t pad;
-	char path[216];
+	uint32_t own_malloc; /* the program defines malloc: its own calls are not seen */
+	uint64_t anonymous; /* bytes of its memory that are of no file, when it ended */
+	char path[208];
 };
 
 static_assert(sizeof(struct mz_program_slot) == 256, "no padding");
