@@ -59,7 +59,14 @@ LINKS  := $(O)/bin/.links
 .PHONY: all
 all: $(PROG) $(LIB_A) $(LIB_SO) $(DEBUGINFO_SO) $(LINKS) man completion
 
-$(O)/%.o: %.c Makefile
+# What the build needs is looked for once, before the first file is compiled.
+CHECKED := $(O)/.checked
+$(CHECKED): scripts/check-build
+	@mkdir -p $(@D)
+	$(Q)CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' LDFLAGS='$(LDFLAGS)' scripts/check-build
+	@touch $@
+
+$(O)/%.o: %.c Makefile | $(CHECKED)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

@@ -7,7 +7,7 @@ BPFTOOL  ?= $(shell PATH=$$PATH:/usr/sbin:/sbin command -v bpftool)
 BPF_SKEL := $(patsubst bpf/%.bpf.c,$(O)/gen/%.skel.h,$(wildcard bpf/*.bpf.c))
 LDLIBS   += -lbpf -lncurses
 
-$(O)/bpf/%.bpf.o: bpf/%.bpf.c bpf/vmlinux.h include/uapi/memorizer/kmemtrace.h bpf/bpf.mk
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c bpf/vmlinux.h include/uapi/memorizer/kmemtrace.h bpf/bpf.mk | $(CHECKED)
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wno-unused-function -D__TARGET_ARCH_$(BPF_ARCH) \

@@ -5,7 +5,7 @@ GUEST_INIT := $(O)/guest/init
 
 all: $(GUEST_INIT)
 
-$(GUEST_INIT): guest/init.c guest/protocol.h guest/guest.mk
+$(GUEST_INIT): guest/init.c guest/protocol.h guest/guest.mk | $(CHECKED)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -I. -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -static -s -o $@ $<

@@ -4,12 +4,15 @@
 PRELOAD_SRC := $(sort $(wildcard preload/*.c))
 PRELOAD_SO  := $(O)/lib/memorizer/memorizer-preload.so
 
+# a warning of GCC alone: clang warns of its name
+PRELOAD_WARN := $(if $(findstring clang,$(CC)),,-Wno-alloc-size-larger-than)
+
 all: $(PRELOAD_SO)
 
-$(PRELOAD_SO): $(PRELOAD_SRC) $(wildcard preload/*.h) include/uapi/memorizer/record.h include/memorizer.h include/memorizer/pool.h
+$(PRELOAD_SO): $(PRELOAD_SRC) $(wildcard preload/*.h) include/uapi/memorizer/record.h include/memorizer.h include/memorizer/pool.h | $(CHECKED)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -O2 -g $(WARN) -Wno-alloc-size-larger-than \
+	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -O2 -g $(WARN) $(PRELOAD_WARN) \
 		-fvisibility=hidden -fPIC -fno-builtin -fno-strict-aliasing \
 		-fno-omit-frame-pointer -fno-optimize-sibling-calls \
 		-shared -Wl,-z,now -Wl,-z,nodelete -o $@ $(PRELOAD_SRC) -ldl -lpthread
