@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
+#include "cmds/doctor.h"
 #include "record/kmem.h"
 
 struct opts {
@@ -26,26 +27,7 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-enum verdict { GOOD, LESS, BAD };
-
-struct finding {
-	const char *name;
-	enum verdict verdict;
-	char found[160];
-	const char *means; /* of LESS and BAD */
-	const char *mend;  /* the command; NULL = there is none */
-};
-
-#define MAX_FINDINGS 16
-
-struct visit {
-	struct finding f[MAX_FINDINGS];
-	size_t n;
-	uint64_t caps;
-	bool kernel_ok, user_ok;
-};
-
-static struct finding *add(struct visit *v, const char *name, enum verdict verdict,
+struct finding *doctor_add(struct visit *v, const char *name, enum verdict verdict,
 			   const char *means, const char *mend)
 {
 	struct finding *f = &v->f[v->n < MAX_FINDINGS ? v->n++ : MAX_FINDINGS - 1];
@@ -84,8 +66,8 @@ static void look_rights(struct visit *v)
 	if (!syscall(SYS_capget, &h, d))
 		v->caps = (uint64_t)d[1].effective << 32 | d[0].effective;
 	all = (has_cap(v, CAP_BPF) && has_cap(v, CAP_PERFMON)) || has_cap(v, CAP_SYS_ADMIN);
-	f = add(v, "rights", all ? GOOD : BAD, "kmemtraced and top cannot load their programs",
-		"sudo memorizer ...");
+	f = doctor_add(v, "rights", all ? GOOD : BAD,
+		       "kmemtraced and top cannot load their programs", "sudo memorizer ...");
 	snprintf(f->found, sizeof(f->found),
 		 "user %u; CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_ADMIN %s", geteuid(),
 		 has_cap(v, CAP_BPF) ? "yes" : "no", has_cap(v, CAP_PERFMON) ? "yes" : "no",
@@ -100,17 +82,17 @@ static void look_kernel(struct visit *v)
 
 	uname(&u);
 	sscanf(u.release, "%u.%u", &major, &minor);
-	f = add(v, "kernel", major > 5 || (major == 5 && minor >= 8) ? GOOD : BAD,
-		"kmemtraced needs Linux 5.8", "boot a newer kernel");
+	f = doctor_add(v, "kernel", major > 5 || (major == 5 && minor >= 8) ? GOOD : BAD,
+		       "kmemtraced needs Linux 5.8", "boot a newer kernel");
 	mz_printable(f->found, sizeof(f->found), u.release, strlen(u.release));
 }
 
 static void look_btf(struct visit *v)
 {
 	bool there = !access("/sys/kernel/btf/vmlinux", R_OK);
-	struct finding *f = add(
+	struct finding *f = doctor_add(
 		v, "BTF", there ? GOOD : BAD, "kmemtraced and top cannot find the kernel's types",
-		"boot a kernel with CONFIG_DEBUG_INFO_BTF=y (distribution kernels have it)");
+		"sudo apt install linux-image-amd64, and boot it (it has CONFIG_DEBUG_INFO_BTF=y)");
 
 	snprintf(f->found, sizeof(f->found), "/sys/kernel/btf/vmlinux %s",
 		 there ? "is there" : strerror(errno));
@@ -122,9 +104,9 @@ static void look_lockdown(struct visit *v)
 	bool there = first_line("/sys/kernel/security/lockdown", line, sizeof(line));
 	bool secret = strstr(line, "[confidentiality]") != NULL;
 	struct finding *f =
-		add(v, "lockdown", secret ? BAD : GOOD,
-		    "lockdown keeps BPF from reading kernel memory: kmemtraced cannot work",
-		    "boot with lockdown=integrity");
+		doctor_add(v, "lockdown", secret ? BAD : GOOD,
+			   "lockdown keeps BPF from reading kernel memory: kmemtraced cannot work",
+			   "boot with lockdown=integrity");
 
 	snprintf(f->found, sizeof(f->found), "%s", there ? line : "not in this kernel");
 }
@@ -138,11 +120,11 @@ static void look_kallsyms(struct visit *v)
 	first_line("/proc/sys/kernel/kptr_restrict", restrict_to, sizeof(restrict_to));
 	hidden = !first_line("/proc/kallsyms", line, sizeof(line)) ||
 		 !strncmp(line, "0000000000000000", 16);
-	f = add(v, "symbols", hidden ? LESS : GOOD,
-		"kernel addresses are hidden: call sites would have no names",
-		/* up to 1, root sees them; above, no user does */
-		atoi(restrict_to) > 1 ? "sudo sysctl kernel.kptr_restrict=1"
-				      : "sudo memorizer ...");
+	f = doctor_add(v, "symbols", hidden ? LESS : GOOD,
+		       "kernel addresses are hidden: call sites would have no names",
+		       /* up to 1, root sees them; above, no user does */
+		       atoi(restrict_to) > 1 ? "sudo sysctl kernel.kptr_restrict=1"
+					     : "sudo memorizer ...");
 	snprintf(f->found, sizeof(f->found), "kptr_restrict=%s, addresses are %s", restrict_to,
 		 hidden ? "hidden" : "shown");
 	/* the first symbol of some kernels stands at 0: look at one that does not */
@@ -169,9 +151,9 @@ static void look_perf(struct visit *v)
 
 	first_line("/proc/sys/kernel/perf_event_paranoid", level, sizeof(level));
 	n = atoi(level);
-	f = add(v, "perf_event_paranoid", n <= 2 || has_cap(v, CAP_PERFMON) ? GOOD : LESS,
-		"page faults cannot be counted by a user",
-		"sudo sysctl kernel.perf_event_paranoid=2");
+	f = doctor_add(v, "perf_event_paranoid", n <= 2 || has_cap(v, CAP_PERFMON) ? GOOD : LESS,
+		       "page faults cannot be counted by a user",
+		       "sudo sysctl kernel.perf_event_paranoid=2");
 	snprintf(f->found, sizeof(f->found), "%s", level);
 }
 
@@ -179,9 +161,10 @@ static void look_tracefs(struct visit *v)
 {
 	bool there = !access("/sys/kernel/tracing/events/kmem", R_OK) ||
 		     !access("/sys/kernel/debug/tracing/events/kmem", R_OK);
-	struct finding *f = add(v, "tracefs", there ? GOOD : LESS,
-				"Memorizer does not need it; perf and ftrace do, for comparison",
-				"sudo mount -t tracefs none /sys/kernel/tracing");
+	struct finding *f =
+		doctor_add(v, "tracefs", there ? GOOD : LESS,
+			   "Memorizer does not need it; perf and ftrace do, for comparison",
+			   "sudo mount -t tracefs none /sys/kernel/tracing");
 
 	snprintf(f->found, sizeof(f->found), there ? "mounted" : "not mounted, or not readable");
 }
@@ -198,9 +181,10 @@ static void look_memlock(struct visit *v)
 	sscanf(u.release, "%u.%u", &major, &minor);
 	counts = major < 5 || (major == 5 && minor < 11);
 	getrlimit(RLIMIT_MEMLOCK, &r);
-	f = add(v, "memlock",
-		counts && r.rlim_cur < (64u << 20) && !has_cap(v, CAP_SYS_RESOURCE) ? BAD : GOOD,
-		"before Linux 5.11 rings count as locked memory", "ulimit -l unlimited");
+	f = doctor_add(v, "memlock",
+		       counts && r.rlim_cur < (64u << 20) && !has_cap(v, CAP_SYS_RESOURCE) ? BAD
+											   : GOOD,
+		       "before Linux 5.11 rings count as locked memory", "ulimit -l unlimited");
 	if (r.rlim_cur == RLIM_INFINITY)
 		snprintf(f->found, sizeof(f->found), "unlimited");
 	else
@@ -214,8 +198,9 @@ static void look_bpf(struct visit *v)
 	struct mz_kmem_options o = {.groups = MZ_KMEM_SLAB, .ring_bytes = 4096};
 	struct mz_error err = {0};
 	struct mz_kmem *k = mz_kmem_load(&o, &err);
-	struct finding *f = add(v, "BPF programs", k ? GOOD : BAD, "kmemtraced and top do not work",
-				geteuid() ? "sudo memorizer doctor" : NULL);
+	struct finding *f =
+		doctor_add(v, "BPF programs", k ? GOOD : BAD, "kmemtraced and top do not work",
+			   geteuid() ? "sudo memorizer doctor" : NULL);
 
 	snprintf(f->found, sizeof(f->found), "%.150s", k ? "the kernel accepts them" : err.text);
 	v->kernel_ok = k;
@@ -225,9 +210,10 @@ static void look_bpf(struct visit *v)
 static void look_memorizer(struct visit *v)
 {
 	bool there = !access("/sys/kernel/debug/memorizer", F_OK);
-	struct finding *f = add(v, "Memorizer in the kernel", there ? GOOD : LESS,
-				"accesses to kernel memory cannot be recorded; allocations can",
-				"boot a kernel with the patches of kernel/");
+	struct finding *f =
+		doctor_add(v, "Memorizer in the kernel", there ? GOOD : LESS,
+			   "accesses to kernel memory cannot be recorded; allocations can",
+			   "sudo apt install memorizer-kernel-source; memorizer kernel build");
 
 	snprintf(f->found, sizeof(f->found),
 		 there ? "debugfs has it"
@@ -260,7 +246,7 @@ static void print_json(const struct visit *v)
 	}
 	mz_json_end_array(&w);
 	mz_json_object(&w, "recorders");
-	mz_json_bool(&w, "record", true);
+	mz_json_bool(&w, "record", v->user_ok);
 	mz_json_bool(&w, "kmemtraced", v->kernel_ok);
 	mz_json_bool(&w, "top", v->kernel_ok);
 	mz_json_end_object(&w);
@@ -282,7 +268,7 @@ static void print_text(const struct visit *v)
 		if (f->mend)
 			printf("      %-24s to fix it: %s\n", "", f->mend);
 	}
-	printf("\nrecord (user programs): works\n");
+	printf("\nrecord (user programs): %s\n", v->user_ok ? "works" : "does not work; see above");
 	printf("kmemtraced, record --kernel, top: %s\n",
 	       v->kernel_ok ? "work" : "do not work; see above");
 }
@@ -304,11 +290,12 @@ static int run(void *options, int argc, char **argv)
 	look_perf(&v);
 	look_tracefs(&v);
 	look_memorizer(&v);
+	doctor_installation(&v);
 	if (o->json)
 		print_json(&v);
 	else
 		print_text(&v);
-	return v.kernel_ok ? MZ_EXIT_OK : MZ_EXIT_FAILED;
+	return v.kernel_ok && v.user_ok ? MZ_EXIT_OK : MZ_EXIT_FAILED;
 }
 
 const struct mz_cmd cmd_doctor = {

@@ -530,9 +530,14 @@ extern char mz_see_dlsym[] __attribute__((visibility("hidden")));
 
 /* The names of the hooks are also those of the real ones, which the linker would
  * give for them. */
+#if __has_attribute(copy) /* GCC wants the attributes of both names to agree */
+#define COPY(call) copy(call),
+#else
+#define COPY(call)
+#endif
 #define SEE(call)                                                                                  \
 	extern __typeof__(call) mz_see_##call                                                      \
-		__attribute__((alias(#call), copy(call), visibility("hidden")))
+		__attribute__((alias(#call), COPY(call) visibility("hidden")))
 SEE(malloc);
 SEE(calloc);
 SEE(realloc);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Check the parts of this installation, and name the package of each that is missing. */
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cmds/cmd.h"
+#include "cmds/doctor.h"
+#include "symbols/debuginfo.h"
+
+#define REINSTALL "sudo apt install --reinstall memorizer"
+
+/* An ELF file for 64 bits of this type; a cut or foreign file is not. */
+static bool is_elf(const char *path, unsigned type, unsigned other)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	Elf64_Ehdr h;
+	bool ok = fd >= 0 && read(fd, &h, sizeof(h)) == (ssize_t)sizeof(h) &&
+		  !memcmp(h.e_ident, ELFMAG, SELFMAG) && h.e_ident[EI_CLASS] == ELFCLASS64 &&
+		  (h.e_type == type || h.e_type == other);
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* PREFIX of PREFIX/bin/memorizer; false = unknown. */
+static bool prefix(char *path, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", path, size - 1);
+	char *slash;
+
+	path[n < 0 ? 0 : n] = '\0';
+	for (int i = 0; i < 2; i++) {
+		slash = strrchr(path, '/');
+		if (!slash)
+			return false;
+		*slash = '\0';
+	}
+	return true;
+}
+
+/* The first of two places below the prefix, the second of which is a build tree's. */
+static bool find_part(char *path, const char *installed, const char *built)
+{
+	const char *const places[] = {installed, built};
+	char top[PATH_MAX - 64];
+
+	path[0] = '\0';
+	if (!prefix(top, sizeof(top)))
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (snprintf(path, PATH_MAX, "%s/%s", top, places[i]) < PATH_MAX &&
+		    !access(path, R_OK))
+			return true;
+	snprintf(path, PATH_MAX, "%s/%s", top, installed);
+	return false;
+}
+
+/* The end of a long path says more than its beginning. */
+static void say_path(struct finding *f, const char *path, const char *what)
+{
+	size_t len = strlen(path), max = 110;
+
+	if (len > max)
+		path += len - max;
+	mz_printable(f->found, sizeof(f->found) - 40, path, strlen(path));
+	len = strlen(f->found);
+	snprintf(f->found + len, sizeof(f->found) - len, "%s", what);
+}
+
+static void look_preload(struct visit *v)
+{
+	char path[PATH_MAX];
+	bool there = find_part(path, "lib/memorizer/memorizer-preload.so",
+			       "lib/memorizer/memorizer-preload.so");
+	bool whole = there && is_elf(path, ET_DYN, ET_DYN);
+
+	v->user_ok = whole;
+	say_path(doctor_add(v, "preload library", whole ? GOOD : BAD,
+			    "record cannot record user programs", REINSTALL),
+		 path,
+		 whole	 ? ""
+		 : there ? ": is damaged"
+			 : ": is missing");
+}
+
+/* The names in reports: this program's own file is one that must be readable. */
+static void look_debuginfo(struct visit *v)
+{
+	const struct mz_debuginfo *d = mz_debuginfo(NULL);
+	uint8_t id[64];
+	size_t n = d ? d->image_id("/proc/self/exe", id) : 0;
+	struct finding *f = doctor_add(v, "debugging information", n ? GOOD : LESS,
+				       "call sites of programs have addresses instead of names",
+				       "sudo apt install --reinstall libdw1 libelf1");
+
+	snprintf(f->found, sizeof(f->found), "%s",
+		 n ? "libdw reads this program" : "libdw cannot read this program");
+}
+
+static void look_guest(struct visit *v)
+{
+	char path[PATH_MAX];
+	bool there = find_part(path, "lib/memorizer/init", "guest/init");
+	bool whole = there && is_elf(path, ET_EXEC, ET_DYN);
+
+	say_path(doctor_add(v, "init of the guest", whole ? GOOD : LESS,
+			    "memorizer vm does not work", REINSTALL),
+		 path,
+		 whole	 ? ""
+		 : there ? ": is damaged"
+			 : ": is missing");
+}
+
+static void look_guest_kernel(struct visit *v)
+{
+	char path[PATH_MAX];
+	bool there = find_part(path, "lib/memorizer/kernel/bzImage", "kernel/memorizer/bzImage");
+
+	say_path(doctor_add(v, "kernel of the guest", there ? GOOD : LESS,
+			    "memorizer vm needs --kernel DIR, or a kernel that is built first",
+			    "sudo apt install memorizer-kernel-source; memorizer kernel build"),
+		 path, there ? "" : ": is missing");
+}
+
+static void look_qemu(struct visit *v)
+{
+	const char *dirs = getenv("PATH");
+	char path[PATH_MAX];
+	bool there = false;
+
+	for (const char *p = dirs ? dirs : "/usr/bin:/bin"; *p && !there;) {
+		size_t n = strcspn(p, ":");
+
+		there = snprintf(path, sizeof(path), "%.*s/qemu-system-x86_64", (int)n, p) <
+				(int)sizeof(path) &&
+			!access(path, X_OK);
+		p += n + (p[n] == ':');
+	}
+	say_path(doctor_add(v, "QEMU", there ? GOOD : LESS, "memorizer vm does not work",
+			    "sudo apt install qemu-system-x86"),
+		 there ? path : "qemu-system-x86_64", there ? "" : ": is not in PATH");
+}
+
+void doctor_installation(struct visit *v)
+{
+	look_preload(v);
+	look_debuginfo(v);
+	look_guest(v);
+	look_guest_kernel(v);
+	look_qemu(v);
+}
