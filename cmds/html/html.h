@@ -7,8 +7,8 @@
 #define MZ_CMDS_HTML_HTML_H
 
 #include "analysis/flame.h"
+#include "analysis/history.h"
 #include "analysis/layout.h"
-#include "analysis/timeline.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/recording.h"
@@ -56,13 +56,17 @@ int html_page_of(struct mz_buf *out, const struct mz_buf *json, struct mz_error 
 /* A name of any length as the page shows it: the start and the end of it. */
 void html_json_name(struct mz_json *w, const char *key, const char *name);
 
-void html_json_course(struct mz_json *w, const struct mz_timeline *c, const struct html_limits *l);
+/* The live bytes and blocks at the end of each of the bins, or the most bytes in them. */
+enum html_bin { HTML_BIN_LIVE, HTML_BIN_HIGH, HTML_BIN_BLOCKS };
+void html_json_bins(struct mz_json *w, const char *key, const struct mz_timeline *t, unsigned step,
+		    enum html_bin what);
+void html_json_curve(struct mz_json *w, const struct mz_timeline *t, const struct html_limits *l);
 void html_json_histogram(struct mz_json *w, const char *key, const struct mz_histogram *h);
 /* before: how much earlier than the curve its first column begins. */
 void html_json_space(struct mz_json *w, const struct mz_heatmap *s, uint64_t before,
 		     const struct html_limits *l);
 /* The same, and the pages that hold the blocks. */
-void html_json_places(struct mz_json *w, const struct mz_timeline *c, const struct mz_layout *pages,
+void html_json_places(struct mz_json *w, const struct mz_history *h, const struct mz_layout *pages,
 		      const struct html_limits *l);
 /* values: what they are called; a NULL leaves one out. */
 extern const char *const html_values[MZ_FLAME_VALUES];

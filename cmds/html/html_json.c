@@ -24,20 +24,21 @@ void html_json_name(struct mz_json *w, const char *key, const char *name)
 
 /* ---- over time --------------------------------------------------------------- */
 
-enum of_bin { LIVE, HIGH, BLOCKS };
-
-static uint64_t value_of(const struct mz_timeline *c, unsigned from, unsigned to, enum of_bin what)
+static uint64_t value_of(const struct mz_timeline *c, unsigned from, unsigned to,
+			 enum html_bin what)
 {
 	uint64_t high = 0;
 
 	for (unsigned i = from; i < to; i++)
 		if (c->bins[i].high > high)
 			high = c->bins[i].high;
-	return what == HIGH ? high : what == LIVE ? c->bins[to - 1].live : c->bins[to - 1].blocks;
+	return what == HTML_BIN_HIGH   ? high
+	       : what == HTML_BIN_LIVE ? c->bins[to - 1].live
+				       : c->bins[to - 1].blocks;
 }
 
-static void bins(struct mz_json *w, const char *key, const struct mz_timeline *c, unsigned step,
-		 enum of_bin what)
+void html_json_bins(struct mz_json *w, const char *key, const struct mz_timeline *c, unsigned step,
+		    enum html_bin what)
 {
 	mz_json_array(w, key);
 	for (unsigned i = 0; i < c->used; i += step)
@@ -45,15 +46,15 @@ static void bins(struct mz_json *w, const char *key, const struct mz_timeline *c
 	mz_json_end_array(w);
 }
 
-void html_json_course(struct mz_json *w, const struct mz_timeline *c, const struct html_limits *l)
+void html_json_curve(struct mz_json *w, const struct mz_timeline *c, const struct html_limits *l)
 {
 	mz_json_object(w, "curve");
 	mz_json_u64(w, "first", c->first);
 	mz_json_u64(w, "duration", c->now - c->first);
 	mz_json_u64(w, "width", c->width * l->step);
-	bins(w, "live", c, l->step, LIVE);
-	bins(w, "high", c, l->step, HIGH);
-	bins(w, "blocks", c, l->step, BLOCKS);
+	html_json_bins(w, "live", c, l->step, HTML_BIN_LIVE);
+	html_json_bins(w, "high", c, l->step, HTML_BIN_HIGH);
+	html_json_bins(w, "blocks", c, l->step, HTML_BIN_BLOCKS);
 	mz_json_end_object(w);
 }
 
@@ -75,21 +76,21 @@ void html_json_histogram(struct mz_json *w, const char *key, const struct mz_his
 	mz_json_end_object(w);
 }
 
-static void layout(struct mz_json *w, const struct mz_timeline *c, const struct mz_layout *p)
+static void layout(struct mz_json *w, uint64_t first, const struct mz_layout *p)
 {
 	mz_json_object(w, "pages");
 	mz_json_u64(w, "page_bytes", MZ_PAGE);
 	mz_json_u64(w, "peak_pages", p->peak_pages);
-	mz_json_u64(w, "peak_pages_at", p->peak_pages_at - c->first);
+	mz_json_u64(w, "peak_pages_at", p->peak_pages_at - first);
 	mz_json_u64(w, "live_at_peak_pages", p->live_at_peak_pages);
 	mz_json_u64(w, "end_pages", p->pages);
 	mz_json_u64(w, "end_bytes", p->live_bytes);
 	mz_json_array(w, "points");
-	for (unsigned i = 0; i < p->used; i++) {
+	for (unsigned i = 0; i < p->time.used; i++) {
 		mz_json_array(w, NULL);
-		mz_json_u64(w, NULL, p->points[i].at - c->first);
-		mz_json_u64(w, NULL, p->points[i].live_bytes);
-		mz_json_u64(w, NULL, p->points[i].pages);
+		mz_json_u64(w, NULL, p->time.bins[i].at - first);
+		mz_json_u64(w, NULL, p->time.bins[i].live);
+		mz_json_u64(w, NULL, p->time.bins[i].pages);
 		mz_json_end_array(w);
 	}
 	mz_json_end_array(w);
@@ -122,12 +123,12 @@ void html_json_space(struct mz_json *w, const struct mz_heatmap *s, uint64_t bef
 	mz_json_end_object(w);
 }
 
-void html_json_places(struct mz_json *w, const struct mz_timeline *c, const struct mz_layout *pages,
+void html_json_places(struct mz_json *w, const struct mz_history *h, const struct mz_layout *pages,
 		      const struct html_limits *l)
 {
-	if (c->space.rows)
-		layout(w, c, pages);
-	html_json_space(w, &c->space, 0, l);
+	if (h->space.rows)
+		layout(w, h->time.first, pages);
+	html_json_space(w, &h->space, 0, l);
 }
 
 /* ---- flame graphs ------------------------------------------------------------- */

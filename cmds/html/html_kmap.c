@@ -104,36 +104,20 @@ static int make_trees(struct kmap *s)
 
 /* ---- over time ---------------------------------------------------------------------- */
 
-static void steps_json(struct mz_json *w, const char *key, const int64_t *change, uint64_t now,
-		       size_t n, unsigned step)
-{
-	mz_json_array(w, key);
-	for (size_t i = 0; i < n; i++) {
-		now += (uint64_t)change[i];
-		if (i % step == step - 1 || i == n - 1)
-			mz_json_u64(w, NULL, now);
-	}
-	mz_json_end_array(w);
-}
-
 static void curve_json(struct mz_json *w, const struct mz_kmap_model *m,
 		       const struct html_limits *l)
 {
-	const struct mz_kmap_timeline *t = &m->timeline;
-	size_t n;
+	const struct mz_timeline *t = &m->timeline;
 
-	if (!t->width)
+	if (!t->begun)
 		return;
-	n = (size_t)((t->last - t->start) / t->width) + 1;
-	if (n > MZ_KMAP_STEPS)
-		n = MZ_KMAP_STEPS;
 	mz_json_object(w, "curve");
-	mz_json_u64(w, "first", t->start);
-	mz_json_u64(w, "duration", t->last - t->start);
+	mz_json_u64(w, "first", t->first);
+	mz_json_u64(w, "duration", t->now - t->first);
 	mz_json_u64(w, "width", t->width * l->step);
-	mz_json_u64(w, "base", t->base.bytes);
-	steps_json(w, "live", t->bytes, t->base.bytes, n, l->step);
-	steps_json(w, "blocks", t->objects, t->base.objects, n, l->step);
+	mz_json_u64(w, "base", m->timeless.bytes);
+	html_json_bins(w, "live", t, l->step, HTML_BIN_LIVE);
+	html_json_bins(w, "blocks", t, l->step, HTML_BIN_BLOCKS);
 	mz_json_end_object(w);
 }
 
@@ -142,7 +126,7 @@ static void space_json(struct mz_json *w, const struct kmap *s, const struct htm
 {
 	struct mz_kmap_sum left = {0};
 
-	if (!s->m.timeline.width) /* nothing ever came or went */
+	if (!s->m.timeline.begun) /* nothing ever came or went */
 		return;
 	for (uint32_t i = 0; i < s->m.n_classes; i++) {
 		if (!s->m.classes[i].global)
@@ -150,7 +134,7 @@ static void space_json(struct mz_json *w, const struct kmap *s, const struct htm
 		left.objects += s->m.classes[i].all.objects;
 		left.bytes += s->m.classes[i].all.bytes;
 	}
-	html_json_space(w, &s->space, s->m.timeline.start - s->space.start * s->space.width, l);
+	html_json_space(w, &s->space, s->m.timeline.first - s->space.start * s->space.width, l);
 	mz_json_object(w, "variables");
 	mz_json_u64(w, "objects", left.objects);
 	mz_json_u64(w, "bytes", left.bytes);

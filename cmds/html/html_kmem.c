@@ -25,7 +25,7 @@ struct kmem {
 	struct mz_kmem_watch watch;
 	struct progress *progress;
 	struct mz_usage u; /* its sites are pairs, its threads CPUs, its sizes what was given */
-	struct mz_timeline *course;
+	struct mz_history *history;
 	struct mz_layout *layout;
 	struct mz_live numbers; /* pair + 1 -> its number as object */
 	struct pair *pairs;
@@ -49,7 +49,7 @@ static void kmem_free(void *state)
 	mz_live_deinit(&s->numbers);
 	free(s->pairs);
 	mz_layout_free(s->layout);
-	mz_timeline_free(s->course);
+	mz_history_free(s->history);
 	mz_usage_deinit(&s->u);
 	mz_kmem_report_free(&s->r);
 	free(s);
@@ -88,7 +88,7 @@ static int add(struct kmem *s, const struct mz_event *ev)
 
 	if (!(s->u.events & 1023))
 		progress_show(s->progress, -1, s->u.events, "events");
-	return ret < 0 ? ret : mz_layout_add(s->layout, ev, s->course->now, &step);
+	return ret < 0 ? ret : mz_layout_add(s->layout, ev, s->history->time.now, &step);
 }
 
 /* The report counts what was given; so the size here is that, and what is given
@@ -344,15 +344,15 @@ static int kmem_json(const struct html_model *m, struct mz_json *w, const struct
 
 	mz_json_object(w, "summary");
 	kmem_json_summary(w, &s->r, 64);
-	mz_json_u64(w, "peak_at", s->u.peak_event ? s->u.peak_time - s->course->first : 0);
+	mz_json_u64(w, "peak_at", s->u.peak_event ? s->u.peak_time - s->history->time.first : 0);
 	mz_json_u64(w, "temporary_blocks", s->u.all.temporary);
 	mz_json_end_object(w);
 	mz_json_str(w, "clock", mz_kmem_input_by_sequence(s->in) ? "event" : "ns");
 	mz_json_bool(w, "knows_waste", true);
-	html_json_course(w, s->course, l);
-	html_json_histogram(w, "sizes", &s->course->sizes);
-	html_json_histogram(w, "ages", &s->course->ages);
-	html_json_places(w, s->course, s->layout, l);
+	html_json_curve(w, &s->history->time, l);
+	html_json_histogram(w, "sizes", &s->history->sizes);
+	html_json_histogram(w, "ages", &s->history->ages);
+	html_json_places(w, s->history, s->layout, l);
 	matrix_json(w, s, l->cells);
 	kmem_json_findings(w, &s->r, 50);
 	mz_json_object(w, "flames");
@@ -405,15 +405,15 @@ int html_kmem_open(struct html_model *m, struct mz_error *err)
 	s->in = mz_recording_kmem(&m->recording, err);
 	if (!s->in)
 		return -(err->code ? err->code : EIO);
-	s->course = mz_timeline_new();
+	s->history = mz_history_new();
 	s->layout = mz_layout_new();
 	s->names = mz_tables_new();
-	if (!s->course || !s->layout || !s->names || mz_usage_init(&s->u) < 0 ||
+	if (!s->history || !s->layout || !s->names || mz_usage_init(&s->u) < 0 ||
 	    mz_live_init(&s->numbers) < 0 || mz_flame_init(&s->caches, s->names) < 0 ||
 	    mz_flame_init(&s->functions, s->names) < 0 || mz_flame_init(&s->places, s->names) < 0 ||
 	    mz_flame_init(&s->stacks, s->names) < 0 || mz_kmem_input_keep_stacks(s->in) < 0)
 		return mz_fail_memory(err);
-	s->u.course = s->course;
+	s->u.history = s->history;
 	s->watch = (struct mz_kmem_watch){came, went, s};
 	s->progress = &m->progress;
 	filter.watch = &s->watch;
@@ -421,6 +421,6 @@ int html_kmem_open(struct html_model *m, struct mz_error *err)
 	if (ret < 0)
 		return ret;
 	mz_usage_end(&s->u);
-	mz_heatmap_end(&s->course->space, s->course->now - s->course->first);
+	mz_heatmap_end(&s->history->space, s->history->time.now - s->history->time.first);
 	return make_trees(s) < 0 ? mz_fail_memory(err) : 0;
 }

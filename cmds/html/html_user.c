@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/call_sites.h"
 #include "base/error.h"
 #include "cmds/html/html.h"
 #include "cmds/progress.h"
 #include "cmds/report/report.h"
-#include "analysis/call_sites.h"
 #include "trace/reader.h"
 
 #define DEPTH 1024 /* frames of a stack that are drawn, the innermost ones */
@@ -21,7 +21,7 @@ struct gap {
 struct user {
 	struct mz_reader *in;
 	struct mz_usage u;
-	struct mz_timeline *course;
+	struct mz_history *history;
 	struct mz_layout *layout; /* NULL = no addresses */
 	struct mz_symbols *symbols;
 	struct mz_call_sites sites;
@@ -43,7 +43,7 @@ static void user_free(void *state)
 	mz_call_sites_free(&s->sites);
 	mz_symbols_close(s->symbols);
 	mz_layout_free(s->layout);
-	mz_timeline_free(s->course);
+	mz_history_free(s->history);
 	mz_usage_deinit(&s->u);
 	free(s);
 }
@@ -75,7 +75,7 @@ static int add_event(struct user *s, const struct mz_event *ev)
 		return ret;
 	if (!s->layout)
 		s->layout = mz_layout_new();
-	return s->layout ? mz_layout_add(s->layout, ev, s->course->now, &step) : -ENOMEM;
+	return s->layout ? mz_layout_add(s->layout, ev, s->history->time.now, &step) : -ENOMEM;
 }
 
 static int read_all(struct user *s, struct progress *p, struct mz_error *err)
@@ -100,7 +100,7 @@ static int read_all(struct user *s, struct progress *p, struct mz_error *err)
 		return (int)n;
 	}
 	mz_usage_end(&s->u);
-	mz_heatmap_end(&s->course->space, s->course->now - s->course->first);
+	mz_heatmap_end(&s->history->space, s->history->time.now - s->history->time.first);
 	return 0;
 }
 
@@ -202,7 +202,7 @@ static int make_trees(struct user *s)
 
 static void loss_json(struct mz_json *w, const struct user *s)
 {
-	uint64_t first = s->course->first;
+	uint64_t first = s->history->time.first;
 
 	mz_json_array(w, "gaps");
 	for (unsigned i = 0; i < s->ngaps; i++) {
@@ -300,11 +300,11 @@ static int user_json(const struct html_model *m, struct mz_json *w, const struct
 	if (mz_stack_share_read(s->in, &stacks))
 		mz_stack_share_json(&stacks, w);
 	loss_json(w, s);
-	html_json_course(w, s->course, l);
-	html_json_histogram(w, "sizes", &s->course->sizes);
-	html_json_histogram(w, "ages", &s->course->ages);
+	html_json_curve(w, &s->history->time, l);
+	html_json_histogram(w, "sizes", &s->history->sizes);
+	html_json_histogram(w, "ages", &s->history->ages);
 	if (s->layout)
-		html_json_places(w, s->course, s->layout, l);
+		html_json_places(w, s->history, s->layout, l);
 	mz_json_object(w, "flames");
 	if (s->symbols) {
 		ret = html_json_flame(w, "stack", "Call stack", &s->stacks, html_values, l);
@@ -333,12 +333,12 @@ int html_user_open(struct html_model *m, struct mz_error *err)
 	s->in = mz_recording_reader(&m->recording, err);
 	if (!s->in)
 		return -(err->code ? err->code : EIO);
-	s->course = mz_timeline_new();
+	s->history = mz_history_new();
 	s->names = mz_tables_new();
-	if (!s->course || !s->names || mz_usage_init(&s->u) < 0 || mz_live_init(&s->by_ip) < 0 ||
+	if (!s->history || !s->names || mz_usage_init(&s->u) < 0 || mz_live_init(&s->by_ip) < 0 ||
 	    mz_flame_init(&s->stacks, s->names) < 0 || mz_flame_init(&s->places, s->names) < 0)
 		return mz_fail_memory(err);
-	s->u.course = s->course;
+	s->u.history = s->history;
 	ret = read_all(s, &m->progress, err);
 	if (!ret && make_trees(s) < 0)
 		ret = mz_fail_memory(err);

@@ -95,7 +95,7 @@ static void show_objects(const struct mz_kmap_model *m, const struct figures *f)
 	if (t->nested.objects)
 		show_sum("nested", t->nested, t->all.objects,
 			 ": taken over by the allocator that asked for them");
-	if (m->timeline.width)
+	if (m->timeline.begun)
 		printf("live peak      %s%s in %s objects, at time %llu\n",
 		       m->timeline.width > 1 ? "at least " : "",
 		       console_bytes(a, m->live_peak.bytes), console_count(b, m->live_peak.objects),
@@ -229,7 +229,7 @@ void kmap_report_figures(struct mz_json *j, const struct mz_kmap_model *m)
 	json_sum(j, "shared_by_contexts", t->by_contexts);
 	json_sum(j, "live_peak", m->live_peak);
 	mz_json_u64(j, "live_peak_time", m->live_peak_time);
-	mz_json_u64(j, "live_peak_step", m->timeline.width);
+	mz_json_u64(j, "live_peak_step", m->timeline.begun ? m->timeline.width : 0);
 	mz_json_u64(j, "reads", t->reads);
 	mz_json_u64(j, "writes", t->writes);
 	mz_json_u64(j, "access_lines", m->accesses);

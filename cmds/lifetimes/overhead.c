@@ -130,12 +130,11 @@ static void summary_text(struct annotator *a, struct mz_buf *b)
 		&l->gaps);
 	mz_buf_printf(b, "\nOver time\n%14s %16s %10s %8s\n", "line", "live bytes", "pages",
 		      "unused");
-	for (unsigned i = 0; i < l->used; i++) {
-		const struct mz_layout_point *p = &l->points[i];
+	for (unsigned i = 0; i < l->time.used; i++) {
+		const struct mz_timeline_bin *p = &l->time.bins[i];
 
 		mz_buf_printf(b, "%14" PRIu64 " %16" PRIu64 " %10" PRIu64 " %6.1f %%\n", p->at,
-			      p->live_bytes, p->pages,
-			      100 * mz_layout_fragmentation(p->live_bytes, p->pages));
+			      p->live, p->pages, 100 * mz_layout_fragmentation(p->live, p->pages));
 	}
 }
 
@@ -161,15 +160,14 @@ static void summary_json(struct annotator *a, struct mz_json *j)
 	lost_json(j, "lost", l->lost_by);
 	annotate_histogram_json(j, "gaps", &l->gaps);
 	mz_json_array(j, "over_time");
-	for (unsigned i = 0; i < l->used; i++) {
-		const struct mz_layout_point *p = &l->points[i];
+	for (unsigned i = 0; i < l->time.used; i++) {
+		const struct mz_timeline_bin *p = &l->time.bins[i];
 
 		mz_json_object(j, NULL);
 		mz_json_u64(j, "line", p->at);
-		mz_json_u64(j, "live_bytes", p->live_bytes);
+		mz_json_u64(j, "live_bytes", p->live);
 		mz_json_u64(j, "pages", p->pages);
-		mz_json_double(j, "fragmentation",
-			       mz_layout_fragmentation(p->live_bytes, p->pages));
+		mz_json_double(j, "fragmentation", mz_layout_fragmentation(p->live, p->pages));
 		mz_json_end_object(j);
 	}
 	mz_json_end_array(j);

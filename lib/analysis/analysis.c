@@ -68,11 +68,11 @@ static int prepare(struct mz_analysis *a)
 		return mz_fail_memory(&a->error);
 	a->usage.by_cache = true;
 	if (a->o.want & MZ_WANT_TIMELINE)
-		a->timeline = mz_timeline_new();
+		a->history = mz_history_new();
 	if (a->o.want & MZ_WANT_LAYOUT)
 		a->layout = mz_layout_new();
-	a->usage.course = a->timeline;
-	if ((a->o.want & MZ_WANT_TIMELINE && !a->timeline) ||
+	a->usage.history = a->history;
+	if ((a->o.want & MZ_WANT_TIMELINE && !a->history) ||
 	    (a->o.want & MZ_WANT_LAYOUT && !a->layout))
 		return mz_fail_memory(&a->error);
 	return 0;
@@ -114,7 +114,7 @@ void mz_analysis_close(struct mz_analysis *a)
 		mz_usage_deinit(&a->usage);
 	if (a->has_model)
 		mz_kmap_model_deinit(&a->model);
-	mz_timeline_free(a->timeline);
+	mz_history_free(a->history);
 	mz_layout_free(a->layout);
 	mz_recording_close(&a->recording);
 	for (int i = 0; i < a->n; i++)

@@ -3,10 +3,10 @@
 #ifndef MZ_ANALYSIS_ANALYSIS_H
 #define MZ_ANALYSIS_ANALYSIS_H
 
+#include "analysis/history.h"
 #include "analysis/layout.h"
 #include "analysis/recording.h"
 #include "analysis/result_table.h"
-#include "analysis/timeline.h"
 #include "analysis/usage.h"
 
 struct mz_analysis {
@@ -17,8 +17,8 @@ struct mz_analysis {
 	struct mz_recording recording;
 	struct mz_events *events; /* the recording's; NULL: it has none */
 	struct mz_usage usage;
-	struct mz_timeline *timeline; /* NULL: not wanted */
-	struct mz_layout *layout;     /* NULL: not wanted */
+	struct mz_history *history; /* NULL: not wanted */
+	struct mz_layout *layout;   /* NULL: not wanted */
 	uint64_t lost[MZ_LOSSES];
 	uint64_t number; /* of the event last read */
 	bool done;	 /* all was read */

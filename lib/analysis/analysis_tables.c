@@ -177,7 +177,7 @@ static int ask_timeline(struct mz_analysis *a, struct mz_result_table *t)
 		{"high_bytes", "most", MZ_RESULT_BYTES},
 		{"blocks", "blocks at the end", MZ_RESULT_COUNT},
 	};
-	const struct mz_timeline *c = a->timeline;
+	const struct mz_timeline *c = &a->history->time;
 
 	INIT(t, "timeline", "live bytes over time", columns);
 	for (unsigned i = 0; i < c->used; i++) {
@@ -231,15 +231,15 @@ static int ask_layout(struct mz_analysis *a, struct mz_result_table *t)
 	const struct mz_layout *l = a->layout;
 
 	INIT(t, "layout", "pages in use over time", columns);
-	for (unsigned i = 0; i < l->used; i++) {
+	for (unsigned i = 0; i < l->time.used; i++) {
 		union mz_result_cell *row = mz_result_row(t);
 
 		if (!row)
 			break;
-		row[0].number = l->points[i].at;
-		row[1].number = l->points[i].live_bytes;
-		row[2].number = l->points[i].pages;
-		row[3].share = mz_layout_fragmentation(l->points[i].live_bytes, l->points[i].pages);
+		row[0].number = l->time.bins[i].at;
+		row[1].number = l->time.bins[i].live;
+		row[2].number = l->time.bins[i].pages;
+		row[3].share = mz_layout_fragmentation(l->time.bins[i].live, l->time.bins[i].pages);
 	}
 	return 0;
 }
@@ -283,7 +283,7 @@ int mz_analysis_table(struct mz_analysis *a, enum mz_question q, struct mz_resul
 	}
 	if (q <= MZ_ASK_POOLS && !(a->o.want & MZ_WANT_SUMS))
 		return not_kept(a, q, "MZ_WANT_SUMS");
-	if (q >= MZ_ASK_TIMELINE && q <= MZ_ASK_SIZES && !a->timeline)
+	if (q >= MZ_ASK_TIMELINE && q <= MZ_ASK_SIZES && !a->history)
 		return not_kept(a, q, "MZ_WANT_TIMELINE");
 	if (q == MZ_ASK_LAYOUT && !a->layout)
 		return not_kept(a, q, "MZ_WANT_LAYOUT");
@@ -295,8 +295,8 @@ int mz_analysis_table(struct mz_analysis *a, enum mz_question q, struct mz_resul
 	case MZ_ASK_STACKS: return ask_stacks(a, t);
 	case MZ_ASK_POOLS: return ask_pools(a, t);
 	case MZ_ASK_TIMELINE: return ask_timeline(a, t);
-	case MZ_ASK_LIFETIMES: return ask_histogram(&a->timeline->ages, false, t);
-	case MZ_ASK_SIZES: return ask_histogram(&a->timeline->sizes, true, t);
+	case MZ_ASK_LIFETIMES: return ask_histogram(&a->history->ages, false, t);
+	case MZ_ASK_SIZES: return ask_histogram(&a->history->sizes, true, t);
 	case MZ_ASK_LAYOUT: return ask_layout(a, t);
 	default: return ask_loss(a, t);
 	}

@@ -169,11 +169,11 @@ static void add_times(struct mz_kmap_model *m, const struct mz_kmap_object *o, b
 		      bool freed)
 {
 	if (global || !o->alloc_time) {
-		mz_kmap_add_sum(&m->timeline.base, o->size);
+		mz_kmap_add_sum(&m->timeless, o->size);
 	} else {
-		mz_kmap_change(&m->timeline, o->alloc_time, (int64_t)o->size, 1);
+		mz_timeline_change(&m->timeline, o->alloc_time, (int64_t)o->size, 1);
 		if (freed && o->free_time >= o->alloc_time)
-			mz_kmap_change(&m->timeline, o->free_time, -(int64_t)o->size, -1);
+			mz_timeline_change(&m->timeline, o->free_time, -(int64_t)o->size, -1);
 	}
 	if (m->own->space && !global)
 		add_place(m->own->space, o, freed);
@@ -240,6 +240,20 @@ static int add(struct mz_kmap_model *m, const struct mz_kmap_record *rec)
 	return 0;
 }
 
+static void find_peak(struct mz_kmap_model *m)
+{
+	const struct mz_timeline *t = &m->timeline;
+	int64_t most = -1;
+
+	for (unsigned i = 0; i < t->used; i++) {
+		if ((int64_t)t->bins[i].live <= most)
+			continue;
+		most = (int64_t)t->bins[i].live;
+		m->live_peak = (struct mz_kmap_sum){t->bins[i].blocks, t->bins[i].live};
+		m->live_peak_time = t->first + i * t->width;
+	}
+}
+
 /* Place 0 is the unknown address, so that a missing address needs no special case. */
 static int start(struct mz_kmap_model *m, enum mz_kmap_by by)
 {
@@ -248,6 +262,7 @@ static int start(struct mz_kmap_model *m, enum mz_kmap_by by)
 	m->own = calloc(1, sizeof(*m->own));
 	m->strings = mz_tables_new();
 	m->total.least = UINT64_MAX;
+	mz_timeline_init(&m->timeline, MZ_TIMELINE_BINS);
 	return m->own && m->strings && mz_kmap_place_id(m, 0) == 0 ? 0 : -ENOMEM;
 }
 
@@ -292,9 +307,10 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	if (mz_kmap_enter_gathered(m) < 0)
 		return mz_fail_memory(err);
 	end_object(m);
-	mz_kmap_find_peak(m);
+	mz_timeline_sum(&m->timeline, m->timeless.bytes, m->timeless.objects);
+	find_peak(m);
 	if (o->space)
-		mz_heatmap_end(o->space, m->timeline.last);
+		mz_heatmap_end(o->space, m->timeline.now);
 	if (mz_kmap_name_processes(m) < 0)
 		return mz_fail_memory(err);
 	m->lines = mz_kmap_lines(k);

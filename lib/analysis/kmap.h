@@ -11,6 +11,7 @@
 #define MZ_ANALYSIS_KMAP_H
 
 #include "analysis/address_heatmap.h"
+#include "analysis/timeline.h"
 #include "base/histogram.h"
 #include "base/pair_index.h"
 #include "formats/kmap.h"
@@ -100,18 +101,6 @@ struct mz_kmap_call_edge {
 	uint64_t count;
 };
 
-/* Live bytes and objects over time: what changed in each step of `width`. Objects
- * without a time (globals, before the clock) are in base. */
-#define MZ_KMAP_STEPS 2048
-
-struct mz_kmap_timeline {
-	uint64_t start, width; /* width 0: nothing */
-	int64_t bytes[MZ_KMAP_STEPS];
-	int64_t objects[MZ_KMAP_STEPS];
-	struct mz_kmap_sum base;
-	uint64_t last; /* the latest time */
-};
-
 /* The structure that objects of a class are. */
 struct mz_kmap_type {
 	uint32_t type; /* of model.types; MZ_TYPES_NONE: see how */
@@ -139,10 +128,11 @@ struct mz_kmap_model {
 	uint64_t lines, bad_lines, bytes;
 	uint64_t hashed; /* code addresses that the kernel hashed: they cannot be named */
 	uint64_t shapes[MZ_KMAP_SHAPES]; /* objects of each shape */
-	struct mz_kmap_sum live_peak;	 /* of the timeline: the most at the end of a step */
+	struct mz_kmap_sum live_peak;	 /* of the timeline: the most at the end of a bin */
 	uint64_t live_peak_time;
 	struct mz_histogram sizes, lifetimes;
-	struct mz_kmap_timeline timeline;
+	struct mz_timeline timeline;
+	struct mz_kmap_sum timeless; /* in all of its bins: globals, and before the clock */
 	struct mz_tables *strings;
 	bool has_dirs;	 /* some place has a directory */
 	bool has_ranges; /* some access says where in the object it was */

@@ -67,10 +67,6 @@ uint32_t mz_kmap_group_id(struct mz_kmap_model *m, uint32_t key, unsigned kind);
 /* At the end: what processes are called. 0 or -ENOMEM. */
 int mz_kmap_name_processes(struct mz_kmap_model *m);
 
-/* kmap_timeline.c */
-void mz_kmap_change(struct mz_kmap_timeline *t, uint64_t when, int64_t bytes, int64_t objects);
-void mz_kmap_find_peak(struct mz_kmap_model *m);
-
 /* kmap_access.c: 0 or -ENOMEM. */
 int mz_kmap_add_access(struct mz_kmap_model *m, const struct mz_kmap_access *a);
 int mz_kmap_add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c);

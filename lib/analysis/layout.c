@@ -10,7 +10,7 @@ struct mz_layout *mz_layout_new(void)
 	struct mz_layout *l = calloc(1, sizeof(*l));
 
 	if (l)
-		l->step = 1;
+		mz_timeline_init(&l->time, MZ_LAYOUT_POINTS);
 	return l;
 }
 
@@ -134,21 +134,12 @@ static int begin_block(struct mz_layout *l, const struct mz_event *ev, uint64_t 
 	return 0;
 }
 
-/* When the points run out, every other one is dropped and the interval doubles: the curve
- * covers the whole trace in fixed memory. */
 static void sample(struct mz_layout *l, uint64_t now)
 {
-	if (l->events++ % l->step)
-		return;
-	if (l->used == MZ_LAYOUT_POINTS) {
-		for (unsigned i = 0; i < MZ_LAYOUT_POINTS / 2; i++)
-			l->points[i] = l->points[2 * i];
-		l->used = MZ_LAYOUT_POINTS / 2;
-		l->step *= 2;
-		if ((l->events - 1) % l->step)
-			return;
-	}
-	l->points[l->used++] = (struct mz_layout_point){now, l->live_bytes, l->pages};
+	struct mz_timeline_bin b = {.at = now, .live = l->live_bytes, .pages = l->pages};
+
+	l->events++;
+	mz_timeline_event(&l->time, &b, MZ_TIMELINE_FIRST);
 }
 
 /* A realloc ends the old block before the new one begins, so that growing in place is not an

@@ -6,6 +6,7 @@
 
 #include <memorizer.h>
 
+#include "analysis/timeline.h"
 #include "base/histogram.h"
 #include "base/sorted_map.h"
 
@@ -21,14 +22,7 @@ struct mz_spot {
 	uint64_t born;
 };
 
-/* The state at one moment, for a curve over time. */
-struct mz_layout_point {
-	uint64_t at; /* line or event */
-	uint64_t live_bytes;
-	uint64_t pages;
-};
-
-#define MZ_LAYOUT_POINTS 64
+#define MZ_LAYOUT_POINTS 64 /* of the timeline */
 
 struct mz_layout {
 	struct mz_sorted_map blocks; /* address -> size, birth */
@@ -38,10 +32,8 @@ struct mz_layout {
 	uint64_t unknown, over_live, overlaps, no_effect, lost;
 	uint64_t lost_by[MZ_LOSSES];
 	struct mz_histogram gaps; /* to the previous block, at each allocation */
-	/* every step-th event; when the points are full, every second one goes */
-	struct mz_layout_point points[MZ_LAYOUT_POINTS];
-	unsigned used;
-	uint64_t step, events;
+	struct mz_timeline time;  /* bytes and pages at the first of each run of events */
+	uint64_t events;
 };
 
 struct mz_layout *mz_layout_new(void);

@@ -76,7 +76,7 @@ void mz_profile_deinit(struct mz_profile *p)
 	mz_tables_free(p->stacks);
 	free(p->command);
 	free(p->sites);
-	free(p->points);
+	free(p->timeline);
 	free(p->by_stack);
 	free(p->from);
 	*p = (struct mz_profile){0};

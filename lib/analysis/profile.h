@@ -9,6 +9,7 @@
 
 #include <memorizer.h>
 
+#include "analysis/timeline.h"
 #include "base/buf.h"
 
 struct mz_events;
@@ -51,12 +52,6 @@ struct mz_profile_site {
 	struct mz_profile_sum sum;
 };
 
-/* Live bytes over time: the highest moment of each of equal runs of events. */
-struct mz_profile_point {
-	uint64_t time;
-	uint64_t bytes, blocks, waste;
-};
-
 enum mz_clock { MZ_CLOCK_NS, MZ_CLOCK_EVENTS, MZ_CLOCK_INSTRUCTIONS };
 
 /* What it is a profile of: only recordings of the same kind can be compared. */
@@ -81,8 +76,7 @@ struct mz_profile {
 	struct mz_profile_sum all;
 	struct mz_profile_site *sites;
 	size_t nsites, cap;
-	struct mz_profile_point *points;
-	size_t npoints;
+	struct mz_timeline *timeline; /* the highest moments of runs of events; NULL = none */
 	/* inside */
 	struct mz_tables *names;  /* strings, and frames as lists of numbers */
 	struct mz_tables *stacks; /* lists of frames */

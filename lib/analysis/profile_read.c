@@ -11,46 +11,22 @@
 #include "base/error.h"
 #include "trace/names.h"
 
-/* Runs of events; when they are full, pairs become one. */
-#define POINTS 512
+#define POINTS 512 /* of the timeline */
 
 struct job {
 	struct mz_profile *p;
 	struct mz_events *s;
 	struct mz_usage u;
-	struct mz_profile_point points[POINTS];
-	size_t npoints;
-	uint64_t run;	 /* events of a point */
-	uint64_t in_run; /* of the last one, so far */
 };
-
-/* ---- over time ---------------------------------------------------------- */
-
-static void halve(struct job *j)
-{
-	for (size_t i = 0; i < POINTS / 2; i++) {
-		const struct mz_profile_point *a = &j->points[2 * i], *b = a + 1;
-
-		j->points[i] = a->bytes >= b->bytes ? *a : *b;
-	}
-	j->npoints = POINTS / 2;
-	j->run *= 2;
-}
 
 static void add_point(struct job *j)
 {
-	struct mz_profile_point now = {j->u.now, j->u.all.live, j->u.all.live_blocks,
-				       j->u.all.live_waste};
+	struct mz_timeline_bin now = {.at = j->u.now,
+				      .live = j->u.all.live,
+				      .blocks = j->u.all.live_blocks,
+				      .waste = j->u.all.live_waste};
 
-	if (j->in_run == j->run || !j->npoints) {
-		if (j->npoints == POINTS)
-			halve(j);
-		j->points[j->npoints++] = now;
-		j->in_run = 0;
-	} else if (now.bytes > j->points[j->npoints - 1].bytes) {
-		j->points[j->npoints - 1] = now;
-	}
-	j->in_run++;
+	mz_timeline_event(j->p->timeline, &now, MZ_TIMELINE_HIGHEST);
 }
 
 /* ---- sites -------------------------------------------------------------- */
@@ -173,12 +149,7 @@ static int describe(struct job *j)
 		p->has |= MZ_PROFILE_ACCESS;
 	if (command)
 		p->command = strdup(command);
-	p->points = malloc((j->npoints ? j->npoints : 1) * sizeof(*p->points));
-	if (!p->points || (command && !p->command))
-		return -ENOMEM;
-	memcpy(p->points, j->points, j->npoints * sizeof(*p->points));
-	p->npoints = j->npoints;
-	return 0;
+	return command && !p->command ? -ENOMEM : 0;
 }
 
 int mz_profile_read(struct mz_profile *p, struct mz_events *s, mz_profile_watch *watch, void *arg,
@@ -188,13 +159,14 @@ int mz_profile_read(struct mz_profile *p, struct mz_events *s, mz_profile_watch 
 	struct mz_event ev;
 	int ret = 0, more = 0;
 
-	if (!j || mz_usage_init(&j->u) < 0) {
+	p->timeline = malloc(sizeof(*p->timeline));
+	if (!j || !p->timeline || mz_usage_init(&j->u) < 0) {
 		free(j);
 		return mz_fail_memory(err);
 	}
+	mz_timeline_init(p->timeline, POINTS);
 	j->p = p;
 	j->s = s;
-	j->run = 1;
 	while (!ret && (more = mz_events_next(s, &ev, err)) > 0) {
 		ret = mz_usage_add(&j->u, &ev);
 		add_point(j);

@@ -1,68 +1,63 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Keep live bytes over time and distributions of size and age, in fixed memory. */
+/* Keep live bytes over time in fixed memory. */
 #include "analysis/timeline.h"
 
-#include <stdlib.h>
+#include <string.h>
 
-struct mz_timeline *mz_timeline_new(void)
+void mz_timeline_init(struct mz_timeline *t, unsigned room)
 {
-	struct mz_timeline *c = calloc(1, sizeof(*c));
-
-	if (c) {
-		c->width = 1;
-		mz_heatmap_init(&c->space);
-	}
-	return c;
+	*t = (struct mz_timeline){.width = 1, .room = room};
 }
 
-void mz_timeline_free(struct mz_timeline *c)
-{
-	free(c);
-}
+/* ---- levels ------------------------------------------------------------------------- */
 
 /* Two bins become one: what is live at the end is that of the second. */
-static void halve(struct mz_timeline *c)
+static void join_levels(struct mz_timeline *t)
 {
-	for (unsigned i = 0; i < MZ_TIMELINE_BINS / 2; i++) {
-		const struct mz_timeline_bin *a = &c->bins[2 * i], *b = a + 1;
+	for (unsigned i = 0; i < t->room / 2; i++) {
+		const struct mz_timeline_bin *a = &t->bins[2 * i], *b = a + 1;
 		uint64_t high = a->high > b->high ? a->high : b->high;
 
-		c->bins[i] = (struct mz_timeline_bin){b->live, high, b->blocks};
+		t->bins[i] = (struct mz_timeline_bin){
+			.live = b->live, .high = high, .blocks = b->blocks};
 	}
-	c->used = MZ_TIMELINE_BINS / 2;
-	c->width *= 2;
+	t->used = t->room / 2;
+	t->width *= 2;
 }
 
-static struct mz_timeline_bin *bin_of(struct mz_timeline *c, uint64_t live, uint64_t blocks)
+static void fill(struct mz_timeline *t, uint64_t bins, uint64_t live, uint64_t blocks)
+{
+	while (t->used < bins)
+		t->bins[t->used++] =
+			(struct mz_timeline_bin){.live = live, .high = live, .blocks = blocks};
+}
+
+static struct mz_timeline_bin *bin_of(struct mz_timeline *t, uint64_t live, uint64_t blocks)
 {
 	uint64_t at;
 
-	while ((at = (c->now - c->first) / c->width) >= MZ_TIMELINE_BINS) {
-		/* all of them, so that halving finds pairs */
-		while (c->used < MZ_TIMELINE_BINS)
-			c->bins[c->used++] = (struct mz_timeline_bin){live, live, blocks};
-		halve(c);
+	while ((at = (t->now - t->first) / t->width) >= t->room) {
+		fill(t, t->room, live, blocks); /* all of them, so that joining finds pairs */
+		join_levels(t);
 	}
-	while (c->used <= at)
-		c->bins[c->used++] = (struct mz_timeline_bin){live, live, blocks};
-	return &c->bins[at];
+	fill(t, at + 1, live, blocks);
+	return &t->bins[at];
 }
 
-void mz_timeline_tick(struct mz_timeline *c, uint64_t now, uint64_t live, uint64_t blocks)
+void mz_timeline_tick(struct mz_timeline *t, uint64_t now, uint64_t live, uint64_t blocks)
 {
-	if (!c->begun) {
-		c->begun = true;
-		c->first = c->now = now;
+	if (!t->begun) {
+		t->begun = true;
+		t->first = t->now = now;
 	}
-	if (now > c->now)
-		c->now = now;
-	bin_of(c, live, blocks);
-	mz_heatmap_tick(&c->space, c->now - c->first);
+	if (now > t->now)
+		t->now = now;
+	bin_of(t, live, blocks);
 }
 
-static void set(struct mz_timeline *c, uint64_t live, uint64_t blocks)
+void mz_timeline_set(struct mz_timeline *t, uint64_t live, uint64_t blocks)
 {
-	struct mz_timeline_bin *b = bin_of(c, live, blocks);
+	struct mz_timeline_bin *b = bin_of(t, live, blocks);
 
 	b->live = live;
 	b->blocks = blocks;
@@ -70,21 +65,94 @@ static void set(struct mz_timeline *c, uint64_t live, uint64_t blocks)
 		b->high = live;
 }
 
-void mz_timeline_came(struct mz_timeline *c, uint64_t addr, uint64_t size, uint64_t live,
-		      uint64_t blocks)
+/* ---- changes ------------------------------------------------------------------------ */
+
+/* Bins start at multiples of the width, so that a start that moves later on does not
+ * split what is in them already. */
+static void join_changes(struct mz_timeline *t)
 {
-	mz_histogram_add(&c->sizes, size);
-	if (addr)
-		mz_heatmap_add(&c->space, addr, size, true);
-	set(c, live, blocks);
+	uint64_t first = t->first / t->width;
+
+	for (unsigned i = 0; i < t->room; i++) {
+		unsigned at = (unsigned)((first + i) / 2 - first / 2);
+		struct mz_timeline_bin b = t->bins[i];
+
+		t->bins[i] = (struct mz_timeline_bin){0};
+		t->bins[at].live += b.live;
+		t->bins[at].blocks += b.blocks;
+	}
+	t->width *= 2;
+	t->first = first / 2 * t->width;
 }
 
-void mz_timeline_went(struct mz_timeline *c, uint64_t addr, uint64_t size, uint64_t born, bool seen,
-		      uint64_t live, uint64_t blocks)
+/* The bins begin earlier, if the last ones are not in use. */
+static bool begin_earlier(struct mz_timeline *t, uint64_t when)
 {
-	if (seen)
-		mz_histogram_add(&c->ages, c->now > born ? c->now - born : 0);
-	if (addr)
-		mz_heatmap_add(&c->space, addr, size, false);
-	set(c, live, blocks);
+	uint64_t first = when / t->width * t->width;
+	uint64_t by = (t->first - first) / t->width;
+
+	if ((t->now - first) / t->width >= t->room)
+		return false;
+	memmove(t->bins + by, t->bins, (t->room - by) * sizeof(*t->bins));
+	memset(t->bins, 0, by * sizeof(*t->bins));
+	t->first = first;
+	return true;
+}
+
+/* Until they are summed up, bins hold differences; unsigned numbers wrap as these need. */
+void mz_timeline_change(struct mz_timeline *t, uint64_t when, int64_t bytes, int64_t blocks)
+{
+	struct mz_timeline_bin *b;
+
+	if (!t->begun) {
+		t->begun = true;
+		t->first = t->now = when;
+	}
+	while (when < t->first && !begin_earlier(t, when))
+		join_changes(t);
+	while ((when - t->first) / t->width >= t->room)
+		join_changes(t);
+	if (when > t->now)
+		t->now = when;
+	b = &t->bins[(when - t->first) / t->width];
+	b->live += (uint64_t)bytes;
+	b->blocks += (uint64_t)blocks;
+}
+
+void mz_timeline_sum(struct mz_timeline *t, uint64_t bytes, uint64_t blocks)
+{
+	if (!t->begun)
+		return;
+	t->used = (unsigned)((t->now - t->first) / t->width) + 1;
+	for (unsigned i = 0; i < t->used; i++) {
+		bytes = t->bins[i].live += bytes;
+		blocks = t->bins[i].blocks += blocks;
+	}
+}
+
+/* ---- runs of events ----------------------------------------------------------------- */
+
+static void join_runs(struct mz_timeline *t, enum mz_timeline_keep keep)
+{
+	for (unsigned i = 0; i < t->room / 2; i++) {
+		const struct mz_timeline_bin *a = &t->bins[2 * i], *b = a + 1;
+
+		t->bins[i] = keep == MZ_TIMELINE_FIRST || a->live >= b->live ? *a : *b;
+	}
+	t->used = t->room / 2;
+	t->width *= 2;
+}
+
+void mz_timeline_event(struct mz_timeline *t, const struct mz_timeline_bin *now,
+		       enum mz_timeline_keep keep)
+{
+	if (t->run == t->width || !t->used) {
+		if (t->used == t->room)
+			join_runs(t, keep);
+		t->bins[t->used++] = *now;
+		t->run = 0;
+	} else if (keep == MZ_TIMELINE_HIGHEST && now->live > t->bins[t->used - 1].live) {
+		t->bins[t->used - 1] = *now;
+	}
+	t->run++;
 }

@@ -1,43 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How the live bytes went over time, and how large and how old blocks became:
- * what a picture of a trace needs, in memory that does not grow with the trace.
+ * Live bytes over time, in a fixed number of bins: when there are too few, pairs
+ * of bins become one, and each bin covers twice as much. Bins are filled in one of
+ * three ways: by levels, as a clock moves on; by changes, in any order; by runs of
+ * equally many events.
  */
 #ifndef MZ_ANALYSIS_TIMELINE_H
 #define MZ_ANALYSIS_TIMELINE_H
 
-#include "analysis/address_heatmap.h"
-#include "base/histogram.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-#define MZ_TIMELINE_BINS 1024
+#define MZ_TIMELINE_BINS 2048 /* at most */
 
-/* A stretch of time: the live bytes at its end, and the most within it. */
+/* The values that a recording does not have are 0. */
 struct mz_timeline_bin {
-	uint64_t live;
-	uint64_t high;
-	uint64_t blocks; /* at its end */
+	uint64_t at;   /* runs of events: the moment that the other values belong to */
+	uint64_t live; /* bytes at the end of the bin; runs of events: at that moment */
+	uint64_t high; /* levels: the most bytes within the bin */
+	uint64_t blocks;
+	uint64_t waste;
+	uint64_t pages;
 };
 
 struct mz_timeline {
 	uint64_t first, now; /* the clock: ns, or the number of the event */
-	uint64_t width;	     /* of a bin */
-	unsigned used;
+	uint64_t width;	     /* of a bin: in units of the clock, or in events */
+	uint64_t run;	     /* events in the last bin */
+	unsigned room, used; /* bins */
 	bool begun;
 	struct mz_timeline_bin bins[MZ_TIMELINE_BINS];
-	struct mz_histogram sizes; /* of all blocks */
-	struct mz_histogram ages;  /* of those whose end was seen */
-	struct mz_heatmap space;
 };
 
-struct mz_timeline *mz_timeline_new(void);
-void mz_timeline_free(struct mz_timeline *c);
+/* room: a power of two, at most MZ_TIMELINE_BINS. */
+void mz_timeline_init(struct mz_timeline *t, unsigned room);
 
-/* The clock goes on, with what is live until then. It never goes back. */
-void mz_timeline_tick(struct mz_timeline *c, uint64_t now, uint64_t live, uint64_t blocks);
-/* A block came; a block went (seen: we know that it was now). addr 0 = not known. */
-void mz_timeline_came(struct mz_timeline *c, uint64_t addr, uint64_t size, uint64_t live,
-		      uint64_t blocks);
-void mz_timeline_went(struct mz_timeline *c, uint64_t addr, uint64_t size, uint64_t born, bool seen,
-		      uint64_t live, uint64_t blocks);
+/* Levels. The clock moves on, and what was live stayed so until then; a clock that goes
+ * back stands still. Then, what is live at that time. */
+void mz_timeline_tick(struct mz_timeline *t, uint64_t now, uint64_t live, uint64_t blocks);
+void mz_timeline_set(struct mz_timeline *t, uint64_t live, uint64_t blocks);
+
+/* Changes, in any order of time. mz_timeline_sum ends them: it turns them into levels,
+ * on top of what was live all the time. */
+void mz_timeline_change(struct mz_timeline *t, uint64_t when, int64_t bytes, int64_t blocks);
+void mz_timeline_sum(struct mz_timeline *t, uint64_t bytes, uint64_t blocks);
+
+/* Runs of events. Of each run one moment stays: its highest, or its first. */
+enum mz_timeline_keep { MZ_TIMELINE_HIGHEST, MZ_TIMELINE_FIRST };
+void mz_timeline_event(struct mz_timeline *t, const struct mz_timeline_bin *now,
+		       enum mz_timeline_keep keep);
 
 #endif

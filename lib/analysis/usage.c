@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/timeline.h"
+#include "analysis/history.h"
 #include "trace/event.h"
 
 #define NONE UINT32_MAX
@@ -174,9 +174,9 @@ static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thr
 		before_change(u, &u->caches[b->cache]);
 		remove_block(&u->caches[b->cache], b, u->now, temporary);
 	}
-	if (u->course)
-		mz_timeline_went(u->course, b->addr, b->size, b->born, seen, u->all.live,
-				 u->all.live_blocks);
+	if (u->history)
+		mz_history_went(u->history, b->addr, b->size, b->born, seen, u->all.live,
+				u->all.live_blocks);
 	drop_block(u, i);
 }
 
@@ -219,9 +219,9 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		before_change(u, c);
 		add_block(c, &u->blocks[i]);
 	}
-	if (u->course)
-		mz_timeline_came(u->course, u->blocks[i].addr, ev->size, u->all.live,
-				 u->all.live_blocks);
+	if (u->history)
+		mz_history_came(u->history, u->blocks[i].addr, ev->size, u->all.live,
+				u->all.live_blocks);
 	check_peak(u, ev);
 	return 0;
 }
@@ -280,8 +280,8 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 		u->last_time = ev->time;
 	}
 	u->now = u->fields & MZ_HAS_TIME ? u->last_time : u->events;
-	if (u->course && ev->kind != MZ_LOST)
-		mz_timeline_tick(u->course, u->now, u->all.live, u->all.live_blocks);
+	if (u->history && ev->kind != MZ_LOST)
+		mz_history_tick(u->history, u->now, u->all.live, u->all.live_blocks);
 	switch (ev->kind) {
 	case MZ_ALLOC:
 		if (!key) {

@@ -9,7 +9,7 @@
 
 #include "trace/live.h"
 
-struct mz_timeline;
+struct mz_history;
 
 struct mz_usage_site {
 	uint64_t allocs;    /* blocks that it made; a realloc makes a block */
@@ -49,7 +49,7 @@ struct mz_usage {
 	bool by_cache;		      /* set by the caller before the first event: */
 	struct mz_usage_site *caches; /* by number of the cache or pool; 0 = none */
 	uint32_t caches_cap;
-	struct mz_timeline *course; /* the caller's; told of all blocks. NULL = none */
+	struct mz_history *history; /* the caller's; told of all blocks. NULL = none */
 	/* inside */
 	struct mz_live live; /* by address or object: born = index into blocks */
 	struct mz_usage_block *blocks;

@@ -186,14 +186,14 @@ static void put_tree(struct mz_buf *b, const struct mz_profile *p)
 
 /* ---- snapshots ---------------------------------------------------------- */
 
-static void put_snapshot(struct mz_buf *b, size_t number, const struct mz_profile_point *at,
+static void put_snapshot(struct mz_buf *b, size_t number, const struct mz_timeline_bin *at,
 			 uint64_t time, bool peak)
 {
 	mz_buf_printf(b,
 		      "#-----------\nsnapshot=%zu\n#-----------\ntime=%" PRIu64
 		      "\nmem_heap_B=%" PRIu64 "\nmem_heap_extra_B=%" PRIu64
 		      "\nmem_stacks_B=0\nheap_tree=%s\n",
-		      number, time, at->bytes, at->waste, peak ? "peak" : "empty");
+		      number, time, at->live, at->waste, peak ? "peak" : "empty");
 }
 
 /* massif knows ms and instructions only; ms are too coarse for a short run. */
@@ -204,9 +204,10 @@ int mz_export_massif(const struct mz_profile *p, const struct mz_export_options 
 {
 	bool ms = p->clock == MZ_CLOCK_NS && p->last - p->first >= LONG_RUN;
 	uint64_t top = mz_profile_get(mz_export_usual(p), &p->all);
-	struct mz_profile_point whole = {.bytes = top, .blocks = p->all.live_blocks};
-	const struct mz_profile_point *points = p->npoints ? p->points : &whole;
-	size_t n = p->npoints ? p->npoints : 1;
+	struct mz_timeline_bin whole = {.live = top, .blocks = p->all.live_blocks};
+	const struct mz_timeline_bin *points =
+		p->timeline && p->timeline->used ? p->timeline->bins : &whole;
+	size_t n = points == &whole ? 1 : p->timeline->used;
 	struct mz_buf b = {0};
 	bool done = false;
 
@@ -216,8 +217,8 @@ int mz_export_massif(const struct mz_profile *p, const struct mz_export_options 
 	put_name(&b, mz_profile_title(p));
 	mz_buf_printf(&b, "\ntime_unit: %s\n", ms ? "ms" : "i");
 	for (size_t i = 0; i < n; i++) {
-		uint64_t time = points[i].time > p->first ? points[i].time - p->first : 0;
-		bool peak = !done && points[i].bytes == top;
+		uint64_t time = points[i].at > p->first ? points[i].at - p->first : 0;
+		bool peak = !done && points[i].live == top;
 
 		put_snapshot(&b, i, &points[i], ms ? time / 1000000 : time, peak);
 		if (peak)

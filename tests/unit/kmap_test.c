@@ -212,17 +212,16 @@ static void timeline(void)
 	size_t n = 0;
 	struct mz_kmap_model m;
 	struct mz_error err = {0};
-	int64_t sum = 0;
 
 	for (unsigned i = 0; i < 40; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "1,2,3,8,%u,0,0,x\n",
 				      500000u + (i % 2 ? i * 9999u : -(i * 9999u)));
 	CHECK_EQ(model(&m, text, n, &err), 0);
-	for (size_t i = 0; i < MZ_KMAP_STEPS; i++)
-		sum += m.timeline.bytes[i];
-	CHECK_EQ(sum, 40 * 8);
-	CHECK(m.timeline.start <= 500000 - 38 * 9999);
-	CHECK(m.timeline.start + MZ_KMAP_STEPS * m.timeline.width > 500000 + 39 * 9999);
+	for (unsigned i = 0; i < m.timeline.used; i++)
+		CHECK(m.timeline.bins[i].live >= (i ? m.timeline.bins[i - 1].live : 8));
+	CHECK_EQ(m.timeline.bins[m.timeline.used - 1].live, 40 * 8);
+	CHECK(m.timeline.first <= 500000 - 38 * 9999);
+	CHECK(m.timeline.first + MZ_TIMELINE_BINS * m.timeline.width > 500000 + 39 * 9999);
 	CHECK_EQ(m.live_peak.objects, 40);
 	mz_kmap_model_deinit(&m);
 }

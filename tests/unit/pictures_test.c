@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/flame.h"
-#include "analysis/timeline.h"
+#include "analysis/history.h"
 #include "tests/unit/random.h"
 #include "tests/unit/test.h"
 
@@ -36,9 +36,9 @@ static uint64_t sum_rows(const struct mz_heatmap *s)
 	return sum;
 }
 
-static void course(void)
+static void history(void)
 {
-	struct mz_timeline *c = mz_timeline_new();
+	struct mz_history *c = mz_history_new();
 	struct block blocks[BLOCKS] = {0};
 	uint64_t live = 0, n = 0, now = 5, high = 0, ends = 0, ages = 0;
 	uint64_t *at = calloc(EVENTS, sizeof(*at)), *bytes = calloc(EVENTS, sizeof(*bytes));
@@ -47,39 +47,39 @@ static void course(void)
 		unsigned i = (unsigned)random_below(&seed, BLOCKS);
 
 		now += random_below(&seed, 40) ? random_below(&seed, 9) : 2000;
-		mz_timeline_tick(c, now, live, n);
+		mz_history_tick(c, now, live, n);
 		if (blocks[i].size) {
 			live -= blocks[i].size;
 			n--;
 			ends++;
 			ages += now - blocks[i].born;
-			mz_timeline_went(c, blocks[i].addr, blocks[i].size, blocks[i].born, true,
-					 live, n);
+			mz_history_went(c, blocks[i].addr, blocks[i].size, blocks[i].born, true,
+					live, n);
 			blocks[i].size = 0;
 		} else {
 			blocks[i] = any_block(i, now);
 			live += blocks[i].size;
 			n++;
-			mz_timeline_came(c, blocks[i].addr, blocks[i].size, live, n);
+			mz_history_came(c, blocks[i].addr, blocks[i].size, live, n);
 		}
 		high = live > high ? live : high;
-		at[e] = now - c->first;
+		at[e] = now - c->time.first;
 		bytes[e] = live;
 		CHECK_EQ(sum_rows(&c->space), live);
 	}
-	mz_heatmap_end(&c->space, now - c->first);
+	mz_heatmap_end(&c->space, now - c->time.first);
 	CHECK_EQ(c->ages.count, ends);
 	CHECK_EQ(c->ages.sum, ages);
-	CHECK(c->used <= MZ_TIMELINE_BINS && c->used > MZ_TIMELINE_BINS / 4);
-	for (unsigned b = 0, e = 0; b < c->used; b++) {
+	CHECK(c->time.used <= MZ_HISTORY_BINS && c->time.used > MZ_HISTORY_BINS / 4);
+	for (unsigned b = 0, e = 0; b < c->time.used; b++) {
 		uint64_t most = e ? bytes[e - 1] : bytes[0], end = most;
 
-		for (; e < EVENTS && at[e] / c->width == b; e++) {
+		for (; e < EVENTS && at[e] / c->time.width == b; e++) {
 			most = bytes[e] > most ? bytes[e] : most;
 			end = bytes[e];
 		}
-		CHECK_EQ(c->bins[b].live, end);
-		CHECK_EQ(c->bins[b].high, most);
+		CHECK_EQ(c->time.bins[b].live, end);
+		CHECK_EQ(c->time.bins[b].high, most);
 		high -= most == high ? high : 0; /* the peak is in one of them */
 	}
 	CHECK_EQ(high, 0);
@@ -95,7 +95,7 @@ static void course(void)
 	}
 	free(at);
 	free(bytes);
-	mz_timeline_free(c);
+	mz_history_free(c);
 }
 
 /* Sizes that a damaged file may have. */
@@ -155,18 +155,47 @@ static void space_any_order(void)
 	}
 }
 
-static void course_extremes(void)
+/* Runs of events against a loop that knows all of them. */
+static void runs(void)
 {
-	struct mz_timeline *c = mz_timeline_new();
+	static uint64_t live[5000];
+	static struct mz_timeline t[2];
+	unsigned n = 0;
 
-	mz_timeline_tick(c, 0, 0, 0);
-	mz_timeline_came(c, 4096, 1, 1, 1);
-	mz_timeline_tick(c, UINT64_MAX, 1, 1);
-	mz_timeline_went(c, 4096, 1, 0, true, 0, 0);
-	CHECK(c->used <= MZ_TIMELINE_BINS);
-	CHECK_EQ(c->bins[c->used - 1].live, 0);
-	CHECK_EQ(c->bins[c->used - 1].high, 1);
-	mz_timeline_free(c);
+	mz_timeline_init(&t[0], 64);
+	mz_timeline_init(&t[1], 64);
+	for (; n < 5000; n++) {
+		struct mz_timeline_bin now = {.at = n, .live = live[n] = n * 7919u % 1009};
+
+		mz_timeline_event(&t[0], &now, MZ_TIMELINE_HIGHEST);
+		mz_timeline_event(&t[1], &now, MZ_TIMELINE_FIRST);
+	}
+	CHECK_EQ(t[0].width, 128);
+	CHECK_EQ(t[0].used, 40);
+	CHECK_EQ(t[1].used, 40);
+	for (unsigned b = 0; b < 40; b++) {
+		unsigned high = b * 128;
+
+		for (unsigned e = high; e < n && e < (b + 1) * 128; e++)
+			high = live[e] > live[high] ? e : high;
+		CHECK_EQ(t[0].bins[b].at, high);
+		CHECK_EQ(t[0].bins[b].live, live[high]);
+		CHECK_EQ(t[1].bins[b].at, b * 128);
+	}
+}
+
+static void history_extremes(void)
+{
+	struct mz_history *c = mz_history_new();
+
+	mz_history_tick(c, 0, 0, 0);
+	mz_history_came(c, 4096, 1, 1, 1);
+	mz_history_tick(c, UINT64_MAX, 1, 1);
+	mz_history_went(c, 4096, 1, 0, true, 0, 0);
+	CHECK(c->time.used <= MZ_HISTORY_BINS);
+	CHECK_EQ(c->time.bins[c->time.used - 1].live, 0);
+	CHECK_EQ(c->time.bins[c->time.used - 1].high, 1);
+	mz_history_free(c);
 }
 
 static void flame(void)
@@ -214,10 +243,11 @@ static void flame(void)
 
 int main(void)
 {
-	RUN(course);
+	RUN(history);
 	RUN(space_extremes);
 	RUN(space_any_order);
-	RUN(course_extremes);
+	RUN(runs);
+	RUN(history_extremes);
 	RUN(flame);
 	return test_end();
 }
