@@ -232,21 +232,28 @@ static int bad(const struct mz_kmap_unpacker *u, int ret, struct mz_error *err)
 		       u->r->in.name);
 }
 
-/* One event into the queue: 1 = the queue is ready, 0 = go on, -errno. */
-static int take(struct mz_kmap_unpacker *u, const struct mz_event *ev, struct mz_error *err)
+static int take_any(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 {
 	switch (ev->kind) {
 	case MZ_MARK: return take_mark(u, ev);
 	case MZ_ALLOC: return take_alloc(u, ev);
 	case MZ_ACCESS: return take_access(u, ev);
 	case MZ_FREE: return take_free(u, ev);
-	case MZ_LOST:
-		mz_fail(err, EIO,
-			"%s: %llu events are lost to damage; 'memorizer verify' shows where",
-			u->r->in.name, (unsigned long long)ev->size);
-		return -EIO;
 	default: return -EINVAL;
 	}
+}
+
+/* One event into the queue: 1 = the queue is ready, 0 = go on, -errno. */
+static int take(struct mz_kmap_unpacker *u, const struct mz_event *ev, struct mz_error *err)
+{
+	int ret;
+
+	if (ev->kind == MZ_LOST)
+		return mz_fail(err, EIO,
+			       "%s: %llu events are lost to damage; 'memorizer verify' shows where",
+			       u->r->in.name, (unsigned long long)ev->size);
+	ret = take_any(u, ev);
+	return ret < 0 ? bad(u, ret, err) : ret;
 }
 
 static int fill(struct mz_kmap_unpacker *u, struct mz_error *err)
@@ -273,7 +280,7 @@ static int fill(struct mz_kmap_unpacker *u, struct mz_error *err)
 		}
 		ret = take(u, &u->ev[u->at++], err);
 	}
-	return ret > 0 || err->code ? ret : bad(u, ret, err);
+	return ret;
 }
 
 int mz_kmap_unpack(struct mz_kmap_unpacker *u, struct mz_kmap_record *rec, struct mz_error *err)

@@ -302,7 +302,7 @@ static int load(struct mz_attach *a, const char *library, struct mz_error *err)
 /* ---- our own functions in it ------------------------------------------------------------- */
 
 /* Their results come through memory. */
-static int call_ours(struct mz_attach *a, const char *name, mz_attach_watch *watch,
+static int call_ours(struct mz_attach *a, const char *name, mz_attach_watch *watch, int *result,
 		     struct mz_error *err)
 {
 	const struct mz_attach_object *in = find_ours(a);
@@ -323,7 +323,8 @@ static int call_ours(struct mz_attach *a, const char *name, mz_attach_watch *wat
 	if (!mz_attach_read(&a->objects, a->call_at, &c, sizeof(c)) || c.result == INT32_MIN)
 		return mz_fail(err, EPROTO, "pid %d: the library in it is of another version",
 			       (int)a->pid);
-	return c.result;
+	*result = c.result;
+	return 0;
 }
 
 /* The library has made the memory, and asks for its seals: the moment to set it up. The
@@ -357,35 +358,47 @@ int mz_attach_open(struct mz_attach *a, pid_t pid, struct mz_error *err)
 	return mz_attach_check(pid, err);
 }
 
+/* What the library in the program answered, when it was asked to start. */
+static int started(const struct mz_attach *a, int result, struct mz_error *err)
+{
+	if (result == -EBUSY)
+		return mz_fail(err, EBUSY, "pid %d: is being recorded already", (int)a->pid);
+	if (result < 0)
+		return mz_fail(err, -result, "pid %d: the library does not start: %s", (int)a->pid,
+			       strerror(-result));
+	return result;
+}
+
 int mz_attach_begin(struct mz_attach *a, const char *library, struct mz_error *err)
 {
-	int ret = look(a, err);
+	int ret = look(a, err), result = 0;
 
 	if (!ret)
 		ret = hold(a, err);
 	if (!ret)
 		ret = load(a, library, err);
 	if (!ret)
-		ret = call_ours(a, "memorizer_attach", see_region, err);
-	if (ret == -EBUSY && !err->code)
-		mz_fail(err, EBUSY, "pid %d: is being recorded already", (int)a->pid);
+		ret = call_ours(a, "memorizer_attach", see_region, &result, err);
+	if (!ret)
+		ret = started(a, result, err);
 	let_go(a);
-	return ret < 0 ? mz_fail(err, -ret, "pid %d: the library does not start: %s", (int)a->pid,
-				 strerror(-ret))
-		       : ret;
+	return ret;
 }
 
 int mz_attach_end(struct mz_attach *a, struct mz_error *err)
 {
-	int ret = read_again(a, err);
+	int ret = read_again(a, err), result = 0;
 
 	if (!ret) {
 		find_entries(a);
 		ret = hold(a, err);
 	}
 	if (!ret)
-		ret = call_ours(a, "memorizer_end", NULL, err);
+		ret = call_ours(a, "memorizer_end", NULL, &result, err);
 	let_go(a);
+	if (!ret && result < 0)
+		ret = mz_fail(err, -result, "pid %d: the library does not stop: %s", (int)a->pid,
+			      strerror(-result));
 	return ret;
 }
 
