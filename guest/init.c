@@ -31,6 +31,7 @@
 #define MEMORIZER "/sys/kernel/debug/memorizer/"
 #define KMEMTRACE "/sys/kernel/debug/kmemtrace/"
 
+/* What the host asks for. The texts lie in the buffer that the job was read into. */
 struct job {
 	char *args[4096];
 	char *env[4096];
@@ -61,6 +62,8 @@ static void write_port(const void *data, size_t n)
 	}
 }
 
+/* Header and data in one write: the port is a stream, and a reader that gets half a frame
+ * would have to wait for the rest. */
 static void send_frame(enum vm_frame_type type, const void *data, size_t n)
 {
 	static char buf[sizeof(struct vm_frame) + VM_FRAME_MAX];
@@ -72,6 +75,7 @@ static void send_frame(enum vm_frame_type type, const void *data, size_t n)
 	write_port(buf, sizeof(f) + n);
 }
 
+/* Before the port is open, the console is the only way to tell the user. */
 static void send_text(enum vm_frame_type type, const char *fmt, ...)
 {
 	char text[1024];
@@ -86,6 +90,7 @@ static void send_text(enum vm_frame_type type, const char *fmt, ...)
 		fprintf(stderr, "memorizer vm: %s\n", text);
 }
 
+/* The first process must not return: the kernel would panic. */
 static void stop(void)
 {
 	reboot(RB_AUTOBOOT);
@@ -93,6 +98,7 @@ static void stop(void)
 		pause();
 }
 
+/* A macro, so that the compiler checks the format. The host prints the text. */
 #define fail(...)                                                                                  \
 	do {                                                                                       \
 		send_text(VM_FAILED, __VA_ARGS__);                                                 \
@@ -101,6 +107,7 @@ static void stop(void)
 
 /* ---- the machine --------------------------------------------------------- */
 
+/* The image that the guest starts from has no folders but its own. */
 static void mount_or_fail(const char *what, const char *where, const char *type,
 			  unsigned long flags, const char *data)
 {
@@ -167,6 +174,7 @@ static void mount_root(void)
 	symlink("/proc/self/fd/2", "/dev/stderr");
 }
 
+/* Commands that talk to themselves over localhost expect it; a failure is theirs to see. */
 static void loopback_up(void)
 {
 	struct ifreq r = {.ifr_name = "lo"};
@@ -183,6 +191,7 @@ static void loopback_up(void)
 
 /* ---- the job ------------------------------------------------------------- */
 
+/* A line is KEY=VALUE. */
 static bool value_of(const char *s, const char *key, const char **value)
 {
 	size_t n = strlen(key);
@@ -225,6 +234,8 @@ static void job_line(struct job *j, char *s)
 		j->shell = true;
 }
 
+/* Lines end in a NUL, as arguments and variables may contain any other byte. The buffer
+ * stays: the job points into it. */
 static void job_read(struct job *j)
 {
 	struct stat st;
@@ -245,6 +256,7 @@ static void job_read(struct job *j)
 
 /* ---- Memorizer ------------------------------------------------------------ */
 
+/* Errors are returned, as not every kernel has every file. */
 static int control(const char *file, const char *value)
 {
 	char path[256];
@@ -283,6 +295,8 @@ static void tracing_check(struct job *j)
 	j->mode = NULL;
 }
 
+/* With a recording since boot, what is known already is wanted; otherwise it is dropped,
+ * so that the map begins with the command. */
 static void tracing_prepare(const struct job *j)
 {
 	if (!j->boot) {
@@ -316,6 +330,7 @@ static long long send_rest(int fd, enum vm_frame_type type)
 	}
 }
 
+/* Files of debugfs have no size that could be trusted: they are read to their end. */
 static void send_file(const char *file, enum vm_frame_type type)
 {
 	char path[256];
@@ -345,6 +360,7 @@ static void kmemtrace_stop(void)
 	close(fd);
 }
 
+/* The name goes first, then the contents, in frames of the type that the host stores. */
 static void kmemtrace_send(const char *name)
 {
 	char path[512];
@@ -385,6 +401,7 @@ static void kmemtrace_take(const struct job *j)
 
 /* ---- the command ---------------------------------------------------------- */
 
+/* The command while it runs, and its pipes. */
 struct run {
 	pid_t pid;
 	int in, out, err, stream; /* our ends; -1 = closed */
@@ -393,6 +410,8 @@ struct run {
 	size_t header_at;
 };
 
+/* The first process ignores SIGPIPE and blocks SIGCHLD; the command must inherit neither.
+ * Exit statuses are those of a shell. */
 static void child_exec(struct job *j, int in, int out, int err)
 {
 	sigset_t none;
@@ -418,6 +437,7 @@ static void child_exec(struct job *j, int in, int out, int err)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
+/* Our ends of the pipes never block: one loop serves all of them. */
 static void start(struct job *j, struct run *r)
 {
 	int in[2], out[2], err[2];
@@ -444,6 +464,7 @@ static void start(struct job *j, struct run *r)
 	}
 }
 
+/* poll() passes over a descriptor of -1. */
 static void close_fd(int *fd)
 {
 	close(*fd);
@@ -574,6 +595,8 @@ static int attend(struct run *r, int children)
 	}
 }
 
+/* Stop recording before anything else, so that the map does not show our own work. Then
+ * what is left in the pipes, the status, and the recordings. */
 static void finish(const struct job *j, struct run *r, int status)
 {
 	uint32_t st = (uint32_t)status;
@@ -601,6 +624,7 @@ static void finish(const struct job *j, struct run *r, int status)
 		send_file("kmap", VM_KMAP);
 }
 
+/* As a descriptor, so that one poll() waits for output and for the end of the command. */
 static int watch_children(void)
 {
 	sigset_t set;
@@ -664,7 +688,7 @@ static void run_shell(struct job *j)
 		_exit(127);
 	}
 	while (waitpid(-1, &st, 0) != pid)
-		;
+		; /* orphans are ours to reap */
 	status = (uint32_t)st;
 	send_frame(VM_EXIT, &status, sizeof(status));
 	say_done(&r);
@@ -676,7 +700,7 @@ int main(void)
 
 	mount_or_fail("devtmpfs", "/dev", "devtmpfs", 0, NULL);
 	mount_or_fail("sysfs", "/sys", "sysfs", 0, NULL);
-	open_port();
+	open_port(); /* early: what fails from here on is told to the host */
 	signal(SIGPIPE, SIG_IGN);
 	job_read(&j);
 	mount_root();
