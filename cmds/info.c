@@ -45,7 +45,7 @@ static void show(struct mz_reader *r, const struct mz_summary *s)
 	struct mz_stack_share stacks;
 	char a[32], b[32];
 
-	printf("%-12s %s in %s: %.3f bytes an event\n", "events", console_count(a, s->events),
+	printf("%-12s %s in %s: %.3f bytes per event\n", "events", console_count(a, s->events),
 	       console_bytes(b, s->bytes), s->events ? (double)s->bytes / (double)s->events : 0);
 	show_losses(s);
 	if (mz_stack_share_read(r, &stacks)) {
@@ -137,7 +137,7 @@ static int run(void *options, int argc, char **argv)
 	int ret = MZ_EXIT_OK;
 
 	if (argc != 1)
-		return console_usage("one trace, please");
+		return console_usage("info takes one trace");
 	r = mz_reader_open_with(argv[0], options_open_flags(), &err);
 	if (!r)
 		return console_error(&err);

@@ -45,7 +45,7 @@ static void show(const struct job *job, const struct mz_verify *v)
 	char a[32], b[32];
 
 	if (job->n > MOST)
-		printf("%s: and %u faults more\n", job->path, job->n - MOST);
+		printf("%s: and %u more faults\n", job->path, job->n - MOST);
 	if (!job->n) {
 		printf("%s: good: %s events in %s chunks\n", job->path,
 		       console_count(a, v->decoded), console_count(b, v->summary.chunks));
@@ -90,7 +90,7 @@ static int run(void *options, int argc, char **argv)
 	int ret;
 
 	if (argc != 1)
-		return console_usage("one trace, please");
+		return console_usage("verify takes one trace");
 	job.path = console_text(shown, sizeof(shown), argv[0]);
 	job.j.out = &job.b;
 	if (job.json) {

@@ -284,10 +284,10 @@ bool transcode_report_damage(struct mz_reader *r, uint64_t lost_to_damage)
 	if (mz_reader_summary(r, &s))
 		return lost_to_damage;
 	if (!s.whole)
-		console_note("%s: it ends at byte %llu without an index: its writer was stopped, "
-			     "or it was "
-			     "cut; this is all up to there",
-			     r->in.name, (unsigned long long)s.end);
+		console_note(
+			"%s: the file ends at byte %llu without an index: its writer was stopped, "
+			"or the file was cut; everything before that was read",
+			r->in.name, (unsigned long long)s.end);
 	if (s.damaged)
 		console_note("%s: damaged in %llu places, which were left out; 'memorizer verify' "
 			     "shows them",
@@ -301,7 +301,7 @@ static int report(const struct transcode *t)
 	bool damaged = transcode_report_damage(t->in, t->damaged);
 
 	if (t->in->junk)
-		console_note("%s: %llu lines with unknown text at their end, which was left out",
+		console_note("%s: %llu lines end in unknown text, which was left out",
 			     t->in->in.name, (unsigned long long)t->in->junk);
 	for (int i = MZ_CLASSIC_NO_EFFECT; i < MZ_CLASSIC_FIT_KINDS; i++) {
 		if (!t->skipped[i])
@@ -337,7 +337,7 @@ int transcode_run(struct transcode *t, const char *input)
 	t->out.file.fd = -1;
 	if (t->to != MZ_FORMAT_TEXT && !t->output && isatty(STDOUT_FILENO))
 		return console_usage(
-			"a compact trace is no text for a terminal; -o FILE says where it goes");
+			"a compact trace is binary and is not written to a terminal; use -o FILE");
 	t->in = mz_reader_open_with(input, options_open_flags(), &t->err);
 	if (!t->in)
 		return console_error(&t->err);
@@ -376,7 +376,7 @@ int transcode_drop(const char *list, uint32_t *drop)
 		if (i == n)
 			return console_usage(
 				"--drop takes addresses, times, cpus, nodes, pids, tids, given, "
-				"flags, stacks, caches, with commas between; not '%.*s'",
+				"flags, stacks, caches, separated by commas; not '%.*s'",
 				(int)len, list);
 		*drop |= fields[i].field;
 		list += len + (list[len] == ',');

@@ -285,7 +285,7 @@ static int tables_json(struct mz_json *w, const struct mz_kmap_model *m, size_t 
 		const char *key, *title;
 		void (*ask)(const struct mz_kmap_model *, struct mz_result_table *);
 	} tables[] = {
-		{"matrix", "Who accesses whose objects", mz_kmap_matrix},
+		{"matrix", "Which code accesses which objects", mz_kmap_matrix},
 		{"accessors", "Code that accesses", mz_kmap_accessors},
 		{"processes", "Processes", mz_kmap_processes},
 		{"shared", "Shared", mz_kmap_shared},

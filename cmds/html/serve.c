@@ -38,10 +38,10 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('p', "port", "N", MZ_OPT_U64, struct opts, port,
-	       "listen at this port; default a free one"),
+	       "listen on this port (default: a free one)"),
 	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct opts, timeout,
-	       "hang up on a browser that takes longer to ask (30), or ten times that to take the "
-	       "answer"),
+	       "close a connection whose request takes longer (default 30), or whose answer "
+	       "takes ten times as long"),
 	{0},
 };
 
@@ -239,7 +239,7 @@ static int make_page(const struct server *s, const char *path, struct mz_buf *pa
 		return list(s, page, err);
 	if (!strncmp(path, "/view/", 6))
 		return view(s, path + 6, page, err);
-	return mz_fail(err, ENOENT, "there is nothing at this address");
+	return mz_fail(err, ENOENT, "there is no page at this address");
 }
 
 /* 0: the request may be answered. */
@@ -381,7 +381,7 @@ static void start_child(struct server *s, int place, int fd, const sigset_t *usu
 	}
 	s->children[place] = pid > 0 ? pid : 0;
 	if (pid < 0)
-		http_refuse(fd, 500, "no more processes\n", false);
+		http_refuse(fd, 500, "The server cannot start another process.\n", false);
 }
 
 /* Signals come in only while we wait, so that none is overlooked. */
@@ -451,7 +451,7 @@ static int run(void *options, int argc, char **argv)
 	struct stat st;
 
 	if (argc > 1)
-		return console_usage("one folder, please; not '%s' too", argv[1]);
+		return console_usage("serve takes one folder; '%s' is one too many", argv[1]);
 	if (o->port > 65535)
 		return console_usage("--port: %llu is over 65535", (unsigned long long)o->port);
 	if (o->timeout > 3600)
@@ -464,7 +464,7 @@ static int run(void *options, int argc, char **argv)
 		return console_fail("%s: not a folder; 'memorizer html' shows one recording",
 				    s.dir);
 	if (make_token(s.token) || make_phases(&s))
-		return console_fail("no random numbers, or no memory: %s", strerror(errno));
+		return console_fail("cannot make a token: %s", strerror(errno));
 	if (listen_at(&s, o->port))
 		return MZ_EXIT_FAILED;
 	sigemptyset(&ours);

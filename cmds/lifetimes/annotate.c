@@ -65,7 +65,7 @@ static int take_event(struct annotator *a, struct mz_event *ev, const struct mz_
 	char note[ANNOTATE_NOTE_MAX];
 	int n;
 
-	/* a mark before the first block is nobody's business but the reader's */
+	/* marks may come before the first block, which would start it */
 	if (!a->state && a->ops->start(a, false) < 0)
 		return -1;
 	n = a->ops->event(a, ev, info, a->lines, a->opts->summary ? NULL : note);
@@ -106,7 +106,7 @@ static int name_blocks(struct annotator *a, struct mz_event *ev, const struct mz
 	if (*by_tag >= 0 && *by_tag != tag) {
 		struct mz_error why = {0};
 
-		mz_fail(&why, EINVAL, "blocks with and without address in one trace");
+		mz_fail(&why, EINVAL, "the trace mixes blocks with and without an address");
 		return at_line(a, &why);
 	}
 	*by_tag = tag;
@@ -217,7 +217,7 @@ int annotate_run(struct annotator *a, int argc, char **argv)
 	int ret;
 
 	if (argc > 1)
-		return console_usage("one input, please; not '%s' too", argv[1]);
+		return console_usage("expected one input; '%s' is one too many", argv[1]);
 	a->in = mz_reader_open_with(argc ? argv[0] : "-", options_open_flags(), &a->err);
 	if (!a->in)
 		return console_error(&a->err);

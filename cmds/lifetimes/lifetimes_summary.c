@@ -159,7 +159,8 @@ static int run(void *options, int argc, char **argv)
 	int ret;
 
 	if (argc > 2)
-		return console_usage("an input and an output, please; not '%s' too", argv[2]);
+		return console_usage("expected an input and an output; '%s' is one too many",
+				     argv[2]);
 	j.in = mz_reader_open_with(argc ? argv[0] : "-", options_open_flags(), &j.err);
 	if (!j.in)
 		return console_error(&j.err);

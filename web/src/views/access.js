@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Who accesses whose objects: directory by directory, and on to files and functions.
+// Which code accesses which objects: directory by directory, and on to files and functions.
 import { card, choice, clear, empty, h } from '../dom.js';
 import { compact, count, percent } from '../format.js';
 import { heat } from '../heat.js';
@@ -95,6 +95,6 @@ export function access(rec) {
 	draw();
 	return h('div', { class: 'stack' },
 		h('div', { class: 'toolbar' }, choice('Count', VALUES, state.value, (v) => { state.value = v; draw(); })),
-		card('Who accesses whose objects', {}, way, box, note,
-			!rec.has_dirs && h('p', { class: 'note' }, 'No folders are known: --symbols with a vmlinux that has DWARF tells them.')));
+		card('Which code accesses which objects', {}, way, box, note,
+			!rec.has_dirs && h('p', { class: 'note' }, 'The directories are not known: they need --symbols with a vmlinux that has DWARF.')));
 }

@@ -35,7 +35,7 @@ function paint(d) {
 export function flame(rec) {
 	const groupings = Object.entries(rec.flames || {});
 	if (!groupings.length)
-		return empty('No call sites in this recording', 'A flame graph needs to know who allocates. Record again with stacks:', 'memorizer record --stacks -o trace.cmt -- PROGRAM');
+		return empty('No call sites in this recording', 'A flame graph needs call stacks. Record again with stacks:', 'memorizer record --stacks -o trace.cmt -- PROGRAM');
 	const valuesOf = (by) => VALUES.filter(([v]) => (v !== 'wasted' || rec.knows_waste) && v in rec.flames[by]);
 	const state = { by: groupings[0][0], value: valuesOf(groupings[0][0])[0][0], term: '' };
 	const format = (v) => (UNITS[state.value] ? `${count(v)} ${UNITS[state.value]}` : bytes(v));

@@ -45,7 +45,7 @@ export function objects(rec) {
 			h('p', { class: 'note' }, `Allocated at ${row[1]}: ${count(row[2])} objects, ${bytes(row[3])}; ${bytes(row[4])} never freed; ${count(row[5])} never touched; ${count(row[6])} reads, ${count(row[7])} writes.`),
 			members(rec, row),
 			h('div', { class: 'columns' },
-				deeds('Written by', 'Nobody wrote to it.', touched, o.names, 1), deeds('Read by', 'Nobody read it.', touched, o.names, 0),
+				deeds('Written by', 'It was never written.', touched, o.names, 1), deeds('Read by', 'It was never read.', touched, o.names, 0),
 				deeds('Allocated for', 'Not known.', owned, o.names, 0), deeds('Freed by', 'None was freed.', freed, o.names, 0)));
 		if (focus) {
 			details.focus();
@@ -55,7 +55,7 @@ export function objects(rec) {
 
 	show(o.table.rows[0]);
 	return h('div', { class: 'stack' },
-		card('Objects', {}, h('p', { class: 'note' }, 'Choose a kind of object to see who allocates, frees, reads and writes it.'),
+		card('Objects', {}, h('p', { class: 'note' }, 'Choose a kind of object to see which code allocates, frees, reads and writes it.'),
 			table(o.table, { sortBy: 'bytes', step: 12, onpick: (row) => show(row, true) })),
 		details);
 }
