@@ -118,9 +118,10 @@ static bool has_room(struct mz_user_spool *s, uint64_t end)
 		return false;
 	/* asked again with every segment: others write to the disk, too */
 	if (end > s->allowed && !fstatvfs(s->fd, &v))
+		/* refused: a shorter request must not slip through, so it asks again */
 		s->allowed = (uint64_t)v.f_bavail * v.f_frsize > end - s->given + SPOOL_SEGMENT
 				     ? end + SPOOL_SEGMENT
-				     : end - 1;
+				     : s->end;
 	return end <= s->allowed;
 }
 
