@@ -165,17 +165,15 @@ static int add_stack(struct user *s, uint32_t site)
 /* "/usr/src/a/b.c" as usr, src, a, b.c, and then the function. */
 static int add_place(struct user *s, const struct mz_call_site *site)
 {
-	struct mz_symbol sym = {0};
 	uint64_t value[MZ_FLAME_VALUES];
 	uint32_t path[64];
 	size_t n = 0;
 
-	mz_symbols_find(s->symbols, site->ip, &sym);
-	if (sym.file)
-		n = mz_flame_split(s->names, sym.file, path, 62);
+	if (site->file)
+		n = mz_flame_split(s->names, site->file, path, 62);
 	if (!n)
-		path[n++] = intern(s, sym.module ? sym.module : "(unknown)");
-	path[n++] = frame_name(s, site->ip);
+		path[n++] = intern(s, site->module ? site->module : "(unknown)");
+	path[n++] = site->function ? intern(s, site->function) : frame_name(s, site->ip);
 	values_of(&site->sum, value);
 	return mz_flame_add(&s->places, path, n, value);
 }
@@ -187,8 +185,8 @@ static int make_trees(struct user *s)
 	if (!(s->u.fields & MZ_HAS_SITE))
 		return 0;
 	s->symbols = mz_symbols_open(s->in);
-	if (!s->symbols ||
-	    mz_call_sites_of_reader(&s->sites, &s->u, mz_reader_tables(s->in), s->symbols) < 0)
+	if (!s->symbols || mz_call_sites_of_reader(&s->sites, &s->u, mz_reader_tables(s->in),
+						   s->symbols, NULL) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->u.sites_cap && !ret; i++)
 		if (s->u.sites[i].allocs)

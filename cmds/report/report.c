@@ -12,6 +12,7 @@ struct opts {
 	uint64_t given;
 	struct mz_opt_limit limit;
 	bool json;
+	struct report_user_opts user;
 	struct kmem_report_opts kernel;
 	const char *symbols;
 	bool skip_bad;
@@ -24,9 +25,34 @@ static const char *const scopes[] = {"with anything",		"with the trace of a prog
 				     "with kernel traces",	"with KMAPs",
 				     "with sums of call sites", NULL};
 
+static const char *const ways[] = {"site", "function", "file", "module", "thread", NULL};
+
 static const struct mz_opt opts[] = {
 	MZ_OPT_ROWS(0, struct opts, limit, "rows of a list (10; of a KMAP 8); 0 = all"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print JSON"),
+	{.name = "by",
+	 .arg = "WHAT",
+	 .help = "sum up by site (default), function, file, module or thread",
+	 .type = MZ_OPT_CHOICE,
+	 .offset = offsetof(struct opts, user.by),
+	 .choices = ways,
+	 .scope = OF(MZ_RECORDING_USER)},
+	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "stacks", NULL, MZ_OPT_FLAG, struct opts, user.stacks,
+		   "print the heaviest call stack of each row"),
+	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrapper", "NAME", MZ_OPT_LIST, struct opts,
+		   user.wrappers,
+		   "a function that allocates for its caller, to be skipped; NAME* for all that "
+		   "begin so; may be repeated"),
+	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrapper-file", "FILE", MZ_OPT_LIST, struct opts,
+		   user.wrapper_files, "such names, one per line; may be repeated"),
+	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrappers", NULL, MZ_OPT_FLAG, struct opts,
+		   user.show_wrappers, "skip no wrappers, not even the known ones"),
+	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "suppressions", "FILE", MZ_OPT_LIST, struct opts,
+		   user.suppressions,
+		   "rules leak:PATTERN for blocks that are never freed on purpose; may be "
+		   "repeated"),
+	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "no-suppressions", NULL, MZ_OPT_FLAG, struct opts,
+		   user.no_suppressions, "show also what runtimes never free"),
 	KMEM_REPORT_OPTS(OF(MZ_RECORDING_KERNEL), struct opts, kernel),
 	MZ_OPT_FOR(OF(MZ_RECORDING_KMAP), 0, "symbols", "FILES", MZ_OPT_STR, struct opts, symbols,
 		   "kallsyms, System.map, vmlinux, or a folder with them and modules, separated by "
@@ -54,7 +80,7 @@ static bool are_kernel(char **paths, int n)
 	return kernel;
 }
 
-static int show(const struct opts *o, struct mz_recording *r)
+static int show(const struct opts *o, struct mz_recording *r, const char *path)
 {
 	size_t rows = options_limit(&o->limit, DEFAULT_ROWS);
 	int ret = options_check_scope(&cmd_report, o, r->kind);
@@ -66,13 +92,20 @@ static int show(const struct opts *o, struct mz_recording *r)
 	case MZ_RECORDING_KMAP:
 		return kmap_report_run(r, options_limit(&o->limit, KMAP_REPORT_ROWS), o->json);
 	case MZ_RECORDING_SUMS: return report_profile(r, rows, o->json);
-	default: return report_user(r, rows, o->json);
+	default: return report_user(r, &o->user, path);
 	}
+}
+
+static int several(const struct opts *o, char **paths, int n)
+{
+	int ret = options_check_scope(&cmd_report, o, MZ_RECORDING_USER);
+
+	return ret >= 0 ? ret : report_users(paths, n, &o->user);
 }
 
 static int run(void *options, int argc, char **argv)
 {
-	const struct opts *o = options;
+	struct opts *o = options;
 	static char standard_input[] = "-";
 	char *usual[] = {standard_input};
 	struct mz_recording_options how = {.symbols = o->symbols, .skip_bad = o->skip_bad};
@@ -81,10 +114,12 @@ static int run(void *options, int argc, char **argv)
 	struct progress progress;
 	int ret;
 
+	o->user.rows = options_limit(&o->limit, DEFAULT_ROWS);
+	o->user.json = o->json;
 	if (argc > 1 && !are_kernel(argv, argc))
-		return console_usage("one recording, please; not '%s' too", argv[1]);
+		return several(o, argv, argc);
 	ret = recording_open(&r, argc ? argv : usual, argc ? argc : 1, &how, &progress, &err);
-	ret = ret < 0 ? console_error(&err) : show(o, &r);
+	ret = ret < 0 ? console_error(&err) : show(o, &r, argc ? argv[0] : "-");
 	mz_recording_close(&r);
 	return ret;
 }

@@ -4,15 +4,29 @@
 #ifndef MZ_CMDS_REPORT_REPORT_H
 #define MZ_CMDS_REPORT_REPORT_H
 
+#include "analysis/call_sites.h"
 #include "analysis/recording.h"
 #include "analysis/usage.h"
 #include "base/json.h"
+#include "cmds/cmd.h"
 
 /* Into an open object. command NULL = not known. */
 void report_json_summary(struct mz_json *out, const struct mz_usage *u, const char *command);
 
-/* Both read the recording and print; rows of a list, 0 = all. They return enum mz_exit. */
-int report_user(struct mz_recording *r, size_t rows, bool json);
+struct report_user_opts {
+	size_t rows; /* of a list; 0 = all */
+	bool json;
+	unsigned by; /* enum mz_call_by */
+	bool stacks; /* whole backtraces */
+	bool show_wrappers;
+	struct mz_opt_list wrappers, wrapper_files, suppressions;
+	bool no_suppressions;
+};
+
+/* All read the recording and print; rows of a list, 0 = all. They return enum mz_exit. */
+int report_user(struct mz_recording *r, const struct report_user_opts *o, const char *path);
+/* Several programs, merged by name. */
+int report_users(char **paths, int n, const struct report_user_opts *o);
 int report_profile(struct mz_recording *r, size_t rows, bool json);
 
 #endif

@@ -9,15 +9,28 @@
 #include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
+#include "cmds/progress.h"
+#include "cmds/recording.h"
 #include "cmds/report/report.h"
 #include "cmds/report/report_pools.h"
 #include "trace/reader.h"
 
+/* One of several recordings. */
+struct report_file {
+	const char *path;
+	uint64_t events, lost, peak;
+};
+
 struct job {
-	struct mz_reader *in;
+	const struct report_user_opts *o;
+	struct mz_reader *in; /* the last one, where there are several */
 	struct mz_usage u;
-	struct mz_symbols *symbols;
+	unsigned missing; /* files without symbols */
 	struct mz_call_sites sites;
+	struct mz_wrappers wrappers;
+	struct mz_suppressions suppressions;
+	struct report_file *files; /* where there are several */
+	int nfiles;
 	size_t rows; /* 0 = all */
 	struct mz_error err;
 };
@@ -53,24 +66,30 @@ static const struct view {
 	const char *key;
 	const char *title;
 	uint64_t (*of)(const struct mz_call_site *);
-	size_t total; /* in struct mz_usage_site */
-	bool count;   /* of blocks, not bytes */
+	size_t total;  /* in struct mz_usage_site */
+	size_t blocks; /* the same: those that the value is of */
+	bool count;    /* of blocks, not bytes */
 } views[] = {
 	{"at_peak", "by bytes at the peak", at_peak, offsetof(struct mz_usage_site, at_peak),
-	 false},
+	 offsetof(struct mz_usage_site, peak_blocks), false},
 	{"churn", "by churn (total bytes asked for)", churn, offsetof(struct mz_usage_site, bytes),
-	 false},
+	 offsetof(struct mz_usage_site, allocs), false},
 	{"waste", "by waste (total bytes given and not asked for)", waste,
-	 offsetof(struct mz_usage_site, waste), false},
+	 offsetof(struct mz_usage_site, waste), offsetof(struct mz_usage_site, allocs), false},
 	{"never_freed", "by bytes never freed", leaked, offsetof(struct mz_usage_site, live),
-	 false},
+	 offsetof(struct mz_usage_site, live_blocks), false},
 	{"temporary", "by temporary blocks", temporary, offsetof(struct mz_usage_site, temporary),
-	 true},
+	 offsetof(struct mz_usage_site, temporary), true},
 };
+
+static uint64_t member(const struct mz_usage_site *s, size_t offset)
+{
+	return *(const uint64_t *)(const void *)((const char *)s + offset);
+}
 
 static uint64_t total_of(const struct job *j, const struct view *v)
 {
-	return *(const uint64_t *)(const void *)((const char *)&j->u.all + v->total);
+	return member(&j->u.all, v->total);
 }
 
 static bool more(const struct job *j, size_t shown)
@@ -105,36 +124,95 @@ static void print_safe(const char *s, size_t width)
 	printf("%s", mz_printable(buf, sizeof(buf) < width ? sizeof(buf) : width, s, strlen(s)));
 }
 
+static const char *title(const struct job *j)
+{
+	static const char *const titles[] = {"Call sites", "Functions", "Files", "Modules",
+					     "Threads"};
+
+	return titles[j->o->by];
+}
+
+/* The heaviest stack of a site, a frame a line. */
+static void show_backtrace(const char *lines)
+{
+	for (const char *end; (end = strchr(lines, '\n')); lines = end + 1) {
+		char buf[256];
+
+		printf("%45s%s\n", "", mz_printable(buf, 160, lines, (size_t)(end - lines)));
+	}
+}
+
+static void show_site(const struct view *v, const struct mz_call_site *s, uint64_t total)
+{
+	uint64_t x = v->of(s);
+	char a[32], b[32];
+
+	/* temporary blocks are blocks already: then of how many */
+	printf("  %10s %5.1f%%  %s%*s blocks  ",
+	       v->count ? console_count(a, x) : console_bytes(a, x),
+	       total ? 100.0 * (double)x / (double)total : 0, v->count ? "of " : "",
+	       v->count ? 6 : 9,
+	       console_count(b, v->count ? s->sum.allocs : member(&s->sum, v->blocks)));
+	print_safe(s->where, 120);
+	if (s->backtrace) {
+		printf("\n");
+		show_backtrace(s->backtrace);
+		return;
+	}
+	if (s->caller) {
+		printf("\n%43s", "from ");
+		print_safe(s->caller, 120);
+	}
+	printf("\n");
+}
+
 static void show_view(const struct job *j, const struct view *v)
 {
 	const struct mz_call_site *s = next_site(j, v, NULL);
-	uint64_t total = total_of(j, v);
-	char a[32], b[32];
 
 	if (!s)
 		return;
-	printf("\nCall sites %s\n", v->title);
-	for (size_t i = 0; s && more(j, i); i++, s = next_site(j, v, s)) {
-		uint64_t x = v->of(s);
-
-		printf("  %10s %5.1f%%  %9s blocks  ",
-		       v->count ? console_count(a, x) : console_bytes(a, x),
-		       total ? 100.0 * (double)x / (double)total : 0,
-		       console_count(b, s->sum.allocs));
-		print_safe(s->where, 120);
-		if (s->caller) {
-			printf("\n%43s", "from ");
-			print_safe(s->caller, 120);
-		}
-		printf("\n");
-	}
+	printf("\n%s %s\n", title(j), v->title);
+	for (size_t i = 0; s && more(j, i); i++, s = next_site(j, v, s))
+		show_site(v, s, total_of(j, v));
 }
 
 static const char *attr_text(const struct job *j, const char *key)
 {
-	const struct mz_attr *a = mz_reader_find_attr(j->in, key);
+	const struct mz_attr *a = j->nfiles > 1 ? NULL : mz_reader_find_attr(j->in, key);
 
 	return a && a->type == MZ_ATTR_TEXT && *a->data ? a->data : NULL;
+}
+
+static void show_files(const struct job *j)
+{
+	char a[32], b[32], c[32], name[256];
+
+	for (int i = 0; i < j->nfiles && j->nfiles > 1; i++) {
+		const struct report_file *f = &j->files[i];
+
+		printf("%-14s %s: %s events, %s lost, peak %s\n", "recording",
+		       mz_printable(name, sizeof(name), f->path, strlen(f->path)),
+		       console_count(a, f->events), console_count(b, f->lost),
+		       console_bytes(c, f->peak));
+	}
+}
+
+static void show_peak(const struct job *j)
+{
+	const struct mz_usage *u = &j->u;
+	char a[32], b[32], c[32], d[32];
+
+	printf("peak           %s (%s bytes) in %s blocks", console_bytes(a, u->all.at_peak),
+	       console_count(b, u->all.at_peak), console_count(c, u->peak_blocks));
+	if (j->nfiles > 1) {
+		printf(", the peaks of %d recordings added up\n", j->nfiles);
+		return;
+	}
+	printf(", at event %s", console_count(d, u->peak_event));
+	if ((u->fields & MZ_HAS_TIME) && u->peak_event)
+		printf(", after %.3f s", (double)(u->peak_time - u->first_time) / 1e9);
+	printf("\n");
 }
 
 static void show_head(const struct job *j)
@@ -142,15 +220,16 @@ static void show_head(const struct job *j)
 	const struct mz_usage *u = &j->u;
 	const char *command = attr_text(j, "command");
 	struct mz_stack_share stacks;
-	char a[32], b[32], c[32], d[32];
+	char a[32], b[32];
 
+	show_files(j);
 	if (command) {
 		printf("command        ");
 		print_safe(command, 256);
 		printf("\n");
 	}
 	printf("events         %s", console_count(a, u->events));
-	if (u->fields & MZ_HAS_TIME)
+	if (u->fields & MZ_HAS_TIME && j->nfiles < 2)
 		printf(" in %.3f s", (double)(u->last_time - u->first_time) / 1e9);
 	if (u->fields & MZ_HAS_TID)
 		printf(", %s thread%s", console_count(b, u->threads), u->threads == 1 ? "" : "s");
@@ -158,18 +237,13 @@ static void show_head(const struct job *j)
 	if (u->lost)
 		printf("LOST           %s events; every figure below is too small\n",
 		       console_count(a, u->lost));
-	if (mz_stack_share_read(j->in, &stacks)) {
+	if (j->nfiles < 2 && mz_stack_share_read(j->in, &stacks)) {
 		printf("stacks         ");
 		console_stacks(stdout, &stacks);
 	}
 	printf("allocations    %s blocks, %s in all\n", console_count(a, u->all.allocs),
 	       console_bytes(b, u->all.bytes));
-	printf("peak           %s (%s bytes) in %s blocks, at event %s",
-	       console_bytes(a, u->all.at_peak), console_count(b, u->all.at_peak),
-	       console_count(c, u->peak_blocks), console_count(d, u->peak_event));
-	if ((u->fields & MZ_HAS_TIME) && u->peak_event)
-		printf(", after %.3f s", (double)(u->peak_time - u->first_time) / 1e9);
-	printf("\n");
+	show_peak(j);
 }
 
 static void show_rest(const struct job *j)
@@ -180,6 +254,11 @@ static void show_rest(const struct job *j)
 
 	printf("never freed    %s blocks, %s\n", console_count(a, u->all.live_blocks),
 	       console_bytes(b, u->all.live));
+	if (j->sites.suppressed_blocks)
+		printf("suppressed     %s of these blocks, %s: runtimes never free them "
+		       "(--no-suppressions)\n",
+		       console_count(a, j->sites.suppressed_blocks),
+		       console_bytes(b, j->sites.suppressed_bytes));
 	printf("temporary      %s blocks (%.1f%%), freed before their thread's next allocation\n",
 	       console_count(a, u->all.temporary),
 	       100.0 * (double)u->all.temporary / (double)blocks);
@@ -201,8 +280,9 @@ static void show_rest(const struct job *j)
 	if (u->failed || u->null_frees || u->unknown || u->over_live)
 		printf("%s frees of %s blocks, %s allocations at live blocks\n",
 		       console_count(a, u->unknown),
-		       mz_reader_find_attr(j->in, "attached") ? "unknown (older than the recording)"
-							      : "unknown",
+		       j->nfiles < 2 && mz_reader_find_attr(j->in, "attached")
+			       ? "unknown (older than the recording)"
+			       : "unknown",
 		       console_count(b, u->over_live));
 }
 
@@ -210,20 +290,47 @@ static void show_text(const struct job *j)
 {
 	show_head(j);
 	show_rest(j);
-	report_pools_text(&j->u, mz_reader_tables(j->in));
+	if (j->nfiles < 2)
+		report_pools_text(&j->u, mz_reader_tables(j->in));
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++)
 		show_view(j, &views[i]);
 	if (mz_reader_find_attr(j->in, "own_malloc"))
 		printf("\nThe program defines malloc itself: calls inside it were not seen.\n");
 	else if (!j->sites.count)
 		printf("\nNo call sites: record with --stacks to get them.\n");
-	else if (mz_symbols_missing(j->symbols))
+	else if (j->missing)
 		printf("\n%u files of the program are missing or have changed: their code has no "
 		       "names.\n",
-		       mz_symbols_missing(j->symbols));
+		       j->missing);
 }
 
 /* ---- JSON -------------------------------------------------------------------------- */
+
+static void json_backtrace(struct mz_json *out, const char *lines)
+{
+	mz_json_array(out, "stack");
+	for (const char *end; (end = strchr(lines, '\n')); lines = end + 1) {
+		char *line = strndup(lines, (size_t)(end - lines));
+
+		mz_json_str(out, NULL, line ? line : "");
+		free(line);
+	}
+	mz_json_end_array(out);
+}
+
+static void json_files(const struct job *j, struct mz_json *out)
+{
+	mz_json_array(out, "recordings");
+	for (int i = 0; i < j->nfiles; i++) {
+		mz_json_object(out, NULL);
+		mz_json_str(out, "path", j->files[i].path);
+		mz_json_u64(out, "events", j->files[i].events);
+		mz_json_u64(out, "lost", j->files[i].lost);
+		mz_json_u64(out, "peak_bytes", j->files[i].peak);
+		mz_json_end_object(out);
+	}
+	mz_json_end_array(out);
+}
 
 static void json_sites(const struct job *j, struct mz_json *out)
 {
@@ -237,8 +344,10 @@ static void json_sites(const struct job *j, struct mz_json *out)
 			if (s->caller)
 				mz_json_str(out, "caller", s->caller);
 			mz_json_hex(out, "ip", s->ip);
-			mz_json_u64(out, "blocks", s->sum.allocs);
+			mz_json_u64(out, "blocks", member(&s->sum, views[i].blocks));
 			mz_json_u64(out, "value", views[i].of(s));
+			if (s->backtrace)
+				json_backtrace(out, s->backtrace);
 			mz_json_end_object(out);
 		}
 		mz_json_end_array(out);
@@ -284,9 +393,14 @@ static void show_json(const struct job *j)
 
 	mz_json_object(&out, NULL);
 	report_json_summary(&out, &j->u, attr_text(j, "command"));
-	if (mz_stack_share_read(j->in, &stacks))
+	mz_json_u64(&out, "suppressed_blocks", j->sites.suppressed_blocks);
+	mz_json_u64(&out, "suppressed_bytes", j->sites.suppressed_bytes);
+	if (j->nfiles > 1)
+		json_files(j, &out);
+	if (j->nfiles < 2 && mz_stack_share_read(j->in, &stacks))
 		mz_stack_share_json(&stacks, &out);
-	report_pools_json(&out, &j->u, mz_reader_tables(j->in));
+	if (j->nfiles < 2)
+		report_pools_json(&out, &j->u, mz_reader_tables(j->in));
 	mz_json_object(&out, "sites");
 	json_sites(j, &out);
 	mz_json_end_object(&out);
@@ -298,51 +412,167 @@ static void show_json(const struct job *j)
 
 /* ---- the verb ------------------------------------------------------------------------ */
 
-static int read_all(struct job *j)
+static int read_events(struct job *j, struct mz_usage *u, const char *path)
 {
 	struct mz_event ev[MZ_BATCH];
+	struct mz_summary whole;
+	struct progress p;
 	int ret = 0;
 	long n;
 
-	while (!ret && (n = mz_reader_read_raw(j->in, ev, MZ_BATCH)) > 0)
+	if (mz_reader_summary(j->in, &whole) < 0)
+		whole.events = 0; /* how many it has is not known before the end */
+	progress_start(&p, path);
+	while (!ret && (n = mz_reader_read_raw(j->in, ev, MZ_BATCH)) > 0) {
 		for (long i = 0; i < n && !ret; i++)
-			ret = mz_usage_add(&j->u, &ev[i]);
+			ret = mz_usage_add(u, &ev[i]);
+		progress_show(&p, whole.events ? (double)u->events / (double)whole.events : -1,
+			      u->events, "events");
+	}
+	progress_end(&p);
 	if (ret < 0)
 		return mz_fail_memory(&j->err);
 	if (n < 0) {
 		j->err = *mz_reader_error(j->in);
 		return (int)n;
 	}
-	mz_usage_end(&j->u);
-	if (!(j->u.fields & MZ_HAS_SITE))
-		return 0;
-	j->symbols = mz_symbols_open(j->in);
-	if (!j->symbols ||
-	    mz_call_sites_of_reader(&j->sites, &j->u, mz_reader_tables(j->in), j->symbols) < 0)
-		return mz_fail_memory(&j->err);
+	mz_usage_end(u);
 	return 0;
 }
 
-int report_user(struct mz_recording *r, size_t rows, bool json)
+static int add_sites(struct job *j, const struct mz_usage *u)
 {
-	struct job j = {.rows = rows};
+	struct mz_call_options o = {
+		.by = j->o->by,
+		.wrappers = &j->wrappers,
+		.suppressions = j->o->no_suppressions ? NULL : &j->suppressions,
+		.backtraces = j->o->stacks,
+	};
+	struct mz_symbols *symbols;
 	int ret;
 
-	j.in = mz_recording_reader(r, &j.err);
-	if (!j.in)
-		return console_error(&j.err);
-	ret = mz_usage_init(&j.u) < 0 ? mz_fail_memory(&j.err) : 0;
-	j.u.by_cache = true;
+	if (!(u->fields & MZ_HAS_SITE) && o.by != MZ_BY_THREAD)
+		return 0;
+	symbols = mz_symbols_open(j->in);
+	ret = symbols ? mz_call_sites_of_reader(&j->sites, u, mz_reader_tables(j->in), symbols, &o)
+		      : -ENOMEM;
+	j->missing += symbols ? mz_symbols_missing(symbols) : 0;
+	mz_symbols_close(symbols);
+	return ret < 0 ? mz_fail_memory(&j->err) : 0;
+}
+
+/* Counts add up; times and places of the peaks are of one recording each. */
+static void merge_usage(struct mz_usage *to, const struct mz_usage *u)
+{
+	to->events += u->events;
+	to->failed += u->failed;
+	to->null_frees += u->null_frees;
+	to->unknown += u->unknown;
+	to->over_live += u->over_live;
+	to->lost += u->lost;
+	to->threads += u->threads;
+	to->fields |= u->fields;
+	to->peak_blocks += u->peak_blocks;
+	for (unsigned i = 0; i < MZ_CALLS; i++)
+		to->calls[i] += u->calls[i];
+	for (unsigned i = 0; i < MZ_LOSSES; i++)
+		to->lost_by[i] += u->lost_by[i];
+	mz_usage_site_sum(&to->all, &u->all);
+}
+
+static int add_recording(struct job *j, struct mz_recording *r, const char *path)
+{
+	struct mz_usage one;
+	struct mz_usage *u = j->nfiles > 1 ? &one : &j->u;
+	int ret;
+
+	j->in = mz_recording_reader(r, &j->err);
+	if (!j->in)
+		return -EIO;
+	if (mz_usage_init(u) < 0)
+		return mz_fail_memory(&j->err);
+	u->by_cache = j->nfiles < 2;
+	u->by_thread = j->o->by == MZ_BY_THREAD;
+	ret = read_events(j, u, path);
 	if (!ret)
-		ret = read_all(&j);
+		ret = add_sites(j, u);
+	if (u == &one) {
+		merge_usage(&j->u, u);
+		mz_usage_deinit(u);
+	}
+	return ret;
+}
+
+static int read_lists(struct job *j)
+{
+	int ret = 0;
+
+	j->wrappers.shown = j->o->show_wrappers;
+	if (mz_suppressions_init(&j->suppressions) < 0)
+		return mz_fail_memory(&j->err);
+	for (unsigned i = 0; i < j->o->wrappers.n; i++)
+		if (mz_wrappers_add(&j->wrappers, j->o->wrappers.value[i]) < 0)
+			return mz_fail_memory(&j->err);
+	for (unsigned i = 0; i < j->o->wrapper_files.n && !ret; i++)
+		ret = mz_wrappers_read(&j->wrappers, j->o->wrapper_files.value[i], &j->err);
+	for (unsigned i = 0; i < j->o->suppressions.n && !ret; i++)
+		ret = mz_suppressions_read(&j->suppressions, j->o->suppressions.value[i], &j->err);
+	return ret;
+}
+
+static int finish(struct job *j, int ret)
+{
 	if (ret < 0)
-		console_error(&j.err);
-	else if (json)
-		show_json(&j);
+		console_error(&j->err);
+	else if (j->o->json)
+		show_json(j);
 	else
-		show_text(&j);
-	mz_call_sites_free(&j.sites);
-	mz_symbols_close(j.symbols);
-	mz_usage_deinit(&j.u);
+		show_text(j);
+	mz_call_sites_free(&j->sites);
+	mz_wrappers_deinit(&j->wrappers);
+	mz_suppressions_deinit(&j->suppressions);
+	mz_usage_deinit(&j->u);
+	free(j->files);
 	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
+}
+
+int report_user(struct mz_recording *r, const struct report_user_opts *o, const char *path)
+{
+	struct job j = {.o = o, .rows = o->rows};
+	int ret = read_lists(&j);
+
+	return finish(&j, ret < 0 ? ret : add_recording(&j, r, path));
+}
+
+static int add_file(struct job *j, char *path, struct report_file *f)
+{
+	static const struct mz_recording_options usual;
+	struct mz_recording r;
+	struct progress progress;
+	uint64_t events = j->u.events, lost = j->u.lost, peak = j->u.all.at_peak;
+	int ret = recording_open(&r, &path, 1, &usual, &progress, &j->err);
+
+	if (!ret && r.kind != MZ_RECORDING_USER)
+		ret = mz_fail(&j->err, EINVAL,
+			      "%s: a recording of kind %s cannot be added to that of a program",
+			      path, mz_recording_kind_name(r.kind));
+	if (!ret)
+		ret = add_recording(j, &r, path);
+	mz_recording_close(&r);
+	*f = (struct report_file){path, j->u.events - events, j->u.lost - lost,
+				  j->u.all.at_peak - peak};
+	return ret;
+}
+
+int report_users(char **paths, int n, const struct report_user_opts *o)
+{
+	struct job j = {.o = o, .rows = o->rows, .nfiles = n};
+	int ret = read_lists(&j);
+
+	j.files = calloc((size_t)n, sizeof(*j.files));
+	if (!j.files)
+		ret = mz_fail_memory(&j.err);
+	for (int i = 0; i < n && !ret; i++)
+		ret = add_file(&j, paths[i], &j.files[i]);
+	return finish(&j, ret);
 }

@@ -68,8 +68,8 @@ static const struct mz_result_column pool_columns[] = {
 static int ask_sites(struct mz_analysis *a, struct mz_result_table *t)
 {
 	struct mz_call_lookup l = mz_call_lookup_events(a->events);
-	struct mz_call_sites sites;
-	int ret = mz_call_sites_make(&sites, &a->usage, &l);
+	struct mz_call_sites sites = {0};
+	int ret = mz_call_sites_add(&sites, &a->usage, &l, NULL);
 
 	INIT(t, "sites", "call sites", site_columns);
 	for (size_t i = 0; !ret && i < sites.count; i++) {
@@ -103,7 +103,7 @@ static int ask_stacks(struct mz_analysis *a, struct mz_result_table *t)
 		if (!row)
 			continue;
 		ips = i ? l.stack(&l, i, &depth) : NULL;
-		where = depth ? mz_call_describe(&l, ips[mz_call_place(&l, ips, depth)]) : NULL;
+		where = depth ? mz_call_describe(&l, ips, depth, NULL) : NULL;
 		mz_result_text(t, &row[0], where ? where : "");
 		free(where);
 		row[1].number = i;

@@ -7,23 +7,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/events.h"
-#include "analysis/profile.h"
+#include "base/buf.h"
+#include "base/pair_index.h"
+
+#define FRAMES 4096 /* of a stack that are compared with suppressions */
+
+/* ---- where stacks and names come from ------------------------------------------------- */
 
 static const uint64_t *reader_stack(const struct mz_call_lookup *l, uint32_t stack, size_t *depth)
 {
 	return mz_tables_get_stack(l->tables, stack, depth);
 }
 
-static bool reader_find(const struct mz_call_lookup *l, uint64_t ip, struct mz_symbol *out)
+static size_t reader_names(const struct mz_call_lookup *l, uint64_t ip,
+			   struct mz_place_name out[MZ_EVENTS_INLINED])
 {
-	return l->symbols && mz_symbols_find(l->symbols, ip, out);
+	struct mz_symbol_frame frames[MZ_EVENTS_INLINED];
+	struct mz_symbol sym = {0};
+	size_t n = 0;
+
+	out[0] = (struct mz_place_name){0};
+	if (!l->symbols || !mz_symbols_find(l->symbols, ip, &sym))
+		return 1;
+	n = mz_symbols_frames(l->symbols, ip, frames, MZ_EVENTS_INLINED);
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct mz_place_name){.function = frames[i].function,
+						.file = frames[i].file,
+						.line = frames[i].line};
+	n = n ? n : 1;
+	for (size_t i = 0; i < n; i++) {
+		out[i].module = sym.module;
+		out[i].offset = sym.offset;
+	}
+	return n;
 }
 
 struct mz_call_lookup mz_call_lookup_reader(const struct mz_tables *t, struct mz_symbols *symbols)
 {
 	return (struct mz_call_lookup){
-		.stack = reader_stack, .find = reader_find, .tables = t, .symbols = symbols};
+		.stack = reader_stack, .names = reader_names, .tables = t, .symbols = symbols};
 }
 
 static const uint64_t *events_stack(const struct mz_call_lookup *l, uint32_t stack, size_t *depth)
@@ -31,171 +53,342 @@ static const uint64_t *events_stack(const struct mz_call_lookup *l, uint32_t sta
 	return mz_events_stack(l->events, stack, depth);
 }
 
-/* The function that is really there is the last; the line is where the code was written. */
-static bool events_find(const struct mz_call_lookup *l, uint64_t ip, struct mz_symbol *out)
+static size_t events_names(const struct mz_call_lookup *l, uint64_t ip,
+			   struct mz_place_name out[MZ_EVENTS_INLINED])
 {
-	struct mz_place_name names[MZ_EVENTS_INLINED];
-	size_t n = mz_events_names(l->events, ip, names);
-
-	*out = (struct mz_symbol){.function = names[n - 1].function,
-				  .file = names[0].file,
-				  .line = (int)names[0].line,
-				  .module = names[n - 1].module,
-				  .offset = names[n - 1].offset};
-	return out->function || out->module;
+	return mz_events_names(l->events, ip, out);
 }
 
 struct mz_call_lookup mz_call_lookup_events(struct mz_events *events)
 {
 	return (struct mz_call_lookup){
-		.stack = events_stack, .find = events_find, .events = events};
+		.stack = events_stack, .names = events_names, .events = events};
 }
 
-char *mz_call_describe(const struct mz_call_lookup *l, uint64_t ip)
+/* ---- the place of a stack ------------------------------------------------------------- */
+
+/* A frame of a stack, and which of those inlined there. */
+struct place {
+	size_t frame, inlined;
+};
+
+static struct place find_place(const struct mz_call_lookup *l, const uint64_t *ips, size_t depth,
+			       const struct mz_wrappers *wrappers)
 {
-	struct mz_symbol sym = {0};
-	const char *file;
+	struct mz_place_name names[MZ_EVENTS_INLINED];
+
+	for (size_t i = 0; i < depth; i++) {
+		size_t n = l->names(l, ips[i], names);
+
+		for (size_t k = 0; k < n; k++)
+			if (!mz_wrappers_has(wrappers, names[k].function))
+				return (struct place){i, k};
+	}
+	return (struct place){0};
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+static char *describe(const struct mz_place_name *p, uint64_t ip)
+{
+	const char *file = base_name(p->file);
 	char *s = NULL;
 	int n;
 
-	l->find(l, ip, &sym);
-	file = sym.file ? strrchr(sym.file, '/') : NULL;
-	file = file ? file + 1 : sym.file;
-	if (sym.function && file)
-		n = asprintf(&s, "%s (%s:%d)", sym.function, file, sym.line);
-	else if (sym.function)
-		n = asprintf(&s, "%s (%s)", sym.function, sym.module ? sym.module : "kernel");
-	else if (sym.module)
-		n = asprintf(&s, "%s+0x%llx", sym.module, (unsigned long long)sym.offset);
+	if (p->function && file && p->line)
+		n = asprintf(&s, "%s (%s:%u)", p->function, file, p->line);
+	else if (p->function)
+		n = asprintf(&s, "%s (%s)", p->function,
+			     file	 ? file
+			     : p->module ? p->module
+					 : "kernel");
+	else if (p->module)
+		n = asprintf(&s, "%s+0x%llx", p->module, (unsigned long long)p->offset);
 	else
 		n = asprintf(&s, "0x%llx", (unsigned long long)ip);
 	return n < 0 ? NULL : s;
 }
 
-size_t mz_call_place(const struct mz_call_lookup *l, const uint64_t *ips, size_t depth)
+char *mz_call_describe(const struct mz_call_lookup *l, const uint64_t *ips, size_t depth,
+		       const struct mz_wrappers *wrappers)
 {
-	for (size_t i = 0; i < depth; i++) {
-		struct mz_symbol sym = {0};
+	struct place at = find_place(l, ips, depth, wrappers);
+	struct mz_place_name names[MZ_EVENTS_INLINED];
 
-		if (!l->find(l, ips[i], &sym) || !mz_is_go_between(sym.function))
-			return i;
+	l->names(l, ips[at.frame], names);
+	return describe(&names[at.inlined], ips[at.frame]);
+}
+
+/* The text that rows are merged by. */
+static char *key_of(const struct mz_place_name *p, uint64_t ip, enum mz_call_by by)
+{
+	const char *text = by == MZ_BY_FUNCTION ? p->function
+			   : by == MZ_BY_FILE	? p->file
+			   : by == MZ_BY_MODULE ? p->module
+						: NULL;
+
+	if (text)
+		return strdup(text);
+	if (by == MZ_BY_FILE && p->module) { /* not known: then what it is in */
+		char *s = NULL;
+
+		return asprintf(&s, "(%s)", p->module) < 0 ? NULL : s;
 	}
-	return 0;
+	return describe(p, ip);
 }
 
-static struct mz_call_site *new_site(struct mz_call_sites *s, uint64_t ip,
-				     const struct mz_call_lookup *l)
-{
-	struct mz_call_site *p;
+/* ---- sites ---------------------------------------------------------------------------- */
 
-	if (s->count == s->cap) {
-		size_t cap = s->cap ? 2 * s->cap : 256;
-
-		p = realloc(s->list, cap * sizeof(*p));
-		if (!p)
-			return NULL;
-		s->list = p;
-		s->cap = cap;
-	}
-	p = &s->list[s->count];
-	*p = (struct mz_call_site){.ip = ip, .where = mz_call_describe(l, ip)};
-	if (!p->where)
-		return NULL;
-	s->count++;
-	return p;
-}
-
-static void add(struct mz_usage_site *to, const struct mz_usage_site *from)
-{
-	to->allocs += from->allocs;
-	to->bytes += from->bytes;
-	to->waste += from->waste;
-	to->temporary += from->temporary;
-	to->live += from->live;
-	to->live_blocks += from->live_blocks;
-	to->at_peak += from->at_peak;
-	to->peak_waste += from->peak_waste;
-}
-
-/* For each site number, the address that stands for it; sorted, so that equal
- * ones are found together. */
-struct pair {
-	uint64_t ip;
-	uint32_t site;
-	uint32_t frame;
+struct job {
+	struct mz_call_sites *s;
+	const struct mz_usage *u;
+	const struct mz_call_lookup *l;
+	const struct mz_call_options *o;
+	struct mz_pair_index places; /* address, inlined -> which_site */
+	uint32_t *which_site;	     /* + 1 */
+	size_t which_cap;
 };
 
-static int by_ip(const void *a, const void *b)
+static char *copy(const char *s)
 {
-	const struct pair *x = a, *y = b;
-
-	return x->ip < y->ip ? -1 : x->ip > y->ip;
+	return s ? strdup(s) : NULL;
 }
 
-static int gather(struct mz_call_sites *s, const struct pair *pairs, size_t n,
-		  const struct mz_usage *u, const struct mz_call_lookup *l)
+/* The site of a text, made if it is new: its number + 1; 0 = no memory. Takes over text. */
+static uint32_t site_of_text(struct mz_call_sites *s, char *text)
 {
-	struct mz_call_site *now = NULL;
+	uint32_t id;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct mz_usage_site *from = &u->sites[pairs[i].site];
-		const uint64_t *ips;
-		size_t depth = 0;
+	if (!s->texts)
+		s->texts = mz_tables_new();
+	id = text && s->texts ? mz_tables_string(s->texts, text, strlen(text)) : 0;
+	if (!id ||
+	    !mz_pair_index_room((void **)&s->by_text, &s->by_text_cap, id, sizeof(*s->by_text)) ||
+	    !mz_pair_index_room((void **)&s->list, &s->cap, s->count, sizeof(*s->list))) {
+		free(text);
+		return 0;
+	}
+	if (s->by_text[id]) {
+		free(text);
+		return s->by_text[id];
+	}
+	s->list[s->count] = (struct mz_call_site){.where = text};
+	return s->by_text[id] = (uint32_t)++s->count;
+}
 
-		if (!now || now->ip != pairs[i].ip)
-			now = new_site(s, pairs[i].ip, l);
-		if (!now)
-			return -ENOMEM;
-		add(&now->sum, from);
-		ips = l->stack(l, pairs[i].site, &depth);
-		if (ips && from->allocs > now->caller_allocs && pairs[i].frame + 1 < depth) {
-			free(now->caller);
-			now->caller = mz_call_describe(l, ips[pairs[i].frame + 1]);
-			now->caller_allocs = from->allocs;
-		}
+static uint32_t new_place(struct job *j, uint64_t ip, size_t inlined)
+{
+	struct mz_place_name names[MZ_EVENTS_INLINED];
+	struct mz_call_site *site;
+	uint32_t which;
+	size_t before = j->s->count;
+
+	j->l->names(j->l, ip, names);
+	which = site_of_text(j->s, key_of(&names[inlined], ip, j->o->by));
+	if (!which || j->s->count == before)
+		return which;
+	site = &j->s->list[which - 1];
+	site->ip = ip;
+	site->function = copy(names[inlined].function);
+	site->file = copy(names[inlined].file);
+	site->module = copy(names[inlined].module);
+	return which;
+}
+
+static struct mz_call_site *site_of_place(struct job *j, uint64_t ip, size_t inlined)
+{
+	size_t before = j->places.count;
+	uint32_t id = mz_pair_index_put(&j->places, ip, inlined);
+
+	if (id == MZ_PAIR_INDEX_NONE ||
+	    !mz_pair_index_room((void **)&j->which_site, &j->which_cap, id, sizeof(*j->which_site)))
+		return NULL;
+	if (j->places.count > before)
+		j->which_site[id] = new_place(j, ip, inlined);
+	return j->which_site[id] ? &j->s->list[j->which_site[id] - 1] : NULL;
+}
+
+/* The frame around a place: of those inlined there, or else the next. */
+static char *caller_of(const struct job *j, const uint64_t *ips, size_t depth, struct place at)
+{
+	struct mz_place_name names[MZ_EVENTS_INLINED];
+	size_t n = j->l->names(j->l, ips[at.frame], names);
+
+	if (at.inlined + 1 < n)
+		return describe(&names[at.inlined + 1], ips[at.frame]);
+	if (at.frame + 1 >= depth)
+		return NULL;
+	j->l->names(j->l, ips[at.frame + 1], names);
+	return describe(&names[0], ips[at.frame + 1]);
+}
+
+/* ---- what is never freed on purpose ---------------------------------------------------- */
+
+static bool suppressed(const struct job *j, const uint64_t *ips, size_t depth)
+{
+	struct mz_place_name *frames = malloc((FRAMES + MZ_EVENTS_INLINED) * sizeof(*frames));
+	size_t n = 0;
+	bool is;
+
+	for (size_t i = 0; frames && i < depth && n < FRAMES; i++)
+		n += j->l->names(j->l, ips[i], frames + n);
+	is = frames && mz_suppressions_match(j->o->suppressions, frames, n);
+	free(frames);
+	return is;
+}
+
+static struct mz_usage_site kept(const struct job *j, uint32_t stack, const uint64_t *ips,
+				 size_t depth)
+{
+	struct mz_usage_site sum = j->u->sites[stack];
+
+	if (!j->o->suppressions || !sum.live_blocks || !suppressed(j, ips, depth))
+		return sum;
+	j->s->suppressed_blocks += sum.live_blocks;
+	j->s->suppressed_bytes += sum.live;
+	sum.live = sum.live_blocks = 0;
+	return sum;
+}
+
+/* ---- stacks --------------------------------------------------------------------------- */
+
+/* What matters under any of the questions. */
+static uint64_t weight(const struct mz_usage_site *s)
+{
+	uint64_t most = s->at_peak > s->live ? s->at_peak : s->live;
+
+	return most > s->bytes / 8 ? most : s->bytes / 8;
+}
+
+static int add_stack(struct job *j, uint32_t stack)
+{
+	struct mz_call_site *site;
+	struct mz_usage_site sum;
+	struct place at;
+	size_t depth = 0;
+	const uint64_t *ips = j->l->stack(j->l, stack, &depth);
+
+	if (!ips || !depth)
+		return 0;
+	at = find_place(j->l, ips, depth, j->o->wrappers);
+	site = site_of_place(j, ips[at.frame], at.inlined);
+	if (!site)
+		return -ENOMEM;
+	sum = kept(j, stack, ips, depth);
+	mz_usage_site_sum(&site->sum, &sum);
+	if (j->o->by == MZ_BY_SITE && sum.allocs > site->caller_allocs) {
+		free(site->caller);
+		site->caller = caller_of(j, ips, depth, at);
+		site->caller_allocs = sum.allocs;
+	}
+	if (weight(&sum) > site->heaviest || !site->heaviest) {
+		site->heaviest = weight(&sum) ? weight(&sum) : 1;
+		site->stack = stack;
 	}
 	return 0;
 }
 
-int mz_call_sites_make(struct mz_call_sites *s, const struct mz_usage *u,
-		       const struct mz_call_lookup *l)
+static int backtrace_of(const struct job *j, struct mz_call_site *site)
 {
-	struct pair *pairs = calloc(u->sites_cap ? u->sites_cap : 1, sizeof(*pairs));
-	size_t n = 0;
-	int ret;
+	struct mz_place_name names[MZ_EVENTS_INLINED];
+	struct mz_buf b = {0};
+	size_t depth = 0;
+	const uint64_t *ips = j->l->stack(j->l, site->stack, &depth);
 
-	*s = (struct mz_call_sites){0};
-	if (!pairs)
-		return -ENOMEM;
-	for (uint32_t i = 1; i < u->sites_cap; i++) {
-		size_t depth = 0, k;
-		const uint64_t *ips = u->sites[i].allocs ? l->stack(l, i, &depth) : NULL;
+	for (size_t i = 0; ips && i < depth; i++) {
+		size_t n = j->l->names(j->l, ips[i], names);
 
-		if (!ips || !depth)
-			continue;
-		k = mz_call_place(l, ips, depth);
-		pairs[n++] = (struct pair){ips[k], i, (uint32_t)k};
+		for (size_t k = 0; k < n; k++) {
+			char *line = describe(&names[k], ips[i]);
+
+			if (line)
+				mz_buf_printf(&b, "%s\n", line);
+			free(line);
+		}
 	}
-	qsort(pairs, n, sizeof(*pairs), by_ip);
-	ret = gather(s, pairs, n, u, l);
-	free(pairs);
+	mz_buf_add(&b, "", 1);
+	free(site->backtrace);
+	site->backtrace = b.failed ? NULL : strdup(b.data);
+	mz_buf_free(&b);
+	return site->backtrace ? 0 : -ENOMEM;
+}
+
+/* Numbers of stacks are those of this program, so that they are described before the next. */
+static int add_backtraces(struct job *j)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < j->s->count && !ret; i++) {
+		if (j->o->backtraces && j->s->list[i].stack)
+			ret = backtrace_of(j, &j->s->list[i]);
+		j->s->list[i].stack = 0;
+	}
+	return ret;
+}
+
+static int add_threads(struct mz_call_sites *s, const struct mz_usage *u)
+{
+	for (uint32_t i = 1; i < u->thread_sums_cap; i++) {
+		char *text = NULL;
+		uint32_t which;
+
+		if (!u->thread_sums[i].allocs)
+			continue;
+		if (asprintf(&text, "thread %llu", (unsigned long long)mz_usage_tid(u, i)) < 0)
+			return -ENOMEM;
+		which = site_of_text(s, text);
+		if (!which)
+			return -ENOMEM;
+		mz_usage_site_sum(&s->list[which - 1].sum, &u->thread_sums[i]);
+	}
+	return 0;
+}
+
+int mz_call_sites_add(struct mz_call_sites *s, const struct mz_usage *u,
+		      const struct mz_call_lookup *l, const struct mz_call_options *o)
+{
+	static const struct mz_call_options usual;
+	struct job j = {.s = s, .u = u, .l = l, .o = o ? o : &usual};
+	int ret = 0;
+
+	if (j.o->by == MZ_BY_THREAD)
+		return add_threads(s, u);
+	for (uint32_t i = 1; i < u->sites_cap && !ret; i++)
+		if (u->sites[i].allocs)
+			ret = add_stack(&j, i);
+	if (!ret)
+		ret = add_backtraces(&j);
+	mz_pair_index_deinit(&j.places);
+	free(j.which_site);
 	return ret;
 }
 
 int mz_call_sites_of_reader(struct mz_call_sites *s, const struct mz_usage *u,
-			    const struct mz_tables *t, struct mz_symbols *symbols)
+			    const struct mz_tables *t, struct mz_symbols *symbols,
+			    const struct mz_call_options *o)
 {
 	struct mz_call_lookup l = mz_call_lookup_reader(t, symbols);
 
-	return mz_call_sites_make(s, u, &l);
+	return mz_call_sites_add(s, u, &l, o);
 }
 
 void mz_call_sites_free(struct mz_call_sites *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		free(s->list[i].where);
+		free(s->list[i].function);
+		free(s->list[i].file);
+		free(s->list[i].module);
 		free(s->list[i].caller);
+		free(s->list[i].backtrace);
 	}
 	free(s->list);
+	free(s->by_text);
+	mz_tables_free(s->texts);
 	*s = (struct mz_call_sites){0};
 }

@@ -1,31 +1,59 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stacks summed up by call site: the place in the program, below the functions of
- * allocators and containers, that wanted the memory. */
+/*
+ * Stacks summed up by call site: the place in the program, below the functions of allocators
+ * and containers, that wanted the memory. Function, file and line of a place are those of one
+ * frame, also where functions were inlined into each other.
+ */
 #ifndef MZ_ANALYSIS_CALL_SITES_H
 #define MZ_ANALYSIS_CALL_SITES_H
 
+#include "analysis/events.h"
+#include "analysis/suppressions.h"
 #include "analysis/usage.h"
+#include "analysis/wrappers.h"
 #include "symbols/user.h"
 
-struct mz_events;
+/* What is one row: a line of the source, or all of a function, file, module or thread. */
+enum mz_call_by { MZ_BY_SITE, MZ_BY_FUNCTION, MZ_BY_FILE, MZ_BY_MODULE, MZ_BY_THREAD };
+
+struct mz_call_options {
+	enum mz_call_by by;
+	const struct mz_wrappers *wrappers;	    /* NULL: the built-in ones */
+	const struct mz_suppressions *suppressions; /* NULL: none */
+	bool backtraces;			    /* of each site's heaviest stack */
+};
 
 struct mz_call_site {
 	uint64_t ip;
-	char *where;  /* "function (file:line)", or "module+offset" */
-	char *caller; /* of its most frequent stack; NULL = none */
+	char *where;	/* "function (file:line)", or "module+offset" */
+	char *function; /* the same in parts; NULL = not known */
+	char *file;	/* with its folders */
+	char *module;
+	char *caller;	 /* of its most frequent stack; NULL = none */
+	char *backtrace; /* lines of "function (file:line)", innermost first; NULL = none */
 	uint64_t caller_allocs;
 	struct mz_usage_site sum;
+	/* inside */
+	uint64_t heaviest;
+	uint32_t stack; /* to be described; 0 = none */
 };
 
 struct mz_call_sites {
 	struct mz_call_site *list;
 	size_t count, cap;
+	/* never freed on purpose: not in the sums of the sites */
+	uint64_t suppressed_blocks, suppressed_bytes;
+	/* inside: sites by their text */
+	struct mz_tables *texts;
+	uint32_t *by_text;
+	size_t by_text_cap;
 };
 
 /* Where stacks and names come from. */
 struct mz_call_lookup {
 	const uint64_t *(*stack)(const struct mz_call_lookup *l, uint32_t stack, size_t *depth);
-	bool (*find)(const struct mz_call_lookup *l, uint64_t ip, struct mz_symbol *out);
+	size_t (*names)(const struct mz_call_lookup *l, uint64_t ip,
+			struct mz_place_name out[MZ_EVENTS_INLINED]);
 	const struct mz_tables *tables; /* of a reader, with its symbols; or else */
 	struct mz_symbols *symbols;
 	struct mz_events *events;
@@ -34,17 +62,19 @@ struct mz_call_lookup {
 struct mz_call_lookup mz_call_lookup_reader(const struct mz_tables *t, struct mz_symbols *symbols);
 struct mz_call_lookup mz_call_lookup_events(struct mz_events *events);
 
-/* "function (file:line)", "module+0x12" or "0x12"; the caller frees it. NULL = no memory. */
-char *mz_call_describe(const struct mz_call_lookup *l, uint64_t ip);
-/* The frame that stands for a stack: the first whose function does not allocate for others. */
-size_t mz_call_place(const struct mz_call_lookup *l, const uint64_t *ips, size_t depth);
+/* "function (file:line)" of the frame that stands for a stack: the first, inlined ones too,
+ * whose function does not allocate for others. The caller frees it. NULL = no memory. */
+char *mz_call_describe(const struct mz_call_lookup *l, const uint64_t *ips, size_t depth,
+		       const struct mz_wrappers *wrappers);
 
-/* 0 or -ENOMEM; free it in both cases. */
-int mz_call_sites_make(struct mz_call_sites *s, const struct mz_usage *u,
-		       const struct mz_call_lookup *l);
+/* Adds the stacks of a program; those of several programs are merged by name. o may be NULL.
+ * sites begin as all 0. 0 or -ENOMEM; free them in both cases. */
+int mz_call_sites_add(struct mz_call_sites *s, const struct mz_usage *u,
+		      const struct mz_call_lookup *l, const struct mz_call_options *o);
 /* The same for a reader that was read to its end, and the symbols of its program. */
 int mz_call_sites_of_reader(struct mz_call_sites *s, const struct mz_usage *u,
-			    const struct mz_tables *t, struct mz_symbols *symbols);
+			    const struct mz_tables *t, struct mz_symbols *symbols,
+			    const struct mz_call_options *o);
 void mz_call_sites_free(struct mz_call_sites *s);
 
 #endif

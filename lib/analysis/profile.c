@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/wrappers.h"
+
 /* A frame in the tables: a list of these. */
 enum { FRAME_ADDR, FRAME_NAME, FRAME_FILE, FRAME_LINE, FRAME_MODULE, FRAME_NAMED, FRAME_PARTS };
 
@@ -198,25 +200,6 @@ const uint64_t *mz_profile_stack(const struct mz_profile *p, const struct mz_pro
 
 /* ---- the place of a stack ----------------------------------------------- */
 
-/* Functions that allocate on behalf of their caller. */
-static const char *const go_betweens[] = {
-	"operator new",	  "std::",	  "__gnu_cxx::",     "void std::", "malloc",
-	"calloc",	  "realloc",	  "xmalloc",	     "xcalloc",	   "xrealloc",
-	"xstrdup",	  "xstrndup",	  "strdup",	     "strndup",	   "__strdup",
-	"__strndup",	  "g_malloc",	  "g_realloc",	     "g_strdup",   "g_slice_",
-	"safe_",	  "xmemdup",	  "asprintf",	     "vasprintf",  "_obstack_",
-	"PyMem_",	  "_PyMem_",	  "PyObject_Malloc", "memorizer",  "aligned_alloc",
-	"posix_memalign", "reallocarray", "__vasprintf",     "_IO_",
-};
-
-bool mz_is_go_between(const char *function)
-{
-	for (size_t i = 0; function && i < sizeof(go_betweens) / sizeof(*go_betweens); i++)
-		if (!strncmp(function, go_betweens[i], strlen(go_betweens[i])))
-			return true;
-	return false;
-}
-
 size_t mz_profile_place(const struct mz_profile *p, const struct mz_profile_site *s)
 {
 	size_t depth;
@@ -225,7 +208,7 @@ size_t mz_profile_place(const struct mz_profile *p, const struct mz_profile_site
 	for (size_t i = 0; i < depth; i++) {
 		struct mz_frame f = mz_profile_get_frame(p, (uint32_t)frames[i]);
 
-		if (!f.named || !mz_is_go_between(f.name))
+		if (!f.named || !mz_wrappers_has(NULL, f.name))
 			return i;
 	}
 	return 0;

@@ -126,7 +126,6 @@ const uint64_t *mz_profile_stack(const struct mz_profile *p, const struct mz_pro
 /* The frame that represents a stack: the innermost whose function does not allocate on behalf
  * of its caller (as operator new and xmalloc do). */
 size_t mz_profile_place(const struct mz_profile *p, const struct mz_profile_site *s);
-bool mz_is_go_between(const char *function);
 
 /* The same value of all sites, by name: "peak_bytes". */
 struct mz_profile_value {

@@ -40,6 +40,7 @@ void mz_usage_deinit(struct mz_usage *u)
 	free(u->blocks);
 	free(u->sites);
 	free(u->caches);
+	free(u->thread_sums);
 	*u = (struct mz_usage){0};
 }
 
@@ -103,6 +104,8 @@ static struct mz_block *thread_of(struct mz_usage *u, const struct mz_event *ev)
 	if (!t) {
 		t = mz_live_insert(&u->tids, key, &fresh);
 		u->threads += t != NULL;
+		if (t)
+			t->born = u->threads;
 	}
 	return t;
 }
@@ -174,6 +177,12 @@ static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thr
 		before_change(u, &u->caches[b->cache]);
 		remove_block(&u->caches[b->cache], b, u->now, temporary);
 	}
+	if (u->by_thread) {
+		struct mz_usage_site *t = &u->thread_sums[mz_live_find(&u->tids, b->tid)->born];
+
+		before_change(u, t);
+		remove_block(t, b, u->now, temporary);
+	}
 	if (u->history)
 		mz_history_went(u->history, b->addr, b->size, b->born, seen, u->all.live,
 				u->all.live_blocks);
@@ -184,13 +193,17 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 {
 	struct mz_block *thread = thread_of(u, ev);
 	struct mz_usage_site *s = row_of(&u->sites, &u->sites_cap, ev->site), *c = NULL;
+	struct mz_usage_site *t = NULL;
 	uint32_t i = new_block(u);
 	struct mz_block *l;
 	bool fresh;
 
 	if (u->by_cache && ev->has & MZ_HAS_CACHE)
 		c = row_of(&u->caches, &u->caches_cap, ev->cache);
-	if (!thread || !s || i == NONE || (!c && u->by_cache && ev->has & MZ_HAS_CACHE))
+	if (u->by_thread && thread)
+		t = row_of(&u->thread_sums, &u->thread_sums_cap, (uint32_t)thread->born);
+	if (!thread || !s || i == NONE || (u->by_thread && !t) ||
+	    (!c && u->by_cache && ev->has & MZ_HAS_CACHE))
 		return -ENOMEM;
 	l = mz_live_insert(&u->live, key, &fresh);
 	if (!l)
@@ -218,6 +231,10 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	if (u->blocks[i].cache) {
 		before_change(u, c);
 		add_block(c, &u->blocks[i]);
+	}
+	if (t) {
+		before_change(u, t);
+		add_block(t, &u->blocks[i]);
 	}
 	if (u->history)
 		mz_history_came(u->history, u->blocks[i].addr, ev->size, u->all.live,
@@ -327,5 +344,35 @@ void mz_usage_end(struct mz_usage *u)
 		before_change(u, &u->sites[i]);
 	for (uint32_t i = 0; i < u->caches_cap; i++)
 		before_change(u, &u->caches[i]);
+	for (uint32_t i = 0; i < u->thread_sums_cap; i++)
+		before_change(u, &u->thread_sums[i]);
 	age_the_living(u);
+}
+
+void mz_usage_site_sum(struct mz_usage_site *to, const struct mz_usage_site *from)
+{
+	to->allocs += from->allocs;
+	to->bytes += from->bytes;
+	to->waste += from->waste;
+	to->temporary += from->temporary;
+	to->live += from->live;
+	to->live_blocks += from->live_blocks;
+	to->live_waste += from->live_waste;
+	to->at_peak += from->at_peak;
+	to->peak_blocks += from->peak_blocks;
+	to->peak_waste += from->peak_waste;
+	to->lifetime += from->lifetime;
+	to->reads += from->reads;
+	to->writes += from->writes;
+}
+
+uint64_t mz_usage_tid(const struct mz_usage *u, uint32_t thread)
+{
+	const struct mz_block *t;
+	size_t at = 0;
+
+	while ((t = mz_live_next(&u->tids, &at)))
+		if (t->born == thread)
+			return t->key - 1;
+	return 0;
 }

@@ -49,6 +49,9 @@ struct mz_usage {
 	bool by_cache;		      /* set by the caller before the first event: */
 	struct mz_usage_site *caches; /* by number of the cache or pool; 0 = none */
 	uint32_t caches_cap;
+	bool by_thread;			   /* the same for threads: */
+	struct mz_usage_site *thread_sums; /* in the order of their first allocation, from 1 */
+	uint32_t thread_sums_cap;
 	struct mz_history *history; /* the caller's; told of all blocks. NULL = none */
 	/* inside */
 	struct mz_live live; /* by address or object: born = index into blocks */
@@ -64,6 +67,12 @@ void mz_usage_deinit(struct mz_usage *u);
 /* The next event of the trace; objects need not be set where there are
  * addresses. 0 or -ENOMEM. */
 int mz_usage_add(struct mz_usage *u, const struct mz_event *ev);
+
+/* Adds the sums of one site to those of another, of another program perhaps. The own peaks
+ * of sites were at different times and are not added. */
+void mz_usage_site_sum(struct mz_usage_site *to, const struct mz_usage_site *from);
+/* The number of a thread of thread_sums, as the trace has it. */
+uint64_t mz_usage_tid(const struct mz_usage *u, uint32_t thread);
 
 /* After the last event: brings the peaks and lifetimes of all sites up to date. */
 void mz_usage_end(struct mz_usage *u);

@@ -172,6 +172,7 @@ static bool look_up(struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
 	struct mz_symbols_module *m = module_at(s, addr);
 	const struct mz_image *im = m ? image_of(m) : NULL;
 	struct mz_image_place p;
+	uint32_t scope;
 
 	*out = (struct mz_symbol){0};
 	if (m && !s->kernel) {
@@ -186,6 +187,9 @@ static bool look_up(struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
 	}
 	out->function = readable(s, p.function);
 	out->in_function = p.in_function + 1;
+	/* the line in the function that is named, not one of what was inlined into it */
+	for (scope = p.scope; mz_image_outer(im, &scope, &p.file, &p.line);)
+		;
 	out->file = p.file;
 	out->line = (int)p.line;
 	out->home = p.home;
@@ -207,8 +211,8 @@ static bool find_name(const struct mz_symbols *s, uint64_t ip, struct mz_symbol 
 	if (!n)
 		return false;
 	out->function = names[n - 1].function;
-	out->file = names[0].file;
-	out->line = (int)names[0].line;
+	out->file = names[n - 1].file;
+	out->line = (int)names[n - 1].line;
 	out->home = names[n - 1].file;
 	out->offset = ip;
 	return true;
@@ -266,6 +270,8 @@ size_t mz_symbols_frames(struct mz_symbols *s, uint64_t ip, struct mz_symbol_fra
 	frames[n++] = (struct mz_symbol_frame){sym.function, sym.file, (unsigned)sym.line};
 	if (!im || !mz_image_find(im, ip - 1 - m->shift, &p) || p.scope == MZ_IMAGE_NONE)
 		return n;
+	frames[0].file = p.file;
+	frames[0].line = p.line;
 	for (;;) {
 		const char *file;
 		unsigned line;

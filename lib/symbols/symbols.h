@@ -13,7 +13,7 @@ struct mz_symbols;
 struct mz_symbol {
 	const char *function; /* that is really there, demangled; NULL = not known */
 	uint64_t in_function; /* of the address, from the start of the function */
-	const char *file;     /* of the source, where the code was written; NULL = not known */
+	const char *file;     /* of the line in that function; NULL = not known */
 	int line;
 	const char *home;   /* the file that the function is in; NULL = not known */
 	const char *dir;    /* the folder of that file; NULL = not known */

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Recognize the stacks of blocks that runtimes never free. */
+#include "analysis/suppressions.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* Without debugging information only exported functions have names, so the module of what
+ * runs before main tells the rest. */
+static const char *const built_in[] = {
+	"libstdc++.so;^call_init", /* the pool for exceptions that find no memory */
+	"libstdc++.so;^_dl_init",
+	"eh_alloc.cc",	       /* the same, linked statically */
+	"_IO_file_doallocate", /* buffers of stdout and its kin */
+	"^setlocale",
+	"^__GI_setlocale",
+	"^newlocale",
+	"^bindtextdomain",
+	"^textdomain",
+	"^__textdomain",
+	"^_dl_allocate_tls", /* of threads whose stacks are kept for the next ones */
+	"^__GI__dl_allocate_tls",
+	"^__cxa_thread_atexit_impl",
+	"^tzset",
+	"^__tzset",
+};
+
+static int add(struct mz_suppressions *s, const char *rule)
+{
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? 2 * s->cap : 32;
+		char **rules = realloc(s->rules, cap * sizeof(*rules));
+
+		if (!rules)
+			return -ENOMEM;
+		s->rules = rules;
+		s->cap = cap;
+	}
+	s->rules[s->n] = strdup(rule);
+	if (!s->rules[s->n])
+		return -ENOMEM;
+	s->n++;
+	return 0;
+}
+
+int mz_suppressions_init(struct mz_suppressions *s)
+{
+	int ret = 0;
+
+	*s = (struct mz_suppressions){0};
+	for (size_t i = 0; i < sizeof(built_in) / sizeof(*built_in) && !ret; i++)
+		ret = add(s, built_in[i]);
+	return ret;
+}
+
+void mz_suppressions_deinit(struct mz_suppressions *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->rules[i]);
+	free(s->rules);
+	*s = (struct mz_suppressions){0};
+}
+
+static int read_line(struct mz_suppressions *s, char *line, const char *path, unsigned number,
+		     struct mz_error *err)
+{
+	size_t n = strcspn(line, "#\r\n");
+
+	while (n && (line[n - 1] == ' ' || line[n - 1] == '\t'))
+		n--;
+	line[n] = '\0';
+	if (!n)
+		return 0;
+	if (strncmp(line, "leak:", 5) || !line[5])
+		return mz_fail(err, EINVAL, "%s: line %u: a rule is leak:PATTERN", path, number);
+	return add(s, line + 5) < 0 ? mz_fail_memory(err) : 0;
+}
+
+int mz_suppressions_read(struct mz_suppressions *s, const char *path, struct mz_error *err)
+{
+	FILE *f = fopen(path, "re");
+	char line[1024];
+	int ret = 0;
+
+	if (!f)
+		return mz_fail(err, errno, "%s: %s", path, strerror(errno));
+	for (unsigned i = 1; !ret && fgets(line, sizeof(line), f); i++)
+		ret = read_line(s, line, path, i, err);
+	if (!ret && ferror(f))
+		ret = mz_fail(err, EIO, "%s: cannot be read", path);
+	fclose(f);
+	return ret;
+}
+
+/* ---- matching ------------------------------------------------------------------------- */
+
+/* The pieces between the stars, each as early as it is found: this never needs to go back. */
+static bool matches(const char *pattern, size_t len, const char *text)
+{
+	bool start = len && *pattern == '^', end;
+
+	if (!text)
+		return false;
+	pattern += start;
+	len -= start;
+	end = len && pattern[len - 1] == '$';
+	len -= end;
+	for (bool first = true; len; first = false) {
+		const char *star = memchr(pattern, '*', len), *at;
+		size_t n = star ? (size_t)(star - pattern) : len;
+
+		if (!star && end) {
+			size_t left = strlen(text);
+
+			return left >= n && (!first || !start || left == n) &&
+			       !memcmp(text + left - n, pattern, n);
+		}
+		at = n ? memmem(text, strlen(text), pattern, n) : text;
+		if (!at || (first && start && at != text))
+			return false;
+		text = at + n;
+		pattern += n + (star != NULL);
+		len -= n + (star != NULL);
+	}
+	return true; /* it is "$" alone, or ends with a star */
+}
+
+static bool frame_matches(const char *pattern, size_t len, const struct mz_place_name *f)
+{
+	return matches(pattern, len, f->function) || matches(pattern, len, f->file) ||
+	       matches(pattern, len, f->module);
+}
+
+static bool rule_matches(const char *rule, const struct mz_place_name *frames, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strcspn(rule, ";");
+
+		if (!frame_matches(rule, len, &frames[i]))
+			continue;
+		if (!rule[len])
+			return true;
+		rule += len + 1;
+	}
+	return false;
+}
+
+bool mz_suppressions_match(const struct mz_suppressions *s, const struct mz_place_name *frames,
+			   size_t n)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (rule_matches(s->rules[i], frames, n))
+			return true;
+	return false;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What runtimes never free on purpose: buffers of stdio, locales, the emergency pool of
+ * libstdc++. A rule is written as for LeakSanitizer: "leak:PATTERN", found in the function,
+ * file or module of any frame; '*' stands for anything, '^' and '$' for the ends. Several
+ * patterns with ';' between them match frames in that order, innermost first.
+ */
+#ifndef MZ_ANALYSIS_SUPPRESSIONS_H
+#define MZ_ANALYSIS_SUPPRESSIONS_H
+
+#include "analysis/events.h"
+
+struct mz_suppressions {
+	char **rules;
+	size_t n, cap;
+};
+
+/* The built-in rules. 0 or -ENOMEM; deinit in both cases. */
+int mz_suppressions_init(struct mz_suppressions *s);
+/* Rules from a file, one a line; '#' begins a comment. 0 or -errno with err set. */
+int mz_suppressions_read(struct mz_suppressions *s, const char *path, struct mz_error *err);
+void mz_suppressions_deinit(struct mz_suppressions *s);
+
+/* Frames innermost first. */
+bool mz_suppressions_match(const struct mz_suppressions *s, const struct mz_place_name *frames,
+			   size_t n);
+
+#endif
