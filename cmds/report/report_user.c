@@ -393,8 +393,10 @@ static void show_json(const struct job *j)
 
 	mz_json_object(&out, NULL);
 	report_json_summary(&out, &j->u, attr_text(j, "command"));
-	mz_json_u64(&out, "suppressed_blocks", j->sites.suppressed_blocks);
-	mz_json_u64(&out, "suppressed_bytes", j->sites.suppressed_bytes);
+	if (!j->o->no_suppressions) {
+		mz_json_u64(&out, "suppressed_blocks", j->sites.suppressed_blocks);
+		mz_json_u64(&out, "suppressed_bytes", j->sites.suppressed_bytes);
+	}
 	if (j->nfiles > 1)
 		json_files(j, &out);
 	if (j->nfiles < 2 && mz_stack_share_read(j->in, &stacks))
