@@ -294,7 +294,7 @@ static void show_text(const struct job *j)
 		report_pools_text(&j->u, mz_reader_tables(j->in));
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++)
 		show_view(j, &views[i]);
-	if (mz_reader_find_attr(j->in, "own_malloc"))
+	if (j->nfiles < 2 && mz_reader_find_attr(j->in, "own_malloc"))
 		printf("\nThe program defines malloc itself: calls inside it were not seen.\n");
 	else if (!j->sites.count)
 		printf("\nNo call sites: record with --stacks to get them.\n");
