@@ -74,6 +74,7 @@ static const char *const built_in[] = {
 	"safe_calloc*",
 	"safe_realloc*",
 	"safe_strdup*",
+	"mz_pool_*",
 	"zmalloc*",
 	"zcalloc*",
 	"zrealloc*",
