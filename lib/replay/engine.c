@@ -103,6 +103,15 @@ static void *aligned(uint8_t call, size_t align, size_t size)
 	return call == MZ_CALL_MEMALIGN ? memalign(align, size) : aligned_alloc(align, size);
 }
 
+/* What pvalloc() does. Not every allocator has it, and the C library's would hand out a
+ * block that jemalloc cannot free. */
+static void *whole_pages(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return memalign(page, (size + page - 1) & ~(page - 1));
+}
+
 /* The calls that are neither malloc nor free nor realloc. */
 static void *other_call(const struct mz_op *op, void *old)
 {
@@ -110,7 +119,7 @@ static void *other_call(const struct mz_op *op, void *old)
 	case MZ_CALL_CALLOC: return calloc(op->arg, op->size);
 	case MZ_CALL_REALLOCARRAY: return reallocarray(old, op->arg, op->size);
 	case MZ_CALL_VALLOC: return valloc(op->size);
-	case MZ_CALL_PVALLOC: return pvalloc(op->size);
+	case MZ_CALL_PVALLOC: return whole_pages(op->size);
 	default: return aligned(op->call, op->arg, op->size);
 	}
 }
@@ -259,9 +268,9 @@ static void relax(unsigned *spin)
 		sched_yield();
 }
 
-/* Waiting ends when the replay is stopped, so that one failing thread does not leave the
- * others hanging. */
-static void wait_turn(struct mz_engine *e, const struct mz_op *op, struct mz_engine_counts *c)
+/* False: the replay was stopped, because a thread failed; the operation must not be made, for
+ * the block may be another thread's. */
+static bool wait_turn(struct mz_engine *e, const struct mz_op *op, struct mz_engine_counts *c)
 {
 	unsigned spin = 0;
 
@@ -269,9 +278,10 @@ static void wait_turn(struct mz_engine *e, const struct mz_op *op, struct mz_eng
 		if (!spin)
 			c->waits++;
 		if (atomic_load_explicit(&e->queues->stop, memory_order_relaxed))
-			return;
+			return false;
 		relax(&spin);
 	}
+	return true;
 }
 
 /* Sleeping is accurate to tens of microseconds, so the last part is spent spinning. */
@@ -304,8 +314,8 @@ static void replay_batch_careful(struct mz_engine *e, struct mz_batch *b,
 
 		if (e->pace && !b->rest)
 			wait_time(e, op, c);
-		if (shared)
-			wait_turn(e, op, c);
+		if (shared && !wait_turn(e, op, c))
+			return;
 		/* slot 0 is shared by all threads: not written here */
 		p = replay_op(e, op, op->slot == MZ_SLOT_NULL ? &none : &e->slots[op->slot], c,
 			      e->touch != MZ_TOUCH_NONE);
@@ -413,6 +423,9 @@ int mz_engine_run(struct mz_engine *e, unsigned queue, struct mz_engine_counts *
 		mz_queue_done(e->queues, queue, kept);
 		kept = 0;
 	}
+	/* the others must not wait for what this thread will not do */
+	if (ret < 0)
+		mz_queues_stop(e->queues);
 	*counts = c;
 	return ret;
 }

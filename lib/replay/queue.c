@@ -71,17 +71,19 @@ static void wake(struct mz_queue *q, _Atomic uint32_t *word)
 
 static bool gone(struct mz_queues *q)
 {
-	return atomic_load_explicit(&q->stop, memory_order_acquire);
+	return atomic_load_explicit(&q->stop, memory_order_acquire) ||
+	       atomic_load_explicit(&q->over, memory_order_acquire);
 }
 
 /* After a sleep: is the decoder still there? One that has ended well has filled
- * all that its queues shall ever get. */
+ * all that its queues shall ever get. That stops nobody: other threads may still wait for
+ * their turns. */
 static void look_after_decoder(struct mz_queues *q)
 {
 	siginfo_t info = {0};
 
 	if (waitid(P_PID, (id_t)q->decoder, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid)
-		atomic_store(&q->stop, 1);
+		atomic_store(&q->over, 1);
 }
 
 bool mz_queue_full(struct mz_queues *q, unsigned queue)
