@@ -337,8 +337,8 @@ void options_help(const struct mz_cmd *cmd, FILE *out)
 	unsigned scope = 0;
 	char where[128];
 
-	fprintf(out, "usage: memorizer %s [OPTIONS] %s\n\n%s\n", cmd->name, cmd->args,
-		cmd->summary);
+	fprintf(out, "usage: memorizer %s [OPTIONS]%s%s\n\n%s\n", cmd->name, cmd->args ? " " : "",
+		cmd->args ? cmd->args : "", cmd->summary);
 	if (cmd->opts && cmd->opts->name)
 		fprintf(out, "\nOptions:\n");
 	for (const struct mz_opt *o = cmd->opts; o && o->name; o++) {
