@@ -106,7 +106,7 @@ static int name_blocks(struct annotator *a, struct mz_event *ev, const struct mz
 	if (*by_tag >= 0 && *by_tag != tag) {
 		struct mz_error why = {0};
 
-		mz_fail(&why, EINVAL, "the trace mixes blocks with and without an address");
+		mz_fail(&why, EINVAL, "blocks with and without address in one trace");
 		return at_line(a, &why);
 	}
 	*by_tag = tag;
