@@ -4,6 +4,7 @@
 
 #ifdef __x86_64__
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,9 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
-#define MOST_STACK (1u << 20)
+#define MOST_STACK	 (1u << 20)
+/* Newer than the headers that we build with. */
+#define SYS_EPOLL_PWAIT2 441
 
 /* Calls that a thread waits in without having a lock of the allocator or of the
  * dynamic linker. The mutexes of these wait with FUTEX_WAIT. */
@@ -44,10 +47,56 @@ static bool is_harmless(uint64_t nr, uint64_t futex_op)
 	case SYS_write:
 	case SYS_writev:
 	case SYS_io_getevents:
-	case SYS_flock: return true;
+	case SYS_flock:
+	/* of a wait with a time limit, which no lock of these has */
+	case SYS_restart_syscall: return true;
 	case SYS_futex: return (futex_op & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 	default: return false;
 	}
+}
+
+/* Calls that the kernel never restarts: they end with EINTR though no signal came, and a
+ * program that does not expect that would see us. */
+static bool is_cut_short(const struct user_regs_struct *r)
+{
+	if ((int64_t)r->rax != -EINTR)
+		return false;
+	switch ((int64_t)r->orig_rax) {
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_EPOLL_PWAIT2:
+	case SYS_rt_sigtimedwait: return true;
+	default: return false;
+	}
+}
+
+/* A signal that is about to be handled: the call must end with EINTR for it. */
+static bool signal_comes(pid_t tid)
+{
+	unsigned long long pending = 0, shared = 0, blocked = 0;
+	char path[64], line[128];
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	in = fopen(path, "re");
+	while (in && fgets(line, sizeof(line), in)) {
+		sscanf(line, "SigPnd: %llx", &pending);
+		sscanf(line, "ShdPnd: %llx", &shared);
+		sscanf(line, "SigBlk: %llx", &blocked);
+	}
+	if (in)
+		fclose(in);
+	return (pending | shared) & ~blocked;
+}
+
+bool mz_attach_repeat(pid_t tid, struct user_regs_struct *r)
+{
+	if (!is_cut_short(r) || signal_comes(tid))
+		return false;
+	r->rip -= 2;
+	r->rax = r->orig_rax;
+	r->orig_rax = (uint64_t)-1;
+	return !ptrace(PTRACE_SETREGS, tid, NULL, r);
 }
 
 /* Interrupted by us in a system call that it is to go on with. */
@@ -179,7 +228,8 @@ bool mz_attach_place(const struct mz_attach_thread *t, pid_t tid, const struct u
 {
 	bool entry = at_entry(t, r->rip), waits;
 
-	waits = t->before_syscall ? is_harmless(r->orig_rax, r->rsi) : waits_harmlessly(r);
+	waits = t->repeats ||
+		(t->before_syscall ? is_harmless(r->orig_rax, r->rsi) : waits_harmlessly(r));
 	if (!entry && !waits &&
 	    ((int64_t)r->orig_rax >= 0 || !in_program(t, r->rip) || in_restartable(t, tid)))
 		return false;

@@ -112,18 +112,29 @@ static int run_on(pid_t tid, unsigned looks)
 	return ret;
 }
 
+/* May it be borrowed where it stands? If not, it goes on as if it had not been interrupted:
+ * a wait that was cut short is made again. */
+static bool stands_well(struct mz_attach_thread *t, pid_t tid)
+{
+	struct user_regs_struct r;
+
+	if (!get_regs(tid, &r))
+		return false;
+	t->before_syscall = before_syscall(tid);
+	t->repeats = !t->before_syscall && mz_attach_repeat(tid, &r);
+	return mz_attach_place(t, tid, &r);
+}
+
 /* Let it run, and look again where it is, until it is at a place. No steps: the trap
  * of a step would kill the program if we died. */
 static bool wait_for_place(struct mz_attach_thread *t, pid_t tid)
 {
 	uint64_t end = now() + LOOK_NS;
-	struct user_regs_struct r;
 
 	for (unsigned looks = 1; now() < end; looks++) {
-		if (run_on(tid, looks) <= 0 || !get_regs(tid, &r))
+		if (run_on(tid, looks) <= 0)
 			return false;
-		t->before_syscall = before_syscall(tid);
-		if (mz_attach_place(t, tid, &r))
+		if (stands_well(t, tid))
 			return true;
 	}
 	return false;
@@ -148,16 +159,13 @@ static bool belongs_to(pid_t pid, pid_t tid)
 
 static bool try_thread(struct mz_attach_thread *t, pid_t tid, bool patient)
 {
-	struct user_regs_struct r;
-
 	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD)) {
 		t->refused = errno;
 		return false;
 	}
 	t->refused = 0;
-	t->before_syscall = false;
-	if (belongs_to(t->pid, tid) && interrupt(tid, STOP_NS) > 0 && get_regs(tid, &r) &&
-	    (mz_attach_place(t, tid, &r) || (patient && wait_for_place(t, tid))))
+	if (belongs_to(t->pid, tid) && interrupt(tid, STOP_NS) > 0 &&
+	    (stands_well(t, tid) || (patient && wait_for_place(t, tid))))
 		return true;
 	let_run(tid);
 	return false;

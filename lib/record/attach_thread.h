@@ -38,6 +38,7 @@ struct mz_attach_thread {
 	int its_errno;
 	bool changed;
 	bool before_syscall; /* held where it is about to make a system call */
+	bool repeats;	     /* it is about to make a wait again that we cut short */
 	int refused;	     /* errno of the kernel, for the thread that was tried last */
 };
 
@@ -70,6 +71,8 @@ void mz_attach_thread_release(struct mz_attach_thread *t);
 
 /* ---- attach_place.c: is this a place where a thread may be held? ---------------- */
 
+/* A wait that our interruption has cut short is made again: true, and r has changed. */
+bool mz_attach_repeat(pid_t tid, struct user_regs_struct *r);
 /* regs: of a thread that is stopped. */
 bool mz_attach_place(const struct mz_attach_thread *t, pid_t tid,
 		     const struct user_regs_struct *regs);
