@@ -105,6 +105,8 @@ void console_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *console_text(char *buf, size_t size, const char *name);
 /* From here on what is printed to standard output passes mz_terminal_add(), too. */
 void console_guard(void);
+/* Was something not printed for want of memory? */
+bool console_no_memory(void);
 
 /* "1,234,567" into buf (at least 32 bytes); "1.2 MiB". Both return buf. */
 char *console_count(char *buf, uint64_t v);

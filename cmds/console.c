@@ -42,6 +42,7 @@ char *console_text(char *buf, size_t size, const char *name)
 struct guard {
 	char rest[4];
 	size_t n;
+	bool no_memory; /* something was not written for want of it */
 };
 
 static bool write_out(const struct mz_buf *b)
@@ -67,6 +68,7 @@ static ssize_t write_guarded(void *arg, const char *data, size_t n)
 	mz_buf_add(&in, data, n);
 	taken = in.failed ? 0 : mz_terminal_add(&out, in.data, in.len, true, true);
 	good = !in.failed && write_out(&out);
+	g->no_memory |= in.failed || out.failed;
 	g->n = in.len - taken < sizeof(g->rest) ? in.len - taken : 0;
 	if (g->n)
 		memcpy(g->rest, in.data + taken, g->n);
@@ -75,10 +77,16 @@ static ssize_t write_guarded(void *arg, const char *data, size_t n)
 	return good ? (ssize_t)n : 0;
 }
 
+static struct guard guard;
+
+bool console_no_memory(void)
+{
+	return guard.no_memory;
+}
+
 void console_guard(void)
 {
-	static struct guard g;
-	FILE *f = fopencookie(&g, "w", (cookie_io_functions_t){.write = write_guarded});
+	FILE *f = fopencookie(&guard, "w", (cookie_io_functions_t){.write = write_guarded});
 
 	if (!f)
 		return;

@@ -45,7 +45,7 @@ static bool has(int argc, char **argv, const char *option)
 static int flush(int ret)
 {
 	if (fflush(stdout) || ferror(stdout)) {
-		console_fail("standard output: cannot write");
+		console_fail(console_no_memory() ? "out of memory" : "standard output: cannot write");
 		return ret ? ret : MZ_EXIT_FAILED;
 	}
 	return ret;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,17 +27,13 @@ static char *part_name(const char *path)
 	return part;
 }
 
-static char *folder_name(const char *path)
+/* A path that is open fits. */
+static void folder_name(const char *path, char *folder, size_t size)
 {
 	const char *slash = strrchr(path, '/');
 	size_t n = slash == path ? 1 : slash ? (size_t)(slash - path) : 1;
-	char *folder = malloc(n + 1);
 
-	if (folder) {
-		memcpy(folder, slash ? path : ".", n);
-		folder[n] = '\0';
-	}
-	return folder;
+	snprintf(folder, size, "%.*s", (int)n, slash ? path : ".");
 }
 
 /* ---- what is there already ---------------------------------------------- */
@@ -96,15 +93,13 @@ static int open_leftover(const char *path, const char *part, bool overwrite, str
  * as well, but only when all the work is done. */
 static int may_replace(const char *path, const struct stat *st, struct mz_error *err)
 {
-	char *folder = folder_name(path);
+	char folder[PATH_MAX];
 	struct stat dir;
 	bool barred;
 
-	if (!folder)
-		return mz_fail_memory(err);
+	folder_name(path, folder, sizeof(folder));
 	barred = !stat(folder, &dir) && (dir.st_mode & S_ISVTX) && geteuid() &&
 		 st->st_uid != geteuid() && dir.st_uid != geteuid();
-	free(folder);
 	if (barred)
 		return mz_fail(err, EPERM, "%s: belongs to another user; choose another name",
 			       path);
@@ -132,14 +127,12 @@ static int judge_path(const char *path, bool overwrite, struct mz_error *err)
  * effective user counts: a privileged recorder must not promise what open() would refuse. */
 static int check_folder(const char *path, struct mz_error *err)
 {
-	char *folder = folder_name(path);
+	char folder[PATH_MAX];
 	int ret = 0;
 
-	if (!folder)
-		return mz_fail_memory(err);
+	folder_name(path, folder, sizeof(folder));
 	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS))
 		ret = mz_fail(err, errno, "%s: cannot create: %s", path, strerror(errno));
-	free(folder);
 	return ret;
 }
 
@@ -362,20 +355,18 @@ static int sync_folder(const struct mz_atomic_file *f, const char *folder, struc
  * survives a power failure. */
 static int finish(struct mz_atomic_file *f, struct mz_error *err)
 {
-	char *folder;
+	char folder[PATH_MAX];
 	int ret;
 
 	if (!f->part)
 		return close_checked(f, err);
-	folder = folder_name(f->path); /* nothing may fail for memory after the rename */
-	if (!folder)
-		return mz_fail_memory(err);
+	/* no memory is asked for: of several files, those before this one have their names */
+	folder_name(f->path, folder, sizeof(folder));
 	ret = fsync(f->fd) ? fail(f, errno, "write to the disk", err) : close_checked(f, err);
 	if (!ret)
 		ret = take_name(f, err);
 	if (!ret)
 		ret = sync_folder(f, folder, err);
-	free(folder);
 	return ret;
 }
 
