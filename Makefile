@@ -12,6 +12,8 @@ SAN     ?=
 VERSION := $(shell sed -n 's/^#define MZ_VERSION "\(.*\)"/\1/p' include/memorizer.h)
 
 OPTIM    ?= -O2 -g
+# where the build was must not be in what a package holds
+PREFIX_MAP := $(filter -ffile-prefix-map=%,$(OPTIM))
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
 CPPFLAGS := -Iinclude -Ilib -I. -I$(O)/gen -D_GNU_SOURCE
 CFLAGS   := -std=gnu11 $(OPTIM) $(WARN) -fvisibility=hidden -fPIC -fno-strict-aliasing

@@ -12,7 +12,7 @@ all: $(PRELOAD_SO)
 $(PRELOAD_SO): $(PRELOAD_SRC) $(wildcard preload/*.h) include/uapi/memorizer/record.h include/memorizer.h include/memorizer/pool.h | $(CHECKED)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -O2 -g $(WARN) $(PRELOAD_WARN) \
+	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -O2 -g $(PREFIX_MAP) $(WARN) $(PRELOAD_WARN) \
 		-fvisibility=hidden -fPIC -fno-builtin -fno-strict-aliasing \
 		-fno-omit-frame-pointer -fno-optimize-sibling-calls \
 		-shared -Wl,-z,now -Wl,-z,nodelete -o $@ $(PRELOAD_SRC) -ldl -lpthread
