@@ -65,7 +65,7 @@ all: $(PROG) $(LIB_A) $(LIB_SO) $(DEBUGINFO_SO) $(LINKS) man completion
 CHECKED := $(O)/.checked
 $(CHECKED): scripts/check-build
 	@mkdir -p $(@D)
-	$(Q)CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' LDFLAGS='$(LDFLAGS)' scripts/check-build
+	$(Q)CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' LDFLAGS='$(filter-out -fsanitize=%,$(LDFLAGS))' scripts/check-build
 	@touch $@
 
 $(O)/%.o: %.c Makefile | $(CHECKED)

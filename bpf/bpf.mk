@@ -11,6 +11,7 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c bpf/vmlinux.h include/uapi/memorizer/kmemtrace.h b
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wno-unused-function -D__TARGET_ARCH_$(BPF_ARCH) \
+		-ffile-prefix-map=$(CURDIR)=. \
 		-Iinclude -Ibpf -c -o $@.tmp $<
 	$(Q)llvm-strip-14 -g $@.tmp 2>/dev/null || true
 	$(Q)mv $@.tmp $@

@@ -22,7 +22,7 @@
 
 /* What a live block, and an entry of a table, cost beside their own bytes: the slots
  * of hash tables here, and the counters that an analysis keeps for each. */
-#define MZ_MEM_BLOCK 192u
+#define MZ_MEM_BLOCK 384u
 #define MZ_MEM_ENTRY 128u
 
 struct mz_mem_budget {

@@ -59,6 +59,7 @@ void mz_encoder_free(struct mz_encoder *e)
 	for (int i = 0; i < MZ_CONTEXTS; i++)
 		free(e->contexts[i]);
 	free(e->whos);
+	mz_pair_index_deinit(&e->who_index);
 	mz_codec_column_free(&e->stray_addr);
 	mz_codec_column_free(&e->stray_object);
 	mz_codec_column_free(&e->jump);
@@ -83,6 +84,7 @@ void mz_encode_collect_clear(struct mz_encoder *e)
 	e->n_guests = 0;
 	e->low_object = 0;
 	e->n_whos = 0;
+	mz_pair_index_clear(&e->who_index);
 	e->last_size = 0;
 	mz_u64_table_clear(&e->map, sizeof(struct mz_encode_note));
 	e->stray_addr.n = e->stray_object.n = e->jump.n = 0;
@@ -331,9 +333,12 @@ static int find_who(struct mz_encoder *e, const struct mz_event *ev, uint16_t ha
 	uint32_t key = (who.tid * 31 + who.pid) * 31 + (uint32_t)who.cpu * 7 + (uint32_t)who.node;
 	uint32_t *hint = &e->who_hint[key % MZ_WHO_HINTS], i = *hint;
 
-	if (i >= e->n_whos || memcmp(&e->whos[i], &who, sizeof(who)))
-		for (i = 0; i < e->n_whos && memcmp(&e->whos[i], &who, sizeof(who)); i++)
-			;
+	if (i >= e->n_whos || memcmp(&e->whos[i], &who, sizeof(who))) {
+		i = mz_pair_index_put(&e->who_index, (uint64_t)who.pid << 32 | who.tid,
+				      (uint64_t)who.cpu << 32 | (uint32_t)who.node);
+		if (i == MZ_PAIR_INDEX_NONE)
+			return -ENOMEM;
+	}
 	if (i == e->n_whos) {
 		if (i == e->cap_whos) {
 			uint32_t cap = i ? i * 2 : 16;

@@ -3,6 +3,7 @@
 #ifndef MZ_TRACE_ENCODE_COLLECT_H
 #define MZ_TRACE_ENCODE_COLLECT_H
 
+#include "base/pair_index.h"
 #include "base/u64_table.h"
 #include "trace/addr_predict.h"
 #include "trace/encode_patterns.h"
@@ -64,6 +65,7 @@ struct mz_encoder {
 	struct mz_codec_column stray_addr, stray_object, jump;
 	struct mz_who *whos;
 	uint32_t n_whos, cap_whos;
+	struct mz_pair_index who_index; /* the same numbers: there may be one per event */
 	uint32_t who_hint[MZ_WHO_HINTS];
 	uint32_t grows[2 * MZ_GROW_SPAN + 1];
 
