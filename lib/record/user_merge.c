@@ -228,6 +228,6 @@ long mz_user_rings_drain(struct mz_user_rings *r, bool all)
 			mark_taken(r, false);
 	}
 	mark_taken(r, true);
-	r->stuck = r->records == before && r->spool.full;
+	r->stuck = r->records == before && __atomic_load_n(&r->spool.full, __ATOMIC_RELAXED);
 	return ret < 0 ? ret : (long)(r->records - before);
 }

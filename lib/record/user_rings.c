@@ -197,7 +197,7 @@ static bool move_or_read(struct mz_user_rings *r, unsigned i, uint64_t n, bool d
 		mz_user_rings_release(r, i);
 		return true;
 	}
-	r->spool.full = true;
+	__atomic_store_n(&r->spool.full, true, __ATOMIC_RELAXED);
 	ring->direct = direct;
 	ring->seen = direct ? ring->queue.put + n : ring->seen;
 	return direct;
@@ -225,7 +225,7 @@ static uint64_t move_ring(struct mz_user_rings *r, unsigned i, uint64_t now, boo
 	uint64_t n = head - ring->queue.put;
 
 	if (ring->direct) {
-		r->spool.full = true;
+		__atomic_store_n(&r->spool.full, true, __ATOMIC_RELAXED);
 		return ring->bound;
 	}
 	if (n > mz_ring_records(i))
@@ -257,7 +257,7 @@ void mz_user_rings_move(struct mz_user_rings *r, bool direct)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	top = mz_user_rings_top(r);
 	__atomic_fetch_add(&r->region->heartbeat, 1, __ATOMIC_RELAXED);
-	r->spool.full = false;
+	__atomic_store_n(&r->spool.full, false, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < top; i++) {
 		uint64_t first;
 
