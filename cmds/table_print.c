@@ -110,7 +110,8 @@ static void csv_text(const char *s)
 	struct mz_buf b = {0};
 
 	mz_csv_add(&b, s, strlen(s));
-	fwrite(b.data, 1, b.len, stdout);
+	if (b.len)
+		fwrite(b.data, 1, b.len, stdout);
 	mz_buf_free(&b);
 }
 
