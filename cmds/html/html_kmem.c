@@ -199,14 +199,17 @@ static int add_stack(struct kmem *s, const struct pair *p, const uint64_t *value
 {
 	uint32_t path[DEPTH];
 	char text[300];
-	size_t depth, n = 0;
+	size_t depth, n = 0, inner;
 	const uint64_t *ips = mz_kmem_input_stack(s->in, p->stack, &depth);
 
-	if (!ips)
+	/* the call site is the leaf, as in the other trees: an allocator's own frames hide it */
+	inner = ips ? mz_kallsyms_call_site(mz_kmem_input_symbols(s->in), ips, depth) : 0;
+	s->has_stacks |= depth > inner + 1;
+	if (depth <= inner + 1)
 		path[n++] = intern(s, kmem_site_text(&s->r, p->site, text, sizeof(text)));
-	for (size_t i = ips && depth > DEPTH ? DEPTH : depth; ips && i-- > 0;)
-		path[n++] = frame_name(s, ips[i]);
-	s->has_stacks |= ips != NULL;
+	else
+		for (size_t i = depth < inner + DEPTH ? depth : inner + DEPTH; i-- > inner;)
+			path[n++] = frame_name(s, ips[i]);
 	return mz_flame_add(&s->stacks, path, n, value);
 }
 

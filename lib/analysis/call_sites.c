@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/pair_index.h"
+#include "symbols/kallsyms.h"
 
 #define FRAMES 4096 /* of a stack that are compared with suppressions */
 
@@ -77,9 +78,14 @@ static struct place find_place(const struct mz_call_lookup *l, const uint64_t *i
 {
 	struct mz_place_name names[MZ_EVENTS_INLINED];
 
+	bool kernel = l->events && mz_events_is_kernel(l->events);
+
 	for (size_t i = 0; i < depth; i++) {
 		size_t n = l->names(l, ips[i], names);
 
+		/* what is inlined into an allocator of the kernel is part of it */
+		if (kernel && i + 1 < depth && mz_kernel_inner(names[n - 1].function))
+			continue;
 		for (size_t k = 0; k < n; k++)
 			if (!mz_wrappers_has(wrappers, names[k].function))
 				return (struct place){i, k};

@@ -462,7 +462,7 @@ static void set_key(struct source *s)
 
 static int start(struct mz_kmem_input *in, struct source *s)
 {
-	s->ahead = kmem_ahead_new(s->r, s - in->src < MAX_THREADS, in->stacks != NULL);
+	s->ahead = kmem_ahead_new(s->r, in->syms, s - in->src < MAX_THREADS, in->stacks != NULL);
 	/* the number 0 is none of the tables' */
 	if (in->stacks && append(&s->stacks, &s->nstacks, &s->cap_stacks, 0) < 0)
 		return -ENOMEM;

@@ -10,7 +10,8 @@
 
 struct kmem_ahead {
 	struct mz_reader *r;
-	uint32_t sites, caches; /* of the file, told so far */
+	const struct mz_kallsyms *syms; /* NULL = unknown */
+	uint32_t sites, caches;		/* of the file, told so far */
 	bool stacks;
 	struct mz_readahead *ahead;
 	struct kmem_batch *last; /* taken */
@@ -66,7 +67,8 @@ static int tell_new(struct kmem_ahead *a, struct kmem_batch *b)
 		size_t depth = 0;
 		const uint64_t *ips = mz_tables_get_stack(t, ++a->sites, &depth);
 
-		b->sites[b->nsites++] = ips && depth ? ips[0] : 0;
+		b->sites[b->nsites++] =
+			ips && depth ? ips[mz_kallsyms_call_site(a->syms, ips, depth)] : 0;
 		if (a->stacks && add_stack(b, ips, ips ? depth : 0) < 0)
 			return -ENOMEM;
 	}
@@ -97,13 +99,15 @@ static bool make(void *arg, unsigned i)
 	return b->n > 0;
 }
 
-struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, bool threaded, bool stacks)
+struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, const struct mz_kallsyms *syms,
+				  bool threaded, bool stacks)
 {
 	struct kmem_ahead *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
 	a->r = r;
+	a->syms = syms;
 	a->stacks = stacks;
 	a->ahead = mz_readahead_new(make, a, threaded);
 	if (a->ahead)

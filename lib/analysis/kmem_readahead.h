@@ -3,6 +3,7 @@
 #ifndef MZ_ANALYSIS_KMEM_READAHEAD_H
 #define MZ_ANALYSIS_KMEM_READAHEAD_H
 
+#include "symbols/kallsyms.h"
 #include "trace/reader.h"
 
 /* Events, and the sites and caches that occur first in this batch, in their order. The caller
@@ -22,8 +23,10 @@ struct kmem_batch {
 struct kmem_ahead;
 
 /* Takes the reader for itself: it is not to be touched until free(). NULL =
- * no memory. threaded: false = decode when asked; stacks: tell them whole. */
-struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, bool threaded, bool stacks);
+ * no memory. threaded: false = decode when asked; stacks: tell them whole; syms, which may be
+ * NULL, tell the call site of a stack from the allocator's own frames. */
+struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, const struct mz_kallsyms *syms,
+				  bool threaded, bool stacks);
 void kmem_ahead_free(struct kmem_ahead *a);
 
 /* The next batch; the same one again after an end or an error. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/wrappers.h"
+#include "symbols/kallsyms.h"
 
 /* A frame in the tables: a list of these. */
 enum { FRAME_ADDR, FRAME_NAME, FRAME_FILE, FRAME_LINE, FRAME_MODULE, FRAME_NAMED, FRAME_PARTS };
@@ -200,16 +201,36 @@ const uint64_t *mz_profile_stack(const struct mz_profile *p, const struct mz_pro
 
 /* ---- the place of a stack ----------------------------------------------- */
 
+/* The first frame outside of the kernel's allocators. Inlined functions have the address of the
+ * function around them, which is the one that the list knows. */
+static size_t kernel_place(const struct mz_profile *p, const uint64_t *frames, size_t depth)
+{
+	size_t from = 0, last;
+
+	for (size_t i = 0; i < depth; i = last + 1) {
+		struct mz_frame f = mz_profile_get_frame(p, (uint32_t)frames[i]);
+
+		from = last = i;
+		while (f.addr && last + 1 < depth &&
+		       mz_profile_get_frame(p, (uint32_t)frames[last + 1]).addr == f.addr)
+			f = mz_profile_get_frame(p, (uint32_t)frames[++last]);
+		if (!f.named || !mz_kernel_inner(f.name))
+			break;
+	}
+	return from;
+}
+
 size_t mz_profile_place(const struct mz_profile *p, const struct mz_profile_site *s)
 {
-	size_t depth;
+	size_t depth, from;
 	const uint64_t *frames = mz_profile_stack(p, s, &depth);
 
-	for (size_t i = 0; i < depth; i++) {
+	from = p->kind == MZ_PROFILE_KERNEL ? kernel_place(p, frames, depth) : 0;
+	for (size_t i = from; i < depth; i++) {
 		struct mz_frame f = mz_profile_get_frame(p, (uint32_t)frames[i]);
 
 		if (!f.named || !mz_wrappers_has(NULL, f.name))
 			return i;
 	}
-	return 0;
+	return from;
 }

@@ -15,7 +15,6 @@
 
 #include "base/error.h"
 #include "record/kmem_private.h"
-#include "symbols/kallsyms.h"
 
 #define BATCH	 1024
 #define FLUSH_NS (2ull * 1000000000u)
@@ -95,53 +94,13 @@ static uint32_t site_stack(struct kmem_drain *d, uint64_t site)
 	return d->site_ids[at];
 }
 
-/* Functions of the allocators and of tracing, which say nothing about the caller. */
-static bool is_inner(const struct mz_kallsyms *syms, uint64_t ip)
-{
-	static const char *const inner[] = {"bpf_",
-					    "__bpf_",
-					    "__traceiter_",
-					    "trace_",
-					    "__alloc_pages",
-					    "alloc_pages",
-					    "__alloc_frozen",
-					    "alloc_frozen",
-					    "__get_free_page",
-					    "get_free_page",
-					    "get_zeroed_page",
-					    "__folio_alloc",
-					    "folio_alloc",
-					    "vma_alloc_folio",
-					    "___kmalloc_large",
-					    "__kmalloc_large",
-					    "alloc_vmap_area",
-					    "__get_vm_area",
-					    "get_vm_area",
-					    "__vmalloc",
-					    "vmalloc",
-					    "vzalloc",
-					    "kmalloc_",
-					    "__kmalloc",
-					    "kmem_cache_alloc",
-					    "__kmem_cache_alloc",
-					    "pcpu_alloc",
-					    "__slab_alloc",
-					    "___slab_alloc",
-					    "allocate_slab",
-					    "new_slab"};
-	const char *name = syms ? mz_kallsyms_find(syms, ip, NULL, NULL) : NULL;
-
-	for (size_t i = 0; name && i < sizeof(inner) / sizeof(*inner); i++)
-		if (!strncmp(name, inner[i], strlen(inner[i])))
-			return true;
-	return false;
-}
-
-/* The stack of the map as a stack of the file, from the allocator's caller on. */
+/* The stack of the map as a stack of the file: all of it, the allocator's own frames included.
+ * Which of them is the call site is decided by the reader, whose list of allocators may be
+ * better than today's. */
 static uint32_t file_stack(struct kmem_drain *d, uint32_t id)
 {
 	uint64_t ips[KMT_STACK_DEPTH] = {0};
-	size_t n = 0, from = 0;
+	size_t n = 0;
 
 	if (id >= KMEM_STACKS)
 		return 0;
@@ -151,10 +110,8 @@ static uint32_t file_stack(struct kmem_drain *d, uint32_t id)
 		return 0;
 	while (n < KMT_STACK_DEPTH && ips[n])
 		n++;
-	while (from + 1 < n && is_inner(d->k->syms, ips[from]))
-		from++;
-	if (n > from)
-		d->stack_ids[id] = put_stack(d, ips + from, d->k->o.stacks ? n - from : 1);
+	if (n)
+		d->stack_ids[id] = put_stack(d, ips, n);
 	return d->stack_ids[id];
 }
 

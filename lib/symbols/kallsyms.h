@@ -37,6 +37,13 @@ size_t mz_kallsyms_count(const struct mz_kallsyms *k); /* of functions */
  * all that is needed to name them elsewhere. */
 void mz_kallsyms_pick(const struct mz_kallsyms *k, uint64_t *addrs, size_t n, struct mz_buf *lines);
 
+/* Is it a function of the kernel's allocators or of tracing, which allocates for its caller?
+ * NULL is none. */
+bool mz_kernel_inner(const char *function);
+/* Which frame of a stack, innermost first, is the call site: the first that is not inner, or
+ * else the outermost. k may be NULL: the first. */
+size_t mz_kallsyms_call_site(const struct mz_kallsyms *k, const uint64_t *ips, size_t depth);
+
 /* "name+0x1c [module]" or "0xffff..." into buf, hostile bytes escaped. Returns
  * buf. k may be NULL. */
 char *mz_kallsyms_text(const struct mz_kallsyms *k, uint64_t addr, char *buf, size_t size);

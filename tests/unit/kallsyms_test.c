@@ -54,7 +54,8 @@ static void order(void)
 	/* unsorted; two names for one address: the first in the list */
 	struct mz_kallsyms *k = parse("3000 T c\n1000 T a\n2000 T b1\n2000 T b2\n", NULL);
 
-	CHECK(k && names(k, 0x1fff, "a+0xfff") && names(k, 0x2001, "b1+0x1") && names(k, 0x3000, "c+0x0"));
+	CHECK(k && names(k, 0x1fff, "a+0xfff") && names(k, 0x2001, "b1+0x1") &&
+	      names(k, 0x3000, "c+0x0"));
 	mz_kallsyms_free(k);
 }
 
@@ -108,6 +109,32 @@ static void picked(void)
 	mz_buf_free(&some);
 }
 
+static void call_site(void)
+{
+	struct mz_kallsyms *k = parse("ffffffff81000000 T __alloc_pages\n"
+				      "ffffffff81000100 T alloc_pages_bulk\n"
+				      "ffffffff81000200 T user\n"
+				      "ffffffff81000300 T realloc_pages\n"
+				      "ffffffff81000400 T __vmalloc_node\n",
+				      NULL);
+	const uint64_t whole[] = {0xffffffff81000010, 0xffffffff81000110, 0xffffffff81000210,
+				  0xffffffff81000410};
+	const uint64_t only[] = {0xffffffff81000010, 0xffffffff81000410};
+	const uint64_t like[] = {0xffffffff81000310, 0xffffffff81000210};
+	const uint64_t unknown[] = {0x1234, 0xffffffff81000210};
+
+	CHECK_EQ(mz_kallsyms_call_site(k, whole, 4), 2);
+	/* as older recorders stored it: the allocator's frames are gone */
+	CHECK_EQ(mz_kallsyms_call_site(k, whole + 2, 2), 0);
+	CHECK_EQ(mz_kallsyms_call_site(k, only, 2), 1);
+	CHECK_EQ(mz_kallsyms_call_site(k, only, 1), 0);
+	CHECK_EQ(mz_kallsyms_call_site(k, like, 2), 0);
+	CHECK_EQ(mz_kallsyms_call_site(k, unknown, 2), 0);
+	CHECK_EQ(mz_kallsyms_call_site(NULL, whole, 4), 0);
+	CHECK(!mz_kernel_inner(NULL) && !mz_kernel_inner("") && mz_kernel_inner("vmalloc"));
+	mz_kallsyms_free(k);
+}
+
 int main(void)
 {
 	RUN(lines);
@@ -115,5 +142,6 @@ int main(void)
 	RUN(refused);
 	RUN(hostile);
 	RUN(picked);
+	RUN(call_site);
 	return test_end();
 }
