@@ -143,6 +143,20 @@ static __attribute__((noinline)) void record_wide(struct mz_thread *t, uint8_t c
 	mz_append(t, r, n, NULL, 0);
 }
 
+/* One that fits, with its call stack: a record more, before it. */
+static __attribute__((noinline)) void record_sited(struct mz_thread *t, uint8_t call,
+						   uint64_t value, uint16_t size, uint8_t arg,
+						   uint32_t site)
+{
+	uint64_t time, at;
+
+	if (!mz_begin(t, 3) || !mz_stamp(t, 2, &time, &at))
+		return;
+	mz_fill(mz_slot(t, at), time, MZ_REC_SITE, 0, 0, site);
+	mz_fill(mz_slot(t, at + 1), time, call, arg, size, value);
+	mz_end(t);
+}
+
 /* An allocation that is done. arg does not fit when it is MZ_ARG_EXTRA. */
 static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint64_t whole_arg)
 {
@@ -152,10 +166,13 @@ static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint
 	uint32_t site = mz_stack(t);
 	uint64_t time, at;
 
-	if (__builtin_expect((size | over | addr >> (MZ_ADDR_BITS - 16)) >> 16 || site ||
-				     arg == MZ_ARG_EXTRA,
-			     0)) {
+	if (__builtin_expect((size | over | addr >> (MZ_ADDR_BITS - 16)) >> 16 != 0, 0) ||
+	    __builtin_expect(arg == MZ_ARG_EXTRA, 0)) {
 		record_wide(t, call, addr, size, given, arg, whole_arg, site);
+		return;
+	}
+	if (__builtin_expect(site != 0, 0)) {
+		record_sited(t, call, addr | over << MZ_ADDR_BITS, (uint16_t)size, arg, site);
 		return;
 	}
 	if (!mz_begin(t, 2) || !mz_stamp(t, 1, &time, &at))

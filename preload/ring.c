@@ -31,6 +31,11 @@ uint32_t mz_generation;
 
 uint32_t mz_waiting;
 
+/* A C library before 2.32 does not say. */
+extern char __libc_single_threaded __attribute__((weak));
+static const char unknown_threads;
+const char *mz_single_threaded = &unknown_threads;
+
 static uint32_t early_alive;
 volatile uint32_t *mz_alive = &early_alive;
 
@@ -146,6 +151,8 @@ static void make_alive_page(void)
 		munmap(p, 4096);
 		return;
 	}
+	if (&__libc_single_threaded)
+		mz_single_threaded = &__libc_single_threaded;
 	mz_alive = p;
 }
 

@@ -110,8 +110,8 @@ static inline uint64_t mz_clock_slow(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Of the C library, where it has it: there are no other threads. */
-extern char __libc_single_threaded __attribute__((weak));
+/* Points to what the C library says: there are no other threads. */
+extern const char *mz_single_threaded __attribute__((visibility("hidden")));
 
 /* Not before anything that the thread did before: it has waited for all that was
  * read, be it a pointer that another thread has just handed over. A plain rdtsc
@@ -122,9 +122,7 @@ static inline uint64_t mz_clock(void)
 	unsigned aux;
 
 	if (__builtin_expect(mz_use_tsc, 1))
-		return &__libc_single_threaded && __libc_single_threaded
-			       ? __builtin_ia32_rdtsc()
-			       : __builtin_ia32_rdtscp(&aux);
+		return *mz_single_threaded ? __builtin_ia32_rdtsc() : __builtin_ia32_rdtscp(&aux);
 #endif
 	return mz_clock_slow();
 }

@@ -43,13 +43,12 @@ static size_t table_bytes(void)
 	return mz_walk_table() + STACKS * sizeof(*stacks) + MZ_RINGS * sizeof(*told);
 }
 
-static bool make_tables(void)
+static __attribute__((noinline)) bool make_tables(void)
 {
 	uint32_t none = 0;
+	int saved = errno;
 	void *p;
 
-	if (tables_state == 2)
-		return true;
 	if (!__atomic_compare_exchange_n(&tables_state, &none, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
@@ -63,6 +62,7 @@ static bool make_tables(void)
 		told = (struct told *)(void *)(stacks + STACKS);
 	}
 	__atomic_store_n(&tables_state, p == MAP_FAILED ? 3 : 2, __ATOMIC_RELEASE);
+	errno = saved;
 	return p != MAP_FAILED;
 }
 
@@ -272,18 +272,21 @@ static uint32_t number_of(struct mz_thread *t, struct told *k, unsigned n, uint8
 	return number;
 }
 
+/* The usual case, in which all of the stack was met before, makes no system call; whatever
+ * may change errno restores it. */
 uint32_t mz_stack_slow(struct mz_thread *t)
 {
 	unsigned max = mz_region->stack_depth, n;
 	uint32_t number = 0;
-	int saved = errno;
 	struct told *k;
 	uint8_t how;
 
 	/* unless a signal handler jumped out of it */
 	if (t->in_unwinder && !mz_given_up(t->unwinder_at, __builtin_frame_address(0)))
 		return 0;
-	if (!make_tables() || !mz_has_ring(t))
+	if (tables_state != 2 && !make_tables())
+		return 0;
+	if (!t->ring && !mz_has_ring(t))
 		return 0;
 	t->in_unwinder = true;
 	t->unwinder_at = (uintptr_t)__builtin_frame_address(0);
@@ -292,6 +295,5 @@ uint32_t mz_stack_slow(struct mz_thread *t)
 	if (n)
 		number = number_of(t, k, n, how);
 	t->in_unwinder = false;
-	errno = saved;
 	return number;
 }

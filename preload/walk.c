@@ -3,6 +3,7 @@
 #include "walk.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <sys/auxv.h>
 #include <uapi/memorizer/record.h>
 #include <ucontext.h>
@@ -45,7 +46,7 @@ static struct mz_row unpack(uint64_t v)
 		.cfa = v >> 60 & 7,
 		.saves_rbp = v >> 59 & 1,
 		/* 26 bits with a sign: frames of up to 32 MiB */
-		.cfa_offset = (int32_t)((uint32_t)(v >> 32 & 0x3ffffff) << 6) >> 6,
+		.cfa_offset = (int32_t)((int64_t)(v << 6) >> 38),
 		.rbp_offset = (int32_t)(uint32_t)v,
 	};
 }
@@ -57,10 +58,11 @@ static bool is_linker(const struct mz_module *m)
 	return m->start == getauxval(AT_BASE);
 }
 
-static uint64_t slow_row(uintptr_t pc, struct entry *e)
+static __attribute__((noinline)) uint64_t slow_row(uintptr_t pc, struct entry *e)
 {
 	struct mz_module m;
 	struct mz_row row = {.cfa = MZ_CFA_END};
+	int saved = errno;
 	uint64_t v;
 
 	if (mz_find_module(pc, &m)) {
@@ -73,15 +75,17 @@ static uint64_t slow_row(uintptr_t pc, struct entry *e)
 	v = pack(&row);
 	__atomic_store_n(&e->row, v, __ATOMIC_RELAXED);
 	__atomic_store_n(&e->check, v ^ pc, __ATOMIC_RELAXED);
+	errno = saved;
 	return v;
 }
 
+/* pc is not 0, which is what an empty entry has. */
 static inline struct mz_row row_of(uintptr_t pc)
 {
 	struct entry *e = &rows[(pc * 0x9e3779b97f4a7c15u) >> 48];
 	uint64_t v = __atomic_load_n(&e->row, __ATOMIC_RELAXED);
 
-	if (__builtin_expect((__atomic_load_n(&e->check, __ATOMIC_RELAXED) ^ v) != pc || !v, 0))
+	if (__builtin_expect((__atomic_load_n(&e->check, __ATOMIC_RELAXED) ^ v) != pc, 0))
 		v = slow_row(pc, e);
 	return unpack(v);
 }
@@ -92,11 +96,16 @@ static inline struct mz_row row_of(uintptr_t pc)
  * always further up: wrong tables give a wrong stack, not a crash. */
 struct bounds {
 	uintptr_t low, top;
+	uintptr_t words; /* between them */
 };
 
+/* bytes from here on, a multiple of 8. The low bits of an address that is not aligned with
+ * the first frame become the highest: one comparison for both ends and the alignment. */
 static inline bool in_stack(const struct bounds *b, uintptr_t at, size_t bytes)
 {
-	return at >= b->low && at <= b->top - bytes && at % 8 == 0;
+	uintptr_t off = at - b->low, word = off >> 3 | off << (8 * sizeof(off) - 3);
+
+	return word < b->words && b->words - word >= bytes / 8;
 }
 
 static inline uintptr_t word(uintptr_t at)
@@ -208,33 +217,39 @@ static bool by_scanning(const struct bounds *b, struct mz_frame_at *f)
 	return false;
 }
 
-static bool step(const struct bounds *b, struct mz_frame_at *f, uint8_t *how)
+/* Where tables do not lead on. */
+static __attribute__((noinline)) bool step_without(const struct bounds *b, struct mz_frame_at *f,
+						   uint8_t *how)
 {
-	struct mz_row row = row_of(f->pc);
+	int saved = errno;
+	bool up;
 
-	if (__builtin_expect(by_row(b, row, f), 1))
+	if (row_of(f->pc).cfa == MZ_CFA_SIGNAL && by_signal(b, f))
 		return true;
-	if (row.cfa == MZ_CFA_ROOT)
-		*how |= MZ_STACK_ROOTED;
-	if (row.cfa == MZ_CFA_ROOT || (row.cfa == MZ_CFA_SIGNAL && by_signal(b, f)))
-		return row.cfa != MZ_CFA_ROOT;
-	if (by_frame_pointer(b, f))
-		return true;
-	if (!by_scanning(b, f))
-		return false;
-	*how |= MZ_STACK_GUESSED;
-	return true;
+	up = by_frame_pointer(b, f);
+	if (!up && by_scanning(b, f)) {
+		*how |= MZ_STACK_GUESSED;
+		up = true;
+	}
+	errno = saved;
+	return up;
 }
 
 unsigned mz_walk(struct mz_frame_at at, uintptr_t top, uintptr_t *ips, unsigned max, uint8_t *how)
 {
-	struct bounds b = {.low = at.sp, .top = top};
+	struct bounds b = {.low = at.sp, .top = top, .words = (top - at.sp) / 8};
 	unsigned n = 0;
 
 	*how = 0;
 	while (n < max) {
+		struct mz_row row = row_of(at.pc);
+
 		ips[n++] = at.pc;
-		if (!step(&b, &at, how))
+		if (row.cfa == MZ_CFA_ROOT) {
+			*how |= MZ_STACK_ROOTED;
+			return n;
+		}
+		if (__builtin_expect(!by_row(&b, row, &at), 0) && !step_without(&b, &at, how))
 			return n;
 		if (at.pc <= 4096) {
 			/* no return address: where stacks made by hand begin */
