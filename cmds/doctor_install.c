@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/self.h"
 #include "cmds/cmd.h"
 #include "cmds/doctor.h"
 #include "symbols/debuginfo.h"
@@ -29,22 +30,6 @@ static bool is_elf(const char *path, unsigned type, unsigned other)
 	return ok;
 }
 
-/* PREFIX of PREFIX/bin/memorizer; false = unknown. */
-static bool prefix(char *path, size_t size)
-{
-	ssize_t n = readlink("/proc/self/exe", path, size - 1);
-	char *slash;
-
-	path[n < 0 ? 0 : n] = '\0';
-	for (int i = 0; i < 2; i++) {
-		slash = strrchr(path, '/');
-		if (!slash)
-			return false;
-		*slash = '\0';
-	}
-	return true;
-}
-
 /* The first of two places below the prefix, the second of which is a build tree's. */
 static bool find_part(char *path, const char *installed, const char *built)
 {
@@ -52,7 +37,7 @@ static bool find_part(char *path, const char *installed, const char *built)
 	char top[PATH_MAX - 64];
 
 	path[0] = '\0';
-	if (!prefix(top, sizeof(top)))
+	if (!mz_self_path(top, sizeof(top), 2))
 		return false;
 	for (int i = 0; i < 2; i++)
 		if (snprintf(path, PATH_MAX, "%s/%s", top, places[i]) < PATH_MAX &&

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "formats/text.h"
 
@@ -77,23 +78,6 @@ static int put_classic(struct transcode *t, const struct mz_event *ev, size_t n)
 
 /* ---- container ---------------------------------------------------------- */
 
-static int grow(uint32_t **map, uint32_t *n, uint32_t id)
-{
-	uint32_t *p, to = id < 1024 ? 1024 : id * 2;
-
-	if (id < *n)
-		return 0;
-	if (to <= id)
-		return -1;
-	p = realloc(*map, to * sizeof(*p));
-	if (!p)
-		return -1;
-	memset(p + *n, 0, (to - *n) * sizeof(*p));
-	*map = p;
-	*n = to;
-	return 0;
-}
-
 /* A string of the input as one of the output; 0 stays 0. */
 static int map_string(struct transcode *t, uint32_t *id)
 {
@@ -104,7 +88,7 @@ static int map_string(struct transcode *t, uint32_t *id)
 		*id = 0;
 		return 0;
 	}
-	if (grow(&t->strings, &t->n_strings, *id) < 0)
+	if (!mz_array_room((void **)&t->strings, &t->n_strings, *id, sizeof(*t->strings)))
 		return mz_fail_memory(&t->err);
 	if (!t->strings[*id])
 		t->strings[*id] = mz_writer_string(t->writer, s, len);
@@ -126,7 +110,7 @@ static int map_site(struct transcode *t, uint32_t *id)
 		*id = 0;
 		return 0;
 	}
-	if (grow(&t->sites, &t->n_sites, *id) < 0)
+	if (!mz_array_room((void **)&t->sites, &t->n_sites, *id, sizeof(*t->sites)))
 		return mz_fail_memory(&t->err);
 	t->sites[*id] = mz_writer_stack(t->writer, ips, depth);
 	*id = t->sites[*id];

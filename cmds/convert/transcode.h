@@ -23,7 +23,7 @@ struct transcode {
 	struct mz_classic_writer classic;
 	struct mz_writer *writer;
 	uint32_t *sites, *strings; /* of the input, by number: those of the output */
-	uint32_t n_sites, n_strings;
+	size_t n_sites, n_strings;
 	uint64_t events, lost, damaged;
 	uint64_t skipped[MZ_CLASSIC_FIT_KINDS];
 	struct mz_error err;

@@ -65,7 +65,7 @@ static uint32_t node_id(struct net *n, const char *dir, const char *file, const 
 					       : mz_pair_index_put(&n->node_keys, in, x.function);
 
 	if (id == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&n->nodes, &n->cap_nodes, id, sizeof(*n->nodes)))
+	    !mz_array_room((void **)&n->nodes, &n->cap_nodes, id, sizeof(*n->nodes)))
 		return MZ_PAIR_INDEX_NONE;
 	n->nodes[id] = x;
 	return id;
@@ -104,8 +104,7 @@ static int add_link(struct mz_pair_index *keys, struct link **links, size_t *cap
 {
 	uint32_t id = mz_pair_index_put(keys, x->from, x->to);
 
-	if (id == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)links, cap, id, sizeof(**links)))
+	if (id == MZ_PAIR_INDEX_NONE || !mz_array_room((void **)links, cap, id, sizeof(**links)))
 		return -ENOMEM;
 	(*links)[id].from = x->from;
 	(*links)[id].to = x->to;

@@ -211,8 +211,7 @@ static struct group *groups_of(const struct mz_kmap_model *m, bool types, size_t
 		const struct mz_kmap_class *c = &m->classes[i];
 		uint32_t name = types ? c->type : c->cache, at = mz_pair_index_put(&keys, name, 0);
 
-		if (at == MZ_PAIR_INDEX_NONE ||
-		    !mz_pair_index_room((void **)&g, &cap, at, sizeof(*g))) {
+		if (at == MZ_PAIR_INDEX_NONE || !mz_array_room((void **)&g, &cap, at, sizeof(*g))) {
 			free(g);
 			g = NULL;
 			break;

@@ -8,6 +8,7 @@
 
 #include "analysis/kmem.h"
 #include "analysis/usage.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "cmds/html/html.h"
 #include "cmds/kernel/kmem.h"
@@ -29,7 +30,8 @@ struct kmem {
 	struct mz_layout *layout;
 	struct mz_live numbers; /* pair + 1 -> its number as object */
 	struct pair *pairs;
-	uint32_t npairs, cap_pairs;
+	uint32_t npairs;
+	size_t cap_pairs;
 	struct mz_tables *names;
 	struct mz_flame caches, functions, places, stacks;
 	bool has_stacks;
@@ -68,15 +70,8 @@ static uint32_t pair_number(struct kmem *s, uint32_t site, uint32_t stack, uint3
 	b = mz_live_insert(&s->numbers, key + 1, &fresh);
 	if (!b || !fresh)
 		return b ? (uint32_t)b->object : 0;
-	if (s->npairs == s->cap_pairs) {
-		uint32_t cap = s->cap_pairs ? 2 * s->cap_pairs : 1024;
-		struct pair *p = realloc(s->pairs, cap * sizeof(*p));
-
-		if (!p)
-			return 0;
-		s->pairs = p;
-		s->cap_pairs = cap;
-	}
+	if (!mz_array_room((void **)&s->pairs, &s->cap_pairs, s->npairs, sizeof(*s->pairs)))
+		return 0;
 	s->pairs[s->npairs] = (struct pair){site, stack, cache};
 	return (uint32_t)(b->object = ++s->npairs);
 }

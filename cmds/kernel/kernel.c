@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/self.h"
 #include "cmds/cmd.h"
 
 struct opts {
@@ -21,18 +22,13 @@ static const struct mz_opt opts[] = {
 /* The script: beside the checkout's build folder, or below share/ where it is installed. */
 static int find_script(char *path, size_t size)
 {
-	static const char *const places[] = {"../share/memorizer/kernel/build", "../../kernel/build"};
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	static const char *const places[] = {"share/memorizer/kernel/build", "../kernel/build"};
+	char prefix[PATH_MAX];
 
-	self[n < 0 ? 0 : n] = '\0';
-	slash = strrchr(self, '/');
-	if (!slash)
+	if (!mz_self_path(prefix, sizeof(prefix), 2))
 		return -ENOENT;
-	slash[1] = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
-		if ((size_t)snprintf(path, size, "%s%s", self, places[i]) < size &&
+		if ((size_t)snprintf(path, size, "%s/%s", prefix, places[i]) < size &&
 		    !access(path, X_OK))
 			return 0;
 	return -ENOENT;

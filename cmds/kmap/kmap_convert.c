@@ -82,7 +82,7 @@ static int add_sum(struct job *j, const struct mz_kmap_record *rec)
 	uint32_t id = mz_pair_index_put(&j->ips, rec->access.ip, 0);
 
 	if (id == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&j->sums, &j->cap_sums, id, sizeof(*j->sums)))
+	    !mz_array_room((void **)&j->sums, &j->cap_sums, id, sizeof(*j->sums)))
 		return mz_fail_memory(&j->err);
 	if (j->ips.count > before) {
 		j->sums[id] = *rec;

@@ -212,16 +212,10 @@ static void print_remarks(struct annotator *a)
 	mz_buf_free(&b);
 }
 
-int annotate_run(struct annotator *a, int argc, char **argv)
+static int annotate(struct annotator *a)
 {
-	int ret;
+	int ret = mz_output_open(&a->out, a->opts->output, a->opts->force, &a->err);
 
-	if (argc > 1)
-		return console_usage("expected one input; '%s' is one too many", argv[1]);
-	a->in = mz_reader_open_with(argc ? argv[0] : "-", options_open_flags(), &a->err);
-	if (!a->in)
-		return console_error(&a->err);
-	ret = mz_output_open(&a->out, a->opts->output, a->opts->force, &a->err);
 	if (!ret)
 		ret = mz_reader_format(a->in) == MZ_FORMAT_TEXT ? annotate_text(a)
 								: annotate_binary(a);
@@ -235,8 +229,24 @@ int annotate_run(struct annotator *a, int argc, char **argv)
 	} else {
 		print_remarks(a);
 	}
-	mz_reader_close(a->in);
 	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
+}
+
+int annotate_run(const struct annotate_opts *opts, const struct annotate_ops *ops, int argc,
+		 char **argv)
+{
+	struct annotator a = {.opts = opts, .ops = ops};
+	int ret;
+
+	if (argc > 1)
+		return console_usage("expected one input; '%s' is one too many", argv[1]);
+	a.in = mz_reader_open_with(argc ? argv[0] : "-", options_open_flags(), &a.err);
+	if (!a.in)
+		return console_error(&a.err);
+	ret = annotate(&a);
+	ops->end(&a);
+	mz_reader_close(a.in);
+	return ret;
 }
 
 /* ---- histograms --------------------------------------------------------- */

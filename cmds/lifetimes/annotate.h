@@ -44,6 +44,8 @@ struct annotate_ops {
 	void (*summary_json)(struct annotator *a, struct mz_json *j);
 	/* One line for standard error about what did not match; empty = nothing. */
 	void (*remarks)(struct annotator *a, struct mz_buf *b);
+	/* Frees the state. */
+	void (*end)(struct annotator *a);
 };
 
 struct annotator {
@@ -56,8 +58,25 @@ struct annotator {
 	struct mz_error err;
 };
 
-/* Go through the trace: returns the exit status. The caller frees the state. */
-int annotate_run(struct annotator *a, int argc, char **argv);
+/* Go through the trace: returns the exit status. */
+int annotate_run(const struct annotate_opts *opts, const struct annotate_ops *ops, int argc,
+		 char **argv);
+
+/* The command, from `opts` and `ops` of its file. */
+#define ANNOTATE_CMD(verb, text)                                                                   \
+	static int run(void *options, int argc, char **argv)                                       \
+	{                                                                                          \
+		return annotate_run(options, &ops, argc, argv);                                    \
+	}                                                                                          \
+	static const char *const aliases[] = {#verb, #verb ".py", NULL};                           \
+	const struct mz_cmd cmd_##verb = {.name = #verb,                                           \
+					  .aliases = aliases,                                      \
+					  .args = "[INPUT|-]",                                     \
+					  .summary = text,                                         \
+					  .opts = opts,                                            \
+					  .opts_size = sizeof(struct annotate_opts),               \
+					  .reads = true,                                           \
+					  .run = run};
 
 /* The first lines of both summaries; a histogram by doublings, with bars. */
 void annotate_histogram_text(struct mz_buf *b, const char *title, const struct mz_histogram *h);

@@ -36,7 +36,7 @@ static int count_pair(struct pairs *t, uint64_t age, uint64_t size)
 	uint32_t at = mz_pair_index_put(&t->index, age, size);
 
 	if (at == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&t->count, &t->cap, at, sizeof(*t->count)))
+	    !mz_array_room((void **)&t->count, &t->cap, at, sizeof(*t->count)))
 		return -ENOMEM;
 	t->count[at]++;
 	return 0;

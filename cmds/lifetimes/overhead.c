@@ -188,32 +188,11 @@ static void remarks(struct annotator *a, struct mz_buf *b)
 			      b->len ? "; " : "", l->lost);
 }
 
-static const struct annotate_ops ops = {
-	.start = start,
-	.event = event,
-	.summary_text = summary_text,
-	.summary_json = summary_json,
-	.remarks = remarks,
-};
-
-static int run(void *options, int argc, char **argv)
+static void end(struct annotator *a)
 {
-	struct annotator a = {.opts = options, .ops = &ops};
-	int ret = annotate_run(&a, argc, argv);
-
-	mz_layout_free(a.state);
-	return ret;
+	mz_layout_free(a->state);
 }
 
-static const char *const aliases[] = {"overhead", "overhead.py", NULL};
+static const struct annotate_ops ops = {start, event, summary_text, summary_json, remarks, end};
 
-const struct mz_cmd cmd_overhead = {
-	.name = "overhead",
-	.aliases = aliases,
-	.args = "[INPUT|-]",
-	.summary = "annotate a trace with the neighbours, gaps and pages of each block",
-	.opts = opts,
-	.opts_size = sizeof(struct annotate_opts),
-	.reads = true,
-	.run = run,
-};
+ANNOTATE_CMD(overhead, "annotate a trace with the neighbours, gaps and pages of each block")

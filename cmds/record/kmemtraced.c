@@ -40,7 +40,8 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct opts, o.output,
-	       "write into the folder DIR, which is created (default: kmemtrace.data, or the current "
+	       "write into the folder DIR, which is created (default: kmemtrace.data, or the "
+	       "current "
 	       "folder if called as kmemtraced)"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, o.force, "replace a recording in DIR"),
 	MZ_OPT(0, "stacks", NULL, MZ_OPT_FLAG, struct opts, o.stacks, "record whole call stacks"),
@@ -185,7 +186,7 @@ static int choose_source(const struct kmemtraced_opts *o, bool *relay)
 /* ---- the folder --------------------------------------------------------- */
 
 /* Made by us, or ours already: never a place that another user prepared. */
-int kmemtraced_make_dir(struct kmemtraced_job *j)
+static int make_dir(struct kmemtraced_job *j)
 {
 	struct stat st;
 	char path[600];
@@ -211,6 +212,17 @@ int kmemtraced_make_dir(struct kmemtraced_job *j)
 			       "folder with -o",
 			       j->dir);
 	return 0;
+}
+
+int kmemtraced_begin_dir(struct kmemtraced_job *j)
+{
+	int ret = make_dir(j);
+
+	if (ret < 0)
+		return ret;
+	if (!j->o->quiet)
+		console_note("Copying /proc/kallsyms...");
+	return mz_kmem_save_kallsyms(j->dir, &j->err);
 }
 
 /* What attaching needs is not needed any more; looking at maps and programs is. */
@@ -421,14 +433,8 @@ static int record_bpf(struct kmemtraced_job *j, const sigset_t *signals)
 	struct mz_kmem_counts n;
 	int ret;
 
-	if (!j->o->summary) {
-		if (kmemtraced_make_dir(j) < 0)
-			return console_error(&j->err);
-		if (!j->o->quiet)
-			console_note("Copying /proc/kallsyms...");
-		if (mz_kmem_save_kallsyms(j->dir, &j->err) < 0)
-			return console_error(&j->err);
-	}
+	if (!j->o->summary && kmemtraced_begin_dir(j) < 0)
+		return console_error(&j->err);
 	if (j->o->summary) /* while we may: addresses need rights */
 		j->syms = mz_kallsyms_load("/proc/kallsyms", NULL);
 	setpriority(PRIO_PROCESS, 0, -15); /* fails without rights: then slower it is */

@@ -99,8 +99,8 @@ struct kmemtraced_source {
 	int (*failed)(struct kmemtraced_job *j); /* 0, or -errno with j->err */
 };
 
-/* Both: 0, or -errno with j->err. */
-int kmemtraced_make_dir(struct kmemtraced_job *j);
+/* Makes the folder and saves the kernel's symbols in it: 0, or -errno with j->err. */
+int kmemtraced_begin_dir(struct kmemtraced_job *j);
 /* Starts the command and the clock; until a signal, the end of the time, the end of
  * the command, or a fault. */
 int kmemtraced_wait(struct kmemtraced_job *j, const struct kmemtraced_source *src,

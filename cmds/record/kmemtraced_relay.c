@@ -112,11 +112,7 @@ int kmemtraced_relay(struct kmemtraced_job *j, const sigset_t *signals)
 		.stacks = j->o->stacks, .drain = j->o->drain, .overwrite = j->o->force};
 	int ret;
 
-	if (kmemtraced_make_dir(j) < 0)
-		return console_error(&j->err);
-	if (!j->o->quiet)
-		console_note("Copying /proc/kallsyms...");
-	if (mz_kmem_save_kallsyms(j->dir, &j->err) < 0)
+	if (kmemtraced_begin_dir(j) < 0)
 		return console_error(&j->err);
 	setpriority(PRIO_PROCESS, 0, -15);
 	j->relay = mz_relay_open(&o, j->dir, &j->err);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/self.h"
 
 static const struct known {
 	const char *name;
@@ -88,11 +89,9 @@ static void child(const struct compare_allocator *a, const struct compare_how *h
 	char self[PATH_MAX];
 	const char *argv[16];
 	unsigned n = 0;
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	if (len < 0)
+	if (!mz_self_path(self, sizeof(self), 0))
 		_exit(126);
-	self[len] = '\0';
 	argv[n++] = "memorizer";
 	argv[n++] = "replay";
 	argv[n++] = "--json";

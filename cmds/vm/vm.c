@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/self.h"
 #include "cmds/vm/vm.h"
 
 static const char *const accels[] = {"auto", "kvm", "tcg", NULL};
@@ -102,9 +103,8 @@ static bool has_input(const struct vm_opts *o)
 static void say_kmemtrace(struct mz_buf *b, int argc)
 {
 	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	self[n > 0 ? n : 0] = '\0';
+	mz_self_path(self, sizeof(self), 0);
 	say(b, "kmemtrace", self);
 	if (!argc)
 		say(b, "arg", "true");

@@ -16,30 +16,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/self.h"
 #include "cmds/vm/vm.h"
 #include "guest/protocol.h"
 
 #define MAX_ARGS 128
 
 /* ---- files ----------------------------------------------------------------- */
-
-/* The folder above the one of this program: O= or the prefix. */
-static int home(char *buf, size_t size)
-{
-	ssize_t n = readlink("/proc/self/exe", buf, size - 1);
-
-	if (n <= 0)
-		return -1;
-	buf[n] = '\0';
-	for (int up = 0; up < 2; up++) {
-		char *slash = strrchr(buf, '/');
-
-		if (!slash)
-			return -1;
-		*slash = '\0';
-	}
-	return 0;
-}
 
 static bool there(char *buf, const char *dir, const char *file)
 {
@@ -85,7 +68,7 @@ int vm_find(const struct vm_opts *o, struct vm_paths *paths)
 	snprintf(installed, sizeof(installed), "lib/memorizer/%s/bzImage",
 		 o->kmemtrace_boot ? "kmemtrace" : "kernel");
 
-	if (home(top, sizeof(top)) || strlen(top) > PATH_MAX - 64) {
+	if (!mz_self_path(top, sizeof(top), 2) || strlen(top) > PATH_MAX - 64) {
 		console_fail("cannot determine the path of this program");
 		return VM_EXIT_FAILED;
 	}

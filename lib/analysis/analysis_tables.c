@@ -43,6 +43,18 @@ static void fill_profile_sum(union mz_result_cell *c, const struct mz_profile_su
 	c[6].number = s->waste;
 }
 
+/* A row of numbers alone; the table remembers if there was no memory for it. */
+static void add_numbers(struct mz_result_table *t, const uint64_t *v, size_t n)
+{
+	union mz_result_cell *row = mz_result_row(t);
+
+	for (size_t i = 0; row && i < n; i++)
+		row[i].number = v[i];
+}
+#define ADD_NUMBERS(t, ...)                                                                        \
+	add_numbers(t, (const uint64_t[]){__VA_ARGS__},                                            \
+		    sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
 static const struct mz_result_column site_columns[] = {
 	{"where", "call site", MZ_RESULT_TEXT},
 	{"caller", "called by", MZ_RESULT_TEXT},
@@ -180,16 +192,9 @@ static int ask_timeline(struct mz_analysis *a, struct mz_result_table *t)
 	const struct mz_timeline *c = &a->history->time;
 
 	INIT(t, "timeline", "live bytes over time", columns);
-	for (unsigned i = 0; i < c->used; i++) {
-		union mz_result_cell *row = mz_result_row(t);
-
-		if (!row)
-			break;
-		row[0].number = c->first + i * c->width;
-		row[1].number = c->bins[i].live;
-		row[2].number = c->bins[i].high;
-		row[3].number = c->bins[i].blocks;
-	}
+	for (unsigned i = 0; i < c->used; i++)
+		ADD_NUMBERS(t, c->first + i * c->width, c->bins[i].live, c->bins[i].high,
+			    c->bins[i].blocks);
 	return 0;
 }
 
@@ -210,12 +215,9 @@ static int ask_histogram(const struct mz_histogram *h, bool bytes, struct mz_res
 		INIT(t, "lifetimes", "ended blocks by age", ages);
 	for (unsigned bit = 0; bit < 64; bit++) {
 		uint64_t n = mz_histogram_doubling(h, bit);
-		union mz_result_cell *row = n ? mz_result_row(t) : NULL;
 
-		if (!row)
-			continue;
-		row[0].number = bit ? 1ull << bit : 0;
-		row[1].number = n;
+		if (n)
+			ADD_NUMBERS(t, bit ? 1ull << bit : 0, n);
 	}
 	return 0;
 }

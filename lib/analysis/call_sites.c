@@ -173,9 +173,8 @@ static uint32_t site_of_text(struct mz_call_sites *s, char *text)
 	if (!s->texts)
 		s->texts = mz_tables_new();
 	id = text && s->texts ? mz_tables_string(s->texts, text, strlen(text)) : 0;
-	if (!id ||
-	    !mz_pair_index_room((void **)&s->by_text, &s->by_text_cap, id, sizeof(*s->by_text)) ||
-	    !mz_pair_index_room((void **)&s->list, &s->cap, s->count, sizeof(*s->list))) {
+	if (!id || !mz_array_room((void **)&s->by_text, &s->by_text_cap, id, sizeof(*s->by_text)) ||
+	    !mz_array_room((void **)&s->list, &s->cap, s->count, sizeof(*s->list))) {
 		free(text);
 		return 0;
 	}
@@ -212,7 +211,7 @@ static struct mz_call_site *site_of_place(struct job *j, uint64_t ip, size_t inl
 	uint32_t id = mz_pair_index_put(&j->places, ip, inlined);
 
 	if (id == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&j->which_site, &j->which_cap, id, sizeof(*j->which_site)))
+	    !mz_array_room((void **)&j->which_site, &j->which_cap, id, sizeof(*j->which_site)))
 		return NULL;
 	if (j->places.count > before)
 		j->which_site[id] = new_place(j, ip, inlined);

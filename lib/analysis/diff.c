@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 
 static const char *base_name(const char *path)
@@ -60,15 +61,8 @@ static struct mz_diff_row *row_of(struct mz_diff *d, const struct mz_buf *name)
 	if (!id)
 		return NULL;
 	if (id > d->n) {
-		if (d->n == d->cap) {
-			size_t cap = d->cap ? 2 * d->cap : 256;
-			struct mz_diff_row *rows = realloc(d->rows, cap * sizeof(*rows));
-
-			if (!rows)
-				return NULL;
-			d->rows = rows;
-			d->cap = cap;
-		}
+		if (!mz_array_room((void **)&d->rows, &d->cap, d->n, sizeof(*d->rows)))
+			return NULL;
 		d->rows[d->n++] =
 			(struct mz_diff_row){.name = mz_tables_get_string(d->names, id, &len)};
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/kmem.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "symbols/files.h"
 #include "trace/reader.h"
@@ -26,7 +27,7 @@ struct mz_events {
 	bool by_sequence;
 	struct mz_tables *stacks;     /* of many: those of all files, and sites without one */
 	uint32_t *of_site, *of_stack; /* the numbers of many -> those of stacks; 0 = not yet */
-	uint32_t nof_site, nof_stack;
+	size_t nof_site, nof_stack;
 	uint64_t events;
 	void (*show)(void *arg, uint64_t events);
 	void *show_arg;
@@ -101,19 +102,9 @@ void mz_events_close(struct mz_events *s)
 /* ---- events ------------------------------------------------------------- */
 
 /* Where the number of i is kept; NULL = no memory. */
-static uint32_t *number_of(uint32_t **table, uint32_t *n, uint32_t i)
+static uint32_t *number_of(uint32_t **table, size_t *n, uint32_t i)
 {
-	if (i >= *n) {
-		uint32_t to = i < 512 ? 1024 : 2 * i;
-		uint32_t *p = realloc(*table, to * sizeof(*p));
-
-		if (!p)
-			return NULL;
-		memset(p + *n, 0, (to - *n) * sizeof(*p));
-		*table = p;
-		*n = to;
-	}
-	return &(*table)[i];
+	return mz_array_room((void **)table, n, i, sizeof(**table)) ? &(*table)[i] : NULL;
 }
 
 /* One number for a call stack, whichever file it is in. A site whose file keeps no stack

@@ -12,7 +12,7 @@ int mz_flame_init(struct mz_flame *f, struct mz_tables *names)
 	*f = (struct mz_flame){.names = names};
 	/* the root: no node has itself for a child */
 	if (mz_pair_index_put(&f->index, UINT64_MAX, 0) == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&f->nodes, &f->cap, 0, sizeof(*f->nodes))) {
+	    !mz_array_room((void **)&f->nodes, &f->cap, 0, sizeof(*f->nodes))) {
 		mz_flame_deinit(f);
 		return -ENOMEM;
 	}
@@ -36,7 +36,7 @@ static uint32_t child(struct mz_flame *f, uint32_t parent, uint32_t name)
 		return 0;
 	if (at < f->count)
 		return at;
-	if (!mz_pair_index_room((void **)&f->nodes, &f->cap, at, sizeof(*f->nodes)))
+	if (!mz_array_room((void **)&f->nodes, &f->cap, at, sizeof(*f->nodes)))
 		return 0;
 	f->nodes[at] = (struct mz_flame_node){.parent = parent, .name = name};
 	f->count = at + 1;

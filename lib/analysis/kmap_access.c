@@ -41,7 +41,7 @@ static uint32_t pair_id(struct mz_kmap_model *m, uint32_t group)
 	if (id == MZ_PAIR_INDEX_NONE || id < m->n_pairs)
 		return id;
 	if (!ROOM(m, pairs, id) ||
-	    !mz_pair_index_room((void **)&own->last, &own->cap_last, id, sizeof(*own->last)))
+	    !mz_array_room((void **)&own->last, &own->cap_last, id, sizeof(*own->last)))
 		return MZ_PAIR_INDEX_NONE;
 	m->n_pairs = id + 1;
 	m->pairs[id].owner = own->now.owner;
@@ -85,7 +85,7 @@ static int start_edge(struct mz_kmap_model *m, uint32_t id, const struct mz_kmap
 	uint32_t place = mz_kmap_place_id(m, a->ip), pair = 0;
 
 	if (place == MZ_PAIR_INDEX_NONE || !ROOM(m, edges, id) ||
-	    !mz_pair_index_room((void **)&own->states, &own->cap_states, id, sizeof(*own->states)))
+	    !mz_array_room((void **)&own->states, &own->cap_states, id, sizeof(*own->states)))
 		return -ENOMEM;
 	if (m->by != MZ_KMAP_BY_PID)
 		pair = pair_id(m, m->places[place].group);

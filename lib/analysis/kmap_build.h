@@ -56,7 +56,7 @@ struct mz_kmap_private {
 
 /* Makes room for a member of an array of the model. */
 #define ROOM(m, what, at)                                                                          \
-	mz_pair_index_room((void **)&(m)->what, &(m)->own->cap_##what, at, sizeof(*(m)->what))
+	mz_array_room((void **)&(m)->what, &(m)->own->cap_##what, at, sizeof(*(m)->what))
 
 /* kmap_places.c: numbers of texts (0 = no text, or no memory), of code and of groups
  * (MZ_PAIR_INDEX_NONE = no memory). */

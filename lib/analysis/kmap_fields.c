@@ -104,7 +104,7 @@ static uint32_t one_type(struct fields *f, uint32_t type)
 	uint32_t id = mz_pair_index_put(&f->types, name, mz_types_size(f->m->types, type));
 
 	if (id == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&f->known, &f->cap_known, id, sizeof(*f->known))) {
+	    !mz_array_room((void **)&f->known, &f->cap_known, id, sizeof(*f->known))) {
 		f->a->failed = true;
 		return MZ_PAIR_INDEX_NONE;
 	}
@@ -179,7 +179,7 @@ static struct field *field_of(struct fields *f, uint32_t type, const struct mz_k
 	id = mz_pair_index_put(&f->keys, (uint64_t)one << 32 | (uint32_t)s.offset,
 			       (uint64_t)member);
 	if (id == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&f->fields, &f->cap_fields, id, sizeof(*f->fields)))
+	    !mz_array_room((void **)&f->fields, &f->cap_fields, id, sizeof(*f->fields)))
 		return NULL;
 	*number = id;
 	f->fields[id].type = one;
@@ -203,7 +203,7 @@ static int add_edge(struct fields *f, const struct mz_kmap_edge *e)
 	mz_kmap_place_name(f->m, e->place, MZ_KMAP_BY_FUNCTION, name, sizeof(name));
 	id = mz_pair_index_put(&f->user_keys, number, text(f, name));
 	if (id == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&f->users, &f->cap_users, id, sizeof(*f->users)))
+	    !mz_array_room((void **)&f->users, &f->cap_users, id, sizeof(*f->users)))
 		return -ENOMEM;
 	f->users[id].field = number;
 	f->users[id].function = (uint32_t)f->user_keys.keys[id].b;

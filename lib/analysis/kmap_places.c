@@ -66,8 +66,8 @@ static int find_last(struct mz_kmap_model *m)
 		uint32_t id = mz_pair_index_put(&own->by_pid, (uint32_t)m->processes[i].pid, 0);
 
 		if (id == MZ_PAIR_INDEX_NONE ||
-		    !mz_pair_index_room((void **)&own->last_of, &own->cap_last_of, id,
-					sizeof(*own->last_of)))
+		    !mz_array_room((void **)&own->last_of, &own->cap_last_of, id,
+				   sizeof(*own->last_of)))
 			return -ENOMEM;
 		if (own->by_pid.count > before ||
 		    m->processes[i].last > m->processes[own->last_of[id]].last)

@@ -86,7 +86,7 @@ static int spread(struct mz_kmap_model *m)
 			continue;
 		id = mz_pair_index_put(&caches, c->cache, 0);
 		if (id == MZ_PAIR_INDEX_NONE ||
-		    !mz_pair_index_room((void **)&types, &cap, id, sizeof(*types))) {
+		    !mz_array_room((void **)&types, &cap, id, sizeof(*types))) {
 			ret = -ENOMEM;
 			break;
 		}

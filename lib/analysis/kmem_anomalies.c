@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/kmem.h"
+#include "base/array.h"
 
 static const char *const whats[MZ_KMEM_WHATS] = {
 	[MZ_KMEM_FREE_KMALLOC] = "kmem_cache_free of kmalloc memory",
@@ -48,17 +49,10 @@ static int by_from(const void *a, const void *b)
 static bool lost_between(const struct mz_kmem_report *r, const uint64_t *reach, uint64_t from,
 			 uint64_t to)
 {
-	size_t lo = 0, hi = r->ngaps;
+	size_t n = mz_array_not_above(r->gaps, r->ngaps, sizeof(*r->gaps),
+				      offsetof(struct mz_kmem_gap, from), to);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->gaps[mid].from <= to)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && reach[lo - 1] >= from;
+	return n && reach[n - 1] >= from;
 }
 
 /*
@@ -71,8 +65,9 @@ static bool lost_between(const struct mz_kmem_report *r, const uint64_t *reach, 
  * need not show it. */
 static bool is_bulk_cache(const char *name)
 {
-	static const char *const bulk[] = {"maple_node", "bio", "skbuff_", "io_kiocb", "btrfs_",
-					   "radix_tree_node", "vm_area_struct", "xfs_", "request_sock"};
+	static const char *const bulk[] = {"maple_node",     "bio",    "skbuff_",
+					   "io_kiocb",	     "btrfs_", "radix_tree_node",
+					   "vm_area_struct", "xfs_",   "request_sock"};
 
 	for (size_t i = 0; i < sizeof(bulk) / sizeof(*bulk); i++)
 		if (!strncmp(name, bulk[i], strlen(bulk[i])))
@@ -94,7 +89,8 @@ static bool has_blind_ways(const struct mz_kmem_report *r, uint32_t cache)
 		return false;
 	if (g->unseen || g->again >= A_WAY)
 		return true;
-	return cache < MZ_KMEM_CLASS && is_bulk_cache(mz_kmem_cache_text(r, cache, name, sizeof(name)));
+	return cache < MZ_KMEM_CLASS &&
+	       is_bulk_cache(mz_kmem_cache_text(r, cache, name, sizeof(name)));
 }
 
 static bool site_ends_unseen(const struct mz_kmem_report *r, uint32_t site)
@@ -113,10 +109,8 @@ static bool frees_unseen(const struct mz_kmem_report *r, uint32_t site)
 static enum mz_kmem_class judge(const struct mz_kmem_report *r, struct mz_kmem_finding *f)
 {
 	switch (f->what) {
-	case MZ_KMEM_TOO_SMALL:
-		return MZ_KMEM_BUG;
-	case MZ_KMEM_KFREE_CACHE:
-		return MZ_KMEM_LEGAL;
+	case MZ_KMEM_TOO_SMALL: return MZ_KMEM_BUG;
+	case MZ_KMEM_KFREE_CACHE: return MZ_KMEM_LEGAL;
 	case MZ_KMEM_FREE_KMALLOC:
 	case MZ_KMEM_WRONG_CACHE:
 		/* else it was freed unseen, and the page went to another cache */
@@ -131,8 +125,7 @@ static enum mz_kmem_class judge(const struct mz_kmem_report *r, struct mz_kmem_f
 			break;
 		}
 		return MZ_KMEM_BUG;
-	default:
-		break;
+	default: break;
 	}
 	return MZ_KMEM_BLIND;
 }

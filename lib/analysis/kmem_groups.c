@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/array.h"
+
 #define MAX_FINDINGS 1000000u
 
 const uint8_t kmem_allocators[256] = {
@@ -96,20 +98,13 @@ int kmem_sum_up(struct mz_kmem_report *r)
 
 int kmem_find(struct mz_kmem_report *r, struct mz_kmem_finding f)
 {
-	if (r->nfindings == r->cap_findings) {
-		size_t to = r->cap_findings ? r->cap_findings * 2 : 1024;
-		struct mz_kmem_finding *p;
-
-		if (r->nfindings >= MAX_FINDINGS) {
-			r->findings_dropped++;
-			return 0;
-		}
-		p = realloc(r->findings, to * sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		r->findings = p;
-		r->cap_findings = to;
+	if (r->nfindings >= MAX_FINDINGS) {
+		r->findings_dropped++;
+		return 0;
 	}
+	if (!mz_array_room((void **)&r->findings, &r->cap_findings, r->nfindings,
+			   sizeof(*r->findings)))
+		return -ENOMEM;
 	r->findings[r->nfindings++] = f;
 	return 0;
 }
@@ -146,15 +141,8 @@ int kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64
 		sift(r->ones, r->nones, 0);
 		return 0;
 	}
-	if (r->nones == r->cap_ones) {
-		size_t to = r->cap_ones ? r->cap_ones * 2 : 256;
-		struct mz_kmem_one *p = realloc(r->ones, to * sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		r->ones = p;
-		r->cap_ones = to;
-	}
+	if (!mz_array_room((void **)&r->ones, &r->cap_ones, r->nones, sizeof(*r->ones)))
+		return -ENOMEM;
 	r->ones[r->nones++] = one;
 	if (most && r->nones == most)
 		for (size_t i = most / 2 + 1; i-- > 0;)
@@ -169,7 +157,7 @@ int64_t kmem_shape_number(struct mz_kmem_report *r, uint32_t site, uint32_t req,
 	uint32_t at = mz_pair_index_put(&r->shape_index, (uint64_t)site << 32 | req, given);
 
 	if (at == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&r->shapes, &r->cap_shapes, at, sizeof(*r->shapes)))
+	    !mz_array_room((void **)&r->shapes, &r->cap_shapes, at, sizeof(*r->shapes)))
 		return -ENOMEM;
 	if (at >= r->nshapes) {
 		r->shapes[at] = (struct mz_kmem_shape){.site = site, .req = req, .given = given};

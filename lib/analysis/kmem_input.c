@@ -11,6 +11,7 @@
 
 #include "analysis/kmem.h"
 #include "analysis/kmem_readahead.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/merge.h"
@@ -34,7 +35,8 @@ struct source {
 	uint64_t key;			   /* order of the next event; UINT64_MAX = at its end */
 	int cpu;			   /* by the file's name; -1 = not told */
 	uint32_t *sites, *caches, *stacks; /* file number -> merged number */
-	uint32_t nsites, ncaches, nstacks, cap_sites, cap_caches, cap_stacks;
+	uint32_t nsites, ncaches, nstacks;
+	size_t cap_sites, cap_caches, cap_stacks;
 };
 
 struct mz_kmem_input {
@@ -378,17 +380,10 @@ static int64_t site_number(struct mz_kmem_input *in, uint64_t addr)
 }
 
 /* The next number of a file corresponds to this merged number. */
-static int append(uint32_t **table, uint32_t *n, uint32_t *cap, uint32_t ours)
+static int append(uint32_t **table, uint32_t *n, size_t *cap, uint32_t ours)
 {
-	if (*n == *cap) {
-		uint32_t to = *cap ? *cap * 2 : 1024;
-		uint32_t *p = realloc(*table, (size_t)to * sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		*table = p;
-		*cap = to;
-	}
+	if (!mz_array_room((void **)table, cap, *n, sizeof(**table)))
+		return -ENOMEM;
 	(*table)[(*n)++] = ours;
 	return 0;
 }

@@ -19,7 +19,7 @@ struct mz_kmem_live *mz_kmem_live_new(void)
 
 	for (int i = 0; l && i < MZ_KMEM_ALLOCATORS; i++)
 		good &= !mz_u64_table_init(&l->blocks[i], sizeof(struct mz_kmem_block));
-	if (good && mz_pair_index_room((void **)&l->pages, &l->cap_pages, 0, sizeof(*l->pages)))
+	if (good && mz_array_room((void **)&l->pages, &l->cap_pages, 0, sizeof(*l->pages)))
 		return l;
 	mz_kmem_live_free(l);
 	return NULL;
@@ -95,7 +95,7 @@ uint32_t mz_kmem_live_page(struct mz_kmem_live *l, uint64_t addr, bool make)
 	if (!make)
 		return mz_pair_index_get(&l->page_index, addr >> 12, 0) + 1;
 	n = mz_pair_index_put(&l->page_index, addr >> 12, 0) + 1;
-	if (!n || !mz_pair_index_room((void **)&l->pages, &l->cap_pages, n, sizeof(*l->pages)))
+	if (!n || !mz_array_room((void **)&l->pages, &l->cap_pages, n, sizeof(*l->pages)))
 		return 0;
 	/* a cache that is none: the first object says which it is */
 	if (l->page_index.count > before)

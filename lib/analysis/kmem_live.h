@@ -31,7 +31,7 @@ struct mz_kmem_live {
 	bool no_matrix; /* no memory for it */
 	size_t open_gaps;
 	uint8_t *chosen; /* sites: 0 not asked yet, 1 no, 2 yes */
-	uint32_t cap_chosen;
+	size_t cap_chosen;
 };
 
 struct mz_kmem_live *mz_kmem_live_new(void);

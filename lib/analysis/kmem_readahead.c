@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/readahead.h"
 
 struct kmem_ahead {
@@ -25,28 +26,10 @@ static void forget(struct kmem_batch *b)
 	b->ncaches = b->nsites = b->nstacks = 0;
 }
 
-/* Room for n of size bytes each. */
-static int room(void **p, uint32_t *cap, uint32_t n, size_t size)
-{
-	void *q;
-
-	if (n <= *cap)
-		return 0;
-	q = realloc(*p, (size_t)n * size);
-	if (!q)
-		return -ENOMEM;
-	*p = q;
-	*cap = n;
-	return 0;
-}
-
-/* Twice the room each time: stacks are added one by one. */
 static int add_stack(struct kmem_batch *b, const uint64_t *ips, size_t depth)
 {
-	uint32_t need = b->nstacks + 1 + (uint32_t)depth;
-
-	if (need > b->cap_stacks &&
-	    room((void **)&b->stacks, &b->cap_stacks, 2 * need, sizeof(*b->stacks)) < 0)
+	if (!mz_array_room((void **)&b->stacks, &b->cap_stacks, b->nstacks + depth,
+			   sizeof(*b->stacks)))
 		return -ENOMEM;
 	b->stacks[b->nstacks++] = depth;
 	for (size_t i = 0; i < depth; i++)
@@ -60,8 +43,10 @@ static int tell_new(struct kmem_ahead *a, struct kmem_batch *b)
 	const struct mz_tables *t = mz_reader_tables(a->r);
 	uint32_t sites = mz_tables_stacks(t), caches = mz_tables_strings(t);
 
-	if (room((void **)&b->sites, &b->cap_sites, sites - a->sites, sizeof(*b->sites)) < 0 ||
-	    room((void **)&b->caches, &b->cap_caches, caches - a->caches, sizeof(*b->caches)) < 0)
+	if (!mz_array_room((void **)&b->sites, &b->cap_sites, sites - a->sites,
+			   sizeof(*b->sites)) ||
+	    !mz_array_room((void **)&b->caches, &b->cap_caches, caches - a->caches,
+			   sizeof(*b->caches)))
 		return -ENOMEM;
 	while (a->sites < sites) {
 		size_t depth = 0;

@@ -13,11 +13,14 @@ struct kmem_batch {
 	struct mz_event ev[MZ_BATCH];
 	uint64_t orders[MZ_BATCH]; /* if the file has them */
 	uint64_t *sites;	   /* addresses */
-	uint32_t nsites, cap_sites;
+	uint32_t nsites;
+	size_t cap_sites;
 	uint64_t *stacks; /* if wanted: for each site how many addresses, and those */
-	uint32_t nstacks, cap_stacks;
+	uint32_t nstacks;
+	size_t cap_stacks;
 	char **caches; /* names */
-	uint32_t ncaches, cap_caches;
+	uint32_t ncaches;
+	size_t cap_caches;
 };
 
 struct kmem_ahead;

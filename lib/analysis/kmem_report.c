@@ -8,6 +8,7 @@
 #include "analysis/kmem.h"
 #include "analysis/kmem_groups.h"
 #include "analysis/kmem_live.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "symbols/kallsyms.h"
 
@@ -114,16 +115,8 @@ static bool is_chosen(struct mz_kmem_report *r, struct mz_kmem_live *l, uint32_t
 		return true;
 	if (site == NO_SITE)
 		return false;
-	if (site >= l->cap_chosen) {
-		uint32_t to = (site + 1) * 2;
-		uint8_t *p = realloc(l->chosen, to);
-
-		if (!p)
-			return false;
-		memset(p + l->cap_chosen, 0, to - l->cap_chosen);
-		l->chosen = p;
-		l->cap_chosen = to;
-	}
+	if (!mz_array_room((void **)&l->chosen, &l->cap_chosen, site, sizeof(*l->chosen)))
+		return false;
 	if (!l->chosen[site])
 		l->chosen[site] = chosen_site(r, site) ? 2 : 1;
 	return l->chosen[site] == 2;
@@ -336,20 +329,27 @@ static inline void cross(struct mz_kmem_report *r, const struct mz_kmem_block *b
 	}
 }
 
+/* A free that the block does not explain. */
+static struct mz_kmem_finding finding_of(const struct mz_kmem_block *b, const struct mz_event *e,
+					 uint32_t site, uint32_t cache)
+{
+	return (struct mz_kmem_finding){.cpu = e->cpu,
+					.site = b->site,
+					.site2 = site,
+					.cache = b->cache,
+					.cache2 = cache,
+					.addr = e->addr,
+					.req = b->req,
+					.given = b->given,
+					.from = b->born,
+					.to = e->time};
+}
+
 /* The kind of free does not match the kind of allocation. */
 static int found_pair(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 		      const struct mz_event *e, uint32_t site, uint32_t cache)
 {
-	struct mz_kmem_finding f = {.cpu = e->cpu,
-				    .site = b->site,
-				    .site2 = site,
-				    .cache = b->cache,
-				    .cache2 = cache,
-				    .addr = e->addr,
-				    .req = b->req,
-				    .given = b->given,
-				    .from = b->born,
-				    .to = e->time};
+	struct mz_kmem_finding f = finding_of(b, e, site, cache);
 
 	if (e->call == MZ_CALL_KFREE)
 		f.what = MZ_KMEM_KFREE_CACHE;
@@ -382,18 +382,9 @@ static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const s
 		      uint32_t site, uint32_t cache)
 {
 	struct mz_kmem_group *c = cache_group(r, b->cache), *g = cache_group(r, cache);
-	struct mz_kmem_finding f = {.what = MZ_KMEM_DOUBLE_FREE,
-				    .cpu = e->cpu,
-				    .site = b->site,
-				    .site2 = site,
-				    .cache = b->cache,
-				    .cache2 = cache,
-				    .addr = e->addr,
-				    .req = b->req,
-				    .given = b->given,
-				    .from = b->born,
-				    .to = e->time};
+	struct mz_kmem_finding f = finding_of(b, e, site, cache);
 
+	f.what = MZ_KMEM_DOUBLE_FREE;
 	/* what was freed last is given out first: after many allocations of its cache
 	 * the block was given out too, only unseen */
 	f.recycled = mz_kmem_live_recycled(r->live, e->addr, b->cache, b->born) ||
@@ -490,19 +481,10 @@ static inline int do_free(struct mz_kmem_report *r, const struct mz_event *e)
 
 static int do_lost(struct mz_kmem_report *r, const struct mz_event *e)
 {
-	struct mz_kmem_gap *p;
-
 	r->lost[e->arg < MZ_LOSSES ? e->arg : MZ_LOSS_UNKNOWN] += e->size;
 	r->lost_all += e->size;
-	if (r->ngaps == r->cap_gaps) {
-		size_t to = r->cap_gaps ? r->cap_gaps * 2 : 64;
-
-		p = realloc(r->gaps, to * sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		r->gaps = p;
-		r->cap_gaps = to;
-	}
+	if (!mz_array_room((void **)&r->gaps, &r->cap_gaps, r->ngaps, sizeof(*r->gaps)))
+		return -ENOMEM;
 	/* it ends with the next event of that CPU, which is not known yet */
 	r->gaps[r->ngaps++] = (struct mz_kmem_gap){
 		.from = e->time > e->given ? e->time - e->given : 0,

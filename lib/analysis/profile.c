@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/wrappers.h"
+#include "base/array.h"
 #include "symbols/kallsyms.h"
 
 /* A frame in the tables: a list of these. */
@@ -135,24 +136,6 @@ struct mz_frame mz_profile_get_frame(const struct mz_profile *p, uint32_t frame)
 
 /* ---- sites -------------------------------------------------------------- */
 
-int mz_profile_reach(uint32_t **map, uint32_t *cap, uint32_t n)
-{
-	uint32_t want = *cap ? *cap : 256;
-	uint32_t *p;
-
-	if (n < *cap)
-		return 0;
-	while (want <= n && want < 1u << 31)
-		want *= 2;
-	p = want > n ? realloc(*map, want * sizeof(*p)) : NULL;
-	if (!p)
-		return -ENOMEM;
-	memset(p + *cap, 0, (want - *cap) * sizeof(*p));
-	*map = p;
-	*cap = want;
-	return 0;
-}
-
 struct mz_profile_site *mz_profile_site(struct mz_profile *p, const uint64_t *frames, size_t depth)
 {
 	uint64_t none;
@@ -165,19 +148,13 @@ struct mz_profile_site *mz_profile_site(struct mz_profile *p, const uint64_t *fr
 	}
 	stack = depth ? mz_tables_stack(p->stacks, frames, depth) : 0;
 
-	if (!stack || mz_profile_reach(&p->by_stack, &p->by_stack_cap, stack) < 0)
+	if (!stack ||
+	    !mz_array_room((void **)&p->by_stack, &p->by_stack_cap, stack, sizeof(*p->by_stack)))
 		return NULL;
 	if (p->by_stack[stack])
 		return &p->sites[p->by_stack[stack] - 1];
-	if (p->nsites == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 256;
-		struct mz_profile_site *s = realloc(p->sites, cap * sizeof(*s));
-
-		if (!s)
-			return NULL;
-		p->sites = s;
-		p->cap = cap;
-	}
+	if (!mz_array_room((void **)&p->sites, &p->cap, p->nsites, sizeof(*p->sites)))
+		return NULL;
 	p->sites[p->nsites] = (struct mz_profile_site){.stack = stack};
 	p->by_stack[stack] = (uint32_t)++p->nsites;
 	return &p->sites[p->nsites - 1];

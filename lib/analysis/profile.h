@@ -81,9 +81,9 @@ struct mz_profile {
 	struct mz_tables *names;  /* strings, and frames as lists of numbers */
 	struct mz_tables *stacks; /* lists of frames */
 	uint32_t *by_stack;	  /* number of a stack -> site + 1 */
-	uint32_t by_stack_cap;
+	size_t by_stack_cap;
 	uint32_t *from; /* number of the source's stack -> site + 1 */
-	uint32_t from_cap;
+	size_t from_cap;
 };
 
 const char *mz_profile_title(const struct mz_profile *p); /* the command, "the kernel", "?" */
@@ -100,8 +100,6 @@ uint32_t mz_profile_frame(struct mz_profile *p, uint64_t addr, const char *name,
 /* The site of a stack of frames, innermost first; no frames: one that says so. NULL =
  * no memory. */
 struct mz_profile_site *mz_profile_site(struct mz_profile *p, const uint64_t *frames, size_t depth);
-/* Makes a map of numbers long enough for n, with 0 for the new ones. */
-int mz_profile_reach(uint32_t **map, uint32_t *cap, uint32_t n);
 void mz_profile_add(struct mz_profile_sum *to, const struct mz_profile_sum *from);
 
 /* The site (index) of a stack of the source, by its number there; it is made, with

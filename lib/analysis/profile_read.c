@@ -8,6 +8,7 @@
 #include "analysis/events.h"
 #include "analysis/profile.h"
 #include "analysis/usage.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "trace/names.h"
 
@@ -72,7 +73,7 @@ static struct mz_profile_site *make_site(struct mz_profile *p, struct mz_events 
 
 int64_t mz_profile_site_of(struct mz_profile *p, struct mz_events *s, uint32_t site)
 {
-	if (mz_profile_reach(&p->from, &p->from_cap, site) < 0)
+	if (!mz_array_room((void **)&p->from, &p->from_cap, site, sizeof(*p->from)))
 		return -ENOMEM;
 	if (!p->from[site]) {
 		struct mz_profile_site *made = make_site(p, s, site);

@@ -31,7 +31,7 @@ union mz_result_cell *mz_result_row(struct mz_result_table *a)
 	size_t end = (a->rows + 1) * a->n_columns;
 	union mz_result_cell *row;
 
-	if (a->failed || !mz_pair_index_room((void **)&a->cells, &a->cap, end, sizeof(*a->cells))) {
+	if (a->failed || !mz_array_room((void **)&a->cells, &a->cap, end, sizeof(*a->cells))) {
 		a->failed = true;
 		return NULL;
 	}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 
 /* Without debugging information only exported functions have names, so the module of what
@@ -31,15 +32,8 @@ static const char *const built_in[] = {
 
 static int add(struct mz_suppressions *s, const char *rule)
 {
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? 2 * s->cap : 32;
-		char **rules = realloc(s->rules, cap * sizeof(*rules));
-
-		if (!rules)
-			return -ENOMEM;
-		s->rules = rules;
-		s->cap = cap;
-	}
+	if (!mz_array_room((void **)&s->rules, &s->cap, s->n, sizeof(*s->rules)))
+		return -ENOMEM;
 	s->rules[s->n] = strdup(rule);
 	if (!s->rules[s->n])
 		return -ENOMEM;

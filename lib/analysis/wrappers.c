@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 
 static const char *const built_in[] = {
@@ -227,15 +228,8 @@ bool mz_wrappers_has(const struct mz_wrappers *w, const char *function)
 
 int mz_wrappers_add(struct mz_wrappers *w, const char *name)
 {
-	if (w->n == w->cap) {
-		size_t cap = w->cap ? 2 * w->cap : 16;
-		char **names = realloc(w->names, cap * sizeof(*names));
-
-		if (!names)
-			return -ENOMEM;
-		w->names = names;
-		w->cap = cap;
-	}
+	if (!mz_array_room((void **)&w->names, &w->cap, w->n, sizeof(*w->names)))
+		return -ENOMEM;
 	w->names[w->n] = strdup(name);
 	if (!w->names[w->n])
 		return -ENOMEM;

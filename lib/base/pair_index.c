@@ -3,7 +3,6 @@
 #include "base/pair_index.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static uint64_t hash(const struct mz_pair_index *ix, uint64_t a, uint64_t b)
 {
@@ -99,24 +98,4 @@ uint32_t mz_pair_index_expect(const struct mz_pair_index *ix, uint64_t a, uint64
 	if (number != MZ_PAIR_INDEX_NONE)
 		__builtin_prefetch(&ix->keys[number]);
 	return number;
-}
-
-/* Arrays that are indexed by these numbers grow by half, and new elements are zero, so that
- * the caller need not tell a new number from an old one. */
-bool mz_pair_index_room(void **array, size_t *cap, size_t at, size_t size)
-{
-	size_t want = *cap + *cap / 2;
-	char *p;
-
-	if (at < *cap)
-		return true;
-	if (want <= at)
-		want = at < 64 ? 64 : at + at / 2;
-	p = realloc(*array, want * size);
-	if (!p)
-		return false;
-	memset(p + *cap * size, 0, (want - *cap) * size);
-	*array = p;
-	*cap = want;
-	return true;
 }

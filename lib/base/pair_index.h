@@ -6,6 +6,7 @@
 #ifndef MZ_BASE_PAIR_INDEX_H
 #define MZ_BASE_PAIR_INDEX_H
 
+#include "base/array.h"
 #include "base/hash_index.h"
 
 #define MZ_PAIR_INDEX_NONE MZ_HASH_NONE
@@ -37,9 +38,5 @@ uint32_t mz_pair_index_get(const struct mz_pair_index *ix, uint64_t a, uint64_t 
  */
 void mz_pair_index_ask(const struct mz_pair_index *ix, uint64_t a, uint64_t b);
 uint32_t mz_pair_index_expect(const struct mz_pair_index *ix, uint64_t a, uint64_t b);
-
-/* Makes room for a member with number `at` in an array of members of `size` bytes
- * and sets it to zeros if it is new. *cap goes along. False: no memory. */
-bool mz_pair_index_room(void **array, size_t *cap, size_t at, size_t size);
 
 #endif

@@ -74,6 +74,31 @@ static bool grow_tree(struct tree *t, const struct mz_profile *p)
 
 /* ---- the tables of a thread --------------------------------------------- */
 
+static void number_or_null(struct mz_json *j, bool known, uint64_t n)
+{
+	if (known)
+		mz_json_u64(j, NULL, n);
+	else
+		mz_json_null(j, NULL);
+}
+
+/* The same value for every row: the viewer wants the column, and we know nothing for it. */
+static void all_false(struct mz_json *j, const char *key, uint32_t n)
+{
+	mz_json_array(j, key);
+	for (uint32_t i = 0; i < n; i++)
+		mz_json_bool(j, NULL, false);
+	mz_json_end_array(j);
+}
+
+static void all_none(struct mz_json *j, const char *key, uint32_t n)
+{
+	mz_json_array(j, key);
+	for (uint32_t i = 0; i < n; i++)
+		mz_json_i64(j, NULL, -1);
+	mz_json_end_array(j);
+}
+
 static void put_functions(struct mz_json *j, const struct mz_profile *p, struct tree *t)
 {
 	uint32_t n = mz_profile_frames(p);
@@ -84,26 +109,14 @@ static void put_functions(struct mz_json *j, const struct mz_profile *p, struct 
 	for (uint32_t i = 1; i <= n; i++)
 		mz_json_u64(j, NULL, index_of(t, mz_profile_get_frame(p, i).name));
 	mz_json_end_array(j);
-	mz_json_array(j, "isJS");
-	for (uint32_t i = 0; i < n; i++)
-		mz_json_bool(j, NULL, false);
-	mz_json_end_array(j);
-	mz_json_array(j, "relevantForJS");
-	for (uint32_t i = 0; i < n; i++)
-		mz_json_bool(j, NULL, false);
-	mz_json_end_array(j);
-	mz_json_array(j, "resource");
-	for (uint32_t i = 0; i < n; i++)
-		mz_json_i64(j, NULL, -1);
-	mz_json_end_array(j);
+	all_false(j, "isJS", n);
+	all_false(j, "relevantForJS", n);
+	all_none(j, "resource", n);
 	mz_json_array(j, "fileName");
 	for (uint32_t i = 1; i <= n; i++) {
 		struct mz_frame f = mz_profile_get_frame(p, i);
 
-		if (f.file)
-			mz_json_u64(j, NULL, index_of(t, f.file));
-		else
-			mz_json_null(j, NULL);
+		number_or_null(j, f.file, f.file ? index_of(t, f.file) : 0);
 	}
 	mz_json_end_array(j);
 	nulls(j, "lineNumber", n);
@@ -117,10 +130,7 @@ static void put_frames(struct mz_json *j, const struct mz_profile *p)
 
 	mz_json_object(j, "frameTable");
 	mz_json_u64(j, "length", n);
-	mz_json_array(j, "address");
-	for (uint32_t i = 0; i < n; i++) /* only those of a library listed in libs count */
-		mz_json_i64(j, NULL, -1);
-	mz_json_end_array(j);
+	all_none(j, "address", n); /* only those of a library listed in libs count */
 	numbers(j, "inlineDepth", n, 0);
 	numbers(j, "category", n, 0);
 	numbers(j, "subcategory", n, 0);
@@ -135,10 +145,7 @@ static void put_frames(struct mz_json *j, const struct mz_profile *p)
 	for (uint32_t i = 1; i <= n; i++) {
 		uint32_t line = mz_profile_get_frame(p, i).line;
 
-		if (line)
-			mz_json_u64(j, NULL, line);
-		else
-			mz_json_null(j, NULL);
+		number_or_null(j, line, line);
 	}
 	mz_json_end_array(j);
 	nulls(j, "column", n);
@@ -158,10 +165,7 @@ static void put_stacks(struct mz_json *j, const struct tree *t)
 	for (uint32_t i = 1; i <= n; i++) {
 		uint64_t caller = mz_tables_get_stack(t->nodes, i, &two)[0];
 
-		if (caller)
-			mz_json_u64(j, NULL, caller - 1);
-		else
-			mz_json_null(j, NULL);
+		number_or_null(j, caller, caller - 1);
 	}
 	mz_json_end_array(j);
 	mz_json_array(j, "frame");

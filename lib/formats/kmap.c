@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/readahead.h"
 #include "formats/kmap_events.h"
@@ -314,18 +315,6 @@ static int take_block(struct mz_kmap *k, struct batch *b)
 	return n > 0;
 }
 
-static bool more_records(struct batch *b)
-{
-	size_t room = b->room ? 2 * b->room : 512;
-	struct mz_kmap_record *r = realloc(b->records, room * sizeof(*r));
-
-	if (!r)
-		return false;
-	b->records = r;
-	b->room = room;
-	return true;
-}
-
 static int take_lines(struct mz_kmap *k, struct batch *b)
 {
 	const char *p = b->text, *end = p + b->len;
@@ -335,7 +324,7 @@ static int take_lines(struct mz_kmap *k, struct batch *b)
 		size_t len = (size_t)((nl ? nl : end) - p);
 		int ret;
 
-		if (b->n == b->room && !more_records(b))
+		if (!mz_array_room((void **)&b->records, &b->room, b->n, sizeof(*b->records)))
 			return mz_fail_memory(&k->error);
 		ret = take_line(k, p, len && p[len - 1] == '\r' ? len - 1 : len, &b->records[b->n]);
 		if (ret < 0)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cursor.h"
 #include "base/error.h"
 #include "formats/kmap.h"
@@ -88,15 +89,8 @@ static int add_row(struct join *j, const char *name, const char *line, size_t le
 	    rec.kind != MZ_KMAP_ACCESS)
 		return bad_row(j, name, line, len);
 	row.access = rec.access;
-	if (j->count == j->cap) {
-		size_t cap = j->cap ? 2 * j->cap : 1024;
-		struct row *rows = realloc(j->rows, cap * sizeof(*rows));
-
-		if (!rows)
-			return mz_fail_memory(j->err);
-		j->rows = rows;
-		j->cap = cap;
-	}
+	if (!mz_array_room((void **)&j->rows, &j->cap, j->count, sizeof(*j->rows)))
+		return mz_fail_memory(j->err);
 	j->rows[j->count++] = row;
 	return 0;
 }
@@ -133,17 +127,8 @@ static void put_access(struct join *j, struct row *r, const struct mz_kmap_objec
 
 static struct row *first_row(const struct join *j, uint64_t index)
 {
-	size_t lo = 0, hi = j->count;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (j->rows[mid].index < index)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return j->rows + lo;
+	return j->rows + mz_array_below(j->rows, j->count, sizeof(*j->rows),
+					offsetof(struct row, index), index);
 }
 
 static void put_rows(struct join *j, uint64_t index, const struct mz_kmap_object *of)

@@ -46,7 +46,7 @@ static struct mz_kmap_record *new_record(struct mz_kmap_unpacker *u, enum mz_kma
 {
 	struct mz_kmap_record *rec;
 
-	if (!mz_pair_index_room((void **)&u->queue, &u->cap, u->queued, sizeof(*u->queue)))
+	if (!mz_array_room((void **)&u->queue, &u->cap, u->queued, sizeof(*u->queue)))
 		return NULL;
 	rec = &u->queue[u->queued++];
 	*rec = (struct mz_kmap_record){.kind = kind, .line = u->line};

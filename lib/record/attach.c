@@ -53,19 +53,21 @@ static uint64_t find_syscall(struct mz_attach *a)
 static uint64_t find_sigreturn(struct mz_attach *a, uint64_t in_library)
 {
 	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
-	uint64_t start, end, found = 0;
+	struct mz_attach_map m;
+	uint64_t found = 0;
 	uint8_t block[8192];
 
-	if (!mz_attach_mapping(a->pid, in_library, &start, &end))
+	if (!mz_attach_mapping(a->pid, in_library, &m))
 		return 0;
-	for (; start + sizeof(block) <= end && !found; start += sizeof(block) - sizeof(code)) {
+	for (uint64_t at = m.start; at + sizeof(block) <= m.end && !found;
+	     at += sizeof(block) - sizeof(code)) {
 		const uint8_t *p;
 
-		if (!mz_attach_read(&a->objects, start, block, sizeof(block)))
+		if (!mz_attach_read(&a->objects, at, block, sizeof(block)))
 			return 0;
 		p = memmem(block, sizeof(block), code, sizeof(code));
 		if (p)
-			found = start + (uint64_t)(p - block);
+			found = at + (uint64_t)(p - block);
 	}
 	return found;
 }

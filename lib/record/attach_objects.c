@@ -240,7 +240,7 @@ uint64_t mz_attach_function(const struct mz_attach_objects *o, const char *name)
 	return at;
 }
 
-bool mz_attach_mapping(pid_t pid, uint64_t addr, uint64_t *start, uint64_t *end)
+bool mz_attach_mapping(pid_t pid, uint64_t addr, struct mz_attach_map *m)
 {
 	char path[64], line[512];
 	bool found = false;
@@ -249,13 +249,15 @@ bool mz_attach_mapping(pid_t pid, uint64_t addr, uint64_t *start, uint64_t *end)
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	in = fopen(path, "re");
 	while (in && !found && fgets(line, sizeof(line), in)) {
-		unsigned long from, to;
+		unsigned long start, end;
 
-		if (sscanf(line, "%lx-%lx", &from, &to) != 2)
-			continue;
-		*start = from;
-		*end = to;
-		found = addr >= from && addr < to;
+		m->path[0] = '\0';
+		if (sscanf(line, "%lx-%lx %4s %*s %*s %*s %255[^\n]", &start, &end, m->rights,
+			   m->path) < 3)
+			break;
+		m->start = start;
+		m->end = end;
+		found = addr >= start && addr < end;
 	}
 	if (in)
 		fclose(in);

@@ -27,7 +27,12 @@ bool mz_attach_read(const struct mz_attach_objects *o, uint64_t at, void *out, s
 bool mz_attach_write(const struct mz_attach_objects *o, uint64_t at, const void *from, size_t size);
 
 /* The mapping that an address of a process lies in. */
-bool mz_attach_mapping(pid_t pid, uint64_t addr, uint64_t *start, uint64_t *end);
+struct mz_attach_map {
+	uint64_t start, end;
+	char rights[5]; /* "r-xp" */
+	char path[256]; /* "" = none */
+};
+bool mz_attach_mapping(pid_t pid, uint64_t addr, struct mz_attach_map *m);
 
 /* A function that this object defines; 0 = none. */
 uint64_t mz_attach_symbol(const struct mz_attach_objects *o, const struct mz_attach_object *in,

@@ -116,46 +116,14 @@ static bool at_entry(const struct mz_attach_thread *t, uint64_t pc)
 	return false;
 }
 
-/* ---- mappings --------------------------------------------------------------------- */
-
-struct mapping {
-	uint64_t start, end;
-	char rights[5];
-	char path[256];
-};
-
-static bool find_mapping(pid_t pid, uint64_t addr, struct mapping *m)
-{
-	char path[64], line[512];
-	bool found = false;
-	FILE *in;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	in = fopen(path, "re");
-	while (in && !found && fgets(line, sizeof(line), in)) {
-		unsigned long start, end;
-
-		m->path[0] = '\0';
-		if (sscanf(line, "%lx-%lx %4s %*s %*s %*s %255[^\n]", &start, &end, m->rights,
-			   m->path) < 3)
-			break;
-		m->start = start;
-		m->end = end;
-		found = addr >= start && addr < end;
-	}
-	if (in)
-		fclose(in);
-	return found;
-}
-
 /* The thread's descriptor lies at the end of its stack; that of the first thread is
  * named by the kernel. Another stack may be as small as its user knows it to be. */
 bool mz_attach_own_stack(const struct mz_attach_thread *t, const struct user_regs_struct *r,
 			 uint64_t from)
 {
-	struct mapping m;
+	struct mz_attach_map m;
 
-	if (!find_mapping(t->pid, r->rsp, &m) || from < m.start + 4096)
+	if (!mz_attach_mapping(t->pid, r->rsp, &m) || from < m.start + 4096)
 		return false;
 	return !strcmp(m.path, "[stack]") || (r->fs_base > r->rsp && r->fs_base < m.end);
 }
@@ -177,9 +145,9 @@ static bool is_system_code(const char *path)
 
 static bool in_program(const struct mz_attach_thread *t, uint64_t pc)
 {
-	struct mapping m;
+	struct mz_attach_map m;
 
-	if (!find_mapping(t->pid, pc, &m) || is_system_code(m.path))
+	if (!mz_attach_mapping(t->pid, pc, &m) || is_system_code(m.path))
 		return false;
 	/* an allocator of the program's own */
 	for (size_t i = 0; i < t->entry_count; i++)
@@ -192,9 +160,9 @@ static bool in_program(const struct mz_attach_thread *t, uint64_t pc)
 static bool in_handler(const struct mz_attach_thread *t, uint64_t sp)
 {
 	uint64_t words[512];
-	struct mapping m;
+	struct mz_attach_map m;
 
-	if (!find_mapping(t->pid, sp, &m))
+	if (!mz_attach_mapping(t->pid, sp, &m))
 		return true;
 	for (sp &= ~7ull; sp < m.end; sp += sizeof(words)) {
 		size_t n = m.end - sp < sizeof(words) ? (size_t)(m.end - sp) : sizeof(words);

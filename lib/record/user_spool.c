@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/spill.h"
 
 #define RECORD	   sizeof(struct mz_record)
@@ -96,15 +97,8 @@ static int add_part(struct mz_spool_queue *q, const struct mz_spool_part *part)
 		memmove(q->parts, q->parts + q->first, q->count * sizeof(*q->parts));
 		q->first = 0;
 	}
-	if (q->first + q->count == q->cap) {
-		size_t cap = q->cap ? 2 * q->cap : 8;
-		struct mz_spool_part *p = realloc(q->parts, cap * sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		q->parts = p;
-		q->cap = cap;
-	}
+	if (!mz_array_room((void **)&q->parts, &q->cap, q->first + q->count, sizeof(*q->parts)))
+		return -ENOMEM;
 	q->parts[q->first + q->count++] = *part;
 	return 0;
 }

@@ -16,27 +16,23 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/self.h"
 #include <uapi/memorizer/record.h>
 
-#define LIBRARY "../lib/memorizer/memorizer-preload.so"
+#define LIBRARY "lib/memorizer/memorizer-preload.so"
 
 int mz_user_library(char *path, size_t size, struct mz_error *err)
 {
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	char prefix[PATH_MAX];
 
-	self[n < 0 ? 0 : n] = '\0';
-	slash = strrchr(self, '/');
-	if (!slash)
+	if (!mz_self_path(prefix, sizeof(prefix), 2))
 		return mz_fail(err, ENOENT,
 			       "/proc/self/exe: cannot determine the path of this program");
-	slash[1] = '\0';
-	if ((size_t)snprintf(path, size, "%s%s", self, LIBRARY) >= size || access(path, R_OK))
+	if ((size_t)snprintf(path, size, "%s/%s", prefix, LIBRARY) >= size || access(path, R_OK))
 		return mz_fail(
 			err, ENOENT,
-			"%s%s: the library to preload is missing; is the installation complete?",
-			self, LIBRARY);
+			"%s/%s: the library to preload is missing; is the installation complete?",
+			prefix, LIBRARY);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "symbols/debuginfo.h"
 
@@ -128,16 +129,9 @@ static const struct mz_image_row *find_row(const struct mz_image *im, uint64_t a
 static const struct mz_image_symbol *find_symbol(const struct mz_image_symbol *s, size_t n,
 						 uint64_t addr)
 {
-	size_t lo = 0, hi = n;
+	size_t lo =
+		mz_array_not_above(s, n, sizeof(*s), offsetof(struct mz_image_symbol, addr), addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	/* it may lie in a longer one that starts before, not far before */
 	for (unsigned i = 0; lo && i < 8; i++, lo--) {
 		uint64_t in = addr - s[lo - 1].addr;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/regular.h"
 #include "symbols/image_build.h"
@@ -26,13 +27,13 @@ uint32_t mz_build_string(struct build *b, const char *s)
 	size_t len = strlen(s);
 	uint32_t id = mz_tables_string(b->interned, s, len);
 
-	if (!id || !mz_pair_index_room((void **)&b->interned_at, &b->cap_interned, id,
-				       sizeof(*b->interned_at)))
+	if (!id ||
+	    !mz_array_room((void **)&b->interned_at, &b->cap_interned, id, sizeof(*b->interned_at)))
 		goto failed;
 	if (b->interned_at[id])
 		return b->interned_at[id];
 	if (im->n_strings + len + 1 >= UINT32_MAX ||
-	    !mz_pair_index_room((void **)&im->strings, &b->cap_strings, im->n_strings + len + 1, 1))
+	    !mz_array_room((void **)&im->strings, &b->cap_strings, im->n_strings + len + 1, 1))
 		goto failed;
 	memcpy(im->strings + im->n_strings, s, len + 1);
 	b->interned_at[id] = (uint32_t)im->n_strings;
@@ -83,7 +84,7 @@ uint32_t mz_build_file(struct build *b, const char *path)
 		return 0;
 	id = mz_pair_index_put(&b->pointers, (uint64_t)(uintptr_t)path, 0);
 	if (id == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&b->names, &b->cap_names, id, sizeof(*b->names))) {
+	    !mz_array_room((void **)&b->names, &b->cap_names, id, sizeof(*b->names))) {
 		b->failed = true;
 		return 0;
 	}
@@ -152,11 +153,11 @@ static void add_symbol(struct build *b, const GElf_Sym *sym, GElf_Addr addr, con
 	    type == STT_TLS || (type == STT_NOTYPE && *name == '.'))
 		return;
 	s.name = mz_build_string(b, name);
-	if (function && mz_pair_index_room((void **)&im->functions, &b->cap_functions,
-					   im->n_functions, sizeof(s)))
+	if (function &&
+	    mz_array_room((void **)&im->functions, &b->cap_functions, im->n_functions, sizeof(s)))
 		im->functions[im->n_functions++] = s;
-	else if (!function && mz_pair_index_room((void **)&im->variables, &b->cap_variables,
-						 im->n_variables, sizeof(s)))
+	else if (!function && mz_array_room((void **)&im->variables, &b->cap_variables,
+					    im->n_variables, sizeof(s)))
 		im->variables[im->n_variables++] = s;
 	else
 		b->failed = true;
@@ -197,16 +198,9 @@ static void add_symbols(struct build *b, Dwfl_Module *mod)
 
 static int variable_at(const struct mz_image *im, uint64_t addr, size_t *at)
 {
-	size_t lo = 0, hi = im->n_variables;
+	size_t lo = mz_array_below(im->variables, im->n_variables, sizeof(*im->variables),
+				   offsetof(struct mz_image_symbol, addr), addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (im->variables[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	*at = lo;
 	return lo < im->n_variables && im->variables[lo].addr == addr;
 }
@@ -278,7 +272,7 @@ static int build_module(struct mz_image *im, Dwfl_Module *mod, struct mz_error *
 	int ret = 0;
 
 	/* 0 is the empty string */
-	if (!b.interned || !mz_pair_index_room((void **)&im->strings, &b.cap_strings, 1, 1)) {
+	if (!b.interned || !mz_array_room((void **)&im->strings, &b.cap_strings, 1, 1)) {
 		ret = mz_fail_memory(err);
 	} else {
 		im->n_strings = 1;

@@ -26,8 +26,8 @@ void mz_build_lines(struct build *b, Dwarf_Die *unit)
 		/* the end of a sequence may be the end of the code */
 		if (!mz_build_is_code(b, addr) && !(end && mz_build_is_code(b, addr - 1)))
 			continue;
-		if (!mz_pair_index_room((void **)&b->lines, &b->cap_lines, b->n_lines,
-					sizeof(*b->lines))) {
+		if (!mz_array_room((void **)&b->lines, &b->cap_lines, b->n_lines,
+				   sizeof(*b->lines))) {
 			b->failed = true;
 			return;
 		}
@@ -74,7 +74,7 @@ static uint32_t add_scope(struct build *b, Dwarf_Die *die, uint32_t parent)
 	struct mz_image_scope *s;
 
 	if (im->n_scopes >= MZ_IMAGE_NONE - 1 ||
-	    !mz_pair_index_room((void **)&im->scopes, &b->cap_scopes, im->n_scopes, sizeof(*s))) {
+	    !mz_array_room((void **)&im->scopes, &b->cap_scopes, im->n_scopes, sizeof(*s))) {
 		b->failed = true;
 		return MZ_IMAGE_NONE;
 	}
@@ -106,8 +106,8 @@ static bool add_ranges(struct build *b, Dwarf_Die *die, uint32_t scope, uint32_t
 		hi += b->bias;
 		if (lo >= hi || !mz_build_is_code(b, lo) || hi - b->im->base >= UINT32_MAX)
 			continue;
-		if (!mz_pair_index_room((void **)&b->ranges, &b->cap_ranges, b->n_ranges,
-					sizeof(*b->ranges))) {
+		if (!mz_array_room((void **)&b->ranges, &b->cap_ranges, b->n_ranges,
+				   sizeof(*b->ranges))) {
 			b->failed = true;
 			return false;
 		}

@@ -42,7 +42,7 @@ static bool step(struct steps *s, uint32_t at, uint32_t scope)
 		s->list[s->n - 1].line = scope;
 		return true;
 	}
-	if (!mz_pair_index_room((void **)&s->list, &s->cap, s->n, sizeof(*s->list)))
+	if (!mz_array_room((void **)&s->list, &s->cap, s->n, sizeof(*s->list)))
 		return false;
 	s->list[s->n++] = (struct mz_image_line){.at = at, .line = scope};
 	return true;
@@ -82,7 +82,7 @@ static bool put_row(struct build *b, size_t *cap, struct mz_image_row row)
 	if (im->n_rows && im->rows[im->n_rows - 1].scope == row.scope &&
 	    im->rows[im->n_rows - 1].file == row.file && im->rows[im->n_rows - 1].line == row.line)
 		return true;
-	if (!mz_pair_index_room((void **)&im->rows, cap, im->n_rows, sizeof(row)))
+	if (!mz_array_room((void **)&im->rows, cap, im->n_rows, sizeof(row)))
 		return false;
 	im->rows[im->n_rows++] = row;
 	return true;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/regular.h"
 
@@ -258,16 +259,8 @@ static bool is_mark(const char *name)
 static const struct symbol *find(const struct mz_kallsyms *k, const struct symbol *s, size_t n,
 				 uint64_t addr)
 {
-	size_t lo = 0, hi = n, at;
+	size_t lo = mz_array_not_above(s, n, sizeof(*s), offsetof(struct symbol, addr), addr), at;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	/* what is more than 1 MiB away is in none: the address is beyond the last */
 	if (!lo || !s[lo - 1].addr || addr - s[lo - 1].addr > 1u << 20)
 		return NULL;

@@ -31,7 +31,7 @@ struct mz_symbols_module *mz_symbols_add(struct mz_symbols *s, const char *path)
 {
 	struct mz_symbols_module *m;
 
-	if (!mz_pair_index_room((void **)&s->modules, &s->cap, s->count, sizeof(*m)))
+	if (!mz_array_room((void **)&s->modules, &s->cap, s->count, sizeof(*m)))
 		return NULL;
 	m = &s->modules[s->count];
 	*m = (struct mz_symbols_module){.path = strdup(path)};
@@ -229,8 +229,8 @@ bool mz_symbols_find(struct mz_symbols *s, uint64_t ip, struct mz_symbol *out)
 		return true;
 	/* the call is before the address that it returns to */
 	if (id == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&s->found, &s->cap_found, id, sizeof(*s->found)) ||
-	    !mz_pair_index_room((void **)&s->is_found, &s->cap_is_found, id, sizeof(*s->is_found)))
+	    !mz_array_room((void **)&s->found, &s->cap_found, id, sizeof(*s->found)) ||
+	    !mz_array_room((void **)&s->is_found, &s->cap_is_found, id, sizeof(*s->is_found)))
 		return look_up(s, ip - 1, out);
 	if (s->known.count > before)
 		s->is_found[id] = look_up(s, ip - 1, &s->found[id]);

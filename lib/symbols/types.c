@@ -86,7 +86,7 @@ uint32_t mz_types_node(struct mz_types *t, uint64_t from, unsigned variant, bool
 
 	*fresh = id == t->n_nodes;
 	if (id == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&t->nodes, &t->cap_nodes, id, sizeof(*t->nodes)))
+	    !mz_array_room((void **)&t->nodes, &t->cap_nodes, id, sizeof(*t->nodes)))
 		return MZ_TYPES_NONE;
 	if (*fresh)
 		t->n_nodes++;
@@ -101,8 +101,8 @@ int mz_types_add_member(struct mz_types *t, uint32_t type, const char *name, uin
 
 	if (of != MZ_TYPES_NONE && !size && t->nodes[of].kind != MZ_TYPE_ARRAY)
 		return 0; /* an empty structure */
-	if (of == MZ_TYPES_NONE || !mz_pair_index_room((void **)&t->members, &t->cap_members,
-						       t->n_members, sizeof(*t->members)))
+	if (of == MZ_TYPES_NONE || !mz_array_room((void **)&t->members, &t->cap_members,
+						  t->n_members, sizeof(*t->members)))
 		return -ENOMEM;
 	if (!n->n)
 		n->first = (uint32_t)t->n_members;

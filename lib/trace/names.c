@@ -70,7 +70,7 @@ int mz_names_add(struct mz_names *n, uint64_t addr, const char *module, const st
 		return -ENOMEM;
 	at = mz_pair_index_put(&n->addrs, addr, 0);
 	if (at == MZ_PAIR_INDEX_NONE ||
-	    !mz_pair_index_room((void **)&n->entries, &n->cap, at, sizeof(*n->entries)))
+	    !mz_array_room((void **)&n->entries, &n->cap, at, sizeof(*n->entries)))
 		return -ENOMEM;
 	if (n->addrs.count > before)
 		n->entries[at] = entry;

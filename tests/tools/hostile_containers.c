@@ -161,69 +161,54 @@ static struct shape births(uint32_t number, uint32_t stream)
 	return s;
 }
 
-static void many_births(uint32_t chunks, const char *name)
+/* n chunks: of one stream, or of one stream each; change makes them what they are. */
+static void chunks(uint32_t n, bool streams, void (*change)(struct shape *s, uint32_t i),
+		   const char *name)
 {
 	begin();
-	for (uint32_t i = 0; i < chunks; i++) {
-		struct shape s = births(i, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		struct shape s = births(i, streams ? i : 0);
 
+		if (change)
+			change(&s, i);
 		chunk(&s);
 	}
 	end(name);
 }
 
-/* Streams whose times overlap, so that all of them are open at once. */
-static void many_streams(uint32_t streams, const char *name)
+/* Times of streams that overlap, so that all of them are open at once. */
+static void overlapping(struct shape *s, uint32_t i)
 {
-	begin();
-	for (uint32_t i = 0; i < streams; i++) {
-		struct shape s = births(i, i);
-
-		s.info.fields = MZ_HAS_TIME | MZ_HAS_TID | MZ_HAS_ADDR;
-		s.info.last_time = 2 * EVENTS;
-		s.whos = 1;
-		pattern(&s, MZ_COL_HAS, s.info.fields);
-		s.same[MZ_COL_TIME] = 2;
-		s.n[MZ_COL_TIME] = s.n[MZ_COL_WHO] = s.n[MZ_COL_PLACE] = EVENTS;
-		s.n[MZ_COL_TOKEN] = EVENTS;
-		s.same[MZ_COL_PLACE] = 3;
-		chunk(&s);
-	}
-	end(name);
+	(void)i;
+	s->info.fields = MZ_HAS_TIME | MZ_HAS_TID | MZ_HAS_ADDR;
+	s->info.last_time = 2 * EVENTS;
+	s->whos = 1;
+	pattern(s, MZ_COL_HAS, s->info.fields);
+	s->same[MZ_COL_TIME] = 2;
+	s->n[MZ_COL_TIME] = s->n[MZ_COL_WHO] = s->n[MZ_COL_PLACE] = EVENTS;
+	s->n[MZ_COL_TOKEN] = EVENTS;
+	s->same[MZ_COL_PLACE] = 3;
 }
 
-/* Streams without any event to speak of: one lane each. */
-static void tiny_streams(uint32_t streams, const char *name)
+/* No event to speak of: streams of these have one lane each. */
+static void tiny(struct shape *s, uint32_t i)
 {
-	begin();
-	for (uint32_t i = 0; i < streams; i++) {
-		struct shape s = births(i, i);
-
-		s.info.events = s.info.births = 1;
-		s.info.last_object = s.info.first_object;
-		s.info.fields = MZ_HAS_TIME;
-		s.info.last_time = i;
-		pattern(&s, MZ_COL_HAS, s.info.fields);
-		chunk(&s);
-	}
-	end(name);
+	s->info.events = s->info.births = 1;
+	s->info.last_object = s->info.first_object;
+	s->info.fields = MZ_HAS_TIME;
+	s->info.last_time = i;
+	pattern(s, MZ_COL_HAS, s->info.fields);
 }
 
-static void many_guests(uint32_t chunks, const char *name)
+static void guests(struct shape *s, uint32_t i)
 {
-	begin();
-	for (uint32_t i = 0; i < chunks; i++) {
-		struct shape s = births(i, 0);
-
-		s.guests = s.whos = s.once = EVENTS;
-		s.often = 0;
-		s.n[MZ_COL_TOKEN] = EVENTS;
-		s.info.guest_object = 1;
-		for (int c = 0; c <= MZ_COL_BLOCK; c++)
-			s.n[c] = EVENTS;
-		chunk(&s);
-	}
-	end(name);
+	(void)i;
+	s->guests = s->whos = s->once = EVENTS;
+	s->often = 0;
+	s->n[MZ_COL_TOKEN] = EVENTS;
+	s->info.guest_object = 1;
+	for (int c = 0; c <= MZ_COL_BLOCK; c++)
+		s->n[c] = EVENTS;
 }
 
 /* Call sites, caches and marks that no table has, and a thread for each event. */
@@ -558,11 +543,11 @@ int main(int argc, char **argv)
 	large_attributes(150, "note", "large-attributes.cmt");
 	large_attributes(40, "names", "large-names.cmt");
 	long_index(16u << 20, "long-index.cmt");
-	many_births(120, "births.cmt");
-	many_births(8, "some-births.cmt");
-	many_streams(60, "streams.cmt");
-	tiny_streams(20000, "lanes.cmt");
-	many_guests(4, "guests.cmt");
+	chunks(120, false, NULL, "births.cmt");
+	chunks(8, false, NULL, "some-births.cmt");
+	chunks(60, true, overlapping, "streams.cmt");
+	chunks(20000, true, tiny, "lanes.cmt");
+	chunks(4, false, guests, "guests.cmt");
 	wild_numbers("wild-numbers.cmt");
 	huge_blocks("huge-blocks.cmt");
 	orders_to_the_terminal("terminal.cmt");

@@ -21,23 +21,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/tools/keep.h"
+
 #define N 23
 
 static pthread_barrier_t begin, end;
 static bool over;
-
-static void *keep(void *p)
-{
-	__asm__ volatile("" : "+r"(p) : : "memory");
-	return p;
-}
-
-static void *posix(size_t align, size_t size)
-{
-	void *p = NULL;
-
-	return posix_memalign(&p, align, size) ? NULL : p;
-}
 
 static void one_round(void)
 {

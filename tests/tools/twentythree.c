@@ -8,22 +8,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/tools/keep.h"
+
 #define N 23
 
 void memorizer_mark(const char *text) __attribute__((weak));
-
-static void *keep(void *p)
-{
-	__asm__ volatile("" : "+r"(p) : : "memory");
-	return p;
-}
-
-static void *posix(size_t align, size_t size)
-{
-	void *p = NULL;
-
-	return posix_memalign(&p, align, size) ? NULL : p;
-}
 
 /* The end of the heap, there and back by each of the two calls. */
 static void move_end(void)

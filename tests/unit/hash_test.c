@@ -195,7 +195,7 @@ static void rooms(void)
 	for (size_t at = 0; at < 5000; at += random_next(&state) % 7) {
 		size_t before = cap;
 
-		CHECK(mz_pair_index_room((void **)&v, &cap, at, sizeof(*v)));
+		CHECK(mz_array_room((void **)&v, &cap, at, sizeof(*v)));
 		CHECK(at < cap);
 		for (size_t i = before; i < cap; i++) {
 			CHECK_EQ(v[i], 0);

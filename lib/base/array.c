@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Make room in arrays that grow. */
+#include "base/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Growing by half wastes less than doubling does. New members are zero, so that the caller need
+ * not tell a new number from an old one. */
+bool mz_array_room(void **array, size_t *cap, size_t at, size_t size)
+{
+	size_t want = *cap + *cap / 2;
+	char *p;
+
+	if (at < *cap)
+		return true;
+	if (want <= at)
+		want = at < 64 ? 64 : at + at / 2;
+	p = realloc(*array, want * size);
+	if (!p)
+		return false;
+	memset(p + *cap * size, 0, (want - *cap) * size);
+	*array = p;
+	*cap = want;
+	return true;
+}
