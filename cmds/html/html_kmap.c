@@ -289,7 +289,6 @@ static int tables_json(struct mz_json *w, const struct mz_kmap_model *m, size_t 
 		{"processes", "Processes", mz_kmap_processes},
 		{"shared", "Shared", mz_kmap_shared},
 		{"unused", "Unused", mz_kmap_unused},
-		{"privilege", "Privilege", mz_kmap_privilege},
 		{"structures", "Structures", all_types},
 		{"fields", "Members", all_fields},
 	};

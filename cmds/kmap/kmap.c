@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/kmap_questions.h"
+#include "cmds/kmap/kmap_opts.h"
 #include "cmds/kmap/kmap_report.h"
 #include "cmds/recording.h"
 #include "cmds/table_print.h"
@@ -13,31 +14,29 @@
 
 static const char *const levels[] = {"dir", "file", "function", "cache", "pid", NULL};
 
-struct opts {
-	const char *by_name;
-	const char *symbols;
-	struct mz_opt_limit limit;
-	bool skip_bad, json, csv;
-};
-
 static const struct mz_opt opts[] = {
-	MZ_OPT(0, "by", "LEVEL", MZ_OPT_STR, struct opts, by_name,
-	       "for matrix and privilege: dir, file, function, cache or pid (default: dir if "
-	       "folders are known, else function)"),
-	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, struct opts, symbols,
+	MZ_OPT(0, "by", "LEVEL", MZ_OPT_STR, struct kmap_opts, by_name,
+	       "for matrix: dir, file, function, cache or pid (default: dir if folders are known, "
+	       "else function); for privilege: topdir, dir, file or function (default: all)"),
+	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, struct kmap_opts, symbols,
 	       "kallsyms, System.map, vmlinux, or a folder with them and modules, separated by "
 	       "commas (default: those beside the map)"),
-	MZ_OPT_ROWS(0, struct opts, limit,
+	MZ_OPT(0, "functions", "FILE", MZ_OPT_STR, struct kmap_opts, functions,
+	       "privilege, cut: the table that 'kmap functions' writes, or a vmlinux to count in "
+	       "(default: the vmlinux of --symbols)"),
+	MZ_OPT(0, "cut", "FILE", MZ_OPT_STR, struct kmap_opts, cut,
+	       "privilege: measure this cut, a file of lines 'function,domain', as well"),
+	MZ_OPT_ROWS(0, struct kmap_opts, limit,
 		    "rows of a list: 20 in text (fields: 200), all in JSON and CSV; 0 = all"),
-	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct opts, skip_bad,
+	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct kmap_opts, skip_bad,
 	       "leave out and count lines that cannot be parsed"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "as JSON"),
-	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct opts, csv, "print CSV, with plain numbers"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct kmap_opts, json, "as JSON"),
+	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct kmap_opts, csv, "print CSV, with plain numbers"),
 	{0},
 };
 
 struct ask {
-	const struct opts *o;
+	const struct kmap_opts *o;
 	const char *pattern;
 	const char *path;
 	struct mz_kmap_model m;
@@ -96,12 +95,6 @@ static void unused(const struct ask *k, size_t i, struct mz_result_table *a)
 	mz_kmap_unused(&k->m, a);
 }
 
-static void privilege(const struct ask *k, size_t i, struct mz_result_table *a)
-{
-	(void)i;
-	mz_kmap_privilege(&k->m, a);
-}
-
 static const struct question questions[] = {
 	{"matrix", NULL, true, 0, 1, matrix},
 	{"object", "PATTERN", false, MZ_KMAP_BY_FUNCTION, 7, object},
@@ -109,7 +102,6 @@ static const struct question questions[] = {
 	{"site", "FUNCTION", false, MZ_KMAP_BY_FUNCTION, 1, site},
 	{"shared", NULL, false, MZ_KMAP_BY_DIR, 1, shared},
 	{"unused", NULL, false, MZ_KMAP_BY_DIR, 1, unused},
-	{"privilege", NULL, true, 0, 1, privilege},
 	{"report", NULL, false, MZ_KMAP_BY_DIR, 0, NULL},
 };
 
@@ -187,7 +179,7 @@ static int answer(const struct ask *k, const struct question *q)
 
 /* ---- the verb --------------------------------------------------------------------------- */
 
-static int level(const struct opts *o, const struct question *q, enum mz_kmap_by *by)
+static int level(const struct kmap_opts *o, const struct question *q, enum mz_kmap_by *by)
 {
 	*by = q->by;
 	if (!o->by_name)
@@ -197,14 +189,10 @@ static int level(const struct opts *o, const struct question *q, enum mz_kmap_by
 	for (unsigned i = 0; levels[i]; i++) {
 		if (strcmp(levels[i], o->by_name))
 			continue;
-		if (q->answer == privilege && i >= MZ_KMAP_BY_CACHE)
-			break;
 		*by = (enum mz_kmap_by)i;
 		return -1;
 	}
-	return console_usage("--by takes dir, file%s; not '%s'",
-			     q->answer == privilege ? " or function" : ", function, cache or pid",
-			     o->by_name);
+	return console_usage("--by takes dir, file, function, cache or pid; not '%s'", o->by_name);
 }
 
 static int open_and_answer(struct ask *k, const struct question *q,
@@ -235,7 +223,7 @@ static int open_and_answer(struct ask *k, const struct question *q,
 }
 
 /* args: what follows the question. */
-static int ask(const struct opts *o, const struct question *q, int argc, char **argv)
+static int ask(const struct kmap_opts *o, const struct question *q, int argc, char **argv)
 {
 	struct ask k = {.o = o, .path = "-"};
 	struct mz_recording_model how = {.types = q->answer == object || q->answer == fields,
@@ -259,12 +247,23 @@ static int ask(const struct opts *o, const struct question *q, int argc, char **
 	return open_and_answer(&k, q, &how);
 }
 
+/* What is more than a question to one map. */
+static const struct {
+	const char *name;
+	int (*run)(const struct kmap_opts *o, int argc, char **argv);
+} tasks[] = {
+	{"privilege", kmap_privilege},
+};
+
 static int run(void *options, int argc, char **argv)
 {
 	const struct question *q = argc ? find(argv[0]) : NULL;
 
 	if (q)
 		return ask(options, q, argc - 1, argv + 1);
+	for (size_t i = 0; argc && i < sizeof(tasks) / sizeof(*tasks); i++)
+		if (!strcmp(tasks[i].name, argv[0]))
+			return tasks[i].run(options, argc - 1, argv + 1);
 	return console_usage("%s%s%s there are matrix, object, fields, site, shared, unused, "
 			     "privilege and report",
 			     argc ? "no question '" : "which question?", argc ? argv[0] : "",
@@ -276,7 +275,7 @@ const struct mz_cmd cmd_kmap = {
 	.args = "QUESTION [KMAP|-]",
 	.summary = "query a KMAP: which code touches which kernel objects",
 	.opts = opts,
-	.opts_size = sizeof(struct opts),
+	.opts_size = sizeof(struct kmap_opts),
 	.reads = true,
 	.prints = true,
 	.run = run,

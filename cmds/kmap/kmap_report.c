@@ -51,8 +51,8 @@ static void count(const struct mz_kmap_model *m, struct figures *f)
 
 static const char *shape_name(const struct mz_kmap_model *m)
 {
-	static const char *const names[] = {"8 fields", "10 fields", "11 fields", "CSV",
-					    "9 fields"};
+	static const char *const names[] = {"8 fields", "10 fields", "11 fields",
+					    "CSV",	"9 fields",  "a union of maps"};
 	const char *name = "no objects";
 	unsigned n = 0;
 

@@ -60,6 +60,12 @@ static bool is_global(const struct mz_kmap_object *o)
 	       (t.len == 14 && !memcmp(t.p, "UNKNOWN_GLOBAL", 14));
 }
 
+/* For a union, memory that was found at an access is what its address says. */
+static bool by_address(const struct mz_kmap_model *m, uint32_t type)
+{
+	return m->own->lives && type && !strncmp(mz_kmap_string(m, type), "UFO_", 4);
+}
+
 /* A variable is named only if its symbol begins exactly at the object; a name with an offset
  * would belong to something else. */
 static void name_global(struct mz_kmap_model *m, struct mz_kmap_class *c)
@@ -67,9 +73,11 @@ static void name_global(struct mz_kmap_model *m, struct mz_kmap_class *c)
 	const char *name, *dir;
 	uint64_t offset;
 
-	if (!c->global || !m->own->symbols)
+	if (!(c->global || by_address(m, c->type)) || !m->own->symbols)
 		return;
 	name = mz_symbols_variable(m->own->symbols, c->va, &offset, &dir);
+	if (m->own->lives && name)
+		c->symbol_size = mz_symbols_variable_size(m->own->symbols, c->va, &c->symbol);
 	c->name = name && !offset ? mz_kmap_text_id(m, name) : 0;
 	c->dir = name && dir ? mz_kmap_text_id(m, dir) : 0;
 }
@@ -88,7 +96,8 @@ static uint32_t class_id(struct mz_kmap_model *m, const struct mz_kmap_object *o
 	kind = mz_pair_index_put(&own->kinds, type, cache);
 	if (place == MZ_PAIR_INDEX_NONE || kind == MZ_PAIR_INDEX_NONE)
 		return MZ_PAIR_INDEX_NONE;
-	id = mz_pair_index_put(&own->classes, (uint64_t)place << 32 | kind, global ? o->va : 0);
+	id = mz_pair_index_put(&own->classes, (uint64_t)place << 32 | kind,
+			       global || by_address(m, type) ? o->va : 0);
 	if (id == MZ_PAIR_INDEX_NONE || id < m->n_classes)
 		return id;
 	if (!ROOM(m, classes, id))
@@ -100,7 +109,9 @@ static uint32_t class_id(struct mz_kmap_model *m, const struct mz_kmap_object *o
 	c->cache = cache;
 	c->va = o->va;
 	c->global = global;
+	c->in_union = o->shape == MZ_KMAP_UNION;
 	c->catch_all = mz_kmap_is_catch_all(o);
+	c->first = o->size;
 	c->least = UINT64_MAX;
 	name_global(m, c);
 	return id;
@@ -133,7 +144,7 @@ static int add_owner(struct mz_kmap_model *m, uint32_t class, const struct mz_km
 	return 0;
 }
 
-static int add_freer(struct mz_kmap_model *m, uint32_t class, uint64_t ip)
+int mz_kmap_add_freer(struct mz_kmap_model *m, uint32_t class, uint64_t ip, uint64_t objects)
 {
 	uint32_t place = mz_kmap_place_id(m, ip), id;
 
@@ -144,7 +155,23 @@ static int add_freer(struct mz_kmap_model *m, uint32_t class, uint64_t ip)
 		m->n_freers = id + 1;
 	m->freers[id].class = class;
 	m->freers[id].place = place;
-	m->freers[id].objects++;
+	m->freers[id].objects += objects;
+	return 0;
+}
+
+/* Upstream's kernels write a time beyond this for an object that was not freed. */
+#define NEVER 100000000000u
+
+/* Only objects whose whole life is known: with both times, and a free by the kernel's own
+ * code, which the published measures ask for. */
+static int add_life(struct mz_kmap_model *m, uint32_t class, const struct mz_kmap_object *o)
+{
+	if (!m->own->lives || !o->alloc_time || !o->free_time || o->free_time > NEVER ||
+	    (o->free_ip - (uint64_t)m->shift) >> 28 != 0xffffffff8u)
+		return 0;
+	if (!ROOM(m, lives, m->n_lives))
+		return -ENOMEM;
+	m->lives[m->n_lives++] = (struct mz_kmap_life){class, o->size, o->alloc_time, o->free_time};
 	return 0;
 }
 
@@ -221,9 +248,9 @@ static int add_object(struct mz_kmap_model *m, const struct mz_kmap_object *o)
 				.class = id,
 				.serial = now->serial + 1 ? now->serial + 1 : 1,
 				.size = o->size};
-	if (add_owner(m, id, o) < 0)
+	if (add_owner(m, id, o) < 0 || add_life(m, id, o) < 0)
 		return -ENOMEM;
-	return freed ? add_freer(m, id, o->free_ip) : 0;
+	return freed ? mz_kmap_add_freer(m, id, o->free_ip, 1) : 0;
 }
 
 /* ---- all of it --------------------------------------------------------------------------- */
@@ -287,8 +314,10 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 		return mz_fail_memory(err);
 	m->own->symbols = o->symbols;
 	m->own->pids = o->pids;
+	m->own->lives = o->lives;
 	m->own->space = o->space;
 	find_shift(k, o->symbols);
+	m->shift = o->symbols ? mz_symbols_shift(o->symbols) : 0;
 	while ((ret = mz_kmap_read(k, &recs)) > 0) {
 		for (int i = 0; i < ret; i++)
 			if (add(m, &recs[i]) < 0)
@@ -332,6 +361,7 @@ void mz_kmap_model_deinit(struct mz_kmap_model *m)
 	free(m->owners);
 	free(m->processes);
 	free(m->calls);
+	free(m->lives);
 	free(m->places);
 	free(m->pairs);
 	free(m->groups);

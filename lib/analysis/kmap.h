@@ -37,12 +37,15 @@ struct mz_kmap_sum {
 };
 
 struct mz_kmap_class {
-	uint32_t place;	      /* that allocates */
-	uint32_t type, cache; /* strings; 0 = not known */
-	uint32_t name, dir;   /* strings: of the global variable, if they are known */
-	uint64_t va;	      /* of the global variable; else of the first object */
+	uint32_t place;		      /* that allocates */
+	uint32_t type, cache;	      /* strings; 0 = not known */
+	uint32_t name, dir;	      /* strings: of the global variable, if they are known */
+	uint64_t va;		      /* of the global variable; else of the first object */
+	uint64_t symbol, symbol_size; /* with lives: the variable around va; size 0 = none */
 	bool global;
+	bool in_union;		  /* from the line of a union: its size is that of the class */
 	bool catch_all;		  /* no objects: accesses of its type that found none */
+	uint64_t first;		  /* size of its first object */
 	uint64_t least, greatest; /* size */
 	struct mz_kmap_sum all, freed;
 	struct mz_kmap_sum overlaid; /* freed without a trace */
@@ -99,6 +102,13 @@ struct mz_kmap_process {
 struct mz_kmap_call_edge {
 	uint32_t from, to; /* places */
 	uint64_t count;
+	uint64_t first; /* count of its first line, where repeats are to be ignored */
+};
+
+/* An object that was allocated and freed at known times. */
+struct mz_kmap_life {
+	uint32_t class;
+	uint64_t size, from, to;
 };
 
 /* The structure that objects of a class are. */
@@ -115,12 +125,13 @@ struct mz_kmap_model {
 	struct mz_kmap_owner *owners;
 	struct mz_kmap_process *processes;
 	struct mz_kmap_call_edge *calls;
+	struct mz_kmap_life *lives;   /* in the order of the map; only if asked for */
 	struct mz_kmap_place *places; /* 0 is the address 0 */
 	struct mz_kmap_pair *pairs;
 	uint32_t *groups; /* their names: strings */
 	enum mz_kmap_by by;
 	size_t n_pairs, n_groups;
-	size_t n_classes, n_edges, n_freers, n_owners, n_processes, n_calls, n_places;
+	size_t n_classes, n_edges, n_freers, n_owners, n_processes, n_calls, n_places, n_lives;
 
 	struct mz_kmap_class total; /* over all classes */
 	uint64_t accesses;	    /* lines of accesses */
@@ -134,6 +145,7 @@ struct mz_kmap_model {
 	struct mz_timeline timeline;
 	struct mz_kmap_sum timeless; /* in all of its bins: globals, and before the clock */
 	struct mz_tables *strings;
+	int64_t shift;	 /* of the kernel, from where it was linked to where it ran */
 	bool has_dirs;	 /* some place has a directory */
 	bool has_ranges; /* some access says where in the object it was */
 
@@ -147,7 +159,10 @@ struct mz_kmap_model_options {
 	struct mz_symbols *symbols; /* NULL: addresses only. Used while reading only. */
 	enum mz_kmap_by by;	    /* of the pairs; by cache: code by function */
 	bool pids;		    /* an edge for each process: there may be as many as lines */
-	struct mz_heatmap *space;   /* where objects lie, over time, without variables; or NULL */
+	/* the lives of objects, and a class for each piece of memory that the kernel made up at an
+	 * access: what a union of maps needs (kmap_union.h) */
+	bool lives;
+	struct mz_heatmap *space; /* where objects lie, over time, without variables; or NULL */
 	/* Called now and then with what was read so far; false stops (-EINTR). */
 	bool (*progress)(void *arg, const struct mz_kmap *k);
 	void *arg;

@@ -176,6 +176,8 @@ int mz_kmap_add_access(struct mz_kmap_model *m, const struct mz_kmap_access *a)
 	struct mz_kmap_private *own = m->own;
 
 	m->accesses++;
+	if (a->frees && mz_kmap_add_freer(m, own->now.class, a->ip, a->frees) < 0)
+		return -ENOMEM;
 	own->gathered[own->n_gathered++] = *a;
 	return own->n_gathered == GATHERED ? mz_kmap_enter_gathered(m) : 0;
 }
@@ -189,8 +191,10 @@ int mz_kmap_add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c)
 	id = mz_pair_index_put(&m->own->calls, from, to);
 	if (id == MZ_PAIR_INDEX_NONE || !ROOM(m, calls, id))
 		return -ENOMEM;
-	if (id >= m->n_calls)
+	if (id >= m->n_calls) {
 		m->n_calls = id + 1;
+		m->calls[id].first = c->count;
+	}
 	m->calls[id].from = from;
 	m->calls[id].to = to;
 	m->calls[id].count += c->count;

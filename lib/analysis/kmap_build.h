@@ -28,7 +28,8 @@ struct current {
 
 struct mz_kmap_private {
 	struct mz_pair_index classes, edges, freers, owners, processes, calls, places, kinds;
-	size_t cap_classes, cap_edges, cap_freers, cap_owners, cap_processes, cap_calls, cap_places;
+	size_t cap_classes, cap_edges, cap_freers, cap_owners, cap_processes, cap_calls, cap_places,
+		cap_lives;
 	/* by edge: serial of the last object, its pair, the folder of the code */
 	struct edge_state {
 		uint32_t serial, pair, dir;
@@ -45,7 +46,7 @@ struct mz_kmap_private {
 	size_t cap_last;
 	struct mz_pair_index pairs, groups, touching;
 	int32_t last_pid; /* that touched something */
-	bool pids;
+	bool pids, lives;
 	struct mz_heatmap *space; /* NULL = not wanted; while reading */
 	size_t cap_pairs, cap_groups;
 	struct mz_symbols *symbols;
@@ -68,6 +69,7 @@ uint32_t mz_kmap_group_id(struct mz_kmap_model *m, uint32_t key, unsigned kind);
 int mz_kmap_name_processes(struct mz_kmap_model *m);
 
 /* kmap_access.c: 0 or -ENOMEM. */
+int mz_kmap_add_freer(struct mz_kmap_model *m, uint32_t class, uint64_t ip, uint64_t objects);
 int mz_kmap_add_access(struct mz_kmap_model *m, const struct mz_kmap_access *a);
 int mz_kmap_add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c);
 /* The accesses of the current object are all there. */

@@ -302,8 +302,11 @@ static bool show_lines(void *arg, const struct mz_kmap *k)
 int mz_recording_model(struct mz_recording *r, const struct mz_recording_model *how,
 		       struct mz_kmap_model *m, struct mz_error *err)
 {
-	struct mz_kmap_model_options mo = {
-		.progress = show_lines, .arg = r, .by = how->by, .space = how->space};
+	struct mz_kmap_model_options mo = {.progress = show_lines,
+					   .arg = r,
+					   .by = how->by,
+					   .space = how->space,
+					   .lives = how->lives};
 	struct mz_symbols_files f = {0};
 	struct mz_kmap *k = mz_recording_kmap(r, err);
 	int ret;

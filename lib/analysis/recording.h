@@ -73,6 +73,7 @@ int mz_recording_symbols(struct mz_recording *r, struct mz_symbols **symbols, st
 struct mz_recording_model {
 	enum mz_kmap_by by;
 	bool or_function;	  /* by function instead, if no folders are known */
+	bool lives;		  /* what a union of maps needs */
 	bool types;		  /* the structures of its objects, where the symbols tell */
 	struct mz_heatmap *space; /* where objects lie; NULL = not asked for */
 };

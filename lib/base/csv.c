@@ -25,3 +25,36 @@ void mz_csv_add(struct mz_buf *b, const char *s, size_t n)
 		mz_buf_add(b, s[i] == '"' ? "\"\"" : &s[i], s[i] == '"' ? 2 : 1);
 	mz_buf_str(b, "\"");
 }
+
+size_t mz_csv_split(const char *p, size_t len, char *room, char **cells, size_t max)
+{
+	const char *end = p + len;
+	size_t n = 0;
+
+	if (memchr(p, 0, len))
+		return 0;
+	for (;;) {
+		bool quoted = p < end && *p == '"';
+
+		if (n == max)
+			return 0;
+		cells[n++] = room;
+		for (p += quoted; p < end && (quoted || *p != ','); p++) {
+			if (quoted && *p == '"' && !(p + 1 < end && p[1] == '"'))
+				break;
+			p += quoted && *p == '"';
+			*room++ = *p;
+		}
+		*room++ = '\0';
+		if (quoted && (p == end || (++p < end && *p != ',')))
+			return 0;
+		if (p == end)
+			return n;
+		p++;
+	}
+}
+
+const char *mz_csv_plain(const char *cell)
+{
+	return cell[0] == '\'' && cell[1] && strchr("=+-@\t\r", cell[1]) ? cell + 1 : cell;
+}

@@ -16,6 +16,8 @@
  *   callers    accesses of objects of the type NONE may be from:ip,writes,reads or
  *              from:ip,caller:ip,writes,reads
  *   calls      from to count
+ *   union      ten fields without process and times, one line for all objects of a class:
+ *              accesses: ip,writes,reads,frees (`memorizer kmap merge`, CAPMAP's .comp)
  *
  * Every line says by its content what it is; one file may mix them. Packed files
  * (gzip, Zstandard) and containers that were made of a KMAP are read as well, and so are
@@ -38,7 +40,15 @@
 enum mz_kmap_kind { MZ_KMAP_OBJECT, MZ_KMAP_ACCESS, MZ_KMAP_CALL, MZ_KMAP_OTHER };
 
 /* The shape of an object's line. Containers hold these numbers. */
-enum mz_kmap_shape { MZ_KMAP_G1, MZ_KMAP_G2, MZ_KMAP_G3, MZ_KMAP_CSV, MZ_KMAP_G9, MZ_KMAP_SHAPES };
+enum mz_kmap_shape {
+	MZ_KMAP_G1,
+	MZ_KMAP_G2,
+	MZ_KMAP_G3,
+	MZ_KMAP_CSV,
+	MZ_KMAP_G9,
+	MZ_KMAP_UNION,
+	MZ_KMAP_SHAPES
+};
 
 /* How the pointers of an object's line are written. Containers hold these numbers. */
 enum mz_kmap_pointers {
@@ -70,6 +80,7 @@ struct mz_kmap_object {
 struct mz_kmap_access {
 	uint64_t ip, writes, reads;
 	uint64_t caller;      /* of ip; 0 = not known */
+	uint64_t frees;	      /* union only: objects of the class that it freed */
 	int32_t pid;	      /* -1 = not known */
 	uint8_t fields;	      /* of the line; 6: first and last are known */
 	bool from;	      /* the line begins with "from:" */

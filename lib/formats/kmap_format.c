@@ -97,7 +97,7 @@ static char *put_head(char *p, const struct mz_kmap_object *o, enum mz_kmap_poin
 static char *put_object(char *p, const struct mz_kmap_object *o)
 {
 	p = put_head(p, o, o->pointers);
-	if (o->shape == MZ_KMAP_G2 || o->shape == MZ_KMAP_G3 || o->shape == MZ_KMAP_G9) {
+	if (o->shape != MZ_KMAP_G1 && o->shape != MZ_KMAP_CSV) {
 		p = put_text(p, o->type);
 		*p++ = ',';
 	}
@@ -135,8 +135,10 @@ static char *put_from(char *p, const struct mz_kmap_access *a)
 
 /* The pid is before the counts in lines of Memorizer's kernel and after them in those of the
  * original. */
-static char *put_access(char *p, const struct mz_kmap_access *a, bool pid_first)
+static char *put_access(char *p, const struct mz_kmap_access *a, enum mz_kmap_shape shape)
 {
+	bool pid_first = shape == MZ_KMAP_G1 || shape == MZ_KMAP_CSV;
+
 	if (a->from)
 		return put_from(p, a);
 	*p++ = ' ';
@@ -152,7 +154,7 @@ static char *put_access(char *p, const struct mz_kmap_access *a, bool pid_first)
 	p = put_number(p, a->reads);
 	if (!pid_first && a->fields >= 4) {
 		*p++ = ',';
-		p = put_pid(p, a->pid);
+		p = shape == MZ_KMAP_UNION ? put_number(p, a->frees) : put_pid(p, a->pid);
 	}
 	if (pid_first && a->fields == 6) {
 		*p++ = ',';
@@ -178,10 +180,7 @@ size_t mz_kmap_format(char *buf, const struct mz_kmap_record *rec, const struct 
 
 	switch (rec->kind) {
 	case MZ_KMAP_OBJECT: p = put_object(p, &rec->object); break;
-	case MZ_KMAP_ACCESS:
-		p = put_access(p, &rec->access,
-			       of->shape == MZ_KMAP_G1 || of->shape == MZ_KMAP_CSV);
-		break;
+	case MZ_KMAP_ACCESS: p = put_access(p, &rec->access, of->shape); break;
 	case MZ_KMAP_CALL: p = put_call(p, &rec->call); break;
 	case MZ_KMAP_OTHER: p = put_text(p, rec->line); break;
 	}
@@ -278,7 +277,7 @@ size_t mz_kmap_format_as(char *buf, const struct mz_kmap_record *rec, enum mz_km
 	case MZ_KMAP_ACCESS:
 		a.from = false;
 		a.fields = shape == MZ_KMAP_G2 ? 3 : 4;
-		p = put_access(p, &a, false);
+		p = put_access(p, &a, shape);
 		break;
 	case MZ_KMAP_CALL: p = put_call(p, &rec->call); break;
 	case MZ_KMAP_OTHER: break;

@@ -194,7 +194,10 @@ static int put_access(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 		ev.pid = (uint32_t)a->pid;
 		ev.has |= MZ_HAS_PID;
 	}
-	if (a->fields == 6) {
+	if (p->of.shape == MZ_KMAP_UNION) {
+		ev.given = a->frees;
+		ev.has |= MZ_HAS_GIVEN;
+	} else if (a->fields == 6) {
 		ev.given = (uint64_t)a->first << 16 | a->last;
 		ev.has |= MZ_HAS_GIVEN;
 	}

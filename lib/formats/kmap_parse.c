@@ -239,6 +239,14 @@ static bool changes_shape(const struct mz_kmap_object *o, struct mz_cursor tail)
 		 (!last.len && back(&tail, &before) && is_text(before, "no-slab"))));
 }
 
+/* A union has no process and no times. No kernel writes such a line: its objects without a
+ * process are those of the boot, whose process has a name. */
+static bool is_union(const struct mz_kmap_object *o)
+{
+	return is_text(o->comm, "(null)") && !o->pid && !o->alloc_time && !o->free_time &&
+	       !o->free_ip;
+}
+
 /*
  * type,comm[,cache[,new_type]]. Which of them there are is not said, and comm may hold
  * commas. New_type is a type or empty; a cache is always there in lines of ten fields, so a
@@ -272,6 +280,8 @@ static bool typed_tail(struct mz_cursor c, int before, struct mz_kmap_object *o)
 		}
 	}
 	o->comm = (struct mz_kmap_text){c.p, (size_t)(c.end - c.p)};
+	if (o->shape == MZ_KMAP_G2 && is_union(o))
+		o->shape = MZ_KMAP_UNION;
 	return true;
 }
 
@@ -303,6 +313,23 @@ static inline bool pointer(struct mz_cursor *c, struct mz_kmap_object *o, uint64
 	return true;
 }
 
+/* A class of a union that is no allocation site has a name in the place of the address. Its
+ * type and address say the same, so only what was constructed keeps a mark. */
+static bool class_name(struct mz_cursor *c, struct mz_kmap_object *o)
+{
+	const char *p = c->p;
+	bool made = mz_cursor_skip(c, "prealloced-");
+
+	while (c->p < c->end && *c->p != ',' && *c->p != ' ')
+		c->p++;
+	if (c->p - p < 5 || !(made || (*p >= 'A' && *p <= 'Z') || !memcmp(p, "code_", 5))) {
+		c->p = p;
+		return false;
+	}
+	o->alloc_ip = made ? MZ_KMAP_CTOR : 0;
+	return true;
+}
+
 /* The original counts events in 32 bits, and extends the sign when it prints them. */
 static uint64_t unsign(uint64_t v)
 {
@@ -312,7 +339,7 @@ static uint64_t unsign(uint64_t v)
 static const char *parse_object(struct mz_cursor c, int before, struct mz_kmap_object *o)
 {
 	*o = (struct mz_kmap_object){.shape = MZ_KMAP_G1};
-	if (!pointer(&c, o, &o->alloc_ip, true) || !comma(&c))
+	if (!(pointer(&c, o, &o->alloc_ip, true) || class_name(&c, o)) || !comma(&c))
 		return "the address of the allocating code is not a hexadecimal number";
 	if (!pid_of(&c, &o->pid) || !comma(&c))
 		return "the process is not a number";
@@ -385,7 +412,8 @@ static const char *parse_access(struct mz_cursor c, int shape, struct mz_kmap_ac
 	}
 	ok = number(&c, &a->writes) && comma(&c) && number(&c, &a->reads);
 	if (ok && c.p < c.end)
-		ok = comma(&c) && pid_of(&c, &a->pid);
+		ok = comma(&c) &&
+		     (shape == MZ_KMAP_UNION ? number(&c, &a->frees) : pid_of(&c, &a->pid));
 	else
 		a->fields = 3;
 	return ok && c.p == c.end ? NULL : "it is not 'ip,writes,reads' or 'ip,writes,reads,pid'";

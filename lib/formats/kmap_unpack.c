@@ -187,7 +187,9 @@ static int take_access(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 					      .from = starts_from(rec->line),
 					      .pid = ev->has & MZ_HAS_PID ? (int32_t)ev->pid : -1,
 					      .fields = ev->has & MZ_HAS_PID ? 4 : 3};
-	if (ev->has & MZ_HAS_GIVEN) {
+	if (u->form.shape == MZ_KMAP_UNION) {
+		rec->access.frees = ev->given;
+	} else if (ev->has & MZ_HAS_GIVEN) {
 		rec->access.first = (uint32_t)(ev->given >> 16 & MZ_KMAP_FAR);
 		rec->access.last = (uint32_t)(ev->given & MZ_KMAP_FAR);
 		rec->access.fields = 6;

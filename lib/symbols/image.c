@@ -206,6 +206,16 @@ const char *mz_image_variable(const struct mz_image *im, uint64_t addr, uint64_t
 	return string(im, s->name);
 }
 
+uint64_t mz_image_variable_size(const struct mz_image *im, uint64_t addr, uint64_t *start)
+{
+	const struct mz_image_symbol *s = find_symbol(im->variables, im->n_variables, addr);
+
+	if (!s)
+		return 0;
+	*start = s->addr;
+	return s->size;
+}
+
 static uint64_t by_name(const struct mz_image *im, const struct mz_image_symbol *s, size_t n,
 			const char *name)
 {

@@ -45,8 +45,8 @@ struct mz_image {
 	uint8_t id[64];
 	size_t id_len;
 	uint64_t file_size, file_time; /* of the file, ns; 0: known by its build id alone */
-	bool has_lines; /* there was debugging information */
-	bool fixed;	/* addresses are those it runs at; else from where it is loaded */
+	bool has_lines;		       /* there was debugging information */
+	bool fixed; /* addresses are those it runs at; else from where it is loaded */
 	bool from_cache;
 	void *map; /* NULL: the arrays are the image's own */
 	size_t map_len;
@@ -83,6 +83,8 @@ const char *mz_image_scope_name(const struct mz_image *im, uint32_t scope);
 /* The variable at (or around) the address; NULL = none. file may be NULL. */
 const char *mz_image_variable(const struct mz_image *im, uint64_t addr, uint64_t *offset,
 			      const char **file);
+/* How long it is, and where it starts; 0 = not known. */
+uint64_t mz_image_variable_size(const struct mz_image *im, uint64_t addr, uint64_t *start);
 /* The address of a symbol, function or variable; 0 = none. Slow. */
 uint64_t mz_image_symbol(const struct mz_image *im, const char *name);
 

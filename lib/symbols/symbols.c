@@ -305,3 +305,16 @@ const char *mz_symbols_variable(struct mz_symbols *s, uint64_t addr, uint64_t *o
 		*dir = folder(s, file ? file : file_in_list(s, addr, true));
 	return name;
 }
+
+uint64_t mz_symbols_variable_size(struct mz_symbols *s, uint64_t addr, uint64_t *start)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < s->count && !size; i++) {
+		const struct mz_image *im = image_of(&s->modules[i]);
+
+		size = im ? mz_image_variable_size(im, addr - s->modules[i].shift, start) : 0;
+		*start += size ? s->modules[i].shift : 0;
+	}
+	return size;
+}

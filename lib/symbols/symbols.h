@@ -66,6 +66,9 @@ size_t mz_symbols_frames(struct mz_symbols *s, uint64_t ip, struct mz_symbol_fra
 const char *mz_symbols_variable(struct mz_symbols *s, uint64_t addr, uint64_t *offset,
 				const char **dir);
 
+/* The size of the variable that holds the address, and where it starts; 0 = not known. */
+uint64_t mz_symbols_variable_size(struct mz_symbols *s, uint64_t addr, uint64_t *start);
+
 /* Modules whose file is gone, or another one by now. */
 unsigned mz_symbols_missing(const struct mz_symbols *s);
 /* There are lines and folders for some of it. */

@@ -238,24 +238,6 @@ def unused(objects):
     return sorted(tuple(v) for v in rows.values() if v[1] or v[2])
 
 
-def privilege(objects, n, by):
-    rows = {}
-    for o in objects:
-        for ip, pid, writes, reads in o.accesses:
-            r = rows.setdefault(n.code(ip, by), [set() for _ in range(7)])
-            f = n.find(ip)
-            r[0].add(f[1] if f else ip)
-            r[3].add(kind(o))
-            r[6].add(id(o))
-            if reads:
-                r[1].add(kind(o))
-                r[4].add(id(o))
-            if writes:
-                r[2].add(kind(o))
-                r[5].add(id(o))
-    return sorted((k,) + tuple(len(s) for s in v) for k, v in rows.items())
-
-
 def report(objects, calls, n):
     touched = [o for o in objects if any(a[2] or a[3] for a in o.accesses)]
 
@@ -322,10 +304,6 @@ def check(objects, calls, n, question, argument, got):
         compare('unused', unused(objects),
                 rows_of(got['unused'], ('objects', 'never_read', 'never_written', 'untouched', 'freed_untouched',
                                         'untouched_bytes', 'unread_bytes')))
-    elif question == 'privilege':
-        compare('privilege', privilege(objects, n, argument),
-                rows_of(got['privilege'], ('subsystem', 'functions', 'kinds_read', 'kinds_written', 'kinds',
-                                           'objects_read', 'objects_written', 'objects')))
     elif question == 'report':
         want = report(objects, calls, n)
         bad = {k: (v, got[k]) for k, v in want.items() if got[k] != v}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Read the maps and the functions that a measure of privilege needs. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cmds/kmap/kmap_opts.h"
+#include "cmds/recording.h"
+#include "symbols/files.h"
+
+static int add_map(struct mz_union *u, const struct kmap_opts *o, char *path, struct mz_error *err)
+{
+	struct mz_recording_options ro = {
+		.want = MZ_RECORDING_KMAP, .symbols = o->symbols, .skip_bad = o->skip_bad};
+	struct mz_recording_model how = {.by = MZ_KMAP_BY_FUNCTION, .lives = true};
+	struct mz_kmap_model m = {0};
+	struct mz_recording r;
+	struct progress progress;
+	int ret = recording_open(&r, &path, 1, &ro, &progress, err);
+
+	if (ret >= 0)
+		ret = recording_model(&r, &how, &m, err);
+	if (ret >= 0 && mz_union_add(u, &m, path) < 0)
+		ret = mz_fail_memory(err);
+	mz_kmap_model_deinit(&m);
+	mz_recording_close(&r);
+	return ret;
+}
+
+int kmap_load_maps(struct mz_union *u, const struct kmap_opts *o, int n, char **paths,
+		   struct mz_error *err)
+{
+	char *input[] = {(char *)"-"};
+	int ret = 0;
+
+	if (!n) {
+		n = 1;
+		paths = input;
+	}
+	for (int i = 0; i < n && ret >= 0; i++)
+		ret = add_map(u, o, paths[i], err);
+	return ret;
+}
+
+/* The vmlinux of --symbols, or beside the first map. */
+static int find_functions(struct kmap_load *l, const struct kmap_opts *o, const char *path,
+			  struct mz_error *err)
+{
+	struct mz_symbols_files files = {0};
+	int ret = 0;
+
+	if (o->functions)
+		return mz_functions_read(&l->f, o->functions, err);
+	if (o->symbols)
+		ret = mz_symbols_files_named(&files, o->symbols, err);
+	else if (strcmp(path, "-"))
+		ret = mz_symbols_files_beside(&files, path, err);
+	if (ret >= 0)
+		ret = files.kernel.vmlinux
+			      ? mz_functions_read(&l->f, files.kernel.vmlinux, err)
+			      : mz_fail(err, ENOENT,
+					"the instructions of the kernel's functions are not known: "
+					"name its vmlinux with --symbols, or a table of them with "
+					"--functions");
+	mz_symbols_files_deinit(&files);
+	return ret;
+}
+
+/* What is not in the figures, by cause. */
+static void note_left_out(const struct mz_privilege *p)
+{
+	if (p->unknown_edges || p->unknown_calls)
+		console_note(
+			"%llu accesses and %llu calls are of code in no function, and left out",
+			(unsigned long long)p->unknown_edges, (unsigned long long)p->unknown_calls);
+	if (p->module_edges || p->module_objects)
+		console_note("%llu accesses and %llu kinds of objects are of modules that the "
+			     "functions do not have, and left out",
+			     (unsigned long long)p->module_edges,
+			     (unsigned long long)p->module_objects);
+	if (p->u->dropped)
+		console_note("%llu objects are the recorder's own or none, and left out",
+			     (unsigned long long)p->u->dropped);
+}
+
+int kmap_load(struct kmap_load *l, const struct kmap_opts *o, int n, char **paths,
+	      struct mz_error *err)
+{
+	int ret;
+
+	memset(l, 0, sizeof(*l));
+	if (mz_union_init(&l->u) < 0)
+		return mz_fail_memory(err);
+	ret = find_functions(l, o, n ? paths[0] : "-", err);
+	if (ret >= 0)
+		ret = kmap_load_maps(&l->u, o, n, paths, err);
+	if (ret >= 0)
+		ret = mz_privilege_init(&l->p, &l->u, &l->f, err);
+	if (ret >= 0)
+		note_left_out(&l->p);
+	return ret;
+}
+
+void kmap_load_free(struct kmap_load *l)
+{
+	mz_privilege_deinit(&l->p);
+	mz_functions_deinit(&l->f);
+	mz_union_deinit(&l->u);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The options of `kmap`, and its tasks that are more than a question to one map. */
+#ifndef MZ_CMDS_KMAP_OPTS_H
+#define MZ_CMDS_KMAP_OPTS_H
+
+#include "analysis/privilege.h"
+#include "cmds/cmd.h"
+
+struct kmap_opts {
+	const char *by_name;
+	const char *symbols;
+	const char *functions;
+	const char *cut;
+	struct mz_opt_limit limit;
+	bool skip_bad, json, csv;
+};
+
+/* Each: the arguments behind its name; returns enum mz_exit. */
+int kmap_privilege(const struct kmap_opts *o, int argc, char **argv);
+
+/* ---- kmap_load.c ------------------------------------------------------------------------ */
+
+/* Maps, and the functions of their kernel. */
+struct kmap_load {
+	struct mz_union u;
+	struct mz_functions f;
+	struct mz_privilege p;
+};
+
+/* Adds the maps. 0 or -errno with err set. */
+int kmap_load_maps(struct mz_union *u, const struct kmap_opts *o, int n, char **paths,
+		   struct mz_error *err);
+/* All of it; free it in both cases. Says what is left out, as notes. */
+int kmap_load(struct kmap_load *l, const struct kmap_opts *o, int n, char **paths,
+	      struct mz_error *err);
+void kmap_load_free(struct kmap_load *l);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The functions of a kernel with what their instructions can do: how many read, write, call,
+ * return and free. From a table (CSV: name,file,start,size,read,write,call,return,free), or
+ * counted in the kernel's image.
+ */
+#ifndef MZ_ANALYSIS_FUNCTIONS_H
+#define MZ_ANALYSIS_FUNCTIONS_H
+
+#include "base/bytes_index.h"
+#include "symbols/code.h"
+
+#define MZ_FUNCTION_NONE UINT32_MAX
+
+/* Parts of the same name and file are one function. */
+struct mz_function {
+	uint32_t name, file; /* offsets of text; 0 = none */
+	uint64_t start;	     /* of its first part */
+	uint64_t size;	     /* bytes of instructions */
+	uint64_t ops[MZ_OPS];
+};
+
+/* Where a part of a function is. */
+struct mz_function_part {
+	uint64_t start, size;
+	uint32_t function;
+};
+
+struct mz_functions {
+	struct mz_function *functions;	/* in the order of their addresses */
+	struct mz_function_part *parts; /* by address */
+	size_t n, n_parts;
+	unsigned missing; /* bits of ops that some function has no count for */
+	char *text;
+	size_t text_len;
+
+	/* private */
+	size_t cap, cap_parts, text_cap;
+};
+
+void mz_functions_deinit(struct mz_functions *f);
+
+/* A table in a file. 0 or -errno with err set; deinit in both cases. */
+int mz_functions_read(struct mz_functions *f, const char *path, struct mz_error *err);
+/* One part, with its counts; missing: bits of ops that are not known. Then end. 0 or -ENOMEM. */
+int mz_functions_add(struct mz_functions *f, const struct mz_code_function *part, const char *file);
+int mz_functions_end(struct mz_functions *f);
+
+/* The function that the address is in, or directly behind (a return address may be);
+ * MZ_FUNCTION_NONE: none. */
+uint32_t mz_functions_find(const struct mz_functions *f, uint64_t addr);
+
+static inline const char *mz_functions_text(const struct mz_functions *f, uint32_t at)
+{
+	return f->text ? f->text + at : "";
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How much code could touch, against what it does touch: the privilege set (PS) of a union of
+ * maps when its functions are cut into domains, and the measures made of it. Definitions:
+ * docs/design.md, "Privilege sets".
+ */
+#ifndef MZ_ANALYSIS_PRIVILEGE_H
+#define MZ_ANALYSIS_PRIVILEGE_H
+
+#include "analysis/functions.h"
+#include "analysis/kmap_union.h"
+
+#define MZ_CODE_TARGET 4 /* bytes that a call or a return may reach where it is checked */
+
+/* A union whose code has been found in a table of functions. */
+struct mz_privilege {
+	const struct mz_union *u;
+	const struct mz_functions *f;
+	uint32_t *accessor;	   /* by edge: its function; MZ_FUNCTION_NONE = left out */
+	uint32_t *caller, *callee; /* by call */
+	bool *returns;		   /* by call: the first one of this address to this function */
+	bool *absent;		   /* by object: it belongs to a module that is not in the table */
+	uint64_t (*ops)[MZ_OPS];   /* by function; never fewer than the instructions seen */
+	bool *live;		   /* by function: it touches something, calls, or is called */
+
+	uint64_t data, code, code_live;
+	uint64_t n[MZ_OPS], n_live[MZ_OPS];
+	size_t live_functions, objects;
+	unsigned missing; /* bits of ops that the table does not count */
+	unsigned unseen;  /* bits of ops that the map does not record */
+
+	/* what is left out, and why */
+	uint64_t module_objects, module_edges, unknown_edges, unknown_calls;
+	uint64_t addresses, known; /* distinct, of the kernel's own code; in functions */
+	bool overflow;		   /* a product is greater than 64 bits */
+};
+
+/* 0 or -errno with err set; deinit in both cases. */
+int mz_privilege_init(struct mz_privilege *p, const struct mz_union *u,
+		      const struct mz_functions *f, struct mz_error *err);
+void mz_privilege_deinit(struct mz_privilege *p);
+
+/* ---- cuts ----------------------------------------------------------------------------- */
+
+enum mz_cut_level { MZ_CUT_TOPDIR, MZ_CUT_DIR, MZ_CUT_FILE, MZ_CUT_FUNCTION, MZ_CUT_LEVELS };
+
+/* Which function, and which object, is in which domain. */
+struct mz_cut {
+	uint32_t *function;			   /* by function */
+	uint32_t *object;			   /* by object; NULL: each is a domain */
+	uint32_t n, n_objects;			   /* domains of functions, of objects */
+	struct mz_bytes_index names, object_names; /* of the domains */
+	uint64_t unassigned; /* functions that a file does not name: one domain */
+	uint64_t unknown;    /* rows of a file that name nothing known */
+};
+
+/* "topdir", "dir", "file", "function". */
+const char *mz_cut_level_name(enum mz_cut_level level);
+int mz_cut_by(struct mz_cut *c, const struct mz_functions *f, enum mz_cut_level level);
+/* A file that assigns functions (and objects) to domains: privilege_file.c. */
+int mz_cut_read(struct mz_cut *c, const struct mz_privilege *p, const char *path,
+		struct mz_error *err);
+void mz_cut_deinit(struct mz_cut *c);
+const char *mz_cut_name(const struct mz_cut *c, uint32_t domain);
+
+/* ---- measures --------------------------------------------------------------------------- */
+
+/* Access of a domain to an object, and calls to other domains: free for the whole domain, or
+ * checked for each instruction. Calls inside a domain are always free. */
+enum mz_links {
+	MZ_LINKS_UNMEDIATED,
+	MZ_LINKS_MEDIATED,
+	MZ_LINKS_ONE, /* mediated, but for the domain that uses an object most */
+	MZ_LINKS
+};
+
+/* What a cut makes reachable; variants are computed from it. */
+struct mz_reach {
+	uint32_t n;		    /* domains */
+	uint64_t (*u)[MZ_OPS];	    /* bytes that an operation of the domain reaches freely */
+	uint64_t (*u_live)[MZ_OPS]; /* the same without dead code */
+	uint64_t (*ops)[MZ_OPS], (*ops_live)[MZ_OPS];
+	uint64_t *code, *code_live;
+	uint64_t mediated[MZ_OPS];
+	uint64_t calls, calls_across;	    /* dynamic */
+	uint64_t accesses, accesses_across; /* dynamic, to objects that are not free to it */
+};
+
+int mz_reach_init(struct mz_reach *r, struct mz_privilege *p, const struct mz_cut *c,
+		  enum mz_links links);
+void mz_reach_deinit(struct mz_reach *r);
+
+/* W^X: code is not written, data not called. LIVE: dead code does not count. */
+void mz_privilege_ps(struct mz_privilege *p, const struct mz_reach *r, bool wx, bool live,
+		     uint64_t ps[MZ_OPS]);
+void mz_privilege_min(struct mz_privilege *p, uint64_t ps[MZ_OPS]);
+void mz_privilege_mono(struct mz_privilege *p, bool wx, bool live, uint64_t ps[MZ_OPS]);
+
+#endif

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Cut the functions of a kernel into domains: by where they are written, or as a file says. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/privilege.h"
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/input.h"
+
+#define PATH 4096
+
+const char *mz_cut_level_name(enum mz_cut_level level)
+{
+	static const char *const names[MZ_CUT_LEVELS] = {"topdir", "dir", "file", "function"};
+
+	return names[level];
+}
+
+void mz_cut_deinit(struct mz_cut *c)
+{
+	free(c->function);
+	free(c->object);
+	mz_bytes_index_deinit(&c->names);
+	mz_bytes_index_deinit(&c->object_names);
+	*c = (struct mz_cut){0};
+}
+
+const char *mz_cut_name(const struct mz_cut *c, uint32_t domain)
+{
+	return domain < c->names.count ? c->names.items[domain].data : "";
+}
+
+/* ---- by where it is written ------------------------------------------------------------- */
+
+/* a/./b/../c and a//c are a/c: equal folders must be equal texts. "" becomes ".". */
+static void normalize(const char *path, char out[PATH])
+{
+	size_t n = 0;
+
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (len == 2 && !memcmp(path, "..", 2) && n && strcmp(out, "..")) {
+			while (n && out[--n] != '/')
+				;
+		} else if (len && !(len == 1 && *path == '.') && n + len + 2 < PATH) {
+			if (n)
+				out[n++] = '/';
+			memcpy(out + n, path, len);
+			n += len;
+		}
+		out[n] = '\0';
+		path += len + (path[len] == '/');
+	}
+	if (!n)
+		memcpy(out, ".", 2);
+}
+
+/* A function whose file is not known is in a file of its own. */
+static void name_at(const struct mz_functions *f, const struct mz_function *fn,
+		    enum mz_cut_level level, char out[PATH])
+{
+	const char *file = mz_functions_text(f, fn->file);
+	char path[PATH], *slash;
+
+	if (level == MZ_CUT_FUNCTION) {
+		normalize(file, path);
+		snprintf(out, PATH, "%.*s:%.*s", PATH / 2 - 2, path, PATH / 2 - 2,
+			 mz_functions_text(f, fn->name));
+		return;
+	}
+	if (*file)
+		normalize(file, path);
+	else
+		snprintf(path, PATH, "%.*s.v", PATH - 3, mz_functions_text(f, fn->name));
+	if (level <= MZ_CUT_DIR) {
+		slash = level == MZ_CUT_DIR ? strrchr(path, '/') : strchr(path, '/');
+		if (slash)
+			*slash = '\0';
+		else
+			memcpy(path, ".", 2);
+	}
+	memcpy(out, path, strlen(path) + 1);
+}
+
+int mz_cut_by(struct mz_cut *c, const struct mz_functions *f, enum mz_cut_level level)
+{
+	char name[PATH];
+
+	*c = (struct mz_cut){.function = malloc((f->n ? f->n : 1) * sizeof(*c->function))};
+	if (!c->function)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->n; i++) {
+		name_at(f, &f->functions[i], level, name);
+		c->function[i] = mz_bytes_index_put(&c->names, name, strlen(name));
+		if (c->function[i] == MZ_HASH_NONE)
+			return -ENOMEM;
+	}
+	c->n = (uint32_t)c->names.count;
+	return 0;
+}
+
+/* ---- as a file says ----------------------------------------------------------------------- */
+
+enum column { KIND, NAME, FILE_, DOMAIN, COLUMNS };
+
+#define CELLS 16
+
+struct file {
+	struct mz_cut *c;
+	const struct mz_privilege *p;
+	const char *path;
+	struct mz_error *err;
+	size_t at[COLUMNS]; /* CELLS: there is no such column */
+	struct mz_bytes_index names, objects;
+	uint32_t *next;	 /* by function: the next one of the same name */
+	uint32_t *first; /* by name */
+	uint64_t line;
+};
+
+/* Functions of a name stand in a chain: static ones may share it. */
+static int index_functions(struct file *t)
+{
+	const struct mz_functions *f = t->p->f;
+	size_t room = f->n ? f->n : 1;
+
+	t->next = malloc(room * sizeof(*t->next));
+	t->first = malloc(room * sizeof(*t->first));
+	if (!t->next || !t->first)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->n; i++) {
+		const char *name = mz_functions_text(f, f->functions[i].name);
+		size_t before = t->names.count;
+		uint32_t id = mz_bytes_index_put(&t->names, name, strlen(name));
+
+		if (id == MZ_HASH_NONE)
+			return -ENOMEM;
+		t->next[i] = t->names.count > before ? MZ_FUNCTION_NONE : t->first[id];
+		t->first[id] = i;
+	}
+	return 0;
+}
+
+static int index_objects(struct file *t)
+{
+	char id[320];
+
+	for (uint32_t i = 0; i < t->p->u->n_objects; i++) {
+		mz_union_object_id(t->p->u, i, id, sizeof(id));
+		if (mz_bytes_index_put(&t->objects, id, strlen(id)) == MZ_HASH_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool is_head(struct file *t, char **cells, size_t n)
+{
+	static const char *const names[COLUMNS][2] = {
+		{"kind", "kind"}, {"name", "function"}, {"file", "file"}, {"domain", "cluster"}};
+
+	for (int c = 0; c < COLUMNS; c++) {
+		t->at[c] = CELLS;
+		for (size_t i = 0; i < n && i < CELLS; i++)
+			if (!strcmp(cells[i], names[c][0]) || !strcmp(cells[i], names[c][1]))
+				t->at[c] = i;
+	}
+	if (t->at[NAME] < CELLS && t->at[DOMAIN] < CELLS)
+		return true;
+	t->at[KIND] = t->at[FILE_] = CELLS;
+	t->at[NAME] = 0;
+	t->at[DOMAIN] = 1;
+	return false;
+}
+
+static const char *cell(const struct file *t, char **cells, enum column c)
+{
+	return t->at[c] < CELLS ? mz_csv_plain(cells[t->at[c]]) : "";
+}
+
+static int assign_function(struct file *t, const char *name, const char *file, uint32_t domain)
+{
+	size_t before = t->names.count;
+	uint32_t id = mz_bytes_index_put(&t->names, name, strlen(name));
+	bool found = false;
+
+	if (id == MZ_HASH_NONE)
+		return -ENOMEM;
+	/* a name that no function has was added just now, or by an earlier row */
+	for (uint32_t i = t->names.count > before || id >= t->p->f->n ? MZ_FUNCTION_NONE
+								      : t->first[id];
+	     i != MZ_FUNCTION_NONE; i = t->next[i]) {
+		const struct mz_function *fn = &t->p->f->functions[i];
+
+		if (*file && strcmp(file, mz_functions_text(t->p->f, fn->file)))
+			continue;
+		t->c->function[i] = domain;
+		found = true;
+	}
+	t->c->unknown += !found;
+	return 0;
+}
+
+static int assign_object(struct file *t, const char *name, const char *domain)
+{
+	uint32_t id = mz_bytes_index_put(&t->objects, name, strlen(name)), d;
+
+	d = mz_bytes_index_put(&t->c->object_names, domain, strlen(domain));
+	if (id == MZ_HASH_NONE || d == MZ_HASH_NONE)
+		return -ENOMEM;
+	if (id < t->p->u->n_objects)
+		t->c->object[id] = d;
+	else
+		t->c->unknown++;
+	return 0;
+}
+
+static int assign(struct file *t, char **cells, size_t n)
+{
+	const char *name, *domain;
+	uint32_t d;
+
+	for (int c = 0; c < COLUMNS; c++)
+		if (t->at[c] < CELLS && t->at[c] >= n)
+			return mz_fail_line(t->err, EINVAL, t->line,
+					    "%s: line %llu: it is not 'function,domain'", t->path,
+					    (unsigned long long)t->line);
+	name = cell(t, cells, NAME);
+	domain = cell(t, cells, DOMAIN);
+	if (!*name || !*domain)
+		return mz_fail_line(t->err, EINVAL, t->line,
+				    "%s: line %llu: a name or a domain is empty", t->path,
+				    (unsigned long long)t->line);
+	if (!strcmp(cell(t, cells, KIND), "object"))
+		return assign_object(t, name, domain) < 0 ? mz_fail_memory(t->err) : 0;
+	d = mz_bytes_index_put(&t->c->names, domain, strlen(domain));
+	if (d == MZ_HASH_NONE || assign_function(t, name, cell(t, cells, FILE_), d) < 0)
+		return mz_fail_memory(t->err);
+	return 0;
+}
+
+/* "name domain" is as good as "name,domain". */
+static size_t cells_of(const char *line, size_t len, char *room, char **cells)
+{
+	if (!memchr(line, ',', len)) {
+		size_t n = strcspn(memcpy(room, line, len), " \t");
+
+		room[len] = '\0';
+		if (n < len) {
+			cells[0] = room;
+			cells[1] = room + n + strspn(room + n, " \t");
+			room[n] = '\0';
+			return 2;
+		}
+	}
+	return mz_csv_split(line, len, room, cells, CELLS);
+}
+
+static int read_lines(struct file *t, struct mz_input *in, char *room)
+{
+	char *cells[CELLS];
+	const char *line;
+	size_t len, n;
+	int ret;
+
+	while ((ret = mz_input_line(in, &line, &len, t->err)) > 0) {
+		t->line++;
+		if (!len || *line == '#')
+			continue;
+		room[len] = '\0';
+		n = memchr(line, 0, len) ? 0 : cells_of(line, len, room, cells);
+		if (!n)
+			return mz_fail_line(t->err, EINVAL, t->line, "%s: line %llu: not CSV",
+					    t->path, (unsigned long long)t->line);
+		if (t->at[DOMAIN] == t->at[NAME] && is_head(t, cells, n))
+			continue;
+		ret = assign(t, cells, n);
+		if (ret < 0)
+			return ret;
+	}
+	return ret;
+}
+
+/* What the file does not name: functions share a domain; objects stay alone. */
+static int assign_rest(struct file *t)
+{
+	struct mz_cut *c = t->c;
+	uint32_t d;
+
+	for (size_t i = 0; i < t->p->f->n; i++) {
+		if (c->function[i] != UINT32_MAX)
+			continue;
+		d = mz_bytes_index_put(&c->names, "(unassigned)", 12);
+		if (d == MZ_HASH_NONE)
+			return -ENOMEM;
+		c->function[i] = d;
+		c->unassigned++;
+	}
+	c->n = (uint32_t)c->names.count;
+	c->n_objects = (uint32_t)c->object_names.count;
+	for (size_t i = 0; i < t->p->u->n_objects; i++)
+		if (c->object[i] == UINT32_MAX)
+			c->object[i] = c->n_objects++;
+	return 0;
+}
+
+static int prepare(struct file *t)
+{
+	size_t functions = t->p->f->n ? t->p->f->n : 1, objects = t->p->u->n_objects;
+
+	objects = objects ? objects : 1;
+	t->c->function = malloc(functions * sizeof(uint32_t));
+	t->c->object = malloc(objects * sizeof(uint32_t));
+	if (!t->c->function || !t->c->object)
+		return -ENOMEM;
+	memset(t->c->function, 0xff, functions * sizeof(uint32_t));
+	memset(t->c->object, 0xff, objects * sizeof(uint32_t));
+	return index_functions(t) < 0 ? -ENOMEM : index_objects(t);
+}
+
+int mz_cut_read(struct mz_cut *c, const struct mz_privilege *p, const char *path,
+		struct mz_error *err)
+{
+	struct file t = {.c = c, .p = p, .path = path, .err = err};
+	char *room = malloc(MZ_LINE_MAX + CELLS + 1);
+	struct mz_input in;
+	int ret;
+
+	*c = (struct mz_cut){0};
+	ret = room && prepare(&t) >= 0 ? mz_input_open(&in, path, err) : mz_fail_memory(err);
+	if (ret >= 0) {
+		ret = mz_input_unpack(&in, err);
+		if (ret >= 0)
+			ret = read_lines(&t, &in, room);
+		mz_input_close(&in);
+	}
+	if (ret >= 0 && assign_rest(&t) < 0)
+		ret = mz_fail_memory(err);
+	mz_bytes_index_deinit(&t.names);
+	mz_bytes_index_deinit(&t.objects);
+	free(t.next);
+	free(t.first);
+	free(room);
+	return ret < 0 ? ret : 0;
+}
