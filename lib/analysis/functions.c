@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/csv.h"
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/input.h"
-#include "base/pair_index.h"
 
 /* A kernel has 100,000; a file of more is not one. */
 #define MOST (1u << 24)
@@ -29,7 +29,7 @@ static uint32_t add_text(struct mz_functions *f, const char *s)
 
 	if (n == 1)
 		return 0;
-	if (at + n > UINT32_MAX || !mz_pair_index_room((void **)&f->text, &f->text_cap, at + n, 1))
+	if (at + n > UINT32_MAX || !mz_array_room((void **)&f->text, &f->text_cap, at + n, 1))
 		return UINT32_MAX;
 	memcpy(f->text + at, s, n);
 	f->text_len = at + n;
@@ -42,8 +42,8 @@ int mz_functions_add(struct mz_functions *f, const struct mz_code_function *part
 	struct mz_function_part *where;
 
 	if (f->n >= MOST ||
-	    !mz_pair_index_room((void **)&f->functions, &f->cap, f->n, sizeof(*f->functions)) ||
-	    !mz_pair_index_room((void **)&f->parts, &f->cap_parts, f->n_parts, sizeof(*f->parts)))
+	    !mz_array_room((void **)&f->functions, &f->cap, f->n, sizeof(*f->functions)) ||
+	    !mz_array_room((void **)&f->parts, &f->cap_parts, f->n_parts, sizeof(*f->parts)))
 		return -ENOMEM;
 	to = &f->functions[f->n];
 	to->name = add_text(f, part->name);
@@ -139,17 +139,10 @@ static bool is_in(const struct mz_functions *f, size_t i, uint64_t addr)
 
 uint32_t mz_functions_find(const struct mz_functions *f, uint64_t addr)
 {
-	size_t lo = 0, hi = f->n_parts;
+	size_t at = mz_array_not_above(f->parts, f->n_parts, sizeof(*f->parts),
+				       offsetof(struct mz_function_part, start), addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (f->parts[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && is_in(f, lo - 1, addr) ? f->parts[lo - 1].function : MZ_FUNCTION_NONE;
+	return at && is_in(f, at - 1, addr) ? f->parts[at - 1].function : MZ_FUNCTION_NONE;
 }
 
 /* ---- CSV ------------------------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Add up many KMAPs: which class an object belongs to, and what touched it. */
 #include "analysis/kmap_union.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "analysis/kmap_sizes.h"
 
 #define ROOM(u, what, at)                                                                          \
-	mz_pair_index_room((void **)&(u)->what, &(u)->cap_##what, at, sizeof(*(u)->what))
+	mz_array_room((void **)&(u)->what, &(u)->cap_##what, at, sizeof(*(u)->what))
 
 int mz_union_init(struct mz_union *u)
 {

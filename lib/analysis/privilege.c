@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Find the code of a union in a table of functions, and count what it holds. */
 #include "analysis/privilege.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,8 +55,8 @@ static uint32_t see(struct mz_privilege *p, struct seen *s, uint64_t ip)
 
 	if (id == MZ_PAIR_INDEX_NONE || s->ips.count == before)
 		return id;
-	if (!mz_pair_index_room((void **)&s->function, &s->cap_function, id, sizeof(uint32_t)) ||
-	    !mz_pair_index_room((void **)&s->ops, &s->cap_ops, id, sizeof(unsigned)))
+	if (!mz_array_room((void **)&s->function, &s->cap_function, id, sizeof(uint32_t)) ||
+	    !mz_array_room((void **)&s->ops, &s->cap_ops, id, sizeof(unsigned)))
 		return MZ_PAIR_INDEX_NONE;
 	s->function[id] = mz_functions_find(p->f, ip);
 	if (s->function[id] == MZ_FUNCTION_NONE && mz_union_is_module(ip))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/privilege.h"
+#include "base/array.h"
 
 static void add(struct mz_privilege *p, uint64_t *to, uint64_t v)
 {
@@ -107,7 +108,7 @@ static int find_best(struct data *t)
 		id = mz_pair_index_put(&pairs, t->c->function[t->p->accessor[i]],
 				       domain_of(t->c, e->object));
 		if (id == MZ_PAIR_INDEX_NONE ||
-		    !mz_pair_index_room((void **)&weights, &cap, id, sizeof(*weights)))
+		    !mz_array_room((void **)&weights, &cap, id, sizeof(*weights)))
 			ret = -ENOMEM;
 		else
 			weights[id] += e->reads + e->writes + e->frees;
@@ -141,7 +142,7 @@ static int reach_freely(struct data *t, uint32_t d, uint32_t object, unsigned bi
 	uint32_t od = domain_of(t->c, object), id = mz_pair_index_put(&t->pairs, d, od);
 	unsigned fresh;
 
-	if (id == MZ_PAIR_INDEX_NONE || !mz_pair_index_room((void **)&t->bits, &t->cap_bits, id, 1))
+	if (id == MZ_PAIR_INDEX_NONE || !mz_array_room((void **)&t->bits, &t->cap_bits, id, 1))
 		return -ENOMEM;
 	fresh = bits & ~(unsigned)t->bits[id];
 	t->bits[id] |= (unsigned char)bits;
