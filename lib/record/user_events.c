@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "record/user_pools.h"
+#include "trace/event.h"
 
 #define MAX_TEXT 512u
 
@@ -16,6 +17,8 @@
 #define ALL_STACKS  (2ull << 30) /* in files, for the most part: see trace/stack_tree.h */
 #define ALL_TEXT    (16u << 20)
 #define MAX_MODULES 4096u
+
+#define SITE_PART (1u << (MZ_REC_SITE - MZ_REC_SIZE))
 
 /* A program cannot lose more than this between two records. */
 #define MOST_LOST (1ull << 40)
@@ -83,7 +86,7 @@ static int new_stack(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 		return mz_fail_memory(r->files->err);
 	if (ret <= 0 || r->files->stack_bytes >= ALL_STACKS)
 		return 0;
-	site = mz_user_program_site(r->files, m, MZ_STACK_NUMBER(rec->value), true);
+	site = mz_user_program_site(r->files, m, MZ_STACK_NUMBER(rec->value));
 	if (!site)
 		return 0;
 	*site = mz_user_told_site(&r->rings[ring].stack, m->writer, rec->arg);
@@ -313,41 +316,85 @@ static int reset_pool(struct mz_user_rings *r, struct mz_user_program *m, unsign
 	return ev.size ? mz_user_program_add(r->files, m, &ev) : 0;
 }
 
+/* The stack of an allocation, if it is known. */
+static inline void set_site(struct mz_user_program *m, uint64_t number, struct mz_event *ev)
+{
+	uint32_t site = mz_user_program_known(m, number);
+
+	if (site) {
+		ev->site = mz_user_site_stack(site);
+		ev->has |= MZ_HAS_SITE;
+	}
+	mz_user_stacks_count(&m->stacks, site);
+}
+
+/* What came in parts before the call: sizes are set below, and this is the rest. */
+static int set_parts(struct mz_user_program *m, const struct mz_user_ring *ring,
+		     struct mz_event *ev)
+{
+	uint64_t site = part_or(ring, MZ_REC_SITE, 0);
+
+	if (site)
+		set_site(m, site, ev);
+	return ring->parts & 1u << (MZ_REC_POOL - MZ_REC_SIZE)
+		       ? set_pool(m, part_or(ring, MZ_REC_POOL, 0), ev)
+		       : 0;
+}
+
 /* The record that completes a call consumes the parts collected before it. */
-static int add_event(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
-		     const struct mz_record *rec)
+static inline int add_event(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
+			    const struct mz_record *rec)
 {
 	struct mz_user_ring *ring = &r->rings[i];
-	uint64_t site = part_or(ring, MZ_REC_SITE, 0);
-	struct mz_event ev = {.kind = (uint8_t)mz_call_kind(rec->type),
-			      .call = rec->type,
-			      .has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_TID,
-			      .addr = block_address(ring, rec),
-			      .size = part_or(ring, MZ_REC_SIZE, rec->size),
-			      .tid = ring->tid,
-			      .time = mz_user_time(r, ring->time)};
+	struct mz_event *ev = mz_user_program_next(m);
 
-	const uint32_t *known = site ? mz_user_program_site(r->files, m, site, false) : NULL;
-
-	if (known && *known) {
-		ev.site = mz_user_site_stack(*known);
-		ev.has |= MZ_HAS_SITE;
-		mz_user_stacks_count(&m->stacks, *known);
-	} else if (site) {
-		mz_user_stacks_count(&m->stacks, 0);
-	}
-	if (ring->parts & 1u << (MZ_REC_POOL - MZ_REC_SIZE) &&
-	    set_pool(m, part_or(ring, MZ_REC_POOL, 0), &ev) < 0)
+	ev->kind = (uint8_t)mz_calls[rec->type].kind;
+	ev->call = rec->type;
+	ev->has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_TID;
+	ev->addr = block_address(ring, rec);
+	ev->size = part_or(ring, MZ_REC_SIZE, rec->size);
+	ev->tid = ring->tid;
+	ev->time = mz_user_time(r, ring->time);
+	if (ring->parts && set_parts(m, ring, ev) < 0)
 		return mz_fail_memory(r->files->err);
-	if (ev.kind != MZ_FREE)
-		set_args(ring, rec, &ev);
-	if (ev.kind == MZ_REALLOC) {
-		ev.old_addr = ring->old;
+	if (ev->kind != MZ_FREE)
+		set_args(ring, rec, ev);
+	if (ev->kind == MZ_REALLOC) {
+		ev->old_addr = ring->old;
 		r->begun -= ring->old != 0;
 		ring->old = 0;
 	}
 	ring->parts = 0;
-	return mz_user_program_add(r->files, m, &ev);
+	return mz_user_program_made(r->files, m);
+}
+
+/* The same for a malloc or free of which the record says all but the stack: nine of ten. */
+static inline int add_plain(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
+			    const struct mz_record *rec)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+	bool begins = rec->type == MZ_CALL_MALLOC;
+	struct mz_event *ev;
+
+	if (!(begins || rec->type == MZ_CALL_FREE) || ring->parts & ~SITE_PART)
+		return add_event(r, m, i, rec);
+	ev = mz_user_program_next(m);
+	ev->kind = begins ? MZ_ALLOC : MZ_FREE;
+	ev->call = rec->type;
+	ev->has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_TID;
+	ev->addr = rec->value;
+	ev->size = rec->size;
+	ev->tid = ring->tid;
+	ev->time = mz_user_time(r, ring->time);
+	if (begins) {
+		ev->addr = rec->value & ((1ull << MZ_ADDR_BITS) - 1);
+		ev->has |= MZ_HAS_GIVEN;
+		ev->given = ev->addr ? ev->size + (rec->value >> MZ_ADDR_BITS) : 0;
+	}
+	if (ring->parts && ring->part[MZ_REC_SITE - MZ_REC_SIZE])
+		set_site(m, ring->part[MZ_REC_SITE - MZ_REC_SIZE], ev);
+	ring->parts = 0;
+	return mz_user_program_made(r->files, m);
 }
 
 static int take(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
@@ -426,6 +473,47 @@ int mz_user_unit(struct mz_user_rings *r, unsigned i)
 	ret = take(r, m, i, &rec, ring->tail + 1);
 	ring->tail += 1 + (uint64_t)more;
 	r->records += 1 + (uint64_t)more;
+	return ret;
+}
+
+/* Which records mz_user_plain() takes. Those of all calls that the library records are events
+ * by themselves. */
+static inline bool is_plain(unsigned type)
+{
+	return (type > MZ_CALL_NONE && type <= MZ_CALL_FREE) || type == MZ_REC_SITE;
+}
+
+/* The buffer is our own memory, which no program can change: nothing has to be read once, and
+ * a plain record is sound by its type. */
+int mz_user_plain(struct mz_user_rings *r, unsigned i, uint64_t upto)
+{
+	struct mz_user_ring *ring = &r->rings[i];
+	struct mz_user_program *m = image_of(r, i);
+	const struct mz_spool_queue *q = &ring->queue;
+	uint64_t end = q->buf_first + q->buf_count, first = ring->tail;
+	int ret = 0;
+
+	end = end < ring->seen ? end : ring->seen;
+	/* a block may have to wait for the realloc of another thread; see mz_user_unit() */
+	if (!m || first < q->buf_first || r->begun > (ring->old != 0))
+		return 0;
+	while (!ret && ring->tail < end) {
+		const struct mz_record *rec = &q->buf[ring->tail - q->buf_first];
+		uint64_t time = mz_user_whole_time(ring, rec);
+
+		time = time < r->latest ? time : r->latest;
+		if (!is_plain(rec->type) || time > upto)
+			break;
+		ring->time = time;
+		ring->tail++;
+		if (rec->type == MZ_REC_SITE) {
+			ring->part[MZ_REC_SITE - MZ_REC_SIZE] = rec->value;
+			ring->parts |= SITE_PART;
+		} else {
+			ret = add_plain(r, m, i, rec);
+		}
+	}
+	r->records += ring->tail - first;
 	return ret;
 }
 

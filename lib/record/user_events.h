@@ -20,8 +20,31 @@ const struct mz_record *mz_user_at(struct mz_user_rings *r, unsigned ring, uint6
 /* The clock of the record at the tail. */
 uint64_t mz_user_first_time(struct mz_user_rings *r, unsigned ring);
 
+/* The same for records that need no care, as long as they come and are not after upto: plain
+ * calls and their stacks, which nearly all are. Takes none, or as many as there are. */
+int mz_user_plain(struct mz_user_rings *r, unsigned ring, uint64_t upto);
+
+/* The whole clock of a record, which has half of it: records of a ring are near each other. */
+static inline uint64_t mz_user_whole_time(const struct mz_user_ring *ring,
+					  const struct mz_record *rec)
+{
+	if (rec->type == MZ_REC_TIME)
+		return rec->value;
+	if (rec->type == MZ_CALL_FREE && !rec->value && !rec->time)
+		return ring->time;
+	return ring->time + (uint64_t)(int32_t)(rec->time - (uint32_t)ring->time);
+}
+
 /* In ns since the start. */
-uint64_t mz_user_time(const struct mz_user_rings *r, uint64_t clock);
+static inline uint64_t mz_user_time(const struct mz_user_rings *r, uint64_t clock)
+{
+	double ns;
+
+	if (!r->tsc)
+		return clock > r->ns0 ? clock - r->ns0 : 0;
+	ns = (double)(int64_t)(clock - r->clock0) * r->rate;
+	return ns > 0 && ns < 9e18 ? (uint64_t)(int64_t)ns : 0;
+}
 
 int mz_user_settle_realloc(struct mz_user_rings *r, unsigned self, uint64_t addr);
 

@@ -112,16 +112,6 @@ const struct mz_record *mz_user_at(struct mz_user_rings *r, unsigned i, uint64_t
 	return mz_spool_at(&r->spool, &ring->queue, n);
 }
 
-/* Whole, of half a clock: records of a ring are near each other. */
-static uint64_t whole_time(const struct mz_user_ring *ring, const struct mz_record *rec)
-{
-	if (rec->type == MZ_REC_TIME)
-		return rec->value;
-	if (rec->type == MZ_CALL_FREE && !rec->value && !rec->time)
-		return ring->time;
-	return ring->time + (uint64_t)(int32_t)(rec->time - (uint32_t)ring->time);
-}
-
 uint64_t mz_user_first_time(struct mz_user_rings *r, unsigned i)
 {
 	struct mz_user_ring *ring = &r->rings[i];
@@ -132,7 +122,7 @@ uint64_t mz_user_first_time(struct mz_user_rings *r, unsigned i)
 		/* what cannot be read is a loss, which is told at once; what claims to
 		 * come from the future was not stamped by the library, and must not hold
 		 * up the rest until then */
-		ring->next = rec ? whole_time(ring, rec) : 0;
+		ring->next = rec ? mz_user_whole_time(ring, rec) : 0;
 		if (ring->next > r->latest)
 			ring->next = r->latest;
 		ring->next_of = ring->tail + 1;
@@ -192,8 +182,12 @@ static int read_run(struct mz_user_rings *r, unsigned i, uint64_t upto)
 	struct mz_user_ring *ring = &r->rings[i];
 	int ret = 0;
 
-	while (!ret && ring->tail != ring->seen && mz_user_first_time(r, i) <= upto && !r->blocked)
+	while (!ret && ring->tail != ring->seen && mz_user_first_time(r, i) <= upto &&
+	       !r->blocked) {
 		ret = mz_user_unit(r, i);
+		if (!ret)
+			ret = mz_user_plain(r, i, upto);
+	}
 	return ret;
 }
 

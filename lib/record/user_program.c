@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "record/user_pools.h"
 #include "record/user_spool.h"
+#include "trace/writer.h"
 
 /* trace.cmt, then trace.2.cmt, trace.3.cmt: one for each program. */
 static char *file_name(const struct mz_user_files *f, unsigned number)
@@ -121,6 +122,7 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 	m->writer = mz_writer_open(m->path, &o, f->err);
 	if (!m->writer)
 		return -errno;
+	mz_writer_hurry(m->writer);
 	return set_header(f, m);
 }
 
@@ -128,19 +130,18 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 #define LOOK_NS		200000000ull /* its memory is looked at so often */
 #define MOST_SITE_PAGES 8192u
 
-uint32_t *mz_user_program_site(struct mz_user_files *f, struct mz_user_program *m, uint64_t number,
-			       bool make)
+uint32_t *mz_user_program_site(struct mz_user_files *f, struct mz_user_program *m, uint64_t number)
 {
 	uint64_t page = number / SITE_PAGE;
 
 	if (!number || page >= SITE_PAGES)
 		return NULL;
-	if (!m->sites && make)
+	if (!m->sites)
 		m->sites = calloc(SITE_PAGES, sizeof(*m->sites));
 	if (!m->sites)
 		return NULL;
 	if (!m->sites[page]) {
-		if (!make || f->site_pages >= MOST_SITE_PAGES)
+		if (f->site_pages >= MOST_SITE_PAGES)
 			return NULL;
 		m->sites[page] = calloc(SITE_PAGE, sizeof(**m->sites));
 		if (!m->sites[page])
@@ -164,7 +165,7 @@ static void free_sites(struct mz_user_files *f, struct mz_user_program *m)
 	f->text_bytes -= m->text_bytes;
 }
 
-static int flush(struct mz_user_files *f, struct mz_user_program *m)
+int mz_user_program_flush(struct mz_user_files *f, struct mz_user_program *m)
 {
 	int ret = mz_writer_add(m->writer, m->batch, m->count);
 
@@ -177,22 +178,8 @@ static int flush(struct mz_user_files *f, struct mz_user_program *m)
 int mz_user_program_add(struct mz_user_files *f, struct mz_user_program *m,
 			const struct mz_event *ev)
 {
-	struct mz_event *e = &m->batch[m->count++];
-
-	*e = *ev;
-	/* two clocks read at slightly different moments must not run backwards */
-	if (e->time < m->last_time)
-		e->time = m->last_time;
-	m->last_time = e->time;
-	if (f->resolution)
-		e->time -= e->time % f->resolution;
-	if (ev->kind == MZ_ALLOC || ev->kind == MZ_REALLOC)
-		m->asked += ev->size;
-	if (ev->kind == MZ_LOST)
-		m->lost[ev->arg < MZ_LOSSES ? ev->arg : MZ_LOSS_UNKNOWN] += ev->size;
-	else
-		m->events++;
-	return m->count == RECORD_BATCH ? flush(f, m) : 0;
+	*mz_user_program_next(m) = *ev;
+	return mz_user_program_made(f, m);
 }
 
 /* Programs end in any order; the summary lists them in the order of their files. */
@@ -278,7 +265,7 @@ static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m)
 {
 	uint64_t produced = m->events;
-	int ret = flush(f, m);
+	int ret = mz_user_program_flush(f, m);
 
 	for (unsigned i = 0; i < MZ_LOSSES; i++)
 		produced += m->lost[i];

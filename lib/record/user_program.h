@@ -53,7 +53,7 @@ struct mz_user_files {
 	struct mz_error *err;
 	const char *command;  /* line, for the header */
 	uint64_t start_unix;  /* ns */
-	uint64_t resolution;  /* of times, in ns; 0 = as they are */
+	uint64_t resolution;  /* of times, in ns, a power of two; 0 = as they are */
 	const char *spool;    /* folder of records that wait; NULL = that of the output */
 	uint64_t spool_limit; /* bytes; 0 = SPOOL_LIMIT */
 	bool waits;	      /* programs wait where they would lose events */
@@ -83,10 +83,50 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 			 const struct mz_program_slot *from);
 int mz_user_program_add(struct mz_user_files *f, struct mz_user_program *m,
 			const struct mz_event *ev);
+/* The batch is full, or the program is over. */
+int mz_user_program_flush(struct mz_user_files *f, struct mz_user_program *m);
+
+/* Room for the next event, all zeros: it is made in place. mz_user_program_made() then adds it.
+ * Inline, both: they are most of what an event costs here. */
+static inline struct mz_event *mz_user_program_next(struct mz_user_program *m)
+{
+	typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
+	pair *to = (pair *)&m->batch[m->count];
+
+	/* a struct of zeros is a slow string instruction */
+	to[0] = to[1] = to[2] = to[3] = to[4] = to[5] = (pair){0};
+	return (struct mz_event *)to;
+}
+
+static inline int mz_user_program_made(struct mz_user_files *f, struct mz_user_program *m)
+{
+	struct mz_event *e = &m->batch[m->count++];
+
+	/* two clocks read at slightly different moments must not run backwards */
+	if (e->time < m->last_time)
+		e->time = m->last_time;
+	m->last_time = e->time;
+	if (f->resolution)
+		e->time &= -f->resolution;
+	if (e->kind == MZ_ALLOC || e->kind == MZ_REALLOC)
+		m->asked += e->size;
+	if (__builtin_expect(e->kind == MZ_LOST, 0))
+		m->lost[e->arg < MZ_LOSSES ? e->arg : MZ_LOSS_UNKNOWN] += e->size;
+	else
+		m->events++;
+	return m->count == RECORD_BATCH ? mz_user_program_flush(f, m) : 0;
+}
 /* Where the number that the file has for a stack is kept; NULL = there is no room
- * for this number, or (without make) it never came. */
-uint32_t *mz_user_program_site(struct mz_user_files *f, struct mz_user_program *m, uint64_t number,
-			       bool make);
+ * for this number. */
+uint32_t *mz_user_program_site(struct mz_user_files *f, struct mz_user_program *m, uint64_t number);
+/* What is kept there; 0 = nothing. */
+static inline uint32_t mz_user_program_known(const struct mz_user_program *m, uint64_t number)
+{
+	uint64_t page = number / SITE_PAGE;
+
+	return m->sites && page < SITE_PAGES && m->sites[page] ? m->sites[page][number % SITE_PAGE]
+							       : 0;
+}
 /* Look at how much memory the program has, now and then. */
 void mz_user_program_look(struct mz_user_program *m);
 /* It says itself that it has so many bytes. */

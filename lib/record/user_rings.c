@@ -53,19 +53,9 @@ void mz_user_rings_set_clock(struct mz_user_rings *r)
 {
 	r->clock1 = mz_user_rings_clock(r);
 	r->ns1 = now_ns();
-}
-
-uint64_t mz_user_time(const struct mz_user_rings *r, uint64_t clock)
-{
-	double ns;
-
-	if (!r->tsc)
-		return clock > r->ns0 ? clock - r->ns0 : 0;
-	if (r->clock1 == r->clock0)
-		return 0;
-	ns = (double)(int64_t)(clock - r->clock0) * (double)(r->ns1 - r->ns0) /
-	     (double)(r->clock1 - r->clock0);
-	return ns > 0 && ns < 9e18 ? (uint64_t)ns : 0;
+	r->rate = r->clock1 == r->clock0
+			  ? 0
+			  : (double)(r->ns1 - r->ns0) / (double)(r->clock1 - r->clock0);
 }
 
 /* The counter may be used when the kernel itself trusts it. */

@@ -47,10 +47,11 @@ struct mz_user_rings {
 	uint64_t cut;	 /* nothing after this time is read yet */
 	uint64_t latest; /* no record that is there can have been stamped after this */
 	bool blocked;	 /* the next record must wait for one that is not there yet */
-	bool stuck;	/* the spool is full of records that wait for one that does not fit */
+	bool stuck;	 /* the spool is full of records that wait for one that does not fit */
 	bool tsc;
 	uint64_t clock0, ns0; /* the region's clock and ns, at the start and now */
 	uint64_t clock1, ns1;
+	double rate; /* ns per tick, between the two */
 	/* moving: by a separate thread, or by any thread that needs it, with the spool's lock */
 	struct mz_user_spool spool;
 	pthread_t mover;

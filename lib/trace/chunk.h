@@ -135,6 +135,7 @@ struct mz_encoder;
 struct mz_encode_options {
 	bool best;
 	bool raw;
+	int level;     /* of zstd; 0: the usual one */
 	uint32_t drop; /* enum mz_field: not kept */
 	uint32_t max_events;
 };

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define NOT_TOLD  0	     /* in the window: never met */
-#define WINDOW	  (1u << 19) /* objects that are found by subtraction */
-#define FIRST_CAP 1024
+#define NOT_TOLD    0	       /* in the window: never met */
+#define WINDOW	    (1u << 19) /* objects that are found by subtraction */
+#define FIRST_CAP   1024
+#define FETCH	    32 /* events at a time */
+#define USUAL_LEVEL 7  /* of zstd */
 
 /* ---- making room -------------------------------------------------------- */
 
@@ -22,7 +24,7 @@ struct mz_encoder *mz_encoder_new(const struct mz_encode_options *options)
 		e->options.max_events = MZ_WIRE_MAX_EVENTS;
 	e->info.raw = options->raw;
 	e->next_object = 1;
-	e->packer.level = 7;
+	e->packer.level = options->level ? options->level : USUAL_LEVEL;
 	e->places = mz_addr_predict_new();
 	if (e->places && !mz_u64_table_init(&e->map, sizeof(struct mz_encode_note)) &&
 	    !mz_u64_table_init(&e->variants, sizeof(struct mz_encode_note)))
@@ -60,6 +62,7 @@ void mz_encoder_free(struct mz_encoder *e)
 		free(e->contexts[i]);
 	free(e->whos);
 	mz_pair_index_deinit(&e->who_index);
+	free(e->plain_final);
 	mz_codec_column_free(&e->stray_addr);
 	mz_codec_column_free(&e->stray_object);
 	mz_codec_column_free(&e->jump);
@@ -84,6 +87,7 @@ void mz_encode_collect_clear(struct mz_encoder *e)
 	e->n_guests = 0;
 	e->low_object = 0;
 	e->n_whos = 0;
+	e->last_where = 0;
 	mz_pair_index_clear(&e->who_index);
 	e->last_size = 0;
 	mz_u64_table_clear(&e->map, sizeof(struct mz_encode_note));
@@ -357,6 +361,27 @@ static int find_who(struct mz_encoder *e, const struct mz_event *ev, uint16_t ha
 	return 0;
 }
 
+/* Most events are of the thread of the one before. */
+static inline int note_who(struct mz_encoder *e, const struct mz_event *ev, uint16_t has)
+{
+	uint64_t whose = (uint64_t)ev->pid << 32 | ev->tid;
+	uint64_t where = 1ull << 48 | (uint64_t)(has & MZ_WHO_FIELDS) << 32 |
+			 (uint32_t)(uint16_t)ev->cpu << 16 | (uint16_t)ev->node;
+	int ret;
+
+	if (whose == e->last_whose && where == e->last_where) {
+		e->who[e->events] = e->last_who;
+		return 0;
+	}
+	ret = find_who(e, ev, has);
+	if (ret < 0)
+		return ret;
+	e->last_whose = whose;
+	e->last_where = where;
+	e->last_who = e->who[e->events];
+	return 0;
+}
+
 static void note_time(struct mz_encoder *e, uint64_t time)
 {
 	struct mz_chunk_info *info = &e->info;
@@ -405,7 +430,7 @@ static int add_one(struct mz_encoder *e, const struct mz_event *ev)
 	if (!ret)
 		ret = begin_block(e, &p);
 	if (!ret && p.pattern.has & MZ_WHO_FIELDS)
-		ret = find_who(e, ev, p.pattern.has);
+		ret = note_who(e, ev, p.pattern.has);
 	if (ret < 0)
 		return ret;
 	if (p.pattern.has & MZ_HAS_TIME)
@@ -424,6 +449,14 @@ static int add_one(struct mz_encoder *e, const struct mz_event *ev)
 	return 0;
 }
 
+/* The notes of blocks are all over a table that is larger than the caches: they are asked for
+ * before they are needed. */
+static void fetch_notes(const struct mz_encoder *e, const struct mz_event *ev, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		mz_u64_table_prefetch(&e->map, ev[i].addr, sizeof(struct mz_encode_note));
+}
+
 /* Returns how many events were taken: fewer than n if the chunk is full, which the caller then
  * finishes. */
 long mz_encoder_add(struct mz_encoder *e, const struct mz_event *ev, size_t n)
@@ -432,8 +465,11 @@ long mz_encoder_add(struct mz_encoder *e, const struct mz_event *ev, size_t n)
 
 	if (n && !e->events && start_chunk(e, ev, n) < 0)
 		return -ENOMEM;
-	for (i = 0; i < n && !mz_encoder_full(e); i++)
+	for (i = 0; i < n && !mz_encoder_full(e); i++) {
+		if (e->info.raw && i % FETCH == 0)
+			fetch_notes(e, &ev[i], n - i < FETCH ? n - i : FETCH);
 		if (add_one(e, &ev[i]) < 0)
 			return -ENOMEM;
+	}
 	return (long)i;
 }

@@ -18,8 +18,9 @@ struct mz_guest {
 	uint32_t number; /* in order of first use */
 };
 
-#define MZ_GROW_SPAN 64 /* deltas of sizes that are counted */
-#define MZ_WHO_HINTS 1024
+#define MZ_GROW_SPAN	 64 /* deltas of sizes that are counted */
+#define MZ_WHO_HINTS	 1024
+#define MZ_VARIANT_HINTS 256
 
 /* A record of the encoder's tables: a number by a number. */
 struct mz_encode_note {
@@ -67,6 +68,8 @@ struct mz_encoder {
 	uint32_t n_whos, cap_whos;
 	struct mz_pair_index who_index; /* the same numbers: there may be one per event */
 	uint32_t who_hint[MZ_WHO_HINTS];
+	uint64_t last_whose, last_where; /* of the event before; last_where is 0: none */
+	uint32_t last_who;
 	uint32_t grows[2 * MZ_GROW_SPAN + 1];
 
 	/* the second half: encode_columns.c */
@@ -74,7 +77,10 @@ struct mz_encoder {
 	struct mz_patterns final;     /* with what they say of blocks */
 	uint32_t *place;	      /* of guests: in order of object */
 	uint16_t *pattern_context;
-	uint32_t *target, *token; /* of the final patterns */
+	uint32_t *plain_final; /* by pattern: the final one of events that use no block; or NONE */
+	uint32_t cap_plain;
+	struct mz_encode_note variant_hint[MZ_VARIANT_HINTS]; /* of variants, the last ones */
+	uint32_t *target, *token;			      /* of the final patterns */
 	uint32_t cap_target, cap_token;
 	uint32_t often, once; /* patterns by token, and in order of use */
 	struct mz_live_rank ranks;

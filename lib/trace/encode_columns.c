@@ -118,6 +118,26 @@ static uint32_t final_pattern(struct mz_encoder *e, uint32_t base, uint32_t bloc
 	return *known;
 }
 
+/* The same for the two usual cases, without a search: an event that uses no block, and one
+ * like one shortly before, such as the free of the newest block. */
+static inline uint32_t usual_final(struct mz_encoder *e, uint32_t base, uint32_t block,
+				   uint64_t growth)
+{
+	uint64_t key = (uint64_t)block << 32 | base;
+	struct mz_encode_note *hint = &e->variant_hint[(base * 67 + block) % MZ_VARIANT_HINTS];
+
+	if (growth)
+		return final_pattern(e, base, block, growth);
+	if (!block) {
+		if (e->plain_final[base] == MZ_PATTERN_NONE)
+			e->plain_final[base] = final_pattern(e, base, 0, 0);
+		return e->plain_final[base];
+	}
+	if (hint->key != key)
+		*hint = (struct mz_encode_note){key, final_pattern(e, base, block, 0)};
+	return hint->value;
+}
+
 /* Blocks can be named only when the whole chunk is known: ranks depend on the guests, which
  * are sorted first. */
 static int walk_events(struct walk *w)
@@ -138,7 +158,7 @@ static int walk_events(struct walk *w)
 				growth = w->growth;
 			w->last_size = p->size;
 		}
-		f = final_pattern(e, e->pattern[i], block, growth);
+		f = usual_final(e, e->pattern[i], block, growth);
 		if (f == MZ_PATTERN_NONE)
 			return -ENOMEM;
 		e->final.count[f]++;
@@ -214,11 +234,16 @@ static int drop_rare(struct mz_encoder *e)
 	return 0;
 }
 
-static uint32_t settled(const struct mz_encoder *e, uint32_t f)
+/* The pattern that each one was merged into, in the end. */
+static void settle_targets(struct mz_encoder *e)
 {
-	while (e->target[f] != f)
-		f = e->target[f];
-	return f;
+	for (uint32_t i = 0; i < e->final.n; i++) {
+		uint32_t f = i;
+
+		while (e->target[f] != f)
+			f = e->target[f];
+		e->target[i] = f;
+	}
 }
 
 struct rank_item {
@@ -365,7 +390,7 @@ static int put_events(struct mz_encoder *e)
 	uint32_t births = 0;
 
 	for (uint32_t i = 0; i < e->events; i++) {
-		uint32_t f = settled(e, e->final_of[i]), token = e->token[f];
+		uint32_t f = e->target[e->final_of[i]], token = e->token[f];
 		const struct mz_pattern *p = &e->final.v[f];
 
 		mz_codec_column_add(&e->columns[MZ_COL_TOKEN], token);
@@ -373,7 +398,8 @@ static int put_events(struct mz_encoder *e)
 			put_pattern(e, p);
 			e->once++;
 		}
-		if (p->has & MZ_WHO_FIELDS)
+		/* without others it is always the first, and needs no column */
+		if (p->has & MZ_WHO_FIELDS && e->n_whos > 1)
 			put(e, MZ_COL_WHO, e->who[i], token);
 		if (p->has & MZ_HAS_TIME) {
 			put(e, MZ_COL_TIME, mz_zigzag(e->time[i] - time), token);
@@ -509,6 +535,10 @@ static int prepare(struct mz_encoder *e)
 	if (mz_live_rank_reset(&e->ranks, e->n_guests + e->info.births + 1) < 0)
 		return -ENOMEM;
 	mz_live_rank_fill(&e->ranks, e->n_guests);
+	if (room_for(&e->plain_final, &e->cap_plain, e->patterns.cap) < 0)
+		return -ENOMEM;
+	memset(e->plain_final, 0xff, e->patterns.n * sizeof(*e->plain_final));
+	memset(e->variant_hint, 0, sizeof(e->variant_hint));
 	if (!e->options.best)
 		return 0;
 	for (int i = 0; i < MZ_CONTEXTS; i++) {
@@ -531,6 +561,7 @@ static int settle(struct mz_encoder *e)
 		e->target[i] = i;
 	if (drop_rare(e) < 0)
 		return -ENOMEM;
+	settle_targets(e);
 	if (room_for(&e->token, &e->cap_token, e->final.cap) < 0)
 		return -ENOMEM;
 	order = give_tokens(e);

@@ -9,9 +9,13 @@
 #include "base/error.h"
 #include "trace/block.h"
 #include "trace/stack_tree.h"
+#include "trace/writer.h"
 
-#define LEAST_CHUNK    4096	     /* events, however many streams share the memory */
-#define SPILL_FROM     (2u << 20)    /* bytes of one table of the stacks */
+#define LEAST_CHUNK    4096	  /* events, however many streams share the memory */
+#define SPILL_FROM     (2u << 20) /* bytes of one table of the stacks */
+#define TABLE_LEVEL    9	  /* of zstd */
+#define HURRY_LEVEL    1
+#define HURRY_TABLES   3
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
 
 struct mz_stream {
@@ -36,6 +40,7 @@ struct mz_writer {
 	struct mz_stream *streams;
 	struct mz_stream *own; /* of mz_writer_add() */
 	uint32_t n_streams;
+	bool hurry;
 	struct mz_error error;
 };
 
@@ -160,7 +165,7 @@ static struct mz_writer *new_writer(const struct mz_writer_options *options)
 		return NULL;
 	if (options)
 		w->options = *options;
-	w->packer.level = 9;
+	w->packer.level = TABLE_LEVEL;
 	w->file.fd = -1;
 	pthread_mutex_init(&w->lock, NULL);
 	w->tables = mz_tables_new();
@@ -304,6 +309,12 @@ void mz_writer_abort(struct mz_writer *w)
 	free_writer(w);
 }
 
+void mz_writer_hurry(struct mz_writer *w)
+{
+	w->hurry = true;
+	w->packer.level = HURRY_TABLES;
+}
+
 const struct mz_error *mz_writer_error(const struct mz_writer *w)
 {
 	return &w->error;
@@ -398,6 +409,7 @@ struct mz_stream *mz_writer_stream(struct mz_writer *w)
 {
 	struct mz_encode_options options = {
 		.best = w->options.best,
+		.level = w->hurry ? HURRY_LEVEL : 0,
 		.raw = w->options.raw,
 		.drop = w->options.drop,
 		.max_events = w->options.chunk_events,
