@@ -23,7 +23,7 @@
 #include "record/user_start.h"
 
 #define DEFAULT_OUTPUT	   "memorizer.cmt"
-#define DEFAULT_RESOLUTION 8192 /* ns */
+#define DEFAULT_RESOLUTION 1048576 /* ns */
 #define BUSY_NS		   1000000l
 #define IDLE_NS		   20000000l
 /* A program that makes records faster than they are packed: it has the processors
@@ -88,7 +88,8 @@ static const struct mz_opt opts[] = {
 		"let the spool grow to SIZE bytes (2G); beyond that events are lost and counted"),
 	MZ_OPT_FOR(
 		PROGRAM, 0, "resolution", "NS", MZ_OPT_U64, struct opts, resolution,
-		"store times in steps of NS ns, rounded down to a power of two (8192); 1 = exact"),
+		"store times in steps of NS ns, rounded down to a power of two (1048576, about a "
+		"millisecond); 1 = exact"),
 	KMEMTRACED_OPTS(KERNEL, struct opts, kernel),
 	{0},
 };
