@@ -2,14 +2,13 @@
 /* Grow and clear an index of dense numbers by hash. */
 #include "base/hash_index.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define FIRST 1024u /* slots; a power of two */
 
 void mz_hash_index_deinit(struct mz_hash_index *ix)
 {
-	free(ix->slots);
+	mz_spill_free(&ix->memory);
 	*ix = (struct mz_hash_index){0};
 }
 
@@ -23,13 +22,13 @@ void mz_hash_index_clear(struct mz_hash_index *ix)
 bool mz_hash_index_grow(struct mz_hash_index *ix)
 {
 	size_t slots = ix->slots ? 2 * (ix->mask + 1) : FIRST;
-	struct mz_hash_index to = {.count = ix->count, .cap = slots / 3 * 2, .mask = slots - 1};
+	struct mz_hash_index to = {
+		.count = ix->count, .cap = slots / 3 * 2, .mask = slots - 1, .spill = ix->spill};
 
-	if (to.cap >= MZ_HASH_NONE)
+	if (to.cap >= MZ_HASH_NONE ||
+	    mz_spill_room(ix->spill, &to.memory, slots * sizeof(*to.slots)) < 0)
 		return false;
-	to.slots = calloc(slots, sizeof(*to.slots));
-	if (!to.slots)
-		return false;
+	to.slots = to.memory.data;
 	for (size_t i = 0; ix->slots && i <= ix->mask; i++) {
 		size_t at = mz_hash_index_home(&to, ix->slots[i]);
 
@@ -39,7 +38,7 @@ bool mz_hash_index_grow(struct mz_hash_index *ix)
 			at = mz_hash_index_next(&to, at);
 		to.slots[at] = ix->slots[i];
 	}
-	free(ix->slots);
+	mz_spill_free(&ix->memory);
 	*ix = to;
 	return true;
 }

@@ -3,7 +3,7 @@
  * Dense numbers by hash: 0 for the first, 1 for the next. The things themselves are in
  * an array of the caller's at their number; the index keeps 32 bits of their hash. It is
  * the one core of the tables that number things: pairs (pair_index.h), runs of bytes
- * (bytes_index.h), patterns of the encoder.
+ * (bytes_index.h), frames of call stacks, patterns of the encoder.
  */
 #ifndef MZ_BASE_HASH_INDEX_H
 #define MZ_BASE_HASH_INDEX_H
@@ -11,12 +11,15 @@
 #include <stdbool.h>
 
 #include "base/hash.h"
+#include "base/spill.h"
 
 #define MZ_HASH_NONE UINT32_MAX
 
 struct mz_hash_index {
 	uint64_t *slots; /* 0 = free; else the upper half of the hash, and number + 1 */
 	size_t count, cap, mask;
+	struct mz_spill_array memory; /* of the slots */
+	const struct mz_spill *spill; /* where a large table goes; NULL = it stays in memory */
 };
 
 void mz_hash_index_deinit(struct mz_hash_index *ix);

@@ -6,11 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-
-#define FIRST_INDEX 256u
-#define MOST	    0x7fffffffu
-#define NODE_BYTES  32u /* of a node in all arrays, with the room that is left in them */
+#define MOST	   0x7fffffffu
+#define NODE_BYTES 40u /* of a node in all arrays, with the room that is left in them */
 
 void mz_stack_tree_deinit(struct mz_stack_tree *t)
 {
@@ -19,61 +16,59 @@ void mz_stack_tree_deinit(struct mz_stack_tree *t)
 	mz_spill_free(&t->depth);
 	mz_spill_free(&t->stack_of);
 	mz_spill_free(&t->node_of);
-	mz_spill_free(&t->index);
+	mz_hash_index_deinit(&t->index);
 	for (unsigned i = 0; i < MZ_STACK_SCRATCH; i++)
 		free(t->scratch[i]);
+	free(t->path);
 	*t = (struct mz_stack_tree){0};
 }
 
 /* ---- the index ---------------------------------------------------------- */
 
-static uint32_t slot_of(const struct mz_stack_tree *t, uint32_t parent, uint64_t ip)
+static uint64_t hash_of(const struct mz_stack_tree *t, uint32_t parent, uint64_t ip)
 {
-	return (uint32_t)mz_hash_mix(ip ^ t->seed[0], parent ^ t->seed[1]) & t->mask;
+	return mz_hash_mix(ip ^ t->seed[0], parent ^ t->seed[1]);
 }
 
-static void enter(struct mz_stack_tree *t, uint32_t node)
+/* The node, or 0 and *at is the slot where it would be. */
+static inline uint32_t find(const struct mz_stack_tree *t, uint64_t h, uint32_t parent, uint64_t ip,
+			    size_t *at)
 {
-	uint32_t *index = t->index.data;
-	uint32_t i = slot_of(t, mz_stack_tree_parent(t, node), mz_stack_tree_ip(t, node));
+	*at = mz_hash_index_home(&t->index, h);
+	for (;; *at = mz_hash_index_next(&t->index, *at)) {
+		uint32_t node = mz_hash_index_candidate(&t->index, h, at) + 1;
 
-	while (index[i])
-		i = (i + 1) & t->mask;
-	index[i] = node;
+		/* NONE + 1 is 0, which is no node */
+		if (!node ||
+		    (mz_stack_tree_ip(t, node) == ip && mz_stack_tree_parent(t, node) == parent))
+			return node;
+	}
 }
 
-/* Room for one node more, and all nodes in it. */
+/*
+ * A reader adds nodes as they are, and most readers never look one up: the index is made when
+ * the first stack is put. A file may have the same node twice; either will do.
+ */
 static int make_index(struct mz_stack_tree *t)
 {
-	uint64_t size = t->index.data ? (uint64_t)t->mask + 1 : FIRST_INDEX;
-
-	if (!t->index.data)
+	if (!t->index.slots) {
 		mz_hash_random(t->seed, 2);
-	while (t->nodes + 1ull > size / 3 * 2)
-		size *= 2;
-	if (!t->index.data || size > (uint64_t)t->mask + 1) {
-		struct mz_spill_array wide = {0};
-
-		if (mz_spill_room(&t->spill, &wide, size * sizeof(uint32_t)) < 0)
+		t->index.spill = &t->spill;
+		if (!mz_hash_index_room(&t->index))
 			return -ENOMEM;
-		mz_spill_free(&t->index);
-		t->index = wide;
-		t->mask = (uint32_t)(size - 1);
-		t->indexed = 0;
 	}
-	while (t->indexed < t->nodes)
-		enter(t, ++t->indexed);
-	return 0;
-}
+	while (t->index.count < t->nodes) {
+		uint32_t node = (uint32_t)t->index.count + 1;
+		uint64_t h = hash_of(t, mz_stack_tree_parent(t, node), mz_stack_tree_ip(t, node));
+		size_t at;
 
-static uint32_t find(const struct mz_stack_tree *t, uint32_t parent, uint64_t ip)
-{
-	const uint32_t *index = t->index.data;
-
-	for (uint32_t i = slot_of(t, parent, ip); index[i]; i = (i + 1) & t->mask)
-		if (mz_stack_tree_ip(t, index[i]) == ip &&
-		    mz_stack_tree_parent(t, index[i]) == parent)
-			return index[i];
+		if (!mz_hash_index_room(&t->index))
+			return -ENOMEM;
+		at = mz_hash_index_home(&t->index, h);
+		while (mz_hash_index_candidate(&t->index, h, &at) != MZ_HASH_NONE)
+			at = mz_hash_index_next(&t->index, at);
+		mz_hash_index_enter(&t->index, h, at);
+	}
 	return 0;
 }
 
@@ -82,8 +77,14 @@ static int make_scratch(struct mz_stack_tree *t, uint32_t depth)
 {
 	uint32_t cap = depth + depth / 2 + 32;
 
+	uint32_t *path;
+
 	if (depth <= t->scratch_cap)
 		return 0;
+	path = realloc(t->path, cap * sizeof(*path));
+	if (!path)
+		return -ENOMEM;
+	t->path = path;
 	for (unsigned i = 0; i < MZ_STACK_SCRATCH; i++) {
 		uint64_t *p = realloc(t->scratch[i], cap * sizeof(*p));
 
@@ -123,16 +124,27 @@ int mz_stack_tree_add_stack(struct mz_stack_tree *t, uint32_t node)
 	return 0;
 }
 
-/* The node of a frame below another, made if need be; 0: no memory. */
-static uint32_t child(struct mz_stack_tree *t, uint32_t parent, uint64_t ip)
+/* Puts a new node into the index; 0: no memory. */
+static uint32_t add_child(struct mz_stack_tree *t, uint32_t parent, uint64_t ip, uint64_t h,
+			  size_t at)
 {
-	uint32_t node = find(t, parent, ip);
+	bool full = t->index.count == t->index.cap;
 
-	if (node)
-		return node;
-	if (mz_stack_tree_add_node(t, parent, ip) < 0 || make_index(t) < 0)
+	if (!mz_hash_index_room(&t->index) || mz_stack_tree_add_node(t, parent, ip) < 0)
 		return 0;
-	return t->nodes;
+	if (full) /* growing has moved the slots */
+		find(t, h, parent, ip, &at);
+	return mz_hash_index_enter(&t->index, h, at) + 1;
+}
+
+/* The node of a frame below another, made if need be; 0: no memory. */
+static inline uint32_t child(struct mz_stack_tree *t, uint32_t parent, uint64_t ip)
+{
+	uint64_t h = hash_of(t, parent, ip);
+	size_t at;
+	uint32_t node = find(t, h, parent, ip, &at);
+
+	return node ? node : add_child(t, parent, ip, h, at);
 }
 
 uint32_t mz_stack_tree_put(struct mz_stack_tree *t, const uint64_t *ips, size_t depth)
@@ -141,10 +153,16 @@ uint32_t mz_stack_tree_put(struct mz_stack_tree *t, const uint64_t *ips, size_t 
 
 	if (make_index(t) < 0)
 		return 0;
-	for (size_t i = depth; i-- > 0;) {
+	for (size_t i = depth, level = 0; i-- > 0; level++) {
+		if (level < t->path_depth && mz_stack_tree_ip(t, t->path[level]) == ips[i]) {
+			node = t->path[level];
+			continue;
+		}
 		node = child(t, node, ips[i]);
 		if (!node)
 			return 0;
+		t->path[level] = node;
+		t->path_depth = (uint32_t)level + 1;
 	}
 	if (mz_spill_room(&t->spill, &t->stack_of, ((size_t)t->nodes + 2) * sizeof(uint32_t)) < 0)
 		return 0;
@@ -176,5 +194,5 @@ void mz_stack_tree_let_go(const struct mz_stack_tree *t)
 	mz_spill_let_go(&t->depth);
 	mz_spill_let_go(&t->stack_of);
 	mz_spill_let_go(&t->node_of);
-	mz_spill_let_go(&t->index);
+	mz_spill_let_go(&t->index.memory);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash_index.h"
 #include "base/mem_budget.h"
 #include "base/spill.h"
 
@@ -22,14 +23,18 @@ struct mz_stack_tree {
 	uint32_t nodes;		       /* the last one */
 	struct mz_spill_array node_of; /* by stack */
 	uint32_t stacks;
-	struct mz_spill_array index; /* node by parent and ip; open addressing, 0 = empty */
-	uint32_t mask, indexed;
-	uint64_t seed[2]; /* of its hash */
+	struct mz_hash_index index; /* node - 1 by parent and ip; not all while a file is read */
+	uint64_t seed[2];	    /* of its hash */
+	/* the nodes of the stack that was put last, outermost first: the next one has most of them
+	 * in common, and needs no lookup for these */
+	uint32_t *path;
+	uint32_t path_depth;
 	/* what was asked for last */
 	uint64_t *scratch[MZ_STACK_SCRATCH];
 	uint32_t scratch_cap;
 	unsigned turn;
-	struct mz_mem_budget *budget; /* that nodes and stacks are taken from; NULL: nobody counts */
+	struct mz_mem_budget
+		*budget; /* that nodes and stacks are taken from; NULL: nobody counts */
 };
 
 void mz_stack_tree_deinit(struct mz_stack_tree *t);
