@@ -37,7 +37,7 @@ endif
 
 # libmemorizer reads and analyses recordings. What the commands need beyond that is an
 # archive of its own, so that the library depends on neither libbpf nor SQLite.
-TOOL_SRC := $(sort $(wildcard lib/record/*.c lib/replay/*.c lib/export/*.c))
+TOOL_SRC := $(sort $(wildcard lib/record/*.c lib/replay/*.c lib/export/*.c lib/store/*.c))
 LIB_SRC  := $(filter-out $(TOOL_SRC) lib/symbols/debuginfo_load.c,$(sort $(wildcard lib/*/*.c)))
 # libdw and what needs it: linked into the static library, a plugin of the shared one
 DEBUGINFO_SRC := $(addprefix lib/symbols/,debuginfo_linked.c image_build.c image_dwarf.c \

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Keep the recordings of many machines and revisions, and ask about them. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmds/store/store.h"
+
+#define FILTERS (STORE_LIST | STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS | STORE_GATE)
+#define NOISE	(STORE_REGRESSIONS | STORE_GATE)
+
+static const char *const names[] = {"add",	   "list", "top",   "trend", "diff",
+				    "regressions", "gate", "prune", NULL};
+static const char *const scopes[] = {"with add",   "with list",	 "with top",
+				     "with trend", "with diff",	 "with regressions",
+				     "with gate",  "with prune", NULL};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT(0, "program", "NAME", MZ_OPT_STR, struct store_opts, program,
+	       "of this program (add: the name to keep it under; default: its command)"),
+	MZ_OPT(0, "revision", "REV", MZ_OPT_STR, struct store_opts, revision,
+	       "of this revision (add: the revision of the program; gate: the one to judge, "
+	       "default: the newest)"),
+	MZ_OPT(0, "host", "NAME", MZ_OPT_STR, struct store_opts, host,
+	       "of this machine (add: default: the one in the recording)"),
+	MZ_OPT(0, "label", "KEY=VALUE", MZ_OPT_LIST, struct store_opts, labels,
+	       "with this label; may be repeated"),
+	MZ_OPT(0, "credentials", "FILE", MZ_OPT_STR, struct store_opts, credentials,
+	       "ClickHouse: a file of mode 600 with the user and the password on two lines "
+	       "(default: MEMORIZER_STORE_USER and MEMORIZER_STORE_PASSWORD)"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct store_opts, json, "print JSON"),
+	MZ_OPT_FOR(STORE_ADD, 0, "time", "TIME", MZ_OPT_STR, struct store_opts, time,
+		   "when it was recorded (default: when its file was written): a date, "
+		   "2026-03-01T12:00:00Z, or seconds since 1970"),
+	MZ_OPT_FOR(STORE_ADD, 0, "spool", "DIR", MZ_OPT_STR, struct store_opts, spool,
+		   "keep recordings in this folder while the store does not answer, and send what "
+		   "is there first"),
+	MZ_OPT_FOR(STORE_ADD, 0, "tries", "N", MZ_OPT_U64, struct store_opts, tries,
+		   "try so often while the store does not answer (5), with longer and longer "
+		   "pauses"),
+	MZ_OPT_FOR(STORE_ADD, 0, "symbols", "FILES", MZ_OPT_STR, struct store_opts, symbols,
+		   "kernel recordings: kallsyms, System.map, vmlinux, or a folder with them "
+		   "(default: those beside the recording)"),
+	MZ_OPT_FOR(FILTERS, 0, "since", "TIME", MZ_OPT_STR, struct store_opts, since,
+		   "recorded then or later: a date, or 30d for the last 30 days"),
+	MZ_OPT_FOR(FILTERS, 0, "until", "TIME", MZ_OPT_STR, struct store_opts, until,
+		   "recorded earlier than that"),
+	MZ_OPT_FOR(FILTERS, 0, "csv", NULL, MZ_OPT_FLAG, struct store_opts, csv, "print CSV"),
+	MZ_OPT_ROWS(STORE_LIST | STORE_TOP | STORE_DIFF | STORE_REGRESSIONS, struct store_opts,
+		    limit, "rows of a list: 20 in text, all in JSON and CSV; 0 = all"),
+	MZ_OPT_FOR(STORE_TOP | STORE_TREND | STORE_DIFF, 0, "by", "WHAT", MZ_OPT_STR,
+		   struct store_opts, by,
+		   "top: site (default), stack, object, member, accessor, program, revision or "
+		   "host; diff: stack (default), site or object; trend: revision (default), day or "
+		   "recording"),
+	MZ_OPT_FOR(STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS, 0, "metric", "METRIC",
+		   MZ_OPT_STR, struct store_opts, metric,
+		   "peak (default), total, live, blocks, temporary, waste, reads, ..."),
+	MZ_OPT_FOR(STORE_GATE, 0, "fail-if", "BUDGET", MZ_OPT_LIST, struct store_opts, fail_if,
+		   "exit with 1 if the revision is over this budget against its history: 'peak > "
+		   "+5%', 'any live > +1MiB'; may be repeated, or separated by commas"),
+	MZ_OPT_FOR(NOISE, 0, "chance", "P", MZ_OPT_DOUBLE, struct store_opts, chance,
+		   "count a change only if chance makes one like it with less than this "
+		   "probability (regressions: 0.001; gate: 0.05)"),
+	MZ_OPT_FOR(NOISE, 0, "runs", "N", MZ_OPT_U64, struct store_opts, runs,
+		   "look at the newest so many recordings (regressions: 1000; gate: 100 before the "
+		   "revision)"),
+	MZ_OPT_FOR(STORE_REGRESSIONS, 0, "least", "SHARE", MZ_OPT_DOUBLE, struct store_opts, least,
+		   "and only if it is at least this share of what it was (0.05)"),
+	MZ_OPT_FOR(STORE_PRUNE, 0, "older", "TIME", MZ_OPT_STR, struct store_opts, older,
+		   "remove recordings from before that time: a date, or 365d"),
+	MZ_OPT_FOR(STORE_PRUNE, 0, "keep", "N", MZ_OPT_U64, struct store_opts, keep,
+		   "of those, keep N of each program, host and revision"),
+	MZ_OPT_FOR(STORE_PRUNE, 0, "dry-run", NULL, MZ_OPT_FLAG, struct store_opts, dry_run,
+		   "say what would be removed, and remove nothing"),
+	{0},
+};
+
+uint64_t store_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+bool store_time(const char *text, uint64_t *time_out)
+{
+	static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S",
+					      "%Y-%m-%d %H:%M:%S"};
+	char *end;
+	unsigned long long n = strtoull(text, &end, 10);
+
+	if (*text >= '0' && *text <= '9' && !*end) {
+		*time_out = n * 1000;
+		return true;
+	}
+	if (end != text && !strcmp(end, "d") && n < 100000) {
+		*time_out = store_now() - n * 86400000;
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		struct tm tm = {0};
+		const char *rest = strptime(text, formats[i], &tm);
+
+		if (rest && !*rest && timegm(&tm) >= 0) {
+			*time_out = (uint64_t)timegm(&tm) * 1000;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int check_labels(const struct store_opts *o)
+{
+	for (unsigned i = 0; i < o->labels.n; i++) {
+		const char *equal = strchr(o->labels.value[i], '=');
+
+		if (!equal || equal == o->labels.value[i] || strchr(o->labels.value[i], '\n'))
+			return console_usage("--label: '%s' is not KEY=VALUE", o->labels.value[i]);
+	}
+	return 0;
+}
+
+static int run(void *options, int argc, char **argv);
+
+const struct mz_cmd cmd_store = {
+	.name = "store",
+	.args = "add|list|top|trend|diff|regressions|gate|prune STORE [ARGUMENT...]",
+	.summary = "keep recordings of many machines and revisions, and compare them",
+	.opts = opts,
+	.opts_size = sizeof(struct store_opts),
+	.scopes = scopes,
+	.reads = true,
+	.prints = true,
+	.run = run,
+};
+
+static int run(void *options, int argc, char **argv)
+{
+	const struct store_opts *o = options;
+	unsigned what = 0;
+	int ret;
+
+	if (argc < 1)
+		return console_usage(
+			"say what to do: add, list, top, trend, diff, regressions, gate or prune");
+	while (names[what] && strcmp(names[what], argv[0]))
+		what++;
+	if (!names[what])
+		return console_usage(
+			"'%s' is none of add, list, top, trend, diff, regressions, gate "
+			"and prune",
+			argv[0]);
+	if (argc < 2)
+		return console_usage("name the store: a file, or clickhouse://HOST:PORT/DB");
+	ret = options_check_scope(&cmd_store, o, what);
+	if (ret < 0)
+		ret = check_labels(o) ? MZ_EXIT_USAGE : -1;
+	if (ret >= 0)
+		return ret;
+	if (1u << what == STORE_ADD)
+		return store_add(o, argv[1], argc - 2, argv + 2);
+	if (1u << what == STORE_PRUNE)
+		return argc > 2 ? console_usage("prune takes one store") : store_prune(o, argv[1]);
+	return store_ask(1u << what, o, argv[1], argc - 2, argv + 2);
+}

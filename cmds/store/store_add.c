@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Send recordings to a store, and keep them in a spool while it is away. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cmds/recording.h"
+#include "cmds/store/store.h"
+#include "store/send.h"
+
+#define TRIES 5
+
+struct adding {
+	const struct store_opts *o;
+	struct mz_store store;
+	bool away; /* only the spool is left */
+	struct mz_store_sending how;
+	struct progress progress;
+	uint64_t added, there, spooled, rows;
+	bool failed;
+};
+
+static void waits(void *arg, const char *why, double seconds)
+{
+	(void)arg;
+	console_note("%s; trying again in %.1f s", why, seconds);
+}
+
+/* ---- one recording --------------------------------------------------------------- */
+
+static int keep(struct adding *a, const struct mz_store_item *item, const char *path,
+		struct mz_error *err)
+{
+	int ret = mz_store_spool_put(a->o->spool, item, err);
+
+	if (!ret) {
+		a->spooled++;
+		console_note("%s: the store is away; kept in %s", path, a->o->spool);
+	}
+	return ret;
+}
+
+/* 0: it is safe, in the store or in the spool. */
+static int send_item(struct adding *a, const struct mz_store_item *item, const char *path,
+		     bool may_keep, struct mz_error *err)
+{
+	struct mz_error why = {0};
+	int ret = a->away ? -ECONNREFUSED : mz_store_send(&a->store, item, &a->how, &why);
+
+	if (ret >= 0) {
+		a->added += ret == 1;
+		a->there += ret == 0;
+		a->rows += ret == 1 ? item->rows[MZ_STORE_PROFILE].n : 0;
+		if (!a->o->json)
+			printf("%s  %s  %s\n", item->digest, ret ? "added" : "already there", path);
+		return 0;
+	}
+	if (mz_store_is_away(ret) && may_keep && a->o->spool) {
+		a->away = true;
+		return keep(a, item, path, err);
+	}
+	*err = why;
+	return ret;
+}
+
+static int add_one(struct adding *a, char *path, struct mz_error *err)
+{
+	const struct store_opts *o = a->o;
+	struct mz_recording_options how = {.symbols = o->symbols};
+	struct mz_store_about about = {.program = o->program,
+				       .revision = o->revision,
+				       .host = o->host,
+				       .labels = o->labels.value,
+				       .nlabels = o->labels.n,
+				       .now = a->how.now};
+	struct mz_store_item item = {0};
+	struct mz_recording r;
+	int ret;
+
+	if (o->time)
+		store_time(o->time, &about.time);
+	ret = recording_open(&r, &path, 1, &how, &a->progress, err);
+	if (!ret)
+		ret = mz_store_item_make(&item, &r, path, &about, err);
+	progress_end(&a->progress);
+	if (!ret && r.profile.lost)
+		console_note(
+			"%s: %llu events were lost during recording; its figures are too small",
+			path, (unsigned long long)r.profile.lost);
+	mz_recording_close(&r);
+	/* what cannot be read is this file's trouble; what cannot be sent is everybody's */
+	if (ret) {
+		console_error(err);
+		*err = (struct mz_error){0};
+		a->failed = true;
+		ret = 0;
+	} else {
+		ret = send_item(a, &item, path, true, err);
+	}
+	mz_store_item_free(&item);
+	return ret;
+}
+
+/* ---- the spool ------------------------------------------------------------------- */
+
+/* What waits goes first. A file that is no whole one stays, and is reported. */
+static int send_spool(struct adding *a, struct mz_error *err)
+{
+	char **list;
+	int ret = 0;
+
+	if (!a->o->spool || a->away)
+		return 0;
+	list = mz_store_spool_list(a->o->spool, err);
+	if (!list)
+		return -(err->code ? err->code : EIO);
+	for (size_t i = 0; list[i] && !ret && !a->away; i++) {
+		struct mz_store_item item;
+		struct mz_error why = {0};
+
+		if (mz_store_spool_get(list[i], &item, &why)) {
+			console_error(&why);
+			a->failed = true;
+		} else {
+			ret = send_item(a, &item, list[i], false, &why);
+			if (!ret)
+				unlink(list[i]);
+			else if (mz_store_is_away(ret)) /* it stays where it is */
+				ret = 0, a->away = true;
+			else
+				*err = why;
+		}
+		mz_store_item_free(&item);
+	}
+	for (size_t i = 0; list[i]; i++)
+		free(list[i]);
+	free(list);
+	return ret;
+}
+
+static int check_spool(const char *dir, struct mz_error *err)
+{
+	struct stat st;
+
+	if (!dir)
+		return 0;
+	if (mkdir(dir, 0700) && errno != EEXIST)
+		return mz_fail(err, errno, "%s: %s", dir, strerror(errno));
+	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
+		return mz_fail(err, ENOTDIR, "%s: not a folder", dir);
+	return 0;
+}
+
+/* ---- all of them -------------------------------------------------------------------- */
+
+static int open_store(struct adding *a, const char *name, struct mz_error *err)
+{
+	struct mz_error why = {0};
+	int ret = mz_store_open_patiently(&a->store, name, a->o->credentials, &a->how, &why);
+
+	if (ret && a->o->spool && mz_store_is_away(ret)) {
+		a->away = true;
+		return 0;
+	}
+	if (ret)
+		*err = why;
+	return ret;
+}
+
+static void summary(const struct adding *a)
+{
+	struct mz_buf b = {0};
+	struct mz_json w = {.out = &b};
+
+	if (!a->o->json)
+		return;
+	mz_json_object(&w, NULL);
+	mz_json_u64(&w, "added", a->added);
+	mz_json_u64(&w, "already_there", a->there);
+	mz_json_u64(&w, "spooled", a->spooled);
+	mz_json_u64(&w, "rows", a->rows);
+	mz_json_end_object(&w);
+	if (!b.failed)
+		fwrite(b.data, 1, b.len, stdout);
+	mz_buf_free(&b);
+}
+
+int store_add(const struct store_opts *o, const char *store, int argc, char **argv)
+{
+	struct adding a = {.o = o,
+			   .how = {.tries = o->tries ? (unsigned)o->tries : TRIES,
+				   .now = store_now(),
+				   .waits = waits}};
+	struct mz_error err = {0};
+	uint64_t when;
+	int ret;
+
+	if (argc < 1 && !o->spool)
+		return console_usage("name the recordings, or a spool to send");
+	if (o->time && !store_time(o->time, &when))
+		return console_usage("--time: '%s' is no time", o->time);
+	for (int i = 0; i < argc; i++)
+		if (!strcmp(argv[i], "-"))
+			return console_usage(
+				"a recording in a store needs a file to be told by, and "
+				"standard input is none");
+	ret = check_spool(o->spool, &err);
+	if (!ret)
+		ret = open_store(&a, store, &err);
+	if (!ret)
+		ret = send_spool(&a, &err);
+	for (int i = 0; i < argc && !ret; i++)
+		ret = add_one(&a, argv[i], &err);
+	mz_store_close(&a.store);
+	if (ret < 0)
+		return console_error(&err);
+	summary(&a);
+	return a.failed ? MZ_EXIT_FAILED : MZ_EXIT_OK;
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Ask a store, and print the answer as text, JSON or CSV. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cmds/store/store.h"
+#include "cmds/table_print.h"
+
+#define TEXT_ROWS 20
+
+/* As diff(1) has it: 1 is the answer "over the budget", not a failure. */
+enum { GATE_FINE, GATE_OVER, GATE_TROUBLE };
+
+struct asking {
+	const struct store_opts *o;
+	struct mz_store store;
+	struct mz_store_filter f;
+	const struct mz_profile_value *metric;
+	size_t limit;
+	struct mz_result_table t;
+	struct mz_store_verdict verdict;
+	struct mz_error err;
+};
+
+/* ---- options -------------------------------------------------------------------------- */
+
+static int choice(const char *text, const char *const *names, int usual)
+{
+	for (int i = 0; names[i] && text; i++)
+		if (!strcmp(names[i], text))
+			return i;
+	return text ? -1 : usual;
+}
+
+static int prepare(struct asking *a)
+{
+	const struct store_opts *o = a->o;
+
+	a->f = (struct mz_store_filter){.program = o->program,
+					.revision = o->revision,
+					.host = o->host,
+					.labels = o->labels.value,
+					.nlabels = o->labels.n};
+	if (o->since && !store_time(o->since, &a->f.since))
+		return console_usage("--since: '%s' is no time", o->since);
+	if (o->until && !store_time(o->until, &a->f.until))
+		return console_usage("--until: '%s' is no time", o->until);
+	a->metric = o->metric ? mz_diff_value(o->metric, strlen(o->metric))
+			      : mz_profile_find_value("peak_bytes");
+	if (!a->metric)
+		return console_usage(
+			"--metric: no metric '%s': peak, total, live, blocks, "
+			"peak_blocks, live_blocks, temporary, waste, reads, writes, ...",
+			o->metric);
+	a->limit = options_limit(&o->limit, o->json || o->csv ? 0 : TEXT_ROWS);
+	return 0;
+}
+
+/* ---- questions -------------------------------------------------------------------------- */
+
+static int ask_list(struct asking *a)
+{
+	struct mz_store_entries e;
+	int ret = mz_store_list(&a->store, &a->f, &e, &a->err);
+
+	if (!ret && mz_store_answer_list(&e, &a->t))
+		ret = mz_fail_memory(&a->err);
+	mz_store_entries_free(&e);
+	return ret;
+}
+
+static int ask_top(struct asking *a)
+{
+	static const char *const bys[] = {"site",    "stack",	 "object", "member", "accessor",
+					  "program", "revision", "host",   NULL};
+	int by = choice(a->o->by, bys, MZ_STORE_BY_SITE);
+
+	if (by < 0)
+		return mz_fail(&a->err, EINVAL,
+			       "--by: site, stack, object, member, accessor, program, revision or "
+			       "host, not '%s'",
+			       a->o->by);
+	/* objects have no peak */
+	if (!a->o->metric && by >= MZ_STORE_BY_OBJECT && by <= MZ_STORE_BY_ACCESSOR)
+		a->metric = mz_profile_find_value(by == MZ_STORE_BY_OBJECT ? "bytes" : "reads");
+	return mz_store_answer_top(&a->store, (enum mz_store_by)by, a->metric, &a->f, a->limit,
+				   &a->t, &a->err);
+}
+
+static int ask_trend(struct asking *a, int argc, char **argv)
+{
+	static const char *const steps[] = {"revision", "day", "recording", NULL};
+	int step = choice(a->o->by, steps, MZ_STORE_STEP_REVISION);
+
+	if (step < 0)
+		return mz_fail(&a->err, EINVAL, "--by: revision, day or recording, not '%s'",
+			       a->o->by);
+	return mz_store_answer_trend(&a->store, argc ? argv[0] : "", a->metric, &a->f,
+				     (enum mz_store_step)step, &a->t, &a->err);
+}
+
+static int ask_diff(struct asking *a, char **argv)
+{
+	static const char *const bys[] = {"site", "stack", "object", NULL};
+	int by = choice(a->o->by, bys, MZ_STORE_BY_STACK);
+
+	if (by < 0)
+		return mz_fail(&a->err, EINVAL, "--by: stack, site or object, not '%s'", a->o->by);
+	if (!a->o->metric && by == MZ_STORE_BY_OBJECT)
+		a->metric = mz_profile_find_value("bytes");
+	return mz_store_answer_diff(&a->store, argv[0], argv[1], (enum mz_store_by)by, a->metric,
+				    &a->f, a->limit, &a->t, &a->err);
+}
+
+static int ask_regressions(struct asking *a)
+{
+	const struct store_opts *o = a->o;
+	struct mz_store_noise noise = {.chance = o->chance > 0 ? o->chance : 0.001,
+				       .least = o->least > 0 ? o->least : 0.05,
+				       .runs = o->runs ? o->runs : 1000};
+
+	return mz_store_answer_regressions(&a->store, a->metric, &a->f, &noise, &a->t, &a->err);
+}
+
+/* ---- the gate ------------------------------------------------------------------------------ */
+
+static int parse_budgets(const struct store_opts *o, struct mz_budget **list, size_t *n,
+			 struct mz_error *err)
+{
+	for (unsigned i = 0; i < o->fail_if.n; i++) {
+		const char *p = o->fail_if.value[i];
+
+		do {
+			struct mz_budget *more = realloc(*list, (*n + 1) * sizeof(*more));
+
+			if (!more)
+				return mz_fail_memory(err);
+			*list = more;
+			if (mz_budget_parse(&more[*n], &p, err) < 0)
+				return -EINVAL;
+			++*n;
+		} while (*p);
+	}
+	return 0;
+}
+
+static int ask_gate(struct asking *a)
+{
+	const struct store_opts *o = a->o;
+	struct mz_store_noise noise = {.chance = o->chance > 0 ? o->chance : 0.05,
+				       .runs = o->runs ? o->runs : 100};
+	struct mz_budget *budgets = NULL;
+	size_t n = 0;
+	int ret = parse_budgets(o, &budgets, &n, &a->err);
+
+	if (!ret)
+		ret = mz_store_answer_gate(&a->store, budgets, n, &a->f, &noise, &a->verdict, &a->t,
+					   &a->err);
+	if (!ret)
+		console_note("%s, revision %s: %zu recordings against %zu before it; %zu of %zu "
+			     "budgets exceeded",
+			     a->verdict.program,
+			     *a->verdict.revision ? a->verdict.revision : "(none)", a->verdict.runs,
+			     a->verdict.history, a->verdict.broken, n);
+	free(budgets);
+	return ret;
+}
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+static int print(struct asking *a)
+{
+	struct mz_buf b = {0};
+	struct mz_json w = {.out = &b};
+
+	if (a->o->csv) {
+		answer_csv(&a->t, a->limit, NULL, true);
+		return 0;
+	}
+	if (!a->o->json) {
+		answer_text(&a->t, a->limit);
+		return 0;
+	}
+	mz_json_object(&w, NULL);
+	mz_json_str(&w, "metric", a->metric->name);
+	answer_json(&w, &a->t, a->limit);
+	mz_json_end_object(&w);
+	if (!b.failed)
+		fwrite(b.data, 1, b.len, stdout);
+	mz_buf_free(&b);
+	return b.failed ? mz_fail_memory(&a->err) : 0;
+}
+
+static int ask(struct asking *a, enum store_what what, int argc, char **argv)
+{
+	switch (what) {
+	case STORE_LIST: return ask_list(a);
+	case STORE_TOP: return ask_top(a);
+	case STORE_TREND: return ask_trend(a, argc, argv);
+	case STORE_DIFF: return ask_diff(a, argv);
+	case STORE_REGRESSIONS: return ask_regressions(a);
+	default: return ask_gate(a);
+	}
+}
+
+static int check_arguments(enum store_what what, const struct store_opts *o, int argc)
+{
+	if (what == STORE_DIFF && o->revision)
+		return console_usage(
+			"diff names its revisions after the store, without --revision");
+	if (what == STORE_DIFF)
+		return argc == 2 ? 0 : console_usage("diff takes a store and two revisions");
+	if (what == STORE_TREND)
+		return argc < 2 ? 0
+				: console_usage("trend takes a store and at most one call site");
+	if (argc)
+		return console_usage("this question takes one store");
+	if (what == STORE_GATE && !o->fail_if.n)
+		return console_usage("gate needs a budget: --fail-if 'peak > +5%%'");
+	return 0;
+}
+
+int store_ask(enum store_what what, const struct store_opts *o, const char *store, int argc,
+	      char **argv)
+{
+	struct asking a = {.o = o};
+	int ret = check_arguments(what, o, argc);
+
+	if (!ret)
+		ret = prepare(&a);
+	if (ret)
+		return ret;
+	ret = mz_store_open(&a.store, store, o->credentials, false, &a.err);
+	if (!ret)
+		ret = ask(&a, what, argc, argv);
+	if (!ret)
+		ret = print(&a);
+	mz_result_deinit(&a.t);
+	mz_store_close(&a.store);
+	if (ret < 0) {
+		console_error(&a.err);
+		ret = what == STORE_GATE ? GATE_TROUBLE : MZ_EXIT_FAILED;
+	} else if (a.verdict.broken) {
+		ret = GATE_OVER;
+	}
+	free(a.verdict.program);
+	free(a.verdict.revision);
+	return ret;
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Find changes that stand out of the noise of many runs: regressions, and the gate of CI. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/pair_index.h"
+#include "store/questions.h"
+#include "store/statistics.h"
+
+#define LEAST 5 /* runs on either side of a change */
+
+/* The newest so many. */
+static void keep_newest(struct mz_store_entries *e, size_t n)
+{
+	struct mz_store_entries old = *e;
+
+	if (!n || e->n <= n)
+		return;
+	old.n = e->n - n;
+	old.list = malloc(old.n * sizeof(*old.list));
+	if (!old.list)
+		return;
+	memcpy(old.list, e->list, old.n * sizeof(*old.list));
+	memmove(e->list, e->list + old.n, n * sizeof(*e->list));
+	e->n = n;
+	mz_store_entries_free(&old);
+}
+
+/* Two programs in one series would be one change after the other. */
+static int one_program(const struct mz_store_entries *e, struct mz_error *err)
+{
+	for (size_t i = 1; i < e->n; i++)
+		if (strcmp(e->list[i].program, e->list[0].program))
+			return mz_fail(err, EINVAL,
+				       "these are recordings of '%s' and of '%s': choose one with "
+				       "--program",
+				       e->list[0].program, e->list[i].program);
+	return 0;
+}
+
+static int names_of(struct mz_store *s, const uint64_t *ids, size_t n, struct mz_result_table *t,
+		    size_t column, struct mz_error *err)
+{
+	uint32_t *names = calloc(n + 1, sizeof(*names));
+	struct mz_tables *strings = mz_tables_new();
+	size_t len;
+	int ret = names && strings
+			  ? mz_store_names(s, MZ_STORE_BY_SITE, ids, n, strings, names, err)
+			  : mz_fail_memory(err);
+
+	for (size_t i = 0; i < n && !ret; i++)
+		mz_result_text(t, &t->cells[i * t->n_columns + column],
+			       mz_tables_get_string(strings, names[i], &len));
+	free(names);
+	mz_tables_free(strings);
+	return ret;
+}
+
+/* ---- regressions ----------------------------------------------------------------- */
+
+#define REGRESSIONS(type)                                                                          \
+	{                                                                                          \
+		{"revision", "since", MZ_RESULT_TEXT}, {"runs_before", "runs", MZ_RESULT_COUNT},   \
+			{"mean_before", "before", type}, {"deviation_before", "spread", type},     \
+			{"runs_after", "runs", MZ_RESULT_COUNT}, {"mean_after", "after", type},    \
+			{"deviation_after", "spread", type},                                       \
+			{"change", "change", MZ_RESULT_SHARE},                                     \
+			{"chance", "chance", MZ_RESULT_SHARE}, {"name", "name", MZ_RESULT_TEXT},   \
+	}
+static const struct mz_result_column regression_columns[2][10] = {REGRESSIONS(MZ_RESULT_COUNT),
+								  REGRESSIONS(MZ_RESULT_BYTES)};
+
+struct found {
+	uint64_t site;
+	struct mz_rise rise;
+	struct mz_spread before, after;
+	double chance;
+};
+
+/* The largest change first. */
+static int by_growth(const void *x, const void *y)
+{
+	const struct found *a = x, *b = y;
+	double p = a->after.mean - a->before.mean, q = b->after.mean - b->before.mean;
+
+	if (p != q)
+		return p < q ? 1 : -1;
+	return a->site < b->site ? -1 : a->site > b->site;
+}
+
+/* A change begins with a revision: the first run of one may be the first after it. */
+static bool *starts(const struct mz_store_entries *e)
+{
+	bool *may = calloc(e->n + 1, sizeof(*may));
+
+	for (size_t i = 1; may && i < e->n; i++)
+		may[i] = !*e->list[i].revision ||
+			 strcmp(e->list[i].revision, e->list[i - 1].revision);
+	return may;
+}
+
+/* So many series are looked at that one of them looks odd by chance: the chance of each counts
+ * as often as there are series. */
+static bool look(const struct mz_store_matrix *m, size_t at, const bool *may,
+		 const struct mz_store_noise *noise, struct found *f)
+{
+	const uint64_t *x = m->list[at].values;
+
+	f->site = m->list[at].site;
+	if (!mz_find_rise(x, m->runs, may, LEAST, &f->rise))
+		return false;
+	f->chance = f->rise.chance * (double)m->n;
+	f->chance = f->chance < 1 ? f->chance : 1;
+	f->before = mz_spread_of(x, f->rise.at);
+	f->after = mz_spread_of(x + f->rise.at, m->runs - f->rise.at);
+	return f->chance < noise->chance && f->after.mean >= f->before.mean * (1 + noise->least);
+}
+
+static void put_found(struct mz_result_table *t, const struct found *f,
+		      const struct mz_store_entries *e)
+{
+	union mz_result_cell *row = mz_result_row(t);
+
+	if (!row)
+		return;
+	mz_result_text(t, &row[0], e->list[f->rise.at].revision);
+	row[1].number = f->before.n;
+	row[2].number = (uint64_t)(f->before.mean + 0.5);
+	row[3].number = (uint64_t)(f->before.deviation + 0.5);
+	row[4].number = f->after.n;
+	row[5].number = (uint64_t)(f->after.mean + 0.5);
+	row[6].number = (uint64_t)(f->after.deviation + 0.5);
+	row[7].share =
+		f->before.mean > 0 ? (f->after.mean - f->before.mean) / f->before.mean : INFINITY;
+	row[8].share = f->chance;
+}
+
+static int find_all(const struct mz_store_matrix *m, const struct mz_store_entries *e,
+		    const struct mz_store_noise *noise, struct found **found, size_t *n)
+{
+	bool *may = starts(e);
+
+	*found = calloc(m->n + 1, sizeof(**found));
+	for (size_t i = 0; may && *found && i < m->n; i++)
+		*n += look(m, i, may, noise, &(*found)[*n]);
+	free(may);
+	if (*found && *n)
+		qsort(*found, *n, sizeof(**found), by_growth);
+	return may && *found ? 0 : -ENOMEM;
+}
+
+int mz_store_answer_regressions(struct mz_store *s, const struct mz_profile_value *v,
+				const struct mz_store_filter *f, const struct mz_store_noise *noise,
+				struct mz_result_table *t, struct mz_error *err)
+{
+	struct mz_store_filter newest = *f;
+	struct mz_store_matrix m = {0};
+	struct mz_store_entries e;
+	struct found *found = NULL;
+	uint64_t *ids = NULL;
+	size_t n = 0;
+	int ret = mz_store_list(s, f, &e, err);
+
+	mz_result_init(t, "regressions", v->title, regression_columns[v->bytes], 10);
+	if (!ret)
+		keep_newest(&e, noise->runs);
+	if (!ret)
+		ret = one_program(&e, err);
+	if (e.n) /* what is older need not be read */
+		newest.since = e.list[0].time;
+	if (!ret)
+		ret = mz_store_read_matrix(s, &newest, &e, v, NULL, &m, err);
+	if (!ret && find_all(&m, &e, noise, &found, &n))
+		ret = mz_fail_memory(err);
+	for (size_t i = 0; i < n && !ret; i++)
+		put_found(t, &found[i], &e);
+	if (!ret && (t->failed || !(ids = calloc(n + 1, sizeof(*ids)))))
+		ret = mz_fail_memory(err);
+	for (size_t i = 0; i < n && !ret; i++)
+		ids[i] = found[i].site;
+	if (!ret)
+		ret = names_of(s, ids, n, t, 9, err);
+	free(ids);
+	free(found);
+	mz_store_matrix_free(&m);
+	mz_store_entries_free(&e);
+	return ret ? ret : t->failed ? mz_fail_memory(err) : 0;
+}
+
+/* ---- the gate ---------------------------------------------------------------------- */
+
+static const struct mz_result_column gate_columns[] = {
+	{"budget", "budget", MZ_RESULT_TEXT},
+	{"over", "over", MZ_RESULT_TEXT},
+	{"runs_before", "runs", MZ_RESULT_COUNT},
+	{"mean_before", "history", MZ_RESULT_COUNT},
+	{"deviation_before", "spread", MZ_RESULT_COUNT},
+	{"runs_after", "runs", MZ_RESULT_COUNT},
+	{"mean_after", "revision", MZ_RESULT_COUNT},
+	{"change", "change", MZ_RESULT_SHARE},
+	{"chance", "chance", MZ_RESULT_SHARE},
+	{"name", "name", MZ_RESULT_TEXT},
+};
+
+struct gate {
+	struct mz_store *s;
+	const struct mz_store_entries *e;
+	const struct mz_store_noise *noise;
+	size_t split; /* history before it, the revision from it on */
+	struct mz_result_table *t;
+	struct mz_buf ids; /* of the rows */
+};
+
+/* Sorts the entries: the history, then the runs of the revision; what is newer than its first
+ * run and of another revision is dropped. */
+static size_t arrange(struct mz_store_entries *e, const char *revision)
+{
+	struct mz_store_entry *sorted = calloc(e->n + 1, sizeof(*sorted));
+	struct mz_store_entries rest = {.list = calloc(e->n + 1, sizeof(*sorted))};
+	size_t n = 0, split = 0;
+	bool begun = false;
+
+	if (!sorted || !rest.list) {
+		free(sorted);
+		free(rest.list);
+		return 0;
+	}
+	for (size_t i = 0; i < e->n; i++) {
+		begun |= !strcmp(e->list[i].revision, revision);
+		if (!begun)
+			sorted[n++] = e->list[i];
+		else if (strcmp(e->list[i].revision, revision))
+			rest.list[rest.n++] = e->list[i];
+	}
+	split = n;
+	for (size_t i = 0; i < e->n; i++)
+		if (!strcmp(e->list[i].revision, revision))
+			sorted[n++] = e->list[i];
+	mz_store_entries_free(&rest);
+	free(e->list);
+	e->list = sorted;
+	e->n = n;
+	return split;
+}
+
+/* Over the budget and not by chance. tests: how many are made at once. */
+static bool check(struct gate *g, const struct mz_budget *b, const struct mz_store_series *x,
+		  size_t tests)
+{
+	struct mz_spread a = mz_spread_of(x->values, g->split);
+	struct mz_spread z = mz_spread_of(x->values + g->split, g->e->n - g->split);
+	uint64_t from = (uint64_t)(a.mean + 0.5), to = (uint64_t)(z.mean + 0.5);
+	double chance = mz_chance_t(&a, &z) * (double)tests;
+	bool grows = b->op[0] == '>', over = mz_budget_broken(b, from, to);
+	union mz_result_cell *row;
+
+	if (chance > 1)
+		chance = 1;
+	/* only growth can be noise; a value that must not fall, or be so, is as it is */
+	over = over && (!grows || !b->change || chance < g->noise->chance);
+	if (!over && b->any)
+		return false;
+	row = mz_result_row(g->t);
+	if (!row)
+		return over;
+	mz_result_text(g->t, &row[0], b->text);
+	mz_result_text(g->t, &row[1], over ? "yes" : "no");
+	row[2].number = a.n;
+	row[3].number = from;
+	row[4].number = (uint64_t)(a.deviation + 0.5);
+	row[5].number = z.n;
+	row[6].number = to;
+	row[7].share = a.mean > 0 ? (z.mean - a.mean) / a.mean : z.mean > 0 ? INFINITY : 0;
+	row[8].share = chance;
+	mz_buf_add(&g->ids, &x->site, sizeof(x->site));
+	return over;
+}
+
+static int check_budget(struct gate *g, const struct mz_budget *b, const struct mz_store_filter *f,
+			size_t *broken, struct mz_error *err)
+{
+	static const uint64_t whole;
+	struct mz_store_matrix m = {0};
+	bool over = false;
+	int ret = mz_store_read_matrix(g->s, f, g->e, b->value, b->any ? NULL : &whole, &m, err);
+
+	for (size_t i = b->any; i < m.n && !ret; i++)
+		over |= check(g, b, &m.list[i], b->any ? m.n - 1 : 1);
+	*broken += over;
+	mz_store_matrix_free(&m);
+	return ret;
+}
+
+static int prepare(struct mz_store_entries *e, const char *revision, size_t most,
+		   struct mz_store_verdict *verdict, size_t *split, struct mz_error *err)
+{
+	const char *wanted = revision ? revision : e->n ? e->list[e->n - 1].revision : "";
+
+	verdict->revision = strdup(wanted);
+	verdict->program = strdup(e->n ? e->list[0].program : "");
+	if (!verdict->revision || !verdict->program)
+		return mz_fail_memory(err);
+	*split = arrange(e, verdict->revision);
+	verdict->runs = e->n - *split;
+	if (!verdict->runs)
+		return mz_fail(err, ENOENT, "the store has no recording of revision '%s'",
+			       verdict->revision);
+	if (*split > most && most) {
+		keep_newest(e, most + verdict->runs);
+		*split = most;
+	}
+	verdict->history = *split;
+	if (*split < 2)
+		return mz_fail(err, ENODATA,
+			       "before revision '%s' there are %zu recordings: a history needs two",
+			       verdict->revision, *split);
+	return 0;
+}
+
+int mz_store_answer_gate(struct mz_store *s, const struct mz_budget *budgets, size_t n,
+			 const struct mz_store_filter *f, const struct mz_store_noise *noise,
+			 struct mz_store_verdict *verdict, struct mz_result_table *t,
+			 struct mz_error *err)
+{
+	struct mz_store_filter all = *f;
+	struct mz_store_entries e;
+	struct gate g = {.s = s, .e = &e, .noise = noise, .t = t};
+	int ret;
+
+	all.revision = NULL;
+	mz_result_init(t, "budgets", "Budgets", gate_columns,
+		       sizeof(gate_columns) / sizeof(*gate_columns));
+	ret = mz_store_list(s, &all, &e, err);
+	if (!ret)
+		ret = one_program(&e, err);
+	if (!ret)
+		ret = prepare(&e, f->revision, noise->runs, verdict, &g.split, err);
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = check_budget(&g, &budgets[i], &all, &verdict->broken, err);
+	if (!ret && (t->failed || g.ids.failed))
+		ret = mz_fail_memory(err);
+	if (!ret)
+		ret = names_of(s, (const uint64_t *)(const void *)g.ids.data, t->rows, t, 9, err);
+	mz_buf_free(&g.ids);
+	mz_store_entries_free(&e);
+	return ret;
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The tables of a store, and the statements that make them. */
+#include <string.h>
+
+#include "store/store.h"
+
+/* The order of struct mz_profile_sum's values in all tables. */
+#define VALUES                                                                                     \
+	{"blocks", MZ_STORE_U64, MZ_STORE_OWN, false},                                             \
+		{"bytes", MZ_STORE_U64, MZ_STORE_OWN, false},                                      \
+		{"peak_blocks", MZ_STORE_U64, MZ_STORE_OWN, false},                                \
+		{"peak_bytes", MZ_STORE_U64, MZ_STORE_OWN, false},                                 \
+		{"max_blocks", MZ_STORE_U64, MZ_STORE_OWN, false},                                 \
+		{"max_bytes", MZ_STORE_U64, MZ_STORE_OWN, false},                                  \
+		{"live_blocks", MZ_STORE_U64, MZ_STORE_OWN, false},                                \
+		{"live_bytes", MZ_STORE_U64, MZ_STORE_OWN, false},                                 \
+		{"temporary", MZ_STORE_U64, MZ_STORE_OWN, false},                                  \
+		{"waste", MZ_STORE_U64, MZ_STORE_OWN, false},                                      \
+		{"peak_waste", MZ_STORE_U64, MZ_STORE_OWN, false},                                 \
+		{"lifetime", MZ_STORE_U64, MZ_STORE_OWN, false},                                   \
+		{"reads", MZ_STORE_U64, MZ_STORE_OWN, false},                                      \
+		{"writes", MZ_STORE_U64, MZ_STORE_OWN, false},
+
+static const struct mz_store_column frame[] = {
+	{"frame", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"function", MZ_STORE_TEXT, MZ_STORE_OWN, false},
+	{"file", MZ_STORE_TEXT, MZ_STORE_OWN, false},
+	{"module", MZ_STORE_TEXT, MZ_STORE_OWN, false},
+	{"line", MZ_STORE_U64, MZ_STORE_OWN, false},
+};
+
+static const struct mz_store_column stack[] = {
+	{"stack", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"site", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"frames", MZ_STORE_TEXT, MZ_STORE_OWN, false},
+};
+
+static const struct mz_store_column profile[] = {
+	{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, true},
+	{"site", MZ_STORE_U64, MZ_STORE_OWN, true},
+	{"stack", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, true},
+	{"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
+	VALUES};
+
+static const struct mz_store_column site[] = {{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, true},
+					      {"site", MZ_STORE_U64, MZ_STORE_OWN, false},
+					      {"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, true},
+					      {"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
+					      VALUES};
+
+static const struct mz_store_column timeline[] = {
+	{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, true},
+	{"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, true},
+	{"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
+	{"t", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"live_bytes", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"live_blocks", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"waste", MZ_STORE_U64, MZ_STORE_OWN, false},
+};
+
+static const struct mz_store_column edge[] = {
+	{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, true},
+	{"object", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"member", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"accessor", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, true},
+	{"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
+	{"reads", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"writes", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"objects", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"bytes", MZ_STORE_U64, MZ_STORE_OWN, false},
+};
+
+static const struct mz_store_column recording[] = {
+	{"digest", MZ_STORE_TEXT, MZ_STORE_OWN, false},
+	{"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
+	{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, false},
+	{"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, false},
+	{"revision", MZ_STORE_TEXT, MZ_STORE_OWN, false},
+	{"host", MZ_STORE_TEXT, MZ_STORE_OWN, false},
+	{"kind", MZ_STORE_TEXT, MZ_STORE_OWN, false},
+	{"source", MZ_STORE_TEXT, MZ_STORE_OWN, false},
+	{"path", MZ_STORE_TEXT, MZ_STORE_OWN, false},
+	{"labels", MZ_STORE_TEXT, MZ_STORE_OWN, false},
+	{"clock", MZ_STORE_TEXT, MZ_STORE_OWN, false},
+	{"time", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"stored", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"duration", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"known", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"events", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"lost", MZ_STORE_U64, MZ_STORE_OWN, false},
+	{"rows", MZ_STORE_U64, MZ_STORE_OWN, false},
+	VALUES};
+
+#define TABLE(id, t, engine, key) [id] = {#t, t, sizeof(t) / sizeof(*t), engine, key}
+
+const struct mz_store_schema mz_store_schema[MZ_STORE_TABLES] = {
+	TABLE(MZ_STORE_FRAME, frame, "ReplacingMergeTree() ORDER BY frame", "PRIMARY KEY (frame)"),
+	TABLE(MZ_STORE_STACK, stack, "ReplacingMergeTree() ORDER BY stack", "PRIMARY KEY (stack)"),
+	TABLE(MZ_STORE_PROFILE, profile,
+	      "MergeTree() PARTITION BY toYYYYMM(day) ORDER BY (program, site, stack, day, "
+	      "recording)",
+	      "PRIMARY KEY (recording, stack)"),
+	TABLE(MZ_STORE_SITE, site,
+	      "MergeTree() PARTITION BY toYYYYMM(day) ORDER BY (program, site, day, recording)",
+	      "PRIMARY KEY (site, recording)"),
+	TABLE(MZ_STORE_TIMELINE, timeline,
+	      "MergeTree() PARTITION BY toYYYYMM(day) ORDER BY (program, recording, t)",
+	      "PRIMARY KEY (recording, t)"),
+	TABLE(MZ_STORE_EDGE, edge,
+	      "MergeTree() PARTITION BY toYYYYMM(day) ORDER BY (program, object, member, accessor, "
+	      "day, recording)",
+	      "PRIMARY KEY (recording, object, member, accessor)"),
+	TABLE(MZ_STORE_RECORDING, recording,
+	      "ReplacingMergeTree(stored) ORDER BY (program, digest)", "PRIMARY KEY (digest)"),
+};
+
+void mz_store_create(struct mz_buf *b, enum mz_store_table table, bool fleet)
+{
+	static const char *const types[2][3] = {{"INTEGER", "INTEGER", "TEXT"},
+						{"UInt64", "Date", "String"}};
+	const struct mz_store_schema *t = &mz_store_schema[table];
+	bool first = true;
+
+	mz_buf_printf(b, "CREATE TABLE IF NOT EXISTS %s (", t->name);
+	for (size_t i = 0; i < t->n; i++) {
+		if (!mz_store_has(&t->columns[i], fleet))
+			continue;
+		mz_buf_printf(b, "%s%s %s%s", first ? "" : ", ", t->columns[i].name,
+			      types[fleet][t->columns[i].type], fleet ? "" : " NOT NULL");
+		first = false;
+	}
+	if (fleet)
+		mz_buf_printf(b, ") ENGINE = %s", t->engine);
+	else
+		mz_buf_printf(b, ", %s) WITHOUT ROWID", t->key);
+	mz_buf_add(b, "", 1);
+}

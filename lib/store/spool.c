@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Keep the rows of a recording in a file until its store is back. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/input.h"
+#include "base/output.h"
+#include "base/sha256.h"
+#include "store/send.h"
+
+#define MAGIC  "MZSPOOL1"
+#define SUFFIX ".spool"
+
+/* ---- writing ------------------------------------------------------------------ */
+
+static void put_bytes(struct mz_buf *b, const void *data, uint64_t n)
+{
+	mz_buf_add(b, &n, sizeof(n));
+	if (n)
+		mz_buf_add(b, data, n);
+}
+
+static void put_item(struct mz_buf *b, const struct mz_store_item *item)
+{
+	mz_buf_add(b, MAGIC, 8);
+	put_bytes(b, item->digest, MZ_STORE_DIGEST);
+	put_bytes(b, item->program, strlen(item->program));
+	mz_buf_add(b, &item->day, sizeof(item->day));
+	for (int t = 0; t < MZ_STORE_TABLES; t++) {
+		uint64_t n = item->rows[t].n;
+
+		mz_buf_add(b, &n, sizeof(n));
+		for (size_t i = 0; i < mz_store_schema[t].n; i++)
+			put_bytes(b, item->rows[t].column[i].data, item->rows[t].column[i].len);
+	}
+}
+
+/* The file is there whole or not at all, and on the disk. */
+int mz_store_spool_put(const char *dir, const struct mz_store_item *item, struct mz_error *err)
+{
+	struct mz_output out = {.file.fd = -1};
+	struct mz_buf b = {0};
+	unsigned char sum[32];
+	struct mz_sha256 s;
+	char *path = NULL;
+	int ret;
+
+	put_item(&b, item);
+	mz_sha256_init(&s);
+	mz_sha256_add(&s, b.data, b.len);
+	mz_sha256_end(&s, sum);
+	mz_buf_add(&b, sum, sizeof(sum));
+	if (b.failed || asprintf(&path, "%s/%s%s", dir, item->digest, SUFFIX) < 0) {
+		mz_buf_free(&b);
+		return mz_fail_memory(err);
+	}
+	ret = mz_output_open(&out, path, true, err);
+	if (!ret)
+		ret = mz_output_add(&out, b.data, b.len, err);
+	if (!ret)
+		ret = mz_output_commit(&out, err);
+	else
+		mz_output_abort(&out);
+	mz_buf_free(&b);
+	free(path);
+	return ret;
+}
+
+/* ---- reading -------------------------------------------------------------------- */
+
+struct cursor {
+	const char *p, *end;
+	bool bad;
+};
+
+static uint64_t get_u64(struct cursor *c)
+{
+	uint64_t v = 0;
+
+	if ((size_t)(c->end - c->p) < sizeof(v)) {
+		c->bad = true;
+		return 0;
+	}
+	memcpy(&v, c->p, sizeof(v));
+	c->p += sizeof(v);
+	return v;
+}
+
+static const char *get_bytes(struct cursor *c, uint64_t *n)
+{
+	const char *at;
+
+	*n = get_u64(c);
+	if (*n > (size_t)(c->end - c->p)) {
+		c->bad = true;
+		*n = 0;
+	}
+	at = c->p;
+	c->p += *n;
+	return at;
+}
+
+/* As many cells as rows, and nothing behind them: the engines trust it. */
+static bool column_fits(const struct mz_store_column *c, const struct mz_buf *b, uint64_t rows)
+{
+	const char *p = b->data, *end = p + b->len;
+
+	if (c->from != MZ_STORE_OWN)
+		return !b->len;
+	if (c->type != MZ_STORE_TEXT)
+		return b->len % 8 == 0 && b->len / 8 == rows;
+	for (; rows; rows--) {
+		uint64_t len = 0;
+		unsigned shift = 0;
+
+		do {
+			if (p >= end || shift > 56)
+				return false;
+			len |= (uint64_t)(*p & 127) << shift;
+			shift += 7;
+		} while (*p++ & 128);
+		if (len > (size_t)(end - p))
+			return false;
+		p += len;
+	}
+	return p == end;
+}
+
+static void get_item(struct cursor *c, struct mz_store_item *item)
+{
+	uint64_t n;
+	const char *p = get_bytes(c, &n);
+
+	c->bad |= n != MZ_STORE_DIGEST || strspn(p, "0123456789abcdef") < n;
+	if (!c->bad)
+		memcpy(item->digest, p, n);
+	p = get_bytes(c, &n);
+	item->program = strndup(p, n);
+	c->bad |= !item->program;
+	item->day = get_u64(c);
+	for (int t = 0; t < MZ_STORE_TABLES && !c->bad; t++) {
+		const struct mz_store_schema *m = &mz_store_schema[t];
+
+		item->rows[t].n = get_u64(c);
+		for (size_t i = 0; i < m->n && !c->bad; i++) {
+			struct mz_buf *b = &item->rows[t].column[i];
+
+			p = get_bytes(c, &n);
+			mz_buf_add(b, p, n);
+			c->bad |= b->failed || !column_fits(&m->columns[i], b, item->rows[t].n);
+		}
+	}
+	c->bad |= c->p != c->end || item->rows[MZ_STORE_RECORDING].n != 1;
+}
+
+static int read_file(const char *path, struct mz_buf *b, struct mz_error *err)
+{
+	struct mz_input in;
+	int ret = mz_input_open(&in, path, err);
+
+	if (ret < 0)
+		return ret;
+	while (!(ret = mz_input_fill(&in, 1, err)) && mz_input_left(&in)) {
+		mz_buf_add(b, in.pos, mz_input_left(&in));
+		in.pos = in.end;
+	}
+	mz_input_close(&in);
+	return b->failed ? mz_fail_memory(err) : ret;
+}
+
+int mz_store_spool_get(const char *path, struct mz_store_item *item, struct mz_error *err)
+{
+	struct mz_buf b = {0};
+	struct cursor c = {.bad = true};
+	unsigned char sum[32];
+	struct mz_sha256 s;
+	int ret = read_file(path, &b, err);
+
+	memset(item, 0, sizeof(*item));
+	if (!ret && b.len > 40 && !memcmp(b.data, MAGIC, 8)) {
+		mz_sha256_init(&s);
+		mz_sha256_add(&s, b.data, b.len - 32);
+		mz_sha256_end(&s, sum);
+		if (!memcmp(sum, b.data + b.len - 32, 32)) {
+			c = (struct cursor){.p = b.data + 8, .end = b.data + b.len - 32};
+			get_item(&c, item);
+		}
+	}
+	if (!ret && c.bad)
+		ret = mz_fail(err, EINVAL, "%s: not a whole file of a spool", path);
+	mz_buf_free(&b);
+	return ret;
+}
+
+static int is_spooled(const struct dirent *e)
+{
+	size_t n = strlen(e->d_name);
+
+	return n > strlen(SUFFIX) && !strcmp(e->d_name + n - strlen(SUFFIX), SUFFIX);
+}
+
+char **mz_store_spool_list(const char *dir, struct mz_error *err)
+{
+	struct dirent **list;
+	int n = scandir(dir, &list, is_spooled, alphasort);
+	char **paths;
+
+	if (n < 0) {
+		mz_fail(err, errno, "%s: %s", dir, strerror(errno));
+		return NULL;
+	}
+	paths = calloc((size_t)n + 1, sizeof(*paths));
+	for (int i = 0; i < n; i++) {
+		if (paths && asprintf(&paths[i], "%s/%s", dir, list[i]->d_name) < 0)
+			paths[i] = NULL;
+		free(list[i]);
+	}
+	free(list);
+	if (!paths)
+		mz_fail_memory(err);
+	return paths;
+}

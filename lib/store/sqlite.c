@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A store in one file, by SQLite. A recording is one transaction. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "store/store.h"
+
+#define APPLICATION 0x4d5a5354 /* "MZST" in the header of the file */
+#define BUSY_MS	    60000
+
+struct state {
+	sqlite3 *db;
+	sqlite3_stmt *insert[MZ_STORE_TABLES];
+};
+
+static int fail(struct mz_store *s, int code, struct mz_error *err)
+{
+	struct state *t = s->state;
+
+	switch (code & 0xff) {
+	case SQLITE_NOMEM: return mz_fail_memory(err);
+	case SQLITE_NOTADB:
+	case SQLITE_CORRUPT:
+		return mz_fail(err, EINVAL, "%s: not a store of recordings: %s", s->name,
+			       sqlite3_errmsg(t->db));
+	case SQLITE_FULL:
+		return mz_fail(err, ENOSPC, "%s: the disk is full; nothing was added", s->name);
+	case SQLITE_CANTOPEN: return mz_fail(err, ENOENT, "%s: cannot be opened", s->name);
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return mz_fail(err, EAGAIN, "%s: another process writes to it", s->name);
+	case SQLITE_READONLY:
+	case SQLITE_PERM: return mz_fail(err, EACCES, "%s: cannot be written", s->name);
+	default: return mz_fail(err, EIO, "%s: %s", s->name, sqlite3_errmsg(t->db));
+	}
+}
+
+static int execute(struct mz_store *s, const char *sql, struct mz_error *err)
+{
+	struct state *t = s->state;
+	int code = sqlite3_exec(t->db, sql, NULL, NULL, NULL);
+
+	return code == SQLITE_OK ? 0 : fail(s, code, err);
+}
+
+static int number_of(struct mz_store *s, const char *sql, int64_t *v, struct mz_error *err)
+{
+	struct state *t = s->state;
+	sqlite3_stmt *q = NULL;
+	int code = sqlite3_prepare_v2(t->db, sql, -1, &q, NULL);
+
+	if (code == SQLITE_OK && (code = sqlite3_step(q)) == SQLITE_ROW) {
+		*v = sqlite3_column_int64(q, 0);
+		code = SQLITE_OK;
+	}
+	sqlite3_finalize(q);
+	return code == SQLITE_OK ? 0 : fail(s, code, err);
+}
+
+/* ---- opening ----------------------------------------------------------------- */
+
+/* All of it or nothing: a file that is empty stays so. */
+static int create_tables(struct mz_store *s, struct mz_error *err)
+{
+	struct mz_buf sql = {0};
+	char mark[120];
+	int ret = execute(s, "BEGIN IMMEDIATE", err);
+
+	for (int i = 0; i < MZ_STORE_TABLES && !ret; i++) {
+		sql.len = 0;
+		mz_store_create(&sql, i, false);
+		ret = sql.failed ? mz_fail_memory(err) : execute(s, sql.data, err);
+	}
+	mz_buf_free(&sql);
+	snprintf(mark, sizeof(mark), "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT",
+		 APPLICATION, MZ_STORE_VERSION);
+	if (!ret)
+		ret = execute(s,
+			      "CREATE INDEX IF NOT EXISTS recording_by ON recording (program, "
+			      "revision, recording); CREATE UNIQUE INDEX IF NOT EXISTS "
+			      "recording_number ON recording (recording)",
+			      err);
+	if (!ret)
+		ret = execute(s, mark, err);
+	if (ret)
+		execute(s, "ROLLBACK", NULL);
+	return ret;
+}
+
+static int check(struct mz_store *s, bool create, struct mz_error *err)
+{
+	int64_t application = 0, version = 0, tables = 0;
+	char text[32];
+	int ret = number_of(s, "PRAGMA application_id", &application, err);
+
+	if (!ret)
+		ret = number_of(s, "PRAGMA user_version", &version, err);
+	if (!ret)
+		ret = number_of(s, "SELECT count(*) FROM sqlite_master", &tables, err);
+	if (ret)
+		return ret;
+	if (application != APPLICATION && (tables || application || version))
+		return mz_fail(err, EINVAL,
+			       "%s: a database of another program, not a store of recordings",
+			       s->name);
+	if (!tables)
+		return create ? create_tables(s, err)
+			      : mz_fail(err, EINVAL, "%s: not a store of recordings", s->name);
+	snprintf(text, sizeof(text), "%lld", (long long)version);
+	return mz_store_check_version(s->name, text, err);
+}
+
+/* A write-ahead log: readers and a writer do not wait for each other. */
+static int sql_open(struct mz_store *s, bool create, struct mz_error *err)
+{
+	struct state *t = calloc(1, sizeof(*t));
+	int flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0), code, ret, fd;
+
+	s->state = t;
+	if (!t)
+		return mz_fail_memory(err);
+	/* for the owner alone, as all files that we make; its log gets the same mode */
+	fd = create ? open(s->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+	if (fd >= 0)
+		close(fd);
+	code = sqlite3_open_v2(s->name, &t->db, flags, NULL);
+	if (code == SQLITE_CANTOPEN && !create)
+		return mz_fail(err, ENOENT,
+			       "%s: there is no such store; 'memorizer store add' makes "
+			       "one",
+			       s->name);
+	if (code != SQLITE_OK)
+		return fail(s, code, err);
+	sqlite3_busy_timeout(t->db, BUSY_MS);
+	ret = check(s, create, err);
+	if (!ret && create)
+		ret = execute(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", err);
+	return ret ? ret : execute(s, "PRAGMA cache_size=-65536", err);
+}
+
+static void sql_close(struct mz_store *s)
+{
+	struct state *t = s->state;
+
+	if (!t)
+		return;
+	for (int i = 0; i < MZ_STORE_TABLES; i++)
+		sqlite3_finalize(t->insert[i]);
+	sqlite3_close(t->db);
+	free(t);
+}
+
+/* ---- writing ------------------------------------------------------------------ */
+
+/* Numbers from 1 on: in a row they take a byte or two where a random number takes eight. */
+static int sql_begin(struct mz_store *s, unsigned shard, struct mz_store_attempt *a,
+		     struct mz_error *err)
+{
+	int64_t last = 0;
+	int ret = execute(s, "BEGIN IMMEDIATE", err);
+
+	(void)shard;
+	if (!ret)
+		ret = number_of(s, "SELECT max(recording) FROM recording", &last, err);
+	a->number = (uint64_t)last + 1;
+	return ret;
+}
+
+static int sql_end(struct mz_store *s, unsigned shard, bool commit, struct mz_error *err)
+{
+	int ret = commit ? execute(s, "COMMIT", err) : 0;
+
+	(void)shard;
+	if (!commit || ret)
+		execute(s, "ROLLBACK", NULL);
+	return ret;
+}
+
+/* Names are there once; all else is new. */
+static sqlite3_stmt *prepare(struct mz_store *s, enum mz_store_table table, struct mz_error *err)
+{
+	const struct mz_store_schema *m = &mz_store_schema[table];
+	struct state *t = s->state;
+	struct mz_buf sql = {0};
+	bool first = true;
+	int code;
+
+	if (t->insert[table])
+		return t->insert[table];
+	mz_buf_printf(&sql, "INSERT %sINTO %s VALUES (",
+		      table == MZ_STORE_FRAME || table == MZ_STORE_STACK ? "OR IGNORE " : "",
+		      m->name);
+	for (size_t i = 0; i < m->n; i++) {
+		if (!mz_store_has(&m->columns[i], false))
+			continue;
+		mz_buf_str(&sql, first ? "?" : ",?");
+		first = false;
+	}
+	mz_buf_add(&sql, ")", 2);
+	code = sql.failed ? SQLITE_NOMEM
+			  : sqlite3_prepare_v2(t->db, sql.data, -1, &t->insert[table], NULL);
+	mz_buf_free(&sql);
+	if (code != SQLITE_OK)
+		fail(s, code, err);
+	return t->insert[table];
+}
+
+/* A cell of the rows' own; at is moved behind it. Frames are bytes, all else is text. */
+static int bind_own(sqlite3_stmt *q, int at, const struct mz_store_column *c, const char **p)
+{
+	uint64_t v = 0;
+	unsigned shift = 0;
+
+	if (c->type != MZ_STORE_TEXT) {
+		memcpy(&v, *p, sizeof(v));
+		*p += sizeof(v);
+		return sqlite3_bind_int64(q, at, (int64_t)v);
+	}
+	do {
+		v |= (uint64_t)(**p & 127) << shift;
+		shift += 7;
+	} while (*(*p)++ & 128);
+	*p += v;
+	return strcmp(c->name, "frames")
+		       ? sqlite3_bind_text64(q, at, *p - v, v, SQLITE_STATIC, SQLITE_UTF8)
+		       : sqlite3_bind_blob64(q, at, *p - v, v, SQLITE_STATIC);
+}
+
+static int bind(sqlite3_stmt *q, int at, const struct mz_store_column *c,
+		const struct mz_store_attempt *a, const char **p)
+{
+	switch (c->from) {
+	case MZ_STORE_PROGRAM: return sqlite3_bind_text(q, at, a->program, -1, SQLITE_STATIC);
+	case MZ_STORE_OF_DAY: return sqlite3_bind_int64(q, at, a->day);
+	case MZ_STORE_ATTEMPT: return sqlite3_bind_int64(q, at, (int64_t)a->number);
+	default: return bind_own(q, at, c, p);
+	}
+}
+
+static int sql_put(struct mz_store *s, unsigned shard, enum mz_store_table table,
+		   const struct mz_store_attempt *a, const struct mz_store_rows *rows,
+		   struct mz_error *err)
+{
+	const struct mz_store_schema *m = &mz_store_schema[table];
+	sqlite3_stmt *q = prepare(s, table, err);
+	const char *at[MZ_STORE_COLUMNS];
+	int code = SQLITE_OK;
+
+	(void)shard;
+	if (!q)
+		return -EIO;
+	for (size_t i = 0; i < m->n; i++)
+		at[i] = rows->column[i].data;
+	for (size_t r = 0; r < rows->n; r++) {
+		int n = 0;
+
+		for (size_t i = 0; i < m->n && code == SQLITE_OK; i++)
+			if (mz_store_has(&m->columns[i], false))
+				code = bind(q, ++n, &m->columns[i], a, &at[i]);
+		if (code == SQLITE_OK && (code = sqlite3_step(q)) == SQLITE_DONE)
+			code = SQLITE_OK;
+		sqlite3_reset(q);
+		if (code != SQLITE_OK)
+			return fail(s, code, err);
+	}
+	return 0;
+}
+
+/* ---- asking --------------------------------------------------------------------- */
+
+static int sql_ask(struct mz_store *s, unsigned shard, const char *sql, mz_store_row *row,
+		   void *arg, struct mz_error *err)
+{
+	struct state *t = s->state;
+	sqlite3_stmt *q = NULL;
+	char *cells[MZ_STORE_COLUMNS];
+	int code = sqlite3_prepare_v2(t->db, sql, -1, &q, NULL), ret = 0;
+
+	(void)shard;
+	while (code == SQLITE_OK && !ret && (code = sqlite3_step(q)) == SQLITE_ROW) {
+		int n = sqlite3_column_count(q);
+
+		for (int i = 0; i < n && i < MZ_STORE_COLUMNS; i++) {
+			cells[i] = (char *)sqlite3_column_text(q, i);
+			if (!cells[i])
+				cells[i] = (char *)"";
+		}
+		ret = row(arg, cells, (size_t)n);
+		code = SQLITE_OK;
+	}
+	if (code != SQLITE_OK && code != SQLITE_DONE)
+		ret = fail(s, code, err);
+	else if (ret)
+		mz_fail_memory(err);
+	sqlite3_finalize(q);
+	return ret;
+}
+
+static int sql_run(struct mz_store *s, unsigned shard, const char *sql, struct mz_error *err)
+{
+	(void)shard;
+	return execute(s, sql, err);
+}
+
+const struct mz_store_ops mz_store_sqlite = {
+	.find = "instr",
+	.final = "",
+	.open = sql_open,
+	.close = sql_close,
+	.begin = sql_begin,
+	.put = sql_put,
+	.end = sql_end,
+	.ask = sql_ask,
+	.run = sql_run,
+};
