@@ -196,18 +196,19 @@ static inline bool needs_stamp(struct mz_thread *t, const void *p)
 	return true;
 }
 
-/* Before a free, or before a realloc. */
-static inline __attribute__((always_inline)) void record_before(uint8_t type, const void *p)
+/* Before a free, or before a realloc. False: it is not recorded, but counted. */
+static inline __attribute__((always_inline)) bool record_before(uint8_t type, const void *p)
 {
 	struct mz_thread *t = &mz_me;
 	uint64_t time = 0, at;
 
 	if (!mz_begin(t, 2))
-		return;
+		return false;
 	if (!(needs_stamp(t, p) ? mz_stamp(t, 1, &time, &at) : mz_reserve(t, 1, &at)))
-		return;
+		return false;
 	mz_fill(mz_slot(t, at), time, type, 0, 0, (uintptr_t)p);
 	mz_end(t);
+	return true;
 }
 
 void mz_record_alloc(uint8_t call, void *p, size_t size, size_t align)
@@ -296,8 +297,9 @@ EXPORT void *realloc(void *old, size_t size)
 	if (!prepared())
 		return realloc_arena(old, size);
 	on = mz_on();
+	/* one event: without its begin it is lost, and was counted */
 	if (on && old)
-		record_before(MZ_REC_BEGIN, old);
+		on = record_before(MZ_REC_BEGIN, old);
 	p = call_realloc(old, size);
 	if (on && *mz_alive >= MZ_ALIVE_ON)
 		record_alloc(MZ_CALL_REALLOC, p, size, 0, 0);
@@ -313,8 +315,9 @@ EXPORT void *reallocarray(void *old, size_t n, size_t size)
 	if (!prepared())
 		return NULL;
 	on = mz_on();
+	/* one event: without its begin it is lost, and was counted */
 	if (on && old)
-		record_before(MZ_REC_BEGIN, old);
+		on = record_before(MZ_REC_BEGIN, old);
 	if (__builtin_mul_overflow(n, size, &total))
 		errno = ENOMEM;
 	else
@@ -465,7 +468,7 @@ EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 	}
 	on = maps_on();
 	if (on)
-		record_before(MZ_REC_BEGIN, old);
+		on = record_before(MZ_REC_BEGIN, old);
 	p = real.mremap(old, old_size, size, flags, where);
 	if (on && *mz_alive >= MZ_ALIVE_ON)
 		record_map(MZ_CALL_MREMAP, p, size);

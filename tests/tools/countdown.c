@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* countdown N [kill|abort|segv|pause|stop|stop-half]: makes N allocations of 77
+/* countdown N [kill|abort|segv|pause|stop|stop-half|stop-grow]: makes N allocations of 77
  * bytes and as many frees, in one thread, and then ends as it is told to. stop
  * stops its parent, the recorder, before the first one; stop-half lets it go on
- * when half of them are made. */
+ * when half of them are made, and stop-grow as well, which also makes N reallocs. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +18,11 @@ int main(int argc, char **argv)
 	for (long i = 0; i < n; i++) {
 		void *p = malloc(77);
 
-		if (i == n / 2 && !strcmp(how, "stop-half"))
+		if (i == n / 2 && !strncmp(how, "stop-", 5))
 			kill(getppid(), SIGCONT);
 		__asm__ volatile("" : "+r"(p) : : "memory");
+		if (!strcmp(how, "stop-grow"))
+			p = realloc(p, 177);
 		free(p);
 	}
 	if (!strcmp(how, "kill"))
