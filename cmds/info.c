@@ -133,7 +133,7 @@ static int run(void *options, int argc, char **argv)
 	const struct opts *o = options;
 	struct mz_error err = {0};
 	struct mz_reader *r;
-	struct mz_summary s;
+	struct mz_summary s = {.size = sizeof(s)};
 	int ret = MZ_EXIT_OK;
 
 	if (argc != 1)

@@ -48,7 +48,7 @@ static void show(const struct job *job, const struct mz_verify *v)
 		printf("%s: and %u more faults\n", job->path, job->n - MOST);
 	if (!job->n) {
 		printf("%s: good: %s events in %s chunks\n", job->path,
-		       console_count(a, v->decoded), console_count(b, v->summary.chunks));
+		       console_count(a, v->decoded), console_count(b, v->summary->chunks));
 		return;
 	}
 	printf("%s: %s of %s events are readable", job->path, console_count(a, v->decoded),
@@ -70,10 +70,10 @@ static void show_json(struct job *job, const struct mz_verify *v, bool good)
 	mz_json_u64(j, "bad_bytes", v->bad_bytes);
 	mz_json_u64(j, "first_bad", v->first_bad);
 	mz_json_u64(j, "disorder", v->disorder);
-	mz_json_bool(j, "whole", v->summary.whole);
-	mz_json_u64(j, "events", v->summary.events);
-	if (v->summary.has_produced) {
-		mz_json_u64(j, "produced", v->summary.produced);
+	mz_json_bool(j, "whole", v->summary->whole);
+	mz_json_u64(j, "events", v->summary->events);
+	if (v->summary->has_produced) {
+		mz_json_u64(j, "produced", v->summary->produced);
 		mz_json_i64(j, "unbalanced", (int64_t)v->unbalanced);
 	}
 	mz_json_end_object(j);
@@ -85,7 +85,8 @@ static int run(void *options, int argc, char **argv)
 	const struct opts *o = options;
 	struct job job = {.json = o->json};
 	struct mz_error err = {0};
-	struct mz_verify v;
+	struct mz_summary summary = {.size = sizeof(summary)};
+	struct mz_verify v = {.size = sizeof(v), .summary = &summary};
 	char shown[1024];
 	int ret;
 

@@ -274,9 +274,10 @@ MZ_API int mz_reader_select(struct mz_reader *r, const struct mz_select *select)
 
 /* A container as a whole, from its index: at once, whatever its size. */
 struct mz_summary {
+	size_t size; /* set by the caller: see memorizer/analysis.h */
 	uint64_t bytes;
-	uint64_t events; /* in the file, lost ones not counted */
-	uint64_t lost[MZ_LOSSES];
+	uint64_t events;   /* in the file, lost ones not counted */
+	uint64_t lost[16]; /* by enum mz_loss, with room for causes to come */
 	uint64_t produced; /* as the recorder counted them, when has_produced */
 	uint64_t chunks;
 	uint64_t streams;
@@ -291,7 +292,7 @@ struct mz_summary {
 	uint64_t end;	 /* offset of the end of the last good block */
 };
 
-/* -EINVAL for other formats, -ESPIPE for a container in a pipe. */
+/* -EINVAL for other formats and without a size, -ESPIPE for a container in a pipe. */
 MZ_API int mz_reader_summary(struct mz_reader *r, struct mz_summary *summary);
 
 /* ---- writing a container ------------------------------------------------ */
@@ -356,7 +357,8 @@ MZ_API void mz_writer_produced(struct mz_writer *w, uint64_t events);
 /* ---- verifying ---------------------------------------------------------- */
 
 struct mz_verify {
-	struct mz_summary summary;
+	size_t size; /* set by the caller */
+	struct mz_summary *summary; /* set by the caller, with its size; NULL = not wanted */
 	uint64_t decoded;   /* events that decode */
 	uint64_t bad_bytes; /* in damaged places */
 	uint64_t first_bad; /* offset of the first of them */
@@ -368,7 +370,7 @@ struct mz_verify {
 /* Called for each fault found; text is one line. */
 typedef void mz_verify_note(void *arg, uint64_t offset, const char *text);
 
-/* Read everything. 0: good; 1: faults, told to note; -errno: cannot be read. */
+/* Read everything. 0: good; 1: faults, told to note; -errno: cannot be read. v may be NULL. */
 MZ_API int mz_verify_file(const char *path, struct mz_verify *v, mz_verify_note *note, void *arg,
 			  struct mz_error *err);
 /* The same with enum mz_open_flags. */

@@ -203,7 +203,7 @@ static int put_names(struct transcode *t)
 static int end_container(struct transcode *t)
 {
 	struct mz_writer *w = t->writer;
-	struct mz_summary s;
+	struct mz_summary s = {.size = sizeof(s)};
 
 	/* what the recorder counted stays; what was read is all there is otherwise */
 	if (!mz_reader_summary(t->in, &s) && s.has_produced)
@@ -263,7 +263,7 @@ static int convert(struct transcode *t)
 
 bool transcode_report_damage(struct mz_reader *r, uint64_t lost_to_damage)
 {
-	struct mz_summary s;
+	struct mz_summary s = {.size = sizeof(s)};
 
 	if (mz_reader_summary(r, &s))
 		return lost_to_damage;

@@ -81,7 +81,7 @@ static int add_event(struct user *s, const struct mz_event *ev)
 static int read_all(struct user *s, struct progress *p, struct mz_error *err)
 {
 	struct mz_event ev[MZ_BATCH];
-	struct mz_summary whole;
+	struct mz_summary whole = {.size = sizeof(whole)};
 	int ret = 0;
 	long n;
 

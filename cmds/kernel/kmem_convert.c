@@ -138,7 +138,7 @@ static int join_streams(struct mz_kmem_input *in, struct mz_writer *w, struct mz
 	for (unsigned i = 0; !ret && i < mz_kmem_input_files(in); i++) {
 		struct mz_reader *r = mz_kmem_input_reader(in, i);
 		struct mz_stream *s = mz_writer_stream(w);
-		struct mz_summary sum;
+		struct mz_summary sum = {.size = sizeof(sum)};
 
 		copy_attrs(r, w, in, !i);
 		if (mz_reader_summary(r, &sum) < 0 || !sum.has_produced)

@@ -198,10 +198,9 @@ static int check_reader(struct check *c, struct mz_error *err)
 		return mz_fail_memory(err);
 	}
 	if (mz_reader_format(r) == MZ_FORMAT_CONTAINER) {
-		struct mz_verify v;
 		struct noted to = {c};
 
-		mz_verify_file_with(c->path, options_open_flags(), &v, note, &to, err);
+		mz_verify_file_with(c->path, options_open_flags(), NULL, note, &to, err);
 	}
 	while ((n = mz_reader_read_raw(r, ev, MZ_BATCH)) > 0)
 		for (long i = 0; i < n; i++)

@@ -417,7 +417,7 @@ static void show_json(const struct job *j)
 static int read_events(struct job *j, struct mz_usage *u, const char *path)
 {
 	struct mz_event ev[MZ_BATCH];
-	struct mz_summary whole;
+	struct mz_summary whole = {.size = sizeof(whole)};
 	struct progress p;
 	int ret = 0;
 	long n;

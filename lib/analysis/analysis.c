@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 
 /* ---- opening ------------------------------------------------------------------------ */
 
@@ -204,20 +205,6 @@ const char *mz_analysis_string(struct mz_analysis *a, uint32_t id, size_t *len)
 	return a->events ? mz_events_string(a->events, id, len) : NULL;
 }
 
-/* Copies as much of ours as the caller's structure has room for, after its size. */
-static int give(void *to, const void *from, size_t size)
-{
-	size_t have = *(const size_t *)to;
-
-	if (have < sizeof(have))
-		return -EINVAL;
-	memcpy((char *)to + sizeof(have), (const char *)from + sizeof(have),
-	       (have < size ? have : size) - sizeof(have));
-	if (have > size)
-		memset((char *)to + size, 0, have - size);
-	return 0;
-}
-
 int mz_analysis_frame(struct mz_analysis *a, uint64_t ip, size_t i, struct mz_code_frame *frame)
 {
 	struct mz_place_name names[MZ_EVENTS_INLINED];
@@ -236,7 +223,7 @@ int mz_analysis_frame(struct mz_analysis *a, uint64_t ip, size_t i, struct mz_co
 	f.module = names[i].module;
 	f.offset = names[i].offset;
 	f.inlined = i + 1 < n;
-	ret = give(frame, &f, sizeof(f));
+	ret = mz_sized_give(frame, &f, sizeof(f));
 	return ret < 0 ? ret : 1;
 }
 
@@ -311,7 +298,7 @@ int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals)
 		totals_of_usage(a, &t);
 	else
 		ret = totals_of_profile(a, &t);
-	return ret < 0 ? ret : give(totals, &t, sizeof(t));
+	return ret < 0 ? ret : mz_sized_give(totals, &t, sizeof(t));
 }
 
 /* ---- questions ------------------------------------------------------------------------ */

@@ -279,7 +279,7 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 		return -EINVAL;
 	load_nodes(in);
 	for (unsigned i = 0; i < in->n; i++) {
-		struct mz_summary s;
+		struct mz_summary s = {.size = sizeof(s)};
 
 		if (!mz_reader_summary(in->src[i].r, &s) && !s.whole)
 			in->cut++;

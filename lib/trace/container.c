@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 #include "trace/event.h"
 
 bool mz_container_probe(const char *data, size_t n)
@@ -37,8 +38,7 @@ int mz_container_meta(struct mz_reader *r, unsigned type, const void *payload, s
 		ret = mz_stacks_get(r->tables, pk, payload, size, r->in.budget.bytes);
 		break;
 	case MZ_BLOCK_TREE:
-		ret = mz_tree_get(mz_tables_tree(r->tables), pk, payload, size,
-				  r->in.budget.bytes);
+		ret = mz_tree_get(mz_tables_tree(r->tables), pk, payload, size, r->in.budget.bytes);
 		break;
 	case MZ_BLOCK_EVENTS:
 	case MZ_BLOCK_INDEX: break;
@@ -392,12 +392,13 @@ int mz_reader_select(struct mz_reader *r, const struct mz_select *select)
 int mz_reader_summary(struct mz_reader *r, struct mz_summary *summary)
 {
 	struct mz_container *c = as_container(r);
+	struct mz_summary ours;
 
 	if (!c)
 		return -EINVAL;
 	if (!c->seekable)
 		return -ESPIPE;
-	mz_container_scan_summary(&c->scan, summary);
-	summary->damaged += c->damaged;
-	return 0;
+	mz_container_scan_summary(&c->scan, &ours);
+	ours.damaged += c->damaged;
+	return mz_sized_give(summary, &ours, sizeof(ours));
 }

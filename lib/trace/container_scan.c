@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 
-#define HEAD	 (MZ_WIRE_FRAME_SIZE + 2048) /* a frame and the longest info */
-#define LOOK_FIRST 512 /* bytes that are looked through at once, at first */
+#define HEAD	   (MZ_WIRE_FRAME_SIZE + 2048) /* a frame and the longest info */
+#define LOOK_FIRST 512			       /* bytes that are looked through at once, at first */
 #define LOOK_MOST  (64 * 1024)
 
 /* ---- the source --------------------------------------------------------- */
@@ -273,7 +273,8 @@ void mz_container_scan_summary(const struct mz_container_scan *s, struct mz_summ
 {
 	uint32_t streams = 0;
 
-	*sum = (struct mz_summary){.bytes = s->source.size,
+	*sum = (struct mz_summary){.size = sizeof(*sum),
+				   .bytes = s->source.size,
 				   .produced = s->index.produced,
 				   .has_produced = s->index.has_produced,
 				   .whole = s->whole,

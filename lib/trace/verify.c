@@ -5,12 +5,14 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 #include "trace/container.h"
 
 struct check {
 	struct mz_container_scan scan;
 	struct mz_input *in;
-	struct mz_verify *v;
+	struct mz_verify v;	   /* as this library knows it */
+	struct mz_summary summary; /* the same */
 	mz_verify_note *note;
 	void *arg;
 	struct mz_decoder *decoder;
@@ -36,7 +38,7 @@ static void fault(struct check *c, uint64_t offset, const char *text)
  * readable in spite of it. */
 static void damage(struct check *c, const struct mz_index_entry *e, const char *text)
 {
-	struct mz_verify *v = c->v;
+	struct mz_verify *v = &c->v;
 
 	if (!v->bad_bytes || e->offset < v->first_bad)
 		v->first_bad = e->offset;
@@ -78,10 +80,10 @@ static int check_events(struct check *c, const struct mz_index_entry *e, long n)
 		if (ev->kind == MZ_LOST)
 			c->lost[ev->arg < MZ_LOSSES ? ev->arg : MZ_LOSS_UNKNOWN] += ev->size;
 		else
-			c->v->decoded++;
+			c->v.decoded++;
 		if (!last || !(ev->has & MZ_HAS_TIME))
 			continue;
-		c->v->disorder += ev->time < *last;
+		c->v.disorder += ev->time < *last;
 		*last = ev->time;
 	}
 	return 0;
@@ -182,23 +184,23 @@ static int check_blocks(struct check *c, struct mz_error *err)
  * index. */
 static void check_counts(struct check *c)
 {
-	struct mz_summary *s = &c->v->summary;
+	struct mz_summary *s = &c->summary;
 	uint64_t lost = 0;
 
 	for (int i = 0; i < MZ_LOSSES; i++) {
 		lost += s->lost[i];
-		if (s->lost[i] != c->lost[i] && !c->v->missing)
+		if (s->lost[i] != c->lost[i] && !c->v.missing)
 			fault(c, s->end, "the losses in the index differ from those of the events");
 	}
-	if (s->events != c->v->decoded && !c->v->missing)
+	if (s->events != c->v.decoded && !c->v.missing)
 		fault(c, s->end, "the count in the index differs from that of the events");
 	if (s->has_produced) {
-		c->v->unbalanced = s->produced - s->events - lost;
-		if (c->v->unbalanced)
+		c->v.unbalanced = s->produced - s->events - lost;
+		if (c->v.unbalanced)
 			fault(c, s->end,
 			      "the events produced differ from those written plus those lost");
 	}
-	if (c->v->disorder)
+	if (c->v.disorder)
 		fault(c, 0, "the events of a stream are not ordered by time");
 }
 
@@ -209,10 +211,10 @@ static int check_walk(struct check *c, struct mz_error *err)
 	int ret = mz_container_scan_open(&walk, true, err);
 
 	if (!ret && walk.damaged) {
-		c->v->summary.damaged += walk.damaged;
-		if (!c->v->bad_bytes || walk.first_bad < c->v->first_bad)
-			c->v->first_bad = walk.first_bad;
-		c->v->bad_bytes += walk.bad_bytes;
+		c->summary.damaged += walk.damaged;
+		if (!c->v.bad_bytes || walk.first_bad < c->v.first_bad)
+			c->v.first_bad = walk.first_bad;
+		c->v.bad_bytes += walk.bad_bytes;
 		fault(c, walk.first_bad, "bytes that are not a block");
 	}
 	mz_container_scan_close(&walk);
@@ -233,7 +235,7 @@ static int check_all(struct check *c, struct mz_error *err)
 	ret = mz_container_scan_open(&c->scan, false, err);
 	if (ret < 0)
 		return ret;
-	mz_container_scan_summary(&c->scan, &c->v->summary);
+	mz_container_scan_summary(&c->scan, &c->summary);
 	if (!c->scan.whole)
 		fault(c, c->scan.end,
 		      "no index at its end: the writer was stopped, or the file was truncated");
@@ -267,7 +269,7 @@ static int start(struct check *c, struct mz_input *in, struct mz_error *err)
 		return mz_fail(err, EBADMSG, "%s: truncated inside its header; nothing is readable",
 			       in->name);
 	if (mz_file_header_check(header, in->name, &why) == -EBADMSG) {
-		c->v->bad_bytes = MZ_WIRE_HEADER_SIZE;
+		c->v.bad_bytes = MZ_WIRE_HEADER_SIZE;
 		fault(c, 0, "the file header is damaged");
 		return 0;
 	}
@@ -276,20 +278,33 @@ static int start(struct check *c, struct mz_input *in, struct mz_error *err)
 	return -why.code;
 }
 
+static int give(const struct check *c, struct mz_verify *to, struct mz_error *err)
+{
+	struct mz_verify ours = c->v;
+	bool room = to->size >= offsetof(struct mz_verify, summary) + sizeof(ours.summary);
+
+	ours.summary = room ? to->summary : NULL;
+	if ((ours.summary && mz_sized_give(ours.summary, &c->summary, sizeof(c->summary)) < 0) ||
+	    mz_sized_give(to, &ours, sizeof(ours)) < 0)
+		return mz_fail(err, EINVAL, "the size of a structure is not set");
+	return 0;
+}
+
 int mz_verify_file_with(const char *path, unsigned flags, struct mz_verify *v, mz_verify_note *note,
 			void *arg, struct mz_error *err)
 {
 	struct mz_input in;
-	struct check c = {.in = &in, .v = v, .note = note, .arg = arg};
+	struct check c = {.in = &in, .note = note, .arg = arg};
 	int ret = mz_input_open(&in, path, err);
 
-	*v = (struct mz_verify){0};
 	if (ret < 0)
 		return ret;
 	in.budget.large = flags & MZ_OPEN_LARGE;
 	ret = start(&c, &in, err);
 	if (!ret)
 		ret = check_all(&c, err);
+	if (!ret && v)
+		ret = give(&c, v, err);
 	mz_decoder_free(c.decoder);
 	mz_tables_free(c.tables);
 	mz_attrs_deinit(&c.attrs);

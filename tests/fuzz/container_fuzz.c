@@ -31,7 +31,7 @@ static void read_all(const uint8_t *data, size_t size, unsigned how)
 	struct mz_error err = {0};
 	struct mz_reader *r = mz_reader_open_memory(data, size, "fuzz", &err);
 	struct mz_event ev[100];
-	struct mz_summary s;
+	struct mz_summary s = {.size = sizeof(s)};
 	uint64_t total = 0;
 	long n;
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -28,9 +29,7 @@ static void fixed_structures(void)
 	SHAPE(mz_unmatched, 16, over_live, 8);
 	SHAPE(mz_attr, 40, size, 32);
 	SHAPE(mz_select, 40, has_tid, 33);
-	SHAPE(mz_summary, 144, end, 136);
 	SHAPE(mz_writer_options, 12, chunk_events, 8);
-	SHAPE(mz_verify, 192, unbalanced, 184);
 	SHAPE(mz_pool, 32, reserved, 28);
 }
 
@@ -39,7 +38,11 @@ static void growing_structures(void)
 	SHAPE(mz_analysis_options, 32, reserved, 28);
 	SHAPE(mz_code_frame, 48, inlined, 44);
 	SHAPE(mz_totals, 296, lost_by, 168);
+	SHAPE(mz_summary, 224, end, 216);
+	SHAPE(mz_verify, 64, unbalanced, 56);
 	SHAPE(mz_pool_calls, 64, leave, 56);
+	CHECK_EQ(offsetof(struct mz_summary, size), 0);
+	CHECK_EQ(offsetof(struct mz_verify, size), 0);
 	CHECK_EQ(offsetof(struct mz_analysis_options, size), 0);
 	CHECK_EQ(offsetof(struct mz_code_frame, size), 0);
 	CHECK_EQ(offsetof(struct mz_totals, size), 0);
@@ -114,6 +117,44 @@ static void other_sizes(void)
 	remove(path);
 }
 
+/* The same of what is said about a container. */
+static void other_summaries(void)
+{
+	char path[] = "/tmp/abi_test.XXXXXX";
+	int fd = mkstemp(path);
+	struct mz_event ev = {.kind = MZ_ALLOC, .call = MZ_CALL_MALLOC, .object = 1, .size = 8};
+	struct mz_writer_options o = {.overwrite = true};
+	struct mz_writer *w = fd < 0 ? NULL : mz_writer_open(path, &o, NULL);
+	struct {
+		struct mz_summary s;
+		uint64_t more;
+	} longer = {.s = {.size = sizeof(longer)}, .more = 7};
+	struct mz_summary none = {0},
+			  shorter = {.size = offsetof(struct mz_summary, lost), .chunks = 99};
+	struct mz_verify v = {.size = sizeof(v), .summary = &longer.s};
+	struct mz_verify old = {.size = offsetof(struct mz_verify, summary), .summary = &none};
+	struct mz_verify bad = {.size = sizeof(bad), .summary = &none};
+	struct mz_error err = {0};
+	struct mz_reader *r;
+
+	CHECK(w && !mz_writer_add(w, &ev, 1) && !mz_writer_close(w, NULL));
+	CHECK_EQ(mz_verify_file(path, &v, NULL, NULL, NULL), 0);
+	CHECK(v.decoded == 1 && v.summary == &longer.s && longer.s.size == sizeof(longer));
+	CHECK(longer.s.events == 1 && longer.s.whole && !longer.more);
+	CHECK_EQ(mz_verify_file(path, NULL, NULL, NULL, NULL), 0);
+	CHECK_EQ(mz_verify_file(path, &old, NULL, NULL, NULL), 0); /* no room for the pointer */
+	CHECK_EQ(mz_verify_file(path, &bad, NULL, NULL, &err), -EINVAL);
+	CHECK(*err.text);
+	r = mz_reader_open(path, NULL);
+	CHECK(r && !mz_reader_summary(r, &shorter));
+	CHECK(shorter.events == 1 && shorter.chunks == 99);
+	CHECK(r && mz_reader_summary(r, &none) == -EINVAL);
+	mz_reader_close(r);
+	remove(path);
+	if (fd >= 0)
+		close(fd);
+}
+
 /* A table answers for what is not there, too. */
 static void tables(void)
 {
@@ -152,6 +193,7 @@ int main(void)
 	}
 	RUN(numbers);
 	RUN(other_sizes);
+	RUN(other_summaries);
 	RUN(tables);
 	return test_end();
 }

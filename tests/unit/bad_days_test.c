@@ -125,10 +125,9 @@ static struct got read_memory(const void *data, size_t n)
 static int verify(const void *data, size_t n)
 {
 	struct mz_error err = {0};
-	struct mz_verify v;
 
 	save(part, data, n);
-	return mz_verify_file(part, &v, NULL, NULL, &err);
+	return mz_verify_file(part, NULL, NULL, NULL, &err);
 }
 
 /* Any bit of any byte: verify sees it, and one chunk at most is lost. */

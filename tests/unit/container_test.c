@@ -24,8 +24,9 @@ static uint64_t rnd(uint64_t below)
 
 static uint64_t odd_number(void)
 {
-	static const uint64_t odd[] = {0,	   1,	       127,	   128,		 255,
-				       UINT32_MAX, 1ull << 32, 1ull << 63, UINT64_MAX - 1, UINT64_MAX};
+	static const uint64_t odd[] = {
+		0,	   1, 127, 128, 255, UINT32_MAX, 1ull << 32, 1ull << 63, UINT64_MAX - 1,
+		UINT64_MAX};
 
 	return rnd(3) ? rnd(5000) : odd[rnd(sizeof(odd) / sizeof(*odd))];
 }
@@ -34,8 +35,9 @@ static uint64_t odd_number(void)
 static void odd_event(struct mz_event *ev, uint64_t *serial, uint64_t *time, bool raw)
 {
 	uint16_t has = rnd(4) ? MZ_HAS_ALL : (uint16_t)rnd(MZ_HAS_ALL + 1);
-	static const uint8_t calls[] = {MZ_CALL_MALLOC, MZ_CALL_FREE,	MZ_CALL_REALLOC, MZ_CALL_ACCESS,
-					MZ_CALL_LOST,	MZ_CALL_MARK,	MZ_CALL_KMALLOC, MZ_CALL_MUNMAP};
+	static const uint8_t calls[] = {MZ_CALL_MALLOC,	 MZ_CALL_FREE,	MZ_CALL_REALLOC,
+					MZ_CALL_ACCESS,	 MZ_CALL_LOST,	MZ_CALL_MARK,
+					MZ_CALL_KMALLOC, MZ_CALL_MUNMAP};
 
 	*ev = (struct mz_event){0};
 	ev->call = calls[rnd(rnd(3) ? 3 : sizeof(calls))];
@@ -243,7 +245,8 @@ static void tables_and_attributes(void)
 		uint64_t ips[4] = {0xffffffff81000000 + i * 7, 0x400000 + i / 3, 0x1000, 0x2000};
 		char name[32];
 		int len = snprintf(name, sizeof(name), "cache-%d", (int)i);
-		struct mz_event e = {.kind = MZ_ALLOC, .call = MZ_CALL_KMALLOC, .size = i, .object = i};
+		struct mz_event e = {
+			.kind = MZ_ALLOC, .call = MZ_CALL_KMALLOC, .size = i, .object = i};
 
 		e.has = MZ_HAS_SITE | MZ_HAS_CACHE;
 		e.site = mz_writer_stack(w, ips, 2 + i % 3);
@@ -270,8 +273,10 @@ static void tables_and_attributes(void)
 		for (long i = 0; i < n; i++) {
 			uint64_t k = (uint64_t)++seen;
 			size_t depth, len;
-			const uint64_t *ip = mz_tables_get_stack(mz_reader_tables(r), ev[i].site, &depth);
-			const char *s = mz_tables_get_string(mz_reader_tables(r), ev[i].cache, &len);
+			const uint64_t *ip =
+				mz_tables_get_stack(mz_reader_tables(r), ev[i].site, &depth);
+			const char *s =
+				mz_tables_get_string(mz_reader_tables(r), ev[i].cache, &len);
 
 			CHECK(ip && depth == 2 + k % 3 && ip[0] == 0xffffffff81000000 + k * 7);
 			CHECK(ip && ip[1] == 0x400000 + k / 3);
@@ -303,11 +308,13 @@ static void selection(void)
 		want = 0;
 		for (size_t i = 0; i < all; i++) {
 			struct mz_event *e = &back[i];
-			bool in = !(e->has & MZ_HAS_TIME) ||
-				  (e->time >= s->time_from && (!s->time_to || e->time <= s->time_to));
+			bool in =
+				!(e->has & MZ_HAS_TIME) ||
+				(e->time >= s->time_from && (!s->time_to || e->time <= s->time_to));
 
 			if (e->kind != MZ_LOST) {
-				in &= !s->object || e->object == s->object || e->old_object == s->object;
+				in &= !s->object || e->object == s->object ||
+				      e->old_object == s->object;
 				in &= !s->has_cpu || (e->has & MZ_HAS_CPU && e->cpu == s->cpu);
 				in &= !s->has_tid || (e->has & MZ_HAS_TID && e->tid == s->tid);
 			}
@@ -355,7 +362,8 @@ static void many_producers(void)
 {
 	struct mz_writer_options o = {.overwrite = true, .raw = true};
 	struct mz_writer *w = mz_writer_open(path, &o, NULL);
-	struct mz_verify v;
+	struct mz_summary sum = {.size = sizeof(sum)};
+	struct mz_verify v = {.size = sizeof(v), .summary = &sum};
 	pthread_t threads[THREADS];
 	struct mz_event *back;
 	uint64_t births = 0;
@@ -381,7 +389,7 @@ static void many_producers(void)
 		}
 	}
 	CHECK_EQ(mz_verify_file(path, &v, NULL, NULL, NULL), 0);
-	CHECK_EQ(v.summary.streams, THREADS);
+	CHECK_EQ(sum.streams, THREADS);
 	free(back);
 }
 
@@ -393,7 +401,7 @@ static void summary(void)
 	size_t n = 12345;
 	struct mz_event *ev = odd_events(n, false);
 	uint64_t lost[MZ_LOSSES] = {0}, events = 0, first = UINT64_MAX, last = 0;
-	struct mz_summary s;
+	struct mz_summary s = {.size = sizeof(s)};
 	struct mz_reader *r;
 
 	for (size_t i = 0; i < n; i++) {

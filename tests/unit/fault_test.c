@@ -368,7 +368,7 @@ static int do_read_pipe(void)
 static int do_verify(void)
 {
 	struct mz_error err = {0};
-	struct mz_verify v;
+	struct mz_verify v = {.size = sizeof(v)};
 
 	return mz_verify_file(container_path, &v, NULL, NULL, &err);
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Public structures that begin with their size, so that they can grow. */
+#ifndef MZ_BASE_SIZED_H
+#define MZ_BASE_SIZED_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Copies as much of ours as the caller's structure has room for, after its size; what only the
+ * caller knows becomes 0. -EINVAL: the caller did not set the size. */
+static inline int mz_sized_give(void *to, const void *from, size_t size)
+{
+	size_t have = *(const size_t *)to;
+
+	if (have < sizeof(have))
+		return -EINVAL;
+	memcpy((char *)to + sizeof(have), (const char *)from + sizeof(have),
+	       (have < size ? have : size) - sizeof(have));
+	if (have > size)
+		memset((char *)to + size, 0, have - size);
+	return 0;
+}
+
+#endif
