@@ -252,6 +252,7 @@ static const struct {
 	const char *name;
 	int (*run)(const struct kmap_opts *o, int argc, char **argv);
 } tasks[] = {
+	{"functions", kmap_functions},
 	{"privilege", kmap_privilege},
 };
 
@@ -265,7 +266,7 @@ static int run(void *options, int argc, char **argv)
 		if (!strcmp(tasks[i].name, argv[0]))
 			return tasks[i].run(options, argc - 1, argv + 1);
 	return console_usage("%s%s%s there are matrix, object, fields, site, shared, unused, "
-			     "privilege and report",
+			     "functions, privilege and report",
 			     argc ? "no question '" : "which question?", argc ? argv[0] : "",
 			     argc ? "';" : "");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Read the maps and the functions that a measure of privilege needs. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -42,6 +43,19 @@ int kmap_load_maps(struct mz_union *u, const struct kmap_opts *o, int n, char **
 	return ret;
 }
 
+static bool is_elf(const char *path)
+{
+	struct mz_symbols_kernel k = {0};
+
+	return mz_symbols_sort(path, &k) && k.vmlinux;
+}
+
+static int count_in(struct kmap_load *l, const char *path, struct mz_error *err)
+{
+	l->vmlinux = strdup(path);
+	return l->vmlinux ? mz_functions_count(&l->f, path, err) : mz_fail_memory(err);
+}
+
 /* The vmlinux of --symbols, or beside the first map. */
 static int find_functions(struct kmap_load *l, const struct kmap_opts *o, const char *path,
 			  struct mz_error *err)
@@ -50,14 +64,15 @@ static int find_functions(struct kmap_load *l, const struct kmap_opts *o, const 
 	int ret = 0;
 
 	if (o->functions)
-		return mz_functions_read(&l->f, o->functions, err);
+		return is_elf(o->functions) ? count_in(l, o->functions, err)
+					    : mz_functions_read(&l->f, o->functions, err);
 	if (o->symbols)
 		ret = mz_symbols_files_named(&files, o->symbols, err);
 	else if (strcmp(path, "-"))
 		ret = mz_symbols_files_beside(&files, path, err);
 	if (ret >= 0)
 		ret = files.kernel.vmlinux
-			      ? mz_functions_read(&l->f, files.kernel.vmlinux, err)
+			      ? count_in(l, files.kernel.vmlinux, err)
 			      : mz_fail(err, ENOENT,
 					"the instructions of the kernel's functions are not known: "
 					"name its vmlinux with --symbols, or a table of them with "
@@ -94,6 +109,8 @@ int kmap_load(struct kmap_load *l, const struct kmap_opts *o, int n, char **path
 	ret = find_functions(l, o, n ? paths[0] : "-", err);
 	if (ret >= 0)
 		ret = kmap_load_maps(&l->u, o, n, paths, err);
+	if (ret >= 0 && l->vmlinux)
+		ret = mz_privilege_check(&l->u, l->vmlinux, err);
 	if (ret >= 0)
 		ret = mz_privilege_init(&l->p, &l->u, &l->f, err);
 	if (ret >= 0)
@@ -106,4 +123,5 @@ void kmap_load_free(struct kmap_load *l)
 	mz_privilege_deinit(&l->p);
 	mz_functions_deinit(&l->f);
 	mz_union_deinit(&l->u);
+	free(l->vmlinux);
 }

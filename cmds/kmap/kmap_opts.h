@@ -16,6 +16,7 @@ struct kmap_opts {
 };
 
 /* Each: the arguments behind its name; returns enum mz_exit. */
+int kmap_functions(const struct kmap_opts *o, int argc, char **argv);
 int kmap_privilege(const struct kmap_opts *o, int argc, char **argv);
 
 /* ---- kmap_load.c ------------------------------------------------------------------------ */
@@ -25,6 +26,7 @@ struct kmap_load {
 	struct mz_union u;
 	struct mz_functions f;
 	struct mz_privilege p;
+	char *vmlinux; /* that the functions were counted in; NULL: a table */
 };
 
 /* Adds the maps. 0 or -errno with err set. */

@@ -11,6 +11,7 @@
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/input.h"
+#include "symbols/image.h"
 
 /* A kernel has 100,000; a file of more is not one. */
 #define MOST (1u << 24)
@@ -270,4 +271,27 @@ int mz_functions_read(struct mz_functions *f, const char *path, struct mz_error 
 	if (!f->n)
 		return mz_fail(err, EINVAL, "%s: a table without functions", path);
 	return mz_functions_end(f) < 0 ? mz_fail_memory(err) : 0;
+}
+
+/* ---- an image --------------------------------------------------------------------------- */
+
+int mz_functions_count(struct mz_functions *f, const char *path, struct mz_error *err)
+{
+	struct mz_image *im = mz_image_open(path, true, err);
+	struct mz_code code = {0};
+	int ret = im ? mz_code_read(&code, path, err) : -EINVAL;
+
+	*f = (struct mz_functions){0};
+	for (size_t i = 0; ret >= 0 && i < code.n; i++) {
+		struct mz_image_place at = {0};
+		bool found = mz_image_find(im, code.functions[i].start, &at);
+
+		if (mz_functions_add(f, &code.functions[i], found && at.home ? at.home : "") < 0)
+			ret = mz_fail_memory(err);
+	}
+	if (ret >= 0 && mz_functions_end(f) < 0)
+		ret = mz_fail_memory(err);
+	mz_code_deinit(&code);
+	mz_image_free(im);
+	return ret < 0 ? ret : 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "symbols/debuginfo.h"
 
 void mz_privilege_deinit(struct mz_privilege *p)
 {
@@ -183,6 +184,28 @@ static int check_kernel(const struct mz_privilege *p, struct mz_error *err)
 		"only %llu of %llu code addresses are in the functions: the map is of another "
 		"kernel, or of one that was moved (KASLR) and has no kallsyms beside it",
 		(unsigned long long)p->known, (unsigned long long)p->addresses);
+}
+
+#define SAMPLE 2048 /* addresses are enough */
+
+int mz_privilege_check(const struct mz_union *u, const char *vmlinux, struct mz_error *err)
+{
+	const struct mz_debuginfo *d = mz_debuginfo(err);
+	size_t step = u->n_edges / SAMPLE + 1, n = 0, tried = 0, hits;
+	uint64_t ips[SAMPLE];
+
+	if (!d)
+		return -ENOENT;
+	for (size_t i = 0; i < u->n_edges && n < SAMPLE; i += step)
+		if (u->edges[i].reads || u->edges[i].writes)
+			ips[n++] = u->edges[i].ip;
+	hits = d->kaslr_calls(vmlinux, ips, n, &tried);
+	if (tried < 4 || hits * 2 > tried)
+		return 0;
+	return mz_fail(err, EINVAL,
+		       "the map is of another kernel than %s: of %zu addresses that access memory, "
+		       "only %zu follow a call there",
+		       vmlinux, tried, hits);
 }
 
 int mz_privilege_init(struct mz_privilege *p, const struct mz_union *u,

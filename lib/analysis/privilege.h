@@ -38,6 +38,8 @@ struct mz_privilege {
 /* 0 or -errno with err set; deinit in both cases. */
 int mz_privilege_init(struct mz_privilege *p, const struct mz_union *u,
 		      const struct mz_functions *f, struct mz_error *err);
+/* Is the union of this kernel? A return address has a call before it. 0 or -EINVAL. */
+int mz_privilege_check(const struct mz_union *u, const char *vmlinux, struct mz_error *err);
 void mz_privilege_deinit(struct mz_privilege *p);
 
 /* ---- cuts ----------------------------------------------------------------------------- */

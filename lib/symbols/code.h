@@ -18,4 +18,21 @@ struct mz_code_function {
 	unsigned missing; /* bits of ops that cannot be counted in this file */
 };
 
+/* The functions of an image, in the order of their addresses. */
+struct mz_code {
+	struct mz_code_function *functions;
+	size_t n;
+	/* private */
+	size_t cap;
+	char *names;
+};
+
+/* Counts the instructions of an ELF file (x86-64), through debuginfo.h. 0 or -errno with err
+ * set; deinit in both cases. */
+int mz_code_read(struct mz_code *c, const char *path, struct mz_error *err);
+void mz_code_deinit(struct mz_code *c);
+
+/* code_elf.c */
+int mz_code_read_elf(struct mz_code *c, const char *path, struct mz_error *err);
+
 #endif

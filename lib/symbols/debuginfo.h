@@ -9,6 +9,7 @@
 #ifndef MZ_SYMBOLS_DEBUGINFO_H
 #define MZ_SYMBOLS_DEBUGINFO_H
 
+#include "symbols/code.h"
 #include "symbols/image.h"
 #include "symbols/types.h"
 
@@ -20,6 +21,10 @@ struct mz_debuginfo {
 	int (*image_build)(struct mz_image *im, const char *path, struct mz_error *err);
 	/* kaslr.c */
 	bool (*kaslr_guess)(const char *vmlinux, const uint64_t *ips, size_t n, uint64_t *shift);
+	/* of the addresses (as linked) that are tried, how many a call is before */
+	size_t (*kaslr_calls)(const char *vmlinux, const uint64_t *ips, size_t n, size_t *tried);
+	/* code_elf.c */
+	int (*code_read)(struct mz_code *c, const char *path, struct mz_error *err);
 	/* types_dwarf.c, types_btf.c */
 	struct mz_types *(*types_open)(const char *path, struct mz_error *err);
 };

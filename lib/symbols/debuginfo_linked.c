@@ -28,6 +28,8 @@ const struct mz_debuginfo mz_debuginfo_table = {
 	.image_id = mz_image_read_id,
 	.image_build = mz_image_build,
 	.kaslr_guess = mz_kaslr_guess,
+	.kaslr_calls = mz_kaslr_calls,
+	.code_read = mz_code_read_elf,
 	.types_open = open_types,
 };
 

@@ -91,11 +91,12 @@ static bool choose(const struct image *im, const uint64_t *ips, size_t n, uint64
 	return tried >= 4 && best * 2 > tried && second * 2 < best;
 }
 
-bool mz_kaslr_guess(const char *vmlinux, const uint64_t *ips, size_t n, uint64_t *shift)
+/* The code of a file, for as long as use() runs. */
+static bool with_code(const char *vmlinux, void (*use)(const struct image *im, void *arg),
+		      void *arg)
 {
 	int fd = mz_open_regular(vmlinux, NULL);
 	struct image im = {.n = 0};
-	bool found = false;
 	Elf *elf;
 
 	if (fd < 0)
@@ -104,9 +105,49 @@ bool mz_kaslr_guess(const char *vmlinux, const uint64_t *ips, size_t n, uint64_t
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (elf) {
 		read_code(elf, &im);
-		found = choose(&im, ips, n, shift);
+		use(&im, arg);
 	}
 	elf_end(elf);
 	close(fd);
-	return found;
+	return elf != NULL;
+}
+
+struct guess {
+	const uint64_t *ips;
+	size_t n, hits, tried;
+	uint64_t shift;
+	bool found;
+};
+
+static void guess(const struct image *im, void *arg)
+{
+	struct guess *g = arg;
+
+	g->found = choose(im, g->ips, g->n, &g->shift);
+}
+
+bool mz_kaslr_guess(const char *vmlinux, const uint64_t *ips, size_t n, uint64_t *shift)
+{
+	struct guess g = {.ips = ips, .n = n};
+
+	if (!with_code(vmlinux, guess, &g) || !g.found)
+		return false;
+	*shift = g.shift;
+	return true;
+}
+
+static void count_hits(const struct image *im, void *arg)
+{
+	struct guess *g = arg;
+
+	g->hits = score(im, g->ips, g->n, 0, &g->tried);
+}
+
+size_t mz_kaslr_calls(const char *vmlinux, const uint64_t *ips, size_t n, size_t *tried)
+{
+	struct guess g = {.ips = ips, .n = n};
+
+	with_code(vmlinux, count_hits, &g);
+	*tried = g.tried;
+	return g.hits;
 }

@@ -49,7 +49,9 @@ struct mz_symbols {
 struct mz_symbols_module *mz_symbols_add(struct mz_symbols *s, const char *path);
 struct mz_symbols *mz_symbols_new(void);
 
-/* kaslr.c, reached through debuginfo.h: how far a kernel was moved, by return addresses that were seen in it. */
+/* kaslr.c, reached through debuginfo.h: how far a kernel was moved, by return addresses that were
+ * seen in it. */
 bool mz_kaslr_guess(const char *vmlinux, const uint64_t *ips, size_t n, uint64_t *shift);
+size_t mz_kaslr_calls(const char *vmlinux, const uint64_t *ips, size_t n, size_t *tried);
 
 #endif

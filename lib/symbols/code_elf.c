@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Count what the instructions of an image do, function by function, as the published measures
+ * count lines of its disassembly: reads and writes by the sanitizer's calls before them, frees by
+ * calls of three functions, calls and returns by themselves. A function reaches from its symbol
+ * to the next one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/regular.h"
+#include "symbols/code.h"
+#include "symbols/insn.h"
+
+/* Code that is copied over other code as the kernel boots is no function. */
+#define NOT_CODE ".altinstr"
+
+struct label {
+	uint64_t addr;
+	uint64_t size;
+	const char *name; /* in the ELF file */
+	bool function, global;
+};
+
+/* A section of code. */
+struct section {
+	uint64_t addr, size;
+	const uint8_t *bytes;
+};
+
+struct reader {
+	const char *path;
+	Elf *elf;
+	struct mz_error *err;
+	struct section *sections;
+	size_t n_sections, cap_sections;
+	struct label *labels; /* by address, one for each */
+	size_t n_labels, cap_labels;
+	struct mz_code *c;
+	bool instrumented; /* some instruction is a sanitizer's call */
+};
+
+/* ---- labels ------------------------------------------------------------------------------- */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct label *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	/* of several names, the one that a disassembler shows */
+	if (x->function != y->function)
+		return x->function ? -1 : 1;
+	if (x->size != y->size)
+		return x->size > y->size ? -1 : 1;
+	if (x->global != y->global)
+		return x->global ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static int add_label(struct reader *r, const GElf_Sym *sym, const char *name)
+{
+	unsigned type = GELF_ST_TYPE(sym->st_info);
+
+	if (!*name || (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC))
+		return 0;
+	if (!mz_array_room((void **)&r->labels, &r->cap_labels, r->n_labels, sizeof(*r->labels)))
+		return -ENOMEM;
+	r->labels[r->n_labels++] =
+		(struct label){.addr = sym->st_value,
+			       .size = sym->st_size,
+			       .name = name,
+			       .function = type != STT_NOTYPE,
+			       .global = GELF_ST_BIND(sym->st_info) != STB_LOCAL};
+	return 0;
+}
+
+static bool in_code(const struct reader *r, uint64_t addr)
+{
+	for (size_t i = 0; i < r->n_sections; i++)
+		if (addr - r->sections[i].addr < r->sections[i].size)
+			return true;
+	return false;
+}
+
+static int read_symbols(struct reader *r)
+{
+	Elf_Scn *scn = NULL;
+	size_t n = 0;
+
+	while ((scn = elf_nextscn(r->elf, scn))) {
+		GElf_Shdr sh;
+		Elf_Data *data;
+		GElf_Sym sym;
+
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_SYMTAB || !sh.sh_entsize)
+			continue;
+		data = elf_getdata(scn, NULL);
+		for (int i = 0; data && gelf_getsym(data, i, &sym); i++) {
+			const char *name = elf_strptr(r->elf, sh.sh_link, sym.st_name);
+
+			if (name && sym.st_shndx != SHN_UNDEF && sym.st_shndx != SHN_ABS &&
+			    in_code(r, sym.st_value) && add_label(r, &sym, name) < 0)
+				return mz_fail_memory(r->err);
+		}
+	}
+	if (!r->n_labels)
+		return mz_fail(r->err, ENODATA, "%s: it has no symbols of functions", r->path);
+	qsort(r->labels, r->n_labels, sizeof(*r->labels), by_address);
+	for (size_t i = 0; i < r->n_labels; i++)
+		if (!n || r->labels[i].addr != r->labels[n - 1].addr)
+			r->labels[n++] = r->labels[i];
+	r->n_labels = n;
+	return 0;
+}
+
+/* ---- sections --------------------------------------------------------------------------- */
+
+static int read_sections(struct reader *r)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(r->elf, &names))
+		return mz_fail(r->err, EINVAL, "%s: it has no sections", r->path);
+	while ((scn = elf_nextscn(r->elf, scn))) {
+		GElf_Shdr sh;
+		Elf_Data *data;
+		const char *name;
+
+		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_EXECINSTR) ||
+		    sh.sh_type != SHT_PROGBITS)
+			continue;
+		name = elf_strptr(r->elf, names, sh.sh_name);
+		data = elf_rawdata(scn, NULL);
+		if (!data || !data->d_buf || (name && strstr(name, NOT_CODE)))
+			continue;
+		if (!mz_array_room((void **)&r->sections, &r->cap_sections, r->n_sections,
+				   sizeof(*r->sections)))
+			return mz_fail_memory(r->err);
+		r->sections[r->n_sections++] =
+			(struct section){sh.sh_addr, data->d_size, data->d_buf};
+	}
+	return r->n_sections ? 0 : mz_fail(r->err, ENODATA, "%s: it has no code", r->path);
+}
+
+/* ---- instructions ------------------------------------------------------------------------- */
+
+/* The symbol that an operand is shown with; exact: its start. */
+static const char *symbol_at(const struct reader *r, uint64_t addr, bool *exact)
+{
+	size_t i = mz_array_not_above(r->labels, r->n_labels, sizeof(*r->labels),
+				      offsetof(struct label, addr), addr);
+
+	if (!i || !in_code(r, addr))
+		return "";
+	*exact = r->labels[i - 1].addr == addr;
+	return r->labels[i - 1].name;
+}
+
+static bool has(const char *name, const char *part)
+{
+	return strstr(name, part) != NULL;
+}
+
+/* The two sanitizers that tell a recorder of accesses. */
+static void count_access(struct reader *r, struct mz_code_function *f, const char *to)
+{
+	bool tsan = has(to, "__tsan_");
+	bool reads =
+		has(to, "__asan_load") || has(to, "kasan_check_read") || (tsan && has(to, "read"));
+	bool writes = has(to, "__asan_store") || has(to, "kasan_check_write") ||
+		      (tsan && has(to, "write"));
+
+	f->ops[MZ_OP_READ] += reads;
+	f->ops[MZ_OP_WRITE] += writes;
+	r->instrumented |= reads || writes;
+}
+
+static bool is_free(const char *name)
+{
+	return !strcmp(name, "kfree") || !strcmp(name, "kmem_cache_free") ||
+	       !strcmp(name, "kvfree");
+}
+
+static void count(struct reader *r, struct mz_code_function *f, const struct mz_insn *in)
+{
+	bool exact = false;
+	const char *to = in->has_target ? symbol_at(r, in->target, &exact) : "";
+
+	if (has(to, "cyg_profile"))
+		return; /* the profiler's: not even its bytes count */
+	f->size += in->len;
+	count_access(r, f, to);
+	f->ops[MZ_OP_CALL] += in->kind == MZ_INSN_CALL;
+	f->ops[MZ_OP_RETURN] += in->kind == MZ_INSN_RETURN;
+	f->ops[MZ_OP_FREE] += in->kind == MZ_INSN_CALL && exact && is_free(to);
+}
+
+/* Zeros between functions are no instructions: a disassembler leaves out runs of at least 8,
+ * and 3 at the end, down to a multiple of four if something follows. */
+static uint64_t zeros(const struct section *s, uint64_t at, uint64_t end)
+{
+	uint64_t n = 0;
+
+	while (at + n < end && !s->bytes[at + n])
+		n++;
+	if (at + n == end)
+		return n >= 8 || n < 3 ? n : 0;
+	return n >= 8 ? n & ~3ull : 0;
+}
+
+static void count_function(struct reader *r, const struct section *s, uint64_t at, uint64_t end,
+			   struct mz_code_function *f)
+{
+	while (at < end) {
+		uint64_t skip = s->bytes[at] ? 0 : zeros(s, at, end);
+		struct mz_insn in;
+
+		if (skip) {
+			at += skip;
+			continue;
+		}
+		if (!mz_insn_decode(s->bytes + at, end - at, s->addr + at, &in))
+			in = (struct mz_insn){.len = 1};
+		count(r, f, &in);
+		at += in.len;
+	}
+}
+
+static const struct section *section_of(const struct reader *r, uint64_t addr)
+{
+	for (size_t i = 0; i < r->n_sections; i++)
+		if (addr - r->sections[i].addr < r->sections[i].size)
+			return &r->sections[i];
+	return NULL;
+}
+
+static int count_all(struct reader *r)
+{
+	for (size_t i = 0; i < r->n_labels; i++) {
+		const struct label *l = &r->labels[i];
+		const struct section *s = section_of(r, l->addr);
+		uint64_t end = s->addr + s->size;
+		struct mz_code_function *f;
+
+		if (i + 1 < r->n_labels && r->labels[i + 1].addr < end)
+			end = r->labels[i + 1].addr;
+		if (!mz_array_room((void **)&r->c->functions, &r->c->cap, r->c->n,
+				   sizeof(*r->c->functions)))
+			return mz_fail_memory(r->err);
+		f = &r->c->functions[r->c->n++];
+		*f = (struct mz_code_function){.name = l->name, .start = l->addr};
+		count_function(r, s, l->addr - s->addr, end - s->addr, f);
+	}
+	return 0;
+}
+
+/* Names are the caller's from now on; a kernel without the sanitizer says nothing of accesses. */
+static int keep(struct reader *r)
+{
+	size_t room = 0, at = 0;
+
+	for (size_t i = 0; i < r->c->n; i++)
+		room += strlen(r->c->functions[i].name) + 1;
+	r->c->names = malloc(room ? room : 1);
+	if (!r->c->names)
+		return mz_fail_memory(r->err);
+	for (size_t i = 0; i < r->c->n; i++) {
+		struct mz_code_function *f = &r->c->functions[i];
+		size_t n = strlen(f->name) + 1;
+
+		f->name = memcpy(r->c->names + at, f->name, n);
+		at += n;
+		if (!r->instrumented)
+			f->missing = 1u << MZ_OP_READ | 1u << MZ_OP_WRITE;
+	}
+	return 0;
+}
+
+static int check(struct reader *r)
+{
+	GElf_Ehdr eh;
+
+	if (!r->elf || elf_kind(r->elf) != ELF_K_ELF || !gelf_getehdr(r->elf, &eh))
+		return mz_fail(r->err, EINVAL, "%s: not an ELF file", r->path);
+	if (eh.e_machine != EM_X86_64)
+		return mz_fail(r->err, ENOTSUP, "%s: only x86-64 code can be counted", r->path);
+	if (eh.e_type == ET_REL)
+		return mz_fail(r->err, ENOTSUP, "%s: it is not linked; its addresses are not known",
+			       r->path);
+	return 0;
+}
+
+int mz_code_read_elf(struct mz_code *c, const char *path, struct mz_error *err)
+{
+	struct reader r = {.path = path, .err = err, .c = c};
+	int fd = mz_open_regular(path, NULL), ret;
+
+	if (fd < 0)
+		return mz_fail(err, errno, "%s: cannot open: %s", path, strerror(errno));
+	elf_version(EV_CURRENT);
+	r.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	ret = check(&r);
+	if (!ret)
+		ret = read_sections(&r);
+	if (!ret)
+		ret = read_symbols(&r);
+	if (!ret)
+		ret = count_all(&r);
+	if (!ret)
+		ret = keep(&r);
+	if (ret < 0)
+		c->n = 0; /* their names are gone with the file */
+	elf_end(r.elf);
+	close(fd);
+	free(r.sections);
+	free(r.labels);
+	return ret;
+}
