@@ -137,6 +137,7 @@ bool mz_filter_allows(const struct sock_filter *code, size_t n)
 		{SYS_fcntl, {3}},
 		{SYS_readlink, {0}},
 		{SYS_sigaltstack, {0}},
+		{SYS_rt_sigprocmask, {-1u}},
 	};
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {

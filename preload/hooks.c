@@ -20,6 +20,7 @@
 #include "redirect.h"
 #include "ring.h"
 #include "sandbox.h"
+#include "scope.h"
 #include "stack.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -50,26 +51,45 @@ static void *real_reallocarray;				   /* never called: it is a realloc */
 enum { NOT_YET, RESOLVING, READY };
 static int ready;
 
+static bool own_malloc; /* the executable's, and not that of a library */
+
+/* What the blocks of such a program really have is not known: some define no function
+ * that tells, or not for all of their blocks. */
+static size_t usable_unknown(void *p)
+{
+	(void)p;
+	return 0;
+}
+
+static void find(void *call, const char *name)
+{
+	bool own;
+
+	*(void **)call = mz_definition(name, &own);
+}
+
 static void resolve(void)
 {
 	ready = RESOLVING;
 	/* calloc last of the four: dlsym() itself may need it, and gets the arena */
-	*(void **)&real.malloc = dlsym(RTLD_NEXT, "malloc");
-	*(void **)&real.realloc = dlsym(RTLD_NEXT, "realloc");
-	*(void **)&real.free = dlsym(RTLD_NEXT, "free");
-	*(void **)&real.calloc = dlsym(RTLD_NEXT, "calloc");
-	*(void **)&real.aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
-	*(void **)&real.memalign = dlsym(RTLD_NEXT, "memalign");
-	*(void **)&real.posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
-	*(void **)&real.valloc = dlsym(RTLD_NEXT, "valloc");
-	*(void **)&real.pvalloc = dlsym(RTLD_NEXT, "pvalloc");
-	*(void **)&real.usable = dlsym(RTLD_NEXT, "malloc_usable_size");
-	*(void **)&real.mmap = dlsym(RTLD_NEXT, "mmap");
-	*(void **)&real.munmap = dlsym(RTLD_NEXT, "munmap");
-	*(void **)&real.mremap = dlsym(RTLD_NEXT, "mremap");
-	*(void **)&real.brk = dlsym(RTLD_NEXT, "brk");
-	*(void **)&real.sbrk = dlsym(RTLD_NEXT, "sbrk");
-	real_reallocarray = dlsym(RTLD_NEXT, "reallocarray");
+	*(void **)&real.malloc = mz_definition("malloc", &own_malloc);
+	find(&real.realloc, "realloc");
+	find(&real.free, "free");
+	find(&real.calloc, "calloc");
+	find(&real.aligned_alloc, "aligned_alloc");
+	find(&real.memalign, "memalign");
+	find(&real.posix_memalign, "posix_memalign");
+	find(&real.valloc, "valloc");
+	find(&real.pvalloc, "pvalloc");
+	find(&real.usable, "malloc_usable_size");
+	find(&real.mmap, "mmap");
+	find(&real.munmap, "munmap");
+	find(&real.mremap, "mremap");
+	find(&real.brk, "brk");
+	find(&real.sbrk, "sbrk");
+	find(&real_reallocarray, "reallocarray");
+	if (own_malloc)
+		real.usable = usable_unknown;
 	mz_real_dlsym = (void *)dlsym;
 	ready = READY;
 }
@@ -162,13 +182,13 @@ static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint
 {
 	struct mz_thread *t = &mz_me;
 	uint64_t given = p ? (in_arena(p) ? arena_size(p) : real.usable(p)) : size;
-	uint64_t over = given - size, addr = (uintptr_t)p;
+	uint64_t over = given > size ? given - size : 0, addr = (uintptr_t)p;
 	uint32_t site = mz_stack(t);
 	uint64_t time, at;
 
 	if (__builtin_expect((size | over | addr >> (MZ_ADDR_BITS - 16)) >> 16 != 0, 0) ||
 	    __builtin_expect(arg == MZ_ARG_EXTRA, 0)) {
-		record_wide(t, call, addr, size, given, arg, whole_arg, site);
+		record_wide(t, call, addr, size, size + over, arg, whole_arg, site);
 		return;
 	}
 	if (__builtin_expect(site != 0, 0)) {
@@ -607,7 +627,7 @@ static __attribute__((constructor)) void begin(void)
 	/* libraries that were bound past us: with RTLD_DEEPBIND, or to an allocator's own
 	 * operators */
 	mz_me.hidden++;
-	if (dlsym(RTLD_DEFAULT, "malloc") != (void *)mz_see_malloc)
+	if (own_malloc)
 		mz_tell_own_malloc();
 	mz_operators_find((void *)real.malloc);
 	mz_redirect(true);

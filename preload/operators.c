@@ -9,6 +9,7 @@
 
 #include "hooks.h"
 #include "ring.h"
+#include "scope.h"
 
 /* All that C++17 has; the letters are those of the mangled names. */
 enum {
@@ -149,7 +150,8 @@ bool mz_operators_find(const void *malloc)
 	for (unsigned i = 0; i < OPERATORS; i++) {
 		void *p = dlsym(RTLD_DEFAULT, operators[i].name);
 
-		if (!p || !dladdr(p, &of_operator) || of_operator.dli_fbase != of_malloc.dli_fbase)
+		if (!p || !dladdr(p, &of_operator) ||
+		    of_operator.dli_fbase != of_malloc.dli_fbase || !mz_is_defined(p))
 			continue;
 		reals[i] = p;
 		found = true;

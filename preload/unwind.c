@@ -3,8 +3,12 @@
 #include "unwind.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define PAGE 4096u
 
@@ -22,34 +26,74 @@ bool mz_can_unwind(void)
 #endif
 }
 
-/* The readable segment that an address lies in. Between the segments of a module may
- * be nothing at all. */
-static void find_segment(struct mz_module *m, uintptr_t at)
+/* May it be read? The kernel says so without a fault: it copies the set before it refuses the
+ * request. */
+static bool is_readable(uintptr_t at)
+{
+	return syscall(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)7, NULL, 8) < 0 && errno != EFAULT;
+}
+
+/* The program headers of a module; 0 = they cannot be read. They are in the first page of the
+ * file, which is mapped first, unless a tool that rewrites programs has put them elsewhere. */
+static unsigned program_headers(const struct mz_module *m, const ElfW(Phdr) * *ph)
 {
 	const ElfW(Ehdr) *head = (const void *)m->start;
-	const ElfW(Phdr) * ph;
+	uintptr_t at, end;
 
-	m->tables = m->tables_end = 0;
-	/* the headers are in the first page of the file, which is mapped first */
 	if (m->end - m->start < PAGE || memcmp(head->e_ident, ELFMAG, SELFMAG) ||
-	    head->e_phentsize != sizeof(*ph) || head->e_phoff > PAGE ||
-	    head->e_phnum > (PAGE - head->e_phoff) / sizeof(*ph))
-		return;
-	ph = (const void *)(m->start + head->e_phoff);
-	for (unsigned i = 0; i < head->e_phnum; i++) {
+	    head->e_phentsize != sizeof(**ph) || head->e_phoff >= m->end - m->start)
+		return 0;
+	at = m->start + head->e_phoff;
+	end = at + head->e_phnum * sizeof(**ph);
+	if (end > m->end || end - at > PAGE ||
+	    (end - m->start > PAGE && (!is_readable(at) || !is_readable(end - 1))))
+		return 0;
+	*ph = (const void *)at;
+	return head->e_phnum;
+}
+
+/* The segment that an address lies in, if it has these rights; NULL = none. Between the segments
+ * of a module may be nothing at all. */
+static const ElfW(Phdr) * find_segment(const struct mz_module *m, uintptr_t at, uint32_t rights)
+{
+	const ElfW(Phdr) *ph = NULL;
+	unsigned n = program_headers(m, &ph);
+
+	for (unsigned i = 0; i < n; i++) {
 		uintptr_t start = m->bias + ph[i].p_vaddr, end = start + ph[i].p_filesz;
 
-		if (ph[i].p_type == PT_LOAD && (ph[i].p_flags & PF_R) && start >= m->start &&
-		    start < end && end <= m->end && at >= start && at < end) {
-			m->tables = start;
-			m->tables_end = end;
-		}
+		if (ph[i].p_type == PT_LOAD && (ph[i].p_flags & rights) == rights &&
+		    start >= m->start && start < end && end <= m->end && at >= start && at < end)
+			return &ph[i];
+	}
+	return NULL;
+}
+
+bool mz_is_text(const struct mz_module *m, uintptr_t pc)
+{
+	return find_segment(m, pc, PF_X);
+}
+
+/* A program whose segments are not adjacent is found by segment: it is taken as a whole. */
+static void take_whole(struct mz_module *m)
+{
+	const ElfW(Phdr) *ph = (const void *)getauxval(AT_PHDR);
+
+	for (unsigned long i = 0; ph && i < getauxval(AT_PHNUM); i++) {
+		uintptr_t start = m->bias + (ph[i].p_vaddr & ~(uintptr_t)(PAGE - 1));
+		uintptr_t end = m->bias + ph[i].p_vaddr + ph[i].p_memsz;
+
+		if (ph[i].p_type != PT_LOAD)
+			continue;
+		m->start = start < m->start ? start : m->start;
+		m->end = end > m->end ? end : m->end;
 	}
 }
 
 bool mz_find_module(uintptr_t pc, struct mz_module *m)
 {
 	struct dl_find_object o;
+	const ElfW(Phdr) * ph;
 
 	if (!_dl_find_object || _dl_find_object((void *)pc, &o))
 		return false;
@@ -58,7 +102,11 @@ bool mz_find_module(uintptr_t pc, struct mz_module *m)
 	m->eh_frame_hdr = o.dlfo_eh_frame;
 	m->bias = o.dlfo_link_map ? o.dlfo_link_map->l_addr : 0;
 	m->path = o.dlfo_link_map && o.dlfo_link_map->l_name ? o.dlfo_link_map->l_name : "";
-	find_segment(m, (uintptr_t)m->eh_frame_hdr);
+	if (!*m->path)
+		take_whole(m);
+	ph = find_segment(m, (uintptr_t)m->eh_frame_hdr, PF_R);
+	m->tables = ph ? m->bias + ph->p_vaddr : 0;
+	m->tables_end = ph ? m->tables + ph->p_filesz : 0;
 	return true;
 }
 

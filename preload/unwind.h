@@ -21,6 +21,7 @@ enum mz_cfa {
 	MZ_CFA_DEREF_RBP, /* what rbp + offset points to */
 	MZ_CFA_ROOT,	  /* there is no caller: the program or the thread begins here */
 	MZ_CFA_SIGNAL,	  /* the kernel called: the registers lie at rsp */
+	MZ_CFA_BARE,	  /* code of a module that has no table for it */
 };
 
 struct mz_row {
@@ -40,6 +41,9 @@ struct mz_module {
 };
 
 HIDDEN bool mz_find_module(uintptr_t pc, struct mz_module *m);
+
+/* Does the address lie in what the module's file has as code? */
+HIDDEN bool mz_is_text(const struct mz_module *m, uintptr_t pc);
 
 /* The row for an address of code, from the tables. */
 HIDDEN struct mz_row mz_find_row(const struct mz_module *m, uintptr_t pc);

@@ -71,6 +71,8 @@ static __attribute__((noinline)) uint64_t slow_row(uintptr_t pc, struct entry *e
 		row = mz_find_row(&m, pc - 1);
 		if (row.cfa == MZ_CFA_END && is_linker(&m))
 			row.cfa = MZ_CFA_ROOT;
+		else if (row.cfa == MZ_CFA_END && mz_is_text(&m, pc - 1))
+			row.cfa = MZ_CFA_BARE;
 	}
 	v = pack(&row);
 	__atomic_store_n(&e->row, v, __ATOMIC_RELAXED);
@@ -172,15 +174,20 @@ static bool is_code(uintptr_t pc)
 	return pc > 4096 && (row_of(pc).cfa != MZ_CFA_END || mz_in_made_code(pc));
 }
 
-/* What compilers of running programs do as a rule: push rbp, mov rsp to rbp. */
+/* What compilers of running programs do as a rule: push rbp, mov rsp to rbp. What is saved is
+ * a frame further up, unless the caller has a table: then it may use rbp for anything. */
 static bool by_frame_pointer(const struct bounds *b, struct mz_frame_at *f)
 {
-	uintptr_t bp = f->bp;
+	uintptr_t bp = f->bp, saved;
+	uint8_t cfa;
 
-	if (bp < f->sp || !in_stack(b, bp, 16) || !is_code(word(bp + 8)) ||
-	    (word(bp) && word(bp) <= bp))
+	if (bp < f->sp || !in_stack(b, bp, 16) || !is_code(word(bp + 8)))
 		return false;
-	*f = (struct mz_frame_at){.pc = word(bp + 8), .sp = bp + 16, .bp = word(bp)};
+	saved = word(bp);
+	cfa = row_of(word(bp + 8)).cfa;
+	if (saved && saved <= bp && (cfa == MZ_CFA_END || cfa == MZ_CFA_BARE))
+		return false;
+	*f = (struct mz_frame_at){.pc = word(bp + 8), .sp = bp + 16, .bp = saved};
 	return true;
 }
 
@@ -190,6 +197,8 @@ static bool goes_on(const struct bounds *b, struct mz_frame_at f)
 {
 	struct mz_row row = row_of(f.pc);
 
+	if (row.cfa == MZ_CFA_BARE)
+		return by_frame_pointer(b, &f);
 	return row.cfa == MZ_CFA_ROOT || (by_row(b, row, &f) && is_code(f.pc));
 }
 

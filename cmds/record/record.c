@@ -316,8 +316,8 @@ static void tell_file(const struct mz_user_done *d)
 	}
 	if (d->own_malloc)
 		fprintf(stderr,
-			"%s: the program defines malloc itself: calls inside it do not pass by the "
-			"library and are not in the file\n",
+			"%s: the program defines malloc itself: calls inside it are not in the "
+			"file, only those of its libraries\n",
 			d->path);
 	if (d->unseen)
 		fprintf(stderr,

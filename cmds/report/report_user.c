@@ -295,7 +295,7 @@ static void show_text(const struct job *j)
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++)
 		show_view(j, &views[i]);
 	if (j->nfiles < 2 && mz_reader_find_attr(j->in, "own_malloc"))
-		printf("\nThe program defines malloc itself: calls inside it were not seen.\n");
+		printf("\nThe program defines malloc itself: only calls of its libraries were seen.\n");
 	else if (!j->sites.count)
 		printf("\nNo call sites: record with --stacks to get them.\n");
 	else if (j->missing)
