@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A program whose accesses are known: see plugin.test. Each function is one row of it. */
+#include <stdio.h>
+#include <stdlib.h>
+
+extern char plugin_counting;
+
+void plugin_note_read_write(void *address);
+
+struct node {
+	struct node *next;
+	int value, weight;
+	unsigned odd : 1, rank : 7;
+	union {
+		long whole;
+		char parts[8];
+	};
+	struct {
+		short x, y;
+	} at[4];
+};
+
+int total;
+
+__attribute__((noinline)) int walk(const struct node *n)
+{
+	int sum = 0;
+
+	for (; n; n = n->next)
+		sum += n->value * n->weight;
+	return sum;
+}
+
+__attribute__((noinline)) void mark(struct node *n, int i)
+{
+	n->odd = 1;
+	n->whole = 7;
+	n->at[i].y = 3;
+	n->at[2].x++;
+}
+
+__attribute__((noinline)) void add(int n)
+{
+	total += n;
+}
+
+__attribute__((noinline)) void copy(struct node *to, const struct node *from)
+{
+	*to = *from;
+}
+
+__attribute__((noinline)) void atomically(struct node *n)
+{
+	plugin_note_read_write(&n->weight);
+	__asm__ volatile("lock incl %0" : "+m"(n->weight));
+}
+
+__attribute__((noinline, no_sanitize_thread)) int alone(const struct node *n)
+{
+	return n->value;
+}
+
+/* Nobody else can see it: no access. */
+__attribute__((noinline)) int private(int i)
+{
+	int local[4] = {1, 2, 3, 4};
+
+	return local[i & 3];
+}
+
+/* What the registers hold across a stretch must survive its counting. */
+__attribute__((noinline)) long busy(const long *v, long a, long b, long c, long d, long e)
+{
+	for (int i = 0; i < 6; i++) {
+		a += v[i] * b;
+		b ^= v[i + 1] + c;
+		c -= v[i + 2] * d;
+		d += v[i + 3] ^ e;
+		e = e * 3 + a;
+	}
+	return a + b * 3 + c * 5 + d * 7 + e * 11;
+}
+
+int main(void)
+{
+	static const long numbers[12] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
+	long *v = malloc(sizeof(numbers)), result[2];
+	struct node *nodes = calloc(11, sizeof(*nodes));
+
+	for (int i = 0; i < 9; i++)
+		nodes[i].next = &nodes[i + 1];
+	for (int i = 0; i < 12; i++)
+		v[i] = numbers[i];
+	for (int on = 0; on < 2; on++) {
+		plugin_counting = on;
+		walk(nodes);
+		mark(nodes, 1);
+		add(walk(nodes));
+		copy(&nodes[10], &nodes[9]);
+		atomically(nodes);
+		alone(nodes);
+		private(2);
+		result[on] = busy(v, 1, 2, 3, 4, 5);
+	}
+	plugin_counting = 0;
+	printf("%s %d\n", result[0] == result[1] ? "same" : "different", nodes[0].weight);
+	return 0;
+}
