@@ -120,6 +120,8 @@ static void show_warnings(const struct ask *k, const struct question *q)
 {
 	if (!k->m.accesses && q->answer != object)
 		console_note("the map has no accesses: it was recorded without counting them");
+	else if (q->answer == fields && k->m.has_members)
+		return;
 	else if (q->answer == fields && !k->m.has_ranges)
 		console_note("the map does not record which bytes were accessed: record it with "
 			     "'memorizer vm --fields'");
@@ -144,7 +146,7 @@ static void show(const struct ask *k, const struct question *q, struct mz_result
 		/* the other tables have other columns: they are left to --json */
 		if (q->answers == 1 || (i && i < 5))
 			answer_csv(a, rows, q->answers > 1 ? "role" : NULL, i < 2);
-	} else if (i < 5 || k->m.types) {
+	} else if (i < 5 || k->m.types || k->m.has_members) {
 		if (i)
 			putchar('\n');
 		answer_text(a, rows);

@@ -29,6 +29,11 @@ struct mz_kmap_place {
 	uint32_t home;	     /* the file of the function that it ended up in */
 	uint32_t dir;	     /* of that file: the subsystem */
 	uint32_t group;	     /* at the level of detail that the model was read with */
+	/* What the compiler says that the code accesses (mz_kmap_find_members) */
+	uint32_t object;      /* "struct dentry" */
+	uint32_t object_size; /* of the structure; 0 = none is known */
+	uint32_t member;      /* "d_lockref.count"; 0 = all of it */
+	uint32_t member_offset, member_size;
 };
 
 /* How many objects, and their bytes. */
@@ -116,6 +121,9 @@ struct mz_kmap_type {
 	uint32_t type; /* of model.types; MZ_TYPES_NONE: see how */
 	uint8_t how;   /* enum mz_types_how */
 	uint32_t by;   /* string: the variable or function that tells; or those in question */
+	/* what the accesses say: a string, 0 = nothing; how many of those that say something */
+	uint32_t accessed_as;
+	uint64_t agree, say;
 };
 
 struct mz_kmap_model {
@@ -145,9 +153,10 @@ struct mz_kmap_model {
 	struct mz_timeline timeline;
 	struct mz_kmap_sum timeless; /* in all of its bins: globals, and before the clock */
 	struct mz_tables *strings;
-	int64_t shift;	 /* of the kernel, from where it was linked to where it ran */
-	bool has_dirs;	 /* some place has a directory */
-	bool has_ranges; /* some access says where in the object it was */
+	int64_t shift;	  /* of the kernel, from where it was linked to where it ran */
+	bool has_dirs;	  /* some place has a directory */
+	bool has_ranges;  /* some access says where in the object it was */
+	bool has_members; /* the compiler said which member some code accesses */
 
 	struct mz_types *types;		  /* NULL = not known (mz_kmap_find_types) */
 	struct mz_kmap_type *class_types; /* by class */

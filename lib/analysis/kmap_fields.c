@@ -31,6 +31,28 @@ static const char *told_by(const struct mz_kmap_model *m, const struct mz_kmap_t
 	return buf;
 }
 
+/* The code that touches an object knows better than the one that allocates it; that they differ
+ * is said. */
+static void put_type(const struct mz_kmap_model *m, const struct mz_kmap_type *t,
+		     struct mz_result_table *a, union mz_result_cell *row)
+{
+	const char *allocated = t->type == MZ_TYPES_NONE ? "" : mz_types_name(m->types, t->type);
+	const char *accessed = mz_kmap_string(m, t->accessed_as);
+	char buf[520], by[260];
+
+	mz_result_text(a, &row[0], *accessed ? accessed : allocated);
+	if (!*accessed) {
+		mz_result_text(a, &row[1], told_by(m, t, buf, sizeof(buf)));
+		return;
+	}
+	snprintf(buf, sizeof(buf), "%.1f %% of %llu accesses",
+		 100.0 * (double)t->agree / (double)t->say, (unsigned long long)t->say);
+	if (*allocated && strcmp(allocated, accessed) != 0)
+		snprintf(buf + strlen(buf), sizeof(buf) - strlen(buf), "; %s: %s",
+			 told_by(m, t, by, sizeof(by)), allocated);
+	mz_result_text(a, &row[1], buf);
+}
+
 void mz_kmap_types(const struct mz_kmap_model *m, const char *pattern, struct mz_result_table *a)
 {
 	static const struct mz_result_column columns[] = {
@@ -40,21 +62,17 @@ void mz_kmap_types(const struct mz_kmap_model *m, const char *pattern, struct mz
 	};
 
 	mz_result_init(a, "types", "What they are", COLUMNS(columns));
-	for (uint32_t i = 0; m->types && !a->failed && i < m->n_classes; i++) {
-		const struct mz_kmap_type *t = &m->class_types[i];
+	for (uint32_t i = 0; m->class_types && !a->failed && i < m->n_classes; i++) {
 		union mz_result_cell *row =
 			!m->classes[i].global && mz_kmap_class_matches(m, i, pattern)
 				? mz_result_row(a)
 				: NULL;
-		char buf[260];
 
 		if (!row)
 			continue;
 		mz_kmap_class_texts(m, i, a, row);
 		row[2].number = m->classes[i].greatest;
-		mz_result_text(a, &row[3],
-			       t->type == MZ_TYPES_NONE ? "" : mz_types_name(m->types, t->type));
-		mz_result_text(a, &row[4], told_by(m, t, buf, sizeof(buf)));
+		put_type(m, &m->class_types[i], a, &row[3]);
 		row[5].number = m->classes[i].all.objects;
 	}
 	mz_result_sort(a, 5);
@@ -85,8 +103,6 @@ struct fields {
 	struct field *fields;
 	struct user *users;
 	size_t cap_fields, cap_users;
-	uint32_t *known; /* by number of types: a type */
-	size_t cap_known;
 };
 
 static uint32_t text(struct fields *f, const char *s)
@@ -97,20 +113,10 @@ static uint32_t text(struct fields *f, const char *s)
 	return id;
 }
 
-/* One number for all nodes of a structure. */
-static uint32_t one_type(struct fields *f, uint32_t type)
+/* One number for all nodes of a structure, by its name. */
+static uint32_t one_type(struct fields *f, const char *name, uint64_t size)
 {
-	uint32_t name = text(f, mz_types_name(f->m->types, type));
-	uint32_t id = mz_pair_index_put(&f->types, name, mz_types_size(f->m->types, type));
-
-	if (id == MZ_PAIR_INDEX_NONE ||
-	    !mz_array_room((void **)&f->known, &f->cap_known, id, sizeof(*f->known))) {
-		f->a->failed = true;
-		return MZ_PAIR_INDEX_NONE;
-	}
-	if (!f->known[id])
-		f->known[id] = type + 1;
-	return id;
+	return mz_pair_index_put(&f->types, text(f, name), size);
 }
 
 /* The bytes that an edge touches, as member, or from member to member. */
@@ -165,26 +171,45 @@ static int span_of(const struct mz_kmap_model *m, uint32_t type, const struct mz
 	return 0;
 }
 
+/* What the compiler says about the code needs no guess about the object. */
+static void span_of_place(const struct mz_kmap_model *m, const struct mz_kmap_place *p,
+			  struct span *s)
+{
+	const char *member = p->member ? mz_kmap_string(m, p->member) : "(all of it)";
+
+	*s = (struct span){.offset = p->member_offset, .size = p->member_size, .of = ""};
+	snprintf(s->member, sizeof(s->member), "%s", member);
+}
+
 /* Rows are distinct by structure, offset and member, because code may touch the same byte as
  * different members of a union. */
-static struct field *field_of(struct fields *f, uint32_t type, const struct mz_kmap_edge *e,
-			      uint32_t *number)
+static struct field *field_of(struct fields *f, const struct mz_kmap_edge *e, uint32_t *number)
 {
-	uint32_t one = one_type(f, type), id, member;
+	const struct mz_kmap_place *p = &f->m->places[e->place];
+	uint32_t type = f->m->class_types[e->class].type, one, id, member;
 	struct span s;
 
-	if (one == MZ_PAIR_INDEX_NONE || span_of(f->m, type, e, &s) < 0)
-		return NULL;
+	if (p->object_size) {
+		one = one_type(f, mz_kmap_string(f->m, p->object), p->object_size);
+		span_of_place(f->m, p, &s);
+	} else {
+		one = one_type(f, mz_types_name(f->m->types, type),
+			       mz_types_size(f->m->types, type));
+		if (span_of(f->m, type, e, &s) < 0)
+			return NULL;
+	}
 	member = text(f, s.member);
-	id = mz_pair_index_put(&f->keys, (uint64_t)one << 32 | (uint32_t)s.offset,
-			       (uint64_t)member);
+	id = one == MZ_PAIR_INDEX_NONE
+		     ? MZ_PAIR_INDEX_NONE
+		     : mz_pair_index_put(&f->keys, (uint64_t)one << 32 | (uint32_t)s.offset,
+					 (uint64_t)member);
 	if (id == MZ_PAIR_INDEX_NONE ||
 	    !mz_array_room((void **)&f->fields, &f->cap_fields, id, sizeof(*f->fields)))
 		return NULL;
 	*number = id;
 	f->fields[id].type = one;
 	f->fields[id].offset = s.offset;
-	f->fields[id].size = s.size;
+	f->fields[id].size = s.size > f->fields[id].size ? s.size : f->fields[id].size;
 	f->fields[id].member = member;
 	f->fields[id].of = text(f, s.of);
 	return &f->fields[id];
@@ -193,7 +218,7 @@ static struct field *field_of(struct fields *f, uint32_t type, const struct mz_k
 static int add_edge(struct fields *f, const struct mz_kmap_edge *e)
 {
 	uint32_t number, id;
-	struct field *x = field_of(f, f->m->class_types[e->class].type, e, &number);
+	struct field *x = field_of(f, e, &number);
 	char name[320];
 
 	if (!x)
@@ -300,7 +325,7 @@ static void put_rows(struct fields *f, size_t names)
 
 		if (!row)
 			break;
-		row[0].text = text(f, mz_types_name(f->m->types, f->known[x->type] - 1));
+		row[0].text = (uint32_t)f->types.keys[x->type].a;
 		row[1].number = x->offset;
 		row[2].number = x->size;
 		row[3].text = x->member;
@@ -311,6 +336,14 @@ static void put_rows(struct fields *f, size_t names)
 		row[8].text = name_users(f, x, true, names);
 	}
 	free(order);
+}
+
+/* Is it known which member the edge touches? */
+static bool has_member(const struct mz_kmap_model *m, const struct mz_kmap_edge *e)
+{
+	if (m->places[e->place].object_size)
+		return !m->classes[e->class].global;
+	return e->first <= e->last && m->class_types[e->class].type != MZ_TYPES_NONE;
 }
 
 void mz_kmap_fields(const struct mz_kmap_model *m, const char *pattern, size_t names,
@@ -332,11 +365,10 @@ void mz_kmap_fields(const struct mz_kmap_model *m, const char *pattern, size_t n
 
 	mz_result_init(a, "fields", "Members", COLUMNS(columns));
 	a->failed |= !chosen;
-	for (size_t i = 0; m->types && !a->failed && i < m->n_edges; i++) {
+	for (size_t i = 0; m->class_types && !a->failed && i < m->n_edges; i++) {
 		const struct mz_kmap_edge *e = &m->edges[i];
 
-		if (chosen[e->class] && e->first <= e->last &&
-		    m->class_types[e->class].type != MZ_TYPES_NONE && add_edge(&f, e) < 0)
+		if (chosen[e->class] && has_member(m, e) && add_edge(&f, e) < 0)
 			a->failed = true;
 	}
 	if (!a->failed)
@@ -347,5 +379,4 @@ void mz_kmap_fields(const struct mz_kmap_model *m, const char *pattern, size_t n
 	mz_pair_index_deinit(&f.user_keys);
 	free(f.fields);
 	free(f.users);
-	free(f.known);
 }

@@ -74,6 +74,9 @@ bool mz_kmap_class_matches(const struct mz_kmap_model *m, uint32_t class, const 
 
 	if (!pattern)
 		return true;
+	if (m->class_types && m->class_types[class].accessed_as &&
+	    matches(pattern, mz_kmap_string(m, m->class_types[class].accessed_as)))
+		return true;
 	if (m->types && m->class_types[class].type != MZ_TYPES_NONE &&
 	    matches(pattern, mz_types_name(m->types, m->class_types[class].type)))
 		return true;

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "formats/kmap.h"
 #include "formats/open.h"
+#include "symbols/access_sites.h"
 #include "symbols/files.h"
 #include "trace/reader.h"
 
@@ -290,6 +291,26 @@ static int find_types(struct mz_kmap_model *m, const struct mz_symbols_files *f,
 	return 0;
 }
 
+/* Nor is a kernel that was compiled without the plugin. */
+static int find_members(struct mz_kmap_model *m, const struct mz_symbols_files *f,
+			struct mz_symbols *symbols, struct mz_error *err)
+{
+	struct mz_error e = {0};
+	struct mz_access_sites *sites =
+		f->kernel.vmlinux ? mz_access_sites_open(f->kernel.vmlinux, &e) : NULL;
+	int ret = 0;
+
+	if (!sites && e.code && e.code != ENODATA) {
+		if (err)
+			*err = e;
+		return -e.code;
+	}
+	if (sites && mz_kmap_find_members(m, sites, mz_symbols_shift(symbols)) < 0)
+		ret = mz_fail_memory(err);
+	mz_access_sites_close(sites);
+	return ret;
+}
+
 static bool show_lines(void *arg, const struct mz_kmap *k)
 {
 	const struct mz_recording *r = arg;
@@ -322,6 +343,8 @@ int mz_recording_model(struct mz_recording *r, const struct mz_recording_model *
 		ret = mz_kmap_model_read(m, k, &mo, err);
 	if (ret >= 0 && how->types && mo.symbols)
 		ret = find_types(m, &f, mo.symbols, err);
+	if (ret >= 0 && how->types && mo.symbols)
+		ret = find_members(m, &f, mo.symbols, err);
 	mz_symbols_close(mo.symbols);
 	mz_symbols_files_deinit(&f);
 	return ret < 0 ? ret : 0;
