@@ -30,6 +30,10 @@ static const struct mz_opt opts[] = {
 		    "rows of a list: 20 in text (fields: 200), all in JSON and CSV; 0 = all"),
 	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct kmap_opts, skip_bad,
 	       "leave out and count lines that cannot be parsed"),
+	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct kmap_opts, output,
+	       "merge: write here (default: standard output); NAME.cmt: a container"),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct kmap_opts, force,
+	       "replace an existing file"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct kmap_opts, json, "as JSON"),
 	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct kmap_opts, csv, "print CSV, with plain numbers"),
 	{0},
@@ -255,6 +259,7 @@ static const struct {
 	int (*run)(const struct kmap_opts *o, int argc, char **argv);
 } tasks[] = {
 	{"functions", kmap_functions},
+	{"merge", kmap_merge},
 	{"privilege", kmap_privilege},
 };
 
@@ -268,7 +273,7 @@ static int run(void *options, int argc, char **argv)
 		if (!strcmp(tasks[i].name, argv[0]))
 			return tasks[i].run(options, argc - 1, argv + 1);
 	return console_usage("%s%s%s there are matrix, object, fields, site, shared, unused, "
-			     "functions, privilege and report",
+			     "functions, merge, privilege and report",
 			     argc ? "no question '" : "which question?", argc ? argv[0] : "",
 			     argc ? "';" : "");
 }

@@ -78,6 +78,12 @@ void mz_union_deinit(struct mz_union *u);
 /* Adds a map that was read with options.lives. 0 or -ENOMEM. */
 int mz_union_add(struct mz_union *u, const struct mz_kmap_model *m, const char *name);
 
+/* The union as records of a map, in order; nothing can be added afterwards. of: the object that
+ * an access belongs to. put returns 0 or -errno, which ends it. */
+typedef int mz_union_put(void *arg, const struct mz_kmap_record *rec,
+			 const struct mz_kmap_object *of);
+int mz_union_write(struct mz_union *u, mz_union_put *put, void *arg);
+
 /* "" for 0. */
 const char *mz_union_string(const struct mz_union *u, uint32_t id);
 /* What a class is called in a file: its identity, without blanks; returns buf. */

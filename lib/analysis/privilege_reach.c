@@ -116,7 +116,8 @@ static int find_best(struct data *t)
 	for (uint32_t i = 0; !ret && t->best && i < pairs.count; i++) {
 		uint32_t *best = &t->best[pairs.keys[i].b];
 
-		if (*best == UINT32_MAX || weights[i] > weights[*best])
+		if (*best == UINT32_MAX || weights[i] > weights[*best] ||
+		    (weights[i] == weights[*best] && pairs.keys[i].a < pairs.keys[*best].a))
 			*best = i;
 	}
 	for (uint32_t i = 0; !ret && t->best && i < n; i++)

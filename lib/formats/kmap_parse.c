@@ -315,19 +315,20 @@ static inline bool pointer(struct mz_cursor *c, struct mz_kmap_object *o, uint64
 
 /* A class of a union that is no allocation site has a name in the place of the address. Its
  * type and address say the same, so only what was constructed keeps a mark. */
-static bool class_name(struct mz_cursor *c, struct mz_kmap_object *o)
+static bool class_name(struct mz_cursor *c, const char *from, struct mz_kmap_object *o)
 {
-	const char *p = c->p;
-	bool made = mz_cursor_skip(c, "prealloced-");
+	bool made;
 
+	c->p = from;
+	made = mz_cursor_skip(c, "prealloced-");
 	while (c->p < c->end && *c->p != ',' && *c->p != ' ')
 		c->p++;
-	if (c->p - p < 5 || !(made || (*p >= 'A' && *p <= 'Z') || !memcmp(p, "code_", 5))) {
-		c->p = p;
+	if (c->p - from < 5 ||
+	    !(made || (*from >= 'A' && *from <= 'Z') || !memcmp(from, "code_", 5)))
 		return false;
-	}
 	o->alloc_ip = made ? MZ_KMAP_CTOR : 0;
-	return true;
+	o->pointers = MZ_KMAP_NULL;
+	return comma(c);
 }
 
 /* The original counts events in 32 bits, and extends the sign when it prints them. */
@@ -338,8 +339,10 @@ static uint64_t unsign(uint64_t v)
 
 static const char *parse_object(struct mz_cursor c, int before, struct mz_kmap_object *o)
 {
+	const char *from = c.p;
+
 	*o = (struct mz_kmap_object){.shape = MZ_KMAP_G1};
-	if (!(pointer(&c, o, &o->alloc_ip, true) || class_name(&c, o)) || !comma(&c))
+	if (!(pointer(&c, o, &o->alloc_ip, true) && comma(&c)) && !class_name(&c, from, o))
 		return "the address of the allocating code is not a hexadecimal number";
 	if (!pid_of(&c, &o->pid) || !comma(&c))
 		return "the process is not a number";
