@@ -18,35 +18,35 @@ enum mz_kmem_events {
 };
 
 struct mz_kmem_options {
-	unsigned groups;	/* enum mz_kmem_events */
-	uint64_t ring_bytes;	/* a CPU */
-	const char *cache;	/* this cache only; NULL = all */
-	uint32_t pid;		/* allocations of this process only; 0 = all */
-	uint64_t cgroup;	/* of this cgroup (v2 id); 0 = all */
-	uint32_t sample;	/* one block in so many; 0, 1 = all */
+	unsigned groups;     /* enum mz_kmem_events */
+	uint64_t ring_bytes; /* a CPU */
+	const char *cache;   /* this cache only; NULL = all */
+	uint32_t pid;	     /* allocations of this process only; 0 = all */
+	uint64_t cgroup;     /* of this cgroup (v2 id); 0 = all */
+	uint32_t sample;     /* one block in so many; 0, 1 = all */
 	bool stacks;
-	bool rescue;  /* two programs a tracepoint: nothing is lost to interrupts */
-	bool summary; /* count in the kernel, record nothing */
+	bool rescue;	      /* two programs a tracepoint: nothing is lost to interrupts */
+	bool summary;	      /* count in the kernel, record nothing */
 	uint32_t live_blocks; /* summary: follow so many blocks to their frees; 0 = none */
 };
 
 /* Everything the kernel side counted, all CPUs and levels together. */
 struct mz_kmem_counts {
-	uint64_t seen;	   /* events met by the programs */
-	uint64_t nulls;	   /* frees of NULL, not recorded */
-	uint64_t own;	   /* the recorder's own, not recorded */
-	uint64_t filtered; /* not requested */
-	uint64_t recorded; /* put into a ring, or counted by the summary */
-	uint64_t full;	   /* lost: ring full */
-	uint64_t deep;	   /* lost: nested too deeply */
-	uint64_t misses;   /* events that a first program could not take */
-	uint64_t rescued;  /* of those: taken by the second */
-	uint64_t no_cache; /* recorded without the cache's name */
-	uint64_t no_stack; /* recorded without their stack */
-	uint64_t no_free;  /* tracked blocks whose free will be missing */
-	uint64_t other;	   /* summary: without a row */
+	uint64_t seen;	     /* events met by the programs */
+	uint64_t nulls;	     /* frees of NULL, not recorded */
+	uint64_t own;	     /* the recorder's own, not recorded */
+	uint64_t filtered;   /* not requested */
+	uint64_t recorded;   /* put into a ring, or counted by the summary */
+	uint64_t full;	     /* lost: ring full */
+	uint64_t deep;	     /* lost: nested too deeply */
+	uint64_t misses;     /* events that a first program could not take */
+	uint64_t rescued;    /* of those: taken by the second */
+	uint64_t no_cache;   /* recorded without the cache's name */
+	uint64_t no_stack;   /* recorded without their stack */
+	uint64_t no_free;    /* tracked blocks whose free will be missing */
+	uint64_t other;	     /* summary: without a row */
 	uint64_t unfollowed; /* live: allocations that are not in it, there was no room */
-	uint64_t reused; /* live: blocks taken off late, their free was not seen */
+	uint64_t reused;     /* live: blocks taken off late, their free was not seen */
 };
 
 /* Lost because neither program could run. */

@@ -96,9 +96,12 @@ static struct kmt_args find_args(const struct btf *btf, const struct btf_type *p
 
 static void set_args(struct kmemtrace *skel, unsigned i, const struct kmt_args *w)
 {
-	void *to[] = {&skel->rodata->arg_kmalloc,     &skel->rodata->arg_kmalloc_node,
-		      &skel->rodata->arg_cache_alloc, &skel->rodata->arg_cache_alloc_node,
-		      NULL,			      &skel->rodata->arg_cache_free};
+	void *to[] = {&skel->rodata->arg_kmalloc,
+		      &skel->rodata->arg_kmalloc_node,
+		      &skel->rodata->arg_cache_alloc,
+		      &skel->rodata->arg_cache_alloc_node,
+		      NULL,
+		      &skel->rodata->arg_cache_free};
 
 	if (i < sizeof(to) / sizeof(*to) && to[i])
 		memcpy(to[i], w, sizeof(*w));

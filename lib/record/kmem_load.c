@@ -101,9 +101,9 @@ static void set_sizes(struct mz_kmem *k)
 	bpf_map__set_max_entries(s->maps.live, k->o.live_blocks ? k->o.live_blocks : 1);
 	bpf_map__set_max_entries(s->maps.own_blocks, KMT_OWN_BUCKETS);
 	bpf_map__set_max_entries(s->maps.track, 1u << s->rodata->cfg_track_bits);
-	bpf_map__set_max_entries(s->maps.stacks,
-				 k->o.stacks || (k->o.groups & ~(unsigned)MZ_KMEM_SLAB) ? KMEM_STACKS
-											: 1);
+	bpf_map__set_max_entries(
+		s->maps.stacks,
+		k->o.stacks || (k->o.groups & ~(unsigned)MZ_KMEM_SLAB) ? KMEM_STACKS : 1);
 }
 
 /* libbpf's messages are discarded: ours say what to do. */
@@ -117,12 +117,14 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 static int load_failed(int ret, struct mz_error *err)
 {
 	if (ret == -EPERM || (ret == -EACCES && geteuid()))
-		return mz_fail(err, EPERM,
-			       "the kernel refuses to load BPF programs: root is needed (or CAP_BPF, "
-			       "CAP_PERFMON); run it with sudo, and see 'memorizer doctor'");
+		return mz_fail(
+			err, EPERM,
+			"the kernel refuses to load BPF programs: root is needed (or CAP_BPF, "
+			"CAP_PERFMON); run it with sudo, and see 'memorizer doctor'");
 	if (ret == -ENOMEM)
-		return mz_fail(err, ENOMEM, "not enough memory for the rings and tables; make them "
-					    "smaller: --subbufs, --subbuf-size, --live-blocks");
+		return mz_fail(err, ENOMEM,
+			       "not enough memory for the rings and tables; make them "
+			       "smaller: --subbufs, --subbuf-size, --live-blocks");
 	return mz_fail(err, -ret,
 		       "the kernel rejects the BPF programs: %s; see 'memorizer doctor' "
 		       "(MEMORIZER_LIBBPF=1 shows the details)",
@@ -173,8 +175,9 @@ struct mz_kmem *mz_kmem_load(const struct mz_kmem_options *options, struct mz_er
 	}
 	k->o = *options;
 	k->ncpus = (unsigned)libbpf_num_possible_cpus();
-	k->ring = options->summary ? 64
-				   : power_of_two(options->ring_bytes / sizeof(struct kmt_rec), 1u << 24);
+	k->ring = options->summary
+			  ? 64
+			  : power_of_two(options->ring_bytes / sizeof(struct kmt_rec), 1u << 24);
 	k->small = k->ring >= 512 ? k->ring / 8 : 64;
 	k->sums = 4096;
 	k->skel = kmemtrace__open();
@@ -227,7 +230,8 @@ int mz_kmem_attach(struct mz_kmem *k, struct mz_error *err)
 	for (char half = '1'; half <= '2'; half++) {
 		struct bpf_program *prog;
 
-		bpf_object__for_each_program(prog, k->skel->obj) {
+		bpf_object__for_each_program(prog, k->skel->obj)
+		{
 			struct bpf_link *link;
 
 			if (!is_half(prog, half))
@@ -293,8 +297,7 @@ void mz_kmem_free(struct mz_kmem *k)
  * after detaching. */
 void mz_kmem_counts(struct mz_kmem *k, struct mz_kmem_counts *n)
 {
-	*n = (struct mz_kmem_counts){
-		.misses = k->stopped ? k->misses : take_misses(k)};
+	*n = (struct mz_kmem_counts){.misses = k->stopped ? k->misses : take_misses(k)};
 	for (unsigned cpu = 0; cpu < k->ncpus; cpu++) {
 		struct kmt_cpu *c = &k->cpus[cpu];
 

@@ -167,8 +167,10 @@ static void free_sites(struct mz_user_files *f, struct mz_user_program *m)
 
 int mz_user_program_flush(struct mz_user_files *f, struct mz_user_program *m)
 {
-	int ret = mz_writer_add(m->writer, m->batch, m->count);
+	int ret;
 
+	mz_writer_beside(m->writer, f->beside);
+	ret = mz_writer_add(m->writer, m->batch, m->count);
 	m->count = 0;
 	if (ret < 0)
 		*f->err = *mz_writer_error(m->writer);

@@ -143,6 +143,8 @@ struct mz_encode_options {
 struct mz_encoder *mz_encoder_new(const struct mz_encode_options *options);
 void mz_encoder_free(struct mz_encoder *e);
 void mz_encoder_set_stream(struct mz_encoder *e, uint32_t stream);
+/* The number of the chunk at hand, for a stream of several encoders. */
+void mz_encoder_set_sequence(struct mz_encoder *e, uint32_t sequence);
 
 /* Events go in until full or finished. Returns how many were taken, or -errno. */
 long mz_encoder_add(struct mz_encoder *e, const struct mz_event *ev, size_t n);

@@ -100,6 +100,11 @@ void mz_encoder_set_stream(struct mz_encoder *e, uint32_t stream)
 	e->info.stream = stream;
 }
 
+void mz_encoder_set_sequence(struct mz_encoder *e, uint32_t sequence)
+{
+	e->info.sequence = sequence;
+}
+
 bool mz_encoder_full(const struct mz_encoder *e)
 {
 	return e->events >= e->options.max_events;

@@ -2,6 +2,7 @@
 /* Write a container: streams build chunks, the writer appends them. */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,13 +17,19 @@
 #define TABLE_LEVEL    9	  /* of zstd */
 #define HURRY_LEVEL    1
 #define HURRY_TABLES   3
+#define LARGE_ENCODER  (16u << 20)   /* bytes: it had chunks of more than half the length */
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
 
 struct mz_stream {
 	struct mz_writer *writer;
-	struct mz_encoder *encoder;
+	struct mz_encoder *encoder; /* of the chunk that is being collected */
 	struct mz_buf payload;
 	struct mz_stream *next;
+	uint32_t number, chunks;
+	/* the chunk before, which a thread packs; all but the encoder is the thread's */
+	struct mz_encoder *other;
+	pthread_t thread;
+	bool running;
 };
 
 struct mz_writer {
@@ -40,7 +47,7 @@ struct mz_writer {
 	struct mz_stream *streams;
 	struct mz_stream *own; /* of mz_writer_add() */
 	uint32_t n_streams;
-	bool hurry;
+	bool hurry, beside;
 	struct mz_error error;
 };
 
@@ -155,6 +162,27 @@ static int put_index(struct mz_writer *w)
 	return mz_atomic_file_append(&w->file, trailer, sizeof(trailer), NULL, 0, &w->error);
 }
 
+/* ---- a thread beside ----------------------------------------------------- */
+
+/* The writer's error as it is when other threads may set it. */
+static int failed(struct mz_writer *w)
+{
+	int code;
+
+	pthread_mutex_lock(&w->lock);
+	code = w->error.code;
+	pthread_mutex_unlock(&w->lock);
+	return -code;
+}
+
+/* The chunk that a thread packs is in the file afterwards, or the writer has failed. */
+static void wait_beside(struct mz_stream *s)
+{
+	if (s->running)
+		pthread_join(s->thread, NULL);
+	s->running = false;
+}
+
 /* ---- opening and closing ------------------------------------------------ */
 
 static struct mz_writer *new_writer(const struct mz_writer_options *options)
@@ -183,6 +211,7 @@ static void free_writer(struct mz_writer *w)
 
 		w->streams = s->next;
 		mz_encoder_free(s->encoder);
+		mz_encoder_free(s->other);
 		mz_buf_free(&s->payload);
 		free(s);
 	}
@@ -267,6 +296,12 @@ struct mz_writer *mz_writer_open_fd(int fd, const char *name,
 	return open_writer(name, fd, options, err);
 }
 
+static void wait_for_all(struct mz_writer *w)
+{
+	for (struct mz_stream *s = w->streams; s; s = s->next)
+		wait_beside(s);
+}
+
 static int flush_all(struct mz_writer *w)
 {
 	int ret = 0;
@@ -280,8 +315,11 @@ static int flush_all(struct mz_writer *w)
  * disk is still readable. */
 int mz_writer_close(struct mz_writer *w, struct mz_error *err)
 {
+	int ret;
+
+	wait_for_all(w);
 	/* what has failed once is not whole, whatever goes well later */
-	int ret = w->error.code ? -w->error.code : flush_all(w);
+	ret = w->error.code ? -w->error.code : flush_all(w);
 
 	if (!ret)
 		ret = put_tables(w);
@@ -305,6 +343,7 @@ void mz_writer_abort(struct mz_writer *w)
 {
 	if (!w)
 		return;
+	wait_for_all(w);
 	mz_atomic_file_abort(&w->file);
 	free_writer(w);
 }
@@ -313,6 +352,11 @@ void mz_writer_hurry(struct mz_writer *w)
 {
 	w->hurry = true;
 	w->packer.level = HURRY_TABLES;
+}
+
+void mz_writer_beside(struct mz_writer *w, bool beside)
+{
+	w->beside = beside && w->options.raw;
 }
 
 const struct mz_error *mz_writer_error(const struct mz_writer *w)
@@ -405,7 +449,7 @@ void mz_writer_produced(struct mz_writer *w, uint64_t events)
 
 /* ---- streams ------------------------------------------------------------ */
 
-struct mz_stream *mz_writer_stream(struct mz_writer *w)
+static struct mz_encoder *new_encoder(const struct mz_writer *w)
 {
 	struct mz_encode_options options = {
 		.best = w->options.best,
@@ -414,10 +458,16 @@ struct mz_stream *mz_writer_stream(struct mz_writer *w)
 		.drop = w->options.drop,
 		.max_events = w->options.chunk_events,
 	};
+
+	return mz_encoder_new(&options);
+}
+
+struct mz_stream *mz_writer_stream(struct mz_writer *w)
+{
 	struct mz_stream *s = calloc(1, sizeof(*s));
 
 	if (s)
-		s->encoder = mz_encoder_new(&options);
+		s->encoder = new_encoder(w);
 	if (!s || !s->encoder) {
 		free(s);
 		errno = ENOMEM;
@@ -425,7 +475,7 @@ struct mz_stream *mz_writer_stream(struct mz_writer *w)
 	}
 	s->writer = w;
 	pthread_mutex_lock(&w->lock);
-	mz_encoder_set_stream(s->encoder, w->n_streams);
+	s->number = w->n_streams;
 	__atomic_store_n(&w->n_streams, w->n_streams + 1, __ATOMIC_RELAXED);
 	s->next = w->streams;
 	w->streams = s;
@@ -435,16 +485,14 @@ struct mz_stream *mz_writer_stream(struct mz_writer *w)
 
 /* Encoding, the expensive part, runs without the lock, so that streams of several threads
  * encode at the same time. Tables go out before the chunk that refers to them. */
-int mz_stream_flush(struct mz_stream *s)
+static int write_chunk(struct mz_stream *s, struct mz_encoder *e)
 {
 	struct mz_writer *w = s->writer;
 	struct mz_chunk_info info;
 	int ret;
 
-	if (!mz_encoder_events(s->encoder))
-		return 0;
 	s->payload.len = 0;
-	ret = mz_encoder_finish(s->encoder, &info, &s->payload, NULL);
+	ret = mz_encoder_finish(e, &info, &s->payload, NULL);
 	pthread_mutex_lock(&w->lock);
 	if (w->error.code)
 		ret = -w->error.code;
@@ -458,11 +506,72 @@ int mz_stream_flush(struct mz_stream *s)
 	return ret;
 }
 
+static void *pack_beside(void *arg)
+{
+	struct mz_stream *s = arg;
+
+	write_chunk(s, s->other);
+	return NULL;
+}
+
+/* The chunk at hand goes to a thread, and the next one into the other encoder, which that
+ * thread had before. False: no memory, or no thread; the chunk is still here. */
+static bool hand_over(struct mz_stream *s)
+{
+	struct mz_encoder *full = s->encoder;
+	sigset_t all, before;
+
+	if (!s->other)
+		s->other = new_encoder(s->writer);
+	if (!s->other)
+		return false;
+	s->encoder = s->other;
+	s->other = full;
+	/* signals are for the threads that wait for them */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	s->running = !pthread_create(&s->thread, NULL, pack_beside, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (s->running)
+		return true;
+	s->other = s->encoder;
+	s->encoder = full;
+	return false;
+}
+
+/* An encoder keeps the memory of its longest chunk, which was made while it had all the room. */
+static void let_go_of_large(struct mz_stream *s, bool beside)
+{
+	if (s->other && (!beside || mz_encoder_memory(s->other) > LARGE_ENCODER)) {
+		mz_encoder_free(s->other);
+		s->other = NULL;
+	}
+}
+
+static int flush_stream(struct mz_stream *s, bool beside)
+{
+	int ret;
+
+	wait_beside(s);
+	ret = failed(s->writer);
+	if (ret < 0 || !mz_encoder_events(s->encoder))
+		return ret;
+	let_go_of_large(s, beside);
+	mz_encoder_set_stream(s->encoder, s->number);
+	mz_encoder_set_sequence(s->encoder, s->chunks++);
+	return beside && hand_over(s) ? 0 : write_chunk(s, s->encoder);
+}
+
+int mz_stream_flush(struct mz_stream *s)
+{
+	return flush_stream(s, false);
+}
+
 /* All streams together keep to the memory of one. */
 static bool is_full(const struct mz_stream *s)
 {
 	uint32_t streams = __atomic_load_n(&s->writer->n_streams, __ATOMIC_RELAXED);
-	uint32_t share = MZ_WIRE_MAX_EVENTS / (streams ? streams : 1);
+	uint32_t share = MZ_WIRE_MAX_EVENTS / (streams ? streams : 1) / (s->writer->beside ? 2 : 1);
 
 	return mz_encoder_full(s->encoder) ||
 	       mz_encoder_events(s->encoder) >= (share > LEAST_CHUNK ? share : LEAST_CHUNK);
@@ -485,7 +594,7 @@ int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n)
 		ev += took;
 		n -= (size_t)took;
 		if (is_full(s)) {
-			int ret = mz_stream_flush(s);
+			int ret = flush_stream(s, s->writer->beside);
 
 			if (ret < 0)
 				return ret;

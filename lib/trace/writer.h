@@ -9,4 +9,9 @@
  * be converted to a smaller one later, when no program has to share the processors with it. */
 void mz_writer_hurry(struct mz_writer *w);
 
+/* From now on, chunks of raw events are packed and written by a thread of their own while the
+ * next ones are collected, one at a time and in their order; or no longer. What the file holds
+ * depends on it only in where chunks end: they are half as long, to keep to the same memory. */
+void mz_writer_beside(struct mz_writer *w, bool beside);
+
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Sizes and speed of the container on one trace, in memory, one core:
- *   pack [--best] [--addresses] [--raw] [--level ZSTD] [--repeat N] TRACE
+ *   pack [--best] [--addresses] [--raw] [--level ZSTD] [--chunk EVENTS]
+ *        [--repeat N] TRACE
  * Prints: events bytes encode-Mevents/s decode-Mevents/s, then bytes by column.
  * Events come back equal, or it fails. Times are of the CPU, the best of N, of an
  * encoder and a decoder that have their memory already.
@@ -132,10 +133,13 @@ static void compare(struct run *r)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"best", no_argument, NULL, 'b'},	  {"addresses", no_argument, NULL, 'a'},
-		{"raw", no_argument, NULL, 'w'},	  {"level", required_argument, NULL, 'l'},
-		{"repeat", required_argument, NULL, 'r'}, {0}};
+	static const struct option options[] = {{"best", no_argument, NULL, 'b'},
+						{"addresses", no_argument, NULL, 'a'},
+						{"raw", no_argument, NULL, 'w'},
+						{"level", required_argument, NULL, 'l'},
+						{"chunk", required_argument, NULL, 'c'},
+						{"repeat", required_argument, NULL, 'r'},
+						{0}};
 	struct run r = {.o.drop = MZ_HAS_ADDR};
 	double best_e = 1e9, best_d = 1e9;
 	int c, repeat = 5;
@@ -149,6 +153,8 @@ int main(int argc, char **argv)
 			r.o.raw = true, r.o.drop = 0;
 		else if (c == 'l')
 			r.o.level = atoi(optarg);
+		else if (c == 'c')
+			r.o.max_events = (uint32_t)atoi(optarg);
 		else if (c == 'r')
 			repeat = atoi(optarg);
 		else

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/unit/test.h"
+#include "trace/writer.h"
 #include <memorizer.h>
 
 static char dir[] = "/tmp/mz-container-XXXXXX";
@@ -429,6 +430,62 @@ static void summary(void)
 	free(ev);
 }
 
+/* The bytes of the file. */
+static char *file_bytes(size_t *n)
+{
+	FILE *f = fopen(path, "rb");
+	char *bytes = malloc(1 << 24);
+
+	*n = f ? fread(bytes, 1, 1 << 24, f) : 0;
+	if (f)
+		fclose(f);
+	return bytes;
+}
+
+static void write_beside(const struct mz_event *ev, size_t n, unsigned mostly, bool stacks)
+{
+	struct mz_writer_options o = {.overwrite = true, .raw = true, .chunk_events = 1000};
+	struct mz_writer *w = mz_writer_open(path, &o, NULL);
+
+	mz_writer_hurry(w);
+	for (size_t at = 0; at < n; at += 500) {
+		uint64_t ips[3] = {at, at / 2, 1};
+
+		mz_writer_beside(w, at / 500 % 7 < mostly);
+		if (stacks)
+			CHECK(mz_writer_stack(w, ips, 3));
+		CHECK(!mz_writer_add(w, ev + at, 500));
+	}
+	CHECK(!mz_writer_close(w, NULL));
+}
+
+/* A thread beside packs chunks, always, never or now and then: the file is the same. */
+static void packed_beside(void)
+{
+	size_t n = 60000, size, other;
+	struct mz_event *ev = odd_events(n, true);
+	struct mz_verify v = {0};
+	char *want, *got;
+
+	write_beside(ev, n, 0, false);
+	want = file_bytes(&size);
+	CHECK(size > 1000);
+	for (unsigned mostly = 4; mostly <= 7; mostly += 3) {
+		write_beside(ev, n, mostly, false);
+		got = file_bytes(&other);
+		CHECK_EQ(other, size);
+		CHECK(other == size && !memcmp(got, want, size));
+		free(got);
+	}
+	/* what chunks refer to may come while another one is written */
+	write_beside(ev, n, 7, true);
+	CHECK(!mz_verify_file(path, &v, NULL, NULL, NULL));
+	CHECK_EQ(v.summary.chunks, n / 1000);
+	CHECK_EQ(v.bad_bytes + v.missing, 0);
+	free(want);
+	free(ev);
+}
+
 int main(void)
 {
 	if (!mkdtemp(dir))
@@ -441,6 +498,7 @@ int main(void)
 	RUN(selection);
 	RUN(many_producers);
 	RUN(summary);
+	RUN(packed_beside);
 	unlink(path);
 	rmdir(dir);
 	return test_end();
