@@ -18,6 +18,8 @@
 #include "cmds/doctor.h"
 #include "record/kmem.h"
 
+#define KERNEL_PACKAGE "sudo apt install linux-image-amd64, and boot it"
+
 struct opts {
 	bool json;
 };
@@ -54,6 +56,11 @@ static bool has_cap(const struct visit *v, int cap)
 	return v->caps >> cap & 1;
 }
 
+static bool may_load(const struct visit *v)
+{
+	return (has_cap(v, CAP_BPF) && has_cap(v, CAP_PERFMON)) || has_cap(v, CAP_SYS_ADMIN);
+}
+
 /* ---- one look each ------------------------------------------------------ */
 
 static void look_rights(struct visit *v)
@@ -65,7 +72,7 @@ static void look_rights(struct visit *v)
 
 	if (!syscall(SYS_capget, &h, d))
 		v->caps = (uint64_t)d[1].effective << 32 | d[0].effective;
-	all = (has_cap(v, CAP_BPF) && has_cap(v, CAP_PERFMON)) || has_cap(v, CAP_SYS_ADMIN);
+	all = may_load(v);
 	f = doctor_add(v, "rights", all ? GOOD : BAD,
 		       "kmemtraced and top cannot load their programs", "sudo memorizer ...");
 	snprintf(f->found, sizeof(f->found),
@@ -90,9 +97,9 @@ static void look_kernel(struct visit *v)
 static void look_btf(struct visit *v)
 {
 	bool there = !access("/sys/kernel/btf/vmlinux", R_OK);
-	struct finding *f = doctor_add(
-		v, "BTF", there ? GOOD : BAD, "kmemtraced and top cannot find the kernel's types",
-		"sudo apt install linux-image-amd64, and boot it (it has CONFIG_DEBUG_INFO_BTF=y)");
+	struct finding *f = doctor_add(v, "BTF", there ? GOOD : BAD,
+				       "kmemtraced and top cannot find the kernel's types",
+				       KERNEL_PACKAGE " (it has CONFIG_DEBUG_INFO_BTF=y)");
 
 	snprintf(f->found, sizeof(f->found), "/sys/kernel/btf/vmlinux %s",
 		 there ? "is there" : strerror(errno));
@@ -200,7 +207,8 @@ static void look_bpf(struct visit *v)
 	struct mz_kmem *k = mz_kmem_load(&o, &err);
 	struct finding *f =
 		doctor_add(v, "BPF programs", k ? GOOD : BAD, "kmemtraced and top do not work",
-			   geteuid() ? "sudo memorizer doctor" : NULL);
+			   /* with all rights it is the kernel that lacks something */
+			   may_load(v) ? KERNEL_PACKAGE : "sudo memorizer doctor");
 
 	snprintf(f->found, sizeof(f->found), "%.150s", k ? "the kernel accepts them" : err.text);
 	v->kernel_ok = k;
@@ -279,7 +287,7 @@ static int run(void *options, int argc, char **argv)
 	struct visit v = {0};
 
 	if (argc)
-		return console_usage("no arguments, please; not '%s'", argv[0]);
+		return console_usage("doctor takes no arguments; '%s' is one too many", argv[0]);
 	look_kernel(&v);
 	look_rights(&v);
 	look_btf(&v);

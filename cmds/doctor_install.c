@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Check the parts of this installation, and name the package of each that is missing. */
+#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +14,11 @@
 #include "base/self.h"
 #include "cmds/cmd.h"
 #include "cmds/doctor.h"
+#include "cmds/html/html.h"
 #include "symbols/debuginfo.h"
 
 #define REINSTALL "sudo apt install --reinstall memorizer"
+#define LIBRARY	  "libmemorizer.so.0"
 
 /* An ELF file for 64 bits of this type; a cut or foreign file is not. */
 static bool is_elf(const char *path, unsigned type, unsigned other)
@@ -89,6 +93,80 @@ static void look_debuginfo(struct visit *v)
 		 n ? "libdw reads this program" : "libdw cannot read this program");
 }
 
+/* The shared library: below the prefix, or in the folder of its architecture. */
+static bool find_library(char *path)
+{
+	char top[PATH_MAX - 64], pattern[PATH_MAX];
+	glob_t found = {0};
+	bool there;
+
+	if (find_part(path, "lib/" LIBRARY, "lib/" LIBRARY))
+		return true;
+	if (!mz_self_path(top, sizeof(top), 2))
+		return false;
+	snprintf(pattern, sizeof(pattern), "%s/lib/*/%s", top, LIBRARY);
+	there = !glob(pattern, GLOB_NOESCAPE, NULL, &found) && found.gl_pathc &&
+		strlen(found.gl_pathv[0]) < PATH_MAX;
+	if (there)
+		memcpy(path, found.gl_pathv[0], strlen(found.gl_pathv[0]) + 1);
+	globfree(&found);
+	return there;
+}
+
+static bool look_library(struct visit *v, char *path)
+{
+	bool there = find_library(path);
+	bool whole = there && is_elf(path, ET_DYN, ET_DYN);
+
+	say_path(doctor_add(v, "libmemorizer", whole ? GOOD : LESS,
+			    "other programs and the Python module cannot read recordings",
+			    there ? "sudo apt install --reinstall libmemorizer0"
+				  : "sudo apt install libmemorizer0"),
+		 path,
+		 whole	 ? ""
+		 : there ? ": is damaged"
+			 : ": is missing");
+	return there;
+}
+
+/* Loads it as the library would. This program has the same code linked in. */
+static void look_plugin(struct visit *v, const char *library)
+{
+	const char *slash = strrchr(library, '/'), *why = "";
+	const struct mz_debuginfo *table;
+	char path[PATH_MAX] = "";
+	void *plugin;
+
+	if (slash)
+		snprintf(path, sizeof(path), "%.*s%s", (int)(slash + 1 - library), library,
+			 MZ_DEBUGINFO_PLUGIN);
+	plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	table = plugin ? dlsym(plugin, MZ_DEBUGINFO_TABLE) : NULL;
+	if (access(path, R_OK))
+		why = ": is missing";
+	else if (!table)
+		why = ": cannot be loaded";
+	else if (strcmp(table->version, MZ_VERSION))
+		why = ": is of another version";
+	say_path(doctor_add(v, "debugging plugin", *why ? LESS : GOOD,
+			    "libmemorizer shows addresses instead of function names",
+			    "sudo apt install --reinstall libmemorizer0"),
+		 path, why);
+}
+
+static void look_page(struct visit *v)
+{
+	size_t bytes = html_page_check();
+	struct finding *f =
+		doctor_add(v, "page of html", bytes ? GOOD : BAD,
+			   "memorizer html and serve write a page that shows nothing", REINSTALL);
+
+	if (bytes)
+		snprintf(f->found, sizeof(f->found), "%zu bytes, part of this program", bytes);
+	else
+		snprintf(f->found, sizeof(f->found), "it is damaged in this program");
+}
+
 static void look_guest(struct visit *v)
 {
 	char path[PATH_MAX];
@@ -135,8 +213,13 @@ static void look_qemu(struct visit *v)
 
 void doctor_installation(struct visit *v)
 {
+	char library[PATH_MAX];
+
 	look_preload(v);
 	look_debuginfo(v);
+	if (look_library(v, library))
+		look_plugin(v, library);
+	look_page(v);
 	look_guest(v);
 	look_guest_kernel(v);
 	look_qemu(v);

@@ -35,6 +35,9 @@ struct html_model {
 	void (*free)(void *state);
 };
 
+/* The size of the built-in page; 0 = it is damaged. */
+size_t html_page_check(void);
+
 /* Reads the recording (a file, or a folder of kernel traces). symbols: of a kernel, see
  * struct mz_recording_options. 0 or -errno with err set. */
 int html_model_open(struct html_model *m, const char *path, const char *symbols,

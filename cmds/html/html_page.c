@@ -18,6 +18,16 @@ extern const char html_template[], html_template_end[];
 #define MARK   "@DATA@"
 #define SCALES 12
 
+/* The page is data in this program, which a bad disk or copy can damage like any other. */
+size_t html_page_check(void)
+{
+	size_t size = (size_t)(html_template_end - html_template);
+	const char *mark = memmem(html_template, size, MARK, strlen(MARK));
+	const char *end = memmem(html_template, size, "</html>", 7);
+
+	return mark && end && mark < end && (size_t)(html_template_end - end) <= 16 ? size : 0;
+}
+
 /* ---- models --------------------------------------------------------------------- */
 
 static char *base_name(const char *path)

@@ -329,7 +329,7 @@ static int run(void *options, int argc, char **argv)
 	int ret = 0;
 
 	if (argc)
-		return console_usage("no arguments, please; not '%s'", argv[0]);
+		return console_usage("top takes no arguments; '%s' is one too many", argv[0]);
 	if (o->delay < 0 || (o->delay > 0 && o->delay < 0.1))
 		return console_usage("--delay: at least 0.1 seconds");
 	if (o->live_blocks > MZ_KMEM_LIVE_MOST)
