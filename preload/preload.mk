@@ -14,5 +14,5 @@ $(PRELOAD_SO): $(PRELOAD_SRC) $(wildcard preload/*.h) include/uapi/memorizer/rec
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -O2 -g $(PREFIX_MAP) $(WARN) $(PRELOAD_WARN) \
 		-fvisibility=hidden -fPIC -fno-builtin -fno-strict-aliasing \
-		-fno-omit-frame-pointer -fno-optimize-sibling-calls \
+		-fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec \
 		-shared -Wl,-z,now -Wl,-z,nodelete -o $@ $(PRELOAD_SRC) -ldl -lpthread

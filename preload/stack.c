@@ -19,7 +19,7 @@
 #define STACK_SPAN (1ull << 30)
 
 extern const char __ehdr_start[] HIDDEN, _end[] HIDDEN;
-extern void *__libc_stack_end;
+extern void *__libc_stack_end __attribute__((weak)); /* musl has none */
 
 /* Of a ring, and so of one thread at a time. Not on its stack, which may be small. */
 struct told {
@@ -87,7 +87,8 @@ void mz_stack_restart(void)
  * the first thread what the kernel put before the first frame. */
 static uintptr_t stack_top(uintptr_t sp)
 {
-	uintptr_t self = (uintptr_t)pthread_self(), first = (uintptr_t)__libc_stack_end;
+	uintptr_t self = (uintptr_t)pthread_self();
+	uintptr_t first = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
 
 	if (sp < first && first - sp < STACK_SPAN && !(self > sp && self < first))
 		return first;

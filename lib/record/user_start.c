@@ -71,21 +71,6 @@ static int check_privilege(const char *path, const struct stat *st, struct mz_er
 	return 0;
 }
 
-/* The library is made for glibc; the linker of musl ends a program that it cannot load
- * it into. */
-static int check_interpreter(const char *path, const Elf64_Phdr *ph, int fd, struct mz_error *err)
-{
-	char name[256] = "";
-	size_t n = ph->p_filesz < sizeof(name) - 1 ? (size_t)ph->p_filesz : sizeof(name) - 1;
-
-	if (pread(fd, name, n, (off_t)ph->p_offset) < 0 || !strstr(name, "ld-musl"))
-		return 0;
-	return mz_fail(err, ENOEXEC,
-		       "%s: uses the C library musl, and only programs of glibc can be recorded; "
-		       "build it for glibc",
-		       path);
-}
-
 /* A program without a dynamic linker loads nothing. */
 static int check_elf(const char *path, const Elf64_Ehdr *head, int fd, struct mz_error *err)
 {
@@ -99,7 +84,7 @@ static int check_elf(const char *path, const Elf64_Ehdr *head, int fd, struct mz
 		    sizeof(ph))
 			break;
 		if (ph.p_type == PT_INTERP)
-			return check_interpreter(path, &ph, fd, err);
+			return 0;
 	}
 	return mz_fail(err, ENOEXEC,
 		       "%s: is statically linked: no library can replace its allocator; link it "
