@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,16 +46,28 @@ static long raw3(long nr, long a, long b, long c)
 	return raw(nr, (const long[6]){a, b, c});
 }
 
+/* May these bytes be read? A set of signals is copied before the request is refused; every
+ * program may make that call, unlike those that are made for it. */
+static bool is_readable(uintptr_t at, size_t size)
+{
+	for (uintptr_t page = at & ~(uintptr_t)7; page < at + size;
+	     page = (page & ~(uintptr_t)4095) + 4096)
+		if (raw(SYS_rt_sigprocmask, (const long[6]){-1, (long)page, 0, 8}) < 0 &&
+		    errno == EFAULT)
+			return false;
+	return true;
+}
+
 /* The program's memory, wherever it points to. */
 static bool peek(const void *from, void *to, size_t size)
 {
-	struct iovec here = {to, size}, there = {(void *)from, size};
 	int saved = errno;
-	long n = raw(SYS_process_vm_readv, (const long[6]){raw3(SYS_getpid, 0, 0, 0), (long)&here,
-							   1, (long)&there, 1, 0});
+	bool good = size < UINTPTR_MAX - (uintptr_t)from && is_readable((uintptr_t)from, size);
 
 	errno = saved;
-	return n == (long)size;
+	if (good)
+		memcpy(to, from, size);
+	return good;
 }
 
 /* What cannot be read the kernel will refuse: then nothing changes. */

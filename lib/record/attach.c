@@ -162,13 +162,16 @@ static int check_same(const struct mz_attach *a, struct mz_error *err)
 
 static int hold(struct mz_attach *a, struct mz_error *err)
 {
-	int ret = mz_attach_thread_hold(&a->thread, err);
 	struct mz_attach_thread *t = &a->thread;
+	struct mz_error why = {0};
+	int ret = mz_attach_thread_hold(t, &why);
 
-	if (!ret)
-		ret = check_same(a, err);
-	if (!ret)
-		ret = call_pointer(a, "__errno_location", &t->errno_at, err);
+	/* first: why another process could not be held is of no interest */
+	if (check_same(a, err) < 0)
+		return -err->code;
+	if (ret < 0)
+		return mz_fail(err, -ret, "%s", why.text);
+	ret = call_pointer(a, "__errno_location", &t->errno_at, err);
 	if (!ret && !mz_attach_read(&a->objects, t->errno_at, &t->its_errno, sizeof(int)))
 		t->errno_at = 0;
 	return ret;

@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -79,6 +82,44 @@ static int check_surroundings(pid_t pid, const char *status, struct mz_error *er
 			       "those that load a library; " INSTEAD,
 			       (int)pid);
 	return 0;
+}
+
+/* What attaching needs, tried in a process of its own: a filter may end whoever calls it. */
+static const char *find_forbidden(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+			_exit(1);
+		_exit(syscall(SYS_pidfd_getfd, -1, 0, 0) < 0 && errno == EBADF ? 0 : 2);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) == pid && WIFSTOPPED(status))
+		ptrace(PTRACE_CONT, pid, NULL, (void *)(intptr_t)WSTOPSIG(status));
+	if (pid < 0 || !status)
+		return NULL;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status) == 1 ? "ptrace" : "pidfd_getfd";
+	return "ptrace or pidfd_getfd";
+}
+
+/* In a container or a service this command may be filtered, too. */
+static int check_own_filters(pid_t pid, struct mz_error *err)
+{
+	const char *forbidden;
+	char own[8192];
+
+	read_small("/proc/self/status", own, sizeof(own));
+	if (status_field(own, "\nSeccomp_filters:\t") <= 0)
+		return 0;
+	forbidden = find_forbidden();
+	if (!forbidden)
+		return 0;
+	return mz_fail(err, EPERM,
+		       "pid %d: the filter of system calls (seccomp) that this command runs under "
+		       "forbids %s; run it outside of the container or service, or " INSTEAD,
+		       (int)pid, forbidden);
 }
 
 /* A kernel thread has no executable. What cannot be read is not judged here: whether attaching
@@ -169,5 +210,7 @@ int mz_attach_check(pid_t pid, struct mz_error *err)
 		ret = check_program(pid, err);
 	if (!ret)
 		ret = check_owner(pid, status, err);
-	return ret ? ret : check_surroundings(pid, status, err);
+	if (!ret)
+		ret = check_surroundings(pid, status, err);
+	return ret ? ret : check_own_filters(pid, err);
 }
