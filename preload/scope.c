@@ -6,12 +6,14 @@
 #include <link.h>
 #include <stddef.h>
 
+extern __typeof__(dladdr1) dladdr1 __attribute__((weak)); /* musl has none */
+
 bool mz_is_defined(void *function)
 {
 	const ElfW(Sym) *sym = NULL;
 	Dl_info info;
 
-	return dladdr1(function, &info, (void **)&sym, RTLD_DL_SYMENT) && sym &&
+	return dladdr1 && dladdr1(function, &info, (void **)&sym, RTLD_DL_SYMENT) && sym &&
 	       sym->st_shndx != SHN_UNDEF;
 }
 
