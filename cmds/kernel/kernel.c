@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Builds a kernel with Memorizer or kmemtrace from the sources that are installed with us. */
+/* Builds a kernel with Memorizer or kmemtrace, or puts both into somebody's own kernel tree. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -9,26 +9,34 @@
 #include "base/self.h"
 #include "cmds/cmd.h"
 
+#define NO_SOURCES                                                                                 \
+	"the kernel sources are not installed; on Debian: apt install memorizer-kernel-source"
+
 struct opts {
 	const char *output;
+	bool check, revert;
 };
 
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct opts, output,
 	       "build into DIR; default memorizer/kernel in the user's cache folder"),
+	MZ_OPT(0, "check", NULL, MZ_OPT_FLAG, struct opts, check,
+	       "apply: only say whether the patches fit"),
+	MZ_OPT(0, "revert", NULL, MZ_OPT_FLAG, struct opts, revert,
+	       "apply: take Memorizer out of the tree again"),
 	{0},
 };
 
-/* The script: beside the checkout's build folder, or below share/ where it is installed. */
-static int find_script(char *path, size_t size)
+/* A script: beside the checkout's build folder, or below share/ where it is installed. */
+static int find_script(const char *name, char *path, size_t size)
 {
-	static const char *const places[] = {"share/memorizer/kernel/build", "../kernel/build"};
+	static const char *const places[] = {"share/memorizer/kernel", "../kernel"};
 	char prefix[PATH_MAX];
 
 	if (!mz_self_path(prefix, sizeof(prefix), 2))
 		return -ENOENT;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
-		if ((size_t)snprintf(path, size, "%s/%s", prefix, places[i]) < size &&
+		if ((size_t)snprintf(path, size, "%s/%s/%s", prefix, places[i], name) < size &&
 		    !access(path, X_OK))
 			return 0;
 	return -ENOENT;
@@ -50,32 +58,54 @@ static int find_output(const char *given, char *path, size_t size)
 	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 
-static int run(void *options, int argc, char **argv)
+static int build(const struct opts *o, int argc, char **argv)
 {
-	const struct opts *o = options;
 	char script[PATH_MAX], output[PATH_MAX], *args[12] = {script, "-o", output};
 
-	if (!argc || strcmp(argv[0], "build"))
-		return console_usage("what to do with the kernel? 'build' builds one");
 	if ((size_t)argc > sizeof(args) / sizeof(*args) - 4)
 		return console_usage("too many variants");
-	if (find_script(script, sizeof(script)) < 0)
-		return console_fail("the kernel sources are not installed; on Debian: apt install "
-				    "memorizer-kernel-source");
+	if (find_script("build", script, sizeof(script)) < 0)
+		return console_fail(NO_SOURCES);
 	if (find_output(o->output, output, sizeof(output)) < 0)
 		return console_fail("no home folder is known; -o names a folder to build into");
-	for (int i = 1; i < argc; i++)
-		args[i + 2] = argv[i];
+	for (int i = 0; i < argc; i++)
+		args[i + 3] = argv[i];
 	console_note("building into %s; then: memorizer vm --kernel %s/%s", output, output,
-		     argc > 1 ? argv[1] : "memorizer");
+		     argc ? argv[0] : "memorizer");
 	execv(script, args);
 	return console_fail("%s: %s", script, strerror(errno));
 }
 
+static int apply(const struct opts *o, int argc, char **argv)
+{
+	char script[PATH_MAX], *args[4] = {script};
+	int n = 1;
+
+	if (argc != 1 || (o->check && o->revert))
+		return console_usage("apply takes one kernel tree, and --check or --revert");
+	if (find_script("apply", script, sizeof(script)) < 0)
+		return console_fail(NO_SOURCES);
+	if (o->check || o->revert)
+		args[n++] = o->check ? "--check" : "--revert";
+	args[n] = argv[0];
+	execv(script, args);
+	return console_fail("%s: %s", script, strerror(errno));
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	if (argc && !strcmp(argv[0], "build"))
+		return build(options, argc - 1, argv + 1);
+	if (argc && !strcmp(argv[0], "apply"))
+		return apply(options, argc - 1, argv + 1);
+	return console_usage("what to do with the kernel? 'build' builds one, 'apply' changes a "
+			     "tree");
+}
+
 const struct mz_cmd cmd_kernel = {
 	.name = "kernel",
-	.args = "build [VARIANT...]",
-	.summary = "build a kernel with Memorizer or kmemtrace",
+	.args = "build [VARIANT...] | apply TREE",
+	.summary = "build a kernel with Memorizer or kmemtrace, or change a kernel tree",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),
 	.run = run,

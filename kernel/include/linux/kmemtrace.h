@@ -17,7 +17,7 @@ struct page;
 
 #ifdef CONFIG_KMEMTRACE
 #include <linux/jump_label.h>
-#include <linux/nodemask_types.h>
+#include <linux/nodemask.h>
 
 DECLARE_STATIC_KEY_FALSE(kmemtrace_hooks);
 

@@ -2,6 +2,7 @@
 /*
  * Names of slab caches, kept after the cache is gone. Objects have a number.
  */
+#include <linux/mm.h>
 #include <linux/string.h>
 
 #include "../slab.h"

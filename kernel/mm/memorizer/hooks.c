@@ -99,7 +99,8 @@ void __memorizer_slab_alloc(struct kmem_cache *s, void *p, size_t size,
 	} else if (s->ctor) {
 		/* Constructed under our eyes, now somebody else's. */
 		phys = memorizer_phys((unsigned long)p);
-		map = READ_ONCE(memorizer_pages[phys >> PAGE_SHIFT]);
+		map = phys == MEMORIZER_NO_PHYS ? memorizer_no_map :
+			READ_ONCE(memorizer_pages[phys >> PAGE_SHIFT]);
 		if (map->kind == MAP_SLAB) {
 			entry = slab_entry(map, p);
 			old = xchg(entry, NULL);
@@ -153,6 +154,12 @@ void __memorizer_resize(const void *p, size_t size)
 	hook_end();
 }
 
+/* Memory that is added after boot has no place in the table. */
+static bool in_table(unsigned long pfn, unsigned long nr)
+{
+	return pfn + nr <= memorizer_ram >> PAGE_SHIFT;
+}
+
 void __memorizer_pages_alloc(struct page *page, unsigned int order,
 			     unsigned long ip)
 {
@@ -163,6 +170,11 @@ void __memorizer_pages_alloc(struct page *page, unsigned int order,
 		return;
 	hook_begin();
 	pfn = page_to_pfn(page);
+	if (!in_table(pfn, nr)) {
+		this_cpu_inc(memorizer_cpu.objects_seen);
+		memorizer_miss(OBJECT_MAP);
+		goto out;
+	}
 	/* Nothing may be left from before; if there is, we missed its free. */
 	for (i = 0; i < nr; i++) {
 		if (READ_ONCE(memorizer_pages[pfn + i]) == memorizer_no_map)
@@ -191,10 +203,12 @@ out:
 void __memorizer_pages_free(struct page *page, unsigned int order,
 			    unsigned long ip)
 {
-	unsigned long pfn = page_to_pfn(page), i;
+	unsigned long pfn = page_to_pfn(page), i, nr = 1UL << order;
 
+	if (!in_table(pfn, nr))
+		return;
 	hook_begin();
-	for (i = 0; i < 1UL << order; i++)
+	for (i = 0; i < nr; i++)
 		if (READ_ONCE(memorizer_pages[pfn + i]) != memorizer_no_map)
 			memorizer_page_clear(pfn + i, ip);
 	hook_end();

@@ -14,6 +14,7 @@
 #define _MM_MEMORIZER_H
 
 #include <linux/memorizer.h>
+#include <linux/memorizer-compat.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>

@@ -27,16 +27,6 @@ struct module_region {
 static LIST_HEAD(regions);
 static DEFINE_MUTEX(regions_mutex);
 
-/* What stays after init; .init.data is freed before long. */
-static const enum mod_mem_type data_types[] = {
-	MOD_DATA, MOD_RODATA, MOD_RO_AFTER_INIT,
-};
-
-static bool in_area(const struct module_memory *mem, unsigned long va)
-{
-	return va - (unsigned long)mem->base < mem->size;
-}
-
 static int compare(const void *a, const void *b)
 {
 	const struct memorizer_span *x = a, *y = b;
@@ -44,9 +34,9 @@ static int compare(const void *a, const void *b)
 	return x->va < y->va ? -1 : x->va > y->va;
 }
 
-/* Enter the symbols in @mem; count only if @spans is NULL. */
-static u32 collect(const struct mod_kallsyms *ks, const struct module_memory *mem,
-		   struct memorizer_span *spans)
+/* Enter the symbols in an area; count only if @spans is NULL. */
+static u32 collect(const struct mod_kallsyms *ks, unsigned long base,
+		   unsigned long size, struct memorizer_span *spans)
 {
 	u32 i, n = 0;
 
@@ -54,7 +44,7 @@ static u32 collect(const struct mod_kallsyms *ks, const struct module_memory *me
 		const Elf_Sym *sym = &ks->symtab[i];
 
 		if (sym->st_shndx == SHN_UNDEF || !sym->st_size ||
-		    !in_area(mem, sym->st_value))
+		    sym->st_value - base >= size)
 			continue;
 		if (spans)
 			spans[n].va = sym->st_value;
@@ -86,13 +76,13 @@ static u32 finish(struct memorizer_span *spans, u32 nr, unsigned long end)
  * them count as accesses to no object.
  */
 static void add_area(struct module *mod, const struct mod_kallsyms *ks,
-		     const struct module_memory *mem)
+		     unsigned long base, unsigned long size)
 {
-	unsigned long base = (unsigned long)mem->base, va;
 	struct module_region *r;
+	unsigned long va;
 	u32 nr;
 
-	nr = mem->size ? collect(ks, mem, NULL) : 0;
+	nr = collect(ks, base, size, NULL);
 	if (!nr)
 		return;
 	r = memorizer_pool_alloc(struct_size(r, spans, nr));
@@ -101,12 +91,12 @@ static void add_area(struct module *mod, const struct mod_kallsyms *ks,
 	r->map.kind = MAP_SLAB;
 	r->mod = mod;
 	r->base = base;
-	r->size = mem->size;
-	collect(ks, mem, r->spans);
+	r->size = size;
+	collect(ks, base, size, r->spans);
 	r->region.type = MEMORIZER_MODULE;
 	r->region.spans = r->spans;
-	r->region.nr = finish(r->spans, nr, base + mem->size);
-	for (va = base & PAGE_MASK; va < base + mem->size; va += PAGE_SIZE)
+	r->region.nr = finish(r->spans, nr, base + size);
+	for (va = base & PAGE_MASK; va < base + size; va += PAGE_SIZE)
 		memorizer_map_region_page(&r->region, va, MEMORIZER_GRANULE_SHIFT);
 	list_add(&r->list, &regions);
 }
@@ -138,6 +128,7 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
 	const struct mod_kallsyms *ks;
 	struct module *mod = data;
 	u64 old = memorizer_hide();
+	unsigned long base, size;
 	int i;
 
 	mutex_lock(&regions_mutex);
@@ -145,8 +136,10 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
 		/* The symbols are complete, and nobody has touched the data yet. */
 		rcu_read_lock();
 		ks = rcu_dereference(mod->kallsyms);
-		for (i = 0; ks && i < ARRAY_SIZE(data_types); i++)
-			add_area(mod, ks, &mod->mem[data_types[i]]);
+		for (i = 0; ks && i < memorizer_module_areas(); i++) {
+			memorizer_module_area(mod, i, &base, &size);
+			add_area(mod, ks, base, size);
+		}
 		rcu_read_unlock();
 	} else if (event == MODULE_STATE_GOING) {
 		remove_module(mod, _RET_IP_);

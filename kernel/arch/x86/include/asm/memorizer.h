@@ -7,6 +7,7 @@
 #define _ASM_X86_MEMORIZER_H
 
 #include <linux/pgtable.h>
+#include <linux/version.h>
 #include <asm/current.h>
 #include <asm/page.h>
 #include <asm/percpu.h>
@@ -39,6 +40,12 @@ static __always_inline u64 memorizer_key(u64 tag, unsigned long ip)
 	return tag + ip;
 }
 
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define MEMORIZER_PREEMPT_COUNT	__my_cpu_var(pcpu_hot.preempt_count)
+#else
+#define MEMORIZER_PREEMPT_COUNT	__preempt_count
+#endif
+
 /* preempt_count() & @mask, without loading it. */
 static __always_inline bool memorizer_test_preempt_count(unsigned int mask)
 {
@@ -46,7 +53,7 @@ static __always_inline bool memorizer_test_preempt_count(unsigned int mask)
 
 	asm("testl %[mask], " __percpu_arg([count])
 	    : "=@ccnz" (set)
-	    : [mask] "i" (mask), [count] "m" (__my_cpu_var(pcpu_hot.preempt_count)));
+	    : [mask] "i" (mask), [count] "m" (MEMORIZER_PREEMPT_COUNT));
 	return set;
 }
 

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Everything that differs between the kernel series which Memorizer and
+ * kmemtrace support, 6.1 and 6.12. The other files are the same in all of them.
+ */
+#ifndef _LINUX_MEMORIZER_COMPAT_H
+#define _LINUX_MEMORIZER_COMPAT_H
+
+#include <linux/atomic.h>
+#include <linux/kconfig.h>
+#include <linux/module.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+/* Atomics without instrumentation, by their older names. */
+#define raw_atomic_read			arch_atomic_read
+#define raw_atomic_sub			arch_atomic_sub
+#define raw_atomic_dec_and_test		arch_atomic_dec_and_test
+#define raw_atomic_cmpxchg_acquire	arch_atomic_cmpxchg_acquire
+#define raw_atomic_set_release		arch_atomic_set_release
+#define raw_atomic64_inc		arch_atomic64_inc
+#endif
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+
+static inline int memorizer_module_areas(void)
+{
+	return 3;
+}
+
+/* The areas of a module that stay after init and are not code. */
+static inline void memorizer_module_area(const struct module *mod, int i,
+					 unsigned long *base, unsigned long *size)
+{
+	static const enum mod_mem_type types[] = {
+		MOD_DATA, MOD_RODATA, MOD_RO_AFTER_INIT,
+	};
+
+	*base = (unsigned long)mod->mem[types[i]].base;
+	*size = mod->mem[types[i]].size;
+}
+
+#else
+
+static inline int memorizer_module_areas(void)
+{
+	return 1;
+}
+
+/* Code and data are one area; the code comes first. */
+static inline void memorizer_module_area(const struct module *mod, int i,
+					 unsigned long *base, unsigned long *size)
+{
+	*base = (unsigned long)mod->core_layout.base + mod->core_layout.text_size;
+	*size = mod->core_layout.size - mod->core_layout.text_size;
+}
+
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+/* The address of symbol @i; kernel/kallsyms.c keeps its own to itself. */
+#define kallsyms_sym_address(i)						\
+	(kallsyms_offsets[i] >= 0 ? (unsigned long)kallsyms_offsets[i] :	\
+	 kallsyms_relative_base - 1 - kallsyms_offsets[i])
+#endif
+
+/* For the tests. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define SLAB_NO_MERGE			SLAB_NOLEAKTRACE	/* nor is this merged */
+#endif
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#define KUNIT_CASE_SLOW(test)		KUNIT_CASE(test)
+#endif
+
+#endif /* _LINUX_MEMORIZER_COMPAT_H */
