@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Kill a command at a chosen moment of its life: killat N CMD ARGS runs it, stops it
+ * Kill a command at a chosen moment of its life: killat [-r] N CMD ARGS runs it, stops it
  * before and after each system call of all its threads, and kills it with SIGKILL at
- * stop number N. Prints how many stops there were, and the number of the last call.
- * Processes that the command starts are left alone. Status: 0 if it was killed there,
- * 3 if it ended before.
+ * stop number N. With -r stops at read() are not counted: some commands do little else. Prints how
+ * many stops there were, and the number of the last call. Processes that the command starts are
+ * left alone. Status: 0 if it was killed there, 3 if it ended before.
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,12 +45,26 @@ static int signal_of(int status)
 	return WSTOPSIG(status);
 }
 
+static bool is_read(pid_t pid)
+{
+#ifdef __x86_64__
+	return ptrace(PTRACE_PEEKUSER, pid, (void *)offsetof(struct user, regs.orig_rax), NULL) ==
+	       SYS_read;
+#else
+	return false;
+#endif
+}
+
 int main(int argc, char **argv)
 {
-	long at = argc > 2 ? atol(argv[1]) : 0, stops = 0;
-	pid_t pid = argc > 2 ? start(argv + 2) : -1, got;
+	bool no_reads = argc > 1 && !strcmp(argv[1], "-r");
+	long at, stops = 0;
+	pid_t pid, got;
 	int status;
 
+	argv += no_reads;
+	at = argc > 2 + no_reads ? atol(argv[1]) : 0;
+	pid = argc > 2 + no_reads ? start(argv + 2) : -1;
 	if (pid < 0)
 		return 2;
 	while ((got = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR) {
@@ -54,7 +73,8 @@ int main(int argc, char **argv)
 				break;
 			continue;
 		}
-		if (WSTOPSIG(status) == (SIGTRAP | 0x80) && ++stops == at) {
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80) && !(no_reads && is_read(got)) &&
+		    ++stops == at) {
 			kill(pid, SIGKILL);
 			/* its other threads have to be seen off too */
 			while ((got = waitpid(-1, &status, __WALL)) > 0)
