@@ -30,8 +30,22 @@ static const struct mz_opt opts[] = {
 		    "rows of a list: 20 in text (fields: 200), all in JSON and CSV; 0 = all"),
 	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct kmap_opts, skip_bad,
 	       "leave out and count lines that cannot be parsed"),
+	MZ_OPT(0, "domains", "N", MZ_OPT_U64, struct kmap_opts, domains,
+	       "cut: at most so many domains (default: as many as pay)"),
+	MZ_OPT(0, "budget", "CYCLES", MZ_OPT_U64, struct kmap_opts, budget,
+	       "cut: what all crossings may cost (default: as the baseline, or as it pays)"),
+	MZ_OPT(0, "mechanism", "NAME", MZ_OPT_STR, struct kmap_opts, mechanism,
+	       "cut: what a crossing costs: page-tables (default), mpk, tagged, capability, or a "
+	       "name "
+	       "of --weights"),
+	MZ_OPT(0, "weights", "FILE", MZ_OPT_STR, struct kmap_opts, weights,
+	       "cut: costs of crossings: CSV with the header mechanism,access,call"),
+	MZ_OPT(0, "baseline", "CUT", MZ_OPT_STR, struct kmap_opts, baseline,
+	       "cut: compare with this one: topdir, dir, file, function, or a file"),
+	MZ_OPT(0, "check", "CUT", MZ_OPT_STR, struct kmap_opts, check,
+	       "cut: make none; which accesses of the map would this one deny?"),
 	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct kmap_opts, output,
-	       "merge: write here (default: standard output); NAME.cmt: a container"),
+	       "merge, cut: write here (merge: default standard output; NAME.cmt: a container)"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct kmap_opts, force,
 	       "replace an existing file"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct kmap_opts, json, "as JSON"),
@@ -258,6 +272,7 @@ static const struct {
 	const char *name;
 	int (*run)(const struct kmap_opts *o, int argc, char **argv);
 } tasks[] = {
+	{"cut", kmap_cut},
 	{"functions", kmap_functions},
 	{"merge", kmap_merge},
 	{"privilege", kmap_privilege},
@@ -273,7 +288,7 @@ static int run(void *options, int argc, char **argv)
 		if (!strcmp(tasks[i].name, argv[0]))
 			return tasks[i].run(options, argc - 1, argv + 1);
 	return console_usage("%s%s%s there are matrix, object, fields, site, shared, unused, "
-			     "functions, merge, privilege and report",
+			     "functions, merge, privilege, cut and report",
 			     argc ? "no question '" : "which question?", argc ? argv[0] : "",
 			     argc ? "';" : "");
 }

@@ -40,6 +40,8 @@ int kmap_load_maps(struct mz_union *u, const struct kmap_opts *o, int n, char **
 	}
 	for (int i = 0; i < n && ret >= 0; i++)
 		ret = add_map(u, o, paths[i], err);
+	if (ret >= 0 && mz_union_finish(u) < 0)
+		ret = mz_fail_memory(err);
 	return ret;
 }
 

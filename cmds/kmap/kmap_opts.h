@@ -12,11 +12,14 @@ struct kmap_opts {
 	const char *functions;
 	const char *cut;
 	const char *output;
+	const char *mechanism, *weights, *baseline, *check;
+	uint64_t domains, budget;
 	struct mz_opt_limit limit;
 	bool skip_bad, json, csv, force;
 };
 
 /* Each: the arguments behind its name; returns enum mz_exit. */
+int kmap_cut(const struct kmap_opts *o, int argc, char **argv);
 int kmap_functions(const struct kmap_opts *o, int argc, char **argv);
 int kmap_merge(const struct kmap_opts *o, int argc, char **argv);
 int kmap_privilege(const struct kmap_opts *o, int argc, char **argv);

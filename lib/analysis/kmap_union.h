@@ -78,7 +78,11 @@ void mz_union_deinit(struct mz_union *u);
 /* Adds a map that was read with options.lives. 0 or -ENOMEM. */
 int mz_union_add(struct mz_union *u, const struct mz_kmap_model *m, const char *name);
 
-/* The union as records of a map, in order; nothing can be added afterwards. of: the object that
+/* All maps are added: the order of classes, edges and calls becomes one that does not depend on
+ * that of the maps. 0 or -ENOMEM. */
+int mz_union_finish(struct mz_union *u);
+
+/* A finished union as records of a map. of: the object that
  * an access belongs to. put returns 0 or -errno, which ends it. */
 typedef int mz_union_put(void *arg, const struct mz_kmap_record *rec,
 			 const struct mz_kmap_object *of);

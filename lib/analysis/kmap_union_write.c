@@ -25,6 +25,65 @@ static int by_object(const void *a, const void *b)
 	return x->ip < y->ip ? -1 : x->ip > y->ip;
 }
 
+/* By what it is, which does not depend on the order of the maps. */
+static int by_identity(const void *a, const void *b, void *arg)
+{
+	const struct mz_union *u = arg;
+	const struct mz_union_object *x = &u->objects[*(const uint32_t *)a];
+	const struct mz_union_object *y = &u->objects[*(const uint32_t *)b];
+	int c;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	c = strcmp(mz_union_string(u, x->cache), mz_union_string(u, y->cache));
+	return c ? c : strcmp(mz_union_string(u, x->type), mz_union_string(u, y->type));
+}
+
+static int sort_objects(struct mz_union *u)
+{
+	size_t n = u->n_objects ? u->n_objects : 1;
+	uint32_t *order = malloc(n * sizeof(*order)), *now = malloc(n * sizeof(*now));
+	struct mz_union_object *sorted = malloc(n * sizeof(*sorted));
+	bool ok = order && now && sorted;
+
+	for (uint32_t i = 0; ok && i < u->n_objects; i++)
+		order[i] = i;
+	if (ok)
+		qsort_r(order, u->n_objects, sizeof(*order), by_identity, u);
+	for (uint32_t i = 0; ok && i < u->n_objects; i++) {
+		sorted[i] = u->objects[order[i]];
+		now[order[i]] = i;
+	}
+	for (size_t i = 0; ok && i < u->n_edges; i++)
+		u->edges[i].object = now[u->edges[i].object];
+	if (ok) {
+		free(u->objects);
+		u->objects = sorted;
+	} else {
+		free(sorted);
+	}
+	free(order);
+	free(now);
+	return ok ? 0 : -ENOMEM;
+}
+
+int mz_union_finish(struct mz_union *u)
+{
+	/* numbers change: nothing can be added any more */
+	mz_pair_index_deinit(&u->object_index);
+	mz_pair_index_deinit(&u->edge_index);
+	mz_pair_index_deinit(&u->call_index);
+	if (sort_objects(u) < 0)
+		return -ENOMEM;
+	if (u->n_calls)
+		qsort(u->calls, u->n_calls, sizeof(*u->calls), by_call);
+	if (u->n_edges)
+		qsort(u->edges, u->n_edges, sizeof(*u->edges), by_object);
+	return 0;
+}
+
 struct writer {
 	struct mz_union *u;
 	mz_union_put *put;
@@ -153,13 +212,6 @@ int mz_union_write(struct mz_union *u, mz_union_put *put, void *arg)
 	struct writer w = {.u = u, .put = put, .arg = arg};
 	int ret;
 
-	/* the numbers of edges and calls are forgotten: nothing can be added any more */
-	mz_pair_index_deinit(&u->edge_index);
-	mz_pair_index_deinit(&u->call_index);
-	if (u->n_calls)
-		qsort(u->calls, u->n_calls, sizeof(*u->calls), by_call);
-	if (u->n_edges)
-		qsort(u->edges, u->n_edges, sizeof(*u->edges), by_object);
 	ret = put_text(&w, snprintf(w.line, sizeof(w.line),
 				    "# union of %zu maps (memorizer kmap merge)", u->n_runs));
 	if (!ret)

@@ -9,6 +9,7 @@
 
 #include "analysis/functions.h"
 #include "analysis/kmap_union.h"
+#include "analysis/result_table.h"
 
 #define MZ_CODE_TARGET 4 /* bytes that a call or a return may reach where it is checked */
 
@@ -48,12 +49,18 @@ enum mz_cut_level { MZ_CUT_TOPDIR, MZ_CUT_DIR, MZ_CUT_FILE, MZ_CUT_FUNCTION, MZ_
 
 /* Which function, and which object, is in which domain. */
 struct mz_cut {
-	uint32_t *function;			   /* by function */
-	uint32_t *object;			   /* by object; NULL: each is a domain */
-	uint32_t n, n_objects;			   /* domains of functions, of objects */
-	struct mz_bytes_index names, object_names; /* of the domains */
-	uint64_t unassigned; /* functions that a file does not name: one domain */
-	uint64_t unknown;    /* rows of a file that name nothing known */
+	uint32_t *function; /* by function */
+	uint32_t *object;   /* by object; NULL: each is a domain */
+	uint32_t *owner;    /* by object: the domain it is open to, or UINT32_MAX; NULL: not said */
+	struct mz_pair_index allowed; /* (domain, object): crossings that a file allows */
+	unsigned char *allowed_ops;   /* of these: bits of ops */
+	size_t cap_allowed;
+	bool *listed;		     /* by object: a file names it */
+	uint32_t n, n_objects;	     /* domains of functions, of objects */
+	struct mz_bytes_index names; /* of the domains */
+	uint64_t unassigned;	     /* functions that a file does not name: one domain */
+	size_t first_unassigned;     /* the first of them */
+	uint64_t unknown;	     /* rows of a file that name nothing known */
 };
 
 /* "topdir", "dir", "file", "function". */
@@ -73,7 +80,8 @@ enum mz_links {
 	MZ_LINKS_UNMEDIATED,
 	MZ_LINKS_MEDIATED,
 	MZ_LINKS_ONE, /* mediated, but for the domain that uses an object most */
-	MZ_LINKS
+	MZ_LINKS,
+	MZ_LINKS_OWNED = MZ_LINKS /* mediated, but for the owner that the cut names */
 };
 
 /* What a cut makes reachable; variants are computed from it. */
@@ -88,6 +96,9 @@ struct mz_reach {
 	uint64_t accesses, accesses_across; /* dynamic, to objects that are not free to it */
 };
 
+/* Open to all domains where a single one may use an object. */
+bool mz_union_is_open(enum mz_union_kind kind);
+
 int mz_reach_init(struct mz_reach *r, struct mz_privilege *p, const struct mz_cut *c,
 		  enum mz_links links);
 void mz_reach_deinit(struct mz_reach *r);
@@ -97,5 +108,19 @@ void mz_privilege_ps(struct mz_privilege *p, const struct mz_reach *r, bool wx, 
 		     uint64_t ps[MZ_OPS]);
 void mz_privilege_min(struct mz_privilege *p, uint64_t ps[MZ_OPS]);
 void mz_privilege_mono(struct mz_privilege *p, bool wx, bool live, uint64_t ps[MZ_OPS]);
+
+/* ---- another run (privilege_check.c) ------------------------------------------------------ */
+
+struct mz_cut_denials {
+	uint64_t accesses, denied;   /* dynamic */
+	uint64_t functions, objects; /* denied accesses of code, to objects that it does not name */
+	uint64_t crossings, operations; /* to objects of others; in another way than allowed */
+	uint64_t calls, denied_calls;	/* dynamic: calls of code that it does not name */
+};
+
+/* What a cut (of mz_cut_read) would deny to the run: rows of function, domain, object, operation,
+ * count and reason. */
+void mz_cut_check(const struct mz_privilege *p, const struct mz_cut *c, struct mz_cut_denials *d,
+		  struct mz_result_table *a);
 
 #endif

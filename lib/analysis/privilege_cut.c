@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/privilege.h"
+#include "base/array.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/input.h"
@@ -24,7 +25,10 @@ void mz_cut_deinit(struct mz_cut *c)
 	free(c->function);
 	free(c->object);
 	mz_bytes_index_deinit(&c->names);
-	mz_bytes_index_deinit(&c->object_names);
+	free(c->owner);
+	free(c->listed);
+	free(c->allowed_ops);
+	mz_pair_index_deinit(&c->allowed);
 	*c = (struct mz_cut){0};
 }
 
@@ -203,17 +207,42 @@ static int assign_function(struct file *t, const char *name, const char *file, u
 	return 0;
 }
 
-static int assign_object(struct file *t, const char *name, const char *domain)
+/* Objects are open to the domain of functions of that name. */
+static int assign_object(struct file *t, const char *name, uint32_t domain)
 {
-	uint32_t id = mz_bytes_index_put(&t->objects, name, strlen(name)), d;
+	uint32_t id = mz_bytes_index_put(&t->objects, name, strlen(name));
 
-	d = mz_bytes_index_put(&t->c->object_names, domain, strlen(domain));
-	if (id == MZ_HASH_NONE || d == MZ_HASH_NONE)
+	if (id == MZ_HASH_NONE)
 		return -ENOMEM;
-	if (id < t->p->u->n_objects)
-		t->c->object[id] = d;
-	else
+	if (id < t->p->u->n_objects) {
+		t->c->object[id] = t->c->owner[id] = domain;
+		t->c->listed[id] = true;
+	} else {
 		t->c->unknown++;
+	}
+	return 0;
+}
+
+/* An object of another domain, and what may be done with it: letters r, w, f. */
+static int allow_access(struct file *t, const char *name, const char *ops, uint32_t domain)
+{
+	uint32_t id = mz_bytes_index_put(&t->objects, name, strlen(name)), at;
+	struct mz_cut *c = t->c;
+
+	if (id == MZ_HASH_NONE)
+		return -ENOMEM;
+	if (id >= t->p->u->n_objects) {
+		c->unknown++;
+		return 0;
+	}
+	at = mz_pair_index_put(&c->allowed, domain, id);
+	if (at == MZ_PAIR_INDEX_NONE ||
+	    !mz_array_room((void **)&c->allowed_ops, &c->cap_allowed, at, 1))
+		return -ENOMEM;
+	c->listed[id] = true;
+	c->allowed_ops[at] |= (unsigned char)((strchr(ops, 'r') ? 1u << MZ_OP_READ : 0) |
+					      (strchr(ops, 'w') ? 1u << MZ_OP_WRITE : 0) |
+					      (strchr(ops, 'f') ? 1u << MZ_OP_FREE : 0));
 	return 0;
 }
 
@@ -233,9 +262,12 @@ static int assign(struct file *t, char **cells, size_t n)
 		return mz_fail_line(t->err, EINVAL, t->line,
 				    "%s: line %llu: a name or a domain is empty", t->path,
 				    (unsigned long long)t->line);
-	if (!strcmp(cell(t, cells, KIND), "object"))
-		return assign_object(t, name, domain) < 0 ? mz_fail_memory(t->err) : 0;
 	d = mz_bytes_index_put(&t->c->names, domain, strlen(domain));
+	if (d != MZ_HASH_NONE && !strcmp(cell(t, cells, KIND), "object"))
+		return assign_object(t, name, d) < 0 ? mz_fail_memory(t->err) : 0;
+	if (d != MZ_HASH_NONE && !strcmp(cell(t, cells, KIND), "access"))
+		return allow_access(t, name, cell(t, cells, FILE_), d) < 0 ? mz_fail_memory(t->err)
+									   : 0;
 	if (d == MZ_HASH_NONE || assign_function(t, name, cell(t, cells, FILE_), d) < 0)
 		return mz_fail_memory(t->err);
 	return 0;
@@ -296,10 +328,11 @@ static int assign_rest(struct file *t)
 		if (d == MZ_HASH_NONE)
 			return -ENOMEM;
 		c->function[i] = d;
+		c->first_unassigned = c->unassigned ? c->first_unassigned : i;
 		c->unassigned++;
 	}
 	c->n = (uint32_t)c->names.count;
-	c->n_objects = (uint32_t)c->object_names.count;
+	c->n_objects = c->n;
 	for (size_t i = 0; i < t->p->u->n_objects; i++)
 		if (c->object[i] == UINT32_MAX)
 			c->object[i] = c->n_objects++;
@@ -313,10 +346,13 @@ static int prepare(struct file *t)
 	objects = objects ? objects : 1;
 	t->c->function = malloc(functions * sizeof(uint32_t));
 	t->c->object = malloc(objects * sizeof(uint32_t));
-	if (!t->c->function || !t->c->object)
+	t->c->owner = malloc(objects * sizeof(uint32_t));
+	t->c->listed = calloc(objects, sizeof(*t->c->listed));
+	if (!t->c->listed || !t->c->function || !t->c->object || !t->c->owner)
 		return -ENOMEM;
 	memset(t->c->function, 0xff, functions * sizeof(uint32_t));
 	memset(t->c->object, 0xff, objects * sizeof(uint32_t));
+	memset(t->c->owner, 0xff, objects * sizeof(uint32_t));
 	return index_functions(t) < 0 ? -ENOMEM : index_objects(t);
 }
 

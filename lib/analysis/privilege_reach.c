@@ -82,7 +82,7 @@ static bool add_sizes(struct data *t)
 }
 
 /* Regions that every domain uses stay open where a single domain may use the others. */
-static bool is_open(enum mz_union_kind kind)
+bool mz_union_is_open(enum mz_union_kind kind)
 {
 	return kind == MZ_UNION_STACK || kind == MZ_UNION_VMEMMAP || kind == MZ_UNION_MEMBLOCK;
 }
@@ -133,8 +133,11 @@ static bool is_free(const struct data *t, enum mz_links links, uint32_t d,
 {
 	if (links == MZ_LINKS_UNMEDIATED)
 		return true;
-	return links == MZ_LINKS_ONE && (is_open(t->p->u->objects[e->object].kind) ||
-					 t->best[domain_of(t->c, e->object)] == d);
+	if (links == MZ_LINKS_MEDIATED)
+		return false;
+	return mz_union_is_open(t->p->u->objects[e->object].kind) ||
+	       (links == MZ_LINKS_ONE ? t->best[domain_of(t->c, e->object)]
+				      : t->c->owner[e->object]) == d;
 }
 
 /* The whole domain of objects becomes reachable to all code of the domain. */

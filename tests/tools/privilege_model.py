@@ -4,6 +4,10 @@
     privilege_model.py FUNCTIONS.csv MAP...    JSON as `memorizer kmap privilege --json` has it
     privilege_model.py --random SEED FOLDER    a random table and a map with calls
     privilege_model.py --compare A B           the figures of two such outputs agree
+    privilege_model.py --price CUT FUNCTIONS.csv MAP...
+                                               what a cut of `kmap cut -o` costs, as its JSON has it
+    privilege_model.py --check CUT FUNCTIONS.csv MAP...
+                                               what it would deny: all, functions, objects, others, ways
 """
 import collections
 import csv
@@ -284,6 +288,79 @@ def compare(mine, theirs):
         sys.exit('%d figures, differences (model, program): %s' % (figures, bad[:5]))
 
 
+OPEN = ('THREAD_STACK', 'VMEMMAP', 'MEMBLOCK')
+
+
+def object_id(at):
+    if isinstance(at, tuple):
+        return 'global_%016x' % at[1]
+    if isinstance(at, int):
+        return '%016x' % at
+    return 'code_%016x' % int(at[5:], 16) if at.startswith('code_') else at
+
+
+def read_cut(path):
+    functions, owner, allowed = {}, {}, collections.defaultdict(set)
+    for r in csv.DictReader(open(path)):
+        if r['kind'] == 'function':
+            functions[r['file'], r['name']] = r['domain']
+        elif r['kind'] == 'object':
+            owner[r['name']] = r['domain']
+        else:
+            allowed[r['domain'], r['name']] |= set(r['file'])
+    return functions, owner, allowed
+
+
+def price(cut, functions, maps, access=1490, call=1290):
+    m = Model(read_functions(functions), Union([Map(p) for p in maps]))
+    domain, owner, _ = read_cut(cut)
+    of = {f: domain.get((f.path, f.name), '(dead)') for f in m.functions}
+    accesses = calls = 0
+    ps = dict.fromkeys(OPS, 0)
+    reach = collections.defaultdict(set)
+    for ip, f, at, size, g, op, n in m.edges:
+        if g is not None:
+            free = of[f] == of[g]
+            calls += n if op == 'call' and not free else 0
+        else:
+            free = at in OPEN or owner.get(object_id(at)) == of[f]
+            accesses += 0 if free else n
+        if free:
+            reach[of[f], op].add(at if g is None else of[g])
+        else:
+            ps[op] += size
+    code = collections.Counter()
+    for f in m.live:
+        code[of[f]] += f.size
+    for d in set(of[f] for f in m.live):
+        for op in OPS:
+            n = sum(m.n[f, op] for f in m.live if of[f] == d)
+            u = sum(code[x] if op in ('call', 'return') else m.sizes[x] for x in reach[d, op])
+            ps[op] += n * (u + (code[d] if op == 'read' else 0))
+    return {'domains': len(set(of[f] for f in m.live)), 'ps': sum(ps.values()), 'accesses_across': accesses,
+            'calls_across': calls, 'cost': access * accesses + call * calls}
+
+
+def denied(cut, functions, maps):
+    m = Model(read_functions(functions), Union([Map(p) for p in maps]))
+    domain, owner, allowed = read_cut(cut)
+    listed = set(owner) | {name for _, name in allowed}
+    c = collections.Counter()
+    for ip, f, at, size, g, op, n in m.edges:
+        d, name = domain.get((f.path, f.name)), object_id(at) if g is None else None
+        if g is not None or (d and (at in OPEN or owner.get(name) == d)):
+            continue
+        if d is None:
+            c['function'] += n
+        elif name not in listed:
+            c['object'] += n
+        elif (d, name) not in allowed:
+            c['other'] += n
+        elif op[0] not in allowed[d, name]:
+            c['way'] += n
+    return [sum(c.values())] + [c[k] for k in ('function', 'object', 'other', 'way')]
+
+
 def make_random(seed, folder):
     r = random.Random(seed)
     base, functions = 0xffffffff81000000, []
@@ -332,6 +409,10 @@ def make_random(seed, folder):
 def main(args):
     if args[0] == '--random':
         make_random(int(args[1]), args[2])
+    elif args[0] == '--price':
+        json.dump(price(args[1], args[2], args[3:]), sys.stdout)
+    elif args[0] == '--check':
+        print(*denied(args[1], args[2], args[3:]))
     elif args[0] == '--compare':
         compare(json.load(open(args[1])), json.load(open(args[2])))
     else:

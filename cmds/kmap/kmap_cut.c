@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Find a cut of a kernel into domains, compare it, write it, or hold a run against one. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/privilege_cluster.h"
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/input.h"
+#include "base/json.h"
+#include "base/output.h"
+#include "cmds/kmap/kmap_opts.h"
+#include "cmds/table_print.h"
+
+#define TEXT_ROWS 20
+#define POINTS	  24 /* of the trade-off curve */
+
+/* ---- what a crossing costs ------------------------------------------------------------------ */
+
+/* Cycles of one checked access, and of one call with its return. Published ones where there are
+ * any (EPT switching, capability hardware, checks in hardware); MPK: two writes of the rights
+ * register on a trap-free path. */
+static const struct {
+	const char *name;
+	double access, call;
+} mechanisms[] = {
+	{"page-tables", 1490, 2 * 645}, {"mpk", 2 * 60, 2 * 60},	   {"tagged", 10, 2 * 10},
+	{"capability", 50, 2 * 600},	{"kernel-switch", 6000, 2 * 6000}, {"sfi", 150, 2 * 50},
+};
+
+static bool built_in(const char *name, struct mz_cluster_options *o)
+{
+	for (size_t i = 0; i < sizeof(mechanisms) / sizeof(*mechanisms); i++) {
+		if (strcmp(mechanisms[i].name, name))
+			continue;
+		o->access = mechanisms[i].access;
+		o->call = mechanisms[i].call;
+		return true;
+	}
+	return false;
+}
+
+static bool number(const char *s, double *v)
+{
+	char *end;
+
+	*v = strtod(s, &end);
+	return end != s && !*end && *v >= 0 && *v < 1e15;
+}
+
+/* mechanism,access,call; without --mechanism the first row counts. */
+static int read_weights(const char *path, const char **name, struct mz_cluster_options *o,
+			struct mz_error *err)
+{
+	char *room = malloc(MZ_LINE_MAX + 8), *cells[4];
+	bool found = false, head = true;
+	const char *line;
+	struct mz_input in;
+	size_t len;
+	int ret = room ? mz_input_open(&in, path, err) : mz_fail_memory(err);
+
+	while (ret >= 0 && !found && (ret = mz_input_line(&in, &line, &len, err)) > 0) {
+		size_t n = len && *line != '#' ? mz_csv_split(line, len, room, cells, 4) : 0;
+		bool skip = !n || head;
+
+		if (n && head && (n != 3 || strcmp(cells[0], "mechanism")))
+			ret = mz_fail(err, EINVAL,
+				      "%s: its first line is not mechanism,access,call", path);
+		head &= !n;
+		if (skip || ret < 0 || (*name && strcmp(*name, cells[0])))
+			continue;
+		found = n == 3 && number(cells[1], &o->access) && number(cells[2], &o->call);
+		if (!found)
+			ret = mz_fail(err, EINVAL, "%s: the costs of '%s' are no numbers", path,
+				      cells[0]);
+	}
+	if (ret >= 0 && !found)
+		ret = mz_fail(err, ENOENT, "%s: no mechanism '%s'", path, *name ? *name : "");
+	if (room && in.name)
+		mz_input_close(&in);
+	free(room);
+	return ret < 0 ? ret : 0;
+}
+
+static int find_costs(const struct kmap_opts *k, struct mz_cluster_options *o, struct mz_error *err)
+{
+	const char *name = k->mechanism;
+
+	if (k->weights)
+		return read_weights(k->weights, &name, o, err);
+	if (built_in(name ? name : mechanisms[0].name, o))
+		return 0;
+	return mz_fail(err, ENOENT, "no mechanism '%s'; --weights names a file that has it", name);
+}
+
+/* ---- the cut as a file -------------------------------------------------------------------- */
+
+struct file {
+	struct mz_output out;
+	struct mz_buf b;
+	struct mz_error *err;
+};
+
+static int put_row(struct file *t, const char *kind, const char *name, const char *file,
+		   const char *domain)
+{
+	t->b.len = 0;
+	mz_buf_printf(&t->b, "%s,", kind);
+	mz_csv_add(&t->b, name, strlen(name));
+	mz_buf_str(&t->b, ",");
+	mz_csv_add(&t->b, file, strlen(file));
+	mz_buf_str(&t->b, ",");
+	mz_csv_add(&t->b, domain, strlen(domain));
+	mz_buf_str(&t->b, "\n");
+	if (t->b.failed)
+		return mz_fail_memory(t->err);
+	return mz_output_add(&t->out, t->b.data, t->b.len, t->err);
+}
+
+static const char *letters(const struct mz_union_edge *e, char out[4])
+{
+	char *p = out;
+
+	if (e->reads)
+		*p++ = 'r';
+	if (e->writes)
+		*p++ = 'w';
+	if (e->frees)
+		*p++ = 'f';
+	*p = '\0';
+	return out;
+}
+
+static int put_rows(struct file *t, const struct mz_privilege *p, const struct mz_cut *c)
+{
+	char id[320], ops[4];
+	int ret = mz_output_add(&t->out, "kind,name,file,domain\n", 22, t->err);
+
+	for (size_t i = 0; i < p->f->n && ret >= 0; i++)
+		if (p->live[i])
+			ret = put_row(t, "function",
+				      mz_functions_text(p->f, p->f->functions[i].name),
+				      mz_functions_text(p->f, p->f->functions[i].file),
+				      mz_cut_name(c, c->function[i]));
+	for (uint32_t i = 0; i < p->u->n_objects && ret >= 0; i++)
+		if (c->owner[i] != UINT32_MAX)
+			ret = put_row(t, "object", mz_union_object_id(p->u, i, id, sizeof(id)), "",
+				      mz_cut_name(c, c->owner[i]));
+	/* crossings that the run made: a policy allows them */
+	for (size_t i = 0; i < p->u->n_edges && ret >= 0; i++) {
+		const struct mz_union_edge *e = &p->u->edges[i];
+
+		if (p->accessor[i] == MZ_FUNCTION_NONE ||
+		    mz_union_is_open(p->u->objects[e->object].kind) ||
+		    c->owner[e->object] == c->function[p->accessor[i]])
+			continue;
+		ret = put_row(t, "access", mz_union_object_id(p->u, e->object, id, sizeof(id)),
+			      letters(e, ops), mz_cut_name(c, c->function[p->accessor[i]]));
+	}
+	return ret;
+}
+
+static int write_cut(const struct kmap_opts *o, const struct mz_privilege *p,
+		     const struct mz_cut *c, struct mz_error *err)
+{
+	struct file t = {.out.file.fd = -1, .err = err};
+	int ret = mz_output_open(&t.out, o->output, o->force, err);
+
+	if (ret >= 0)
+		ret = put_rows(&t, p, c);
+	if (ret >= 0)
+		ret = mz_output_commit(&t.out, err);
+	else
+		mz_output_abort(&t.out);
+	mz_buf_free(&t.b);
+	return ret;
+}
+
+/* ---- showing -------------------------------------------------------------------------------- */
+
+struct domain {
+	uint64_t functions, objects, code, data, reads, writes;
+	uint32_t number;
+	uint32_t largest; /* function */
+};
+
+static int by_code(const void *a, const void *b)
+{
+	const struct domain *x = a, *y = b;
+
+	if (x->code + x->data != y->code + y->data)
+		return x->code + x->data > y->code + y->data ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static struct domain *sum_domains(const struct mz_privilege *p, const struct mz_cut *c)
+{
+	struct domain *d = calloc(c->n ? c->n : 1, sizeof(*d));
+
+	for (uint32_t i = 0; d && i < c->n; i++)
+		d[i] = (struct domain){.number = i, .largest = UINT32_MAX};
+	for (uint32_t i = 0; d && i < p->f->n; i++) {
+		struct domain *to = &d[c->function[i]];
+		const struct mz_function *f = &p->f->functions[i];
+
+		if (!p->live[i])
+			continue;
+		to->functions++;
+		to->code += f->size;
+		if (to->largest == UINT32_MAX || f->size > p->f->functions[to->largest].size)
+			to->largest = i;
+	}
+	for (uint32_t i = 0; d && i < p->u->n_objects; i++) {
+		if (c->owner[i] == UINT32_MAX)
+			continue;
+		d[c->owner[i]].objects++;
+		d[c->owner[i]].data += p->u->objects[i].size;
+	}
+	if (d)
+		qsort(d, c->n, sizeof(*d), by_code);
+	return d;
+}
+
+static void text_price(const char *name, const struct mz_cut_price *p, uint64_t mono)
+{
+	char a[32], b[32], d[32];
+
+	(void)mono;
+	printf("%-12s %8u domains  PSR %.7f  cost %.6g cycles  %s of %s accesses", name, p->domains,
+	       p->psr, p->cost, console_count(a, p->accesses), console_count(b, p->all_accesses));
+	if (p->all_calls)
+		printf(" and %s of %" PRIu64 " calls", console_count(d, p->calls), p->all_calls);
+	printf(" cross\n");
+}
+
+static void text_domains(const struct kmap_opts *o, const struct mz_privilege *p,
+			 const struct mz_cut *c, const struct domain *d)
+{
+	size_t rows = options_limit(&o->limit, TEXT_ROWS), shown = 0, all = 0;
+
+	printf("\n%-10s %10s %12s %10s %12s  %s\n", "domain", "functions", "code bytes", "objects",
+	       "data bytes", "largest function");
+	for (uint32_t i = 0; i < c->n; i++) {
+		char name[160] = "";
+
+		if (!d[i].functions)
+			continue;
+		all++;
+		if (rows && shown >= rows)
+			continue;
+		shown++;
+		console_text(name, sizeof(name),
+			     mz_functions_text(p->f, p->f->functions[d[i].largest].name));
+		printf("%-10s %10" PRIu64 " %12" PRIu64 " %10" PRIu64 " %12" PRIu64 "  %s\n",
+		       mz_cut_name(c, d[i].number), d[i].functions, d[i].code, d[i].objects,
+		       d[i].data, name);
+	}
+	if (all > shown)
+		printf("... and %zu more (--limit 0 shows all)\n", all - shown);
+}
+
+static void json_price(struct mz_json *j, const char *key, const struct mz_cut_price *p)
+{
+	mz_json_object(j, key);
+	mz_json_u64(j, "domains", p->domains);
+	mz_json_double(j, "psr", p->psr);
+	mz_json_u64(j, "ps", p->ps);
+	mz_json_double(j, "cost", p->cost);
+	mz_json_u64(j, "accesses_across", p->accesses);
+	mz_json_u64(j, "accesses", p->all_accesses);
+	mz_json_u64(j, "calls_across", p->calls);
+	mz_json_u64(j, "calls", p->all_calls);
+	mz_json_end_object(j);
+}
+
+static void json_members(struct mz_json *j, const struct mz_privilege *p, const struct mz_cut *c,
+			 uint32_t domain)
+{
+	char id[320];
+
+	mz_json_array(j, "functions");
+	for (uint32_t i = 0; i < p->f->n; i++)
+		if (p->live[i] && c->function[i] == domain)
+			mz_json_str(j, NULL, mz_functions_text(p->f, p->f->functions[i].name));
+	mz_json_end_array(j);
+	mz_json_array(j, "objects");
+	for (uint32_t i = 0; i < p->u->n_objects; i++)
+		if (c->owner[i] == domain)
+			mz_json_str(j, NULL, mz_union_object_id(p->u, i, id, sizeof(id)));
+	mz_json_end_array(j);
+}
+
+static void json_domains(const struct kmap_opts *o, struct mz_json *j, const struct mz_privilege *p,
+			 const struct mz_cut *c, const struct domain *d)
+{
+	size_t rows = options_limit(&o->limit, 0), shown = 0;
+
+	mz_json_array(j, "members");
+	for (uint32_t i = 0; i < c->n; i++) {
+		if (!d[i].functions || (rows && shown >= rows))
+			continue;
+		shown++;
+		mz_json_object(j, NULL);
+		mz_json_str(j, "domain", mz_cut_name(c, d[i].number));
+		mz_json_u64(j, "code_bytes", d[i].code);
+		mz_json_u64(j, "data_bytes", d[i].data);
+		json_members(j, p, c, d[i].number);
+		mz_json_end_object(j);
+	}
+	mz_json_end_array(j);
+}
+
+struct result {
+	struct mz_cluster k;
+	struct mz_cut_price price, base;
+	bool has_base;
+	double mono; /* of the operations that are known */
+};
+
+static int json_result(const struct kmap_opts *o, const struct mz_privilege *p,
+		       const struct result *r, const struct domain *d)
+{
+	struct mz_buf b = {0};
+	struct mz_json j = {.out = &b};
+	bool failed;
+
+	mz_json_object(&j, NULL);
+	json_price(&j, "cut", &r->price);
+	if (r->has_base)
+		json_price(&j, "baseline", &r->base);
+	mz_json_u64(&j, "refined", r->k.moved);
+	mz_json_array(&j, "curve");
+	for (size_t i = 0; i < r->k.n_curve; i++) {
+		mz_json_object(&j, NULL);
+		mz_json_u64(&j, "domains", r->k.curve[i].domains);
+		mz_json_double(&j, "cost", r->k.curve[i].cost);
+		mz_json_double(&j, "psr", (double)r->k.curve[i].ps / r->mono);
+		mz_json_end_object(&j);
+	}
+	mz_json_end_array(&j);
+	json_domains(o, &j, p, &r->k.cut, d);
+	mz_json_end_object(&j);
+	failed = b.failed;
+	if (!failed)
+		fwrite(b.data, 1, b.len, stdout);
+	mz_buf_free(&b);
+	return failed ? -ENOMEM : 0;
+}
+
+static int show(const struct kmap_opts *o, const struct mz_privilege *p, const struct result *r,
+		struct mz_error *err)
+{
+	struct domain *d = sum_domains(p, &r->k.cut);
+	int ret = d ? 0 : -ENOMEM;
+
+	if (!ret && o->json) {
+		ret = json_result(o, p, r, d);
+	} else if (!ret) {
+		text_price("cut", &r->price, 0);
+		if (r->has_base)
+			text_price(o->baseline, &r->base, 0);
+		text_domains(o, p, &r->k.cut, d);
+	}
+	free(d);
+	return ret < 0 ? mz_fail_memory(err) : 0;
+}
+
+/* ---- making it --------------------------------------------------------------------------------
+ */
+
+static int weigh_baseline(const struct kmap_opts *o, struct mz_privilege *p,
+			  const struct mz_cluster_options *co, struct mz_cut_price *price,
+			  struct mz_error *err)
+{
+	struct mz_cut c = {0};
+	int ret = 1;
+
+	for (int i = 0; i < MZ_CUT_LEVELS && ret > 0; i++)
+		if (!strcmp(o->baseline, mz_cut_level_name((enum mz_cut_level)i)))
+			ret = mz_cut_by(&c, p->f, (enum mz_cut_level)i) < 0 ? mz_fail_memory(err)
+									    : 0;
+	if (ret > 0)
+		ret = mz_cut_read(&c, p, o->baseline, err);
+	if (ret >= 0 && mz_cut_weigh(p, &c, co, price) < 0)
+		ret = mz_fail_memory(err);
+	mz_cut_deinit(&c);
+	return ret;
+}
+
+static void note(const struct mz_privilege *p)
+{
+	if (p->unseen >> MZ_OP_CALL & 1)
+		console_note(
+			"the map has no calls: only accesses that cross are counted, and PSR is "
+			"that of read, write and free");
+}
+
+/* PSmono of the operations that are known. */
+static double known_mono(struct mz_privilege *p)
+{
+	unsigned missing = p->missing | p->unseen;
+	uint64_t mono[MZ_OPS];
+	double all = 0;
+
+	mz_privilege_mono(p, false, false, mono);
+	for (int op = 0; op < MZ_OPS; op++)
+		all += missing >> op & 1 ? 0 : (double)mono[op];
+	return all > 0 ? all : 1;
+}
+
+static int make(const struct kmap_opts *o, struct kmap_load *l, struct mz_error *err)
+{
+	struct mz_cluster_options co = {.domains = (uint32_t)o->domains,
+					.budget = o->budget ? (double)o->budget : -1,
+					.points = POINTS};
+	struct result r = {0};
+	int ret = find_costs(o, &co, err);
+
+	if (ret >= 0 && o->baseline) {
+		ret = weigh_baseline(o, &l->p, &co, &r.base, err);
+		r.has_base = true;
+		/* for no higher price, less privilege */
+		if (co.budget < 0 && !co.domains)
+			co.budget = r.base.cost;
+	}
+	if (ret >= 0 && (mz_cluster_init(&r.k, &l->p, &co) < 0 ||
+			 mz_cut_weigh(&l->p, &r.k.cut, &co, &r.price) < 0))
+		ret = mz_fail_memory(err);
+	if (ret >= 0 && l->p.overflow)
+		ret = mz_fail(err, ERANGE, "the sizes of this map are too large");
+	r.mono = ret >= 0 ? known_mono(&l->p) : 1;
+	if (ret >= 0 && o->output)
+		ret = write_cut(o, &l->p, &r.k.cut, err);
+	if (ret >= 0)
+		ret = show(o, &l->p, &r, err);
+	mz_cluster_deinit(&r.k);
+	return ret;
+}
+
+/* ---- another run
+ * ---------------------------------------------------------------------------------- */
+
+static void text_denials(const struct mz_cut_denials *d, const struct mz_result_table *a,
+			 size_t rows)
+{
+	char x[32], y[32];
+
+	printf("%s of %s accesses would be denied\n", console_count(x, d->denied),
+	       console_count(y, d->accesses));
+	printf("  %s by functions that the cut does not name\n", console_count(x, d->functions));
+	printf("  %s to objects that the cut does not name\n", console_count(x, d->objects));
+	printf("  %s to objects of other domains\n", console_count(x, d->crossings));
+	printf("  %s in a way that is not allowed\n\n", console_count(x, d->operations));
+	answer_text(a, rows);
+}
+
+static void json_denials(const struct mz_cut_denials *d, const struct mz_result_table *a,
+			 size_t rows)
+{
+	struct mz_buf b = {0};
+	struct mz_json j = {.out = &b};
+
+	mz_json_object(&j, NULL);
+	mz_json_u64(&j, "accesses", d->accesses);
+	mz_json_u64(&j, "denied_accesses", d->denied);
+	mz_json_u64(&j, "by_unknown_functions", d->functions);
+	mz_json_u64(&j, "to_unknown_objects", d->objects);
+	mz_json_u64(&j, "to_other_domains", d->crossings);
+	mz_json_u64(&j, "not_allowed", d->operations);
+	mz_json_u64(&j, "calls", d->calls);
+	mz_json_u64(&j, "denied_calls", d->denied_calls);
+	answer_json(&j, a, rows);
+	mz_json_end_object(&j);
+	if (!b.failed)
+		fwrite(b.data, 1, b.len, stdout);
+	mz_buf_free(&b);
+}
+
+static int check(const struct kmap_opts *o, struct kmap_load *l, struct mz_error *err)
+{
+	struct mz_cut_denials d;
+	struct mz_result_table a;
+	struct mz_cut c;
+	int ret = mz_cut_read(&c, &l->p, o->check, err);
+	size_t rows = options_limit(&o->limit, o->json || o->csv ? 0 : TEXT_ROWS);
+
+	if (ret < 0) {
+		mz_cut_deinit(&c);
+		return ret;
+	}
+	mz_cut_check(&l->p, &c, &d, &a);
+	if (a.failed)
+		ret = mz_fail_memory(err);
+	else if (o->json)
+		json_denials(&d, &a, rows);
+	else if (o->csv)
+		answer_csv(&a, rows, NULL, true);
+	else
+		text_denials(&d, &a, rows);
+	mz_result_deinit(&a);
+	mz_cut_deinit(&c);
+	return ret;
+}
+
+int kmap_cut(const struct kmap_opts *o, int argc, char **argv)
+{
+	struct kmap_load l;
+	struct mz_error err = {0};
+	int ret;
+
+	if (o->csv && !o->check)
+		return console_usage("-o FILE writes the cut as CSV");
+	if (o->domains > UINT32_MAX)
+		return console_usage("--domains is too large");
+	if (o->domains && o->budget)
+		return console_usage("--domains or --budget, not both");
+	ret = kmap_load(&l, o, argc, argv, &err);
+	if (ret >= 0)
+		note(&l.p);
+	if (ret >= 0)
+		ret = o->check ? check(o, &l, &err) : make(o, &l, &err);
+	kmap_load_free(&l);
+	return ret < 0 ? console_error(&err) : MZ_EXIT_OK;
+}

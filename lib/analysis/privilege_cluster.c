@@ -1,0 +1,713 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Cluster functions and objects, greedily: of all pairs of clusters that touch each other, those
+ * are merged whose crossings cost most for the privilege that the merger adds. Then single
+ * functions and objects move where that is better.
+ *
+ * What is minimized is J = sum over clusters of PS + sum over edges that cross of
+ * (lambda * cost + PS of the check). Lambda is what one unit of cost is worth: the greedy order
+ * goes from high to low, and stops at the budget.
+ */
+#include "analysis/privilege_cluster.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define PASSES 4 /* of the refinement: later ones change nothing worth the time */
+
+/* Nodes are functions, then objects. A cluster is named by one of its nodes. */
+struct weight {
+	double cost; /* of the crossings between two clusters */
+	double ps;   /* that checking them adds */
+};
+
+struct item {
+	double reads, others; /* instructions that read; that write or free */
+	double data, code;    /* bytes */
+};
+
+/* A pair of clusters that might be merged. */
+struct pair {
+	double score;
+	uint32_t a, b;
+};
+
+struct list {
+	uint32_t *of;
+	size_t n, cap;
+};
+
+struct work {
+	struct mz_privilege *p;
+	const struct mz_cluster_options *o;
+	uint32_t functions, nodes;
+	struct item *items;	    /* by cluster */
+	uint32_t *parent;	    /* by node: union-find */
+	struct list *next;	    /* by cluster: clusters that it touches, or touched */
+	struct mz_pair_index edges; /* (smaller, greater) */
+	struct weight *weights;	    /* by edge */
+	size_t cap_weights;
+	struct pair *heap;
+	size_t n_heap, cap_heap;
+	struct pair *merges; /* in their order */
+	size_t n_merges, cap_merges;
+	uint32_t clusters; /* that hold functions */
+	double cost, total, lambda, mono;
+	bool failed;
+};
+
+/* ---- the graph ---------------------------------------------------------------------------- */
+
+static uint32_t find(struct work *w, uint32_t x)
+{
+	while (w->parent[x] != x) {
+		w->parent[x] = w->parent[w->parent[x]];
+		x = w->parent[x];
+	}
+	return x;
+}
+
+static bool is_function(const struct work *w, uint32_t x)
+{
+	return x < w->functions;
+}
+
+static struct weight *edge(struct work *w, uint32_t a, uint32_t b, bool make)
+{
+	uint32_t lo = a < b ? a : b, hi = a < b ? b : a, id;
+
+	id = make ? mz_pair_index_put(&w->edges, lo, hi) : mz_pair_index_get(&w->edges, lo, hi);
+	if (id == MZ_PAIR_INDEX_NONE) {
+		w->failed |= make;
+		return NULL;
+	}
+	if (!mz_array_room((void **)&w->weights, &w->cap_weights, id, sizeof(*w->weights))) {
+		w->failed = true;
+		return NULL;
+	}
+	return &w->weights[id];
+}
+
+static void add_next(struct work *w, uint32_t a, uint32_t b)
+{
+	struct list *l = &w->next[a];
+
+	if (!mz_array_room((void **)&l->of, &l->cap, l->n, sizeof(*l->of)))
+		w->failed = true;
+	else
+		l->of[l->n++] = b;
+}
+
+static void connect(struct work *w, uint32_t a, uint32_t b, double cost, double ps)
+{
+	size_t before = w->edges.count;
+	struct weight *e = a == b ? NULL : edge(w, a, b, true);
+
+	if (!e)
+		return;
+	if (w->edges.count > before) {
+		add_next(w, a, b);
+		add_next(w, b, a);
+	}
+	e->cost += cost;
+	e->ps += ps;
+	w->total += cost;
+}
+
+static void add_accesses(struct work *w)
+{
+	const struct mz_union *u = w->p->u;
+
+	for (size_t i = 0; i < u->n_edges && !w->failed; i++) {
+		const struct mz_union_edge *e = &u->edges[i];
+		const struct mz_union_object *o = &u->objects[e->object];
+		unsigned ops = (e->reads > 0) + (e->writes > 0) + (e->frees > 0);
+
+		if (w->p->accessor[i] == MZ_FUNCTION_NONE || mz_union_is_open(o->kind))
+			continue;
+		connect(w, w->p->accessor[i], w->functions + e->object,
+			w->o->access * (double)(e->reads + e->writes + e->frees),
+			(double)o->size * ops);
+	}
+}
+
+static void add_calls(struct work *w)
+{
+	for (size_t i = 0; i < w->p->u->n_calls && !w->failed; i++) {
+		uint64_t rets = w->p->caller[i] == MZ_FUNCTION_NONE || !w->p->returns[i]
+					? 0
+					: w->p->f->functions[w->p->callee[i]].ops[MZ_OP_RETURN];
+
+		if (w->p->caller[i] != MZ_FUNCTION_NONE && w->p->u->calls[i].count)
+			connect(w, w->p->caller[i], w->p->callee[i],
+				w->o->call * (double)w->p->u->calls[i].count,
+				MZ_CODE_TARGET * (1.0 + (double)rets));
+	}
+}
+
+static void add_items(struct work *w)
+{
+	for (uint32_t i = 0; i < w->nodes; i++)
+		w->parent[i] = i;
+	for (uint32_t i = 0; i < w->functions; i++) {
+		const uint64_t *ops = w->p->ops[i];
+
+		if (!w->p->live[i])
+			continue;
+		w->items[i] = (struct item){.reads = (double)ops[MZ_OP_READ],
+					    .others = (double)(ops[MZ_OP_WRITE] + ops[MZ_OP_FREE]),
+					    .code = (double)w->p->f->functions[i].size};
+		w->clusters++;
+	}
+	for (uint32_t i = w->functions; i < w->nodes; i++)
+		w->items[i].data = (double)w->p->u->objects[i - w->functions].size;
+}
+
+/* ---- merging -------------------------------------------------------------------------------- */
+
+/* Code of one cluster reaches the bytes of the other. Calls are not counted: what they reach is
+ * code, which is small. */
+static double growth(const struct item *a, const struct item *b)
+{
+	return a->reads * (b->data + b->code) + b->reads * (a->data + a->code) +
+	       a->others * b->data + b->others * a->data;
+}
+
+/* Cost saved for each byte of privilege; a merger without a price comes first. */
+static double score_of(struct work *w, uint32_t a, uint32_t b)
+{
+	const struct weight *e = edge(w, a, b, false);
+	double ps;
+
+	if (!e || e->cost <= 0)
+		return -1;
+	ps = growth(&w->items[a], &w->items[b]) - e->ps;
+	return ps > 1 ? e->cost / ps : e->cost * (2 - (ps > 0 ? ps : 0));
+}
+
+/* Equal scores: the smaller numbers, so that the order is always the same. */
+static bool before(const struct pair *x, const struct pair *y)
+{
+	if (x->score != y->score)
+		return x->score > y->score;
+	return x->a != y->a ? x->a < y->a : x->b < y->b;
+}
+
+static void push(struct work *w, struct pair p)
+{
+	size_t i = w->n_heap;
+
+	if (p.score <= 0)
+		return;
+	if (!mz_array_room((void **)&w->heap, &w->cap_heap, i, sizeof(*w->heap))) {
+		w->failed = true;
+		return;
+	}
+	w->n_heap++;
+	for (; i && before(&p, &w->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		w->heap[i] = w->heap[(i - 1) / 2];
+	w->heap[i] = p;
+}
+
+static struct pair pop(struct work *w)
+{
+	struct pair top = w->heap[0], last = w->heap[--w->n_heap];
+	size_t i = 0;
+
+	for (;;) {
+		size_t c = 2 * i + 1;
+
+		if (c >= w->n_heap)
+			break;
+		if (c + 1 < w->n_heap && before(&w->heap[c + 1], &w->heap[c]))
+			c++;
+		if (!before(&w->heap[c], &last))
+			break;
+		w->heap[i] = w->heap[c];
+		i = c;
+	}
+	if (w->n_heap)
+		w->heap[i] = last;
+	return top;
+}
+
+static void push_pair(struct work *w, uint32_t a, uint32_t b)
+{
+	push(w, (struct pair){score_of(w, a, b), a < b ? a : b, a < b ? b : a});
+}
+
+/* The cluster with fewer neighbours goes into the other; its edges move along. */
+static void merge(struct work *w, uint32_t a, uint32_t b)
+{
+	uint32_t big = w->next[a].n >= w->next[b].n ? a : b, small = big == a ? b : a;
+	struct list *l = &w->next[small];
+	struct item *to = &w->items[big], *from = &w->items[small];
+
+	w->clusters -= to->code > 0 && from->code > 0;
+	w->cost -= edge(w, a, b, false)->cost;
+	to->reads += from->reads;
+	to->others += from->others;
+	to->data += from->data;
+	to->code += from->code;
+	w->parent[small] = big;
+	for (size_t i = 0; i < l->n && !w->failed; i++) {
+		uint32_t x = l->of[i];
+		const struct weight *e =
+			x == big || w->parent[x] != x ? NULL : edge(w, small, x, false);
+		struct weight moved;
+		size_t count = w->edges.count;
+		struct weight *f;
+
+		if (!e)
+			continue;
+		moved = *e;
+		f = edge(w, big, x, true);
+		if (!f)
+			break;
+		if (w->edges.count > count) {
+			add_next(w, big, x);
+			add_next(w, x, big);
+		}
+		f->cost += moved.cost;
+		f->ps += moved.ps;
+		push_pair(w, big, x);
+	}
+	free(l->of);
+	*l = (struct list){0};
+}
+
+/* Is the next merger one too many? */
+static bool is_enough(const struct work *w, const struct pair *next)
+{
+	if (w->o->domains)
+		return w->clusters <= w->o->domains;
+	if (w->o->budget >= 0)
+		return w->cost <= w->o->budget;
+	/* does the share of all costs that it saves outweigh the share of all privilege? */
+	return w->total <= 0 || next->score < w->total / w->mono;
+}
+
+static void merge_all(struct work *w)
+{
+	while (w->n_heap && !w->failed) {
+		struct pair top = pop(w);
+		double now;
+
+		if (w->parent[top.a] != top.a || w->parent[top.b] != top.b)
+			continue;
+		now = score_of(w, top.a, top.b);
+		/* clusters have grown since: it has its turn later */
+		if (now != top.score) {
+			if (w->n_heap && now < w->heap[0].score) {
+				push_pair(w, top.a, top.b);
+				continue;
+			}
+			top.score = now;
+		}
+		if (is_enough(w, &top))
+			break;
+		w->lambda = 1 / top.score;
+		if (!mz_array_room((void **)&w->merges, &w->cap_merges, w->n_merges,
+				   sizeof(*w->merges))) {
+			w->failed = true;
+			return;
+		}
+		w->merges[w->n_merges++] = (struct pair){w->cost, top.a, top.b};
+		merge(w, top.a, top.b);
+	}
+}
+
+/* ---- refinement ------------------------------------------------------------------------------ */
+
+/* Change of J if the node leaves its cluster `from` for `to`. */
+static double gain_of(const struct work *w, const struct item *x, uint32_t from, uint32_t to,
+		      const struct weight *here, const struct weight *there)
+{
+	struct item rest = w->items[from];
+
+	rest.reads -= x->reads;
+	rest.others -= x->others;
+	rest.data -= x->data;
+	rest.code -= x->code;
+	return growth(&rest, x) - growth(&w->items[to], x) - (w->lambda * here->cost + here->ps) +
+	       (w->lambda * there->cost + there->ps);
+}
+
+struct neighbours {
+	size_t *at;   /* by node: where its edges begin */
+	uint32_t *to; /* the node at the other end */
+	struct weight *weights;
+};
+
+/* Edges of the nodes, before anything was merged, by node. */
+static bool neighbours_init(struct neighbours *n, const struct work *w, size_t edges)
+{
+	n->at = calloc((size_t)w->nodes + 2, sizeof(*n->at));
+	n->to = malloc((2 * edges + 1) * sizeof(*n->to));
+	n->weights = malloc((2 * edges + 1) * sizeof(*n->weights));
+	if (!n->at || !n->to || !n->weights)
+		return false;
+	for (size_t i = 0; i < edges; i++) {
+		n->at[w->edges.keys[i].a + 2]++;
+		n->at[w->edges.keys[i].b + 2]++;
+	}
+	for (size_t i = 2; i <= (size_t)w->nodes + 1; i++)
+		n->at[i] += n->at[i - 1];
+	for (size_t i = 0; i < edges; i++) {
+		uint32_t a = (uint32_t)w->edges.keys[i].a, b = (uint32_t)w->edges.keys[i].b;
+		size_t to = n->at[a + 1]++, back = n->at[b + 1]++;
+
+		n->to[to] = b;
+		n->to[back] = a;
+		n->weights[to] = n->weights[back] = w->weights[i];
+	}
+	return true;
+}
+
+static void neighbours_deinit(struct neighbours *n)
+{
+	free(n->at);
+	free(n->to);
+	free(n->weights);
+}
+
+struct refiner {
+	struct work *w;
+	struct item *own;    /* by node: its own figures */
+	uint32_t *cluster;   /* by node */
+	uint32_t *members;   /* by cluster: functions in it */
+	struct weight *sums; /* by cluster: edges of the node at hand */
+	uint32_t *touched;
+	uint64_t moved;
+};
+
+static void sum_edges(struct refiner *r, const struct neighbours *n, uint32_t x, size_t *count)
+{
+	*count = 0;
+	for (size_t i = n->at[x]; i < n->at[x + 1]; i++) {
+		uint32_t c = r->cluster[n->to[i]];
+
+		if (!r->sums[c].cost && !r->sums[c].ps)
+			r->touched[(*count)++] = c;
+		r->sums[c].cost += n->weights[i].cost;
+		r->sums[c].ps += n->weights[i].ps;
+	}
+}
+
+static void move(struct refiner *r, uint32_t x, uint32_t to)
+{
+	struct work *w = r->w;
+	struct item *a = &w->items[r->cluster[x]], *b = &w->items[to];
+	const struct item *own = &r->own[x];
+
+	w->cost += r->sums[r->cluster[x]].cost - r->sums[to].cost;
+	a->reads -= own->reads;
+	a->others -= own->others;
+	a->data -= own->data;
+	a->code -= own->code;
+	b->reads += own->reads;
+	b->others += own->others;
+	b->data += own->data;
+	b->code += own->code;
+	if (is_function(w, x)) {
+		r->members[r->cluster[x]]--;
+		r->members[to]++;
+	}
+	r->cluster[x] = to;
+	r->moved++;
+}
+
+/* The best other cluster of a node, or its own. */
+static void improve(struct refiner *r, const struct neighbours *n, uint32_t x)
+{
+	struct work *w = r->w;
+	uint32_t from = r->cluster[x], best = from;
+	double most = 0;
+	size_t count;
+
+	sum_edges(r, n, x, &count);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t to = r->touched[i];
+		double gain;
+
+		/* a domain must keep a function, or there would be fewer than asked for */
+		if (to == from || (is_function(w, x) && (r->members[from] < 2 || !r->members[to])))
+			continue;
+		if (w->o->budget >= 0 &&
+		    w->cost + r->sums[from].cost - r->sums[to].cost > w->o->budget)
+			continue;
+		gain = gain_of(w, &r->own[x], from, to, &r->sums[from], &r->sums[to]);
+		if (gain > most || (gain == most && best != from && to < best)) {
+			most = gain;
+			best = to;
+		}
+	}
+	if (best != from)
+		move(r, x, best);
+	for (size_t i = 0; i < count; i++)
+		r->sums[r->touched[i]] = (struct weight){0, 0};
+}
+
+static bool refiner_init(struct refiner *r, struct work *w)
+{
+	*r = (struct refiner){.w = w,
+			      .own = calloc(w->nodes, sizeof(*r->own)),
+			      .cluster = malloc(w->nodes * sizeof(*r->cluster)),
+			      .members = calloc(w->nodes, sizeof(*r->members)),
+			      .sums = calloc(w->nodes, sizeof(*r->sums)),
+			      .touched = malloc(w->nodes * sizeof(*r->touched))};
+	return r->own && r->cluster && r->members && r->sums && r->touched;
+}
+
+static void refiner_deinit(struct refiner *r)
+{
+	free(r->own);
+	free(r->members);
+	free(r->sums);
+	free(r->touched);
+}
+
+/* Fills cluster by node; the caller frees it. */
+static uint32_t *refine(struct work *w, const struct neighbours *n, const struct item *own,
+			uint64_t *moved)
+{
+	struct refiner r;
+
+	if (!refiner_init(&r, w)) {
+		w->failed = true;
+		refiner_deinit(&r);
+		free(r.cluster);
+		return NULL;
+	}
+	memcpy(r.own, own, w->nodes * sizeof(*own));
+	for (uint32_t i = 0; i < w->nodes; i++) {
+		r.cluster[i] = find(w, i);
+		r.members[r.cluster[i]] += is_function(w, i) && w->p->live[i];
+	}
+	for (int pass = 0; pass < PASSES && w->lambda > 0; pass++) {
+		uint64_t before_pass = r.moved;
+
+		for (uint32_t i = 0; i < w->nodes; i++)
+			if (!is_function(w, i) || w->p->live[i])
+				improve(&r, n, i);
+		if (r.moved == before_pass)
+			break;
+	}
+	*moved = r.moved;
+	refiner_deinit(&r);
+	return r.cluster;
+}
+
+/* ---- the result --------------------------------------------------------------------------------
+ */
+
+/* Clusters with functions become domains, in the order of their first function. */
+static int make_cut(struct work *w, const uint32_t *cluster, struct mz_cut *c)
+{
+	uint32_t *number = malloc((w->nodes ? w->nodes : 1) * sizeof(*number)), n = 0;
+	size_t objects = w->nodes - w->functions;
+	char name[32];
+
+	c->function = malloc((w->functions ? w->functions : 1) * sizeof(*c->function));
+	c->owner = malloc((objects ? objects : 1) * sizeof(*c->owner));
+	if (!number || !c->function || !c->owner) {
+		free(number);
+		return -ENOMEM;
+	}
+	memset(number, 0xff, w->nodes * sizeof(*number));
+	for (uint32_t i = 0; i < w->functions; i++)
+		if (w->p->live[i] && number[cluster[i]] == UINT32_MAX)
+			number[cluster[i]] = n++;
+	for (uint32_t i = 0; i < w->functions; i++)
+		c->function[i] = w->p->live[i] ? number[cluster[i]] : n;
+	for (uint32_t i = 0; i < objects; i++)
+		c->owner[i] = number[cluster[w->functions + i]];
+	c->n = n + 1; /* the last one is of dead code */
+	for (uint32_t i = 0; i < c->n; i++) {
+		int len = i < n ? snprintf(name, sizeof(name), "d%u", i + 1)
+				: snprintf(name, sizeof(name), "(dead)");
+
+		if (mz_bytes_index_put(&c->names, name, (size_t)len) == MZ_HASH_NONE) {
+			free(number);
+			return -ENOMEM;
+		}
+	}
+	free(number);
+	return 0;
+}
+
+/* Points of the curve are measured as the cut itself is: mergers are done again up to there. */
+static int make_curve(struct work *w, struct mz_cluster *k)
+{
+	unsigned points = w->o->points;
+	size_t done = 0;
+
+	if (!points)
+		return 0;
+	k->curve = calloc(points + 1, sizeof(*k->curve));
+	if (!k->curve)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < w->nodes; i++)
+		w->parent[i] = i;
+	for (unsigned i = 0; i <= points; i++) {
+		size_t to = w->n_merges * i / points;
+		struct mz_cut c = {0};
+		struct mz_cut_price price;
+		int ret;
+
+		for (; done < to; done++)
+			w->parent[find(w, w->merges[done].b)] = find(w, w->merges[done].a);
+		for (uint32_t x = 0; x < w->nodes; x++)
+			w->parent[x] = find(w, x);
+		ret = make_cut(w, w->parent, &c);
+		if (!ret)
+			ret = mz_cut_weigh(w->p, &c, w->o, &price);
+		mz_cut_deinit(&c);
+		if (ret)
+			return ret;
+		k->curve[k->n_curve++] =
+			(struct mz_cluster_point){price.domains, price.cost, price.ps};
+	}
+	return 0;
+}
+
+static bool allocate(struct work *w)
+{
+	size_t n = w->nodes ? w->nodes : 1;
+
+	w->items = calloc(n, sizeof(*w->items));
+	w->parent = calloc(n, sizeof(*w->parent));
+	w->next = calloc(n, sizeof(*w->next));
+	return w->items && w->parent && w->next;
+}
+
+static void work_deinit(struct work *w)
+{
+	for (uint32_t i = 0; w->next && i < w->nodes; i++)
+		free(w->next[i].of);
+	free(w->items);
+	free(w->parent);
+	free(w->next);
+	free(w->weights);
+	free(w->heap);
+	free(w->merges);
+	mz_pair_index_deinit(&w->edges);
+}
+
+static double mono_of(struct mz_privilege *p)
+{
+	uint64_t ps[MZ_OPS];
+
+	mz_privilege_mono(p, true, true, ps);
+	return (double)(ps[MZ_OP_READ] + ps[MZ_OP_WRITE] + ps[MZ_OP_FREE]) + 1;
+}
+
+static int cluster(struct work *w, struct mz_cluster *k)
+{
+	struct neighbours n = {0};
+	struct item *own = NULL;
+	uint32_t *of = NULL;
+	size_t edges;
+	int ret;
+
+	add_items(w);
+	add_accesses(w);
+	add_calls(w);
+	edges = w->edges.count;
+	own = malloc((w->nodes ? w->nodes : 1) * sizeof(*own));
+	if (w->failed || !own || !neighbours_init(&n, w, edges)) {
+		ret = -ENOMEM;
+		goto out;
+	}
+	memcpy(own, w->items, w->nodes * sizeof(*own));
+	w->cost = k->cost_before = w->total;
+	w->mono = mono_of(w->p);
+	for (size_t i = 0; i < edges && !w->failed; i++)
+		push_pair(w, (uint32_t)w->edges.keys[i].a, (uint32_t)w->edges.keys[i].b);
+	merge_all(w);
+	of = w->failed ? NULL : refine(w, &n, own, &k->moved);
+	ret = of ? make_cut(w, of, &k->cut) : -ENOMEM;
+	k->cost = w->cost;
+	if (!ret)
+		ret = make_curve(w, k);
+out:
+	neighbours_deinit(&n);
+	free(own);
+	free(of);
+	return ret;
+}
+
+int mz_cluster_init(struct mz_cluster *k, struct mz_privilege *p,
+		    const struct mz_cluster_options *o)
+{
+	struct work w = {.p = p,
+			 .o = o,
+			 .functions = (uint32_t)p->f->n,
+			 .nodes = (uint32_t)(p->f->n + p->u->n_objects)};
+	int ret;
+
+	*k = (struct mz_cluster){0};
+	ret = allocate(&w) ? cluster(&w, k) : -ENOMEM;
+	work_deinit(&w);
+	return ret;
+}
+
+void mz_cluster_deinit(struct mz_cluster *k)
+{
+	mz_cut_deinit(&k->cut);
+	free(k->curve);
+	*k = (struct mz_cluster){0};
+}
+
+/* ---- what a cut costs --------------------------------------------------------------------------
+ */
+
+static uint32_t live_domains(const struct mz_privilege *p, const struct mz_cut *c)
+{
+	bool *seen = calloc(c->n ? c->n : 1, sizeof(*seen));
+	uint32_t n = 0;
+
+	for (size_t i = 0; seen && i < p->f->n; i++) {
+		n += p->live[i] && !seen[c->function[i]];
+		seen[c->function[i]] |= p->live[i];
+	}
+	free(seen);
+	return n;
+}
+
+int mz_cut_weigh(struct mz_privilege *p, const struct mz_cut *c, const struct mz_cluster_options *o,
+		 struct mz_cut_price *price)
+{
+	struct mz_cut each = *c;
+	unsigned missing = p->missing | p->unseen;
+	uint64_t ps[MZ_OPS], mono[MZ_OPS], all = 0;
+	struct mz_reach r;
+	int ret;
+
+	each.object = NULL;
+	ret = mz_reach_init(&r, p, &each, c->owner ? MZ_LINKS_OWNED : MZ_LINKS_ONE);
+	*price = (struct mz_cut_price){0};
+	if (!ret) {
+		mz_privilege_ps(p, &r, true, true, ps);
+		mz_privilege_mono(p, false, false, mono);
+		for (int op = 0; op < MZ_OPS; op++) {
+			price->ps += missing >> op & 1 ? 0 : ps[op];
+			all += missing >> op & 1 ? 0 : mono[op];
+		}
+		*price = (struct mz_cut_price){.cost = o->access * (double)r.accesses_across +
+						       o->call * (double)r.calls_across,
+					       .calls = r.calls_across,
+					       .accesses = r.accesses_across,
+					       .all_calls = r.calls,
+					       .all_accesses = r.accesses,
+					       .ps = price->ps,
+					       .psr = all ? (double)price->ps / (double)all : 0,
+					       .domains = live_domains(p, c)};
+	}
+	mz_reach_deinit(&r);
+	return ret;
+}

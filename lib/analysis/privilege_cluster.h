@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Find a cut: cluster functions and objects into domains, so that little privilege is left and
+ * crossing the boundaries costs little. An object belongs to one domain at most, which uses it
+ * freely; what others do with it is checked, and costs. So do calls between domains. Thread
+ * stacks, page structures and boot memory are open to all.
+ */
+#ifndef MZ_ANALYSIS_PRIVILEGE_CLUSTER_H
+#define MZ_ANALYSIS_PRIVILEGE_CLUSTER_H
+
+#include "analysis/privilege.h"
+
+struct mz_cluster_options {
+	double access, call; /* cost of one that crosses; a call includes its return */
+	uint32_t domains;    /* no more than this; 0 = no limit */
+	double budget;	     /* cost of all crossings, at most; < 0 = as many as pay */
+	unsigned points;     /* of the trade-off curve */
+};
+
+/* A cut on the way from each function alone to all in one. */
+struct mz_cluster_point {
+	uint32_t domains;
+	double cost;
+	uint64_t ps; /* live, W^X: of what is known */
+};
+
+struct mz_cluster {
+	struct mz_cut cut;
+	double cost, cost_before; /* of the cut; of each function alone */
+	struct mz_cluster_point *curve;
+	size_t n_curve;
+	uint64_t moved; /* functions and objects that the refinement moved */
+};
+
+/* 0 or -ENOMEM; deinit in both cases. Deterministic. */
+int mz_cluster_init(struct mz_cluster *k, struct mz_privilege *p,
+		    const struct mz_cluster_options *o);
+void mz_cluster_deinit(struct mz_cluster *k);
+
+/* The price of a cut. Objects without an owner are given to the domain that uses them most. */
+struct mz_cut_price {
+	double cost;
+	uint64_t calls, accesses; /* that cross */
+	uint64_t all_calls, all_accesses;
+	uint64_t ps;	  /* live, W^X: of what is known */
+	double psr;	  /* of PSmono of the same operations */
+	uint32_t domains; /* with live functions */
+};
+int mz_cut_weigh(struct mz_privilege *p, const struct mz_cut *c, const struct mz_cluster_options *o,
+		 struct mz_cut_price *price);
+
+#endif
