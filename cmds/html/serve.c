@@ -19,17 +19,16 @@
 
 #include "base/error.h"
 #include "cmds/html/html.h"
+#include "cmds/html/serve_about.h"
 #include "cmds/html/serve_http.h"
 
 #define CHILDREN 32
 #define PATIENCE 30 /* seconds for the other side to ask */
 #define TAKING	 10 /* times that to take the answer */
 
-/* What a process may take that answers, and one that looks what a file is. */
+/* What a process may take that answers. */
 #define ANSWER_BYTES   (4ull << 30)
 #define ANSWER_SECONDS 300
-#define LOOK_BYTES     (2ull << 30)
-#define LOOK_SECONDS   20
 
 struct opts {
 	uint64_t port;
@@ -60,21 +59,6 @@ struct server {
 	volatile unsigned char *phases; /* enum phase of each, shared with them */
 };
 
-/* A recording may be of anybody's making. Sanitizers take all addresses at once. */
-static void limit_myself(uint64_t bytes, unsigned seconds)
-{
-	struct rlimit as = {bytes, bytes}, cpu = {seconds, seconds}, none = {0, 0};
-
-	if (options_open_flags() & MZ_OPEN_LARGE)
-		return;
-#ifndef __SANITIZE_ADDRESS__
-	setrlimit(RLIMIT_AS, &as);
-#endif
-	(void)as;
-	setrlimit(RLIMIT_CPU, &cpu);
-	setrlimit(RLIMIT_CORE, &none);
-}
-
 static volatile sig_atomic_t stopped;
 
 static void on_stop(int sig)
@@ -102,58 +86,6 @@ static bool look(const struct server *s, const char *name, struct entry *e)
 	return !lstat(e->path, &e->st) && (S_ISREG(e->st.st_mode) || S_ISDIR(e->st.st_mode));
 }
 
-/* Any text may look like a trace at first; a container is one, if empty too. */
-static bool has_event(struct mz_recording *r)
-{
-	struct mz_reader *in = mz_recording_reader(r, NULL);
-	struct mz_event ev;
-
-	return in && (r->format == MZ_FORMAT_CONTAINER || mz_reader_read(in, &ev, 1) > 0);
-}
-
-/* Exit status of the process that looks: a kind of recording, or that it cannot be read. */
-#define UNREADABLE 100
-
-static int look_what(const struct entry *e)
-{
-	struct mz_recording_options o = {.flags = options_open_flags()};
-	char *paths[] = {(char *)e->path};
-	int kind = MZ_RECORDING_ANY;
-	struct mz_recording r;
-	struct mz_error err = {0};
-
-	if (S_ISREG(e->st.st_mode) && !e->st.st_size)
-		return kind;
-	if (!mz_recording_open(&r, paths, 1, &o, &err) && r.kind != MZ_RECORDING_SUMS &&
-	    (r.kind != MZ_RECORDING_USER || has_event(&r)))
-		kind = (int)r.kind;
-	mz_recording_close(&r);
-	/* one that asks for too much is a recording, and not to be left out in silence */
-	return err.code == EFBIG ? UNREADABLE : kind;
-}
-
-/* As in struct html_model; NULL: no recording, or none that a page shows. A process of its
- * own looks: whatever becomes of it, the others are listed. */
-static const char *kind_of(const struct entry *e)
-{
-	static const char bad[] = "cannot be read";
-	pid_t pid = fork();
-	int status;
-
-	if (!pid) {
-		limit_myself(LOOK_BYTES, LOOK_SECONDS);
-		_exit(look_what(e));
-	}
-	if (pid < 0)
-		return bad;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return bad;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) == UNREADABLE)
-		return bad;
-	return WEXITSTATUS(status) ? mz_recording_kind_name(WEXITSTATUS(status)) : NULL;
-}
-
 /* Any name as a part of an address. */
 static void href_json(struct mz_json *w, const char *name)
 {
@@ -172,16 +104,41 @@ static void href_json(struct mz_json *w, const char *name)
 	mz_json_strn(w, "href", text, n);
 }
 
-static void entry_json(struct mz_json *w, const struct entry *e, const char *kind)
+static void entry_json(struct mz_json *w, const struct entry *e, const struct serve_about *a)
 {
 	mz_json_object(w, NULL);
 	mz_json_str(w, "name", e->name);
 	href_json(w, e->name);
-	mz_json_str(w, "kind", kind);
+	mz_json_str(w, "kind", a->kind);
+	if (*a->command)
+		mz_json_str(w, "command", a->command);
+	if (a->has_pid)
+		mz_json_u64(w, "pid", a->pid);
+	if (a->has_events)
+		mz_json_u64(w, "events", a->events);
+	if (a->has_peak)
+		mz_json_u64(w, "peak", a->peak);
 	if (S_ISREG(e->st.st_mode))
 		mz_json_u64(w, "bytes", (uint64_t)e->st.st_size);
 	mz_json_u64(w, "modified", (uint64_t)e->st.st_mtime);
 	mz_json_end_object(w);
+}
+
+/* trace.cmt, trace.2.cmt, trace.10.cmt: as they were made. */
+static int by_number(const struct dirent **a, const struct dirent **b)
+{
+	const char *names[2] = {(*a)->d_name, (*b)->d_name};
+	char stems[2][256];
+
+	for (unsigned i = 0; i < 2; i++) {
+		const char *dot = strrchr(names[i], '.');
+
+		snprintf(stems[i], sizeof(stems[i]), "%.*s",
+			 (int)(dot && dot > names[i] ? (size_t)(dot - names[i]) : strlen(names[i])),
+			 names[i]);
+	}
+	return strverscmp(stems[0], stems[1]) ? strverscmp(stems[0], stems[1])
+					      : strcmp(names[0], names[1]);
 }
 
 static int list(const struct server *s, struct mz_buf *page, struct mz_error *err)
@@ -189,7 +146,7 @@ static int list(const struct server *s, struct mz_buf *page, struct mz_error *er
 	struct mz_buf json = {0};
 	struct mz_json w = {.out = &json, .flat = true, .tight = true, .html = true};
 	struct dirent **found;
-	int n = scandir(s->dir, &found, NULL, alphasort), ret;
+	int n = scandir(s->dir, &found, NULL, by_number), ret;
 
 	if (n < 0)
 		return mz_fail(err, errno, "%s: %s", s->dir, strerror(errno));
@@ -198,11 +155,13 @@ static int list(const struct server *s, struct mz_buf *page, struct mz_error *er
 	mz_json_str(&w, "folder", s->dir);
 	mz_json_array(&w, "index");
 	for (int i = 0; i < n; i++) {
+		struct serve_about a = {0};
 		struct entry e;
-		const char *kind = look(s, found[i]->d_name, &e) ? kind_of(&e) : NULL;
 
-		if (kind && json.len < HTML_BYTES / 2)
-			entry_json(&w, &e, kind);
+		if (look(s, found[i]->d_name, &e))
+			serve_look(e.path, &a);
+		if (a.kind && json.len < HTML_BYTES / 2)
+			entry_json(&w, &e, &a);
 		free(found[i]);
 	}
 	free(found);
@@ -374,7 +333,7 @@ static void start_child(struct server *s, int place, int fd, const sigset_t *usu
 		sigprocmask(SIG_SETMASK, usual, NULL);
 		close(s->fd);
 		set_patience(fd, s->patience);
-		limit_myself(ANSWER_BYTES, ANSWER_SECONDS);
+		serve_limit(ANSWER_BYTES, ANSWER_SECONDS);
 		answer(s, fd, place);
 		http_close(fd);
 		_exit(0);
