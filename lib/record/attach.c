@@ -217,6 +217,15 @@ static bool reaches(pid_t pid, const char *library)
 	       here.st_ino == there.st_ino;
 }
 
+/* Without /proc the program has no path for its descriptors. */
+static bool has_proc(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root/proc/self", (int)pid);
+	return !faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
 static int open_library(struct mz_attach *a, const char *path, struct mz_error *err)
 {
 	uint64_t mode, function = find_dlopen(a, &mode), room = mz_attach_thread_room(&a->thread);
@@ -283,7 +292,13 @@ static int load_from_memory(struct mz_attach *a, const char *library, struct mz_
 	if (!ret)
 		ret = open_library(a, path, err);
 	if (!ret && !find_ours(a))
-		ret = say_why(a, library, err);
+		ret = has_proc(a->pid)
+			      ? say_why(a, library, err)
+			      : mz_fail(err, ENOENT,
+					"pid %d: its root has no /proc, and the library is "
+					"not there either; mount one: mount -t proc proc "
+					"/proc/%d/root/proc",
+					(int)a->pid, (int)a->pid);
 	q = (struct mz_attach_request){.function = function_not_ours(a, "close"),
 				       .args = {(uint64_t)there}};
 	if (there >= 0 && q.function)
