@@ -27,6 +27,7 @@ struct job {
 	struct mz_buf table;   /* uint64_t: frames of the profile */
 	uint64_t scale;	       /* of times */
 	bool version, lifetimes;
+	struct mz_profile_sum all; /* merged: of the whole */
 };
 
 static int wrong(struct job *j, const char *what)
@@ -92,12 +93,68 @@ static int get_frames(struct job *j, struct point *pt)
 	return piece < 0 ? piece : 0;
 }
 
+/* An array of n numbers, as `merge` writes them. */
+static int get_numbers(struct job *j, uint64_t *v, size_t n)
+{
+	int piece = mz_json_read(&j->json, j->err);
+
+	if (piece >= 0 && piece != MZ_JSON_ARRAY)
+		return wrong(j, "mz should be an array");
+	for (size_t i = 0; i < n && piece >= 0; i++) {
+		piece = mz_json_read(&j->json, j->err);
+		if (piece >= 0 && (piece != MZ_JSON_NUMBER || !j->json.whole))
+			return wrong(j, "mz should hold numbers");
+		v[i] = j->json.number;
+	}
+	if (piece >= 0)
+		piece = mz_json_read(&j->json, j->err);
+	if (piece >= 0 && piece != MZ_JSON_ARRAY_END)
+		return wrong(j, "mz holds too many numbers");
+	return piece < 0 ? piece : 0;
+}
+
+/* All values, in the order of mz_profile_values. */
+static int get_all(struct job *j, struct mz_profile_sum *sum)
+{
+	uint64_t v[sizeof(*sum) / sizeof(uint64_t)];
+	int ret = get_numbers(j, v, mz_profile_nvalues);
+
+	for (size_t i = 0; i < mz_profile_nvalues && !ret; i++)
+		*(uint64_t *)(void *)((char *)sum + mz_profile_values[i].offset) = v[i];
+	return ret;
+}
+
+static int get_merged(struct job *j)
+{
+	enum { COUNT, KIND, HAS, CLOCK, EVENTS, LOST, N = LOST + MZ_LOSSES };
+	struct mz_profile *p = j->p;
+	uint64_t v[N];
+	int ret = get_numbers(j, v, N);
+
+	if (ret)
+		return ret;
+	if (v[KIND] > MZ_PROFILE_ALLOCINFO || v[CLOCK] > MZ_CLOCK_INSTRUCTIONS || !v[COUNT])
+		return wrong(j, "the head of a merged profile is damaged");
+	p->merged = v[COUNT];
+	p->kind = (enum mz_profile_kind)v[KIND];
+	p->has = (uint32_t)v[HAS];
+	p->clock = (enum mz_clock)v[CLOCK];
+	p->events = v[EVENTS];
+	for (int i = 0; i < MZ_LOSSES; i++) {
+		p->lost_by[i] = v[LOST + i];
+		p->lost += v[LOST + i];
+	}
+	return 0;
+}
+
 static int get_member(struct job *j, struct point *pt)
 {
 	const char *name = j->json.text.data;
 
 	if (!strcmp(name, "fs"))
 		return get_frames(j, pt);
+	if (!strcmp(name, "mz"))
+		return get_all(j, &pt->sum);
 	for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++)
 		if (!strcmp(name, sums[i].key)) {
 			uint64_t *to = (uint64_t *)(void *)((char *)&pt->sum + sums[i].offset);
@@ -276,6 +333,10 @@ static int get_top(struct job *j)
 		return get_number(j, &j->p->last);
 	if (!strcmp(name, "tg"))
 		return get_number(j, &j->p->peak_time);
+	if (!strcmp(name, "mz"))
+		return get_merged(j);
+	if (!strcmp(name, "mzall"))
+		return get_all(j, &j->all);
 	if (!strcmp(name, "pps"))
 		return get_points(j);
 	if (!strcmp(name, "ftbl"))
@@ -333,6 +394,8 @@ int mz_dhat_read(struct mz_profile *p, struct mz_input *in, struct mz_error *err
 		ret = piece < 0	  ? piece
 		      : j.version ? make_sites(&j)
 				  : wrong(&j, "no dhatFileVersion");
+	if (!ret && p->merged)
+		p->all = j.all;
 	p->last *= j.scale;
 	p->peak_time *= j.scale;
 	mz_json_reader_deinit(&j.json);

@@ -58,6 +58,12 @@ static void put_point(struct mz_json *j, const struct mz_profile *p,
 		mz_json_u64(j, "rb", sum->reads);
 		mz_json_u64(j, "wb", sum->writes);
 	}
+	if (p->merged) { /* all values, which only we read */
+		mz_json_array(j, "mz");
+		for (size_t i = 0; i < mz_profile_nvalues; i++)
+			mz_json_u64(j, NULL, mz_profile_get(&mz_profile_values[i], sum));
+		mz_json_end_array(j);
+	}
 	mz_json_array(j, "fs");
 	for (size_t i = 0; i < depth; i++)
 		mz_json_u64(j, NULL, frames[i]);
@@ -83,6 +89,26 @@ static void put_units(struct mz_json *j, const struct mz_profile *p)
 		mz_json_u64(j, "tuth", units[p->clock].brief);
 }
 
+/* What DHAT has no field for; its viewer passes over it. */
+static void put_merged(struct mz_json *j, const struct mz_profile *p)
+{
+	if (!p->merged)
+		return;
+	mz_json_array(j, "mz");
+	mz_json_u64(j, NULL, p->merged);
+	mz_json_u64(j, NULL, p->kind);
+	mz_json_u64(j, NULL, p->has);
+	mz_json_u64(j, NULL, p->clock);
+	mz_json_u64(j, NULL, p->events);
+	for (int i = 0; i < MZ_LOSSES; i++)
+		mz_json_u64(j, NULL, p->lost_by[i]);
+	mz_json_end_array(j);
+	mz_json_array(j, "mzall");
+	for (size_t i = 0; i < mz_profile_nvalues; i++)
+		mz_json_u64(j, NULL, mz_profile_get(&mz_profile_values[i], &p->all));
+	mz_json_end_array(j);
+}
+
 /* te is the end of the run; tg, the moment of the peak, is only allowed with lifetimes. */
 int mz_export_dhat(const struct mz_profile *p, const struct mz_export_options *o,
 		   struct mz_output *out, struct mz_error *err)
@@ -104,6 +130,7 @@ int mz_export_dhat(const struct mz_profile *p, const struct mz_export_options *o
 	mz_json_u64(&j, "te", p->last - p->first);
 	if (lifetimes)
 		mz_json_u64(&j, "tg", p->peak_time > p->first ? p->peak_time - p->first : 0);
+	put_merged(&j, p);
 	mz_json_array(&j, "pps");
 	for (size_t i = 0; i < p->nsites; i++) {
 		mz_buf_str(&b, "\n");

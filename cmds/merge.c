@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Add up many recordings into one profile. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/profile_merge.h"
+#include "base/error.h"
+#include "cmds/recording.h"
+#include "export/export.h"
+
+struct opts {
+	const char *output;
+	const char *to;
+	const char *symbols;
+	bool force;
+};
+
+static const struct mz_opt opts[] = {
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
+	       "write to OUT (default: standard output)"),
+	MZ_OPT(0, "to", "FORMAT", MZ_OPT_STR, struct opts, to,
+	       "dhat (default), which every verb reads; or pprof, collapsed, speedscope, ..."),
+	RECORDING_SYMBOLS(struct opts, symbols),
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	{0},
+};
+
+static const struct mz_export_format *find_format(const char *name)
+{
+	for (const struct mz_export_format *f = mz_export_formats; f->name; f++)
+		if (!strcmp(f->name, name) && f->profile)
+			return f;
+	return NULL;
+}
+
+static int add(struct mz_profile_merge *m, char *path, const struct opts *o, struct mz_error *err)
+{
+	struct mz_recording_options how = {.symbols = o->symbols};
+	struct progress progress;
+	const struct mz_profile *p = NULL;
+	struct mz_recording r;
+	struct mz_error why = {0};
+	int ret = recording_open(&r, &path, 1, &how, &progress, err);
+
+	if (!ret && !(p = mz_recording_profile(&r, err)))
+		ret = -(err->code ? err->code : EIO);
+	progress_end(&progress);
+	if (!ret && p->lost)
+		console_note("%s: %llu events were lost during recording; the sums are too small",
+			     path, (unsigned long long)p->lost);
+	if (!ret && (ret = mz_profile_merge_add(m, p, &why)))
+		mz_fail(err, -ret, "%s: %s", path, why.text);
+	mz_recording_close(&r);
+	return ret;
+}
+
+static int put(const struct mz_profile_merge *m, const struct mz_export_format *f,
+	       const struct opts *o, struct mz_error *err)
+{
+	struct mz_export_options how = {0};
+	struct mz_output out = {.file.fd = -1};
+	struct mz_profile p;
+	int ret = mz_profile_init(&p) ? mz_fail_memory(err) : mz_profile_merge_end(m, &p, err);
+
+	if (!ret)
+		ret = mz_output_open(&out, o->output, o->force, err);
+	if (!ret)
+		ret = f->profile(&p, &how, &out, err);
+	if (!ret)
+		ret = mz_output_commit(&out, err);
+	else
+		mz_output_abort(&out);
+	mz_profile_deinit(&p);
+	return ret;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	const struct opts *o = options;
+	const struct mz_export_format *f = find_format(o->to ? o->to : "dhat");
+	struct mz_profile_merge m;
+	struct mz_error err = {0};
+	int ret;
+
+	if (!f)
+		return console_usage(
+			"--to: no profile format '%s': dhat, pprof, collapsed, massif, "
+			"speedscope, firefox",
+			o->to);
+	if (argc < 1)
+		return console_usage("name the recordings to add up");
+	if (f->binary && !o->output && isatty(STDOUT_FILENO))
+		return console_usage("%s is not text for a terminal; name a file with -o FILE",
+				     f->name);
+	ret = mz_profile_merge_init(&m) ? mz_fail_memory(&err) : 0;
+	for (int i = 0; i < argc && !ret; i++)
+		ret = add(&m, argv[i], o, &err);
+	if (!ret)
+		ret = put(&m, f, o, &err);
+	mz_profile_merge_deinit(&m);
+	return ret < 0 ? console_error(&err) : MZ_EXIT_OK;
+}
+
+const struct mz_cmd cmd_merge = {
+	.name = "merge",
+	.args = "RECORDING...",
+	.summary = "add up many recordings into one profile",
+	.opts = opts,
+	.opts_size = sizeof(struct opts),
+	.reads = true,
+	.run = run,
+};
