@@ -36,6 +36,8 @@ static int take_options(struct mz_analysis *a, const struct mz_analysis_options 
 	return a->o.symbols && !a->symbols ? mz_fail_memory(&a->error) : 0;
 }
 
+/* Copies: questions of another level read the recording again, when the caller's strings may be
+ * gone. */
 static int take_paths(struct mz_analysis *a, const char *const *paths, size_t n)
 {
 	if (!n || n > INT32_MAX)
@@ -58,6 +60,8 @@ int mz_analysis_reopen(struct mz_analysis *a)
 	return mz_recording_open(&a->recording, a->paths, a->n, &o, &a->error);
 }
 
+/* What events are counted for is decided before the first one, so that nothing unwanted is
+ * kept. */
 static int prepare(struct mz_analysis *a)
 {
 	if (!mz_recording_has_events(&a->recording))
@@ -147,6 +151,7 @@ uint64_t mz_analysis_number(struct mz_analysis *a, const char *key)
 
 /* ---- events -------------------------------------------------------------------------- */
 
+/* Lost events are counted here as well as in the sums, because a caller may not want the sums. */
 static int count(struct mz_analysis *a, const struct mz_event *ev)
 {
 	struct mz_layout_step step;
@@ -161,6 +166,7 @@ static int count(struct mz_analysis *a, const struct mz_event *ev)
 	return 0;
 }
 
+/* After an error there are no more events: sums with a hole in them would pass for whole ones. */
 int mz_analysis_next(struct mz_analysis *a, struct mz_event *ev)
 {
 	int ret;
@@ -229,6 +235,7 @@ int mz_analysis_frame(struct mz_analysis *a, uint64_t ip, size_t i, struct mz_co
 
 /* ---- totals -------------------------------------------------------------------------- */
 
+/* Field by field, so that the inside may change without the public structure. */
 static void totals_of_usage(const struct mz_analysis *a, struct mz_totals *t)
 {
 	const struct mz_usage *u = &a->usage;
@@ -258,6 +265,7 @@ static void totals_of_usage(const struct mz_analysis *a, struct mz_totals *t)
 	memcpy(t->lost_by, a->lost, sizeof(a->lost));
 }
 
+/* A file of sums does not know everything; what it does not know stays 0. */
 static int totals_of_profile(struct mz_analysis *a, struct mz_totals *t)
 {
 	const struct mz_profile *p = mz_recording_profile(&a->recording, &a->error);

@@ -21,6 +21,8 @@ static enum mz_kmap_by level_of(const struct mz_analysis *a, enum mz_question q)
 	}
 }
 
+/* A question of another level reads the map again. Which level comes next is unknown, and a model
+ * of the finest level would take far more memory. */
 static int read_model(struct mz_analysis *a, enum mz_kmap_by by)
 {
 	struct mz_recording_model how = {.by = by, .or_function = true, .types = true};

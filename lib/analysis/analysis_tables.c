@@ -77,6 +77,8 @@ static const struct mz_result_column pool_columns[] = {
 	mz_result_init(t, key, title, columns, sizeof(columns) / sizeof(*(columns)))
 #define AT_PEAK(columns) (sizeof(columns) / sizeof(*(columns)) - 5)
 
+/* Call sites are made when they are asked for: naming them loads debugging information, which
+ * other questions do not need. */
 static int ask_sites(struct mz_analysis *a, struct mz_result_table *t)
 {
 	struct mz_call_lookup l = mz_call_lookup_events(a->events);
@@ -100,6 +102,8 @@ static int ask_sites(struct mz_analysis *a, struct mz_result_table *t)
 	return ret < 0 ? mz_fail_memory(&a->error) : 0;
 }
 
+/* Stack 0 stands for allocations without a stack; it is a row, so that the sums agree with the
+ * totals. */
 static int ask_stacks(struct mz_analysis *a, struct mz_result_table *t)
 {
 	struct mz_call_lookup l = mz_call_lookup_events(a->events);
@@ -125,6 +129,7 @@ static int ask_stacks(struct mz_analysis *a, struct mz_result_table *t)
 	return 0;
 }
 
+/* Names of pools come from the program under test, and those of caches from kernel modules. */
 static int ask_pools(struct mz_analysis *a, struct mz_result_table *t)
 {
 	const struct mz_usage *u = &a->usage;
@@ -222,6 +227,7 @@ static int ask_histogram(const struct mz_histogram *h, bool bytes, struct mz_res
 	return 0;
 }
 
+/* The share is of the pages in use: how much of them no live block covers. */
 static int ask_layout(struct mz_analysis *a, struct mz_result_table *t)
 {
 	static const struct mz_result_column columns[] = {
@@ -246,6 +252,7 @@ static int ask_layout(struct mz_analysis *a, struct mz_result_table *t)
 	return 0;
 }
 
+/* Causes that did not occur have no row: an empty table means that nothing was lost. */
 static int ask_loss(struct mz_analysis *a, struct mz_result_table *t)
 {
 	static const struct mz_result_column columns[] = {
@@ -267,6 +274,8 @@ static int ask_loss(struct mz_analysis *a, struct mz_result_table *t)
 
 /* ---- all ------------------------------------------------------------------------------- */
 
+/* The caller wanted less when it opened the recording; the message names the flag that was
+ * missing. */
 static int not_kept(struct mz_analysis *a, enum mz_question q, const char *what)
 {
 	return mz_fail(&a->error, ENODATA, "%s: '%s' needs %s, which was not asked for",

@@ -61,6 +61,7 @@ static enum mz_recording_kind kind_of(const struct mz_reader *r)
 	return strcmp(source->data, "kmap") ? MZ_RECORDING_USER : MZ_RECORDING_KMAP;
 }
 
+/* A container may have been made from a KMAP, which is then read as one. */
 static int open_trace(struct mz_recording *r, struct mz_input *in, struct mz_error *err)
 {
 	r->reader = mz_reader_open_input(in, err);
@@ -109,6 +110,7 @@ static int open_input(struct mz_recording *r, struct mz_input *in, struct mz_err
 	return 0;
 }
 
+/* A folder, or several files: always a kernel trace, as nothing else is recorded into several. */
 static int open_kernel(struct mz_recording *r, char **paths, int n, struct mz_error *err)
 {
 	r->kind = MZ_RECORDING_KERNEL;
@@ -169,6 +171,7 @@ struct mz_reader *mz_recording_reader(struct mz_recording *r, struct mz_error *e
 	return r->reader;
 }
 
+/* A single file of a kernel trace is a recording of one CPU, or a joined one. */
 struct mz_kmem_input *mz_recording_kmem(struct mz_recording *r, struct mz_error *err)
 {
 	if (r->kmem)
@@ -352,6 +355,7 @@ int mz_recording_model(struct mz_recording *r, const struct mz_recording_model *
 
 /* ---- the profile -------------------------------------------------------- */
 
+/* By function: the level at which recordings of two kernels can be compared. */
 static int profile_of_model(struct mz_recording *r, struct mz_error *err)
 {
 	struct mz_recording_model how = {.by = MZ_KMAP_BY_FUNCTION};

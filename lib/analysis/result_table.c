@@ -26,6 +26,7 @@ void mz_result_deinit(struct mz_result_table *a)
 	*a = (struct mz_result_table){0};
 }
 
+/* The table remembers a failure, so that a loop over rows need not pass it on. */
 union mz_result_cell *mz_result_row(struct mz_result_table *a)
 {
 	size_t end = (a->rows + 1) * a->n_columns;
@@ -40,6 +41,7 @@ union mz_result_cell *mz_result_row(struct mz_result_table *a)
 	return row;
 }
 
+/* Texts repeat in most columns; equal ones are stored once. */
 void mz_result_text(struct mz_result_table *a, union mz_result_cell *cell, const char *text)
 {
 	cell->number = 0;
@@ -60,6 +62,8 @@ struct order {
 	size_t column;
 };
 
+/* Rows with equal values are ordered by their texts, so that the output does not depend on hash
+ * tables. */
 static int compare(const void *x, const void *y, void *arg)
 {
 	const union mz_result_cell *p = x, *q = y;

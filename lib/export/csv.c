@@ -38,6 +38,7 @@ static void put_text(struct mz_csv_table *t, const char *s, size_t n)
 		mz_buf_str(&t->line, "\"\""); /* an empty text is not an unknown one */
 }
 
+/* Errors of all cells of the line come out here: the buffers remember them. */
 static int end_line(struct mz_csv_table *t, struct mz_error *err)
 {
 	mz_buf_str(&t->line, "\n");

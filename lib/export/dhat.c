@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "export/export.h"
 
+/* The format has these together or not at all. */
 #define LIFETIMES (MZ_PROFILE_PEAK | MZ_PROFILE_LIVE | MZ_PROFILE_LIFETIME)
 
 /* "0x4AA1D9F: parse (json.c:332)" or "0x4AA1D9F: parse (in libjson.so)". The

@@ -74,6 +74,7 @@ static bool grow_tree(struct tree *t, const struct mz_profile *p)
 
 /* ---- the tables of a thread --------------------------------------------- */
 
+/* The viewer distinguishes null from 0 in these columns. */
 static void number_or_null(struct mz_json *j, bool known, uint64_t n)
 {
 	if (known)

@@ -19,6 +19,7 @@ const struct mz_export_format mz_export_formats[] = {
 	{0},
 };
 
+/* What a format shows that has room for one value only. */
 const struct mz_profile_value *mz_export_usual(const struct mz_profile *p)
 {
 	return mz_profile_find_value(p->has & MZ_PROFILE_PEAK	? "peak_bytes"
@@ -43,6 +44,7 @@ size_t mz_export_views(const struct mz_profile *p, const struct mz_profile_value
 	return n;
 }
 
+/* Every buffer ends here, so this is the one place that looks at its error. */
 int mz_export_put(struct mz_buf *b, struct mz_output *out, struct mz_error *err)
 {
 	int ret = b->failed ? mz_fail_memory(err) : mz_output_add(out, b->data, b->len, err);

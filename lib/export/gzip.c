@@ -9,6 +9,7 @@
 #define GZIP_WINDOW (15 + 16)  /* the largest window, with gzip's header */
 #define PIECE	    (1u << 30) /* zlib counts in 32 bits */
 
+/* In pieces of 16 KiB, so that a large profile is never in memory twice. */
 int mz_gzip_put(struct mz_output *out, const void *data, size_t n, struct mz_error *err)
 {
 	const unsigned char *p = data;

@@ -45,6 +45,7 @@ static uint32_t number_of(struct job *j, int which, const uint64_t *list, size_t
 	return id;
 }
 
+/* A line break inside a name would be read as the next record. */
 static uint32_t put_string(struct job *j, const char *s)
 {
 	uint32_t known, id;
@@ -68,6 +69,8 @@ static uint32_t put_string(struct job *j, const char *s)
 	return id;
 }
 
+/* Everything that a record refers to must precede it, so strings are written first and the record
+ * is put together from their numbers. */
 static uint32_t put_instruction(struct job *j, uint64_t ip)
 {
 	struct mz_place_name n[MZ_EVENTS_INLINED];
@@ -103,6 +106,7 @@ static uint32_t put_stack(struct job *j, uint32_t site)
 	const uint64_t *ips = mz_events_stack(j->s, site, &depth);
 	uint64_t nowhere = 0, node[2] = {0, 0};
 
+	/* the format has no block without a stack */
 	if (!depth) {
 		ips = &nowhere;
 		depth = 1;
@@ -141,6 +145,7 @@ static uint32_t put_sort(struct job *j, const struct mz_event *ev)
 	return id;
 }
 
+/* heaptrack frees by sort, we by block: the live table remembers which sort a block is of. */
 static int put_birth(struct job *j, const struct mz_event *ev)
 {
 	uint32_t sort = put_sort(j, ev);
@@ -155,6 +160,7 @@ static int put_birth(struct job *j, const struct mz_event *ev)
 	return 0;
 }
 
+/* The free of a block from before the recording has nothing to refer to. */
 static void put_death(struct job *j, uint64_t object)
 {
 	struct mz_block *b = object ? mz_live_find(&j->live, object) : NULL;
@@ -165,6 +171,8 @@ static void put_death(struct job *j, uint64_t object)
 	}
 }
 
+/* Milliseconds from the start, only when they change. Without a clock there is no time line at
+ * all: an invented one would be shown as real. */
 static void put_time(struct job *j, const struct mz_event *ev)
 {
 	uint64_t ms;
@@ -181,6 +189,7 @@ static void put_time(struct job *j, const struct mz_event *ev)
 	}
 }
 
+/* A realloc is a death and a birth. One that failed leaves the old block alone. */
 static int put_event(struct job *j, const struct mz_event *ev)
 {
 	int ret = 0;
@@ -200,6 +209,8 @@ static int put_event(struct job *j, const struct mz_event *ev)
 	return mz_output_add(j->out, j->line.data, j->line.len, j->err);
 }
 
+/* The version of heaptrack that the file claims decides how it is parsed; the number of pages is
+ * unknown. */
 static int put_head(struct job *j)
 {
 	const char *command = mz_events_text(j->s, "command");

@@ -24,6 +24,7 @@ static void *jsonl_open(struct mz_output *out, struct mz_error *err)
 	return t;
 }
 
+/* Each line names its columns, so there is nothing to write before the first. */
 static int jsonl_begin(void *state, const char *name, const struct mz_column *columns, size_t n,
 		       struct mz_error *err)
 {
@@ -39,6 +40,8 @@ static int jsonl_begin(void *state, const char *name, const struct mz_column *co
 static int jsonl_row(void *state, int table, const struct mz_cell *cells, struct mz_error *err)
 {
 	struct mz_jsonl_table *t = state;
+	/* one object per line, and names from the trace as valid UTF-8: other parsers refuse the
+	 * rest */
 	struct mz_json j = {.out = &t->line, .flat = true, .utf8 = true};
 
 	(void)table;
@@ -47,6 +50,8 @@ static int jsonl_row(void *state, int table, const struct mz_cell *cells, struct
 	for (size_t i = 0; i < t->n; i++) {
 		const char *name = t->columns[i].name;
 
+		/* a missing member is how JSON says unknown; null would count as a value in some
+		 * readers */
 		if (!cells[i].known)
 			continue;
 		switch (t->columns[i].type) {

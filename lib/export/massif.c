@@ -27,6 +27,7 @@ struct tree {
 	bool failed;
 };
 
+/* Node 0 is the root, so 0 can stand for "none" in links and for failure here. */
 static uint32_t new_node(struct tree *t, uint32_t frame)
 {
 	if (t->n == t->cap) {
@@ -44,6 +45,7 @@ static uint32_t new_node(struct tree *t, uint32_t frame)
 	return (uint32_t)t->n++;
 }
 
+/* A list of children is searched, not hashed: few frames have more than a handful of callers. */
 static uint32_t child_of(struct tree *t, uint32_t parent, uint32_t frame)
 {
 	uint32_t i = t->nodes[parent].child;
@@ -60,6 +62,8 @@ static uint32_t child_of(struct tree *t, uint32_t parent, uint32_t frame)
 	return i;
 }
 
+/* The tree grows from the allocating function outwards, which is the order in which massif shows
+ * callers. */
 static void add_stack(struct tree *t, const struct mz_profile *p, const struct mz_profile_site *s,
 		      uint64_t bytes)
 {
@@ -75,6 +79,8 @@ static void add_stack(struct tree *t, const struct mz_profile *p, const struct m
 	}
 }
 
+/* Equal nodes keep the order in which they came, so that the output does not depend on the
+ * sort. */
 static int by_bytes(const void *a, const void *b, void *nodes)
 {
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
@@ -100,6 +106,7 @@ static void put_name(struct mz_buf *b, const char *s)
 	}
 }
 
+/* "0xADDRESS: function (file:line)" is what massif-visualizer parses. */
 static void put_place(struct mz_buf *b, const struct mz_frame *f)
 {
 	mz_buf_printf(b, "0x%" PRIX64 ": ", f->addr);
@@ -116,6 +123,7 @@ static void put_place(struct mz_buf *b, const struct mz_frame *f)
 static void put_node(struct mz_buf *b, const struct mz_profile *p, struct tree *t, uint32_t at,
 		     int indent);
 
+/* Many small callers become one line, as massif itself does; their bytes are still in the sum. */
 static void put_children(struct mz_buf *b, const struct mz_profile *p, struct tree *t,
 			 const uint32_t *kids, size_t shown, size_t n, int indent)
 {
@@ -168,6 +176,7 @@ static void put_node(struct mz_buf *b, const struct mz_profile *p, struct tree *
 	free(kids);
 }
 
+/* By the usual value: the peak, if the recording knows it. */
 static void put_tree(struct mz_buf *b, const struct mz_profile *p)
 {
 	const struct mz_profile_value *v = mz_export_usual(p);
@@ -186,6 +195,7 @@ static void put_tree(struct mz_buf *b, const struct mz_profile *p)
 
 /* ---- snapshots ---------------------------------------------------------- */
 
+/* Only the peak has a tree: the profile knows no other moment by call stack. */
 static void put_snapshot(struct mz_buf *b, size_t number, const struct mz_timeline_bin *at,
 			 uint64_t time, bool peak)
 {
@@ -218,6 +228,7 @@ int mz_export_massif(const struct mz_profile *p, const struct mz_export_options 
 	mz_buf_printf(&b, "\ntime_unit: %s\n", ms ? "ms" : "i");
 	for (size_t i = 0; i < n; i++) {
 		uint64_t time = points[i].at > p->first ? points[i].at - p->first : 0;
+		/* the first of several equal peaks, as massif takes it */
 		bool peak = !done && points[i].live == top;
 
 		put_snapshot(&b, i, &points[i], ms ? time / 1000000 : time, peak);

@@ -16,10 +16,13 @@
 #include "export/table.h"
 #include "export/thrift.h"
 
+/* A reader decodes a whole group at a time, and we keep one in memory: groups of this size keep
+ * both small and still compress well. */
 #define GROUP_ROWS  (128 * 1024)
 #define GROUP_BYTES (64u << 20) /* of text: long ones end a group early */
 #define ZSTD_LEVEL  3
 
+/* Numbers of types, encodings and the like, as in parquet.thrift. */
 enum { INT64 = 2, BYTE_ARRAY = 6 };
 enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
 enum { REQUIRED = 0, OPTIONAL = 1 };
@@ -93,6 +96,8 @@ static void parquet_close(void *state)
 
 /* ---- a group of rows ---------------------------------------------------- */
 
+/* A dictionary belongs to its group: a reader may skip to any group and needs nothing from the
+ * others. */
 static int begin_group(struct mz_parquet_table *t, struct mz_error *err)
 {
 	t->rows = t->text = 0;
@@ -122,6 +127,8 @@ static int parquet_begin(void *state, const char *name, const struct mz_column *
 	return ret ? ret : begin_group(t, err);
 }
 
+/* Call sites and functions repeat in nearly every row; a text is stored once per group, and rows
+ * hold its number. */
 static void add_text(struct mz_parquet_table *t, struct column *c, const struct mz_cell *cell)
 {
 	uint32_t before = mz_tables_strings(c->dictionary), id;
@@ -145,6 +152,7 @@ static void add_text(struct mz_parquet_table *t, struct column *c, const struct 
 	mz_buf_add(&c->values, &id, sizeof(id));
 }
 
+/* Only rows with a value take space in the column; these bits tell which they are. */
 static void add_known(struct mz_parquet_table *t, struct column *c, bool known)
 {
 	if (t->rows % 8 == 0)
@@ -175,6 +183,7 @@ static int parquet_row(void *state, int table, const struct mz_cell *cells, stru
 		if (c->values.failed || c->known.failed || c->plain.failed || t->scratch.failed)
 			return mz_fail_memory(err);
 	}
+	/* a few long names could make the dictionary of a group larger than its rows */
 	if (++t->rows < GROUP_ROWS && t->text < GROUP_BYTES)
 		return 0;
 	return end_group(t, err);
@@ -212,6 +221,7 @@ static int put_page(struct mz_parquet_table *t, int type, size_t values, int enc
 		mz_thrift_i32(&th, 4, RLE);
 	}
 	mz_thrift_end(&th);
+	/* a header is one structure, and a zero ends it */
 	mz_buf_add(&head, "", 1);
 	*total += head.len + t->page.len;
 	ret = head.failed ? mz_fail_memory(err) : put(t, head.data, head.len, err);
@@ -250,6 +260,7 @@ static void put_indexes(struct mz_parquet_table *t, const struct column *c)
 
 	mz_buf_add(&t->page, &byte, 1);
 	mz_proto_varint(&t->page, (uint64_t)groups << 1 | 1);
+	/* the format packs numbers in groups of eight; the last one is filled up */
 	for (size_t i = 0; i < groups * 8; i++) {
 		uint32_t id = 0;
 
@@ -274,6 +285,8 @@ static int put_column(struct mz_parquet_table *t, size_t i, struct mz_thrift *me
 	uint64_t start = t->at, data, total = 0;
 	int ret = 0;
 
+	/* the dictionary comes first, so that a reader has it before the numbers that refer to
+	 * it */
 	if (text) {
 		t->page.len = 0;
 		mz_buf_add(&t->page, c->plain.data, c->plain.len);
@@ -290,6 +303,7 @@ static int put_column(struct mz_parquet_table *t, size_t i, struct mz_thrift *me
 		mz_buf_add(&t->page, c->values.data, c->values.len);
 	if (!ret)
 		ret = put_page(t, DATA_PAGE, t->rows, text ? RLE_DICTIONARY : PLAIN, &total, err);
+	/* the footer repeats where the pages are, because readers begin with the footer */
 	mz_thrift_begin(meta, 0);
 	mz_thrift_i64(meta, 2, (int64_t)start);
 	mz_thrift_begin(meta, 3);
@@ -312,6 +326,8 @@ static int put_column(struct mz_parquet_table *t, size_t i, struct mz_thrift *me
 	return ret;
 }
 
+/* The columns of a group one after another, so that a reader of two columns reads these two
+ * only. */
 static int end_group(struct mz_parquet_table *t, struct mz_error *err)
 {
 	struct mz_thrift meta = {.out = &t->groups};
@@ -334,6 +350,8 @@ static int end_group(struct mz_parquet_table *t, struct mz_error *err)
 
 /* ---- the end of the file ------------------------------------------------ */
 
+/* The tree of columns, flattened: a root with n children, then the children. There are no nested
+ * columns. */
 static void put_schema(struct mz_parquet_table *t, struct mz_thrift *th)
 {
 	mz_thrift_list(th, 2, MZ_THRIFT_STRUCT, t->n + 1);
@@ -348,6 +366,8 @@ static void put_schema(struct mz_parquet_table *t, struct mz_thrift *th)
 		mz_thrift_i32(th, 1, c->type == MZ_CELL_TEXT ? BYTE_ARRAY : INT64);
 		mz_thrift_i32(th, 3, c->optional ? OPTIONAL : REQUIRED);
 		mz_thrift_string(th, 4, c->name);
+		/* the physical type has no sign and no character set; readers show addresses and
+		 * sizes above 2^63 correctly only with this */
 		if (c->type == MZ_CELL_TEXT)
 			mz_thrift_i32(th, 6, UTF8);
 		else if (c->type != MZ_CELL_I64)
@@ -356,6 +376,7 @@ static void put_schema(struct mz_parquet_table *t, struct mz_thrift *th)
 	}
 }
 
+/* The footer is last and ends with its own length: a reader starts from the end of the file. */
 static int parquet_end(void *state, struct mz_error *err)
 {
 	struct mz_parquet_table *t = state;

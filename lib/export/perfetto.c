@@ -50,6 +50,7 @@ enum {
 	SAMPLE_FREES = 6
 };
 
+/* Identifiers of our tracks: unique within the file is enough. */
 enum { UUID_PROCESS = 1, UUID_BYTES, UUID_BLOCKS, UUID_NOTES };
 
 #define SEQUENCE 1
@@ -75,6 +76,8 @@ static int put_packet(struct job *j)
 	return mz_export_put(&b, j->out, j->err);
 }
 
+/* A track belongs to the process, so that the viewer shows all of them under its name. The first
+ * packet declares that nothing precedes it; readers ignore a sequence that begins without that. */
 static int put_track(struct job *j, uint64_t uuid, const char *name, uint64_t unit)
 {
 	mz_proto_u64(&j->part, TRACK_UUID, uuid);
@@ -95,6 +98,7 @@ static int put_track(struct job *j, uint64_t uuid, const char *name, uint64_t un
 	return put_packet(j);
 }
 
+/* A counter holds its value until the next one, so only changes are written. */
 static int put_counter(struct job *j, uint64_t time, uint64_t track, uint64_t value)
 {
 	mz_proto_u64(&j->packet, PACKET_TIMESTAMP, time);
@@ -105,6 +109,7 @@ static int put_counter(struct job *j, uint64_t time, uint64_t track, uint64_t va
 	return put_packet(j);
 }
 
+/* Losses and marks are instants on a track of their own: visible where the curves are wrong. */
 static int put_note(struct job *j, uint64_t time, const char *text)
 {
 	mz_proto_u64(&j->packet, PACKET_TIMESTAMP, time);
@@ -127,6 +132,7 @@ static int put_tracks(struct job *j)
 	return ret ? ret : put_track(j, UUID_NOTES, "notes and losses", 0);
 }
 
+/* Called with the usage after each event; most events change both counters. */
 static int watch(void *arg, const struct mz_event *ev, const struct mz_usage *u)
 {
 	struct job *j = arg;
@@ -174,6 +180,7 @@ static void put_frame(struct job *j, struct mz_buf *profile, const struct mz_pro
 	mz_proto_message(profile, PROFILE_FRAMES, &j->part);
 }
 
+/* Frames from the outermost to the innermost, as the format wants them. */
 static void put_callstack(struct job *j, struct mz_buf *profile, const struct mz_profile *p,
 			  size_t i)
 {
@@ -186,6 +193,7 @@ static void put_callstack(struct job *j, struct mz_buf *profile, const struct mz
 	mz_proto_message(profile, PROFILE_CALLSTACKS, &j->part);
 }
 
+/* The viewer computes what is live as allocated minus freed. */
 static void put_sample(struct job *j, const struct mz_profile *p, size_t i)
 {
 	const struct mz_profile_sum *s = &p->sites[i].sum;
@@ -199,6 +207,8 @@ static void put_sample(struct job *j, const struct mz_profile *p, size_t i)
 	mz_proto_message(&j->part, DUMP_SAMPLES, &j->inner);
 }
 
+/* One dump at the end of the trace. Strings, frames and stacks come before the samples that refer
+ * to them. */
 static int put_profile(struct job *j, const struct mz_profile *p)
 {
 	struct mz_buf profile = {0};

@@ -54,6 +54,7 @@ struct job {
 	bool failed;
 };
 
+/* Strings are referred to by index and written at the end; the same text gets the same index. */
 static uint64_t string(struct job *j, const char *s)
 {
 	uint32_t n = mz_tables_string(j->strings, s ? s : "", s ? strlen(s) : 0);
@@ -62,6 +63,8 @@ static uint64_t string(struct job *j, const char *s)
 	return n - 1;
 }
 
+/* A value that the recording does not know has no column, instead of one of zeros. Lifetimes in
+ * events have no unit that pprof understands. */
 static bool has_column(const struct job *j, const struct column *c)
 {
 	return j->p->has & mz_profile_find_value(c->value)->has &&
@@ -128,6 +131,8 @@ static void put_location(struct job *j, uint32_t frame)
 	mz_proto_message(&j->out, PROFILE_LOCATION, &j->part);
 }
 
+/* Mappings without addresses: they only name the module of a location. The flag tells pprof not to
+ * look for symbols itself. */
 static void put_mappings(struct job *j)
 {
 	for (uint32_t i = 1; i <= mz_tables_strings(j->modules); i++) {
@@ -157,6 +162,7 @@ static void put_all(struct job *j)
 		mz_proto_u64(&j->out, PROFILE_DURATION, p->last - p->first);
 	if (p->command)
 		mz_proto_u64(&j->out, PROFILE_COMMENT, string(j, p->command));
+	/* what people look for first; pprof would show the last column otherwise */
 	if (p->has & MZ_PROFILE_PEAK)
 		mz_proto_u64(&j->out, PROFILE_DEFAULT_TYPE, string(j, "peak_space"));
 	for (uint32_t i = 1; i <= mz_tables_strings(j->strings); i++) {

@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 
+/* The two wire types that our formats need: numbers, and everything that has a length. */
 enum { TYPE_VARINT = 0, TYPE_BYTES = 2 };
 
 /* Seven bits per byte, lowest first; the highest bit says that more follow. */
@@ -34,6 +35,7 @@ void mz_proto_bytes(struct mz_buf *b, unsigned field, const void *data, size_t n
 	mz_buf_add(b, data, n);
 }
 
+/* Readers refuse a string that is not UTF-8, and names from a program may be any bytes. */
 void mz_proto_string(struct mz_buf *b, unsigned field, const char *s)
 {
 	struct mz_buf text = {0};
@@ -43,6 +45,8 @@ void mz_proto_string(struct mz_buf *b, unsigned field, const char *s)
 	mz_buf_free(&text);
 }
 
+/* The length precedes the message, so it is built in a buffer of its own, which is then empty for
+ * the next one. */
 void mz_proto_message(struct mz_buf *b, unsigned field, struct mz_buf *message)
 {
 	if (message->failed)

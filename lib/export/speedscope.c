@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "export/export.h"
 
+/* All views share one list of frames, to which stacks refer by index. */
 static void put_frames(struct mz_json *j, const struct mz_profile *p)
 {
 	mz_json_object(j, "shared");
@@ -14,6 +15,7 @@ static void put_frames(struct mz_json *j, const struct mz_profile *p)
 
 		mz_json_object(j, NULL);
 		mz_json_str(j, "name", f.name);
+		/* the viewer colours by file; a library is the next best for frames without one */
 		if (f.file || f.module)
 			mz_json_str(j, "file", f.file ? f.file : f.module);
 		if (f.line)
@@ -80,6 +82,7 @@ int mz_export_speedscope(const struct mz_profile *p, const struct mz_export_opti
 	mz_json_u64(&j, "activeProfileIndex", 0);
 	put_frames(&j, p);
 	mz_json_array(&j, "profiles");
+	/* one profile per value: the viewer cannot switch values within a profile */
 	for (size_t i = 0; i < n; i++)
 		put_view(&j, p, views[i]);
 	mz_json_end_array(&j);

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "export/table.h"
 
+/* More than there are: mz_table_names. */
 #define TABLES 8
 
 struct mz_sqlite_table {
@@ -32,6 +33,7 @@ static int fail(const struct mz_sqlite_table *t, int code, struct mz_error *err)
 		       sqlite3_errmsg(t->db));
 }
 
+/* For statements without results. */
 static int execute(const struct mz_sqlite_table *t, const char *sql, struct mz_error *err)
 {
 	int code = sqlite3_exec(t->db, sql, NULL, NULL, NULL);
@@ -156,6 +158,7 @@ static int sql_row(void *state, int table, const struct mz_cell *cells, struct m
 	return 0;
 }
 
+/* Indexes are left to the user: which ones are worth their space depends on the questions. */
 static int sql_end(void *state, struct mz_error *err)
 {
 	struct mz_sqlite_table *t = state;

@@ -22,6 +22,7 @@ struct job {
 	uint64_t event;
 };
 
+/* Cells. An unknown value is not a 0: formats leave it out or write NULL. */
 static struct mz_cell number(uint64_t n)
 {
 	return (struct mz_cell){.known = true, .n = n};
@@ -44,6 +45,8 @@ static struct mz_cell bytes(const char *s, size_t n)
 
 /* ---- events ------------------------------------------------------------- */
 
+/* Columns that only some kinds of events have are optional, rather than one table per kind: a
+ * query over all events needs no join. */
 static const struct mz_column event_columns[] = {
 	{"event", MZ_CELL_U64, false}, {"time", MZ_CELL_U64, true},
 	{"kind", MZ_CELL_TEXT, false}, {"call", MZ_CELL_TEXT, false},
@@ -60,6 +63,7 @@ static const struct mz_column event_columns[] = {
 };
 #define EVENT_COLUMNS (sizeof(event_columns) / sizeof(*event_columns))
 
+/* The same frame that reports name as the call site, so that sums in a query agree with theirs. */
 static const char *place_of(const struct mz_profile *p, const struct mz_profile_site *s)
 {
 	size_t depth;
@@ -69,6 +73,7 @@ static const char *place_of(const struct mz_profile *p, const struct mz_profile_
 		     : NULL;
 }
 
+/* Marks have a text of their own, losses the name of their cause; no other event has any. */
 static struct mz_cell text_of(const struct job *j, const struct mz_event *ev)
 {
 	size_t n = 0;
@@ -120,6 +125,7 @@ static int put_event(struct job *j, const struct mz_event *ev, int64_t site)
 
 /* ---- blocks ------------------------------------------------------------- */
 
+/* One row per block with its birth and its death: lifetimes and leaks without a join of events. */
 static const struct mz_column block_columns[] = {
 	{"object", MZ_CELL_U64, false},	    {"size", MZ_CELL_U64, false},
 	{"given", MZ_CELL_U64, true},	    {"site", MZ_CELL_U64, true},
@@ -227,6 +233,7 @@ static const struct mz_column frame_columns[] = {
 };
 #define FRAME_COLUMNS (sizeof(frame_columns) / sizeof(*frame_columns))
 
+/* Stacks as rows, for queries that look for a function anywhere in a stack. */
 static int put_frames(struct job *j, size_t site)
 {
 	size_t depth;
@@ -248,6 +255,7 @@ static int put_frames(struct job *j, size_t site)
 
 /* ---- all of it ---------------------------------------------------------- */
 
+/* Events and blocks are written while the trace is read: neither table fits into memory. */
 static int watch(void *arg, const struct mz_event *ev, const struct mz_usage *u)
 {
 	struct job *j = arg;
@@ -315,6 +323,7 @@ int mz_export_tables(const struct mz_table_ops *ops, struct mz_events *s, struct
 
 	if (ret < 0)
 		return mz_fail_memory(err);
+	/* p collects the sums of sites while watch() writes events and blocks */
 	j.t = ops->open(out, err);
 	ret = j.t ? begin(&j, s, which) : -err->code;
 	if (!ret && s)

@@ -8,6 +8,7 @@
 
 enum { TYPE_I64 = 6 };
 
+/* Small negative numbers stay short: the sign moves to the lowest bit. */
 static void zigzag(struct mz_thrift *t, int64_t v)
 {
 	mz_proto_varint(t->out, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
@@ -62,6 +63,7 @@ void mz_thrift_list(struct mz_thrift *t, unsigned field, enum mz_thrift_type of,
 		mz_proto_varint(t->out, n);
 }
 
+/* Field numbers are relative within a structure, so each level remembers its own last one. */
 void mz_thrift_begin(struct mz_thrift *t, unsigned field)
 {
 	if (field)

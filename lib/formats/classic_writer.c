@@ -26,6 +26,8 @@ const char *mz_classic_reason(enum mz_classic_fit fit)
 	}
 }
 
+/* Seven bits per byte, lowest first; here the highest bit marks the last byte, not the ones before
+ * it. */
 static char *put_number(char *p, uint64_t v)
 {
 	for (; v > 0x7f; v >>= 7)
@@ -59,6 +61,7 @@ static int put_alloc(struct mz_classic_writer *w, const struct mz_event *ev, uin
 	return MZ_CLASSIC_FITS;
 }
 
+/* A failed call leaves no trace in this format, and a block of 0 bytes would be read as a free. */
 static int alloc(struct mz_classic_writer *w, const struct mz_event *ev, char **p)
 {
 	if (!key_of(ev, ev->addr, ev->object))
@@ -68,6 +71,7 @@ static int alloc(struct mz_classic_writer *w, const struct mz_event *ev, char **
 	return put_alloc(w, ev, 0, p);
 }
 
+/* A free names its block by how many blocks ago it was allocated. */
 static int release(struct mz_classic_writer *w, const struct mz_event *ev, uint64_t addr,
 		   uint64_t object, char **p)
 {
@@ -85,6 +89,8 @@ static int release(struct mz_classic_writer *w, const struct mz_event *ev, uint6
 	return MZ_CLASSIC_FITS;
 }
 
+/* The original writes a realloc as a new block that names the one it replaces. free(p) and
+ * malloc(n) in disguise become these. */
 static int exchange(struct mz_classic_writer *w, const struct mz_event *ev, char **p)
 {
 	uint64_t old = key_of(ev, ev->old_addr, ev->old_object);
@@ -110,6 +116,7 @@ static int exchange(struct mz_classic_writer *w, const struct mz_event *ev, char
 	return put_alloc(w, ev, serial, p);
 }
 
+/* The caller decides what to do with what does not fit: skip it, or give up. */
 int mz_classic_put(struct mz_classic_writer *w, const struct mz_event *ev, char **p)
 {
 	switch (ev->kind) {

@@ -9,6 +9,7 @@
 #include "base/cursor.h"
 #include "base/error.h"
 
+/* As text traces allow. */
 #define DEPTH_MAX 1024
 
 /* A stack: the address of its innermost frame, and the stack of its caller. */
@@ -43,6 +44,7 @@ struct state {
 	bool timed;
 };
 
+/* Old versions have one number in their first line, new ones two. */
 bool mz_heaptrack_probe(const char *data, size_t len)
 {
 	struct mz_cursor c = {data, data + len};
@@ -67,6 +69,8 @@ static void *at(const struct mz_buf *b, size_t i, size_t size)
 	return b->data + i * size;
 }
 
+/* The line is named; its content is not repeated, because heaptrack's lines say nothing to
+ * people. */
 static int wrong(struct mz_reader *r, const char *what)
 {
 	return mz_fail_line(&r->error, EINVAL, r->line,
@@ -81,6 +85,7 @@ static bool hex(struct mz_cursor *c, uint64_t *v)
 
 /* ---- strings, instructions, stacks, sorts ------------------------------- */
 
+/* Strings are numbered by heaptrack in the order of the file; the same text may come twice. */
 static int add_string(struct mz_reader *r, struct mz_cursor c)
 {
 	struct state *s = r->state;
@@ -112,6 +117,8 @@ static bool get_string(struct mz_reader *r, uint64_t i, const char **out)
 	return true;
 }
 
+/* heaptrack has resolved the names itself, on the machine of the recording: they are kept, and no
+ * debugging information is needed here. */
 static int add_instruction(struct mz_reader *r, struct mz_cursor c)
 {
 	struct mz_name names[MZ_NAMES_INLINED];
@@ -145,6 +152,7 @@ static int add_instruction(struct mz_reader *r, struct mz_cursor c)
 	return 0;
 }
 
+/* A stack may only refer to earlier ones, so there can be no cycle; its depth bounds the walk. */
 static int add_trace(struct mz_reader *r, struct mz_cursor c)
 {
 	struct state *s = r->state;
@@ -198,6 +206,7 @@ static int add_sort(struct mz_reader *r, struct mz_cursor c)
 
 /* ---- events ------------------------------------------------------------- */
 
+/* Frees and allocations name a sort of blocks, never a block. */
 static struct sort *get_sort(struct mz_reader *r, struct mz_cursor c)
 {
 	struct state *s = r->state;
@@ -218,6 +227,7 @@ static void set_time(const struct state *s, struct mz_event *ev)
 	}
 }
 
+/* A stack of live blocks per sort, linked through one array whose entries are reused. */
 static int birth(struct mz_reader *r, struct mz_cursor c, struct mz_event *ev)
 {
 	struct sort *sort = get_sort(r, c);
@@ -249,6 +259,8 @@ static int birth(struct mz_reader *r, struct mz_cursor c, struct mz_event *ev)
 	return 1;
 }
 
+/* Any block of the sort would do, since they are alike; the newest keeps lifetimes short, which
+ * most are. */
 static int death(struct mz_reader *r, struct mz_cursor c, struct mz_event *ev)
 {
 	struct sort *sort = get_sort(r, c);
@@ -270,6 +282,8 @@ static int death(struct mz_reader *r, struct mz_cursor c, struct mz_event *ev)
 	return 1;
 }
 
+/* heaptrack's clock may be set back by a few milliseconds between threads; ours does not go
+ * back. */
 static int set_clock(struct mz_reader *r, struct mz_cursor c)
 {
 	struct state *s = r->state;
@@ -324,6 +338,7 @@ static int take_line(struct mz_reader *r, const char *line, size_t len, struct m
 	case '-': return death(r, c, ev);
 	case 'c': return set_clock(r, c);
 	case 'X': return set_command(r, c);
+	/* attachment, system, peak RSS and suppressions: nothing that an event needs */
 	case 'A':
 	case 'I':
 	case 'R':

@@ -49,6 +49,7 @@ struct mz_kmap {
 	struct mz_kmap_joined joined;
 };
 
+/* The first line that is not a comment or a header decides. */
 bool mz_kmap_probe(const char *data, size_t len)
 {
 	struct mz_kmap_record rec;
@@ -208,6 +209,7 @@ void mz_kmap_keep_other(struct mz_kmap *k, bool keep)
 	k->keep_other = keep;
 }
 
+/* A map may be cut by a crash of the kernel that printed it, so the message offers to go on. */
 static int bad_line(struct mz_kmap *k, const char *line, size_t len, const char *wrong)
 {
 	char shown[64];
@@ -218,6 +220,7 @@ static int bad_line(struct mz_kmap *k, const char *line, size_t len, const char 
 			    mz_printable(shown, sizeof(shown), line, len), wrong);
 }
 
+/* Lines that are no records are kept only for a conversion that must give back every byte. */
 static int next_unpacked(struct mz_kmap *k, struct mz_kmap_record *rec)
 {
 	int ret;
@@ -247,6 +250,7 @@ static inline int take_line(struct mz_kmap *k, const char *line, size_t len,
 	return 0;
 }
 
+/* One record after another, without a thread: for callers that stop early. */
 int mz_kmap_next(struct mz_kmap *k, struct mz_kmap_record *rec)
 {
 	const char *line;
@@ -315,6 +319,7 @@ static int take_block(struct mz_kmap *k, struct batch *b)
 	return n > 0;
 }
 
+/* A batch that ends with an error still has the records before it; the reader gets these first. */
 static int take_lines(struct mz_kmap *k, struct batch *b)
 {
 	const char *p = b->text, *end = p + b->len;
@@ -335,6 +340,8 @@ static int take_lines(struct mz_kmap *k, struct batch *b)
 	return 1;
 }
 
+/* Counts are copied into the batch, because the thread is already further ahead than what the
+ * consumer has seen. */
 static bool make_batch(void *arg, unsigned i)
 {
 	struct mz_kmap *k = arg;
@@ -350,6 +357,7 @@ static bool make_batch(void *arg, unsigned i)
 	return b->ret > 0;
 }
 
+/* An empty batch (comments only) is not the end. */
 int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records)
 {
 	if (!k->started && !k->unpacker)
@@ -367,6 +375,8 @@ int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records)
 	return k->batch->n ? (int)k->batch->n : k->batch->ret;
 }
 
+/* Code addresses from the lines at hand, to find out by how much the kernel was moved. Nothing is
+ * consumed. */
 size_t mz_kmap_peek(struct mz_kmap *k, uint64_t *ips, size_t max)
 {
 	struct mz_kmap_record rec;
@@ -414,6 +424,7 @@ uint64_t mz_kmap_bytes(const struct mz_kmap *k)
 	return k->reader ? mz_input_tell(&k->reader->in) : mz_input_tell(&k->in);
 }
 
+/* For progress only: by the position of the descriptor, which a pipe does not have. */
 double mz_kmap_share(const struct mz_kmap *k)
 {
 	struct stat st;

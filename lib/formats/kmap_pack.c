@@ -18,6 +18,7 @@ void mz_kmap_packer_deinit(struct mz_kmap_packer *p)
 	mz_buf_free(&p->text);
 }
 
+/* The writer is called with batches: one call per event would cost more than the event. */
 static int flush(struct mz_kmap_packer *p)
 {
 	int ret = p->n ? mz_writer_add(p->w, p->ev, p->n) : 0;
@@ -179,6 +180,8 @@ static int put_object(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 	return o->cache.len && !ev.cache ? -ENOMEM : put(p, ev);
 }
 
+/* Reads and writes fit into the two counters that an access has in any trace; a KMAP's other
+ * fields are told apart by their number. */
 static int put_access(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
 {
 	const struct mz_kmap_access *a = &rec->access;
@@ -206,6 +209,8 @@ static int put_access(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 	return put(p, ev);
 }
 
+/* A call is a mark with a stack of two, so that readers that know nothing of KMAPs still show who
+ * calls whom. */
 static int put_call(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
 {
 	uint64_t ips[2] = {rec->call.to, rec->call.from};
@@ -221,6 +226,7 @@ static int put_call(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
 	return ev.arg && ev.site ? put(p, ev) : -ENOMEM;
 }
 
+/* The end of an object is known only when the next one begins: accesses come in between. */
 int mz_kmap_pack(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
 {
 	int ret = rec->kind == MZ_KMAP_ACCESS ? 0 : end_object(p);

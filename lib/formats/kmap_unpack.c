@@ -42,6 +42,8 @@ void mz_kmap_unpacker_free(struct mz_kmap_unpacker *u)
 	free(u);
 }
 
+/* A line in an unusual form was kept as a text in front of its event; it belongs to the next
+ * record. */
 static struct mz_kmap_record *new_record(struct mz_kmap_unpacker *u, enum mz_kmap_kind kind)
 {
 	struct mz_kmap_record *rec;
@@ -85,6 +87,7 @@ static bool starts(struct mz_kmap_text *t, const char *prefix)
 
 /* ---- marks ------------------------------------------------------------------------------ */
 
+/* From the end: comm may contain commas, the types do not. */
 static bool cut_back(struct mz_kmap_text *t, struct mz_kmap_text *last)
 {
 	const char *comma = memrchr(t->p, ',', t->len);
@@ -116,6 +119,7 @@ static bool take_form(struct mz_kmap_unpacker *u, struct mz_kmap_text t)
 	return true;
 }
 
+/* Marks restore what events have no field for. Unknown ones are left for newer versions. */
 static int take_mark(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 {
 	struct mz_kmap_text t = text_of(u, (uint32_t)ev->arg);
@@ -142,6 +146,8 @@ static int take_mark(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 
 /* ---- objects ------------------------------------------------------------------------------ */
 
+/* Times are differences from the object before, which are small numbers in a map that is
+ * sorted. */
 static int take_alloc(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 {
 	struct mz_kmap_record *rec = u->formed ? new_record(u, MZ_KMAP_OBJECT) : NULL;
@@ -199,6 +205,7 @@ static int take_access(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 	return u->open ? 0 : 1;
 }
 
+/* An object ends at most once, and only while it is open: anything else was not written by us. */
 static int take_free(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 {
 	struct mz_kmap_object *o = &u->queue[0].object;
@@ -258,6 +265,7 @@ static int take(struct mz_kmap_unpacker *u, const struct mz_event *ev, struct mz
 	return ret < 0 ? bad(u, ret, err) : ret;
 }
 
+/* Reads until a record is whole: an object with all its accesses, or one of the others. */
 static int fill(struct mz_kmap_unpacker *u, struct mz_error *err)
 {
 	int ret = 0;

@@ -115,8 +115,8 @@ static void get_extensions(const struct mz_kmemtrace_layout *l, const char *p, s
 	for (; left; p += n, left -= n) {
 		n = (size_t)get(p, 2, l->big);
 		if (p[2] == EXT_CONTEXT && n >= CONTEXT_SIZE) {
-			if (p[3] == KIND_VMALLOC && (ev->call == MZ_CALL_PAGE_ALLOC ||
-						     ev->call == MZ_CALL_PAGE_FREE))
+			if (p[3] == KIND_VMALLOC &&
+			    (ev->call == MZ_CALL_PAGE_ALLOC || ev->call == MZ_CALL_PAGE_FREE))
 				ev->call = ev->kind == MZ_FREE ? MZ_CALL_VFREE : MZ_CALL_VMALLOC;
 			x->cache = (uint32_t)get(p + 4, 4, l->big);
 			ev->time = get(p + 8, 8, l->big);
@@ -368,9 +368,9 @@ static int raw_names(struct mz_reader *r, struct state *s, const struct mz_kmemt
 /* Sequence numbers are 32 bits that may wrap: the nearest to the one before. */
 static void raw_order(struct state *s, const struct mz_kmemtrace_extra *x, struct mz_event *ev)
 {
-	s->sequence = s->begun ? s->sequence +
-					 (int32_t)((uint32_t)x->sequence - (uint32_t)s->sequence)
-			       : (uint32_t)x->sequence;
+	s->sequence =
+		s->begun ? s->sequence + (int32_t)((uint32_t)x->sequence - (uint32_t)s->sequence)
+			 : (uint32_t)x->sequence;
 	s->begun = true;
 	if (x->context)
 		s->time = ev->time;
@@ -392,13 +392,16 @@ static int raw_one(struct mz_reader *r, struct state *s, struct mz_event *ev, ui
 		return 0;
 	size = mz_kmemtrace_get(&s->layout, r->in.pos, mz_input_left(&r->in), ev, &x, &why);
 	if (size < 0)
-		return mz_fail_offset(&r->error, EINVAL, at, "%s: byte %llu: %s (%s); see "
-				      "kmemtrace_check", r->in.name, (unsigned long long)at, why,
+		return mz_fail_offset(&r->error, EINVAL, at,
+				      "%s: byte %llu: %s (%s); see "
+				      "kmemtrace_check",
+				      r->in.name, (unsigned long long)at, why,
 				      mz_kmemtrace_shape_name(&s->layout));
 	if (!size)
-		return mz_fail_offset(&r->error, EINVAL, at,
-				      "%s: byte %llu: the file ends inside a record; it was truncated",
-				      r->in.name, (unsigned long long)at);
+		return mz_fail_offset(
+			&r->error, EINVAL, at,
+			"%s: byte %llu: the file ends inside a record; it was truncated",
+			r->in.name, (unsigned long long)at);
 	if (s->layout.shape == MZ_KMT_C)
 		raw_order(s, &x, ev);
 	*order = (uint64_t)s->sequence;

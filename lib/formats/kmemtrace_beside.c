@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "base/regular.h"
 
+/* The files come from a recording, perhaps of another machine: hostile input. A number is an index
+ * into a table, so a large one would ask for gigabytes. */
 #define MAX_FILE  (64u << 20)
 #define MAX_ID	  (1u << 20)
 #define MAX_DEPTH 64
@@ -34,6 +36,7 @@ static struct mz_kmemtrace_span *reach(struct mz_kmemtrace_span **table, uint32_
 	return *table + id;
 }
 
+/* The trace itself is readable without these files, and the message says so. */
 static int bad_line(const char *name, unsigned line, const char *want, struct mz_error *err)
 {
 	return mz_fail(
@@ -53,6 +56,7 @@ static char *parse_id(char *line, uint64_t *id)
 											  : end;
 }
 
+/* Sizes and alignment of a cache are for people; we need its name behind them. */
 static char *skip_numbers(char *p, int n)
 {
 	while (n-- && *p == ' ' && p[1] >= '0' && p[1] <= '9')
@@ -60,6 +64,8 @@ static char *skip_numbers(char *p, int n)
 	return n == -1 && *p == ' ' && p[1] ? p + 1 : NULL;
 }
 
+/* A number that comes twice is given its last name: a cache may be destroyed and its number used
+ * again. */
 static int cache_line(struct mz_kmemtrace_beside *b, char *line, const char *name, unsigned number,
 		      struct mz_error *err)
 {
@@ -78,6 +84,7 @@ static int cache_line(struct mz_kmemtrace_beside *b, char *line, const char *nam
 	return b->names.failed ? mz_fail_memory(err) : 0;
 }
 
+/* Addresses go into one array for all stacks; a stack is a part of it. */
 static int stack_line(struct mz_kmemtrace_beside *b, char *line, const char *name, unsigned number,
 		      struct mz_error *err)
 {

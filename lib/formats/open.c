@@ -59,6 +59,7 @@ enum mz_content mz_content_of(const char *data, size_t len, const struct mz_read
 	return MZ_CONTENT_TRACE;
 }
 
+/* A file that is no trace but another verb's input is an error that names the verb. */
 static void choose_reader(struct mz_reader *r)
 {
 	switch (mz_content_of(r->in.pos, mz_input_left(&r->in), &r->ops)) {
@@ -95,6 +96,7 @@ struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err
 		errno = ENOMEM;
 		return NULL;
 	}
+	/* compressed input is unpacked before the content is looked at */
 	r->in = *in;
 	r->tables = mz_tables_new();
 	if (r->tables)
@@ -118,6 +120,7 @@ struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err
 	return r;
 }
 
+/* The error was set by whatever opened the input; errno is for callers that gave no err. */
 static struct mz_reader *open_or_fail(int ret, struct mz_input *in, unsigned flags,
 				      struct mz_error *err)
 {

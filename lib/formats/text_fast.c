@@ -11,8 +11,8 @@
 #define TOPS 0x8080808080808080u
 
 /* The verbs with their parenthesis, as peek8() reads them. */
-#define FREE    0x2865657266u
-#define MALLOC  0x28636f6c6c616du
+#define FREE	0x2865657266u
+#define MALLOC	0x28636f6c6c616du
 #define REALLOC 0x28636f6c6c616572u
 
 /* The next 8 characters, the first in the lowest byte. */
@@ -115,8 +115,8 @@ static inline const char *take_decimal(const char *p, uint64_t *out)
 	return n < 20 ? p + n : NULL;
 }
 
-static inline __attribute__((always_inline)) const char *
-take_pointer(const char *p, uint64_t *addr, uint64_t *tag)
+static inline __attribute__((always_inline)) const char *take_pointer(const char *p, uint64_t *addr,
+								      uint64_t *tag)
 {
 	p = take_hex(p, addr);
 	if (p && *p == '<') {

@@ -6,9 +6,10 @@
 #include "formats/text.h"
 #include "trace/event.h"
 
-static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-			    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-			    "8081828384858687888990919293949596979899";
+static const char pairs[] =
+	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+	"8081828384858687888990919293949596979899";
 
 /* The length must be known before the digits are written from the right. */
 static unsigned decimal_digits(uint64_t v)
@@ -133,7 +134,8 @@ static char *put_args(char *p, const struct mz_event *ev, const struct mz_tables
 	switch (mz_calls[ev->call].args) {
 	case MZ_ARGS_SIZE: return put_size(p, ev, false);
 	case MZ_ARGS_COUNT_SIZE: return put_size(p, ev, true);
-	case MZ_ARGS_ALIGN_SIZE: return mz_put_u64(mz_put_str(mz_put_u64(p, ev->arg), ", "), ev->size);
+	case MZ_ARGS_ALIGN_SIZE:
+		return mz_put_u64(mz_put_str(mz_put_u64(p, ev->arg), ", "), ev->size);
 	case MZ_ARGS_PTR_SIZE:
 	case MZ_ARGS_PTR_COUNT_SIZE:
 		p = mz_put_str(put_pointer(p, ev->old_addr, ev->old_object, known, tags), ", ");
@@ -191,7 +193,8 @@ static char *put_fields(char *p, const struct mz_event *ev, const struct mz_tabl
 	unsigned has = ev->has;
 
 	if (ev->kind == MZ_LOST)
-		p = mz_put_str(mz_put_str(p, " cause="), mz_loss_name(ev->arg) ? mz_loss_name(ev->arg) : "unknown");
+		p = mz_put_str(mz_put_str(p, " cause="),
+			       mz_loss_name(ev->arg) ? mz_loss_name(ev->arg) : "unknown");
 	if (has & MZ_HAS_TIME)
 		p = mz_put_u64(mz_put_str(p, " time="), ev->time);
 	if (has & MZ_HAS_PID)

@@ -37,6 +37,7 @@ static int bad_number(const struct mz_cursor *c, const char *what, unsigned base
 		       mz_printable(shown, 40, c->p, (size_t)(c->end - c->p)));
 }
 
+/* Blanks are allowed around every punctuation, as the original parsers did by way of scanf. */
 static inline int take_char(struct mz_cursor *c, char want, const char *what, struct mz_error *err)
 {
 	mz_cursor_blanks(c);
@@ -74,6 +75,8 @@ static inline int take_pointer(struct mz_cursor *c, struct mz_event *ev, uint64_
 	return 0;
 }
 
+/* The text of the size is kept as well: lifetimes prints it as it stood, leading zeros
+ * included. */
 static inline int take_size(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 			    struct mz_error *err)
 {
@@ -96,6 +99,7 @@ static int take_count_size(struct mz_cursor *c, struct mz_event *ev, struct mz_t
 	return 0;
 }
 
+/* The alignment is kept as an argument: a replay must pass it on. */
 static int take_align_size(struct mz_cursor *c, struct mz_event *ev, struct mz_text_line *info,
 			   struct mz_error *err)
 {
@@ -203,6 +207,7 @@ static int take_args(struct mz_cursor *c, struct mz_event *ev, struct mz_text_li
 
 /* ---- fields after the call: key=value ----------------------------------- */
 
+/* Stacks of one program are few; equal ones get the same number. */
 static int take_stack(struct mz_cursor *c, struct mz_event *ev, struct mz_tables *tables,
 		      struct mz_error *err)
 {
@@ -221,6 +226,7 @@ static int take_stack(struct mz_cursor *c, struct mz_event *ev, struct mz_tables
 	return ev->site ? 0 : mz_fail_memory(err);
 }
 
+/* An unknown cause is an error and not "unknown": it would silently change what is reported. */
 static int take_cause(struct mz_cursor *c, struct mz_event *ev, struct mz_error *err)
 {
 	const char *start = c->p;
@@ -280,6 +286,7 @@ static const struct field {
 	{"cache", MZ_HAS_CACHE}, {"cause", 0},
 };
 
+/* By the flag instead of the key, which is unique and cheaper to compare. */
 static int take_value(struct mz_cursor *c, const struct field *f, struct mz_event *ev,
 		      struct mz_tables *tables, struct mz_error *err)
 {
@@ -346,6 +353,7 @@ static int take_fields(struct mz_cursor *c, struct mz_event *ev, struct mz_text_
 
 /* ---- the call ----------------------------------------------------------- */
 
+/* A walk over 27 names is fast enough: usual calls never get here (text_fast.c). */
 static enum mz_call find_call(const char *name, size_t len)
 {
 	for (unsigned i = 1; i < MZ_CALLS; i++)
@@ -400,6 +408,7 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 		if (!ret)
 			ret = take_pointer(&c, ev, &ev->addr, &info->tag, err);
 	}
+	/* a realloc of ?<1> to an address: neither way of finding the block would work */
 	if (!ret && !(ev->has & MZ_HAS_ADDR) && (ev->addr || ev->old_addr))
 		ret = mz_fail(err, EINVAL, "blocks with and without address in one event");
 	if (!ret && c.p < c.end)

@@ -71,6 +71,8 @@ static int open_control(const char *name, int flags, struct mz_error *err)
 	return fd;
 }
 
+/* The kernel allocates its buffers when tracing is first switched on, so this is where it may run
+ * out. */
 static int set(int fd, const char *name, bool on, struct mz_error *err)
 {
 	if (pwrite(fd, on ? "1" : "0", 1, 0) == 1)
@@ -129,6 +131,7 @@ static void add_rows(const char *text, struct mz_relay_counts *n, bool *consumed
 	n->lost = n->full + n->early + n->no_buffer + n->nmi;
 }
 
+/* All counters come from one read of one file, so that they belong together. */
 static int read_counts(struct mz_relay *r, struct mz_relay_counts *n, bool *consumed,
 		       struct mz_error *err)
 {
@@ -145,6 +148,7 @@ static int read_counts(struct mz_relay *r, struct mz_relay_counts *n, bool *cons
 		   : 0;
 }
 
+/* Since the start of this recording: the kernel counts from boot. */
 int mz_relay_counts(struct mz_relay *r, struct mz_relay_counts *n, struct mz_error *err)
 {
 	const struct mz_relay_counts *b = &r->base;
@@ -197,6 +201,7 @@ static int move(struct cpu *c, bool last)
 	return 0;
 }
 
+/* The records of a CPU are in its cache; reading them elsewhere would move every line. */
 static void pin(unsigned cpu)
 {
 	cpu_set_t *set = CPU_ALLOC(MAX_CPUS);
@@ -271,6 +276,7 @@ static int count_records(struct cpu *c)
 	return 0;
 }
 
+/* Opened before rights are dropped, as are all the others. */
 static int open_cpu(struct mz_relay *r, struct cpu *c, unsigned cpu, struct mz_error *err)
 {
 	char name[32], path[600];
@@ -332,6 +338,7 @@ static int open_cpus(struct mz_relay *r, struct mz_error *err)
 
 /* ---- from start to end ----------------------------------------------------- */
 
+/* All descriptors are opened while the process still has its rights. */
 static int open_controls(struct mz_relay *r, struct mz_error *err)
 {
 	r->enabled = open_control("enabled", O_RDWR, err);
@@ -353,6 +360,8 @@ static void drop_leftovers(struct mz_relay *r)
 			;
 }
 
+/* Tracing since boot (was_on) is continued and belongs to the recording; otherwise it starts with
+ * nothing. */
 static int prepare(struct mz_relay *r, struct mz_error *err)
 {
 	char state = '0';
@@ -424,6 +433,7 @@ int mz_relay_failed(struct mz_relay *r, struct mz_error *err)
 	return 0;
 }
 
+/* The threads take what is left after tracing was switched off, and end. */
 static void join(struct mz_relay *r)
 {
 	__atomic_store_n(&r->stop, 1, __ATOMIC_RELEASE);
@@ -451,6 +461,7 @@ static int check_account(struct mz_relay *r, const struct mz_relay_counts *n, st
 	return 0;
 }
 
+/* Tables are read at the end, when every cache and stack that records refer to is in them. */
 static int save_beside(struct mz_relay *r, const struct mz_relay_counts *n, struct mz_error *err)
 {
 	char text[32];
@@ -473,6 +484,8 @@ static int save_beside(struct mz_relay *r, const struct mz_relay_counts *n, stru
 	return ret < 0 ? ret : kmem_save_file(r->dir, "total_overruns", text, strlen(text), err);
 }
 
+/* In this order: no new events, then the rest of the old ones, then the counters, which must be
+ * final. */
 int mz_relay_stop(struct mz_relay *r, struct mz_error *err)
 {
 	struct mz_relay_counts n = {0};

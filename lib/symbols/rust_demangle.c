@@ -178,6 +178,7 @@ struct ident {
 	bool punycode;
 };
 
+/* A name cannot be longer than the rest of the symbol; a forged length ends the parser here. */
 static struct ident identifier(struct parser *p)
 {
 	struct ident id = {.punycode = eat(p, 'u')};
@@ -194,6 +195,7 @@ static struct ident identifier(struct parser *p)
 	return id;
 }
 
+/* Names outside of ASCII are stored in Punycode, as domain names are. */
 static void put_ident(struct parser *p, struct ident id)
 {
 	char buf[4 * MZ_PUNYCODE_LETTERS + 8];
@@ -276,6 +278,8 @@ static void generic_arguments(struct parser *p)
 	}
 }
 
+/* Lower-case namespaces are ordinary names; upper-case ones are made by the compiler and have no
+ * name in the source. */
 static void nested(struct parser *p, bool value)
 {
 	char space = next(p);
@@ -366,6 +370,7 @@ static const char *basic_type(char c)
 	return c >= 'a' && c <= 'z' ? names[c - 'a'] : NULL;
 }
 
+/* Names of calling conventions are identifiers there, with underscores for dashes. */
 static void function_type(struct parser *p)
 {
 	uint64_t bound = binder(p);
@@ -424,6 +429,7 @@ static bool open_path(struct parser *p)
 	return open;
 }
 
+/* Associated types are listed with the generic arguments, so the bracket stays open for them. */
 static void dyn_trait(struct parser *p)
 {
 	bool open = open_path(p);
@@ -473,6 +479,7 @@ static void reference(struct parser *p, bool mutable)
 	type(p);
 }
 
+/* A tuple of one has a comma, or it would be the type in parentheses. */
 static void tuple(struct parser *p)
 {
 	unsigned n = 0;
@@ -556,6 +563,7 @@ static void whole_number(struct parser *p, uint64_t *v)
 	*v = UINT64_MAX;
 }
 
+/* Larger numbers than we can hold were written already, as they stood. */
 static void integer(struct parser *p)
 {
 	size_t before = p->used;
@@ -624,6 +632,7 @@ static void constant(struct parser *p)
 
 /* ---- names ---------------------------------------------------------------------------- */
 
+/* The v0 form. The crate that instantiated a generic function is no part of its name. */
 static void new_name(struct parser *p)
 {
 	/* a version would stand here; none is defined yet */

@@ -23,6 +23,8 @@ bool mz_container_probe(const char *data, size_t n)
 
 /* ---- blocks that are no chunks ------------------------------------------ */
 
+/* A damaged table costs the names in it, not the events: it is counted, and reading goes on. Only
+ * a block that this version cannot know how to skip ends it. */
 int mz_container_meta(struct mz_reader *r, unsigned type, const void *payload, size_t size)
 {
 	struct mz_container *c = r->state;
@@ -57,6 +59,8 @@ int mz_container_meta(struct mz_reader *r, unsigned type, const void *payload, s
 	return 0;
 }
 
+/* Damage is an event of its own in the stream, so that every analysis shows it as it shows losses
+ * of the recorder. */
 void mz_container_lost(struct mz_event *ev, uint64_t events, uint64_t time, bool has_time)
 {
 	*ev = (struct mz_event){.kind = MZ_LOST,
@@ -89,6 +93,7 @@ static int next_frame(struct mz_reader *r, struct mz_block_frame *frame, bool *s
 	}
 }
 
+/* Merging needs the first chunk of each stream, and a pipe cannot go back for them. */
 static int wrong_stream(struct mz_reader *r)
 {
 	return mz_fail_offset(&r->error, ESPIPE, mz_input_tell(&r->in),
@@ -131,6 +136,8 @@ static int open_piped(struct mz_reader *r, const struct mz_block_frame *frame, c
 }
 
 /* Go to the next chunk: 1, 0 at the end, 2: ev is a lost event. */
+/* The index at the end of the file is not needed here; its presence shows that the file was not
+ * cut. */
 static int next_piped(struct mz_reader *r, struct mz_event *ev)
 {
 	struct mz_container *c = r->state;
@@ -166,6 +173,8 @@ static int next_piped(struct mz_reader *r, struct mz_event *ev)
 	}
 }
 
+/* One chunk after another, as they come. A chunk that does not decode to its end has lost what is
+ * left of it. */
 static long read_piped(struct mz_reader *r, struct mz_event *ev, size_t max)
 {
 	struct mz_container *c = r->state;
@@ -232,6 +241,7 @@ static long container_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 			return ret;
 		c->started = true;
 	}
+	/* a batch of which nothing was selected is not the end */
 	do {
 		n = c->seekable ? mz_container_merge_read(r, ev, max) : read_piped(r, ev, max);
 		if (n <= 0)

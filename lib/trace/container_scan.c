@@ -15,6 +15,7 @@
 
 /* ---- the source --------------------------------------------------------- */
 
+/* False for what cannot be read at any place: a pipe, or compressed input. */
 bool mz_source_init(struct mz_source *s, const struct mz_input *in)
 {
 	struct stat st;
@@ -68,6 +69,8 @@ long mz_source_read(const struct mz_source *s, uint64_t offset, void *buf, size_
 
 /* ---- loading blocks ----------------------------------------------------- */
 
+/* The frame is read again and must agree with the entry: the index is as untrusted as any other
+ * part of the file. */
 int mz_container_scan_load(struct mz_container_scan *s, const struct mz_index_entry *entry,
 			   struct mz_error *err)
 {
@@ -151,6 +154,7 @@ static int find_frame(struct mz_container_scan *s, uint64_t *offset, struct mz_e
 	return ret;
 }
 
+/* What looks like damage at the very end may be the trailer of a file whose index is damaged. */
 static bool is_trailer(struct mz_container_scan *s, uint64_t offset)
 {
 	uint8_t b[MZ_WIRE_TRAILER_SIZE];
@@ -161,6 +165,8 @@ static bool is_trailer(struct mz_container_scan *s, uint64_t offset)
 	       mz_trailer_get(b, &index);
 }
 
+/* From one byte behind the bad place: the bytes of a damaged frame may hold the start of a good
+ * one. */
 static int skip_damage(struct mz_container_scan *s, uint64_t *at, struct mz_error *err)
 {
 	uint64_t from = *at;
@@ -174,6 +180,7 @@ static int skip_damage(struct mz_container_scan *s, uint64_t *at, struct mz_erro
 	return ret;
 }
 
+/* Frame by frame, without the index: for files whose writer was killed, and for verify. */
 static int walk_blocks(struct mz_container_scan *s, struct mz_error *err)
 {
 	uint64_t at = MZ_WIRE_HEADER_SIZE;
@@ -200,6 +207,7 @@ static int walk_blocks(struct mz_container_scan *s, struct mz_error *err)
 
 /* ---- by the index ------------------------------------------------------- */
 
+/* An index with a good checksum may still have been made to point anywhere. */
 static bool is_sane(const struct mz_index *x, uint64_t end)
 {
 	for (size_t i = 0; i < x->n; i++)
@@ -249,6 +257,7 @@ int mz_container_scan_open(struct mz_container_scan *s, bool walk, struct mz_err
 
 	if (ret < 0)
 		return ret;
+	/* the count of produced events is nowhere else */
 	if (walk && ret) {
 		uint64_t produced = s->index.produced;
 		bool has = s->index.has_produced;
@@ -269,6 +278,7 @@ void mz_container_scan_close(struct mz_container_scan *s)
 
 /* ---- the whole ---------------------------------------------------------- */
 
+/* From the index alone: every chunk's entry repeats its counts for this purpose. */
 void mz_container_scan_summary(const struct mz_container_scan *s, struct mz_summary *sum)
 {
 	uint32_t streams = 0;

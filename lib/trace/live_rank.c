@@ -9,6 +9,8 @@
 #include <emmintrin.h>
 #endif
 
+/* Added to or subtracted from a node, row i changes the counts of the children before child i by
+ * one. */
 const mz_live_rank_node mz_live_rank_before[8] = {
 	{0},
 	{1},
@@ -26,6 +28,7 @@ static size_t nodes_of(uint32_t cap, int level)
 	return (cap >> (9 + 3 * level)) + 2;
 }
 
+/* The old contents are not kept: a chunk starts with an empty set. */
 static int make_room(struct mz_live_rank *r, uint32_t cap)
 {
 	bool failed = false;
@@ -68,12 +71,14 @@ void mz_live_rank_deinit(struct mz_live_rank *r)
 	*r = (struct mz_live_rank){0};
 }
 
+/* The guests of a chunk, which are live before its first event. */
 void mz_live_rank_fill(struct mz_live_rank *r, uint32_t n)
 {
 	while (n--)
 		mz_live_rank_push(r);
 }
 
+/* A lookup per level instead of a sum over words; only the few parts of 2^15 blocks are walked. */
 uint32_t mz_live_rank_above(const struct mz_live_rank *r, uint32_t p)
 {
 	uint32_t n;
@@ -108,6 +113,8 @@ static inline uint32_t child_of(const mz_live_rank_node *node, uint32_t *rank)
 	return i;
 }
 
+/* From the top of the tree down to the bit. Callers try the neighbourhood of the last block
+ * first. */
 uint32_t mz_live_rank_slow(const struct mz_live_rank *r, uint32_t rank)
 {
 	uint32_t i;
@@ -191,6 +198,8 @@ static inline uint32_t near(const struct mz_live_rank *r, int64_t step)
 	return (r->cursor & ~63u) + mz_nth_from_top(below, (uint32_t)-step - 1);
 }
 
+/* Frees follow each other at short steps far more often than not: a look at one word replaces the
+ * search. */
 uint32_t mz_live_rank_take_step(struct mz_live_rank *r, int64_t step)
 {
 	uint32_t rank = rank_at(r, step), p;

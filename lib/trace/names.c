@@ -10,6 +10,7 @@
 #include "base/cursor.h"
 #include "base/pair_index.h"
 
+/* Attributes are read whole; a table of all names in one would be too large to be one. */
 #define PART_MAX (1u << 20)
 #define MADE	 0x4d5a000000000000u /* no processor has code there */
 
@@ -51,6 +52,8 @@ static bool number(struct mz_names *n, const char *s, uint64_t *id)
 	return !s || *id;
 }
 
+/* The first name of an address stays. A tool that names an address twice has loaded another
+ * library there, and cannot say which event is meant. */
 int mz_names_add(struct mz_names *n, uint64_t addr, const char *module, const struct mz_name *names,
 		 size_t count)
 {
@@ -120,6 +123,8 @@ bool mz_names_made(uint64_t addr)
 	return (addr & 0xffff000000000000u) == MADE;
 }
 
+/* Stacks are lists of addresses. A name without one gets an address that cannot be real, so that
+ * nothing else needs to know of the case. */
 uint64_t mz_names_make(struct mz_names *n, const char *function, size_t len, const char *module)
 {
 	uint32_t id = mz_tables_string(n->t, function, len);
@@ -186,6 +191,7 @@ static bool field(struct mz_cursor *c, struct mz_buf *to)
 	return !to->failed;
 }
 
+/* The buffers are the caller's, so that a table of a million names does not allocate for each. */
 static int parse_line(struct mz_names *n, struct mz_cursor c, struct mz_buf f[])
 {
 	struct mz_name names[MZ_NAMES_INLINED];
@@ -211,6 +217,7 @@ static int parse_line(struct mz_names *n, struct mz_cursor c, struct mz_buf f[])
 	return mz_names_add(n, addr, f[1].len ? f[1].data : NULL, names, count);
 }
 
+/* Adds to what is known: the parts of a table are parsed one by one. */
 int mz_names_parse(struct mz_names *n, const char *text, size_t len)
 {
 	struct mz_buf f[2 + 2 * MZ_NAMES_INLINED] = {0};

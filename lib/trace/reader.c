@@ -26,6 +26,8 @@ void mz_reader_close(struct mz_reader *r)
 	free(r);
 }
 
+/* A refused allocation looks like a lack of memory; the message should name the file's claim
+ * instead. */
 int mz_reader_check_budget(struct mz_reader *r)
 {
 	if (r->error.code == ENOMEM && r->in.budget.refused) {
@@ -54,6 +56,7 @@ static int count_live(struct mz_reader *r, const struct mz_event *ev, long n)
 	return mz_input_no_memory(&r->in, &r->error);
 }
 
+/* An error stays: a caller that ignores it does not get events from behind the damage. */
 long mz_reader_read_raw(struct mz_reader *r, struct mz_event *ev, size_t max)
 {
 	long n;
@@ -85,6 +88,7 @@ long mz_reader_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 	return n;
 }
 
+/* Where the event stands in its file, in the unit that helps to find it there. */
 const char *mz_reader_place(const struct mz_reader *r, size_t i, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s %llu", r->ops->lines ? "line" : "byte",

@@ -97,6 +97,8 @@ static int put_strings(struct mz_writer *w)
 	return ret;
 }
 
+/* Nodes of the tree that are in the file are not needed until a stack refers to them again; their
+ * pages may go. */
 static int put_stacks(struct mz_writer *w)
 {
 	struct mz_stack_tree *t = mz_tables_tree(w->tables);
@@ -116,6 +118,7 @@ static int put_stacks(struct mz_writer *w)
 	return ret;
 }
 
+/* Attributes set later replace earlier ones of the same key when the file is read. */
 static int put_attrs(struct mz_writer *w)
 {
 	struct mz_buf b = {0};
@@ -348,6 +351,7 @@ void mz_writer_abort(struct mz_writer *w)
 	free_writer(w);
 }
 
+/* For a recorder that falls behind: compression is what can wait, events cannot. */
 void mz_writer_hurry(struct mz_writer *w)
 {
 	w->hurry = true;
@@ -449,6 +453,7 @@ void mz_writer_produced(struct mz_writer *w, uint64_t events)
 
 /* ---- streams ------------------------------------------------------------ */
 
+/* An encoder per stream: chunks of several streams are collected at the same time. */
 static struct mz_encoder *new_encoder(const struct mz_writer *w)
 {
 	struct mz_encode_options options = {
