@@ -22,9 +22,17 @@
 
 #include "format.h"
 
+/*
+ * Two primes: a count that was doubled, halved or swapped with the other is
+ * none of them.
+ */
 #define WRITES	23
 #define READS	29
 
+/*
+ * The suite runs on a kernel that may be recording; what it changes is
+ * restored.
+ */
 static int saved_mode;
 static bool saved_log, saved_fields;
 static char test_global[777];
@@ -41,12 +49,14 @@ static noinline void touch(volatile char *p, size_t size)
 		(void)p[(size - 1) * i / (READS - 1)];
 }
 
+/* memset() is one access, however many bytes it writes. */
 static noinline void clear_at(char *p, size_t at, size_t n)
 {
 	memset(p + at, 0, n);
 	barrier();
 }
 
+/* The sum over all sites that lie in one function. */
 struct counts {
 	unsigned long fn;
 	pid_t pid;
@@ -55,6 +65,9 @@ struct counts {
 	unsigned int sites;
 };
 
+/*
+ * A site is the return address of the hook, one behind the access; hence - 1.
+ */
 static bool add_counts(void *data, const struct memorizer_sum *sum)
 {
 	unsigned long ip = memorizer_unpack_ip((u32)sum->key) - 1, size, off;
@@ -81,6 +94,7 @@ static struct counts counts_of(struct memorizer_object *obj, void *fn, pid_t pid
 }
 
 
+/* Hooks must name the caller of the allocator, not a helper inside of it. */
 static bool ip_is_in(u32 packed, const void *fn)
 {
 	unsigned long ip = memorizer_unpack_ip(packed) - 1, size, off;
@@ -128,6 +142,10 @@ static void check_freed(struct kunit *test, void *p, struct memorizer_object *ob
 	KUNIT_EXPECT_PTR_NE(test, memorizer_find((unsigned long)p), obj);
 }
 
+/*
+ * Sizes around every boundary: classes, pages, and the largest that kmalloc
+ * gives from its caches and beyond them.
+ */
 static void test_kmalloc(struct kunit *test)
 {
 	static const size_t sizes[] = {
@@ -151,6 +169,10 @@ static void test_kmalloc(struct kunit *test)
 	}
 }
 
+/*
+ * A new object at an old address gets a record of its own; the accesses of the
+ * two are never mixed.
+ */
 static void test_reuse(struct kunit *test)
 {
 	struct memorizer_object *first, *second;
@@ -176,6 +198,7 @@ static void test_reuse(struct kunit *test)
 	check_freed(test, q, second);
 }
 
+/* krealloc() within the size class keeps the object and changes its size. */
 static void test_resize(struct kunit *test)
 {
 	void *p = kmalloc(40, GFP_KERNEL);
@@ -186,6 +209,10 @@ static void test_resize(struct kunit *test)
 	kfree(p);
 }
 
+/*
+ * A constructor runs when the slab is made, long before the allocation that its
+ * write belongs to.
+ */
 #define CTOR_MAGIC 0x5a
 
 static noinline void test_ctor(void *p)
@@ -213,6 +240,7 @@ static void test_cache(struct kunit *test)
 	kmem_cache_destroy(s);
 }
 
+/* kmem_cache_free_bulk() takes an array and must report every object of it. */
 static void test_bulk(struct kunit *test)
 {
 	struct kmem_cache *s = kmem_cache_create("memorizer-bulk", 200, 0,
@@ -234,6 +262,10 @@ static void test_bulk(struct kunit *test)
 	kmem_cache_destroy(s);
 }
 
+/*
+ * kfree_rcu() frees later and from another context; the object must end exactly
+ * then.
+ */
 struct rcu_obj {
 	struct rcu_head rcu;
 	char data[100];
@@ -252,6 +284,7 @@ static void test_rcu(struct kunit *test)
 	check_freed(test, p, obj);
 }
 
+/* Each way to get pages is a type of its own, and the order is the size. */
 static void test_pages(struct kunit *test)
 {
 	struct memorizer_object *obj;
@@ -376,10 +409,12 @@ static void test_without_mark(struct kunit *test)
 	struct memorizer_object *obj = check(test, p, 96, MEMORIZER_KMALLOC);
 	struct counts c;
 
+	/* Only marked tasks count from here on, and we are none of them. */
 	memorizer_set_mode(3, &init_task, 0);
 	touch(p, 96);
 	clear_at(p, 0, 96);
 	clear_at(p, 0, 1);
+	/* From here on we are one. */
 	memorizer_task_mark(current, true);
 	touch(p, 96);
 	clear_at(p, 0, 96);
@@ -396,6 +431,7 @@ static void test_without_mark(struct kunit *test)
 	touch(p, 96);
 	clear_at(p, 0, 96);
 	clear_at(p, 0, 1);
+	/* Without marks everybody counts again. */
 	memorizer_set_mode(1, NULL, 0);
 	touch(p, 96);
 	clear_at(p, 0, 96);
@@ -408,6 +444,10 @@ static void test_without_mark(struct kunit *test)
 	kfree(p);
 }
 
+/*
+ * Addresses that are mapped page by page: the size is what was asked for,
+ * without the guard page.
+ */
 static void test_vmalloc(struct kunit *test)
 {
 	static const size_t sizes[] = { 1, 4096, 10000, 1 << 20 };
@@ -426,6 +466,7 @@ static void test_vmalloc(struct kunit *test)
 	}
 }
 
+/* One allocation makes an object for each CPU. */
 static void test_percpu_areas(struct kunit *test)
 {
 	char __percpu *area = __alloc_percpu(52, 4);
@@ -442,6 +483,10 @@ static void test_percpu_areas(struct kunit *test)
 	check_freed(test, per_cpu_ptr(area, 0), obj);
 }
 
+/*
+ * Variables, per-CPU variables and the stack are objects that no allocator
+ * reports.
+ */
 static void test_globals(struct kunit *test)
 {
 	struct memorizer_object *obj;
@@ -472,10 +517,15 @@ static void test_globals(struct kunit *test)
 	KUNIT_EXPECT_GE(test, counts_of(obj, touch, current->pid).writes, WRITES);
 }
 
+/* Copied by the compiler without a call to memcpy(). */
 struct block {
 	u64 w[5];
 };
 
+/*
+ * Six writes of a and five reads of b. Whether the compiler makes a call or
+ * instructions of a copy must not matter.
+ */
 static noinline void copies(char *a, char *b, size_t n)
 {
 	memcpy(a, b, n);
@@ -486,6 +536,7 @@ static noinline void copies(char *a, char *b, size_t n)
 	*(struct block *)a = *(struct block *)b;
 }
 
+/* A read-modify-write counts as a write; a test of one bit is a read. */
 static noinline void atomics(atomic_t *v, unsigned long *bits, unsigned long nr)
 {
 	atomic_set(v, 1);
@@ -525,9 +576,14 @@ static void test_what_one_count_is(struct kunit *test)
 	kfree(bits);
 }
 
+/*
+ * Far more than an object of a real kernel has, to make its tables grow many
+ * times.
+ */
 #define MANY_SITES	200000
 #define MANY_ROUNDS	3
 
+/* A key has the process above and the site below; both vary. */
 static u64 many_key(int i)
 {
 	return (u64)(i % 1000 + 1) << 32 | i * 16;
@@ -537,6 +593,10 @@ struct many {
 	unsigned long sites, wrong;
 };
 
+/*
+ * Each key must come exactly once: a site that is in two tables would be
+ * counted twice by a reader that forgets one.
+ */
 static bool look_at_one(void *data, const struct memorizer_sum *sum)
 {
 	struct many *many = data;
@@ -596,6 +656,7 @@ static void test_many_sites(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, many.wrong, 0);
 }
 
+/* One site whose offset the test chooses. */
 static noinline void write_at(volatile char *p, size_t at)
 {
 	p[at] = 1;
@@ -607,6 +668,10 @@ static noinline void copy_from(char *to, const char *from, size_t at, size_t n)
 	barrier();
 }
 
+/*
+ * One function, one site: then the range of the site is the range of the
+ * function.
+ */
 static void expect_range(struct kunit *test, struct memorizer_object *obj, void *fn,
 			 u32 first, u32 last)
 {
@@ -650,8 +715,10 @@ static void test_ranges(struct kunit *test)
 
 static void in_interrupt_fn(struct irq_work *work);
 static DEFINE_IRQ_WORK(test_irq_work, in_interrupt_fn);
+/* The handler has no argument that could carry it. */
 static char *irq_target;
 
+/* Accesses of an interrupt belong to process 0, whatever it interrupted. */
 static void in_interrupt_fn(struct irq_work *work)
 {
 	touch(irq_target, 64);
@@ -686,6 +753,10 @@ static void test_interrupt_while_hidden(struct kunit *test)
 
 static void *pool_objects[POOL_OBJECTS];
 
+/*
+ * A thread bound to a CPU, and a timer that interrupts it there. Each keeps its
+ * own counts of what it did, without Memorizer's help.
+ */
 struct walker {
 	int cpu;
 	struct task_struct *task;
@@ -699,6 +770,10 @@ struct walker {
 
 static struct walker walkers[2];
 
+/*
+ * Four functions, so that sites tell reads from writes and the thread from the
+ * interrupt.
+ */
 static noinline void random_read(volatile char *p)
 {
 	(void)*p;
@@ -719,6 +794,10 @@ static noinline void irq_write(volatile char *p)
 	*p = 1;
 }
 
+/*
+ * In hard interrupt context, at any instruction of the thread, inside of
+ * Memorizer's own code too.
+ */
 static enum hrtimer_restart random_irq(struct hrtimer *timer)
 {
 	struct walker *w = container_of(timer, struct walker, timer);
@@ -750,6 +829,10 @@ static void churn(struct walker *w, u32 r)
 	kfree(p);
 }
 
+/*
+ * The two threads share all objects, so that their sites meet in the same
+ * tables.
+ */
 static int random_walk(void *data)
 {
 	struct walker *w = data;
@@ -781,6 +864,7 @@ static int random_walk(void *data)
 	return 0;
 }
 
+/* How many of the six counts of an object differ. */
 static u32 compare(struct kunit *test, int i)
 {
 	struct memorizer_object *obj = memorizer_find((unsigned long)pool_objects[i]);
@@ -801,6 +885,10 @@ static u32 compare(struct kunit *test, int i)
 	return bad;
 }
 
+/*
+ * Not one access may be lost or counted twice, with two CPUs and interrupts at
+ * work on the same objects.
+ */
 static void test_ten_million(struct kunit *test)
 {
 	u64 total = 0, irqs = 0;
@@ -862,6 +950,7 @@ static void test_budget(struct kunit *test)
 	unsigned long flags;
 	int i;
 
+	/* Dead records would make room, and nothing would be missed. */
 	memorizer_reclaim_policy = false;
 	while ((piece = memorizer_pool_alloc(98320))) {
 		*(void **)piece = list;
@@ -878,6 +967,7 @@ static void test_budget(struct kunit *test)
 	after = this_cpu_read(memorizer_cpu.miss[OBJECT_MEMORY]);
 	migrate_enable();
 	KUNIT_EXPECT_GT(test, after, before);
+	/* The pool has no lock of its own. */
 	flags = memorizer_lock();
 	while (list) {
 		piece = list;
@@ -934,6 +1024,7 @@ static void test_format(struct kunit *test)
 		"  ffffffff81000020,7,23,29,8,40\n");
 }
 
+/* Everything is recorded, of every process. */
 static int suite_init(struct kunit_suite *suite)
 {
 	saved_mode = memorizer_mode;
@@ -944,6 +1035,7 @@ static int suite_init(struct kunit_suite *suite)
 	return memorizer_set_mode(1, NULL, 0);
 }
 
+/* In the order of the dependencies: the mode first. */
 static void suite_exit(struct kunit_suite *suite)
 {
 	memorizer_set_mode(saved_mode, current, 0);
