@@ -15,6 +15,7 @@
 
 #include <memorizer.h>
 
+#include "entries.h"
 #include "hooks.h"
 #include "operators.h"
 #include "redirect.h"
@@ -241,6 +242,21 @@ void mz_record_free(void *p)
 {
 	if (prepared() && mz_on())
 		record_before(MZ_CALL_FREE, p);
+}
+
+bool mz_record_begin(void *old)
+{
+	bool on = prepared() && mz_on();
+
+	if (on && old)
+		record_before(MZ_REC_BEGIN, old);
+	return on;
+}
+
+void mz_record_end(bool on, void *p, size_t size)
+{
+	if (on && *mz_alive >= MZ_ALIVE_ON)
+		record_alloc(MZ_CALL_REALLOC, p, size, 0, 0);
 }
 
 /* ---- malloc and its like ------------------------------------------------------ */
@@ -630,6 +646,7 @@ static __attribute__((constructor)) void begin(void)
 	if (own_malloc)
 		mz_tell_own_malloc();
 	mz_operators_find((void *)real.malloc);
+	mz_entries_find((void *)real.malloc);
 	mz_redirect(true);
 	mz_me.hidden--;
 }

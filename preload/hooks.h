@@ -21,5 +21,8 @@ extern const struct mz_hook mz_hooks[MZ_REALS] __attribute__((visibility("hidden
 __attribute__((visibility("hidden"))) void mz_record_alloc(uint8_t call, void *p, size_t size,
 							   size_t align);
 __attribute__((visibility("hidden"))) void mz_record_free(void *p);
+/* Around a call that changes the size of a block; end is told what begin has returned. */
+__attribute__((visibility("hidden"))) bool mz_record_begin(void *old);
+__attribute__((visibility("hidden"))) void mz_record_end(bool on, void *p, size_t size);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "entries.h"
 #include "hooks.h"
 #include "operators.h"
 #include "redirect.h"
@@ -56,6 +57,7 @@ static int begin(struct mz_region *region)
 	if (!injected)
 		return 0;
 	mz_operators_find(*mz_hooks[0].real);
+	mz_entries_find(*mz_hooks[0].real);
 	return (int)mz_redirect(true);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "entries.h"
 #include "hooks.h"
 #include "operators.h"
 #include "ring.h"
@@ -55,7 +56,7 @@ static bool find_hook(const char *name, void **hook, void **real)
 	unsigned call = find_call(name);
 
 	if (call == MZ_REALS)
-		return mz_operator(name, hook, real);
+		return mz_operator(name, hook, real) || mz_entry(name, hook, real);
 	if (mz_hooks[call].maps && !(mz_region->flags & MZ_REGION_MMAP))
 		return false;
 	*hook = mz_hooks[call].hook;
