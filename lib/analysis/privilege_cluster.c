@@ -283,8 +283,8 @@ static void merge(struct work *w, uint32_t a, uint32_t b)
 /* Is the next merger one too many? */
 static bool is_enough(const struct work *w, const struct pair *next)
 {
-	if (w->o->domains)
-		return w->clusters <= w->o->domains;
+	if (w->o->domains && w->clusters <= w->o->domains)
+		return true;
 	if (w->o->budget >= 0)
 		return w->cost <= w->o->budget;
 	/* does the share of all costs that it saves outweigh the share of all privilege? */
@@ -319,6 +319,50 @@ static void merge_all(struct work *w)
 		w->merges[w->n_merges++] = (struct pair){w->cost, top.a, top.b};
 		merge(w, top.a, top.b);
 	}
+}
+
+struct rest {
+	double ps;
+	uint32_t cluster;
+};
+
+static int by_ps(const void *a, const void *b)
+{
+	const struct rest *x = a, *y = b;
+
+	if (x->ps != y->ps)
+		return x->ps < y->ps ? -1 : 1;
+	return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
+}
+
+/* If there are more clusters than were asked for when mergers no longer pay, the smallest are put
+ * together. */
+static void merge_rest(struct work *w)
+{
+	uint32_t many = w->clusters > w->o->domains ? w->clusters - w->o->domains + 1 : 0, n = 0;
+	struct rest *rest = many && w->o->domains ? malloc(w->clusters * sizeof(*rest)) : NULL;
+
+	if (!many || !w->o->domains)
+		return;
+	w->failed |= !rest;
+	for (uint32_t i = 0; rest && i < w->nodes; i++)
+		if (w->parent[i] == i && w->items[i].code > 0 && n < w->clusters)
+			rest[n++] = (struct rest){(w->items[i].reads + w->items[i].others) *
+							  (w->items[i].data + w->items[i].code),
+						  i};
+	if (rest)
+		qsort(rest, n, sizeof(*rest), by_ps);
+	for (uint32_t i = 1; rest && i < many && i < n; i++) {
+		struct item *to = &w->items[rest[0].cluster], *from = &w->items[rest[i].cluster];
+
+		to->reads += from->reads;
+		to->others += from->others;
+		to->data += from->data;
+		to->code += from->code;
+		w->parent[rest[i].cluster] = rest[0].cluster;
+		w->clusters--;
+	}
+	free(rest);
 }
 
 /* ---- refinement ------------------------------------------------------------------------------ */
@@ -629,6 +673,7 @@ static int cluster(struct work *w, struct mz_cluster *k)
 	for (size_t i = 0; i < edges && !w->failed; i++)
 		push_pair(w, (uint32_t)w->edges.keys[i].a, (uint32_t)w->edges.keys[i].b);
 	merge_all(w);
+	merge_rest(w);
 	of = w->failed ? NULL : refine(w, &n, own, &k->moved);
 	ret = of ? make_cut(w, of, &k->cut) : -ENOMEM;
 	k->cost = w->cost;

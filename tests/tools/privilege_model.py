@@ -93,7 +93,7 @@ class Map:
         self.sizes, self.edges, self.calls = {}, collections.defaultdict(collections.Counter), {}
         lives = collections.defaultdict(list)
         self.accesses = False
-        at = None
+        at, self.union = None, False
         for line in open(path):
             f = line.rstrip('\n').split(',')
             if line.startswith('#') or not line.strip():
@@ -106,15 +106,23 @@ class Map:
                 if at is not None and ip >= 1024 and ip >> 28 != 0xffffffffa:
                     self.edges[ip, at]['write'] += int(f[1])
                     self.edges[ip, at]['read'] += int(f[2])
+                    self.edges[ip, at]['free'] += int(f[3]) if self.union and len(f) > 3 else 0
             else:
                 a, b, n = line.split()
                 self.calls.setdefault((int(a, 16), int(b, 16)), int(n))
         for at, some in lives.items():
             self.sizes[at] = average(some)
-        if 'VMEMMAP' in self.sizes:
+        if 'VMEMMAP' in self.sizes and not self.union:
             self.sizes['VMEMMAP'] = int(self.sizes['VMEMMAP'] * (8.0 / 124.0))
 
     def object(self, f, lives):
+        self.union = f[8] == '(null)' and f[4] == f[5] == '0'
+        if self.union:
+            at = ('global', number(f[2])) if f[0] == '(null)' else f[0]
+            at = int(at, 16) if isinstance(at, str) and len(at) == 16 and at[0] == 'f' else at
+            at = 'code_%x' % int(at[5:], 16) if isinstance(at, str) and at.startswith('code_') else at
+            self.sizes[at] = int(f[3])
+            return at
         is_ = identity(f)
         if is_ is None:
             return None
@@ -161,7 +169,14 @@ class Model:
         self.functions, self.sizes = functions, union.sizes
         where = sorted((start, size, f) for f in functions for start, size in f.parts)
 
+        known = {}
+
         def find(ip):
+            if ip not in known:
+                known[ip] = search(ip)
+            return known[ip]
+
+        def search(ip):
             for start, size, f in where:
                 if start <= ip < start + size:
                     return f
