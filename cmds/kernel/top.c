@@ -180,16 +180,17 @@ static bool look(struct screen *s)
 
 /* ---- the screen --------------------------------------------------------- */
 
-/* A line of the screen: cut at its edge, never wrapped. */
+/* A line of the screen: cut at its edge, never wrapped, and shown, not obeyed: names of
+ * caches, of symbols and the filter may hold anything. */
 __attribute__((format(printf, 2, 3))) static void put_line(int y, const char *fmt, ...)
 {
-	char text[512];
+	char text[512], shown[2048];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	mvaddnstr(y, 0, text, COLS);
+	mvaddnstr(y, 0, console_text(shown, sizeof(shown), text), COLS);
 }
 
 static void draw_head(const struct screen *s)
