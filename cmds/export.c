@@ -20,8 +20,8 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT(0, "to", "FORMAT", MZ_OPT_STR, struct opts, to,
-	       "dhat, pprof, collapsed, heaptrack, massif, speedscope, firefox, perfetto, parquet, "
-	       "sqlite, csv or jsonl"),
+	       "dhat, pprof, collapsed, heaptrack, massif, speedscope, firefox, otlp, openmetrics, "
+	       "perfetto, parquet, sqlite, csv or jsonl"),
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
 	       "write to OUT (default: standard output)"),
 	MZ_OPT(0, "table", "TABLE", MZ_OPT_STR, struct opts, table,
@@ -53,7 +53,8 @@ static int find_format(struct job *j)
 	if (!j->o->to)
 		return console_usage(
 			"no format given; use --to dhat, pprof, collapsed, heaptrack, massif, "
-			"speedscope, firefox, perfetto, parquet, sqlite, csv, jsonl");
+			"speedscope, firefox, otlp, openmetrics, perfetto, parquet, sqlite, csv, "
+			"jsonl");
 	for (const struct mz_export_format *f = mz_export_formats; f->name; f++) {
 		if (!strcmp(f->name, j->o->to)) {
 			j->format = f;

@@ -310,7 +310,7 @@ void mz_http_escape(struct mz_buf *b, const char *s, size_t n)
 	}
 }
 
-static void base64(struct mz_buf *b, const unsigned char *p, size_t n)
+void mz_http_base64(struct mz_buf *b, const unsigned char *p, size_t n)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -335,7 +335,7 @@ void mz_http_basic(struct mz_buf *b, const char *user, const char *password)
 	if (both.failed)
 		b->failed = true;
 	else
-		base64(b, (const unsigned char *)both.data, both.len);
+		mz_http_base64(b, (const unsigned char *)both.data, both.len);
 	mz_buf_str(b, "\r\n");
 	mz_buf_free(&both);
 }

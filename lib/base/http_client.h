@@ -35,6 +35,7 @@ bool mz_http_is_away(int code);
 
 /* Text as a part of an address. */
 void mz_http_escape(struct mz_buf *b, const char *s, size_t n);
+void mz_http_base64(struct mz_buf *b, const unsigned char *p, size_t n);
 /* "Authorization: Basic ..." with its CR LF. */
 void mz_http_basic(struct mz_buf *b, const char *user, const char *password);
 

@@ -16,6 +16,9 @@ struct mz_table_ops;
 struct mz_export_options {
 	const struct mz_profile_value *value; /* collapsed: what is counted; NULL = the usual */
 	bool progress;
+	/* otlp, openmetrics: whose profile it is; NULL, 0 = what the recording says */
+	const char *program, *revision, *host;
+	uint64_t time_ns; /* since 1970 */
 };
 
 typedef int mz_export_profile(const struct mz_profile *p, const struct mz_export_options *o,
@@ -34,13 +37,17 @@ struct mz_export_format {
 extern const struct mz_export_format mz_export_formats[]; /* ends with a name of NULL */
 
 mz_export_profile mz_export_dhat, mz_export_pprof, mz_export_collapsed, mz_export_massif,
-	mz_export_speedscope, mz_export_firefox;
+	mz_export_speedscope, mz_export_firefox, mz_export_otlp, mz_export_openmetrics;
 mz_export_events mz_export_heaptrack, mz_export_perfetto;
 extern const struct mz_table_ops mz_csv_ops, mz_jsonl_ops, mz_parquet_ops, mz_sqlite_ops;
 
 /* What the formats that count one thing count: the peak, else what is live at
  * the end, else everything. */
 const struct mz_profile_value *mz_export_usual(const struct mz_profile *p);
+
+/* What a format makes of a profile, appended to a buffer. 0 or -errno. */
+int mz_export_to_buf(mz_export_profile *format, const struct mz_profile *p,
+		     const struct mz_export_options *o, struct mz_buf *b, struct mz_error *err);
 
 /* A buffer as a whole into the output; frees it. 0 or -errno. */
 int mz_export_put(struct mz_buf *b, struct mz_output *out, struct mz_error *err);

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* List the export formats, and hold the code that they share. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "base/error.h"
 #include "export/export.h"
 
@@ -11,6 +16,8 @@ const struct mz_export_format mz_export_formats[] = {
 	{.name = "massif", .profile = mz_export_massif},
 	{.name = "speedscope", .profile = mz_export_speedscope},
 	{.name = "firefox", .profile = mz_export_firefox},
+	{.name = "otlp", .profile = mz_export_otlp, .binary = true},
+	{.name = "openmetrics", .profile = mz_export_openmetrics},
 	{.name = "perfetto", .events = mz_export_perfetto, .binary = true},
 	{.name = "parquet", .table = &mz_parquet_ops, .binary = true},
 	{.name = "sqlite", .table = &mz_sqlite_ops, .binary = true, .whole_file = true},
@@ -42,6 +49,36 @@ size_t mz_export_views(const struct mz_profile *p, const struct mz_profile_value
 			views[n++] = v;
 	}
 	return n;
+}
+
+/* Formats write into files: this one is in memory. */
+int mz_export_to_buf(mz_export_profile *format, const struct mz_profile *p,
+		     const struct mz_export_options *o, struct mz_buf *b, struct mz_error *err)
+{
+	struct mz_output out = {.file.fd = -1};
+	int fd = memfd_create("memorizer", MFD_CLOEXEC), ret;
+	ssize_t n;
+
+	if (fd < 0)
+		return mz_fail(err, errno, "no file in memory: %s", strerror(errno));
+	ret = mz_atomic_file_fd(&out.file, fd, "memory", err);
+	if (!ret)
+		ret = format(p, o, &out, err);
+	if (!ret)
+		ret = mz_output_flush(&out, err);
+	mz_output_abort(&out);
+	for (off_t at = 0; !ret; at += n) {
+		if (!mz_buf_room(b, 65536)) {
+			ret = mz_fail_memory(err);
+			break;
+		}
+		n = pread(fd, b->data + b->len, 65536, at);
+		if (n <= 0)
+			break;
+		b->len += (size_t)n;
+	}
+	close(fd);
+	return ret;
 }
 
 /* Every buffer ends here, so this is the one place that looks at its error. */

@@ -26,7 +26,8 @@ static int set(char *to, size_t size, const char *from, struct mz_error *err)
 }
 
 /* A file that others can read is no secret. */
-static int from_file(struct mz_store_credentials *c, const char *path, struct mz_error *err)
+int mz_store_read_credentials(struct mz_store_credentials *c, const char *path,
+			      struct mz_error *err)
 {
 	char line[2][300] = {"", ""};
 	struct stat st;
@@ -76,7 +77,7 @@ int mz_store_open(struct mz_store *s, const char *name, const char *credentials,
 		s->credentials = calloc(1, sizeof(*s->credentials));
 		if (!s->credentials)
 			return mz_fail_memory(err);
-		ret = credentials ? from_file(s->credentials, credentials, err)
+		ret = credentials ? mz_store_read_credentials(s->credentials, credentials, err)
 				  : from_environment(s->credentials, err);
 		if (ret < 0)
 			return ret;

@@ -109,6 +109,9 @@ struct mz_store_credentials {
 int mz_store_open(struct mz_store *s, const char *name, const char *credentials, bool create,
 		  struct mz_error *err);
 void mz_store_close(struct mz_store *s);
+/* A file that others can read is an error. */
+int mz_store_read_credentials(struct mz_store_credentials *c, const char *path,
+			      struct mz_error *err);
 bool mz_store_is_address(const char *name);
 
 extern const struct mz_store_ops mz_store_sqlite, mz_store_clickhouse;

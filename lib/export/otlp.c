@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Write the request of OTLP profiles, version 1.11.0 of the protocol: one profile for each
+ * value, and one dictionary. Other versions have other fields. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "export/export.h"
+#include "export/proto.h"
+
+/* Numbers of fields, as in opentelemetry-proto 1.11.0. */
+enum { REQUEST_RESOURCES = 1, REQUEST_DICTIONARY = 2 };
+enum { RESOURCES_RESOURCE = 1, RESOURCES_SCOPES = 2 };
+enum { RESOURCE_ATTRIBUTES = 1, KEY_VALUE_KEY = 1, KEY_VALUE_VALUE = 2, ANY_STRING = 1 };
+enum { SCOPES_SCOPE = 1, SCOPES_PROFILES = 2, SCOPE_NAME = 1, SCOPE_VERSION = 2 };
+enum {
+	TABLE_MAPPING = 1,
+	TABLE_LOCATION,
+	TABLE_FUNCTION,
+	TABLE_LINK,
+	TABLE_STRING,
+	TABLE_ATTRIBUTE,
+	TABLE_STACK
+};
+enum {
+	PROFILE_TYPE = 1,
+	PROFILE_SAMPLES = 2,
+	PROFILE_TIME = 3,
+	PROFILE_DURATION = 4,
+	PROFILE_ID = 7
+};
+enum { SAMPLE_STACK = 1, SAMPLE_VALUES = 4 };
+enum { MAPPING_FILE = 4 };
+enum { LOCATION_MAPPING = 1, LOCATION_ADDRESS = 2, LOCATION_LINES = 3 };
+enum { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
+enum { FUNCTION_NAME = 1, FUNCTION_SYSTEM_NAME = 2, FUNCTION_FILE = 3 };
+enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
+
+/* The names that OpenTelemetry and pprof have for them. */
+static const struct {
+	const char *name, *unit, *value;
+} types[] = {
+	{"alloc_objects", "count", "blocks"},	   {"alloc_space", "bytes", "bytes"},
+	{"inuse_objects", "count", "live_blocks"}, {"inuse_space", "bytes", "live_bytes"},
+	{"peak_objects", "count", "peak_blocks"},  {"peak_space", "bytes", "peak_bytes"},
+};
+#define TYPES (sizeof(types) / sizeof(*types))
+
+struct job {
+	const struct mz_profile *p;
+	const struct mz_export_options *o;
+	struct mz_tables *strings, *functions, *modules;
+	struct mz_buf table, part, inner, out, profiles, scope;
+	bool failed;
+};
+
+/* Number 0 of every table is the empty one, so interned numbers are indexes. */
+static uint64_t string(struct job *j, const char *s)
+{
+	uint32_t n;
+
+	if (!s || !*s)
+		return 0;
+	n = mz_tables_string(j->strings, s, strlen(s));
+	j->failed |= !n;
+	return n;
+}
+
+static void put_location(struct job *j, uint32_t frame)
+{
+	struct mz_frame f = mz_profile_get_frame(j->p, frame);
+	uint64_t function[2] = {string(j, f.name), string(j, f.file)};
+	uint32_t id = mz_tables_stack(j->functions, function, 2);
+	uint32_t module = f.module ? mz_tables_string(j->modules, f.module, strlen(f.module)) : 0;
+
+	j->failed |= !id || (f.module && !module);
+	mz_proto_u64(&j->part, LOCATION_MAPPING, module);
+	mz_proto_u64(&j->part, LOCATION_ADDRESS, f.addr);
+	mz_proto_u64(&j->inner, LINE_FUNCTION, id);
+	mz_proto_u64(&j->inner, LINE_NUMBER, f.line);
+	mz_proto_message(&j->part, LOCATION_LINES, &j->inner);
+	mz_proto_message(&j->table, TABLE_LOCATION, &j->part);
+}
+
+/* Each table begins with an element without fields. */
+static void put_zero(struct job *j, unsigned table)
+{
+	mz_proto_message(&j->table, table, &j->part);
+}
+
+static void put_stacks(struct job *j)
+{
+	put_zero(j, TABLE_STACK);
+	for (size_t i = 0; i < j->p->nsites; i++) {
+		size_t depth;
+		const uint64_t *frames = mz_profile_stack(j->p, &j->p->sites[i], &depth);
+
+		for (size_t k = 0; k < depth; k++)
+			mz_proto_varint(&j->inner, frames[k]);
+		mz_proto_message(&j->part, 1, &j->inner);
+		mz_proto_message(&j->table, TABLE_STACK, &j->part);
+	}
+}
+
+static void put_functions(struct job *j)
+{
+	put_zero(j, TABLE_FUNCTION);
+	for (uint32_t i = 1; i <= mz_tables_stacks(j->functions); i++) {
+		size_t n;
+		const uint64_t *f = mz_tables_get_stack(j->functions, i, &n);
+
+		mz_proto_u64(&j->part, FUNCTION_NAME, f[0]);
+		mz_proto_u64(&j->part, FUNCTION_SYSTEM_NAME, f[0]);
+		mz_proto_u64(&j->part, FUNCTION_FILE, f[1]);
+		mz_proto_message(&j->table, TABLE_FUNCTION, &j->part);
+	}
+	put_zero(j, TABLE_MAPPING);
+	for (uint32_t i = 1; i <= mz_tables_strings(j->modules); i++) {
+		size_t n;
+
+		mz_proto_u64(&j->part, MAPPING_FILE,
+			     string(j, mz_tables_get_string(j->modules, i, &n)));
+		mz_proto_message(&j->table, TABLE_MAPPING, &j->part);
+	}
+}
+
+static void put_fixed64(struct mz_buf *b, unsigned field, uint64_t v)
+{
+	mz_proto_varint(b, field << 3 | 1);
+	mz_buf_add(b, &v, sizeof(v));
+}
+
+/* The identity of a profile is that of its samples: what is sent twice has one. */
+static void put_id(struct job *j, size_t type)
+{
+	unsigned char sum[32];
+	struct mz_sha256 s;
+
+	mz_sha256_init(&s);
+	mz_sha256_add(&s, types[type].name, strlen(types[type].name));
+	mz_sha256_add(&s, j->table.data, j->table.len);
+	mz_sha256_add(&s, j->profiles.data, j->profiles.len);
+	mz_sha256_add(&s, &j->o->time_ns, sizeof(j->o->time_ns));
+	mz_sha256_end(&s, sum);
+	mz_proto_bytes(&j->profiles, PROFILE_ID, sum, 16);
+}
+
+static void put_profile(struct job *j, size_t type)
+{
+	const struct mz_profile_value *v = mz_profile_find_value(types[type].value);
+
+	if (!(j->p->has & v->has))
+		return;
+	mz_proto_u64(&j->part, TYPE_NAME, string(j, types[type].name));
+	mz_proto_u64(&j->part, TYPE_UNIT, string(j, types[type].unit));
+	mz_proto_message(&j->profiles, PROFILE_TYPE, &j->part);
+	for (size_t i = 0; i < j->p->nsites; i++) {
+		uint64_t value = mz_profile_get(v, &j->p->sites[i].sum);
+
+		if (!value)
+			continue;
+		mz_proto_u64(&j->part, SAMPLE_STACK, i + 1);
+		mz_proto_varint(&j->inner, value);
+		mz_proto_message(&j->part, SAMPLE_VALUES, &j->inner);
+		mz_proto_message(&j->profiles, PROFILE_SAMPLES, &j->part);
+	}
+	put_fixed64(&j->profiles, PROFILE_TIME, j->o->time_ns);
+	if (j->p->clock == MZ_CLOCK_NS && j->p->last > j->p->first)
+		mz_proto_u64(&j->profiles, PROFILE_DURATION, j->p->last - j->p->first);
+	put_id(j, type);
+	mz_proto_message(&j->scope, SCOPES_PROFILES, &j->profiles);
+}
+
+static void put_attribute(struct job *j, struct mz_buf *to, const char *key, const char *value)
+{
+	struct mz_buf any = {0};
+
+	if (!value || !*value)
+		return;
+	mz_proto_string(&any, ANY_STRING, value);
+	mz_proto_string(&j->part, KEY_VALUE_KEY, key);
+	mz_proto_message(&j->part, KEY_VALUE_VALUE, &any);
+	mz_proto_message(to, RESOURCE_ATTRIBUTES, &j->part);
+	mz_buf_free(&any);
+}
+
+static void put_all(struct job *j)
+{
+	struct mz_buf resource = {0}, scopes = {0};
+
+	put_zero(j, TABLE_LOCATION);
+	for (uint32_t i = 1; i <= mz_profile_frames(j->p); i++)
+		put_location(j, i);
+	put_stacks(j);
+	put_functions(j);
+	mz_proto_string(&j->part, SCOPE_NAME, "memorizer");
+	mz_proto_string(&j->part, SCOPE_VERSION, MZ_VERSION);
+	mz_proto_message(&j->scope, SCOPES_SCOPE, &j->part);
+	for (size_t i = 0; i < TYPES; i++)
+		put_profile(j, i);
+	put_zero(j, TABLE_LINK);
+	put_zero(j, TABLE_ATTRIBUTE);
+	put_zero(j, TABLE_STRING);
+	for (uint32_t i = 1; i <= mz_tables_strings(j->strings); i++) {
+		size_t n;
+
+		mz_proto_string(&j->table, TABLE_STRING, mz_tables_get_string(j->strings, i, &n));
+	}
+	put_attribute(j, &resource, "service.name",
+		      j->o->program ? j->o->program : mz_profile_title(j->p));
+	put_attribute(j, &resource, "service.version", j->o->revision);
+	put_attribute(j, &resource, "host.name", j->o->host);
+	mz_proto_message(&scopes, RESOURCES_RESOURCE, &resource);
+	mz_proto_message(&scopes, RESOURCES_SCOPES, &j->scope);
+	mz_proto_message(&j->out, REQUEST_RESOURCES, &scopes);
+	mz_proto_message(&j->out, REQUEST_DICTIONARY, &j->table);
+	mz_buf_free(&resource);
+	mz_buf_free(&scopes);
+}
+
+int mz_export_otlp(const struct mz_profile *p, const struct mz_export_options *o,
+		   struct mz_output *out, struct mz_error *err)
+{
+	struct job j = {.p = p,
+			.o = o,
+			.strings = mz_tables_new(),
+			.functions = mz_tables_new(),
+			.modules = mz_tables_new()};
+	int ret;
+
+	if (j.strings && j.functions && j.modules)
+		put_all(&j);
+	else
+		j.failed = true;
+	ret = j.failed || j.out.failed ? mz_fail_memory(err)
+				       : mz_output_add(out, j.out.data, j.out.len, err);
+	mz_tables_free(j.strings);
+	mz_tables_free(j.functions);
+	mz_tables_free(j.modules);
+	mz_buf_free(&j.table);
+	mz_buf_free(&j.part);
+	mz_buf_free(&j.inner);
+	mz_buf_free(&j.out);
+	mz_buf_free(&j.profiles);
+	mz_buf_free(&j.scope);
+	return ret;
+}
