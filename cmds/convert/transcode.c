@@ -181,22 +181,11 @@ static int start_container(struct transcode *t)
 	return ret < 0 ? mz_fail_memory(&t->err) : 0;
 }
 
-/* Names that the input brings along, in parts. */
+/* Names that the input brings along. */
 static int put_names(struct transcode *t)
 {
-	const struct mz_names *names = t->in->names;
-	size_t at = 0;
-	int ret = 0;
+	int ret = t->in->names ? mz_names_put(t->in->names, t->writer) : 0;
 
-	for (unsigned i = 0; names && at < mz_names_count(names) && !ret; i++) {
-		struct mz_buf b = {0};
-		char key[24];
-
-		snprintf(key, sizeof(key), "names.%u", i);
-		at = mz_names_text(names, at, &b);
-		ret = b.failed ? -ENOMEM : mz_writer_set_bytes(t->writer, key, b.data, b.len);
-		mz_buf_free(&b);
-	}
 	return ret < 0 ? mz_fail_memory(&t->err) : 0;
 }
 

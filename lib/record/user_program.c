@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "record/user_perfmap.h"
 #include "record/user_pools.h"
 #include "record/user_spool.h"
 #include "trace/writer.h"
@@ -105,6 +106,16 @@ static uint32_t chunk_events(const struct mz_user_files *f)
 											    : 0;
 }
 
+/* The user that a process runs as: what it says it is may be another in its namespace. */
+static uid_t owner_of(uint32_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	return stat(path, &st) ? geteuid() : st.st_uid;
+}
+
 int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 			 const struct mz_program_slot *from)
 {
@@ -114,6 +125,7 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 	memset(m, 0, sizeof(*m));
 	m->pid = from->pid;
 	m->pidfd = -1;
+	m->uid = owner_of(m->pid);
 	snprintf(m->program, sizeof(m->program), "%.*s", (int)sizeof(from->path), from->path);
 	m->number = ++f->made;
 	m->path = file_name(f, m->number);
@@ -274,11 +286,16 @@ int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m)
 	if (!ret) {
 		mz_writer_produced(m->writer, produced);
 		mz_user_stacks_put(&m->stacks, m->writer);
+		if (mz_user_perfmap(m->writer, m->pid, m->uid) < 0)
+			ret = mz_fail_memory(f->err);
 		if (m->own_malloc)
 			mz_writer_set_number(m->writer, "own_malloc", 1);
 		if (unseen(m))
 			mz_writer_set_number(m->writer, "unseen_bytes", unseen(m));
-		ret = mz_writer_close(m->writer, f->err);
+		if (!ret)
+			ret = mz_writer_close(m->writer, f->err);
+		else
+			mz_writer_close(m->writer, &(struct mz_error){0});
 		m->writer = NULL;
 	}
 	if (!ret)

@@ -6,6 +6,8 @@
 #include <memorizer.h>
 #include <uapi/memorizer/record.h>
 
+#include <sys/types.h>
+
 #include "record/user_stacks.h"
 
 #define RECORD_BATCH 256
@@ -32,6 +34,7 @@ struct mz_user_program {
 	struct mz_user_pools *pools; /* of the program's own; NULL = none yet */
 	struct mz_stack_share stacks;
 	uint32_t last_stack;  /* of those in the file */
+	uid_t uid;	      /* that it belongs to */
 	uint32_t own_malloc;  /* it defines malloc itself */
 	uint64_t asked;	      /* bytes, in all recorded calls */
 	uint64_t anonymous;   /* bytes of memory that is of no file, the most that was seen */

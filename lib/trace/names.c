@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,6 +168,23 @@ size_t mz_names_text(const struct mz_names *n, size_t from, struct mz_buf *out)
 		mz_buf_str(out, "\n");
 	}
 	return from;
+}
+
+int mz_names_put(const struct mz_names *n, struct mz_writer *w)
+{
+	size_t at = 0;
+	int ret = 0;
+
+	for (unsigned i = 0; at < mz_names_count(n) && !ret; i++) {
+		struct mz_buf b = {0};
+		char key[24];
+
+		snprintf(key, sizeof(key), "names.%u", i);
+		at = mz_names_text(n, at, &b);
+		ret = b.failed ? -ENOMEM : mz_writer_set_bytes(w, key, b.data, b.len);
+		mz_buf_free(&b);
+	}
+	return ret;
 }
 
 /* The next field of a line, unescaped into to; false: there is none. */

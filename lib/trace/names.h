@@ -45,4 +45,7 @@ bool mz_names_made(uint64_t addr);
 size_t mz_names_text(const struct mz_names *n, size_t from, struct mz_buf *out);
 int mz_names_parse(struct mz_names *n, const char *text, size_t len);
 
+/* All of them as attributes of a container. 0 or -errno. */
+int mz_names_put(const struct mz_names *n, struct mz_writer *w);
+
 #endif

@@ -443,6 +443,19 @@ uint32_t mz_writer_stack(struct mz_writer *w, const uint64_t *ips, size_t depth)
 	return id;
 }
 
+size_t mz_writer_frames(struct mz_writer *w, uint64_t *ips, size_t max)
+{
+	const struct mz_stack_tree *t;
+	size_t n = 0;
+
+	pthread_mutex_lock(&w->lock);
+	t = mz_tables_tree(w->tables);
+	for (uint32_t i = 1; i <= t->nodes && n < max; i++)
+		ips[n++] = mz_stack_tree_ip(t, i);
+	pthread_mutex_unlock(&w->lock);
+	return n;
+}
+
 void mz_writer_produced(struct mz_writer *w, uint64_t events)
 {
 	pthread_mutex_lock(&w->lock);

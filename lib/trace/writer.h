@@ -14,4 +14,7 @@ void mz_writer_hurry(struct mz_writer *w);
  * depends on it only in where chunks end: they are half as long, to keep to the same memory. */
 void mz_writer_beside(struct mz_writer *w, bool beside);
 
+/* The addresses of the stacks so far, in no order, some of them more than once; up to max. */
+size_t mz_writer_frames(struct mz_writer *w, uint64_t *ips, size_t max);
+
 #endif
