@@ -25,7 +25,7 @@ static const struct mz_opt opts[] = {
 	       "privilege, cut: the table that 'kmap functions' writes, or a vmlinux to count in "
 	       "(default: the vmlinux of --symbols)"),
 	MZ_OPT(0, "cut", "FILE", MZ_OPT_STR, struct kmap_opts, cut,
-	       "privilege: measure this cut, a file of lines 'function,domain', as well"),
+	       "privilege, export: this cut, a file of lines 'function,domain'"),
 	MZ_OPT_ROWS(0, struct kmap_opts, limit,
 		    "rows of a list: 20 in text (fields: 200), all in JSON and CSV; 0 = all"),
 	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct kmap_opts, skip_bad,
@@ -44,8 +44,13 @@ static const struct mz_opt opts[] = {
 	       "cut: compare with this one: topdir, dir, file, function, or a file"),
 	MZ_OPT(0, "check", "CUT", MZ_OPT_STR, struct kmap_opts, check,
 	       "cut: make none; which accesses of the map would this one deny?"),
+	MZ_OPT(0, "to", "FORMAT", MZ_OPT_STR, struct kmap_opts, to,
+	       "export: cpm, graphml, csv, jsonl, parquet or sqlite"),
+	MZ_OPT(0, "table", "NAME", MZ_OPT_STR, struct kmap_opts, table,
+	       "export to csv, jsonl and parquet: functions, objects, accesses (default) or calls"),
 	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct kmap_opts, output,
-	       "merge, cut: write here (merge: default standard output; NAME.cmt: a container)"),
+	       "merge, cut, export: write here (merge: default standard output; NAME.cmt: a "
+	       "container)"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct kmap_opts, force,
 	       "replace an existing file"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct kmap_opts, json, "as JSON"),
@@ -272,10 +277,8 @@ static const struct {
 	const char *name;
 	int (*run)(const struct kmap_opts *o, int argc, char **argv);
 } tasks[] = {
-	{"cut", kmap_cut},
-	{"functions", kmap_functions},
-	{"merge", kmap_merge},
-	{"privilege", kmap_privilege},
+	{"cut", kmap_cut},     {"export", kmap_export},	      {"functions", kmap_functions},
+	{"merge", kmap_merge}, {"privilege", kmap_privilege},
 };
 
 static int run(void *options, int argc, char **argv)
@@ -288,7 +291,7 @@ static int run(void *options, int argc, char **argv)
 		if (!strcmp(tasks[i].name, argv[0]))
 			return tasks[i].run(options, argc - 1, argv + 1);
 	return console_usage("%s%s%s there are matrix, object, fields, site, shared, unused, "
-			     "functions, merge, privilege, cut and report",
+			     "functions, merge, privilege, cut, export and report",
 			     argc ? "no question '" : "which question?", argc ? argv[0] : "",
 			     argc ? "';" : "");
 }

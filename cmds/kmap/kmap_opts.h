@@ -12,6 +12,7 @@ struct kmap_opts {
 	const char *functions;
 	const char *cut;
 	const char *output;
+	const char *to, *table;
 	const char *mechanism, *weights, *baseline, *check;
 	uint64_t domains, budget;
 	struct mz_opt_limit limit;
@@ -20,6 +21,7 @@ struct kmap_opts {
 
 /* Each: the arguments behind its name; returns enum mz_exit. */
 int kmap_cut(const struct kmap_opts *o, int argc, char **argv);
+int kmap_export(const struct kmap_opts *o, int argc, char **argv);
 int kmap_functions(const struct kmap_opts *o, int argc, char **argv);
 int kmap_merge(const struct kmap_opts *o, int argc, char **argv);
 int kmap_privilege(const struct kmap_opts *o, int argc, char **argv);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The privileges of a kernel that was cut into domains, for the programs that go on from there. */
+#ifndef MZ_EXPORT_PRIVILEGE_H
+#define MZ_EXPORT_PRIVILEGE_H
+
+#include "analysis/privilege.h"
+#include "base/output.h"
+#include "export/table.h"
+
+/* im: for the lines of allocation sites; NULL = not known. All: 0 or -errno with err set. */
+struct mz_image;
+int mz_export_cpm(const struct mz_privilege *p, const struct mz_cut *c, const struct mz_image *im,
+		  struct mz_output *out, struct mz_error *err);
+int mz_export_graphml(const struct mz_privilege *p, const struct mz_cut *c, struct mz_output *out,
+		      struct mz_error *err);
+
+/* Tables: functions, objects, accesses, calls. A format of one table gets the one named. */
+enum { MZ_PRIVILEGE_TABLES = 4 };
+extern const char *const mz_privilege_table_names[MZ_PRIVILEGE_TABLES + 1];
+int mz_export_privilege_tables(const struct mz_table_ops *ops, const struct mz_privilege *p,
+			       const struct mz_cut *c, int which, struct mz_output *out,
+			       struct mz_error *err);
+
+#endif
