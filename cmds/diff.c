@@ -324,8 +324,9 @@ static int show_csv(struct job *j)
 	for (size_t i = 0; i < j->d.n && !ret && (!j->limit || shown < j->limit); i++, shown++) {
 		const struct mz_diff_row *r = &j->d.rows[i];
 		const char *state = state_of(r, j->sort);
-		struct mz_cell cells[CSV_COLUMNS] = {{true, strlen(r->name), r->name},
-						     {true, strlen(state), state}};
+		struct mz_cell cells[CSV_COLUMNS] = {
+			{.known = true, .n = strlen(r->name), .s = r->name},
+			{.known = true, .n = strlen(state), .s = state}};
 
 		for (size_t k = 0; k < 2 * n; k++)
 			cells[2 + k] = (struct mz_cell){

@@ -10,6 +10,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "export/proto.h"
@@ -36,6 +37,8 @@ struct column {
 	size_t nknown;
 	struct mz_tables *dictionary;
 	struct mz_buf plain; /* the dictionary's page */
+	uint32_t *told;	     /* by mz_cell.same: 1 + number of the dictionary; 0 = not yet */
+	size_t told_cap;
 };
 
 struct mz_parquet_table {
@@ -85,6 +88,7 @@ static void parquet_close(void *state)
 		mz_buf_free(&t->col[i].known);
 		mz_buf_free(&t->col[i].plain);
 		mz_tables_free(t->col[i].dictionary);
+		free(t->col[i].told);
 	}
 	mz_buf_free(&t->groups);
 	mz_buf_free(&t->page);
@@ -106,6 +110,8 @@ static int begin_group(struct mz_parquet_table *t, struct mz_error *err)
 
 		c->values.len = c->known.len = c->plain.len = 0;
 		c->nknown = 0;
+		if (c->told)
+			memset(c->told, 0, c->told_cap * sizeof(*c->told));
 		mz_tables_free(c->dictionary);
 		c->dictionary = NULL;
 		if (t->columns[i].type == MZ_CELL_TEXT && !(c->dictionary = mz_tables_new()))
@@ -127,9 +133,9 @@ static int parquet_begin(void *state, const char *name, const struct mz_column *
 	return ret ? ret : begin_group(t, err);
 }
 
-/* Call sites and functions repeat in nearly every row; a text is stored once per group, and rows
- * hold its number. */
-static void add_text(struct mz_parquet_table *t, struct column *c, const struct mz_cell *cell)
+/* The number of a text in the dictionary, from 1; 0: no memory. */
+static uint32_t number_text(struct mz_parquet_table *t, struct column *c,
+			    const struct mz_cell *cell)
 {
 	uint32_t before = mz_tables_strings(c->dictionary), id;
 
@@ -137,10 +143,6 @@ static void add_text(struct mz_parquet_table *t, struct column *c, const struct 
 	mz_utf8_add(&t->scratch, cell->s, cell->n);
 	id = mz_tables_string(c->dictionary, t->scratch.data ? t->scratch.data : "",
 			      t->scratch.len);
-	if (!id) {
-		c->values.failed = true;
-		return;
-	}
 	if (id > before) {
 		uint32_t len = (uint32_t)t->scratch.len;
 
@@ -148,6 +150,24 @@ static void add_text(struct mz_parquet_table *t, struct column *c, const struct 
 		mz_buf_add(&c->plain, t->scratch.data, len);
 		t->text += len;
 	}
+	return id;
+}
+
+/* Call sites and functions repeat in nearly every row; a text is stored once per group, and rows
+ * hold its number. One that the group has had is not looked at again. */
+static void add_text(struct mz_parquet_table *t, struct column *c, const struct mz_cell *cell)
+{
+	uint32_t id = cell->same && cell->same < c->told_cap ? c->told[cell->same] : 0;
+
+	if (!id)
+		id = number_text(t, c, cell);
+	if (!id || (cell->same && !mz_array_room((void **)&c->told, &c->told_cap, cell->same,
+						 sizeof(*c->told)))) {
+		c->values.failed = true;
+		return;
+	}
+	if (cell->same)
+		c->told[cell->same] = id;
 	id--;
 	mz_buf_add(&c->values, &id, sizeof(id));
 }

@@ -13,14 +13,21 @@
 /* More than there are: mz_table_names. */
 #define TABLES 8
 
+/* What is bound to a parameter: it stays from row to row. */
+struct bound {
+	bool null;
+	uint32_t same;	    /* of a text: as in struct mz_cell */
+	struct mz_buf text; /* which SQLite reads where it is */
+};
+
 struct mz_sqlite_table {
 	sqlite3 *db;
 	const char *path; /* of the output, for messages */
 	sqlite3_stmt *insert[TABLES];
 	const struct mz_column *columns[TABLES];
 	size_t ncolumns[TABLES];
+	struct bound bound[TABLES][MZ_COLUMNS_MAX];
 	int n;
-	struct mz_buf text;
 };
 
 /* By the code that a call gave: the database does not know of all that failed. */
@@ -50,7 +57,8 @@ static void sql_close(void *state)
 	for (int i = 0; i < t->n; i++)
 		sqlite3_finalize(t->insert[i]);
 	sqlite3_close(t->db);
-	mz_buf_free(&t->text);
+	for (int i = 0; i < TABLES * MZ_COLUMNS_MAX; i++)
+		mz_buf_free(&t->bound[i / MZ_COLUMNS_MAX][i % MZ_COLUMNS_MAX].text);
 	free(t);
 }
 
@@ -72,7 +80,8 @@ static void *sql_open(struct mz_output *out, struct mz_error *err)
 		mz_fail(err, EINVAL, "%s: a database needs a file; name one with -o FILE",
 			out->file.path);
 	} else {
-		code = sqlite3_open_v2(out->file.part, &t->db, SQLITE_OPEN_READWRITE, NULL);
+		code = sqlite3_open_v2(out->file.part, &t->db,
+				       SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 		if (code != SQLITE_OK)
 			fail(t, code, err);
 		else if (!execute(t, setup, err))
@@ -124,19 +133,29 @@ static int sql_begin(void *state, const char *name, const struct mz_column *colu
 	return t->n++;
 }
 
-/* SQLITE_TRANSIENT copies the text: the buffer is reused for the next cell. */
-static int bind(struct mz_sqlite_table *t, sqlite3_stmt *s, int at, const struct mz_column *c,
+/* A text that is the one of the row before is still bound. */
+static int bind_text(struct bound *b, sqlite3_stmt *s, int at, const struct mz_cell *cell)
+{
+	if (cell->same && b->same == cell->same)
+		return SQLITE_OK;
+	b->same = cell->same;
+	b->text.len = 0;
+	mz_utf8_add(&b->text, cell->s, cell->n);
+	return b->text.failed ? SQLITE_NOMEM
+			      : sqlite3_bind_text64(s, at, b->text.data ? b->text.data : "",
+						    b->text.len, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static int bind(struct bound *b, sqlite3_stmt *s, int at, const struct mz_column *c,
 		const struct mz_cell *cell)
 {
-	if (!cell->known)
-		return sqlite3_bind_null(s, at);
-	if (c->type != MZ_CELL_TEXT)
-		return sqlite3_bind_int64(s, at, (int64_t)cell->n);
-	t->text.len = 0;
-	mz_utf8_add(&t->text, cell->s, cell->n);
-	return t->text.failed ? SQLITE_NOMEM
-			      : sqlite3_bind_text64(s, at, t->text.data ? t->text.data : "",
-						    t->text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
+	if (!cell->known && b->null)
+		return SQLITE_OK;
+	b->null = !cell->known;
+	if (cell->known && c->type == MZ_CELL_TEXT)
+		return bind_text(b, s, at, cell);
+	b->same = 0;
+	return b->null ? sqlite3_bind_null(s, at) : sqlite3_bind_int64(s, at, (int64_t)cell->n);
 }
 
 /* All rows go into one transaction, which sql_end commits. */
@@ -147,7 +166,7 @@ static int sql_row(void *state, int table, const struct mz_cell *cells, struct m
 	int code;
 
 	for (size_t i = 0; i < t->ncolumns[table]; i++) {
-		code = bind(t, s, (int)i + 1, &t->columns[table][i], &cells[i]);
+		code = bind(&t->bound[table][i], s, (int)i + 1, &t->columns[table][i], &cells[i]);
 		if (code != SQLITE_OK)
 			return fail(t, code, err);
 	}

@@ -26,6 +26,8 @@ struct mz_cell {
 	bool known;
 	uint64_t n; /* of TEXT: its length */
 	const char *s;
+	uint32_t same; /* TEXT: cells of a column with the same number have the same text; 0 = not
+			  told */
 };
 
 #define MZ_COLUMNS_MAX 32

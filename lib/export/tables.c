@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/usage.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "export/blocks.h"
 #include "export/table.h"
@@ -20,6 +21,8 @@ struct job {
 	int number[MZ_TABLES]; /* of the table in the file; -1 = not wanted */
 	struct mz_blocks blocks;
 	uint64_t event;
+	uint32_t *place; /* by site: 1 + the frame that it is named by; 0 = not asked yet */
+	size_t place_cap;
 };
 
 /* Cells. An unknown value is not a 0: formats leave it out or write NULL. */
@@ -63,14 +66,39 @@ static const struct mz_column event_columns[] = {
 };
 #define EVENT_COLUMNS (sizeof(event_columns) / sizeof(*event_columns))
 
-/* The same frame that reports name as the call site, so that sums in a query agree with theirs. */
-static const char *place_of(const struct mz_profile *p, const struct mz_profile_site *s)
+/* The function of a site: the same frame that reports name as the call site, so that sums in a
+ * query agree with theirs. Which frame that is takes a look at the whole stack: it is found once
+ * per site, and not once per event. */
+static struct mz_cell place_of(struct job *j, int64_t site)
 {
-	size_t depth;
-	const uint64_t *frames = mz_profile_stack(p, s, &depth);
+	struct mz_cell cell;
+	const uint64_t *frames;
+	size_t depth = 0;
+	uint32_t frame;
+	bool room;
 
-	return depth ? mz_profile_get_frame(p, (uint32_t)frames[mz_profile_place(p, s)]).name
-		     : NULL;
+	if (site >= 0)
+		frames = mz_profile_stack(j->p, &j->p->sites[site], &depth);
+	if (!depth)
+		return text(NULL);
+	room = mz_array_room((void **)&j->place, &j->place_cap, (size_t)site, sizeof(*j->place));
+	frame = room && j->place[site]
+			? j->place[site] - 1
+			: (uint32_t)frames[mz_profile_place(j->p, &j->p->sites[site])];
+	if (room)
+		j->place[site] = frame + 1;
+	cell = text(mz_profile_get_frame(j->p, frame).name);
+	cell.same = (uint32_t)site + 1;
+	return cell;
+}
+
+/* One of few texts, which its number names. */
+static struct mz_cell name(const char *s, unsigned number)
+{
+	struct mz_cell cell = text(s);
+
+	cell.same = number + 1;
+	return cell;
 }
 
 /* Marks have a text of their own, losses the name of their cause; no other event has any. */
@@ -97,8 +125,8 @@ static int put_event(struct job *j, const struct mz_event *ev, int64_t site)
 	struct mz_cell cells[EVENT_COLUMNS] = {
 		number(j->event),
 		number_if(ev->has & MZ_HAS_TIME, ev->time),
-		text(mz_kind_name(ev->kind)),
-		text(mz_call_name(ev->call)),
+		name(mz_kind_name(ev->kind), ev->kind),
+		name(mz_call_name(ev->call), ev->call),
 		number_if(ev->has & MZ_HAS_CPU, (uint64_t)(int64_t)ev->cpu),
 		number_if(ev->has & MZ_HAS_NODE, (uint64_t)(int64_t)ev->node),
 		number_if(ev->has & MZ_HAS_PID, ev->pid),
@@ -112,7 +140,7 @@ static int put_event(struct job *j, const struct mz_event *ev, int64_t site)
 		number_if(block && ev->arg, ev->arg),
 		number_if(ev->has & MZ_HAS_FLAGS, ev->flags),
 		number_if(site >= 0, (uint64_t)site + 1),
-		text(site >= 0 ? place_of(j->p, &j->p->sites[site]) : NULL),
+		place_of(j, site),
 		bytes(cache, cache_len),
 		number_if(access, ev->size),
 		number_if(access, ev->arg),
@@ -153,7 +181,7 @@ static int put_block(void *arg, const struct mz_block_life *b, const struct mz_e
 		number(ev->size),
 		number_if(ev->has & MZ_HAS_GIVEN, ev->given),
 		number_if(b->site >= 0, (uint64_t)b->site + 1),
-		text(b->site >= 0 ? place_of(j->p, &j->p->sites[b->site]) : NULL),
+		place_of(j, b->site),
 		bytes(cache, cache_len),
 		number(b->event),
 		number_if(dead, j->event),
@@ -334,6 +362,7 @@ int mz_export_tables(const struct mz_table_ops *ops, struct mz_events *s, struct
 		ret = ops->end(j.t, err);
 	ops->close(j.t);
 	mz_blocks_deinit(&j.blocks);
+	free(j.place);
 	if (ret == -ENOMEM)
 		mz_fail_memory(err);
 	return ret;
