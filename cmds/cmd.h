@@ -80,6 +80,13 @@ struct mz_cmd {
 		.scope = sc                                                                        \
 	}
 
+/* One of several words; the member is its number. */
+#define MZ_OPT_ONE_OF(sc, n, a, st, m, c, h)                                                       \
+	{                                                                                          \
+		.name = n, .arg = a, .help = h, .type = MZ_OPT_CHOICE, .offset = offsetof(st, m),  \
+		.choices = c, .scope = sc                                                          \
+	}
+
 /* How many rows: one name in all verbs. */
 #define MZ_OPT_ROWS(sc, st, m, h)                                                                  \
 	{                                                                                          \

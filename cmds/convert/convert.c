@@ -36,18 +36,11 @@ struct opts {
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
 	       "write to OUT (default: standard output)"),
-	{.name = "to",
-	 .arg = "FORMAT",
-	 .help = "container (as if not given), text, classic; of a KMAP: container, kmap (its own "
-		 "lines "
-		 "again), kmap-g2 or kmap-g3 (lines of 10 or 11 fields, as upstream's kernels "
-		 "write them); or raw "
-		 "kmemtrace "
-		 "records: kmemtrace-c, kmemtrace-e, kmemtrace-e32, and each with -be for big "
-		 "endian",
-	 .type = MZ_OPT_CHOICE,
-	 .offset = offsetof(struct opts, to),
-	 .choices = formats},
+	MZ_OPT_ONE_OF(0, "to", "FORMAT", struct opts, to, formats,
+		      "container (as if not given), text, classic; of a KMAP: container, kmap (its "
+		      "own lines again), kmap-g2 or kmap-g3 (lines of 10 or 11 fields, as "
+		      "upstream's kernels write them); or raw kmemtrace records: kmemtrace-c, "
+		      "kmemtrace-e, kmemtrace-e32, and each with -be for big endian"),
 	MZ_OPT(0, "best", NULL, MZ_OPT_FLAG, struct opts, best, "compress better, but slower"),
 	MZ_OPT(0, "drop", "FIELDS", MZ_OPT_STR, struct opts, drop,
 	       "leave out addresses, times, ...: comma-separated names"),

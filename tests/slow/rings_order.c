@@ -15,6 +15,7 @@
 
 #include "preload/ring.h"
 #include "record/user_rings.h"
+#include "tests/slow/consume.h"
 
 #define THREADS 100
 #define WAVES	2
@@ -142,17 +143,14 @@ static void *work(void *arg)
 
 /* ---- the recorder -------------------------------------------------------------- */
 
+static bool stopped(void)
+{
+	return stop;
+}
+
 static void *consume(void *arg)
 {
-	long n = 0;
-
-	while (n >= 0 && (n || !stop)) {
-		if (mz_user_rings_images(&rings) < 0)
-			abort();
-		n = mz_user_rings_drain(&rings, false);
-		if (!n)
-			mz_user_rings_sleep(&rings, 1000000);
-	}
+	consume_rings(&rings, stopped);
 	return arg;
 }
 

@@ -15,6 +15,7 @@
 #include "preload/ring.h"
 #include "preload/stack.h"
 #include "record/user_rings.h"
+#include "tests/slow/consume.h"
 
 #define THREADS 6
 #define WAVES	5
@@ -39,17 +40,14 @@ static void *produce(void *arg)
 	return NULL;
 }
 
+static bool stopped(void)
+{
+	return __atomic_load_n(&stop, __ATOMIC_ACQUIRE);
+}
+
 static void *consume(void *arg)
 {
-	long n = 0;
-
-	while (n >= 0 && (n || !__atomic_load_n(&stop, __ATOMIC_ACQUIRE))) {
-		if (mz_user_rings_images(&rings) < 0)
-			abort();
-		n = mz_user_rings_drain(&rings, false);
-		if (!n)
-			mz_user_rings_sleep(&rings, 1000000);
-	}
+	consume_rings(&rings, stopped);
 	return arg;
 }
 

@@ -15,21 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static pid_t start(char **argv)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		raise(SIGSTOP); /* until it is traced */
-		execvp(argv[0], argv);
-		_exit(127);
-	}
-	if (pid < 0 || waitpid(pid, NULL, WUNTRACED) != pid ||
-	    ptrace(PTRACE_SEIZE, pid, NULL, (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)))
-		return -1;
-	kill(pid, SIGCONT);
-	return pid;
-}
+#include "tests/tools/traced.h"
 
 static bool is_seize(pid_t pid)
 {
@@ -42,7 +28,8 @@ static bool is_seize(pid_t pid)
 
 int main(int argc, char **argv)
 {
-	pid_t pid = argc > 2 ? start(argv + 2) : -1;
+	pid_t pid =
+		argc > 2 ? start_traced(argv + 2, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) : -1;
 	bool done = false;
 	int status;
 

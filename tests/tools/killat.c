@@ -19,23 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/tools/traced.h"
+
 #define OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)
-
-static pid_t start(char **argv)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		raise(SIGSTOP); /* until it is traced */
-		execvp(argv[0], argv);
-		_exit(127);
-	}
-	if (pid < 0 || waitpid(pid, NULL, WUNTRACED) != pid ||
-	    ptrace(PTRACE_SEIZE, pid, NULL, (void *)OPTIONS))
-		return -1;
-	kill(pid, SIGCONT);
-	return pid;
-}
 
 /* The signal that a stop is about, to be passed on; 0 = none. */
 static int signal_of(int status)
@@ -64,7 +50,7 @@ int main(int argc, char **argv)
 
 	argv += no_reads;
 	at = argc > 2 + no_reads ? atol(argv[1]) : 0;
-	pid = argc > 2 + no_reads ? start(argv + 2) : -1;
+	pid = argc > 2 + no_reads ? start_traced(argv + 2, OPTIONS) : -1;
 	if (pid < 0)
 		return 2;
 	while ((got = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR) {
