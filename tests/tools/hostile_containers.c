@@ -409,8 +409,8 @@ static void orders_to_the_terminal(const char *name)
 					    "command",
 					    "\x9bH",
 					    "\x1b]0;t\a",
-					    "\xe2\x80\xae"
-					    "cba",
+					    ("\xe2\x80\xae"
+					     "cba"),
 					    "kernel",
 					    "a\rb"};
 	struct shape s = births(0, 0);
