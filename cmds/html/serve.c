@@ -21,6 +21,7 @@
 #include "cmds/html/html.h"
 #include "cmds/html/serve_about.h"
 #include "cmds/html/serve_http.h"
+#include "cmds/html/serve_store.h"
 
 #define CHILDREN 32
 #define PATIENCE 30 /* seconds for the other side to ask */
@@ -31,6 +32,7 @@
 #define ANSWER_SECONDS 300
 
 struct opts {
+	const char *credentials;
 	uint64_t port;
 	uint64_t timeout;
 };
@@ -41,6 +43,9 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct opts, timeout,
 	       "close a connection whose request takes longer (default 30), or whose answer "
 	       "takes ten times as long"),
+	MZ_OPT(0, "credentials", "FILE", MZ_OPT_STR, struct opts, credentials,
+	       "a store on servers: a file of mode 600 with the user and the password on two "
+	       "lines"),
 	{0},
 };
 
@@ -49,6 +54,8 @@ enum phase { ASKING, WORKING, TAKEN };
 
 struct server {
 	const char *dir;
+	bool store; /* dir is a store of recordings */
+	const char *credentials;
 	int fd;
 	unsigned port;
 	unsigned patience;
@@ -191,9 +198,31 @@ static int view(const struct server *s, const char *name, struct mz_buf *page, s
 	return ret;
 }
 
+/* A page of the store, or of the file that a recording of it was made from. */
+static int store_page(const struct server *s, const char *path, struct mz_buf *page,
+		      struct mz_error *err)
+{
+	char *original = NULL;
+	struct html_model m;
+	int ret = serve_store_page(s->dir, s->credentials, path, page, &original, err);
+
+	if (!ret && original) {
+		page->len = 0;
+		ret = html_model_open(&m, original, NULL, err);
+		if (!ret) {
+			ret = html_page(page, &m, 1, err);
+			html_model_close(&m);
+		}
+	}
+	free(original);
+	return ret;
+}
+
 static int make_page(const struct server *s, const char *path, struct mz_buf *page,
 		     struct mz_error *err)
 {
+	if (s->store)
+		return store_page(s, path, page, err);
 	if (!strcmp(path, "/"))
 		return list(s, page, err);
 	if (!strncmp(path, "/view/", 6))
@@ -417,9 +446,11 @@ static int run(void *options, int argc, char **argv)
 		return console_usage("--timeout takes 1 to 3600 seconds");
 	s.patience = o->timeout ? (unsigned)o->timeout : PATIENCE;
 	s.dir = argc ? argv[0] : ".";
-	if (stat(s.dir, &st))
+	s.store = serve_is_store(s.dir);
+	s.credentials = o->credentials;
+	if (!s.store && stat(s.dir, &st))
 		return console_fail("%s: %s", s.dir, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
+	if (!s.store && !S_ISDIR(st.st_mode))
 		return console_fail("%s: not a folder; 'memorizer html' shows one recording",
 				    s.dir);
 	if (make_token(s.token) || make_phases(&s))
@@ -442,7 +473,7 @@ static int run(void *options, int argc, char **argv)
 
 const struct mz_cmd cmd_serve = {
 	.name = "serve",
-	.args = "[DIR]",
+	.args = "[DIR|STORE]",
 	.summary = "show the recordings of a folder in a browser",
 	.opts = opts,
 	.opts_size = sizeof(struct opts),

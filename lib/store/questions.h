@@ -99,6 +99,18 @@ int mz_store_read_matrix(struct mz_store *s, const struct mz_store_filter *f,
 			 const uint64_t *site, struct mz_store_matrix *m, struct mz_error *err);
 void mz_store_matrix_free(struct mz_store_matrix *m);
 
+/* The stacks of one recording: names as "main;work;malloc". */
+struct mz_store_stacks {
+	struct mz_store_sum *list; /* key and sum */
+	uint32_t *names;	   /* of strings */
+	size_t n;
+	struct mz_tables *strings;
+};
+int mz_store_read_stacks(struct mz_store *s, const struct mz_store_entry *e,
+			 const struct mz_profile_value *v, struct mz_store_stacks *stacks,
+			 struct mz_error *err);
+void mz_store_stacks_free(struct mz_store_stacks *s);
+
 /* ---- answers, each as a table ------------------------------------------------- */
 
 int mz_store_answer_list(const struct mz_store_entries *e, struct mz_result_table *t);
