@@ -644,7 +644,7 @@ static __attribute__((constructor)) void begin(void)
 	 * operators */
 	mz_me.hidden++;
 	if (own_malloc)
-		mz_tell_own_malloc();
+		mz_tell_blind(MZ_BLIND_OWN_MALLOC);
 	mz_operators_find((void *)real.malloc);
 	mz_entries_find((void *)real.malloc);
 	mz_redirect(true);
@@ -653,5 +653,6 @@ static __attribute__((constructor)) void begin(void)
 
 static __attribute__((destructor)) void end(void)
 {
+	mz_look_for_namespaces();
 	mz_tell_end();
 }

@@ -15,7 +15,8 @@
 static const char *const names[MZ_REALS] = {MZ_REAL_CALLS};
 
 static bool redirected;
-static unsigned long long objects_seen; /* dlpi_adds */
+static const struct r_debug_extended *for_debuggers; /* from the executable, which alone has it */
+static unsigned long long objects_seen;		     /* dlpi_adds */
 
 struct object {
 	uintptr_t base, start, end;
@@ -113,6 +114,10 @@ static void change_object(struct object *o, const ElfW(Dyn) * d, bool ours)
 		case DT_RELA: rela = table(o, d); break;
 		case DT_RELASZ: rela_bytes = d->d_un.d_val; break;
 		case DT_JMPREL: plt = table(o, d); break;
+		case DT_DEBUG:
+			if (d->d_un.d_ptr)
+				for_debuggers = (const void *)d->d_un.d_ptr;
+			break;
 		case DT_PLTRELSZ: plt_bytes = d->d_un.d_val; break;
 		default: break;
 		}
@@ -172,9 +177,21 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
+/* From version 2 on, the linker's list for debuggers names them. Libraries in them have a C
+ * library of their own, which dl_iterate_phdr() does not show us. */
+void mz_look_for_namespaces(void)
+{
+	if (*mz_alive >= MZ_ALIVE_ON && mz_region && for_debuggers &&
+	    for_debuggers->base.r_version >= 2 &&
+	    __atomic_load_n(&for_debuggers->r_next, __ATOMIC_RELAXED))
+		mz_tell_blind(MZ_BLIND_NAMESPACE);
+}
+
 void mz_redirect_new(void)
 {
 	unsigned long long now = 0;
+
+	mz_look_for_namespaces();
 
 	if (!redirected)
 		return;

@@ -16,4 +16,7 @@ HIDDEN unsigned mz_redirect(bool ours);
 /* Libraries that came since: theirs too. */
 HIDDEN void mz_redirect_new(void);
 
+/* Tell the recorder of libraries in other namespaces, whose calls are not redirected. */
+HIDDEN void mz_look_for_namespaces(void);
+
 #endif

@@ -106,9 +106,9 @@ void mz_tell_end(void)
 				 __ATOMIC_RELAXED);
 }
 
-void mz_tell_own_malloc(void)
+void mz_tell_blind(uint32_t what)
 {
-	__atomic_store_n(&mz_region->images[my_image].own_malloc, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_or(&mz_region->images[my_image].blind, what, __ATOMIC_RELAXED);
 }
 
 static bool claim_image(uint32_t parent)
@@ -125,7 +125,7 @@ static bool claim_image(uint32_t parent)
 		m->parent = parent;
 		m->missed = 0;
 		m->left = MZ_LEFT_NOT;
-		m->own_malloc = 0;
+		m->blind = 0;
 		m->anonymous = 0;
 		m->locked = mz_region_lock(i);
 		m->start = mz_clock();

@@ -65,7 +65,7 @@ void mz_come_back(uint32_t alive) __attribute__((visibility("hidden")));
 
 /* The program ends. It has a malloc of its own, which it calls in place of ours. */
 void mz_tell_end(void) __attribute__((visibility("hidden")));
-void mz_tell_own_malloc(void) __attribute__((visibility("hidden")));
+void mz_tell_blind(uint32_t what) __attribute__((visibility("hidden")));
 
 /* The first look of a thread, or the first at this recorder. */
 bool mz_on_slow(uint32_t alive) __attribute__((visibility("hidden")));

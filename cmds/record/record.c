@@ -315,10 +315,15 @@ static void tell_file(const struct mz_user_done *d)
 		fprintf(stderr, "%s: ", d->path);
 		console_stacks(stderr, &d->stacks);
 	}
-	if (d->own_malloc)
+	if (d->blind & MZ_BLIND_OWN_MALLOC)
 		fprintf(stderr,
 			"%s: the program defines malloc itself: calls inside it are not in the "
 			"file, only those of its libraries\n",
+			d->path);
+	if (d->blind & MZ_BLIND_NAMESPACE)
+		fprintf(stderr,
+			"%s: it loaded libraries into a namespace of their own (dlmopen): their "
+			"calls are not in the file\n",
 			d->path);
 	if (d->unseen)
 		fprintf(stderr,
@@ -446,7 +451,8 @@ static void tell_json(const struct job *j)
 		mz_json_u64(&json, "events", d->events);
 		mz_json_u64(&json, "bytes", d->bytes);
 		mz_stack_share_json(&d->stacks, &json);
-		mz_json_bool(&json, "own_malloc", d->own_malloc);
+		mz_json_bool(&json, "own_malloc", d->blind & MZ_BLIND_OWN_MALLOC);
+		mz_json_bool(&json, "namespaces", d->blind & MZ_BLIND_NAMESPACE);
 		mz_json_u64(&json, "unseen_bytes", d->unseen);
 		if (d->left == MZ_LEFT_SECCOMP || d->left == MZ_LEFT_WAIT)
 			mz_json_str(&json, "left", d->left == MZ_LEFT_SECCOMP ? "seccomp" : "wait");

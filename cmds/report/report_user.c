@@ -286,6 +286,19 @@ static void show_rest(const struct job *j)
 		       console_count(b, u->over_live));
 }
 
+/* What the recorder cannot have seen. */
+static void show_blind(const struct job *j)
+{
+	if (j->nfiles >= 2)
+		return;
+	if (mz_reader_find_attr(j->in, "own_malloc"))
+		printf("\nThe program defines malloc itself: only calls of its libraries were "
+		       "seen.\n");
+	if (mz_reader_find_attr(j->in, "namespaces"))
+		printf("\nIt loaded libraries into a namespace of their own (dlmopen): their calls "
+		       "were not seen.\n");
+}
+
 static void show_text(const struct job *j)
 {
 	show_head(j);
@@ -294,9 +307,8 @@ static void show_text(const struct job *j)
 		report_pools_text(&j->u, mz_reader_tables(j->in));
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++)
 		show_view(j, &views[i]);
-	if (j->nfiles < 2 && mz_reader_find_attr(j->in, "own_malloc"))
-		printf("\nThe program defines malloc itself: only calls of its libraries were seen.\n");
-	else if (!j->sites.count)
+	show_blind(j);
+	if (!j->sites.count && !(j->nfiles < 2 && mz_reader_find_attr(j->in, "own_malloc")))
 		printf("\nNo call sites: record with --stacks to get them.\n");
 	else if (j->missing)
 		printf("\n%u files of the program are missing or have changed: their code has no "

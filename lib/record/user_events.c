@@ -560,7 +560,7 @@ int mz_user_missed(struct mz_user_rings *r, unsigned image)
 			      .time = m->last_time};
 
 	m->left = __atomic_load_n(&slot->left, __ATOMIC_RELAXED);
-	m->own_malloc = __atomic_load_n(&slot->own_malloc, __ATOMIC_RELAXED);
+	m->blind = __atomic_load_n(&slot->blind, __ATOMIC_RELAXED);
 	mz_user_program_has(m, __atomic_load_n(&slot->anonymous, __ATOMIC_RELAXED));
 	if (m->left == MZ_LEFT_SECCOMP)
 		ev.arg = MZ_LOSS_SANDBOX;

@@ -263,7 +263,7 @@ static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 				   .events = m->events,
 				   .stacks = m->stacks,
 				   .left = m->left,
-				   .own_malloc = m->own_malloc,
+				   .blind = m->blind,
 				   .unseen = unseen(m)};
 	memcpy(d->program, m->program, sizeof(d->program));
 	memcpy(d->lost, m->lost, sizeof(d->lost));
@@ -288,8 +288,10 @@ int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m)
 		mz_user_stacks_put(&m->stacks, m->writer);
 		if (mz_user_perfmap(m->writer, m->pid, m->uid) < 0)
 			ret = mz_fail_memory(f->err);
-		if (m->own_malloc)
+		if (m->blind & MZ_BLIND_OWN_MALLOC)
 			mz_writer_set_number(m->writer, "own_malloc", 1);
+		if (m->blind & MZ_BLIND_NAMESPACE)
+			mz_writer_set_number(m->writer, "namespaces", 1);
 		if (unseen(m))
 			mz_writer_set_number(m->writer, "unseen_bytes", unseen(m));
 		if (!ret)

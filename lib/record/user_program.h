@@ -35,7 +35,7 @@ struct mz_user_program {
 	struct mz_stack_share stacks;
 	uint32_t last_stack;  /* of those in the file */
 	uid_t uid;	      /* that it belongs to */
-	uint32_t own_malloc;  /* it defines malloc itself */
+	uint32_t blind;	      /* enum mz_blind */
 	uint64_t asked;	      /* bytes, in all recorded calls */
 	uint64_t anonymous;   /* bytes of memory that is of no file, the most that was seen */
 	uint64_t looked;      /* when, in ns */
@@ -75,8 +75,8 @@ struct mz_user_files {
 		uint64_t lost[MZ_LOSSES];
 		uint64_t bytes;
 		struct mz_stack_share stacks;
-		uint32_t left; /* enum mz_left */
-		uint32_t own_malloc;
+		uint32_t left;	 /* enum mz_left */
+		uint32_t blind;	 /* enum mz_blind */
 		uint64_t unseen; /* bytes of its memory that no recorded call explains */
 	} * done;
 	size_t done_count, done_cap;

@@ -132,6 +132,12 @@ enum mz_left {
 	MZ_LEFT_WAIT,	 /* the recorder stood still for MZ_WAIT_SECONDS */
 };
 
+/* Calls of a program that the library does not see. */
+enum mz_blind {
+	MZ_BLIND_OWN_MALLOC = 1, /* those of an executable that defines malloc */
+	MZ_BLIND_NAMESPACE = 2,	 /* those of libraries that dlmopen() has loaded apart */
+};
+
 /* So long does a program wait for a recorder that lives but does nothing. */
 #define MZ_WAIT_SECONDS 30u
 
@@ -143,7 +149,7 @@ struct mz_program_slot {
 	uint64_t start; /* time */
 	uint64_t missed; /* events of threads that got no ring, or after it left */
 	uint32_t left;	/* enum mz_left */
-	uint32_t own_malloc; /* the program defines malloc: its own calls are not seen */
+	uint32_t blind; /* bits of enum mz_blind */
 	uint64_t anonymous; /* bytes of its memory that are of no file, when it ended */
 	char path[208];
 };
