@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/error.h"
 
+/* The folder of a build differs between machines; the name of the file does not. */
 static const char *base_name(const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
@@ -128,6 +129,7 @@ static uint64_t distance(const struct mz_profile_value *v, const struct mz_diff_
 	return a > b ? a - b : b - a;
 }
 
+/* By the amount, whatever its sign: a saving is as interesting as a growth. */
 static int by_change(const void *x, const void *y, void *value)
 {
 	uint64_t a = distance(value, x), b = distance(value, y);

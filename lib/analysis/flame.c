@@ -28,6 +28,8 @@ void mz_flame_deinit(struct mz_flame *f)
 }
 
 /* The child of that name, made if there is none; 0 = no memory. */
+/* A node is found by its parent and its name, so that a path costs one lookup per level, however
+ * wide the tree is. */
 static uint32_t child(struct mz_flame *f, uint32_t parent, uint32_t name)
 {
 	uint32_t at = mz_pair_index_put(&f->index, parent, name);
@@ -67,6 +69,7 @@ int mz_flame_add(struct mz_flame *f, const uint32_t *path, size_t depth,
 	return 0;
 }
 
+/* A path of folders becomes a path in the tree. */
 size_t mz_flame_split(struct mz_tables *names, const char *text, uint32_t *path, size_t most)
 {
 	size_t n = 0;
@@ -103,6 +106,8 @@ static int larger_first(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
+/* The browser draws a few thousand nodes well. Children are never larger than their parent, so
+ * that what is left is still a tree. */
 int mz_flame_cut(const struct mz_flame *f, uint32_t most, struct mz_flame_cut *cut)
 {
 	float *shares = malloc(f->count * sizeof(*shares)), least = 0;

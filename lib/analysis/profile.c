@@ -93,6 +93,8 @@ static uint32_t string_of(struct mz_profile *p, const char *s)
 	return s ? mz_tables_string(p->names, s, strlen(s)) : 0;
 }
 
+/* A frame is interned as a list of its parts, so that equal frames have one number and no table of
+ * their own is needed. */
 uint32_t mz_profile_frame(struct mz_profile *p, uint64_t addr, const char *name, const char *file,
 			  uint32_t line, const char *module)
 {

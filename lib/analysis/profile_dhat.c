@@ -38,6 +38,7 @@ static int wrong(struct job *j, const char *what)
 			      j->json.in->name, (unsigned long long)at, what);
 }
 
+/* DHAT writes integers only. A fraction here is another file, or a damaged one. */
 static int get_number(struct job *j, uint64_t *v)
 {
 	int piece = mz_json_read(&j->json, j->err);
@@ -70,6 +71,8 @@ static const struct {
 	{"wb", offsetof(struct mz_profile_sum, writes), false},
 };
 
+/* The table of frames comes after the points, so indexes are kept until it is known how many there
+ * are. */
 static int get_frames(struct job *j, struct point *pt)
 {
 	int piece = mz_json_read(&j->json, j->err);
@@ -147,6 +150,7 @@ static int get_merged(struct job *j)
 	return 0;
 }
 
+/* Members that we do not know are skipped: later versions may add some. */
 static int get_member(struct job *j, struct point *pt)
 {
 	const char *name = j->json.text.data;
@@ -282,6 +286,7 @@ static int get_flag(struct job *j, bool *to)
 	return piece < 0 ? piece : 0;
 }
 
+/* The unit decides the clock; everything that is no known unit is a time. */
 static int get_unit(struct job *j)
 {
 	char *unit = NULL;

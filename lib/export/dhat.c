@@ -122,6 +122,7 @@ int mz_export_dhat(const struct mz_profile *p, const struct mz_export_options *o
 	mz_json_object(&j, NULL);
 	mz_json_u64(&j, "dhatFileVersion", 2);
 	mz_json_str(&j, "mode", p->kind == MZ_PROFILE_PROGRAM ? "memorizer" : "memorizer (kernel)");
+	/* what the viewer writes before "at {" */
 	mz_json_str(&j, "verb", "Allocated");
 	mz_json_bool(&j, "bklt", lifetimes);
 	mz_json_bool(&j, "bkacc", p->has & MZ_PROFILE_ACCESS);

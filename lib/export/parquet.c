@@ -56,6 +56,7 @@ struct mz_parquet_table {
 	ZSTD_CCtx *zstd;
 };
 
+/* The metadata refers to positions, and an output may be a pipe that cannot tell its own. */
 static int put(struct mz_parquet_table *t, const void *data, size_t n, struct mz_error *err)
 {
 	t->at += n;

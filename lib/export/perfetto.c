@@ -53,6 +53,7 @@ enum {
 /* Identifiers of our tracks: unique within the file is enough. */
 enum { UUID_PROCESS = 1, UUID_BYTES, UUID_BLOCKS, UUID_NOTES };
 
+/* One writer, one sequence; readers want it named all the same. */
 #define SEQUENCE 1
 
 struct job {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 
 /* *path: NULL if there is no such file that can be read. */
+/* A file that is not there is no error: most recordings have only some of them. */
 static int keep(struct mz_symbols_files *f, const char *dir, size_t len, const char *name,
 		const char **path, struct mz_error *err)
 {
@@ -52,6 +53,8 @@ static int add_folder(struct mz_symbols_files *f, const char *dir, size_t len, s
 	return ret;
 }
 
+/* Both are tried: files with fixed names in the folder, and NAME.kallsyms for a recording
+ * NAME.kmap or NAME.kmap.zst. */
 int mz_symbols_files_beside(struct mz_symbols_files *f, const char *path, struct mz_error *err)
 {
 	static const char *const ends[] = {".zst", ".gz", ".kmap", ".cmt"};

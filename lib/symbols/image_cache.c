@@ -37,6 +37,8 @@ static bool own_folder(const char *path)
 	       !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
+/* Size and time of the file are part of the name: build IDs of hand-made files repeat, and a
+ * rebuilt program must not get the old table. */
 bool mz_image_cache_path(const struct mz_image *im, char *buf, size_t size)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -86,6 +88,8 @@ static void parts_of(struct mz_image *im, const struct header *h, struct part p[
 	p[4] = (struct part){1, h->strings, (void **)&im->strings, &im->n_strings};
 }
 
+/* The arrays are used where they are mapped, so every count is checked against the length before
+ * anything points into them. */
 static bool lay_out(struct mz_image *im, char *map, size_t len)
 {
 	struct part parts[PARTS];
@@ -119,6 +123,7 @@ static bool lay_out(struct mz_image *im, char *map, size_t len)
 	return true;
 }
 
+/* Not a link, and our own: the folder may have been writable by others once. */
 bool mz_image_load(struct mz_image *im, const char *file)
 {
 	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

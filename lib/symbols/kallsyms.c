@@ -67,6 +67,7 @@ static int read_all(struct mz_kallsyms *k, const char *path, struct mz_error *er
 
 enum what { OTHER, FUNCTION, VARIABLE };
 
+/* The letters of nm. Absolute symbols are constants, and no address lies in them. */
 static enum what kind_of(char letter)
 {
 	return strchr("tTwW", letter) ? FUNCTION : strchr("bBdDrRvV", letter) ? VARIABLE : OTHER;
@@ -126,6 +127,8 @@ static enum what parse(struct mz_kallsyms *k, char *line, struct symbol *s)
 	return k->text[s->name] ? what : OTHER;
 }
 
+/* Symbols of one address stay in the order of the file, so that the first name is the same each
+ * time. */
 static int compare(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
