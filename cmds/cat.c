@@ -210,12 +210,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-const struct mz_cmd cmd_cat = {
-	.name = "cat",
-	.args = "[TRACE|-]",
-	.summary = "print the events of a trace, or a selection of them",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.run = run,
-};
+MZ_CMD(cat, "cat", struct opts, "[TRACE|-]", "print the events of a trace, or a selection of them",
+       .reads = true);

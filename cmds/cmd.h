@@ -69,6 +69,17 @@ struct mz_cmd {
 	int (*run)(void *opts, int argc, char **argv);
 };
 
+/* The verb of a file, from its `opts`, which fill a structure st, and its `run`; further members
+ * may follow. */
+#define MZ_CMD(id, verb, st, arguments, text, ...)                                                 \
+	const struct mz_cmd cmd_##id = {.name = verb,                                              \
+					.args = arguments,                                         \
+					.summary = text,                                           \
+					.opts = opts,                                              \
+					.opts_size = sizeof(st),                                   \
+					.run = run,                                                \
+					##__VA_ARGS__}
+
 #define MZ_OPT(l, n, a, t, st, m, h)                                                               \
 	{                                                                                          \
 		.letter = l, .name = n, .arg = a, .help = h, .type = t, .offset = offsetof(st, m)  \

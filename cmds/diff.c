@@ -433,13 +433,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-const struct mz_cmd cmd_diff = {
-	.name = "diff",
-	.args = "A B",
-	.summary = "compare two recordings and check memory budgets",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.prints = true,
-	.run = run,
-};
+MZ_CMD(diff, "diff", struct opts, "A B", "compare two recordings and check memory budgets",
+       .reads = true, .prints = true);

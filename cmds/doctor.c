@@ -306,11 +306,5 @@ static int run(void *options, int argc, char **argv)
 	return v.kernel_ok && v.user_ok ? MZ_EXIT_OK : MZ_EXIT_FAILED;
 }
 
-const struct mz_cmd cmd_doctor = {
-	.name = "doctor",
-	.summary = "check what this machine allows, and how to fix what is missing",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.prints = true,
-	.run = run,
-};
+MZ_CMD(doctor, "doctor", struct opts, NULL,
+       "check what this machine allows, and how to fix what is missing", .prints = true);

@@ -191,12 +191,5 @@ static int run(void *options, int argc, char **argv)
 	return ret < 0 ? console_error(&j.err) : MZ_EXIT_OK;
 }
 
-const struct mz_cmd cmd_export = {
-	.name = "export",
-	.args = "--to FORMAT [RECORDING|-|DIR|FILES...]",
-	.summary = "write a recording for another viewer or a database",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.run = run,
-};
+MZ_CMD(export, "export", struct opts, "--to FORMAT [RECORDING|-|DIR|FILES...]",
+       "write a recording for another viewer or a database", .reads = true);

@@ -172,11 +172,4 @@ static int run(void *options, int argc, char **argv)
 	return MZ_EXIT_OK;
 }
 
-const struct mz_cmd cmd_help = {
-	.name = "help",
-	.args = "",
-	.summary = "list the verbs by task",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.run = run,
-};
+MZ_CMD(help, "help", struct opts, "", "list the verbs by task");

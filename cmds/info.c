@@ -161,13 +161,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-const struct mz_cmd cmd_info = {
-	.name = "info",
-	.args = "TRACE",
-	.summary = "show the contents of a container from its index",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.prints = true,
-	.run = run,
-};
+MZ_CMD(info, "info", struct opts, "TRACE", "show the contents of a container from its index",
+       .reads = true, .prints = true);

@@ -103,12 +103,5 @@ static int run(void *options, int argc, char **argv)
 	return ret < 0 ? console_error(&err) : MZ_EXIT_OK;
 }
 
-const struct mz_cmd cmd_merge = {
-	.name = "merge",
-	.args = "RECORDING...",
-	.summary = "add up many recordings into one profile",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.run = run,
-};
+MZ_CMD(merge, "merge", struct opts, "RECORDING...", "add up many recordings into one profile",
+       .reads = true);

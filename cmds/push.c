@@ -325,12 +325,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-const struct mz_cmd cmd_push = {
-	.name = "push",
-	.args = "http://HOST:PORT RECORDING...",
-	.summary = "send recordings to a profile server",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.run = run,
-};
+MZ_CMD(push, "push", struct opts, "http://HOST:PORT RECORDING...",
+       "send recordings to a profile server", .reads = true);

@@ -109,13 +109,5 @@ static int run(void *options, int argc, char **argv)
 	return ret ? MZ_EXIT_FAILED : MZ_EXIT_OK;
 }
 
-const struct mz_cmd cmd_verify = {
-	.name = "verify",
-	.args = "TRACE",
-	.summary = "check a container: checksums, order, counts",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.prints = true,
-	.run = run,
-};
+MZ_CMD(verify, "verify", struct opts, "TRACE", "check a container: checksums, order, counts",
+       .reads = true, .prints = true);

@@ -120,12 +120,5 @@ static int run(void *options, int argc, char **argv)
 	return transcode_run(&t, argc ? argv[0] : "-");
 }
 
-const struct mz_cmd cmd_convert = {
-	.name = "convert",
-	.args = "[INPUT|-|DIR|FILES...]",
-	.summary = "convert a recording to another trace format",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.run = run,
-};
+MZ_CMD(convert, "convert", struct opts, "[INPUT|-|DIR|FILES...]",
+       "convert a recording to another trace format", .reads = true);

@@ -232,13 +232,6 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"kdump2trace", "kdump2trace.sh", NULL};
 
-const struct mz_cmd cmd_kdump2trace = {
-	.name = "kdump2trace",
-	.aliases = aliases,
-	.args = "[INPUT|-]",
-	.summary = "convert FreeBSD's kdump of malloc's utrace records to a text trace",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.run = run,
-};
+MZ_CMD(kdump2trace, "kdump2trace", struct opts, "[INPUT|-]",
+       "convert FreeBSD's kdump of malloc's utrace records to a text trace", .aliases = aliases,
+       .reads = true);

@@ -72,13 +72,5 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"log2trace", "log2trace.sh", NULL};
 
-const struct mz_cmd cmd_log2trace = {
-	.name = "log2trace",
-	.aliases = aliases,
-	.args = "[INPUT|-]",
-	.summary = "convert a dtrace allocation log to a text trace",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.run = run,
-};
+MZ_CMD(log2trace, "log2trace", struct opts, "[INPUT|-]",
+       "convert a dtrace allocation log to a text trace", .aliases = aliases, .reads = true);

@@ -53,13 +53,5 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"trace2cmt", NULL};
 
-const struct mz_cmd cmd_trace2cmt = {
-	.name = "trace2cmt",
-	.aliases = aliases,
-	.args = "[INPUT|-]",
-	.summary = "pack a text trace into a compact one",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.run = run,
-};
+MZ_CMD(trace2cmt, "trace2cmt", struct opts, "[INPUT|-]", "pack a text trace into a compact one",
+       .aliases = aliases, .reads = true);

@@ -80,12 +80,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-const struct mz_cmd cmd_html = {
-	.name = "html",
-	.args = "RECORDING...",
-	.summary = "write recordings as one HTML page",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.run = run,
-};
+MZ_CMD(html, "html", struct opts, "RECORDING...", "write recordings as one HTML page",
+       .reads = true);

@@ -471,12 +471,5 @@ static int run(void *options, int argc, char **argv)
 	return MZ_EXIT_OK;
 }
 
-const struct mz_cmd cmd_serve = {
-	.name = "serve",
-	.args = "[DIR|STORE]",
-	.summary = "show the recordings of a folder in a browser",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.run = run,
-};
+MZ_CMD(serve, "serve", struct opts, "[DIR|STORE]", "show the recordings of a folder in a browser",
+       .reads = true);

@@ -102,11 +102,5 @@ static int run(void *options, int argc, char **argv)
 			     "tree");
 }
 
-const struct mz_cmd cmd_kernel = {
-	.name = "kernel",
-	.args = "build [VARIANT...] | apply TREE",
-	.summary = "build a kernel with Memorizer or kmemtrace, or change a kernel tree",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.run = run,
-};
+MZ_CMD(kernel, "kernel", struct opts, "build [VARIANT...] | apply TREE",
+       "build a kernel with Memorizer or kmemtrace, or change a kernel tree");

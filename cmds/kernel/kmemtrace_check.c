@@ -315,14 +315,6 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"kmemtrace_check", NULL};
 
-const struct mz_cmd cmd_kmemtrace_check = {
-	.name = "kmemtrace_check",
-	.aliases = aliases,
-	.args = "FILE...",
-	.summary = "check kernel traces and raw kmemtrace files",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.prints = true,
-	.run = run,
-};
+MZ_CMD(kmemtrace_check, "kmemtrace_check", struct opts, "FILE...",
+       "check kernel traces and raw kmemtrace files", .aliases = aliases, .reads = true,
+       .prints = true);

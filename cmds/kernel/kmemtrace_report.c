@@ -91,14 +91,6 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"kmemtrace-report", "kmemtrace_report", NULL};
 
-const struct mz_cmd cmd_kmemtrace_report = {
-	.name = "kmemtrace-report",
-	.aliases = aliases,
-	.args = "[DIR|FILES...]",
-	.summary = "report on kernel allocations: call sites, waste, inconsistencies",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.prints = true,
-	.run = run,
-};
+MZ_CMD(kmemtrace_report, "kmemtrace-report", struct opts, "[DIR|FILES...]",
+       "report on kernel allocations: call sites, waste, inconsistencies", .aliases = aliases,
+       .reads = true, .prints = true);

@@ -370,10 +370,4 @@ static int run(void *options, int argc, char **argv)
 		       : MZ_EXIT_OK;
 }
 
-const struct mz_cmd cmd_top = {
-	.name = "top",
-	.summary = "show the kernel's allocations live in the terminal",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.run = run,
-};
+MZ_CMD(top, "top", struct opts, NULL, "show the kernel's allocations live in the terminal");

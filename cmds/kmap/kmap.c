@@ -296,13 +296,5 @@ static int run(void *options, int argc, char **argv)
 			     argc ? "';" : "");
 }
 
-const struct mz_cmd cmd_kmap = {
-	.name = "kmap",
-	.args = "QUESTION [KMAP|-]",
-	.summary = "query a KMAP: which code touches which kernel objects",
-	.opts = opts,
-	.opts_size = sizeof(struct kmap_opts),
-	.reads = true,
-	.prints = true,
-	.run = run,
-};
+MZ_CMD(kmap, "kmap", struct kmap_opts, "QUESTION [KMAP|-]",
+       "query a KMAP: which code touches which kernel objects", .reads = true, .prints = true);

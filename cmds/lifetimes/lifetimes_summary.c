@@ -187,14 +187,6 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"lifetimes-summary", "lifetimes-summary.sh", NULL};
 
-const struct mz_cmd cmd_lifetimes_summary = {
-	.name = "lifetimes-summary",
-	.aliases = aliases,
-	.args = "[INPUT|- [OUT]]",
-	.summary = "count the freed blocks by lifetime and size",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.prints = true,
-	.run = run,
-};
+MZ_CMD(lifetimes_summary, "lifetimes-summary", struct opts, "[INPUT|- [OUT]]",
+       "count the freed blocks by lifetime and size", .aliases = aliases, .reads = true,
+       .prints = true);

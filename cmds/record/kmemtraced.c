@@ -516,13 +516,5 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"kmemtraced", NULL};
 
-const struct mz_cmd cmd_kmemtraced = {
-	.name = "kmemtraced",
-	.aliases = aliases,
-	.args = "[-- COMMAND...]",
-	.summary = "record the allocations of the running kernel",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.raw_tail = true,
-	.run = run,
-};
+MZ_CMD(kmemtraced, "kmemtraced", struct opts, "[-- COMMAND...]",
+       "record the allocations of the running kernel", .aliases = aliases, .raw_tail = true);

@@ -742,13 +742,6 @@ static int run(void *options, int argc, char **argv)
 	return o->of_kernel ? run_kernel(o, argc, argv) : run_program(o, argc, argv);
 }
 
-const struct mz_cmd cmd_record = {
-	.name = "record",
-	.args = "[--] CMD [ARGS] | --pid PID | --kernel [--] [CMD [ARGS]]",
-	.summary = "record the heap use of a program, or the kernel's allocations",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.scopes = scopes,
-	.raw_tail = true,
-	.run = run,
-};
+MZ_CMD(record, "record", struct opts, "[--] CMD [ARGS] | --pid PID | --kernel [--] [CMD [ARGS]]",
+       "record the heap use of a program, or the kernel's allocations", .scopes = scopes,
+       .raw_tail = true);

@@ -14,13 +14,5 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"cmtreplay", NULL};
 
-const struct mz_cmd cmd_cmtreplay = {
-	.name = "cmtreplay",
-	.aliases = aliases,
-	.args = "INPUT|-",
-	.summary = "replay a trace through the allocator of the process",
-	.opts = opts,
-	.opts_size = sizeof(struct replay_opts),
-	.reads = true,
-	.run = run,
-};
+MZ_CMD(cmtreplay, "cmtreplay", struct replay_opts, "INPUT|-",
+       "replay a trace through the allocator of the process", .aliases = aliases, .reads = true);

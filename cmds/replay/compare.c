@@ -364,13 +364,5 @@ static int run(void *options, int argc, char **argv)
 	return ret < 0 ? console_error(&j.err) : MZ_EXIT_OK;
 }
 
-const struct mz_cmd cmd_compare = {
-	.name = "compare",
-	.args = "TRACE",
-	.summary = "replay a trace with several allocators and compare them",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.reads = true,
-	.prints = true,
-	.run = run,
-};
+MZ_CMD(compare, "compare", struct opts, "TRACE",
+       "replay a trace with several allocators and compare them", .reads = true, .prints = true);

@@ -18,12 +18,5 @@ static int run(void *options, int argc, char **argv)
 	return replay_main(options, argc, argv);
 }
 
-const struct mz_cmd cmd_replay = {
-	.name = "replay",
-	.args = "INPUT|-",
-	.summary = "replay a trace in as many threads as it has",
-	.opts = opts,
-	.opts_size = sizeof(struct replay_opts),
-	.reads = true,
-	.run = run,
-};
+MZ_CMD(replay, "replay", struct replay_opts, "INPUT|-",
+       "replay a trace in as many threads as it has", .reads = true);

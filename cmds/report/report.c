@@ -119,14 +119,6 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-const struct mz_cmd cmd_report = {
-	.name = "report",
-	.args = "[RECORDING|-|DIR|FILES...]",
-	.summary = "summarize a recording: peak, leaks, temporary blocks, waste",
-	.opts = opts,
-	.opts_size = sizeof(struct opts),
-	.scopes = scopes,
-	.reads = true,
-	.prints = true,
-	.run = run,
-};
+MZ_CMD(report, "report", struct opts, "[RECORDING|-|DIR|FILES...]",
+       "summarize a recording: peak, leaks, temporary blocks, waste", .scopes = scopes,
+       .reads = true, .prints = true);

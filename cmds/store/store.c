@@ -124,17 +124,10 @@ static int check_labels(const struct store_opts *o)
 
 static int run(void *options, int argc, char **argv);
 
-const struct mz_cmd cmd_store = {
-	.name = "store",
-	.args = "add|list|top|trend|diff|regressions|gate|prune STORE [ARGUMENT...]",
-	.summary = "keep recordings of many machines and revisions, and compare them",
-	.opts = opts,
-	.opts_size = sizeof(struct store_opts),
-	.scopes = scopes,
-	.reads = true,
-	.prints = true,
-	.run = run,
-};
+MZ_CMD(store, "store", struct store_opts,
+       "add|list|top|trend|diff|regressions|gate|prune STORE [ARGUMENT...]",
+       "keep recordings of many machines and revisions, and compare them", .scopes = scopes,
+       .reads = true, .prints = true);
 
 static int run(void *options, int argc, char **argv)
 {

@@ -405,12 +405,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-const struct mz_cmd cmd_vm = {
-	.name = "vm",
-	.args = "-- CMD [ARGS]",
-	.summary = "run a command under Memorizer's kernel in QEMU",
-	.opts = opts,
-	.opts_size = sizeof(struct vm_opts),
-	.raw_tail = true,
-	.run = run,
-};
+MZ_CMD(vm, "vm", struct vm_opts, "-- CMD [ARGS]", "run a command under Memorizer's kernel in QEMU",
+       .raw_tail = true);

@@ -3,12 +3,12 @@
 #include "analysis/suppressions.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/rule_file.h"
 
 /* Without debugging information only exported functions have names, so the module of what
  * runs before main tells the rest. */
@@ -59,35 +59,17 @@ void mz_suppressions_deinit(struct mz_suppressions *s)
 	*s = (struct mz_suppressions){0};
 }
 
-static int read_line(struct mz_suppressions *s, char *line, const char *path, unsigned number,
+static int take_rule(void *arg, const char *rule, const char *path, unsigned line,
 		     struct mz_error *err)
 {
-	size_t n = strcspn(line, "#\r\n");
-
-	while (n && (line[n - 1] == ' ' || line[n - 1] == '\t'))
-		n--;
-	line[n] = '\0';
-	if (!n)
-		return 0;
-	if (strncmp(line, "leak:", 5) || !line[5])
-		return mz_fail(err, EINVAL, "%s: line %u: a rule is leak:PATTERN", path, number);
-	return add(s, line + 5) < 0 ? mz_fail_memory(err) : 0;
+	if (strncmp(rule, "leak:", 5) || !rule[5])
+		return mz_fail(err, EINVAL, "%s: line %u: a rule is leak:PATTERN", path, line);
+	return add(arg, rule + 5) < 0 ? mz_fail_memory(err) : 0;
 }
 
 int mz_suppressions_read(struct mz_suppressions *s, const char *path, struct mz_error *err)
 {
-	FILE *f = fopen(path, "re");
-	char line[1024];
-	int ret = 0;
-
-	if (!f)
-		return mz_fail(err, errno, "%s: %s", path, strerror(errno));
-	for (unsigned i = 1; !ret && fgets(line, sizeof(line), f); i++)
-		ret = read_line(s, line, path, i, err);
-	if (!ret && ferror(f))
-		ret = mz_fail(err, EIO, "%s: cannot be read", path);
-	fclose(f);
-	return ret;
+	return mz_rule_file_read(path, take_rule, s, err);
 }
 
 /* ---- matching ------------------------------------------------------------------------- */

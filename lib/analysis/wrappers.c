@@ -3,12 +3,12 @@
 #include "analysis/wrappers.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/rule_file.h"
 
 static const char *const built_in[] = {
 	/* the C library */
@@ -237,27 +237,17 @@ int mz_wrappers_add(struct mz_wrappers *w, const char *name)
 	return 0;
 }
 
+static int take_name(void *arg, const char *name, const char *path, unsigned line,
+		     struct mz_error *err)
+{
+	(void)path;
+	(void)line;
+	return mz_wrappers_add(arg, name) < 0 ? mz_fail_memory(err) : 0;
+}
+
 int mz_wrappers_read(struct mz_wrappers *w, const char *path, struct mz_error *err)
 {
-	FILE *f = fopen(path, "re");
-	char line[1024];
-	int ret = 0;
-
-	if (!f)
-		return mz_fail(err, errno, "%s: %s", path, strerror(errno));
-	while (!ret && fgets(line, sizeof(line), f)) {
-		size_t n = strcspn(line, "#\r\n");
-
-		while (n && (line[n - 1] == ' ' || line[n - 1] == '\t'))
-			n--;
-		line[n] = '\0';
-		if (n && mz_wrappers_add(w, line) < 0)
-			ret = mz_fail_memory(err);
-	}
-	if (!ret && ferror(f))
-		ret = mz_fail(err, EIO, "%s: cannot be read", path);
-	fclose(f);
-	return ret;
+	return mz_rule_file_read(path, take_name, w, err);
 }
 
 void mz_wrappers_deinit(struct mz_wrappers *w)
