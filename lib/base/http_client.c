@@ -219,8 +219,11 @@ static int read_head(struct talk *t, struct head *h)
 /* n bytes of the body, from t->at on. */
 static int take(struct talk *t, uint64_t n, struct mz_buf *answer)
 {
+	if (n > BODY_MAX)
+		return mz_fail(t->err, EFBIG, "%s:%s: the answer is over 2 GiB", t->s->host,
+			       t->s->port);
 	while (t->in.len - t->at < n) {
-		int more = n > BODY_MAX ? -EPROTO : receive(t);
+		int more = receive(t);
 
 		if (more <= 0)
 			return more ? more : cut_short(t);

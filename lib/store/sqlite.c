@@ -243,33 +243,125 @@ static int bind(sqlite3_stmt *q, int at, const struct mz_store_column *c,
 	}
 }
 
+/* Rows in the order of their key: the tree of a table then grows at few places, and its pages
+ * are found in the cache. */
+struct order {
+	int64_t key;
+	size_t row;
+};
+
+static int by_key(const void *x, const void *y)
+{
+	const struct order *a = x, *b = y;
+
+	return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static struct order *sort_rows(enum mz_store_table table, const struct mz_store_rows *rows)
+{
+	static const char *const keys[MZ_STORE_TABLES] = {
+		[MZ_STORE_FRAME] = "frame",   [MZ_STORE_STACK] = "stack",
+		[MZ_STORE_PROFILE] = "stack", [MZ_STORE_SITE] = "site",
+		[MZ_STORE_TIMELINE] = "t",    [MZ_STORE_EDGE] = "object"};
+	const struct mz_store_schema *m = &mz_store_schema[table];
+	struct order *list = calloc(rows->n + 1, sizeof(*list));
+	size_t c = 0;
+
+	while (keys[table] && strcmp(m->columns[c].name, keys[table]))
+		c++;
+	for (size_t i = 0; list && i < rows->n; i++) {
+		list[i].row = i;
+		if (keys[table])
+			memcpy(&list[i].key, rows->column[c].data + 8 * i, 8);
+	}
+	if (list && keys[table])
+		qsort(list, rows->n, sizeof(*list), by_key);
+	return list;
+}
+
+/* Where each text of a column begins. */
+static const char **find_texts(const struct mz_buf *column, size_t n)
+{
+	const char **at = calloc(n + 1, sizeof(*at)), *p = column->data;
+
+	for (size_t i = 0; at && i < n; i++) {
+		uint64_t len = 0;
+		unsigned shift = 0;
+
+		at[i] = p;
+		do {
+			len |= (uint64_t)(*p & 127) << shift;
+			shift += 7;
+		} while (*p++ & 128);
+		p += len;
+	}
+	return at;
+}
+
+/* The rows of a table, ready to be read in any order. */
+struct access {
+	const struct mz_store_schema *m;
+	const struct mz_store_rows *rows;
+	struct order *order;
+	const char **texts[MZ_STORE_COLUMNS];
+};
+
+static void access_free(struct access *a)
+{
+	for (size_t i = 0; i < a->m->n; i++)
+		free(a->texts[i]);
+	free(a->order);
+}
+
+static int access_open(struct access *a, enum mz_store_table table,
+		       const struct mz_store_rows *rows)
+{
+	bool failed;
+
+	*a = (struct access){.m = &mz_store_schema[table], .rows = rows};
+	a->order = sort_rows(table, rows);
+	failed = !a->order;
+	for (size_t i = 0; i < a->m->n; i++)
+		if (a->m->columns[i].type == MZ_STORE_TEXT && a->m->columns[i].from == MZ_STORE_OWN)
+			failed |= !(a->texts[i] = find_texts(&rows->column[i], rows->n));
+	return failed ? -ENOMEM : 0;
+}
+
+static int put_row(struct access *x, sqlite3_stmt *q, const struct mz_store_attempt *a, size_t row)
+{
+	int n = 0, code = SQLITE_OK;
+
+	for (size_t i = 0; i < x->m->n && code == SQLITE_OK; i++) {
+		const char *at = x->texts[i] ? x->texts[i][row] : x->rows->column[i].data + 8 * row;
+
+		if (mz_store_has(&x->m->columns[i], false))
+			code = bind(q, ++n, &x->m->columns[i], a, &at);
+	}
+	if (code == SQLITE_OK && (code = sqlite3_step(q)) == SQLITE_DONE)
+		code = SQLITE_OK;
+	sqlite3_reset(q);
+	return code;
+}
+
 static int sql_put(struct mz_store *s, unsigned shard, enum mz_store_table table,
 		   const struct mz_store_attempt *a, const struct mz_store_rows *rows,
 		   struct mz_error *err)
 {
-	const struct mz_store_schema *m = &mz_store_schema[table];
 	sqlite3_stmt *q = prepare(s, table, err);
-	const char *at[MZ_STORE_COLUMNS];
-	int code = SQLITE_OK;
+	struct access x;
+	int code = SQLITE_OK, ret = 0;
 
 	(void)shard;
 	if (!q)
 		return -EIO;
-	for (size_t i = 0; i < m->n; i++)
-		at[i] = rows->column[i].data;
-	for (size_t r = 0; r < rows->n; r++) {
-		int n = 0;
-
-		for (size_t i = 0; i < m->n && code == SQLITE_OK; i++)
-			if (mz_store_has(&m->columns[i], false))
-				code = bind(q, ++n, &m->columns[i], a, &at[i]);
-		if (code == SQLITE_OK && (code = sqlite3_step(q)) == SQLITE_DONE)
-			code = SQLITE_OK;
-		sqlite3_reset(q);
-		if (code != SQLITE_OK)
-			return fail(s, code, err);
-	}
-	return 0;
+	if (access_open(&x, table, rows))
+		ret = mz_fail_memory(err);
+	for (size_t r = 0; r < rows->n && !ret && code == SQLITE_OK; r++)
+		code = put_row(&x, q, a, x.order[r].row);
+	if (code != SQLITE_OK)
+		ret = fail(s, code, err);
+	access_free(&x);
+	return ret;
 }
 
 /* ---- asking --------------------------------------------------------------------- */

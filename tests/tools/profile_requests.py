@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Another reader of what `push` sends: a server that keeps requests (`serve DIR`, prints its
-port), and decoders of protocol buffers by the numbers of the published .proto files.
+Another reader of what `push` sends: a server that keeps requests (`serve DIR [CERTIFICATE]`, prints
+its port), and decoders of protocol buffers by the numbers of the published .proto files.
 
   profile_requests.py otlp|pprof FILE    prints {type: {stack: value}} as JSON
 """
@@ -10,10 +10,11 @@ import gzip
 import http.server
 import json
 import os
+import ssl
 import sys
 
 
-def serve(folder):
+def serve(folder, certificate=None):
     class Keep(http.server.BaseHTTPRequestHandler):
         count = 0
 
@@ -32,6 +33,10 @@ def serve(folder):
             pass
 
     s = http.server.HTTPServer(("127.0.0.1", 0), Keep)
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        s.socket = context.wrap_socket(s.socket, server_side=True)
     print(s.server_address[1], flush=True)
     s.serve_forever()
 
@@ -130,6 +135,6 @@ def pprof(data):
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
-        serve(sys.argv[2])
+        serve(*sys.argv[2:])
     else:
         print(json.dumps({"otlp": otlp, "pprof": pprof}[sys.argv[1]](open(sys.argv[2], "rb").read())))
