@@ -11,6 +11,7 @@
 struct opts {
 	const char *output;
 	const char *symbols;
+	const char *functions;
 	bool force;
 };
 
@@ -20,6 +21,9 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, struct opts, symbols,
 	       "kernel symbols: kallsyms, System.map, vmlinux, or a folder with them and modules, "
 	       "separated by commas (default: those beside the recording)"),
+	MZ_OPT(0, "functions", "FILE", MZ_OPT_STR, struct opts, functions,
+	       "KMAPs: show privileges and a cut, with this table of functions ('memorizer kmap "
+	       "functions') or vmlinux"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "overwrite an existing file"),
 	{0},
 };
@@ -45,7 +49,7 @@ static int make(const struct opts *o, struct html_model *models, int argc, char 
 	int ret = 0;
 
 	for (int i = 0; i < argc && !ret; i++)
-		ret = html_model_open(&models[i], argv[i], o->symbols, &err);
+		ret = html_model_open(&models[i], argv[i], o->symbols, o->functions, &err);
 	if (!ret)
 		ret = html_page(&page, models, (size_t)argc, &err);
 	if (!ret)

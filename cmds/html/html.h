@@ -28,6 +28,7 @@ struct html_model {
 	const char *kind; /* "user", "kernel", "kmap" */
 	char *name;
 	struct mz_recording recording;
+	const char *functions; /* of a KMAP: table or vmlinux; NULL = no privileges */
 	struct progress progress;
 	void *state;
 	/* What it knows, into an open object. 0 or -ENOMEM. */
@@ -39,9 +40,10 @@ struct html_model {
 size_t html_page_check(void);
 
 /* Reads the recording (a file, or a folder of kernel traces). symbols: of a kernel, see
- * struct mz_recording_options. 0 or -errno with err set. */
+ * struct mz_recording_options. functions: see struct html_model; may be NULL. 0 or -errno with err
+ * set. */
 int html_model_open(struct html_model *m, const char *path, const char *symbols,
-		    struct mz_error *err);
+		    const char *functions, struct mz_error *err);
 void html_model_close(struct html_model *m);
 
 /* The makers, by kind; the recording is open. */

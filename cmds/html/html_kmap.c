@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cmds/html/html.h"
 #include "cmds/html/html_access.h"
+#include "cmds/html/html_privilege.h"
 #include "cmds/kmap/kmap_report.h"
 #include "formats/kmap_stats.h"
 
@@ -18,6 +19,7 @@ struct kmap {
 	struct mz_tables *names;
 	struct mz_flame made, used; /* by code that allocates, that accesses */
 	struct mz_heatmap space;
+	struct html_privilege *privilege; /* NULL = not asked for */
 };
 
 static void kmap_free(void *state)
@@ -28,6 +30,9 @@ static void kmap_free(void *state)
 	mz_flame_deinit(&s->used);
 	mz_tables_free(s->names);
 	mz_kmap_model_deinit(&s->m);
+	if (s->privilege)
+		html_privilege_free(s->privilege);
+	free(s->privilege);
 	free(s);
 }
 
@@ -342,7 +347,21 @@ static int kmap_json(const struct html_model *model, struct mz_json *w, const st
 		ret = tables_json(w, &s->m, l->rows / 4);
 	if (!ret)
 		ret = html_access_json(w, &s->m, l);
+	if (!ret && s->privilege)
+		ret = html_privilege_json(w, s->privilege, l);
 	return ret;
+}
+
+/* The union needs classes of its own, so the map is read a second time. */
+static int open_privilege(struct kmap *s, const struct html_model *m, struct mz_error *err)
+{
+	if (!strcmp(m->recording.name, "-"))
+		return mz_fail(err, ESPIPE, "--functions reads the map twice: name a file");
+	s->privilege = calloc(1, sizeof(*s->privilege));
+	if (!s->privilege)
+		return mz_fail_memory(err);
+	return html_privilege_open(s->privilege, (char *)m->recording.name, m->recording.o.symbols,
+				   m->functions, err);
 }
 
 int html_kmap_open(struct html_model *m, struct mz_error *err)
@@ -359,6 +378,9 @@ int html_kmap_open(struct html_model *m, struct mz_error *err)
 	m->json = kmap_json;
 	m->free = kmap_free;
 	ret = recording_model(&m->recording, &how, &s->m, err);
+	if (ret < 0)
+		return ret;
+	ret = m->functions ? open_privilege(s, m, err) : 0;
 	if (ret < 0)
 		return ret;
 	s->has_stats = mz_kmap_stats_beside(m->recording.name, &s->stats);

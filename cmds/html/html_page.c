@@ -58,13 +58,13 @@ static int open_kind(struct html_model *m, struct mz_error *err)
 }
 
 int html_model_open(struct html_model *m, const char *path, const char *symbols,
-		    struct mz_error *err)
+		    const char *functions, struct mz_error *err)
 {
 	struct mz_recording_options o = {.symbols = symbols};
 	char *paths[] = {(char *)path};
 	int ret;
 
-	*m = (struct html_model){.name = base_name(path)};
+	*m = (struct html_model){.name = base_name(path), .functions = functions};
 	if (!m->name)
 		return mz_fail_memory(err);
 	ret = recording_open(&m->recording, paths, 1, &o, &m->progress, err);

@@ -190,7 +190,7 @@ static int view(const struct server *s, const char *name, struct mz_buf *page, s
 	/* a name with a / would be another folder's: there is none */
 	if (!*name || strchr(name, '/') || !look(s, name, &e))
 		return mz_fail(err, ENOENT, "there is no such recording here");
-	ret = html_model_open(&m, e.path, NULL, err);
+	ret = html_model_open(&m, e.path, NULL, NULL, err);
 	if (ret < 0)
 		return ret;
 	ret = html_page(page, &m, 1, err);

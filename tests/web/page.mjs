@@ -199,6 +199,32 @@ async function fieldsPage() {
 	await close();
 }
 
+/* ---- privileges ---------------------------------------------------------------- */
+
+async function privilegePage() {
+	const cut = JSON.parse(readFileSync(join(dir, 'cut.json'), 'utf8'));
+	const grouped = (n) => n.toLocaleString('en-US');
+	const { page, seen, close } = await open();
+	await page.goto(file('privilege.html'));
+	await go(page, 'privilege');
+	const rows = await texts(page, '#psr li');
+	equal('PSR of four levels, and of the cut', rows.length, 5);
+	check('the cut that is found', rows[4].includes(`PSR ${cut.cut.psr.toFixed(4)}`) && rows[4].includes(`${grouped(cut.cut.domains)} domains`), rows[4]);
+	check('that by folder', rows[1].includes(`PSR ${cut.baseline.psr.toFixed(4)}`), rows[1]);
+	const found = await page.textContent('#found');
+	check('what crosses', found.includes(`${grouped(cut.cut.accesses_across)} of ${grouped(cut.cut.accesses)} accesses`) && found.includes(`${grouped(cut.baseline.accesses_across)} accesses.`), found);
+	equal('a point of the curve for each', (await page.getAttribute('.curve-line', 'points')).split(' ').length, cut.curve.length);
+	const domain = await page.textContent('tbody .pick');
+	await page.click('tbody .pick');
+	equal('a domain opens', await page.textContent('#domain .chosen'), domain);
+	const members = cut.members.find((m) => m.domain === domain);
+	equal('with its functions', await texts(page, '#domain section:nth-child(1) code'), members.functions.slice(0, 60));
+	equal('and its objects', await texts(page, '#domain section:nth-child(2) code'), members.objects.slice(0, 60));
+	check('who would lose access', (await page.locator('section:has(h2:text-is("Who would lose access to what")) tbody tr').count()) > 10);
+	clean('privileges', seen, file('privilege.html'));
+	await close();
+}
+
 async function kmapPage() {
 	const report = JSON.parse(readFileSync(join(dir, 'kmap.json'), 'utf8'));
 	const matrix = JSON.parse(readFileSync(join(dir, 'matrix.json'), 'utf8')).matrix;
@@ -374,6 +400,7 @@ try {
 	await kernelPage();
 	await evilPage();
 	await kmapPage();
+	await privilegePage();
 	await fieldsPage();
 	for (const [name, kind] of [['user', 'user'], ['kernel', 'kernel'], ['kmap', 'kmap']])
 		for (const width of [1280, 375]) for (const scheme of ['light', 'dark']) await looks(name, kind, width, scheme);

@@ -13,6 +13,7 @@ import { histograms } from './views/histograms.js';
 import { index } from './views/index.js';
 import { objects } from './views/objects.js';
 import { overview } from './views/overview.js';
+import { privilege } from './views/privilege.js';
 import { space } from './views/space.js';
 import { tables } from './views/tables.js';
 
@@ -26,6 +27,7 @@ const VIEWS = [
 	['access', 'Accesses', (rec) => rec.kind === 'kmap', access],
 	['objects', 'Objects', (rec) => rec.kind === 'kmap', objects],
 	['tables', 'Tables', (rec) => rec.kind === 'kmap', tables],
+	['privilege', 'Privilege', (rec) => rec.privilege, privilege],
 	['sites', 'Call sites', hasTable('sites'), tableView('sites', 'at_peak')],
 	['caches', 'Caches', (rec) => rec.kind === 'kernel', tableView('caches', 'at_peak')],
 	['histograms', 'Sizes and lifetimes', (rec) => rec.sizes, histograms],

@@ -8,7 +8,6 @@ const WORDS = {
 	matrix: 'Accesses, and the objects that they touch, by the code that makes them and the code that allocated.',
 	shared: 'Kinds with objects that more than one subsystem, process or context touched.',
 	unused: 'Kinds with objects that were allocated for nothing: never touched, or written and never read.',
-	privilege: 'For each subsystem: what it needs, against what it could touch.',
 	structures: 'Which structure the objects of an allocation site are, and how that is known. Where several come into question, none is taken.',
 	fields: 'Members of structures, and the functions that read and write them. Code that touches several members at once has a row for these.',
 };
