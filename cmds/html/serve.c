@@ -208,7 +208,7 @@ static int store_page(const struct server *s, const char *path, struct mz_buf *p
 
 	if (!ret && original) {
 		page->len = 0;
-		ret = html_model_open(&m, original, NULL, err);
+		ret = html_model_open(&m, original, NULL, NULL, err);
 		if (!ret) {
 			ret = html_page(page, &m, 1, err);
 			html_model_close(&m);
