@@ -2,7 +2,6 @@
 /* Record the calls that allocators offer under names of their own. */
 #include "entries.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include <memorizer.h>
@@ -214,23 +213,12 @@ static const struct {
 
 void mz_entries_find(const void *malloc)
 {
-	Dl_info of_malloc, of_entry;
+	const struct link_map *allocator = mz_allocator(malloc);
 
-	/* the C library has none; to ask it would leave an error for dlerror() */
-	if (!malloc || !dladdr(malloc, &of_malloc) || !dladdr((void *)strlen, &of_entry) ||
-	    of_entry.dli_fbase == of_malloc.dli_fbase)
-		return;
 	for (unsigned i = 0; i < COUNT; i++) {
-		void *p = dlsym(RTLD_DEFAULT, entries[i].name);
-
-		if (!p || !dladdr(p, &of_entry) || of_entry.dli_fbase != of_malloc.dli_fbase ||
-		    !mz_is_defined(p))
-			continue;
-		reals[i] = p;
-		found = true;
+		reals[i] = mz_beside(allocator, entries[i].name);
+		found |= reals[i] != NULL;
 	}
-	dlerror();
-	dlerror(); /* frees what the first one has returned */
 }
 
 bool mz_entry(const char *name, void **hook, void **real)

@@ -2,7 +2,6 @@
 /* Record operator new and delete where the allocator defines them itself. */
 #include "operators.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include <memorizer.h>
@@ -141,23 +140,12 @@ static const struct {
 
 bool mz_operators_find(const void *malloc)
 {
-	Dl_info of_malloc, of_operator;
+	const struct link_map *allocator = mz_allocator(malloc);
 
-	/* the C library has none; to ask it would leave an error for dlerror() */
-	if (!malloc || !dladdr(malloc, &of_malloc) || !dladdr((void *)strlen, &of_operator) ||
-	    of_operator.dli_fbase == of_malloc.dli_fbase)
-		return false;
 	for (unsigned i = 0; i < OPERATORS; i++) {
-		void *p = dlsym(RTLD_DEFAULT, operators[i].name);
-
-		if (!p || !dladdr(p, &of_operator) ||
-		    of_operator.dli_fbase != of_malloc.dli_fbase || !mz_is_defined(p))
-			continue;
-		reals[i] = p;
-		found = true;
+		reals[i] = mz_beside(allocator, operators[i].name);
+		found |= reals[i] != NULL;
 	}
-	dlerror();
-	dlerror(); /* frees what the first one has returned */
 	return found;
 }
 

@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 extern __typeof__(dladdr1) dladdr1 __attribute__((weak)); /* musl has none */
 
@@ -31,4 +33,88 @@ void *mz_definition(const char *name, bool *own)
 
 	*own = p && !is_ours(p) && mz_is_defined(p);
 	return *own ? p : dlsym(RTLD_NEXT, name);
+}
+
+/* ---- beside malloc --------------------------------------------------------------- */
+
+/* The hash table of an object's names, as the linker reads it. */
+struct names {
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	const uint32_t *hash; /* DT_GNU_HASH */
+};
+
+static const void *address_of(const struct link_map *m, const ElfW(Dyn) * d)
+{
+	return (const void *)(d->d_un.d_ptr < m->l_addr ? d->d_un.d_ptr + m->l_addr
+							: d->d_un.d_ptr);
+}
+
+static bool find_names(const struct link_map *m, struct names *n)
+{
+	*n = (struct names){0};
+	for (const ElfW(Dyn) *d = m->l_ld; d && d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_SYMTAB)
+			n->symbols = address_of(m, d);
+		else if (d->d_tag == DT_STRTAB)
+			n->strings = address_of(m, d);
+		else if (d->d_tag == DT_GNU_HASH)
+			n->hash = address_of(m, d);
+	}
+	return n->symbols && n->strings && n->hash && n->hash[0];
+}
+
+static bool defines(const struct link_map *m, const char *name)
+{
+	uint32_t h = 5381, buckets, i;
+	const uint32_t *bucket, *chain;
+	struct names n;
+
+	if (!find_names(m, &n))
+		return false;
+	for (const char *p = name; *p; p++)
+		h = h * 33 + (unsigned char)*p;
+	buckets = n.hash[0];
+	/* four words, then a filter of words of the processor's size */
+	bucket = n.hash + 4 + n.hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+	chain = bucket + buckets;
+	i = bucket[h % buckets];
+	if (i < n.hash[1])
+		return false;
+	for (;; i++) {
+		uint32_t c = chain[i - n.hash[1]];
+
+		if ((c | 1) == (h | 1) && n.symbols[i].st_shndx != SHN_UNDEF &&
+		    !strcmp(n.strings + n.symbols[i].st_name, name))
+			return true;
+		if (c & 1)
+			return false;
+	}
+}
+
+const struct link_map *mz_allocator(const void *malloc)
+{
+	struct link_map *of_malloc = NULL, *of_c = NULL;
+	Dl_info info;
+
+	if (!malloc || !dladdr1(malloc, &info, (void **)&of_malloc, RTLD_DL_LINKMAP) ||
+	    !dladdr1((void *)strlen, &info, (void **)&of_c, RTLD_DL_LINKMAP))
+		return NULL;
+	return of_malloc == of_c ? NULL : of_malloc;
+}
+
+void *mz_beside(const struct link_map *allocator, const char *name)
+{
+	struct link_map *of = NULL;
+	Dl_info info;
+	void *p;
+
+	if (!allocator || !defines(allocator, name))
+		return NULL;
+	/* another object may come first */
+	p = dlsym(RTLD_DEFAULT, name);
+	return p && dladdr1(p, &info, (void **)&of, RTLD_DL_LINKMAP) && of == allocator &&
+			       mz_is_defined(p)
+		       ? p
+		       : NULL;
 }

@@ -15,4 +15,11 @@ HIDDEN void *mz_definition(const char *name, bool *own);
  * has addresses for functions of libraries too: those of its PLT. */
 HIDDEN bool mz_is_defined(void *function);
 
+/* The object that malloc is of; NULL = the C library. */
+struct link_map;
+HIDDEN const struct link_map *mz_allocator(const void *malloc);
+/* The function that calls of this name reach, if that object defines it. NULL = no. Asks for no
+ * memory, as dlsym() does for a name that is not there. */
+HIDDEN void *mz_beside(const struct link_map *allocator, const char *name);
+
 #endif
