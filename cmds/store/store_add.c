@@ -130,10 +130,12 @@ static int send_spool(struct adding *a, struct mz_error *err)
 			if (!ret)
 				unlink(list[i]);
 			else if (mz_store_is_away(ret)) /* it stays where it is */
-				ret = 0, a->away = true;
+				a->away = true;
 			else
 				*err = why;
 		}
+		if (a->away)
+			ret = 0;
 		mz_store_item_free(&item);
 	}
 	for (size_t i = 0; list[i]; i++)

@@ -156,7 +156,7 @@ static int ch_ask(struct mz_store *s, unsigned shard, const char *sql, mz_store_
 	ret = text.failed ? mz_fail_memory(err)
 			  : statement(s, shard, t->db, text.data, &answer, err);
 	if (!ret && answer.len && (ret = rows_of(answer.data, row, arg)))
-		mz_fail_memory(err);
+		ret = mz_store_row_failed(s, ret, err);
 	mz_buf_free(&text);
 	mz_buf_free(&answer);
 	return ret;

@@ -39,8 +39,11 @@ static int take_text(void *arg, char *const *cells, size_t n)
 {
 	struct texts *t = arg;
 	struct mz_buf b = {0};
-	uint32_t at = mz_pair_index_put(&t->index, strtoull(cells[0], NULL, 10), 0);
+	uint32_t at;
 
+	if (n < 2)
+		return -EPROTO;
+	at = mz_pair_index_put(&t->index, strtoull(cells[0], NULL, 10), 0);
 	mz_buf_str(&b, cells[1]);
 	if (n > 2 && *cells[2] && !t->plain)
 		mz_buf_printf(&b, " (%s)", base_name(cells[2]));

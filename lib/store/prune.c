@@ -101,7 +101,7 @@ static int take_id(void *arg, char *const *cells, size_t n)
 	struct mz_buf *list = arg;
 
 	(void)n;
-	mz_buf_printf(list, "%s%s", list->len ? "," : "", cells[0]);
+	mz_buf_printf(list, "%s%llu", list->len ? "," : "", strtoull(cells[0], NULL, 10));
 	return list->failed ? -ENOMEM : 0;
 }
 

@@ -161,11 +161,13 @@ static void by_program(const struct mz_store *s, struct mz_buf *b, const struct 
 static int take_sum(void *arg, char *const *cells, size_t n)
 {
 	struct mz_store_sums *sums = arg;
-	uint64_t key = strtoull(cells[0], NULL, 10), max;
-	uint32_t at = mz_pair_index_put(sums->index, key, 0);
+	uint64_t key, max;
+	uint32_t at;
 
 	if (n != 4)
 		return -EPROTO;
+	key = strtoull(cells[0], NULL, 10);
+	at = mz_pair_index_put(sums->index, key, 0);
 	if (at == MZ_PAIR_INDEX_NONE ||
 	    !mz_array_room((void **)&sums->list, &sums->cap, at, sizeof(*sums->list)))
 		return -ENOMEM;
@@ -274,11 +276,12 @@ static struct mz_store_series *series_of(struct mz_store_matrix *m, uint64_t sit
 static int take_value(void *arg, char *const *cells, size_t n)
 {
 	struct filling *f = arg;
-	uint32_t run = mz_pair_index_get(&f->runs, f->shard, strtoull(cells[1], NULL, 10));
 	struct mz_store_series *x;
+	uint32_t run;
 
 	if (n != 3)
 		return -EPROTO;
+	run = mz_pair_index_get(&f->runs, f->shard, strtoull(cells[1], NULL, 10));
 	if (run == MZ_PAIR_INDEX_NONE)
 		return 0; /* it came after the list was read */
 	x = series_of(f->m, strtoull(cells[0], NULL, 10));

@@ -30,7 +30,6 @@ static int take_number(void *arg, char *const *cells, size_t n)
 
 struct names {
 	struct mz_pair_index known;
-	bool failed;
 };
 
 static int take_name(void *arg, char *const *cells, size_t n)

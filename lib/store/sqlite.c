@@ -389,7 +389,7 @@ static int sql_ask(struct mz_store *s, unsigned shard, const char *sql, mz_store
 	if (code != SQLITE_OK && code != SQLITE_DONE)
 		ret = fail(s, code, err);
 	else if (ret)
-		mz_fail_memory(err);
+		ret = mz_store_row_failed(s, ret, err);
 	sqlite3_finalize(q);
 	return ret;
 }

@@ -143,6 +143,15 @@ void mz_store_id(const struct mz_store *s, struct mz_buf *b, uint64_t id)
 		mz_buf_printf(b, "%llu", (unsigned long long)id);
 }
 
+int mz_store_row_failed(const struct mz_store *s, int code, struct mz_error *err)
+{
+	return code == -ENOMEM ? mz_fail_memory(err)
+			       : mz_fail(err, EPROTO,
+					 "%s: the answer has other columns than the "
+					 "question",
+					 s->name);
+}
+
 int mz_store_ask_shard(struct mz_store *s, unsigned shard, const char *sql, mz_store_row *row,
 		       void *arg, struct mz_error *err)
 {

@@ -116,6 +116,9 @@ bool mz_store_is_address(const char *name);
 
 extern const struct mz_store_ops mz_store_sqlite, mz_store_clickhouse;
 
+/* What stopped the rows of an answer: no memory, or columns that were not asked for. */
+int mz_store_row_failed(const struct mz_store *s, int code, struct mz_error *err);
+
 /* All shards in turn. $R in the text is the table of recordings, each of them once. */
 int mz_store_ask(struct mz_store *s, const char *sql, mz_store_row *row, void *arg,
 		 struct mz_error *err);
