@@ -11,22 +11,28 @@
 
 #define NONE UINT32_MAX
 
+/* There is one of these for every live block: they are most of the memory of a report. */
 struct mz_usage_block {
 	uint64_t size;
 	uint64_t waste;
-	uint64_t turn; /* of its thread: how many allocations it had made */
-	uint64_t born; /* by the clock of lifetimes */
-	uint64_t addr; /* 0 = not known */
-	uint32_t site;
+	uint64_t born;	/* by the clock of lifetimes */
+	uint32_t turn;	/* of its thread: how many allocations it had made, the lower half */
+	uint32_t site;	/* of a spare one: the next of them */
 	uint32_t cache; /* 0 = none, or not requested */
 	uint32_t tid;
-	uint32_t next; /* spare ones */
+};
+
+/* And one of these, in a table that is partly empty. */
+struct mz_usage_live {
+	uint64_t key;
+	uint32_t block;
 };
 
 int mz_usage_init(struct mz_usage *u)
 {
 	*u = (struct mz_usage){.spare = NONE};
-	if (mz_live_init(&u->live) < 0 || mz_live_init(&u->tids) < 0) {
+	if (mz_u64_table_init(&u->live, sizeof(struct mz_usage_live)) < 0 ||
+	    mz_live_init(&u->tids) < 0) {
 		mz_usage_deinit(u);
 		return -ENOMEM;
 	}
@@ -35,7 +41,7 @@ int mz_usage_init(struct mz_usage *u)
 
 void mz_usage_deinit(struct mz_usage *u)
 {
-	mz_live_deinit(&u->live);
+	mz_u64_table_deinit(&u->live);
 	mz_live_deinit(&u->tids);
 	free(u->blocks);
 	free(u->sites);
@@ -71,7 +77,7 @@ static uint32_t new_block(struct mz_usage *u)
 	uint32_t i = u->spare;
 
 	if (i != NONE) {
-		u->spare = u->blocks[i].next;
+		u->spare = u->blocks[i].site;
 		return i;
 	}
 	if (u->blocks_used == u->blocks_cap) {
@@ -90,7 +96,7 @@ static uint32_t new_block(struct mz_usage *u)
 
 static void drop_block(struct mz_usage *u, uint32_t i)
 {
-	u->blocks[i].next = u->spare;
+	u->blocks[i].site = u->spare;
 	u->spare = i;
 }
 
@@ -164,11 +170,13 @@ static void remove_block(struct mz_usage_site *s, const struct mz_usage_block *b
 
 /* ---- events --------------------------------------------------------------- */
 
-/* thread: that ended it, if it ever allocated; seen: we know that it was now. */
-static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thread, bool seen)
+/* addr: 0 = not known; thread: that ended it, if it ever allocated; seen: we know that it was
+ * now. */
+static void end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struct mz_block *thread,
+		      bool seen)
 {
 	struct mz_usage_block *b = &u->blocks[i];
-	bool temporary = thread && b->tid == thread->key && b->turn == thread->size;
+	bool temporary = thread && b->tid == thread->key && b->turn == (uint32_t)thread->size;
 
 	before_change(u, &u->sites[b->site]);
 	remove_block(&u->sites[b->site], b, u->now, temporary);
@@ -184,7 +192,7 @@ static void end_block(struct mz_usage *u, uint32_t i, const struct mz_block *thr
 		remove_block(t, b, u->now, temporary);
 	}
 	if (u->history)
-		mz_history_went(u->history, b->addr, b->size, b->born, seen, u->all.live,
+		mz_history_went(u->history, addr, b->size, b->born, seen, u->all.live,
 				u->all.live_blocks);
 	drop_block(u, i);
 }
@@ -194,8 +202,9 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	struct mz_block *thread = thread_of(u, ev);
 	struct mz_usage_site *s = row_of(&u->sites, &u->sites_cap, ev->site), *c = NULL;
 	struct mz_usage_site *t = NULL;
+	uint64_t addr = ev->has & MZ_HAS_ADDR ? ev->addr : 0;
 	uint32_t i = new_block(u);
-	struct mz_block *l;
+	struct mz_usage_live *l;
 	bool fresh;
 
 	if (u->by_cache && ev->has & MZ_HAS_CACHE)
@@ -205,25 +214,24 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	if (!thread || !s || i == NONE || (u->by_thread && !t) ||
 	    (!c && u->by_cache && ev->has & MZ_HAS_CACHE))
 		return -ENOMEM;
-	l = mz_live_insert(&u->live, key, &fresh);
+	l = mz_u64_table_insert(&u->live, key, sizeof(*l), &fresh);
 	if (!l)
 		return -ENOMEM;
 	if (!fresh) {
 		/* its free was never seen; it was before this, that is all we know */
 		u->over_live++;
-		end_block(u, (uint32_t)l->born, NULL, false);
+		end_block(u, l->block, addr, NULL, false);
 	}
-	l->born = i;
+	l->block = i;
 	thread->size++;
 	u->blocks[i] = (struct mz_usage_block){
 		.size = ev->size,
 		.waste = ev->has & MZ_HAS_GIVEN && ev->given > ev->size ? ev->given - ev->size : 0,
-		.turn = thread->size,
+		.turn = (uint32_t)thread->size,
 		.born = u->now,
 		.site = ev->site,
 		.cache = c ? ev->cache : 0,
 		.tid = (uint32_t)thread->key,
-		.addr = ev->has & MZ_HAS_ADDR ? ev->addr : 0,
 	};
 	before_change(u, s);
 	add_block(s, &u->blocks[i]);
@@ -237,8 +245,7 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		add_block(t, &u->blocks[i]);
 	}
 	if (u->history)
-		mz_history_came(u->history, u->blocks[i].addr, ev->size, u->all.live,
-				u->all.live_blocks);
+		mz_history_came(u->history, addr, ev->size, u->all.live, u->all.live_blocks);
 	check_peak(u, ev);
 	return 0;
 }
@@ -246,15 +253,15 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 /* The block ends, if it is known. A part of a mapping that goes is not followed. */
 static bool take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t key)
 {
-	struct mz_block *l = key ? mz_live_find(&u->live, key) : NULL;
+	struct mz_usage_live *l = key ? mz_u64_table_find(&u->live, key, sizeof(*l)) : NULL;
 
-	if (!l || (ev->call == MZ_CALL_MUNMAP && ev->size < u->blocks[l->born].size)) {
+	if (!l || (ev->call == MZ_CALL_MUNMAP && ev->size < u->blocks[l->block].size)) {
 		u->unknown++;
 		return false;
 	}
-	end_block(u, (uint32_t)l->born,
+	end_block(u, l->block, ev->has & MZ_HAS_ADDR ? key : 0,
 		  mz_live_find(&u->tids, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull), true);
-	mz_live_remove(&u->live, l);
+	mz_u64_table_remove(&u->live, l, sizeof(*l));
 	return true;
 }
 
@@ -273,11 +280,11 @@ static int add_realloc(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 /* Reads and writes are its block's, and so its site's. */
 static void add_access(struct mz_usage *u, const struct mz_event *ev, uint64_t key)
 {
-	const struct mz_block *l = key ? mz_live_find(&u->live, key) : NULL;
+	const struct mz_usage_live *l = key ? mz_u64_table_find(&u->live, key, sizeof(*l)) : NULL;
 
 	if (l) {
-		u->sites[u->blocks[l->born].site].reads += ev->size;
-		u->sites[u->blocks[l->born].site].writes += ev->arg;
+		u->sites[u->blocks[l->block].site].reads += ev->size;
+		u->sites[u->blocks[l->block].site].writes += ev->arg;
 	}
 	u->all.reads += ev->size;
 	u->all.writes += ev->arg;
@@ -326,13 +333,15 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 
 static void age_the_living(struct mz_usage *u)
 {
-	const struct mz_block *l;
-	size_t at = 0;
+	for (size_t i = 0; i <= u->live.mask; i++) {
+		const struct mz_usage_live *l = mz_u64_table_slot(&u->live, i, sizeof(*l));
+		const struct mz_usage_block *b;
+		uint64_t age;
 
-	while ((l = mz_live_next(&u->live, &at))) {
-		const struct mz_usage_block *b = &u->blocks[l->born];
-		uint64_t age = u->now > b->born ? u->now - b->born : 0;
-
+		if (!l->key)
+			continue;
+		b = &u->blocks[l->block];
+		age = u->now > b->born ? u->now - b->born : 0;
 		u->sites[b->site].lifetime += age;
 		u->all.lifetime += age;
 	}

@@ -54,7 +54,7 @@ struct mz_usage {
 	uint32_t thread_sums_cap;
 	struct mz_history *history; /* the caller's; told of all blocks. NULL = none */
 	/* inside */
-	struct mz_live live; /* by address or object: born = index into blocks */
+	struct mz_u64_table live; /* by address or object: number of the block */
 	struct mz_usage_block *blocks;
 	uint32_t blocks_cap, blocks_used, spare;
 	struct mz_live tids; /* tid + 1: object = number, size = allocations */
