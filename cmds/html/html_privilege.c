@@ -46,6 +46,7 @@ int html_privilege_open(struct html_privilege *s, char *path, const char *symbol
 	if (!ret)
 		ret = mz_cut_weigh(&s->l.p, &dir, &co, &s->base);
 	co.budget = s->base.cost;
+	co.start = &dir;
 	if (!ret)
 		ret = mz_cluster_init(&s->k, &s->l.p, &co);
 	if (!ret)

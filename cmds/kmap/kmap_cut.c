@@ -370,22 +370,21 @@ static int show(const struct kmap_opts *o, const struct mz_privilege *p, const s
 /* ---- making it --------------------------------------------------------------------------------
  */
 
+/* base is the caller's to free. */
 static int weigh_baseline(const struct kmap_opts *o, struct mz_privilege *p,
-			  const struct mz_cluster_options *co, struct mz_cut_price *price,
-			  struct mz_error *err)
+			  const struct mz_cluster_options *co, struct mz_cut *base,
+			  struct mz_cut_price *price, struct mz_error *err)
 {
-	struct mz_cut c = {0};
 	int ret = 1;
 
 	for (int i = 0; i < MZ_CUT_LEVELS && ret > 0; i++)
 		if (!strcmp(o->baseline, mz_cut_level_name((enum mz_cut_level)i)))
-			ret = mz_cut_by(&c, p->f, (enum mz_cut_level)i) < 0 ? mz_fail_memory(err)
-									    : 0;
+			ret = mz_cut_by(base, p->f, (enum mz_cut_level)i) < 0 ? mz_fail_memory(err)
+									      : 0;
 	if (ret > 0)
-		ret = mz_cut_read(&c, p, o->baseline, err);
-	if (ret >= 0 && mz_cut_weigh(p, &c, co, price) < 0)
+		ret = mz_cut_read(base, p, o->baseline, err);
+	if (ret >= 0 && mz_cut_weigh(p, base, co, price) < 0)
 		ret = mz_fail_memory(err);
-	mz_cut_deinit(&c);
 	return ret;
 }
 
@@ -416,14 +415,17 @@ static int make(const struct kmap_opts *o, struct kmap_load *l, struct mz_error 
 					.budget = o->budget ? (double)o->budget : -1,
 					.points = POINTS};
 	struct result r = {0};
+	struct mz_cut base = {0};
 	int ret = find_costs(o, &co, err);
 
 	if (ret >= 0 && o->baseline) {
-		ret = weigh_baseline(o, &l->p, &co, &r.base, err);
+		ret = weigh_baseline(o, &l->p, &co, &base, &r.base, err);
 		r.has_base = true;
 		/* for no higher price, less privilege */
-		if (co.budget < 0 && !co.domains)
+		if (co.budget < 0 && !co.domains) {
 			co.budget = r.base.cost;
+			co.start = &base;
+		}
 	}
 	if (ret >= 0 && (mz_cluster_init(&r.k, &l->p, &co) < 0 ||
 			 mz_cut_weigh(&l->p, &r.k.cut, &co, &r.price) < 0))
@@ -436,6 +438,7 @@ static int make(const struct kmap_opts *o, struct kmap_load *l, struct mz_error 
 	if (ret >= 0)
 		ret = show(o, &l->p, &r, err);
 	mz_cluster_deinit(&r.k);
+	mz_cut_deinit(&base);
 	return ret;
 }
 

@@ -515,9 +515,10 @@ static void refiner_deinit(struct refiner *r)
 	free(r->touched);
 }
 
-/* Fills cluster by node; the caller frees it. */
+/* Moves nodes of the clusters in start (by node; NULL: as they were merged). The result is the
+ * caller's to free. */
 static uint32_t *refine(struct work *w, const struct neighbours *n, const struct item *own,
-			uint64_t *moved)
+			const uint32_t *start, uint64_t *moved)
 {
 	struct refiner r;
 
@@ -529,7 +530,7 @@ static uint32_t *refine(struct work *w, const struct neighbours *n, const struct
 	}
 	memcpy(r.own, own, w->nodes * sizeof(*own));
 	for (uint32_t i = 0; i < w->nodes; i++) {
-		r.cluster[i] = find(w, i);
+		r.cluster[i] = start ? start[i] : find(w, i);
 		r.members[r.cluster[i]] += is_function(w, i) && w->p->live[i];
 	}
 	for (int pass = 0; pass < PASSES && w->lambda > 0; pass++) {
@@ -544,6 +545,77 @@ static uint32_t *refine(struct work *w, const struct neighbours *n, const struct
 	*moved = r.moved;
 	refiner_deinit(&r);
 	return r.cluster;
+}
+
+/* ---- from another cut ------------------------------------------------------------------------ */
+
+/* Of an object: the cluster that uses it most, by cost; the least number of equals. */
+static uint32_t user_of(const struct neighbours *n, uint32_t x, const uint32_t *cluster,
+			struct weight *sums)
+{
+	uint32_t best = x;
+
+	for (size_t i = n->at[x]; i < n->at[x + 1]; i++)
+		sums[cluster[n->to[i]]].cost += n->weights[i].cost;
+	for (size_t i = n->at[x]; i < n->at[x + 1]; i++) {
+		uint32_t c = cluster[n->to[i]];
+
+		if (best == x || sums[c].cost > sums[best].cost ||
+		    (sums[c].cost == sums[best].cost && c < best))
+			best = c;
+	}
+	for (size_t i = n->at[x]; i < n->at[x + 1]; i++)
+		sums[cluster[n->to[i]]].cost = 0;
+	return best;
+}
+
+/* The clusters of a cut, each named by its first live function. */
+static uint32_t *clusters_of(const struct work *w, const struct neighbours *n,
+			     const struct mz_cut *c)
+{
+	uint32_t *of = malloc((w->nodes ? w->nodes : 1) * sizeof(*of));
+	uint32_t *first = malloc((c->n ? c->n : 1) * sizeof(*first));
+	struct weight *sums = calloc(w->nodes ? w->nodes : 1, sizeof(*sums));
+	bool ok = of && first && sums;
+
+	if (ok)
+		memset(first, 0xff, c->n * sizeof(*first));
+	for (uint32_t i = 0; ok && i < w->functions; i++) {
+		if (w->p->live[i] && first[c->function[i]] == UINT32_MAX)
+			first[c->function[i]] = i;
+		of[i] = w->p->live[i] ? first[c->function[i]] : i;
+	}
+	for (uint32_t i = w->functions; ok && i < w->nodes; i++) {
+		uint32_t owner = c->owner ? c->owner[i - w->functions] : UINT32_MAX;
+
+		of[i] = !c->owner ? user_of(n, i, of, sums)
+			: owner != UINT32_MAX && first[owner] != UINT32_MAX ? first[owner]
+									    : i;
+	}
+	free(first);
+	free(sums);
+	if (ok)
+		return of;
+	free(of);
+	return NULL;
+}
+
+/* Figures of the clusters, and the cost of what crosses. */
+static void reset(struct work *w, const struct neighbours *n, const struct item *own,
+		  const uint32_t *of)
+{
+	memset(w->items, 0, w->nodes * sizeof(*w->items));
+	w->cost = 0;
+	for (uint32_t x = 0; x < w->nodes; x++) {
+		struct item *to = &w->items[of[x]];
+
+		to->reads += own[x].reads;
+		to->others += own[x].others;
+		to->data += own[x].data;
+		to->code += own[x].code;
+		for (size_t i = n->at[x]; i < n->at[x + 1]; i++)
+			w->cost += x < n->to[i] && of[x] != of[n->to[i]] ? n->weights[i].cost : 0;
+	}
 }
 
 /* ---- the result --------------------------------------------------------------------------------
@@ -650,6 +722,41 @@ static double mono_of(struct mz_privilege *p)
 	return (double)(ps[MZ_OP_READ] + ps[MZ_OP_WRITE] + ps[MZ_OP_FREE]) + 1;
 }
 
+/* The cut to start from, refined: if it leaves less privilege for no higher price, it is taken. */
+static int improve_start(struct work *w, const struct neighbours *n, const struct item *own,
+			 struct mz_cluster *k)
+{
+	struct mz_cut_price found, other;
+	uint32_t *start = clusters_of(w, n, w->o->start), *of;
+	struct mz_cut c = {0};
+	uint64_t moved = 0;
+	int ret = start ? mz_cut_weigh(w->p, &k->cut, w->o, &found) : -ENOMEM;
+
+	if (ret) {
+		free(start);
+		return ret;
+	}
+	reset(w, n, own, start);
+	/* privilege counts, within the budget; cost decides between equals */
+	w->lambda = w->cost > 0 ? 0.01 * w->mono / w->cost : 1;
+	of = refine(w, n, own, start, &moved);
+	free(start);
+	ret = of ? make_cut(w, of, &c) : -ENOMEM;
+	free(of);
+	if (!ret)
+		ret = mz_cut_weigh(w->p, &c, w->o, &other);
+	if (!ret && other.ps < found.ps &&
+	    (w->o->budget < 0 ? other.cost <= found.cost : other.cost <= w->o->budget)) {
+		mz_cut_deinit(&k->cut);
+		k->cut = c;
+		k->cost = w->cost;
+		k->moved = moved;
+		return 0;
+	}
+	mz_cut_deinit(&c);
+	return ret;
+}
+
 static int cluster(struct work *w, struct mz_cluster *k)
 {
 	struct neighbours n = {0};
@@ -674,9 +781,11 @@ static int cluster(struct work *w, struct mz_cluster *k)
 		push_pair(w, (uint32_t)w->edges.keys[i].a, (uint32_t)w->edges.keys[i].b);
 	merge_all(w);
 	merge_rest(w);
-	of = w->failed ? NULL : refine(w, &n, own, &k->moved);
+	of = w->failed ? NULL : refine(w, &n, own, NULL, &k->moved);
 	ret = of ? make_cut(w, of, &k->cut) : -ENOMEM;
 	k->cost = w->cost;
+	if (!ret && w->o->start)
+		ret = improve_start(w, &n, own, k);
 	if (!ret)
 		ret = make_curve(w, k);
 out:

@@ -11,10 +11,11 @@
 #include "analysis/privilege.h"
 
 struct mz_cluster_options {
-	double access, call; /* cost of one that crosses; a call includes its return */
-	uint32_t domains;    /* no more than this; 0 = no limit */
-	double budget;	     /* cost of all crossings, at most; < 0 = as many as pay */
-	unsigned points;     /* of the trade-off curve */
+	double access, call;	    /* cost of one that crosses; a call includes its return */
+	uint32_t domains;	    /* no more than this; 0 = no limit */
+	double budget;		    /* cost of all crossings, at most; < 0 = as many as pay */
+	unsigned points;	    /* of the trade-off curve */
+	const struct mz_cut *start; /* another cut, to be refined as well; NULL = none */
 };
 
 /* A cut on the way from each function alone to all in one. */
