@@ -32,13 +32,7 @@ static const char *const built_in[] = {
 
 static int add(struct mz_suppressions *s, const char *rule)
 {
-	if (!mz_array_room((void **)&s->rules, &s->cap, s->n, sizeof(*s->rules)))
-		return -ENOMEM;
-	s->rules[s->n] = strdup(rule);
-	if (!s->rules[s->n])
-		return -ENOMEM;
-	s->n++;
-	return 0;
+	return mz_array_text(&s->rules, &s->n, &s->cap, rule) ? 0 : -ENOMEM;
 }
 
 int mz_suppressions_init(struct mz_suppressions *s)

@@ -228,13 +228,7 @@ bool mz_wrappers_has(const struct mz_wrappers *w, const char *function)
 
 int mz_wrappers_add(struct mz_wrappers *w, const char *name)
 {
-	if (!mz_array_room((void **)&w->names, &w->cap, w->n, sizeof(*w->names)))
-		return -ENOMEM;
-	w->names[w->n] = strdup(name);
-	if (!w->names[w->n])
-		return -ENOMEM;
-	w->n++;
-	return 0;
+	return mz_array_text(&w->names, &w->n, &w->cap, name) ? 0 : -ENOMEM;
 }
 
 static int take_name(void *arg, const char *name, const char *path, unsigned line,

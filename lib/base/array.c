@@ -24,3 +24,15 @@ bool mz_array_room(void **array, size_t *cap, size_t at, size_t size)
 	*cap = want;
 	return true;
 }
+
+bool mz_array_text(char ***texts, size_t *n, size_t *cap, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy || !mz_array_room((void **)texts, cap, *n, sizeof(**texts))) {
+		free(copy);
+		return false;
+	}
+	(*texts)[(*n)++] = copy;
+	return true;
+}

@@ -11,6 +11,8 @@
 /* Makes room for a member with number `at` in an array of members of `size` bytes
  * and sets it to zeros if it is new. *cap goes along. False: no memory. */
 bool mz_array_room(void **array, size_t *cap, size_t at, size_t size);
+/* Adds a copy of the text to an array of n texts. False: no memory. */
+bool mz_array_text(char ***texts, size_t *n, size_t *cap, const char *text);
 
 /*
  * How many of n members, sorted by a 64-bit key at this offset, have a key not above (below) the

@@ -57,6 +57,21 @@ static void searches(void)
 	}
 }
 
+static void texts(void)
+{
+	char **v = NULL, name[16];
+	size_t n = 0, cap = 0;
+
+	for (unsigned i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		CHECK(mz_array_text(&v, &n, &cap, name));
+	}
+	CHECK(n == 200 && cap >= n && !strcmp(v[0], "0") && !strcmp(v[199], "199"));
+	while (n)
+		free(v[--n]);
+	free(v);
+}
+
 static void self(void)
 {
 	char path[4096], up[4096], small[4];
@@ -72,6 +87,7 @@ int main(void)
 {
 	RUN(grows);
 	RUN(searches);
+	RUN(texts);
 	RUN(self);
 	return test_end();
 }
