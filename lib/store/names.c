@@ -192,29 +192,45 @@ int mz_store_names(struct mz_store *s, enum mz_store_by by, const uint64_t *ids,
 
 /* ---- from names to numbers ----------------------------------------------------------- */
 
+/* The last " (...)" of a text is a file, or a part of a C++ function: both are looked for. */
+static void put_candidates(struct mz_store *s, struct mz_buf *sql, const char *text)
+{
+	const char *end = text + strlen(text), *open = end;
+
+	mz_buf_str(sql, "SELECT frame, function, file FROM frame WHERE function IN (");
+	mz_store_quote(s, sql, text, strlen(text));
+	while (open > text && strncmp(open, " (", 2))
+		open--;
+	if (open > text && end[-1] == ')') {
+		mz_buf_str(sql, ", ");
+		mz_store_quote(s, sql, text, (size_t)(open - text));
+	}
+	mz_buf_add(sql, ")", 2);
+}
+
 int mz_store_find_site(struct mz_store *s, const char *text, uint64_t **ids, size_t *n,
 		       struct mz_error *err)
 {
-	const char *open = strstr(text, " ("), *end = text + strlen(text);
-	bool with_file = open && end > open + 2 && end[-1] == ')';
 	struct mz_tables *own = mz_tables_new();
 	struct texts found = {.strings = own};
 	struct mz_buf sql = {0};
+	size_t len = strlen(text);
 	int ret = 0;
 
 	*ids = NULL;
 	*n = 0;
-	mz_buf_str(&sql, "SELECT frame, function, file FROM frame WHERE function = ");
-	mz_store_quote(s, &sql, text, with_file ? (size_t)(open - text) : strlen(text));
-	mz_buf_add(&sql, "", 1);
+	put_candidates(s, &sql, text);
 	ret = sql.failed || !own ? mz_fail_memory(err)
 				 : mz_store_ask(s, sql.data, take_text, &found, err);
 	if (!ret && !(*ids = calloc(found.index.count + 1, sizeof(**ids))))
 		ret = mz_fail_memory(err);
 	for (size_t i = 0; i < found.index.count && !ret; i++) {
 		uint64_t id = found.index.keys[i].a;
+		const char *name = text_of(&found, id);
 
-		if (!with_file || !strcmp(text_of(&found, id), text))
+		/* "function (file)" as it is, or the function with any file */
+		if (!strcmp(name, text) ||
+		    (!strncmp(name, text, len) && !strncmp(name + len, " (", 2)))
 			(*ids)[(*n)++] = id;
 	}
 	texts_free(&found);

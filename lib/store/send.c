@@ -109,28 +109,80 @@ static int choose(const struct mz_store_schema *t, const struct mz_store_rows *a
 	return 0;
 }
 
+/* What this sender has sent or was told of: it need not ask again. */
+static struct mz_pair_index *known_names(struct mz_store *s, enum mz_store_table table)
+{
+	struct mz_pair_index **k = &s->known[table == MZ_STORE_STACK];
+
+	if (!*k)
+		*k = calloc(1, sizeof(**k));
+	return *k;
+}
+
+static size_t list_unknown(const struct mz_pair_index *known, unsigned shard,
+			   const struct mz_store_rows *rows, uint64_t *ids)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		uint64_t id;
+
+		memcpy(&id, rows->column[0].data + 8 * i, sizeof(id));
+		if (mz_pair_index_get(known, id, shard) == MZ_PAIR_INDEX_NONE)
+			ids[n++] = id;
+	}
+	return n;
+}
+
+/* Of the rows, those that the server does not have. */
+static int put_missing(struct mz_store *s, unsigned shard, enum mz_store_table table,
+		       const struct mz_store_attempt *a, const struct mz_store_rows *rows,
+		       const uint64_t *ids, size_t n, struct mz_error *err)
+{
+	const struct mz_store_schema *t = &mz_store_schema[table];
+	struct mz_pair_index *known = s->known[table == MZ_STORE_STACK];
+	struct mz_store_rows some = {0};
+	struct names k = {0};
+	int ret = ask_names(s, shard, t, ids, n, &k, err);
+
+	/* those that were known before count as told */
+	for (size_t i = 0; i < known->count && !ret; i++)
+		if (known->keys[i].b == shard &&
+		    mz_pair_index_put(&k.known, known->keys[i].a, 0) == MZ_PAIR_INDEX_NONE)
+			ret = mz_fail_memory(err);
+	if (!ret && choose(t, rows, &k, &some) < 0)
+		ret = mz_fail_memory(err);
+	if (!ret && some.n)
+		ret = s->ops->put(s, shard, table, a, &some, err);
+	for (size_t i = 0; i < n && !ret; i++)
+		if (mz_pair_index_put(known, ids[i], shard) == MZ_PAIR_INDEX_NONE)
+			ret = mz_fail_memory(err);
+	for (size_t i = 0; i < t->n; i++)
+		mz_buf_free(&some.column[i]);
+	mz_pair_index_deinit(&k.known);
+	return ret;
+}
+
 /* Names are the same for all recordings: a server is asked first which it lacks. SQLite looks
  * that up as it inserts. */
 static int put_names(struct mz_store *s, unsigned shard, enum mz_store_table table,
 		     const struct mz_store_attempt *a, const struct mz_store_rows *rows,
 		     struct mz_error *err)
 {
-	const struct mz_store_schema *t = &mz_store_schema[table];
-	struct mz_store_rows some = {0};
-	struct names k = {0};
+	struct mz_pair_index *known;
+	uint64_t *ids;
+	size_t n;
 	int ret;
 
 	if (s->ops == &mz_store_sqlite)
 		return s->ops->put(s, shard, table, a, rows, err);
-	ret = ask_names(s, shard, t, (const uint64_t *)(const void *)rows->column[0].data, rows->n,
-			&k, err);
-	if (!ret && choose(t, rows, &k, &some) < 0)
-		ret = mz_fail_memory(err);
-	if (!ret && some.n)
-		ret = s->ops->put(s, shard, table, a, &some, err);
-	for (size_t i = 0; i < t->n; i++)
-		mz_buf_free(&some.column[i]);
-	mz_pair_index_deinit(&k.known);
+	known = known_names(s, table);
+	ids = calloc(rows->n + 1, sizeof(*ids));
+	n = known && ids ? list_unknown(known, shard, rows, ids) : 0;
+	ret = !known || !ids ? mz_fail_memory(err)
+	      : n	     ? put_missing(s, shard, table, a, rows, ids, n, err)
+			     : 0;
+	free(ids);
 	return ret;
 }
 

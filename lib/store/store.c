@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/pair_index.h"
 
 bool mz_store_is_address(const char *name)
 {
@@ -92,6 +93,11 @@ void mz_store_close(struct mz_store *s)
 	if (s->credentials)
 		explicit_bzero(s->credentials, sizeof(*s->credentials));
 	free(s->credentials);
+	for (int i = 0; i < 2; i++) {
+		if (s->known[i])
+			mz_pair_index_deinit(s->known[i]);
+		free(s->known[i]);
+	}
 	*s = (struct mz_store){0};
 }
 

@@ -68,6 +68,7 @@ struct mz_store_attempt {
 	uint64_t number;
 };
 
+struct mz_pair_index;
 struct mz_store;
 
 /* A row of an answer: texts, each ended by a NUL. 0, or -errno to stop. */
@@ -98,6 +99,8 @@ struct mz_store {
 	unsigned shards;
 	void *state;				  /* the engine's */
 	struct mz_store_credentials *credentials; /* NULL = none */
+	struct mz_pair_index
+		*known[2]; /* frames and stacks that are there, by shard; may be NULL */
 };
 
 struct mz_store_credentials {
