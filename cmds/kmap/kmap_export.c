@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "cmds/kmap/kmap_opts.h"
 #include "export/privilege.h"
+#include "symbols/files.h"
 #include "symbols/image.h"
+#include "symbols/types.h"
 
 static const struct {
 	const char *name;
@@ -51,10 +53,32 @@ static int find_cut(const struct kmap_opts *o, const struct mz_privilege *p, str
 	return mz_fail(err, 22, "--by takes topdir, dir, file or function; not '%s'", by);
 }
 
+/* Lines and members come from a vmlinux: that of --functions, or of --symbols. Without one, sites
+ * have addresses in the place of lines. */
+static int put_cpm(const struct kmap_opts *o, const struct kmap_load *l, const struct mz_cut *c,
+		   struct mz_output *out, struct mz_error *err)
+{
+	struct mz_symbols_files files = {0};
+	struct mz_error ignored = {0};
+	const char *path = l->vmlinux;
+	struct mz_image *im;
+	struct mz_types *types;
+	int ret;
+
+	if (!path && o->symbols && mz_symbols_files_named(&files, o->symbols, &ignored) >= 0)
+		path = files.kernel.vmlinux;
+	im = path ? mz_image_open(path, true, &ignored) : NULL;
+	types = path ? mz_types_open(path, &ignored) : NULL;
+	ret = mz_export_cpm(&l->p, c, im, types, out, err);
+	mz_types_close(types);
+	mz_image_free(im);
+	mz_symbols_files_deinit(&files);
+	return ret;
+}
+
 static int put(const struct kmap_opts *o, const struct kmap_load *l, const struct mz_cut *c,
 	       int format, int table, struct mz_error *err)
 {
-	struct mz_image *im = NULL;
 	struct mz_output out;
 	int ret = mz_output_open(&out, o->output, o->force, err);
 
@@ -66,10 +90,7 @@ static int put(const struct kmap_opts *o, const struct kmap_load *l, const struc
 	} else if (format == 1) {
 		ret = mz_export_graphml(&l->p, c, &out, err);
 	} else {
-		/* without it, sites have addresses in the place of lines */
-		im = l->vmlinux ? mz_image_open(l->vmlinux, true, NULL) : NULL;
-		ret = mz_export_cpm(&l->p, c, im, &out, err);
-		mz_image_free(im);
+		ret = put_cpm(o, l, c, &out, err);
 	}
 	if (ret >= 0)
 		return mz_output_commit(&out, err);

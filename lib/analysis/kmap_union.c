@@ -212,6 +212,9 @@ static void add_size(struct mz_union_object *o, const struct mz_kmap_class *c,
 {
 	bool first = !o->seen;
 
+	if (!o->most || c->least < o->least)
+		o->least = c->least;
+	o->most = c->greatest > o->most ? c->greatest : o->most;
 	o->seen = true;
 	o->greatest = c->greatest > o->greatest ? c->greatest : o->greatest;
 	if (i->symbol)

@@ -35,6 +35,7 @@ struct mz_union_object {
 	uint32_t name;	      /* string: of a variable, if it is known */
 	uint64_t size;	      /* int(mean over the maps that hold it); of a variable: the first */
 	uint32_t maps;	      /* that hold it */
+	uint64_t least, most; /* size of one object, in all maps */
 	/* private: sum of the sizes, and what the current map says */
 	uint64_t sum, now, greatest;
 	bool seen;

@@ -15,11 +15,13 @@
 #include "base/json.h"
 #include "export/privilege.h"
 #include "symbols/image.h"
+#include "symbols/types.h"
 
 struct job {
 	const struct mz_privilege *p;
 	const struct mz_cut *c;
 	const struct mz_image *im;
+	struct mz_types *types;
 	uint32_t *domain; /* by object: its domain of objects */
 	uint32_t n;	  /* of these */
 	struct mz_buf b;
@@ -98,40 +100,108 @@ static uint32_t *group(const uint32_t *domain, size_t n, uint32_t domains, size_
 	return members;
 }
 
-/* Two sites of one line are one object there: their sizes add up. */
-static void put_objects(struct job *j, const uint32_t *members, size_t n,
-			struct mz_bytes_index *ids)
+/* Ids of a domain and their sizes; those of one name add up. */
+struct ids {
+	struct mz_bytes_index *all; /* of the file: an id stands in one domain */
+	uint32_t *first;
+	uint64_t *sizes;
+	size_t n, cap_first, cap_sizes;
+};
+
+static void put_id(struct job *j, struct ids *t, const char *text, uint64_t size)
 {
-	uint64_t *sizes = calloc(n ? n : 1, sizeof(*sizes));
-	uint32_t *first = calloc(n ? n : 1, sizeof(*first));
-	size_t kept = 0;
+	size_t before = t->all->count;
+	uint32_t id = mz_bytes_index_put(t->all, text, strlen(text));
+
+	if (id == MZ_HASH_NONE ||
+	    !mz_array_room((void **)&t->first, &t->cap_first, t->n, sizeof(*t->first)) ||
+	    !mz_array_room((void **)&t->sizes, &t->cap_sizes, t->n, sizeof(*t->sizes))) {
+		j->b.failed = true;
+		return;
+	}
+	if (t->all->count > before) {
+		mz_buf_str(&j->b, t->n ? ", " : "");
+		string(j, text);
+		t->first[t->n] = id;
+		t->sizes[t->n++] = size;
+		return;
+	}
+	for (size_t k = 0; k < t->n; k++)
+		t->sizes[k] += t->first[k] == id ? size : 0;
+}
+
+/* The structure that objects of a site are; MZ_TYPES_NONE: not known. */
+static uint32_t type_of(const struct job *j, const struct mz_union_object *o)
+{
+	uint32_t f = mz_functions_find(j->p->f, o->id);
+	struct mz_types_query q = {
+		.ip = o->id,
+		.function = f == MZ_FUNCTION_NONE
+				    ? NULL
+				    : mz_functions_text(j->p->f, j->p->f->functions[f].name),
+		.cache = o->cache ? mz_union_string(j->p->u, o->cache) : NULL,
+		.least = o->least,
+		.greatest = o->most};
+	struct mz_types_answer a = {.type = MZ_TYPES_NONE};
+
+	if (!j->types || o->kind != MZ_UNION_SITE || mz_types_ask(j->types, &q, &a) < 0)
+		return MZ_TYPES_NONE;
+	return a.type;
+}
+
+/* Members share the bytes of the class as they share those of the structure. What is none (padding,
+ * what rounding leaves) stays with the object itself. */
+static bool put_members(struct job *j, struct ids *t, const struct mz_union_object *o, char *text)
+{
+	uint32_t type = type_of(j, o);
+	uint64_t whole = type == MZ_TYPES_NONE ? 0 : mz_types_size(j->types, type), left = o->size;
+	char id[4096 + 256];
+
+	for (uint64_t at = 0; at < whole;) {
+		struct mz_types_member m;
+		uint64_t share;
+
+		if (mz_types_member(j->types, type, at, &m) < 0 ||
+		    (m.size && m.offset + m.size <= at))
+			break;
+		/* a member without a size reaches to the end of the object */
+		at = m.size ? m.offset + m.size : whole;
+		share = m.size ? (uint64_t)((double)o->size * (double)m.size / (double)whole)
+			       : left;
+		share = share < left ? share : left;
+		if (!share || strstr(m.path, "(padding)"))
+			continue;
+		left -= share;
+		/* of members that share bytes, the first names them */
+		snprintf(id, sizeof(id), "%.*s.%.*s|", (int)strlen(text) - 1, text,
+			 (int)strcspn(m.path, "|"), m.path);
+		put_id(j, t, id, share);
+	}
+	if (left && left < o->size)
+		put_id(j, t, text, left);
+	return left < o->size;
+}
+
+static void put_objects(struct job *j, const uint32_t *members, size_t n,
+			struct mz_bytes_index *all)
+{
+	struct ids t = {.all = all};
 	char text[4096];
 
-	j->b.failed |= !sizes || !first;
 	mz_buf_str(&j->b, "objects: [");
 	for (size_t i = 0; i < n && !j->b.failed; i++) {
-		size_t before = ids->count;
-		uint32_t id;
+		const struct mz_union_object *o = &j->p->u->objects[members[i]];
 
 		object_text(j, members[i], text, sizeof(text));
-		id = mz_bytes_index_put(ids, text, strlen(text));
-		j->b.failed |= id == MZ_HASH_NONE;
-		if (ids->count > before) {
-			mz_buf_str(&j->b, kept ? ", " : "");
-			string(j, text);
-			first[kept] = id;
-			sizes[kept++] = j->p->u->objects[members[i]].size;
-			continue;
-		}
-		for (size_t k = 0; k < kept; k++)
-			sizes[k] += first[k] == id ? j->p->u->objects[members[i]].size : 0;
+		if (!put_members(j, &t, o, text))
+			put_id(j, &t, text, o->size);
 	}
 	mz_buf_str(&j->b, "], sizes: [");
-	for (size_t i = 0; i < kept && !j->b.failed; i++)
-		mz_buf_printf(&j->b, "%s%" PRIu64, i ? ", " : "", sizes[i]);
+	for (size_t i = 0; i < t.n && !j->b.failed; i++)
+		mz_buf_printf(&j->b, "%s%" PRIu64, i ? ", " : "", t.sizes[i]);
 	mz_buf_str(&j->b, "]");
-	free(sizes);
-	free(first);
+	free(t.first);
+	free(t.sizes);
 }
 
 static int put_object_map(struct job *j)
@@ -342,9 +412,9 @@ static int put_privileges(struct job *j)
 }
 
 int mz_export_cpm(const struct mz_privilege *p, const struct mz_cut *c, const struct mz_image *im,
-		  struct mz_output *out, struct mz_error *err)
+		  struct mz_types *types, struct mz_output *out, struct mz_error *err)
 {
-	struct job j = {.p = p, .c = c, .im = im};
+	struct job j = {.p = p, .c = c, .im = im, .types = types};
 	int ret = find_domains(&j);
 
 	mz_buf_str(&j.b, "# CPM interchange format 1.4\n");

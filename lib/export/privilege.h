@@ -7,10 +7,12 @@
 #include "base/output.h"
 #include "export/table.h"
 
-/* im: for the lines of allocation sites; NULL = not known. All: 0 or -errno with err set. */
+/* im: for the lines of allocation sites, types: for the members of their objects; NULL = not
+ * known. All: 0 or -errno with err set. */
 struct mz_image;
+struct mz_types;
 int mz_export_cpm(const struct mz_privilege *p, const struct mz_cut *c, const struct mz_image *im,
-		  struct mz_output *out, struct mz_error *err);
+		  struct mz_types *types, struct mz_output *out, struct mz_error *err);
 int mz_export_graphml(const struct mz_privilege *p, const struct mz_cut *c, struct mz_output *out,
 		      struct mz_error *err);
 
