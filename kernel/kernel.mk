@@ -6,10 +6,13 @@
 O ?= build
 KERNEL_BUILD := kernel/build -o $(O)/kernel
 
-.PHONY: kernel kernel-plain kernel-debug kernel-kmemtrace
+.PHONY: kernel kernel-compiler kernel-plain kernel-debug kernel-kmemtrace
 
 kernel:
 	@$(KERNEL_BUILD) memorizer
+
+kernel-compiler:
+	@$(KERNEL_BUILD) compiler
 
 kernel-plain:
 	@$(KERNEL_BUILD) plain

@@ -122,6 +122,28 @@ static void set_key(struct static_key_false *key, bool on)
 		static_branch_disable(key);
 }
 
+/*
+ * The plugin's code is patched while nothing is counted, so that all of it
+ * begins and ends at the same time. What is recent would be counted without a
+ * look at the switch.
+ */
+static void set_counting(bool on)
+{
+	if (!IS_ENABLED(CONFIG_MEMORIZER_PLUGIN)) {
+		WRITE_ONCE(memorizer_counting, on);
+		return;
+	}
+	if (on == memorizer_counting)
+		return;
+	if (on)
+		static_branch_enable(&memorizer_counting_key);
+	WRITE_ONCE(memorizer_counting, on);
+	if (on)
+		return;
+	memorizer_forget_recent();
+	static_branch_disable(&memorizer_counting_key);
+}
+
 static void apply(void)
 {
 	bool on = memorizer_mode;
@@ -130,7 +152,7 @@ static void apply(void)
 	if (on)
 		static_branch_enable(&memorizer_known_key);
 	set_key(&memorizer_on_key, on);
-	WRITE_ONCE(memorizer_counting, on && log_access);
+	set_counting(on && log_access);
 }
 
 /*

@@ -181,6 +181,50 @@ static struct memorizer_sum sum_of(const struct memorizer_sites *sites, u64 key)
 	return sum;
 }
 
+/* The sum of one access of a pair. Its ranges are offsets: see note_pair(). */
+static struct memorizer_sum sum_of_half(const struct memorizer_sites *sites, u64 key,
+					int which)
+{
+	struct memorizer_sum sum = { };
+	const struct memorizer_site *site;
+	memorizer_range_t range;
+	u64 count = 0;
+	u32 at;
+
+	for (; sites; sites = sites->prev) {
+		site = memorizer_lookup(sites, key);
+		if (!site)
+			continue;
+		count += READ_ONCE(site->count[which]);
+		range = READ_ONCE(*memorizer_range(sites, site));
+		if (!range)
+			continue;
+		at = which ? range >> 16 : memorizer_range_first(range);
+		sum.range = memorizer_range_add(sum.range, at << 16 | (MEMORIZER_FAR - at));
+	}
+	*(memorizer_pair_writes(key, which) ? &sum.writes : &sum.reads) = count;
+	sum.key = (memorizer_open_key(key) & ~MEMORIZER_PAIR) + which;
+	return sum;
+}
+
+/* Each access of the site @key, for which @sites is the newest table. */
+static bool each_sum(const struct memorizer_sites *sites, u64 key,
+		     bool (*fn)(void *data, const struct memorizer_sum *sum), void *data)
+{
+	struct memorizer_sum sum;
+
+	if (memorizer_pair(key)) {
+		sum = sum_of_half(sites, key, 0);
+		if ((sum.writes || sum.reads) && !fn(data, &sum))
+			return false;
+		sum = sum_of_half(sites, key, 1);
+	} else {
+		sum = sum_of(sites, key);
+		sum.key = memorizer_open_key(key);
+	}
+	return !(sum.writes || sum.reads) || fn(data, &sum);
+}
+
 /**
  * memorizer_each_site - call a function for each access site of an object
  * @obj: the object
@@ -192,7 +236,6 @@ void memorizer_each_site(const struct memorizer_object *obj,
 			 void *data)
 {
 	const struct memorizer_sites *sites;
-	struct memorizer_sum sum;
 	u64 key;
 	u32 i;
 
@@ -201,9 +244,7 @@ void memorizer_each_site(const struct memorizer_object *obj,
 			key = READ_ONCE(sites->site[i].key);
 			if (!key || in_newer(obj, sites, key))
 				continue;
-			sum = sum_of(sites, key);
-			sum.key = memorizer_open_key(key);
-			if ((sum.writes || sum.reads) && !fn(data, &sum))
+			if (!each_sum(sites, key, fn, data))
 				return;
 		}
 	}

@@ -15,6 +15,9 @@
 
 DEFINE_STATIC_KEY_FALSE(memorizer_marked_key);
 bool memorizer_counting;
+EXPORT_SYMBOL(memorizer_counting);
+DEFINE_STATIC_KEY_FALSE(memorizer_counting_key);
+EXPORT_SYMBOL(memorizer_counting_key);
 
 void __tsan_read1(void *addr);
 void __tsan_read1(void *addr)

@@ -229,6 +229,7 @@ struct memorizer_totals {
 extern struct memorizer_totals memorizer_totals;
 
 extern bool memorizer_counting;			/* accesses */
+DECLARE_STATIC_KEY_FALSE(memorizer_counting_key);	/* the same, for the plugin */
 DECLARE_STATIC_KEY_FALSE(memorizer_marked_key);
 
 /* Set in a tag: this is Memorizer itself, do not look. */
@@ -238,6 +239,30 @@ DECLARE_STATIC_KEY_FALSE(memorizer_marked_key);
 
 /* Set in the key of a site that must not be found by what is recent. */
 #define MEMORIZER_CLOSED	BIT_ULL(62)
+
+/*
+ * Set in the key of a site with the counts of two accesses, which the plugin
+ * reports together: count[0] is that at the code address, count[1] that at the
+ * next byte. One bit each for what they do; pids end below.
+ */
+#define MEMORIZER_PAIR_RR	BIT_ULL(56)
+#define MEMORIZER_PAIR_RW	BIT_ULL(57)
+#define MEMORIZER_PAIR_WR	BIT_ULL(58)
+#define MEMORIZER_PAIR_WW	BIT_ULL(59)
+#define MEMORIZER_PAIR		(15ULL << 56)
+
+/* Not of a key under pid -1, where the bits are part of the pid. */
+static __always_inline u64 memorizer_pair(u64 key)
+{
+	return (s64)key < 0 ? 0 : key & MEMORIZER_PAIR;
+}
+
+/* Are the first and the second access of a pair writes? */
+static inline bool memorizer_pair_writes(u64 key, int which)
+{
+	return key & MEMORIZER_PAIR_WW ||
+	       key & (which ? MEMORIZER_PAIR_RW : MEMORIZER_PAIR_WR);
+}
 
 static inline unsigned long memorizer_key_ip(u64 key)
 {
@@ -333,6 +358,8 @@ void memorizer_quiesce(void);
 void memorizer_access_slow(unsigned long addr, unsigned long ip, unsigned long how);
 void memorizer_access_probe(unsigned long addr, u64 key, unsigned long how,
 			    unsigned long at);
+
+void memorizer_touched(unsigned long base, unsigned long ip, u64 how);
 
 /* globals.c */
 unsigned long memorizer_globals_bytes(void);

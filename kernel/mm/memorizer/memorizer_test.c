@@ -713,6 +713,49 @@ static void test_ranges(struct kunit *test)
 	expect_range(test, obj, write_at, 8, 40);
 }
 
+struct members {
+	u64 a, b, c, d;
+};
+
+/* Of each member two reads or two writes, in pairs where the plugin reports them. */
+static noinline void touch_members(struct members *m)
+{
+	u64 sum = READ_ONCE(m->a) + READ_ONCE(m->b);
+
+	WRITE_ONCE(m->c, sum);
+	WRITE_ONCE(m->d, READ_ONCE(m->a) + READ_ONCE(m->b));
+	WRITE_ONCE(m->c, 1);
+	WRITE_ONCE(m->d, 2);
+}
+
+/* What an array's elements have in common with a structure: one site, several offsets. */
+static void test_members(struct kunit *test)
+{
+	struct members *m = kcalloc(3, sizeof(*m), GFP_KERNEL);
+	struct memorizer_object *obj = memorizer_find((unsigned long)m);
+	struct counts c;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, obj);
+	for (i = 0; i < 5; i++)
+		touch_members(m);
+	c = counts_of(obj, touch_members, current->pid);
+	KUNIT_EXPECT_EQ(test, c.reads, 5 * 4);
+	KUNIT_EXPECT_EQ(test, c.writes, 5 * 4);
+	KUNIT_EXPECT_EQ(test, c.sites, 8);
+	KUNIT_EXPECT_EQ(test, memorizer_range_first(c.range), 0);
+	KUNIT_EXPECT_EQ(test, memorizer_range_last(c.range), 24);
+	for (i = 0; i < 6; i++)
+		touch_members(&m[i % 3]);
+	c = counts_of(obj, touch_members, current->pid);
+	KUNIT_EXPECT_EQ(test, c.reads, 11 * 4);
+	KUNIT_EXPECT_EQ(test, c.writes, 11 * 4);
+	KUNIT_EXPECT_EQ(test, memorizer_range_last(c.range), 2 * 32 + 24);
+	kfree(m);
+	c = counts_of(obj, touch_members, current->pid);
+	KUNIT_EXPECT_EQ(test, c.reads + c.writes, 22 * 4);
+}
+
 static void in_interrupt_fn(struct irq_work *work);
 static DEFINE_IRQ_WORK(test_irq_work, in_interrupt_fn);
 /* The handler has no argument that could carry it. */
@@ -1062,6 +1105,7 @@ static struct kunit_case memorizer_cases[] = {
 	KUNIT_CASE(test_what_one_count_is),
 	KUNIT_CASE(test_many_sites),
 	KUNIT_CASE(test_ranges),
+	KUNIT_CASE(test_members),
 	KUNIT_CASE(test_interrupt_while_hidden),
 	KUNIT_CASE(test_format),
 	KUNIT_CASE_SLOW(test_ten_million),

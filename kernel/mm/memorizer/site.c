@@ -431,3 +431,150 @@ void memorizer_access_probe(unsigned long addr, u64 key, unsigned long how,
 		return memorizer_access_slow(addr, memorizer_key_ip(key), how);
 	memorizer_access_end();
 }
+
+#ifdef CONFIG_MEMORIZER_PLUGIN
+
+/* What follows the call that reports accesses: a nop that ends in offsets. */
+struct offsets {
+	u8 nop[4];
+	s16 first;
+	s16 second;		/* or how many bytes more of a single access, unsigned */
+};
+
+/*
+ * Note where both accesses of a pair fall: the first offset as in any range, the
+ * second in the upper half. There is no room for more, so that a pair has only
+ * one offset each; false if these are others.
+ */
+static __always_inline bool note_pair(const struct memorizer_object *obj,
+				      const struct memorizer_sites *sites,
+				      const struct memorizer_site *site,
+				      unsigned long addr, long distance)
+{
+	unsigned long first = addr - obj->va, second = first + distance;
+	memorizer_range_t *range, new, old;
+
+	if (likely(!memorizer_print_fields))
+		return true;
+	if (first >= MEMORIZER_FAR || second > MEMORIZER_FAR)
+		return false;
+	range = memorizer_range(sites, site);
+	new = second << 16 | (MEMORIZER_FAR - first);
+	old = READ_ONCE(*range);
+	return old == new || (!old && (try_cmpxchg(range, &old, new) || old == new));
+}
+
+/* Both accesses of a pair are counted at @obj; false: it is full, or see above. */
+static __always_inline bool count_pair(struct memorizer_object *obj, unsigned long addr,
+				       u64 key, long distance, bool recent, unsigned long at)
+{
+	struct memorizer_sites *sites;
+	struct memorizer_site *site = find_site(obj, key, &sites);
+
+	if (unlikely(!site || !note_pair(obj, sites, site, addr, distance)))
+		return false;
+	memorizer_count(site, MEMORIZER_READ_WRITE);
+	if (recent)
+		remember(addr, site, key, at);
+	return true;
+}
+
+/* look() for a pair. False: look at one after the other. */
+static __always_inline bool look_at_pair(unsigned long addr, u64 key, long distance,
+					 bool recent, unsigned long at)
+{
+	struct memorizer_object *obj;
+	struct memorizer_map *map;
+	unsigned long phys;
+
+	phys = memorizer_direct_phys(addr);
+	if (unlikely(phys >= memorizer_ram)) {
+		phys = memorizer_fixed_phys(addr);
+		if (unlikely(phys >= memorizer_ram_end))
+			return false;
+	}
+	map = memorizer_pages[phys >> PAGE_SHIFT];
+	obj = map->objs[memorizer_index(map, phys)];
+	if (likely((long)obj < 0))
+		return count_pair(obj, addr, key, distance, recent, at);
+	if (obj || !map->miss)
+		return false;
+	missed(map->miss, MEMORIZER_READ_WRITE);
+	return true;
+}
+
+/* The same with a search for the object, and a larger table if there is no room. */
+static bool look_closely_at_pair(unsigned long addr, u64 key, long distance)
+{
+	unsigned long phys = memorizer_phys(addr);
+	struct memorizer_object *obj = NULL;
+	struct memorizer_sites *sites;
+
+	if (phys < memorizer_ram) {
+		obj = memorizer_at(phys);
+		if ((long)obj > 0)
+			obj = memorizer_resolve(memorizer_pages[phys >> PAGE_SHIFT], phys);
+	}
+	if (!obj)
+		return false;
+	while (!find_site(obj, key, &sites))
+		if (!grow(obj, sites))
+			return false;
+	return count_pair(obj, addr, key, distance, false, 0);
+}
+
+/* Two accesses of the same object, at @ip and at the byte after it. */
+static void touched_pair(unsigned long addr, unsigned long ip, u64 pair, long distance)
+{
+	bool irq = memorizer_in_irq(), all = may_remember(), done = false;
+	unsigned long at = memorizer_recent_at(addr, ip);
+	u64 tag = irq ? raw_cpu_read(memorizer_cpu.irq_tag) : current->memorizer.tag;
+	u64 key = memorizer_key(tag, ip) + pair;
+	unsigned long ua;
+
+	if ((s64)tag < 0 || (!all && !irq && !memorizer_task_marked(current))) {
+		done = true;
+	} else if (likely((all || !irq) && !memorizer_test_preempt_count(NMI_MASK))) {
+		done = look_at_pair(addr, key, distance, all && !irq, at);
+		if (unlikely(!done)) {
+			ua = user_access_save();
+			done = look_closely_at_pair(addr, key, distance);
+			user_access_restore(ua);
+		}
+	}
+	if (likely(done)) {
+		memorizer_access_end();
+		return;
+	}
+	memorizer_access_slow(addr, ip, memorizer_pair_writes(pair, 0));
+	preempt_disable_notrace();
+	memorizer_access_slow(addr + distance, ip + 1, memorizer_pair_writes(pair, 1));
+}
+
+/*
+ * The plugin's report of one access or a pair, if it is not a recent one.
+ * Preemption is off, and on again at the end. @how: MEMORIZER_READ, ... or one
+ * of MEMORIZER_PAIR.
+ */
+void memorizer_touched(unsigned long base, unsigned long ip, u64 how)
+{
+	const struct offsets *offsets = (void *)ip;
+	unsigned long addr = base + offsets->first;
+
+	/* Code is patched before counting begins, and after it ends. */
+	if (unlikely(!memorizer_counting)) {
+		memorizer_access_end();
+		return;
+	}
+	if (how & MEMORIZER_PAIR)
+		return touched_pair(addr, ip, how, offsets->second - offsets->first);
+	if (unlikely(offsets->second && memorizer_print_fields))
+		return memorizer_access_slow(addr, ip, how | MEMORIZER_RANGE |
+					     (unsigned long)(u16)offsets->second << MEMORIZER_MORE_SHIFT);
+	if (unlikely(memorizer_in_irq()))
+		return memorizer_access_slow(addr, ip, how);
+	memorizer_access_probe(addr, memorizer_key(current->memorizer.tag, ip), how,
+			       memorizer_recent_at(addr, ip));
+}
+
+#endif /* CONFIG_MEMORIZER_PLUGIN */

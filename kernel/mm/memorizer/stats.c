@@ -29,12 +29,23 @@ void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
 			   u64 *writes)
 {
 	const struct memorizer_sites *sites;
+	const struct memorizer_site *site;
+	u64 key;
 	u32 i;
 
 	for (sites = READ_ONCE(obj->sites); sites; sites = sites->prev) {
 		for (i = 0; i < memorizer_nr_sites(sites); i++) {
-			*reads += READ_ONCE(sites->site[i].count[0]);
-			*writes += READ_ONCE(sites->site[i].count[1]);
+			site = &sites->site[i];
+			key = READ_ONCE(site->key);
+			if (memorizer_pair(key)) {
+				*(memorizer_pair_writes(key, 0) ? writes : reads) +=
+					READ_ONCE(site->count[0]);
+				*(memorizer_pair_writes(key, 1) ? writes : reads) +=
+					READ_ONCE(site->count[1]);
+				continue;
+			}
+			*reads += READ_ONCE(site->count[0]);
+			*writes += READ_ONCE(site->count[1]);
 		}
 	}
 }
