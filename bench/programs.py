@@ -155,10 +155,12 @@ def unknown_to_heaptrack(path):
 
 
 def count_together(p):
-    """(blocks, bytes) of one run that both record, and heaptrack's peak; heaptrack's own calls are
-    left out of ours."""
+    """(blocks, bytes) of one run that both record, without heaptrack's own calls; and the peak of a
+    run that heaptrack alone records, whose environment is as large as that of ours."""
+    run_once(['env', 'DUMP_HEAPTRACK_OUTPUT=alone.raw', 'LD_PRELOAD=' + PEER], p)
+    peak = raw_sums('alone.raw')[2]
     run_once(['memorizer', 'record', '-f', '--stacks', '-o', 'both.cmt', '--', 'sh', '-c', BOTH, 'sh'], p)
-    blocks, total, peak = raw_sums('both.raw')
+    blocks, total, _ = raw_sums('both.raw')
     more = unknown_to_heaptrack('both.2.cmt')
     ours = []
     for value, unknown in zip(('blocks', 'bytes'), more):
@@ -213,7 +215,7 @@ def measure(p, repeat):
         row['peer_bytes'] = os.path.getsize('theirs.zst')
     row['why'] = judge(p, bare, mine, ours, row['theirs'], together)
     row['together'] = together
-    for f in ('ours.cmt', 'theirs.zst', 'both.cmt', 'both.2.cmt', 'both.raw'):
+    for f in ('ours.cmt', 'theirs.zst', 'both.cmt', 'both.2.cmt', 'both.raw', 'alone.raw'):
         if os.path.exists(f):
             os.unlink(f)
     return row
