@@ -221,6 +221,11 @@ void mz_entries_find(const void *malloc)
 	}
 }
 
+bool mz_entries_found(void)
+{
+	return found;
+}
+
 bool mz_entry(const char *name, void **hook, void **real)
 {
 	for (unsigned i = 0; found && i < COUNT; i++) {

@@ -7,6 +7,8 @@
 
 /* Find those that lie in the library that malloc is of. */
 __attribute__((visibility("hidden"))) void mz_entries_find(const void *malloc);
+/* Were there any? */
+bool mz_entries_found(void) __attribute__((visibility("hidden")));
 
 /* What is called in the place of such a function, and itself. False: it is none of those
  * that were found. */

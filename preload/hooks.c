@@ -321,8 +321,17 @@ static void *realloc_arena(void *old, size_t size)
 
 static inline void *call_realloc(void *old, size_t size)
 {
-	return __builtin_expect(in_arena(old), 0) ? realloc_arena(old, size)
-						  : real.realloc(old, size);
+	void *p;
+
+	if (__builtin_expect(in_arena(old), 0))
+		return realloc_arena(old, size);
+	if (__builtin_expect(!mz_entries_found(), 1))
+		return real.realloc(old, size);
+	/* mimalloc's calls its mi_realloc, which is seen too */
+	mz_hide(&mz_me);
+	p = real.realloc(old, size);
+	mz_show(&mz_me);
+	return p;
 }
 
 EXPORT void *realloc(void *old, size_t size)
