@@ -7,6 +7,7 @@
 
 #include "analysis/kmap_union.h"
 
+/* Sorted output: the union of the same maps is the same bytes, in whatever order they came. */
 static int by_call(const void *a, const void *b)
 {
 	const struct mz_union_call *x = a, *y = b;
@@ -41,6 +42,7 @@ static int by_identity(const void *a, const void *b, void *arg)
 	return c ? c : strcmp(mz_union_string(u, x->type), mz_union_string(u, y->type));
 }
 
+/* Numbers of objects are handed out in the order of reading; edges are moved to the new ones. */
 static int sort_objects(struct mz_union *u)
 {
 	size_t n = u->n_objects ? u->n_objects : 1;
@@ -146,6 +148,7 @@ static int put_object(struct writer *w, uint32_t i, struct mz_kmap_object *as)
 	return w->put(w->arg, &rec, as);
 }
 
+/* The pid is -1: accesses of all processes are added up in a union. */
 static int put_edge(struct writer *w, const struct mz_union_edge *e,
 		    const struct mz_kmap_object *of)
 {

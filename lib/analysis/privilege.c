@@ -49,6 +49,10 @@ struct seen {
 	size_t cap_function, cap_ops;
 };
 
+/*
+ * Each address is looked up once. Code of modules that the table does not have is left out of the
+ * count by which another kernel is recognised: modules are often missing.
+ */
 static uint32_t see(struct mz_privilege *p, struct seen *s, uint64_t ip)
 {
 	size_t before = s->ips.count;
@@ -139,6 +143,7 @@ static void raise_counts(struct mz_privilege *p, const struct seen *s)
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
+/* Objects of modules that the table lacks: nobody could be named who may touch them. */
 static void find_absent(struct mz_privilege *p)
 {
 	for (size_t i = 0; i < p->u->n_objects; i++) {
@@ -155,6 +160,7 @@ static void add(struct mz_privilege *p, uint64_t *to, uint64_t v)
 	p->overflow |= __builtin_add_overflow(*to, v, to);
 }
 
+/* The two denominators of all ratios: all code, and the code that was seen to run. */
 static void add_up(struct mz_privilege *p)
 {
 	for (size_t i = 0; i < p->u->n_objects; i++) {
@@ -188,6 +194,10 @@ static int check_kernel(const struct mz_privilege *p, struct mz_error *err)
 
 #define SAMPLE 2048 /* addresses are enough */
 
+/*
+ * A map holds return addresses of the callbacks. In the right vmlinux each follows a call; in
+ * another one few do by chance. Names could not tell: most are the same in all kernels.
+ */
 int mz_privilege_check(const struct mz_union *u, const char *vmlinux, struct mz_error *err)
 {
 	const struct mz_debuginfo *d = mz_debuginfo(err);
@@ -237,6 +247,7 @@ int mz_privilege_init(struct mz_privilege *p, const struct mz_union *u,
 
 /* ---- without a cut ------------------------------------------------------------------------ */
 
+/* What was used, and nothing else: each instruction with each object that it touched. */
 void mz_privilege_min(struct mz_privilege *p, uint64_t ps[MZ_OPS])
 {
 	for (int op = 0; op < MZ_OPS; op++)
@@ -269,6 +280,10 @@ static uint64_t product(struct mz_privilege *p, uint64_t a, uint64_t b)
 	return v;
 }
 
+/*
+ * Every instruction may do its operation to everything. With W^X no code is written and no data
+ * is called.
+ */
 void mz_privilege_mono(struct mz_privilege *p, bool wx, bool live, uint64_t ps[MZ_OPS])
 {
 	const uint64_t *n = live ? p->n_live : p->n;

@@ -17,6 +17,10 @@ static bool is_named(const struct mz_cut *c, uint32_t domain)
 	return !c->unassigned || domain != c->function[c->first_unassigned];
 }
 
+/*
+ * In the order in which an enforcing system would find out. Open objects (stacks and the like)
+ * belong to whoever runs.
+ */
 static enum reason judge(const struct mz_privilege *p, const struct mz_cut *c, size_t i, int op)
 {
 	const struct mz_union_edge *e = &p->u->edges[i];
@@ -42,6 +46,7 @@ struct check {
 	struct mz_pair_index rows; /* (function, object), operation */
 };
 
+/* One row for a function, an object and an operation, however many instructions did it. */
 static void add_row(struct check *t, size_t i, int op, uint64_t n, enum reason why)
 {
 	static const char *const names[] = {"read", "write", "call", "return", "free"};

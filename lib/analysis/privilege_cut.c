@@ -90,6 +90,10 @@ static void name_at(const struct mz_functions *f, const struct mz_function *fn,
 	memcpy(out, path, strlen(path) + 1);
 }
 
+/*
+ * Domains are numbered as they are met, in the order of the functions' addresses: the same
+ * kernel gives the same numbers.
+ */
 int mz_cut_by(struct mz_cut *c, const struct mz_functions *f, enum mz_cut_level level)
 {
 	char name[PATH];
@@ -148,6 +152,7 @@ static int index_functions(struct file *t)
 	return 0;
 }
 
+/* Objects are looked up by the text that other commands print for them. */
 static int index_objects(struct file *t)
 {
 	char id[320];
@@ -160,6 +165,10 @@ static int index_objects(struct file *t)
 	return 0;
 }
 
+/*
+ * A heading is not required: a file of two columns is the function and its domain. Its columns
+ * may also have the names that published cuts give them.
+ */
 static bool is_head(struct file *t, char **cells, size_t n)
 {
 	static const char *const names[COLUMNS][2] = {
@@ -184,6 +193,10 @@ static const char *cell(const struct file *t, char **cells, enum column c)
 	return t->at[c] < CELLS ? mz_csv_plain(cells[t->at[c]]) : "";
 }
 
+/*
+ * Without a file all functions of the name are meant. A name that the kernel does not have is
+ * counted and said: a cut of another version is the usual reason.
+ */
 static int assign_function(struct file *t, const char *name, const char *file, uint32_t domain)
 {
 	size_t before = t->names.count;
@@ -339,6 +352,7 @@ static int assign_rest(struct file *t)
 	return 0;
 }
 
+/* Everything begins unassigned, so that what the file leaves out can be told from what it names. */
 static int prepare(struct file *t)
 {
 	size_t functions = t->p->f->n ? t->p->f->n : 1, objects = t->p->u->n_objects;

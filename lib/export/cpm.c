@@ -108,6 +108,7 @@ struct ids {
 	size_t n, cap_first, cap_sizes;
 };
 
+/* An id stands in one domain only, the first that has it: the format knows no object in two. */
 static void put_id(struct job *j, struct ids *t, const char *text, uint64_t size)
 {
 	size_t before = t->all->count;
@@ -182,6 +183,10 @@ static bool put_members(struct job *j, struct ids *t, const struct mz_union_obje
 	return left < o->size;
 }
 
+/*
+ * Members are written instead of their object where its structure is known, so that a policy can
+ * tell them apart.
+ */
 static void put_objects(struct job *j, const uint32_t *members, size_t n,
 			struct mz_bytes_index *all)
 {
@@ -226,6 +231,7 @@ static int put_object_map(struct job *j)
 
 /* ---- domains of functions ------------------------------------------------------------------ */
 
+/* What is missing in the table of functions is left out: 0 would be a statement. */
 static void put_instructions(struct job *j, const uint64_t ops[MZ_OPS])
 {
 	static const char *const names[] = {"read", "write", "call", "return"};
@@ -316,6 +322,10 @@ static int by_domain(const void *a, const void *b)
 
 enum { READ, WRITE, CALL, RETURN, KINDS };
 
+/*
+ * Returns are privileges of their own in this format: from the domain that was called back to the
+ * caller's, if the function has an instruction that returns.
+ */
 static void add_links(struct job *j, struct links l[KINDS])
 {
 	const struct mz_privilege *p = j->p;

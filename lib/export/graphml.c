@@ -22,6 +22,7 @@ static void escape(struct mz_buf *b, const char *s)
 	}
 }
 
+/* The size lets a drawing show what a domain or an object weighs. */
 static void put_node(struct mz_buf *b, char sort, uint32_t i, const char *kind, const char *name,
 		     uint64_t size)
 {
@@ -31,6 +32,7 @@ static void put_node(struct mz_buf *b, char sort, uint32_t i, const char *kind, 
 	mz_buf_printf(b, "</data><data key=\"size\">%" PRIu64 "</data></node>\n", size);
 }
 
+/* Functions are not nodes: a kernel has tens of thousands, and no layout shows them. */
 static void put_nodes(struct mz_buf *b, const struct mz_privilege *p, const struct mz_cut *c)
 {
 	uint64_t *code = calloc(c->n ? c->n : 1, sizeof(*code));
@@ -67,6 +69,10 @@ static struct sums *link(struct links *l, uint32_t from, uint64_t to)
 	return &l->sums[id];
 }
 
+/*
+ * Domains are linked to the objects that they touch and to the domains that they call. Code in no
+ * known function has no domain and is left out, as in the figures of the cut.
+ */
 static bool add_links(struct links *l, const struct mz_privilege *p, const struct mz_cut *c)
 {
 	struct sums *s;

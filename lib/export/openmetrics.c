@@ -29,6 +29,10 @@ static void put_label(struct mz_buf *b, const char *name, const char *value, boo
 	*first = false;
 }
 
+/*
+ * Only labels with few values: each combination is a series for ever in the database that
+ * collects them.
+ */
 static void put_series(struct mz_buf *b, const struct mz_profile *p,
 		       const struct mz_export_options *o, const char *name, uint64_t v)
 {

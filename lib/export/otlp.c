@@ -66,6 +66,7 @@ static uint64_t string(struct job *j, const char *s)
 	return n;
 }
 
+/* A function is known by its name and file: locations of one function share its entry. */
 static void put_location(struct job *j, uint32_t frame)
 {
 	struct mz_frame f = mz_profile_get_frame(j->p, frame);
@@ -88,6 +89,7 @@ static void put_zero(struct job *j, unsigned table)
 	mz_proto_message(&j->table, table, &j->part);
 }
 
+/* Stacks are stored with the innermost frame first, which is the order that the protocol wants. */
 static void put_stacks(struct job *j)
 {
 	put_zero(j, TABLE_STACK);
@@ -145,6 +147,10 @@ static void put_id(struct job *j, size_t type)
 	mz_proto_bytes(&j->profiles, PROFILE_ID, sum, 16);
 }
 
+/*
+ * A profile has one type of value in this version of the protocol, so each value is a profile.
+ * Samples of 0 are left out; a value that the recording lacks has no profile at all.
+ */
 static void put_profile(struct job *j, size_t type)
 {
 	const struct mz_profile_value *v = mz_profile_find_value(types[type].value);
@@ -171,6 +177,7 @@ static void put_profile(struct job *j, size_t type)
 	mz_proto_message(&j->scope, SCOPES_PROFILES, &j->profiles);
 }
 
+/* The names are those of OpenTelemetry's semantic conventions, by which collectors group. */
 static void put_attribute(struct job *j, struct mz_buf *to, const char *key, const char *value)
 {
 	struct mz_buf any = {0};
@@ -184,6 +191,10 @@ static void put_attribute(struct job *j, struct mz_buf *to, const char *key, con
 	mz_buf_free(&any);
 }
 
+/*
+ * Strings come last: every other part adds some. Tables that are not used still need their empty
+ * element.
+ */
 static void put_all(struct job *j)
 {
 	struct mz_buf resource = {0}, scopes = {0};

@@ -45,6 +45,7 @@ static struct mz_cell number(uint64_t n)
 	return (struct mz_cell){.known = true, .n = n};
 }
 
+/* What is not known is NULL and not 0: a sum must not take it for a measurement. */
 static struct mz_cell number_if(bool known, uint64_t n)
 {
 	return (struct mz_cell){.known = known, .n = n};
@@ -56,6 +57,7 @@ static struct mz_cell text(const char *s)
 	return (struct mz_cell){.known = *s != '\0', .n = strlen(s), .s = s};
 }
 
+/* Operations that were not counted in the image are not known for any function. */
 static int put_functions(struct job *j, int table)
 {
 	int ret = 0;
@@ -100,6 +102,7 @@ static int put_objects(struct job *j, int table)
 	return ret;
 }
 
+/* The range of bytes is only known in maps that were recorded with them. */
 static int put_accesses(struct job *j, int table)
 {
 	int ret = 0;
@@ -122,6 +125,7 @@ static int put_accesses(struct job *j, int table)
 	return ret;
 }
 
+/* A call with an unknown end has no function at either end, as in the measures. */
 static int put_calls(struct job *j, int table)
 {
 	int ret = 0;

@@ -20,6 +20,7 @@ static int done(const struct mz_result_table *t, struct mz_error *err)
 	return t->failed ? mz_fail_memory(err) : 0;
 }
 
+/* Always UTC: a store is asked from several time zones, and its days are UTC days as well. */
 static const char *date_of(uint64_t time, char *buf, size_t size, const char *format)
 {
 	time_t t = (time_t)(time / 1000);
@@ -32,6 +33,10 @@ static const char *date_of(uint64_t time, char *buf, size_t size, const char *fo
 
 /* ---- the list --------------------------------------------------------------------- */
 
+/*
+ * Labels are kept between line breaks so that a filter finds whole ones; here they are shown as
+ * words.
+ */
 int mz_store_answer_list(const struct mz_store_entries *e, struct mz_result_table *t)
 {
 	static const struct mz_result_column columns[] = {
@@ -87,6 +92,7 @@ int mz_store_answer_list(const struct mz_store_entries *e, struct mz_result_tabl
 static const struct mz_result_column top_columns[2][6] = {TOP(MZ_RESULT_COUNT),
 							  TOP(MZ_RESULT_BYTES)};
 
+/* Equal sums are ordered by key: the same question gives the same table on both engines. */
 static int by_sum(const void *x, const void *y)
 {
 	const struct mz_store_sum *a = x, *b = y;
@@ -122,6 +128,10 @@ static int sum_entries(const struct mz_store_entries *e, enum mz_store_by by,
 	return 0;
 }
 
+/*
+ * Means are of whole numbers and rounded half up, as the model in the tests does it: no engine's
+ * own division decides.
+ */
 static void put_top(struct mz_result_table *t, const struct mz_store_sum *x, const char *name,
 		    size_t runs, uint64_t all)
 {
@@ -137,6 +147,7 @@ static void put_top(struct mz_result_table *t, const struct mz_store_sum *x, con
 	row[5].share = all ? (double)x->sum / (double)all : 0;
 }
 
+/* Only what is shown gets a name: a store has millions of stacks, and the table a few dozen. */
 static int name_sums(struct mz_store *s, enum mz_store_by by, const struct mz_store_sums *sums,
 		     size_t n, struct mz_tables *strings, uint32_t *names, struct mz_error *err)
 {
@@ -206,6 +217,7 @@ int mz_store_answer_top(struct mz_store *s, enum mz_store_by by, const struct mz
 static const struct mz_result_column trend_columns[2][7] = {TREND(MZ_RESULT_COUNT),
 							    TREND(MZ_RESULT_BYTES)};
 
+/* What makes two runs one step of the trend. */
 static const char *step_of(const struct mz_store_entry *e, enum mz_store_step step, char *buf,
 			   size_t size)
 {
@@ -281,6 +293,7 @@ static int one_site(struct mz_store *s, const char *text, uint64_t *site, struct
 	return ret;
 }
 
+/* A run without the site counts with 0: a site that disappears is a change, not a gap. */
 int mz_store_answer_trend(struct mz_store *s, const char *site, const struct mz_profile_value *v,
 			  const struct mz_store_filter *f, enum mz_store_step step,
 			  struct mz_result_table *t, struct mz_error *err)
@@ -341,6 +354,7 @@ struct pairs {
 	size_t runs_a, runs_b;
 };
 
+/* Revisions have different numbers of runs, so means are compared and never sums. */
 static double mean(uint64_t sum, size_t runs)
 {
 	return runs ? (double)sum / (double)runs : 0;
@@ -361,6 +375,10 @@ static int by_change(const void *x, const void *y, void *arg)
 	return p->key < q->key ? -1 : p->key > q->key;
 }
 
+/*
+ * Both sides by key; a key that one side lacks keeps runs of 0 there, which is what tells a new
+ * stack from one that grew.
+ */
 static int join(struct pairs *all, const struct mz_store_sums *a, const struct mz_store_sums *b)
 {
 	struct mz_pair_index index = {0};
@@ -384,6 +402,7 @@ static int join(struct pairs *all, const struct mz_store_sums *a, const struct m
 	return ret;
 }
 
+/* Compared as fractions of whole numbers: two means that are equal must not differ by rounding. */
 static const char *state_of(const struct pair *p, const struct pairs *all)
 {
 	__extension__ typedef unsigned __int128 wide;
@@ -457,6 +476,7 @@ static size_t count_changed(const struct pairs *all)
 	return n;
 }
 
+/* Sorted by the change of the mean, so the limit cuts what matters least. */
 int mz_store_answer_diff(struct mz_store *s, const char *a, const char *b, enum mz_store_by by,
 			 const struct mz_profile_value *v, const struct mz_store_filter *f,
 			 size_t limit, struct mz_result_table *t, struct mz_error *err)

@@ -49,6 +49,7 @@ static int refused(struct mz_store *s, unsigned shard, int status, const struct 
 		       status, shown);
 }
 
+/* The password is in the headers. They are wiped when the request is done. */
 static int call(struct mz_store *s, unsigned shard, const char *path, const char *more,
 		const void *body, size_t size, struct mz_buf *answer, struct mz_error *err)
 {
@@ -120,6 +121,10 @@ static void unescape(char *p)
 	*out = '\0';
 }
 
+/*
+ * Answers are not trusted: more cells than columns are dropped, and the caller checks how many
+ * it got.
+ */
 static int rows_of(char *p, mz_store_row *row, void *arg)
 {
 	int ret = 0;
@@ -144,6 +149,7 @@ static int rows_of(char *p, mz_store_row *row, void *arg)
 	return ret;
 }
 
+/* Lines with tabs rather than JSON: numbers of 64 bits arrive whole, and as text. */
 static int ch_ask(struct mz_store *s, unsigned shard, const char *sql, mz_store_row *row, void *arg,
 		  struct mz_error *err)
 {
@@ -164,6 +170,10 @@ static int ch_ask(struct mz_store *s, unsigned shard, const char *sql, mz_store_
 
 /* ---- opening --------------------------------------------------------------------- */
 
+/*
+ * The name of the database goes into statements unquoted, so it may hold nothing that needs
+ * quotes.
+ */
 static int parse(struct mz_store *s, struct state *t, struct mz_error *err)
 {
 	const char *p = strstr(s->name, "://") + 3, *slash = strchr(p, '/');
@@ -270,6 +280,10 @@ static int check_place(struct mz_store *s, unsigned shard, const struct meta *m,
 		m->shards, shard + 1, s->shards);
 }
 
+/*
+ * Asked of the system's tables: a question to a database that is not there is an error, and would
+ * look like any other.
+ */
 static int has_rows(struct mz_store *s, unsigned shard, const char *what, uint64_t *n,
 		    struct mz_error *err)
 {
@@ -288,6 +302,10 @@ static int has_rows(struct mz_store *s, unsigned shard, const char *what, uint64
 	return ret;
 }
 
+/*
+ * The order matters: is there a database, is anything in it, is it ours. Something is only made
+ * if there is nothing at all.
+ */
 static int open_shard(struct mz_store *s, unsigned shard, bool create, struct mz_error *err)
 {
 	struct state *t = s->state;
@@ -356,6 +374,7 @@ static void ch_close(struct mz_store *s)
 
 /* ---- writing: the format Native, by column ------------------------------------------ */
 
+/* Random numbers: senders do not know of each other, and 64 bits do not meet by chance. */
 static int ch_begin(struct mz_store *s, unsigned shard, struct mz_store_attempt *a,
 		    struct mz_error *err)
 {
@@ -469,6 +488,10 @@ static int pack(const struct mz_buf *in, struct mz_buf *out, struct mz_error *er
 	return code == Z_STREAM_END ? 0 : mz_fail_memory(err);
 }
 
+/*
+ * Blocks of a hundred thousand rows: a server takes each as one part, and many small parts make
+ * it refuse inserts.
+ */
 static int ch_put(struct mz_store *s, unsigned shard, enum mz_store_table table,
 		  const struct mz_store_attempt *a, const struct mz_store_rows *rows,
 		  struct mz_error *err)

@@ -14,6 +14,10 @@
 #include "base/sha256.h"
 #include "store/item.h"
 
+/*
+ * In pieces of a megabyte: a recording may be larger than the memory. Only regular files: a
+ * FIFO in a folder of recordings would hold the sender for ever.
+ */
 static int add_file(struct mz_sha256 *s, const char *path, struct mz_error *err)
 {
 	int fd = mz_open_regular(path, NULL);
@@ -33,6 +37,10 @@ static int add_file(struct mz_sha256 *s, const char *path, struct mz_error *err)
 	return n < 0 ? -(err && err->code ? err->code : EIO) : 0;
 }
 
+/*
+ * A recording of a kernel is a folder. Names are part of the digest, and sorted, so that it
+ * does not depend on the order in which the file system lists them.
+ */
 static int add_folder(struct mz_sha256 *s, const char *path, struct mz_error *err)
 {
 	struct dirent **list;

@@ -21,6 +21,10 @@ struct edges {
 	size_t cap;
 };
 
+/*
+ * Objects, members and accessors are names like those of frames and share their table, so that
+ * one lookup serves all questions.
+ */
 static uint64_t name(struct edges *e, const char *text)
 {
 	struct mz_frame f = {.name = text, .named = true};
@@ -48,6 +52,7 @@ static int add(struct edges *e, const struct edge_row *row)
 	return 0;
 }
 
+/* The class by itself, without an accessor: so objects that nothing touched are counted, too. */
 static int add_class(struct edges *e, const struct mz_kmap_model *m, uint32_t class)
 {
 	const struct mz_kmap_class *c = &m->classes[class];
@@ -58,6 +63,7 @@ static int add_class(struct edges *e, const struct mz_kmap_model *m, uint32_t cl
 	return add(e, &row);
 }
 
+/* Places that have one function are one accessor: addresses change with each build. */
 static int add_edge(struct edges *e, const struct mz_kmap_model *m, const struct mz_kmap_edge *x)
 {
 	struct edge_row row = {.reads = x->reads, .writes = x->writes};

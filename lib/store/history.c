@@ -119,6 +119,10 @@ static bool look(const struct mz_store_matrix *m, size_t at, const bool *may,
 	return f->chance < noise->chance && f->after.mean >= f->before.mean * (1 + noise->least);
 }
 
+/*
+ * Means and spreads are shown beside the chance, so that a reader can judge the size of a change
+ * and not only that there is one.
+ */
 static void put_found(struct mz_result_table *t, const struct found *f,
 		      const struct mz_store_entries *e)
 {
@@ -138,6 +142,7 @@ static void put_found(struct mz_result_table *t, const struct found *f,
 	row[8].share = f->chance;
 }
 
+/* All sites are looked at; a table of a handful is what people read. */
 static int find_all(const struct mz_store_matrix *m, const struct mz_store_entries *e,
 		    const struct mz_store_noise *noise, struct found **found, size_t *n)
 {
@@ -294,6 +299,10 @@ static int check_budget(struct gate *g, const struct mz_budget *b, const struct 
 	return ret;
 }
 
+/*
+ * Without a revision the newest one is judged, which is what a CI job wants. The history is what
+ * came before its first run: later runs of other revisions may hold the same change.
+ */
 static int prepare(struct mz_store_entries *e, const char *revision, size_t most,
 		   struct mz_store_verdict *verdict, size_t *split, struct mz_error *err)
 {

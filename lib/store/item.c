@@ -20,6 +20,10 @@
 
 /* ---- rows -------------------------------------------------------------------- */
 
+/*
+ * A name that the schema lacks is a mistake of ours and would run off its end; the names are
+ * constants, and the tests use all of them.
+ */
 size_t mz_store_column(enum mz_store_table table, const char *name)
 {
 	size_t i = 0;
@@ -34,6 +38,10 @@ void mz_store_put_u64(struct mz_store_rows *rows, size_t column, uint64_t v)
 	mz_buf_add(&rows->column[column], &v, sizeof(v));
 }
 
+/*
+ * The length in groups of seven bits: it is what ClickHouse's Native format wants, so its blocks
+ * are copies of these columns.
+ */
 void mz_store_put_text(struct mz_store_rows *rows, size_t column, const char *s, size_t n)
 {
 	struct mz_buf *b = &rows->column[column];
@@ -59,6 +67,10 @@ static void put_name(struct mz_store_rows *rows, size_t column, const char *s)
 	mz_buf_free(&b);
 }
 
+/*
+ * By name and not by position: the order of the columns and that of the values may change
+ * separately.
+ */
 static void put_values(struct mz_store_rows *rows, size_t column, const struct mz_profile_sum *sum)
 {
 	const struct mz_store_column *c = mz_store_schema[MZ_STORE_SITE].columns;
@@ -70,6 +82,7 @@ static void put_values(struct mz_store_rows *rows, size_t column, const struct m
 				 mz_profile_get(mz_profile_find_value(c[i].name), sum));
 }
 
+/* Buffers remember that memory ran out; they are looked at once, at the end. */
 static bool failed(const struct mz_store_item *item)
 {
 	for (int t = 0; t < MZ_STORE_TABLES; t++)
@@ -116,6 +129,10 @@ uint64_t mz_store_frame_id(const char *function, const char *file)
 	return id;
 }
 
+/*
+ * The first line of a frame that is seen is kept: it shows where the function was, and is no
+ * part of its identity.
+ */
 uint64_t mz_store_item_name(struct mz_store_item *item, const struct mz_frame *f)
 {
 	const char *name = f->named ? f->name : "(unknown)";
@@ -188,6 +205,10 @@ static int number_stack(struct making *m, const struct mz_profile_site *s, uint6
 	return 0;
 }
 
+/*
+ * Several stacks of a profile may have one number here, if they differ in lines alone: their
+ * values are added up.
+ */
 static int add_sum(struct mz_pair_index *ix, struct sum_row **rows, size_t *cap,
 		   const struct sum_row *add, uint64_t key)
 {
@@ -315,11 +336,13 @@ static int join_labels(struct mz_buf *b, const struct mz_store_about *about, str
 	return b->failed ? mz_fail_memory(err) : 0;
 }
 
+/* What the recording's own row says, from the options or else from the recording itself. */
 struct own {
 	const char *program, *revision, *host, *labels, *path;
 	uint64_t time;
 };
 
+/* The content and what the sender says of it: the same file of two hosts is two recordings. */
 static int make_digest(struct mz_store_item *item, const struct own *o, const char *path,
 		       struct mz_error *err)
 {
@@ -394,6 +417,7 @@ static int check_time(const char *path, uint64_t time, uint64_t now, struct mz_e
 
 /* ---- all of it --------------------------------------------------------------------- */
 
+/* A KMAP is read once, and gives both its profile and its edges. */
 static int read_kmap(struct mz_store_item *item, struct mz_recording *r, struct mz_error *err)
 {
 	struct mz_recording_model how = {.by = MZ_KMAP_BY_FUNCTION, .types = true};

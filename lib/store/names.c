@@ -35,6 +35,10 @@ static void texts_free(struct texts *t)
 	free(t->list);
 }
 
+/*
+ * A frame that several builds call by different files keeps the last of them: the number is that
+ * of the file's name without its folders.
+ */
 static int take_text(void *arg, char *const *cells, size_t n)
 {
 	struct texts *t = arg;
@@ -96,6 +100,10 @@ static int ask_frames(struct mz_store *s, const uint64_t *ids, size_t n, struct 
 
 /* ---- stacks ------------------------------------------------------------------------ */
 
+/*
+ * Frames are stored with the most significant byte first, so hex() shows 16 digits per frame
+ * that read as its number on both engines.
+ */
 static uint64_t frame_at(const char *hex)
 {
 	char one[17] = "";
@@ -137,6 +145,10 @@ static uint32_t join(const char *hex, const struct texts *frames, struct mz_tabl
 	return id;
 }
 
+/*
+ * Two rounds of questions, stacks and then the frames that they have: a join would send the name
+ * of each frame once per stack.
+ */
 static int name_stacks(struct mz_store *s, const uint64_t *ids, size_t n, struct mz_tables *strings,
 		       uint32_t *names, struct mz_error *err)
 {
@@ -168,6 +180,7 @@ static int name_stacks(struct mz_store *s, const uint64_t *ids, size_t n, struct
 	return ret;
 }
 
+/* Number 0 is no site: the sum of all of them has it. */
 int mz_store_names(struct mz_store *s, enum mz_store_by by, const uint64_t *ids, size_t n,
 		   struct mz_tables *strings, uint32_t *names, struct mz_error *err)
 {

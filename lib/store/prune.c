@@ -35,6 +35,7 @@ static bool is_spare(struct mz_tables *groups, uint64_t **counts, size_t *cap,
 }
 
 /* Marks what goes; how many. -ENOMEM. */
+/* From the newest to the oldest: of each program, host and revision the newest are kept. */
 static ssize_t choose(const struct mz_store_entries *e, const struct mz_store_pruning *how,
 		      bool *goes)
 {
@@ -105,6 +106,7 @@ static int take_id(void *arg, char *const *cells, size_t n)
 	return list->failed ? -ENOMEM : 0;
 }
 
+/* Days that are over, by a margin: an attempt of today may still be under way. */
 static int find_dead(struct mz_store *s, unsigned shard, uint64_t now, struct mz_buf *list,
 		     struct mz_error *err)
 {
@@ -140,6 +142,10 @@ static int remove_names(struct mz_store *s, struct mz_error *err)
 	return ret ? ret : s->ops->run(s, 0, "PRAGMA incremental_vacuum", err);
 }
 
+/*
+ * One shard after the other: a shard that is away stops the rest with an error, and what was
+ * removed from others before is no contradiction, because recordings do not span shards.
+ */
 static int prune_shard(struct mz_store *s, unsigned shard, const struct mz_store_entries *e,
 		       const bool *goes, uint64_t now, struct mz_error *err)
 {

@@ -21,6 +21,10 @@ static void equals(const struct mz_store *s, struct mz_buf *b, const char *colum
 	mz_store_quote(s, b, text, strlen(text));
 }
 
+/*
+ * A label is matched with the line breaks around it, so that "os=linux" does not find
+ * "os=linux2".
+ */
 void mz_store_where(const struct mz_store *s, struct mz_buf *b, const struct mz_store_filter *f)
 {
 	mz_buf_str(b, "WHERE 1 = 1");
@@ -76,6 +80,7 @@ struct listing {
 	unsigned shard;
 };
 
+/* Texts are copied: the engine reuses its buffers for the next row. */
 static int take_entry(void *arg, char *const *cells, size_t n)
 {
 	struct listing *l = arg;
@@ -101,6 +106,7 @@ static int take_entry(void *arg, char *const *cells, size_t n)
 	return 0;
 }
 
+/* Equal times are ordered by digest: the order must not depend on the shard. */
 static int by_time(const void *x, const void *y)
 {
 	const struct mz_store_entry *a = x, *b = y;
@@ -158,6 +164,7 @@ static void by_program(const struct mz_store *s, struct mz_buf *b, const struct 
 
 /* ---- sums by key --------------------------------------------------------------------- */
 
+/* Shards answer with partial sums, which are added up here. */
 static int take_sum(void *arg, char *const *cells, size_t n)
 {
 	struct mz_store_sums *sums = arg;
@@ -258,6 +265,7 @@ struct filling {
 	unsigned shard;
 };
 
+/* A site begins with 0 in all runs; rows that are there fill it in. The store keeps no zeros. */
 static struct mz_store_series *series_of(struct mz_store_matrix *m, uint64_t site)
 {
 	uint32_t at = mz_pair_index_put(m->index, site, 0);
@@ -315,6 +323,10 @@ static int read_values(struct mz_store *s, const struct mz_store_filter *f, cons
 	return ret;
 }
 
+/*
+ * Site 0 is the whole recording, from the recording's own row: no sum over sites is needed for
+ * the questions that are asked most.
+ */
 int mz_store_read_matrix(struct mz_store *s, const struct mz_store_filter *f,
 			 const struct mz_store_entries *e, const struct mz_profile_value *v,
 			 const uint64_t *site, struct mz_store_matrix *m, struct mz_error *err)

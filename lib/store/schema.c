@@ -21,6 +21,10 @@
 		{"reads", MZ_STORE_U64, MZ_STORE_OWN, false},                                      \
 		{"writes", MZ_STORE_U64, MZ_STORE_OWN, false},
 
+/*
+ * Names of code. Their key is the hash of function and file, so that every sender gives the
+ * same name the same number without asking, and a line that moved is still the same frame.
+ */
 static const struct mz_store_column frame[] = {
 	{"frame", MZ_STORE_U64, MZ_STORE_OWN, false},
 	{"function", MZ_STORE_TEXT, MZ_STORE_OWN, false},
@@ -29,12 +33,20 @@ static const struct mz_store_column frame[] = {
 	{"line", MZ_STORE_U64, MZ_STORE_OWN, false},
 };
 
+/*
+ * The frames of a stack are one value of bytes: a stack is read whole or not at all, and one
+ * row per frame would take most of the space.
+ */
 static const struct mz_store_column stack[] = {
 	{"stack", MZ_STORE_U64, MZ_STORE_OWN, false},
 	{"site", MZ_STORE_U64, MZ_STORE_OWN, false},
 	{"frames", MZ_STORE_TEXT, MZ_STORE_OWN, false},
 };
 
+/*
+ * The largest table. Program and day are there for ClickHouse alone, whose tables are sorted
+ * by them: a question about one program reads that program's part.
+ */
 static const struct mz_store_column profile[] = {
 	{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, true},
 	{"site", MZ_STORE_U64, MZ_STORE_OWN, true},
@@ -43,12 +55,17 @@ static const struct mz_store_column profile[] = {
 	{"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
 	VALUES};
 
+/*
+ * Sums by call site could be made from the stacks; they are kept because nearly every question
+ * is about sites, of which there are far fewer than stacks.
+ */
 static const struct mz_store_column site[] = {{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, true},
 					      {"site", MZ_STORE_U64, MZ_STORE_OWN, false},
 					      {"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, true},
 					      {"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
 					      VALUES};
 
+/* Times are relative to the first event, so that runs can be laid over each other. */
 static const struct mz_store_column timeline[] = {
 	{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, true},
 	{"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, true},
@@ -59,6 +76,10 @@ static const struct mz_store_column timeline[] = {
 	{"waste", MZ_STORE_U64, MZ_STORE_OWN, false},
 };
 
+/*
+ * Edges of a KMAP. A row without a member or an accessor is the object by itself: what it is
+ * and how much of it there was, also if nothing touched it.
+ */
 static const struct mz_store_column edge[] = {
 	{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, true},
 	{"object", MZ_STORE_U64, MZ_STORE_OWN, false},
@@ -72,6 +93,10 @@ static const struct mz_store_column edge[] = {
 	{"bytes", MZ_STORE_U64, MZ_STORE_OWN, false},
 };
 
+/*
+ * One row per recording, written last. "recording" is the number of the attempt that
+ * succeeded: the rows of all other attempts with this digest do not count.
+ */
 static const struct mz_store_column recording[] = {
 	{"digest", MZ_STORE_TEXT, MZ_STORE_OWN, false},
 	{"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
@@ -93,6 +118,11 @@ static const struct mz_store_column recording[] = {
 	{"rows", MZ_STORE_U64, MZ_STORE_OWN, false},
 	VALUES};
 
+/*
+ * ReplacingMergeTree where the same row may be sent twice: names by several senders at once, a
+ * recording by two senders that did not see each other. The big tables need no such thing,
+ * because their rows carry the number of an attempt.
+ */
 #define TABLE(id, t, engine, key) [id] = {#t, t, sizeof(t) / sizeof(*t), engine, key}
 
 const struct mz_store_schema mz_store_schema[MZ_STORE_TABLES] = {
@@ -116,6 +146,10 @@ const struct mz_store_schema mz_store_schema[MZ_STORE_TABLES] = {
 	      "ReplacingMergeTree(stored) ORDER BY (program, digest)", "PRIMARY KEY (digest)"),
 };
 
+/*
+ * SQLite without row numbers: the key is the table, which saves one tree per table. All columns
+ * are NOT NULL there, so that a missing value cannot be confused with 0 in a sum.
+ */
 void mz_store_create(struct mz_buf *b, enum mz_store_table table, bool fleet)
 {
 	static const char *const types[2][3] = {{"INTEGER", "INTEGER", "TEXT"},

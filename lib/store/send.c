@@ -42,6 +42,10 @@ static int take_name(void *arg, char *const *cells, size_t n)
 		       : 0;
 }
 
+/*
+ * In lists of bounded length: a question of a hundred thousand numbers is a megabyte of text that
+ * the server parses before it looks anything up.
+ */
 static int ask_names(struct mz_store *s, unsigned shard, const struct mz_store_schema *t,
 		     const uint64_t *ids, size_t n, struct names *k, struct mz_error *err)
 {
@@ -119,6 +123,7 @@ static struct mz_pair_index *known_names(struct mz_store *s, enum mz_store_table
 	return *k;
 }
 
+/* Names are kept by shard: each server has those of its own recordings only. */
 static size_t list_unknown(const struct mz_pair_index *known, unsigned shard,
 			   const struct mz_store_rows *rows, uint64_t *ids)
 {
@@ -205,6 +210,7 @@ static int check_clock(struct mz_store *s, unsigned shard, uint64_t now, struct 
 	return ret;
 }
 
+/* By the digest, so that sending again changes nothing, whatever the file is called by now. */
 static int is_there(struct mz_store *s, unsigned shard, const struct mz_store_item *item,
 		    uint64_t *n, struct mz_error *err)
 {
@@ -238,6 +244,10 @@ static int put_all(struct mz_store *s, unsigned shard, const struct mz_store_ite
 	return ret;
 }
 
+/*
+ * The store is asked twice whether the recording is there: before the transaction, so that a
+ * repeated send costs one question, and inside it, because two senders may send one file.
+ */
 static int attempt(struct mz_store *s, const struct mz_store_item *item, uint64_t now,
 		   struct mz_error *err)
 {
@@ -276,6 +286,10 @@ static void pause_before(unsigned try, const struct mz_store_sending *how, const
 	nanosleep(&t, NULL);
 }
 
+/*
+ * Only a store that is away is tried again. A refusal (a wrong password, a full disk) would be
+ * the same the next time, and waiting would hide it.
+ */
 int mz_store_send(struct mz_store *s, const struct mz_store_item *item,
 		  const struct mz_store_sending *how, struct mz_error *err)
 {

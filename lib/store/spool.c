@@ -24,6 +24,10 @@ static void put_bytes(struct mz_buf *b, const void *data, uint64_t n)
 		mz_buf_add(b, data, n);
 }
 
+/*
+ * The rows as they are in memory: the file is read back by the same program on the same
+ * machine, which is why numbers have its byte order.
+ */
 static void put_item(struct mz_buf *b, const struct mz_store_item *item)
 {
 	mz_buf_add(b, MAGIC, 8);
@@ -77,6 +81,10 @@ struct cursor {
 	bool bad;
 };
 
+/*
+ * Every read is checked against the end: the checksum tells that a file was damaged, not that it
+ * was written by somebody else on purpose.
+ */
 static uint64_t get_u64(struct cursor *c)
 {
 	uint64_t v = 0;
@@ -130,6 +138,10 @@ static bool column_fits(const struct mz_store_column *c, const struct mz_buf *b,
 	return p == end;
 }
 
+/*
+ * The checks are those of a hostile file. What passes is trusted by the engines, which walk
+ * texts by their lengths without looking at the end again.
+ */
 static void get_item(struct cursor *c, struct mz_store_item *item)
 {
 	uint64_t n;
@@ -203,6 +215,7 @@ static int is_spooled(const struct dirent *e)
 	return n > strlen(SUFFIX) && !strcmp(e->d_name + n - strlen(SUFFIX), SUFFIX);
 }
 
+/* Sorted, so that the order of sending does not depend on the file system. */
 char **mz_store_spool_list(const char *dir, struct mz_error *err)
 {
 	struct dirent **list;

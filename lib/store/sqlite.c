@@ -19,6 +19,10 @@ struct state {
 	sqlite3_stmt *insert[MZ_STORE_TABLES];
 };
 
+/*
+ * SQLite's codes as errors that say what to do. The disk being full is said with what it means
+ * for the store: the transaction is rolled back.
+ */
 static int fail(struct mz_store *s, int code, struct mz_error *err)
 {
 	struct state *t = s->state;
@@ -93,6 +97,7 @@ static int create_tables(struct mz_store *s, struct mz_error *err)
 	return ret;
 }
 
+/* A database of another program is never written to, not even an empty table of ours. */
 static int check(struct mz_store *s, bool create, struct mz_error *err)
 {
 	int64_t application = 0, version = 0, tables = 0;
@@ -172,6 +177,7 @@ static int sql_begin(struct mz_store *s, unsigned shard, struct mz_store_attempt
 	return ret;
 }
 
+/* A commit that fails is rolled back as well: nothing half written stays open. */
 static int sql_end(struct mz_store *s, unsigned shard, bool commit, struct mz_error *err)
 {
 	int ret = commit ? execute(s, "COMMIT", err) : 0;
@@ -232,6 +238,10 @@ static int bind_own(sqlite3_stmt *q, int at, const struct mz_store_column *c, co
 		       : sqlite3_bind_blob64(q, at, *p - v, v, SQLITE_STATIC);
 }
 
+/*
+ * Columns that all rows of an attempt share are bound from the attempt, and take no memory in the
+ * rows.
+ */
 static int bind(sqlite3_stmt *q, int at, const struct mz_store_column *c,
 		const struct mz_store_attempt *a, const char **p)
 {
@@ -327,6 +337,7 @@ static int access_open(struct access *a, enum mz_store_table table,
 	return failed ? -ENOMEM : 0;
 }
 
+/* Reset after an error as well: the statement is kept for the next row. */
 static int put_row(struct access *x, sqlite3_stmt *q, const struct mz_store_attempt *a, size_t row)
 {
 	int n = 0, code = SQLITE_OK;

@@ -12,6 +12,7 @@ struct reading {
 	size_t cap;
 };
 
+/* Two columns were asked for. A server that answers with others is not ours. */
 static int take(void *arg, char *const *cells, size_t n)
 {
 	struct reading *r = arg;
@@ -27,6 +28,10 @@ static int take(void *arg, char *const *cells, size_t n)
 	return 0;
 }
 
+/*
+ * The number of the attempt is asked for, not the digest: it is the key of the table, and only
+ * the attempt that succeeded is in the list from which the entry comes.
+ */
 int mz_store_read_stacks(struct mz_store *s, const struct mz_store_entry *e,
 			 const struct mz_profile_value *v, struct mz_store_stacks *stacks,
 			 struct mz_error *err)

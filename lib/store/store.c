@@ -18,6 +18,7 @@ bool mz_store_is_address(const char *name)
 
 /* ---- credentials ----------------------------------------------------------- */
 
+/* A line break in a password would begin a header of the sender's own in the request. */
 static int set(char *to, size_t size, const char *from, struct mz_error *err)
 {
 	if (strlen(from) >= size || strpbrk(from, "\r\n"))
@@ -53,6 +54,7 @@ int mz_store_read_credentials(struct mz_store_credentials *c, const char *path,
 	return ret ? ret : set(c->password, sizeof(c->password), line[1], err);
 }
 
+/* Never from the command line, which every user of the machine can read. */
 static int from_environment(struct mz_store_credentials *c, struct mz_error *err)
 {
 	const char *user = getenv("MEMORIZER_STORE_USER");
@@ -101,6 +103,7 @@ void mz_store_close(struct mz_store *s)
 	*s = (struct mz_store){0};
 }
 
+/* A newer store may have columns that this program would leave empty, so it is not touched. */
 int mz_store_check_version(const char *name, const char *version, struct mz_error *err)
 {
 	unsigned long v = strtoul(version, NULL, 10);
@@ -115,6 +118,10 @@ int mz_store_check_version(const char *name, const char *version, struct mz_erro
 	return 0;
 }
 
+/*
+ * The digest is spread evenly already: its first half decides. The number of shards is kept on
+ * the servers and compared when they are opened, because another one would move recordings.
+ */
 unsigned mz_store_shard(const struct mz_store *s, const char *digest)
 {
 	char start[9] = "";
@@ -125,6 +132,10 @@ unsigned mz_store_shard(const struct mz_store *s, const char *digest)
 
 /* ---- asking ------------------------------------------------------------------- */
 
+/*
+ * ClickHouse takes a backslash as an escape, SQLite takes it as it is: a name that ends in one
+ * would otherwise end the text too late.
+ */
 void mz_store_quote(const struct mz_store *s, struct mz_buf *b, const char *text, size_t n)
 {
 	mz_buf_str(b, "'");
@@ -158,6 +169,10 @@ int mz_store_row_failed(const struct mz_store *s, int code, struct mz_error *err
 					 s->name);
 }
 
+/*
+ * "$R" stands for the recordings, each once: SQLite has each once, ClickHouse may have two rows
+ * of one until it has merged its parts, and FINAL chooses the newer one.
+ */
 int mz_store_ask_shard(struct mz_store *s, unsigned shard, const char *sql, mz_store_row *row,
 		       void *arg, struct mz_error *err)
 {
