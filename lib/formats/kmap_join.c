@@ -135,6 +135,9 @@ static void put_rows(struct join *j, uint64_t index, const struct mz_kmap_object
 {
 	struct row *end = j->rows + j->count;
 
+	/* without rows there is no array to point into */
+	if (!j->count)
+		return;
 	for (struct row *r = first_row(j, index); r < end && r->index == index; r++) {
 		if (r->nameless)
 			continue;
