@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Print what the instructions of each function of a kernel can do, as CSV. */
+/* Print what the instructions of each function of a kernel and its modules can do, as CSV. */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/csv.h"
 #include "base/error.h"
 #include "cmds/kmap/kmap_opts.h"
-#include "symbols/image.h"
+#include "symbols/code_module.h"
+#include "symbols/files.h"
 
 static void put(struct mz_buf *b, const struct mz_code_function *f, const char *file)
 {
@@ -22,46 +24,103 @@ static void put(struct mz_buf *b, const struct mz_code_function *f, const char *
 	mz_buf_str(b, "\n");
 }
 
-static int put_all(const struct mz_code *c, const struct mz_image *im, struct mz_error *err)
+static void note(const char *path, const struct mz_code *c, const struct mz_image *im)
 {
-	struct mz_buf b = {0};
+	if (c->n && c->functions[0].missing)
+		console_note(
+			"%s: no sanitizer's calls in its code: reads and writes cannot be counted",
+			path);
+	if (!im->has_lines)
+		console_note("%s: no debugging information: source files are not known", path);
+}
 
-	mz_buf_str(&b, "name,file,start,size,read,write,call,return,free\n");
-	for (size_t i = 0; i < c->n; i++) {
+static int put_kernel(struct mz_buf *b, const char *path, struct mz_error *err)
+{
+	struct mz_image *im = mz_image_open(path, true, err);
+	struct mz_code c = {0};
+	int ret = im ? mz_code_read(&c, path, err) : -1;
+
+	if (ret >= 0 && c.relocatable)
+		ret = mz_fail(err, EINVAL, "%s: it is not linked; modules follow the VMLINUX",
+			      path);
+	if (ret >= 0)
+		note(path, &c, im);
+	for (size_t i = 0; ret >= 0 && i < c.n; i++) {
 		struct mz_image_place at = {0};
-		bool found = mz_image_find(im, c->functions[i].start, &at);
+		bool found = mz_image_find(im, c.functions[i].start, &at);
 
-		put(&b, &c->functions[i], found && at.home ? at.home : "");
+		put(b, &c.functions[i], found && at.home ? at.home : "");
 	}
-	if (!b.failed)
-		fwrite(b.data, 1, b.len, stdout);
-	else
-		mz_fail_memory(err);
-	mz_buf_free(&b);
-	return err->code ? -err->code : 0;
+	mz_code_deinit(&c);
+	mz_image_free(im);
+	return ret;
+}
+
+static void note_unplaced(const char *path, const struct mz_code_module *m, bool listed)
+{
+	if (m->unplaced && m->loaded)
+		console_note("%s: %zu of %zu functions are not in the list of symbols: their "
+			     "addresses are relative to the module",
+			     path, m->unplaced, m->code.n);
+	else if (m->unplaced)
+		console_note("%s: %s: the addresses of its functions are relative to the module",
+			     path,
+			     listed ? "the list of symbols does not have it"
+				    : "no list of symbols (kallsyms)");
+}
+
+static int put_module(struct mz_buf *b, const char *path, const struct mz_kallsyms *k,
+		      struct mz_error *err)
+{
+	struct mz_code_module m;
+	int ret = mz_code_module_read(&m, path, k, err);
+
+	if (ret >= 0) {
+		note(path, &m.code, m.image);
+		note_unplaced(path, &m, k != NULL);
+		for (size_t i = 0; i < m.code.n; i++)
+			put(b, &m.code.functions[i], m.files[i]);
+	}
+	mz_code_module_deinit(&m);
+	return ret;
+}
+
+/* The list of the kernel that loaded the modules: of --symbols, or beside the vmlinux. */
+static int put_modules(struct mz_buf *b, const struct kmap_opts *o, int n, char **argv,
+		       struct mz_error *err)
+{
+	struct mz_symbols_files files = {0};
+	struct mz_kallsyms *k = NULL;
+	int ret = o->symbols ? mz_symbols_files_named(&files, o->symbols, err)
+			     : mz_symbols_files_beside(&files, argv[0], err);
+
+	if (ret >= 0 && files.kernel.kallsyms) {
+		k = mz_kallsyms_load(files.kernel.kallsyms, err);
+		ret = k ? 0 : -EINVAL;
+	}
+	for (int i = 1; ret >= 0 && i < n; i++)
+		ret = put_module(b, argv[i], k, err);
+	mz_kallsyms_free(k);
+	mz_symbols_files_deinit(&files);
+	return ret;
 }
 
 int kmap_functions(const struct kmap_opts *o, int argc, char **argv)
 {
 	struct mz_error err = {0};
-	struct mz_code c = {0};
-	struct mz_image *im;
+	struct mz_buf b = {0};
 	int ret;
 
-	(void)o;
-	if (argc != 1)
-		return console_usage("functions takes one VMLINUX");
-	im = mz_image_open(argv[0], true, &err);
-	ret = im ? mz_code_read(&c, argv[0], &err) : -1;
-	if (ret >= 0 && c.n && c.functions[0].missing)
-		console_note(
-			"%s: no sanitizer's calls in its code: reads and writes cannot be counted",
-			argv[0]);
-	if (ret >= 0 && !im->has_lines)
-		console_note("%s: no debugging information: source files are not known", argv[0]);
+	if (argc < 1)
+		return console_usage("functions takes a VMLINUX, and modules");
+	mz_buf_str(&b, "name,file,start,size,read,write,call,return,free\n");
+	ret = put_kernel(&b, argv[0], &err);
+	if (ret >= 0 && argc > 1)
+		ret = put_modules(&b, o, argc, argv, &err);
+	if (ret >= 0 && b.failed)
+		ret = mz_fail_memory(&err);
 	if (ret >= 0)
-		ret = put_all(&c, im, &err);
-	mz_code_deinit(&c);
-	mz_image_free(im);
+		fwrite(b.data, 1, b.len, stdout);
+	mz_buf_free(&b);
 	return ret < 0 ? console_error(&err) : MZ_EXIT_OK;
 }

@@ -19,5 +19,6 @@ void mz_code_deinit(struct mz_code *c)
 {
 	free(c->functions);
 	free(c->names);
+	free(c->sections);
 	*c = (struct mz_code){0};
 }

@@ -18,10 +18,20 @@ struct mz_code_function {
 	unsigned missing; /* bits of ops that cannot be counted in this file */
 };
 
+/* A section of code, as the addresses of its functions have it. */
+struct mz_code_section {
+	uint64_t addr, size;
+};
+
 /* The functions of an image, in the order of their addresses. */
 struct mz_code {
 	struct mz_code_function *functions;
 	size_t n;
+	/* A module is not linked: its sections follow each other from 0, and only the kernel that
+	 * loads it knows where they are (mz_code_place). */
+	bool relocatable;
+	struct mz_code_section *sections;
+	size_t n_sections;
 	/* private */
 	size_t cap;
 	char *names;
@@ -31,6 +41,21 @@ struct mz_code {
  * set; deinit in both cases. */
 int mz_code_read(struct mz_code *c, const char *path, struct mz_error *err);
 void mz_code_deinit(struct mz_code *c);
+
+/* A list of names with their addresses in another view of the same code. */
+struct mz_code_name {
+	const char *name;
+	uint64_t addr;
+};
+
+#define MZ_CODE_NOWHERE UINT64_MAX
+
+/* Where the list has each section of code: by section, its address there, or MZ_CODE_NOWHERE if
+ * it has no name of it. Only names that are unique on both sides count. Sorts the list. 0, -ENOMEM,
+ * or -EINVAL: names of one section disagree, so the list is of another build. */
+int mz_code_place(const struct mz_code *c, struct mz_code_name *list, size_t n, uint64_t *at);
+/* The section that holds the i-th function. */
+size_t mz_code_section_of(const struct mz_code *c, size_t i);
 
 /* code_elf.c */
 int mz_code_read_elf(struct mz_code *c, const char *path, struct mz_error *err);

@@ -3,7 +3,7 @@
  * Count what the instructions of an image do, function by function, as the published measures
  * count lines of its disassembly: reads and writes by the sanitizer's calls before them, frees by
  * calls of three functions, calls and returns by themselves. A function reaches from its symbol
- * to the next one.
+ * to the next one. In a module, which is not linked, relocations say what is called.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,9 @@
 #include "symbols/insn.h"
 
 /* Code that is copied over other code as the kernel boots is no function. */
-#define NOT_CODE ".altinstr"
+#define NOT_CODE     ".altinstr"
+/* Between the sections of a module; at least one byte, so that the end of one is in no other. */
+#define MODULE_ALIGN 4096
 
 struct label {
 	uint64_t addr;
@@ -33,16 +35,30 @@ struct label {
 struct section {
 	uint64_t addr, size;
 	const uint8_t *bytes;
+	size_t index; /* in the ELF file */
+};
+
+/* What the linker will put into four bytes of code: the address of a name, or of a place in a
+ * section of code, and an addend. */
+struct ref {
+	uint64_t at; /* address of the four bytes */
+	uint64_t to; /* of the name, if it is code of this file; else 0 */
+	const char *name;
+	int64_t addend;
+	bool here; /* to is known */
 };
 
 struct reader {
 	const char *path;
 	Elf *elf;
+	bool relocatable;
 	struct mz_error *err;
 	struct section *sections;
 	size_t n_sections, cap_sections;
 	struct label *labels; /* by address, one for each */
 	size_t n_labels, cap_labels;
+	struct ref *refs; /* of a module, by at */
+	size_t n_refs, cap_refs;
 	struct mz_code *c;
 	bool instrumented; /* some instruction is a sanitizer's call */
 };
@@ -65,7 +81,30 @@ static int by_address(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int add_label(struct reader *r, const GElf_Sym *sym, const char *name)
+static const struct section *section_numbered(const struct reader *r, size_t index)
+{
+	for (size_t i = 0; i < r->n_sections; i++)
+		if (r->sections[i].index == index)
+			return &r->sections[i];
+	return NULL;
+}
+
+/* The address of a symbol, which a module has relative to its section; false: it is no code. */
+static bool address_of(const struct reader *r, const GElf_Sym *sym, uint64_t *addr)
+{
+	const struct section *s;
+
+	*addr = sym->st_value;
+	if (!r->relocatable)
+		return sym->st_shndx != SHN_UNDEF && sym->st_shndx != SHN_ABS;
+	s = section_numbered(r, sym->st_shndx);
+	if (!s || sym->st_value > s->size)
+		return false;
+	*addr += s->addr;
+	return true;
+}
+
+static int add_label(struct reader *r, const GElf_Sym *sym, uint64_t addr, const char *name)
 {
 	unsigned type = GELF_ST_TYPE(sym->st_info);
 
@@ -74,7 +113,7 @@ static int add_label(struct reader *r, const GElf_Sym *sym, const char *name)
 	if (!mz_array_room((void **)&r->labels, &r->cap_labels, r->n_labels, sizeof(*r->labels)))
 		return -ENOMEM;
 	r->labels[r->n_labels++] =
-		(struct label){.addr = sym->st_value,
+		(struct label){.addr = addr,
 			       .size = sym->st_size,
 			       .name = name,
 			       .function = type != STT_NOTYPE,
@@ -105,9 +144,10 @@ static int read_symbols(struct reader *r)
 		data = elf_getdata(scn, NULL);
 		for (int i = 0; data && gelf_getsym(data, i, &sym); i++) {
 			const char *name = elf_strptr(r->elf, sh.sh_link, sym.st_name);
+			uint64_t addr;
 
-			if (name && sym.st_shndx != SHN_UNDEF && sym.st_shndx != SHN_ABS &&
-			    in_code(r, sym.st_value) && add_label(r, &sym, name) < 0)
+			if (name && address_of(r, &sym, &addr) && in_code(r, addr) &&
+			    add_label(r, &sym, addr, name) < 0)
 				return mz_fail_memory(r->err);
 		}
 	}
@@ -122,6 +162,17 @@ static int read_symbols(struct reader *r)
 }
 
 /* ---- sections --------------------------------------------------------------------------- */
+
+/* Sections of a module all start at 0; here they follow each other. */
+static void lay_out(struct reader *r)
+{
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < r->n_sections; i++) {
+		r->sections[i].addr = at;
+		at += (r->sections[i].size + MODULE_ALIGN) & ~(uint64_t)(MODULE_ALIGN - 1);
+	}
+}
 
 static int read_sections(struct reader *r)
 {
@@ -146,9 +197,80 @@ static int read_sections(struct reader *r)
 				   sizeof(*r->sections)))
 			return mz_fail_memory(r->err);
 		r->sections[r->n_sections++] =
-			(struct section){sh.sh_addr, data->d_size, data->d_buf};
+			(struct section){sh.sh_addr, data->d_size, data->d_buf, elf_ndxscn(scn)};
 	}
+	if (r->relocatable)
+		lay_out(r);
 	return r->n_sections ? 0 : mz_fail(r->err, ENODATA, "%s: it has no code", r->path);
+}
+
+/* ---- relocations of a module ------------------------------------------------------------ */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct ref *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static int add_ref(struct reader *r, const struct section *s, const GElf_Rela *rela,
+		   Elf_Data *symbols, size_t strings)
+{
+	struct ref ref = {.at = s->addr + rela->r_offset, .addend = rela->r_addend};
+	GElf_Sym sym;
+
+	if (rela->r_offset >= s->size || !gelf_getsym(symbols, GELF_R_SYM(rela->r_info), &sym))
+		return 0;
+	ref.name = elf_strptr(r->elf, strings, sym.st_name);
+	ref.here = address_of(r, &sym, &ref.to);
+	if (!mz_array_room((void **)&r->refs, &r->cap_refs, r->n_refs, sizeof(*r->refs)))
+		return -ENOMEM;
+	r->refs[r->n_refs++] = ref;
+	return 0;
+}
+
+/* The relocations of one section of code. */
+static int add_refs(struct reader *r, Elf_Scn *scn, const GElf_Shdr *sh, const struct section *s)
+{
+	Elf_Scn *table = elf_getscn(r->elf, sh->sh_link);
+	Elf_Data *data = elf_getdata(scn, NULL), *symbols = table ? elf_getdata(table, NULL) : NULL;
+	GElf_Shdr symtab;
+	GElf_Rela rela;
+
+	if (!data || !symbols || !gelf_getshdr(table, &symtab))
+		return 0;
+	for (int i = 0; gelf_getrela(data, i, &rela); i++)
+		if (add_ref(r, s, &rela, symbols, symtab.sh_link) < 0)
+			return mz_fail_memory(r->err);
+	return 0;
+}
+
+static int read_refs(struct reader *r)
+{
+	Elf_Scn *scn = NULL;
+	int ret = 0;
+
+	while (!ret && (scn = elf_nextscn(r->elf, scn))) {
+		const struct section *s;
+		GElf_Shdr sh;
+
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA)
+			continue;
+		s = section_numbered(r, sh.sh_info);
+		if (s)
+			ret = add_refs(r, scn, &sh, s);
+	}
+	if (r->n_refs)
+		qsort(r->refs, r->n_refs, sizeof(*r->refs), by_place);
+	return ret;
+}
+
+static const struct ref *ref_at(const struct reader *r, uint64_t addr)
+{
+	size_t i = mz_array_not_above(r->refs, r->n_refs, sizeof(*r->refs),
+				      offsetof(struct ref, at), addr);
+
+	return i && r->refs[i - 1].at == addr ? &r->refs[i - 1] : NULL;
 }
 
 /* ---- instructions ------------------------------------------------------------------------- */
@@ -163,6 +285,26 @@ static const char *symbol_at(const struct reader *r, uint64_t addr, bool *exact)
 		return "";
 	*exact = r->labels[i - 1].addr == addr;
 	return r->labels[i - 1].name;
+}
+
+/* The same of the operand of an instruction at an address. */
+static const char *target_of(const struct reader *r, const struct mz_insn *in, uint64_t addr,
+			     bool *exact)
+{
+	const struct ref *ref;
+	uint64_t to;
+
+	if (!in->has_target)
+		return "";
+	ref = in->operand ? ref_at(r, addr + in->operand) : NULL;
+	if (!ref)
+		return symbol_at(r, in->target, exact);
+	/* the addend is relative to the four bytes, the target to the next instruction */
+	to = (uint64_t)ref->addend + in->len - in->operand;
+	if (ref->here)
+		return symbol_at(r, ref->to + to, exact);
+	*exact = to == 0;
+	return ref->name ? ref->name : "";
 }
 
 static bool has(const char *name, const char *part)
@@ -190,10 +332,11 @@ static bool is_free(const char *name)
 	       !strcmp(name, "kvfree");
 }
 
-static void count(struct reader *r, struct mz_code_function *f, const struct mz_insn *in)
+static void count(struct reader *r, struct mz_code_function *f, const struct mz_insn *in,
+		  uint64_t addr)
 {
 	bool exact = false;
-	const char *to = in->has_target ? symbol_at(r, in->target, &exact) : "";
+	const char *to = target_of(r, in, addr, &exact);
 
 	if (has(to, "cyg_profile"))
 		return; /* the profiler's: not even its bytes count */
@@ -230,7 +373,7 @@ static void count_function(struct reader *r, const struct section *s, uint64_t a
 		}
 		if (!mz_insn_decode(s->bytes + at, end - at, s->addr + at, &in))
 			in = (struct mz_insn){.len = 1};
-		count(r, f, &in);
+		count(r, f, &in, s->addr + at);
 		at += in.len;
 	}
 }
@@ -260,6 +403,19 @@ static int count_all(struct reader *r)
 		*f = (struct mz_code_function){.name = l->name, .start = l->addr};
 		count_function(r, s, l->addr - s->addr, end - s->addr, f);
 	}
+	return 0;
+}
+
+static int keep_sections(struct reader *r)
+{
+	struct mz_code *c = r->c;
+
+	c->sections = calloc(r->n_sections, sizeof(*c->sections));
+	if (!c->sections)
+		return mz_fail_memory(r->err);
+	for (; c->n_sections < r->n_sections; c->n_sections++)
+		c->sections[c->n_sections] = (struct mz_code_section){
+			r->sections[c->n_sections].addr, r->sections[c->n_sections].size};
 	return 0;
 }
 
@@ -293,9 +449,7 @@ static int check(struct reader *r)
 		return mz_fail(r->err, EINVAL, "%s: not an ELF file", r->path);
 	if (eh.e_machine != EM_X86_64)
 		return mz_fail(r->err, ENOTSUP, "%s: only x86-64 code can be counted", r->path);
-	if (eh.e_type == ET_REL)
-		return mz_fail(r->err, ENOTSUP, "%s: it is not linked; its addresses are not known",
-			       r->path);
+	r->relocatable = r->c->relocatable = eh.e_type == ET_REL;
 	return 0;
 }
 
@@ -313,8 +467,12 @@ int mz_code_read_elf(struct mz_code *c, const char *path, struct mz_error *err)
 		ret = read_sections(&r);
 	if (!ret)
 		ret = read_symbols(&r);
+	if (!ret && r.relocatable)
+		ret = read_refs(&r);
 	if (!ret)
 		ret = count_all(&r);
+	if (!ret)
+		ret = keep_sections(&r);
 	if (!ret)
 		ret = keep(&r);
 	if (ret < 0)
@@ -323,5 +481,6 @@ int mz_code_read_elf(struct mz_code *c, const char *path, struct mz_error *err)
 	close(fd);
 	free(r.sections);
 	free(r.labels);
+	free(r.refs);
 	return ret;
 }

@@ -4,7 +4,10 @@
 
 objdump 2.40 does not know LKGS (f2 0f 00 /6): it shows three bytes as (bad), goes on in the
 middle of what follows, and so loses instructions. Such a place is replaced in a copy by an
-instruction of the same length that it knows (ds lldt), and the copy is shown."""
+instruction of the same length that it knows (ds lldt), and the copy is shown.
+
+--module NAME before the two: a module, whose functions end with [NAME] in the table, and whose
+calls are named by relocations (objdump -dr)."""
 import collections
 import csv
 import re
@@ -16,8 +19,8 @@ LABEL = re.compile(r'^([0-9a-f]{16}) <(.*)>:$')
 WORDS = {'read': ('__asan_load', 'kasan_check_read'), 'write': ('__asan_store', 'kasan_check_write')}
 
 
-def show(path):
-    dump = subprocess.Popen(['objdump', '-d', '-w', path], stdout=subprocess.PIPE, universal_newlines=True)
+def show(path, how='-d'):
+    dump = subprocess.Popen(['objdump', how, '-w', path], stdout=subprocess.PIPE, universal_newlines=True)
     for line in dump.stdout:
         yield line.rstrip('\n')
 
@@ -43,14 +46,16 @@ def replace(path, places):
     return copy
 
 
-def count_line(now, octets, text):
-    if 'cyg_profile' in text:
+def count_line(now, octets, text, name=None):
+    if 'cyg_profile' in text or 'cyg_profile' in (name or ''):
         return
     words = text.split()
     while words and (words[0].startswith('rex') or words[0] in ('bnd', 'notrack', 'data16', 'addr32', 'rep', 'repz', 'cs', 'ds')):
         words.pop(0)
     op = words[0] if words else ''
     now['size'] += len(octets.split())
+    if name:
+        text = '%s <%s>' % (op, name)  # what will be linked here
     target = ' '.join(re.findall(r'<[^>]*>', text))
     for k, parts in WORDS.items():
         tsan = '__tsan_' in target and k in target
@@ -84,6 +89,49 @@ def count(path):
     return want, plt, lost
 
 
+def count_module(path):
+    """(section, offset, counts) of each function, in the order of the file."""
+    want = []
+    section, now, skip = None, None, False
+    for line in show(path, '-dr'):
+        if line.startswith('Disassembly of section'):
+            section, now, skip = line.split()[-1], None, '.altinstr' in line
+        label = LABEL.match(line)
+        if label and not skip:
+            now = collections.Counter()
+            want.append((section, int(label.group(1), 16), now))
+            continue
+        cells = line.split('\t')
+        if now is None or len(cells) < 2 or not cells[0].strip():
+            continue  # or the second relocation of an instruction, which is of its constant
+        name = None
+        for kind, symbol in zip(cells[3::2], cells[4::2]):
+            if kind.split()[-1] in ('R_X86_64_PLT32', 'R_X86_64_PC32'):
+                name = symbol[:-4] if symbol.endswith('-0x4') else symbol
+        count_line(now, cells[1], cells[2] if len(cells) > 2 else '', name)
+    return want
+
+
+def compare_module(module, path, table):
+    want = count_module(path)
+    rows = [r for r in csv.DictReader(open(table)) if r['name'].endswith(' [%s]' % module)]
+    if len(want) != len(rows) or not rows:
+        sys.exit('%d functions in the disassembly, %d in the table' % (len(want), len(rows)))
+    bases, bad = {}, []
+    for (section, offset, w), row in zip(want, rows):
+        base = int(row['start'], 16) - offset
+        if bases.setdefault(section, base) != base:
+            bad.append((row['name'], 'start'))
+        bad += [(row['name'], k, 'objdump', w[k], 'table', row[k]) for k in
+                ('size', 'read', 'write', 'call', 'return', 'free') if row[k] and int(row[k]) != w[k]]
+    if bad:
+        sys.exit('%d rows, %d differences: %s' % (len(rows), len(bad), bad[:8]))
+    print(len(rows))
+    sys.exit()
+
+
+if sys.argv[1] == '--module':
+    compare_module(*sys.argv[2:])
 want, plt, lost = count(sys.argv[1])
 if lost:
     with replace(sys.argv[1], lost) as copy:
