@@ -38,7 +38,7 @@ static int refused(struct mz_store *s, unsigned shard, int status, const struct 
 	    number == 516)
 		return mz_fail(err, EACCES, "%s:%s: the user or the password is wrong: %s",
 			       t->servers[shard].host, t->servers[shard].port, shown);
-	if (number == 243)
+	if (number == 243 || strstr(text, "No space left on device"))
 		return mz_fail(err, ENOSPC, "%s:%s: the disk of the server is full: %s",
 			       t->servers[shard].host, t->servers[shard].port, shown);
 	/* too many parts, too many queries, a server that starts */
