@@ -17,7 +17,7 @@
 struct adding {
 	const struct store_opts *o;
 	struct mz_store store;
-	bool away; /* only the spool is left */
+	uint64_t away; /* shards, a bit each: only the spool is left for their recordings */
 	struct mz_store_sending how;
 	struct progress progress;
 	uint64_t added, there, spooled, rows;
@@ -44,12 +44,25 @@ static int keep(struct adding *a, const struct mz_store_item *item, const char *
 	return ret;
 }
 
+static uint64_t shard_of(const struct adding *a, const struct mz_store_item *item)
+{
+	return 1ull << mz_store_shard(&a->store, item->digest);
+}
+
+static bool all_away(const struct adding *a)
+{
+	uint64_t all = a->store.shards < 64 ? (1ull << a->store.shards) - 1 : UINT64_MAX;
+
+	return (a->away & all) == all;
+}
+
 /* 0: it is safe, in the store or in the spool. */
 static int send_item(struct adding *a, const struct mz_store_item *item, const char *path,
 		     bool may_keep, struct mz_error *err)
 {
+	uint64_t shard = shard_of(a, item);
 	struct mz_error why = {0};
-	int ret = a->away ? -ECONNREFUSED : mz_store_send(&a->store, item, &a->how, &why);
+	int ret = a->away & shard ? -ECONNREFUSED : mz_store_send(&a->store, item, &a->how, &why);
 
 	if (ret >= 0) {
 		a->added += ret == 1;
@@ -59,9 +72,9 @@ static int send_item(struct adding *a, const struct mz_store_item *item, const c
 			printf("%s  %s  %s\n", item->digest, ret ? "added" : "already there", path);
 		return 0;
 	}
-	if (mz_store_is_away(ret) && may_keep && a->o->spool) {
-		a->away = true;
-		return keep(a, item, path, err);
+	if (mz_store_is_away(ret) && a->o->spool) {
+		a->away |= shard;
+		return may_keep ? keep(a, item, path, err) : ret;
 	}
 	*err = why;
 	return ret;
@@ -107,37 +120,43 @@ static int add_one(struct adding *a, char *path, struct mz_error *err)
 
 /* ---- the spool ------------------------------------------------------------------- */
 
-/* What waits goes first. A file that is no whole one stays, and is reported. */
+/* A file that is no whole one stays, and is reported; so does one whose shard is away. */
+static int send_spooled(struct adding *a, const char *path, struct mz_error *err)
+{
+	struct mz_store_item item;
+	struct mz_error why = {0};
+	int ret = mz_store_spool_get(path, &item, &why);
+
+	if (ret) {
+		console_error(&why);
+		a->failed = true;
+		ret = 0;
+	} else {
+		ret = send_item(a, &item, path, false, &why);
+		if (!ret)
+			unlink(path);
+		else if (mz_store_is_away(ret))
+			ret = 0;
+		else
+			*err = why;
+	}
+	mz_store_item_free(&item);
+	return ret;
+}
+
+/* What waits goes first. */
 static int send_spool(struct adding *a, struct mz_error *err)
 {
 	char **list;
 	int ret = 0;
 
-	if (!a->o->spool || a->away)
+	if (!a->o->spool || all_away(a))
 		return 0;
 	list = mz_store_spool_list(a->o->spool, err);
 	if (!list)
 		return -(err->code ? err->code : EIO);
-	for (size_t i = 0; list[i] && !ret && !a->away; i++) {
-		struct mz_store_item item;
-		struct mz_error why = {0};
-
-		if (mz_store_spool_get(list[i], &item, &why)) {
-			console_error(&why);
-			a->failed = true;
-		} else {
-			ret = send_item(a, &item, list[i], false, &why);
-			if (!ret)
-				unlink(list[i]);
-			else if (mz_store_is_away(ret)) /* it stays where it is */
-				a->away = true;
-			else
-				*err = why;
-		}
-		if (a->away)
-			ret = 0;
-		mz_store_item_free(&item);
-	}
+	for (size_t i = 0; list[i] && !ret && !all_away(a); i++)
+		ret = send_spooled(a, list[i], err);
 	for (size_t i = 0; list[i]; i++)
 		free(list[i]);
 	free(list);
@@ -165,7 +184,7 @@ static int open_store(struct adding *a, const char *name, struct mz_error *err)
 	int ret = mz_store_open_patiently(&a->store, name, a->o->credentials, &a->how, &why);
 
 	if (ret && a->o->spool && mz_store_is_away(ret)) {
-		a->away = true;
+		a->away = a->store.away ? a->store.away : UINT64_MAX;
 		return 0;
 	}
 	if (ret)

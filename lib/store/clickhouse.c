@@ -344,6 +344,27 @@ static int open_shard(struct mz_store *s, unsigned shard, bool create, struct mz
 	return ret ? ret : check_place(s, shard, &m, err);
 }
 
+/* All shards, also behind one that is away: a sender may have recordings for the others. */
+static int open_shards(struct mz_store *s, bool create, struct mz_error *err)
+{
+	int away = 0;
+
+	for (unsigned i = 0; i < s->shards; i++) {
+		struct mz_error why = {0};
+		int ret = open_shard(s, i, create, &why);
+
+		if (ret && (!away || !mz_http_is_away(ret)) && err)
+			*err = why;
+		if (ret && !mz_http_is_away(ret))
+			return ret;
+		if (ret) {
+			away = away ? away : ret;
+			s->away |= 1ull << i;
+		}
+	}
+	return away;
+}
+
 static int ch_open(struct mz_store *s, bool create, struct mz_error *err)
 {
 	struct state *t = calloc(1, sizeof(*t));
@@ -355,9 +376,7 @@ static int ch_open(struct mz_store *s, bool create, struct mz_error *err)
 	ret = parse(s, t, err);
 	if (!ret)
 		ret = make_headers(s, t, err);
-	for (unsigned i = 0; i < s->shards && !ret; i++)
-		ret = open_shard(s, i, create, err);
-	return ret;
+	return ret ? ret : open_shards(s, create, err);
 }
 
 static void ch_close(struct mz_store *s)

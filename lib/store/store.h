@@ -97,7 +97,8 @@ struct mz_store {
 	const char *name;
 	const struct mz_store_ops *ops;
 	unsigned shards;
-	void *state;				  /* the engine's */
+	uint64_t away; /* shards that did not answer when it was opened, a bit each */
+	void *state;   /* the engine's */
 	struct mz_store_credentials *credentials; /* NULL = none */
 	struct mz_pair_index
 		*known[2]; /* frames and stacks that are there, by shard; may be NULL */
@@ -107,8 +108,9 @@ struct mz_store_credentials {
 	char user[128], password[256];
 };
 
-/* create: it may be new. 0 or -errno with err set; close it in both cases. credentials: a file
- * with the user and the password on two lines, or NULL: by the environment. */
+/* create: it may be new. 0 or -errno with err set; close it in both cases. If only some shards
+ * are away, the others are open: see away. credentials: a file with the user and the password
+ * on two lines, or NULL: by the environment. */
 int mz_store_open(struct mz_store *s, const char *name, const char *credentials, bool create,
 		  struct mz_error *err);
 void mz_store_close(struct mz_store *s);
