@@ -97,7 +97,7 @@ const struct link_map *mz_allocator(const void *malloc)
 	struct link_map *of_malloc = NULL, *of_c = NULL;
 	Dl_info info;
 
-	if (!malloc || !dladdr1(malloc, &info, (void **)&of_malloc, RTLD_DL_LINKMAP) ||
+	if (!malloc || !dladdr1 || !dladdr1(malloc, &info, (void **)&of_malloc, RTLD_DL_LINKMAP) ||
 	    !dladdr1((void *)strlen, &info, (void **)&of_c, RTLD_DL_LINKMAP))
 		return NULL;
 	return of_malloc == of_c ? NULL : of_malloc;
