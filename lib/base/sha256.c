@@ -63,6 +63,9 @@ void mz_sha256_add(struct mz_sha256 *s, const void *data, size_t n)
 	const unsigned char *p = data;
 	size_t used = s->bytes % 64;
 
+	/* nothing may come with a NULL pointer, which memcpy() does not take */
+	if (!n)
+		return;
 	s->bytes += n;
 	if (used) {
 		size_t take = n < 64 - used ? n : 64 - used;
