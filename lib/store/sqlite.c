@@ -343,10 +343,13 @@ static int put_row(struct access *x, sqlite3_stmt *q, const struct mz_store_atte
 	int n = 0, code = SQLITE_OK;
 
 	for (size_t i = 0; i < x->m->n && code == SQLITE_OK; i++) {
-		const char *at = x->texts[i] ? x->texts[i][row] : x->rows->column[i].data + 8 * row;
+		const struct mz_store_column *c = &x->m->columns[i];
+		const char *at = x->texts[i]		   ? x->texts[i][row]
+				 : c->from == MZ_STORE_OWN ? x->rows->column[i].data + 8 * row
+							   : NULL;
 
-		if (mz_store_has(&x->m->columns[i], false))
-			code = bind(q, ++n, &x->m->columns[i], a, &at);
+		if (mz_store_has(c, false))
+			code = bind(q, ++n, c, a, &at);
 	}
 	if (code == SQLITE_OK && (code = sqlite3_step(q)) == SQLITE_DONE)
 		code = SQLITE_OK;
