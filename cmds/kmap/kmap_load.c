@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Read the maps and the functions that a measure of privilege needs. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,29 +57,13 @@ static int count_in(struct kmap_load *l, const char *path, struct mz_error *err)
 	return l->vmlinux ? mz_functions_count(&l->f, path, err) : mz_fail_memory(err);
 }
 
-/* The vmlinux of --symbols, or beside the first map. */
 static int find_functions(struct kmap_load *l, const struct kmap_opts *o, const char *path,
 			  struct mz_error *err)
 {
-	struct mz_symbols_files files = {0};
-	int ret = 0;
-
 	if (o->functions)
 		return is_elf(o->functions) ? count_in(l, o->functions, err)
 					    : mz_functions_read(&l->f, o->functions, err);
-	if (o->symbols)
-		ret = mz_symbols_files_named(&files, o->symbols, err);
-	else if (strcmp(path, "-"))
-		ret = mz_symbols_files_beside(&files, path, err);
-	if (ret >= 0)
-		ret = files.kernel.vmlinux
-			      ? count_in(l, files.kernel.vmlinux, err)
-			      : mz_fail(err, ENOENT,
-					"the instructions of the kernel's functions are not known: "
-					"name its vmlinux with --symbols, or a table of them with "
-					"--functions");
-	mz_symbols_files_deinit(&files);
-	return ret;
+	return mz_functions_open(&l->f, o->symbols, path, &l->vmlinux, err);
 }
 
 /* What is not in the figures, by cause. */

@@ -1,92 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Print the privilege measures of a KMAP for its cuts, as text, JSON or CSV. */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "analysis/privilege_rows.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/kmap/kmap_opts.h"
 
-static const char *const op_names[MZ_OPS] = {"read", "write", "call", "return", "free"};
-static const char *const link_names[MZ_LINKS] = {"unmediated", "mediated", "one-unmediated"};
-
-#define DATA (1u << MZ_OP_READ | 1u << MZ_OP_WRITE | 1u << MZ_OP_FREE)
-#define ALL  ((1u << MZ_OPS) - 1)
-
-/* The sums beside single operations: those on data, and all. */
-enum { SUM_DATA = MZ_OPS, SUM_TOTAL, SUMS };
-
-struct row {
-	const char *cut, *links; /* "" = does not apply */
-	uint64_t domains;
-	bool wx, live;
-	uint64_t ps[SUMS];
-	unsigned missing; /* bits of ops */
-	double ecr;	  /* calls that leave their domain; < 0 = not known */
-};
-
 struct out {
 	const struct kmap_opts *o;
 	struct kmap_load l;
-	uint64_t min[SUMS], mono[SUMS];
-	unsigned min_missing, mono_missing;
+	struct mz_privilege_bounds bounds;
 	struct mz_buf b;
 	struct mz_json j;
 };
 
-static unsigned ops_of(int sum)
-{
-	return sum < MZ_OPS ? 1u << sum : sum == SUM_DATA ? DATA : ALL;
-}
-
-static const char *name_of(int sum)
-{
-	return sum < MZ_OPS ? op_names[sum] : sum == SUM_DATA ? "data" : "total";
-}
-
-static void sum_up(struct mz_privilege *p, uint64_t ps[SUMS])
-{
-	ps[SUM_DATA] = ps[MZ_OP_READ];
-	p->overflow |= __builtin_add_overflow(ps[SUM_DATA], ps[MZ_OP_WRITE], &ps[SUM_DATA]);
-	p->overflow |= __builtin_add_overflow(ps[SUM_DATA], ps[MZ_OP_FREE], &ps[SUM_DATA]);
-	p->overflow |= __builtin_add_overflow(ps[SUM_DATA], ps[MZ_OP_CALL], &ps[SUM_TOTAL]);
-	p->overflow |= __builtin_add_overflow(ps[SUM_TOTAL], ps[MZ_OP_RETURN], &ps[SUM_TOTAL]);
-}
-
-/* ---- the measures of a row ----------------------------------------------------------------- */
-
-struct measures {
-	bool known, margin; /* PS; what is compared with the least */
-	double psr, pmr1, pmr2;
-	int64_t pm;
-};
-
-/* A division by nothing is nothing, as the published scripts print it. */
-static double ratio(double a, double b)
-{
-	return b > 0 ? a / b : 0;
-}
-
-static struct measures measure(const struct out *t, const struct row *r, int sum)
-{
-	struct measures m = {0};
-	unsigned ops = ops_of(sum);
-
-	m.known = !(r->missing & ops);
-	m.margin = m.known && !((t->min_missing | t->mono_missing) & ops);
-	m.pm = (int64_t)(r->ps[sum] - t->min[sum]);
-	m.psr = ratio((double)r->ps[sum], (double)t->mono[sum]);
-	m.pmr1 = ratio((double)m.pm, (double)t->mono[sum]);
-	m.pmr2 = ratio((double)m.pm, (double)t->min[sum]);
-	return m;
-}
-
 /* ---- printing ---------------------------------------------------------------------------------
  */
 
-static void label(const struct row *r, char *buf, size_t size)
+static void label(const struct mz_privilege_row *r, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s%s%s%s%s", r->cut, *r->links ? " " : "", r->links,
 		 r->wx ? " W^X" : "", r->live ? " live" : "");
@@ -94,9 +28,9 @@ static void label(const struct row *r, char *buf, size_t size)
 
 #define WIDTH 16
 
-static void text_number(const struct row *r, int sum)
+static void text_number(const struct mz_privilege_row *r, int sum)
 {
-	if (r->missing & ops_of(sum))
+	if (r->missing & mz_privilege_sum_ops(sum))
 		printf(" %*s", WIDTH, "-");
 	else
 		printf(" %*" PRIu64, WIDTH, r->ps[sum]);
@@ -105,8 +39,8 @@ static void text_number(const struct row *r, int sum)
 static void text_head(void)
 {
 	printf("%-36s %8s", "privilege set", "domains");
-	for (int i = 0; i < SUMS; i++)
-		printf(" %*s", WIDTH, name_of(i));
+	for (int i = 0; i < MZ_SUMS; i++)
+		printf(" %*s", WIDTH, mz_privilege_sum_name(i));
 	printf(" %10s %10s %*s %10s %10s %8s\n", "PSR", "PSR data", WIDTH, "PM", "PMR1", "PMR2",
 	       "ECR");
 }
@@ -119,19 +53,20 @@ static void text_ratio(bool known, int width, int digits, double v)
 		printf(" %*s", width, "-");
 }
 
-static void text_row(const struct out *t, const struct row *r)
+static void text_row(const struct out *t, const struct mz_privilege_row *r)
 {
-	struct measures all = measure(t, r, SUM_TOTAL), data = measure(t, r, SUM_DATA);
+	struct mz_privilege_measures all = mz_privilege_measure(&t->bounds, r, MZ_SUM_TOTAL),
+				     data = mz_privilege_measure(&t->bounds, r, MZ_SUM_DATA);
 	char name[160], domains[24] = "";
 
 	label(r, name, sizeof(name));
 	if (r->domains)
 		snprintf(domains, sizeof(domains), "%" PRIu64, r->domains);
 	printf("%-36s %8s", name, domains);
-	for (int i = 0; i < SUMS; i++)
+	for (int i = 0; i < MZ_SUMS; i++)
 		text_number(r, i);
-	text_ratio(all.known && !(t->mono_missing & ALL), 10, 7, all.psr);
-	text_ratio(data.known && !(t->mono_missing & DATA), 10, 7, data.psr);
+	text_ratio(all.ratio, 10, 7, all.psr);
+	text_ratio(data.ratio, 10, 7, data.psr);
 	if (all.margin)
 		printf(" %*" PRId64, WIDTH, all.pm);
 	else
@@ -147,20 +82,20 @@ static void csv_head(void)
 	puts("cut,links,wx,live,domains,op,ps,psr,pm,pmr1,pmr2,ecr");
 }
 
-static void csv_row(const struct out *t, const struct row *r)
+static void csv_row(const struct out *t, const struct mz_privilege_row *r)
 {
 	struct mz_buf cut = {0};
 
 	mz_csv_add(&cut, r->cut, strlen(r->cut));
-	for (int i = 0; i < SUMS && !cut.failed; i++) {
-		struct measures m = measure(t, r, i);
+	for (int i = 0; i < MZ_SUMS && !cut.failed; i++) {
+		struct mz_privilege_measures m = mz_privilege_measure(&t->bounds, r, i);
 
 		printf("%.*s,%s,%d,%d,%" PRIu64 ",%s,", (int)cut.len, cut.data, r->links, r->wx,
-		       r->live, r->domains, name_of(i));
+		       r->live, r->domains, mz_privilege_sum_name(i));
 		if (m.known)
 			printf("%" PRIu64, r->ps[i]);
 		putchar(',');
-		if (m.known && !(t->mono_missing & ops_of(i)))
+		if (m.ratio)
 			printf("%.10g", m.psr);
 		if (m.margin)
 			printf(",%" PRId64 ",%.10g,%.10g,", m.pm, m.pmr1, m.pmr2);
@@ -173,18 +108,19 @@ static void csv_row(const struct out *t, const struct row *r)
 	mz_buf_free(&cut);
 }
 
-static void json_measures(struct mz_json *j, const struct out *t, const struct row *r, int sum)
+static void json_measures(struct mz_json *j, const struct out *t, const struct mz_privilege_row *r,
+			  int sum)
 {
-	struct measures m = measure(t, r, sum);
+	struct mz_privilege_measures m = mz_privilege_measure(&t->bounds, r, sum);
 
-	mz_json_object(j, name_of(sum));
+	mz_json_object(j, mz_privilege_sum_name(sum));
 	if (!m.known) {
 		mz_json_null(j, "ps");
 		mz_json_end_object(j);
 		return;
 	}
 	mz_json_u64(j, "ps", r->ps[sum]);
-	if (!(t->mono_missing & ops_of(sum)))
+	if (m.ratio)
 		mz_json_double(j, "psr", m.psr);
 	if (m.margin) {
 		mz_json_i64(j, "pm", m.pm);
@@ -194,7 +130,7 @@ static void json_measures(struct mz_json *j, const struct out *t, const struct r
 	mz_json_end_object(j);
 }
 
-static void json_row(struct out *t, const struct row *r)
+static void json_row(struct out *t, const struct mz_privilege_row *r)
 {
 	struct mz_json *j = &t->j;
 
@@ -206,18 +142,17 @@ static void json_row(struct out *t, const struct row *r)
 	mz_json_bool(j, "live", r->live);
 	if (r->domains)
 		mz_json_u64(j, "domains", r->domains);
-	for (int i = 0; i < SUMS; i++)
+	for (int i = 0; i < MZ_SUMS; i++)
 		json_measures(j, t, r, i);
 	if (r->ecr >= 0)
 		mz_json_double(j, "ecr", r->ecr);
 	mz_json_end_object(j);
 }
 
-static void put(struct out *t, struct row *r)
+static void put(void *arg, const struct mz_privilege_row *r)
 {
-	sum_up(&t->l.p, r->ps);
-	if (t->l.p.overflow)
-		return;
+	struct out *t = arg;
+
 	if (t->o->json)
 		json_row(t, r);
 	else if (t->o->csv)
@@ -228,61 +163,10 @@ static void put(struct out *t, struct row *r)
 
 /* ---- all rows ------------------------------------------------------------------------------ */
 
-/* The least and the greatest come first: the others are compared with them. */
 static void put_bounds(struct out *t)
 {
-	struct mz_privilege *p = &t->l.p;
-	struct row r = {.cut = "min", .links = "", .ecr = -1};
-
-	t->mono_missing = p->missing;
-	t->min_missing = p->unseen | (p->missing & 1u << MZ_OP_RETURN);
-	mz_privilege_mono(p, false, false, t->mono);
-	sum_up(p, t->mono);
-	mz_privilege_min(p, t->min);
-	sum_up(p, t->min);
-	memcpy(r.ps, t->min, sizeof(r.ps));
-	r.missing = t->min_missing;
-	put(t, &r);
-	for (int i = 0; i < 4; i++) {
-		struct row mono = {.cut = "mono",
-				   .links = "",
-				   .wx = i & 1,
-				   .live = i & 2,
-				   .missing = t->mono_missing,
-				   .ecr = -1};
-
-		mz_privilege_mono(p, mono.wx, mono.live, mono.ps);
-		put(t, &mono);
-	}
-}
-
-static int put_cut(struct out *t, const struct mz_cut *c, const char *name)
-{
-	struct mz_privilege *p = &t->l.p;
-
-	for (int links = 0; links < MZ_LINKS; links++) {
-		struct mz_reach r;
-		int ret = mz_reach_init(&r, p, c, (enum mz_links)links);
-
-		for (int i = 0; i < 4 && !ret; i++) {
-			struct row row = {
-				.cut = name,
-				.links = link_names[links],
-				.domains = c->n,
-				.wx = i & 1,
-				.live = i & 2,
-				.missing = p->missing | p->unseen,
-				.ecr = r.calls ? ratio((double)r.calls_across, (double)r.calls)
-					       : -1};
-
-			mz_privilege_ps(p, &r, row.wx, row.live, row.ps);
-			put(t, &row);
-		}
-		mz_reach_deinit(&r);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	mz_privilege_bounds(&t->l.p, &t->bounds);
+	mz_privilege_bound_rows(&t->l.p, &t->bounds, put, t);
 }
 
 static int put_levels(struct out *t, struct mz_error *err)
@@ -296,7 +180,7 @@ static int put_levels(struct out *t, struct mz_error *err)
 			continue;
 		ret = mz_cut_by(&c, t->l.p.f, (enum mz_cut_level)i);
 		if (!ret)
-			ret = put_cut(t, &c, name);
+			ret = mz_privilege_cut_rows(&t->l.p, &c, name, put, t);
 		mz_cut_deinit(&c);
 		if (ret)
 			return mz_fail_memory(err);
@@ -315,7 +199,7 @@ static int put_file(struct out *t, struct mz_error *err)
 	if (ret >= 0 && c.unknown)
 		console_note("%s: %llu of its names are not known", t->o->cut,
 			     (unsigned long long)c.unknown);
-	if (ret >= 0 && put_cut(t, &c, t->o->cut) < 0)
+	if (ret >= 0 && mz_privilege_cut_rows(&t->l.p, &c, t->o->cut, put, t) < 0)
 		ret = mz_fail_memory(err);
 	mz_cut_deinit(&c);
 	return ret;
@@ -337,7 +221,7 @@ static void json_head(struct out *t)
 	mz_json_array(j, "missing");
 	for (int op = 0; op < MZ_OPS; op++)
 		if ((p->missing | p->unseen) >> op & 1)
-			mz_json_str(j, NULL, op_names[op]);
+			mz_json_str(j, NULL, mz_privilege_sum_name(op));
 	mz_json_end_array(j);
 	mz_json_object(j, "left_out");
 	mz_json_u64(j, "unknown_accesses", p->unknown_edges);
@@ -361,7 +245,7 @@ static void note_missing(const struct mz_privilege *p)
 	for (int op = 0; op < MZ_OPS; op++)
 		if (p->missing >> op & 1)
 			console_note("the functions have no count of '%s' instructions",
-				     op_names[op]);
+				     mz_privilege_sum_name(op));
 }
 
 static int put_all(struct out *t, struct mz_error *err)
@@ -384,9 +268,7 @@ static int put_all(struct out *t, struct mz_error *err)
 		mz_json_end_object(&t->j);
 	}
 	if (ret >= 0 && t->l.p.overflow)
-		ret = mz_fail(err, ERANGE,
-			      "the sizes of this map are too large: a privilege set "
-			      "exceeds 64 bits");
+		ret = mz_privilege_too_large(err);
 	if (ret >= 0 && t->b.failed)
 		ret = mz_fail_memory(err);
 	if (ret >= 0 && t->b.len)

@@ -160,7 +160,8 @@ enum mz_question {
 	MZ_ASK_MATRIX,	  /* who touches whose objects: the edges */
 	MZ_ASK_SHARED,	  /* classes that more than one subsystem, process or context touches */
 	MZ_ASK_UNUSED,	  /* classes with objects that were allocated for nothing */
-	MZ_ASK_PRIVILEGE, /* what code needs against what it could touch */
+	MZ_ASK_PRIVILEGE, /* the published measures of memorizer-kmap(1), by folder, file or
+			   * function; the vmlinux must be among the symbols */
 	MZ_ASK_PROCESSES,
 	MZ_ASK_ACCESSORS,
 	MZ_QUESTIONS

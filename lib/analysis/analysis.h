@@ -24,6 +24,7 @@ struct mz_analysis {
 	bool done;	 /* all was read */
 	bool has_model;
 	enum mz_kmap_by model_by; /* as asked for; the model may have another */
+	bool model_lives;	  /* it was read with the lives of objects, for measures */
 	struct mz_kmap_model model;
 	struct mz_error error;
 };
@@ -36,5 +37,7 @@ int mz_analysis_reopen(struct mz_analysis *a);
 int mz_analysis_table(struct mz_analysis *a, enum mz_question q, struct mz_result_table *t);
 int mz_analysis_kmap(struct mz_analysis *a, enum mz_question q, const char *pattern,
 		     struct mz_result_table *t);
+/* analysis_privilege.c: of a model that was read with lives. */
+int mz_analysis_privilege(struct mz_analysis *a, struct mz_result_table *t);
 
 #endif

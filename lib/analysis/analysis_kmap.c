@@ -11,8 +11,7 @@
 static enum mz_kmap_by level_of(const struct mz_analysis *a, enum mz_question q)
 {
 	switch (q) {
-	case MZ_ASK_MATRIX:
-	case MZ_ASK_PRIVILEGE: return (enum mz_kmap_by)a->o.by;
+	case MZ_ASK_MATRIX: return (enum mz_kmap_by)a->o.by;
 	case MZ_ASK_SHARED:
 	case MZ_ASK_UNUSED:
 	case MZ_ASK_PROCESSES:
@@ -23,12 +22,13 @@ static enum mz_kmap_by level_of(const struct mz_analysis *a, enum mz_question q)
 
 /* A question of another level reads the map again. Which level comes next is unknown, and a model
  * of the finest level would take far more memory. */
-static int read_model(struct mz_analysis *a, enum mz_kmap_by by)
+static int read_model(struct mz_analysis *a, enum mz_kmap_by by, bool lives)
 {
-	struct mz_recording_model how = {.by = by, .or_function = true, .types = true};
+	struct mz_recording_model how = {
+		.by = by, .or_function = !lives, .types = !lives, .lives = lives};
 	int ret;
 
-	if (a->has_model && a->model_by == by)
+	if (a->has_model && a->model_by == by && a->model_lives == lives)
 		return 0;
 	if (a->has_model) {
 		if (!strcmp(a->paths[0], "-"))
@@ -42,6 +42,7 @@ static int read_model(struct mz_analysis *a, enum mz_kmap_by by)
 	}
 	a->has_model = true;
 	a->model_by = by;
+	a->model_lives = lives;
 	return mz_recording_model(&a->recording, &how, &a->model, &a->error);
 }
 
@@ -55,7 +56,7 @@ int mz_analysis_kmap(struct mz_analysis *a, enum mz_question q, const char *patt
 		return mz_fail(&a->error, EINVAL, "there is no level of detail %u", a->o.by);
 	if (q == MZ_ASK_TOUCHED && !pattern)
 		return mz_fail(&a->error, EINVAL, "'touched' needs the name of a function");
-	ret = read_model(a, level_of(a, q));
+	ret = read_model(a, level_of(a, q), q == MZ_ASK_PRIVILEGE);
 	if (ret < 0)
 		return ret;
 	switch (q) {
@@ -70,7 +71,7 @@ int mz_analysis_kmap(struct mz_analysis *a, enum mz_question q, const char *patt
 	case MZ_ASK_MATRIX: mz_kmap_matrix(m, t); break;
 	case MZ_ASK_SHARED: mz_kmap_shared(m, t); break;
 	case MZ_ASK_UNUSED: mz_kmap_unused(m, t); break;
-	case MZ_ASK_PRIVILEGE: mz_kmap_privilege(m, t); break;
+	case MZ_ASK_PRIVILEGE: return mz_analysis_privilege(a, t);
 	case MZ_ASK_PROCESSES: mz_kmap_processes(m, t); break;
 	default: mz_kmap_accessors(m, t); break;
 	}

@@ -11,6 +11,7 @@
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/input.h"
+#include "symbols/files.h"
 #include "symbols/image.h"
 
 /* A kernel has 100,000; a file of more is not one. */
@@ -294,4 +295,28 @@ int mz_functions_count(struct mz_functions *f, const char *path, struct mz_error
 	mz_code_deinit(&code);
 	mz_image_free(im);
 	return ret < 0 ? ret : 0;
+}
+
+int mz_functions_open(struct mz_functions *f, const char *symbols, const char *map, char **vmlinux,
+		      struct mz_error *err)
+{
+	struct mz_symbols_files files = {0};
+	int ret = 0;
+
+	*f = (struct mz_functions){0};
+	*vmlinux = NULL;
+	if (symbols)
+		ret = mz_symbols_files_named(&files, symbols, err);
+	else if (strcmp(map, "-"))
+		ret = mz_symbols_files_beside(&files, map, err);
+	if (ret >= 0 && !files.kernel.vmlinux)
+		ret = mz_fail(err, ENOENT,
+			      "the instructions of the kernel's functions are not known: name its "
+			      "vmlinux with --symbols, or a table of them with --functions");
+	if (ret >= 0) {
+		*vmlinux = strdup(files.kernel.vmlinux);
+		ret = *vmlinux ? mz_functions_count(f, *vmlinux, err) : mz_fail_memory(err);
+	}
+	mz_symbols_files_deinit(&files);
+	return ret;
 }

@@ -44,6 +44,10 @@ void mz_functions_deinit(struct mz_functions *f);
 int mz_functions_read(struct mz_functions *f, const char *path, struct mz_error *err);
 /* Counted in an ELF file, whose debugging information has the source files. */
 int mz_functions_count(struct mz_functions *f, const char *path, struct mz_error *err);
+/* Counted in the vmlinux of the symbols, or beside the map if symbols is NULL. vmlinux: its path,
+ * to be freed. */
+int mz_functions_open(struct mz_functions *f, const char *symbols, const char *map, char **vmlinux,
+		      struct mz_error *err);
 /* One part, with its counts; missing: bits of ops that are not known. Then end. 0 or -ENOMEM. */
 int mz_functions_add(struct mz_functions *f, const struct mz_code_function *part, const char *file);
 int mz_functions_end(struct mz_functions *f);

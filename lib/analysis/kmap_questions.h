@@ -37,9 +37,6 @@ void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_result_table *a);
 /* Classes with objects that were allocated for nothing. */
 void mz_kmap_unused(const struct mz_kmap_model *m, struct mz_result_table *a);
 
-/* What each subsystem needs against what it could touch. */
-void mz_kmap_privilege(const struct mz_kmap_model *m, struct mz_result_table *a);
-
 /* For a first look. */
 void mz_kmap_processes(const struct mz_kmap_model *m, struct mz_result_table *a);
 void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_result_table *a);

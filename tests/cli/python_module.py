@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """python_module.py STACKS.cmt TRACE.txt MAP.kmap: the Python module against what the
 commands said (report.json, git.json, lifetimes.json, matrix.json, object.json)."""
+import csv
 import json
 import sys
 
@@ -141,7 +142,23 @@ def kmap(path):
     check("questions", "written-by" in memorizer.questions() and len(memorizer.questions()), 22)
 
 
+def privilege(path):
+    """The measures that the command prints, but for those that are not known."""
+    want = [(r["cut"], r["links"], int(r["wx"]), int(r["live"]), int(r["domains"]), r["op"], int(r["ps"]), r["psr"])
+            for r in csv.DictReader(open("own/privilege.csv")) if r["psr"]]
+    with memorizer.open(path, by="function") as a:
+        before = list(a.ask("matrix"))
+        got = [(r["cut"], r["links"], r["wx"], r["live"], r["domains"], r["op"], r["ps"], "%.10g" % r["psr"])
+               for r in a.ask("privilege")]
+        check("privilege, as 'kmap privilege' says", got, want)
+        check("not all of it is nothing", len(want) > 50 and any(r[6] > 1000 for r in want), True)
+        check("another question after it", list(a.ask("matrix")), before)
+    with memorizer.open(path, by="cache") as a:
+        raises("privilege of caches", 22, a.ask, "privilege")
+
+
 stacks(sys.argv[1])
+privilege("own/own.kmap")
 trace(sys.argv[2])
 kmap(sys.argv[3])
 sys.exit(failures != 0)

@@ -118,8 +118,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ask(&m, mz_kmap_unused);
 		ask(&m, mz_kmap_processes);
 		ask(&m, mz_kmap_accessors);
-		if (m.by != MZ_KMAP_BY_PID)
-			ask(&m, mz_kmap_privilege);
 	} else {
 		must_explain(&err, -err.code);
 	}
