@@ -141,15 +141,10 @@ static const char *text(const struct mz_access_sites *s, uint32_t at)
 	return at < s->strings_size ? s->strings + at : "";
 }
 
-bool mz_access_sites_find(const struct mz_access_sites *s, uint64_t ip, struct mz_access_site *out)
+static void fill(const struct mz_access_sites *s, const struct row *r, struct mz_access_site *out)
 {
-	const struct row key = {.ip = ip};
-	const struct row *r = bsearch(&key, s->rows, s->n, sizeof(*s->rows), by_ip);
-
-	if (!r)
-		return false;
 	*out = (struct mz_access_site){
-		.ip = ip,
+		.ip = r->ip,
 		.file = text(s, r->file),
 		.function = text(s, r->function),
 		.line = r->line,
@@ -161,5 +156,19 @@ bool mz_access_sites_find(const struct mz_access_sites *s, uint64_t ip, struct m
 		.type_size = r->type_size,
 		.is_union = r->is == 2,
 	};
-	return true;
+}
+
+bool mz_access_sites_find(const struct mz_access_sites *s, uint64_t ip, struct mz_access_site *out)
+{
+	const struct row key = {.ip = ip};
+	const struct row *r = bsearch(&key, s->rows, s->n, sizeof(*s->rows), by_ip);
+
+	if (r)
+		fill(s, r, out);
+	return r != NULL;
+}
+
+void mz_access_sites_at(const struct mz_access_sites *s, size_t i, struct mz_access_site *out)
+{
+	fill(s, &s->rows[i], out);
 }

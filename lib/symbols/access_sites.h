@@ -32,5 +32,7 @@ void mz_access_sites_close(struct mz_access_sites *s);
 size_t mz_access_sites_count(const struct mz_access_sites *s);
 /* False: there is no access site at this address. */
 bool mz_access_sites_find(const struct mz_access_sites *s, uint64_t ip, struct mz_access_site *out);
+/* The i-th, by address; i is less than the count. */
+void mz_access_sites_at(const struct mz_access_sites *s, size_t i, struct mz_access_site *out);
 
 #endif

@@ -3,16 +3,56 @@
 #include "symbols/code.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+#include "base/error.h"
+#include "symbols/access_sites.h"
 #include "symbols/debuginfo.h"
+
+/* An access site is where the recorder returns to, so the byte before is in its function. */
+static void add_site(struct mz_code *c, const struct mz_access_site *site)
+{
+	size_t i = mz_array_not_above(c->functions, c->n, sizeof(*c->functions),
+				      offsetof(struct mz_code_function, start), site->ip - 1);
+
+	if (!i)
+		return;
+	c->functions[i - 1].ops[MZ_OP_READ] += site->kind != MZ_ACCESS_WRITE;
+	c->functions[i - 1].ops[MZ_OP_WRITE] += site->kind != MZ_ACCESS_READ;
+}
+
+/* A kernel of our compiler plugin has no sanitizer's calls, but a table of its accesses. */
+static int count_sites(struct mz_code *c, const char *path, struct mz_error *err)
+{
+	struct mz_error why = {0};
+	struct mz_access_sites *s = mz_access_sites_open(path, &why);
+	struct mz_access_site site;
+
+	if (!s)
+		return why.code == ENODATA ? 0 : mz_fail(err, why.code, "%s", why.text);
+	for (size_t i = 0; i < c->n; i++) {
+		c->functions[i].ops[MZ_OP_READ] = c->functions[i].ops[MZ_OP_WRITE] = 0;
+		c->functions[i].missing = 0;
+	}
+	for (size_t i = 0; i < mz_access_sites_count(s); i++) {
+		mz_access_sites_at(s, i, &site);
+		add_site(c, &site);
+	}
+	mz_access_sites_close(s);
+	return 0;
+}
 
 int mz_code_read(struct mz_code *c, const char *path, struct mz_error *err)
 {
 	const struct mz_debuginfo *d = mz_debuginfo(err);
+	int ret;
 
 	*c = (struct mz_code){0};
-	return d ? d->code_read(c, path, err) : -ENOENT;
+	ret = d ? d->code_read(c, path, err) : -ENOENT;
+	/* in a module, the table has no addresses yet */
+	return ret < 0 || c->relocatable ? ret : count_sites(c, path, err);
 }
 
 void mz_code_deinit(struct mz_code *c)
