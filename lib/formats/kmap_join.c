@@ -133,11 +133,12 @@ static struct row *first_row(const struct join *j, uint64_t index)
 
 static void put_rows(struct join *j, uint64_t index, const struct mz_kmap_object *of)
 {
-	struct row *end = j->rows + j->count;
+	struct row *end;
 
 	/* without rows there is no array to point into */
 	if (!j->count)
 		return;
+	end = j->rows + j->count;
 	for (struct row *r = first_row(j, index); r < end && r->index == index; r++) {
 		if (r->nameless)
 			continue;
