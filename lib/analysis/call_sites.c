@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_name.h"
 #include "base/buf.h"
 #include "base/pair_index.h"
 #include "symbols/kallsyms.h"
@@ -93,16 +94,9 @@ static struct place find_place(const struct mz_call_lookup *l, const uint64_t *i
 	return (struct place){0};
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
-}
-
 static char *describe(const struct mz_place_name *p, uint64_t ip)
 {
-	const char *file = base_name(p->file);
+	const char *file = mz_base_name(p->file);
 	char *s = NULL;
 	int n;
 

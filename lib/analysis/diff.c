@@ -7,23 +7,16 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/base_name.h"
 #include "base/error.h"
-
-/* The folder of a build differs between machines; the name of the file does not. */
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
-}
 
 static void put_frame(struct mz_buf *b, const struct mz_frame *f, bool line)
 {
 	mz_buf_str(b, f->name);
 	if (f->file && line && f->line)
-		mz_buf_printf(b, " (%s:%u)", base_name(f->file), f->line);
+		mz_buf_printf(b, " (%s:%u)", mz_base_name(f->file), f->line);
 	else if (f->file)
-		mz_buf_printf(b, " (%s)", base_name(f->file));
+		mz_buf_printf(b, " (%s)", mz_base_name(f->file));
 }
 
 /* The name is the key of the comparison, so it contains nothing that differs between two runs

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "base/varint.h"
 
 /* The two wire types that our formats need: numbers, and everything that has a length. */
 enum { TYPE_VARINT = 0, TYPE_BYTES = 2 };
@@ -12,14 +13,7 @@ enum { TYPE_VARINT = 0, TYPE_BYTES = 2 };
 /* Seven bits per byte, lowest first; the highest bit says that more follow. */
 void mz_proto_varint(struct mz_buf *b, uint64_t v)
 {
-	char bytes[10];
-	size_t n = 0;
-
-	do {
-		bytes[n++] = (char)(v >= 0x80 ? v | 0x80 : v);
-		v >>= 7;
-	} while (v);
-	mz_buf_add(b, bytes, n);
+	mz_varint_put(b, v);
 }
 
 void mz_proto_u64(struct mz_buf *b, unsigned field, uint64_t v)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_name.h"
 #include "base/cursor.h"
 #include "base/error.h"
 
@@ -279,13 +280,6 @@ static int take_loss(struct mz_reader *r, struct mz_event ev, struct mz_cursor r
 
 /* ---- call chains -------------------------------------------------------- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* "f+0x1c": without the offset, into buf. */
 static const char *function_of(struct mz_cursor c, char *buf, size_t size)
 {
@@ -307,11 +301,11 @@ static uint64_t user_frame(struct mz_reader *r, uint64_t addr, const char *funct
 	char text[600];
 
 	if (!function) {
-		snprintf(text, sizeof(text), "%.400s+0x%llx", base_name(module),
+		snprintf(text, sizeof(text), "%.400s+0x%llx", mz_base_name(module),
 			 (unsigned long long)addr);
 		function = text;
 	}
-	return mz_names_make(r->names, function, strlen(function), base_name(module));
+	return mz_names_make(r->names, function, strlen(function), mz_base_name(module));
 }
 
 /* "ADDRESS SYMBOL+0xOFFSET (FILE)" */
@@ -347,7 +341,7 @@ static int take_frame(struct mz_reader *r, struct mz_cursor c)
 		if (!strcmp(module, "[kernel.kallsyms]"))
 			strcpy(module, "vmlinux");
 		s->ips[s->depth++] = addr;
-		return known && mz_names_add(r->names, addr, base_name(module), &name, 1) < 0
+		return known && mz_names_add(r->names, addr, mz_base_name(module), &name, 1) < 0
 			       ? mz_fail_memory(&r->error)
 			       : 0;
 	}

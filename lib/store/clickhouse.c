@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/http_client.h"
+#include "base/varint.h"
 #include "store/store.h"
 
 #define BLOCK_ROWS 100000 /* of a request: the server takes it whole, as one part */
@@ -413,19 +414,9 @@ static int ch_end(struct mz_store *s, unsigned shard, bool commit, struct mz_err
 	return 0; /* the row of the recording did it */
 }
 
-static void put_length(struct mz_buf *b, uint64_t v)
-{
-	do {
-		char c = (char)((v & 127) | (v > 127 ? 128 : 0));
-
-		mz_buf_add(b, &c, 1);
-		v >>= 7;
-	} while (v);
-}
-
 static void put_name(struct mz_buf *b, const char *s)
 {
-	put_length(b, strlen(s));
+	mz_varint_put(b, strlen(s));
 	mz_buf_str(b, s);
 }
 
@@ -433,13 +424,8 @@ static void put_name(struct mz_buf *b, const char *s)
 static const char *skip_texts(const char *p, size_t n)
 {
 	while (n--) {
-		uint64_t len = 0;
-		unsigned shift = 0;
+		uint64_t len = mz_varint_next(&p);
 
-		do {
-			len |= (uint64_t)(*p & 127) << shift;
-			shift += 7;
-		} while (*p++ & 128);
 		p += len;
 	}
 	return p;
@@ -468,8 +454,8 @@ static void put_block(struct mz_buf *b, const struct mz_store_schema *m,
 {
 	static const char *const types[] = {"UInt64", "Date", "String"};
 
-	put_length(b, m->n);
-	put_length(b, n);
+	mz_varint_put(b, m->n);
+	mz_varint_put(b, n);
 	for (size_t i = 0; i < m->n; i++) {
 		const struct mz_store_column *c = &m->columns[i];
 		const char *end;

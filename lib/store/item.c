@@ -10,9 +10,11 @@
 
 #include "analysis/profile_files.h"
 #include "base/array.h"
+#include "base/base_name.h"
 #include "base/error.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
+#include "base/varint.h"
 
 #define DAY	 86400000
 #define DAYS_MAX 65535	/* of the engine's dates: 2149 */
@@ -44,16 +46,8 @@ void mz_store_put_u64(struct mz_store_rows *rows, size_t column, uint64_t v)
  */
 void mz_store_put_text(struct mz_store_rows *rows, size_t column, const char *s, size_t n)
 {
-	struct mz_buf *b = &rows->column[column];
-	size_t len = n;
-
-	do {
-		char c = (char)((len & 127) | (len > 127 ? 128 : 0));
-
-		mz_buf_add(b, &c, 1);
-		len >>= 7;
-	} while (len);
-	mz_buf_add(b, s, n);
+	mz_varint_put(&rows->column[column], n);
+	mz_buf_add(&rows->column[column], s, n);
 }
 
 /* Names come from anywhere; the store has UTF-8. */
@@ -107,13 +101,6 @@ void mz_store_item_free(struct mz_store_item *item)
 
 /* ---- names ------------------------------------------------------------------- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* As in `diff`: function and file without folders. Lines and addresses change with each build
  * and are no part of it. */
 uint64_t mz_store_frame_id(const char *function, const char *file)
@@ -122,7 +109,7 @@ uint64_t mz_store_frame_id(const char *function, const char *file)
 	uint64_t id = 0;
 
 	mz_buf_add(&b, function, strlen(function) + 1);
-	mz_buf_str(&b, file ? base_name(file) : "");
+	mz_buf_str(&b, file ? mz_base_name(file) : "");
 	if (!b.failed)
 		id = mz_sha256_u64(b.data, b.len);
 	mz_buf_free(&b);
@@ -446,7 +433,7 @@ static const char *program_of(const struct mz_store_about *about, const struct m
 	if (p->kind != MZ_PROFILE_PROGRAM)
 		return "kernel";
 	snprintf(buf, size, "%.*s", (int)n, command);
-	name = base_name(buf);
+	name = mz_base_name(buf);
 	return *name ? name : "?";
 }
 

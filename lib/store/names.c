@@ -6,19 +6,13 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/base_name.h"
 #include "base/error.h"
 #include "base/pair_index.h"
 #include "store/item.h"
 #include "store/questions.h"
 
 #define AT_ONCE 5000 /* numbers in a question */
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* Texts by number: of frames their name, of stacks their frames in hexadecimal. */
 struct texts {
@@ -50,7 +44,7 @@ static int take_text(void *arg, char *const *cells, size_t n)
 	at = mz_pair_index_put(&t->index, strtoull(cells[0], NULL, 10), 0);
 	mz_buf_str(&b, cells[1]);
 	if (n > 2 && *cells[2] && !t->plain)
-		mz_buf_printf(&b, " (%s)", base_name(cells[2]));
+		mz_buf_printf(&b, " (%s)", mz_base_name(cells[2]));
 	if (at == MZ_PAIR_INDEX_NONE || b.failed ||
 	    !mz_array_room((void **)&t->list, &t->cap, at, sizeof(*t->list)) ||
 	    !(t->list[at] = mz_tables_string(t->strings, b.len ? b.data : "", b.len)))

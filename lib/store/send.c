@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/http_client.h"
+#include "base/varint.h"
 
 #define FUTURE	  300000 /* ms that clocks may differ by */
 #define ASK_NAMES 20000	 /* in one question */
@@ -73,15 +74,13 @@ static int ask_names(struct mz_store *s, unsigned shard, const struct mz_store_s
 /* The bytes of one cell. */
 static size_t cell_size(const struct mz_store_column *c, const char *p)
 {
-	uint64_t len = 0;
-	size_t n = 0;
+	const char *at = p;
+	uint64_t len;
 
 	if (c->type != MZ_STORE_TEXT)
 		return sizeof(uint64_t);
-	do
-		len |= (uint64_t)(p[n] & 127) << (7 * n);
-	while (p[n++] & 128);
-	return n + len;
+	len = mz_varint_next(&at);
+	return (size_t)(at - p) + len;
 }
 
 /* The rows whose first column is not known. */

@@ -10,6 +10,7 @@
 #include "base/input.h"
 #include "base/output.h"
 #include "base/sha256.h"
+#include "base/varint.h"
 #include "store/send.h"
 
 #define MAGIC  "MZSPOOL1"
@@ -124,16 +125,9 @@ static bool column_fits(const struct mz_store_column *c, const struct mz_buf *b,
 	if (c->type != MZ_STORE_TEXT)
 		return b->len % 8 == 0 && b->len / 8 == rows;
 	for (end = p + b->len; rows; rows--) {
-		uint64_t len = 0;
-		unsigned shift = 0;
+		uint64_t len;
 
-		do {
-			if (p >= end || shift > 56)
-				return false;
-			len |= (uint64_t)(*p & 127) << shift;
-			shift += 7;
-		} while (*p++ & 128);
-		if (len > (size_t)(end - p))
+		if (!mz_varint_get(&p, end, &len) || len > (size_t)(end - p))
 			return false;
 		p += len;
 	}

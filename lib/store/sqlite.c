@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/varint.h"
 #include "store/store.h"
 
 #define APPLICATION 0x4d5a5354 /* "MZST" in the header of the file */
@@ -220,18 +221,14 @@ static sqlite3_stmt *prepare(struct mz_store *s, enum mz_store_table table, stru
 /* A cell of the rows' own; at is moved behind it. Frames are bytes, all else is text. */
 static int bind_own(sqlite3_stmt *q, int at, const struct mz_store_column *c, const char **p)
 {
-	uint64_t v = 0;
-	unsigned shift = 0;
+	uint64_t v;
 
 	if (c->type != MZ_STORE_TEXT) {
 		memcpy(&v, *p, sizeof(v));
 		*p += sizeof(v);
 		return sqlite3_bind_int64(q, at, (int64_t)v);
 	}
-	do {
-		v |= (uint64_t)(**p & 127) << shift;
-		shift += 7;
-	} while (*(*p)++ & 128);
+	v = mz_varint_next(p);
 	*p += v;
 	return strcmp(c->name, "frames")
 		       ? sqlite3_bind_text64(q, at, *p - v, v, SQLITE_STATIC, SQLITE_UTF8)
@@ -295,14 +292,10 @@ static const char **find_texts(const struct mz_buf *column, size_t n)
 	const char **at = calloc(n + 1, sizeof(*at)), *p = column->data;
 
 	for (size_t i = 0; at && i < n; i++) {
-		uint64_t len = 0;
-		unsigned shift = 0;
+		uint64_t len;
 
 		at[i] = p;
-		do {
-			len |= (uint64_t)(*p & 127) << shift;
-			shift += 7;
-		} while (*p++ & 128);
+		len = mz_varint_next(&p);
 		p += len;
 	}
 	return at;
