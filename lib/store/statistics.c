@@ -8,10 +8,13 @@
 struct mz_spread mz_spread_of(const uint64_t *x, size_t n)
 {
 	struct mz_spread s = {.n = n};
+	long double sum = 0;
 	double squares = 0;
 
+	/* One division of the exact sum: shares of it added up miss a mean that ends in a half. */
 	for (size_t i = 0; i < n; i++)
-		s.mean += (double)x[i] / (double)n;
+		sum += (long double)x[i];
+	s.mean = n ? (double)(sum / (long double)n) : 0;
 	for (size_t i = 0; i < n; i++)
 		squares += ((double)x[i] - s.mean) * ((double)x[i] - s.mean);
 	s.deviation = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;

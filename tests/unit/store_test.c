@@ -36,6 +36,25 @@ static void hashes(void)
 	CHECK(mz_sha256_u64("", 0) == 0xe3b0c44298fc1c14ull);
 }
 
+/* Ten runs whose mean ends in .5 for every shift: it must come out exact, to round half up. */
+static void means(void)
+{
+	uint64_t x[10];
+	int off = 0;
+
+	for (uint64_t shift = 3900000; shift < 3910000; shift++) {
+		for (uint64_t i = 0; i < 10; i++)
+			x[i] = shift + i * 101 % 1009 * i;
+		for (x[9] = shift;
+		     ((x[0] + x[1] + x[2] + x[3] + x[4] + x[5] + x[6] + x[7] + x[8] + x[9]) % 10) !=
+		     5;)
+			x[9]++;
+		off += fmod(mz_spread_of(x, 10).mean, 1) != 0.5;
+	}
+	CHECK(off == 0);
+	CHECK(mz_spread_of(x, 0).mean == 0);
+}
+
 /* Quantiles of Student's t, as printed tables have them: one-sided. */
 static void student(void)
 {
@@ -132,6 +151,7 @@ static void rises(void)
 int main(void)
 {
 	RUN(hashes);
+	RUN(means);
 	RUN(student);
 	RUN(ranks);
 	RUN(rises);
