@@ -17,7 +17,8 @@ static const char *const levels[] = {"dir", "file", "function", "cache", "pid", 
 static const struct mz_opt opts[] = {
 	MZ_OPT(0, "by", "LEVEL", MZ_OPT_STR, struct kmap_opts, by_name,
 	       "for matrix: dir, file, function, cache or pid (default: dir if folders are known, "
-	       "else function); for privilege: topdir, dir, file or function (default: all)"),
+	       "else function); for calls: the first three; for privilege: topdir, dir, file or "
+	       "function (default: all)"),
 	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, struct kmap_opts, symbols,
 	       "kallsyms, System.map, vmlinux, or a folder with them and modules, separated by "
 	       "commas (default: those beside the map)"),
@@ -118,11 +119,18 @@ static void unused(const struct ask *k, size_t i, struct mz_result_table *a)
 	mz_kmap_unused(&k->m, a);
 }
 
+static void calls(const struct ask *k, size_t i, struct mz_result_table *a)
+{
+	(void)i;
+	mz_kmap_calls(&k->m, a);
+}
+
 static const struct question questions[] = {
 	{"matrix", NULL, true, 0, 1, matrix},
 	{"object", "PATTERN", false, MZ_KMAP_BY_FUNCTION, 7, object},
 	{"fields", "PATTERN", false, MZ_KMAP_BY_FUNCTION, 1, fields},
 	{"site", "FUNCTION", false, MZ_KMAP_BY_FUNCTION, 1, site},
+	{"calls", NULL, true, 0, 1, calls},
 	{"shared", NULL, false, MZ_KMAP_BY_DIR, 1, shared},
 	{"unused", NULL, false, MZ_KMAP_BY_DIR, 1, unused},
 	{"report", NULL, false, MZ_KMAP_BY_DIR, 0, NULL},
@@ -141,7 +149,10 @@ static const struct question *find(const char *name)
 /* What a reader must know before believing a figure. */
 static void show_warnings(const struct ask *k, const struct question *q)
 {
-	if (!k->m.accesses && q->answer != object)
+	if (q->answer == calls && !k->m.n_calls)
+		console_note("the map has no calls: they are the lines of function_calls, before "
+			     "the map or alone");
+	else if (q->answer != calls && !k->m.accesses && q->answer != object)
 		console_note("the map has no accesses: it was recorded without counting them");
 	else if (q->answer == fields && k->m.has_members)
 		return;
@@ -210,11 +221,13 @@ static int level(const struct kmap_opts *o, const struct question *q, enum mz_km
 	if (!o->by_name)
 		return -1;
 	if (!q->choose)
-		return console_usage("--by applies to matrix and privilege only");
+		return console_usage("--by applies to matrix, calls and privilege only");
 	for (unsigned i = 0; levels[i]; i++) {
 		if (strcmp(levels[i], o->by_name))
 			continue;
 		*by = (enum mz_kmap_by)i;
+		if (q->answer == calls && *by > MZ_KMAP_BY_FUNCTION)
+			return console_usage("calls --by takes dir, file or function");
 		return -1;
 	}
 	return console_usage("--by takes dir, file, function, cache or pid; not '%s'", o->by_name);
@@ -290,8 +303,8 @@ static int run(void *options, int argc, char **argv)
 	for (size_t i = 0; argc && i < sizeof(tasks) / sizeof(*tasks); i++)
 		if (!strcmp(tasks[i].name, argv[0]))
 			return tasks[i].run(options, argc - 1, argv + 1);
-	return console_usage("%s%s%s there are matrix, object, fields, site, shared, unused, "
-			     "functions, merge, privilege, cut, export and report",
+	return console_usage("%s%s%s there are matrix, object, fields, site, calls, shared, "
+			     "unused, functions, merge, privilege, cut, export and report",
 			     argc ? "no question '" : "which question?", argc ? argv[0] : "",
 			     argc ? "';" : "");
 }

@@ -184,7 +184,7 @@ int mz_kmap_add_access(struct mz_kmap_model *m, const struct mz_kmap_access *a)
 
 int mz_kmap_add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c)
 {
-	uint32_t from = mz_kmap_place_id(m, c->from), to = mz_kmap_place_id(m, c->to), id;
+	uint32_t from = mz_kmap_place_id(m, c->from), to = mz_kmap_entry_id(m, c->to), id;
 
 	if (from == MZ_PAIR_INDEX_NONE || to == MZ_PAIR_INDEX_NONE)
 		return -ENOMEM;
@@ -194,6 +194,8 @@ int mz_kmap_add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c)
 	if (id >= m->n_calls) {
 		m->n_calls = id + 1;
 		m->calls[id].first = c->count;
+	} else if (c->by_process) {
+		m->calls[id].first += c->count; /* another process, no repeat */
 	}
 	m->calls[id].from = from;
 	m->calls[id].to = to;

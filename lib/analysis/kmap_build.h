@@ -64,6 +64,8 @@ struct mz_kmap_private {
 uint32_t mz_kmap_text_id(struct mz_kmap_model *m, const char *s);
 uint32_t mz_kmap_recent_id(struct mz_kmap_model *m, struct recent *r, struct mz_kmap_text t);
 uint32_t mz_kmap_place_id(struct mz_kmap_model *m, uint64_t ip);
+/* Of a function that begins at ip, where an access cannot be. */
+uint32_t mz_kmap_entry_id(struct mz_kmap_model *m, uint64_t ip);
 uint32_t mz_kmap_group_id(struct mz_kmap_model *m, uint32_t key, unsigned kind);
 /* At the end: what processes are called. 0 or -ENOMEM. */
 int mz_kmap_name_processes(struct mz_kmap_model *m);

@@ -25,11 +25,12 @@ uint32_t mz_kmap_recent_id(struct mz_kmap_model *m, struct recent *r, struct mz_
 	return r->id;
 }
 
-static void name_place(struct mz_kmap_model *m, struct mz_kmap_place *p)
+/* entry: ip is the start of a function; else it is behind a call. */
+static void name_place(struct mz_kmap_model *m, struct mz_kmap_place *p, bool entry)
 {
 	struct mz_symbol s;
 
-	if (!m->own->symbols || !p->ip || !mz_symbols_find(m->own->symbols, p->ip, &s))
+	if (!m->own->symbols || !p->ip || !mz_symbols_find(m->own->symbols, p->ip + entry, &s))
 		return;
 	p->function = mz_kmap_text_id(m, s.function);
 	p->offset = s.in_function > UINT32_MAX ? UINT32_MAX : (uint32_t)s.in_function;
@@ -93,9 +94,9 @@ int mz_kmap_name_processes(struct mz_kmap_model *m)
 	return 0;
 }
 
-uint32_t mz_kmap_place_id(struct mz_kmap_model *m, uint64_t ip)
+static uint32_t place_id(struct mz_kmap_model *m, uint64_t ip, bool entry)
 {
-	uint32_t id = mz_pair_index_put(&m->own->places, ip, 0);
+	uint32_t id = mz_pair_index_put(&m->own->places, ip, entry);
 
 	if (id == MZ_PAIR_INDEX_NONE || id < m->n_places)
 		return id;
@@ -105,7 +106,7 @@ uint32_t mz_kmap_place_id(struct mz_kmap_model *m, uint64_t ip)
 	m->places[id] = (struct mz_kmap_place){.ip = ip};
 	/* a hash has 32 bits, where kernels have no code */
 	m->hashed += ip <= UINT32_MAX && !mz_kmap_is_special(ip);
-	name_place(m, &m->places[id]);
+	name_place(m, &m->places[id], entry);
 	if (m->by != MZ_KMAP_BY_PID) {
 		char name[256];
 
@@ -117,4 +118,14 @@ uint32_t mz_kmap_place_id(struct mz_kmap_model *m, uint64_t ip)
 			return MZ_PAIR_INDEX_NONE;
 	}
 	return id;
+}
+
+uint32_t mz_kmap_place_id(struct mz_kmap_model *m, uint64_t ip)
+{
+	return place_id(m, ip, false);
+}
+
+uint32_t mz_kmap_entry_id(struct mz_kmap_model *m, uint64_t ip)
+{
+	return place_id(m, ip, true);
 }

@@ -267,6 +267,38 @@ void mz_kmap_site(const struct mz_kmap_model *m, const char *pattern, struct mz_
 	mz_result_sort(a, 7);
 }
 
+/* ---- calls ------------------------------------------------------------------------------- */
+
+void mz_kmap_calls(const struct mz_kmap_model *m, struct mz_result_table *a)
+{
+	static const struct mz_result_column columns[] = {
+		{"caller", "code of", MZ_RESULT_TEXT},
+		{"callee", "calls", MZ_RESULT_TEXT},
+		{"edges", "edges", MZ_RESULT_COUNT},
+		{"calls", "times", MZ_RESULT_COUNT},
+	};
+	struct adder ad = {.a = a};
+
+	mz_result_init(a, "calls", "Who calls whom", COLUMNS(columns));
+	for (size_t i = 0; !a->failed && i < m->n_calls; i++) {
+		const struct mz_kmap_call_edge *c = &m->calls[i];
+		uint32_t from = m->groups[m->places[c->from].group];
+		uint32_t to = m->groups[m->places[c->to].group];
+		bool fresh;
+		union mz_result_cell *row = row_of(&ad, from, to, &fresh);
+
+		if (!row)
+			break;
+		if (fresh) {
+			mz_result_text(a, &row[0], mz_kmap_string(m, from));
+			mz_result_text(a, &row[1], mz_kmap_string(m, to));
+		}
+		row[2].number++;
+		row[3].number += c->count;
+	}
+	adder_end(&ad, 3);
+}
+
 /* ---- shared and unused --------------------------------------------------------------------- */
 
 void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_result_table *a)

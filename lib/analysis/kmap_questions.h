@@ -31,6 +31,9 @@ void mz_kmap_fields(const struct mz_kmap_model *m, const char *pattern, size_t n
 /* What a function (pattern) touches; the model was read by function. */
 void mz_kmap_site(const struct mz_kmap_model *m, const char *pattern, struct mz_result_table *a);
 
+/* Which code calls which, at the level that the model was read with. */
+void mz_kmap_calls(const struct mz_kmap_model *m, struct mz_result_table *a);
+
 /* Classes with objects that more than one subsystem, process or context touched. */
 void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_result_table *a);
 

@@ -15,7 +15,7 @@
  *              accesses: as with eight fields, and perhaps ,first,last (print_fields)
  *   callers    accesses of objects of the type NONE may be from:ip,writes,reads or
  *              from:ip,caller:ip,writes,reads
- *   calls      from to count
+ *   calls      from to count [pid]
  *   union      ten fields without process and times, one line for all objects of a class:
  *              accesses: ip,writes,reads,frees (`memorizer kmap merge`, CAPMAP's .comp)
  *
@@ -92,6 +92,8 @@ struct mz_kmap_access {
 
 struct mz_kmap_call {
 	uint64_t from, to, count;
+	int32_t pid;	 /* -1 = not known */
+	bool by_process; /* the line names a pid: the edge has one for each process */
 };
 
 struct mz_kmap_record {

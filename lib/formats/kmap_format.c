@@ -171,7 +171,11 @@ static char *put_call(char *p, const struct mz_kmap_call *c)
 	*p++ = ' ';
 	p = put_hex(p, c->to);
 	*p++ = ' ';
-	return put_number(p, c->count);
+	p = put_number(p, c->count);
+	if (!c->by_process)
+		return p;
+	*p++ = ' ';
+	return put_pid(p, c->pid);
 }
 
 size_t mz_kmap_format(char *buf, const struct mz_kmap_record *rec, const struct mz_kmap_object *of)

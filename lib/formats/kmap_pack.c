@@ -219,6 +219,10 @@ static int put_call(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
 			      .has = MZ_HAS_SITE | MZ_HAS_GIVEN,
 			      .given = rec->call.count};
 
+	if (rec->call.by_process) {
+		ev.pid = (uint32_t)rec->call.pid;
+		ev.has |= MZ_HAS_PID;
+	}
 	if (keep_form(p, rec) < 0)
 		return -ENOMEM;
 	ev.arg = mz_writer_string(p->w, "kmap.call", 9);

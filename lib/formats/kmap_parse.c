@@ -433,7 +433,12 @@ static const char *parse_call(struct mz_cursor c, struct mz_kmap_call *e)
 	if (!number(&c, &e->count))
 		return "the count of the calls is not a number";
 	mz_cursor_blanks(&c);
-	return c.p == c.end ? NULL : "something follows the count of the calls";
+	e->pid = -1;
+	e->by_process = c.p < c.end;
+	if (e->by_process && !pid_of(&c, &e->pid))
+		return "what follows the count of the calls is not a process";
+	mz_cursor_blanks(&c);
+	return c.p == c.end ? NULL : "something follows the process of the calls";
 }
 
 /* The header of a CSV file is no object. */

@@ -140,7 +140,13 @@ static int take_mark(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 		return 0; /* not one of ours */
 	rec = new_record(u, MZ_KMAP_CALL);
 	if (rec)
-		rec->call = (struct mz_kmap_call){site_of(u, ev, 1), site_of(u, ev, 0), ev->given};
+		rec->call = (struct mz_kmap_call){
+			.from = site_of(u, ev, 1),
+			.to = site_of(u, ev, 0),
+			.count = ev->given,
+			.pid = ev->has & MZ_HAS_PID ? (int32_t)ev->pid : -1,
+			.by_process = ev->has & MZ_HAS_PID,
+		};
 	return rec ? 1 : -ENOMEM;
 }
 

@@ -90,7 +90,8 @@ class Names:
             return None
         return self.funcs[i - 1]
 
-    def code(self, ip, by):
+    # of a return address, or of the start of a function, which is one behind it
+    def code(self, ip, by, start=None):
         special = {0: '(none)', 0xdeadbeef: '(missed free)', 0xfedbeef: '(inside an allocator)',
                    0xfeedbeef: '(constructor)'}
         if ip in special:
@@ -100,7 +101,7 @@ class Names:
             if f and f[1] in self.files:
                 return os.path.dirname(self.files[f[1]]) if by == 'dir' else self.files[f[1]]
             return '[%s]' % f[2] if f and f[2] else '(unknown)'
-        return f[1] if f else '0x%x' % ip
+        return f[1] if f else '0x%x' % (ip if start is None else start)
 
 
 def is_global(o):
@@ -270,6 +271,16 @@ def report(objects, calls, n):
         call_edges=len({(c[0], c[1]) for c in calls}))
 
 
+def call_rows(calls, n, by):
+    rows = collections.defaultdict(lambda: [set(), 0])
+    for c in calls:
+        start, end = int(c[0], 16), int(c[1], 16)
+        r = rows[n.code(start, by), n.code(end + 1, by, end)]
+        r[0].add((start, end))
+        r[1] += int(c[2])
+    return [k + (len(v[0]), v[1]) for k, v in rows.items()]
+
+
 def rows_of(answer, keys):
     return sorted(tuple(r[k] for k in keys) for r in answer)
 
@@ -291,6 +302,8 @@ def check(objects, calls, n, question, argument, got):
     if question == 'matrix':
         compare('matrix', matrix(objects, n, argument),
                 rows_of(got['matrix'], ('accessor', 'owner', 'reads', 'writes', 'objects', 'bytes', 'accesses')))
+    elif question == 'calls':
+        compare('calls', call_rows(calls, n, argument), rows_of(got['calls'], ('caller', 'callee', 'edges', 'calls')))
     elif question == 'object':
         for role in ('allocated_by', 'freed_by', 'written_by', 'read_by'):
             compare(role, by_code(objects, n, argument, role), rows_of(got[role], ('function', 'times', 'objects')))

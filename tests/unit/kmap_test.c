@@ -94,6 +94,12 @@ static void calls_and_others(void)
 	CHECK(!parse("ffffffff81000010 ffffffff81000200 12", &shape, &r));
 	CHECK(r.kind == MZ_KMAP_CALL && r.call.from == 0xffffffff81000010);
 	CHECK(r.call.to == 0xffffffff81000200 && r.call.count == 12);
+	CHECK(!r.call.by_process && r.call.pid == -1);
+	CHECK(!parse("ffffffff81000010 ffffffff81000200 12 -1", &shape, &r));
+	CHECK(r.call.by_process && r.call.pid == -1 && r.call.count == 12);
+	CHECK(!parse("ffffffff81000010 ffffffff81000200 12 77", &shape, &r) && r.call.pid == 77);
+	CHECK(parse("ffffffff81000010 ffffffff81000200 12 sh", &shape, &r));
+	CHECK(parse("ffffffff81000010 ffffffff81000200 12 77 1", &shape, &r));
 	CHECK(!parse("", &shape, &r) && r.kind == MZ_KMAP_OTHER);
 	CHECK(!parse("# a note, with commas", &shape, &r) && r.kind == MZ_KMAP_OTHER);
 	CHECK(!parse("alloc_ip,pid,va,size", &shape, &r) && r.kind == MZ_KMAP_OTHER);
