@@ -349,6 +349,49 @@ static int unpack_split(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, u
 	return b == end ? 0 : -EBADMSG;
 }
 
+/* Sequences of large numbers that repeat are found only where equal numbers are equal bytes,
+ * which the bits of LOG are not. */
+static int pack_bytes(struct mz_packer *pk, const uint64_t *v, uint32_t n, struct mz_buf *out)
+{
+	uint64_t any = 0;
+	unsigned planes;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		any |= v[i];
+	planes = any ? (71 - (unsigned)__builtin_clzll(any)) / 8 : 1;
+	pk->a.len = 0;
+	if (!mz_buf_room(&pk->a, n))
+		return -ENOMEM;
+	mz_buf_number(out, planes);
+	for (unsigned k = 0; k < planes && !ret; k++) {
+		for (uint32_t i = 0; i < n; i++)
+			pk->a.data[i] = (char)(v[i] >> 8 * k);
+		ret = mz_bytes_pack(pk, pk->a.data, n, out);
+	}
+	return ret;
+}
+
+static int unpack_bytes(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, uint64_t *v)
+{
+	unsigned planes = (unsigned)mz_bytes_upto(in, 8);
+
+	if (!planes)
+		return -EBADMSG;
+	memset(v, 0, n * sizeof(*v));
+	for (unsigned k = 0; k < planes; k++) {
+		int ret;
+
+		pk->a.len = 0;
+		ret = mz_bytes_unpack(pk, in, n, &pk->a);
+		if (ret < 0 || pk->a.len != n)
+			return ret < 0 ? ret : -EBADMSG;
+		for (uint32_t i = 0; i < n; i++)
+			v[i] |= (uint64_t)(uint8_t)pk->a.data[i] << 8 * k;
+	}
+	return 0;
+}
+
 /* ---- columns ------------------------------------------------------------ */
 
 static bool all_same(const uint64_t *v, uint32_t n)
@@ -394,16 +437,34 @@ static int pack_as(struct mz_packer *pk, enum mz_codec codec, const uint64_t *v,
 	case MZ_CODEC_LOG: ret = pack_log(pk, v, n, out); break;
 	case MZ_CODEC_SPLIT: ret = pack_split(pk, v, n, out); break;
 	case MZ_CODEC_MIXED: ret = pack_mixed(pk, v, n, how, out); break;
+	case MZ_CODEC_BYTES: ret = pack_bytes(pk, v, n, out); break;
 	}
 	return ret < 0 ? ret : out->failed ? -ENOMEM : 0;
 }
 
-/* With best, both ways are tried and the smaller one is kept: context mixing is nearly always
- * smaller, but not for noise. */
+/* Packs in another way, too. The smaller of the two stays, from start on. */
+static int pack_also(struct mz_packer *pk, enum mz_codec codec, const uint64_t *v, uint32_t n,
+		     const struct mz_pack_how *how, size_t start, struct mz_buf *out)
+{
+	size_t middle = out->len, end;
+	int ret = pack_as(pk, codec, v, n, how, out);
+
+	if (ret < 0)
+		return ret;
+	end = out->len;
+	if (end - middle < middle - start) {
+		memmove(out->data + start, out->data + middle, end - middle);
+		middle = start + (end - middle);
+	}
+	out->len = middle;
+	return 0;
+}
+
+/* With best, both ways are tried: context mixing is nearly always smaller, but not for noise. */
 int mz_codec_column_pack(struct mz_packer *pk, const uint64_t *v, uint32_t n,
 			 const struct mz_pack_how *how, struct mz_buf *out)
 {
-	size_t start, middle, end;
+	size_t start;
 	int ret;
 
 	mz_buf_number(out, n);
@@ -413,20 +474,11 @@ int mz_codec_column_pack(struct mz_packer *pk, const uint64_t *v, uint32_t n,
 		return pack_as(pk, MZ_CODEC_SAME, v, n, how, out);
 	start = out->len;
 	ret = pack_as(pk, how->codec, v, n, how, out);
-	if (ret < 0 || !how->best)
-		return ret;
-	middle = out->len;
-	ret = pack_as(pk, MZ_CODEC_MIXED, v, n, how, out);
-	if (ret < 0)
-		return ret;
-	/* the smaller of the two stays */
-	end = out->len;
-	if (end - middle < middle - start) {
-		memmove(out->data + start, out->data + middle, end - middle);
-		middle = start + (end - middle);
-	}
-	out->len = middle;
-	return 0;
+	if (!ret && how->repeats)
+		ret = pack_also(pk, MZ_CODEC_BYTES, v, n, how, start, out);
+	if (!ret && how->best)
+		ret = pack_also(pk, MZ_CODEC_MIXED, v, n, how, start, out);
+	return ret;
 }
 
 static int unpack_mixed(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, bool words,
@@ -466,6 +518,7 @@ int mz_codec_column_unpack(struct mz_packer *pk, struct mz_bytes *in, uint32_t m
 	case MZ_CODEC_PLANES: return unpack_planes(pk, in, n, c->v);
 	case MZ_CODEC_LOG: return unpack_log(pk, in, n, c->v);
 	case MZ_CODEC_SPLIT: return unpack_split(pk, in, n, c->v);
+	case MZ_CODEC_BYTES: return unpack_bytes(pk, in, n, c->v);
 	case MZ_CODEC_MIXED:
 		if (context && n > n_context)
 			return -EBADMSG;

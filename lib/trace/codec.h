@@ -14,6 +14,7 @@ enum mz_codec {
 	MZ_CODEC_LOG = 3,    /* magnitudes apart from the bits below them */
 	MZ_CODEC_SPLIT = 4,  /* small numbers in one byte, the others in two */
 	MZ_CODEC_MIXED = 5,  /* context mixing */
+	MZ_CODEC_BYTES = 6,  /* the lowest byte of all numbers, then the next one, and so on */
 };
 
 /* A growing array. Failure is sticky, as in struct mz_buf. */
@@ -36,6 +37,7 @@ static inline void mz_codec_column_add(struct mz_codec_column *c, uint64_t v)
 /* How a column is to be packed. */
 struct mz_pack_how {
 	enum mz_codec codec;	 /* PLANES, LOG or SPLIT; SAME is found by itself */
+	bool repeats;		 /* BYTES in its place, if that is smaller */
 	bool best;		 /* MIXED in their place */
 	bool words;		 /* MIXED: a sequence of symbols, not of quantities */
 	const uint16_t *context; /* MIXED: what goes with each number; may be NULL */

@@ -439,6 +439,8 @@ static struct mz_pack_how pack_how(const struct mz_encoder *e, unsigned id)
 
 	if (id == MZ_COL_TIME || id == MZ_COL_STEP || id == MZ_COL_ADDR || id == MZ_COL_STRAY_ADDR)
 		how.codec = MZ_CODEC_LOG;
+	how.repeats = id == MZ_COL_STEP || id == MZ_COL_ADDR || id == MZ_COL_STRAY_ADDR ||
+		      id == MZ_COL_GUEST_ADDR || id == MZ_COL_OWN_SIZE;
 	if (id == MZ_COL_TOKEN)
 		how.codec = MZ_CODEC_SPLIT;
 	how.words = id == MZ_COL_TOKEN || id == MZ_COL_WHO || id == MZ_COL_PLACE;

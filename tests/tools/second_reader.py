@@ -295,6 +295,9 @@ def column(b, name=None, contexts=None):
         MIXER = MIXER or Mixer()
         data = b.take(b.number())
         v = (words if name in WORDS else quantities)(MIXER, data, n, contexts() if contexts else None)
+    elif codec == 6:
+        planes = [b.packed() for _ in range(b.number())]
+        v = [sum(x << 8 * k for k, x in enumerate(bytes_of)) for bytes_of in zip(*planes)]
     else:
         raise Damaged('an unknown codec')
     if len(v) != n:
