@@ -159,7 +159,7 @@ def count_together(p):
     run that heaptrack alone records, whose environment is as large as that of ours."""
     run_once(['env', 'DUMP_HEAPTRACK_OUTPUT=alone.raw', 'LD_PRELOAD=' + PEER], p)
     peak = raw_sums('alone.raw')[2]
-    run_once(['memorizer', 'record', '-f', '--stacks', '-o', 'both.cmt', '--', 'sh', '-c', BOTH, 'sh'], p)
+    run_once(['memorizer', 'record', '--wait', '-f', '--stacks', '-o', 'both.cmt', '--', 'sh', '-c', BOTH, 'sh'], p)
     blocks, total, _ = raw_sums('both.raw')
     more = unknown_to_heaptrack('both.2.cmt')
     ours = []

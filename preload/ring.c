@@ -22,6 +22,7 @@
 #include <memorizer.h>
 
 #define LOOK_NS	      20000000l
+#define BELL_EVERY    1024u					  /* events that are lost */
 #define GIVE_UP_AFTER (MZ_WAIT_SECONDS * 1000000000ull / LOOK_NS) /* looks */
 
 __thread struct mz_thread mz_me;
@@ -127,6 +128,7 @@ static bool claim_image(uint32_t parent)
 		m->left = MZ_LEFT_NOT;
 		m->blind = 0;
 		m->anonymous = 0;
+		m->waits = m->waited = m->longest = 0;
 		m->locked = mz_region_lock(i);
 		m->start = mz_clock();
 		put_path(m->path, sizeof(m->path));
@@ -310,6 +312,8 @@ static struct mz_ring *find_ring(unsigned *index)
 static void look_at_tail(struct mz_thread *t, struct mz_ring *r)
 {
 	t->tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+	if (t->impatient && t->reserved - t->tail <= t->mask / 2)
+		t->impatient = false;
 	t->limit = t->lost ? 0 : t->tail + t->mask + 1 - MZ_SLACK;
 }
 
@@ -497,11 +501,12 @@ static void end_without(struct mz_thread *t)
 		t->outer = 0;
 }
 
-/* Full rings lose events, by wish or because the recorder cannot keep up: a program
- * that waits for it stands still for as long as there is something to pack. */
-static bool is_dropping(void)
+/* Full rings lose events: by wish, because the recorder has no room either, or because it
+ * did not come. A program that waits for it stands still for as long as there is something
+ * to pack. */
+static bool is_dropping(const struct mz_thread *t)
 {
-	return (mz_region->flags & MZ_REGION_DROP) ||
+	return (mz_region->flags & MZ_REGION_DROP) || t->impatient ||
 	       __atomic_load_n(&mz_region->full, __ATOMIC_RELAXED);
 }
 
@@ -514,14 +519,58 @@ static bool unreserve(struct mz_thread *t, uint64_t at, unsigned n)
 					   __ATOMIC_RELAXED);
 }
 
+/* Shall a thread that finds no room go on without, and is nothing reserved any more? */
+static bool drops(struct mz_thread *t, uint64_t at, unsigned n)
+{
+	if (is_walled_in(t))
+		mz_take(&t->reserved, -(uint64_t)n);
+	else if (!is_dropping(t) || !unreserve(t, at, n))
+		return false;
+	count_lost(t);
+	return true;
+}
+
+/* A thread has waited since then. The recorder shows it to the user. */
+static void note_wait(uint64_t begun)
+{
+	struct mz_program_slot *m = &mz_region->images[my_image];
+	uint64_t ns = mz_clock_slow() - begun;
+	uint64_t longest = __atomic_load_n(&m->longest, __ATOMIC_RELAXED);
+
+	__atomic_fetch_add(&m->waits, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&m->waited, ns, __ATOMIC_RELAXED);
+	while (ns > longest && !__atomic_compare_exchange_n(&m->longest, &longest, ns, true,
+							    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* Sleep until there is room, or it is time for another look. */
+static void sleep_for_room(struct mz_thread *t, uint32_t room, uint64_t begun)
+{
+	uint64_t waited = mz_clock_slow() - begun;
+	long ns = LOOK_NS;
+
+	if (!(mz_region->flags & MZ_REGION_WAIT)) {
+		if (waited >= MZ_PATIENCE_NS) {
+			t->impatient = true;
+			return;
+		}
+		if (MZ_PATIENCE_NS - waited < LOOK_NS)
+			ns = (long)(MZ_PATIENCE_NS - waited);
+	}
+	__atomic_store_n(&t->ring->waiting, 1, __ATOMIC_SEQ_CST);
+	mz_ring_bell();
+	futex(&t->ring->room, FUTEX_WAIT, room, ns);
+}
+
 bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 {
 	struct mz_ring *r = t->ring;
-	uint64_t end = at + n;
+	uint64_t begun = mz_clock_slow();
 	int saved = errno;
 	uint32_t beat = mz_region->heartbeat;
 	unsigned idle = 0;
-	bool ok = true;
+	bool ok = false, slept = false;
 
 	__atomic_fetch_add(&mz_waiting, 1, __ATOMIC_ACQ_REL);
 	/* a handler may have filled the ring after this append began: its records are complete,
@@ -532,30 +581,16 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 		uint32_t room = __atomic_load_n(&r->room, __ATOMIC_ACQUIRE);
 
 		look_at_tail(t, r);
-		if (end - t->tail <= t->mask + 1ull)
+		ok = at + n - t->tail <= t->mask + 1ull;
+		if (ok || drops(t, at, n) || give_up(&idle, &beat))
 			break;
-		if (is_walled_in(t)) {
-			mz_take(&t->reserved, -(uint64_t)n);
-			count_lost(t);
-			end_without(t);
-			ok = false;
-			break;
-		}
-		if (is_dropping() && unreserve(t, at, n)) {
-			count_lost(t);
-			end_without(t);
-			ok = false;
-			break;
-		}
-		if (give_up(&idle, &beat)) {
-			end_without(t);
-			ok = false;
-			break;
-		}
-		__atomic_store_n(&r->waiting, 1, __ATOMIC_SEQ_CST);
-		mz_ring_bell();
-		futex(&r->room, FUTEX_WAIT, room, LOOK_NS);
+		sleep_for_room(t, room, begun);
+		slept = true;
 	}
+	if (!ok)
+		end_without(t);
+	if (slept)
+		note_wait(begun);
 	__atomic_fetch_sub(&mz_waiting, 1, __ATOMIC_ACQ_REL);
 	errno = saved;
 	return ok;
@@ -587,9 +622,11 @@ bool mz_append_slow(struct mz_thread *t, unsigned n)
 		return false;
 	}
 	look_at_tail(t, t->ring);
-	if (is_dropping() && t->reserved + n + 4 + MZ_SLACK - t->tail > t->mask) {
+	if (is_dropping(t) && t->reserved + n + 4 + MZ_SLACK - t->tail > t->mask) {
 		count_lost(t);
-		mz_ring_bell();
+		/* a call of the kernel costs more than the event */
+		if (t->lost % BELL_EVERY == 1)
+			mz_ring_bell();
 		return false;
 	}
 	return !t->lost || t->outer || tell_lost(t);

@@ -32,6 +32,7 @@ struct mz_thread {
 	uintptr_t unwinder_at; /* frame of the unwinder; 0 = it does not run */
 	bool in_unwinder;      /* stacks: what it allocates itself is not recorded */
 	bool no_ring;	       /* there was none left; events are counted as missed */
+	bool impatient;	       /* it has waited for long: not again before there is much room */
 };
 
 /* The value of *mz_alive, in a page that fork() wipes: a child finds 0 and calls mz_attach().

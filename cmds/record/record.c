@@ -32,6 +32,7 @@
 #define LOOK_NS		   100000000ull	 /* its rate is looked at so often */
 #define FAST		   1000000u	 /* records a second */
 #define SPOOL_TOLD	   (64ull << 20) /* bytes: a spool that was this large is mentioned */
+#define WAIT_TOLD	   100000000ull	 /* ns: waiting of the program that is mentioned */
 
 struct opts {
 	uint64_t given;
@@ -110,6 +111,7 @@ struct job {
 	uint64_t start;
 	uint64_t look_at, moved, spare; /* when the rate was looked at, and what there was */
 	bool fast;
+	bool told_spool;    /* that records wait there */
 	uint64_t packed_at; /* 0: it was packed while the program ran */
 };
 
@@ -201,6 +203,24 @@ static void look_at_rate(struct job *j, uint64_t moved)
 	j->spare = spare;
 }
 
+static const char *spool_name(const struct job *j)
+{
+	return j->o->spool ? j->o->spool : "the folder of the output";
+}
+
+/* Packing does not keep up, and records wait on the disk: said once. */
+static void tell_behind(struct job *j, uint64_t waiting)
+{
+	char a[32], b[32];
+
+	if (j->told_spool || waiting * sizeof(struct mz_record) < SPOOL_TOLD || j->o->json)
+		return;
+	j->told_spool = true;
+	console_note("records wait to be encoded: %s in the spool, in %s; it may hold %s",
+		     console_bytes(a, waiting * sizeof(struct mz_record)), spool_name(j),
+		     console_bytes(b, j->rings.spool.limit));
+}
+
 /* Shall packing wait? Not when a quarter of the spool is used: then it could become
  * full, and events would be lost. */
 static bool leave_to_program(struct job *j)
@@ -210,6 +230,7 @@ static bool leave_to_program(struct job *j)
 
 	mz_user_rings_backlog(&j->rings, &waiting, &moved, &full);
 	look_at_rate(j, moved);
+	tell_behind(j, waiting);
 	j->files.beside = waiting >= MUCH && sysconf(_SC_NPROCESSORS_ONLN) > 1;
 	if (full || waiting < MUCH || child_ended ||
 	    waiting * sizeof(struct mz_record) > j->rings.spool.limit / 4)
@@ -330,6 +351,12 @@ static void tell_file(const struct mz_user_done *d)
 			"%s: at least %s of its memory come from no recorded call: it has another "
 			"allocator, or maps memory (--mmap records that)\n",
 			d->path, console_bytes(a, d->unseen));
+	if (d->waits.ns >= WAIT_TOLD)
+		fprintf(stderr,
+			"%s: its threads waited for the recorder %s times, %.2f s in all, at most "
+			"%.1f ms at once\n",
+			d->path, console_count(a, d->waits.count), (double)d->waits.ns / 1e9,
+			(double)d->waits.longest / 1e6);
 	if (why_left(d->left))
 		fprintf(stderr, "%s: %s\n", d->path, why_left(d->left));
 	for (unsigned i = 0; i < MZ_LOSSES; i++)
@@ -396,8 +423,7 @@ static void tell_spool(const struct job *j)
 	if (s->most < SPOOL_TOLD && !lost)
 		return;
 	console_note("the spool, in %s, held up to %s; it may hold %s (--spool, --spool-limit)",
-		     j->o->spool ? j->o->spool : "the folder of the output",
-		     console_bytes(a, s->most), console_bytes(b, s->limit));
+		     spool_name(j), console_bytes(a, s->most), console_bytes(b, s->limit));
 	if (lost && !j->o->drop)
 		console_note(
 			"packing could not keep up: a larger spool loses less, --wait nothing");
@@ -456,6 +482,9 @@ static void tell_json(const struct job *j)
 		mz_json_u64(&json, "unseen_bytes", d->unseen);
 		if (d->left == MZ_LEFT_SECCOMP || d->left == MZ_LEFT_WAIT)
 			mz_json_str(&json, "left", d->left == MZ_LEFT_SECCOMP ? "seccomp" : "wait");
+		mz_json_u64(&json, "waits", d->waits.count);
+		mz_json_double(&json, "waited_seconds", (double)d->waits.ns / 1e9);
+		mz_json_double(&json, "longest_wait_seconds", (double)d->waits.longest / 1e9);
 		lost_json(&json, "lost", d->lost);
 		mz_json_end_object(&json);
 	}
@@ -697,6 +726,8 @@ static int run_program(const struct opts *o, int argc, char **argv)
 		j.flags |= MZ_REGION_MMAP;
 	if (j.o->drop)
 		j.flags |= MZ_REGION_DROP;
+	if (j.o->wait)
+		j.flags |= MZ_REGION_WAIT;
 	j.files.attached = j.o->pid;
 	j.files.command = command_line(argc, argv);
 	argv[argc] = NULL; /* options may have stood behind */

@@ -561,6 +561,9 @@ int mz_user_missed(struct mz_user_rings *r, unsigned image)
 
 	m->left = __atomic_load_n(&slot->left, __ATOMIC_RELAXED);
 	m->blind = __atomic_load_n(&slot->blind, __ATOMIC_RELAXED);
+	m->waits.count = __atomic_load_n(&slot->waits, __ATOMIC_RELAXED);
+	m->waits.ns = __atomic_load_n(&slot->waited, __ATOMIC_RELAXED);
+	m->waits.longest = __atomic_load_n(&slot->longest, __ATOMIC_RELAXED);
 	mz_user_program_has(m, __atomic_load_n(&slot->anonymous, __ATOMIC_RELAXED));
 	if (m->left == MZ_LEFT_SECCOMP)
 		ev.arg = MZ_LOSS_SANDBOX;

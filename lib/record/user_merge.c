@@ -100,6 +100,7 @@ static void mark_taken(struct mz_user_rings *r, bool over)
 	for (unsigned i = 0; i < r->top; i++)
 		take(r, i, over);
 	pthread_mutex_unlock(&r->spool.lock);
+	mz_spool_give_back(&r->spool);
 	r->take_at = r->records + TAKE_EVERY;
 }
 

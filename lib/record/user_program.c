@@ -263,6 +263,7 @@ static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 				   .events = m->events,
 				   .stacks = m->stacks,
 				   .left = m->left,
+				   .waits = m->waits,
 				   .blind = m->blind,
 				   .unseen = unseen(m)};
 	memcpy(d->program, m->program, sizeof(d->program));

@@ -17,6 +17,12 @@
 #define SITE_PAGE  1024u
 #define SITE_PAGES (1u << 18)
 
+/* How long threads of a program waited for room in their rings, as it says itself. */
+struct mz_user_waits {
+	uint64_t count;
+	uint64_t ns, longest;
+};
+
 struct mz_user_program {
 	bool ended;  /* its process is gone, or has become another program */
 	bool locked; /* it holds a lock as long as it lives; else pidfd tells */
@@ -43,6 +49,7 @@ struct mz_user_program {
 	uint32_t strings;     /* different ones */
 	uint64_t text_bytes;
 	uint32_t left; /* enum mz_left */
+	struct mz_user_waits waits;
 	uint64_t last_time;
 	uint64_t events;
 	uint64_t lost[MZ_LOSSES];
@@ -75,6 +82,7 @@ struct mz_user_files {
 		uint64_t lost[MZ_LOSSES];
 		uint64_t bytes;
 		struct mz_stack_share stacks;
+		struct mz_user_waits waits;
 		uint32_t left;	 /* enum mz_left */
 		uint32_t blind;	 /* enum mz_blind */
 		uint64_t unseen; /* bytes of its memory that no recorded call explains */

@@ -55,16 +55,51 @@ static int segment_room(struct mz_user_spool *s, uint64_t end)
 	return 0;
 }
 
-/* Nobody reads it any more, and nothing is written to it. */
-static void give_back(struct mz_user_spool *s, uint64_t segment)
+/* The disk keeps a segment that it cannot punch out. */
+static void punch(struct mz_user_spool *s, uint64_t segment, bool *failed)
 {
-	if (s->keeps || (segment + 1) * SPOOL_SEGMENT > s->end)
-		return;
-	if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		      (off_t)(segment * SPOOL_SEGMENT), (off_t)SPOOL_SEGMENT))
+	*failed = fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			    (off_t)(segment * SPOOL_SEGMENT), (off_t)SPOOL_SEGMENT);
+}
+
+static void count_given(struct mz_user_spool *s, bool failed)
+{
+	if (failed)
 		s->keeps = true;
 	else
 		s->given += SPOOL_SEGMENT;
+}
+
+/* Nobody reads it any more, and nothing is written to it. */
+static void give_back(struct mz_user_spool *s, uint64_t segment)
+{
+	bool failed;
+
+	if (s->keeps || (segment + 1) * SPOOL_SEGMENT > s->end)
+		return;
+	if (s->hole_count < SPOOL_HOLES) {
+		s->holes[s->hole_count++] = segment;
+		return;
+	}
+	punch(s, segment, &failed);
+	count_given(s, failed);
+}
+
+/* What is below the end is written again only after all of it was read, which happens in this
+ * same thread. */
+void mz_spool_give_back(struct mz_user_spool *s)
+{
+	pthread_mutex_lock(&s->lock);
+	while (s->hole_count) {
+		uint64_t segment = s->holes[--s->hole_count];
+		bool failed;
+
+		pthread_mutex_unlock(&s->lock);
+		punch(s, segment, &failed);
+		pthread_mutex_lock(&s->lock);
+		count_given(s, failed);
+	}
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* Records at an offset were written (by = 1) or read (by = -1). */
@@ -173,6 +208,21 @@ int mz_spool_put(struct mz_user_spool *s, struct mz_spool_queue *q, const struct
 
 /* ---- reading ------------------------------------------------------------------------ */
 
+/* All of it was read: from the start again, where that costs nothing. To cut a large file off
+ * takes the disk long, and the mover would wait: its segments go one by one instead, and
+ * offsets go on. */
+static void begin_again(struct mz_user_spool *s)
+{
+	if (s->end > KEEP_BYTES && !s->keeps)
+		return;
+	if (s->keeps && s->on_disk > KEEP_BYTES && !ftruncate(s->fd, 0))
+		s->on_disk = 0;
+	if (s->segments)
+		memset(s->unread, 0, s->segments * sizeof(*s->unread));
+	s->allowed = s->end = s->given = 0;
+	s->hole_count = 0;
+}
+
 void mz_spool_taken(struct mz_user_spool *s, struct mz_spool_queue *q, uint64_t n)
 {
 	s->waiting -= n - q->taken;
@@ -194,14 +244,8 @@ void mz_spool_taken(struct mz_user_spool *s, struct mz_spool_queue *q, uint64_t 
 	}
 	if (!q->count)
 		q->first = 0;
-	if (s->waiting)
-		return;
-	/* all of it was read: from the start again */
-	if (s->on_disk > KEEP_BYTES && !ftruncate(s->fd, 0))
-		s->on_disk = 0;
-	if (s->segments)
-		memset(s->unread, 0, s->segments * sizeof(*s->unread));
-	s->allowed = s->end = s->given = 0;
+	if (!s->waiting)
+		begin_again(s);
 }
 
 static bool find_part(struct mz_user_spool *s, const struct mz_spool_queue *q, uint64_t n,

@@ -15,6 +15,7 @@
 #define SPOOL_LIMIT	 (2ull << 30) /* bytes, if nothing else is asked for */
 #define SPOOL_SEGMENT	 (4ull << 20) /* bytes */
 #define SPOOL_LEAST_ROOM (4ull << 20) /* on the disk: with less there is no spool */
+#define SPOOL_HOLES	 64u
 
 struct mz_spool_part {
 	uint64_t offset;
@@ -42,6 +43,8 @@ struct mz_user_spool {
 	uint64_t given;	  /* bytes of segments that were given back */
 	uint32_t *unread; /* records, by segment */
 	size_t segments;
+	uint64_t holes[SPOOL_HOLES]; /* segments that can be given back */
+	unsigned hole_count;
 	bool keeps;	  /* the disk takes nothing back before the end */
 	uint64_t allowed; /* when last asked; more than that asks again */
 	uint64_t on_disk;
@@ -61,6 +64,10 @@ int mz_spool_put(struct mz_user_spool *s, struct mz_spool_queue *q, const struct
 		 size_t na, const struct mz_record *b, size_t nb);
 /* Numbers below n were read. */
 void mz_spool_taken(struct mz_user_spool *s, struct mz_spool_queue *q, uint64_t n);
+
+/* Without the lock, in the thread of the reader: give back what was read. It takes the disk
+ * some time, and the mover shall not wait for it. */
+void mz_spool_give_back(struct mz_user_spool *s);
 
 /* The reader: record n, which must have been put; NULL = it cannot be read. Good
  * until the next call for the same queue. */

@@ -14,19 +14,22 @@
 #include <stdint.h>
 
 #define MZ_REGION_MAGIC	  0x6d7a72696e673031ull /* "mzring01" */
-#define MZ_REGION_VERSION 5
+#define MZ_REGION_VERSION 6
 
 /* Where a program finds the region: the variable holds its path and, after a
  * colon, its inode. A process number may be used again; an inode is not. */
 #define MZ_REGION_ENV "MEMORIZER_REGION"
 
-/* The first threads get large rings, the rest small ones: 24 MiB in all, of
- * which only what is used is really there. */
-#define MZ_RINGS_LARGE	 16u
-#define MZ_RINGS_SMALL	 2048u
-#define MZ_RINGS	 (MZ_RINGS_LARGE + MZ_RINGS_SMALL)
-#define MZ_RECORDS_LARGE 65536u /* 1 MiB */
-#define MZ_RECORDS_SMALL 256u	/* 4 KiB */
+/* The first threads get large rings, the next ones smaller ones, and the rest small ones:
+ * 32 MiB in all, of which only what is used is really there. A large one holds 30 ms of
+ * 3 million events a second with stacks. */
+#define MZ_RINGS_LARGE	  8u
+#define MZ_RINGS_MEDIUM	  16u
+#define MZ_RINGS_SMALL	  2040u
+#define MZ_RINGS	  (MZ_RINGS_LARGE + MZ_RINGS_MEDIUM + MZ_RINGS_SMALL)
+#define MZ_RECORDS_LARGE  131072u /* 2 MiB */
+#define MZ_RECORDS_MEDIUM 32768u  /* 512 KiB */
+#define MZ_RECORDS_SMALL  256u	  /* 4 KiB */
 
 /* Programs that record at the same time. */
 #define MZ_IMAGES 512u
@@ -138,7 +141,10 @@ enum mz_blind {
 	MZ_BLIND_NAMESPACE = 2,	 /* those of libraries that dlmopen() has loaded apart */
 };
 
-/* So long does a program wait for a recorder that lives but does nothing. */
+/* So long does a thread wait for room in its ring; then it loses events, and counts
+ * them, until half of the ring is free again. */
+#define MZ_PATIENCE_NS 20000000ull
+/* With MZ_REGION_WAIT: so long does it wait for a recorder that lives but does nothing. */
 #define MZ_WAIT_SECONDS 30u
 
 struct mz_program_slot {
@@ -151,10 +157,14 @@ struct mz_program_slot {
 	uint32_t left;	/* enum mz_left */
 	uint32_t blind; /* bits of enum mz_blind */
 	uint64_t anonymous; /* bytes of its memory that are of no file, when it ended */
+	uint64_t waits; /* how often a thread has waited for room in its ring */
+	uint64_t waited; /* so long in all, in ns */
+	uint64_t longest; /* and so long at once */
+	uint64_t pad;
 	char path[208];
 };
 
-static_assert(sizeof(struct mz_program_slot) == 256, "no padding");
+static_assert(sizeof(struct mz_program_slot) == 288, "no padding");
 
 /* ---- the region --------------------------------------------------------- */
 
@@ -164,6 +174,7 @@ enum mz_region_flags {
 	MZ_REGION_FORKS = 1 << 2, /* other processes than main_pid are recorded */
 	MZ_REGION_TSC = 1 << 3,	  /* times are of the time stamp counter, not in ns */
 	MZ_REGION_INJECTED = 1 << 4, /* into a running program: calls are to be redirected */
+	MZ_REGION_WAIT = 1 << 5,     /* a full ring waits for as long as it takes */
 };
 
 /* The calls that are redirected, in the order of mz_region.real. */
@@ -218,23 +229,31 @@ struct mz_attach_call {
 
 static inline uint32_t mz_ring_records(unsigned ring)
 {
-	return ring < MZ_RINGS_LARGE ? MZ_RECORDS_LARGE : MZ_RECORDS_SMALL;
+	return ring < MZ_RINGS_LARGE			 ? MZ_RECORDS_LARGE
+	       : ring < MZ_RINGS_LARGE + MZ_RINGS_MEDIUM ? MZ_RECORDS_MEDIUM
+							 : MZ_RECORDS_SMALL;
+}
+
+/* Records of all rings before this one. */
+static inline uint64_t mz_ring_first(unsigned ring)
+{
+	unsigned large = ring < MZ_RINGS_LARGE ? ring : MZ_RINGS_LARGE;
+	unsigned medium = ring - large < MZ_RINGS_MEDIUM ? ring - large : MZ_RINGS_MEDIUM;
+
+	return (uint64_t)large * MZ_RECORDS_LARGE + (uint64_t)medium * MZ_RECORDS_MEDIUM +
+	       (uint64_t)(ring - large - medium) * MZ_RECORDS_SMALL;
 }
 
 #define MZ_REGION_HEAD ((sizeof(struct mz_region) + 4095) & ~(uint64_t)4095)
 #define MZ_REGION_BYTES                                                                            \
 	(MZ_REGION_HEAD + ((uint64_t)MZ_RINGS_LARGE * MZ_RECORDS_LARGE +                           \
+			   (uint64_t)MZ_RINGS_MEDIUM * MZ_RECORDS_MEDIUM +                         \
 			   (uint64_t)MZ_RINGS_SMALL * MZ_RECORDS_SMALL) *                          \
 				  sizeof(struct mz_record))
 
 static inline struct mz_record *mz_ring_data(struct mz_region *r, unsigned ring)
 {
-	struct mz_record *first = (struct mz_record *)((char *)r + MZ_REGION_HEAD);
-
-	if (ring < MZ_RINGS_LARGE)
-		return first + (uint64_t)ring * MZ_RECORDS_LARGE;
-	return first + (uint64_t)MZ_RINGS_LARGE * MZ_RECORDS_LARGE +
-	       (uint64_t)(ring - MZ_RINGS_LARGE) * MZ_RECORDS_SMALL;
+	return (struct mz_record *)((char *)r + MZ_REGION_HEAD) + mz_ring_first(ring);
 }
 
 #endif
