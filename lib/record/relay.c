@@ -353,7 +353,7 @@ static int open_controls(struct mz_relay *r, struct mz_error *err)
 /* What an earlier trace left behind is not ours. */
 static void drop_leftovers(struct mz_relay *r)
 {
-	static char sink[65536];
+	char sink[16384];
 
 	for (unsigned i = 0; i < r->ncpus; i++)
 		while (read(r->cpus[i].in, sink, sizeof(sink)) > 0)

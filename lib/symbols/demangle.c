@@ -120,9 +120,9 @@ static void limit_myself(void)
 }
 
 /* Names come in and go out, each behind its length, until the other side is gone. */
-static void help(const struct mz_demangle *d, int fd)
+static void help(struct mz_demangle *d, int fd)
 {
-	static char name[MZ_DEMANGLE_NAME], text[MZ_DEMANGLE_MAX];
+	char name[MZ_DEMANGLE_NAME];
 	uint32_t n;
 
 	if (dup2(fd, 0) < 0 || syscall(SYS_close_range, 1, ~0u, 0) < 0)
@@ -132,8 +132,8 @@ static void help(const struct mz_demangle *d, int fd)
 	while (move_all(0, &n, sizeof(n), false) && n < sizeof(name) &&
 	       move_all(0, name, n, false)) {
 		name[n] = '\0';
-		n = (uint32_t)demangle(d, name, text);
-		if (!move_all(0, &n, sizeof(n), true) || !move_all(0, text, n, true))
+		n = (uint32_t)demangle(d, name, d->text);
+		if (!move_all(0, &n, sizeof(n), true) || !move_all(0, d->text, n, true))
 			break;
 	}
 	_exit(0);
