@@ -9,8 +9,8 @@
 #include <memorizer.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "trace/stack_share.h"
-#include <stdio.h>
 
 enum mz_exit { MZ_EXIT_OK, MZ_EXIT_FAILED, MZ_EXIT_USAGE, MZ_EXIT_INCOMPLETE };
 
@@ -61,10 +61,10 @@ struct mz_cmd {
 	 * option's scope, in words ("with --kernel"); NULL-terminated. Its options then
 	 * begin with a uint64_t of those that were given, by their place in the table. */
 	const char *const *scopes;
-	bool raw_tail;		    /* everything after "--" or the first argument is the
-				       command to run, not options */
-	bool prints;		    /* text for people, with names in it: console_guard() */
-	bool reads;		    /* recordings: it takes --allow-large, too */
+	bool raw_tail; /* everything after "--" or the first argument is the
+			  command to run, not options */
+	bool prints;   /* text for people, with names in it: console_guard() */
+	bool reads;    /* recordings: it takes --allow-large, too */
 	/* args: what is left of the command line; returns enum mz_exit. */
 	int (*run)(void *opts, int argc, char **argv);
 };
@@ -123,6 +123,9 @@ void console_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *console_text(char *buf, size_t size, const char *name);
 /* From here on what is printed to standard output passes mz_terminal_add(), too. */
 void console_guard(void);
+/* Prints a buffer and frees it: 0, or -ENOMEM if the buffer is not whole. Nothing is printed
+ * then, and the verb fails. */
+int console_put(struct mz_buf *b, FILE *out);
 /* Was something not printed for want of memory? */
 bool console_no_memory(void);
 

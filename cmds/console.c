@@ -94,6 +94,18 @@ void console_guard(void)
 	stdout = f;
 }
 
+/* The buffer is made whole before anything is printed: half a JSON object helps nobody. */
+int console_put(struct mz_buf *b, FILE *out)
+{
+	int ret = b->failed ? -ENOMEM : 0;
+
+	if (!ret)
+		fwrite(b->data, 1, b->len, out);
+	guard.no_memory |= ret < 0;
+	mz_buf_free(b);
+	return ret;
+}
+
 /* To standard error; newlines are ours only where the caller says so. */
 static void put_text(const char *text, bool lines)
 {
@@ -121,9 +133,7 @@ static void print_json(const struct mz_error *err)
 		mz_json_u64(&j, "offset", err->offset);
 	mz_json_end_object(&j);
 	mz_json_end_object(&j);
-	if (!b.failed)
-		fwrite(b.data, 1, b.len, stderr);
-	mz_buf_free(&b);
+	console_put(&b, stderr);
 }
 
 int console_error(const struct mz_error *err)

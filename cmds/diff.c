@@ -282,10 +282,7 @@ static int show_json(const struct job *j)
 	}
 	mz_json_end_array(&out);
 	mz_json_end_object(&out);
-	if (!b.failed)
-		fwrite(b.data, 1, b.len, stdout);
-	mz_buf_free(&b);
-	return b.failed ? -ENOMEM : 0;
+	return console_put(&b, stdout);
 }
 
 /* ---- CSV ---------------------------------------------------------------- */

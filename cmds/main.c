@@ -44,8 +44,12 @@ static bool has(int argc, char **argv, const char *option)
 /* What was printed must have arrived. */
 static int flush(int ret)
 {
-	if (fflush(stdout) || ferror(stdout)) {
-		console_fail(console_no_memory() ? "out of memory" : "standard output: cannot write");
+	bool written = !fflush(stdout) && !ferror(stdout);
+
+	/* a verb that failed for want of memory has said so */
+	if (!written || (console_no_memory() && !ret)) {
+		console_fail(console_no_memory() ? "out of memory"
+						 : "standard output: cannot write");
 		return ret ? ret : MZ_EXIT_FAILED;
 	}
 	return ret;

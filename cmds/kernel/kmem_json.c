@@ -203,7 +203,6 @@ int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t
 {
 	struct mz_buf b = {0};
 	struct mz_json w = {.out = &b};
-	bool failed;
 
 	mz_json_object(&w, NULL);
 	kmem_json_summary(&w, r, limit);
@@ -217,11 +216,6 @@ int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t
 	advice_json(&w, r, limit);
 	rows_json(&w, r, "never_freed", false, KMEM_SORT_LIVE, limit);
 	mz_json_end_object(&w);
-	failed = b.failed;
-	if (!failed) {
-		fwrite(b.data, 1, b.len, stdout);
-		putchar('\n');
-	}
-	mz_buf_free(&b);
-	return failed ? console_fail("out of memory") : MZ_EXIT_OK;
+	mz_buf_str(&b, "\n");
+	return console_put(&b, stdout) < 0 ? console_fail("out of memory") : MZ_EXIT_OK;
 }

@@ -117,10 +117,8 @@ int kmap_functions(const struct kmap_opts *o, int argc, char **argv)
 	ret = put_kernel(&b, argv[0], &err);
 	if (ret >= 0 && argc > 1)
 		ret = put_modules(&b, o, argc, argv, &err);
-	if (ret >= 0 && b.failed)
-		ret = mz_fail_memory(&err);
 	if (ret >= 0)
-		fwrite(b.data, 1, b.len, stdout);
+		return console_put(&b, stdout) < 0 ? console_fail("out of memory") : MZ_EXIT_OK;
 	mz_buf_free(&b);
-	return ret < 0 ? console_error(&err) : MZ_EXIT_OK;
+	return console_error(&err);
 }

@@ -250,9 +250,8 @@ static int show_json(const struct mz_kmap_model *m, const char *path, size_t top
 	kmap_report_figures(&j, m);
 	ret = show_answers(m, top, &j);
 	mz_json_end_object(&j);
-	ret = b.failed ? -1 : ret;
 	if (!ret)
-		fwrite(b.data, 1, b.len, stdout);
+		return console_put(&b, stdout);
 	mz_buf_free(&b);
 	return ret;
 }

@@ -507,9 +507,7 @@ static void tell_json(const struct job *j)
 	mz_json_double(&json, "recorder_cpu_seconds", cpu_seconds(&self));
 	mz_json_u64(&json, "recorder_peak_rss", (uint64_t)self.ru_maxrss * 1024);
 	mz_json_end_object(&json);
-	if (!b.failed)
-		fwrite(b.data, 1, b.len, stderr);
-	mz_buf_free(&b);
+	console_put(&b, stderr);
 }
 
 /* ---- the verb ----------------------------------------------------------------------- */

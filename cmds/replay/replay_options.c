@@ -111,9 +111,7 @@ static void talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 		mz_json_end_array(&j);
 	}
 	mz_json_end_object(&j);
-	if (!b.failed)
-		fwrite(b.data, 1, b.len, out);
-	mz_buf_free(&b);
+	console_put(&b, out);
 }
 
 /* Not from malloc: the heap belongs to the trace. */

@@ -102,9 +102,7 @@ static void show_json(struct job *j)
 	}
 	mz_json_end_object(&out);
 	mz_json_end_object(&out);
-	if (!b.failed)
-		fwrite(b.data, 1, b.len, stdout);
-	mz_buf_free(&b);
+	console_put(&b, stdout);
 }
 
 int report_profile(struct mz_recording *r, size_t rows, bool json)

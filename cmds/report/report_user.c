@@ -419,9 +419,7 @@ static void show_json(const struct job *j)
 	json_sites(j, &out);
 	mz_json_end_object(&out);
 	mz_json_end_object(&out);
-	if (!b.failed)
-		fwrite(b.data, 1, b.len, stdout);
-	mz_buf_free(&b);
+	console_put(&b, stdout);
 }
 
 /* ---- the verb ------------------------------------------------------------------------ */

@@ -205,9 +205,7 @@ static void summary(const struct adding *a)
 	mz_json_u64(&w, "spooled", a->spooled);
 	mz_json_u64(&w, "rows", a->rows);
 	mz_json_end_object(&w);
-	if (!b.failed)
-		fwrite(b.data, 1, b.len, stdout);
-	mz_buf_free(&b);
+	console_put(&b, stdout);
 }
 
 int store_add(const struct store_opts *o, const char *store, int argc, char **argv)

@@ -187,10 +187,7 @@ static int print(struct asking *a)
 	mz_json_str(&w, "metric", a->metric->name);
 	answer_json(&w, &a->t, a->limit);
 	mz_json_end_object(&w);
-	if (!b.failed)
-		fwrite(b.data, 1, b.len, stdout);
-	mz_buf_free(&b);
-	return b.failed ? mz_fail_memory(&a->err) : 0;
+	return console_put(&b, stdout) < 0 ? mz_fail_memory(&a->err) : 0;
 }
 
 static int ask(struct asking *a, enum store_what what, int argc, char **argv)

@@ -23,9 +23,7 @@ static void tell(const struct store_opts *o, const struct mz_store_pruned *p)
 	mz_json_u64(&w, "rows", p->rows);
 	mz_json_u64(&w, "left", p->left);
 	mz_json_end_object(&w);
-	if (!b.failed)
-		fwrite(b.data, 1, b.len, stdout);
-	mz_buf_free(&b);
+	console_put(&b, stdout);
 }
 
 int store_prune(const struct store_opts *o, const char *store)
