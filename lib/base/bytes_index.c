@@ -14,18 +14,11 @@ void mz_bytes_index_deinit(struct mz_bytes_index *ix)
 	*ix = (struct mz_bytes_index){0};
 }
 
-/* Room in both; an empty table draws its random numbers. */
 static bool grow(struct mz_bytes_index *ix)
 {
-	struct mz_bytes_item *items;
+	struct mz_bytes_item *items =
+		mz_hash_index_extend(&ix->index, ix->seed, ix->items, sizeof(*items));
 
-	if (!ix->index.slots) {
-		mz_hash_random(ix->seed, 2);
-		ix->seed[1] |= 1;
-	}
-	if (!mz_hash_index_room(&ix->index))
-		return false;
-	items = realloc(ix->items, ix->index.cap * sizeof(*items));
 	if (!items)
 		return false;
 	ix->items = items;

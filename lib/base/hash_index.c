@@ -2,6 +2,7 @@
 /* Grow and clear an index of dense numbers by hash. */
 #include "base/hash_index.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define FIRST 1024u /* slots; a power of two */
@@ -41,4 +42,13 @@ bool mz_hash_index_grow(struct mz_hash_index *ix)
 	mz_spill_free(&ix->memory);
 	*ix = to;
 	return true;
+}
+
+void *mz_hash_index_extend(struct mz_hash_index *ix, uint64_t seed[2], void *things, size_t size)
+{
+	if (!ix->slots) {
+		mz_hash_random(seed, 2);
+		seed[1] |= 1;
+	}
+	return mz_hash_index_room(ix) ? realloc(things, ix->cap * size) : NULL;
 }

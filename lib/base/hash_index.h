@@ -27,6 +27,9 @@ void mz_hash_index_deinit(struct mz_hash_index *ix);
 void mz_hash_index_clear(struct mz_hash_index *ix);
 /* Twice the slots; at most two thirds of them are used. False: no memory. */
 bool mz_hash_index_grow(struct mz_hash_index *ix);
+/* Room for one more here and in the caller's array of things, which are `size` bytes each; an
+ * empty index draws the seeds of its hash. The array, for ix->cap things; NULL: no memory. */
+void *mz_hash_index_extend(struct mz_hash_index *ix, uint64_t seed[2], void *things, size_t size);
 
 static inline size_t mz_hash_index_home(const struct mz_hash_index *ix, uint64_t h)
 {

@@ -22,18 +22,10 @@ void mz_pair_index_clear(struct mz_pair_index *ix)
 	ix->count = 0;
 }
 
-/* Room in both; an empty table draws its random numbers. */
 static bool grow(struct mz_pair_index *ix)
 {
-	struct mz_key *keys;
+	struct mz_key *keys = mz_hash_index_extend(&ix->index, ix->seed, ix->keys, sizeof(*keys));
 
-	if (!ix->index.slots) {
-		mz_hash_random(ix->seed, 2);
-		ix->seed[1] |= 1;
-	}
-	if (!mz_hash_index_room(&ix->index))
-		return false;
-	keys = realloc(ix->keys, ix->index.cap * sizeof(*keys));
 	if (!keys)
 		return false;
 	ix->keys = keys;

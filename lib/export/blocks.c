@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 int mz_blocks_init(struct mz_blocks *b)
 {
 	*b = (struct mz_blocks){0};
@@ -136,7 +138,7 @@ static int by_birth(const void *a, const void *b)
 {
 	const struct mz_block *x = a, *y = b;
 
-	return x->object < y->object ? -1 : x->object > y->object;
+	return MZ_ORDER(x->object, y->object);
 }
 
 /* Never-freed blocks come in the order of their allocation, so that two exports of a trace are

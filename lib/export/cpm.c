@@ -315,9 +315,7 @@ static int by_domain(const void *a, const void *b)
 {
 	const struct link *x = a, *y = b;
 
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return x->to < y->to ? -1 : x->to > y->to;
+	return MZ_ORDER(x->from, y->from) ?: MZ_ORDER(x->to, y->to);
 }
 
 enum { READ, WRITE, CALL, RETURN, KINDS };

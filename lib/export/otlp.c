@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "export/export.h"
+#include "export/names.h"
 #include "export/proto.h"
 
 /* Numbers of fields, as in opentelemetry-proto 1.11.0. */
@@ -36,49 +37,22 @@ enum { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
 enum { FUNCTION_NAME = 1, FUNCTION_SYSTEM_NAME = 2, FUNCTION_FILE = 3 };
 enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
 
-/* The names that OpenTelemetry and pprof have for them. */
-static const struct {
-	const char *name, *unit, *value;
-} types[] = {
-	{"alloc_objects", "count", "blocks"},	   {"alloc_space", "bytes", "bytes"},
-	{"inuse_objects", "count", "live_blocks"}, {"inuse_space", "bytes", "live_bytes"},
-	{"peak_objects", "count", "peak_blocks"},  {"peak_space", "bytes", "peak_bytes"},
-};
-#define TYPES (sizeof(types) / sizeof(*types))
-
 struct job {
 	const struct mz_profile *p;
 	const struct mz_export_options *o;
-	struct mz_tables *strings, *functions, *modules;
+	struct mz_export_names n;
 	struct mz_buf table, part, inner, out, profiles, scope;
-	bool failed;
 };
 
-/* Number 0 of every table is the empty one, so interned numbers are indexes. */
-static uint64_t string(struct job *j, const char *s)
-{
-	uint32_t n;
-
-	if (!s || !*s)
-		return 0;
-	n = mz_tables_string(j->strings, s, strlen(s));
-	j->failed |= !n;
-	return n;
-}
-
-/* A function is known by its name and file: locations of one function share its entry. */
+/* Locations of one function share its entry. */
 static void put_location(struct job *j, uint32_t frame)
 {
 	struct mz_frame f = mz_profile_get_frame(j->p, frame);
-	uint64_t function[2] = {string(j, f.name), string(j, f.file)};
-	uint32_t id = mz_tables_stack(j->functions, function, 2);
-	uint32_t module = f.module ? mz_tables_string(j->modules, f.module, strlen(f.module)) : 0;
 
-	j->failed |= !id || (f.module && !module);
-	mz_proto_u64(&j->part, LOCATION_MAPPING, module);
-	mz_proto_u64(&j->part, LOCATION_ADDRESS, f.addr);
-	mz_proto_u64(&j->inner, LINE_FUNCTION, id);
+	mz_proto_u64(&j->inner, LINE_FUNCTION, mz_export_function(&j->n, &f));
 	mz_proto_u64(&j->inner, LINE_NUMBER, f.line);
+	mz_proto_u64(&j->part, LOCATION_MAPPING, mz_export_module(&j->n, &f));
+	mz_proto_u64(&j->part, LOCATION_ADDRESS, f.addr);
 	mz_proto_message(&j->part, LOCATION_LINES, &j->inner);
 	mz_proto_message(&j->table, TABLE_LOCATION, &j->part);
 }
@@ -107,9 +81,9 @@ static void put_stacks(struct job *j)
 static void put_functions(struct job *j)
 {
 	put_zero(j, TABLE_FUNCTION);
-	for (uint32_t i = 1; i <= mz_tables_stacks(j->functions); i++) {
+	for (uint32_t i = 1; i <= mz_tables_stacks(j->n.functions); i++) {
 		size_t n;
-		const uint64_t *f = mz_tables_get_stack(j->functions, i, &n);
+		const uint64_t *f = mz_tables_get_stack(j->n.functions, i, &n);
 
 		mz_proto_u64(&j->part, FUNCTION_NAME, f[0]);
 		mz_proto_u64(&j->part, FUNCTION_SYSTEM_NAME, f[0]);
@@ -117,11 +91,11 @@ static void put_functions(struct job *j)
 		mz_proto_message(&j->table, TABLE_FUNCTION, &j->part);
 	}
 	put_zero(j, TABLE_MAPPING);
-	for (uint32_t i = 1; i <= mz_tables_strings(j->modules); i++) {
+	for (uint32_t i = 1; i <= mz_tables_strings(j->n.modules); i++) {
 		size_t n;
 
 		mz_proto_u64(&j->part, MAPPING_FILE,
-			     string(j, mz_tables_get_string(j->modules, i, &n)));
+			     mz_export_string(&j->n, mz_tables_get_string(j->n.modules, i, &n)));
 		mz_proto_message(&j->table, TABLE_MAPPING, &j->part);
 	}
 }
@@ -139,7 +113,7 @@ static void put_id(struct job *j, size_t type)
 	struct mz_sha256 s;
 
 	mz_sha256_init(&s);
-	mz_sha256_add(&s, types[type].name, strlen(types[type].name));
+	mz_sha256_add(&s, mz_export_values[type].name, strlen(mz_export_values[type].name));
 	mz_sha256_add(&s, j->table.data, j->table.len);
 	mz_sha256_add(&s, j->profiles.data, j->profiles.len);
 	mz_sha256_add(&s, &j->o->time_ns, sizeof(j->o->time_ns));
@@ -153,12 +127,12 @@ static void put_id(struct job *j, size_t type)
  */
 static void put_profile(struct job *j, size_t type)
 {
-	const struct mz_profile_value *v = mz_profile_find_value(types[type].value);
+	const struct mz_profile_value *v = mz_profile_find_value(mz_export_values[type].value);
 
 	if (!(j->p->has & v->has))
 		return;
-	mz_proto_u64(&j->part, TYPE_NAME, string(j, types[type].name));
-	mz_proto_u64(&j->part, TYPE_UNIT, string(j, types[type].unit));
+	mz_proto_u64(&j->part, TYPE_NAME, mz_export_string(&j->n, mz_export_values[type].name));
+	mz_proto_u64(&j->part, TYPE_UNIT, mz_export_string(&j->n, mz_export_values[type].unit));
 	mz_proto_message(&j->profiles, PROFILE_TYPE, &j->part);
 	for (size_t i = 0; i < j->p->nsites; i++) {
 		uint64_t value = mz_profile_get(v, &j->p->sites[i].sum);
@@ -207,16 +181,11 @@ static void put_all(struct job *j)
 	mz_proto_string(&j->part, SCOPE_NAME, "memorizer");
 	mz_proto_string(&j->part, SCOPE_VERSION, MZ_VERSION);
 	mz_proto_message(&j->scope, SCOPES_SCOPE, &j->part);
-	for (size_t i = 0; i < TYPES; i++)
+	for (size_t i = 0; i < MZ_EXPORT_OTLP_VALUES; i++)
 		put_profile(j, i);
 	put_zero(j, TABLE_LINK);
 	put_zero(j, TABLE_ATTRIBUTE);
-	put_zero(j, TABLE_STRING);
-	for (uint32_t i = 1; i <= mz_tables_strings(j->strings); i++) {
-		size_t n;
-
-		mz_proto_string(&j->table, TABLE_STRING, mz_tables_get_string(j->strings, i, &n));
-	}
+	mz_export_strings(&j->n, &j->table, TABLE_STRING);
 	put_attribute(j, &resource, "service.name",
 		      j->o->program ? j->o->program : mz_profile_title(j->p));
 	put_attribute(j, &resource, "service.version", j->o->revision);
@@ -232,22 +201,15 @@ static void put_all(struct job *j)
 int mz_export_otlp(const struct mz_profile *p, const struct mz_export_options *o,
 		   struct mz_output *out, struct mz_error *err)
 {
-	struct job j = {.p = p,
-			.o = o,
-			.strings = mz_tables_new(),
-			.functions = mz_tables_new(),
-			.modules = mz_tables_new()};
+	struct job j = {.p = p, .o = o};
 	int ret;
 
-	if (j.strings && j.functions && j.modules)
+	mz_export_names_init(&j.n);
+	if (!j.n.failed)
 		put_all(&j);
-	else
-		j.failed = true;
-	ret = j.failed || j.out.failed ? mz_fail_memory(err)
-				       : mz_output_add(out, j.out.data, j.out.len, err);
-	mz_tables_free(j.strings);
-	mz_tables_free(j.functions);
-	mz_tables_free(j.modules);
+	ret = j.n.failed || j.out.failed ? mz_fail_memory(err)
+					 : mz_output_add(out, j.out.data, j.out.len, err);
+	mz_export_names_deinit(&j.n);
 	mz_buf_free(&j.table);
 	mz_buf_free(&j.part);
 	mz_buf_free(&j.inner);

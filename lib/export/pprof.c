@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "export/export.h"
 #include "export/gzip.h"
+#include "export/names.h"
 #include "export/proto.h"
 
 /* Numbers of fields, as in profile.proto. */
@@ -27,45 +28,15 @@ enum {
 	PROFILE_DEFAULT_TYPE = 14,
 };
 
-/* The columns, under the names that pprof's users know where there is one. */
-static const struct column {
-	const char *name, *unit, *value;
-} columns[] = {
-	{"alloc_objects", "count", "blocks"},
-	{"alloc_space", "bytes", "bytes"},
-	{"inuse_objects", "count", "live_blocks"},
-	{"inuse_space", "bytes", "live_bytes"},
-	{"peak_objects", "count", "peak_blocks"},
-	{"peak_space", "bytes", "peak_bytes"},
-	{"temporary_objects", "count", "temporary"},
-	{"waste_space", "bytes", "waste"},
-	{"lifetime", "nanoseconds", "lifetime"},
-	{"reads", "count", "reads"},
-	{"writes", "count", "writes"},
-};
-#define COLUMNS (sizeof(columns) / sizeof(*columns))
-
 struct job {
 	const struct mz_profile *p;
-	struct mz_tables *strings;   /* of the file: number - 1 is the index, "" first */
-	struct mz_tables *functions; /* as lists: name, file */
-	struct mz_tables *modules;   /* their strings */
+	struct mz_export_names n; /* strings are written at the end */
 	struct mz_buf out, part, inner;
-	bool failed;
 };
-
-/* Strings are referred to by index and written at the end; the same text gets the same index. */
-static uint64_t string(struct job *j, const char *s)
-{
-	uint32_t n = mz_tables_string(j->strings, s ? s : "", s ? strlen(s) : 0);
-
-	j->failed |= !n;
-	return n - 1;
-}
 
 /* A value that the recording does not know has no column, instead of one of zeros. Lifetimes in
  * events have no unit that pprof understands. */
-static bool has_column(const struct job *j, const struct column *c)
+static bool has_column(const struct job *j, const struct mz_export_value *c)
 {
 	return j->p->has & mz_profile_find_value(c->value)->has &&
 	       (strcmp(c->value, "lifetime") || j->p->clock == MZ_CLOCK_NS);
@@ -73,11 +44,13 @@ static bool has_column(const struct job *j, const struct column *c)
 
 static void put_types(struct job *j)
 {
-	for (size_t i = 0; i < COLUMNS; i++) {
-		if (!has_column(j, &columns[i]))
+	for (size_t i = 0; i < MZ_EXPORT_VALUES; i++) {
+		if (!has_column(j, &mz_export_values[i]))
 			continue;
-		mz_proto_u64(&j->part, TYPE_NAME, string(j, columns[i].name));
-		mz_proto_u64(&j->part, TYPE_UNIT, string(j, columns[i].unit));
+		mz_proto_u64(&j->part, TYPE_NAME,
+			     mz_export_string(&j->n, mz_export_values[i].name));
+		mz_proto_u64(&j->part, TYPE_UNIT,
+			     mz_export_string(&j->n, mz_export_values[i].unit));
 		mz_proto_message(&j->out, PROFILE_TYPE, &j->part);
 	}
 }
@@ -94,11 +67,12 @@ static void put_samples(struct job *j)
 		for (size_t k = 0; k < depth; k++)
 			mz_proto_varint(&j->inner, frames[k]);
 		mz_proto_message(&j->part, SAMPLE_LOCATIONS, &j->inner);
-		for (size_t k = 0; k < COLUMNS; k++)
-			if (has_column(j, &columns[k]))
-				mz_proto_varint(&j->inner, mz_profile_get(mz_profile_find_value(
-										  columns[k].value),
-									  &s->sum));
+		for (size_t k = 0; k < MZ_EXPORT_VALUES; k++)
+			if (has_column(j, &mz_export_values[k]))
+				mz_proto_varint(&j->inner,
+						mz_profile_get(mz_profile_find_value(
+								       mz_export_values[k].value),
+							       &s->sum));
 		mz_proto_message(&j->part, SAMPLE_VALUES, &j->inner);
 		mz_proto_message(&j->out, PROFILE_SAMPLE, &j->part);
 	}
@@ -108,17 +82,16 @@ static void put_samples(struct job *j)
 static void put_location(struct job *j, uint32_t frame)
 {
 	struct mz_frame f = mz_profile_get_frame(j->p, frame);
-	uint64_t function[2] = {string(j, f.name), string(j, f.file)};
-	uint32_t known = mz_tables_stacks(j->functions);
-	uint32_t id = mz_tables_stack(j->functions, function, 2);
-	uint32_t module = f.module ? mz_tables_string(j->modules, f.module, strlen(f.module)) : 0;
+	uint32_t known = mz_tables_stacks(j->n.functions);
+	uint32_t id = mz_export_function(&j->n, &f), module = mz_export_module(&j->n, &f);
 
-	j->failed |= !id || (f.module && !module);
 	if (id > known) {
+		uint64_t name = mz_export_string(&j->n, f.name);
+
 		mz_proto_u64(&j->part, FUNCTION_ID, id);
-		mz_proto_u64(&j->part, FUNCTION_NAME, function[0]);
-		mz_proto_u64(&j->part, FUNCTION_SYSTEM_NAME, function[0]);
-		mz_proto_u64(&j->part, FUNCTION_FILE, function[1]);
+		mz_proto_u64(&j->part, FUNCTION_NAME, name);
+		mz_proto_u64(&j->part, FUNCTION_SYSTEM_NAME, name);
+		mz_proto_u64(&j->part, FUNCTION_FILE, mz_export_string(&j->n, f.file));
 		mz_proto_message(&j->out, PROFILE_FUNCTION, &j->part);
 	}
 	mz_proto_u64(&j->part, LOCATION_ID, frame);
@@ -135,24 +108,22 @@ static void put_location(struct job *j, uint32_t frame)
  * look for symbols itself. */
 static void put_mappings(struct job *j)
 {
-	for (uint32_t i = 1; i <= mz_tables_strings(j->modules); i++) {
+	for (uint32_t i = 1; i <= mz_tables_strings(j->n.modules); i++) {
 		size_t n;
 
 		mz_proto_u64(&j->part, MAPPING_ID, i);
 		mz_proto_u64(&j->part, MAPPING_FILE,
-			     string(j, mz_tables_get_string(j->modules, i, &n)));
+			     mz_export_string(&j->n, mz_tables_get_string(j->n.modules, i, &n)));
 		mz_proto_u64(&j->part, MAPPING_HAS_FUNCTIONS, 1);
 		mz_proto_message(&j->out, PROFILE_MAPPING, &j->part);
 	}
 }
 
-/* The empty string must be number 0 of the string table, and the strings come last because
- * everything before adds to them. */
+/* Strings come last: everything before adds to them. */
 static void put_all(struct job *j)
 {
 	const struct mz_profile *p = j->p;
 
-	string(j, "");
 	put_types(j);
 	put_samples(j);
 	for (uint32_t i = 1; i <= mz_profile_frames(p); i++)
@@ -161,36 +132,26 @@ static void put_all(struct job *j)
 	if (p->clock == MZ_CLOCK_NS)
 		mz_proto_u64(&j->out, PROFILE_DURATION, p->last - p->first);
 	if (p->command)
-		mz_proto_u64(&j->out, PROFILE_COMMENT, string(j, p->command));
+		mz_proto_u64(&j->out, PROFILE_COMMENT, mz_export_string(&j->n, p->command));
 	/* what people look for first; pprof would show the last column otherwise */
 	if (p->has & MZ_PROFILE_PEAK)
-		mz_proto_u64(&j->out, PROFILE_DEFAULT_TYPE, string(j, "peak_space"));
-	for (uint32_t i = 1; i <= mz_tables_strings(j->strings); i++) {
-		size_t n;
-
-		mz_proto_string(&j->out, PROFILE_STRING, mz_tables_get_string(j->strings, i, &n));
-	}
+		mz_proto_u64(&j->out, PROFILE_DEFAULT_TYPE, mz_export_string(&j->n, "peak_space"));
+	mz_export_strings(&j->n, &j->out, PROFILE_STRING);
 }
 
 int mz_export_pprof(const struct mz_profile *p, const struct mz_export_options *o,
 		    struct mz_output *out, struct mz_error *err)
 {
-	struct job j = {.p = p,
-			.strings = mz_tables_new(),
-			.functions = mz_tables_new(),
-			.modules = mz_tables_new()};
+	struct job j = {.p = p};
 	int ret;
 
 	(void)o;
-	if (j.strings && j.functions && j.modules)
+	mz_export_names_init(&j.n);
+	if (!j.n.failed)
 		put_all(&j);
-	else
-		j.failed = true;
-	ret = j.failed || j.out.failed ? mz_fail_memory(err)
-				       : mz_gzip_put(out, j.out.data, j.out.len, err);
-	mz_tables_free(j.strings);
-	mz_tables_free(j.functions);
-	mz_tables_free(j.modules);
+	ret = j.n.failed || j.out.failed ? mz_fail_memory(err)
+					 : mz_gzip_put(out, j.out.data, j.out.len, err);
+	mz_export_names_deinit(&j.n);
 	mz_buf_free(&j.out);
 	mz_buf_free(&j.part);
 	mz_buf_free(&j.inner);

@@ -4,119 +4,88 @@
 
 #include "store/store.h"
 
+/* A column is a number or a text of the row itself, or of the recording that the row belongs to.
+ * `fleet`: only ClickHouse has it. */
+#define NUMBER(name)                                                                               \
+	{                                                                                          \
+		name, MZ_STORE_U64, MZ_STORE_OWN, false                                            \
+	}
+#define TEXT(name)                                                                                 \
+	{                                                                                          \
+		name, MZ_STORE_TEXT, MZ_STORE_OWN, false                                           \
+	}
+#define PROGRAM(fleet)                                                                             \
+	{                                                                                          \
+		"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, fleet                                  \
+	}
+#define DAY(fleet)                                                                                 \
+	{                                                                                          \
+		"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, fleet                                        \
+	}
+#define RECORDING                                                                                  \
+	{                                                                                          \
+		"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false                                 \
+	}
+
 /* The order of struct mz_profile_sum's values in all tables. */
 #define VALUES                                                                                     \
-	{"blocks", MZ_STORE_U64, MZ_STORE_OWN, false},                                             \
-		{"bytes", MZ_STORE_U64, MZ_STORE_OWN, false},                                      \
-		{"peak_blocks", MZ_STORE_U64, MZ_STORE_OWN, false},                                \
-		{"peak_bytes", MZ_STORE_U64, MZ_STORE_OWN, false},                                 \
-		{"max_blocks", MZ_STORE_U64, MZ_STORE_OWN, false},                                 \
-		{"max_bytes", MZ_STORE_U64, MZ_STORE_OWN, false},                                  \
-		{"live_blocks", MZ_STORE_U64, MZ_STORE_OWN, false},                                \
-		{"live_bytes", MZ_STORE_U64, MZ_STORE_OWN, false},                                 \
-		{"temporary", MZ_STORE_U64, MZ_STORE_OWN, false},                                  \
-		{"waste", MZ_STORE_U64, MZ_STORE_OWN, false},                                      \
-		{"peak_waste", MZ_STORE_U64, MZ_STORE_OWN, false},                                 \
-		{"lifetime", MZ_STORE_U64, MZ_STORE_OWN, false},                                   \
-		{"reads", MZ_STORE_U64, MZ_STORE_OWN, false},                                      \
-		{"writes", MZ_STORE_U64, MZ_STORE_OWN, false},
+	NUMBER("blocks"), NUMBER("bytes"), NUMBER("peak_blocks"), NUMBER("peak_bytes"),            \
+		NUMBER("max_blocks"), NUMBER("max_bytes"), NUMBER("live_blocks"),                  \
+		NUMBER("live_bytes"), NUMBER("temporary"), NUMBER("waste"), NUMBER("peak_waste"),  \
+		NUMBER("lifetime"), NUMBER("reads"), NUMBER("writes")
 
 /*
  * Names of code. Their key is the hash of function and file, so that every sender gives the
  * same name the same number without asking, and a line that moved is still the same frame.
  */
-static const struct mz_store_column frame[] = {
-	{"frame", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"function", MZ_STORE_TEXT, MZ_STORE_OWN, false},
-	{"file", MZ_STORE_TEXT, MZ_STORE_OWN, false},
-	{"module", MZ_STORE_TEXT, MZ_STORE_OWN, false},
-	{"line", MZ_STORE_U64, MZ_STORE_OWN, false},
-};
+static const struct mz_store_column frame[] = {NUMBER("frame"), TEXT("function"), TEXT("file"),
+					       TEXT("module"), NUMBER("line")};
 
 /*
  * The frames of a stack are one value of bytes: a stack is read whole or not at all, and one
  * row per frame would take most of the space.
  */
-static const struct mz_store_column stack[] = {
-	{"stack", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"site", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"frames", MZ_STORE_TEXT, MZ_STORE_OWN, false},
-};
+static const struct mz_store_column stack[] = {NUMBER("stack"), NUMBER("site"), TEXT("frames")};
 
 /*
  * The largest table. Program and day are there for ClickHouse alone, whose tables are sorted
  * by them: a question about one program reads that program's part.
  */
 static const struct mz_store_column profile[] = {
-	{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, true},
-	{"site", MZ_STORE_U64, MZ_STORE_OWN, true},
-	{"stack", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, true},
-	{"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
-	VALUES};
+	PROGRAM(true),	 {"site", MZ_STORE_U64, MZ_STORE_OWN, true},
+	NUMBER("stack"), DAY(true),
+	RECORDING,	 VALUES};
 
 /*
  * Sums by call site could be made from the stacks; they are kept because nearly every question
  * is about sites, of which there are far fewer than stacks.
  */
-static const struct mz_store_column site[] = {{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, true},
-					      {"site", MZ_STORE_U64, MZ_STORE_OWN, false},
-					      {"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, true},
-					      {"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
+static const struct mz_store_column site[] = {PROGRAM(true), NUMBER("site"), DAY(true), RECORDING,
 					      VALUES};
 
 /* Times are relative to the first event, so that runs can be laid over each other. */
 static const struct mz_store_column timeline[] = {
-	{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, true},
-	{"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, true},
-	{"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
-	{"t", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"live_bytes", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"live_blocks", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"waste", MZ_STORE_U64, MZ_STORE_OWN, false},
-};
+	PROGRAM(true),	       DAY(true),      RECORDING, NUMBER("t"), NUMBER("live_bytes"),
+	NUMBER("live_blocks"), NUMBER("waste")};
 
 /*
  * Edges of a KMAP. A row without a member or an accessor is the object by itself: what it is
  * and how much of it there was, also if nothing touched it.
  */
 static const struct mz_store_column edge[] = {
-	{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, true},
-	{"object", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"member", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"accessor", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, true},
-	{"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
-	{"reads", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"writes", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"objects", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"bytes", MZ_STORE_U64, MZ_STORE_OWN, false},
-};
+	PROGRAM(true), NUMBER("object"), NUMBER("member"), NUMBER("accessor"), DAY(true),
+	RECORDING,     NUMBER("reads"),	 NUMBER("writes"), NUMBER("objects"),  NUMBER("bytes")};
 
 /*
  * One row per recording, written last. "recording" is the number of the attempt that
  * succeeded: the rows of all other attempts with this digest do not count.
  */
 static const struct mz_store_column recording[] = {
-	{"digest", MZ_STORE_TEXT, MZ_STORE_OWN, false},
-	{"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false},
-	{"program", MZ_STORE_TEXT, MZ_STORE_PROGRAM, false},
-	{"day", MZ_STORE_DAY, MZ_STORE_OF_DAY, false},
-	{"revision", MZ_STORE_TEXT, MZ_STORE_OWN, false},
-	{"host", MZ_STORE_TEXT, MZ_STORE_OWN, false},
-	{"kind", MZ_STORE_TEXT, MZ_STORE_OWN, false},
-	{"source", MZ_STORE_TEXT, MZ_STORE_OWN, false},
-	{"path", MZ_STORE_TEXT, MZ_STORE_OWN, false},
-	{"labels", MZ_STORE_TEXT, MZ_STORE_OWN, false},
-	{"clock", MZ_STORE_TEXT, MZ_STORE_OWN, false},
-	{"time", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"stored", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"duration", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"known", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"events", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"lost", MZ_STORE_U64, MZ_STORE_OWN, false},
-	{"rows", MZ_STORE_U64, MZ_STORE_OWN, false},
-	VALUES};
+	TEXT("digest"),	  RECORDING,	      PROGRAM(false),  DAY(false),
+	TEXT("revision"), TEXT("host"),	      TEXT("kind"),    TEXT("source"),
+	TEXT("path"),	  TEXT("labels"),     TEXT("clock"),   NUMBER("time"),
+	NUMBER("stored"), NUMBER("duration"), NUMBER("known"), NUMBER("events"),
+	NUMBER("lost"),	  NUMBER("rows"),     VALUES};
 
 /*
  * ReplacingMergeTree where the same row may be sent twice: names by several senders at once, a

@@ -298,6 +298,16 @@ static int closes_std(void)
 	return 25;
 }
 
+/* A child that allocates as well. */
+static void fork_and_churn(void)
+{
+	if (!fork()) {
+		churn(1000);
+		_exit(0);
+	}
+	wait(NULL);
+}
+
 static int no_files(void)
 {
 	struct rlimit r = {(rlim_t)(3 + k), (rlim_t)(3 + k)};
@@ -305,11 +315,7 @@ static int no_files(void)
 	setrlimit(RLIMIT_NOFILE, &r);
 	churn(50000);
 	printf("%d\n", open("/dev/null", O_RDONLY) < 0 ? errno : 0);
-	if (!fork()) {
-		churn(1000);
-		_exit(0);
-	}
-	wait(NULL);
+	fork_and_churn();
 	return 26;
 }
 
@@ -321,11 +327,7 @@ static int roots(void)
 	rmdir(dir);
 	printf("%d\n", r ? errno : 0);
 	churn(20000u << k);
-	if (!fork()) {
-		churn(1000);
-		_exit(0);
-	}
-	wait(NULL);
+	fork_and_churn();
 	return 27;
 }
 
@@ -333,11 +335,7 @@ static int drops_rights(void)
 {
 	printf("%d\n", setgid(65534) || setuid(65534) ? errno : 0);
 	churn(20000u << k);
-	if (!fork()) {
-		churn(1000);
-		_exit(0);
-	}
-	wait(NULL);
+	fork_and_churn();
 	return 28;
 }
 
@@ -345,11 +343,7 @@ static int not_dumpable(void)
 {
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	churn(20000u << k);
-	if (!fork()) {
-		churn(1000);
-		_exit(0);
-	}
-	wait(NULL);
+	fork_and_churn();
 	return 29;
 }
 
