@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define NAME 320
 #define WHO  12 /* readers, writers, freers of a kind that are named */
 
@@ -132,11 +134,7 @@ static int busier_first(const void *a, const void *b)
 	const struct link *x = a, *y = b;
 	uint64_t p = x->reads + x->writes, q = y->reads + y->writes;
 
-	if (p != q)
-		return p > q ? -1 : 1;
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return x->to < y->to ? -1 : x->to > y->to;
+	return MZ_ORDER(q, p) ?: MZ_ORDER(x->from, y->from) ?: MZ_ORDER(x->to, y->to);
 }
 
 /* What is small is added up by directory: the sums there stay exact. */
@@ -253,20 +251,14 @@ static int by_class_and_who(const void *x, const void *y)
 {
 	const struct deed *p = x, *q = y;
 
-	if (p->class != q->class)
-		return p->class < q->class ? -1 : 1;
-	return p->who < q->who ? -1 : p->who > q->who;
+	return MZ_ORDER(p->class, q->class) ?: MZ_ORDER(p->who, q->who);
 }
 
 static int larger_in_class(const void *x, const void *y)
 {
 	const struct deed *p = x, *q = y;
 
-	if (p->class != q->class)
-		return p->class < q->class ? -1 : 1;
-	if (p->a + p->b != q->a + q->b)
-		return p->a + p->b > q->a + q->b ? -1 : 1;
-	return p->who < q->who ? -1 : p->who > q->who;
+	return MZ_ORDER(p->class, q->class) ?: MZ_ORDER(q->a + q->b, p->a + p->b) ?: MZ_ORDER(p->who, q->who);
 }
 
 /* Equal ones become one; the largest of each class first. */
@@ -407,9 +399,7 @@ static int more_bytes(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return x->class < y->class ? -1 : x->class > y->class;
+	return MZ_ORDER(y->bytes, x->bytes) ?: MZ_ORDER(x->class, y->class);
 }
 
 static struct ranked *rank(const struct mz_kmap_model *m)

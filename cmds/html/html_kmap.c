@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/kmap_questions.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "cmds/html/html.h"
 #include "cmds/html/html_access.h"
@@ -201,9 +202,7 @@ static int larger_first(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
+	return MZ_ORDER(y->bytes, x->bytes) ?: MZ_ORDER(x->name, y->name);
 }
 
 static struct group *groups_of(const struct mz_kmap_model *m, bool types, size_t *count)

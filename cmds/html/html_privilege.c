@@ -124,43 +124,11 @@ static void curve_json(struct mz_json *w, const struct html_privilege *s)
 
 /* ---- domains ----------------------------------------------------------------------------- */
 
-struct domain {
-	uint32_t number;
-	uint64_t functions, objects, code, data;
-};
-
 static int by_size(const void *a, const void *b)
 {
-	const struct domain *x = a, *y = b;
+	const struct mz_cut_domain *x = a, *y = b;
 
-	if (x->functions != y->functions)
-		return x->functions > y->functions ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static struct domain *domains_of(const struct html_privilege *s)
-{
-	const struct mz_cut *c = &s->k.cut;
-	const struct mz_privilege *p = &s->l.p;
-	struct domain *d = calloc(c->n ? c->n : 1, sizeof(*d));
-
-	for (uint32_t i = 0; d && i < c->n; i++)
-		d[i].number = i;
-	for (size_t i = 0; d && i < p->f->n; i++) {
-		if (!p->live[i])
-			continue;
-		d[c->function[i]].functions++;
-		d[c->function[i]].code += p->f->functions[i].size;
-	}
-	for (size_t i = 0; d && i < p->u->n_objects; i++) {
-		if (c->owner[i] == UINT32_MAX)
-			continue;
-		d[c->owner[i]].objects++;
-		d[c->owner[i]].data += p->u->objects[i].size;
-	}
-	if (d)
-		qsort(d, c->n, sizeof(*d), by_size);
-	return d;
+	return MZ_ORDER(y->functions, x->functions) ?: MZ_ORDER(x->number, y->number);
 }
 
 static void members_json(struct mz_json *w, const struct html_privilege *s, uint32_t domain)
@@ -183,8 +151,8 @@ static void members_json(struct mz_json *w, const struct html_privilege *s, uint
 }
 
 /* Accesses between the domains that are shown: code (rows), owner of the objects (columns). */
-static int matrix_json(struct mz_json *w, const struct html_privilege *s, const struct domain *d,
-		       uint32_t shown)
+static int matrix_json(struct mz_json *w, const struct html_privilege *s,
+		       const struct mz_cut_domain *d, uint32_t shown)
 {
 	const struct mz_privilege *p = &s->l.p;
 	uint32_t *place = malloc((s->k.cut.n ? s->k.cut.n : 1) * sizeof(*place));
@@ -215,7 +183,7 @@ static int matrix_json(struct mz_json *w, const struct html_privilege *s, const 
 
 static int domains_json(struct mz_json *w, const struct html_privilege *s)
 {
-	struct domain *d = domains_of(s);
+	struct mz_cut_domain *d = mz_cut_domains(&s->l.p, &s->k.cut, by_size);
 	uint32_t shown = 0;
 	int ret;
 
@@ -250,11 +218,7 @@ static int by_times(const void *a, const void *b)
 {
 	const struct loss *x = a, *y = b;
 
-	if (x->times != y->times)
-		return x->times > y->times ? -1 : 1;
-	if (x->function != y->function)
-		return x->function < y->function ? -1 : 1;
-	return x->object < y->object ? -1 : x->object > y->object;
+	return MZ_ORDER(y->times, x->times) ?: MZ_ORDER(x->function, y->function) ?: MZ_ORDER(x->object, y->object);
 }
 
 /* Accesses across a boundary, by function and object. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/call_sites.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "cmds/html/html.h"
 #include "cmds/progress.h"
@@ -266,9 +267,7 @@ static int heavier_first(const void *a, const void *b)
 	const struct mz_call_site *x = *(const struct mz_call_site *const *)a;
 	const struct mz_call_site *y = *(const struct mz_call_site *const *)b;
 
-	if (weight(x) != weight(y))
-		return weight(x) > weight(y) ? -1 : 1;
-	return x < y ? -1 : x > y;
+	return MZ_ORDER(weight(y), weight(x)) ?: MZ_ORDER(x, y);
 }
 
 static const struct mz_call_site **by_bytes(const struct mz_call_sites *s)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/kmem.h"
+#include "base/array.h"
 #include "cmds/kernel/kmem.h"
 #include "symbols/kallsyms.h"
 
@@ -35,11 +36,7 @@ static int by_key(const void *a, const void *b)
 {
 	const struct keyed *x = a, *y = b;
 
-	if (x->key != y->key)
-		return x->key > y->key ? -1 : 1;
-	if (x->row.g->given != y->row.g->given)
-		return x->row.g->given > y->row.g->given ? -1 : 1;
-	return x->row.id < y->row.id ? -1 : x->row.id > y->row.id;
+	return MZ_ORDER(y->key, x->key) ?: MZ_ORDER(y->row.g->given, x->row.g->given) ?: MZ_ORDER(x->row.id, y->row.id);
 }
 
 struct kmem_row *kmem_rows(const struct mz_kmem_report *r, bool caches, enum kmem_sort sort,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/privilege_cluster.h"
+#include "base/array.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/input.h"
@@ -180,47 +181,11 @@ static int write_cut(const struct kmap_opts *o, const struct mz_privilege *p,
 
 /* ---- showing -------------------------------------------------------------------------------- */
 
-struct domain {
-	uint64_t functions, objects, code, data, reads, writes;
-	uint32_t number;
-	uint32_t largest; /* function */
-};
-
 static int by_code(const void *a, const void *b)
 {
-	const struct domain *x = a, *y = b;
+	const struct mz_cut_domain *x = a, *y = b;
 
-	if (x->code + x->data != y->code + y->data)
-		return x->code + x->data > y->code + y->data ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static struct domain *sum_domains(const struct mz_privilege *p, const struct mz_cut *c)
-{
-	struct domain *d = calloc(c->n ? c->n : 1, sizeof(*d));
-
-	for (uint32_t i = 0; d && i < c->n; i++)
-		d[i] = (struct domain){.number = i, .largest = UINT32_MAX};
-	for (uint32_t i = 0; d && i < p->f->n; i++) {
-		struct domain *to = &d[c->function[i]];
-		const struct mz_function *f = &p->f->functions[i];
-
-		if (!p->live[i])
-			continue;
-		to->functions++;
-		to->code += f->size;
-		if (to->largest == UINT32_MAX || f->size > p->f->functions[to->largest].size)
-			to->largest = i;
-	}
-	for (uint32_t i = 0; d && i < p->u->n_objects; i++) {
-		if (c->owner[i] == UINT32_MAX)
-			continue;
-		d[c->owner[i]].objects++;
-		d[c->owner[i]].data += p->u->objects[i].size;
-	}
-	if (d)
-		qsort(d, c->n, sizeof(*d), by_code);
-	return d;
+	return MZ_ORDER(y->code + y->data, x->code + x->data) ?: MZ_ORDER(x->number, y->number);
 }
 
 static void text_price(const char *name, const struct mz_cut_price *p, uint64_t mono)
@@ -236,7 +201,7 @@ static void text_price(const char *name, const struct mz_cut_price *p, uint64_t 
 }
 
 static void text_domains(const struct kmap_opts *o, const struct mz_privilege *p,
-			 const struct mz_cut *c, const struct domain *d)
+			 const struct mz_cut *c, const struct mz_cut_domain *d)
 {
 	size_t rows = options_limit(&o->limit, TEXT_ROWS), shown = 0, all = 0;
 
@@ -293,7 +258,7 @@ static void json_members(struct mz_json *j, const struct mz_privilege *p, const 
 }
 
 static void json_domains(const struct kmap_opts *o, struct mz_json *j, const struct mz_privilege *p,
-			 const struct mz_cut *c, const struct domain *d)
+			 const struct mz_cut *c, const struct mz_cut_domain *d)
 {
 	size_t rows = options_limit(&o->limit, 0), shown = 0;
 
@@ -320,11 +285,10 @@ struct result {
 };
 
 static int json_result(const struct kmap_opts *o, const struct mz_privilege *p,
-		       const struct result *r, const struct domain *d)
+		       const struct result *r, const struct mz_cut_domain *d)
 {
 	struct mz_buf b = {0};
 	struct mz_json j = {.out = &b};
-	bool failed;
 
 	mz_json_object(&j, NULL);
 	json_price(&j, "cut", &r->price);
@@ -342,17 +306,13 @@ static int json_result(const struct kmap_opts *o, const struct mz_privilege *p,
 	mz_json_end_array(&j);
 	json_domains(o, &j, p, &r->k.cut, d);
 	mz_json_end_object(&j);
-	failed = b.failed;
-	if (!failed)
-		fwrite(b.data, 1, b.len, stdout);
-	mz_buf_free(&b);
-	return failed ? -ENOMEM : 0;
+	return console_put(&b, stdout);
 }
 
 static int show(const struct kmap_opts *o, const struct mz_privilege *p, const struct result *r,
 		struct mz_error *err)
 {
-	struct domain *d = sum_domains(p, &r->k.cut);
+	struct mz_cut_domain *d = mz_cut_domains(p, &r->k.cut, by_code);
 	int ret = d ? 0 : -ENOMEM;
 
 	if (!ret && o->json) {
@@ -476,9 +436,7 @@ static void json_denials(const struct mz_cut_denials *d, const struct mz_result_
 	mz_json_u64(&j, "denied_calls", d->denied_calls);
 	answer_json(&j, a, rows);
 	mz_json_end_object(&j);
-	if (!b.failed)
-		fwrite(b.data, 1, b.len, stdout);
-	mz_buf_free(&b);
+	console_put(&b, stdout);
 }
 
 static int check(const struct kmap_opts *o, struct kmap_load *l, struct mz_error *err)

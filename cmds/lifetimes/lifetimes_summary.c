@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/lifetimes.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/output.h"
@@ -47,9 +48,7 @@ static int by_age_and_size(const void *a, const void *b, void *keys)
 	const struct mz_key *x = (struct mz_key *)keys + *(const uint32_t *)a;
 	const struct mz_key *y = (struct mz_key *)keys + *(const uint32_t *)b;
 
-	if (x->a != y->a)
-		return x->a < y->a ? -1 : 1;
-	return x->b < y->b ? -1 : x->b > y->b;
+	return MZ_ORDER(x->a, y->a) ?: MZ_ORDER(x->b, y->b);
 }
 
 static int sort_pairs(struct pairs *t)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/array.h"
+
 #define FIRST_SHIFT 12 /* a page */
 
 void mz_heatmap_init(struct mz_heatmap *s)
@@ -15,17 +17,7 @@ void mz_heatmap_init(struct mz_heatmap *s)
 
 static unsigned place_of(const struct mz_heatmap *s, uint64_t key)
 {
-	unsigned from = 0, to = s->rows;
-
-	while (from < to) {
-		unsigned mid = (from + to) / 2;
-
-		if (s->key[mid] < key)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return (unsigned)mz_array_below(s->key, s->rows, sizeof(*s->key), 0, key);
 }
 
 static void merge_rows(struct mz_heatmap *s)

@@ -67,9 +67,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct mz_function_part *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->function < y->function ? -1 : x->function > y->function;
+	return MZ_ORDER(x->start, y->start) ?: MZ_ORDER(x->function, y->function);
 }
 
 static void add_part(struct mz_function *to, const struct mz_function *part)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/kmap_select.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -241,9 +242,7 @@ static int by_field(const void *x, const void *y)
 {
 	const struct user *a = x, *b = y;
 
-	if (a->field != b->field)
-		return a->field < b->field ? -1 : 1;
-	return a->function < b->function ? -1 : a->function > b->function;
+	return MZ_ORDER(a->field, b->field) ?: MZ_ORDER(a->function, b->function);
 }
 
 static int by_offset(const void *x, const void *y, void *arg)
@@ -252,13 +251,7 @@ static int by_offset(const void *x, const void *y, void *arg)
 	const struct field *a = &f->fields[*(const uint32_t *)x];
 	const struct field *b = &f->fields[*(const uint32_t *)y];
 
-	if (a->type != b->type)
-		return a->type < b->type ? -1 : 1;
-	if (a->offset != b->offset)
-		return a->offset < b->offset ? -1 : 1;
-	if (a->size != b->size)
-		return a->size < b->size ? -1 : 1;
-	return a->member < b->member ? -1 : a->member > b->member;
+	return MZ_ORDER(a->type, b->type) ?: MZ_ORDER(a->offset, b->offset) ?: MZ_ORDER(a->size, b->size) ?: MZ_ORDER(a->member, b->member);
 }
 
 /* The busiest functions of a field first: "dput (12), d_lookup (3), 4 more". */

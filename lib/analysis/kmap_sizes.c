@@ -6,6 +6,7 @@
  * are compared must be made alike.
  */
 #include "analysis/kmap_sizes.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct event *x = a, *y = b;
 
-	return x->time < y->time ? -1 : x->time > y->time;
+	return MZ_ORDER(x->time, y->time);
 }
 
 /* Most maps are in the order of allocation, so that sorting is often not needed. */

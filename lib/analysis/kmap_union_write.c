@@ -6,24 +6,21 @@
 #include <string.h>
 
 #include "analysis/kmap_union.h"
+#include "base/array.h"
 
 /* Sorted output: the union of the same maps is the same bytes, in whatever order they came. */
 static int by_call(const void *a, const void *b)
 {
 	const struct mz_union_call *x = a, *y = b;
 
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return x->to < y->to ? -1 : x->to > y->to;
+	return MZ_ORDER(x->from, y->from) ?: MZ_ORDER(x->to, y->to);
 }
 
 static int by_object(const void *a, const void *b)
 {
 	const struct mz_union_edge *x = a, *y = b;
 
-	if (x->object != y->object)
-		return x->object < y->object ? -1 : 1;
-	return x->ip < y->ip ? -1 : x->ip > y->ip;
+	return MZ_ORDER(x->object, y->object) ?: MZ_ORDER(x->ip, y->ip);
 }
 
 /* By what it is, which does not depend on the order of the maps. */

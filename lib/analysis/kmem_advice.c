@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/kmem.h"
+#include "base/array.h"
 
 #define PAGE 4096u
 
@@ -27,9 +28,7 @@ static int by_saved(const void *a, const void *b)
 {
 	const struct mz_kmem_advice *x = a, *y = b;
 
-	if (x->saves != y->saves)
-		return x->saves > y->saves ? -1 : 1;
-	return x->site < y->site ? -1 : x->site > y->site;
+	return MZ_ORDER(y->saves, x->saves) ?: MZ_ORDER(x->site, y->site);
 }
 
 int mz_kmem_advise(struct mz_kmem_report *r)

@@ -41,7 +41,7 @@ static int by_from(const void *a, const void *b)
 {
 	const struct mz_kmem_gap *x = a, *y = b;
 
-	return x->from < y->from ? -1 : x->from > y->from;
+	return MZ_ORDER(x->from, y->from);
 }
 
 /* Were events lost, on any CPU, between the two times? The gaps are sorted by

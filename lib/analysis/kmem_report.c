@@ -569,9 +569,7 @@ static int by_worth(const void *a, const void *b)
 	const struct mz_kmem_one *x = a, *y = b;
 	uint64_t p = kmem_worth(&x->block), q = kmem_worth(&y->block);
 
-	if (p != q)
-		return p > q ? -1 : 1;
-	return x->block.born < y->block.born ? -1 : x->block.born > y->block.born;
+	return MZ_ORDER(q, p) ?: MZ_ORDER(x->block.born, y->block.born);
 }
 
 /* The events of a batch; 1 = the rest is later than asked for. */

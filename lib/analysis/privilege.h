@@ -72,6 +72,18 @@ int mz_cut_read(struct mz_cut *c, const struct mz_privilege *p, const char *path
 void mz_cut_deinit(struct mz_cut *c);
 const char *mz_cut_name(const struct mz_cut *c, uint32_t domain);
 
+/* What is in a domain: live functions, and the objects that it owns; code and data in bytes. */
+struct mz_cut_domain {
+	uint64_t functions, objects, code, data;
+	uint32_t number;
+	uint32_t largest; /* function; UINT32_MAX = none is live */
+};
+
+/* All domains of a cut that names owners, sorted with qsort(). The caller frees them; NULL: no
+ * memory. */
+struct mz_cut_domain *mz_cut_domains(const struct mz_privilege *p, const struct mz_cut *c,
+				     int (*order)(const void *, const void *));
+
 /* ---- measures --------------------------------------------------------------------------- */
 
 /* Access of a domain to an object, and calls to other domains: free for the whole domain, or

@@ -37,6 +37,35 @@ const char *mz_cut_name(const struct mz_cut *c, uint32_t domain)
 	return domain < c->names.count ? c->names.items[domain].data : "";
 }
 
+struct mz_cut_domain *mz_cut_domains(const struct mz_privilege *p, const struct mz_cut *c,
+				     int (*order)(const void *, const void *))
+{
+	struct mz_cut_domain *d = calloc(c->n ? c->n : 1, sizeof(*d));
+
+	for (uint32_t i = 0; d && i < c->n; i++)
+		d[i] = (struct mz_cut_domain){.number = i, .largest = UINT32_MAX};
+	for (uint32_t i = 0; d && i < p->f->n; i++) {
+		struct mz_cut_domain *to = &d[c->function[i]];
+		const struct mz_function *f = &p->f->functions[i];
+
+		if (!p->live[i])
+			continue;
+		to->functions++;
+		to->code += f->size;
+		if (to->largest == UINT32_MAX || f->size > p->f->functions[to->largest].size)
+			to->largest = i;
+	}
+	for (uint32_t i = 0; d && i < p->u->n_objects; i++) {
+		if (c->owner[i] == UINT32_MAX)
+			continue;
+		d[c->owner[i]].objects++;
+		d[c->owner[i]].data += p->u->objects[i].size;
+	}
+	if (d)
+		qsort(d, c->n, sizeof(*d), order);
+	return d;
+}
+
 /* ---- by where it is written ------------------------------------------------------------- */
 
 /* a/./b/../c and a//c are a/c: equal folders must be equal texts. "" becomes ".". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arrays that grow. */
+/* Arrays that grow, and their order. */
 #ifndef MZ_BASE_ARRAY_H
 #define MZ_BASE_ARRAY_H
 
@@ -13,6 +13,9 @@
 bool mz_array_room(void **array, size_t *cap, size_t at, size_t size);
 /* Adds a copy of the text to an array of n texts. False: no memory. */
 bool mz_array_text(char ***texts, size_t *n, size_t *cap, const char *text);
+
+/* For qsort(): which of two numbers comes first. Further keys follow with ?: */
+#define MZ_ORDER(a, b) ((a) < (b) ? -1 : (a) > (b))
 
 /*
  * How many of n members, sorted by a 64-bit key at this offset, have a key not above (below) the

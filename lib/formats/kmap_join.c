@@ -99,9 +99,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (x->index != y->index)
-		return x->index < y->index ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return MZ_ORDER(x->index, y->index) ?: MZ_ORDER(x->order, y->order);
 }
 
 static void sort_rows(struct join *j)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/regular.h"
 #include "trace/names.h"
@@ -32,7 +33,7 @@ static int compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return MZ_ORDER(x, y);
 }
 
 static bool collect(struct perfmap *p, struct mz_writer *w)
@@ -54,17 +55,7 @@ static bool collect(struct perfmap *p, struct mz_writer *w)
 /* The first address from at on. */
 static size_t first_from(const struct perfmap *p, uint64_t at)
 {
-	size_t low = 0, high = p->count;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (p->ips[mid] < at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return mz_array_below(p->ips, p->count, sizeof(*p->ips), 0, at);
 }
 
 /* Nothing of a name acts on a terminal. */

@@ -99,7 +99,7 @@ static int by_sum(const void *x, const void *y)
 
 	if (a->sum != b->sum)
 		return a->sum < b->sum ? 1 : -1;
-	return a->key < b->key ? -1 : a->key > b->key;
+	return MZ_ORDER(a->key, b->key);
 }
 
 /* Programs, revisions and hosts are columns of the list. */
@@ -372,7 +372,7 @@ static int by_change(const void *x, const void *y, void *arg)
 
 	if (a != b)
 		return a < b ? 1 : -1;
-	return p->key < q->key ? -1 : p->key > q->key;
+	return MZ_ORDER(p->key, q->key);
 }
 
 /*

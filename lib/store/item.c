@@ -232,9 +232,7 @@ static int by_place(const void *x, const void *y)
 {
 	const struct sum_row *a = x, *b = y;
 
-	if (a->site != b->site)
-		return a->site < b->site ? -1 : 1;
-	return a->stack < b->stack ? -1 : a->stack > b->stack;
+	return MZ_ORDER(a->site, b->site) ?: MZ_ORDER(a->stack, b->stack);
 }
 
 /* Sorted as the server keeps them: it then has less to sort. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/varint.h"
 #include "store/store.h"
@@ -261,7 +262,7 @@ static int by_key(const void *x, const void *y)
 {
 	const struct order *a = x, *b = y;
 
-	return a->key < b->key ? -1 : a->key > b->key;
+	return MZ_ORDER(a->key, b->key);
 }
 
 static struct order *sort_rows(enum mz_store_table table, const struct mz_store_rows *rows)

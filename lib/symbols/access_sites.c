@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/regular.h"
 
@@ -66,7 +67,7 @@ static int by_ip(const void *a, const void *b)
 {
 	uint64_t x = ((const struct row *)a)->ip, y = ((const struct row *)b)->ip;
 
-	return x < y ? -1 : x > y;
+	return MZ_ORDER(x, y);
 }
 
 static int take_table(struct mz_access_sites *s, const char *path, struct mz_error *err)

@@ -210,7 +210,7 @@ static int by_place(const void *a, const void *b)
 {
 	const struct ref *x = a, *y = b;
 
-	return x->at < y->at ? -1 : x->at > y->at;
+	return MZ_ORDER(x->at, y->at);
 }
 
 static int add_ref(struct reader *r, const struct section *s, const GElf_Rela *rela,

@@ -111,7 +111,7 @@ static int by_lo(const void *x, const void *y)
 {
 	const struct section *a = x, *b = y;
 
-	return a->lo < b->lo ? -1 : a->lo > b->lo;
+	return MZ_ORDER(a->lo, b->lo);
 }
 
 /* What is executable: DWARF also speaks of code that the linker left out. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "symbols/image_build.h"
 
 /* Where one sequence ends and the next begins, the beginning counts. */
@@ -15,7 +16,7 @@ static int by_at(const void *x, const void *y)
 		return a->at < b->at ? -1 : 1;
 	if (!a->file != !b->file)
 		return a->file ? 1 : -1;
-	return a->order < b->order ? -1 : a->order > b->order;
+	return MZ_ORDER(a->order, b->order);
 }
 
 /* Outer ranges before inner ones. */
@@ -23,11 +24,7 @@ static int by_range(const void *x, const void *y)
 {
 	const struct range *a = x, *b = y;
 
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	if (a->hi != b->hi)
-		return a->hi > b->hi ? -1 : 1;
-	return a->depth < b->depth ? -1 : a->depth > b->depth;
+	return MZ_ORDER(a->lo, b->lo) ?: MZ_ORDER(b->hi, a->hi) ?: MZ_ORDER(a->depth, b->depth);
 }
 
 /* Where the innermost scope changes: a line with the scope in `line`. */

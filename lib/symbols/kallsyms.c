@@ -133,9 +133,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
+	return MZ_ORDER(x->addr, y->addr) ?: MZ_ORDER(x->name, y->name);
 }
 
 /* The kernel's list is nearly always sorted; only modules break the order. A check is cheaper
@@ -342,7 +340,7 @@ static int by_address(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return MZ_ORDER(*x, *y);
 }
 
 /* Only functions that contain one of the addresses are written, once each: a trace carries the
