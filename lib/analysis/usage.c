@@ -207,12 +207,13 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	struct mz_usage_live *l;
 	bool fresh;
 
-	if (u->by_cache && ev->has & MZ_HAS_CACHE)
-		c = row_of(&u->caches, &u->caches_cap, ev->cache);
-	if (u->by_thread && thread)
-		t = row_of(&u->thread_sums, &u->thread_sums_cap, (uint32_t)thread->born);
-	if (!thread || !s || i == NONE || (u->by_thread && !t) ||
-	    (!c && u->by_cache && ev->has & MZ_HAS_CACHE))
+	if (!thread || !s || i == NONE)
+		return -ENOMEM;
+	if (u->by_cache && ev->has & MZ_HAS_CACHE &&
+	    !(c = row_of(&u->caches, &u->caches_cap, ev->cache)))
+		return -ENOMEM;
+	if (u->by_thread &&
+	    !(t = row_of(&u->thread_sums, &u->thread_sums_cap, (uint32_t)thread->born)))
 		return -ENOMEM;
 	l = mz_u64_table_insert(&u->live, key, sizeof(*l), &fresh);
 	if (!l)
@@ -236,7 +237,7 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	before_change(u, s);
 	add_block(s, &u->blocks[i]);
 	add_block(&u->all, &u->blocks[i]);
-	if (u->blocks[i].cache) {
+	if (c && ev->cache) {
 		before_change(u, c);
 		add_block(c, &u->blocks[i]);
 	}
