@@ -17,18 +17,6 @@
 #define ACCESS 1490
 #define CALL   1290
 
-/* PSmono of the operations that are known. */
-static double known_mono(struct mz_privilege *p)
-{
-	uint64_t mono[MZ_OPS];
-	double all = 0;
-
-	mz_privilege_mono(p, false, false, mono);
-	for (int op = 0; op < MZ_OPS; op++)
-		all += (p->missing | p->unseen) >> op & 1 ? 0 : (double)mono[op];
-	return all > 0 ? all : 1;
-}
-
 int html_privilege_open(struct html_privilege *s, char *path, const char *symbols,
 			const char *functions, struct mz_error *err)
 {
@@ -52,7 +40,6 @@ int html_privilege_open(struct html_privilege *s, char *path, const char *symbol
 	if (!ret)
 		ret = mz_cut_weigh(&s->l.p, &s->k.cut, &co, &s->price);
 	mz_cut_deinit(&dir);
-	s->mono = known_mono(&s->l.p);
 	if (!ret && s->l.p.overflow)
 		return mz_fail(err, ERANGE, "the sizes of this map are too large");
 	return ret < 0 ? mz_fail_memory(err) : 0;
@@ -68,30 +55,24 @@ void html_privilege_free(struct html_privilege *s)
 
 static int psr_json(struct mz_json *w, struct html_privilege *s)
 {
-	struct mz_privilege *p = &s->l.p;
+	struct mz_cluster_options co = {.access = ACCESS, .call = CALL};
 	int ret = 0;
 
 	mz_json_array(w, "psr");
 	for (int i = 0; i < MZ_CUT_LEVELS && !ret; i++) {
+		struct mz_cut_price price;
 		struct mz_cut c;
-		uint64_t ps[MZ_OPS];
-		double sum = 0;
-		struct mz_reach r = {0};
 
-		ret = mz_cut_by(&c, p->f, (enum mz_cut_level)i);
+		ret = mz_cut_by(&c, s->l.p.f, (enum mz_cut_level)i);
 		if (!ret)
-			ret = mz_reach_init(&r, p, &c, MZ_LINKS_ONE);
+			ret = mz_cut_weigh(&s->l.p, &c, &co, &price);
 		if (!ret) {
-			mz_privilege_ps(p, &r, true, true, ps);
-			for (int op = 0; op < MZ_OPS; op++)
-				sum += (p->missing | p->unseen) >> op & 1 ? 0 : (double)ps[op];
 			mz_json_object(w, NULL);
 			mz_json_str(w, "cut", mz_cut_level_name((enum mz_cut_level)i));
 			mz_json_u64(w, "domains", c.n);
-			mz_json_double(w, "psr", sum / s->mono);
+			mz_json_double(w, "psr", price.psr);
 			mz_json_end_object(w);
 		}
-		mz_reach_deinit(&r);
 		mz_cut_deinit(&c);
 	}
 	mz_json_end_array(w);
@@ -116,7 +97,7 @@ static void curve_json(struct mz_json *w, const struct html_privilege *s)
 		mz_json_object(w, NULL);
 		mz_json_u64(w, "domains", s->k.curve[i].domains);
 		mz_json_double(w, "cost", s->k.curve[i].cost);
-		mz_json_double(w, "psr", (double)s->k.curve[i].ps / s->mono);
+		mz_json_double(w, "psr", mz_cut_psr(&s->price, s->k.curve[i].ps));
 		mz_json_end_object(w);
 	}
 	mz_json_end_array(w);

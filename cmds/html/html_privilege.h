@@ -11,7 +11,6 @@ struct html_privilege {
 	struct kmap_load l;
 	struct mz_cluster k;
 	struct mz_cut_price price, base; /* of the cut; of the cut by folder */
-	double mono;			 /* PSmono of what is known */
 };
 
 /* Reads the map at path anew. 0 or -errno with err set; free it in both cases. */

@@ -188,11 +188,10 @@ static int by_code(const void *a, const void *b)
 	return MZ_ORDER(y->code + y->data, x->code + x->data) ?: MZ_ORDER(x->number, y->number);
 }
 
-static void text_price(const char *name, const struct mz_cut_price *p, uint64_t mono)
+static void text_price(const char *name, const struct mz_cut_price *p)
 {
 	char a[32], b[32], d[32];
 
-	(void)mono;
 	printf("%-12s %8u domains  PSR %.7f  cost %.6g cycles  %s of %s accesses", name, p->domains,
 	       p->psr, p->cost, console_count(a, p->accesses), console_count(b, p->all_accesses));
 	if (p->all_calls)
@@ -281,7 +280,6 @@ struct result {
 	struct mz_cluster k;
 	struct mz_cut_price price, base;
 	bool has_base;
-	double mono; /* of the operations that are known */
 };
 
 static int json_result(const struct kmap_opts *o, const struct mz_privilege *p,
@@ -300,7 +298,7 @@ static int json_result(const struct kmap_opts *o, const struct mz_privilege *p,
 		mz_json_object(&j, NULL);
 		mz_json_u64(&j, "domains", r->k.curve[i].domains);
 		mz_json_double(&j, "cost", r->k.curve[i].cost);
-		mz_json_double(&j, "psr", (double)r->k.curve[i].ps / r->mono);
+		mz_json_double(&j, "psr", mz_cut_psr(&r->price, r->k.curve[i].ps));
 		mz_json_end_object(&j);
 	}
 	mz_json_end_array(&j);
@@ -318,9 +316,9 @@ static int show(const struct kmap_opts *o, const struct mz_privilege *p, const s
 	if (!ret && o->json) {
 		ret = json_result(o, p, r, d);
 	} else if (!ret) {
-		text_price("cut", &r->price, 0);
+		text_price("cut", &r->price);
 		if (r->has_base)
-			text_price(o->baseline, &r->base, 0);
+			text_price(o->baseline, &r->base);
 		text_domains(o, p, &r->k.cut, d);
 	}
 	free(d);
@@ -356,19 +354,6 @@ static void note(const struct mz_privilege *p)
 			"that of read, write and free");
 }
 
-/* PSmono of the operations that are known. */
-static double known_mono(struct mz_privilege *p)
-{
-	unsigned missing = p->missing | p->unseen;
-	uint64_t mono[MZ_OPS];
-	double all = 0;
-
-	mz_privilege_mono(p, false, false, mono);
-	for (int op = 0; op < MZ_OPS; op++)
-		all += missing >> op & 1 ? 0 : (double)mono[op];
-	return all > 0 ? all : 1;
-}
-
 static int make(const struct kmap_opts *o, struct kmap_load *l, struct mz_error *err)
 {
 	struct mz_cluster_options co = {.domains = (uint32_t)o->domains,
@@ -392,7 +377,6 @@ static int make(const struct kmap_opts *o, struct kmap_load *l, struct mz_error 
 		ret = mz_fail_memory(err);
 	if (ret >= 0 && l->p.overflow)
 		ret = mz_fail(err, ERANGE, "the sizes of this map are too large");
-	r.mono = ret >= 0 ? known_mono(&l->p) : 1;
 	if (ret >= 0 && o->output)
 		ret = write_cut(o, &l->p, &r.k.cut, err);
 	if (ret >= 0)

@@ -837,8 +837,7 @@ int mz_cut_weigh(struct mz_privilege *p, const struct mz_cut *c, const struct mz
 		 struct mz_cut_price *price)
 {
 	struct mz_cut each = *c;
-	unsigned missing = p->missing | p->unseen;
-	uint64_t ps[MZ_OPS], mono[MZ_OPS], all = 0;
+	uint64_t ps[MZ_OPS], mono[MZ_OPS];
 	struct mz_reach r;
 	int ret;
 
@@ -848,19 +847,16 @@ int mz_cut_weigh(struct mz_privilege *p, const struct mz_cut *c, const struct mz
 	if (!ret) {
 		mz_privilege_ps(p, &r, true, true, ps);
 		mz_privilege_mono(p, false, false, mono);
-		for (int op = 0; op < MZ_OPS; op++) {
-			price->ps += missing >> op & 1 ? 0 : ps[op];
-			all += missing >> op & 1 ? 0 : mono[op];
-		}
 		*price = (struct mz_cut_price){.cost = o->access * (double)r.accesses_across +
 						       o->call * (double)r.calls_across,
 					       .calls = r.calls_across,
 					       .accesses = r.accesses_across,
 					       .all_calls = r.calls,
 					       .all_accesses = r.accesses,
-					       .ps = price->ps,
-					       .psr = all ? (double)price->ps / (double)all : 0,
+					       .ps = mz_privilege_known(p, ps),
+					       .mono = mz_privilege_known(p, mono),
 					       .domains = live_domains(p, c)};
+		price->psr = mz_cut_psr(price, price->ps);
 	}
 	mz_reach_deinit(&r);
 	return ret;

@@ -44,9 +44,14 @@ struct mz_cut_price {
 	uint64_t calls, accesses; /* that cross */
 	uint64_t all_calls, all_accesses;
 	uint64_t ps;	  /* live, W^X: of what is known */
-	double psr;	  /* of PSmono of the same operations */
+	uint64_t mono;	  /* PSmono of the same operations, of all code */
+	double psr;	  /* of the two */
 	uint32_t domains; /* with live functions */
 };
+static inline double mz_cut_psr(const struct mz_cut_price *p, uint64_t ps)
+{
+	return p->mono ? (double)ps / (double)p->mono : 0;
+}
 int mz_cut_weigh(struct mz_privilege *p, const struct mz_cut *c, const struct mz_cluster_options *o,
 		 struct mz_cut_price *price);
 
