@@ -230,6 +230,12 @@ static void json_head(struct out *t)
 	mz_json_u64(j, "module_objects", p->module_objects);
 	mz_json_u64(j, "dropped_objects", p->u->dropped);
 	mz_json_end_object(j);
+	mz_json_object(j, "owners");
+	mz_json_u64(j, "sites", p->owners.sites);
+	mz_json_u64(j, "sites_without", p->owners.sites_without);
+	mz_json_u64(j, "variables", p->owners.variables);
+	mz_json_u64(j, "variables_without", p->owners.variables_without);
+	mz_json_end_object(j);
 	mz_json_array(j, "privilege");
 }
 
@@ -248,11 +254,28 @@ static void note_missing(const struct mz_privilege *p)
 				     mz_privilege_sum_name(op));
 }
 
+/* Objects without an owner are open to no domain; with none at all there is no figure. */
+static void note_owners(const struct mz_privilege_owners *o, bool none)
+{
+	if (none)
+		console_note("no source file of a variable is known: 'allocator-owner' is not "
+			     "known; name the vmlinux, System.map.files or global_table of the "
+			     "kernel with --symbols");
+	else if (o->variables_without || o->sites_without)
+		console_note("allocator-owner: %llu of %llu variables are of no file with "
+			     "functions, and %llu of %llu allocation sites in no function: they "
+			     "have no owner",
+			     (unsigned long long)o->variables_without,
+			     (unsigned long long)o->variables, (unsigned long long)o->sites_without,
+			     (unsigned long long)o->sites);
+}
+
 static int put_all(struct out *t, struct mz_error *err)
 {
 	int ret;
 
 	note_missing(&t->l.p);
+	note_owners(&t->l.p.owners, mz_privilege_no_owners(&t->l.p));
 	if (t->o->json)
 		json_head(t);
 	else if (t->o->csv)

@@ -31,6 +31,7 @@ struct mz_functions {
 	struct mz_function_part *parts; /* by address */
 	size_t n, n_parts;
 	unsigned missing; /* bits of ops that some function has no count for */
+	bool dense;	  /* one function follows the other: none is left out between them */
 	char *text;
 	size_t text_len;
 
@@ -52,7 +53,8 @@ int mz_functions_open(struct mz_functions *f, const char *symbols, const char *m
 int mz_functions_add(struct mz_functions *f, const struct mz_code_function *part, const char *file);
 int mz_functions_end(struct mz_functions *f);
 
-/* The function that the address is in, or directly behind (a return address may be);
+/* The function that the address is in, or directly behind (a return address may be); in a dense
+ * table also that which the bytes in front of the next function belong to.
  * MZ_FUNCTION_NONE: none. */
 uint32_t mz_functions_find(const struct mz_functions *f, uint64_t addr);
 

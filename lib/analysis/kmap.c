@@ -70,16 +70,17 @@ static bool by_address(const struct mz_kmap_model *m, uint32_t type)
  * would belong to something else. */
 static void name_global(struct mz_kmap_model *m, struct mz_kmap_class *c)
 {
-	const char *name, *dir;
-	uint64_t offset;
+	struct mz_symbol_variable v;
 
-	if (!(c->global || by_address(m, c->type)) || !m->own->symbols)
+	if (!(c->global || by_address(m, c->type)) || !m->own->symbols ||
+	    !mz_symbols_variable(m->own->symbols, c->va, &v))
 		return;
-	name = mz_symbols_variable(m->own->symbols, c->va, &offset, &dir);
-	if (m->own->lives && name)
+	if (m->own->lives)
 		c->symbol_size = mz_symbols_variable_size(m->own->symbols, c->va, &c->symbol);
-	c->name = name && !offset ? mz_kmap_text_id(m, name) : 0;
-	c->dir = name && dir ? mz_kmap_text_id(m, dir) : 0;
+	c->name = !v.offset ? mz_kmap_text_id(m, v.name) : 0;
+	c->dir = mz_kmap_text_id(m, v.dir);
+	/* a list has no sizes: behind its start, another variable may be meant */
+	c->file = !v.offset || c->symbol_size ? mz_kmap_text_id(m, v.file) : 0;
 }
 
 /* The address takes part in the key only for globals: each variable is a class of its own,

@@ -44,7 +44,7 @@ struct mz_kmap_sum {
 struct mz_kmap_class {
 	uint32_t place;		      /* that allocates */
 	uint32_t type, cache;	      /* strings; 0 = not known */
-	uint32_t name, dir;	      /* strings: of the global variable, if they are known */
+	uint32_t name, dir, file;     /* strings: of the global variable, if they are known */
 	uint64_t va;		      /* of the global variable; else of the first object */
 	uint64_t symbol, symbol_size; /* with lives: the variable around va; size 0 = none */
 	bool global;

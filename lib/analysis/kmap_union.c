@@ -249,6 +249,9 @@ static uint32_t object_of(struct mz_union *u, const struct mz_kmap_model *m,
 					      .cache = cache,
 					      .name = text_of(u, mz_kmap_string(m, c->name))};
 	}
+	/* the symbols of one map may know it where those of another do not */
+	if (!o->file && i->kind == MZ_UNION_GLOBAL)
+		o->file = text_of(u, mz_kmap_string(m, c->file));
 	add_size(o, c, i);
 	return id;
 }

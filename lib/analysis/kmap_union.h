@@ -32,7 +32,7 @@ struct mz_union_object {
 	uint64_t id;	      /* code or address, as linked; else 0 */
 	uint64_t va;	      /* of the first object */
 	uint32_t type, cache; /* strings of the union; 0 = none */
-	uint32_t name;	      /* string: of a variable, if it is known */
+	uint32_t name, file;  /* strings: of a variable and its source, if they are known */
 	uint64_t size;	      /* int(mean over the maps that hold it); of a variable: the first */
 	uint32_t maps;	      /* that hold it */
 	uint64_t least, most; /* size of one object, in all maps */

@@ -18,6 +18,9 @@ void mz_privilege_deinit(struct mz_privilege *p)
 	free(p->absent);
 	free(p->ops);
 	free(p->live);
+	free(p->owners.allocator);
+	free(p->owners.object_file);
+	free(p->owners.function_file);
 	*p = (struct mz_privilege){0};
 }
 
@@ -238,6 +241,7 @@ int mz_privilege_init(struct mz_privilege *p, const struct mz_union *u,
 	if (!ret) {
 		raise_counts(p, &s);
 		add_up(p);
+		ret = mz_privilege_find_owners(p);
 	}
 	mz_pair_index_deinit(&s.ips);
 	free(s.function);
@@ -296,4 +300,13 @@ void mz_privilege_mono(struct mz_privilege *p, bool wx, bool live, uint64_t ps[M
 
 		ps[op] = product(p, n[op], reach);
 	}
+}
+
+uint64_t mz_privilege_known(struct mz_privilege *p, const uint64_t ps[MZ_OPS])
+{
+	uint64_t sum = 0;
+
+	for (int op = 0; op < MZ_OPS; op++)
+		add(p, &sum, (p->missing | p->unseen) >> op & 1 ? 0 : ps[op]);
+	return sum;
 }

@@ -13,6 +13,16 @@
 
 #define MZ_CODE_TARGET 4 /* bytes that a call or a return may reach where it is checked */
 
+/* Whose an object is: of the function that allocates it, or, if it is a variable, of all functions
+ * of its file (privilege_owner.c). */
+struct mz_privilege_owners {
+	uint32_t *allocator;	 /* by object; MZ_FUNCTION_NONE: none is known */
+	uint32_t *object_file;	 /* by object: number of a file; UINT32_MAX: none is known */
+	uint32_t *function_file; /* by function */
+	/* that code of the table touches, and how many of them have no owner */
+	uint64_t variables, variables_without, sites, sites_without;
+};
+
 /* A union whose code has been found in a table of functions. */
 struct mz_privilege {
 	const struct mz_union *u;
@@ -23,6 +33,7 @@ struct mz_privilege {
 	bool *absent;		   /* by object: it belongs to a module that is not in the table */
 	uint64_t (*ops)[MZ_OPS];   /* by function; never fewer than the instructions seen */
 	bool *live;		   /* by function: it touches something, calls, or is called */
+	struct mz_privilege_owners owners;
 
 	uint64_t data, code, code_live;
 	uint64_t n[MZ_OPS], n_live[MZ_OPS];
@@ -42,6 +53,13 @@ int mz_privilege_init(struct mz_privilege *p, const struct mz_union *u,
 /* Is the union of this kernel? A return address has a call before it. 0 or -EINVAL. */
 int mz_privilege_check(const struct mz_union *u, const char *vmlinux, struct mz_error *err);
 void mz_privilege_deinit(struct mz_privilege *p);
+/* A part of init. 0 or -ENOMEM. */
+int mz_privilege_find_owners(struct mz_privilege *p);
+/* Variables were touched, and no file of one is known: there are no owners to speak of. */
+static inline bool mz_privilege_no_owners(const struct mz_privilege *p)
+{
+	return p->owners.variables && p->owners.variables_without == p->owners.variables;
+}
 
 /* ---- cuts ----------------------------------------------------------------------------- */
 
@@ -71,6 +89,9 @@ int mz_cut_read(struct mz_cut *c, const struct mz_privilege *p, const char *path
 		struct mz_error *err);
 void mz_cut_deinit(struct mz_cut *c);
 const char *mz_cut_name(const struct mz_cut *c, uint32_t domain);
+/* a/./b/../c and a//c are a/c: equal files must be equal texts. "" becomes ".". */
+#define MZ_CUT_PATH 4096
+void mz_cut_path(const char *path, char out[MZ_CUT_PATH]);
 
 /* What is in a domain: live functions, and the objects that it owns; code and data in bytes. */
 struct mz_cut_domain {
@@ -91,7 +112,8 @@ struct mz_cut_domain *mz_cut_domains(const struct mz_privilege *p, const struct 
 enum mz_links {
 	MZ_LINKS_UNMEDIATED,
 	MZ_LINKS_MEDIATED,
-	MZ_LINKS_ONE, /* mediated, but for the domain that uses an object most */
+	MZ_LINKS_ONE,	    /* mediated, but for the domain that uses an object most */
+	MZ_LINKS_ALLOCATOR, /* mediated, but for the domains of its owners; each object alone */
 	MZ_LINKS,
 	MZ_LINKS_OWNED = MZ_LINKS /* mediated, but for the owner that the cut names */
 };
@@ -120,6 +142,8 @@ void mz_privilege_ps(struct mz_privilege *p, const struct mz_reach *r, bool wx, 
 		     uint64_t ps[MZ_OPS]);
 void mz_privilege_min(struct mz_privilege *p, uint64_t ps[MZ_OPS]);
 void mz_privilege_mono(struct mz_privilege *p, bool wx, bool live, uint64_t ps[MZ_OPS]);
+/* The sum over the operations that both the map and the table know. */
+uint64_t mz_privilege_known(struct mz_privilege *p, const uint64_t ps[MZ_OPS]);
 
 /* ---- another run (privilege_check.c) ------------------------------------------------------ */
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/input.h"
 
-#define PATH 4096
+#define PATH MZ_CUT_PATH
 
 const char *mz_cut_level_name(enum mz_cut_level level)
 {
@@ -68,8 +68,7 @@ struct mz_cut_domain *mz_cut_domains(const struct mz_privilege *p, const struct 
 
 /* ---- by where it is written ------------------------------------------------------------- */
 
-/* a/./b/../c and a//c are a/c: equal folders must be equal texts. "" becomes ".". */
-static void normalize(const char *path, char out[PATH])
+void mz_cut_path(const char *path, char out[PATH])
 {
 	size_t n = 0;
 
@@ -100,13 +99,13 @@ static void name_at(const struct mz_functions *f, const struct mz_function *fn,
 	char path[PATH], *slash;
 
 	if (level == MZ_CUT_FUNCTION) {
-		normalize(file, path);
+		mz_cut_path(file, path);
 		snprintf(out, PATH, "%.*s:%.*s", PATH / 2 - 2, path, PATH / 2 - 2,
 			 mz_functions_text(f, fn->name));
 		return;
 	}
 	if (*file)
-		normalize(file, path);
+		mz_cut_path(file, path);
 	else
 		snprintf(path, PATH, "%.*s.v", PATH - 3, mz_functions_text(f, fn->name));
 	if (level <= MZ_CUT_DIR) {

@@ -63,21 +63,28 @@ struct data {
 	unsigned char *bits; /* by pair: operations that reach it freely */
 	size_t cap_bits;
 	uint32_t *best; /* by domain of objects: the domain that uses it most; NULL: none does */
+	struct mz_pair_index files; /* (domain, file): it has functions of the file */
+	bool each; /* object is a domain, whatever the cut says: owners are those of one object */
 };
 
-static uint32_t domain_of(const struct mz_cut *c, uint32_t object)
+static uint32_t domain_of(const struct data *t, uint32_t object)
 {
-	return c->object ? c->object[object] : object;
+	return t->c->object && !t->each ? t->c->object[object] : object;
+}
+
+static uint32_t object_domains(const struct data *t)
+{
+	return t->c->object && !t->each ? t->c->n_objects : (uint32_t)t->p->u->n_objects;
 }
 
 static bool add_sizes(struct data *t)
 {
-	uint32_t n = t->c->object ? t->c->n_objects : (uint32_t)t->p->u->n_objects;
+	uint32_t n = object_domains(t);
 
 	t->sizes = calloc(n ? n : 1, sizeof(*t->sizes));
 	for (uint32_t i = 0; t->sizes && i < t->p->u->n_objects; i++)
 		if (!t->p->absent[i])
-			add(t->p, &t->sizes[domain_of(t->c, i)], t->p->u->objects[i].size);
+			add(t->p, &t->sizes[domain_of(t, i)], t->p->u->objects[i].size);
 	return t->sizes != NULL;
 }
 
@@ -90,7 +97,7 @@ bool mz_union_is_open(enum mz_union_kind kind)
 /* By pair of domains: how often; the greatest of each object domain wins, the first of equals. */
 static int find_best(struct data *t)
 {
-	uint32_t n = t->c->object ? t->c->n_objects : (uint32_t)t->p->u->n_objects;
+	uint32_t n = object_domains(t);
 	struct mz_pair_index pairs = {0};
 	uint64_t *weights = NULL;
 	size_t cap = 0;
@@ -106,7 +113,7 @@ static int find_best(struct data *t)
 		if (t->p->accessor[i] == MZ_FUNCTION_NONE)
 			continue;
 		id = mz_pair_index_put(&pairs, t->c->function[t->p->accessor[i]],
-				       domain_of(t->c, e->object));
+				       domain_of(t, e->object));
 		if (id == MZ_PAIR_INDEX_NONE ||
 		    !mz_array_room((void **)&weights, &cap, id, sizeof(*weights)))
 			ret = -ENOMEM;
@@ -128,6 +135,28 @@ static int find_best(struct data *t)
 	return t->best ? ret : -ENOMEM;
 }
 
+static int find_files(struct data *t)
+{
+	const uint32_t *files = t->p->owners.function_file;
+
+	for (size_t i = 0; i < t->p->f->n; i++)
+		if (files[i] != UINT32_MAX &&
+		    mz_pair_index_put(&t->files, t->c->function[i], files[i]) == MZ_PAIR_INDEX_NONE)
+			return -ENOMEM;
+	return 0;
+}
+
+/* The domain has the function that allocates the object, or a function of the variable's file. */
+static bool is_owner(const struct data *t, uint32_t d, uint32_t object)
+{
+	const struct mz_privilege_owners *o = &t->p->owners;
+
+	if (o->allocator[object] != MZ_FUNCTION_NONE)
+		return t->c->function[o->allocator[object]] == d;
+	return o->object_file[object] != UINT32_MAX &&
+	       mz_pair_index_get(&t->files, d, o->object_file[object]) != MZ_PAIR_INDEX_NONE;
+}
+
 static bool is_free(const struct data *t, enum mz_links links, uint32_t d,
 		    const struct mz_union_edge *e)
 {
@@ -135,15 +164,18 @@ static bool is_free(const struct data *t, enum mz_links links, uint32_t d,
 		return true;
 	if (links == MZ_LINKS_MEDIATED)
 		return false;
-	return mz_union_is_open(t->p->u->objects[e->object].kind) ||
-	       (links == MZ_LINKS_ONE ? t->best[domain_of(t->c, e->object)]
+	if (mz_union_is_open(t->p->u->objects[e->object].kind))
+		return true;
+	if (links == MZ_LINKS_ALLOCATOR)
+		return is_owner(t, d, e->object);
+	return (links == MZ_LINKS_ONE ? t->best[domain_of(t, e->object)]
 				      : t->c->owner[e->object]) == d;
 }
 
 /* The whole domain of objects becomes reachable to all code of the domain. */
 static int reach_freely(struct data *t, uint32_t d, uint32_t object, unsigned bits)
 {
-	uint32_t od = domain_of(t->c, object), id = mz_pair_index_put(&t->pairs, d, od);
+	uint32_t od = domain_of(t, object), id = mz_pair_index_put(&t->pairs, d, od);
 	unsigned fresh;
 
 	if (id == MZ_PAIR_INDEX_NONE || !mz_array_room((void **)&t->bits, &t->cap_bits, id, 1))
@@ -189,16 +221,19 @@ static int add_edges(struct data *t, enum mz_links links)
 static int add_data(struct mz_reach *r, struct mz_privilege *p, const struct mz_cut *c,
 		    enum mz_links links)
 {
-	struct data t = {.r = r, .p = p, .c = c};
+	struct data t = {.r = r, .p = p, .c = c, .each = links == MZ_LINKS_ALLOCATOR};
 	int ret = add_sizes(&t) ? 0 : -ENOMEM;
 
 	if (!ret && links == MZ_LINKS_ONE)
 		ret = find_best(&t);
+	if (!ret && links == MZ_LINKS_ALLOCATOR)
+		ret = find_files(&t);
 	if (!ret)
 		ret = add_edges(&t, links);
 	for (uint32_t d = 0; !ret && d < r->n; d++)
 		memcpy(r->u_live[d], r->u[d], sizeof(r->u[d]));
 	mz_pair_index_deinit(&t.pairs);
+	mz_pair_index_deinit(&t.files);
 	free(t.sizes);
 	free(t.bits);
 	free(t.best);

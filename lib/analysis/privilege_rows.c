@@ -99,8 +99,8 @@ void mz_privilege_bound_rows(struct mz_privilege *p, const struct mz_privilege_b
 int mz_privilege_cut_rows(struct mz_privilege *p, const struct mz_cut *c, const char *name,
 			  mz_privilege_put *put, void *arg)
 {
-	static const char *const link_names[MZ_LINKS] = {"unmediated", "mediated",
-							 "one-unmediated"};
+	static const char *const link_names[MZ_LINKS] = {"unmediated", "mediated", "one-unmediated",
+							 "allocator-owner"};
 
 	for (int links = 0; links < MZ_LINKS; links++) {
 		struct mz_reach r;
@@ -113,7 +113,9 @@ int mz_privilege_cut_rows(struct mz_privilege *p, const struct mz_cut *c, const 
 				.domains = c->n,
 				.wx = i & 1,
 				.live = i & 2,
-				.missing = p->missing | p->unseen,
+				.missing = links == MZ_LINKS_ALLOCATOR && mz_privilege_no_owners(p)
+						   ? ALL
+						   : p->missing | p->unseen,
 				.ecr = r.calls ? ratio((double)r.calls_across, (double)r.calls)
 					       : -1};
 

@@ -283,27 +283,40 @@ size_t mz_symbols_frames(struct mz_symbols *s, uint64_t ip, struct mz_symbol_fra
 	}
 }
 
-const char *mz_symbols_variable(struct mz_symbols *s, uint64_t addr, uint64_t *offset,
-				const char **dir)
+/* An image without debugging information names a variable; upstream's table has its file. */
+static const char *file_in_table(const struct mz_symbols *s, uint64_t addr,
+				 const struct mz_symbol_variable *v)
 {
-	const char *file = NULL, *name = NULL;
+	uint64_t offset;
 
-	if (dir)
-		*dir = NULL;
-	for (size_t i = 0; i < s->count && !name; i++) {
+	if (!s->globals || !mz_kallsyms_variable(s->globals, addr, &offset) || offset != v->offset)
+		return NULL;
+	return mz_kallsyms_file(s->globals, addr, true);
+}
+
+bool mz_symbols_variable(struct mz_symbols *s, uint64_t addr, struct mz_symbol_variable *out)
+{
+	*out = (struct mz_symbol_variable){0};
+	for (size_t i = 0; i < s->count && !out->name; i++) {
 		const struct mz_image *im = image_of(&s->modules[i]);
 
-		name = im ? mz_image_variable(im, addr - s->modules[i].shift, offset, &file) : NULL;
+		if (im)
+			out->name = mz_image_variable(im, addr - s->modules[i].shift, &out->offset,
+						      &out->file);
 	}
-	if (!name && s->globals) {
-		name = mz_kallsyms_variable(s->globals, addr, offset);
-		file = name ? mz_kallsyms_file(s->globals, addr, true) : NULL;
-	}
-	if (!name && s->kallsyms)
-		name = mz_kallsyms_variable(s->kallsyms, addr + (uint64_t)s->list_shift, offset);
-	if (name && dir)
-		*dir = folder(s, file ? file : file_in_list(s, addr, true));
-	return name;
+	if (!out->name && s->globals)
+		out->name = mz_kallsyms_variable(s->globals, addr, &out->offset);
+	if (!out->name && s->kallsyms)
+		out->name = mz_kallsyms_variable(s->kallsyms, addr + (uint64_t)s->list_shift,
+						 &out->offset);
+	if (!out->name)
+		return false;
+	if (!out->file)
+		out->file = file_in_table(s, addr, out);
+	if (!out->file)
+		out->file = file_in_list(s, addr, true);
+	out->dir = folder(s, out->file);
+	return true;
 }
 
 uint64_t mz_symbols_variable_size(struct mz_symbols *s, uint64_t addr, uint64_t *start)

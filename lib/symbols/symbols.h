@@ -61,10 +61,14 @@ struct mz_symbol_frame {
 size_t mz_symbols_frames(struct mz_symbols *s, uint64_t ip, struct mz_symbol_frame *frames,
 			 size_t max);
 
-/* The variable that holds the address; NULL = none. dir (the folder of its file) may be
- * NULL. */
-const char *mz_symbols_variable(struct mz_symbols *s, uint64_t addr, uint64_t *offset,
-				const char **dir);
+/* The variable that holds the address; NULL = none. */
+struct mz_symbol_variable {
+	const char *name;
+	uint64_t offset;  /* of the address in it */
+	const char *file; /* of the source; NULL = not known */
+	const char *dir;  /* of that file */
+};
+bool mz_symbols_variable(struct mz_symbols *s, uint64_t addr, struct mz_symbol_variable *out);
 
 /* The size of the variable that holds the address, and where it starts; 0 = not known. */
 uint64_t mz_symbols_variable_size(struct mz_symbols *s, uint64_t addr, uint64_t *start);

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The privilege measures, slowly and as they are defined, of KMAPs and a table of functions:
 
-    privilege_model.py FUNCTIONS.csv MAP...    JSON as `memorizer kmap privilege --json` has it
-    privilege_model.py --random SEED FOLDER    a random table and a map with calls
+    privilege_model.py [--globals TABLE] FUNCTIONS.csv MAP...
+                                               JSON as `memorizer kmap privilege --json` has it
+    privilege_model.py --random SEED FOLDER    random tables and maps with calls
     privilege_model.py --compare A B           the figures of two such outputs agree
     privilege_model.py --price CUT FUNCTIONS.csv MAP...
                                                what a cut of `kmap cut -o` costs, as its JSON has it
@@ -14,10 +15,12 @@ import csv
 import json
 import os
 import random
+import re
 import sys
 
 OPS = ('read', 'write', 'call', 'return', 'free')
 HEAP = ('KMALLOC', 'KMALLOC_ND', 'KMEM_CACHE', 'KMEM_CACHE_ND', 'ALLOC_PAGES', 'STACK_FRAME', 'STACK_ARGS')
+OPEN = ('THREAD_STACK', 'VMEMMAP', 'MEMBLOCK')
 DROPPED = ('BUG', 'INDUCED_ALLOC', 'MEMORIZER', 'NONE', 'USER')
 
 
@@ -36,6 +39,17 @@ def read_functions(path):
         for op in OPS:
             f.ops[op] += int(row[op])
     return list(found.values())
+
+
+def below_root(path):
+    """A whole path counts from the last folder that is called linux, linux-next and so on."""
+    found = re.match('.*/linux[a-z-]*/(.*)$', path) if path.startswith('/') else None
+    return os.path.normpath(found.group(1) if found else path)
+
+
+def read_globals(path):
+    rows = (line.split() for line in open(path))
+    return {int(f[0], 16): below_root(f[3]) for f in rows if len(f) > 3}
 
 
 def number(text):
@@ -165,8 +179,9 @@ def cut_of(f, level):
 
 
 class Model:
-    def __init__(self, functions, union):
+    def __init__(self, functions, union, files=None):
         self.functions, self.sizes = functions, union.sizes
+        self.files = files or {}
         where = sorted((start, size, f) for f in functions for start, size in f.parts)
 
         known = {}
@@ -181,6 +196,7 @@ class Model:
                 if start <= ip < start + size:
                     return f
             raise KeyError('%x' % ip)
+        self.find = find
         # edges: (instruction, function, target, size of the target, function of the target, op, count)
         self.edges = []
         self.live = set()
@@ -225,8 +241,18 @@ class Model:
                 use[at][domain[f]] += n
         return {at: c for at, c in use.items()}
 
+    def owners(self, at, domain):
+        """The domain of the allocating function; of a variable, those of the functions of its file."""
+        if isinstance(at, tuple):
+            return {domain[f] for f in self.functions if at[1] in self.files and below_root(f.path) == self.files[at[1]]}
+        try:
+            return {domain[self.find(at)]} if isinstance(at, int) else set()
+        except KeyError:
+            return set()
+
     def cut(self, level, links, wx, live):
         domain = {f: cut_of(f, level) for f in self.functions}
+        owners = {at: self.owners(at, domain) for at in self.sizes} if links == 'allocator-owner' else {}
         ps = dict.fromkeys(OPS, 0)
         use = self.busiest(domain)
         reach = collections.defaultdict(set)
@@ -238,7 +264,9 @@ class Model:
                 ties = [x for x, k in use[at].items() if k == most]
                 if len(ties) > 1:
                     raise ValueError('a tie')
-                free = at in ('THREAD_STACK', 'VMEMMAP', 'MEMBLOCK') or ties == [d]
+                free = at in OPEN or ties == [d]
+            if g is None and links == 'allocator-owner':
+                free = at in OPEN or d in owners[at]
             if not free:
                 ps[op] += size
             else:
@@ -261,9 +289,9 @@ class Model:
         return ps
 
 
-def answer(functions, maps):
+def answer(functions, maps, files):
     union = Union([Map(p) for p in maps])
-    m = Model(read_functions(functions), union)
+    m = Model(read_functions(functions), union, files)
     rows = []
 
     def row(ps, **key):
@@ -273,14 +301,19 @@ def answer(functions, maps):
         for wx in (False, True):
             row(m.mono(wx, live), cut='mono', wx=wx, live=live)
     for level in ('topdir', 'dir', 'file', 'function'):
-        for links in ('unmediated', 'mediated', 'one-unmediated'):
+        for links in ('unmediated', 'mediated', 'one-unmediated') + (('allocator-owner',) if files else ()):
             for live in (False, True):
                 for wx in (False, True):
                     try:
                         row(m.cut(level, links, wx, live), cut=level, links=links, wx=wx, live=live)
                     except ValueError:
                         pass
-    return {'functions': len(m.functions), 'live_functions': len(m.live), 'objects': len(m.sizes),
+    touched = {e[2] for e in m.edges if e[4] is None}
+    of = {at: m.owners(at, {f: f for f in m.functions}) for at in touched}
+    owners = {'sites': sum(isinstance(at, int) for at in of), 'variables': sum(isinstance(at, tuple) for at in of),
+              'sites_without': sum(isinstance(at, int) and not of[at] for at in of),
+              'variables_without': sum(isinstance(at, tuple) and not of[at] for at in of)}
+    return {'owners': owners, 'functions': len(m.functions), 'live_functions': len(m.live), 'objects': len(m.sizes),
             'data_bytes': sum(m.sizes.values()), 'code_bytes': sum(f.size for f in m.functions), 'privilege': rows}
 
 
@@ -294,16 +327,14 @@ def compare(mine, theirs):
     figures = 0
     for r in mine['privilege']:
         for op in OPS:
-            if got[key(r)][op]['ps'] is None:
+            plain = key(r) if r.get('links') != 'allocator-owner' else (r['cut'], 'mediated', r['wx'], r['live'])
+            if got[plain][op]['ps'] is None:
                 continue
             figures += 1
             if r[op]['ps'] != got[key(r)][op]['ps']:
                 bad.append((key(r), op, r[op]['ps'], got[key(r)][op]['ps']))
     if bad or figures < 100:
         sys.exit('%d figures, differences (model, program): %s' % (figures, bad[:5]))
-
-
-OPEN = ('THREAD_STACK', 'VMEMMAP', 'MEMBLOCK')
 
 
 def object_id(at):
@@ -388,6 +419,11 @@ def make_random(seed, folder):
             # some have more instructions than are counted, as rewritten code does
             out.write('f%d,%s,%016x,%d,%s\n' % (i % 55, path, base, size, ','.join(str(r.randrange(0, 9)) for _ in OPS)))
             base += size + r.choice((0, 0, 16))
+    with open(folder + '/global_table', 'w') as out:
+        for i in range(6):
+            path = '%s/%s/%s.c' % (r.choice('ab'), r.choice('cde'), r.choice('xyz'))
+            path = ('/home/linux/src/linux-next/' + path, 'a/c/none.c', path.replace('/', '/./', 1), path, path, path)[i]
+            out.write('%016x %d v%d %s\n' % (0xffffffff83000000 + 64 * i, 64, i, path))
     types = HEAP[:5] + ('VMALLOC', 'STACK_FRAME', 'STACK_PAGE', 'GLOBAL', 'MEMBLOCK', 'UFO_NONE', 'UFO_HEAP', 'UFO_GLOBAL',
                         'USER', 'BUG')
 
@@ -430,8 +466,10 @@ def main(args):
         print(*denied(args[1], args[2], args[3:]))
     elif args[0] == '--compare':
         compare(json.load(open(args[1])), json.load(open(args[2])))
+    elif args[0] == '--globals':
+        json.dump(answer(args[2], args[3:], read_globals(args[1])), sys.stdout)
     else:
-        json.dump(answer(args[0], args[1:]), sys.stdout)
+        json.dump(answer(args[0], args[1:], None), sys.stdout)
 
 
 main(sys.argv[1:])

@@ -44,12 +44,10 @@ static void show_plain(struct mz_symbols *s, uint64_t addr)
 
 static void show_variable(struct mz_symbols *s, uint64_t addr)
 {
-	const char *dir, *name;
-	uint64_t offset;
+	struct mz_symbol_variable v;
 
-	name = mz_symbols_variable(s, addr, &offset, &dir);
-	if (name)
-		printf("%s+0x%llx %s\n", name, (unsigned long long)offset, or_none(dir));
+	if (mz_symbols_variable(s, addr, &v))
+		printf("%s+0x%llx %s\n", v.name, (unsigned long long)v.offset, or_none(v.dir));
 	else
 		printf("0x%llx\n", (unsigned long long)addr);
 }
