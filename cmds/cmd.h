@@ -143,6 +143,8 @@ int options_parse(const struct mz_cmd *cmd, void *opts, int argc, char **argv, i
 /* The options given must have this bit in their scope, or none. Returns -1 to go on, else
  * the exit status. */
 int options_check_scope(const struct mz_cmd *cmd, const void *opts, unsigned bit);
+/* Whether an option of a verb with scopes was given: 0 may be its value. */
+bool options_given(const struct mz_cmd *cmd, const void *opts, const char *name);
 /* The limit, or what is usual; 0 = all. */
 size_t options_limit(const struct mz_opt_limit *l, size_t usual);
 /* The places that a scope names: "with KMAPs or with kernel traces". Returns buf. */

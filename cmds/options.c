@@ -291,6 +291,13 @@ size_t options_limit(const struct mz_opt_limit *l, size_t usual)
 	return l->given ? (size_t)l->n : usual;
 }
 
+bool options_given(const struct mz_cmd *cmd, const void *opts, const char *name)
+{
+	const struct mz_opt *o = find_long(cmd, name, strlen(name));
+
+	return *(const uint64_t *)opts >> (o - cmd->opts) & 1;
+}
+
 char *options_scope_text(const struct mz_cmd *cmd, unsigned scope, char *buf, size_t size)
 {
 	size_t n = 0;

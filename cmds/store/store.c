@@ -2,7 +2,6 @@
 /* Keep the recordings of many machines and revisions, and ask about them. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmds/store/store.h"
 
@@ -30,8 +29,9 @@ static const struct mz_opt opts[] = {
 	       "(default: MEMORIZER_STORE_USER and MEMORIZER_STORE_PASSWORD)"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct store_opts, json, "print JSON"),
 	MZ_OPT_FOR(STORE_ADD, 0, "time", "TIME", MZ_OPT_STR, struct store_opts, time,
-		   "when it was recorded (default: when its file was written): a date, "
-		   "2026-03-01T12:00:00Z, or seconds since 1970"),
+		   "when it was recorded (default: when its file was written): 2026-03-01, "
+		   "2026-03-01T12:00:00 (UTC; +02:00 behind it names another zone), seconds "
+		   "since 1970, or 30d for 30 days ago"),
 	MZ_OPT_FOR(STORE_ADD, 0, "spool", "DIR", MZ_OPT_STR, struct store_opts, spool,
 		   "keep recordings in this folder while the store does not answer, and send what "
 		   "is there first"),
@@ -42,7 +42,7 @@ static const struct mz_opt opts[] = {
 		   "kernel recordings: kallsyms, System.map, vmlinux, or a folder with them "
 		   "(default: those beside the recording)"),
 	MZ_OPT_FOR(FILTERS, 0, "since", "TIME", MZ_OPT_STR, struct store_opts, since,
-		   "recorded then or later: a date, or 30d for the last 30 days"),
+		   "recorded then or later: a time as with --time, or 30d for the last 30 days"),
 	MZ_OPT_FOR(FILTERS, 0, "until", "TIME", MZ_OPT_STR, struct store_opts, until,
 		   "recorded earlier than that"),
 	MZ_OPT_FOR(FILTERS, 0, "csv", NULL, MZ_OPT_FLAG, struct store_opts, csv, "print CSV"),
@@ -68,7 +68,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_FOR(STORE_REGRESSIONS, 0, "least", "SHARE", MZ_OPT_DOUBLE, struct store_opts, least,
 		   "and only if it is at least this share of what it was (0.05)"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "older", "TIME", MZ_OPT_STR, struct store_opts, older,
-		   "remove recordings from before that time: a date, or 365d"),
+		   "remove recordings from before that time: a time as with --time, or 365d"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "keep", "N", MZ_OPT_U64, struct store_opts, keep,
 		   "of those, keep N of each program, host and revision"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "dry-run", NULL, MZ_OPT_FLAG, struct store_opts, dry_run,
@@ -76,48 +76,23 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-uint64_t store_now(void)
+static bool has_key(const char *label, const char *key, size_t n)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return !strncmp(label, key, n) && label[n] == '=';
 }
 
-bool store_time(const char *text, uint64_t *time_out)
-{
-	static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S",
-					      "%Y-%m-%d %H:%M:%S"};
-	char *end;
-	unsigned long long n = strtoull(text, &end, 10);
-
-	if (*text >= '0' && *text <= '9' && !*end) {
-		*time_out = n * 1000;
-		return true;
-	}
-	if (end != text && !strcmp(end, "d") && n < 100000) {
-		*time_out = store_now() - n * 86400000;
-		return true;
-	}
-	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-		struct tm tm = {0};
-		const char *rest = strptime(text, formats[i], &tm);
-
-		if (rest && !*rest && timegm(&tm) >= 0) {
-			*time_out = (uint64_t)timegm(&tm) * 1000;
-			return true;
-		}
-	}
-	return false;
-}
-
+/* A recording has one value of each key; so two of them find nothing. */
 static int check_labels(const struct store_opts *o)
 {
 	for (unsigned i = 0; i < o->labels.n; i++) {
-		const char *equal = strchr(o->labels.value[i], '=');
+		const char *label = o->labels.value[i], *equal = strchr(label, '=');
 
-		if (!equal || equal == o->labels.value[i] || strchr(o->labels.value[i], '\n'))
-			return console_usage("--label: '%s' is not KEY=VALUE", o->labels.value[i]);
+		if (!equal || equal == label || strchr(label, '\n'))
+			return console_usage("--label: '%s' is not KEY=VALUE", label);
+		for (unsigned k = 0; k < i; k++)
+			if (has_key(o->labels.value[k], label, (size_t)(equal - label)))
+				return console_usage("--label: '%s' and '%s' have the same key",
+						     o->labels.value[k], label);
 	}
 	return 0;
 }
@@ -128,6 +103,18 @@ MZ_CMD(store, "store", struct store_opts,
        "add|list|top|trend|diff|regressions|gate|prune STORE [ARGUMENT...]",
        "keep recordings of many machines and revisions, and compare them", .scopes = scopes,
        .reads = true, .prints = true);
+
+/* A value that can mean nothing is a mistake, and not a wish for the default. */
+static int check_numbers(const struct store_opts *o)
+{
+	if (options_given(&cmd_store, o, "chance") && !(o->chance > 0 && o->chance < 1))
+		return console_usage("--chance: a probability between 0 and 1");
+	if (options_given(&cmd_store, o, "tries") && !o->tries)
+		return console_usage("--tries: 1 or more");
+	if (options_given(&cmd_store, o, "runs") && !o->runs)
+		return console_usage("--runs: 1 or more");
+	return 0;
+}
 
 static int run(void *options, int argc, char **argv)
 {
@@ -147,9 +134,11 @@ static int run(void *options, int argc, char **argv)
 			argv[0]);
 	if (argc < 2)
 		return console_usage("name the store: a file, or clickhouse://HOST:PORT/DB");
+	if (!*argv[1])
+		return console_usage("the name of the store is empty");
 	ret = options_check_scope(&cmd_store, o, what);
 	if (ret < 0)
-		ret = check_labels(o) ? MZ_EXIT_USAGE : -1;
+		ret = check_labels(o) || check_numbers(o) ? MZ_EXIT_USAGE : -1;
 	if (ret >= 0)
 		return ret;
 	if (1u << what == STORE_ADD)

@@ -40,8 +40,8 @@ int store_ask(enum store_what what, const struct store_opts *o, const char *stor
 	      char **argv);
 int store_prune(const struct store_opts *o, const char *store);
 
-/* "2026-03-01", "2026-03-01T12:00:00Z", seconds since 1970, or "30d" ago. In ms since 1970;
- * false: it is none. */
+/* "2026-03-01", "2026-03-01T12:00:00" in UTC, with "Z" or "+02:00" behind it, seconds since
+ * 1970, or "30d" ago. In ms since 1970, never 0; false: it is none. */
 bool store_time(const char *text, uint64_t *time);
 uint64_t store_now(void);
 

@@ -16,6 +16,8 @@
 
 struct adding {
 	const struct store_opts *o;
+	const char *name; /* of the store */
+	bool open;
 	struct mz_store store;
 	uint64_t away; /* shards, a bit each: only the spool is left for their recordings */
 	struct mz_store_sending how;
@@ -28,6 +30,33 @@ static void waits(void *arg, const char *why, double seconds)
 {
 	(void)arg;
 	console_note("%s; trying again in %.1f s", why, seconds);
+}
+
+/* ---- the store --------------------------------------------------------------------- */
+
+static int open_store(struct adding *a, struct mz_error *err)
+{
+	struct mz_error why = {0};
+	int ret;
+
+	if (a->open)
+		return 0;
+	ret = mz_store_open_patiently(&a->store, a->name, a->o->credentials, &a->how, &why);
+	a->open = true;
+	if (ret && a->o->spool && mz_store_is_away(ret)) {
+		a->away = a->store.away ? a->store.away : UINT64_MAX;
+		return 0;
+	}
+	if (ret)
+		*err = why;
+	return ret;
+}
+
+/* A new file is made once there is something to put into it: a command whose recordings cannot be
+ * read leaves no empty store. All others are opened before a recording is read. */
+static bool opens_late(const struct adding *a)
+{
+	return !a->o->spool && !mz_store_is_address(a->name) && access(a->name, F_OK);
 }
 
 /* ---- one recording --------------------------------------------------------------- */
@@ -60,10 +89,14 @@ static bool all_away(const struct adding *a)
 static int send_item(struct adding *a, const struct mz_store_item *item, const char *path,
 		     bool may_keep, struct mz_error *err)
 {
-	uint64_t shard = shard_of(a, item);
 	struct mz_error why = {0};
-	int ret = a->away & shard ? -ECONNREFUSED : mz_store_send(&a->store, item, &a->how, &why);
+	int ret = open_store(a, err);
+	uint64_t shard;
 
+	if (ret)
+		return ret;
+	shard = shard_of(a, item);
+	ret = a->away & shard ? -ECONNREFUSED : mz_store_send(&a->store, item, &a->how, &why);
 	if (ret >= 0) {
 		a->added += ret == 1;
 		a->there += ret == 0;
@@ -76,8 +109,7 @@ static int send_item(struct adding *a, const struct mz_store_item *item, const c
 		a->away |= shard;
 		return may_keep ? keep(a, item, path, err) : ret;
 	}
-	*err = why;
-	return ret;
+	return mz_fail(err, -ret, "%s was not added: %s", path, why.text);
 }
 
 static int add_one(struct adding *a, char *path, struct mz_error *err)
@@ -107,6 +139,7 @@ static int add_one(struct adding *a, char *path, struct mz_error *err)
 	mz_recording_close(&r);
 	/* what cannot be read is this file's trouble; what cannot be sent is everybody's */
 	if (ret) {
+		fflush(stdout);
 		console_error(err);
 		*err = (struct mz_error){0};
 		a->failed = true;
@@ -178,20 +211,6 @@ static int check_spool(const char *dir, struct mz_error *err)
 
 /* ---- all of them -------------------------------------------------------------------- */
 
-static int open_store(struct adding *a, const char *name, struct mz_error *err)
-{
-	struct mz_error why = {0};
-	int ret = mz_store_open_patiently(&a->store, name, a->o->credentials, &a->how, &why);
-
-	if (ret && a->o->spool && mz_store_is_away(ret)) {
-		a->away = a->store.away ? a->store.away : UINT64_MAX;
-		return 0;
-	}
-	if (ret)
-		*err = why;
-	return ret;
-}
-
 static void summary(const struct adding *a)
 {
 	struct mz_buf b = {0};
@@ -211,6 +230,7 @@ static void summary(const struct adding *a)
 int store_add(const struct store_opts *o, const char *store, int argc, char **argv)
 {
 	struct adding a = {.o = o,
+			   .name = store,
 			   .how = {.tries = o->tries ? (unsigned)o->tries : TRIES,
 				   .now = store_now(),
 				   .waits = waits}};
@@ -228,15 +248,17 @@ int store_add(const struct store_opts *o, const char *store, int argc, char **ar
 				"a recording in a store needs a file to be told by, and "
 				"standard input is none");
 	ret = check_spool(o->spool, &err);
-	if (!ret)
-		ret = open_store(&a, store, &err);
+	if (!ret && !opens_late(&a))
+		ret = open_store(&a, &err);
 	if (!ret)
 		ret = send_spool(&a, &err);
 	for (int i = 0; i < argc && !ret; i++)
 		ret = add_one(&a, argv[i], &err);
 	mz_store_close(&a.store);
-	if (ret < 0)
+	if (ret < 0) {
+		fflush(stdout); /* what was added before comes before */
 		return console_error(&err);
+	}
 	summary(&a);
 	return a.failed ? MZ_EXIT_FAILED : MZ_EXIT_OK;
 }

@@ -28,14 +28,23 @@ static void tell(const struct store_opts *o, const struct mz_store_pruned *p)
 
 int store_prune(const struct store_opts *o, const char *store)
 {
-	struct mz_store_pruning how = {.keep = o->keep, .dry_run = o->dry_run, .now = store_now()};
+	struct mz_store_pruning how = {.of = {.program = o->program,
+					      .revision = o->revision,
+					      .host = o->host,
+					      .labels = o->labels.value,
+					      .nlabels = o->labels.n},
+				       .keep = o->keep,
+				       .dry_run = o->dry_run,
+				       .now = store_now()};
 	struct mz_store_pruned pruned = {0};
 	struct mz_error err = {0};
 	struct mz_store s;
 	int ret;
 
-	if (!o->older || !store_time(o->older, &how.before))
+	if (!o->older)
 		return console_usage("--older says what goes: a date, or 365d");
+	if (!store_time(o->older, &how.before))
+		return console_usage("--older: '%s' is no time", o->older);
 	ret = mz_store_open(&s, store, o->credentials, false, &err);
 	if (!ret)
 		ret = mz_store_prune(&s, &how, &pruned, &err);

@@ -56,8 +56,9 @@ int mz_http_server_parse(struct mz_http_server *s, const char *text, size_t len,
 	s->host[n] = '\0';
 	snprintf(s->port, sizeof(s->port), "%.*s",
 		 colon ? (int)(end - colon - 1) : (int)strlen(port), colon ? colon + 1 : port);
-	if (!*s->port || strspn(s->port, "0123456789") != strlen(s->port))
-		return mz_fail(err, EINVAL, "'%.*s': the port is a number", (int)len, text);
+	if (!*s->port || strspn(s->port, "0123456789") != strlen(s->port) || atoi(s->port) > 65535)
+		return mz_fail(err, EINVAL, "'%.*s': the port is a number up to 65535", (int)len,
+			       text);
 	return 0;
 }
 

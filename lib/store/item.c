@@ -400,6 +400,23 @@ static int check_time(const char *path, uint64_t time, uint64_t now, struct mz_e
 	return 0;
 }
 
+/* A file without a byte reads as a trace without events, and would be a run that takes nothing. */
+static int look_at_file(const char *path, const struct stat *st, uint64_t *time,
+			struct mz_error *err)
+{
+	if (S_ISREG(st->st_mode) && !st->st_size)
+		return mz_fail(err, ENODATA, "%s: the file is empty", path);
+	if (*time)
+		return 0;
+	if (st->st_mtime < 0)
+		return mz_fail(err, ERANGE,
+			       "%s: the date of the file is before 1970; --time says when it was "
+			       "recorded",
+			       path);
+	*time = (uint64_t)st->st_mtime * 1000 + (uint64_t)st->st_mtim.tv_nsec / 1000000;
+	return 0;
+}
+
 /* ---- all of it --------------------------------------------------------------------- */
 
 /* A KMAP is read once, and gives both its profile and its edges. */
@@ -451,8 +468,8 @@ static int describe(struct mz_store_item *item, struct mz_recording *r, const ch
 	struct stat st;
 	int ret = join_labels(&labels, about, err);
 
-	if (!ret && !o.time && !stat(path, &st))
-		o.time = (uint64_t)st.st_mtime * 1000 + (uint64_t)st.st_mtim.tv_nsec / 1000000;
+	if (!ret && !stat(path, &st))
+		ret = look_at_file(path, &st, &o.time, err);
 	o.labels = labels.data;
 	if (!ret)
 		ret = check_time(path, o.time, about->now, err);

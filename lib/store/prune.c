@@ -34,8 +34,8 @@ static bool is_spare(struct mz_tables *groups, uint64_t **counts, size_t *cap,
 	return (*counts)[id]++ >= keep;
 }
 
-/* Marks what goes; how many. -ENOMEM. */
-/* From the newest to the oldest: of each program, host and revision the newest are kept. */
+/* Marks what goes; how many, or -ENOMEM. From the newest to the oldest: of each program, host
+ * and revision the newest are kept. */
 static ssize_t choose(const struct mz_store_entries *e, const struct mz_store_pruning *how,
 		      bool *goes)
 {
@@ -172,6 +172,12 @@ static int prune_shard(struct mz_store *s, unsigned shard, const struct mz_store
 	return ret ? ret : end;
 }
 
+static int add_count(void *arg, char *const *cells, size_t n)
+{
+	*(uint64_t *)arg += n ? strtoull(cells[0], NULL, 10) : 0;
+	return 0;
+}
+
 int mz_store_prune(struct mz_store *s, const struct mz_store_pruning *how,
 		   struct mz_store_pruned *pruned, struct mz_error *err)
 {
@@ -181,13 +187,15 @@ int mz_store_prune(struct mz_store *s, const struct mz_store_pruning *how,
 	int ret = mz_store_list(s, &how->of, &e, err);
 
 	*pruned = (struct mz_store_pruned){0};
+	if (!ret)
+		ret = mz_store_ask(s, "SELECT count(*) FROM $R", add_count, &pruned->left, err);
 	goes = calloc(e.n + 1, sizeof(*goes));
 	if (!ret && (!goes || (n = choose(&e, how, goes)) < 0))
 		ret = mz_fail_memory(err);
 	for (size_t i = 0; i < e.n && !ret; i++)
 		pruned->rows += goes[i] ? e.list[i].rows : 0;
 	pruned->recordings = n > 0 ? (uint64_t)n : 0;
-	pruned->left = e.n - pruned->recordings;
+	pruned->left -= pruned->left < pruned->recordings ? pruned->left : pruned->recordings;
 	for (unsigned i = 0; i < s->shards && !ret && !how->dry_run; i++)
 		ret = prune_shard(s, i, &e, goes, how->now, err);
 	free(goes);

@@ -15,7 +15,7 @@ struct mz_store_pruning {
 
 struct mz_store_pruned {
 	uint64_t recordings, rows; /* removed; rows: stacks of them */
-	uint64_t left;
+	uint64_t left;		   /* in the whole store, whatever the filter says */
 };
 
 /* What unfinished attempts left behind goes as well. 0 or -errno with err set. */

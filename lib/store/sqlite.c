@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -22,8 +23,7 @@ struct state {
 };
 
 /*
- * SQLite's codes as errors that say what to do. The disk being full is said with what it means
- * for the store: the transaction is rolled back.
+ * SQLite's codes as errors that say what to do. After any of them the transaction is rolled back.
  */
 static int fail(struct mz_store *s, int code, struct mz_error *err)
 {
@@ -35,8 +35,7 @@ static int fail(struct mz_store *s, int code, struct mz_error *err)
 	case SQLITE_CORRUPT:
 		return mz_fail(err, EINVAL, "%s: not a store of recordings: %s", s->name,
 			       sqlite3_errmsg(t->db));
-	case SQLITE_FULL:
-		return mz_fail(err, ENOSPC, "%s: the disk is full; nothing was added", s->name);
+	case SQLITE_FULL: return mz_fail(err, ENOSPC, "%s: the disk is full", s->name);
 	case SQLITE_CANTOPEN: return mz_fail(err, ENOENT, "%s: cannot be opened", s->name);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
@@ -123,27 +122,71 @@ static int check(struct mz_store *s, bool create, struct mz_error *err)
 	return mz_store_check_version(s->name, text, err);
 }
 
+/* SQLite gives ":memory:", "" and "file:..." a meaning of their own. A path has none. */
+static char *plain_path(const char *name)
+{
+	struct mz_buf b = {0};
+
+	mz_buf_printf(&b, "%s%s", *name == '/' ? "" : "./", name);
+	mz_buf_add(&b, "", 1);
+	if (b.failed)
+		mz_buf_free(&b);
+	return b.data;
+}
+
+static int check_name(const char *name, struct mz_error *err)
+{
+	struct stat st;
+
+	if (!*name)
+		return mz_fail(err, EINVAL, "the name of the store is empty");
+	if (!stat(name, &st) && !S_ISREG(st.st_mode))
+		return mz_fail(err, EINVAL, "%s: is a %s, and a store is a file", name,
+			       S_ISDIR(st.st_mode) ? "folder" : "device or pipe");
+	return 0;
+}
+
+/* For the owner alone, as all files that we make; its log gets the same mode. */
+static void make_file(const char *name)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		close(fd);
+}
+
+static int open_file(struct mz_store *s, const char *path, int flags, struct mz_error *err)
+{
+	struct state *t = s->state;
+	int code = sqlite3_open_v2(path, &t->db, flags, NULL);
+
+	if (code == SQLITE_CANTOPEN && access(path, F_OK) && errno == ENOENT)
+		return mz_fail(err, ENOENT,
+			       flags & SQLITE_OPEN_CREATE
+				       ? "%s: its folder does not exist"
+				       : "%s: there is no such store; 'memorizer store add' makes "
+					 "one",
+			       s->name);
+	return code == SQLITE_OK ? 0 : fail(s, code, err);
+}
+
 /* A write-ahead log: readers and a writer do not wait for each other. */
 static int sql_open(struct mz_store *s, bool create, struct mz_error *err)
 {
 	struct state *t = calloc(1, sizeof(*t));
-	int flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0), code, ret, fd;
+	char *path = plain_path(s->name);
+	int ret;
 
 	s->state = t;
-	if (!t)
-		return mz_fail_memory(err);
-	/* for the owner alone, as all files that we make; its log gets the same mode */
-	fd = create ? open(s->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-	if (fd >= 0)
-		close(fd);
-	code = sqlite3_open_v2(s->name, &t->db, flags, NULL);
-	if (code == SQLITE_CANTOPEN && !create)
-		return mz_fail(err, ENOENT,
-			       "%s: there is no such store; 'memorizer store add' makes "
-			       "one",
-			       s->name);
-	if (code != SQLITE_OK)
-		return fail(s, code, err);
+	ret = t && path ? check_name(s->name, err) : mz_fail_memory(err);
+	if (!ret && create)
+		make_file(path);
+	if (!ret)
+		ret = open_file(s, path, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0),
+				err);
+	free(path);
+	if (ret)
+		return ret;
 	sqlite3_busy_timeout(t->db, BUSY_MS);
 	ret = check(s, create, err);
 	if (!ret && create)
