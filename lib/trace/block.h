@@ -31,7 +31,7 @@ bool mz_trailer_get(const uint8_t in[MZ_WIRE_TRAILER_SIZE], uint64_t *index);
 struct mz_attrs {
 	struct mz_attr *v;
 	size_t n, cap;
-	struct mz_tables *keys;	  /* attribute i has the key with number i + 1 */
+	struct mz_tables *keys;	      /* attribute i has the key with number i + 1 */
 	struct mz_mem_budget *budget; /* that they are taken from; NULL: nobody counts */
 };
 
@@ -56,8 +56,11 @@ int mz_stacks_get(struct mz_tables *t, struct mz_packer *pk, const void *payload
 /* The tree of the stacks of the tables; nodes and stacks behind those numbers. */
 struct mz_stack_tree;
 struct mz_stack_tree *mz_tables_tree(struct mz_tables *t);
-int mz_tree_put(const struct mz_stack_tree *t, uint32_t nodes, uint32_t stacks,
-		struct mz_packer *pk, struct mz_buf *out);
+int mz_chains_put(const struct mz_stack_tree *t, uint32_t nodes, uint32_t stacks,
+		  struct mz_packer *pk, struct mz_buf *out);
+int mz_chains_get(struct mz_stack_tree *t, struct mz_packer *pk, const void *payload, size_t size,
+		  uint64_t lost);
+/* The tree that files of version 2.1 have. */
 int mz_tree_get(struct mz_stack_tree *t, struct mz_packer *pk, const void *payload, size_t size,
 		uint64_t lost);
 

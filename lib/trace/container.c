@@ -42,6 +42,10 @@ int mz_container_meta(struct mz_reader *r, unsigned type, const void *payload, s
 	case MZ_BLOCK_TREE:
 		ret = mz_tree_get(mz_tables_tree(r->tables), pk, payload, size, r->in.budget.bytes);
 		break;
+	case MZ_BLOCK_CHAINS:
+		ret = mz_chains_get(mz_tables_tree(r->tables), pk, payload, size,
+				    r->in.budget.bytes);
+		break;
 	case MZ_BLOCK_EVENTS:
 	case MZ_BLOCK_INDEX: break;
 	default:
@@ -275,7 +279,7 @@ static int open_seekable(struct mz_reader *r)
 				r->in.name, (unsigned long long)e->offset);
 		if (e->type == MZ_BLOCK_EVENTS || e->type & MZ_BLOCK_OPTIONAL)
 			continue;
-		if (e->type != MZ_BLOCK_ATTRS && e->type <= MZ_BLOCK_TREE)
+		if (e->type != MZ_BLOCK_ATTRS && e->type <= MZ_BLOCK_CHAINS)
 			continue; /* tables are read when they are needed */
 		ret = mz_container_scan_load(&c->scan, e, &r->error);
 		if (ret < 0 && ret != -EBADMSG)

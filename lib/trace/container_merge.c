@@ -90,7 +90,7 @@ static int load_tables(struct mz_reader *r)
 		int ret;
 
 		if (e->type != MZ_BLOCK_STRINGS && e->type != MZ_BLOCK_STACKS &&
-		    e->type != MZ_BLOCK_TREE)
+		    e->type != MZ_BLOCK_TREE && e->type != MZ_BLOCK_CHAINS)
 			continue;
 		ret = mz_container_scan_load(&c->scan, e, &r->error);
 		if (!ret)

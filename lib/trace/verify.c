@@ -150,6 +150,9 @@ static int check_meta(struct check *c, const struct mz_index_entry *e)
 	else if (e->type == MZ_BLOCK_TREE)
 		ret = mz_tree_get(mz_tables_tree(c->tables), pk, b->data, b->len,
 				  c->scan.source.size);
+	else if (e->type == MZ_BLOCK_CHAINS)
+		ret = mz_chains_get(mz_tables_tree(c->tables), pk, b->data, b->len,
+				    c->scan.source.size);
 	else if (!(e->type & MZ_BLOCK_OPTIONAL))
 		fault(c, e->offset, "a block of an unknown type");
 	if (ret == -ENOMEM)

@@ -13,7 +13,7 @@
 #define MZ_WIRE_MAGIC_SIZE  8
 #define MZ_WIRE_HEADER_SIZE 36
 #define MZ_WIRE_MAJOR	    2
-#define MZ_WIRE_MINOR	    1
+#define MZ_WIRE_MINOR	    2
 
 /* Features without which a file cannot be read. */
 #define MZ_WIRE_NEEDS_NONE 0ull
@@ -32,7 +32,8 @@ enum mz_block_type {
 	MZ_BLOCK_STACKS = 3, /* of version 2.0 */
 	MZ_BLOCK_ATTRS = 4,
 	MZ_BLOCK_INDEX = 5,
-	MZ_BLOCK_TREE = 6, /* stacks */
+	MZ_BLOCK_TREE = 6,	  /* of version 2.1 */
+	MZ_BLOCK_CHAINS = 7,	  /* stacks */
 	MZ_BLOCK_OPTIONAL = 0x80, /* a reader that does not know it skips it */
 };
 
@@ -73,12 +74,12 @@ static inline uint64_t mz_get64(const uint8_t *p)
 /* Signed numbers near 0 as unsigned ones near 0: 0, -1, 1, -2, ... */
 static inline uint64_t mz_zigzag(uint64_t v)
 {
-	return v << 1 ^ (uint64_t)-(int64_t)(v >> 63);
+	return v << 1 ^ (uint64_t) - (int64_t)(v >> 63);
 }
 
 static inline uint64_t mz_unzigzag(uint64_t v)
 {
-	return v >> 1 ^ (uint64_t)-(int64_t)(v & 1);
+	return v >> 1 ^ (uint64_t) - (int64_t)(v & 1);
 }
 
 static inline void mz_buf_number(struct mz_buf *b, uint64_t v)

@@ -106,8 +106,8 @@ static int put_stacks(struct mz_writer *w)
 	int ret = 0;
 
 	if (t->stacks > w->stacks_out) {
-		ret = mz_tree_put(t, w->nodes_out, w->stacks_out, &w->packer, &b);
-		ret = ret < 0 ? mz_fail_memory(&w->error) : put_block(w, MZ_BLOCK_TREE, &b, NULL);
+		ret = mz_chains_put(t, w->nodes_out, w->stacks_out, &w->packer, &b);
+		ret = ret < 0 ? mz_fail_memory(&w->error) : put_block(w, MZ_BLOCK_CHAINS, &b, NULL);
 	}
 	if (!ret) {
 		w->stacks_out = t->stacks;

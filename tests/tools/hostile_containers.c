@@ -298,6 +298,54 @@ static void tree(uint64_t first, uint32_t nodes, uint32_t blocks_of_it, const ch
 	end(name);
 }
 
+/* One column of a block of chains: n times the same number. */
+static void put_same(struct mz_buf *b, uint64_t v, uint32_t n)
+{
+	mz_buf_number(b, n);
+	if (!n)
+		return;
+	mz_buf_number(b, MZ_CODEC_SAME);
+	mz_buf_number(b, v);
+}
+
+/* A number of its own, then the same one for all others. */
+static void put_first(struct mz_buf *b, uint64_t first, uint64_t v, uint32_t n)
+{
+	const struct mz_pack_how how = {.codec = MZ_CODEC_PLANES};
+	uint64_t *all = malloc(n * sizeof(*all));
+
+	must(all, "no memory");
+	all[0] = first;
+	for (uint32_t i = 1; i < n; i++)
+		all[i] = v;
+	must(!mz_codec_column_pack(&pk, all, n, &how, b), "no memory");
+	free(all);
+}
+
+/* Chains of 64 nodes, each as far up as may be from the one before. callee: of all nodes. */
+static void chains(uint64_t callee, uint32_t count, uint32_t blocks_of_it, const char *name)
+{
+	const uint32_t nodes = 64 * count + 1;
+	struct mz_buf b = {0};
+
+	begin();
+	for (uint32_t i = 0; i < blocks_of_it; i++) {
+		b.len = 0;
+		mz_buf_number(&b, 1 + (uint64_t)i * nodes);
+		mz_buf_number(&b, 1 + (uint64_t)i * count);
+		put_first(&b, 0, 64, count);
+		put_first(&b, 64, 63, count);
+		put_same(&b, (uint64_t)i * nodes, 1); /* the first caller is the outside */
+		put_same(&b, callee, nodes);
+		put_same(&b, 2, callee ? 0 : nodes);
+		put_same(&b, 0, 0);
+		put_same(&b, 0, count);
+		block(MZ_BLOCK_CHAINS, &b, NULL);
+	}
+	mz_buf_free(&b);
+	end(name);
+}
+
 /* Thousands of call sites, each in a stack as deep as may be. */
 static void deep_stacks(const char *name)
 {
@@ -537,6 +585,8 @@ int main(int argc, char **argv)
 	lost_table(MZ_BLOCK_STACKS, "lost-stacks.cmt");
 	tree(1u << 26, 1, 1, "lost-tree.cmt");
 	tree(1, 1u << 20, 8, "wide-tree.cmt");
+	chains(0, 1u << 14, 8, "wide-chains.cmt");
+	chains(2, 1u << 14, 1, "wild-chains.cmt");
 	deep_stacks("deep-stacks.cmt");
 	long_strings(300, "long-strings.cmt");
 	many_attributes(1000000, "many-attributes.cmt");

@@ -17,6 +17,7 @@ BIRTH, BLOCK, END, OWN, GROWS, JUMP, STRAY_ADDR, STRAY_NEW, STRAY_OBJECT, STRAY_
 NAMES = ('FORM KIND CALL HAS SIZE GIVEN ARG SITE CACHE FLAGS UNIT BLOCK WHO_CPU WHO_NODE WHO_PID WHO_TID '
          'GUEST_OBJECT GUEST_ADDR TOKEN WHO TIME STEP OWN_SIZE OWN_GIVEN OWN_ARG PLACE ADDR STRAY_ADDR '
          'STRAY_OBJECT JUMP').split()
+CALLERS = {}  # of the nodes of the stack tree
 WORDS = ('TOKEN', 'WHO', 'PLACE')
 
 
@@ -603,11 +604,55 @@ def read_tree(payload, nodes, stacks):
     parents, ips, ends = column(b), column(b), column(b)
     b.end()
     for back, delta in zip(parents, ips):
+        CALLERS[len(nodes)] = len(nodes) - 1 - back
         caller = nodes[len(nodes) - 1 - back]
         nodes.append([(caller[0] if caller else 0) + unzigzag(delta) & M64] + caller)
     for delta in ends:
         node += unzigzag(delta)
         stacks.append(nodes[node])
+
+
+def read_chains(payload, nodes, stacks):
+    b = Bytes(payload)
+    first = b.number()
+    if first != len(nodes) or b.number() != len(stacks) + 1:
+        raise Damaged('nodes or stacks are missing')
+    ups, lengths, fars, callees, news, knowns, ends = [column(b) for _ in range(7)]
+    b.end()
+    fars, callees, news, knowns = iter(fars), iter(callees), iter(news), iter(knowns)
+    addresses, lists, older, number, last, new = [], [], {}, {}, {}, 0
+
+    def entry(ip):
+        addresses.append(ip)
+        lists.append([])
+        return len(lists) - 1
+
+    for up, length in zip(ups, lengths):
+        start = len(nodes)
+        caller = start - 1 - (0 if up else next(fars))
+        for _ in range(up):
+            caller = CALLERS[caller]
+        for node in range(start, start + length + 1):
+            if caller < first and caller not in older:
+                older[caller] = entry(0)
+            mine = lists[older[caller] if caller < first else number[caller]]
+            code = next(callees)
+            if code == 0:
+                new = new + unzigzag(next(news)) & M64
+                mine.append(entry(new))
+            elif code == 1:
+                mine.append(next(knowns))
+            number[node] = mine[code - 2 if code > 1 else -1]
+            nodes.append([addresses[number[node]]] + nodes[caller])
+            CALLERS[node], last[node] = caller, start + length
+            caller = node
+    if [x for it in (fars, callees, news, knowns) for x in it]:
+        raise Damaged('a tree with numbers left over')
+    high = first - 1
+    for end in ends:
+        node = high + unzigzag(end - 1) if end else last[high + 1]
+        stacks.append(nodes[node])
+        high = max(high, node)
 
 
 def blocks_of(data):
@@ -641,6 +686,8 @@ def main(path):
             read_stacks(payload, stacks)
         elif kind == 6:
             read_tree(payload, nodes, stacks)
+        elif kind == 7:
+            read_chains(payload, nodes, stacks)
         elif kind == 5:
             b = Bytes(Bytes(payload).packed())
             counted, produced = b.number(), b.number()
