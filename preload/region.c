@@ -2,6 +2,7 @@
 /* Find and map the shared memory, and hold the lock that says this program lives. */
 #include "region.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,20 +81,119 @@ static bool parse(const char *value)
 	return !*end && inode;
 }
 
-/* A descriptor of the file that was meant. The process that the path names may have
- * ended, and another may have its number and such a descriptor. */
-static int open_region(void)
+/* Is this the file that was meant? */
+static bool is_meant(const struct stat *st)
 {
-	int fd = *path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	return st->st_ino == inode && S_ISREG(st->st_mode) && st->st_size == (off_t)MZ_REGION_BYTES;
+}
+
+static bool is_region(int fd)
+{
 	struct stat st;
 
-	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != inode || !S_ISREG(st.st_mode) ||
-			st.st_size != (off_t)MZ_REGION_BYTES)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return !fstat(fd, &st) && is_meant(&st);
 }
+
+/* The process that the path names may have ended, and another may have its number and
+ * such a descriptor: of a device, which must not even be opened. */
+static int open_named(const char *name)
+{
+	struct stat st;
+	int fd;
+
+	if (!*name || stat(name, &st) || !is_meant(&st))
+		return -1;
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || is_region(fd))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* ---- a program that gets another /proc ---------------------------------------- */
+
+/* Where a descriptor that is kept for such programs begins to look for a number: high
+ * ones are in nobody's way, but there may be a limit. */
+static const int kept_from[] = {900, 200, 20};
+#define KEPT_NUMBERS 32
+
+static int find_kept(void)
+{
+	for (unsigned i = 0; i < sizeof(kept_from) / sizeof(*kept_from); i++)
+		for (int fd = kept_from[i]; fd < kept_from[i] + KEPT_NUMBERS; fd++)
+			if (is_region(fd))
+				return fd;
+	return -1;
+}
+
+/* Without stdio: the program may not have begun yet. */
+static void put_own_path(char *name, int fd)
+{
+	char digits[12];
+	unsigned n = 0;
+
+	strcpy(name, "/proc/self/fd/");
+	name += strlen(name);
+	do
+		digits[n++] = (char)('0' + fd % 10);
+	while (fd /= 10);
+	while (n)
+		*name++ = digits[--n];
+	*name = '\0';
+}
+
+/* What was kept, opened anew: locks belong to an open file description. */
+static int reopen_kept(int kept)
+{
+	char name[32];
+
+	if (kept < 0)
+		return -1;
+	put_own_path(name, kept);
+	return open_named(name);
+}
+
+static int open_region(void)
+{
+	int fd = open_named(path);
+
+	return fd >= 0 || !inode ? fd : reopen_kept(find_kept());
+}
+
+/* For the mapping, where there is no /proc at all, the kept one itself will do. */
+static int open_to_map(void)
+{
+	int fd = open_region(), kept;
+
+	if (fd >= 0)
+		return fd;
+	kept = find_kept();
+	return kept < 0 ? -1 : fcntl(kept, F_DUPFD_CLOEXEC, 0);
+}
+
+static int keep_as(int fd, int from)
+{
+	int kept = fcntl(fd, F_DUPFD, from);
+
+	if (kept < from + KEPT_NUMBERS)
+		return kept;
+	close(kept);
+	return -1;
+}
+
+void mz_region_keep(void)
+{
+	int saved = errno, kept = -1;
+	int fd = inode && find_kept() < 0 ? open_region() : -1;
+
+	for (unsigned i = 0; fd >= 0 && kept < 0 && i < sizeof(kept_from) / sizeof(*kept_from); i++)
+		kept = keep_as(fd, kept_from[i]);
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+}
+
+/* ---- mapping it ------------------------------------------------------------------ */
 
 /* Its size is fixed, so that reading it can never be a SIGBUS. */
 static bool is_sealed(int fd)
@@ -112,7 +212,7 @@ struct mz_region *mz_region_map(void)
 
 	if (!value && !environ && from_proc_environ(from_kernel, sizeof(from_kernel)))
 		value = from_kernel;
-	fd = value && parse(value) ? open_region() : -1;
+	fd = value && parse(value) ? open_to_map() : -1;
 	if (fd < 0)
 		return NULL;
 	r = mmap(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

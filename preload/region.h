@@ -23,6 +23,10 @@ HIDDEN void mz_region_unlock(void);
 /* In a child: the parent's lock is not ours. */
 HIDDEN void mz_region_forked(void);
 
+/* Before this program, or a child of it, gets another /proc: leave a descriptor open for
+ * what it will run. The environment names the memory by a path that is not there then. */
+HIDDEN void mz_region_keep(void);
+
 /* A region that this program made: its locks are taken through this descriptor. */
 HIDDEN void mz_region_made(int fd);
 

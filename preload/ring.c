@@ -56,6 +56,9 @@ static void put_path(char *path, size_t size)
 	struct stat a, b;
 
 	path[n < 0 ? 0 : n] = '\0';
+	/* without /proc there is only that name */
+	if (n < 0 && called && strlen(called) < size)
+		strcpy(path, called);
 	/* of a script this is the script's name: its interpreter is what runs */
 	if (!called || stat(called, &a) || stat("/proc/self/exe", &b) || a.st_ino != b.st_ino ||
 	    a.st_dev != b.st_dev)

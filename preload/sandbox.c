@@ -58,8 +58,7 @@ static bool is_readable(uintptr_t at, size_t size)
 	return true;
 }
 
-/* The program's memory, wherever it points to. */
-static bool peek(const void *from, void *to, size_t size)
+bool mz_peek(const void *from, void *to, size_t size)
 {
 	int saved = errno;
 	bool good = size < UINTPTR_MAX - (uintptr_t)from && is_readable((uintptr_t)from, size);
@@ -79,12 +78,12 @@ static bool is_harmless(const void *program)
 	uint32_t free_to_use = 0;
 	bool ok;
 
-	if (!peek(program, &p, sizeof(p)) || !p.len || p.len > MOST_CODE)
+	if (!mz_peek(program, &p, sizeof(p)) || !p.len || p.len > MOST_CODE)
 		return true;
 	if (!__atomic_compare_exchange_n(&busy, &free_to_use, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
-	ok = !peek(p.filter, code, p.len * sizeof(*code)) || mz_filter_allows(code, p.len);
+	ok = !mz_peek(p.filter, code, p.len * sizeof(*code)) || mz_filter_allows(code, p.len);
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 	return ok;
 }
@@ -160,6 +159,7 @@ long mz_see_syscall(long nr, ...)
 		return see_prctl(a);
 	if (__builtin_expect(nr == SYS_seccomp, 0))
 		return see_seccomp(a);
+	mz_see_apart(nr, a);
 	return raw(nr, a);
 }
 

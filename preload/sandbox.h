@@ -18,9 +18,15 @@ HIDDEN uint32_t mz_filter_run(const struct sock_filter *code, size_t n, int nr,
 /* Does it allow all that recording needs? */
 HIDDEN bool mz_filter_allows(const struct sock_filter *code, size_t n);
 
+/* Is this system call one that changes what /proc is? Called before it is made. */
+HIDDEN void mz_see_apart(long nr, const long a[6]);
+
 /* For the redirecting of calls: prctl and syscall, and where they led before. */
 extern void *mz_real_prctl HIDDEN, *mz_real_syscall HIDDEN;
 HIDDEN int mz_see_prctl(int option, ...);
 HIDDEN long mz_see_syscall(long nr, ...);
+
+/* Copy memory of the program, wherever it points to; false = it cannot be read. */
+HIDDEN bool mz_peek(const void *from, void *to, size_t size);
 
 #endif

@@ -371,6 +371,28 @@ static uint64_t refused(const struct job *j)
 	return j->rings.region->refused + j->rings.refused;
 }
 
+/* Programs that recorded ones became, and that never said anything, without those that
+ * said why. One that another program started without a moment of its own (vfork, posix_spawn)
+ * is not noticed: there may be more. */
+static uint64_t silent(const struct job *j)
+{
+	uint64_t n = j->rings.became_count + j->rings.became_more;
+	uint64_t known = refused(j) + j->rings.region->sandboxed;
+
+	return n > known ? n - known : 0;
+}
+
+static void tell_silent(const struct job *j)
+{
+	char a[32];
+
+	if (silent(j))
+		console_note("at least %s programs were not recorded: they did not load the "
+			     "library, or found no way to the recorder; they are static, "
+			     "privileged, of 32 bits, or in a container",
+			     console_count(a, silent(j)));
+}
+
 static void tell_refused(const struct job *j)
 {
 	char a[32];
@@ -441,6 +463,7 @@ static void tell(const struct job *j)
 			most = d;
 	}
 	tell_refused(j);
+	tell_silent(j);
 	tell_alone(j);
 	tell_spool(j);
 	if (WIFSIGNALED(j->status))
@@ -491,6 +514,7 @@ static void tell_json(const struct job *j)
 	mz_json_end_array(&json);
 	mz_json_u64(&json, "refused", refused(j));
 	mz_json_u64(&json, "sandboxed", j->rings.region->sandboxed);
+	mz_json_u64(&json, "not_loaded", silent(j));
 	mz_json_u64(&json, "stray", j->rings.stray);
 	mz_json_i64(&json, "exit_status", exit_status(j));
 	getrusage(RUSAGE_CHILDREN, &program);

@@ -59,9 +59,46 @@ static bool is_wanted(const struct mz_user_rings *r, const struct mz_program_slo
 	return r->main_pid == 0 || from->pid == r->main_pid;
 }
 
+/* ---- programs that a recorded one becomes ------------------------------------------- */
+
+/* The program that follows is recorded, as all of them are if nothing prevents it. One
+ * that ended at once is known by the number it has itself. */
+static void has_come(struct mz_user_rings *r, const struct mz_process *p, uint32_t pid)
+{
+	for (unsigned k = 0; k < r->became_count; k++) {
+		struct mz_became *b = &r->became[k];
+
+		if (p->pid ? b->process.pid == p->pid && b->process.start == p->start
+			   : b->pid == pid) {
+			*b = r->became[--r->became_count];
+			return;
+		}
+	}
+}
+
+/* The program of this image is over. Is its process? If not, it is another program now,
+ * which comes later, has come already, or cannot be recorded. */
+static void becomes(struct mz_user_rings *r, unsigned i)
+{
+	const struct mz_user_program *m = r->images[i];
+
+	if (!mz_process_runs(&m->process))
+		return;
+	for (unsigned k = 0; k < MZ_IMAGES; k++)
+		if (k != i && r->images[k] && r->images[k]->process.pid == m->process.pid &&
+		    r->images[k]->process.start == m->process.start)
+			return;
+	if (r->became_count == MOST_BECAME)
+		r->became_more++;
+	else
+		r->became[r->became_count++] =
+			(struct mz_became){.process = m->process, .pid = m->pid};
+}
+
 static int open_image(struct mz_user_rings *r, unsigned i)
 {
 	struct mz_program_slot from = r->region->images[i];
+	struct mz_process process;
 	int ret;
 
 	if (r->files->made >= MOST_FILES || !is_wanted(r, &from)) {
@@ -73,7 +110,10 @@ static int open_image(struct mz_user_rings *r, unsigned i)
 	r->images[i] = malloc(sizeof(*r->images[i]));
 	if (!r->images[i])
 		return mz_fail_memory(r->files->err);
-	ret = mz_user_program_open(r->files, r->images[i], &from);
+	/* one that lives and is not where its number is has another number here */
+	process = mz_region_find(r->fd, from.pid, from.locked && mz_region_locked(r->fd, i));
+	has_come(r, &process, from.pid);
+	ret = mz_user_program_open(r->files, r->images[i], &from, &process);
 	if (!ret)
 		find_life(r, i, &from);
 	return ret;
@@ -152,6 +192,7 @@ static int finish_image(struct mz_user_rings *r, unsigned image)
 	long n = mz_user_rings_drain(r, false);
 	int ret = n < 0 ? (int)n : 0;
 
+	becomes(r, image);
 	for (unsigned i = 0; i < MZ_RINGS && !ret; i++)
 		if (is_of(r, i, image))
 			ret = finish_ring(r, image, i);

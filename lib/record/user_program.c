@@ -46,8 +46,8 @@ static void set_command(const struct mz_user_files *f, struct mz_user_program *m
 	size_t n = 0;
 	FILE *in;
 
-	snprintf(path, sizeof(path), "/proc/%u/cmdline", m->pid);
-	in = fopen(path, "re");
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", m->process.pid);
+	in = m->process.pid ? fopen(path, "re") : NULL;
 	if (in) {
 		n = fread(line, 1, sizeof(line) - 1, in);
 		fclose(in);
@@ -89,8 +89,6 @@ static int set_header(const struct mz_user_files *f, struct mz_user_program *m)
 	return 0;
 }
 
-/* The name in the shared memory is written by the program, so it is terminated here before it
- * is used. The pidfd tells when the process is gone. */
 /* A chunk is readable when it is whole: on a disk that may be full before the first
  * one of the usual size, they are small. */
 static uint32_t chunk_events(const struct mz_user_files *f)
@@ -116,8 +114,10 @@ static uid_t owner_of(uint32_t pid)
 	return stat(path, &st) ? geteuid() : st.st_uid;
 }
 
+/* The name in the shared memory is written by the program, so it is terminated here before it
+ * is used. */
 int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
-			 const struct mz_program_slot *from)
+			 const struct mz_program_slot *from, const struct mz_process *process)
 {
 	struct mz_writer_options o = {
 		.overwrite = f->force, .raw = true, .chunk_events = chunk_events(f)};
@@ -125,7 +125,8 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 	memset(m, 0, sizeof(*m));
 	m->pid = from->pid;
 	m->pidfd = -1;
-	m->uid = owner_of(m->pid);
+	m->process = *process;
+	m->uid = owner_of(m->process.pid);
 	snprintf(m->program, sizeof(m->program), "%.*s", (int)sizeof(from->path), from->path);
 	m->number = ++f->made;
 	m->path = file_name(f, m->number);
@@ -233,8 +234,8 @@ void mz_user_program_look(struct mz_user_program *m)
 	if (now - m->looked < LOOK_NS)
 		return;
 	m->looked = now;
-	snprintf(path, sizeof(path), "/proc/%u/status", m->pid);
-	in = fopen(path, "re");
+	snprintf(path, sizeof(path), "/proc/%u/status", m->process.pid);
+	in = m->process.pid ? fopen(path, "re") : NULL;
 	while (in && fgets(line, sizeof(line), in))
 		if (sscanf(line, "RssAnon: %llu kB", &kib) == 1)
 			mz_user_program_has(m, kib * 1024);

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "record/user_region.h"
 #include "record/user_stacks.h"
 
 #define RECORD_BATCH 256
@@ -24,10 +25,11 @@ struct mz_user_waits {
 };
 
 struct mz_user_program {
-	bool ended;  /* its process is gone, or has become another program */
-	bool locked; /* it holds a lock as long as it lives; else pidfd tells */
-	uint32_t pid;
-	int pidfd; /* -1 = none */
+	bool ended;		   /* its process is gone, or has become another program */
+	bool locked;		   /* it holds a lock as long as it lives; else pidfd tells */
+	uint32_t pid;		   /* as it says itself */
+	struct mz_process process; /* as it is here */
+	int pidfd;		   /* -1 = none */
 	unsigned number;
 	char *path; /* of the file */
 	char program[224];
@@ -90,9 +92,10 @@ struct mz_user_files {
 	size_t done_count, done_cap;
 };
 
-/* All: 0, or -errno with files->err set. from is a copy of what the program says. */
+/* All: 0, or -errno with files->err set. from is a copy of what the program says, process
+ * what was found out. */
 int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
-			 const struct mz_program_slot *from);
+			 const struct mz_program_slot *from, const struct mz_process *process);
 int mz_user_program_add(struct mz_user_files *f, struct mz_user_program *m,
 			const struct mz_event *ev);
 /* The batch is full, or the program is over. */

@@ -142,27 +142,78 @@ static int pidfd_if_mapped(const char *pid, uint32_t number, const struct stat *
 	return -ESRCH;
 }
 
-int mz_region_process(int fd, uint32_t pid)
+/* A pidfd of the process, whose number here is put into name, or -errno. */
+static int find_process(int fd, uint32_t pid, bool search, char name[16])
 {
 	struct stat st;
 	struct dirent *e;
-	char name[16];
-	int found = -ESRCH;
+	int found;
 	DIR *d;
 
 	if (!pid || fstat(fd, &st))
 		return -ESRCH;
-	snprintf(name, sizeof(name), "%u", pid);
+	snprintf(name, 16, "%u", pid);
 	found = pidfd_if_mapped(name, pid, &st);
-	if (found >= 0)
+	if (found >= 0 || !search)
 		return found;
 	d = opendir("/proc");
 	while (d && found < 0 && (e = readdir(d)))
-		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && own_number(e->d_name) == pid)
-			found = pidfd_if_mapped(e->d_name, pid, &st);
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && own_number(e->d_name) == pid) {
+			snprintf(name, 16, "%.15s", e->d_name);
+			found = pidfd_if_mapped(name, pid, &st);
+		}
 	if (d)
 		closedir(d);
 	return found;
+}
+
+int mz_region_process(int fd, uint32_t pid)
+{
+	char name[16];
+
+	return find_process(fd, pid, true, name);
+}
+
+/* The 22nd field of its line; 0 = there is no such process. The second is its name, in
+ * which there may be anything. */
+static uint64_t start_of(uint32_t pid)
+{
+	char path[64], line[1024];
+	const char *p;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	in = fopen(path, "re");
+	p = in && fgets(line, sizeof(line), in) ? strrchr(line, ')') : NULL;
+	if (in)
+		fclose(in);
+	for (unsigned field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	return p ? strtoull(p, NULL, 10) : 0;
+}
+
+struct mz_process mz_region_find(int fd, uint32_t pid, bool search)
+{
+	struct mz_process p = {0};
+	char name[16];
+	int found = find_process(fd, pid, search, name);
+
+	if (found < 0)
+		return p;
+	p.pid = (uint32_t)strtoul(name, NULL, 10);
+	p.start = start_of(p.pid);
+	close(found);
+	return p;
+}
+
+/* One that ends has given up its memory, and with it its program, before its locks. */
+bool mz_process_runs(const struct mz_process *p)
+{
+	char path[64], program[8];
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", p->pid);
+	return p->pid && readlink(path, program, sizeof(program)) > 0 &&
+	       start_of(p->pid) == p->start;
 }
 
 uint32_t mz_region_filters(const char *status_path)

@@ -32,6 +32,19 @@ void mz_region_disown(struct mz_region_owner *o);
 /* Does the program of an image hold its lock? */
 bool mz_region_locked(int fd, unsigned image);
 
+/* A process as this one sees it: its number, and when it was started, because numbers are
+ * used again. */
+struct mz_process {
+	uint32_t pid; /* 0 = not known */
+	uint64_t start;
+};
+
+/* Which process is it that calls itself pid? Only one that maps the region is; with
+ * search, one of another pid namespace, too, which has another number here. */
+struct mz_process mz_region_find(int fd, uint32_t pid, bool search);
+/* It runs, and is not about to end. */
+bool mz_process_runs(const struct mz_process *p);
+
 /* The process that maps the region and calls itself pid in its own namespace: a
  * pidfd, or -errno. */
 int mz_region_process(int fd, uint32_t pid);

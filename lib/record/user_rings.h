@@ -32,6 +32,14 @@ struct mz_user_ring {
 	uint64_t bound; /* when all of it could last be read */
 };
 
+/* A recorded program became another one, by exec, which has not said anything yet. */
+struct mz_became {
+	struct mz_process process;
+	uint32_t pid; /* as it says itself */
+};
+
+#define MOST_BECAME 1024u
+
 struct mz_user_rings {
 	struct mz_region *region;
 	int fd;
@@ -63,6 +71,9 @@ struct mz_user_rings {
 	uint64_t take_at;
 	uint64_t stray;	  /* records in rings of no program */
 	uint64_t refused; /* programs for which there was no file or no memory */
+	struct mz_became became[MOST_BECAME];
+	unsigned became_count;
+	uint64_t became_more; /* that found no place there */
 };
 
 /* fd: of memory for the region, which a program has made; -1 = make it. To be called

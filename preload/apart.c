@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See a program make or enter namespaces and other roots, and keep the way to the region. */
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "region.h"
+#include "ring.h"
+#include "sandbox.h"
+#include "scope.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define APART (CLONE_NEWNS | CLONE_NEWPID)
+
+/* Is there a recorder whom a program in the container could be of use to? */
+static void keep(void)
+{
+	if (mz_region && !mz_sandboxed && !mz_recorder_died())
+		mz_region_keep();
+}
+
+static uint64_t flags_of(const void *clone3_args)
+{
+	uint64_t flags = 0;
+
+	return mz_peek(clone3_args, &flags, sizeof(flags)) ? flags : 0;
+}
+
+void mz_see_apart(long nr, const long a[6])
+{
+	switch (nr) {
+	case SYS_clone:
+	case SYS_unshare:
+		if (a[0] & APART)
+			keep();
+		break;
+	case SYS_clone3:
+		if (flags_of((const void *)a[0]) & APART)
+			keep();
+		break;
+	case SYS_setns: /* into whatever the descriptor is of */
+	case SYS_chroot:
+	case SYS_pivot_root: keep(); break;
+	default: break;
+	}
+}
+
+#ifdef __x86_64__
+EXPORT int unshare(int flags)
+{
+	return (int)mz_see_syscall(SYS_unshare, (long)flags);
+}
+
+EXPORT int setns(int fd, int type)
+{
+	return (int)mz_see_syscall(SYS_setns, (long)fd, (long)type);
+}
+
+EXPORT int chroot(const char *path)
+{
+	return (int)mz_see_syscall(SYS_chroot, path);
+}
+
+/* It begins in a function and on a stack of its own, so that only the C library's will do.
+ * Of the last three arguments those that the flags do not ask for are never looked at. */
+EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
+{
+	static int (*real)(int (*)(void *), void *, int, void *, ...);
+	void *parent_tid, *tls, *child_tid;
+	bool own;
+	va_list ap;
+
+	va_start(ap, arg);
+	parent_tid = va_arg(ap, void *);
+	tls = va_arg(ap, void *);
+	child_tid = va_arg(ap, void *);
+	va_end(ap);
+	if (!real)
+		*(void **)&real = mz_definition("clone", &own);
+	if (flags & APART)
+		keep();
+	return real(fn, stack, flags, arg, parent_tid, tls, child_tid);
+}
+#endif
