@@ -69,20 +69,48 @@ static void note_unplaced(const char *path, const struct mz_code_module *m, bool
 				    : "no list of symbols (kallsyms)");
 }
 
+static void put_functions(struct mz_buf *b, const char *path, const struct mz_code_module *m,
+			  bool listed)
+{
+	note(path, &m->code, m->image);
+	note_unplaced(path, m, listed);
+	for (size_t i = 0; i < m->code.n; i++)
+		put(b, &m->code.functions[i], m->files[i]);
+}
+
 static int put_module(struct mz_buf *b, const char *path, const struct mz_kallsyms *k,
 		      struct mz_error *err)
 {
 	struct mz_code_module m;
 	int ret = mz_code_module_read(&m, path, k, err);
 
-	if (ret >= 0) {
-		note(path, &m.code, m.image);
-		note_unplaced(path, &m, k != NULL);
-		for (size_t i = 0; i < m.code.n; i++)
-			put(b, &m.code.functions[i], m.files[i]);
-	}
+	if (ret >= 0)
+		put_functions(b, path, &m, k != NULL);
 	mz_code_module_deinit(&m);
 	return ret;
+}
+
+static int put_loaded(void *arg, const char *path, const struct mz_code_module *m)
+{
+	put_functions(arg, path, m, true);
+	return 0;
+}
+
+/* Without names of modules: those that the kernel had loaded. */
+static int put_all_loaded(struct mz_buf *b, const char *dir, const struct mz_kallsyms *k,
+			  struct mz_error *err)
+{
+	struct mz_code_modules c;
+
+	if (mz_code_modules_read(dir, k, put_loaded, b, &c) < 0)
+		return mz_fail_memory(err);
+	if (c.no_file + c.unreadable + c.unplaced)
+		console_note("%zu of %zu modules that were loaded are left out: %zu have no file "
+			     "in a folder of --symbols, %zu are of another build or cannot be "
+			     "read, %zu have no known address",
+			     c.no_file + c.unreadable + c.unplaced, c.loaded, c.no_file,
+			     c.unreadable, c.unplaced);
+	return 0;
 }
 
 /* The list of the kernel that loaded the modules: of --symbols, or beside the vmlinux. */
@@ -100,6 +128,8 @@ static int put_modules(struct mz_buf *b, const struct kmap_opts *o, int n, char 
 	}
 	for (int i = 1; ret >= 0 && i < n; i++)
 		ret = put_module(b, argv[i], k, err);
+	if (ret >= 0 && n == 1 && k)
+		ret = put_all_loaded(b, files.kernel.modules, k, err);
 	mz_kallsyms_free(k);
 	mz_symbols_files_deinit(&files);
 	return ret;
@@ -115,7 +145,7 @@ int kmap_functions(const struct kmap_opts *o, int argc, char **argv)
 		return console_usage("functions takes a VMLINUX, and modules");
 	mz_buf_str(&b, "name,file,start,size,read,write,call,return,free\n");
 	ret = put_kernel(&b, argv[0], &err);
-	if (ret >= 0 && argc > 1)
+	if (ret >= 0 && (argc > 1 || o->symbols))
 		ret = put_modules(&b, o, argc, argv, &err);
 	if (ret >= 0)
 		return console_put(&b, stdout) < 0 ? console_fail("out of memory") : MZ_EXIT_OK;

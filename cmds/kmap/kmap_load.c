@@ -66,6 +66,20 @@ static int find_functions(struct kmap_load *l, const struct kmap_opts *o, const 
 	return mz_functions_open(&l->f, o->symbols, path, &l->vmlinux, err);
 }
 
+/* Modules that the kernel had loaded, and that are not in the figures, by cause. */
+static void note_modules(const struct mz_functions *f)
+{
+	const struct mz_code_modules *m = &f->modules;
+	size_t out = m->no_file + m->unreadable + m->unplaced + f->modules_plain;
+
+	if (out)
+		console_note("%zu of %zu modules that were loaded are left out: %zu have no file "
+			     "in a folder of --symbols, %zu are of another build or cannot be "
+			     "read, %zu have no known address, %zu have no count of accesses",
+			     out, m->loaded, m->no_file, m->unreadable, m->unplaced,
+			     f->modules_plain);
+}
+
 /* What is not in the figures, by cause. */
 static void note_left_out(const struct mz_privilege *p)
 {
@@ -73,10 +87,11 @@ static void note_left_out(const struct mz_privilege *p)
 		console_note(
 			"%llu accesses and %llu calls are of code in no function, and left out",
 			(unsigned long long)p->unknown_edges, (unsigned long long)p->unknown_calls);
-	if (p->module_edges || p->module_objects)
-		console_note("%llu accesses and %llu kinds of objects are of modules that the "
-			     "functions do not have, and left out",
+	if (p->module_edges || p->module_objects || p->module_calls)
+		console_note("%llu accesses, %llu calls and %llu kinds of objects are of modules "
+			     "that the functions do not have, and left out",
 			     (unsigned long long)p->module_edges,
+			     (unsigned long long)p->module_calls,
 			     (unsigned long long)p->module_objects);
 	if (p->u->dropped)
 		console_note("%llu objects are the recorder's own or none, and left out",
@@ -98,8 +113,10 @@ int kmap_load(struct kmap_load *l, const struct kmap_opts *o, int n, char **path
 		ret = mz_privilege_check(&l->u, l->vmlinux, err);
 	if (ret >= 0)
 		ret = mz_privilege_init(&l->p, &l->u, &l->f, err);
-	if (ret >= 0)
+	if (ret >= 0) {
+		note_modules(&l->f);
 		note_left_out(&l->p);
+	}
 	return ret;
 }
 

@@ -227,8 +227,16 @@ static void json_head(struct out *t)
 	mz_json_u64(j, "unknown_accesses", p->unknown_edges);
 	mz_json_u64(j, "unknown_calls", p->unknown_calls);
 	mz_json_u64(j, "module_accesses", p->module_edges);
+	mz_json_u64(j, "module_calls", p->module_calls);
 	mz_json_u64(j, "module_objects", p->module_objects);
 	mz_json_u64(j, "dropped_objects", p->u->dropped);
+	mz_json_end_object(j);
+	mz_json_object(j, "modules");
+	mz_json_u64(j, "loaded", p->f->modules.loaded);
+	mz_json_u64(j, "no_file", p->f->modules.no_file);
+	mz_json_u64(j, "unreadable", p->f->modules.unreadable);
+	mz_json_u64(j, "unplaced", p->f->modules.unplaced);
+	mz_json_u64(j, "not_counted", p->f->modules_plain);
 	mz_json_end_object(j);
 	mz_json_object(j, "owners");
 	mz_json_u64(j, "sites", p->owners.sites);

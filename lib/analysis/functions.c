@@ -11,8 +11,6 @@
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/input.h"
-#include "symbols/files.h"
-#include "symbols/image.h"
 
 /* A kernel has 100,000; a file of more is not one. */
 #define MOST (1u << 24)
@@ -147,6 +145,7 @@ int mz_functions_end(struct mz_functions *f)
 	f->functions = merged;
 	f->n = n;
 	f->dense = is_dense(f);
+	f->high = f->n_parts && f->parts[f->n_parts - 1].start >> 63;
 	return 0;
 }
 
@@ -164,6 +163,8 @@ uint32_t mz_functions_find(const struct mz_functions *f, uint64_t addr)
 	size_t at = mz_array_not_above(f->parts, f->n_parts, sizeof(*f->parts),
 				       offsetof(struct mz_function_part, start), addr);
 
+	if (f->high && !(addr >> 63))
+		return MZ_FUNCTION_NONE;
 	return at && is_in(f, at - 1, addr) ? f->parts[at - 1].function : MZ_FUNCTION_NONE;
 }
 
@@ -292,51 +293,4 @@ int mz_functions_read(struct mz_functions *f, const char *path, struct mz_error 
 	if (!f->n)
 		return mz_fail(err, EINVAL, "%s: a table without functions", path);
 	return mz_functions_end(f) < 0 ? mz_fail_memory(err) : 0;
-}
-
-/* ---- an image --------------------------------------------------------------------------- */
-
-int mz_functions_count(struct mz_functions *f, const char *path, struct mz_error *err)
-{
-	struct mz_image *im = mz_image_open(path, true, err);
-	struct mz_code code = {0};
-	int ret = im ? mz_code_read(&code, path, err) : -EINVAL;
-
-	*f = (struct mz_functions){0};
-	for (size_t i = 0; ret >= 0 && i < code.n; i++) {
-		struct mz_image_place at = {0};
-		bool found = mz_image_find(im, code.functions[i].start, &at);
-
-		if (mz_functions_add(f, &code.functions[i], found && at.home ? at.home : "") < 0)
-			ret = mz_fail_memory(err);
-	}
-	if (ret >= 0 && mz_functions_end(f) < 0)
-		ret = mz_fail_memory(err);
-	mz_code_deinit(&code);
-	mz_image_free(im);
-	return ret < 0 ? ret : 0;
-}
-
-int mz_functions_open(struct mz_functions *f, const char *symbols, const char *map, char **vmlinux,
-		      struct mz_error *err)
-{
-	struct mz_symbols_files files = {0};
-	int ret = 0;
-
-	*f = (struct mz_functions){0};
-	*vmlinux = NULL;
-	if (symbols)
-		ret = mz_symbols_files_named(&files, symbols, err);
-	else if (strcmp(map, "-"))
-		ret = mz_symbols_files_beside(&files, map, err);
-	if (ret >= 0 && !files.kernel.vmlinux)
-		ret = mz_fail(err, ENOENT,
-			      "the instructions of the kernel's functions are not known: name its "
-			      "vmlinux with --symbols, or a table of them with --functions");
-	if (ret >= 0) {
-		*vmlinux = strdup(files.kernel.vmlinux);
-		ret = *vmlinux ? mz_functions_count(f, *vmlinux, err) : mz_fail_memory(err);
-	}
-	mz_symbols_files_deinit(&files);
-	return ret;
 }

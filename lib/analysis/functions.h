@@ -8,7 +8,7 @@
 #define MZ_ANALYSIS_FUNCTIONS_H
 
 #include "base/bytes_index.h"
-#include "symbols/code.h"
+#include "symbols/code_module.h"
 
 #define MZ_FUNCTION_NONE UINT32_MAX
 
@@ -32,6 +32,9 @@ struct mz_functions {
 	size_t n, n_parts;
 	unsigned missing; /* bits of ops that some function has no count for */
 	bool dense;	  /* one function follows the other: none is left out between them */
+	bool high; /* code of a kernel: lower addresses are relative to a module, and nowhere */
+	struct mz_code_modules modules; /* that the kernel had loaded */
+	size_t modules_plain;		/* of them: left out, as its accesses cannot be counted */
 	char *text;
 	size_t text_len;
 
@@ -45,8 +48,9 @@ void mz_functions_deinit(struct mz_functions *f);
 int mz_functions_read(struct mz_functions *f, const char *path, struct mz_error *err);
 /* Counted in an ELF file, whose debugging information has the source files. */
 int mz_functions_count(struct mz_functions *f, const char *path, struct mz_error *err);
-/* Counted in the vmlinux of the symbols, or beside the map if symbols is NULL. vmlinux: its path,
- * to be freed. */
+/* Counted in the vmlinux of the symbols, or beside the map if symbols is NULL, and in the modules
+ * that it had loaded, if the symbols have kallsyms and a folder with their files. vmlinux: its
+ * path, to be freed. */
 int mz_functions_open(struct mz_functions *f, const char *symbols, const char *map, char **vmlinux,
 		      struct mz_error *err);
 /* One part, with its counts; missing: bits of ops that are not known. Then end. 0 or -ENOMEM. */

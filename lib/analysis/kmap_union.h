@@ -94,10 +94,11 @@ const char *mz_union_string(const struct mz_union *u, uint32_t id);
 /* What a class is called in a file: its identity, without blanks; returns buf. */
 char *mz_union_object_id(const struct mz_union *u, uint32_t object, char *buf, size_t size);
 
-/* Code of modules, where upstream's kernels have it. */
+/* Code of modules: behind 512 MiB for the kernel, as upstream's kernels have it, or behind 1 GiB in
+ * those that can be moved. (BPF programs lie there too.) */
 static inline bool mz_union_is_module(uint64_t ip)
 {
-	return ip >> 28 == 0xffffffffau;
+	return ip >> 28 == 0xffffffffau || (ip >= 0xffffffffc0000000u && ip < 0xffffffffff000000u);
 }
 
 #endif

@@ -115,8 +115,9 @@ static int see_calls(struct mz_privilege *p, struct seen *s)
 		p->caller[i] = s->function[from];
 		p->callee[i] = s->function[to];
 		if (p->caller[i] == MZ_FUNCTION_NONE || p->callee[i] == MZ_FUNCTION_NONE) {
-			p->unknown_calls +=
-				!mz_union_is_module(c->from) && !mz_union_is_module(c->to);
+			bool module = mz_union_is_module(c->from) || mz_union_is_module(c->to);
+
+			*(module ? &p->module_calls : &p->unknown_calls) += 1;
 			p->caller[i] = MZ_FUNCTION_NONE;
 			continue;
 		}
@@ -186,8 +187,16 @@ static void add_up(struct mz_privilege *p)
 /* Addresses that are in no function are those of another kernel, or of one that was moved. */
 static int check_kernel(const struct mz_privilege *p, struct mz_error *err)
 {
-	if (p->known * 2 >= p->addresses)
+	/* a kernel may have been moved to where another has its modules */
+	if (p->known * 2 >= p->addresses &&
+	    (p->known || !(p->module_edges || p->module_calls || p->module_objects)))
 		return 0;
+	if (!p->addresses)
+		return mz_fail(
+			err, EINVAL,
+			"no code address is in the functions: the map is of a kernel that "
+			"was moved (KASLR) and has no kallsyms beside it, or of modules that "
+			"the functions do not have");
 	return mz_fail(
 		err, EINVAL,
 		"only %llu of %llu code addresses are in the functions: the map is of another "

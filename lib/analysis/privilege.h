@@ -42,7 +42,7 @@ struct mz_privilege {
 	unsigned unseen;  /* bits of ops that the map does not record */
 
 	/* what is left out, and why */
-	uint64_t module_objects, module_edges, unknown_edges, unknown_calls;
+	uint64_t module_objects, module_edges, module_calls, unknown_edges, unknown_calls;
 	uint64_t addresses, known; /* distinct, of the kernel's own code; in functions */
 	bool overflow;		   /* a product is greater than 64 bits */
 };

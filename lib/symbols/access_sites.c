@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Read the table of access sites that the GCC plugin leaves in a kernel. */
+/* Read the table of access sites that the GCC plugin leaves in a kernel and in its modules. */
 #include "symbols/access_sites.h"
 
 #include <elf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,30 +36,43 @@ struct mz_access_sites {
 
 struct part {
 	uint64_t at, size;
+	size_t index; /* of the section */
 };
 
-/* A section of the file by its name; everything in the headers is checked. */
-static bool find_section(const struct mz_access_sites *s, const char *name, struct part *out)
+static bool is_within(const struct mz_access_sites *s, const Elf64_Shdr *h)
+{
+	return h->sh_offset <= s->length && h->sh_size <= s->length - h->sh_offset;
+}
+
+/* The headers of all sections, which lie in the file; NULL: it is no such file. */
+static const Elf64_Shdr *headers(const struct mz_access_sites *s)
 {
 	const Elf64_Ehdr *e = (const Elf64_Ehdr *)s->map;
-	const Elf64_Shdr *h, *names;
 
 	if (s->length < sizeof(*e) || memcmp(e->e_ident, ELFMAG, SELFMAG) ||
 	    e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_ident[EI_DATA] != ELFDATA2LSB ||
-	    e->e_shentsize != sizeof(*h) || e->e_shoff % 8 || e->e_shoff > s->length ||
-	    (s->length - e->e_shoff) / sizeof(*h) < e->e_shnum || e->e_shstrndx >= e->e_shnum)
-		return false;
-	h = (const Elf64_Shdr *)(s->map + e->e_shoff);
-	names = &h[e->e_shstrndx];
-	if (names->sh_offset > s->length || names->sh_size > s->length - names->sh_offset)
+	    e->e_shentsize != sizeof(Elf64_Shdr) || e->e_shoff % 8 || e->e_shoff > s->length ||
+	    (s->length - e->e_shoff) / sizeof(Elf64_Shdr) < e->e_shnum ||
+	    e->e_shstrndx >= e->e_shnum)
+		return NULL;
+	return (const Elf64_Shdr *)(s->map + e->e_shoff);
+}
+
+/* A section of the file by its name. */
+static bool find_section(const struct mz_access_sites *s, const char *name, struct part *out)
+{
+	const Elf64_Ehdr *e = (const Elf64_Ehdr *)s->map;
+	const Elf64_Shdr *h = headers(s), *names = h ? &h[e->e_shstrndx] : NULL;
+
+	if (!names || !is_within(s, names))
 		return false;
 	for (size_t i = 0; i < e->e_shnum; i++) {
 		if (h[i].sh_name >= names->sh_size || h[i].sh_type != SHT_PROGBITS ||
 		    names->sh_size - h[i].sh_name <= strlen(name) ||
 		    strcmp((const char *)s->map + names->sh_offset + h[i].sh_name, name) != 0)
 			continue;
-		*out = (struct part){h[i].sh_offset, h[i].sh_size};
-		return out->at <= s->length && out->size <= s->length - out->at;
+		*out = (struct part){h[i].sh_offset, h[i].sh_size, i};
+		return is_within(s, &h[i]);
 	}
 	return false;
 }
@@ -68,6 +82,81 @@ static int by_ip(const void *a, const void *b)
 	uint64_t x = ((const struct row *)a)->ip, y = ((const struct row *)b)->ip;
 
 	return MZ_ORDER(x, y);
+}
+
+/* ---- relocations of a module -------------------------------------------------------------- */
+
+/*
+ * One number of a row: the address of the site, or the offset of one of its texts. false: it is
+ * none of them, or its symbol is in another section than it must be.
+ */
+static bool relocate(struct row *rows, size_t n, const Elf64_Rela *r, const Elf64_Sym *sym,
+		     size_t strings)
+{
+	size_t at = r->r_offset % sizeof(*rows), i = r->r_offset / sizeof(*rows);
+	uint64_t value = sym->st_value + (uint64_t)r->r_addend;
+	unsigned type = ELF64_R_TYPE(r->r_info);
+	struct row *row = &rows[i];
+
+	if (i >= n || !sym->st_shndx || sym->st_shndx >= SHN_LORESERVE || value >> 48)
+		return false;
+	if (!at && type == R_X86_64_64) {
+		row->ip = (uint64_t)sym->st_shndx << 48 | value;
+		return true;
+	}
+	if (type != R_X86_64_32 || sym->st_shndx != strings || value > UINT32_MAX)
+		return false;
+	switch (at) {
+	case offsetof(struct row, file): row->file = (uint32_t)value; return true;
+	case offsetof(struct row, function): row->function = (uint32_t)value; return true;
+	case offsetof(struct row, type): row->type = (uint32_t)value; return true;
+	case offsetof(struct row, members): row->members = (uint32_t)value; return true;
+	default: return false;
+	}
+}
+
+/* The relocations of the table. Headers and entries may be anything. */
+static bool apply(struct mz_access_sites *s, const Elf64_Shdr *rela, size_t strings)
+{
+	const Elf64_Ehdr *e = (const Elf64_Ehdr *)s->map;
+	const Elf64_Shdr *h = headers(s), *syms = &h[rela->sh_link];
+
+	if (rela->sh_link >= e->e_shnum || !is_within(s, rela) || !is_within(s, syms))
+		return false;
+	for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= rela->sh_size; at += sizeof(Elf64_Rela)) {
+		Elf64_Rela r;
+		Elf64_Sym sym;
+
+		memcpy(&r, s->map + rela->sh_offset + at, sizeof(r));
+		if (ELF64_R_SYM(r.r_info) >= syms->sh_size / sizeof(sym))
+			return false;
+		memcpy(&sym, s->map + syms->sh_offset + ELF64_R_SYM(r.r_info) * sizeof(sym),
+		       sizeof(sym));
+		if (!relocate(s->rows, s->n, &r, &sym, strings))
+			return false;
+	}
+	return true;
+}
+
+/* In a module the numbers are in the relocations; a row that gets no address is damage. */
+static bool relocate_all(struct mz_access_sites *s, const struct part *rows,
+			 const struct part *strings)
+{
+	const Elf64_Ehdr *e = (const Elf64_Ehdr *)s->map;
+	const Elf64_Shdr *h = headers(s);
+
+	if (e->e_type != ET_REL)
+		return true;
+	for (size_t i = 0; i < s->n; i++)
+		s->rows[i].ip = 0;
+	for (size_t i = 0; i < e->e_shnum; i++)
+		if (h[i].sh_type == SHT_RELA && h[i].sh_info == rows->index &&
+		    !apply(s, &h[i], strings->index))
+			return false;
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->rows[i].ip)
+			return false;
+	return true;
 }
 
 static int take_table(struct mz_access_sites *s, const char *path, struct mz_error *err)
@@ -86,6 +175,8 @@ static int take_table(struct mz_access_sites *s, const char *path, struct mz_err
 		return mz_fail_memory(err);
 	memcpy(s->rows, s->map + rows.at, rows.size);
 	s->n = rows.size / sizeof(struct row);
+	if (!relocate_all(s, &rows, &strings))
+		return mz_fail(err, EINVAL, "%s: its table of access sites is damaged", path);
 	qsort(s->rows, s->n, sizeof(struct row), by_ip);
 	return 0;
 }

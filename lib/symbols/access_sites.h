@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table that Memorizer's GCC plugin leaves in a kernel: for each access site what it
- * accesses. The sections .memorizer_sites and .memorizer_strings of vmlinux.
+ * accesses. The sections .memorizer_sites and .memorizer_strings of vmlinux, or of a module.
  */
 #ifndef MZ_SYMBOLS_ACCESS_SITES_H
 #define MZ_SYMBOLS_ACCESS_SITES_H
@@ -14,7 +14,7 @@ enum mz_access_kind { MZ_ACCESS_READ, MZ_ACCESS_WRITE, MZ_ACCESS_BOTH };
 
 /* Texts are borrowed until the table is closed. */
 struct mz_access_site {
-	uint64_t ip; /* as linked */
+	uint64_t ip; /* as linked; in a module, which is not, MZ_SITE_SECTION and _OFFSET of it */
 	const char *file, *function;
 	uint32_t line;
 	enum mz_access_kind kind;
@@ -25,6 +25,10 @@ struct mz_access_site {
 	uint32_t type_size;  /* 0 = no structure */
 	bool is_union;
 };
+
+/* The number of the section in the ELF file of a module, and the address in that section. */
+#define MZ_SITE_SECTION(ip) ((ip) >> 48)
+#define MZ_SITE_OFFSET(ip)  ((ip) & ((1ull << 48) - 1))
 
 /* NULL with err set; no table: code ENODATA. */
 struct mz_access_sites *mz_access_sites_open(const char *vmlinux, struct mz_error *err);

@@ -11,13 +11,27 @@
 #include "symbols/access_sites.h"
 #include "symbols/debuginfo.h"
 
+/* The address of a site as the functions have theirs; 0: it is in no code. */
+static uint64_t address_of(const struct mz_code *c, uint64_t ip)
+{
+	if (!c->relocatable)
+		return ip;
+	for (size_t i = 0; i < c->n_sections; i++)
+		if (c->sections[i].index == MZ_SITE_SECTION(ip))
+			return MZ_SITE_OFFSET(ip) <= c->sections[i].size
+				       ? c->sections[i].addr + MZ_SITE_OFFSET(ip)
+				       : 0;
+	return 0;
+}
+
 /* An access site is where the recorder returns to, so the byte before is in its function. */
 static void add_site(struct mz_code *c, const struct mz_access_site *site)
 {
+	uint64_t ip = address_of(c, site->ip);
 	size_t i = mz_array_not_above(c->functions, c->n, sizeof(*c->functions),
-				      offsetof(struct mz_code_function, start), site->ip - 1);
+				      offsetof(struct mz_code_function, start), ip - 1);
 
-	if (!i)
+	if (!ip || !i)
 		return;
 	c->functions[i - 1].ops[MZ_OP_READ] += site->kind != MZ_ACCESS_WRITE;
 	c->functions[i - 1].ops[MZ_OP_WRITE] += site->kind != MZ_ACCESS_READ;
@@ -51,8 +65,7 @@ int mz_code_read(struct mz_code *c, const char *path, struct mz_error *err)
 
 	*c = (struct mz_code){0};
 	ret = d ? d->code_read(c, path, err) : -ENOENT;
-	/* in a module, the table has no addresses yet */
-	return ret < 0 || c->relocatable ? ret : count_sites(c, path, err);
+	return ret < 0 ? ret : count_sites(c, path, err);
 }
 
 void mz_code_deinit(struct mz_code *c)

@@ -21,6 +21,7 @@ struct mz_code_function {
 /* A section of code, as the addresses of its functions have it. */
 struct mz_code_section {
 	uint64_t addr, size;
+	size_t index; /* in the ELF file */
 };
 
 /* The functions of an image, in the order of their addresses. */

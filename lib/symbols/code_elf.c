@@ -415,7 +415,8 @@ static int keep_sections(struct reader *r)
 		return mz_fail_memory(r->err);
 	for (; c->n_sections < r->n_sections; c->n_sections++)
 		c->sections[c->n_sections] = (struct mz_code_section){
-			r->sections[c->n_sections].addr, r->sections[c->n_sections].size};
+			r->sections[c->n_sections].addr, r->sections[c->n_sections].size,
+			r->sections[c->n_sections].index};
 	return 0;
 }
 

@@ -12,17 +12,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-
-/* Files are called a-b.ko or a_b.ko; the kernel says a_b. */
-static void set_name(struct mz_code_module *m, const char *path)
-{
-	const char *base = strrchr(path, '/');
-
-	base = base ? base + 1 : path;
-	snprintf(m->name, sizeof(m->name), "%.*s", (int)strcspn(base, "."), base);
-	for (char *p = m->name; *p; p++)
-		*p = *p == '-' ? '_' : *p;
-}
+#include "symbols/module_files.h"
 
 /* ---- lists of names ------------------------------------------------------------------- */
 
@@ -167,7 +157,7 @@ int mz_code_module_read(struct mz_code_module *m, const char *path, const struct
 	int ret;
 
 	*m = (struct mz_code_module){0};
-	set_name(m, path);
+	mz_module_name(path, m->name, sizeof(m->name));
 	ret = mz_code_read(&m->code, path, err);
 	if (ret < 0)
 		return ret;
@@ -182,4 +172,47 @@ void mz_code_module_deinit(struct mz_code_module *m)
 	mz_code_deinit(&m->code);
 	mz_image_free(m->image);
 	free(m->files);
+}
+
+/* ---- all that were loaded ------------------------------------------------------------------- */
+
+/* A module that cannot be read, placed or counted is left out: the others still count. */
+static int read_one(const char *path, const struct mz_kallsyms *k, mz_code_module_put *put,
+		    void *arg, struct mz_code_modules *c)
+{
+	struct mz_code_module m;
+	struct mz_error why = {0};
+	int ret = mz_code_module_read(&m, path, k, &why);
+
+	if (ret == -ENOMEM) {
+		mz_code_module_deinit(&m);
+		return ret;
+	}
+	c->unreadable += ret < 0;
+	if (ret >= 0 && m.unplaced == m.code.n)
+		c->unplaced++;
+	else if (ret >= 0)
+		ret = put(arg, path, &m);
+	mz_code_module_deinit(&m);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+int mz_code_modules_read(const char *dir, const struct mz_kallsyms *k, mz_code_module_put *put,
+			 void *arg, struct mz_code_modules *c)
+{
+	struct mz_module_files files = {0};
+	size_t n = 0;
+	const char **names = mz_kallsyms_modules(k, &n);
+	int ret = names ? mz_module_files_scan(&files, n ? dir : NULL) : -ENOMEM;
+
+	*c = (struct mz_code_modules){.loaded = n};
+	for (size_t i = 0; !ret && i < n; i++) {
+		const char *path = mz_module_files_find(&files, names[i]);
+
+		c->no_file += !path;
+		ret = path ? read_one(path, k, put, arg, c) : 0;
+	}
+	mz_module_files_deinit(&files);
+	free(names);
+	return ret;
 }

@@ -22,4 +22,18 @@ int mz_code_module_read(struct mz_code_module *m, const char *path, const struct
 			struct mz_error *err);
 void mz_code_module_deinit(struct mz_code_module *m);
 
+/* The modules that a kernel had loaded, and those of them that are left out, by cause. */
+struct mz_code_modules {
+	size_t loaded;
+	size_t no_file;	   /* there is none in the folder */
+	size_t unreadable; /* no module, or one of another build than the list */
+	size_t unplaced;   /* the list has no name of it that is unique on both sides */
+};
+
+/* Reads the files of all modules of the list that are below the folder (NULL: none), by name. put
+ * returns 0 or -ENOMEM, which ends it. 0 or -ENOMEM. */
+typedef int mz_code_module_put(void *arg, const char *path, const struct mz_code_module *m);
+int mz_code_modules_read(const char *dir, const struct mz_kallsyms *k, mz_code_module_put *put,
+			 void *arg, struct mz_code_modules *c);
+
 #endif

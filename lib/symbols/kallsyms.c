@@ -240,6 +240,38 @@ size_t mz_kallsyms_count(const struct mz_kallsyms *k)
 	return k->count;
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Sections of one module lie between those of others, so a module may be met several times. */
+const char **mz_kallsyms_modules(const struct mz_kallsyms *k, size_t *n)
+{
+	const char **names = NULL, *before = "";
+	size_t cap = 0, met = 0;
+
+	*n = 0;
+	if (!mz_array_room((void **)&names, &cap, 0, sizeof(*names)))
+		return NULL;
+	for (size_t i = 0; i < k->count; i++) {
+		const char *of = k->syms[i].module ? k->text + k->syms[i].module : "";
+
+		if (!*of || !strcmp(of, before))
+			continue;
+		if (!mz_array_room((void **)&names, &cap, met, sizeof(*names))) {
+			free(names);
+			return NULL;
+		}
+		names[met++] = before = of;
+	}
+	qsort(names, met, sizeof(*names), by_text);
+	for (size_t i = 0; i < met; i++)
+		if (!*n || strcmp(names[*n - 1], names[i]))
+			names[(*n)++] = names[i];
+	return names;
+}
+
 /* "__lock_text_start", "_stext": where something begins, not what. */
 static bool is_mark(const char *name)
 {

@@ -32,6 +32,9 @@ uint64_t mz_kallsyms_address(const struct mz_kallsyms *k, const char *name);
 const char *mz_kallsyms_at(const struct mz_kallsyms *k, size_t i, uint64_t *addr,
 			   const char **module);
 size_t mz_kallsyms_count(const struct mz_kallsyms *k); /* of functions */
+/* The names of the modules that have functions in it, each once, sorted; the caller frees the
+ * array. *n: how many. NULL = no memory. */
+const char **mz_kallsyms_modules(const struct mz_kallsyms *k, size_t *n);
 
 /* The lines of the functions that hold these addresses, which are sorted by it:
  * all that is needed to name them elsewhere. */

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/regular.h"
 #include "symbols/debuginfo.h"
+#include "symbols/module_files.h"
 #include "symbols/private.h"
 
 /* Symbols at the start of the kernel's code, in every kernel. */
@@ -122,31 +123,12 @@ static bool place_module(struct mz_symbols *s, struct mz_symbols_module *m, cons
 	return placed;
 }
 
-/* Files are called a-b.ko or a_b.ko; the kernel says a_b. */
-static bool find_file(const char *dir, const char *module, char *path, size_t size)
-{
-	size_t start = strlen(dir) + 1;
-
-	if ((size_t)snprintf(path, size, "%s/%s.ko", dir, module) >= size || strchr(module, '/'))
-		return false;
-	if (!access(path, R_OK))
-		return true;
-	for (char *p = path + start; *p; p++)
-		if (*p == '_')
-			*p = '-';
-	return !access(path, R_OK);
-}
-
 /* A module that cannot be placed is counted and names nothing: wrong names are worse than
  * none. */
-static int open_module(struct mz_symbols *s, const char *dir, const char *module)
+static int open_module(struct mz_symbols *s, const char *path, const char *module)
 {
-	struct mz_symbols_module *m;
-	char path[4096];
+	struct mz_symbols_module *m = mz_symbols_add(s, path);
 
-	if (!find_file(dir, module, path, sizeof(path)))
-		return 0;
-	m = mz_symbols_add(s, path);
 	if (!m)
 		return -ENOMEM;
 	m->opened = true;
@@ -159,18 +141,21 @@ static int open_module(struct mz_symbols *s, const char *dir, const char *module
 	return 0;
 }
 
-/* Modules stand together in the list. */
 static int open_modules(struct mz_symbols *s, const char *dir)
 {
-	const char *of, *before = NULL;
-	uint64_t addr;
-	int ret = 0;
+	struct mz_module_files files;
+	size_t n;
+	const char **names = mz_kallsyms_modules(s->kallsyms, &n);
+	int ret = names ? mz_module_files_scan(&files, n ? dir : NULL) : -ENOMEM;
 
-	for (size_t i = 0; !ret && mz_kallsyms_at(s->kallsyms, i, &addr, &of); i++) {
-		if (of && (!before || strcmp(of, before)))
-			ret = open_module(s, dir, of);
-		before = of ? of : before;
+	for (size_t i = 0; !ret && i < n; i++) {
+		const char *path = mz_module_files_find(&files, names[i]);
+
+		ret = path ? open_module(s, path, names[i]) : 0;
 	}
+	if (names)
+		mz_module_files_deinit(&files);
+	free(names);
 	return ret;
 }
 

@@ -294,10 +294,17 @@ static const char *file_in_table(const struct mz_symbols *s, uint64_t addr,
 	return mz_kallsyms_file(s->globals, addr, true);
 }
 
+/* The kernel loads each section of a module where it likes: the file does not tell where a variable
+ * of it is. kallsyms names it. */
+static size_t image_count(const struct mz_symbols *s)
+{
+	return s->kernel && s->count ? 1 : s->count;
+}
+
 bool mz_symbols_variable(struct mz_symbols *s, uint64_t addr, struct mz_symbol_variable *out)
 {
 	*out = (struct mz_symbol_variable){0};
-	for (size_t i = 0; i < s->count && !out->name; i++) {
+	for (size_t i = 0; i < image_count(s) && !out->name; i++) {
 		const struct mz_image *im = image_of(&s->modules[i]);
 
 		if (im)
@@ -323,7 +330,7 @@ uint64_t mz_symbols_variable_size(struct mz_symbols *s, uint64_t addr, uint64_t 
 {
 	uint64_t size = 0;
 
-	for (size_t i = 0; i < s->count && !size; i++) {
+	for (size_t i = 0; i < image_count(s) && !size; i++) {
 		const struct mz_image *im = image_of(&s->modules[i]);
 
 		size = im ? mz_image_variable_size(im, addr - s->modules[i].shift, start) : 0;
