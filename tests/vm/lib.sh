@@ -4,21 +4,26 @@
 . "$MZ_ROOT/tests/cli/lib.sh"
 PATH=$MZ_BUILD/tests/vm:$MZ_BUILD/bench/vm:$PATH
 memorizer_dir=/sys/kernel/debug/memorizer
-kernels=${MZ_KERNELS:-$MZ_BUILD/kernel} # MZ_KERNELS: a folder of kernels to take as they are
+# MZ_SERIES: 6.12 or 6.1. MZ_KERNELS: a folder of kernels to take as they are
+series=${MZ_SERIES:-6.12}
+case $series in
+6.12) kernels=${MZ_KERNELS:-$MZ_BUILD/kernel} ;;
+*) kernels=${MZ_KERNELS:-$MZ_BUILD/kernel-$series} ;;
+esac
 
 # need_kernel VARIANT...: builds what is missing; skips the test where that cannot be.
 need_kernel() {
 	what=${0##*/}
 	if [ -n "${MZ_KERNELS:-}" ]; then
 		return
-	elif [ ! -f "${MEMORIZER_KERNEL_SOURCE:-/usr/src/linux-source-6.12.tar.xz}" ]; then
-		skip "${what%.test}" "no kernel source; scripts/deps install kernel"
+	elif [ ! -f "${MEMORIZER_KERNEL_SOURCE:-/usr/src/linux-source-$series.tar.xz}" ]; then
+		skip "${what%.test}" "no source of Linux $series; scripts/deps install kernel"
 		exit 0
 	elif ! command -v qemu-system-x86_64 > /dev/null; then
 		skip "${what%.test}" "no QEMU; scripts/deps install kernel"
 		exit 0
 	fi
-	nice "$MZ_ROOT/kernel/build" -o "$MZ_BUILD/kernel" "$@" > kernel.log 2>&1 && return
+	nice "$MZ_ROOT/kernel/build" -s "$series" -o "$kernels" "$@" > kernel.log 2>&1 && return
 	not_ok "the kernel builds" "$(tail -n 1 kernel.log)"
 	tail -n 20 kernel.log | sed 's/^/# /'
 	exit 1
@@ -37,7 +42,7 @@ build_module() {
 # the chance to.
 vm() {
 	# QEMU 7.2 may run code that another CPU has just patched
-	grep -q '^CONFIG_JUMP_LABEL=y' "$kernels/${KERNEL:-memorizer}/.config" 2> /dev/null || set -- --parallel "$@"
+	grep -qE '^CONFIG_(JUMP_LABEL|DYNAMIC_FTRACE)=y' "$kernels/${KERNEL:-memorizer}/.config" 2> /dev/null || set -- --parallel "$@"
 	nice "$MZ_ROOT/tests/vm/within.py" "$((${LIMIT:-1500} * 2))" \
 		memorizer vm --kernel "$kernels/${KERNEL:-memorizer}" "$@" < /dev/null
 }

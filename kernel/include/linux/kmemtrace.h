@@ -11,6 +11,7 @@
 #define _LINUX_KMEMTRACE_H
 
 #include <linux/types.h>
+#include <linux/version.h>
 
 struct kmem_cache;
 struct page;
@@ -73,8 +74,13 @@ void kmemtrace_relay_init(void);
 #define kmemtrace_bulk_free(...)	do { } while (0)
 #define kmemtrace_vmalloc(...)		do { } while (0)
 #define kmemtrace_vfree(...)		do { } while (0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 #define __alloc_pages_from(gfp, order, nid, nodemask, site)		\
 	__alloc_pages_noprof(gfp, order, nid, nodemask)
+#else
+#define __alloc_pages_from(gfp, order, nid, nodemask, site)		\
+	__alloc_pages(gfp, order, nid, nodemask)
+#endif
 #define kmemtrace_init()		do { } while (0)
 #define kmemtrace_relay_init()		do { } while (0)
 

@@ -8,6 +8,7 @@
  * tests/vm/probe.py looks for the same in the kmap.
  */
 #include <linux/gfp.h>
+#include <linux/memorizer-compat.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
