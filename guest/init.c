@@ -39,7 +39,7 @@ struct job {
 	const char *cwd;
 	const char *mode;
 	const char *kmemtrace; /* memorizer, to take the kernel's records with */
-	bool must, accesses, fields, stream, boot, kmap, stdin_open, shell;
+	bool must, accesses, fields, calls, stream, boot, kmap, stdin_open, shell;
 };
 
 static int port = -1;
@@ -222,6 +222,8 @@ static void job_line(struct job *j, char *s)
 		j->accesses = true;
 	else if (value_of(s, "fields", &v))
 		j->fields = true;
+	else if (value_of(s, "calls", &v))
+		j->calls = true;
 	else if (value_of(s, "stream", &v))
 		j->stream = true;
 	else if (value_of(s, "boot", &v))
@@ -308,6 +310,14 @@ static void tracing_prepare(const struct job *j)
 		control_or_fail("print_fields", "1");
 	if (j->accesses)
 		control_or_fail("memorizer_log_access", "1");
+	if (!j->calls)
+		return;
+	if (access(MEMORIZER "function_calls", F_OK))
+		fail("the guest's kernel cannot count calls: it needs CONFIG_MEMORIZER_CALLS "
+		     "(kernel/build calls)");
+	if (!j->boot)
+		control_or_fail("clear_function_calls", "1");
+	control_or_fail("log_calls_enabled", "1");
 }
 
 /* Send a file from where it stands. Returns bytes sent, or -errno. */
@@ -620,6 +630,9 @@ static void finish(const struct job *j, struct run *r, int status)
 	send_file("show_stats", VM_STATS);
 	if (r->stream >= 0 && send_rest(r->stream, VM_KMAP) < 0)
 		fail("reading kmap_stream: %s", strerror(errno));
+	/* before the objects, as in upstream's maps, but not in the middle of a streamed one */
+	if (j->calls && j->kmap)
+		send_file("function_calls", VM_KMAP);
 	if (j->kmap)
 		send_file("kmap", VM_KMAP);
 }

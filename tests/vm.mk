@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What the tests in the VM need: the witness plugin for QEMU, static programs for the guest.
+# What the tests in the VM need: the witnesses, plugins for QEMU; static programs for the guest.
 
-VM_TOOLS := $(O)/tests/vm/witness.so $(O)/tests/vm/helper $(O)/tests/vm/poke $(O)/bench/vm/workload
+VM_TOOLS := $(O)/tests/vm/witness.so $(O)/tests/vm/entries.so $(O)/tests/vm/helper $(O)/tests/vm/poke $(O)/bench/vm/workload
 
 tests: $(VM_TOOLS)
 
-$(O)/tests/vm/witness.so: tests/vm/witness.c
+$(O)/tests/vm/witness.so $(O)/tests/vm/entries.so: $(O)/tests/vm/%.so: tests/vm/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -fPIC -fvisibility=hidden -shared -o $@ $<
@@ -24,6 +24,12 @@ $(O)/bench/vm/workload: bench/vm/workload.c
 .PHONY: check-vm
 check-vm: all tests
 	$(Q)tests/run --vm $(O)
+
+# The same on Linux 6.1, but for the kernels that serve kmemtrace and debugging.
+.PHONY: check-vm-6.1
+check-vm-6.1: all tests
+	$(Q)MZ_SERIES=6.1 tests/run --vm $(O) vm/kunit vm/exact vm/documents vm/modes vm/stream \
+		vm/budget vm/read vm/stress vm/hostile vm/calls
 
 # What takes too long for every day: half an hour of stress on each of two kernels, the second
 # with lockdep and slab debugging, whose build takes as long as the other's; the other tests on

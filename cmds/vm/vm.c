@@ -22,6 +22,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT('a', "accesses", NULL, MZ_OPT_FLAG, struct vm_opts, accesses, "also count accesses"),
 	MZ_OPT(0, "fields", NULL, MZ_OPT_FLAG, struct vm_opts, fields,
 	       "count accesses and the bytes of an object that they touch; with type and cache"),
+	MZ_OPT(0, "calls", NULL, MZ_OPT_FLAG, struct vm_opts, calls,
+	       "count calls of functions; they come first in the map (kernel/build calls)"),
 	MZ_OPT(0, "stream", NULL, MZ_OPT_FLAG, struct vm_opts, stream,
 	       "take freed objects out of the guest while the command runs"),
 	MZ_OPT(0, "boot", NULL, MZ_OPT_FLAG, struct vm_opts, boot,
@@ -57,8 +59,8 @@ static const struct mz_opt opts[] = {
 
 static int check(const struct vm_opts *o, int argc)
 {
-	if (o->kmemtrace_boot &&
-	    (o->shell || o->off || o->stream || o->mode || o->accesses || o->fields || o->boot))
+	if (o->kmemtrace_boot && (o->shell || o->off || o->stream || o->mode || o->accesses ||
+				  o->fields || o->calls || o->boot))
 		return console_usage(
 			"--kmemtrace-boot is another recorder; leave out the options of Memorizer");
 	if (!argc && !o->shell && !o->kmemtrace_boot)
@@ -68,7 +70,8 @@ static int check(const struct vm_opts *o, int argc)
 		return console_usage("--mode takes 1, 2 or 3, not '%s'", o->mode);
 	if (o->shell && (o->output || o->stream))
 		return console_usage("--shell records nothing; leave out -o and --stream");
-	if (o->off && (o->output || o->stream || o->mode || o->accesses || o->fields || o->boot))
+	if (o->off &&
+	    (o->output || o->stream || o->mode || o->accesses || o->fields || o->calls || o->boot))
 		return console_usage("--off records nothing; leave out the options that do");
 	if (o->smp > 64)
 		return console_usage("--smp takes 1 to 64");
@@ -117,12 +120,14 @@ static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **
 		say_kmemtrace(b, argc);
 	else if (!o->off && !o->shell)
 		say(b, "mode", o->mode ? o->mode : "3");
-	if (o->mode || o->output || o->accesses || o->fields || o->stream || o->boot)
+	if (o->mode || o->output || o->accesses || o->fields || o->calls || o->stream || o->boot)
 		say(b, "must", "1");
 	if (o->accesses || o->fields)
 		say(b, "accesses", "1");
 	if (o->fields)
 		say(b, "fields", "1");
+	if (o->calls)
+		say(b, "calls", "1");
 	if (o->stream)
 		say(b, "stream", "1");
 	if (o->boot)
@@ -256,6 +261,8 @@ static void say_account(const char *text)
 	uint64_t objects = stat_of(text, "objects", "missed");
 	uint64_t accesses = stat_of(text, "accesses", "missed");
 	uint64_t dropped = stat_of(text, "objects", "  dropped for the budget");
+	uint64_t calls = stat_of(text, "calls", "counted");
+	uint64_t lost_calls = stat_of(text, "calls", "missed");
 
 	console_note("%s objects and %s accesses recorded since the boot",
 		     console_count(a, stat_of(text, "objects", "tracked")),
@@ -263,6 +270,9 @@ static void say_account(const char *text)
 	if (objects || accesses)
 		console_note("lost: %s objects, %s accesses; see the statistics for why",
 			     console_count(a, objects), console_count(b, accesses));
+	if (calls || lost_calls)
+		console_note("%s calls counted, %s lost", console_count(a, calls),
+			     console_count(b, lost_calls));
 	if (dropped)
 		console_note("%s freed objects were dropped to free memory; --stream, more --mem "
 			     "or --append memorizer_mem=SIZE keeps them",

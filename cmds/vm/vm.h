@@ -22,7 +22,8 @@ struct vm_opts {
 	uint64_t smp, mem, timeout;
 	const char *mode, *append, *output, *kernel, *qemu;
 	unsigned accel;
-	bool accesses, fields, stream, boot, off, shell, console, force, kmemtrace_boot, parallel;
+	bool accesses, fields, calls, stream, boot, off, shell, console, force, kmemtrace_boot,
+		parallel;
 };
 
 struct vm_paths {

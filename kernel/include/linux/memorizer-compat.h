@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Everything that differs between the kernel series which Memorizer and
- * kmemtrace support, 6.1 and 6.12. The other files are the same in all of them.
+ * What differs between the kernel series which Memorizer and kmemtrace support,
+ * 6.1 and 6.12, but for the one name that kmemtrace.h needs. The other files are
+ * the same in all of them.
  */
 #ifndef _LINUX_MEMORIZER_COMPAT_H
 #define _LINUX_MEMORIZER_COMPAT_H
 
+#include <linux/version.h>
+
+#ifdef __ASSEMBLY__
+
+/* With asm-offsets.h, and entry-offsets.h of mm/memorizer. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define MEMORIZER_ASM_PREEMPT_COUNT	PER_CPU_VAR(pcpu_hot + MEMORIZER_preempt_count)
+#define MEMORIZER_ASM_CURRENT		PER_CPU_VAR(pcpu_hot + X86_current_task)
+#else
+#define MEMORIZER_ASM_PREEMPT_COUNT	PER_CPU_VAR(__preempt_count)
+#define MEMORIZER_ASM_CURRENT		PER_CPU_VAR(current_task)
+#endif
+
+#else
+
 #include <linux/atomic.h>
 #include <linux/kconfig.h>
 #include <linux/module.h>
-#include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 /* Atomics without instrumentation, by their older names. */
@@ -71,5 +86,7 @@ static inline void memorizer_module_area(const struct module *mod, int i,
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
 #define KUNIT_CASE_SLOW(test)		KUNIT_CASE(test)
 #endif
+
+#endif /* __ASSEMBLY__ */
 
 #endif /* _LINUX_MEMORIZER_COMPAT_H */

@@ -26,6 +26,7 @@ bool memorizer_reclaim_policy = true;
 atomic_t memorizer_streams;		/* open readers of kmap_stream */
 
 static bool log_access;
+static bool log_calls;
 static pid_t marked_pid;
 u32 memorizer_mark_generation = 1;	/* 0 is an unmarked task */
 static bool ready;
@@ -33,6 +34,7 @@ static DEFINE_MUTEX(control_mutex);
 
 static bool enabled_boot __initdata = true;
 static bool log_boot __initdata;
+static bool calls_boot __initdata;
 static unsigned long budget __initdata;
 
 static int __init parse_enabled(char *arg)
@@ -46,6 +48,12 @@ static int __init parse_log(char *arg)
 	return kstrtobool(arg, &log_boot);
 }
 early_param("mem_log_boot", parse_log);
+
+static int __init parse_calls(char *arg)
+{
+	return kstrtobool(arg, &calls_boot);
+}
+early_param("cfg_log_boot", parse_calls);
 
 /* A parameter without a value comes as NULL. */
 static int __init parse_mem(char *arg)
@@ -144,7 +152,7 @@ static void set_counting(bool on)
 	static_branch_disable(&memorizer_counting_key);
 }
 
-static void apply(void)
+static int apply(void)
 {
 	bool on = memorizer_mode;
 
@@ -153,6 +161,7 @@ static void apply(void)
 		static_branch_enable(&memorizer_known_key);
 	set_key(&memorizer_on_key, on);
 	set_counting(on && log_access);
+	return memorizer_calls_set(on && log_calls, memorizer_mode > 1);
 }
 
 /*
@@ -162,6 +171,8 @@ static void apply(void)
  */
 int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid)
 {
+	int err;
+
 	if (!memorizer_pages)
 		return -ENOMEM;
 	mutex_lock(&control_mutex);
@@ -169,14 +180,14 @@ int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid)
 		memorizer_task_mark(task, true);
 	marked_pid = pid;
 	WRITE_ONCE(memorizer_mode, mode);
-	apply();
+	err = apply();
 	if (mode > 1) {
 		/* What is recent now may belong to tasks without a mark. */
 		synchronize_rcu();
 		memorizer_forget_recent();
 	}
 	mutex_unlock(&control_mutex);
-	return 0;
+	return err;
 }
 
 /* Off, and nobody is marked any more: a new generation outdates all marks. */
@@ -207,6 +218,27 @@ int memorizer_set_log_access(bool on)
 	apply();
 	mutex_unlock(&control_mutex);
 	return 0;
+}
+
+bool memorizer_log_calls(void)
+{
+	return log_calls;
+}
+
+/* ftrace may refuse: it may be switched off. Then nothing is switched on here. */
+int memorizer_set_log_calls(bool on)
+{
+	int err;
+
+	if (!memorizer_pages)
+		return -ENOMEM;
+	mutex_lock(&control_mutex);
+	log_calls = on;
+	err = apply();
+	if (err)
+		log_calls = false;
+	mutex_unlock(&control_mutex);
+	return err;
 }
 
 /* First what can be written to get there, then the same in words. */
@@ -307,6 +339,9 @@ void memorizer_kick_worker(void)
 static int __init memorizer_ready(void)
 {
 	WRITE_ONCE(ready, true);
+	/* ftrace is up, and so are all CPUs. */
+	if (IS_ENABLED(CONFIG_MEMORIZER_CALLS) && calls_boot && memorizer_set_log_calls(true))
+		pr_warn("cfg_log_boot: calls cannot be counted\n");
 	return 0;
 }
 core_initcall(memorizer_ready);

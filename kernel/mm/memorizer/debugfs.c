@@ -175,6 +175,24 @@ static int fields_set(bool on)
 static struct control_switch log_switch = {
 	memorizer_log_access, memorizer_set_log_access
 };
+#ifdef CONFIG_MEMORIZER_CALLS
+static struct control_switch calls_switch = {
+	memorizer_log_calls, memorizer_set_log_calls
+};
+
+/* By the names of today, and by those that older scripts use. */
+static void __init create_calls_files(struct dentry *dir)
+{
+	debugfs_create_file("log_calls_enabled", 0600, dir, &calls_switch, &switch_fops);
+	debugfs_create_file("function_calls", 0600, dir, NULL, &memorizer_calls_fops);
+	debugfs_create_file("clear_function_calls", 0200, dir, NULL, &memorizer_calls_fops);
+	debugfs_create_symlink("cfg_log_on", dir, "log_calls_enabled");
+	debugfs_create_symlink("cfgmap", dir, "function_calls");
+}
+#else
+static void __init create_calls_files(struct dentry *dir) { }
+#endif
+
 static struct control_switch fields_switch = { fields_get, fields_set };
 
 /*
@@ -263,6 +281,7 @@ static int __init memorizer_debugfs_init(void)
 	debugfs_create_bool("print_live_obj", 0600, dir, &memorizer_print_live);
 	debugfs_create_file("print_fields", 0600, dir, &fields_switch, &switch_fops);
 	debugfs_create_file("on_full", 0600, dir, NULL, &full_fops);
+	create_calls_files(dir);
 	for (i = 0; i < ARRAY_SIZE(links); i++) {
 		snprintf(target, sizeof(target), "memorizer/%s", links[i]);
 		debugfs_create_symlink(links[i], NULL, target);

@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What entry.S must know about structures.
+ * What entry.S and calls_entry.S must know about structures.
  */
 #define COMPILE_OFFSETS
 
 #include <linux/kbuild.h>
 
 #include "access.h"
+#include "calls.h"
 #include "memorizer.h"
 
 static void __used common(void)
 {
 	OFFSET(MEMORIZER_tag, task_struct, memorizer.tag);
 	OFFSET(MEMORIZER_seen, memorizer_cpu, seen);
+	OFFSET(MEMORIZER_irq_tag, memorizer_cpu, irq_tag);
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 	OFFSET(MEMORIZER_preempt_count, pcpu_hot, preempt_count);
+#endif
 	DEFINE(MEMORIZER_irq_bits, MEMORIZER_IRQ_BITS);
+	DEFINE(MEMORIZER_nmi_mask, NMI_MASK);
 	DEFINE(MEMORIZER_recent_mask,
 	       (MEMORIZER_RECENT - 1) * sizeof(struct memorizer_recent));
+	OFFSET(MEMORIZER_calls_mask, memorizer_calls, mask);
+	OFFSET(MEMORIZER_calls_call, memorizer_calls, call);
+	OFFSET(MEMORIZER_call_tag, memorizer_call, tag);
+	OFFSET(MEMORIZER_call_count, memorizer_call, count);
+	DEFINE(MEMORIZER_call_size, sizeof(struct memorizer_call));
+	DEFINE(MEMORIZER_calls_factor, MEMORIZER_CALLS_FACTOR);
 }

@@ -8,6 +8,7 @@
  */
 #include <linux/export.h>
 #include <linux/linkage.h>
+#include <linux/memorizer-compat.h>
 #include <asm/asm.h>
 #include <asm/asm-offsets.h>
 #include <asm/percpu.h>
@@ -47,14 +48,14 @@ SYM_FUNC_START(__memorizer_at_\kinds\()_\reg)
 	pushq	%rcx
 	pushq	%rdx
 	find_address \reg
-	incl	PER_CPU_VAR(pcpu_hot + MEMORIZER_preempt_count)
-	testl	$MEMORIZER_irq_bits, PER_CPU_VAR(pcpu_hot + MEMORIZER_preempt_count)
+	incl	MEMORIZER_ASM_PREEMPT_COUNT
+	testl	$MEMORIZER_irq_bits, MEMORIZER_ASM_PREEMPT_COUNT
 	jnz	.Lslow_\@
 	leaq	(%rdx, %rcx, 8), %rax
 	andl	$MEMORIZER_recent_mask, %eax
 	cmpq	%rdx, %gs:memorizer_recents(%rax)
 	jne	.Lslow_\@
-	movq	PER_CPU_VAR(pcpu_hot + X86_current_task), %rdx
+	movq	MEMORIZER_ASM_CURRENT, %rdx
 	movq	%gs:memorizer_recents+8(%rax), %rax
 	addq	MEMORIZER_tag(%rdx), %rcx
 .if \bit
@@ -73,7 +74,7 @@ SYM_FUNC_START(__memorizer_at_\kinds\()_\reg)
 .else
 	incq	PER_CPU_VAR(memorizer_cpu + MEMORIZER_seen)
 .endif
-	decl	PER_CPU_VAR(pcpu_hot + MEMORIZER_preempt_count)
+	decl	MEMORIZER_ASM_PREEMPT_COUNT
 	popq	%rdx
 	popq	%rcx
 	popq	%rax

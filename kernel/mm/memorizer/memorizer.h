@@ -195,6 +195,9 @@ enum memorizer_miss {
 	OBJECT_NMI,
 	OBJECT_MEMORY,
 	OBJECT_MAP,
+	/* calls lost */
+	CALL_NMI,
+	CALL_MEMORY,
 	MEMORIZER_NR_MISSES,
 };
 
@@ -203,6 +206,7 @@ struct memorizer_cpu {
 	u64 objects_seen;
 	u64 miss[MEMORIZER_NR_MISSES];
 	u64 folded;			/* counted under pid -1 */
+	u64 calls_folded;
 	u64 irq_tag;			/* like memorizer_task.tag */
 };
 
@@ -381,6 +385,8 @@ void memorizer_kick_worker(void);
 int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid);
 int memorizer_forget_marks(void);
 int memorizer_set_log_access(bool on);
+int memorizer_set_log_calls(bool on);
+bool memorizer_log_calls(void);
 int memorizer_state_words(char *buf, size_t size);
 bool memorizer_log_access(void);
 
@@ -396,6 +402,19 @@ extern bool memorizer_print_fields;
 bool memorizer_stream_wanted(void);
 void memorizer_stream_wake(void);
 void memorizer_stream_wake_now(void);
+
+/* calls.c, calls_file.c */
+#ifdef CONFIG_MEMORIZER_CALLS
+extern const struct file_operations memorizer_calls_fops;
+int memorizer_calls_set(bool on, bool marked);
+void memorizer_calls_clear(void);
+void memorizer_calls_sum(u64 *edges, u64 *counted, u64 *bytes);
+#else
+static inline int memorizer_calls_set(bool on, bool marked)
+{
+	return 0;
+}
+#endif
 
 /* stats.c */
 extern const struct file_operations memorizer_stats_fops;

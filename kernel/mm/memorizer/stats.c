@@ -22,6 +22,8 @@ static const char * const miss_names[] = {
 	[OBJECT_NMI]		= "in NMI",
 	[OBJECT_MEMORY]		= "no memory for object",
 	[OBJECT_MAP]		= "no memory for map",
+	[CALL_NMI]		= "in NMI",
+	[CALL_MEMORY]		= "no memory for edge",
 };
 static_assert(ARRAY_SIZE(miss_names) == MEMORIZER_NR_MISSES);
 
@@ -143,6 +145,25 @@ static void show_objects(struct seq_file *m, const struct memorizer_cpu *all)
 			   t->created[i], t->live[i]);
 }
 
+#ifdef CONFIG_MEMORIZER_CALLS
+static void show_calls(struct seq_file *m, const struct memorizer_cpu *all)
+{
+	u64 edges = 0, counted = 0, bytes = 0;
+
+	memorizer_calls_sum(&edges, &counted, &bytes);
+	seq_puts(m, "calls\n");
+	seq_printf(m, "  counted                      %llu\n", counted);
+	seq_printf(m, "    under pid -1 (no memory)   %llu\n", all->calls_folded);
+	seq_printf(m, "  missed                       %llu\n",
+		   all->miss[CALL_NMI] + all->miss[CALL_MEMORY]);
+	show_misses(m, all->miss, CALL_NMI, CALL_MEMORY);
+	seq_printf(m, "  counters of edges            %llu\n", edges);
+	seq_printf(m, "  bytes of their tables        %llu\n", bytes);
+}
+#else
+static void show_calls(struct seq_file *m, const struct memorizer_cpu *all) { }
+#endif
+
 /*
  * Our own allocations for this text must not change the numbers in it, hence
  * memorizer_hide(). Counters of other CPUs are read without stopping them.
@@ -165,11 +186,13 @@ static int stats_show(struct seq_file *m, void *v)
 		all.seen += c->seen;
 		all.objects_seen += c->objects_seen;
 		all.folded += c->folded;
+		all.calls_folded += c->calls_folded;
 		for (i = 0; i < MEMORIZER_NR_MISSES; i++)
 			all.miss[i] += c->miss[i];
 	}
 	show_accesses(m, &all, reads, writes);
 	show_objects(m, &all);
+	show_calls(m, &all);
 	seq_puts(m, "memory\n");
 	seq_printf(m, "  budget                       %lu\n", memorizer_budget);
 	seq_printf(m, "  used                         %lu\n",

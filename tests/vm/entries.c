@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A plugin for QEMU (7.2, plugin API 1) that counts how often functions of the guest's kernel
+ * run: the second witness of function_calls.
+ *
+ *   -plugin entries.so,functions=FILE,out=FILE,switch=ADDRESS,setter=ADDRESS
+ *
+ * functions: lines "START NAME", hex, sorted. switch: the variable that tells the kernel to
+ * count, which the function at setter changes: each store starts or stops the plugin, too, and
+ * a start forgets what was counted. out, written at the end: lines "START COUNT".
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef uint64_t qemu_plugin_id_t;
+typedef uint32_t qemu_plugin_meminfo_t;
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+struct qemu_info_t;
+
+enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
+enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
+
+typedef void (*tb_cb_t)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+typedef void (*mem_cb_t)(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+typedef void (*exec_cb_t)(unsigned cpu, void *data);
+typedef void (*exit_cb_t)(qemu_plugin_id_t id, void *data);
+
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, tb_cb_t cb);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, mem_cb_t cb,
+				      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw,
+				      void *data);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, exec_cb_t cb,
+					    enum qemu_plugin_cb_flags flags, void *data);
+void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, exit_cb_t cb, void *data);
+
+EXPORT int qemu_plugin_version = 1;
+EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc,
+			       char **argv);
+
+struct entry {
+	uint64_t start, count;
+};
+
+static struct entry *entries;
+static size_t nentries;
+static const char *out_path;
+static uint64_t switch_at, setter, setter_end;
+static bool counting;
+
+static void on_entry(unsigned cpu, void *data)
+{
+	struct entry *e = data;
+
+	(void)cpu;
+	e->count += counting;
+}
+
+/* The kernel stores only what is new. */
+static void on_store(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	(void)cpu;
+	(void)info;
+	(void)data;
+	if (vaddr != switch_at)
+		return;
+	counting = !counting;
+	for (size_t i = 0; counting && i < nentries; i++)
+		entries[i].count = 0;
+}
+
+static int by_start(const void *key, const void *member)
+{
+	uint64_t pc = *(const uint64_t *)key, start = ((const struct entry *)member)->start;
+
+	return pc < start ? -1 : pc > start;
+}
+
+static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t n = qemu_plugin_tb_n_insns(tb);
+
+	(void)id;
+	for (size_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		uint64_t pc = qemu_plugin_insn_vaddr(insn);
+		struct entry *e = bsearch(&pc, entries, nentries, sizeof(*entries), by_start);
+
+		if (e)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_entry,
+							       QEMU_PLUGIN_CB_NO_REGS, e);
+		if (pc >= setter && pc < setter_end)
+			qemu_plugin_register_vcpu_mem_cb(insn, on_store, QEMU_PLUGIN_CB_NO_REGS,
+							 QEMU_PLUGIN_MEM_W, NULL);
+	}
+}
+
+static void on_exit_write(qemu_plugin_id_t id, void *data)
+{
+	FILE *out = fopen(out_path, "w");
+
+	(void)id;
+	(void)data;
+	for (size_t i = 0; out && i < nentries; i++)
+		if (entries[i].count)
+			fprintf(out, "%016llx %llu\n", (unsigned long long)entries[i].start,
+				(unsigned long long)entries[i].count);
+	if (!out || fclose(out))
+		perror(out_path);
+}
+
+static int read_functions(const char *path)
+{
+	FILE *in = fopen(path, "r");
+	unsigned long long start;
+
+	if (!in) {
+		perror(path);
+		return -1;
+	}
+	while (fscanf(in, "%llx %*s", &start) == 1) {
+		entries = realloc(entries, (nentries + 1) * sizeof(*entries));
+		if (!entries)
+			break;
+		entries[nentries++] = (struct entry){.start = start};
+	}
+	fclose(in);
+	return entries ? 0 : -1;
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc, char **argv)
+{
+	(void)info;
+	for (int i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], "functions=", 10) && read_functions(argv[i] + 10))
+			return -1;
+		if (!strncmp(argv[i], "out=", 4))
+			out_path = strdup(argv[i] + 4);
+		if (!strncmp(argv[i], "switch=", 7))
+			switch_at = strtoull(argv[i] + 7, NULL, 16);
+		if (!strncmp(argv[i], "setter=", 7))
+			setter = strtoull(argv[i] + 7, NULL, 16);
+	}
+	for (size_t i = 0; i + 1 < nentries; i++)
+		if (entries[i].start == setter)
+			setter_end = entries[i + 1].start;
+	if (!out_path || !switch_at || !setter_end) {
+		fprintf(stderr, "entries: needs functions=FILE,out=FILE,switch=ADDRESS,"
+				"setter=ADDRESS\n");
+		return -1;
+	}
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_block);
+	qemu_plugin_register_atexit_cb(id, on_exit_write, NULL);
+	return 0;
+}
