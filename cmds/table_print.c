@@ -3,6 +3,7 @@
 #include "cmds/table_print.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/csv.h"
@@ -15,27 +16,61 @@ static const union mz_result_cell *cell_of(const struct mz_result_table *a, size
 	return &a->cells[row * a->n_columns + col];
 }
 
+static bool is_unknown(const struct mz_result_table *a, size_t row, size_t col)
+{
+	enum mz_result_type type = a->columns[col].type;
+
+	return (type == MZ_RESULT_COUNT || type == MZ_RESULT_BYTES) &&
+	       cell_of(a, row, col)->number == MZ_RESULT_UNKNOWN;
+}
+
+/* "os=linux branch=main", in one line for people and spreadsheets; the caller frees it. In JSON
+ * they are an object, which cannot be misread. */
+static char *labels_as_words(const char *text)
+{
+	char *words = strdup(*text ? text + 1 : "");
+
+	for (char *p = words; p && *p; p++)
+		if (*p == '\n')
+			*p = p[1] ? ' ' : '\0';
+	return words;
+}
+
+/* One line, whatever is in it; the end of a name tells more than its middle. */
+static const char *show_text(const char *text, char *buf, size_t size)
+{
+	char cut[WIDEST + 8];
+	size_t n = strlen(text);
+
+	if (n > WIDEST)
+		snprintf(cut, sizeof(cut), "%.*s...%s", WIDEST / 2 - 2, text,
+			 text + n - WIDEST / 2 + 2);
+	else
+		snprintf(cut, sizeof(cut), "%s", text);
+	return console_text(buf, size, cut);
+}
+
 static const char *show(const struct mz_result_table *a, size_t row, size_t col, char *buf,
 			size_t size)
 {
 	const union mz_result_cell *c = cell_of(a, row, col);
-	const char *text;
-	size_t n;
+	char *words;
 
+	if (is_unknown(a, row, col))
+		return "?";
+	if (a->labels == col + 1) {
+		words = labels_as_words(mz_result_get(a, row, col));
+		show_text(words ? words : "", buf, size);
+		free(words);
+		return buf;
+	}
 	switch (a->columns[col].type) {
 	case MZ_RESULT_COUNT: return console_count(buf, c->number);
 	case MZ_RESULT_BYTES: return console_bytes(buf, c->number);
 	case MZ_RESULT_SHARE: snprintf(buf, size, "%.1f%%", 100 * c->share); return buf;
 	case MZ_RESULT_TEXT: break;
 	}
-	text = mz_result_get(a, row, col);
-	n = strlen(text);
-	/* the end of a name tells more than its middle */
-	if (n > WIDEST)
-		snprintf(buf, size, "%.*s...%s", WIDEST / 2 - 2, text, text + n - WIDEST / 2 + 2);
-	else
-		snprintf(buf, size, "%s", text);
-	return buf;
+	return show_text(mz_result_get(a, row, col), buf, size);
 }
 
 static size_t shown_rows(const struct mz_result_table *a, size_t top)
@@ -45,7 +80,7 @@ static size_t shown_rows(const struct mz_result_table *a, size_t top)
 
 static void text_row(const struct mz_result_table *a, const int *width, size_t row, bool head)
 {
-	char buf[WIDEST + 32];
+	char buf[4 * WIDEST + 32];
 
 	for (size_t i = 0; i < a->n_columns; i++) {
 		bool left = a->columns[i].type == MZ_RESULT_TEXT;
@@ -63,7 +98,7 @@ void answer_text(const struct mz_result_table *a, size_t top)
 {
 	size_t rows = shown_rows(a, top);
 	int width[MOST] = {0};
-	char buf[WIDEST + 32];
+	char buf[4 * WIDEST + 32];
 
 	printf("%s\n", a->title);
 	if (!rows) {
@@ -82,7 +117,24 @@ void answer_text(const struct mz_result_table *a, size_t top)
 	for (size_t r = 0; r < rows; r++)
 		text_row(a, width, r, false);
 	if (rows < a->rows)
-		printf("  ... and %s more (--limit 0 shows all)\n", console_count(buf, a->rows - rows));
+		printf("  ... and %s more (--limit 0 shows all)\n",
+		       console_count(buf, a->rows - rows));
+}
+
+/* "\nKEY=VALUE\nKEY=VALUE\n" as an object. */
+static void json_labels(struct mz_json *j, const char *key, const char *text)
+{
+	mz_json_object(j, key);
+	while (*text && *++text) {
+		size_t n = strcspn(text, "\n"), equal = strcspn(text, "=\n");
+		char *name = strndup(text, equal);
+
+		equal += equal < n;
+		mz_json_strn(j, name ? name : "", text + equal, n - equal);
+		free(name);
+		text += n;
+	}
+	mz_json_end_object(j);
 }
 
 void answer_json(struct mz_json *j, const struct mz_result_table *a, size_t top)
@@ -93,7 +145,11 @@ void answer_json(struct mz_json *j, const struct mz_result_table *a, size_t top)
 		for (size_t i = 0; i < a->n_columns; i++) {
 			const char *key = a->columns[i].key;
 
-			if (a->columns[i].type == MZ_RESULT_TEXT)
+			if (is_unknown(a, r, i))
+				mz_json_null(j, key);
+			else if (a->labels == i + 1)
+				json_labels(j, key, mz_result_get(a, r, i));
+			else if (a->columns[i].type == MZ_RESULT_TEXT)
 				mz_json_str(j, key, mz_result_get(a, r, i));
 			else if (a->columns[i].type == MZ_RESULT_SHARE)
 				mz_json_double(j, key, cell_of(a, r, i)->share);
@@ -115,6 +171,14 @@ static void csv_text(const char *s)
 	mz_buf_free(&b);
 }
 
+static void csv_labels(const char *text)
+{
+	char *words = labels_as_words(text);
+
+	csv_text(words ? words : "");
+	free(words);
+}
+
 static void csv_head(const struct mz_result_table *a, const char *label)
 {
 	if (label)
@@ -134,7 +198,11 @@ void answer_csv(const struct mz_result_table *a, size_t top, const char *label, 
 		for (size_t i = 0; i < a->n_columns; i++) {
 			if (i)
 				putchar(',');
-			if (a->columns[i].type == MZ_RESULT_TEXT)
+			if (is_unknown(a, r, i))
+				continue;
+			if (a->labels == i + 1)
+				csv_labels(mz_result_get(a, r, i));
+			else if (a->columns[i].type == MZ_RESULT_TEXT)
 				csv_text(mz_result_get(a, r, i));
 			else if (a->columns[i].type == MZ_RESULT_SHARE)
 				printf("%.6g", cell_of(a, r, i)->share);

@@ -107,6 +107,11 @@ static void put_cell(struct mz_buf *b, const struct mz_result_table *t, size_t r
 	const union mz_result_cell *c = &t->cells[row * t->n_columns + col];
 	char buf[64];
 
+	if ((t->columns[col].type == MZ_RESULT_COUNT || t->columns[col].type == MZ_RESULT_BYTES) &&
+	    c->number == MZ_RESULT_UNKNOWN) {
+		text(b, "?");
+		return;
+	}
 	switch (t->columns[col].type) {
 	case MZ_RESULT_COUNT: text(b, console_count(buf, c->number)); break;
 	case MZ_RESULT_BYTES: text(b, console_bytes(buf, c->number)); break;
@@ -188,6 +193,18 @@ static int programs(struct site_page *p)
 	return ret;
 }
 
+/* KMAPs have no peak: a program of which nothing else is there is shown by what was live. */
+static int choose_value(struct site_page *p, const char *program)
+{
+	struct mz_store_filter of = {.program = program, .known = p->v->has};
+	uint64_t n;
+	int ret = mz_store_count(p->s, &of, &n, p->err);
+
+	if (!ret && !n)
+		p->v = mz_profile_find_value("live_bytes");
+	return ret;
+}
+
 static int trend(struct site_page *p, const char *program, const char *site)
 {
 	const struct mz_store_filter of = {.program = program};
@@ -232,9 +249,11 @@ static int program_page(struct site_page *p, const char *program)
 	int ret;
 
 	begin(p->b, program);
-	ret = trend(p, program, "");
+	ret = choose_value(p, program);
 	if (!ret)
-		ret = mz_store_answer_regressions(p->s, p->v, &of, &noise, &found, p->err);
+		ret = trend(p, program, "");
+	if (!ret)
+		ret = mz_store_answer_regressions(p->s, p->v, &of, &noise, &found, NULL, p->err);
 	mz_buf_str(p->b, "<h2>Regressions</h2>");
 	if (!ret)
 		put_table(p->b, &found, 9, "site", program);
@@ -251,6 +270,7 @@ static int program_page(struct site_page *p, const char *program)
 static int site_page(struct site_page *p, char *names)
 {
 	char *tab = strchr(names, '\t');
+	int ret;
 
 	if (!tab)
 		return mz_fail(p->err, ENOENT, "there is no page at this address");
@@ -259,7 +279,8 @@ static int site_page(struct site_page *p, char *names)
 	mz_buf_str(p->b, "<p>of ");
 	link_to(p->b, "program", names, NULL, names);
 	mz_buf_str(p->b, "</p>");
-	return trend(p, names, strcmp(tab + 1, "(all)") ? tab + 1 : "");
+	ret = choose_value(p, names);
+	return ret ? ret : trend(p, names, strcmp(tab + 1, "(all)") ? tab + 1 : "");
 }
 
 /* ---- a recording -------------------------------------------------------------------- */

@@ -46,8 +46,10 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_FOR(FILTERS, 0, "until", "TIME", MZ_OPT_STR, struct store_opts, until,
 		   "recorded earlier than that"),
 	MZ_OPT_FOR(FILTERS, 0, "csv", NULL, MZ_OPT_FLAG, struct store_opts, csv, "print CSV"),
-	MZ_OPT_ROWS(STORE_LIST | STORE_TOP | STORE_DIFF | STORE_REGRESSIONS, struct store_opts,
-		    limit, "rows of a list: 20 in text, all in JSON and CSV; 0 = all"),
+	MZ_OPT_ROWS(STORE_LIST | STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS,
+		    struct store_opts, limit,
+		    "rows of a list: 20 in text, all in JSON and CSV; 0 = all; trend: the newest "
+		    "so many"),
 	MZ_OPT_FOR(STORE_TOP | STORE_TREND | STORE_DIFF, 0, "by", "WHAT", MZ_OPT_STR,
 		   struct store_opts, by,
 		   "top: site (default), stack, object, member, accessor, program, revision or "

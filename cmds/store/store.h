@@ -34,6 +34,8 @@ enum store_what {
 	STORE_PRUNE = 1 << 7,
 };
 
+extern const struct mz_cmd cmd_store;
+
 /* args: what follows the store. Each returns the exit status. */
 int store_add(const struct store_opts *o, const char *store, int argc, char **argv);
 int store_ask(enum store_what what, const struct store_opts *o, const char *store, int argc,

@@ -19,8 +19,10 @@ struct asking {
 	struct mz_store_filter f;
 	const struct mz_profile_value *metric;
 	size_t limit;
+	size_t older; /* rows before those that are shown */
 	struct mz_result_table t;
 	struct mz_store_verdict verdict;
+	struct mz_store_looked looked; /* regressions */
 	struct mz_error err;
 };
 
@@ -32,6 +34,25 @@ static int choice(const char *text, const char *const *names, int usual)
 		if (!strcmp(names[i], text))
 			return i;
 	return text ? -1 : usual;
+}
+
+/* What --by may be, in the order of the enums. */
+static const char *const tops[] = {"site",    "stack",	  "object", "member", "accessor",
+				   "program", "revision", "host",   NULL};
+static const char *const steps[] = {"revision", "day", "recording", NULL};
+static const char *const diffs[] = {"site", "stack", "object", NULL};
+
+static int check_by(enum store_what what, const char *by)
+{
+	if (what == STORE_TOP && choice(by, tops, 0) < 0)
+		return console_usage("--by: site, stack, object, member, accessor, program, "
+				     "revision or host, not '%s'",
+				     by);
+	if (what == STORE_TREND && choice(by, steps, 0) < 0)
+		return console_usage("--by: revision, day or recording, not '%s'", by);
+	if (what == STORE_DIFF && choice(by, diffs, 0) < 0)
+		return console_usage("--by: stack, site or object, not '%s'", by);
+	return 0;
 }
 
 static int prepare(struct asking *a)
@@ -58,6 +79,43 @@ static int prepare(struct asking *a)
 	return 0;
 }
 
+/* ---- what recordings know -------------------------------------------------------------- */
+
+/*
+ * Some recordings lack a value: a KMAP has no peak. The answer is about the others, and says so;
+ * without others there is none.
+ */
+static int check_known(struct asking *a, const struct mz_store_filter *f, uint32_t need,
+		       const char *what)
+{
+	struct mz_store_filter of = *f;
+	uint64_t all, known;
+	int ret = mz_store_count(&a->store, &of, &all, &a->err);
+
+	of.known |= need;
+	if (!ret)
+		ret = mz_store_count(&a->store, &of, &known, &a->err);
+	if (ret || known == all)
+		return ret;
+	if (!known)
+		return mz_fail(
+			&a->err, ENODATA,
+			"%s: not known of any of these %llu recordings (a KMAP has no peak); "
+			"choose another value, such as live",
+			what, (unsigned long long)all);
+	console_note("%s: not known of %llu of these %llu recordings, which are left out", what,
+		     (unsigned long long)(all - known), (unsigned long long)all);
+	return 0;
+}
+
+static int check_metric(struct asking *a, const char *revision)
+{
+	struct mz_store_filter of = a->f;
+
+	of.revision = revision ? revision : of.revision;
+	return check_known(a, &of, a->metric->has, a->metric->title);
+}
+
 /* ---- questions -------------------------------------------------------------------------- */
 
 static int ask_list(struct asking *a)
@@ -73,43 +131,50 @@ static int ask_list(struct asking *a)
 
 static int ask_top(struct asking *a)
 {
-	static const char *const bys[] = {"site",    "stack",	 "object", "member", "accessor",
-					  "program", "revision", "host",   NULL};
-	int by = choice(a->o->by, bys, MZ_STORE_BY_SITE);
+	int by = choice(a->o->by, tops, MZ_STORE_BY_SITE);
 
-	if (by < 0)
-		return mz_fail(&a->err, EINVAL,
-			       "--by: site, stack, object, member, accessor, program, revision or "
-			       "host, not '%s'",
-			       a->o->by);
 	/* objects have no peak */
 	if (!a->o->metric && by >= MZ_STORE_BY_OBJECT && by <= MZ_STORE_BY_ACCESSOR)
 		a->metric = mz_profile_find_value(by == MZ_STORE_BY_OBJECT ? "bytes" : "reads");
+	/* rows of programs, revisions and hosts say by themselves that they do not know it */
+	if (by < MZ_STORE_BY_PROGRAM && check_metric(a, NULL))
+		return -EINVAL;
 	return mz_store_answer_top(&a->store, (enum mz_store_by)by, a->metric, &a->f, a->limit,
 				   &a->t, &a->err);
 }
 
+/* The end of a trend is what people look for. */
+static void keep_newest(struct asking *a)
+{
+	size_t columns = a->t.n_columns;
+
+	a->older = a->t.rows - a->limit;
+	a->t.rows = a->limit;
+	memmove(a->t.cells, a->t.cells + a->older * columns,
+		a->limit * columns * sizeof(*a->t.cells));
+}
+
 static int ask_trend(struct asking *a, int argc, char **argv)
 {
-	static const char *const steps[] = {"revision", "day", "recording", NULL};
 	int step = choice(a->o->by, steps, MZ_STORE_STEP_REVISION);
+	int ret = check_metric(a, NULL);
 
-	if (step < 0)
-		return mz_fail(&a->err, EINVAL, "--by: revision, day or recording, not '%s'",
-			       a->o->by);
-	return mz_store_answer_trend(&a->store, argc ? argv[0] : "", a->metric, &a->f,
-				     (enum mz_store_step)step, &a->t, &a->err);
+	if (!ret)
+		ret = mz_store_answer_trend(&a->store, argc ? argv[0] : "", a->metric, &a->f,
+					    (enum mz_store_step)step, &a->t, &a->err);
+	if (!ret && a->limit && a->t.rows > a->limit)
+		keep_newest(a);
+	return ret;
 }
 
 static int ask_diff(struct asking *a, char **argv)
 {
-	static const char *const bys[] = {"site", "stack", "object", NULL};
-	int by = choice(a->o->by, bys, MZ_STORE_BY_STACK);
+	int by = choice(a->o->by, diffs, MZ_STORE_BY_STACK);
 
-	if (by < 0)
-		return mz_fail(&a->err, EINVAL, "--by: stack, site or object, not '%s'", a->o->by);
 	if (!a->o->metric && by == MZ_STORE_BY_OBJECT)
 		a->metric = mz_profile_find_value("bytes");
+	if (check_metric(a, argv[0]) || check_metric(a, argv[1]))
+		return -EINVAL;
 	return mz_store_answer_diff(&a->store, argv[0], argv[1], (enum mz_store_by)by, a->metric,
 				    &a->f, a->limit, &a->t, &a->err);
 }
@@ -117,11 +182,23 @@ static int ask_diff(struct asking *a, char **argv)
 static int ask_regressions(struct asking *a)
 {
 	const struct store_opts *o = a->o;
+	bool least = options_given(&cmd_store, o, "least");
 	struct mz_store_noise noise = {.chance = o->chance > 0 ? o->chance : 0.001,
-				       .least = o->least > 0 ? o->least : 0.05,
+				       .least = least ? o->least : 0.05,
 				       .runs = o->runs ? o->runs : 1000};
+	const struct mz_store_looked *l = &a->looked;
+	int ret = check_metric(a, NULL);
 
-	return mz_store_answer_regressions(&a->store, a->metric, &a->f, &noise, &a->t, &a->err);
+	if (!ret)
+		ret = mz_store_answer_regressions(&a->store, a->metric, &a->f, &noise, &a->t,
+						  &a->looked, &a->err);
+	if (!ret)
+		console_note("looked at %zu recordings, in which a change can begin at %zu "
+			     "revisions, and at %zu call sites; at a chance of %g a change needs "
+			     "%zu recordings on either side or more%s",
+			     l->runs, l->splits, l->series - 1, noise.chance, l->needed,
+			     l->enough ? "" : ": these are too few to find one");
+	return ret;
 }
 
 /* ---- the gate ------------------------------------------------------------------------------ */
@@ -153,8 +230,12 @@ static int ask_gate(struct asking *a)
 				       .runs = o->runs ? o->runs : 100};
 	struct mz_budget *budgets = NULL;
 	size_t n = 0;
+	struct mz_store_filter all = a->f;
 	int ret = parse_budgets(o, &budgets, &n, &a->err);
 
+	all.revision = NULL;
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = check_known(a, &all, budgets[i].value->has, budgets[i].text);
 	if (!ret)
 		ret = mz_store_answer_gate(&a->store, budgets, n, &a->f, &noise, &a->verdict, &a->t,
 					   &a->err);
@@ -170,10 +251,22 @@ static int ask_gate(struct asking *a)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
+static void put_looked(struct mz_json *w, const struct mz_store_looked *l)
+{
+	mz_json_object(w, "looked_at");
+	mz_json_u64(w, "recordings", l->runs);
+	mz_json_u64(w, "call_sites", l->series - 1);
+	mz_json_u64(w, "revisions", l->splits);
+	mz_json_u64(w, "needed_on_either_side", l->needed);
+	mz_json_bool(w, "enough", l->enough);
+	mz_json_end_object(w);
+}
+
 static int print(struct asking *a)
 {
 	struct mz_buf b = {0};
 	struct mz_json w = {.out = &b};
+	char count[32];
 
 	if (a->o->csv) {
 		answer_csv(&a->t, a->limit, NULL, true);
@@ -181,10 +274,15 @@ static int print(struct asking *a)
 	}
 	if (!a->o->json) {
 		answer_text(&a->t, a->limit);
+		if (a->older)
+			printf("  ... and %s older (--limit 0 shows all)\n",
+			       console_count(count, a->older));
 		return 0;
 	}
 	mz_json_object(&w, NULL);
 	mz_json_str(&w, "metric", a->metric->name);
+	if (a->looked.series)
+		put_looked(&w, &a->looked);
 	answer_json(&w, &a->t, a->limit);
 	mz_json_end_object(&w);
 	return console_put(&b, stdout) < 0 ? mz_fail_memory(&a->err) : 0;
@@ -226,6 +324,8 @@ int store_ask(enum store_what what, const struct store_opts *o, const char *stor
 	int ret = check_arguments(what, o, argc);
 
 	if (!ret)
+		ret = check_by(what, o->by);
+	if (!ret)
 		ret = prepare(&a);
 	if (ret)
 		return ret;
@@ -239,6 +339,8 @@ int store_ask(enum store_what what, const struct store_opts *o, const char *stor
 	if (ret < 0) {
 		console_error(&a.err);
 		ret = what == STORE_GATE ? GATE_TROUBLE : MZ_EXIT_FAILED;
+	} else if (what == STORE_GATE && (fflush(stdout) || ferror(stdout))) {
+		ret = GATE_TROUBLE; /* main() says why: 1 would be an answer */
 	} else if (a.verdict.broken) {
 		ret = GATE_OVER;
 	}

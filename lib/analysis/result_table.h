@@ -6,6 +6,8 @@
 
 #include <memorizer.h>
 
+#define MZ_RESULT_UNKNOWN UINT64_MAX /* a number or bytes that nobody knows */
+
 struct mz_result_column {
 	const char *key;   /* in JSON and CSV */
 	const char *title; /* in text */
@@ -25,7 +27,8 @@ struct mz_result_table {
 	union mz_result_cell *cells; /* row by row */
 	size_t rows, cap;
 	struct mz_tables *strings;
-	bool failed; /* memory ran out; sticky */
+	size_t labels; /* from 1: a column of texts with a line KEY=VALUE each; 0 = none */
+	bool failed;   /* memory ran out; sticky */
 };
 
 void mz_result_init(struct mz_result_table *a, const char *key, const char *title,

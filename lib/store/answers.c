@@ -33,10 +33,14 @@ static const char *date_of(uint64_t time, char *buf, size_t size, const char *fo
 
 /* ---- the list --------------------------------------------------------------------- */
 
-/*
- * Labels are kept between line breaks so that a filter finds whole ones; here they are shown as
- * words.
- */
+/* A value that the recording does not know is stored as 0, and must not be shown as one. */
+static uint64_t value_of(const struct mz_store_entry *e, const char *name)
+{
+	const struct mz_profile_value *v = mz_profile_find_value(name);
+
+	return e->known & v->has ? mz_profile_get(v, &e->all) : MZ_RESULT_UNKNOWN;
+}
+
 int mz_store_answer_list(const struct mz_store_entries *e, struct mz_result_table *t)
 {
 	static const struct mz_result_column columns[] = {
@@ -50,17 +54,14 @@ int mz_store_answer_list(const struct mz_store_entries *e, struct mz_result_tabl
 	};
 
 	mz_result_init(t, "recordings", "Recordings", COLUMNS(columns));
+	t->labels = 7; /* columns from 1 */
 	for (size_t i = 0; i < e->n; i++) {
 		const struct mz_store_entry *x = &e->list[i];
 		union mz_result_cell *row = mz_result_row(t);
-		char date[40], labels[400];
+		char date[40];
 
 		if (!row)
 			break;
-		snprintf(labels, sizeof(labels), "%s", *x->labels ? x->labels + 1 : "");
-		for (char *p = labels; *p; p++)
-			if (*p == '\n')
-				*p = p[1] ? ' ' : '\0';
 		mz_result_text(t, &row[0], x->digest);
 		mz_result_text(t, &row[1],
 			       date_of(x->time, date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ"));
@@ -68,12 +69,11 @@ int mz_store_answer_list(const struct mz_store_entries *e, struct mz_result_tabl
 		mz_result_text(t, &row[3], x->revision);
 		mz_result_text(t, &row[4], x->host);
 		mz_result_text(t, &row[5], x->kind);
-		mz_result_text(t, &row[6], labels);
+		mz_result_text(t, &row[6], x->labels);
 		row[7].number = x->events;
 		row[8].number = x->lost;
-		row[9].number = x->all.bytes;
-		row[10].number = x->all.peak_bytes;
-		row[11].number = x->all.live_bytes;
+		for (size_t c = 9; c < 12; c++)
+			row[c].number = value_of(x, columns[c].key);
 		row[12].number = x->rows;
 		mz_result_text(t, &row[13], x->path);
 	}
@@ -102,7 +102,7 @@ static int by_sum(const void *x, const void *y)
 	return MZ_ORDER(a->key, b->key);
 }
 
-/* Programs, revisions and hosts are columns of the list. */
+/* Programs, revisions and hosts are columns of the list. Runs are those that know the value. */
 static int sum_entries(const struct mz_store_entries *e, enum mz_store_by by,
 		       const struct mz_profile_value *v, struct mz_tables *names,
 		       struct mz_store_sums *sums)
@@ -113,14 +113,15 @@ static int sum_entries(const struct mz_store_entries *e, enum mz_store_by by,
 				   : by == MZ_STORE_BY_REVISION ? x->revision
 								: x->host;
 		uint32_t id = mz_tables_string(names, name, strlen(name));
-		uint64_t value = mz_profile_get(v, &x->all);
+		bool known = x->known & v->has;
+		uint64_t value = known ? mz_profile_get(v, &x->all) : 0;
 		struct mz_store_sum *to;
 
 		if (!id || !mz_array_room((void **)&sums->list, &sums->cap, id - 1, sizeof(*to)))
 			return -ENOMEM;
 		to = &sums->list[id - 1];
 		to->key = id;
-		to->runs++;
+		to->runs += known;
 		to->sum += value;
 		to->max = value > to->max ? value : to->max;
 		sums->n = id > sums->n ? id : sums->n;
@@ -145,6 +146,8 @@ static void put_top(struct mz_result_table *t, const struct mz_store_sum *x, con
 	row[3].number = x->max;
 	row[4].number = x->sum;
 	row[5].share = all ? (double)x->sum / (double)all : 0;
+	for (size_t i = 2; i < 5 && !x->runs; i++)
+		row[i].number = MZ_RESULT_UNKNOWN;
 }
 
 /* Only what is shown gets a name: a store has millions of stacks, and the table a few dozen. */
@@ -172,20 +175,23 @@ int mz_store_answer_top(struct mz_store *s, enum mz_store_by by, const struct mz
 			struct mz_error *err)
 {
 	struct mz_tables *strings = mz_tables_new();
+	struct mz_store_filter of = *f;
 	struct mz_store_sums sums = {0};
 	struct mz_store_entries e;
 	uint32_t *names = NULL;
 	uint64_t all = 0;
 	size_t n = 0, len;
-	int ret = mz_store_list(s, f, &e, err);
+	int ret;
 
+	of.known |= by < MZ_STORE_BY_PROGRAM ? v->has : 0;
+	ret = mz_store_list(s, &of, &e, err);
 	mz_result_init(t, "top", v->title, top_columns[v->bytes], 6);
 	if (!ret && !strings)
 		ret = mz_fail_memory(err);
 	if (!ret && by >= MZ_STORE_BY_PROGRAM)
 		ret = sum_entries(&e, by, v, strings, &sums) ? mz_fail_memory(err) : 0;
 	else if (!ret)
-		ret = mz_store_sum_by(s, by, v, f, &sums, err);
+		ret = mz_store_sum_by(s, by, v, &of, &sums, err);
 	if (!ret && sums.index)
 		sums.n = sums.index->count;
 	for (size_t i = 0; i < sums.n && !ret; i++)
@@ -298,17 +304,22 @@ int mz_store_answer_trend(struct mz_store *s, const char *site, const struct mz_
 			  const struct mz_store_filter *f, enum mz_store_step step,
 			  struct mz_result_table *t, struct mz_error *err)
 {
+	struct mz_store_filter of = *f;
 	struct mz_store_matrix m = {0};
 	struct mz_store_entries e;
 	uint64_t id = 0, *own = NULL;
 	bool *shown = NULL;
-	int ret = mz_store_list(s, f, &e, err);
+	int ret;
 
+	of.known |= v->has;
+	ret = mz_store_list(s, &of, &e, err);
 	mz_result_init(t, "trend", v->title, trend_columns[v->bytes], 7);
+	if (!ret)
+		ret = mz_store_one_program(&e, err);
 	if (!ret)
 		ret = one_site(s, site, &id, err);
 	if (!ret)
-		ret = mz_store_read_matrix(s, f, &e, v, &id, &m, err);
+		ret = mz_store_read_matrix(s, &of, &e, v, &id, &m, err);
 	own = calloc(e.n + 1, sizeof(*own));
 	shown = calloc(e.n + 1, sizeof(*shown));
 	if (!ret && (!own || !shown))
@@ -434,29 +445,49 @@ static void put_pair(struct mz_result_table *t, const struct pairs *all, const s
 	mz_result_text(t, &row[8], name);
 }
 
+/* The recordings of one side, of the program that all others are of. */
+static int read_side(struct mz_store *s, const struct mz_store_filter *f, char **program,
+		     size_t *runs, struct mz_error *err)
+{
+	struct mz_store_entries e;
+	int ret = mz_store_list(s, f, &e, err);
+
+	*runs = e.n;
+	if (!ret && !e.n)
+		ret = mz_fail(err, ENOENT, "%s: the store has no recording of this revision",
+			      f->revision);
+	if (!ret)
+		ret = mz_store_one_program(&e, err);
+	if (!ret && *program && strcmp(*program, e.list[0].program))
+		ret = mz_fail(err, EINVAL,
+			      "%s has recordings of '%s' alone, and the other revision of '%s': "
+			      "choose one with --program",
+			      f->revision, e.list[0].program, *program);
+	if (!ret && !*program && !(*program = strdup(e.list[0].program)))
+		ret = mz_fail_memory(err);
+	mz_store_entries_free(&e);
+	return ret;
+}
+
 static int read_pairs(struct mz_store *s, const char *const revisions[2], enum mz_store_by by,
 		      const struct mz_profile_value *v, const struct mz_store_filter *f,
 		      struct pairs *all, struct mz_error *err)
 {
 	struct mz_store_sums sums[2] = {{0}, {0}};
 	size_t runs[2] = {0};
+	char *program = NULL;
 	int ret = 0;
 
 	for (int i = 0; i < 2 && !ret; i++) {
 		struct mz_store_filter one = *f;
-		struct mz_store_entries e;
 
 		one.revision = revisions[i];
-		ret = mz_store_list(s, &one, &e, err);
-		runs[i] = e.n;
-		mz_store_entries_free(&e);
-		if (!ret && !runs[i])
-			ret = mz_fail(err, ENOENT,
-				      "%s: the store has no recording of this revision",
-				      revisions[i]);
+		one.known |= v->has;
+		ret = read_side(s, &one, &program, &runs[i], err);
 		if (!ret)
 			ret = mz_store_sum_by(s, by, v, &one, &sums[i], err);
 	}
+	free(program);
 	all->runs_a = runs[0];
 	all->runs_b = runs[1];
 	if (!ret && join(all, &sums[0], &sums[1]))

@@ -29,18 +29,6 @@ static void keep_newest(struct mz_store_entries *e, size_t n)
 	mz_store_entries_free(&old);
 }
 
-/* Two programs in one series would be one change after the other. */
-static int one_program(const struct mz_store_entries *e, struct mz_error *err)
-{
-	for (size_t i = 1; i < e->n; i++)
-		if (strcmp(e->list[i].program, e->list[0].program))
-			return mz_fail(err, EINVAL,
-				       "these are recordings of '%s' and of '%s': choose one with "
-				       "--program",
-				       e->list[0].program, e->list[i].program);
-	return 0;
-}
-
 static int names_of(struct mz_store *s, const uint64_t *ids, size_t n, struct mz_result_table *t,
 		    size_t column, struct mz_error *err)
 {
@@ -157,9 +145,31 @@ static int find_all(const struct mz_store_matrix *m, const struct mz_store_entri
 	return may && *found ? 0 : -ENOMEM;
 }
 
+/* Whether the runs suffice for the chance that is wanted, and how many would. */
+static int count_looked(const struct mz_store_matrix *m, const struct mz_store_entries *e,
+			const struct mz_store_noise *noise, struct mz_store_looked *looked)
+{
+	bool *may = starts(e);
+	double least = 1;
+
+	*looked = (struct mz_store_looked){.runs = e->n, .series = m->n};
+	for (size_t i = LEAST; may && i + LEAST <= e->n; i++) {
+		double chance = may[i] ? mz_least_chance(i, e->n - i) : 1;
+
+		looked->splits += may[i];
+		least = chance < least ? chance : least;
+	}
+	looked->enough = looked->splits && least * (double)(looked->splits * m->n) < noise->chance;
+	looked->needed =
+		mz_runs_needed(noise->chance, (looked->splits ? looked->splits : 1) * m->n, LEAST);
+	free(may);
+	return may ? 0 : -ENOMEM;
+}
+
 int mz_store_answer_regressions(struct mz_store *s, const struct mz_profile_value *v,
 				const struct mz_store_filter *f, const struct mz_store_noise *noise,
-				struct mz_result_table *t, struct mz_error *err)
+				struct mz_result_table *t, struct mz_store_looked *looked,
+				struct mz_error *err)
 {
 	struct mz_store_filter newest = *f;
 	struct mz_store_matrix m = {0};
@@ -167,18 +177,21 @@ int mz_store_answer_regressions(struct mz_store *s, const struct mz_profile_valu
 	struct found *found = NULL;
 	uint64_t *ids = NULL;
 	size_t n = 0;
-	int ret = mz_store_list(s, f, &e, err);
+	int ret;
 
+	newest.known |= v->has;
+	ret = mz_store_list(s, &newest, &e, err);
 	mz_result_init(t, "regressions", v->title, regression_columns[v->bytes], 10);
 	if (!ret)
 		keep_newest(&e, noise->runs);
 	if (!ret)
-		ret = one_program(&e, err);
+		ret = mz_store_one_program(&e, err);
 	if (e.n) /* what is older need not be read */
 		newest.since = e.list[0].time;
 	if (!ret)
 		ret = mz_store_read_matrix(s, &newest, &e, v, NULL, &m, err);
-	if (!ret && find_all(&m, &e, noise, &found, &n))
+	if (!ret && (find_all(&m, &e, noise, &found, &n) ||
+		     (looked && count_looked(&m, &e, noise, looked))))
 		ret = mz_fail_memory(err);
 	for (size_t i = 0; i < n && !ret; i++)
 		put_found(t, &found[i], &e);
@@ -251,36 +264,88 @@ static size_t arrange(struct mz_store_entries *e, const char *revision)
 	return split;
 }
 
-/* Over the budget and not by chance. tests: how many are made at once. */
-static bool check(struct gate *g, const struct mz_budget *b, const struct mz_store_series *x,
-		  size_t tests)
-{
-	struct mz_spread a = mz_spread_of(x->values, g->split);
-	struct mz_spread z = mz_spread_of(x->values + g->split, g->e->n - g->split);
-	uint64_t from = (uint64_t)(a.mean + 0.5), to = (uint64_t)(z.mean + 0.5);
-	double chance = mz_chance_t(&a, &z) * (double)tests;
-	bool grows = b->op[0] == '>', over = mz_budget_broken(b, from, to);
-	union mz_result_cell *row;
+/* What a budget says of one series. */
+struct judgement {
+	struct mz_spread a, z;
+	uint64_t from, to;
+	double chance;
+	bool over; /* and not by chance */
+};
 
-	if (chance > 1)
-		chance = 1;
+/* tests: how many are made at once. */
+static struct judgement judge(const struct gate *g, const struct mz_budget *b,
+			      const uint64_t *values, size_t tests)
+{
+	struct judgement j = {.a = mz_spread_of(values, g->split),
+			      .z = mz_spread_of(values + g->split, g->e->n - g->split)};
+
+	j.from = (uint64_t)(j.a.mean + 0.5);
+	j.to = (uint64_t)(j.z.mean + 0.5);
+	j.chance = mz_chance_t(&j.a, &j.z) * (double)tests;
+	j.chance = j.chance < 1 ? j.chance : 1;
 	/* only growth can be noise; a value that must not fall, or be so, is as it is */
-	over = over && (!grows || !b->change || chance < g->noise->chance);
-	if (!over && b->any)
-		return false;
-	row = mz_result_row(g->t);
+	j.over = mz_budget_broken(b, j.from, j.to) &&
+		 (b->op[0] != '>' || !b->change || j.chance < g->noise->chance);
+	return j;
+}
+
+static void put_judgement(struct gate *g, const struct mz_budget *b, const struct judgement *j,
+			  uint64_t site)
+{
+	union mz_result_cell *row = mz_result_row(g->t);
+	const struct mz_spread *a = &j->a, *z = &j->z;
+
 	if (!row)
-		return over;
+		return;
 	mz_result_text(g->t, &row[0], b->text);
-	mz_result_text(g->t, &row[1], over ? "yes" : "no");
-	row[2].number = a.n;
-	row[3].number = from;
-	row[4].number = (uint64_t)(a.deviation + 0.5);
-	row[5].number = z.n;
-	row[6].number = to;
-	row[7].share = a.mean > 0 ? (z.mean - a.mean) / a.mean : z.mean > 0 ? INFINITY : 0;
-	row[8].share = chance;
-	mz_buf_add(&g->ids, &x->site, sizeof(x->site));
+	mz_result_text(g->t, &row[1], j->over ? "yes" : "no");
+	row[2].number = a->n;
+	row[3].number = a->n ? j->from : MZ_RESULT_UNKNOWN;
+	row[4].number = a->n ? (uint64_t)(a->deviation + 0.5) : MZ_RESULT_UNKNOWN;
+	row[5].number = z->n;
+	row[6].number = j->to;
+	row[7].share = a->mean > 0 ? (z->mean - a->mean) / a->mean : z->mean > 0 ? INFINITY : 0;
+	row[8].share = j->chance;
+	mz_buf_add(&g->ids, &site, sizeof(site));
+}
+
+/* Rows come in the order of the sites' numbers, whichever engine and shard they are from. */
+static int by_site(const void *x, const void *y)
+{
+	const struct mz_store_series *a = x, *b = y;
+
+	return a->site < b->site ? -1 : a->site > b->site;
+}
+
+/* A budget on any site: those that are over it, or else the one that comes nearest. */
+static bool check_any(struct gate *g, const struct mz_budget *b, struct mz_store_matrix *m)
+{
+	double best = 0;
+	size_t nearest = 0;
+	bool over = false;
+
+	if (m->n > 1)
+		qsort(m->list + 1, m->n - 1, sizeof(*m->list), by_site);
+	for (size_t i = 1; i < m->n; i++) {
+		struct judgement j = judge(g, b, m->list[i].values, m->n - 1);
+		double actual = mz_budget_actual(b, j.from, j.to);
+
+		actual = b->op[0] == '<' ? -actual : actual;
+		if (!nearest || actual > best) {
+			nearest = i;
+			best = actual;
+		}
+		if (j.over)
+			put_judgement(g, b, &j, m->list[i].site);
+		over |= j.over;
+	}
+	if (!over) {
+		/* where there are no call sites, the whole stands for them */
+		struct judgement j = judge(g, b, m->list[nearest].values, nearest ? m->n - 1 : 1);
+
+		j.over = false;
+		put_judgement(g, b, &j, m->list[nearest].site);
+	}
 	return over;
 }
 
@@ -289,25 +354,40 @@ static int check_budget(struct gate *g, const struct mz_budget *b, const struct 
 {
 	static const uint64_t whole;
 	struct mz_store_matrix m = {0};
-	bool over = false;
+	struct judgement j;
 	int ret = mz_store_read_matrix(g->s, f, g->e, b->value, b->any ? NULL : &whole, &m, err);
 
-	for (size_t i = b->any; i < m.n && !ret; i++)
-		over |= check(g, b, &m.list[i], b->any ? m.n - 1 : 1);
-	*broken += over;
+	if (!ret && b->any) {
+		*broken += check_any(g, b, &m);
+	} else if (!ret) {
+		j = judge(g, b, m.list[0].values, 1);
+		put_judgement(g, b, &j, 0);
+		*broken += j.over;
+	}
 	mz_store_matrix_free(&m);
 	return ret;
+}
+
+/* A limit on growth is one against the past; a limit in bytes or blocks needs none. */
+static bool needs_history(const struct mz_budget *budgets, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (budgets[i].change)
+			return true;
+	return false;
 }
 
 /*
  * Without a revision the newest one is judged, which is what a CI job wants. The history is what
  * came before its first run: later runs of other revisions may hold the same change.
  */
-static int prepare(struct mz_store_entries *e, const char *revision, size_t most,
+static int prepare(struct mz_store_entries *e, const char *revision, size_t most, size_t least,
 		   struct mz_store_verdict *verdict, size_t *split, struct mz_error *err)
 {
 	const char *wanted = revision ? revision : e->n ? e->list[e->n - 1].revision : "";
 
+	if (!e->n)
+		return mz_fail(err, ENOENT, "the store has no such recordings");
 	verdict->revision = strdup(wanted);
 	verdict->program = strdup(e->n ? e->list[0].program : "");
 	if (!verdict->revision || !verdict->program)
@@ -322,9 +402,10 @@ static int prepare(struct mz_store_entries *e, const char *revision, size_t most
 		*split = most;
 	}
 	verdict->history = *split;
-	if (*split < 2)
+	if (*split < least)
 		return mz_fail(err, ENODATA,
-			       "before revision '%s' there are %zu recordings: a history needs two",
+			       "before revision '%s' there are %zu recordings: a budget on growth "
+			       "needs two; one such as 'peak > 1GiB' needs none",
 			       verdict->revision, *split);
 	return 0;
 }
@@ -340,13 +421,16 @@ int mz_store_answer_gate(struct mz_store *s, const struct mz_budget *budgets, si
 	int ret;
 
 	all.revision = NULL;
+	for (size_t i = 0; i < n; i++)
+		all.known |= budgets[i].value->has;
 	mz_result_init(t, "budgets", "Budgets", gate_columns,
 		       sizeof(gate_columns) / sizeof(*gate_columns));
 	ret = mz_store_list(s, &all, &e, err);
 	if (!ret)
-		ret = one_program(&e, err);
+		ret = mz_store_one_program(&e, err);
 	if (!ret)
-		ret = prepare(&e, f->revision, noise->runs, verdict, &g.split, err);
+		ret = prepare(&e, f->revision, noise->runs, needs_history(budgets, n) ? 2 : 0,
+			      verdict, &g.split, err);
 	for (size_t i = 0; i < n && !ret; i++)
 		ret = check_budget(&g, &budgets[i], &all, &verdict->broken, err);
 	if (!ret && (t->failed || g.ids.failed))

@@ -172,15 +172,10 @@ static int prune_shard(struct mz_store *s, unsigned shard, const struct mz_store
 	return ret ? ret : end;
 }
 
-static int add_count(void *arg, char *const *cells, size_t n)
-{
-	*(uint64_t *)arg += n ? strtoull(cells[0], NULL, 10) : 0;
-	return 0;
-}
-
 int mz_store_prune(struct mz_store *s, const struct mz_store_pruning *how,
 		   struct mz_store_pruned *pruned, struct mz_error *err)
 {
+	const struct mz_store_filter all = {0};
 	struct mz_store_entries e;
 	bool *goes = NULL;
 	ssize_t n = 0;
@@ -188,7 +183,7 @@ int mz_store_prune(struct mz_store *s, const struct mz_store_pruning *how,
 
 	*pruned = (struct mz_store_pruned){0};
 	if (!ret)
-		ret = mz_store_ask(s, "SELECT count(*) FROM $R", add_count, &pruned->left, err);
+		ret = mz_store_count(s, &all, &pruned->left, err);
 	goes = calloc(e.n + 1, sizeof(*goes));
 	if (!ret && (!goes || (n = choose(&e, how, goes)) < 0))
 		ret = mz_fail_memory(err);

@@ -35,6 +35,10 @@ void mz_store_where(const struct mz_store *s, struct mz_buf *b, const struct mz_
 		mz_buf_printf(b, " AND time >= %llu", (unsigned long long)f->since);
 	if (f->until)
 		mz_buf_printf(b, " AND time < %llu", (unsigned long long)f->until);
+	/* by division: the engines have no common operator for bits */
+	for (uint32_t bit = 1; bit && bit <= f->known; bit <<= 1)
+		if (f->known & bit)
+			mz_buf_printf(b, " AND known %% %u >= %u", 2 * bit, bit);
 	for (size_t i = 0; i < f->nlabels; i++) {
 		struct mz_buf line = {0};
 
@@ -150,6 +154,38 @@ void mz_store_entries_free(struct mz_store_entries *e)
 				free(*(char **)(void *)((char *)&e->list[i] + columns[k].offset));
 	free(e->list);
 	*e = (struct mz_store_entries){0};
+}
+
+static int add_count(void *arg, char *const *cells, size_t n)
+{
+	*(uint64_t *)arg += n ? strtoull(cells[0], NULL, 10) : 0;
+	return 0;
+}
+
+int mz_store_count(struct mz_store *s, const struct mz_store_filter *f, uint64_t *n,
+		   struct mz_error *err)
+{
+	struct mz_buf sql = {0};
+	int ret;
+
+	*n = 0;
+	mz_buf_str(&sql, "SELECT count(*) FROM $R ");
+	mz_store_where(s, &sql, f);
+	mz_buf_add(&sql, "", 1);
+	ret = sql.failed ? mz_fail_memory(err) : mz_store_ask(s, sql.data, add_count, n, err);
+	mz_buf_free(&sql);
+	return ret;
+}
+
+int mz_store_one_program(const struct mz_store_entries *e, struct mz_error *err)
+{
+	for (size_t i = 1; i < e->n; i++)
+		if (strcmp(e->list[i].program, e->list[0].program))
+			return mz_fail(err, EINVAL,
+				       "these are recordings of '%s' and of '%s': choose one with "
+				       "--program",
+				       e->list[0].program, e->list[i].program);
+	return 0;
 }
 
 /* The program is the first part of the keys of ClickHouse. */

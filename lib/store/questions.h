@@ -17,6 +17,7 @@ struct mz_store_filter {
 	const char *const *labels;
 	size_t nlabels;
 	uint64_t since, until; /* ms since 1970 */
+	uint32_t known;	       /* enum mz_profile_has: they know all of these values */
 };
 
 /* A recording of the store. */
@@ -36,6 +37,12 @@ struct mz_store_entries {
 int mz_store_list(struct mz_store *s, const struct mz_store_filter *f, struct mz_store_entries *e,
 		  struct mz_error *err);
 void mz_store_entries_free(struct mz_store_entries *e);
+
+/* How many recordings the filter lets pass. */
+int mz_store_count(struct mz_store *s, const struct mz_store_filter *f, uint64_t *n,
+		   struct mz_error *err);
+/* Two programs in one answer would look like one that changed: an error that names both. */
+int mz_store_one_program(const struct mz_store_entries *e, struct mz_error *err);
 
 /* What is one row of an answer. */
 enum mz_store_by {
@@ -113,6 +120,10 @@ void mz_store_stacks_free(struct mz_store_stacks *s);
 
 /* ---- answers, each as a table ------------------------------------------------- */
 
+/* Recordings that do not know the value (a KMAP has no peak) are left out of all of them, except
+ * of the list and of the sums by program, revision and host: their cells are
+ * MZ_RESULT_UNKNOWN. */
+
 int mz_store_answer_list(const struct mz_store_entries *e, struct mz_result_table *t);
 int mz_store_answer_top(struct mz_store *s, enum mz_store_by by, const struct mz_profile_value *v,
 			const struct mz_store_filter *f, size_t limit, struct mz_result_table *t,
@@ -133,9 +144,19 @@ struct mz_store_noise {
 	size_t runs;   /* the newest so many; 0 = all */
 };
 
+/* What regressions were looked for in. */
+struct mz_store_looked {
+	size_t runs, series; /* series: call sites, and the whole */
+	size_t splits;	     /* revisions that a change may begin with */
+	size_t needed;	     /* runs on either side, for any change to stand out */
+	bool enough;	     /* a change could have been found */
+};
+
+/* looked: may be NULL. */
 int mz_store_answer_regressions(struct mz_store *s, const struct mz_profile_value *v,
 				const struct mz_store_filter *f, const struct mz_store_noise *noise,
-				struct mz_result_table *t, struct mz_error *err);
+				struct mz_result_table *t, struct mz_store_looked *looked,
+				struct mz_error *err);
 
 /* A revision against the history before it; f->revision NULL: the newest. */
 struct mz_store_verdict {

@@ -152,3 +152,23 @@ bool mz_find_rise(const uint64_t *x, size_t n, const bool *may, size_t least, st
 	r->chance = r->splits && chance < 1 ? chance : 1;
 	return r->splits > 0;
 }
+
+/* ---- how many runs it takes ------------------------------------------------------ */
+
+double mz_least_chance(size_t a, size_t b)
+{
+	double p = (double)a, q = (double)b, n = p + q;
+	double ranks = q * p + q * (q + 1) / 2; /* the last q of n */
+	double ties = p * p * p - p + q * q * q - q;
+
+	return a && b ? 0.5 * erfc(distance(ranks, (size_t)n, b, ties) / sqrt(2)) : 1;
+}
+
+size_t mz_runs_needed(double chance, size_t tests, size_t least)
+{
+	size_t n = least;
+
+	while (n < 10000 && mz_least_chance(n, n) * (double)tests >= chance)
+		n++;
+	return n;
+}
