@@ -32,7 +32,8 @@ static const struct mz_opt opts[] = {
 	 .offset = offsetof(struct opts, to),
 	 .choices = servers},
 	MZ_OPT(0, "program", "NAME", MZ_OPT_STR, struct opts, program,
-	       "the name of the program there (default: its command)"),
+	       "the name of the program there (default: its command, without folders and "
+	       "arguments)"),
 	MZ_OPT(0, "revision", "REV", MZ_OPT_STR, struct opts, revision,
 	       "a label: the revision of the program"),
 	MZ_OPT(0, "host", "NAME", MZ_OPT_STR, struct opts, host, "a label: the machine"),
@@ -52,6 +53,7 @@ struct job {
 	char *prefix; /* of the address */
 	struct mz_export_options how;
 	const char *program;
+	char name[256]; /* of the program, if no option says it */
 	struct mz_buf path, headers, body, pprof;
 	struct mz_error err;
 };
@@ -192,6 +194,15 @@ static int make_request(struct job *j, const struct mz_profile *p)
 	return 0;
 }
 
+/* Pyroscope's name{key=value,...} has no way to quote. */
+static bool breaks_name(const char *text)
+{
+	for (; *text; text++)
+		if (strchr("{},", *text) || (unsigned char)*text < ' ')
+			return true;
+	return false;
+}
+
 /* ---- sending -------------------------------------------------------------------------- */
 
 static int send_request(struct job *j)
@@ -248,7 +259,8 @@ static int push_one(struct job *j, char *path)
 	progress_end(&progress);
 	if (!ret) {
 		stat(path, &st);
-		j->program = j->o->program ? j->o->program : mz_profile_title(p);
+		j->program = j->o->program ? j->o->program
+					   : mz_profile_program(p, j->name, sizeof(j->name));
 		j->how = (struct mz_export_options){.program = j->program,
 						    .revision = j->o->revision,
 						    .host = j->o->host,
@@ -258,6 +270,12 @@ static int push_one(struct job *j, char *path)
 		j->path.len = j->headers.len = j->body.len = j->pprof.len = 0;
 		ret = start_headers(j);
 	}
+	if (!ret && j->o->to == PYROSCOPE && breaks_name(j->program))
+		ret = mz_fail(
+			&j->err, EINVAL,
+			"%s: the program '%s' cannot be in a name{key=value}: choose one with "
+			"--program",
+			path, j->program);
 	if (!ret)
 		ret = make_request(j, p);
 	if (!ret)
@@ -294,11 +312,28 @@ static int parse_address(struct job *j, const char *text)
 	return 0;
 }
 
+/* As the store has it; and Pyroscope has them in a text of its own. */
+static int check_label(const struct opts *o, const char *label)
+{
+	if (!mz_store_is_label(label))
+		return console_usage("--label: '%s' is not KEY=VALUE", label);
+	if (o->to == PYROSCOPE && breaks_name(label))
+		return console_usage("--label: '%s': Pyroscope takes no label with { } or ,",
+				     label);
+	return 0;
+}
+
 static int check_options(const struct opts *o)
 {
+	const char *const texts[] = {o->program, o->revision, o->host};
+
 	for (unsigned i = 0; i < o->labels.n; i++)
-		if (!strchr(o->labels.value[i], '='))
-			return console_usage("--label: '%s' is not KEY=VALUE", o->labels.value[i]);
+		if (check_label(o, o->labels.value[i]))
+			return MZ_EXIT_USAGE;
+	for (size_t i = 0; i < 3 && o->to == PYROSCOPE; i++)
+		if (texts[i] && breaks_name(texts[i]))
+			return console_usage("'%s': Pyroscope takes no name with { } or ,",
+					     texts[i]);
 	if (o->tenant && strpbrk(o->tenant, "\r\n"))
 		return console_usage("--tenant: a name without newlines");
 	return 0;

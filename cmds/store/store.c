@@ -16,7 +16,8 @@ static const char *const scopes[] = {"with add",   "with list",	 "with top",
 
 static const struct mz_opt opts[] = {
 	MZ_OPT(0, "program", "NAME", MZ_OPT_STR, struct store_opts, program,
-	       "of this program (add: the name to keep it under; default: its command)"),
+	       "of this program (add: the name to keep it under; default: its command, without "
+	       "folders and arguments)"),
 	MZ_OPT(0, "revision", "REV", MZ_OPT_STR, struct store_opts, revision,
 	       "of this revision (add: the revision of the program; gate: the one to judge, "
 	       "default: the newest)"),
@@ -87,12 +88,12 @@ static bool has_key(const char *label, const char *key, size_t n)
 static int check_labels(const struct store_opts *o)
 {
 	for (unsigned i = 0; i < o->labels.n; i++) {
-		const char *label = o->labels.value[i], *equal = strchr(label, '=');
+		const char *label = o->labels.value[i];
 
-		if (!equal || equal == label || strchr(label, '\n'))
+		if (!mz_store_is_label(label))
 			return console_usage("--label: '%s' is not KEY=VALUE", label);
 		for (unsigned k = 0; k < i; k++)
-			if (has_key(o->labels.value[k], label, (size_t)(equal - label)))
+			if (has_key(o->labels.value[k], label, strcspn(label, "=")))
 				return console_usage("--label: '%s' and '%s' have the same key",
 						     o->labels.value[k], label);
 	}

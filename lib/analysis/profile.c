@@ -9,6 +9,7 @@
 
 #include "analysis/wrappers.h"
 #include "base/array.h"
+#include "base/base_name.h"
 #include "symbols/kallsyms.h"
 
 /* A frame in the tables: a list of these. */
@@ -63,6 +64,17 @@ const char *mz_profile_kind_name(enum mz_profile_kind kind)
 const char *mz_profile_title(const struct mz_profile *p)
 {
 	return p->command ? p->command : p->kind == MZ_PROFILE_PROGRAM ? "?" : "the kernel";
+}
+
+const char *mz_profile_program(const struct mz_profile *p, char *buf, size_t size)
+{
+	const char *command = mz_profile_title(p), *name;
+
+	if (p->kind != MZ_PROFILE_PROGRAM)
+		return "kernel";
+	snprintf(buf, size, "%.*s", (int)strcspn(command, " "), command);
+	name = mz_base_name(buf);
+	return *name ? name : "?";
 }
 
 int mz_profile_init(struct mz_profile *p)

@@ -88,6 +88,9 @@ struct mz_profile {
 };
 
 const char *mz_profile_title(const struct mz_profile *p); /* the command, "the kernel", "?" */
+/* What people call the program: the last part of its command, without arguments, or "kernel".
+ * Returns buf or a part of it. */
+const char *mz_profile_program(const struct mz_profile *p, char *buf, size_t size);
 
 int mz_profile_init(struct mz_profile *p);
 void mz_profile_deinit(struct mz_profile *p);

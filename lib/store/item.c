@@ -436,28 +436,14 @@ static int read_kmap(struct mz_store_item *item, struct mz_recording *r, struct 
 	return ret;
 }
 
-/* The last part of the command: what people call the program. */
-static const char *program_of(const struct mz_store_about *about, const struct mz_profile *p,
-			      char *buf, size_t size)
-{
-	const char *command = mz_profile_title(p), *name;
-	size_t n = strcspn(command, " ");
-
-	if (about->program)
-		return about->program;
-	if (p->kind != MZ_PROFILE_PROGRAM)
-		return "kernel";
-	snprintf(buf, size, "%.*s", (int)n, command);
-	name = mz_base_name(buf);
-	return *name ? name : "?";
-}
-
 static int describe(struct mz_store_item *item, struct mz_recording *r, const char *path,
 		    const struct mz_store_about *about, struct mz_error *err)
 {
 	const char *host = r->events ? mz_events_text(r->events, "host") : NULL;
 	char name[256], *full = realpath(path, NULL);
-	struct own o = {.program = program_of(about, &r->profile, name, sizeof(name)),
+	struct own o = {.program = about->program
+					   ? about->program
+					   : mz_profile_program(&r->profile, name, sizeof(name)),
 			.revision = about->revision ? about->revision : "",
 			.host = about->host ? about->host
 				: host	    ? host

@@ -16,6 +16,13 @@ bool mz_store_is_address(const char *name)
 	return strstr(name, "://") != NULL;
 }
 
+bool mz_store_is_label(const char *text)
+{
+	const char *equal = strchr(text, '=');
+
+	return equal && equal != text && !strchr(text, '\n');
+}
+
 /* ---- credentials ----------------------------------------------------------- */
 
 /* A line break in a password would begin a header of the sender's own in the request. */

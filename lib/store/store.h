@@ -119,6 +119,9 @@ int mz_store_read_credentials(struct mz_store_credentials *c, const char *path,
 			      struct mz_error *err);
 bool mz_store_is_address(const char *name);
 
+/* Whether a text is KEY=VALUE in one line. */
+bool mz_store_is_label(const char *text);
+
 extern const struct mz_store_ops mz_store_sqlite, mz_store_clickhouse;
 
 /* What stopped the rows of an answer: no memory, or columns that were not asked for. */
