@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/http_client.h"
 #include "base/varint.h"
 #include "store/store.h"
 
@@ -19,6 +20,9 @@
 
 struct state {
 	sqlite3 *db;
+	char *path;
+	bool frozen;	 /* opened as a file that nobody changes */
+	struct stat was; /* when it was opened so */
 	sqlite3_stmt *insert[MZ_STORE_TABLES];
 };
 
@@ -170,25 +174,99 @@ static int open_file(struct mz_store *s, const char *path, int flags, struct mz_
 	return code == SQLITE_OK ? 0 : fail(s, code, err);
 }
 
+/* ---- a store that cannot be written ------------------------------------------------ */
+
+/*
+ * SQLite needs a file beside the store even to read it, and cannot make one on a read-only disk or
+ * in a folder of somebody else. It can be told that the file never changes. That is right only
+ * while there is no log, and while nobody writes: both are looked at again after each question.
+ */
+static bool has_log(const struct state *t)
+{
+	struct mz_buf b = {0};
+	struct stat st;
+	bool has;
+
+	mz_buf_printf(&b, "%s-wal", t->path);
+	mz_buf_add(&b, "", 1);
+	has = b.failed || (!stat(b.data, &st) && st.st_size > 0);
+	mz_buf_free(&b);
+	return has;
+}
+
+static int check_frozen(struct mz_store *s, struct mz_error *err)
+{
+	const struct state *t = s->state;
+	struct stat now;
+
+	if (!t->frozen)
+		return 0;
+	if (has_log(t) || stat(t->path, &now) || now.st_ino != t->was.st_ino ||
+	    now.st_size != t->was.st_size || now.st_mtim.tv_sec != t->was.st_mtim.tv_sec ||
+	    now.st_mtim.tv_nsec != t->was.st_mtim.tv_nsec)
+		return mz_fail(err, EAGAIN, "%s: was changed while it was read; ask again",
+			       s->name);
+	return 0;
+}
+
+static int open_frozen(struct mz_store *s, struct mz_error *err)
+{
+	struct state *t = s->state;
+	struct mz_buf uri = {0};
+	int code;
+
+	if (has_log(t) || stat(t->path, &t->was))
+		return mz_fail(err, EACCES,
+			       "%s: has a log (%s-wal), which can be read only where the store can "
+			       "be written",
+			       s->name, s->name);
+	sqlite3_close(t->db);
+	t->db = NULL;
+	t->frozen = true;
+	mz_buf_str(&uri, "file:");
+	mz_http_escape(&uri, t->path, strlen(t->path));
+	mz_buf_str(&uri, "?immutable=1");
+	mz_buf_add(&uri, "", 1);
+	code = uri.failed ? SQLITE_NOMEM
+			  : sqlite3_open_v2(uri.data, &t->db,
+					    SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	mz_buf_free(&uri);
+	return code == SQLITE_OK ? check(s, false, err) : fail(s, code, err);
+}
+
+/* Whether the store is there, and only the right to write beside it is missing. */
+static bool is_read_only(const struct state *t, int ret)
+{
+	return (ret == -EACCES || ret == -ENOENT) && !access(t->path, R_OK);
+}
+
 /* A write-ahead log: readers and a writer do not wait for each other. */
 static int sql_open(struct mz_store *s, bool create, struct mz_error *err)
 {
 	struct state *t = calloc(1, sizeof(*t));
-	char *path = plain_path(s->name);
+	struct mz_error why = {0};
 	int ret;
 
 	s->state = t;
-	ret = t && path ? check_name(s->name, err) : mz_fail_memory(err);
+	if (!t || !(t->path = plain_path(s->name)))
+		return mz_fail_memory(err);
+	ret = check_name(s->name, err);
 	if (!ret && create)
-		make_file(path);
+		make_file(t->path);
 	if (!ret)
-		ret = open_file(s, path, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0),
-				err);
-	free(path);
+		ret = open_file(s, t->path,
+				SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0), err);
 	if (ret)
 		return ret;
 	sqlite3_busy_timeout(t->db, BUSY_MS);
-	ret = check(s, create, err);
+	ret = check(s, create, &why);
+	if (is_read_only(t, ret)) {
+		why = (struct mz_error){0};
+		ret = create ? mz_fail(&why, EACCES, "%s: cannot be written", s->name)
+			     : open_frozen(s, &why);
+	}
+	if (ret && err)
+		*err = why;
 	if (!ret && create)
 		ret = execute(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", err);
 	return ret ? ret : execute(s, "PRAGMA cache_size=-65536", err);
@@ -203,6 +281,7 @@ static void sql_close(struct mz_store *s)
 	for (int i = 0; i < MZ_STORE_TABLES; i++)
 		sqlite3_finalize(t->insert[i]);
 	sqlite3_close(t->db);
+	free(t->path);
 	free(t);
 }
 
@@ -442,7 +521,7 @@ static int sql_ask(struct mz_store *s, unsigned shard, const char *sql, mz_store
 	else if (ret)
 		ret = mz_store_row_failed(s, ret, err);
 	sqlite3_finalize(q);
-	return ret;
+	return ret ? ret : check_frozen(s, err);
 }
 
 static int sql_run(struct mz_store *s, unsigned shard, const char *sql, struct mz_error *err)
