@@ -103,13 +103,18 @@ static void man_option(const struct mz_opt *o)
 
 static int man_options(const char *verb)
 {
+	unsigned scope = 0;
+
 	for (size_t i = 0; i < mz_cmds_count; i++) {
 		if (strcmp(mz_cmds[i]->name, verb))
 			continue;
 		for (const struct mz_opt *o = mz_cmds[i]->opts; o && o->name; o++) {
 			man_scope(mz_cmds[i], o);
 			man_option(o);
+			scope = o->scope;
 		}
+		if (scope)
+			printf(".PP\nOptions that always work:\n");
 		if (mz_cmds[i]->reads)
 			man_option(&options_large);
 		printf(".TP\n\\fB\\-\\-help\\fR\nshow the options\n");

@@ -355,8 +355,10 @@ void options_help(const struct mz_cmd *cmd, FILE *out)
 		scope = o->scope;
 		print_option(o, out);
 	}
+	if (scope) /* what follows belongs to no scope */
+		fprintf(out, "\nOptions that always work:\n");
 	if (cmd->reads)
 		print_option(&options_large, out);
-	fprintf(out, "%s      --help                  show this\n\nManual: man memorizer-%s\n",
-		scope ? "\n" : "", cmd->name);
+	fprintf(out, "      --help                  show this\n\nManual: man memorizer-%s\n",
+		cmd->name);
 }
