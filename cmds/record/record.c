@@ -231,7 +231,8 @@ static bool leave_to_program(struct job *j)
 	mz_user_rings_backlog(&j->rings, &waiting, &moved, &full);
 	look_at_rate(j, moved);
 	tell_behind(j, waiting);
-	j->files.beside = waiting >= MUCH && sysconf(_SC_NPROCESSORS_ONLN) > 1;
+	j->files.behind = waiting >= MUCH;
+	j->files.beside = j->files.behind && sysconf(_SC_NPROCESSORS_ONLN) > 1;
 	if (full || waiting < MUCH || child_ended ||
 	    waiting * sizeof(struct mz_record) > j->rings.spool.limit / 4)
 		return false;

@@ -135,7 +135,7 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 	m->writer = mz_writer_open(m->path, &o, f->err);
 	if (!m->writer)
 		return -errno;
-	mz_writer_hurry(m->writer);
+	mz_writer_hurry(m->writer, false);
 	return set_header(f, m);
 }
 
@@ -183,6 +183,7 @@ int mz_user_program_flush(struct mz_user_files *f, struct mz_user_program *m)
 	int ret;
 
 	mz_writer_beside(m->writer, f->beside);
+	mz_writer_hurry(m->writer, f->behind);
 	ret = mz_writer_add(m->writer, m->batch, m->count);
 	m->count = 0;
 	if (ret < 0)

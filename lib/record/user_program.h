@@ -68,7 +68,8 @@ struct mz_user_files {
 	uint64_t resolution;  /* of times, in ns, a power of two; 0 = as they are */
 	const char *spool;    /* folder of records that wait; NULL = that of the output */
 	uint64_t spool_limit; /* bytes; 0 = SPOOL_LIMIT */
-	bool beside;	      /* there is much to pack: a thread more helps */
+	bool behind;	      /* there is much to pack */
+	bool beside;	      /* ... and a thread more helps */
 	bool waits;	      /* programs wait where they would lose events */
 	/* what all programs together keep in memory: a program can ask for no more */
 	uint64_t stack_bytes, text_bytes;

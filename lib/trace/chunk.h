@@ -146,6 +146,9 @@ void mz_encoder_set_stream(struct mz_encoder *e, uint32_t stream);
 /* The number of the chunk at hand, for a stream of several encoders. */
 void mz_encoder_set_sequence(struct mz_encoder *e, uint32_t sequence);
 
+/* The level of zstd for the chunk at hand and those after it. */
+void mz_encoder_set_level(struct mz_encoder *e, int level);
+
 /* Events go in until full or finished. Returns how many were taken, or -errno. */
 long mz_encoder_add(struct mz_encoder *e, const struct mz_event *ev, size_t n);
 bool mz_encoder_full(const struct mz_encoder *e);

@@ -65,8 +65,11 @@ static size_t compress(struct mz_packer *pk, const void *data, size_t n)
 		z = pk->zstd = ZSTD_createCCtx();
 		if (!z)
 			return 0;
-		ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, pk->level);
 		ZSTD_CCtx_setParameter(z, ZSTD_c_contentSizeFlag, 0);
+	}
+	if (pk->has != pk->level) {
+		ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, pk->level);
+		pk->has = pk->level;
 	}
 	pk->packed.len = 0;
 	if (!mz_buf_room(&pk->packed, ZSTD_compressBound(n)))

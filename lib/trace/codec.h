@@ -48,7 +48,8 @@ struct mz_packer {
 	void *zstd; /* ZSTD_CCtx or ZSTD_DCtx */
 	struct mz_buf a, b, packed;
 	struct mz_codec_cm *cm;
-	int level; /* of zstd */
+	int level; /* of zstd, from the next bytes on */
+	int has;   /* the level that zstd is set to */
 };
 
 void mz_packer_deinit(struct mz_packer *pk);

@@ -105,6 +105,11 @@ void mz_encoder_set_sequence(struct mz_encoder *e, uint32_t sequence)
 	e->info.sequence = sequence;
 }
 
+void mz_encoder_set_level(struct mz_encoder *e, int level)
+{
+	e->packer.level = level;
+}
+
 bool mz_encoder_full(const struct mz_encoder *e)
 {
 	return e->events >= e->options.max_events;

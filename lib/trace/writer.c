@@ -12,11 +12,11 @@
 #include "trace/stack_tree.h"
 #include "trace/writer.h"
 
-#define LEAST_CHUNK    4096	  /* events, however many streams share the memory */
-#define SPILL_FROM     (2u << 20) /* bytes of one table of the stacks */
-#define TABLE_LEVEL    9	  /* of zstd */
-#define HURRY_LEVEL    1
-#define HURRY_TABLES   3
+#define LEAST_CHUNK    4096	     /* events, however many streams share the memory */
+#define SPILL_FROM     (2u << 20)    /* bytes of one table of the stacks */
+#define TABLE_LEVEL    9	     /* of zstd */
+#define EASY_LEVEL     6	     /* of a recorder that keeps up */
+#define HURRY_LEVEL    1	     /* of one that does not */
 #define LARGE_ENCODER  (16u << 20)   /* bytes: it had chunks of more than half the length */
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
 
@@ -47,7 +47,8 @@ struct mz_writer {
 	struct mz_stream *streams;
 	struct mz_stream *own; /* of mz_writer_add() */
 	uint32_t n_streams;
-	bool hurry, beside;
+	int level; /* of zstd, for chunks; 0: the usual one */
+	bool beside;
 	struct mz_error error;
 };
 
@@ -351,11 +352,11 @@ void mz_writer_abort(struct mz_writer *w)
 	free_writer(w);
 }
 
-/* For a recorder that falls behind: compression is what can wait, events cannot. */
-void mz_writer_hurry(struct mz_writer *w)
+/* For a recorder, which must keep up: it compresses less than it could, and least of all while it
+ * is behind. The tables are small. */
+void mz_writer_hurry(struct mz_writer *w, bool behind)
 {
-	w->hurry = true;
-	w->packer.level = HURRY_TABLES;
+	w->level = behind ? HURRY_LEVEL : EASY_LEVEL;
 }
 
 void mz_writer_beside(struct mz_writer *w, bool beside)
@@ -471,7 +472,7 @@ static struct mz_encoder *new_encoder(const struct mz_writer *w)
 {
 	struct mz_encode_options options = {
 		.best = w->options.best,
-		.level = w->hurry ? HURRY_LEVEL : 0,
+		.level = w->level,
 		.raw = w->options.raw,
 		.drop = w->options.drop,
 		.max_events = w->options.chunk_events,
@@ -577,6 +578,8 @@ static int flush_stream(struct mz_stream *s, bool beside)
 	let_go_of_large(s, beside);
 	mz_encoder_set_stream(s->encoder, s->number);
 	mz_encoder_set_sequence(s->encoder, s->chunks++);
+	if (s->writer->level)
+		mz_encoder_set_level(s->encoder, s->writer->level);
 	return beside && hand_over(s) ? 0 : write_chunk(s, s->encoder);
 }
 

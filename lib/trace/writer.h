@@ -5,9 +5,10 @@
 
 #include <memorizer.h>
 
-/* To be called first: take a third of the time for packing, and a tenth more room. The file can
- * be converted to a smaller one later, when no program has to share the processors with it. */
-void mz_writer_hurry(struct mz_writer *w);
+/* For the chunks from now on: take less time for compression, or, with events that wait, as little
+ * as possible: a fifth of it, for a tenth more room. The file can be converted to a smaller one
+ * later, when no program has to share the processors with it. */
+void mz_writer_hurry(struct mz_writer *w, bool behind);
 
 /* From now on, chunks of raw events are packed and written by a thread of their own while the
  * next ones are collected, one at a time and in their order; or no longer. What the file holds

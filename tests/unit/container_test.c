@@ -447,7 +447,7 @@ static void write_beside(const struct mz_event *ev, size_t n, unsigned mostly, b
 	struct mz_writer_options o = {.overwrite = true, .raw = true, .chunk_events = 1000};
 	struct mz_writer *w = mz_writer_open(path, &o, NULL);
 
-	mz_writer_hurry(w);
+	mz_writer_hurry(w, true);
 	for (size_t at = 0; at < n; at += 500) {
 		uint64_t ips[3] = {at, at / 2, 1};
 
