@@ -10,6 +10,7 @@
 #define CLASSES 4096
 #define DEPTH	32
 #define HASH	16 /* bits */
+#define HEADER	8  /* bytes of a room that are not the block's */
 
 /* The guesses, by number. */
 enum {
@@ -154,6 +155,13 @@ struct mz_room mz_addr_predict_fit(const struct mz_addr_predict *pl, uint64_t si
 	uint64_t room = mz_addr_predict_room(pl->rounding, size);
 
 	return (struct mz_room){room, class_of(room)};
+}
+
+uint64_t mz_addr_predict_given(const struct mz_addr_predict *pl, uint64_t size)
+{
+	uint64_t room = mz_addr_predict_room(pl->rounding, size);
+
+	return pl->rounding == MZ_ROUND_HEADER ? room - HEADER : room;
 }
 
 int mz_addr_predict_gone(struct mz_addr_predict *pl, uint64_t size, uint64_t addr)

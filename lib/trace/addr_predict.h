@@ -44,6 +44,9 @@ struct mz_room {
 };
 struct mz_room mz_addr_predict_fit(const struct mz_addr_predict *pl, uint64_t size);
 
+/* The bytes that the allocator is expected to give for a size. */
+uint64_t mz_addr_predict_given(const struct mz_addr_predict *pl, uint64_t size);
+
 /* The inverse of telling: the address. 0, -ENOMEM, or -EBADMSG. */
 int mz_addr_predict_find(struct mz_addr_predict *pl, struct mz_room fit, uint64_t old,
 			 const struct mz_predicted *place, uint64_t *addr);

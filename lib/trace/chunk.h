@@ -102,6 +102,7 @@ struct mz_chunk_info {
 	uint32_t fields;   /* enum mz_field, of any event */
 	uint32_t births;
 	bool raw;	       /* no objects: the reader names them */
+	bool deltas;	       /* SITE, GIVEN and OWN_GIVEN are differences to what is expected */
 	uint64_t first_object; /* the first born in it */
 	uint64_t last_object;
 	uint64_t guest_object; /* the oldest guest; 0: none */

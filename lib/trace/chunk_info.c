@@ -4,7 +4,7 @@
 
 #include "trace/chunk.h"
 
-enum { INFO_RAW = 1 };
+enum { INFO_RAW = 1, INFO_DELTAS = 2, INFO_ALL = 3 };
 
 static void put_mask(struct mz_buf *out, uint64_t mask)
 {
@@ -20,7 +20,7 @@ void mz_chunk_info_put(const struct mz_chunk_info *info, struct mz_buf *out)
 {
 	uint32_t causes = 0;
 
-	mz_buf_number(out, info->raw ? INFO_RAW : 0);
+	mz_buf_number(out, (info->raw ? INFO_RAW : 0) | (info->deltas ? INFO_DELTAS : 0));
 	mz_buf_number(out, info->stream);
 	mz_buf_number(out, info->sequence);
 	mz_buf_number(out, info->events);
@@ -77,8 +77,9 @@ static void get_lost(struct mz_bytes *in, struct mz_chunk_info *info)
  * is checked once at the end. */
 int mz_chunk_info_get(struct mz_bytes *in, struct mz_chunk_info *info)
 {
-	*info = (struct mz_chunk_info){0};
-	info->raw = mz_bytes_upto(in, INFO_RAW) & INFO_RAW;
+	uint64_t flags = mz_bytes_upto(in, INFO_ALL);
+
+	*info = (struct mz_chunk_info){.raw = flags & INFO_RAW, .deltas = flags & INFO_DELTAS};
 	info->stream = (uint32_t)mz_bytes_upto(in, UINT32_MAX);
 	info->sequence = (uint32_t)mz_bytes_upto(in, UINT32_MAX);
 	info->events = (uint32_t)mz_bytes_upto(in, MZ_WIRE_MAX_EVENTS);

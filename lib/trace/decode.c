@@ -40,6 +40,7 @@ struct mz_decoder {
 	uint32_t counted;    /* from here on objects are counted without a check */
 	uint64_t count_from; /* object - position of those */
 	struct mz_live_rank ranks;
+	uint32_t site; /* of the pattern before that has one */
 	struct mz_addr_predict *places;
 	uint16_t *context;
 	uint32_t often, once, guests, n_whos;
@@ -252,6 +253,25 @@ static enum plain how_plain(const struct ready *r)
 	return NOT_PLAIN;
 }
 
+static uint64_t pattern_given(const struct mz_decoder *d, const struct ready *r, uint32_t i)
+{
+	uint64_t number = pattern_number(d, MZ_COL_GIVEN, i);
+
+	if (!d->info.deltas || r->form & MZ_FORM_OWN || !mz_is_birth_kind(r->event.kind))
+		return number;
+	return mz_addr_predict_given(d->places, r->event.size) + mz_unzigzag(number);
+}
+
+static uint32_t pattern_site(struct mz_decoder *d, uint32_t i)
+{
+	uint64_t number = pattern_number(d, MZ_COL_SITE, i);
+
+	if (!d->info.deltas)
+		return (uint32_t)number;
+	d->site += (uint32_t)mz_unzigzag(number);
+	return d->site;
+}
+
 static int make_ready(struct mz_decoder *d, uint32_t i)
 {
 	struct ready *r = &d->patterns[i];
@@ -274,9 +294,9 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 	ev->size = pattern_number(d, MZ_COL_SIZE, i);
 	ev->arg = pattern_number(d, MZ_COL_ARG, i);
 	if (has & MZ_HAS_GIVEN)
-		ev->given = pattern_number(d, MZ_COL_GIVEN, i);
+		ev->given = pattern_given(d, r, i);
 	if (has & MZ_HAS_SITE)
-		ev->site = (uint32_t)pattern_number(d, MZ_COL_SITE, i);
+		ev->site = pattern_site(d, i);
 	if (has & MZ_HAS_CACHE)
 		ev->cache = (uint32_t)pattern_number(d, MZ_COL_CACHE, i);
 	if (has & MZ_HAS_FLAGS)
@@ -297,6 +317,7 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 
 static int make_patterns(struct mz_decoder *d)
 {
+	d->site = 0;
 	for (uint32_t i = 0; i < d->often + d->once; i++) {
 		int ret = make_ready(d, i);
 
@@ -594,6 +615,16 @@ static int who_and_when(struct mz_decoder *d, const struct ready *r, struct mz_e
 	return 0;
 }
 
+/* The bytes given to a block whose size is its own: near what is expected of the size. */
+static uint64_t own_given(struct mz_decoder *d, const struct mz_event *ev)
+{
+	uint64_t expected = ev->size;
+
+	if (d->info.deltas && mz_is_birth_kind(ev->kind))
+		expected = mz_addr_predict_given(d->places, ev->size);
+	return expected + mz_unzigzag(next(d, MZ_COL_OWN_GIVEN));
+}
+
 static int read_one(struct mz_decoder *d, struct mz_event *ev)
 {
 	uint64_t token = next(d, MZ_COL_TOKEN);
@@ -614,7 +645,7 @@ static int read_one(struct mz_decoder *d, struct mz_event *ev)
 	if (r->form & MZ_FORM_OWN) {
 		ev->size = next(d, MZ_COL_OWN_SIZE);
 		if (ev->has & MZ_HAS_GIVEN)
-			ev->given = ev->size + mz_unzigzag(next(d, MZ_COL_OWN_GIVEN));
+			ev->given = own_given(d, ev);
 		ev->arg = next(d, MZ_COL_OWN_ARG);
 	}
 	if (r->form & (MZ_FORM_BLOCK | MZ_FORM_STRAY_OBJECT | MZ_FORM_STRAY_ADDR)) {

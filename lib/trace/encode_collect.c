@@ -23,6 +23,7 @@ struct mz_encoder *mz_encoder_new(const struct mz_encode_options *options)
 	if (!e->options.max_events || e->options.max_events > MZ_WIRE_MAX_EVENTS)
 		e->options.max_events = MZ_WIRE_MAX_EVENTS;
 	e->info.raw = options->raw;
+	e->info.deltas = true;
 	e->next_object = 1;
 	e->packer.level = options->level ? options->level : USUAL_LEVEL;
 	e->places = mz_addr_predict_new();
@@ -80,8 +81,10 @@ void mz_encode_collect_clear(struct mz_encoder *e)
 	if (e->window)
 		memset(e->window, 0, e->in_window * sizeof(*e->window));
 	e->in_window = 0;
-	*info = (struct mz_chunk_info){
-		.stream = info->stream, .sequence = info->sequence + 1, .raw = info->raw};
+	*info = (struct mz_chunk_info){.stream = info->stream,
+				       .sequence = info->sequence + 1,
+				       .raw = info->raw,
+				       .deltas = info->deltas};
 	mz_patterns_clear(&e->patterns);
 	e->events = 0;
 	e->n_guests = 0;

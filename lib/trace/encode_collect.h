@@ -83,6 +83,7 @@ struct mz_encoder {
 	uint32_t *target, *token;			      /* of the final patterns */
 	uint32_t cap_target, cap_token;
 	uint32_t often, once; /* patterns by token, and in order of use */
+	uint32_t last_site;   /* of the pattern before that has one */
 	struct mz_live_rank ranks;
 	struct mz_codec_column columns[MZ_COLUMNS];
 	uint16_t *contexts[MZ_CONTEXTS]; /* tokens that the columns go with */

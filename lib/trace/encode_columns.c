@@ -281,6 +281,25 @@ static struct rank_item *give_tokens(struct mz_encoder *e)
 
 /* ---- 4. the columns ----------------------------------------------------- */
 
+/* What the allocator gives follows from the size. */
+static uint64_t given_number(const struct mz_encoder *e, const struct mz_pattern *p)
+{
+	if (!(p->has & MZ_HAS_GIVEN) || p->form & MZ_FORM_OWN || !mz_is_birth_kind(p->kind))
+		return p->given;
+	return mz_zigzag(p->given - mz_addr_predict_given(e->places, p->size));
+}
+
+/* Patterns that follow each other are often of stacks that did. */
+static uint64_t site_number(struct mz_encoder *e, const struct mz_pattern *p)
+{
+	uint64_t before = e->last_site;
+
+	if (!(p->has & MZ_HAS_SITE))
+		return 0;
+	e->last_site = p->site;
+	return mz_zigzag(p->site - before);
+}
+
 static void put_pattern(struct mz_encoder *e, const struct mz_pattern *p)
 {
 	struct mz_codec_column *c = e->columns;
@@ -290,9 +309,9 @@ static void put_pattern(struct mz_encoder *e, const struct mz_pattern *p)
 	mz_codec_column_add(&c[MZ_COL_CALL], p->call);
 	mz_codec_column_add(&c[MZ_COL_HAS], p->has);
 	mz_codec_column_add(&c[MZ_COL_SIZE], p->size);
-	mz_codec_column_add(&c[MZ_COL_GIVEN], p->given);
+	mz_codec_column_add(&c[MZ_COL_GIVEN], given_number(e, p));
 	mz_codec_column_add(&c[MZ_COL_ARG], p->arg);
-	mz_codec_column_add(&c[MZ_COL_SITE], p->site);
+	mz_codec_column_add(&c[MZ_COL_SITE], site_number(e, p));
 	mz_codec_column_add(&c[MZ_COL_CACHE], p->cache);
 	mz_codec_column_add(&c[MZ_COL_FLAGS], p->flags);
 	mz_codec_column_add(&c[MZ_COL_UNIT], p->unit);
@@ -378,9 +397,13 @@ static int put_blocks(struct mz_encoder *e, uint32_t i, const struct mz_pattern 
 
 static void put_own(struct mz_encoder *e, const struct mz_pattern *base, uint32_t token)
 {
+	uint64_t expected = mz_is_birth_kind(base->kind)
+				    ? mz_addr_predict_given(e->places, base->size)
+				    : base->size;
+
 	put(e, MZ_COL_OWN_SIZE, base->size, token);
 	if (base->has & MZ_HAS_GIVEN)
-		put(e, MZ_COL_OWN_GIVEN, mz_zigzag(base->given - base->size), token);
+		put(e, MZ_COL_OWN_GIVEN, mz_zigzag(base->given - expected), token);
 	put(e, MZ_COL_OWN_ARG, base->arg, token);
 }
 
@@ -532,6 +555,7 @@ static int prepare(struct mz_encoder *e)
 {
 	size_t n = (size_t)e->events + 1;
 
+	e->last_site = 0;
 	choose_allocator(e);
 	mz_addr_predict_reset(e->places, e->rounding, e->shift);
 	if (mz_live_rank_reset(&e->ranks, e->n_guests + e->info.births + 1) < 0)

@@ -309,7 +309,8 @@ def column(b, name=None, contexts=None):
 # ---- chunks
 
 def read_info(b):
-    i = {'raw': b.number() & 1, 'stream': b.number(), 'sequence': b.number(), 'events': b.number(),
+    flags = b.number()
+    i = {'raw': flags & 1, 'deltas': flags & 2, 'stream': b.number(), 'sequence': b.number(), 'events': b.number(),
          'fields': b.number(), 'births': b.number(), 'guest': b.number(), 'object': 0, 'time': 0}
     if not i['raw'] and i['births']:
         i['object'] = b.number()
@@ -343,6 +344,9 @@ class Places:
         if size <= 128:
             return up(size, 16)
         return up(size, 1 << (size - 1).bit_length() - 3) & M64
+
+    def given(self, size):
+        return self.room(size) - (0 if self.rounding else 8)
 
     def cls(self, room):
         return (room >> 3 & 0xFFFFFFFF) % 4096
@@ -436,6 +440,16 @@ def chunk(payload):
         cols[NAMES[i]] = column(b, NAMES[i], context)
     b.end()
 
+    if info['deltas']:
+        site = 0
+        sites, givens = [get('SITE', i) for i in range(n_patterns)], [get('GIVEN', i) for i in range(n_patterns)]
+        for i in range(n_patterns):
+            if get('HAS', i) & SITE:
+                sites[i] = site = site + unzigzag(sites[i])
+            if get('HAS', i) & GIVEN and not get('FORM', i) & OWN and get('KIND', i) in (1, 3):
+                givens[i] = places.given(get('SIZE', i)) + unzigzag(givens[i]) & M64
+        cols['SITE'], cols['GIVEN'] = sites, givens
+
     used = dict.fromkeys(NAMES, 0)
 
     def take(name):
@@ -486,7 +500,8 @@ def chunk(payload):
         if form & OWN:
             ev['size'] = take('OWN_SIZE')
             if has & GIVEN:
-                ev['given'] = ev['size'] + unzigzag(take('OWN_GIVEN')) & M64
+                near = places.given(ev['size']) if info['deltas'] and ev['kind'] in (1, 3) else ev['size']
+                ev['given'] = near + unzigzag(take('OWN_GIVEN')) & M64
             ev['arg'] = take('OWN_ARG')
         o, a = ('old_object', 'old_addr') if f['KIND'] == 3 else ('object', 'addr')
         old = 0
