@@ -10,6 +10,7 @@
 #define CLASSES 4096
 #define DEPTH	32
 #define HASH	16 /* bits */
+#define TOLD	14 /* bits of the hash of addresses told by delta */
 #define HEADER	8  /* bytes of a room that are not the block's */
 
 /* The guesses, by number. */
@@ -44,6 +45,9 @@ struct mz_addr_predict {
 	uint64_t row[CLASSES]; /* end of the block before of the class */
 	uint64_t last, behind, top;
 	uint32_t at[1 << HASH]; /* the place last freed of those that share a hash */
+	uint64_t *told;		/* addresses, in the order in which they were told by delta */
+	uint32_t n_told, cap_told;
+	uint32_t told_at[1 << TOLD]; /* for telling: the last of those that share a hash, plus 1 */
 };
 
 struct mz_addr_predict *mz_addr_predict_new(void)
@@ -56,6 +60,7 @@ void mz_addr_predict_free(struct mz_addr_predict *pl)
 	if (!pl)
 		return;
 	free(pl->v);
+	free(pl->told);
 	free(pl);
 }
 
@@ -69,6 +74,8 @@ void mz_addr_predict_reset(struct mz_addr_predict *pl, enum mz_rounding rounding
 	memset(pl->row, 0, sizeof(pl->row));
 	pl->last = pl->behind = pl->top = 0;
 	memset(pl->at, 0, sizeof(pl->at));
+	memset(pl->told_at, 0, sizeof(pl->told_at));
+	pl->n_told = 0;
 }
 
 uint64_t mz_addr_predict_room(enum mz_rounding rounding, uint64_t size)
@@ -206,6 +213,39 @@ static inline void settle(struct mz_addr_predict *pl, uint64_t addr, uint64_t ro
 		pl->top = addr + room;
 }
 
+/* ---- addresses that no guess explains ------------------------------------ */
+
+static int keep_told(struct mz_addr_predict *pl, uint64_t addr)
+{
+	if (pl->n_told == pl->cap_told) {
+		uint32_t cap = pl->cap_told ? pl->cap_told * 2 : 1024;
+		uint64_t *p = realloc(pl->told, cap * sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		pl->told = p;
+		pl->cap_told = cap;
+	}
+	pl->told[pl->n_told++] = addr;
+	return 0;
+}
+
+/* By its number if it was told before, else from the block before. */
+static int tell_address(struct mz_addr_predict *pl, uint64_t addr, struct mz_predicted *place)
+{
+	uint32_t *slot = &pl->told_at[addr * 0x9e3779b97f4a7c15u >> (64 - TOLD)];
+
+	if (*slot && pl->told[*slot - 1] == addr) {
+		place->how = MZ_PLACE_AGAIN;
+		place->delta = *slot - 1;
+		return 0;
+	}
+	place->how = BY_DELTA;
+	place->delta = mz_zigzag((uint64_t)((int64_t)(addr - pl->last) >> pl->shift));
+	*slot = pl->n_told + 1;
+	return keep_told(pl, addr);
+}
+
 /* ---- telling ------------------------------------------------------------ */
 
 /* Is it a place freed not long ago? Its guess, or 0. */
@@ -246,7 +286,8 @@ int mz_addr_predict_tell(struct mz_addr_predict *pl, uint64_t size, uint64_t old
 		place->how = IN_ROW;
 	else
 		place->how = find_freed(pl, addr, class);
-	place->delta = mz_zigzag((uint64_t)((int64_t)(addr - pl->last) >> pl->shift));
+	if (place->how == BY_DELTA && tell_address(pl, addr, place) < 0)
+		return -ENOMEM;
 	settle(pl, addr, room, class, place->how == LAST_FREED ? newest : 0);
 	return 0;
 }
@@ -275,7 +316,16 @@ int mz_addr_predict_find(struct mz_addr_predict *pl, struct mz_room fit, uint64_
 	uint32_t class = fit.class, freed = 0;
 
 	switch (place->how) {
-	case BY_DELTA: *addr = pl->last + (mz_unzigzag(place->delta) << pl->shift); break;
+	case BY_DELTA:
+		*addr = pl->last + (mz_unzigzag(place->delta) << pl->shift);
+		if (keep_told(pl, *addr) < 0)
+			return -ENOMEM;
+		break;
+	case MZ_PLACE_AGAIN:
+		if (place->delta >= pl->n_told)
+			return -EBADMSG;
+		*addr = pl->told[place->delta];
+		break;
 	case IN_PLACE: *addr = old; break;
 	case BEHIND: *addr = pl->behind; break;
 	case ON_TOP: *addr = pl->top; break;

@@ -31,8 +31,11 @@ uint64_t mz_addr_predict_room(enum mz_rounding rounding, uint64_t size);
 /* How the address is told. */
 struct mz_predicted {
 	uint32_t how;	/* the guess that is right; 0: by delta */
-	uint64_t delta; /* zigzag, from the block before */
+	uint64_t delta; /* zigzag, from the block before; MZ_PLACE_AGAIN: which one of those */
 };
+
+/* An address that was told by delta before: programs come back to the same places. */
+#define MZ_PLACE_AGAIN 69
 
 /* A new block of size came to addr, in exchange for the block at old (0: none). */
 int mz_addr_predict_tell(struct mz_addr_predict *pl, uint64_t size, uint64_t old, uint64_t addr,

@@ -46,7 +46,8 @@ enum mz_column_id {
 	MZ_COL_ADDR,	   /* where it is not */
 	MZ_COL_STRAY_ADDR, /* addresses that no block explains */
 	MZ_COL_STRAY_OBJECT,
-	MZ_COL_JUMP, /* objects that are not the next */
+	MZ_COL_JUMP,  /* objects that are not the next */
+	MZ_COL_AGAIN, /* addresses that were in ADDR before */
 	MZ_COLUMNS
 };
 

@@ -579,6 +579,8 @@ static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_ev
 		fit = fit_of(d, r, ev->size);
 		if (!place.how)
 			place.delta = next(d, MZ_COL_ADDR);
+		else if (place.how == MZ_PLACE_AGAIN)
+			place.delta = next(d, MZ_COL_AGAIN);
 		ret = mz_addr_predict_find(d->places, fit, old, &place, &ev->addr);
 		if (ret < 0)
 			return ret == -EBADMSG ? bad(d, "an invalid place for a block") : ret;
@@ -677,6 +679,8 @@ static inline bool plain_place(struct mz_decoder *d, struct mz_room fit, uint64_
 {
 	struct mz_predicted place = {.how = (uint32_t)peek(d, MZ_COL_PLACE)};
 
+	if (place.how == MZ_PLACE_AGAIN)
+		return false; /* the usual way */
 	place.delta = place.how ? 0 : peek(d, MZ_COL_ADDR);
 	if (mz_addr_predict_find(d->places, fit, 0, &place, addr) < 0)
 		return false;

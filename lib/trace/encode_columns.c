@@ -367,6 +367,8 @@ static int put_place(struct mz_encoder *e, uint32_t birth, uint64_t old, uint32_
 	put(e, MZ_COL_PLACE, place.how, token);
 	if (!place.how)
 		put(e, MZ_COL_ADDR, place.delta, token);
+	else if (place.how == MZ_PLACE_AGAIN)
+		mz_codec_column_add(&e->columns[MZ_COL_AGAIN], place.delta);
 	return 0;
 }
 
@@ -463,7 +465,7 @@ static struct mz_pack_how pack_how(const struct mz_encoder *e, unsigned id)
 	if (id == MZ_COL_TIME || id == MZ_COL_STEP || id == MZ_COL_ADDR || id == MZ_COL_STRAY_ADDR)
 		how.codec = MZ_CODEC_LOG;
 	how.repeats = id == MZ_COL_STEP || id == MZ_COL_ADDR || id == MZ_COL_STRAY_ADDR ||
-		      id == MZ_COL_GUEST_ADDR || id == MZ_COL_OWN_SIZE;
+		      id == MZ_COL_GUEST_ADDR || id == MZ_COL_OWN_SIZE || id == MZ_COL_AGAIN;
 	if (id == MZ_COL_TOKEN)
 		how.codec = MZ_CODEC_SPLIT;
 	how.words = id == MZ_COL_TOKEN || id == MZ_COL_WHO || id == MZ_COL_PLACE;

@@ -16,11 +16,11 @@
 #include "trace/reader.h"
 
 static const char *const names[MZ_COLUMNS] = {
-	"form",	   "kind",     "call",	  "has",     "size",	     "given",
-	"arg",	   "site",     "cache",	  "flags",   "unit",	     "block",
-	"who-cpu", "who-node", "who-pid", "who-tid", "guests",	     "guest-addr",
-	"token",   "who",      "time",	  "step",    "own-size",     "own-given",
-	"own-arg", "place",    "addr",	  "stray",   "stray-object", "jump"};
+	"form",		"kind",	    "call",	 "has",	       "size",	"given",   "arg",
+	"site",		"cache",    "flags",	 "unit",       "block", "who-cpu", "who-node",
+	"who-pid",	"who-tid",  "guests",	 "guest-addr", "token", "who",	   "time",
+	"step",		"own-size", "own-given", "own-arg",    "place", "addr",	   "stray",
+	"stray-object", "jump",	    "again"};
 
 struct run {
 	struct mz_encode_options o;

@@ -16,7 +16,7 @@ ADDR, TIME, CPU, NODE, PID, TID, GIVEN, FLAGS, SITE, CACHE = (1 << i for i in ra
 BIRTH, BLOCK, END, OWN, GROWS, JUMP, STRAY_ADDR, STRAY_NEW, STRAY_OBJECT, STRAY_BORN = (1 << i for i in range(10))
 NAMES = ('FORM KIND CALL HAS SIZE GIVEN ARG SITE CACHE FLAGS UNIT BLOCK WHO_CPU WHO_NODE WHO_PID WHO_TID '
          'GUEST_OBJECT GUEST_ADDR TOKEN WHO TIME STEP OWN_SIZE OWN_GIVEN OWN_ARG PLACE ADDR STRAY_ADDR '
-         'STRAY_OBJECT JUMP').split()
+         'STRAY_OBJECT JUMP AGAIN').split()
 CALLERS = {}  # of the nodes of the stack tree
 WORDS = ('TOKEN', 'WHO', 'PLACE')
 
@@ -329,7 +329,7 @@ class Places:
     def __init__(self, allocator):
         self.shift, self.rounding = divmod(allocator, 4)
         self.last = self.behind = self.top = 0
-        self.row, self.free, self.table = {}, [], {}
+        self.row, self.free, self.table, self.told = {}, [], {}, []
 
     def room(self, size):
         up = lambda x, m: (x + m - 1) // m * m
@@ -377,12 +377,15 @@ class Places:
                 n -= 1
         raise Damaged('no such place')
 
-    def find(self, how, size, old, delta):
+    def find(self, how, size, old, delta, again):
         room = self.room(size)
         c = self.cls(room)
         p = None
         if how == 0:
             addr = self.last + (unzigzag(delta()) << self.shift) & M64
+            self.told.append(addr)
+        elif how == 69:
+            addr = self.told[again()]
         elif how == 1:
             addr = old
         elif how in (3, 4, 5):
@@ -539,7 +542,7 @@ def chunk(payload):
                 ev['object'] = next_object
                 next_object += 1
             if has & ADDR:
-                ev['addr'] = places.find(take('PLACE'), ev['size'], old, lambda: take('ADDR'))
+                ev['addr'] = places.find(take('PLACE'), ev['size'], old, lambda: take('ADDR'), lambda: take('AGAIN'))
             blocks.append([ev['object'], ev['addr'], ev['size'], True])
         else:
             if form & STRAY_NEW:
