@@ -58,7 +58,7 @@ static int read_weights(const char *path, const char **name, struct mz_cluster_o
 	char *room = malloc(MZ_LINE_MAX + 8), *cells[4];
 	bool found = false, head = true;
 	const char *line;
-	struct mz_input in;
+	struct mz_input in = {0}; /* closed below, opened or not */
 	size_t len;
 	int ret = room ? mz_input_open(&in, path, err) : mz_fail_memory(err);
 

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/merge.h"
 #include "base/pair_index.h"
+#include "base/regular.h"
 #include "formats/kmemtrace.h"
 #include "symbols/kallsyms.h"
 #include "symbols/symbols.h"
@@ -187,7 +188,7 @@ static void load_nodes(struct mz_kmem_input *in)
 				set_node(in, cpu, (int)at->number);
 		}
 	snprintf(path, sizeof(path), "%s/nodes", in->base);
-	f = fopen(path, "re");
+	f = mz_fopen_regular(path);
 	while (f && fscanf(f, "%d %d", &cpu, &node) == 2)
 		set_node(in, cpu, node);
 	if (f)
@@ -221,7 +222,7 @@ static void load_overruns(struct mz_kmem_input *in)
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/total_overruns", in->base);
-	f = fopen(path, "re");
+	f = mz_fopen_regular(path);
 	if (f && fscanf(f, "%" SCNu64, &in->overruns) != 1)
 		in->overruns = 0;
 	if (f)

@@ -55,7 +55,9 @@ int mz_output_add(struct mz_output *out, const void *data, size_t n, struct mz_e
 		if (ret < 0)
 			return ret;
 	}
-	memcpy(out->buf + out->len, data, n);
+	/* nothing may come with a NULL pointer, which memcpy() does not take */
+	if (n)
+		memcpy(out->buf + out->len, data, n);
 	out->len += n;
 	return 0;
 }

@@ -30,3 +30,15 @@ int mz_open_regular(const char *path, struct stat *st)
 		*st = own;
 	return fd;
 }
+
+FILE *mz_fopen_regular(const char *path)
+{
+	int fd = mz_open_regular(path, NULL), code;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	code = errno;
+	if (!f && fd >= 0)
+		close(fd);
+	errno = code;
+	return f;
+}

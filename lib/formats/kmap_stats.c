@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/regular.h"
+
 #define MOST 65536 /* it has some 50 lines */
 
 /* A line is "  name   number"; deeper ones are parts of the one before. */
@@ -105,10 +107,10 @@ static FILE *open_beside(const char *map)
 			len -= e;
 	}
 	if ((size_t)snprintf(path, sizeof(path), "%.*s.stats", (int)len, map) < sizeof(path))
-		f = fopen(path, "re");
+		f = mz_fopen_regular(path);
 	for (size_t i = 0; i < 2 && !f && !strcmp(name, "kmap"); i++) {
 		snprintf(path, sizeof(path), "%.*s%s", (int)(name - map), map, names[i]);
-		f = fopen(path, "re");
+		f = mz_fopen_regular(path);
 	}
 	return f;
 }

@@ -17,6 +17,7 @@
 
 #define APPLICATION 0x4d5a5354 /* "MZST" in the header of the file */
 #define BUSY_MS	    60000
+#define MOST_BYTES  (64 << 20) /* of a text, or of a row; a stack has less than 100 KB */
 
 struct state {
 	sqlite3 *db;
@@ -159,6 +160,19 @@ static void make_file(const char *name)
 		close(fd);
 }
 
+/* Anybody may have made the file. A view in the place of a table, or a trigger, is a program
+ * that may have no end; an expression in the schema may make texts of a gigabyte. */
+static void distrust(sqlite3 *db)
+{
+	static const int off[] = {SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_ENABLE_TRIGGER,
+				  SQLITE_DBCONFIG_TRUSTED_SCHEMA};
+
+	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++)
+		sqlite3_db_config(db, off[i], 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, MOST_BYTES);
+}
+
 static int open_file(struct mz_store *s, const char *path, int flags, struct mz_error *err)
 {
 	struct state *t = s->state;
@@ -171,7 +185,10 @@ static int open_file(struct mz_store *s, const char *path, int flags, struct mz_
 				       : "%s: there is no such store; 'memorizer store add' makes "
 					 "one",
 			       s->name);
-	return code == SQLITE_OK ? 0 : fail(s, code, err);
+	if (code != SQLITE_OK)
+		return fail(s, code, err);
+	distrust(t->db);
+	return 0;
 }
 
 /* ---- a store that cannot be written ------------------------------------------------ */
