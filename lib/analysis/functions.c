@@ -239,6 +239,9 @@ static int read_line(struct mz_functions *f, const char *path, uint64_t line, ch
 									    : 0;
 }
 
+/* Arrays double. A table that is packed may have as many rows as somebody likes. */
+#define ROW_BYTES (2 * (sizeof(struct mz_function) + sizeof(struct mz_function_part)))
+
 static int read_lines(struct mz_functions *f, struct mz_input *in, const char *path, char *room,
 		      struct mz_error *err)
 {
@@ -256,6 +259,11 @@ static int read_lines(struct mz_functions *f, struct mz_input *in, const char *p
 		n = mz_csv_split(line, len, room, cells, CELLS);
 		if (!n)
 			return mz_fail_line(err, EINVAL, lines, "%s: line %llu: it is not CSV",
+					    path, (unsigned long long)lines);
+		if (!mz_mem_take(&in->budget, ROW_BYTES))
+			return mz_fail_line(err, EFBIG, lines,
+					    "%s: line %llu: more rows than a file of this size "
+					    "may have",
 					    path, (unsigned long long)lines);
 		if (head)
 			ret = read_line(f, path, lines, cells, n, at, err);
