@@ -193,10 +193,10 @@ static int ask_regressions(struct asking *a)
 		ret = mz_store_answer_regressions(&a->store, a->metric, &a->f, &noise, &a->t,
 						  &a->looked, &a->err);
 	if (!ret)
-		console_note("looked at %zu recordings, in which a change can begin at %zu "
-			     "revisions, and at %zu call sites; at a chance of %g a change needs "
-			     "%zu recordings on either side or more%s",
-			     l->runs, l->splits, l->series - 1, noise.chance, l->needed,
+		console_note("looked at %zu recordings and %zu call sites, for changes at %zu "
+			     "revisions; at --chance %g a change needs at least %zu recordings on "
+			     "either side%s",
+			     l->runs, l->series - 1, l->splits, noise.chance, l->needed,
 			     l->enough ? "" : ": these are too few to find one");
 	return ret;
 }
