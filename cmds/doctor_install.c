@@ -2,12 +2,15 @@
 /* Check the parts of this installation, and name the package of each that is missing. */
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -20,18 +23,50 @@
 #define REINSTALL "sudo apt install --reinstall memorizer"
 #define LIBRARY	  "libmemorizer.so.0"
 
-/* An ELF file for 64 bits of this type; a cut or foreign file is not. */
-static bool is_elf(const char *path, unsigned type, unsigned other)
+/* The tables at its end, and what is loaded, lie inside the file: a copy that was cut does not. */
+static bool elf_is_whole(const uint8_t *file, size_t size)
+{
+	Elf64_Ehdr h;
+	Elf64_Phdr p;
+
+	if (size < sizeof(h))
+		return false;
+	memcpy(&h, file, sizeof(h));
+	if (memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    (h.e_type != ET_EXEC && h.e_type != ET_DYN) || h.e_phentsize != sizeof(p) ||
+	    h.e_shoff > size || size - h.e_shoff < (size_t)h.e_shnum * h.e_shentsize ||
+	    h.e_phoff > size || size - h.e_phoff < (size_t)h.e_phnum * sizeof(p))
+		return false;
+	for (unsigned i = 0; i < h.e_phnum; i++) {
+		memcpy(&p, file + h.e_phoff + i * sizeof(p), sizeof(p));
+		if (p.p_offset > size || p.p_filesz > size - p.p_offset)
+			return false;
+	}
+	return true;
+}
+
+/* Why a part cannot be used, or "". mark: a name that only this part has in it, so that another
+ * library in its place is noticed. */
+static const char *wrong_part(const char *path, const char *mark)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	Elf64_Ehdr h;
-	bool ok = fd >= 0 && read(fd, &h, sizeof(h)) == (ssize_t)sizeof(h) &&
-		  !memcmp(h.e_ident, ELFMAG, SELFMAG) && h.e_ident[EI_CLASS] == ELFCLASS64 &&
-		  (h.e_type == type || h.e_type == other);
+	struct stat st;
+	void *file;
+	bool ok;
 
-	if (fd >= 0)
-		close(fd);
-	return ok;
+	if (fd < 0)
+		return errno == EACCES ? ": cannot be read" : ": is missing";
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+		file = MAP_FAILED;
+	else
+		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (file == MAP_FAILED)
+		return ": is damaged";
+	ok = elf_is_whole(file, (size_t)st.st_size) &&
+	     memmem(file, (size_t)st.st_size, mark, strlen(mark) + 1);
+	munmap(file, (size_t)st.st_size);
+	return ok ? "" : ": is damaged";
 }
 
 /* The first of two places below the prefix, the second of which is a build tree's. */
@@ -45,7 +80,7 @@ static bool find_part(char *path, const char *installed, const char *built)
 		return false;
 	for (int i = 0; i < 2; i++)
 		if (snprintf(path, PATH_MAX, "%s/%s", top, places[i]) < PATH_MAX &&
-		    !access(path, R_OK))
+		    !access(path, F_OK))
 			return true;
 	snprintf(path, PATH_MAX, "%s/%s", top, installed);
 	return false;
@@ -66,17 +101,14 @@ static void say_path(struct finding *f, const char *path, const char *what)
 static void look_preload(struct visit *v)
 {
 	char path[PATH_MAX];
-	bool there = find_part(path, "lib/memorizer/memorizer-preload.so",
-			       "lib/memorizer/memorizer-preload.so");
-	bool whole = there && is_elf(path, ET_DYN, ET_DYN);
+	const char *why;
 
-	v->user_ok = whole;
-	say_path(doctor_add(v, "preload library", whole ? GOOD : BAD,
+	find_part(path, "lib/memorizer/memorizer-preload.so", "lib/memorizer/memorizer-preload.so");
+	why = wrong_part(path, "memorizer_attach");
+	v->user_ok = !*why;
+	say_path(doctor_add(v, "preload library", *why ? BAD : GOOD,
 			    "record cannot record user programs", REINSTALL),
-		 path,
-		 whole	 ? ""
-		 : there ? ": is damaged"
-			 : ": is missing");
+		 path, why);
 }
 
 /* The names in reports: this program's own file is one that must be readable. */
@@ -116,23 +148,20 @@ static bool find_library(char *path)
 static bool look_library(struct visit *v, char *path)
 {
 	bool there = find_library(path);
-	bool whole = there && is_elf(path, ET_DYN, ET_DYN);
+	const char *why = wrong_part(path, "mz_reader_open");
 
-	say_path(doctor_add(v, "libmemorizer", whole ? GOOD : LESS,
+	say_path(doctor_add(v, "libmemorizer", *why ? LESS : GOOD,
 			    "other programs and the Python module cannot read recordings",
 			    there ? "sudo apt install --reinstall libmemorizer0"
 				  : "sudo apt install libmemorizer0"),
-		 path,
-		 whole	 ? ""
-		 : there ? ": is damaged"
-			 : ": is missing");
+		 path, why);
 	return there;
 }
 
 /* Loads it as the library would. This program has the same code linked in. */
 static void look_plugin(struct visit *v, const char *library)
 {
-	const char *slash = strrchr(library, '/'), *why = "";
+	const char *slash = strrchr(library, '/'), *why;
 	const struct mz_debuginfo *table;
 	char path[PATH_MAX] = "";
 	void *plugin;
@@ -140,13 +169,13 @@ static void look_plugin(struct visit *v, const char *library)
 	if (slash)
 		snprintf(path, sizeof(path), "%.*s%s", (int)(slash + 1 - library), library,
 			 MZ_DEBUGINFO_PLUGIN);
-	plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	/* the dynamic loader dies of a file that was cut */
+	why = wrong_part(path, MZ_DEBUGINFO_TABLE);
+	plugin = *why ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	table = plugin ? dlsym(plugin, MZ_DEBUGINFO_TABLE) : NULL;
-	if (access(path, R_OK))
-		why = ": is missing";
-	else if (!table)
+	if (!*why && !table)
 		why = ": cannot be loaded";
-	else if (strcmp(table->version, MZ_VERSION))
+	else if (!*why && strcmp(table->version, MZ_VERSION))
 		why = ": is of another version";
 	say_path(doctor_add(v, "debugging plugin", *why ? LESS : GOOD,
 			    "libmemorizer shows addresses instead of function names",
@@ -170,15 +199,13 @@ static void look_page(struct visit *v)
 static void look_guest(struct visit *v)
 {
 	char path[PATH_MAX];
-	bool there = find_part(path, "lib/memorizer/init", "guest/init");
-	bool whole = there && is_elf(path, ET_EXEC, ET_DYN);
+	const char *why;
 
-	say_path(doctor_add(v, "init of the guest", whole ? GOOD : LESS,
+	find_part(path, "lib/memorizer/init", "guest/init");
+	why = wrong_part(path, "/sys/class/virtio-ports/*/name");
+	say_path(doctor_add(v, "init of the guest", *why ? LESS : GOOD,
 			    "memorizer vm does not work", REINSTALL),
-		 path,
-		 whole	 ? ""
-		 : there ? ": is damaged"
-			 : ": is missing");
+		 path, why);
 }
 
 static void look_guest_kernel(struct visit *v)
