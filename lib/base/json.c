@@ -8,27 +8,35 @@
 
 #include "base/utf8.h"
 
+/* Escaped: what JSON demands, what a terminal would obey (C1 too, in two bytes), and in a page
+ * what would end the script. */
+static bool escaped(const struct mz_json *j, unsigned char c)
+{
+	return c < 0x20 || c == 0x7f || (j->html && (c == '<' || c == '>' || c == '&'));
+}
+
+/* Names are hostile input: what is not UTF-8 is replaced, as readers of JSON demand. */
 static void string(const struct mz_json *j, const char *s, size_t n)
 {
 	struct mz_buf *b = j->out;
 
 	mz_buf_add(b, "\"", 1);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0, len; i < n; i += len) {
 		unsigned char c = (unsigned char)s[i];
-		size_t len = j->utf8 && c >= 0x80 ? mz_utf8_length(s + i, n - i) : 0;
 
+		len = c < 0x80 ? 1 : mz_utf8_length(s + i, n - i);
 		if (c == '"' || c == '\\')
 			mz_buf_printf(b, "\\%c", c);
-		else if (len) {
-			mz_buf_add(b, &s[i], len);
-			i += len - 1;
-		} else if (j->utf8 && c >= 0x80)
-			mz_buf_str(b, "\\ufffd");
-		else if (c < 0x20 || c >= 0x7f || (j->html && (c == '<' || c == '>' || c == '&')))
-			/* bytes, not UTF-8: names are hostile input */
+		else if (escaped(j, c))
 			mz_buf_printf(b, "\\u%04x", c);
-		else
-			mz_buf_add(b, &s[i], 1);
+		else if (len == 2 && c == 0xc2 && (unsigned char)s[i + 1] < 0xa0)
+			mz_buf_printf(b, "\\u%04x", (unsigned char)s[i + 1]);
+		else if (len)
+			mz_buf_add(b, &s[i], len);
+		else {
+			mz_buf_str(b, "\\ufffd");
+			len = 1;
+		}
 	}
 	mz_buf_add(b, "\"", 1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writing JSON into a buffer: commas and escapes are taken care of. */
+/* Writing JSON into a buffer: commas, escapes and UTF-8 are taken care of. */
 #ifndef MZ_BASE_JSON_H
 #define MZ_BASE_JSON_H
 
@@ -12,7 +12,6 @@ struct mz_json {
 	bool flat;  /* all of it in one line */
 	bool tight; /* and without blanks */
 	bool html;  /* to stand in a page: no <, > or & but as escapes */
-	bool utf8;  /* strings are UTF-8 (what is not is replaced); else bytes */
 };
 
 /* key NULL: an element of an array, or the top. */

@@ -116,7 +116,7 @@ int mz_export_dhat(const struct mz_profile *p, const struct mz_export_options *o
 {
 	bool lifetimes = (p->has & LIFETIMES) == LIFETIMES;
 	struct mz_buf b = {0};
-	struct mz_json j = {.out = &b, .flat = true, .utf8 = true};
+	struct mz_json j = {.out = &b, .flat = true};
 
 	(void)o;
 	mz_json_object(&j, NULL);

@@ -294,7 +294,7 @@ int mz_export_firefox(const struct mz_profile *p, const struct mz_export_options
 	size_t n = mz_export_views(p, views, MZ_EXPORT_VIEWS);
 	struct tree t = {.strings = mz_tables_new(), .nodes = mz_tables_new()};
 	struct mz_buf b = {0};
-	struct mz_json j = {.out = &b, .flat = true, .utf8 = true};
+	struct mz_json j = {.out = &b, .flat = true};
 
 	(void)o;
 	b.failed = !t.strings || !t.nodes || !grow_tree(&t, p);

@@ -42,7 +42,7 @@ static int jsonl_row(void *state, int table, const struct mz_cell *cells, struct
 	struct mz_jsonl_table *t = state;
 	/* one object per line, and names from the trace as valid UTF-8: other parsers refuse the
 	 * rest */
-	struct mz_json j = {.out = &t->line, .flat = true, .utf8 = true};
+	struct mz_json j = {.out = &t->line, .flat = true};
 
 	(void)table;
 	t->line.len = 0;

@@ -72,7 +72,7 @@ int mz_export_speedscope(const struct mz_profile *p, const struct mz_export_opti
 	const struct mz_profile_value *views[MZ_EXPORT_VIEWS];
 	size_t n = mz_export_views(p, views, MZ_EXPORT_VIEWS);
 	struct mz_buf b = {0};
-	struct mz_json j = {.out = &b, .flat = true, .utf8 = true};
+	struct mz_json j = {.out = &b, .flat = true};
 
 	(void)o;
 	mz_json_object(&j, NULL);

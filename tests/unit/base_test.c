@@ -59,13 +59,15 @@ static void json_escapes(void)
 
 	mz_json_object(&j, NULL);
 	mz_json_str(&j, "a\"b", "x\\\n\x7f\xff</script>");
+	mz_json_str(&j, "größe", "日本 \xc2\x9b \xe6\x97");
 	mz_json_array(&j, "n");
 	mz_json_u64(&j, NULL, UINT64_MAX);
 	mz_json_double(&j, NULL, 0.0 / 0.0);
 	mz_json_end_array(&j);
 	mz_json_end_object(&j);
 	mz_buf_add(&b, "", 1);
-	CHECK(!strcmp(b.data, "{\n  \"a\\\"b\": \"x\\\\\\u000a\\u007f\\u00ff</script>\",\n  \"n\": [\n"
+	CHECK(!strcmp(b.data, "{\n  \"a\\\"b\": \"x\\\\\\u000a\\u007f\\ufffd</script>\",\n"
+			      "  \"größe\": \"日本 \\u009b \\ufffd\\ufffd\",\n  \"n\": [\n"
 			      "    18446744073709551615,\n    null\n  ]\n}\n"));
 	mz_buf_free(&b);
 }

@@ -1,21 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The data of the page. Strings come as bytes, one character each; those that
-// are UTF-8 become text, the others stay as they are.
-
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
-function text(s) {
-	if (!/[\x80-\xff]/.test(s)) return s;
-	try {
-		return utf8.decode(Uint8Array.from(s, (c) => c.charCodeAt(0)));
-	} catch {
-		return s;
-	}
-}
+// The data of the page.
 
 export function readData() {
-	const source = document.getElementById('data').textContent;
-	return JSON.parse(source, (key, v) => (typeof v === 'string' ? text(v) : v));
+	return JSON.parse(document.getElementById('data').textContent);
 }
 
 // Columns of numbers become nodes with children, for one of the values.
