@@ -34,6 +34,10 @@ static void note_map(const struct mz_kmap_model *m, const struct mz_kmap *k, con
 		console_note("%s: %llu code addresses are hashed and have no names: the kernel ran "
 			     "without no_hash_pointers",
 			     path, (unsigned long long)m->hashed);
+	if (m->open_end)
+		console_note("%s: the last line has no line break: the file may have been cut in "
+			     "the middle of it",
+			     path);
 	if (m->bad_lines)
 		console_note("%s: %llu lines could not be parsed and were left out", path,
 			     (unsigned long long)m->bad_lines);

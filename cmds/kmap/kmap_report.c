@@ -208,6 +208,7 @@ void kmap_report_figures(struct mz_json *j, const struct mz_kmap_model *m)
 	count(m, &f);
 	mz_json_u64(j, "lines", m->lines);
 	mz_json_u64(j, "bad_lines", m->bad_lines);
+	mz_json_bool(j, "open_end", m->open_end);
 	mz_json_u64(j, "kinds", m->n_classes);
 	mz_json_u64(j, "globals", f.globals);
 	json_sum(j, "all", t->all);

@@ -30,7 +30,7 @@ static bool there(char *buf, const char *dir, const char *file)
 }
 
 /* In a source tree the kernel can be built on the spot. */
-static int build_kernel(const char *top, const char *variant)
+static int build_kernel(const char *top, const char *variant, const char *installed)
 {
 	char script[PATH_MAX], out[PATH_MAX];
 	int status;
@@ -38,10 +38,10 @@ static int build_kernel(const char *top, const char *variant)
 
 	if (!there(script, top, "../kernel/build") ||
 	    snprintf(out, sizeof(out), "%s/kernel", top) >= (int)sizeof(out))
-		return console_fail("no kernel at %s/kernel/%s; build it with 'make kernel%s' in "
-				    "the source "
-				    "tree, or name the folder of a bzImage with --kernel",
-				    top, variant, strcmp(variant, "memorizer") ? "-kmemtrace" : ""),
+		return console_fail("no kernel at %s/%s; build one with 'memorizer kernel build' "
+				    "(package memorizer-kernel-source), or name the folder of a "
+				    "bzImage with --kernel",
+				    top, installed),
 		       VM_EXIT_FAILED;
 	console_note("no kernel yet; building it, once (minutes)");
 	pid = fork();
@@ -85,7 +85,7 @@ int vm_find(const struct vm_opts *o, struct vm_paths *paths)
 	}
 	if (there(paths->kernel, top, built) || there(paths->kernel, top, installed))
 		return 0;
-	ret = build_kernel(top, variant);
+	ret = build_kernel(top, variant, installed);
 	if (!ret && !there(paths->kernel, top, built)) {
 		console_fail("%s/%s: %s", top, built, strerror(errno));
 		ret = VM_EXIT_FAILED;

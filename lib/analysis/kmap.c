@@ -55,6 +55,9 @@ static bool is_global(const struct mz_kmap_object *o)
 
 	if (mz_kmap_is_catch_all(o))
 		return false;
+	/* an allocation whose place the kernel would not print is no variable */
+	if (!o->alloc_ip && t.len && mz_kmap_is_allocation(t))
+		return false;
 	return !o->alloc_ip || (t.len >= 6 && !memcmp(t.p, "GLOBAL", 6)) ||
 	       (t.len == 10 && !memcmp(t.p, "UFO_GLOBAL", 10)) ||
 	       (t.len == 14 && !memcmp(t.p, "UNKNOWN_GLOBAL", 14));
@@ -345,6 +348,7 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 		return mz_fail_memory(err);
 	m->lines = mz_kmap_lines(k);
 	m->bad_lines = mz_kmap_bad_lines(k);
+	m->open_end = mz_kmap_open_end(k);
 	m->bytes = mz_kmap_bytes(k);
 	m->touching = m->own->touching.count;
 	m->own->symbols = NULL;

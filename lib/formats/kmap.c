@@ -30,6 +30,7 @@ struct batch {
 	size_t n, room;
 	int ret;		    /* 1 = there may be more, 0 = the end, -errno */
 	uint64_t lines, bad, bytes; /* of the map, so far */
+	bool open_end;
 };
 
 struct mz_kmap {
@@ -38,7 +39,8 @@ struct mz_kmap {
 	struct mz_kmap_unpacker *unpacker;
 	struct mz_error error;
 	uint64_t lines, bad;
-	int shape; /* of the object before; -1 = none yet */
+	bool open_end; /* the last line has no line break */
+	int shape;     /* of the object before; -1 = none yet */
 	bool skip_bad, keep_other;
 	struct mz_readahead *ahead; /* NULL: no thread parses ahead */
 	struct batch batches[MZ_READAHEAD];
@@ -324,6 +326,7 @@ static int take_lines(struct mz_kmap *k, struct batch *b)
 {
 	const char *p = b->text, *end = p + b->len;
 
+	k->open_end = b->len && end[-1] != '\n';
 	while (p < end) {
 		const char *nl = memchr(p, '\n', (size_t)(end - p));
 		size_t len = (size_t)((nl ? nl : end) - p);
@@ -353,6 +356,7 @@ static bool make_batch(void *arg, unsigned i)
 		b->ret = take_lines(k, b);
 	b->lines = k->lines;
 	b->bad = k->bad;
+	b->open_end = k->open_end;
 	b->bytes = mz_input_tell(&k->in);
 	return b->ret > 0;
 }
@@ -415,6 +419,11 @@ uint64_t mz_kmap_lines(const struct mz_kmap *k)
 uint64_t mz_kmap_bad_lines(const struct mz_kmap *k)
 {
 	return k->batch ? k->batch->bad : k->bad;
+}
+
+bool mz_kmap_open_end(const struct mz_kmap *k)
+{
+	return k->batch ? k->batch->open_end : k->open_end;
 }
 
 uint64_t mz_kmap_bytes(const struct mz_kmap *k)

@@ -142,6 +142,8 @@ size_t mz_kmap_peek(struct mz_kmap *k, uint64_t *ips, size_t max);
 
 uint64_t mz_kmap_lines(const struct mz_kmap *k);     /* read so far */
 uint64_t mz_kmap_bad_lines(const struct mz_kmap *k); /* left out so far */
+/* No line break at the end: the last line may have been cut, and then says something else. */
+bool mz_kmap_open_end(const struct mz_kmap *k);
 uint64_t mz_kmap_bytes(const struct mz_kmap *k);     /* read so far, unpacked */
 double mz_kmap_share(const struct mz_kmap *k);	     /* of the file, so far; < 0 = not known */
 const char *mz_kmap_name(const struct mz_kmap *k);
@@ -168,6 +170,8 @@ bool mz_kmap_is_type(struct mz_kmap_text t);
 /* No object: the line that gathers the accesses of a type for which none was found. */
 bool mz_kmap_is_catch_all(const struct mz_kmap_object *o);
 /* A number in the place of an address: one of those above, or none. */
+/* A type that only an allocator gives. */
+bool mz_kmap_is_allocation(struct mz_kmap_text type);
 bool mz_kmap_is_special(uint64_t ip);
 
 #endif

@@ -64,6 +64,16 @@ bool mz_kmap_is_type(struct mz_kmap_text t)
 	return false;
 }
 
+bool mz_kmap_is_allocation(struct mz_kmap_text t)
+{
+	static const char *const by[] = {"KMALLOC", "KMEM_CACHE", "ALLOC_PAGES", "VMALLOC"};
+
+	for (size_t i = 0; i < sizeof(by) / sizeof(*by); i++)
+		if (t.len >= strlen(by[i]) && !memcmp(t.p, by[i], strlen(by[i])))
+			return true;
+	return false;
+}
+
 bool mz_kmap_is_catch_all(const struct mz_kmap_object *o)
 {
 	return !o->alloc_ip && !o->va && !o->size && o->type.len;
