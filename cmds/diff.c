@@ -395,6 +395,7 @@ static void note_loss(const struct mz_recording *r)
 	if (r->profile.lost)
 		console_note("%s: %s events were lost during recording; its figures are too small",
 			     r->name, console_count(a, r->profile.lost));
+	sampled_note(r->name, r->profile.lost_by);
 }
 
 static int run(void *options, int argc, char **argv)

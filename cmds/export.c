@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cmds/lost.h"
 #include "cmds/recording.h"
 #include "export/table.h"
+#include "trace/sampled.h"
 
 struct opts {
 	const char *output;
@@ -131,6 +133,7 @@ static int write_table_of_sums(struct job *j)
 
 static int write_all(struct job *j)
 {
+	struct mz_sampled sampled;
 	struct mz_events *events;
 
 	if (j->format->profile)
@@ -145,6 +148,9 @@ static int write_all(struct job *j)
 	events = mz_recording_events(&j->in, &j->err);
 	if (!events)
 		return -EIO;
+	if (j->format->events && mz_events_reader(events) &&
+	    mz_sampled_read(mz_events_reader(events), &sampled))
+		console_note("%s: blocks were sampled; its figures are estimates", j->in.name);
 	if (j->format->events)
 		return j->format->events(events, &j->out, &j->err);
 	return mz_export_tables(j->format->table, events, &j->in.profile, j->table, &j->out,
@@ -187,6 +193,8 @@ static int run(void *options, int argc, char **argv)
 		console_note("%s: %s events were lost during recording; every figure is too small",
 			     j.in.name, console_count(a, mz_recording_lost(&j.in)));
 	}
+	if (!ret)
+		sampled_note(j.in.name, j.in.profile.lost_by);
 	mz_recording_close(&j.in);
 	return ret < 0 ? console_error(&j.err) : MZ_EXIT_OK;
 }

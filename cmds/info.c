@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
+#include "trace/sampled.h"
 
 struct opts {
 	bool json;
@@ -43,11 +44,15 @@ static void show_losses(const struct mz_summary *s)
 static void show(struct mz_reader *r, const struct mz_summary *s)
 {
 	struct mz_stack_share stacks;
+	struct mz_sampled sampling;
 	char a[32], b[32];
 
 	printf("%-12s %s in %s: %.3f bytes per event\n", "events", console_count(a, s->events),
 	       console_bytes(b, s->bytes), s->events ? (double)s->bytes / (double)s->events : 0);
 	show_losses(s);
+	if (mz_sampled_read(r, &sampling))
+		printf("%-12s blocks stand for up to %s; sums are estimates\n", "sampled",
+		       console_count(a, sampling.weight));
 	if (mz_stack_share_read(r, &stacks)) {
 		printf("%-12s ", "stacks");
 		console_stacks(stdout, &stacks);

@@ -7,6 +7,7 @@
 
 #include "analysis/profile_merge.h"
 #include "base/error.h"
+#include "cmds/lost.h"
 #include "cmds/recording.h"
 #include "export/export.h"
 
@@ -50,6 +51,8 @@ static int add(struct mz_profile_merge *m, char *path, const struct opts *o, str
 	if (!ret && p->lost)
 		console_note("%s: %llu events were lost during recording; the sums are too small",
 			     path, (unsigned long long)p->lost);
+	if (!ret)
+		sampled_note(path, p->lost_by);
 	if (!ret && (ret = mz_profile_merge_add(m, p, &why)))
 		mz_fail(err, -ret, "%s: %s", path, why.text);
 	mz_recording_close(&r);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/http_client.h"
 #include "base/json.h"
+#include "cmds/lost.h"
 #include "cmds/recording.h"
 #include "export/export.h"
 #include "store/store.h"
@@ -284,6 +285,8 @@ static int push_one(struct job *j, char *path)
 		console_note(
 			"%s: %llu events were lost during recording; its figures are too small",
 			path, (unsigned long long)p->lost);
+	if (!ret)
+		sampled_note(path, p->lost_by);
 	if (!ret)
 		printf("sent %s to %s:%s\n", path, j->server.host, j->server.port);
 	mz_recording_close(&r);

@@ -142,6 +142,7 @@ enum mz_loss {
 	MZ_LOSS_NO_MEMORY,
 	MZ_LOSS_FILTER,     /* left out at recording, by request */
 	MZ_LOSS_SANDBOX,    /* the program gave up the system calls that recording needs */
+	MZ_LOSS_SAMPLED,    /* left out at random: others stand for them, by their weights */
 	MZ_LOSSES
 };
 

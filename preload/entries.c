@@ -113,23 +113,23 @@ typedef void *call_fn(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
  * mi_new throw passes through here, so nothing may be left to undo. */
 static void *allocate(unsigned entry, const uintptr_t v[4], size_t size, size_t align)
 {
-	uint64_t before = mz_me.reserved;
+	uint64_t before = mz_events_so_far();
 	void *p = ((call_fn *)reals[entry])(v[0], v[1], v[2], v[3]);
 
-	if (mz_me.reserved == before)
+	if (mz_events_so_far() == before)
 		mz_record_alloc(align ? MZ_CALL_ALIGNED_ALLOC : MZ_CALL_MALLOC, p, size, align);
 	return p;
 }
 
 static void *resize(unsigned entry, const uintptr_t v[4], void *old, size_t size)
 {
-	bool on = mz_record_begin(old);
+	enum mz_change how = mz_record_begin(old);
 	void *p;
 
 	mz_hide(&mz_me);
 	p = ((call_fn *)reals[entry])(v[0], v[1], v[2], v[3]);
 	mz_show(&mz_me);
-	mz_record_end(on, p, size);
+	mz_record_end(how, old, p, size);
 	return p;
 }
 
@@ -145,11 +145,11 @@ static void *release(unsigned entry, const uintptr_t v[4])
 /* Its result is an error number. */
 static void *allocate_at(unsigned entry, const uintptr_t v[4])
 {
-	uint64_t before = mz_me.reserved;
+	uint64_t before = mz_events_so_far();
 	void *error = ((call_fn *)reals[entry])(v[0], v[1], v[2], v[3]);
 	void *p = (int)(uintptr_t)error ? NULL : *(void **)v[0];
 
-	if (mz_me.reserved == before)
+	if (mz_events_so_far() == before)
 		mz_record_alloc(MZ_CALL_ALIGNED_ALLOC, p, v[2], v[1]);
 	return error;
 }
@@ -160,14 +160,14 @@ static void *resize_in_place(unsigned entry, const uintptr_t v[4])
 	void *size = ((call_fn *)reals[entry])(v[0], v[1], v[2], v[3]);
 
 	if ((uintptr_t)size >= v[1])
-		mz_record_end(mz_record_begin((void *)v[0]), (void *)v[0], v[1]);
+		mz_record_end(mz_record_begin((void *)v[0]), (void *)v[0], (void *)v[0], v[1]);
 	return size;
 }
 
 /* A copy of a text: its size is known when it is there. */
 static void *copy_text(unsigned entry, const uintptr_t v[4])
 {
-	uint64_t before = mz_me.reserved;
+	uint64_t before = mz_events_so_far();
 	void *p = ((call_fn *)reals[entry])(v[0], v[1], v[2], v[3]);
 
 	if (mz_me.reserved == before && p)

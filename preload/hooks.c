@@ -23,6 +23,7 @@
 #include "sandbox.h"
 #include "scope.h"
 #include "stack.h"
+#include "thin.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -138,68 +139,113 @@ static uint8_t log2_of(uint64_t v)
 	return v && !(v & (v - 1)) ? (uint8_t)__builtin_ctzll(v) : MZ_ARG_EXTRA;
 }
 
+/* What a record says of a new block. */
+struct made {
+	uint64_t addr;
+	uint64_t size; /* as asked for; of one element if arg is MZ_ARG_EXTRA in an array */
+	uint64_t over; /* bytes given more */
+	uint64_t whole_arg;
+	uint32_t site;
+	uint32_t weight;
+	uint8_t call;
+	uint8_t arg; /* MZ_ARG_EXTRA: whole_arg does not fit */
+};
+
 /* One that does not fit a record. */
-static __attribute__((noinline)) void record_wide(struct mz_thread *t, uint8_t call, uint64_t addr,
-						  uint64_t size, uint64_t given, uint8_t arg,
-						  uint64_t whole_arg, uint32_t site)
+static __attribute__((noinline)) bool record_wide(struct mz_thread *t, const struct made *m)
 {
-	struct mz_record r[6];
-	uint64_t over = given - size;
+	struct mz_record r[7];
 	unsigned n = 0;
 
-	if (site)
-		r[n++] = (struct mz_record){.type = MZ_REC_SITE, .value = site};
-	if (size >> 16)
-		r[n++] = (struct mz_record){.type = MZ_REC_SIZE, .value = size};
-	if (over >> 16)
-		r[n++] = (struct mz_record){.type = MZ_REC_GIVEN, .value = given};
-	if (arg == MZ_ARG_EXTRA)
-		r[n++] = (struct mz_record){.type = MZ_REC_ARG, .value = whole_arg};
-	if (addr >> MZ_ADDR_BITS)
-		r[n++] = (struct mz_record){.type = MZ_REC_ADDR, .value = addr};
-	r[n++] = (struct mz_record){.type = call,
-				    .arg = arg,
-				    .size = (uint16_t)size,
-				    .value = addr | over << MZ_ADDR_BITS};
-	mz_append(t, r, n, NULL, 0);
+	if (m->weight > 1)
+		r[n++] = (struct mz_record){.type = MZ_REC_WEIGHT, .value = m->weight};
+	if (m->site)
+		r[n++] = (struct mz_record){.type = MZ_REC_SITE, .value = m->site};
+	if (m->size >> 16)
+		r[n++] = (struct mz_record){.type = MZ_REC_SIZE, .value = m->size};
+	if (m->over >> 16)
+		r[n++] = (struct mz_record){.type = MZ_REC_GIVEN, .value = m->size + m->over};
+	if (m->arg == MZ_ARG_EXTRA)
+		r[n++] = (struct mz_record){.type = MZ_REC_ARG, .value = m->whole_arg};
+	if (m->addr >> MZ_ADDR_BITS)
+		r[n++] = (struct mz_record){.type = MZ_REC_ADDR, .value = m->addr};
+	r[n++] = (struct mz_record){.type = m->call,
+				    .arg = m->arg,
+				    .size = (uint16_t)m->size,
+				    .value = m->addr | m->over << MZ_ADDR_BITS};
+	return mz_append(t, r, n, NULL, 0);
 }
 
 /* One that fits, with its call stack: a record more, before it. */
-static __attribute__((noinline)) void record_sited(struct mz_thread *t, uint8_t call,
+static __attribute__((noinline)) bool record_sited(struct mz_thread *t, uint8_t call,
 						   uint64_t value, uint16_t size, uint8_t arg,
 						   uint32_t site)
 {
 	uint64_t time, at;
 
 	if (!mz_begin(t, 3) || !mz_stamp(t, 2, &time, &at))
-		return;
+		return false;
 	mz_fill(mz_slot(t, at), time, MZ_REC_SITE, 0, 0, site);
 	mz_fill(mz_slot(t, at + 1), time, call, arg, size, value);
 	mz_end(t);
+	return true;
 }
 
-/* An allocation that is done. arg does not fit when it is MZ_ARG_EXTRA. */
-static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint64_t whole_arg)
+static bool record_plain(struct mz_thread *t, uint8_t call, uint64_t value, uint16_t size,
+			 uint8_t arg)
 {
-	struct mz_thread *t = &mz_me;
-	uint64_t given = p ? (in_arena(p) ? arena_size(p) : real.usable(p)) : size;
-	uint64_t over = given > size ? given - size : 0, addr = (uintptr_t)p;
-	uint32_t site = mz_stack(t);
 	uint64_t time, at;
 
-	if (__builtin_expect((size | over | addr >> (MZ_ADDR_BITS - 16)) >> 16 != 0, 0) ||
-	    __builtin_expect(arg == MZ_ARG_EXTRA, 0)) {
-		record_wide(t, call, addr, size, size + over, arg, whole_arg, site);
-		return;
-	}
-	if (__builtin_expect(site != 0, 0)) {
-		record_sited(t, call, addr | over << MZ_ADDR_BITS, (uint16_t)size, arg, site);
-		return;
-	}
 	if (!mz_begin(t, 2) || !mz_stamp(t, 1, &time, &at))
-		return;
-	mz_fill(mz_slot(t, at), time, call, arg, (uint16_t)size, addr | over << MZ_ADDR_BITS);
+		return false;
+	mz_fill(mz_slot(t, at), time, call, arg, size, value);
 	mz_end(t);
+	return true;
+}
+
+/* All bytes of a block, where the record has those of one element. */
+static uint64_t whole_size(uint8_t call, uint64_t size, uint8_t arg, uint64_t whole_arg)
+{
+	bool array = call == MZ_CALL_CALLOC || call == MZ_CALL_REALLOCARRAY;
+
+	return array && arg == MZ_ARG_EXTRA ? size * whole_arg : size;
+}
+
+/* An allocation that is done. arg does not fit when it is MZ_ARG_EXTRA. False: the block was
+ * left out by thinning, which the caller counts as an event or not. */
+static bool record_block(uint8_t call, void *p, uint64_t size, uint8_t arg, uint64_t whole_arg)
+{
+	struct mz_thread *t = &mz_me;
+	uint64_t given, over, addr = (uintptr_t)p;
+	uint32_t site, weight = 1;
+	bool done;
+
+	if (__builtin_expect(mz_thinned, 0) && p &&
+	    !mz_thin_keeps(t, p, whole_size(call, size, arg, whole_arg), &weight))
+		return false;
+	given = p ? (in_arena(p) ? arena_size(p) : real.usable(p)) : size;
+	over = given > size ? given - size : 0;
+	site = mz_stack(t);
+	if (__builtin_expect((size | over | addr >> (MZ_ADDR_BITS - 16)) >> 16 != 0, 0) ||
+	    __builtin_expect(arg == MZ_ARG_EXTRA || weight > 1, 0)) {
+		struct made m = {addr, size, over, whole_arg, site, weight, call, arg};
+
+		done = record_wide(t, &m);
+	} else if (__builtin_expect(site != 0, 0)) {
+		done = record_sited(t, call, addr | over << MZ_ADDR_BITS, (uint16_t)size, arg,
+				    site);
+	} else {
+		done = record_plain(t, call, addr | over << MZ_ADDR_BITS, (uint16_t)size, arg);
+	}
+	if (__builtin_expect(!done, 0) && p)
+		mz_thin_lost(t, p, whole_size(call, size, arg, whole_arg));
+	return true;
+}
+
+static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint64_t whole_arg)
+{
+	if (!record_block(call, p, size, arg, whole_arg))
+		mz_thin_count(&mz_me);
 }
 
 /* free(NULL) depends on nothing, and nothing on it: it need not be stamped, unless
@@ -238,25 +284,58 @@ void mz_record_alloc(uint8_t call, void *p, size_t size, size_t align)
 		record_alloc(call, p, size, align ? log2_of(align) : 0, align);
 }
 
-void mz_record_free(void *p)
+/* A free that is about to be made. */
+static inline __attribute__((always_inline)) void record_free(const void *p)
 {
-	if (prepared() && mz_on())
+	if (__builtin_expect(!mz_thinned, 1) || !mz_thin_frees(&mz_me, p))
 		record_before(MZ_CALL_FREE, p);
 }
 
-bool mz_record_begin(void *old)
+void mz_record_free(void *p)
 {
-	bool on = prepared() && mz_on();
-
-	if (on && old)
-		record_before(MZ_REC_BEGIN, old);
-	return on;
+	if (prepared() && mz_on())
+		record_free(p);
 }
 
-void mz_record_end(bool on, void *p, size_t size)
+/* One event: without its begin it is lost, and was counted. */
+enum mz_change mz_record_begin(void *old)
 {
-	if (on && *mz_alive >= MZ_ALIVE_ON)
-		record_alloc(MZ_CALL_REALLOC, p, size, 0, 0);
+	if (!prepared() || !mz_on())
+		return MZ_CHANGE_OFF;
+	if (!old)
+		return MZ_CHANGE_ON;
+	if (__builtin_expect(mz_thinned, 0) && mz_thin_take(old))
+		return MZ_CHANGE_THINNED;
+	return record_before(MZ_REC_BEGIN, old) ? MZ_CHANGE_ON : MZ_CHANGE_LOST;
+}
+
+/* The block is p now. If it is left out, the event is a realloc to nothing: that ends the old
+ * one, if that is recorded. */
+static void end_change(enum mz_change how, const void *old, uint8_t call, void *p, uint64_t size,
+		       uint8_t arg, uint64_t whole_arg)
+{
+	struct mz_thread *t = &mz_me;
+
+	if (how == MZ_CHANGE_OFF || *mz_alive < MZ_ALIVE_ON)
+		return;
+	if (how == MZ_CHANGE_LOST) {
+		if (p)
+			mz_thin_lost(t, p, whole_size(call, size, arg, whole_arg));
+		return;
+	}
+	if (how == MZ_CHANGE_THINNED && !mz_thin_changed(t, old, p, size))
+		return;
+	if (record_block(call, p, size, arg, whole_arg))
+		return;
+	if (how == MZ_CHANGE_THINNED || !old)
+		mz_thin_count(t);
+	else
+		record_plain(t, MZ_CALL_REALLOC, 0, 0, 0);
+}
+
+void mz_record_end(enum mz_change how, void *old, void *p, size_t size)
+{
+	end_change(how, old, MZ_CALL_REALLOC, p, size, 0, 0);
 }
 
 /* ---- malloc and its like ------------------------------------------------------ */
@@ -278,21 +357,27 @@ EXPORT void free(void *p)
 	if (!prepared())
 		return;
 	if (mz_on())
-		record_before(MZ_CALL_FREE, p);
+		record_free(p);
 	if (!in_arena(p))
 		real.free(p);
 }
 
-/* n * size of a call; where it overflows, the record has one element's size. */
-static void record_array(uint8_t call, void *p, size_t n, size_t size)
+/* n * size of a call, as it goes into a record. */
+struct array {
+	uint64_t size;
+	uint8_t arg;
+};
+
+/* What cannot be told from total and n alone goes whole: size in the record, n in the extra
+ * one, which the recorder multiplies again. Where it overflows, the record has one element's
+ * size. */
+static struct array array_of(size_t n, size_t size)
 {
 	uint64_t total;
 	bool over = __builtin_mul_overflow(n, size, &total);
 	bool fits = n && n < MZ_ARG_EXTRA && !over;
 
-	/* what cannot be told from total and n alone goes whole: size in the record,
-	 * n in the extra one, which the recorder multiplies again */
-	record_alloc(call, p, fits ? total : size, fits ? (uint8_t)n : MZ_ARG_EXTRA, n);
+	return (struct array){fits ? total : size, fits ? (uint8_t)n : MZ_ARG_EXTRA};
 }
 
 EXPORT void *calloc(size_t n, size_t size)
@@ -302,8 +387,11 @@ EXPORT void *calloc(size_t n, size_t size)
 	if (!prepared())
 		return arena_alloc(n * size);
 	p = real.calloc(n, size);
-	if (mz_on())
-		record_array(MZ_CALL_CALLOC, p, n, size);
+	if (mz_on()) {
+		struct array a = array_of(n, size);
+
+		record_alloc(MZ_CALL_CALLOC, p, a.size, a.arg, n);
+	}
 	return p;
 }
 
@@ -336,39 +424,32 @@ static inline void *call_realloc(void *old, size_t size)
 
 EXPORT void *realloc(void *old, size_t size)
 {
-	bool on;
+	enum mz_change how;
 	void *p;
 
 	if (!prepared())
 		return realloc_arena(old, size);
-	on = mz_on();
-	/* one event: without its begin it is lost, and was counted */
-	if (on && old)
-		on = record_before(MZ_REC_BEGIN, old);
+	how = mz_record_begin(old);
 	p = call_realloc(old, size);
-	if (on && *mz_alive >= MZ_ALIVE_ON)
-		record_alloc(MZ_CALL_REALLOC, p, size, 0, 0);
+	end_change(how, old, MZ_CALL_REALLOC, p, size, 0, 0);
 	return p;
 }
 
 EXPORT void *reallocarray(void *old, size_t n, size_t size)
 {
+	struct array a = array_of(n, size);
+	enum mz_change how;
 	size_t total;
-	bool on;
 	void *p = NULL;
 
 	if (!prepared())
 		return NULL;
-	on = mz_on();
-	/* one event: without its begin it is lost, and was counted */
-	if (on && old)
-		on = record_before(MZ_REC_BEGIN, old);
+	how = mz_record_begin(old);
 	if (__builtin_mul_overflow(n, size, &total))
 		errno = ENOMEM;
 	else
 		p = call_realloc(old, total);
-	if (on && *mz_alive >= MZ_ALIVE_ON)
-		record_array(MZ_CALL_REALLOCARRAY, p, n, size);
+	end_change(how, old, MZ_CALL_REALLOCARRAY, p, a.size, a.arg, n);
 	return p;
 }
 

@@ -21,8 +21,16 @@ extern const struct mz_hook mz_hooks[MZ_REALS] __attribute__((visibility("hidden
 __attribute__((visibility("hidden"))) void mz_record_alloc(uint8_t call, void *p, size_t size,
 							   size_t align);
 __attribute__((visibility("hidden"))) void mz_record_free(void *p);
+/* What is known of the old block of a realloc. */
+enum mz_change {
+	MZ_CHANGE_OFF,	   /* nothing: nothing is recorded */
+	MZ_CHANGE_LOST,	   /* its end could not be recorded */
+	MZ_CHANGE_ON,	   /* it is recorded, or there is none */
+	MZ_CHANGE_THINNED, /* it is not recorded */
+};
 /* Around a call that changes the size of a block; end is told what begin has returned. */
-__attribute__((visibility("hidden"))) bool mz_record_begin(void *old);
-__attribute__((visibility("hidden"))) void mz_record_end(bool on, void *p, size_t size);
+__attribute__((visibility("hidden"))) enum mz_change mz_record_begin(void *old);
+__attribute__((visibility("hidden"))) void mz_record_end(enum mz_change how, void *old, void *p,
+							 size_t size);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "region.h"
 #include "stack.h"
+#include "thin.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -240,6 +241,7 @@ bool mz_attach(void)
 		uint32_t pid = (uint32_t)getpid();
 
 		mz_use_tsc = mz_region->flags & MZ_REGION_TSC;
+		mz_thinned |= mz_region->thin != 0;
 		if (((mz_region->flags & MZ_REGION_FORKS) || pid == mz_region->main_pid) &&
 		    claim_image(forked ? my_image : MZ_IMAGES))
 			state = MZ_ALIVE_ON + recorders;
@@ -266,6 +268,7 @@ bool mz_attach_to(struct mz_region *region)
 	counts_missed = false;
 	mz_region = region;
 	mz_use_tsc = region->flags & MZ_REGION_TSC;
+	mz_thinned |= region->thin != 0;
 	recorders++;
 	if (!claim_image(MZ_IMAGES))
 		return false;
@@ -310,14 +313,46 @@ static struct mz_ring *find_ring(unsigned *index)
 	return NULL;
 }
 
+/* The last quarter of a ring is for what is recorded after the thread has waited in vain. */
+static uint64_t usable_room(const struct mz_thread *t)
+{
+	uint64_t all = t->mask + 1ull;
+
+	return t->impatient || mz_region->flags & (MZ_REGION_DROP | MZ_REGION_WAIT) ? all
+										    : all - all / 4;
+}
+
+/* A thread that has waited in vain records one small block in 8; each time that half of what
+ * was left of the ring is used, an eighth of that. So a ring lasts for seconds. */
+static unsigned thin_level(const struct mz_thread *t)
+{
+	uint64_t left = t->mask + 1ull - (t->reserved - t->tail), part = (t->mask + 1ull) / 8;
+	unsigned level = __atomic_load_n(&mz_region->thin, __ATOMIC_RELAXED);
+	unsigned own = 0;
+
+	if (t->impatient)
+		for (own = MZ_THIN_STEP; left <= part && own < MZ_THIN_MOST; part /= 2)
+			own += MZ_THIN_STEP;
+	level = level > own ? level : own;
+	return level < MZ_THIN_MOST ? level : MZ_THIN_MOST;
+}
+
 /* How far it may go without another look. Where events are dropped there is a
  * place more to leave, for the record that says so. */
 static void look_at_tail(struct mz_thread *t, struct mz_ring *r)
 {
+	uint64_t soon = t->reserved + t->mask / 8 + 1, end;
+
 	t->tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
-	if (t->impatient && t->reserved - t->tail <= t->mask / 2)
+	if (t->impatient && t->reserved - t->tail <= t->mask / 2 &&
+	    mz_clock_slow() - t->impatient_since >= MZ_THIN_NS)
 		t->impatient = false;
-	t->limit = t->lost ? 0 : t->tail + t->mask + 1 - MZ_SLACK;
+	t->room = usable_room(t);
+	end = t->tail + t->room - MZ_SLACK;
+	t->limit = t->lost ? 0 : end < soon ? end : soon;
+	t->thin = (uint8_t)thin_level(t);
+	if (t->thin)
+		__atomic_store_n(&mz_thinned, true, __ATOMIC_RELAXED);
 }
 
 static bool take_ring(struct mz_thread *t)
@@ -335,6 +370,7 @@ static bool take_ring(struct mz_thread *t)
 	t->data = mz_ring_data(mz_region, i);
 	t->mask = mz_ring_records(i) - 1;
 	t->reserved = r->head;
+	t->seed = (i + 1) * 0x9e3779b97f4a7c15ull;
 	t->ring_at = r->head + t->mask / 4 + 1;
 	look_at_tail(t, r);
 	t->told = 0;
@@ -556,6 +592,7 @@ static void sleep_for_room(struct mz_thread *t, uint32_t room, uint64_t begun)
 	if (!(mz_region->flags & MZ_REGION_WAIT)) {
 		if (waited >= MZ_PATIENCE_NS) {
 			t->impatient = true;
+			t->impatient_since = begun + waited;
 			return;
 		}
 		if (MZ_PATIENCE_NS - waited < LOOK_NS)
@@ -584,7 +621,7 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 		uint32_t room = __atomic_load_n(&r->room, __ATOMIC_ACQUIRE);
 
 		look_at_tail(t, r);
-		ok = at + n - t->tail <= t->mask + 1ull;
+		ok = at + n - t->tail <= t->room;
 		if (ok || drops(t, at, n) || give_up(&idle, &beat))
 			break;
 		sleep_for_room(t, room, begun);
@@ -607,6 +644,28 @@ static bool tell_lost(struct mz_thread *t)
 	t->lost = 0;
 	look_at_tail(t, t->ring);
 	return mz_append(t, &r, 1, &t->lost_since, sizeof(t->lost_since));
+}
+
+/* What was left out by thinning, between two events; if there is no room, later. */
+static void tell_thinned(struct mz_thread *t)
+{
+	uint64_t count = t->thinned - t->thinned_told;
+	struct mz_record r = {.type = MZ_REC_LOST, .arg = MZ_LOSS_SAMPLED, .value = count};
+
+	if (!count || t->outer || t->lost || t->reserved + 4 + MZ_SLACK - t->tail > t->mask)
+		return;
+	t->thinned_told += count;
+	mz_append(t, &r, 1, &t->thinned_since, sizeof(t->thinned_since));
+}
+
+void mz_thin_look(struct mz_thread *t)
+{
+	unsigned before = t->thin;
+
+	look_at_tail(t, t->ring);
+	if (t->thin != before || !t->thinned_told ||
+	    mz_clock() - t->thinned_since >= MZ_TIME_SPAN / 2)
+		tell_thinned(t);
 }
 
 bool mz_has_ring(struct mz_thread *t)
@@ -632,7 +691,11 @@ bool mz_append_slow(struct mz_thread *t, unsigned n)
 			mz_ring_bell();
 		return false;
 	}
-	return !t->lost || t->outer || tell_lost(t);
+	if (t->lost)
+		return t->outer || tell_lost(t);
+	if (!t->thin && t->thinned != t->thinned_told)
+		tell_thinned(t);
+	return true;
 }
 
 /* ---- appending ------------------------------------------------------------- */

@@ -25,14 +25,21 @@ struct mz_thread {
 	uintptr_t outer;     /* frame of the append that is under way; 0 = none */
 	uintptr_t hidden_at; /* frame of the call that hides; 0 = not known */
 	uint64_t tail;	     /* of the ring, when last looked at */
+	uint64_t room;	     /* records of the ring that may be used, for now */
 	uint64_t told;	     /* time of the last MZ_REC_TIME */
 	uint32_t moment;     /* mz_moment() when free(NULL) was last stamped */
 	uint64_t lost;	     /* dropped since the last record */
 	uint64_t lost_since;
-	uintptr_t unwinder_at; /* frame of the unwinder; 0 = it does not run */
-	bool in_unwinder;      /* stacks: what it allocates itself is not recorded */
-	bool no_ring;	       /* there was none left; events are counted as missed */
-	bool impatient;	       /* it has waited for long: not again before there is much room */
+	uintptr_t unwinder_at;	  /* frame of the unwinder; 0 = it does not run */
+	bool in_unwinder;	  /* stacks: what it allocates itself is not recorded */
+	bool no_ring;		  /* there was none left; events are counted as missed */
+	bool impatient;		  /* it has waited in vain, and thins what it records */
+	uint8_t thin;		  /* one small block in 2^thin is recorded */
+	uint64_t impatient_since; /* in ns */
+	uint64_t seed;		  /* of the choice */
+	uint64_t thinned;	  /* events that were not recorded so, and those of them told */
+	uint64_t thinned_told;
+	uint64_t thinned_since; /* the first that is not told */
 };
 
 /* The value of *mz_alive, in a page that fork() wipes: a child finds 0 and calls mz_attach().
@@ -153,6 +160,15 @@ bool mz_append_slow(struct mz_thread *t, unsigned n) __attribute__((visibility("
 bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 	__attribute__((visibility("hidden")));
 void mz_ring_bell(void) __attribute__((visibility("hidden")));
+/* An event was left out by thinning, and so were some more since the last call: look how much
+ * room there is, and tell of them now and then. */
+void mz_thin_look(struct mz_thread *t) __attribute__((visibility("hidden")));
+
+/* Goes up with every event, recorded or thinned. */
+static inline uint64_t mz_events_so_far(void)
+{
+	return mz_me.reserved + mz_me.thinned;
+}
 
 /* Room that is left for signal handlers, which may come between the look
  * and the taking. */
@@ -177,7 +193,7 @@ static inline bool mz_reserve(struct mz_thread *t, unsigned n, uint64_t *at)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	*at = mz_take(&t->reserved, n);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	return __builtin_expect(*at + n <= t->limit, 1) || *at + n - t->tail <= t->mask + 1ull ||
+	return __builtin_expect(*at + n <= t->limit, 1) || *at + n - t->tail <= t->room ||
 	       mz_wait_room(t, *at, n);
 }
 

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "formats/text.h"
+#include "trace/sampled.h"
 
 /* ---- text --------------------------------------------------------------- */
 
@@ -305,7 +306,7 @@ static void clean_up(struct transcode *t)
 
 int transcode_run(struct transcode *t, const char *input)
 {
-	int ret;
+	int ret = 0;
 
 	t->out.file.fd = -1;
 	if (t->to != MZ_FORMAT_TEXT && !t->output && isatty(STDOUT_FILENO))
@@ -314,7 +315,13 @@ int transcode_run(struct transcode *t, const char *input)
 	t->in = mz_reader_open_with(input, options_open_flags(), &t->err);
 	if (!t->in)
 		return console_error(&t->err);
-	ret = start(t);
+	/* neither keeps the weights */
+	if (t->to == MZ_FORMAT_CLASSIC || t->drop & MZ_HAS_FLAGS)
+		ret = mz_sampled_refuse(
+			t->in, t->drop & MZ_HAS_FLAGS ? "a trace without flags" : "a classic trace",
+			&t->err);
+	if (!ret)
+		ret = start(t);
 	if (!ret)
 		ret = convert(t);
 	if (!ret)

@@ -11,6 +11,7 @@
 #include "cmds/progress.h"
 #include "cmds/report/report.h"
 #include "trace/reader.h"
+#include "trace/sampled.h"
 
 #define DEPTH 1024 /* frames of a stack that are drawn, the innermost ones */
 #define GAPS  64   /* places of loss that are marked */
@@ -23,7 +24,9 @@ struct user {
 	struct mz_reader *in;
 	struct mz_usage u;
 	struct mz_history *history;
-	struct mz_layout *layout; /* NULL = no addresses */
+	struct mz_layout *layout; /* NULL = no addresses, or not of all blocks */
+	struct mz_sampled sampling;
+	bool sampled;
 	struct mz_symbols *symbols;
 	struct mz_call_sites sites;
 	struct mz_tables *names;
@@ -72,7 +75,7 @@ static int add_event(struct user *s, const struct mz_event *ev)
 
 	if (ev->kind == MZ_LOST)
 		add_gap(s, ev);
-	if (ret < 0 || !(ev->has & MZ_HAS_ADDR))
+	if (ret < 0 || s->sampled || !(ev->has & MZ_HAS_ADDR))
 		return ret;
 	if (!s->layout)
 		s->layout = mz_layout_new();
@@ -298,6 +301,8 @@ static int user_json(const struct html_model *m, struct mz_json *w, const struct
 	mz_json_u64(w, "modules_missing", s->symbols ? mz_symbols_missing(s->symbols) : 0);
 	if (mz_stack_share_read(s->in, &stacks))
 		mz_stack_share_json(&stacks, w);
+	if (s->sampled)
+		mz_sampled_json(&s->sampling, s->u.lost_by[MZ_LOSS_SAMPLED], w);
 	loss_json(w, s);
 	html_json_curve(w, &s->history->time, l);
 	html_json_histogram(w, "sizes", &s->history->sizes);
@@ -332,6 +337,7 @@ int html_user_open(struct html_model *m, struct mz_error *err)
 	s->in = mz_recording_reader(&m->recording, err);
 	if (!s->in)
 		return -(err->code ? err->code : EIO);
+	s->sampled = mz_sampled_read(s->in, &s->sampling);
 	s->history = mz_history_new();
 	s->names = mz_tables_new();
 	if (!s->history || !s->names || mz_usage_init(&s->u) < 0 || mz_live_init(&s->by_ip) < 0 ||

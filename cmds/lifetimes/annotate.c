@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "trace/sampled.h"
 
 /* Where the notes begin, as in the originals. */
 #define NOTE_COLUMN 49
@@ -243,6 +244,10 @@ int annotate_run(const struct annotate_opts *opts, const struct annotate_ops *op
 	a.in = mz_reader_open_with(argc ? argv[0] : "-", options_open_flags(), &a.err);
 	if (!a.in)
 		return console_error(&a.err);
+	if (mz_sampled_refuse(a.in, "a note on every event", &a.err)) {
+		mz_reader_close(a.in);
+		return console_error(&a.err);
+	}
 	ret = annotate(&a);
 	ops->end(&a);
 	mz_reader_close(a.in);

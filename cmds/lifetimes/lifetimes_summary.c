@@ -12,6 +12,7 @@
 #include "base/pair_index.h"
 #include "cmds/cmd.h"
 #include "trace/reader.h"
+#include "trace/sampled.h"
 
 struct opts {
 	bool force;
@@ -163,7 +164,9 @@ static int run(void *options, int argc, char **argv)
 	j.in = mz_reader_open_with(argc ? argv[0] : "-", options_open_flags(), &j.err);
 	if (!j.in)
 		return console_error(&j.err);
-	ret = mz_output_open(&j.out, argc > 1 ? argv[1] : NULL, o->force, &j.err);
+	ret = mz_sampled_refuse(j.in, "a count of all pairs", &j.err);
+	if (!ret)
+		ret = mz_output_open(&j.out, argc > 1 ? argv[1] : NULL, o->force, &j.err);
 	if (!ret)
 		ret = read_all(&j);
 	if (!ret && sort_pairs(&j.pairs) < 0)

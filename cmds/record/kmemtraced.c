@@ -49,6 +49,8 @@ static const struct mz_opt opts[] = {
 	       "only allocations of this process, and their frees by any process"),
 	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct opts, o.duration,
 	       "stop after S seconds"),
+	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct opts, o.sample,
+	       "one block in N, from its allocation to its free"),
 	KMEMTRACED_OPTS(0, struct opts, o),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, o.json, "print the account as JSON"),
 	{0},
@@ -85,7 +87,7 @@ static int parse_events(const char *list, unsigned *groups)
 				 "--events: name at least one of slab, pages, vmalloc, percpu");
 }
 
-static int parse_sample(const char *text, uint32_t *n)
+int kmemtraced_parse_sample(const char *text, uint32_t *n)
 {
 	char *end;
 	unsigned long v;
@@ -126,7 +128,7 @@ static int parse(const struct kmemtraced_opts *o, struct mz_kmem_options *k)
 	int ret = parse_events(o->events ? o->events : "slab", &k->groups);
 
 	if (ret < 0 && o->sample)
-		ret = parse_sample(o->sample, &k->sample);
+		ret = kmemtraced_parse_sample(o->sample, &k->sample);
 	if (ret < 0 && o->cgroup)
 		ret = parse_cgroup(o->cgroup, &k->cgroup);
 	if (ret >= 0)

@@ -39,6 +39,9 @@ struct kmemtraced_opts {
 
 extern const char *const kmemtraced_sources[];
 
+/* N of "1/N", which is at most that: -1, or enum mz_exit after a message. */
+int kmemtraced_parse_sample(const char *text, uint32_t *n);
+
 /* What only recordings of a kernel have; record has them too. */
 /* clang-format off */
 #define KMEMTRACED_OPTS(sc, st, m)                                                                 \
@@ -56,8 +59,6 @@ extern const char *const kmemtraced_sources[];
 		   "only objects of this cache; kmalloc-64 etc. for a size class"),        \
 	MZ_OPT_FOR(sc, 0, "cgroup", "PATH", MZ_OPT_STR, st, m.cgroup,                              \
 		   "only allocations in this cgroup (version 2), and their frees"),                \
-	MZ_OPT_FOR(sc, 0, "sample", "1/N", MZ_OPT_STR, st, m.sample,                               \
-		   "one block in N, from its allocation to its free"),                             \
 	MZ_OPT_FOR(sc, 0, "summary", NULL, MZ_OPT_FLAG, st, m.summary,                             \
 		   "count by call site in the kernel and print the counts; nothing is written"),   \
 	MZ_OPT_FOR(sc, 0, "live-blocks", "N", MZ_OPT_U64, st, m.live_blocks,                       \

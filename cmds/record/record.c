@@ -21,6 +21,7 @@
 #include "record/attach.h"
 #include "record/user_rings.h"
 #include "record/user_start.h"
+#include "trace/sampled.h"
 
 #define DEFAULT_OUTPUT	   "memorizer.cmt"
 #define DEFAULT_RESOLUTION 1048576 /* ns */
@@ -44,6 +45,7 @@ struct opts {
 	bool drop, wait;
 	const char *spool;
 	uint64_t spool_limit;
+	const char *sample;
 	uint64_t pid;
 	uint64_t resolution;
 	double duration;
@@ -74,6 +76,9 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct opts, duration,
 	       "stop recording after S seconds; the program continues"),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "the summary as JSON"),
+	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct opts, sample,
+	       "record one block in N, from its allocation to its free; of a program: of those "
+	       "up to 256 bytes, and more of larger ones, each with its weight"),
 	MZ_OPT_FOR(PROGRAM, 0, "follow-forks", NULL, MZ_OPT_FLAG, struct opts, follow_forks,
 		   "also record the processes that it starts, each to its own file"),
 	MZ_OPT_FOR(PROGRAM, 0, "mmap", NULL, MZ_OPT_FLAG, struct opts, mmap,
@@ -81,12 +86,12 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_FOR(PROGRAM, 0, "drop", NULL, MZ_OPT_FLAG, struct opts, drop,
 		   "never make the program wait; events that do not fit are lost and counted"),
 	MZ_OPT_FOR(PROGRAM, 0, "wait", NULL, MZ_OPT_FLAG, struct opts, wait,
-		   "lose nothing: when the spool is full, the program waits"),
+		   "record everything: when the spool is full, the program waits"),
 	MZ_OPT_FOR(PROGRAM, 0, "spool", "DIR", MZ_OPT_STR, struct opts, spool,
 		   "keep the records to be encoded in DIR; default: the folder of the output"),
-	MZ_OPT_FOR(
-		PROGRAM, 0, "spool-limit", "SIZE", MZ_OPT_SIZE, struct opts, spool_limit,
-		"let the spool grow to SIZE bytes (2G); beyond that events are lost and counted"),
+	MZ_OPT_FOR(PROGRAM, 0, "spool-limit", "SIZE", MZ_OPT_SIZE, struct opts, spool_limit,
+		   "let the spool grow to SIZE bytes (2G); when half of it is used, blocks are "
+		   "sampled"),
 	MZ_OPT_FOR(
 		PROGRAM, 0, "resolution", "NS", MZ_OPT_U64, struct opts, resolution,
 		"store times in steps of NS ns, rounded down to a power of two (1048576, about a "
@@ -111,7 +116,8 @@ struct job {
 	uint64_t start;
 	uint64_t look_at, moved, spare; /* when the rate was looked at, and what there was */
 	bool fast;
-	bool told_spool;    /* that records wait there */
+	bool told_spool; /* that records wait there */
+	bool told_thinning;
 	uint64_t packed_at; /* 0: it was packed while the program ran */
 };
 
@@ -203,6 +209,18 @@ static void look_at_rate(struct job *j, uint64_t moved)
 	j->spare = spare;
 }
 
+/* Blocks are sampled, from now on: said once. */
+static void tell_thinning(struct job *j)
+{
+	unsigned level = __atomic_load_n(&j->rings.region->thin, __ATOMIC_RELAXED);
+
+	if (j->told_thinning || j->o->json || level <= j->files.sample)
+		return;
+	j->told_thinning = true;
+	console_note("the spool fills: one small block in %u is recorded for the time being",
+		     1u << level);
+}
+
 static const char *spool_name(const struct job *j)
 {
 	return j->o->spool ? j->o->spool : "the folder of the output";
@@ -231,6 +249,7 @@ static bool leave_to_program(struct job *j)
 	mz_user_rings_backlog(&j->rings, &waiting, &moved, &full);
 	look_at_rate(j, moved);
 	tell_behind(j, waiting);
+	tell_thinning(j);
 	j->files.behind = waiting >= MUCH;
 	j->files.beside = j->files.behind && sysconf(_SC_NPROCESSORS_ONLN) > 1;
 	if (full || waiting < MUCH || child_ended ||
@@ -326,6 +345,24 @@ static const char *why_left(uint32_t left)
 	}
 }
 
+/* Some blocks stand for others, which are not in the file. */
+static void tell_sampled(const struct mz_user_done *d)
+{
+	const struct mz_user_thinning *t = &d->thinning;
+	uint64_t all = d->lost[MZ_LOSS_SAMPLED];
+	char a[32], b[32];
+
+	if (!all)
+		return;
+	for (unsigned i = 0; i < MZ_LOSSES; i++)
+		all += i != MZ_LOSS_SAMPLED ? d->lost[i] : d->events;
+	fprintf(stderr,
+		"%s: SAMPLED: of %s events, %s were left out from %.1f s to %.1f s; blocks stand "
+		"for up to %u, and sums are estimates\n",
+		d->path, console_count(a, all), console_count(b, d->lost[MZ_LOSS_SAMPLED]),
+		(double)t->first / 1e9, (double)t->last / 1e9, t->weight);
+}
+
 static void tell_file(const struct mz_user_done *d)
 {
 	char a[32], b[32], name[512];
@@ -360,8 +397,9 @@ static void tell_file(const struct mz_user_done *d)
 			(double)d->waits.longest / 1e6);
 	if (why_left(d->left))
 		fprintf(stderr, "%s: %s\n", d->path, why_left(d->left));
+	tell_sampled(d);
 	for (unsigned i = 0; i < MZ_LOSSES; i++)
-		if (d->lost[i])
+		if (d->lost[i] && i != MZ_LOSS_SAMPLED)
 			fprintf(stderr, "%s: LOST %s events: %s\n", d->path,
 				console_count(a, d->lost[i]), mz_loss_name(i));
 }
@@ -442,14 +480,15 @@ static void tell_spool(const struct job *j)
 	char a[32], b[32];
 
 	for (size_t i = 0; i < j->files.done_count; i++)
-		lost += j->files.done[i].lost[MZ_LOSS_RING_FULL];
+		lost += j->files.done[i].lost[MZ_LOSS_RING_FULL] +
+			(j->o->sample ? 0 : j->files.done[i].lost[MZ_LOSS_SAMPLED]);
 	if (s->most < SPOOL_TOLD && !lost)
 		return;
 	console_note("the spool, in %s, held up to %s; it may hold %s (--spool, --spool-limit)",
 		     spool_name(j), console_bytes(a, s->most), console_bytes(b, s->limit));
 	if (lost && !j->o->drop)
-		console_note(
-			"packing could not keep up: a larger spool loses less, --wait nothing");
+		console_note("the recorder could not keep up: --wait records everything, and the "
+			     "program waits");
 }
 
 static void tell(const struct job *j)
@@ -483,6 +522,17 @@ static double cpu_seconds(const struct rusage *r)
 	       (double)(r->ru_utime.tv_usec + r->ru_stime.tv_usec) / 1e6;
 }
 
+static void sampled_json(struct mz_json *json, const struct mz_user_done *d)
+{
+	const struct mz_user_thinning *t = &d->thinning;
+	struct mz_sampled s = {
+		t->weight, t->unrecorded.allocs, t->unrecorded.bytes, t->unrecorded.frees, t->first,
+		t->last};
+
+	if (d->lost[MZ_LOSS_SAMPLED])
+		mz_sampled_json(&s, d->lost[MZ_LOSS_SAMPLED], json);
+}
+
 static void tell_json(const struct job *j)
 {
 	struct mz_buf b = {0};
@@ -509,6 +559,7 @@ static void tell_json(const struct job *j)
 		mz_json_u64(&json, "waits", d->waits.count);
 		mz_json_double(&json, "waited_seconds", (double)d->waits.ns / 1e9);
 		mz_json_double(&json, "longest_wait_seconds", (double)d->waits.longest / 1e9);
+		sampled_json(&json, d);
 		lost_json(&json, "lost", d->lost);
 		mz_json_end_object(&json);
 	}
@@ -730,6 +781,7 @@ static int run_program(const struct opts *o, int argc, char **argv)
 					 .spool = j.o->spool,
 					 .spool_limit = j.o->spool_limit,
 					 .waits = j.o->wait,
+					 .drops = j.o->drop,
 					 .err = &j.err};
 	if (!argc == !j.o->pid)
 		return console_usage(
@@ -738,6 +790,17 @@ static int run_program(const struct opts *o, int argc, char **argv)
 		return console_usage("--drop and --wait exclude each other");
 	if (j.o->spool && access(j.o->spool, W_OK | X_OK))
 		return console_fail("%s: cannot hold the spool: %s", j.o->spool, strerror(errno));
+	if (j.o->sample) {
+		uint32_t n;
+
+		ret = kmemtraced_parse_sample(j.o->sample, &n);
+		if (ret >= 0)
+			return ret;
+		if (n & (n - 1) || n > 1u << MZ_THIN_MOST)
+			return console_usage("--sample: N of '%s' is not a power of two up to %u",
+					     j.o->sample, 1u << MZ_THIN_MOST);
+		j.files.sample = (unsigned)__builtin_ctz(n);
+	}
 	if (j.o->pid > INT_MAX)
 		return console_usage("--pid takes the number of a process");
 	if (parse_depth(j.o, &j.depth))
@@ -779,6 +842,7 @@ static int run_kernel(struct opts *o, int argc, char **argv)
 	k->stacks = o->stacks != NULL;
 	k->pid = o->pid;
 	k->duration = o->duration;
+	k->sample = o->sample;
 	k->force = o->force;
 	k->json = o->json;
 	return kmemtraced_run(k, argc, argv);

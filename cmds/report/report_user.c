@@ -14,6 +14,7 @@
 #include "cmds/report/report.h"
 #include "cmds/report/report_pools.h"
 #include "trace/reader.h"
+#include "trace/sampled.h"
 
 /* One of several recordings. */
 struct report_file {
@@ -215,6 +216,30 @@ static void show_peak(const struct job *j)
 	printf("\n");
 }
 
+/* What was left out is counted, so that the totals are exact where the rest is not. */
+static void show_sampled(const struct job *j)
+{
+	const struct mz_usage *u = &j->u;
+	uint64_t left_out = u->lost_by[MZ_LOSS_SAMPLED];
+	struct mz_sampled s;
+	char a[32], b[32];
+
+	if (!u->sampled)
+		return;
+	printf("SAMPLED        %s of %s events were left out; blocks stand for others, and the "
+	       "figures below are estimates\n",
+	       console_count(a, left_out), console_count(b, u->events + u->lost + left_out));
+	if (j->nfiles >= 2 || !mz_sampled_read(j->in, &s) || !s.weight)
+		return;
+	printf("               one small block in up to %s was recorded, between %.3f s and %.3f "
+	       "s\n",
+	       console_count(a, s.weight), (double)(s.first - u->first_time) / 1e9,
+	       (double)(s.last - u->first_time) / 1e9);
+	printf("               exactly: %s blocks, %s in all\n",
+	       console_count(a, u->recorded + s.allocs),
+	       console_bytes(b, u->recorded_bytes + s.bytes));
+}
+
 static void show_head(const struct job *j)
 {
 	const struct mz_usage *u = &j->u;
@@ -237,6 +262,7 @@ static void show_head(const struct job *j)
 	if (u->lost)
 		printf("LOST           %s events; every figure below is too small\n",
 		       console_count(a, u->lost));
+	show_sampled(j);
 	if (j->nfiles < 2 && mz_stack_share_read(j->in, &stacks)) {
 		printf("stacks         ");
 		console_stacks(stdout, &stacks);
@@ -259,9 +285,13 @@ static void show_rest(const struct job *j)
 		       "(--no-suppressions)\n",
 		       console_count(a, j->sites.suppressed_blocks),
 		       console_bytes(b, j->sites.suppressed_bytes));
-	printf("temporary      %s blocks (%.1f%%), freed before their thread's next allocation\n",
-	       console_count(a, u->all.temporary),
-	       100.0 * (double)u->all.temporary / (double)blocks);
+	if (u->sampled)
+		printf("temporary      unknown: blocks were sampled\n");
+	else
+		printf("temporary      %s blocks (%.1f%%), freed before their thread's next "
+		       "allocation\n",
+		       console_count(a, u->all.temporary),
+		       100.0 * (double)u->all.temporary / (double)blocks);
 	if (u->fields & MZ_HAS_GIVEN)
 		printf("waste          %s given and not asked for at the peak (%.1f%%)\n",
 		       console_bytes(a, u->all.peak_waste),
@@ -484,6 +514,9 @@ static void merge_usage(struct mz_usage *to, const struct mz_usage *u)
 	to->unknown += u->unknown;
 	to->over_live += u->over_live;
 	to->lost += u->lost;
+	to->sampled |= u->sampled;
+	to->recorded += u->recorded;
+	to->recorded_bytes += u->recorded_bytes;
 	to->threads += u->threads;
 	to->fields |= u->fields;
 	to->peak_blocks += u->peak_blocks;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "cmds/lost.h"
 #include "cmds/recording.h"
 #include "cmds/store/store.h"
 #include "store/send.h"
@@ -136,6 +137,8 @@ static int add_one(struct adding *a, char *path, struct mz_error *err)
 		console_note(
 			"%s: %llu events were lost during recording; its figures are too small",
 			path, (unsigned long long)r.profile.lost);
+	if (!ret)
+		sampled_note(path, r.profile.lost_by);
 	mz_recording_close(&r);
 	/* what cannot be read is this file's trouble; what cannot be sent is everybody's */
 	if (ret) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/sized.h"
+#include "trace/sampled.h"
 
 /* ---- opening ------------------------------------------------------------------------ */
 
@@ -74,6 +75,9 @@ static int prepare(struct mz_analysis *a)
 	a->usage.by_cache = true;
 	if (a->o.want & MZ_WANT_TIMELINE)
 		a->history = mz_history_new();
+	if (a->o.want & MZ_WANT_LAYOUT && mz_events_reader(a->events) &&
+	    mz_sampled_refuse(mz_events_reader(a->events), "the layout of pages", &a->error))
+		return -EINVAL;
 	if (a->o.want & MZ_WANT_LAYOUT)
 		a->layout = mz_layout_new();
 	a->usage.history = a->history;

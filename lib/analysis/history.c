@@ -26,20 +26,20 @@ void mz_history_tick(struct mz_history *h, uint64_t now, uint64_t live, uint64_t
 	mz_heatmap_tick(&h->space, h->time.now - h->time.first);
 }
 
-void mz_history_came(struct mz_history *h, uint64_t addr, uint64_t size, uint64_t live,
-		     uint64_t blocks)
+void mz_history_came(struct mz_history *h, uint64_t addr, uint64_t size, uint64_t count,
+		     uint64_t live, uint64_t blocks)
 {
-	mz_histogram_add(&h->sizes, size);
+	mz_histogram_add_many(&h->sizes, size, count);
 	if (addr)
 		mz_heatmap_add(&h->space, addr, size, true);
 	mz_timeline_set(&h->time, live, blocks);
 }
 
-void mz_history_went(struct mz_history *h, uint64_t addr, uint64_t size, uint64_t born, bool seen,
-		     uint64_t live, uint64_t blocks)
+void mz_history_went(struct mz_history *h, uint64_t addr, uint64_t size, uint64_t count,
+		     uint64_t born, bool seen, uint64_t live, uint64_t blocks)
 {
 	if (seen)
-		mz_histogram_add(&h->ages, h->time.now > born ? h->time.now - born : 0);
+		mz_histogram_add_many(&h->ages, h->time.now > born ? h->time.now - born : 0, count);
 	if (addr)
 		mz_heatmap_add(&h->space, addr, size, false);
 	mz_timeline_set(&h->time, live, blocks);

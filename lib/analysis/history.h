@@ -24,10 +24,10 @@ void mz_history_free(struct mz_history *h);
 
 /* The clock moves on, with what is live until then. It never goes back. */
 void mz_history_tick(struct mz_history *h, uint64_t now, uint64_t live, uint64_t blocks);
-/* A block came; a block went (seen: it is known that it was now). addr 0 = not known. */
-void mz_history_came(struct mz_history *h, uint64_t addr, uint64_t size, uint64_t live,
-		     uint64_t blocks);
-void mz_history_went(struct mz_history *h, uint64_t addr, uint64_t size, uint64_t born, bool seen,
+/* Blocks of one size came or went (seen: it is known that it was now). addr 0 = not known. */
+void mz_history_came(struct mz_history *h, uint64_t addr, uint64_t size, uint64_t count,
 		     uint64_t live, uint64_t blocks);
+void mz_history_went(struct mz_history *h, uint64_t addr, uint64_t size, uint64_t count,
+		     uint64_t born, bool seen, uint64_t live, uint64_t blocks);
 
 #endif

@@ -97,7 +97,8 @@ static int get_frames(struct job *j, struct point *pt)
 }
 
 /* An array of n numbers, as `merge` writes them. */
-static int get_numbers(struct job *j, uint64_t *v, size_t n)
+/* The last of them may be missing: more were added since. */
+static int get_numbers(struct job *j, uint64_t *v, size_t n, size_t least)
 {
 	int piece = mz_json_read(&j->json, j->err);
 
@@ -105,6 +106,8 @@ static int get_numbers(struct job *j, uint64_t *v, size_t n)
 		return wrong(j, "mz should be an array");
 	for (size_t i = 0; i < n && piece >= 0; i++) {
 		piece = mz_json_read(&j->json, j->err);
+		if (piece == MZ_JSON_ARRAY_END && i >= least)
+			return 0;
 		if (piece >= 0 && (piece != MZ_JSON_NUMBER || !j->json.whole))
 			return wrong(j, "mz should hold numbers");
 		v[i] = j->json.number;
@@ -120,7 +123,7 @@ static int get_numbers(struct job *j, uint64_t *v, size_t n)
 static int get_all(struct job *j, struct mz_profile_sum *sum)
 {
 	uint64_t v[sizeof(*sum) / sizeof(uint64_t)];
-	int ret = get_numbers(j, v, mz_profile_nvalues);
+	int ret = get_numbers(j, v, mz_profile_nvalues, mz_profile_nvalues);
 
 	for (size_t i = 0; i < mz_profile_nvalues && !ret; i++)
 		*(uint64_t *)(void *)((char *)sum + mz_profile_values[i].offset) = v[i];
@@ -131,8 +134,8 @@ static int get_merged(struct job *j)
 {
 	enum { COUNT, KIND, HAS, CLOCK, EVENTS, LOST, N = LOST + MZ_LOSSES };
 	struct mz_profile *p = j->p;
-	uint64_t v[N];
-	int ret = get_numbers(j, v, N);
+	uint64_t v[N] = {0};
+	int ret = get_numbers(j, v, N, LOST + MZ_LOSS_SAMPLED);
 
 	if (ret)
 		return ret;
@@ -145,7 +148,7 @@ static int get_merged(struct job *j)
 	p->events = v[EVENTS];
 	for (int i = 0; i < MZ_LOSSES; i++) {
 		p->lost_by[i] = v[LOST + i];
-		p->lost += v[LOST + i];
+		p->lost += i != MZ_LOSS_SAMPLED ? v[LOST + i] : 0;
 	}
 	return 0;
 }

@@ -142,8 +142,9 @@ static int describe(struct job *j)
 	p->lost = u->lost;
 	memcpy(p->lost_by, u->lost_by, sizeof(p->lost_by));
 	p->all = sum_of(&u->all);
-	p->has = MZ_PROFILE_TOTAL | MZ_PROFILE_PEAK | MZ_PROFILE_LIVE | MZ_PROFILE_TEMPORARY |
-		 MZ_PROFILE_LIFETIME;
+	p->has = MZ_PROFILE_TOTAL | MZ_PROFILE_PEAK | MZ_PROFILE_LIVE | MZ_PROFILE_LIFETIME;
+	if (!u->sampled)
+		p->has |= MZ_PROFILE_TEMPORARY;
 	if (u->fields & MZ_HAS_GIVEN)
 		p->has |= MZ_PROFILE_WASTE;
 	if (u->calls[MZ_CALL_ACCESS])

@@ -14,11 +14,12 @@
 /* There is one of these for every live block: they are most of the memory of a report. */
 struct mz_usage_block {
 	uint64_t size;
-	uint64_t waste;
-	uint64_t born;	/* by the clock of lifetimes */
-	uint32_t turn;	/* of its thread: how many allocations it had made, the lower half */
-	uint32_t site;	/* of a spare one: the next of them */
-	uint32_t cache; /* 0 = none, or not requested */
+	uint64_t waste : 56;
+	uint64_t weight : 8; /* it stands for 2^weight blocks */
+	uint64_t born;	     /* by the clock of lifetimes */
+	uint32_t turn;	     /* of its thread: how many allocations it had made, the lower half */
+	uint32_t site;	     /* of a spare one: the next of them */
+	uint32_t cache;	     /* 0 = none, or not requested */
 	uint32_t tid;
 };
 
@@ -146,12 +147,12 @@ static void check_peak(struct mz_usage *u, const struct mz_event *ev)
 
 static void add_block(struct mz_usage_site *s, const struct mz_usage_block *b)
 {
-	s->allocs++;
-	s->bytes += b->size;
-	s->waste += b->waste;
-	s->live += b->size;
-	s->live_blocks++;
-	s->live_waste += b->waste;
+	s->allocs += 1ull << b->weight;
+	s->bytes += b->size << b->weight;
+	s->waste += (uint64_t)b->waste << b->weight;
+	s->live += b->size << b->weight;
+	s->live_blocks += 1ull << b->weight;
+	s->live_waste += (uint64_t)b->waste << b->weight;
 	if (s->live > s->max_bytes || !s->max_blocks) {
 		s->max_bytes = s->live;
 		s->max_blocks = s->live_blocks;
@@ -162,10 +163,10 @@ static void remove_block(struct mz_usage_site *s, const struct mz_usage_block *b
 			 bool temporary)
 {
 	s->temporary += temporary;
-	s->lifetime += now > b->born ? now - b->born : 0;
-	s->live -= b->size;
-	s->live_blocks--;
-	s->live_waste -= b->waste;
+	s->lifetime += now > b->born ? (now - b->born) << b->weight : 0;
+	s->live -= b->size << b->weight;
+	s->live_blocks -= 1ull << b->weight;
+	s->live_waste -= (uint64_t)b->waste << b->weight;
 }
 
 /* ---- events --------------------------------------------------------------- */
@@ -176,7 +177,9 @@ static void end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struc
 		      bool seen)
 {
 	struct mz_usage_block *b = &u->blocks[i];
-	bool temporary = thread && b->tid == thread->key && b->turn == (uint32_t)thread->size;
+	/* allocations after one that stands for others may be missing */
+	bool temporary =
+		thread && !b->weight && b->tid == thread->key && b->turn == (uint32_t)thread->size;
 
 	before_change(u, &u->sites[b->site]);
 	remove_block(&u->sites[b->site], b, u->now, temporary);
@@ -192,8 +195,8 @@ static void end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struc
 		remove_block(t, b, u->now, temporary);
 	}
 	if (u->history)
-		mz_history_went(u->history, addr, b->size, b->born, seen, u->all.live,
-				u->all.live_blocks);
+		mz_history_went(u->history, addr, b->size, 1ull << b->weight, b->born, seen,
+				u->all.live, u->all.live_blocks);
 	drop_block(u, i);
 }
 
@@ -203,6 +206,7 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	struct mz_usage_site *s = row_of(&u->sites, &u->sites_cap, ev->site), *c = NULL;
 	struct mz_usage_site *t = NULL;
 	uint64_t addr = ev->has & MZ_HAS_ADDR ? ev->addr : 0;
+	unsigned weight = (unsigned)__builtin_ctz(mz_event_weight(ev));
 	uint32_t i = new_block(u);
 	struct mz_usage_live *l;
 	bool fresh;
@@ -228,12 +232,16 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	u->blocks[i] = (struct mz_usage_block){
 		.size = ev->size,
 		.waste = ev->has & MZ_HAS_GIVEN && ev->given > ev->size ? ev->given - ev->size : 0,
+		.weight = weight & 0xff,
 		.turn = (uint32_t)thread->size,
 		.born = u->now,
 		.site = ev->site,
 		.cache = c ? ev->cache : 0,
 		.tid = (uint32_t)thread->key,
 	};
+	u->sampled |= weight;
+	u->recorded++;
+	u->recorded_bytes += ev->size;
 	before_change(u, s);
 	add_block(s, &u->blocks[i]);
 	add_block(&u->all, &u->blocks[i]);
@@ -246,24 +254,28 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		add_block(t, &u->blocks[i]);
 	}
 	if (u->history)
-		mz_history_came(u->history, addr, ev->size, u->all.live, u->all.live_blocks);
+		mz_history_came(u->history, addr, ev->size, 1ull << weight, u->all.live,
+				u->all.live_blocks);
 	check_peak(u, ev);
 	return 0;
 }
 
-/* The block ends, if it is known. A part of a mapping that goes is not followed. */
-static bool take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t key)
+/* The block ends, if it is known, and is added to count. A part of a mapping that goes is not
+ * followed. */
+static void take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t key, uint64_t *count)
 {
 	struct mz_usage_live *l = key ? mz_u64_table_find(&u->live, key, sizeof(*l)) : NULL;
 
 	if (!l || (ev->call == MZ_CALL_MUNMAP && ev->size < u->blocks[l->block].size)) {
 		u->unknown++;
-		return false;
+		return;
 	}
+	*count += 1ull << u->blocks[l->block].weight;
+	if (ev->kind == MZ_FREE) /* and one has been counted */
+		u->calls[ev->call] += (1ull << u->blocks[l->block].weight) - 1;
 	end_block(u, l->block, ev->has & MZ_HAS_ADDR ? key : 0,
 		  mz_live_find(&u->tids, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull), true);
 	mz_u64_table_remove(&u->live, l, sizeof(*l));
-	return true;
 }
 
 static int add_realloc(struct mz_usage *u, const struct mz_event *ev, uint64_t key, uint64_t old)
@@ -272,9 +284,9 @@ static int add_realloc(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		u->failed++; /* the old block stays */
 		return 0;
 	}
-	u->reallocs++;
+	u->reallocs += mz_event_weight(ev);
 	if (old)
-		take_block(u, ev, old);
+		take_block(u, ev, old, &(uint64_t){0});
 	return key ? begin_block(u, ev, key) : 0;
 }
 
@@ -297,7 +309,7 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 	uint64_t key = by_addr ? ev->addr : ev->object;
 
 	u->events++;
-	u->calls[ev->call]++;
+	u->calls[ev->call] += mz_event_weight(ev);
 	u->fields |= ev->has;
 	if (ev->has & MZ_HAS_TIME) {
 		if (!u->first_time)
@@ -313,18 +325,19 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 			u->failed += ev->size != 0;
 			return 0;
 		}
-		u->allocs++;
+		u->allocs += mz_event_weight(ev);
 		return begin_block(u, ev, key);
 	case MZ_REALLOC: return add_realloc(u, ev, key, by_addr ? ev->old_addr : ev->old_object);
 	case MZ_FREE:
 		if (by_addr && !key)
 			u->null_frees++;
 		else
-			u->frees += take_block(u, ev, key);
+			take_block(u, ev, key, &u->frees);
 		return 0;
 	case MZ_LOST:
 		u->events--;
-		u->lost += ev->size;
+		u->sampled |= ev->arg == MZ_LOSS_SAMPLED;
+		u->lost += ev->arg != MZ_LOSS_SAMPLED ? ev->size : 0;
 		mz_count_lost(u->lost_by, ev);
 		return 0;
 	case MZ_ACCESS: add_access(u, ev, key); return 0;
@@ -342,7 +355,7 @@ static void age_the_living(struct mz_usage *u)
 		if (!l->key)
 			continue;
 		b = &u->blocks[l->block];
-		age = u->now > b->born ? u->now - b->born : 0;
+		age = u->now > b->born ? (u->now - b->born) << b->weight : 0;
 		u->sites[b->site].lifetime += age;
 		u->all.lifetime += age;
 	}

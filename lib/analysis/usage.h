@@ -37,12 +37,14 @@ struct mz_usage {
 	uint64_t null_frees;
 	uint64_t unknown; /* frees of blocks that were never seen */
 	uint64_t over_live;
-	uint64_t lost, lost_by[MZ_LOSSES];
+	uint64_t lost, lost_by[MZ_LOSSES]; /* sampled ones are not lost: others stand for them */
 	uint64_t first_time, last_time;
 	uint64_t now; /* the clock of lifetimes: the last time, or the event's number */
 	uint64_t peak_event, peak_time, peak_blocks;
 	uint64_t threads;
 	uint32_t fields;
+	uint64_t recorded, recorded_bytes; /* blocks as they are in the trace, without weights */
+	bool sampled; /* blocks stand for others: sums are estimates, temporary is not known */
 	struct mz_usage_site all;    /* the program as one site; at_peak is its peak */
 	struct mz_usage_site *sites; /* by number of the stack; 0 = not known */
 	uint32_t sites_cap;

@@ -27,13 +27,18 @@ static uint64_t top_of(unsigned slot)
 
 void mz_histogram_add(struct mz_histogram *h, uint64_t v)
 {
+	mz_histogram_add_many(h, v, 1);
+}
+
+void mz_histogram_add_many(struct mz_histogram *h, uint64_t v, uint64_t count)
+{
 	if (!h->count || v < h->min)
 		h->min = v;
 	if (v > h->max)
 		h->max = v;
-	h->count++;
-	h->sum += v;
-	h->slots[slot_of(v)]++;
+	h->count += count;
+	h->sum += v * count;
+	h->slots[slot_of(v)] += count;
 }
 
 /* The result is the upper end of the slot, so that it never understates, limited to the

@@ -19,6 +19,7 @@ struct mz_histogram {
 };
 
 void mz_histogram_add(struct mz_histogram *h, uint64_t v);
+void mz_histogram_add_many(struct mz_histogram *h, uint64_t v, uint64_t count);
 
 /* The value that this share of all values (0 to 1) does not exceed. */
 uint64_t mz_histogram_quantile(const struct mz_histogram *h, double share);

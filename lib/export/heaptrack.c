@@ -20,6 +20,7 @@
 #include "base/utf8.h"
 #include "export/export.h"
 #include "trace/live.h"
+#include "trace/sampled.h"
 
 struct job {
 	struct mz_events *s;
@@ -223,7 +224,7 @@ static int put_head(struct job *j)
 			      : mz_output_add(j->out, j->line.data, j->line.len, j->err);
 }
 
-int mz_export_heaptrack(struct mz_events *s, struct mz_output *out, struct mz_error *err)
+static int put_all(struct mz_events *s, struct mz_output *out, struct mz_error *err)
 {
 	struct job j = {.s = s, .out = out, .err = err, .strings = mz_tables_new()};
 	struct mz_event ev;
@@ -251,4 +252,13 @@ int mz_export_heaptrack(struct mz_events *s, struct mz_output *out, struct mz_er
 	mz_live_deinit(&j.live);
 	mz_buf_free(&j.line);
 	return ret;
+}
+
+/* Its events have no weights. */
+int mz_export_heaptrack(struct mz_events *s, struct mz_output *out, struct mz_error *err)
+{
+	const struct mz_reader *r = mz_events_reader(s);
+	int ret = r ? mz_sampled_refuse(r, "a file of heaptrack", err) : 0;
+
+	return ret ? ret : put_all(s, out, err);
 }

@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "export/blocks.h"
 #include "export/table.h"
+#include "trace/event.h"
+#include "trace/sampled.h"
 
 const char *const mz_table_names[] = {"events", "blocks", "sites", "frames", NULL};
 
@@ -163,7 +165,7 @@ static const struct mz_column block_columns[] = {
 	{"cpu", MZ_CELL_I64, true},	    {"freed_cpu", MZ_CELL_I64, true},
 	{"tid", MZ_CELL_U64, true},	    {"freed_tid", MZ_CELL_U64, true},
 	{"freed_site", MZ_CELL_U64, true},  {"reads", MZ_CELL_U64, true},
-	{"writes", MZ_CELL_U64, true},
+	{"writes", MZ_CELL_U64, true},	    {"weight", MZ_CELL_U64, false},
 };
 #define BLOCK_COLUMNS (sizeof(block_columns) / sizeof(*block_columns))
 
@@ -195,6 +197,7 @@ static int put_block(void *arg, const struct mz_block_life *b, const struct mz_e
 		number_if(freed_site >= 0, (uint64_t)freed_site + 1),
 		number_if(b->touched, b->reads),
 		number_if(b->touched, b->writes),
+		number(mz_event_weight(ev)),
 	};
 
 	return j->ops->row(j->t, j->number[MZ_TABLE_BLOCKS], cells, j->err);
@@ -301,6 +304,15 @@ static int watch(void *arg, const struct mz_event *ev, const struct mz_usage *u)
 	return ret;
 }
 
+/* Without this, blocks have no weights, and the table no column for them. */
+static bool is_sampled(const struct job *j)
+{
+	const struct mz_reader *r = j->s ? mz_events_reader(j->s) : NULL;
+	struct mz_sampled s;
+
+	return r && mz_sampled_read(r, &s);
+}
+
 /* A database gets every table for which there is data; the other formats get the one that was
  * asked for. */
 static int begin(struct job *j, bool events, enum mz_table_name which)
@@ -320,7 +332,8 @@ static int begin(struct job *j, bool events, enum mz_table_name which)
 		if (!wanted)
 			continue;
 		j->number[i] = j->ops->begin(j->t, mz_table_names[i], tables[i].columns,
-					     tables[i].n, j->err);
+					     tables[i].n - (i == MZ_TABLE_BLOCKS && !is_sampled(j)),
+					     j->err);
 		if (j->number[i] < 0)
 			return j->number[i];
 	}

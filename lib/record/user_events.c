@@ -179,6 +179,14 @@ static int new_pool(struct mz_user_rings *r, struct mz_user_program *m, unsigned
 	return 0;
 }
 
+static void note_thinning(struct mz_user_program *m, uint64_t first, uint64_t last)
+{
+	struct mz_user_thinning *t = &m->thinning;
+
+	t->first = !t->last || first < t->first ? first : t->first;
+	t->last = last > t->last ? last : t->last;
+}
+
 /* The loss carries the time at which it began, so that readers can show the interval and not
  * only its end. */
 static int note_lost(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
@@ -196,6 +204,11 @@ static int note_lost(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 	raw_bytes(r, ring, n, &since, sizeof(since));
 	if (since < r->rings[ring].time)
 		ev.given = ev.time - mz_user_time(r, since);
+	if (ev.arg == MZ_LOSS_SAMPLED) {
+		r->rings[ring].thinned_told += ev.size;
+		note_thinning(m, ev.time - ev.given, ev.time);
+		return mz_user_program_add(r->files, m, &ev);
+	}
 	r->rings[ring].told += ev.size;
 	/* a realloc that has begun is likely to be among them: nobody shall wait for its end */
 	r->begun -= r->rings[ring].old != 0;
@@ -331,6 +344,16 @@ static inline void set_site(struct mz_user_program *m, uint64_t number, struct m
 	mz_user_stacks_count(&m->stacks, site);
 }
 
+static void set_weight(struct mz_user_program *m, uint64_t weight, struct mz_event *ev)
+{
+	if (weight < 2 || weight > MZ_WEIGHT_MOST || ev->call > MZ_CALL_PVALLOC)
+		return;
+	ev->flags = (uint32_t)weight;
+	ev->has |= MZ_HAS_FLAGS;
+	if (weight > m->thinning.weight)
+		m->thinning.weight = (uint32_t)weight;
+}
+
 /* What came in parts before the call: sizes are set below, and this is the rest. */
 static int set_parts(struct mz_user_program *m, const struct mz_user_ring *ring,
 		     struct mz_event *ev)
@@ -339,6 +362,7 @@ static int set_parts(struct mz_user_program *m, const struct mz_user_ring *ring,
 
 	if (site)
 		set_site(m, site, ev);
+	set_weight(m, part_or(ring, MZ_REC_WEIGHT, 0), ev);
 	return ring->parts & 1u << (MZ_REC_POOL - MZ_REC_SIZE)
 		       ? set_pool(m, part_or(ring, MZ_REC_POOL, 0), ev)
 		       : 0;
@@ -413,6 +437,7 @@ static int take(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
 	case MZ_REC_ADDR:
 	case MZ_REC_SITE:
 	case MZ_REC_POOL:
+	case MZ_REC_WEIGHT:
 		ring->part[rec->type - MZ_REC_SIZE] = rec->value;
 		ring->parts |= 1u << (rec->type - MZ_REC_SIZE);
 		return 0;
@@ -530,21 +555,48 @@ void mz_user_ring_ended(struct mz_user_rings *r, unsigned i)
 	*ring = (struct mz_user_ring){.tail = ring->tail,
 				      .seen = ring->tail,
 				      .told = ring->told,
+				      .thinned_told = ring->thinned_told,
+				      .counted = ring->counted,
 				      .base = ring->base,
 				      .image = MZ_IMAGES,
 				      .queue = ring->queue};
 }
 
+/* What the program counted in this ring since it was last asked. The counts are its own to
+ * write: they are added up, and nothing depends on them. */
+static void add_unrecorded(struct mz_user_rings *r, struct mz_user_program *m, unsigned i)
+{
+	const struct mz_ring *ring = &r->region->rings[i];
+	struct mz_user_unrecorded *sum = &m->thinning.unrecorded, *was = &r->rings[i].counted;
+	struct mz_user_unrecorded now = {.allocs = __atomic_load_n(&ring->allocs, __ATOMIC_RELAXED),
+					 .bytes = __atomic_load_n(&ring->bytes, __ATOMIC_RELAXED),
+					 .frees = __atomic_load_n(&ring->frees, __ATOMIC_RELAXED)};
+
+	sum->allocs += now.allocs - was->allocs;
+	sum->bytes += now.bytes - was->bytes;
+	sum->frees += now.frees - was->frees;
+	*was = now;
+}
+
 /* Drops that the program counted but could not report, because the ring stayed full to its
- * end. */
+ * end; and what was left out by thinning last. */
 int mz_user_untold(struct mz_user_rings *r, unsigned image, unsigned i)
 {
 	struct mz_user_ring *ring = &r->rings[i];
+	struct mz_user_program *m = r->images[image];
 	uint64_t dropped = __atomic_load_n(&r->region->rings[i].dropped, __ATOMIC_RELAXED);
+	uint64_t thinned = __atomic_load_n(&r->region->rings[i].thinned, __ATOMIC_RELAXED);
 	uint64_t more = dropped > ring->told ? dropped - ring->told : 0;
+	uint64_t left_out = thinned > ring->thinned_told ? thinned - ring->thinned_told : 0;
+	int ret;
 
 	ring->told = dropped;
-	return lose(r, r->images[image], i, MZ_LOSS_RING_FULL, more);
+	ring->thinned_told = thinned;
+	add_unrecorded(r, m, i);
+	if (left_out)
+		note_thinning(m, m->last_time, m->last_time);
+	ret = lose(r, m, i, MZ_LOSS_RING_FULL, more);
+	return ret ? ret : lose(r, m, i, MZ_LOSS_SAMPLED, left_out);
 }
 
 int mz_user_missed(struct mz_user_rings *r, unsigned image)

@@ -177,7 +177,14 @@ static int finish_ring(struct mz_user_rings *r, unsigned image, unsigned i)
 static int close_image(struct mz_user_rings *r, unsigned image)
 {
 	struct mz_user_program *m = r->images[image];
-	int ret = mz_user_missed(r, image);
+	int ret = 0;
+
+	/* those that are still in use when the recording ends before the program */
+	for (unsigned i = 0; i < r->top && !ret; i++)
+		if (is_of(r, i, image))
+			ret = mz_user_untold(r, image, i);
+	if (!ret)
+		ret = mz_user_missed(r, image);
 
 	r->images[image] = NULL;
 	if (!ret)

@@ -217,7 +217,8 @@ static void sort_last(struct mz_user_files *f)
 /* All that was ever asked for is the most that recorded calls can explain. */
 static uint64_t unseen(const struct mz_user_program *m)
 {
-	uint64_t more = m->anonymous > m->asked ? m->anonymous - m->asked : 0;
+	uint64_t asked = m->asked + m->thinning.unrecorded.bytes;
+	uint64_t more = m->anonymous > asked ? m->anonymous - asked : 0;
 
 	return more >= UNSEEN_LEAST ? more : 0;
 }
@@ -266,6 +267,7 @@ static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 				   .stacks = m->stacks,
 				   .left = m->left,
 				   .waits = m->waits,
+				   .thinning = m->thinning,
 				   .blind = m->blind,
 				   .unseen = unseen(m)};
 	memcpy(d->program, m->program, sizeof(d->program));
@@ -276,6 +278,21 @@ static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 	f->done_count++;
 	sort_last(f);
 	return 0;
+}
+
+/* What readers need to know of blocks that are not there. */
+static void set_thinning(const struct mz_user_program *m)
+{
+	const struct mz_user_thinning *t = &m->thinning;
+
+	if (!m->lost[MZ_LOSS_SAMPLED])
+		return;
+	mz_writer_set_number(m->writer, "sampled.weight", t->weight);
+	mz_writer_set_number(m->writer, "sampled.allocs", t->unrecorded.allocs);
+	mz_writer_set_number(m->writer, "sampled.bytes", t->unrecorded.bytes);
+	mz_writer_set_number(m->writer, "sampled.frees", t->unrecorded.frees);
+	mz_writer_set_number(m->writer, "sampled.first", t->first);
+	mz_writer_set_number(m->writer, "sampled.last", t->last);
 }
 
 /* produced is counted here, beside the writer's own count of events: verify compares the two. */
@@ -289,6 +306,7 @@ int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m)
 	if (!ret) {
 		mz_writer_produced(m->writer, produced);
 		mz_user_stacks_put(&m->stacks, m->writer);
+		set_thinning(m);
 		if (mz_user_perfmap(m->writer, m->pid, m->uid) < 0)
 			ret = mz_fail_memory(f->err);
 		if (m->blind & MZ_BLIND_OWN_MALLOC)

@@ -10,6 +10,7 @@
 
 #include "record/user_region.h"
 #include "record/user_stacks.h"
+#include "trace/event.h"
 
 #define RECORD_BATCH 256
 
@@ -22,6 +23,17 @@
 struct mz_user_waits {
 	uint64_t count;
 	uint64_t ns, longest;
+};
+
+/* Blocks that are not in the file, and when blocks were left out by thinning. */
+struct mz_user_unrecorded {
+	uint64_t allocs, bytes, frees;
+};
+
+struct mz_user_thinning {
+	struct mz_user_unrecorded unrecorded;
+	uint64_t first, last; /* ns */
+	uint32_t weight;      /* the greatest */
 };
 
 struct mz_user_program {
@@ -52,6 +64,7 @@ struct mz_user_program {
 	uint64_t text_bytes;
 	uint32_t left; /* enum mz_left */
 	struct mz_user_waits waits;
+	struct mz_user_thinning thinning;
 	uint64_t last_time;
 	uint64_t events;
 	uint64_t lost[MZ_LOSSES];
@@ -71,6 +84,8 @@ struct mz_user_files {
 	bool behind;	      /* there is much to pack */
 	bool beside;	      /* ... and a thread more helps */
 	bool waits;	      /* programs wait where they would lose events */
+	bool drops;	      /* they neither wait nor thin */
+	unsigned sample;      /* one small block in 2^sample is enough, from the start */
 	/* what all programs together keep in memory: a program can ask for no more */
 	uint64_t stack_bytes, text_bytes;
 	uint64_t pool_blocks;
@@ -86,6 +101,7 @@ struct mz_user_files {
 		uint64_t bytes;
 		struct mz_stack_share stacks;
 		struct mz_user_waits waits;
+		struct mz_user_thinning thinning;
 		uint32_t left;	 /* enum mz_left */
 		uint32_t blind;	 /* enum mz_blind */
 		uint64_t unseen; /* bytes of its memory that no recorded call explains */
@@ -125,7 +141,7 @@ static inline int mz_user_program_made(struct mz_user_files *f, struct mz_user_p
 	if (f->resolution)
 		e->time &= -f->resolution;
 	if (e->kind == MZ_ALLOC || e->kind == MZ_REALLOC)
-		m->asked += e->size;
+		m->asked += e->size * mz_event_weight(e);
 	if (__builtin_expect(e->kind == MZ_LOST, 0))
 		m->lost[e->arg < MZ_LOSSES ? e->arg : MZ_LOSS_UNKNOWN] += e->size;
 	else

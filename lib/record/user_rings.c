@@ -127,6 +127,7 @@ int mz_user_rings_init(struct mz_user_rings *r, int fd, uint32_t flags, uint32_t
 	r->region->version = MZ_REGION_VERSION;
 	r->region->flags = flags | (r->tsc ? MZ_REGION_TSC : 0);
 	r->region->stack_depth = stack_depth;
+	r->region->thin = r->thin = files->sample;
 	r->region->filters = mz_region_filters("/proc/self/status");
 	mz_region_own(&r->owner, r->region);
 	r->region->magic = MZ_REGION_MAGIC;
@@ -235,6 +236,26 @@ static bool is_stray(const struct mz_user_rings *r, unsigned i)
 	       __atomic_load_n(&r->region->images[image].state, __ATOMIC_ACQUIRE) != MZ_IMAGE_LIVE;
 }
 
+/* Programs record one small block in 2^n while the spool is more than half full: so it never
+ * fills, unless they do nothing but free. Once begun, that goes on until three quarters are
+ * free. */
+static unsigned thin_level(const struct mz_user_rings *r)
+{
+	const struct mz_user_spool *s = &r->spool;
+	uint64_t eighths = (s->end - s->given) / (s->limit / 8 + 1);
+	unsigned level = r->files->sample;
+
+	if (r->files->waits || r->files->drops || s->fd < 0)
+		return level;
+	if (s->full || eighths >= 4)
+		level += s->full || eighths >= 7 ? 3 * MZ_THIN_STEP
+			 : eighths >= 6		 ? 2 * MZ_THIN_STEP
+						 : MZ_THIN_STEP;
+	if (eighths >= 2 && level < r->thin)
+		level = r->thin;
+	return level < MZ_THIN_MOST ? level : MZ_THIN_MOST;
+}
+
 /* A record is there before its call returns (an allocation) or is
  * made (a free). So what is not there at this look comes before nothing that was
  * stamped before it: the time is taken first, then the rings are counted, then
@@ -261,6 +282,8 @@ void mz_user_rings_move(struct mz_user_rings *r, bool direct)
 		r->moved_upto = upto;
 	/* without a spool a program waits for a ring to be read, which is soon; with one it
 	 * would wait for all that is in it */
+	r->thin = thin_level(r);
+	__atomic_store_n(&r->region->thin, r->thin, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->region->full, r->spool.full && r->spool.fd >= 0 && !r->files->waits,
 			 __ATOMIC_RELAXED);
 }

@@ -20,8 +20,10 @@ struct mz_user_ring {
 	uint64_t next, next_of; /* time of the record number next_of - 1 */
 	uint64_t old;		/* a realloc has begun with this block; 0 = none */
 	uint64_t part[RECORD_PARTS];
-	unsigned parts; /* which of them are there: bits */
-	uint64_t told;	/* events lost in this ring that are in a file */
+	unsigned parts;	       /* which of them are there: bits */
+	uint64_t told;	       /* events lost in this ring that are in a file */
+	uint64_t thinned_told; /* the same for those left out by thinning */
+	struct mz_user_unrecorded counted;
 	uint32_t tid;
 	struct mz_user_told stack;
 	uint32_t image; /* taken from the region once; MZ_IMAGES = not yet */
@@ -55,6 +57,7 @@ struct mz_user_rings {
 	uint64_t cut;	 /* nothing after this time is read yet */
 	uint64_t latest; /* no record that is there can have been stamped after this */
 	bool blocked;	 /* the next record must wait for one that is not there yet */
+	unsigned thin;	 /* what programs are told of thinning */
 	bool stuck;	 /* the spool is full of records that wait for one that does not fit */
 	bool tsc;
 	uint64_t clock0, ns0; /* the region's clock and ns, at the start and now */

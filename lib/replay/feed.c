@@ -11,6 +11,7 @@
 #include "replay/print.h"
 #include "replay/repair.h"
 #include "trace/reader.h"
+#include "trace/sampled.h"
 
 /* ---- threads ------------------------------------------------------------ */
 
@@ -40,12 +41,19 @@ int mz_tids_number(struct mz_tids *t, const struct mz_event *ev)
 
 static struct mz_reader *open_reader(int fd, const char *name, unsigned flags, struct mz_error *err)
 {
+	struct mz_reader *r;
 	struct mz_input in;
 
 	if (mz_input_fd(&in, fd, name, err) < 0)
 		return NULL;
 	in.budget.large = flags & MZ_OPEN_LARGE;
-	return mz_reader_open_input(&in, err);
+	r = mz_reader_open_input(&in, err);
+	if (r && mz_sampled_refuse(r, "a replay", err)) {
+		mz_reader_close(r);
+		errno = EINVAL;
+		return NULL;
+	}
+	return r;
 }
 
 /* The number of threads must be known before the first is started, so the trace is read once
@@ -65,7 +73,7 @@ int mz_feed_scan(int fd, const char *name, unsigned flags, struct mz_error *err)
 		for (long i = 0; i < n && ret >= 0; i++)
 			ret = mz_tids_number(&tids, &ev[i]) < 0 ? mz_fail_memory(err) : 0;
 	if (!r)
-		ret = mz_fail(err, errno, "%s: %s", name, strerror(errno));
+		ret = err->code ? -err->code : mz_fail(err, errno, "%s: %s", name, strerror(errno));
 	else if (n < 0 && !ret)
 		ret = mz_fail(err, (int)-n, "%s", mz_reader_error(r)->text);
 	if (!ret)

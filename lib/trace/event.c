@@ -47,7 +47,7 @@ static const char *const loss_names[] = {
 	[MZ_LOSS_UNKNOWN] = "unknown",	   [MZ_LOSS_RING_FULL] = "ring_full",
 	[MZ_LOSS_REENTRY] = "reentry",	   [MZ_LOSS_DAMAGE] = "damage",
 	[MZ_LOSS_NO_MEMORY] = "no_memory", [MZ_LOSS_FILTER] = "filter",
-	[MZ_LOSS_SANDBOX] = "sandbox",
+	[MZ_LOSS_SANDBOX] = "sandbox",	   [MZ_LOSS_SAMPLED] = "sampled",
 };
 static_assert(sizeof(loss_names) / sizeof(*loss_names) == MZ_LOSSES, "a name for every loss");
 

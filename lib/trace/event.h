@@ -45,6 +45,20 @@ static inline void mz_event_clear(struct mz_event *ev)
 	p[0] = p[1] = p[2] = (lane){0};
 }
 
+/* How many blocks a block of a program stands for: all of them are there if it is 1. The
+ * format keeps it as the flags of malloc and its like. */
+#define MZ_WEIGHT_MOST (1u << 15)
+
+static inline uint32_t mz_event_weight(const struct mz_event *ev)
+{
+	if (__builtin_expect(!(ev->has & MZ_HAS_FLAGS), 1) || ev->call > MZ_CALL_PVALLOC)
+		return 1;
+	/* a file may say anything */
+	return ev->flags && ev->flags <= MZ_WEIGHT_MOST && !(ev->flags & (ev->flags - 1))
+		       ? ev->flags
+		       : 1;
+}
+
 /* Adds an MZ_LOST to the counts by cause. */
 static inline void mz_count_lost(uint64_t by_cause[MZ_LOSSES], const struct mz_event *ev)
 {

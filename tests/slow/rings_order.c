@@ -192,7 +192,7 @@ static int start(struct mz_user_files *files)
 	struct stat st = {0};
 	char region[96];
 
-	if (mz_user_rings_init(&rings, -1, 0, 0, files) < 0)
+	if (mz_user_rings_init(&rings, -1, MZ_REGION_WAIT, 0, files) < 0)
 		return -1;
 	/* the clock that pauses can be put before and after */
 	rings.tsc = false;

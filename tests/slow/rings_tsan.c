@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 	struct stat st = {0};
 	char region[96];
 
-	if (mz_user_rings_init(&rings, -1, 0, 0, &files) < 0)
+	if (mz_user_rings_init(&rings, -1, MZ_REGION_WAIT, 0, &files) < 0)
 		return 1;
 	rings.region->main_pid = (uint32_t)getpid();
 	fstat(rings.fd, &st);

@@ -53,14 +53,14 @@ static void history(void)
 			n--;
 			ends++;
 			ages += now - blocks[i].born;
-			mz_history_went(c, blocks[i].addr, blocks[i].size, blocks[i].born, true,
+			mz_history_went(c, blocks[i].addr, blocks[i].size, 1, blocks[i].born, true,
 					live, n);
 			blocks[i].size = 0;
 		} else {
 			blocks[i] = any_block(i, now);
 			live += blocks[i].size;
 			n++;
-			mz_history_came(c, blocks[i].addr, blocks[i].size, live, n);
+			mz_history_came(c, blocks[i].addr, blocks[i].size, 1, live, n);
 		}
 		high = live > high ? live : high;
 		at[e] = now - c->time.first;
@@ -189,9 +189,9 @@ static void history_extremes(void)
 	struct mz_history *c = mz_history_new();
 
 	mz_history_tick(c, 0, 0, 0);
-	mz_history_came(c, 4096, 1, 1, 1);
+	mz_history_came(c, 4096, 1, 1, 1, 1);
 	mz_history_tick(c, UINT64_MAX, 1, 1);
-	mz_history_went(c, 4096, 1, 0, true, 0, 0);
+	mz_history_went(c, 4096, 1, 1, 0, true, 0, 0);
 	CHECK(c->time.used <= MZ_HISTORY_BINS);
 	CHECK_EQ(c->time.bins[c->time.used - 1].live, 0);
 	CHECK_EQ(c->time.bins[c->time.used - 1].high, 1);

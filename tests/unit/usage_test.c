@@ -177,8 +177,56 @@ static void as_model(void)
 	}
 }
 
+/* An event of thread 1, with a weight or what is none. */
+static void weighted(struct mz_usage *u, uint8_t kind, uint8_t call, uint64_t addr, uint64_t size,
+		     uint32_t flags)
+{
+	struct mz_event ev = {.kind = kind,
+			      .call = call,
+			      .addr = addr,
+			      .size = size,
+			      .site = 1,
+			      .flags = flags,
+			      .has = MZ_HAS_ADDR | MZ_HAS_SITE | (flags ? MZ_HAS_FLAGS : 0)};
+
+	CHECK_EQ(mz_usage_add(u, &ev), 0);
+}
+
+static void weights(void)
+{
+	struct mz_usage u;
+
+	CHECK_EQ(mz_usage_init(&u), 0);
+	weighted(&u, MZ_ALLOC, MZ_CALL_MALLOC, 16, 10, 8);
+	weighted(&u, MZ_ALLOC, MZ_CALL_CALLOC, 32, 5, 0);
+	weighted(&u, MZ_ALLOC, MZ_CALL_MALLOC, 48, 7, 6);	 /* no power of two */
+	weighted(&u, MZ_ALLOC, MZ_CALL_MALLOC, 64, 7, 1u << 16); /* too large */
+	weighted(&u, MZ_ALLOC, MZ_CALL_KMALLOC, 80, 7, 8);	 /* flags of the kernel */
+	CHECK_EQ(u.all.live, 8 * 10 + 5 + 3 * 7);
+	CHECK_EQ(u.all.live_blocks, 8 + 4);
+	weighted(&u, MZ_FREE, MZ_CALL_FREE, 16, 0, 0);
+	weighted(&u, MZ_FREE, MZ_CALL_FREE, 32, 0, 0);
+	weighted(&u, MZ_LOST, MZ_CALL_LOST, 0, 100, 0);
+	mz_usage_end(&u);
+	CHECK(u.sampled);
+	CHECK_EQ(u.recorded, 5);
+	CHECK_EQ(u.recorded_bytes, 10 + 5 + 3 * 7);
+	CHECK_EQ(u.all.allocs, 12);
+	CHECK_EQ(u.all.bytes, 106);
+	CHECK_EQ(u.all.at_peak, 106);
+	CHECK_EQ(u.sites[1].at_peak, 106);
+	CHECK_EQ(u.frees, 9);
+	CHECK_EQ(u.calls[MZ_CALL_FREE], 9);
+	CHECK_EQ(u.all.live, 3 * 7);
+	/* the clock is the number of the event, and the last is the eighth */
+	CHECK_EQ(u.all.lifetime, 8 * 5 + 5 + (8 - 3) + (8 - 4) + (8 - 5));
+	CHECK_EQ(u.all.temporary, 0);
+	mz_usage_deinit(&u);
+}
+
 int main(void)
 {
 	RUN(as_model);
+	RUN(weights);
 	return test_end();
 }

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define MZ_REGION_MAGIC	  0x6d7a72696e673031ull /* "mzring01" */
-#define MZ_REGION_VERSION 6
+#define MZ_REGION_VERSION 7
 
 /* Where a program finds the region: the variable holds its path and, after a
  * colon, its inode. A process number may be used again; an inode is not. */
@@ -46,6 +46,7 @@ enum mz_record_type {
 	MZ_REC_ADDR,
 	MZ_REC_SITE, /* number of the stack */
 	MZ_REC_POOL, /* the block is of a pool of the program: its number */
+	MZ_REC_WEIGHT, /* the block stands for so many: a power of two */
 	/* by themselves: */
 	MZ_REC_THREAD, /* the ring's thread from here on: value = tid */
 	MZ_REC_BEGIN,  /* of a realloc, which follows: value = the old block */
@@ -114,7 +115,9 @@ struct mz_ring {
 	uint32_t image; /* index into images */
 	uint32_t pad0;
 	uint64_t dropped; /* not recorded, in all */
-	uint8_t pad1[32];
+	uint64_t thinned; /* nor these, by thinning */
+	uint64_t allocs, bytes; /* blocks that are not recorded, for either reason */
+	uint64_t frees;	  /* of such blocks */
 	/* written by the recorder */
 	uint64_t tail; /* records read */
 	uint32_t waiting; /* the thread sleeps until there is room (both write it) */
@@ -141,9 +144,10 @@ enum mz_blind {
 	MZ_BLIND_NAMESPACE = 2,	 /* those of libraries that dlmopen() has loaded apart */
 };
 
-/* So long does a thread wait for room in its ring; then it loses events, and counts
- * them, until half of the ring is free again. */
+/* So long does a thread wait for room in its ring. Then it thins what it records, for so long
+ * at least, and until half of the ring is free again. */
 #define MZ_PATIENCE_NS 20000000ull
+#define MZ_THIN_NS     250000000ull
 /* With MZ_REGION_WAIT: so long does it wait for a recorder that lives but does nothing. */
 #define MZ_WAIT_SECONDS 30u
 
@@ -195,6 +199,12 @@ enum mz_region_flags {
  */
 #define MZ_ALONE_NAMES 16u
 
+/* One small block in 2^15, at least, is recorded when blocks are thinned. Small are those of
+ * up to so many bytes; one of twice the size is twice as likely to be recorded. */
+#define MZ_THIN_MOST  15u
+#define MZ_THIN_STEP  3u
+#define MZ_THIN_SMALL 256u
+
 struct mz_region {
 	uint64_t magic;
 	uint32_t version;
@@ -212,6 +222,8 @@ struct mz_region {
 	uint32_t filters;     /* seccomp filters that the recorder itself lives with */
 	uint32_t sandboxed;   /* programs not recorded: they have more filters than that */
 	uint32_t full;	      /* the recorder has no room: a full ring drops, and counts */
+	uint32_t thin;	      /* one small block in 2^thin is recorded */
+	uint32_t pad;
 	uint32_t alone;	      /* programs that ran beside main_pid, and were not recorded */
 	char alone_names[MZ_ALONE_NAMES][16]; /* of the first of them */
 	uint64_t real[MZ_REALS]; /* with INJECTED: where these are in the program */

@@ -29,12 +29,21 @@ function shortStacks(rec) {
 		`${count(s.blocks - s.rooted)} stacks end before the start of their thread` + (s.cut ? `; ${count(s.cut)} are deeper than the limit of the recording` : '') + (s.guessed ? `; ${count(s.guessed)} have a guessed frame` : '') + '.');
 }
 
+// Blocks that stand for others: nothing is lost, and no sum is exact.
+function sampling(rec) {
+	const s = rec.sampled;
+	if (!s) return null;
+	return h('p', { class: 'banner warn', role: 'status' }, h('strong', {}, `${count(s.events)} of ${count(s.events + rec.summary.events)} events were left out by sampling: figures are estimates.`), ' ',
+		s.weight ? `Blocks stand for up to ${count(s.weight)}, from ${s.first_seconds.toFixed(1)} s to ${s.last_seconds.toFixed(1)} s.` : '');
+}
+
 function loss(rec) {
 	const lost = lossOf(rec);
 	if (rec.kind === 'kmap' && lost) return kmapLoss(rec.summary, rec.loss);
 	if (rec.kind === 'kmap' && !rec.loss)
 		return h('p', { class: 'banner plain', role: 'status' }, h('strong', {}, 'What was lost is not known.'), ' No free was missed and every line of the map is in these figures, but the recorder’s statistics (the .stats file of memorizer vm) are not beside it.');
 	const cut = rec.summary.files_cut, short = shortStacks(rec);
+	if (!lost && !cut && rec.sampled) return sampling(rec);
 	if (!lost && !cut && short) return short;
 	if (!lost && !cut)
 		return h('p', { class: 'banner good', role: 'status' }, h('strong', {}, rec.kind === 'kmap' ? 'Nothing was lost.' : 'The recording reports no loss.'), ' ', rec.kind === 'kmap' ? 'No object, access or free was missed, and every line of the map is in these figures.' : 'Every event in it is in these figures.');
