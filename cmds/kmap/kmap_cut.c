@@ -9,7 +9,6 @@
 #include "base/array.h"
 #include "base/csv.h"
 #include "base/error.h"
-#include "base/input.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cmds/kmap/kmap_opts.h"
@@ -17,84 +16,6 @@
 
 #define TEXT_ROWS 20
 #define POINTS	  24 /* of the trade-off curve */
-
-/* ---- what a crossing costs ------------------------------------------------------------------ */
-
-/* Cycles of one checked access, and of one call with its return. Published ones where there are
- * any (EPT switching, capability hardware, checks in hardware); MPK: two writes of the rights
- * register on a trap-free path. */
-static const struct {
-	const char *name;
-	double access, call;
-} mechanisms[] = {
-	{"page-tables", 1490, 2 * 645}, {"mpk", 2 * 60, 2 * 60},	   {"tagged", 10, 2 * 10},
-	{"capability", 50, 2 * 600},	{"kernel-switch", 6000, 2 * 6000}, {"sfi", 150, 2 * 50},
-};
-
-static bool built_in(const char *name, struct mz_cluster_options *o)
-{
-	for (size_t i = 0; i < sizeof(mechanisms) / sizeof(*mechanisms); i++) {
-		if (strcmp(mechanisms[i].name, name))
-			continue;
-		o->access = mechanisms[i].access;
-		o->call = mechanisms[i].call;
-		return true;
-	}
-	return false;
-}
-
-static bool number(const char *s, double *v)
-{
-	char *end;
-
-	*v = strtod(s, &end);
-	return end != s && !*end && *v >= 0 && *v < 1e15;
-}
-
-/* mechanism,access,call; without --mechanism the first row counts. */
-static int read_weights(const char *path, const char **name, struct mz_cluster_options *o,
-			struct mz_error *err)
-{
-	char *room = malloc(MZ_LINE_MAX + 8), *cells[4];
-	bool found = false, head = true;
-	const char *line;
-	struct mz_input in = {0}; /* closed below, opened or not */
-	size_t len;
-	int ret = room ? mz_input_open(&in, path, err) : mz_fail_memory(err);
-
-	while (ret >= 0 && !found && (ret = mz_input_line(&in, &line, &len, err)) > 0) {
-		size_t n = len && *line != '#' ? mz_csv_split(line, len, room, cells, 4) : 0;
-		bool skip = !n || head;
-
-		if (n && head && (n != 3 || strcmp(cells[0], "mechanism")))
-			ret = mz_fail(err, EINVAL,
-				      "%s: its first line is not mechanism,access,call", path);
-		head &= !n;
-		if (skip || ret < 0 || (*name && strcmp(*name, cells[0])))
-			continue;
-		found = n == 3 && number(cells[1], &o->access) && number(cells[2], &o->call);
-		if (!found)
-			ret = mz_fail(err, EINVAL, "%s: the costs of '%s' are no numbers", path,
-				      cells[0]);
-	}
-	if (ret >= 0 && !found)
-		ret = mz_fail(err, ENOENT, "%s: no mechanism '%s'", path, *name ? *name : "");
-	if (room && in.name)
-		mz_input_close(&in);
-	free(room);
-	return ret < 0 ? ret : 0;
-}
-
-static int find_costs(const struct kmap_opts *k, struct mz_cluster_options *o, struct mz_error *err)
-{
-	const char *name = k->mechanism;
-
-	if (k->weights)
-		return read_weights(k->weights, &name, o, err);
-	if (built_in(name ? name : mechanisms[0].name, o))
-		return 0;
-	return mz_fail(err, ENOENT, "no mechanism '%s'; --weights names a file that has it", name);
-}
 
 /* ---- the cut as a file -------------------------------------------------------------------- */
 
@@ -361,7 +282,7 @@ static int make(const struct kmap_opts *o, struct kmap_load *l, struct mz_error 
 					.points = POINTS};
 	struct result r = {0};
 	struct mz_cut base = {0};
-	int ret = find_costs(o, &co, err);
+	int ret = mz_cut_costs(&co, o->weights, o->mechanism, err);
 
 	if (ret >= 0 && o->baseline) {
 		ret = weigh_baseline(o, &l->p, &co, &base, &r.base, err);

@@ -33,6 +33,11 @@ struct mz_cluster {
 	uint64_t moved; /* functions and objects that the refinement moved */
 };
 
+/* Sets the costs (privilege_costs.c): of a mechanism in a file, or a built-in one; mechanism NULL:
+ * the first. 0 or -errno with err set. */
+int mz_cut_costs(struct mz_cluster_options *o, const char *file, const char *mechanism,
+		 struct mz_error *err);
+
 /* 0 or -ENOMEM; deinit in both cases. Deterministic. */
 int mz_cluster_init(struct mz_cluster *k, struct mz_privilege *p,
 		    const struct mz_cluster_options *o);
