@@ -96,6 +96,18 @@ void mz_privilege_bound_rows(struct mz_privilege *p, const struct mz_privilege_b
 	}
 }
 
+/* Without W^X what is read can be called: calls need the accesses too. */
+static unsigned missing_of(const struct mz_privilege *p, enum mz_links links, bool wx)
+{
+	unsigned missing = p->missing | p->unseen;
+
+	if (links == MZ_LINKS_ALLOCATOR && mz_privilege_no_owners(p))
+		return ALL;
+	if (!wx && p->unseen >> MZ_OP_READ & 1)
+		missing |= 1u << MZ_OP_CALL | 1u << MZ_OP_RETURN;
+	return missing;
+}
+
 int mz_privilege_cut_rows(struct mz_privilege *p, const struct mz_cut *c, const char *name,
 			  mz_privilege_put *put, void *arg)
 {
@@ -113,9 +125,7 @@ int mz_privilege_cut_rows(struct mz_privilege *p, const struct mz_cut *c, const 
 				.domains = c->n,
 				.wx = i & 1,
 				.live = i & 2,
-				.missing = links == MZ_LINKS_ALLOCATOR && mz_privilege_no_owners(p)
-						   ? ALL
-						   : p->missing | p->unseen,
+				.missing = missing_of(p, (enum mz_links)links, i & 1),
 				.ecr = r.calls ? ratio((double)r.calls_across, (double)r.calls)
 					       : -1};
 
