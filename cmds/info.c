@@ -127,10 +127,7 @@ static int show_json(struct mz_reader *r, const struct mz_summary *s)
 		mz_stack_share_json(&stacks, &j);
 	attrs_json(&j, r);
 	mz_json_end_object(&j);
-	if (!b.failed)
-		printf("%.*s", (int)b.len, b.data);
-	mz_buf_free(&b);
-	return b.failed ? console_fail("out of memory") : MZ_EXIT_OK;
+	return console_put(&b, stdout) < 0 ? console_fail("out of memory") : MZ_EXIT_OK;
 }
 
 static int run(void *options, int argc, char **argv)

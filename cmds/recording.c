@@ -22,35 +22,53 @@ int recording_open(struct mz_recording *r, char **paths, int n,
 	return mz_recording_open(r, paths, n, &with, err);
 }
 
-/* What the map cannot say. */
-static void note_map(const struct mz_kmap_model *m, const struct mz_kmap *k, const char *path)
+struct mz_analysis *recording_analysis(const char *path, const struct mz_analysis_options *o,
+				       struct progress *progress, struct mz_error *err)
 {
-	char text[160];
-	const char *note = mz_kmap_note(k, text, sizeof(text));
+	struct mz_analysis_options with = *o;
 
+	with.size = sizeof(with);
+	with.progress = show;
+	with.progress_arg = progress;
+	with.flags = options_open_flags();
+	progress_start(progress, path);
+	return mz_analysis_open(&path, 1, &with, err);
+}
+
+static void note_map(const char *path, const char *note, uint64_t hashed, bool open_end,
+		     uint64_t bad_lines)
+{
 	if (note)
 		console_note("%s: %s", path, note);
-	if (m->hashed)
+	if (hashed)
 		console_note("%s: %llu code addresses are hashed and have no names: the kernel ran "
 			     "without no_hash_pointers",
-			     path, (unsigned long long)m->hashed);
-	if (m->open_end)
+			     path, (unsigned long long)hashed);
+	if (open_end)
 		console_note("%s: the last line has no line break: the file may have been cut in "
 			     "the middle of it",
 			     path);
-	if (m->bad_lines)
+	if (bad_lines)
 		console_note("%s: %llu lines could not be parsed and were left out", path,
-			     (unsigned long long)m->bad_lines);
+			     (unsigned long long)bad_lines);
+}
+
+void recording_note(struct mz_analysis *a, const char *path)
+{
+	note_map(path, mz_analysis_text(a, "note"), mz_analysis_number(a, "hashed"),
+		 mz_analysis_number(a, "open_end"), mz_analysis_number(a, "bad_lines"));
 }
 
 int recording_model(struct mz_recording *r, const struct mz_recording_model *how,
 		    struct mz_kmap_model *m, struct mz_error *err)
 {
 	int ret = mz_recording_model(r, how, m, err);
+	char text[160];
 
 	if (r->o.arg)
 		progress_end(r->o.arg);
 	if (!ret)
-		note_map(m, r->kmap, r->name);
+		note_map(r->name, mz_kmap_note(r->kmap, text, sizeof(text)), m->hashed, m->open_end,
+			 m->bad_lines);
 	return ret;
 }

@@ -18,6 +18,12 @@ int recording_open(struct mz_recording *r, char **paths, int n,
 		   const struct mz_recording_options *o, struct progress *progress,
 		   struct mz_error *err);
 
+/* As mz_analysis_open() of one path, with the same. */
+struct mz_analysis *recording_analysis(const char *path, const struct mz_analysis_options *o,
+				       struct progress *progress, struct mz_error *err);
+/* Notes what a map cannot say, after the first question. */
+void recording_note(struct mz_analysis *a, const char *path);
+
 /* As mz_recording_model(), and notes what the map cannot say. */
 int recording_model(struct mz_recording *r, const struct mz_recording_model *how,
 		    struct mz_kmap_model *m, struct mz_error *err);

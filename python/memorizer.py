@@ -87,6 +87,7 @@ _FUNCTIONS = {
     "mz_call_name": (c_char_p, [c_int]),
     "mz_loss_name": (c_char_p, [c_int]),
     "mz_result_free": (None, [c_void_p]),
+    "mz_result_heading": (c_char_p, [c_void_p]),
     "mz_result_rows": (c_size_t, [c_void_p]),
     "mz_result_columns": (c_size_t, [c_void_p]),
     "mz_result_key": (c_char_p, [c_void_p, c_size_t]),
@@ -196,6 +197,7 @@ class Table:
 
     def __init__(self, name, handle):
         self.name, self._handle = name, handle
+        self.heading = _lib.mz_result_heading(handle).decode()
         n = _lib.mz_result_columns(handle)
         self.columns = [_lib.mz_result_key(handle, i).decode() for i in range(n)]
         self.titles = [_lib.mz_result_title(handle, i).decode() for i in range(n)]

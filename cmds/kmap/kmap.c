@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/kmap_questions.h"
 #include "cmds/kmap/kmap_opts.h"
 #include "cmds/kmap/kmap_report.h"
 #include "cmds/recording.h"
@@ -63,77 +62,31 @@ struct ask {
 	const struct kmap_opts *o;
 	const char *pattern;
 	const char *path;
-	struct mz_kmap_model m;
+	struct mz_analysis *a;
+	struct progress progress;
 };
 
-/* What is being asked: how the model is read, and the answers to it. */
+/* What is being asked: one or more questions to the library. */
 struct question {
 	const char *name;
 	const char *argument; /* NULL: none */
-	bool choose;	      /* --by says how the model is read; else */
-	enum mz_kmap_by by;
-	size_t answers; /* 0: it is the report */
-	void (*answer)(const struct ask *k, size_t i, struct mz_result_table *a);
+	bool choose;	      /* --by says at which level it is answered */
+	size_t answers;	      /* 0: it is the report */
+	enum mz_question first;
 };
-
-static void matrix(const struct ask *k, size_t i, struct mz_result_table *a)
-{
-	(void)i;
-	mz_kmap_matrix(&k->m, a);
-}
 
 /* Of a member, so many functions are named in text. */
 #define TEXT_NAMES 2
 
-static void fields(const struct ask *k, size_t i, struct mz_result_table *a)
-{
-	(void)i;
-	mz_kmap_fields(&k->m, k->pattern, k->o->json || k->o->csv ? 0 : TEXT_NAMES, a);
-}
-
-static void object(const struct ask *k, size_t i, struct mz_result_table *a)
-{
-	switch (i) {
-	case 0: mz_kmap_classes(&k->m, k->pattern, a); break;
-	case 5: mz_kmap_types(&k->m, k->pattern, a); break;
-	case 6: fields(k, i, a); break;
-	default: mz_kmap_object(&k->m, k->pattern, (enum mz_kmap_role)(i - 1), a);
-	}
-}
-
-static void site(const struct ask *k, size_t i, struct mz_result_table *a)
-{
-	(void)i;
-	mz_kmap_site(&k->m, k->pattern, a);
-}
-
-static void shared(const struct ask *k, size_t i, struct mz_result_table *a)
-{
-	(void)i;
-	mz_kmap_shared(&k->m, a);
-}
-
-static void unused(const struct ask *k, size_t i, struct mz_result_table *a)
-{
-	(void)i;
-	mz_kmap_unused(&k->m, a);
-}
-
-static void calls(const struct ask *k, size_t i, struct mz_result_table *a)
-{
-	(void)i;
-	mz_kmap_calls(&k->m, a);
-}
-
 static const struct question questions[] = {
-	{"matrix", NULL, true, 0, 1, matrix},
-	{"object", "PATTERN", false, MZ_KMAP_BY_FUNCTION, 7, object},
-	{"fields", "PATTERN", false, MZ_KMAP_BY_FUNCTION, 1, fields},
-	{"site", "FUNCTION", false, MZ_KMAP_BY_FUNCTION, 1, site},
-	{"calls", NULL, true, 0, 1, calls},
-	{"shared", NULL, false, MZ_KMAP_BY_DIR, 1, shared},
-	{"unused", NULL, false, MZ_KMAP_BY_DIR, 1, unused},
-	{"report", NULL, false, MZ_KMAP_BY_DIR, 0, NULL},
+	{"matrix", NULL, true, 1, MZ_ASK_MATRIX},
+	{"object", "PATTERN", false, MZ_ASK_FIELDS - MZ_ASK_CLASSES + 1, MZ_ASK_CLASSES},
+	{"fields", "PATTERN", false, 1, MZ_ASK_FIELDS},
+	{"site", "FUNCTION", false, 1, MZ_ASK_TOUCHED},
+	{"calls", NULL, true, 1, MZ_ASK_CALLS},
+	{"shared", NULL, false, 1, MZ_ASK_SHARED},
+	{"unused", NULL, false, 1, MZ_ASK_UNUSED},
+	{"report", NULL, false, 0, MZ_QUESTIONS},
 };
 
 static const struct question *find(const char *name)
@@ -149,75 +102,82 @@ static const struct question *find(const char *name)
 /* What a reader must know before believing a figure. */
 static void show_warnings(const struct ask *k, const struct question *q)
 {
-	if (q->answer == calls && !k->m.n_calls)
+	bool members = mz_analysis_number(k->a, "members");
+
+	if (q->first == MZ_ASK_CALLS && !mz_analysis_number(k->a, "calls"))
 		console_note("the map has no calls: they are the lines of function_calls, before "
 			     "the map or alone");
-	else if (q->answer != calls && !k->m.accesses && q->answer != object)
+	else if (q->first != MZ_ASK_CALLS && !mz_analysis_number(k->a, "accesses") &&
+		 q->first != MZ_ASK_CLASSES)
 		console_note("the map has no accesses: it was recorded without counting them");
-	else if (q->answer == fields && k->m.has_members)
+	else if (q->first == MZ_ASK_FIELDS && members)
 		return;
-	else if (q->answer == fields && !k->m.has_ranges)
+	else if (q->first == MZ_ASK_FIELDS && !mz_analysis_number(k->a, "ranges"))
 		console_note("the map does not record which bytes were accessed: record it with "
 			     "'memorizer vm --fields'");
-	else if (q->answer == fields && !k->m.types)
+	else if (q->first == MZ_ASK_FIELDS && !mz_analysis_number(k->a, "structures"))
 		console_note(
 			"no structures are known: name a vmlinux with DWARF or BTF with --symbols");
-	else if (!k->m.has_dirs &&
-		 (q->answer == shared || (q->choose && k->m.by <= MZ_KMAP_BY_FILE)))
+	else if (!mz_analysis_number(k->a, "folders") &&
+		 (q->first == MZ_ASK_SHARED ||
+		  (q->choose && mz_analysis_number(k->a, "by") <= MZ_KMAP_BY_FILE)))
 		console_note("no folders are known: name System.map.files, or a vmlinux with "
 			     "DWARF, with --symbols");
 }
 
-static void show(const struct ask *k, const struct question *q, struct mz_result_table *a, size_t i,
-		 struct mz_json *j)
+static void show(const struct ask *k, const struct question *q, const struct mz_result_table *t,
+		 size_t i, struct mz_json *j)
 {
-	size_t usual = k->o->json || k->o->csv ? 0 : q->answer == fields ? TEXT_FIELDS : TEXT_ROWS;
-	size_t rows = options_limit(&k->o->limit, usual);
+	size_t usual = q->first == MZ_ASK_FIELDS ? TEXT_FIELDS : TEXT_ROWS;
+	size_t rows = options_limit(&k->o->limit, k->o->json || k->o->csv ? 0 : usual);
 
 	if (k->o->json) {
-		answer_json(j, a, rows);
+		answer_json(j, t, rows);
 	} else if (k->o->csv) {
 		/* the other tables have other columns: they are left to --json */
 		if (q->answers == 1 || (i && i < 5))
-			answer_csv(a, rows, q->answers > 1 ? "role" : NULL, i < 2);
-	} else if (i < 5 || k->m.types || k->m.has_members) {
+			answer_csv(t, rows, q->answers > 1 ? "role" : NULL, i < 2);
+	} else if (i < 5 || mz_analysis_number(k->a, "structures") ||
+		   mz_analysis_number(k->a, "members")) {
 		if (i)
 			putchar('\n');
-		answer_text(a, rows);
+		answer_text(t, rows);
 	}
 }
 
-static int answer(const struct ask *k, const struct question *q)
+/* The map is read for the first of them. */
+static int answer(struct ask *k, const struct question *q)
 {
 	struct mz_buf b = {0};
 	struct mz_json j = {.out = &b};
-	bool failed = false;
+	struct mz_error err = {0};
+	struct mz_result_table *t;
 
 	if (k->o->json)
 		mz_json_object(&j, NULL);
-	for (size_t i = 0; i < q->answers && !failed; i++) {
-		struct mz_result_table a;
-
-		q->answer(k, i, &a);
-		failed = a.failed;
-		if (!failed)
-			show(k, q, &a, i, &j);
-		mz_result_deinit(&a);
+	for (size_t i = 0; i < q->answers && !err.code; i++) {
+		t = mz_analysis_ask(k->a, (enum mz_question)(q->first + i), k->pattern, &err);
+		progress_end(&k->progress);
+		if (t && !i) {
+			recording_note(k->a, k->path);
+			show_warnings(k, q);
+		}
+		if (t)
+			show(k, q, t, i, &j);
+		mz_result_free(t);
 	}
 	if (k->o->json)
 		mz_json_end_object(&j);
-	failed |= b.failed;
-	if (!failed && k->o->json)
-		fwrite(b.data, 1, b.len, stdout);
+	if (!err.code && k->o->json && console_put(&b, stdout) < 0)
+		return console_fail("out of memory");
 	mz_buf_free(&b);
-	return failed ? console_fail("out of memory") : MZ_EXIT_OK;
+	return err.code ? console_error(&err) : MZ_EXIT_OK;
 }
 
 /* ---- the verb --------------------------------------------------------------------------- */
 
-static int level(const struct kmap_opts *o, const struct question *q, enum mz_kmap_by *by)
+static int level(const struct kmap_opts *o, const struct question *q, uint32_t *by)
 {
-	*by = q->by;
 	if (!o->by_name)
 		return -1;
 	if (!q->choose)
@@ -225,37 +185,26 @@ static int level(const struct kmap_opts *o, const struct question *q, enum mz_km
 	for (unsigned i = 0; levels[i]; i++) {
 		if (strcmp(levels[i], o->by_name))
 			continue;
-		*by = (enum mz_kmap_by)i;
-		if (q->answer == calls && *by > MZ_KMAP_BY_FUNCTION)
+		*by = i;
+		if (q->first == MZ_ASK_CALLS && i > MZ_KMAP_BY_FUNCTION)
 			return console_usage("calls --by takes dir, file or function");
 		return -1;
 	}
 	return console_usage("--by takes dir, file, function, cache or pid; not '%s'", o->by_name);
 }
 
-static int open_and_answer(struct ask *k, const struct question *q,
-			   const struct mz_recording_model *how)
+static int report(const struct kmap_opts *o, const char *path)
 {
 	struct mz_recording_options ro = {
-		.want = MZ_RECORDING_KMAP, .symbols = k->o->symbols, .skip_bad = k->o->skip_bad};
-	char *paths[] = {(char *)k->path};
+		.want = MZ_RECORDING_KMAP, .symbols = o->symbols, .skip_bad = o->skip_bad};
+	char *paths[] = {(char *)path};
 	struct mz_recording r;
 	struct mz_error err = {0};
 	struct progress progress;
 	int ret = recording_open(&r, paths, 1, &ro, &progress, &err);
 
-	if (ret < 0) {
-		ret = console_error(&err);
-	} else if (!q->answers) {
-		ret = kmap_report_run(&r, options_limit(&k->o->limit, KMAP_REPORT_ROWS),
-				      k->o->json);
-	} else if (recording_model(&r, how, &k->m, &err) < 0) {
-		ret = console_error(&err);
-	} else {
-		show_warnings(k, q);
-		ret = answer(k, q);
-	}
-	mz_kmap_model_deinit(&k->m);
+	ret = ret < 0 ? console_error(&err)
+		      : kmap_report_run(&r, options_limit(&o->limit, KMAP_REPORT_ROWS), o->json);
 	mz_recording_close(&r);
 	return ret;
 }
@@ -264,8 +213,12 @@ static int open_and_answer(struct ask *k, const struct question *q,
 static int ask(const struct kmap_opts *o, const struct question *q, int argc, char **argv)
 {
 	struct ask k = {.o = o, .path = "-"};
-	struct mz_recording_model how = {.types = q->answer == object || q->answer == fields,
-					 .or_function = (q->choose || !q->answers) && !o->by_name};
+	struct mz_analysis_options how = {.symbols = o->symbols,
+					  .skip_bad = o->skip_bad,
+					  .kind = MZ_RECORDING_KMAP,
+					  .by_exactly = !q->choose || o->by_name,
+					  .names = o->json || o->csv ? 0 : TEXT_NAMES};
+	struct mz_error err = {0};
 	int ret = level(o, q, &how.by), at = 0;
 
 	if (ret >= 0)
@@ -282,7 +235,12 @@ static int ask(const struct kmap_opts *o, const struct question *q, int argc, ch
 		k.path = argv[at++];
 	if (at < argc)
 		return console_usage("one map only; '%s' is one too many", argv[at]);
-	return open_and_answer(&k, q, &how);
+	if (!q->answers)
+		return report(o, k.path);
+	k.a = recording_analysis(k.path, &how, &k.progress, &err);
+	ret = k.a ? answer(&k, q) : console_error(&err);
+	mz_analysis_close(k.a);
+	return ret;
 }
 
 /* What is more than a question to one map. */

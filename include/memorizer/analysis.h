@@ -57,9 +57,18 @@ struct mz_analysis_options {
 	const char *symbols; /* of a kernel: files and folders, with commas between; NULL:
 				those beside the recording */
 	uint32_t want;	     /* enum mz_want; 0 = sums and timeline */
-	uint32_t by;	     /* enum mz_kmap_by, for MZ_ASK_MATRIX and MZ_ASK_PRIVILEGE */
+	uint32_t by;	     /* enum mz_kmap_by, for MZ_ASK_MATRIX, _CALLS and _PRIVILEGE */
 	uint32_t skip_bad;   /* KMAP: lines that cannot be understood are counted, no error */
+	uint32_t flags;	     /* enum mz_open_flags */
+	uint32_t kind;	     /* enum mz_recording_kind: any other kind is an error */
+	uint32_t by_exactly; /* KMAP: 1 = `by` holds, even if no folders are known; 0 = functions
+				then take the place of folders */
+	uint32_t names;	     /* MZ_ASK_FIELDS: functions named per member; 0 = all */
 	uint32_t reserved;   /* 0 */
+	/* Called now and then while a KMAP is read, with progress_arg. share: of the file,
+	 * below 0 = not known; count: of units ("lines"). NULL = not called. */
+	void (*progress)(void *arg, double share, uint64_t count, const char *units);
+	void *progress_arg;
 };
 
 struct mz_analysis;
@@ -78,8 +87,16 @@ MZ_API enum mz_recording_kind mz_analysis_kind(const struct mz_analysis *a);
 /* The last error; valid until the analysis is closed. */
 MZ_API const struct mz_error *mz_analysis_error(const struct mz_analysis *a);
 
-/* What a recording with events says of itself ("command", "host": docs/format.md);
- * borrowed until the analysis is closed. NULL, 0 = it does not say. */
+/*
+ * What a recording says of itself; borrowed until the analysis is closed. NULL, 0 = it does not
+ * say. With events: "command", "host", ... (docs/format.md). A KMAP, after the first question:
+ * the text "note" (what its kernel could not record), and the numbers "accesses", "calls",
+ * "by" (enum mz_kmap_by: the level that the last question was answered at),
+ * "hashed" (addresses that have no names for that reason), "bad_lines", "open_end" (1: the last
+ * line may have been cut), "folders" (1: some code has one), "ranges" (1: it is known which bytes
+ * were accessed), "members" (1: it is known which members were accessed) and "structures" (1: the
+ * symbols have some).
+ */
 MZ_API const char *mz_analysis_text(struct mz_analysis *a, const char *key);
 MZ_API uint64_t mz_analysis_number(struct mz_analysis *a, const char *key);
 
@@ -164,6 +181,7 @@ enum mz_question {
 			   * function; the vmlinux must be among the symbols */
 	MZ_ASK_PROCESSES,
 	MZ_ASK_ACCESSORS,
+	MZ_ASK_CALLS, /* who calls whom */
 	MZ_QUESTIONS
 };
 
@@ -192,6 +210,9 @@ enum mz_result_type {
 MZ_API void mz_result_free(struct mz_result_table *t);
 MZ_API size_t mz_result_rows(const struct mz_result_table *t);
 MZ_API size_t mz_result_columns(const struct mz_result_table *t);
+/* Of the table: its name in JSON, and a heading. Borrowed until the table is freed. */
+MZ_API const char *mz_result_name(const struct mz_result_table *t);
+MZ_API const char *mz_result_heading(const struct mz_result_table *t);
 /* Of a column: its name in JSON and CSV, its title, its type. NULL, -EINVAL: there is no
  * such column. Borrowed until the table is freed. */
 MZ_API const char *mz_result_key(const struct mz_result_table *t, size_t column);

@@ -55,7 +55,12 @@ static int take_paths(struct mz_analysis *a, const char *const *paths, size_t n)
 
 int mz_analysis_reopen(struct mz_analysis *a)
 {
-	struct mz_recording_options o = {.symbols = a->symbols, .skip_bad = a->o.skip_bad};
+	struct mz_recording_options o = {.want = (enum mz_recording_kind)a->o.kind,
+					 .symbols = a->symbols,
+					 .flags = a->o.flags,
+					 .skip_bad = a->o.skip_bad,
+					 .progress = a->o.progress,
+					 .arg = a->o.progress_arg};
 
 	mz_recording_close(&a->recording);
 	return mz_recording_open(&a->recording, a->paths, a->n, &o, &a->error);
@@ -145,11 +150,15 @@ const struct mz_error *mz_analysis_error(const struct mz_analysis *a)
 
 const char *mz_analysis_text(struct mz_analysis *a, const char *key)
 {
+	if (a->has_model)
+		return mz_analysis_kmap_text(a, key);
 	return a->events ? mz_events_text(a->events, key) : NULL;
 }
 
 uint64_t mz_analysis_number(struct mz_analysis *a, const char *key)
 {
+	if (a->has_model)
+		return mz_analysis_kmap_number(a, key);
 	return a->events ? mz_events_number(a->events, key) : 0;
 }
 
@@ -321,7 +330,7 @@ const char *mz_question_name(enum mz_question question)
 		"sites",   "stacks",	"pools",     "timeline",     "lifetimes", "sizes",
 		"layout",  "loss",	"classes",   "allocated-by", "freed-by",  "written-by",
 		"read-by", "types",	"fields",    "touched",	     "matrix",	  "shared",
-		"unused",  "privilege", "processes", "accessors",
+		"unused",  "privilege", "processes", "accessors",    "calls",
 	};
 
 	return (unsigned)question < MZ_QUESTIONS ? names[question] : NULL;

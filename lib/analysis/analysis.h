@@ -25,6 +25,8 @@ struct mz_analysis {
 	bool has_model;
 	enum mz_kmap_by model_by; /* as asked for; the model may have another */
 	bool model_lives;	  /* it was read with the lives of objects, for measures */
+	bool model_types;	  /* ... and with the structures of objects */
+	char note[160];		  /* what the map cannot say */
 	struct mz_kmap_model model;
 	struct mz_error error;
 };
@@ -37,6 +39,9 @@ int mz_analysis_reopen(struct mz_analysis *a);
 int mz_analysis_table(struct mz_analysis *a, enum mz_question q, struct mz_result_table *t);
 int mz_analysis_kmap(struct mz_analysis *a, enum mz_question q, const char *pattern,
 		     struct mz_result_table *t);
+/* What the map says of itself, by its model. */
+const char *mz_analysis_kmap_text(struct mz_analysis *a, const char *key);
+uint64_t mz_analysis_kmap_number(const struct mz_analysis *a, const char *key);
 /* analysis_privilege.c: of a model that was read with lives. */
 int mz_analysis_privilege(struct mz_analysis *a, struct mz_result_table *t);
 

@@ -6,12 +6,14 @@
 #include "analysis/analysis.h"
 #include "analysis/kmap_questions.h"
 #include "base/error.h"
+#include "formats/kmap.h"
 
 /* Counts of objects cannot be added up afterwards, so the level is chosen before reading. */
 static enum mz_kmap_by level_of(const struct mz_analysis *a, enum mz_question q)
 {
 	switch (q) {
-	case MZ_ASK_MATRIX: return (enum mz_kmap_by)a->o.by;
+	case MZ_ASK_MATRIX:
+	case MZ_ASK_CALLS: return (enum mz_kmap_by)a->o.by;
 	case MZ_ASK_SHARED:
 	case MZ_ASK_UNUSED:
 	case MZ_ASK_PROCESSES:
@@ -22,16 +24,23 @@ static enum mz_kmap_by level_of(const struct mz_analysis *a, enum mz_question q)
 
 /* A question of another level reads the map again. Which level comes next is unknown, and a model
  * of the finest level would take far more memory. */
-static int read_model(struct mz_analysis *a, enum mz_kmap_by by, bool lives)
+static int read_model(struct mz_analysis *a, enum mz_question q)
 {
-	struct mz_recording_model how = {
-		.by = by, .or_function = !lives, .types = !lives, .lives = lives};
+	enum mz_kmap_by by = level_of(a, q);
+	bool pipe = !strcmp(a->paths[0], "-"), lives = q == MZ_ASK_PRIVILEGE;
+	/* Structures take long to load; from a pipe, the next question may want them. */
+	struct mz_recording_model how = {.by = by,
+					 .or_function = by <= MZ_KMAP_BY_FILE && !lives &&
+							!a->o.by_exactly,
+					 .types = q <= MZ_ASK_FIELDS || (pipe && !lives),
+					 .lives = lives};
 	int ret;
 
-	if (a->has_model && a->model_by == by && a->model_lives == lives)
+	if (a->has_model && a->model_by == by && a->model_lives == lives &&
+	    a->model_types >= how.types)
 		return 0;
 	if (a->has_model) {
-		if (!strcmp(a->paths[0], "-"))
+		if (pipe)
 			return mz_fail(&a->error, ESPIPE,
 				       "standard input was read for a question of another level");
 		mz_kmap_model_deinit(&a->model);
@@ -43,6 +52,7 @@ static int read_model(struct mz_analysis *a, enum mz_kmap_by by, bool lives)
 	a->has_model = true;
 	a->model_by = by;
 	a->model_lives = lives;
+	a->model_types = how.types;
 	return mz_recording_model(&a->recording, &how, &a->model, &a->error);
 }
 
@@ -56,7 +66,7 @@ int mz_analysis_kmap(struct mz_analysis *a, enum mz_question q, const char *patt
 		return mz_fail(&a->error, EINVAL, "there is no level of detail %u", a->o.by);
 	if (q == MZ_ASK_TOUCHED && !pattern)
 		return mz_fail(&a->error, EINVAL, "'touched' needs the name of a function");
-	ret = read_model(a, level_of(a, q), q == MZ_ASK_PRIVILEGE);
+	ret = read_model(a, q);
 	if (ret < 0)
 		return ret;
 	switch (q) {
@@ -66,14 +76,42 @@ int mz_analysis_kmap(struct mz_analysis *a, enum mz_question q, const char *patt
 	case MZ_ASK_WRITTEN_BY: mz_kmap_object(m, pattern, MZ_KMAP_WRITTEN, t); break;
 	case MZ_ASK_READ_BY: mz_kmap_object(m, pattern, MZ_KMAP_READ, t); break;
 	case MZ_ASK_TYPES: mz_kmap_types(m, pattern, t); break;
-	case MZ_ASK_FIELDS: mz_kmap_fields(m, pattern, 0, t); break;
+	case MZ_ASK_FIELDS: mz_kmap_fields(m, pattern, a->o.names, t); break;
 	case MZ_ASK_TOUCHED: mz_kmap_site(m, pattern, t); break;
 	case MZ_ASK_MATRIX: mz_kmap_matrix(m, t); break;
 	case MZ_ASK_SHARED: mz_kmap_shared(m, t); break;
 	case MZ_ASK_UNUSED: mz_kmap_unused(m, t); break;
 	case MZ_ASK_PRIVILEGE: return mz_analysis_privilege(a, t);
 	case MZ_ASK_PROCESSES: mz_kmap_processes(m, t); break;
+	case MZ_ASK_CALLS: mz_kmap_calls(m, t); break;
 	default: mz_kmap_accessors(m, t); break;
 	}
+	return 0;
+}
+
+const char *mz_analysis_kmap_text(struct mz_analysis *a, const char *key)
+{
+	if (strcmp(key, "note"))
+		return NULL;
+	return mz_kmap_note(a->recording.kmap, a->note, sizeof(a->note));
+}
+
+uint64_t mz_analysis_kmap_number(const struct mz_analysis *a, const char *key)
+{
+	const struct mz_kmap_model *m = &a->model;
+	const struct {
+		const char *key;
+		uint64_t number;
+	} list[] = {
+		{"accesses", m->accesses},   {"by", m->by},
+		{"calls", m->n_calls},	     {"hashed", m->hashed},
+		{"open_end", m->open_end},   {"bad_lines", m->bad_lines},
+		{"folders", m->has_dirs},    {"ranges", m->has_ranges},
+		{"members", m->has_members}, {"structures", m->types != NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
+		if (!strcmp(list[i].key, key))
+			return list[i].number;
 	return 0;
 }

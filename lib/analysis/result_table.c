@@ -113,6 +113,16 @@ size_t mz_result_columns(const struct mz_result_table *t)
 	return t->n_columns;
 }
 
+const char *mz_result_name(const struct mz_result_table *t)
+{
+	return t->key;
+}
+
+const char *mz_result_heading(const struct mz_result_table *t)
+{
+	return t->title;
+}
+
 const char *mz_result_key(const struct mz_result_table *t, size_t column)
 {
 	return column < t->n_columns ? t->columns[column].key : NULL;

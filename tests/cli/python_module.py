@@ -138,8 +138,10 @@ def kmap(path):
         check("classes", list(a.ask("classes", "kmalloc*")), want["objects"])
         check("who writes them", list(a.ask("written-by", "kmalloc*")), want["written_by"])
         check("the matrix", list(a.ask("matrix")), json.load(open("matrix.json"))["matrix"])
+        check("its heading", a.ask("matrix").heading, open("matrix.txt").readline().rstrip("\n"))
+        check("calls", list(a.ask("calls")), json.load(open("calls.json"))["calls"])
         raises("events of a map", 61, next, a.events())
-    check("questions", "written-by" in memorizer.questions() and len(memorizer.questions()), 22)
+    check("questions", "written-by" in memorizer.questions() and len(memorizer.questions()), 23)
 
 
 def privilege(path):

@@ -35,7 +35,8 @@ static void fixed_structures(void)
 
 static void growing_structures(void)
 {
-	SHAPE(mz_analysis_options, 32, reserved, 28);
+	SHAPE(mz_analysis_options, 64, progress_arg, 56);
+	CHECK_EQ(offsetof(struct mz_analysis_options, flags), 28);
 	SHAPE(mz_code_frame, 48, inlined, 44);
 	SHAPE(mz_totals, 296, lost_by, 168);
 	SHAPE(mz_summary, 224, end, 216);
@@ -59,6 +60,7 @@ static void numbers(void)
 	CHECK_EQ(MZ_RECORDING_SUMS, 4);
 	CHECK_EQ(MZ_ASK_CLASSES, 8);
 	CHECK_EQ(MZ_ASK_ACCESSORS, 21);
+	CHECK_EQ(MZ_ASK_CALLS, 22);
 	for (int i = 0; i < MZ_QUESTIONS; i++)
 		CHECK(mz_question_name(i));
 	CHECK(!mz_question_name(MZ_QUESTIONS));
