@@ -31,7 +31,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct kmap_opts, skip_bad,
 	       "leave out and count lines that cannot be parsed"),
 	MZ_OPT(0, "domains", "N", MZ_OPT_U64, struct kmap_opts, domains,
-	       "cut: at most so many domains (default: as many as pay)"),
+	       "cut: the largest number of domains (default: as many as pay)"),
 	MZ_OPT(0, "budget", "CYCLES", MZ_OPT_U64, struct kmap_opts, budget,
 	       "cut: what all crossings may cost (default: as the baseline, or as it pays)"),
 	MZ_OPT(0, "mechanism", "NAME", MZ_OPT_STR, struct kmap_opts, mechanism,
@@ -75,7 +75,7 @@ struct question {
 	enum mz_question first;
 };
 
-/* Of a member, so many functions are named in text. */
+/* The number of functions that text names for each member. */
 #define TEXT_NAMES 2
 
 static const struct question questions[] = {

@@ -85,14 +85,14 @@ static void note_left_out(const struct mz_privilege *p)
 {
 	if (p->unknown_edges || p->unknown_calls)
 		console_note(
-			"%llu accesses and %llu calls are of code in no function, and left out",
+			"left out: %llu accesses and %llu calls by code that is in no function",
 			(unsigned long long)p->unknown_edges, (unsigned long long)p->unknown_calls);
 	if (p->module_edges || p->module_objects || p->module_calls)
-		console_note("%llu accesses, %llu calls and %llu kinds of objects are of modules "
-			     "that the functions do not have, and left out",
-			     (unsigned long long)p->module_edges,
-			     (unsigned long long)p->module_calls,
-			     (unsigned long long)p->module_objects);
+		console_note(
+			"left out: %llu accesses, %llu calls and %llu kinds of objects of modules "
+			"that are not in the table of functions",
+			(unsigned long long)p->module_edges, (unsigned long long)p->module_calls,
+			(unsigned long long)p->module_objects);
 	if (p->u->dropped)
 		console_note("%llu objects are the recorder's own or none, and left out",
 			     (unsigned long long)p->u->dropped);

@@ -194,7 +194,7 @@ static int put_file(struct out *t, struct mz_error *err)
 	int ret = mz_cut_read(&c, &t->l.p, t->o->cut, err);
 
 	if (ret >= 0 && c.unassigned)
-		console_note("%s: %llu functions are not in it: they are one domain", t->o->cut,
+		console_note("%s: %llu functions are missing: they form one domain", t->o->cut,
 			     (unsigned long long)c.unassigned);
 	if (ret >= 0 && c.unknown)
 		console_note("%s: %llu of its names are not known", t->o->cut,

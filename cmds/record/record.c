@@ -69,7 +69,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force,
 	       "replace an existing recording"),
 	MZ_OPT(0, "stacks", "DEPTH", MZ_OPT_OPTSTR, struct opts, stacks,
-	       "keep the call stack of each allocation; with DEPTH, no more than so many callers"),
+	       "keep the call stack of each allocation; with DEPTH, at most that many callers"),
 	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct opts, pid,
 	       "record a running program until it ends, Ctrl-C or --duration; with "
 	       "--kernel, only what this process allocates, and its frees"),

@@ -37,7 +37,8 @@ static const struct mz_opt opts[] = {
 		   "keep recordings in this folder while the store does not answer, and send what "
 		   "is there first"),
 	MZ_OPT_FOR(STORE_ADD, 0, "tries", "N", MZ_OPT_U64, struct store_opts, tries,
-		   "try so often while the store does not answer (5), with longer and longer "
+		   "the number of attempts while the store does not answer (5), with longer and "
+		   "longer "
 		   "pauses"),
 	MZ_OPT_FOR(STORE_ADD, 0, "symbols", "FILES", MZ_OPT_STR, struct store_opts, symbols,
 		   "kernel recordings: kallsyms, System.map, vmlinux, or a folder with them "
@@ -66,10 +67,11 @@ static const struct mz_opt opts[] = {
 		   "count a change only if chance makes one like it with less than this "
 		   "probability (regressions: 0.001; gate: 0.05)"),
 	MZ_OPT_FOR(NOISE, 0, "runs", "N", MZ_OPT_U64, struct store_opts, runs,
-		   "look at the newest so many recordings (regressions: 1000; gate: 100 before the "
+		   "the number of newest recordings to look at (regressions: 1000; gate: 100 "
+		   "before the "
 		   "revision)"),
 	MZ_OPT_FOR(STORE_REGRESSIONS, 0, "least", "SHARE", MZ_OPT_DOUBLE, struct store_opts, least,
-		   "and only if it is at least this share of what it was (0.05)"),
+		   "and only if it is at least this share of the earlier value (0.05)"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "older", "TIME", MZ_OPT_STR, struct store_opts, older,
 		   "remove recordings from before that time: a time as with --time, or 365d"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "keep", "N", MZ_OPT_U64, struct store_opts, keep,

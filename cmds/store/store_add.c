@@ -248,8 +248,8 @@ int store_add(const struct store_opts *o, const char *store, int argc, char **ar
 	for (int i = 0; i < argc; i++)
 		if (!strcmp(argv[i], "-"))
 			return console_usage(
-				"a recording in a store needs a file to be told by, and "
-				"standard input is none");
+				"a store identifies a recording by its file, so standard "
+				"input cannot be added");
 	ret = check_spool(o->spool, &err);
 	if (!ret && !opens_late(&a))
 		ret = open_store(&a, &err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether a change stands out of the noise. */
+/* Whether a change stands out from the noise. */
 #ifndef MZ_STORE_STATISTICS_H
 #define MZ_STORE_STATISTICS_H
 
