@@ -98,6 +98,13 @@ struct mz_cmd {
 		.choices = c, .scope = sc                                                          \
 	}
 
+/* What many verbs have, in the same words. */
+#define MZ_OPT_OUTPUT(st, m)                                                                       \
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, st, m, "write to OUT (default: standard output)")
+#define MZ_OPT_FORCE(st, m)                                                                        \
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, st, m, "replace an existing file")
+#define MZ_OPT_JSON(st, m) MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, st, m, "print JSON")
+
 /* How many rows: one name in all verbs. */
 #define MZ_OPT_ROWS(sc, st, m, h)                                                                  \
 	{                                                                                          \

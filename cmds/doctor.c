@@ -25,7 +25,7 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print JSON"),
+	MZ_OPT_JSON(struct opts, json),
 	{0},
 };
 

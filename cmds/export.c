@@ -24,14 +24,13 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "to", "FORMAT", MZ_OPT_STR, struct opts, to,
 	       "dhat, pprof, collapsed, heaptrack, massif, speedscope, firefox, otlp, openmetrics, "
 	       "perfetto, parquet, sqlite, csv or jsonl"),
-	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
-	       "write to OUT (default: standard output)"),
+	MZ_OPT_OUTPUT(struct opts, output),
 	MZ_OPT(0, "table", "TABLE", MZ_OPT_STR, struct opts, table,
 	       "parquet, csv, jsonl: events (default), blocks, sites or frames"),
 	MZ_OPT(0, "value", "VALUE", MZ_OPT_STR, struct opts, value,
 	       "collapsed: peak_bytes (default), live_bytes, bytes, blocks, temporary, ..."),
 	RECORDING_SYMBOLS(struct opts, symbols),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	MZ_OPT_FORCE(struct opts, force),
 	{0},
 };
 

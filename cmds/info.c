@@ -14,7 +14,7 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "as JSON"),
+	MZ_OPT_JSON(struct opts, json),
 	{0},
 };
 

@@ -19,12 +19,11 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
-	       "write to OUT (default: standard output)"),
+	MZ_OPT_OUTPUT(struct opts, output),
 	MZ_OPT(0, "to", "FORMAT", MZ_OPT_STR, struct opts, to,
 	       "dhat (default), which every verb reads; or pprof, collapsed, speedscope, ..."),
 	RECORDING_SYMBOLS(struct opts, symbols),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	MZ_OPT_FORCE(struct opts, force),
 	{0},
 };
 

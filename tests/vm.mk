@@ -5,7 +5,7 @@ VM_TOOLS := $(O)/tests/vm/witness.so $(O)/tests/vm/entries.so $(O)/tests/vm/help
 
 tests: $(VM_TOOLS)
 
-$(O)/tests/vm/witness.so $(O)/tests/vm/entries.so: $(O)/tests/vm/%.so: tests/vm/%.c
+$(O)/tests/vm/witness.so $(O)/tests/vm/entries.so: $(O)/tests/vm/%.so: tests/vm/%.c tests/vm/qemu_plugin.h
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -fPIC -fvisibility=hidden -shared -o $@ $<

@@ -34,8 +34,7 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
-	       "write to OUT (default: standard output)"),
+	MZ_OPT_OUTPUT(struct opts, output),
 	MZ_OPT_ONE_OF(0, "to", "FORMAT", struct opts, to, formats,
 		      "container (as if not given), text, classic; of a KMAP: container, kmap (its "
 		      "own lines again), kmap-g2 or kmap-g3 (lines of 10 or 11 fields, as "
@@ -51,7 +50,7 @@ static const struct mz_opt opts[] = {
 	       "exit with 3 if events are lost or damaged"),
 	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct opts, skip_bad,
 	       "leave out and count lines of a KMAP that cannot be parsed"),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	MZ_OPT_FORCE(struct opts, force),
 	{0},
 };
 
@@ -62,7 +61,7 @@ struct input {
 
 static struct input look(const struct opts *o, int argc, char **argv)
 {
-	struct input what = {.kmap = o->to >= TO_KMAP && o->to < TO_RAW, .files = argc > 1};
+	struct input what = {.kmap = o->to >= TO_KMAP && o->to<TO_RAW, .files = argc> 1};
 	struct mz_recording r;
 	struct mz_error err = {0};
 
@@ -106,7 +105,8 @@ static int run(void *options, int argc, char **argv)
 	if (o->to >= TO_RAW)
 		return argc ? kmem_export(argv, argc, o->output, raw[o->to - TO_RAW].shape,
 					  raw[o->to - TO_RAW].big, o->force)
-			    : console_usage("no files given; name files, or a folder of kmemtraced");
+			    : console_usage(
+				      "no files given; name files, or a folder of kmemtraced");
 	if (o->to == TO_CONTAINER && !o->drop && what.files)
 		return kmem_join(argv, argc, o->output, o->best, o->force);
 	ret = transcode_drop(o->drop, &t.drop);

@@ -14,13 +14,12 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
-	       "write to OUT (default: standard output)"),
+	MZ_OPT_OUTPUT(struct opts, output),
 	MZ_OPT(0, "fields", NULL, MZ_OPT_FLAG, struct opts, fields,
 	       "add the time, and the thread where the log has it, to each line"),
 	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
 	       "exit with status 3 if the log is incomplete"),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	MZ_OPT_FORCE(struct opts, force),
 	{0},
 };
 

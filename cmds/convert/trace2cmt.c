@@ -23,7 +23,7 @@ static const struct mz_opt opts[] = {
 	       "leave out addresses, times, ...: comma-separated names"),
 	MZ_OPT(0, "skip-unmatched", NULL, MZ_OPT_FLAG, struct opts, skip_unmatched,
 	       "leave out and count events that the classic format cannot express"),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	MZ_OPT_FORCE(struct opts, force),
 	{0},
 };
 

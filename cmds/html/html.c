@@ -24,7 +24,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "functions", "FILE", MZ_OPT_STR, struct opts, functions,
 	       "KMAPs: show privileges and a cut, with this table of functions ('memorizer kmap "
 	       "functions') or vmlinux"),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "overwrite an existing file"),
+	MZ_OPT_FORCE(struct opts, force),
 	{0},
 };
 

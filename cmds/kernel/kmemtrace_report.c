@@ -22,7 +22,7 @@ const char *const kmem_sorts[] = {"waste", "bytes",    "count", "frag", "live",
 static const struct mz_opt opts[] = {
 	MZ_OPT_ROWS(0, struct opts, limit, "rows of a table (10); 0 = all"),
 	KMEM_REPORT_OPTS(0, struct opts, report),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print JSON"),
+	MZ_OPT_JSON(struct opts, json),
 	{0},
 };
 

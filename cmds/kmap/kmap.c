@@ -51,9 +51,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct kmap_opts, output,
 	       "merge, cut, export: write here (merge: default standard output; NAME.cmt: a "
 	       "container)"),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct kmap_opts, force,
-	       "replace an existing file"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct kmap_opts, json, "as JSON"),
+	MZ_OPT_FORCE(struct kmap_opts, force),
+	MZ_OPT_JSON(struct kmap_opts, json),
 	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct kmap_opts, csv, "print CSV, with plain numbers"),
 	{0},
 };

@@ -20,7 +20,7 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing file"),
+	MZ_OPT_FORCE(struct opts, force),
 	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "write a JSON array"),
 	{0},
 };

@@ -29,7 +29,7 @@ static const char *const ways[] = {"site", "function", "file", "module", "thread
 
 static const struct mz_opt opts[] = {
 	MZ_OPT_ROWS(0, struct opts, limit, "rows of a list (10; of a KMAP 8); 0 = all"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print JSON"),
+	MZ_OPT_JSON(struct opts, json),
 	MZ_OPT_ONE_OF(OF(MZ_RECORDING_USER), "by", "WHAT", struct opts, user.by, ways,
 		      "sum up by site (default), function, file, module or thread"),
 	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "stacks", NULL, MZ_OPT_FLAG, struct opts, user.stacks,

@@ -28,7 +28,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "credentials", "FILE", MZ_OPT_STR, struct store_opts, credentials,
 	       "ClickHouse: a file of mode 600 with the user and the password on two lines "
 	       "(default: MEMORIZER_STORE_USER and MEMORIZER_STORE_PASSWORD)"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct store_opts, json, "print JSON"),
+	MZ_OPT_JSON(struct store_opts, json),
 	MZ_OPT_FOR(STORE_ADD, 0, "time", "TIME", MZ_OPT_STR, struct store_opts, time,
 		   "when it was recorded (default: when its file was written): 2026-03-01, "
 		   "2026-03-01T12:00:00 (UTC; +02:00 behind it names another zone), seconds "
