@@ -26,6 +26,14 @@
 #include <linux/kconfig.h>
 #include <linux/module.h>
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define MAX_PAGE_ORDER			(MAX_ORDER - 1)
+#endif
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+/* For files that can be read with read_iter. */
+#define copy_splice_read		generic_file_splice_read
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 /* Atomics without instrumentation, by their older names. */
 #define raw_atomic_read			arch_atomic_read

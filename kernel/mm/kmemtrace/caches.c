@@ -3,6 +3,7 @@
  * kmemtrace: numbers for caches. A cache gets its number with its first event;
  * what it is called stays in the table when it is destroyed.
  */
+#include <linux/mm.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>

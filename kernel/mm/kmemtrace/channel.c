@@ -10,6 +10,7 @@
 #include <linux/cpuhotplug.h>
 #include <linux/debugfs.h>
 #include <linux/fs.h>
+#include <linux/memorizer-compat.h>
 #include <linux/splice.h>
 #include <linux/uio.h>
 

@@ -12,6 +12,7 @@
 #include <linux/gfp.h>
 #include <linux/init.h>
 #include <linux/kstrtox.h>
+#include <linux/memorizer-compat.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/string.h>
