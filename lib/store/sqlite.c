@@ -248,7 +248,10 @@ static int open_frozen(struct mz_store *s, struct mz_error *err)
 			  : sqlite3_open_v2(uri.data, &t->db,
 					    SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
 	mz_buf_free(&uri);
-	return code == SQLITE_OK ? check(s, false, err) : fail(s, code, err);
+	if (code != SQLITE_OK)
+		return fail(s, code, err);
+	distrust(t->db);
+	return check(s, false, err);
 }
 
 /* Whether the store is there, and only the right to write beside it is missing. */
