@@ -395,6 +395,85 @@ static int unpack_bytes(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, u
 	return 0;
 }
 
+/* ---- columns of zeros --------------------------------------------------- */
+
+#define SPARSE_FROM 16 /* numbers to one that is not 0 */
+
+static bool is_sparse(const uint64_t *v, uint32_t n)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		used += v[i] != 0;
+	return used <= n / SPARSE_FROM;
+}
+
+/* What all numbers are multiples of is taken out: times have a resolution. */
+static int pack_sparse(struct mz_packer *pk, const uint64_t *v, uint32_t n, struct mz_buf *out)
+{
+	const struct mz_pack_how planes = {.codec = MZ_CODEC_PLANES}, log = {.codec = MZ_CODEC_LOG};
+	struct mz_codec_column gaps = {0}, values = {0};
+	uint64_t any = 0;
+	unsigned shift;
+	uint32_t from = 0;
+	int ret;
+
+	for (uint32_t i = 0; i < n; i++)
+		any |= v[i];
+	shift = any ? (unsigned)__builtin_ctzll(any) : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!v[i])
+			continue;
+		mz_codec_column_add(&gaps, i - from);
+		mz_codec_column_add(&values, v[i] >> shift);
+		from = i + 1;
+	}
+	mz_buf_number(out, shift);
+	ret = gaps.failed || values.failed ? -ENOMEM : 0;
+	if (!ret)
+		ret = mz_codec_column_pack(pk, gaps.v, gaps.n, &planes, out);
+	if (!ret)
+		ret = mz_codec_column_pack(pk, values.v, values.n, &log, out);
+	mz_codec_column_free(&gaps);
+	mz_codec_column_free(&values);
+	return ret;
+}
+
+static int spread(const struct mz_codec_column *gaps, const struct mz_codec_column *values,
+		  unsigned shift, uint32_t n, uint64_t *v)
+{
+	uint32_t at = 0;
+
+	if (gaps->n != values->n)
+		return -EBADMSG;
+	memset(v, 0, n * sizeof(*v));
+	for (uint32_t i = 0; i < gaps->n; i++) {
+		if (gaps->v[i] >= n - at)
+			return -EBADMSG;
+		at += (uint32_t)gaps->v[i];
+		v[at++] = values->v[i] << shift;
+	}
+	return 0;
+}
+
+static int unpack_plain(struct mz_packer *pk, struct mz_bytes *in, uint32_t max,
+			struct mz_codec_column *c);
+
+static int unpack_sparse(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, uint64_t *v)
+{
+	unsigned shift = (unsigned)mz_bytes_upto(in, 63);
+	struct mz_codec_column gaps = {0}, values = {0};
+	int ret = unpack_plain(pk, in, n, &gaps);
+
+	if (!ret)
+		ret = unpack_plain(pk, in, n, &values);
+	if (!ret)
+		ret = spread(&gaps, &values, shift, n, v);
+	mz_codec_column_free(&gaps);
+	mz_codec_column_free(&values);
+	return ret;
+}
+
 /* ---- columns ------------------------------------------------------------ */
 
 static bool all_same(const uint64_t *v, uint32_t n)
@@ -441,6 +520,7 @@ static int pack_as(struct mz_packer *pk, enum mz_codec codec, const uint64_t *v,
 	case MZ_CODEC_SPLIT: ret = pack_split(pk, v, n, out); break;
 	case MZ_CODEC_MIXED: ret = pack_mixed(pk, v, n, how, out); break;
 	case MZ_CODEC_BYTES: ret = pack_bytes(pk, v, n, out); break;
+	case MZ_CODEC_SPARSE: ret = pack_sparse(pk, v, n, out); break;
 	}
 	return ret < 0 ? ret : out->failed ? -ENOMEM : 0;
 }
@@ -476,7 +556,8 @@ int mz_codec_column_pack(struct mz_packer *pk, const uint64_t *v, uint32_t n,
 	if (all_same(v, n))
 		return pack_as(pk, MZ_CODEC_SAME, v, n, how, out);
 	start = out->len;
-	ret = pack_as(pk, how->codec, v, n, how, out);
+	ret = pack_as(pk, how->sparse && is_sparse(v, n) ? MZ_CODEC_SPARSE : how->codec, v, n, how,
+		      out);
 	if (!ret && how->repeats)
 		ret = pack_also(pk, MZ_CODEC_BYTES, v, n, how, start, out);
 	if (!ret && how->best)
@@ -497,35 +578,65 @@ static int unpack_mixed(struct mz_packer *pk, struct mz_bytes *in, uint32_t n, b
 	return mz_codec_cm_decode(pk->cm, data, len, v, n, words, context);
 }
 
-int mz_codec_column_unpack(struct mz_packer *pk, struct mz_bytes *in, uint32_t max, bool words,
-			   const uint16_t *context, uint32_t n_context, struct mz_codec_column *c)
+/* The codecs that need nothing but the bytes. */
+static int unpack_as(struct mz_packer *pk, uint64_t codec, struct mz_bytes *in, uint32_t n,
+		     uint64_t *v)
+{
+	switch (codec) {
+	case MZ_CODEC_SAME: {
+		uint64_t same = mz_bytes_number(in);
+
+		for (uint32_t i = 0; i < n; i++)
+			v[i] = same;
+		return in->bad ? -EBADMSG : 0;
+	}
+	case MZ_CODEC_PLANES: return unpack_planes(pk, in, n, v);
+	case MZ_CODEC_LOG: return unpack_log(pk, in, n, v);
+	case MZ_CODEC_SPLIT: return unpack_split(pk, in, n, v);
+	case MZ_CODEC_BYTES: return unpack_bytes(pk, in, n, v);
+	}
+	return -EBADMSG;
+}
+
+/* The count, the codec, and room for the numbers. */
+static int start_column(struct mz_bytes *in, uint32_t max, struct mz_codec_column *c,
+			uint64_t *codec)
 {
 	uint32_t n = (uint32_t)mz_bytes_upto(in, max);
-	uint64_t codec;
 
 	c->n = 0;
 	if (in->bad || !n)
 		return in->bad ? -EBADMSG : 0;
-	codec = mz_bytes_number(in);
+	*codec = mz_bytes_number(in);
 	if (!mz_codec_column_room(c, n))
 		return -ENOMEM;
 	c->n = n;
-	switch (codec) {
-	case MZ_CODEC_SAME: {
-		uint64_t v = mz_bytes_number(in);
+	return 0;
+}
 
-		for (uint32_t i = 0; i < n; i++)
-			c->v[i] = v;
-		return in->bad ? -EBADMSG : 0;
-	}
-	case MZ_CODEC_PLANES: return unpack_planes(pk, in, n, c->v);
-	case MZ_CODEC_LOG: return unpack_log(pk, in, n, c->v);
-	case MZ_CODEC_SPLIT: return unpack_split(pk, in, n, c->v);
-	case MZ_CODEC_BYTES: return unpack_bytes(pk, in, n, c->v);
-	case MZ_CODEC_MIXED:
-		if (context && n > n_context)
-			return -EBADMSG;
-		return unpack_mixed(pk, in, n, words, context, c->v);
-	}
-	return -EBADMSG;
+/* A column inside another one. */
+static int unpack_plain(struct mz_packer *pk, struct mz_bytes *in, uint32_t max,
+			struct mz_codec_column *c)
+{
+	uint64_t codec = 0;
+	int ret = start_column(in, max, c, &codec);
+
+	return ret < 0 || !c->n ? ret : unpack_as(pk, codec, in, c->n, c->v);
+}
+
+int mz_codec_column_unpack(struct mz_packer *pk, struct mz_bytes *in, uint32_t max, bool words,
+			   const uint16_t *context, uint32_t n_context, struct mz_codec_column *c)
+{
+	uint64_t codec = 0;
+	int ret = start_column(in, max, c, &codec);
+
+	if (ret < 0 || !c->n)
+		return ret;
+	if (codec == MZ_CODEC_SPARSE)
+		return unpack_sparse(pk, in, c->n, c->v);
+	if (codec != MZ_CODEC_MIXED)
+		return unpack_as(pk, codec, in, c->n, c->v);
+	if (context && c->n > n_context)
+		return -EBADMSG;
+	return unpack_mixed(pk, in, c->n, words, context, c->v);
 }

@@ -15,6 +15,7 @@ enum mz_codec {
 	MZ_CODEC_SPLIT = 4,  /* small numbers in one byte, the others in two */
 	MZ_CODEC_MIXED = 5,  /* context mixing */
 	MZ_CODEC_BYTES = 6,  /* the lowest byte of all numbers, then the next one, and so on */
+	MZ_CODEC_SPARSE = 7, /* those that are not 0, and the zeros before each */
 };
 
 /* A growing array. Failure is sticky, as in struct mz_buf. */
@@ -34,8 +35,9 @@ static inline void mz_codec_column_add(struct mz_codec_column *c, uint64_t v)
 		c->v[c->n++] = v;
 }
 
-/* How a column is to be packed. */
+/* How a column is to be packed. SPARSE is taken where it fits, if the column says so. */
 struct mz_pack_how {
+	bool sparse;
 	enum mz_codec codec;	 /* PLANES, LOG or SPLIT; SAME is found by itself */
 	bool repeats;		 /* BYTES in its place, if that is smaller */
 	bool best;		 /* MIXED in their place */

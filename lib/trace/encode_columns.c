@@ -466,6 +466,7 @@ static struct mz_pack_how pack_how(const struct mz_encoder *e, unsigned id)
 		how.codec = MZ_CODEC_LOG;
 	how.repeats = id == MZ_COL_STEP || id == MZ_COL_ADDR || id == MZ_COL_STRAY_ADDR ||
 		      id == MZ_COL_GUEST_ADDR || id == MZ_COL_OWN_SIZE || id == MZ_COL_AGAIN;
+	how.sparse = id == MZ_COL_TIME;
 	if (id == MZ_COL_TOKEN)
 		how.codec = MZ_CODEC_SPLIT;
 	how.words = id == MZ_COL_TOKEN || id == MZ_COL_WHO || id == MZ_COL_PLACE;

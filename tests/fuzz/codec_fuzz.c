@@ -27,7 +27,8 @@ static void there_and_back(const uint8_t *data, size_t size)
 	struct mz_pack_how how = {.codec = data[0] % 3 + MZ_CODEC_PLANES,
 				  .best = data[0] & 4,
 				  .words = data[0] & 8,
-				  .repeats = data[0] & 16};
+				  .repeats = data[0] & 16,
+				  .sparse = data[0] & 32};
 	struct mz_codec_column c = {0}, back = {0};
 	struct mz_buf out = {0};
 	struct mz_bytes in;

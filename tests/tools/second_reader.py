@@ -299,6 +299,11 @@ def column(b, name=None, contexts=None):
     elif codec == 6:
         planes = [b.packed() for _ in range(b.number())]
         v = [sum(x << 8 * k for k, x in enumerate(bytes_of)) for bytes_of in zip(*planes)]
+    elif codec == 7:
+        shift, gaps, values, v = b.number(), column(b), column(b), []
+        for gap, value in zip(gaps, values):
+            v += [0] * gap + [value << shift]
+        v += [0] * (n - len(v))
     else:
         raise Damaged('an unknown codec')
     if len(v) != n:
