@@ -12,12 +12,13 @@
 #include "trace/stack_tree.h"
 #include "trace/writer.h"
 
-#define LEAST_CHUNK    4096	     /* events, however many streams share the memory */
-#define SPILL_FROM     (2u << 20)    /* bytes of one table of the stacks */
-#define TABLE_LEVEL    9	     /* of zstd */
-#define EASY_LEVEL     6	     /* of a recorder that keeps up */
-#define HURRY_LEVEL    1	     /* of one that does not */
-#define LARGE_ENCODER  (16u << 20)   /* bytes: it had chunks of more than half the length */
+#define LEAST_CHUNK    4096	   /* events, however many streams share the memory */
+#define SPILL_FROM     (2u << 20)  /* bytes of one table of the stacks */
+#define TABLE_LEVEL    9	   /* of zstd */
+#define EASY_LEVEL     6	   /* of a recorder that keeps up */
+#define HURRY_LEVEL    1	   /* of one that does not */
+#define LAST_LEVEL     14	   /* of its last chunk, which takes a tenth of a second at most */
+#define LARGE_ENCODER  (16u << 20) /* bytes: it had chunks of more than half the length */
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
 
 struct mz_stream {
@@ -322,6 +323,9 @@ int mz_writer_close(struct mz_writer *w, struct mz_error *err)
 	int ret;
 
 	wait_for_all(w);
+	/* the program has ended, and short recordings are one chunk */
+	if (w->level == EASY_LEVEL)
+		w->level = LAST_LEVEL;
 	/* what has failed once is not whole, whatever goes well later */
 	ret = w->error.code ? -w->error.code : flush_all(w);
 
