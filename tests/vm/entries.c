@@ -57,6 +57,22 @@ static int by_start(const void *key, const void *member)
 	return pc < start ? -1 : pc > start;
 }
 
+static int read_functions(FILE *in)
+{
+	unsigned long long start;
+
+	if (!in)
+		return -1;
+	while (fscanf(in, "%llx %*s", &start) == 1) {
+		entries = realloc(entries, (nentries + 1) * sizeof(*entries));
+		if (!entries)
+			break;
+		entries[nentries++] = (struct entry){.start = start};
+	}
+	fclose(in);
+	return entries ? 0 : -1;
+}
+
 static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
@@ -68,11 +84,9 @@ static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		struct entry *e = bsearch(&pc, entries, nentries, sizeof(*entries), by_start);
 
 		if (e)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_entry,
-							       QEMU_PLUGIN_CB_NO_REGS, e);
+			plugin_on_run(insn, on_entry, e);
 		if (pc >= setter && pc < setter_end)
-			qemu_plugin_register_vcpu_mem_cb(insn, on_store, QEMU_PLUGIN_CB_NO_REGS,
-							 QEMU_PLUGIN_MEM_W, NULL);
+			plugin_on_store(insn, on_store);
 	}
 }
 
@@ -90,38 +104,14 @@ static void on_exit_write(qemu_plugin_id_t id, void *data)
 		perror(out_path);
 }
 
-static int read_functions(const char *path)
-{
-	FILE *in = fopen(path, "r");
-	unsigned long long start;
-
-	if (!in) {
-		perror(path);
-		return -1;
-	}
-	while (fscanf(in, "%llx %*s", &start) == 1) {
-		entries = realloc(entries, (nentries + 1) * sizeof(*entries));
-		if (!entries)
-			break;
-		entries[nentries++] = (struct entry){.start = start};
-	}
-	fclose(in);
-	return entries ? 0 : -1;
-}
-
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc, char **argv)
 {
 	(void)info;
-	for (int i = 0; i < argc; i++) {
-		if (!strncmp(argv[i], "functions=", 10) && read_functions(argv[i] + 10))
-			return -1;
-		if (!strncmp(argv[i], "out=", 4))
-			out_path = strdup(argv[i] + 4);
-		if (!strncmp(argv[i], "switch=", 7))
-			switch_at = strtoull(argv[i] + 7, NULL, 16);
-		if (!strncmp(argv[i], "setter=", 7))
-			setter = strtoull(argv[i] + 7, NULL, 16);
-	}
+	out_path = plugin_text(argc, argv, "out");
+	switch_at = plugin_address(argc, argv, "switch");
+	setter = plugin_address(argc, argv, "setter");
+	if (read_functions(plugin_file(argc, argv, "functions")))
+		return -1;
 	for (size_t i = 0; i + 1 < nentries; i++)
 		if (entries[i].start == setter)
 			setter_end = entries[i + 1].start;

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -37,5 +40,54 @@ void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, exit_cb_t cb, void *dat
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc,
 			       char **argv);
+
+/* Called for each store of the instruction, and each time that it runs. */
+static inline void plugin_on_store(struct qemu_plugin_insn *insn, mem_cb_t cb)
+{
+	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
+}
+
+static inline void plugin_on_run(struct qemu_plugin_insn *insn, exec_cb_t cb, void *data)
+{
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS, data);
+}
+
+/* The value of NAME= among the arguments; NULL: it is not there. */
+static inline const char *plugin_argument(int argc, char **argv, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (int i = 0; i < argc; i++)
+		if (!strncmp(argv[i], name, n) && argv[i][n] == '=')
+			return argv[i] + n + 1;
+	return NULL;
+}
+
+/* A copy of it: QEMU frees the arguments once the plugin is installed. */
+static inline const char *plugin_text(int argc, char **argv, const char *name)
+{
+	const char *text = plugin_argument(argc, argv, name);
+
+	return text ? strdup(text) : NULL;
+}
+
+/* The file that it names, for reading; NULL: there is none, which was said. */
+static inline FILE *plugin_file(int argc, char **argv, const char *name)
+{
+	const char *path = plugin_argument(argc, argv, name);
+	FILE *in = path ? fopen(path, "r") : NULL;
+
+	if (!in)
+		perror(path ? path : name);
+	return in;
+}
+
+/* The same as an address; 0: it is not there. */
+static inline uint64_t plugin_address(int argc, char **argv, const char *name)
+{
+	const char *text = plugin_argument(argc, argv, name);
+
+	return text ? strtoull(text, NULL, 16) : 0;
+}
 
 #endif

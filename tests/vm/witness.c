@@ -141,11 +141,9 @@ static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 			bsearch(&pc, functions, nfunctions, sizeof(*functions), by_place);
 
 		if (pc == arm_at)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_arm, QEMU_PLUGIN_CB_NO_REGS,
-							       NULL);
+			plugin_on_run(insn, on_arm, NULL);
 		if (f && !is_counted(f))
-			qemu_plugin_register_vcpu_mem_cb(insn, on_store, QEMU_PLUGIN_CB_NO_REGS,
-							 QEMU_PLUGIN_MEM_W, NULL);
+			plugin_on_store(insn, on_store);
 		else if (f)
 			qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
 							 QEMU_PLUGIN_MEM_RW, f);
@@ -179,16 +177,13 @@ static int compare(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static int read_functions(const char *path)
+static int read_functions(FILE *in)
 {
-	FILE *in = fopen(path, "r");
 	unsigned long long start, end;
 	struct function f;
 
-	if (!in) {
-		perror(path);
+	if (!in)
 		return -1;
-	}
 	while (fscanf(in, "%llx %llx %127s", &start, &end, f.name) == 3) {
 		f.start = start;
 		f.end = end;
@@ -206,16 +201,11 @@ static int read_functions(const char *path)
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc, char **argv)
 {
 	(void)info;
-	for (int i = 0; i < argc; i++) {
-		if (!strncmp(argv[i], "functions=", 10) && read_functions(argv[i] + 10))
-			return -1;
-		if (!strncmp(argv[i], "out=", 4))
-			out_path = strdup(argv[i] + 4);
-		if (!strncmp(argv[i], "arm=", 4))
-			arm_at = strtoull(argv[i] + 4, NULL, 16);
-		if (!strncmp(argv[i], "switch=", 7))
-			switch_at = strtoull(argv[i] + 7, NULL, 16);
-	}
+	out_path = plugin_text(argc, argv, "out");
+	arm_at = plugin_address(argc, argv, "arm");
+	switch_at = plugin_address(argc, argv, "switch");
+	if (read_functions(plugin_file(argc, argv, "functions")))
+		return -1;
 	if (!out_path || !nfunctions || !arm_at || !switch_at) {
 		fprintf(stderr,
 			"witness: needs functions=FILE,out=FILE,arm=ADDRESS,switch=ADDRESS\n");
