@@ -79,17 +79,6 @@ static int psr_json(struct mz_json *w, struct html_privilege *s)
 	return ret;
 }
 
-static void price_json(struct mz_json *w, const char *key, const struct mz_cut_price *p)
-{
-	mz_json_object(w, key);
-	mz_json_u64(w, "domains", p->domains);
-	mz_json_double(w, "psr", p->psr);
-	mz_json_double(w, "cost", p->cost);
-	mz_json_u64(w, "accesses_across", p->accesses);
-	mz_json_u64(w, "accesses", p->all_accesses);
-	mz_json_end_object(w);
-}
-
 static void curve_json(struct mz_json *w, const struct html_privilege *s)
 {
 	mz_json_array(w, "curve");
@@ -276,8 +265,8 @@ int html_privilege_json(struct mz_json *w, struct html_privilege *s, const struc
 	mz_json_object(w, "privilege");
 	mz_json_bool(w, "has_calls", s->l.u.has_calls);
 	ret = psr_json(w, s);
-	price_json(w, "cut", &s->price);
-	price_json(w, "baseline", &s->base);
+	mz_cut_price_json(&s->price, "cut", w);
+	mz_cut_price_json(&s->base, "baseline", w);
 	curve_json(w, s);
 	if (!ret)
 		ret = domains_json(w, s);

@@ -146,20 +146,6 @@ static void text_domains(const struct kmap_opts *o, const struct mz_privilege *p
 		printf("... and %zu more (--limit 0 shows all)\n", all - shown);
 }
 
-static void json_price(struct mz_json *j, const char *key, const struct mz_cut_price *p)
-{
-	mz_json_object(j, key);
-	mz_json_u64(j, "domains", p->domains);
-	mz_json_double(j, "psr", p->psr);
-	mz_json_u64(j, "ps", p->ps);
-	mz_json_double(j, "cost", p->cost);
-	mz_json_u64(j, "accesses_across", p->accesses);
-	mz_json_u64(j, "accesses", p->all_accesses);
-	mz_json_u64(j, "calls_across", p->calls);
-	mz_json_u64(j, "calls", p->all_calls);
-	mz_json_end_object(j);
-}
-
 static void json_members(struct mz_json *j, const struct mz_privilege *p, const struct mz_cut *c,
 			 uint32_t domain)
 {
@@ -210,9 +196,9 @@ static int json_result(const struct kmap_opts *o, const struct mz_privilege *p,
 	struct mz_json j = {.out = &b};
 
 	mz_json_object(&j, NULL);
-	json_price(&j, "cut", &r->price);
+	mz_cut_price_json(&r->price, "cut", &j);
 	if (r->has_base)
-		json_price(&j, "baseline", &r->base);
+		mz_cut_price_json(&r->base, "baseline", &j);
 	mz_json_u64(&j, "refined", r->k.moved);
 	mz_json_array(&j, "curve");
 	for (size_t i = 0; i < r->k.n_curve; i++) {

@@ -9,6 +9,7 @@
 #define MZ_ANALYSIS_PRIVILEGE_CLUSTER_H
 
 #include "analysis/privilege.h"
+#include "base/json.h"
 
 struct mz_cluster_options {
 	double access, call;	    /* cost of one that crosses; a call includes its return */
@@ -59,5 +60,6 @@ static inline double mz_cut_psr(const struct mz_cut_price *p, uint64_t ps)
 }
 int mz_cut_weigh(struct mz_privilege *p, const struct mz_cut *c, const struct mz_cluster_options *o,
 		 struct mz_cut_price *price);
+void mz_cut_price_json(const struct mz_cut_price *p, const char *key, struct mz_json *out);
 
 #endif
