@@ -182,8 +182,9 @@ static int put_calls(struct writer *w)
 
 	for (size_t i = 0; i < w->u->n_calls && !ret; i++) {
 		const struct mz_union_call *c = &w->u->calls[i];
-		struct mz_kmap_record rec = {.kind = MZ_KMAP_CALL,
-					     .call = {c->from, c->to, c->count}};
+		struct mz_kmap_record rec = {
+			.kind = MZ_KMAP_CALL,
+			.call = {.from = c->from, .to = c->to, .count = c->count, .pid = -1}};
 
 		ret = w->put(w->arg, &rec, NULL);
 	}
