@@ -59,7 +59,8 @@ static void set_command(const struct mz_user_files *f, struct mz_user_program *m
 			line[i] = ' ';
 	line[n] = '\0';
 	if (!n)
-		mz_writer_set_text(m->writer, "command", f->made == 1 ? f->command : m->program);
+		mz_writer_set_text(m->writer, "command",
+				   f->made == 1 && f->command ? f->command : m->program);
 	else
 		mz_writer_set_text(m->writer, "command", line);
 }
