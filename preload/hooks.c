@@ -151,8 +151,23 @@ struct made {
 	uint8_t arg; /* MZ_ARG_EXTRA: whole_arg does not fit */
 };
 
+/* All bytes of a block, where the record has those of one element. */
+static uint64_t whole_size(unsigned call, uint64_t size, unsigned arg, uint64_t whole_arg)
+{
+	bool array = call == MZ_CALL_CALLOC || call == MZ_CALL_REALLOCARRAY;
+
+	return array && arg == MZ_ARG_EXTRA ? size * whole_arg : size;
+}
+
+/* Its record was lost. Rare, and out of the way of those that are not. */
+static __attribute__((noinline, cold)) void lost_block(const void *p, uint64_t size)
+{
+	if (p)
+		mz_thin_lost(&mz_me, p, size);
+}
+
 /* One that does not fit a record. */
-static __attribute__((noinline)) bool record_wide(struct mz_thread *t, const struct made *m)
+static __attribute__((noinline)) void record_wide(struct mz_thread *t, const struct made *m)
 {
 	struct mz_record r[7];
 	unsigned n = 0;
@@ -173,12 +188,14 @@ static __attribute__((noinline)) bool record_wide(struct mz_thread *t, const str
 				    .arg = m->arg,
 				    .size = (uint16_t)m->size,
 				    .value = m->addr | m->over << MZ_ADDR_BITS};
-	return mz_append(t, r, n, NULL, 0);
+	if (!mz_append(t, r, n, NULL, 0))
+		lost_block((const void *)(uintptr_t)m->addr,
+			   whole_size(m->call, m->size, m->arg, m->whole_arg));
 }
 
 /* One that fits, with its call stack: a record more, before it. */
-static __attribute__((noinline)) bool record_sited(struct mz_thread *t, uint8_t call,
-						   uint64_t value, uint16_t size, uint8_t arg,
+static __attribute__((noinline)) bool record_sited(struct mz_thread *t, unsigned call,
+						   uint64_t value, uint16_t size, unsigned arg,
 						   uint32_t site)
 {
 	uint64_t time, at;
@@ -186,65 +203,71 @@ static __attribute__((noinline)) bool record_sited(struct mz_thread *t, uint8_t 
 	if (!mz_begin(t, 3) || !mz_stamp(t, 2, &time, &at))
 		return false;
 	mz_fill(mz_slot(t, at), time, MZ_REC_SITE, 0, 0, site);
-	mz_fill(mz_slot(t, at + 1), time, call, arg, size, value);
+	mz_fill(mz_slot(t, at + 1), time, (uint8_t)call, (uint8_t)arg, size, value);
 	mz_end(t);
 	return true;
 }
 
-static bool record_plain(struct mz_thread *t, uint8_t call, uint64_t value, uint16_t size,
-			 uint8_t arg)
+static inline __attribute__((always_inline)) bool
+record_plain(struct mz_thread *t, unsigned call, uint64_t value, uint16_t size, unsigned arg)
 {
 	uint64_t time, at;
 
 	if (!mz_begin(t, 2) || !mz_stamp(t, 1, &time, &at))
 		return false;
-	mz_fill(mz_slot(t, at), time, call, arg, size, value);
+	mz_fill(mz_slot(t, at), time, (uint8_t)call, (uint8_t)arg, size, value);
 	mz_end(t);
 	return true;
 }
 
-/* All bytes of a block, where the record has those of one element. */
-static uint64_t whole_size(uint8_t call, uint64_t size, uint8_t arg, uint64_t whole_arg)
-{
-	bool array = call == MZ_CALL_CALLOC || call == MZ_CALL_REALLOCARRAY;
-
-	return array && arg == MZ_ARG_EXTRA ? size * whole_arg : size;
-}
-
-/* An allocation that is done. arg does not fit when it is MZ_ARG_EXTRA. False: the block was
- * left out by thinning, which the caller counts as an event or not. */
-static bool record_block(uint8_t call, void *p, uint64_t size, uint8_t arg, uint64_t whole_arg)
+/* A block that is kept, and stands for so many. */
+static inline __attribute__((always_inline)) void record_kept(unsigned call, void *p, uint64_t size,
+							      unsigned arg, uint64_t whole_arg,
+							      uint32_t weight)
 {
 	struct mz_thread *t = &mz_me;
-	uint64_t given, over, addr = (uintptr_t)p;
-	uint32_t site, weight = 1;
-	bool done;
+	uint64_t given = p ? (in_arena(p) ? arena_size(p) : real.usable(p)) : size;
+	uint64_t over = given > size ? given - size : 0, addr = (uintptr_t)p, wide;
+	uint32_t site = mz_stack(t);
+	bool done = true;
 
-	if (__builtin_expect(mz_thinned, 0) && p &&
-	    !mz_thin_keeps(t, p, whole_size(call, size, arg, whole_arg), &weight))
-		return false;
-	given = p ? (in_arena(p) ? arena_size(p) : real.usable(p)) : size;
-	over = given > size ? given - size : 0;
-	site = mz_stack(t);
-	if (__builtin_expect((size | over | addr >> (MZ_ADDR_BITS - 16)) >> 16 != 0, 0) ||
-	    __builtin_expect(arg == MZ_ARG_EXTRA || weight > 1, 0)) {
-		struct made m = {addr, size, over, whole_arg, site, weight, call, arg};
+	/* One comparison for all that does not fit: only MZ_ARG_EXTRA has nine bits when it is one
+	 * more. */
+	wide = (size | over | addr >> (MZ_ADDR_BITS - 16) | (uint64_t)(arg + 1) << 8) >> 16;
+	if (__builtin_expect(wide != 0, 0) || __builtin_expect(weight > 1, 0)) {
+		struct made m = {addr, size,   over,	      whole_arg,
+				 site, weight, (uint8_t)call, (uint8_t)arg};
 
-		done = record_wide(t, &m);
+		record_wide(t, &m);
 	} else if (__builtin_expect(site != 0, 0)) {
 		done = record_sited(t, call, addr | over << MZ_ADDR_BITS, (uint16_t)size, arg,
 				    site);
 	} else {
 		done = record_plain(t, call, addr | over << MZ_ADDR_BITS, (uint16_t)size, arg);
 	}
-	if (__builtin_expect(!done, 0) && p)
-		mz_thin_lost(t, p, whole_size(call, size, arg, whole_arg));
+	if (__builtin_expect(!done, 0))
+		lost_block(p, size);
+}
+
+/* While blocks are thinned. False: this one was left out, which the caller counts as an event or
+ * not. */
+static __attribute__((noinline)) bool record_chosen(unsigned call, void *p, uint64_t size,
+						    unsigned arg, uint64_t whole_arg)
+{
+	uint32_t weight = 1;
+
+	if (p && !mz_thin_keeps(&mz_me, p, whole_size(call, size, arg, whole_arg), &weight))
+		return false;
+	record_kept(call, p, size, arg, whole_arg, weight);
 	return true;
 }
 
-static void record_alloc(uint8_t call, void *p, uint64_t size, uint8_t arg, uint64_t whole_arg)
+/* An allocation that is done. arg does not fit when it is MZ_ARG_EXTRA. */
+static void record_alloc(unsigned call, void *p, uint64_t size, unsigned arg, uint64_t whole_arg)
 {
-	if (!record_block(call, p, size, arg, whole_arg))
+	if (__builtin_expect(!mz_thinned, 1))
+		record_kept(call, p, size, arg, whole_arg, 1);
+	else if (!record_chosen(call, p, size, arg, whole_arg))
 		mz_thin_count(&mz_me);
 }
 
@@ -325,7 +348,7 @@ static void end_change(enum mz_change how, const void *old, uint8_t call, void *
 	}
 	if (how == MZ_CHANGE_THINNED && !mz_thin_changed(t, old, p, size))
 		return;
-	if (record_block(call, p, size, arg, whole_arg))
+	if (record_chosen(call, p, size, arg, whole_arg))
 		return;
 	if (how == MZ_CHANGE_THINNED || !old)
 		mz_thin_count(t);
@@ -347,7 +370,12 @@ EXPORT void *malloc(size_t size)
 	if (!prepared())
 		return arena_alloc(size);
 	p = real.malloc(size);
-	if (mz_on())
+	if (!mz_on())
+		return p;
+	/* most calls are of this one: what is known of it is left out by the compiler */
+	if (__builtin_expect(!mz_thinned, 1))
+		record_kept(MZ_CALL_MALLOC, p, size, 0, 0, 1);
+	else
 		record_alloc(MZ_CALL_MALLOC, p, size, 0, 0);
 	return p;
 }

@@ -19,6 +19,7 @@ static unsigned waits;
 /* ---- what the rest of the library does ------------------------------------------ */
 
 bool mz_sandboxed;
+bool mz_thinned;
 static struct mz_region *given;
 
 struct mz_region *mz_region_map(void)
