@@ -236,8 +236,8 @@ static void show_sampled(const struct job *j)
 	       console_count(a, s.weight), (double)(s.first - u->first_time) / 1e9,
 	       (double)(s.last - u->first_time) / 1e9);
 	printf("               exactly: %s blocks, %s in all\n",
-	       console_count(a, u->recorded + s.allocs),
-	       console_bytes(b, u->recorded_bytes + s.bytes));
+	       console_count(a, u->all.allocs - u->stood_for + s.allocs),
+	       console_bytes(b, u->all.bytes - u->stood_for_bytes + s.bytes));
 }
 
 static void show_head(const struct job *j)
@@ -515,8 +515,8 @@ static void merge_usage(struct mz_usage *to, const struct mz_usage *u)
 	to->over_live += u->over_live;
 	to->lost += u->lost;
 	to->sampled |= u->sampled;
-	to->recorded += u->recorded;
-	to->recorded_bytes += u->recorded_bytes;
+	to->stood_for += u->stood_for;
+	to->stood_for_bytes += u->stood_for_bytes;
 	to->threads += u->threads;
 	to->fields |= u->fields;
 	to->peak_blocks += u->peak_blocks;

@@ -145,28 +145,37 @@ static void check_peak(struct mz_usage *u, const struct mz_event *ev)
 	u->all.peak_blocks = u->peak_blocks = u->all.live_blocks;
 }
 
-static void add_block(struct mz_usage_site *s, const struct mz_usage_block *b)
+/* What a block adds to every sum that it is in, with those that it stands for; computed once. */
+struct share {
+	uint64_t blocks, bytes, waste;
+};
+
+static struct share share_of(uint64_t size, uint64_t waste, unsigned weight)
 {
-	s->allocs += 1ull << b->weight;
-	s->bytes += b->size << b->weight;
-	s->waste += (uint64_t)b->waste << b->weight;
-	s->live += b->size << b->weight;
-	s->live_blocks += 1ull << b->weight;
-	s->live_waste += (uint64_t)b->waste << b->weight;
+	return (struct share){1ull << weight, size << weight, waste << weight};
+}
+
+static void add_block(struct mz_usage_site *s, struct share b)
+{
+	s->allocs += b.blocks;
+	s->bytes += b.bytes;
+	s->waste += b.waste;
+	s->live += b.bytes;
+	s->live_blocks += b.blocks;
+	s->live_waste += b.waste;
 	if (s->live > s->max_bytes || !s->max_blocks) {
 		s->max_bytes = s->live;
 		s->max_blocks = s->live_blocks;
 	}
 }
 
-static void remove_block(struct mz_usage_site *s, const struct mz_usage_block *b, uint64_t now,
-			 bool temporary)
+static void remove_block(struct mz_usage_site *s, struct share b, uint64_t age, bool temporary)
 {
 	s->temporary += temporary;
-	s->lifetime += now > b->born ? (now - b->born) << b->weight : 0;
-	s->live -= b->size << b->weight;
-	s->live_blocks -= 1ull << b->weight;
-	s->live_waste -= (uint64_t)b->waste << b->weight;
+	s->lifetime += age;
+	s->live -= b.bytes;
+	s->live_blocks -= b.blocks;
+	s->live_waste -= b.waste;
 }
 
 /* ---- events --------------------------------------------------------------- */
@@ -177,36 +186,40 @@ static void end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struc
 		      bool seen)
 {
 	struct mz_usage_block *b = &u->blocks[i];
+	struct share all = share_of(b->size, b->waste, b->weight);
+	uint64_t age = u->now > b->born ? (u->now - b->born) * all.blocks : 0;
 	/* allocations after one that stands for others may be missing */
 	bool temporary =
 		thread && !b->weight && b->tid == thread->key && b->turn == (uint32_t)thread->size;
 
 	before_change(u, &u->sites[b->site]);
-	remove_block(&u->sites[b->site], b, u->now, temporary);
-	remove_block(&u->all, b, u->now, temporary);
+	remove_block(&u->sites[b->site], all, age, temporary);
+	remove_block(&u->all, all, age, temporary);
 	if (b->cache) {
 		before_change(u, &u->caches[b->cache]);
-		remove_block(&u->caches[b->cache], b, u->now, temporary);
+		remove_block(&u->caches[b->cache], all, age, temporary);
 	}
 	if (u->by_thread) {
 		struct mz_usage_site *t = &u->thread_sums[mz_live_find(&u->tids, b->tid)->born];
 
 		before_change(u, t);
-		remove_block(t, b, u->now, temporary);
+		remove_block(t, all, age, temporary);
 	}
 	if (u->history)
-		mz_history_went(u->history, addr, b->size, 1ull << b->weight, b->born, seen,
-				u->all.live, u->all.live_blocks);
+		mz_history_went(u->history, addr, b->size, all.blocks, b->born, seen, u->all.live,
+				u->all.live_blocks);
 	drop_block(u, i);
 }
 
-static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t key)
+/* weight: it stands for 2^weight blocks */
+static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t key, unsigned weight)
 {
 	struct mz_block *thread = thread_of(u, ev);
 	struct mz_usage_site *s = row_of(&u->sites, &u->sites_cap, ev->site), *c = NULL;
 	struct mz_usage_site *t = NULL;
 	uint64_t addr = ev->has & MZ_HAS_ADDR ? ev->addr : 0;
-	unsigned weight = (unsigned)__builtin_ctz(mz_event_weight(ev));
+	uint64_t waste = ev->has & MZ_HAS_GIVEN && ev->given > ev->size ? ev->given - ev->size : 0;
+	struct share all = share_of(ev->size, waste, weight);
 	uint32_t i = new_block(u);
 	struct mz_usage_live *l;
 	bool fresh;
@@ -231,7 +244,7 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	thread->size++;
 	u->blocks[i] = (struct mz_usage_block){
 		.size = ev->size,
-		.waste = ev->has & MZ_HAS_GIVEN && ev->given > ev->size ? ev->given - ev->size : 0,
+		.waste = waste & UINT64_MAX >> 8,
 		.weight = weight & 0xff,
 		.turn = (uint32_t)thread->size,
 		.born = u->now,
@@ -239,22 +252,24 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		.cache = c ? ev->cache : 0,
 		.tid = (uint32_t)thread->key,
 	};
-	u->sampled |= weight;
-	u->recorded++;
-	u->recorded_bytes += ev->size;
+	if (__builtin_expect(weight, 0)) {
+		u->sampled = true;
+		u->stood_for += all.blocks - 1;
+		u->stood_for_bytes += all.bytes - ev->size;
+	}
 	before_change(u, s);
-	add_block(s, &u->blocks[i]);
-	add_block(&u->all, &u->blocks[i]);
+	add_block(s, all);
+	add_block(&u->all, all);
 	if (c && ev->cache) {
 		before_change(u, c);
-		add_block(c, &u->blocks[i]);
+		add_block(c, all);
 	}
 	if (t) {
 		before_change(u, t);
-		add_block(t, &u->blocks[i]);
+		add_block(t, all);
 	}
 	if (u->history)
-		mz_history_came(u->history, addr, ev->size, 1ull << weight, u->all.live,
+		mz_history_came(u->history, addr, ev->size, all.blocks, u->all.live,
 				u->all.live_blocks);
 	check_peak(u, ev);
 	return 0;
@@ -265,29 +280,32 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 static void take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t key, uint64_t *count)
 {
 	struct mz_usage_live *l = key ? mz_u64_table_find(&u->live, key, sizeof(*l)) : NULL;
+	uint64_t blocks;
 
 	if (!l || (ev->call == MZ_CALL_MUNMAP && ev->size < u->blocks[l->block].size)) {
 		u->unknown++;
 		return;
 	}
-	*count += 1ull << u->blocks[l->block].weight;
+	blocks = 1ull << u->blocks[l->block].weight;
+	*count += blocks;
 	if (ev->kind == MZ_FREE) /* and one has been counted */
-		u->calls[ev->call] += (1ull << u->blocks[l->block].weight) - 1;
+		u->calls[ev->call] += blocks - 1;
 	end_block(u, l->block, ev->has & MZ_HAS_ADDR ? key : 0,
 		  mz_live_find(&u->tids, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull), true);
 	mz_u64_table_remove(&u->live, l, sizeof(*l));
 }
 
-static int add_realloc(struct mz_usage *u, const struct mz_event *ev, uint64_t key, uint64_t old)
+static int add_realloc(struct mz_usage *u, const struct mz_event *ev, uint64_t key, uint64_t old,
+		       unsigned weight)
 {
 	if (!key && ev->size) {
 		u->failed++; /* the old block stays */
 		return 0;
 	}
-	u->reallocs += mz_event_weight(ev);
+	u->reallocs += 1ull << weight;
 	if (old)
 		take_block(u, ev, old, &(uint64_t){0});
-	return key ? begin_block(u, ev, key) : 0;
+	return key ? begin_block(u, ev, key, weight) : 0;
 }
 
 /* Reads and writes are its block's, and so its site's. */
@@ -307,9 +325,12 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 {
 	bool by_addr = ev->has & MZ_HAS_ADDR;
 	uint64_t key = by_addr ? ev->addr : ev->object;
+	unsigned weight = __builtin_expect(ev->has & MZ_HAS_FLAGS, 0)
+				  ? (unsigned)__builtin_ctz(mz_event_weight(ev))
+				  : 0;
 
 	u->events++;
-	u->calls[ev->call] += mz_event_weight(ev);
+	u->calls[ev->call] += 1ull << weight;
 	u->fields |= ev->has;
 	if (ev->has & MZ_HAS_TIME) {
 		if (!u->first_time)
@@ -325,9 +346,10 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 			u->failed += ev->size != 0;
 			return 0;
 		}
-		u->allocs += mz_event_weight(ev);
-		return begin_block(u, ev, key);
-	case MZ_REALLOC: return add_realloc(u, ev, key, by_addr ? ev->old_addr : ev->old_object);
+		u->allocs += 1ull << weight;
+		return begin_block(u, ev, key, weight);
+	case MZ_REALLOC:
+		return add_realloc(u, ev, key, by_addr ? ev->old_addr : ev->old_object, weight);
 	case MZ_FREE:
 		if (by_addr && !key)
 			u->null_frees++;

@@ -43,7 +43,7 @@ struct mz_usage {
 	uint64_t peak_event, peak_time, peak_blocks;
 	uint64_t threads;
 	uint32_t fields;
-	uint64_t recorded, recorded_bytes; /* blocks as they are in the trace, without weights */
+	uint64_t stood_for, stood_for_bytes; /* of all, what is not in the trace itself */
 	bool sampled; /* blocks stand for others: sums are estimates, temporary is not known */
 	struct mz_usage_site all;    /* the program as one site; at_peak is its peak */
 	struct mz_usage_site *sites; /* by number of the stack; 0 = not known */

@@ -209,8 +209,8 @@ static void weights(void)
 	weighted(&u, MZ_LOST, MZ_CALL_LOST, 0, 100, 0);
 	mz_usage_end(&u);
 	CHECK(u.sampled);
-	CHECK_EQ(u.recorded, 5);
-	CHECK_EQ(u.recorded_bytes, 10 + 5 + 3 * 7);
+	CHECK_EQ(u.stood_for, 7);
+	CHECK_EQ(u.stood_for_bytes, 7 * 10);
 	CHECK_EQ(u.all.allocs, 12);
 	CHECK_EQ(u.all.bytes, 106);
 	CHECK_EQ(u.all.at_peak, 106);
