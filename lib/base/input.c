@@ -73,7 +73,7 @@ int mz_input_memory(struct mz_input *in, const void *data, size_t size, const ch
 
 	if (ret < 0)
 		return ret;
-	in->pos = data;
+	in->pos = data ? data : ""; /* nothing may be nowhere */
 	in->end = in->pos + size;
 	in->offset = size;
 	in->budget.bytes = size;
