@@ -111,12 +111,13 @@ static int by_code(const void *a, const void *b)
 
 static void text_price(const char *name, const struct mz_cut_price *p)
 {
-	char a[32], b[32], d[32];
+	char a[32], b[32];
 
 	printf("%-12s %8u domains  PSR %.7f  cost %.6g cycles  %s of %s accesses", name, p->domains,
 	       p->psr, p->cost, console_count(a, p->accesses), console_count(b, p->all_accesses));
 	if (p->all_calls)
-		printf(" and %s of %" PRIu64 " calls", console_count(d, p->calls), p->all_calls);
+		printf(" and %s of %s calls", console_count(a, p->calls),
+		       console_count(b, p->all_calls));
 	printf(" cross\n");
 }
 
