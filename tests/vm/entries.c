@@ -37,13 +37,12 @@ static void on_entry(unsigned cpu, void *data)
 	e->count += counting;
 }
 
-/* The kernel stores only what is new. */
+/* The kernel stores only what is new. QEMU calls for loads, too. */
 static void on_store(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	(void)cpu;
-	(void)info;
 	(void)data;
-	if (vaddr != switch_at)
+	if (vaddr != switch_at || !qemu_plugin_mem_is_store(info))
 		return;
 	counting = !counting;
 	for (size_t i = 0; counting && i < nentries; i++)

@@ -62,17 +62,20 @@ noinline int mz_calls_thread(void *done)
 
 static int __init mz_calls_init(void)
 {
-	unsigned int last = cpumask_last(cpu_online_mask);
+	unsigned int other;
 	DECLARE_COMPLETION_ONSTACK(done);
 	struct task_struct *thread;
 
 	mz_calls_direct();
 	mz_calls_pointer();
-	smp_call_function_single(last, mz_calls_interrupt, NULL, true);
+	/* On this CPU it would be called, without an interrupt. */
+	other = cpumask_any_but(cpu_online_mask, get_cpu());
+	smp_call_function_single(other, mz_calls_interrupt, NULL, true);
+	put_cpu();
 	thread = kthread_create(mz_calls_thread, &done, "mz_calls");
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
-	kthread_bind(thread, last);
+	kthread_bind(thread, other);
 	pr_info("mz_calls: thread %d\n", thread->pid);
 	wake_up_process(thread);
 	wait_for_completion(&done);
