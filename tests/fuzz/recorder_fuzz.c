@@ -94,12 +94,13 @@ static void append(void)
 	char raw[480] = "";
 	uint64_t how = get(1), many = how < 8 ? 4000 : how < 32 ? 300 : 1;
 
-	waits = 0;
-	for (uint64_t i = 0; i < many && mz_on(); i++)
+	for (uint64_t i = 0; i < many && mz_on(); i++) {
+		waits = 0; /* the limit is that of one call */
 		if (how & 1)
 			mz_append(&mz_me, r, 1 + (unsigned)(how >> 1 & 1), raw, how & 4 ? how : 0);
 		else
 			mz_append_text(MZ_REC_MARK, how, raw, how & 8 ? sizeof(raw) : how);
+	}
 }
 
 static void act(void)
