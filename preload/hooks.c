@@ -262,12 +262,19 @@ static __attribute__((noinline)) bool record_chosen(unsigned call, void *p, uint
 	return true;
 }
 
-/* An allocation that is done. arg does not fit when it is MZ_ARG_EXTRA. */
+/* An allocation that is done. arg does not fit when it is MZ_ARG_EXTRA. False: it was left out by
+ * thinning. */
+static bool record_block(unsigned call, void *p, uint64_t size, unsigned arg, uint64_t whole_arg)
+{
+	if (__builtin_expect(mz_thinned, 0))
+		return record_chosen(call, p, size, arg, whole_arg);
+	record_kept(call, p, size, arg, whole_arg, 1);
+	return true;
+}
+
 static void record_alloc(unsigned call, void *p, uint64_t size, unsigned arg, uint64_t whole_arg)
 {
-	if (__builtin_expect(!mz_thinned, 1))
-		record_kept(call, p, size, arg, whole_arg, 1);
-	else if (!record_chosen(call, p, size, arg, whole_arg))
+	if (!record_block(call, p, size, arg, whole_arg))
 		mz_thin_count(&mz_me);
 }
 
@@ -348,7 +355,7 @@ static void end_change(enum mz_change how, const void *old, uint8_t call, void *
 	}
 	if (how == MZ_CHANGE_THINNED && !mz_thin_changed(t, old, p, size))
 		return;
-	if (record_chosen(call, p, size, arg, whole_arg))
+	if (record_block(call, p, size, arg, whole_arg))
 		return;
 	if (how == MZ_CHANGE_THINNED || !old)
 		mz_thin_count(t);
