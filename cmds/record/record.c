@@ -212,7 +212,8 @@ static void look_at_rate(struct job *j, uint64_t moved)
 /* Blocks are sampled, from now on: said once. */
 static void tell_thinning(struct job *j)
 {
-	unsigned level = __atomic_load_n(&j->rings.region->thin, __ATOMIC_RELAXED);
+	/* not that of the region, which programs can write */
+	unsigned level = __atomic_load_n(&j->rings.thin, __ATOMIC_RELAXED);
 
 	if (j->told_thinning || j->o->json || level <= j->files.sample)
 		return;

@@ -282,7 +282,7 @@ void mz_user_rings_move(struct mz_user_rings *r, bool direct)
 		r->moved_upto = upto;
 	/* without a spool a program waits for a ring to be read, which is soon; with one it
 	 * would wait for all that is in it */
-	r->thin = thin_level(r);
+	__atomic_store_n(&r->thin, thin_level(r), __ATOMIC_RELAXED);
 	__atomic_store_n(&r->region->thin, r->thin, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->region->full, r->spool.full && r->spool.fd >= 0 && !r->files->waits,
 			 __ATOMIC_RELAXED);
