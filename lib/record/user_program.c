@@ -39,30 +39,62 @@ static char *file_name(const struct mz_user_files *f, unsigned number)
 	return name;
 }
 
-/* The arguments of the process as one line; what the recorder started is known. */
-static void set_command(const struct mz_user_files *f, struct mz_user_program *m)
+/* Whether two paths end in the same name. */
+static bool same_name(const char *a, const char *b)
 {
-	char path[64], line[4096];
+	const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+
+	return !strcmp(x ? x + 1 : a, y ? y + 1 : b);
+}
+
+/* The arguments of a process, separated by NULs. Returns their length, or 0. */
+static size_t read_arguments(uint32_t pid, char *line, size_t size)
+{
+	char path[64];
 	size_t n = 0;
 	FILE *in;
 
-	snprintf(path, sizeof(path), "/proc/%u/cmdline", m->process.pid);
-	in = m->process.pid ? fopen(path, "re") : NULL;
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
+	in = pid ? fopen(path, "re") : NULL;
 	if (in) {
-		n = fread(line, 1, sizeof(line) - 1, in);
+		n = fread(line, 1, size - 1, in);
 		fclose(in);
 	}
 	while (n && !line[n - 1])
 		n--;
+	line[n] = '\0';
+	return n;
+}
+
+/* Whether the process still runs the program that was announced: a child may have been forked,
+ * announced and become another program before its arguments were read. A program that was
+ * started through a symbolic link is announced by the name of the link, as its arguments are. */
+static bool still_runs(const struct mz_user_program *m, const char *arguments)
+{
+	char link[32], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%u/exe", m->process.pid);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	return same_name(path, m->program) || same_name(arguments, m->program);
+}
+
+/* The arguments of the process as one line; what the recorder started is known. */
+static void set_command(const struct mz_user_files *f, struct mz_user_program *m)
+{
+	char line[4096];
+	size_t n = read_arguments(m->process.pid, line, sizeof(line));
+
+	if (!n || !still_runs(m, line)) {
+		mz_writer_set_text(m->writer, "command",
+				   f->made == 1 && f->command ? f->command : m->program);
+		return;
+	}
 	for (size_t i = 0; i < n; i++)
 		if (!line[i])
 			line[i] = ' ';
-	line[n] = '\0';
-	if (!n)
-		mz_writer_set_text(m->writer, "command",
-				   f->made == 1 && f->command ? f->command : m->program);
-	else
-		mz_writer_set_text(m->writer, "command", line);
+	mz_writer_set_text(m->writer, "command", line);
 }
 
 /* The attributes describe the recording to a reader on another machine. Errors are collected
