@@ -145,52 +145,84 @@ enum column { KIND, NAME, FILE_, DOMAIN, COLUMNS };
 
 #define CELLS 16
 
+#define NOTHING UINT32_MAX
+
+/* Things by their name. Several may share one, as static functions do: they stand in a chain. */
+struct by_name {
+	struct mz_bytes_index names;
+	uint32_t *first; /* by name */
+	uint32_t *next;	 /* by thing: the next one of the same name */
+	uint32_t known;	 /* so many names are those of things */
+};
+
 struct file {
 	struct mz_cut *c;
 	const struct mz_privilege *p;
 	const char *path;
 	struct mz_error *err;
 	size_t at[COLUMNS]; /* CELLS: there is no such column */
-	struct mz_bytes_index names, objects;
-	uint32_t *next;	 /* by function: the next one of the same name */
-	uint32_t *first; /* by name */
+	struct by_name functions, objects;
 	uint64_t line;
 };
 
-/* Functions of a name stand in a chain: static ones may share it. */
+static int by_name_init(struct by_name *b, size_t n)
+{
+	b->first = malloc((n ? n : 1) * sizeof(*b->first));
+	b->next = malloc((n ? n : 1) * sizeof(*b->next));
+	return b->first && b->next ? 0 : -ENOMEM;
+}
+
+static void by_name_deinit(struct by_name *b)
+{
+	mz_bytes_index_deinit(&b->names);
+	free(b->first);
+	free(b->next);
+}
+
+static int by_name_add(struct by_name *b, uint32_t i, const char *name)
+{
+	uint32_t id = mz_bytes_index_put(&b->names, name, strlen(name));
+
+	if (id == MZ_HASH_NONE)
+		return -ENOMEM;
+	b->next[i] = id < b->known ? b->first[id] : NOTHING;
+	b->first[id] = i;
+	b->known = (uint32_t)b->names.count;
+	return 0;
+}
+
+/* The first of a name, or NOTHING. A name that nothing has is kept, behind those that are known. */
+static int by_name_find(struct by_name *b, const char *name, uint32_t *first)
+{
+	uint32_t id = mz_bytes_index_put(&b->names, name, strlen(name));
+
+	if (id == MZ_HASH_NONE)
+		return -ENOMEM;
+	*first = id < b->known ? b->first[id] : NOTHING;
+	return 0;
+}
+
 static int index_functions(struct file *t)
 {
 	const struct mz_functions *f = t->p->f;
-	size_t room = f->n ? f->n : 1;
+	int ret = by_name_init(&t->functions, f->n);
 
-	t->next = malloc(room * sizeof(*t->next));
-	t->first = malloc(room * sizeof(*t->first));
-	if (!t->next || !t->first)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < f->n; i++) {
-		const char *name = mz_functions_text(f, f->functions[i].name);
-		size_t before = t->names.count;
-		uint32_t id = mz_bytes_index_put(&t->names, name, strlen(name));
-
-		if (id == MZ_HASH_NONE)
-			return -ENOMEM;
-		t->next[i] = t->names.count > before ? MZ_FUNCTION_NONE : t->first[id];
-		t->first[id] = i;
-	}
-	return 0;
+	for (uint32_t i = 0; ret >= 0 && i < f->n; i++)
+		ret = by_name_add(&t->functions, i, mz_functions_text(f, f->functions[i].name));
+	return ret;
 }
 
 /* Objects are looked up by the text that other commands print for them. */
 static int index_objects(struct file *t)
 {
+	int ret = by_name_init(&t->objects, t->p->u->n_objects);
 	char id[320];
 
-	for (uint32_t i = 0; i < t->p->u->n_objects; i++) {
+	for (uint32_t i = 0; ret >= 0 && i < t->p->u->n_objects; i++) {
 		mz_union_object_id(t->p->u, i, id, sizeof(id));
-		if (mz_bytes_index_put(&t->objects, id, strlen(id)) == MZ_HASH_NONE)
-			return -ENOMEM;
+		ret = by_name_add(&t->objects, i, id);
 	}
-	return 0;
+	return ret;
 }
 
 /*
@@ -227,16 +259,12 @@ static const char *cell(const struct file *t, char **cells, enum column c)
  */
 static int assign_function(struct file *t, const char *name, const char *file, uint32_t domain)
 {
-	size_t before = t->names.count;
-	uint32_t id = mz_bytes_index_put(&t->names, name, strlen(name));
 	bool found = false;
+	uint32_t i;
 
-	if (id == MZ_HASH_NONE)
+	if (by_name_find(&t->functions, name, &i) < 0)
 		return -ENOMEM;
-	/* a name that no function has was added just now, or by an earlier row */
-	for (uint32_t i = t->names.count > before || id >= t->p->f->n ? MZ_FUNCTION_NONE
-								      : t->first[id];
-	     i != MZ_FUNCTION_NONE; i = t->next[i]) {
+	for (; i != NOTHING; i = t->functions.next[i]) {
 		const struct mz_function *fn = &t->p->f->functions[i];
 
 		if (*file && strcmp(file, mz_functions_text(t->p->f, fn->file)))
@@ -251,15 +279,14 @@ static int assign_function(struct file *t, const char *name, const char *file, u
 /* Objects are open to the domain of functions of that name. */
 static int assign_object(struct file *t, const char *name, uint32_t domain)
 {
-	uint32_t id = mz_bytes_index_put(&t->objects, name, strlen(name));
+	uint32_t i;
 
-	if (id == MZ_HASH_NONE)
+	if (by_name_find(&t->objects, name, &i) < 0)
 		return -ENOMEM;
-	if (id < t->p->u->n_objects) {
-		t->c->object[id] = t->c->owner[id] = domain;
-		t->c->listed[id] = true;
-	} else {
-		t->c->unknown++;
+	t->c->unknown += i == NOTHING;
+	for (; i != NOTHING; i = t->objects.next[i]) {
+		t->c->object[i] = t->c->owner[i] = domain;
+		t->c->listed[i] = true;
 	}
 	return 0;
 }
@@ -267,23 +294,22 @@ static int assign_object(struct file *t, const char *name, uint32_t domain)
 /* An object of another domain, and what may be done with it: letters r, w, f. */
 static int allow_access(struct file *t, const char *name, const char *ops, uint32_t domain)
 {
-	uint32_t id = mz_bytes_index_put(&t->objects, name, strlen(name)), at;
 	struct mz_cut *c = t->c;
+	uint32_t i, at;
 
-	if (id == MZ_HASH_NONE)
+	if (by_name_find(&t->objects, name, &i) < 0)
 		return -ENOMEM;
-	if (id >= t->p->u->n_objects) {
-		c->unknown++;
-		return 0;
+	c->unknown += i == NOTHING;
+	for (; i != NOTHING; i = t->objects.next[i]) {
+		at = mz_pair_index_put(&c->allowed, domain, i);
+		if (at == MZ_PAIR_INDEX_NONE ||
+		    !mz_array_room((void **)&c->allowed_ops, &c->cap_allowed, at, 1))
+			return -ENOMEM;
+		c->listed[i] = true;
+		c->allowed_ops[at] |= (unsigned char)((strchr(ops, 'r') ? 1u << MZ_OP_READ : 0) |
+						      (strchr(ops, 'w') ? 1u << MZ_OP_WRITE : 0) |
+						      (strchr(ops, 'f') ? 1u << MZ_OP_FREE : 0));
 	}
-	at = mz_pair_index_put(&c->allowed, domain, id);
-	if (at == MZ_PAIR_INDEX_NONE ||
-	    !mz_array_room((void **)&c->allowed_ops, &c->cap_allowed, at, 1))
-		return -ENOMEM;
-	c->listed[id] = true;
-	c->allowed_ops[at] |= (unsigned char)((strchr(ops, 'r') ? 1u << MZ_OP_READ : 0) |
-					      (strchr(ops, 'w') ? 1u << MZ_OP_WRITE : 0) |
-					      (strchr(ops, 'f') ? 1u << MZ_OP_FREE : 0));
 	return 0;
 }
 
@@ -416,10 +442,8 @@ int mz_cut_read(struct mz_cut *c, const struct mz_privilege *p, const char *path
 	}
 	if (ret >= 0 && assign_rest(&t) < 0)
 		ret = mz_fail_memory(err);
-	mz_bytes_index_deinit(&t.names);
-	mz_bytes_index_deinit(&t.objects);
-	free(t.next);
-	free(t.first);
+	by_name_deinit(&t.functions);
+	by_name_deinit(&t.objects);
 	free(room);
 	return ret < 0 ? ret : 0;
 }
