@@ -32,7 +32,7 @@ static void fill(struct mz_timeline *t, uint64_t bins, uint64_t live, uint64_t b
 			(struct mz_timeline_bin){.live = live, .high = live, .blocks = blocks};
 }
 
-static struct mz_timeline_bin *bin_of(struct mz_timeline *t, uint64_t live, uint64_t blocks)
+static struct mz_timeline_bin *new_bin(struct mz_timeline *t, uint64_t live, uint64_t blocks)
 {
 	uint64_t at;
 
@@ -41,7 +41,14 @@ static struct mz_timeline_bin *bin_of(struct mz_timeline *t, uint64_t live, uint
 		join_levels(t);
 	}
 	fill(t, at + 1, live, blocks);
+	t->span = t->used * t->width; /* 0 if it is all that the clock has: always asked then */
 	return &t->bins[at];
+}
+
+/* The clock does not go back: until the last bin ends, it is the one. */
+static inline struct mz_timeline_bin *bin_of(struct mz_timeline *t, uint64_t live, uint64_t blocks)
+{
+	return t->now - t->first < t->span ? &t->bins[t->used - 1] : new_bin(t, live, blocks);
 }
 
 void mz_timeline_tick(struct mz_timeline *t, uint64_t now, uint64_t live, uint64_t blocks)
@@ -143,15 +150,15 @@ static void join_runs(struct mz_timeline *t, enum mz_timeline_keep keep)
 	t->width *= 2;
 }
 
-void mz_timeline_event(struct mz_timeline *t, const struct mz_timeline_bin *now,
-		       enum mz_timeline_keep keep)
+void mz_timeline_keep(struct mz_timeline *t, const struct mz_timeline_bin *now,
+		      enum mz_timeline_keep keep)
 {
 	if (t->run == t->width || !t->used) {
 		if (t->used == t->room)
 			join_runs(t, keep);
 		t->bins[t->used++] = *now;
 		t->run = 0;
-	} else if (keep == MZ_TIMELINE_HIGHEST && now->live > t->bins[t->used - 1].live) {
+	} else {
 		t->bins[t->used - 1] = *now;
 	}
 	t->run++;

@@ -26,6 +26,7 @@ struct mz_timeline_bin {
 struct mz_timeline {
 	uint64_t first, now; /* the clock: ns, or the number of the event */
 	uint64_t width;	     /* of a bin: in units of the clock, or in events */
+	uint64_t span;	     /* levels: of all bins in use, in units of the clock */
 	uint64_t run;	     /* events in the last bin */
 	unsigned room, used; /* bins */
 	bool begun;
@@ -47,7 +48,19 @@ void mz_timeline_sum(struct mz_timeline *t, uint64_t bytes, uint64_t blocks);
 
 /* Runs of events. Of each run one moment stays: its highest, or its first. */
 enum mz_timeline_keep { MZ_TIMELINE_HIGHEST, MZ_TIMELINE_FIRST };
-void mz_timeline_event(struct mz_timeline *t, const struct mz_timeline_bin *now,
-		       enum mz_timeline_keep keep);
+/* The event begins a run, or is the moment that stays. */
+void mz_timeline_keep(struct mz_timeline *t, const struct mz_timeline_bin *now,
+		      enum mz_timeline_keep keep);
+
+/* Most events are neither: they are only counted. */
+static inline void mz_timeline_event(struct mz_timeline *t, const struct mz_timeline_bin *now,
+				     enum mz_timeline_keep keep)
+{
+	if (t->used && t->run < t->width &&
+	    (keep == MZ_TIMELINE_FIRST || now->live <= t->bins[t->used - 1].live))
+		t->run++;
+	else
+		mz_timeline_keep(t, now, keep);
+}
 
 #endif

@@ -101,20 +101,27 @@ static void drop_block(struct mz_usage *u, uint32_t i)
 	u->spare = i;
 }
 
-/* The thread's row: size counts its allocations. */
-static struct mz_block *thread_of(struct mz_usage *u, const struct mz_event *ev)
+/* The thread's row, or NULL if it has not allocated yet; size counts its allocations. Most events
+ * are of the same thread as the one before, whose row is remembered. */
+static inline struct mz_block *find_thread(struct mz_usage *u, const struct mz_event *ev)
 {
 	uint64_t key = (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull;
-	struct mz_block *t = mz_live_find(&u->tids, key);
+
+	if (!u->thread || u->thread->key != key)
+		u->thread = mz_live_find(&u->tids, key);
+	return u->thread;
+}
+
+/* A new row moves the others, but becomes the remembered one itself. */
+static struct mz_block *add_thread(struct mz_usage *u, const struct mz_event *ev)
+{
+	uint64_t key = (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull;
 	bool fresh;
 
-	if (!t) {
-		t = mz_live_insert(&u->tids, key, &fresh);
-		u->threads += t != NULL;
-		if (t)
-			t->born = u->threads;
-	}
-	return t;
+	u->thread = mz_live_insert(&u->tids, key, &fresh);
+	if (u->thread)
+		u->thread->born = ++u->threads;
+	return u->thread;
 }
 
 /* ---- the peak ------------------------------------------------------------- */
@@ -181,9 +188,9 @@ static void remove_block(struct mz_usage_site *s, struct share b, uint64_t age, 
 /* ---- events --------------------------------------------------------------- */
 
 /* addr: 0 = not known; thread: that ended it, if it ever allocated; seen: we know that it was
- * now. */
-static void end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struct mz_block *thread,
-		      bool seen)
+ * now. Part of its two callers: the arguments would cost as much as the work. */
+static inline __attribute__((always_inline)) void
+end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struct mz_block *thread, bool seen)
 {
 	struct mz_usage_block *b = &u->blocks[i];
 	struct share all = share_of(b->size, b->waste, b->weight);
@@ -211,19 +218,29 @@ static void end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struc
 	drop_block(u, i);
 }
 
+/* The free of a block was never seen. It was before now: that is all we know. */
+static __attribute__((noinline)) void end_unseen(struct mz_usage *u, uint32_t i, uint64_t addr)
+{
+	u->over_live++;
+	end_block(u, i, addr, NULL, false);
+}
+
 /* weight: it stands for 2^weight blocks */
 static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t key, unsigned weight)
 {
-	struct mz_block *thread = thread_of(u, ev);
+	struct mz_block *thread = find_thread(u, ev);
 	struct mz_usage_site *s = row_of(&u->sites, &u->sites_cap, ev->site), *c = NULL;
 	struct mz_usage_site *t = NULL;
 	uint64_t addr = ev->has & MZ_HAS_ADDR ? ev->addr : 0;
 	uint64_t waste = ev->has & MZ_HAS_GIVEN && ev->given > ev->size ? ev->given - ev->size : 0;
 	struct share all = share_of(ev->size, waste, weight);
 	uint32_t i = new_block(u);
+	struct mz_usage_block *b;
 	struct mz_usage_live *l;
 	bool fresh;
 
+	if (!thread)
+		thread = add_thread(u, ev);
 	if (!thread || !s || i == NONE)
 		return -ENOMEM;
 	if (u->by_cache && ev->has & MZ_HAS_CACHE &&
@@ -235,23 +252,19 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	l = mz_u64_table_insert(&u->live, key, sizeof(*l), &fresh);
 	if (!l)
 		return -ENOMEM;
-	if (!fresh) {
-		/* its free was never seen; it was before this, that is all we know */
-		u->over_live++;
-		end_block(u, l->block, addr, NULL, false);
-	}
+	if (!fresh)
+		end_unseen(u, l->block, addr);
 	l->block = i;
 	thread->size++;
-	u->blocks[i] = (struct mz_usage_block){
-		.size = ev->size,
-		.waste = waste & UINT64_MAX >> 8,
-		.weight = weight & 0xff,
-		.turn = (uint32_t)thread->size,
-		.born = u->now,
-		.site = ev->site,
-		.cache = c ? ev->cache : 0,
-		.tid = (uint32_t)thread->key,
-	};
+	b = &u->blocks[i];
+	b->size = ev->size;
+	b->waste = waste & UINT64_MAX >> 8;
+	b->weight = weight & 0xff;
+	b->turn = (uint32_t)thread->size;
+	b->born = u->now;
+	b->site = ev->site;
+	b->cache = c ? ev->cache : 0;
+	b->tid = (uint32_t)thread->key;
 	if (__builtin_expect(weight, 0)) {
 		u->sampled = true;
 		u->stood_for += all.blocks - 1;
@@ -290,8 +303,7 @@ static void take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	*count += blocks;
 	if (ev->kind == MZ_FREE) /* and one has been counted */
 		u->calls[ev->call] += blocks - 1;
-	end_block(u, l->block, ev->has & MZ_HAS_ADDR ? key : 0,
-		  mz_live_find(&u->tids, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull), true);
+	end_block(u, l->block, ev->has & MZ_HAS_ADDR ? key : 0, find_thread(u, ev), true);
 	mz_u64_table_remove(&u->live, l, sizeof(*l));
 }
 

@@ -59,7 +59,8 @@ struct mz_usage {
 	struct mz_u64_table live; /* by address or object: number of the block */
 	struct mz_usage_block *blocks;
 	uint32_t blocks_cap, blocks_used, spare;
-	struct mz_live tids; /* tid + 1: object = number, size = allocations */
+	struct mz_live tids;	 /* tid + 1: born = number, size = allocations */
+	struct mz_block *thread; /* the row of tids that was used last, or NULL */
 	uint64_t epoch;
 };
 
