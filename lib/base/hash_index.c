@@ -31,13 +31,14 @@ bool mz_hash_index_grow(struct mz_hash_index *ix)
 		return false;
 	to.slots = to.memory.data;
 	for (size_t i = 0; ix->slots && i <= ix->mask; i++) {
-		size_t at = mz_hash_index_home(&to, ix->slots[i]);
+		uint64_t slot = ix->slots[i];
+		size_t at;
 
-		if (!ix->slots[i])
+		if (!slot)
 			continue;
-		while (to.slots[at])
+		for (at = mz_hash_index_home(&to, slot); to.slots[at];)
 			at = mz_hash_index_next(&to, at);
-		to.slots[at] = ix->slots[i];
+		to.slots[at] = slot;
 	}
 	mz_spill_free(&ix->memory);
 	*ix = to;

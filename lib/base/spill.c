@@ -73,10 +73,12 @@ int mz_spill_room(const struct mz_spill *s, struct mz_spill_array *a, size_t byt
 	}
 	if (s && s->folder && want > s->from && !move_to_file(s, a, want))
 		return 0;
-	p = realloc(a->data, want);
+	/* calloc() knows which memory is new from the kernel and therefore zero */
+	p = a->data ? realloc(a->data, want) : calloc(1, want);
 	if (!p)
 		return -ENOMEM;
-	memset((char *)p + a->bytes, 0, want - a->bytes);
+	if (a->data)
+		memset((char *)p + a->bytes, 0, want - a->bytes);
 	a->data = p;
 	a->bytes = want;
 	return 0;

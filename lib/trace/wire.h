@@ -82,15 +82,19 @@ static inline uint64_t mz_unzigzag(uint64_t v)
 	return v >> 1 ^ (uint64_t) - (int64_t)(v & 1);
 }
 
+#define MZ_NUMBER_MAX 10 /* bytes of a number at most */
+
 static inline void mz_buf_number(struct mz_buf *b, uint64_t v)
 {
-	uint8_t tmp[10];
-	size_t n = 0;
+	char *p;
 
+	if (!mz_buf_room(b, MZ_NUMBER_MAX))
+		return;
+	p = b->data + b->len;
 	for (; v > 0x7f; v >>= 7)
-		tmp[n++] = (uint8_t)(v | 0x80);
-	tmp[n++] = (uint8_t)v;
-	mz_buf_add(b, tmp, n);
+		*p++ = (char)(v | 0x80);
+	*p++ = (char)v;
+	b->len = (size_t)(p - b->data);
 }
 
 /* Bounded bytes to parse; bad is sticky, what is read after it is 0. */
