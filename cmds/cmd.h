@@ -154,7 +154,7 @@ int options_check_scope(const struct mz_cmd *cmd, const void *opts, unsigned bit
 bool options_given(const struct mz_cmd *cmd, const void *opts, const char *name);
 /* The limit, or what is usual; 0 = all. */
 size_t options_limit(const struct mz_opt_limit *l, size_t usual);
-/* The places that a scope names: "with KMAPs or with kernel traces". Returns buf. */
+/* The uses that a scope names: "with KMAPs or kernel traces". Returns buf. */
 char *options_scope_text(const struct mz_cmd *cmd, unsigned scope, char *buf, size_t size);
 void options_help(const struct mz_cmd *cmd, FILE *out);
 /* --allow-large, which every verb that reads has: not in the tables of the verbs. */

@@ -303,10 +303,21 @@ char *options_scope_text(const struct mz_cmd *cmd, unsigned scope, char *buf, si
 	size_t n = 0;
 
 	*buf = '\0';
-	for (unsigned i = 0; cmd->scopes[i]; i++)
-		if (scope >> i & 1 && n < size)
-			n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " or " : "",
-					      cmd->scopes[i]);
+	for (unsigned i = 0; cmd->scopes[i]; i++) {
+		const char *name = cmd->scopes[i];
+		bool last = !(scope >> (i + 1));
+
+		if (!(scope >> i & 1) || n >= size)
+			continue;
+		/* "with a, b or c": the preposition stands once */
+		if (n && !strncmp(name, "with ", 5))
+			name += 5;
+		n += (size_t)snprintf(buf + n, size - n, "%s%s",
+				      !n     ? ""
+				      : last ? " or "
+					     : ", ",
+				      name);
+	}
 	return buf;
 }
 
@@ -344,8 +355,8 @@ void options_help(const struct mz_cmd *cmd, FILE *out)
 	unsigned scope = 0;
 	char where[128];
 
-	fprintf(out, "usage: memorizer %s [OPTIONS]%s%s\n\n%s\n", cmd->name, cmd->args ? " " : "",
-		cmd->args ? cmd->args : "", cmd->summary);
+	fprintf(out, "usage: memorizer %s [OPTIONS]%s%s\n\n%s\n", cmd->name,
+		cmd->args && *cmd->args ? " " : "", cmd->args ? cmd->args : "", cmd->summary);
 	if (cmd->opts && cmd->opts->name)
 		fprintf(out, "\nOptions:\n");
 	for (const struct mz_opt *o = cmd->opts; o && o->name; o++) {
@@ -359,6 +370,6 @@ void options_help(const struct mz_cmd *cmd, FILE *out)
 		fprintf(out, "\nOptions that always work:\n");
 	if (cmd->reads)
 		print_option(&options_large, out);
-	fprintf(out, "      --help                  show this\n\nManual: man memorizer-%s\n",
+	fprintf(out, "      --help                  show this help\n\nManual: man memorizer-%s\n",
 		cmd->name);
 }

@@ -31,9 +31,10 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct kmap_opts, skip_bad,
 	       "leave out and count lines that cannot be parsed"),
 	MZ_OPT(0, "domains", "N", MZ_OPT_U64, struct kmap_opts, domains,
-	       "cut: the largest number of domains (default: as many as pay)"),
+	       "cut: the largest number of domains (default: merge as long as it pays)"),
 	MZ_OPT(0, "budget", "CYCLES", MZ_OPT_U64, struct kmap_opts, budget,
-	       "cut: what all crossings may cost (default: as the baseline, or as it pays)"),
+	       "cut: the largest cost of all crossings (default: that of the baseline, or as long "
+	       "as mergers pay)"),
 	MZ_OPT(0, "mechanism", "NAME", MZ_OPT_STR, struct kmap_opts, mechanism,
 	       "cut: what a crossing costs: page-tables (default), mpk, tagged, capability, or a "
 	       "name "
@@ -43,7 +44,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "baseline", "CUT", MZ_OPT_STR, struct kmap_opts, baseline,
 	       "cut: compare with this one: topdir, dir, file, function, or a file"),
 	MZ_OPT(0, "check", "CUT", MZ_OPT_STR, struct kmap_opts, check,
-	       "cut: make none; which accesses of the map would this one deny?"),
+	       "cut: make none, but show which accesses of the map this one would deny"),
 	MZ_OPT(0, "to", "FORMAT", MZ_OPT_STR, struct kmap_opts, to,
 	       "export: cpm, graphml, csv, jsonl, parquet or sqlite"),
 	MZ_OPT(0, "table", "NAME", MZ_OPT_STR, struct kmap_opts, table,

@@ -48,7 +48,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, o.pid,
 	       "only allocations of this process, and their frees by any process"),
 	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct opts, o.duration,
-	       "stop after S seconds"),
+	       "stop after so many seconds"),
 	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct opts, o.sample,
 	       "one block in N, from its allocation to its free"),
 	KMEMTRACED_OPTS(0, struct opts, o),

@@ -51,10 +51,10 @@ int kmemtraced_parse_sample(const char *text, uint32_t *n);
 		   "bytes of a sub-buffer (512K); a ring is N times SIZE, up to the next power "   \
 		   "of two"),                                                                      \
 	MZ_OPT_FOR(sc, 0, "events", "LIST", MZ_OPT_STR, st, m.events,                              \
-		   "of slab,pages,vmalloc,percpu (slab)"),                                         \
+		   "record these kinds of memory: slab,pages,vmalloc,percpu (slab)"),              \
 	MZ_OPT_FOR(sc, 0, "rescue", NULL, MZ_OPT_FLAG, st, m.rescue,                               \
-		   "a second program per tracepoint, for events in interrupts that hit the "       \
-		   "first; twice the cost"),                                                       \
+		   "attach a second program per tracepoint, for events in interrupts that arrive " \
+		   "while the first one runs; doubles the cost"),                                  \
 	MZ_OPT_FOR(sc, 0, "cache", "NAME", MZ_OPT_STR, st, m.cache,                                \
 		   "only objects of this cache; kmalloc-64 etc. for a size class"),        \
 	MZ_OPT_FOR(sc, 0, "cgroup", "PATH", MZ_OPT_STR, st, m.cgroup,                              \
@@ -64,7 +64,7 @@ int kmemtraced_parse_sample(const char *text, uint32_t *n);
 	MZ_OPT_FOR(sc, 0, "live-blocks", "N", MZ_OPT_U64, st, m.live_blocks,                       \
 		   "with --summary: follow up to N blocks to their frees, and count what is "      \
 		   "live"),                                                                        \
-	MZ_OPT_ROWS(sc, st, m.limit, "rows of a summary; 0 = all, as without it"),                 \
+	MZ_OPT_ROWS(sc, st, m.limit, "rows of a summary; 0 = all (the default)"),                 \
 	{.name = "source", .arg = "WHAT", .type = MZ_OPT_CHOICE, .offset = offsetof(st, m.source), \
 	 .choices = kmemtraced_sources, .scope = sc,                                               \
 	 .help = "auto, relay (kmemtrace in the kernel) or bpf (auto: relay if available)"},        \

@@ -71,14 +71,14 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "stacks", "DEPTH", MZ_OPT_OPTSTR, struct opts, stacks,
 	       "keep the call stack of each allocation; with DEPTH, at most that many callers"),
 	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct opts, pid,
-	       "record a running program until it ends, Ctrl-C or --duration; with "
-	       "--kernel, only what this process allocates, and its frees"),
+	       "record a running program until it ends, or until Ctrl-C or --duration; with "
+	       "--kernel, only what this process allocates, and the frees of that"),
 	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct opts, duration,
 	       "stop recording after S seconds; the program continues"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "the summary as JSON"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print the summary as JSON"),
 	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct opts, sample,
-	       "record one block in N, from its allocation to its free; of a program: of those "
-	       "up to 256 bytes, and more of larger ones, each with its weight"),
+	       "record one block in N, from its allocation to its free; in programs this holds for "
+	       "blocks of up to 256 bytes, and larger ones are chosen more often"),
 	MZ_OPT_FOR(PROGRAM, 0, "follow-forks", NULL, MZ_OPT_FLAG, struct opts, follow_forks,
 		   "also record the processes that it starts, each to its own file"),
 	MZ_OPT_FOR(PROGRAM, 0, "mmap", NULL, MZ_OPT_FLAG, struct opts, mmap,

@@ -44,7 +44,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "plot", "FILE", MZ_OPT_STR, struct opts, plot,
 	       "draw live bytes and RSS over the replay into FILE (SVG)"),
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing FILE"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "the table as JSON"),
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print the table as JSON"),
 	{0},
 };
 

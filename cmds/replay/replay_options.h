@@ -34,7 +34,7 @@ extern const char *const replay_touches[]; /* the choices of --touch */
 		MZ_OPT(0, "free-rest", NULL, MZ_OPT_FLAG, struct replay_opts, free_rest,           \
 		       "free at the end what the trace never frees (not timed)"),                  \
 		MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct replay_opts, json,                     \
-		       "the figures as JSON")
+		       "print the figures as JSON")
 
 /* Replay the one input of the command line, and say how it went: enum mz_exit. */
 int replay_main(const struct replay_opts *o, int argc, char **argv);

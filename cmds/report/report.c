@@ -36,18 +36,20 @@ static const struct mz_opt opts[] = {
 		   "print the heaviest call stack of each row"),
 	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrapper", "NAME", MZ_OPT_LIST, struct opts,
 		   user.wrappers,
-		   "a function that allocates for its caller, to be skipped; NAME* for all that "
-		   "begin so; may be repeated"),
+		   "skip this function, which allocates for its caller; NAME* skips all whose name "
+		   "begins with NAME; may be repeated"),
 	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrapper-file", "FILE", MZ_OPT_LIST, struct opts,
-		   user.wrapper_files, "such names, one per line; may be repeated"),
+		   user.wrapper_files,
+		   "skip the functions in FILE, one name per line; may be repeated"),
 	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrappers", NULL, MZ_OPT_FLAG, struct opts,
 		   user.show_wrappers, "skip no wrappers, not even the known ones"),
 	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "suppressions", "FILE", MZ_OPT_LIST, struct opts,
 		   user.suppressions,
-		   "rules leak:PATTERN for blocks that are never freed on purpose; may be "
+		   "use the rules leak:PATTERN of FILE for blocks that are never freed on purpose; "
+		   "may be "
 		   "repeated"),
 	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "no-suppressions", NULL, MZ_OPT_FLAG, struct opts,
-		   user.no_suppressions, "show also what runtimes never free"),
+		   user.no_suppressions, "also show what runtimes never free"),
 	KMEM_REPORT_OPTS(OF(MZ_RECORDING_KERNEL), struct opts, kernel),
 	MZ_OPT_FOR(OF(MZ_RECORDING_KMAP), 0, "symbols", "FILES", MZ_OPT_STR, struct opts, symbols,
 		   "kallsyms, System.map, vmlinux, or a folder with them and modules, separated by "

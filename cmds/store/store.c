@@ -16,15 +16,15 @@ static const char *const scopes[] = {"with add",   "with list",	 "with top",
 
 static const struct mz_opt opts[] = {
 	MZ_OPT(0, "program", "NAME", MZ_OPT_STR, struct store_opts, program,
-	       "of this program (add: the name to keep it under; default: its command, without "
+	       "only this program (add: the name to store it under; default: its command, without "
 	       "folders and arguments)"),
 	MZ_OPT(0, "revision", "REV", MZ_OPT_STR, struct store_opts, revision,
-	       "of this revision (add: the revision of the program; gate: the one to judge, "
+	       "only this revision (add: the revision of the program; gate: the one to judge, "
 	       "default: the newest)"),
 	MZ_OPT(0, "host", "NAME", MZ_OPT_STR, struct store_opts, host,
-	       "of this machine (add: default: the one in the recording)"),
+	       "only this machine (add: the machine; default: the one in the recording)"),
 	MZ_OPT(0, "label", "KEY=VALUE", MZ_OPT_LIST, struct store_opts, labels,
-	       "with this label; may be repeated"),
+	       "only with this label (add: a label to store); may be repeated"),
 	MZ_OPT(0, "credentials", "FILE", MZ_OPT_STR, struct store_opts, credentials,
 	       "ClickHouse: a file of mode 600 with the user and the password on two lines "
 	       "(default: MEMORIZER_STORE_USER and MEMORIZER_STORE_PASSWORD)"),
@@ -34,24 +34,23 @@ static const struct mz_opt opts[] = {
 		   "2026-03-01T12:00:00 (UTC; +02:00 behind it names another zone), seconds "
 		   "since 1970, or 30d for 30 days ago"),
 	MZ_OPT_FOR(STORE_ADD, 0, "spool", "DIR", MZ_OPT_STR, struct store_opts, spool,
-		   "keep recordings in this folder while the store does not answer, and send what "
-		   "is there first"),
-	MZ_OPT_FOR(STORE_ADD, 0, "tries", "N", MZ_OPT_U64, struct store_opts, tries,
-		   "the number of attempts while the store does not answer (5), with longer and "
-		   "longer "
-		   "pauses"),
+		   "keep recordings in DIR while the store does not answer, and first send those "
+		   "that are there"),
+	MZ_OPT_FOR(
+		STORE_ADD, 0, "tries", "N", MZ_OPT_U64, struct store_opts, tries,
+		"try N times while the store does not answer (5), with longer and longer pauses"),
 	MZ_OPT_FOR(STORE_ADD, 0, "symbols", "FILES", MZ_OPT_STR, struct store_opts, symbols,
 		   "kernel recordings: kallsyms, System.map, vmlinux, or a folder with them "
 		   "(default: those beside the recording)"),
 	MZ_OPT_FOR(FILTERS, 0, "since", "TIME", MZ_OPT_STR, struct store_opts, since,
-		   "recorded then or later: a time as with --time, or 30d for the last 30 days"),
+		   "only recorded since TIME: a time as with --time, or 30d for the last 30 days"),
 	MZ_OPT_FOR(FILTERS, 0, "until", "TIME", MZ_OPT_STR, struct store_opts, until,
-		   "recorded earlier than that"),
+		   "only recorded before TIME"),
 	MZ_OPT_FOR(FILTERS, 0, "csv", NULL, MZ_OPT_FLAG, struct store_opts, csv, "print CSV"),
-	MZ_OPT_ROWS(STORE_LIST | STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS,
-		    struct store_opts, limit,
-		    "rows of a list: 20 in text, all in JSON and CSV; 0 = all; trend: the newest "
-		    "so many"),
+	MZ_OPT_ROWS(
+		STORE_LIST | STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS,
+		struct store_opts, limit,
+		"rows of a list: 20 in text, all in JSON and CSV; 0 = all; trend: the newest N"),
 	MZ_OPT_FOR(STORE_TOP | STORE_TREND | STORE_DIFF, 0, "by", "WHAT", MZ_OPT_STR,
 		   struct store_opts, by,
 		   "top: site (default), stack, object, member, accessor, program, revision or "

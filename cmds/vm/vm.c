@@ -21,16 +21,17 @@ static const struct mz_opt opts[] = {
 	       "1: all processes, 2: the command and interrupts, 3: the command (3)"),
 	MZ_OPT('a', "accesses", NULL, MZ_OPT_FLAG, struct vm_opts, accesses, "also count accesses"),
 	MZ_OPT(0, "fields", NULL, MZ_OPT_FLAG, struct vm_opts, fields,
-	       "count accesses and the bytes of an object that they touch; with type and cache"),
+	       "count accesses, and record which bytes of an object they touch, its type and "
+	       "cache"),
 	MZ_OPT(0, "calls", NULL, MZ_OPT_FLAG, struct vm_opts, calls,
-	       "count calls of functions; they come first in the map (kernel/build calls)"),
+	       "count function calls and put them first in the map (kernel variant calls)"),
 	MZ_OPT(0, "stream", NULL, MZ_OPT_FLAG, struct vm_opts, stream,
 	       "take freed objects out of the guest while the command runs"),
 	MZ_OPT(0, "boot", NULL, MZ_OPT_FLAG, struct vm_opts, boot,
-	       "record from the first allocation of the boot on, not from the command on"),
+	       "record from the first allocation of the boot, not from the start of the command"),
 	MZ_OPT(0, "kmemtrace-boot", NULL, MZ_OPT_FLAG, struct vm_opts, kmemtrace_boot,
-	       "trace with kmemtrace from the slab allocator's start to the end of the command, "
-	       "and "
+	       "trace with kmemtrace from the start of the slab allocator to the end of the "
+	       "command, and "
 	       "print what is live, by call site and subsystem; -o keeps the recording in a "
 	       "folder"),
 	MZ_OPT(0, "off", NULL, MZ_OPT_FLAG, struct vm_opts, off,
