@@ -28,7 +28,7 @@ check-vm: all tests
 # The same on Linux 6.1, but for the kernels that serve kmemtrace and debugging.
 .PHONY: check-vm-6.1
 check-vm-6.1: all tests
-	$(Q)MZ_SERIES=6.1 tests/run --vm $(O) vm/kunit vm/exact vm/documents vm/modes vm/stream \
+	$(Q)MZ_SERIES=6.1 tests/run --vm $(O) vm/kunit vm/exact vm/documents vm/upstream vm/modes vm/stream \
 		vm/budget vm/read vm/stress vm/hostile vm/calls
 
 # What takes too long for every day: half an hour of stress on each of two kernels, the second

@@ -11,7 +11,7 @@
  *              accesses: ip,writes,reads
  *   11 fields  the ten, then new_type, which may be empty
  *              accesses: ip,writes,reads,pid
- *   csv        the eight, then type,cache,given (our kernel's file `allocations`)
+ *   csv        the eight, then type,cache,given (our kernel with print_fields)
  *              accesses: as with eight fields, and perhaps ,first,last (print_fields)
  *   callers    accesses of objects of the type NONE may be from:ip,writes,reads or
  *              from:ip,caller:ip,writes,reads

@@ -73,7 +73,8 @@ static enum what kind_of(char letter)
 	return strchr("tTwW", letter) ? FUNCTION : strchr("bBdDrRvV", letter) ? VARIABLE : OTHER;
 }
 
-/* One line of upstream's global_table, "ADDR SIZE NAME SOURCE": a variable. */
+/* One line of global_table, "ADDR SIZE NAME SOURCE": a variable. Our kernel has a dash or
+ * "[MODULE]" in the place of the source, which it does not know. */
 static enum what parse_global(struct mz_kallsyms *k, char *p, struct symbol *s)
 {
 	size_t digits = strspn(p, "0123456789");
@@ -85,7 +86,10 @@ static enum what parse_global(struct mz_kallsyms *k, char *p, struct symbol *s)
 	s->name = (uint32_t)(p - k->text);
 	s->module = s->file = 0;
 	p += strcspn(p, " \r");
-	if (*p == ' ' && p[1]) {
+	if (*p == ' ' && p[1] == '[') {
+		s->module = (uint32_t)(p + 2 - k->text);
+		p[2 + strcspn(p + 2, "]\r")] = '\0';
+	} else if (*p == ' ' && p[1] && (p[1] != '-' || p[2])) {
 		s->file = (uint32_t)(p + 1 - k->text);
 		p[1 + strcspn(p + 1, " \r")] = '\0';
 	}

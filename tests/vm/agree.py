@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Compare a kmap with what the witness plugin saw, function by function.
 
-  agree.py FUNCTIONS WITNESS KMAP ALLOCATIONS VMLINUX
+  agree.py FUNCTIONS WITNESS KMAP TYPES VMLINUX
 
-FUNCTIONS, WITNESS: see witness.c. ALLOCATIONS: the file of that name, for the types.
+FUNCTIONS, WITNESS: see witness.c. TYPES: the lines of objects with print_fields.
 VMLINUX: the kernel; vmlinux.o is beside it.
 An address may have been several objects in turn, so objects that overlap are one place;
 within a place the counts of each function must be equal. Prints a line for each function:

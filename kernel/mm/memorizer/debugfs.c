@@ -118,10 +118,11 @@ static const struct file_operations enabled_fops = {
 	.llseek = default_llseek,
 };
 
-/* A switch: how to ask for it and how to set it; a file's private data. */
+/* A switch: how to ask for it, how to set it, what it reads as; a file's private data. */
 struct control_switch {
 	bool (*get)(void);
 	int (*set)(bool on);
+	const char *off, *on;
 };
 
 static ssize_t switch_read(struct file *file, char __user *buf, size_t count,
@@ -129,7 +130,7 @@ static ssize_t switch_read(struct file *file, char __user *buf, size_t count,
 {
 	const struct control_switch *s = file_inode(file)->i_private;
 
-	return simple_read_from_buffer(buf, count, pos, s->get() ? "1\n" : "0\n", 2);
+	return simple_read_from_buffer(buf, count, pos, s->get() ? s->on : s->off, 2);
 }
 
 static ssize_t switch_write(struct file *file, const char __user *buf,
@@ -173,11 +174,16 @@ static int fields_set(bool on)
 }
 
 static struct control_switch log_switch = {
-	memorizer_log_access, memorizer_set_log_access
+	memorizer_log_access, memorizer_set_log_access, "0\n", "1\n"
+};
+
+/* By its name of upstream a switch reads as it does there. */
+static struct control_switch accesses_switch = {
+	memorizer_log_access, memorizer_set_log_access, "N\n", "Y\n"
 };
 #ifdef CONFIG_MEMORIZER_CALLS
 static struct control_switch calls_switch = {
-	memorizer_log_calls, memorizer_set_log_calls
+	memorizer_log_calls, memorizer_set_log_calls, "N\n", "Y\n"
 };
 
 /* By the names of today, and by those that older scripts use. */
@@ -193,7 +199,7 @@ static void __init create_calls_files(struct dentry *dir)
 static void __init create_calls_files(struct dentry *dir) { }
 #endif
 
-static struct control_switch fields_switch = { fields_get, fields_set };
+static struct control_switch fields_switch = { fields_get, fields_set, "0\n", "1\n" };
 
 /*
  * Any write drops dead objects; @data: only those that kmap has shown. What is
@@ -222,6 +228,27 @@ static const struct file_operations clear_fops = {
 	.open = simple_open,
 	.read = clear_read,
 	.write = clear_write,
+	.llseek = noop_llseek,
+};
+
+/* Any write waits until what is under way on all CPUs is in the records. */
+static ssize_t drain_write(struct file *file, const char __user *buf,
+			   size_t count, loff_t *pos)
+{
+	u64 old = memorizer_hide();
+
+	mutex_lock(&memorizer_mutex);
+	memorizer_quiesce();
+	memorizer_map_collect();
+	mutex_unlock(&memorizer_mutex);
+	memorizer_show(old);
+	return count;
+}
+
+static const struct file_operations drain_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = drain_write,
 	.llseek = noop_llseek,
 };
 
@@ -258,6 +285,22 @@ static const struct file_operations full_fops = {
 	.llseek = default_llseek,
 };
 
+/* The same files by the names that they have in other versions of Memorizer. */
+static void __init create_aliases(struct dentry *dir)
+{
+	static const char * const aliases[][2] = {
+		{ "allocs", "allocations" },
+		{ "stats", "show_stats" },
+		{ "clear_dead_objs", "clear_dead_objects" },
+		{ "clear_printed_objects", "clear_printed_list" },
+		{ "log_live_enabled", "print_live_obj" },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(aliases); i++)
+		debugfs_create_symlink(aliases[i][0], dir, aliases[i][1]);
+}
+
 /* For root alone: addresses of the kernel and names of all processes. */
 static int __init memorizer_debugfs_init(void)
 {
@@ -271,9 +314,12 @@ static int __init memorizer_debugfs_init(void)
 
 	debugfs_create_file("memorizer_enabled", 0600, dir, NULL, &enabled_fops);
 	debugfs_create_file("memorizer_log_access", 0600, dir, &log_switch, &switch_fops);
+	debugfs_create_file("log_accesses_enabled", 0600, dir, &accesses_switch, &switch_fops);
 	debugfs_create_file("kmap", 0400, dir, NULL, &memorizer_kmap_fops);
 	debugfs_create_file("kmap_stream", 0400, dir, NULL, &memorizer_stream_fops);
 	debugfs_create_file("allocations", 0400, dir, NULL, &memorizer_allocations_fops);
+	debugfs_create_file("accesses", 0400, dir, NULL, &memorizer_accesses_fops);
+	debugfs_create_file("global_table", 0400, dir, NULL, &memorizer_globals_fops);
 	debugfs_create_file("show_stats", 0400, dir, NULL, &memorizer_stats_fops);
 	debugfs_create_file("clear_object_list", 0600, dir, NULL, &clear_fops);
 	debugfs_create_file("clear_dead_objects", 0600, dir, NULL, &clear_fops);
@@ -281,6 +327,8 @@ static int __init memorizer_debugfs_init(void)
 	debugfs_create_bool("print_live_obj", 0600, dir, &memorizer_print_live);
 	debugfs_create_file("print_fields", 0600, dir, &fields_switch, &switch_fops);
 	debugfs_create_file("on_full", 0600, dir, NULL, &full_fops);
+	debugfs_create_file("drain_active_work_queue", 0200, dir, NULL, &drain_fops);
+	create_aliases(dir);
 	create_calls_files(dir);
 	for (i = 0; i < ARRAY_SIZE(links); i++) {
 		snprintf(target, sizeof(target), "memorizer/%s", links[i]);

@@ -108,9 +108,9 @@ static u64 free_ip(const struct memorizer_object *obj)
 		memorizer_unpack_ip(obj->free_ip);
 }
 
-static char *put_object(char *p, const struct memorizer_object *obj)
+/* From the pid to free_ip; @alloc, @free: the times or the serial numbers. */
+static char *put_life(char *p, const struct memorizer_object *obj, u64 alloc, u64 free)
 {
-	p = put_hex(p, alloc_ip(obj));
 	*p++ = ',';
 	p = put_signed(p, obj->pid);
 	*p++ = ',';
@@ -118,12 +118,19 @@ static char *put_object(char *p, const struct memorizer_object *obj)
 	*p++ = ',';
 	p = put_dec(p, obj->size);
 	*p++ = ',';
-	p = put_dec(p, obj->alloc_jiffies);
+	p = put_dec(p, alloc);
 	*p++ = ',';
-	p = put_dec(p, obj->free_jiffies);
+	p = put_dec(p, free);
 	*p++ = ',';
 	p = put_hex(p, free_ip(obj));
 	*p++ = ',';
+	return p;
+}
+
+static char *put_object(char *p, const struct memorizer_object *obj)
+{
+	p = put_hex(p, alloc_ip(obj));
+	p = put_life(p, obj, obj->alloc.jiffies, obj->free.jiffies);
 	p = put_comm(p, obj->comm);
 	*p++ = '\n';
 	return p;
@@ -252,6 +259,7 @@ void memorizer_each_site(const struct memorizer_object *obj,
 
 struct text {
 	char *p, *end;
+	u64 serial;		/* of the object, for `accesses` */
 	bool full, ranges;
 };
 
@@ -280,7 +288,7 @@ char *memorizer_format_kmap(const struct memorizer_object *obj, char *p, char *e
 }
 
 /* One object as a line with all that is known about it. */
-char *memorizer_format_csv(const struct memorizer_object *obj, char *p, char *end)
+static char *format_csv(const struct memorizer_object *obj, char *p, char *end)
 {
 	if (end - p < OBJECT_LINE)
 		return NULL;
@@ -300,9 +308,75 @@ char *memorizer_format_fields(const struct memorizer_object *obj, char *p, char 
 {
 	struct text t = { .end = end, .ranges = true };
 
-	t.p = memorizer_format_csv(obj, p, end);
+	t.p = format_csv(obj, p, end);
 	if (!t.p)
 		return NULL;
 	memorizer_each_site(obj, put_site_fn, &t);
+	return t.full ? NULL : t.p;
+}
+
+/* Upstream's way with an address in the first column: blanks, not zeroes. */
+static char *put_left(char *p, u64 v)
+{
+	char *end = p + 16, hex[16];
+	int i = 0;
+
+	put_hex(hex, v);
+	while (i < 15 && hex[i] == '0')
+		i++;
+	while (i < 16)
+		*p++ = hex[i++];
+	while (p < end)
+		*p++ = ' ';
+	return p;
+}
+
+/* A line of `allocations`, with the fields and the order of upstream. */
+char *memorizer_format_allocation(const struct memorizer_object *obj, char *p, char *end)
+{
+	if (end - p < OBJECT_LINE)
+		return NULL;
+	p = put_left(p, alloc_ip(obj));
+	p = put_life(p, obj, obj->alloc.serial, obj->free.serial);
+	p = put_str(p, memorizer_type_names[obj->type]);
+	*p++ = ',';
+	p = put_comm(p, obj->comm);
+	*p++ = ',';
+	p = put_str(p, obj->cache ? memorizer_cache_name(obj->cache) : "no-slab");
+	*p++ = ',';
+	*p++ = '\n';
+	return p;
+}
+
+/* Upstream shows a pid without a sign. */
+static bool put_access_fn(void *data, const struct memorizer_sum *sum)
+{
+	struct text *t = data;
+	char *p = t->p;
+
+	if (t->end - p < SITE_LINE) {
+		t->full = true;
+		return false;
+	}
+	p = put_dec(p, t->serial);
+	*p++ = ',';
+	p = put_hex(p, memorizer_unpack_ip((u32)sum->key));
+	*p++ = ',';
+	p = put_dec(p, (s64)(s32)(sum->key >> 32));
+	*p++ = ',';
+	p = put_dec(p, sum->writes);
+	*p++ = ',';
+	p = put_dec(p, sum->reads);
+	*p++ = '\n';
+	t->p = p;
+	return true;
+}
+
+/* The lines of `accesses` of one object: none if nobody touched it. */
+char *memorizer_format_accesses(const struct memorizer_object *obj, char *p, char *end)
+{
+	struct text t = { .p = p, .end = end, .serial = obj->alloc.serial };
+
+	memorizer_each_site(obj, put_access_fn, &t);
 	return t.full ? NULL : t.p;
 }

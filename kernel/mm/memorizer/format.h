@@ -9,8 +9,9 @@ typedef char *(*memorizer_format_fn)(const struct memorizer_object *obj,
 				     char *p, char *end);
 
 char *memorizer_format_kmap(const struct memorizer_object *obj, char *p, char *end);
-char *memorizer_format_csv(const struct memorizer_object *obj, char *p, char *end);
 char *memorizer_format_fields(const struct memorizer_object *obj, char *p, char *end);
+char *memorizer_format_allocation(const struct memorizer_object *obj, char *p, char *end);
+char *memorizer_format_accesses(const struct memorizer_object *obj, char *p, char *end);
 
 /* An access site, added up over the tables that it is in. */
 struct memorizer_sum {

@@ -186,6 +186,12 @@ void __init memorizer_globals_init(void *mem)
 	image_init(span);
 }
 
+/* The variables of the kernel itself. */
+const struct memorizer_region *memorizer_image(void)
+{
+	return &image;
+}
+
 /* The object of a span ends: take it out of all pages, for good. */
 void memorizer_span_kill(struct memorizer_span *span, unsigned long ip)
 {

@@ -193,7 +193,7 @@ void __memorizer_pages_alloc(struct page *page, unsigned int order,
 	if (!obj)
 		goto out;
 	/* Pages may be freed one by one: the object lives until the last is gone. */
-	obj->pages = nr;
+	obj->map.pages = nr;
 	for (i = 0; i < nr; i++)
 		WRITE_ONCE(memorizer_pages[pfn + i], &obj->map);
 out:

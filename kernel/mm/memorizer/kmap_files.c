@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files kmap, allocations and kmap_stream.
+ * The files kmap, allocations, accesses and kmap_stream.
  *
- * kmap walks the records by number and can be read while everything goes on.
+ * The first three walk the records by number and can be read while everything
+ * goes on.
  * kmap_stream takes dead objects, oldest first, and gives a record back when
  * its text has been handed over whole; what a reader has taken and not handed
  * over when it closes is put back.
@@ -33,6 +34,7 @@ struct reader {
 	size_t size, len, off;
 	unsigned long slot;
 	memorizer_format_fn format;
+	bool shows;				/* what it shows counts as printed */
 	struct memorizer_object *taken;		/* stream: not yet formatted */
 	struct memorizer_object *first, *last;	/* stream: in the text */
 };
@@ -123,7 +125,7 @@ static int kmap_fill(struct reader *r)
 				continue;
 			}
 			p = q;
-			if (obj->state == OBJ_DEAD)
+			if (r->shows && obj->state == OBJ_DEAD)
 				obj->flags |= OBJ_PRINTED;
 		}
 		r->slot++;
@@ -174,22 +176,40 @@ static int open_with(struct file *file, memorizer_format_fn format)
 
 static int kmap_open(struct inode *inode, struct file *file)
 {
-	return open_with(file, memorizer_print_fields ? memorizer_format_fields :
-						      memorizer_format_kmap);
+	int err = open_with(file, memorizer_print_fields ? memorizer_format_fields :
+							 memorizer_format_kmap);
+	struct reader *r = file->private_data;
+
+	if (!err)
+		r->shows = true;
+	return err;
+}
+
+/* A file of comma-separated values. Neither of the two is the whole of an object. */
+static int open_csv(struct file *file, memorizer_format_fn format, const char *header)
+{
+	int err = open_with(file, format);
+	struct reader *r = file->private_data;
+
+	if (!err) {
+		r->len = strlen(header);
+		memcpy(r->text, header, r->len);
+	}
+	return err;
 }
 
 static int allocations_open(struct inode *inode, struct file *file)
 {
-	static const char header[] = "alloc_ip,pid,va,size,alloc_jiffies,"
-		"free_jiffies,free_ip,comm,type,cache,given\n";
-	int err = open_with(file, memorizer_format_csv);
-	struct reader *r = file->private_data;
+	/* As upstream writes it: the lines have comm between type and slab. */
+	return open_csv(file, memorizer_format_allocation,
+			"alloc_ip,pid,ptr,size,alloc_serial,free_serial,free_ip,"
+			"type,slab,new_type\n");
+}
 
-	if (!err) {
-		memcpy(r->text, header, sizeof(header) - 1);
-		r->len = sizeof(header) - 1;
-	}
-	return err;
+static int accesses_open(struct inode *inode, struct file *file)
+{
+	return open_csv(file, memorizer_format_accesses,
+			"alloc_index,access_ip,pid,writes,reads\n");
 }
 
 static int kmap_release(struct inode *inode, struct file *file)
@@ -211,6 +231,13 @@ const struct file_operations memorizer_kmap_fops = {
 const struct file_operations memorizer_allocations_fops = {
 	.owner = THIS_MODULE,
 	.open = allocations_open,
+	.read = kmap_read,
+	.release = kmap_release,
+};
+
+const struct file_operations memorizer_accesses_fops = {
+	.owner = THIS_MODULE,
+	.open = accesses_open,
 	.read = kmap_read,
 	.release = kmap_release,
 };

@@ -212,7 +212,7 @@ unsigned int memorizer_map_collect(void)
 static bool last_page(struct memorizer_object *obj)
 {
 	memorizer_close(obj);
-	return raw_atomic_dec_and_test((atomic_t *)&obj->pages);
+	return raw_atomic_dec_and_test((atomic_t *)&obj->map.pages);
 }
 
 static void clear_slab(struct memorizer_map *map, unsigned long pfn, unsigned long ip)
@@ -304,7 +304,7 @@ void memorizer_map_object(struct memorizer_object *obj, unsigned long va,
 	u32 pages = 0;
 
 	/* Not freed while we are at it: hold one page more until the end. */
-	obj->pages = (end - va) / PAGE_SIZE + 1;
+	obj->map.pages = (end - va) / PAGE_SIZE + 1;
 	for (; va < end; va += PAGE_SIZE) {
 		phys = memorizer_phys(va);
 		if (phys == MEMORIZER_NO_PHYS)
@@ -312,7 +312,7 @@ void memorizer_map_object(struct memorizer_object *obj, unsigned long va,
 		page_becomes(phys >> PAGE_SHIFT, &obj->map);
 		pages++;
 	}
-	raw_atomic_sub(obj->pages - pages, (atomic_t *)&obj->pages);
+	raw_atomic_sub(obj->map.pages - pages, (atomic_t *)&obj->map.pages);
 }
 
 /* The map of the slab that @p lies in, made when first needed; NULL: no memory. */

@@ -115,6 +115,7 @@ struct memorizer_map {
 	u16 nr;
 	u8 kind;
 	u8 miss;		/* what an access to no object hits here; 0: look */
+	u32 pages;		/* of MAP_OBJECT: not yet freed */
 	struct memorizer_object *objs[];
 };
 
@@ -130,6 +131,15 @@ enum memorizer_state {
 #define OBJ_CTOR	BIT(1)	/* constructed, not yet allocated */
 #define OBJ_PRINTED	BIT(2)	/* has been shown in kmap */
 
+/*
+ * When an object was allocated or freed: the number of that event, from 1 on,
+ * and the time. In 11 bytes, so that a record keeps to 256.
+ */
+struct memorizer_stamp {
+	u64 serial : 48;
+	u64 jiffies : 40;
+} __packed;
+
 struct memorizer_object {
 	struct memorizer_sites *sites;
 	struct memorizer_map map;	/* of MAP_OBJECT; next: dead list */
@@ -137,12 +147,11 @@ struct memorizer_object {
 	unsigned long va;
 	unsigned long size;		/* asked for */
 	unsigned long given;
-	unsigned long alloc_jiffies;
-	unsigned long free_jiffies;
 	u32 alloc_ip;
 	u32 free_ip;
 	s32 pid;
-	u32 pages;			/* of MAP_OBJECT: not yet freed */
+	struct memorizer_stamp alloc;
+	struct memorizer_stamp free;	/* 0: live */
 	u16 cache;
 	u8 type;
 	u8 state;
@@ -373,6 +382,15 @@ int memorizer_map_region_page(struct memorizer_region *region, unsigned long va,
 #define MEMORIZER_GRANULE_SHIFT	5	/* of pages with several objects */
 u32 memorizer_first_span(const struct memorizer_region *region, unsigned long va);
 void memorizer_span_kill(struct memorizer_span *span, unsigned long ip);
+const struct memorizer_region *memorizer_image(void);
+
+/* modules.c */
+void memorizer_modules_lock(void);
+void memorizer_modules_unlock(void);
+const struct memorizer_span *memorizer_module_span(u64 *nr, const char **name);
+
+/* global_table.c */
+extern const struct file_operations memorizer_globals_fops;
 
 /* control.c */
 extern int memorizer_mode;
@@ -397,6 +415,7 @@ extern const char * const memorizer_type_names[MEMORIZER_NR_TYPES];
 extern const struct file_operations memorizer_kmap_fops;
 extern const struct file_operations memorizer_stream_fops;
 extern const struct file_operations memorizer_allocations_fops;
+extern const struct file_operations memorizer_accesses_fops;
 extern bool memorizer_print_live;
 extern bool memorizer_print_fields;
 bool memorizer_stream_wanted(void);

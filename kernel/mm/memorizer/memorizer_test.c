@@ -135,7 +135,8 @@ static void check_freed(struct kunit *test, void *p, struct memorizer_object *ob
 	struct counts c = counts_of(obj, touch, current->pid);
 
 	KUNIT_EXPECT_EQ(test, obj->state, OBJ_DEAD);
-	KUNIT_EXPECT_NE(test, obj->free_jiffies, 0);
+	KUNIT_EXPECT_NE(test, (u64)obj->free.jiffies, 0ULL);
+	KUNIT_EXPECT_GT(test, (u64)obj->free.serial, (u64)obj->alloc.serial);
 	KUNIT_EXPECT_EQ(test, obj->flags & OBJ_OVERLAID, 0);
 	KUNIT_EXPECT_EQ(test, c.writes, WRITES);
 	KUNIT_EXPECT_EQ(test, c.reads, READS);
@@ -1040,7 +1041,8 @@ static void test_format(struct kunit *test)
 	obj->size = 100;
 	obj->alloc_ip = 0x81000010;
 	obj->pid = 7;
-	obj->alloc_jiffies = 5;
+	obj->alloc.jiffies = 5;
+	obj->alloc.serial = 9;
 	memcpy(obj->comm, "a,b\n\\c\xff", 8);
 	key = 7ULL << 32 | 0x81000020;
 	site = &obj->first_site[0];
@@ -1065,6 +1067,19 @@ static void test_format(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, text,
 		"ffffffff81000010,7,ffff888000001000,100,5,0,0000000000000000,a\\x2cb\\x0a\\x5cc\\xff,KMALLOC,,128\n"
 		"  ffffffff81000020,7,23,29,8,40\n");
+	obj->free.serial = 11;
+	end = memorizer_format_allocation(obj, text, text + 1023);
+	KUNIT_ASSERT_NOT_NULL(test, end);
+	*end = 0;
+	KUNIT_EXPECT_STREQ(test, text,
+		"ffffffff81000010,7,ffff888000001000,100,9,11,0000000000000000,KMALLOC,a\\x2cb\\x0a\\x5cc\\xff,no-slab,\n");
+	end = memorizer_format_accesses(obj, text, text + 1023);
+	KUNIT_ASSERT_NOT_NULL(test, end);
+	*end = 0;
+	KUNIT_EXPECT_STREQ(test, text, "9,ffffffff81000020,7,23,29\n");
+	obj->alloc_ip = 0;
+	memorizer_format_allocation(obj, text, text + 1023);
+	KUNIT_EXPECT_NOT_NULL(test, strnstr(text, "0               ,7,", 19));
 }
 
 /* Everything is recorded, of every process. */

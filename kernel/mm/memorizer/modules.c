@@ -149,6 +149,34 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
 	return NOTIFY_OK;
 }
 
+void memorizer_modules_lock(void)
+{
+	mutex_lock(&regions_mutex);
+}
+
+void memorizer_modules_unlock(void)
+{
+	mutex_unlock(&regions_mutex);
+}
+
+/*
+ * Variable *@nr of all modules, and the name of its module. NULL if there are not
+ * that many; *@nr is then by how many too few. The caller holds the lock.
+ */
+const struct memorizer_span *memorizer_module_span(u64 *nr, const char **name)
+{
+	struct module_region *r;
+
+	list_for_each_entry(r, &regions, list) {
+		if (*nr < r->region.nr) {
+			*name = r->mod->name;
+			return &r->spans[*nr];
+		}
+		*nr -= r->region.nr;
+	}
+	return NULL;
+}
+
 /* Before others look at the module, after all others have left it. */
 static struct notifier_block module_nb = {
 	.notifier_call = module_event,
@@ -160,5 +188,15 @@ static int __init modules_init(void)
 	return memorizer_pages ? register_module_notifier(&module_nb) : 0;
 }
 core_initcall(modules_init);
+
+#else
+
+void memorizer_modules_lock(void) { }
+void memorizer_modules_unlock(void) { }
+
+const struct memorizer_span *memorizer_module_span(u64 *nr, const char **name)
+{
+	return NULL;
+}
 
 #endif /* CONFIG_MODULES */

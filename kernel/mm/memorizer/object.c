@@ -21,6 +21,7 @@ struct memorizer_totals memorizer_totals;
 #define TAKE_SLICE	1024
 
 static struct memorizer_object *dead_head, *dead_tail;
+static u64 events;		/* allocations and frees so far; under the lock */
 
 static struct memorizer_object *next_dead(struct memorizer_object *obj)
 {
@@ -58,6 +59,13 @@ static void set_context(struct memorizer_object *obj)
 	}
 }
 
+/* The caller holds the lock, so that numbers and times are in one order. */
+static void stamp(struct memorizer_stamp *s)
+{
+	s->serial = ++events;
+	s->jiffies = jiffies;
+}
+
 static struct memorizer_object *new_record(enum memorizer_type type)
 {
 	struct memorizer_object *obj;
@@ -67,6 +75,7 @@ static struct memorizer_object *new_record(enum memorizer_type type)
 	obj = memorizer_pool_alloc_object();
 	if (obj) {
 		memset(obj, 0, sizeof(*obj));
+		stamp(&obj->alloc);
 		memorizer_totals.created[type]++;
 		memorizer_totals.live[type]++;
 	}
@@ -110,7 +119,6 @@ struct memorizer_object *memorizer_create(enum memorizer_type type,
 	obj->size = size;
 	obj->given = given;
 	obj->alloc_ip = memorizer_pack_ip(ip);
-	obj->alloc_jiffies = jiffies;
 	set_context(obj);
 	publish(obj);
 	if (memorizer_pool_low())
@@ -134,6 +142,7 @@ struct memorizer_object *memorizer_create_boot(enum memorizer_type type,
 	obj->size = span->size;
 	obj->given = span->size;
 	obj->alloc_ip = span->ip;
+	obj->alloc.jiffies = 0; /* it was there before */
 	memcpy(obj->comm, "boot", 5);
 	old = cmpxchg(&span->obj, NULL, obj);
 	if (old) {
@@ -149,8 +158,11 @@ struct memorizer_object *memorizer_create_boot(enum memorizer_type type,
 /* A constructed object gets its first owner and keeps its counts. */
 void memorizer_take_over(struct memorizer_object *obj, unsigned long ip)
 {
+	unsigned long flags = memorizer_lock();
+
+	stamp(&obj->alloc);
+	memorizer_unlock(flags);
 	obj->alloc_ip = memorizer_pack_ip(ip);
-	obj->alloc_jiffies = jiffies;
 	set_context(obj);
 	obj->flags &= ~OBJ_CTOR;
 }
@@ -167,7 +179,7 @@ static void bury(struct memorizer_object *obj, u32 free_ip, u8 flags)
 	irqs = memorizer_lock();
 	if (obj->state == OBJ_LIVE) {
 		obj->free_ip = free_ip;
-		obj->free_jiffies = jiffies;
+		stamp(&obj->free);
 		obj->flags |= flags;
 		obj->state = OBJ_DEAD;
 		obj->map.next = NULL;

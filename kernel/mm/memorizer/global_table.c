@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * global_table: a line for each global variable of the kernel and its modules,
+ *
+ *   address size name source
+ *
+ * and an empty line at the end, as upstream writes it. The kernel does not know
+ * its source files: there is a dash, or the module in brackets.
+ */
+#include <linux/fs.h>
+#include <linux/kallsyms.h>
+#include <linux/module.h>
+#include <linux/seq_file.h>
+
+#include "memorizer.h"
+
+/* Where an open file is. The line after the last variable is the empty one. */
+struct place {
+	const struct memorizer_span *span;	/* NULL: the empty line */
+	const char *module;
+	char name[KSYM_NAME_LEN];
+};
+
+/* Line @pos: the image, the modules in their order, the empty line. */
+static void *globals_at(struct place *at, u64 pos)
+{
+	const struct memorizer_region *image = memorizer_image();
+
+	at->module = NULL;
+	if (pos < image->nr) {
+		at->span = &image->spans[pos];
+		return at;
+	}
+	pos -= image->nr;
+	at->span = memorizer_module_span(&pos, &at->module);
+	return at->span || !pos ? at : NULL;
+}
+
+/* From here to the end of a read no module comes or goes. */
+static void *globals_start(struct seq_file *m, loff_t *pos)
+{
+	memorizer_modules_lock();
+	return globals_at(m->private, *pos);
+}
+
+static void *globals_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	return globals_at(m->private, ++*pos);
+}
+
+static void globals_stop(struct seq_file *m, void *v)
+{
+	memorizer_modules_unlock();
+}
+
+static int globals_show(struct seq_file *m, void *v)
+{
+	unsigned long size, offset;
+	struct place *at = v;
+	const char *name;
+	char *module;
+
+	if (!at->span) {
+		seq_putc(m, '\n');
+		return 0;
+	}
+	/* a mark of the linker script, or gone since */
+	if (!at->span->size)
+		return SEQ_SKIP;
+	name = kallsyms_lookup(at->span->va, &size, &offset, &module, at->name);
+	seq_printf(m, "%016lx %lu %s ", at->span->va, at->span->size, name ?: "?");
+	if (at->module)
+		seq_printf(m, "[%s]\n", at->module);
+	else
+		seq_puts(m, "-\n");
+	return 0;
+}
+
+static const struct seq_operations globals_ops = {
+	.start = globals_start,
+	.next = globals_next,
+	.stop = globals_stop,
+	.show = globals_show,
+};
+
+/* What this task does is Memorizer's own business. */
+static int globals_open(struct inode *inode, struct file *file)
+{
+	u64 old = memorizer_hide();
+	int err = seq_open_private(file, &globals_ops, sizeof(struct place));
+
+	memorizer_show(old);
+	return err;
+}
+
+static ssize_t globals_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
+{
+	u64 old = memorizer_hide();
+	ssize_t ret = seq_read(file, buf, size, pos);
+
+	memorizer_show(old);
+	return ret;
+}
+
+static int globals_release(struct inode *inode, struct file *file)
+{
+	u64 old = memorizer_hide();
+	int err = seq_release_private(inode, file);
+
+	memorizer_show(old);
+	return err;
+}
+
+const struct file_operations memorizer_globals_fops = {
+	.owner = THIS_MODULE,
+	.open = globals_open,
+	.read = globals_read,
+	.llseek = seq_lseek,
+	.release = globals_release,
+};
