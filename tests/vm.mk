@@ -29,7 +29,7 @@ check-vm: all tests
 .PHONY: check-vm-6.1
 check-vm-6.1: all tests
 	$(Q)MZ_SERIES=6.1 tests/run --vm $(O) vm/kunit vm/exact vm/documents vm/upstream vm/modes vm/stream \
-		vm/budget vm/read vm/stress vm/hostile vm/calls
+		vm/budget vm/locks vm/read vm/stress vm/hostile vm/calls
 
 # What takes too long for every day: half an hour of stress on each of two kernels, the second
 # with lockdep and slab debugging, whose build takes as long as the other's; the other tests on

@@ -66,13 +66,13 @@ static void sum_records(u64 *objects, u64 *reads, u64 *writes)
 	*reads = memorizer_totals.retired_reads;
 	*writes = memorizer_totals.retired_writes;
 	for (slot = 0; slot < slots; slot++) {
+		cond_resched(); /* millions may be unused */
 		/* Pairs with publish(): an unused record may be half written. */
 		obj = memorizer_pool_object(slot);
 		if (!obj || smp_load_acquire(&obj->state) == OBJ_UNUSED)
 			continue;
 		memorizer_count_sites(obj, reads, writes);
 		++*objects;
-		cond_resched();
 	}
 	mutex_unlock(&memorizer_mutex);
 }
