@@ -611,7 +611,7 @@ static int check_output(struct job *j)
 	if (!strcmp(j->files.output, "-"))
 		return mz_fail(&j->err, EINVAL,
 			       "standard output is the program's; name a file with -o");
-	return mz_atomic_file_check(j->files.output, j->o->force, &j->err);
+	return mz_atomic_file_check(j->files.output, j->o->force ? MZ_FILE_REPLACE : 0, &j->err);
 }
 
 static int follow_to_end(struct job *j)

@@ -106,18 +106,51 @@ static int may_replace(const char *path, const struct stat *st, struct mz_error 
 	return 0;
 }
 
+/* Did another user put this name into a folder that others can write to? Who owns the folder
+ * may do so, and root. It is the rule that the kernel has for links in such folders. */
+static bool is_planted(const char *path, const struct stat *entry)
+{
+	char folder[PATH_MAX];
+	struct stat dir;
+
+	if (!entry->st_uid || entry->st_uid == geteuid())
+		return false;
+	folder_name(path, folder, sizeof(folder));
+	return stat(folder, &dir) ||
+	       (dir.st_mode & (S_IWGRP | S_IWOTH) && entry->st_uid != dir.st_uid);
+}
+
+static int planted(const char *path, struct mz_error *err)
+{
+	return mz_fail(err, EPERM, "%s: another user put it there; choose another name", path);
+}
+
+/* What is no regular file: 1 = write to it. */
+static int judge_special(const char *path, unsigned how, struct mz_error *err)
+{
+	struct stat entry;
+
+	if (how & MZ_FILE_REGULAR)
+		return mz_fail(err, EEXIST, "%s: exists and is no regular file", path);
+	if (lstat(path, &entry) || is_planted(path, &entry))
+		return planted(path, err);
+	return 1;
+}
+
 /* 0: a temporary file is to be made; 1: PATH is written directly; -errno. */
-static int judge_path(const char *path, bool overwrite, struct mz_error *err)
+static int judge_path(const char *path, unsigned how, struct mz_error *err)
 {
 	struct stat st;
+	/* a link that leads nowhere is in the way, too */
+	bool special = !stat(path, &st) && !S_ISREG(st.st_mode);
 
-	if (stat(path, &st))
-		return 0;
-	if (S_ISDIR(st.st_mode))
+	if (special && S_ISDIR(st.st_mode))
 		return mz_fail(err, EISDIR, "%s: is a directory; name a file", path);
-	if (!S_ISREG(st.st_mode))
-		return 1;
-	if (!overwrite)
+	if (special)
+		return judge_special(path, how, err);
+	if (lstat(path, &st))
+		return 0;
+	if (!(how & MZ_FILE_REPLACE))
 		return mz_fail(err, EEXIST, "%s: exists; use -f to replace it, or another name",
 			       path);
 	return may_replace(path, &st, err);
@@ -138,9 +171,9 @@ static int check_folder(const char *path, struct mz_error *err)
 
 /* The same decisions as an open, without creating anything: verbs call it before long work, so
  * that an existing file or a foreign .part is reported at the start. */
-int mz_atomic_file_check(const char *path, bool overwrite, struct mz_error *err)
+int mz_atomic_file_check(const char *path, unsigned how, struct mz_error *err)
 {
-	int ret = judge_path(path, overwrite, err), fd;
+	int ret = judge_path(path, how, err), fd;
 	char *part;
 
 	if (ret)
@@ -148,7 +181,7 @@ int mz_atomic_file_check(const char *path, bool overwrite, struct mz_error *err)
 	part = part_name(path);
 	if (!part)
 		return mz_fail_memory(err);
-	fd = open_leftover(path, part, overwrite, err);
+	fd = open_leftover(path, part, how & MZ_FILE_REPLACE, err);
 	free(part);
 	if (fd >= 0)
 		close(fd);
@@ -169,7 +202,7 @@ static int create(struct mz_atomic_file *f)
  * that replace it at the same time one is refused. */
 static int replace_leftover(struct mz_atomic_file *f, struct mz_error *err)
 {
-	int old = open_leftover(f->path, f->part, f->overwrite, err), ret;
+	int old = open_leftover(f->path, f->part, f->how & MZ_FILE_REPLACE, err), ret;
 
 	if (old == -ENOENT) /* it went just now: the other writer's file is finished */
 		return in_use(f->path, f->part, err);
@@ -201,26 +234,46 @@ static int open_part(struct mz_atomic_file *f, struct mz_error *err)
 	return ret;
 }
 
-/* Devices and pipes are opened directly: they cannot be renamed into place. */
-static int open_named(struct mz_atomic_file *f, struct mz_error *err)
+/* Devices and pipes are opened directly: they cannot be renamed into place. The name may have
+ * become another one's since it was judged, so what it is now is held first, judged again, and
+ * opened through that. */
+static int open_special(struct mz_atomic_file *f, struct mz_error *err)
 {
-	int ret = judge_path(f->path, f->overwrite, err);
+	int held = open(f->path, O_PATH | O_NOFOLLOW | O_CLOEXEC), ret = 0;
+	struct stat entry;
+	char link[32];
 
-	if (ret <= 0)
-		return ret < 0 ? ret : open_part(f, err);
-	f->fd = open(f->path, O_WRONLY | O_CLOEXEC);
+	if (held >= 0 &&
+	    (fstat(held, &entry) || S_ISREG(entry.st_mode) || is_planted(f->path, &entry))) {
+		close(held);
+		return planted(f->path, err);
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", held);
+	if (held >= 0)
+		f->fd = open(S_ISLNK(entry.st_mode) ? f->path : link, O_WRONLY | O_CLOEXEC);
 	if (f->fd < 0)
-		return mz_fail(err, errno, "%s: cannot open for writing: %s", f->path,
-			       strerror(errno));
-	return 0;
+		ret = mz_fail(err, errno, "%s: cannot open for writing: %s", f->path,
+			      strerror(errno));
+	if (held >= 0)
+		close(held);
+	return ret;
 }
 
-int mz_atomic_file_open(struct mz_atomic_file *f, const char *path, bool overwrite,
+static int open_named(struct mz_atomic_file *f, struct mz_error *err)
+{
+	int ret = judge_path(f->path, f->how, err);
+
+	if (ret < 0)
+		return ret;
+	return ret ? open_special(f, err) : open_part(f, err);
+}
+
+int mz_atomic_file_open(struct mz_atomic_file *f, const char *path, unsigned how,
 			struct mz_error *err)
 {
 	int ret;
 
-	*f = (struct mz_atomic_file){.fd = -1, .overwrite = overwrite};
+	*f = (struct mz_atomic_file){.fd = -1, .how = how};
 	f->path = strdup(path);
 	if (!f->path)
 		return mz_fail_memory(err);
@@ -302,11 +355,11 @@ static int take_name(struct mz_atomic_file *f, struct mz_error *err)
 {
 	int ret;
 
-	if (f->overwrite)
+	if (f->how & MZ_FILE_REPLACE)
 		ret = rename(f->part, f->path);
 	else
 		ret = renameat2(AT_FDCWD, f->part, AT_FDCWD, f->path, RENAME_NOREPLACE);
-	if (ret && !f->overwrite && (errno == EINVAL || errno == ENOSYS)) {
+	if (ret && !(f->how & MZ_FILE_REPLACE) && (errno == EINVAL || errno == ENOSYS)) {
 		/* a file system without that flag: a link does not replace either */
 		ret = link(f->part, f->path);
 		if (!ret)

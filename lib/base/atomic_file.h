@@ -10,26 +10,32 @@
 
 #include <memorizer.h>
 
+enum mz_file_how {
+	MZ_FILE_REPLACE = 1, /* an existing file, and what a stopped writer left */
+	MZ_FILE_REGULAR = 2, /* never write to a pipe or a device that has the name */
+};
+
 struct mz_atomic_file {
 	int fd; /* -1 = closed */
 	char *path;
 	char *part;    /* NULL: written directly */
 	uint64_t size; /* bytes appended */
-	bool overwrite;
-	bool keeps; /* the caller leaves PATH.part after an error: messages name it */
+	unsigned how;  /* enum mz_file_how */
+	bool keeps;    /* the caller leaves PATH.part after an error: messages name it */
 };
 
 /* An existing PATH, and a PATH.part that a stopped writer left, are refused unless
- * overwrite. A PATH.part of another user is always refused. New files are for the
- * owner alone (0600). */
-int mz_atomic_file_open(struct mz_atomic_file *f, const char *path, bool overwrite,
+ * MZ_FILE_REPLACE. A PATH.part of another user is always refused, and so is a pipe, device or
+ * link of another user in a folder that others can write to. New files are for the owner alone
+ * (0600). */
+int mz_atomic_file_open(struct mz_atomic_file *f, const char *path, unsigned how,
 			struct mz_error *err);
 /* A descriptor of the caller's, which stays open. */
 int mz_atomic_file_fd(struct mz_atomic_file *f, int fd, const char *name, struct mz_error *err);
 
 /* Would mz_atomic_file_open() succeed? Creates nothing: for callers that want to know
  * before they start a program. 0 or -errno. */
-int mz_atomic_file_check(const char *path, bool overwrite, struct mz_error *err);
+int mz_atomic_file_check(const char *path, unsigned how, struct mz_error *err);
 
 /* Both parts or, in a file, neither. */
 int mz_atomic_file_append(struct mz_atomic_file *f, const void *a, size_t na, const void *b,

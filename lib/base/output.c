@@ -19,7 +19,7 @@ int mz_output_open(struct mz_output *out, const char *path, bool overwrite, stru
 	else if (!path || !strcmp(path, "-"))
 		ret = mz_atomic_file_fd(&out->file, STDOUT_FILENO, "standard output", err);
 	else
-		ret = mz_atomic_file_open(&out->file, path, overwrite, err);
+		ret = mz_atomic_file_open(&out->file, path, overwrite ? MZ_FILE_REPLACE : 0, err);
 	if (ret < 0)
 		mz_output_abort(out);
 	return ret;

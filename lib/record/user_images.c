@@ -9,8 +9,6 @@
 #include "base/error.h"
 #include "record/user_events.h"
 
-/* Files of one recording. A program that asks for more is not recorded. */
-#define MOST_FILES 100000u
 /* A ring whose program has ended is read to its end; after so many looks without a
  * record the rest is given up. */
 #define IDLE_LOOKS 64u

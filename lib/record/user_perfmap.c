@@ -102,8 +102,10 @@ static void read_lines(struct perfmap *p, FILE *in)
 		size_t n = strlen(line);
 		bool begins = whole;
 
-		p->read += n + 1; /* a line of a zero byte is progress, too */
 		whole = n && line[n - 1] == '\n';
+		/* zero bytes, as of a hole, hide how much was read: no more than there is room for
+		 */
+		p->read += whole ? n : sizeof(line);
 		if (begins)
 			take_line(p, line);
 	}

@@ -147,13 +147,35 @@ static uid_t owner_of(uint32_t pid)
 	return stat(path, &st) ? geteuid() : st.st_uid;
 }
 
+/* Others can make files beside the output, the recorded program not least: that costs them
+ * numbers, not us the recording. Of the first file the user gave the name. */
+static int open_file(struct mz_user_files *f, struct mz_user_program *m)
+{
+	struct mz_writer_options o = {
+		.overwrite = f->force, .raw = true, .chunk_events = chunk_events(f)};
+	bool taken;
+
+	do {
+		free(m->path);
+		m->number = ++f->made;
+		m->path = file_name(f, m->number);
+		if (!m->path)
+			return mz_fail_memory(f->err);
+		m->writer = m->number == 1 ? mz_writer_open(m->path, &o, f->err)
+					   : mz_writer_open_file(m->path, &o, f->err);
+		taken = !m->writer && m->number > 1 &&
+			(errno == EEXIST || errno == EBUSY || errno == EPERM || errno == EISDIR ||
+			 errno == ELOOP);
+	} while (taken && f->made < MOST_FILES);
+	return m->writer ? 0 : -errno;
+}
+
 /* The name in the shared memory is written by the program, so it is terminated here before it
  * is used. */
 int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 			 const struct mz_program_slot *from, const struct mz_process *process)
 {
-	struct mz_writer_options o = {
-		.overwrite = f->force, .raw = true, .chunk_events = chunk_events(f)};
+	int ret;
 
 	memset(m, 0, sizeof(*m));
 	m->pid = from->pid;
@@ -161,13 +183,9 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 	m->process = *process;
 	m->uid = owner_of(m->process.pid);
 	snprintf(m->program, sizeof(m->program), "%.*s", (int)sizeof(from->path), from->path);
-	m->number = ++f->made;
-	m->path = file_name(f, m->number);
-	if (!m->path)
-		return mz_fail_memory(f->err);
-	m->writer = mz_writer_open(m->path, &o, f->err);
-	if (!m->writer)
-		return -errno;
+	ret = open_file(f, m);
+	if (ret < 0)
+		return ret;
 	mz_writer_hurry(m->writer, false);
 	return set_header(f, m);
 }

@@ -70,11 +70,14 @@ struct mz_user_program {
 	uint64_t lost[MZ_LOSSES];
 };
 
+/* Numbers of files of one recording. A program that asks for more is not recorded. */
+#define MOST_FILES 100000u
+
 struct mz_user_files {
 	const char *output; /* of the first image */
 	bool force;
 	bool attached; /* the program was running before */
-	unsigned made;
+	unsigned made; /* the last number */
 	struct mz_error *err;
 	const char *command;  /* line, for the header */
 	uint64_t start_unix;  /* ns */

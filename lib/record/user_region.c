@@ -36,8 +36,8 @@ int mz_region_check(int fd, struct mz_error *err)
 	int seals = fcntl(fd, F_GET_SEALS), mode = fcntl(fd, F_GETFL);
 	struct stat st;
 
-	/* only memfds and hugetlbfs files have seals; a file on a disk or in /dev/shm
-	 * cannot get these */
+	/* only memfds have seals; a file on a disk or in /dev/shm cannot get these, and one of
+	 * huge pages cannot have this size */
 	if (seals < 0 || mode < 0 || (mode & O_ACCMODE) != O_RDWR || (seals & F_SEAL_WRITE) ||
 	    fstat(fd, &st) || st.st_size != (off_t)MZ_REGION_BYTES)
 		return mz_fail(err, EPROTO,
@@ -89,7 +89,7 @@ bool mz_region_locked(int fd, unsigned image)
 static bool maps_file(const char *pid, const struct stat *st)
 {
 	char path[64], line[512];
-	bool found = false;
+	bool found = false, begins = true;
 	FILE *in;
 
 	snprintf(path, sizeof(path), "/proc/%.16s/maps", pid);
@@ -98,8 +98,11 @@ static bool maps_file(const char *pid, const struct stat *st)
 		unsigned major, minor;
 		unsigned long ino;
 
-		found = sscanf(line, "%*s %*s %*s %x:%x %lu", &major, &minor, &ino) == 3 &&
+		/* the rest of a long path can look like a line */
+		found = begins &&
+			sscanf(line, "%*s %*s %*s %x:%x %lu", &major, &minor, &ino) == 3 &&
 			ino == st->st_ino && makedev(major, minor) == st->st_dev;
+		begins = strchr(line, '\n');
 	}
 	if (in)
 		fclose(in);

@@ -245,13 +245,14 @@ static int spill_beside(struct mz_writer *w, const char *path)
 }
 
 /* The header goes out at once, so that a killed recorder leaves a file that is recognised. */
-static int start_file(struct mz_writer *w, const char *path, int fd)
+static int start_file(struct mz_writer *w, const char *path, int fd, unsigned how)
 {
 	uint8_t header[MZ_WIRE_HEADER_SIZE];
 	int ret;
 
+	how |= w->options.overwrite ? MZ_FILE_REPLACE : 0;
 	ret = fd >= 0 ? mz_atomic_file_fd(&w->file, fd, path, &w->error)
-		      : mz_atomic_file_open(&w->file, path, w->options.overwrite, &w->error);
+		      : mz_atomic_file_open(&w->file, path, how, &w->error);
 	if (ret < 0)
 		return ret;
 	w->file.keeps = !w->options.discard;
@@ -264,7 +265,7 @@ static int start_file(struct mz_writer *w, const char *path, int fd)
 	return mz_atomic_file_append(&w->file, header, sizeof(header), NULL, 0, &w->error);
 }
 
-static struct mz_writer *open_writer(const char *path, int fd,
+static struct mz_writer *open_writer(const char *path, int fd, unsigned how,
 				     const struct mz_writer_options *options, struct mz_error *err)
 {
 	struct mz_writer *w = new_writer(options);
@@ -275,7 +276,7 @@ static struct mz_writer *open_writer(const char *path, int fd,
 		errno = ENOMEM;
 		return NULL;
 	}
-	ret = start_file(w, path, fd);
+	ret = start_file(w, path, fd, how);
 	if (ret < 0) {
 		if (err)
 			*err = w->error;
@@ -291,14 +292,20 @@ struct mz_writer *mz_writer_open(const char *path, const struct mz_writer_option
 				 struct mz_error *err)
 {
 	if (!path || !strcmp(path, "-"))
-		return open_writer("standard output", STDOUT_FILENO, options, err);
-	return open_writer(path, -1, options, err);
+		return open_writer("standard output", STDOUT_FILENO, 0, options, err);
+	return open_writer(path, -1, 0, options, err);
+}
+
+struct mz_writer *mz_writer_open_file(const char *path, const struct mz_writer_options *options,
+				      struct mz_error *err)
+{
+	return open_writer(path, -1, MZ_FILE_REGULAR, options, err);
 }
 
 struct mz_writer *mz_writer_open_fd(int fd, const char *name,
 				    const struct mz_writer_options *options, struct mz_error *err)
 {
-	return open_writer(name, fd, options, err);
+	return open_writer(name, fd, 0, options, err);
 }
 
 static void wait_for_all(struct mz_writer *w)

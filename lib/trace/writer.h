@@ -5,6 +5,11 @@
 
 #include <memorizer.h>
 
+/* As mz_writer_open(), for a name that the user did not give: only as a regular file. Anybody may
+ * have made a pipe of that name, and to open one may take for ever. */
+struct mz_writer *mz_writer_open_file(const char *path, const struct mz_writer_options *options,
+				      struct mz_error *err);
+
 /* For the chunks from now on: take less time for compression, or, with events that wait, as little
  * as possible: a fifth of it, for a tenth more room. The file can be converted to a smaller one
  * later, when no program has to share the processors with it. */
