@@ -151,6 +151,10 @@ void mz_encoder_set_sequence(struct mz_encoder *e, uint32_t sequence);
 /* The level of zstd for the chunk at hand and those after it. */
 void mz_encoder_set_level(struct mz_encoder *e, int level);
 
+/* Columns of up to so many numbers are mixed if that is worth it, in the chunk at hand and those
+ * after it; with best, all are anyway. */
+void mz_encoder_mix_short(struct mz_encoder *e, uint32_t upto);
+
 /* Events go in until full or finished. Returns how many were taken, or -errno. */
 long mz_encoder_add(struct mz_encoder *e, const struct mz_event *ev, size_t n);
 bool mz_encoder_full(const struct mz_encoder *e);

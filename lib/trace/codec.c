@@ -39,6 +39,19 @@ void mz_codec_column_free(struct mz_codec_column *c)
 
 /* ---- bytes -------------------------------------------------------------- */
 
+#define MIX_WORTH 32 /* numbers: a reader takes about ten microseconds for them */
+
+void mz_packer_mix_all(struct mz_packer *pk)
+{
+	pk->mix_upto = pk->mix_worth = UINT32_MAX;
+}
+
+void mz_packer_mix_short(struct mz_packer *pk, uint32_t upto)
+{
+	pk->mix_upto = upto;
+	pk->mix_worth = MIX_WORTH;
+}
+
 void mz_packer_deinit(struct mz_packer *pk)
 {
 	if (pk->level)
@@ -408,10 +421,12 @@ static bool is_sparse(const uint64_t *v, uint32_t n)
 	return used <= n / SPARSE_FROM;
 }
 
+static int pack_plain(struct mz_packer *pk, const uint64_t *v, uint32_t n, enum mz_codec codec,
+		      struct mz_buf *out);
+
 /* What all numbers are multiples of is taken out: times have a resolution. */
 static int pack_sparse(struct mz_packer *pk, const uint64_t *v, uint32_t n, struct mz_buf *out)
 {
-	const struct mz_pack_how planes = {.codec = MZ_CODEC_PLANES}, log = {.codec = MZ_CODEC_LOG};
 	struct mz_codec_column gaps = {0}, values = {0};
 	uint64_t any = 0;
 	unsigned shift;
@@ -431,9 +446,9 @@ static int pack_sparse(struct mz_packer *pk, const uint64_t *v, uint32_t n, stru
 	mz_buf_number(out, shift);
 	ret = gaps.failed || values.failed ? -ENOMEM : 0;
 	if (!ret)
-		ret = mz_codec_column_pack(pk, gaps.v, gaps.n, &planes, out);
+		ret = pack_plain(pk, gaps.v, gaps.n, MZ_CODEC_PLANES, out);
 	if (!ret)
-		ret = mz_codec_column_pack(pk, values.v, values.n, &log, out);
+		ret = pack_plain(pk, values.v, values.n, MZ_CODEC_LOG, out);
 	mz_codec_column_free(&gaps);
 	mz_codec_column_free(&values);
 	return ret;
@@ -525,17 +540,31 @@ static int pack_as(struct mz_packer *pk, enum mz_codec codec, const uint64_t *v,
 	return ret < 0 ? ret : out->failed ? -ENOMEM : 0;
 }
 
-/* Packs in another way, too. The smaller of the two stays, from start on. */
+/* A column inside another one: PLANES or LOG, or SAME. */
+static int pack_plain(struct mz_packer *pk, const uint64_t *v, uint32_t n, enum mz_codec codec,
+		      struct mz_buf *out)
+{
+	mz_buf_number(out, n);
+	if (!n)
+		return out->failed ? -ENOMEM : 0;
+	return pack_as(pk, all_same(v, n) ? MZ_CODEC_SAME : codec, v, n, NULL, out);
+}
+
+/* Packs in another way, too. It takes the place of what is there from start on, if it saves more
+ * than so many bytes. */
 static int pack_also(struct mz_packer *pk, enum mz_codec codec, const uint64_t *v, uint32_t n,
-		     const struct mz_pack_how *how, size_t start, struct mz_buf *out)
+		     const struct mz_pack_how *how, size_t start, size_t least, struct mz_buf *out)
 {
 	size_t middle = out->len, end;
-	int ret = pack_as(pk, codec, v, n, how, out);
+	int ret;
 
+	if (middle - start <= least)
+		return 0;
+	ret = pack_as(pk, codec, v, n, how, out);
 	if (ret < 0)
 		return ret;
 	end = out->len;
-	if (end - middle < middle - start) {
+	if (end - middle + least < middle - start) {
 		memmove(out->data + start, out->data + middle, end - middle);
 		middle = start + (end - middle);
 	}
@@ -543,7 +572,8 @@ static int pack_also(struct mz_packer *pk, enum mz_codec codec, const uint64_t *
 	return 0;
 }
 
-/* With best, both ways are tried: context mixing is nearly always smaller, but not for noise. */
+/* Context mixing is nearly always smaller, but not for noise; and it takes a thousand instructions
+ * for a number, both ways. */
 int mz_codec_column_pack(struct mz_packer *pk, const uint64_t *v, uint32_t n,
 			 const struct mz_pack_how *how, struct mz_buf *out)
 {
@@ -559,9 +589,9 @@ int mz_codec_column_pack(struct mz_packer *pk, const uint64_t *v, uint32_t n,
 	ret = pack_as(pk, how->sparse && is_sparse(v, n) ? MZ_CODEC_SPARSE : how->codec, v, n, how,
 		      out);
 	if (!ret && how->repeats)
-		ret = pack_also(pk, MZ_CODEC_BYTES, v, n, how, start, out);
-	if (!ret && how->best)
-		ret = pack_also(pk, MZ_CODEC_MIXED, v, n, how, start, out);
+		ret = pack_also(pk, MZ_CODEC_BYTES, v, n, how, start, 0, out);
+	if (!ret && n <= pk->mix_upto)
+		ret = pack_also(pk, MZ_CODEC_MIXED, v, n, how, start, n / pk->mix_worth, out);
 	return ret;
 }
 

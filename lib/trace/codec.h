@@ -40,7 +40,6 @@ struct mz_pack_how {
 	bool sparse;
 	enum mz_codec codec;	 /* PLANES, LOG or SPLIT; SAME is found by itself */
 	bool repeats;		 /* BYTES in its place, if that is smaller */
-	bool best;		 /* MIXED in their place */
 	bool words;		 /* MIXED: a sequence of symbols, not of quantities */
 	const uint16_t *context; /* MIXED: what goes with each number; may be NULL */
 };
@@ -50,9 +49,16 @@ struct mz_packer {
 	void *zstd; /* ZSTD_CCtx or ZSTD_DCtx */
 	struct mz_buf a, b, packed;
 	struct mz_codec_cm *cm;
-	int level; /* of zstd, from the next bytes on */
-	int has;   /* the level that zstd is set to */
+	uint32_t mix_upto;  /* numbers of a column that is tried with MIXED, too */
+	uint32_t mix_worth; /* numbers that may be mixed for each byte that it saves */
+	int level;	    /* of zstd, from the next bytes on */
+	int has;	    /* the level that zstd is set to */
 };
+
+/* Mix everything that gets smaller; or only short columns that get clearly smaller, which can be
+ * unpacked in a few milliseconds; or, with 0 numbers, nothing. */
+void mz_packer_mix_all(struct mz_packer *pk);
+void mz_packer_mix_short(struct mz_packer *pk, uint32_t upto);
 
 void mz_packer_deinit(struct mz_packer *pk);
 

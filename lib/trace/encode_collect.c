@@ -26,6 +26,8 @@ struct mz_encoder *mz_encoder_new(const struct mz_encode_options *options)
 	e->info.deltas = true;
 	e->next_object = 1;
 	e->packer.level = options->level ? options->level : USUAL_LEVEL;
+	if (options->best)
+		mz_packer_mix_all(&e->packer);
 	e->places = mz_addr_predict_new();
 	if (e->places && !mz_u64_table_init(&e->map, sizeof(struct mz_encode_note)) &&
 	    !mz_u64_table_init(&e->variants, sizeof(struct mz_encode_note)))
@@ -111,6 +113,12 @@ void mz_encoder_set_sequence(struct mz_encoder *e, uint32_t sequence)
 void mz_encoder_set_level(struct mz_encoder *e, int level)
 {
 	e->packer.level = level;
+}
+
+void mz_encoder_mix_short(struct mz_encoder *e, uint32_t upto)
+{
+	if (!e->options.best)
+		mz_packer_mix_short(&e->packer, upto);
 }
 
 bool mz_encoder_full(const struct mz_encoder *e)

@@ -87,6 +87,7 @@ struct mz_encoder {
 	struct mz_live_rank ranks;
 	struct mz_codec_column columns[MZ_COLUMNS];
 	uint16_t *contexts[MZ_CONTEXTS]; /* tokens that the columns go with */
+	uint32_t n_contexts;		 /* of each: room; longer columns need none */
 	struct mz_packer packer;
 	struct mz_addr_predict *places;
 	enum mz_rounding rounding;

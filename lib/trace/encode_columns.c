@@ -349,7 +349,7 @@ static inline void put(struct mz_encoder *e, enum mz_column_id id, uint64_t v, u
 {
 	struct mz_codec_column *c = &e->columns[id];
 
-	if (e->options.best && e->contexts[id - MZ_COL_WHO])
+	if (c->n < e->n_contexts)
 		e->contexts[id - MZ_COL_WHO][c->n] = (uint16_t)token;
 	mz_codec_column_add(c, v);
 }
@@ -460,7 +460,7 @@ static void put_strays(struct mz_encoder *e)
 
 static struct mz_pack_how pack_how(const struct mz_encoder *e, unsigned id)
 {
-	struct mz_pack_how how = {.codec = MZ_CODEC_PLANES, .best = e->options.best};
+	struct mz_pack_how how = {.codec = MZ_CODEC_PLANES};
 
 	if (id == MZ_COL_TIME || id == MZ_COL_STEP || id == MZ_COL_ADDR || id == MZ_COL_STRAY_ADDR)
 		how.codec = MZ_CODEC_LOG;
@@ -554,10 +554,25 @@ static void choose_allocator(struct mz_encoder *e)
 		e->shift++;
 }
 
+/* Only for columns that may be mixed. */
+static int room_for_contexts(struct mz_encoder *e)
+{
+	uint32_t n = e->packer.mix_upto < e->events ? e->packer.mix_upto : e->events;
+
+	e->n_contexts = 0;
+	for (int i = 0; i < MZ_CONTEXTS && n; i++) {
+		uint16_t *p = realloc(e->contexts[i], n * sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		e->contexts[i] = p;
+	}
+	e->n_contexts = n;
+	return 0;
+}
+
 static int prepare(struct mz_encoder *e)
 {
-	size_t n = (size_t)e->events + 1;
-
 	e->last_site = 0;
 	choose_allocator(e);
 	mz_addr_predict_reset(e->places, e->rounding, e->shift);
@@ -568,16 +583,7 @@ static int prepare(struct mz_encoder *e)
 		return -ENOMEM;
 	memset(e->plain_final, 0xff, e->patterns.n * sizeof(*e->plain_final));
 	memset(e->variant_hint, 0, sizeof(e->variant_hint));
-	if (!e->options.best)
-		return 0;
-	for (int i = 0; i < MZ_CONTEXTS; i++) {
-		uint16_t *p = realloc(e->contexts[i], n * sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		e->contexts[i] = p;
-	}
-	return 0;
+	return room_for_contexts(e);
 }
 
 static int settle(struct mz_encoder *e)
@@ -625,7 +631,7 @@ static int write_out(struct mz_encoder *e, struct mz_buf *out, uint64_t *sizes)
 {
 	int ret;
 
-	if (e->options.best) {
+	if (e->packer.mix_upto) {
 		e->pattern_context = malloc(((size_t)e->often + e->once + 1) * sizeof(uint16_t));
 		if (!e->pattern_context)
 			return -ENOMEM;

@@ -18,6 +18,8 @@
 #define EASY_LEVEL     6	   /* of a recorder that keeps up */
 #define HURRY_LEVEL    1	   /* of one that does not */
 #define LAST_LEVEL     14	   /* of its last chunk, which takes a tenth of a second at most */
+#define MIX_UPTO       8192	   /* numbers of a column of that chunk, or of the tree */
+#define MIX_NODES      32768	   /* of the tree so far */
 #define LARGE_ENCODER  (16u << 20) /* bytes: it had chunks of more than half the length */
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
 
@@ -99,6 +101,15 @@ static int put_strings(struct mz_writer *w)
 	return ret;
 }
 
+/* The stacks of most programs are few; those of a recorder that has many must not cost it time. */
+static void mix_tables(struct mz_writer *w, uint32_t nodes)
+{
+	if (w->options.best)
+		mz_packer_mix_all(&w->packer);
+	else
+		mz_packer_mix_short(&w->packer, w->level && nodes <= MIX_NODES ? MIX_UPTO : 0);
+}
+
 /* Nodes of the tree that are in the file are not needed until a stack refers to them again; their
  * pages may go. */
 static int put_stacks(struct mz_writer *w)
@@ -107,6 +118,7 @@ static int put_stacks(struct mz_writer *w)
 	struct mz_buf b = {0};
 	int ret = 0;
 
+	mix_tables(w, t->nodes);
 	if (t->stacks > w->stacks_out) {
 		ret = mz_chains_put(t, w->nodes_out, w->stacks_out, &w->packer, &b);
 		ret = ret < 0 ? mz_fail_memory(&w->error) : put_block(w, MZ_BLOCK_CHAINS, &b, NULL);
@@ -591,6 +603,7 @@ static int flush_stream(struct mz_stream *s, bool beside)
 	mz_encoder_set_sequence(s->encoder, s->chunks++);
 	if (s->writer->level)
 		mz_encoder_set_level(s->encoder, s->writer->level);
+	mz_encoder_mix_short(s->encoder, s->writer->level == LAST_LEVEL ? MIX_UPTO : 0);
 	return beside && hand_over(s) ? 0 : write_chunk(s, s->encoder);
 }
 

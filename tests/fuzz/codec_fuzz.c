@@ -25,7 +25,6 @@ static void there_and_back(const uint8_t *data, size_t size)
 {
 	struct mz_packer pk = {.level = 9}, un = {0};
 	struct mz_pack_how how = {.codec = data[0] % 3 + MZ_CODEC_PLANES,
-				  .best = data[0] & 4,
 				  .words = data[0] & 8,
 				  .repeats = data[0] & 16,
 				  .sparse = data[0] & 32};
@@ -33,6 +32,8 @@ static void there_and_back(const uint8_t *data, size_t size)
 	struct mz_buf out = {0};
 	struct mz_bytes in;
 
+	if (data[0] & 4)
+		mz_packer_mix_all(&pk);
 	for (size_t i = 1; i + 1 < size; i += 2) {
 		/* few bytes give numbers of every magnitude */
 		uint64_t v = (uint64_t)data[i]

@@ -487,6 +487,75 @@ static void packed_beside(void)
 	free(ev);
 }
 
+/* The address of frame k of the n-th stack: stacks share some of their callers. */
+static uint64_t frame(size_t n, unsigned k)
+{
+	return 0x401000 + 64 * (k < 2 ? n * 7 % 900 : n / (k * k)) + k;
+}
+
+/* As a recorder does: stacks and events, and nothing in a hurry unless it is behind. */
+static size_t write_recording(const struct mz_event *ev, size_t n, size_t stacks, bool behind)
+{
+	struct mz_writer_options o = {.overwrite = true};
+	struct mz_writer *w = mz_writer_open(path, &o, NULL);
+	size_t size;
+
+	mz_writer_hurry(w, behind);
+	for (size_t i = 0; i < stacks; i++) {
+		uint64_t ips[6];
+
+		for (unsigned k = 0; k < 6; k++)
+			ips[k] = frame(i, k);
+		CHECK_EQ(mz_writer_stack(w, ips, 6), i + 1);
+	}
+	CHECK(!mz_writer_add(w, ev, n));
+	CHECK(!mz_writer_close(w, NULL));
+	free(file_bytes(&size));
+	return size;
+}
+
+static void stacks_come_back(size_t stacks)
+{
+	struct mz_reader *r = mz_reader_open(path, NULL);
+	struct mz_event ev[100];
+
+	while (mz_reader_read(r, ev, 100) > 0) /* stacks come with the events */
+		;
+	for (size_t i = 0; i < stacks; i++) {
+		size_t depth = 0;
+		const uint64_t *ips =
+			mz_tables_get_stack(mz_reader_tables(r), (uint32_t)i + 1, &depth);
+
+		CHECK_EQ(depth, 6);
+		for (unsigned k = 0; k < 6 && depth == 6; k++)
+			CHECK_EQ(ips[k], frame(i, k));
+	}
+	mz_reader_close(r);
+}
+
+/* Short columns of the last chunk are mixed, and those of few stacks; times are sparse. */
+static void short_columns_are_mixed(void)
+{
+	static const size_t sizes[] = {1, 100, 3000, 8192, 8193, 20000};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		size_t n = sizes[i], stacks = n / 4, quick, slow, got;
+		struct mz_event *ev = odd_events(n, false), *back;
+
+		for (size_t k = 0; k < n; k++)
+			ev[k].time = ev[k].has & MZ_HAS_TIME ? k / 100 << 20 : 0;
+		quick = write_recording(ev, n, stacks, true);
+		slow = write_recording(ev, n, stacks, false);
+		CHECK(slow <= quick);
+		CHECK(n < 100 || slow < quick - n / 100);
+		got = read_events(&back, NULL);
+		CHECK(same_events(ev, n, back, got));
+		stacks_come_back(stacks);
+		free(ev);
+		free(back);
+	}
+}
+
 int main(void)
 {
 	if (!mkdtemp(dir))
@@ -500,6 +569,7 @@ int main(void)
 	RUN(many_producers);
 	RUN(summary);
 	RUN(packed_beside);
+	RUN(short_columns_are_mixed);
 	unlink(path);
 	rmdir(dir);
 	return test_end();
