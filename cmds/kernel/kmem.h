@@ -39,7 +39,8 @@ enum kmem_sort {
 /* A row of a table: a call site or a cache. */
 struct kmem_row {
 	const struct mz_kmem_group *g;
-	uint32_t id; /* site, or number of the cache */
+	uint32_t id;  /* site, or number of the cache */
+	double value; /* what the rows are sorted by */
 };
 
 /* The rows with something in them, sorted; freed by the caller. NULL = no memory. */

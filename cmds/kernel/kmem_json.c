@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/kmem.h"
+#include "analysis/recording.h"
 #include "base/json.h"
 #include "cmds/kernel/kmem.h"
 #include "cmds/lost.h"
@@ -33,6 +34,31 @@ static void group(struct mz_json *w, const struct mz_kmem_group *g, uint64_t end
 		mz_json_u64(w, "oldest_age", end - g->oldest);
 }
 
+static void cache_json(struct mz_json *w, const struct mz_kmem_report *r,
+		       const struct kmem_row *row)
+{
+	char name[300];
+
+	mz_json_str(w, "cache", mz_kmem_cache_text(r, row->id, name, sizeof(name)));
+	mz_json_u64(w, "unknown_frees", row->g->unknown);
+}
+
+/* The first four as in the report on a program: "blocks" are those that the list is about. */
+static void site_json(struct mz_json *w, const struct mz_kmem_report *r, const struct kmem_row *row,
+		      enum kmem_sort sort)
+{
+	char name[300];
+
+	mz_json_str(w, "where", kmem_site_text(r, row->id, name, sizeof(name)));
+	mz_json_hex(w, "ip", mz_kmem_input_site(r->in, row->id));
+	mz_json_u64(w, "blocks", sort == KMEM_SORT_LIVE ? row->g->live : row->g->allocs);
+	if (sort == KMEM_SORT_FRAG)
+		mz_json_double(w, "value", row->value / 100);
+	else
+		mz_json_u64(w, "value", (uint64_t)row->value);
+	mz_json_u64(w, "frees_made", row->g->freed_here);
+}
+
 static void rows_json(struct mz_json *w, const struct mz_kmem_report *r, const char *key,
 		      bool caches, enum kmem_sort sort, size_t limit)
 {
@@ -43,23 +69,28 @@ static void rows_json(struct mz_json *w, const struct mz_kmem_report *r, const c
 		w->out->failed = true;
 	mz_json_array(w, key);
 	for (size_t i = 0; rows && i < n && (!limit || i < limit); i++) {
-		char name[300];
-
 		mz_json_object(w, NULL);
-		if (caches) {
-			mz_json_str(w, "cache",
-				    mz_kmem_cache_text(r, rows[i].id, name, sizeof(name)));
-			mz_json_u64(w, "unknown_frees", rows[i].g->unknown);
-		} else {
-			mz_json_hex(w, "address", mz_kmem_input_site(r->in, rows[i].id));
-			mz_json_str(w, "site", kmem_site_text(r, rows[i].id, name, sizeof(name)));
-			mz_json_u64(w, "frees_made", rows[i].g->freed_here);
-		}
+		if (caches)
+			cache_json(w, r, &rows[i]);
+		else
+			site_json(w, r, &rows[i], sort);
 		group(w, rows[i].g, r->last);
 		mz_json_end_object(w);
 	}
 	mz_json_end_array(w);
 	free(rows);
+}
+
+/* One list for each view, as in the report on a program: that of --sort, and the blocks that
+ * were never freed. */
+static void sites_json(struct mz_json *w, const struct mz_kmem_report *r, enum kmem_sort sort,
+		       size_t limit)
+{
+	mz_json_object(w, "sites");
+	if (sort != KMEM_SORT_LIVE)
+		rows_json(w, r, kmem_sorts[sort], false, sort, limit);
+	rows_json(w, r, "never_freed", false, KMEM_SORT_LIVE, limit);
+	mz_json_end_object(w);
 }
 
 static void ones_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
@@ -180,6 +211,22 @@ static void advice_json(struct mz_json *w, const struct mz_kmem_report *r, size_
 	mz_json_end_array(w);
 }
 
+/* What the report on a program has as well, under the same names: bytes are those asked for. The
+ * kernel's own account, in bytes given, is in "totals". */
+static void common_json(struct mz_json *w, const struct mz_kmem_report *r)
+{
+	const struct mz_kmem_group *t = &r->total;
+
+	mz_json_u64(w, "blocks", t->allocs);
+	mz_json_u64(w, "bytes", t->req);
+	mz_json_u64(w, "never_freed_blocks", t->live);
+	mz_json_u64(w, "never_freed_bytes", t->live_req);
+	mz_json_u64(w, "waste_bytes", t->given > t->req ? t->given - t->req : 0);
+	mz_json_u64(w, "failed", t->failed);
+	mz_json_u64(w, "unknown_frees", r->unknown_frees);
+	mz_json_u64(w, "over_live", t->over_live);
+}
+
 void kmem_json_summary(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
 {
 	const char *kernel = mz_kmem_input_text(r->in, "kernel");
@@ -188,6 +235,7 @@ void kmem_json_summary(struct mz_json *w, const struct mz_kmem_report *r, size_t
 		mz_json_str(w, "kernel", kernel);
 	mz_json_str(w, "time_unit", mz_kmem_input_by_sequence(r->in) ? "event" : "ns");
 	mz_json_u64(w, "events", r->events);
+	common_json(w, r);
 	mz_json_u64(w, "duration", r->last - r->first);
 	mz_json_u64(w, "null_frees", mz_kmem_input_sum(r->in, "kmem.nulls"));
 	mz_json_u64(w, "own", mz_kmem_input_sum(r->in, "kmem.own"));
@@ -205,16 +253,16 @@ int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t
 	struct mz_json w = {.out = &b};
 
 	mz_json_object(&w, NULL);
+	mz_json_str(&w, "kind", mz_recording_kind_name(MZ_RECORDING_KERNEL));
 	kmem_json_summary(&w, r, limit);
 	kmem_live_json(&w, r, limit);
-	rows_json(&w, r, "sites", false, sort, limit);
+	sites_json(&w, r, sort, limit);
 	rows_json(&w, r, "caches", true, sort, limit);
 	ones_json(&w, r, limit);
 	matrix_json(&w, "cpu_matrix", r->cpu_matrix, r->ncpus);
 	matrix_json(&w, "node_matrix", r->node_matrix, r->nnodes);
 	kmem_json_findings(&w, r, limit);
 	advice_json(&w, r, limit);
-	rows_json(&w, r, "never_freed", false, KMEM_SORT_LIVE, limit);
 	mz_json_end_object(&w);
 	mz_buf_str(&b, "\n");
 	return console_put(&b, stdout) < 0 ? console_fail("out of memory") : MZ_EXIT_OK;

@@ -50,12 +50,13 @@ struct kmem_row *kmem_rows(const struct mz_kmem_report *r, bool caches, enum kme
 
 	for (uint32_t i = 0; keyed && i < all; i++)
 		if (groups[i].allocs || groups[i].failed)
-			keyed[n++] = (struct keyed){weight(&groups[i], sort),
-						    {&groups[i], caches ? mz_kmem_cache_at(i) : i}};
+			keyed[n++] =
+				(struct keyed){weight(&groups[i], sort),
+					       {&groups[i], caches ? mz_kmem_cache_at(i) : i, 0}};
 	if (keyed && rows) {
 		qsort(keyed, n, sizeof(*keyed), by_key);
 		for (size_t i = 0; i < n; i++)
-			rows[i] = keyed[i].row;
+			rows[i] = (struct kmem_row){keyed[i].row.g, keyed[i].row.id, keyed[i].key};
 	}
 	if (!keyed) {
 		free(rows);

@@ -247,6 +247,7 @@ static int show_json(const struct mz_kmap_model *m, const char *path, size_t top
 	int ret;
 
 	mz_json_object(&j, NULL);
+	mz_json_str(&j, "kind", mz_recording_kind_name(MZ_RECORDING_KMAP));
 	mz_json_str(&j, "map", path);
 	kmap_report_figures(&j, m);
 	ret = show_answers(m, top, &j);

@@ -68,38 +68,76 @@ static void show_text(struct job *j)
 			show_sites(j, &mz_profile_values[i]);
 }
 
+/* The names that the report on a trace has for the same values: in the summary, and of the list
+ * of call sites; and the blocks that the list is about. */
+static const struct names {
+	const char *value, *summary, *list, *blocks;
+} names[] = {
+	{"bytes", "bytes", "churn", "blocks"},
+	{"peak_bytes", "peak_bytes", "at_peak", "peak_blocks"},
+	{"live_bytes", "never_freed_bytes", "never_freed", "live_blocks"},
+	{"live_blocks", "never_freed_blocks", NULL, NULL},
+	{"temporary", "temporary_blocks", "temporary", "blocks"},
+	{"waste", "waste_bytes", "waste", "blocks"},
+	{"peak_waste", "waste_at_peak", NULL, NULL},
+	{"reads", "reads", "reads", "blocks"},
+	{"writes", "writes", "writes", "blocks"},
+};
+
+static const struct names *names_of(const struct mz_profile_value *v)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(names[i].value, v->name))
+			return &names[i];
+	return NULL;
+}
+
+static void json_sites(struct job *j, struct mz_json *out, const struct mz_profile_value *v)
+{
+	const struct names *n = names_of(v);
+	const struct mz_profile_value *blocks;
+
+	if (!n || !n->list || !shown(j, v))
+		return;
+	blocks = mz_profile_find_value(n->blocks);
+	mz_diff_sort(&j->d, v);
+	mz_json_array(out, n->list);
+	for (size_t k = 0; k < j->d.n && (!j->rows || k < j->rows); k++) {
+		const struct mz_diff_row *row = &j->d.rows[k];
+
+		if (!mz_profile_get(v, &row->a))
+			continue;
+		mz_json_object(out, NULL);
+		mz_json_str(out, "where", row->name);
+		if (shown(j, blocks))
+			mz_json_u64(out, "blocks", mz_profile_get(blocks, &row->a));
+		mz_json_u64(out, "value", mz_profile_get(v, &row->a));
+		mz_json_end_object(out);
+	}
+	mz_json_end_array(out);
+}
+
 static void show_json(struct job *j)
 {
 	struct mz_buf b = {0};
 	struct mz_json out = {.out = &b};
 
 	mz_json_object(&out, NULL);
+	mz_json_str(&out, "kind", mz_recording_kind_name(MZ_RECORDING_SUMS));
 	if (j->p->command)
 		mz_json_str(&out, "command", j->p->command);
 	mz_json_str(&out, "source", j->p->source);
 	mz_json_u64(&out, "stacks", j->p->nsites);
 	for (size_t i = 0; i < mz_profile_nvalues; i++)
 		if (shown(j, &mz_profile_values[i]))
-			mz_json_u64(&out, mz_profile_values[i].name,
+			mz_json_u64(&out,
+				    names_of(&mz_profile_values[i])
+					    ? names_of(&mz_profile_values[i])->summary
+					    : mz_profile_values[i].name,
 				    mz_profile_get(&mz_profile_values[i], &j->p->all));
 	mz_json_object(&out, "sites");
-	for (size_t i = 0; i < mz_profile_nvalues; i++) {
-		const struct mz_profile_value *v = &mz_profile_values[i];
-
-		if (!shown(j, v))
-			continue;
-		mz_diff_sort(&j->d, v);
-		mz_json_array(&out, v->name);
-		for (size_t k = 0; k < j->d.n && (!j->rows || k < j->rows); k++) {
-			if (!mz_profile_get(v, &j->d.rows[k].a))
-				continue;
-			mz_json_object(&out, NULL);
-			mz_json_str(&out, "where", j->d.rows[k].name);
-			mz_json_u64(&out, "value", mz_profile_get(v, &j->d.rows[k].a));
-			mz_json_end_object(&out);
-		}
-		mz_json_end_array(&out);
-	}
+	for (size_t i = 0; i < mz_profile_nvalues; i++)
+		json_sites(j, &out, &mz_profile_values[i]);
 	mz_json_end_object(&out);
 	mz_json_end_object(&out);
 	console_put(&b, stdout);

@@ -20,6 +20,7 @@
 struct report_file {
 	const char *path;
 	uint64_t events, lost, peak;
+	uint64_t lost_by[MZ_LOSSES];
 };
 
 struct job {
@@ -367,7 +368,7 @@ static void json_files(const struct job *j, struct mz_json *out)
 		mz_json_object(out, NULL);
 		mz_json_str(out, "path", j->files[i].path);
 		mz_json_u64(out, "events", j->files[i].events);
-		mz_json_u64(out, "lost", j->files[i].lost);
+		lost_json(out, "lost", j->files[i].lost_by);
 		mz_json_u64(out, "peak_bytes", j->files[i].peak);
 		mz_json_end_object(out);
 	}
@@ -434,6 +435,7 @@ static void show_json(const struct job *j)
 	struct mz_stack_share stacks;
 
 	mz_json_object(&out, NULL);
+	mz_json_str(&out, "kind", mz_recording_kind_name(MZ_RECORDING_USER));
 	report_json_summary(&out, &j->u, attr_text(j, "command"));
 	if (!j->o->no_suppressions) {
 		mz_json_u64(&out, "suppressed_blocks", j->sites.suppressed_blocks);
@@ -596,9 +598,11 @@ static int add_file(struct job *j, char *path, struct report_file *f)
 	static const struct mz_recording_options usual;
 	struct mz_recording r;
 	struct progress progress;
-	uint64_t events = j->u.events, lost = j->u.lost, peak = j->u.all.at_peak;
-	int ret = recording_open(&r, &path, 1, &usual, &progress, &j->err);
+	struct report_file before = {path, j->u.events, j->u.lost, j->u.all.at_peak, {0}};
+	int ret;
 
+	memcpy(before.lost_by, j->u.lost_by, sizeof(before.lost_by));
+	ret = recording_open(&r, &path, 1, &usual, &progress, &j->err);
 	if (!ret && r.kind != MZ_RECORDING_USER)
 		ret = mz_fail(&j->err, EINVAL,
 			      "%s: a recording of kind %s cannot be added to that of a program",
@@ -606,8 +610,13 @@ static int add_file(struct job *j, char *path, struct report_file *f)
 	if (!ret)
 		ret = add_recording(j, &r, path);
 	mz_recording_close(&r);
-	*f = (struct report_file){path, j->u.events - events, j->u.lost - lost,
-				  j->u.all.at_peak - peak};
+	*f = (struct report_file){path,
+				  j->u.events - before.events,
+				  j->u.lost - before.lost,
+				  j->u.all.at_peak - before.peak,
+				  {0}};
+	for (unsigned i = 0; i < MZ_LOSSES; i++)
+		f->lost_by[i] = j->u.lost_by[i] - before.lost_by[i];
 	return ret;
 }
 

@@ -72,6 +72,7 @@ def user(page, report, ages=None, pages=None):
     sites = want.pop('sites')
     same('whole stacks', rec.get('stacks'), want.pop('stacks', None))
     same('kind', rec['kind'], 'user')
+    same('kind', rec['kind'], want.pop('kind'))
     same('summary', rec['summary'], want)
     curve(rec, want['peak_bytes'], want['never_freed_bytes'])
     same('blocks in the histogram of sizes', rec['sizes']['count'], want['blocks'])
@@ -116,7 +117,7 @@ def temporary(events):
 def kernel(page, report, events):
     rec = data(page)['recordings'][0]
     want = json.load(open(report))
-    same('kind', rec['kind'], 'kernel')
+    same('kind', rec['kind'], want['kind'])
     for key in ('events', 'duration', 'lost', 'totals', 'files_cut', 'null_frees'):
         same(key, rec['summary'][key], want[key])
     t = want['totals']
@@ -126,11 +127,12 @@ def kernel(page, report, events):
     tree(rec, dict(peak=t['peak'], total=t['allocated'], never_freed=t['live'], wasted=t['wasted'],
                    temporary=rec['summary']['temporary_blocks']))
     for table in ('sites', 'caches'):
-        name = table[:-1]
         got = {r[0]: r for r in rec['tables'][table]['rows']}
-        same('names of ' + table, sorted(got), sorted(r[name] for r in want[table]))
+        rows = want['sites']['waste'] if table == 'sites' else want['caches']
+        name = 'where' if table == 'sites' else 'cache'
+        same('names of ' + table, sorted(got), sorted(r[name] for r in rows))
         keys = [c['key'] for c in rec['tables'][table]['columns']]
-        for row in want[table]:
+        for row in rows:
             for key in ('allocations', 'allocated', 'wasted', 'live', 'peak', 'lifetime_median', 'lifetime_99', 'cross_cpu', 'failed'):
                 same('%s of %s' % (key, row[name]), got[row[name]][keys.index(key)], row.get(key))
         same('bytes at the peak by ' + table, sum(column(rec['tables'][table], 'at_peak')), t['peak'])
