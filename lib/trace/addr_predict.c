@@ -78,12 +78,16 @@ void mz_addr_predict_reset(struct mz_addr_predict *pl, enum mz_rounding rounding
 	pl->n_told = 0;
 }
 
-uint64_t mz_addr_predict_room(enum mz_rounding rounding, uint64_t size)
+/* Nearly all allocators are the first or the third. */
+static inline uint64_t room_of(enum mz_rounding rounding, uint64_t size)
 {
 	uint64_t step, room;
 
+	if (rounding == MZ_ROUND_HEADER) {
+		room = (size + 23) & ~15ull;
+		return room < 32 ? 32 : room;
+	}
 	switch (rounding) {
-	case MZ_ROUND_HEADER: room = (size + 23) & ~15ull; return room < 32 ? 32 : room;
 	case MZ_ROUND_8: return size ? (size + 7) & ~7ull : 8;
 	case MZ_ROUND_16: return size ? (size + 15) & ~15ull : 16;
 	default: break;
@@ -94,6 +98,11 @@ uint64_t mz_addr_predict_room(enum mz_rounding rounding, uint64_t size)
 		return (size + 15) & ~15ull;
 	step = 1ull << (61 - __builtin_clzll(size - 1));
 	return (size + step - 1) & ~(step - 1);
+}
+
+uint64_t mz_addr_predict_room(enum mz_rounding rounding, uint64_t size)
+{
+	return room_of(rounding, size);
 }
 
 static inline uint32_t class_of(uint64_t room)
@@ -136,7 +145,7 @@ static uint32_t new_place(struct mz_addr_predict *pl)
 	return pl->n++;
 }
 
-static void take_out(struct mz_addr_predict *pl, uint32_t i)
+static inline void take_out(struct mz_addr_predict *pl, uint32_t i)
 {
 	struct place *p = &pl->v[i];
 
@@ -159,7 +168,7 @@ static void take_out(struct mz_addr_predict *pl, uint32_t i)
 
 struct mz_room mz_addr_predict_fit(const struct mz_addr_predict *pl, uint64_t size)
 {
-	uint64_t room = mz_addr_predict_room(pl->rounding, size);
+	uint64_t room = room_of(pl->rounding, size);
 
 	return (struct mz_room){room, class_of(room)};
 }
@@ -171,12 +180,7 @@ uint64_t mz_addr_predict_given(const struct mz_addr_predict *pl, uint64_t size)
 	return pl->rounding == MZ_ROUND_HEADER ? room - HEADER : room;
 }
 
-int mz_addr_predict_gone(struct mz_addr_predict *pl, uint64_t size, uint64_t addr)
-{
-	return mz_addr_predict_left(pl, size ? mz_addr_predict_fit(pl, size).class : 0, addr);
-}
-
-int mz_addr_predict_left(struct mz_addr_predict *pl, uint32_t class, uint64_t addr)
+static inline int leave(struct mz_addr_predict *pl, uint32_t class, uint64_t addr)
 {
 	uint32_t i;
 
@@ -197,6 +201,16 @@ int mz_addr_predict_left(struct mz_addr_predict *pl, uint32_t class, uint64_t ad
 		pl->v[pl->any].any_newer = i;
 	pl->newest[class] = pl->any = i;
 	return 0;
+}
+
+int mz_addr_predict_left(struct mz_addr_predict *pl, uint32_t class, uint64_t addr)
+{
+	return leave(pl, class, addr);
+}
+
+int mz_addr_predict_gone(struct mz_addr_predict *pl, uint64_t size, uint64_t addr)
+{
+	return leave(pl, size ? class_of(room_of(pl->rounding, size)) : 0, addr);
 }
 
 /* The block is there now. */
@@ -271,7 +285,7 @@ static uint32_t find_freed(struct mz_addr_predict *pl, uint64_t addr, uint32_t c
 int mz_addr_predict_tell(struct mz_addr_predict *pl, uint64_t size, uint64_t old, uint64_t addr,
 			 struct mz_predicted *place)
 {
-	uint64_t room = mz_addr_predict_room(pl->rounding, size);
+	uint64_t room = room_of(pl->rounding, size);
 	uint32_t class = class_of(room), newest = pl->newest[class];
 
 	if (old && addr == old)

@@ -92,7 +92,7 @@ void mz_encode_collect_clear(struct mz_encoder *e)
 	e->n_guests = 0;
 	e->low_object = 0;
 	e->n_whos = 0;
-	e->last_where = 0;
+	e->last_origin = (struct mz_encode_origin){0};
 	mz_pair_index_clear(&e->who_index);
 	e->last_size = 0;
 	mz_u64_table_clear(&e->map, sizeof(struct mz_encode_note));
@@ -154,8 +154,6 @@ static int make_room(struct mz_encoder *e)
 {
 	uint32_t cap = e->cap ? e->cap * 2 : FIRST_CAP;
 
-	if (e->events < e->cap)
-		return 0;
 	if (grow_array(&e->pattern, sizeof(*e->pattern), cap) < 0 ||
 	    grow_array(&e->block, sizeof(*e->block), cap) < 0 ||
 	    grow_array(&e->step, sizeof(*e->step), cap) < 0 ||
@@ -382,23 +380,38 @@ static int find_who(struct mz_encoder *e, const struct mz_event *ev, uint16_t ha
 	return 0;
 }
 
+/* The fields of an event that say where it comes from, in two words. */
+static inline struct mz_encode_origin origin_of(const struct mz_event *ev)
+{
+	const struct mz_event all = {.cpu = -1, .node = -1, .has = MZ_WHO_FIELDS};
+	struct mz_encode_origin o;
+	uint64_t mask;
+
+	_Static_assert(offsetof(struct mz_event, tid) == offsetof(struct mz_event, pid) + 4 &&
+			       offsetof(struct mz_event, call) ==
+				       offsetof(struct mz_event, cpu) + 7,
+		       "pid and tid, and cpu, node and has, are words");
+	memcpy(&mask, &all.cpu, sizeof(mask));
+	memcpy(&o.whose, &ev->pid, sizeof(o.whose));
+	memcpy(&o.where, &ev->cpu, sizeof(o.where));
+	o.where &= mask;
+	return o;
+}
+
 /* Most events are of the thread of the one before. */
 static inline int note_who(struct mz_encoder *e, const struct mz_event *ev, uint16_t has)
 {
-	uint64_t whose = (uint64_t)ev->pid << 32 | ev->tid;
-	uint64_t where = 1ull << 48 | (uint64_t)(has & MZ_WHO_FIELDS) << 32 |
-			 (uint32_t)(uint16_t)ev->cpu << 16 | (uint16_t)ev->node;
+	struct mz_encode_origin origin = origin_of(ev);
 	int ret;
 
-	if (whose == e->last_whose && where == e->last_where) {
+	if (origin.whose == e->last_origin.whose && origin.where == e->last_origin.where) {
 		e->who[e->events] = e->last_who;
 		return 0;
 	}
 	ret = find_who(e, ev, has);
 	if (ret < 0)
 		return ret;
-	e->last_whose = whose;
-	e->last_where = where;
+	e->last_origin = origin;
 	e->last_who = e->who[e->events];
 	return 0;
 }
@@ -441,7 +454,7 @@ static int add_one(struct mz_encoder *e, const struct mz_event *ev)
 {
 	struct parts p;
 	uint32_t number;
-	int ret = make_room(e);
+	int ret = e->events < e->cap ? 0 : make_room(e);
 
 	if (ret < 0)
 		return ret;
@@ -456,7 +469,7 @@ static int add_one(struct mz_encoder *e, const struct mz_event *ev)
 		return ret;
 	if (p.pattern.has & MZ_HAS_TIME)
 		note_time(e, ev->time);
-	number = mz_patterns_number(&e->patterns, &p.pattern);
+	number = mz_patterns_usual(&e->patterns, &p.pattern);
 	if (number == MZ_PATTERN_NONE || e->stray_addr.failed || e->stray_object.failed ||
 	    e->jump.failed)
 		return -ENOMEM;

@@ -37,6 +37,11 @@ static inline uint32_t *mz_encode_note(struct mz_u64_table *t, uint64_t key, boo
 	return n ? &n->value : NULL;
 }
 
+/* Where an event comes from: pid and tid; cpu, node, and which of them are known. */
+struct mz_encode_origin {
+	uint64_t whose, where;
+};
+
 struct mz_encoder {
 	struct mz_encode_options options;
 	struct mz_chunk_info info;
@@ -68,7 +73,7 @@ struct mz_encoder {
 	uint32_t n_whos, cap_whos;
 	struct mz_pair_index who_index; /* the same numbers: there may be one per event */
 	uint32_t who_hint[MZ_WHO_HINTS];
-	uint64_t last_whose, last_where; /* of the event before; last_where is 0: none */
+	struct mz_encode_origin last_origin; /* of the event before; where is 0: none */
 	uint32_t last_who;
 	uint32_t grows[2 * MZ_GROW_SPAN + 1];
 

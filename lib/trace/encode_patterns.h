@@ -6,7 +6,8 @@
 #include "base/hash_index.h"
 #include "trace/chunk.h"
 
-#define MZ_PATTERN_NONE MZ_HASH_NONE
+#define MZ_PATTERN_NONE	     MZ_HASH_NONE
+#define MZ_PATTERN_HINT_BITS 10
 
 struct mz_patterns {
 	struct mz_pattern *v;
@@ -14,7 +15,8 @@ struct mz_patterns {
 	uint32_t n;
 	uint32_t cap;
 	struct mz_hash_index index;
-	uint64_t seed[7]; /* random and odd: see mz_pattern_hash() */
+	uint64_t seed[7];			  /* random and odd: see mz_pattern_hash() */
+	uint32_t hint[1 << MZ_PATTERN_HINT_BITS]; /* any number; see mz_patterns_usual() */
 };
 
 void mz_patterns_deinit(struct mz_patterns *p);
@@ -67,6 +69,19 @@ static inline uint32_t mz_patterns_number(struct mz_patterns *p, const struct mz
 	p->v[p->n] = *pattern;
 	p->count[p->n++] = 0;
 	return mz_hash_index_enter(&p->index, h, at);
+}
+
+/* The same for a pattern that was met shortly before, as nearly all were: it is found without the
+ * hash. Patterns that share a hint cost no more than the search that it saves. */
+static inline uint32_t mz_patterns_usual(struct mz_patterns *p, const struct mz_pattern *pattern)
+{
+	uint32_t mixed = (uint32_t)pattern->size + (pattern->site << 9) +
+			 ((uint32_t)pattern->form << 4) + pattern->call;
+	uint32_t *hint = &p->hint[mixed * 0x9e3779b1u >> (32 - MZ_PATTERN_HINT_BITS)];
+
+	if (*hint >= p->n || !mz_pattern_same(&p->v[*hint], pattern))
+		*hint = mz_patterns_number(p, pattern);
+	return *hint;
 }
 
 #endif
