@@ -41,7 +41,7 @@ TOOL_SRC := $(sort $(wildcard lib/record/*.c lib/replay/*.c lib/export/*.c lib/s
 LIB_SRC  := $(filter-out $(TOOL_SRC) lib/symbols/debuginfo_load.c,$(sort $(wildcard lib/*/*.c)))
 # libdw and what needs it: linked into the static library, a plugin of the shared one
 DEBUGINFO_SRC := $(addprefix lib/symbols/,debuginfo_linked.c code_elf.c image_build.c image_dwarf.c \
-	image_rows.c kaslr.c types_btf.c types_dwarf.c)
+	image_rows.c debug_file.c kaslr.c types_btf.c types_dwarf.c)
 SO_SRC  := $(filter-out $(DEBUGINFO_SRC),$(LIB_SRC)) lib/symbols/debuginfo_load.c
 CMD_SRC := $(sort $(wildcard cmds/*.c cmds/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o)

@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/regular.h"
+#include "symbols/debug_file.h"
 #include "symbols/image_build.h"
 
 /* ---- strings ------------------------------------------------------------------------- */
@@ -237,7 +238,8 @@ static void read_dwarf(struct build *b, Dwfl_Module *mod)
 	Dwarf_Addr bias;
 	Dwarf_Die *unit = NULL;
 
-	if (!dwfl_module_getdwarf(mod, &bias))
+	if (mz_debug_unpacks_large(dwfl_module_getelf(mod, &bias)) ||
+	    !dwfl_module_getdwarf(mod, &bias))
 		return;
 	while ((unit = dwfl_module_nextcu(mod, unit, &bias)) && !b->failed) {
 		size_t n;
@@ -319,7 +321,7 @@ int mz_image_build(struct mz_image *im, const char *path, struct mz_error *err)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_debuginfo = mz_debug_file_find,
 		.section_address = dwfl_offline_section_address,
 	};
 	Dwfl *dwfl = dwfl_begin(&callbacks);

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/regular.h"
+#include "symbols/debug_file.h"
 #include "symbols/types_private.h"
 
 #define DEEP	16 /* typedefs of typedefs */
@@ -44,7 +45,7 @@ static int begin(struct dwarf *d, const char *path, struct mz_error *err)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_debuginfo = mz_debug_file_find,
 		.section_address = dwfl_offline_section_address,
 	};
 	Dwfl_Module *mod;
@@ -62,6 +63,8 @@ static int begin(struct dwarf *d, const char *path, struct mz_error *err)
 		close(fd);
 	if (!mod || dwfl_report_end(d->dwfl, NULL, NULL))
 		return mz_fail(err, ENODATA, "%s: %s", path, dwfl_errmsg(-1));
+	if (mz_debug_unpacks_large(dwfl_module_getelf(mod, &d->bias)))
+		return mz_fail(err, EFBIG, "%s: its sections unpack to too much", path);
 	d->dw = dwfl_module_getdwarf(mod, &d->bias);
 	if (!d->dw)
 		return mz_fail(err, ENODATA, "%s: it contains no DWARF", path);

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Find the separate file of debugging information of a module, and refuse files that would hang
+ * the reader or unpack to more than they explain. */
+#include "symbols/debug_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <endian.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/regular.h"
+
+/* zlib packs debugging information to a third or a fifth, and zeros to a thousandth. */
+#define UNPACKED_CONSTANT (64ull << 20)
+#define UNPACKED_FACTOR	  32u
+
+/* What a section says that it unpacks to; 0: it is not packed. Sections .zdebug_* are of an older
+ * form, with the size in its head. */
+static uint64_t unpacked_size(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, size_t names)
+{
+	const char *name = elf_strptr(elf, names, sh->sh_name);
+	GElf_Chdr mem, *ch;
+	Elf_Data *d;
+	uint64_t n;
+
+	if (sh->sh_flags & SHF_COMPRESSED) {
+		ch = gelf_getchdr(scn, &mem);
+		return ch ? ch->ch_size : 0;
+	}
+	if (!name || strncmp(name, ".zdebug", 7) != 0)
+		return 0;
+	d = elf_rawdata(scn, NULL);
+	if (!d || !d->d_buf || d->d_size < 12)
+		return 0;
+	memcpy(&n, (char *)d->d_buf + 4, sizeof(n));
+	return be64toh(n);
+}
+
+bool mz_debug_unpacks_large(Elf *elf)
+{
+	uint64_t packed = 0, unpacked = 0;
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (!elf || elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr mem, *sh = gelf_getshdr(scn, &mem);
+		uint64_t n = sh ? unpacked_size(elf, scn, sh, names) : 0;
+
+		packed += n ? sh->sh_size : 0;
+		if (__builtin_add_overflow(unpacked, n, &unpacked))
+			return true;
+	}
+	return unpacked > UNPACKED_CONSTANT &&
+	       (unpacked - UNPACKED_CONSTANT) / UNPACKED_FACTOR > packed;
+}
+
+/* ---- is it the right one? ---------------------------------------------------------------- */
+
+static bool same_id(Elf *elf, const unsigned char *id, int len)
+{
+	const void *bits;
+
+	return dwelf_elf_gnu_build_id(elf, &bits) == len && !memcmp(bits, id, (size_t)len);
+}
+
+static bool same_crc(int fd, GElf_Word want)
+{
+	static const size_t room = 65536;
+	unsigned char *buf = malloc(room);
+	uLong crc = crc32(0, NULL, 0);
+	off_t at = 0;
+	ssize_t n = buf ? 1 : -1;
+
+	while (n > 0) {
+		n = pread(fd, buf, room, at);
+		if (n > 0)
+			crc = crc32(crc, buf, (uInt)n);
+		at += n > 0 ? n : 0;
+	}
+	free(buf);
+	return !n && crc == want;
+}
+
+/* A file that several others share (dwz) is named with a path, and libdw compares no id. */
+static bool is_right(Dwfl_Module *mod, int fd, const char *link, GElf_Word crc)
+{
+	const unsigned char *id;
+	GElf_Addr at;
+	int len = dwfl_module_build_id(mod, &id, &at);
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	bool right = elf && elf_kind(elf) == ELF_K_ELF && !mz_debug_unpacks_large(elf);
+
+	if (right && !(link && strchr(link, '/')))
+		right = len > 0 ? same_id(elf, id, len) : link && same_crc(fd, crc);
+	elf_end(elf);
+	return right;
+}
+
+/* ---- where it may be --------------------------------------------------------------------- */
+
+static int try_path(Dwfl_Module *mod, const char *path, const char *link, GElf_Word crc,
+		    char **found)
+{
+	int fd = mz_open_regular(path, NULL);
+
+	if (fd < 0)
+		return -1;
+	if (is_right(mod, fd, link, crc))
+		*found = strdup(path);
+	if (*found)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Beside the file, in .debug beside it, and below /usr/lib/debug. Without a link its name is that
+ * of the file, with .debug. */
+static int try_beside(Dwfl_Module *mod, const char *file, const char *link, GElf_Word crc,
+		      char **found)
+{
+	static const char *const forms[] = {"%s%.*s/%s", "%s%.*s/.debug/%s", "%s%.*s/%s"};
+	const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
+	int folder = slash ? (int)(slash - file) : 1, fd = -1;
+	char name[NAME_MAX + 8], path[PATH_MAX];
+
+	if (!link)
+		snprintf(name, sizeof(name), "%.*s.debug", NAME_MAX, base);
+	if (link && *link == '/')
+		return try_path(mod, link, link, crc, found);
+	for (unsigned i = 0; i < 3 && fd < 0; i++) {
+		int n = snprintf(path, sizeof(path), forms[i], i == 2 ? "/usr/lib/debug" : "",
+				 folder, slash ? file : ".", link ? link : name);
+
+		if (n > 0 && (size_t)n < sizeof(path) && strcmp(path, file) != 0)
+			fd = try_path(mod, path, link, crc, found);
+	}
+	return fd;
+}
+
+int mz_debug_file_find(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
+		       const char *file, const char *link, GElf_Word crc, char **found)
+{
+	int fd = dwfl_build_id_find_debuginfo(mod, userdata, name, base, file, link, crc, found);
+	char *real;
+
+	if (fd < 0 && file && !*found)
+		fd = try_beside(mod, file, link, crc, found);
+	/* what a symbolic link leads to may have its file where it is */
+	real = fd < 0 && file && !*found ? realpath(file, NULL) : NULL;
+	if (real && strcmp(real, file) != 0)
+		fd = try_beside(mod, real, link, crc, found);
+	free(real);
+	/* without names, it looks no further than the servers */
+	if (fd < 0 && !*found)
+		fd = dwfl_standard_find_debuginfo(mod, userdata, name, base, NULL, NULL, 0, found);
+	if (fd < 0)
+		errno = 0; /* there is none */
+	return fd;
+}
