@@ -2,10 +2,11 @@
 # The init of the guest of `memorizer vm`: static, since it runs before there are files.
 
 GUEST_INIT := $(O)/guest/init
+GUEST_SRC := $(wildcard guest/*.c)
 
 all: $(GUEST_INIT)
 
-$(GUEST_INIT): guest/init.c guest/protocol.h guest/guest.mk | $(CHECKED)
-	$(call say,CC,$<)
+$(GUEST_INIT): $(GUEST_SRC) $(wildcard guest/*.h) guest/guest.mk | $(CHECKED)
+	$(call say,CC,guest)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -I. -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -static -s -o $@ $<
+	$(Q)$(CC) -I. -D_GNU_SOURCE -std=gnu11 -O2 $(WARN) -static -s -o $@ $(GUEST_SRC)

@@ -1,173 +1,49 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The first process of the guest of `memorizer vm`: puts the host's files under a
- * writable overlay, runs one command as the documents say (mark, run, unmark, read
- * kmap), and sends everything to the host. See protocol.h.
+ * The first process of the guest of `memorizer vm`: puts the host's files under a writable
+ * overlay, or enters a disk (disk.c), and runs the command (command.c).
  */
-#include "guest/protocol.h"
-
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <glob.h>
-#include <libgen.h>
 #include <net/if.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/reboot.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#define MEMORIZER "/sys/kernel/debug/memorizer/"
-#define KMEMTRACE "/sys/kernel/debug/kmemtrace/"
-
-/* What the host asks for. The texts lie in the buffer that the job was read into. */
-struct job {
-	char *args[4096];
-	char *env[4096];
-	size_t nargs, nenv;
-	const char *cwd;
-	const char *mode;
-	const char *kmemtrace; /* memorizer, to take the kernel's records with */
-	bool must, accesses, fields, calls, stream, boot, kmap, stdin_open, shell;
-};
-
-static int port = -1;
-
-/* ---- to the host --------------------------------------------------------- */
-
-static void write_port(const void *data, size_t n)
-{
-	const char *p = data;
-
-	while (n) {
-		ssize_t w = write(port, p, n);
-
-		if (w < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (w <= 0)
-			_exit(1); /* the host is gone: the kernel panics, QEMU ends */
-		p += w;
-		n -= (size_t)w;
-	}
-}
-
-/* Header and data in one write: the port is a stream, and a reader that gets half a frame
- * would have to wait for the rest. */
-static void send_frame(enum vm_frame_type type, const void *data, size_t n)
-{
-	static char buf[sizeof(struct vm_frame) + VM_FRAME_MAX];
-	struct vm_frame f = {.type = (uint8_t)type, .len = (uint32_t)n};
-
-	memcpy(buf, &f, sizeof(f));
-	if (n)
-		memcpy(buf + sizeof(f), data, n);
-	write_port(buf, sizeof(f) + n);
-}
-
-/* Before the port is open, the console is the only way to tell the user. */
-static void send_text(enum vm_frame_type type, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (port >= 0)
-		send_frame(type, text, strlen(text));
-	else
-		fprintf(stderr, "memorizer vm: %s\n", text);
-}
-
-/* The first process must not return: the kernel would panic. */
-static void stop(void)
-{
-	reboot(RB_AUTOBOOT);
-	for (;;)
-		pause();
-}
-
-/* A macro, so that the compiler checks the format. The host prints the text. */
-#define fail(...)                                                                                  \
-	do {                                                                                       \
-		send_text(VM_FAILED, __VA_ARGS__);                                                 \
-		stop();                                                                            \
-	} while (0)
-
-/* ---- the machine --------------------------------------------------------- */
+#include "guest/guest.h"
 
 /* The image that the guest starts from has no folders but its own. */
-static void mount_or_fail(const char *what, const char *where, const char *type,
-			  unsigned long flags, const char *data)
+void guest_mount(const char *what, const char *where, const char *type, unsigned long flags,
+		 const char *data)
 {
 	mkdir(where, 0755);
 	if (mount(what, where, type, flags, data))
-		fail("mounting %s on %s: %s", type ? type : what, where, strerror(errno));
-}
-
-/* Opens the port whose name file this is, if it is ours. */
-static int try_port(char *name_file)
-{
-	char name[64] = "", dev[128];
-	int fd = open(name_file, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, name, sizeof(name) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0 || strncmp(name, VM_PORT, strlen(VM_PORT)))
-		return -1;
-	snprintf(dev, sizeof(dev), "/dev/%s", basename(dirname(name_file)));
-	return open(dev, O_RDWR | O_CLOEXEC);
-}
-
-static void open_port(void)
-{
-	/* five minutes: on a busy host the other side is late, and nothing else to do */
-	for (int try = 0; try < 30000 && port < 0; try++) {
-		glob_t g;
-
-		if (!glob("/sys/class/virtio-ports/*/name", 0, NULL, &g)) {
-			for (size_t i = 0; i < g.gl_pathc && port < 0; i++)
-				port = try_port(g.gl_pathv[i]);
-			globfree(&g);
-		}
-		if (port < 0)
-			usleep(10000);
-	}
-	if (port < 0)
-		fail("no virtio port to the host");
+		guest_fail("mounting %s on %s: %s", type ? type : what, where, strerror(errno));
 }
 
 /* The host's files below, a tmpfs above: the command may write where it likes. */
 static void mount_root(void)
 {
-	mount_or_fail("tmpfs", "/rw", "tmpfs", 0, "size=75%");
+	guest_mount("tmpfs", "/rw", "tmpfs", 0, "size=75%");
 	mkdir("/rw/upper", 0755);
 	mkdir("/rw/work", 0755);
-	mount_or_fail("host", "/lower", "9p", MS_RDONLY,
-		      "trans=virtio,version=9p2000.L,msize=512000,cache=loose");
-	mount_or_fail("overlay", "/root", "overlay", 0,
-		      "lowerdir=/lower,upperdir=/rw/upper,workdir=/rw/work");
-	mount_or_fail("proc", "/root/proc", "proc", 0, NULL);
+	guest_mount("host", "/lower", "9p", MS_RDONLY,
+		    "trans=virtio,version=9p2000.L,msize=512000,cache=loose");
+	guest_mount("overlay", "/root", "overlay", 0,
+		    "lowerdir=/lower,upperdir=/rw/upper,workdir=/rw/work");
+	guest_mount("proc", "/root/proc", "proc", 0, NULL);
 	if (mount("/sys", "/root/sys", NULL, MS_MOVE, NULL) ||
 	    mount("/dev", "/root/dev", NULL, MS_MOVE, NULL))
-		fail("moving /sys and /dev: %s", strerror(errno));
+		guest_fail("moving /sys and /dev: %s", strerror(errno));
 	if (chdir("/root") || mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".") || chdir("/"))
-		fail("entering the host's files: %s", strerror(errno));
-	mount_or_fail("devpts", "/dev/pts", "devpts", 0, "ptmxmode=0666");
-	mount_or_fail("tmpfs", "/dev/shm", "tmpfs", 0, NULL);
-	mount_or_fail("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+		guest_fail("entering the host's files: %s", strerror(errno));
+	guest_mount("devpts", "/dev/pts", "devpts", 0, "ptmxmode=0666");
+	guest_mount("tmpfs", "/dev/shm", "tmpfs", 0, NULL);
+	guest_mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
 	symlink("/proc/self/fd", "/dev/fd");
 	symlink("/proc/self/fd/0", "/dev/stdin");
 	symlink("/proc/self/fd/1", "/dev/stdout");
@@ -189,541 +65,44 @@ static void loopback_up(void)
 	close(s);
 }
 
-/* ---- the job ------------------------------------------------------------- */
-
-/* A line is KEY=VALUE. */
-static bool value_of(const char *s, const char *key, const char **value)
+/* On a disk we are started twice: first of all, and by the disk's own system when it is up. */
+static bool is_service(void)
 {
-	size_t n = strlen(key);
-
-	if (strncmp(s, key, n) || s[n] != '=')
-		return false;
-	*value = s + n + 1;
-	return true;
+	return getpid() != 1;
 }
 
-static void job_line(struct job *j, char *s)
+static void start_machine(struct guest_job *j)
 {
-	const char *v;
-
-	if (value_of(s, "arg", &v) && j->nargs + 1 < sizeof(j->args) / sizeof(*j->args))
-		j->args[j->nargs++] = (char *)v;
-	else if (value_of(s, "env", &v) && j->nenv + 1 < sizeof(j->env) / sizeof(*j->env))
-		j->env[j->nenv++] = (char *)v;
-	else if (value_of(s, "cwd", &v))
-		j->cwd = v;
-	else if (value_of(s, "mode", &v))
-		j->mode = v;
-	else if (value_of(s, "kmemtrace", &v))
-		j->kmemtrace = v;
-	else if (value_of(s, "must", &v))
-		j->must = true;
-	else if (value_of(s, "accesses", &v))
-		j->accesses = true;
-	else if (value_of(s, "fields", &v))
-		j->fields = true;
-	else if (value_of(s, "calls", &v))
-		j->calls = true;
-	else if (value_of(s, "stream", &v))
-		j->stream = true;
-	else if (value_of(s, "boot", &v))
-		j->boot = true;
-	else if (value_of(s, "kmap", &v))
-		j->kmap = true;
-	else if (value_of(s, "stdin", &v))
-		j->stdin_open = true;
-	else if (value_of(s, "shell", &v))
-		j->shell = true;
-}
-
-/* Lines end in a NUL, as arguments and variables may contain any other byte. The buffer
- * stays: the job points into it. */
-static void job_read(struct job *j)
-{
-	struct stat st;
-	char *data;
-	int fd = open("/job", O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0 || fstat(fd, &st))
-		fail("/job: %s", strerror(errno));
-	data = calloc(1, (size_t)st.st_size + 1);
-	n = data ? read(fd, data, (size_t)st.st_size) : -1;
-	close(fd);
-	if (n != st.st_size)
-		fail("/job: cannot read");
-	for (char *s = data; s < data + n; s += strlen(s) + 1)
-		job_line(j, s);
-}
-
-/* ---- Memorizer ------------------------------------------------------------ */
-
-/* Errors are returned, as not every kernel has every file. */
-static int control(const char *file, const char *value)
-{
-	char path[256];
-	int fd, ret = 0;
-
-	snprintf(path, sizeof(path), MEMORIZER "%s", file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || write(fd, value, strlen(value)) < 0)
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
-	return ret;
-}
-
-static void control_or_fail(const char *file, const char *value)
-{
-	int ret = control(file, value);
-
-	if (ret)
-		fail("writing %s to " MEMORIZER "%s: %s", value, file, strerror(-ret));
-}
-
-/* Is there what the job wants? A command that was only to run runs on any kernel, and
- * the user hears what that one has. */
-static void tracing_check(struct job *j)
-{
-	bool other = !access(KMEMTRACE, F_OK);
-
-	if (!j->mode || !access(MEMORIZER, F_OK))
-		return;
-	if (j->must)
-		fail("the guest's kernel has no Memorizer (" MEMORIZER ")%s",
-		     other ? "; it has kmemtrace: --kmemtrace-boot records with that" : "");
-	send_text(VM_NOTE, "nothing is recorded: the guest's kernel has no Memorizer%s",
-		  other ? "; it has kmemtrace: --kmemtrace-boot records with that" : "");
-	j->mode = NULL;
-}
-
-/* With a recording since boot, what is known already is wanted; otherwise it is dropped,
- * so that the map begins with the command. */
-static void tracing_prepare(const struct job *j)
-{
-	if (!j->boot) {
-		control_or_fail("memorizer_enabled", "0");
-		control_or_fail("clear_dead_objects", "1");
-	}
-	control_or_fail("print_live_obj", "1");
-	if (j->fields)
-		control_or_fail("print_fields", "1");
-	if (j->accesses)
-		control_or_fail("memorizer_log_access", "1");
-	if (!j->calls)
-		return;
-	if (access(MEMORIZER "function_calls", F_OK))
-		fail("the guest's kernel cannot count calls: it needs CONFIG_MEMORIZER_CALLS "
-		     "(kernel/build calls)");
-	if (!j->boot)
-		control_or_fail("clear_function_calls", "1");
-	control_or_fail("log_calls_enabled", "1");
-}
-
-/* Send a file from where it stands. Returns bytes sent, or -errno. */
-static long long send_rest(int fd, enum vm_frame_type type)
-{
-	static char buf[VM_FRAME_MAX];
-	long long sent = 0;
-
-	for (;;) {
-		ssize_t n = read(fd, buf, sizeof(buf));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN ? sent : -errno;
-		if (!n)
-			return sent;
-		send_frame(type, buf, (size_t)n);
-		sent += n;
-	}
-}
-
-/* Files of debugfs have no size that could be trusted: they are read to their end. */
-static void send_file(const char *file, enum vm_frame_type type)
-{
-	char path[256];
-	long long n;
-	int fd;
-
-	snprintf(path, sizeof(path), MEMORIZER "%s", file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -errno : send_rest(fd, type);
-	if (n < 0)
-		fail("reading %s: %s", path, strerror((int)-n));
-	close(fd);
-}
-
-/* ---- kmemtrace ------------------------------------------------------------ */
-
-#define RECORDING "/tmp/kmemtrace"
-
-/* What was traced so far is all: what follows is our own doing. */
-static void kmemtrace_stop(void)
-{
-	int fd = open(KMEMTRACE "enabled", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, "0", 1) != 1)
-		fail("the guest's kernel has no kmemtrace (" KMEMTRACE "enabled): %s",
-		     strerror(errno));
-	close(fd);
-}
-
-/* The name goes first, then the contents, in frames of the type that the host stores. */
-static void kmemtrace_send(const char *name)
-{
-	char path[512];
-	int fd;
-
-	snprintf(path, sizeof(path), RECORDING "/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	send_frame(VM_FILE, name, strlen(name));
-	if (fd < 0 || send_rest(fd, VM_KMAP) < 0)
-		fail("reading %s: %s", path, strerror(errno));
-	close(fd);
-}
-
-/* Into a folder, and every file of it to the host. */
-static void kmemtrace_take(const struct job *j)
-{
-	struct dirent *e;
-	int status;
-	DIR *d;
-	pid_t pid = fork();
-
-	if (!pid) {
-		environ = (char **)j->env;
-		execl(j->kmemtrace, "memorizer", "kmemtraced", "--drain", "-q", "-f", "-o",
-		      RECORDING, NULL);
-		dprintf(2, "memorizer vm: %s: %s\n", j->kmemtrace, strerror(errno));
-		_exit(127);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
-		fail("kmemtraced failed in the guest; see the console");
-	d = opendir(RECORDING);
-	while (d && (e = readdir(d)))
-		if (e->d_name[0] != '.')
-			kmemtrace_send(e->d_name);
-	if (d)
-		closedir(d);
-}
-
-/* ---- the command ---------------------------------------------------------- */
-
-/* The command while it runs, and its pipes. */
-struct run {
-	pid_t pid;
-	int in, out, err, stream; /* our ends; -1 = closed */
-	struct vm_frame frame;	  /* of standard input, from the host */
-	uint32_t frame_at;	  /* bytes of it that were passed on */
-	size_t header_at;
-};
-
-/* The first process ignores SIGPIPE and blocks SIGCHLD; the command must inherit neither.
- * Exit statuses are those of a shell. */
-static void child_exec(struct job *j, int in, int out, int err)
-{
-	sigset_t none;
-	int ret;
-
-	dup2(in, 0);
-	dup2(out, 1);
-	dup2(err, 2);
-	signal(SIGPIPE, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	setsid();
-	if (chdir(j->cwd ? j->cwd : "/"))
-		dprintf(2, "memorizer vm: %s: %s; running in /\n", j->cwd, strerror(errno));
-	/* The writing process is the one that is marked; the mark survives exec. */
-	if (j->mode && (ret = control("memorizer_enabled", j->mode))) {
-		dprintf(2, "memorizer vm: mode %s: %s\n", j->mode, strerror(-ret));
-		_exit(125);
-	}
-	environ = j->env;
-	execvp(j->args[0], j->args);
-	dprintf(2, "memorizer vm: %s: %s\n", j->args[0], strerror(errno));
-	_exit(errno == ENOENT ? 127 : 126);
-}
-
-/* Our ends of the pipes never block: one loop serves all of them. */
-static void start(struct job *j, struct run *r)
-{
-	int in[2], out[2], err[2];
-
-	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC))
-		fail("pipe: %s", strerror(errno));
-	r->pid = fork();
-	if (r->pid < 0)
-		fail("fork: %s", strerror(errno));
-	if (!r->pid)
-		child_exec(j, in[0], out[1], err[1]);
-	close(in[0]);
-	close(out[1]);
-	close(err[1]);
-	r->in = in[1];
-	r->out = out[0];
-	r->err = err[0];
-	fcntl(r->out, F_SETFL, O_NONBLOCK);
-	fcntl(r->err, F_SETFL, O_NONBLOCK);
-	fcntl(r->in, F_SETFL, O_NONBLOCK);
-	if (!j->stdin_open) {
-		close(r->in);
-		r->in = -1;
-	}
-}
-
-/* poll() passes over a descriptor of -1. */
-static void close_fd(int *fd)
-{
-	close(*fd);
-	*fd = -1;
-}
-
-/* One read of the command's output; false = closed. */
-static bool relay(int fd, enum vm_frame_type type)
-{
-	static char buf[VM_FRAME_MAX];
-	ssize_t n = read(fd, buf, sizeof(buf));
-
-	if (n > 0)
-		send_frame(type, buf, (size_t)n);
-	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
-}
-
-/* Standard input: header first, then as much as the pipe takes. */
-static void relay_in(struct run *r)
-{
-	char buf[4096]; /* a pipe that polls writable takes this much */
-	size_t want = r->frame.len - r->frame_at;
-	ssize_t n;
-
-	if (r->header_at < sizeof(r->frame)) {
-		n = read(port, (char *)&r->frame + r->header_at, sizeof(r->frame) - r->header_at);
-		r->header_at += n > 0 ? (size_t)n : 0;
-		if (r->header_at == sizeof(r->frame) && !r->frame.len)
-			close_fd(&r->in);
-		return;
-	}
-	n = read(port, buf, want < sizeof(buf) ? want : sizeof(buf));
-	if (n <= 0)
-		return;
-	r->frame_at += (uint32_t)n;
-	if (write(r->in, buf, (size_t)n) != n)
-		close_fd(&r->in);
-	if (r->frame_at == r->frame.len)
-		r->frame_at = r->header_at = 0;
-}
-
-/* Everything was sent. The machine may end when the host has it; input that the
- * command did not take is on its way before that word. */
-static void say_done(struct run *r)
-{
-	char rest[4096];
-
-	send_frame(VM_DONE, NULL, 0);
-	for (;;) {
-		size_t want = sizeof(r->frame) - r->header_at;
-		ssize_t n;
-
-		if (want) {
-			n = read(port, (char *)&r->frame + r->header_at, want);
-			r->header_at += n > 0 ? (size_t)n : 0;
-		} else if (r->frame.type == VM_BYE) {
-			return;
-		} else if (r->frame_at < r->frame.len) {
-			want = r->frame.len - r->frame_at;
-			n = read(port, rest, want < sizeof(rest) ? want : sizeof(rest));
-			r->frame_at += n > 0 ? (uint32_t)n : 0;
-		} else {
-			n = 1;
-			r->frame_at = 0;
-			r->header_at = 0;
-		}
-		if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-			return; /* the host is gone */
-	}
-}
-
-/* Reap whatever ended; true once the command is among it. */
-static bool reap(pid_t wanted, int *status)
-{
-	bool found = false;
-	pid_t pid;
-	int st;
-
-	while ((pid = waitpid(-1, &st, WNOHANG)) > 0) {
-		if (pid == wanted) {
-			*status = st;
-			found = true;
-		}
-	}
-	return found;
-}
-
-/* Ask the host for input only while the command has room for it. */
-static bool wants_input(struct run *r)
-{
-	struct pollfd p = {r->in, POLLOUT, 0};
-
-	if (r->in < 0 || poll(&p, 1, 0) <= 0)
-		return false;
-	if (p.revents & POLLERR)
-		close_fd(&r->in);
-	return r->in >= 0;
-}
-
-/* Output, input and the stream, until the command ends. Returns its wait status. */
-static int attend(struct run *r, int children)
-{
-	int status = 0;
-
-	for (;;) {
-		bool input = wants_input(r);
-		struct pollfd p[] = {
-			{children, POLLIN, 0},
-			{r->out, POLLIN, 0},
-			{r->err, POLLIN, 0},
-			{r->stream, POLLIN, 0},
-			{input ? port : -1, POLLIN, 0},
-		};
-		struct signalfd_siginfo si;
-
-		/* a full pipe gives no notice when it has room again: poll */
-		poll(p, 5, r->in >= 0 && !input ? 10 : -1);
-		if (p[1].revents && !relay(r->out, VM_STDOUT))
-			close_fd(&r->out);
-		if (p[2].revents && !relay(r->err, VM_STDERR))
-			close_fd(&r->err);
-		if (p[3].revents)
-			relay(r->stream, VM_KMAP);
-		if (p[4].revents)
-			relay_in(r);
-		if (p[0].revents && read(children, &si, sizeof(si)) > 0 && reap(r->pid, &status))
-			return status;
-	}
-}
-
-/* Stop recording before anything else, so that the map does not show our own work. Then
- * what is left in the pipes, the status, and the recordings. */
-static void finish(const struct job *j, struct run *r, int status)
-{
-	uint32_t st = (uint32_t)status;
-
-	if (j->kmemtrace)
-		kmemtrace_stop();
-	if (j->mode) {
-		control_or_fail("memorizer_log_access", "0");
-		control_or_fail("memorizer_enabled", "0");
-	}
-	if (r->out >= 0)
-		send_rest(r->out, VM_STDOUT);
-	if (r->err >= 0)
-		send_rest(r->err, VM_STDERR);
-	send_frame(VM_EXIT, &st, sizeof(st));
-	if (j->kmemtrace)
-		kmemtrace_take(j);
-	if (!j->mode)
-		return;
-	/* statistics first: reading the stream takes records away */
-	send_file("show_stats", VM_STATS);
-	if (r->stream >= 0 && send_rest(r->stream, VM_KMAP) < 0)
-		fail("reading kmap_stream: %s", strerror(errno));
-	/* before the objects, as in upstream's maps, but not in the middle of a streamed one */
-	if (j->calls && j->kmap)
-		send_file("function_calls", VM_KMAP);
-	if (j->kmap)
-		send_file("kmap", VM_KMAP);
-}
-
-/* As a descriptor, so that one poll() waits for output and for the end of the command. */
-static int watch_children(void)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		fail("signalfd: %s", strerror(errno));
-	return fd;
-}
-
-static void run_command(struct job *j)
-{
-	struct run r = {.in = -1, .out = -1, .err = -1, .stream = -1};
-	int children = watch_children();
-
-	tracing_check(j);
-	if (j->mode)
-		tracing_prepare(j);
-	if (j->mode && j->stream) {
-		r.stream = open(MEMORIZER "kmap_stream", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		if (r.stream < 0)
-			fail("kmap_stream: %s", strerror(errno));
-	}
-	send_frame(VM_READY, NULL, 0);
-	start(j, &r);
-	finish(j, &r, attend(&r, children));
-	say_done(&r);
-}
-
-/* A prompt on the console, which the host has put its terminal behind. */
-static void run_shell(struct job *j)
-{
-	char *sh[] = {"/bin/sh", "-i", NULL};
-	struct run r = {.in = -1, .out = -1, .err = -1, .stream = -1};
-	pid_t pid;
-	int st = 0;
-	uint32_t status;
-
-	send_frame(VM_READY, NULL, 0);
-	pid = fork();
-	if (!pid) {
-		int fd;
-
-		setsid();
-		fd = open("/dev/ttyS0", O_RDWR);
-		ioctl(fd, TIOCSCTTY, 1);
-		dup2(fd, 0);
-		dup2(fd, 1);
-		dup2(fd, 2);
-		if (chdir(j->cwd ? j->cwd : "/"))
-			dprintf(2, "memorizer vm: %s: %s\n", j->cwd, strerror(errno));
-		environ = j->env;
-		if (j->nargs)
-			execvp(j->args[0], j->args);
-		else
-			execv(sh[0], sh);
-		_exit(127);
-	}
-	while (waitpid(-1, &st, 0) != pid)
-		; /* orphans are ours to reap */
-	status = (uint32_t)st;
-	send_frame(VM_EXIT, &status, sizeof(status));
-	say_done(&r);
+	guest_mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
+	guest_mount("sysfs", "/sys", "sysfs", 0, NULL);
+	guest_load_drivers();
+	guest_open_port(); /* early: what fails from here on is told to the host */
+	guest_read_job(j, "/job");
+	if (j->disk)
+		guest_enter_disk(j);
+	mount_root();
+	loopback_up();
+	sethostname("memorizer-vm", 12);
 }
 
 int main(void)
 {
-	static struct job j;
+	static struct guest_job j;
 
-	mount_or_fail("devtmpfs", "/dev", "devtmpfs", 0, NULL);
-	mount_or_fail("sysfs", "/sys", "sysfs", 0, NULL);
-	open_port(); /* early: what fails from here on is told to the host */
 	signal(SIGPIPE, SIG_IGN);
-	job_read(&j);
-	mount_root();
-	loopback_up();
-	sethostname("memorizer-vm", 12);
+	if (is_service()) {
+		/* systemd does it if it is told to */
+		mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+		guest_open_port();
+		guest_read_job(&j, GUEST_FOLDER "/job");
+	} else {
+		start_machine(&j);
+	}
 	if (j.shell)
-		run_shell(&j);
+		guest_run_shell(&j);
 	else if (j.nargs)
-		run_command(&j);
+		guest_run_command(&j);
 	else
-		fail("no command");
-	stop();
+		guest_fail("no command");
+	guest_stop();
 }

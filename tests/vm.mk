@@ -33,7 +33,8 @@ check-vm-6.1: all tests
 
 # What takes too long for every day: half an hour of stress on each of two kernels, the second
 # with lockdep and slab debugging, whose build takes as long as the other's; the other tests on
-# that kernel; and the patched files compiled twice.
+# that kernel; the patched files compiled twice; and a Debian on a disk, with every access counted
+# from its first allocation on.
 .PHONY: check-vm-long
 check-vm-long: all tests
-	$(Q)MZ_LONG=1 MZ_STRESS_SECONDS=1800 tests/run --vm $(O) vm/stress vm/debug vm/untouched
+	$(Q)MZ_LONG=1 MZ_STRESS_SECONDS=1800 tests/run --vm $(O) vm/stress vm/debug vm/untouched vm/disk

@@ -34,6 +34,11 @@ static const struct mz_opt opts[] = {
 	       "command, and "
 	       "print what is live, by call site and subsystem; -o keeps the recording in a "
 	       "folder"),
+	MZ_OPT(0, "disk", "IMAGE", MZ_OPT_STR, struct vm_opts, disk,
+	       "boot the system of this disk (raw, or NAME.qcow2), and run the command when it is "
+	       "up; the image stays as it is"),
+	MZ_OPT(0, "net", NULL, MZ_OPT_FLAG, struct vm_opts, net,
+	       "give the guest a network card; it reaches what the host reaches, through QEMU"),
 	MZ_OPT(0, "off", NULL, MZ_OPT_FLAG, struct vm_opts, off,
 	       "do not record; only run the command"),
 	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct vm_opts, timeout,
@@ -74,6 +79,10 @@ static int check(const struct vm_opts *o, int argc)
 	if (o->off &&
 	    (o->output || o->stream || o->mode || o->accesses || o->fields || o->calls || o->boot))
 		return console_usage("--off records nothing; leave out the options that do");
+	if (o->disk && o->kmemtrace_boot)
+		return console_usage("--kmemtrace-boot needs the host's files; leave out --disk");
+	if (o->disk && access(o->disk, R_OK))
+		return console_usage("--disk %s: %s", o->disk, strerror(errno));
 	if (o->smp > 64)
 		return console_usage("--smp takes 1 to 64");
 	if (o->mem && o->mem < 256u << 20)
@@ -110,13 +119,33 @@ static void say_kmemtrace(struct mz_buf *b, int argc)
 		say(b, "arg", "true");
 }
 
-static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **argv)
+/* With the host's files go its folder and environment; a disk has its own. */
+static int say_surroundings(struct mz_buf *b, const struct vm_opts *o)
 {
+	const char *term = getenv("TERM");
 	char cwd[PATH_MAX];
 
-	if (!getcwd(cwd, sizeof(cwd)))
+	if (!o->disk) {
+		if (!getcwd(cwd, sizeof(cwd)))
+			return -1;
+		say(b, "cwd", cwd);
+		for (char **e = environ; *e; e++)
+			say(b, "env", *e);
+		return 0;
+	}
+	say(b, "disk", "1");
+	say(b, "cwd", "/root");
+	say(b, "env", "HOME=/root");
+	say(b, "env", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	snprintf(cwd, sizeof(cwd), "TERM=%.64s", term ? term : "dumb");
+	say(b, "env", cwd);
+	return 0;
+}
+
+static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **argv)
+{
+	if (say_surroundings(b, o) < 0)
 		return -1;
-	say(b, "cwd", cwd);
 	if (o->kmemtrace_boot)
 		say_kmemtrace(b, argc);
 	else if (!o->off && !o->shell)
@@ -141,8 +170,6 @@ static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **
 		say(b, "shell", "1");
 	for (int i = 0; i < argc; i++)
 		say(b, "arg", argv[i]);
-	for (char **e = environ; *e; e++)
-		say(b, "env", *e);
 	return b->failed ? -1 : 0;
 }
 
@@ -162,7 +189,7 @@ static int sinks_open(struct vm_sinks *s, const struct vm_opts *o, struct mz_err
 {
 	char path[PATH_MAX];
 
-	s->account = (struct mz_buf){0};
+	s->account = s->modules = (struct mz_buf){0};
 	s->kmap = s->stats = s->console = (struct mz_output){.file.fd = -1};
 	s->record = (struct vm_boot){.out = {.file.fd = -1}};
 	if (o->kmemtrace_boot)
@@ -187,6 +214,7 @@ static void sinks_abort(struct vm_sinks *s)
 	mz_output_abort(&s->console);
 	vm_boot_close(&s->record);
 	mz_buf_free(&s->account);
+	mz_buf_free(&s->modules);
 }
 
 /* The map and the statistics only if they are whole; the console in any case. */
@@ -325,7 +353,8 @@ static int finish(const struct vm_opts *o, const struct vm_paths *paths,
 }
 
 /* Beside the map, where `memorizer kmap` looks for them. */
-static void keep_symbols(const struct vm_opts *o, const struct vm_paths *paths)
+static void keep_symbols(const struct vm_opts *o, const struct vm_paths *paths,
+			 const struct mz_buf *modules)
 {
 	struct mz_error err = {0};
 	struct stat st;
@@ -334,7 +363,7 @@ static void keep_symbols(const struct vm_opts *o, const struct vm_paths *paths)
 	if (!o->output || stat(o->output, &st) || !S_ISREG(st.st_mode))
 		return;
 	beside(path, sizeof(path), o->output, ".kallsyms");
-	if (vm_keep_symbols(paths->kernel, path, o->force, &err) < 0)
+	if (vm_keep_symbols(paths->kernel, modules, path, o->force, &err) < 0)
 		console_note("no symbols beside the map: %s", err.text);
 	beside(path, sizeof(path), o->output, ".vmlinux");
 	err = (struct mz_error){0};
@@ -349,6 +378,7 @@ static int attempt(const struct vm_opts *o, const struct vm_paths *paths, const 
 	struct vm_machine m = {.kvm = kvm};
 	struct vm_result *res = calloc(1, sizeof(*res));
 	struct vm_sinks sinks;
+	struct mz_buf modules;
 	struct mz_error err = {0};
 	int ret = VM_EXIT_FAILED;
 
@@ -367,9 +397,12 @@ static int attempt(const struct vm_opts *o, const struct vm_paths *paths, const 
 	} else {
 		if (!res->ready && !res->signal && !res->done)
 			vm_show_log(&m);
+		modules = sinks.modules;
+		sinks.modules = (struct mz_buf){0};
 		ret = finish(o, paths, res, &sinks);
 		if (res->done && !res->failed[0])
-			keep_symbols(o, paths);
+			keep_symbols(o, paths, &modules);
+		mz_buf_free(&modules);
 	}
 	vm_release(&m);
 	free(res);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parts of `memorizer vm`: finding and starting the machine (vm_qemu.c), attending
- * it (vm_run.c), ending it (vm_stop.c), asking whether KVM works (vm_kvm.c), keeping
- * symbols (vm_symbols.c). */
+ * it (vm_run.c), what it boots from (vm_initramfs.c), ending it (vm_stop.c), asking whether KVM
+ * works (vm_kvm.c), keeping symbols (vm_symbols.c). */
 #ifndef MZ_CMDS_VM_VM_H
 #define MZ_CMDS_VM_VM_H
 
@@ -20,10 +20,10 @@ enum vm_accel { VM_ACCEL_AUTO, VM_ACCEL_KVM, VM_ACCEL_TCG };
 
 struct vm_opts {
 	uint64_t smp, mem, timeout;
-	const char *mode, *append, *output, *kernel, *qemu;
+	const char *mode, *append, *output, *kernel, *qemu, *disk;
 	unsigned accel;
 	bool accesses, fields, calls, stream, boot, off, shell, console, force, kmemtrace_boot,
-		parallel;
+		parallel, net;
 };
 
 struct vm_paths {
@@ -67,11 +67,16 @@ struct vm_sinks {
 	struct mz_output kmap, stats, console;
 	struct vm_boot record;
 	struct mz_buf account; /* a copy of the statistics, for the summary */
+	struct mz_buf modules; /* symbols of the guest's modules, as lines of kallsyms */
 };
 
 /* Find the kernel and the init, building the kernel if this is a source tree.
  * 0, or the exit status after an error was said. */
 int vm_find(const struct vm_opts *o, struct vm_paths *paths);
+
+/* vm_initramfs.c: a memory file with the init program, the job and the drivers of a disk that lie
+ * beside the kernel; -1 with err set. */
+int vm_make_initramfs(const struct vm_paths *paths, const struct mz_buf *job, struct mz_error *err);
 
 /* 0, or -1 with err set. job: see guest/protocol.h. */
 int vm_start(struct vm_machine *m, const struct vm_opts *o, const struct vm_paths *paths,
@@ -103,9 +108,11 @@ void vm_release(struct vm_machine *m);
 void vm_attend(struct vm_machine *m, const struct vm_opts *o, struct vm_sinks *sinks,
 	       bool forward_stdin, struct vm_result *res);
 
-/* vm_symbols.c: copy the symbols that lie beside the kernel. 0 (also if there are none),
- * or -errno with err set. */
-int vm_keep_symbols(const char *kernel, const char *to, bool force, struct mz_error *err);
+/* vm_symbols.c: copy the symbols that lie beside the kernel, and those of modules behind them,
+ * with their source files if these are known there. 0 (also if there are none), or -errno with
+ * err set. */
+int vm_keep_symbols(const char *kernel, const struct mz_buf *modules, const char *to, bool force,
+		    struct mz_error *err);
 /* The same of its vmlinux, if that has DWARF: it is large, so it becomes a link. */
 int vm_keep_vmlinux(const char *kernel, const char *to, bool force, struct mz_error *err);
 

@@ -72,7 +72,7 @@ static int keep_symbols(struct vm_boot *b, const char *bzimage, struct mz_error 
 	char path[PATH_MAX + 16];
 
 	snprintf(path, sizeof(path), "%s/System.map", b->dir);
-	return vm_keep_symbols(bzimage, path, true, err);
+	return vm_keep_symbols(bzimage, NULL, path, true, err);
 }
 
 int vm_boot_report(struct vm_boot *b, const char *bzimage)

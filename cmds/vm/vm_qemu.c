@@ -60,13 +60,13 @@ static int build_kernel(const char *top, const char *variant, const char *instal
 int vm_find(const struct vm_opts *o, struct vm_paths *paths)
 {
 	const char *dir = o->kernel ? o->kernel : getenv("MEMORIZER_KERNEL");
-	const char *variant = o->kmemtrace_boot ? "kmemtrace" : "memorizer";
+	const char *variant = o->kmemtrace_boot ? "kmemtrace" : o->disk ? "disk" : "memorizer";
 	char top[PATH_MAX], built[64], installed[64];
 	int ret;
 
 	snprintf(built, sizeof(built), "kernel/%s/bzImage", variant);
 	snprintf(installed, sizeof(installed), "lib/memorizer/%s/bzImage",
-		 o->kmemtrace_boot ? "kmemtrace" : "kernel");
+		 o->kmemtrace_boot || o->disk ? variant : "kernel");
 
 	if (!mz_self_path(top, sizeof(top), 2) || strlen(top) > PATH_MAX - 64) {
 		console_fail("cannot determine the path of this program");
@@ -91,80 +91,6 @@ int vm_find(const struct vm_opts *o, struct vm_paths *paths)
 		ret = VM_EXIT_FAILED;
 	}
 	return ret;
-}
-
-/* ---- the initramfs ----------------------------------------------------------- */
-
-struct cpio_entry {
-	const char *name;
-	unsigned mode, major, minor;
-	const void *data;
-	size_t size;
-};
-
-static void pad4(struct mz_buf *b)
-{
-	while (b->len % 4 && !b->failed)
-		mz_buf_add(b, "", 1);
-}
-
-/* One member of a "newc" archive. */
-static void cpio_add(struct mz_buf *b, unsigned ino, const struct cpio_entry *e)
-{
-	mz_buf_printf(b, "070701%08X%08X%08X%08X%08X%08X%08zX%08X%08X%08X%08X%08zX%08X", ino,
-		      e->mode, 0, 0, 1, 0, e->size, 0, 0, e->major, e->minor, strlen(e->name) + 1,
-		      0);
-	mz_buf_add(b, e->name, strlen(e->name) + 1);
-	pad4(b);
-	if (e->size)
-		mz_buf_add(b, e->data, e->size);
-	pad4(b);
-}
-
-static int read_file(const char *path, struct mz_buf *b)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : 0;
-
-	while (fd >= 0 && mz_buf_room(b, 65536) && (n = read(fd, b->data + b->len, 65536)) > 0)
-		b->len += (size_t)n;
-	if (fd >= 0)
-		close(fd);
-	return n < 0 || b->failed ? -1 : 0;
-}
-
-/* A memory file with init and the job; -1 with err set. */
-static int make_initramfs(const char *init, const struct mz_buf *job, struct mz_error *err)
-{
-	struct mz_buf prog = {0}, b = {0};
-	struct cpio_entry e[] = {
-		{"dev", S_IFDIR | 0755, 0, 0, NULL, 0},
-		{"dev/console", S_IFCHR | 0600, 5, 1, NULL, 0},
-		{"init", S_IFREG | 0755, 0, 0, NULL, 0},
-		{"job", S_IFREG | 0600, 0, 0, job->data, job->len},
-		{"TRAILER!!!", 0, 0, 0, NULL, 0},
-	};
-	int fd = -1;
-
-	if (read_file(init, &prog) < 0) {
-		mz_fail(err, errno, "%s: cannot read: %s", init, strerror(errno));
-		goto out;
-	}
-	e[2].data = prog.data;
-	e[2].size = prog.len;
-	for (unsigned i = 0; i < sizeof(e) / sizeof(*e); i++)
-		cpio_add(&b, i + 1, &e[i]);
-	fd = memfd_create("initramfs", 0);
-	if (b.failed || fd < 0 || write(fd, b.data, b.len) != (ssize_t)b.len) {
-		mz_fail(err, ENOMEM, "no memory for the initramfs");
-		if (fd >= 0)
-			close(fd);
-		fd = -1;
-	}
-out:
-	mz_buf_free(&prog);
-	mz_buf_free(&b);
-	return fd;
 }
 
 /* ---- the command line ---------------------------------------------------------- */
@@ -257,6 +183,13 @@ static void clock_arg(char *buf, size_t size, const struct vm_machine *m, const 
 		snprintf(buf, size, " tsc_early_khz=%" PRIu64, khz);
 }
 
+/* A distribution's kernel moves itself, which the symbols beside it do not; and a system that
+ * counts each access in software misses the deadlines that systemd sets its services. */
+static const char disk_words[] =
+	" nokaslr systemd.default_timeout_start_sec=36000 "
+	"systemd.default_device_timeout_sec=36000 systemd.service_watchdogs=no "
+	"udev.event_timeout=36000";
+
 static void kernel_args(struct args *a, const struct vm_machine *m, const struct vm_opts *o)
 {
 	bool boot = o->boot && !o->off;
@@ -267,11 +200,49 @@ static void kernel_args(struct args *a, const struct vm_machine *m, const struct
 	/* On a busy host a CPU of the guest may stand still for long: no lockup of its own. */
 	arg(a,
 	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable%s watchdog_thresh=60 "
-	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s%s%s",
+	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s%s%s%s",
 	    clock, boot ? "yes" : "no", boot && (o->accesses || o->fields) ? "yes" : "no",
 	    boot && o->calls ? " cfg_log_boot=yes" : "",
-	    o->kmemtrace_boot ? " kmemtrace.enable=yes" : "", o->append ? " " : "",
-	    o->append ? o->append : "");
+	    o->kmemtrace_boot ? " kmemtrace.enable=yes" : "", o->disk ? disk_words : "",
+	    o->append ? " " : "", o->append ? o->append : "");
+}
+
+/* QEMU reads a comma as the end of a value unless it is doubled. */
+static void arg_drive(struct args *a, const char *options, const char *path)
+{
+	struct mz_buf b = {0};
+
+	mz_buf_str(&b, options);
+	for (; *path; path++)
+		mz_buf_add(&b, *path == ',' ? ",," : path, *path == ',' ? 2 : 1);
+	mz_buf_add(&b, "", 1);
+	arg(a, "-drive");
+	if (b.failed)
+		a->failed = true;
+	else
+		arg(a, "%s", b.data);
+	mz_buf_free(&b);
+}
+
+/* The format is what the name says, never what the content says: who wrote the content could
+ * make QEMU open other files. What the guest writes goes to a file that QEMU discards. */
+static void disk_args(struct args *a, const struct vm_opts *o, const char *kernel)
+{
+	const char *dot = strrchr(o->disk, '.'), *slash = strrchr(kernel, '/');
+	bool qcow2 = dot && !strcmp(dot, ".qcow2");
+	char modules[PATH_MAX];
+
+	arg_drive(a,
+		  qcow2 ? "if=none,id=disk,snapshot=on,format=qcow2,file="
+			: "if=none,id=disk,snapshot=on,format=raw,file=",
+		  o->disk);
+	arg_words(a, "-device virtio-blk-pci,drive=disk");
+	snprintf(modules, sizeof(modules), "%.*s/modules.img", slash ? (int)(slash - kernel) : 0,
+		 kernel);
+	if (access(modules, R_OK))
+		return;
+	arg_drive(a, "if=none,id=modules,readonly=on,format=raw,file=", modules);
+	arg_words(a, "-device virtio-blk-pci,drive=modules");
 }
 
 static void make_args(struct args *a, const struct vm_machine *m, const struct vm_opts *o,
@@ -308,6 +279,10 @@ static void make_args(struct args *a, const struct vm_machine *m, const struct v
 	arg(a, "-chardev");
 	arg(a, "socket,id=console,fd=%d", fds[1]);
 	arg_words(a, "-serial chardev:console -device virtio-rng-pci");
+	if (o->disk)
+		disk_args(a, o, kernel);
+	if (o->net)
+		arg_words(a, "-nic user,model=virtio-net-pci");
 	arg_words(a, o->qemu);
 }
 
@@ -359,7 +334,7 @@ int vm_start(struct vm_machine *m, const struct vm_opts *o, const struct vm_path
 	m->pid = -1;
 	m->port = m->console = -1;
 	m->log = memfd_create("qemu", MFD_CLOEXEC);
-	fds[2] = make_initramfs(paths->init, job, err);
+	fds[2] = vm_make_initramfs(paths, job, err);
 	if (fds[2] < 0 || pair(&m->port, &fds[0], err) < 0 || pair(&m->console, &fds[1], err) < 0)
 		goto out;
 	make_args(&a, m, o, paths->kernel, fds);

@@ -20,8 +20,9 @@
  * counts every access of a boot with KUnit in it. */
 #define BOOT_CPU_KVM 60
 #define BOOT_CPU_TCG 3600
-#define STATS_MAX    (1u << 20) /* of show_stats, which is some KiB */
-#define ESCAPE	     0x1d	/* Ctrl-], as telnet has it */
+#define STATS_MAX    (1u << 20)	 /* of show_stats, which is some KiB */
+#define MODULES_MAX  (64u << 20) /* of the symbols of modules: a line is about 50 bytes */
+#define ESCAPE	     0x1d	 /* Ctrl-], as telnet has it */
 
 struct attend {
 	struct vm_machine *m;
@@ -114,6 +115,14 @@ static void take_stats(struct attend *a, const char *data, size_t n)
 	mz_buf_add(&a->sinks->account, data, n);
 }
 
+static void take_modules(struct attend *a, const char *data, size_t n)
+{
+	if (a->sinks->modules.len + n > MODULES_MAX)
+		give_up(a, "the guest sent more than %u bytes of symbols of modules", MODULES_MAX);
+	else
+		mz_buf_add(&a->sinks->modules, data, n);
+}
+
 /* Everything is here. The guest ends when it hears so, QEMU with it. */
 static void take_done(struct attend *a)
 {
@@ -146,6 +155,7 @@ static void take_frame(struct attend *a, const struct vm_frame *f, const char *d
 		if (vm_boot_file(&a->sinks->record, data, f->len, &a->err) < 0)
 			give_up(a, "%s", a->err.text);
 		break;
+	case VM_MODULES: take_modules(a, data, f->len); break;
 	case VM_STATS: take_stats(a, data, f->len); break;
 	case VM_NOTE: console_note("%s", safe(text, sizeof(text), data, f->len)); break;
 	case VM_FAILED:

@@ -97,7 +97,17 @@ static enum what parse_global(struct mz_kallsyms *k, char *p, struct symbol *s)
 	return k->text[s->name] ? VARIABLE : OTHER;
 }
 
-/* One line, "ADDR T NAME [MODULE]". Ends its names in place. */
+/* The rest of a line: a file. */
+static void parse_file(struct mz_kallsyms *k, char *p, struct symbol *s)
+{
+	p += strspn(p, " \t");
+	if (!*p || *p == '\r')
+		return;
+	s->file = (uint32_t)(p - k->text);
+	p[strcspn(p, " \t\r")] = '\0';
+}
+
+/* One line, "ADDR T NAME [MODULE] FILE", with or without the last two. Ends its names in place. */
 static enum what parse(struct mz_kallsyms *k, char *line, struct symbol *s)
 {
 	enum what what;
@@ -122,11 +132,11 @@ static enum what parse(struct mz_kallsyms *k, char *line, struct symbol *s)
 		p += strspn(p, " \t");
 		if (*p == '[') {
 			s->module = (uint32_t)(p + 1 - k->text);
-			p[strcspn(p, "]\r")] = '\0';
-		} else if (*p) {
-			s->file = (uint32_t)(p - k->text);
-			p[strcspn(p, " \t\r")] = '\0';
+			p += strcspn(p, "]\r");
+			if (*p)
+				*p++ = '\0';
 		}
+		parse_file(k, p, s);
 	}
 	return k->text[s->name] ? what : OTHER;
 }

@@ -49,6 +49,22 @@ static void lines(void)
 	mz_kallsyms_free(k);
 }
 
+static void files(void)
+{
+	struct mz_kallsyms *k = parse("1000 T here\tmm/slub.c\n"
+				      "2000 t of_module\t[dummy]\tdrivers/net/dummy.c\r\n"
+				      "3000 t without\t[dummy]\r\n",
+				      NULL);
+
+	CHECK(k && mz_kallsyms_has_files(k));
+	CHECK(k && !strcmp(mz_kallsyms_file(k, 0x1001, false), "mm/slub.c"));
+	CHECK(k && !strcmp(mz_kallsyms_file(k, 0x2001, false), "drivers/net/dummy.c"));
+	CHECK(k && names(k, 0x2001, "of_module+0x1 [dummy]"));
+	CHECK(k && !mz_kallsyms_file(k, 0x3001, false));
+	CHECK(k && names(k, 0x3001, "without+0x1 [dummy]"));
+	mz_kallsyms_free(k);
+}
+
 static void order(void)
 {
 	/* unsorted; two names for one address: the first in the list */
@@ -138,6 +154,7 @@ static void call_site(void)
 int main(void)
 {
 	RUN(lines);
+	RUN(files);
 	RUN(order);
 	RUN(refused);
 	RUN(hostile);
