@@ -363,12 +363,40 @@ static int64_t scaled(const struct cie *c, uint64_t v)
 	return (int64_t)(v * (uint64_t)c->data_align);
 }
 
+/* The instructions that say where the frame begins. False: it is none of them. */
+static bool cfa_rule(uint8_t op, struct in *p, const struct cie *c, struct state *s)
+{
+	uint64_t reg, n;
+	struct in part;
+
+	switch (op) {
+	case 0x0c:
+		reg = uleb(p);
+		set_cfa(s, reg, (int64_t)uleb(p));
+		return true;
+	case 0x0d: set_cfa(s, uleb(p), s->row.cfa_offset); return true;
+	case 0x0e: s->row.cfa_offset = (int32_t)uleb(p); return true;
+	case 0x0f:
+		n = uleb(p);
+		part = *p;
+		skip(p, n);
+		part.end = p->p;
+		cfa_expression(s, part);
+		return true;
+	case 0x12:
+		reg = uleb(p);
+		set_cfa(s, reg, scaled(c, (uint64_t)sleb(p)));
+		return true;
+	case 0x13: s->row.cfa_offset = (int32_t)(scaled(c, (uint64_t)sleb(p))); return true;
+	default: return false;
+	}
+}
+
 /* The instructions of the 6 bits that have no operand packed in. */
 static bool extended(uint8_t op, struct in *p, const struct cie *c, struct state *s,
 		     const struct state *first)
 {
 	uint64_t reg, n;
-	struct in part;
 
 	switch (op) {
 	case 0x00: return true;
@@ -387,19 +415,6 @@ static bool extended(uint8_t op, struct in *p, const struct cie *c, struct state
 		uleb(p);
 		s->row.saves_rbp &= reg != RBP;
 		return true;
-	case 0x0c:
-		reg = uleb(p);
-		set_cfa(s, reg, (int64_t)uleb(p));
-		return true;
-	case 0x0d: set_cfa(s, uleb(p), s->row.cfa_offset); return true;
-	case 0x0e: s->row.cfa_offset = (int32_t)uleb(p); return true;
-	case 0x0f:
-		n = uleb(p);
-		part = *p;
-		skip(p, n);
-		part.end = p->p;
-		cfa_expression(s, part);
-		return true;
 	case 0x10:
 	case 0x16:
 		reg = uleb(p);
@@ -414,11 +429,6 @@ static bool extended(uint8_t op, struct in *p, const struct cie *c, struct state
 		reg = uleb(p);
 		save(s, reg, scaled(c, (uint64_t)sleb(p)));
 		return true;
-	case 0x12:
-		reg = uleb(p);
-		set_cfa(s, reg, scaled(c, (uint64_t)sleb(p)));
-		return true;
-	case 0x13: s->row.cfa_offset = (int32_t)(scaled(c, (uint64_t)sleb(p))); return true;
 	case 0x14:
 		uleb(p);
 		uleb(p);
@@ -428,7 +438,7 @@ static bool extended(uint8_t op, struct in *p, const struct cie *c, struct state
 		sleb(p);
 		return true;
 	case 0x2e: uleb(p); return true;
-	default: return false;
+	default: return cfa_rule(op, p, c, s);
 	}
 }
 

@@ -234,6 +234,35 @@ static int count_alloc(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 	return 0;
 }
 
+/* The number of the page of a slab's object, which is noted to be in use by its cache. Without
+ * memory less is known, and less called a bug. */
+static inline uint32_t slab_page(struct mz_kmem_report *r, const struct mz_event *e, uint32_t page,
+				 uint32_t cache)
+{
+	if (!page)
+		page = mz_kmem_live_page(r->live, e->addr, true);
+	if (page)
+		mz_kmem_live_seen(r->live, page, cache, e->time);
+	return page;
+}
+
+/* Less memory was given than asked for. */
+static int too_small(struct mz_kmem_report *r, const struct mz_event *e,
+		     const struct mz_kmem_block *b)
+{
+	return kmem_find(r, (struct mz_kmem_finding){.what = MZ_KMEM_TOO_SMALL,
+						     .cpu = e->cpu,
+						     .site = b->site,
+						     .site2 = b->site,
+						     .cache = b->cache,
+						     .cache2 = b->cache,
+						     .addr = e->addr,
+						     .req = b->req,
+						     .given = b->given,
+						     .from = e->time,
+						     .to = e->time});
+}
+
 /* A failed allocation is counted and changes nothing else. */
 static inline int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 {
@@ -259,13 +288,8 @@ static inline int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 	if (!b || (b->state == KMEM_LIVE && over_live(r, b, e, site, cache) < 0))
 		return -ENOMEM;
 	page = b->page;
-	if (of == MZ_KMEM_OF_SLAB) {
-		if (!page)
-			page = mz_kmem_live_page(r->live, e->addr, true);
-		/* without memory less is known, and less called a bug */
-		if (page)
-			mz_kmem_live_seen(r->live, page, cache, e->time);
-	}
+	if (of == MZ_KMEM_OF_SLAB)
+		page = slab_page(r, e, page, cache);
 	if (ours && e->call == MZ_CALL_KMALLOC && given <= CLASS_LARGE && s)
 		shape = shape_of(r, s, site, e->size, (uint32_t)given);
 	if (shape < 0)
@@ -289,19 +313,7 @@ static inline int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 		return 0;
 	if (count_alloc(r, b, s, c) < 0)
 		return -ENOMEM;
-	if (e->size > given)
-		return kmem_find(r, (struct mz_kmem_finding){.what = MZ_KMEM_TOO_SMALL,
-							     .cpu = e->cpu,
-							     .site = site,
-							     .site2 = site,
-							     .cache = cache,
-							     .cache2 = cache,
-							     .addr = e->addr,
-							     .req = b->req,
-							     .given = b->given,
-							     .from = e->time,
-							     .to = e->time});
-	return 0;
+	return e->size > given ? too_small(r, e, b) : 0;
 }
 
 /* The two CPUs and nodes of a block's life. */

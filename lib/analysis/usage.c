@@ -225,6 +225,13 @@ static __attribute__((noinline)) void end_unseen(struct mz_usage *u, uint32_t i,
 	end_block(u, i, addr, NULL, false);
 }
 
+static void count_stood_for(struct mz_usage *u, struct share all, uint64_t size)
+{
+	u->sampled = true;
+	u->stood_for += all.blocks - 1;
+	u->stood_for_bytes += all.bytes - size;
+}
+
 /* weight: it stands for 2^weight blocks */
 static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t key, unsigned weight)
 {
@@ -265,11 +272,8 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	b->site = ev->site;
 	b->cache = c ? ev->cache : 0;
 	b->tid = (uint32_t)thread->key;
-	if (__builtin_expect(weight, 0)) {
-		u->sampled = true;
-		u->stood_for += all.blocks - 1;
-		u->stood_for_bytes += all.bytes - ev->size;
-	}
+	if (__builtin_expect(weight, 0))
+		count_stood_for(u, all, ev->size);
 	before_change(u, s);
 	add_block(s, all);
 	add_block(&u->all, all);
