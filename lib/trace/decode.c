@@ -1,58 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Decode a chunk into events. */
+/* Prepare a chunk for decoding: columns, patterns, origins and guests. */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "trace/addr_predict.h"
-#include "trace/chunk.h"
-#include "trace/live_rank.h"
-
-/* Most events are of one of these, and have nothing more to them. */
-enum plain { NOT_PLAIN, PLAIN_BIRTH, PLAIN_END, PLAIN_MOVE };
-
-/* A pattern made ready: the event as far as the pattern knows it. */
-struct ready {
-	struct mz_event event;
-	uint16_t form;
-	uint8_t plain; /* enum plain */
-	bool who, timed;
-	uint32_t block;
-	struct mz_who mask; /* the fields that are known: all ones */
-	struct mz_room fit; /* of its size, if that is the pattern's */
-};
-
-/* Where a block of the chunk is; only in chunks with addresses. */
-struct entry {
-	uint64_t addr;
-	uint32_t class; /* of its size; 0: a guest's, unknown */
-};
-
-struct mz_decoder {
-	struct mz_chunk_info info;
-	struct mz_packer packer;
-	struct mz_codec_column columns[MZ_COLUMNS];
-	uint32_t at[MZ_COLUMNS]; /* the next number of each */
-	struct ready *patterns;
-	struct mz_who *whos;
-	struct entry *entries; /* by position */
-	uint64_t *objects;
-	uint32_t cap_patterns, cap_whos, cap_context, cap_entries, cap_objects;
-	uint32_t counted;    /* from here on objects are counted without a check */
-	uint64_t count_from; /* object - position of those */
-	struct mz_live_rank ranks;
-	uint32_t site; /* of the pattern before that has one */
-	struct mz_addr_predict *places;
-	uint16_t *context;
-	uint32_t often, once, guests, n_whos;
-	uint32_t done; /* events */
-	uint32_t births;
-	uint32_t next_once;
-	uint64_t next_object;
-	uint64_t time;
-	uint64_t last_size;
-	uint64_t last_addr, last_object; /* strays */
-	const char *why;
-};
+#include "trace/decode.h"
 
 struct mz_decoder *mz_decoder_new(void)
 {
@@ -114,27 +65,7 @@ size_t mz_decoder_memory(const struct mz_decoder *d)
 	return n + d->cap_objects * sizeof(*d->objects);
 }
 
-static int bad(struct mz_decoder *d, const char *why)
-{
-	d->why = why;
-	return -EBADMSG;
-}
-
 /* ---- columns ------------------------------------------------------------ */
-
-/* The next number of a column; an absent column is all zeros. A column that is
- * too short gives zeros too, and the end of the chunk shows it. */
-static inline uint64_t next(struct mz_decoder *d, enum mz_column_id id)
-{
-	struct mz_codec_column *c = &d->columns[id];
-
-	return d->at[id]++ < c->n ? c->v[d->at[id] - 1] : 0;
-}
-
-static inline uint64_t peek(const struct mz_decoder *d, enum mz_column_id id)
-{
-	return d->at[id] < d->columns[id].n ? d->columns[id].v[d->at[id]] : 0;
-}
 
 static uint64_t pattern_number(const struct mz_decoder *d, enum mz_column_id id, uint32_t i)
 {
@@ -150,7 +81,7 @@ static bool is_mixed(const struct mz_bytes *in)
 }
 
 /* Which events have a number in a column: those whose pattern says so. */
-static bool has_number(const struct ready *r, unsigned id)
+static bool has_number(const struct mz_decode_ready *r, unsigned id)
 {
 	bool own = r->form & MZ_FORM_OWN, born = r->form & MZ_FORM_BIRTH;
 	uint16_t has = r->event.has;
@@ -238,22 +169,23 @@ static bool form_fits(const struct mz_decoder *d, unsigned form, unsigned kind)
 	return !(d->info.raw && form & objects);
 }
 
-static enum plain how_plain(const struct ready *r)
+static enum mz_decode_plain how_plain(const struct mz_decode_ready *r)
 {
 	const unsigned end = MZ_FORM_BLOCK | MZ_FORM_END, move = end | MZ_FORM_BIRTH;
 	unsigned form = r->form & ~MZ_FORM_GROWS;
 
 	if (form == MZ_FORM_BIRTH && r->event.kind == MZ_ALLOC)
-		return PLAIN_BIRTH;
+		return MZ_DECODE_PLAIN_BIRTH;
 	if (form == end && r->event.kind == MZ_FREE)
-		return PLAIN_END;
+		return MZ_DECODE_PLAIN_END;
 	/* with addresses the allocator must be asked between the two */
 	if (form == move && r->event.kind == MZ_REALLOC && !(r->event.has & MZ_HAS_ADDR))
-		return PLAIN_MOVE;
-	return NOT_PLAIN;
+		return MZ_DECODE_PLAIN_MOVE;
+	return MZ_DECODE_NOT_PLAIN;
 }
 
-static uint64_t pattern_given(const struct mz_decoder *d, const struct ready *r, uint32_t i)
+static uint64_t pattern_given(const struct mz_decoder *d, const struct mz_decode_ready *r,
+			      uint32_t i)
 {
 	uint64_t number = pattern_number(d, MZ_COL_GIVEN, i);
 
@@ -274,18 +206,18 @@ static uint32_t pattern_site(struct mz_decoder *d, uint32_t i)
 
 static int make_ready(struct mz_decoder *d, uint32_t i)
 {
-	struct ready *r = &d->patterns[i];
+	struct mz_decode_ready *r = &d->patterns[i];
 	struct mz_event *ev = &r->event;
 	uint64_t form = pattern_number(d, MZ_COL_FORM, i), kind = pattern_number(d, MZ_COL_KIND, i);
 	uint64_t call = pattern_number(d, MZ_COL_CALL, i), has = pattern_number(d, MZ_COL_HAS, i);
 
-	*r = (struct ready){0};
+	*r = (struct mz_decode_ready){0};
 	if (form > MZ_FORMS || has & ~(uint64_t)d->info.fields)
-		return bad(d, "a pattern that no writer produces");
+		return mz_decode_bad(d, "a pattern that no writer produces");
 	if (!kind || kind >= MZ_KINDS || call >= MZ_CALLS)
-		return bad(d, "an unknown kind of event or call");
+		return mz_decode_bad(d, "an unknown kind of event or call");
 	if (!form_fits(d, (unsigned)form, (unsigned)kind))
-		return bad(d, "a block that begins or ends where no block can");
+		return mz_decode_bad(d, "a block that begins or ends where no block can");
 	r->form = (uint16_t)form;
 	r->block = (uint32_t)pattern_number(d, MZ_COL_BLOCK, i);
 	ev->kind = (uint8_t)kind;
@@ -348,7 +280,7 @@ static void make_guests(struct mz_decoder *d)
 		addr += mz_unzigzag(pattern_number(d, MZ_COL_GUEST_ADDR, i));
 		d->objects[i] = object;
 		if (d->info.fields & MZ_HAS_ADDR)
-			d->entries[i] = (struct entry){.addr = addr};
+			d->entries[i] = (struct mz_decode_entry){.addr = addr};
 	}
 	/* without jumps the objects of births are known by their positions */
 	d->counted = d->columns[MZ_COL_JUMP].n || d->info.raw ? UINT32_MAX : d->guests;
@@ -401,7 +333,7 @@ static int get_columns(struct mz_decoder *d, struct mz_bytes *in)
 		int id = (int)mz_bytes_upto(in, MZ_COLUMNS - 1);
 
 		if (in->bad || id <= last)
-			return bad(d, "unknown columns, or columns out of order");
+			return mz_decode_bad(d, "unknown columns, or columns out of order");
 		last = id;
 		if (id > MZ_COL_BLOCK && !ready) {
 			ret = make_patterns(d);
@@ -411,10 +343,11 @@ static int get_columns(struct mz_decoder *d, struct mz_bytes *in)
 		}
 		ret = get_column(d, in, (unsigned)id);
 		if (ret < 0)
-			return ret == -EBADMSG ? bad(d, "a column that does not unpack") : ret;
+			return ret == -EBADMSG ? mz_decode_bad(d, "a column that does not unpack")
+					       : ret;
 	}
 	if (in->bad || in->p != in->end)
-		return bad(d, "bytes after the last column");
+		return mz_decode_bad(d, "bytes after the last column");
 	return ready ? 0 : make_patterns(d);
 }
 
@@ -441,7 +374,7 @@ int mz_decoder_start(struct mz_decoder *d, const void *payload, size_t size)
 	d->why = NULL;
 	if (mz_chunk_info_get(&in, &d->info) < 0) {
 		d->info = (struct mz_chunk_info){0};
-		return bad(d, "the head of a chunk does not parse");
+		return mz_decode_bad(d, "the head of a chunk does not parse");
 	}
 	begin(d);
 	d->often = (uint32_t)mz_bytes_upto(&in, d->info.events);
@@ -451,7 +384,7 @@ int mz_decoder_start(struct mz_decoder *d, const void *payload, size_t size)
 	if (d->info.fields & MZ_HAS_ADDR)
 		allocator = (unsigned)mz_bytes_upto(&in, 64 * MZ_ROUNDINGS - 1);
 	if (in.bad)
-		return bad(d, "more patterns or blocks than events");
+		return mz_decode_bad(d, "more patterns or blocks than events");
 	mz_addr_predict_reset(d->places, allocator % MZ_ROUNDINGS, allocator / MZ_ROUNDINGS);
 	ret = make_room(d);
 	if (ret < 0)
@@ -462,385 +395,4 @@ int mz_decoder_start(struct mz_decoder *d, const void *payload, size_t size)
 	make_whos(d);
 	make_guests(d);
 	return 0;
-}
-
-/* ---- events ------------------------------------------------------------- */
-
-/* The block of an event, which it ends if its form says so. */
-static int find_block(struct mz_decoder *d, const struct ready *r, uint32_t *at)
-{
-	bool ends = r->form & MZ_FORM_END;
-	uint32_t p;
-
-	if (r->block & 1) {
-		p = mz_live_rank_find(&d->ranks, r->block >> 1);
-		if (p != MZ_LIVE_RANK_NONE)
-			mz_live_rank_move(&d->ranks, p, r->block >> 1);
-		if (p != MZ_LIVE_RANK_NONE && ends)
-			mz_live_rank_kill(&d->ranks, p);
-	} else {
-		uint64_t coded = r->block ? (r->block - 2) / 2 : next(d, MZ_COL_STEP);
-		int64_t step = (int64_t)mz_unzigzag(coded);
-
-		p = ends ? mz_live_rank_take_step(&d->ranks, step)
-			 : mz_live_rank_step(&d->ranks, step);
-	}
-	if (p == MZ_LIVE_RANK_NONE)
-		return bad(d, "a block that is not live");
-	*at = p;
-	return 0;
-}
-
-static inline uint64_t object_at(const struct mz_decoder *d, uint32_t p)
-{
-	return p >= d->counted ? d->count_from + p : d->objects[p];
-}
-
-static uint64_t stray_addr(struct mz_decoder *d)
-{
-	d->last_addr += mz_unzigzag(next(d, MZ_COL_STRAY_ADDR));
-	return d->last_addr;
-}
-
-static uint64_t stray_object(struct mz_decoder *d)
-{
-	d->last_object += mz_unzigzag(next(d, MZ_COL_STRAY_OBJECT));
-	return d->last_object;
-}
-
-/* The block that the event uses; *old is its address, for the allocator. */
-static int use_block(struct mz_decoder *d, const struct ready *r, struct mz_event *ev,
-		     uint64_t *old)
-{
-	uint64_t object = 0, addr = 0;
-
-	if (r->form & MZ_FORM_BLOCK) {
-		uint32_t p;
-		int ret = find_block(d, r, &p);
-
-		if (ret < 0)
-			return ret;
-		object = object_at(d, p);
-		if (ev->has & MZ_HAS_ADDR)
-			*old = addr = d->entries[p].addr;
-		if (r->form & MZ_FORM_END && ev->has & MZ_HAS_ADDR &&
-		    mz_addr_predict_left(d->places, d->entries[p].class, addr) < 0)
-			return -ENOMEM;
-	}
-	if (r->form & MZ_FORM_STRAY_OBJECT)
-		object = stray_object(d);
-	if (r->form & MZ_FORM_STRAY_ADDR)
-		addr = stray_addr(d);
-	if (!(ev->has & MZ_HAS_ADDR))
-		addr = 0;
-	if (ev->kind == MZ_REALLOC) {
-		ev->old_object = object;
-		ev->old_addr = addr;
-	} else {
-		ev->object = object;
-		ev->addr = addr;
-	}
-	return 0;
-}
-
-static inline struct mz_room fit_of(const struct mz_decoder *d, const struct ready *r,
-				    uint64_t size)
-{
-	return r->form & (MZ_FORM_GROWS | MZ_FORM_OWN) ? mz_addr_predict_fit(d->places, size)
-						       : r->fit;
-}
-
-static int begin_block(struct mz_decoder *d, const struct ready *r, struct mz_event *ev,
-		       uint64_t old)
-{
-	struct mz_room fit = {0};
-	uint32_t p;
-
-	if (!(r->form & MZ_FORM_BIRTH)) {
-		if (r->form & MZ_FORM_STRAY_NEW)
-			ev->addr = ev->has & MZ_HAS_ADDR ? stray_addr(d) : 0;
-		if (r->form & MZ_FORM_STRAY_BORN)
-			ev->object = stray_object(d);
-		return 0;
-	}
-	if (d->births++ == d->info.births)
-		return bad(d, "more blocks begin than the chunk says");
-	if (r->form & MZ_FORM_GROWS)
-		ev->size = d->last_size + mz_unzigzag(r->event.size);
-	d->last_size = ev->size;
-	if (r->form & MZ_FORM_JUMP)
-		d->next_object += mz_unzigzag(next(d, MZ_COL_JUMP));
-	if (!d->info.raw)
-		ev->object = d->next_object++;
-	if (ev->has & MZ_HAS_ADDR) {
-		struct mz_predicted place = {.how = (uint32_t)next(d, MZ_COL_PLACE)};
-		int ret;
-
-		fit = fit_of(d, r, ev->size);
-		if (!place.how)
-			place.delta = next(d, MZ_COL_ADDR);
-		else if (place.how == MZ_PLACE_AGAIN)
-			place.delta = next(d, MZ_COL_AGAIN);
-		ret = mz_addr_predict_find(d->places, fit, old, &place, &ev->addr);
-		if (ret < 0)
-			return ret == -EBADMSG ? bad(d, "an invalid place for a block") : ret;
-	}
-	p = mz_live_rank_push(&d->ranks);
-	if (p < d->counted)
-		d->objects[p] = ev->object;
-	if (d->info.fields & MZ_HAS_ADDR)
-		d->entries[p] = (struct entry){.addr = ev->addr, .class = ev->size ? fit.class : 0};
-	return 0;
-}
-
-static inline void set_who(const struct mz_who *w, const struct ready *r, struct mz_event *ev)
-{
-	ev->cpu = w->cpu & r->mask.cpu;
-	ev->node = w->node & r->mask.node;
-	ev->pid = w->pid & r->mask.pid;
-	ev->tid = w->tid & r->mask.tid;
-}
-
-static int who_and_when(struct mz_decoder *d, const struct ready *r, struct mz_event *ev)
-{
-	if (r->who) {
-		uint64_t who = next(d, MZ_COL_WHO);
-
-		if (who >= d->n_whos)
-			return bad(d, "a thread or CPU that is not in the chunk's table");
-		set_who(&d->whos[who], r, ev);
-	}
-	if (r->timed) {
-		d->time += mz_unzigzag(next(d, MZ_COL_TIME));
-		ev->time = d->time;
-	}
-	return 0;
-}
-
-/* The bytes given to a block whose size is its own: near what is expected of the size. */
-static uint64_t own_given(struct mz_decoder *d, const struct mz_event *ev)
-{
-	uint64_t expected = ev->size;
-
-	if (d->info.deltas && mz_is_birth_kind(ev->kind))
-		expected = mz_addr_predict_given(d->places, ev->size);
-	return expected + mz_unzigzag(next(d, MZ_COL_OWN_GIVEN));
-}
-
-static int read_one(struct mz_decoder *d, struct mz_event *ev)
-{
-	uint64_t token = next(d, MZ_COL_TOKEN);
-	const struct ready *r;
-	uint64_t old = 0;
-	int ret;
-
-	if (token >= d->often) {
-		if (token > d->often || d->next_once == d->once)
-			return bad(d, "a token that is not in the chunk's table");
-		token = d->often + d->next_once++;
-	}
-	r = &d->patterns[token];
-	*ev = r->event;
-	ret = who_and_when(d, r, ev);
-	if (ret < 0)
-		return ret;
-	if (r->form & MZ_FORM_OWN) {
-		ev->size = next(d, MZ_COL_OWN_SIZE);
-		if (ev->has & MZ_HAS_GIVEN)
-			ev->given = own_given(d, ev);
-		ev->arg = next(d, MZ_COL_OWN_ARG);
-	}
-	if (r->form & (MZ_FORM_BLOCK | MZ_FORM_STRAY_OBJECT | MZ_FORM_STRAY_ADDR)) {
-		ret = use_block(d, r, ev, &old);
-		if (ret < 0)
-			return ret;
-	}
-	if (r->form & (MZ_FORM_BIRTH | MZ_FORM_STRAY_NEW | MZ_FORM_STRAY_BORN))
-		ret = begin_block(d, r, ev, old);
-	return ret;
-}
-
-/* Every number must have been asked for, and none that is not there. */
-static int check_end(struct mz_decoder *d)
-{
-	for (int id = MZ_COL_TOKEN; id < MZ_COLUMNS; id++)
-		if (d->columns[id].n && d->at[id] != d->columns[id].n)
-			return bad(d, "a column that is too long or too short");
-	return 0;
-}
-
-static inline uint64_t plain_size(const struct mz_decoder *d, const struct ready *r)
-{
-	return r->form & MZ_FORM_GROWS ? d->last_size + mz_unzigzag(r->event.size) : r->event.size;
-}
-
-/* The address of a block that a plain event begins. False: it is none. */
-static inline bool plain_place(struct mz_decoder *d, struct mz_room fit, uint64_t *addr)
-{
-	struct mz_predicted place = {.how = (uint32_t)peek(d, MZ_COL_PLACE)};
-
-	if (place.how == MZ_PLACE_AGAIN)
-		return false; /* the usual way */
-	place.delta = place.how ? 0 : peek(d, MZ_COL_ADDR);
-	if (mz_addr_predict_find(d->places, fit, 0, &place, addr) < 0)
-		return false;
-	d->at[MZ_COL_PLACE]++;
-	d->at[MZ_COL_ADDR] += !place.how;
-	return true;
-}
-
-/* The block that a plain event ends; MZ_LIVE_RANK_NONE: there is none. */
-static inline uint32_t plain_block(struct mz_decoder *d, const struct ready *r)
-{
-	uint64_t step;
-	uint32_t p;
-
-	if (r->block & 1) {
-		p = mz_live_rank_find(&d->ranks, r->block >> 1);
-		if (p != MZ_LIVE_RANK_NONE) {
-			mz_live_rank_move(&d->ranks, p, r->block >> 1);
-			mz_live_rank_kill(&d->ranks, p);
-		}
-		return p;
-	}
-	step = r->block ? (r->block - 2) / 2 : peek(d, MZ_COL_STEP);
-	p = mz_live_rank_take_step(&d->ranks, (int64_t)mz_unzigzag(step));
-	d->at[MZ_COL_STEP] += p != MZ_LIVE_RANK_NONE && !r->block;
-	return p;
-}
-
-/* A block begins; the event is a copy of the pattern's. */
-static inline void plain_birth(struct mz_decoder *d, const struct ready *r, struct mz_event *ev,
-			       uint64_t addr, uint32_t class)
-{
-	uint32_t p = mz_live_rank_push(&d->ranks);
-
-	ev->size = plain_size(d, r);
-	ev->addr = addr;
-	ev->object = d->info.raw ? 0 : d->next_object++;
-	if (p < d->counted)
-		d->objects[p] = ev->object;
-	if (d->info.fields & MZ_HAS_ADDR)
-		d->entries[p] = (struct entry){addr, ev->size ? class : 0};
-	d->last_size = ev->size;
-	d->births++;
-}
-
-/* 1: read; 0: not plain, and nothing is changed; or -ENOMEM. */
-static inline int read_plain_one(struct mz_decoder *d, const struct ready *r, struct mz_event *ev)
-{
-	uint32_t p;
-
-	if (r->plain == NOT_PLAIN || (r->plain != PLAIN_END && d->births >= d->info.births))
-		return 0;
-	if (r->plain == PLAIN_BIRTH) {
-		struct mz_room fit = {0};
-		uint64_t addr = 0;
-
-		if (r->event.has & MZ_HAS_ADDR) {
-			fit = fit_of(d, r, plain_size(d, r));
-			if (!plain_place(d, fit, &addr))
-				return 0;
-		}
-		*ev = r->event;
-		plain_birth(d, r, ev, addr, fit.class);
-		return 1;
-	}
-	p = plain_block(d, r);
-	if (p == MZ_LIVE_RANK_NONE)
-		return 0;
-	*ev = r->event;
-	if (r->plain == PLAIN_MOVE) {
-		ev->old_object = object_at(d, p);
-		plain_birth(d, r, ev, 0, 0);
-		return 1;
-	}
-	ev->object = object_at(d, p);
-	if (!(r->event.has & MZ_HAS_ADDR))
-		return 1;
-	ev->addr = d->entries[p].addr;
-	return mz_addr_predict_left(d->places, d->entries[p].class, ev->addr) < 0 ? -ENOMEM : 1;
-}
-
-/* A column that is read by one loop, which knows best where it is. */
-struct cursor {
-	const uint64_t *v;
-	uint32_t at, n;
-};
-
-static inline struct cursor cursor_at(const struct mz_decoder *d, enum mz_column_id id)
-{
-	return (struct cursor){d->columns[id].v, d->at[id], d->columns[id].n};
-}
-
-static inline uint64_t cursor_peek(const struct cursor *c)
-{
-	return c->at < c->n ? c->v[c->at] : 0;
-}
-
-/* As many plain events as there are before another kind: how many, or -ENOMEM.
- * What is odd about them, read_one() will find. */
-static long read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
-{
-	struct cursor tokens = cursor_at(d, MZ_COL_TOKEN), whos = cursor_at(d, MZ_COL_WHO),
-		      times = cursor_at(d, MZ_COL_TIME);
-	uint32_t left = tokens.at < tokens.n ? tokens.n - tokens.at : 0;
-	const uint64_t *token = left ? tokens.v + tokens.at : NULL;
-	uint64_t time = d->time, often = d->often;
-	size_t n = 0;
-	int ret = 1;
-
-	max = max < left ? max : left;
-	for (; n < max && token[n] < often; n++) {
-		const struct ready *r = &d->patterns[token[n]];
-		uint64_t who = r->who ? cursor_peek(&whos) : 0;
-
-		if (r->who && who >= d->n_whos)
-			break;
-		ret = read_plain_one(d, r, &ev[n]);
-		if (ret <= 0)
-			break;
-		if (r->who) {
-			set_who(&d->whos[who], r, &ev[n]);
-			whos.at++;
-		}
-		if (r->timed) {
-			ev[n].time = time += mz_unzigzag(cursor_peek(&times));
-			times.at++;
-		}
-	}
-	d->time = time;
-	d->at[MZ_COL_WHO] = whos.at;
-	d->at[MZ_COL_TIME] = times.at;
-	d->at[MZ_COL_TOKEN] += (uint32_t)n;
-	d->done += (uint32_t)n;
-	return ret < 0 ? ret : (long)n;
-}
-
-long mz_decoder_read(struct mz_decoder *d, struct mz_event *ev, size_t max)
-{
-	size_t n = 0;
-
-	if (d->why)
-		return -EBADMSG;
-	if (max > d->info.events - d->done)
-		max = d->info.events - d->done;
-	while (n < max) {
-		long plain = read_plain(d, ev + n, max - n);
-		int ret;
-
-		if (plain < 0)
-			return plain;
-		n += (size_t)plain;
-		if (n == max)
-			break;
-		ret = read_one(d, &ev[n]);
-		if (ret < 0)
-			return ret;
-		n++;
-		d->done++;
-	}
-	if (d->done == d->info.events && check_end(d) < 0)
-		return -EBADMSG;
-	return (long)n;
 }
