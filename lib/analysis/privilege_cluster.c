@@ -8,7 +8,7 @@
  * (lambda * cost + PS of the check). Lambda is what one unit of cost is worth: the greedy order
  * goes from high to low, and stops at the budget.
  */
-#include "analysis/privilege_cluster.h"
+#include "analysis/privilege_work.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,66 +17,9 @@
 
 #include "base/array.h"
 
-#define PASSES 4 /* of the refinement: later ones change nothing worth the time */
-
-/* Nodes are functions, then objects. A cluster is named by one of its nodes. */
-struct weight {
-	double cost; /* of the crossings between two clusters */
-	double ps;   /* that checking them adds */
-};
-
-struct item {
-	double reads, others; /* instructions that read; that write or free */
-	double data, code;    /* bytes */
-};
-
-/* A pair of clusters that might be merged. */
-struct pair {
-	double score;
-	uint32_t a, b;
-};
-
-struct list {
-	uint32_t *of;
-	size_t n, cap;
-};
-
-struct work {
-	struct mz_privilege *p;
-	const struct mz_cluster_options *o;
-	uint32_t functions, nodes;
-	struct item *items;	    /* by cluster */
-	uint32_t *parent;	    /* by node: union-find */
-	struct list *next;	    /* by cluster: clusters that it touches, or touched */
-	struct mz_pair_index edges; /* (smaller, greater) */
-	struct weight *weights;	    /* by edge */
-	size_t cap_weights;
-	struct pair *heap;
-	size_t n_heap, cap_heap;
-	struct pair *merges; /* in their order */
-	size_t n_merges, cap_merges;
-	uint32_t clusters; /* that hold functions */
-	double cost, total, lambda, mono;
-	bool failed;
-};
-
 /* ---- the graph ---------------------------------------------------------------------------- */
 
-static uint32_t find(struct work *w, uint32_t x)
-{
-	while (w->parent[x] != x) {
-		w->parent[x] = w->parent[w->parent[x]];
-		x = w->parent[x];
-	}
-	return x;
-}
-
-static bool is_function(const struct work *w, uint32_t x)
-{
-	return x < w->functions;
-}
-
-static struct weight *edge(struct work *w, uint32_t a, uint32_t b, bool make)
+static struct mz_cluster_weight *edge(struct mz_cluster_work *w, uint32_t a, uint32_t b, bool make)
 {
 	uint32_t lo = a < b ? a : b, hi = a < b ? b : a, id;
 
@@ -92,9 +35,9 @@ static struct weight *edge(struct work *w, uint32_t a, uint32_t b, bool make)
 	return &w->weights[id];
 }
 
-static void add_next(struct work *w, uint32_t a, uint32_t b)
+static void add_next(struct mz_cluster_work *w, uint32_t a, uint32_t b)
 {
-	struct list *l = &w->next[a];
+	struct mz_cluster_list *l = &w->next[a];
 
 	if (!mz_array_room((void **)&l->of, &l->cap, l->n, sizeof(*l->of)))
 		w->failed = true;
@@ -102,10 +45,10 @@ static void add_next(struct work *w, uint32_t a, uint32_t b)
 		l->of[l->n++] = b;
 }
 
-static void connect(struct work *w, uint32_t a, uint32_t b, double cost, double ps)
+static void connect(struct mz_cluster_work *w, uint32_t a, uint32_t b, double cost, double ps)
 {
 	size_t before = w->edges.count;
-	struct weight *e = a == b ? NULL : edge(w, a, b, true);
+	struct mz_cluster_weight *e = a == b ? NULL : edge(w, a, b, true);
 
 	if (!e)
 		return;
@@ -118,7 +61,7 @@ static void connect(struct work *w, uint32_t a, uint32_t b, double cost, double 
 	w->total += cost;
 }
 
-static void add_accesses(struct work *w)
+static void add_accesses(struct mz_cluster_work *w)
 {
 	const struct mz_union *u = w->p->u;
 
@@ -135,7 +78,7 @@ static void add_accesses(struct work *w)
 	}
 }
 
-static void add_calls(struct work *w)
+static void add_calls(struct mz_cluster_work *w)
 {
 	for (size_t i = 0; i < w->p->u->n_calls && !w->failed; i++) {
 		uint64_t rets = w->p->caller[i] == MZ_FUNCTION_NONE || !w->p->returns[i]
@@ -149,7 +92,7 @@ static void add_calls(struct work *w)
 	}
 }
 
-static void add_items(struct work *w)
+static void add_items(struct mz_cluster_work *w)
 {
 	for (uint32_t i = 0; i < w->nodes; i++)
 		w->parent[i] = i;
@@ -158,9 +101,10 @@ static void add_items(struct work *w)
 
 		if (!w->p->live[i])
 			continue;
-		w->items[i] = (struct item){.reads = (double)ops[MZ_OP_READ],
-					    .others = (double)(ops[MZ_OP_WRITE] + ops[MZ_OP_FREE]),
-					    .code = (double)w->p->f->functions[i].size};
+		w->items[i] = (struct mz_cluster_item){
+			.reads = (double)ops[MZ_OP_READ],
+			.others = (double)(ops[MZ_OP_WRITE] + ops[MZ_OP_FREE]),
+			.code = (double)w->p->f->functions[i].size};
 		w->clusters++;
 	}
 	for (uint32_t i = w->functions; i < w->nodes; i++)
@@ -169,35 +113,27 @@ static void add_items(struct work *w)
 
 /* ---- merging -------------------------------------------------------------------------------- */
 
-/* Code of one cluster reaches the bytes of the other. Calls are not counted: what they reach is
- * code, which is small. */
-static double growth(const struct item *a, const struct item *b)
-{
-	return a->reads * (b->data + b->code) + b->reads * (a->data + a->code) +
-	       a->others * b->data + b->others * a->data;
-}
-
 /* Cost saved for each byte of privilege; a merger without a price comes first. */
-static double score_of(struct work *w, uint32_t a, uint32_t b)
+static double score_of(struct mz_cluster_work *w, uint32_t a, uint32_t b)
 {
-	const struct weight *e = edge(w, a, b, false);
+	const struct mz_cluster_weight *e = edge(w, a, b, false);
 	double ps;
 
 	if (!e || e->cost <= 0)
 		return -1;
-	ps = growth(&w->items[a], &w->items[b]) - e->ps;
+	ps = mz_cluster_growth(&w->items[a], &w->items[b]) - e->ps;
 	return ps > 1 ? e->cost / ps : e->cost * (2 - (ps > 0 ? ps : 0));
 }
 
 /* Equal scores: the smaller numbers, so that the order is always the same. */
-static bool before(const struct pair *x, const struct pair *y)
+static bool before(const struct mz_cluster_pair *x, const struct mz_cluster_pair *y)
 {
 	if (x->score != y->score)
 		return x->score > y->score;
 	return x->a != y->a ? x->a < y->a : x->b < y->b;
 }
 
-static void push(struct work *w, struct pair p)
+static void push(struct mz_cluster_work *w, struct mz_cluster_pair p)
 {
 	size_t i = w->n_heap;
 
@@ -213,9 +149,9 @@ static void push(struct work *w, struct pair p)
 	w->heap[i] = p;
 }
 
-static struct pair pop(struct work *w)
+static struct mz_cluster_pair pop(struct mz_cluster_work *w)
 {
-	struct pair top = w->heap[0], last = w->heap[--w->n_heap];
+	struct mz_cluster_pair top = w->heap[0], last = w->heap[--w->n_heap];
 	size_t i = 0;
 
 	for (;;) {
@@ -235,17 +171,17 @@ static struct pair pop(struct work *w)
 	return top;
 }
 
-static void push_pair(struct work *w, uint32_t a, uint32_t b)
+static void push_pair(struct mz_cluster_work *w, uint32_t a, uint32_t b)
 {
-	push(w, (struct pair){score_of(w, a, b), a < b ? a : b, a < b ? b : a});
+	push(w, (struct mz_cluster_pair){score_of(w, a, b), a < b ? a : b, a < b ? b : a});
 }
 
 /* The cluster with fewer neighbours goes into the other; its edges move along. */
-static void merge(struct work *w, uint32_t a, uint32_t b)
+static void merge(struct mz_cluster_work *w, uint32_t a, uint32_t b)
 {
 	uint32_t big = w->next[a].n >= w->next[b].n ? a : b, small = big == a ? b : a;
-	struct list *l = &w->next[small];
-	struct item *to = &w->items[big], *from = &w->items[small];
+	struct mz_cluster_list *l = &w->next[small];
+	struct mz_cluster_item *to = &w->items[big], *from = &w->items[small];
 
 	w->clusters -= to->code > 0 && from->code > 0;
 	w->cost -= edge(w, a, b, false)->cost;
@@ -256,11 +192,11 @@ static void merge(struct work *w, uint32_t a, uint32_t b)
 	w->parent[small] = big;
 	for (size_t i = 0; i < l->n && !w->failed; i++) {
 		uint32_t x = l->of[i];
-		const struct weight *e =
+		const struct mz_cluster_weight *e =
 			x == big || w->parent[x] != x ? NULL : edge(w, small, x, false);
-		struct weight moved;
+		struct mz_cluster_weight moved;
 		size_t count = w->edges.count;
-		struct weight *f;
+		struct mz_cluster_weight *f;
 
 		if (!e)
 			continue;
@@ -277,11 +213,11 @@ static void merge(struct work *w, uint32_t a, uint32_t b)
 		push_pair(w, big, x);
 	}
 	free(l->of);
-	*l = (struct list){0};
+	*l = (struct mz_cluster_list){0};
 }
 
 /* Is the next merger one too many? */
-static bool is_enough(const struct work *w, const struct pair *next)
+static bool is_enough(const struct mz_cluster_work *w, const struct mz_cluster_pair *next)
 {
 	if (w->o->domains && w->clusters <= w->o->domains)
 		return true;
@@ -291,10 +227,10 @@ static bool is_enough(const struct work *w, const struct pair *next)
 	return w->total <= 0 || next->score < w->total / w->mono;
 }
 
-static void merge_all(struct work *w)
+static void merge_all(struct mz_cluster_work *w)
 {
 	while (w->n_heap && !w->failed) {
-		struct pair top = pop(w);
+		struct mz_cluster_pair top = pop(w);
 		double now;
 
 		if (w->parent[top.a] != top.a || w->parent[top.b] != top.b)
@@ -316,7 +252,7 @@ static void merge_all(struct work *w)
 			w->failed = true;
 			return;
 		}
-		w->merges[w->n_merges++] = (struct pair){w->cost, top.a, top.b};
+		w->merges[w->n_merges++] = (struct mz_cluster_pair){w->cost, top.a, top.b};
 		merge(w, top.a, top.b);
 	}
 }
@@ -337,7 +273,7 @@ static int by_ps(const void *a, const void *b)
 
 /* If there are more clusters than were asked for when mergers no longer pay, the smallest are put
  * together. */
-static void merge_rest(struct work *w)
+static void merge_rest(struct mz_cluster_work *w)
 {
 	uint32_t many = w->clusters > w->o->domains ? w->clusters - w->o->domains + 1 : 0, n = 0;
 	struct rest *rest = many && w->o->domains ? malloc(w->clusters * sizeof(*rest)) : NULL;
@@ -353,7 +289,8 @@ static void merge_rest(struct work *w)
 	if (rest)
 		qsort(rest, n, sizeof(*rest), by_ps);
 	for (uint32_t i = 1; rest && i < many && i < n; i++) {
-		struct item *to = &w->items[rest[0].cluster], *from = &w->items[rest[i].cluster];
+		struct mz_cluster_item *to = &w->items[rest[0].cluster],
+				       *from = &w->items[rest[i].cluster];
 
 		to->reads += from->reads;
 		to->others += from->others;
@@ -365,264 +302,11 @@ static void merge_rest(struct work *w)
 	free(rest);
 }
 
-/* ---- refinement ------------------------------------------------------------------------------ */
-
-/* Change of J if the node leaves its cluster `from` for `to`. */
-static double gain_of(const struct work *w, const struct item *x, uint32_t from, uint32_t to,
-		      const struct weight *here, const struct weight *there)
-{
-	struct item rest = w->items[from];
-
-	rest.reads -= x->reads;
-	rest.others -= x->others;
-	rest.data -= x->data;
-	rest.code -= x->code;
-	return growth(&rest, x) - growth(&w->items[to], x) - (w->lambda * here->cost + here->ps) +
-	       (w->lambda * there->cost + there->ps);
-}
-
-struct neighbours {
-	size_t *at;   /* by node: where its edges begin */
-	uint32_t *to; /* the node at the other end */
-	struct weight *weights;
-};
-
-/* Edges of the nodes, before anything was merged, by node. */
-static bool neighbours_init(struct neighbours *n, const struct work *w, size_t edges)
-{
-	n->at = calloc((size_t)w->nodes + 2, sizeof(*n->at));
-	n->to = malloc((2 * edges + 1) * sizeof(*n->to));
-	n->weights = malloc((2 * edges + 1) * sizeof(*n->weights));
-	if (!n->at || !n->to || !n->weights)
-		return false;
-	for (size_t i = 0; i < edges; i++) {
-		n->at[w->edges.keys[i].a + 2]++;
-		n->at[w->edges.keys[i].b + 2]++;
-	}
-	for (size_t i = 2; i <= (size_t)w->nodes + 1; i++)
-		n->at[i] += n->at[i - 1];
-	for (size_t i = 0; i < edges; i++) {
-		uint32_t a = (uint32_t)w->edges.keys[i].a, b = (uint32_t)w->edges.keys[i].b;
-		size_t to = n->at[a + 1]++, back = n->at[b + 1]++;
-
-		n->to[to] = b;
-		n->to[back] = a;
-		n->weights[to] = n->weights[back] = w->weights[i];
-	}
-	return true;
-}
-
-static void neighbours_deinit(struct neighbours *n)
-{
-	free(n->at);
-	free(n->to);
-	free(n->weights);
-}
-
-struct refiner {
-	struct work *w;
-	struct item *own;    /* by node: its own figures */
-	uint32_t *cluster;   /* by node */
-	uint32_t *members;   /* by cluster: functions in it */
-	struct weight *sums; /* by cluster: edges of the node at hand */
-	uint32_t *touched;
-	uint64_t moved;
-};
-
-static void sum_edges(struct refiner *r, const struct neighbours *n, uint32_t x, size_t *count)
-{
-	*count = 0;
-	for (size_t i = n->at[x]; i < n->at[x + 1]; i++) {
-		uint32_t c = r->cluster[n->to[i]];
-
-		if (!r->sums[c].cost && !r->sums[c].ps)
-			r->touched[(*count)++] = c;
-		r->sums[c].cost += n->weights[i].cost;
-		r->sums[c].ps += n->weights[i].ps;
-	}
-}
-
-static void move(struct refiner *r, uint32_t x, uint32_t to)
-{
-	struct work *w = r->w;
-	struct item *a = &w->items[r->cluster[x]], *b = &w->items[to];
-	const struct item *own = &r->own[x];
-
-	w->cost += r->sums[r->cluster[x]].cost - r->sums[to].cost;
-	a->reads -= own->reads;
-	a->others -= own->others;
-	a->data -= own->data;
-	a->code -= own->code;
-	b->reads += own->reads;
-	b->others += own->others;
-	b->data += own->data;
-	b->code += own->code;
-	if (is_function(w, x)) {
-		r->members[r->cluster[x]]--;
-		r->members[to]++;
-	}
-	r->cluster[x] = to;
-	r->moved++;
-}
-
-/* The best other cluster of a node, or its own. */
-static void improve(struct refiner *r, const struct neighbours *n, uint32_t x)
-{
-	struct work *w = r->w;
-	uint32_t from = r->cluster[x], best = from;
-	double most = 0;
-	size_t count;
-
-	sum_edges(r, n, x, &count);
-	for (size_t i = 0; i < count; i++) {
-		uint32_t to = r->touched[i];
-		double gain;
-
-		/* a domain must keep a function, or there would be fewer than asked for */
-		if (to == from || (is_function(w, x) && (r->members[from] < 2 || !r->members[to])))
-			continue;
-		if (w->o->budget >= 0 &&
-		    w->cost + r->sums[from].cost - r->sums[to].cost > w->o->budget)
-			continue;
-		gain = gain_of(w, &r->own[x], from, to, &r->sums[from], &r->sums[to]);
-		if (gain > most || (gain == most && best != from && to < best)) {
-			most = gain;
-			best = to;
-		}
-	}
-	if (best != from)
-		move(r, x, best);
-	for (size_t i = 0; i < count; i++)
-		r->sums[r->touched[i]] = (struct weight){0, 0};
-}
-
-static bool refiner_init(struct refiner *r, struct work *w)
-{
-	*r = (struct refiner){.w = w,
-			      .own = calloc(w->nodes, sizeof(*r->own)),
-			      .cluster = malloc(w->nodes * sizeof(*r->cluster)),
-			      .members = calloc(w->nodes, sizeof(*r->members)),
-			      .sums = calloc(w->nodes, sizeof(*r->sums)),
-			      .touched = malloc(w->nodes * sizeof(*r->touched))};
-	return r->own && r->cluster && r->members && r->sums && r->touched;
-}
-
-static void refiner_deinit(struct refiner *r)
-{
-	free(r->own);
-	free(r->members);
-	free(r->sums);
-	free(r->touched);
-}
-
-/* Moves nodes of the clusters in start (by node; NULL: as they were merged). The result is the
- * caller's to free. */
-static uint32_t *refine(struct work *w, const struct neighbours *n, const struct item *own,
-			const uint32_t *start, uint64_t *moved)
-{
-	struct refiner r;
-
-	if (!refiner_init(&r, w)) {
-		w->failed = true;
-		refiner_deinit(&r);
-		free(r.cluster);
-		return NULL;
-	}
-	memcpy(r.own, own, w->nodes * sizeof(*own));
-	for (uint32_t i = 0; i < w->nodes; i++) {
-		r.cluster[i] = start ? start[i] : find(w, i);
-		r.members[r.cluster[i]] += is_function(w, i) && w->p->live[i];
-	}
-	for (int pass = 0; pass < PASSES && w->lambda > 0; pass++) {
-		uint64_t before_pass = r.moved;
-
-		for (uint32_t i = 0; i < w->nodes; i++)
-			if (!is_function(w, i) || w->p->live[i])
-				improve(&r, n, i);
-		if (r.moved == before_pass)
-			break;
-	}
-	*moved = r.moved;
-	refiner_deinit(&r);
-	return r.cluster;
-}
-
-/* ---- from another cut ------------------------------------------------------------------------ */
-
-/* Of an object: the cluster that uses it most, by cost; the least number of equals. */
-static uint32_t user_of(const struct neighbours *n, uint32_t x, const uint32_t *cluster,
-			struct weight *sums)
-{
-	uint32_t best = x;
-
-	for (size_t i = n->at[x]; i < n->at[x + 1]; i++)
-		sums[cluster[n->to[i]]].cost += n->weights[i].cost;
-	for (size_t i = n->at[x]; i < n->at[x + 1]; i++) {
-		uint32_t c = cluster[n->to[i]];
-
-		if (best == x || sums[c].cost > sums[best].cost ||
-		    (sums[c].cost == sums[best].cost && c < best))
-			best = c;
-	}
-	for (size_t i = n->at[x]; i < n->at[x + 1]; i++)
-		sums[cluster[n->to[i]]].cost = 0;
-	return best;
-}
-
-/* The clusters of a cut, each named by its first live function. */
-static uint32_t *clusters_of(const struct work *w, const struct neighbours *n,
-			     const struct mz_cut *c)
-{
-	uint32_t *of = malloc((w->nodes ? w->nodes : 1) * sizeof(*of));
-	uint32_t *first = malloc((c->n ? c->n : 1) * sizeof(*first));
-	struct weight *sums = calloc(w->nodes ? w->nodes : 1, sizeof(*sums));
-	bool ok = of && first && sums;
-
-	if (ok)
-		memset(first, 0xff, c->n * sizeof(*first));
-	for (uint32_t i = 0; ok && i < w->functions; i++) {
-		if (w->p->live[i] && first[c->function[i]] == UINT32_MAX)
-			first[c->function[i]] = i;
-		of[i] = w->p->live[i] ? first[c->function[i]] : i;
-	}
-	for (uint32_t i = w->functions; ok && i < w->nodes; i++) {
-		uint32_t owner = c->owner ? c->owner[i - w->functions] : UINT32_MAX;
-
-		of[i] = !c->owner ? user_of(n, i, of, sums)
-			: owner != UINT32_MAX && first[owner] != UINT32_MAX ? first[owner]
-									    : i;
-	}
-	free(first);
-	free(sums);
-	if (ok)
-		return of;
-	free(of);
-	return NULL;
-}
-
-/* Figures of the clusters, and the cost of what crosses. */
-static void reset(struct work *w, const struct neighbours *n, const struct item *own,
-		  const uint32_t *of)
-{
-	memset(w->items, 0, w->nodes * sizeof(*w->items));
-	w->cost = 0;
-	for (uint32_t x = 0; x < w->nodes; x++) {
-		struct item *to = &w->items[of[x]];
-
-		to->reads += own[x].reads;
-		to->others += own[x].others;
-		to->data += own[x].data;
-		to->code += own[x].code;
-		for (size_t i = n->at[x]; i < n->at[x + 1]; i++)
-			w->cost += x < n->to[i] && of[x] != of[n->to[i]] ? n->weights[i].cost : 0;
-	}
-}
-
 /* ---- the result --------------------------------------------------------------------------------
  */
 
 /* Clusters with functions become domains, in the order of their first function. */
-static int make_cut(struct work *w, const uint32_t *cluster, struct mz_cut *c)
+static int make_cut(struct mz_cluster_work *w, const uint32_t *cluster, struct mz_cut *c)
 {
 	uint32_t *number = malloc((w->nodes ? w->nodes : 1) * sizeof(*number)), n = 0;
 	size_t objects = w->nodes - w->functions;
@@ -657,7 +341,7 @@ static int make_cut(struct work *w, const uint32_t *cluster, struct mz_cut *c)
 }
 
 /* Points of the curve are measured as the cut itself is: mergers are done again up to there. */
-static int make_curve(struct work *w, struct mz_cluster *k)
+static int make_curve(struct mz_cluster_work *w, struct mz_cluster *k)
 {
 	unsigned points = w->o->points;
 	size_t done = 0;
@@ -676,9 +360,10 @@ static int make_curve(struct work *w, struct mz_cluster *k)
 		int ret;
 
 		for (; done < to; done++)
-			w->parent[find(w, w->merges[done].b)] = find(w, w->merges[done].a);
+			w->parent[mz_cluster_find(w, w->merges[done].b)] =
+				mz_cluster_find(w, w->merges[done].a);
 		for (uint32_t x = 0; x < w->nodes; x++)
-			w->parent[x] = find(w, x);
+			w->parent[x] = mz_cluster_find(w, x);
 		ret = make_cut(w, w->parent, &c);
 		if (!ret)
 			ret = mz_cut_weigh(w->p, &c, w->o, &price);
@@ -691,7 +376,7 @@ static int make_curve(struct work *w, struct mz_cluster *k)
 	return 0;
 }
 
-static bool allocate(struct work *w)
+static bool allocate(struct mz_cluster_work *w)
 {
 	size_t n = w->nodes ? w->nodes : 1;
 
@@ -701,7 +386,7 @@ static bool allocate(struct work *w)
 	return w->items && w->parent && w->next;
 }
 
-static void work_deinit(struct work *w)
+static void work_deinit(struct mz_cluster_work *w)
 {
 	for (uint32_t i = 0; w->next && i < w->nodes; i++)
 		free(w->next[i].of);
@@ -723,11 +408,11 @@ static double mono_of(struct mz_privilege *p)
 }
 
 /* The cut to start from, refined: if it leaves less privilege for no higher price, it is taken. */
-static int improve_start(struct work *w, const struct neighbours *n, const struct item *own,
-			 struct mz_cluster *k)
+static int improve_start(struct mz_cluster_work *w, const struct mz_cluster_neighbours *n,
+			 const struct mz_cluster_item *own, struct mz_cluster *k)
 {
 	struct mz_cut_price found, other;
-	uint32_t *start = clusters_of(w, n, w->o->start), *of;
+	uint32_t *start = mz_cluster_of_cut(w, n, w->o->start), *of;
 	struct mz_cut c = {0};
 	uint64_t moved = 0;
 	int ret = start ? mz_cut_weigh(w->p, &k->cut, w->o, &found) : -ENOMEM;
@@ -736,10 +421,10 @@ static int improve_start(struct work *w, const struct neighbours *n, const struc
 		free(start);
 		return ret;
 	}
-	reset(w, n, own, start);
+	mz_cluster_reset(w, n, own, start);
 	/* privilege counts, within the budget; cost decides between equals */
 	w->lambda = w->cost > 0 ? 0.01 * w->mono / w->cost : 1;
-	of = refine(w, n, own, start, &moved);
+	of = mz_cluster_refine(w, n, own, start, &moved);
 	free(start);
 	ret = of ? make_cut(w, of, &c) : -ENOMEM;
 	free(of);
@@ -757,10 +442,10 @@ static int improve_start(struct work *w, const struct neighbours *n, const struc
 	return ret;
 }
 
-static int cluster(struct work *w, struct mz_cluster *k)
+static int cluster(struct mz_cluster_work *w, struct mz_cluster *k)
 {
-	struct neighbours n = {0};
-	struct item *own = NULL;
+	struct mz_cluster_neighbours n = {0};
+	struct mz_cluster_item *own = NULL;
 	uint32_t *of = NULL;
 	size_t edges;
 	int ret;
@@ -770,7 +455,7 @@ static int cluster(struct work *w, struct mz_cluster *k)
 	add_calls(w);
 	edges = w->edges.count;
 	own = malloc((w->nodes ? w->nodes : 1) * sizeof(*own));
-	if (w->failed || !own || !neighbours_init(&n, w, edges)) {
+	if (w->failed || !own || !mz_cluster_neighbours_init(&n, w, edges)) {
 		ret = -ENOMEM;
 		goto out;
 	}
@@ -781,7 +466,7 @@ static int cluster(struct work *w, struct mz_cluster *k)
 		push_pair(w, (uint32_t)w->edges.keys[i].a, (uint32_t)w->edges.keys[i].b);
 	merge_all(w);
 	merge_rest(w);
-	of = w->failed ? NULL : refine(w, &n, own, NULL, &k->moved);
+	of = w->failed ? NULL : mz_cluster_refine(w, &n, own, NULL, &k->moved);
 	ret = of ? make_cut(w, of, &k->cut) : -ENOMEM;
 	k->cost = w->cost;
 	if (!ret && w->o->start)
@@ -789,7 +474,7 @@ static int cluster(struct work *w, struct mz_cluster *k)
 	if (!ret)
 		ret = make_curve(w, k);
 out:
-	neighbours_deinit(&n);
+	mz_cluster_neighbours_deinit(&n);
 	free(own);
 	free(of);
 	return ret;
@@ -798,10 +483,10 @@ out:
 int mz_cluster_init(struct mz_cluster *k, struct mz_privilege *p,
 		    const struct mz_cluster_options *o)
 {
-	struct work w = {.p = p,
-			 .o = o,
-			 .functions = (uint32_t)p->f->n,
-			 .nodes = (uint32_t)(p->f->n + p->u->n_objects)};
+	struct mz_cluster_work w = {.p = p,
+				    .o = o,
+				    .functions = (uint32_t)p->f->n,
+				    .nodes = (uint32_t)(p->f->n + p->u->n_objects)};
 	int ret;
 
 	*k = (struct mz_cluster){0};
