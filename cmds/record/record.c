@@ -15,13 +15,8 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "cmds/cmd.h"
-#include "cmds/lost.h"
-#include "cmds/record/kmemtraced.h"
-#include "record/attach.h"
-#include "record/user_rings.h"
+#include "cmds/record/record.h"
 #include "record/user_start.h"
-#include "trace/sampled.h"
 
 #define DEFAULT_OUTPUT	   "memorizer.cmt"
 #define DEFAULT_RESOLUTION 1048576 /* ns */
@@ -29,30 +24,9 @@
 #define IDLE_NS		   20000000l
 /* A program that makes records faster than they are packed: it has the processors
  * to itself, and packing comes when it makes less, or is over. */
-#define MUCH		   524288u	 /* records that wait */
-#define LOOK_NS		   100000000ull	 /* its rate is looked at so often */
-#define FAST		   1000000u	 /* records a second */
-#define SPOOL_TOLD	   (64ull << 20) /* bytes: a spool that was this large is mentioned */
-#define WAIT_TOLD	   100000000ull	 /* ns: waiting of the program that is mentioned */
-
-struct opts {
-	uint64_t given;
-	const char *output;
-	const char *stacks;
-	bool of_kernel;
-	bool follow_forks;
-	bool mmap;
-	bool drop, wait;
-	const char *spool;
-	uint64_t spool_limit;
-	const char *sample;
-	uint64_t pid;
-	uint64_t resolution;
-	double duration;
-	bool force;
-	bool json;
-	struct kmemtraced_opts kernel;
-};
+#define MUCH		   524288u	/* records that wait */
+#define LOOK_NS		   100000000ull /* its rate is looked at so often */
+#define FAST		   1000000u	/* records a second */
 
 enum { OF_PROGRAM, OF_KERNEL };
 #define PROGRAM (1u << OF_PROGRAM)
@@ -61,64 +35,43 @@ enum { OF_PROGRAM, OF_KERNEL };
 static const char *const scopes[] = {"without --kernel", "with --kernel", NULL};
 
 static const struct mz_opt opts[] = {
-	MZ_OPT(0, "kernel", NULL, MZ_OPT_FLAG, struct opts, of_kernel,
+	MZ_OPT(0, "kernel", NULL, MZ_OPT_FLAG, struct record_opts, of_kernel,
 	       "record the allocations of the running kernel, while CMD runs or until Ctrl-C"),
-	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct opts, output,
+	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct record_opts, output,
 	       "write to FILE; default " DEFAULT_OUTPUT
 	       "; with --kernel, into the folder FILE, default kmemtrace.data"),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force,
+	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct record_opts, force,
 	       "replace an existing recording"),
-	MZ_OPT(0, "stacks", "DEPTH", MZ_OPT_OPTSTR, struct opts, stacks,
+	MZ_OPT(0, "stacks", "DEPTH", MZ_OPT_OPTSTR, struct record_opts, stacks,
 	       "keep the call stack of each allocation; with DEPTH, at most that many callers"),
-	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct opts, pid,
+	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct record_opts, pid,
 	       "record a running program until it ends, or until Ctrl-C or --duration; with "
 	       "--kernel, only what this process allocates, and the frees of that"),
-	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct opts, duration,
+	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct record_opts, duration,
 	       "stop recording after S seconds; the program continues"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print the summary as JSON"),
-	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct opts, sample,
+	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct record_opts, json, "print the summary as JSON"),
+	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct record_opts, sample,
 	       "record one block in N, from its allocation to its free; in programs this holds for "
 	       "blocks of up to 256 bytes, and larger ones are chosen more often"),
-	MZ_OPT_FOR(PROGRAM, 0, "follow-forks", NULL, MZ_OPT_FLAG, struct opts, follow_forks,
+	MZ_OPT_FOR(PROGRAM, 0, "follow-forks", NULL, MZ_OPT_FLAG, struct record_opts, follow_forks,
 		   "also record the processes that it starts, each to its own file"),
-	MZ_OPT_FOR(PROGRAM, 0, "mmap", NULL, MZ_OPT_FLAG, struct opts, mmap,
+	MZ_OPT_FOR(PROGRAM, 0, "mmap", NULL, MZ_OPT_FLAG, struct record_opts, mmap,
 		   "also record mmap, munmap, mremap, brk and sbrk"),
-	MZ_OPT_FOR(PROGRAM, 0, "drop", NULL, MZ_OPT_FLAG, struct opts, drop,
+	MZ_OPT_FOR(PROGRAM, 0, "drop", NULL, MZ_OPT_FLAG, struct record_opts, drop,
 		   "never make the program wait; events that do not fit are lost and counted"),
-	MZ_OPT_FOR(PROGRAM, 0, "wait", NULL, MZ_OPT_FLAG, struct opts, wait,
+	MZ_OPT_FOR(PROGRAM, 0, "wait", NULL, MZ_OPT_FLAG, struct record_opts, wait,
 		   "record everything: when the spool is full, the program waits"),
-	MZ_OPT_FOR(PROGRAM, 0, "spool", "DIR", MZ_OPT_STR, struct opts, spool,
+	MZ_OPT_FOR(PROGRAM, 0, "spool", "DIR", MZ_OPT_STR, struct record_opts, spool,
 		   "keep the records to be encoded in DIR; default: the folder of the output"),
-	MZ_OPT_FOR(PROGRAM, 0, "spool-limit", "SIZE", MZ_OPT_SIZE, struct opts, spool_limit,
+	MZ_OPT_FOR(PROGRAM, 0, "spool-limit", "SIZE", MZ_OPT_SIZE, struct record_opts, spool_limit,
 		   "let the spool grow to SIZE bytes (2G); when half of it is used, blocks are "
 		   "sampled"),
 	MZ_OPT_FOR(
-		PROGRAM, 0, "resolution", "NS", MZ_OPT_U64, struct opts, resolution,
+		PROGRAM, 0, "resolution", "NS", MZ_OPT_U64, struct record_opts, resolution,
 		"store times in steps of NS ns, rounded down to a power of two (1048576, about a "
 		"millisecond); 1 = exact"),
-	KMEMTRACED_OPTS(KERNEL, struct opts, kernel),
+	KMEMTRACED_OPTS(KERNEL, struct record_opts, kernel),
 	{0},
-};
-
-struct job {
-	const struct opts *o;
-	struct mz_user_rings rings;
-	struct mz_user_files files;
-	struct mz_attach attach;
-	bool attached; /* it was running before; detached: and is again as it was */
-	bool detached;
-	struct mz_error err;
-	pid_t pid;
-	uint32_t flags, depth; /* of the region */
-	int status;	       /* of the program, from waitpid() */
-	bool exited;
-	bool stopped; /* by --duration or a signal */
-	uint64_t start;
-	uint64_t look_at, moved, spare; /* when the rate was looked at, and what there was */
-	bool fast;
-	bool told_spool; /* that records wait there */
-	bool told_thinning;
-	uint64_t packed_at; /* 0: it was packed while the program ran */
 };
 
 static volatile sig_atomic_t told_to_end;
@@ -144,14 +97,14 @@ static void on_child(int sig)
 		child_ended = now(CLOCK_MONOTONIC);
 }
 
-static bool time_is_up(const struct job *j)
+static bool time_is_up(const struct record_job *j)
 {
 	return j->o->duration > 0 &&
 	       (double)(now(CLOCK_MONOTONIC) - j->start) >= j->o->duration * 1e9;
 }
 
 /* The program is left as it was found. */
-static void detach(struct job *j)
+static void detach(struct record_job *j)
 {
 	struct mz_error why = {0};
 
@@ -166,7 +119,7 @@ static void detach(struct job *j)
 }
 
 /* What was in the rings when the recording was stopped still counts. */
-static int stop(struct job *j)
+static int stop(struct record_job *j)
 {
 	long n;
 
@@ -195,7 +148,7 @@ static uint64_t spare_time(void)
 }
 
 /* Does the program make records fast, and need all processors for it? */
-static void look_at_rate(struct job *j, uint64_t moved)
+static void look_at_rate(struct record_job *j, uint64_t moved)
 {
 	uint64_t t = now(CLOCK_MONOTONIC), spare, span = t - j->look_at;
 
@@ -210,7 +163,7 @@ static void look_at_rate(struct job *j, uint64_t moved)
 }
 
 /* Blocks are sampled, from now on: said once. */
-static void tell_thinning(struct job *j)
+static void tell_thinning(struct record_job *j)
 {
 	/* not that of the region, which programs can write */
 	unsigned level = __atomic_load_n(&j->rings.thin, __ATOMIC_RELAXED);
@@ -222,27 +175,22 @@ static void tell_thinning(struct job *j)
 		     1u << level);
 }
 
-static const char *spool_name(const struct job *j)
-{
-	return j->o->spool ? j->o->spool : "the folder of the output";
-}
-
 /* Packing does not keep up, and records wait on the disk: said once. */
-static void tell_behind(struct job *j, uint64_t waiting)
+static void tell_behind(struct record_job *j, uint64_t waiting)
 {
 	char a[32], b[32];
 
-	if (j->told_spool || waiting * sizeof(struct mz_record) < SPOOL_TOLD || j->o->json)
+	if (j->told_spool || waiting * sizeof(struct mz_record) < RECORD_SPOOL_TOLD || j->o->json)
 		return;
 	j->told_spool = true;
 	console_note("records wait to be encoded: %s in the spool, in %s; it may hold %s",
-		     console_bytes(a, waiting * sizeof(struct mz_record)), spool_name(j),
+		     console_bytes(a, waiting * sizeof(struct mz_record)), record_spool_name(j),
 		     console_bytes(b, j->rings.spool.limit));
 }
 
 /* Shall packing wait? Not when a quarter of the spool is used: then it could become
  * full, and events would be lost. */
-static bool leave_to_program(struct job *j)
+static bool leave_to_program(struct record_job *j)
 {
 	uint64_t waiting, moved;
 	bool full;
@@ -260,7 +208,7 @@ static bool leave_to_program(struct job *j)
 }
 
 /* There may be a lot left to do. */
-static void tell_packing(struct job *j)
+static void tell_packing(struct record_job *j)
 {
 	uint64_t waiting, moved;
 	char a[32];
@@ -273,7 +221,7 @@ static void tell_packing(struct job *j)
 }
 
 /* Until the program and all that is recorded with it have ended. */
-static int follow(struct job *j)
+static int follow(struct record_job *j)
 {
 	unsigned quiet = 0;
 
@@ -306,7 +254,7 @@ static int follow(struct job *j)
 }
 
 /* The program goes on without the recorder; so does its exit status. */
-static void wait_for_program(struct job *j)
+static void wait_for_program(struct record_job *j)
 {
 	if (told_to_end && !j->exited)
 		kill(j->pid, told_to_end);
@@ -318,278 +266,9 @@ static void wait_for_program(struct job *j)
 	}
 }
 
-static int exit_status(const struct job *j)
-{
-	return WIFEXITED(j->status) ? WEXITSTATUS(j->status) : 128 + WTERMSIG(j->status);
-}
-
-/* ---- the summary ------------------------------------------------------------------ */
-
-/* The name of a program is its own choice: nothing of it acts on the terminal. */
-static const char *program_name(const struct mz_user_done *d, char *buf, size_t size)
-{
-	const char *slash = strrchr(d->program, '/'), *name = slash ? slash + 1 : d->program;
-
-	return mz_printable(buf, size, name, strlen(name));
-}
-
-/* Why a program stopped recording by itself; NULL = it did not. */
-static const char *why_left(uint32_t left)
-{
-	switch (left) {
-	case MZ_LEFT_SECCOMP:
-		return "it entered a sandbox (seccomp) without the system calls that recording "
-		       "needs; it was recorded up to there";
-	case MZ_LEFT_WAIT:
-		return "the recorder did not run for 30 s; the program went on without it";
-	default: return NULL;
-	}
-}
-
-/* Some blocks stand for others, which are not in the file. */
-static void tell_sampled(const struct mz_user_done *d)
-{
-	const struct mz_user_thinning *t = &d->thinning;
-	uint64_t all = d->lost[MZ_LOSS_SAMPLED];
-	char a[32], b[32];
-
-	if (!all)
-		return;
-	for (unsigned i = 0; i < MZ_LOSSES; i++)
-		all += i != MZ_LOSS_SAMPLED ? d->lost[i] : d->events;
-	fprintf(stderr,
-		"%s: SAMPLED: of %s events, %s were left out from %.1f s to %.1f s; blocks stand "
-		"for up to %u, and sums are estimates\n",
-		d->path, console_count(a, all), console_count(b, d->lost[MZ_LOSS_SAMPLED]),
-		(double)t->first / 1e9, (double)t->last / 1e9, t->weight);
-}
-
-static void tell_file(const struct mz_user_done *d)
-{
-	char a[32], b[32], name[512];
-
-	fprintf(stderr, "%s: %s events of %s (pid %u), %s, %.2f bytes per event\n", d->path,
-		console_count(a, d->events), program_name(d, name, sizeof(name)), d->pid,
-		console_bytes(b, d->bytes), d->events ? (double)d->bytes / (double)d->events : 0);
-	if (d->stacks.blocks) {
-		fprintf(stderr, "%s: ", d->path);
-		console_stacks(stderr, &d->stacks);
-	}
-	if (d->blind & MZ_BLIND_OWN_MALLOC)
-		fprintf(stderr,
-			"%s: the program defines malloc itself: calls inside it are not in the "
-			"file, only those of its libraries\n",
-			d->path);
-	if (d->blind & MZ_BLIND_NAMESPACE)
-		fprintf(stderr,
-			"%s: it loaded libraries into a namespace of their own (dlmopen): their "
-			"calls are not in the file\n",
-			d->path);
-	if (d->unseen)
-		fprintf(stderr,
-			"%s: at least %s of its memory come from no recorded call: it has another "
-			"allocator, or maps memory (--mmap records that)\n",
-			d->path, console_bytes(a, d->unseen));
-	if (d->waits.ns >= WAIT_TOLD)
-		fprintf(stderr,
-			"%s: its threads waited for the recorder %s times, %.2f s in all, at most "
-			"%.1f ms at once\n",
-			d->path, console_count(a, d->waits.count), (double)d->waits.ns / 1e9,
-			(double)d->waits.longest / 1e6);
-	if (why_left(d->left))
-		fprintf(stderr, "%s: %s\n", d->path, why_left(d->left));
-	tell_sampled(d);
-	for (unsigned i = 0; i < MZ_LOSSES; i++)
-		if (d->lost[i] && i != MZ_LOSS_SAMPLED)
-			fprintf(stderr, "%s: LOST %s events: %s\n", d->path,
-				console_count(a, d->lost[i]), mz_loss_name(i));
-}
-
-/* Counts of the region are what programs say; they are shown and not used. */
-static uint64_t refused(const struct job *j)
-{
-	return j->rings.region->refused + j->rings.refused;
-}
-
-/* Programs that recorded ones became, and that never said anything, without those that
- * said why. One that another program started without a moment of its own (vfork, posix_spawn)
- * is not noticed: there may be more. */
-static uint64_t silent(const struct job *j)
-{
-	uint64_t n = j->rings.became_count + j->rings.became_more;
-	uint64_t known = refused(j) + j->rings.region->sandboxed;
-
-	return n > known ? n - known : 0;
-}
-
-static void tell_silent(const struct job *j)
-{
-	char a[32];
-
-	if (silent(j))
-		console_note("at least %s programs were not recorded: they did not load the "
-			     "library, or found no way to the recorder; they are static, "
-			     "privileged, of 32 bits, or in a container",
-			     console_count(a, silent(j)));
-}
-
-static void tell_refused(const struct job *j)
-{
-	char a[32];
-
-	if (refused(j))
-		console_note("%s processes were not recorded: more than %u at once",
-			     console_count(a, refused(j)), MZ_IMAGES);
-	if (j->rings.region->sandboxed)
-		console_note("%u programs were not recorded: they run in a sandbox (seccomp) that "
-			     "may forbid what recording needs",
-			     j->rings.region->sandboxed);
-	if (j->rings.stray)
-		console_note("%s records belong to no program: the shared memory was damaged",
-			     console_count(a, j->rings.stray));
-}
-
-/* Programs that the recorded one has started: the driver of a compiler does nothing
- * itself. */
-static void tell_alone(const struct job *j)
-{
-	uint32_t n = __atomic_load_n(&j->rings.region->alone, __ATOMIC_RELAXED);
-	char line[MZ_ALONE_NAMES * 20] = "", name[17], a[32];
-
-	if (!n)
-		return;
-	for (unsigned i = 0; i < n && i < MZ_ALONE_NAMES; i++) {
-		memcpy(name, (const char *)j->rings.region->alone_names[i], 16);
-		name[16] = '\0';
-		for (char *p = name; *p; p++)
-			*p = *p > ' ' && *p <= '~' ? *p : '?';
-		if (!strstr(line, name)) {
-			strcat(line, *line ? ", " : "");
-			strcat(line, name);
-		}
-	}
-	console_note("%s other programs that it started were not recorded (%s%s); --follow-forks "
-		     "records them too",
-		     console_count(a, n), line, n > MZ_ALONE_NAMES ? ", ..." : "");
-}
-
-/* Where records waited, if that was much or not enough. */
-static void tell_spool(const struct job *j)
-{
-	const struct mz_user_spool *s = &j->rings.spool;
-	uint64_t lost = 0;
-	char a[32], b[32];
-
-	for (size_t i = 0; i < j->files.done_count; i++)
-		lost += j->files.done[i].lost[MZ_LOSS_RING_FULL] +
-			(j->o->sample ? 0 : j->files.done[i].lost[MZ_LOSS_SAMPLED]);
-	if (s->most < SPOOL_TOLD && !lost)
-		return;
-	console_note("the spool, in %s, held up to %s; it may hold %s (--spool, --spool-limit)",
-		     spool_name(j), console_bytes(a, s->most), console_bytes(b, s->limit));
-	if (lost && !j->o->drop)
-		console_note("the recorder could not keep up: --wait records everything, and the "
-			     "program waits");
-}
-
-static void tell(const struct job *j)
-{
-	const struct mz_user_done *most = NULL;
-
-	for (size_t i = 0; i < j->files.done_count; i++) {
-		const struct mz_user_done *d = &j->files.done[i];
-
-		tell_file(d);
-		if (!most || d->events > most->events)
-			most = d;
-	}
-	tell_refused(j);
-	tell_silent(j);
-	tell_alone(j);
-	tell_spool(j);
-	if (WIFSIGNALED(j->status))
-		console_note("the program was ended by signal %d (%s)", WTERMSIG(j->status),
-			     strsignal(WTERMSIG(j->status)));
-	if (j->attached)
-		console_note("frees of blocks from before the recording appear as frees of unknown "
-			     "blocks");
-	if (most)
-		fprintf(stderr, "next: memorizer report %s\n", most->path);
-}
-
-static double cpu_seconds(const struct rusage *r)
-{
-	return (double)(r->ru_utime.tv_sec + r->ru_stime.tv_sec) +
-	       (double)(r->ru_utime.tv_usec + r->ru_stime.tv_usec) / 1e6;
-}
-
-static void sampled_json(struct mz_json *json, const struct mz_user_done *d)
-{
-	const struct mz_user_thinning *t = &d->thinning;
-	struct mz_sampled s = {
-		t->weight, t->unrecorded.allocs, t->unrecorded.bytes, t->unrecorded.frees, t->first,
-		t->last};
-
-	if (d->lost[MZ_LOSS_SAMPLED])
-		mz_sampled_json(&s, d->lost[MZ_LOSS_SAMPLED], json);
-}
-
-static void tell_json(const struct job *j)
-{
-	struct mz_buf b = {0};
-	struct mz_json json = {.out = &b};
-	struct rusage program, self;
-
-	mz_json_object(&json, NULL);
-	mz_json_array(&json, "files");
-	for (size_t i = 0; i < j->files.done_count; i++) {
-		const struct mz_user_done *d = &j->files.done[i];
-
-		mz_json_object(&json, NULL);
-		mz_json_str(&json, "path", d->path);
-		mz_json_str(&json, "program", d->program);
-		mz_json_u64(&json, "pid", d->pid);
-		mz_json_u64(&json, "events", d->events);
-		mz_json_u64(&json, "bytes", d->bytes);
-		mz_stack_share_json(&d->stacks, &json);
-		mz_json_bool(&json, "own_malloc", d->blind & MZ_BLIND_OWN_MALLOC);
-		mz_json_bool(&json, "namespaces", d->blind & MZ_BLIND_NAMESPACE);
-		mz_json_u64(&json, "unseen_bytes", d->unseen);
-		if (d->left == MZ_LEFT_SECCOMP || d->left == MZ_LEFT_WAIT)
-			mz_json_str(&json, "left", d->left == MZ_LEFT_SECCOMP ? "seccomp" : "wait");
-		mz_json_u64(&json, "waits", d->waits.count);
-		mz_json_double(&json, "waited_seconds", (double)d->waits.ns / 1e9);
-		mz_json_double(&json, "longest_wait_seconds", (double)d->waits.longest / 1e9);
-		sampled_json(&json, d);
-		lost_json(&json, "lost", d->lost);
-		mz_json_end_object(&json);
-	}
-	mz_json_end_array(&json);
-	mz_json_u64(&json, "refused", refused(j));
-	mz_json_u64(&json, "sandboxed", j->rings.region->sandboxed);
-	mz_json_u64(&json, "not_loaded", silent(j));
-	mz_json_u64(&json, "stray", j->rings.stray);
-	mz_json_i64(&json, "exit_status", exit_status(j));
-	getrusage(RUSAGE_CHILDREN, &program);
-	getrusage(RUSAGE_SELF, &self);
-	if (child_ended)
-		mz_json_double(&json, "program_seconds", (double)(child_ended - j->start) / 1e9);
-	if (j->packed_at)
-		mz_json_double(&json, "packing_seconds",
-			       (double)(j->packed_at - child_ended) / 1e9);
-	mz_json_u64(&json, "spool_bytes", j->rings.spool.most);
-	mz_json_u64(&json, "spool_limit", j->rings.spool.limit);
-	mz_json_u64(&json, "not_followed", j->rings.region->alone);
-	mz_json_double(&json, "program_cpu_seconds", cpu_seconds(&program));
-	mz_json_double(&json, "recorder_cpu_seconds", cpu_seconds(&self));
-	mz_json_u64(&json, "recorder_peak_rss", (uint64_t)self.ru_maxrss * 1024);
-	mz_json_end_object(&json);
-	console_put(&b, stderr);
-}
-
 /* ---- the verb ----------------------------------------------------------------------- */
 
-static int parse_depth(const struct opts *o, uint32_t *depth)
+static int parse_depth(const struct record_opts *o, uint32_t *depth)
 {
 	char *end;
 	long v = MZ_STACK_DEPTH;
@@ -606,7 +285,7 @@ static int parse_depth(const struct opts *o, uint32_t *depth)
 }
 
 /* Before the program is started, or touched. */
-static int check_output(struct job *j)
+static int check_output(struct record_job *j)
 {
 	if (!strcmp(j->files.output, "-"))
 		return mz_fail(&j->err, EINVAL,
@@ -614,7 +293,7 @@ static int check_output(struct job *j)
 	return mz_atomic_file_check(j->files.output, j->o->force ? MZ_FILE_REPLACE : 0, &j->err);
 }
 
-static int follow_to_end(struct job *j)
+static int follow_to_end(struct record_job *j)
 {
 	int ret = mz_user_rings_start(&j->rings);
 
@@ -630,21 +309,21 @@ static int follow_to_end(struct job *j)
 	return ret;
 }
 
-static void set_start(struct job *j)
+static void set_start(struct record_job *j)
 {
 	j->start = now(CLOCK_MONOTONIC);
 	j->files.start_unix = now(CLOCK_REALTIME);
 }
 
 /* A power of two: what is left out then costs nothing in the file. */
-static uint64_t resolution(const struct opts *o)
+static uint64_t resolution(const struct record_opts *o)
 {
 	uint64_t ns = o->resolution ? o->resolution : DEFAULT_RESOLUTION;
 
 	return ns < 2 ? 0 : 1ull << (63 - __builtin_clzll(ns));
 }
 
-static int record(struct job *j, char **argv)
+static int record(struct record_job *j, char **argv)
 {
 	struct sigaction ended = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP | SA_RESTART};
 	char library[PATH_MAX];
@@ -677,7 +356,7 @@ static int record(struct job *j, char **argv)
 /* The program has made the memory, and waits. */
 static int set_up(struct mz_attach *a, int fd, struct mz_error *err)
 {
-	struct job *j = a->arg;
+	struct record_job *j = a->arg;
 	uint32_t flags = j->flags | (a->loaded_before ? 0 : MZ_REGION_INJECTED);
 	int ret = mz_user_rings_init(&j->rings, fd, flags, j->depth, &j->files);
 
@@ -690,7 +369,7 @@ static int set_up(struct mz_attach *a, int fd, struct mz_error *err)
 	return 0;
 }
 
-static int begin_in(struct job *j)
+static int begin_in(struct record_job *j)
 {
 	char library[PATH_MAX], real[PATH_MAX];
 	int ret = mz_user_library(library, sizeof(library), &j->err);
@@ -705,14 +384,14 @@ static int begin_in(struct job *j)
 
 /* Memory of the region, which the program cannot give back: threads of it may
  * still have an eye on it. */
-static void empty_region(const struct job *j)
+static void empty_region(const struct record_job *j)
 {
 	if (j->detached)
 		fallocate(j->rings.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
 			  (off_t)MZ_REGION_BYTES);
 }
 
-static int record_pid(struct job *j)
+static int record_pid(struct record_job *j)
 {
 	int ret = mz_attach_open(&j->attach, (pid_t)j->o->pid, &j->err);
 
@@ -735,7 +414,7 @@ static int record_pid(struct job *j)
 	return ret;
 }
 
-static int finish(struct job *j, int ret, const char *command)
+static int finish(struct record_job *j, int ret, const char *command)
 {
 	if (ret < 0)
 		return j->pid > 0 && (j->attached || !j->o->pid) ? MZ_EXIT_FAILED
@@ -749,13 +428,14 @@ static int finish(struct job *j, int ret, const char *command)
 				: "the program did not load the library; is it static, privileged, "
 				  "or "
 				  "in a container?");
-		return exit_status(j) ? exit_status(j) : MZ_EXIT_FAILED;
+		return record_exit_status(j) ? record_exit_status(j) : MZ_EXIT_FAILED;
 	}
+	j->program_ended = child_ended;
 	if (j->o->json)
-		tell_json(j);
+		record_tell_json(j);
 	else
-		tell(j);
-	return exit_status(j);
+		record_tell(j);
+	return record_exit_status(j);
 }
 
 /* A program that ends at once is gone before its arguments could be asked for. */
@@ -769,10 +449,66 @@ static const char *command_line(int argc, char **argv)
 	return line;
 }
 
-static int run_program(const struct opts *o, int argc, char **argv)
+/* Like the next ones: -1, or the exit status for wrong usage. */
+static int set_sample(struct record_job *j)
 {
-	static struct job j; /* large: the state of 2,000 rings */
+	uint32_t n;
+	int ret;
+
+	if (!j->o->sample)
+		return -1;
+	ret = kmemtraced_parse_sample(j->o->sample, &n);
+	if (ret >= 0)
+		return ret;
+	if (n & (n - 1) || n > 1u << MZ_THIN_MOST)
+		return console_usage("--sample: N of '%s' is not a power of two up to %u",
+				     j->o->sample, 1u << MZ_THIN_MOST);
+	j->files.sample = (unsigned)__builtin_ctz(n);
+	return -1;
+}
+
+static int check_options(struct record_job *j, int argc)
+{
+	const struct record_opts *o = j->o;
+
+	if (!argc == !o->pid)
+		return console_usage(
+			"no command given; use memorizer record -- CMD ARGS, or --pid PID");
+	if (o->drop && o->wait)
+		return console_usage("--drop and --wait exclude each other");
+	if (o->spool && access(o->spool, W_OK | X_OK))
+		return console_fail("%s: cannot hold the spool: %s", o->spool, strerror(errno));
+	if (o->pid > INT_MAX)
+		return console_usage("--pid takes the number of a process");
+	if (parse_depth(o, &j->depth))
+		return console_usage("--stacks takes a depth of 1 to %u, not '%s'", MZ_STACK_DEPTH,
+				     o->stacks);
+	return set_sample(j);
+}
+
+static unsigned region_flags(const struct record_opts *o)
+{
+	return (o->follow_forks ? MZ_REGION_FORKS : 0) | (o->mmap ? MZ_REGION_MMAP : 0) |
+	       (o->drop ? MZ_REGION_DROP : 0) | (o->wait ? MZ_REGION_WAIT : 0);
+}
+
+/* The terminal's signals are the program's; the recorder ends after it. */
+static void catch_signals(const struct record_opts *o)
+{
 	struct sigaction sa = {.sa_handler = on_signal};
+
+	if (o->pid)
+		sigaction(SIGINT, &sa, NULL);
+	else
+		signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+}
+
+static int run_program(const struct record_opts *o, int argc, char **argv)
+{
+	static struct record_job j; /* large: the state of 2,000 rings */
 	int ret;
 
 	j.o = o;
@@ -784,48 +520,14 @@ static int run_program(const struct opts *o, int argc, char **argv)
 					 .waits = j.o->wait,
 					 .drops = j.o->drop,
 					 .err = &j.err};
-	if (!argc == !j.o->pid)
-		return console_usage(
-			"no command given; use memorizer record -- CMD ARGS, or --pid PID");
-	if (j.o->drop && j.o->wait)
-		return console_usage("--drop and --wait exclude each other");
-	if (j.o->spool && access(j.o->spool, W_OK | X_OK))
-		return console_fail("%s: cannot hold the spool: %s", j.o->spool, strerror(errno));
-	if (j.o->sample) {
-		uint32_t n;
-
-		ret = kmemtraced_parse_sample(j.o->sample, &n);
-		if (ret >= 0)
-			return ret;
-		if (n & (n - 1) || n > 1u << MZ_THIN_MOST)
-			return console_usage("--sample: N of '%s' is not a power of two up to %u",
-					     j.o->sample, 1u << MZ_THIN_MOST);
-		j.files.sample = (unsigned)__builtin_ctz(n);
-	}
-	if (j.o->pid > INT_MAX)
-		return console_usage("--pid takes the number of a process");
-	if (parse_depth(j.o, &j.depth))
-		return console_usage("--stacks takes a depth of 1 to %u, not '%s'", MZ_STACK_DEPTH,
-				     j.o->stacks);
-	if (j.o->follow_forks)
-		j.flags |= MZ_REGION_FORKS;
-	if (j.o->mmap)
-		j.flags |= MZ_REGION_MMAP;
-	if (j.o->drop)
-		j.flags |= MZ_REGION_DROP;
-	if (j.o->wait)
-		j.flags |= MZ_REGION_WAIT;
+	ret = check_options(&j, argc);
+	if (ret >= 0)
+		return ret;
+	j.flags = region_flags(o);
 	j.files.attached = j.o->pid;
 	j.files.command = command_line(argc, argv);
 	argv[argc] = NULL; /* options may have stood behind */
-	/* the terminal's signals are the program's; the recorder ends after it */
-	if (j.o->pid)
-		sigaction(SIGINT, &sa, NULL);
-	else
-		signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
+	catch_signals(o);
 	ret = j.o->pid ? record_pid(&j) : record(&j, argv);
 	ret = finish(&j, ret, argc ? argv[0] : "");
 	mz_user_rings_deinit(&j.rings);
@@ -833,7 +535,7 @@ static int run_program(const struct opts *o, int argc, char **argv)
 	return ret;
 }
 
-static int run_kernel(struct opts *o, int argc, char **argv)
+static int run_kernel(struct record_opts *o, int argc, char **argv)
 {
 	struct kmemtraced_opts *k = &o->kernel;
 
@@ -853,7 +555,7 @@ extern const struct mz_cmd cmd_record;
 
 static int run(void *options, int argc, char **argv)
 {
-	struct opts *o = options;
+	struct record_opts *o = options;
 	int ret = options_check_scope(&cmd_record, o, o->of_kernel ? OF_KERNEL : OF_PROGRAM);
 
 	if (ret >= 0)
@@ -861,6 +563,7 @@ static int run(void *options, int argc, char **argv)
 	return o->of_kernel ? run_kernel(o, argc, argv) : run_program(o, argc, argv);
 }
 
-MZ_CMD(record, "record", struct opts, "[--] CMD [ARGS] | --pid PID | --kernel [--] [CMD [ARGS]]",
+MZ_CMD(record, "record", struct record_opts,
+       "[--] CMD [ARGS] | --pid PID | --kernel [--] [CMD [ARGS]]",
        "record the heap use of a program, or the kernel's allocations", .scopes = scopes,
        .raw_tail = true);

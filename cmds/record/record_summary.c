@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Say what was recorded of a program, what was lost and what was not seen. */
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cmds/lost.h"
+#include "cmds/record/record.h"
+#include "trace/sampled.h"
+
+#define WAIT_TOLD 100000000ull /* ns: waiting of the program that is mentioned */
+
+const char *record_spool_name(const struct record_job *j)
+{
+	return j->o->spool ? j->o->spool : "the folder of the output";
+}
+
+int record_exit_status(const struct record_job *j)
+{
+	return WIFEXITED(j->status) ? WEXITSTATUS(j->status) : 128 + WTERMSIG(j->status);
+}
+
+/* The name of a program is its own choice: nothing of it acts on the terminal. */
+static const char *program_name(const struct mz_user_done *d, char *buf, size_t size)
+{
+	const char *slash = strrchr(d->program, '/'), *name = slash ? slash + 1 : d->program;
+
+	return mz_printable(buf, size, name, strlen(name));
+}
+
+/* Why a program stopped recording by itself; NULL = it did not. */
+static const char *why_left(uint32_t left)
+{
+	switch (left) {
+	case MZ_LEFT_SECCOMP:
+		return "it entered a sandbox (seccomp) without the system calls that recording "
+		       "needs; it was recorded up to there";
+	case MZ_LEFT_WAIT:
+		return "the recorder did not run for 30 s; the program went on without it";
+	default: return NULL;
+	}
+}
+
+/* Some blocks stand for others, which are not in the file. */
+static void tell_sampled(const struct mz_user_done *d)
+{
+	const struct mz_user_thinning *t = &d->thinning;
+	uint64_t all = d->lost[MZ_LOSS_SAMPLED];
+	char a[32], b[32];
+
+	if (!all)
+		return;
+	for (unsigned i = 0; i < MZ_LOSSES; i++)
+		all += i != MZ_LOSS_SAMPLED ? d->lost[i] : d->events;
+	fprintf(stderr,
+		"%s: SAMPLED: of %s events, %s were left out from %.1f s to %.1f s; blocks stand "
+		"for up to %u, and sums are estimates\n",
+		d->path, console_count(a, all), console_count(b, d->lost[MZ_LOSS_SAMPLED]),
+		(double)t->first / 1e9, (double)t->last / 1e9, t->weight);
+}
+
+static void tell_file(const struct mz_user_done *d)
+{
+	char a[32], b[32], name[512];
+
+	fprintf(stderr, "%s: %s events of %s (pid %u), %s, %.2f bytes per event\n", d->path,
+		console_count(a, d->events), program_name(d, name, sizeof(name)), d->pid,
+		console_bytes(b, d->bytes), d->events ? (double)d->bytes / (double)d->events : 0);
+	if (d->stacks.blocks) {
+		fprintf(stderr, "%s: ", d->path);
+		console_stacks(stderr, &d->stacks);
+	}
+	if (d->blind & MZ_BLIND_OWN_MALLOC)
+		fprintf(stderr,
+			"%s: the program defines malloc itself: calls inside it are not in the "
+			"file, only those of its libraries\n",
+			d->path);
+	if (d->blind & MZ_BLIND_NAMESPACE)
+		fprintf(stderr,
+			"%s: it loaded libraries into a namespace of their own (dlmopen): their "
+			"calls are not in the file\n",
+			d->path);
+	if (d->unseen)
+		fprintf(stderr,
+			"%s: at least %s of its memory come from no recorded call: it has another "
+			"allocator, or maps memory (--mmap records that)\n",
+			d->path, console_bytes(a, d->unseen));
+	if (d->waits.ns >= WAIT_TOLD)
+		fprintf(stderr,
+			"%s: its threads waited for the recorder %s times, %.2f s in all, at most "
+			"%.1f ms at once\n",
+			d->path, console_count(a, d->waits.count), (double)d->waits.ns / 1e9,
+			(double)d->waits.longest / 1e6);
+	if (why_left(d->left))
+		fprintf(stderr, "%s: %s\n", d->path, why_left(d->left));
+	tell_sampled(d);
+	for (unsigned i = 0; i < MZ_LOSSES; i++)
+		if (d->lost[i] && i != MZ_LOSS_SAMPLED)
+			fprintf(stderr, "%s: LOST %s events: %s\n", d->path,
+				console_count(a, d->lost[i]), mz_loss_name(i));
+}
+
+/* Counts of the region are what programs say; they are shown and not used. */
+static uint64_t refused(const struct record_job *j)
+{
+	return j->rings.region->refused + j->rings.refused;
+}
+
+/* Programs that recorded ones became, and that never said anything, without those that
+ * said why. One that another program started without a moment of its own (vfork, posix_spawn)
+ * is not noticed: there may be more. */
+static uint64_t silent(const struct record_job *j)
+{
+	uint64_t n = j->rings.became_count + j->rings.became_more;
+	uint64_t known = refused(j) + j->rings.region->sandboxed;
+
+	return n > known ? n - known : 0;
+}
+
+static void tell_silent(const struct record_job *j)
+{
+	char a[32];
+
+	if (silent(j))
+		console_note("at least %s programs were not recorded: they did not load the "
+			     "library, or found no way to the recorder; they are static, "
+			     "privileged, of 32 bits, or in a container",
+			     console_count(a, silent(j)));
+}
+
+static void tell_refused(const struct record_job *j)
+{
+	char a[32];
+
+	if (refused(j))
+		console_note("%s processes were not recorded: more than %u at once",
+			     console_count(a, refused(j)), MZ_IMAGES);
+	if (j->rings.region->sandboxed)
+		console_note("%u programs were not recorded: they run in a sandbox (seccomp) that "
+			     "may forbid what recording needs",
+			     j->rings.region->sandboxed);
+	if (j->rings.stray)
+		console_note("%s records belong to no program: the shared memory was damaged",
+			     console_count(a, j->rings.stray));
+}
+
+/* Programs that the recorded one has started: the driver of a compiler does nothing
+ * itself. */
+static void tell_alone(const struct record_job *j)
+{
+	uint32_t n = __atomic_load_n(&j->rings.region->alone, __ATOMIC_RELAXED);
+	char line[MZ_ALONE_NAMES * 20] = "", name[17], a[32];
+
+	if (!n)
+		return;
+	for (unsigned i = 0; i < n && i < MZ_ALONE_NAMES; i++) {
+		memcpy(name, (const char *)j->rings.region->alone_names[i], 16);
+		name[16] = '\0';
+		for (char *p = name; *p; p++)
+			*p = *p > ' ' && *p <= '~' ? *p : '?';
+		if (!strstr(line, name)) {
+			strcat(line, *line ? ", " : "");
+			strcat(line, name);
+		}
+	}
+	console_note("%s other programs that it started were not recorded (%s%s); --follow-forks "
+		     "records them too",
+		     console_count(a, n), line, n > MZ_ALONE_NAMES ? ", ..." : "");
+}
+
+/* Where records waited, if that was much or not enough. */
+static void tell_spool(const struct record_job *j)
+{
+	const struct mz_user_spool *s = &j->rings.spool;
+	uint64_t lost = 0;
+	char a[32], b[32];
+
+	for (size_t i = 0; i < j->files.done_count; i++)
+		lost += j->files.done[i].lost[MZ_LOSS_RING_FULL] +
+			(j->o->sample ? 0 : j->files.done[i].lost[MZ_LOSS_SAMPLED]);
+	if (s->most < RECORD_SPOOL_TOLD && !lost)
+		return;
+	console_note("the spool, in %s, held up to %s; it may hold %s (--spool, --spool-limit)",
+		     record_spool_name(j), console_bytes(a, s->most), console_bytes(b, s->limit));
+	if (lost && !j->o->drop)
+		console_note("the recorder could not keep up: --wait records everything, and the "
+			     "program waits");
+}
+
+void record_tell(const struct record_job *j)
+{
+	const struct mz_user_done *most = NULL;
+
+	for (size_t i = 0; i < j->files.done_count; i++) {
+		const struct mz_user_done *d = &j->files.done[i];
+
+		tell_file(d);
+		if (!most || d->events > most->events)
+			most = d;
+	}
+	tell_refused(j);
+	tell_silent(j);
+	tell_alone(j);
+	tell_spool(j);
+	if (WIFSIGNALED(j->status))
+		console_note("the program was ended by signal %d (%s)", WTERMSIG(j->status),
+			     strsignal(WTERMSIG(j->status)));
+	if (j->attached)
+		console_note("frees of blocks from before the recording appear as frees of unknown "
+			     "blocks");
+	if (most)
+		fprintf(stderr, "next: memorizer report %s\n", most->path);
+}
+
+static double cpu_seconds(const struct rusage *r)
+{
+	return (double)(r->ru_utime.tv_sec + r->ru_stime.tv_sec) +
+	       (double)(r->ru_utime.tv_usec + r->ru_stime.tv_usec) / 1e6;
+}
+
+static void sampled_json(struct mz_json *json, const struct mz_user_done *d)
+{
+	const struct mz_user_thinning *t = &d->thinning;
+	struct mz_sampled s = {
+		t->weight, t->unrecorded.allocs, t->unrecorded.bytes, t->unrecorded.frees, t->first,
+		t->last};
+
+	if (d->lost[MZ_LOSS_SAMPLED])
+		mz_sampled_json(&s, d->lost[MZ_LOSS_SAMPLED], json);
+}
+
+void record_tell_json(const struct record_job *j)
+{
+	struct mz_buf b = {0};
+	struct mz_json json = {.out = &b};
+	struct rusage program, self;
+
+	mz_json_object(&json, NULL);
+	mz_json_array(&json, "files");
+	for (size_t i = 0; i < j->files.done_count; i++) {
+		const struct mz_user_done *d = &j->files.done[i];
+
+		mz_json_object(&json, NULL);
+		mz_json_str(&json, "path", d->path);
+		mz_json_str(&json, "program", d->program);
+		mz_json_u64(&json, "pid", d->pid);
+		mz_json_u64(&json, "events", d->events);
+		mz_json_u64(&json, "bytes", d->bytes);
+		mz_stack_share_json(&d->stacks, &json);
+		mz_json_bool(&json, "own_malloc", d->blind & MZ_BLIND_OWN_MALLOC);
+		mz_json_bool(&json, "namespaces", d->blind & MZ_BLIND_NAMESPACE);
+		mz_json_u64(&json, "unseen_bytes", d->unseen);
+		if (d->left == MZ_LEFT_SECCOMP || d->left == MZ_LEFT_WAIT)
+			mz_json_str(&json, "left", d->left == MZ_LEFT_SECCOMP ? "seccomp" : "wait");
+		mz_json_u64(&json, "waits", d->waits.count);
+		mz_json_double(&json, "waited_seconds", (double)d->waits.ns / 1e9);
+		mz_json_double(&json, "longest_wait_seconds", (double)d->waits.longest / 1e9);
+		sampled_json(&json, d);
+		lost_json(&json, "lost", d->lost);
+		mz_json_end_object(&json);
+	}
+	mz_json_end_array(&json);
+	mz_json_u64(&json, "refused", refused(j));
+	mz_json_u64(&json, "sandboxed", j->rings.region->sandboxed);
+	mz_json_u64(&json, "not_loaded", silent(j));
+	mz_json_u64(&json, "stray", j->rings.stray);
+	mz_json_i64(&json, "exit_status", record_exit_status(j));
+	getrusage(RUSAGE_CHILDREN, &program);
+	getrusage(RUSAGE_SELF, &self);
+	if (j->program_ended)
+		mz_json_double(&json, "program_seconds",
+			       (double)(j->program_ended - j->start) / 1e9);
+	if (j->packed_at)
+		mz_json_double(&json, "packing_seconds",
+			       (double)(j->packed_at - j->program_ended) / 1e9);
+	mz_json_u64(&json, "spool_bytes", j->rings.spool.most);
+	mz_json_u64(&json, "spool_limit", j->rings.spool.limit);
+	mz_json_u64(&json, "not_followed", j->rings.region->alone);
+	mz_json_double(&json, "program_cpu_seconds", cpu_seconds(&program));
+	mz_json_double(&json, "recorder_cpu_seconds", cpu_seconds(&self));
+	mz_json_u64(&json, "recorder_peak_rss", (uint64_t)self.ru_maxrss * 1024);
+	mz_json_end_object(&json);
+	console_put(&b, stderr);
+}
