@@ -17,6 +17,7 @@
 
 #include "entries.h"
 #include "hooks.h"
+#include "mappings.h"
 #include "operators.h"
 #include "redirect.h"
 #include "ring.h"
@@ -40,11 +41,6 @@ static struct {
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
 	size_t (*usable)(void *);
-	void *(*mmap)(void *, size_t, int, int, int, off_t);
-	int (*munmap)(void *, size_t);
-	void *(*mremap)(void *, size_t, size_t, int, ...);
-	int (*brk)(void *);
-	void *(*sbrk)(intptr_t);
 } real;
 
 void *mz_real_dlsym __attribute__((visibility("hidden"))); /* where mz_see_dlsym goes on */
@@ -84,11 +80,11 @@ static void resolve(void)
 	find(&real.valloc, "valloc");
 	find(&real.pvalloc, "pvalloc");
 	find(&real.usable, "malloc_usable_size");
-	find(&real.mmap, "mmap");
-	find(&real.munmap, "munmap");
-	find(&real.mremap, "mremap");
-	find(&real.brk, "brk");
-	find(&real.sbrk, "sbrk");
+	find(&mz_real_maps.mmap, "mmap");
+	find(&mz_real_maps.munmap, "munmap");
+	find(&mz_real_maps.mremap, "mremap");
+	find(&mz_real_maps.brk, "brk");
+	find(&mz_real_maps.sbrk, "sbrk");
 	find(&real_reallocarray, "reallocarray");
 	if (own_malloc)
 		real.usable = usable_unknown;
@@ -103,6 +99,11 @@ static inline bool prepared(void)
 	if (ready == NOT_YET)
 		resolve();
 	return ready == READY;
+}
+
+bool mz_prepared(void)
+{
+	return prepared();
 }
 
 /* ---- what the dynamic linker asks for while it looks for the real ones ------ */
@@ -306,6 +307,11 @@ static inline __attribute__((always_inline)) bool record_before(uint8_t type, co
 	mz_fill(mz_slot(t, at), time, type, 0, 0, (uintptr_t)p);
 	mz_end(t);
 	return true;
+}
+
+bool mz_record_old(const void *old)
+{
+	return record_before(MZ_REC_BEGIN, old);
 }
 
 void mz_record_alloc(uint8_t call, void *p, size_t size, size_t align)
@@ -556,126 +562,6 @@ EXPORT size_t malloc_usable_size(void *p)
 	return real.usable(p);
 }
 
-/* ---- mappings, when asked for -------------------------------------------------- */
-
-static inline bool maps_on(void)
-{
-	return mz_on() && (mz_region->flags & MZ_REGION_MMAP);
-}
-
-static void record_map(uint8_t call, void *p, uint64_t size)
-{
-	struct mz_thread *t = &mz_me;
-	struct mz_record r[3];
-	uint32_t site = mz_stack(t);
-	unsigned n = 0;
-
-	if (site)
-		r[n++] = (struct mz_record){.type = MZ_REC_SITE, .value = site};
-	r[n++] = (struct mz_record){.type = MZ_REC_SIZE, .value = size};
-	r[n++] = (struct mz_record){.type = call, .value = p == MAP_FAILED ? 0 : (uintptr_t)p};
-	mz_append(t, r, n, NULL, 0);
-}
-
-static void record_unmap(void *p, uint64_t size)
-{
-	struct mz_record r[2] = {{.type = MZ_REC_SIZE, .value = size},
-				 {.type = MZ_CALL_MUNMAP, .value = (uintptr_t)p}};
-
-	mz_append(&mz_me, r, 2, NULL, 0);
-}
-
-EXPORT void *mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
-{
-	void *p;
-
-	if (!prepared()) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
-	p = real.mmap(addr, size, prot, flags, fd, offset);
-	if (maps_on())
-		record_map(MZ_CALL_MMAP, p, size);
-	return p;
-}
-
-EXPORT void *mmap64(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
-	__attribute__((alias("mmap")));
-
-EXPORT int munmap(void *p, size_t size)
-{
-	if (!prepared()) {
-		errno = EINVAL;
-		return -1;
-	}
-	if (maps_on())
-		record_unmap(p, size);
-	return real.munmap(p, size);
-}
-
-EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
-{
-	void *where = NULL, *p;
-	va_list ap;
-	bool on;
-
-	va_start(ap, flags);
-	if (flags & MREMAP_FIXED)
-		where = va_arg(ap, void *);
-	va_end(ap);
-	if (!prepared()) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
-	on = maps_on();
-	if (on)
-		on = record_before(MZ_REC_BEGIN, old);
-	p = real.mremap(old, old_size, size, flags, where);
-	if (on && *mz_alive >= MZ_ALIVE_ON)
-		record_map(MZ_CALL_MREMAP, p, size);
-	return p;
-}
-
-/* The heap's end: what it grew by is an event at the old end; what it shrank by
- * is an unmapping, which ends a piece that went as it came. */
-static void record_end_of_heap(char *old, char *now)
-{
-	if (now > old)
-		record_map(MZ_CALL_BRK, old, (uint64_t)(now - old));
-	else if (now < old)
-		record_unmap(now, (uint64_t)(old - now));
-}
-
-EXPORT void *sbrk(intptr_t by)
-{
-	void *old;
-
-	if (!prepared()) {
-		errno = ENOMEM;
-		return (void *)-1;
-	}
-	old = real.sbrk(by);
-	if (old != (void *)-1 && maps_on())
-		record_end_of_heap(old, (char *)old + by);
-	return old;
-}
-
-EXPORT int brk(void *end)
-{
-	void *old;
-	int ret;
-
-	if (!prepared()) {
-		errno = ENOMEM;
-		return -1;
-	}
-	old = real.sbrk(0);
-	ret = real.brk(end);
-	if (!ret && old != (void *)-1 && maps_on())
-		record_end_of_heap(old, end);
-	return ret;
-}
-
 /* ---- notes --------------------------------------------------------------------- */
 
 /* For programs: a note in the trace. Declare it weak, and call it if it is there. */
@@ -709,31 +595,16 @@ __asm__(".text\n"
 #endif
 extern char mz_see_dlsym[] __attribute__((visibility("hidden")));
 
-/* The names of the hooks are also those of the real ones, which the linker would
- * give for them. */
-#if __has_attribute(copy) /* GCC wants the attributes of both names to agree */
-#define COPY(call) copy(call),
-#else
-#define COPY(call)
-#endif
-#define SEE(call)                                                                                  \
-	extern __typeof__(call) mz_see_##call                                                      \
-		__attribute__((alias(#call), COPY(call) visibility("hidden")))
-SEE(malloc);
-SEE(calloc);
-SEE(realloc);
-SEE(free);
-SEE(reallocarray);
-SEE(aligned_alloc);
-SEE(memalign);
-SEE(posix_memalign);
-SEE(valloc);
-SEE(pvalloc);
-SEE(mmap);
-SEE(munmap);
-SEE(mremap);
-SEE(brk);
-SEE(sbrk);
+MZ_SEE(malloc);
+MZ_SEE(calloc);
+MZ_SEE(realloc);
+MZ_SEE(free);
+MZ_SEE(reallocarray);
+MZ_SEE(aligned_alloc);
+MZ_SEE(memalign);
+MZ_SEE(posix_memalign);
+MZ_SEE(valloc);
+MZ_SEE(pvalloc);
 
 static void *mmap64_too; /* the same as mmap */
 
@@ -749,12 +620,12 @@ const struct mz_hook mz_hooks[MZ_REALS] = {
 	{(void *)mz_see_valloc, (void **)&real.valloc, false},
 	{(void *)mz_see_pvalloc, (void **)&real.pvalloc, false},
 	{NULL, (void **)&real.usable, false},
-	{(void *)mz_see_mmap, (void **)&real.mmap, true},
+	{(void *)mz_see_mmap, (void **)&mz_real_maps.mmap, true},
 	{(void *)mz_see_mmap, &mmap64_too, true},
-	{(void *)mz_see_munmap, (void **)&real.munmap, true},
-	{(void *)mz_see_mremap, (void **)&real.mremap, true},
-	{(void *)mz_see_brk, (void **)&real.brk, true},
-	{(void *)mz_see_sbrk, (void **)&real.sbrk, true},
+	{(void *)mz_see_munmap, (void **)&mz_real_maps.munmap, true},
+	{(void *)mz_see_mremap, (void **)&mz_real_maps.mremap, true},
+	{(void *)mz_see_brk, (void **)&mz_real_maps.brk, true},
+	{(void *)mz_see_sbrk, (void **)&mz_real_maps.sbrk, true},
 	{mz_see_dlsym, &mz_real_dlsym, false},
 	{(void *)mz_see_prctl, &mz_real_prctl, false},
 	{(void *)mz_see_syscall, &mz_real_syscall, false},

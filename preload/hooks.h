@@ -13,8 +13,24 @@ struct mz_hook {
 	bool maps; /* with MZ_REGION_MMAP only */
 };
 
+/* The names of the hooks are also those of the real ones, which the linker would
+ * give for them. */
+#if __has_attribute(copy) /* GCC wants the attributes of both names to agree */
+#define MZ_SEE_COPY(call) copy(call),
+#else
+#define MZ_SEE_COPY(call)
+#endif
+#define MZ_SEE(call)                                                                               \
+	extern __typeof__(call) mz_see_##call                                                      \
+		__attribute__((alias(#call), MZ_SEE_COPY(call) visibility("hidden")))
+
 /* In the order of MZ_REAL_CALLS. */
 extern const struct mz_hook mz_hooks[MZ_REALS] __attribute__((visibility("hidden")));
+
+/* The real functions are known; they are looked for if need be. */
+__attribute__((visibility("hidden"))) bool mz_prepared(void);
+/* Before a call that moves a block or a mapping. False: it is not recorded, but counted. */
+__attribute__((visibility("hidden"))) bool mz_record_old(const void *old);
 
 /* An allocation that another allocator's function has made, and a free that it is to
  * make; align 0 = the usual. Nothing where this thread does not record. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "preload/join.c"
 #include "preload/ring.c"
 
 static const uint8_t *in, *in_end;

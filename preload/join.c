@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Join a recording: find the region, claim a place for this program, and leave again. */
+#include "join.h"
+
+#include "region.h"
+#include "ring.h"
+#include "stack.h"
+#include "thin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct mz_region *mz_region;
+bool mz_use_tsc;
+uint32_t mz_generation;
+
+/* A C library before 2.32 does not say. */
+extern char __libc_single_threaded __attribute__((weak));
+static const char unknown_threads;
+const char *mz_single_threaded = &unknown_threads;
+
+static uint32_t early_alive;
+volatile uint32_t *mz_alive = &early_alive;
+
+uint32_t mz_my_image;
+static bool counts_missed; /* this program left by itself; the recorder is told how much */
+
+/* The program's path with the name that it was started by: several programs may be
+ * one file, which looks at how it was called. */
+static void put_path(char *path, size_t size)
+{
+	const char *called = (const char *)getauxval(AT_EXECFN), *name, *slash;
+	ssize_t n = readlink("/proc/self/exe", path, size - 1);
+	struct stat a, b;
+
+	path[n < 0 ? 0 : n] = '\0';
+	/* without /proc there is only that name */
+	if (n < 0 && called && strlen(called) < size)
+		strcpy(path, called);
+	/* of a script this is the script's name: its interpreter is what runs */
+	if (!called || stat(called, &a) || stat("/proc/self/exe", &b) || a.st_ino != b.st_ino ||
+	    a.st_dev != b.st_dev)
+		return;
+	name = strrchr(called, '/');
+	name = name ? name + 1 : called;
+	slash = strrchr(path, '/');
+	n = slash ? slash + 1 - path : 0;
+	if ((size_t)n + strlen(name) < size)
+		strcpy(path + n, name);
+}
+
+/* Another program than the one asked for: it is not recorded, and said to be there. */
+static void tell_alone(void)
+{
+	uint32_t i = __atomic_fetch_add(&mz_region->alone, 1, __ATOMIC_RELAXED);
+	char name[16] = "";
+
+	prctl(PR_GET_NAME, name);
+	if (i < MZ_ALONE_NAMES)
+		memcpy(mz_region->alone_names[i], name, sizeof(name));
+}
+
+/* SIZE RESIDENT SHARED ..., in pages. */
+static uint64_t anonymous_bytes(void)
+{
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	uint64_t v[3] = {0};
+	char buf[128] = "";
+	unsigned n = 0;
+
+	if (fd < 0 || read(fd, buf, sizeof(buf) - 1) < 0)
+		buf[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	for (const char *p = buf; *p && n < 3; p++) {
+		if (*p >= '0' && *p <= '9')
+			v[n] = v[n] * 10 + (uint64_t)(*p - '0');
+		else
+			n++;
+	}
+	return v[1] > v[2] ? (v[1] - v[2]) * (uint64_t)getpagesize() : 0;
+}
+
+void mz_tell_end(void)
+{
+	if (*mz_alive >= MZ_ALIVE_ON && mz_region)
+		__atomic_store_n(&mz_region->images[mz_my_image].anonymous, anonymous_bytes(),
+				 __ATOMIC_RELAXED);
+}
+
+void mz_tell_blind(uint32_t what)
+{
+	__atomic_fetch_or(&mz_region->images[mz_my_image].blind, what, __ATOMIC_RELAXED);
+}
+
+static bool claim_image(uint32_t parent)
+{
+	for (uint32_t i = 0; i < MZ_IMAGES; i++) {
+		struct mz_program_slot *m = &mz_region->images[i];
+		uint32_t want = MZ_IMAGE_FREE;
+
+		if (__atomic_load_n(&m->state, __ATOMIC_RELAXED) != MZ_IMAGE_FREE ||
+		    !__atomic_compare_exchange_n(&m->state, &want, MZ_IMAGE_CLAIMED, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		m->pid = (uint32_t)getpid();
+		m->parent = parent;
+		m->missed = 0;
+		m->left = MZ_LEFT_NOT;
+		m->blind = 0;
+		m->anonymous = 0;
+		m->waits = m->waited = m->longest = 0;
+		m->locked = mz_region_lock(i);
+		m->start = mz_clock();
+		put_path(m->path, sizeof(m->path));
+		__atomic_store_n(&m->state, MZ_IMAGE_LIVE, __ATOMIC_RELEASE);
+		mz_my_image = i;
+		__atomic_fetch_add(&mz_generation, 1, __ATOMIC_RELAXED);
+		mz_ring_bell();
+		return true;
+	}
+	__atomic_fetch_add(&mz_region->refused, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* A page that is 0 again in a child, whatever way it was forked. */
+static void make_alive_page(void)
+{
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return;
+	if (madvise(p, 4096, MADV_WIPEONFORK)) {
+		munmap(p, 4096);
+		return;
+	}
+	if (&__libc_single_threaded)
+		mz_single_threaded = &__libc_single_threaded;
+	mz_alive = p;
+}
+
+static uint32_t recorders; /* that came so far, after the first */
+
+static void forget_ring(struct mz_thread *t)
+{
+	*t = (struct mz_thread){.hidden = t->hidden};
+}
+
+void mz_leave(uint32_t why)
+{
+	struct mz_program_slot *m = &mz_region->images[mz_my_image];
+
+	__atomic_store_n(&m->left, why, __ATOMIC_RELAXED);
+	counts_missed = true;
+	*mz_alive = MZ_ALIVE_OFF;
+}
+
+void mz_come_back(uint32_t alive)
+{
+	counts_missed = false;
+	__atomic_store_n(&mz_region->images[mz_my_image].left, MZ_LEFT_NOT, __ATOMIC_RELAXED);
+	*mz_alive = alive;
+}
+
+/* The recorder is gone: its memory is given back, and another may come. Threads that
+ * still look at it find zeros, as in a region that nobody reads. */
+void mz_forget_region(void)
+{
+	*mz_alive = MZ_ALIVE_OFF;
+	mz_region_unlock();
+	mmap(mz_region, MZ_REGION_BYTES, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+bool mz_on_slow(uint32_t alive)
+{
+	if (alive == MZ_ALIVE_UNKNOWN)
+		return mz_attach();
+	if (alive == MZ_ALIVE_OFF) {
+		if (counts_missed)
+			__atomic_fetch_add(&mz_region->images[mz_my_image].missed, 1,
+					   __ATOMIC_RELAXED);
+		return false;
+	}
+	forget_ring(&mz_me);
+	mz_me.alive = alive;
+	return true;
+}
+
+bool mz_attach(void)
+{
+	static uint32_t attaching; /* in a child too: the thread that forked was not here */
+	int saved = errno;
+	uint32_t none = 0, state = MZ_ALIVE_OFF;
+	bool forked = mz_region;
+
+	if (mz_sandboxed) {
+		/* a child of a program in a sandbox: no system call of ours */
+		mz_me.alive = MZ_ALIVE_OFF;
+		*mz_alive = MZ_ALIVE_OFF;
+		return false;
+	}
+	if (!__atomic_compare_exchange_n(&attaching, &none, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	if (forked) {
+		mz_stack_forget();
+		mz_region_forked();
+		counts_missed = false;
+	} else {
+		make_alive_page();
+		mz_region = mz_region_map();
+	}
+	forget_ring(&mz_me);
+	if (mz_region && !mz_sandboxed && !mz_region->stop && mz_alive != &early_alive) {
+		uint32_t pid = (uint32_t)getpid();
+
+		mz_use_tsc = mz_region->flags & MZ_REGION_TSC;
+		mz_thinned |= mz_region->thin != 0;
+		if (((mz_region->flags & MZ_REGION_FORKS) || pid == mz_region->main_pid) &&
+		    claim_image(forked ? mz_my_image : MZ_IMAGES))
+			state = MZ_ALIVE_ON + recorders;
+		else if (!forked && mz_region->main_pid && pid != mz_region->main_pid &&
+			 !(mz_region->flags & MZ_REGION_FORKS))
+			tell_alone();
+	}
+	if (state != MZ_ALIVE_OFF)
+		mz_see_thread_exits();
+	mz_me.alive = state;
+	*mz_alive = state;
+	__atomic_store_n(&attaching, 0, __ATOMIC_RELEASE);
+	errno = saved;
+	return state != MZ_ALIVE_OFF;
+}
+
+bool mz_attach_to(struct mz_region *region)
+{
+	if (mz_alive == &early_alive)
+		make_alive_page();
+	if (mz_alive == &early_alive)
+		return false;
+	mz_stack_restart();
+	counts_missed = false;
+	mz_region = region;
+	mz_use_tsc = region->flags & MZ_REGION_TSC;
+	mz_thinned |= region->thin != 0;
+	recorders++;
+	if (!claim_image(MZ_IMAGES))
+		return false;
+	mz_see_thread_exits();
+	__atomic_store_n(mz_alive, MZ_ALIVE_ON + recorders, __ATOMIC_RELEASE);
+	return true;
+}
