@@ -42,8 +42,7 @@ static const struct mz_opt opts[] = {
 	       "a further label (pyroscope, parca); may be repeated"),
 	MZ_OPT(0, "tenant", "NAME", MZ_OPT_STR, struct opts, tenant,
 	       "the tenant, for servers that have some (X-Scope-OrgID)"),
-	MZ_OPT(0, "credentials", "FILE", MZ_OPT_STR, struct opts, credentials,
-	       "a file of mode 600 with the user and the password on two lines"),
+	MZ_OPT_CREDENTIALS(struct opts, credentials, "", ""),
 	RECORDING_SYMBOLS(struct opts, symbols),
 	{0},
 };

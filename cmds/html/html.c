@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Write recordings as one self-contained HTML file. */
 #include "cmds/html/html.h"
+#include "cmds/recording.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,9 +19,7 @@ struct opts {
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct opts, output,
 	       "write the page to FILE (default: standard output)"),
-	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, struct opts, symbols,
-	       "kernel symbols: kallsyms, System.map, vmlinux, or a folder with them and modules, "
-	       "separated by commas (default: those beside the recording)"),
+	RECORDING_MODULES_FOR(0, struct opts, symbols),
 	MZ_OPT(0, "functions", "FILE", MZ_OPT_STR, struct opts, functions,
 	       "KMAPs: show privileges and a cut, with this table of functions ('memorizer kmap "
 	       "functions') or vmlinux"),

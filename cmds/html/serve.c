@@ -43,9 +43,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct opts, timeout,
 	       "close a connection whose request takes longer (default 30), or whose answer "
 	       "takes ten times as long"),
-	MZ_OPT(0, "credentials", "FILE", MZ_OPT_STR, struct opts, credentials,
-	       "a store on servers: a file of mode 600 with the user and the password on two "
-	       "lines"),
+	MZ_OPT_CREDENTIALS(struct opts, credentials, "a store on servers: ", ""),
 	{0},
 };
 

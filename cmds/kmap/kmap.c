@@ -18,9 +18,7 @@ static const struct mz_opt opts[] = {
 	       "for matrix: dir, file, function, cache or pid (default: dir if folders are known, "
 	       "else function); for calls: the first three; for privilege: topdir, dir, file or "
 	       "function (default: all)"),
-	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, struct kmap_opts, symbols,
-	       "kallsyms, System.map, vmlinux, or a folder with them and modules, separated by "
-	       "commas (default: those beside the map)"),
+	RECORDING_MODULES_FOR(0, struct kmap_opts, symbols),
 	MZ_OPT(0, "functions", "FILE", MZ_OPT_STR, struct kmap_opts, functions,
 	       "privilege, cut: the table that 'kmap functions' writes, or a vmlinux to count in "
 	       "(default: the vmlinux of --symbols)"),

@@ -51,9 +51,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "no-suppressions", NULL, MZ_OPT_FLAG, struct opts,
 		   user.no_suppressions, "also show what runtimes never free"),
 	KMEM_REPORT_OPTS(OF(MZ_RECORDING_KERNEL), struct opts, kernel),
-	MZ_OPT_FOR(OF(MZ_RECORDING_KMAP), 0, "symbols", "FILES", MZ_OPT_STR, struct opts, symbols,
-		   "kallsyms, System.map, vmlinux, or a folder with them and modules, separated by "
-		   "commas (default: those beside the map)"),
+	RECORDING_MODULES_FOR(OF(MZ_RECORDING_KMAP), struct opts, symbols),
 	MZ_OPT_FOR(OF(MZ_RECORDING_KMAP), 0, "skip-bad", NULL, MZ_OPT_FLAG, struct opts, skip_bad,
 		   "leave out and count lines that cannot be parsed"),
 	{0},

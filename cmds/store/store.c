@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmds/recording.h"
 #include "cmds/store/store.h"
 
 #define FILTERS (STORE_LIST | STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS | STORE_GATE)
@@ -25,9 +26,8 @@ static const struct mz_opt opts[] = {
 	       "only this machine (add: the machine; default: the one in the recording)"),
 	MZ_OPT(0, "label", "KEY=VALUE", MZ_OPT_LIST, struct store_opts, labels,
 	       "only with this label (add: a label to store); may be repeated"),
-	MZ_OPT(0, "credentials", "FILE", MZ_OPT_STR, struct store_opts, credentials,
-	       "ClickHouse: a file of mode 600 with the user and the password on two lines "
-	       "(default: MEMORIZER_STORE_USER and MEMORIZER_STORE_PASSWORD)"),
+	MZ_OPT_CREDENTIALS(struct store_opts, credentials, "ClickHouse: ",
+			   " (default: MEMORIZER_STORE_USER and MEMORIZER_STORE_PASSWORD)"),
 	MZ_OPT_JSON(struct store_opts, json),
 	MZ_OPT_FOR(STORE_ADD, 0, "time", "TIME", MZ_OPT_STR, struct store_opts, time,
 		   "when it was recorded (default: when its file was written): 2026-03-01, "
@@ -39,9 +39,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_FOR(
 		STORE_ADD, 0, "tries", "N", MZ_OPT_U64, struct store_opts, tries,
 		"try N times while the store does not answer (5), with longer and longer pauses"),
-	MZ_OPT_FOR(STORE_ADD, 0, "symbols", "FILES", MZ_OPT_STR, struct store_opts, symbols,
-		   "kernel recordings: kallsyms, System.map, vmlinux, or a folder with them "
-		   "(default: those beside the recording)"),
+	RECORDING_SYMBOLS_FOR(STORE_ADD, struct store_opts, symbols),
 	MZ_OPT_FOR(FILTERS, 0, "since", "TIME", MZ_OPT_STR, struct store_opts, since,
 		   "only recorded since TIME: a time as with --time, or 30d for the last 30 days"),
 	MZ_OPT_FOR(FILTERS, 0, "until", "TIME", MZ_OPT_STR, struct store_opts, until,
