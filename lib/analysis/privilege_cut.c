@@ -163,7 +163,11 @@ struct file {
 	size_t at[COLUMNS]; /* CELLS: there is no such column */
 	struct by_name functions, objects;
 	uint64_t line;
+	uint64_t steps; /* along chains */
 };
+
+/* Rows may name again and again what many share: the time is that of so many steps at most. */
+#define MOST_STEPS (1ull << 27)
 
 static int by_name_init(struct by_name *b, size_t n)
 {
@@ -264,7 +268,7 @@ static int assign_function(struct file *t, const char *name, const char *file, u
 
 	if (by_name_find(&t->functions, name, &i) < 0)
 		return -ENOMEM;
-	for (; i != NOTHING; i = t->functions.next[i]) {
+	for (; i != NOTHING && t->steps < MOST_STEPS; i = t->functions.next[i], t->steps++) {
 		const struct mz_function *fn = &t->p->f->functions[i];
 
 		if (*file && strcmp(file, mz_functions_text(t->p->f, fn->file)))
@@ -284,7 +288,7 @@ static int assign_object(struct file *t, const char *name, uint32_t domain)
 	if (by_name_find(&t->objects, name, &i) < 0)
 		return -ENOMEM;
 	t->c->unknown += i == NOTHING;
-	for (; i != NOTHING; i = t->objects.next[i]) {
+	for (; i != NOTHING && t->steps < MOST_STEPS; i = t->objects.next[i], t->steps++) {
 		t->c->object[i] = t->c->owner[i] = domain;
 		t->c->listed[i] = true;
 	}
@@ -300,7 +304,7 @@ static int allow_access(struct file *t, const char *name, const char *ops, uint3
 	if (by_name_find(&t->objects, name, &i) < 0)
 		return -ENOMEM;
 	c->unknown += i == NOTHING;
-	for (; i != NOTHING; i = t->objects.next[i]) {
+	for (; i != NOTHING && t->steps < MOST_STEPS; i = t->objects.next[i], t->steps++) {
 		at = mz_pair_index_put(&c->allowed, domain, i);
 		if (at == MZ_PAIR_INDEX_NONE ||
 		    !mz_array_room((void **)&c->allowed_ops, &c->cap_allowed, at, 1))
@@ -376,6 +380,10 @@ static int read_lines(struct file *t, struct mz_input *in, char *room)
 		if (t->at[DOMAIN] == t->at[NAME] && is_head(t, cells, n))
 			continue;
 		ret = assign(t, cells, n);
+		if (ret >= 0 && t->steps >= MOST_STEPS)
+			ret = mz_fail_line(t->err, EFBIG, t->line,
+					   "%s: line %llu: too many rows for names that many share",
+					   t->path, (unsigned long long)t->line);
 		if (ret < 0)
 			return ret;
 	}

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/input.h"
 #include "base/output.h"
+#include "base/regular.h"
 #include "base/sha256.h"
 #include "base/varint.h"
 #include "store/send.h"
@@ -173,19 +173,24 @@ static void get_item(struct cursor *c, struct mz_store_item *item)
 	c->bad |= c->p != c->end || item->rows[MZ_STORE_RECORDING].n != 1;
 }
 
+/* Anybody may have put a pipe or a device into the folder. */
 static int read_file(const char *path, struct mz_buf *b, struct mz_error *err)
 {
-	struct mz_input in;
-	int ret = mz_input_open(&in, path, err);
+	FILE *in = mz_fopen_regular(path);
+	char part[65536];
+	size_t n;
+	int ret = 0;
 
-	if (ret < 0)
-		return ret;
-	while (!(ret = mz_input_fill(&in, 1, err)) && mz_input_left(&in)) {
-		mz_buf_add(b, in.pos, mz_input_left(&in));
-		in.pos = in.end;
-	}
-	mz_input_close(&in);
-	return b->failed ? mz_fail_memory(err) : ret;
+	if (!in)
+		return mz_fail(err, errno, "%s: cannot open: %s", path, strerror(errno));
+	while (!b->failed && (n = fread(part, 1, sizeof(part), in)))
+		mz_buf_add(b, part, n);
+	if (b->failed)
+		ret = mz_fail_memory(err);
+	else if (ferror(in))
+		ret = mz_fail(err, EIO, "%s: cannot read", path);
+	fclose(in);
+	return ret;
 }
 
 int mz_store_spool_get(const char *path, struct mz_store_item *item, struct mz_error *err)
