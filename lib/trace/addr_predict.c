@@ -125,7 +125,19 @@ static inline uint32_t place_at(struct mz_addr_predict *pl, uint64_t addr)
 	return i && pl->v[i].addr == addr ? i : 0;
 }
 
-static uint32_t new_place(struct mz_addr_predict *pl)
+static __attribute__((noinline)) bool more_places(struct mz_addr_predict *pl)
+{
+	uint32_t cap = pl->cap ? pl->cap * 2 : 1024;
+	struct place *v = realloc(pl->v, cap * sizeof(*v));
+
+	if (!v)
+		return false;
+	pl->v = v;
+	pl->cap = cap;
+	return true;
+}
+
+static inline uint32_t new_place(struct mz_addr_predict *pl)
 {
 	uint32_t i = pl->unused;
 
@@ -133,16 +145,7 @@ static uint32_t new_place(struct mz_addr_predict *pl)
 		pl->unused = pl->v[i].older;
 		return i;
 	}
-	if (pl->n >= pl->cap) {
-		uint32_t cap = pl->cap ? pl->cap * 2 : 1024;
-		struct place *v = realloc(pl->v, cap * sizeof(*v));
-
-		if (!v)
-			return 0;
-		pl->v = v;
-		pl->cap = cap;
-	}
-	return pl->n++;
+	return pl->n < pl->cap || more_places(pl) ? pl->n++ : 0;
 }
 
 static inline void take_out(struct mz_addr_predict *pl, uint32_t i)

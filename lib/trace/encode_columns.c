@@ -521,7 +521,9 @@ static int make_pattern_contexts(struct mz_encoder *e)
 
 /* ---- all of it ---------------------------------------------------------- */
 
-static void release(struct mz_encoder *e)
+/* What the chunk before has left. Its tables are cleared when they are needed again, not at its
+ * end: there may be no other chunk. */
+static void clear_columns(struct mz_encoder *e)
 {
 	mz_patterns_clear(&e->final);
 	mz_u64_table_clear(&e->variants, sizeof(struct mz_encode_note));
@@ -655,13 +657,13 @@ int mz_encoder_finish(struct mz_encoder *e, struct mz_chunk_info *info, struct m
 {
 	int ret = seat_guests(e);
 
+	clear_columns(e);
 	if (!ret)
 		ret = make_columns(e);
 	free(e->place);
 	e->place = NULL;
 	if (!ret)
 		ret = write_out(e, out, sizes);
-	release(e);
 	if (ret < 0)
 		return ret;
 	if (info)
