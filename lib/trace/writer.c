@@ -18,7 +18,7 @@
 #define EASY_LEVEL     6	   /* of a recorder that keeps up */
 #define HURRY_LEVEL    1	   /* of one that does not */
 #define LAST_LEVEL     14	   /* of its last chunk, which takes a tenth of a second at most */
-#define MIX_UPTO       8192	   /* numbers of a column of that chunk, or of the tree */
+#define MIX_UPTO       16384	   /* numbers of a column of that chunk, or of the tree */
 #define MIX_NODES      32768	   /* of the tree so far */
 #define LARGE_ENCODER  (16u << 20) /* bytes: it had chunks of more than half the length */
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */

@@ -536,7 +536,7 @@ static void stacks_come_back(size_t stacks)
 /* Short columns of the last chunk are mixed, and those of few stacks; times are sparse. */
 static void short_columns_are_mixed(void)
 {
-	static const size_t sizes[] = {1, 100, 3000, 8192, 8193, 20000};
+	static const size_t sizes[] = {1, 100, 3000, 16384, 16385, 20000};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		size_t n = sizes[i], stacks = n / 4, quick, slow, got;
