@@ -26,7 +26,7 @@
  * to itself, and packing comes when it makes less, or is over. */
 #define MUCH		   524288u	/* records that wait */
 #define LOOK_NS		   100000000ull /* its rate is looked at so often */
-#define FAST		   1000000u	/* records a second */
+#define FAST		   1000000u	/* records per second */
 
 enum { OF_PROGRAM, OF_KERNEL };
 #define PROGRAM (1u << OF_PROGRAM)

@@ -74,7 +74,7 @@ int mz_kmem_attach(struct mz_kmem *k, struct mz_error *err);
 void mz_kmem_detach(struct mz_kmem *k);
 void mz_kmem_free(struct mz_kmem *k);
 
-/* Start a thread and a file a CPU; the folder is there and holds kallsyms. */
+/* Start one thread and one file per CPU; the folder exists and contains kallsyms. */
 int mz_kmem_start(struct mz_kmem *k, const char *dir, bool overwrite, struct mz_error *err);
 /* After detach: empty the rings, close the files, check the account. */
 int mz_kmem_finish(struct mz_kmem *k, struct mz_error *err);

@@ -6,7 +6,7 @@
 
 #include "record/kmem_private.h"
 
-/* The kernel takes about 64 bytes a block, and takes them at once. */
+/* The kernel allocates about 64 bytes per block, at the start. */
 uint32_t mz_kmem_live_default(void)
 {
 	uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 128;

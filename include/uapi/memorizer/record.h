@@ -22,7 +22,7 @@
 
 /* The first threads get large rings, the next ones smaller ones, and the rest small ones:
  * 32 MiB in all, of which only what is used is really there. A large one holds 30 ms of
- * 3 million events a second with stacks. */
+ * 3 million events per second with stacks. */
 #define MZ_RINGS_LARGE	  8u
 #define MZ_RINGS_MEDIUM	  16u
 #define MZ_RINGS_SMALL	  2040u
