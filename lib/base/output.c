@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-int mz_output_open(struct mz_output *out, const char *path, bool overwrite, struct mz_error *err)
+static int open_as(struct mz_output *out, const char *path, unsigned how, struct mz_error *err)
 {
 	int ret;
 
@@ -19,10 +19,21 @@ int mz_output_open(struct mz_output *out, const char *path, bool overwrite, stru
 	else if (!path || !strcmp(path, "-"))
 		ret = mz_atomic_file_fd(&out->file, STDOUT_FILENO, "standard output", err);
 	else
-		ret = mz_atomic_file_open(&out->file, path, overwrite ? MZ_FILE_REPLACE : 0, err);
+		ret = mz_atomic_file_open(&out->file, path, how, err);
 	if (ret < 0)
 		mz_output_abort(out);
 	return ret;
+}
+
+int mz_output_open(struct mz_output *out, const char *path, bool overwrite, struct mz_error *err)
+{
+	return open_as(out, path, overwrite ? MZ_FILE_REPLACE : 0, err);
+}
+
+int mz_output_open_file(struct mz_output *out, const char *path, bool overwrite,
+			struct mz_error *err)
+{
+	return open_as(out, path, MZ_FILE_REGULAR | (overwrite ? MZ_FILE_REPLACE : 0), err);
 }
 
 int mz_output_flush(struct mz_output *out, struct mz_error *err)

@@ -17,6 +17,9 @@ struct mz_output {
 
 /* path NULL or "-" is standard output. */
 int mz_output_open(struct mz_output *out, const char *path, bool overwrite, struct mz_error *err);
+/* For a name that the user did not give: never a pipe or a device, which others may have made. */
+int mz_output_open_file(struct mz_output *out, const char *path, bool overwrite,
+			struct mz_error *err);
 int mz_output_add(struct mz_output *out, const void *data, size_t n, struct mz_error *err);
 
 /* Room for n contiguous bytes; the caller writes at the returned place and then

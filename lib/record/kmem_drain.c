@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "record/kmem_private.h"
+#include "trace/writer.h"
 
 #define BATCH	 1024
 #define FLUSH_NS (2ull * 1000000000u)
@@ -372,6 +373,6 @@ int kmem_drain_open(struct kmem_drain *d, bool overwrite, struct mz_error *err)
 	if (!d->batch || !d->site_keys || !d->site_ids || !d->stack_ids)
 		return mz_fail_memory(err);
 	d->last_time = d->looked = d->k->start;
-	d->w = mz_writer_open(d->path, &o, err);
+	d->w = mz_writer_open_file(d->path, &o, err);
 	return d->w ? 0 : -(err && err->code ? err->code : EIO);
 }

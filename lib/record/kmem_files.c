@@ -22,7 +22,7 @@ int kmem_save_file(const char *dir, const char *name, const char *data, size_t l
 	int ret;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	ret = mz_output_open(&out, path, true, err);
+	ret = mz_output_open_file(&out, path, true, err);
 	if (ret >= 0)
 		ret = mz_output_add(&out, data, len, err);
 	if (ret >= 0)

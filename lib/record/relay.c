@@ -289,7 +289,7 @@ static int open_cpu(struct mz_relay *r, struct cpu *c, unsigned cpu, struct mz_e
 	if (pipe2(c->pipe, O_CLOEXEC))
 		return mz_fail(err, errno, "cannot create a pipe: %s", strerror(errno));
 	snprintf(path, sizeof(path), "%s/cpu%u.out", r->dir, cpu);
-	return mz_output_open(&c->out, path, r->o.overwrite, err) < 0 ? -1 : 0;
+	return mz_output_open_file(&c->out, path, r->o.overwrite, err) < 0 ? -1 : 0;
 }
 
 static void close_cpu(struct cpu *c)
