@@ -116,9 +116,12 @@ static void remove_folder(void)
 
 static void make_folder(void)
 {
-	if (folder[sizeof(folder) - 2] != 'X')
+	static bool made; /* the name does not tell: it may end in an X by chance */
+
+	if (made)
 		return;
 	MUST(mkdtemp(folder));
+	made = true;
 	atexit(remove_folder);
 }
 
