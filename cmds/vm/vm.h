@@ -108,7 +108,9 @@ void vm_release(struct vm_machine *m);
 void vm_attend(struct vm_machine *m, const struct vm_opts *o, struct vm_sinks *sinks,
 	       bool forward_stdin, struct vm_result *res);
 
-/* vm_symbols.c: copy the symbols that lie beside the kernel, and those of modules behind them,
+/* vm_symbols.c: the path of a file in the folder of the kernel. */
+void vm_beside_kernel(char *path, size_t size, const char *kernel, const char *name);
+/* Copy the symbols that lie beside the kernel, and those of modules behind them,
  * with their source files if these are known there. 0 (also if there are none), or -errno with
  * err set. */
 int vm_keep_symbols(const char *kernel, const struct mz_buf *modules, const char *to, bool force,

@@ -53,12 +53,11 @@ static int read_file(const char *path, struct mz_buf *b)
 static int add_drivers(struct mz_buf *b, unsigned *ino, const char *kernel, struct mz_error *err)
 {
 	char dir[PATH_MAX], name[PATH_MAX], path[2 * PATH_MAX];
-	const char *slash = strrchr(kernel, '/');
 	struct dirent *e;
 	int ret = 0;
 	DIR *d;
 
-	snprintf(dir, sizeof(dir), "%.*s/early", slash ? (int)(slash - kernel) : 0, kernel);
+	vm_beside_kernel(dir, sizeof(dir), kernel, "early");
 	d = opendir(dir);
 	while (d && !ret && (e = readdir(d))) {
 		struct mz_buf file = {0};

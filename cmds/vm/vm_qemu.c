@@ -224,11 +224,11 @@ static void arg_drive(struct args *a, const char *options, const char *path)
 	mz_buf_free(&b);
 }
 
-/* The format is what the name says, never what the content says: who wrote the content could
- * make QEMU open other files. What the guest writes goes to a file that QEMU discards. */
+/* The format is what the name says, never what the content says: its author could make QEMU
+ * open other files. What the guest writes goes to a file that QEMU discards. */
 static void disk_args(struct args *a, const struct vm_opts *o, const char *kernel)
 {
-	const char *dot = strrchr(o->disk, '.'), *slash = strrchr(kernel, '/');
+	const char *dot = strrchr(o->disk, '.');
 	bool qcow2 = dot && !strcmp(dot, ".qcow2");
 	char modules[PATH_MAX];
 
@@ -237,8 +237,7 @@ static void disk_args(struct args *a, const struct vm_opts *o, const char *kerne
 			: "if=none,id=disk,snapshot=on,format=raw,file=",
 		  o->disk);
 	arg_words(a, "-device virtio-blk-pci,drive=disk");
-	snprintf(modules, sizeof(modules), "%.*s/modules.img", slash ? (int)(slash - kernel) : 0,
-		 kernel);
+	vm_beside_kernel(modules, sizeof(modules), kernel, "modules.img");
 	if (access(modules, R_OK))
 		return;
 	arg_drive(a, "if=none,id=modules,readonly=on,format=raw,file=", modules);

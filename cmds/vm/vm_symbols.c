@@ -143,7 +143,7 @@ static int copy(struct mz_input *in, struct mz_output *out, struct mz_error *err
 	return ret;
 }
 
-static void beside(char *path, size_t size, const char *kernel, const char *name)
+void vm_beside_kernel(char *path, size_t size, const char *kernel, const char *name)
 {
 	const char *slash = strrchr(kernel, '/');
 
@@ -156,7 +156,7 @@ static bool open_symbols(struct mz_input *in, const char *kernel)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		char path[PATH_MAX];
 
-		beside(path, sizeof(path), kernel, names[i]);
+		vm_beside_kernel(path, sizeof(path), kernel, names[i]);
 		if (mz_input_open(in, path, NULL) >= 0)
 			return true;
 	}
@@ -173,7 +173,7 @@ int vm_keep_symbols(const char *kernel, const struct mz_buf *modules, const char
 
 	if (!open_symbols(&in, kernel))
 		return 0;
-	beside(files, sizeof(files), kernel, "modules.files");
+	vm_beside_kernel(files, sizeof(files), kernel, "modules.files");
 	ret = mz_output_open(&out, to, force, err);
 	if (ret >= 0)
 		ret = copy(&in, &out, err);
@@ -213,7 +213,7 @@ int vm_keep_vmlinux(const char *kernel, const char *to, bool force, struct mz_er
 {
 	char path[PATH_MAX], whole[PATH_MAX];
 
-	beside(path, sizeof(path), kernel, "vmlinux");
+	vm_beside_kernel(path, sizeof(path), kernel, "vmlinux");
 	if (!has_dwarf(path))
 		return 0;
 	if (force)

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base_name.h"
 #include "base/error.h"
 #include "record/user_perfmap.h"
 #include "record/user_pools.h"
@@ -37,14 +38,6 @@ static char *file_name(const struct mz_user_files *f, unsigned number)
 		snprintf(name, len + 16, "%.*s.%u%s", (int)stem, f->output, number,
 			 f->output + stem);
 	return name;
-}
-
-/* Whether two paths end in the same name. */
-static bool same_name(const char *a, const char *b)
-{
-	const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
-
-	return !strcmp(x ? x + 1 : a, y ? y + 1 : b);
 }
 
 /* The arguments of a process, separated by NULs. Returns their length, or 0. */
@@ -72,12 +65,14 @@ static size_t read_arguments(uint32_t pid, char *line, size_t size)
 static bool still_runs(const struct mz_user_program *m, const char *arguments)
 {
 	char link[32], path[PATH_MAX];
+	const char *name;
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/%u/exe", m->process.pid);
 	n = readlink(link, path, sizeof(path) - 1);
 	path[n < 0 ? 0 : n] = '\0';
-	return same_name(path, m->program) || same_name(arguments, m->program);
+	name = mz_base_name(m->program);
+	return !strcmp(mz_base_name(path), name) || !strcmp(mz_base_name(arguments), name);
 }
 
 /* The arguments of the process as one line; what the recorder started is known. */
