@@ -17,7 +17,7 @@ PREFIX_MAP := $(filter -ffile-prefix-map=%,$(OPTIM))
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
 CPPFLAGS := -Iinclude -Ilib -I. -I$(O)/gen -D_GNU_SOURCE
 CFLAGS   := -std=gnu11 $(OPTIM) $(WARN) -fvisibility=hidden -fPIC -fno-strict-aliasing
-LDLIBS   := -lzstd -lz -lsqlite3 -ldw -lelf -lm -lpthread -ldl
+LDLIBS   := -lzstd -lz -lsqlite3 -ldw -lelf -llzma -lm -lpthread -ldl
 ifneq ($(SAN),)
 CFLAGS  += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS += -fsanitize=$(SAN)
@@ -41,7 +41,7 @@ TOOL_SRC := $(sort $(wildcard lib/record/*.c lib/replay/*.c lib/export/*.c lib/s
 LIB_SRC  := $(filter-out $(TOOL_SRC) lib/symbols/debuginfo_load.c,$(sort $(wildcard lib/*/*.c)))
 # libdw and what needs it: linked into the static library, a plugin of the shared one
 DEBUGINFO_SRC := $(addprefix lib/symbols/,debuginfo_linked.c code_elf.c image_build.c image_dwarf.c \
-	image_rows.c debug_file.c kaslr.c types_btf.c types_dwarf.c)
+	image_rows.c debug_bounds.c debug_file.c kaslr.c types_btf.c types_dwarf.c)
 SO_SRC  := $(filter-out $(DEBUGINFO_SRC),$(LIB_SRC)) lib/symbols/debuginfo_load.c
 CMD_SRC := $(sort $(wildcard cmds/*.c cmds/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o)

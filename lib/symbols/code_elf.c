@@ -462,7 +462,7 @@ int mz_code_read_elf(struct mz_code *c, const char *path, struct mz_error *err)
 	if (fd < 0)
 		return mz_fail(err, errno, "%s: cannot open: %s", path, strerror(errno));
 	elf_version(EV_CURRENT);
-	r.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	r.elf = elf_begin(fd, ELF_C_READ, NULL);
 	ret = check(&r);
 	if (!ret)
 		ret = read_sections(&r);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Find the separate file of debugging information of a module, and refuse files that would hang
- * the reader or unpack to more than they explain. */
+/* Find the separate file of debugging information of a module. */
 #include "symbols/debug_file.h"
 
 #include <elfutils/libdwelf.h>
-#include <endian.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,52 +12,7 @@
 #include <zlib.h>
 
 #include "base/regular.h"
-
-/* zlib packs debugging information to a third or a fifth, and zeros to a thousandth. */
-#define UNPACKED_CONSTANT (64ull << 20)
-#define UNPACKED_FACTOR	  32u
-
-/* What a section says that it unpacks to; 0: it is not packed. Sections .zdebug_* are of an older
- * form, with the size in its head. */
-static uint64_t unpacked_size(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, size_t names)
-{
-	const char *name = elf_strptr(elf, names, sh->sh_name);
-	GElf_Chdr mem, *ch;
-	Elf_Data *d;
-	uint64_t n;
-
-	if (sh->sh_flags & SHF_COMPRESSED) {
-		ch = gelf_getchdr(scn, &mem);
-		return ch ? ch->ch_size : 0;
-	}
-	if (!name || strncmp(name, ".zdebug", 7) != 0)
-		return 0;
-	d = elf_rawdata(scn, NULL);
-	if (!d || !d->d_buf || d->d_size < 12)
-		return 0;
-	memcpy(&n, (char *)d->d_buf + 4, sizeof(n));
-	return be64toh(n);
-}
-
-bool mz_debug_unpacks_large(Elf *elf)
-{
-	uint64_t packed = 0, unpacked = 0;
-	Elf_Scn *scn = NULL;
-	size_t names;
-
-	if (!elf || elf_getshdrstrndx(elf, &names))
-		return false;
-	while ((scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr mem, *sh = gelf_getshdr(scn, &mem);
-		uint64_t n = sh ? unpacked_size(elf, scn, sh, names) : 0;
-
-		packed += n ? sh->sh_size : 0;
-		if (__builtin_add_overflow(unpacked, n, &unpacked))
-			return true;
-	}
-	return unpacked > UNPACKED_CONSTANT &&
-	       (unpacked - UNPACKED_CONSTANT) / UNPACKED_FACTOR > packed;
-}
+#include "symbols/debug_bounds.h"
 
 /* ---- is it the right one? ---------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/regular.h"
+#include "symbols/debug_bounds.h"
 #include "symbols/debug_file.h"
 #include "symbols/image_build.h"
 
@@ -238,8 +239,7 @@ static void read_dwarf(struct build *b, Dwfl_Module *mod)
 	Dwarf_Addr bias;
 	Dwarf_Die *unit = NULL;
 
-	if (mz_debug_unpacks_large(dwfl_module_getelf(mod, &bias)) ||
-	    !dwfl_module_getdwarf(mod, &bias))
+	if (!dwfl_module_getdwarf(mod, &bias))
 		return;
 	while ((unit = dwfl_module_nextcu(mod, unit, &bias)) && !b->failed) {
 		size_t n;
@@ -303,7 +303,7 @@ size_t mz_image_read_id(const char *path, uint8_t *id)
 	if (fd < 0)
 		return 0;
 	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (elf) {
 		ssize_t n = dwelf_elf_gnu_build_id(elf, &found);
 
@@ -325,8 +325,10 @@ int mz_image_build(struct mz_image *im, const char *path, struct mz_error *err)
 		.section_address = dwfl_offline_section_address,
 	};
 	Dwfl *dwfl = dwfl_begin(&callbacks);
+	const char *name = path ? path : "build id";
 	Dwfl_Module *mod;
 	GElf_Addr bias;
+	Elf *elf;
 	int ret;
 
 	if (!dwfl)
@@ -346,9 +348,12 @@ int mz_image_build(struct mz_image *im, const char *path, struct mz_error *err)
 			mod = NULL;
 	}
 	dwfl_report_end(dwfl, NULL, NULL);
-	if (!mod || !dwfl_module_getelf(mod, &bias))
-		ret = mz_fail(err, EINVAL, "%s: not an ELF file with code: %s",
-			      path ? path : "build id", dwfl_errmsg(-1));
+	elf = mod ? dwfl_module_getelf(mod, &bias) : NULL;
+	if (!elf)
+		ret = mz_fail(err, EINVAL, "%s: not an ELF file with code: %s", name,
+			      dwfl_errmsg(-1));
+	else if (mz_debug_unpacks_large(elf))
+		ret = mz_fail(err, EFBIG, "%s: its sections unpack to too much", name);
 	else
 		ret = build_module(im, mod, err);
 	dwfl_end(dwfl);

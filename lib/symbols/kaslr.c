@@ -102,7 +102,7 @@ static bool with_code(const char *vmlinux, void (*use)(const struct image *im, v
 	if (fd < 0)
 		return false;
 	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (elf) {
 		read_code(elf, &im);
 		use(&im, arg);

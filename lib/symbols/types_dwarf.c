@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/regular.h"
+#include "symbols/debug_bounds.h"
 #include "symbols/debug_file.h"
 #include "symbols/types_private.h"
 
