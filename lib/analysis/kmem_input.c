@@ -1,375 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Read the files of a kernel trace merged by time. */
-#include <dirent.h>
+#include "analysis/kmem_input.h"
+
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "analysis/kmem.h"
-#include "analysis/kmem_readahead.h"
 #include "base/array.h"
-#include "base/buf.h"
 #include "base/error.h"
-#include "base/merge.h"
-#include "base/pair_index.h"
-#include "base/regular.h"
-#include "formats/kmemtrace.h"
-#include "symbols/kallsyms.h"
-#include "symbols/symbols.h"
-#include "trace/reader.h"
 
 #define MAX_THREADS 32 /* of more files the rest is decoded when it is needed */
-
-struct source {
-	char *path;
-	struct mz_reader *r;
-	struct kmem_ahead *ahead; /* once it is being read */
-	struct mz_event *ev;
-	const uint64_t *orders; /* of those, if the file has them */
-	uint32_t *stack_of;	/* of those, our numbers of their stacks; NULL = not wanted */
-	long n, at;
-	bool ended;
-	uint64_t key;			   /* order of the next event; UINT64_MAX = at its end */
-	int cpu;			   /* by the file's name; -1 = not told */
-	uint32_t *sites, *caches, *stacks; /* file number -> merged number */
-	uint32_t nsites, ncaches, nstacks;
-	size_t cap_sites, cap_caches, cap_stacks;
-};
-
-struct mz_kmem_input {
-	struct source *src;
-	unsigned n;
-	struct mz_merge merge; /* of the sources, while all that have not ended have events */
-	bool ready;	       /* they have */
-	bool whole;	       /* all files of a recording, with numbered events: a gap is a loss */
-	bool begun;
-	struct mz_event lost; /* a gap, told as an event */
-	uint64_t last;	      /* number of the last event */
-	uint64_t last_time;
-	uint64_t missing;	    /* by the gaps so far */
-	uint64_t overruns;	    /* as the recorder counted them */
-	struct mz_pair_index sites; /* addresses */
-	struct mz_tables *names;    /* caches: our number is the string's - 1 */
-	struct mz_tables *stacks;   /* NULL = not wanted */
-	struct mz_kallsyms *syms;
-	struct mz_symbols *files; /* System.map beside the trace; NULL = none */
-	int *nodes;
-	int nnodes;
-	char *base; /* the folder of the first file */
-	bool by_sequence;
-	unsigned cut;
-	unsigned flags; /* enum mz_open_flags, of all files */
-};
-
-/* ---- opening ------------------------------------------------------------ */
-
-/* "…/cpu7.out" or "…/cpu7.out.part": 7 */
-static int cpu_of(const char *path)
-{
-	const char *base = strrchr(path, '/');
-	int cpu, end = 0;
-
-	base = base ? base + 1 : path;
-	if (sscanf(base, "cpu%d.out%n", &cpu, &end) == 1 && end && cpu >= 0 && cpu < 32768 &&
-	    (!base[end] || !strcmp(base + end, ".part")))
-		return cpu;
-	return -1;
-}
-
-/* Takes over the reader, in failure too. */
-static int add_reader(struct mz_kmem_input *in, struct mz_reader *r, const char *path,
-		      struct mz_error *err)
-{
-	struct source *p = realloc(in->src, (in->n + 1) * sizeof(*p));
-
-	if (!p) {
-		mz_reader_close(r);
-		return mz_fail_memory(err);
-	}
-	in->src = p;
-	p[in->n] = (struct source){.path = strdup(path), .cpu = cpu_of(path), .r = r};
-	r->unnamed = true;
-	return p[in->n++].path ? 0 : mz_fail_memory(err);
-}
-
-static int add_file(struct mz_kmem_input *in, const char *path, struct mz_error *err)
-{
-	struct mz_reader *r = mz_reader_open_with(path, in->flags, err);
-
-	return r ? add_reader(in, r, path, err) : -(err && err->code ? err->code : EIO);
-}
-
-static int by_cpu(const struct dirent **a, const struct dirent **b)
-{
-	return cpu_of((*a)->d_name) - cpu_of((*b)->d_name);
-}
-
-static int is_trace(const struct dirent *d)
-{
-	return cpu_of(d->d_name) >= 0;
-}
-
-/* cpu0.out.part beside cpu0.out is what an earlier, stopped recording left */
-static bool has_whole(struct dirent **list, int n, const char *name)
-{
-	size_t len = strlen(name);
-
-	if (len < 5 || strcmp(name + len - 5, ".part"))
-		return false;
-	for (int i = 0; i < n; i++)
-		if (strlen(list[i]->d_name) == len - 5 && !strncmp(list[i]->d_name, name, len - 5))
-			return true;
-	return false;
-}
-
-static int add_dir(struct mz_kmem_input *in, const char *dir, struct mz_error *err)
-{
-	struct dirent **list;
-	int n = scandir(dir, &list, is_trace, by_cpu), ret = 0;
-
-	if (n < 0)
-		return mz_fail(err, errno, "%s: cannot read the folder: %s", dir, strerror(errno));
-	for (int i = 0; i < n; i++) {
-		char path[4096];
-
-		struct stat st;
-
-		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
-		/* a CPU that did nothing has an empty file, which has no format */
-		if (!ret && !has_whole(list, n, list[i]->d_name) && (stat(path, &st) || st.st_size))
-			ret = add_file(in, path, err);
-	}
-	for (int i = 0; i < n; i++)
-		free(list[i]);
-	free(list);
-	if (!ret && !in->n)
-		ret = mz_fail(
-			err, ENOENT,
-			"%s: contains no cpuN.out file%s; kmemtraced -o creates such a folder", dir,
-			n ? " with events" : "");
-	in->whole = true;
-	return ret;
-}
-
-static void set_node(struct mz_kmem_input *in, int cpu, int node)
-{
-	if (cpu < 0 || cpu >= 32768 || node < 0 || node >= 1024)
-		return;
-	if (cpu >= in->nnodes) {
-		int *p = realloc(in->nodes, (size_t)(cpu + 1) * sizeof(*p));
-
-		if (!p)
-			return;
-		in->nodes = p;
-		for (int i = in->nnodes; i <= cpu; i++)
-			in->nodes[i] = -1;
-		in->nnodes = cpu + 1;
-	}
-	in->nodes[cpu] = node;
-}
-
-/* From the recording machine: the file beside the traces, else the traces. */
-static void load_nodes(struct mz_kmem_input *in)
-{
-	char path[4200];
-	FILE *f;
-	int cpu, node;
-
-	for (unsigned i = 0; i < in->n; i++)
-		for (size_t a = 0; a < mz_reader_attrs(in->src[i].r); a++) {
-			const struct mz_attr *at = mz_reader_attr(in->src[i].r, a);
-
-			if (at && at->type == MZ_ATTR_NUMBER &&
-			    sscanf(at->key, "node.%d", &cpu) == 1 && at->number < 1024)
-				set_node(in, cpu, (int)at->number);
-		}
-	snprintf(path, sizeof(path), "%s/nodes", in->base);
-	f = mz_fopen_regular(path);
-	while (f && fscanf(f, "%d %d", &cpu, &node) == 2)
-		set_node(in, cpu, node);
-	if (f)
-		fclose(f);
-}
-
-/* What the files say themselves, each of its own call sites: it is less to read
- * than all of the kernel's functions. all: only if every file does. */
-static bool load_own_symbols(struct mz_kmem_input *in, bool all)
-{
-	struct mz_buf b = {0};
-
-	for (unsigned i = 0; i < in->n && !b.failed; i++) {
-		const struct mz_attr *a = mz_reader_find_attr(in->src[i].r, "kallsyms");
-
-		if (a && a->type == MZ_ATTR_BYTES)
-			mz_buf_add(&b, a->data, a->size);
-		else
-			b.failed |= all;
-	}
-	if (b.len && !b.failed)
-		in->syms = mz_kallsyms_parse(b.data, b.len, in->src[0].path, NULL);
-	mz_buf_free(&b);
-	return in->syms;
-}
-
-/* What the recorder counted as lost; it may have been after the last event. */
-static void load_overruns(struct mz_kmem_input *in)
-{
-	char path[4200];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/total_overruns", in->base);
-	f = mz_fopen_regular(path);
-	if (f && fscanf(f, "%" SCNu64, &in->overruns) != 1)
-		in->overruns = 0;
-	if (f)
-		fclose(f);
-}
-
-static void load_clock(struct mz_kmem_input *in, struct mz_reader *r)
-{
-	const struct mz_attr *clock = mz_reader_find_attr(r, "clock");
-
-	if (mz_reader_format(r) == MZ_FORMAT_KMEMTRACE_C && !mz_kmemtrace_timed(r))
-		in->by_sequence = true;
-	if (clock && clock->type == MZ_ATTR_TEXT && !strcmp(clock->data, "sequence"))
-		in->by_sequence = true;
-	/* the original gave no number to what it lost: there a gap means nothing */
-	if (!r->ordered || !mz_kmemtrace_timed(r))
-		in->whole = false;
-}
-
-/* The kernel's System.map, perhaps with source files (scripts/kernel-files). */
-static int load_files(struct mz_kmem_input *in, struct mz_error *err)
-{
-	char list[4200], map[4200];
-	struct mz_symbols_kernel from = {.map = map};
-
-	snprintf(list, sizeof(list), "%s/kallsyms", in->base);
-	snprintf(map, sizeof(map), "%s/System.map", in->base);
-	if (access(map, F_OK))
-		return 0;
-	if (!access(list, F_OK)) /* the kernel may have been moved */
-		from.kallsyms = list;
-	in->files = mz_symbols_open_kernel(&from, err);
-	return in->files ? 0 : -EINVAL;
-}
-
-static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
-{
-	char path[4200];
-	struct stat st;
-	const char *slash = strrchr(in->src[0].path, '/');
-
-	in->base =
-		slash ? strndup(in->src[0].path, (size_t)(slash - in->src[0].path)) : strdup(".");
-	if (!in->base)
-		return mz_fail_memory(err);
-	snprintf(path, sizeof(path), "%s/kallsyms", in->base);
-	if (!load_own_symbols(in, true) && !stat(path, &st)) {
-		in->syms = mz_kallsyms_load(path, err);
-		if (!in->syms)
-			return -EINVAL;
-	} else if (!in->syms) {
-		load_own_symbols(in, false);
-	}
-	if (load_files(in, err) < 0)
-		return -EINVAL;
-	load_nodes(in);
-	for (unsigned i = 0; i < in->n; i++) {
-		struct mz_summary s = {.size = sizeof(s)};
-
-		if (!mz_reader_summary(in->src[i].r, &s) && !s.whole)
-			in->cut++;
-		load_clock(in, in->src[i].r);
-	}
-	if (in->whole)
-		load_overruns(in);
-	return 0;
-}
-
-static struct mz_kmem_input *new_input(struct mz_error *err)
-{
-	struct mz_kmem_input *in = calloc(1, sizeof(*in));
-
-	if (!in) {
-		mz_fail_memory(err);
-		return NULL;
-	}
-	in->names = mz_tables_new();
-	if (in->names)
-		return in;
-	mz_fail_memory(err);
-	mz_kmem_input_close(in);
-	return NULL;
-}
-
-/* ret: of adding the files. */
-static struct mz_kmem_input *opened(struct mz_kmem_input *in, int ret, struct mz_error *err)
-{
-	if (!ret)
-		ret = load_beside(in, err);
-	if (!ret)
-		return in;
-	mz_kmem_input_close(in);
-	return NULL;
-}
-
-struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, unsigned flags, struct mz_error *err)
-{
-	struct mz_kmem_input *in = new_input(err);
-	int ret = 0;
-
-	if (!in)
-		return NULL;
-	in->flags = flags;
-	for (int i = 0; i < n && !ret; i++) {
-		struct stat st;
-
-		ret = !stat(paths[i], &st) && S_ISDIR(st.st_mode) ? add_dir(in, paths[i], err)
-								  : add_file(in, paths[i], err);
-	}
-	return opened(in, ret, err);
-}
-
-struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, const char *path, struct mz_error *err)
-{
-	struct mz_kmem_input *in = new_input(err);
-
-	if (!in) {
-		mz_reader_close(r);
-		return NULL;
-	}
-	return opened(in, add_reader(in, r, path, err), err);
-}
-
-void mz_kmem_input_close(struct mz_kmem_input *in)
-{
-	if (!in)
-		return;
-	for (unsigned i = 0; i < in->n; i++) {
-		kmem_ahead_free(in->src[i].ahead);
-		mz_reader_close(in->src[i].r);
-		free(in->src[i].path);
-		free(in->src[i].sites);
-		free(in->src[i].caches);
-		free(in->src[i].stacks);
-		free(in->src[i].stack_of);
-	}
-	free(in->src);
-	mz_pair_index_deinit(&in->sites);
-	mz_merge_deinit(&in->merge);
-	mz_tables_free(in->names);
-	mz_tables_free(in->stacks);
-	mz_kallsyms_free(in->syms);
-	mz_symbols_close(in->files);
-	free(in->nodes);
-	free(in->base);
-	free(in);
-}
 
 /* ---- numbers over all files --------------------------------------------- */
 
@@ -389,14 +29,14 @@ static int append(uint32_t **table, uint32_t *n, size_t *cap, uint32_t ours)
 	return 0;
 }
 
-static int add_site(struct mz_kmem_input *in, struct source *s, uint64_t addr)
+static int add_site(struct mz_kmem_input *in, struct kmem_source *s, uint64_t addr)
 {
 	int64_t n = site_number(in, addr);
 
 	return n < 0 ? -ENOMEM : append(&s->sites, &s->nsites, &s->cap_sites, (uint32_t)n);
 }
 
-static int add_cache(struct mz_kmem_input *in, struct source *s, const char *name)
+static int add_cache(struct mz_kmem_input *in, struct kmem_source *s, const char *name)
 {
 	uint32_t n = mz_tables_string(in->names, name, strlen(name));
 
@@ -405,7 +45,7 @@ static int add_cache(struct mz_kmem_input *in, struct source *s, const char *nam
 
 /* The stacks of a batch's new sites, as they stand in it. One address is no more
  * than the site. */
-static int add_stacks(struct mz_kmem_input *in, struct source *s, const struct kmem_batch *b)
+static int add_stacks(struct mz_kmem_input *in, struct kmem_source *s, const struct kmem_batch *b)
 {
 	for (uint32_t at = 0; at < b->nstacks;) {
 		size_t depth = b->stacks[at++];
@@ -419,7 +59,7 @@ static int add_stacks(struct mz_kmem_input *in, struct source *s, const struct k
 }
 
 /* Our number of the whole stack of an allocation or a free, before its site is translated. */
-static inline uint32_t stack_number(const struct source *s, const struct mz_event *e)
+static inline uint32_t stack_number(const struct kmem_source *s, const struct mz_event *e)
 {
 	bool known = (e->kind == MZ_ALLOC || e->kind == MZ_FREE) && e->has & MZ_HAS_SITE &&
 		     e->site < s->nstacks;
@@ -428,7 +68,7 @@ static inline uint32_t stack_number(const struct source *s, const struct mz_even
 }
 
 /* Our numbers for the file's, and the CPU that the file's name tells. */
-static inline void translate(const struct source *s, struct mz_event *e)
+static inline void translate(const struct kmem_source *s, struct mz_event *e)
 {
 	/* a number that the file's tables do not have is unknown, not a size */
 	if (e->site >= s->nsites)
@@ -448,7 +88,7 @@ static inline void translate(const struct source *s, struct mz_event *e)
 /* ---- reading ------------------------------------------------------------ */
 
 /* What orders the next event: its number if it has one, else its time. */
-static void set_key(struct source *s)
+static void set_key(struct kmem_source *s)
 {
 	if (s->at >= s->n)
 		s->key = UINT64_MAX;
@@ -456,7 +96,7 @@ static void set_key(struct source *s)
 		s->key = s->r->ordered ? s->orders[s->at] : s->ev[s->at].time;
 }
 
-static int start(struct mz_kmem_input *in, struct source *s)
+static int start(struct mz_kmem_input *in, struct kmem_source *s)
 {
 	s->ahead = kmem_ahead_new(s->r, in->syms, s - in->src < MAX_THREADS, in->stacks != NULL);
 	/* the number 0 is none of the tables' */
@@ -469,7 +109,7 @@ static int start(struct mz_kmem_input *in, struct source *s)
 	return !s->ahead || add_site(in, s, 0) < 0 || add_cache(in, s, "") < 0 ? -ENOMEM : 0;
 }
 
-static int refill(struct mz_kmem_input *in, struct source *s, struct mz_error *err)
+static int refill(struct mz_kmem_input *in, struct kmem_source *s, struct mz_error *err)
 {
 	struct kmem_batch *b;
 	int ret = s->ahead ? 0 : start(in, s);
@@ -531,7 +171,7 @@ static void say_lost(struct mz_kmem_input *in, uint64_t n, uint64_t time, struct
 }
 
 /* Dropped events took their numbers: is there a gap before the next event? */
-static bool gap_before(struct mz_kmem_input *in, const struct source *s, struct mz_event *ev)
+static bool gap_before(struct mz_kmem_input *in, const struct kmem_source *s, struct mz_event *ev)
 {
 	uint64_t last = in->last, time = s->ev[s->at].time;
 	bool gap = in->begun && s->key > last + 1;
@@ -564,7 +204,7 @@ static int prepare(struct mz_kmem_input *in, struct mz_error *err)
 		if (!in->src[i].ahead && start(in, &in->src[i]) < 0)
 			return mz_fail_memory(err); /* all at once */
 	for (unsigned i = 0; i < in->n; i++) {
-		struct source *s = &in->src[i];
+		struct kmem_source *s = &in->src[i];
 
 		if (s->at >= s->n && !s->ended && refill(in, s, err) < 0)
 			return -EIO;
@@ -577,7 +217,7 @@ static int prepare(struct mz_kmem_input *in, struct mz_error *err)
 /* The next event of the batches at hand, and the number of its stack. */
 static inline const struct mz_event *take(struct mz_kmem_input *in, uint32_t *stack)
 {
-	struct source *s = &in->src[in->merge.heap[0].number];
+	struct kmem_source *s = &in->src[in->merge.heap[0].number];
 	const struct mz_event *e = &s->ev[s->at];
 
 	*stack = 0;
