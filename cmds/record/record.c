@@ -24,7 +24,6 @@
 #define IDLE_NS		   20000000l
 /* A program that makes records faster than they are packed: it has the processors
  * to itself, and packing comes when it makes less, or is over. */
-#define MUCH		   524288u	/* records that wait */
 #define LOOK_NS		   100000000ull /* its rate is looked at so often */
 #define FAST		   1000000u	/* records per second */
 
@@ -199,9 +198,7 @@ static bool leave_to_program(struct record_job *j)
 	look_at_rate(j, moved);
 	tell_behind(j, waiting);
 	tell_thinning(j);
-	j->files.behind = waiting >= MUCH;
-	j->files.beside = j->files.behind && sysconf(_SC_NPROCESSORS_ONLN) > 1;
-	if (full || waiting < MUCH || child_ended ||
+	if (full || waiting < MZ_USER_MUCH || child_ended ||
 	    waiting * sizeof(struct mz_record) > j->rings.spool.limit / 4)
 		return false;
 	return j->fast;
@@ -215,7 +212,7 @@ static void tell_packing(struct record_job *j)
 	bool full;
 
 	mz_user_rings_backlog(&j->rings, &waiting, &moved, &full);
-	if (waiting >= MUCH && !j->o->json)
+	if (waiting >= MZ_USER_MUCH && !j->o->json)
 		console_note("the program has ended; encoding %s records",
 			     console_count(a, waiting));
 }

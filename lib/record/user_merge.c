@@ -60,6 +60,14 @@ static void look_at_ring(struct mz_user_rings *r, unsigned i)
 	r->active[r->active_count++] = i;
 }
 
+/* With the lock held. Asked again while records are read: all that a program has left behind is
+ * read at one go, and nothing else would notice how much that is. */
+static void look_at_backlog(struct mz_user_rings *r)
+{
+	r->files->behind = r->spool.waiting >= MZ_USER_MUCH;
+	r->files->beside = r->files->behind && r->has_others;
+}
+
 static void find_active(struct mz_user_rings *r, bool all)
 {
 	mz_user_rings_set_clock(r);
@@ -74,6 +82,7 @@ static void find_active(struct mz_user_rings *r, bool all)
 			look_at_ring(r, i);
 	r->cut = all ? UINT64_MAX : r->moved_upto;
 	r->latest = mz_user_rings_clock(r);
+	look_at_backlog(r);
 	pthread_mutex_unlock(&r->spool.lock);
 }
 
@@ -99,6 +108,7 @@ static void mark_taken(struct mz_user_rings *r, bool over)
 	pthread_mutex_lock(&r->spool.lock);
 	for (unsigned i = 0; i < r->top; i++)
 		take(r, i, over);
+	look_at_backlog(r);
 	pthread_mutex_unlock(&r->spool.lock);
 	mz_spool_give_back(&r->spool);
 	r->take_at = r->records + TAKE_EVERY;

@@ -118,6 +118,7 @@ int mz_user_rings_init(struct mz_user_rings *r, int fd, uint32_t flags, uint32_t
 	memset(r, 0, sizeof(*r));
 	r->files = files;
 	r->tsc = tsc_is_good();
+	r->has_others = sysconf(_SC_NPROCESSORS_ONLN) > 1;
 	r->spool.fd = r->main_pidfd = r->fd = -1;
 	for (unsigned i = 0; i < MZ_RINGS; i++)
 		r->rings[i].image = MZ_IMAGES;

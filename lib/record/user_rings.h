@@ -10,6 +10,9 @@
 #include "record/user_region.h"
 #include "record/user_spool.h"
 
+/* Records that wait: from so many on, packing is behind. */
+#define MZ_USER_MUCH 524288u
+
 /* What came before a call that does not fit one record, by type. */
 #define RECORD_PARTS (MZ_REC_THREAD - MZ_REC_SIZE)
 
@@ -58,6 +61,7 @@ struct mz_user_rings {
 	uint64_t latest; /* no record that is there can have been stamped after this */
 	bool blocked;	 /* the next record must wait for one that is not there yet */
 	unsigned thin;	 /* what programs are told of thinning */
+	bool has_others; /* there is more than one processor */
 	bool stuck;	 /* the spool is full of records that wait for one that does not fit */
 	bool tsc;
 	uint64_t clock0, ns0; /* the region's clock and ns, at the start and now */
