@@ -43,13 +43,18 @@ static const struct mz_opt opts[] = {
 	       "cut: compare with this one: topdir, dir, file, function, or a file"),
 	MZ_OPT(0, "check", "CUT", MZ_OPT_STR, struct kmap_opts, check,
 	       "cut: make none, but show which accesses of the map this one would deny"),
+	MZ_OPT(0, "cgroup", "PATTERN", MZ_OPT_STR, struct kmap_opts, cgroup,
+	       "select: the cgroup: a path and all below it, a part of the path, or a shell "
+	       "pattern"),
+	MZ_OPT(0, "pidns", "N", MZ_OPT_U64, struct kmap_opts, pidns,
+	       "select: the pid namespace, by the number in /proc/PID/ns/pid"),
 	MZ_OPT(0, "to", "FORMAT", MZ_OPT_STR, struct kmap_opts, to,
 	       "export: cpm, graphml, csv, jsonl, parquet or sqlite"),
 	MZ_OPT(0, "table", "NAME", MZ_OPT_STR, struct kmap_opts, table,
 	       "export to csv, jsonl and parquet: functions, objects, accesses (default) or calls"),
 	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct kmap_opts, output,
-	       "merge, cut, export: write here (merge: default standard output; NAME.cmt: a "
-	       "container)"),
+	       "merge, cut, export, select: write here (merge, select: default standard output; "
+	       "merge to NAME.cmt: a container)"),
 	MZ_OPT_FORCE(struct kmap_opts, force),
 	MZ_OPT_JSON(struct kmap_opts, json),
 	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct kmap_opts, csv, "print CSV, with plain numbers"),
@@ -246,8 +251,9 @@ static const struct {
 	const char *name;
 	int (*run)(const struct kmap_opts *o, int argc, char **argv);
 } tasks[] = {
-	{"cut", kmap_cut},     {"export", kmap_export},	      {"functions", kmap_functions},
-	{"merge", kmap_merge}, {"privilege", kmap_privilege},
+	{"cut", kmap_cut},	 {"export", kmap_export}, {"functions", kmap_functions},
+	{"merge", kmap_merge},	 {"owners", kmap_owners}, {"privilege", kmap_privilege},
+	{"select", kmap_select},
 };
 
 static int run(void *options, int argc, char **argv)
@@ -260,7 +266,8 @@ static int run(void *options, int argc, char **argv)
 		if (!strcmp(tasks[i].name, argv[0]))
 			return tasks[i].run(options, argc - 1, argv + 1);
 	return console_usage("%s%s%s there are matrix, object, fields, site, calls, shared, "
-			     "unused, functions, merge, privilege, cut, export and report",
+			     "unused, functions, merge, privilege, cut, export, owners, select and "
+			     "report",
 			     argc ? "no question '" : "which question?", argc ? argv[0] : "",
 			     argc ? "';" : "");
 }

@@ -14,7 +14,8 @@ struct kmap_opts {
 	const char *output;
 	const char *to, *table;
 	const char *mechanism, *weights, *baseline, *check;
-	uint64_t domains, budget;
+	const char *cgroup;
+	uint64_t domains, budget, pidns;
 	struct mz_opt_limit limit;
 	bool skip_bad, json, csv, force;
 };
@@ -24,6 +25,8 @@ int kmap_cut(const struct kmap_opts *o, int argc, char **argv);
 int kmap_export(const struct kmap_opts *o, int argc, char **argv);
 int kmap_functions(const struct kmap_opts *o, int argc, char **argv);
 int kmap_merge(const struct kmap_opts *o, int argc, char **argv);
+int kmap_owners(const struct kmap_opts *o, int argc, char **argv);
+int kmap_select(const struct kmap_opts *o, int argc, char **argv);
 int kmap_privilege(const struct kmap_opts *o, int argc, char **argv);
 
 /* ---- kmap_load.c ------------------------------------------------------------------------ */

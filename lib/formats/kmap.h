@@ -19,6 +19,8 @@
  *   union      ten fields without process and times, one line for all objects of a class:
  *              accesses: ip,writes,reads,frees (`memorizer kmap merge`, CAPMAP's .comp)
  *
+ *   owners     in lines of our kernel a pid may be pid@owner (log_owners_enabled)
+ *
  * Every line says by its content what it is; one file may mix them. Packed files
  * (gzip, Zstandard) and containers that were made of a KMAP are read as well, and so are
  * upstream's files `allocations` and `accesses`, which belong together (kmap_join.c).
@@ -71,6 +73,7 @@ struct mz_kmap_object {
 	uint64_t free_ip;
 	uint64_t given; /* csv only */
 	int32_t pid;
+	uint32_t owner;				   /* see kmap_owners.h; 0 = not known */
 	uint8_t pointers;			   /* enum mz_kmap_pointers */
 	uint8_t shape;				   /* enum mz_kmap_shape */
 	struct mz_kmap_text comm;		   /* "hardirq", "softirq": pid is 0 */
@@ -82,6 +85,7 @@ struct mz_kmap_access {
 	uint64_t caller;      /* of ip; 0 = not known */
 	uint64_t frees;	      /* union only: objects of the class that it freed */
 	int32_t pid;	      /* -1 = not known */
+	uint32_t owner;	      /* 0 = not known */
 	uint8_t fields;	      /* of the line; 6: first and last are known */
 	bool from;	      /* the line begins with "from:" */
 	uint32_t first, last; /* byte of the object that was touched, of all these accesses */
@@ -93,6 +97,7 @@ struct mz_kmap_access {
 struct mz_kmap_call {
 	uint64_t from, to, count;
 	int32_t pid;	 /* -1 = not known */
+	uint32_t owner;	 /* 0 = not known */
 	bool by_process; /* the line names a pid: the edge has one for each process */
 };
 
@@ -144,8 +149,8 @@ uint64_t mz_kmap_lines(const struct mz_kmap *k);     /* read so far */
 uint64_t mz_kmap_bad_lines(const struct mz_kmap *k); /* left out so far */
 /* No line break at the end: the last line may have been cut, and then says something else. */
 bool mz_kmap_open_end(const struct mz_kmap *k);
-uint64_t mz_kmap_bytes(const struct mz_kmap *k);     /* read so far, unpacked */
-double mz_kmap_share(const struct mz_kmap *k);	     /* of the file, so far; < 0 = not known */
+uint64_t mz_kmap_bytes(const struct mz_kmap *k); /* read so far, unpacked */
+double mz_kmap_share(const struct mz_kmap *k);	 /* of the file, so far; < 0 = not known */
 const char *mz_kmap_name(const struct mz_kmap *k);
 /* What the user should know of how the map was read; NULL = nothing. */
 const char *mz_kmap_note(const struct mz_kmap *k, char *buf, size_t size);

@@ -59,11 +59,15 @@ static char *put_number(char *p, uint64_t v)
 	return p;
 }
 
-static char *put_pid(char *p, int32_t pid)
+static char *put_pid(char *p, int32_t pid, uint32_t owner)
 {
 	if (pid < 0)
 		*p++ = '-';
-	return put_number(p, pid < 0 ? (uint64_t) - (int64_t)pid : (uint64_t)pid);
+	p = put_number(p, pid < 0 ? (uint64_t) - (int64_t)pid : (uint64_t)pid);
+	if (!owner)
+		return p;
+	*p++ = '@';
+	return put_number(p, owner);
 }
 
 static char *put_text(char *p, struct mz_kmap_text t)
@@ -77,7 +81,7 @@ static char *put_head(char *p, const struct mz_kmap_object *o, enum mz_kmap_poin
 	/* with eight fields, all pointers stand on the right */
 	p = put_pointer(p, o->alloc_ip, how, o->shape != MZ_KMAP_G1);
 	*p++ = ',';
-	p = put_pid(p, o->pid);
+	p = put_pid(p, o->pid, o->owner);
 	*p++ = ',';
 	p = put_pointer(p, o->va, how, false);
 	*p++ = ',';
@@ -146,7 +150,7 @@ static char *put_access(char *p, const struct mz_kmap_access *a, enum mz_kmap_sh
 	p = put_hex(p, a->ip);
 	*p++ = ',';
 	if (pid_first) {
-		p = put_pid(p, a->pid);
+		p = put_pid(p, a->pid, a->owner);
 		*p++ = ',';
 	}
 	p = put_number(p, a->writes);
@@ -154,7 +158,7 @@ static char *put_access(char *p, const struct mz_kmap_access *a, enum mz_kmap_sh
 	p = put_number(p, a->reads);
 	if (!pid_first && a->fields >= 4) {
 		*p++ = ',';
-		p = shape == MZ_KMAP_UNION ? put_number(p, a->frees) : put_pid(p, a->pid);
+		p = shape == MZ_KMAP_UNION ? put_number(p, a->frees) : put_pid(p, a->pid, a->owner);
 	}
 	if (pid_first && a->fields == 6) {
 		*p++ = ',';
@@ -175,7 +179,7 @@ static char *put_call(char *p, const struct mz_kmap_call *c)
 	if (!c->by_process)
 		return p;
 	*p++ = ' ';
-	return put_pid(p, c->pid);
+	return put_pid(p, c->pid, c->owner);
 }
 
 size_t mz_kmap_format(char *buf, const struct mz_kmap_record *rec, const struct mz_kmap_object *of)
@@ -255,6 +259,7 @@ static char *put_object_as(char *p, const struct mz_kmap_object *o, enum mz_kmap
 	bool g2 = shape == MZ_KMAP_G2;
 
 	head.shape = (uint8_t)shape;
+	head.owner = 0;
 	/* readers of ten fields know one sort of free that was not seen */
 	if (g2 && head.free_ip == MZ_KMAP_NESTED)
 		head.free_ip = MZ_KMAP_OVERLAID;
@@ -274,16 +279,21 @@ static char *put_object_as(char *p, const struct mz_kmap_object *o, enum mz_kmap
 size_t mz_kmap_format_as(char *buf, const struct mz_kmap_record *rec, enum mz_kmap_shape shape)
 {
 	struct mz_kmap_access a = rec->access;
+	struct mz_kmap_call c = rec->call;
 	char *p = buf;
 
 	switch (rec->kind) {
 	case MZ_KMAP_OBJECT: p = put_object_as(p, &rec->object, shape); break;
 	case MZ_KMAP_ACCESS:
 		a.from = false;
+		a.owner = 0;
 		a.fields = shape == MZ_KMAP_G2 ? 3 : 4;
 		p = put_access(p, &a, shape);
 		break;
-	case MZ_KMAP_CALL: p = put_call(p, &rec->call); break;
+	case MZ_KMAP_CALL:
+		c.owner = 0;
+		p = put_call(p, &c);
+		break;
 	case MZ_KMAP_OTHER: break;
 	}
 	return (size_t)(p - buf);

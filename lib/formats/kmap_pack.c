@@ -55,6 +55,13 @@ static int set_site(struct mz_kmap_packer *p, struct mz_event *ev, uint64_t ip, 
 	return ev->site ? 0 : -ENOMEM;
 }
 
+/* The owner of a process stands where other traces have the thread. */
+static void set_owner(struct mz_event *ev, uint32_t owner)
+{
+	ev->tid = owner;
+	ev->has |= owner ? MZ_HAS_TID : 0;
+}
+
 /* ---- lines in another form ------------------------------------------------------------- */
 
 static int put_line(struct mz_kmap_packer *p, const char *prefix, struct mz_kmap_text line)
@@ -161,6 +168,7 @@ static int put_object(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 			      .arg = mz_zigzag(o->alloc_time - p->last_time),
 			      .pid = (uint32_t)o->pid};
 
+	set_owner(&ev, o->owner);
 	if (keep_form(p, rec) < 0 || put_object_mark(p, o) < 0 ||
 	    set_site(p, &ev, o->alloc_ip, 0) < 0)
 		return -ENOMEM;
@@ -196,6 +204,7 @@ static int put_access(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 	if (a->fields >= 4) {
 		ev.pid = (uint32_t)a->pid;
 		ev.has |= MZ_HAS_PID;
+		set_owner(&ev, a->owner);
 	}
 	if (p->of.shape == MZ_KMAP_UNION) {
 		ev.given = a->frees;
@@ -222,6 +231,7 @@ static int put_call(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
 	if (rec->call.by_process) {
 		ev.pid = (uint32_t)rec->call.pid;
 		ev.has |= MZ_HAS_PID;
+		set_owner(&ev, rec->call.owner);
 	}
 	if (keep_form(p, rec) < 0)
 		return -ENOMEM;

@@ -160,7 +160,19 @@ static inline bool number(struct mz_cursor *c, uint64_t *v)
 	return true;
 }
 
-static inline bool pid_of(struct mz_cursor *c, int32_t *pid)
+/* The number of an owner, behind an @. */
+static __attribute__((noinline)) bool owner_of(struct mz_cursor *c, uint32_t *owner)
+{
+	uint64_t v;
+
+	c->p++;
+	if (!number(c, &v) || !v || v > UINT32_MAX)
+		return false;
+	*owner = (uint32_t)v;
+	return true;
+}
+
+static inline bool pid_of(struct mz_cursor *c, int32_t *pid, uint32_t *owner)
 {
 	bool minus = c->p < c->end && *c->p == '-';
 	uint64_t v;
@@ -173,7 +185,7 @@ static inline bool pid_of(struct mz_cursor *c, int32_t *pid)
 		return !minus;
 	}
 	*pid = minus ? -(int32_t)v : (int32_t)v;
-	return true;
+	return c->p == c->end || *c->p != '@' || owner_of(c, owner);
 }
 
 static inline bool comma(struct mz_cursor *c)
@@ -354,7 +366,7 @@ static const char *parse_object(struct mz_cursor c, int before, struct mz_kmap_o
 	*o = (struct mz_kmap_object){.shape = MZ_KMAP_G1};
 	if (!(pointer(&c, o, &o->alloc_ip, true) && comma(&c)) && !class_name(&c, from, o))
 		return "the address of the allocating code is not a hexadecimal number";
-	if (!pid_of(&c, &o->pid) || !comma(&c))
+	if (!pid_of(&c, &o->pid, &o->owner) || !comma(&c))
 		return "the process is not a number";
 	if (!pointer(&c, o, &o->va, false) || !comma(&c))
 		return "the address of the object is not a hexadecimal number";
@@ -417,16 +429,16 @@ static const char *parse_access(struct mz_cursor c, int shape, struct mz_kmap_ac
 	if (!address(&c, &a->ip) || !comma(&c))
 		return "the address of the accessing code is not a hexadecimal number";
 	if (shape == MZ_KMAP_G1 || shape == MZ_KMAP_CSV) {
-		ok = pid_of(&c, &a->pid) && comma(&c) && number(&c, &a->writes) && comma(&c) &&
-		     number(&c, &a->reads);
+		ok = pid_of(&c, &a->pid, &a->owner) && comma(&c) && number(&c, &a->writes) &&
+		     comma(&c) && number(&c, &a->reads);
 		if (ok && c.p < c.end)
 			ok = parse_range(&c, a);
 		return ok && c.p == c.end ? NULL : "it is not 'ip,pid,writes,reads[,first,last]'";
 	}
 	ok = number(&c, &a->writes) && comma(&c) && number(&c, &a->reads);
 	if (ok && c.p < c.end)
-		ok = comma(&c) &&
-		     (shape == MZ_KMAP_UNION ? number(&c, &a->frees) : pid_of(&c, &a->pid));
+		ok = comma(&c) && (shape == MZ_KMAP_UNION ? number(&c, &a->frees)
+							  : pid_of(&c, &a->pid, &a->owner));
 	else
 		a->fields = 3;
 	return ok && c.p == c.end ? NULL : "it is not 'ip,writes,reads' or 'ip,writes,reads,pid'";
@@ -444,8 +456,9 @@ static const char *parse_call(struct mz_cursor c, struct mz_kmap_call *e)
 		return "the count of the calls is not a number";
 	mz_cursor_blanks(&c);
 	e->pid = -1;
+	e->owner = 0;
 	e->by_process = c.p < c.end;
-	if (e->by_process && !pid_of(&c, &e->pid))
+	if (e->by_process && !pid_of(&c, &e->pid, &e->owner))
 		return "what follows the count of the calls is not a process";
 	mz_cursor_blanks(&c);
 	return c.p == c.end ? NULL : "something follows the process of the calls";

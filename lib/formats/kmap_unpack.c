@@ -85,6 +85,11 @@ static bool starts(struct mz_kmap_text *t, const char *prefix)
 	return true;
 }
 
+static uint32_t owner_of(const struct mz_event *ev)
+{
+	return ev->has & MZ_HAS_TID ? ev->tid : 0;
+}
+
 /* ---- marks ------------------------------------------------------------------------------ */
 
 /* From the end: comm may contain commas, the types do not. */
@@ -145,6 +150,7 @@ static int take_mark(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 			.to = site_of(u, ev, 0),
 			.count = ev->given,
 			.pid = ev->has & MZ_HAS_PID ? (int32_t)ev->pid : -1,
+			.owner = owner_of(ev),
 			.by_process = ev->has & MZ_HAS_PID,
 		};
 	return rec ? 1 : -ENOMEM;
@@ -165,6 +171,7 @@ static int take_alloc(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 	*o = u->form;
 	o->alloc_ip = site_of(u, ev, 0);
 	o->pid = (int32_t)ev->pid;
+	o->owner = owner_of(ev);
 	o->va = ev->addr;
 	o->size = ev->size;
 	o->given = ev->given;
@@ -198,6 +205,7 @@ static int take_access(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 					      .caller = site_of(u, ev, 1),
 					      .from = starts_from(rec->line),
 					      .pid = ev->has & MZ_HAS_PID ? (int32_t)ev->pid : -1,
+					      .owner = owner_of(ev),
 					      .fields = ev->has & MZ_HAS_PID ? 4 : 3};
 	if (u->form.shape == MZ_KMAP_UNION) {
 		rec->access.frees = ev->given;
