@@ -6,7 +6,7 @@
 O ?= build
 KERNEL_BUILD := kernel/build -o $(O)/kernel
 
-.PHONY: kernel kernel-compiler kernel-plain kernel-debug kernel-kmemtrace
+.PHONY: kernel kernel-compiler kernel-plain kernel-debug kernel-kmemtrace kernel-deb
 
 kernel:
 	@$(KERNEL_BUILD) memorizer
@@ -22,3 +22,7 @@ kernel-debug:
 
 kernel-kmemtrace:
 	@$(KERNEL_BUILD) kmemtrace
+
+# Packages for apt and dpkg: linux-image and linux-headers of Debian's configuration, or of VARIANT.
+kernel-deb:
+	@$(KERNEL_BUILD) -p $(or $(VARIANT),debian)

@@ -14,7 +14,7 @@
 
 struct opts {
 	const char *output;
-	bool check, revert;
+	bool check, package, revert;
 };
 
 static const struct mz_opt opts[] = {
@@ -22,6 +22,8 @@ static const struct mz_opt opts[] = {
 	       "build into DIR; default memorizer/kernel in the user's cache folder"),
 	MZ_OPT(0, "check", NULL, MZ_OPT_FLAG, struct opts, check,
 	       "apply: only say whether the patches fit"),
+	MZ_OPT(0, "package", NULL, MZ_OPT_FLAG, struct opts, package,
+	       "build: also make Debian packages, linux-image and linux-headers"),
 	MZ_OPT(0, "revert", NULL, MZ_OPT_FLAG, struct opts, revert,
 	       "apply: take Memorizer out of the tree again"),
 	{0},
@@ -61,15 +63,18 @@ static int find_output(const char *given, char *path, size_t size)
 static int build(const struct opts *o, int argc, char **argv)
 {
 	char script[PATH_MAX], output[PATH_MAX], *args[12] = {script, "-o", output};
+	int n = 3;
 
-	if ((size_t)argc > sizeof(args) / sizeof(*args) - 4)
+	if ((size_t)argc > sizeof(args) / sizeof(*args) - 5)
 		return console_usage("too many variants");
 	if (find_script("build", script, sizeof(script)) < 0)
 		return console_fail(NO_SOURCES);
 	if (find_output(o->output, output, sizeof(output)) < 0)
 		return console_fail("no home folder is known; -o names a folder to build into");
+	if (o->package)
+		args[n++] = "-p";
 	for (int i = 0; i < argc; i++)
-		args[i + 3] = argv[i];
+		args[n++] = argv[i];
 	console_note("building into %s; then: memorizer vm --kernel %s/%s", output, output,
 		     argc ? argv[0] : "memorizer");
 	execv(script, args);
