@@ -33,8 +33,10 @@ check-vm-6.1: all tests
 
 # What takes too long for every day: half an hour of stress on each of two kernels, the second
 # with lockdep and slab debugging, whose build takes as long as the other's; the other tests on
-# that kernel; the patched files compiled twice; and a Debian on a disk, with every access counted
-# from its first allocation on.
+# that kernel; the patched files compiled twice; a Debian on a disk, with every access counted
+# from its first allocation on; the packages of a kernel; and parts of Debian's amd64 configuration
+# compiled.
 .PHONY: check-vm-long
 check-vm-long: all tests
-	$(Q)MZ_LONG=1 MZ_STRESS_SECONDS=1800 tests/run --vm $(O) vm/stress vm/debug vm/untouched vm/disk
+	$(Q)MZ_LONG=1 MZ_STRESS_SECONDS=1800 tests/run --vm $(O) vm/stress vm/debug vm/untouched vm/disk \
+		vm/package vm/amd64
