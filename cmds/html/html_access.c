@@ -7,235 +7,29 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cmds/html/html_net.h"
 
-#define NAME 320
-#define WHO  12 /* readers, writers, freers of a kind that are named */
+#define WHO 12 /* readers, writers, freers of a kind that are named */
 
-/* ---- names ------------------------------------------------------------------------- */
-
-/* Texts of the page by number; only those that are used stand in it. */
-struct names {
-	struct mz_tables *texts;
-};
-
-static uint32_t name_id(struct names *n, const char *text)
-{
-	return mz_tables_string(n->texts, text, strlen(text));
-}
-
-static void names_json(struct mz_json *w, const struct names *n)
-{
-	mz_json_array(w, "names");
-	mz_json_str(w, NULL, ""); /* 0 */
-	for (uint32_t i = 1; i <= mz_tables_strings(n->texts); i++)
-		html_json_name(w, NULL, mz_tables_get_string(n->texts, i, NULL));
-	mz_json_end_array(w);
-}
-
-/* ---- code and objects by directory, file and function ------------------------------------ */
-
-/* A function, with where it is: three names. */
-struct node {
-	uint32_t dir, file, function;
-};
-
-struct link {
-	uint32_t from, to; /* nodes: the code, the owner of the objects */
-	uint64_t reads, writes;
-};
-
-struct net {
-	const struct mz_kmap_model *m;
-	struct names texts;
-	struct mz_pair_index node_keys, file_keys;
-	struct node *nodes;
-	size_t cap_nodes;
-	uint32_t *place_node, *class_node;
-	struct mz_pair_index link_keys;
-	struct link *links;
-	size_t cap_links;
-};
-
-static uint32_t node_id(struct net *n, const char *dir, const char *file, const char *function)
-{
-	struct node x = {name_id(&n->texts, dir), name_id(&n->texts, file),
-			 name_id(&n->texts, function)};
-	uint32_t in = x.dir && x.file && x.function
-			      ? mz_pair_index_put(&n->file_keys, x.dir, x.file)
-			      : MZ_PAIR_INDEX_NONE;
-	uint32_t id = in == MZ_PAIR_INDEX_NONE ? MZ_PAIR_INDEX_NONE
-					       : mz_pair_index_put(&n->node_keys, in, x.function);
-
-	if (id == MZ_PAIR_INDEX_NONE ||
-	    !mz_array_room((void **)&n->nodes, &n->cap_nodes, id, sizeof(*n->nodes)))
-		return MZ_PAIR_INDEX_NONE;
-	n->nodes[id] = x;
-	return id;
-}
-
-static int name_all(struct net *n)
-{
-	const struct mz_kmap_model *m = n->m;
-	char dir[NAME], file[NAME], function[NAME];
-
-	n->place_node = calloc(m->n_places + 1, sizeof(*n->place_node));
-	n->class_node = calloc(m->n_classes + 1, sizeof(*n->class_node));
-	if (!n->place_node || !n->class_node)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < m->n_places; i++) {
-		mz_kmap_place_name(m, i, MZ_KMAP_BY_DIR, dir, sizeof(dir));
-		mz_kmap_place_name(m, i, MZ_KMAP_BY_FILE, file, sizeof(file));
-		mz_kmap_place_name(m, i, MZ_KMAP_BY_FUNCTION, function, sizeof(function));
-		n->place_node[i] = node_id(n, dir, file, function);
-		if (n->place_node[i] == MZ_PAIR_INDEX_NONE)
-			return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < m->n_classes; i++) {
-		mz_kmap_class_name(m, i, MZ_KMAP_BY_DIR, dir, sizeof(dir));
-		mz_kmap_class_name(m, i, MZ_KMAP_BY_FILE, file, sizeof(file));
-		mz_kmap_class_name(m, i, MZ_KMAP_BY_FUNCTION, function, sizeof(function));
-		n->class_node[i] = node_id(n, dir, file, function);
-		if (n->class_node[i] == MZ_PAIR_INDEX_NONE)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int add_link(struct mz_pair_index *keys, struct link **links, size_t *cap,
-		    const struct link *x)
-{
-	uint32_t id = mz_pair_index_put(keys, x->from, x->to);
-
-	if (id == MZ_PAIR_INDEX_NONE || !mz_array_room((void **)links, cap, id, sizeof(**links)))
-		return -ENOMEM;
-	(*links)[id].from = x->from;
-	(*links)[id].to = x->to;
-	(*links)[id].reads += x->reads;
-	(*links)[id].writes += x->writes;
-	return 0;
-}
-
-static int link_all(struct net *n)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < n->m->n_edges && !ret; i++) {
-		const struct mz_kmap_edge *e = &n->m->edges[i];
-		struct link x = {n->place_node[e->place], n->class_node[e->class], e->reads,
-				 e->writes};
-
-		ret = add_link(&n->link_keys, &n->links, &n->cap_links, &x);
-	}
-	return ret;
-}
-
-static int busier_first(const void *a, const void *b)
-{
-	const struct link *x = a, *y = b;
-	uint64_t p = x->reads + x->writes, q = y->reads + y->writes;
-
-	return MZ_ORDER(q, p) ?: MZ_ORDER(x->from, y->from) ?: MZ_ORDER(x->to, y->to);
-}
-
-/* What is small is added up by directory: the sums there stay exact. */
-static int fold(struct net *n, size_t most, size_t *folded)
-{
-	struct mz_pair_index keys = {0};
-	struct link *links = NULL;
-	size_t cap = 0, all = n->link_keys.count;
-	int ret = 0;
-
-	*folded = 0;
-	if (all)
-		qsort(n->links, all, sizeof(*n->links), busier_first);
-	for (size_t i = 0; i < all && !ret; i++) {
-		struct link x = n->links[i];
-
-		if (i >= most) {
-			const char *from =
-				mz_tables_get_string(n->texts.texts, n->nodes[x.from].dir, NULL);
-			const char *to =
-				mz_tables_get_string(n->texts.texts, n->nodes[x.to].dir, NULL);
-
-			x.from = node_id(n, from, "(smaller ones)", "(smaller ones)");
-			x.to = node_id(n, to, "(smaller ones)", "(smaller ones)");
-			ret = x.from == MZ_PAIR_INDEX_NONE || x.to == MZ_PAIR_INDEX_NONE ? -ENOMEM
-											 : 0;
-			++*folded;
-		}
-		if (!ret)
-			ret = add_link(&keys, &links, &cap, &x);
-	}
-	mz_pair_index_deinit(&n->link_keys);
-	free(n->links);
-	n->link_keys = keys;
-	n->links = links;
-	n->cap_links = cap;
-	return ret;
-}
-
-/* Only what the links lead to stands in the page, under numbers of its own. */
-static void net_json(struct mz_json *w, struct net *n, size_t folded)
-{
-	struct names used = {mz_tables_new()};
-	uint32_t *number = calloc(n->node_keys.count + 1, sizeof(*number)), nodes = 0;
-
-	if (!used.texts || !number) {
-		w->out->failed = true;
-		goto out;
-	}
-	mz_json_object(w, "access");
-	mz_json_u64(w, "folded", folded);
-	mz_json_array(w, "nodes");
-	for (size_t i = 0; i < 2 * n->link_keys.count; i++) {
-		uint32_t at = i % 2 ? n->links[i / 2].to : n->links[i / 2].from;
-		const uint32_t x[] = {n->nodes[at].dir, n->nodes[at].file, n->nodes[at].function};
-
-		if (number[at])
-			continue;
-		number[at] = ++nodes;
-		for (int k = 0; k < 3; k++)
-			mz_json_u64(
-				w, NULL,
-				name_id(&used, mz_tables_get_string(n->texts.texts, x[k], NULL)));
-	}
-	mz_json_end_array(w);
-	mz_json_array(w, "links");
-	for (size_t i = 0; i < n->link_keys.count; i++) {
-		mz_json_u64(w, NULL, number[n->links[i].from] - 1);
-		mz_json_u64(w, NULL, number[n->links[i].to] - 1);
-		mz_json_u64(w, NULL, n->links[i].reads);
-		mz_json_u64(w, NULL, n->links[i].writes);
-	}
-	mz_json_end_array(w);
-	names_json(w, &used);
-	mz_json_end_object(w);
-out:
-	free(number);
-	mz_tables_free(used.texts);
-}
+/* ---- which code accesses which objects ------------------------------------------------- */
 
 static int access_json(struct mz_json *w, const struct mz_kmap_model *m,
 		       const struct html_limits *l)
 {
-	struct net n = {.m = m, .texts.texts = mz_tables_new()};
-	size_t folded = 0;
-	int ret = n.texts.texts ? name_all(&n) : -ENOMEM;
+	struct html_net n;
+	int ret = html_net_init(&n, m);
 
+	for (size_t i = 0; i < m->n_edges && !ret; i++) {
+		const struct mz_kmap_edge *e = &m->edges[i];
+
+		ret = html_net_link(&n, n.place_node[e->place], n.class_node[e->class], e->reads,
+				    e->writes);
+	}
 	if (!ret)
-		ret = link_all(&n);
+		ret = html_net_fold(&n, l->nodes);
 	if (!ret)
-		ret = fold(&n, l->nodes, &folded);
-	if (!ret)
-		net_json(w, &n, folded);
-	mz_pair_index_deinit(&n.node_keys);
-	mz_pair_index_deinit(&n.file_keys);
-	mz_pair_index_deinit(&n.link_keys);
-	free(n.nodes);
-	free(n.links);
-	free(n.place_node);
-	free(n.class_node);
-	mz_tables_free(n.texts.texts);
+		html_net_json(w, "access", &n);
+	html_net_deinit(&n);
 	return ret;
 }
 
@@ -304,7 +98,7 @@ static bool index_deeds(struct deeds *d, size_t classes)
 struct explorer {
 	const struct mz_kmap_model *m;
 	struct deeds touched, freed, owned;
-	struct names texts;
+	struct html_names texts;
 };
 
 static int collect(struct explorer *x)
@@ -340,7 +134,7 @@ static void deeds_json(struct mz_json *w, struct explorer *x, const struct deeds
 {
 	uint64_t a = 0, b = 0;
 	uint32_t from = d->first[class], to = d->first[class + 1];
-	char name[NAME];
+	char name[HTML_NAME];
 
 	mz_json_array(w, NULL);
 	for (uint32_t i = from; i < to; i++) {
@@ -355,7 +149,7 @@ static void deeds_json(struct mz_json *w, struct explorer *x, const struct deeds
 			mz_kmap_pid_name(x->m, x->m->processes[e->who].pid, name, sizeof(name));
 		else
 			mz_kmap_place_name(x->m, e->who, MZ_KMAP_BY_SITE, name, sizeof(name));
-		mz_json_u64(w, NULL, name_id(&x->texts, name));
+		mz_json_u64(w, NULL, html_name_id(&x->texts, name));
 		mz_json_u64(w, NULL, e->a);
 		mz_json_u64(w, NULL, e->b);
 	}
@@ -370,7 +164,7 @@ static void deeds_json(struct mz_json *w, struct explorer *x, const struct deeds
 static void class_json(struct mz_json *w, struct explorer *x, uint32_t i)
 {
 	const struct mz_kmap_class *c = &x->m->classes[i];
-	char name[NAME];
+	char name[HTML_NAME];
 
 	mz_json_array(w, NULL);
 	html_json_name(w, NULL, mz_kmap_class_name(x->m, i, MZ_KMAP_BY_CACHE, name, sizeof(name)));
@@ -440,7 +234,7 @@ static void explorer_json(struct mz_json *w, struct explorer *x, const struct ra
 		mz_json_end_array(w);
 	}
 	mz_json_end_object(w);
-	names_json(w, &x->texts);
+	html_names_json(w, &x->texts);
 	mz_json_end_object(w);
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cmds/html/html.h"
 #include "cmds/html/html_access.h"
+#include "cmds/html/html_calls.h"
 #include "cmds/html/html_privilege.h"
 #include "cmds/kmap/kmap_report.h"
 #include "formats/kmap_stats.h"
@@ -346,6 +347,8 @@ static int kmap_json(const struct html_model *model, struct mz_json *w, const st
 		ret = tables_json(w, &s->m, l->rows / 4);
 	if (!ret)
 		ret = html_access_json(w, &s->m, l);
+	if (!ret)
+		ret = html_calls_json(w, &s->m, l);
 	if (!ret && s->privilege)
 		ret = html_privilege_json(w, s->privilege, l);
 	return ret;

@@ -109,7 +109,7 @@ static void show_warnings(const struct ask *k, const struct question *q)
 
 	if (q->first == MZ_ASK_CALLS && !mz_analysis_number(k->a, "calls"))
 		console_note("the map has no calls: they are the lines of function_calls, before "
-			     "the map or alone");
+			     "the map, alone, or beside it in a file named like it with .calls");
 	else if (q->first != MZ_ASK_CALLS && !mz_analysis_number(k->a, "accesses") &&
 		 q->first != MZ_ASK_CLASSES)
 		console_note("the map has no accesses: it was recorded without counting them");

@@ -306,6 +306,28 @@ static void find_shift(struct mz_kmap *k, struct mz_symbols *symbols)
 		mz_symbols_shift_by(symbols, ips, mz_kmap_peek(k, ips, sizeof(ips) / sizeof(*ips)));
 }
 
+/* Calls that are in a file of their own: nothing else may be in it. */
+static int add_calls(struct mz_kmap_model *m, struct mz_kmap *calls, struct mz_error *err)
+{
+	const struct mz_kmap_record *recs;
+	int ret;
+
+	while ((ret = mz_kmap_read(calls, &recs)) > 0) {
+		for (int i = 0; i < ret; i++) {
+			if (recs[i].kind != MZ_KMAP_CALL)
+				return mz_fail(err, EINVAL,
+					       "%s: it contains more than calls, which are lines "
+					       "of two addresses and a count",
+					       mz_kmap_name(calls));
+			if (mz_kmap_add_call(m, &recs[i].call) < 0)
+				return mz_fail_memory(err);
+		}
+	}
+	if (ret < 0)
+		*err = *mz_kmap_error(calls);
+	return ret;
+}
+
 /* Progress is reported once per OFTEN lines: a call per line would be measurable. */
 int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 		       const struct mz_kmap_model_options *o, struct mz_error *err)
@@ -339,6 +361,8 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	}
 	if (mz_kmap_enter_gathered(m) < 0)
 		return mz_fail_memory(err);
+	if (o->calls && !m->n_calls && add_calls(m, o->calls, err) < 0)
+		return -EINVAL;
 	end_object(m);
 	mz_timeline_sum(&m->timeline, m->timeless.bytes, m->timeless.objects);
 	find_peak(m);

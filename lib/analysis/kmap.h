@@ -145,7 +145,7 @@ struct mz_kmap_model {
 	uint64_t accesses;	    /* lines of accesses */
 	uint64_t touching;	    /* processes that touched something */
 	uint64_t lines, bad_lines, bytes;
-	bool open_end; /* the last line may have been cut */
+	bool open_end;	 /* the last line may have been cut */
 	uint64_t hashed; /* code addresses that the kernel hashed: they cannot be named */
 	uint64_t shapes[MZ_KMAP_SHAPES]; /* objects of each shape */
 	struct mz_kmap_sum live_peak;	 /* of the timeline: the most at the end of a bin */
@@ -173,6 +173,7 @@ struct mz_kmap_model_options {
 	 * access: what a union of maps needs (kmap_union.h) */
 	bool lives;
 	struct mz_heatmap *space; /* where objects lie, over time, without variables; or NULL */
+	struct mz_kmap *calls;	  /* a file of calls, for a map without any; NULL = none */
 	/* Called now and then with what was read so far; false stops (-EINTR). */
 	bool (*progress)(void *arg, const struct mz_kmap *k);
 	void *arg;

@@ -13,6 +13,7 @@
 #include "analysis/profile_files.h"
 #include "base/error.h"
 #include "formats/kmap.h"
+#include "formats/kmap_beside.h"
 #include "formats/open.h"
 #include "symbols/access_sites.h"
 #include "symbols/files.h"
@@ -340,14 +341,17 @@ int mz_recording_model(struct mz_recording *r, const struct mz_recording_model *
 		return -EINVAL;
 	mz_kmap_skip_bad(k, r->o.skip_bad);
 	ret = open_symbols(r, &f, &mo.symbols, err);
+	if (!ret && strcmp(r->name, "-"))
+		ret = mz_kmap_calls_beside(r->name, &mo.calls, err);
 	if (how->or_function && !(mo.symbols && mz_symbols_has_lines(mo.symbols)))
 		mo.by = MZ_KMAP_BY_FUNCTION;
-	if (!ret)
+	if (ret >= 0)
 		ret = mz_kmap_model_read(m, k, &mo, err);
 	if (ret >= 0 && how->types && mo.symbols)
 		ret = find_types(m, &f, mo.symbols, err);
 	if (ret >= 0 && how->types && mo.symbols)
 		ret = find_members(m, &f, mo.symbols, err);
+	mz_kmap_close(mo.calls);
 	mz_symbols_close(mo.symbols);
 	mz_symbols_files_deinit(&f);
 	return ret < 0 ? ret : 0;

@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/regular.h"
+#include "formats/kmap_beside.h"
 
 #define MOST 65536 /* it has some 50 lines */
 
@@ -91,37 +92,19 @@ void mz_kmap_stats_parse(const char *text, struct mz_kmap_stats *s)
 
 /* ---- files ----------------------------------------------------------------------------- */
 
-static FILE *open_beside(const char *map)
-{
-	static const char *const ends[] = {".zst", ".gz", ".kmap"};
-	static const char *const names[] = {"stats", "show_stats"};
-	const char *slash = strrchr(map, '/'), *name = slash ? slash + 1 : map;
-	size_t len = strlen(map);
-	char path[PATH_MAX];
-	FILE *f = NULL;
-
-	for (size_t i = 0; i < 3; i++) {
-		size_t e = strlen(ends[i]);
-
-		if (len > e && !memcmp(map + len - e, ends[i], e))
-			len -= e;
-	}
-	if ((size_t)snprintf(path, sizeof(path), "%.*s.stats", (int)len, map) < sizeof(path))
-		f = mz_fopen_regular(path);
-	for (size_t i = 0; i < 2 && !f && !strcmp(name, "kmap"); i++) {
-		snprintf(path, sizeof(path), "%.*s%s", (int)(name - map), map, names[i]);
-		f = mz_fopen_regular(path);
-	}
-	return f;
-}
-
 bool mz_kmap_stats_beside(const char *map, struct mz_kmap_stats *s)
 {
-	FILE *f = open_beside(map);
+	/* a kernel that has both files says more in the first one */
+	static const char *const names[2] = {"show_stats", "stats"};
+	char path[PATH_MAX];
+	int fd = mz_kmap_open_beside(map, ".stats", names, path, sizeof(path));
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	char *text = NULL;
 	size_t n = 0;
 
 	*s = (struct mz_kmap_stats){0};
+	if (fd >= 0 && !f)
+		close(fd);
 	if (f)
 		text = calloc(1, MOST);
 	if (text)

@@ -7,7 +7,10 @@ html_page.py kernel PAGE REPORT EVENTS      REPORT with --limit 0; EVENTS: the t
 html_page.py stacks PAGE EVENTS KALLSYMS    a kernel's flame graph by stack, from the events in order
 html_page.py kmap PAGE REPORT MAP ANSWER... REPORT and answers of `kmap`, as JSON, all rows;
                                             LEVEL=ANSWER: its matrix at a level
+html_page.py calls PAGE CALLS ANSWER...     CALLS: the lines of the kernel; LEVEL=ANSWER: `kmap calls`
+                                            as CSV; else matrices by dir and file, as JSON
 """
+import csv
 import json
 import re
 import sys
@@ -187,15 +190,41 @@ def stacks(page, events, kallsyms):
 LEVELS = ('dir', 'file', 'function')
 
 
-def links(rec, level):
-    """Reads and writes by the names of code and objects, from the pairs of functions."""
-    a, out = rec['access'], {}
+def links(rec, level, net='access'):
+    """The two counts of pairs by their names at a level, from the pairs of functions."""
+    a, out = rec[net], {}
     name = lambda node: a['names'][a['nodes'][3 * node + LEVELS.index(level)]]
     for i in range(0, len(a['links']), 4):
         key = name(a['links'][i]), name(a['links'][i + 1])
         was = out.get(key, (0, 0))
         out[key] = was[0] + a['links'][i + 2], was[1] + a['links'][i + 3]
     return out
+
+
+def calls(page, path, *answers):
+    rec = data(page)['recordings'][0]
+    c = rec['calls']
+    same('nothing is folded', c['folded'], 0)
+    same('calls in all', sum(c['links'][3::4]), sum(int(line.split()[2]) for line in open(path)))
+    name = lambda node, level: c['names'][c['nodes'][3 * node + LEVELS.index(level)]]
+    for a in answers:
+        level, _, file = a.rpartition('=')
+        if level:
+            rows = list(csv.DictReader(open(file)))
+            same('calls by ' + level, links(rec, level, 'calls'), {(r['caller'], r['callee']): (int(r['edges']), int(r['calls'])) for r in rows})
+            same('they are many', len(rows) > 100, True)
+            continue
+        # every access of a file or a directory is one of its code
+        want, got = {}, {}
+        level = file.partition('.')[0]
+        for r in json.load(open(file))['matrix']:
+            was = want.get(r['accessor'], (0, 0))
+            want[r['accessor']] = was[0] + r['reads'], was[1] + r['writes']
+        for i in range(0, len(c['deeds']), 3):
+            key = name(c['deeds'][i], level)
+            was = got.get(key, (0, 0))
+            got[key] = was[0] + c['deeds'][i + 1], was[1] + c['deeds'][i + 2]
+        same('accesses of the callers and the called by ' + level, got, want)
 
 
 def answer(rec, path):
@@ -285,5 +314,5 @@ def kmap(page, report, path, *answers):
 if sys.argv[1] == 'data':
     print(json.dumps(data(sys.argv[2])))
 else:
-    {'user': user, 'kernel': kernel, 'stacks': stacks, 'kmap': kmap}[sys.argv[1]](*sys.argv[2:])
+    {'user': user, 'kernel': kernel, 'stacks': stacks, 'kmap': kmap, 'calls': calls}[sys.argv[1]](*sys.argv[2:])
 sys.exit('\n'.join(bad) or 0)

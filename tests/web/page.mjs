@@ -10,7 +10,7 @@ import { chromium } from 'playwright-core';
 const [dir, server, shots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const VIEWS = { user: ['overview', 'flame', 'sites', 'histograms', 'space'], kernel: ['overview', 'flame', 'sites', 'caches', 'histograms', 'space', 'cpus', 'findings'],
-	kmap: ['overview', 'flame', 'access', 'objects', 'tables', 'histograms', 'space'] };
+	kmap: ['overview', 'flame', 'access', 'objects', 'tables', 'histograms', 'space'], calls: ['calls'] };
 let failed = 0;
 
 function check(name, good, why) {
@@ -225,6 +225,62 @@ async function privilegePage() {
 	await close();
 }
 
+/* ---- calls ---------------------------------------------------------------------- */
+
+// The rows of a table of `kmap --csv`; no name here has a comma.
+function csv(name) {
+	const [head, ...rows] = readFileSync(join(dir, name), 'utf8').trim().split('\n').map((l) => l.split(','));
+	return rows.map((r) => Object.fromEntries(r.map((v, i) => [head[i], /^\d+$/.test(v) ? Number(v) : v])));
+}
+
+async function callsPage() {
+	const byDir = csv('calls-dir.csv');
+	const byFile = csv('calls-file.csv');
+	const byFunction = csv('calls-function.csv');
+	const matrix = csv('calls-matrix.csv');
+	const sum = (rows, key) => rows.reduce((a, r) => a + r[key], 0);
+	const grouped = (n) => n.toLocaleString('en-US');
+	const { page, seen, close } = await open();
+	await page.goto(file('calls.html'));
+	await go(page, 'calls');
+	const cells = () => page.$$eval('.matrix td.heat', (l) => l.map((td) => td.title).filter((t) => !t.endsWith(': 0 times') && !t.includes(' 0 call sites') && !t.includes('(others)')));
+	const counts = async () => (await page.$$eval('.matrix td.heat', (l) => l.map((td) => td.title))).map((t) => number(t.split(': ')[1])).reduce((a, b) => a + b, 0);
+	const wanted = new Set(byDir.map((r) => `${r.caller} calls ${r.callee}: ${grouped(r.calls)} times`));
+	const shown = await cells();
+	check('calls by directory', shown.length > 20 && shown.every((t) => wanted.has(t)), shown.filter((t) => !wanted.has(t)).slice(0, 3));
+	equal('all calls are in the matrix', await counts(), sum(byDir, 'calls'));
+	check('and are said', (await texts(page, '.card .note'))[0].startsWith(`${grouped(sum(byDir, 'calls'))} calls here, 100`), await texts(page, '.card .note'));
+	await page.click('.choice label:text-is("Call sites")');
+	equal('call sites', await counts(), sum(byDir, 'edges'));
+	await page.click('.choice label:text-is("Calls")');
+	// the table below it: every pair, with what the code of both accesses
+	const table = () => page.$$eval('#pairs tbody tr', (l) => l.map((tr) => [...tr.children].map((td, i) => (i < 2 ? td.textContent : Number(td.title.replace(/\D/g, ''))))));
+	const touched = (who, key) => sum(matrix.filter((r) => r.accessor === who), key);
+	const row = (r) => [r.caller, r.callee, r.edges, r.calls, touched(r.caller, 'reads'), touched(r.caller, 'writes'), touched(r.callee, 'reads'), touched(r.callee, 'writes')];
+	const most = [...byDir].sort((a, b) => b.calls - a.calls)[0];
+	equal('the most called, with the accesses of both ends', (await table())[0], row(most));
+	const other = byDir.filter((r) => r.caller !== r.callee && touched(r.caller, 'reads') && touched(r.callee, 'writes')).sort((a, b) => b.calls - a.calls)[0];
+	await page.fill('#pairs .search', `${other.caller} ${other.callee}`);
+	const found = (await table()).filter((r) => r[0] === other.caller && r[1] === other.callee);
+	equal('a pair of two directories is found', found, [row(other)]);
+	await page.fill('#pairs .search', '');
+	// down into one pair: its files, then their functions
+	const files = byFile.filter((r) => r.caller.startsWith('fs/') && r.caller.split('/').length === 2 && r.callee.startsWith('mm/') && r.callee.split('/').length === 2);
+	await page.click('.matrix td[title^="fs calls mm:"] button');
+	equal('a click goes down to files', (await table()).map((r) => r.slice(0, 4).join()).sort(), files.map((r) => [r.caller, r.callee, r.edges, r.calls].join()).sort());
+	equal('whose calls are those of the directories', await counts(), byDir.find((r) => r.caller === 'fs' && r.callee === 'mm').calls);
+	const pair = files.sort((a, b) => b.calls - a.calls)[0];
+	await page.click(`.matrix td[title^="${pair.caller} calls ${pair.callee}:"] button`);
+	const functions = (await table()).map((r) => r.slice(0, 4));
+	equal('and to functions', [functions.reduce((a, r) => a + r[2], 0), functions.reduce((a, r) => a + r[3], 0)], [pair.edges, pair.calls]);
+	check('with the counts of each', functions.every((f) => byFunction.some((r) => r.caller === f[0] && r.callee === f[1] && r.edges >= f[2] && r.calls >= f[3])), functions);
+	await page.click('text=Back to files');
+	await page.click('text=Back to directories');
+	equal('and back', await counts(), sum(byDir, 'calls'));
+	clean('calls', seen, file('calls.html'));
+	await close();
+}
+
 async function kmapPage() {
 	const report = JSON.parse(readFileSync(join(dir, 'kmap.json'), 'utf8'));
 	const matrix = JSON.parse(readFileSync(join(dir, 'matrix.json'), 'utf8')).matrix;
@@ -402,7 +458,8 @@ try {
 	await kmapPage();
 	await privilegePage();
 	await fieldsPage();
-	for (const [name, kind] of [['user', 'user'], ['kernel', 'kernel'], ['kmap', 'kmap']])
+	await callsPage();
+	for (const [name, kind] of [['user', 'user'], ['kernel', 'kernel'], ['kmap', 'kmap'], ['calls', 'calls']])
 		for (const width of [1280, 375]) for (const scheme of ['light', 'dark']) await looks(name, kind, width, scheme);
 	await theme();
 	await openTime();

@@ -6,6 +6,7 @@ import { card, clear, h } from './dom.js';
 import { clock } from './format.js';
 import { table } from './table.js';
 import { access } from './views/access.js';
+import { calls } from './views/calls.js';
 import { cpus } from './views/cpus.js';
 import { findings } from './views/findings.js';
 import { flame } from './views/flame.js';
@@ -25,6 +26,7 @@ const VIEWS = [
 	['overview', 'Overview', () => true, (rec) => overview(rec, show)],
 	['flame', 'Flame graph', (rec) => rec.flames, flame],
 	['access', 'Accesses', (rec) => rec.kind === 'kmap', access],
+	['calls', 'Calls', (rec) => rec.calls, calls],
 	['objects', 'Objects', (rec) => rec.kind === 'kmap', objects],
 	['tables', 'Tables', (rec) => rec.kind === 'kmap', tables],
 	['privilege', 'Privilege', (rec) => rec.privilege, privilege],
