@@ -58,4 +58,20 @@ wait_for() {
 		n=$((n + 1))
 	done
 }
+# ends COMMAND...: its status. One that hangs is ended, as late as wait_for gives up.
+ends() { timeout 600 "$@"; }
+# record_running FILE PID OPTIONS...: until the program, which sleeps between its calls, has woken
+# up twenty times since it is recorded, however long that takes. What is said goes to FILE.err.
+record_running() {
+	file=$1 running=$2
+	shift 2
+	memorizer record -f --pid "$running" -o "$file" "$@" > "$file.err" 2>&1 &
+	recorder=$!
+	wait_for "grep -q 'stop with Ctrl-C' $file.err || ! grep -q '^State:.[^Z]' /proc/$recorder/status"
+	woken="awk '/^voluntary_ctxt/ {print \$2}' /proc/$running/status"
+	from=$(eval "$woken")
+	grep -q 'stop with Ctrl-C' "$file.err" && wait_for "[ \$($woken) -ge $((from + 20)) ]"
+	kill -TERM $recorder 2> /dev/null
+	wait $recorder
+}
 finish() { [ $failures -eq 0 ]; exit; }

@@ -124,7 +124,7 @@ int main(int argc, char **argv)
 
 	noise = 88172645463325252ull ^
 		(argc > 2 ? strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15u : 0);
-	alarm(60); /* it waits for nobody for ever */
+	alarm(600); /* it waits for nobody for ever */
 	work();
 	r = argc > 1 ? map(&fd) : NULL;
 	if (!r)

@@ -21,7 +21,7 @@ class Terminal:
     def type(self, keys):
         os.write(self.master, keys.encode())
 
-    def until(self, wanted, seconds=120):
+    def until(self, wanted, seconds=600):
         """Look until wanted(lines) is true: its value, or None when time is over."""
         end = time.time() + seconds
         while time.time() < end:
@@ -35,7 +35,7 @@ class Terminal:
                 return None
         return None
 
-    def end(self, seconds=120):
+    def end(self, seconds=600):
         """The exit status; None = it hangs."""
         finish = time.time() + seconds
         while self.p.poll() is None and time.time() < finish:

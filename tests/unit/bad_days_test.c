@@ -238,12 +238,12 @@ static void absurd_numbers(void)
 	mz_decoder_free(d);
 }
 
-/* Until a file has grown to this, or a minute is over. */
+/* Until a file has grown to this, or it hangs: ten minutes. */
 static void wait_for_size(const char *file, off_t size)
 {
 	struct stat st;
 
-	for (int i = 0; i < 60000 && (stat(file, &st) || st.st_size < size); i++)
+	for (int i = 0; i < 600000 && (stat(file, &st) || st.st_size < size); i++)
 		usleep(1000);
 }
 
