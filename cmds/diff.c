@@ -130,8 +130,9 @@ static int check_budgets(struct job *j)
 		const struct mz_budget *b = &j->budgets[i];
 
 		if (!(j->d.has & b->value->has))
-			return mz_fail(&j->err, EINVAL, "'%s': not both recordings contain %s",
-				       b->text, b->value->title);
+			return mz_fail(&j->err, EINVAL,
+				       "'%s': the recordings do not both contain %s", b->text,
+				       b->value->title);
 		for (size_t k = 0; k < (b->any ? j->d.n : 1); k++) {
 			const struct mz_diff_row *r = &j->d.rows[k];
 			uint64_t from = mz_profile_get(b->value, b->any ? &r->a : &j->d.a);
@@ -372,7 +373,7 @@ static int compare(struct job *j)
 						: j->d.has & MZ_PROFILE_LIVE ? "live_bytes"
 									     : "bytes");
 	if (!(j->d.has & j->sort->has))
-		return mz_fail(&j->err, EINVAL, "--sort %s: not both recordings contain %s",
+		return mz_fail(&j->err, EINVAL, "--sort %s: the recordings do not both contain %s",
 			       j->sort->name, j->sort->title);
 	mz_diff_sort(&j->d, j->sort);
 	ret = check_budgets(j);

@@ -145,14 +145,12 @@ static int run(void *options, int argc, char **argv)
 		return console_error(&err);
 	if (mz_reader_summary(r, &s)) {
 		if (mz_reader_format(r) == MZ_FORMAT_CONTAINER)
-			ret = console_fail(
-				"%s: the index is at the end of a file; a pipe has no end to look "
-				"at: save it to a file first",
-				argv[0]);
+			ret = console_fail("%s: the index is at the end of the trace, where a pipe "
+					   "cannot be read first; save the trace to a file",
+					   argv[0]);
 		else
 			ret = console_fail("%s: a %s trace has no index; 'memorizer convert %s -o "
-					   "OUT' makes a "
-					   "container of it",
+					   "OUT' writes a container, which has one",
 					   argv[0], mz_format_name(mz_reader_format(r)), argv[0]);
 	} else if (o->json) {
 		ret = show_json(r, &s);

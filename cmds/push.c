@@ -41,7 +41,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "label", "KEY=VALUE", MZ_OPT_LIST, struct opts, labels,
 	       "a further label (pyroscope, parca); may be repeated"),
 	MZ_OPT(0, "tenant", "NAME", MZ_OPT_STR, struct opts, tenant,
-	       "the tenant, for servers that have some (X-Scope-OrgID)"),
+	       "the tenant, for servers that have several (X-Scope-OrgID)"),
 	MZ_OPT_CREDENTIALS(struct opts, credentials, "", ""),
 	RECORDING_SYMBOLS(struct opts, symbols),
 	{0},
@@ -271,11 +271,10 @@ static int push_one(struct job *j, char *path)
 		ret = start_headers(j);
 	}
 	if (!ret && j->o->to == PYROSCOPE && breaks_name(j->program))
-		ret = mz_fail(
-			&j->err, EINVAL,
-			"%s: the program '%s' cannot be in a name{key=value}: choose one with "
-			"--program",
-			path, j->program);
+		ret = mz_fail(&j->err, EINVAL,
+			      "%s: Pyroscope does not accept the program name '%s'; choose another "
+			      "with --program",
+			      path, j->program);
 	if (!ret)
 		ret = make_request(j, p);
 	if (!ret)
@@ -337,7 +336,7 @@ static int check_options(const struct opts *o)
 			return console_usage("'%s': Pyroscope takes no name with { } or ,",
 					     texts[i]);
 	if (o->tenant && strpbrk(o->tenant, "\r\n"))
-		return console_usage("--tenant: a name without newlines");
+		return console_usage("--tenant takes a name without newlines");
 	return 0;
 }
 

@@ -286,9 +286,9 @@ static int report(const struct transcode *t)
 						       : mz_classic_reason(i));
 	}
 	if (t->to != MZ_FORMAT_CLASSIC && (u.unknown_frees || u.over_live))
-		console_note("%llu frees or reallocs of unknown blocks, %llu allocations over live "
-			     "blocks",
-			     (unsigned long long)u.unknown_frees, (unsigned long long)u.over_live);
+		console_note(
+			"%llu frees or reallocs of unknown blocks, %llu allocations at live blocks",
+			(unsigned long long)u.unknown_frees, (unsigned long long)u.over_live);
 	return t->strict && (damaged || t->lost) ? MZ_EXIT_INCOMPLETE : MZ_EXIT_OK;
 }
 

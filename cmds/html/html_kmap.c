@@ -358,7 +358,9 @@ static int kmap_json(const struct html_model *model, struct mz_json *w, const st
 static int open_privilege(struct kmap *s, const struct html_model *m, struct mz_error *err)
 {
 	if (!strcmp(m->recording.name, "-"))
-		return mz_fail(err, ESPIPE, "--functions reads the map twice: name a file");
+		return mz_fail(err, ESPIPE,
+			       "--functions reads the map twice, which a pipe does not allow; name "
+			       "a file");
 	s->privilege = calloc(1, sizeof(*s->privilege));
 	if (!s->privilege)
 		return mz_fail_memory(err);

@@ -284,7 +284,7 @@ static int listen_at(struct server *s, uint64_t port)
 
 	s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0)
-		return console_fail("no socket: %s", strerror(errno));
+		return console_fail("cannot create a socket: %s", strerror(errno));
 	setsockopt(s->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(s->fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(s->fd, 64) < 0)
 		return console_fail("127.0.0.1:%u: %s; choose another one with --port",

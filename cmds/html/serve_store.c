@@ -349,7 +349,9 @@ static int draw(struct mz_buf *b, const struct mz_flame *f, const struct mz_flam
 	mz_buf_printf(b, "<svg width=\"%d\" height=\"%u\" role=\"img\">", WIDTH,
 		      (deepest + 1) * LINE);
 	mz_buf_add(b, body.data, body.len);
-	mz_buf_printf(b, "</svg><p>%u nodes are too small to be drawn and are in their parents</p>",
+	mz_buf_printf(b,
+		      "</svg><p>%u nodes are too small to draw and are shown as parts of their "
+		      "parents</p>",
 		      cut->folded);
 	b->failed |= body.failed || !x || !next || !level;
 	mz_buf_free(&body);
@@ -407,7 +409,7 @@ static int recording_page(struct site_page *p, const struct mz_store_entry *e)
 		mz_buf_str(p->b, ", ");
 		link_to(p->b, "view", e->digest, NULL, "the recording itself");
 	} else {
-		mz_buf_str(p->b, "; its file is not here: ");
+		mz_buf_str(p->b, "; its file is not on this machine: ");
 		text(p->b, e->path);
 	}
 	if (!(e->known & p->v->has)) /* KMAPs have no peak */

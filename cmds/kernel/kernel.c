@@ -21,7 +21,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct opts, output,
 	       "build into DIR; default memorizer/kernel in the user's cache folder"),
 	MZ_OPT(0, "check", NULL, MZ_OPT_FLAG, struct opts, check,
-	       "apply: only say whether the patches fit"),
+	       "apply: only check whether the patches apply"),
 	MZ_OPT(0, "package", NULL, MZ_OPT_FLAG, struct opts, package,
 	       "build: also make Debian packages, linux-image and linux-headers"),
 	MZ_OPT(0, "revert", NULL, MZ_OPT_FLAG, struct opts, revert,
@@ -70,7 +70,8 @@ static int build(const struct opts *o, int argc, char **argv)
 	if (find_script("build", script, sizeof(script)) < 0)
 		return console_fail(NO_SOURCES);
 	if (find_output(o->output, output, sizeof(output)) < 0)
-		return console_fail("no home folder is known; -o names a folder to build into");
+		return console_fail(
+			"the home folder is not known; name a folder to build into with -o");
 	if (o->package)
 		args[n++] = "-p";
 	for (int i = 0; i < argc; i++)
@@ -103,8 +104,8 @@ static int run(void *options, int argc, char **argv)
 		return build(options, argc - 1, argv + 1);
 	if (argc && !strcmp(argv[0], "apply"))
 		return apply(options, argc - 1, argv + 1);
-	return console_usage("what to do with the kernel? 'build' builds one, 'apply' changes a "
-			     "tree");
+	return console_usage(
+		"name an action: 'build' builds a kernel, 'apply' changes a kernel tree");
 }
 
 MZ_CMD(kernel, "kernel", struct opts, "build [VARIANT...] | apply TREE",

@@ -95,7 +95,7 @@ static void print_allocators(const struct mz_kmem_report *r)
 {
 	char bytes[32];
 
-	printf("\nALLOCATORS (pages are also what slab and vmalloc took from the page "
+	printf("\nALLOCATORS (pages include those that slab and vmalloc took from the page "
 	       "allocator)\n");
 	printf("  %-10s %10s %14s %12s %6s %10s %12s\n", "", "blocks", "live", "wasted", "frag", "",
 	       "allocations");

@@ -269,7 +269,7 @@ static void print_advice(const struct mz_kmem_report *r, size_t limit)
 {
 	size_t shown = cut(r->nadvice, limit);
 
-	heading("ADVICE: sizes that fall badly into their class");
+	heading("ADVICE: sizes that fit their size class badly");
 	if (!r->nadvice)
 		printf("  none\n");
 	else

@@ -40,9 +40,9 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "weights", "FILE", MZ_OPT_STR, struct kmap_opts, weights,
 	       "cut: costs of crossings: CSV with the header mechanism,access,call"),
 	MZ_OPT(0, "baseline", "CUT", MZ_OPT_STR, struct kmap_opts, baseline,
-	       "cut: compare with this one: topdir, dir, file, function, or a file"),
+	       "cut: the baseline to compare with: topdir, dir, file, function, or a file"),
 	MZ_OPT(0, "check", "CUT", MZ_OPT_STR, struct kmap_opts, check,
-	       "cut: make none, but show which accesses of the map this one would deny"),
+	       "cut: compute none; show which accesses of the map this one would deny"),
 	MZ_OPT(0, "cgroup", "PATTERN", MZ_OPT_STR, struct kmap_opts, cgroup,
 	       "select: the cgroup: a path and all below it, a part of the path, or a shell "
 	       "pattern"),
@@ -108,8 +108,8 @@ static void show_warnings(const struct ask *k, const struct question *q)
 	bool members = mz_analysis_number(k->a, "members");
 
 	if (q->first == MZ_ASK_CALLS && !mz_analysis_number(k->a, "calls"))
-		console_note("the map has no calls: they are the lines of function_calls, before "
-			     "the map, alone, or beside it in a file named like it with .calls");
+		console_note("the map has no calls: give the lines of function_calls before it, "
+			     "alone, or beside it in a file named like it with .calls");
 	else if (q->first != MZ_ASK_CALLS && !mz_analysis_number(k->a, "accesses") &&
 		 q->first != MZ_ASK_CLASSES)
 		console_note("the map has no accesses: it was recorded without counting them");

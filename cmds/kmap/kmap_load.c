@@ -94,7 +94,7 @@ static void note_left_out(const struct mz_privilege *p)
 			(unsigned long long)p->module_edges, (unsigned long long)p->module_calls,
 			(unsigned long long)p->module_objects);
 	if (p->u->dropped)
-		console_note("%llu objects are the recorder's own or none, and left out",
+		console_note("left out: %llu objects that belong to the recorder or are none",
 			     (unsigned long long)p->u->dropped);
 }
 

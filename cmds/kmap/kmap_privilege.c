@@ -197,7 +197,7 @@ static int put_file(struct out *t, struct mz_error *err)
 		console_note("%s: %llu functions are missing: they form one domain", t->o->cut,
 			     (unsigned long long)c.unassigned);
 	if (ret >= 0 && c.unknown)
-		console_note("%s: %llu of its names are not known", t->o->cut,
+		console_note("%s: %llu of its names belong to no function", t->o->cut,
 			     (unsigned long long)c.unknown);
 	if (ret >= 0 && mz_privilege_cut_rows(&t->l.p, &c, t->o->cut, put, t) < 0)
 		ret = mz_fail_memory(err);
@@ -266,16 +266,15 @@ static void note_missing(const struct mz_privilege *p)
 static void note_owners(const struct mz_privilege_owners *o, bool none)
 {
 	if (none)
-		console_note("no source file of a variable is known: 'allocator-owner' is not "
-			     "known; name the vmlinux, System.map.files or global_table of the "
-			     "kernel with --symbols");
+		console_note("'allocator-owner' needs the source files of variables, which are not "
+			     "known; name the kernel's vmlinux, System.map.files or global_table "
+			     "with --symbols");
 	else if (o->variables_without || o->sites_without)
-		console_note("allocator-owner: %llu of %llu variables are of no file with "
-			     "functions, and %llu of %llu allocation sites in no function: they "
-			     "have no owner",
-			     (unsigned long long)o->variables_without,
-			     (unsigned long long)o->variables, (unsigned long long)o->sites_without,
-			     (unsigned long long)o->sites);
+		console_note(
+			"allocator-owner: without an owner: %llu of %llu variables (no function is "
+			"of their file), %llu of %llu allocation sites (in no function)",
+			(unsigned long long)o->variables_without, (unsigned long long)o->variables,
+			(unsigned long long)o->sites_without, (unsigned long long)o->sites);
 }
 
 static int put_all(struct out *t, struct mz_error *err)

@@ -116,7 +116,8 @@ static void show_accesses(const struct mz_kmap_model *m, const struct figures *f
 	       console_count(a, t->reads), console_count(b, t->writes),
 	       console_count(c, f->functions), console_count(d, f->code));
 	if (f->lost_reads || f->lost_writes)
-		printf("NO OBJECT      %s of these reads and %s of these writes found none\n",
+		printf("NO OBJECT      %s of these reads and %s of these writes hit no known "
+		       "object\n",
 		       console_count(a, f->lost_reads), console_count(b, f->lost_writes));
 	printf("processes      %s that touched something, %s that allocated\n",
 	       console_count(a, m->touching), console_count(b, m->n_processes));

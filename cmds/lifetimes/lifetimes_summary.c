@@ -146,9 +146,8 @@ static void remarks(const struct job *j)
 	struct mz_unmatched u = j->life ? j->life->live.unmatched : (struct mz_unmatched){0};
 
 	if (u.unknown_frees || u.over_live)
-		console_note("%llu frees or reallocs of unknown blocks, %llu allocations over live "
-			     "blocks: "
-			     "not in the table",
+		console_note("%llu frees or reallocs of unknown blocks, %llu allocations at live "
+			     "blocks: not in the table",
 			     (unsigned long long)u.unknown_frees, (unsigned long long)u.over_live);
 }
 

@@ -122,7 +122,7 @@ static void summary_text(struct annotator *a, struct mz_buf *b)
 	mz_buf_printf(b, "no effect   %" PRIu64 "  (free(NULL), failed calls)\n", l->no_effect);
 	mz_buf_printf(b,
 		      "unmatched   %" PRIu64 " frees of unknown blocks, %" PRIu64
-		      " allocations at live blocks, %" PRIu64 " at a part of one\n",
+		      " allocations at live blocks, %" PRIu64 " overlapping one\n",
 		      l->unknown, l->over_live, l->overlaps);
 	mz_buf_printf(b, "lost        %" PRIu64 " events\n", l->lost);
 	annotate_histogram_text(
@@ -181,7 +181,7 @@ static void remarks(struct annotator *a, struct mz_buf *b)
 		mz_buf_printf(b,
 			      "%" PRIu64 " frees or reallocs of unknown blocks, %" PRIu64
 			      " allocations at live blocks, %" PRIu64
-			      " at a part of one: pages and gaps may be wrong",
+			      " overlapping one: pages and gaps may be wrong",
 			      l->unknown, l->over_live, l->overlaps);
 	if (l->lost)
 		mz_buf_printf(b, "%s%" PRIu64 " events were lost during recording",

@@ -140,9 +140,11 @@ int kmem_print_summary(struct mz_kmem *k, const struct mz_kallsyms *syms, uint64
 			     console_count(a, mz_kmem_produced(&n)),
 			     console_count(b, sum + n.other), console_count(c, mz_kmem_lost(&n)));
 	if (n.other && !json)
-		console_note("%s events found no row", console_count(a, n.other));
+		console_note("%s events were not counted: the table of call sites was full",
+			     console_count(a, n.other));
 	if (n.unfollowed && !json)
-		console_note("live is at least: %s blocks were not followed; raise --live-blocks",
+		console_note("live counts are too small: %s blocks were not followed; raise "
+			     "--live-blocks",
 			     console_count(a, n.unfollowed));
 	return MZ_EXIT_OK;
 }

@@ -70,7 +70,7 @@ int kmemtraced_parse_sample(const char *text, uint32_t *n);
 	 .help = "auto, relay (kmemtrace in the kernel) or bpf (auto: relay if available)"},        \
 	MZ_OPT_FOR(sc, 0, "drain", NULL, MZ_OPT_FLAG, st, m.drain,                                 \
 		   "relay: switch tracing off, save what the buffers hold since boot, and exit"),   \
-	MZ_OPT_FOR(sc, 'q', "quiet", NULL, MZ_OPT_FLAG, st, m.quiet, "no progress")
+	MZ_OPT_FOR(sc, 'q', "quiet", NULL, MZ_OPT_FLAG, st, m.quiet, "show no progress")
 /* clang-format on */
 
 /* Records the kernel, while the command runs if there is one; returns enum mz_exit. */

@@ -182,7 +182,7 @@ static void tell_behind(struct record_job *j, uint64_t waiting)
 	if (j->told_spool || waiting * sizeof(struct mz_record) < RECORD_SPOOL_TOLD || j->o->json)
 		return;
 	j->told_spool = true;
-	console_note("records wait to be encoded: %s in the spool, in %s; it may hold %s",
+	console_note("records wait to be encoded: %s in the spool, which is in %s and may hold %s",
 		     console_bytes(a, waiting * sizeof(struct mz_record)), record_spool_name(j),
 		     console_bytes(b, j->rings.spool.limit));
 }

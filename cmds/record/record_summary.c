@@ -84,7 +84,7 @@ static void tell_file(const struct mz_user_done *d)
 			d->path);
 	if (d->unseen)
 		fprintf(stderr,
-			"%s: at least %s of its memory come from no recorded call: it has another "
+			"%s: at least %s of its memory comes from no recorded call: it has another "
 			"allocator, or maps memory (--mmap records that)\n",
 			d->path, console_bytes(a, d->unseen));
 	if (d->waits.ns >= WAIT_TOLD)

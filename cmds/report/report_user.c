@@ -227,8 +227,8 @@ static void show_sampled(const struct job *j)
 
 	if (!u->sampled)
 		return;
-	printf("SAMPLED        %s of %s events were left out; blocks stand for others, and the "
-	       "figures below are estimates\n",
+	printf("SAMPLED        %s of %s events were left out; a recorded block stands for several, "
+	       "and the figures below are estimates\n",
 	       console_count(a, left_out), console_count(b, u->events + u->lost + left_out));
 	if (j->nfiles >= 2 || !mz_sampled_read(j->in, &s) || !s.weight)
 		return;
@@ -283,7 +283,7 @@ static void show_rest(const struct job *j)
 	       console_bytes(b, u->all.live));
 	if (j->sites.suppressed_blocks)
 		printf("suppressed     %s of these blocks, %s: runtimes never free them "
-		       "(--no-suppressions)\n",
+		       "(--no-suppressions shows them)\n",
 		       console_count(a, j->sites.suppressed_blocks),
 		       console_bytes(b, j->sites.suppressed_bytes));
 	if (u->sampled)

@@ -68,11 +68,11 @@ static const struct mz_opt opts[] = {
 		   "before the "
 		   "revision)"),
 	MZ_OPT_FOR(STORE_REGRESSIONS, 0, "least", "SHARE", MZ_OPT_DOUBLE, struct store_opts, least,
-		   "and only if it is at least this share of the earlier value (0.05)"),
+		   "count a change only if it is at least this share of the earlier value (0.05)"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "older", "TIME", MZ_OPT_STR, struct store_opts, older,
 		   "remove recordings from before that time: a time as with --time, or 365d"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "keep", "N", MZ_OPT_U64, struct store_opts, keep,
-		   "of those, keep N of each program, host and revision"),
+		   "keep N of these of each program, host and revision"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "dry-run", NULL, MZ_OPT_FLAG, struct store_opts, dry_run,
 		   "say what would be removed, and remove nothing"),
 	{0},

@@ -69,7 +69,8 @@ static int keep(struct adding *a, const struct mz_store_item *item, const char *
 
 	if (!ret) {
 		a->spooled++;
-		console_note("%s: the store is away; kept in %s", path, a->o->spool);
+		console_note("%s: the store does not answer; the recording is kept in %s", path,
+			     a->o->spool);
 	}
 	return ret;
 }
@@ -244,7 +245,7 @@ int store_add(const struct store_opts *o, const char *store, int argc, char **ar
 	if (argc < 1 && !o->spool)
 		return console_usage("name the recordings, or a spool to send");
 	if (o->time && !store_time(o->time, &when))
-		return console_usage("--time: '%s' is no time", o->time);
+		return console_usage("--time: '%s' is not a time", o->time);
 	for (int i = 0; i < argc; i++)
 		if (!strcmp(argv[i], "-"))
 			return console_usage(

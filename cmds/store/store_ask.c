@@ -65,9 +65,9 @@ static int prepare(struct asking *a)
 					.labels = o->labels.value,
 					.nlabels = o->labels.n};
 	if (o->since && !store_time(o->since, &a->f.since))
-		return console_usage("--since: '%s' is no time", o->since);
+		return console_usage("--since: '%s' is not a time", o->since);
 	if (o->until && !store_time(o->until, &a->f.until))
-		return console_usage("--until: '%s' is no time", o->until);
+		return console_usage("--until: '%s' is not a time", o->until);
 	a->metric = o->metric ? mz_diff_value(o->metric, strlen(o->metric))
 			      : mz_profile_find_value("peak_bytes");
 	if (!a->metric)
@@ -98,12 +98,11 @@ static int check_known(struct asking *a, const struct mz_store_filter *f, uint32
 	if (ret || known == all)
 		return ret;
 	if (!known)
-		return mz_fail(
-			&a->err, ENODATA,
-			"%s: not known of any of these %llu recordings (a KMAP has no peak); "
-			"choose another value, such as live",
-			what, (unsigned long long)all);
-	console_note("%s: not known of %llu of these %llu recordings, which are left out", what,
+		return mz_fail(&a->err, ENODATA,
+			       "%s: none of these %llu recordings contains it (a KMAP has no "
+			       "peak); choose another value, such as live",
+			       what, (unsigned long long)all);
+	console_note("%s: %llu of these %llu recordings do not contain it and are left out", what,
 		     (unsigned long long)(all - known), (unsigned long long)all);
 	return 0;
 }

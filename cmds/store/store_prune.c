@@ -44,7 +44,7 @@ int store_prune(const struct store_opts *o, const char *store)
 	if (!o->older)
 		return console_usage("prune needs --older: a date, or a number of days (365d)");
 	if (!store_time(o->older, &how.before))
-		return console_usage("--older: '%s' is no time", o->older);
+		return console_usage("--older: '%s' is not a time", o->older);
 	ret = mz_store_open(&s, store, o->credentials, false, &err);
 	if (!ret)
 		ret = mz_store_prune(&s, &how, &pruned, &err);

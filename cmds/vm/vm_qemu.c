@@ -43,7 +43,7 @@ static int build_kernel(const char *top, const char *variant, const char *instal
 				    "bzImage with --kernel",
 				    top, installed),
 		       VM_EXIT_FAILED;
-	console_note("no kernel yet; building it, once (minutes)");
+	console_note("there is no kernel yet; building one takes some minutes, once");
 	pid = fork();
 	if (!pid) {
 		dup2(STDERR_FILENO, STDOUT_FILENO);

@@ -363,7 +363,7 @@ static void check_time(struct attend *a, double start)
 		a->res->timed_out = true;
 		a->over = true;
 	} else if (!a->res->ready && vm_progress_over(&a->progress, boot)) {
-		give_up(a, "the guest does not come up; --console shows how far it got");
+		give_up(a, "the guest has not come up yet; --console shows how far it is");
 	}
 }
 
