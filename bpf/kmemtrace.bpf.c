@@ -32,7 +32,7 @@ const volatile __u32 cfg_pid;
 const volatile __u64 cfg_cgroup;
 const volatile __u32 cfg_sample = ~0u; /* keep hashes up to this */
 const volatile __u32 cfg_track_bits;
-const volatile bool cfg_track;	 /* frees of what was kept, whoever frees */
+const volatile bool cfg_track;	 /* frees of what was kept, in any process */
 const volatile bool cfg_rescue; /* the second programs are attached too */
 const volatile bool cfg_stacks;
 const volatile bool cfg_summary;
@@ -278,10 +278,11 @@ static __always_inline __u32 cache_id(struct kmt_cpu *c, __u32 cpu, struct kmem_
 /* ---- what is asked for ------------------------------------------------------- */
 
 /*
- * Our own blocks: made by our process (what an interrupt does on top of it is
- * not ours). They are remembered, so that their frees are ours too, whoever
- * makes them. One that finds no place is recorded like any other, and so is
- * what another makes of an address of ours that was freed unseen.
+ * Our own blocks: allocated by our process (what an interrupt does on top of it
+ * is not ours). They are remembered, so that their frees are left out as well,
+ * in whichever process. A block that finds no place in the table is recorded
+ * like any other, and so is the next block at an address of ours whose free was
+ * not seen.
  */
 static __always_inline bool is_own(const struct event *e, bool mine)
 {
@@ -422,10 +423,11 @@ static __always_inline void put(void *ctx, struct kmt_cpu *c, struct kmt_level *
 }
 
 /*
- * Which blocks are live. A free is traced before the memory is given back and an
- * allocation after it was taken, so no two events of an address run at a time.
- * The row belongs to the CPU that allocated; others write to it, hence atomics.
- * Functions of their own, so that who does not need them has his registers free.
+ * Which blocks are live. A free is traced before the memory is given back and
+ * an allocation after it was taken, so no two events of an address run at a
+ * time. The row belongs to the CPU that allocated; others write to it, hence
+ * atomics. These are separate functions, so that callers that do not need them
+ * keep their registers.
  */
 static __noinline void follow(struct kmt_cpu *c, struct kmt_sum *w, __u32 row, __u32 given,
 			      __u64 ptr)

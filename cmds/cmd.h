@@ -103,7 +103,7 @@ struct mz_cmd {
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, st, m, "write to OUT (default: standard output)")
 #define MZ_OPT_FORCE(st, m)                                                                        \
 	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, st, m, "replace an existing file")
-/* what: of whom; usual: in brackets, or "" */
+/* what: where it applies, as a prefix; usual: the default in brackets; either may be "" */
 #define MZ_OPT_CREDENTIALS(st, m, what, usual)                                                     \
 	MZ_OPT(0, "credentials", "FILE", MZ_OPT_STR, st, m,                                        \
 	       what "a file of mode 600 with the user and the password on two lines" usual)

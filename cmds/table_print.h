@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers as a person, a program or a spreadsheet reads them. */
+/* Print result tables as text, JSON or CSV. */
 #ifndef MZ_CMDS_TABLE_PRINT_H
 #define MZ_CMDS_TABLE_PRINT_H
 

@@ -135,7 +135,7 @@ void guest_take_modules(int fd)
 	while ((n = recv(fd, event, sizeof(event) - 1, 0)) > 0 || (n < 0 && errno == ENOBUFS)) {
 		if (n > 0)
 			event[n] = '\0';
-		/* after a loss of events nobody knows: look */
+		/* after a loss of events the state is not known: look */
 		module |= n < 0 || !strncmp(event, "add@/module/", 12);
 	}
 	if (module)

@@ -14,7 +14,7 @@
 
 #define APART (CLONE_NEWNS | CLONE_NEWPID)
 
-/* Is there a recorder whom a program in the container could be of use to? */
+/* Is there a recorder that can use a program in the container? */
 static void keep(void)
 {
 	if (mz_region && !mz_sandboxed && !mz_recorder_died())

@@ -27,8 +27,8 @@ static bool is_recorded(void)
 	return *mz_alive >= MZ_ALIVE_ON && mz_region && !mz_region->stop && !mz_recorder_died();
 }
 
-/* The memory to share: made here, where the recorder may reach it whoever the program
- * belongs to. Nobody can change its size. */
+/* The memory to share. It is made here, where the recorder can reach it whichever user the program
+ * belongs to. Its size cannot be changed. */
 static int make_region(struct mz_region **region)
 {
 	int fd = memfd_create("memorizer", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;

@@ -168,8 +168,8 @@ void mz_come_back(uint32_t alive)
 	*mz_alive = alive;
 }
 
-/* The recorder is gone: its memory is given back, and another may come. Threads that
- * still look at it find zeros, as in a region that nobody reads. */
+/* The recorder is gone: its memory is given back, and another may come. Threads that still look at
+ * it find zeros, as in a region without a reader. */
 void mz_forget_region(void)
 {
 	*mz_alive = MZ_ALIVE_OFF;

@@ -112,8 +112,8 @@ static int open_named(const char *name)
 
 /* ---- a program that gets another /proc ---------------------------------------- */
 
-/* Where a descriptor that is kept for such programs begins to look for a number: high
- * ones are in nobody's way, but there may be a limit. */
+/* Where a descriptor that is kept for such programs begins to look for a number: high numbers are
+ * rarely used, but there may be a limit. */
 static const int kept_from[] = {900, 200, 20};
 #define KEPT_NUMBERS 32
 

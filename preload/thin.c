@@ -23,8 +23,8 @@ static uint64_t **leaves; /* by address */
 
 /* ---- marks --------------------------------------------------------------------------- */
 
-/* Zeros, in a place that everybody finds; whoever comes second gives his own back. Not
- * through mmap(), which is seen. */
+/* Zeros, at an address that all threads share; a thread that comes second gives its own back. Not
+ * through mmap(), which is recorded. */
 static void *make_zeros(void *place, size_t bytes)
 {
 	int saved = errno;

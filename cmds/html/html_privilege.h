@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The privileges of a KMAP in its page: PSR by cut, the cut that is found, and who loses what. */
+/* The privileges of a KMAP in its page: PSR by cut, the cut that is found, and which code loses
+ * access. */
 #ifndef MZ_CMDS_HTML_PRIVILEGE_H
 #define MZ_CMDS_HTML_PRIVILEGE_H
 

@@ -233,7 +233,8 @@ static int read_request(const struct server *s, int fd, struct mz_http_request *
 {
 	int status;
 
-	/* who sends a byte now and then must not keep a place for ever: SIGALRM ends us */
+	/* a client that sends a byte now and then must not hold its place for ever: SIGALRM ends
+	 * us */
 	alarm(s->patience);
 	status = http_read(fd, s->port, r);
 	alarm(0);
@@ -322,8 +323,8 @@ static int free_place(struct server *s)
 	return -1;
 }
 
-/* Somebody has come, and there is no place: those go first who are slow to ask, then those
- * who are slow to take their answer. -1: all are being worked for. */
+/* A client has come, and there is no place. The client that is slowest to send its request goes
+ * first, then the one that is slowest to take its answer. -1: all requests are being worked on. */
 static int make_place(struct server *s)
 {
 	int place = oldest_in(s, ASKING);
@@ -382,7 +383,7 @@ static void serve(struct server *s, const sigset_t *usual)
 
 		ppoll(&p, !full, &wait, usual);
 		place = free_place(s);
-		/* nobody is sent away before somebody else is there */
+		/* no client is dropped before another one waits */
 		if (poll(&p, 1, 0) <= 0) {
 			full = false;
 			continue;

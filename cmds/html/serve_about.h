@@ -17,7 +17,7 @@ struct serve_about {
 /* A process of its own looks: whatever becomes of it, the others are listed. */
 void serve_look(const char *path, struct serve_about *a);
 
-/* From here on, this process gets no more than this. A recording may be of anybody's making. */
+/* From here on, this process gets no more than this: the recording may be hostile. */
 void serve_limit(uint64_t bytes, unsigned seconds);
 
 #endif

@@ -33,7 +33,7 @@ static void send_all(int fd, const char *p, size_t n)
 		if (sent < 0 && errno == EINTR)
 			continue;
 		if (sent <= 0)
-			return; /* the other side is gone; nobody to tell */
+			return; /* the client is gone, so there is no one to report it to */
 		p += sent;
 		n -= (size_t)sent;
 	}

@@ -7,8 +7,8 @@
 
 #include "base/http.h"
 
-/* Reads a request and checks it. 0, or the status to answer with: those of
- * mz_http_parse(), 408, 431; -1: nobody is there. */
+/* Reads a request and checks it. 0, or the status to answer with: those of mz_http_parse(), 408,
+ * 431; -1: the client has gone. */
 int http_read(int fd, unsigned port, struct mz_http_request *r);
 
 struct http_page {

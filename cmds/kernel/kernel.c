@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Builds a kernel with Memorizer or kmemtrace, or puts both into somebody's own kernel tree. */
+/* Build a kernel with Memorizer or kmemtrace, or put both into a kernel tree of the user. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

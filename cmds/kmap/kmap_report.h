@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a person reads first about a KMAP. */
+/* The overview of a KMAP. */
 #ifndef MZ_CMDS_KMAP_KMAP_REPORT_H
 #define MZ_CMDS_KMAP_KMAP_REPORT_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The verb `report`: what a person reads first about a recording, of whatever kind it is. */
+/* The verb `report`: the overview of a recording of any kind. */
 #include "cmds/report/report.h"
 
 #include "cmds/kernel/kmem.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a person reads first about a file that holds sums of call sites only: DHAT's,
- * /proc/allocinfo. */
+/* The overview of a file that holds sums of call sites only: DHAT's, /proc/allocinfo. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -67,7 +67,7 @@ bool vm_progress_over(struct vm_progress *p, double cpu_limit)
 	double cpu = cpu_seconds(p->pid);
 
 	if (cpu < 0)
-		return false; /* it is gone; whoever waits for it will see */
+		return false; /* it has ended; waitpid() will say how */
 	if (cpu > p->cpu)
 		p->moved = now();
 	p->cpu = cpu;

@@ -239,7 +239,7 @@ static int read_line(struct mz_functions *f, const char *path, uint64_t line, ch
 									    : 0;
 }
 
-/* Arrays double. A table that is packed may have as many rows as somebody likes. */
+/* Arrays double. A packed table may have any number of rows. */
 #define ROW_BYTES (2 * (sizeof(struct mz_function) + sizeof(struct mz_function_part)))
 
 static int read_lines(struct mz_functions *f, struct mz_input *in, const char *path, char *room,

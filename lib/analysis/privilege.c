@@ -147,7 +147,7 @@ static void raise_counts(struct mz_privilege *p, const struct seen *s)
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-/* Objects of modules that the table lacks: nobody could be named who may touch them. */
+/* Objects of modules that the table lacks: their owners cannot be named. */
 static void find_absent(struct mz_privilege *p)
 {
 	for (size_t i = 0; i < p->u->n_objects; i++) {

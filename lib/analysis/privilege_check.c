@@ -19,7 +19,7 @@ static bool is_named(const struct mz_cut *c, uint32_t domain)
 
 /*
  * In the order in which an enforcing system would find out. Open objects (stacks and the like)
- * belong to whoever runs.
+ * belong to all code.
  */
 static enum reason judge(const struct mz_privilege *p, const struct mz_cut *c, size_t i, int op)
 {

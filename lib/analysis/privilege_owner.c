@@ -80,7 +80,7 @@ static int find_all(struct mz_privilege *p, struct mz_bytes_index *files)
 	return ret;
 }
 
-/* What nobody touches has no link, and needs no owner. */
+/* An object that is never touched has no link, and needs no owner. */
 static int count_touched(struct mz_privilege *p)
 {
 	bool *seen = calloc(p->u->n_objects ? p->u->n_objects : 1, sizeof(*seen));

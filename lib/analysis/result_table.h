@@ -6,7 +6,7 @@
 
 #include <memorizer.h>
 
-#define MZ_RESULT_UNKNOWN UINT64_MAX /* a number or bytes that nobody knows */
+#define MZ_RESULT_UNKNOWN UINT64_MAX /* a number or bytes that are not known */
 
 struct mz_result_column {
 	const char *key;   /* in JSON and CSV */

@@ -30,7 +30,7 @@ int mz_http_server_parse(struct mz_http_server *s, const char *text, size_t len,
 int mz_http_call(const struct mz_http_server *s, const struct mz_http_call *call,
 		 struct mz_buf *answer, struct mz_error *err);
 
-/* Whether the error may go away by itself: nobody answers, or the talk broke off. */
+/* Whether the error may go away by itself: the server does not answer, or the connection broke. */
 bool mz_http_is_away(int code);
 
 /* Text as a part of an address. */

@@ -39,7 +39,7 @@ static inline uint64_t mz_mem_limit(const struct mz_mem_budget *b)
 	return MZ_MEM_CONSTANT + b->bytes * MZ_MEM_FACTOR;
 }
 
-/* Would n bytes more be too many? b may be NULL: nobody counts. */
+/* Would n bytes more be too many? b may be NULL: there is no account. */
 static inline bool mz_mem_fits(struct mz_mem_budget *b, uint64_t n)
 {
 	bool fits = !b || (b->used <= mz_mem_limit(b) && n <= mz_mem_limit(b) - b->used);

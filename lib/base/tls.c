@@ -86,7 +86,7 @@ static int load(struct mz_tls *t, struct mz_error *err)
 	return 0;
 }
 
-/* A server whose name is not that of its certificate is somebody else. */
+/* A server whose name is not that of its certificate may be an impostor. */
 static int prepare(struct mz_tls *t, int fd, const char *host)
 {
 	t->ctx = t->f.ctx_new(t->f.client_method());

@@ -69,8 +69,8 @@ static void *at(const struct mz_buf *b, size_t i, size_t size)
 	return b->data + i * size;
 }
 
-/* The line is named; its content is not repeated, because heaptrack's lines say nothing to
- * people. */
+/* The line is named; its content is not repeated, because heaptrack's lines are not readable
+ * text. */
 static int wrong(struct mz_reader *r, const char *what)
 {
 	return mz_fail_line(&r->error, EINVAL, r->line,

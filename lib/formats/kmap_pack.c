@@ -218,8 +218,8 @@ static int put_access(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 	return put(p, ev);
 }
 
-/* A call is a mark with a stack of two, so that readers that know nothing of KMAPs still show who
- * calls whom. */
+/* A call is a mark with a stack of two, so that readers that know nothing of KMAPs still show
+ * caller and callee. */
 static int put_call(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
 {
 	uint64_t ips[2] = {rec->call.to, rec->call.from};

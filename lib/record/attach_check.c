@@ -84,7 +84,8 @@ static int check_surroundings(pid_t pid, const char *status, struct mz_error *er
 	return 0;
 }
 
-/* What attaching needs, tried in a process of its own: a filter may end whoever calls it. */
+/* What attaching needs, tried in a process of its own: a filter may end the process that calls
+ * it. */
 static const char *find_forbidden(void)
 {
 	int status = 0;

@@ -210,7 +210,7 @@ static int note_lost(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 		return mz_user_program_add(r->files, m, &ev);
 	}
 	r->rings[ring].told += ev.size;
-	/* a realloc that has begun is likely to be among them: nobody shall wait for its end */
+	/* a realloc that has begun is likely to be among them: no thread shall wait for its end */
 	r->begun -= r->rings[ring].old != 0;
 	r->rings[ring].old = 0;
 	return mz_user_program_add(r->files, m, &ev);

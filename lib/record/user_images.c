@@ -100,7 +100,7 @@ static int open_image(struct mz_user_rings *r, unsigned i)
 	int ret;
 
 	if (r->files->made >= MOST_FILES || !is_wanted(r, &from)) {
-		/* its rings are nobody's */
+		/* its rings belong to no program */
 		__atomic_store_n(&r->region->images[i].state, MZ_IMAGE_CLAIMED, __ATOMIC_RELEASE);
 		r->refused++;
 		return 0;

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 
-/* Nobody who has the descriptor can cut the file under a mapping of it. */
+/* A process that has the descriptor cannot cut the file under a mapping of it. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 int mz_region_make(void)

@@ -10,7 +10,7 @@
 #include <memorizer.h>
 #include <uapi/memorizer/record.h>
 
-/* A memfd of the region's size, which nobody can change: a descriptor or -errno. */
+/* A memfd of the region's size, which cannot change: a descriptor or -errno. */
 int mz_region_make(void);
 
 /* Is this descriptor, which came from a program, such a memfd? It is neither

@@ -228,7 +228,7 @@ static uint64_t move_ring(struct mz_user_rings *r, unsigned i, uint64_t now, boo
 	return now;
 }
 
-/* Of no program that is here or has just come: such a ring is nobody's. */
+/* Of no program that is here or has just come: such a ring belongs to none. */
 static bool is_stray(const struct mz_user_rings *r, unsigned i)
 {
 	uint32_t image = __atomic_load_n(&r->region->rings[i].image, __ATOMIC_RELAXED);

@@ -75,9 +75,8 @@ static bool gone(struct mz_queues *q)
 	       atomic_load_explicit(&q->over, memory_order_acquire);
 }
 
-/* After a sleep: is the decoder still there? One that has ended well has filled
- * all that its queues shall ever get. That stops nobody: other threads may still wait for
- * their turns. */
+/* After a sleep: is the decoder still there? One that ended normally has filled its queues with
+ * everything they will get. That stops no thread: others may still wait for their turns. */
 static void look_after_decoder(struct mz_queues *q)
 {
 	siginfo_t info = {0};

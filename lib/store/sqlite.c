@@ -22,7 +22,7 @@
 struct state {
 	sqlite3 *db;
 	char *path;
-	bool frozen;	 /* opened as a file that nobody changes */
+	bool frozen;	 /* opened as a file that does not change */
 	struct stat was; /* when it was opened so */
 	sqlite3_stmt *insert[MZ_STORE_TABLES];
 };

@@ -410,7 +410,7 @@ void mz_kallsyms_pick(const struct mz_kallsyms *k, uint64_t *addrs, size_t n, st
 	}
 }
 
-/* Names may come from a file of anybody, so they are printed safely. */
+/* Names may come from a hostile file, so they are printed safely. */
 char *mz_kallsyms_text(const struct mz_kallsyms *k, uint64_t addr, char *buf, size_t size)
 {
 	const char *module = NULL, *name;

@@ -32,7 +32,7 @@ struct mz_attrs {
 	struct mz_attr *v;
 	size_t n, cap;
 	struct mz_tables *keys;	      /* attribute i has the key with number i + 1 */
-	struct mz_mem_budget *budget; /* that they are taken from; NULL: nobody counts */
+	struct mz_mem_budget *budget; /* that they are taken from; NULL: there is no account */
 };
 
 void mz_attrs_deinit(struct mz_attrs *a);

@@ -26,7 +26,7 @@ enum mz_column_id {
 	MZ_COL_FLAGS,
 	MZ_COL_UNIT,
 	MZ_COL_BLOCK,
-	/* who: cpu, node, pid, tid */
+	/* origin: cpu, node, pid, tid */
 	MZ_COL_WHO_CPU,
 	MZ_COL_WHO_NODE,
 	MZ_COL_WHO_PID,

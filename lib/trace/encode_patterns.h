@@ -25,7 +25,7 @@ size_t mz_patterns_memory(const struct mz_patterns *p);
 
 int mz_patterns_grow(struct mz_patterns *p);
 
-/* A sum of products with random factors: nobody can choose patterns that fall into one
+/* A sum of products with random factors, so that a file cannot choose patterns that fall into one
  * place. By fields: a wide load of a pattern just stored in pieces waits for them all. */
 static inline uint64_t mz_pattern_hash(const struct mz_patterns *s, const struct mz_pattern *p)
 {

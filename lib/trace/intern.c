@@ -11,7 +11,7 @@
 struct mz_tables {
 	struct mz_bytes_index strings;
 	struct mz_stack_tree stacks;
-	struct mz_mem_budget *budget; /* NULL: nobody counts */
+	struct mz_mem_budget *budget; /* NULL: there is no account */
 };
 
 /* Numbers of tables begin with 1; 0 = no memory. */

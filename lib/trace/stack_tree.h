@@ -34,7 +34,7 @@ struct mz_stack_tree {
 	uint32_t scratch_cap;
 	unsigned turn;
 	struct mz_mem_budget
-		*budget; /* that nodes and stacks are taken from; NULL: nobody counts */
+		*budget; /* that nodes and stacks are taken from; NULL: there is no account */
 };
 
 void mz_stack_tree_deinit(struct mz_stack_tree *t);

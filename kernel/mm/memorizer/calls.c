@@ -54,7 +54,7 @@ static void publish(struct memorizer_calls **at, struct memorizer_calls **fast_a
 	} while (READ_ONCE(*at) != calls);
 }
 
-/* Put a larger table before @old, which may be NULL, unless somebody did. */
+/* Put a larger table before @old, which may be NULL, unless another CPU did. */
 static bool grow(struct memorizer_calls **at, struct memorizer_calls **fast_at,
 		 struct memorizer_calls *old)
 {
@@ -69,7 +69,7 @@ static bool grow(struct memorizer_calls **at, struct memorizer_calls **fast_at,
 		return false;
 	new->prev = old;
 	new->number = old ? old->number + 1 : 0;
-	/* Pairs with the address dependency of whoever loads the pointer. */
+	/* Pairs with the address dependency of the readers of the pointer. */
 	if (cmpxchg(at, old, new) != old) {
 		flags = memorizer_lock();
 		memorizer_pool_free(new);

@@ -165,7 +165,7 @@ static int apply(void)
 }
 
 /*
- * @task: whom to mark in modes 2 and 3; @pid: its number, if it was chosen by
+ * @task: the one to mark in modes 2 and 3; @pid: its number, if it was chosen by
  * that. Marks outlive mode 0: a session that is switched off and on again goes
  * on with the same processes.
  */
@@ -190,7 +190,7 @@ int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid)
 	return err;
 }
 
-/* Off, and nobody is marked any more: a new generation outdates all marks. */
+/* Off, and no task is marked any more: a new generation outdates all marks. */
 int memorizer_forget_marks(void)
 {
 	int err = memorizer_set_mode(0, NULL, 0);

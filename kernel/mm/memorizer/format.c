@@ -372,7 +372,7 @@ static bool put_access_fn(void *data, const struct memorizer_sum *sum)
 	return true;
 }
 
-/* The lines of `accesses` of one object: none if nobody touched it. */
+/* The lines of `accesses` of one object: none if it was never touched. */
 char *memorizer_format_accesses(const struct memorizer_object *obj, char *p, char *end)
 {
 	struct text t = { .p = p, .end = end, .serial = obj->alloc.serial };

@@ -81,7 +81,7 @@ int memorizer_map_region_page(struct memorizer_region *region, unsigned long va,
 	return 0;
 }
 
-/* Text is left out: nobody writes it, and reads of it are no accesses to data. */
+/* Text is left out: it is not written, and reading it is no access to data. */
 static bool is_data(unsigned long addr)
 {
 	return addr >= (unsigned long)__start_rodata && addr < (unsigned long)_end;

@@ -184,7 +184,7 @@ void __memorizer_pages_alloc(struct page *page, unsigned int order,
 						       struct memorizer_object, map));
 		memorizer_page_clear(pfn + i, 0);
 	}
-	/* The sweep above was for everybody; the record is for who is selected. */
+	/* The sweep above is for all tasks; the record for selected ones. */
 	if (!memorizer_selected())
 		goto out;
 	obj = memorizer_create(MEMORIZER_PAGES,

@@ -39,7 +39,7 @@ struct reader {
 	struct memorizer_object *first, *last;	/* stream: in the text */
 };
 
-/* Text of many pages: vmalloc, as nobody needs it in one piece. */
+/* Text of many pages: vmalloc, as it need not be contiguous. */
 static struct reader *reader_new(memorizer_format_fn format)
 {
 	struct reader *r = kzalloc(sizeof(*r), GFP_KERNEL);
@@ -259,7 +259,7 @@ void memorizer_stream_wake_now(void)
 /* An object died. In any context, so somebody else must do the waking. */
 void memorizer_stream_wake(void)
 {
-	/* Pairs with smp_store_mb() of those who wait. */
+	/* Pairs with smp_store_mb() of the waiters. */
 	smp_mb();
 	if (unlikely(READ_ONCE(stream_waiting)))
 		memorizer_kick();

@@ -610,7 +610,7 @@ static bool look_at_one(void *data, const struct memorizer_sum *sum)
 
 /*
  * Very many sites of one object, each counted a known number of times and each
- * shown once. They must lie in few tables: who reads looks into all of them.
+ * shown once. They must lie in few tables: a reader looks into all of them.
  */
 static void test_many_sites(struct kunit *test)
 {

@@ -19,8 +19,8 @@ DEFINE_PER_CPU(struct memorizer_recent [MEMORIZER_RECENT], memorizer_recents);
 
 /*
  * How large an object's first table should be, by its cache or type: objects
- * of a kind have about as many sites. Logarithms; only a guess, so no matter
- * who writes when.
+ * of a kind have about as many sites. Logarithms; only a guess, so races
+ * do not matter.
  */
 static u8 sizes[256];
 
@@ -69,7 +69,7 @@ void memorizer_close(struct memorizer_object *obj)
 	if (READ_ONCE(obj->closed) == 2)
 		return;
 	WRITE_ONCE(obj->closed, 1);
-	/* Pairs with the cmpxchg of who enters a key: it looks at obj->closed. */
+	/* Pairs with the cmpxchg that enters a key: it looks at obj->closed. */
 	smp_mb();
 	learn_size(obj, close_sites(obj));
 	smp_store_release(&obj->closed, 2);
@@ -127,7 +127,7 @@ static struct memorizer_sites *new_table(u32 nr)
 /*
  * Put a larger table in front. What is in the old one stays there, and is
  * entered again if it is not a recent one. Twice as large, so that there are
- * few: who reads looks for each key in all of them.
+ * few: a reader looks for each key in all of them.
  */
 static bool grow(struct memorizer_object *obj, struct memorizer_sites *old)
 {
@@ -146,7 +146,7 @@ static bool grow(struct memorizer_object *obj, struct memorizer_sites *old)
 	if (!new)
 		return false;
 	new->prev = old;
-	/* Pairs with the address dependency of whoever loads obj->sites. */
+	/* Pairs with the address dependency of the readers of obj->sites. */
 	if (cmpxchg(&obj->sites, old, new) == old)
 		return true;
 	flags = memorizer_lock();
@@ -155,7 +155,7 @@ static bool grow(struct memorizer_object *obj, struct memorizer_sites *old)
 	return true;
 }
 
-/* Enter @key in an unused slot. False: @found is what somebody else entered. */
+/* Enter @key in an unused slot. False: @found is what another CPU entered. */
 static __always_inline bool claim(struct memorizer_object *obj,
 				  struct memorizer_site *site, u64 key, u64 *found)
 {
