@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diff.h"
+#include "analysis/budget.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
@@ -45,12 +45,26 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
+/* A value that both recordings contain. */
+struct value {
+	char name[32];
+	const char *title;
+	bool bytes;
+	size_t at; /* its column for A; that for B follows */
+};
+
+#define MAX_VALUES 15
+
 struct job {
 	const struct opts *o;
-	struct mz_recording a, b;
+	const char *names[2];
+	struct mz_analysis *of[2];
 	struct progress progress[2];
-	struct mz_diff d;
-	const struct mz_profile_value *sort;
+	struct mz_totals totals[2];
+	struct mz_result_table *whole, *rows;
+	struct value values[MAX_VALUES];
+	size_t nvalues;
+	const struct value *sort;
 	size_t limit;
 	struct mz_budget *budgets;
 	size_t nbudgets;
@@ -65,13 +79,54 @@ static int trouble(const struct mz_error *err)
 	return EXIT_TROUBLE;
 }
 
-static const char *state_of(const struct mz_diff_row *r, const struct mz_profile_value *v)
-{
-	uint64_t a = mz_profile_get(v, &r->a), b = mz_profile_get(v, &r->b);
+/* ---- the tables --------------------------------------------------------- */
 
-	if (!r->in_a)
+#define PLACE	 0
+#define STACKS_A 1
+#define STACKS_B 2
+#define FIRST	 3 /* of the values */
+
+/* They come in pairs: peak_bytes_a, peak_bytes_b. */
+static void find_values(struct job *j)
+{
+	const struct mz_result_table *t = j->whole;
+
+	for (size_t at = FIRST; at + 1 < mz_result_columns(t) && j->nvalues < MAX_VALUES; at += 2) {
+		struct value *v = &j->values[j->nvalues++];
+		const char *key = mz_result_key(t, at);
+
+		snprintf(v->name, sizeof(v->name), "%.*s", (int)strlen(key) - 2, key);
+		v->title = mz_result_title(t, at);
+		v->bytes = mz_result_type_of(t, at) == MZ_RESULT_BYTES;
+		v->at = at;
+	}
+}
+
+static const struct value *find_value(const struct job *j, const char *name)
+{
+	for (size_t i = 0; i < j->nvalues; i++)
+		if (!strcmp(j->values[i].name, name))
+			return &j->values[i];
+	return NULL;
+}
+
+static uint64_t get(const struct mz_result_table *t, size_t row, const struct value *v, size_t of)
+{
+	return mz_result_number(t, row, v->at + of);
+}
+
+static const char *place(const struct job *j, size_t row)
+{
+	return mz_result_string(j->rows, row, PLACE);
+}
+
+static const char *state_of(const struct job *j, size_t row)
+{
+	uint64_t a = get(j->rows, row, j->sort, 0), b = get(j->rows, row, j->sort, 1);
+
+	if (!mz_result_number(j->rows, row, STACKS_A))
 		return "appeared";
-	if (!r->in_b)
+	if (!mz_result_number(j->rows, row, STACKS_B))
 		return "gone";
 	return b > a ? "grew" : b < a ? "shrank" : "same";
 }
@@ -80,21 +135,9 @@ static const char *state_of(const struct mz_diff_row *r, const struct mz_profile
 
 static int parse_budgets(struct job *j)
 {
-	for (unsigned i = 0; i < j->o->fail_if.n; i++) {
-		const char *p = j->o->fail_if.value[i];
-
-		do {
-			struct mz_budget *more =
-				realloc(j->budgets, (j->nbudgets + 1) * sizeof(*more));
-
-			if (!more)
-				return mz_fail_memory(&j->err);
-			j->budgets = more;
-			if (mz_budget_parse(&more[j->nbudgets], &p, &j->err) < 0)
-				return -EINVAL;
-			j->nbudgets++;
-		} while (*p);
-	}
+	for (unsigned i = 0; i < j->o->fail_if.n; i++)
+		if (mz_budgets_parse(&j->budgets, &j->nbudgets, j->o->fail_if.value[i], &j->err))
+			return -EINVAL;
 	j->broken = calloc(j->nbudgets ? j->nbudgets : 1, sizeof(*j->broken));
 	return j->broken ? 0 : mz_fail_memory(&j->err);
 }
@@ -121,6 +164,17 @@ static void tell_broken(const struct mz_budget *b, const char *where, uint64_t f
 			     where ? ": " : "", a, c);
 }
 
+static bool check_row(const struct mz_budget *b, const struct value *v,
+		      const struct mz_result_table *t, size_t row)
+{
+	uint64_t from = get(t, row, v, 0), to = get(t, row, v, 1);
+
+	if (!mz_budget_broken(b, from, to))
+		return false;
+	tell_broken(b, b->any ? mz_result_string(t, row, PLACE) : NULL, from, to);
+	return true;
+}
+
 /* How many are broken; -errno: one cannot be told. */
 static int check_budgets(struct job *j)
 {
@@ -128,21 +182,15 @@ static int check_budgets(struct job *j)
 
 	for (size_t i = 0; i < j->nbudgets; i++) {
 		const struct mz_budget *b = &j->budgets[i];
+		const struct mz_result_table *t = b->any ? j->rows : j->whole;
+		const struct value *v = find_value(j, b->value->name);
 
-		if (!(j->d.has & b->value->has))
+		if (!v)
 			return mz_fail(&j->err, EINVAL,
 				       "'%s': the recordings do not both contain %s", b->text,
 				       b->value->title);
-		for (size_t k = 0; k < (b->any ? j->d.n : 1); k++) {
-			const struct mz_diff_row *r = &j->d.rows[k];
-			uint64_t from = mz_profile_get(b->value, b->any ? &r->a : &j->d.a);
-			uint64_t to = mz_profile_get(b->value, b->any ? &r->b : &j->d.b);
-
-			if (!mz_budget_broken(b, from, to))
-				continue;
-			tell_broken(b, b->any ? r->name : NULL, from, to);
-			j->broken[i] = true;
-		}
+		for (size_t k = 0; k < mz_result_rows(t); k++)
+			j->broken[i] |= check_row(b, v, t, k);
 		n += j->broken[i];
 	}
 	return n;
@@ -150,13 +198,13 @@ static int check_budgets(struct job *j)
 
 /* ---- text --------------------------------------------------------------- */
 
-static char *value_text(char *buf, const struct mz_profile_value *v, uint64_t x)
+static char *value_text(char *buf, const struct value *v, uint64_t x)
 {
 	return v->bytes ? console_bytes(buf, x) : console_count(buf, x);
 }
 
 /* "+1.2 MiB" */
-static char *change_text(char *buf, const struct mz_profile_value *v, uint64_t a, uint64_t b)
+static char *change_text(char *buf, const struct value *v, uint64_t a, uint64_t b)
 {
 	buf[0] = b >= a ? '+' : '-';
 	value_text(buf + 1, v, b >= a ? b - a : a - b);
@@ -177,11 +225,11 @@ static void show_totals(const struct job *j)
 	char a[40], b[40], c[40], s[40];
 
 	printf("%-16s %14s %14s %14s\n", "", "A", "B", "change");
-	for (size_t i = 0; i < mz_profile_nvalues; i++) {
-		const struct mz_profile_value *v = &mz_profile_values[i];
-		uint64_t x = mz_profile_get(v, &j->d.a), y = mz_profile_get(v, &j->d.b);
+	for (size_t i = 0; i < j->nvalues; i++) {
+		const struct value *v = &j->values[i];
+		uint64_t x = get(j->whole, 0, v, 0), y = get(j->whole, 0, v, 1);
 
-		if (!(j->d.has & v->has) || !strncmp(v->name, "max_", 4) || (!x && !y))
+		if (!strncmp(v->name, "max_", 4) || (!x && !y))
 			continue;
 		printf("%-16s %14s %14s %14s %9s\n", v->name, value_text(a, v, x),
 		       value_text(b, v, y), change_text(c, v, x, y),
@@ -189,16 +237,23 @@ static void show_totals(const struct job *j)
 	}
 }
 
+static void show_row(const struct job *j, size_t row)
+{
+	uint64_t x = get(j->rows, row, j->sort, 0), y = get(j->rows, row, j->sort, 1);
+	char a[40], b[40], c[40], s[40], name[200];
+
+	printf("  %12s %9s %12s -> %-12s %s\n", change_text(c, j->sort, x, y),
+	       share_text(s, sizeof(s), x, y), value_text(a, j->sort, x), value_text(b, j->sort, y),
+	       mz_printable(name, sizeof(name), place(j, row), strlen(place(j, row))));
+}
+
 static void show_rows(const struct job *j, const char *state, const char *title)
 {
-	char a[40], b[40], c[40], s[40], name[200];
 	size_t shown = 0, left = 0;
 
-	for (size_t i = 0; i < j->d.n; i++) {
-		const struct mz_diff_row *r = &j->d.rows[i];
-		uint64_t x = mz_profile_get(j->sort, &r->a), y = mz_profile_get(j->sort, &r->b);
-
-		if (strcmp(state_of(r, j->sort), state) || x == y)
+	for (size_t i = 0; i < mz_result_rows(j->rows); i++) {
+		if (strcmp(state_of(j, i), state) ||
+		    get(j->rows, i, j->sort, 0) == get(j->rows, i, j->sort, 1))
 			continue;
 		if (j->limit && shown == j->limit) {
 			left++;
@@ -206,10 +261,7 @@ static void show_rows(const struct job *j, const char *state, const char *title)
 		}
 		if (!shown++)
 			printf("\n%s, by %s\n", title, j->sort->title);
-		printf("  %12s %9s %12s -> %-12s %s\n", change_text(c, j->sort, x, y),
-		       share_text(s, sizeof(s), x, y), value_text(a, j->sort, x),
-		       value_text(b, j->sort, y),
-		       mz_printable(name, sizeof(name), r->name, strlen(r->name)));
+		show_row(j, i);
 	}
 	if (left)
 		printf("  and %zu more; --limit 0 shows all\n", left);
@@ -226,54 +278,56 @@ static void show_text(const struct job *j)
 
 /* ---- JSON --------------------------------------------------------------- */
 
-static void json_sums(struct mz_json *out, const struct job *j, const struct mz_profile_sum *a,
-		      const struct mz_profile_sum *b)
+static void json_sums(struct mz_json *out, const struct job *j, const struct mz_result_table *t,
+		      size_t row)
 {
-	for (size_t i = 0; i < mz_profile_nvalues; i++) {
-		const struct mz_profile_value *v = &mz_profile_values[i];
+	for (size_t i = 0; i < j->nvalues; i++) {
+		const struct value *v = &j->values[i];
 
-		if (!(j->d.has & v->has))
-			continue;
 		mz_json_object(out, v->name);
-		mz_json_u64(out, "a", mz_profile_get(v, a));
-		mz_json_u64(out, "b", mz_profile_get(v, b));
+		mz_json_u64(out, "a", get(t, row, v, 0));
+		mz_json_u64(out, "b", get(t, row, v, 1));
 		mz_json_end_object(out);
 	}
+}
+
+static void json_changes(struct mz_json *out, const struct job *j)
+{
+	size_t shown = 0;
+
+	mz_json_array(out, "changes");
+	for (size_t i = 0; i < mz_result_rows(j->rows) && (!j->limit || shown < j->limit); i++) {
+		if (!strcmp(state_of(j, i), "same"))
+			continue;
+		mz_json_object(out, NULL);
+		mz_json_str(out, "place", place(j, i));
+		mz_json_str(out, "state", state_of(j, i));
+		json_sums(out, j, j->rows, i);
+		mz_json_end_object(out);
+		shown++;
+	}
+	mz_json_end_array(out);
 }
 
 static int show_json(const struct job *j)
 {
 	struct mz_buf b = {0};
 	struct mz_json out = {.out = &b};
-	size_t shown = 0;
 
 	mz_json_object(&out, NULL);
-	mz_json_str(&out, "a", j->a.name);
-	mz_json_str(&out, "b", j->b.name);
+	mz_json_str(&out, "a", j->names[0]);
+	mz_json_str(&out, "b", j->names[1]);
 	mz_json_str(&out, "by", bys[j->o->by]);
 	mz_json_str(&out, "sort", j->sort->name);
 	mz_json_object(&out, "lost");
-	lost_json(&out, "a", j->a.profile.lost_by);
-	lost_json(&out, "b", j->b.profile.lost_by);
+	lost_json(&out, "a", j->totals[0].lost_by);
+	lost_json(&out, "b", j->totals[1].lost_by);
 	mz_json_end_object(&out);
 	mz_json_object(&out, "totals");
-	json_sums(&out, j, &j->d.a, &j->d.b);
+	json_sums(&out, j, j->whole, 0);
 	mz_json_end_object(&out);
-	mz_json_u64(&out, "places", j->d.n);
-	mz_json_array(&out, "changes");
-	for (size_t i = 0; i < j->d.n && (!j->limit || shown < j->limit); i++) {
-		const struct mz_diff_row *r = &j->d.rows[i];
-
-		if (!strcmp(state_of(r, j->sort), "same"))
-			continue;
-		mz_json_object(&out, NULL);
-		mz_json_str(&out, "place", r->name);
-		mz_json_str(&out, "state", state_of(r, j->sort));
-		json_sums(&out, j, &r->a, &r->b);
-		mz_json_end_object(&out);
-		shown++;
-	}
-	mz_json_end_array(&out);
+	mz_json_u64(&out, "places", mz_result_rows(j->rows));
+	json_changes(&out, j);
 	mz_json_array(&out, "budgets");
 	for (size_t i = 0; i < j->nbudgets; i++) {
 		mz_json_object(&out, NULL);
@@ -288,46 +342,40 @@ static int show_json(const struct job *j)
 
 /* ---- CSV ---------------------------------------------------------------- */
 
-#define CSV_COLUMNS 32
+#define CSV_COLUMNS (2 + 2 * MAX_VALUES)
+
+static int csv_row(const struct job *j, void *t, size_t row, struct mz_error *err)
+{
+	const char *state = state_of(j, row), *name = place(j, row);
+	struct mz_cell cells[CSV_COLUMNS] = {{.known = true, .n = strlen(name), .s = name},
+					     {.known = true, .n = strlen(state), .s = state}};
+
+	for (size_t i = 0; i < 2 * j->nvalues; i++)
+		cells[2 + i] = (struct mz_cell){.known = true,
+						.n = get(j->rows, row, &j->values[i / 2], i % 2)};
+	return mz_csv_ops.row(t, 0, cells, err);
+}
 
 /* place, state, and two columns for each value that both have. */
 static int show_csv(struct job *j)
 {
 	struct mz_column columns[CSV_COLUMNS] = {{"place", MZ_CELL_TEXT, false},
 						 {"state", MZ_CELL_TEXT, false}};
-	char names[CSV_COLUMNS][32];
-	const struct mz_profile_value *values[CSV_COLUMNS];
 	struct mz_output out = {.file.fd = -1};
+	size_t n = 2 * j->nvalues, rows = mz_result_rows(j->rows);
 	void *t = NULL;
-	size_t n = 0, shown = 0;
 	int ret;
 
-	for (size_t i = 0; i < mz_profile_nvalues && 2 * n + 4 <= CSV_COLUMNS; i++)
-		if (j->d.has & mz_profile_values[i].has)
-			values[n++] = &mz_profile_values[i];
-	for (size_t i = 0; i < 2 * n; i++) {
-		snprintf(names[i], sizeof(names[i]), "%s_%c", values[i / 2]->name,
-			 i % 2 ? 'b' : 'a');
-		columns[2 + i] = (struct mz_column){names[i], MZ_CELL_U64, false};
-	}
+	for (size_t i = 0; i < n; i++)
+		columns[2 + i] =
+			(struct mz_column){mz_result_key(j->rows, FIRST + i), MZ_CELL_U64, false};
 	ret = mz_output_open(&out, NULL, false, &j->err);
 	if (!ret) {
 		t = mz_csv_ops.open(&out, &j->err);
-		ret = t ? mz_csv_ops.begin(t, "diff", columns, 2 + 2 * n, &j->err) : -ENOMEM;
+		ret = t ? mz_csv_ops.begin(t, "diff", columns, 2 + n, &j->err) : -ENOMEM;
 	}
-	for (size_t i = 0; i < j->d.n && !ret && (!j->limit || shown < j->limit); i++, shown++) {
-		const struct mz_diff_row *r = &j->d.rows[i];
-		const char *state = state_of(r, j->sort);
-		struct mz_cell cells[CSV_COLUMNS] = {
-			{.known = true, .n = strlen(r->name), .s = r->name},
-			{.known = true, .n = strlen(state), .s = state}};
-
-		for (size_t k = 0; k < 2 * n; k++)
-			cells[2 + k] = (struct mz_cell){
-				.known = true,
-				.n = mz_profile_get(values[k / 2], k % 2 ? &r->b : &r->a)};
-		ret = mz_csv_ops.row(t, 0, cells, &j->err);
-	}
+	for (size_t i = 0; i < rows && !ret && (!j->limit || i < j->limit); i++)
+		ret = csv_row(j, t, i, &j->err);
 	mz_csv_ops.close(t);
 	if (!ret)
 		ret = mz_output_commit(&out, &j->err);
@@ -340,43 +388,79 @@ static int show_csv(struct job *j)
 
 static int prepare(struct job *j)
 {
+	const char *sort = j->o->sort;
+
 	j->limit = options_limit(&j->o->limit, j->o->csv ? 0 : DEFAULT_LIMIT);
-	if (j->o->sort) {
-		j->sort = mz_diff_value(j->o->sort, strlen(j->o->sort));
-		if (!j->sort)
-			return console_usage(
-				"--sort: no metric '%s': peak, total, live, blocks, "
-				"peak_blocks, live_blocks, temporary, waste, reads, writes, ...",
-				j->o->sort);
-	}
+	if (sort && !mz_budget_value(sort, strlen(sort)))
+		return console_usage("--sort: no metric '%s': peak, total, live, blocks, "
+				     "peak_blocks, live_blocks, temporary, waste, reads, writes, "
+				     "...",
+				     sort);
 	return parse_budgets(j) < 0 ? trouble(&j->err) : 0;
 }
 
-static const struct mz_profile *profile_of(struct job *j, struct mz_recording *r, int i)
+/* A KMAP has no totals, and loses nothing. */
+static int read_all(struct job *j, size_t i)
 {
-	const struct mz_profile *p = mz_recording_profile(r, &j->err);
+	struct mz_totals *t = &j->totals[i];
+	int ret = 0;
 
-	progress_end(&j->progress[i]);
-	return p;
+	t->size = sizeof(*t);
+	if (mz_analysis_kind(j->of[i]) != MZ_RECORDING_KMAP)
+		ret = mz_analysis_totals(j->of[i], t);
+	if (ret < 0)
+		j->err = *mz_analysis_error(j->of[i]);
+	return ret;
+}
+
+static int choose_sort(struct job *j)
+{
+	static const char *const usual[] = {"peak_bytes", "live_bytes", "bytes"};
+	const struct mz_profile_value *v = NULL;
+
+	if (j->o->sort) {
+		v = mz_budget_value(j->o->sort, strlen(j->o->sort));
+		j->sort = find_value(j, v->name);
+	}
+	for (size_t i = 0; !v && !j->sort && i < sizeof(usual) / sizeof(*usual); i++)
+		j->sort = find_value(j, usual[i]);
+	if (j->sort)
+		return 0;
+	v = v ? v : mz_budget_value("bytes", 5);
+	return mz_fail(&j->err, EINVAL, "--sort %s: the recordings do not both contain %s", v->name,
+		       v->title);
+}
+
+static int make_tables(struct job *j)
+{
+	struct mz_compare_options o = {.size = sizeof(o), .by = MZ_COMPARE_WHOLE};
+
+	for (size_t i = 0; i < 2; i++) {
+		int ret = read_all(j, i);
+
+		if (ret < 0)
+			return ret;
+	}
+	j->whole = mz_analysis_compare(j->of[0], j->of[1], &o, &j->err);
+	progress_end(&j->progress[0]);
+	progress_end(&j->progress[1]);
+	if (!j->whole)
+		return -EIO;
+	find_values(j);
+	if (choose_sort(j) < 0)
+		return -EINVAL;
+	o.by = j->o->by;
+	o.sort = j->sort->name;
+	j->rows = mz_analysis_compare(j->of[0], j->of[1], &o, &j->err);
+	return j->rows ? 0 : -EIO;
 }
 
 static int compare(struct job *j)
 {
-	const struct mz_profile *a = profile_of(j, &j->a, 0);
-	const struct mz_profile *b = a ? profile_of(j, &j->b, 1) : NULL;
-	int ret = b ? mz_diff_make(&j->d, a, b, j->o->by, &j->err) : -EIO;
+	int ret = make_tables(j);
 
-	if (ret < 0)
-		return ret;
-	if (!j->sort)
-		j->sort = mz_profile_find_value(j->d.has & MZ_PROFILE_PEAK   ? "peak_bytes"
-						: j->d.has & MZ_PROFILE_LIVE ? "live_bytes"
-									     : "bytes");
-	if (!(j->d.has & j->sort->has))
-		return mz_fail(&j->err, EINVAL, "--sort %s: the recordings do not both contain %s",
-			       j->sort->name, j->sort->title);
-	mz_diff_sort(&j->d, j->sort);
-	ret = check_budgets(j);
+	if (!ret)
+		ret = check_budgets(j);
 	if (ret < 0)
 		return ret;
 	if (j->o->json && show_json(j) < 0)
@@ -389,14 +473,37 @@ static int compare(struct job *j)
 	return ret;
 }
 
-static void note_loss(const struct mz_recording *r)
+static void note_loss(const char *name, const struct mz_totals *t)
 {
 	char a[32];
 
-	if (r->profile.lost)
+	if (t->lost)
 		console_note("%s: %s events were lost during recording; its figures are too small",
-			     r->name, console_count(a, r->profile.lost));
-	sampled_note(r->name, r->profile.lost_by);
+			     name, console_count(a, t->lost));
+	sampled_note(name, t->lost_by);
+}
+
+static int open_both(struct job *j, char **paths)
+{
+	struct mz_analysis_options how = {.symbols = j->o->symbols, .want = MZ_WANT_SUMS};
+
+	for (size_t i = 0; i < 2; i++) {
+		j->names[i] = paths[i];
+		j->of[i] = recording_analysis(paths[i], &how, &j->progress[i], &j->err);
+		if (!j->of[i])
+			return -EIO;
+	}
+	return 0;
+}
+
+static void job_free(struct job *j)
+{
+	mz_result_free(j->whole);
+	mz_result_free(j->rows);
+	mz_analysis_close(j->of[0]);
+	mz_analysis_close(j->of[1]);
+	free(j->budgets);
+	free(j->broken);
 }
 
 static int run(void *options, int argc, char **argv)
@@ -408,27 +515,19 @@ static int run(void *options, int argc, char **argv)
 		return console_usage("give two recordings: the old one and the new one");
 	ret = prepare(&j);
 	if (!ret) {
-		struct mz_recording_options how = {.symbols = j.o->symbols};
-
-		ret = recording_open(&j.a, &argv[0], 1, &how, &j.progress[0], &j.err);
-		if (!ret)
-			ret = recording_open(&j.b, &argv[1], 1, &how, &j.progress[1], &j.err);
+		ret = open_both(&j, argv);
 		if (!ret)
 			ret = compare(&j);
 		if (ret >= 0) {
-			note_loss(&j.a);
-			note_loss(&j.b);
+			note_loss(argv[0], &j.totals[0]);
+			note_loss(argv[1], &j.totals[1]);
 		}
 		ret = ret < 0	    ? trouble(&j.err)
 		      : j.unwritten ? EXIT_TROUBLE
 		      : ret	    ? EXIT_OVER
 				    : EXIT_FINE;
 	}
-	mz_diff_deinit(&j.d);
-	mz_recording_close(&j.a);
-	mz_recording_close(&j.b);
-	free(j.budgets);
-	free(j.broken);
+	job_free(&j);
 	return ret;
 }
 

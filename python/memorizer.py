@@ -65,6 +65,11 @@ class _CTotals(Structure):
                 [("lost_by", c_uint64 * _LOSSES)])
 
 
+class _CCompare(Structure):
+    _fields_ = [("size", c_size_t), ("by", c_uint32), ("reserved", c_uint32),
+                ("sort", c_char_p)]
+
+
 # name: (result, arguments)
 _FUNCTIONS = {
     "mz_analysis_open": (c_void_p, [POINTER(c_char_p), c_size_t, POINTER(_COptions),
@@ -81,6 +86,8 @@ _FUNCTIONS = {
     "mz_analysis_frame": (c_int, [c_void_p, c_uint64, c_size_t, POINTER(_CFrame)]),
     "mz_analysis_totals": (c_int, [c_void_p, POINTER(_CTotals)]),
     "mz_analysis_ask": (c_void_p, [c_void_p, c_int, c_char_p, POINTER(_CError)]),
+    "mz_analysis_compare": (c_void_p, [c_void_p, c_void_p, POINTER(_CCompare),
+                                       POINTER(_CError)]),
     "mz_question_name": (c_char_p, [c_int]),
     "mz_recording_kind_name": (c_char_p, [c_int]),
     "mz_kind_name": (c_char_p, [c_int]),
@@ -139,6 +146,7 @@ _CALLS = _names(_lib.mz_call_name)
 _LOSS_NAMES = _names(_lib.mz_loss_name)
 _QUESTIONS = _names(_lib.mz_question_name)
 _BY = ("dir", "file", "function", "cache", "pid", "site")
+_COMPARE = ("function", "line", "stack", "file", "module", "object", "whole")
 _WANT = {"sums": 1, "timeline": 2, "layout": 4}
 _HAS = (("addr", 1), ("time", 2), ("cpu", 4), ("node", 8), ("pid", 16), ("tid", 32),
         ("given", 64), ("flags", 128), ("site", 256), ("cache", 512))
@@ -336,6 +344,20 @@ class Analysis:
         if not handle:
             _fail(error)
         return Table(question, handle)
+
+    def compare(self, later, by="function", sort=None):
+        """What changed from this recording to a later one, as a Table: "place", and each
+        value of both, such as "peak_bytes_a" and "peak_bytes_b". by: "function", "line",
+        "stack", "file", "module", "object" (KMAPs) or "whole"; sort: a value, such as
+        "peak_bytes"."""
+        error = _CError()
+        options = _CCompare(ctypes.sizeof(_CCompare), _COMPARE.index(by), 0,
+                            sort.encode() if sort is not None else None)
+        handle = _lib.mz_analysis_compare(self._open(), later._open(), byref(options),
+                                          byref(error))
+        if not handle:
+            _fail(error)
+        return Table("changes", handle)
 
 
 def open(paths, **options):

@@ -153,7 +153,7 @@ int report_profile(struct mz_recording *r, size_t rows, bool json)
 		ret = mz_fail_memory(&err);
 	if (!ret) {
 		nothing.kind = j.p->kind;
-		ret = mz_diff_make(&j.d, j.p, &nothing, MZ_DIFF_FUNCTION, &err);
+		ret = mz_diff_make(&j.d, j.p, &nothing, MZ_COMPARE_FUNCTION, &err);
 		mz_profile_deinit(&nothing);
 	}
 	if (ret < 0)

@@ -68,7 +68,7 @@ static int prepare(struct asking *a)
 		return console_usage("--since: '%s' is not a time", o->since);
 	if (o->until && !store_time(o->until, &a->f.until))
 		return console_usage("--until: '%s' is not a time", o->until);
-	a->metric = o->metric ? mz_diff_value(o->metric, strlen(o->metric))
+	a->metric = o->metric ? mz_budget_value(o->metric, strlen(o->metric))
 			      : mz_profile_find_value("peak_bytes");
 	if (!a->metric)
 		return console_usage(
@@ -205,21 +205,11 @@ static int ask_regressions(struct asking *a)
 static int parse_budgets(const struct store_opts *o, struct mz_budget **list, size_t *n,
 			 struct mz_error *err)
 {
-	for (unsigned i = 0; i < o->fail_if.n; i++) {
-		const char *p = o->fail_if.value[i];
+	int ret = 0;
 
-		do {
-			struct mz_budget *more = realloc(*list, (*n + 1) * sizeof(*more));
-
-			if (!more)
-				return mz_fail_memory(err);
-			*list = more;
-			if (mz_budget_parse(&more[*n], &p, err) < 0)
-				return -EINVAL;
-			++*n;
-		} while (*p);
-	}
-	return 0;
+	for (unsigned i = 0; i < o->fail_if.n && !ret; i++)
+		ret = mz_budgets_parse(list, n, o->fail_if.value[i], err);
+	return ret;
 }
 
 static int ask_gate(struct asking *a)

@@ -198,6 +198,40 @@ struct mz_result_table;
 MZ_API struct mz_result_table *mz_analysis_ask(struct mz_analysis *a, enum mz_question question,
 					       const char *pattern, struct mz_error *err);
 
+/* ---- comparing ---------------------------------------------------------------- */
+
+/* How places of two recordings are matched: always by names, so that it does not matter where a
+ * program was loaded. */
+enum mz_compare_by {
+	MZ_COMPARE_FUNCTION, /* function and file of the call site */
+	MZ_COMPARE_LINE,     /* and the line */
+	MZ_COMPARE_STACK,    /* all functions of the call stack */
+	MZ_COMPARE_FILE,
+	MZ_COMPARE_MODULE,
+	MZ_COMPARE_OBJECT, /* KMAPs: cache, type or variable */
+	MZ_COMPARE_WHOLE,  /* one row: the recordings as a whole */
+	MZ_COMPARE_BYS
+};
+
+struct mz_compare_options {
+	size_t size;
+	uint32_t by;	   /* enum mz_compare_by */
+	uint32_t reserved; /* 0 */
+	const char *sort;  /* the name of a value, such as "peak_bytes": the rows that changed most
+			      come first; NULL = by place */
+};
+
+/*
+ * What changed from a to b, two recordings of the same kind: a table as of mz_analysis_ask(), with
+ * the columns "place", "stacks_a" and "stacks_b" (call stacks of the place; 0 = that recording
+ * does not have it), and NAME_a and NAME_b for each value that both recordings contain, such as
+ * "peak_bytes_a". Reads what is left of both; they must keep sums (MZ_WANT_SUMS). options may be
+ * NULL.
+ */
+MZ_API struct mz_result_table *mz_analysis_compare(struct mz_analysis *a, struct mz_analysis *b,
+						   const struct mz_compare_options *options,
+						   struct mz_error *err);
+
 /* ---- tables ------------------------------------------------------------------ */
 
 enum mz_result_type {

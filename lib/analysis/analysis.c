@@ -12,23 +12,26 @@
 
 /* ---- opening ------------------------------------------------------------------------ */
 
-/* What the caller's structure has beyond ours must be 0: it asks for something that this
- * library does not do. */
+int mz_analysis_take(void *to, const void *from, size_t size, struct mz_error *err)
+{
+	int ret = mz_sized_take(to, from, size);
+
+	if (ret == -E2BIG)
+		return mz_fail(err, E2BIG,
+			       "this libmemorizer is too old for an option of the program");
+	return ret < 0 ? mz_fail(err, EINVAL, "the size of the options is not set") : 0;
+}
+
 static int take_options(struct mz_analysis *a, const struct mz_analysis_options *o)
 {
-	const char *bytes = (const char *)o;
+	int ret;
 
 	a->o.want = MZ_WANT_SUMS | MZ_WANT_TIMELINE;
 	if (!o)
 		return 0;
-	if (o->size < sizeof(o->size))
-		return mz_fail(&a->error, EINVAL, "the size of the options is not set");
-	for (size_t i = sizeof(*o); i < o->size; i++)
-		if (bytes[i])
-			return mz_fail(&a->error, E2BIG,
-				       "this libmemorizer is too old for an option of the program");
-	memset(&a->o, 0, sizeof(a->o));
-	memcpy(&a->o, o, o->size < sizeof(*o) ? o->size : sizeof(*o));
+	ret = mz_analysis_take(&a->o, o, sizeof(a->o), &a->error);
+	if (ret < 0)
+		return ret;
 	if (!a->o.want)
 		a->o.want = MZ_WANT_SUMS | MZ_WANT_TIMELINE;
 	if (a->o.want & MZ_WANT_TIMELINE)
@@ -301,6 +304,7 @@ static int totals_of_profile(struct mz_analysis *a, struct mz_totals *t)
 		.first_time = p->first,
 		.last_time = p->last,
 	};
+	memcpy(t->lost_by, p->lost_by, sizeof(p->lost_by));
 	return 0;
 }
 

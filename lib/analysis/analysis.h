@@ -26,6 +26,7 @@ struct mz_analysis {
 	enum mz_kmap_by model_by; /* as asked for; the model may have another */
 	bool model_lives;	  /* it was read with the lives of objects, for measures */
 	bool model_types;	  /* ... and with the structures of objects */
+	bool compared;		  /* the lines of the map were read for a comparison */
 	char note[160];		  /* what the map cannot say */
 	struct mz_kmap_model model;
 	struct mz_error error;
@@ -33,6 +34,11 @@ struct mz_analysis {
 
 /* Opens the recording anew. 0 or -errno with a->error set. */
 int mz_analysis_reopen(struct mz_analysis *a);
+/* The same of a KMAP whose lines were read already; the model goes. */
+int mz_analysis_again(struct mz_analysis *a);
+
+/* Options of the caller: to has size bytes. 0 or -errno with err set. */
+int mz_analysis_take(void *to, const void *from, size_t size, struct mz_error *err);
 
 /* analysis_tables.c, analysis_kmap.c: fill a table, which the caller deinits in all
  * cases. 0 or -errno with a->error set. */

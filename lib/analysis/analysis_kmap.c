@@ -24,31 +24,42 @@ static enum mz_kmap_by level_of(const struct mz_analysis *a, enum mz_question q)
 
 /* A question of another level reads the map again. Which level comes next is unknown, and a model
  * of the finest level would take far more memory. */
+static bool from_pipe(const struct mz_analysis *a)
+{
+	return !strcmp(a->paths[0], "-");
+}
+
+int mz_analysis_again(struct mz_analysis *a)
+{
+	if (!a->has_model && !a->compared)
+		return 0;
+	if (from_pipe(a))
+		return mz_fail(&a->error, ESPIPE,
+			       "standard input was read for a question of another level");
+	if (a->has_model)
+		mz_kmap_model_deinit(&a->model);
+	a->has_model = a->compared = false;
+	return mz_analysis_reopen(a);
+}
+
 static int read_model(struct mz_analysis *a, enum mz_question q)
 {
 	enum mz_kmap_by by = level_of(a, q);
-	bool pipe = !strcmp(a->paths[0], "-"), lives = q == MZ_ASK_PRIVILEGE;
+	bool lives = q == MZ_ASK_PRIVILEGE;
 	/* Structures take long to load; from a pipe, the next question may want them. */
 	struct mz_recording_model how = {.by = by,
 					 .or_function = by <= MZ_KMAP_BY_FILE && !lives &&
 							!a->o.by_exactly,
-					 .types = q <= MZ_ASK_FIELDS || (pipe && !lives),
+					 .types = q <= MZ_ASK_FIELDS || (from_pipe(a) && !lives),
 					 .lives = lives};
 	int ret;
 
 	if (a->has_model && a->model_by == by && a->model_lives == lives &&
 	    a->model_types >= how.types)
 		return 0;
-	if (a->has_model) {
-		if (pipe)
-			return mz_fail(&a->error, ESPIPE,
-				       "standard input was read for a question of another level");
-		mz_kmap_model_deinit(&a->model);
-		a->has_model = false;
-		ret = mz_analysis_reopen(a);
-		if (ret < 0)
-			return ret;
-	}
+	ret = mz_analysis_again(a);
+	if (ret < 0)
+		return ret;
 	a->has_model = true;
 	a->model_by = by;
 	a->model_lives = lives;

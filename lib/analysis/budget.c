@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diff.h"
+#include "analysis/budget.h"
 #include "base/error.h"
 
 static const struct {
@@ -21,7 +21,7 @@ static bool is(const char *name, const char *s, size_t len)
 }
 
 /* The short names of budgets first, then the names of the tables. */
-const struct mz_profile_value *mz_diff_value(const char *name, size_t len)
+const struct mz_profile_value *mz_budget_value(const char *name, size_t len)
 {
 	for (size_t i = 0; i < sizeof(short_names) / sizeof(*short_names); i++)
 		if (is(short_names[i].name, name, len))
@@ -104,7 +104,7 @@ int mz_budget_parse(struct mz_budget *b, const char **text, struct mz_error *err
 		p = blanks(p + len);
 		len = word(p);
 	}
-	b->value = mz_diff_value(p, len);
+	b->value = mz_budget_value(p, len);
 	if (!b->value)
 		return wrong(err, start,
 			     "no such metric: peak, total, live, blocks, peak_blocks, "
@@ -151,4 +151,19 @@ bool mz_budget_broken(const struct mz_budget *budget, uint64_t a, uint64_t b)
 	case '=': return x == limit;
 	default: return x != limit;
 	}
+}
+
+int mz_budgets_parse(struct mz_budget **list, size_t *n, const char *text, struct mz_error *err)
+{
+	do {
+		struct mz_budget *more = realloc(*list, (*n + 1) * sizeof(*more));
+
+		if (!more)
+			return mz_fail_memory(err);
+		*list = more;
+		if (mz_budget_parse(&more[*n], &text, err) < 0)
+			return -EINVAL;
+		++*n;
+	} while (*text);
+	return 0;
 }

@@ -22,14 +22,14 @@ static void put_frame(struct mz_buf *b, const struct mz_frame *f, bool line)
 /* The name is the key of the comparison, so it contains nothing that differs between two runs
  * of a program, such as addresses. */
 static void put_name(struct mz_buf *b, const struct mz_profile *p, const struct mz_profile_site *s,
-		     enum mz_diff_by by)
+		     enum mz_compare_by by)
 {
 	size_t depth;
 	const uint64_t *frames = mz_profile_stack(p, s, &depth);
 	struct mz_frame f;
 
 	b->len = 0;
-	if (by == MZ_DIFF_STACK) {
+	if (by == MZ_COMPARE_STACK) {
 		while (depth--) {
 			mz_buf_str(b, mz_profile_get_frame(p, (uint32_t)frames[depth]).name);
 			mz_buf_str(b, depth ? ";" : "");
@@ -37,13 +37,13 @@ static void put_name(struct mz_buf *b, const struct mz_profile *p, const struct 
 		return;
 	}
 	f = mz_profile_get_frame(
-		p, (uint32_t)frames[by == MZ_DIFF_OBJECT ? depth - 1 : mz_profile_place(p, s)]);
-	if (by == MZ_DIFF_FILE)
+		p, (uint32_t)frames[by == MZ_COMPARE_OBJECT ? depth - 1 : mz_profile_place(p, s)]);
+	if (by == MZ_COMPARE_FILE)
 		mz_buf_str(b, f.file ? f.file : f.module ? f.module : "?");
-	else if (by == MZ_DIFF_MODULE)
+	else if (by == MZ_COMPARE_MODULE)
 		mz_buf_str(b, f.module ? f.module : "?");
 	else
-		put_frame(b, &f, by == MZ_DIFF_LINE);
+		put_frame(b, &f, by == MZ_COMPARE_LINE);
 }
 
 /* Interned names are numbered in order, so the number is the row. */
@@ -63,7 +63,8 @@ static struct mz_diff_row *row_of(struct mz_diff *d, const struct mz_buf *name)
 	return &d->rows[id - 1];
 }
 
-static int add_all(struct mz_diff *d, const struct mz_profile *p, enum mz_diff_by by, bool second)
+static int add_all(struct mz_diff *d, const struct mz_profile *p, enum mz_compare_by by,
+		   bool second)
 {
 	struct mz_buf name = {0};
 	int ret = 0;
@@ -78,7 +79,7 @@ static int add_all(struct mz_diff *d, const struct mz_profile *p, enum mz_diff_b
 			break;
 		}
 		mz_profile_add(second ? &row->b : &row->a, &p->sites[i].sum);
-		*(second ? &row->in_b : &row->in_a) = true;
+		++*(second ? &row->stacks_b : &row->stacks_a);
 	}
 	mz_buf_free(&name);
 	return ret;
@@ -87,7 +88,7 @@ static int add_all(struct mz_diff *d, const struct mz_profile *p, enum mz_diff_b
 /* Only what both recordings know is compared: a sum that one does not have would look like a
  * change. */
 int mz_diff_make(struct mz_diff *d, const struct mz_profile *a, const struct mz_profile *b,
-		 enum mz_diff_by by, struct mz_error *err)
+		 enum mz_compare_by by, struct mz_error *err)
 {
 	*d = (struct mz_diff){.a = a->all, .b = b->all, .has = a->has & b->has};
 	if (a->clock != b->clock)
@@ -97,7 +98,7 @@ int mz_diff_make(struct mz_diff *d, const struct mz_profile *a, const struct mz_
 			       "the first is %s, the second %s: only recordings of the same kind "
 			       "can be compared",
 			       mz_profile_kind_name(a->kind), mz_profile_kind_name(b->kind));
-	if (by == MZ_DIFF_OBJECT && a->kind != MZ_PROFILE_KMAP)
+	if (by == MZ_COMPARE_OBJECT && a->kind != MZ_PROFILE_KMAP)
 		return mz_fail(err, EINVAL,
 			       "only KMAPs have objects, and these are %s; use --by function, "
 			       "line, stack, file or module",
@@ -125,7 +126,7 @@ static uint64_t distance(const struct mz_profile_value *v, const struct mz_diff_
 /* By the amount, whatever its sign: a saving is as interesting as a growth. */
 static int by_change(const void *x, const void *y, void *value)
 {
-	uint64_t a = distance(value, x), b = distance(value, y);
+	uint64_t a = value ? distance(value, x) : 0, b = value ? distance(value, y) : 0;
 
 	if (a != b)
 		return a < b ? 1 : -1;

@@ -113,6 +113,9 @@ int64_t mz_profile_site_of(struct mz_profile *p, struct mz_events *s, uint32_t s
 /* Called after each event, with the usage so far. 0, or -errno to stop. */
 typedef int mz_profile_watch(void *arg, const struct mz_event *ev, const struct mz_usage *u);
 
+/* Of a usage that all events of the source were added to; without a timeline. 0 or -ENOMEM. */
+int mz_profile_of_usage(struct mz_profile *p, struct mz_events *s, const struct mz_usage *u);
+
 /* Reads all events of the source; watch may be NULL. 0 or -errno with err set. */
 int mz_profile_read(struct mz_profile *p, struct mz_events *s, mz_profile_watch *watch, void *arg,
 		    struct mz_error *err);

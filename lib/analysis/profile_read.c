@@ -14,20 +14,14 @@
 
 #define POINTS 512 /* of the timeline */
 
-struct job {
-	struct mz_profile *p;
-	struct mz_events *s;
-	struct mz_usage u;
-};
-
-static void add_point(struct job *j)
+static void add_point(struct mz_timeline *timeline, const struct mz_usage *u)
 {
-	struct mz_timeline_bin now = {.at = j->u.now,
-				      .live = j->u.all.live,
-				      .blocks = j->u.all.live_blocks,
-				      .waste = j->u.all.live_waste};
+	struct mz_timeline_bin now = {.at = u->now,
+				      .live = u->all.live,
+				      .blocks = u->all.live_blocks,
+				      .waste = u->all.live_waste};
 
-	mz_timeline_event(j->p->timeline, &now, MZ_TIMELINE_HIGHEST);
+	mz_timeline_event(timeline, &now, MZ_TIMELINE_HIGHEST);
 }
 
 /* ---- sites -------------------------------------------------------------- */
@@ -105,36 +99,34 @@ static struct mz_profile_sum sum_of(const struct mz_usage_site *s)
 	};
 }
 
-static int add_sites(struct job *j)
+static int add_sites(struct mz_profile *p, struct mz_events *s, const struct mz_usage *u)
 {
-	for (uint32_t i = 0; i < j->u.sites_cap; i++) {
-		struct mz_profile_sum sum = sum_of(&j->u.sites[i]);
+	for (uint32_t i = 0; i < u->sites_cap; i++) {
+		struct mz_profile_sum sum = sum_of(&u->sites[i]);
 		int64_t to;
 
-		if (!j->u.sites[i].allocs)
+		if (!u->sites[i].allocs)
 			continue;
-		to = mz_profile_site_of(j->p, j->s, i);
+		to = mz_profile_site_of(p, s, i);
 		if (to < 0)
 			return -ENOMEM;
-		mz_profile_add(&j->p->sites[to].sum, &sum);
+		mz_profile_add(&p->sites[to].sum, &sum);
 	}
 	return 0;
 }
 
 /* ---- all of it ---------------------------------------------------------- */
 
-static int describe(struct job *j)
+static int describe(struct mz_profile *p, struct mz_events *s, const struct mz_usage *u)
 {
-	const struct mz_usage *u = &j->u;
-	struct mz_profile *p = j->p;
-	const char *command = mz_events_text(j->s, "command");
-	struct mz_reader *r = mz_events_reader(j->s);
+	const char *command = mz_events_text(s, "command");
+	struct mz_reader *r = mz_events_reader(s);
 
 	p->source = r ? mz_format_name(mz_reader_format(r)) : "kernel trace";
-	p->pid = mz_events_number(j->s, "pid");
-	p->kind = mz_events_is_kernel(j->s) ? MZ_PROFILE_KERNEL : MZ_PROFILE_PROGRAM;
-	p->clock = u->fields & MZ_HAS_TIME && !mz_events_by_sequence(j->s) ? MZ_CLOCK_NS
-									   : MZ_CLOCK_EVENTS;
+	p->pid = mz_events_number(s, "pid");
+	p->kind = mz_events_is_kernel(s) ? MZ_PROFILE_KERNEL : MZ_PROFILE_PROGRAM;
+	p->clock = u->fields & MZ_HAS_TIME && !mz_events_by_sequence(s) ? MZ_CLOCK_NS
+									: MZ_CLOCK_EVENTS;
 	p->first = u->fields & MZ_HAS_TIME ? u->first_time : 0;
 	p->last = u->now;
 	p->peak_time = u->fields & MZ_HAS_TIME ? u->peak_time : u->peak_event;
@@ -154,36 +146,39 @@ static int describe(struct job *j)
 	return command && !p->command ? -ENOMEM : 0;
 }
 
+int mz_profile_of_usage(struct mz_profile *p, struct mz_events *s, const struct mz_usage *u)
+{
+	int ret = describe(p, s, u);
+
+	return ret < 0 ? ret : add_sites(p, s, u);
+}
+
 int mz_profile_read(struct mz_profile *p, struct mz_events *s, mz_profile_watch *watch, void *arg,
 		    struct mz_error *err)
 {
-	struct job *j = calloc(1, sizeof(*j));
+	struct mz_usage *u = malloc(sizeof(*u));
 	struct mz_event ev;
 	int ret = 0, more = 0;
 
 	p->timeline = malloc(sizeof(*p->timeline));
-	if (!j || !p->timeline || mz_usage_init(&j->u) < 0) {
-		free(j);
+	if (!u || !p->timeline || mz_usage_init(u) < 0) {
+		free(u);
 		return mz_fail_memory(err);
 	}
 	mz_timeline_init(p->timeline, POINTS);
-	j->p = p;
-	j->s = s;
 	while (!ret && (more = mz_events_next(s, &ev, err)) > 0) {
-		ret = mz_usage_add(&j->u, &ev);
-		add_point(j);
+		ret = mz_usage_add(u, &ev);
+		add_point(p->timeline, u);
 		if (!ret && watch)
-			ret = watch(arg, &ev, &j->u);
+			ret = watch(arg, &ev, u);
 	}
 	if (!ret && !more) {
-		mz_usage_end(&j->u);
-		ret = describe(j);
-		if (!ret)
-			ret = add_sites(j);
+		mz_usage_end(u);
+		ret = mz_profile_of_usage(p, s, u);
 	}
 	if (ret == -ENOMEM)
 		mz_fail_memory(err);
-	mz_usage_deinit(&j->u);
-	free(j);
+	mz_usage_deinit(u);
+	free(u);
 	return ret < 0 ? ret : more;
 }

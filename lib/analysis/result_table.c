@@ -22,6 +22,7 @@ void mz_result_init(struct mz_result_table *a, const char *key, const char *titl
 void mz_result_deinit(struct mz_result_table *a)
 {
 	free(a->cells);
+	free(a->own);
 	mz_tables_free(a->strings);
 	*a = (struct mz_result_table){0};
 }

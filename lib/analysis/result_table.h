@@ -24,6 +24,7 @@ struct mz_result_table {
 	const char *key, *title; /* of the whole */
 	const struct mz_result_column *columns;
 	size_t n_columns;
+	struct mz_result_column *own; /* the same if the table owns them, else NULL */
 	union mz_result_cell *cells; /* row by row */
 	size_t rows, cap;
 	struct mz_tables *strings;

@@ -22,4 +22,21 @@ static inline int mz_sized_give(void *to, const void *from, size_t size)
 	return 0;
 }
 
+/* The other way: options of a caller. What it does not have becomes 0. -EINVAL: its size is not
+ * set; -E2BIG: it asks for something that this library does not know. */
+static inline int mz_sized_take(void *to, const void *from, size_t size)
+{
+	size_t have = *(const size_t *)from;
+	const char *bytes = from;
+
+	if (have < sizeof(have))
+		return -EINVAL;
+	for (size_t i = size; i < have; i++)
+		if (bytes[i])
+			return -E2BIG;
+	memset(to, 0, size);
+	memcpy(to, from, have < size ? have : size);
+	return 0;
+}
+
 #endif

@@ -7,7 +7,7 @@
 #ifndef MZ_STORE_QUESTIONS_H
 #define MZ_STORE_QUESTIONS_H
 
-#include "analysis/diff.h"
+#include "analysis/budget.h"
 #include "analysis/result_table.h"
 #include "store/store.h"
 

@@ -159,7 +159,28 @@ def privilege(path):
         raises("privilege of caches", 22, a.ask, "privilege")
 
 
+def compare(path, other, map):
+    """The sums of a comparison are those that each recording has by itself."""
+    with memorizer.open(path) as a, memorizer.open(other) as b:
+        whole, rows = a.compare(b, by="whole")[0], a.compare(b, sort="bytes")
+        for t, s in (a.totals(), "_a"), (b.totals(), "_b"):
+            for key in "blocks", "bytes", "peak_bytes", "live_blocks", "live_bytes":
+                check("compare: " + key + s, (whole[key + s], sum(r[key + s] for r in rows)), (t[key], t[key]))
+        change = [abs(r["bytes_a"] - r["bytes_b"]) for r in rows]
+        check("compare: the greatest change first", change, sorted(change, reverse=True))
+        raises("compare: a program by object", 22, a.compare, b, "object")
+        with memorizer.open(map) as m:
+            raises("compare: another kind", 22, a.compare, m)
+    with memorizer.open(map, by="function") as a, memorizer.open(map) as b:
+        before = list(a.ask("matrix"))
+        rows = list(a.compare(b, by="object"))
+        check("compare: a map with itself", [r for r in rows if r["reads_a"] != r["reads_b"]], [])
+        check("compare: with accesses", sum(r["reads_a"] for r in rows) > 0, True)
+        check("compare: another question after it", list(a.ask("matrix")), before)
+
+
 stacks(sys.argv[1])
+compare(sys.argv[1], sys.argv[2], sys.argv[3])
 privilege("own/own.kmap")
 trace(sys.argv[2])
 kmap(sys.argv[3])

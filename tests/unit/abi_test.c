@@ -38,6 +38,7 @@ static void growing_structures(void)
 	SHAPE(mz_analysis_options, 64, progress_arg, 56);
 	CHECK_EQ(offsetof(struct mz_analysis_options, flags), 28);
 	SHAPE(mz_code_frame, 48, inlined, 44);
+	SHAPE(mz_compare_options, 24, sort, 16);
 	SHAPE(mz_totals, 296, lost_by, 168);
 	SHAPE(mz_summary, 224, end, 216);
 	SHAPE(mz_verify, 64, unbalanced, 56);
@@ -46,6 +47,7 @@ static void growing_structures(void)
 	CHECK_EQ(offsetof(struct mz_verify, size), 0);
 	CHECK_EQ(offsetof(struct mz_analysis_options, size), 0);
 	CHECK_EQ(offsetof(struct mz_code_frame, size), 0);
+	CHECK_EQ(offsetof(struct mz_compare_options, size), 0);
 	CHECK_EQ(offsetof(struct mz_totals, size), 0);
 	CHECK_EQ(offsetof(struct mz_pool_calls, size), 0);
 }
@@ -61,6 +63,8 @@ static void numbers(void)
 	CHECK_EQ(MZ_ASK_CLASSES, 8);
 	CHECK_EQ(MZ_ASK_ACCESSORS, 21);
 	CHECK_EQ(MZ_ASK_CALLS, 22);
+	CHECK_EQ(MZ_COMPARE_OBJECT, 5);
+	CHECK_EQ(MZ_COMPARE_WHOLE, 6);
 	for (int i = 0; i < MZ_QUESTIONS; i++)
 		CHECK(mz_question_name(i));
 	CHECK(!mz_question_name(MZ_QUESTIONS));
@@ -68,14 +72,20 @@ static void numbers(void)
 	CHECK(!mz_recording_kind_name(MZ_RECORDING_KINDS));
 }
 
+static void write_text(char path[64], const char *text)
+{
+	FILE *f;
+
+	snprintf(path, 64, "/tmp/abi_test.XXXXXX");
+	f = fdopen(mkstemp(path), "w");
+	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
 static const char *write_trace(void)
 {
 	static char path[64];
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/tmp/abi_test.XXXXXX");
-	f = fdopen(mkstemp(path), "w");
-	CHECK(f && fputs("malloc(8) = 10\nmalloc(16) = 20\nfree(10)\n", f) >= 0 && !fclose(f));
+	write_text(path, "malloc(8) = 10\nmalloc(16) = 20\nfree(10)\n");
 	return path;
 }
 
@@ -188,6 +198,78 @@ static void tables(void)
 	remove(path);
 }
 
+static uint64_t cell(const struct mz_result_table *t, const char *key)
+{
+	int column = mz_result_find(t, key);
+
+	CHECK(column >= 0);
+	return column < 0 ? 0 : mz_result_number(t, 0, (size_t)column);
+}
+
+/* From 8 + 16 bytes, of which 16 stay, to 100 that stay. */
+static void compare_whole(struct mz_analysis *a, struct mz_analysis *b)
+{
+	struct mz_compare_options o = {.size = sizeof(o), .by = MZ_COMPARE_WHOLE};
+	struct mz_result_table *t = mz_analysis_compare(a, b, &o, NULL);
+
+	CHECK(t);
+	if (!t)
+		return;
+	CHECK_EQ(mz_result_rows(t), 1);
+	CHECK(cell(t, "blocks_a") == 2 && cell(t, "blocks_b") == 1);
+	CHECK(cell(t, "bytes_a") == 24 && cell(t, "bytes_b") == 100);
+	CHECK(cell(t, "peak_bytes_a") == 24 && cell(t, "peak_bytes_b") == 100);
+	CHECK(cell(t, "live_bytes_a") == 16 && cell(t, "live_blocks_b") == 1);
+	CHECK_EQ(mz_result_find(t, "waste_a"), -ENOENT); /* neither has the bytes given */
+	mz_result_free(t);
+}
+
+/* What cannot be compared is an error of the call, not of the recordings. */
+static void compare_wrong(struct mz_analysis *a, struct mz_analysis *b, int by, const char *sort,
+			  int code)
+{
+	struct mz_compare_options o = {.size = sizeof(o), .by = (uint32_t)by, .sort = sort};
+	struct mz_error err = {0};
+
+	CHECK(!mz_analysis_compare(a, b, &o, &err));
+	CHECK_EQ(err.code, code);
+	CHECK_EQ(mz_analysis_error(a)->code, 0);
+}
+
+static void comparisons(void)
+{
+	char other[64];
+	const char *paths[] = {write_trace(), other};
+	struct mz_analysis_options layout = {.size = sizeof(layout), .want = MZ_WANT_LAYOUT};
+	struct mz_analysis *a, *b, *c;
+	struct mz_result_table *t;
+	struct mz_error err = {0};
+
+	write_text(other, "malloc(100) = 10\n");
+	a = mz_analysis_open(&paths[0], 1, NULL, NULL);
+	b = mz_analysis_open(&paths[1], 1, NULL, NULL);
+	c = mz_analysis_open(&paths[0], 1, &layout, NULL);
+	CHECK(a && b && c);
+	if (a && b && c) {
+		compare_whole(a, b);
+		compare_whole(a, b); /* once more, of what was read */
+		compare_wrong(a, b, MZ_COMPARE_OBJECT, NULL, EINVAL);
+		compare_wrong(a, b, MZ_COMPARE_BYS, NULL, EINVAL);
+		compare_wrong(a, b, MZ_COMPARE_FILE, "nothing", EINVAL);
+		compare_wrong(a, b, MZ_COMPARE_FILE, "waste", ENODATA);
+		CHECK(!mz_analysis_compare(a, c, NULL, &err));
+		CHECK_EQ(err.code, ENODATA); /* no sums were kept */
+		t = mz_analysis_compare(a, b, NULL, &err);
+		CHECK(t && mz_result_rows(t) == 1 && cell(t, "stacks_a") == 1);
+		mz_result_free(t);
+	}
+	mz_analysis_close(a);
+	mz_analysis_close(b);
+	mz_analysis_close(c);
+	remove(paths[0]);
+	remove(other);
+}
+
 int main(void)
 {
 	if (sizeof(void *) == 8) {
@@ -198,5 +280,6 @@ int main(void)
 	RUN(other_sizes);
 	RUN(other_summaries);
 	RUN(tables);
+	RUN(comparisons);
 	return test_end();
 }
