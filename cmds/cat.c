@@ -29,9 +29,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "cpu", "N", MZ_OPT_STR, struct opts, cpu, "events of CPU N"),
 	MZ_OPT(0, "tid", "N", MZ_OPT_STR, struct opts, tid, "events of thread N"),
 	MZ_OPT_ROWS(0, struct opts, limit, "stop after N events; 0 = all (the default)"),
-	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
-	       "exit with 3 if events are lost or damaged"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "one JSON object per line"),
+	MZ_SWITCH(0, "strict", struct opts, strict, "exit with 3 if events are lost or damaged"),
+	MZ_SWITCH(0, "json", struct opts, json, "one JSON object per line"),
 	{0},
 };
 

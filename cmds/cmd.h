@@ -91,6 +91,10 @@ struct mz_cmd {
 		.scope = sc                                                                        \
 	}
 
+/* Options without a value: the member is a bool. */
+#define MZ_SWITCH(l, n, st, m, h)	  MZ_OPT(l, n, NULL, MZ_OPT_FLAG, st, m, h)
+#define MZ_SWITCH_FOR(sc, l, n, st, m, h) MZ_OPT_FOR(sc, l, n, NULL, MZ_OPT_FLAG, st, m, h)
+
 /* One of several words; the member is its number. */
 #define MZ_OPT_ONE_OF(sc, n, a, st, m, c, h)                                                       \
 	{                                                                                          \
@@ -101,13 +105,12 @@ struct mz_cmd {
 /* What many verbs have, in the same words. */
 #define MZ_OPT_OUTPUT(st, m)                                                                       \
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, st, m, "write to OUT (default: standard output)")
-#define MZ_OPT_FORCE(st, m)                                                                        \
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, st, m, "replace an existing file")
+#define MZ_OPT_FORCE(st, m) MZ_SWITCH('f', "force", st, m, "replace an existing file")
 /* what: where it applies, as a prefix; usual: the default in brackets; either may be "" */
 #define MZ_OPT_CREDENTIALS(st, m, what, usual)                                                     \
 	MZ_OPT(0, "credentials", "FILE", MZ_OPT_STR, st, m,                                        \
 	       what "a file of mode 600 with the user and the password on two lines" usual)
-#define MZ_OPT_JSON(st, m) MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, st, m, "print JSON")
+#define MZ_OPT_JSON(st, m) MZ_SWITCH(0, "json", st, m, "print JSON")
 
 /* How many rows: one name in all verbs. */
 #define MZ_OPT_ROWS(sc, st, m, h)                                                                  \

@@ -41,7 +41,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_ROWS(0, struct opts, limit, "rows of a list (10); 0 = all"),
 	RECORDING_SYMBOLS(struct opts, symbols),
 	MZ_OPT_JSON(struct opts, json),
-	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct opts, csv, "print CSV, one line per call site"),
+	MZ_SWITCH(0, "csv", struct opts, csv, "print CSV, one line per call site"),
 	{0},
 };
 

@@ -11,10 +11,9 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT(0, "links", NULL, MZ_OPT_FLAG, struct opts, links,
-	       "print the other names of this program, for links"),
-	MZ_OPT(0, "completion", NULL, MZ_OPT_FLAG, struct opts, completion,
-	       "print the completion script for bash"),
+	MZ_SWITCH(0, "links", struct opts, links,
+		  "print the other names of this program, for links"),
+	MZ_SWITCH(0, "completion", struct opts, completion, "print the completion script for bash"),
 	MZ_OPT(0, "man", "VERB", MZ_OPT_STR, struct opts, man,
 	       "print the OPTIONS section of VERB's manual page"),
 	{0},

@@ -40,16 +40,15 @@ static const struct mz_opt opts[] = {
 		      "own lines again), kmap-g2 or kmap-g3 (lines of 10 or 11 fields, as "
 		      "upstream's kernels write them); or raw kmemtrace records: kmemtrace-c, "
 		      "kmemtrace-e, kmemtrace-e32, and each with -be for big endian"),
-	MZ_OPT(0, "best", NULL, MZ_OPT_FLAG, struct opts, best, "compress better, but slower"),
+	MZ_SWITCH(0, "best", struct opts, best, "compress better, but slower"),
 	MZ_OPT(0, "drop", "FIELDS", MZ_OPT_STR, struct opts, drop,
 	       "leave out addresses, times, ...: comma-separated names"),
-	MZ_OPT(0, "tags", NULL, MZ_OPT_FLAG, struct opts, tags, "text with serial numbers"),
-	MZ_OPT(0, "skip-unmatched", NULL, MZ_OPT_FLAG, struct opts, skip_unmatched,
-	       "leave out and count events that the classic format cannot express"),
-	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
-	       "exit with 3 if events are lost or damaged"),
-	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct opts, skip_bad,
-	       "leave out and count lines of a KMAP that cannot be parsed"),
+	MZ_SWITCH(0, "tags", struct opts, tags, "text with serial numbers"),
+	MZ_SWITCH(0, "skip-unmatched", struct opts, skip_unmatched,
+		  "leave out and count events that the classic format cannot express"),
+	MZ_SWITCH(0, "strict", struct opts, strict, "exit with 3 if events are lost or damaged"),
+	MZ_SWITCH(0, "skip-bad", struct opts, skip_bad,
+		  "leave out and count lines of a KMAP that cannot be parsed"),
 	MZ_OPT_FORCE(struct opts, force),
 	{0},
 };

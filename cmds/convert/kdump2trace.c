@@ -24,12 +24,11 @@ static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
 	       "write to OUT (default: standard output); with --split, to OUT.PID.trace"),
 	MZ_OPT('p', "pid", "N", MZ_OPT_U64, struct opts, pid, "only the events of process N"),
-	MZ_OPT(0, "split", NULL, MZ_OPT_FLAG, struct opts, split, "one file per process"),
-	MZ_OPT(0, "fields", NULL, MZ_OPT_FLAG, struct opts, fields,
-	       "add process, thread and time to each line, where kdump shows them"),
-	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
-	       "exit with status 3 if the log is incomplete"),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace existing files"),
+	MZ_SWITCH(0, "split", struct opts, split, "one file per process"),
+	MZ_SWITCH(0, "fields", struct opts, fields,
+		  "add process, thread and time to each line, where kdump shows them"),
+	MZ_SWITCH(0, "strict", struct opts, strict, "exit with status 3 if the log is incomplete"),
+	MZ_SWITCH('f', "force", struct opts, force, "replace existing files"),
 	{0},
 };
 

@@ -15,10 +15,9 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT_OUTPUT(struct opts, output),
-	MZ_OPT(0, "fields", NULL, MZ_OPT_FLAG, struct opts, fields,
-	       "add the time, and the thread where the log has it, to each line"),
-	MZ_OPT(0, "strict", NULL, MZ_OPT_FLAG, struct opts, strict,
-	       "exit with status 3 if the log is incomplete"),
+	MZ_SWITCH(0, "fields", struct opts, fields,
+		  "add the time, and the thread where the log has it, to each line"),
+	MZ_SWITCH(0, "strict", struct opts, strict, "exit with status 3 if the log is incomplete"),
 	MZ_OPT_FORCE(struct opts, force),
 	{0},
 };

@@ -20,12 +20,10 @@ struct opts {
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct opts, output,
 	       "build into DIR; default memorizer/kernel in the user's cache folder"),
-	MZ_OPT(0, "check", NULL, MZ_OPT_FLAG, struct opts, check,
-	       "apply: only check whether the patches apply"),
-	MZ_OPT(0, "package", NULL, MZ_OPT_FLAG, struct opts, package,
-	       "build: also make Debian packages, linux-image and linux-headers"),
-	MZ_OPT(0, "revert", NULL, MZ_OPT_FLAG, struct opts, revert,
-	       "apply: take Memorizer out of the tree again"),
+	MZ_SWITCH(0, "check", struct opts, check, "apply: only check whether the patches apply"),
+	MZ_SWITCH(0, "package", struct opts, package,
+		  "build: also make Debian packages, linux-image and linux-headers"),
+	MZ_SWITCH(0, "revert", struct opts, revert, "apply: take Memorizer out of the tree again"),
 	{0},
 };
 

@@ -21,9 +21,8 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('q', "quiet", NULL, MZ_OPT_FLAG, struct opts, quiet, "print findings only"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json,
-	       "print findings and totals as JSON"),
+	MZ_SWITCH('q', "quiet", struct opts, quiet, "print findings only"),
+	MZ_SWITCH(0, "json", struct opts, json, "print findings and totals as JSON"),
 	{0},
 };
 

@@ -26,8 +26,7 @@ struct opts {
 static const struct mz_opt opts[] = {
 	MZ_OPT('d', "delay", "SECONDS", MZ_OPT_DOUBLE, struct opts, delay,
 	       "seconds between two updates (1)"),
-	MZ_OPT('c', "caches", NULL, MZ_OPT_FLAG, struct opts, caches,
-	       "show caches first, not call sites"),
+	MZ_SWITCH('c', "caches", struct opts, caches, "show caches first, not call sites"),
 	MZ_OPT(0, "filter", "TEXT", MZ_OPT_STR, struct opts, filter,
 	       "only names that contain TEXT"),
 	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, pid,

@@ -26,8 +26,8 @@ static const struct mz_opt opts[] = {
 	       "privilege, export: this cut, a file of lines 'function,domain'"),
 	MZ_OPT_ROWS(0, struct kmap_opts, limit,
 		    "rows of a list: 20 in text (fields: 200), all in JSON and CSV; 0 = all"),
-	MZ_OPT(0, "skip-bad", NULL, MZ_OPT_FLAG, struct kmap_opts, skip_bad,
-	       "leave out and count lines that cannot be parsed"),
+	MZ_SWITCH(0, "skip-bad", struct kmap_opts, skip_bad,
+		  "leave out and count lines that cannot be parsed"),
 	MZ_OPT(0, "domains", "N", MZ_OPT_U64, struct kmap_opts, domains,
 	       "cut: the largest number of domains (default: merge as long as it pays)"),
 	MZ_OPT(0, "budget", "CYCLES", MZ_OPT_U64, struct kmap_opts, budget,
@@ -57,7 +57,7 @@ static const struct mz_opt opts[] = {
 	       "merge to NAME.cmt: a container)"),
 	MZ_OPT_FORCE(struct kmap_opts, force),
 	MZ_OPT_JSON(struct kmap_opts, json),
-	MZ_OPT(0, "csv", NULL, MZ_OPT_FLAG, struct kmap_opts, csv, "print CSV, with plain numbers"),
+	MZ_SWITCH(0, "csv", struct kmap_opts, csv, "print CSV, with plain numbers"),
 	{0},
 };
 

@@ -21,11 +21,10 @@ struct annotate_opts {
 #define ANNOTATE_OPTS(what)                                                                        \
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct annotate_opts, output,                     \
 	       "write to OUT (default: standard output)"),                                         \
-		MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct annotate_opts, force,               \
-		       "replace an existing file"),                                                \
-		MZ_OPT(0, "summary", NULL, MZ_OPT_FLAG, struct annotate_opts, summary, what),      \
-		MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct annotate_opts, json,                   \
-		       "write JSON: one line per event, or one object with --summary")
+		MZ_SWITCH('f', "force", struct annotate_opts, force, "replace an existing file"),  \
+		MZ_SWITCH(0, "summary", struct annotate_opts, summary, what),                      \
+		MZ_SWITCH(0, "json", struct annotate_opts, json,                                   \
+			  "write JSON: one line per event, or one object with --summary")
 
 #define ANNOTATE_NOTE_MAX 320
 

@@ -21,7 +21,7 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT_FORCE(struct opts, force),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "write a JSON array"),
+	MZ_SWITCH(0, "json", struct opts, json, "write a JSON array"),
 	{0},
 };
 

@@ -43,8 +43,8 @@ static const struct mz_opt opts[] = {
 	       "write into the folder DIR, which is created (default: kmemtrace.data, or the "
 	       "current "
 	       "folder if called as kmemtraced)"),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, o.force, "replace a recording in DIR"),
-	MZ_OPT(0, "stacks", NULL, MZ_OPT_FLAG, struct opts, o.stacks, "record whole call stacks"),
+	MZ_SWITCH('f', "force", struct opts, o.force, "replace a recording in DIR"),
+	MZ_SWITCH(0, "stacks", struct opts, o.stacks, "record whole call stacks"),
 	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, o.pid,
 	       "only allocations of this process, and their frees by any process"),
 	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct opts, o.duration,
@@ -52,7 +52,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct opts, o.sample,
 	       "one block in N, from its allocation to its free"),
 	KMEMTRACED_OPTS(0, struct opts, o),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, o.json, "print the account as JSON"),
+	MZ_SWITCH(0, "json", struct opts, o.json, "print the account as JSON"),
 	{0},
 };
 

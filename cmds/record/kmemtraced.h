@@ -52,14 +52,14 @@ int kmemtraced_parse_sample(const char *text, uint32_t *n);
 		   "of two"),                                                                      \
 	MZ_OPT_FOR(sc, 0, "events", "LIST", MZ_OPT_STR, st, m.events,                              \
 		   "record these kinds of memory: slab,pages,vmalloc,percpu (slab)"),              \
-	MZ_OPT_FOR(sc, 0, "rescue", NULL, MZ_OPT_FLAG, st, m.rescue,                               \
+	MZ_SWITCH_FOR(sc, 0, "rescue", st, m.rescue,                               \
 		   "attach a second program per tracepoint, for events in interrupts that arrive " \
 		   "while the first one runs; doubles the cost"),                                  \
 	MZ_OPT_FOR(sc, 0, "cache", "NAME", MZ_OPT_STR, st, m.cache,                                \
 		   "only objects of this cache; kmalloc-64 etc. for a size class"),        \
 	MZ_OPT_FOR(sc, 0, "cgroup", "PATH", MZ_OPT_STR, st, m.cgroup,                              \
 		   "only allocations in this cgroup (version 2), and their frees"),                \
-	MZ_OPT_FOR(sc, 0, "summary", NULL, MZ_OPT_FLAG, st, m.summary,                             \
+	MZ_SWITCH_FOR(sc, 0, "summary", st, m.summary,                             \
 		   "count by call site in the kernel and print the counts; nothing is written"),   \
 	MZ_OPT_FOR(sc, 0, "live-blocks", "N", MZ_OPT_U64, st, m.live_blocks,                       \
 		   "with --summary: follow up to N blocks to their frees, and count what is "      \
@@ -68,9 +68,9 @@ int kmemtraced_parse_sample(const char *text, uint32_t *n);
 	{.name = "source", .arg = "WHAT", .type = MZ_OPT_CHOICE, .offset = offsetof(st, m.source), \
 	 .choices = kmemtraced_sources, .scope = sc,                                               \
 	 .help = "auto, relay (kmemtrace in the kernel) or bpf (auto: relay if available)"},        \
-	MZ_OPT_FOR(sc, 0, "drain", NULL, MZ_OPT_FLAG, st, m.drain,                                 \
+	MZ_SWITCH_FOR(sc, 0, "drain", st, m.drain,                                 \
 		   "relay: switch tracing off, save what the buffers hold since boot, and exit"),   \
-	MZ_OPT_FOR(sc, 'q', "quiet", NULL, MZ_OPT_FLAG, st, m.quiet, "show no progress")
+	MZ_SWITCH_FOR(sc, 'q', "quiet", st, m.quiet, "show no progress")
 /* clang-format on */
 
 /* Records the kernel, while the command runs if there is one; returns enum mz_exit. */

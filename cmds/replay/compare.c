@@ -39,12 +39,12 @@ static const struct mz_opt opts[] = {
 	       "runs with each allocator; default 5"),
 	MZ_OPT_ONE_OF(0, "touch", "WHAT", struct opts, touch, touches,
 		      "write to the blocks: all (bytes), first (byte), none; default all"),
-	MZ_OPT(0, "one-thread", NULL, MZ_OPT_FLAG, struct opts, one_thread,
-	       "replay in one thread, whatever the trace has"),
+	MZ_SWITCH(0, "one-thread", struct opts, one_thread,
+		  "replay in one thread, whatever the trace has"),
 	MZ_OPT(0, "plot", "FILE", MZ_OPT_STR, struct opts, plot,
 	       "draw live bytes and RSS over the replay into FILE (SVG)"),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct opts, force, "replace an existing FILE"),
-	MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct opts, json, "print the table as JSON"),
+	MZ_SWITCH('f', "force", struct opts, force, "replace an existing FILE"),
+	MZ_SWITCH(0, "json", struct opts, json, "print the table as JSON"),
 	{0},
 };
 

@@ -4,12 +4,12 @@
 
 static const struct mz_opt opts[] = {
 	REPLAY_OPTS,
-	MZ_OPT(0, "one-thread", NULL, MZ_OPT_FLAG, struct replay_opts, one_thread,
-	       "all events in one thread, in the order of the trace"),
-	MZ_OPT(0, "pace", NULL, MZ_OPT_FLAG, struct replay_opts, pace,
-	       "replay each event at its recorded time, not as fast as possible"),
-	MZ_OPT(0, "samples", NULL, MZ_OPT_FLAG, struct replay_opts, samples,
-	       "with --json: live bytes and RSS over the replay"),
+	MZ_SWITCH(0, "one-thread", struct replay_opts, one_thread,
+		  "all events in one thread, in the order of the trace"),
+	MZ_SWITCH(0, "pace", struct replay_opts, pace,
+		  "replay each event at its recorded time, not as fast as possible"),
+	MZ_SWITCH(0, "samples", struct replay_opts, samples,
+		  "with --json: live bytes and RSS over the replay"),
 	{0},
 };
 

@@ -21,8 +21,8 @@ extern const char *const replay_touches[]; /* the choices of --touch */
 
 /* The options of both verbs. */
 #define REPLAY_OPTS                                                                                \
-	MZ_OPT('v', "verbose", NULL, MZ_OPT_FLAG, struct replay_opts, verbose,                     \
-	       "print the new trace on standard output, as text with serial numbers"),             \
+	MZ_SWITCH('v', "verbose", struct replay_opts, verbose,                                     \
+		  "print the new trace on standard output, as text with serial numbers"),          \
 		{.name = "touch",                                                                  \
 		 .arg = "WHAT",                                                                    \
 		 .help = "write to the blocks: none, first (byte), all (bytes); default none",     \
@@ -31,10 +31,9 @@ extern const char *const replay_touches[]; /* the choices of --touch */
 		 .choices = replay_touches},                                                       \
 		MZ_OPT(0, "repeat", "N", MZ_OPT_U64, struct replay_opts, repeat,                   \
 		       "replay N times in the same process, freeing the rest in between"),         \
-		MZ_OPT(0, "free-rest", NULL, MZ_OPT_FLAG, struct replay_opts, free_rest,           \
-		       "free at the end what the trace never frees (not timed)"),                  \
-		MZ_OPT(0, "json", NULL, MZ_OPT_FLAG, struct replay_opts, json,                     \
-		       "print the figures as JSON")
+		MZ_SWITCH(0, "free-rest", struct replay_opts, free_rest,                           \
+			  "free at the end what the trace never frees (not timed)"),               \
+		MZ_SWITCH(0, "json", struct replay_opts, json, "print the figures as JSON")
 
 /* Replay the one input of the command line, and say how it went: enum mz_exit. */
 int replay_main(const struct replay_opts *o, int argc, char **argv);

@@ -32,8 +32,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_JSON(struct opts, json),
 	MZ_OPT_ONE_OF(OF(MZ_RECORDING_USER), "by", "WHAT", struct opts, user.by, ways,
 		      "sum up by site (default), function, file, module or thread"),
-	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "stacks", NULL, MZ_OPT_FLAG, struct opts, user.stacks,
-		   "print the heaviest call stack of each row"),
+	MZ_SWITCH_FOR(OF(MZ_RECORDING_USER), 0, "stacks", struct opts, user.stacks,
+		      "print the heaviest call stack of each row"),
 	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrapper", "NAME", MZ_OPT_LIST, struct opts,
 		   user.wrappers,
 		   "skip this function, which allocates for its caller; NAME* skips all whose name "
@@ -41,19 +41,19 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrapper-file", "FILE", MZ_OPT_LIST, struct opts,
 		   user.wrapper_files,
 		   "skip the functions in FILE, one name per line; may be repeated"),
-	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrappers", NULL, MZ_OPT_FLAG, struct opts,
-		   user.show_wrappers, "skip no wrappers, not even the known ones"),
+	MZ_SWITCH_FOR(OF(MZ_RECORDING_USER), 0, "wrappers", struct opts, user.show_wrappers,
+		      "skip no wrappers, not even the known ones"),
 	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "suppressions", "FILE", MZ_OPT_LIST, struct opts,
 		   user.suppressions,
 		   "use the rules leak:PATTERN of FILE for blocks that are never freed on purpose; "
 		   "may be "
 		   "repeated"),
-	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "no-suppressions", NULL, MZ_OPT_FLAG, struct opts,
-		   user.no_suppressions, "also show what runtimes never free"),
+	MZ_SWITCH_FOR(OF(MZ_RECORDING_USER), 0, "no-suppressions", struct opts,
+		      user.no_suppressions, "also show what runtimes never free"),
 	KMEM_REPORT_OPTS(OF(MZ_RECORDING_KERNEL), struct opts, kernel),
 	RECORDING_MODULES_FOR(OF(MZ_RECORDING_KMAP), struct opts, symbols),
-	MZ_OPT_FOR(OF(MZ_RECORDING_KMAP), 0, "skip-bad", NULL, MZ_OPT_FLAG, struct opts, skip_bad,
-		   "leave out and count lines that cannot be parsed"),
+	MZ_SWITCH_FOR(OF(MZ_RECORDING_KMAP), 0, "skip-bad", struct opts, skip_bad,
+		      "leave out and count lines that cannot be parsed"),
 	{0},
 };
 

@@ -44,7 +44,7 @@ static const struct mz_opt opts[] = {
 		   "only recorded since TIME: a time as with --time, or 30d for the last 30 days"),
 	MZ_OPT_FOR(FILTERS, 0, "until", "TIME", MZ_OPT_STR, struct store_opts, until,
 		   "only recorded before TIME"),
-	MZ_OPT_FOR(FILTERS, 0, "csv", NULL, MZ_OPT_FLAG, struct store_opts, csv, "print CSV"),
+	MZ_SWITCH_FOR(FILTERS, 0, "csv", struct store_opts, csv, "print CSV"),
 	MZ_OPT_ROWS(
 		STORE_LIST | STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS,
 		struct store_opts, limit,
@@ -73,8 +73,8 @@ static const struct mz_opt opts[] = {
 		   "remove recordings from before that time: a time as with --time, or 365d"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "keep", "N", MZ_OPT_U64, struct store_opts, keep,
 		   "keep N of these of each program, host and revision"),
-	MZ_OPT_FOR(STORE_PRUNE, 0, "dry-run", NULL, MZ_OPT_FLAG, struct store_opts, dry_run,
-		   "say what would be removed, and remove nothing"),
+	MZ_SWITCH_FOR(STORE_PRUNE, 0, "dry-run", struct store_opts, dry_run,
+		      "say what would be removed, and remove nothing"),
 	{0},
 };
 

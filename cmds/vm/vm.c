@@ -19,28 +19,28 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "mem", "SIZE", MZ_OPT_SIZE, struct vm_opts, mem, "memory of the guest (2G)"),
 	MZ_OPT(0, "mode", "MODE", MZ_OPT_STR, struct vm_opts, mode,
 	       "1: all processes, 2: the command and interrupts, 3: the command (3)"),
-	MZ_OPT('a', "accesses", NULL, MZ_OPT_FLAG, struct vm_opts, accesses, "also count accesses"),
-	MZ_OPT(0, "fields", NULL, MZ_OPT_FLAG, struct vm_opts, fields,
-	       "count accesses, and record which bytes of an object they touch, its type and "
-	       "cache"),
-	MZ_OPT(0, "calls", NULL, MZ_OPT_FLAG, struct vm_opts, calls,
-	       "count function calls and put them first in the map (kernel variant calls)"),
-	MZ_OPT(0, "stream", NULL, MZ_OPT_FLAG, struct vm_opts, stream,
-	       "take freed objects out of the guest while the command runs"),
-	MZ_OPT(0, "boot", NULL, MZ_OPT_FLAG, struct vm_opts, boot,
-	       "record from the first allocation of the boot, not from the start of the command"),
-	MZ_OPT(0, "kmemtrace-boot", NULL, MZ_OPT_FLAG, struct vm_opts, kmemtrace_boot,
-	       "trace with kmemtrace from the start of the slab allocator to the end of the "
-	       "command, and "
-	       "print what is live, by call site and subsystem; -o keeps the recording in a "
-	       "folder"),
+	MZ_SWITCH('a', "accesses", struct vm_opts, accesses, "also count accesses"),
+	MZ_SWITCH(0, "fields", struct vm_opts, fields,
+		  "count accesses, and record which bytes of an object they touch, its type and "
+		  "cache"),
+	MZ_SWITCH(0, "calls", struct vm_opts, calls,
+		  "count function calls and put them first in the map (kernel variant calls)"),
+	MZ_SWITCH(0, "stream", struct vm_opts, stream,
+		  "take freed objects out of the guest while the command runs"),
+	MZ_SWITCH(
+		0, "boot", struct vm_opts, boot,
+		"record from the first allocation of the boot, not from the start of the command"),
+	MZ_SWITCH(0, "kmemtrace-boot", struct vm_opts, kmemtrace_boot,
+		  "trace with kmemtrace from the start of the slab allocator to the end of the "
+		  "command, and "
+		  "print what is live, by call site and subsystem; -o keeps the recording in a "
+		  "folder"),
 	MZ_OPT(0, "disk", "IMAGE", MZ_OPT_STR, struct vm_opts, disk,
 	       "boot the system of this disk (raw, or NAME.qcow2), and run the command when it is "
 	       "up; the image stays as it is"),
-	MZ_OPT(0, "net", NULL, MZ_OPT_FLAG, struct vm_opts, net,
-	       "give the guest a network card; it reaches what the host reaches, through QEMU"),
-	MZ_OPT(0, "off", NULL, MZ_OPT_FLAG, struct vm_opts, off,
-	       "do not record; only run the command"),
+	MZ_SWITCH(0, "net", struct vm_opts, net,
+		  "give the guest a network card; it reaches what the host reaches, through QEMU"),
+	MZ_SWITCH(0, "off", struct vm_opts, off, "do not record; only run the command"),
 	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct vm_opts, timeout,
 	       "give up after S seconds (never)"),
 	MZ_OPT(0, "append", "ARGS", MZ_OPT_STR, struct vm_opts, append,
@@ -48,17 +48,17 @@ static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "OUT.kmap", MZ_OPT_STR, struct vm_opts, output,
 	       "keep the map here, and OUT.stats, OUT.console, OUT.kallsyms and OUT.vmlinux beside "
 	       "it"),
-	MZ_OPT('f', "force", NULL, MZ_OPT_FLAG, struct vm_opts, force, "replace existing files"),
-	MZ_OPT(0, "shell", NULL, MZ_OPT_FLAG, struct vm_opts, shell,
-	       "open a shell in the guest; Ctrl-] leaves it"),
-	MZ_OPT(0, "console", NULL, MZ_OPT_FLAG, struct vm_opts, console,
-	       "show the guest's console on standard error"),
+	MZ_SWITCH('f', "force", struct vm_opts, force, "replace existing files"),
+	MZ_SWITCH(0, "shell", struct vm_opts, shell, "open a shell in the guest; Ctrl-] leaves it"),
+	MZ_SWITCH(0, "console", struct vm_opts, console,
+		  "show the guest's console on standard error"),
 	MZ_OPT(0, "kernel", "DIR", MZ_OPT_STR, struct vm_opts, kernel,
 	       "folder of the bzImage (the one that 'make kernel' built)"),
 	MZ_OPT_ONE_OF(0, "accel", "HOW", struct vm_opts, accel, accels,
 		      "auto, kvm or tcg (auto: KVM where it works)"),
-	MZ_OPT(0, "parallel", NULL, MZ_OPT_FLAG, struct vm_opts, parallel,
-	       "without KVM: one QEMU thread per CPU, for kernels that do not modify their code"),
+	MZ_SWITCH(
+		0, "parallel", struct vm_opts, parallel,
+		"without KVM: one QEMU thread per CPU, for kernels that do not modify their code"),
 	MZ_OPT(0, "qemu", "ARGS", MZ_OPT_STR, struct vm_opts, qemu, "add to QEMU's command line"),
 	{0},
 };
