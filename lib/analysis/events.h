@@ -44,8 +44,8 @@ const uint64_t *mz_events_stack(struct mz_events *s, uint32_t site, size_t *dept
 const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len);
 /* Symbols for a trace of a kernel, instead of those beside it; it takes them over. */
 void mz_events_use(struct mz_events *s, struct mz_symbols *kernel);
-/* The functions at an address, what was inlined first; always one at least, of which
- * perhaps nothing is known. */
+/* The functions at an address, inlined ones first. There is always at least one, perhaps without a
+ * name. */
 size_t mz_events_names(struct mz_events *s, uint64_t ip,
 		       struct mz_place_name out[MZ_EVENTS_INLINED]);
 

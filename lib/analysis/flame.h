@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A tree of names with values, for flame graphs: paths are added, common starts
- * are one. For a picture, what is small everywhere is folded into its parent. */
+/* A tree of names with values, for flame graphs. Paths are added; those that begin alike share
+ * nodes. For a picture, nodes that are small in every value are folded into their parents. */
 #ifndef MZ_ANALYSIS_FLAME_H
 #define MZ_ANALYSIS_FLAME_H
 
@@ -42,8 +42,8 @@ void mz_flame_deinit(struct mz_flame *f);
 int mz_flame_add(struct mz_flame *f, const uint32_t *path, size_t depth,
 		 const uint64_t value[MZ_FLAME_VALUES]);
 
-/* "fs/ext4/inode.c" as three names, at most most of them; how many. A 0 among them: no
- * memory, which mz_flame_add() then says. */
+/* Splits "fs/ext4/inode.c" into three names, at most `most`: how many. A 0 among them: no memory,
+ * which mz_flame_add() then says. */
 size_t mz_flame_split(struct mz_tables *names, const char *text, uint32_t *path, size_t most);
 
 /* What is shown of a tree: the largest nodes. For each node, where it is drawn:

@@ -97,8 +97,9 @@ static uint64_t beyond(const struct mz_function_part *part)
 	return part->size / 2 + 16;
 }
 
-/* A table of some functions only says nothing of the code between them. In that of a whole kernel
- * of 20,096 functions all but two follow the one before; of those that a workload runs, half do. */
+/* A table of some functions says nothing about the code between them. In the table of a whole
+ * kernel of 20,096 functions, all but two follow directly after the one before; of the functions
+ * that a workload runs, half do. */
 static bool is_dense(const struct mz_functions *f)
 {
 	size_t near = 0;
@@ -149,7 +150,7 @@ int mz_functions_end(struct mz_functions *f)
 	return 0;
 }
 
-/* What lies before the next function, not far behind, still is its code. */
+/* Bytes behind a function and close to its end are its code, up to the next function. */
 static bool is_in(const struct mz_functions *f, size_t i, uint64_t addr)
 {
 	uint64_t in = addr - f->parts[i].start;

@@ -32,8 +32,8 @@ static const char *told_by(const struct mz_kmap_model *m, const struct mz_kmap_t
 	return buf;
 }
 
-/* The code that touches an object knows better than the one that allocates it; that they differ
- * is said. */
+/* The code that touches an object is better evidence of its type than the code that allocates it.
+ * If the two differ, the answer says so. */
 static void put_type(const struct mz_kmap_model *m, const struct mz_kmap_type *t,
 		     struct mz_result_table *a, union mz_result_cell *row)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pages and stacks hold anything; a variable is asked for in another way. */
+/* Pages and stacks hold anything; the type of a variable is found in another way. */
 static bool may_have_type(const struct mz_kmap_model *m, const struct mz_kmap_class *c)
 {
 	const char *type = mz_kmap_string(m, c->type);
@@ -50,7 +50,8 @@ static bool same(const struct mz_kmap_model *m, uint32_t a, uint32_t b)
 	       !strcmp(mz_types_name(m->types, a), mz_types_name(m->types, b));
 }
 
-/* What all sites of a cache that say something agree on; NONE: nothing, or they do not. */
+/* The type that all sites of a cache with a known type agree on; NONE: none is known, or they
+ * disagree. */
 static uint32_t agreed(const struct mz_kmap_model *m, uint32_t cache)
 {
 	uint32_t type = MZ_TYPES_NONE;

@@ -56,9 +56,9 @@ static bool lost_between(const struct mz_kmem_report *r, const uint64_t *reach, 
 }
 
 /*
- * What follows asks for signs that blocks come or go by ways that the tracepoints
- * do not show. Each sign holds for any kernel, as it rests on what no allocator
- * does; and each can only make less of what was found, never more.
+ * The following functions look for signs that blocks are allocated or freed on paths without a
+ * tracepoint. Each sign holds for any kernel, because it rests on what no allocator does. A sign
+ * can only make a finding less severe, never more.
  */
 
 /* Caches that are known to be taken from and given back to in bulk. A short trace
@@ -75,8 +75,8 @@ static bool is_bulk_cache(const char *name)
 	return false;
 }
 
-/* One free after another at one address is a bug or an unseen allocation; the same
- * at two more addresses of the cache is a way that the kernel goes. */
+/* Two frees in a row at one address are a bug or an unseen allocation. If the same happens at two
+ * more addresses of the cache, it is a path of the kernel. */
 #define A_WAY 3
 
 /* No allocator gives out a block that is in use: where that is seen, a free was not. */

@@ -43,8 +43,7 @@ static int add_cache(struct mz_kmem_input *in, struct kmem_source *s, const char
 	return !n ? -ENOMEM : append(&s->caches, &s->ncaches, &s->cap_caches, n - 1);
 }
 
-/* The stacks of a batch's new sites, as they stand in it. One address is no more
- * than the site. */
+/* The stacks of the new sites of a batch. A stack of one address says no more than the site. */
 static int add_stacks(struct mz_kmem_input *in, struct kmem_source *s, const struct kmem_batch *b)
 {
 	for (uint32_t at = 0; at < b->nstacks;) {
@@ -196,8 +195,8 @@ static int lost_at_end(struct mz_kmem_input *in, struct mz_event *ev)
 	return 1;
 }
 
-/* Batches for all that have none, and the first to go: 1, or 0 at the end. What was
- * taken of the batches before is gone. */
+/* Gets batches for all sources that have none and sets up the merge: 1, or 0 at the end. Events of
+ * earlier batches are no longer valid. */
 static int prepare(struct mz_kmem_input *in, struct mz_error *err)
 {
 	for (unsigned i = 0; i < in->n; i++)

@@ -146,8 +146,8 @@ static void load_nodes(struct mz_kmem_input *in)
 		fclose(f);
 }
 
-/* What the files say themselves, each of its own call sites: it is less to read
- * than all of the kernel's functions. all: only if every file does. */
+/* The symbols in the files themselves, each of its own call sites: less to read than all functions
+ * of the kernel. all: only if every file has them. */
 static bool load_own_symbols(struct mz_kmem_input *in, bool all)
 {
 	struct mz_buf b = {0};

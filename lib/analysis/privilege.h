@@ -13,8 +13,8 @@
 
 #define MZ_CODE_TARGET 4 /* bytes that a call or a return may reach where it is checked */
 
-/* Whose an object is: of the function that allocates it, or, if it is a variable, of all functions
- * of its file (privilege_owner.c). */
+/* The owners of an object: the function that allocates it, or, of a variable, all functions of its
+ * file (privilege_owner.c). */
 struct mz_privilege_owners {
 	uint32_t *allocator;	 /* by object; MZ_FUNCTION_NONE: none is known */
 	uint32_t *object_file;	 /* by object: number of a file; UINT32_MAX: none is known */

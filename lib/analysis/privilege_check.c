@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Hold a run against a cut that was made of another: what would it have been denied? */
+/* Check a run against a cut that was made from another run: what would have been denied? */
 #include <stdlib.h>
 
 #include "analysis/privilege.h"

@@ -166,7 +166,7 @@ struct file {
 	uint64_t steps; /* along chains */
 };
 
-/* Rows may name again and again what many share: the time is that of so many steps at most. */
+/* Rows may repeat a name that many functions share: the number of steps is bounded. */
 #define MOST_STEPS (1ull << 27)
 
 static int by_name_init(struct by_name *b, size_t n)

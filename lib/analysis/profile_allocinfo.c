@@ -33,7 +33,7 @@ struct tag {
 	uint32_t line;
 };
 
-/* NULL, or what is wrong with the line. Words that are not known are let pass. */
+/* NULL, or what is wrong with the line. Unknown words are ignored. */
 static const char *parse(struct tag *t, struct mz_cursor c)
 {
 	struct mz_cursor word = mz_cursor_word(&c), colon;

@@ -187,8 +187,8 @@ static void remove_block(struct mz_usage_site *s, struct share b, uint64_t age, 
 
 /* ---- events --------------------------------------------------------------- */
 
-/* addr: 0 = not known; thread: that ended it, if it ever allocated; seen: we know that it was
- * now. Part of its two callers: the arguments would cost as much as the work. */
+/* addr: 0 = not known; thread: the one that ended it, if it ever allocated; seen: it ended now.
+ * Inlined into its two callers, because passing the arguments would cost as much as the work. */
 static inline __attribute__((always_inline)) void
 end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struct mz_block *thread, bool seen)
 {

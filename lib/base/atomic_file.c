@@ -106,8 +106,8 @@ static int may_replace(const char *path, const struct stat *st, struct mz_error 
 	return 0;
 }
 
-/* Did another user put this name into a folder that others can write to? Who owns the folder
- * may do so, and root. It is the rule that the kernel has for links in such folders. */
+/* Did another user put this name into a folder that others can write to? The owner of the folder
+ * may do so, and root. The kernel has the same rule for links in such folders. */
 static bool is_planted(const char *path, const struct stat *entry)
 {
 	char folder[PATH_MAX];

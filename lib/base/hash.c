@@ -12,7 +12,7 @@ void mz_hash_random(uint64_t *v, size_t n)
 
 	if (getrandom(v, n * sizeof(*v), 0) == (ssize_t)(n * sizeof(*v)))
 		return;
-	/* a kernel or sandbox without it: what is hard to foresee will have to do */
+	/* no getrandom() in this kernel or sandbox: numbers that are hard to predict must do */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	for (size_t i = 0; i < n; i++)
 		v[i] = mz_hash_mix((uint64_t)now.tv_nsec ^ (uintptr_t)&now,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What reading an input may cost: memory in proportion to its bytes, so that a small
- * file cannot ask for a large machine. The input holds the account; whoever keeps
- * something of what it reads takes the bytes from it first.
+ * What reading an input may cost: memory in proportion to its bytes, so that a small file cannot
+ * ask for a large machine. The input holds the account; code that keeps something of what it reads
+ * charges the bytes to it first.
  */
 #ifndef MZ_BASE_MEM_BUDGET_H
 #define MZ_BASE_MEM_BUDGET_H

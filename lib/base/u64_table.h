@@ -30,11 +30,10 @@ void mz_u64_table_clear(struct mz_u64_table *t, size_t size);
 #define MZ_U64_TABLE_LONG 64
 
 /*
- * Make room for one more, which had to pass `passed` records. The table doubles when it
- * is full. Its multiplier is the golden ratio, which spreads the addresses of an
- * allocator better than chance would; when chains are longer than chance would make
- * them, somebody has chosen the keys, and a random multiplier takes its place.
- * 0 or -ENOMEM.
+ * Make room for one more, which had to pass `passed` records. The table doubles when it is full.
+ * Its multiplier is the golden ratio, which spreads the addresses of an allocator better than
+ * chance would; when chains are longer than chance would make them, the keys were chosen on
+ * purpose, and a random multiplier takes its place. 0 or -ENOMEM.
  */
 int mz_u64_table_more(struct mz_u64_table *t, size_t size, size_t passed);
 

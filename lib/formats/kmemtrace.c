@@ -106,7 +106,7 @@ static long measure(const struct mz_kmemtrace_layout *l, const char *p, size_t l
 	return (long)size;
 }
 
-/* The extensions that we know. Others, and longer ones of the same, are let be. */
+/* The extensions that we know. Others, and longer forms of these, are ignored. */
 static void get_extensions(const struct mz_kmemtrace_layout *l, const char *p, size_t left,
 			   struct mz_event *ev, struct mz_kmemtrace_extra *x)
 {

@@ -6,7 +6,7 @@
  *   caches: "ID OBJECT-SIZE SIZE ALIGN NAME"   stacks: "ID ADDRESS..." in hex
  *
  * with a first line that begins with "# id". A file that is missing, or of another
- * kind, tells nothing.
+ * kind, is ignored.
  */
 #ifndef MZ_FORMATS_KMEMTRACE_BESIDE_H
 #define MZ_FORMATS_KMEMTRACE_BESIDE_H

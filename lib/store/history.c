@@ -283,7 +283,8 @@ static struct judgement judge(const struct gate *g, const struct mz_budget *b,
 	j.to = (uint64_t)(j.z.mean + 0.5);
 	j.chance = mz_chance_t(&j.a, &j.z) * (double)tests;
 	j.chance = j.chance < 1 ? j.chance : 1;
-	/* only growth can be noise; a value that must not fall, or be so, is as it is */
+	/* only a limit on growth is weighed against the noise; other limits apply to the value
+	 * itself */
 	j.over = mz_budget_broken(b, j.from, j.to) &&
 		 (b->op[0] != '>' || !b->change || j.chance < g->noise->chance);
 	return j;

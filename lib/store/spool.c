@@ -84,7 +84,7 @@ struct cursor {
 
 /*
  * Every read is checked against the end: the checksum tells that a file was damaged, not that it
- * was written by somebody else on purpose.
+ * was forged.
  */
 static uint64_t get_u64(struct cursor *c)
 {

@@ -160,8 +160,8 @@ static void make_file(const char *name)
 		close(fd);
 }
 
-/* Anybody may have made the file. A view in the place of a table, or a trigger, is a program
- * that may have no end; an expression in the schema may make texts of a gigabyte. */
+/* The file may be hostile. A view in the place of a table, or a trigger, is a program that may have
+ * no end; an expression in the schema may make texts of a gigabyte. */
 static void distrust(sqlite3 *db)
 {
 	static const int off[] = {SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_ENABLE_TRIGGER,
@@ -195,8 +195,8 @@ static int open_file(struct mz_store *s, const char *path, int flags, struct mz_
 
 /*
  * SQLite needs a file beside the store even to read it, and cannot make one on a read-only disk or
- * in a folder of somebody else. It can be told that the file never changes. That is right only
- * while there is no log, and while nobody writes: both are looked at again after each question.
+ * in a folder of another user. It can be told that the file never changes, which is right only
+ * while there is no log and no writer: both are checked again after each question.
  */
 static bool has_log(const struct state *t)
 {

@@ -19,9 +19,9 @@
 #include "symbols/debug_file.h"
 #include "symbols/types_private.h"
 
-#define DEEP	16 /* typedefs of typedefs */
-#define NEAR	64 /* bytes behind a call within which its result is put away */
-#define RESULT	DW_OP_reg0
+#define DEEP   16 /* typedefs of typedefs */
+#define NEAR   64 /* bytes behind a call within which its result is put away */
+#define RESULT DW_OP_reg0
 
 struct dwarf {
 	Dwfl *dwfl;
@@ -157,7 +157,8 @@ static uint64_t size_of(Dwarf_Die *die, unsigned depth)
 	if (depth == DEEP || !strip(&type, true, NULL))
 		return 0;
 	if (dwarf_tag(&type) == DW_TAG_array_type)
-		return type_of(&type, &element) ? elements(&type) * size_of(&element, depth + 1) : 0;
+		return type_of(&type, &element) ? elements(&type) * size_of(&element, depth + 1)
+						: 0;
 	bytes = dwarf_bytesize(&type);
 	if (bytes < 0)
 		return dwarf_tag(&type) == DW_TAG_pointer_type ? 8 : 0;
@@ -287,7 +288,8 @@ static int fill(struct mz_types *t, uint32_t type)
 	return ret;
 }
 
-/* ---- what a call makes ------------------------------------------------------------------------- */
+/* ---- what a call makes -------------------------------------------------------------------------
+ */
 
 struct site {
 	struct mz_types *t;
@@ -334,8 +336,8 @@ static bool same_place(const Dwarf_Op *a, size_t na, const Dwarf_Op *b, size_t n
 	return true;
 }
 
-/* Where a variable is at the call and behind it: 2 = its value is the call's result,
- * 1 = it gets a value soon, 0 = the call is nothing to it. */
+/* Where a variable is at the call and behind it: 2 = its value is the call's result, 1 = it gets a
+ * value soon, 0 = it has nothing to do with the call. */
 static int gets_result(Dwarf_Die *var, Dwarf_Addr pc, Dwarf_Addr next)
 {
 	Dwarf_Attribute mem, *a = dwarf_attr(var, DW_AT_location, &mem);
@@ -380,7 +382,7 @@ static void try_function(struct site *s, Dwarf_Die *function)
 		mz_types_vote(s->t, &s->returned, type, dwarf_diename(function));
 }
 
-/* The next call behind the place: what is in the register of results then is its. */
+/* The next call behind the place: from then on, the result register holds its result. */
 static void find_next(struct site *s, Dwarf_Die *scope, unsigned depth)
 {
 	Dwarf_Die child;
@@ -478,8 +480,7 @@ static void prefer_exact(struct site *s)
 static int ask(struct mz_types *t, const struct mz_types_query *q, struct mz_types_answer *out)
 {
 	const struct dwarf *d = t->source;
-	struct site s = {
-		.t = t, .q = q, .pc = q->ip - d->bias, .next = q->ip - d->bias + NEAR};
+	struct site s = {.t = t, .q = q, .pc = q->ip - d->bias, .next = q->ip - d->bias + NEAR};
 	Dwarf_Die unit;
 
 	if (!q->ip || !dwarf_addrdie(d->dw, s.pc - 1, &unit))
