@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What this machine allows, what that means for each recorder, and the one
- * command that mends each. Looks only; changes nothing. */
+/* What this machine allows, what that means for each recorder, and the command that fixes each
+ * point. Looks only; changes nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -44,8 +44,8 @@ static void control_or_fail(const char *file, const char *value)
 		guest_fail("writing %s to " MEMORIZER "%s: %s", value, file, strerror(-ret));
 }
 
-/* Is there what the job wants? A command that was only to run runs on any kernel, and
- * the user hears what that one has. */
+/* Does the kernel have what the job wants? A command that is only to be run is run on any kernel,
+ * with a note that says what the kernel supports. */
 static void tracing_check(struct guest_job *j)
 {
 	bool other = !access(KMEMTRACE, F_OK);

@@ -51,8 +51,8 @@ static int ready;
 
 static bool own_malloc; /* the executable's, and not that of a library */
 
-/* What the blocks of such a program really have is not known: some define no function
- * that tells, or not for all of their blocks. */
+/* The usable sizes of such a program's blocks are not known: some programs define no function that
+ * tells, or not for all of their blocks. */
 static size_t usable_unknown(void *p)
 {
 	(void)p;

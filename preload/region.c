@@ -220,8 +220,8 @@ struct mz_region *mz_region_map(void)
 		close(fd);
 		return NULL;
 	}
-	/* the linker has made the calls up to here before us; what comes now a filter
-	 * that the recorder does not have might punish */
+	/* the dynamic linker has made the calls up to here itself; a filter that the recorder does
+	 * not have might punish the next ones */
 	if (filters() > r->filters) {
 		__atomic_fetch_add(&r->sandboxed, 1, __ATOMIC_RELAXED);
 		mz_sandboxed = true;

@@ -12,8 +12,8 @@
  * the program may use it; NULL = none. */
 HIDDEN struct mz_region *mz_region_map(void);
 
-/* This program's seccomp filters forbid what recording needs, or may do so: no
- * system call of ours from now on, in its children neither. */
+/* This program's seccomp filters forbid what recording needs, or may do so: no system call of ours
+ * from now on, nor in its children. */
 extern bool mz_sandboxed HIDDEN;
 
 /* Take the lock of an image, for as long as this program runs. False: there is no

@@ -121,9 +121,9 @@ static inline uint64_t mz_clock_slow(void)
 /* Points to what the C library says: there are no other threads. */
 extern const char *mz_single_threaded __attribute__((visibility("hidden")));
 
-/* Not before anything that the thread did before: it has waited for all that was
- * read, be it a pointer that another thread has just handed over. A plain rdtsc
- * does not wait, and is some 10 ns cheaper. */
+/* Not before anything that the thread did earlier: the instruction waits for all earlier loads,
+ * such as that of a pointer that another thread has just handed over. A plain rdtsc does not wait,
+ * and is some 10 ns cheaper. */
 static inline uint64_t mz_clock(void)
 {
 #ifdef __x86_64__

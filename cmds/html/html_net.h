@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A net of functions with their directories and files, for a page of a KMAP: who accesses whose
- * objects, who calls whom. Each link has two counts. */
+/* A net of functions with their directories and files, for a page of a KMAP: which code accesses
+ * which code's objects, and which calls which. Each link has two counts. */
 #ifndef CMDS_HTML_HTML_NET_H
 #define CMDS_HTML_HTML_NET_H
 

@@ -214,8 +214,8 @@ static int check_reader(struct check *c, struct mz_error *err)
 
 /* ---- a file ------------------------------------------------------------- */
 
-/* Raw records are walked by our own hand, so that one fault does not hide the
- * next; zeros before the first record are a fault too, not another format. */
+/* Raw records are walked here and not by the reader, so that one fault does not hide the next;
+ * zeros before the first record are a fault too, not another format. */
 static bool is_raw(struct mz_input *in, struct mz_kmemtrace_layout *l)
 {
 	size_t at = 0, len = mz_input_left(in);

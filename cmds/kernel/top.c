@@ -179,8 +179,8 @@ static bool look(struct screen *s)
 
 /* ---- the screen --------------------------------------------------------- */
 
-/* A line of the screen: cut at its edge, never wrapped, and shown, not obeyed: names of
- * caches, of symbols and the filter may hold anything. */
+/* A line of the screen, cut at its edge and never wrapped. Names of caches and symbols, and the
+ * filter, may hold anything: control characters are shown escaped. */
 __attribute__((format(printf, 2, 3))) static void put_line(int y, const char *fmt, ...)
 {
 	char text[512], shown[2048];

@@ -378,8 +378,7 @@ static int begin_in(struct record_job *j)
 	return mz_attach_begin(&j->attach, realpath(library, real) ? real : library, &j->err);
 }
 
-/* Memory of the region, which the program cannot give back: threads of it may
- * still have an eye on it. */
+/* Memory of the region, which the program cannot give back: its threads may still be using it. */
 static void empty_region(const struct record_job *j)
 {
 	if (j->detached)

@@ -108,9 +108,9 @@ static uint64_t refused(const struct record_job *j)
 	return j->rings.region->refused + j->rings.refused;
 }
 
-/* Programs that recorded ones became, and that never said anything, without those that
- * said why. One that another program started without a moment of its own (vfork, posix_spawn)
- * is not noticed: there may be more. */
+/* Programs that recorded ones became by exec and that never reported, without those that said why.
+ * A program that was started in another way (vfork, posix_spawn) is not noticed: the count is a
+ * lower bound. */
 static uint64_t silent(const struct record_job *j)
 {
 	uint64_t n = j->rings.became_count + j->rings.became_more;
