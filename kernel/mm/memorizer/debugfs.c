@@ -290,7 +290,6 @@ static void __init create_aliases(struct dentry *dir)
 {
 	static const char * const aliases[][2] = {
 		{ "allocs", "allocations" },
-		{ "stats", "show_stats" },
 		{ "clear_dead_objs", "clear_dead_objects" },
 		{ "clear_printed_objects", "clear_printed_list" },
 		{ "log_live_enabled", "print_live_obj" },
@@ -321,6 +320,7 @@ static int __init memorizer_debugfs_init(void)
 	debugfs_create_file("accesses", 0400, dir, NULL, &memorizer_accesses_fops);
 	debugfs_create_file("global_table", 0400, dir, NULL, &memorizer_globals_fops);
 	debugfs_create_file("show_stats", 0400, dir, NULL, &memorizer_stats_fops);
+	debugfs_create_file("stats", 0400, dir, NULL, &memorizer_upstream_stats_fops);
 	debugfs_create_file("clear_object_list", 0600, dir, NULL, &clear_fops);
 	debugfs_create_file("clear_dead_objects", 0600, dir, NULL, &clear_fops);
 	debugfs_create_file("clear_printed_list", 0600, dir, (void *)1, &clear_fops);

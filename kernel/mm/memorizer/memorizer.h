@@ -222,7 +222,7 @@ struct memorizer_cpu {
 DECLARE_PER_CPU(struct memorizer_cpu, memorizer_cpu);
 
 /*
- * Totals that change under the lock; the three of records that were given back
+ * Totals that change under the lock; those of records that were given back
  * under memorizer_mutex.
  */
 struct memorizer_totals {
@@ -237,6 +237,7 @@ struct memorizer_totals {
 	u64 backing;
 	u64 retired_reads;		/* counts of objects given back */
 	u64 retired_writes;
+	u64 retired[MEMORIZER_NR_TYPES];	/* the two together */
 };
 
 extern struct memorizer_totals memorizer_totals;
@@ -439,6 +440,9 @@ static inline int memorizer_calls_set(bool on, bool marked)
 extern const struct file_operations memorizer_stats_fops;
 void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
 			   u64 *writes);
+
+/* stats_upstream.c */
+extern const struct file_operations memorizer_upstream_stats_fops;
 
 /* cache_names.c */
 u16 memorizer_cache_id(struct kmem_cache *s);

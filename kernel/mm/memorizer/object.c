@@ -301,14 +301,15 @@ void memorizer_release(struct memorizer_object *obj)
 
 	memorizer_count_sites(obj, &reads, &writes);
 	flags = memorizer_lock();
+	memorizer_totals.retired_reads += reads;
+	memorizer_totals.retired_writes += writes;
+	memorizer_totals.retired[obj->type] += reads + writes;
 	for (sites = obj->sites; sites != &obj->first; sites = prev) {
 		prev = sites->prev;
 		memorizer_pool_free(sites);
 	}
 	obj->state = OBJ_UNUSED;
 	memorizer_pool_free(obj);
-	memorizer_totals.retired_reads += reads;
-	memorizer_totals.retired_writes += writes;
 	memorizer_unlock(flags);
 }
 

@@ -8,7 +8,7 @@
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 
-#include "format.h"
+#include "stats.h"
 
 static const char * const miss_names[] = {
 	[NO_OBJ_USER]		= "user memory",
@@ -57,80 +57,103 @@ void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
  * mutex keeps records from being given back meanwhile, which would count them
  * twice or not at all; accesses go on, so the sum is of no single moment.
  */
-static void sum_records(u64 *objects, u64 *reads, u64 *writes)
+static void sum_records(struct memorizer_stats *s)
 {
 	unsigned long slot, slots = memorizer_pool_slots();
 	struct memorizer_object *obj;
+	u64 before;
 
 	mutex_lock(&memorizer_mutex);
-	*reads = memorizer_totals.retired_reads;
-	*writes = memorizer_totals.retired_writes;
+	s->reads = memorizer_totals.retired_reads;
+	s->writes = memorizer_totals.retired_writes;
+	memcpy(s->accesses, memorizer_totals.retired, sizeof(s->accesses));
 	for (slot = 0; slot < slots; slot++) {
 		cond_resched(); /* millions may be unused */
 		/* Pairs with publish(): an unused record may be half written. */
 		obj = memorizer_pool_object(slot);
 		if (!obj || smp_load_acquire(&obj->state) == OBJ_UNUSED)
 			continue;
-		memorizer_count_sites(obj, reads, writes);
-		++*objects;
+		before = s->reads + s->writes;
+		memorizer_count_sites(obj, &s->reads, &s->writes);
+		s->accesses[obj->type] += s->reads + s->writes - before;
+		s->records++;
 	}
 	mutex_unlock(&memorizer_mutex);
 }
 
-/* The causes of one kind, and their sum for the line above them. */
-static u64 show_misses(struct seq_file *m, const u64 *miss, int from, int to)
+/* Counters of other CPUs are read without stopping them. */
+void memorizer_collect_stats(struct memorizer_stats *s)
+{
+	int cpu, i;
+
+	memset(s, 0, sizeof(*s));
+	sum_records(s);
+	for_each_possible_cpu(cpu) {
+		const struct memorizer_cpu *c = per_cpu_ptr(&memorizer_cpu, cpu);
+
+		s->all.seen += c->seen;
+		s->all.objects_seen += c->objects_seen;
+		s->all.folded += c->folded;
+		s->all.calls_folded += c->calls_folded;
+		for (i = 0; i < MEMORIZER_NR_MISSES; i++)
+			s->all.miss[i] += c->miss[i];
+	}
+}
+
+u64 memorizer_sum_misses(const struct memorizer_stats *s, int from, int to)
 {
 	u64 sum = 0;
 	int i;
 
-	for (i = from; i <= to; i++) {
-		seq_printf(m, "    %-28s %llu\n", miss_names[i], miss[i]);
-		sum += miss[i];
-	}
+	for (i = from; i <= to; i++)
+		sum += s->all.miss[i];
 	return sum;
 }
 
-/* seen = counted + to no object + missed, which the tests check. */
-static void show_accesses(struct seq_file *m, const struct memorizer_cpu *all,
-			  u64 reads, u64 writes)
+/* The causes of one kind. */
+static void show_misses(struct seq_file *m, const struct memorizer_stats *s,
+			int from, int to)
 {
-	u64 no_object = 0, missed = 0;
 	int i;
 
-	for (i = NO_OBJ_USER; i <= NO_OBJ_OTHER; i++)
-		no_object += all->miss[i];
-	for (i = ACCESS_NMI; i <= ACCESS_MEMORY; i++)
-		missed += all->miss[i];
+	for (i = from; i <= to; i++)
+		seq_printf(m, "    %-28s %llu\n", miss_names[i], s->all.miss[i]);
+}
+
+/* seen = counted + to no object + missed, which the tests check. */
+static void show_accesses(struct seq_file *m, const struct memorizer_stats *s)
+{
 	seq_puts(m, "accesses\n");
-	seq_printf(m, "  seen                         %llu\n", all->seen);
-	seq_printf(m, "  counted                      %llu\n", reads + writes);
-	seq_printf(m, "    reads                      %llu\n", reads);
-	seq_printf(m, "    writes                     %llu\n", writes);
-	seq_printf(m, "    under pid -1 (no memory)   %llu\n", all->folded);
-	seq_printf(m, "  to no object                 %llu\n", no_object);
-	show_misses(m, all->miss, NO_OBJ_USER, NO_OBJ_OTHER);
-	seq_printf(m, "  missed                       %llu\n", missed);
-	show_misses(m, all->miss, ACCESS_NMI, ACCESS_MEMORY);
+	seq_printf(m, "  seen                         %llu\n", s->all.seen);
+	seq_printf(m, "  counted                      %llu\n", s->reads + s->writes);
+	seq_printf(m, "    reads                      %llu\n", s->reads);
+	seq_printf(m, "    writes                     %llu\n", s->writes);
+	seq_printf(m, "    under pid -1 (no memory)   %llu\n", s->all.folded);
+	seq_printf(m, "  to no object                 %llu\n",
+		   memorizer_sum_misses(s, NO_OBJ_USER, NO_OBJ_OTHER));
+	show_misses(m, s, NO_OBJ_USER, NO_OBJ_OTHER);
+	seq_printf(m, "  missed                       %llu\n",
+		   memorizer_sum_misses(s, ACCESS_NMI, ACCESS_MEMORY));
+	show_misses(m, s, ACCESS_NMI, ACCESS_MEMORY);
 }
 
 /* seen = tracked + missed; freed = kept + streamed + cleared + dropped. */
-static void show_objects(struct seq_file *m, const struct memorizer_cpu *all)
+static void show_objects(struct seq_file *m, const struct memorizer_stats *s)
 {
 	const struct memorizer_totals *t = &memorizer_totals;
-	u64 tracked = 0, live = 0, missed = 0;
+	u64 tracked = 0, live = 0;
 	int i;
 
 	for (i = 0; i < MEMORIZER_NR_TYPES; i++) {
 		tracked += t->created[i];
 		live += t->live[i];
 	}
-	for (i = OBJECT_NMI; i <= OBJECT_MAP; i++)
-		missed += all->miss[i];
 	seq_puts(m, "objects\n");
-	seq_printf(m, "  seen                         %llu\n", all->objects_seen);
+	seq_printf(m, "  seen                         %llu\n", s->all.objects_seen);
 	seq_printf(m, "  tracked                      %llu\n", tracked);
-	seq_printf(m, "  missed                       %llu\n", missed);
-	show_misses(m, all->miss, OBJECT_NMI, OBJECT_MAP);
+	seq_printf(m, "  missed                       %llu\n",
+		   memorizer_sum_misses(s, OBJECT_NMI, OBJECT_MAP));
+	show_misses(m, s, OBJECT_NMI, OBJECT_MAP);
 	seq_printf(m, "  live                         %llu\n", live);
 	seq_printf(m, "  freed                        %llu\n", t->freed);
 	seq_printf(m, "    dead, kept                 %llu\n", t->dead);
@@ -146,58 +169,51 @@ static void show_objects(struct seq_file *m, const struct memorizer_cpu *all)
 }
 
 #ifdef CONFIG_MEMORIZER_CALLS
-static void show_calls(struct seq_file *m, const struct memorizer_cpu *all)
+static void show_calls(struct seq_file *m, const struct memorizer_stats *s)
 {
 	u64 edges = 0, counted = 0, bytes = 0;
 
 	memorizer_calls_sum(&edges, &counted, &bytes);
 	seq_puts(m, "calls\n");
 	seq_printf(m, "  counted                      %llu\n", counted);
-	seq_printf(m, "    under pid -1 (no memory)   %llu\n", all->calls_folded);
+	seq_printf(m, "    under pid -1 (no memory)   %llu\n", s->all.calls_folded);
 	seq_printf(m, "  missed                       %llu\n",
-		   all->miss[CALL_NMI] + all->miss[CALL_MEMORY]);
-	show_misses(m, all->miss, CALL_NMI, CALL_MEMORY);
+		   memorizer_sum_misses(s, CALL_NMI, CALL_MEMORY));
+	show_misses(m, s, CALL_NMI, CALL_MEMORY);
 	seq_printf(m, "  counters of edges            %llu\n", edges);
 	seq_printf(m, "  bytes of their tables        %llu\n", bytes);
 }
 #else
-static void show_calls(struct seq_file *m, const struct memorizer_cpu *all) { }
+static void show_calls(struct seq_file *m, const struct memorizer_stats *s) { }
 #endif
+
+unsigned long memorizer_used_bytes(void)
+{
+	return memorizer_budget - memorizer_pool_bytes + memorizer_pool_used();
+}
 
 /*
  * Our own allocations for this text must not change the numbers in it, hence
- * memorizer_hide(). Counters of other CPUs are read without stopping them.
+ * memorizer_hide().
  */
 static int stats_show(struct seq_file *m, void *v)
 {
-	struct memorizer_cpu all = { };
-	u64 objects = 0, reads, writes, old;
-	int cpu, i;
+	struct memorizer_stats s;
+	u64 old;
 
 	if (!memorizer_pages) {
 		seq_puts(m, "disabled: no memory at boot, see memorizer_mem=\n");
 		return 0;
 	}
 	old = memorizer_hide();
-	sum_records(&objects, &reads, &writes);
-	for_each_possible_cpu(cpu) {
-		const struct memorizer_cpu *c = per_cpu_ptr(&memorizer_cpu, cpu);
-
-		all.seen += c->seen;
-		all.objects_seen += c->objects_seen;
-		all.folded += c->folded;
-		all.calls_folded += c->calls_folded;
-		for (i = 0; i < MEMORIZER_NR_MISSES; i++)
-			all.miss[i] += c->miss[i];
-	}
-	show_accesses(m, &all, reads, writes);
-	show_objects(m, &all);
-	show_calls(m, &all);
+	memorizer_collect_stats(&s);
+	show_accesses(m, &s);
+	show_objects(m, &s);
+	show_calls(m, &s);
 	seq_puts(m, "memory\n");
 	seq_printf(m, "  budget                       %lu\n", memorizer_budget);
-	seq_printf(m, "  used                         %lu\n",
-		   memorizer_budget - memorizer_pool_bytes + memorizer_pool_used());
-	seq_printf(m, "  records                      %llu\n", objects);
+	seq_printf(m, "  used                         %lu\n", memorizer_used_bytes());
+	seq_printf(m, "  records                      %llu\n", s.records);
 	seq_printf(m, "  bytes of a record, 4 sites   %zu\n",
 		   sizeof(struct memorizer_object));
 	memorizer_show(old);
