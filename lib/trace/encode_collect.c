@@ -448,6 +448,80 @@ static int start_chunk(struct mz_encoder *e, const struct mz_event *ev, size_t n
 	return 0;
 }
 
+/* Is it the pattern of this event, which has all of its fields? */
+static inline bool is_pattern_of(const struct mz_pattern *t, const struct mz_event *ev)
+{
+	uint64_t wide = (t->size ^ ev->size) | (t->given ^ ev->given) | (t->arg ^ ev->arg);
+	uint32_t half = (t->site ^ ev->site) | (t->cache ^ ev->cache) | (t->flags ^ ev->flags) |
+			(t->unit ^ ev->unit);
+	uint32_t rest =
+		(uint32_t)((t->has ^ ev->has) | (t->kind ^ ev->kind) | (t->call ^ ev->call));
+
+	return !(wide | half | rest);
+}
+
+/* The block of the chunk that a free of a raw event ends: found, and dead. False: it is none. */
+static inline bool end_usual(struct mz_encoder *e, const struct mz_event *ev)
+{
+	struct mz_encode_note *note = mz_u64_table_find(&e->map, ev->addr, sizeof(*note));
+
+	if (!note || note->value == DEAD)
+		return false;
+	e->block[e->events] = note->value - 1;
+	note->value = DEAD;
+	return true;
+}
+
+/* The block that a raw event begins. */
+static inline int begin_usual(struct mz_encoder *e, const struct mz_event *ev,
+			      const struct mz_pattern *t)
+{
+	bool is_new;
+	uint32_t *note = mz_encode_note(&e->map, ev->addr, &is_new);
+
+	if (!note)
+		return -ENOMEM;
+	*note = e->info.births + 1;
+	e->birth_addr[e->info.births] = ev->addr;
+	e->birth_size[e->info.births] = t->size;
+	count_growth(e, t);
+	e->info.births++;
+	return 0;
+}
+
+/* Most events of a recorder are like one shortly before but for the block and the time: they need
+ * not be taken apart. 1: added, 0: it is another kind of event, or -ENOMEM. */
+static inline int add_usual(struct mz_encoder *e, const struct mz_event *ev)
+{
+	uint16_t form = ev->kind == MZ_FREE ? MZ_FORM_BLOCK | MZ_FORM_END : MZ_FORM_BIRTH;
+	uint32_t number = mz_patterns_hint(&e->patterns, ev->size, ev->site, form, ev->call);
+	const struct mz_pattern *t;
+	int ret;
+
+	if (number >= e->patterns.n || (ev->kind != MZ_FREE && ev->kind != MZ_ALLOC) ||
+	    !(ev->has & MZ_HAS_ADDR) || !ev->addr || e->options.drop || e->events >= e->cap)
+		return 0;
+	t = &e->patterns.v[number];
+	if (t->form != form || !is_pattern_of(t, ev))
+		return 0;
+	if (ev->kind == MZ_FREE) {
+		if (!end_usual(e, ev))
+			return 0;
+	} else {
+		ret = begin_usual(e, ev, t);
+		if (ret < 0)
+			return ret;
+	}
+	ret = t->has & MZ_WHO_FIELDS ? note_who(e, ev, t->has) : 0;
+	if (ret < 0)
+		return ret;
+	if (t->has & MZ_HAS_TIME)
+		note_time(e, ev->time);
+	e->pattern[e->events++] = number;
+	e->info.events = e->events;
+	return 1;
+}
+
 /* Nothing may fail after the pattern is numbered, or the columns of the chunk would no longer
  * have one entry per event. */
 static int add_one(struct mz_encoder *e, const struct mz_event *ev)
@@ -500,9 +574,15 @@ long mz_encoder_add(struct mz_encoder *e, const struct mz_event *ev, size_t n)
 	if (n && !e->events && start_chunk(e, ev, n) < 0)
 		return -ENOMEM;
 	for (i = 0; i < n && !mz_encoder_full(e); i++) {
+		int ret = 0;
+
 		if (e->info.raw && i % FETCH == 0)
 			fetch_notes(e, &ev[i], n - i < FETCH ? n - i : FETCH);
-		if (add_one(e, &ev[i]) < 0)
+		if (e->info.raw)
+			ret = add_usual(e, &ev[i]);
+		if (!ret)
+			ret = add_one(e, &ev[i]);
+		if (ret < 0)
 			return -ENOMEM;
 	}
 	return (long)i;

@@ -71,13 +71,27 @@ static inline uint32_t mz_patterns_number(struct mz_patterns *p, const struct mz
 	return mz_hash_index_enter(&p->index, h, at);
 }
 
+/* Where a pattern with these fields is noted when it is met. */
+static inline uint32_t mz_patterns_slot(uint64_t size, uint32_t site, uint32_t form, uint32_t call)
+{
+	uint32_t mixed = (uint32_t)size + (site << 9) + (form << 4) + call;
+
+	return mixed * 0x9e3779b1u >> (32 - MZ_PATTERN_HINT_BITS);
+}
+
+/* The number that was noted last for such a pattern; any number, perhaps not of a pattern. */
+static inline uint32_t mz_patterns_hint(const struct mz_patterns *p, uint64_t size, uint32_t site,
+					uint32_t form, uint32_t call)
+{
+	return p->hint[mz_patterns_slot(size, site, form, call)];
+}
+
 /* The same for a pattern that was met shortly before, as nearly all were: it is found without the
  * hash. Patterns that share a hint cost no more than the search that it saves. */
 static inline uint32_t mz_patterns_usual(struct mz_patterns *p, const struct mz_pattern *pattern)
 {
-	uint32_t mixed = (uint32_t)pattern->size + (pattern->site << 9) +
-			 ((uint32_t)pattern->form << 4) + pattern->call;
-	uint32_t *hint = &p->hint[mixed * 0x9e3779b1u >> (32 - MZ_PATTERN_HINT_BITS)];
+	uint32_t *hint = &p->hint[mz_patterns_slot(pattern->size, pattern->site, pattern->form,
+						   pattern->call)];
 
 	if (*hint >= p->n || !mz_pattern_same(&p->v[*hint], pattern))
 		*hint = mz_patterns_number(p, pattern);

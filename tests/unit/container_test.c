@@ -487,6 +487,50 @@ static void packed_beside(void)
 	free(ev);
 }
 
+/* An event as a recorder of programs makes most of them. Few addresses: blocks are freed twice,
+ * begin where one is live, and are freed that never began. */
+static void usual_event(struct mz_event *ev)
+{
+	bool begins = rnd(2);
+
+	*ev = (struct mz_event){.kind = begins ? MZ_ALLOC : MZ_FREE,
+				.call = begins ? MZ_CALL_MALLOC : MZ_CALL_FREE,
+				.has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_TID,
+				.addr = rnd(50) ? 0x10000 + 32 * rnd(40) : 0,
+				.tid = 1 + (uint32_t)rnd(2)};
+	if (begins) {
+		ev->has |= rnd(9) ? MZ_HAS_GIVEN | MZ_HAS_SITE : MZ_HAS_GIVEN;
+		ev->size = 24 + 8 * rnd(3);
+		ev->given = rnd(20) ? 40 : 41;
+		ev->site = ev->has & MZ_HAS_SITE ? 1 + (uint32_t)rnd(3) : 0;
+	} else if (!rnd(30)) {
+		ev->size = ev->arg = rnd(3);
+	}
+	if (!rnd(40))
+		ev->has &= (uint16_t) ~(rnd(2) ? MZ_HAS_ADDR : MZ_HAS_TIME);
+	if (!(ev->has & MZ_HAS_ADDR))
+		ev->addr = 0;
+}
+
+static void usual_events_come_back(void)
+{
+	struct mz_writer_options o = {.overwrite = true, .raw = true, .chunk_events = 3000};
+	size_t n = 50000, got;
+	struct mz_event *ev = calloc(n, sizeof(*ev)), *back;
+
+	for (size_t i = 0; i < n; i++)
+		usual_event(&ev[i]);
+	CHECK(write_events(ev, n, &o));
+	got = read_events(&back, NULL);
+	CHECK_EQ(got, n);
+	for (size_t i = 0; i < got; i++) {
+		back[i].object = back[i].old_object = 0; /* which the reader has counted */
+		CHECK(!memcmp(&back[i], &ev[i], sizeof(*ev)));
+	}
+	free(back);
+	free(ev);
+}
+
 /* The address of frame k of the n-th stack: stacks share some of their callers. */
 static uint64_t frame(size_t n, unsigned k)
 {
@@ -562,6 +606,7 @@ int main(void)
 		return 1;
 	snprintf(path, sizeof(path), "%s/t.cmt", dir);
 	RUN(odd_events_come_back);
+	RUN(usual_events_come_back);
 	RUN(fields_can_be_dropped);
 	RUN(raw_blocks_are_named);
 	RUN(tables_and_attributes);
