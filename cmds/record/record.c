@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 #define DEFAULT_OUTPUT	   "memorizer.cmt"
 #define DEFAULT_RESOLUTION 1048576 /* ns */
+#define LARGE_BLOCK	   131072  /* bytes: it gets a mapping of its own */
 #define BUSY_NS		   1000000l
 #define IDLE_NS		   20000000l
 /* A program that makes records faster than they are packed: it has the processors
@@ -523,6 +525,8 @@ static int run_program(const struct record_opts *o, int argc, char **argv)
 	j.files.command = command_line(argc, argv);
 	argv[argc] = NULL; /* options may have stood behind */
 	catch_signals(o);
+	/* as it is by default, but for ever: arrays that grow leave no holes in the heap */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
 	ret = j.o->pid ? record_pid(&j) : record(&j, argv);
 	ret = finish(&j, ret, argc ? argv[0] : "");
 	mz_user_rings_deinit(&j.rings);

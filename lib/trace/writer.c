@@ -18,6 +18,7 @@
 #define EASY_LEVEL     6	   /* of a recorder that keeps up */
 #define HURRY_LEVEL    1	   /* of one that does not */
 #define LAST_LEVEL     14	   /* of its last chunk, which takes a tenth of a second at most */
+#define SHORT_CHUNKS   4	   /* before that one; of more it is not worth it */
 #define MIX_UPTO       16384	   /* numbers of a column of that chunk, or of the tree */
 #define MIX_NODES      32768	   /* of the tree so far */
 #define LARGE_ENCODER  (16u << 20) /* bytes: it had chunks of more than half the length */
@@ -335,6 +336,12 @@ static int flush_all(struct mz_writer *w)
 	return ret;
 }
 
+/* Of a recorder, which has one stream. */
+static bool is_short(const struct mz_writer *w)
+{
+	return !w->own || w->own->chunks < SHORT_CHUNKS;
+}
+
 /* After an error the complete blocks are left in NAME.part: a recording that ends with a full
  * disk is still readable. */
 int mz_writer_close(struct mz_writer *w, struct mz_error *err)
@@ -342,8 +349,8 @@ int mz_writer_close(struct mz_writer *w, struct mz_error *err)
 	int ret;
 
 	wait_for_all(w);
-	/* the program has ended, and short recordings are one chunk */
-	if (w->level == EASY_LEVEL)
+	/* the program has ended, and short recordings are one chunk; of a long one it is little */
+	if (w->level == EASY_LEVEL && is_short(w))
 		w->level = LAST_LEVEL;
 	/* what has failed once is not whole, whatever goes well later */
 	ret = w->error.code ? -w->error.code : flush_all(w);
