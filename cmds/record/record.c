@@ -22,7 +22,8 @@
 #define DEFAULT_OUTPUT	   "memorizer.cmt"
 #define DEFAULT_RESOLUTION 1048576 /* ns */
 #define LARGE_BLOCK	   131072  /* bytes: it gets a mapping of its own */
-#define BUSY_NS		   1000000l
+#define BUSY_NS		   8000000l
+#define BATCH		   16384 /* records that are worth a round of their own */
 #define IDLE_NS		   20000000l
 /* A program that makes records faster than they are packed: it has the processors
  * to itself, and packing comes when it makes less, or is over. */
@@ -237,7 +238,7 @@ static int follow(struct record_job *j)
 		if (told_to_end || time_is_up(j))
 			return stop(j);
 		if (left > 0 && leave_to_program(j)) {
-			nanosleep(&(struct timespec){.tv_nsec = BUSY_NS * 5}, NULL);
+			nanosleep(&(struct timespec){.tv_nsec = BUSY_NS}, NULL);
 			continue;
 		}
 		n = left < 0 ? left : mz_user_rings_drain(&j->rings, false);
@@ -246,7 +247,7 @@ static int follow(struct record_job *j)
 		/* a child may just be on its way to its place */
 		if (j->exited && !left && ++quiet > (j->o->follow_forks ? 3 : 0))
 			return 0;
-		if (n < 1000)
+		if (n < BATCH)
 			mz_user_rings_sleep(&j->rings, n ? BUSY_NS : IDLE_NS / (j->exited ? 4 : 1));
 	}
 }
