@@ -39,7 +39,7 @@ void mz_codec_column_free(struct mz_codec_column *c)
 
 /* ---- bytes -------------------------------------------------------------- */
 
-#define MIX_WORTH 64 /* numbers: a reader takes some twenty microseconds for them */
+#define MIX_WORTH 32 /* numbers: a reader takes some ten microseconds for them */
 
 void mz_packer_mix_all(struct mz_packer *pk)
 {
