@@ -53,7 +53,7 @@ struct value {
 	size_t at; /* its column for A; that for B follows */
 };
 
-#define MAX_VALUES 15
+#define MAX_VALUES 32
 
 struct job {
 	const struct opts *o;

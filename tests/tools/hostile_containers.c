@@ -447,6 +447,17 @@ static void large_attributes(uint32_t count, const char *prefix, const char *nam
 	end(name);
 }
 
+/* A chunk of three allocations; number 1 of the field's table is in all of them. */
+static void three_blocks(struct shape *s, uint16_t field, unsigned column)
+{
+	s->info.events = s->info.births = 3;
+	s->info.last_object = 3;
+	s->info.fields = field;
+	pattern(s, MZ_COL_HAS, field);
+	pattern(s, column, 1);
+	chunk(s);
+}
+
 /* What a terminal would take for orders, as key, text, string and mark. */
 static void orders_to_the_terminal(const char *name)
 {
@@ -479,12 +490,7 @@ static void orders_to_the_terminal(const char *name)
 	mz_buf_str(&b, "\x1b[2Jcache");
 	packed(MZ_BLOCK_STRINGS, &b);
 	mz_buf_free(&b);
-	s.info.events = s.info.births = 3;
-	s.info.last_object = 3;
-	s.info.fields = MZ_HAS_CACHE;
-	pattern(&s, MZ_COL_HAS, MZ_HAS_CACHE);
-	pattern(&s, MZ_COL_CACHE, 1);
-	chunk(&s);
+	three_blocks(&s, MZ_HAS_CACHE, MZ_COL_CACHE);
 	end(name);
 }
 
@@ -512,12 +518,7 @@ static void module_of(const char *name)
 	must(!mz_codec_column_pack(&pk, &ip, 1, &how, &b), "no memory");
 	block(MZ_BLOCK_STACKS, &b, NULL);
 	mz_buf_free(&b);
-	s.info.events = s.info.births = 3;
-	s.info.last_object = 3;
-	s.info.fields = MZ_HAS_SITE;
-	pattern(&s, MZ_COL_HAS, MZ_HAS_SITE);
-	pattern(&s, MZ_COL_SITE, 1);
-	chunk(&s);
+	three_blocks(&s, MZ_HAS_SITE, MZ_COL_SITE);
 	end(name);
 }
 
