@@ -19,12 +19,12 @@ function check(name, good, why) {
 }
 const equal = (name, got, wanted) => check(name, JSON.stringify(got) === JSON.stringify(wanted), `got ${JSON.stringify(got)}, wanted ${JSON.stringify(wanted)}`);
 
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'], timeout: 120000 });
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'], timeout: 600000 });
 
 // A window in which nothing goes by unseen: errors, dialogs, requests.
 async function open({ width = 1280, scheme = 'light' } = {}) {
 	const context = await browser.newContext({ viewport: { width, height: 860 }, colorScheme: scheme });
-	context.setDefaultTimeout(60000);
+	context.setDefaultTimeout(600000);
 	const page = await context.newPage();
 	const seen = { errors: [], requests: [], dialogs: [] };
 	page.on('console', (m) => { if (['error', 'warning'].includes(m.type())) seen.errors.push(m.text()); });
