@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libmemorizer: traces of who allocates, frees and touches memory.
+ * libmemorizer: traces of the code that allocates, frees and touches memory.
  *
  * The library never prints, never exits and keeps no state of its own: all of
  * it hangs on the handles below. A handle is used by one thread at a time;

@@ -27,7 +27,7 @@ enum mz_recording_kind {
 	MZ_RECORDING_ANY,
 	MZ_RECORDING_USER,   /* the events of a program */
 	MZ_RECORDING_KERNEL, /* the events of a kernel: a file, several, or a folder */
-	MZ_RECORDING_KMAP,   /* objects of a kernel and who touched them; no events */
+	MZ_RECORDING_KMAP,   /* objects of a kernel and the code that touched them; no events */
 	MZ_RECORDING_SUMS,   /* sums by call site and no events: DHAT, /proc/allocinfo */
 	MZ_RECORDING_KINDS
 };
@@ -172,16 +172,16 @@ enum mz_question {
 	MZ_ASK_WRITTEN_BY,
 	MZ_ASK_READ_BY,
 	MZ_ASK_TYPES,	  /* the structures that they are */
-	MZ_ASK_FIELDS,	  /* who reads and writes which member */
+	MZ_ASK_FIELDS,	  /* which code reads and writes which member */
 	MZ_ASK_TOUCHED,	  /* pattern: a function; the classes that it touches */
-	MZ_ASK_MATRIX,	  /* who touches whose objects: the edges */
+	MZ_ASK_MATRIX,	  /* which code touches which objects: the edges */
 	MZ_ASK_SHARED,	  /* classes that more than one subsystem, process or context touches */
 	MZ_ASK_UNUSED,	  /* classes with objects that were allocated for nothing */
 	MZ_ASK_PRIVILEGE, /* the published measures of memorizer-kmap(1), by folder, file or
 			   * function; the vmlinux must be among the symbols */
 	MZ_ASK_PROCESSES,
 	MZ_ASK_ACCESSORS,
-	MZ_ASK_CALLS, /* who calls whom */
+	MZ_ASK_CALLS, /* which code calls which */
 	MZ_QUESTIONS
 };
 

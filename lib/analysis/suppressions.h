@@ -17,7 +17,7 @@ struct mz_suppressions {
 
 /* The built-in rules. 0 or -ENOMEM; deinit in both cases. */
 int mz_suppressions_init(struct mz_suppressions *s);
-/* Rules from a file, one a line; '#' begins a comment. 0 or -errno with err set. */
+/* Rules from a file, one per line; '#' begins a comment. 0 or -errno with err set. */
 int mz_suppressions_read(struct mz_suppressions *s, const char *path, struct mz_error *err);
 void mz_suppressions_deinit(struct mz_suppressions *s);
 

@@ -17,7 +17,7 @@ struct mz_wrappers {
 /* A name as the report shows it, without parameters; "x*" is every name that begins with x.
  * 0 or -ENOMEM. */
 int mz_wrappers_add(struct mz_wrappers *w, const char *name);
-/* Names from a file, one a line; '#' begins a comment. 0 or -errno with err set. */
+/* Names from a file, one per line; '#' begins a comment. 0 or -errno with err set. */
 int mz_wrappers_read(struct mz_wrappers *w, const char *path, struct mz_error *err);
 void mz_wrappers_deinit(struct mz_wrappers *w);
 

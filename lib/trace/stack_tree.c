@@ -72,7 +72,7 @@ static int make_index(struct mz_stack_tree *t)
 	return 0;
 }
 
-/* Whoever asks for a stack gets it: there is room for the deepest. */
+/* A caller that asks for a stack gets it: there is room for the deepest. */
 static int make_scratch(struct mz_stack_tree *t, uint32_t depth)
 {
 	uint32_t cap = depth + depth / 2 + 32;

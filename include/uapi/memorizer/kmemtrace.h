@@ -59,7 +59,7 @@ struct kmt_level {
 
 #define KMT_FRAMES 16
 
-/* One a CPU. The first part is written by the CPU alone, the last by the
+/* One per CPU. The first part is written by the CPU alone, the last by the
  * recorder alone. */
 struct kmt_cpu {
 	uint32_t level; /* programs running on this CPU */
