@@ -547,6 +547,8 @@ static noinline void atomics(atomic_t *v, unsigned long *bits, unsigned long nr)
 	set_bit(3, bits);
 	(void)test_bit(3, bits);
 	(void)test_bit(nr, bits);
+	(void)xchg(bits, 1);
+	(void)cmpxchg(bits, 1, 2);
 }
 
 static void test_what_one_count_is(struct kunit *test)
@@ -570,8 +572,8 @@ static void test_what_one_count_is(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.writes, 3);
 	KUNIT_EXPECT_EQ(test, c.reads, 3);
 	c = counts_of(memorizer_find((unsigned long)bits), atomics, current->pid);
-	KUNIT_EXPECT_EQ(test, c.writes, 1);
-	KUNIT_EXPECT_EQ(test, c.reads, 3);
+	KUNIT_EXPECT_EQ(test, c.writes, 3);
+	KUNIT_EXPECT_EQ(test, c.reads, 5);
 	kfree(a);
 	kfree(b);
 	kfree(bits);
