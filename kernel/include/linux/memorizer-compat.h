@@ -25,6 +25,7 @@
 #include <linux/atomic.h>
 #include <linux/kconfig.h>
 #include <linux/module.h>
+#include <linux/spinlock_types.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
 #define MAX_PAGE_ORDER			(MAX_ORDER - 1)
@@ -85,6 +86,11 @@ static inline void memorizer_module_area(const struct module *mod, int i,
 #define kallsyms_sym_address(i)						\
 	(kallsyms_offsets[i] >= 0 ? (unsigned long)kallsyms_offsets[i] :	\
 	 kallsyms_relative_base - 1 - kallsyms_offsets[i])
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+/* For owners.c; the cgroups declare it for themselves. */
+extern spinlock_t css_set_lock;
 #endif
 
 /* For the tests. */

@@ -243,6 +243,7 @@ void memorizer_init(void);
 void memorizer_task_fork(struct task_struct *task);
 void memorizer_task_mark(struct task_struct *task, bool on);
 bool memorizer_task_is_marked(struct task_struct *task);
+void memorizer_task_owner(struct task_struct *task);
 
 #else
 
@@ -273,6 +274,7 @@ static inline void memorizer_memblock_free(phys_addr_t phys, size_t size) { }
 static inline void memorizer_memblock_end(void) { }
 static inline void memorizer_init(void) { }
 static inline void memorizer_task_fork(struct task_struct *task) { }
+static inline void memorizer_task_owner(struct task_struct *task) { }
 
 #endif /* CONFIG_MEMORIZER */
 

@@ -132,11 +132,14 @@ static int calls_show(struct seq_file *m, void *v)
 {
 	const struct sums *s = m->private;
 	const struct sum *sum = v;
+	u32 owner;
 
 	seq_printf(m, "%lx %lx %llu", memorizer_unpack_ip(sum->edge >> 32),
 		   memorizer_calls_function(sum->edge), sum->count);
 	if (s->fields)
-		seq_printf(m, " %d", (int)(sum->tag >> 32) - 1);
+		seq_printf(m, " %d", memorizer_pid_of((int)(sum->tag >> 32) - 1, &owner));
+	if (s->fields && owner)
+		seq_printf(m, "@%u", owner);
 	seq_putc(m, '\n');
 	return 0;
 }

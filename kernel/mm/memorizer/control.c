@@ -83,13 +83,14 @@ early_param("memorizer_full", parse_full);
 
 /*
  * From here to memorizer_show() what this task does is Memorizer's own
- * business. Interrupts are not affected. Task context only.
+ * business. Interrupts are not affected. Task context only. The rest of the tag
+ * stays as it is: another CPU may have changed the owner meanwhile.
  */
 u64 memorizer_hide(void)
 {
-	u64 old = current->memorizer.tag;
+	u64 old = READ_ONCE(current->memorizer.tag);
 
-	current->memorizer.tag = old | MEMORIZER_HIDDEN;
+	arch_set_bit(MEMORIZER_HIDDEN_BIT, (unsigned long *)&current->memorizer.tag);
 	barrier();
 	return old;
 }
@@ -97,7 +98,9 @@ u64 memorizer_hide(void)
 void memorizer_show(u64 old)
 {
 	barrier();
-	current->memorizer.tag = old;
+	if (!(old & MEMORIZER_HIDDEN))
+		arch_clear_bit(MEMORIZER_HIDDEN_BIT,
+			       (unsigned long *)&current->memorizer.tag);
 }
 
 bool memorizer_task_is_marked(struct task_struct *task)

@@ -199,6 +199,20 @@ static void __init create_calls_files(struct dentry *dir)
 static void __init create_calls_files(struct dentry *dir) { }
 #endif
 
+#ifdef CONFIG_CGROUPS
+static struct control_switch owners_switch = {
+	memorizer_log_owners, memorizer_set_log_owners, "N\n", "Y\n"
+};
+
+static void __init create_owners_files(struct dentry *dir)
+{
+	debugfs_create_file("log_owners_enabled", 0600, dir, &owners_switch, &switch_fops);
+	debugfs_create_file("owners", 0400, dir, NULL, &memorizer_owners_fops);
+}
+#else
+static void __init create_owners_files(struct dentry *dir) { }
+#endif
+
 static struct control_switch fields_switch = { fields_get, fields_set, "0\n", "1\n" };
 
 /*
@@ -330,6 +344,7 @@ static int __init memorizer_debugfs_init(void)
 	debugfs_create_file("drain_active_work_queue", 0200, dir, NULL, &drain_fops);
 	create_aliases(dir);
 	create_calls_files(dir);
+	create_owners_files(dir);
 	for (i = 0; i < ARRAY_SIZE(links); i++) {
 		snprintf(target, sizeof(target), "memorizer/%s", links[i]);
 		debugfs_create_symlink(links[i], NULL, target);

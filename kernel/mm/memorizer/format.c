@@ -70,6 +70,19 @@ static char *put_signed(char *p, s32 pid)
 	return put_dec(p, pid);
 }
 
+/* A pid, and @ its owner, if that was noted. */
+static char *put_who(char *p, s32 who)
+{
+	u32 owner;
+
+	p = put_signed(p, memorizer_pid_of(who, &owner));
+	if (owner) {
+		*p++ = '@';
+		p = put_dec(p, owner);
+	}
+	return p;
+}
+
 static char *put_str(char *p, const char *s)
 {
 	while (*s)
@@ -108,11 +121,9 @@ static u64 free_ip(const struct memorizer_object *obj)
 		memorizer_unpack_ip(obj->free_ip);
 }
 
-/* From the pid to free_ip; @alloc, @free: the times or the serial numbers. */
+/* From va to free_ip; @alloc, @free: the times or the serial numbers. */
 static char *put_life(char *p, const struct memorizer_object *obj, u64 alloc, u64 free)
 {
-	*p++ = ',';
-	p = put_signed(p, obj->pid);
 	*p++ = ',';
 	p = put_hex(p, obj->va);
 	*p++ = ',';
@@ -130,6 +141,8 @@ static char *put_life(char *p, const struct memorizer_object *obj, u64 alloc, u6
 static char *put_object(char *p, const struct memorizer_object *obj)
 {
 	p = put_hex(p, alloc_ip(obj));
+	*p++ = ',';
+	p = put_who(p, obj->pid);
 	p = put_life(p, obj, obj->alloc.jiffies, obj->free.jiffies);
 	p = put_comm(p, obj->comm);
 	*p++ = '\n';
@@ -142,7 +155,7 @@ static char *put_site(char *p, const struct memorizer_sum *sum, bool range)
 	*p++ = ' ';
 	p = put_hex(p, memorizer_unpack_ip((u32)sum->key));
 	*p++ = ',';
-	p = put_signed(p, (s32)(sum->key >> 32));
+	p = put_who(p, (s32)(sum->key >> 32));
 	*p++ = ',';
 	p = put_dec(p, sum->writes);
 	*p++ = ',';
@@ -334,9 +347,13 @@ static char *put_left(char *p, u64 v)
 /* A line of `allocations`, with the fields and the order of upstream. */
 char *memorizer_format_allocation(const struct memorizer_object *obj, char *p, char *end)
 {
+	u32 owner;
+
 	if (end - p < OBJECT_LINE)
 		return NULL;
 	p = put_left(p, alloc_ip(obj));
+	*p++ = ',';
+	p = put_signed(p, memorizer_pid_of(obj->pid, &owner));
 	p = put_life(p, obj, obj->alloc.serial, obj->free.serial);
 	p = put_str(p, memorizer_type_names[obj->type]);
 	*p++ = ',';
@@ -353,6 +370,7 @@ static bool put_access_fn(void *data, const struct memorizer_sum *sum)
 {
 	struct text *t = data;
 	char *p = t->p;
+	u32 owner;
 
 	if (t->end - p < SITE_LINE) {
 		t->full = true;
@@ -362,7 +380,7 @@ static bool put_access_fn(void *data, const struct memorizer_sum *sum)
 	*p++ = ',';
 	p = put_hex(p, memorizer_unpack_ip((u32)sum->key));
 	*p++ = ',';
-	p = put_dec(p, (s64)(s32)(sum->key >> 32));
+	p = put_dec(p, (s64)memorizer_pid_of((s32)(sum->key >> 32), &owner));
 	*p++ = ',';
 	p = put_dec(p, sum->writes);
 	*p++ = ',';

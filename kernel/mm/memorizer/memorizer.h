@@ -149,7 +149,7 @@ struct memorizer_object {
 	unsigned long given;
 	u32 alloc_ip;
 	u32 free_ip;
-	s32 pid;
+	s32 pid;			/* or an owner, see MEMORIZER_WHO_OWNER */
 	struct memorizer_stamp alloc;
 	struct memorizer_stamp free;	/* 0: live */
 	u16 cache;
@@ -207,6 +207,8 @@ enum memorizer_miss {
 	/* calls lost */
 	CALL_NMI,
 	CALL_MEMORY,
+	/* tasks whose owner is not known */
+	OWNER_MEMORY,
 	MEMORIZER_NR_MISSES,
 };
 
@@ -247,9 +249,18 @@ DECLARE_STATIC_KEY_FALSE(memorizer_counting_key);	/* the same, for the plugin */
 DECLARE_STATIC_KEY_FALSE(memorizer_marked_key);
 
 /* Set in a tag: this is Memorizer itself, do not look. */
-#define MEMORIZER_HIDDEN	BIT_ULL(63)
+#define MEMORIZER_HIDDEN_BIT	63
+#define MEMORIZER_HIDDEN	BIT_ULL(MEMORIZER_HIDDEN_BIT)
 #define MEMORIZER_PID_MASK	(~0ULL << 32)
 #define MEMORIZER_PID_FOLDED	(~0ULL << 32)	/* shown as pid -1 */
+
+/*
+ * Set in a tag, and thus in keys: the number is not a pid but that of an owner,
+ * see owners.c. The second is the same bit in the upper half of a key, and in
+ * the pid of an object.
+ */
+#define MEMORIZER_OWNER		BIT_ULL(61)
+#define MEMORIZER_WHO_OWNER	(1 << 29)
 
 /* Set in the key of a site that must not be found by what is recent. */
 #define MEMORIZER_CLOSED	BIT_ULL(62)
@@ -433,6 +444,22 @@ void memorizer_calls_sum(u64 *edges, u64 *counted, u64 *bytes);
 static inline int memorizer_calls_set(bool on, bool marked)
 {
 	return 0;
+}
+#endif
+
+/* owners.c */
+#ifdef CONFIG_CGROUPS
+struct seq_file;
+extern const struct file_operations memorizer_owners_fops;
+s32 memorizer_pid_of(s32 who, u32 *owner);
+bool memorizer_log_owners(void);
+int memorizer_set_log_owners(bool on);
+void memorizer_show_owners(struct seq_file *m, u64 missed);
+#else
+static inline s32 memorizer_pid_of(s32 who, u32 *owner)
+{
+	*owner = 0;
+	return who;
 }
 #endif
 

@@ -43,6 +43,14 @@ bool memorizer_selected(void)
 	return memorizer_mode == 1 || memorizer_task_marked(current);
 }
 
+/* The pid of a task, or its owner, if that is what its tag says. */
+static s32 who(const struct task_struct *task)
+{
+	u64 tag = READ_ONCE(task->memorizer.tag) & ~MEMORIZER_HIDDEN;
+
+	return tag & MEMORIZER_OWNER ? (s32)(tag >> 32) - 1 : task->pid;
+}
+
 static void set_context(struct memorizer_object *obj)
 {
 	unsigned int pc = preempt_count();
@@ -54,7 +62,7 @@ static void set_context(struct memorizer_object *obj)
 		obj->pid = 0;
 		memcpy(obj->comm, "softirq", 8);
 	} else {
-		obj->pid = current->pid;
+		obj->pid = who(current);
 		memcpy(obj->comm, current->comm, TASK_COMM_LEN);
 	}
 }

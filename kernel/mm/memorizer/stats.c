@@ -24,6 +24,7 @@ static const char * const miss_names[] = {
 	[OBJECT_MAP]		= "no memory for map",
 	[CALL_NMI]		= "in NMI",
 	[CALL_MEMORY]		= "no memory for edge",
+	[OWNER_MEMORY]		= "no memory for owner",
 };
 static_assert(ARRAY_SIZE(miss_names) == MEMORIZER_NR_MISSES);
 
@@ -210,6 +211,9 @@ static int stats_show(struct seq_file *m, void *v)
 	show_accesses(m, &s);
 	show_objects(m, &s);
 	show_calls(m, &s);
+#ifdef CONFIG_CGROUPS
+	memorizer_show_owners(m, s.all.miss[OWNER_MEMORY]);
+#endif
 	seq_puts(m, "memory\n");
 	seq_printf(m, "  budget                       %lu\n", memorizer_budget);
 	seq_printf(m, "  used                         %lu\n", memorizer_used_bytes());
