@@ -60,6 +60,16 @@ static void tracing_check(struct guest_job *j)
 	j->mode = NULL;
 }
 
+static void calls_prepare(const struct guest_job *j)
+{
+	if (access(MEMORIZER "function_calls", F_OK))
+		guest_fail("the guest's kernel cannot count calls: it needs CONFIG_MEMORIZER_CALLS "
+			   "(kernel/build calls)");
+	if (!j->boot)
+		control_or_fail("clear_function_calls", "1");
+	control_or_fail("log_calls_enabled", "1");
+}
+
 /* With a recording since boot, what is known already is wanted; otherwise it is dropped,
  * so that the map begins with the command. */
 static void tracing_prepare(const struct guest_job *j)
@@ -71,16 +81,15 @@ static void tracing_prepare(const struct guest_job *j)
 	control_or_fail("print_live_obj", "1");
 	if (j->fields)
 		control_or_fail("print_fields", "1");
+	if (j->owners && access(MEMORIZER "owners", F_OK))
+		guest_fail("the guest's kernel cannot note owners: it needs CONFIG_CGROUPS, and a "
+			   "Memorizer that has the file owners");
+	if (j->owners)
+		control_or_fail("log_owners_enabled", "1");
 	if (j->accesses)
 		control_or_fail("memorizer_log_access", "1");
-	if (!j->calls)
-		return;
-	if (access(MEMORIZER "function_calls", F_OK))
-		guest_fail("the guest's kernel cannot count calls: it needs CONFIG_MEMORIZER_CALLS "
-			   "(kernel/build calls)");
-	if (!j->boot)
-		control_or_fail("clear_function_calls", "1");
-	control_or_fail("log_calls_enabled", "1");
+	if (j->calls)
+		calls_prepare(j);
 }
 
 /* Send a file from where it stands. Returns bytes sent, or -errno. */
@@ -403,6 +412,8 @@ static void finish(const struct guest_job *j, struct run *r, int status)
 	/* before the objects, as in upstream's maps, but not in the middle of a streamed one */
 	if (j->calls && j->kmap)
 		send_file("function_calls", VM_KMAP);
+	if (j->owners && j->kmap)
+		send_file("owners", VM_KMAP);
 	if (j->kmap)
 		send_file("kmap", VM_KMAP);
 }

@@ -42,6 +42,8 @@ static void job_line(struct guest_job *j, char *s)
 		j->fields = true;
 	else if (value_of(s, "calls", &v))
 		j->calls = true;
+	else if (value_of(s, "owners", &v))
+		j->owners = true;
 	else if (value_of(s, "stream", &v))
 		j->stream = true;
 	else if (value_of(s, "boot", &v))

@@ -25,6 +25,9 @@ static const struct mz_opt opts[] = {
 		  "cache"),
 	MZ_SWITCH(0, "calls", struct vm_opts, calls,
 		  "count function calls and put them first in the map (kernel variant calls)"),
+	MZ_SWITCH(0, "owners", struct vm_opts, owners,
+		  "note the cgroup and the pid namespace of each process, for 'memorizer kmap "
+		  "select'"),
 	MZ_SWITCH(0, "stream", struct vm_opts, stream,
 		  "take freed objects out of the guest while the command runs"),
 	MZ_SWITCH(
@@ -66,7 +69,7 @@ static const struct mz_opt opts[] = {
 static int check(const struct vm_opts *o, int argc)
 {
 	if (o->kmemtrace_boot && (o->shell || o->off || o->stream || o->mode || o->accesses ||
-				  o->fields || o->calls || o->boot))
+				  o->fields || o->calls || o->owners || o->boot))
 		return console_usage(
 			"--kmemtrace-boot is another recorder; leave out the options of Memorizer");
 	if (!argc && !o->shell && !o->kmemtrace_boot)
@@ -76,8 +79,8 @@ static int check(const struct vm_opts *o, int argc)
 		return console_usage("--mode takes 1, 2 or 3, not '%s'", o->mode);
 	if (o->shell && (o->output || o->stream))
 		return console_usage("--shell records nothing; leave out -o and --stream");
-	if (o->off &&
-	    (o->output || o->stream || o->mode || o->accesses || o->fields || o->calls || o->boot))
+	if (o->off && (o->output || o->stream || o->mode || o->accesses || o->fields || o->calls ||
+		       o->owners || o->boot))
 		return console_usage("--off records nothing; leave out the options that do");
 	if (o->disk && o->kmemtrace_boot)
 		return console_usage("--kmemtrace-boot needs the host's files; leave out --disk");
@@ -150,7 +153,8 @@ static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **
 		say_kmemtrace(b, argc);
 	else if (!o->off && !o->shell)
 		say(b, "mode", o->mode ? o->mode : "3");
-	if (o->mode || o->output || o->accesses || o->fields || o->calls || o->stream || o->boot)
+	if (o->mode || o->output || o->accesses || o->fields || o->calls || o->owners ||
+	    o->stream || o->boot)
 		say(b, "must", "1");
 	if (o->accesses || o->fields)
 		say(b, "accesses", "1");
@@ -158,6 +162,8 @@ static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **
 		say(b, "fields", "1");
 	if (o->calls)
 		say(b, "calls", "1");
+	if (o->owners)
+		say(b, "owners", "1");
 	if (o->stream)
 		say(b, "stream", "1");
 	if (o->boot)

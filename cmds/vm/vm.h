@@ -22,8 +22,8 @@ struct vm_opts {
 	uint64_t smp, mem, timeout;
 	const char *mode, *append, *output, *kernel, *qemu, *disk;
 	unsigned accel;
-	bool accesses, fields, calls, stream, boot, off, shell, console, force, kmemtrace_boot,
-		parallel, net;
+	bool accesses, fields, calls, owners, stream, boot, off, shell, console, force,
+		kmemtrace_boot, parallel, net;
 };
 
 struct vm_paths {

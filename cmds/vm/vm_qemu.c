@@ -200,9 +200,10 @@ static void kernel_args(struct args *a, const struct vm_machine *m, const struct
 	/* On a busy host a CPU of the guest may stand still for long: no lockup of its own. */
 	arg(a,
 	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable%s watchdog_thresh=60 "
-	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s%s%s%s",
+	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s%s%s%s%s",
 	    clock, boot ? "yes" : "no", boot && (o->accesses || o->fields) ? "yes" : "no",
 	    boot && o->calls ? " cfg_log_boot=yes" : "",
+	    boot && o->owners ? " memorizer_owners_boot=yes" : "",
 	    o->kmemtrace_boot ? " kmemtrace.enable=yes" : "", o->disk ? disk_words : "",
 	    o->append ? " " : "", o->append ? o->append : "");
 }
