@@ -87,7 +87,7 @@ static bool starts(struct mz_kmap_text *t, const char *prefix)
 
 static uint32_t owner_of(const struct mz_event *ev)
 {
-	return ev->has & MZ_HAS_TID ? ev->tid : 0;
+	return ev->has & MZ_HAS_TID && ev->has & MZ_HAS_PID ? ev->tid : 0;
 }
 
 /* ---- marks ------------------------------------------------------------------------------ */
@@ -205,11 +205,13 @@ static int take_access(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 					      .caller = site_of(u, ev, 1),
 					      .from = starts_from(rec->line),
 					      .pid = ev->has & MZ_HAS_PID ? (int32_t)ev->pid : -1,
-					      .owner = owner_of(ev),
 					      .fields = ev->has & MZ_HAS_PID ? 4 : 3};
 	if (u->form.shape == MZ_KMAP_UNION) {
 		rec->access.frees = ev->given;
-	} else if (ev->has & MZ_HAS_GIVEN) {
+		return u->open ? 0 : 1;
+	}
+	rec->access.owner = rec->access.from ? 0 : owner_of(ev);
+	if (ev->has & MZ_HAS_GIVEN) {
 		rec->access.first = (uint32_t)(ev->given >> 16 & MZ_KMAP_FAR);
 		rec->access.last = (uint32_t)(ev->given & MZ_KMAP_FAR);
 		rec->access.fields = 6;
