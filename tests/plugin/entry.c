@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Runs the kernel's entries for the GCC plugin (mm/memorizer/entry.S) in a process whose %gs points
- * to what a CPU has: each entry, with each register, recent and not, in an interrupt and not. */
+ * to what a CPU has: each entry with each register, for objects with a log and with a table, in an
+ * interrupt and not, and for what is left to memorizer_touched(). */
 #include <asm/prctl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,44 +12,61 @@
 #include "stubs/entry-offsets.h"
 
 #define REGISTERS 15
-#define RECENT	  (MEMORIZER_recent_mask + 16)
 #define TAG	  (42ULL << 32)
+#define IRQ_TAG	  (1ULL << 32)
 #define FIRST	  (-24) /* offsets, as in the nops below */
-#define SECOND	  40
+#define DIRECT	  0xffff888000000000ULL
+#define PAGES	  64
+#define LOG	  5
 
 /* What is at %gs: the numbers are those of the symbols that the test links with. */
 struct cpu {
 	void *current;
 	int32_t preempt_count;
 	char pad[52];
-	uint64_t seen;
-	char more[184];
-	struct {
-		uint64_t addr;
-		struct site *site;
-	} recent[RECENT / 16];
+	uint64_t seen, irq_tag, miss[8];
 };
 
-struct site {
-	uint64_t key, count[2];
+/* A log or a table, with the layout of stubs/entry-offsets.h. */
+struct sites {
+	uint32_t mask, nr;
+	int64_t room;
+	void *prev;
+	uint64_t entry[64];
 };
+
+struct object {
+	uint64_t pad;
+	struct sites *sites;
+};
+
+struct map {
+	uint64_t base, recip;
+	struct object *objs[8];
+	uint8_t miss;
+};
+
+uint64_t memorizer_direct_base = DIRECT, memorizer_fast_end, phys_base;
+uint64_t memorizer_vmemmap_base = 0xffffea0000000000ULL,
+	 memorizer_vmemmap[MEMORIZER_vmemmap_pieces];
+struct map **memorizer_pages;
 
 static struct cpu cpu;
 static uint64_t task[(MEMORIZER_tag + 8) / 8];
 static struct {
-	uint64_t base, ip, how;
+	uint64_t base, ip, kind;
 	int calls;
 } last;
 
 uint64_t registers_in[REGISTERS], registers_out[REGISTERS];
 uint64_t stack_pointer; /* before the call */
 
-/* Called by the entries for what is not recent. It uses what a function may. */
-void memorizer_touched(uint64_t base, uint64_t ip, uint64_t how)
+/* Called by the entries for what they do not count. It uses what a function may. */
+void memorizer_touched(uint64_t base, uint64_t ip, uint64_t kind)
 {
 	last.base = base;
 	last.ip = ip;
-	last.how = how;
+	last.kind = kind;
 	last.calls++;
 	cpu.preempt_count--;
 	__asm__ volatile("mov $-1, %%rax; mov %%rax, %%rcx; mov %%rax, %%rdx; mov %%rax, %%rsi\n"
@@ -105,14 +123,16 @@ static void expect(const struct call *c, const char *what, uint64_t got, uint64_
 	failures++;
 }
 
-static uint64_t pair_bit(const char *kinds)
+static uint64_t kind_of(const char *kinds)
 {
-	return kinds[1] ? 1ULL << (56 + 2 * (kinds[0] == 'w') + (kinds[1] == 'w')) : 0;
+	if (kinds[1])
+		return 1ULL << (56 + 2 * (kinds[0] == 'w') + (kinds[1] == 'w'));
+	return kinds[0] == 'r' ? 0 : kinds[0] == 'w' ? 1ULL << 60 : 1ULL << 62;
 }
 
-static uint64_t how_of(const char *kinds)
+static uint64_t events_of(const char *kinds)
 {
-	return kinds[1] ? pair_bit(kinds) : kinds[0] == 'r' ? 0 : kinds[0] == 'w' ? 1 : 2;
+	return kinds[1] || kinds[0] == 'x' ? 2 : 1;
 }
 
 static uint64_t base_of(const struct call *c)
@@ -125,12 +145,6 @@ static uint64_t base_of(const struct call *c)
 		if (!strcmp(names[i], c->reg))
 			return registers_in[i];
 	return stack_pointer;
-}
-
-/* The code address as the kernel has it: all ones above. */
-static uint64_t kernel_key(const struct call *c)
-{
-	return TAG + c->ip + pair_bit(c->kinds);
 }
 
 static void run(const struct call *c)
@@ -149,41 +163,116 @@ static void expect_slow(const struct call *c)
 	expect(c, "calls", (uint64_t)last.calls, 1);
 	expect(c, "base", last.base, base_of(c));
 	expect(c, "ip", last.ip, c->ip);
-	expect(c, "how", last.how, how_of(c->kinds));
+	expect(c, "kind", last.kind, kind_of(c->kinds));
 }
 
-static void try_recent(const struct call *c)
+/* One page of objects of 512 bytes, of which the one at the access is @obj. */
+static struct map map;
+static struct map *pages[PAGES];
+
+static uint64_t place(const struct call *c, struct object *obj)
 {
-	uint64_t addr, seen = cpu.seen, reads, writes;
-	struct site site = {.key = kernel_key(c)};
-	size_t at;
+	uint64_t addr = base_of(c) + (uint64_t)FIRST, phys = addr - DIRECT;
 
-	run(c); /* the stack pointer is what it will be */
-	addr = base_of(c) + (uint64_t)FIRST;
-	at = ((addr + c->ip * 8) & MEMORIZER_recent_mask) / 16;
+	/* The stack of a process is at no address of the kernel's: let it be. */
+	if (phys >= PAGES << 12) {
+		memorizer_direct_base = addr & ~0xfffULL;
+		phys = addr & 0xfff;
+	}
+	memset(&map, 0, sizeof(map));
+	map.base = phys & ~0xfffULL;
+	map.recip = 1ULL << (32 - 9);
+	map.objs[(phys & 0xfff) >> 9] = obj;
+	pages[phys >> 12] = &map;
+	return addr;
+}
 
-	cpu.recent[at].addr = addr;
-	cpu.recent[at].site = &site;
+/* @tag: of the key that is to be counted, or 0 if it is left to memorizer_touched(). */
+static void expect_count(const struct call *c, uint64_t tag, uint64_t *counted)
+{
+	uint64_t seen = cpu.seen, before = *counted;
+
 	run(c);
-	reads = strcmp(c->kinds, "w") != 0;
-	writes = strcmp(c->kinds, "r") != 0;
+	if (!tag) {
+		expect_slow(c);
+		expect(c, "seen", cpu.seen - seen, 0);
+		expect(c, "what is not counted", *counted, before);
+		return;
+	}
 	expect(c, "calls", (uint64_t)last.calls, 0);
-	expect(c, "count[0]", site.count[0], reads);
-	expect(c, "count[1]", site.count[1], writes);
-	expect(c, "seen", cpu.seen - seen, reads + writes);
-	site.key ^= 1ULL << 62; /* closed */
-	run(c);
-	expect_slow(c);
-	site.key ^= 1ULL << 62;
-	cpu.preempt_count = 0x10000; /* an interrupt */
-	run(c);
-	expect_slow(c);
+	expect(c, "seen", cpu.seen - seen, events_of(c->kinds));
+}
+
+static void try_log(const struct call *c)
+{
+	struct sites log = {.nr = LOG, .room = LOG};
+	struct object obj = {.sites = &log};
+
+	memorizer_fast_end = 0;
+	expect_count(c, 0, &log.entry[0]); /* the stack pointer is what it will be */
+	memorizer_fast_end = PAGES << 12;
+	place(c, &obj);
+	for (int i = 0; i < LOG; i++) {
+		uint64_t *entry = &log.entry[LOG - 1 - i], tag = i == 3 ? IRQ_TAG : TAG;
+
+		cpu.preempt_count = i == 3 ? 0x10000 : 0; /* an interrupt */
+		expect_count(c, tag, entry);
+		expect(c, "the entry", *entry, (tag + c->ip) | kind_of(c->kinds));
+		expect(c, "room", (uint64_t)log.room, (uint64_t)(LOG - 1 - i));
+	}
 	cpu.preempt_count = 0;
-	cpu.recent[at].addr = addr + 1;
-	run(c);
-	expect_slow(c);
-	expect(c, "count[0]", site.count[0], reads);
-	cpu.recent[at].addr = 0;
+	expect_count(c, 0, &log.entry[0]); /* it is full */
+	expect(c, "what is behind the log", log.entry[LOG], 0);
+	log.room = LOG;
+	cpu.preempt_count = 0x100000; /* NMI */
+	expect_count(c, 0, (uint64_t *)&log.room);
+	cpu.preempt_count = 0;
+	task[MEMORIZER_tag / 8] = TAG | 1ULL << 63; /* hidden */
+	expect_count(c, 0, (uint64_t *)&log.room);
+	task[MEMORIZER_tag / 8] = TAG;
+	place(c, NULL);
+	expect_count(c, 0, (uint64_t *)&log.room);
+	map.miss = 3;
+	expect_count(c, 1, &cpu.miss[3]);
+	expect(c, "the miss", cpu.miss[3], events_of(c->kinds));
+	cpu.miss[3] = 0;
+	cpu.preempt_count = 0x10000;
+	expect_count(c, 0, &cpu.miss[3]);
+	cpu.preempt_count = 0;
+	task[MEMORIZER_tag / 8] = TAG | 1ULL << 63;
+	expect_count(c, 0, &cpu.miss[3]);
+	task[MEMORIZER_tag / 8] = TAG;
+	place(c, &obj);
+	memorizer_fast_end = 0; /* the switch */
+	expect_count(c, 0, (uint64_t *)&log.room);
+	memorizer_fast_end = PAGES << 12;
+	memorizer_direct_base = DIRECT;
+}
+
+static void try_table(const struct call *c)
+{
+	struct sites table = {.nr = 16 + 7, .mask = 15 * 16};
+	uint64_t key = (TAG + c->ip) | kind_of(c->kinds);
+	uint64_t *slot =
+		&table.entry[(key * MEMORIZER_hash_factor >> MEMORIZER_hash_shift & table.mask) /
+			     8];
+	struct object obj = {.sites = &table};
+
+	place(c, NULL);
+	expect_count(c, 0, &slot[1]); /* the stack pointer is what it will be */
+	place(c, &obj);
+	expect_count(c, 0, &slot[1]); /* it is not there */
+	slot[0] = key;
+	expect_count(c, TAG, &slot[1]);
+	expect_count(c, TAG, &slot[1]);
+	expect(c, "count", slot[1], 2);
+	slot[0] = key + 1;
+	expect_count(c, 0, &slot[1]);
+	slot[2] = key; /* the next one */
+	expect_count(c, TAG, &slot[3]);
+	expect(c, "count of the next", slot[3], 1);
+	expect(c, "room", (uint64_t)table.room, 0);
+	memorizer_direct_base = DIRECT;
 }
 
 int main(void)
@@ -193,13 +282,19 @@ int main(void)
 	if (syscall(SYS_arch_prctl, ARCH_SET_GS, &cpu))
 		return 2;
 	cpu.current = task;
+	cpu.irq_tag = IRQ_TAG;
+	memorizer_pages = pages;
+	memorizer_fast_end = PAGES << 12;
 	task[MEMORIZER_tag / 8] = TAG;
 	for (int i = 0; i < REGISTERS; i++)
 		registers_in[i] = 0xffff888000001000ULL + (uint64_t)i * 0x1357;
 	for (const struct call *c = calls; c < calls_end; c++, n++) {
+		memorizer_fast_end = 0;
 		run(c);
 		expect_slow(c);
-		try_recent(c);
+		memorizer_fast_end = PAGES << 12;
+		try_log(c);
+		try_table(c);
 	}
 	printf("%d entries, %d failures\n", n, failures);
 	return failures != 0;

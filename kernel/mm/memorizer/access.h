@@ -1,85 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The common case of an access, shared by the compiler's callbacks. Each
- * instruction here is paid at each access of the kernel.
+ * The common case of an access: find the object, count. Each instruction here
+ * is paid at each access of the kernel; entry.S is the same by hand.
  */
 #ifndef _MM_MEMORIZER_ACCESS_H
 #define _MM_MEMORIZER_ACCESS_H
 
 #include "memorizer.h"
 
-/* What an access does, and the index of its count; both: see memorizer_count(). */
-#define MEMORIZER_READ		0
-#define MEMORIZER_WRITE		1
-#define MEMORIZER_READ_WRITE	2
-#define MEMORIZER_HOW(how)	((how) & 3)
-#define MEMORIZER_RANGE		4	/* bytes side by side, which are one access */
-#define MEMORIZER_MORE_SHIFT	3	/* above: how many behind the first */
-
 /*
- * The counter of an access that this CPU has seen lately, by the very address
- * and code address: most accesses are repeated soon. The site's key says
- * whether it is the same process, and whether the object is still there: see
- * memorizer_close(). Tasks only; interrupts neither look nor enter.
+ * Of a key: where its search begins in a table, in bytes; see the mask. The bits
+ * that are taken depend on the code address, all of it, and on the process.
  */
-struct memorizer_recent {
-	unsigned long addr;
-	struct memorizer_site *site;
-};
+#define MEMORIZER_HASH_FACTOR	0x61c88647
+#define MEMORIZER_HASH_SHIFT	28
 
-#define MEMORIZER_RECENT	16384
-#define MEMORIZER_NOWHERE	(1UL << 63)	/* no address at all */
+static_assert(MEMORIZER_MAX_SITES * sizeof(struct memorizer_site) <=
+	      1UL << (64 - MEMORIZER_HASH_SHIFT));
 
-DECLARE_PER_CPU(struct memorizer_recent [MEMORIZER_RECENT], memorizer_recents);
-
-/* In bytes. */
-static __always_inline unsigned long memorizer_recent_at(unsigned long addr,
-							 unsigned long ip)
+static __always_inline struct memorizer_site *
+memorizer_first_slot(struct memorizer_sites *table, u64 key)
 {
-	return (addr + ip * 8) &
-	       ((MEMORIZER_RECENT - 1) * sizeof(struct memorizer_recent));
-}
-
-static __always_inline struct memorizer_recent __percpu *
-memorizer_recent(unsigned long at)
-{
-	return (void __percpu *)memorizer_recents + at;
-}
-
-/* Of a key that is not closed: see memorizer_lookup(). */
-static __always_inline u32 memorizer_hash(u64 key)
-{
-	return key * 0x9e3779b97f4a7c15ULL >> 48;
-}
-
-static __always_inline u32 memorizer_first_slot(const struct memorizer_sites *sites,
-						u64 key)
-{
-	return memorizer_hash(key) & sites->mask;
-}
-
-static_assert(MEMORIZER_MAX_SITES <= 1 << 16);	/* bits of the hash */
-
-static __always_inline void memorizer_inc(u64 *count)
-{
-	raw_atomic64_inc((atomic64_t *)count);
-}
-
-static __always_inline u64 memorizer_events(unsigned long how)
-{
-	return MEMORIZER_HOW(how) == MEMORIZER_READ_WRITE ? 2 : 1;
-}
-
-static __always_inline void memorizer_count(struct memorizer_site *site, unsigned long how)
-{
-	if (likely(MEMORIZER_HOW(how) != MEMORIZER_READ_WRITE)) {
-		memorizer_inc(&site->count[MEMORIZER_HOW(how)]);
-		this_cpu_inc(memorizer_cpu.seen);
-		return;
-	}
-	memorizer_inc(&site->count[MEMORIZER_READ]);
-	memorizer_inc(&site->count[MEMORIZER_WRITE]);
-	this_cpu_add(memorizer_cpu.seen, 2);
+	return (void *)table->site +
+	       ((key * MEMORIZER_HASH_FACTOR >> MEMORIZER_HASH_SHIFT) & table->mask);
 }
 
 static __always_inline bool memorizer_in_irq(void)
@@ -93,6 +36,52 @@ static __always_inline struct memorizer_object *memorizer_at(unsigned long phys)
 	struct memorizer_map *map = memorizer_pages[phys >> PAGE_SHIFT];
 
 	return map->objs[memorizer_index(map, phys)];
+}
+
+/* Enter one access into a log; false if it is full. */
+static __always_inline bool memorizer_enter(struct memorizer_sites *log, u64 key)
+{
+	s64 at = raw_atomic64_dec_return((atomic64_t *)&log->room);
+
+	if (unlikely(at < 0))
+		return false;
+	WRITE_ONCE(log->entry[at], key);
+	return true;
+}
+
+/* The slot of @key in a table, entered if it is not there; NULL: no room. */
+static __always_inline struct memorizer_site *
+memorizer_find_site(struct memorizer_sites *table, u64 key)
+{
+	struct memorizer_site *site = memorizer_first_slot(table, key);
+	struct memorizer_site *end;
+	u64 found;
+
+	if (likely(READ_ONCE(site->key) == key))
+		return site;
+	for (end = site + MEMORIZER_REACH; site < end; site++) {
+		found = READ_ONCE(site->key);
+		if (found == key)
+			return site;
+		if (!found && (try_cmpxchg(&site->key, &found, key) || found == key))
+			return site;
+	}
+	return NULL;
+}
+
+/* Count in the newest log or table, if there is room. Calls nothing. */
+static __always_inline bool memorizer_try_count(struct memorizer_object *obj, u64 key)
+{
+	struct memorizer_sites *sites = READ_ONCE(obj->sites);
+	struct memorizer_site *site;
+
+	if (memorizer_is_log(sites))
+		return memorizer_enter(sites, key);
+	site = memorizer_find_site(sites, key);
+	if (unlikely(!site))
+		return false;
+	raw_atomic64_inc((atomic64_t *)&site->count);
+	return true;
 }
 
 /*
@@ -109,44 +98,67 @@ static __always_inline struct memorizer_object *memorizer_at(unsigned long phys)
 #define memorizer_access_end()	preempt_enable_no_resched_notrace()
 
 /*
- * Count an access if it is a recent one; if not, leave the rest, and switching
- * preemption on again, to functions that are reached by a jump. Objects and
- * maps stay while preemption is off: see object.c. No READ_ONCE(): each value
- * is loaded once as it is, and it keeps the compiler from using memory
- * operands.
+ * Count an access to memory in its usual place that belongs to an object with
+ * room, or to none as is known. False: it is something else. Calls nothing, as user memory may be open.
+ * Objects and maps stay while preemption is off: see object.c. No READ_ONCE():
+ * each value is loaded once as it is, and it keeps the compiler from using
+ * memory operands.
  */
-static __always_inline void memorizer_access(unsigned long addr, unsigned long ip,
-					     unsigned long how)
+static __always_inline bool memorizer_try_access(unsigned long addr, unsigned long ip,
+						 u64 kind)
 {
-	struct memorizer_site *site;
-	unsigned long at;
+	unsigned long phys = memorizer_direct_phys(addr);
+	struct memorizer_object *obj;
+	struct memorizer_map *map;
 	u64 key;
 
+	if (unlikely(phys >= memorizer_fast_end)) {
+		if (unlikely(!memorizer_fast_end))
+			return false;
+		phys = memorizer_fixed_phys(addr);
+		if (unlikely(phys >= memorizer_fast_end))
+			return false;
+	}
+	map = memorizer_pages[phys >> PAGE_SHIFT];
+	obj = map->objs[memorizer_index(map, phys)];
+	key = current->memorizer.tag;
+	if (unlikely(memorizer_in_irq())) {
+		if (unlikely(memorizer_test_preempt_count(NMI_MASK)))
+			return false;
+		key = raw_cpu_read(memorizer_cpu.irq_tag);
+	}
+	key = memorizer_key(key, ip) | kind;
+	if (unlikely((s64)key < 0))
+		return false;
+	if (likely((long)obj < 0)) {
+		if (unlikely(!memorizer_try_count(obj, key)))
+			return false;
+	} else {
+		if (unlikely(obj || !map->miss))
+			return false;
+		this_cpu_add(memorizer_cpu.miss[map->miss], memorizer_events(kind));
+	}
+	this_cpu_add(memorizer_cpu.seen, memorizer_events(kind));
+	return true;
+}
+
+static __always_inline void memorizer_access(unsigned long addr, unsigned long ip,
+					     u64 kind)
+{
 	preempt_disable_notrace();
-	if (unlikely(memorizer_in_irq()))
-		return memorizer_access_slow(addr, ip, how);
-	at = memorizer_recent_at(addr, ip);
-	key = memorizer_key(current->memorizer.tag, ip);
-	if (unlikely(raw_cpu_read(memorizer_recent(at)->addr) != addr))
-		return memorizer_access_probe(addr, key, how, at);
-	OPTIMIZER_HIDE_VAR(at);		/* no pointer in a register of its own */
-	site = raw_cpu_read(memorizer_recent(at)->site);
-	if (unlikely(site->key != key))
-		return memorizer_access_probe(addr, key, how, at);
-	memorizer_count(site, how);
+	if (unlikely(!memorizer_try_access(addr, ip, kind)))
+		return memorizer_access_slow(addr, ip, kind, 0);
 	memorizer_access_end();
 }
 
+/* @size bytes side by side, which are one access. */
 static __always_inline void memorizer_access_range(unsigned long addr, unsigned long size,
-						   unsigned long ip, unsigned long how)
+						   unsigned long ip, u64 kind)
 {
-	/* Only where its end is noted does its length matter. */
-	if (likely(!memorizer_print_fields))
-		return memorizer_access(addr, ip, how);
-	how |= MEMORIZER_RANGE;
-	how |= min_t(unsigned long, size - 1, MEMORIZER_FAR) << MEMORIZER_MORE_SHIFT;
 	preempt_disable_notrace();
-	memorizer_access_slow(addr, ip, how);
+	if (unlikely(!memorizer_try_access(addr, ip, kind)))
+		return memorizer_access_slow(addr, ip, kind, size - 1);
+	memorizer_access_end();
 }
 
 #endif /* _MM_MEMORIZER_ACCESS_H */

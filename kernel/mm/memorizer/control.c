@@ -134,25 +134,32 @@ static void set_key(struct static_key_false *key, bool on)
 }
 
 /*
- * The plugin's code is patched while nothing is counted, so that all of it
- * begins and ends at the same time. What is recent would be counted without a
- * look at the switch.
+ * The plugin's code is patched while nothing is counted, so that all of it begins
+ * at the same time. There are several 100,000 places to patch, which takes a
+ * while. A switch that is turned off and on again need not wait for that: the
+ * places are patched back when counting has been off for some time.
  */
+#define PATCH_BACK_AFTER	(10 * HZ)
+
+static void patch_back_fn(struct work_struct *work)
+{
+	mutex_lock(&control_mutex);
+	if (!memorizer_counting)
+		static_branch_disable(&memorizer_counting_key);
+	mutex_unlock(&control_mutex);
+}
+static DECLARE_DELAYED_WORK(patch_back, patch_back_fn);
+
 static void set_counting(bool on)
 {
-	if (!IS_ENABLED(CONFIG_MEMORIZER_PLUGIN)) {
-		WRITE_ONCE(memorizer_counting, on);
-		return;
-	}
-	if (on == memorizer_counting)
-		return;
-	if (on)
+	bool plugin = IS_ENABLED(CONFIG_MEMORIZER_PLUGIN);
+
+	if (plugin && on)
 		static_branch_enable(&memorizer_counting_key);
 	WRITE_ONCE(memorizer_counting, on);
-	if (on)
-		return;
-	memorizer_forget_recent();
-	static_branch_disable(&memorizer_counting_key);
+	memorizer_set_fast();
+	if (plugin && !on && static_key_enabled(&memorizer_counting_key))
+		mod_delayed_work(system_wq, &patch_back, PATCH_BACK_AFTER);
 }
 
 static int apply(void)
@@ -184,11 +191,9 @@ int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid)
 	marked_pid = pid;
 	WRITE_ONCE(memorizer_mode, mode);
 	err = apply();
-	if (mode > 1) {
-		/* What is recent now may belong to tasks without a mark. */
+	/* Whoever has not seen the switch does not count any more. */
+	if (mode > 1)
 		synchronize_rcu();
-		memorizer_forget_recent();
-	}
 	mutex_unlock(&control_mutex);
 	return err;
 }
@@ -392,7 +397,6 @@ void __init memorizer_init(void)
 	}
 	memorizer_budget = bytes;
 	memorizer_task_fork(current);
-	memorizer_forget_recent();
 	memorizer_map_init(mem, ram);
 	memorizer_map_own(__pa(mem), bytes);
 	if (memorizer_pool_init(mem + table + spans, bytes - table - spans)) {

@@ -161,15 +161,12 @@ static bool fields_get(void)
 	return memorizer_print_fields;
 }
 
-/*
- * What is recent was not noted: it must be looked at once more. Forgotten when
- * nobody is left who has not seen the switch, and would enter it again.
- */
+/* When this returns, nobody is left who has not seen the switch. */
 static int fields_set(bool on)
 {
 	WRITE_ONCE(memorizer_print_fields, on);
+	memorizer_set_fast();
 	synchronize_rcu();
-	memorizer_forget_recent();
 	return 0;
 }
 

@@ -9,9 +9,12 @@
  * first and the last byte touched. By hand, because a map has millions of lines.
  */
 #include <linux/kernel.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 
+#include "access.h"
 #include "format.h"
 
 #define OVERLAID_IP	0xdeadbeefUL
@@ -171,78 +174,119 @@ static char *put_site(char *p, const struct memorizer_sum *sum, bool range)
 	return p;
 }
 
-/* Is @key in a table that is newer than @sites? Then it was shown there. */
-static bool in_newer(const struct memorizer_object *obj,
-		     const struct memorizer_sites *sites, u64 key)
-{
-	const struct memorizer_sites *t;
+/*
+ * The sums of one object, by code address and process: a hash table that is
+ * filled from all logs and tables of the object. There is one for all readers,
+ * and a larger one for an object that needs it.
+ */
+struct sums {
+	struct memorizer_sum *sum;
+	u32 mask;
+};
 
-	for (t = READ_ONCE(obj->sites); t != sites; t = t->prev)
-		if (memorizer_lookup(t, key))
-			return true;
-	return false;
+#define NR_SUMS		1024
+
+static struct memorizer_sum few_sums[NR_SUMS];
+static DEFINE_MUTEX(sums_mutex);
+
+static void add_sum(struct sums *sums, u64 key, u32 further, bool writes, bool reads,
+		    u64 count, memorizer_range_t range)
+{
+	u64 line = (u64)memorizer_key_who(key) << 32 | ((u32)key + further);
+	struct memorizer_sum *sum;
+	u32 i = line * MEMORIZER_HASH_FACTOR >> MEMORIZER_HASH_SHIFT;
+
+	do {
+		sum = &sums->sum[i++ & sums->mask];
+	} while (sum->key && sum->key != line);
+	sum->key = line;
+	sum->writes += writes ? count : 0;
+	sum->reads += reads ? count : 0;
+	sum->range = memorizer_range_add(sum->range, range);
 }
 
-/* The sum over @sites and all older tables. */
-static struct memorizer_sum sum_of(const struct memorizer_sites *sites, u64 key)
+static void add_key(struct sums *sums, u64 key, u64 count, memorizer_range_t range)
 {
-	struct memorizer_sum sum = { .key = key };
-	const struct memorizer_site *site;
+	bool first = memorizer_pair_writes(key, 0), second = memorizer_pair_writes(key, 1);
 
-	for (; sites; sites = sites->prev) {
-		site = memorizer_lookup(sites, key);
-		if (!site)
-			continue;
-		sum.reads += READ_ONCE(site->count[0]);
-		sum.writes += READ_ONCE(site->count[1]);
-		sum.range = memorizer_range_add(sum.range,
-						READ_ONCE(*memorizer_range(sites, site)));
+	if (!count) {
+		return;
+	} else if (key & MEMORIZER_PAIR) {
+		add_sum(sums, key, 0, first, !first, count, range);
+		add_sum(sums, key, 1, second, !second, count, range);
+	} else {
+		add_sum(sums, key, 0, key & (MEMORIZER_WRITE | MEMORIZER_READ_WRITE),
+			!(key & MEMORIZER_WRITE), count, range);
 	}
-	return sum;
 }
 
-/* The sum of one access of a pair. Its ranges are offsets: see note_pair(). */
-static struct memorizer_sum sum_of_half(const struct memorizer_sites *sites, u64 key,
-					int which)
+/* Entries that are 0 are claimed, and not yet there. */
+static void add_log(struct sums *sums, const struct memorizer_sites *log, u32 room)
 {
-	struct memorizer_sum sum = { };
-	const struct memorizer_site *site;
-	memorizer_range_t range;
-	u64 count = 0;
-	u32 at;
+	bool ranges = memorizer_has_ranges(log);
+	u64 key;
+	u32 i;
 
-	for (; sites; sites = sites->prev) {
-		site = memorizer_lookup(sites, key);
-		if (!site)
-			continue;
-		count += READ_ONCE(site->count[which]);
-		range = READ_ONCE(*memorizer_range(sites, site));
-		if (!range)
-			continue;
-		at = which ? range >> 16 : memorizer_range_first(range);
-		sum.range = memorizer_range_add(sum.range, at << 16 | (MEMORIZER_FAR - at));
+	for (i = room; i < log->nr; i += 1 + ranges) {
+		key = READ_ONCE(log->entry[i]);
+		/* The key was written last. */
+		smp_rmb();
+		add_key(sums, key, key ? 1 : 0, ranges ? READ_ONCE(log->entry[i + 1]) : 0);
 	}
-	*(memorizer_pair_writes(key, which) ? &sum.writes : &sum.reads) = count;
-	sum.key = (memorizer_open_key(key) & ~MEMORIZER_PAIR) + which;
-	return sum;
 }
 
-/* Each access of the site @key, for which @sites is the newest table. */
-static bool each_sum(const struct memorizer_sites *sites, u64 key,
+/* @room: of a log, when it was looked at first. */
+static void add_sites(struct sums *sums, const struct memorizer_sites *sites, u32 room)
+{
+	u64 key;
+	u32 i;
+
+	if (memorizer_is_log(sites)) {
+		add_log(sums, sites, room);
+		return;
+	}
+	for (i = 0; i < sites->nr; i++) {
+		key = READ_ONCE(sites->site[i].key);
+		if (key)
+			add_key(sums, key, READ_ONCE(sites->site[i].count),
+				READ_ONCE(*memorizer_range(sites, &sites->site[i])));
+	}
+}
+
+/* How many lines there can be at most: a key of a pair stands for two. */
+static u32 nr_lines(const struct memorizer_sites *sites)
+{
+	u32 i, n = 0;
+	u64 key;
+
+	if (memorizer_is_log(sites))
+		return 2 * sites->nr;
+	for (i = 0; i < sites->nr; i++) {
+		key = READ_ONCE(sites->site[i].key);
+		n += !key ? 0 : key & MEMORIZER_PAIR ? 2 : 1;
+	}
+	return n;
+}
+
+/* The newest table may get more keys while it is read, as many as it has slots. */
+static u32 nr_sums(const struct memorizer_sites *newest, u32 room)
+{
+	const struct memorizer_sites *sites;
+	u32 n = 2 * (newest->nr - room);
+
+	for (sites = newest->prev; sites; sites = sites->prev)
+		n += nr_lines(sites);
+	return n;
+}
+
+static void each_sum(const struct sums *sums,
 		     bool (*fn)(void *data, const struct memorizer_sum *sum), void *data)
 {
-	struct memorizer_sum sum;
+	u32 i;
 
-	if (memorizer_pair(key)) {
-		sum = sum_of_half(sites, key, 0);
-		if ((sum.writes || sum.reads) && !fn(data, &sum))
-			return false;
-		sum = sum_of_half(sites, key, 1);
-	} else {
-		sum = sum_of(sites, key);
-		sum.key = memorizer_open_key(key);
-	}
-	return !(sum.writes || sum.reads) || fn(data, &sum);
+	for (i = 0; i <= sums->mask; i++)
+		if (sums->sum[i].key && !fn(data, &sums->sum[i]))
+			return;
 }
 
 /**
@@ -250,24 +294,33 @@ static bool each_sum(const struct memorizer_sites *sites, u64 key,
  * @obj: the object
  * @fn: gets the sums; stops if it returns false
  * @data: handed to @fn
+ *
+ * Sleeps. Accesses go on meanwhile, and may be in the sums or not.
  */
 void memorizer_each_site(const struct memorizer_object *obj,
 			 bool (*fn)(void *data, const struct memorizer_sum *sum),
 			 void *data)
 {
-	const struct memorizer_sites *sites;
-	u64 key;
-	u32 i;
+	const struct memorizer_sites *newest = READ_ONCE(obj->sites), *sites;
+	u32 room = memorizer_room(newest);
+	u32 lines = nr_sums(newest, room);
+	struct sums sums = { .sum = few_sums };
 
-	for (sites = READ_ONCE(obj->sites); sites; sites = sites->prev) {
-		for (i = 0; i < memorizer_nr_sites(sites); i++) {
-			key = READ_ONCE(sites->site[i].key);
-			if (!key || in_newer(obj, sites, key))
-				continue;
-			if (!each_sum(sites, key, fn, data))
-				return;
-		}
-	}
+	if (!lines)
+		return;
+	sums.mask = roundup_pow_of_two(lines + lines / 3 + 1) - 1;
+	mutex_lock(&sums_mutex);
+	if (sums.mask >= NR_SUMS)
+		sums.sum = kvmalloc_array(sums.mask + 1, sizeof(*sums.sum),
+					  GFP_KERNEL | __GFP_NOFAIL);
+	memorizer_clear(sums.sum, (sums.mask + 1) * sizeof(*sums.sum));
+	add_sites(&sums, newest, room);
+	for (sites = newest->prev; sites; sites = sites->prev)
+		add_sites(&sums, sites, memorizer_room(sites));
+	each_sum(&sums, fn, data);
+	if (sums.sum != few_sums)
+		kvfree(sums.sum);
+	mutex_unlock(&sums_mutex);
 }
 
 struct text {

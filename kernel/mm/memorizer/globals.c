@@ -128,6 +128,19 @@ static void __init fill_spans(struct memorizer_region *region,
 	}
 }
 
+/*
+ * Where there are many variables, most are small: with granules of a word, few
+ * share one, and are found without a search.
+ */
+static u32 __init image_shift(unsigned long va)
+{
+	u32 first = memorizer_first_span(&image, va), n = first;
+
+	while (n < image.nr && image.spans[n].va < va + PAGE_SIZE)
+		n++;
+	return n - first > PAGE_SIZE >> 8 ? MEMORIZER_WORD_SHIFT : MEMORIZER_GRANULE_SHIFT;
+}
+
 /* A page that is another's already stays that; only a full pool ends this. */
 static void __init image_init(void *mem)
 {
@@ -137,7 +150,7 @@ static void __init image_init(void *mem)
 	image.spans = mem;
 	fill_spans(&image, is_data, 0, (unsigned long)_end);
 	for (va = (unsigned long)__start_rodata; va < (unsigned long)_end; va += PAGE_SIZE)
-		if (memorizer_map_region_page(&image, va, MEMORIZER_GRANULE_SHIFT) == -ENOMEM)
+		if (memorizer_map_region_page(&image, va, image_shift(va)) == -ENOMEM)
 			break;
 }
 

@@ -34,7 +34,8 @@ static struct single_map own_map = { .map = { .kind = MAP_OWN, .nr = 1 } };
 
 unsigned long memorizer_vmemmap[MEMORIZER_VMEMMAP_PIECES];
 struct memorizer_map **memorizer_pages;
-unsigned long memorizer_ram, memorizer_ram_end;
+unsigned long memorizer_ram;
+unsigned long memorizer_direct_base, memorizer_vmemmap_base;
 struct memorizer_map *memorizer_no_map = &no_map.map;
 
 static struct memorizer_map *limbo;
@@ -48,7 +49,8 @@ int memorizer_map_init(struct memorizer_map **table, unsigned long ram)
 		table[pfn] = memorizer_no_map;
 	memorizer_pages = table;
 	memorizer_ram = ram;
-	memorizer_ram_end = ram;
+	memorizer_direct_base = PAGE_OFFSET;
+	memorizer_vmemmap_base = VMEMMAP_START;
 	memorizer_vmemmap_init();
 	return 0;
 }
@@ -211,7 +213,6 @@ unsigned int memorizer_map_collect(void)
 /* One page of @obj is gone. True if it was the last. */
 static bool last_page(struct memorizer_object *obj)
 {
-	memorizer_close(obj);
 	return raw_atomic_dec_and_test((atomic_t *)&obj->map.pages);
 }
 

@@ -16,20 +16,23 @@
 #include <linux/memorizer.h>
 #include <linux/memorizer-compat.h>
 #include <linux/mutex.h>
+#include <linux/threads.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <asm/memorizer.h>
 
-/* One access site: who (code address and pid) touched an object how often. */
+/*
+ * One access site: code address, process and kind of access (a key), and how
+ * often it touched an object.
+ */
 struct memorizer_site {
-	u64 key;		/* MEMORIZER_CLOSED, pid << 32 | packed ip; 0: unused */
-	u64 count[2];		/* reads, writes */
+	u64 key;		/* 0: unused */
+	u64 count;
 };
 
 /*
- * Where in the object a site's accesses fall, apart from the sites so that four
- * of them and their object take 256 bytes. Upper half: the last byte; lower
+ * Where in the object a site's accesses fall. Upper half: the last byte; lower
  * half: MEMORIZER_FAR minus the first, so that both only grow and 0 is nowhere.
  */
 typedef u32 memorizer_range_t;
@@ -54,42 +57,69 @@ memorizer_range_add(memorizer_range_t a, memorizer_range_t b)
 }
 
 /*
- * Hash table of sites. A key lies within @reach slots from where its hash
- * points, in the first that was unused. When these are all taken, a larger
- * table takes the place as the object's table and the old one stays behind it:
- * sites never move, so that no count is lost to an increment in flight. A key
- * may be in several tables. Readers add them up. As many ranges follow.
+ * The counts of an object: a log or a hash table of sites, the newest first.
+ *
+ * Most objects are touched a few times and die. Their accesses are entered into
+ * a log, a key for each access, which needs no search. Entries are used from the
+ * last to the first. Where ranges are noted, an entry is a key and a range; such
+ * a log looks full to those that do not note them.
+ *
+ * An object whose logs are full has a table, with a count for each key. A key
+ * lies within MEMORIZER_REACH slots from where its hash points, in the first
+ * that was unused. When these are all taken, a larger table takes the place of
+ * the object's newest. As many ranges as slots follow a table.
+ *
+ * What is full stays behind what takes its place, and nothing in it moves, so
+ * that no count is lost to one in flight. Readers add up.
  */
 struct memorizer_sites {
-	u32 mask;
-	u32 reach;
+	u32 mask;		/* (slots - 1) * sizeof(struct memorizer_site); 0: a log */
+	u32 nr;			/* of words, or of slots with those behind the last */
+	s64 room;		/* of a log: entries not yet used; full: below 0 */
+	s64 range_room;		/* the same of a log with ranges */
 	struct memorizer_sites *prev;
-	struct memorizer_site site[];
+	union {
+		DECLARE_FLEX_ARRAY(struct memorizer_site, site);
+		DECLARE_FLEX_ARRAY(u64, entry);
+	};
 };
 
-#define MEMORIZER_INLINE_SITES	4	/* mask 0: one after the other */
-#define MEMORIZER_MIN_SITES	8U
-#define MEMORIZER_MAX_FIRST	256U
+#define MEMORIZER_FIRST_LOG	12	/* in the object's record; in words, as all */
+#define MEMORIZER_SECOND_LOG	51
+#define MEMORIZER_THIRD_LOG	247
+#define MEMORIZER_FIRST_TABLE	128U
 #define MEMORIZER_MAX_PIECE	4096U	/* the largest within a chunk of the pool */
 #define MEMORIZER_MAX_SITES	65536U	/* cleared at once, in any context */
 #define MEMORIZER_REACH		8
 
-static inline u32 memorizer_nr_sites(const struct memorizer_sites *sites)
+static inline bool memorizer_is_log(const struct memorizer_sites *sites)
 {
-	return sites->mask + sites->reach;
+	return !sites->mask;
 }
 
-static inline size_t memorizer_sites_size(u32 nr)
+/* Of a log with ranges. */
+#define MEMORIZER_NO_ROOM	(-1LL << 62)
+
+static inline bool memorizer_has_ranges(const struct memorizer_sites *log)
 {
-	return sizeof(struct memorizer_sites) +
-	       nr * (sizeof(struct memorizer_site) + sizeof(memorizer_range_t));
+	return READ_ONCE(log->room) < MEMORIZER_NO_ROOM / 2;
+}
+
+/* The words of a log that are unused; 0 of a table. */
+static inline u32 memorizer_room(const struct memorizer_sites *log)
+{
+	if (!memorizer_is_log(log))
+		return 0;
+	if (memorizer_has_ranges(log))
+		return 2 * max_t(s64, READ_ONCE(log->range_room), 0) + log->nr % 2;
+	return max_t(s64, READ_ONCE(log->room), 0);
 }
 
 /* The range of a site of that table. */
 static __always_inline memorizer_range_t *
 memorizer_range(const struct memorizer_sites *sites, const struct memorizer_site *site)
 {
-	memorizer_range_t *ranges = (void *)&sites->site[memorizer_nr_sites(sites)];
+	memorizer_range_t *ranges = (void *)&sites->site[sites->nr];
 
 	return &ranges[site - sites->site];
 }
@@ -156,11 +186,9 @@ struct memorizer_object {
 	u8 type;
 	u8 state;
 	u8 flags;
-	u8 closed;			/* see memorizer_close() */
 	char comm[TASK_COMM_LEN];
 	struct memorizer_sites first;
-	struct memorizer_site first_site[MEMORIZER_INLINE_SITES];
-	memorizer_range_t first_range[MEMORIZER_INLINE_SITES];
+	u64 first_entry[MEMORIZER_FIRST_LOG];
 };
 
 static_assert(sizeof(struct memorizer_object) <= 256);
@@ -251,8 +279,6 @@ DECLARE_STATIC_KEY_FALSE(memorizer_marked_key);
 /* Set in a tag: this is Memorizer itself, do not look. */
 #define MEMORIZER_HIDDEN_BIT	63
 #define MEMORIZER_HIDDEN	BIT_ULL(MEMORIZER_HIDDEN_BIT)
-#define MEMORIZER_PID_MASK	(~0ULL << 32)
-#define MEMORIZER_PID_FOLDED	(~0ULL << 32)	/* shown as pid -1 */
 
 /*
  * Set in a tag, and thus in keys: the number is not a pid but that of an owner,
@@ -262,24 +288,27 @@ DECLARE_STATIC_KEY_FALSE(memorizer_marked_key);
 #define MEMORIZER_OWNER		BIT_ULL(61)
 #define MEMORIZER_WHO_OWNER	(1 << 29)
 
-/* Set in the key of a site that must not be found by what is recent. */
-#define MEMORIZER_CLOSED	BIT_ULL(62)
-
 /*
- * Set in the key of a site with the counts of two accesses, which the plugin
- * reports together: count[0] is that at the code address, count[1] that at the
- * next byte. One bit each for what they do; pids end below.
+ * The upper half of a key: what the access does, in bits of its own, above the
+ * pid. A key of the plugin may stand for two accesses, which it reports
+ * together: at the code address and at the next byte. Without a bit: a read.
  */
 #define MEMORIZER_PAIR_RR	BIT_ULL(56)
 #define MEMORIZER_PAIR_RW	BIT_ULL(57)
 #define MEMORIZER_PAIR_WR	BIT_ULL(58)
 #define MEMORIZER_PAIR_WW	BIT_ULL(59)
 #define MEMORIZER_PAIR		(15ULL << 56)
+#define MEMORIZER_READ		0ULL
+#define MEMORIZER_WRITE		BIT_ULL(60)
+#define MEMORIZER_READ_WRITE	BIT_ULL(62)	/* one of each */
+#define MEMORIZER_PID_FOLDED	(0xffffffULL << 32)	/* shown as pid -1 */
 
-/* Not of a key under pid -1, where the bits are part of the pid. */
-static __always_inline u64 memorizer_pair(u64 key)
+static_assert(PID_MAX_LIMIT < 0xffffff);
+
+/* How many events one count of @key is. */
+static __always_inline u64 memorizer_events(u64 key)
 {
-	return (s64)key < 0 ? 0 : key & MEMORIZER_PAIR;
+	return key & (MEMORIZER_PAIR | MEMORIZER_READ_WRITE) ? 2 : 1;
 }
 
 /* Are the first and the second access of a pair writes? */
@@ -289,14 +318,17 @@ static inline bool memorizer_pair_writes(u64 key, int which)
 	       key & (which ? MEMORIZER_PAIR_RW : MEMORIZER_PAIR_WR);
 }
 
+/* The pid or the owner of a key; -1: folded. */
+static inline s32 memorizer_key_who(u64 key)
+{
+	u32 who = key >> 32 & (0xffffff | MEMORIZER_WHO_OWNER);
+
+	return (who & 0xffffff) == 0xffffff ? -1 : who;
+}
+
 static inline unsigned long memorizer_key_ip(u64 key)
 {
 	return memorizer_unpack_ip((u32)key);
-}
-
-static __always_inline bool memorizer_same_key(u64 a, u64 b)
-{
-	return !((a ^ b) & ~MEMORIZER_CLOSED);
 }
 
 #define MEMORIZER_IRQ_BITS	(NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET)
@@ -328,7 +360,8 @@ struct memorizer_object *memorizer_pool_object(unsigned long slot);
 /* lookup.c */
 extern struct memorizer_map **memorizer_pages;
 extern unsigned long memorizer_ram;		/* end of RAM, bytes */
-extern unsigned long memorizer_ram_end;		/* the same, for a second look */
+extern unsigned long memorizer_direct_base;	/* where it is mapped, for entry.S */
+extern unsigned long memorizer_vmemmap_base;	/* where the page array is */
 extern struct memorizer_map *memorizer_no_map;
 int memorizer_map_init(struct memorizer_map **table, unsigned long ram);
 void memorizer_map_miss(unsigned long addr, enum memorizer_miss miss);
@@ -375,16 +408,13 @@ void memorizer_release(struct memorizer_object *obj);
 unsigned long memorizer_drop_dead(u64 max, bool printed, u64 *total);
 
 /* site.c */
-struct memorizer_site *memorizer_site(struct memorizer_object *obj, u64 key,
-				      struct memorizer_sites **in);
-void memorizer_close(struct memorizer_object *obj);
-void memorizer_forget_recent(void);
+extern unsigned long memorizer_fast_end;
+void memorizer_set_fast(void);
+bool memorizer_count(struct memorizer_object *obj, u64 key);
 void memorizer_quiesce(void);
-void memorizer_access_slow(unsigned long addr, unsigned long ip, unsigned long how);
-void memorizer_access_probe(unsigned long addr, u64 key, unsigned long how,
-			    unsigned long at);
-
-void memorizer_touched(unsigned long base, unsigned long ip, u64 how);
+void memorizer_access_slow(unsigned long addr, unsigned long ip, u64 kind,
+			   unsigned long more);
+void memorizer_touched(unsigned long base, unsigned long ip, u64 kind);
 
 /* globals.c */
 unsigned long memorizer_globals_bytes(void);
@@ -392,6 +422,7 @@ void memorizer_globals_init(void *mem);
 int memorizer_map_region_page(struct memorizer_region *region, unsigned long va,
 			      u32 shift);
 #define MEMORIZER_GRANULE_SHIFT	5	/* of pages with several objects */
+#define MEMORIZER_WORD_SHIFT	3	/* of pages with many */
 u32 memorizer_first_span(const struct memorizer_region *region, unsigned long va);
 void memorizer_span_kill(struct memorizer_span *span, unsigned long ip);
 const struct memorizer_region *memorizer_image(void);

@@ -619,7 +619,6 @@ static void test_many_sites(struct kunit *test)
 	char *p = kmalloc(64, GFP_KERNEL);
 	struct memorizer_object *obj = memorizer_find((unsigned long)p);
 	struct memorizer_sites *sites;
-	struct memorizer_site *site;
 	u64 reads = 0, writes = 0;
 	int round, i, bad = 0, tables = 0;
 	struct many many = { };
@@ -630,14 +629,11 @@ static void test_many_sites(struct kunit *test)
 	for (round = 0; round < MANY_ROUNDS; round++) {
 		for (i = 1; i <= MANY_SITES; i++) {
 			preempt_disable();
-			site = memorizer_site(obj, many_key(i), &sites);
-			if (site) {
-				site->count[1]++;
-				/* What is counted must have been seen. */
+			/* What is counted must have been seen. */
+			if (memorizer_count(obj, many_key(i) | MEMORIZER_WRITE))
 				this_cpu_inc(memorizer_cpu.seen);
-			} else {
+			else
 				bad++;
-			}
 			preempt_enable();
 		}
 	}
@@ -652,7 +648,7 @@ static void test_many_sites(struct kunit *test)
 	kunit_info(test, "%d sites in %d tables\n", MANY_SITES, tables);
 	KUNIT_EXPECT_LT(test, tables, 50);
 	kfree(p);
-	/* Now all keys are closed, and where they were. */
+	/* Nothing changes when it is dead. */
 	many = (struct many){ };
 	memorizer_each_site(obj, look_at_one, &many);
 	KUNIT_EXPECT_EQ(test, many.sites, MANY_SITES);
@@ -1032,13 +1028,18 @@ static void test_format(struct kunit *test)
 {
 	struct memorizer_object *obj = kunit_kzalloc(test, sizeof(*obj), GFP_KERNEL);
 	char *text = kunit_kzalloc(test, 1024, GFP_KERNEL), *end;
-	struct memorizer_site *site;
+	struct memorizer_sites *table = kunit_kzalloc(test, 1024, GFP_KERNEL);
 	u64 key;
 
 	KUNIT_ASSERT_NOT_NULL(test, obj);
 	KUNIT_ASSERT_NOT_NULL(test, text);
-	obj->sites = &obj->first;
-	obj->first.reach = MEMORIZER_INLINE_SITES;
+	KUNIT_ASSERT_NOT_NULL(test, table);
+	table->mask = sizeof(struct memorizer_site);
+	table->nr = MEMORIZER_REACH + 1;
+	table->prev = &obj->first;
+	obj->sites = table;
+	obj->first.nr = MEMORIZER_FIRST_LOG;
+	obj->first.room = MEMORIZER_FIRST_LOG - 1;
 	obj->va = 0xffff888000001000;
 	obj->size = 100;
 	obj->alloc_ip = 0x81000010;
@@ -1047,10 +1048,10 @@ static void test_format(struct kunit *test)
 	obj->alloc.serial = 9;
 	memcpy(obj->comm, "a,b\n\\c\xff", 8);
 	key = 7ULL << 32 | 0x81000020;
-	site = &obj->first_site[0];
-	site->key = key;
-	site->count[0] = READS;
-	site->count[1] = WRITES;
+	obj->first_entry[MEMORIZER_FIRST_LOG - 1] = key;
+	table->site[0] = (struct memorizer_site){ key, READS - 2 };
+	table->site[1] = (struct memorizer_site){ key | MEMORIZER_WRITE, WRITES - 1 };
+	table->site[2] = (struct memorizer_site){ key | MEMORIZER_READ_WRITE, 1 };
 	end = memorizer_format_kmap(obj, text, text + 1023);
 	KUNIT_ASSERT_NOT_NULL(test, end);
 	*end = 0;
@@ -1062,7 +1063,7 @@ static void test_format(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, strnstr(text, ",00000000deadbeef,", 1023));
 	obj->flags = 0;
 	obj->given = 128;
-	obj->first_range[0] = 40 << 16 | (MEMORIZER_FAR - 8);
+	*memorizer_range(table, &table->site[0]) = 40 << 16 | (MEMORIZER_FAR - 8);
 	end = memorizer_format_fields(obj, text, text + 1023);
 	KUNIT_ASSERT_NOT_NULL(test, end);
 	*end = 0;

@@ -82,7 +82,7 @@ static struct memorizer_object *new_record(enum memorizer_type type)
 	flags = memorizer_lock();
 	obj = memorizer_pool_alloc_object();
 	if (obj) {
-		memset(obj, 0, sizeof(*obj));
+		memorizer_clear(obj, sizeof(*obj));
 		stamp(&obj->alloc);
 		memorizer_totals.created[type]++;
 		memorizer_totals.live[type]++;
@@ -90,7 +90,8 @@ static struct memorizer_object *new_record(enum memorizer_type type)
 	memorizer_unlock(flags);
 	if (!obj)
 		return NULL;
-	obj->first.reach = MEMORIZER_INLINE_SITES;
+	obj->first.nr = MEMORIZER_FIRST_LOG;
+	obj->first.room = MEMORIZER_FIRST_LOG;
 	obj->sites = &obj->first;
 	obj->type = type;
 	obj->map.kind = MAP_OBJECT;
@@ -183,7 +184,6 @@ static void bury(struct memorizer_object *obj, u32 free_ip, u8 flags)
 {
 	unsigned long irqs;
 
-	memorizer_close(obj);
 	irqs = memorizer_lock();
 	if (obj->state == OBJ_LIVE) {
 		obj->free_ip = free_ip;
@@ -224,7 +224,6 @@ void memorizer_forget(struct memorizer_object *obj)
 	unsigned long flags;
 	bool mine = false;
 
-	memorizer_close(obj);
 	flags = memorizer_lock();
 	if (obj->state == OBJ_LIVE) {
 		obj->state = OBJ_BACKING;

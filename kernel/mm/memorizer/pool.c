@@ -14,13 +14,13 @@
 #define CHUNK_SIZE	(1UL << CHUNK_SHIFT)
 
 /*
- * Objects first; then slab maps, region pages, site tables of 8 to 4096. What
- * is larger than a chunk takes several.
+ * Objects first; then slab maps, region pages, logs (440, 2008) and site tables of
+ * 64 to 4096. What is larger than a chunk takes several.
  */
 static const u32 class_size[] = {
 	sizeof(struct memorizer_object),
-	64, 96, 160, 208, 288, 440, 664, 784, 1112, 2008, 2136, 3800, 4184, 7384,
-	8280, 14552, 16480, 28888, 32864, 57560, 65536, 114904, CHUNK_SIZE,
+	64, 96, 160, 208, 288, 440, 664, 784, 1112, 1456, 2008, 2136, 2736, 4184,
+	5296, 8280, 10416, 16480, 20656, 32864, 41136, 65536, 82096, CHUNK_SIZE,
 };
 
 #define CLASS_OBJECT	0
@@ -196,7 +196,7 @@ void *memorizer_pool_alloc(size_t size)
 	p = class == CLASS_RUN ? alloc_run(nr) : alloc_class(class);
 	memorizer_unlock(flags);
 	if (p)
-		memset(p, 0, size);
+		memorizer_clear(p, round_up(size, 8));
 	return p;
 }
 

@@ -28,27 +28,38 @@ static const char * const miss_names[] = {
 };
 static_assert(ARRAY_SIZE(miss_names) == MEMORIZER_NR_MISSES);
 
+static void add_counts(u64 key, u64 count, u64 *reads, u64 *writes)
+{
+	if (key & MEMORIZER_PAIR) {
+		*(memorizer_pair_writes(key, 0) ? writes : reads) += count;
+		*(memorizer_pair_writes(key, 1) ? writes : reads) += count;
+		return;
+	}
+	if (key & (MEMORIZER_WRITE | MEMORIZER_READ_WRITE))
+		*writes += count;
+	if (!(key & MEMORIZER_WRITE))
+		*reads += count;
+}
+
 void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
 			   u64 *writes)
 {
 	const struct memorizer_sites *sites;
-	const struct memorizer_site *site;
+	u32 i, step;
 	u64 key;
-	u32 i;
 
 	for (sites = READ_ONCE(obj->sites); sites; sites = sites->prev) {
-		for (i = 0; i < memorizer_nr_sites(sites); i++) {
-			site = &sites->site[i];
-			key = READ_ONCE(site->key);
-			if (memorizer_pair(key)) {
-				*(memorizer_pair_writes(key, 0) ? writes : reads) +=
-					READ_ONCE(site->count[0]);
-				*(memorizer_pair_writes(key, 1) ? writes : reads) +=
-					READ_ONCE(site->count[1]);
-				continue;
-			}
-			*reads += READ_ONCE(site->count[0]);
-			*writes += READ_ONCE(site->count[1]);
+		if (!memorizer_is_log(sites)) {
+			for (i = 0; i < sites->nr; i++)
+				add_counts(READ_ONCE(sites->site[i].key),
+					   READ_ONCE(sites->site[i].count), reads, writes);
+			continue;
+		}
+		step = memorizer_has_ranges(sites) ? 2 : 1;
+		for (i = memorizer_room(sites); i < sites->nr; i += step) {
+			key = READ_ONCE(sites->entry[i]);
+			if (key)
+				add_counts(key, 1, reads, writes);
 		}
 	}
 }

@@ -166,44 +166,65 @@ static void find_base(struct touch *a, tree ref)
 		a->base = NULL_TREE;
 }
 
-/* Follow a pointer that was made from another one and a constant. */
-static void find_pointer_base(struct touch *a, tree p)
+/* What @a->base was made from, if that is a pointer and a constant: one step. */
+static bool step_back(struct touch *a)
 {
-	gimple *def;
+	gimple *def = SSA_NAME_DEF_STMT(a->base);
+	struct touch inner = { };
+	HOST_WIDE_INT more = 0;
+	tree_code code;
 	tree rhs;
 
-	a->base = p;
-	for (int i = 0; i < 4 && TREE_CODE(a->base) == SSA_NAME; i++) {
-		def = SSA_NAME_DEF_STMT(a->base);
-		if (!is_gimple_assign(def))
-			break;
-		rhs = gimple_assign_rhs1(def);
-		if (gimple_assign_rhs_code(def) == POINTER_PLUS_EXPR &&
-		    TREE_CODE(gimple_assign_rhs2(def)) == INTEGER_CST &&
-		    fits(a->offset + int_cst_value(gimple_assign_rhs2(def))) &&
-		    TREE_CODE(rhs) == SSA_NAME) {
-			a->offset += int_cst_value(gimple_assign_rhs2(def));
-			a->base = rhs;
-		} else if (CONVERT_EXPR_CODE_P(gimple_assign_rhs_code(def)) &&
-			   TREE_CODE(rhs) == SSA_NAME &&
-			   POINTER_TYPE_P(TREE_TYPE(rhs))) {
-			a->base = rhs;
-		} else if (gimple_assign_rhs_code(def) == ADDR_EXPR) {
-			a->base = rhs;
-		} else {
-			break;
-		}
+	if (!is_gimple_assign(def))
+		return false;
+	code = gimple_assign_rhs_code(def);
+	rhs = gimple_assign_rhs1(def);
+	if (code == ADDR_EXPR) {
+		find_base(&inner, TREE_OPERAND(rhs, 0));
+		rhs = inner.base;
+		more = inner.offset;
+	} else if (code == POINTER_PLUS_EXPR && tree_fits_shwi_p(gimple_assign_rhs2(def))) {
+		more = int_cst_value(gimple_assign_rhs2(def));
+	} else if (!CONVERT_EXPR_CODE_P(code)) {
+		return false;
 	}
-	if (TREE_CODE(a->base) == ADDR_EXPR) {
-		struct touch inner = { };
+	if (!rhs || !POINTER_TYPE_P(TREE_TYPE(rhs)) || !fits(a->offset + more) ||
+	    (TREE_CODE(rhs) != SSA_NAME && TREE_CODE(rhs) != ADDR_EXPR))
+		return false;
+	a->base = rhs;
+	a->offset += more;
+	return true;
+}
 
-		a->ref = TREE_OPERAND(a->base, 0);
+/*
+ * Go back to the pointer that the address comes from: it is known earlier, more
+ * accesses share it, and its type says more.
+ */
+static void find_root(struct touch *a)
+{
+	for (int i = 0; i < 4 && a->base && TREE_CODE(a->base) == SSA_NAME; i++)
+		if (!step_back(a))
+			break;
+}
+
+/* The same for a note's pointer, whose address says what is accessed. */
+static void find_pointer_base(struct touch *a, tree p)
+{
+	gimple *def = TREE_CODE(p) == SSA_NAME ? SSA_NAME_DEF_STMT(p) : NULL;
+	struct touch inner = { };
+
+	a->base = p;
+	if (def && is_gimple_assign(def) && gimple_assign_rhs_code(def) == ADDR_EXPR)
+		p = gimple_assign_rhs1(def);
+	if (TREE_CODE(p) == ADDR_EXPR) {
+		a->ref = TREE_OPERAND(p, 0);
 		find_base(&inner, a->ref);
-		if (inner.base && fits(a->offset + inner.offset)) {
+		if (inner.base) {
 			a->base = inner.base;
-			a->offset += inner.offset;
+			a->offset = inner.offset;
 		}
 	}
+	find_root(a);
 }
 
 /* Statements of a block are numbered from 1; 0 is all that was before. */
@@ -257,6 +278,7 @@ static void add_ref(vec<touch> *found, gimple *stmt, tree ref, enum kind kind)
 	a.size = int_size_in_bytes(TREE_TYPE(ref));
 	a.range = a.size > 16 || (a.size & (a.size - 1));
 	find_base(&a, ref);
+	find_root(&a);
 	finish_access(&a, stmt);
 	found->safe_push(a);
 }
@@ -306,24 +328,28 @@ static bool ends_stretch(gimple *stmt)
 }
 
 /*
- * Groups of a stretch, in order. An access joins if the addresses of all can be
- * known before the first is made. @start: the number of what ended the last
- * stretch.
+ * Groups of a stretch, in order. An access joins if there is a place in front of
+ * all stores of the group where the addresses of all its accesses are known. A
+ * store may be what hands its object over to somebody who frees it; a load is
+ * not, so that it may be reported after it was made. @start: the number of what
+ * ended the last stretch.
  */
 static void make_groups(vec<touch> *found, unsigned int start, vec<gimple *> *stmts,
 			vec<group *> *groups)
 {
+	unsigned int store = 0, known = 0, i;
 	struct group *g = NULL;
-	unsigned int first = 0, known = 0, i;
 	struct touch *a;
 
 	FOR_EACH_VEC_ELT(*found, i, a) {
-		if (!g || MAX(known, a->known) >= first) {
+		if (!g || MAX(known, a->known) >= store) {
 			g = new group;
 			groups->safe_push(g);
-			first = a->at;
+			store = UINT_MAX;
 			known = start;
 		}
+		if (a->kind != READ)
+			store = MIN(store, a->at);
 		known = MAX(known, a->known);
 		g->after = known ? (*stmts)[known - 1] : NULL;
 		g->accesses.safe_push(*a);
@@ -368,8 +394,9 @@ static gasm *build_asm(const char *text, tree input, tree label)
 	vec<tree, va_gc> *inputs = NULL, *labels = NULL;
 	gasm *stmt;
 
+	/* Any register but the stack pointer, which a call changes. */
 	if (input)
-		vec_safe_push(inputs, build_tree_list(string_operand("r"), input));
+		vec_safe_push(inputs, build_tree_list(string_operand("l"), input));
 	if (label)
 		vec_safe_push(labels, build_tree_list(NULL_TREE, label));
 	stmt = gimple_build_asm_vec(ggc_strdup(text), inputs, NULL, NULL, labels);
@@ -594,20 +621,30 @@ static tree address_of(gimple_stmt_iterator *gsi, const struct touch *a)
 	return address;
 }
 
+/* Is the access to a member of the structure that its base points to? */
+static bool is_inside(const struct touch *a)
+{
+	tree type = TREE_TYPE(TREE_TYPE(a->base));
+
+	return RECORD_OR_UNION_TYPE_P(type) && a->offset >= 0 &&
+	       a->offset < int_size_in_bytes(type);
+}
+
 /*
- * May one lookup serve both? Through the same pointer to a structure, or in the
- * same variable, they are in the same object.
+ * May one lookup serve both? At the same place, in the same variable, or in the
+ * structure at the same address, they are in the same object.
  */
 static bool is_partner(const struct touch *a, const struct touch *b)
 {
 	if (b->done || b->kind == BOTH || a->kind == BOTH || a->range || b->range)
 		return false;
-	if (!a->base || !b->base || !a->ref || !b->ref)
+	if (!a->base || !b->base || !operand_equal_p(a->base, b->base, 0))
 		return false;
-	if (!operand_equal_p(a->base, b->base, 0))
-		return false;
-	return a->offset == b->offset || TREE_CODE(a->base) == ADDR_EXPR ||
-	       (TREE_CODE(a->ref) == COMPONENT_REF && TREE_CODE(b->ref) == COMPONENT_REF);
+	if (a->offset == b->offset || TREE_CODE(a->base) == ADDR_EXPR)
+		return true;
+	return (is_inside(a) && is_inside(b)) ||
+	       (a->ref && TREE_CODE(a->ref) == COMPONENT_REF &&
+		b->ref && TREE_CODE(b->ref) == COMPONENT_REF);
 }
 
 static void fill_cold(basic_block bb, struct group *g)

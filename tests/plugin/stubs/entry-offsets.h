@@ -4,4 +4,18 @@
 #define MEMORIZER_seen		0
 #define MEMORIZER_preempt_count 8
 #define MEMORIZER_irq_bits	0x00ff0100
-#define MEMORIZER_recent_mask	(1023 * 16)
+#define MEMORIZER_nmi_mask	0x00f00000
+#define MEMORIZER_irq_tag	8
+#define MEMORIZER_map_base	0
+#define MEMORIZER_map_recip	8
+#define MEMORIZER_map_objs	16
+#define MEMORIZER_map_miss	80
+#define MEMORIZER_miss		16
+#define MEMORIZER_vmemmap_pieces 4
+#define MEMORIZER_sites		8
+#define MEMORIZER_mask		0
+#define MEMORIZER_room		8
+#define MEMORIZER_entry		24
+#define MEMORIZER_hash_factor	0x61c88647
+#define MEMORIZER_hash_shift	28
+#define jump_if_no_object	jz
