@@ -25,6 +25,11 @@ memorizer_first_slot(struct memorizer_sites *table, u64 key)
 	       ((key * MEMORIZER_HASH_FACTOR >> MEMORIZER_HASH_SHIFT) & table->mask);
 }
 
+static __always_inline void memorizer_inc(u64 *count)
+{
+	raw_atomic64_inc((atomic64_t *)count);
+}
+
 static __always_inline bool memorizer_in_irq(void)
 {
 	return memorizer_test_preempt_count(MEMORIZER_IRQ_BITS);
@@ -80,7 +85,7 @@ static __always_inline bool memorizer_try_count(struct memorizer_object *obj, u6
 	site = memorizer_find_site(sites, key);
 	if (unlikely(!site))
 		return false;
-	raw_atomic64_inc((atomic64_t *)&site->count);
+	memorizer_inc(&site->count);
 	return true;
 }
 

@@ -165,7 +165,7 @@ static __always_inline bool try_count_range(struct memorizer_object *obj, u64 ke
 	site = memorizer_find_site(sites, key);
 	if (unlikely(!site))
 		return false;
-	raw_atomic64_inc((atomic64_t *)&site->count);
+	memorizer_inc(&site->count);
 	noted = memorizer_range(sites, site);
 	old = READ_ONCE(*noted);
 	if (likely(old == range))
