@@ -90,7 +90,8 @@ stat_of() {
 # kmap_problems FILE: the first lines that are not as the document says
 kmap_problems() {
 	hex='[0-9a-f]{16}'
-	LC_ALL=C grep -nvE "^($hex,-?[0-9]+,$hex,[0-9]+,[0-9]+,[0-9]+,$hex,[^,]*|  $hex,-?[0-9]+,[0-9]+,[0-9]+)\$" "$1" | head -n 3
+	pid='-?[0-9]+(@[0-9]+)?'
+	LC_ALL=C grep -nvE "^($hex,$pid,$hex,[0-9]+,[0-9]+,[0-9]+,$hex,[^,]*|  $hex,$pid,[0-9]+,[0-9]+)\$" "$1" | head -n 3
 	head -n 1 "$1" | grep -q '^[0-9a-f]' || echo "it does not begin with an object"
 }
 
