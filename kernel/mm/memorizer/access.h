@@ -103,11 +103,11 @@ static __always_inline bool memorizer_try_count(struct memorizer_object *obj, u6
 #define memorizer_access_end()	preempt_enable_no_resched_notrace()
 
 /*
- * Count an access to memory in its usual place that belongs to an object with
- * room, or to none as is known. False: it is something else. Calls nothing, as user memory may be open.
- * Objects and maps stay while preemption is off: see object.c. No READ_ONCE():
- * each value is loaded once as it is, and it keeps the compiler from using
- * memory operands.
+ * Count an access to memory in its usual place, to an object with room or to a
+ * page that is known to have no object. False: it is something else. Calls
+ * nothing, because user memory may be open. Objects and maps stay while
+ * preemption is off: see object.c. No READ_ONCE(): each value is loaded once as
+ * it is, and it keeps the compiler from using memory operands.
  */
 static __always_inline bool memorizer_try_access(unsigned long addr, unsigned long ip,
 						 u64 kind)

@@ -146,7 +146,7 @@ static __always_inline bool enter_range(struct memorizer_sites *log, u64 key,
 	/* From the end, where a word may be left over at the start. */
 	at = 2 * at + log->nr % 2;
 	WRITE_ONCE(log->entry[at + 1], range);
-	/* Pairs with the reader, who looks at the key first. */
+	/* Pairs with add_log(), which reads the key first. */
 	smp_wmb();
 	WRITE_ONCE(log->entry[at], key);
 	return true;
@@ -238,7 +238,7 @@ static bool get_tag(u64 *tag, u64 kind)
 	return !(*tag & MEMORIZER_HIDDEN);
 }
 
-/* The object at @addr, or NULL: then it is counted what was hit instead. */
+/* The object at @addr; NULL: there is none, and what was hit instead is counted. */
 static struct memorizer_object *find_object(unsigned long addr, u64 kind)
 {
 	unsigned long phys = memorizer_phys(addr);
@@ -347,7 +347,8 @@ struct offsets {
  * Two accesses of the same object, at @ip and at the byte after it, as two: their
  * ranges are noted, or there must be more room.
  */
-static __always_inline void touched_pair(unsigned long addr, unsigned long ip, u64 kind, long distance)
+static __always_inline void touched_pair(unsigned long addr, unsigned long ip, u64 kind,
+					 long distance)
 {
 	u64 first = memorizer_pair_writes(kind, 0) ? MEMORIZER_WRITE : MEMORIZER_READ;
 	u64 second = memorizer_pair_writes(kind, 1) ? MEMORIZER_WRITE : MEMORIZER_READ;

@@ -229,7 +229,7 @@ static int stats_show(struct seq_file *m, void *v)
 	seq_printf(m, "  budget                       %lu\n", memorizer_budget);
 	seq_printf(m, "  used                         %lu\n", memorizer_used_bytes());
 	seq_printf(m, "  records                      %llu\n", s.records);
-	seq_printf(m, "  bytes of a record, 4 sites   %zu\n",
+	seq_printf(m, "  bytes of a record            %zu\n",
 		   sizeof(struct memorizer_object));
 	memorizer_show(old);
 	return 0;
