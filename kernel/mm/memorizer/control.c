@@ -273,6 +273,15 @@ int memorizer_state_words(char *buf, size_t size)
 /* When the worker may be called again, in jiffies. */
 static unsigned long next_work;
 
+/*
+ * How many dead objects to drop before the pool is asked again: a part of
+ * them, so that a small pool does not lose nearly all for a few chunks.
+ */
+static u64 drop_step(void)
+{
+	return max_t(u64, READ_ONCE(memorizer_totals.dead) / 8, 512);
+}
+
 static void work_fn(struct work_struct *work)
 {
 	u64 old = memorizer_hide();
@@ -282,7 +291,8 @@ static void work_fn(struct work_struct *work)
 	mutex_unlock(&memorizer_mutex);
 	while (memorizer_pool_low() && memorizer_reclaim_policy &&
 	       !atomic_read(&memorizer_streams) &&
-	       memorizer_drop_dead(8192, false, &memorizer_totals.reclaimed))
+	       memorizer_drop_dead(drop_step(), false,
+				   &memorizer_totals.reclaimed))
 		;
 	/* What is in use is in use: to look again at once would not help. */
 	if (memorizer_pool_low())

@@ -30,11 +30,11 @@ static const u32 class_size[] = {
 
 struct chunk {
 	void *free;		/* pieces given back, linked by their first word */
-	u32 next, prev;		/* list of partly used or of free chunks */
+	u32 next, prev;		/* ring of partly used or of free chunks */
 	u32 used, fresh;	/* pieces in use; pieces ever handed out */
 	u8 class;
 	bool listed;
-	bool unused;		/* on the list of free chunks */
+	bool unused;		/* on the ring of free chunks */
 };
 
 unsigned long memorizer_pool_bytes;
@@ -49,26 +49,34 @@ static u32 pieces(int class)
 	return CHUNK_SIZE / class_size[class];
 }
 
+/*
+ * Add a chunk to the end of its ring. A chunk whose pieces begin to come back
+ * is then the last to hand them out again: it can become empty first, and an
+ * empty chunk is what all sizes can use.
+ */
 static void list_chunk(u32 *head, u32 c)
 {
-	chunks[c].prev = NO_CHUNK;
-	chunks[c].next = *head;
-	if (*head != NO_CHUNK)
-		chunks[*head].prev = c;
-	*head = c;
-	chunks[c].listed = true;
+	struct chunk *ch = &chunks[c];
+
+	if (*head == NO_CHUNK) {
+		*head = c;
+		ch->prev = c;
+	}
+	ch->next = *head;
+	ch->prev = chunks[*head].prev;
+	chunks[ch->prev].next = c;
+	chunks[ch->next].prev = c;
+	ch->listed = true;
 }
 
 static void unlist_chunk(u32 *head, u32 c)
 {
 	struct chunk *ch = &chunks[c];
 
-	if (ch->prev != NO_CHUNK)
-		chunks[ch->prev].next = ch->next;
-	else
-		*head = ch->next;
-	if (ch->next != NO_CHUNK)
-		chunks[ch->next].prev = ch->prev;
+	chunks[ch->prev].next = ch->next;
+	chunks[ch->next].prev = ch->prev;
+	if (*head == c)
+		*head = ch->next == c ? NO_CHUNK : ch->next;
 	ch->listed = false;
 }
 
@@ -89,6 +97,7 @@ static void give_chunk(u32 c)
 {
 	WRITE_ONCE(chunks[c].fresh, 0);
 	list_chunk(&free_list, c);
+	free_list = c; /* the last one first: runs find the others side by side */
 	chunks[c].unused = true;
 	chunks_free++;
 }
