@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who is counted, and when: marked tasks, interrupts, Memorizer itself, and the
+ * preemption points of its hooks.
+ */
+#include <linux/irq_work.h>
+#include <linux/preempt.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "test_common.h"
+
+/* The next preemption point has something to do, as after an interrupt. */
+static void want_resched(void)
+{
+	set_tsk_need_resched(current);
+	set_preempt_need_resched();
+}
+
+/* The end of a hook is a preemption point. */
+static void test_hook_reschedules(struct kunit *test)
+{
+	void *p = kmalloc(96, GFP_KERNEL);
+
+	if (!IS_ENABLED(CONFIG_PREEMPTION)) {
+		kfree(p);
+		kunit_skip(test, "the kernel does not preempt itself");
+	}
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	want_resched();
+	__memorizer_resize(p, 96);
+	KUNIT_EXPECT_FALSE(test, need_resched());
+	kfree(p);
+}
+
+/* That of an access is none, but it takes nothing away from the next one. */
+static void test_access_keeps_resched(struct kunit *test)
+{
+	char *p = kmalloc(96, GFP_KERNEL);
+	struct memorizer_object *obj = memorizer_check(test, p, 96, MEMORIZER_KMALLOC);
+	struct memorizer_counts c = memorizer_touches(obj);
+	bool kept;
+
+	local_irq_disable();	/* nobody else obeys it meanwhile */
+	want_resched();
+	memorizer_touch(p, 96);
+	kept = need_resched();
+	local_irq_enable();
+	KUNIT_EXPECT_TRUE(test, kept);
+	KUNIT_EXPECT_EQ(test, memorizer_touches(obj).writes, c.writes + WRITES);
+	preempt_disable();
+	preempt_enable();
+	if (IS_ENABLED(CONFIG_PREEMPTION))
+		KUNIT_EXPECT_FALSE(test, need_resched());
+	kfree(p);
+}
+
+/* What a task did a moment ago does not count any more once marks are asked for. */
+static void test_without_mark(struct kunit *test)
+{
+	char *p = kmalloc(96, GFP_KERNEL);
+	struct memorizer_object *obj = memorizer_check(test, p, 96, MEMORIZER_KMALLOC);
+	struct memorizer_counts c;
+
+	/* Only marked tasks count from here on, and we are none of them. */
+	memorizer_set_mode(3, &init_task, 0);
+	memorizer_touch(p, 96);
+	memorizer_clear_at(p, 0, 96);
+	memorizer_clear_at(p, 0, 1);
+	/* From here on we are one. */
+	memorizer_task_mark(current, true);
+	memorizer_touch(p, 96);
+	memorizer_clear_at(p, 0, 96);
+	memorizer_clear_at(p, 0, 1);
+	memorizer_task_mark(current, false);
+	memorizer_touch(p, 96);
+	memorizer_clear_at(p, 0, 96);
+	memorizer_clear_at(p, 0, 1);
+	memorizer_set_mode(0, NULL, 0);
+	/* Off is not the end of a mark; to forget is. */
+	KUNIT_EXPECT_TRUE(test, memorizer_task_is_marked(&init_task));
+	memorizer_forget_marks();
+	KUNIT_EXPECT_FALSE(test, memorizer_task_is_marked(&init_task));
+	memorizer_touch(p, 96);
+	memorizer_clear_at(p, 0, 96);
+	memorizer_clear_at(p, 0, 1);
+	/* Without marks everybody counts again. */
+	memorizer_set_mode(1, NULL, 0);
+	memorizer_touch(p, 96);
+	memorizer_clear_at(p, 0, 96);
+	memorizer_clear_at(p, 0, 1);
+	c = memorizer_touches(obj);
+	KUNIT_EXPECT_EQ(test, c.writes, 3 * WRITES);
+	KUNIT_EXPECT_EQ(test, c.reads, 3 * READS);
+	c = memorizer_counts_of(obj, memorizer_clear_at, current->pid);
+	KUNIT_EXPECT_EQ(test, c.writes, 2 * 2);
+	kfree(p);
+}
+
+static void in_interrupt_fn(struct irq_work *work);
+static DEFINE_IRQ_WORK(test_irq_work, in_interrupt_fn);
+/* The handler has no argument that could carry it. */
+static char *irq_target;
+
+/* Accesses of an interrupt belong to process 0, whatever it interrupted. */
+static void in_interrupt_fn(struct irq_work *work)
+{
+	memorizer_touch(irq_target, 64);
+}
+
+/* An interrupt in the middle of Memorizer's own work counts, its work does not. */
+static void test_interrupt_while_hidden(struct kunit *test)
+{
+	struct memorizer_object *obj;
+	struct memorizer_counts c;
+	u64 old;
+
+	irq_target = kmalloc(64, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, irq_target);
+	old = memorizer_hide();
+	memorizer_touch(irq_target, 64);
+	irq_work_queue(&test_irq_work);
+	irq_work_sync(&test_irq_work);
+	memorizer_show(old);
+	obj = memorizer_find((unsigned long)irq_target);
+	KUNIT_ASSERT_NOT_NULL(test, obj);
+	c = memorizer_counts_of(obj, memorizer_touch, 0);
+	KUNIT_EXPECT_EQ(test, c.writes, WRITES);
+	KUNIT_EXPECT_EQ(test, c.reads, READS);
+	c = memorizer_touches(obj);
+	KUNIT_EXPECT_EQ(test, c.writes + c.reads, 0);
+	kfree(irq_target);
+}
+
+static struct kunit_case context_cases[] = {
+	KUNIT_CASE(test_hook_reschedules),
+	KUNIT_CASE(test_access_keeps_resched),
+	KUNIT_CASE(test_without_mark),
+	KUNIT_CASE(test_interrupt_while_hidden),
+	{ }
+};
+
+static struct kunit_suite context_suite = {
+	.name = "memorizer_context",
+	.suite_init = memorizer_test_begin,
+	.suite_exit = memorizer_test_end,
+	.test_cases = context_cases,
+};
+kunit_test_suite(context_suite);
