@@ -56,7 +56,7 @@ export function calls(rec) {
 	const deeds = deedsOf(rec.calls, links);
 	const counted = rec.access && rec.access.links.length;
 	const below = (list, level) => card(`Calls by ${LEVELS[level]}, and what both access`, { id: 'pairs' },
-		h('p', { class: 'note' }, counted ? `Reads and writes are all those of the code of a ${LEVELS[level]}, whoever calls it.` : 'The map has no accesses: it was recorded without counting them.'),
+		h('p', { class: 'note' }, counted ? `Reads and writes are the total of each ${LEVELS[level]}, no matter which code calls it.` : 'The map has no accesses: it was recorded without counting them.'),
 		table({ title: 'Calls', columns: counted ? COLUMNS : COLUMNS.slice(0, 4), rows: pairs(list, level, links, deeds) }, { sortBy: 'calls' }));
 	return browse(rec, rec.calls, links, { words: WORDS, values: VALUES, below });
 }
