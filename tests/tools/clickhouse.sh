@@ -34,7 +34,7 @@ clickhouse_start() {
 	n=0
 	until python3 -c "import urllib.request; urllib.request.urlopen('http://127.0.0.1:$(cat "$1/port")/ping').read()" 2> /dev/null; do
 		kill -0 "$(cat "$1/pid")" 2> /dev/null || return 1
-		[ $n -ge 1200 ] && return 1
+		[ $n -ge 6000 ] && return 1
 		n=$((n + 1))
 		sleep 0.1
 	done

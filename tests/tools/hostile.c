@@ -57,6 +57,15 @@ static unsigned mine(const struct mz_region *r)
 	return 0;
 }
 
+/* The recorder has read what this thread wrote: a head that is wrong later cannot hide it. */
+static void wait_until_read(const struct mz_region *r)
+{
+	const struct mz_ring *ring = &r->rings[mine(r)];
+
+	while (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) != ring->head)
+		usleep(1000);
+}
+
 static void put(struct mz_region *r, unsigned ring, struct mz_record rec)
 {
 	struct mz_ring *to = &r->rings[ring];
@@ -129,8 +138,8 @@ int main(int argc, char **argv)
 	r = argc > 1 ? map(&fd) : NULL;
 	if (!r)
 		return 9;
-	usleep(100000);
+	wait_until_read(r);
 	status = act(r, argv[1], fd);
-	usleep(100000);
+	usleep(100000); /* the recorder may look; what it misses it finds at the end */
 	_exit(status);
 }

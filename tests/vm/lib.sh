@@ -23,7 +23,7 @@ need_kernel() {
 		skip "${what%.test}" "no QEMU; scripts/deps install kernel"
 		exit 0
 	fi
-	nice "$MZ_ROOT/kernel/build" -s "$series" -o "$kernels" "$@" > kernel.log 2>&1 && return
+	"$MZ_ROOT/kernel/build" -s "$series" -o "$kernels" "$@" > kernel.log 2>&1 && return
 	not_ok "the kernel builds" "$(tail -n 1 kernel.log)"
 	tail -n 20 kernel.log | sed 's/^/# /'
 	exit 1
@@ -39,11 +39,11 @@ build_module() {
 
 # vm ARGS...: memorizer vm, with an end: LIMIT seconds of CPU time for each CPU of the guest.
 # CPUs that really run at the same time, where the kernel allows it: what races must have
-# the chance to.
+# the chance to. At normal priority: a guest with nice(1) gets next to no time on a busy machine.
 vm() {
 	# QEMU 7.2 may run code that another CPU has just patched
 	grep -qE '^CONFIG_(JUMP_LABEL|DYNAMIC_FTRACE)=y' "$kernels/${KERNEL:-memorizer}/.config" 2> /dev/null || set -- --parallel "$@"
-	nice "$MZ_ROOT/tests/vm/within.py" "$((${LIMIT:-1500} * 2))" \
+	"$MZ_ROOT/tests/vm/within.py" "$((${LIMIT:-1500} * 2))" \
 		memorizer vm --kernel "$kernels/${KERNEL:-memorizer}" "$@" < /dev/null
 }
 
