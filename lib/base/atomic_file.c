@@ -348,6 +348,25 @@ int mz_atomic_file_append(struct mz_atomic_file *f, const void *a, size_t na, co
 	return 0;
 }
 
+int mz_atomic_file_replace(struct mz_atomic_file *f, uint64_t offset, const void *data, size_t n,
+			   struct mz_error *err)
+{
+	const char *from = data;
+
+	while (n) {
+		ssize_t w = pwrite(f->fd, from, n, (off_t)offset);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return fail(f, errno, "write", err);
+		from += w;
+		offset += (uint64_t)w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
 /* ---- the end ------------------------------------------------------------ */
 
 /* Give the finished file its name, without replacing one that appeared since. */

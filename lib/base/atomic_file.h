@@ -41,6 +41,10 @@ int mz_atomic_file_check(const char *path, unsigned how, struct mz_error *err);
 int mz_atomic_file_append(struct mz_atomic_file *f, const void *a, size_t na, const void *b,
 			  size_t nb, struct mz_error *err);
 
+/* Bytes that were appended before get new values. The file has a part: it is no pipe. */
+int mz_atomic_file_replace(struct mz_atomic_file *f, uint64_t offset, const void *data, size_t n,
+			   struct mz_error *err);
+
 /* Write the file to the disk and give it its name. Closed on success only; after an
  * error the caller chooses between leave and abort. There is no file PATH then, unless
  * it was the folder that could not be written to the disk: the message says so. */

@@ -23,8 +23,17 @@ struct job {
 	int number[MZ_TABLES]; /* of the table in the file; -1 = not wanted */
 	struct mz_blocks blocks;
 	uint64_t event;
-	uint32_t *place; /* by site: 1 + the frame that it is named by; 0 = not asked yet */
+	struct site_place *place; /* by site */
 	size_t place_cap;
+};
+
+/* The frame that a site is named by, and its name: that is valid while there are so many frames,
+ * because a new one may move the names. */
+struct site_place {
+	uint32_t frame;	 /* 0 = not asked yet */
+	uint32_t frames; /* of the profile */
+	const char *name;
+	size_t n;
 };
 
 /* Cells. An unknown value is not a 0: formats leave it out or write NULL. */
@@ -68,30 +77,35 @@ static const struct mz_column event_columns[] = {
 };
 #define EVENT_COLUMNS (sizeof(event_columns) / sizeof(*event_columns))
 
+/* Which frame names a site takes a look at the whole stack: it is found once per site, and not
+ * once per event. */
+static void find_place(const struct job *j, int64_t site, struct site_place *at)
+{
+	const struct mz_profile_site *s = &j->p->sites[site];
+	size_t depth = 0;
+	const uint64_t *frames = mz_profile_stack(j->p, s, &depth);
+
+	if (!at->frame && depth)
+		at->frame = (uint32_t)frames[mz_profile_place(j->p, s)];
+	at->name = depth ? mz_profile_get_frame(j->p, at->frame).name : NULL;
+	at->n = at->name ? strlen(at->name) : 0;
+	at->frames = mz_profile_frames(j->p);
+}
+
 /* The function of a site: the same frame that reports name as the call site, so that sums in a
- * query agree with theirs. Which frame that is takes a look at the whole stack: it is found once
- * per site, and not once per event. */
+ * query agree with theirs. */
 static struct mz_cell place_of(struct job *j, int64_t site)
 {
-	struct mz_cell cell;
-	const uint64_t *frames;
-	size_t depth = 0;
-	uint32_t frame;
-	bool room;
+	struct site_place here = {0}, *at = &here;
 
-	if (site >= 0)
-		frames = mz_profile_stack(j->p, &j->p->sites[site], &depth);
-	if (!depth)
+	if (site < 0)
 		return text(NULL);
-	room = mz_array_room((void **)&j->place, &j->place_cap, (size_t)site, sizeof(*j->place));
-	frame = room && j->place[site]
-			? j->place[site] - 1
-			: (uint32_t)frames[mz_profile_place(j->p, &j->p->sites[site])];
-	if (room)
-		j->place[site] = frame + 1;
-	cell = text(mz_profile_get_frame(j->p, frame).name);
-	cell.same = (uint32_t)site + 1;
-	return cell;
+	if (mz_array_room((void **)&j->place, &j->place_cap, (size_t)site, sizeof(*at)))
+		at = &j->place[site];
+	if (at->frames != mz_profile_frames(j->p))
+		find_place(j, site, at);
+	return (struct mz_cell){
+		.known = at->name != NULL, .n = at->n, .s = at->name, .same = (uint32_t)site + 1};
 }
 
 /* One of few texts, which its number names. */
@@ -100,6 +114,18 @@ static struct mz_cell name(const char *s, unsigned number)
 	struct mz_cell cell = text(s);
 
 	cell.same = number + 1;
+	return cell;
+}
+
+/* A cache of the kernel or a pool, which repeats in many rows. */
+static struct mz_cell cache_of(const struct job *j, const struct mz_event *ev)
+{
+	struct mz_cell cell = {.same = ev->cache};
+	size_t n = 0;
+
+	cell.s = ev->cache ? mz_events_string(j->s, ev->cache, &n) : NULL;
+	cell.n = n;
+	cell.known = cell.s != NULL;
 	return cell;
 }
 
@@ -122,8 +148,6 @@ static int put_event(struct job *j, const struct mz_event *ev, int64_t site)
 	bool block = ev->kind == MZ_ALLOC || ev->kind == MZ_REALLOC || ev->kind == MZ_FREE;
 	bool addr = ev->has & MZ_HAS_ADDR;
 	bool access = ev->kind == MZ_ACCESS;
-	size_t cache_len = 0;
-	const char *cache = ev->cache ? mz_events_string(j->s, ev->cache, &cache_len) : NULL;
 	struct mz_cell cells[EVENT_COLUMNS] = {
 		number(j->event),
 		number_if(ev->has & MZ_HAS_TIME, ev->time),
@@ -143,7 +167,7 @@ static int put_event(struct job *j, const struct mz_event *ev, int64_t site)
 		number_if(ev->has & MZ_HAS_FLAGS, ev->flags),
 		number_if(site >= 0, (uint64_t)site + 1),
 		place_of(j, site),
-		bytes(cache, cache_len),
+		cache_of(j, ev),
 		number_if(access, ev->size),
 		number_if(access, ev->arg),
 		number_if(ev->kind == MZ_LOST, ev->size),
@@ -175,8 +199,6 @@ static int put_block(void *arg, const struct mz_block_life *b, const struct mz_e
 {
 	struct job *j = arg;
 	const struct mz_event *ev = &b->birth;
-	size_t cache_len = 0;
-	const char *cache = ev->cache ? mz_events_string(j->s, ev->cache, &cache_len) : NULL;
 	bool dead = death;
 	struct mz_cell cells[BLOCK_COLUMNS] = {
 		number(ev->object),
@@ -184,7 +206,7 @@ static int put_block(void *arg, const struct mz_block_life *b, const struct mz_e
 		number_if(ev->has & MZ_HAS_GIVEN, ev->given),
 		number_if(b->site >= 0, (uint64_t)b->site + 1),
 		place_of(j, b->site),
-		bytes(cache, cache_len),
+		cache_of(j, ev),
 		number(b->event),
 		number_if(dead, j->event),
 		number_if(ev->has & MZ_HAS_TIME, ev->time),
