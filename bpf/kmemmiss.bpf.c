@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the kernel did not enter our programs again: it counts that by program
- * and CPU, but tells the sum of all CPUs only. An iterator over the programs may
- * read the counters themselves.
+ * How often the kernel did not re-enter our programs. It counts that by program
+ * and CPU, but reports only the sum of all CPUs. An iterator over the programs
+ * may read the counters themselves.
  */
 #include "vmlinux.h"
 
@@ -25,7 +25,7 @@ struct {
 	__type(value, __u64);
 } missed SEC(".maps");
 
-/* Something that every CPU has: where it is tells where all else of the CPU is. */
+/* A variable that every CPU has: its address tells where the other data of the CPU is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -33,7 +33,7 @@ struct {
 	__type(value, __u64);
 } anchor SEC(".maps");
 
-/* A pointer as a number: read as memory it is one. */
+/* A pointer as a number: the verifier takes what is read from memory for one. */
 static __always_inline __u64 number_of(void *p)
 {
 	__u64 n = 0;

@@ -2,17 +2,17 @@
 /*
  * The kernel's allocators, seen from their tracepoints.
  *
- * The kernel does not enter a program again on a CPU where it runs already, so
- * the events of an interrupt that comes just then are lost, and counted by the
- * kernel. Who needs them too (--rescue) gets a second program a tracepoint, at
- * about twice the cost. It runs after the first and does its work when the first
- * could not; it knows by the address of the context, which both share for one
- * event. What neither saw is the difference between the kernel's count of misses
- * of the first and our count of rescues.
+ * The kernel does not re-enter a program on a CPU where it is running, so the
+ * events of an interrupt that arrives just then are lost, and counted by the
+ * kernel. --rescue attaches a second program per tracepoint, at about twice the
+ * cost. It runs after the first one and records the event if the first one
+ * could not. It knows this by the address of the context, which both share for
+ * one event. What neither of them saw is the kernel's count of misses of the
+ * first program minus our count of rescues.
  *
- * No locks, no atomics: a program that interrupts another on its CPU ends
- * before the other goes on, so each level of nesting has counters and a ring of
- * its own.
+ * No locks, no atomics: a program that interrupts another one on its CPU ends
+ * before that one continues, so each nesting level has its own counters and
+ * ring.
  */
 #include "vmlinux.h"
 
@@ -81,7 +81,7 @@ struct {
 
 #define barrier() asm volatile("" ::: "memory")
 
-/* Not in the middle of a store: what another CPU reads of ours is complete. */
+/* Not in the middle of a store: whatever another CPU reads of our data is complete. */
 #define publish(p, v)                                                                              \
 	do {                                                                                       \
 		barrier();                                                                         \
@@ -97,7 +97,7 @@ struct {
 #define order(p) __sync_fetch_and_add(p, 0)
 #endif
 
-/* All programs are attached: from now on it counts. */
+/* All programs are attached: from now on events count. */
 volatile __u32 recording;
 
 struct event {
@@ -109,7 +109,7 @@ struct event {
 	struct kmem_cache *s;
 };
 
-/* ctx[n] for an n that the verifier knows: it wants the offset as a constant. */
+/* ctx[n] for an n that the verifier knows: it requires a constant offset. */
 #define ARG_IF(n)                                                                                  \
 	if (at == n) {                                                                             \
 		v = ctx[n];                                                                        \
@@ -130,8 +130,9 @@ static __always_inline __u32 mix(__u64 v)
 
 /* ---- which of the two programs --------------------------------------------- */
 
-/* Where the context is: the low half of its address, which is enough to tell
- * apart what is under way on one CPU. A 32-bit move makes a number of it. */
+/* The location of the context: the low half of its address, which is enough
+ * to tell apart the events in progress on one CPU. A 32-bit move turns it
+ * into a number. */
 static __always_inline __u32 place(const void *ctx)
 {
 	__u32 low = (__u32)(__u64)ctx;
@@ -141,9 +142,9 @@ static __always_inline __u32 place(const void *ctx)
 }
 
 /*
- * Interrupts have stacks of their own. What runs on a task's stack interrupts
- * nothing, so one place is enough for it, and whatever interrupts left behind
- * (when the second program could not run) is stale by then.
+ * Interrupts have stacks of their own. Code on a task's stack interrupts
+ * nothing, so one location is enough for it, and whatever interrupts left
+ * behind (when the second program could not run) is stale by then.
  */
 static __always_inline void frame_done(struct kmt_cpu *c, __u32 ctx, bool task)
 {
@@ -184,7 +185,7 @@ static __always_inline bool frame_was_done(struct kmt_cpu *c, __u32 ctx, bool ta
 	return false;
 }
 
-/* Does the context lie on the stack of the task? */
+/* Is the context on the stack of the task? */
 static __always_inline bool on_task_stack(void *ctx, struct task_struct *task)
 {
 	void *stack = 0;
@@ -216,8 +217,8 @@ static __always_inline bool same_name(const char *name)
 	return true;
 }
 
-/* Describe a cache that is met for the first time on this CPU: its number. An
- * interrupt that needs the same meanwhile goes without. */
+/* Describe a cache that is seen for the first time on this CPU: its number.
+ * An interrupt that needs the same one meanwhile goes without. */
 static __always_inline __u32 define_cache(struct kmt_cpu *c, __u32 cpu, struct kmt_seen *w,
 					  struct kmem_cache *s, const char *name)
 {
@@ -278,9 +279,9 @@ static __always_inline __u32 cache_id(struct kmt_cpu *c, __u32 cpu, struct kmem_
 /* ---- what is asked for ------------------------------------------------------- */
 
 /*
- * Our own blocks: allocated by our process (what an interrupt does on top of it
- * is not ours). They are remembered, so that their frees are left out as well,
- * in whichever process. A block that finds no place in the table is recorded
+ * Our own blocks: allocated by our process (the work of an interrupt on top of
+ * it is not ours). They are remembered, so that their frees are left out as
+ * well, in any process. A block that finds no place in the table is recorded
  * like any other, and so is the next block at an address of ours whose free was
  * not seen.
  */
@@ -310,7 +311,7 @@ static __always_inline bool is_own(const struct event *e, bool mine)
 	return false;
 }
 
-/* A block that was kept is remembered, so that its free is kept too. */
+/* A block that was kept is remembered, so that its free is kept as well. */
 static __always_inline bool tracked(struct kmt_cpu *c, __u64 ptr, bool is_free)
 {
 	__u32 at = mix(ptr) >> (32 - (cfg_track_bits & 31));
@@ -340,7 +341,7 @@ static __always_inline bool tracked(struct kmt_cpu *c, __u64 ptr, bool is_free)
 	return true;
 }
 
-/* The filters choose allocations; a free goes the way of its allocation. */
+/* The filters select allocations; a free is treated like its allocation. */
 static __always_inline bool wanted(struct kmt_cpu *c, const struct event *e, __u32 pid, __u32 cache)
 {
 	if (cfg_sample != ~0u && mix(e->ptr) > cfg_sample)
@@ -373,7 +374,7 @@ static __always_inline struct kmt_rec *slot(__u32 cpu, __u32 lvl, __u64 n)
 	return bpf_map_lookup_elem(&rings, &key);
 }
 
-/* The stack as a record of its own, before the event's. */
+/* The stack is a record of its own, before that of the event. */
 static __always_inline __u64 put_stack(void *ctx, struct kmt_cpu *c, struct kmt_level *l, __u32 cpu,
 				       __u32 lvl, __u64 head)
 {
@@ -423,11 +424,11 @@ static __always_inline void put(void *ctx, struct kmt_cpu *c, struct kmt_level *
 }
 
 /*
- * Which blocks are live. A free is traced before the memory is given back and
- * an allocation after it was taken, so no two events of an address run at a
- * time. The row belongs to the CPU that allocated; others write to it, hence
- * atomics. These are separate functions, so that callers that do not need them
- * keep their registers.
+ * Which blocks are live. A free is traced before the memory is released and an
+ * allocation after it was taken, so two events of one address never run
+ * concurrently. The row belongs to the CPU that allocated; other CPUs write to
+ * it, hence atomics. These are separate functions, so that callers that do not
+ * need them keep their registers.
  */
 static __noinline void follow(struct kmt_cpu *c, struct kmt_sum *w, __u32 row, __u32 given,
 			      __u64 ptr)
@@ -442,8 +443,9 @@ static __noinline void follow(struct kmt_cpu *c, struct kmt_sum *w, __u32 row, _
 	__sync_fetch_and_add(&w->live_bytes, given);
 }
 
-/* The block at this address is no more: freed now or, if this is an allocation,
- * before, unseen. Whose event it is and whether it is asked for does not matter. */
+/* The block at this address has ended: it is freed now or, if this is an
+ * allocation, was freed unseen. Whose event it is and whether it is selected
+ * does not matter. */
 static __noinline void forget(struct kmt_cpu *c, __u64 ptr, bool is_free)
 {
 	struct kmt_live *l = bpf_map_lookup_elem(&live, &ptr);
@@ -610,8 +612,9 @@ static __always_inline void fill_cache_free(__u64 *ctx, struct event *e)
 		e->s = (struct kmem_cache *)arg(ctx, arg_cache_free.cache);
 }
 
-/* Pages are named by their struct page. The verifier takes the argument for a
- * pointer, with which we may not reckon; read as memory it is a number. */
+/* Pages are identified by their struct page. The verifier takes the argument
+ * for a pointer, which allows no arithmetic; read from memory, it is a
+ * number. */
 static __always_inline __u64 page_number(__u64 *ctx)
 {
 	__u64 page = 0;

@@ -44,7 +44,7 @@ static void control_or_fail(const char *file, const char *value)
 		guest_fail("writing %s to " MEMORIZER "%s: %s", value, file, strerror(-ret));
 }
 
-/* Does the kernel have what the job wants? A command that is only to be run is run on any kernel,
+/* Does the kernel have what the job needs? A command without a recording runs on any kernel,
  * with a note that says what the kernel supports. */
 static void tracing_check(struct guest_job *j)
 {
@@ -70,8 +70,8 @@ static void calls_prepare(const struct guest_job *j)
 	control_or_fail("log_calls_enabled", "1");
 }
 
-/* With a recording since boot, what is known already is wanted; otherwise it is dropped,
- * so that the map begins with the command. */
+/* A recording from boot keeps what was recorded so far. Otherwise it is dropped, so that the map
+ * begins with the command. */
 static void tracing_prepare(const struct guest_job *j)
 {
 	if (!j->boot) {
@@ -92,7 +92,7 @@ static void tracing_prepare(const struct guest_job *j)
 		calls_prepare(j);
 }
 
-/* Send a file from where it stands. Returns bytes sent, or -errno. */
+/* Send a file from its current position. Returns bytes sent, or -errno. */
 static long long send_rest(int fd, enum vm_frame_type type)
 {
 	static char buf[VM_FRAME_MAX];
@@ -112,7 +112,7 @@ static long long send_rest(int fd, enum vm_frame_type type)
 	}
 }
 
-/* Files of debugfs have no size that could be trusted: they are read to their end. */
+/* The sizes of files in debugfs cannot be trusted: they are read to their end. */
 static void send_file(const char *file, enum vm_frame_type type)
 {
 	char path[256];
@@ -131,7 +131,7 @@ static void send_file(const char *file, enum vm_frame_type type)
 
 #define RECORDING "/tmp/kmemtrace"
 
-/* What was traced so far is all: what follows is our own doing. */
+/* The trace ends here: what follows is our own work. */
 static void kmemtrace_stop(void)
 {
 	int fd = open(KMEMTRACE "enabled", O_WRONLY | O_CLOEXEC);
@@ -156,7 +156,7 @@ static void kmemtrace_send(const char *name)
 	close(fd);
 }
 
-/* Into a folder, and every file of it to the host. */
+/* Record into a folder, and send every file of it to the host. */
 static void kmemtrace_take(const struct guest_job *j)
 {
 	struct dirent *e;
@@ -209,7 +209,7 @@ static void child_exec(struct guest_job *j, int in, int out, int err)
 	setsid();
 	if (chdir(j->cwd ? j->cwd : "/"))
 		dprintf(2, "memorizer vm: %s: %s; running in /\n", j->cwd, strerror(errno));
-	/* The writing process is the one that is marked; the mark survives exec. */
+	/* The process that writes is the one that is marked; the mark survives exec. */
 	if (j->mode && (ret = control("memorizer_enabled", j->mode))) {
 		dprintf(2, "memorizer vm: mode %s: %s\n", j->mode, strerror(-ret));
 		_exit(125);
@@ -254,7 +254,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* One read of the command's output; false = closed. */
+/* Read the command's output once; false: it is closed. */
 static bool relay(int fd, enum vm_frame_type type)
 {
 	static char buf[VM_FRAME_MAX];
@@ -265,7 +265,7 @@ static bool relay(int fd, enum vm_frame_type type)
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* Standard input: header first, then as much as the pipe takes. */
+/* Standard input: first the header, then as much as the pipe takes. */
 static void relay_in(struct run *r)
 {
 	char buf[4096]; /* a pipe that polls writable takes this much */
@@ -290,8 +290,8 @@ static void relay_in(struct run *r)
 		r->frame_at = r->header_at = 0;
 }
 
-/* Everything was sent. The machine may end when the host has it; input that the
- * command did not take is on its way before that word. */
+/* Everything was sent. The machine may end once the host has it; input that the command did not
+ * read arrives before that word. */
 static void say_done(struct run *r)
 {
 	char rest[4096];
@@ -320,7 +320,7 @@ static void say_done(struct run *r)
 	}
 }
 
-/* Reap whatever ended; true once the command is among it. */
+/* Reap all children that ended; true if the command is among them. */
 static bool reap(pid_t wanted, int *status)
 {
 	bool found = false;
@@ -348,7 +348,7 @@ static bool wants_input(struct run *r)
 	return r->in >= 0;
 }
 
-/* Output, input and the stream, until the command ends. Returns its wait status. */
+/* Serve output, input and the stream until the command ends. Returns its wait status. */
 static int attend(struct run *r, int children)
 {
 	int status = 0;
@@ -382,8 +382,8 @@ static int attend(struct run *r, int children)
 	}
 }
 
-/* Stop recording before anything else, so that the map does not show our own work. Then
- * what is left in the pipes, the status, and the recordings. */
+/* Stop recording first, so that the map does not show our own work. Then send what is left in
+ * the pipes, the status, and the recordings. */
 static void finish(const struct guest_job *j, struct run *r, int status)
 {
 	uint32_t st = (uint32_t)status;
@@ -456,7 +456,7 @@ void guest_run_command(struct guest_job *j)
 	say_done(&r);
 }
 
-/* A prompt on the console, which the host has put its terminal behind. */
+/* A prompt on the console, to which the host connects its terminal. */
 void guest_run_shell(struct guest_job *j)
 {
 	char *sh[] = {"/bin/sh", "-i", NULL};

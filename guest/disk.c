@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Boot the system of a disk, with a service of ours that runs the command when it is up. */
+/* Boot the system of a disk, with a service of ours that runs the command once the system is up. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -17,8 +17,8 @@
 #define ROOT  "/root"
 #define UNITS ROOT "/run/systemd/system"
 
-/* A system is up when it offers a login. Without default dependencies: a service that a target
- * wants is otherwise started before the target is reached. */
+/* A system is up when it offers a login. Without default dependencies: otherwise systemd starts
+ * a service that a target wants before the target is reached. */
 static const char unit[] = "[Unit]\n"
 			   "Description=The command of memorizer vm\n"
 			   "DefaultDependencies=no\n"
@@ -75,7 +75,7 @@ static void mount_disk(void)
 		   strerror(first));
 }
 
-/* The modules of this kernel, on a second disk: the first knows nothing of it. */
+/* The modules of this kernel are on a second disk: the first one does not have them. */
 static void mount_modules(void)
 {
 	char path[256];
@@ -103,7 +103,7 @@ static void copy(const char *from, const char *to, mode_t mode)
 	close(out);
 }
 
-/* All of it in /run, which systemd takes over as it is: nothing of ours is on the disk. */
+/* All of it goes to /run, which systemd takes over as it is: nothing of ours is on the disk. */
 static void add_service(void)
 {
 	FILE *f;

@@ -43,11 +43,11 @@ void guest_mount(const char *what, const char *where, const char *type, unsigned
 		 const char *data);
 
 /* disk.c */
-/* The drivers of the machine, if they are modules: the host put them into /early, numbered in the
- * order of loading. */
+/* Load the drivers of the machine, if they are modules: the host put them into /early, numbered
+ * in the order of loading. */
 void guest_load_drivers(void);
-/* Hand the machine over to the system on the disk, which starts us again as a service
- * when it is up. */
+/* Hand the machine over to the system on the disk, which starts this program again as a service
+ * once it is up. */
 #define GUEST_FOLDER "/run/memorizer" /* there: this program and the job */
 void guest_enter_disk(const struct guest_job *j) __attribute__((noreturn));
 

@@ -25,7 +25,7 @@ void guest_mount(const char *what, const char *where, const char *type, unsigned
 		guest_fail("mounting %s on %s: %s", type ? type : what, where, strerror(errno));
 }
 
-/* The host's files below, a tmpfs above: the command may write where it likes. */
+/* The host's files below, a tmpfs above: the command may write anywhere. */
 static void mount_root(void)
 {
 	guest_mount("tmpfs", "/rw", "tmpfs", 0, "size=75%");
@@ -50,7 +50,8 @@ static void mount_root(void)
 	symlink("/proc/self/fd/2", "/dev/stderr");
 }
 
-/* Commands that talk to themselves over localhost expect it; a failure is theirs to see. */
+/* Commands that connect to themselves over localhost expect it. If this fails, they will report
+ * it. */
 static void loopback_up(void)
 {
 	struct ifreq r = {.ifr_name = "lo"};
@@ -65,7 +66,8 @@ static void loopback_up(void)
 	close(s);
 }
 
-/* On a disk we are started twice: first of all, and by the disk's own system when it is up. */
+/* With a disk this program is started twice: first of all, and by the disk's own system once it
+ * is up. */
 static bool is_service(void)
 {
 	return getpid() != 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Send the symbols of modules to the host while the modules are there: their addresses are those
+ * Send the symbols of modules to the host while the modules are loaded: their addresses are those
  * of one boot, and a module that was unloaded has none any more.
  */
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define MODULES_MAX 4096
 
-/* One that the host has: the same name at another address is another. */
+/* A module that the host has: the same name at another address is another module. */
 struct module {
 	char name[64];
 	unsigned long long base;

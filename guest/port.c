@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The way from the guest to the host: frames over a virtio port (protocol.h). */
+/* From the guest to the host: frames over a virtio port (protocol.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -30,8 +30,8 @@ static void write_port(const void *data, size_t n)
 	}
 }
 
-/* Header and data in one write: the port is a stream, and a reader that gets half a frame
- * would have to wait for the rest. */
+/* Header and data in one write: the port is a stream, and a reader that gets half a frame would
+ * have to wait for the rest. */
 void guest_send(enum vm_frame_type type, const void *data, size_t n)
 {
 	static char buf[sizeof(struct vm_frame) + VM_FRAME_MAX];
@@ -43,7 +43,7 @@ void guest_send(enum vm_frame_type type, const void *data, size_t n)
 	write_port(buf, sizeof(f) + n);
 }
 
-/* Before the port is open, the console is the only way to tell the user. */
+/* Before the port is open, only the console can carry a message to the user. */
 void guest_send_text(enum vm_frame_type type, const char *fmt, ...)
 {
 	char text[1024];
@@ -66,7 +66,7 @@ void guest_stop(void)
 		pause();
 }
 
-/* Opens the port whose name file this is, if it is ours. */
+/* Opens the port that this name file belongs to, if it is ours. */
 static int try_port(char *name_file)
 {
 	char name[64] = "", dev[128];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * kmemtrace: numbers for caches. A cache gets its number with its first event;
- * what it is called stays in the table when it is destroyed.
+ * its name stays in the table after it is destroyed.
  */
 #include <linux/mm.h>
 #include <linux/seq_file.h>

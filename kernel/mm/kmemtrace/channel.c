@@ -3,8 +3,8 @@
  * kmemtrace: the relay channel and its files cpuN.
  *
  * relay keeps the buffers, wakes readers and follows CPU hotplug. Reading is
- * our own: relay's cannot be spliced, and takes a buffer that fills up while
- * another CPU reads for one that was overwritten.
+ * done by our own code: relay's cannot be spliced, and mistakes a buffer that
+ * fills up while another CPU reads it for one that was overwritten.
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
@@ -42,7 +42,10 @@ static size_t kmemtrace_readable(struct rchan_buf *buf, void **from)
 			break;
 		if (produced == buf->subbufs_consumed)
 			return 0;
-		/* Done with this one. The writer may have it when it sees the count. */
+		/*
+		 * This sub-buffer has been read. The writer may reuse it once
+		 * it sees the count.
+		 */
 		buf->bytes_consumed = 0;
 		smp_store_release(&buf->subbufs_consumed, buf->subbufs_consumed + 1);
 	}
@@ -106,9 +109,9 @@ static const struct file_operations kmemtrace_fops = {
 /* ---- the channel --------------------------------------------------------- */
 
 /*
- * relay asks for a file when it makes a buffer, which may be long before there
- * are files: ours are made by kmemtrace_cpu_online(). It only wants to see
- * something that is not an error.
+ * relay asks for a file when it creates a buffer, which may be long before
+ * there are files: ours are created by kmemtrace_cpu_online(). relay only
+ * checks that the result is not an error.
  */
 static struct dentry *create_buf_file(const char *name, struct dentry *parent,
 				      umode_t mode, struct rchan_buf *buf,
@@ -149,7 +152,7 @@ static int kmemtrace_cpu_online(unsigned int cpu)
 	return 0;
 }
 
-/* Files for the CPUs that are there and those that come. Once. */
+/* Files for the CPUs that are online and for those that come later. Once. */
 void kmemtrace_channel_files(struct dentry *dir)
 {
 	if (dir)

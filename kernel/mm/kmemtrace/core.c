@@ -2,10 +2,10 @@
 /*
  * kmemtrace: the switch, the parameters, and the buffer before relay.
  *
- * Before relay can be opened, records go to a buffer of our own that looks to
- * the recording side like a channel of one sub-buffer. It is copied to relay
- * record by record while interrupts are off and there is one CPU, so that
- * nothing comes between.
+ * Before relay can be opened, records go to a buffer of our own, which looks to
+ * the recording side like a channel with one sub-buffer. It is copied to relay
+ * record by record while interrupts are off and only one CPU runs, so that no
+ * event comes in between.
  */
 #define pr_fmt(fmt) "kmemtrace: " fmt
 
@@ -45,8 +45,9 @@ static bool stacks_at_boot __initdata;
 /* ---- parameters ---------------------------------------------------------- */
 
 /*
- * A parameter without a value comes as NULL. What cannot be understood is told
- * and changes nothing: a typing error must not keep the machine from booting.
+ * A parameter without a value is passed as NULL. A value that cannot be parsed
+ * is reported and changes nothing: a typing error must not prevent the machine
+ * from booting.
  */
 static int __init parse_enable(char *arg)
 {
@@ -90,9 +91,9 @@ static int __init parse_subbuf_size(char *arg)
 early_param("kmemtrace.subbuf_size", parse_subbuf_size);
 
 /*
- * relay takes pages one by one until there are none left, and the machine with
- * them. So all buffers together may have half of the memory; what is more is
- * taken off the number of sub-buffers, then off their size.
+ * relay allocates page by page until none is left for the rest of the kernel.
+ * All buffers together may therefore take half of the memory; beyond that,
+ * first the number of sub-buffers is reduced, then their size.
  */
 void kmemtrace_fit_buffers(void)
 {
@@ -112,7 +113,7 @@ void kmemtrace_fit_buffers(void)
 
 /* ---- loss ---------------------------------------------------------------- */
 
-/* The event takes its number, so that its place is a gap. */
+/* The event takes its number, so that the files show a gap in its place. */
 void kmemtrace_lost(enum kmemtrace_cause cause)
 {
 	if (!READ_ONCE(kmemtrace_chan))
@@ -121,7 +122,7 @@ void kmemtrace_lost(enum kmemtrace_cause cause)
 	this_cpu_inc(kmemtrace_cpu.lost[cause]);
 }
 
-/* Another sub-buffer, or count the event, whose number is taken already. */
+/* Switch to another sub-buffer, or count the event, which has its number already. */
 void *kmemtrace_no_room(struct rchan_buf *buf, size_t size)
 {
 	enum kmemtrace_cause cause = KMEMTRACE_FULL;
@@ -166,7 +167,7 @@ static int switch_on(void)
 	return ret;
 }
 
-/* When it returns, no probe runs any more: all records are in the buffers. */
+/* When it returns, no probe is running: all records are in the buffers. */
 static void switch_off(void)
 {
 	WRITE_ONCE(kmemtrace_chan, NULL);
@@ -186,7 +187,7 @@ int kmemtrace_enable(bool on)
 	return ret;
 }
 
-/* When there are files and RCU. */
+/* Once there are files and RCU. */
 void __init kmemtrace_late_init(struct dentry *dir)
 {
 	if (!kmemtrace_enabled())
@@ -200,8 +201,9 @@ void __init kmemtrace_late_init(struct dentry *dir)
 /* ---- boot ---------------------------------------------------------------- */
 
 /*
- * Opening relay allocates a page at a time and is traced like all the rest.
- * If the user asked for so much that this would not fit, take more.
+ * Opening relay allocates page by page and is traced like everything else. If
+ * the user asked for so many buffers that these events would not fit, enlarge
+ * the buffer.
  */
 static struct page * __init grow_early(unsigned int *order)
 {

@@ -43,9 +43,10 @@ static int overruns_show(struct seq_file *m, void *v)
 DEFINE_SHOW_ATTRIBUTE(overruns);
 
 /*
- * A line of names, a line for each CPU; "sequence" is the last number given out.
- * The recorder checks its files against these, so they come from the writing
- * side alone: what was recorded, what found no room, how far relay has got.
+ * A line of names, then one line per CPU; "sequence" is the last number given
+ * out. The recorder checks its files against these numbers, so they come from
+ * the writing side alone: what was recorded, what found no room, how far relay
+ * has got.
  */
 static int counts_show(struct seq_file *m, void *v)
 {
@@ -75,7 +76,7 @@ static int counts_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(counts);
 
-/* Bits move between kernels: "BIT NAME" lines, to keep with a trace. */
+/* The bits differ between kernels: "BIT NAME" lines, to be kept with a trace. */
 static int gfp_show(struct seq_file *m, void *v)
 {
 	const struct trace_print_flags *f;
@@ -99,7 +100,7 @@ DEFINE_SHOW_ATTRIBUTE(abi_version);
 
 /* ---- switches ------------------------------------------------------------ */
 
-/* 0 or 1, which scripts compare with; words are for writing. */
+/* 0 or 1, which scripts compare; words are accepted only in writes. */
 static ssize_t show_bool(char __user *to, size_t count, loff_t *pos, bool value)
 {
 	return simple_read_from_buffer(to, count, pos, value ? "1\n" : "0\n", 2);
@@ -148,7 +149,7 @@ static const struct file_operations record_stacks_fops = {
 	.write = record_stacks_write,
 };
 
-/* Before late_initcalls, so that a boot that is traced has its files early. */
+/* Before late_initcalls, so that the files exist early when the boot is traced. */
 static int __init kmemtrace_debugfs_init(void)
 {
 	dir = debugfs_create_dir("kmemtrace", NULL);

@@ -146,8 +146,8 @@ static __always_inline u64 kmemtrace_now(struct kmemtrace_cpu *c)
 }
 
 /*
- * One event. The number is taken before there is room, so that an event
- * that found none leaves a gap. @sizes NULL: a free.
+ * Record one event. The number is taken before the space is reserved, so that
+ * an event that finds no space leaves a gap. @sizes NULL: a free.
  */
 static __always_inline void
 kmemtrace_record(u8 type, u8 kind, unsigned long site, const void *ptr,
@@ -174,8 +174,8 @@ kmemtrace_record(u8 type, u8 kind, unsigned long site, const void *ptr,
 	}
 	local_irq_save(flags);
 	/*
-	 * The one switch for all events: who sees a block come while it is on
-	 * sees it go, until it is off for everybody.
+	 * The one switch for all events: a block whose allocation was seen has
+	 * its free seen as well, until the switch is off on all CPUs.
 	 */
 	chan = READ_ONCE(kmemtrace_chan);
 	if (unlikely(!chan))

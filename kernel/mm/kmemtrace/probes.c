@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kmemtrace: the probes. Allocations are told after, frees before they
- * happen, so that of one pointer a free always has a smaller number than the
- * next allocation.
+ * kmemtrace: the probes. Allocations are reported after they happened, frees
+ * before, so that the free of a pointer always has a smaller number than the
+ * next allocation at that address.
  */
 #include <linux/kmemtrace.h>
 #include <linux/mm.h>
@@ -95,7 +95,7 @@ void kmemtrace_on_pages_free(struct page *page, unsigned int order,
 	kmemtrace_record(KMEMTRACE_PAGES, KMEMTRACE_PLAIN, site, page_address(page), NULL, 0);
 }
 
-/* The whole goes, its parts come. */
+/* The whole block is freed, and its parts are allocated. */
 void kmemtrace_on_pages_split(struct page *page, unsigned int order,
 			      unsigned int new_order, unsigned long site)
 {
@@ -132,7 +132,7 @@ void kmemtrace_on_vfree(const void *addr, unsigned long site)
 #define REGISTER(name, probe)	ret = ret ?: register_trace_##name(probe, NULL);
 #define UNREGISTER(name, probe)	unregister_trace_##name(probe, NULL);
 
-/* A hook that is under way looks at the switch with interrupts off: RCU waits for it. */
+/* A hook in progress reads the switch with interrupts off: RCU waits for it. */
 void kmemtrace_probes_unregister(void)
 {
 	static_branch_disable(&kmemtrace_hooks);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kmemtrace: numbers for stacks. A table of fixed size, filled without locks:
- * a slot is taken by its hash of 64 bits, which stands for the stack. Two
- * stacks of one hash would be one; with this many that is a chance in 10^11.
+ * kmemtrace: numbers for stacks. A table of fixed size, filled without locks: a
+ * stack is identified by a hash of 64 bits. Two stacks with the same hash would
+ * become one; with this many stacks the chance is one in 10^11.
  */
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
@@ -26,7 +26,8 @@ DEFINE_STATIC_KEY_FALSE(kmemtrace_stacks_on);
 
 /*
  * The table stays when stacks are off: records in the buffers refer to it. One
- * writer at a time: a static key that is on its way may not be turned back.
+ * writer at a time: a static key that is being switched must not be switched
+ * back.
  */
 int kmemtrace_stacks_enable(bool on)
 {
@@ -46,7 +47,7 @@ int kmemtrace_stacks_enable(bool on)
 	return ret;
 }
 
-/* A multiplication for each address; the shift brings high bits down again. */
+/* One multiplication per address; the shift moves the high bits down again. */
 static u64 hash_of(const unsigned long *ip, unsigned int n)
 {
 	u64 h = n;

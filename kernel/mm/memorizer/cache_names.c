@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Names of slab caches, kept after the cache is gone. Objects have a number.
+ * Names of slab caches, which are kept after a cache is destroyed. Objects
+ * refer to a cache by number.
  */
 #include <linux/mm.h>
 #include <linux/string.h>
@@ -22,7 +23,7 @@ static bool same_name(const char *a, const char *b)
 	return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3];
 }
 
-/* Under the lock: the string functions of the library are instrumented. */
+/* Called under the lock: the library's string functions are instrumented. */
 static u16 find_name(const char *name)
 {
 	char *new = names[nr_names];
@@ -46,7 +47,7 @@ u16 memorizer_cache_id(struct kmem_cache *s)
 
 	if (likely(s->memorizer_id))
 		return s->memorizer_id;
-	/* The caches of the slab allocator itself get their names late. */
+	/* The caches of the slab allocator itself get their names late in the boot. */
 	if (!s->name)
 		return 0;
 	if (!READ_ONCE(names)) {

@@ -83,7 +83,7 @@ static u64 entries(void)
 	return edges;
 }
 
-/* Again with more room if many edges have come in the meantime. */
+/* Try again with more room if many edges were added meanwhile. */
 static struct sums *sums_new(void)
 {
 	u64 nr = roundup_pow_of_two(entries() * 2 + 64);
@@ -107,7 +107,7 @@ static struct sums *sums_new(void)
 	}
 }
 
-/* The next line that is there; the position is its place in the table and one. */
+/* The next line; the position is its slot in the table plus one. */
 static void *calls_start(struct seq_file *m, loff_t *pos)
 {
 	struct sums *s = m->private;
@@ -167,7 +167,10 @@ static int open_sums(struct file *file)
 	return 0;
 }
 
-/* Who only writes gets no sums. What this task does is Memorizer's own business. */
+/*
+ * An open for writing only needs no sums. What this task does here is
+ * Memorizer's own work, and hidden.
+ */
 static int calls_open(struct inode *inode, struct file *file)
 {
 	u64 old = memorizer_hide();
@@ -198,7 +201,7 @@ static ssize_t calls_read(struct file *file, char __user *buf, size_t size, loff
 	return ret;
 }
 
-/* Any write clears, by this name or by that of clear_function_calls. */
+/* Any write clears, under this name or as clear_function_calls. */
 static ssize_t calls_write(struct file *file, const char __user *buf, size_t count,
 			   loff_t *pos)
 {
@@ -217,7 +220,7 @@ const struct file_operations memorizer_calls_fops = {
 	.release = calls_release,
 };
 
-/* For show_stats: how many counters there are, the sum of them, the bytes. */
+/* For show_stats: the number of counters, their sum, and their bytes. */
 void memorizer_calls_sum(u64 *edges, u64 *counted, u64 *bytes)
 {
 	struct memorizer_calls *calls;

@@ -16,7 +16,7 @@
 
 /*
  * A short word from user space, without the newline. A word that does not fit
- * is none of ours, and is refused rather than cut into one.
+ * is refused, not cut.
  */
 static int get_word(char *word, size_t size, const char __user *buf, size_t count)
 {
@@ -29,7 +29,7 @@ static int get_word(char *word, size_t size, const char __user *buf, size_t coun
 	return 0;
 }
 
-/* 0, 1, or a word: yes, no, on, off and what else kstrtobool() takes, but no "10". */
+/* 0, 1, or a word that kstrtobool() takes (yes, no, on, off), but not "10". */
 static int get_switch(const char *word, bool *on)
 {
 	if (isalpha(word[0]))
@@ -40,7 +40,7 @@ static int get_switch(const char *word, bool *on)
 	return 0;
 }
 
-/* The task is held, so that it cannot go while all its threads are marked. */
+/* The reference keeps the task while all of its threads are marked. */
 static int mark_pid(pid_t nr)
 {
 	struct task_struct *task;
@@ -72,7 +72,7 @@ static int enable_number(const char *word, bool pid)
 	return memorizer_set_mode(nr, current, 0);
 }
 
-/* Words are for those who know the file as a switch; `forget` takes all marks. */
+/* Words, for users who know the file as a switch. `forget` clears all marks. */
 static int enable_word(const char *word)
 {
 	bool on;
@@ -118,7 +118,7 @@ static const struct file_operations enabled_fops = {
 	.llseek = default_llseek,
 };
 
-/* A switch: how to ask for it, how to set it, what it reads as; a file's private data. */
+/* A switch: how to read it, how to set it, how it is shown. A file's private data. */
 struct control_switch {
 	bool (*get)(void);
 	int (*set)(bool on);
@@ -161,7 +161,7 @@ static bool fields_get(void)
 	return memorizer_print_fields;
 }
 
-/* When this returns, nobody is left who has not seen the switch. */
+/* When this returns, every CPU has seen the new value of the switch. */
 static int fields_set(bool on)
 {
 	WRITE_ONCE(memorizer_print_fields, on);
@@ -174,7 +174,7 @@ static struct control_switch log_switch = {
 	memorizer_log_access, memorizer_set_log_access, "0\n", "1\n"
 };
 
-/* By its name of upstream a switch reads as it does there. */
+/* Under its upstream name, a switch reads as it does upstream. */
 static struct control_switch accesses_switch = {
 	memorizer_log_access, memorizer_set_log_access, "N\n", "Y\n"
 };
@@ -183,7 +183,7 @@ static struct control_switch calls_switch = {
 	memorizer_log_calls, memorizer_set_log_calls, "N\n", "Y\n"
 };
 
-/* By the names of today, and by those that older scripts use. */
+/* Under the current names, and under those that older scripts use. */
 static void __init create_calls_files(struct dentry *dir)
 {
 	debugfs_create_file("log_calls_enabled", 0600, dir, &calls_switch, &switch_fops);
@@ -213,8 +213,8 @@ static void __init create_owners_files(struct dentry *dir) { }
 static struct control_switch fields_switch = { fields_get, fields_set, "0\n", "1\n" };
 
 /*
- * Any write drops dead objects; @data: only those that kmap has shown. What is
- * written does not matter, as in the original: scripts write 0 and 1.
+ * Any write drops dead objects; @data: only those that kmap has shown. The
+ * value does not matter, as in the original: scripts write 0 or 1.
  */
 static ssize_t clear_write(struct file *file, const char __user *buf,
 			   size_t count, loff_t *pos)
@@ -227,7 +227,7 @@ static ssize_t clear_write(struct file *file, const char __user *buf,
 	return count;
 }
 
-/* Nothing to read, but no error either: scripts cat the whole folder. */
+/* Empty, but not an error: scripts read all files of the folder. */
 static ssize_t clear_read(struct file *file, char __user *buf, size_t count,
 			  loff_t *pos)
 {
@@ -242,7 +242,7 @@ static const struct file_operations clear_fops = {
 	.llseek = noop_llseek,
 };
 
-/* Any write waits until what is under way on all CPUs is in the records. */
+/* Any write waits until the events in progress on all CPUs are in the records. */
 static ssize_t drain_write(struct file *file, const char __user *buf,
 			   size_t count, loff_t *pos)
 {
@@ -296,7 +296,7 @@ static const struct file_operations full_fops = {
 	.llseek = default_llseek,
 };
 
-/* The same files by the names that they have in other versions of Memorizer. */
+/* The same files under the names that other versions of Memorizer use. */
 static void __init create_aliases(struct dentry *dir)
 {
 	static const char * const aliases[][2] = {
@@ -311,7 +311,7 @@ static void __init create_aliases(struct dentry *dir)
 		debugfs_create_symlink(aliases[i][0], dir, aliases[i][1]);
 }
 
-/* For root alone: addresses of the kernel and names of all processes. */
+/* For root only: the files contain kernel addresses and the names of all processes. */
 static int __init memorizer_debugfs_init(void)
 {
 	static const char * const links[] = {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * global_table: a line for each global variable of the kernel and its modules,
+ * global_table: one line per global variable of the kernel and its modules,
  *
  *   address size name source
  *
  * and an empty line at the end, as upstream writes it. The kernel does not know
- * its source files: there is a dash, or the module in brackets.
+ * its source files: in their place is a dash, or the module in brackets.
  */
 #include <linux/fs.h>
 #include <linux/kallsyms.h>
@@ -14,7 +14,7 @@
 
 #include "memorizer.h"
 
-/* Where an open file is. The line after the last variable is the empty one. */
+/* The position in an open file. The empty line follows the last variable. */
 struct place {
 	const struct memorizer_span *span;	/* NULL: the empty line */
 	const char *module;
@@ -36,7 +36,7 @@ static void *globals_at(struct place *at, u64 pos)
 	return at->span || !pos ? at : NULL;
 }
 
-/* From here to the end of a read no module comes or goes. */
+/* From here to the end of the read, no module is loaded or unloaded. */
 static void *globals_start(struct seq_file *m, loff_t *pos)
 {
 	memorizer_modules_lock();
@@ -83,7 +83,7 @@ static const struct seq_operations globals_ops = {
 	.show = globals_show,
 };
 
-/* What this task does is Memorizer's own business. */
+/* What this task does here is Memorizer's own work, and hidden. */
 static int globals_open(struct inode *inode, struct file *file)
 {
 	u64 old = memorizer_hide();

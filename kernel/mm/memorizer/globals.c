@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Objects that are there without an allocation we could see: the kernel's
- * global variables, their percpu copies, and what was taken from memblock
- * before the allocators were up. Each is a span of a region; the object is
- * made when the first access hits it.
+ * Objects that exist without an allocation that could be seen: the kernel's
+ * global variables, their percpu copies, and memory taken from memblock before
+ * the allocators were up. Each is a span of a region; its object is made by the
+ * first access to it.
  *
- * A variable's size is the distance to the next symbol.
+ * The size of a variable is the distance to the next symbol.
  */
 #include <linux/init.h>
 #include <linux/kallsyms.h>
@@ -52,8 +52,8 @@ u32 memorizer_first_span(const struct memorizer_region *region, unsigned long va
 
 /*
  * Enter the spans of @region in the page at @va. A granule may hold several
- * small variables: its entry is the first span to look at, and whoever resolves
- * an address goes on from there.
+ * small variables: its entry is the first span to look at, and a lookup
+ * continues from there.
  */
 int memorizer_map_region_page(struct memorizer_region *region, unsigned long va,
 			      u32 shift)
@@ -81,13 +81,13 @@ int memorizer_map_region_page(struct memorizer_region *region, unsigned long va,
 	return 0;
 }
 
-/* Text is left out: it is not written, and reading it is no access to data. */
+/* Text is left out: it is not written, and reading it is not an access to data. */
 static bool is_data(unsigned long addr)
 {
 	return addr >= (unsigned long)__start_rodata && addr < (unsigned long)_end;
 }
 
-/* Percpu symbols of x86-64 are offsets that begin with 0. */
+/* Percpu symbols of x86-64 are offsets from 0. */
 static bool is_percpu(unsigned long addr)
 {
 	return addr < (unsigned long)(__per_cpu_end - __per_cpu_start);
@@ -129,8 +129,8 @@ static void __init fill_spans(struct memorizer_region *region,
 }
 
 /*
- * Where there are many variables, most are small: with granules of a word, few
- * share one, and are found without a search.
+ * In pages with many variables, most are small. With granules of a word few
+ * variables share one, and most are found without a search.
  */
 static u32 __init image_shift(unsigned long va)
 {
@@ -141,7 +141,7 @@ static u32 __init image_shift(unsigned long va)
 	return n - first > PAGE_SIZE >> 8 ? MEMORIZER_WORD_SHIFT : MEMORIZER_GRANULE_SHIFT;
 }
 
-/* A page that is another's already stays that; only a full pool ends this. */
+/* A page that belongs to another map keeps it; only a full pool ends the loop. */
 static void __init image_init(void *mem)
 {
 	unsigned long va;
@@ -155,8 +155,8 @@ static void __init image_init(void *mem)
 }
 
 /*
- * The last page is shared with percpu memory that is allocated later, so it has
- * the granules of that.
+ * The last page is shared with percpu memory that is allocated later, and
+ * therefore has the granules of that memory.
  */
 static void __init percpu_init(void *mem, u32 nr, int cpu)
 {
@@ -205,7 +205,7 @@ const struct memorizer_region *memorizer_image(void)
 	return &image;
 }
 
-/* The object of a span ends: take it out of all pages, for good. */
+/* The object of a span ends: remove it from all pages, permanently. */
 void memorizer_span_kill(struct memorizer_span *span, unsigned long ip)
 {
 	struct memorizer_object *obj = xchg(&span->obj, NULL);
@@ -230,13 +230,13 @@ void memorizer_span_kill(struct memorizer_span *span, unsigned long ip)
 	memorizer_kill(obj, ip);
 }
 
-/* The next allocation is for @ip. */
+/* The next allocation is on behalf of @ip. */
 void __init memorizer_memblock_caller(unsigned long ip)
 {
 	boot_caller = ip;
 }
 
-/* One CPU, perhaps before there are percpu areas. */
+/* One CPU runs, perhaps before there are percpu areas. */
 void __init memorizer_memblock_alloc(phys_addr_t phys, size_t size)
 {
 	struct boot_span *span;
@@ -252,7 +252,7 @@ void __init memorizer_memblock_alloc(phys_addr_t phys, size_t size)
 	boot_caller = 0;
 }
 
-/* Also called when memblock is history, hence not __init. */
+/* Also called after memblock is discarded, hence not __init. */
 void __ref memorizer_memblock_free(phys_addr_t phys, size_t size)
 {
 	struct boot_span *span;
@@ -260,7 +260,7 @@ void __ref memorizer_memblock_free(phys_addr_t phys, size_t size)
 
 	if (boot_done)
 		return;
-	/* From the end: most are freed soon, and the last one fills the gap. */
+	/* From the end: most are freed soon. The last one fills the gap. */
 	for (i = nr_boot_spans; i-- > 0; ) {
 		span = &boot_spans[i];
 		if (span->phys < phys || span->phys - phys + span->size > size)
@@ -276,7 +276,7 @@ static int __init compare_spans(const void *a, const void *b)
 	return x->phys < y->phys ? -1 : x->phys > y->phys;
 }
 
-/* memblock hands its memory to the page allocator: what it gave out is known. */
+/* memblock hands its memory over to the page allocator: its allocations are final. */
 void __init memorizer_memblock_end(void)
 {
 	unsigned long va, end, page;
@@ -300,7 +300,10 @@ void __init memorizer_memblock_end(void)
 		va = boot.spans[i].va;
 		end = va + boot.spans[i].size;
 		for (page = va & PAGE_MASK; page < end; page += PAGE_SIZE) {
-			/* Memorizer's own, or a percpu area: known better already. */
+			/*
+			 * Memorizer's own, or a percpu area: it is known
+			 * already, and more precisely.
+			 */
 			if (memorizer_pages[__pa(page) >> PAGE_SHIFT]->kind != MAP_NONE)
 				continue;
 			memorizer_map_region_page(&boot, page,

@@ -31,15 +31,16 @@ EXPORT_SYMBOL_GPL(memorizer_known);
 #endif
 
 /*
- * Hooks use maps and objects: hold off their being given back. A hook may take
- * long (a percpu area has a copy for each CPU), so its end is a preemption
- * point like that of a tracepoint. That is safe: nothing is held any more, and
- * allocators are not entered with user memory open.
+ * Hooks use maps and objects, which must not be given back meanwhile. A hook
+ * may take long (a percpu area has one copy per CPU), so its end is a
+ * preemption point, like the end of a tracepoint. That is safe: the hook no
+ * longer holds anything, and allocators are not entered with access to user
+ * memory enabled.
  */
 #define hook_begin()	preempt_disable_notrace()
 #define hook_end()	preempt_enable_notrace()
 
-/* Where the map keeps the object at @p. Of maps of slabs only. */
+/* The map's entry for the object at @p. For maps of slabs only. */
 static struct memorizer_object **slab_entry(struct memorizer_map *map, void *p)
 {
 	unsigned long phys = memorizer_phys((unsigned long)p);
@@ -48,9 +49,8 @@ static struct memorizer_object **slab_entry(struct memorizer_map *map, void *p)
 }
 
 /*
- * An object comes into being at @p. The exchange of the entry is the moment
- * from which accesses find it; whatever was there before has been freed without
- * our seeing it, and ends now.
+ * A new object at @p. Accesses find it from the moment its entry is exchanged.
+ * If the entry held an older object, its free was not seen, and it ends now.
  */
 static void put_slab_object(struct kmem_cache *s, void *p, size_t size,
 			    unsigned long ip, u8 flags)
@@ -67,7 +67,10 @@ static void put_slab_object(struct kmem_cache *s, void *p, size_t size,
 	}
 	entry = slab_entry(map, p);
 	old = READ_ONCE(*entry);
-	/* Its constructor has run: the counts of that belong to this object. */
+	/*
+	 * Its constructor has run: the accesses of the constructor belong to
+	 * this object.
+	 */
 	if (old && old->flags & OBJ_CTOR && !flags) {
 		memorizer_take_over(old, ip);
 		return;
@@ -97,7 +100,7 @@ void __memorizer_slab_alloc(struct kmem_cache *s, void *p, size_t size,
 	if (memorizer_selected()) {
 		put_slab_object(s, p, size, ip, 0);
 	} else if (s->ctor) {
-		/* Constructed under our eyes, now somebody else's. */
+		/* Constructed while we recorded, allocated by a task that we do not. */
 		phys = memorizer_phys((unsigned long)p);
 		map = phys == MEMORIZER_NO_PHYS ? memorizer_no_map :
 			READ_ONCE(memorizer_pages[phys >> PAGE_SHIFT]);
@@ -120,9 +123,9 @@ void __memorizer_slab_ctor(struct kmem_cache *s, void *p)
 }
 
 /*
- * Not asked for whether anybody is selected: what was recorded is followed to
- * its end, whoever frees it. Two frees of one object are a bug of the kernel;
- * the exchange lets only one of them end the record.
+ * Does not check whether the task is selected: a recorded object is followed to
+ * its end, no matter which task frees it. Freeing an object twice is a bug of
+ * the kernel; the exchange lets only one of the frees end the record.
  */
 void __memorizer_slab_free(void *p, unsigned long ip)
 {
@@ -142,7 +145,7 @@ void __memorizer_slab_free(void *p, unsigned long ip)
 	hook_end();
 }
 
-/* krealloc() within what was given: same object, same counts, another size. */
+/* krealloc() within the size that was given: same object and counts, new size. */
 void __memorizer_resize(const void *p, size_t size)
 {
 	struct memorizer_object *obj;
@@ -154,7 +157,7 @@ void __memorizer_resize(const void *p, size_t size)
 	hook_end();
 }
 
-/* Memory that is added after boot has no place in the table. */
+/* Memory that was added after boot has no entry in the table. */
 static bool in_table(unsigned long pfn, unsigned long nr)
 {
 	return pfn + nr <= memorizer_ram >> PAGE_SHIFT;
@@ -175,7 +178,7 @@ void __memorizer_pages_alloc(struct page *page, unsigned int order,
 		memorizer_miss(OBJECT_MAP);
 		goto out;
 	}
-	/* Nothing may be left from before; if there is, we missed its free. */
+	/* Nothing may be left here from before; if it is, its free was missed. */
 	for (i = 0; i < nr; i++) {
 		if (READ_ONCE(memorizer_pages[pfn + i]) == memorizer_no_map)
 			continue;
@@ -184,7 +187,7 @@ void __memorizer_pages_alloc(struct page *page, unsigned int order,
 						       struct memorizer_object, map));
 		memorizer_page_clear(pfn + i, 0);
 	}
-	/* The sweep above is for all tasks; the record for selected ones. */
+	/* The sweep above is done for all tasks, the record made for selected ones. */
 	if (!memorizer_selected())
 		goto out;
 	obj = memorizer_create(MEMORIZER_PAGES,
@@ -192,7 +195,7 @@ void __memorizer_pages_alloc(struct page *page, unsigned int order,
 			       nr << PAGE_SHIFT, nr << PAGE_SHIFT, ip);
 	if (!obj)
 		goto out;
-	/* Pages may be freed one by one: the object lives until the last is gone. */
+	/* Pages may be freed one by one: the object lives until its last page is gone. */
 	obj->map.pages = nr;
 	for (i = 0; i < nr; i++)
 		WRITE_ONCE(memorizer_pages[pfn + i], &obj->map);
@@ -215,9 +218,9 @@ void __memorizer_pages_free(struct page *page, unsigned int order,
 }
 
 /*
- * The caller of the page allocator knows better what it has got. The record
- * keeps its counts and changes its type, under the lock, because the totals by
- * type change with it.
+ * The caller of the page allocator knows better what the pages are for. The
+ * record keeps its counts and changes its type, under the lock, because the
+ * totals by type change with it.
  */
 void __memorizer_pages_are(const void *addr, enum memorizer_type type,
 			   size_t size, unsigned long ip)
@@ -286,7 +289,7 @@ void __memorizer_vfree(const void *addr, unsigned long ip)
 	size_t size = 0;
 
 	hook_begin();
-	/* Only our record tells the size; without one there is nothing to end. */
+	/* Only the record has the size; without a record there is nothing to end. */
 	obj = memorizer_find(va);
 	if (obj && obj->va == va)
 		size = obj->size;
@@ -295,8 +298,9 @@ void __memorizer_vfree(const void *addr, unsigned long ip)
 }
 
 /*
- * Stacks of dead tasks are kept and handed out again without an allocation, so
- * the object may have to be made here; else it is there and only gets its type.
+ * The kernel keeps the stacks of dead tasks and reuses them without an
+ * allocation. The object may therefore have to be made here; otherwise it
+ * exists already and only gets its type.
  */
 void __memorizer_stack_alloc(const void *stack, size_t size, unsigned long ip)
 {
@@ -354,7 +358,7 @@ void __memorizer_percpu_alloc(void __percpu *p, size_t size, unsigned long ip)
 			va = (unsigned long)per_cpu_ptr(p, cpu);
 			obj = memorizer_create(MEMORIZER_PERCPU, va, size,
 					       ALIGN(size, 4), ip);
-			/* Half an object would count half of its accesses. */
+			/* Half an object would count only half of its accesses. */
 			if (obj && !percpu_set(va, size, NULL, obj)) {
 				percpu_set(va, size, obj, NULL);
 				memorizer_forget(obj);
@@ -377,7 +381,7 @@ void __memorizer_percpu_free(void __percpu *p, unsigned long ip)
 	hook_begin();
 	for_each_possible_cpu(cpu) {
 		va = (unsigned long)per_cpu_ptr(p, cpu);
-		/* A CPU's copy may have had no memory for its record. */
+		/* The copy of a CPU has no object if there was no memory for its record. */
 		obj = memorizer_find(va);
 		if (!obj || obj->type != MEMORIZER_PERCPU || obj->va != va)
 			continue;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Called by the compiler before each access, and by memcpy() and its kin.
+ * Called by the compiler before each access, and by memcpy() and similar
+ * functions.
  *
- * One call is one count, whatever the size; the count goes to the object that
- * the first byte lies in. An atomic or compound read-modify-write is one read
+ * One call is one count, whatever the size. The count goes to the object that
+ * contains the first byte. An atomic or compound read-modify-write is one read
  * and one write.
  */
 #include <linux/export.h>
@@ -59,7 +60,7 @@ void __tsan_write_range(void *addr, long size)
 }
 EXPORT_SYMBOL(__tsan_write_range);
 
-/* The size does not matter: all sizes are one function. */
+/* The size does not matter: one function serves all sizes. */
 #define SAME_AS(name, of)						\
 	void name(void *addr);						\
 	void name(void *addr) __alias(of);				\

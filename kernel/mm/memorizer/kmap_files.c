@@ -2,11 +2,10 @@
 /*
  * The files kmap, allocations, accesses and kmap_stream.
  *
- * The first three walk the records by number and can be read while everything
- * goes on.
- * kmap_stream takes dead objects, oldest first, and gives a record back when
- * its text has been handed over whole; what a reader has taken and not handed
- * over when it closes is put back.
+ * The first three walk the records by number and can be read while recording
+ * continues. kmap_stream takes dead objects, oldest first, and gives a record
+ * back once its text has been read completely. When a reader closes the file,
+ * the objects that it took and did not read completely are put back.
  */
 #include <linux/debugfs.h>
 #include <linux/fs.h>
@@ -27,7 +26,7 @@
 bool memorizer_print_live = true;
 bool memorizer_print_fields;
 
-/* An open file: text that is ready, and where to go on. */
+/* An open file: the text that is ready, and where to continue. */
 struct reader {
 	struct mutex mutex;
 	char *text;
@@ -63,7 +62,7 @@ static void reader_free(struct reader *r)
 	kfree(r);
 }
 
-/* An object did not fit into an empty text: take a larger one. */
+/* An object did not fit into an empty buffer: allocate a larger one. */
 static int reader_grow(struct reader *r)
 {
 	char *text = vmalloc(r->size * 2);
@@ -76,18 +75,18 @@ static int reader_grow(struct reader *r)
 	return 0;
 }
 
-/* Hand over what is ready. */
+/* Copy the text that is ready to the reader. */
 static ssize_t reader_copy(struct reader *r, char __user *buf, size_t count)
 {
 	size_t n = min(count, r->len - r->off), left;
 
-	/* A page that faults ends the read early; the rest is still there. */
+	/* A page that faults ends the read early; the rest of the text stays. */
 	left = copy_to_user(buf, r->text + r->off, n);
 	r->off += n - left;
 	return n - left ?: -EFAULT;
 }
 
-/* Records that are unused, or turned out to be memory of others, are none. */
+/* Neither unused records nor those that covered other objects are shown. */
 static bool wanted(const struct memorizer_object *obj)
 {
 	switch (smp_load_acquire(&obj->state)) {
@@ -101,7 +100,7 @@ static bool wanted(const struct memorizer_object *obj)
 	}
 }
 
-/* Fill the text with whole objects from r->slot on. 0: no more. */
+/* Fill the buffer with whole objects from r->slot on. 0: there are no more. */
 static int kmap_fill(struct reader *r)
 {
 	unsigned long slots = memorizer_pool_slots();
@@ -137,9 +136,10 @@ static int kmap_fill(struct reader *r)
 }
 
 /*
- * A reader goes through the records by number, so that one that is made behind
- * it is not shown, and none is shown twice. Objects are formatted whole: a line
- * may be split between two reads, never between two states of the object.
+ * A reader walks the records by number. A record that is made behind its
+ * position is not shown, and none is shown twice. Objects are formatted whole:
+ * a line may be split between two reads, but never between two states of an
+ * object.
  */
 static ssize_t kmap_read(struct file *file, char __user *buf, size_t count,
 			 loff_t *pos)
@@ -164,7 +164,7 @@ out:
 	return ret;
 }
 
-/* Which lines are shown is settled here: one map is of one format. */
+/* The format is chosen when the file is opened: one map has one format. */
 static int open_with(struct file *file, memorizer_format_fn format)
 {
 	u64 old = memorizer_hide();
@@ -185,7 +185,7 @@ static int kmap_open(struct inode *inode, struct file *file)
 	return err;
 }
 
-/* A file of comma-separated values. Neither of the two is the whole of an object. */
+/* A file of comma-separated values. Neither of the two has all of an object. */
 static int open_csv(struct file *file, memorizer_format_fn format, const char *header)
 {
 	int err = open_with(file, format);
@@ -256,10 +256,10 @@ void memorizer_stream_wake_now(void)
 	wake_up_interruptible_all(&stream_wait);
 }
 
-/* An object died. In any context, so somebody else must do the waking. */
+/* An object died. This may be any context, so the wakeup is left to a worker. */
 void memorizer_stream_wake(void)
 {
-	/* Pairs with smp_store_mb() of the waiters. */
+	/* Pairs with smp_store_mb() in the waiters. */
 	smp_mb();
 	if (unlikely(READ_ONCE(stream_waiting)))
 		memorizer_kick();
@@ -279,8 +279,8 @@ static unsigned long *text_end(struct memorizer_object *obj)
 }
 
 /*
- * Take dead objects and turn them into text. After the grace period nobody
- * can count on them any more, so that the text is final.
+ * Take dead objects and turn them into text. After the grace period no CPU can
+ * count accesses to them any more, so the text is final.
  */
 static int stream_fill(struct reader *r)
 {
@@ -315,7 +315,7 @@ static int stream_fill(struct reader *r)
 	return 0;
 }
 
-/* Records whose text has been handed over whole are not needed any more. */
+/* Records whose text has been read completely are not needed any more. */
 static void stream_done(struct reader *r)
 {
 	struct memorizer_object *obj;
@@ -342,7 +342,7 @@ static int stream_sleep(struct file *file)
 {
 	if (file->f_flags & O_NONBLOCK)
 		return -EAGAIN;
-	/* Pairs with the look at stream_waiting after an object has died. */
+	/* Pairs with the check of stream_waiting after an object has died. */
 	return wait_event_interruptible(stream_wait, ({
 		smp_store_mb(stream_waiting, 1);
 		memorizer_have_dead();
@@ -350,8 +350,9 @@ static int stream_sleep(struct file *file)
 }
 
 /*
- * What was formatted before is handed over first. Records go when all of their
- * text is with the reader, so that one who is killed in between loses nothing.
+ * Text that is ready is copied first. Records are given back after all of their
+ * text has been copied, so that nothing is lost if the reader is killed in
+ * between.
  */
 static ssize_t stream_read(struct file *file, char __user *buf, size_t count,
 			   loff_t *pos)
@@ -381,7 +382,10 @@ out:
 	return ret;
 }
 
-/* The order matters: first wait, then look, or an object dies unseen in between. */
+/*
+ * The order matters: enter the wait queue, then look. Otherwise an object could
+ * die unseen in between.
+ */
 static __poll_t stream_poll(struct file *file, poll_table *wait)
 {
 	struct reader *r = file->private_data;
@@ -392,7 +396,7 @@ static __poll_t stream_poll(struct file *file, poll_table *wait)
 		EPOLLIN | EPOLLRDNORM : 0;
 }
 
-/* While a stream is open, nothing is dropped for the budget: see work_fn(). */
+/* While a stream is open, nothing is dropped for the budget; see work_fn(). */
 static int kmap_stream_open(struct inode *inode, struct file *file)
 {
 	int err = kmap_open(inode, file);
@@ -402,7 +406,7 @@ static int kmap_stream_open(struct inode *inode, struct file *file)
 	return err;
 }
 
-/* What was not handed over whole goes back, in its old order. */
+/* Objects that were not read completely are put back, in their old order. */
 static int stream_release(struct inode *inode, struct file *file)
 {
 	struct reader *r = file->private_data;

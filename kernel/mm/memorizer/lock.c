@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The lock of the runtime. The kernel's own spinlocks call instrumented code
- * when they have to wait, which would come back here.
+ * when they wait, which would re-enter the runtime.
  *
- * Held for a few dozen instructions, interrupts off, never from NMI, and
- * nothing that is called under it is instrumented.
+ * It is held for a few dozen instructions, with interrupts disabled, never in
+ * an NMI. Nothing that is called under it is instrumented.
  */
 #include <linux/atomic.h>
 #include <linux/irqflags.h>

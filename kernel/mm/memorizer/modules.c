@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Global variables of modules: while a module is there, its data is a region
- * whose spans are the module's symbols.
+ * Global variables of modules: while a module is loaded, its data is a region
+ * whose spans are the symbols of the module.
  */
 #include <linux/init.h>
 #include <linux/instruction_pointer.h>
@@ -14,7 +14,7 @@
 
 #ifdef CONFIG_MODULES
 
-/* One data area of one module. Goes to limbo as a map without entries. */
+/* One data area of one module. It goes to limbo as a map without entries. */
 struct module_region {
 	struct memorizer_map map;
 	struct list_head list;
@@ -34,7 +34,7 @@ static int compare(const void *a, const void *b)
 	return x->va < y->va ? -1 : x->va > y->va;
 }
 
-/* Enter the symbols in an area; count only if @spans is NULL. */
+/* Enter the symbols of an area; if @spans is NULL, only count them. */
 static u32 collect(const struct mod_kallsyms *ks, unsigned long base,
 		   unsigned long size, struct memorizer_span *spans)
 {
@@ -53,7 +53,7 @@ static u32 collect(const struct mod_kallsyms *ks, unsigned long base,
 	return n;
 }
 
-/* Sort, drop doubles; an object reaches to the next one, as in the image. */
+/* Sort, drop duplicates. An object extends to the next one, as in the image. */
 static u32 finish(struct memorizer_span *spans, u32 nr, unsigned long end)
 {
 	u32 i, n = 0;
@@ -102,8 +102,8 @@ static void add_area(struct module *mod, const struct mod_kallsyms *ks,
 }
 
 /*
- * The objects end before the memory does. The region itself may still be in use
- * by an access on another CPU, so it waits with the maps for a grace period.
+ * The objects end before the memory does. An access on another CPU may still
+ * use the region, so it waits for a grace period together with the maps.
  */
 static void remove_module(struct module *mod, unsigned long ip)
 {
@@ -160,8 +160,9 @@ void memorizer_modules_unlock(void)
 }
 
 /*
- * Variable *@nr of all modules, and the name of its module. NULL if there are not
- * that many; *@nr is then by how many too few. The caller holds the lock.
+ * Variable *@nr of all modules, and the name of its module. If there are fewer
+ * variables, NULL, and *@nr is reduced by their number. The caller holds the
+ * lock.
  */
 const struct memorizer_span *memorizer_module_span(u64 *nr, const char **name)
 {
@@ -177,7 +178,7 @@ const struct memorizer_span *memorizer_module_span(u64 *nr, const char **name)
 	return NULL;
 }
 
-/* Before others look at the module, after all others have left it. */
+/* Called before other notifiers see a new module, and after the exit function of an old one. */
 static struct notifier_block module_nb = {
 	.notifier_call = module_event,
 	.priority = INT_MAX - 1,

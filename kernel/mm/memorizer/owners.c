@@ -25,7 +25,7 @@
 
 #include "memorizer.h"
 
-/* A cgroup of the default hierarchy: its path cannot change while it exists. */
+/* A cgroup of the default hierarchy. Its path cannot change while it exists. */
 struct group {
 	struct group *next;
 	u64 id;
@@ -46,7 +46,7 @@ struct owner {
 #define NR_BUCKETS	4096U
 #define NR_GROUPS	256U
 
-/* All of these change under css_set_lock only. */
+/* All of these change only under css_set_lock. */
 static struct owner *blocks[NR_BLOCKS];
 static u32 nr_owners;			/* the last number; 0 is no owner */
 static u32 buckets[NR_BUCKETS];
@@ -67,7 +67,7 @@ static struct owner *owner_at(u32 nr)
 	return &blocks[nr / BLOCK_OWNERS][nr % BLOCK_OWNERS];
 }
 
-/* The pid of a site or an object as it is shown, and the number of its owner or 0. */
+/* The pid of a site or object, as it is shown, and the number of its owner or 0. */
 s32 memorizer_pid_of(s32 who, u32 *owner)
 {
 	*owner = 0;
@@ -83,7 +83,7 @@ static struct group *add_group(struct cgroup *cgrp, u64 id)
 	struct group *group;
 	int len = cgroup_path(cgrp, path, sizeof(path));
 
-	/* A path that does not fit is cut by cgroup_path(); it has a number, too. */
+	/* cgroup_path() cuts a path that does not fit; the cgroup also has a number. */
 	if (len < 0 || len >= sizeof(path))
 		len = strnlen(path, sizeof(path) - 1);
 	group = memorizer_pool_alloc(sizeof(*group) + len + 1);
@@ -129,7 +129,7 @@ static u32 add_owner(s32 pid, u32 pidns, struct group *group, u32 *bucket)
 	return nr;
 }
 
-/* The number of the owner that a task is now, or 0. */
+/* The number of the owner that a task belongs to now, or 0. */
 static u32 find_owner(struct task_struct *task, u32 pidns)
 {
 	struct group *group = find_group(task_dfl_cgroup(task));
@@ -153,7 +153,7 @@ static u32 tag_owner(u64 tag)
 		((u32)((tag & ~MEMORIZER_HIDDEN) >> 32) - 1) & ~MEMORIZER_WHO_OWNER : 0;
 }
 
-/* The task may be running Memorizer's own code on another CPU: it stays hidden. */
+/* The task may be running Memorizer's own code on another CPU and stays hidden. */
 static void set_tag(struct task_struct *task, u64 tag)
 {
 	u64 old = READ_ONCE(task->memorizer.tag), seen;
@@ -189,8 +189,9 @@ static void note_owner(struct task_struct *task)
 }
 
 /*
- * A task was born into a cgroup, has moved to another, or leaves its last one.
- * Called with css_set_lock held; finding out is not part of what the task does.
+ * A task was created in a cgroup, has moved to another, or leaves its last one.
+ * Called with css_set_lock held. The work done here does not count as the
+ * task's.
  */
 void memorizer_task_owner(struct task_struct *task)
 {
@@ -209,8 +210,8 @@ bool memorizer_log_owners(void)
 }
 
 /*
- * Tasks that exist get their owner, or their pid, here; those that are being
- * made are in the list before they come to memorizer_task_owner(). Idle tasks
+ * Existing tasks get their owner, or their pid, here. Tasks that are being
+ * created are in the list before they reach memorizer_task_owner(). Idle tasks
  * are in no list and keep pid 0.
  */
 int memorizer_set_log_owners(bool on)
@@ -245,7 +246,7 @@ void memorizer_show_owners(struct seq_file *m, u64 missed)
 }
 
 /*
- * The file `owners`: comments of a KMAP, so that it can stand in front of one.
+ * The file `owners`: comment lines of a KMAP, so that the file can precede one.
  * 0 is the header.
  */
 static void *owners_start(struct seq_file *m, loff_t *pos)
@@ -263,7 +264,7 @@ static void owners_stop(struct seq_file *m, void *v)
 {
 }
 
-/* Whatever a cgroup is called, the line stays one line of seven fields. */
+/* The line has seven fields, whatever the name of the cgroup contains. */
 static void put_text(struct seq_file *m, const char *s)
 {
 	for (; *s; s++) {
@@ -276,7 +277,7 @@ static void put_text(struct seq_file *m, const char *s)
 	}
 }
 
-/* The name that a living task has now; of others, their last. */
+/* The current name of a living task, or the last name of a dead one. */
 static void put_comm(struct seq_file *m, u32 nr, const struct owner *owner)
 {
 	struct task_struct *task;
@@ -351,7 +352,7 @@ const struct file_operations memorizer_owners_fops = {
 	.release = owners_release,
 };
 
-/* Processes come later than this; cgroups are there. */
+/* Cgroups are initialised by now, and processes start later. */
 static int __init owners_init(void)
 {
 	if (owners_boot && memorizer_set_log_owners(true))

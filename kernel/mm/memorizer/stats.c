@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * show_stats. What was seen is counted when it happens, what was kept is added
- * up from the records: the two must agree.
+ * show_stats. Events are counted when they happen, and records are added up
+ * when the file is read: the two must agree.
  */
 #include <linux/cpumask.h>
 #include <linux/fs.h>
@@ -65,9 +65,10 @@ void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
 }
 
 /*
- * Add up what the records hold, and what those held that were given back. The
- * mutex keeps records from being given back meanwhile, which would count them
- * twice or not at all; accesses go on, so the sum is of no single moment.
+ * Add up the counts in the records, and those of records that were given back.
+ * The mutex prevents records from being given back meanwhile, which would count
+ * them twice or not at all. Accesses continue, so the sum does not belong to a
+ * single moment.
  */
 static void sum_records(struct memorizer_stats *s)
 {
@@ -93,7 +94,7 @@ static void sum_records(struct memorizer_stats *s)
 	mutex_unlock(&memorizer_mutex);
 }
 
-/* Counters of other CPUs are read without stopping them. */
+/* The counters of other CPUs are read without stopping those CPUs. */
 void memorizer_collect_stats(struct memorizer_stats *s)
 {
 	int cpu, i;
@@ -122,7 +123,7 @@ u64 memorizer_sum_misses(const struct memorizer_stats *s, int from, int to)
 	return sum;
 }
 
-/* The causes of one kind. */
+/* The causes of one kind of loss. */
 static void show_misses(struct seq_file *m, const struct memorizer_stats *s,
 			int from, int to)
 {
@@ -205,7 +206,7 @@ unsigned long memorizer_used_bytes(void)
 }
 
 /*
- * Our own allocations for this text must not change the numbers in it, hence
+ * The allocations made for this text must not change the numbers in it, hence
  * memorizer_hide().
  */
 static int stats_show(struct seq_file *m, void *v)

@@ -2,10 +2,10 @@
 /*
  * stats: the statistics in the layout of upstream's kernels, for its scripts.
  *
- * The numbers are those of show_stats. Sections about what does not exist here
- * are left out: bytes accessed, which nobody counts, and upstream's lookup
- * table. "Induced" and "Disabled" are accesses that upstream observes and throws
- * away; here they are not observed.
+ * The numbers are those of show_stats. Sections about things that do not exist
+ * here are left out: bytes accessed, which are not counted, and upstream's
+ * lookup table. "Induced" and "Disabled" are accesses that upstream observes
+ * and discards; here they are not observed.
  */
 #include <linux/fs.h>
 #include <linux/math64.h>
@@ -42,9 +42,9 @@ static void show_accesses(struct seq_file *m, const struct memorizer_stats *s)
 }
 
 /*
- * Accesses to no object, under the types that upstream has for such memory; those
- * that were lost are of the type NONE. The hits are those of "Tracked", the
- * misses those of "Missing".
+ * Accesses to no object, by the types that upstream has for such memory; lost
+ * accesses have the type NONE. The hits are those of "Tracked", the misses
+ * those of "Missing".
  */
 static void show_hits(struct seq_file *m, const struct memorizer_stats *s)
 {
@@ -74,7 +74,7 @@ static void show_allocs(struct seq_file *m)
 
 	show_section(m, "Tracked Memory Allocations");
 	for (i = 0; i < MEMORIZER_NR_TYPES; i++) {
-		/* An object may come or go between the two reads. */
+		/* An object may be allocated or freed between the two reads. */
 		live = READ_ONCE(t->live[i]);
 		created = max(READ_ONCE(t->created[i]), live);
 		show_type(m, memorizer_type_names[i], created, created - live);
