@@ -162,6 +162,7 @@ static int show_all(struct job *j)
 	struct mz_event ev[MZ_BATCH];
 	long n;
 
+	j->in->beside = true;
 	while ((n = mz_reader_read(j->in, ev, MZ_BATCH)) > 0) {
 		for (long i = 0; i < n; i++) {
 			if (!mz_select_takes(&j->select, &ev[i]))

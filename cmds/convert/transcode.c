@@ -227,6 +227,7 @@ static int convert(struct transcode *t)
 	long n;
 	int ret = 0;
 
+	t->in->beside = true;
 	do {
 		n = raw ? mz_reader_read_raw(t->in, ev, MZ_BATCH)
 			: mz_reader_read(t->in, ev, MZ_BATCH);

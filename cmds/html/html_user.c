@@ -93,6 +93,7 @@ static int read_all(struct user *s, struct progress *p, struct mz_error *err)
 		whole.events = 0; /* how many it has is not known before the end */
 	/* the usage knows blocks by their addresses: a second table of them is not needed */
 	s->in->unnamed = true;
+	s->in->beside = true;
 	while (!ret && (n = mz_reader_read_raw(s->in, ev, MZ_BATCH)) > 0) {
 		for (long i = 0; i < n && !ret; i++)
 			ret = add_event(s, &ev[i]);

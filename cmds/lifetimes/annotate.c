@@ -160,6 +160,7 @@ static int annotate_binary(struct annotator *a)
 	long n;
 	int ret = 0;
 
+	a->in->beside = true;
 	while (!ret && (n = mz_reader_read(a->in, ev, 64)) > 0) {
 		if (!started && a->ops->start(a, true) < 0)
 			ret = -1;

@@ -87,6 +87,7 @@ static int read_all(struct job *j)
 	uint64_t number = 0;
 	long n;
 
+	j->in->beside = true;
 	while ((n = mz_reader_read_raw(j->in, ev, MZ_BATCH)) > 0) {
 		for (long i = 0; i < n; i++) {
 			struct mz_effect fx;

@@ -468,6 +468,7 @@ static int read_events(struct job *j, struct mz_usage *u, const char *path)
 		whole.events = 0; /* how many it has is not known before the end */
 	/* the usage knows blocks by their addresses: a second table of them is not needed */
 	j->in->unnamed = true;
+	j->in->beside = true;
 	progress_start(&p, path);
 	while (!ret && (n = mz_reader_read_raw(j->in, ev, MZ_BATCH)) > 0) {
 		for (long i = 0; i < n && !ret; i++)

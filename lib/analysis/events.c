@@ -62,6 +62,7 @@ struct mz_events *mz_events_of(struct mz_reader *r, struct mz_error *err)
 		return NULL;
 	}
 	s->r = r;
+	r->beside = true;
 	s->by_sequence = counts_events(r);
 	return s;
 }

@@ -4,6 +4,7 @@
 #define MZ_TRACE_CONTAINER_H
 
 #include "base/merge.h"
+#include "trace/chunk_ahead.h"
 #include "trace/container_scan.h"
 #include "trace/reader.h"
 
@@ -13,16 +14,17 @@ bool mz_container_probe(const char *data, size_t n);
 
 /* The chunks of a stream, in order. */
 struct mz_merge_lane {
-	struct mz_decoder *decoder; /* NULL: no chunk is open */
-	const uint32_t *chunks;	    /* in the index */
+	const struct mz_container *of;
+	struct mz_chunk_ahead *ahead; /* NULL: no chunk is open */
+	const uint32_t *chunks;	      /* in the index */
 	uint32_t n, at;
 	uint32_t stream;
-	uint32_t sequence;	/* of the chunk that should be next */
-	uint64_t place;		/* offset of the open chunk */
-	uint64_t time;		/* of the next event, or the least that it can be */
-	struct mz_event *ahead; /* decoded and not yet given */
-	uint32_t n_ahead, at_ahead;
-	uint64_t charge; /* what the decoder costs, in the input's budget */
+	uint32_t sequence;	  /* of the chunk that should be next */
+	uint64_t place;		  /* offset of the open chunk */
+	uint64_t time;		  /* of the next event, or the least that it can be */
+	struct mz_event *waiting; /* decoded, and others come first */
+	uint32_t n_waiting, at_waiting;
+	uint64_t charge; /* what decoding costs, in the input's budget */
 	bool open;
 };
 
@@ -38,7 +40,7 @@ struct mz_container {
 
 	struct mz_merge_lane *lanes;
 	uint32_t n_lanes;
-	uint32_t *chunks; /* of all lanes, one after the other */
+	uint32_t *chunks;      /* of all lanes, one after the other */
 	struct mz_merge merge; /* of the lanes, by time */
 
 	/* from a pipe */

@@ -65,8 +65,8 @@ static int make_lanes(struct mz_container *c, struct wanted *w, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		c->chunks[i] = w[i].chunk;
 		if (!i || w[i].stream != w[i - 1].stream)
-			c->lanes[c->n_lanes++] = (struct mz_merge_lane){.stream = w[i].stream,
-									.chunks = c->chunks + i};
+			c->lanes[c->n_lanes++] = (struct mz_merge_lane){
+				.of = c, .stream = w[i].stream, .chunks = c->chunks + i};
 		c->lanes[c->n_lanes - 1].n++;
 	}
 	return 0;
@@ -137,10 +137,10 @@ static void close_lane(struct mz_reader *r, struct mz_merge_lane *l)
 {
 	mz_mem_give(&r->in.budget, l->charge);
 	l->charge = 0;
-	mz_decoder_free(l->decoder);
-	free(l->ahead);
-	l->decoder = NULL;
+	mz_chunk_ahead_free(l->ahead);
+	free(l->waiting);
 	l->ahead = NULL;
+	l->waiting = NULL;
 	l->open = false;
 }
 
@@ -160,6 +160,14 @@ void mz_container_merge_stop(struct mz_reader *r)
 
 /* ---- one lane ----------------------------------------------------------- */
 
+static int load_chunk(void *arg, uint32_t number, struct mz_buf *payload, struct mz_error *err)
+{
+	const struct mz_merge_lane *l = arg;
+	const struct mz_container_scan *scan = &l->of->scan;
+
+	return mz_container_scan_load_to(scan, &scan->index.v[l->chunks[number]], payload, err);
+}
+
 /* Open the lane's next chunk. 1: open; 2: it is damaged, and ev says so. */
 static int open_chunk(struct mz_reader *r, struct mz_merge_lane *l, struct mz_event *ev)
 {
@@ -168,17 +176,16 @@ static int open_chunk(struct mz_reader *r, struct mz_merge_lane *l, struct mz_ev
 	bool gap = !c->selecting && c->n_lanes == 1 && e->info.sequence != l->sequence && l->at > 1;
 	int ret;
 
-	if (!l->decoder)
-		l->decoder = mz_decoder_new();
-	if (!l->decoder)
+	/* several lanes take turns at every few events, and a thread for each would be many */
+	if (!l->ahead)
+		l->ahead = mz_chunk_ahead_new(load_chunk, l, l->n, r->beside && c->n_lanes == 1);
+	if (!l->ahead)
 		return mz_fail_memory(&r->error);
 	l->place = e->offset;
-	ret = mz_container_scan_load(&c->scan, e, &r->error);
-	if (!ret)
-		ret = mz_decoder_start(l->decoder, c->scan.block.data, c->scan.block.len);
+	ret = mz_chunk_ahead_next(l->ahead, &r->error);
 	/* lanes whose times overlap are open at once, and each has its decoder */
 	if (ret == -ENOMEM ||
-	    !mz_mem_change(&r->in.budget, &l->charge, mz_decoder_memory(l->decoder)))
+	    !mz_mem_change(&r->in.budget, &l->charge, mz_chunk_ahead_memory(l->ahead)))
 		return mz_fail_memory(&r->error);
 	if (ret < 0 && ret != -EBADMSG)
 		return ret;
@@ -198,7 +205,7 @@ static long read_lane(struct mz_reader *r, struct mz_merge_lane *l, struct mz_ev
 	struct mz_container *c = r->state;
 
 	for (;;) {
-		long n = l->open ? mz_decoder_read(l->decoder, ev, max) : 0;
+		long n = l->open ? mz_chunk_ahead_read(l->ahead, ev, max) : 0;
 
 		if (n == -ENOMEM)
 			return mz_fail_memory(&r->error);
@@ -224,13 +231,13 @@ static int look_ahead(struct mz_reader *r, struct mz_merge_lane *l)
 {
 	long n;
 
-	if (!l->ahead)
-		l->ahead = malloc(AHEAD * sizeof(*l->ahead));
-	if (!l->ahead)
+	if (!l->waiting)
+		l->waiting = malloc(AHEAD * sizeof(*l->waiting));
+	if (!l->waiting)
 		return mz_fail_memory(&r->error);
-	n = read_lane(r, l, l->ahead, AHEAD);
-	l->at_ahead = 0;
-	l->n_ahead = n > 0 ? (uint32_t)n : 0;
+	n = read_lane(r, l, l->waiting, AHEAD);
+	l->at_waiting = 0;
+	l->n_waiting = n > 0 ? (uint32_t)n : 0;
 	return (int)n;
 }
 
@@ -243,7 +250,7 @@ static long take_turn(struct mz_reader *r, struct mz_event *ev, uint64_t *places
 	struct mz_merge_lane *l = &c->lanes[c->merge.heap[0].number];
 	size_t n = 0;
 
-	if (l->at_ahead == l->n_ahead) {
+	if (l->at_waiting == l->n_waiting) {
 		int ret = look_ahead(r, l);
 
 		if (ret < 0)
@@ -253,8 +260,8 @@ static long take_turn(struct mz_reader *r, struct mz_event *ev, uint64_t *places
 			return 0;
 		}
 	}
-	while (n < max && l->at_ahead < l->n_ahead) {
-		const struct mz_event *next = &l->ahead[l->at_ahead];
+	while (n < max && l->at_waiting < l->n_waiting) {
+		const struct mz_event *next = &l->waiting[l->at_waiting];
 
 		if (next->has & MZ_HAS_TIME && next->time > l->time) {
 			l->time = next->time;
@@ -264,7 +271,7 @@ static long take_turn(struct mz_reader *r, struct mz_event *ev, uint64_t *places
 		}
 		places[n] = l->place;
 		ev[n++] = *next;
-		l->at_ahead++;
+		l->at_waiting++;
 	}
 	return (long)n;
 }

@@ -71,8 +71,8 @@ long mz_source_read(const struct mz_source *s, uint64_t offset, void *buf, size_
 
 /* The frame is read again and must agree with the entry: the index is as untrusted as any other
  * part of the file. */
-int mz_container_scan_load(struct mz_container_scan *s, const struct mz_index_entry *entry,
-			   struct mz_error *err)
+int mz_container_scan_load_to(const struct mz_container_scan *s, const struct mz_index_entry *entry,
+			      struct mz_buf *to, struct mz_error *err)
 {
 	uint8_t head[MZ_WIRE_FRAME_SIZE];
 	struct mz_block_frame frame;
@@ -83,19 +83,24 @@ int mz_container_scan_load(struct mz_container_scan *s, const struct mz_index_en
 	if (n != sizeof(head) || !mz_block_frame_get(head, &frame) || frame.type != entry->type ||
 	    frame.size != entry->size)
 		return -EBADMSG;
-	s->block.len = 0;
-	if (!mz_buf_room(&s->block, frame.size + 1)) {
-		s->block.failed = false;
+	to->len = 0;
+	if (!mz_buf_room(to, frame.size + 1)) {
+		to->failed = false;
 		return mz_fail_memory(err);
 	}
-	n = mz_source_read(&s->source, entry->offset + sizeof(head), s->block.data, frame.size,
-			   err);
+	n = mz_source_read(&s->source, entry->offset + sizeof(head), to->data, frame.size, err);
 	if (n < 0)
 		return (int)n;
-	s->block.len = (size_t)n;
-	if (s->block.len != frame.size || mz_crc32c(0, s->block.data, s->block.len) != frame.crc)
+	to->len = (size_t)n;
+	if (to->len != frame.size || mz_crc32c(0, to->data, to->len) != frame.crc)
 		return -EBADMSG;
 	return 0;
+}
+
+int mz_container_scan_load(struct mz_container_scan *s, const struct mz_index_entry *entry,
+			   struct mz_error *err)
+{
+	return mz_container_scan_load_to(s, entry, &s->block, err);
 }
 
 /* ---- by walking --------------------------------------------------------- */

@@ -41,6 +41,10 @@ void mz_container_scan_close(struct mz_container_scan *s);
 int mz_container_scan_load(struct mz_container_scan *s, const struct mz_index_entry *entry,
 			   struct mz_error *err);
 
+/* The same into a buffer of the caller's: several threads may load at once. */
+int mz_container_scan_load_to(const struct mz_container_scan *s, const struct mz_index_entry *entry,
+			      struct mz_buf *to, struct mz_error *err);
+
 /* As this library knows it, with its own size. */
 void mz_container_scan_summary(const struct mz_container_scan *s, struct mz_summary *summary);
 

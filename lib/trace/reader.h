@@ -4,8 +4,8 @@
 #define MZ_TRACE_READER_H
 
 #include "base/input.h"
-#include "trace/names.h"
 #include "trace/live.h"
+#include "trace/names.h"
 
 /* The most events of one call of ops->read. */
 #define MZ_BATCH 512
@@ -33,20 +33,21 @@ struct mz_reader {
 	struct mz_input in;
 	struct mz_error error;
 	struct mz_tables *tables;
-	struct mz_live live;	    /* for formats that name blocks by address */
-	uint64_t places[MZ_BATCH];  /* line or byte offset of each event last read */
-	uint64_t orders[MZ_BATCH];  /* if ordered: the events' places among all files' */
+	struct mz_live live;	   /* for formats that name blocks by address */
+	uint64_t places[MZ_BATCH]; /* line or byte offset of each event last read */
+	uint64_t orders[MZ_BATCH]; /* if ordered: the events' places among all files' */
 	bool ordered;
-	uint64_t line;		    /* text: lines read so far */
-	uint64_t junk;		    /* text: lines with something unknown at the end */
+	uint64_t line; /* text: lines read so far */
+	uint64_t junk; /* text: lines with something unknown at the end */
 	uint32_t fields;
-	bool named; /* text: the first block has told how blocks are named */
+	bool named;   /* text: the first block has told how blocks are named */
 	bool unnamed; /* set by callers that need no objects: blocks keep their addresses alone */
+	bool beside;  /* set by callers that do not fork: another thread may decode ahead */
 	struct mz_names *names; /* that the trace brings along; NULL = none */
 	struct mz_attrs *attrs; /* of formats that are no container; NULL = none */
 	uint64_t live_blocks;	/* by the events read so far: births that have no end yet */
 	uint64_t live_charge;	/* what they cost, in the input's budget */
-	void *state; /* the format's own */
+	void *state;		/* the format's own */
 };
 
 /* A failure for want of memory that is the budget's is said to be so: -r->error.code. */

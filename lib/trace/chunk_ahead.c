@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Decode chunks in a thread, ahead of the reader. Unpacking a chunk and decoding its events are
+ * both the thread's, up to the moment when the reader arrives at the chunk: then the reader
+ * decodes what is left of it, and the thread begins with the one behind. So both are busy,
+ * whichever of them has more to do.
+ */
+#include "trace/chunk_ahead.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/reader.h"
+
+#define SLOTS 2 /* one that is read, and one that is made */
+
+enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_READY };
+
+/* A chunk. While it is busy, it belongs to the thread that makes it; then to the reader. */
+struct ahead_slot {
+	enum slot_state state;
+	struct mz_decoder *decoder;
+	struct mz_buf payload;
+	int ret; /* of loading and starting */
+	struct mz_error error;
+	struct mz_event *events; /* decoded before the reader came */
+	uint32_t cap, n, at;
+	bool over; /* behind these comes end */
+	long end;
+	size_t memory;
+};
+
+struct mz_chunk_ahead {
+	mz_chunk_load *load;
+	void *arg;
+	uint32_t n;
+	uint32_t next;		 /* chunk of the reader */
+	uint32_t begun;		 /* chunks that someone makes or has made */
+	_Atomic uint32_t wanted; /* the thread has no time for events of chunks below this */
+	struct ahead_slot slots[SLOTS];
+	pthread_t thread;
+	pthread_mutex_t lock; /* of begun and the states */
+	pthread_cond_t change;
+	bool beside, running, stop;
+};
+
+/* A second processor that this process may use. */
+static bool has_processor(void)
+{
+	cpu_set_t set;
+
+	return !sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) > 1;
+}
+
+struct mz_chunk_ahead *mz_chunk_ahead_new(mz_chunk_load *load, void *arg, uint32_t n, bool beside)
+{
+	struct mz_chunk_ahead *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->load = load;
+	a->arg = arg;
+	a->n = n;
+	a->beside = beside && n > 1 && has_processor();
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->change, NULL);
+	return a;
+}
+
+void mz_chunk_ahead_free(struct mz_chunk_ahead *a)
+{
+	if (!a)
+		return;
+	if (a->running) {
+		pthread_mutex_lock(&a->lock);
+		a->stop = true;
+		atomic_store(&a->wanted, UINT32_MAX);
+		pthread_cond_signal(&a->change);
+		pthread_mutex_unlock(&a->lock);
+		pthread_join(a->thread, NULL);
+	}
+	for (int i = 0; i < SLOTS; i++) {
+		mz_decoder_free(a->slots[i].decoder);
+		mz_buf_free(&a->slots[i].payload);
+		free(a->slots[i].events);
+	}
+	pthread_cond_destroy(&a->change);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+/* ---- making a chunk --------------------------------------------------------- */
+
+/* Load and unpack it. */
+static void start(const struct mz_chunk_ahead *a, struct ahead_slot *s, uint32_t number)
+{
+	s->error = (struct mz_error){0};
+	s->n = s->at = 0;
+	s->over = false;
+	if (!s->decoder)
+		s->decoder = mz_decoder_new();
+	s->ret = s->decoder ? a->load(a->arg, number, &s->payload, &s->error) : -ENOMEM;
+	if (!s->ret)
+		s->ret = mz_decoder_start(s->decoder, s->payload.data, s->payload.len);
+}
+
+/* Without memory for them the reader decodes the events. */
+static bool events_room(struct ahead_slot *s)
+{
+	uint32_t n = mz_decoder_info(s->decoder)->events;
+
+	if (n > s->cap) {
+		free(s->events);
+		s->events = malloc(n * sizeof(*s->events));
+		s->cap = s->events ? n : 0;
+	}
+	return n <= s->cap;
+}
+
+/* Batches are those of a reader without a thread, so that damage ends both at the same event. */
+static void decode(struct mz_chunk_ahead *a, struct ahead_slot *s, uint32_t number)
+{
+	if (s->ret || !events_room(s))
+		return;
+	while (!s->over && atomic_load_explicit(&a->wanted, memory_order_relaxed) <= number) {
+		size_t room = s->cap - s->n;
+		long n = mz_decoder_read(s->decoder, s->events + s->n,
+					 room < MZ_BATCH ? room : MZ_BATCH);
+
+		s->over = n <= 0;
+		s->end = n;
+		s->n += n > 0 ? (uint32_t)n : 0;
+	}
+}
+
+static void *work(void *arg)
+{
+	struct mz_chunk_ahead *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->stop && a->begun < a->n) {
+		uint32_t number = a->begun;
+		struct ahead_slot *s = &a->slots[number % SLOTS];
+
+		if (s->state != SLOT_FREE) {
+			pthread_cond_wait(&a->change, &a->lock);
+			continue;
+		}
+		a->begun++;
+		s->state = SLOT_BUSY;
+		pthread_mutex_unlock(&a->lock);
+		start(a, s, number);
+		decode(a, s, number);
+		pthread_mutex_lock(&a->lock);
+		s->state = SLOT_READY;
+		pthread_cond_signal(&a->change);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return NULL;
+}
+
+/* Without a thread the reader makes all chunks. */
+static void run_beside(struct mz_chunk_ahead *a)
+{
+	sigset_t all, before;
+
+	a->beside = false;
+	/* signals are for the threads that wait for them */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	a->running = !pthread_create(&a->thread, NULL, work, a);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- the reader ------------------------------------------------------------- */
+
+/* True: nobody has begun with the chunk, and the reader makes it. Else it is ready. */
+static bool take(struct mz_chunk_ahead *a, uint32_t number)
+{
+	struct ahead_slot *s = &a->slots[number % SLOTS];
+	bool mine;
+
+	pthread_mutex_lock(&a->lock);
+	if (number)
+		a->slots[(number - 1) % SLOTS].state = SLOT_FREE;
+	atomic_store(&a->wanted, number + 1);
+	mine = a->begun == number;
+	if (mine) {
+		a->begun++;
+		s->state = SLOT_BUSY;
+	}
+	pthread_cond_signal(&a->change);
+	while (!mine && s->state != SLOT_READY)
+		pthread_cond_wait(&a->change, &a->lock);
+	pthread_mutex_unlock(&a->lock);
+	return mine;
+}
+
+int mz_chunk_ahead_next(struct mz_chunk_ahead *a, struct mz_error *err)
+{
+	uint32_t number = a->next++;
+	struct ahead_slot *s = &a->slots[number % SLOTS];
+	bool mine = take(a, number);
+
+	if (a->beside)
+		run_beside(a);
+	if (mine)
+		start(a, s, number);
+	s->memory = s->decoder ? mz_decoder_memory(s->decoder) : 0;
+	s->memory += s->payload.cap + s->cap * sizeof(*s->events);
+	if (s->ret < 0 && s->error.code && err)
+		*err = s->error;
+	return s->ret;
+}
+
+long mz_chunk_ahead_read(struct mz_chunk_ahead *a, struct mz_event *ev, size_t max)
+{
+	struct ahead_slot *s = &a->slots[(a->next - 1) % SLOTS];
+	size_t n = s->n - s->at;
+
+	if (!n)
+		return s->over ? s->end : mz_decoder_read(s->decoder, ev, max);
+	n = n < max ? n : max;
+	memcpy(ev, s->events + s->at, n * sizeof(*ev));
+	s->at += (uint32_t)n;
+	return (long)n;
+}
+
+size_t mz_chunk_ahead_memory(const struct mz_chunk_ahead *a)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < SLOTS; i++)
+		n += a->slots[i].memory;
+	return n;
+}
