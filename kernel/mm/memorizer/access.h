@@ -43,49 +43,88 @@ static __always_inline struct memorizer_object *memorizer_at(unsigned long phys)
 	return map->objs[memorizer_index(map, phys)];
 }
 
-/* Enter one access into a log; false if it is full. */
-static __always_inline bool memorizer_enter(struct memorizer_sites *log, u64 key)
-{
-	s64 at = raw_atomic64_dec_return((atomic64_t *)&log->room);
+/*
+ * What is counted of an access: the key, and where ranges are noted, the extent.
+ * @ranges is known to the compiler wherever it counts.
+ */
+struct memorizer_count {
+	u64 key;
+	u64 extent;
+	bool ranges;
+};
 
-	if (unlikely(at < 0))
+/* Enter one access into a log; false if it is full, or one of the other kind. */
+static __always_inline bool memorizer_enter(struct memorizer_sites *log,
+					    struct memorizer_count c)
+{
+	s64 *room = c.ranges ? &log->range_room : &log->room;
+	s64 left = raw_atomic64_fetch_dec((atomic64_t *)room);
+
+	if (unlikely(left <= 0))
 		return false;
-	WRITE_ONCE(log->entry[at], key);
+	if (!c.ranges) {
+		WRITE_ONCE(log->entry[left - 1], c.key);
+		return true;
+	}
+	WRITE_ONCE(log->entry[2 * left - 1], c.extent);
+	/* Pairs with add_log(), which reads the key first. */
+	smp_wmb();
+	WRITE_ONCE(log->entry[2 * left - 2], c.key);
 	return true;
 }
 
-/* The slot of @key in a table, entered if it is not there; NULL: no room. */
+/*
+ * The slot of @key in a table, from @site on, entered if it is not there; NULL:
+ * no room.
+ */
 static __always_inline struct memorizer_site *
-memorizer_find_site(struct memorizer_sites *table, u64 key)
+memorizer_find_site(struct memorizer_site *site, u64 key)
 {
-	struct memorizer_site *site = memorizer_first_slot(table, key);
-	struct memorizer_site *end;
+	struct memorizer_site *end = site + MEMORIZER_REACH;
 	u64 found;
 
-	if (likely(READ_ONCE(site->key) == key))
-		return site;
-	for (end = site + MEMORIZER_REACH; site < end; site++) {
+	do {
 		found = READ_ONCE(site->key);
 		if (found == key)
 			return site;
-		if (!found && (try_cmpxchg(&site->key, &found, key) || found == key))
-			return site;
-	}
+		if (!found) {
+			found = cmpxchg(&site->key, 0, key);
+			if (!found || found == key)
+				return site;
+		}
+	} while (++site < end);
 	return NULL;
 }
 
+static __always_inline void memorizer_note_range(memorizer_range_t *noted, u64 extent)
+{
+	memorizer_range_t range = memorizer_range_of(extent), old = READ_ONCE(*noted), new;
+
+	if (likely(old == range))
+		return;
+	do {
+		new = memorizer_range_add(old, range);
+	} while (new != old && !try_cmpxchg(noted, &old, new));
+}
+
 /* Count in the newest log or table, if there is room. Calls nothing. */
-static __always_inline bool memorizer_try_count(struct memorizer_object *obj, u64 key)
+static __always_inline bool memorizer_try_count(struct memorizer_object *obj,
+						struct memorizer_count c)
 {
 	struct memorizer_sites *sites = READ_ONCE(obj->sites);
 	struct memorizer_site *site;
 
 	if (memorizer_is_log(sites))
-		return memorizer_enter(sites, key);
-	site = memorizer_find_site(sites, key);
-	if (unlikely(!site))
-		return false;
+		return memorizer_enter(sites, c);
+	site = memorizer_first_slot(sites, c.key);
+	if (unlikely(READ_ONCE(site->key) != c.key)) {
+		site = memorizer_find_site(site, c.key);
+		if (unlikely(!site))
+			return false;
+	}
 	memorizer_inc(&site->count);
+	if (c.ranges)
+		memorizer_note_range(memorizer_range(sites, site), c.extent);
 	return true;
 }
 
@@ -107,36 +146,40 @@ static __always_inline bool memorizer_try_count(struct memorizer_object *obj, u6
  * page that is known to have no object. False: it is something else. Calls
  * nothing, because user memory may be open. Objects and maps stay while
  * preemption is off: see object.c. No READ_ONCE(): each value is loaded once as
- * it is, and it keeps the compiler from using memory operands.
+ * it is, and it keeps the compiler from using memory operands. @ram: one of
+ * memorizer_fast_end and memorizer_range_end; with @ranges the latter.
  */
-static __always_inline bool memorizer_try_access(unsigned long addr, unsigned long ip,
-						 u64 kind)
+static __always_inline bool memorizer_try(unsigned long addr, unsigned long ip, u64 kind,
+					  unsigned long more, const unsigned long *ram,
+					  bool ranges)
 {
 	unsigned long phys = memorizer_direct_phys(addr);
+	struct memorizer_count c = { .ranges = ranges };
 	struct memorizer_object *obj;
 	struct memorizer_map *map;
-	u64 key;
 
-	if (unlikely(phys >= memorizer_fast_end)) {
-		if (unlikely(!memorizer_fast_end))
+	if (unlikely(phys >= *ram)) {
+		if (unlikely(!*ram))
 			return false;
 		phys = memorizer_fixed_phys(addr);
-		if (unlikely(phys >= memorizer_fast_end))
+		if (unlikely(phys >= *ram))
 			return false;
 	}
 	map = memorizer_pages[phys >> PAGE_SHIFT];
 	obj = map->objs[memorizer_index(map, phys)];
-	key = current->memorizer.tag;
+	c.key = current->memorizer.tag;
 	if (unlikely(memorizer_in_irq())) {
 		if (unlikely(memorizer_test_preempt_count(NMI_MASK)))
 			return false;
-		key = raw_cpu_read(memorizer_cpu.irq_tag);
+		c.key = raw_cpu_read(memorizer_cpu.irq_tag);
 	}
-	key = memorizer_key(key, ip) | kind;
-	if (unlikely((s64)key < 0))
+	c.key = memorizer_key(c.key, ip) | kind;
+	if (unlikely((s64)c.key < 0))
 		return false;
 	if (likely((long)obj < 0)) {
-		if (unlikely(!memorizer_try_count(obj, key)))
+		if (ranges)
+			c.extent = memorizer_extent(addr - obj->va, more);
+		if (unlikely(!memorizer_try_count(obj, c)))
 			return false;
 	} else {
 		if (unlikely(obj || !map->miss))
@@ -147,13 +190,20 @@ static __always_inline bool memorizer_try_access(unsigned long addr, unsigned lo
 	return true;
 }
 
-static __always_inline void memorizer_access(unsigned long addr, unsigned long ip,
-					     u64 kind)
+/* The common case: no ranges. */
+static __always_inline bool memorizer_try_access(unsigned long addr, unsigned long ip,
+						 u64 kind)
 {
-	preempt_disable_notrace();
-	if (unlikely(!memorizer_try_access(addr, ip, kind)))
-		return memorizer_access_slow(addr, ip, kind, 0);
-	memorizer_access_end();
+	return memorizer_try(addr, ip, kind, 0, &memorizer_fast_end, false);
+}
+
+/* Where ranges are noted: @more bytes behind the first are accessed too. */
+static __always_inline bool memorizer_try_range(unsigned long addr, unsigned long ip,
+						u64 kind, unsigned long more)
+{
+	/* What the common case has computed is not worth a register of it. */
+	OPTIMIZER_HIDE_VAR(addr);
+	return memorizer_try(addr, ip, kind, more, &memorizer_range_end, true);
 }
 
 /* @size bytes side by side, which are one access. */
@@ -161,9 +211,17 @@ static __always_inline void memorizer_access_range(unsigned long addr, unsigned 
 						   unsigned long ip, u64 kind)
 {
 	preempt_disable_notrace();
-	if (unlikely(!memorizer_try_access(addr, ip, kind)))
+	if (unlikely(!memorizer_try_access(addr, ip, kind) &&
+		     !memorizer_try_range(addr, ip, kind, size - 1)))
 		return memorizer_access_slow(addr, ip, kind, size - 1);
 	memorizer_access_end();
+}
+
+/* The size is not known: the first byte stands for all. */
+static __always_inline void memorizer_access(unsigned long addr, unsigned long ip,
+					     u64 kind)
+{
+	memorizer_access_range(addr, 1, ip, kind);
 }
 
 #endif /* _MM_MEMORIZER_ACCESS_H */

@@ -224,14 +224,17 @@ static void add_key(struct sums *sums, u64 key, u64 count, memorizer_range_t ran
 static void add_log(struct sums *sums, const struct memorizer_sites *log, u32 room)
 {
 	bool ranges = memorizer_has_ranges(log);
+	memorizer_range_t range = 0;
 	u64 key;
 	u32 i;
 
-	for (i = room; i < log->nr; i += 1 + ranges) {
+	for (i = room; i + ranges < log->nr; i += 1 + ranges) {
 		key = READ_ONCE(log->entry[i]);
 		/* The key was written last. */
 		smp_rmb();
-		add_key(sums, key, key ? 1 : 0, ranges ? READ_ONCE(log->entry[i + 1]) : 0);
+		if (ranges)
+			range = memorizer_range_of(READ_ONCE(log->entry[i + 1]));
+		add_key(sums, key, key ? 1 : 0, range);
 	}
 }
 

@@ -49,6 +49,23 @@ static inline u32 memorizer_range_last(memorizer_range_t range)
 	return range >> 16;
 }
 
+/*
+ * The extent of an access, as a log holds it: the offset of its first byte in
+ * the object, in 48 bits, and how many bytes follow it.
+ */
+static __always_inline u64 memorizer_extent(unsigned long offset, unsigned long more)
+{
+	return offset + ((u64)min_t(unsigned long, more, MEMORIZER_FAR) << 48);
+}
+
+static __always_inline memorizer_range_t memorizer_range_of(u64 extent)
+{
+	u64 first = min_t(u64, extent & (BIT_ULL(48) - 1), MEMORIZER_FAR);
+	u64 last = min_t(u64, first + (extent >> 48), MEMORIZER_FAR);
+
+	return last << 16 | (MEMORIZER_FAR - first);
+}
+
 /* All of both. */
 static __always_inline memorizer_range_t
 memorizer_range_add(memorizer_range_t a, memorizer_range_t b)
@@ -61,7 +78,7 @@ memorizer_range_add(memorizer_range_t a, memorizer_range_t b)
  *
  * Most objects are touched a few times and die. Their accesses are entered into
  * a log, a key for each access, which needs no search. Entries are used from the
- * last to the first. Where ranges are noted, an entry is a key and a range; such
+ * last to the first. Where ranges are noted, an entry is a key and an extent; such
  * a log looks full to those that do not note them.
  *
  * An object whose logs are full has a table, with a count for each key. A key
@@ -86,7 +103,9 @@ struct memorizer_sites {
 
 #define MEMORIZER_FIRST_LOG	12	/* in the object's record; in words, as all */
 #define MEMORIZER_SECOND_LOG	51
+#define MEMORIZER_SECOND_RANGES	94	/* as many accesses, with their extents */
 #define MEMORIZER_THIRD_LOG	247
+#define MEMORIZER_THIRD_RANGES	519
 #define MEMORIZER_FIRST_TABLE	128U
 #define MEMORIZER_MAX_PIECE	4096U	/* the largest within a chunk of the pool */
 #define MEMORIZER_MAX_SITES	65536U	/* cleared at once, in any context */
@@ -105,13 +124,13 @@ static inline bool memorizer_has_ranges(const struct memorizer_sites *log)
 	return READ_ONCE(log->room) < MEMORIZER_NO_ROOM / 2;
 }
 
-/* The words of a log that are unused; 0 of a table. */
+/* Where the used words of a log begin; 0 of a table. */
 static inline u32 memorizer_room(const struct memorizer_sites *log)
 {
 	if (!memorizer_is_log(log))
 		return 0;
 	if (memorizer_has_ranges(log))
-		return 2 * max_t(s64, READ_ONCE(log->range_room), 0) + log->nr % 2;
+		return 2 * max_t(s64, READ_ONCE(log->range_room), 0);
 	return max_t(s64, READ_ONCE(log->room), 0);
 }
 
@@ -408,8 +427,9 @@ void memorizer_release(struct memorizer_object *obj);
 unsigned long memorizer_drop_dead(u64 max, bool printed, u64 *total);
 
 /* site.c */
-extern unsigned long memorizer_fast_end;
+extern unsigned long memorizer_fast_end, memorizer_range_end;
 void memorizer_set_fast(void);
+void memorizer_start_log(struct memorizer_sites *log, u32 nr);
 bool memorizer_count(struct memorizer_object *obj, u64 key);
 void memorizer_quiesce(void);
 void memorizer_access_slow(unsigned long addr, unsigned long ip, u64 kind,

@@ -16,16 +16,19 @@
 #include "memorizer.h"
 
 /*
- * The end of RAM while all tasks are counted in the common way; 0 if each access
- * must be looked at: by mark, with its range, or not at all.
+ * The end of RAM while all tasks are counted in the common way, without or with
+ * ranges; 0 if each access must be looked at: by mark, in the other way, or not at
+ * all.
  */
 unsigned long memorizer_fast_end;
+unsigned long memorizer_range_end;
 
 void memorizer_set_fast(void)
 {
-	bool fast = memorizer_counting && memorizer_mode == 1 && !memorizer_print_fields;
+	unsigned long end = memorizer_counting && memorizer_mode == 1 ? memorizer_ram : 0;
 
-	WRITE_ONCE(memorizer_fast_end, fast ? memorizer_ram : 0);
+	WRITE_ONCE(memorizer_fast_end, memorizer_print_fields ? 0 : end);
+	WRITE_ONCE(memorizer_range_end, memorizer_print_fields ? end : 0);
 }
 
 /* What is in no map can be given back when this returns. Sleeps. */
@@ -34,19 +37,27 @@ void memorizer_quiesce(void)
 	synchronize_rcu();
 }
 
-static struct memorizer_sites *new_log(u32 nr)
+/* An empty log of @nr words, which are 0. */
+void memorizer_start_log(struct memorizer_sites *log, u32 nr)
+{
+	log->nr = nr;
+	log->room = nr;
+	if (memorizer_print_fields) {
+		log->room = MEMORIZER_NO_ROOM;
+		log->range_room = nr / 2;
+	}
+}
+
+/* @nr words, or @ranges where ranges are noted. */
+static struct memorizer_sites *new_log(u32 nr, u32 ranges)
 {
 	struct memorizer_sites *new;
 
+	if (memorizer_print_fields)
+		nr = ranges;
 	new = memorizer_pool_alloc(struct_size(new, entry, nr));
-	if (!new)
-		return NULL;
-	new->nr = nr;
-	new->room = nr;
-	if (memorizer_print_fields) {
-		new->room = MEMORIZER_NO_ROOM;
-		new->range_room = nr / 2;
-	}
+	if (new)
+		memorizer_start_log(new, nr);
 	return new;
 }
 
@@ -72,9 +83,9 @@ static struct memorizer_sites *new_sites(const struct memorizer_sites *old)
 
 	if (memorizer_is_log(old)) {
 		if (old->nr == MEMORIZER_FIRST_LOG)
-			return new_log(MEMORIZER_SECOND_LOG);
-		if (old->nr == MEMORIZER_SECOND_LOG)
-			return new_log(MEMORIZER_THIRD_LOG);
+			return new_log(MEMORIZER_SECOND_LOG, MEMORIZER_SECOND_RANGES);
+		if (old->nr < MEMORIZER_THIRD_LOG)
+			return new_log(MEMORIZER_THIRD_LOG, MEMORIZER_THIRD_RANGES);
 		return new_table(MEMORIZER_FIRST_TABLE);
 	}
 	/* Twice as large, so that there are few. */
@@ -105,87 +116,33 @@ static bool grow(struct memorizer_object *obj, struct memorizer_sites *old)
  * Count under pid -1, which takes no slot of its own for each process. Where
  * there is only a full log, there is no room for that either.
  */
-static bool count_folded(struct memorizer_object *obj, u64 key)
+static bool count_folded(struct memorizer_object *obj, struct memorizer_count c)
 {
 	memorizer_kick_worker();
-	if (memorizer_is_log(READ_ONCE(obj->sites)) ||
-	    !memorizer_try_count(obj, key | MEMORIZER_PID_FOLDED))
+	c.key |= MEMORIZER_PID_FOLDED;
+	if (memorizer_is_log(READ_ONCE(obj->sites)) || !memorizer_try_count(obj, c))
 		return false;
 	this_cpu_inc(memorizer_cpu.folded);
 	return true;
 }
 
-/* Count @key at @obj, with more room if need be; false if there is no memory. */
+/* Count @c at @obj, with more room if need be; false if there is no memory. */
+static bool count(struct memorizer_object *obj, struct memorizer_count c)
+{
+	struct memorizer_sites *sites;
+
+	do {
+		sites = READ_ONCE(obj->sites);
+		if (memorizer_try_count(obj, c))
+			return true;
+	} while (grow(obj, sites));
+	return count_folded(obj, c);
+}
+
+/* Of an access without a range. */
 bool memorizer_count(struct memorizer_object *obj, u64 key)
 {
-	struct memorizer_sites *sites;
-
-	do {
-		sites = READ_ONCE(obj->sites);
-		if (memorizer_try_count(obj, key))
-			return true;
-	} while (grow(obj, sites));
-	return count_folded(obj, key);
-}
-
-static __always_inline memorizer_range_t range_of(unsigned long first, unsigned long last)
-{
-	first = min_t(unsigned long, first, MEMORIZER_FAR);
-	last = min_t(unsigned long, last, MEMORIZER_FAR);
-	return last << 16 | (MEMORIZER_FAR - first);
-}
-
-/* Enter one access and its range into a log; false if it is full or has no ranges. */
-static __always_inline bool enter_range(struct memorizer_sites *log, u64 key,
-					memorizer_range_t range)
-{
-	s64 at = raw_atomic64_dec_return((atomic64_t *)&log->range_room);
-
-	if (at < 0)
-		return false;
-	/* From the end, where a word may be left over at the start. */
-	at = 2 * at + log->nr % 2;
-	WRITE_ONCE(log->entry[at + 1], range);
-	/* Pairs with add_log(), which reads the key first. */
-	smp_wmb();
-	WRITE_ONCE(log->entry[at], key);
-	return true;
-}
-
-/* memorizer_try_count() where the range is noted. */
-static __always_inline bool try_count_range(struct memorizer_object *obj, u64 key,
-					    memorizer_range_t range)
-{
-	struct memorizer_sites *sites = READ_ONCE(obj->sites);
-	memorizer_range_t *noted, old, new;
-	struct memorizer_site *site;
-
-	if (memorizer_is_log(sites))
-		return enter_range(sites, key, range);
-	site = memorizer_find_site(sites, key);
-	if (unlikely(!site))
-		return false;
-	memorizer_inc(&site->count);
-	noted = memorizer_range(sites, site);
-	old = READ_ONCE(*noted);
-	if (likely(old == range))
-		return true;
-	do {
-		new = memorizer_range_add(old, range);
-	} while (new != old && !try_cmpxchg(noted, &old, new));
-	return true;
-}
-
-static bool count_range(struct memorizer_object *obj, u64 key, memorizer_range_t range)
-{
-	struct memorizer_sites *sites;
-
-	do {
-		sites = READ_ONCE(obj->sites);
-		if (try_count_range(obj, key, range))
-			return true;
-	} while (grow(obj, sites));
-	return count_folded(obj, key);
+	return count(obj, (struct memorizer_count){ .key = key });
 }
 
 /* What was hit when no object was. */
@@ -258,79 +215,41 @@ static struct memorizer_object *find_object(unsigned long addr, u64 kind)
 	return obj;
 }
 
-/* Any access. User memory may be open, which objtool knows by the name. */
+static void count_any(unsigned long addr, unsigned long ip, u64 kind, unsigned long more)
+{
+	struct memorizer_count c = { .ranges = memorizer_print_fields };
+	struct memorizer_object *obj;
+
+	if (unlikely(!get_tag(&c.key, kind)))
+		return;
+	obj = find_object(addr, kind);
+	if (!obj)
+		return;
+	c.key = memorizer_key(c.key, ip) | kind;
+	c.extent = memorizer_extent(addr - obj->va, more);
+	if (count(obj, c))
+		this_cpu_add(memorizer_cpu.seen, memorizer_events(kind));
+	else
+		missed(ACCESS_MEMORY, kind);
+}
+
 static noinline void memorizer_access_probe(unsigned long addr, unsigned long ip,
 					    u64 kind, unsigned long more)
 {
 	unsigned long ua = user_access_save();
-	struct memorizer_object *obj;
-	unsigned long first;
-	bool counted;
-	u64 key;
 
-	if (unlikely(!get_tag(&key, kind)))
-		goto out;
-	obj = find_object(addr, kind);
-	if (!obj)
-		goto out;
-	key = memorizer_key(key, ip) | kind;
-	first = min_t(unsigned long, addr - obj->va, MEMORIZER_FAR);
-	counted = memorizer_print_fields ? count_range(obj, key, range_of(first, first + more)) :
-					   memorizer_count(obj, key);
-	if (counted)
-		this_cpu_add(memorizer_cpu.seen, memorizer_events(kind));
-	else
-		missed(ACCESS_MEMORY, kind);
-out:
+	count_any(addr, ip, kind, more);
 	user_access_restore(ua);
 }
 
 /*
- * memorizer_try_access() where ranges are noted: the usual memory, and an object
- * with room. Calls nothing.
- */
-static __always_inline bool try_range(unsigned long addr, unsigned long ip, u64 kind,
-				      unsigned long more)
-{
-	unsigned long phys = memorizer_direct_phys(addr), first;
-	struct memorizer_object *obj;
-	u64 key;
-
-	if (!memorizer_print_fields || memorizer_in_irq() ||
-	    static_branch_unlikely(&memorizer_marked_key))
-		return false;
-	if (phys >= memorizer_ram) {
-		phys = memorizer_fixed_phys(addr);
-		if (phys >= memorizer_ram)
-			return false;
-	}
-	obj = memorizer_at(phys);
-	key = memorizer_key(current->memorizer.tag, ip) | kind;
-	if ((s64)key < 0)
-		return true;
-	if ((long)obj >= 0) {
-		if (obj || !memorizer_pages[phys >> PAGE_SHIFT]->miss)
-			return false;
-		missed(memorizer_pages[phys >> PAGE_SHIFT]->miss, kind);
-		return true;
-	}
-	first = min_t(unsigned long, addr - obj->va, MEMORIZER_FAR);
-	if (!try_count_range(obj, key, range_of(first, first + more)))
-		return false;
-	this_cpu_add(memorizer_cpu.seen, memorizer_events(kind));
-	return true;
-}
-
-/*
- * The second half of an access that is not the common case. It may come while
- * user memory is open, which objtool knows; and it ends with switching
- * preemption on. @more: how many bytes are accessed behind the first.
+ * Any access. It may come while user memory is open, which objtool knows by the
+ * names of this one and the one above; and it ends with switching preemption on.
  */
 void memorizer_access_slow(unsigned long addr, unsigned long ip, u64 kind,
 			   unsigned long more)
 {
-	if (!try_range(addr, ip, kind, more))
-		memorizer_access_probe(addr, ip, kind, more);
+	memorizer_access_probe(addr, ip, kind, more);
 	memorizer_access_end();
 }
 
@@ -353,9 +272,11 @@ static __always_inline void touched_pair(unsigned long addr, unsigned long ip, u
 	u64 first = memorizer_pair_writes(kind, 0) ? MEMORIZER_WRITE : MEMORIZER_READ;
 	u64 second = memorizer_pair_writes(kind, 1) ? MEMORIZER_WRITE : MEMORIZER_READ;
 
-	memorizer_access_slow(addr, ip, first, 0);
-	preempt_disable_notrace();
-	memorizer_access_slow(addr + distance, ip + 1, second, 0);
+	if (!memorizer_try_range(addr, ip, first, 0))
+		memorizer_access_probe(addr, ip, first, 0);
+	addr += distance;
+	if (!memorizer_try_range(addr, ip + 1, second, 0))
+		memorizer_access_probe(addr, ip + 1, second, 0);
 }
 
 /*
@@ -366,16 +287,16 @@ void memorizer_touched(unsigned long base, unsigned long ip, u64 kind)
 {
 	const struct offsets *offsets = (void *)ip;
 	unsigned long addr = base + offsets->first;
+	unsigned long more = (u16)offsets->second;
 
 	/* Code is patched before counting begins, and after it ends. */
-	if (unlikely(!memorizer_counting) || memorizer_try_access(addr, ip, kind)) {
-		memorizer_access_end();
-		return;
-	}
-	if (kind & MEMORIZER_PAIR)
+	if (unlikely(!memorizer_counting) || memorizer_try_access(addr, ip, kind))
+		;
+	else if (kind & MEMORIZER_PAIR)
 		touched_pair(addr, ip, kind, offsets->second - offsets->first);
-	else
-		memorizer_access_slow(addr, ip, kind, (u16)offsets->second);
+	else if (!memorizer_try_range(addr, ip, kind, more))
+		memorizer_access_probe(addr, ip, kind, more);
+	memorizer_access_end();
 }
 
 #endif /* CONFIG_MEMORIZER_PLUGIN */

@@ -56,7 +56,7 @@ void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
 			continue;
 		}
 		step = memorizer_has_ranges(sites) ? 2 : 1;
-		for (i = memorizer_room(sites); i < sites->nr; i += step) {
+		for (i = memorizer_room(sites); i + step <= sites->nr; i += step) {
 			key = READ_ONCE(sites->entry[i]);
 			if (key)
 				add_counts(key, 1, reads, writes);
