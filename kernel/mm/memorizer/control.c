@@ -191,7 +191,7 @@ int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid)
 	marked_pid = pid;
 	WRITE_ONCE(memorizer_mode, mode);
 	err = apply();
-	/* Whoever has not seen the switch does not count any more. */
+	/* What counts in the old mode has ended after this. */
 	if (mode > 1)
 		synchronize_rcu();
 	mutex_unlock(&control_mutex);

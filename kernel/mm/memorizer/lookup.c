@@ -7,9 +7,9 @@
  * (vmalloc, percpu, modules, the page array) is found through the page table,
  * so that there is one truth for each byte however it is reached.
  *
- * Entries are replaced with xchg or cmpxchg: whoever takes an object out of
- * its entry is the one to end it. Maps go to limbo and are given back after a
- * grace period.
+ * Entries are replaced with xchg or cmpxchg: the path that takes an object out
+ * of its entry ends it. Maps go to limbo and are given back after a grace
+ * period.
  */
 #include <linux/mm.h>
 

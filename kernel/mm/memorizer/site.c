@@ -103,7 +103,7 @@ static bool grow(struct memorizer_object *obj, struct memorizer_sites *old)
 	if (!new)
 		return false;
 	new->prev = old;
-	/* Pairs with the address dependency of whoever loads obj->sites. */
+	/* Pairs with the address dependency of those that load obj->sites. */
 	if (cmpxchg(&obj->sites, old, new) == old)
 		return true;
 	flags = memorizer_lock();
