@@ -10,7 +10,7 @@
 #define CLASSES 4096
 #define DEPTH	32
 #define HASH	16 /* bits */
-#define TOLD	14 /* bits of the hash of addresses told by delta */
+#define TOLD	14 /* bits of the hash of addresses stored as a delta */
 #define HEADER	8  /* bytes of a room that are not the block's */
 
 /* The guesses, by number. */
@@ -45,7 +45,7 @@ struct mz_addr_predict {
 	uint64_t row[CLASSES]; /* end of the block before of the class */
 	uint64_t last, behind, top;
 	uint32_t at[1 << HASH]; /* the place last freed of those that share a hash */
-	uint64_t *told;		/* addresses, in the order in which they were told by delta */
+	uint64_t *told;		/* addresses, in the order in which they were stored as a delta */
 	uint32_t n_told, cap_told;
 	uint32_t told_at[1 << TOLD]; /* for telling: the last of those that share a hash, plus 1 */
 };
@@ -78,7 +78,7 @@ void mz_addr_predict_reset(struct mz_addr_predict *pl, enum mz_rounding rounding
 	pl->n_told = 0;
 }
 
-/* Nearly all allocators are the first or the third. */
+/* Nearly all allocators follow the first or the third rule. */
 static inline uint64_t room_of(enum mz_rounding rounding, uint64_t size)
 {
 	uint64_t step, room;
@@ -247,7 +247,7 @@ static int keep_told(struct mz_addr_predict *pl, uint64_t addr)
 	return 0;
 }
 
-/* By its number if it was told before, else from the block before. */
+/* By its number if it was stored before, otherwise relative to the previous block. */
 static int tell_address(struct mz_addr_predict *pl, uint64_t addr, struct mz_predicted *place)
 {
 	uint32_t *slot = &pl->told_at[addr * 0x9e3779b97f4a7c15u >> (64 - TOLD)];
@@ -265,7 +265,7 @@ static int tell_address(struct mz_addr_predict *pl, uint64_t addr, struct mz_pre
 
 /* ---- telling ------------------------------------------------------------ */
 
-/* Is it a place freed not long ago? Its guess, or 0. */
+/* Was the address freed not long ago? Its guess, or 0. */
 static uint32_t find_freed(struct mz_addr_predict *pl, uint64_t addr, uint32_t class)
 {
 	uint32_t at = addr ? place_at(pl, addr) : 0, i;

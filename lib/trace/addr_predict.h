@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where an allocator puts the next block: at the place last freed for a block
- * of its class, behind the block before, and so on. The address is told as which
- * of these guesses is right, or by itself.
+ * Predict where an allocator puts the next block: at the place that was freed last for a block of
+ * its class, behind the previous block, and so on. An address is stored as the number of the guess
+ * that is right, or as a delta.
  */
 #ifndef MZ_TRACE_ADDR_PREDICT_H
 #define MZ_TRACE_ADDR_PREDICT_H
@@ -28,19 +28,19 @@ void mz_addr_predict_reset(struct mz_addr_predict *pl, enum mz_rounding rounding
 
 uint64_t mz_addr_predict_room(enum mz_rounding rounding, uint64_t size);
 
-/* How the address is told. */
+/* How the address is stored. */
 struct mz_predicted {
 	uint32_t how;	/* the guess that is right; 0: by delta */
 	uint64_t delta; /* zigzag, from the block before; MZ_PLACE_AGAIN: which one of those */
 };
 
-/* An address that was told by delta before: programs come back to the same places. */
+/* An address that was stored as a delta before: programs return to the same places. */
 #define MZ_PLACE_AGAIN 69
 
-/* A new block of size came to addr, in exchange for the block at old (0: none). */
+/* A new block of size is at addr; it replaces the block at old (0: none). */
 int mz_addr_predict_tell(struct mz_addr_predict *pl, uint64_t size, uint64_t old, uint64_t addr,
 			 struct mz_predicted *place);
-/* The bytes that a block of a size takes, and the class that it is of. */
+/* The bytes that a block of a size takes, and its class. */
 struct mz_room {
 	uint64_t room;
 	uint32_t class;
@@ -50,10 +50,10 @@ struct mz_room mz_addr_predict_fit(const struct mz_addr_predict *pl, uint64_t si
 /* The bytes that the allocator is expected to give for a size. */
 uint64_t mz_addr_predict_given(const struct mz_addr_predict *pl, uint64_t size);
 
-/* The inverse of telling: the address. 0, -ENOMEM, or -EBADMSG. */
+/* The inverse, for the decoder: the address. 0, -ENOMEM, or -EBADMSG. */
 int mz_addr_predict_find(struct mz_addr_predict *pl, struct mz_room fit, uint64_t old,
 			 const struct mz_predicted *place, uint64_t *addr);
-/* A block of size (0: unknown) went from addr. */
+/* A block of size (0: unknown) at addr was freed. */
 int mz_addr_predict_gone(struct mz_addr_predict *pl, uint64_t size, uint64_t addr);
 /* The same by its class (0: unknown). */
 int mz_addr_predict_left(struct mz_addr_predict *pl, uint32_t class, uint64_t addr);

@@ -19,7 +19,8 @@ void mz_file_header_put(uint8_t out[MZ_WIRE_HEADER_SIZE])
 	mz_put32(out + 32, mz_crc32c(0, out, 32));
 }
 
-/* The checksum comes first: a damaged header must not be reported as one of a newer version. */
+/* The checksum is tested first: a damaged header must not be reported as that of a newer
+ * version. */
 int mz_file_header_check(const uint8_t in[MZ_WIRE_HEADER_SIZE], const char *name,
 			 struct mz_error *err)
 {
@@ -158,7 +159,7 @@ static int get_entries(struct mz_index *x, struct mz_bytes *in, uint64_t most)
 	return in->bad || in->p != in->end ? -EBADMSG : 0;
 }
 
-/* No entry is longer, however many causes of loss a later version knows. */
+/* The longest entry, however many causes of loss a later version knows. */
 #define MAX_ENTRY 1024
 
 int mz_index_get(struct mz_index *x, struct mz_packer *pk, const void *payload, size_t size,

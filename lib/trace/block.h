@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks: framed, checksummed payloads; and what all but chunks have in them. */
+/* Blocks: framed, checksummed payloads, and the contents of all blocks other than chunks. */
 #ifndef MZ_TRACE_BLOCK_H
 #define MZ_TRACE_BLOCK_H
 
@@ -36,7 +36,7 @@ struct mz_attrs {
 };
 
 void mz_attrs_deinit(struct mz_attrs *a);
-/* Copies; the last of two with one key stays. -EINVAL: a key that is not one. */
+/* Copies; of two attributes with the same key, the last stays. -EINVAL: the key is not valid. */
 int mz_attrs_set(struct mz_attrs *a, const struct mz_attr *attr);
 int mz_attrs_put(const struct mz_attrs *a, size_t from, struct mz_packer *pk, struct mz_buf *out);
 int mz_attrs_get(struct mz_attrs *a, struct mz_packer *pk, const void *payload, size_t size);
@@ -46,21 +46,21 @@ int mz_attrs_get(struct mz_attrs *a, struct mz_packer *pk, const void *payload, 
 /* Strings from number `from` on. */
 int mz_strings_put(const struct mz_tables *t, uint32_t from, struct mz_packer *pk,
 		   struct mz_buf *out);
-/* lost: as many numbers may be missing before the first, because of damage. */
+/* lost: so many numbers may be missing before the first, because of damage. */
 int mz_strings_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size,
 		   uint64_t lost);
-/* The lists that files of version 2.0 have. */
+/* The lists in files of version 2.0. */
 int mz_stacks_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size,
 		  uint64_t lost);
 
-/* The tree of the stacks of the tables; nodes and stacks behind those numbers. */
+/* The tree of the stacks in the tables: the nodes and stacks after those numbers. */
 struct mz_stack_tree;
 struct mz_stack_tree *mz_tables_tree(struct mz_tables *t);
 int mz_chains_put(const struct mz_stack_tree *t, uint32_t nodes, uint32_t stacks,
 		  struct mz_packer *pk, struct mz_buf *out);
 int mz_chains_get(struct mz_stack_tree *t, struct mz_packer *pk, const void *payload, size_t size,
 		  uint64_t lost);
-/* The tree that files of version 2.1 have. */
+/* The tree in files of version 2.1. */
 int mz_tree_get(struct mz_stack_tree *t, struct mz_packer *pk, const void *payload, size_t size,
 		uint64_t lost);
 

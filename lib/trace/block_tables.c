@@ -50,8 +50,8 @@ static bool room_for_one(struct mz_attrs *a)
 	return true;
 }
 
-/* The attribute of that key, or the one behind the last. The keys are in a table: a file
- * may have a million of them. Nothing can fail once the table has the key. */
+/* The attribute with that key, or the one after the last. The keys are in a hash table: a file
+ * may have a million of them. Once the table has the key, nothing can fail. */
 static struct mz_attr *attr_slot(struct mz_attrs *a, const char *key, size_t len)
 {
 	uint32_t id = room_for_one(a) ? mz_tables_string(a->keys, key, len) : 0;
@@ -136,7 +136,7 @@ static int get_attr(struct mz_attrs *a, struct mz_bytes *in)
 	return mz_attrs_set(a, &attr);
 }
 
-/* The whole of a packed body, or -errno. */
+/* All of a packed body, or -errno. */
 static int unpack_body(struct mz_packer *pk, const void *payload, size_t size, struct mz_buf *b)
 {
 	struct mz_bytes in = {.p = payload, .end = (const uint8_t *)payload + size};
@@ -187,8 +187,8 @@ int mz_strings_put(const struct mz_tables *t, uint32_t from, struct mz_packer *p
 	return ret;
 }
 
-/* Numbers whose block is gone still count: what they were is said to be unknown. A block
- * that claims that more are gone than the file has bytes is damaged itself. */
+/* Numbers whose block is missing still count, and their content is shown as unknown. A block
+ * that claims that more are missing than the file has bytes is damaged itself. */
 static int fill_strings(struct mz_tables *t, uint64_t first, uint64_t lost)
 {
 	char text[40];
@@ -205,7 +205,7 @@ static int fill_strings(struct mz_tables *t, uint64_t first, uint64_t lost)
 	return 0;
 }
 
-/* The numbers must continue those before; a string that is already known would break the
+/* The numbers must continue the previous ones; a string that is already known would break the
  * numbering, so it is damage. */
 static int get_strings(struct mz_tables *t, struct mz_bytes *in, uint64_t lost)
 {

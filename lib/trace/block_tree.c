@@ -7,12 +7,12 @@
 #include "trace/callees.h"
 #include "trace/stack_tree.h"
 
-/* No real frame has such an address: what it was, a damaged block has said. */
+/* No real frame has such an address: it stands for one from a damaged block. */
 #define LOST_FRAME UINT64_MAX
 #define MAX_UP	   64 /* callers that a reader goes up for a chain */
 
-/* Nodes come in chains: each is called by the one before it. A new stack is one chain, which
- * begins where the stack leaves those that are known. */
+/* Nodes are stored in chains, in which each node is called by the one before it. A new stack is
+ * one chain, which begins where the stack leaves the known ones. */
 enum {
 	UP,	/* of a chain: the caller of its first node, from the node before it */
 	LENGTH, /* ... and its nodes, less one */
@@ -57,7 +57,7 @@ static uint32_t caller(struct chains *c, uint32_t node)
 	return node < c->first ? mz_callees_older(&c->callees, node) : c->number[node - c->first];
 }
 
-/* For each node of the block, where its chain ends. */
+/* For each node of the block, the end of its chain. */
 static void find_ends(struct chains *c, const struct mz_stack_tree *t)
 {
 	for (uint32_t i = t->nodes; i >= c->first; i--)
@@ -68,7 +68,7 @@ static void find_ends(struct chains *c, const struct mz_stack_tree *t)
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* How many callers up from a node another one is; 0: it is not, or too far. */
+/* How many callers up from a node another one is; 0: it is not a caller, or too far. */
 static uint32_t levels_up(const struct mz_stack_tree *t, uint32_t from, uint32_t to)
 {
 	uint32_t up = mz_stack_tree_depth(t, from) - mz_stack_tree_depth(t, to);
@@ -162,7 +162,7 @@ int mz_chains_put(const struct mz_stack_tree *t, uint32_t nodes, uint32_t stacks
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Numbers whose block is gone still count: what they were is said to be unknown. */
+/* Numbers whose block is missing still count, and their content is shown as unknown. */
 static int skip_lost(struct mz_stack_tree *t, uint64_t node, uint64_t stack, uint64_t lost)
 {
 	int ret = 0;

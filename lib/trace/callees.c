@@ -45,7 +45,7 @@ uint32_t mz_callees_older(struct mz_callees *c, uint32_t node)
 	return made;
 }
 
-/* A list that is full moves to the end of the pool, and doubles. */
+/* A full list moves to the end of the pool and doubles. */
 static int move_list(struct mz_callees *c, struct mz_caller *v)
 {
 	uint32_t cap = v->cap ? v->cap * 2 : FIRST_CALLEES;

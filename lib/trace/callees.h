@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which frames were called from which, in one block of a stack tree: a frame that its caller has
- * called before is named by its place in a list of the caller's. A caller is known by its address;
- * one that is in an earlier block has a list of its own.
+ * Which frames were called from which, in one block of a stack tree. A frame that its caller has
+ * called before is stored as its place in the caller's list. A caller is identified by its address;
+ * one from an earlier block has a list of its own.
  */
 #ifndef MZ_TRACE_CALLEES_H
 #define MZ_TRACE_CALLEES_H
@@ -11,7 +11,7 @@
 
 #define MZ_CALLEE_NONE UINT32_MAX
 
-/* How a frame is told; all above is a place in the list of its caller. */
+/* How a frame is stored; larger values are places in the list of its caller. */
 enum mz_callee_code {
 	MZ_CALLEE_NEW,	 /* an address that is not in the block yet */
 	MZ_CALLEE_KNOWN, /* an address that this caller has not called yet */
@@ -42,9 +42,9 @@ void mz_callees_deinit(struct mz_callees *c);
 
 /* A new address; its number, or MZ_CALLEE_NONE: no memory. */
 uint32_t mz_callees_add(struct mz_callees *c, uint64_t ip);
-/* The number of a node of an earlier block, which is new when it is met first. */
+/* The number of a node of an earlier block; it gets one when it first occurs. */
 uint32_t mz_callees_older(struct mz_callees *c, uint32_t node);
-/* The caller's list gets another member. 0 or -ENOMEM. */
+/* Adds a member to the caller's list. 0 or -ENOMEM. */
 int mz_callees_append(struct mz_callees *c, uint32_t caller, uint32_t callee);
 
 static inline uint32_t mz_callees_listed(const struct mz_callees *c, uint32_t caller, uint64_t at)
@@ -52,7 +52,7 @@ static inline uint32_t mz_callees_listed(const struct mz_callees *c, uint32_t ca
 	return at < c->v[caller].n ? c->pool[c->v[caller].start + at] : MZ_CALLEE_NONE;
 }
 
-/* How an address is told below a caller, in *code; what it is from then on, or MZ_CALLEE_NONE. */
+/* How an address is stored below a caller, in *code. Returns its number, or MZ_CALLEE_NONE. */
 uint32_t mz_callees_tell(struct mz_callees *c, uint32_t caller, uint64_t ip, uint64_t *code);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * A chunk: up to MZ_WIRE_MAX_EVENTS events that can be decoded on their own.
  *
- * An event is a pattern (all of it that recurs) and numbers (what does not).
- * Patterns are stored once a chunk and named by tokens. Blocks are named by
- * where they stand among the live blocks of the chunk: its guests, which are
- * older than the chunk and used in it, and those born in it.
+ * An event is a pattern (all values that recur) and numbers (those that do not). Patterns are
+ * stored once per chunk and referred to by tokens. Blocks are named by their position among the
+ * live blocks of the chunk: its guests, which are older than the chunk and used in it, and those
+ * born in it.
  */
 #ifndef MZ_TRACE_CHUNK_H
 #define MZ_TRACE_CHUNK_H
@@ -51,8 +51,8 @@ enum mz_column_id {
 	MZ_COLUMNS
 };
 
-/* Columns that belong to the events, WHO up to ADDR, are mixed with the token of
- * the event that each number is of. */
+/* Columns that belong to the events, WHO up to ADDR, are mixed with the token of the event that
+ * each number belongs to. */
 #define MZ_CONTEXTS (MZ_COL_ADDR - MZ_COL_WHO + 1)
 
 /* What the parts of an event are; bits of the form of a pattern. */
@@ -94,7 +94,7 @@ struct mz_who {
 	uint32_t tid;
 };
 
-/* What the frame of a chunk and the index say of it. */
+/* What the frame of a chunk and the index contain about it. */
 struct mz_chunk_info {
 	uint32_t stream;
 	uint32_t sequence; /* of the chunk in its stream, from 0 */
@@ -145,24 +145,24 @@ struct mz_encode_options {
 struct mz_encoder *mz_encoder_new(const struct mz_encode_options *options);
 void mz_encoder_free(struct mz_encoder *e);
 void mz_encoder_set_stream(struct mz_encoder *e, uint32_t stream);
-/* The number of the chunk at hand, for a stream of several encoders. */
+/* The number of the current chunk, for a stream that has several encoders. */
 void mz_encoder_set_sequence(struct mz_encoder *e, uint32_t sequence);
 
-/* The level of zstd for the chunk at hand and those after it. */
+/* The zstd level for the current chunk and those after it. */
 void mz_encoder_set_level(struct mz_encoder *e, int level);
 
-/* Columns of up to so many numbers are mixed if that is worth it, in the chunk at hand and those
- * after it; with best, all are anyway. */
+/* Columns of up to so many numbers are packed by context mixing if that is worth it, in the
+ * current chunk and those after it; with best, all columns are. */
 void mz_encoder_mix_short(struct mz_encoder *e, uint32_t upto);
 
-/* Events go in until full or finished. Returns how many were taken, or -errno. */
+/* Adds events until the chunk is full or finished. Returns how many were taken, or -errno. */
 long mz_encoder_add(struct mz_encoder *e, const struct mz_event *ev, size_t n);
 bool mz_encoder_full(const struct mz_encoder *e);
 uint32_t mz_encoder_events(const struct mz_encoder *e);
 size_t mz_encoder_memory(const struct mz_encoder *e);
 
-/* The payload of the chunk, appended to out; the encoder is empty again. On
- * failure the events are still in it. sizes, if not NULL, gets bytes by column. */
+/* Appends the payload of the chunk to out; the encoder is empty again. On failure the events
+ * stay in it. sizes, if not NULL, gets the bytes by column. */
 int mz_encoder_finish(struct mz_encoder *e, struct mz_chunk_info *info, struct mz_buf *out,
 		      uint64_t sizes[MZ_COLUMNS]);
 
@@ -173,10 +173,10 @@ struct mz_decoder;
 struct mz_decoder *mz_decoder_new(void);
 void mz_decoder_free(struct mz_decoder *d);
 
-/* Take a payload, which may go away after the call. 0, -ENOMEM, -EBADMSG. */
+/* Takes a payload, which may be freed after the call. 0, -ENOMEM, -EBADMSG. */
 int mz_decoder_start(struct mz_decoder *d, const void *payload, size_t size);
 const struct mz_chunk_info *mz_decoder_info(const struct mz_decoder *d);
-/* Bytes that it holds, for as long as it lives. */
+/* The bytes that it holds while it exists. */
 size_t mz_decoder_memory(const struct mz_decoder *d);
 const char *mz_decoder_why(const struct mz_decoder *d); /* what is damaged */
 

@@ -14,8 +14,8 @@ static void put_mask(struct mz_buf *out, uint64_t mask)
 	mz_buf_add(out, b, sizeof(b));
 }
 
-/* The index repeats this of every chunk: a reader can choose chunks by time, CPU, thread or
- * block without decoding one. */
+/* The index repeats these values for every chunk: a reader can select chunks by time, CPU,
+ * thread or block without decoding one. */
 void mz_chunk_info_put(const struct mz_chunk_info *info, struct mz_buf *out)
 {
 	uint32_t causes = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Columns of numbers and what makes them small: a codec for each, chosen by
- * the encoder, then zstd or context mixing.
+ * Columns of numbers, and how they are packed: a codec for each column, chosen by the encoder, then
+ * zstd or context mixing.
  */
 #ifndef MZ_TRACE_CODEC_H
 #define MZ_TRACE_CODEC_H
@@ -35,7 +35,7 @@ static inline void mz_codec_column_add(struct mz_codec_column *c, uint64_t v)
 		c->v[c->n++] = v;
 }
 
-/* How a column is to be packed. SPARSE is taken where it fits, if the column says so. */
+/* How to pack a column. SPARSE is used where it fits, if the column allows it. */
 struct mz_pack_how {
 	bool sparse;
 	enum mz_codec codec;	 /* PLANES, LOG or SPLIT; SAME is found by itself */
@@ -55,8 +55,8 @@ struct mz_packer {
 	int has;	    /* the level that zstd is set to */
 };
 
-/* Mix everything that gets smaller; or only short columns that get clearly smaller, which can be
- * unpacked in a few milliseconds; or, with 0 numbers, nothing. */
+/* Use context mixing for everything that becomes smaller; or only for short columns that become
+ * clearly smaller and can be unpacked in a few milliseconds; or, with 0 numbers, for nothing. */
 void mz_packer_mix_all(struct mz_packer *pk);
 void mz_packer_mix_short(struct mz_packer *pk, uint32_t upto);
 

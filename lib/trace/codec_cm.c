@@ -33,7 +33,7 @@
 #define PAST	     3	  /* zeros that the decoder reads behind the end */
 #define GOLD	     0x9e3779b97f4a7c15u
 
-/* So that each of the four ways through is a program of its own. */
+/* Inlined, so that each of the four variants is compiled on its own. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* 65536 / (1 + e^-x) for x = -12, -11.5, ... 12 */
@@ -225,7 +225,7 @@ static inline void counter_update(const struct mz_codec_cm *cm, uint32_t *counte
 	*counter = p << 10 | (n + (n < LIMIT));
 }
 
-/* Two inputs of a counter, side by side: how sure it is, and of how many. */
+/* Two inputs of a counter, side by side: how sure it is, and after how many bits. */
 static inline uint32_t inputs_of(const struct mz_codec_cm *cm, uint32_t counter)
 {
 	uint32_t n = counter & 1023;
@@ -341,8 +341,8 @@ static inline unsigned magnitude(uint64_t x)
 }
 
 /*
- * v + 1 as its magnitude, in unary, and the bits below the highest. guess: the predicted
- * number, when told.
+ * v + 1 as its magnitude, in unary, and the bits below the highest. guess: the predicted number, if
+ * there is one.
  */
 static ALWAYS_INLINE uint64_t code_number(struct mz_codec_cm *cm, bool encode, uint64_t v,
 					  bool told, uint64_t guess, unsigned modelled)

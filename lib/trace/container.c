@@ -23,8 +23,8 @@ bool mz_container_probe(const char *data, size_t n)
 
 /* ---- blocks that are no chunks ------------------------------------------ */
 
-/* A damaged table costs the names in it, not the events: it is counted, and reading goes on. Only
- * a block that this version cannot know how to skip ends it. */
+/* A damaged table costs the names in it, not the events: it is counted, and reading continues.
+ * Only a block that this version does not know how to skip ends it. */
 int mz_container_meta(struct mz_reader *r, unsigned type, const void *payload, size_t size)
 {
 	struct mz_container *c = r->state;
@@ -63,8 +63,8 @@ int mz_container_meta(struct mz_reader *r, unsigned type, const void *payload, s
 	return 0;
 }
 
-/* Damage is an event of its own in the stream, so that every analysis shows it as it shows losses
- * of the recorder. */
+/* Damage is an event in the stream, so that every analysis shows it like the losses of the
+ * recorder. */
 void mz_container_lost(struct mz_event *ev, uint64_t events, uint64_t time, bool has_time)
 {
 	*ev = (struct mz_event){.kind = MZ_LOST,
@@ -77,7 +77,7 @@ void mz_container_lost(struct mz_event *ev, uint64_t events, uint64_t time, bool
 
 /* ---- from a pipe -------------------------------------------------------- */
 
-/* The frame that is next in the window, skipping what is none: 1, 0 at the end. */
+/* The next frame in the window; bytes that are not a frame are skipped. 1, or 0 at the end. */
 static int next_frame(struct mz_reader *r, struct mz_block_frame *frame, bool *skipped)
 {
 	*skipped = false;
@@ -106,7 +106,7 @@ static int wrong_stream(struct mz_reader *r)
 			      r->in.name);
 }
 
-/* A chunk from the window. 1: open; 0: damaged, and a lost event made. */
+/* Open a chunk in the window. 1: open; 0: damaged, and a lost event was made. */
 static int open_piped(struct mz_reader *r, const struct mz_block_frame *frame, const void *payload,
 		      struct mz_event *ev)
 {
@@ -177,8 +177,8 @@ static int next_piped(struct mz_reader *r, struct mz_event *ev)
 	}
 }
 
-/* One chunk after another, as they come. A chunk that does not decode to its end has lost what is
- * left of it. */
+/* One chunk after another, in the order of the file. A chunk that cannot be decoded to its end
+ * has lost the rest of its events. */
 static long read_piped(struct mz_reader *r, struct mz_event *ev, size_t max)
 {
 	struct mz_container *c = r->state;
@@ -210,7 +210,7 @@ static long read_piped(struct mz_reader *r, struct mz_event *ev, size_t max)
 
 /* ---- selecting ---------------------------------------------------------- */
 
-/* Name the blocks of a raw trace, and keep what is asked for. */
+/* Name the blocks of a raw trace, and keep the events that were asked for. */
 static long finish(struct mz_reader *r, struct mz_event *ev, long n)
 {
 	struct mz_container *c = r->state;

@@ -52,7 +52,7 @@ uint32_t mz_crc32c_by_table(uint32_t crc, const void *data, size_t n)
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
-/* The processor has this very sum, where it is not older than 2008. */
+/* Processors since 2008 have an instruction for this sum. */
 __attribute__((target("sse4.2"))) static uint32_t by_processor(uint32_t crc, const uint8_t *p,
 							       size_t n)
 {

@@ -49,7 +49,7 @@ const char *mz_decoder_why(const struct mz_decoder *d)
 /* What every decoder has (tables of addresses, zstd), and what mixing adds. */
 #define FIXED  (1u << 20)
 #define MIXING (8u << 20)
-/* A block that ended leaves a free place; bits and ranks of it are among this. */
+/* A block that ended leaves a free place; the bits and ranks of the block are included. */
 #define PLACE  32u
 
 size_t mz_decoder_memory(const struct mz_decoder *d)
@@ -98,7 +98,7 @@ static bool has_number(const struct mz_decode_ready *r, unsigned id)
 	return false;
 }
 
-/* The tokens that go with the numbers of a column. */
+/* The tokens that belong to the numbers of a column. */
 static uint32_t find_context(struct mz_decoder *d, unsigned id)
 {
 	const struct mz_codec_column *tokens = &d->columns[MZ_COL_TOKEN];

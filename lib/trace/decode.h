@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of a chunk that is decoded: decode.c prepares it, decode_events.c reads from it. */
+/* The state of decoding a chunk: decode.c prepares it, decode_events.c reads from it. */
 #ifndef MZ_TRACE_DECODE_H
 #define MZ_TRACE_DECODE_H
 
@@ -9,7 +9,7 @@
 #include "trace/chunk.h"
 #include "trace/live_rank.h"
 
-/* Most events are of one of these, and have nothing more to them. */
+/* Most events are one of these, with nothing else. */
 enum mz_decode_plain {
 	MZ_DECODE_NOT_PLAIN,
 	MZ_DECODE_PLAIN_BIRTH,
@@ -17,7 +17,7 @@ enum mz_decode_plain {
 	MZ_DECODE_PLAIN_MOVE
 };
 
-/* A pattern made ready: the event as far as the pattern knows it. */
+/* A prepared pattern: an event with the values that the pattern has. */
 struct mz_decode_ready {
 	struct mz_event event;
 	uint16_t form;

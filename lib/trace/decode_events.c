@@ -199,7 +199,7 @@ static int read_one(struct mz_decoder *d, struct mz_event *ev)
 	return ret;
 }
 
-/* Every number must have been asked for, and none that is not there. */
+/* Every number must have been used, and no missing one asked for. */
 static int check_end(struct mz_decoder *d)
 {
 	for (int id = MZ_COL_TOKEN; id < MZ_COLUMNS; id++)
@@ -213,7 +213,7 @@ static inline uint64_t plain_size(const struct mz_decoder *d, const struct mz_de
 	return r->form & MZ_FORM_GROWS ? d->last_size + mz_unzigzag(r->event.size) : r->event.size;
 }
 
-/* The address of a block that a plain event begins. False: it is none. */
+/* The address of a block that a plain event begins. False: the event begins none. */
 static inline bool plain_place(struct mz_decoder *d, struct mz_room fit, uint64_t *addr)
 {
 	struct mz_predicted place = {.how = (uint32_t)mz_decode_peek(d, MZ_COL_PLACE)};
@@ -228,7 +228,7 @@ static inline bool plain_place(struct mz_decoder *d, struct mz_room fit, uint64_
 	return true;
 }
 
-/* The block that a plain event ends; MZ_LIVE_RANK_NONE: there is none. */
+/* The block that a plain event ends; MZ_LIVE_RANK_NONE: it ends none. */
 static inline uint32_t plain_block(struct mz_decoder *d, const struct mz_decode_ready *r)
 {
 	uint64_t step;
@@ -303,7 +303,7 @@ static inline int read_plain_one(struct mz_decoder *d, const struct mz_decode_re
 	return mz_addr_predict_left(d->places, d->entries[p].class, ev->addr) < 0 ? -ENOMEM : 1;
 }
 
-/* A column that is read by one loop, which knows best where it is. */
+/* A column that one loop reads: its position is kept in a local variable. */
 struct cursor {
 	const uint64_t *v;
 	uint32_t at, n;
@@ -319,8 +319,8 @@ static inline uint64_t cursor_peek(const struct cursor *c)
 	return c->at < c->n ? c->v[c->at] : 0;
 }
 
-/* As many plain events as there are before another kind: how many, or -ENOMEM.
- * What is odd about them, read_one() will find. */
+/* Reads plain events until another kind follows: how many, or -ENOMEM. If something is wrong
+ * with one, read_one() will find it. */
 static long read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
 {
 	struct cursor tokens = cursor_at(d, MZ_COL_TOKEN), whos = cursor_at(d, MZ_COL_WHO),

@@ -5,8 +5,8 @@
 
 #include "trace/encode_collect.h"
 
-#define NEAR_RANK  8  /* ranks below are always told by the pattern */
-#define NEAR_STEP  16 /* zigzag steps up to this too */
+#define NEAR_RANK  8  /* lower ranks are always part of the pattern */
+#define NEAR_STEP  16 /* zigzag steps up to this, too */
 #define FAR_RANK   32 /* ranks from here on never are */
 #define RARE	   8  /* patterns with other ranks, met less often, are not worth it */
 #define MAX_TOKENS 65000
@@ -44,7 +44,7 @@ static int seat_guests(struct mz_encoder *e)
 
 /* ---- 2. blocks as ranks and steps --------------------------------------- */
 
-/* The size delta that is told as such, because it is met so often; 0: none. */
+/* The size delta that gets a form of its own, because it occurs so often; 0: none. */
 static uint64_t common_growth(const struct mz_encoder *e)
 {
 	uint32_t most = e->info.births / 8 + 64, at = 0;
@@ -69,8 +69,8 @@ static uint32_t position(const struct walk *w, uint32_t block)
 	return block & MZ_GUEST ? w->e->place[block & ~MZ_GUEST] : w->e->n_guests + block;
 }
 
-/* How the pattern refers to the block used; *to_it is the step that leads there, unless it is
- * so near that no step is needed. */
+/* How the pattern refers to the block used; *to_it is the step that leads there, unless it is so
+ * near that no step is needed. */
 static uint32_t tell_block(struct walk *w, uint32_t block, bool ends, uint32_t *to_it)
 {
 	struct mz_live_rank *ranks = &w->e->ranks;
@@ -95,7 +95,7 @@ static uint32_t tell_block(struct walk *w, uint32_t block, bool ends, uint32_t *
 	return code;
 }
 
-/* The final pattern of an event: its pattern with a block and a growth. */
+/* The final pattern of an event: its pattern with a block and a size delta. */
 static uint32_t final_pattern(struct mz_encoder *e, uint32_t base, uint32_t block, uint64_t growth)
 {
 	uint64_t key = ((uint64_t)block << 32 | (uint64_t)(growth != 0) << 31 | base) + 1;
@@ -138,8 +138,8 @@ static inline uint32_t usual_final(struct mz_encoder *e, uint32_t base, uint32_t
 	return hint->value;
 }
 
-/* Blocks can be named only when the whole chunk is known: ranks depend on the guests, which
- * are sorted first. */
+/* Blocks can be named only when the whole chunk is known: ranks depend on the guests, which are
+ * sorted first. */
 static int walk_events(struct walk *w)
 {
 	struct mz_encoder *e = w->e;
@@ -259,7 +259,8 @@ static int by_count(const void *a, const void *b)
 	return x->number < y->number ? -1 : 1;
 }
 
-/* Tokens: the more often, the smaller. Those met once have the next one all. */
+/* Tokens: the more frequent a pattern, the smaller its token. All patterns that occur once share
+ * the next one. */
 static struct rank_item *give_tokens(struct mz_encoder *e)
 {
 	struct rank_item *order = malloc(((size_t)e->final.n + 1) * sizeof(*order));
@@ -289,7 +290,7 @@ static uint64_t given_number(const struct mz_encoder *e, const struct mz_pattern
 	return mz_zigzag(p->given - mz_addr_predict_given(e->places, p->size));
 }
 
-/* Patterns that follow each other are often of stacks that did. */
+/* Consecutive patterns often have consecutive stacks. */
 static uint64_t site_number(struct mz_encoder *e, const struct mz_pattern *p)
 {
 	uint64_t before = e->last_site;
@@ -344,7 +345,7 @@ static void put_whos(struct mz_encoder *e)
 	}
 }
 
-/* A number of an event, and the token that it goes with. */
+/* A number of an event, and the token that it belongs to. */
 static inline void put(struct mz_encoder *e, enum mz_column_id id, uint64_t v, uint32_t token)
 {
 	struct mz_codec_column *c = &e->columns[id];
@@ -508,7 +509,7 @@ static int pack_columns(struct mz_encoder *e, struct mz_buf *out, uint64_t *size
 	return out->failed ? -ENOMEM : 0;
 }
 
-/* Patterns are mixed with the form and the kind of each. */
+/* Patterns are mixed with the form and the kind of each pattern. */
 static int make_pattern_contexts(struct mz_encoder *e)
 {
 	const struct mz_codec_column *form = &e->columns[MZ_COL_FORM],
@@ -521,8 +522,8 @@ static int make_pattern_contexts(struct mz_encoder *e)
 
 /* ---- all of it ---------------------------------------------------------- */
 
-/* What the chunk before has left. Its tables are cleared when they are needed again, not at its
- * end: there may be no other chunk. */
+/* The remains of the previous chunk. Tables are cleared when they are needed again, not at the
+ * end of a chunk: there may be no other chunk. */
 static void clear_columns(struct mz_encoder *e)
 {
 	mz_patterns_clear(&e->final);
@@ -532,8 +533,8 @@ static void clear_columns(struct mz_encoder *e)
 	e->often = e->once = 0;
 }
 
-/* How the allocator rounds, as far as it puts blocks behind each other; and what
- * all addresses are multiples of. */
+/* How the allocator rounds sizes, as far as it puts blocks behind each other; and what all
+ * addresses are multiples of. */
 static void choose_allocator(struct mz_encoder *e)
 {
 	uint32_t hits[MZ_ROUNDINGS] = {0}, n = e->info.births < SAMPLE ? e->info.births : SAMPLE;

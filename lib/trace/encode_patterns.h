@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Each different pattern once, and how often it was met. */
+/* Each different pattern once, and how often it occurred. */
 #ifndef MZ_TRACE_ENCODE_PATTERNS_H
 #define MZ_TRACE_ENCODE_PATTERNS_H
 
@@ -49,8 +49,8 @@ static inline bool mz_pattern_same(const struct mz_pattern *a, const struct mz_p
 	return !(wide | half | rest);
 }
 
-/* The number of a pattern, which is added if it is new; MZ_PATTERN_NONE: no
- * memory. The count is the caller's. */
+/* The number of a pattern, which is added if it is new; MZ_PATTERN_NONE: no memory. The caller
+ * counts its uses. */
 static inline uint32_t mz_patterns_number(struct mz_patterns *p, const struct mz_pattern *pattern)
 {
 	uint32_t n;
@@ -71,7 +71,7 @@ static inline uint32_t mz_patterns_number(struct mz_patterns *p, const struct mz
 	return mz_hash_index_enter(&p->index, h, at);
 }
 
-/* Where a pattern with these fields is noted when it is met. */
+/* Where a pattern with these fields is noted when it occurs. */
 static inline uint32_t mz_patterns_slot(uint64_t size, uint32_t site, uint32_t form, uint32_t call)
 {
 	uint32_t mixed = (uint32_t)size + (site << 9) + (form << 4) + call;
@@ -79,15 +79,15 @@ static inline uint32_t mz_patterns_slot(uint64_t size, uint32_t site, uint32_t f
 	return mixed * 0x9e3779b1u >> (32 - MZ_PATTERN_HINT_BITS);
 }
 
-/* The number that was noted last for such a pattern; any number, perhaps not of a pattern. */
+/* The number that was noted last for such a pattern; it may be the number of no pattern. */
 static inline uint32_t mz_patterns_hint(const struct mz_patterns *p, uint64_t size, uint32_t site,
 					uint32_t form, uint32_t call)
 {
 	return p->hint[mz_patterns_slot(size, site, form, call)];
 }
 
-/* The same for a pattern that was met shortly before, as nearly all were: it is found without the
- * hash. Patterns that share a hint cost no more than the search that it saves. */
+/* The same for a pattern that occurred shortly before, as nearly all did: it is found without
+ * the hash. Patterns that share a hint cost no more than the search that it saves. */
 static inline uint32_t mz_patterns_usual(struct mz_patterns *p, const struct mz_pattern *pattern)
 {
 	uint32_t *hint = &p->hint[mz_patterns_slot(pattern->size, pattern->site, pattern->form,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the calls look like: one table for text, container and reports. */
+/* The form of the calls: one table for text, container and reports. */
 #ifndef MZ_TRACE_EVENT_H
 #define MZ_TRACE_EVENT_H
 
@@ -31,8 +31,8 @@ extern const struct mz_call_info mz_calls[MZ_CALLS];
 /* An array of ev->arg elements of ev->size bytes: makes size the whole of it. */
 void mz_event_multiply(struct mz_event *ev);
 
-/* Is the event one of those asked for? A container skips whole chunks by its
- * index first; other formats have nothing but this. */
+/* Was this event asked for? A container first skips whole chunks by its index; other formats
+ * have nothing but this test. */
 bool mz_select_takes(const struct mz_select *s, const struct mz_event *ev);
 
 /* A memset of this size becomes a slow string instruction; this, six stores. */
@@ -45,8 +45,8 @@ static inline void mz_event_clear(struct mz_event *ev)
 	p[0] = p[1] = p[2] = (lane){0};
 }
 
-/* How many blocks a block of a program stands for: all of them are there if it is 1. The
- * format keeps it as the flags of malloc and its like. */
+/* How many blocks a recorded block stands for: 1 if all blocks were recorded. The format stores
+ * it as the flags of malloc and similar calls. */
 #define MZ_WEIGHT_MOST (1u << 15)
 
 static inline uint32_t mz_event_weight(const struct mz_event *ev)

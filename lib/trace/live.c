@@ -74,8 +74,8 @@ static int begin(struct mz_live *l, struct mz_event *ev, uint64_t now, struct mz
 	return 0;
 }
 
-/* munmap of a part of a mapping leaves a block that has another shape; it is
- * not followed, and counted as unknown. */
+/* A munmap of part of a mapping leaves a block of another shape, which is not followed; it is
+ * counted as unknown. */
 static bool is_partial(const struct mz_event *ev, const struct mz_block *b)
 {
 	return ev->call == MZ_CALL_MUNMAP && ev->size < b->size;
@@ -98,7 +98,7 @@ static uint64_t end_block(struct mz_live *l, const struct mz_event *ev, uint64_t
 	return fx->old.object;
 }
 
-/* A realloc ends one block and begins another. A failed one changes nothing, and realloc to 0
+/* A realloc ends one block and begins another. A failed one changes nothing, and a realloc to 0
  * bytes is a free. */
 static int exchange(struct mz_live *l, struct mz_event *ev, uint64_t now, struct mz_effect *fx)
 {

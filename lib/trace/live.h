@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The live blocks of a trace: which block an address means now. Memory grows
- * with the number of live blocks, not with the length of the trace.
+ * The live blocks of a trace: which block an address refers to now. Memory grows with the number of
+ * live blocks, not with the length of the trace.
  */
 #ifndef MZ_TRACE_LIVE_H
 #define MZ_TRACE_LIVE_H
@@ -32,7 +32,7 @@ struct mz_block *mz_live_find(const struct mz_live *l, uint64_t key);
 /* The block, new (object 0) or there already (fresh false); NULL = no memory. */
 struct mz_block *mz_live_insert(struct mz_live *l, uint64_t key, bool *fresh);
 void mz_live_remove(struct mz_live *l, struct mz_block *b);
-/* All of them, in no order: *at begins with 0. NULL = the end. */
+/* All of them, in no particular order: *at begins with 0. NULL: the end. */
 struct mz_block *mz_live_next(const struct mz_live *l, size_t *at);
 
 static inline size_t mz_live_count(const struct mz_live *l)
@@ -52,9 +52,8 @@ struct mz_effect {
 };
 
 /*
- * Let the event happen: sets object and old_object of the event (unless they
- * came with it), and says what it did. now becomes the new block's birth.
- * 0 or -ENOMEM, with nothing changed.
+ * Apply the event: sets its object and old_object (unless it has them already), and reports what it
+ * did. now becomes the birth of the new block. 0, or -ENOMEM with nothing changed.
  */
 int mz_live_apply(struct mz_live *l, struct mz_event *ev, uint64_t now, struct mz_effect *fx);
 

@@ -148,9 +148,8 @@ static inline uint32_t take_child(mz_live_rank_node *node, uint32_t *rank)
 }
 
 /*
- * Each level is written as soon as its child is known, and the rank needs no
- * position: so the processor is at the top of the next search while it is at
- * the bottom of this one.
+ * Each level is written as soon as its child is known, and the rank needs no position. The
+ * processor can therefore begin the next search while it finishes this one.
  */
 uint32_t mz_live_rank_take(struct mz_live_rank *r, uint32_t rank)
 {
@@ -183,7 +182,7 @@ static inline uint32_t rank_at(const struct mz_live_rank *r, int64_t step)
 	return step ? r->above + r->here + (uint32_t)(-(step + 1)) : r->above;
 }
 
-/* The live block at a step that is short, if it is in sight. */
+/* The live block at a short step, if it is near. */
 static inline uint32_t near(const struct mz_live_rank *r, int64_t step)
 {
 	uint64_t below;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which of the blocks of a chunk are live, in order of birth; a block is found
- * by its rank and its rank by the block. Bits, and above them three levels of
- * nodes with eight children each: a node has for each child how many are live
- * in those after it, so that no level needs a loop.
+ * Which of the blocks of a chunk are live, in order of birth; a block is found by its rank, and its
+ * rank by the block. Bits, and above them three levels of nodes with eight children each. A node
+ * stores for each child how many blocks are live in the children after it, so that no level needs a
+ * loop.
  */
 #ifndef MZ_TRACE_LIVE_RANK_H
 #define MZ_TRACE_LIVE_RANK_H
@@ -30,7 +30,7 @@ struct mz_live_rank {
 	bool here;	 /* it is live; known without a look, which would have to wait */
 };
 
-/* What a block in child i adds to its node: 1 for each child before. */
+/* What a block in child i adds to its node: 1 for each preceding child. */
 extern const mz_live_rank_node mz_live_rank_before[8];
 
 /* Empty, with room for cap positions. 0 or -ENOMEM. */
@@ -134,7 +134,7 @@ static inline uint32_t mz_nth_from_top(uint64_t v, uint32_t rank)
 	return 63 - (uint32_t)__builtin_clzll(v);
 }
 
-/* The first live block after a place, if it is not far; else MZ_LIVE_RANK_NONE. */
+/* The first live block after a place, if it is near; otherwise MZ_LIVE_RANK_NONE. */
 static inline uint32_t mz_live_rank_next(const struct mz_live_rank *r, uint32_t from)
 {
 	uint32_t p = from + 1, w = p >> 6, last = (r->end ? r->end - 1 : 0) >> 6;
@@ -151,7 +151,7 @@ static inline uint32_t mz_live_rank_next(const struct mz_live_rank *r, uint32_t 
 	return MZ_LIVE_RANK_NONE;
 }
 
-/* Most of those asked for are near the top. */
+/* Most blocks that are asked for are near the top. */
 static inline uint32_t mz_live_rank_find(const struct mz_live_rank *r, uint32_t rank)
 {
 	uint32_t left = rank, w;
@@ -178,10 +178,11 @@ static inline uint32_t mz_live_rank_find(const struct mz_live_rank *r, uint32_t 
  */
 uint32_t mz_live_rank_step(struct mz_live_rank *r, int64_t step);
 
-/* The same, and the block is live no more. */
+/* The same, and the block is no longer live. */
 uint32_t mz_live_rank_take_step(struct mz_live_rank *r, int64_t step);
 
-/* The live block with rank others above it, where the cursor goes, and which is live no more. */
+/* The live block with rank others above it. The cursor moves there, and the block is no longer
+ * live. */
 uint32_t mz_live_rank_take(struct mz_live_rank *r, uint32_t rank);
 
 /* The step that leads from the cursor to p, which is live and has rank above it. */

@@ -124,8 +124,8 @@ bool mz_names_made(uint64_t addr)
 	return (addr & 0xffff000000000000u) == MADE;
 }
 
-/* Stacks are lists of addresses. A name without one gets an address that cannot be real, so that
- * nothing else needs to know of the case. */
+/* Stacks are lists of addresses. A name without an address gets one that cannot be real, so that
+ * no other code has to handle the case. */
 uint64_t mz_names_make(struct mz_names *n, const char *function, size_t len, const char *module)
 {
 	uint32_t id = mz_tables_string(n->t, function, len);
@@ -138,7 +138,7 @@ uint64_t mz_names_make(struct mz_names *n, const char *function, size_t len, con
 
 /* ---- as text ------------------------------------------------------------ */
 
-/* The signs that part fields and lines, and the one that escapes them. */
+/* The characters that separate fields and lines, and the one that escapes them. */
 static void put_field(struct mz_buf *b, const char *s)
 {
 	for (; s && *s; s++) {

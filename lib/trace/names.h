@@ -25,8 +25,8 @@ struct mz_name {
 struct mz_names *mz_names_new(void);
 void mz_names_free(struct mz_names *n);
 
-/* What is at an address; what was inlined comes first. The first that is told of an
- * address stays. Strings are copied; module may be NULL. 0 or -ENOMEM. */
+/* Adds what is at an address; inlined functions come first. The first entry of an address stays.
+ * Strings are copied; module may be NULL. 0 or -ENOMEM. */
 int mz_names_add(struct mz_names *n, uint64_t addr, const char *module, const struct mz_name *names,
 		 size_t count);
 
@@ -35,13 +35,13 @@ size_t mz_names_find(const struct mz_names *n, uint64_t addr, const char **modul
 		     struct mz_name names[MZ_NAMES_INLINED]);
 size_t mz_names_count(const struct mz_names *n);
 
-/* A stand-in for an address that was not told, only its name; always the same for one
- * name. 0 = no memory. */
+/* A substitute for an unknown address that has a name; always the same for one name. 0: no
+ * memory. */
 uint64_t mz_names_make(struct mz_names *n, const char *function, size_t len, const char *module);
 bool mz_names_made(uint64_t addr);
 
 /* Lines "ADDRESS<tab>MODULE<tab>FUNCTION<tab>FILE<tab>LINE...", from entry `from` on, up to
- * about a mebibyte; returns the entry to go on with. And back; 0 or -errno. */
+ * about a mebibyte; returns the entry to continue with. And the inverse; 0 or -errno. */
 size_t mz_names_text(const struct mz_names *n, size_t from, struct mz_buf *out);
 int mz_names_parse(struct mz_names *n, const char *text, size_t len);
 

@@ -38,9 +38,9 @@ int mz_reader_check_budget(struct mz_reader *r)
 }
 
 /*
- * Births that have no end yet. A chunk of fifty bytes may have 2^18 of them, and every caller
- * keeps something for each, so they are counted here. All events pass through this loop: the
- * count stays in a register, and no test of an address branches.
+ * Births that have no end yet. A chunk of fifty bytes may have 2^18 of them, and every caller keeps
+ * something for each, so they are counted here. All events pass through this loop: the count stays
+ * in a register, and no branch depends on an address.
  */
 static int count_live(struct mz_reader *r, const struct mz_event *ev, long n)
 {
@@ -62,7 +62,7 @@ static int count_live(struct mz_reader *r, const struct mz_event *ev, long n)
 	return mz_input_no_memory(&r->in, &r->error);
 }
 
-/* An error stays: a caller that ignores it does not get events from behind the damage. */
+/* An error is sticky: a caller that ignores it gets no events from behind the damage. */
 long mz_reader_read_raw(struct mz_reader *r, struct mz_event *ev, size_t max)
 {
 	long n;
@@ -94,7 +94,7 @@ long mz_reader_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 	return n;
 }
 
-/* Where the event stands in its file, in the unit that helps to find it there. */
+/* Where the event is in its file, in the unit that helps to find it there. */
 const char *mz_reader_place(const struct mz_reader *r, size_t i, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s %llu", r->ops->lines ? "line" : "byte",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Read how a recording was sampled, and refuse what cannot be told from it. */
+/* Read how a recording was sampled, and refuse what a sample cannot answer. */
 #include "trace/sampled.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static uint64_t number(const struct mz_reader *r, const char *key)
 	return a && a->type == MZ_ATTR_NUMBER ? a->number : 0;
 }
 
-/* The recorder of programs gives blocks no flags but weights. */
+/* The flags of blocks in a program's recording are weights, and nothing else. */
 static bool has_weights(const struct mz_reader *r)
 {
 	const struct mz_attr *a = mz_reader_find_attr(r, "source");

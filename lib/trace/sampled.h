@@ -14,10 +14,10 @@ struct mz_sampled {
 	uint64_t first, last;	       /* time */
 };
 
-/* False: every block stands for itself. The counts are missing in a file that was cut. */
+/* False: every block stands for itself. In a file that was cut, the counts are missing. */
 bool mz_sampled_read(const struct mz_reader *r, struct mz_sampled *s);
 
-/* For what cannot be estimated: 0, or -EINVAL if blocks were sampled; what: "a replay". */
+/* For results that cannot be estimated: 0, or -EINVAL if blocks were sampled; what: "a replay". */
 int mz_sampled_refuse(const struct mz_reader *r, const char *what, struct mz_error *err);
 
 /* An object "sampled" with the counts. events: that were left out. */

@@ -46,8 +46,8 @@ static inline uint32_t find(const struct mz_stack_tree *t, uint64_t h, uint32_t 
 }
 
 /*
- * A reader adds nodes as they are, and most readers never look one up: the index is made when
- * the first stack is put. A file may have the same node twice; either will do.
+ * A reader adds nodes as they are, and most readers never look one up: the index is built when the
+ * first stack is put. A file may contain the same node twice; either will do.
  */
 static int make_index(struct mz_stack_tree *t)
 {
@@ -72,7 +72,7 @@ static int make_index(struct mz_stack_tree *t)
 	return 0;
 }
 
-/* A caller that asks for a stack gets it: there is room for the deepest. */
+/* A caller that asks for a stack gets it: there is room for the deepest one. */
 static int make_scratch(struct mz_stack_tree *t, uint32_t depth)
 {
 	uint32_t cap = depth + depth / 2 + 32;
@@ -137,7 +137,7 @@ static uint32_t add_child(struct mz_stack_tree *t, uint32_t parent, uint64_t ip,
 	return mz_hash_index_enter(&t->index, h, at) + 1;
 }
 
-/* The node of a frame below another, made if need be; 0: no memory. */
+/* The node of a frame below another one; it is created if necessary. 0: no memory. */
 static inline uint32_t child(struct mz_stack_tree *t, uint32_t parent, uint64_t ip)
 {
 	uint64_t h = hash_of(t, parent, ip);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Call stacks as a tree: a node is a frame and the node of its caller, so that
- * stacks share what they have in common, and recursion costs a node a level. A
- * stack is named by a number of its own, from 1 in the order of their coming.
+ * Call stacks as a tree: a node is a frame and the node of its caller, so that stacks share their
+ * common frames, and recursion costs one node per level. A stack has a number of its own, from 1 in
+ * the order in which they are added.
  */
 #ifndef MZ_TRACE_STACK_TREE_H
 #define MZ_TRACE_STACK_TREE_H
@@ -43,12 +43,11 @@ void mz_stack_tree_deinit(struct mz_stack_tree *t);
  * memory. */
 uint32_t mz_stack_tree_put(struct mz_stack_tree *t, const uint64_t *ips, size_t depth);
 
-/* A node, and a stack that ends at a node, as they are, new or not: for readers of
- * files. 0 or -ENOMEM. */
+/* A node, and a stack that ends at a node, exactly as given: for readers of files. 0 or -ENOMEM. */
 int mz_stack_tree_add_node(struct mz_stack_tree *t, uint32_t parent, uint64_t ip);
 int mz_stack_tree_add_stack(struct mz_stack_tree *t, uint32_t node);
 
-/* The frames of a stack, innermost first, until MZ_STACK_SCRATCH others were asked for.
+/* The frames of a stack, innermost first, valid until MZ_STACK_SCRATCH others were asked for.
  * NULL: no such stack. */
 const uint64_t *mz_stack_tree_get(struct mz_stack_tree *t, uint32_t stack, size_t *depth);
 
@@ -72,7 +71,7 @@ static inline uint32_t mz_stack_tree_node(const struct mz_stack_tree *t, uint32_
 	return ((const uint32_t *)t->node_of.data)[stack];
 }
 
-/* The memory of what lies in files is not needed for now. */
+/* The memory of arrays that are in files is not needed for now. */
 void mz_stack_tree_let_go(const struct mz_stack_tree *t);
 
 #endif

@@ -89,7 +89,7 @@ static int check_events(struct check *c, const struct mz_index_entry *e, long n)
 	return 0;
 }
 
-/* What the index says of a chunk must be what the chunk says. */
+/* The index must say about a chunk what the chunk itself says. */
 static int compare_info(struct check *c, const struct mz_index_entry *e)
 {
 	struct mz_buf x = {0}, y = {0};
@@ -106,8 +106,8 @@ static int compare_info(struct check *c, const struct mz_index_entry *e)
 	return failed ? -ENOMEM : 0;
 }
 
-/* Decoding is the check: every rule of the format is tested by the decoder, which says which
- * one was broken. */
+/* Decoding is the check: the decoder tests every rule of the format, and reports which one was
+ * broken. */
 static int check_chunk(struct check *c, const struct mz_index_entry *e)
 {
 	char text[200];
@@ -162,7 +162,7 @@ static int check_meta(struct check *c, const struct mz_index_entry *e)
 	return 0;
 }
 
-/* A bad block is a finding and not the end: the blocks after it are checked as well. */
+/* A bad block is a finding, not the end: the blocks after it are checked as well. */
 static int check_blocks(struct check *c, struct mz_error *err)
 {
 	for (size_t i = 0; i < c->scan.index.n; i++) {
@@ -207,7 +207,7 @@ static void check_counts(struct check *c)
 		fault(c, 0, "the events of a stream are not ordered by time");
 }
 
-/* The walk finds what the index does not tell: holes, and a missing end. */
+/* The walk finds what the index does not show: holes, and a missing end. */
 static int check_walk(struct check *c, struct mz_error *err)
 {
 	struct mz_container_scan walk = {.source = c->scan.source};
