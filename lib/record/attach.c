@@ -19,7 +19,7 @@ static const char *const calls[MZ_REALS] = {MZ_REAL_CALLS};
 
 /* ---- what is needed of the program ------------------------------------------------ */
 
-/* Nothing is locked where one of these begins. */
+/* At the first instruction of these functions no lock is held. */
 static void find_entries(struct mz_attach *a)
 {
 	static const char *const names[] = {"malloc", "free", "calloc", "realloc"};
@@ -34,7 +34,7 @@ static void find_entries(struct mz_attach *a)
 		}
 }
 
-/* In the C library: a function that is hardly more than a system call. */
+/* A function of the C library that does little more than a system call. */
 static uint64_t find_syscall(struct mz_attach *a)
 {
 	uint64_t at = mz_attach_function(&a->objects, "getppid");
@@ -48,8 +48,8 @@ static uint64_t find_syscall(struct mz_attach *a)
 	return 0;
 }
 
-/* Where handlers of signals return to: mov $15, %rax; syscall. It has no name that a
- * linker knows, but every C library has these bytes. */
+/* Where signal handlers return to: mov $15, %rax; syscall. The linker knows no name for it, but
+ * every C library contains these bytes. */
 static uint64_t find_sigreturn(struct mz_attach *a, uint64_t in_library)
 {
 	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -151,8 +151,8 @@ static int call_pointer(struct mz_attach *a, const char *name, uint64_t *result,
 	return ret;
 }
 
-/* The process that was asked for is the one that is held: its number cannot have
- * become another's as long as it lives. */
+/* The process that was asked for is the one that is held: its number cannot be reused while it
+ * lives. */
 static int check_same(const struct mz_attach *a, struct mz_error *err)
 {
 	if (!syscall(SYS_pidfd_send_signal, a->pidfd, 0, NULL, 0))
@@ -191,7 +191,7 @@ static int read_again(struct mz_attach *a, struct mz_error *err)
 
 /* ---- loading the library ---------------------------------------------------------------- */
 
-/* What the linker of the program has to say: anything at all. */
+/* A message of the program's dynamic linker: it may contain anything. */
 static int say_why(struct mz_attach *a, const char *library, struct mz_error *err)
 {
 	char why[200] = "", shown[400];
@@ -264,8 +264,8 @@ static bool copy_file(const char *path, int to)
 	return from >= 0 && !n;
 }
 
-/* In another mount namespace, or for another user, the file may be out of reach: its
- * bytes go into memory of the program, and are loaded from there. */
+/* In another mount namespace, or for another user, the file may be out of reach: its bytes are
+ * then copied into memory of the program and loaded from there. */
 static int load_from_memory(struct mz_attach *a, const char *library, struct mz_error *err)
 {
 	static const char name[] = "memorizer-preload.so";
@@ -321,7 +321,7 @@ static int load(struct mz_attach *a, const char *library, struct mz_error *err)
 
 /* ---- our own functions in it ------------------------------------------------------------- */
 
-/* Their results come through memory. */
+/* They return their results through memory. */
 static int call_ours(struct mz_attach *a, const char *name, mz_attach_watch *watch, int *result,
 		     struct mz_error *err)
 {
@@ -347,7 +347,7 @@ static int call_ours(struct mz_attach *a, const char *name, mz_attach_watch *wat
 	return 0;
 }
 
-/* The library has made the memory, and asks for its seals: the moment to set it up. The
+/* The library has created the memory and queries its seals: this is the moment to set it up. The
  * descriptor is taken over with the rights that the program has, and checked. */
 static int see_region(void *arg, const struct user_regs_struct *r, bool entry, struct mz_error *err)
 {
@@ -378,7 +378,7 @@ int mz_attach_open(struct mz_attach *a, pid_t pid, struct mz_error *err)
 	return mz_attach_check(pid, err);
 }
 
-/* What the library in the program answered, when it was asked to start. */
+/* What the library in the program answered when it was asked to start. */
 static int started(const struct mz_attach *a, int result, struct mz_error *err)
 {
 	if (result == -EBUSY)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loading the library into a program that is running, by ptrace. */
+/* Loading the library into a running program, by ptrace. */
 #ifndef MZ_RECORD_ATTACH_H
 #define MZ_RECORD_ATTACH_H
 
@@ -24,18 +24,18 @@ struct mz_attach {
 	void *arg;
 };
 
-/* Is there a reason why it cannot be done? 0, or -errno with the reason and the
+/* Is there a reason why the program cannot be recorded? 0, or -errno with the reason and the
  * remedy in err. */
 int mz_attach_check(pid_t pid, struct mz_error *err);
 
-/* First: holds on to the process, and checks it. */
+/* The first step: holds the process and checks it. */
 int mz_attach_open(struct mz_attach *a, pid_t pid, struct mz_error *err);
 
-/* Load the library, set the region up with a->set_up, and let the program record:
- * calls that were redirected, or -errno. */
+/* Loads the library, sets the region up with a->set_up, and lets the program record: the number
+ * of calls that were redirected, or -errno. */
 int mz_attach_begin(struct mz_attach *a, const char *library, struct mz_error *err);
 
-/* The program's calls go where they went before. */
+/* The program's calls go to their original functions again. */
 int mz_attach_end(struct mz_attach *a, struct mz_error *err);
 
 void mz_attach_close(struct mz_attach *a);

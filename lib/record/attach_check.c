@@ -68,7 +68,8 @@ static int check_state(pid_t pid, const char *status, struct mz_error *err)
 	return 0;
 }
 
-/* A seccomp filter may kill it for mmap or open. That is found before anything is touched. */
+/* A seccomp filter may kill the program for mmap or open. This is checked before anything is
+ * touched. */
 static int check_surroundings(pid_t pid, const char *status, struct mz_error *err)
 {
 	char own[8192];
@@ -84,8 +85,8 @@ static int check_surroundings(pid_t pid, const char *status, struct mz_error *er
 	return 0;
 }
 
-/* What attaching needs, tried in a process of its own: a filter may end the process that calls
- * it. */
+/* The system calls that attaching needs, tried in a process of their own: a filter may kill the
+ * process that makes them. */
 static const char *find_forbidden(void)
 {
 	int status = 0;
@@ -105,7 +106,7 @@ static const char *find_forbidden(void)
 	return "ptrace or pidfd_getfd";
 }
 
-/* In a container or a service this command may be filtered, too. */
+/* In a container or a service, this command itself may be filtered, too. */
 static int check_own_filters(pid_t pid, struct mz_error *err)
 {
 	const char *forbidden;
@@ -123,8 +124,8 @@ static int check_own_filters(pid_t pid, struct mz_error *err)
 		       (int)pid, forbidden);
 }
 
-/* A kernel thread has no executable. What cannot be read is not judged here: whether attaching
- * is allowed is asked next, with a better message. */
+/* A kernel thread has no executable. If it cannot be read, nothing is concluded here: the next
+ * check asks whether attaching is allowed, and has a better message. */
 static int check_program(pid_t pid, struct mz_error *err)
 {
 	char path[64], program[4096];

@@ -60,9 +60,9 @@ size_t mz_attach_frame_room(const struct mz_attach_thread *t)
 	return sizeof(struct frame) + t->vectors_size + 256;
 }
 
-/* An interrupted system call is made again, as after a signal with SA_RESTART. One
- * with a time limit gets all of its time again. (Released by us, it goes on with
- * what was left.) */
+/* An interrupted system call is made again, as after a signal with SA_RESTART. A call with a
+ * time limit starts again with its full time. (When we release the thread, the call continues
+ * with the time that was left.) */
 static void set_regs(struct sigcontext *c, const struct user_regs_struct *r)
 {
 	int64_t ret = (int64_t)r->rax;
@@ -92,7 +92,7 @@ static void set_regs(struct sigcontext *c, const struct user_regs_struct *r)
 				 .rip = again ? r->rip - 2 : r->rip};
 }
 
-/* The vector registers as a frame has them. */
+/* The vector registers, as in a signal frame. */
 static size_t set_vectors(const struct mz_attach_thread *t, uint8_t *to, uint64_t *flags)
 {
 	uint64_t features;

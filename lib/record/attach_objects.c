@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 
-/* What a program says of itself is bounded before it is followed. */
+/* What a program says about itself is bounded before it is followed. */
 #define MAX_OBJECTS 4096u
 #define MAX_DYNAMIC 512u
 #define MAX_HEADERS 128u

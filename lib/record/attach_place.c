@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Find out whether a stopped thread may be borrowed where it stands. */
+/* Find out whether a stopped thread may be borrowed where it is. */
 #include "record/attach_thread.h"
 
 #ifdef __x86_64__
@@ -16,8 +16,8 @@
 /* Newer than the headers that we build with. */
 #define SYS_EPOLL_PWAIT2 441
 
-/* Calls that a thread waits in without having a lock of the allocator or of the
- * dynamic linker. The mutexes of these wait with FUTEX_WAIT. */
+/* Calls in which a thread waits without holding a lock of the allocator or of the dynamic
+ * linker. Their mutexes wait with FUTEX_WAIT. */
 static bool is_harmless(uint64_t nr, uint64_t futex_op)
 {
 	switch (nr) {
@@ -55,8 +55,8 @@ static bool is_harmless(uint64_t nr, uint64_t futex_op)
 	}
 }
 
-/* Calls that the kernel never restarts: they end with EINTR though no signal came, and a
- * program that does not expect that would see us. */
+/* Calls that the kernel never restarts: they return EINTR although no signal arrived, and a
+ * program that does not expect this would notice us. */
 static bool is_cut_short(const struct user_regs_struct *r)
 {
 	if ((int64_t)r->rax != -EINTR)
@@ -70,7 +70,7 @@ static bool is_cut_short(const struct user_regs_struct *r)
 	}
 }
 
-/* A signal that is about to be handled: the call must end with EINTR for it. */
+/* A signal that is about to be handled: the call must return EINTR for it. */
 static bool signal_comes(pid_t tid)
 {
 	unsigned long long pending = 0, shared = 0, blocked = 0;
@@ -99,7 +99,7 @@ bool mz_attach_repeat(pid_t tid, struct user_regs_struct *r)
 	return !ptrace(PTRACE_SETREGS, tid, NULL, r);
 }
 
-/* Interrupted by us in a system call that it is to go on with. */
+/* We interrupted it in a system call, which it shall continue. */
 static bool waits_harmlessly(const struct user_regs_struct *r)
 {
 	int64_t ret = (int64_t)r->rax;
@@ -116,8 +116,8 @@ static bool at_entry(const struct mz_attach_thread *t, uint64_t pc)
 	return false;
 }
 
-/* The thread's descriptor lies at the end of its stack; that of the first thread is
- * named by the kernel. Another stack may be as small as its user knows it to be. */
+/* The thread's descriptor is at the end of its stack; the kernel names the stack of the first
+ * thread. Any other stack may be as small as its owner needs it. */
 bool mz_attach_own_stack(const struct mz_attach_thread *t, const struct user_regs_struct *r,
 			 uint64_t from)
 {
@@ -156,7 +156,7 @@ static bool in_program(const struct mz_attach_thread *t, uint64_t pc)
 	return true;
 }
 
-/* In a handler of a signal, which may have come inside malloc. */
+/* In a signal handler, which may have interrupted malloc. */
 static bool in_handler(const struct mz_attach_thread *t, uint64_t sp)
 {
 	uint64_t words[512];
@@ -178,8 +178,8 @@ static bool in_handler(const struct mz_attach_thread *t, uint64_t sp)
 	return false;
 }
 
-/* In a sequence that the kernel begins anew when the thread was interrupted: it would
- * not notice that it was. */
+/* In a sequence that the kernel restarts after an interruption: the thread would not notice that
+ * it was interrupted. */
 static bool in_restartable(const struct mz_attach_thread *t, pid_t tid)
 {
 	struct __ptrace_rseq_configuration c = {0};

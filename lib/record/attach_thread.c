@@ -24,8 +24,8 @@
 
 #define STACK_BYTES  (256u * 1024)
 #define RED_ZONE     128u
-#define STOP_NS	     500000000ull  /* for a thread to stop when told to */
-#define LOOK_NS	     3000000000ull /* for a thread that does not wait to come to a place */
+#define STOP_NS	     500000000ull  /* for a thread to stop after an interrupt */
+#define LOOK_NS	     3000000000ull /* for a thread that does not wait to reach a safe place */
 #define CALL_NS	     20000000000ull
 #define MAX_THREADS  4096u
 #define SYSCALL_STOP (SIGTRAP | 0x80)
@@ -69,7 +69,8 @@ static long resume(pid_t tid, int signal)
 	return ptrace(PTRACE_CONT, tid, NULL, (void *)(intptr_t)signal);
 }
 
-/* To a stop of our own. A signal that comes first is the program's, and passed on. */
+/* Bring the thread to a stop of our own. A signal that arrives first is the program's, and is
+ * passed on. */
 static int interrupt(pid_t tid, uint64_t ns)
 {
 	int status, ret;
@@ -112,8 +113,8 @@ static int run_on(pid_t tid, unsigned looks)
 	return ret;
 }
 
-/* May it be borrowed where it stands? If not, it goes on as if it had not been interrupted:
- * a wait that was cut short is made again. */
+/* May the thread be borrowed where it is? If not, it continues as if it had not been
+ * interrupted: a wait that was cut short is made again. */
 static bool stands_well(struct mz_attach_thread *t, pid_t tid)
 {
 	struct user_regs_struct r;
@@ -125,8 +126,8 @@ static bool stands_well(struct mz_attach_thread *t, pid_t tid)
 	return mz_attach_place(t, tid, &r);
 }
 
-/* Let it run, and look again where it is, until it is at a place. No steps: the trap
- * of a step would kill the program if we died. */
+/* Let the thread run, and check again where it is, until it is at a safe place. No single steps:
+ * the trap of a step would kill the program if we died. */
 static bool wait_for_place(struct mz_attach_thread *t, pid_t tid)
 {
 	uint64_t end = now() + LOOK_NS;
@@ -140,15 +141,15 @@ static bool wait_for_place(struct mz_attach_thread *t, pid_t tid)
 	return false;
 }
 
-/* It must stop before it can be let go. */
+/* A thread must be stopped before it can be detached. */
 static void let_run(pid_t tid)
 {
 	if (ptrace(PTRACE_DETACH, tid, NULL, NULL) && errno == ESRCH && interrupt(tid, CALL_NS) > 0)
 		ptrace(PTRACE_DETACH, tid, NULL, NULL);
 }
 
-/* A thread that was listed may have ended, and its number may be another program's:
- * what is held cannot change any more, so it is asked now. */
+/* A listed thread may have ended, and its number may belong to another program now. Once a
+ * thread is held, its number cannot change any more, so this is checked now. */
 static bool belongs_to(pid_t pid, pid_t tid)
 {
 	char path[64];
@@ -213,7 +214,7 @@ static int keep(struct mz_attach_thread *t, struct mz_error *err)
 	return 0;
 }
 
-/* The registers last: until then it would restore itself from its frame. */
+/* The registers come last: until then the thread would restore itself from its frame. */
 static void give_back(struct mz_attach_thread *t)
 {
 	struct iovec v = {t->vectors, t->vectors_size};
@@ -228,7 +229,7 @@ static void give_back(struct mz_attach_thread *t)
 
 /* ---- calling -------------------------------------------------------------------------- */
 
-/* On to the next system call: 1 = its entry, 0 = its end, or -errno. */
+/* Continue to the next system call: 1 = its entry, 0 = its end, or -errno. */
 static int to_syscall(struct mz_attach_thread *t, struct user_regs_struct *r, struct mz_error *err)
 {
 	struct __ptrace_syscall_info info;
@@ -264,8 +265,7 @@ static int to_syscall(struct mz_attach_thread *t, struct user_regs_struct *r, st
 	return info.op == PTRACE_SYSCALL_INFO_ENTRY;
 }
 
-/* Until the call has returned: then the thread stands before the system call that
- * restores it. */
+/* Run until the call has returned: then the thread is before the system call that restores it. */
 static int run_call(struct mz_attach_thread *t, struct mz_attach_request *q, uint64_t sp,
 		    struct mz_error *err)
 {
@@ -290,8 +290,8 @@ static int run_call(struct mz_attach_thread *t, struct mz_attach_request *q, uin
 	}
 }
 
-/* Back through: for a pointer, a system call with its value as number, which does not
- * exist (we see it there); then the frame, from which the kernel restores the thread. */
+/* The way back: for a pointer, a system call that does not exist, with the pointer as its number
+ * (we see it there); then the frame, from which the kernel restores the thread. */
 static bool put_way_back(const struct mz_attach_thread *t, uint64_t *sp)
 {
 	const uint64_t words[2] = {t->syscall_at, t->syscall_at + 2};
@@ -399,8 +399,8 @@ int mz_attach_thread_hold(struct mz_attach_thread *t, struct mz_error *err)
 	return ret;
 }
 
-/* To a stop of the kind that it was held in first: there a system call that was
- * interrupted is begun again by itself. On its way it would restore itself. */
+/* Bring the thread to the kind of stop in which it was held first: from there an interrupted
+ * system call restarts by itself. On its way the thread would restore itself. */
 static bool to_first_stop(struct mz_attach_thread *t)
 {
 	struct user_regs_struct r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Borrowing a thread of another program: it is held at a safe place, calls functions
- * for us, and then goes on where it was. The way back does not need us: each call
- * returns into a signal frame, as a signal handler does, and the kernel restores the
- * thread from it. So the recorder may be killed at any moment.
+ * Borrowing a thread of another program: it is held at a safe place, calls functions for us, and
+ * then continues where it was. The way back does not need us: each call returns into a signal
+ * frame, like a signal handler, and the kernel restores the thread from it. The recorder may
+ * therefore be killed at any moment.
  */
 #ifndef MZ_RECORD_ATTACH_THREAD_H
 #define MZ_RECORD_ATTACH_THREAD_H
@@ -42,8 +42,8 @@ struct mz_attach_thread {
 	int refused;	     /* errno of the kernel, for the thread that was tried last */
 };
 
-/* Looks at a system call that the borrowed thread makes, at its entry and its end:
- * 0, or -errno, which ends the call that it is made for. */
+/* Called for each system call of the borrowed thread, at its entry and its end: 0, or -errno,
+ * which ends the function call that it belongs to. */
 typedef int mz_attach_watch(void *arg, const struct user_regs_struct *r, bool entry,
 			    struct mz_error *err);
 
@@ -56,11 +56,11 @@ struct mz_attach_request {
 	uint64_t result;
 };
 
-/* Hold some thread where it has no lock of the heap or the linker. 0 or -errno with
- * err set. pid, objects, the functions and entries are given. */
+/* Hold some thread where it holds no lock of the heap or the linker. 0 or -errno with err set.
+ * pid, objects, the functions and entries are given. */
 int mz_attach_thread_hold(struct mz_attach_thread *t, struct mz_error *err);
 
-/* Have it call a function: 0 or -errno. */
+/* Make it call a function: 0 or -errno. */
 int mz_attach_thread_call(struct mz_attach_thread *t, struct mz_attach_request *q,
 			  struct mz_error *err);
 
@@ -71,12 +71,12 @@ void mz_attach_thread_release(struct mz_attach_thread *t);
 
 /* ---- attach_place.c: is this a place where a thread may be held? ---------------- */
 
-/* A wait that our interruption has cut short is made again: true, and r has changed. */
+/* A wait that our interruption cut short is made again: true, and r has changed. */
 bool mz_attach_repeat(pid_t tid, struct user_regs_struct *r);
 /* regs: of a thread that is stopped. */
 bool mz_attach_place(const struct mz_attach_thread *t, pid_t tid,
 		     const struct user_regs_struct *regs);
-/* May bytes be written to its stack from there up? */
+/* May the stack be written to from this address upwards? */
 bool mz_attach_own_stack(const struct mz_attach_thread *t, const struct user_regs_struct *regs,
 			 uint64_t from);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What moves between kernel versions is looked up in the kernel's own types: a
- * tracepoint is there or not, and its arguments are found by their types.
+ * Look up in the kernel's own types what differs between versions: which tracepoints exist, and
+ * where their arguments are, which are found by their types.
  */
 #include <bpf/btf.h>
 #include <errno.h>

@@ -70,7 +70,7 @@ static uint32_t cache_string(struct kmem_drain *d, uint16_t id)
 	return d->strings[id];
 }
 
-/* A stack of the file; the addresses of new ones are kept, to name them. */
+/* A stack of the file; the addresses of new stacks are kept, so that they can be named. */
 static uint32_t put_stack(struct kmem_drain *d, const uint64_t *ips, size_t n)
 {
 	uint32_t id = mz_writer_stack(d->w, ips, n);
@@ -181,7 +181,7 @@ static const struct kmt_rec *mz_user_at(const struct kmem_drain *d, unsigned lvl
 		   : base + (n & (k->ring - 1));
 }
 
-/* The time of the event at n (a stack goes before it). */
+/* The time of the event at n (its stack precedes it). */
 static uint64_t time_at(const struct kmem_drain *d, unsigned lvl, uint64_t n, uint64_t head)
 {
 	const struct kmt_rec *r = mz_user_at(d, lvl, n);
@@ -207,9 +207,8 @@ static int take_at(struct kmem_drain *d, unsigned lvl, uint64_t *n)
 }
 
 /*
- * All levels in the order of time. The head of level 0 is read first: an event
- * of a deeper level that came before an event of level 0 was complete before
- * it, so that it is seen now at the latest.
+ * All levels in the order of time. The head of level 0 is read first: an event of a deeper level
+ * that precedes an event of level 0 was complete before it, so it is visible now at the latest.
  */
 static long drain(struct kmem_drain *d, bool last)
 {
@@ -272,7 +271,7 @@ static int tell_lost(struct kmem_drain *d, uint64_t n, enum mz_loss cause, bool 
 	return ++d->batched == BATCH ? flush_batch(d) : 0;
 }
 
-/* What was lost between the last look and this one. */
+/* What was lost since the previous check. */
 static void look_for_loss(struct kmem_drain *d)
 {
 	struct kmt_cpu *c = &d->k->cpus[d->cpu];
@@ -284,7 +283,7 @@ static void look_for_loss(struct kmem_drain *d)
 	d->due.full = full - d->seen.full;
 	d->due.deep = deep - d->seen.deep;
 	d->due.since = d->looked;
-	/* in this order: a count that comes in between is told as older than it is */
+	/* in this order: a count that changes in between is reported as older than it is */
 	d->due.reentry_since = ACQUIRE(d->reentry_since);
 	d->due.reentry = __atomic_exchange_n(&d->reentry, 0, __ATOMIC_ACQ_REL);
 	d->seen.full = full;
@@ -292,7 +291,7 @@ static void look_for_loss(struct kmem_drain *d)
 	d->looked = now;
 }
 
-/* A note in the file. */
+/* Write a note into the file. */
 static int tell_due(struct kmem_drain *d)
 {
 	const struct kmem_loss *l = &d->due;
@@ -310,9 +309,9 @@ static int tell_due(struct kmem_drain *d)
 }
 
 /*
- * A note ends with the event that follows it. So what one look counts is noted
- * after the next drain, when all that was recorded before the look is in the
- * file: else the event that follows might still be from before the loss.
+ * A note ends with the event that follows it. The losses found by one check are therefore written
+ * after the next drain, when all events recorded before the check are in the file: otherwise the
+ * following event might be older than the loss.
  */
 static int drain_loss(struct kmem_drain *d, bool last)
 {
@@ -324,7 +323,7 @@ static int drain_loss(struct kmem_drain *d, bool last)
 
 /* ---- the thread --------------------------------------------------------- */
 
-/* Longer when little came, shorter when the ring filled. */
+/* Wait longer when few events came, and shorter when the ring filled. */
 static void nap(struct kmem_drain *d, long taken, long *us)
 {
 	struct timespec t;

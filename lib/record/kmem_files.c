@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is kept beside the traces, so that they can be read on another machine:
- * symbols, the nodes of the CPUs, the names of gfp bits, the caches, the loss. */
+/* Write the files beside the traces that are needed to read them on another machine: symbols,
+ * the nodes of the CPUs, the names of gfp bits, the caches, the loss. */
 #include <bpf/btf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -64,7 +64,7 @@ int mz_kmem_save_kallsyms(const char *dir, struct mz_error *err)
 	return ret;
 }
 
-/* The node of a CPU; -1 = the machine does not say. */
+/* The node of a CPU; -1 = the machine does not report it. */
 static int node_of(unsigned cpu)
 {
 	for (int node = 0; node < 1024; node++) {
@@ -92,7 +92,7 @@ int kmem_save_nodes(const char *dir, unsigned cpus, struct mz_error *err)
 	return ret;
 }
 
-/* Each file says it, too, so that it can be read alone. */
+/* Each file contains it as well, so that it can be read alone. */
 static void tell_nodes(struct mz_kmem *k)
 {
 	for (unsigned cpu = 0; cpu < k->ncpus; cpu++) {
@@ -105,7 +105,7 @@ static void tell_nodes(struct mz_kmem *k)
 	}
 }
 
-/* "BIT NAME" lines, from the kernel's own types: bits move between versions. */
+/* "BIT NAME" lines, from the kernel's own types: the bits differ between versions. */
 static void list_gfp(struct mz_buf *b)
 {
 	struct btf *btf = btf__load_vmlinux_btf();

@@ -50,8 +50,8 @@ static uint32_t kmalloc_class(const char *name)
 	return (uint32_t)n;
 }
 
-/* Options are constants of the BPF programs: the verifier removes the code that they disable,
- * so that what is not asked for costs nothing. */
+/* Options are constants of the BPF programs: the verifier removes the code that they disable, so
+ * unused options cost nothing. */
 static int set_options(struct mz_kmem *k, struct mz_error *err)
 {
 	struct kmemtrace__rodata *ro = k->skel->rodata;
@@ -113,7 +113,7 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-/* EACCES means a missing privilege only for users: root gets it from the verifier. */
+/* EACCES means a missing privilege only for ordinary users: root gets it from the verifier. */
 static int load_failed(int ret, struct mz_error *err)
 {
 	if (ret == -EPERM || (ret == -EACCES && geteuid()))
@@ -209,7 +209,7 @@ static bool is_half(const struct bpf_program *prog, char half)
 	return bpf_program__fd(prog) >= 0 && name[strlen(name) - 1] == half;
 }
 
-/* Read the counts of missed events; by CPU only as long as that can be believed. */
+/* Read the counts of missed events, by CPU as long as those counts are credible. */
 static uint64_t take_misses(struct mz_kmem *k)
 {
 	uint64_t sum = 0;
@@ -224,7 +224,7 @@ static uint64_t take_misses(struct mz_kmem *k)
 	return k->by_cpu ? sum : kmem_misses_total(k) - k->misses_before;
 }
 
-/* The first programs before the second ones: they run in that order. */
+/* The first programs are attached before the second ones: they run in that order. */
 int mz_kmem_attach(struct mz_kmem *k, struct mz_error *err)
 {
 	for (char half = '1'; half <= '2'; half++) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the kernel did not let our programs see: it does not enter one again on a
- * CPU where it runs, and counts that. The sum is told by every kernel; by CPU it
- * is read by a small program of its own, where the kernel takes it. Both must
- * agree.
+ * Count the events that our programs did not see because the kernel does not re-enter a program on
+ * a CPU where it is running. Every kernel reports the sum; a small BPF program reads it by CPU,
+ * where the kernel accepts that program. Both must agree.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

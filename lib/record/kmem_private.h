@@ -12,7 +12,7 @@ struct kmemtrace; /* the skeleton */
 struct bpf_link;
 struct mz_kallsyms;
 
-/* Events that are not there, seen at one look, and since when they may be missing. */
+/* Events that are missing, found by one check, and since when they may be missing. */
 struct kmem_loss {
 	uint64_t full, deep, reentry;
 	uint64_t since, reentry_since;
@@ -29,10 +29,10 @@ struct kmem_drain {
 	uint64_t last_time;
 	uint64_t looked;       /* when its losses were counted last */
 	struct kmem_loss seen; /* counted so far: full, deep */
-	struct kmem_loss due;  /* counted at the last look, told after the next drain */
+	struct kmem_loss due;  /* counted at the last check, written after the next drain */
 	uint64_t written;      /* events; read by others */
 	uint64_t told_lost;
-	uint64_t reentry; /* given to this file by the main thread, to be told */
+	uint64_t reentry; /* assigned to this file by the main thread, to be written */
 	uint64_t reentry_since;
 	uint64_t reentry_given; /* so far, by the main thread */
 	uint32_t strings[KMT_CACHES];
@@ -78,12 +78,12 @@ enum { KMEM_STACKS = 65536, KMEM_SITES = 8192 };
 int kmem_btf_configure(struct kmemtrace *skel, const struct mz_kmem_options *o,
 		       struct mz_error *err);
 
-/* kmem_misses.c: what the kernel did not let our programs see. */
+/* kmem_misses.c: events that our programs did not see. */
 struct kmem_misses;
 uint64_t kmem_misses_total(const struct mz_kmem *k);
-struct kmem_misses *kmem_misses_open(const struct mz_kmem *k); /* NULL = not here */
+struct kmem_misses *kmem_misses_open(const struct mz_kmem *k); /* NULL = not available here */
 void kmem_misses_close(struct kmem_misses *m);
-/* Look at the counters; false = they do not agree with the kernel's sum. */
+/* Read the counters; false = they do not agree with the kernel's sum. */
 bool kmem_misses_read(struct kmem_misses *m, const struct mz_kmem *k);
 void kmem_misses_begin(struct kmem_misses *m); /* from what was read last on */
 uint64_t kmem_misses_of(const struct kmem_misses *m, unsigned cpu);

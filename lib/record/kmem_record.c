@@ -14,7 +14,7 @@
 #include "record/kmem_private.h"
 #include "symbols/kallsyms.h"
 
-/* What every file says of itself, so that it can be read alone and elsewhere. */
+/* The attributes of every file, so that it can be read alone and elsewhere. */
 static int describe(struct kmem_drain *d)
 {
 	struct utsname u;
@@ -67,7 +67,7 @@ int mz_kmem_start(struct mz_kmem *k, const char *dir, bool overwrite, struct mz_
 	return ret;
 }
 
-/* The functions of its call sites: the file can be read alone. */
+/* The names of its call sites, so that the file can be read alone. */
 static void put_symbols(struct kmem_drain *d)
 {
 	struct mz_buf lines = {0};
@@ -80,7 +80,7 @@ static void put_symbols(struct kmem_drain *d)
 	mz_buf_free(&lines);
 }
 
-/* One file's part: all that its CPU met, and what was not recorded and why. */
+/* The account of one file: all events of its CPU, and what was not recorded and why. */
 static void settle(struct kmem_drain *d, uint64_t reentry)
 {
 	const struct kmt_cpu *c = &d->k->cpus[d->cpu];
@@ -102,7 +102,7 @@ static void settle(struct kmem_drain *d, uint64_t reentry)
 	mz_writer_produced(d->w, seen - nulls - own - filtered + c->deep + reentry);
 }
 
-/* The equation, from counters that different hands kept. */
+/* The equation, from counters that were kept independently of each other. */
 static int check_account(struct mz_kmem *k, const struct mz_kmem_counts *n, struct mz_error *err)
 {
 	uint64_t written = 0, told = 0;
@@ -125,8 +125,8 @@ static int check_account(struct mz_kmem *k, const struct mz_kmem_counts *n, stru
 	return 0;
 }
 
-/* What no program could take on a CPU. Where the kernel does not tell the CPU, all
- * of it goes into the first file. */
+/* The events that no program could take on a CPU. If the kernel does not report the CPU, all of
+ * them go into the first file. */
 static uint64_t reentry_of(const struct mz_kmem *k, unsigned cpu, const struct mz_kmem_counts *n)
 {
 	uint64_t missed, rescued = 0;
@@ -139,7 +139,7 @@ static uint64_t reentry_of(const struct mz_kmem *k, unsigned cpu, const struct m
 	return missed > rescued ? missed - rescued : 0;
 }
 
-/* To the threads that write: what was missed since the last look. */
+/* For the threads that write: what was missed since the previous check. */
 static void tell_reentry(struct mz_kmem *k, struct mz_kmem_counts *n)
 {
 	uint64_t now = kmem_now();

@@ -99,7 +99,7 @@ static int read_all(int fd, struct mz_buf *b)
 	return 0;
 }
 
-/* The number that belongs to a name: "NAME NUMBER" on a line of its own. */
+/* The number behind a name: "NAME NUMBER" on a line of its own. */
 static uint64_t number_of(const char *text, const char *name)
 {
 	const char *p = strstr(text, name);
@@ -177,8 +177,8 @@ static int cpu_fail(struct cpu *c, const char *what)
 }
 
 /*
- * What is there now goes to the file. Taking makes events, too: while tracing is on,
- * little is left for the next time, else this would go on for ever. 0 or -errno.
+ * Write what is in the buffer to the file. Reading causes events, too: while tracing is on, a small
+ * rest is left for the next time; otherwise this would never end. 0 or -errno.
  */
 static int move(struct cpu *c, bool last)
 {
@@ -201,7 +201,8 @@ static int move(struct cpu *c, bool last)
 	return 0;
 }
 
-/* The records of a CPU are in its cache; reading them elsewhere would move every line. */
+/* The records of a CPU are in its cache; reading them on another CPU would move every cache
+ * line. */
 static void pin(unsigned cpu)
 {
 	cpu_set_t *set = CPU_ALLOC(MAX_CPUS);
@@ -234,7 +235,7 @@ static void *thread(void *arg)
 	return NULL;
 }
 
-/* Records of the file, by their sizes alone. */
+/* Count the records of the file, by their sizes alone. */
 static int count_records(struct cpu *c)
 {
 	static const size_t room = 1 << 20;
@@ -276,7 +277,7 @@ static int count_records(struct cpu *c)
 	return 0;
 }
 
-/* Opened before rights are dropped, as are all the others. */
+/* Opened before privileges are dropped, like all other files. */
 static int open_cpu(struct mz_relay *r, struct cpu *c, unsigned cpu, struct mz_error *err)
 {
 	char name[32], path[600];
@@ -350,7 +351,7 @@ static int open_controls(struct mz_relay *r, struct mz_error *err)
 	return r->counts < 0 ? -1 : 0;
 }
 
-/* What an earlier trace left behind is not ours. */
+/* What an earlier trace left in the buffers is not part of this recording. */
 static void drop_leftovers(struct mz_relay *r)
 {
 	char sink[16384];
@@ -360,8 +361,8 @@ static void drop_leftovers(struct mz_relay *r)
 			;
 }
 
-/* Tracing since boot (was_on) is continued and belongs to the recording; otherwise it starts with
- * nothing. */
+/* Tracing that was on since boot (was_on) continues and belongs to the recording; otherwise the
+ * recording starts empty. */
 static int prepare(struct mz_relay *r, struct mz_error *err)
 {
 	char state = '0';
@@ -433,7 +434,7 @@ int mz_relay_failed(struct mz_relay *r, struct mz_error *err)
 	return 0;
 }
 
-/* The threads take what is left after tracing was switched off, and end. */
+/* After tracing was switched off, the threads read what is left, and end. */
 static void join(struct mz_relay *r)
 {
 	__atomic_store_n(&r->stop, 1, __ATOMIC_RELEASE);
@@ -444,7 +445,7 @@ static void join(struct mz_relay *r)
 		r->cpus[i].started = false;
 }
 
-/* Every number was written or lost: the kernel gave them out, we count the records. */
+/* Every number was written or lost: the kernel assigned the numbers, and we count the records. */
 static int check_account(struct mz_relay *r, const struct mz_relay_counts *n, struct mz_error *err)
 {
 	uint64_t written = mz_relay_written(r);
@@ -484,8 +485,8 @@ static int save_beside(struct mz_relay *r, const struct mz_relay_counts *n, stru
 	return ret < 0 ? ret : kmem_save_file(r->dir, "total_overruns", text, strlen(text), err);
 }
 
-/* In this order: no new events, then the rest of the old ones, then the counters, which must be
- * final. */
+/* In this order: stop new events, read the rest of the old ones, then read the counters, which
+ * must be final. */
 int mz_relay_stop(struct mz_relay *r, struct mz_error *err)
 {
 	struct mz_relay_counts n = {0};

@@ -17,7 +17,7 @@ struct mz_relay_options {
 	bool overwrite;
 };
 
-/* By the kernel's counters, since tracing began; written: by counting records. */
+/* By the kernel's counters, since tracing began; written: from a count of the records. */
 struct mz_relay_counts {
 	uint64_t recorded;
 	uint64_t lost, full, early, no_buffer, nmi; /* lost is the sum */
@@ -30,7 +30,7 @@ struct mz_relay;
 /* Does this kernel have it? */
 bool mz_relay_there(void);
 
-/* Opens all that is needed, so that rights can be dropped before start. */
+/* Opens everything that is needed, so that privileges can be dropped before start. */
 struct mz_relay *mz_relay_open(const struct mz_relay_options *o, const char *dir,
 			       struct mz_error *err);
 /* Switches tracing on, if it is not, and starts the threads. */
@@ -41,7 +41,7 @@ int mz_relay_failed(struct mz_relay *r, struct mz_error *err);
 int mz_relay_stop(struct mz_relay *r, struct mz_error *err);
 void mz_relay_close(struct mz_relay *r);
 
-/* Of this recording: all since boot if tracing was on already, else since start. */
+/* Of this recording: everything since boot if tracing was on already, otherwise since start. */
 int mz_relay_counts(struct mz_relay *r, struct mz_relay_counts *n, struct mz_error *err);
 uint64_t mz_relay_written(const struct mz_relay *r); /* events, after stop */
 uint64_t mz_relay_bytes(const struct mz_relay *r);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Notice programs that begin and end, and complete the files of those that ended. */
+/* Detect programs that begin and end, and complete the files of those that ended. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -31,7 +31,7 @@ static bool has_ended(const struct mz_user_rings *r, unsigned i)
 	return pidfd_ended(m->pidfd);
 }
 
-/* Without a lock there must be a process that maps the region. What cannot be found
+/* Without a lock there must be a process that maps the region. If it cannot be found, the image
  * ends with the program that was asked for, at the latest. */
 static void find_life(struct mz_user_rings *r, unsigned i, const struct mz_program_slot *from)
 {
@@ -50,8 +50,8 @@ static void find_life(struct mz_user_rings *r, unsigned i, const struct mz_progr
 			r->images[k]->ended = true;
 }
 
-/* Without MZ_REGION_FORKS the library takes an image in one process only. What the
- * region says now does not matter. */
+/* Without MZ_REGION_FORKS the library takes an image in one process only, whatever the region
+ * says now. */
 static bool is_wanted(const struct mz_user_rings *r, const struct mz_program_slot *from)
 {
 	return r->main_pid == 0 || from->pid == r->main_pid;
@@ -74,8 +74,8 @@ static void has_come(struct mz_user_rings *r, const struct mz_process *p, uint32
 	}
 }
 
-/* The program of this image is over. Is its process? If not, it is another program now,
- * which comes later, has come already, or cannot be recorded. */
+/* The program of this image has ended. Has its process? If not, it runs another program now,
+ * which appears later, has appeared already, or cannot be recorded. */
 static void becomes(struct mz_user_rings *r, unsigned i)
 {
 	const struct mz_user_program *m = r->images[i];
@@ -125,7 +125,7 @@ static bool is_of(const struct mz_user_rings *r, unsigned ring, unsigned image)
 	       __atomic_load_n(&r->region->rings[ring].image, __ATOMIC_RELAXED) == image;
 }
 
-/* All that was there when its program ended. */
+/* Everything that was in the rings when the program ended. */
 static int read_to_end(struct mz_user_rings *r, unsigned i)
 {
 	struct mz_user_ring *ring = &r->rings[i];
@@ -151,7 +151,7 @@ static int read_to_end(struct mz_user_rings *r, unsigned i)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Free for another thread; nothing in it names this image any more. */
+/* Free for another thread; nothing in it refers to this image any more. */
 static int finish_ring(struct mz_user_rings *r, unsigned image, unsigned i)
 {
 	struct mz_user_ring *ring = &r->rings[i];
@@ -191,7 +191,7 @@ static int close_image(struct mz_user_rings *r, unsigned image)
 	return ret;
 }
 
-/* Rings of an image that has ended: read to their end, then free. */
+/* The rings of an image that has ended: read them to their end, then free them. */
 static int finish_image(struct mz_user_rings *r, unsigned image)
 {
 	long n = mz_user_rings_drain(r, false);

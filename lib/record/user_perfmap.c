@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Name code that a program made at run time, from the map that its runtime wrote for perf. */
+/* Name code that a program generated at run time, from the map that its runtime wrote for perf. */
 #include "record/user_perfmap.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "trace/names.h"
 #include "trace/writer.h"
 
-/* The file is the program's, and may be anything: what is read and kept has limits. */
+/* The file is the program's and may contain anything: limits apply to what is read and kept. */
 #define MOST_FRAMES 1048576u	   /* addresses that are looked up */
 #define MOST_BYTES  (256ull << 20) /* of the file */
 #define MOST_TEXT   (32ull << 20)  /* of names that are kept */
@@ -58,7 +58,7 @@ static size_t first_from(const struct perfmap *p, uint64_t at)
 	return mz_array_below(p->ips, p->count, sizeof(*p->ips), 0, at);
 }
 
-/* Nothing of a name acts on a terminal. */
+/* Nothing in a name may control a terminal. */
 static void keep_name(struct perfmap *p, const char *name)
 {
 	for (; *name && *name != '\n'; name++) {
@@ -69,8 +69,8 @@ static void keep_name(struct perfmap *p, const char *name)
 	mz_buf_add(&p->text, "", 1);
 }
 
-/* A stack has return addresses: that of a call which ends a function lies behind it. The later
- * of two lines counts: memory of code is used again. */
+/* A stack has return addresses: if a call ends a function, its return address is behind the
+ * function. The later of two lines counts: memory of code is reused. */
 static void take_line(struct perfmap *p, const char *line)
 {
 	size_t at = p->text.len, i;
@@ -128,7 +128,7 @@ static int put(const struct perfmap *p, struct mz_writer *w)
 	return ret;
 }
 
-/* A link in a folder that all may write leads where another user wants. */
+/* A link in a folder that all users can write to leads where another user wants. */
 static FILE *open_map(const char *path, uid_t owner)
 {
 	struct stat st, link;

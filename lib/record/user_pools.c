@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Numbers and addresses come from the program, which may have gone wild. */
+/* Numbers and addresses come from the program, which may be corrupt. */
 #define MOST_POOLS  (1u << 18)
 #define MOST_BLOCKS (1u << 20)
 
@@ -99,7 +99,7 @@ int mz_user_pools_came(struct mz_user_pools *p, uint64_t number, uint64_t addr)
 		return 0;
 	b = block_at(p, addr);
 	if (b) {
-		/* handed out again, and its end was not told */
+		/* handed out again, and its end was not reported */
 		unlink_block(p, b);
 	} else if ((p->all ? *p->all : p->own) >= MOST_BLOCKS) {
 		pool->born++;

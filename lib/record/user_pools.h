@@ -21,8 +21,8 @@ struct mz_user_pools {
 struct mz_user_pools *mz_user_pools_new(void);
 void mz_user_pools_free(struct mz_user_pools *p);
 
-/* A pool, by the number that the program gave it (not 0); name: a string of the file.
- * 0, or -ENOMEM; a pool too many is left out. */
+/* A pool, by the number that the program gave it (not 0); name: a string of the file. 0, or
+ * -ENOMEM; pools above the limit are left out. */
 int mz_user_pools_add(struct mz_user_pools *p, uint64_t number, uint32_t name);
 /* The name; 0 = there is no such pool. */
 uint32_t mz_user_pools_name(const struct mz_user_pools *p, uint64_t number);

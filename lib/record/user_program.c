@@ -59,9 +59,9 @@ static size_t read_arguments(uint32_t pid, char *line, size_t size)
 	return n;
 }
 
-/* Whether the process still runs the program that was announced: a child may have been forked,
- * announced and become another program before its arguments were read. A program that was
- * started through a symbolic link is announced by the name of the link, as its arguments are. */
+/* Whether the process still runs the announced program: a child may have been forked, announced
+ * and replaced by another program before its arguments were read. A program that was started
+ * through a symbolic link is announced by the name of the link, which is also in its arguments. */
 static bool still_runs(const struct mz_user_program *m, const char *arguments)
 {
 	char link[32], path[PATH_MAX];
@@ -75,7 +75,8 @@ static bool still_runs(const struct mz_user_program *m, const char *arguments)
 	return !strcmp(mz_base_name(path), name) || !strcmp(mz_base_name(arguments), name);
 }
 
-/* The arguments of the process as one line; what the recorder started is known. */
+/* The arguments of the process as one line; those of the program that the recorder started are
+ * known. */
 static void set_command(const struct mz_user_files *f, struct mz_user_program *m)
 {
 	char line[4096];
@@ -117,8 +118,8 @@ static int set_header(const struct mz_user_files *f, struct mz_user_program *m)
 	return 0;
 }
 
-/* A chunk is readable when it is whole: on a disk that may be full before the first
- * one of the usual size, they are small. */
+/* A chunk is readable once it is complete. A disk may be full before the first chunk of the
+ * usual size, so chunks are small there. */
 static uint32_t chunk_events(const struct mz_user_files *f)
 {
 	const char *slash = strrchr(f->output, '/');
@@ -132,7 +133,7 @@ static uint32_t chunk_events(const struct mz_user_files *f)
 											    : 0;
 }
 
-/* The user that a process runs as: what it says it is may be another in its namespace. */
+/* The user that a process runs as: in its namespace it may claim to be another one. */
 static uid_t owner_of(uint32_t pid)
 {
 	char path[32];
@@ -142,8 +143,8 @@ static uid_t owner_of(uint32_t pid)
 	return stat(path, &st) ? geteuid() : st.st_uid;
 }
 
-/* Others can make files beside the output, the recorded program not least: that costs them
- * numbers, not us the recording. Of the first file the user gave the name. */
+/* Other users, and the recorded program itself, can create files beside the output: that costs a
+ * number, not the recording. The name of the first file was given by the user. */
 static int open_file(struct mz_user_files *f, struct mz_user_program *m)
 {
 	struct mz_writer_options o = {
@@ -257,10 +258,10 @@ static void sort_last(struct mz_user_files *f)
 
 /* The result of a program is kept after its file is closed, because the summary is printed
  * when all have ended. */
-/* Less than this may be stacks of threads, and what libraries map. */
+/* Less than this may be stacks of threads and mappings of libraries. */
 #define UNSEEN_LEAST (16ull << 20)
 
-/* All that was ever asked for is the most that recorded calls can explain. */
+/* The sum of all sizes is the most that recorded calls can explain. */
 static uint64_t unseen(const struct mz_user_program *m)
 {
 	uint64_t asked = m->asked + m->thinning.unrecorded.bytes;
@@ -326,7 +327,7 @@ static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 	return 0;
 }
 
-/* What readers need to know of blocks that are not there. */
+/* What readers need to know about blocks that are not in the file. */
 static void set_thinning(const struct mz_user_program *m)
 {
 	const struct mz_user_thinning *t = &m->thinning;

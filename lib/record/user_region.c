@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Make and check the shared memory, and find out which of its users live. */
+/* Make and check the shared memory, and find out which of its users are alive. */
 #include "record/user_region.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 
-/* A process that has the descriptor cannot cut the file under a mapping of it. */
+/* A process that has the descriptor cannot truncate the file under a mapping. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 int mz_region_make(void)
@@ -130,7 +130,7 @@ static uint32_t own_number(const char *pid)
 	return number;
 }
 
-/* The descriptor is opened first, so that both checks are of the process it names. */
+/* The descriptor is opened first, so that both checks apply to the process that it refers to. */
 static int pidfd_if_mapped(const char *pid, uint32_t number, const struct stat *st)
 {
 	/* the recorder maps it too */
@@ -177,8 +177,8 @@ int mz_region_process(int fd, uint32_t pid)
 	return find_process(fd, pid, true, name);
 }
 
-/* The 22nd field of its line; 0 = there is no such process. The second is its name, in
- * which there may be anything. */
+/* The 22nd field of its line; 0 = there is no such process. The second field is its name, which
+ * may contain anything. */
 static uint64_t start_of(uint32_t pid)
 {
 	char path[64], line[1024];
@@ -209,7 +209,7 @@ struct mz_process mz_region_find(int fd, uint32_t pid, bool search)
 	return p;
 }
 
-/* One that ends has given up its memory, and with it its program, before its locks. */
+/* A process that ends has given up its memory, and with it its program, before its locks. */
 bool mz_process_runs(const struct mz_process *p)
 {
 	char path[64], program[8];

@@ -18,7 +18,7 @@ int mz_region_make(void);
  * -errno with err set. */
 int mz_region_check(int fd, struct mz_error *err);
 
-/* Says to programs that this thread records. The kernel tells them when it ends. */
+/* Announces to programs that this thread records. The kernel informs them when it ends. */
 struct mz_region_owner {
 	struct robust_list_head head;
 	struct robust_list node;
@@ -33,16 +33,16 @@ void mz_region_disown(struct mz_region_owner *o);
 bool mz_region_locked(int fd, unsigned image);
 
 /* A process as this one sees it: its number, and when it was started, because numbers are
- * used again. */
+ * reused. */
 struct mz_process {
 	uint32_t pid; /* 0 = not known */
 	uint64_t start;
 };
 
-/* Which process is it that calls itself pid? Only one that maps the region is; with
- * search, one of another pid namespace, too, which has another number here. */
+/* Which process calls itself pid? Only one that maps the region qualifies; with search, also one
+ * in another pid namespace, which has another number here. */
 struct mz_process mz_region_find(int fd, uint32_t pid, bool search);
-/* It runs, and is not about to end. */
+/* It runs, and has not begun to exit. */
 bool mz_process_runs(const struct mz_process *p);
 
 /* The process that maps the region and calls itself pid in its own namespace: a

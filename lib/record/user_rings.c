@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "record/user_events.h"
 
-/* The rings are looked at so often, and when one of them fills. */
+/* How often the rings are checked; also when one of them fills. */
 #define MOVE_NS	     20000000l
 /* Less than this of a ring is not worth a call. */
 #define FORGET_BYTES 65536u
@@ -48,7 +48,7 @@ uint64_t mz_user_rings_clock(const struct mz_user_rings *r)
 	return now_ns();
 }
 
-/* The line between two readings of both clocks: the longer, the straighter. */
+/* The line between two readings of both clocks: the longer it is, the more precise its slope. */
 void mz_user_rings_set_clock(struct mz_user_rings *r)
 {
 	r->clock1 = mz_user_rings_clock(r);
@@ -58,7 +58,7 @@ void mz_user_rings_set_clock(struct mz_user_rings *r)
 			  : (double)(r->ns1 - r->ns0) / (double)(r->clock1 - r->clock0);
 }
 
-/* The counter may be used when the kernel itself trusts it. */
+/* The counter may be used if the kernel itself trusts it. */
 static bool tsc_is_good(void)
 {
 #ifdef __x86_64__
@@ -152,8 +152,8 @@ void mz_user_rings_release(struct mz_user_rings *r, unsigned i)
 		syscall(SYS_futex, &ring->room, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Pages of a ring that were read: they stay in place, but no longer count as memory of the
- * recorder. */
+/* Pages of a ring that were read: they stay in place, but no longer count as the recorder's
+ * memory. */
 static void forget_pages(const struct mz_record *from, uint64_t n)
 {
 	uintptr_t start = ((uintptr_t)from + 4095) & ~(uintptr_t)4095;
@@ -163,7 +163,7 @@ static void forget_pages(const struct mz_record *from, uint64_t n)
 		madvise((void *)start, end - start, MADV_DONTNEED);
 }
 
-/* Records from put up to head, which are there. */
+/* Moves the records from put up to head, which are complete. */
 static int move_records(struct mz_user_rings *r, unsigned i, uint64_t n)
 {
 	struct mz_spool_queue *q = &r->rings[i].queue;
@@ -178,8 +178,8 @@ static int move_records(struct mz_user_rings *r, unsigned i, uint64_t n)
 	return ret;
 }
 
-/* What does not fit may be read in the ring itself by the encoding thread; the mover then
- * leaves it alone. */
+/* The encoding thread may read records that do not fit in the ring itself; the mover then leaves
+ * them alone. */
 static bool move_or_read(struct mz_user_rings *r, unsigned i, uint64_t n, bool direct)
 {
 	struct mz_user_ring *ring = &r->rings[i];
@@ -195,8 +195,8 @@ static bool move_or_read(struct mz_user_rings *r, unsigned i, uint64_t n, bool d
 	return direct;
 }
 
-/* The count is none that the library can have written: the ring counts as lost, and
- * is a gap for the reader. The program's numbers go on from where it says it is. */
+/* The library cannot have written this count: the ring counts as lost, and is a gap for the
+ * reader. Numbering continues at the program's count. */
 static void leave_gap(struct mz_user_rings *r, unsigned i, uint64_t n)
 {
 	struct mz_user_ring *ring = &r->rings[i];
@@ -209,7 +209,7 @@ static void leave_gap(struct mz_user_rings *r, unsigned i, uint64_t n)
 	mz_user_rings_release(r, i);
 }
 
-/* What had happened in this ring before the time returned can be read. */
+/* Everything that happened in this ring before the returned time can be read. */
 static uint64_t move_ring(struct mz_user_rings *r, unsigned i, uint64_t now, bool direct)
 {
 	struct mz_user_ring *ring = &r->rings[i];
@@ -228,7 +228,7 @@ static uint64_t move_ring(struct mz_user_rings *r, unsigned i, uint64_t now, boo
 	return now;
 }
 
-/* Of no program that is here or has just come: such a ring belongs to none. */
+/* A ring of no program that is here or has just appeared belongs to none. */
 static bool is_stray(const struct mz_user_rings *r, unsigned i)
 {
 	uint32_t image = __atomic_load_n(&r->region->rings[i].image, __ATOMIC_RELAXED);
@@ -237,9 +237,9 @@ static bool is_stray(const struct mz_user_rings *r, unsigned i)
 	       __atomic_load_n(&r->region->images[image].state, __ATOMIC_ACQUIRE) != MZ_IMAGE_LIVE;
 }
 
-/* Programs record one small block in 2^n while the spool is more than half full: so it never
- * fills, unless they do nothing but free. Once begun, that goes on until three quarters are
- * free. */
+/* Programs record one small block in 2^n while more than half of the spool is used, so that it
+ * never fills, unless they do nothing but free. Once begun, this continues until three quarters
+ * are free. */
 static unsigned thin_level(const struct mz_user_rings *r)
 {
 	const struct mz_user_spool *s = &r->spool;
@@ -257,10 +257,9 @@ static unsigned thin_level(const struct mz_user_rings *r)
 	return level < MZ_THIN_MOST ? level : MZ_THIN_MOST;
 }
 
-/* A record is there before its call returns (an allocation) or is
- * made (a free). So what is not there at this look comes before nothing that was
- * stamped before it: the time is taken first, then the rings are counted, then
- * they are looked at. */
+/* A record is visible before its call returns (an allocation) or is made (a free). A record that
+ * is not visible at this check therefore precedes nothing that was stamped before it: the time
+ * is taken first, then the rings are counted, then they are read. */
 void mz_user_rings_move(struct mz_user_rings *r, bool direct)
 {
 	uint64_t now = mz_user_rings_clock(r), upto = now;

@@ -70,7 +70,7 @@ static void count_given(struct mz_user_spool *s, bool failed)
 		s->given += SPOOL_SEGMENT;
 }
 
-/* Nobody reads it any more, and nothing is written to it. */
+/* It has been read, and nothing is written to it any more. */
 static void give_back(struct mz_user_spool *s, uint64_t segment)
 {
 	bool failed;
@@ -138,7 +138,7 @@ static int add_part(struct mz_spool_queue *q, const struct mz_spool_part *part)
 	return 0;
 }
 
-/* Half of the disk's room is left to the output. */
+/* Half of the free space is left to the output. */
 static bool has_room(struct mz_user_spool *s, uint64_t end)
 {
 	struct statvfs v;
@@ -208,9 +208,9 @@ int mz_spool_put(struct mz_user_spool *s, struct mz_spool_queue *q, const struct
 
 /* ---- reading ------------------------------------------------------------------------ */
 
-/* All of it was read: from the start again, where that costs nothing. To cut a large file off
- * takes the disk long, and the mover would wait: its segments go one by one instead, and
- * offsets go on. */
+/* Everything was read: start again at the beginning where that costs nothing. Truncating a large
+ * file takes the disk long, and the mover would wait: its segments are returned one by one
+ * instead, and offsets continue. */
 static void begin_again(struct mz_user_spool *s)
 {
 	if (s->end > KEEP_BYTES && !s->keeps)
