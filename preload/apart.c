@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See a program make or enter namespaces and other roots, and keep the way to the region. */
+/* Notice when a program makes or enters namespaces and other roots, and keep the way to the
+ * region. */
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
@@ -14,7 +15,7 @@
 
 #define APART (CLONE_NEWNS | CLONE_NEWPID)
 
-/* Is there a recorder that can use a program in the container? */
+/* Is there a recorder that can record a program in the container? */
 static void keep(void)
 {
 	if (mz_region && !mz_sandboxed && !mz_recorder_died())
@@ -63,8 +64,8 @@ EXPORT int chroot(const char *path)
 	return (int)mz_see_syscall(SYS_chroot, path);
 }
 
-/* It begins in a function and on a stack of its own, so that only the C library's will do.
- * Of the last three arguments those that the flags do not ask for are never looked at. */
+/* The child begins in a function and on a stack of its own, so only the C library's function
+ * will do. Of the last three arguments, it never reads those that the flags do not select. */
 EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 {
 	static int (*real)(int (*)(void *), void *, int, void *, ...);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Find the memory of code that was made at run time. */
+/* Find the memory of code that was generated at run time. */
 #include "code_ranges.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@ struct ranges {
 	} v[RANGES];
 };
 
-/* Two: one is looked at while the other is made. */
+/* Two: one is read while the other is being made. */
 static struct ranges both[2];
 static unsigned current;
 static uint32_t busy;
@@ -45,7 +45,7 @@ static uintptr_t hex(const char **p)
 	}
 }
 
-/* START-END PERM OFFSET DEVICE INODE: executable, and of no file. */
+/* START-END PERM OFFSET DEVICE INODE: executable, and not from a file. */
 static void take_line(struct ranges *r, const char *p)
 {
 	uintptr_t start = hex(&p), end;

@@ -11,11 +11,10 @@
 #include "scope.h"
 
 /*
- * What the operands mean; others that follow are handed on as they are.
- * SIZE(size), HEAP_SIZE(heap, size), ALIGNED(alignment, size), ARRAY(n, size),
- * HEAP_ARRAY(heap, n, size), RESIZE(block, size), HEAP_RESIZE(heap, block, size),
- * RESIZE_ARRAY(block, n, size), IN_PLACE(block, size), STRING(text), FREE(block),
- * POSIX(where, alignment, size)
+ * What the arguments mean; further ones are passed on as they are. SIZE(size), HEAP_SIZE(heap,
+ * size), ALIGNED(alignment, size), ARRAY(n, size), HEAP_ARRAY(heap, n, size), RESIZE(block, size),
+ * HEAP_RESIZE(heap, block, size), RESIZE_ARRAY(block, n, size), IN_PLACE(block, size),
+ * STRING(text), FREE(block), POSIX(where, alignment, size)
  */
 #define ENTRIES(X)                                                                                 \
 	X(mallocx, SIZE)                                                                           \
@@ -106,11 +105,11 @@ enum { ENTRIES(NUMBER) COUNT };
 static void *reals[COUNT];
 static bool found;
 
-/* Any of them: operands that one does not have are in registers that it does not look at. */
+/* Any of them: arguments that a function does not have are in registers that it does not read. */
 typedef void *call_fn(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
 
-/* Some are made of malloc, which is seen: then there is a record already. What tc_new and
- * mi_new throw passes through here, so nothing may be left to undo. */
+/* Some call malloc, which is recorded: then there is a record already. An exception of tc_new or
+ * mi_new passes through here, so nothing may be left to undo. */
 static void *allocate(unsigned entry, const uintptr_t v[4], size_t size, size_t align)
 {
 	uint64_t before = mz_events_so_far();
@@ -142,7 +141,7 @@ static void *release(unsigned entry, const uintptr_t v[4])
 	return NULL;
 }
 
-/* Its result is an error number. */
+/* It returns an error number. */
 static void *allocate_at(unsigned entry, const uintptr_t v[4])
 {
 	uint64_t before = mz_events_so_far();
@@ -154,7 +153,7 @@ static void *allocate_at(unsigned entry, const uintptr_t v[4])
 	return error;
 }
 
-/* The block stays where it is; its result is the size that it has then. */
+/* The block stays where it is; the function returns its new size. */
 static void *resize_in_place(unsigned entry, const uintptr_t v[4])
 {
 	void *size = ((call_fn *)reals[entry])(v[0], v[1], v[2], v[3]);
@@ -164,7 +163,7 @@ static void *resize_in_place(unsigned entry, const uintptr_t v[4])
 	return size;
 }
 
-/* A copy of a text: its size is known when it is there. */
+/* A copy of a text: its size is known afterwards. */
 static void *copy_text(unsigned entry, const uintptr_t v[4])
 {
 	uint64_t before = mz_events_so_far();
@@ -175,7 +174,7 @@ static void *copy_text(unsigned entry, const uintptr_t v[4])
 	return p;
 }
 
-/* A product that is too large got no memory; the record has one element's size. */
+/* A product that overflows gets no memory; the record has the size of one element. */
 static size_t product(size_t n, size_t size)
 {
 	size_t all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Run a seccomp filter, to find out whether recording can go on under it. */
+/* Evaluate a seccomp filter, to find out whether recording can continue under it. */
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static bool compute(struct machine *m, const struct sock_filter *i)
 	}
 }
 
-/* How many instructions are jumped over; -1 = this is no jump. */
+/* The number of instructions to skip; -1 = this is not a jump. */
 static int64_t jump(const struct machine *m, const struct sock_filter *i)
 {
 	uint32_t v = BPF_SRC(i->code) == BPF_X ? m->x : i->k;

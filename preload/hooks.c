@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The calls that are seen: each does what the next allocator in line does, and
- * leaves a record. An allocation is stamped after it, a free before it, so that
- * over all threads an address is freed before it is given out again.
+ * The recorded calls: each calls the next allocator in line, and leaves a record. An allocation is
+ * stamped after the call, a free before it, so that over all threads an address is freed before it
+ * is given out again.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -51,8 +51,8 @@ static int ready;
 
 static bool own_malloc; /* the executable's, and not that of a library */
 
-/* The usable sizes of such a program's blocks are not known: some programs define no function that
- * tells, or not for all of their blocks. */
+/* The usable sizes of such a program's blocks are not known: some programs define no function
+ * that returns them, or not for all of their blocks. */
 static size_t usable_unknown(void *p)
 {
 	(void)p;
@@ -140,7 +140,7 @@ static uint8_t log2_of(uint64_t v)
 	return v && !(v & (v - 1)) ? (uint8_t)__builtin_ctzll(v) : MZ_ARG_EXTRA;
 }
 
-/* What a record says of a new block. */
+/* The contents of the record of a new block. */
 struct made {
 	uint64_t addr;
 	uint64_t size; /* as asked for; of one element if arg is MZ_ARG_EXTRA in an array */
@@ -152,7 +152,7 @@ struct made {
 	uint8_t arg; /* MZ_ARG_EXTRA: whole_arg does not fit */
 };
 
-/* All bytes of a block, where the record has those of one element. */
+/* All bytes of a block whose record has the size of one element. */
 static uint64_t whole_size(unsigned call, uint64_t size, unsigned arg, uint64_t whole_arg)
 {
 	bool array = call == MZ_CALL_CALLOC || call == MZ_CALL_REALLOCARRAY;
@@ -160,14 +160,14 @@ static uint64_t whole_size(unsigned call, uint64_t size, unsigned arg, uint64_t 
 	return array && arg == MZ_ARG_EXTRA ? size * whole_arg : size;
 }
 
-/* Its record was lost. Rare, and out of the way of those that are not. */
+/* Its record was lost. Rare, and kept out of the common path. */
 static __attribute__((noinline, cold)) void lost_block(const void *p, uint64_t size)
 {
 	if (p)
 		mz_thin_lost(&mz_me, p, size);
 }
 
-/* One that does not fit a record. */
+/* A block that does not fit into one record. */
 static __attribute__((noinline)) void record_wide(struct mz_thread *t, const struct made *m)
 {
 	struct mz_record r[7];
@@ -194,7 +194,7 @@ static __attribute__((noinline)) void record_wide(struct mz_thread *t, const str
 			   whole_size(m->call, m->size, m->arg, m->whole_arg));
 }
 
-/* One that fits, with its call stack: a record more, before it. */
+/* A block that fits, with its call stack: one more record, before it. */
 static __attribute__((noinline)) bool record_sited(struct mz_thread *t, unsigned call,
 						   uint64_t value, uint16_t size, unsigned arg,
 						   uint32_t site)
@@ -221,7 +221,7 @@ record_plain(struct mz_thread *t, unsigned call, uint64_t value, uint16_t size, 
 	return true;
 }
 
-/* A block that is kept, and stands for so many. */
+/* A block that is recorded, and stands for so many. */
 static inline __attribute__((always_inline)) void record_kept(unsigned call, void *p, uint64_t size,
 							      unsigned arg, uint64_t whole_arg,
 							      uint32_t weight)
@@ -232,8 +232,8 @@ static inline __attribute__((always_inline)) void record_kept(unsigned call, voi
 	uint32_t site = mz_stack(t);
 	bool done = true;
 
-	/* One comparison for all that does not fit: only MZ_ARG_EXTRA has nine bits when it is one
-	 * more. */
+	/* One comparison finds everything that does not fit: only MZ_ARG_EXTRA has nine bits
+	 * when it is incremented. */
 	wide = (size | over | addr >> (MZ_ADDR_BITS - 16) | (uint64_t)(arg + 1) << 8) >> 16;
 	if (__builtin_expect(wide != 0, 0) || __builtin_expect(weight > 1, 0)) {
 		struct made m = {addr, size,   over,	      whole_arg,
@@ -250,8 +250,8 @@ static inline __attribute__((always_inline)) void record_kept(unsigned call, voi
 		lost_block(p, size);
 }
 
-/* While blocks are thinned. False: this one was left out, which the caller counts as an event or
- * not. */
+/* While blocks are thinned. False: this one was left out; the caller decides whether it counts
+ * as an event. */
 static __attribute__((noinline)) bool record_chosen(unsigned call, void *p, uint64_t size,
 						    unsigned arg, uint64_t whole_arg)
 {
@@ -263,8 +263,8 @@ static __attribute__((noinline)) bool record_chosen(unsigned call, void *p, uint
 	return true;
 }
 
-/* An allocation that is done. arg does not fit when it is MZ_ARG_EXTRA. False: it was left out by
- * thinning. */
+/* An allocation that has been made. arg does not fit when it is MZ_ARG_EXTRA. False: it was left
+ * out by thinning. */
 static bool record_block(unsigned call, void *p, uint64_t size, unsigned arg, uint64_t whole_arg)
 {
 	if (__builtin_expect(mz_thinned, 0))
@@ -279,8 +279,8 @@ static void record_alloc(unsigned call, void *p, uint64_t size, unsigned arg, ui
 		mz_thin_count(&mz_me);
 }
 
-/* free(NULL) depends on nothing, and nothing on it: it need not be stamped, unless
- * there was a mark since, or the time would be far off. */
+/* free(NULL) depends on nothing, and nothing depends on it: it need not be stamped, unless a
+ * mark was made since, or the time would be far off. */
 static inline bool needs_stamp(struct mz_thread *t, const void *p)
 {
 	uint32_t moment;
@@ -333,7 +333,7 @@ void mz_record_free(void *p)
 		record_free(p);
 }
 
-/* One event: without its begin it is lost, and was counted. */
+/* One event: if its begin was lost, it was counted as lost already. */
 enum mz_change mz_record_begin(void *old)
 {
 	if (!prepared() || !mz_on())
@@ -345,8 +345,8 @@ enum mz_change mz_record_begin(void *old)
 	return record_before(MZ_REC_BEGIN, old) ? MZ_CHANGE_ON : MZ_CHANGE_LOST;
 }
 
-/* The block is p now. If it is left out, the event is a realloc to nothing: that ends the old
- * one, if that is recorded. */
+/* The block is p now. If it is left out, the event is a realloc to nothing, which ends the old
+ * block if that is recorded. */
 static void end_change(enum mz_change how, const void *old, uint8_t call, void *p, uint64_t size,
 		       uint8_t arg, uint64_t whole_arg)
 {
@@ -409,9 +409,9 @@ struct array {
 	uint8_t arg;
 };
 
-/* What cannot be told from total and n alone goes whole: size in the record, n in the extra
- * one, which the recorder multiplies again. Where it overflows, the record has one element's
- * size. */
+/* If total and n alone do not determine the call, both are stored: size in the record, n in the
+ * extra one, and the recorder multiplies them again. If the product overflows, the record has
+ * the size of one element. */
 static struct array array_of(size_t n, size_t size)
 {
 	uint64_t total;
@@ -564,7 +564,7 @@ EXPORT size_t malloc_usable_size(void *p)
 
 /* ---- notes --------------------------------------------------------------------- */
 
-/* For programs: a note in the trace. Declare it weak, and call it if it is there. */
+/* For programs: put a note into the trace. Declare it weak, and call it if it exists. */
 EXPORT void memorizer_mark(const char *text);
 EXPORT void memorizer_mark(const char *text)
 {
@@ -577,7 +577,7 @@ EXPORT void memorizer_mark(const char *text)
 /* ---- for redirecting the calls of a running program ------------------------------ */
 
 #ifdef __x86_64__
-/* Look for newly loaded libraries, then jump to dlsym() as if called by the program: it
+/* Look for newly loaded libraries, then jump to dlsym() as if the program had called it: it
  * examines its return address. */
 __asm__(".text\n"
 	".type mz_see_dlsym, @function\n"
@@ -631,7 +631,7 @@ const struct mz_hook mz_hooks[MZ_REALS] = {
 	{(void *)mz_see_syscall, &mz_real_syscall, false},
 };
 
-/* A program that never asks for memory is recorded too: as one that does not. */
+/* A program that never asks for memory is recorded as well, with no event. */
 static __attribute__((constructor)) void begin(void)
 {
 	if (!prepared() || !mz_on())

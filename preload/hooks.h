@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is called instead of what, in a program that was running already. */
+/* Which function replaces which, in a program that was already running. */
 #ifndef MZ_PRELOAD_HOOKS_H
 #define MZ_PRELOAD_HOOKS_H
 
@@ -13,8 +13,8 @@ struct mz_hook {
 	bool maps; /* with MZ_REGION_MMAP only */
 };
 
-/* The names of the hooks are also those of the real ones, which the linker would
- * give for them. */
+/* The names of the hooks are also those of the real functions, which the linker would use for
+ * them. */
 #if __has_attribute(copy) /* GCC wants the attributes of both names to agree */
 #define MZ_SEE_COPY(call) copy(call),
 #else
@@ -27,24 +27,24 @@ struct mz_hook {
 /* In the order of MZ_REAL_CALLS. */
 extern const struct mz_hook mz_hooks[MZ_REALS] __attribute__((visibility("hidden")));
 
-/* The real functions are known; they are looked for if need be. */
+/* The real functions are known; they are looked up if necessary. */
 __attribute__((visibility("hidden"))) bool mz_prepared(void);
 /* Before a call that moves a block or a mapping. False: it is not recorded, but counted. */
 __attribute__((visibility("hidden"))) bool mz_record_old(const void *old);
 
-/* An allocation that another allocator's function has made, and a free that it is to
- * make; align 0 = the usual. Nothing where this thread does not record. */
+/* An allocation that a function of another allocator has made, and a free that it will make;
+ * align 0 = the usual one. Does nothing if this thread does not record. */
 __attribute__((visibility("hidden"))) void mz_record_alloc(uint8_t call, void *p, size_t size,
 							   size_t align);
 __attribute__((visibility("hidden"))) void mz_record_free(void *p);
-/* What is known of the old block of a realloc. */
+/* What is known about the old block of a realloc. */
 enum mz_change {
 	MZ_CHANGE_OFF,	   /* nothing: nothing is recorded */
 	MZ_CHANGE_LOST,	   /* its end could not be recorded */
 	MZ_CHANGE_ON,	   /* it is recorded, or there is none */
 	MZ_CHANGE_THINNED, /* it is not recorded */
 };
-/* Around a call that changes the size of a block; end is told what begin has returned. */
+/* Before and after a call that changes the size of a block; end receives what begin returned. */
 __attribute__((visibility("hidden"))) enum mz_change mz_record_begin(void *old);
 __attribute__((visibility("hidden"))) void mz_record_end(enum mz_change how, void *old, void *p,
 							 size_t size);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * For `memorizer record --pid`, which loads this library into a running program
- * and has one of its threads call these, one after the other. errno is not theirs
- * to change.
+ * For `memorizer record --pid`, which loads this library into a running program and makes one of
+ * its threads call these functions, one after the other. They must not change errno.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,14 +20,14 @@
 
 static bool injected;
 
-/* A recorder is at work already. */
+/* A recorder is active already. */
 static bool is_recorded(void)
 {
 	return *mz_alive >= MZ_ALIVE_ON && mz_region && !mz_region->stop && !mz_recorder_died();
 }
 
-/* The memory to share. It is made here, where the recorder can reach it whichever user the program
- * belongs to. Its size cannot be changed. */
+/* Create the shared memory. It is created here, where the recorder can reach it whichever user
+ * the program belongs to. Its size cannot be changed. */
 static int make_region(struct mz_region **region)
 {
 	int fd = memfd_create("memorizer", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
@@ -61,8 +60,8 @@ static int begin(struct mz_region *region)
 	return (int)mz_redirect(true);
 }
 
-/* The recorder sets the region up when it sees the question for the seals. If it died
- * before, nothing is in the region, and nothing is left of it. */
+/* The recorder sets the region up when it sees the query for the seals. If it died before, the
+ * region is empty, and nothing of it remains. */
 EXPORT void memorizer_attach(struct mz_attach_call *c);
 EXPORT void memorizer_attach(struct mz_attach_call *c)
 {
@@ -88,7 +87,7 @@ EXPORT void memorizer_attach(struct mz_attach_call *c)
 	c->result = ret;
 }
 
-/* Everything as it was. */
+/* Restore everything. */
 EXPORT void memorizer_end(struct mz_attach_call *c);
 EXPORT void memorizer_end(struct mz_attach_call *c)
 {

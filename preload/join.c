@@ -31,8 +31,8 @@ volatile uint32_t *mz_alive = &early_alive;
 uint32_t mz_my_image;
 static bool counts_missed; /* this program left by itself; the recorder is told how much */
 
-/* The program's path with the name that it was started by: several programs may be
- * one file, which looks at how it was called. */
+/* The program's path with the name that it was started by: several programs may share one file
+ * and look at the name by which they were called. */
 static void put_path(char *path, size_t size)
 {
 	const char *called = (const char *)getauxval(AT_EXECFN), *name, *slash;
@@ -55,7 +55,7 @@ static void put_path(char *path, size_t size)
 		strcpy(path + n, name);
 }
 
-/* Another program than the one asked for: it is not recorded, and said to be there. */
+/* A program other than the one asked for: it is not recorded, but reported to be there. */
 static void tell_alone(void)
 {
 	uint32_t i = __atomic_fetch_add(&mz_region->alone, 1, __ATOMIC_RELAXED);
@@ -129,7 +129,7 @@ static bool claim_image(uint32_t parent)
 	return false;
 }
 
-/* A page that is 0 again in a child, whatever way it was forked. */
+/* A page that is 0 again in a child, whichever call forked it. */
 static void make_alive_page(void)
 {
 	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -168,8 +168,8 @@ void mz_come_back(uint32_t alive)
 	*mz_alive = alive;
 }
 
-/* The recorder is gone: its memory is given back, and another may come. Threads that still look at
- * it find zeros, as in a region without a reader. */
+/* The recorder is gone: its memory is returned, and another one may attach. Threads that still
+ * look at it find zeros, as in a region without a reader. */
 void mz_forget_region(void)
 {
 	*mz_alive = MZ_ALIVE_OFF;

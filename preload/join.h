@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the rings need to know of this program's place in the region. */
+/* What the rings need to know about this program's place in the region. */
 #ifndef MZ_PRELOAD_JOIN_H
 #define MZ_PRELOAD_JOIN_H
 
@@ -10,10 +10,10 @@
 /* The number of this program in the region. */
 extern uint32_t mz_my_image MZ_JOIN_HIDDEN;
 
-/* The recorder is gone: its memory is given back, and another may come. */
+/* The recorder is gone: its memory is returned, and another one may attach. */
 void mz_forget_region(void) MZ_JOIN_HIDDEN;
 
-/* From now on, threads that end give back their rings. */
+/* From now on, threads that end return their rings. */
 void mz_see_thread_exits(void) MZ_JOIN_HIDDEN;
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The calls that map memory, which are recorded when asked for (MZ_REGION_MMAP). */
+/* The calls that map memory, which are recorded on request (MZ_REGION_MMAP). */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -95,8 +95,8 @@ EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 	return p;
 }
 
-/* The heap's end: what it grew by is an event at the old end; what it shrank by
- * is an unmapping, which ends a piece that went as it came. */
+/* The end of the heap: growth is an event at the old end; shrinking is an unmapping, which ends
+ * a piece if it is as large as that piece was. */
 static void record_end_of_heap(char *old, char *now)
 {
 	if (now > old)

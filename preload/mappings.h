@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls that map memory: the real ones, and what is called instead of them. */
+/* The calls that map memory: the real functions and their replacements. */
 #ifndef MZ_PRELOAD_MAPPINGS_H
 #define MZ_PRELOAD_MAPPINGS_H
 

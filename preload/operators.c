@@ -10,7 +10,7 @@
 #include "ring.h"
 #include "scope.h"
 
-/* All that C++17 has; the letters are those of the mangled names. */
+/* All operators of C++17; the letters are those of the mangled names. */
 enum {
 	NEW,
 	NEW_ARRAY,
@@ -38,8 +38,8 @@ enum {
 static void *reals[OPERATORS];
 static bool found;
 
-/* Some are made of malloc or aligned_alloc, which is seen: then there is a record already.
- * What real operators throw passes through here, so nothing may be left to undo. */
+/* Some call malloc or aligned_alloc, which is recorded: then there is a record already. An
+ * exception of the real operator passes through here, so nothing may be left to undo. */
 #define NEW_PLAIN(n)                                                                               \
 	static void *see_##n(size_t size)                                                          \
 	{                                                                                          \
@@ -80,7 +80,7 @@ static bool found;
 			mz_record_alloc(MZ_CALL_ALIGNED_ALLOC, p, size, align);                    \
 		return p;                                                                          \
 	}
-/* Operands that one has not are in registers that it does not look at. */
+/* Arguments that an operator does not have are in registers that it does not read. */
 #define FREE(n)                                                                                    \
 	static void see_##n(void *p, size_t a, size_t b)                                           \
 	{                                                                                          \

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* operator new and delete of an allocator that brings its own: they do not pass by
- * malloc and free. */
+/* operator new and delete of an allocator that defines its own: they do not call malloc and
+ * free. */
 #ifndef MZ_PRELOAD_OPERATORS_H
 #define MZ_PRELOAD_OPERATORS_H
 
 #include <stdbool.h>
 
-/* Find those that lie in the library that malloc is of. False: there are none, as with
- * the C++ library's, which call malloc. */
+/* Find those in the library that malloc comes from. False: there are none; those of the C++
+ * library call malloc. */
 __attribute__((visibility("hidden"))) bool mz_operators_find(const void *malloc);
 
-/* What is called in the place of an operator, and itself. False: it is none of those
- * that were found. */
+/* The replacement for an operator, and the operator itself. False: it is not one of those that
+ * were found. */
 __attribute__((visibility("hidden"))) bool mz_operator(const char *name, void **hook, void **real);
 
 #endif

@@ -10,10 +10,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Numbers are never used again, so that the recorder cannot mix two pools up. */
+/* Numbers are never reused, so that the recorder cannot confuse two pools. */
 static uint64_t last_number;
 
-/* A child, and another recorder, know no names yet. */
+/* In a child, and for another recorder, no names are known yet. */
 static void tell_name(struct mz_pool *p)
 {
 	uint32_t now = __atomic_load_n(&mz_generation, __ATOMIC_RELAXED);
@@ -66,7 +66,7 @@ static void pool_free(struct mz_pool *p, const void *block)
 	mz_append(&mz_me, r, 2, NULL, 0);
 }
 
-/* The recorder knows the blocks: it makes a free of each. */
+/* The recorder knows the blocks: it writes a free for each. */
 static void end_blocks(struct mz_pool *p, bool destroyed)
 {
 	struct mz_record r = {.type = MZ_REC_POOL_RESET, .arg = destroyed, .value = p->number};

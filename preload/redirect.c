@@ -41,8 +41,7 @@ static unsigned find_call(const char *name)
 	return MZ_REALS;
 }
 
-/* Made read-only once the linker was through with it: opened for as long as it
- * takes. */
+/* The linker made it read-only when it was done: it is made writable for as long as necessary. */
 static bool unlock(struct object *o, uintptr_t slot)
 {
 	if (o->unlocked || slot < o->relro || slot >= o->relro_end)
@@ -51,7 +50,7 @@ static bool unlock(struct object *o, uintptr_t slot)
 	return o->unlocked;
 }
 
-/* What is called instead of a function, and itself; false: it is left alone. */
+/* The replacement for a function, and the function itself; false: the function is left alone. */
 static bool find_hook(const char *name, void **hook, void **real)
 {
 	unsigned call = find_call(name);
@@ -96,7 +95,7 @@ static void change_all(struct object *o, const ElfW(Rela) * r, size_t bytes, boo
 	}
 }
 
-/* The linker has made addresses of these, but not in what the kernel brings. */
+/* The linker has relocated these, but not in the object that the kernel provides. */
 static const void *table(const struct object *o, const ElfW(Dyn) * d)
 {
 	return (const void *)(d->d_un.d_ptr < o->base ? d->d_un.d_ptr + o->base : d->d_un.d_ptr);
@@ -178,7 +177,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* From version 2 on, the linker's list for debuggers names them. Libraries in them have a C
- * library of their own, which dl_iterate_phdr() does not show us. */
+ * library of their own, which dl_iterate_phdr() does not show. */
 void mz_look_for_namespaces(void)
 {
 	if (*mz_alive >= MZ_ALIVE_ON && mz_region && for_debuggers &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of libraries that are loaded already go through tables that the dynamic
- * linker has filled (the GOT): here they are changed, and changed back.
+ * Calls of libraries that are already loaded go through tables that the dynamic linker has filled
+ * (the GOT): these are changed here, and restored.
  */
 #ifndef MZ_PRELOAD_REDIRECT_H
 #define MZ_PRELOAD_REDIRECT_H
@@ -10,13 +10,13 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* To our hooks, or back: how many places were changed. */
+/* Redirects to our hooks, or back: the number of entries that were changed. */
 HIDDEN unsigned mz_redirect(bool ours);
 
-/* Libraries that came since: theirs too. */
+/* The same for libraries that were loaded since. */
 HIDDEN void mz_redirect_new(void);
 
-/* Tell the recorder of libraries in other namespaces, whose calls are not redirected. */
+/* Report libraries in other namespaces to the recorder: their calls are not redirected. */
 HIDDEN void mz_look_for_namespaces(void);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Find and map the shared memory, and hold the lock that says this program lives. */
+/* Find and map the shared memory, and hold the lock that shows that this program is alive. */
 #include "region.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static void *life; /* the mapping that keeps the lock */
 
 /* ---- finding it ------------------------------------------------------------ */
 
-/* Before the C library has set up the environment, the kernel's copy has it. */
+/* Before the C library has set up the environment, the kernel's copy is used. */
 static bool from_proc_environ(char *value, size_t size)
 {
 	static const char name[] = "\0" MZ_REGION_ENV "=";
@@ -94,8 +94,8 @@ static bool is_region(int fd)
 	return !fstat(fd, &st) && is_meant(&st);
 }
 
-/* The process that the path names may have ended, and another may have its number and
- * such a descriptor: of a device, which must not even be opened. */
+/* The process in the path may have ended, and another process may have its number and such a
+ * descriptor: possibly of a device, which must not even be opened. */
 static int open_named(const char *name)
 {
 	struct stat st;
@@ -112,8 +112,8 @@ static int open_named(const char *name)
 
 /* ---- a program that gets another /proc ---------------------------------------- */
 
-/* Where a descriptor that is kept for such programs begins to look for a number: high numbers are
- * rarely used, but there may be a limit. */
+/* Where to begin the search for a free number for a descriptor that is kept for such programs:
+ * high numbers are rarely used, but there may be a limit. */
 static const int kept_from[] = {900, 200, 20};
 #define KEPT_NUMBERS 32
 
@@ -126,7 +126,7 @@ static int find_kept(void)
 	return -1;
 }
 
-/* Without stdio: the program may not have begun yet. */
+/* Without stdio: the program may not have started yet. */
 static void put_own_path(char *name, int fd)
 {
 	char digits[12];
@@ -142,7 +142,7 @@ static void put_own_path(char *name, int fd)
 	*name = '\0';
 }
 
-/* What was kept, opened anew: locks belong to an open file description. */
+/* The kept descriptor, opened again: locks belong to an open file description. */
 static int reopen_kept(int kept)
 {
 	char name[32];
@@ -160,7 +160,7 @@ static int open_region(void)
 	return fd >= 0 || !inode ? fd : reopen_kept(find_kept());
 }
 
-/* For the mapping, where there is no /proc at all, the kept one itself will do. */
+/* For the mapping, where there is no /proc at all, the kept descriptor itself will do. */
 static int open_to_map(void)
 {
 	int fd = open_region(), kept;
@@ -195,7 +195,7 @@ void mz_region_keep(void)
 
 /* ---- mapping it ------------------------------------------------------------------ */
 
-/* Its size is fixed, so that reading it can never be a SIGBUS. */
+/* The size is fixed, so that reading it can never raise SIGBUS. */
 static bool is_sealed(int fd)
 {
 	int seals = fcntl(fd, F_GET_SEALS), want = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -237,8 +237,8 @@ struct mz_region *mz_region_map(void)
 
 /* ---- the lock ---------------------------------------------------------------- */
 
-/* The lock belongs to an open file description, which lives as long as something
- * refers to it: here nothing but a mapping, which children do not get. */
+/* The lock belongs to an open file description, which lives as long as something refers to it:
+ * here only a mapping, which children do not inherit. */
 static bool lock_through(int fd, uint32_t image)
 {
 	struct flock l = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finding the shared memory, and saying to the kernel that this program uses it. */
+/* Find the shared memory, and let the kernel show that this program uses it. */
 #ifndef MZ_PRELOAD_REGION_H
 #define MZ_PRELOAD_REGION_H
 
@@ -8,23 +8,23 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* The region that the environment names, if it is still the one that was meant and
- * the program may use it; NULL = none. */
+/* The region that the environment names, if it is still the same one and the program may use it;
+ * NULL = none. */
 HIDDEN struct mz_region *mz_region_map(void);
 
-/* This program's seccomp filters forbid what recording needs, or may do so: no system call of ours
- * from now on, nor in its children. */
+/* This program's seccomp filters forbid what recording needs, or may do so: no system call of
+ * ours from now on, neither here nor in its children. */
 extern bool mz_sandboxed HIDDEN;
 
-/* Take the lock of an image, for as long as this program runs. False: there is no
- * way to the file; the recorder has to find the process. */
+/* Take the lock of an image, for as long as this program runs. False: the file cannot be
+ * reached; the recorder has to find the process. */
 HIDDEN bool mz_region_lock(uint32_t image);
 HIDDEN void mz_region_unlock(void);
 /* In a child: the parent's lock is not ours. */
 HIDDEN void mz_region_forked(void);
 
-/* Before this program, or a child of it, gets another /proc: leave a descriptor open for
- * what it will run. The environment names the memory by a path that is not there then. */
+/* Before this program, or a child, gets another /proc: leave a descriptor open for the programs
+ * that it will run. The path in the environment will not exist there. */
 HIDDEN void mz_region_keep(void);
 
 /* A region that this program made: its locks are taken through this descriptor. */

@@ -41,7 +41,7 @@ static bool try_ring(unsigned i, uint32_t from)
 					   __ATOMIC_RELAXED);
 }
 
-/* The recorder looks at rings below the top only. */
+/* The recorder reads only rings below the top. */
 static void raise_top(uint32_t top)
 {
 	uint32_t have = __atomic_load_n(&mz_region->ring_top, __ATOMIC_RELAXED);
@@ -63,7 +63,7 @@ static struct mz_ring *find_ring(unsigned *index)
 	return NULL;
 }
 
-/* The last quarter of a ring is for what is recorded after the thread has waited in vain. */
+/* The last quarter of a ring is reserved for records that follow a wait in vain. */
 static uint64_t usable_room(const struct mz_thread *t)
 {
 	uint64_t all = t->mask + 1ull;
@@ -72,8 +72,8 @@ static uint64_t usable_room(const struct mz_thread *t)
 										    : all - all / 4;
 }
 
-/* A thread that has waited in vain records one small block in 8; each time that half of what
- * was left of the ring is used, an eighth of that. So a ring lasts for seconds. */
+/* A thread that has waited in vain records one small block in 8; each time half of the remaining
+ * ring is used, it records an eighth of that. A ring therefore lasts for seconds. */
 static unsigned thin_level(const struct mz_thread *t)
 {
 	uint64_t left = t->mask + 1ull - (t->reserved - t->tail), part = (t->mask + 1ull) / 8;
@@ -87,8 +87,8 @@ static unsigned thin_level(const struct mz_thread *t)
 	return level < MZ_THIN_MOST ? level : MZ_THIN_MOST;
 }
 
-/* How far it may go without another look. Where events are dropped there is a
- * place more to leave, for the record that says so. */
+/* How far appends may go without checking again. Where events are dropped, one more slot is left
+ * for the record that reports it. */
 static void look_at_tail(struct mz_thread *t, struct mz_ring *r)
 {
 	uint64_t soon = t->reserved + t->mask / 8 + 1, end;
@@ -136,8 +136,8 @@ static bool take_ring(struct mz_thread *t)
 	return true;
 }
 
-/* What comes after this in the same thread takes a ring again, and is here
- * again; what the last round of destructors leaves is the recorder's to find. */
+/* Later calls of the same thread take a ring again and come here again; what the last round of
+ * destructors leaves is found by the recorder. */
 static void at_thread_exit(void *arg)
 {
 	struct mz_thread *t = arg;
@@ -161,7 +161,7 @@ void mz_see_thread_exits(void)
 
 /* ---- a jump out of a signal handler ---------------------------------------------- */
 
-/* On a stack of its own a handler may stand anywhere. */
+/* A handler with a stack of its own may have any frame address. */
 static bool on_signal_stack(void)
 {
 	stack_t s = {0};
@@ -174,8 +174,8 @@ bool mz_given_up(uintptr_t began, const void *frame)
 	return began && (uintptr_t)frame >= began && !on_signal_stack();
 }
 
-/* A handler jumped out of an append, which will never end. What was reserved since
- * then was filled, or not: it is used again, and counted as lost. */
+/* A handler jumped out of an append, which will never end. The slots reserved since then may or
+ * may not be filled: they are used again, and counted as lost. */
 static void give_up_append(struct mz_thread *t)
 {
 	uint64_t head = *(volatile uint64_t *)&t->ring->head, count = t->reserved - head;
@@ -246,7 +246,7 @@ bool mz_recorder_died(void)
 	return !word || word & FUTEX_OWNER_DIED;
 }
 
-/* Shall a thread that waits for room give up? looks: since the heart last beat. */
+/* Shall a thread that waits for room give up? looks: since the recorder's last heartbeat. */
 static bool give_up(unsigned *looks, uint32_t *beat)
 {
 	uint32_t now = __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED);
@@ -271,23 +271,23 @@ static bool give_up(unsigned *looks, uint32_t *beat)
 
 static void count_lost(struct mz_thread *t)
 {
-	/* a stack or a module, which is no event: it is told again when it is met again */
+	/* a stack or a module, which is not an event: it is sent again when it occurs again */
 	if (t->in_unwinder)
 		return;
 	if (!t->lost++)
 		t->lost_since = mz_clock();
-	t->limit = 0; /* until it is told */
+	t->limit = 0; /* until it is reported */
 	t->ring->dropped++;
 }
 
-/* In a signal handler that has filled the ring: what it interrupted was an append,
- * and nothing can be published before that has ended. */
+/* A signal handler has filled the ring: what it interrupted was an append, and nothing can be
+ * published before that has ended. */
 static bool is_walled_in(const struct mz_thread *t)
 {
 	return t->nested && t->tail == t->ring->head;
 }
 
-/* The append is over, and nothing was recorded. */
+/* End the append without a record. */
 static void end_without(struct mz_thread *t)
 {
 	if (t->nested)
@@ -296,16 +296,16 @@ static void end_without(struct mz_thread *t)
 		t->outer = 0;
 }
 
-/* Full rings lose events: by wish, because the recorder has no room either, or because it
- * did not come. A program that waits for it stands still for as long as there is something
- * to pack. */
+/* Full rings lose events: on request, because the recorder has no room either, or because it did
+ * not respond. A program that waits for the recorder stands still for as long as there is
+ * something to pack. */
 static bool is_dropping(const struct mz_thread *t)
 {
 	return (mz_region->flags & MZ_REGION_DROP) || t->impatient ||
 	       __atomic_load_n(&mz_region->full, __ATOMIC_RELAXED);
 }
 
-/* Give back what was reserved, unless a signal handler has reserved more since. */
+/* Return the reserved slots, unless a signal handler has reserved more since. */
 static bool unreserve(struct mz_thread *t, uint64_t at, unsigned n)
 {
 	uint64_t end = at + n;
@@ -314,7 +314,7 @@ static bool unreserve(struct mz_thread *t, uint64_t at, unsigned n)
 					   __ATOMIC_RELAXED);
 }
 
-/* Shall a thread that finds no room go on without, and is nothing reserved any more? */
+/* Shall a thread that finds no room continue without recording, with nothing reserved any more? */
 static bool drops(struct mz_thread *t, uint64_t at, unsigned n)
 {
 	if (is_walled_in(t))
@@ -325,7 +325,7 @@ static bool drops(struct mz_thread *t, uint64_t at, unsigned n)
 	return true;
 }
 
-/* A thread has waited since then. The recorder shows it to the user. */
+/* Note how long a thread has waited. The recorder shows it to the user. */
 static void note_wait(uint64_t begun)
 {
 	struct mz_program_slot *m = &mz_region->images[mz_my_image];
@@ -339,7 +339,7 @@ static void note_wait(uint64_t begun)
 		;
 }
 
-/* Sleep until there is room, or it is time for another look. */
+/* Sleep until there is room, or until it is time to check again. */
 static void sleep_for_room(struct mz_thread *t, uint32_t room, uint64_t begun)
 {
 	uint64_t waited = mz_clock_slow() - begun;
@@ -392,7 +392,7 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 	return ok;
 }
 
-/* What was lost, before the next event. */
+/* Report the losses before the next event. */
 static bool tell_lost(struct mz_thread *t)
 {
 	struct mz_record r = {.type = MZ_REC_LOST, .arg = MZ_LOSS_RING_FULL, .value = t->lost};
@@ -402,7 +402,7 @@ static bool tell_lost(struct mz_thread *t)
 	return mz_append(t, &r, 1, &t->lost_since, sizeof(t->lost_since));
 }
 
-/* What was left out by thinning, between two events; if there is no room, later. */
+/* Report what thinning left out, between two events; later if there is no room. */
 static void tell_thinned(struct mz_thread *t)
 {
 	uint64_t count = t->thinned - t->thinned_told;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program's side of the rings: each thread appends records to its own.
- * Nothing here takes a lock or touches the heap; signal handlers may come in
- * anywhere.
+ * The program's side of the rings: each thread appends records to its own ring. Nothing here takes
+ * a lock or uses the heap; signal handlers may interrupt anywhere.
  */
 #ifndef MZ_PRELOAD_RING_H
 #define MZ_PRELOAD_RING_H
@@ -39,7 +38,7 @@ struct mz_thread {
 	uint64_t seed;		  /* of the choice */
 	uint64_t thinned;	  /* events that were not recorded so, and those of them told */
 	uint64_t thinned_told;
-	uint64_t thinned_since; /* the first that is not told */
+	uint64_t thinned_since; /* the first one not reported */
 };
 
 /* The value of *mz_alive, in a page that fork() wipes: a child finds 0 and calls mz_attach().
@@ -52,39 +51,38 @@ extern __thread struct mz_thread mz_me
 extern volatile uint32_t *mz_alive __attribute__((visibility("hidden")));
 extern struct mz_region *mz_region __attribute__((visibility("hidden")));
 extern bool mz_use_tsc __attribute__((visibility("hidden")));
-/* Goes up when the recorder knows nothing of what was told before: after a fork, and
- * when another recorder comes. Never 0 while something is recorded. */
+/* Increases when the recorder has none of the data that was sent before: after a fork, and when
+ * another recorder attaches. Never 0 while something is recorded. */
 extern uint32_t mz_generation __attribute__((visibility("hidden")));
 
-/* Find the region, and a place in it for this process. True: it records. */
+/* Find the region, and a place in it for this process. True: the process is recorded. */
 bool mz_attach(void) __attribute__((visibility("hidden")));
 
-/* A recorder came to the running program: record into this region from now on.
- * The one before stays mapped, for threads that may still be looking at it. */
+/* A recorder attached to the running program: record into this region from now on. The previous
+ * one stays mapped, for threads that may still be using it. */
 bool mz_attach_to(struct mz_region *region) __attribute__((visibility("hidden")));
 
 bool mz_recorder_died(void) __attribute__((visibility("hidden")));
 
-/* This program stops recording by itself, and says why (enum mz_left); what it does
- * from now on is counted as missed. Makes no system call. And back, to what *mz_alive
- * was. */
+/* This program stops recording by itself, for a reason (enum mz_left); what it does from now on
+ * is counted as missed. Makes no system call. And the inverse, to what *mz_alive was. */
 void mz_leave(uint32_t why) __attribute__((visibility("hidden")));
 void mz_come_back(uint32_t alive) __attribute__((visibility("hidden")));
 
-/* The program ends. It has a malloc of its own, which it calls in place of ours. */
+/* The program ends. It has a malloc of its own, which it calls instead of ours. */
 void mz_tell_end(void) __attribute__((visibility("hidden")));
 void mz_tell_blind(uint32_t what) __attribute__((visibility("hidden")));
 
-/* The first look of a thread, or the first at this recorder. */
+/* The first check of a thread, or its first with this recorder. */
 bool mz_on_slow(uint32_t alive) __attribute__((visibility("hidden")));
 
-/* Calls that a handler jumped out of with siglongjmp(): frame is that of a hook. */
+/* Calls that a handler left with siglongjmp(): frame is that of a hook. */
 bool mz_given_up(uintptr_t began, const void *frame) __attribute__((visibility("hidden")));
 bool mz_begin_nested(struct mz_thread *t, unsigned n, const void *frame)
 	__attribute__((visibility("hidden")));
 bool mz_unhide(const void *frame) __attribute__((visibility("hidden")));
 
-/* Calls from here on, up to mz_show(), are not the program's. */
+/* Calls from here up to mz_show() are not the program's. */
 static inline __attribute__((always_inline)) void mz_hide(struct mz_thread *t)
 {
 	if (!t->hidden++)
@@ -118,12 +116,12 @@ static inline uint64_t mz_clock_slow(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Points to what the C library says: there are no other threads. */
+/* Points to the C library's flag that there are no other threads. */
 extern const char *mz_single_threaded __attribute__((visibility("hidden")));
 
-/* Not before anything that the thread did earlier: the instruction waits for all earlier loads,
- * such as that of a pointer that another thread has just handed over. A plain rdtsc does not wait,
- * and is some 10 ns cheaper. */
+/* Not earlier than anything that the thread did before: the instruction waits for all earlier
+ * loads, such as that of a pointer that another thread has just handed over. A plain rdtsc does
+ * not wait, and is some 10 ns cheaper. */
 static inline uint64_t mz_clock(void)
 {
 #ifdef __x86_64__
@@ -135,14 +133,14 @@ static inline uint64_t mz_clock(void)
 	return mz_clock_slow();
 }
 
-/* Something that changes with every mark, and some 50 times a second. */
+/* A value that changes with every mark, and some 50 times per second. */
 static inline uint32_t mz_moment(void)
 {
 	return __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED) +
 	       __atomic_load_n(&mz_region->marks, __ATOMIC_ACQUIRE);
 }
 
-/* One step that no signal handler can split; other threads do not matter. */
+/* One instruction, which no signal handler can interrupt; other threads do not matter. */
 static inline uint64_t mz_take(uint64_t *counter, uint64_t n)
 {
 #ifdef __x86_64__
@@ -153,25 +151,24 @@ static inline uint64_t mz_take(uint64_t *counter, uint64_t n)
 #endif
 }
 
-/* What is not the rule: no ring yet, a full one, something dropped. False: the
- * event is not recorded (and counted). */
+/* The uncommon cases: no ring yet, a full one, something dropped. False: the event is not
+ * recorded (and counted). */
 bool mz_has_ring(struct mz_thread *t) __attribute__((visibility("hidden")));
 bool mz_append_slow(struct mz_thread *t, unsigned n) __attribute__((visibility("hidden")));
 bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 	__attribute__((visibility("hidden")));
 void mz_ring_bell(void) __attribute__((visibility("hidden")));
-/* An event was left out by thinning, and so were some more since the last call: look how much
- * room there is, and tell of them now and then. */
+/* Thinning left out an event, and some more since the last call: check how much room there is,
+ * and report them now and then. */
 void mz_thin_look(struct mz_thread *t) __attribute__((visibility("hidden")));
 
-/* Goes up with every event, recorded or thinned. */
+/* Increases with every event, recorded or thinned. */
 static inline uint64_t mz_events_so_far(void)
 {
 	return mz_me.reserved + mz_me.thinned;
 }
 
-/* Room that is left for signal handlers, which may come between the look
- * and the taking. */
+/* Room that is reserved for signal handlers, which may interrupt between check and reservation. */
 #define MZ_SLACK 32u
 
 /* Start an append of at most n records. False: not recorded. */
@@ -197,13 +194,13 @@ static inline bool mz_reserve(struct mz_thread *t, unsigned n, uint64_t *at)
 	       mz_wait_room(t, *at, n);
 }
 
-/* Half of the time is not enough for this one: tell all of it first. With taken,
- * at and what follows it was reserved, but after records of a signal handler. */
+/* Half of the time is not enough for this record: send all of it first. With taken, at and the
+ * following slots were reserved, but after records of a signal handler. */
 bool mz_stamp_slow(struct mz_thread *t, unsigned n, bool taken, uint64_t *time, uint64_t *at)
 	__attribute__((visibility("hidden")));
 
-/* The same, with the time, which is taken first: where a signal handler comes
- * between the two and leaves records, their times may be much later. */
+/* The same, with the time, which is taken first: if a signal handler interrupts between the two
+ * and leaves records, their times may be much later. */
 static inline __attribute__((always_inline)) bool mz_stamp(struct mz_thread *t, unsigned n,
 							   uint64_t *time, uint64_t *at)
 {
@@ -247,8 +244,8 @@ static inline void mz_fill(struct mz_record *r, uint64_t time, uint8_t type, uin
 #endif
 }
 
-/* Unless a signal handler has published more in the meantime: one step that no
- * handler can split. */
+/* Unless a signal handler has published more meanwhile: one instruction, which no handler can
+ * interrupt. */
 static inline void mz_publish(uint64_t *head, uint64_t was, uint64_t now)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
@@ -258,8 +255,8 @@ static inline void mz_publish(uint64_t *head, uint64_t was, uint64_t now)
 #endif
 }
 
-/* Publish what was appended: by the outermost append, whose records and those
- * of the handlers inside it are then whole. */
+/* Publish what was appended. The outermost append does this: then its records and those of the
+ * handlers inside it are complete. */
 static inline void mz_end(struct mz_thread *t)
 {
 	uint64_t was, h;
@@ -287,7 +284,7 @@ static inline void mz_end(struct mz_thread *t)
 bool mz_append(struct mz_thread *t, struct mz_record *recs, unsigned n, const void *raw, size_t len)
 	__attribute__((visibility("hidden")));
 
-/* A record with text behind it: at most MZ_TEXT_MAX bytes, the rest is cut. */
+/* A record followed by text: at most MZ_TEXT_MAX bytes, the rest is cut. */
 #define MZ_TEXT_MAX 480u
 bool mz_append_text(uint8_t type, uint64_t addr, const char *text, size_t len)
 	__attribute__((visibility("hidden")));

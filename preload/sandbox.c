@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See a program enter a sandbox, and stop recording before a system call would kill it. */
+/* Notice when a program enters a sandbox, and stop recording before a system call would kill it. */
 #include "sandbox.h"
 
 #include <errno.h>
@@ -46,8 +46,8 @@ static long raw3(long nr, long a, long b, long c)
 	return raw(nr, (const long[6]){a, b, c});
 }
 
-/* May these bytes be read? A set of signals is copied before the request is refused; every
- * program may make that call, unlike those that are made for it. */
+/* May these bytes be read? The kernel copies a set of signals before it refuses the request;
+ * every program may make that call, unlike those that are meant for this. */
 static bool is_readable(uintptr_t at, size_t size)
 {
 	for (uintptr_t page = at & ~(uintptr_t)7; page < at + size;
@@ -69,7 +69,7 @@ bool mz_peek(const void *from, void *to, size_t size)
 	return good;
 }
 
-/* What cannot be read the kernel will refuse: then nothing changes. */
+/* If it cannot be read, the kernel will refuse the call, and nothing changes. */
 static bool is_harmless(const void *program)
 {
 	static struct sock_filter code[MOST_CODE];
@@ -97,7 +97,7 @@ static void wait_for_waiters(void)
 		raw3(SYS_nanosleep, (long)&moment, 0, 0);
 }
 
-/* The call, made without us where it ends recording. */
+/* The call itself, after recording has ended if the call requires that. */
 static long enter(long nr, const long a[6], bool harmless)
 {
 	uint32_t before = *mz_alive;

@@ -10,18 +10,18 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* What a filter answers for a system call with these arguments: SECCOMP_RET_*, and
- * SECCOMP_RET_KILL_PROCESS for a program that cannot be understood. */
+/* The answer of a filter for a system call with these arguments: SECCOMP_RET_*, and
+ * SECCOMP_RET_KILL_PROCESS for a program that cannot be evaluated. */
 HIDDEN uint32_t mz_filter_run(const struct sock_filter *code, size_t n, int nr,
 			      const uint64_t args[6]);
 
-/* Does it allow all that recording needs? */
+/* Does it allow everything that recording needs? */
 HIDDEN bool mz_filter_allows(const struct sock_filter *code, size_t n);
 
-/* Is this system call one that changes what /proc is? Called before it is made. */
+/* Does this system call change what /proc is? Called before it is made. */
 HIDDEN void mz_see_apart(long nr, const long a[6]);
 
-/* For the redirecting of calls: prctl and syscall, and where they led before. */
+/* For the redirection of calls: prctl and syscall, and their original functions. */
 extern void *mz_real_prctl HIDDEN, *mz_real_syscall HIDDEN;
 HIDDEN int mz_see_prctl(int option, ...);
 HIDDEN long mz_see_syscall(long nr, ...);

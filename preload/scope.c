@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Find the definition that a call would reach if this library were not there. */
+/* Find the definition that a call would reach without this library. */
 #include "scope.h"
 
 #include <dlfcn.h>

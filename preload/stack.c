@@ -21,15 +21,15 @@
 extern const char __ehdr_start[] HIDDEN, _end[] HIDDEN;
 extern void *__libc_stack_end __attribute__((weak)); /* musl has none */
 
-/* Of a ring, and so of one thread at a time. Not on its stack, which may be small. */
+/* Per ring, and so used by one thread at a time. Not on its stack, which may be small. */
 struct told {
 	uint32_t depth;
 	uint32_t pad;
-	uintptr_t last[MZ_STACK_DEPTH]; /* the stack told last, outermost frame first */
-	uintptr_t ips[MZ_STACK_DEPTH];	/* the one at hand, innermost first */
+	uintptr_t last[MZ_STACK_DEPTH]; /* the stack sent last, outermost frame first */
+	uintptr_t ips[MZ_STACK_DEPTH];	/* the current one, innermost first */
 };
 
-/* One mapping: rows, numbers of stacks, and what each ring was told. */
+/* One mapping: rows, numbers of stacks, and what each ring has sent. */
 static char *tables;
 static uint64_t *stacks;  /* half of a hash, and the number */
 static struct told *told; /* by ring */
@@ -83,8 +83,8 @@ void mz_stack_restart(void)
 
 /* ---- walking ---------------------------------------------------------------------- */
 
-/* The stack of this thread ends below this: its descriptor lies there, and in
- * the first thread what the kernel put before the first frame. */
+/* The stack of this thread ends below this: its descriptor is there, and in the first thread
+ * what the kernel put before the first frame. */
 static uintptr_t stack_top(uintptr_t sp)
 {
 	uintptr_t self = (uintptr_t)pthread_self();
@@ -105,7 +105,7 @@ static bool ours(uintptr_t pc)
 	return pc >= (uintptr_t)__ehdr_start && pc < (uintptr_t)_end;
 }
 
-/* From here up to the program: our own frames have frame pointers. */
+/* From here up to the program's code: our own frames have frame pointers. */
 static unsigned take_stack(uintptr_t *ips, unsigned max, uint8_t *how)
 {
 	uintptr_t fp = (uintptr_t)__builtin_frame_address(0), pc, top = stack_top(fp);
@@ -177,7 +177,7 @@ static char *put_hex(char *p, uint64_t v)
 	return p + n;
 }
 
-/* Once for each: its place, its build id, its file. */
+/* Sends each module once: its address, its build ID, its file. */
 void mz_walk_met(const struct mz_module *m)
 {
 	char text[MZ_TEXT_MAX], id[130];
@@ -210,10 +210,10 @@ void mz_walk_met(const struct mz_module *m)
 	}
 	p += len;
 	if (!mz_append_text(MZ_REC_MODULE, m->start, text, (size_t)(p - text)))
-		modules[n] = 0; /* again, when it is met again */
+		modules[n] = 0; /* again, when it occurs again */
 }
 
-/* How many of the outermost frames are those of the stack told last. */
+/* How many of the outermost frames are those of the stack sent last. */
 static unsigned shared(const struct told *k, unsigned n)
 {
 	unsigned i = 0;
@@ -223,7 +223,7 @@ static unsigned shared(const struct told *k, unsigned n)
 	return i;
 }
 
-/* What is new of the stack at hand. False: it was not recorded, or not all of it. */
+/* Send what is new in the current stack. False: it was not recorded, or not all of it. */
 static bool tell_stack(struct mz_thread *t, struct told *k, uint32_t number, unsigned n,
 		       uint8_t how)
 {
@@ -257,7 +257,7 @@ static uint64_t hash(const uintptr_t *ips, unsigned n)
 	return h ^ h >> 32;
 }
 
-/* The number of the stack at hand, of n frames. */
+/* The number of the current stack, of n frames. */
 static uint32_t number_of(struct mz_thread *t, struct told *k, unsigned n, uint8_t how)
 {
 	uint64_t h = hash(k->ips, n), e = __atomic_load_n(&stacks[h % STACKS], __ATOMIC_ACQUIRE);
@@ -273,8 +273,8 @@ static uint32_t number_of(struct mz_thread *t, struct told *k, unsigned n, uint8
 	return number;
 }
 
-/* The usual case, in which all of the stack was met before, makes no system call; whatever
- * may change errno restores it. */
+/* The usual case, in which the whole stack occurred before, makes no system call; whatever may
+ * change errno restores it. */
 uint32_t mz_stack_slow(struct mz_thread *t)
 {
 	unsigned max = mz_region->stack_depth, n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Choose the blocks that are recorded when not all can be, and remember the others. */
+/* Choose the blocks to record when not all can be, and remember the others. */
 #include "thin.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A bit for every 8 bytes of address space, which no two blocks share: leaves of 1 MiB, of
- * which only what is used is really there, each for 64 MiB. */
+/* One bit for every 8 bytes of address space, which no two blocks share: leaves of 1 MiB, each
+ * for 64 MiB, of which only the used pages take memory. */
 #define GRAIN_BITS 3u
 #define LEAF_BITS  26u
 #define SPACE_BITS 47u
@@ -23,8 +23,8 @@ static uint64_t **leaves; /* by address */
 
 /* ---- marks --------------------------------------------------------------------------- */
 
-/* Zeros, at an address that all threads share; a thread that comes second gives its own back. Not
- * through mmap(), which is recorded. */
+/* Zeros, at an address that all threads share; a thread that comes second returns its own
+ * mapping. Not through mmap(), which is recorded. */
 static void *make_zeros(void *place, size_t bytes)
 {
 	int saved = errno;
@@ -75,8 +75,8 @@ static bool mark(const void *p)
 	return true;
 }
 
-/* Other threads change the marks of other blocks in the same word; that of this block is
- * the caller's, as is the block. */
+/* Other threads change the marks of other blocks in the same word; the mark of this block
+ * belongs to the caller, like the block. */
 bool mz_thin_take(const void *p)
 {
 	uint64_t bit, *word = mark_of(p, false, &bit);
@@ -89,8 +89,8 @@ bool mz_thin_take(const void *p)
 
 /* ---- the choice ---------------------------------------------------------------------- */
 
-/* Calls that are not recorded bring the thread no closer to the end of its ring, where it
- * would look whether there is room again. */
+/* Calls that are not recorded bring the thread no closer to the end of its ring, where it would
+ * check whether there is room again. */
 void mz_thin_count(struct mz_thread *t)
 {
 	uint64_t before = mz_take(&t->thinned, 1);
@@ -109,7 +109,8 @@ static void count_block(struct mz_thread *t, uint64_t size)
 }
 
 /* Small blocks have the weight of the level, larger ones less in proportion, and large ones 1:
- * few blocks hold many bytes, and a sum of bytes would depend on whether one was chosen. */
+ * few blocks hold many bytes, and a sum of bytes would otherwise depend on whether one of them
+ * was chosen. */
 static unsigned weight_bits(unsigned level, uint64_t size)
 {
 	unsigned above = size > MZ_THIN_SMALL
@@ -119,7 +120,8 @@ static unsigned weight_bits(unsigned level, uint64_t size)
 	return level > above ? level - above : 0;
 }
 
-/* One number in a row for each thread: the choice depends on nothing that the program does. */
+/* One sequence of random numbers per thread: the choice depends on nothing that the program
+ * does. */
 static bool draw(struct mz_thread *t, unsigned bits)
 {
 	uint64_t x = t->seed;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Thinning: when not all blocks can be recorded, a random part of them is, each with a
- * weight: how many blocks it stands for. A block that is not recorded is marked, so that its
- * free is not recorded either.
+ * Thinning: when not all blocks can be recorded, a random sample is, each block with a weight: the
+ * number of blocks that it stands for. A block that is not recorded is marked, so that its free is
+ * not recorded either.
  */
 #ifndef MZ_PRELOAD_THIN_H
 #define MZ_PRELOAD_THIN_H
@@ -19,17 +19,17 @@ bool mz_thin_keeps(struct mz_thread *t, const void *p, uint64_t size, uint32_t *
 /* An event is left out. */
 void mz_thin_count(struct mz_thread *t) __attribute__((visibility("hidden")));
 
-/* A block that is about to be freed: true if it was not recorded, so that its free shall not
- * be either; it is counted. */
+/* A block that is about to be freed: true if it was not recorded, so that its free is not
+ * recorded either; it is counted. */
 bool mz_thin_frees(struct mz_thread *t, const void *p) __attribute__((visibility("hidden")));
 
-/* The same for the old block of a realloc, which is counted when that is over. */
+/* The same for the old block of a realloc, which is counted when the call has returned. */
 bool mz_thin_take(const void *p) __attribute__((visibility("hidden")));
-/* And then: true if it became p, a block to be recorded or not. */
+/* Afterwards: true if it became p, a block to be recorded or not. */
 bool mz_thin_changed(struct mz_thread *t, const void *old, const void *p, uint64_t size)
 	__attribute__((visibility("hidden")));
 
-/* A new block whose record was lost: nor shall its free be recorded. */
+/* A new block whose record was lost: its free is not recorded either. */
 void mz_thin_lost(struct mz_thread *t, const void *p, uint64_t size)
 	__attribute__((visibility("hidden")));
 

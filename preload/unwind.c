@@ -26,7 +26,7 @@ bool mz_can_unwind(void)
 #endif
 }
 
-/* May it be read? The kernel says so without a fault: it copies the set before it refuses the
+/* May it be read? The kernel answers without a fault: it copies the set before it refuses the
  * request. */
 static bool is_readable(uintptr_t at)
 {
@@ -52,8 +52,8 @@ static unsigned program_headers(const struct mz_module *m, const ElfW(Phdr) * *p
 	return head->e_phnum;
 }
 
-/* The segment that an address lies in, if it has these rights; NULL = none. Between the segments
- * of a module may be nothing at all. */
+/* The segment that contains an address, if it has these rights; NULL = none. There may be
+ * nothing mapped between the segments of a module. */
 static const ElfW(Phdr) * find_segment(const struct mz_module *m, uintptr_t at, uint32_t rights)
 {
 	const ElfW(Phdr) *ph = NULL;
@@ -112,7 +112,7 @@ bool mz_find_module(uintptr_t pc, struct mz_module *m)
 
 /* ---- reading the tables --------------------------------------------------------- */
 
-/* Nothing is read from end on: after that all is 0, and bad. */
+/* Nothing is read from end on: after it everything is 0, and bad. */
 struct in {
 	const uint8_t *p, *end;
 	bool bad;
@@ -195,7 +195,7 @@ static uintptr_t encoded(struct in *in, uint8_t how, uintptr_t data)
 	return v;
 }
 
-/* A place in the tables, whatever address they gave for it. */
+/* A place in the tables, whatever address they contain for it. */
 static struct in in_tables(const struct mz_module *m, uintptr_t at)
 {
 	if (at < m->tables || at >= m->tables_end)
@@ -259,7 +259,7 @@ struct cie {
 	bool augmented;
 };
 
-/* What an augmentation says, letter by letter. */
+/* The meaning of an augmentation, letter by letter. */
 static void parse_augmentation(struct in in, const char *letters, struct cie *c)
 {
 	for (; *letters && !in.bad; letters++) {
@@ -274,7 +274,7 @@ static void parse_augmentation(struct in in, const char *letters, struct cie *c)
 	}
 }
 
-/* An entry of the tables, without what comes behind it; bad = there is none. */
+/* An entry of the tables, without what follows it; bad = there is none. */
 static struct in entry_at(const struct mz_module *m, uintptr_t at)
 {
 	struct in in = in_tables(m, at);
@@ -357,13 +357,13 @@ static void set_cfa(struct state *s, uint64_t reg, int64_t offset)
 	s->row.cfa_offset = (int32_t)offset;
 }
 
-/* In steps of the CIE; a product that is too large is wrong, and nothing worse. */
+/* In steps of the CIE; a product that overflows is wrong, and nothing worse. */
 static int64_t scaled(const struct cie *c, uint64_t v)
 {
 	return (int64_t)(v * (uint64_t)c->data_align);
 }
 
-/* The instructions that say where the frame begins. False: it is none of them. */
+/* The instructions that define where the frame begins. False: it is not one of them. */
 static bool cfa_rule(uint8_t op, struct in *p, const struct cie *c, struct state *s)
 {
 	uint64_t reg, n;
@@ -392,7 +392,7 @@ static bool cfa_rule(uint8_t op, struct in *p, const struct cie *c, struct state
 	}
 }
 
-/* The instructions of the 6 bits that have no operand packed in. */
+/* The instructions whose low 6 bits are not an operand. */
 static bool extended(uint8_t op, struct in *p, const struct cie *c, struct state *s,
 		     const struct state *first)
 {

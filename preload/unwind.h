@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Walking up the stack of a program that was built without frame pointers: the
- * unwind tables (.eh_frame) say, for each address of code, where the caller's
- * frame is. What they say is worked out once for an address and kept.
+ * Walk up the stack of a program that was built without frame pointers: the unwind tables
+ * (.eh_frame) contain, for each code address, where the caller's frame is. The result is computed
+ * once per address and kept.
  */
 #ifndef MZ_PRELOAD_UNWIND_H
 #define MZ_PRELOAD_UNWIND_H
@@ -13,7 +13,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* How to get from a frame to its caller's. CFA: the address above the frame. */
+/* How to get from a frame to that of its caller. CFA: the address above the frame. */
 enum mz_cfa {
 	MZ_CFA_END,	  /* the tables do not tell */
 	MZ_CFA_RSP,	  /* rsp + offset */
@@ -42,13 +42,13 @@ struct mz_module {
 
 HIDDEN bool mz_find_module(uintptr_t pc, struct mz_module *m);
 
-/* Does the address lie in what the module's file has as code? */
+/* Is the address in what the module's file has as code? */
 HIDDEN bool mz_is_text(const struct mz_module *m, uintptr_t pc);
 
-/* The row for an address of code, from the tables. */
+/* The row for a code address, from the tables. */
 HIDDEN struct mz_row mz_find_row(const struct mz_module *m, uintptr_t pc);
 
-/* Is there all that this needs: processor, C library? */
+/* Are the required processor and C library there? */
 HIDDEN bool mz_can_unwind(void);
 
 #endif

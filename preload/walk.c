@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Walk up a stack: by tables, by frame pointers, or by looking for return addresses. */
+/* Walk up a stack: by tables, by frame pointers, or by searching for return addresses. */
 #include "walk.h"
 
 #include <elf.h>
@@ -13,8 +13,7 @@
 #define ROWS	 65536u /* kept rows: 1 MiB */
 #define MAX_SCAN 1024u	/* words that are looked at for a return address */
 
-/* Used by all threads without a lock: an entry is good if its two words fit
- * together. */
+/* Used by all threads without a lock: an entry is valid if its two words match. */
 struct entry {
 	uint64_t check; /* pc ^ row */
 	uint64_t row;
@@ -51,7 +50,7 @@ static struct mz_row unpack(uint64_t v)
 	};
 }
 
-/* The dynamic linker's first lines have no table: what runs before _start begins
+/* The first instructions of the dynamic linker have no table: what runs before _start begins
  * there. */
 static bool is_linker(const struct mz_module *m)
 {
@@ -94,8 +93,8 @@ static inline struct mz_row row_of(uintptr_t pc)
 
 /* ---- a step up --------------------------------------------------------------------- */
 
-/* Nothing is read but what lies between the first frame and the stack's end, and
- * always further up: wrong tables give a wrong stack, not a crash. */
+/* Only memory between the first frame and the end of the stack is read, and always further up:
+ * wrong tables give a wrong stack, not a crash. */
 struct bounds {
 	uintptr_t low, top;
 	uintptr_t words; /* between them */
@@ -143,8 +142,8 @@ static inline bool by_row(const struct bounds *b, struct mz_row row, struct mz_f
 	return true;
 }
 
-/* A signal handler's caller is the code that it interrupted, of which the kernel has
- * left the registers here. */
+/* The caller of a signal handler is the code that it interrupted, whose registers the kernel has
+ * stored here. */
 static bool by_signal(const struct bounds *b, struct mz_frame_at *f)
 {
 #ifdef __x86_64__
@@ -174,8 +173,8 @@ static bool is_code(uintptr_t pc)
 	return pc > 4096 && (row_of(pc).cfa != MZ_CFA_END || mz_in_made_code(pc));
 }
 
-/* What compilers of running programs do as a rule: push rbp, mov rsp to rbp. What is saved is
- * a frame further up, unless the caller has a table: then it may use rbp for anything. */
+/* What run-time compilers usually generate: push rbp, mov rsp to rbp. The saved value is a frame
+ * further up, unless the caller has a table: then it may use rbp for anything. */
 static bool by_frame_pointer(const struct bounds *b, struct mz_frame_at *f)
 {
 	uintptr_t bp = f->bp, saved;
@@ -191,8 +190,8 @@ static bool by_frame_pointer(const struct bounds *b, struct mz_frame_at *f)
 	return true;
 }
 
-/* Does it go on from there? One step is enough to tell most values that only look
- * like return addresses from those that are some. */
+/* Can the walk continue from there? One step is enough to tell most values that only look like
+ * return addresses from real ones. */
 static bool goes_on(const struct bounds *b, struct mz_frame_at f)
 {
 	struct mz_row row = row_of(f.pc);
@@ -202,8 +201,8 @@ static bool goes_on(const struct bounds *b, struct mz_frame_at f)
 	return row.cfa == MZ_CFA_ROOT || (by_row(b, row, &f) && is_code(f.pc));
 }
 
-/* A guess: the first word up the stack that is an address of code with a table, from
- * where it goes on. */
+/* A guess: the first word up the stack that is a code address with a table, from which the walk
+ * continues. */
 static bool by_scanning(const struct bounds *b, struct mz_frame_at *f)
 {
 	uintptr_t at = (f->sp + 7) & ~(uintptr_t)7;
@@ -226,7 +225,7 @@ static bool by_scanning(const struct bounds *b, struct mz_frame_at *f)
 	return false;
 }
 
-/* Where tables do not lead on. */
+/* Where the tables lead no further. */
 static __attribute__((noinline)) bool step_without(const struct bounds *b, struct mz_frame_at *f,
 						   uint8_t *how)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Walking up the stack of a thread, through code with unwind tables and without. */
+/* Walk up the stack of a thread, through code with and without unwind tables. */
 #ifndef MZ_PRELOAD_WALK_H
 #define MZ_PRELOAD_WALK_H
 
 #include "unwind.h"
 
-/* Where a walk begins, and then stands. */
+/* Where a walk begins, and its current position. */
 struct mz_frame_at {
 	uintptr_t pc; /* where the call returns to */
 	uintptr_t sp, bp;
@@ -16,11 +16,11 @@ struct mz_frame_at {
 HIDDEN unsigned mz_walk(struct mz_frame_at at, uintptr_t top, uintptr_t *ips, unsigned max,
 			uint8_t *how);
 
-/* Bytes of the table of what is known of addresses of code: zeros at first. */
+/* Bytes of the table of known code addresses: zeros at first. */
 HIDDEN size_t mz_walk_table(void);
 HIDDEN void mz_walk_use(void *table);
 
-/* An address of code in this module was met: called by mz_walk(). */
+/* A code address in this module occurred: called by mz_walk(). */
 HIDDEN void mz_walk_met(const struct mz_module *m);
 
 #endif
