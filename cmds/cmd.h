@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a verb is made of. A verb = one file here with a struct mz_cmd, one row
- * in verbs.def, one page in docs/man, one script in tests/cli.
+ * What a verb consists of: one file here with a struct mz_cmd, one row in verbs.def, one page in
+ * docs/man, one script in tests/cli.
  */
 #ifndef MZ_CMDS_CMD_H
 #define MZ_CMDS_CMD_H
@@ -37,7 +37,7 @@ struct mz_opt_limit {
 	uint64_t n;
 };
 
-/* One option: it feeds --help, the man page and the completion. */
+/* One option: --help, the manual page and the completion are made from it. */
 struct mz_opt {
 	char letter; /* 0 = none */
 	const char *name;
@@ -57,9 +57,10 @@ struct mz_cmd {
 	const char *summary;	    /* one line */
 	const struct mz_opt *opts;  /* ends with a name of NULL */
 	size_t opts_size;	    /* of the struct that they fill */
-	/* A verb that does different things may have options for some of them: the bits of an
-	 * option's scope, in words ("with --kernel"); NULL-terminated. Its options then
-	 * begin with a uint64_t of those that were given, by their place in the table. */
+	/* A verb with several uses may have options for some of them only: these are the names
+	 * of the bits of an option's scope ("with --kernel"); NULL-terminated. The verb's
+	 * options then begin with a uint64_t of those that were given, by their place in the
+	 * table. */
 	const char *const *scopes;
 	bool raw_tail; /* everything after "--" or the first argument is the
 			  command to run, not options */
@@ -102,7 +103,7 @@ struct mz_cmd {
 		.choices = c, .scope = sc                                                          \
 	}
 
-/* What many verbs have, in the same words. */
+/* Options that many verbs share, in the same words. */
 #define MZ_OPT_OUTPUT(st, m)                                                                       \
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, st, m, "write to OUT (default: standard output)")
 #define MZ_OPT_FORCE(st, m) MZ_SWITCH('f', "force", st, m, "replace an existing file")
@@ -128,34 +129,34 @@ const char *console_name(void);
 /* An error. Returns MZ_EXIT_FAILED, so that a verb can end with it. */
 int console_error(const struct mz_error *err);
 int console_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Wrong usage: says what is wrong and where help is. Returns MZ_EXIT_USAGE. */
+/* Wrong usage: says what is wrong and where to find help. Returns MZ_EXIT_USAGE. */
 int console_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* A line on standard error that is no error. */
+/* A line on standard error that is not an error. */
 void console_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* A name as a terminal may show it, in buf, cut to fit: mz_terminal_add(). Returns buf. */
 char *console_text(char *buf, size_t size, const char *name);
-/* From here on what is printed to standard output passes mz_terminal_add(), too. */
+/* From here on, standard output passes through mz_terminal_add(), too. */
 void console_guard(void);
-/* Prints a buffer and frees it: 0, or -ENOMEM if the buffer is not whole. Nothing is printed
+/* Prints a buffer and frees it: 0, or -ENOMEM if the buffer is incomplete. Nothing is printed
  * then, and the verb fails. */
 int console_put(struct mz_buf *b, FILE *out);
-/* Was something not printed for want of memory? */
+/* Was something not printed because memory ran out? */
 bool console_no_memory(void);
 
 /* "1,234,567" into buf (at least 32 bytes); "1.2 MiB". Both return buf. */
 char *console_count(char *buf, uint64_t v);
 char *console_bytes(char *buf, uint64_t v);
-/* How far the stacks of a recording reach, in a few words. */
+/* How complete the stacks of a recording are, in a few words. */
 void console_stacks(FILE *out, const struct mz_stack_share *s);
 
 /* ---- options (options.c) ------------------------------------------------ */
 
-/* Fill opts from argv; *rest is the first argument left. Returns -1 to go on,
- * else the exit status. */
-int options_parse(const struct mz_cmd *cmd, void *opts, int argc, char **argv, int *rest);
-/* The options given must have this bit in their scope, or none. Returns -1 to go on, else
+/* Fills opts from argv; *rest is the first remaining argument. Returns -1 to continue, otherwise
  * the exit status. */
+int options_parse(const struct mz_cmd *cmd, void *opts, int argc, char **argv, int *rest);
+/* The options given must have this bit in their scope, or no scope. Returns -1 to continue,
+ * otherwise the exit status. */
 int options_check_scope(const struct mz_cmd *cmd, const void *opts, unsigned bit);
 /* Whether an option of a verb with scopes was given: 0 may be its value. */
 bool options_given(const struct mz_cmd *cmd, const void *opts, const char *name);
@@ -164,7 +165,7 @@ size_t options_limit(const struct mz_opt_limit *l, size_t usual);
 /* The uses that a scope names: "with KMAPs or kernel traces". Returns buf. */
 char *options_scope_text(const struct mz_cmd *cmd, unsigned scope, char *buf, size_t size);
 void options_help(const struct mz_cmd *cmd, FILE *out);
-/* --allow-large, which every verb that reads has: not in the tables of the verbs. */
+/* --allow-large, which every verb that reads has: it is not in the tables of the verbs. */
 extern const struct mz_opt options_large;
 /* How this call of the program opens its inputs: enum mz_open_flags. */
 unsigned options_open_flags(void);

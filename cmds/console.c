@@ -38,7 +38,7 @@ char *console_text(char *buf, size_t size, const char *name)
 	return buf;
 }
 
-/* What did not make a whole character in the write before waits here. */
+/* The bytes of an incomplete character at the end of the previous write. */
 struct guard {
 	char rest[4];
 	size_t n;
@@ -94,7 +94,7 @@ void console_guard(void)
 	stdout = f;
 }
 
-/* The buffer is made whole before anything is printed: half a JSON object helps nobody. */
+/* The buffer is completed before anything is printed: half a JSON object is of no use. */
 int console_put(struct mz_buf *b, FILE *out)
 {
 	int ret = b->failed ? -ENOMEM : 0;
@@ -106,7 +106,7 @@ int console_put(struct mz_buf *b, FILE *out)
 	return ret;
 }
 
-/* To standard error; newlines are ours only where the caller says so. */
+/* Writes to standard error; newlines are kept only where the caller allows them. */
 static void put_text(const char *text, bool lines)
 {
 	struct mz_buf b = {0};

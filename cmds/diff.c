@@ -175,7 +175,7 @@ static bool check_row(const struct mz_budget *b, const struct value *v,
 	return true;
 }
 
-/* How many are broken; -errno: one cannot be told. */
+/* The number of exceeded budgets; -errno: one of them cannot be evaluated. */
 static int check_budgets(struct job *j)
 {
 	int n = 0;
@@ -356,7 +356,7 @@ static int csv_row(const struct job *j, void *t, size_t row, struct mz_error *er
 	return mz_csv_ops.row(t, 0, cells, err);
 }
 
-/* place, state, and two columns for each value that both have. */
+/* Name, state, and two columns for each value that both recordings have. */
 static int show_csv(struct job *j)
 {
 	struct mz_column columns[CSV_COLUMNS] = {{"place", MZ_CELL_TEXT, false},
@@ -399,7 +399,7 @@ static int prepare(struct job *j)
 	return parse_budgets(j) < 0 ? trouble(&j->err) : 0;
 }
 
-/* A KMAP has no totals, and loses nothing. */
+/* A KMAP has no totals, and no losses. */
 static int read_all(struct job *j, size_t i)
 {
 	struct mz_totals *t = &j->totals[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What this machine allows, what that means for each recorder, and the command that fixes each
- * point. Looks only; changes nothing. */
+/* Report what this machine allows, what that means for each recorder, and the command that fixes
+ * each point. Changes nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -199,7 +199,7 @@ static void look_memlock(struct visit *v)
 			 counts ? "" : " (this kernel does not count rings)");
 }
 
-/* What counts in the end: does it load? Nothing is attached. */
+/* The decisive test: do the programs load? Nothing is attached. */
 static void look_bpf(struct visit *v)
 {
 	struct mz_kmem_options o = {.groups = MZ_KMEM_SLAB, .ring_bytes = 4096};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `memorizer doctor` finds: one row per look. */
+/* What `memorizer doctor` finds: one row per check. */
 #ifndef MZ_CMDS_DOCTOR_H
 #define MZ_CMDS_DOCTOR_H
 

@@ -23,7 +23,8 @@
 #define REINSTALL "sudo apt install --reinstall memorizer"
 #define LIBRARY	  "libmemorizer.so.0"
 
-/* The tables at its end, and what is loaded, lie inside the file: a copy that was cut does not. */
+/* The tables at the end of the file, and the loaded segments, are inside the file: in a
+ * truncated copy they are not. */
 static bool elf_is_whole(const uint8_t *file, size_t size)
 {
 	Elf64_Ehdr h;
@@ -45,7 +46,7 @@ static bool elf_is_whole(const uint8_t *file, size_t size)
 	return true;
 }
 
-/* Why a part cannot be used, or "". mark: a name that only this part has in it, so that another
+/* Why a part cannot be used, or "". mark: a name that only this part contains, so that another
  * library in its place is noticed. */
 static const char *wrong_part(const char *path, const char *mark)
 {
@@ -69,7 +70,7 @@ static const char *wrong_part(const char *path, const char *mark)
 	return ok ? "" : ": is damaged";
 }
 
-/* The first of two places below the prefix, the second of which is a build tree's. */
+/* The first of two places below the prefix; the second is that of a build tree. */
 static bool find_part(char *path, const char *installed, const char *built)
 {
 	const char *const places[] = {installed, built};

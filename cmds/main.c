@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* One program, one table of verbs, chosen by the first argument or by the name
- * that the program is called by. */
+/* One program and one table of verbs: the first argument, or the name by which the program was
+ * called, selects the verb. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static bool has(int argc, char **argv, const char *option)
 	return false;
 }
 
-/* What was printed must have arrived. */
+/* Everything that was printed must have arrived. */
 static int flush(int ret)
 {
 	bool written = !fflush(stdout) && !ferror(stdout);
@@ -91,8 +91,8 @@ static int unknown_verb(const char *verb)
 }
 
 /*
- * A closed standard stream must not become the number of a file that we open.
- * Each is opened so that its use fails: nothing is lost without a word.
+ * A closed standard stream must not become the number of a file that we open. Each is opened so
+ * that its use fails: nothing is lost silently.
  */
 static void keep_streams(void)
 {

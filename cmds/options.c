@@ -129,7 +129,7 @@ static int set_limit(const char *value, struct mz_opt_limit *l)
 	return parse_u64(value, false, &l->n);
 }
 
-/* A verb with scopes is told which options were given. */
+/* Notes for a verb with scopes which options were given. */
 static void note_given(const struct mz_cmd *cmd, const struct mz_opt *o, void *opts)
 {
 	if (cmd->scopes)
@@ -309,7 +309,7 @@ char *options_scope_text(const struct mz_cmd *cmd, unsigned scope, char *buf, si
 
 		if (!(scope >> i & 1) || n >= size)
 			continue;
-		/* "with a, b or c": the preposition stands once */
+		/* "with a, b or c": the preposition occurs once */
 		if (n && !strncmp(name, "with ", 5))
 			name += 5;
 		n += (size_t)snprintf(buf + n, size - n, "%s%s",

@@ -7,7 +7,7 @@
 
 enum { WIDTH = 860, HEIGHT = 420, LEFT = 80, RIGHT = 180, TOP = 40, BOTTOM = 50 };
 
-/* Colours that are told apart by most eyes, and in grey by their order. */
+/* Colours that most eyes can distinguish, and in grey by their order. */
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
 				      "#e69f00", "#56b4e9", "#000000"};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A plot of bytes over the course of something, as SVG. */
+/* A plot of bytes over time, as SVG. */
 #ifndef MZ_CMDS_PLOT_H
 #define MZ_CMDS_PLOT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A line on a terminal that says how far a long work is; nothing elsewhere, and nothing
- * in the first second. */
+/* A line on a terminal that shows the progress of a long task; nothing elsewhere, and nothing in
+ * the first second. */
 #ifndef MZ_CMDS_PROGRESS_H
 #define MZ_CMDS_PROGRESS_H
 
@@ -16,7 +16,7 @@ struct progress {
 void progress_start(struct progress *p, const char *what);
 /* share < 0: not known. count: of units ("lines"). */
 void progress_show(struct progress *p, double share, uint64_t count, const char *units);
-/* Takes the line away. */
+/* Removes the line. */
 void progress_end(struct progress *p);
 
 #endif

@@ -97,7 +97,7 @@ static void put_part(struct job *j, const char *name, const char *type, const st
 	mz_buf_str(&j->body, "\r\n");
 }
 
-/* How our types of samples add up: the server knows its own only. */
+/* How our sample types add up: the server knows only its own. */
 static void put_types(struct mz_buf *b)
 {
 	static const char *const types[][2] = {
@@ -194,7 +194,7 @@ static int make_request(struct job *j, const struct mz_profile *p)
 	return 0;
 }
 
-/* Pyroscope's name{key=value,...} has no way to quote. */
+/* Pyroscope's name{key=value,...} has no quoting. */
 static bool breaks_name(const char *text)
 {
 	for (; *text; text++)
@@ -313,7 +313,7 @@ static int parse_address(struct job *j, const char *text)
 	return 0;
 }
 
-/* As the store has it; and Pyroscope has them in a text of its own. */
+/* As in the store; Pyroscope has them in a text of its own. */
 static int check_label(const struct opts *o, const char *label)
 {
 	if (!mz_store_is_label(label))

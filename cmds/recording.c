@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The library's recordings, with what the verbs say while they read one. */
+/* Open recordings through the library, with the messages that the verbs print while they read
+ * one. */
 #include "cmds/recording.h"
 
 #include "formats/kmap.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening a recording of any kind, with a line on the terminal that shows how far it is. */
+/* Opening a recording of any kind, with a progress line on the terminal. */
 #ifndef MZ_CMDS_RECORDING_H
 #define MZ_CMDS_RECORDING_H
 
@@ -28,10 +28,10 @@ int recording_open(struct mz_recording *r, char **paths, int n,
 /* As mz_analysis_open() of one path, with the same. */
 struct mz_analysis *recording_analysis(const char *path, const struct mz_analysis_options *o,
 				       struct progress *progress, struct mz_error *err);
-/* Notes what a map cannot say, after the first question. */
+/* Notes what a map does not contain, after the first question. */
 void recording_note(struct mz_analysis *a, const char *path);
 
-/* As mz_recording_model(), and notes what the map cannot say. */
+/* As mz_recording_model(), and notes what the map does not contain. */
 int recording_model(struct mz_recording *r, const struct mz_recording_model *how,
 		    struct mz_kmap_model *m, struct mz_error *err);
 

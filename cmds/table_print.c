@@ -24,7 +24,7 @@ static bool is_unknown(const struct mz_result_table *a, size_t row, size_t col)
 	       cell_of(a, row, col)->number == MZ_RESULT_UNKNOWN;
 }
 
-/* "os=linux branch=main", in one line for people and spreadsheets; the caller frees it. In JSON
+/* "os=linux branch=main" on one line, for text and spreadsheets; the caller frees it. In JSON
  * they are an object, which cannot be misread. */
 static char *labels_as_words(const char *text)
 {
@@ -36,7 +36,7 @@ static char *labels_as_words(const char *text)
 	return words;
 }
 
-/* One line, whatever is in it; the end of a name tells more than its middle. */
+/* One line, whatever the text contains; the end of a name tells more than its middle. */
 static const char *show_text(const char *text, char *buf, size_t size)
 {
 	char cut[WIDEST + 8];

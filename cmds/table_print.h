@@ -7,7 +7,8 @@
 #include "base/json.h"
 #include "cmds/cmd.h"
 
-/* Columns, the numbers to the right. At most top rows; what is left out is said. */
+/* Columns, numbers aligned to the right. At most top rows; the number of omitted rows is
+ * printed. */
 void answer_text(const struct mz_result_table *a, size_t top);
 /* An array of objects under the answer's key. */
 void answer_json(struct mz_json *j, const struct mz_result_table *a, size_t top);

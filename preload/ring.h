@@ -36,7 +36,7 @@ struct mz_thread {
 	uint8_t thin;		  /* one small block in 2^thin is recorded */
 	uint64_t impatient_since; /* in ns */
 	uint64_t seed;		  /* of the choice */
-	uint64_t thinned;	  /* events that were not recorded so, and those of them told */
+	uint64_t thinned;	  /* events that thinning left out, and those of them reported */
 	uint64_t thinned_told;
 	uint64_t thinned_since; /* the first one not reported */
 };

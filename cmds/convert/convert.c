@@ -53,7 +53,8 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-/* What is not converted as one trace: the lines of a KMAP, and the files of a kernel. */
+/* Recordings that are not converted as one trace: the lines of a KMAP, and the files of a
+ * kernel. */
 struct input {
 	bool kmap, files;
 };

@@ -32,7 +32,7 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-/* Each process has a file with --split; more are not kept open. */
+/* With --split each process has a file; no more than these are kept open. */
 #define MAX_PROCESSES 4096
 
 struct process {
@@ -89,7 +89,7 @@ static struct process *add_process(struct job *j, uint32_t pid)
 	return &procs[j->last = j->count++];
 }
 
-/* Events of one process mostly stand together, and processes are few. */
+/* Events of one process are mostly adjacent, and processes are few. */
 static struct process *find_process(struct job *j, uint32_t pid)
 {
 	if (j->count && j->procs[j->last].pid == pid)
@@ -114,8 +114,8 @@ static int write_event(struct job *j, const struct mz_event *ev, struct mz_outpu
 	return 0;
 }
 
-/* Addresses of different processes mean different blocks, so that no trace can
- * hold them all; which processes there are is known at the end. */
+/* Addresses of different processes refer to different blocks, so one trace cannot hold them all;
+ * which processes there are is known only at the end. */
 static int too_many(struct job *j)
 {
 	struct mz_buf list = {0};

@@ -5,8 +5,8 @@
 
 #include "formats/logs.h"
 
-/* Says on standard error what was left out; returns the exit status, which with
- * strict tells of a log that is not whole. */
+/* Reports on standard error what was left out. Returns the exit status; with strict, it shows
+ * that a log is incomplete. */
 int logs_report(const struct mz_log *log, bool strict);
 
 #endif

@@ -52,7 +52,7 @@ static int cannot_express(struct transcode *t, size_t i, enum mz_classic_fit fit
 			    mz_classic_reason(fit));
 }
 
-/* Many live blocks do not fit the cache: ask for their slots early. */
+/* Many live blocks do not fit into the cache: prefetch their slots. */
 #define AHEAD 8
 
 static int put_classic(struct transcode *t, const struct mz_event *ev, size_t n)

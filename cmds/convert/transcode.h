@@ -29,13 +29,13 @@ struct transcode {
 	struct mz_error err;
 };
 
-/* All of it; returns enum mz_exit. */
+/* Converts everything; returns enum mz_exit. */
 int transcode_run(struct transcode *t, const char *input);
 
 /* "addresses,times": the fields, or 0 with a message (usage) printed. */
 int transcode_drop(const char *list, uint32_t *drop);
 
-/* Says what a container lacks; true if something is missing. */
+/* Reports what a container lacks; true if something is missing. */
 bool transcode_report_damage(struct mz_reader *r, uint64_t lost_to_damage);
 
 #endif

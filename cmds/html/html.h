@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A recording as a page: a model is made in one pass over the recording, and
- * says what it knows as JSON, within limits; the page draws it.
+ * A recording as a page: a model is built in one pass over the recording and written as JSON,
+ * within limits; the page draws it.
  */
 #ifndef MZ_CMDS_HTML_HTML_H
 #define MZ_CMDS_HTML_HTML_H
@@ -16,7 +16,7 @@
 /* The most that a page takes, whatever is in it. */
 #define HTML_BYTES 5000000u
 
-/* How much of each kind is shown. Made smaller until the page is small enough. */
+/* How much of each kind is shown. Reduced until the page is small enough. */
 struct html_limits {
 	uint32_t nodes; /* of a flame graph */
 	uint32_t rows;	/* of a table */
@@ -31,7 +31,7 @@ struct html_model {
 	const char *functions; /* of a KMAP: table or vmlinux; NULL = no privileges */
 	struct progress progress;
 	void *state;
-	/* What it knows, into an open object. 0 or -ENOMEM. */
+	/* Writes the data into an open object. 0 or -ENOMEM. */
 	int (*json)(const struct html_model *m, struct mz_json *w, const struct html_limits *l);
 	void (*free)(void *state);
 };
@@ -46,7 +46,7 @@ int html_model_open(struct html_model *m, const char *path, const char *symbols,
 		    const char *functions, struct mz_error *err);
 void html_model_close(struct html_model *m);
 
-/* The makers, by kind; the recording is open. */
+/* The constructors, by kind; the recording is open. */
 int html_user_open(struct html_model *m, struct mz_error *err);
 int html_kmem_open(struct html_model *m, struct mz_error *err);
 int html_kmap_open(struct html_model *m, struct mz_error *err);
@@ -58,7 +58,7 @@ int html_page_of(struct mz_buf *out, const struct mz_buf *json, struct mz_error 
 
 /* ---- parts of the JSON (html_json.c) --------------------------------------- */
 
-/* A name of any length as the page shows it: the start and the end of it. */
+/* A name of any length as the page shows it: its beginning and its end. */
 void html_json_name(struct mz_json *w, const char *key, const char *name);
 
 /* The live bytes and blocks at the end of each of the bins, or the most bytes in them. */

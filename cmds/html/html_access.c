@@ -55,7 +55,7 @@ static int larger_in_class(const void *x, const void *y)
 	return MZ_ORDER(p->class, q->class) ?: MZ_ORDER(q->a + q->b, p->a + p->b) ?: MZ_ORDER(p->who, q->who);
 }
 
-/* Equal ones become one; the largest of each class first. */
+/* Equal entries are added up; the largest of each class come first. */
 static size_t gather(struct deed *d, size_t n)
 {
 	size_t to = 0;

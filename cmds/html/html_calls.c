@@ -29,7 +29,7 @@ static struct touched *touched_by_node(const struct html_net *n)
 	return t;
 }
 
-/* Code that stands at no end of a link in the page is added up by file. */
+/* Code that is at neither end of a link in the page is added up by file. */
 static int gather(struct html_net *n, struct touched *t)
 {
 	uint32_t nodes = n->node_keys.count, at = 0;

@@ -4,7 +4,7 @@
 
 #include "cmds/html/html.h"
 
-/* Who calls whom, and what both access; nothing if the map has no calls. 0 or -ENOMEM. */
+/* Which code calls which, and what both access; nothing if the map has no calls. 0 or -ENOMEM. */
 int html_calls_json(struct mz_json *w, const struct mz_kmap_model *m, const struct html_limits *l);
 
 #endif

@@ -133,7 +133,7 @@ void html_json_places(struct mz_json *w, const struct mz_history *h, const struc
 
 /* ---- flame graphs ------------------------------------------------------------- */
 
-/* For each shown node: what its folded children have together. */
+/* For each shown node: the sum of its folded children. */
 struct rest {
 	uint64_t value[MZ_FLAME_VALUES];
 	uint32_t nodes;
@@ -160,7 +160,7 @@ static void gather_rest(struct drawing *d)
 	}
 }
 
-/* Place 0 of the names stands for "folded". */
+/* Name 0 stands for "folded". */
 static void names_json(struct mz_json *w, struct drawing *d)
 {
 	uint32_t used = 1;

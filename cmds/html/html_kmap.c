@@ -40,7 +40,7 @@ static void kmap_free(void *state)
 
 /* ---- trees ----------------------------------------------------------------------- */
 
-/* What the five values of a node are here. */
+/* The meaning of the five values of a node. */
 enum { ALL, LIVE, UNTOUCHED, READS, WRITES };
 static const char *const made_values[] = {"total", "never_freed", "untouched", "reads", "writes"};
 static const char *const used_values[] = {NULL, NULL, NULL, "reads", "writes"};
@@ -128,7 +128,7 @@ static void curve_json(struct mz_json *w, const struct mz_kmap_model *m,
 	mz_json_end_object(w);
 }
 
-/* Where objects lie; variables are left out, and counted. */
+/* Where objects are; variables are left out, and counted. */
 static void space_json(struct mz_json *w, const struct kmap *s, const struct html_limits *l)
 {
 	struct mz_kmap_sum left = {0};

@@ -15,7 +15,7 @@
 #include "cmds/progress.h"
 #include "symbols/kallsyms.h"
 
-/* A call site, by which stack, and a cache that have to do with each other. */
+/* A call site (with its stack) and a cache that occur together. */
 struct pair {
 	uint32_t site, stack, cache;
 };
@@ -86,8 +86,8 @@ static int add(struct kmem *s, const struct mz_event *ev)
 	return ret < 0 ? ret : mz_layout_add(s->layout, ev, s->history->time.now, &step);
 }
 
-/* The report counts what was given; so the size here is that, and what is given
- * beyond it is the waste. */
+/* The report counts bytes given. So they are the size here, and what is given beyond the request
+ * is the waste. */
 static int came(void *arg, const struct mz_kmem_block *b, uint32_t stack)
 {
 	struct kmem *s = arg;
@@ -189,7 +189,7 @@ static uint32_t frame_name(struct kmem *s, uint64_t addr)
 	return intern(s, function);
 }
 
-/* Without its stack, a call site stands for itself. */
+/* Without its stack, a call site is a node by itself. */
 static int add_stack(struct kmem *s, const struct pair *p, const uint64_t *value)
 {
 	uint32_t path[DEPTH];
@@ -232,7 +232,7 @@ static int make_trees(struct kmem *s)
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-/* Bytes at the peak, by site or by cache: the pairs added up. 0 = no memory. */
+/* Bytes at the peak, by site or by cache: the sums of the pairs. 0 = no memory. */
 static uint64_t *at_peak(const struct kmem *s, bool caches)
 {
 	uint32_t n = caches ? s->r.ncaches : s->r.nsites;
@@ -307,7 +307,7 @@ static int groups_json(struct mz_json *w, const struct kmem *s, bool caches, siz
 	return n ? 0 : -ENOMEM;
 }
 
-/* Who frees whose blocks. Of many CPUs, some neighbours are one row. */
+/* Which CPU frees the blocks of which. With many CPUs, neighbours share a row. */
 static void matrix_json(struct mz_json *w, const struct kmem *s, unsigned most)
 {
 	unsigned n = s->r.ncpus, group = n ? (n + most - 1) / most : 1,

@@ -9,7 +9,7 @@
 
 #define HTML_NAME 320
 
-/* Texts of the page by number; only those that are used stand in it. */
+/* Texts of the page by number; only the used ones are written. */
 struct html_names {
 	struct mz_tables *texts;
 };
@@ -17,7 +17,7 @@ struct html_names {
 uint32_t html_name_id(struct html_names *n, const char *text);
 void html_names_json(struct mz_json *w, const struct html_names *n);
 
-/* A function, with where it is: three names. */
+/* A function with its location: three names. */
 struct html_node {
 	uint32_t dir, file, function;
 };
@@ -27,7 +27,7 @@ struct html_link {
 	uint64_t a, b;
 };
 
-/* What the code of a node does by itself. */
+/* What the code of a node does itself. */
 struct html_deed {
 	uint32_t node;
 	uint64_t a, b;
@@ -49,13 +49,13 @@ int html_net_init(struct html_net *n, const struct mz_kmap_model *m);
 void html_net_deinit(struct html_net *n);
 /* The node of these names; MZ_PAIR_INDEX_NONE = no memory. */
 uint32_t html_net_node(struct html_net *n, const char *dir, const char *file, const char *function);
-/* The same where two names are those of a node. */
+/* The node that stands for the small nodes of the same directory, or of the same file. */
 uint32_t html_net_rest(struct html_net *n, uint32_t of, bool of_file);
 /* Adds to the counts of a link. */
 int html_net_link(struct html_net *n, uint32_t from, uint32_t to, uint64_t a, uint64_t b);
-/* Keeps the largest links, and adds the others up by directory: the sums there stay exact. */
+/* Keeps the largest links and adds up the others by directory: the sums there stay exact. */
 int html_net_fold(struct html_net *n, size_t most);
-/* Only what links and deeds lead to stands in the page, under numbers of its own. */
+/* Writes only the nodes that links and deeds refer to, with new numbers. */
 void html_net_json(struct mz_json *w, const char *key, const struct html_net *n);
 
 #endif

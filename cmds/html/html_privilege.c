@@ -13,7 +13,7 @@
 #define DOMAINS 24 /* that are shown by name */
 #define MEMBERS 60 /* functions and objects of one that are named */
 
-/* Cycles of page tables, the mechanism that needs no other hardware. */
+/* Cycles of page tables, the mechanism that needs no special hardware. */
 #define ACCESS 1490
 #define CALL   1290
 

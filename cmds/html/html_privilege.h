@@ -14,7 +14,7 @@ struct html_privilege {
 	struct mz_cut_price price, base; /* of the cut; of the cut by folder */
 };
 
-/* Reads the map at path anew. 0 or -errno with err set; free it in both cases. */
+/* Reads the map at path again. 0 or -errno with err set; free it in both cases. */
 int html_privilege_open(struct html_privilege *s, char *path, const char *symbols,
 			const char *functions, struct mz_error *err);
 void html_privilege_free(struct html_privilege *s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Recordings of a folder in the browser, for this machine alone. Each request is
- * answered by a process of its own: a bad recording cannot end the server. */
+/* Show the recordings of a folder in the browser, on this machine only. Each request is answered
+ * by a process of its own: a bad recording cannot end the server. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 #define PATIENCE 30 /* seconds for the other side to ask */
 #define TAKING	 10 /* times that to take the answer */
 
-/* What a process may take that answers. */
+/* Limits of a process that answers a request. */
 #define ANSWER_BYTES   (4ull << 30)
 #define ANSWER_SECONDS 300
 
@@ -47,7 +47,7 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-/* What a child is at: one that waits for its browser can be sent away for another. */
+/* The phase of a child: one that waits for its browser can be ended in favour of another. */
 enum phase { ASKING, WORKING, TAKEN };
 
 struct server {
@@ -80,7 +80,7 @@ struct entry {
 	struct stat st;
 };
 
-/* An entry that may be a recording: a file or a folder, no link to elsewhere. */
+/* An entry that may be a recording: a file or a folder, but no link to elsewhere. */
 static bool look(const struct server *s, const char *name, struct entry *e)
 {
 	if (name[0] == '.' || strlen(name) >= sizeof(e->name))
@@ -91,7 +91,7 @@ static bool look(const struct server *s, const char *name, struct entry *e)
 	return !lstat(e->path, &e->st) && (S_ISREG(e->st.st_mode) || S_ISDIR(e->st.st_mode));
 }
 
-/* Any name as a part of an address. */
+/* Any name, escaped as a part of an address. */
 static void href_json(struct mz_json *w, const char *name)
 {
 	char text[16 + 3 * sizeof(((struct entry *)0)->name)];
@@ -129,7 +129,7 @@ static void entry_json(struct mz_json *w, const struct entry *e, const struct se
 	mz_json_end_object(w);
 }
 
-/* trace.cmt, trace.2.cmt, trace.10.cmt: as they were made. */
+/* trace.cmt, trace.2.cmt, trace.10.cmt: in the order in which they were made. */
 static int by_number(const struct dirent **a, const struct dirent **b)
 {
 	const char *names[2] = {(*a)->d_name, (*b)->d_name};
@@ -196,7 +196,7 @@ static int view(const struct server *s, const char *name, struct mz_buf *page, s
 	return ret;
 }
 
-/* A page of the store, or of the file that a recording of it was made from. */
+/* A page of the store, or of the original file of one of its recordings. */
 static int store_page(const struct server *s, const char *path, struct mz_buf *page,
 		      struct mz_error *err)
 {
@@ -296,7 +296,7 @@ static int listen_at(struct server *s, uint64_t port)
 	return 0;
 }
 
-/* The child that has been in a phase for longest; -1: none is. */
+/* The child that has been in a phase for the longest time; -1: none is. */
 static int oldest_in(const struct server *s, enum phase phase)
 {
 	int oldest = -1;
@@ -308,7 +308,7 @@ static int oldest_in(const struct server *s, enum phase phase)
 	return oldest;
 }
 
-/* A place for one more, or -1; those that ended leave theirs. */
+/* A slot for one more child, or -1; those that ended leave theirs. */
 static int free_place(struct server *s)
 {
 	pid_t gone;
@@ -323,8 +323,9 @@ static int free_place(struct server *s)
 	return -1;
 }
 
-/* A client has come, and there is no place. The client that is slowest to send its request goes
- * first, then the one that is slowest to take its answer. -1: all requests are being worked on. */
+/* A client has connected, and there is no slot. The client that is slowest to send its request
+ * is dropped first, then the one that is slowest to take its answer. -1: all requests are being
+ * processed. */
 static int make_place(struct server *s)
 {
 	int place = oldest_in(s, ASKING);
@@ -371,7 +372,7 @@ static void start_child(struct server *s, int place, int fd, const sigset_t *usu
 		http_refuse(fd, 500, "The server cannot start another process.\n", false);
 }
 
-/* Signals come in only while we wait, so that none is overlooked. */
+/* Signals are delivered only while we wait, so that none is missed. */
 static void serve(struct server *s, const sigset_t *usual)
 {
 	bool full = false;
@@ -409,7 +410,7 @@ static void stop(struct server *s)
 	close(s->fd);
 }
 
-/* Every local user can reach the port; what only our user was told, others do not know. */
+/* Every local user can reach the port; only our user has the token. */
 static int make_token(char *token)
 {
 	unsigned char bytes[MZ_HTTP_TOKEN / 2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Look what the entries of a folder are, each in a process of its own. */
+/* Determine what the entries of a folder are, each in a process of its own. */
 #include "cmds/html/serve_about.h"
 
 #include <errno.h>
@@ -15,11 +15,11 @@
 
 #define LOOK_BYTES   (2ull << 30)
 #define LOOK_SECONDS 20
-/* The peak of a longer recording is not looked for: the list would take seconds. */
+/* The peak of a longer recording is not computed: the list would take seconds. */
 #define MOST_EVENTS  4000000ull
 #define BATCH	     1024
 
-/* What the process that looks has found: written by it in one piece. */
+/* The result of such a process, which writes it in one piece. */
 struct found {
 	uint32_t kind; /* enum of recordings, or UNREADABLE */
 	struct serve_about about;
@@ -73,7 +73,7 @@ static void find_peak(struct mz_reader *in, struct serve_about *a)
 	mz_usage_deinit(&u);
 }
 
-/* Any text may look like a trace at first; a container is one, if empty too. */
+/* Any text may look like a trace at first; a container is one, even if it is empty. */
 static bool has_event(struct mz_recording *r, struct mz_reader *in)
 {
 	struct mz_event ev;

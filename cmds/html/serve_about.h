@@ -14,7 +14,7 @@ struct serve_about {
 	bool has_pid, has_events, has_peak;
 };
 
-/* A process of its own looks: whatever becomes of it, the others are listed. */
+/* A separate process looks: whatever happens to it, the others are listed. */
 void serve_look(const char *path, struct serve_about *a);
 
 /* From here on, this process gets no more than this: the recording may be hostile. */

@@ -21,7 +21,7 @@ struct http_page {
 void http_answer(int fd, const struct http_page *page, bool head);
 /* A short text with the status. */
 void http_refuse(int fd, int status, const char *text, bool head);
-/* Ends the talk so that the other side gets the answer, even if it still sends. */
+/* Ends the connection so that the client gets the answer, even if it is still sending. */
 void http_close(int fd);
 
 #endif

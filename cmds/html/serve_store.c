@@ -54,7 +54,7 @@ bool serve_is_store(const char *name)
 
 /* ---- HTML ------------------------------------------------------------------------ */
 
-/* Names are hostile: nothing of them is markup. */
+/* Names are hostile: nothing in them may act as markup. */
 static void text(struct mz_buf *b, const char *s)
 {
 	for (; *s; s++) {
@@ -193,7 +193,7 @@ static int programs(struct site_page *p)
 	return ret;
 }
 
-/* KMAPs have no peak: a program of which nothing else is there is shown by what was live. */
+/* KMAPs have no peak: if there is nothing else of a program, its live bytes are shown. */
 static int choose_value(struct site_page *p, const char *program)
 {
 	struct mz_store_filter of = {.program = program, .known = p->v->has};

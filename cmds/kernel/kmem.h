@@ -43,12 +43,12 @@ struct kmem_row {
 	double value; /* what the rows are sorted by */
 };
 
-/* The rows with something in them, sorted; freed by the caller. NULL = no memory. */
+/* The rows that are not empty, sorted; freed by the caller. NULL = no memory. */
 struct kmem_row *kmem_rows(const struct mz_kmem_report *r, bool caches, enum kmem_sort sort,
 			   size_t *count);
 double kmem_frag(uint64_t req, uint64_t given); /* wasted part, in percent */
 char *kmem_site_text(const struct mz_kmem_report *r, uint32_t site, char *buf, size_t size);
-/* "1.2 ms", or "1234 events" where time counts events. */
+/* "1.2 ms", or "1234 events" where time is counted in events. */
 char *kmem_time_text(const struct mz_kmem_report *r, uint64_t v, char *buf, size_t size);
 
 /* What is live at the end (kmem_live.c): a report of its own, or a part of the JSON. */

@@ -43,7 +43,7 @@ static int copy_events(struct mz_reader *r, struct mz_writer *w, struct mz_strea
 	return n < 0 ? -EIO : 0;
 }
 
-/* What the first file says of itself, and counts of all of them added up. */
+/* The attributes of the first file, and the counts of all files added up. */
 static void copy_attrs(struct mz_reader *r, struct mz_writer *w, const struct mz_kmem_input *in,
 		       bool first)
 {
@@ -65,7 +65,7 @@ static void copy_attrs(struct mz_reader *r, struct mz_writer *w, const struct mz
 	}
 }
 
-/* The functions of all call sites, so that the one file is enough. */
+/* The functions of all call sites, so that the one file can be read alone. */
 static void put_symbols(struct mz_writer *w, const struct mz_kmem_input *in)
 {
 	const struct mz_kallsyms *syms = mz_kmem_input_symbols(in);
@@ -91,8 +91,8 @@ static void put_symbols(struct mz_writer *w, const struct mz_kmem_input *in)
 	mz_buf_free(&lines);
 }
 
-/* Numbered events (kmemtrace in the kernel) have one order over all files, which
- * clocks of several CPUs may not show: one stream, and times that do not go back. */
+/* Numbered events (kmemtrace in the kernel) have one order over all files, which the clocks of
+ * several CPUs may not show: one stream, and times that never decrease. */
 static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, struct mz_error *err)
 {
 	uint64_t time = 0, events = 0, lost = 0;

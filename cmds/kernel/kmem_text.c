@@ -24,7 +24,7 @@ static void more(size_t all, size_t shown)
 		printf("  ... and %zu more (--limit 0 shows all)\n", all - shown);
 }
 
-/* How much a loss can matter: an event is one block, of the largest size at most. */
+/* How much a loss can matter: each event is one block, of the largest size at most. */
 static void print_loss(const struct mz_kmem_report *r)
 {
 	char a[32], b[32], c[32];

@@ -118,7 +118,7 @@ static void check_sequence(struct check *c, uint64_t at, int32_t sequence)
 	c->begun = true;
 }
 
-/* Past bytes that are no record, to where records begin again. */
+/* Skip bytes that are not a record, up to where records begin again. */
 static uint64_t skip_bad(struct mz_input *in, const struct mz_kmemtrace_layout *l,
 			 struct mz_error *err)
 {
@@ -214,8 +214,8 @@ static int check_reader(struct check *c, struct mz_error *err)
 
 /* ---- a file ------------------------------------------------------------- */
 
-/* Raw records are walked here and not by the reader, so that one fault does not hide the next;
- * zeros before the first record are a fault too, not another format. */
+/* Raw records are checked here and not by the reader, so that one fault does not hide the next.
+ * Zeros before the first record are a fault too, not another format. */
 static bool is_raw(struct mz_input *in, struct mz_kmemtrace_layout *l)
 {
 	size_t at = 0, len = mz_input_left(in);

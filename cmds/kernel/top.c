@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Show the kernel's allocations live in the terminal. The BPF programs count by themselves (as
- * with kmemtraced --summary); this reads their counts. */
+ * with kmemtraced --summary); this verb reads their counts. */
 #include <curses.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -60,7 +60,7 @@ struct screen {
 	bool typing;
 };
 
-/* Told by signals; the loop looks at it. */
+/* Set by signals; the loop checks it. */
 static volatile sig_atomic_t ended;
 
 static void on_signal(int sig)
@@ -180,7 +180,7 @@ static bool look(struct screen *s)
 /* ---- the screen --------------------------------------------------------- */
 
 /* A line of the screen, cut at its edge and never wrapped. Names of caches and symbols, and the
- * filter, may hold anything: control characters are shown escaped. */
+ * filter, may contain anything: control characters are escaped. */
 __attribute__((format(printf, 2, 3))) static void put_line(int y, const char *fmt, ...)
 {
 	char text[512], shown[2048];
@@ -256,7 +256,7 @@ static void type(struct screen *s, int key)
 	}
 }
 
-/* false: the user has seen enough. */
+/* false: the user wants to quit. */
 static bool obey(struct screen *s, int key)
 {
 	static const char keys[] = "rbwlt";

@@ -78,7 +78,7 @@ struct question {
 	enum mz_question first;
 };
 
-/* The number of functions that text names for each member. */
+/* The number of functions that the text names for each member. */
 #define TEXT_NAMES 2
 
 static const struct question questions[] = {
@@ -102,7 +102,7 @@ static const struct question *find(const char *name)
 
 /* ---- showing -------------------------------------------------------------------------- */
 
-/* What a reader must know before believing a figure. */
+/* What a reader must know before relying on a figure. */
 static void show_warnings(const struct ask *k, const struct question *q)
 {
 	bool members = mz_analysis_number(k->a, "members");
@@ -246,7 +246,7 @@ static int ask(const struct kmap_opts *o, const struct question *q, int argc, ch
 	return ret;
 }
 
-/* What is more than a question to one map. */
+/* Tasks that are more than a question to one map. */
 static const struct {
 	const char *name;
 	int (*run)(const struct kmap_opts *o, int argc, char **argv);

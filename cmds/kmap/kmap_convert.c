@@ -33,7 +33,7 @@ struct job {
 
 /* ---- lines ------------------------------------------------------------------------------ */
 
-/* as: the shape of upstream's kernels, or -1 for the lines as they are. */
+/* as: the format of upstream's kernels, or -1 for the lines as they are. */
 static int put_line(struct job *j, const struct mz_kmap_record *rec, int as)
 {
 	const struct mz_kmap_object *o = &rec->object;
@@ -62,7 +62,7 @@ static int put_line(struct job *j, const struct mz_kmap_record *rec, int as)
 	return 0;
 }
 
-/* Lines of ten fields know no processes: there is one for each address. */
+/* Lines of ten fields have no processes: there is one line per address. */
 static int put_sums(struct job *j)
 {
 	int ret = 0;

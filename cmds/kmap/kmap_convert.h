@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A KMAP into a container, and out of it again. */
+/* Convert a KMAP into a container and back. */
 #ifndef MZ_CMDS_KMAP_KMAP_CONVERT_H
 #define MZ_CMDS_KMAP_KMAP_CONVERT_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Find a cut of a kernel into domains, compare it, write it, or hold a run against one. */
+/* Find a cut of a kernel into domains, compare it, write it, or check a run against one. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -236,7 +236,7 @@ static int show(const struct kmap_opts *o, const struct mz_privilege *p, const s
 /* ---- making it --------------------------------------------------------------------------------
  */
 
-/* base is the caller's to free. */
+/* The caller frees base. */
 static int weigh_baseline(const struct kmap_opts *o, struct mz_privilege *p,
 			  const struct mz_cluster_options *co, struct mz_cut *base,
 			  struct mz_cut_price *price, struct mz_error *err)

@@ -38,7 +38,7 @@ static int find_table(const char *name)
 	return -1;
 }
 
-/* The cut of --cut, or by --by; by folder if nothing is said. */
+/* The cut of --cut, or by --by; by folder if neither is given. */
 static int find_cut(const struct kmap_opts *o, const struct mz_privilege *p, struct mz_cut *c,
 		    struct mz_error *err)
 {
@@ -53,8 +53,8 @@ static int find_cut(const struct kmap_opts *o, const struct mz_privilege *p, str
 	return mz_fail(err, 22, "--by takes topdir, dir, file or function; not '%s'", by);
 }
 
-/* Lines and members come from a vmlinux: that of --functions, or of --symbols. Without one, sites
- * have addresses in the place of lines. */
+/* Lines and members come from a vmlinux: that of --functions, or of --symbols. Without one,
+ * sites have addresses instead of lines. */
 static int put_cpm(const struct kmap_opts *o, const struct kmap_load *l, const struct mz_cut *c,
 		   struct mz_output *out, struct mz_error *err)
 {

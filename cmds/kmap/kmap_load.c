@@ -66,7 +66,7 @@ static int find_functions(struct kmap_load *l, const struct kmap_opts *o, const 
 	return mz_functions_open(&l->f, o->symbols, path, &l->vmlinux, err);
 }
 
-/* Modules that the kernel had loaded, and that are not in the figures, by cause. */
+/* Modules that the kernel had loaded and that the figures do not contain, by cause. */
 static void note_modules(const struct mz_functions *f)
 {
 	const struct mz_code_modules *m = &f->modules;
@@ -80,7 +80,7 @@ static void note_modules(const struct mz_functions *f)
 			     f->modules_plain);
 }
 
-/* What is not in the figures, by cause. */
+/* What the figures do not contain, by cause. */
 static void note_left_out(const struct mz_privilege *p)
 {
 	if (p->unknown_edges || p->unknown_calls)

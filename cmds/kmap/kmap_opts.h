@@ -42,7 +42,7 @@ struct kmap_load {
 /* Adds the maps. 0 or -errno with err set. */
 int kmap_load_maps(struct mz_union *u, const struct kmap_opts *o, int n, char **paths,
 		   struct mz_error *err);
-/* All of it; free it in both cases. Says what is left out, as notes. */
+/* Reads everything; free it in both cases. Reports what is left out, as notes. */
 int kmap_load(struct kmap_load *l, const struct kmap_opts *o, int n, char **paths,
 	      struct mz_error *err);
 void kmap_load_free(struct kmap_load *l);

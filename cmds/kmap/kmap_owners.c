@@ -38,7 +38,7 @@ static int bad_owner(struct mz_kmap *k, struct mz_error *err)
 		       mz_kmap_name(k), mz_kmap_lines(k));
 }
 
-/* The owners are often behind the objects: a map is read twice. */
+/* The owners often follow the objects: a map is read twice. */
 static int each_record(struct select *s, const char *path,
 		       int (*fn)(struct select *s, struct mz_kmap *k,
 				 const struct mz_kmap_record *rec))
@@ -68,7 +68,7 @@ static int take_owner(struct select *s, struct mz_kmap *k, const struct mz_kmap_
 	return ret < 0 ? bad_owner(k, &s->err) : 0;
 }
 
-/* Refuses what cannot be read twice, and a map without owners. */
+/* Refuses inputs that cannot be read twice, and maps without owners. */
 static int read_owners(struct select *s, int argc, char **argv)
 {
 	struct stat st;
@@ -102,7 +102,7 @@ static int put(struct select *s, const char *line, size_t len)
 	return 0;
 }
 
-/* A record from a container has no line if it is as the kernel writes it. */
+/* A record from a container has no line if it has the kernel's usual form. */
 static int text_of(struct mz_buf *b, const struct mz_kmap_record *rec, uint8_t shape)
 {
 	struct mz_kmap_object of = {.shape = shape};
@@ -121,7 +121,7 @@ static int text_of(struct mz_buf *b, const struct mz_kmap_record *rec, uint8_t s
 	return 0;
 }
 
-/* Is this owner among those asked for? Counts what has none. */
+/* Was this owner asked for? Counts records that have none. */
 static bool wanted(struct select *s, uint32_t owner, uint64_t n, uint64_t *unknown)
 {
 	uint32_t group = mz_kmap_owners_group(&s->owners, owner);

@@ -247,7 +247,7 @@ static void json_head(struct out *t)
 	mz_json_array(j, "privilege");
 }
 
-/* What the figures cannot say is said, once for each reason. */
+/* The limits of the figures are reported, once for each reason. */
 static void note_missing(const struct mz_privilege *p)
 {
 	if (p->unseen >> MZ_OP_CALL & 1)
@@ -262,7 +262,8 @@ static void note_missing(const struct mz_privilege *p)
 				     mz_privilege_sum_name(op));
 }
 
-/* Objects without an owner are open to no domain; with none at all there is no figure. */
+/* Objects without an owner are open to no domain; if there are only such objects, there is no
+ * figure. */
 static void note_owners(const struct mz_privilege_owners *o, bool none)
 {
 	if (none)

@@ -18,8 +18,8 @@ struct figures {
 	uint64_t catch_alls;
 };
 
-/* Distinct functions that touch something, and where from. There are many
- * more edges than places: each place is looked at once. */
+/* Distinct functions that touch something, and their folders. There are many more edges than
+ * places: each place is looked up once. */
 static void count(const struct mz_kmap_model *m, struct figures *f)
 {
 	struct mz_pair_index functions = {0};

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "trace/sampled.h"
 
-/* Where the notes begin, as in the originals. */
+/* The column of the notes, as in the originals. */
 #define NOTE_COLUMN 49
 
 static int write_line(struct annotator *a, const char *line, size_t len, const char *note,
@@ -94,7 +94,7 @@ static int at_line(struct annotator *a, const struct mz_error *why)
 	return -1;
 }
 
-/* Blocks are named by address or by tag, the same way in the whole trace. */
+/* Blocks are named by address or by tag, in the same way throughout the trace. */
 static int name_blocks(struct annotator *a, struct mz_event *ev, const struct mz_text_line *info,
 		       int *by_tag)
 {
@@ -118,7 +118,7 @@ static int name_blocks(struct annotator *a, struct mz_event *ev, const struct mz
 	return 0;
 }
 
-/* A text trace: its own lines are what is annotated, comments and all. */
+/* A text trace: its own lines are annotated, including comments. */
 static int annotate_text(struct annotator *a)
 {
 	bool silent = a->opts->summary || a->opts->json;

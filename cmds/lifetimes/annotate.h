@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `lifetimes` and `overhead` share: going through a trace line by line,
- * and writing each line with a note. */
+/* What `lifetimes` and `overhead` share: they read a trace line by line, and write each line
+ * with a note. */
 #ifndef MZ_CMDS_LIFETIMES_ANNOTATE_H
 #define MZ_CMDS_LIFETIMES_ANNOTATE_H
 
@@ -34,8 +34,8 @@ struct annotate_ops {
 	/* Before the first event. by_object: blocks have no addresses. */
 	int (*start)(struct annotator *a, bool by_object);
 	/*
-	 * Take an event at line now. The note goes to note (NULL: not wanted),
-	 * as text or as members of a JSON object: its length, 0 = none, -errno.
+	 * Handles an event at line now. The note goes to note (NULL: not wanted), as text or as
+	 * members of a JSON object: its length, 0 = none, -errno.
 	 */
 	int (*event)(struct annotator *a, struct mz_event *ev, const struct mz_text_line *info,
 		     uint64_t now, char *note);
@@ -57,7 +57,7 @@ struct annotator {
 	struct mz_error err;
 };
 
-/* Go through the trace: returns the exit status. */
+/* Processes the trace: returns the exit status. */
 int annotate_run(const struct annotate_opts *opts, const struct annotate_ops *ops, int argc,
 		 char **argv);
 

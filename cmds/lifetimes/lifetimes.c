@@ -20,8 +20,8 @@ static int start(struct annotator *a, bool by_object)
 	return a->state ? 0 : mz_fail_memory(&a->err);
 }
 
-/* Sizes are printed as they stood in the trace: 008 stays 008. The object of
- * such a rare block is not needed, and tells the number of zeros instead. */
+/* Sizes are printed as they are in the trace: 008 stays 008. The object number of such a rare
+ * block is not needed, and stores the number of zeros instead. */
 #define MAX_ZEROS	   64
 #define ZEROS_TO_OBJECT(n) (UINT64_MAX - (n))
 

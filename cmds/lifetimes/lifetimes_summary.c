@@ -25,7 +25,7 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-/* How often each pair was met. */
+/* How often each pair occurred. */
 struct pairs {
 	struct mz_pair_index index; /* age, size */
 	uint64_t *count;	    /* by number */

@@ -42,7 +42,7 @@ static char *put_spot(char *p, const struct mz_spot *s, const char *dash)
 	return p;
 }
 
-/* A realloc shows the end of the old block only, as the original does. */
+/* For a realloc only the end of the old block is shown, as the original does. */
 static size_t note_text(char *note, const struct mz_layout_step *step, uint64_t now)
 {
 	char *p = note;

@@ -25,9 +25,9 @@
 #include "record/relay.h"
 #include "symbols/kallsyms.h"
 
-/* The kernel's counters of loss are read so often: a loss is placed as narrowly in time. */
+/* How often the kernel's loss counters are read: a loss is located to within this time. */
 #define LOOK_NS		20000000
-/* What --rescue costs more, per event (docs/measured.md). */
+/* The additional cost of --rescue per event (docs/measured.md). */
 #define RESCUE_NS	80.0
 #define DEFAULT_SUBBUFS 20
 #define DEFAULT_SUBBUF	(512u * 1024)
@@ -155,7 +155,7 @@ static int parse(const struct kmemtraced_opts *o, struct mz_kmem_options *k)
 	return -1;
 }
 
-/* kmemtrace in the kernel records everything: what picks or counts is for BPF. */
+/* kmemtrace in the kernel records everything: filters and counting need BPF. */
 static int choose_source(const struct kmemtraced_opts *o, bool *relay)
 {
 	const char *bpf_only = o->events    ? "--events"
@@ -187,7 +187,7 @@ static int choose_source(const struct kmemtraced_opts *o, bool *relay)
 
 /* ---- the folder --------------------------------------------------------- */
 
-/* Made by us, or ours already: never a place that another user prepared. */
+/* A folder that we made, or that belongs to us already: never one that another user prepared. */
 static int make_dir(struct kmemtraced_job *j)
 {
 	struct stat st;
@@ -227,7 +227,7 @@ int kmemtraced_begin_dir(struct kmemtraced_job *j)
 	return mz_kmem_save_kallsyms(j->dir, &j->err);
 }
 
-/* What attaching needs is not needed any more; looking at maps and programs is. */
+/* The privileges for attaching are not needed any more; those for reading maps and programs are. */
 void kmemtraced_drop_rights(void)
 {
 	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -466,7 +466,7 @@ static int record_bpf(struct kmemtraced_job *j, const sigset_t *signals)
 	return MZ_EXIT_OK;
 }
 
-/* By its old name it leaves the files where the original left them. */
+/* Under its old name it leaves the files where the original left them. */
 static const char *default_dir(void)
 {
 	return strcmp(console_name(), "kmemtraced") ? "kmemtrace.data" : ".";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What kmemtraced's two ways of recording share: BPF programs (kmemtraced.c) and
- * kmemtrace in the kernel (kmemtraced_relay.c). */
+/* What the two ways of recording share: BPF programs (kmemtraced.c) and kmemtrace in the kernel
+ * (kmemtraced_relay.c). */
 #ifndef MZ_CMDS_RECORD_KMEMTRACED_H
 #define MZ_CMDS_RECORD_KMEMTRACED_H
 
@@ -39,7 +39,7 @@ struct kmemtraced_opts {
 
 extern const char *const kmemtraced_sources[];
 
-/* N of "1/N", which is at most that: -1, or enum mz_exit after a message. */
+/* Parses "1/N", where N is at most that: -1, or enum mz_exit after a message. */
 int kmemtraced_parse_sample(const char *text, uint32_t *n);
 
 /* What only recordings of a kernel have; record has them too. */
@@ -100,14 +100,14 @@ struct kmemtraced_source {
 	int (*failed)(struct kmemtraced_job *j); /* 0, or -errno with j->err */
 };
 
-/* Makes the folder and saves the kernel's symbols in it: 0, or -errno with j->err. */
+/* Creates the folder and saves the kernel's symbols in it: 0, or -errno with j->err. */
 int kmemtraced_begin_dir(struct kmemtraced_job *j);
 /* Starts the command and the clock; until a signal, the end of the time, the end of
  * the command, or a fault. */
 int kmemtraced_wait(struct kmemtraced_job *j, const struct kmemtraced_source *src,
 		    const sigset_t *signals);
 void kmemtraced_drop_rights(void);
-/* How the command ended, and what to do next. */
+/* Reports how the command ended, and what to do next. */
 void kmemtraced_say_end(const struct kmemtraced_job *j);
 
 /* Record through kmemtrace in the kernel; returns enum mz_exit. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Say what was recorded of a program, what was lost and what was not seen. */
+/* Report what was recorded of a program, what was lost and what was not seen. */
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ int record_exit_status(const struct record_job *j)
 	return WIFEXITED(j->status) ? WEXITSTATUS(j->status) : 128 + WTERMSIG(j->status);
 }
 
-/* The name of a program is its own choice: nothing of it acts on the terminal. */
+/* A program chooses its own name: nothing in it may control the terminal. */
 static const char *program_name(const struct mz_user_done *d, char *buf, size_t size)
 {
 	const char *slash = strrchr(d->program, '/'), *name = slash ? slash + 1 : d->program;
@@ -102,7 +102,7 @@ static void tell_file(const struct mz_user_done *d)
 				console_count(a, d->lost[i]), mz_loss_name(i));
 }
 
-/* Counts of the region are what programs say; they are shown and not used. */
+/* Counts in the region are claims of programs; they are shown and not used. */
 static uint64_t refused(const struct record_job *j)
 {
 	return j->rings.region->refused + j->rings.refused;
@@ -146,8 +146,7 @@ static void tell_refused(const struct record_job *j)
 			     console_count(a, j->rings.stray));
 }
 
-/* Programs that the recorded one has started: the driver of a compiler does nothing
- * itself. */
+/* Programs that the recorded one started: a compiler driver does no work itself. */
 static void tell_alone(const struct record_job *j)
 {
 	uint32_t n = __atomic_load_n(&j->rings.region->alone, __ATOMIC_RELAXED);
@@ -170,7 +169,7 @@ static void tell_alone(const struct record_job *j)
 		     console_count(a, n), line, n > MZ_ALONE_NAMES ? ", ..." : "");
 }
 
-/* Where records waited, if that was much or not enough. */
+/* Where records waited, if there were many, or if the space was not enough. */
 static void tell_spool(const struct record_job *j)
 {
 	const struct mz_user_spool *s = &j->rings.spool;

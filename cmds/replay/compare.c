@@ -164,8 +164,8 @@ static int run_one(struct job *j, unsigned run, struct entry *e)
 	return ret;
 }
 
-/* Interleaved, and each round begins with another one: what changes on the
- * machine meanwhile hits all of them. */
+/* Runs are interleaved, and each round begins with another allocator: changes on the machine
+ * affect all of them. */
 static int run_all(struct job *j)
 {
 	for (unsigned run = 0; run < j->runs; run++) {

@@ -115,7 +115,7 @@ static void child(const struct compare_allocator *a, const struct compare_how *h
 	_exit(127);
 }
 
-/* The number after "key": in what our own replay has written. */
+/* The number after "key": in the output of our own replay. */
 static double number(const char *json, const char *key)
 {
 	char want[64];

@@ -28,8 +28,8 @@ struct compare_run {
 	struct compare_sample sample[COMPARE_SAMPLES];
 };
 
-/* The allocator that a name or a path means. 0; -ENOENT: it is known but not
- * installed (the package is named in err); -EINVAL: it is not known. */
+/* The allocator that a name or a path refers to. 0; -ENOENT: it is known but not installed (err
+ * names the package); -EINVAL: it is not known. */
 int compare_find(const char *name, struct compare_allocator *a, struct mz_error *err);
 
 struct compare_how {

@@ -26,7 +26,7 @@ static void tell(uint64_t n, const char *what)
 		fprintf(stderr, "note           %s %s\n", console_count(a, n), what);
 }
 
-/* On standard error: the figures, then whatever did not go as in the trace. */
+/* Prints on standard error the figures, then everything that did not go as in the trace. */
 static void talk_text(const struct mz_replay_opts *o, const struct mz_replay_result *r)
 {
 	char a[32], b[32], c[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What cmtreplay and replay share: their options, and what they say after a replay. */
+/* What cmtreplay and replay share: their options, and the report after a replay. */
 #ifndef MZ_CMDS_REPLAY_REPLAY_OPTIONS_H
 #define MZ_CMDS_REPLAY_REPLAY_OPTIONS_H
 
@@ -35,7 +35,7 @@ extern const char *const replay_touches[]; /* the choices of --touch */
 			  "free at the end what the trace never frees (not timed)"),               \
 		MZ_SWITCH(0, "json", struct replay_opts, json, "print the figures as JSON")
 
-/* Replay the one input of the command line, and say how it went: enum mz_exit. */
+/* Replays the one input of the command line and reports how it went: enum mz_exit. */
 int replay_main(const struct replay_opts *o, int argc, char **argv);
 
 #endif

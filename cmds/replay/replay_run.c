@@ -19,15 +19,15 @@
 #include "formats/text.h"
 #include "replay/feed.h"
 
-/* One queue: long batches. Many: short ones, or the queues alone would be big. */
+/* One queue: long batches. Many: short ones; otherwise the queues would take too much memory. */
 #define ONE_BATCHES  256
 #define ONE_OPS	     MZ_ENGINE_OPS
 #define MANY_BATCHES 4
 #define MANY_OPS     128
 #define MAX_THREADS  4096
 
-/* Given by the recorder's library when it is in this process: notes in its
- * trace where the replay begins and ends. */
+/* Provided by the recorder's library when it is in this process: notes in its trace where the
+ * replay begins and ends. */
 void memorizer_mark(const char *text) __attribute__((weak));
 
 static void mark(const char *text)
@@ -60,7 +60,7 @@ static int copy_all(int from, int to, const char *name, struct mz_error *err)
 	return 0;
 }
 
-/* What is read more than once must have a beginning to go back to. */
+/* Input that is read more than once must be seekable. */
 static int open_input(const char *path, bool again, struct mz_error *err)
 {
 	bool is_stdin = !strcmp(path, "-");
@@ -104,7 +104,7 @@ static pid_t fork_child(struct mz_error *err)
 	return pid;
 }
 
-/* How many threads: read by a child, so that the heap here stays untouched. */
+/* How many threads: a child reads the trace, so that the heap here stays untouched. */
 static int scan_threads(int fd, const char *name, const struct mz_replay_opts *o,
 			struct mz_error *err)
 {
@@ -172,7 +172,7 @@ static void add_counts(struct mz_engine_counts *sum, const struct mz_engine_coun
 		sum->late_ns = c->late_ns;
 }
 
-/* This thread has nothing to do but look on. */
+/* This thread only waits and takes samples. */
 static void sample_threads(struct mz_engine *e, _Atomic unsigned *running)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
@@ -338,7 +338,7 @@ int mz_replay(const char *path, const struct mz_replay_opts *o, struct mz_replay
 	if (o->threads)
 		threads = scan_threads(fd, strcmp(path, "-") ? path : "standard input", o, err);
 	if (threads == 1 && o->threads && !o->pace) {
-		/* the loop for one thread is faster: it waits for nobody */
+		/* the loop for one thread is faster: it never waits */
 		one = *o;
 		one.threads = false;
 		o = &one;

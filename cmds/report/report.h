@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parts of `report`, one for each kind of recording that has no verb of its own; and the
- * figures of a user trace, as `report --json` and the page have them. */
+ * figures of a user trace, as `report --json` and the page show them. */
 #ifndef MZ_CMDS_REPORT_REPORT_H
 #define MZ_CMDS_REPORT_REPORT_H
 
@@ -23,7 +23,7 @@ struct report_user_opts {
 	bool no_suppressions;
 };
 
-/* All read the recording and print; rows of a list, 0 = all. They return enum mz_exit. */
+/* All of them read the recording and print; rows of a list, 0 = all. They return enum mz_exit. */
 int report_user(struct mz_recording *r, const struct report_user_opts *o, const char *path);
 /* Several programs, merged by name. */
 int report_users(char **paths, int n, const struct report_user_opts *o);

@@ -10,7 +10,7 @@
 #include "cmds/cmd.h"
 #include "cmds/report/report.h"
 
-/* Call sites as a comparison with nothing has them: by function, the greatest first. */
+/* Call sites as in a comparison with nothing: by function, the largest first. */
 struct job {
 	const struct mz_profile *p;
 	struct mz_diff d;
@@ -67,7 +67,7 @@ static void show_text(struct job *j)
 			show_sites(j, &mz_profile_values[i]);
 }
 
-/* The names that the report on a trace has for the same values: in the summary, and of the list
+/* The names that the report on a trace has for the same values: in the summary, and in the list
  * of call sites; and the blocks that the list is about. */
 static const struct names {
 	const char *value, *summary, *list, *blocks;

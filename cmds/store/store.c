@@ -83,7 +83,7 @@ static bool has_key(const char *label, const char *key, size_t n)
 	return !strncmp(label, key, n) && label[n] == '=';
 }
 
-/* A recording has one value of each key; so two of them find nothing. */
+/* A recording has one value per key, so two different values match nothing. */
 static int check_labels(const struct store_opts *o)
 {
 	for (unsigned i = 0; i < o->labels.n; i++) {
@@ -106,7 +106,7 @@ MZ_CMD(store, "store", struct store_opts,
        "keep recordings of many machines and revisions, and compare them", .scopes = scopes,
        .reads = true, .prints = true);
 
-/* A value that can mean nothing is a mistake, and not a wish for the default. */
+/* A value without a meaning is a mistake, not a request for the default. */
 static int check_numbers(const struct store_opts *o)
 {
 	if (options_given(&cmd_store, o, "chance") && !(o->chance > 0 && o->chance < 1))

@@ -22,7 +22,7 @@ struct store_opts {
 	bool json, csv;
 };
 
-/* Of the things that `store` does; the bits of the options' scopes. */
+/* The tasks of `store`; the bits of the options' scopes. */
 enum store_what {
 	STORE_ADD = 1 << 0,
 	STORE_LIST = 1 << 1,
@@ -43,7 +43,7 @@ int store_ask(enum store_what what, const struct store_opts *o, const char *stor
 int store_prune(const struct store_opts *o, const char *store);
 
 /* "2026-03-01", "2026-03-01T12:00:00" in UTC, with "Z" or "+02:00" behind it, seconds since
- * 1970, or "30d" ago. In ms since 1970, never 0; false: it is none. */
+ * 1970, or "30d" ago. In ms since 1970, never 0; false: it is not a time. */
 bool store_time(const char *text, uint64_t *time);
 uint64_t store_now(void);
 

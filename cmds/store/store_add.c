@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Send recordings to a store, and keep them in a spool while it is away. */
+/* Send recordings to a store, and keep them in a spool while it cannot be reached. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +53,8 @@ static int open_store(struct adding *a, struct mz_error *err)
 	return ret;
 }
 
-/* A new file is made once there is something to put into it: a command whose recordings cannot be
- * read leaves no empty store. All others are opened before a recording is read. */
+/* A new file is created once there is something to put into it: a command whose recordings
+ * cannot be read leaves no empty store. All others are opened before a recording is read. */
 static bool opens_late(const struct adding *a)
 {
 	return !a->o->spool && !mz_store_is_address(a->name) && access(a->name, F_OK);
@@ -141,7 +141,7 @@ static int add_one(struct adding *a, char *path, struct mz_error *err)
 	if (!ret)
 		sampled_note(path, r.profile.lost_by);
 	mz_recording_close(&r);
-	/* what cannot be read is this file's trouble; what cannot be sent is everybody's */
+	/* a recording that cannot be read concerns one file; a store that fails concerns all */
 	if (ret) {
 		fflush(stdout);
 		console_error(err);
@@ -157,7 +157,7 @@ static int add_one(struct adding *a, char *path, struct mz_error *err)
 
 /* ---- the spool ------------------------------------------------------------------- */
 
-/* A file that is no whole one stays, and is reported; so does one whose shard is away. */
+/* An incomplete file stays, and is reported; so does one whose shard cannot be reached. */
 static int send_spooled(struct adding *a, const char *path, struct mz_error *err)
 {
 	struct mz_store_item item;
@@ -181,7 +181,7 @@ static int send_spooled(struct adding *a, const char *path, struct mz_error *err
 	return ret;
 }
 
-/* What waits goes first. */
+/* What is waiting is sent first. */
 static int send_spool(struct adding *a, struct mz_error *err)
 {
 	char **list;

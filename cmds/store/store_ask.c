@@ -83,7 +83,7 @@ static int prepare(struct asking *a)
 
 /*
  * Some recordings lack a value: a KMAP has no peak. The answer is about the others, and says so;
- * without others there is none.
+ * without others there is no answer.
  */
 static int check_known(struct asking *a, const struct mz_store_filter *f, uint32_t need,
 		       const char *what)
@@ -142,7 +142,7 @@ static int ask_top(struct asking *a)
 				   &a->t, &a->err);
 }
 
-/* The end of a trend is what people look for. */
+/* The end of a trend is what users look for. */
 static void keep_newest(struct asking *a)
 {
 	size_t columns = a->t.n_columns;

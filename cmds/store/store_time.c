@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Read the times that people write: dates, seconds since 1970, and days ago. */
+/* Parse times as users write them: dates, seconds since 1970, and days ago. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +17,7 @@ uint64_t store_now(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* 0 means "any time" in a filter, so the first moment of 1970 is a millisecond late. */
+/* 0 means "any time" in a filter, so the first moment of 1970 is one millisecond late. */
 static uint64_t in_ms(uint64_t seconds)
 {
 	return seconds ? seconds * 1000 : 1;
@@ -40,7 +40,7 @@ static bool read_zone(const char *text, long *seconds)
 	return true;
 }
 
-/* timegm() makes 3 March of 31 February; a day that does not exist comes out as another. */
+/* timegm() turns 31 February into 3 March: a day that does not exist comes back as another one. */
 static bool exists(struct tm *tm, time_t *t)
 {
 	struct tm given = *tm;

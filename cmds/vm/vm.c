@@ -102,7 +102,7 @@ static void say(struct mz_buf *b, const char *key, const char *value)
 	mz_buf_add(b, value, strlen(value) + 1);
 }
 
-/* Input is passed on if someone gave us some: a file or a pipe. */
+/* Input is passed on if it is a file or a pipe. */
 static bool has_input(const struct vm_opts *o)
 {
 	struct stat st;
@@ -111,7 +111,7 @@ static bool has_input(const struct vm_opts *o)
 	       (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
-/* The guest has our files: this program takes the records there, too. */
+/* The guest has our files: there, this program takes the records as well. */
 static void say_kmemtrace(struct mz_buf *b, int argc)
 {
 	char self[PATH_MAX];
@@ -122,7 +122,7 @@ static void say_kmemtrace(struct mz_buf *b, int argc)
 		say(b, "arg", "true");
 }
 
-/* With the host's files go its folder and environment; a disk has its own. */
+/* With the host's files, the guest gets its folder and environment; a disk has its own. */
 static int say_surroundings(struct mz_buf *b, const struct vm_opts *o)
 {
 	const char *term = getenv("TERM");
@@ -223,7 +223,7 @@ static void sinks_abort(struct vm_sinks *s)
 	mz_buf_free(&s->modules);
 }
 
-/* The map and the statistics only if they are whole; the console in any case. */
+/* The map and the statistics are kept only if they are complete; the console always. */
 static int sinks_finish(struct vm_sinks *s, bool whole, struct mz_error *err)
 {
 	int ret = 0;
@@ -289,7 +289,7 @@ static uint64_t stat_of(const char *text, const char *section, const char *name)
 	return 0;
 }
 
-/* What was recorded and what was lost, in one line each. */
+/* What was recorded and what was lost, one line each. */
 static void say_account(const char *text)
 {
 	char a[32], b[32];

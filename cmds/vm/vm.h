@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of `memorizer vm`: finding and starting the machine (vm_qemu.c), attending
- * it (vm_run.c), what it boots from (vm_initramfs.c), ending it (vm_stop.c), asking whether KVM
+/* The parts of `memorizer vm`: finding and starting the machine (vm_qemu.c), serving it
+ * (vm_run.c), what it boots from (vm_initramfs.c), ending it (vm_stop.c), testing whether KVM
  * works (vm_kvm.c), keeping symbols (vm_symbols.c). */
 #ifndef MZ_CMDS_VM_VM_H
 #define MZ_CMDS_VM_VM_H
@@ -13,7 +13,7 @@
 #include "base/output.h"
 #include "cmds/cmd.h"
 
-/* Own failures, apart from what the command returns. As timeout(1) and env(1) do. */
+/* Failures of our own, distinct from those of the command, as in timeout(1) and env(1). */
 enum { VM_EXIT_TIMEOUT = 124, VM_EXIT_FAILED = 125, VM_EXIT_INTERRUPTED = 130 };
 
 enum vm_accel { VM_ACCEL_AUTO, VM_ACCEL_KVM, VM_ACCEL_TCG };
@@ -70,8 +70,8 @@ struct vm_sinks {
 	struct mz_buf modules; /* symbols of the guest's modules, as lines of kallsyms */
 };
 
-/* Find the kernel and the init, building the kernel if this is a source tree.
- * 0, or the exit status after an error was said. */
+/* Find the kernel and the init, building the kernel if this is a source tree. 0, or the exit
+ * status after an error message. */
 int vm_find(const struct vm_opts *o, struct vm_paths *paths);
 
 /* vm_initramfs.c: a memory file with the init program, the job and the drivers of a disk that lie
@@ -81,11 +81,11 @@ int vm_make_initramfs(const struct vm_paths *paths, const struct mz_buf *job, st
 /* 0, or -1 with err set. job: see guest/protocol.h. */
 int vm_start(struct vm_machine *m, const struct vm_opts *o, const struct vm_paths *paths,
 	     const struct mz_buf *job, struct mz_error *err);
-/* End QEMU, whatever it does; fine on a machine that ended by itself. */
+/* End QEMU, whatever it is doing; does nothing if the machine ended by itself. */
 void vm_stop(struct vm_machine *m);
 void vm_show_log(struct vm_machine *m);
 
-/* vm_stop.c: whether a process still does something. */
+/* vm_stop.c: whether a process is still working. */
 struct vm_progress {
 	pid_t pid;
 	double start, cpu; /* seconds of CPU time: at the beginning, at the last look */
@@ -95,13 +95,14 @@ struct vm_progress {
 void vm_progress_begin(struct vm_progress *p, pid_t pid);
 /* Something happened that is not CPU time of its own. */
 void vm_progress_noted(struct vm_progress *p);
-/* It has used more than so many seconds of CPU time since the beginning, or none at all
- * for very long. */
+/* It has used more than so many seconds of CPU time since the beginning, or none at all for very
+ * long. */
 bool vm_progress_over(struct vm_progress *p, double cpu_limit);
 /* The same with the limit for a machine that is to end. */
 bool vm_ending_over(struct vm_progress *p);
 
-/* vm_run.c: text of the guest on a terminal: lines and tabs, all else made visible. */
+/* vm_run.c: text of the guest for a terminal: lines and tabs; all other control characters are
+ * escaped. */
 void vm_write_text(FILE *to, const char *text, size_t n);
 void vm_release(struct vm_machine *m);
 
@@ -121,8 +122,8 @@ int vm_keep_vmlinux(const char *kernel, const char *to, bool force, struct mz_er
 /* All: 0 or -errno with err set. file: what follows goes into the file of this name. */
 int vm_boot_open(struct vm_boot *b, const struct vm_opts *o, struct mz_error *err);
 int vm_boot_file(struct vm_boot *b, const char *name, size_t len, struct mz_error *err);
-/* The last file is whole; print what is live, by subsystem of the kernel at bzImage.
- * Returns enum mz_exit. */
+/* The last file is complete; print what is live, by subsystem of the kernel at bzImage. Returns
+ * enum mz_exit. */
 int vm_boot_report(struct vm_boot *b, const char *bzimage);
 void vm_boot_close(struct vm_boot *b);
 

@@ -41,7 +41,7 @@ static int end_file(struct vm_boot *b, struct mz_error *err)
 	return b->out.file.fd >= 0 ? mz_output_commit(&b->out, err) : 0;
 }
 
-/* A file of a recording, in this folder and with nothing in it for a terminal. */
+/* The name of a file in this folder, without control characters. */
 static bool good_name(const char *name, size_t len)
 {
 	if (!len || len > 64 || name[0] == '.')
@@ -100,7 +100,7 @@ int vm_boot_report(struct vm_boot *b, const char *bzimage)
 	return ret;
 }
 
-/* A folder that is not whole goes again. */
+/* Remove an incomplete folder. */
 void vm_boot_close(struct vm_boot *b)
 {
 	DIR *d = b->made && !b->keep ? opendir(b->dir) : NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Does KVM work here? /dev/kvm alone says little: in nested machines it may open and
- * then run nothing. So one instruction is run, and the CPU that KVM offers is looked at.
+ * Test whether KVM works. /dev/kvm alone says little: in nested machines it may open and then run
+ * nothing. So one instruction is run, and the CPU that KVM offers is examined.
  */
 #include <errno.h>
 #include <fcntl.h>

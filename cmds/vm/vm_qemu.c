@@ -120,7 +120,7 @@ static void args_free(struct args *a)
 		free(a->v[--a->n]);
 }
 
-/* Words of --qemu, at blanks. */
+/* Splits the words of --qemu at blanks. */
 static void arg_words(struct args *a, const char *s)
 {
 	while (s && *s) {
@@ -133,7 +133,7 @@ static void arg_words(struct args *a, const char *s)
 }
 
 #ifdef __x86_64__
-/* A moment by both clocks, as close together as they get. */
+/* One moment by both clocks, read as close together as possible. */
 static uint64_t now_ns(uint64_t *tsc)
 {
 	uint64_t best = UINT64_MAX, ns = 0;
@@ -170,9 +170,9 @@ static uint64_t tsc_khz(void)
 #endif
 
 /*
- * A software CPU shows the host's time stamp counter. The guest finds out how fast that
- * runs with a timer and a loop; if the host is busy just then, its clock is wrong by a
- * factor ever after. So it is told. With -icount the counter is another, and exact.
+ * A software CPU shows the host's time stamp counter. The guest measures its frequency with a timer
+ * and a loop; if the host is busy at that moment, the guest's clock is wrong by a factor from then
+ * on. The frequency is therefore passed to it. With -icount the counter is another one, and exact.
  */
 static void clock_arg(char *buf, size_t size, const struct vm_machine *m, const struct vm_opts *o)
 {
@@ -183,8 +183,9 @@ static void clock_arg(char *buf, size_t size, const struct vm_machine *m, const 
 		snprintf(buf, size, " tsc_early_khz=%" PRIu64, khz);
 }
 
-/* A distribution's kernel moves itself, which the symbols beside it do not; and a system that
- * counts each access in software misses the deadlines that systemd sets its services. */
+/* A distribution's kernel relocates itself, which the symbols beside it do not show; and a
+ * system that counts each access in software misses the deadlines that systemd sets its
+ * services. */
 static const char disk_words[] =
 	" nokaslr systemd.default_timeout_start_sec=36000 "
 	"systemd.default_device_timeout_sec=36000 systemd.service_watchdogs=no "
@@ -197,7 +198,7 @@ static void kernel_args(struct args *a, const struct vm_machine *m, const struct
 
 	clock_arg(clock, sizeof(clock), m, o);
 	arg(a, "-append");
-	/* On a busy host a CPU of the guest may stand still for long: no lockup of its own. */
+	/* On a busy host a CPU of the guest may stand still for long: that is not a lockup. */
 	arg(a,
 	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable%s watchdog_thresh=60 "
 	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s%s%s%s%s",
@@ -225,8 +226,8 @@ static void arg_drive(struct args *a, const char *options, const char *path)
 	mz_buf_free(&b);
 }
 
-/* The format is what the name says, never what the content says: its author could make QEMU
- * open other files. What the guest writes goes to a file that QEMU discards. */
+/* The format follows from the name, never from the content: its author could make QEMU open
+ * other files. What the guest writes goes to a file that QEMU discards. */
 static void disk_args(struct args *a, const struct vm_opts *o, const char *kernel)
 {
 	const char *dot = strrchr(o->disk, '.');
@@ -259,7 +260,7 @@ static void make_args(struct args *a, const struct vm_machine *m, const struct v
 	 */
 	if (!m->kvm)
 		arg_words(a, o->parallel ? "-accel tcg" : "-accel tcg,thread=single");
-	/* In software a string instruction goes byte by byte: have the guest use others. */
+	/* In software a string instruction works byte by byte: make the guest use others. */
 	arg_words(a, m->kvm ? "-accel kvm -cpu host" : "-cpu max,-erms,-fsrm");
 	arg(a, "-smp");
 	/* one CPU a socket: the only kind that the BIOS puts into its MP table */
@@ -293,7 +294,7 @@ static void child(struct args *a, pid_t parent, int log)
 	sigset_t none;
 	int null = open("/dev/null", O_RDWR);
 
-	/* Never outlive us, and leave Ctrl-C to us. */
+	/* QEMU must not outlive us, and Ctrl-C is for us. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(127);

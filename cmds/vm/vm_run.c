@@ -16,8 +16,8 @@
 #include "cmds/vm/vm.h"
 #include "guest/protocol.h"
 
-/* CPU time of QEMU until the guest is up: of a KVM that runs nothing; of software that
- * counts every access of a boot with KUnit in it. */
+/* CPU time of QEMU until the guest is up: for a KVM that runs nothing; for software that counts
+ * every access of a boot with KUnit in it. */
 #define BOOT_CPU_KVM 60
 #define BOOT_CPU_TCG 3600
 #define STATS_MAX    (1u << 20)	 /* of show_stats, which is some KiB */
@@ -76,7 +76,7 @@ void vm_write_text(FILE *to, const char *text, size_t n)
 	}
 }
 
-/* A word of the guest, for a message: it may hold anything. */
+/* A word of the guest, for a message: it may contain anything. */
 static const char *safe(char *buf, size_t size, const char *text, size_t n)
 {
 	return mz_printable(buf, size, text, n);
@@ -123,7 +123,7 @@ static void take_modules(struct attend *a, const char *data, size_t n)
 		mz_buf_add(&a->sinks->modules, data, n);
 }
 
-/* Everything is here. The guest ends when it hears so, QEMU with it. */
+/* Everything has arrived. The guest ends when it learns this, and QEMU with it. */
 static void take_done(struct attend *a)
 {
 	if (!a->res->exited) {
@@ -204,7 +204,7 @@ static void take_port(struct attend *a)
 
 /* ---- the console ------------------------------------------------------------------- */
 
-/* The first of these in a console line is worth telling; a panic always is. */
+/* The first of these in a console line is reported; a panic always is. */
 static void look_at_line(struct attend *a)
 {
 	static const char *const signs[] = {"BUG: ",
@@ -250,8 +250,8 @@ static void take_console_bytes(struct attend *a, const char *p, size_t n)
 	res->tail_len += n;
 }
 
-/* Returns false when there was nothing. A shell has the terminal for itself; else what
- * the guest says must not drive it. */
+/* Returns false when there was nothing. A shell has the terminal for itself; otherwise the
+ * guest's output must not control it. */
 static bool take_console(struct attend *a)
 {
 	char buf[8192];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Waits for QEMU and ends it, judging by the work that it does, not by the clock.
+/* Wait for QEMU and end it, judging by the work that it does, not by the clock.
  *
- * On a busy host QEMU may get a tenth of a CPU, and a limit in seconds would end a
- * machine that is about to say its last words. CPU time grows only as far as the host
- * lets it, so it is the measure: of a guest that comes up, and of a QEMU that writes the
- * results of its plugins. Real time counts only while nothing at all happens. */
+ * On a busy host QEMU may get a tenth of a CPU, and a limit in seconds would end a machine that
+ * is about to write its last output. CPU time grows only as far as the host allows, so it is the
+ * measure: of a guest that comes up, and of a QEMU that writes the results of its plugins. Real
+ * time counts only while nothing at all happens. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -85,8 +85,8 @@ static bool gone(pid_t pid)
 	return waitpid(pid, NULL, WNOHANG) != 0;
 }
 
-/* Wait for QEMU's end as long as it works on it. False: it does not, or the user, who
- * has asked once, asks again. */
+/* Wait for QEMU's end as long as it is working. False: it is not, or the user, who has asked
+ * once, asks again. */
 static bool wait_gone(pid_t pid)
 {
 	const struct timespec tick = {.tv_nsec = 5 * 1000 * 1000};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The symbols of the guest's kernel, kept beside a map: the kernel may be another one
- * tomorrow. It runs where it was linked, so System.map is as good as kallsyms. */
+/* Keep the symbols of the guest's kernel beside a map: the kernel may be another one tomorrow.
+ * It runs where it was linked, so System.map is as good as kallsyms. */
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -79,7 +79,8 @@ static size_t first_line(const struct module_files *f, const char *key)
 	return low;
 }
 
-/* The file of "NAME [MODULE]", or NULL: two static functions of one name are not told apart. */
+/* The file of "NAME [MODULE]", or NULL: two static functions with the same name cannot be told
+ * apart. */
 static const char *file_of(const struct module_files *f, const char *key)
 {
 	size_t n = strlen(key), i = first_line(f, key);

@@ -279,7 +279,7 @@ void mz_kmap_calls(const struct mz_kmap_model *m, struct mz_result_table *a)
 	};
 	struct adder ad = {.a = a};
 
-	mz_result_init(a, "calls", "Who calls whom", COLUMNS(columns));
+	mz_result_init(a, "calls", "Which code calls which", COLUMNS(columns));
 	for (size_t i = 0; !a->failed && i < m->n_calls; i++) {
 		const struct mz_kmap_call_edge *c = &m->calls[i];
 		uint32_t from = m->groups[m->places[c->from].group];
