@@ -10,6 +10,7 @@
 
 #define POOL_OBJECTS	512
 #define STEPS		5000000		/* for each of two CPUs */
+#define IRQ_PERIOD	(NSEC_PER_MSEC / 2)
 
 static void *pool_objects[POOL_OBJECTS];
 
@@ -70,7 +71,7 @@ static enum hrtimer_restart random_irq(struct hrtimer *timer)
 		irq_read(pool_objects[i]);
 		w->irq[i][0]++;
 	}
-	hrtimer_forward_now(timer, ns_to_ktime(100000));
+	hrtimer_forward_now(timer, ns_to_ktime(IRQ_PERIOD));
 	return HRTIMER_RESTART;
 }
 
@@ -100,7 +101,7 @@ static int random_walk(void *data)
 
 	hrtimer_init(&w->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
 	w->timer.function = random_irq;
-	hrtimer_start(&w->timer, ns_to_ktime(100000), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&w->timer, ns_to_ktime(IRQ_PERIOD), HRTIMER_MODE_REL_PINNED_HARD);
 	for (n = 0; n < STEPS; n++) {
 		r = prandom_u32_state(&w->rnd);
 		i = r % POOL_OBJECTS;
@@ -124,6 +125,15 @@ static int random_walk(void *data)
 	return 0;
 }
 
+/* 1 if a count differs, and the log says which. */
+static u32 differs(struct kunit *test, int i, const char *what, u64 counted, u64 made)
+{
+	if (counted == made)
+		return 0;
+	kunit_err(test, "object %d: %llu %s counted, %llu made", i, counted, what, made);
+	return 1;
+}
+
 /* How many of the six counts of an object differ. */
 static u32 compare(struct kunit *test, int i)
 {
@@ -135,13 +145,17 @@ static u32 compare(struct kunit *test, int i)
 	for (k = 0; k < 2; k++) {
 		pid_t pid = walkers[k].task->pid;
 
-		bad += memorizer_counts_of(obj, random_read, pid).reads != walkers[k].mine[i][0];
-		bad += memorizer_counts_of(obj, random_write, pid).writes != walkers[k].mine[i][1];
+		bad += differs(test, i, "reads", memorizer_counts_of(obj, random_read, pid).reads,
+			       walkers[k].mine[i][0]);
+		bad += differs(test, i, "writes", memorizer_counts_of(obj, random_write, pid).writes,
+			       walkers[k].mine[i][1]);
 		irq_reads += walkers[k].irq[i][0];
 		irq_writes += walkers[k].irq[i][1];
 	}
-	bad += memorizer_counts_of(obj, irq_read, 0).reads != irq_reads;
-	bad += memorizer_counts_of(obj, irq_write, 0).writes != irq_writes;
+	bad += differs(test, i, "reads in interrupts",
+		       memorizer_counts_of(obj, irq_read, 0).reads, irq_reads);
+	bad += differs(test, i, "writes in interrupts",
+		       memorizer_counts_of(obj, irq_write, 0).writes, irq_writes);
 	return bad;
 }
 
