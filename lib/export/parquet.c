@@ -11,6 +11,7 @@
 #include <zstd_errors.h>
 
 #include "base/array.h"
+#include "base/beside.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "export/proto.h"
@@ -34,26 +35,39 @@ enum { CODEC_ZSTD = 6 };
 struct column {
 	struct mz_buf values; /* numbers; of text: numbers of the dictionary, 4 bytes each */
 	struct mz_buf known;  /* a bit a row, when it is optional */
-	size_t nknown;
+	size_t nknown;	      /* values */
 	struct mz_tables *dictionary;
 	struct mz_buf plain; /* the dictionary's page */
 	uint32_t *told;	     /* by mz_cell.same: 1 + number of the dictionary; 0 = not yet */
 	size_t told_cap;
 };
 
+struct row_group {
+	struct column col[MZ_COLUMNS_MAX];
+	size_t rows;
+	size_t text; /* bytes of dictionaries */
+};
+
+/* One group is filled while a thread packs and writes the one before: to pack takes as long as
+ * all the rest. */
 struct mz_parquet_table {
-	struct mz_output *out;
-	uint64_t at; /* bytes written so far */
 	const struct mz_column *columns;
 	size_t n;
-	struct column col[MZ_COLUMNS_MAX];
-	size_t rows; /* in this group */
-	size_t text; /* bytes of dictionaries */
+	struct row_group group[2];
+	struct row_group *g; /* that is filled */
+	struct mz_buf scratch;
+	/* of the thread, while it runs */
+	struct mz_beside packer;
+	struct row_group *full;
+	struct mz_output *out;
+	uint64_t at; /* bytes written so far */
 	uint64_t all_rows;
 	struct mz_buf groups; /* their metadata */
 	size_t ngroups;
-	struct mz_buf page, packed, scratch;
+	struct mz_buf page, packed;
 	ZSTD_CCtx *zstd;
+	int ret; /* of the thread */
+	struct mz_error err;
 };
 
 /* The metadata refers to positions, and an output may be a pipe that cannot tell its own. */
@@ -75,7 +89,19 @@ static void *parquet_open(struct mz_output *out, struct mz_error *err)
 		return NULL;
 	}
 	t->out = out;
+	t->g = t->group;
 	return t;
+}
+
+static void free_group(struct row_group *g)
+{
+	for (size_t i = 0; i < MZ_COLUMNS_MAX; i++) {
+		mz_buf_free(&g->col[i].values);
+		mz_buf_free(&g->col[i].known);
+		mz_buf_free(&g->col[i].plain);
+		mz_tables_free(g->col[i].dictionary);
+		free(g->col[i].told);
+	}
 }
 
 static void parquet_close(void *state)
@@ -84,13 +110,9 @@ static void parquet_close(void *state)
 
 	if (!t)
 		return;
-	for (size_t i = 0; i < MZ_COLUMNS_MAX; i++) {
-		mz_buf_free(&t->col[i].values);
-		mz_buf_free(&t->col[i].known);
-		mz_buf_free(&t->col[i].plain);
-		mz_tables_free(t->col[i].dictionary);
-		free(t->col[i].told);
-	}
+	mz_beside_wait(&t->packer);
+	free_group(&t->group[0]);
+	free_group(&t->group[1]);
 	mz_buf_free(&t->groups);
 	mz_buf_free(&t->page);
 	mz_buf_free(&t->packed);
@@ -105,9 +127,9 @@ static void parquet_close(void *state)
  * others. */
 static int begin_group(struct mz_parquet_table *t, struct mz_error *err)
 {
-	t->rows = t->text = 0;
+	t->g->rows = t->g->text = 0;
 	for (size_t i = 0; i < t->n; i++) {
-		struct column *c = &t->col[i];
+		struct column *c = &t->g->col[i];
 
 		c->values.len = c->known.len = c->plain.len = 0;
 		c->nknown = 0;
@@ -117,6 +139,11 @@ static int begin_group(struct mz_parquet_table *t, struct mz_error *err)
 		c->dictionary = NULL;
 		if (t->columns[i].type == MZ_CELL_TEXT && !(c->dictionary = mz_tables_new()))
 			return mz_fail_memory(err);
+		if (!t->columns[i].optional)
+			continue;
+		if (!mz_buf_room(&c->known, GROUP_ROWS / 8))
+			return mz_fail_memory(err);
+		memset(c->known.data, 0, GROUP_ROWS / 8);
 	}
 	return 0;
 }
@@ -149,63 +176,62 @@ static uint32_t number_text(struct mz_parquet_table *t, struct column *c,
 
 		mz_buf_add(&c->plain, &len, sizeof(len));
 		mz_buf_add(&c->plain, t->scratch.data, len);
-		t->text += len;
+		t->g->text += len;
 	}
-	return id;
+	return c->plain.failed || t->scratch.failed ? 0 : id;
 }
 
 /* Call sites and functions repeat in nearly every row; a text is stored once per group, and rows
- * hold its number. One that the group has had is not looked at again. */
-static void add_text(struct mz_parquet_table *t, struct column *c, const struct mz_cell *cell)
+ * hold its number. One that the group has had is not looked at again. False: no memory. */
+static bool add_text(struct mz_parquet_table *t, struct column *c, const struct mz_cell *cell)
 {
 	uint32_t id = cell->same && cell->same < c->told_cap ? c->told[cell->same] : 0;
 
-	if (!id)
+	if (!id) {
 		id = number_text(t, c, cell);
-	if (!id || (cell->same && !mz_array_room((void **)&c->told, &c->told_cap, cell->same,
-						 sizeof(*c->told)))) {
-		c->values.failed = true;
-		return;
+		if (!id || (cell->same && !mz_array_room((void **)&c->told, &c->told_cap,
+							 cell->same, sizeof(*c->told))))
+			return false;
+		if (cell->same)
+			c->told[cell->same] = id;
 	}
-	if (cell->same)
-		c->told[cell->same] = id;
 	id--;
-	mz_buf_add(&c->values, &id, sizeof(id));
+	memcpy(c->values.data + c->nknown++ * sizeof(id), &id, sizeof(id));
+	return true;
 }
 
-/* Only rows with a value take space in the column; these bits tell which they are. */
-static void add_known(struct mz_parquet_table *t, struct column *c, bool known)
+/* Room for all values of the group: no row has to look for it again. Columns without values, of
+ * which there are many, need none. */
+static bool values_room(struct column *c, bool text)
 {
-	if (t->rows % 8 == 0)
-		mz_buf_add(&c->known, "", 1);
-	if (known && !c->known.failed)
-		c->known.data[t->rows / 8] = (char)(c->known.data[t->rows / 8] | 1 << t->rows % 8);
+	return c->nknown || mz_buf_room(&c->values, GROUP_ROWS * (text ? 4 : 8));
 }
 
 static int end_group(struct mz_parquet_table *t, struct mz_error *err);
 
+/* Only rows with a value take space in a column; the bits tell which they are. */
 static int parquet_row(void *state, int table, const struct mz_cell *cells, struct mz_error *err)
 {
 	struct mz_parquet_table *t = state;
+	struct row_group *g = t->g;
 
 	(void)table;
 	for (size_t i = 0; i < t->n; i++) {
-		struct column *c = &t->col[i];
+		struct column *c = &g->col[i];
+		bool text = t->columns[i].type == MZ_CELL_TEXT;
 
-		if (t->columns[i].optional)
-			add_known(t, c, cells[i].known);
 		if (!cells[i].known)
 			continue;
-		c->nknown++;
-		if (t->columns[i].type == MZ_CELL_TEXT)
-			add_text(t, c, &cells[i]);
-		else
-			mz_buf_add(&c->values, &cells[i].n, sizeof(cells[i].n));
-		if (c->values.failed || c->known.failed || c->plain.failed || t->scratch.failed)
+		if (t->columns[i].optional)
+			c->known.data[g->rows / 8] |= (char)(1 << g->rows % 8);
+		if (!values_room(c, text) || (text && !add_text(t, c, &cells[i])))
 			return mz_fail_memory(err);
+		if (!text)
+			memcpy(c->values.data + c->nknown++ * sizeof(cells[i].n), &cells[i].n,
+			       sizeof(cells[i].n));
 	}
 	/* a few long names could make the dictionary of a group larger than its rows */
-	if (++t->rows < GROUP_ROWS && t->text < GROUP_BYTES)
+	if (++g->rows < GROUP_ROWS && g->text < GROUP_BYTES)
 		return 0;
 	return end_group(t, err);
 }
@@ -253,15 +279,16 @@ static int put_page(struct mz_parquet_table *t, int type, size_t values, int enc
 /* Which rows have a value: one run if all or none have, else bit by bit. */
 static void put_known(struct mz_parquet_table *t, const struct column *c)
 {
+	size_t rows = t->full->rows;
 	struct mz_buf levels = {0};
 	uint32_t len;
 
-	if (c->nknown == t->rows || !c->nknown) {
-		mz_proto_varint(&levels, (uint64_t)t->rows << 1);
+	if (c->nknown == rows || !c->nknown) {
+		mz_proto_varint(&levels, (uint64_t)rows << 1);
 		mz_buf_add(&levels, c->nknown ? "\1" : "\0", 1);
 	} else {
-		mz_proto_varint(&levels, (uint64_t)c->known.len << 1 | 1);
-		mz_buf_add(&levels, c->known.data, c->known.len);
+		mz_proto_varint(&levels, (uint64_t)((rows + 7) / 8) << 1 | 1);
+		mz_buf_add(&levels, c->known.data, (rows + 7) / 8);
 	}
 	len = (uint32_t)levels.len;
 	mz_buf_add(&t->page, &len, sizeof(len));
@@ -276,11 +303,15 @@ static void put_indexes(struct mz_parquet_table *t, const struct column *c)
 	uint32_t most = mz_tables_strings(c->dictionary);
 	unsigned width = most > 1 ? 32 - (unsigned)__builtin_clz(most - 1) : 1, bits = 0;
 	size_t groups = (c->nknown + 7) / 8;
-	char byte = (char)width;
+	char byte = (char)width, *to;
 	uint64_t word = 0;
 
 	mz_buf_add(&t->page, &byte, 1);
 	mz_proto_varint(&t->page, (uint64_t)groups << 1 | 1);
+	if (!mz_buf_room(&t->page, groups * width))
+		return;
+	to = t->page.data + t->page.len;
+	t->page.len += groups * width;
 	/* the format packs numbers in groups of eight; the last one is filled up */
 	for (size_t i = 0; i < groups * 8; i++) {
 		uint32_t id = 0;
@@ -289,8 +320,7 @@ static void put_indexes(struct mz_parquet_table *t, const struct column *c)
 			memcpy(&id, c->values.data + i * sizeof(id), sizeof(id));
 		word |= (uint64_t)id << bits;
 		for (bits += width; bits >= 8; bits -= 8) {
-			byte = (char)word;
-			mz_buf_add(&t->page, &byte, 1);
+			*to++ = (char)word;
 			word >>= 8;
 		}
 	}
@@ -301,7 +331,7 @@ static int put_column(struct mz_parquet_table *t, size_t i, struct mz_thrift *me
 		      struct mz_error *err)
 {
 	const struct mz_column *def = &t->columns[i];
-	const struct column *c = &t->col[i];
+	const struct column *c = &t->full->col[i];
 	bool text = def->type == MZ_CELL_TEXT;
 	uint64_t start = t->at, data, total = 0;
 	int ret = 0;
@@ -321,9 +351,10 @@ static int put_column(struct mz_parquet_table *t, size_t i, struct mz_thrift *me
 	if (text)
 		put_indexes(t, c);
 	else
-		mz_buf_add(&t->page, c->values.data, c->values.len);
+		mz_buf_add(&t->page, c->values.data, c->nknown * sizeof(uint64_t));
 	if (!ret)
-		ret = put_page(t, DATA_PAGE, t->rows, text ? RLE_DICTIONARY : PLAIN, &total, err);
+		ret = put_page(t, DATA_PAGE, t->full->rows, text ? RLE_DICTIONARY : PLAIN, &total,
+			       err);
 	/* the footer repeats where the pages are, because readers begin with the footer */
 	mz_thrift_begin(meta, 0);
 	mz_thrift_i64(meta, 2, (int64_t)start);
@@ -336,7 +367,7 @@ static int put_column(struct mz_parquet_table *t, size_t i, struct mz_thrift *me
 	mz_thrift_list(meta, 3, MZ_THRIFT_STRING, 1);
 	mz_thrift_element_string(meta, def->name);
 	mz_thrift_i32(meta, 4, CODEC_ZSTD);
-	mz_thrift_i64(meta, 5, (int64_t)t->rows);
+	mz_thrift_i64(meta, 5, (int64_t)t->full->rows);
 	mz_thrift_i64(meta, 6, (int64_t)total);
 	mz_thrift_i64(meta, 7, (int64_t)(t->at - start));
 	mz_thrift_i64(meta, 9, (int64_t)data);
@@ -349,23 +380,52 @@ static int put_column(struct mz_parquet_table *t, size_t i, struct mz_thrift *me
 
 /* The columns of a group one after another, so that a reader of two columns reads these two
  * only. */
-static int end_group(struct mz_parquet_table *t, struct mz_error *err)
+static int pack_group(struct mz_parquet_table *t, struct mz_error *err)
 {
 	struct mz_thrift meta = {.out = &t->groups};
 	uint64_t start = t->at;
 	int ret = 0;
 
-	if (!t->rows)
-		return 0;
 	mz_thrift_begin(&meta, 0);
 	mz_thrift_list(&meta, 1, MZ_THRIFT_STRUCT, t->n);
 	for (size_t i = 0; i < t->n && !ret; i++)
 		ret = put_column(t, i, &meta, err);
 	mz_thrift_i64(&meta, 2, (int64_t)(t->at - start));
-	mz_thrift_i64(&meta, 3, (int64_t)t->rows);
+	mz_thrift_i64(&meta, 3, (int64_t)t->full->rows);
 	mz_thrift_end(&meta);
 	t->ngroups++;
-	t->all_rows += t->rows;
+	t->all_rows += t->full->rows;
+	return ret;
+}
+
+static void *pack_beside(void *arg)
+{
+	struct mz_parquet_table *t = arg;
+
+	t->ret = pack_group(t, &t->err);
+	return NULL;
+}
+
+/* The group before is in the file, or has failed. */
+static int wait_packed(struct mz_parquet_table *t, struct mz_error *err)
+{
+	mz_beside_wait(&t->packer);
+	if (t->ret && err)
+		*err = t->err;
+	return t->ret;
+}
+
+/* The group is packed while the next one is filled. */
+static int end_group(struct mz_parquet_table *t, struct mz_error *err)
+{
+	int ret = wait_packed(t, err);
+
+	if (ret)
+		return ret;
+	t->full = t->g;
+	t->g = t->g == t->group ? t->group + 1 : t->group;
+	if (!mz_beside_possible() || !mz_beside_start(&t->packer, pack_beside, t))
+		ret = pack_group(t, err);
 	return ret ? ret : begin_group(t, err);
 }
 
@@ -404,8 +464,11 @@ static int parquet_end(void *state, struct mz_error *err)
 	struct mz_buf foot = {0};
 	struct mz_thrift th = {.out = &foot};
 	uint32_t len;
-	int ret = end_group(t, err);
+	int ret = wait_packed(t, err);
 
+	t->full = t->g;
+	if (!ret && t->g->rows)
+		ret = pack_group(t, err);
 	mz_thrift_i32(&th, 1, 2);
 	put_schema(t, &th);
 	mz_thrift_i64(&th, 3, (int64_t)t->all_rows);

@@ -8,13 +8,11 @@
 #include "trace/chunk_ahead.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/beside.h"
 #include "trace/reader.h"
 
 #define SLOTS 2 /* one that is read, and one that is made */
@@ -43,19 +41,11 @@ struct mz_chunk_ahead {
 	uint32_t begun;		 /* chunks that someone makes or has made */
 	_Atomic uint32_t wanted; /* the thread has no time for events of chunks below this */
 	struct ahead_slot slots[SLOTS];
-	pthread_t thread;
+	struct mz_beside thread;
 	pthread_mutex_t lock; /* of begun and the states */
 	pthread_cond_t change;
-	bool beside, running, stop;
+	bool beside, stop;
 };
-
-/* A second processor that this process may use. */
-static bool has_processor(void)
-{
-	cpu_set_t set;
-
-	return !sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) > 1;
-}
 
 struct mz_chunk_ahead *mz_chunk_ahead_new(mz_chunk_load *load, void *arg, uint32_t n, bool beside)
 {
@@ -66,7 +56,7 @@ struct mz_chunk_ahead *mz_chunk_ahead_new(mz_chunk_load *load, void *arg, uint32
 	a->load = load;
 	a->arg = arg;
 	a->n = n;
-	a->beside = beside && n > 1 && has_processor();
+	a->beside = beside && n > 1 && mz_beside_possible();
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->change, NULL);
 	return a;
@@ -76,14 +66,12 @@ void mz_chunk_ahead_free(struct mz_chunk_ahead *a)
 {
 	if (!a)
 		return;
-	if (a->running) {
-		pthread_mutex_lock(&a->lock);
-		a->stop = true;
-		atomic_store(&a->wanted, UINT32_MAX);
-		pthread_cond_signal(&a->change);
-		pthread_mutex_unlock(&a->lock);
-		pthread_join(a->thread, NULL);
-	}
+	pthread_mutex_lock(&a->lock);
+	a->stop = true;
+	atomic_store(&a->wanted, UINT32_MAX);
+	pthread_cond_signal(&a->change);
+	pthread_mutex_unlock(&a->lock);
+	mz_beside_wait(&a->thread);
 	for (int i = 0; i < SLOTS; i++) {
 		mz_decoder_free(a->slots[i].decoder);
 		mz_buf_free(&a->slots[i].payload);
@@ -164,19 +152,6 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Without a thread the reader makes all chunks. */
-static void run_beside(struct mz_chunk_ahead *a)
-{
-	sigset_t all, before;
-
-	a->beside = false;
-	/* signals are for the threads that wait for them */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	a->running = !pthread_create(&a->thread, NULL, work, a);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 /* ---- the reader ------------------------------------------------------------- */
 
 /* True: nobody has begun with the chunk, and the reader makes it. Else it is ready. */
@@ -207,8 +182,10 @@ int mz_chunk_ahead_next(struct mz_chunk_ahead *a, struct mz_error *err)
 	struct ahead_slot *s = &a->slots[number % SLOTS];
 	bool mine = take(a, number);
 
+	/* without a thread the reader makes all chunks */
 	if (a->beside)
-		run_beside(a);
+		mz_beside_start(&a->thread, work, a);
+	a->beside = false;
 	if (mine)
 		start(a, s, number);
 	s->memory = s->decoder ? mz_decoder_memory(s->decoder) : 0;

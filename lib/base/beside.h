@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A thread that works beside the one that reads or writes. */
+#ifndef MZ_BASE_BESIDE_H
+#define MZ_BASE_BESIDE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct mz_beside {
+	pthread_t thread;
+	bool running;
+};
+
+/* Does this process have a second processor? */
+bool mz_beside_possible(void);
+/* False: there is no thread to be had, and the caller does the work. */
+bool mz_beside_start(struct mz_beside *b, void *(*work)(void *arg), void *arg);
+/* Until it is done; returns at once if nothing runs. */
+void mz_beside_wait(struct mz_beside *b);
+
+#endif
