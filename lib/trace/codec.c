@@ -39,7 +39,9 @@ void mz_codec_column_free(struct mz_codec_column *c)
 
 /* ---- bytes -------------------------------------------------------------- */
 
-#define MIX_WORTH 32 /* numbers: a reader takes some ten microseconds for them */
+#define MIX_WORTH   32	 /* numbers: a reader takes some ten microseconds for them */
+#define TRY_LEVEL   1	 /* of zstd, at which columns are tried in part only */
+#define TRY_NUMBERS 8192 /* of a column */
 
 void mz_packer_mix_all(struct mz_packer *pk)
 {
@@ -215,34 +217,62 @@ static inline unsigned log_class(uint64_t v, unsigned *low)
 	return 16 + (top - 4) * 4 + (unsigned)(v >> (top - 2) & 3);
 }
 
+/* Bits on their way to a buffer, which has room for them: the first are the lowest. */
+struct bits {
+	char *to;
+	uint64_t acc;
+	unsigned used; /* less than 32 */
+};
+
+/* At most 32 of them. */
+static inline void put_bits(struct bits *b, uint64_t v, unsigned n)
+{
+	uint32_t word;
+
+	b->acc |= (v & ((1ull << n) - 1)) << b->used;
+	b->used += n;
+	if (b->used < 32)
+		return;
+	word = (uint32_t)b->acc;
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	word = __builtin_bswap32(word);
+#endif
+	memcpy(b->to, &word, sizeof(word));
+	b->to += sizeof(word);
+	b->acc >>= 32;
+	b->used -= 32;
+}
+
+static char *end_bits(struct bits *b)
+{
+	for (unsigned done = 0; done < b->used; done += 8)
+		*b->to++ = (char)(b->acc >> done);
+	return b->to;
+}
+
 /* The class of a number is predictable and its low bits are noise: only the classes are
  * compressed with success, so the bits are kept apart. */
 static int pack_log(struct mz_packer *pk, const uint64_t *v, uint32_t n, struct mz_buf *out)
 {
-	uint64_t acc = 0;
-	unsigned used = 0;
+	struct bits bits = {0};
 	int ret;
 
 	pk->a.len = pk->b.len = 0;
 	if (!mz_buf_room(&pk->a, n) || !mz_buf_room(&pk->b, (size_t)n * 8 + 16))
 		return -ENOMEM;
+	bits.to = pk->b.data;
 	for (uint32_t i = 0; i < n; i++) {
 		unsigned low, class = log_class(v[i], &low);
 
 		pk->a.data[i] = (char)class;
-		/* at most 61 bits: in two steps, so that acc never overflows */
-		for (unsigned done = 0; done < low;) {
-			unsigned k = low - done < 32 ? low - done : 32;
-
-			acc |= (v[i] >> done & ((1ull << k) - 1)) << used;
-			used += k;
-			done += k;
-			for (; used >= 8; used -= 8, acc >>= 8)
-				pk->b.data[pk->b.len++] = (char)acc;
+		if (low > 32) {
+			put_bits(&bits, v[i], 32);
+			put_bits(&bits, v[i] >> 32, low - 32);
+		} else {
+			put_bits(&bits, v[i], low);
 		}
 	}
-	if (used)
-		pk->b.data[pk->b.len++] = (char)acc;
+	pk->b.len = (size_t)(end_bits(&bits) - pk->b.data);
 	ret = mz_bytes_pack(pk, pk->a.data, n, out);
 	return ret < 0 ? ret : mz_bytes_pack(pk, pk->b.data, pk->b.len, out);
 }
@@ -572,6 +602,26 @@ static int pack_also(struct mz_packer *pk, enum mz_codec codec, const uint64_t *
 	return 0;
 }
 
+/* Whether BYTES may save something. Where time counts, a part of the column answers for all of
+ * it: each way takes as long as the other. 1, 0 or -ENOMEM. */
+static int bytes_may_save(struct mz_packer *pk, const uint64_t *v, uint32_t n,
+			  const struct mz_pack_how *how, struct mz_buf *out)
+{
+	size_t start = out->len, middle, end;
+	int ret;
+
+	if (pk->level > TRY_LEVEL || n < 4 * TRY_NUMBERS)
+		return 1;
+	v += n / 2;
+	ret = pack_as(pk, how->codec, v, TRY_NUMBERS, how, out);
+	middle = out->len;
+	if (!ret)
+		ret = pack_as(pk, MZ_CODEC_BYTES, v, TRY_NUMBERS, how, out);
+	end = out->len;
+	out->len = start;
+	return ret < 0 ? ret : end - middle < middle - start;
+}
+
 /* Context mixing is nearly always smaller, but not for noise; and it takes a thousand instructions
  * for a number, both ways. */
 int mz_codec_column_pack(struct mz_packer *pk, const uint64_t *v, uint32_t n,
@@ -589,6 +639,8 @@ int mz_codec_column_pack(struct mz_packer *pk, const uint64_t *v, uint32_t n,
 	ret = pack_as(pk, how->sparse && is_sparse(v, n) ? MZ_CODEC_SPARSE : how->codec, v, n, how,
 		      out);
 	if (!ret && how->repeats)
+		ret = bytes_may_save(pk, v, n, how, out);
+	if (ret > 0)
 		ret = pack_also(pk, MZ_CODEC_BYTES, v, n, how, start, 0, out);
 	if (!ret && n <= pk->mix_upto)
 		ret = pack_also(pk, MZ_CODEC_MIXED, v, n, how, start, n / pk->mix_worth, out);

@@ -92,7 +92,7 @@ void mz_encode_collect_clear(struct mz_encoder *e)
 	e->n_guests = 0;
 	e->low_object = 0;
 	e->n_whos = 0;
-	e->last_origin = (struct mz_encode_origin){0};
+	memset(e->recent, 0, sizeof(e->recent));
 	mz_pair_index_clear(&e->who_index);
 	e->last_size = 0;
 	mz_u64_table_clear(&e->map, sizeof(struct mz_encode_note));
@@ -398,21 +398,22 @@ static inline struct mz_encode_origin origin_of(const struct mz_event *ev)
 	return o;
 }
 
-/* Most events are of the thread of the one before. */
+/* Most events are of a thread that had one shortly before. */
 static inline int note_who(struct mz_encoder *e, const struct mz_event *ev, uint16_t has)
 {
 	struct mz_encode_origin origin = origin_of(ev);
+	struct mz_encode_origin *recent = &e->recent[ev->tid % MZ_RECENT_WHOS];
 	int ret;
 
-	if (origin.whose == e->last_origin.whose && origin.where == e->last_origin.where) {
-		e->who[e->events] = e->last_who;
+	if (origin.whose == recent->whose && origin.where == recent->where) {
+		e->who[e->events] = recent->who;
 		return 0;
 	}
 	ret = find_who(e, ev, has);
 	if (ret < 0)
 		return ret;
-	e->last_origin = origin;
-	e->last_who = e->who[e->events];
+	origin.who = e->who[e->events];
+	*recent = origin;
 	return 0;
 }
 

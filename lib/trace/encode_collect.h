@@ -20,6 +20,7 @@ struct mz_guest {
 
 #define MZ_GROW_SPAN	 64 /* deltas of sizes that are counted */
 #define MZ_WHO_HINTS	 1024
+#define MZ_RECENT_WHOS	 16
 #define MZ_VARIANT_HINTS 256
 
 /* A record of the encoder's tables: a number by a number. */
@@ -40,6 +41,7 @@ static inline uint32_t *mz_encode_note(struct mz_u64_table *t, uint64_t key, boo
 /* Where an event comes from: pid and tid; cpu, node, and which of them are known. */
 struct mz_encode_origin {
 	uint64_t whose, where;
+	uint32_t who; /* its number */
 };
 
 struct mz_encoder {
@@ -73,8 +75,7 @@ struct mz_encoder {
 	uint32_t n_whos, cap_whos;
 	struct mz_pair_index who_index; /* the same numbers: there may be one per event */
 	uint32_t who_hint[MZ_WHO_HINTS];
-	struct mz_encode_origin last_origin; /* of the event before; where is 0: none */
-	uint32_t last_who;
+	struct mz_encode_origin recent[MZ_RECENT_WHOS]; /* by thread; where is 0: none */
 	uint32_t grows[2 * MZ_GROW_SPAN + 1];
 
 	/* the second half: encode_columns.c */
