@@ -25,10 +25,14 @@
 #define BUSY_NS		   8000000l
 #define BATCH		   16384 /* records that are worth a round of their own */
 #define IDLE_NS		   20000000l
-/* A program that makes records faster than they are packed: it has the processors
- * to itself, and packing comes when it makes less, or is over. */
+/* A program that needs all processors has them to itself: packing comes when it needs less, or is
+ * over. How many records may wait until then depends on how fast they come. */
 #define LOOK_NS		   100000000ull /* its rate is looked at so often */
-#define FAST		   1000000u	/* records per second */
+#define FIRST_LOOK_NS	   40000000ull	/* and at first */
+#define FAST		   1000000u	/* records per second: more than can be packed beside it */
+#define BUSY		   100000u	/* fewer take less than 3 % of a processor */
+#define FAST_PART	   4		/* of the spool */
+#define BUSY_PART	   16
 
 enum { OF_PROGRAM, OF_KERNEL };
 #define PROGRAM (1u << OF_PROGRAM)
@@ -148,16 +152,21 @@ static uint64_t spare_time(void)
 	return ns;
 }
 
-/* Does the program make records fast, and need all processors for it? */
+/* Does the program make records, and need all processors for it? Then some of them wait. */
 static void look_at_rate(struct record_job *j, uint64_t moved)
 {
-	uint64_t t = now(CLOCK_MONOTONIC), spare, span = t - j->look_at;
+	uint64_t t = now(CLOCK_MONOTONIC), spare, span = t - j->look_at, limit;
+	double rate;
 
-	if (span < LOOK_NS)
+	if (span < (t - j->start < 2 * LOOK_NS ? FIRST_LOOK_NS : LOOK_NS))
 		return;
 	spare = spare_time();
-	j->fast = (double)(moved - j->moved) * 1e9 > (double)FAST * (double)span &&
-		  spare - j->spare < span / 2;
+	limit = j->rings.spool.limit;
+	rate = (double)(moved - j->moved) * 1e9 / (double)span;
+	j->may_wait = spare - j->spare >= span / 2 ? 0
+		      : rate > FAST		   ? limit / FAST_PART
+		      : rate > BUSY		   ? limit / BUSY_PART
+						   : 0;
 	j->look_at = t;
 	j->moved = moved;
 	j->spare = spare;
@@ -189,8 +198,8 @@ static void tell_behind(struct record_job *j, uint64_t waiting)
 		     console_bytes(b, j->rings.spool.limit));
 }
 
-/* Shall packing wait? Not when a quarter of the spool is used: then it could become
- * full, and events would be lost. */
+/* Shall packing wait? Not when a good part of the spool is used: it could become full, and
+ * events would be lost. */
 static bool leave_to_program(struct record_job *j)
 {
 	uint64_t waiting, moved;
@@ -200,10 +209,7 @@ static bool leave_to_program(struct record_job *j)
 	look_at_rate(j, moved);
 	tell_behind(j, waiting);
 	tell_thinning(j);
-	if (full || waiting < MZ_USER_MUCH || child_ended ||
-	    waiting * sizeof(struct mz_record) > j->rings.spool.limit / 4)
-		return false;
-	return j->fast;
+	return !full && !child_ended && waiting * sizeof(struct mz_record) < j->may_wait;
 }
 
 /* There may be a lot left to do. */
@@ -238,10 +244,10 @@ static int follow(struct record_job *j)
 		if (told_to_end || time_is_up(j))
 			return stop(j);
 		if (left > 0 && leave_to_program(j)) {
-			nanosleep(&(struct timespec){.tv_nsec = BUSY_NS}, NULL);
+			nanosleep(&(struct timespec){.tv_nsec = IDLE_NS}, NULL);
 			continue;
 		}
-		n = left < 0 ? left : mz_user_rings_drain(&j->rings, false);
+		n = left < 0 ? left : mz_user_rings_drain_some(&j->rings);
 		if (n < 0)
 			return (int)n;
 		/* a child may just be on its way to its place */

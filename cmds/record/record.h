@@ -46,8 +46,8 @@ struct record_job {
 	bool stopped; /* by --duration or a signal */
 	uint64_t start;
 	uint64_t look_at, moved, spare; /* when the rate was looked at, and what there was */
-	bool fast;
-	bool told_spool; /* that records wait there */
+	uint64_t may_wait;		/* bytes of the spool, until records are packed */
+	bool told_spool;		/* that records wait there */
 	bool told_thinning;
 	uint64_t program_ended; /* when; 0 = not seen */
 	uint64_t packed_at;	/* 0: it was packed while the program ran */

@@ -504,11 +504,21 @@ int mz_user_unit(struct mz_user_rings *r, unsigned i)
 	return ret;
 }
 
-/* Which records mz_user_plain() takes. Those of all calls that the library records are events
- * by themselves. */
+/* Which records mz_user_plain() takes: calls that are events by themselves, and what needs no
+ * records after it. */
 static inline bool is_plain(unsigned type)
 {
-	return (type > MZ_CALL_NONE && type <= MZ_CALL_FREE) || type == MZ_REC_SITE;
+	return (type > MZ_CALL_NONE && type <= MZ_CALL_FREE) ||
+	       (type >= MZ_REC_TIME && type <= MZ_REC_WEIGHT) || type == MZ_REC_BEGIN;
+}
+
+/* Another thread is inside a realloc, whose old block this record may begin: see
+ * mz_user_unit(). */
+static inline bool may_have_to_wait(const struct mz_user_rings *r, const struct mz_user_ring *ring,
+				    const struct mz_record *rec)
+{
+	return __builtin_expect(r->begun > (ring->old != 0), 0) && rec->type < MZ_CALL_FREE &&
+	       rec->value;
 }
 
 /* The buffer is our own memory, which no program can change: nothing has to be read once, and
@@ -522,23 +532,28 @@ int mz_user_plain(struct mz_user_rings *r, unsigned i, uint64_t upto)
 	int ret = 0;
 
 	end = end < ring->seen ? end : ring->seen;
-	/* a block may have to wait for the realloc of another thread; see mz_user_unit() */
-	if (!m || first < q->buf_first || r->begun > (ring->old != 0))
+	if (!m || first < q->buf_first)
 		return 0;
 	while (!ret && ring->tail < end) {
 		const struct mz_record *rec = &q->buf[ring->tail - q->buf_first];
 		uint64_t time = mz_user_whole_time(ring, rec);
 
 		time = time < r->latest ? time : r->latest;
-		if (!is_plain(rec->type) || time > upto)
+		if (!is_plain(rec->type) || time > upto || may_have_to_wait(r, ring, rec)) {
+			/* the merge asks for it next */
+			ring->next = time;
+			ring->next_of = ring->tail + 1;
 			break;
+		}
 		ring->time = time;
 		ring->tail++;
 		if (rec->type == MZ_REC_SITE) {
 			ring->part[MZ_REC_SITE - MZ_REC_SIZE] = rec->value;
 			ring->parts |= SITE_PART;
-		} else {
+		} else if (rec->type < MZ_REC_TIME) {
 			ret = add_plain(r, m, i, rec);
+		} else {
+			ret = take(r, m, i, rec, ring->tail);
 		}
 	}
 	r->records += ring->tail - first;

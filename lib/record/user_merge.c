@@ -64,8 +64,11 @@ static void look_at_ring(struct mz_user_rings *r, unsigned i)
  * read at one go, and nothing else would notice how much that is. */
 static void look_at_backlog(struct mz_user_rings *r)
 {
-	r->files->behind = r->spool.waiting >= MZ_USER_MUCH;
-	r->files->beside = r->files->behind && r->has_others;
+	struct mz_user_files *f = r->files;
+	uint64_t n = r->spool.waiting;
+
+	f->behind = n >= (f->behind ? MZ_USER_FEW : MZ_USER_TOO_MUCH);
+	f->beside = r->has_others && n >= (f->beside ? MZ_USER_FEW : MZ_USER_MUCH);
 }
 
 static void find_active(struct mz_user_rings *r, bool all)
@@ -187,17 +190,21 @@ int mz_user_settle_realloc(struct mz_user_rings *r, unsigned self, uint64_t addr
 	return 1;
 }
 
-/* Records of one ring, as long as no other ring has an earlier one. */
+/* Records of one ring, as long as no other ring has an earlier one, and until the spool is to be
+ * told: the only ring may have all there is. */
 static int read_run(struct mz_user_rings *r, unsigned i, uint64_t upto)
 {
 	struct mz_user_ring *ring = &r->rings[i];
 	int ret = 0;
 
 	while (!ret && ring->tail != ring->seen && mz_user_first_time(r, i) <= upto &&
-	       !r->blocked) {
-		ret = mz_user_unit(r, i);
-		if (!ret)
-			ret = mz_user_plain(r, i, upto);
+	       !r->blocked && r->records < r->take_at) {
+		uint64_t was = ring->tail;
+
+		/* first what is quick: where threads run side by side, a run is short */
+		ret = mz_user_plain(r, i, upto);
+		if (!ret && ring->tail == was)
+			ret = mz_user_unit(r, i);
 	}
 	return ret;
 }
@@ -213,14 +220,14 @@ static void leave_active(struct mz_user_rings *r)
 			j++;
 }
 
-long mz_user_rings_drain(struct mz_user_rings *r, bool all)
+static long drain(struct mz_user_rings *r, bool all, uint64_t most)
 {
 	uint64_t before = r->records;
 	int ret = 0;
 
 	find_active(r, all);
 	r->blocked = false;
-	while (!ret && r->active_count && !r->blocked) {
+	while (!ret && r->active_count && !r->blocked && r->records - before < most) {
 		uint64_t others;
 		unsigned i = r->active[earliest(r, &others)];
 
@@ -235,4 +242,14 @@ long mz_user_rings_drain(struct mz_user_rings *r, bool all)
 	mark_taken(r, true);
 	r->stuck = r->records == before && __atomic_load_n(&r->spool.full, __ATOMIC_RELAXED);
 	return ret < 0 ? ret : (long)(r->records - before);
+}
+
+long mz_user_rings_drain(struct mz_user_rings *r, bool all)
+{
+	return drain(r, all, UINT64_MAX);
+}
+
+long mz_user_rings_drain_some(struct mz_user_rings *r)
+{
+	return drain(r, false, MZ_USER_SOME);
 }

@@ -84,8 +84,8 @@ struct mz_user_files {
 	uint64_t resolution;  /* of times, in ns, a power of two; 0 = as they are */
 	const char *spool;    /* folder of records that wait; NULL = that of the output */
 	uint64_t spool_limit; /* bytes; 0 = SPOOL_LIMIT */
-	bool behind;	      /* there is much to pack */
-	bool beside;	      /* ... and a thread more helps */
+	bool behind;	      /* there is too much to pack */
+	bool beside;	      /* there is much to pack, and a thread more helps */
 	bool waits;	      /* programs wait where they would lose events */
 	bool drops;	      /* they neither wait nor thin */
 	unsigned sample;      /* one small block in 2^sample is enough, from the start */

@@ -10,8 +10,13 @@
 #include "record/user_region.h"
 #include "record/user_spool.h"
 
-/* Records that wait: from so many on, packing is behind. */
-#define MZ_USER_MUCH 524288u
+/* Records that wait. From MUCH on a second thread helps to pack them, and from TOO_MUCH on zstd
+ * takes less time; both until few are left. */
+#define MZ_USER_MUCH	 524288u
+#define MZ_USER_TOO_MUCH (4 * MZ_USER_MUCH)
+#define MZ_USER_FEW	 (MZ_USER_MUCH / 16)
+/* Records that mz_user_rings_drain_some() reads at most, or a few more. */
+#define MZ_USER_SOME	 1048576u
 
 /* What came before a call that does not fit one record, by type. */
 #define RECORD_PARTS (MZ_REC_THREAD - MZ_REC_SIZE)
@@ -97,6 +102,8 @@ void mz_user_rings_deinit(struct mz_user_rings *r);
 /* Read what is there: how many records, or -errno. With all, also what follows
  * appends that were never finished (their threads are gone). */
 long mz_user_rings_drain(struct mz_user_rings *r, bool all);
+/* The same for a part of it, so that the caller can think again. */
+long mz_user_rings_drain_some(struct mz_user_rings *r);
 
 /* Programs that came, and went. how many are left, or -errno. */
 int mz_user_rings_images(struct mz_user_rings *r);

@@ -589,12 +589,31 @@ static bool hand_over(struct mz_stream *s)
 }
 
 /* An encoder keeps the memory of its longest chunk, which was made while it had all the room. */
+static bool is_large(const struct mz_encoder *e)
+{
+	return mz_encoder_memory(e) > LARGE_ENCODER;
+}
+
 static void let_go_of_large(struct mz_stream *s, bool beside)
 {
-	if (s->other && (!beside || mz_encoder_memory(s->other) > LARGE_ENCODER)) {
+	if (s->other && (!beside || is_large(s->other))) {
 		mz_encoder_free(s->other);
 		s->other = NULL;
 	}
+}
+
+/* The first chunk of two encoders is a long one: a small encoder takes its place before there is
+ * another. */
+static int write_large(struct mz_stream *s)
+{
+	int ret = write_chunk(s, s->encoder);
+	struct mz_encoder *small = new_encoder(s->writer);
+
+	if (small) {
+		mz_encoder_free(s->encoder);
+		s->encoder = small;
+	}
+	return ret;
 }
 
 static int flush_stream(struct mz_stream *s, bool beside)
@@ -611,6 +630,8 @@ static int flush_stream(struct mz_stream *s, bool beside)
 	if (s->writer->level)
 		mz_encoder_set_level(s->encoder, s->writer->level);
 	mz_encoder_mix_short(s->encoder, s->writer->level == LAST_LEVEL ? MIX_UPTO : 0);
+	if (beside && is_large(s->encoder))
+		return write_large(s);
 	return beside && hand_over(s) ? 0 : write_chunk(s, s->encoder);
 }
 

@@ -27,7 +27,7 @@ static int lock_image(void)
 	return fd;
 }
 
-/* A program with one thread, which makes a block and frees it, again and again. */
+/* A program with one thread, which tells the time, makes a block and frees it, again and again. */
 static void come(void)
 {
 	struct mz_program_slot *m = &rings.region->images[0];
@@ -40,6 +40,9 @@ static void come(void)
 	ring->image = 0;
 	ring->state = MZ_RING_OWNED;
 	rings.region->ring_top = 1;
+	*mz_ring_data(rings.region, 0) =
+		(struct mz_record){.type = MZ_REC_TIME, .value = mz_user_rings_clock(&rings)};
+	ring->head = 1;
 }
 
 static void append(void)
@@ -48,8 +51,8 @@ static void append(void)
 	struct mz_record *data = mz_ring_data(rings.region, 0);
 
 	for (unsigned i = 0; i < PART; i++, ring->head++) {
-		bool begins = ring->head % 2 == 0;
-		uint64_t addr = 0x100000 + ring->head / 2 % 64 * 64;
+		bool begins = ring->head % 2;
+		uint64_t addr = 0x100000 + (ring->head - 1) / 2 % 64 * 64;
 
 		data[ring->head & (mz_ring_records(0) - 1)] =
 			(struct mz_record){.time = (uint32_t)mz_user_rings_clock(&rings),
@@ -76,8 +79,20 @@ static struct mz_summary summary_of(const char *path)
 	return sum;
 }
 
-/* All records wait when the program ends. */
-static struct mz_summary record(bool has_others)
+/* What is read at once is a part of what waits. */
+static void drain_some(void)
+{
+	uint64_t waiting, moved;
+	bool full;
+	long n = mz_user_rings_drain_some(&rings);
+
+	CHECK_EQ(n / (MZ_USER_SOME / 8), 8);
+	mz_user_rings_backlog(&rings, &waiting, &moved, &full);
+	CHECK_EQ(waiting, RECORDS + 1 - n);
+}
+
+/* All records wait when the program ends, or some were read before. */
+static struct mz_summary record(bool has_others, bool some)
 {
 	char folder[] = "/tmp/user_backlog.XXXXXX", output[64];
 	struct mz_error err = {0};
@@ -94,6 +109,8 @@ static struct mz_summary record(bool has_others)
 	CHECK_EQ(mz_user_rings_images(&rings), 1);
 	for (unsigned n = 0; n < RECORDS; n += PART)
 		append();
+	if (some)
+		drain_some();
 	close(lock);
 	CHECK_EQ(mz_user_rings_images(&rings), 0);
 	CHECK_EQ(files.done_count, 1);
@@ -108,15 +125,20 @@ static struct mz_summary record(bool has_others)
 /* With another processor a thread packs beside: chunks are half as long while much waits. */
 static void much_is_packed_beside(void)
 {
-	struct mz_summary sum = record(true);
+	struct mz_summary sum = record(true, false);
 
 	CHECK_EQ(sum.events, RECORDS);
-	CHECK(sum.chunks >= (RECORDS - MZ_USER_MUCH) / (LONGEST / 2));
+	CHECK(sum.chunks >= (RECORDS - MZ_USER_FEW) / (LONGEST / 2));
+}
+
+static void some_are_packed_first(void)
+{
+	CHECK_EQ(record(true, true).events, RECORDS);
 }
 
 static void one_processor_packs_alone(void)
 {
-	struct mz_summary sum = record(false);
+	struct mz_summary sum = record(false, false);
 
 	CHECK_EQ(sum.events, RECORDS);
 	CHECK_EQ(sum.chunks, RECORDS / LONGEST);
@@ -125,6 +147,7 @@ static void one_processor_packs_alone(void)
 int main(void)
 {
 	RUN(much_is_packed_beside);
+	RUN(some_are_packed_first);
 	RUN(one_processor_packs_alone);
 	return test_end();
 }
