@@ -27,6 +27,7 @@ struct told {
 	uint32_t pad;
 	uintptr_t last[MZ_STACK_DEPTH]; /* the stack sent last, outermost frame first */
 	uintptr_t ips[MZ_STACK_DEPTH];	/* the current one, innermost first */
+	struct mz_walked walked;
 };
 
 /* One mapping: rows, numbers of stacks, and what each ring has sent. */
@@ -106,7 +107,7 @@ static bool ours(uintptr_t pc)
 }
 
 /* From here up to the program's code: our own frames have frame pointers. */
-static unsigned take_stack(uintptr_t *ips, unsigned max, uint8_t *how)
+static unsigned take_stack(struct told *k, unsigned max, uint8_t *how)
 {
 	uintptr_t fp = (uintptr_t)__builtin_frame_address(0), pc, top = stack_top(fp);
 
@@ -115,8 +116,8 @@ static unsigned take_stack(uintptr_t *ips, unsigned max, uint8_t *how)
 	for (unsigned i = 0; i < 16; i++) {
 		pc = word(fp + 8);
 		if (!ours(pc))
-			return mz_walk((struct mz_frame_at){pc, fp + 16, word(fp)}, top, ips, max,
-				       how);
+			return mz_walk((struct mz_frame_at){pc, fp + 16, word(fp)}, top, k->ips,
+				       max, how, &k->walked);
 		if (word(fp) <= fp || word(fp) > top - 16)
 			return 0;
 		fp = word(fp);
@@ -248,13 +249,27 @@ static bool tell_stack(struct mz_thread *t, struct told *k, uint32_t number, uns
 	return true;
 }
 
+static inline uint64_t mix(uint64_t h, uint64_t v)
+{
+	return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29);
+}
+
+/* In four lanes, none of which waits for another. */
 static uint64_t hash(const uintptr_t *ips, unsigned n)
 {
-	uint64_t h = n;
+	uint64_t a = n, b = 1, c = 2, d = 3;
+	unsigned i = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		h = (h ^ ips[i]) * 0x9e3779b97f4a7c15u + (h >> 29);
-	return h ^ h >> 32;
+	for (; n - i >= 4; i += 4) {
+		a = mix(a, ips[i]);
+		b = mix(b, ips[i + 1]);
+		c = mix(c, ips[i + 2]);
+		d = mix(d, ips[i + 3]);
+	}
+	for (; i < n; i++)
+		a = mix(a, ips[i]);
+	a = mix(mix(mix(a, b), c), d);
+	return a ^ a >> 32;
 }
 
 /* The number of the current stack, of n frames. */
@@ -292,7 +307,7 @@ uint32_t mz_stack_slow(struct mz_thread *t)
 	t->in_unwinder = true;
 	t->unwinder_at = (uintptr_t)__builtin_frame_address(0);
 	k = &told[t->ring - mz_region->rings];
-	n = take_stack(k->ips, max < MZ_STACK_DEPTH ? max : MZ_STACK_DEPTH, &how);
+	n = take_stack(k, max < MZ_STACK_DEPTH ? max : MZ_STACK_DEPTH, &how);
 	if (n)
 		number = number_of(t, k, n, how);
 	t->in_unwinder = false;

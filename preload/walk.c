@@ -12,6 +12,7 @@
 
 #define ROWS	 65536u /* kept rows: 1 MiB */
 #define MAX_SCAN 1024u	/* words that are looked at for a return address */
+#define ODD_STEP 1u	/* in place of an address: to be worked out again */
 
 /* Used by all threads without a lock: an entry is valid if its two words match. */
 struct entry {
@@ -114,9 +115,12 @@ static inline uintptr_t word(uintptr_t at)
 	return *(const uintptr_t *)at;
 }
 
-static inline bool by_row(const struct bounds *b, struct mz_row row, struct mz_frame_at *f)
+/* *bp_at gets the place that rbp was read from, as in struct mz_step. */
+static inline bool by_row(const struct bounds *b, struct mz_row row, struct mz_frame_at *f,
+			  uintptr_t *bp_at)
 {
-	uintptr_t cfa, at, bp = f->bp;
+	uintptr_t cfa, at = 0, bp = f->bp;
+	bool odd = false;
 
 	if (row.cfa == MZ_CFA_RSP) {
 		cfa = f->sp + (uintptr_t)(intptr_t)row.cfa_offset;
@@ -127,6 +131,8 @@ static inline bool by_row(const struct bounds *b, struct mz_row row, struct mz_f
 		if (!in_stack(b, at, 8))
 			return false;
 		cfa = word(at);
+		at = 0;
+		odd = true; /* one word more */
 	} else {
 		return false;
 	}
@@ -138,6 +144,7 @@ static inline bool by_row(const struct bounds *b, struct mz_row row, struct mz_f
 			return false;
 		bp = word(at);
 	}
+	*bp_at = odd ? ODD_STEP : at;
 	*f = (struct mz_frame_at){.pc = word(cfa - 8), .sp = cfa, .bp = bp};
 	return true;
 }
@@ -195,10 +202,11 @@ static bool by_frame_pointer(const struct bounds *b, struct mz_frame_at *f)
 static bool goes_on(const struct bounds *b, struct mz_frame_at f)
 {
 	struct mz_row row = row_of(f.pc);
+	uintptr_t bp_at;
 
 	if (row.cfa == MZ_CFA_BARE)
 		return by_frame_pointer(b, &f);
-	return row.cfa == MZ_CFA_ROOT || (by_row(b, row, &f) && is_code(f.pc));
+	return row.cfa == MZ_CFA_ROOT || (by_row(b, row, &f, &bp_at) && is_code(f.pc));
 }
 
 /* A guess: the first word up the stack that is a code address with a table, from which the walk
@@ -243,22 +251,79 @@ static __attribute__((noinline)) bool step_without(const struct bounds *b, struc
 	return up;
 }
 
-unsigned mz_walk(struct mz_frame_at at, uintptr_t top, uintptr_t *ips, unsigned max, uint8_t *how)
+/* ---- the walk before --------------------------------------------------------------------- */
+
+/* The frame of the walk before that is the same, if that has gone on from there; else the first
+ * one further up. */
+static inline const struct mz_step *find_known(const struct mz_step *old, const struct mz_step *end,
+					       const struct mz_frame_at *f, bool *known)
 {
-	struct bounds b = {.low = at.sp, .top = top, .words = (top - at.sp) / 8};
-	unsigned n = 0;
+	while (old < end && old->at.sp < f->sp)
+		old++;
+	*known = old < end && old->at.sp == f->sp && old->at.pc == f->pc && old->at.bp == f->bp;
+	return old;
+}
 
-	*how = 0;
+/* Do the same words lead from a frame to the next one of the walk before? What by_row() asks is
+ * asked here, too: the stack may have another end now, and another thread may have wiped the
+ * list. */
+static inline bool still_leads(const struct bounds *b, const struct mz_step *from,
+			       const struct mz_step *to)
+{
+	uintptr_t cfa = to->at.sp;
+
+	if (cfa <= from->at.sp || !in_stack(b, cfa, 8) || word(cfa - 8) != to->at.pc)
+		return false;
+	if (!to->bp_at)
+		return to->at.bp == from->at.bp;
+	return to->bp_at != ODD_STEP && in_stack(b, to->bp_at, 8) && word(to->bp_at) == to->at.bp;
+}
+
+static void remember(struct mz_walked *w, unsigned n)
+{
+	/* a handler may jump out of here: then nothing is known */
+	w->count = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w->which ^= 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w->count = n < MZ_STEPS ? n : MZ_STEPS;
+}
+
+/* Frames, until the last one or max of them. */
+static inline unsigned walk(const struct bounds *b, struct mz_frame_at at, uintptr_t *ips,
+			    unsigned max, uint8_t *how, struct mz_walked *walked)
+{
+	unsigned which = walked->which & 1, n = 0;
+	const struct mz_step *old = walked->steps[which], *end = old + walked->count;
+	struct mz_step *now = walked->steps[which ^ 1];
+	uintptr_t bp_at = ODD_STEP;
+	unsigned limit = max < MZ_STEPS ? max : MZ_STEPS; /* of what is known */
+
 	while (n < max) {
-		struct mz_row row = row_of(at.pc);
+		struct mz_row row;
+		bool known;
 
+		old = find_known(old, end, &at, &known);
+		if (n < MZ_STEPS)
+			now[n] = (struct mz_step){at, bp_at};
 		ips[n++] = at.pc;
+		if (known) {
+			while (n < limit && end - old > 1 && still_leads(b, old, old + 1)) {
+				now[n] = *++old;
+				ips[n++] = old->at.pc;
+			}
+			at = old->at;
+		}
+		row = row_of(at.pc);
 		if (row.cfa == MZ_CFA_ROOT) {
 			*how |= MZ_STACK_ROOTED;
 			return n;
 		}
-		if (__builtin_expect(!by_row(&b, row, &at), 0) && !step_without(&b, &at, how))
-			return n;
+		if (__builtin_expect(!by_row(b, row, &at, &bp_at), 0)) {
+			bp_at = ODD_STEP;
+			if (!step_without(b, &at, how))
+				return n;
+		}
 		if (at.pc <= 4096) {
 			/* no return address: where stacks made by hand begin */
 			*how |= at.pc ? 0 : MZ_STACK_ROOTED;
@@ -266,5 +331,17 @@ unsigned mz_walk(struct mz_frame_at at, uintptr_t top, uintptr_t *ips, unsigned 
 		}
 	}
 	*how |= MZ_STACK_CUT;
+	return n;
+}
+
+unsigned mz_walk(struct mz_frame_at at, uintptr_t top, uintptr_t *ips, unsigned max, uint8_t *how,
+		 struct mz_walked *walked)
+{
+	struct bounds b = {.low = at.sp, .top = top, .words = (top - at.sp) / 8};
+	unsigned n;
+
+	*how = 0;
+	n = walk(&b, at, ips, max, how, walked);
+	remember(walked, n);
 	return n;
 }

@@ -3,6 +3,8 @@
 #ifndef MZ_PRELOAD_WALK_H
 #define MZ_PRELOAD_WALK_H
 
+#include <uapi/memorizer/record.h>
+
 #include "unwind.h"
 
 /* Where a walk begins, and its current position. */
@@ -11,10 +13,30 @@ struct mz_frame_at {
 	uintptr_t sp, bp;
 };
 
+/* A frame of the walk before, and where the words were read that led to it from the frame before
+ * it: the return address is below sp, rbp was at bp_at (0: it is that of the frame before). */
+struct mz_step {
+	struct mz_frame_at at;
+	uintptr_t bp_at;
+};
+
+/*
+ * The last walk of a thread, which most of the next one repeats: from a frame that is the same, it
+ * leads to the same frames while those words are the same. To compare them is several times as
+ * fast as to look for the rows of a table, each of which depends on the one before. There are two
+ * lists, so that the one in use is whole wherever a signal handler jumps out of a walk.
+ */
+#define MZ_STEPS 256u
+struct mz_walked {
+	uint32_t count;
+	uint32_t which;
+	struct mz_step steps[2][MZ_STEPS]; /* innermost first */
+};
+
 /* The return addresses from the frame on, innermost first, at most max of them, of
  * a stack that ends below top. *how gets bits of enum mz_stack_how. */
 HIDDEN unsigned mz_walk(struct mz_frame_at at, uintptr_t top, uintptr_t *ips, unsigned max,
-			uint8_t *how);
+			uint8_t *how, struct mz_walked *walked);
 
 /* Bytes of the table of known code addresses: zeros at first. */
 HIDDEN size_t mz_walk_table(void);
