@@ -16,6 +16,8 @@
 #define SPILL_FROM     (2u << 20)  /* bytes of one table of the stacks */
 #define TABLE_LEVEL    9	   /* of zstd */
 #define EASY_LEVEL     6	   /* of a recorder that keeps up */
+#define BESIDE_LEVEL   3	   /* of one with two encoders: level 6 takes 3 MB more for each */
+#define BESIDE_BYTES   (4u << 20)  /* of its encoder, from which on a chunk is a quarter as long */
 #define HURRY_LEVEL    1	   /* of one that does not */
 #define LAST_LEVEL     14	   /* of its last chunk, which takes a tenth of a second at most */
 #define SHORT_CHUNKS   4	   /* before that one; of more it is not worth it */
@@ -616,6 +618,16 @@ static int write_large(struct mz_stream *s)
 	return ret;
 }
 
+static void set_level(struct mz_stream *s, bool beside)
+{
+	int level = s->writer->level;
+
+	if (level)
+		mz_encoder_set_level(s->encoder,
+				     beside && level > BESIDE_LEVEL ? BESIDE_LEVEL : level);
+	mz_encoder_mix_short(s->encoder, level == LAST_LEVEL ? MIX_UPTO : 0);
+}
+
 static int flush_stream(struct mz_stream *s, bool beside)
 {
 	int ret;
@@ -627,9 +639,7 @@ static int flush_stream(struct mz_stream *s, bool beside)
 	let_go_of_large(s, beside);
 	mz_encoder_set_stream(s->encoder, s->number);
 	mz_encoder_set_sequence(s->encoder, s->chunks++);
-	if (s->writer->level)
-		mz_encoder_set_level(s->encoder, s->writer->level);
-	mz_encoder_mix_short(s->encoder, s->writer->level == LAST_LEVEL ? MIX_UPTO : 0);
+	set_level(s, beside);
 	if (beside && is_large(s->encoder))
 		return write_large(s);
 	return beside && hand_over(s) ? 0 : write_chunk(s, s->encoder);
@@ -640,14 +650,17 @@ int mz_stream_flush(struct mz_stream *s)
 	return flush_stream(s, false);
 }
 
-/* All streams together keep to the memory of one. */
+/* All streams together keep to the memory of one. Half of the events may have nearly as many
+ * patterns as all of them: then a quarter is enough for one of two encoders. */
 static bool is_full(const struct mz_stream *s)
 {
 	uint32_t streams = __atomic_load_n(&s->writer->n_streams, __ATOMIC_RELAXED);
-	uint32_t share = MZ_WIRE_MAX_EVENTS / (streams ? streams : 1) / (s->writer->beside ? 2 : 1);
+	uint32_t share = MZ_WIRE_MAX_EVENTS / (streams ? streams : 1);
+	uint32_t n = mz_encoder_events(s->encoder);
 
-	return mz_encoder_full(s->encoder) ||
-	       mz_encoder_events(s->encoder) >= (share > LEAST_CHUNK ? share : LEAST_CHUNK);
+	if (s->writer->beside)
+		share /= n >= share / 4 && mz_encoder_memory(s->encoder) > BESIDE_BYTES ? 4 : 2;
+	return mz_encoder_full(s->encoder) || n >= (share > LEAST_CHUNK ? share : LEAST_CHUNK);
 }
 
 /* Events are handed over in small parts, so that the check for a full chunk comes often

@@ -17,7 +17,8 @@ void mz_writer_hurry(struct mz_writer *w, bool behind);
 
 /* From now on, a separate thread packs and writes the chunks of raw events, one at a time and in
  * order, while the next ones are collected; or no longer. The contents of the file depend on it
- * only in where chunks end: they are half as long, to keep to the same memory. */
+ * only in where chunks end and how small they get: they are half as long or shorter and have less
+ * of zstd's tables, to keep to the same memory. */
 void mz_writer_beside(struct mz_writer *w, bool beside);
 
 /* The addresses of the stacks so far, in no particular order, some of them more than once; up to
