@@ -20,6 +20,7 @@ struct mz_heatmap {
 	uint64_t width;					     /* of a column, in the clock's unit */
 	uint64_t start;					     /* widths before the first column */
 	unsigned now;					     /* column of what is added */
+	uint64_t from, span;				     /* the times of that column */
 	uint64_t key[MZ_HEATMAP_ROWS];			     /* address >> shift, sorted */
 	uint64_t live[MZ_HEATMAP_ROWS];			     /* with all that was added */
 	uint64_t cells[MZ_HEATMAP_ROWS][MZ_HEATMAP_COLUMNS]; /* live bytes at a column's end,

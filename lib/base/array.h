@@ -24,19 +24,23 @@ bool mz_array_text(char ***texts, size_t *n, size_t *cap, const char *text);
 static inline size_t mz_array_not_above(const void *array, size_t n, size_t size, size_t offset,
 					uint64_t key)
 {
-	size_t lo = 0, hi = n;
+	const char *base = (const char *)array + offset;
+	size_t at = 0;
+	uint64_t here;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		uint64_t here;
+	/* no branch depends on the keys: a processor would guess half of them wrong */
+	while (n > 1) {
+		size_t half = n / 2;
 
-		memcpy(&here, (const char *)array + mid * size + offset, sizeof(here));
-		if (here <= key)
-			lo = mid + 1;
-		else
-			hi = mid;
+		memcpy(&here, base + (at + half - 1) * size, sizeof(here));
+		at += here <= key ? half : 0;
+		n -= half;
 	}
-	return lo;
+	if (n) {
+		memcpy(&here, base + at * size, sizeof(here));
+		at += here <= key;
+	}
+	return at;
 }
 
 static inline size_t mz_array_below(const void *array, size_t n, size_t size, size_t offset,
