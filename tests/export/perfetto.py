@@ -3,34 +3,19 @@
 # A Perfetto trace taken apart by the rules of protocol buffers and the field numbers
 # of Perfetto's .proto files: no reader of it can be installed here. Prints JSON.
 import json
+import os
 import sys
 
-
-def varint(data, i):
-    shift = value = 0
-    while True:
-        b = data[i]
-        i += 1
-        value |= (b & 0x7f) << shift
-        if b < 0x80:
-            return value, i
-        shift += 7
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tools"))
+from protobuf_wire import fields as wire_fields
 
 
 def fields(data):
-    out, i = {}, 0
-    while i < len(data):
-        tag, i = varint(data, i)
-        if tag & 7 == 0:
-            value, i = varint(data, i)
-        elif tag & 7 == 2:
-            n, i = varint(data, i)
-            value = data[i:i + n]
-            assert len(value) == n
-            i += n
-        else:
-            raise ValueError(f'type {tag & 7}')
-        out.setdefault(tag >> 3, []).append(value)
+    """The values of a message by the number of their field."""
+    out = {}
+    for number, value in wire_fields(data):
+        out.setdefault(number, []).append(value)
     return out
 
 

@@ -72,21 +72,20 @@ static int read_functions(FILE *in)
 	return entries ? 0 : -1;
 }
 
+static void watch(struct qemu_plugin_insn *insn, uint64_t pc)
+{
+	struct entry *e = bsearch(&pc, entries, nentries, sizeof(*entries), by_start);
+
+	if (e)
+		plugin_on_run(insn, on_entry, e);
+	if (pc >= setter && pc < setter_end)
+		plugin_on_store(insn, on_store);
+}
+
 static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-	size_t n = qemu_plugin_tb_n_insns(tb);
-
 	(void)id;
-	for (size_t i = 0; i < n; i++) {
-		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-		uint64_t pc = qemu_plugin_insn_vaddr(insn);
-		struct entry *e = bsearch(&pc, entries, nentries, sizeof(*entries), by_start);
-
-		if (e)
-			plugin_on_run(insn, on_entry, e);
-		if (pc >= setter && pc < setter_end)
-			plugin_on_store(insn, on_store);
-	}
+	plugin_each_insn(tb, watch);
 }
 
 static void on_exit_write(qemu_plugin_id_t id, void *data)

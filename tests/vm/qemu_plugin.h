@@ -63,6 +63,19 @@ static inline const char *plugin_argument(int argc, char **argv, const char *nam
 	return NULL;
 }
 
+/* Calls watch() for each instruction of a block, with its address. */
+static inline void plugin_each_insn(struct qemu_plugin_tb *tb,
+				    void (*watch)(struct qemu_plugin_insn *insn, uint64_t pc))
+{
+	size_t n = qemu_plugin_tb_n_insns(tb);
+
+	for (size_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+
+		watch(insn, qemu_plugin_insn_vaddr(insn));
+	}
+}
+
 /* A copy of it: QEMU frees the arguments once the plugin is installed. */
 static inline const char *plugin_text(int argc, char **argv, const char *name)
 {

@@ -129,25 +129,23 @@ static int by_place(const void *key, const void *member)
 	return pc < f->start ? -1 : pc >= f->end;
 }
 
+static void watch(struct qemu_plugin_insn *insn, uint64_t pc)
+{
+	struct function *f = bsearch(&pc, functions, nfunctions, sizeof(*functions), by_place);
+
+	if (pc == arm_at)
+		plugin_on_run(insn, on_arm, NULL);
+	if (f && !is_counted(f))
+		plugin_on_store(insn, on_store);
+	else if (f)
+		qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_RW, f);
+}
+
 static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-	size_t n = qemu_plugin_tb_n_insns(tb);
-
 	(void)id;
-	for (size_t i = 0; i < n; i++) {
-		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-		uint64_t pc = qemu_plugin_insn_vaddr(insn);
-		struct function *f =
-			bsearch(&pc, functions, nfunctions, sizeof(*functions), by_place);
-
-		if (pc == arm_at)
-			plugin_on_run(insn, on_arm, NULL);
-		if (f && !is_counted(f))
-			plugin_on_store(insn, on_store);
-		else if (f)
-			qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
-							 QEMU_PLUGIN_MEM_RW, f);
-	}
+	plugin_each_insn(tb, watch);
 }
 
 static void on_exit_write(qemu_plugin_id_t id, void *data)

@@ -39,29 +39,29 @@ static noinline void atomics(atomic_t *v, unsigned long *bits, unsigned long nr)
 	(void)cmpxchg(bits, 1, 2);
 }
 
+static void expect_counts(struct kunit *test, void *p, void *fn, u64 writes, u64 reads)
+{
+	struct memorizer_object *obj = memorizer_find((unsigned long)p);
+	struct memorizer_counts c = memorizer_counts_of(obj, fn, current->pid);
+
+	KUNIT_EXPECT_EQ(test, c.writes, writes);
+	KUNIT_EXPECT_EQ(test, c.reads, reads);
+}
+
 static void test_what_one_count_is(struct kunit *test)
 {
 	char *a = kmalloc(128, GFP_KERNEL), *b = kmalloc(128, GFP_KERNEL);
 	unsigned long *bits = kmalloc(8, GFP_KERNEL);
-	struct memorizer_counts c;
 
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	KUNIT_ASSERT_NOT_NULL(test, b);
 	KUNIT_ASSERT_NOT_NULL(test, bits);
 	copies(a, b, 100);
-	c = memorizer_counts_of(memorizer_find((unsigned long)a), copies, current->pid);
-	KUNIT_EXPECT_EQ(test, c.writes, 6);
-	KUNIT_EXPECT_EQ(test, c.reads, 0);
-	c = memorizer_counts_of(memorizer_find((unsigned long)b), copies, current->pid);
-	KUNIT_EXPECT_EQ(test, c.writes, 0);
-	KUNIT_EXPECT_EQ(test, c.reads, 5);
+	expect_counts(test, a, copies, 6, 0);
+	expect_counts(test, b, copies, 0, 5);
 	atomics((atomic_t *)b, bits, 3);
-	c = memorizer_counts_of(memorizer_find((unsigned long)b), atomics, current->pid);
-	KUNIT_EXPECT_EQ(test, c.writes, 3);
-	KUNIT_EXPECT_EQ(test, c.reads, 3);
-	c = memorizer_counts_of(memorizer_find((unsigned long)bits), atomics, current->pid);
-	KUNIT_EXPECT_EQ(test, c.writes, 3);
-	KUNIT_EXPECT_EQ(test, c.reads, 5);
+	expect_counts(test, b, atomics, 3, 3);
+	expect_counts(test, bits, atomics, 3, 5);
 	kfree(a);
 	kfree(b);
 	kfree(bits);
@@ -251,10 +251,4 @@ static struct kunit_case accesses_cases[] = {
 	{ }
 };
 
-static struct kunit_suite accesses_suite = {
-	.name = "memorizer_accesses",
-	.suite_init = memorizer_test_begin,
-	.suite_exit = memorizer_test_end,
-	.test_cases = accesses_cases,
-};
-kunit_test_suite(accesses_suite);
+MEMORIZER_TEST_SUITE(accesses);

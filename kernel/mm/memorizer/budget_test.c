@@ -49,10 +49,4 @@ static struct kunit_case budget_cases[] = {
 	{ }
 };
 
-static struct kunit_suite budget_suite = {
-	.name = "memorizer_budget",
-	.suite_init = memorizer_test_begin,
-	.suite_exit = memorizer_test_end,
-	.test_cases = budget_cases,
-};
-kunit_test_suite(budget_suite);
+MEMORIZER_TEST_SUITE(budget);

@@ -17,6 +17,7 @@
 #include <linux/vmalloc.h>
 
 #include "calls.h"
+#include "seq.h"
 
 /* One line. */
 struct sum {
@@ -192,15 +193,6 @@ static int calls_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static ssize_t calls_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
-{
-	u64 old = memorizer_hide();
-	ssize_t ret = seq_read(file, buf, size, pos);
-
-	memorizer_show(old);
-	return ret;
-}
-
 /* Any write clears, under this name or as clear_function_calls. */
 static ssize_t calls_write(struct file *file, const char __user *buf, size_t count,
 			   loff_t *pos)
@@ -215,7 +207,7 @@ static ssize_t calls_write(struct file *file, const char __user *buf, size_t cou
 const struct file_operations memorizer_calls_fops = {
 	.owner = THIS_MODULE,
 	.open = calls_open,
-	.read = calls_read,
+	.read = memorizer_seq_read,
 	.write = calls_write,
 	.release = calls_release,
 };

@@ -220,10 +220,4 @@ static struct kunit_case concurrency_cases[] = {
 	{ }
 };
 
-static struct kunit_suite concurrency_suite = {
-	.name = "memorizer_concurrency",
-	.suite_init = memorizer_test_begin,
-	.suite_exit = memorizer_test_end,
-	.test_cases = concurrency_cases,
-};
-kunit_test_suite(concurrency_suite);
+MEMORIZER_TEST_SUITE(concurrency);

@@ -140,10 +140,4 @@ static struct kunit_case context_cases[] = {
 	{ }
 };
 
-static struct kunit_suite context_suite = {
-	.name = "memorizer_context",
-	.suite_init = memorizer_test_begin,
-	.suite_exit = memorizer_test_end,
-	.test_cases = context_cases,
-};
-kunit_test_suite(context_suite);
+MEMORIZER_TEST_SUITE(context);

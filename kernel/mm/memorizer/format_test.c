@@ -73,10 +73,4 @@ static struct kunit_case format_cases[] = {
 	{ }
 };
 
-static struct kunit_suite format_suite = {
-	.name = "memorizer_format",
-	.suite_init = memorizer_test_begin,
-	.suite_exit = memorizer_test_end,
-	.test_cases = format_cases,
-};
-kunit_test_suite(format_suite);
+MEMORIZER_TEST_SUITE(format);

@@ -13,6 +13,7 @@
 #include <linux/seq_file.h>
 
 #include "memorizer.h"
+#include "seq.h"
 
 /* The position in an open file. The empty line follows the last variable. */
 struct place {
@@ -83,38 +84,4 @@ static const struct seq_operations globals_ops = {
 	.show = globals_show,
 };
 
-/* What this task does here is Memorizer's own work, and hidden. */
-static int globals_open(struct inode *inode, struct file *file)
-{
-	u64 old = memorizer_hide();
-	int err = seq_open_private(file, &globals_ops, sizeof(struct place));
-
-	memorizer_show(old);
-	return err;
-}
-
-static ssize_t globals_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
-{
-	u64 old = memorizer_hide();
-	ssize_t ret = seq_read(file, buf, size, pos);
-
-	memorizer_show(old);
-	return ret;
-}
-
-static int globals_release(struct inode *inode, struct file *file)
-{
-	u64 old = memorizer_hide();
-	int err = seq_release_private(inode, file);
-
-	memorizer_show(old);
-	return err;
-}
-
-const struct file_operations memorizer_globals_fops = {
-	.owner = THIS_MODULE,
-	.open = globals_open,
-	.read = globals_read,
-	.llseek = seq_lseek,
-	.release = globals_release,
-};
+MEMORIZER_SEQ_FILE(memorizer_globals_fops, globals_ops, sizeof(struct place));

@@ -320,10 +320,4 @@ static struct kunit_case objects_cases[] = {
 	{ }
 };
 
-static struct kunit_suite objects_suite = {
-	.name = "memorizer_objects",
-	.suite_init = memorizer_test_begin,
-	.suite_exit = memorizer_test_end,
-	.test_cases = objects_cases,
-};
-kunit_test_suite(objects_suite);
+MEMORIZER_TEST_SUITE(objects);

@@ -24,6 +24,7 @@
 #include <linux/string.h>
 
 #include "memorizer.h"
+#include "seq.h"
 
 /* A cgroup of the default hierarchy. Its path cannot change while it exists. */
 struct group {
@@ -318,39 +319,7 @@ static const struct seq_operations owners_ops = {
 	.show = owners_show,
 };
 
-static int owners_open(struct inode *inode, struct file *file)
-{
-	u64 old = memorizer_hide();
-	int err = seq_open(file, &owners_ops);
-
-	memorizer_show(old);
-	return err;
-}
-
-static ssize_t owners_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
-{
-	u64 old = memorizer_hide();
-	ssize_t ret = seq_read(file, buf, size, pos);
-
-	memorizer_show(old);
-	return ret;
-}
-
-static int owners_release(struct inode *inode, struct file *file)
-{
-	u64 old = memorizer_hide();
-	int err = seq_release(inode, file);
-
-	memorizer_show(old);
-	return err;
-}
-
-const struct file_operations memorizer_owners_fops = {
-	.owner = THIS_MODULE,
-	.open = owners_open,
-	.read = owners_read,
-	.release = owners_release,
-};
+MEMORIZER_SEQ_FILE(memorizer_owners_fops, owners_ops, 0);
 
 /* Cgroups are initialised by now, and processes start later. */
 static int __init owners_init(void)

@@ -236,14 +236,4 @@ static int stats_show(struct seq_file *m, void *v)
 	return 0;
 }
 
-static int stats_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, stats_show, NULL);
-}
-
-const struct file_operations memorizer_stats_fops = {
-	.open = stats_open,
-	.read = seq_read,
-	.llseek = seq_lseek,
-	.release = single_release,
-};
+MEMORIZER_STATS_FILE(memorizer_stats_fops);

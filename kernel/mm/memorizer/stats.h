@@ -23,4 +23,18 @@ u64 memorizer_sum_misses(const struct memorizer_stats *s, int from, int to);
 /* Of the budget, what is in use. */
 unsigned long memorizer_used_bytes(void);
 
+/* The file operations of a file whose text stats_show() writes. */
+#define MEMORIZER_STATS_FILE(fops)					\
+static int stats_open(struct inode *inode, struct file *file)		\
+{									\
+	return single_open(file, stats_show, NULL);			\
+}									\
+									\
+const struct file_operations fops = {					\
+	.open = stats_open,						\
+	.read = seq_read,						\
+	.llseek = seq_lseek,						\
+	.release = single_release,					\
+}
+
 #endif /* _MM_MEMORIZER_STATS_H */

@@ -40,4 +40,14 @@ void memorizer_check_freed(struct kunit *test, void *p, struct memorizer_object 
 int memorizer_test_begin(struct kunit_suite *suite);
 void memorizer_test_end(struct kunit_suite *suite);
 
+/* The suite memorizer_SUBJECT of the cases in SUBJECT_cases; it records everything. */
+#define MEMORIZER_TEST_SUITE(subject)				\
+static struct kunit_suite subject##_suite = {			\
+	.name = "memorizer_" #subject,				\
+	.suite_init = memorizer_test_begin,			\
+	.suite_exit = memorizer_test_end,			\
+	.test_cases = subject##_cases,				\
+};								\
+kunit_test_suite(subject##_suite)
+
 #endif /* _MM_MEMORIZER_TEST_COMMON_H */
