@@ -99,26 +99,33 @@ static int put_track(struct job *j, uint64_t uuid, const char *name, uint64_t un
 	return put_packet(j);
 }
 
+static void begin_event(struct job *j, uint64_t time, uint64_t type, uint64_t track)
+{
+	mz_proto_u64(&j->packet, PACKET_TIMESTAMP, time);
+	mz_proto_u64(&j->part, EVENT_TYPE, type);
+	mz_proto_u64(&j->part, EVENT_TRACK, track);
+}
+
+static int end_event(struct job *j)
+{
+	mz_proto_message(&j->packet, PACKET_TRACK_EVENT, &j->part);
+	return put_packet(j);
+}
+
 /* A counter holds its value until the next one, so only changes are written. */
 static int put_counter(struct job *j, uint64_t time, uint64_t track, uint64_t value)
 {
-	mz_proto_u64(&j->packet, PACKET_TIMESTAMP, time);
-	mz_proto_u64(&j->part, EVENT_TYPE, TYPE_COUNTER);
-	mz_proto_u64(&j->part, EVENT_TRACK, track);
+	begin_event(j, time, TYPE_COUNTER, track);
 	mz_proto_u64(&j->part, EVENT_COUNTER, value);
-	mz_proto_message(&j->packet, PACKET_TRACK_EVENT, &j->part);
-	return put_packet(j);
+	return end_event(j);
 }
 
 /* Losses and marks are instants on a track of their own: visible where the curves are wrong. */
 static int put_note(struct job *j, uint64_t time, const char *text)
 {
-	mz_proto_u64(&j->packet, PACKET_TIMESTAMP, time);
-	mz_proto_u64(&j->part, EVENT_TYPE, TYPE_INSTANT);
-	mz_proto_u64(&j->part, EVENT_TRACK, UUID_NOTES);
+	begin_event(j, time, TYPE_INSTANT, UUID_NOTES);
 	mz_proto_string(&j->part, EVENT_NAME, text);
-	mz_proto_message(&j->packet, PACKET_TRACK_EVENT, &j->part);
-	return put_packet(j);
+	return end_event(j);
 }
 
 static int put_tracks(struct job *j)
