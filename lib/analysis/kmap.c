@@ -86,13 +86,19 @@ static void name_global(struct mz_kmap_model *m, struct mz_kmap_class *c)
 	c->file = !v.offset || c->symbol_size ? mz_kmap_text_id(m, v.file) : 0;
 }
 
+static uint32_t alloc_place(struct mz_kmap_model *m, const struct mz_kmap_object *o)
+{
+	if (mz_kmap_is_frame(o->type) && !mz_kmap_is_special(o->alloc_ip))
+		return mz_kmap_entry_id(m, o->alloc_ip);
+	return mz_kmap_place_id(m, o->alloc_ip);
+}
+
 /* The address takes part in the key only for globals: each variable is a class of its own,
  * while heap objects of one site share one. */
 static uint32_t class_id(struct mz_kmap_model *m, const struct mz_kmap_object *o)
 {
 	struct mz_kmap_private *own = m->own;
-	uint32_t place = mz_kmap_place_id(m, o->alloc_ip),
-		 type = mz_kmap_recent_id(m, &own->type, o->type);
+	uint32_t place = alloc_place(m, o), type = mz_kmap_recent_id(m, &own->type, o->type);
 	uint32_t cache = mz_kmap_recent_id(m, &own->cache, o->cache), kind, id;
 	bool global = is_global(o);
 	struct mz_kmap_class *c;

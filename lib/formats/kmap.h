@@ -174,6 +174,9 @@ size_t mz_kmap_format_as(char *buf, const struct mz_kmap_record *rec, enum mz_km
 bool mz_kmap_is_type(struct mz_kmap_text t);
 /* No object: the line that gathers the accesses of a type for which none was found. */
 bool mz_kmap_is_catch_all(const struct mz_kmap_object *o);
+/* Frames of a function, or arguments on the stack: alloc_ip is the start of the function, and
+ * no return address. */
+bool mz_kmap_is_frame(struct mz_kmap_text type);
 /* A number in the place of an address: one of those above, or none. */
 /* A type that only an allocator gives. */
 bool mz_kmap_is_allocation(struct mz_kmap_text type);

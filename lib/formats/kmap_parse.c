@@ -74,6 +74,12 @@ bool mz_kmap_is_allocation(struct mz_kmap_text t)
 	return false;
 }
 
+bool mz_kmap_is_frame(struct mz_kmap_text t)
+{
+	return (t.len == 11 && !memcmp(t.p, "STACK_FRAME", 11)) ||
+	       (t.len == 10 && !memcmp(t.p, "STACK_ARGS", 10));
+}
+
 bool mz_kmap_is_catch_all(const struct mz_kmap_object *o)
 {
 	return !o->alloc_ip && !o->va && !o->size && o->type.len;

@@ -108,6 +108,13 @@ def is_global(o):
     return o.alloc == 0 or o.type.startswith('GLOBAL') or o.type == 'UFO_GLOBAL'
 
 
+# a frame is its function's, which is said by its start
+def allocator(n, o, by):
+    if o.type in ('STACK_FRAME', 'STACK_ARGS') and o.alloc > 0xffffffff:
+        return n.code(o.alloc + 1, by, o.alloc)
+    return n.code(o.alloc, by)
+
+
 def owner(n, o, by):
     if by == 'cache' and o.cache:
         return o.cache
@@ -115,7 +122,7 @@ def owner(n, o, by):
         return '(global variables)' if by in ('dir', 'file') else n.vars.get(o.va, '0x%x' % o.va)
     if by == 'cache' and o.type:
         return o.type
-    return n.code(o.alloc, 'function' if by == 'cache' else by)
+    return allocator(n, o, 'function' if by == 'cache' else by)
 
 
 def kind(o):
@@ -175,8 +182,8 @@ def by_code(objects, n, pattern, role):
         if not chosen(n, o, pattern):
             continue
         if role == 'allocated_by' and not is_global(o):
-            rows[n.code(o.alloc, 'function')][0] += 1
-            rows[n.code(o.alloc, 'function')][1] += 1
+            rows[allocator(n, o, 'function')][0] += 1
+            rows[allocator(n, o, 'function')][1] += 1
         if role == 'freed_by' and (o.free or o.died):
             rows[n.code(o.free, 'function')][0] += 1
             rows[n.code(o.free, 'function')][1] += 1
