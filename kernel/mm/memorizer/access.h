@@ -147,7 +147,8 @@ static __always_inline bool memorizer_try_count(struct memorizer_object *obj,
  * nothing, because user memory may be open. Objects and maps stay while
  * preemption is off: see object.c. No READ_ONCE(): each value is loaded once as
  * it is, and it keeps the compiler from using memory operands. @ram: one of
- * memorizer_fast_end and memorizer_range_end; with @ranges the latter.
+ * memorizer_fast_end and memorizer_range_end, with @ranges the latter; or
+ * memorizer_ram, if it is known that the access is one of theirs.
  */
 static __always_inline bool memorizer_try(unsigned long addr, unsigned long ip, u64 kind,
 					  unsigned long more, const unsigned long *ram,

@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "frames.h"
 #include "memorizer.h"
 
 /*
@@ -196,6 +197,20 @@ static void __init create_calls_files(struct dentry *dir)
 static void __init create_calls_files(struct dentry *dir) { }
 #endif
 
+#ifdef CONFIG_MEMORIZER_FRAMES
+static struct control_switch frames_switch = {
+	memorizer_log_frames, memorizer_set_log_frames, "N\n", "Y\n"
+};
+
+static void __init create_frames_files(struct dentry *dir)
+{
+	debugfs_create_file("log_frames_enabled", 0600, dir, &frames_switch, &switch_fops);
+	debugfs_create_symlink("stack_trace_on", dir, "log_frames_enabled");
+}
+#else
+static void __init create_frames_files(struct dentry *dir) { }
+#endif
+
 #ifdef CONFIG_CGROUPS
 static struct control_switch owners_switch = {
 	memorizer_log_owners, memorizer_set_log_owners, "N\n", "Y\n"
@@ -341,6 +356,7 @@ static int __init memorizer_debugfs_init(void)
 	debugfs_create_file("drain_active_work_queue", 0200, dir, NULL, &drain_fops);
 	create_aliases(dir);
 	create_calls_files(dir);
+	create_frames_files(dir);
 	create_owners_files(dir);
 	for (i = 0; i < ARRAY_SIZE(links); i++) {
 		snprintf(target, sizeof(target), "memorizer/%s", links[i]);

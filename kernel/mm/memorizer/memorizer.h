@@ -158,7 +158,10 @@ enum memorizer_map_kind {
  * of the first span to look at, times two plus one.
  */
 struct memorizer_map {
-	unsigned long base;
+	union {
+		unsigned long base;
+		struct memorizer_frames *frames;	/* of a stack's record, see frames.c */
+	};
 	unsigned long recip;
 	struct memorizer_map *next;	/* waiting to be given back; dead list */
 	u16 nr;
@@ -416,6 +419,7 @@ struct memorizer_object *memorizer_create(enum memorizer_type type,
 					  size_t given, unsigned long ip);
 struct memorizer_object *memorizer_create_boot(enum memorizer_type type,
 					       struct memorizer_span *span);
+void memorizer_set_task(struct memorizer_object *obj, const struct task_struct *task);
 void memorizer_take_over(struct memorizer_object *obj, unsigned long ip);
 void memorizer_kill(struct memorizer_object *obj, unsigned long ip);
 void memorizer_overlay(struct memorizer_object *obj);

@@ -10,6 +10,7 @@
 #include <linux/module.h>
 #include <linux/sort.h>
 
+#include "frames.h"
 #include "memorizer.h"
 
 #ifdef CONFIG_MODULES
@@ -133,6 +134,7 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
 
 	mutex_lock(&regions_mutex);
 	if (event == MODULE_STATE_COMING) {
+		memorizer_frames_new_code();
 		/* The symbols are complete, and nobody has touched the data yet. */
 		rcu_read_lock();
 		ks = rcu_dereference(mod->kallsyms);

@@ -12,6 +12,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 
+#include "frames.h"
 #include "memorizer.h"
 
 DEFINE_MUTEX(memorizer_mutex);
@@ -51,6 +52,13 @@ static s32 who(const struct task_struct *task)
 	return tag & MEMORIZER_OWNER ? (s32)(tag >> 32) - 1 : task->pid;
 }
 
+/* The object is @task's, whatever runs here. */
+void memorizer_set_task(struct memorizer_object *obj, const struct task_struct *task)
+{
+	obj->pid = who(task);
+	memcpy(obj->comm, task->comm, TASK_COMM_LEN);
+}
+
 static void set_context(struct memorizer_object *obj)
 {
 	unsigned int pc = preempt_count();
@@ -62,8 +70,7 @@ static void set_context(struct memorizer_object *obj)
 		obj->pid = 0;
 		memcpy(obj->comm, "softirq", 8);
 	} else {
-		obj->pid = who(current);
-		memcpy(obj->comm, current->comm, TASK_COMM_LEN);
+		memorizer_set_task(obj, current);
 	}
 }
 
@@ -181,6 +188,7 @@ void memorizer_take_over(struct memorizer_object *obj, unsigned long ip)
  */
 static void bury(struct memorizer_object *obj, u32 free_ip, u8 flags)
 {
+	struct memorizer_frames *frames = NULL;
 	unsigned long irqs;
 
 	irqs = memorizer_lock();
@@ -189,6 +197,7 @@ static void bury(struct memorizer_object *obj, u32 free_ip, u8 flags)
 		stamp(&obj->free);
 		obj->flags |= flags;
 		obj->state = OBJ_DEAD;
+		frames = memorizer_take_frames(obj);
 		obj->map.next = NULL;
 		if (dead_tail)
 			dead_tail->map.next = &obj->map;
@@ -202,6 +211,7 @@ static void bury(struct memorizer_object *obj, u32 free_ip, u8 flags)
 			memorizer_totals.overlaid++;
 	}
 	memorizer_unlock(irqs);
+	memorizer_end_frames(frames, memorizer_unpack_ip(free_ip));
 	memorizer_stream_wake();
 }
 
@@ -220,19 +230,23 @@ void memorizer_overlay(struct memorizer_object *obj)
 /* It was memory of other objects, not an object itself: as if never created. */
 void memorizer_forget(struct memorizer_object *obj)
 {
+	struct memorizer_frames *frames = NULL;
 	unsigned long flags;
 	bool mine = false;
 
 	flags = memorizer_lock();
 	if (obj->state == OBJ_LIVE) {
 		obj->state = OBJ_BACKING;
+		frames = memorizer_take_frames(obj);
 		memorizer_totals.live[obj->type]--;
 		memorizer_totals.backing++;
 		mine = true;
 	}
 	memorizer_unlock(flags);
-	if (mine)
-		memorizer_map_dispose(&obj->map);
+	if (!mine)
+		return;
+	memorizer_end_frames(frames, 0);
+	memorizer_map_dispose(&obj->map);
 }
 
 bool memorizer_have_dead(void)

@@ -13,12 +13,13 @@
 #include <linux/uaccess.h>
 
 #include "access.h"
+#include "frames.h"
 #include "memorizer.h"
 
 /*
  * The end of RAM while all tasks are counted in the common way, without or with
- * ranges; 0 if each access must be looked at: by mark, in the other way, or not at
- * all.
+ * ranges; 0 if each access must be looked at: by mark, in the other way, for its
+ * frame, or not at all.
  */
 unsigned long memorizer_fast_end;
 unsigned long memorizer_range_end;
@@ -27,6 +28,8 @@ void memorizer_set_fast(void)
 {
 	unsigned long end = memorizer_counting && memorizer_mode == 1 ? memorizer_ram : 0;
 
+	if (memorizer_frames_on())
+		end = 0;
 	WRITE_ONCE(memorizer_fast_end, memorizer_print_fields ? 0 : end);
 	WRITE_ONCE(memorizer_range_end, memorizer_print_fields ? end : 0);
 }
@@ -215,6 +218,20 @@ static struct memorizer_object *find_object(unsigned long addr, u64 kind)
 	return obj;
 }
 
+/* There is no memory for the site. */
+static void lost(const struct memorizer_object *obj, u64 kind)
+{
+	missed(ACCESS_MEMORY, kind);
+	if (memorizer_is_frame(obj))
+		memorizer_frame_lost(kind);
+}
+
+/* Frames of a function are in many places: where in them is not noted. */
+static unsigned long offset_in(const struct memorizer_object *obj, unsigned long addr)
+{
+	return memorizer_is_frame(obj) ? MEMORIZER_FAR : addr - obj->va;
+}
+
 static void count_any(unsigned long addr, unsigned long ip, u64 kind, unsigned long more)
 {
 	struct memorizer_count c = { .ranges = memorizer_print_fields };
@@ -225,12 +242,14 @@ static void count_any(unsigned long addr, unsigned long ip, u64 kind, unsigned l
 	obj = find_object(addr, kind);
 	if (!obj)
 		return;
+	if (memorizer_framed(addr))
+		obj = memorizer_frame(obj, addr, kind);
 	c.key = memorizer_key(c.key, ip) | kind;
-	c.extent = memorizer_extent(addr - obj->va, more);
+	c.extent = memorizer_extent(offset_in(obj, addr), more);
 	if (count(obj, c))
 		this_cpu_add(memorizer_cpu.seen, memorizer_events(kind));
 	else
-		missed(ACCESS_MEMORY, kind);
+		lost(obj, kind);
 }
 
 static noinline void memorizer_access_probe(unsigned long addr, unsigned long ip,
@@ -243,13 +262,34 @@ static noinline void memorizer_access_probe(unsigned long addr, unsigned long ip
 }
 
 /*
+ * While accesses are counted at frames, all come the long way. Those that are not
+ * to the stack in use, and for which nothing else is asked, are the common case.
+ */
+static __always_inline bool try_beside_frames(unsigned long addr, unsigned long ip,
+					      u64 kind, unsigned long more)
+{
+	if (!memorizer_frames_on() || memorizer_own_stack(addr) || memorizer_mode != 1)
+		return false;
+	if (memorizer_print_fields)
+		return memorizer_try(addr, ip, kind, more, &memorizer_ram, true);
+	return memorizer_try(addr, ip, kind, 0, &memorizer_ram, false);
+}
+
+static __always_inline void access_any(unsigned long addr, unsigned long ip, u64 kind,
+				       unsigned long more)
+{
+	if (!try_beside_frames(addr, ip, kind, more))
+		memorizer_access_probe(addr, ip, kind, more);
+}
+
+/*
  * Any access. It may come while user memory is open, which objtool knows by the
  * names of this one and the one above; and it ends with switching preemption on.
  */
 void memorizer_access_slow(unsigned long addr, unsigned long ip, u64 kind,
 			   unsigned long more)
 {
-	memorizer_access_probe(addr, ip, kind, more);
+	access_any(addr, ip, kind, more);
 	memorizer_access_end();
 }
 
@@ -273,10 +313,10 @@ static __always_inline void touched_pair(unsigned long addr, unsigned long ip, u
 	u64 second = memorizer_pair_writes(kind, 1) ? MEMORIZER_WRITE : MEMORIZER_READ;
 
 	if (!memorizer_try_range(addr, ip, first, 0))
-		memorizer_access_probe(addr, ip, first, 0);
+		access_any(addr, ip, first, 0);
 	addr += distance;
 	if (!memorizer_try_range(addr, ip + 1, second, 0))
-		memorizer_access_probe(addr, ip + 1, second, 0);
+		access_any(addr, ip + 1, second, 0);
 }
 
 /*
@@ -295,7 +335,7 @@ void memorizer_touched(unsigned long base, unsigned long ip, u64 kind)
 	else if (kind & MEMORIZER_PAIR)
 		touched_pair(addr, ip, kind, offsets->second - offsets->first);
 	else if (!memorizer_try_range(addr, ip, kind, more))
-		memorizer_access_probe(addr, ip, kind, more);
+		access_any(addr, ip, kind, more);
 	memorizer_access_end();
 }
 

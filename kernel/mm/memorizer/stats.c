@@ -8,6 +8,7 @@
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 
+#include "frames.h"
 #include "stats.h"
 
 static const char * const miss_names[] = {
@@ -223,6 +224,7 @@ static int stats_show(struct seq_file *m, void *v)
 	show_accesses(m, &s);
 	show_objects(m, &s);
 	show_calls(m, &s);
+	memorizer_show_frames(m, s.accesses[MEMORIZER_STACK_FRAME]);
 #ifdef CONFIG_CGROUPS
 	memorizer_show_owners(m, s.all.miss[OWNER_MEMORY]);
 #endif

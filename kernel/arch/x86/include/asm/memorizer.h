@@ -11,6 +11,7 @@
 #include <asm/current.h>
 #include <asm/page.h>
 #include <asm/percpu.h>
+#include <asm/processor.h>
 #include <asm/sections.h>
 
 #define MEMORIZER_NO_PHYS	(~0UL)
@@ -42,9 +43,18 @@ static __always_inline u64 memorizer_key(u64 tag, unsigned long ip)
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 #define MEMORIZER_PREEMPT_COUNT	__my_cpu_var(pcpu_hot.preempt_count)
+#define MEMORIZER_IRQ_STACK	pcpu_hot.hardirq_stack_ptr
 #else
 #define MEMORIZER_PREEMPT_COUNT	__preempt_count
+#define MEMORIZER_IRQ_STACK	hardirq_stack_ptr
 #endif
+
+/* The lowest address of the stack on which this CPU serves interrupts. */
+static __always_inline unsigned long memorizer_irq_stack(void)
+{
+	/* What is kept is the address of its last word. */
+	return (unsigned long)raw_cpu_read(MEMORIZER_IRQ_STACK) + 8 - IRQ_STACK_SIZE;
+}
 
 /* preempt_count() & @mask, without loading it. */
 static __always_inline bool memorizer_test_preempt_count(unsigned int mask)
