@@ -71,7 +71,7 @@ static unsigned row_of(struct mz_heatmap *s, uint64_t addr)
 	return insert_row(s, at, addr >> s->shift);
 }
 
-/* So that a block never takes more than a few rows. */
+/* A block never takes more than a few rows. */
 static void widen(struct mz_heatmap *s, uint64_t size)
 {
 	while (s->shift < 63 && size >> s->shift > MZ_HEATMAP_ROWS / 4)
@@ -89,7 +89,7 @@ static void begin(struct mz_heatmap *s, uint64_t at)
 static void add(struct mz_heatmap *s, uint64_t addr, uint64_t size, bool came, bool now)
 {
 	if (now)
-		begin(s, 0); /* if no time was told */
+		begin(s, 0); /* if no time was given */
 	if (came)
 		widen(s, size);
 	if (size > UINT64_MAX - addr)
@@ -121,7 +121,7 @@ void mz_heatmap_always(struct mz_heatmap *s, uint64_t addr, uint64_t size)
 
 /* ---- columns -------------------------------------------------------------- */
 
-/* Two columns become one: those that begin at a multiple of two widths. */
+/* Merges two columns: those that begin at a multiple of two widths. */
 static void halve(struct mz_heatmap *s)
 {
 	uint64_t odd = s->start & 1;

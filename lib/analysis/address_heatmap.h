@@ -2,7 +2,7 @@
 /*
  * Which parts of the address space hold live bytes, over time: a grid of a fixed number of rows and
  * columns. A row is a range of addresses that was used at some time; when there are too many rows,
- * all ranges double. Columns double in the same way. Times may go back: until the end a cell holds
+ * all ranges double. Columns double in the same way. Times may decrease: until the end a cell holds
  * the changes in it, and their sum does not depend on their order.
  */
 #ifndef MZ_ANALYSIS_ADDRESS_HEATMAP_H

@@ -40,8 +40,8 @@ static int take_options(struct mz_analysis *a, const struct mz_analysis_options 
 	return a->o.symbols && !a->symbols ? mz_fail_memory(&a->error) : 0;
 }
 
-/* Copies: questions of another level read the recording again, when the caller's strings may be
- * gone. */
+/* Copies: a question at another level reads the recording again, when the caller's strings may
+ * be gone. */
 static int take_paths(struct mz_analysis *a, const char *const *paths, size_t n)
 {
 	if (!n || n > INT32_MAX)
@@ -69,8 +69,7 @@ int mz_analysis_reopen(struct mz_analysis *a)
 	return mz_recording_open(&a->recording, a->paths, a->n, &o, &a->error);
 }
 
-/* What events are counted for is decided before the first one, so that nothing unwanted is
- * kept. */
+/* What is counted is decided before the first event, so that nothing unwanted is kept. */
 static int prepare(struct mz_analysis *a)
 {
 	if (!mz_recording_has_events(&a->recording))
@@ -182,7 +181,7 @@ static int count(struct mz_analysis *a, const struct mz_event *ev)
 	return 0;
 }
 
-/* After an error there are no more events: sums with a hole in them would pass for whole ones. */
+/* After an error there are no more events: incomplete sums would pass for complete ones. */
 int mz_analysis_next(struct mz_analysis *a, struct mz_event *ev)
 {
 	int ret;
@@ -251,7 +250,7 @@ int mz_analysis_frame(struct mz_analysis *a, uint64_t ip, size_t i, struct mz_co
 
 /* ---- totals -------------------------------------------------------------------------- */
 
-/* Field by field, so that the inside may change without the public structure. */
+/* Field by field, so that the internal structure may change without the public one. */
 static void totals_of_usage(const struct mz_analysis *a, struct mz_totals *t)
 {
 	const struct mz_usage *u = &a->usage;
@@ -281,7 +280,7 @@ static void totals_of_usage(const struct mz_analysis *a, struct mz_totals *t)
 	memcpy(t->lost_by, a->lost, sizeof(a->lost));
 }
 
-/* A file of sums does not know everything; what it does not know stays 0. */
+/* A file of sums does not contain everything; what it lacks stays 0. */
 static int totals_of_profile(struct mz_analysis *a, struct mz_totals *t)
 {
 	const struct mz_profile *p = mz_recording_profile(&a->recording, &a->error);

@@ -32,12 +32,12 @@ struct mz_analysis {
 	struct mz_error error;
 };
 
-/* Opens the recording anew. 0 or -errno with a->error set. */
+/* Opens the recording again. 0 or -errno with a->error set. */
 int mz_analysis_reopen(struct mz_analysis *a);
-/* The same of a KMAP whose lines were read already; the model goes. */
+/* The same for a KMAP whose lines were read already; the model is freed. */
 int mz_analysis_again(struct mz_analysis *a);
 
-/* Options of the caller: to has size bytes. 0 or -errno with err set. */
+/* Copies options of the caller: to has size bytes. 0 or -errno with err set. */
 int mz_analysis_take(void *to, const void *from, size_t size, struct mz_error *err);
 
 /* analysis_tables.c, analysis_kmap.c: fill a table, which the caller deinits in all
@@ -45,7 +45,7 @@ int mz_analysis_take(void *to, const void *from, size_t size, struct mz_error *e
 int mz_analysis_table(struct mz_analysis *a, enum mz_question q, struct mz_result_table *t);
 int mz_analysis_kmap(struct mz_analysis *a, enum mz_question q, const char *pattern,
 		     struct mz_result_table *t);
-/* What the map says of itself, by its model. */
+/* What the map says about itself, by its model. */
 const char *mz_analysis_kmap_text(struct mz_analysis *a, const char *key);
 uint64_t mz_analysis_kmap_number(const struct mz_analysis *a, const char *key);
 /* analysis_privilege.c: of a model that was read with lives. */

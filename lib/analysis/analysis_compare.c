@@ -32,7 +32,7 @@ static int read_map(struct mz_analysis *a)
 	return ret;
 }
 
-/* An error of reading stays with the analysis: its sums would have a hole. */
+/* A read error stays with the analysis: its sums are incomplete. */
 static const struct mz_profile *profile_of(struct mz_analysis *a, struct mz_error *err)
 {
 	const struct mz_profile *p = NULL;
@@ -55,7 +55,7 @@ static const struct mz_profile *profile_of(struct mz_analysis *a, struct mz_erro
 
 /* ---- the table --------------------------------------------------------------------------- */
 
-/* The table keeps the names of its columns with its texts. */
+/* The table stores the names of its columns with its texts. */
 static void add_column(struct mz_result_table *t, const struct mz_profile_value *v, char which)
 {
 	char key[64];

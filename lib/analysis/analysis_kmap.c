@@ -22,8 +22,8 @@ static enum mz_kmap_by level_of(const struct mz_analysis *a, enum mz_question q)
 	}
 }
 
-/* A question of another level reads the map again. Which level comes next is unknown, and a model
- * of the finest level would take far more memory. */
+/* A question at another level reads the map again. Which level comes next is unknown, and a
+ * model of the finest level would take far more memory. */
 static bool from_pipe(const struct mz_analysis *a)
 {
 	return !strcmp(a->paths[0], "-");
@@ -46,7 +46,7 @@ static int read_model(struct mz_analysis *a, enum mz_question q)
 {
 	enum mz_kmap_by by = level_of(a, q);
 	bool lives = q == MZ_ASK_PRIVILEGE;
-	/* Structures take long to load; from a pipe, the next question may want them. */
+	/* Structures take long to load; if the map is a pipe, the next question may need them. */
 	struct mz_recording_model how = {.by = by,
 					 .or_function = by <= MZ_KMAP_BY_FILE && !lives &&
 							!a->o.by_exactly,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Answer the question for the privilege measures of a KMAP. */
+/* Answer the question about the privilege measures of a KMAP. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -43,7 +43,7 @@ static void fill_profile_sum(union mz_result_cell *c, const struct mz_profile_su
 	c[6].number = s->waste;
 }
 
-/* A row of numbers alone; the table remembers if there was no memory for it. */
+/* A row of numbers only; the table remembers if there was no memory for it. */
 static void add_numbers(struct mz_result_table *t, const uint64_t *v, size_t n)
 {
 	union mz_result_cell *row = mz_result_row(t);
@@ -77,8 +77,8 @@ static const struct mz_result_column pool_columns[] = {
 	mz_result_init(t, key, title, columns, sizeof(columns) / sizeof(*(columns)))
 #define AT_PEAK(columns) (sizeof(columns) / sizeof(*(columns)) - 5)
 
-/* Call sites are made when they are asked for: naming them loads debugging information, which
- * other questions do not need. */
+/* Call sites are computed when they are asked for: naming them loads debugging information,
+ * which other questions do not need. */
 static int ask_sites(struct mz_analysis *a, struct mz_result_table *t)
 {
 	struct mz_call_lookup l = mz_call_lookup_events(a->events);
@@ -151,7 +151,7 @@ static int ask_pools(struct mz_analysis *a, struct mz_result_table *t)
 	return 0;
 }
 
-/* A file of sums: a row for each stack that it has; `stack` counts them. */
+/* A file of sums: one row for each of its stacks; `stack` counts them. */
 static int ask_profile(struct mz_analysis *a, enum mz_question q, struct mz_result_table *t)
 {
 	const struct mz_profile *p = mz_recording_profile(&a->recording, &a->error);
@@ -227,7 +227,7 @@ static int ask_histogram(const struct mz_histogram *h, bool bytes, struct mz_res
 	return 0;
 }
 
-/* The share is of the pages in use: how much of them no live block covers. */
+/* The share of the pages in use that no live block covers. */
 static int ask_layout(struct mz_analysis *a, struct mz_result_table *t)
 {
 	static const struct mz_result_column columns[] = {
@@ -274,8 +274,8 @@ static int ask_loss(struct mz_analysis *a, struct mz_result_table *t)
 
 /* ---- all ------------------------------------------------------------------------------- */
 
-/* The caller wanted less when it opened the recording; the message names the flag that was
- * missing. */
+/* The caller did not ask for this when it opened the recording; the message names the missing
+ * flag. */
 static int not_kept(struct mz_analysis *a, enum mz_question q, const char *what)
 {
 	return mz_fail(&a->error, ENODATA, "%s: '%s' needs %s, which was not asked for",

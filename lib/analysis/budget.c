@@ -20,7 +20,7 @@ static bool is(const char *name, const char *s, size_t len)
 	return strlen(name) == len && !memcmp(name, s, len);
 }
 
-/* The short names of budgets first, then the names of the tables. */
+/* The short names of budgets come first, then the names of the tables. */
 const struct mz_profile_value *mz_budget_value(const char *name, size_t len)
 {
 	for (size_t i = 0; i < sizeof(short_names) / sizeof(*short_names); i++)
@@ -52,7 +52,7 @@ static int wrong(struct mz_error *err, const char *text, const char *what)
 		       mz_printable(shown, sizeof(shown), text, strlen(text)), what);
 }
 
-/* The longer operators come first, or >= would be read as >. */
+/* The longer operators come first; otherwise >= would be read as >. */
 static const char *parse_op(struct mz_budget *b, const char *p)
 {
 	static const char *const ops[] = {">=", "<=", "==", "!=", ">", "<"};
@@ -90,7 +90,7 @@ static const char *parse_limit(struct mz_budget *b, const char *p)
 	return p;
 }
 
-/* Several budgets may be in one option, separated by commas: text is moved behind the one that
+/* One option may contain several budgets, separated by commas: text moves behind the one that
  * was parsed. */
 int mz_budget_parse(struct mz_budget *b, const char **text, struct mz_error *err)
 {

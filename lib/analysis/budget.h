@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Budgets of memory, and the short names of what they limit. */
+/* Memory budgets, and the short names of what they limit. */
 #ifndef MZ_ANALYSIS_BUDGET_H
 #define MZ_ANALYSIS_BUDGET_H
 
@@ -24,11 +24,10 @@ struct mz_budget {
 	double limit;
 };
 
-/* One of a list with commas between; *text is moved behind it. 0 or -EINVAL with
- * err set. */
+/* Parses one of a comma-separated list; *text moves behind it. 0 or -EINVAL with err set. */
 int mz_budget_parse(struct mz_budget *budget, const char **text, struct mz_error *err);
 
-/* What the budget is about in these two; a percentage of nothing is infinite. */
+/* The value of the budget in these two; a percentage of nothing is infinite. */
 double mz_budget_actual(const struct mz_budget *budget, uint64_t a, uint64_t b);
 bool mz_budget_broken(const struct mz_budget *budget, uint64_t a, uint64_t b);
 

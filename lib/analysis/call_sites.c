@@ -69,7 +69,7 @@ struct mz_call_lookup mz_call_lookup_events(struct mz_events *events)
 
 /* ---- the place of a stack ------------------------------------------------------------- */
 
-/* A frame of a stack, and which of those inlined there. */
+/* A frame of a stack, and which of the functions inlined there. */
 struct place {
 	size_t frame, inlined;
 };
@@ -159,7 +159,8 @@ static char *copy(const char *s)
 	return s ? strdup(s) : NULL;
 }
 
-/* The site of a text, made if it is new: its number + 1; 0 = no memory. Takes over text. */
+/* The site of a text, which is added if it is new: its number + 1; 0 = no memory. Takes over
+ * text. */
 static uint32_t site_of_text(struct mz_call_sites *s, char *text)
 {
 	uint32_t id;
@@ -212,7 +213,7 @@ static struct mz_call_site *site_of_place(struct job *j, uint64_t ip, size_t inl
 	return j->which_site[id] ? &j->s->list[j->which_site[id] - 1] : NULL;
 }
 
-/* The frame around a place: of those inlined there, or else the next. */
+/* The frame around a place: the next of those inlined there, or the next frame. */
 static char *caller_of(const struct job *j, const uint64_t *ips, size_t depth, struct place at)
 {
 	struct mz_place_name names[MZ_EVENTS_INLINED];

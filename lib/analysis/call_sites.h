@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stacks summed up by call site: the place in the program, below the functions of allocators
- * and containers, that wanted the memory. Function, file and line of a place are those of one
- * frame, also where functions were inlined into each other.
+ * Stacks summed by call site: the place in the program, below the functions of allocators and
+ * containers, that wanted the memory. Function, file and line of a place are those of one frame,
+ * also where functions were inlined into each other.
  */
 #ifndef MZ_ANALYSIS_CALL_SITES_H
 #define MZ_ANALYSIS_CALL_SITES_H
@@ -13,7 +13,7 @@
 #include "analysis/wrappers.h"
 #include "symbols/user.h"
 
-/* What is one row: a line of the source, or all of a function, file, module or thread. */
+/* What a row stands for: a source line, or a whole function, file, module or thread. */
 enum mz_call_by { MZ_BY_SITE, MZ_BY_FUNCTION, MZ_BY_FILE, MZ_BY_MODULE, MZ_BY_THREAD };
 
 struct mz_call_options {
@@ -49,7 +49,7 @@ struct mz_call_sites {
 	size_t by_text_cap;
 };
 
-/* Where stacks and names come from. */
+/* The source of stacks and names. */
 struct mz_call_lookup {
 	const uint64_t *(*stack)(const struct mz_call_lookup *l, uint32_t stack, size_t *depth);
 	size_t (*names)(const struct mz_call_lookup *l, uint64_t ip,

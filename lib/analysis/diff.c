@@ -85,8 +85,8 @@ static int add_all(struct mz_diff *d, const struct mz_profile *p, enum mz_compar
 	return ret;
 }
 
-/* Only what both recordings know is compared: a sum that one does not have would look like a
- * change. */
+/* Only values that both recordings have are compared: one that is missing on one side would look
+ * like a change. */
 int mz_diff_make(struct mz_diff *d, const struct mz_profile *a, const struct mz_profile *b,
 		 enum mz_compare_by by, struct mz_error *err)
 {

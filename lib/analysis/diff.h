@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What changed from one recording to another, in all and by place. */
+/* What changed from one recording to another, in total and by place. */
 #ifndef MZ_ANALYSIS_DIFF_H
 #define MZ_ANALYSIS_DIFF_H
 

@@ -27,7 +27,7 @@ void mz_flame_deinit(struct mz_flame *f)
 	*f = (struct mz_flame){0};
 }
 
-/* The child of that name, made if there is none; 0 = no memory. */
+/* The child with that name, which is added if it is new; 0 = no memory. */
 /* A node is found by its parent and its name, so that a path costs one lookup per level, however
  * wide the tree is. */
 static uint32_t child(struct mz_flame *f, uint32_t parent, uint32_t name)
@@ -84,7 +84,7 @@ size_t mz_flame_split(struct mz_tables *names, const char *text, uint32_t *path,
 	return n;
 }
 
-/* The share of a node in the value where it is largest; never above its parent's. */
+/* The share of a node in the value where it is largest; never above that of its parent. */
 static float share(const struct mz_flame *f, uint32_t i)
 {
 	double most = 0;

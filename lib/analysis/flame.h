@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A tree of names with values, for flame graphs. Paths are added; those that begin alike share
- * nodes. For a picture, nodes that are small in every value are folded into their parents. */
+/* A tree of names with values, for flame graphs. Paths are added; those with the same beginning
+ * share nodes. For a picture, nodes that are small in every value are folded into their parents. */
 #ifndef MZ_ANALYSIS_FLAME_H
 #define MZ_ANALYSIS_FLAME_H
 
@@ -38,12 +38,12 @@ struct mz_flame {
 int mz_flame_init(struct mz_flame *f, struct mz_tables *names);
 void mz_flame_deinit(struct mz_flame *f);
 
-/* The path from the root's child on, as strings of the tables. */
+/* The path from the child of the root on, as strings of the tables. */
 int mz_flame_add(struct mz_flame *f, const uint32_t *path, size_t depth,
 		 const uint64_t value[MZ_FLAME_VALUES]);
 
-/* Splits "fs/ext4/inode.c" into three names, at most `most`: how many. A 0 among them: no memory,
- * which mz_flame_add() then says. */
+/* Splits "fs/ext4/inode.c" into three names, at most `most`: how many. If one of them is 0,
+ * there was no memory, which mz_flame_add() then reports. */
 size_t mz_flame_split(struct mz_tables *names, const char *text, uint32_t *path, size_t most);
 
 /* What is shown of a tree: the largest nodes. For each node, where it is drawn:

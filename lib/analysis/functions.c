@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/input.h"
 
-/* A kernel has 100,000; a file of more is not one. */
+/* A kernel has 100,000; a file with more is not a table of functions. */
 #define MOST (1u << 24)
 
 void mz_functions_deinit(struct mz_functions *f)
@@ -90,7 +90,7 @@ static uint32_t number(struct mz_functions *f, struct mz_bytes_index *ix,
 	return mz_bytes_index_put(ix, key, n + k + 1);
 }
 
-/* Bytes that do not count (calls of a profiler) make a function longer than its size says, and
+/* Bytes that do not count (calls of a profiler) make a function longer than its size, and
  * padding follows it. */
 static uint64_t beyond(const struct mz_function_part *part)
 {
@@ -199,7 +199,7 @@ static struct mz_cursor all_of(const char *s)
 	return (struct mz_cursor){s, s + strlen(s)};
 }
 
-/* NULL, or the column whose value is wrong. An empty count is not known. */
+/* NULL, or the column whose value is wrong. An empty count is unknown. */
 static const char *read_row(char *cells[CELLS], const size_t at[COLUMNS],
 			    struct mz_code_function *fn)
 {

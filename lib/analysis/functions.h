@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The functions of a kernel with what their instructions can do: how many read, write, call,
- * return and free. From a table (CSV: name,file,start,size,read,write,call,return,free), or
- * counted in the kernel's image.
+ * The functions of a kernel, with what their instructions can do: how many read, write, call,
+ * return and free. From a table (CSV: name,file,start,size,read,write,call,return,free), or counted
+ * in the kernel's image.
  */
 #ifndef MZ_ANALYSIS_FUNCTIONS_H
 #define MZ_ANALYSIS_FUNCTIONS_H
@@ -20,7 +20,7 @@ struct mz_function {
 	uint64_t ops[MZ_OPS];
 };
 
-/* Where a part of a function is. */
+/* The location of a part of a function. */
 struct mz_function_part {
 	uint64_t start, size;
 	uint32_t function;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The history of a heap: its timeline, the sizes and ages of its blocks and where they
- * lay. That is what a picture of a trace needs, in memory that does not grow with the trace.
+ * The history of a heap: its timeline, and the sizes, ages and addresses of its blocks. A picture
+ * of a trace needs these, in memory that does not grow with the trace.
  */
 #ifndef MZ_ANALYSIS_HISTORY_H
 #define MZ_ANALYSIS_HISTORY_H
@@ -22,9 +22,10 @@ struct mz_history {
 struct mz_history *mz_history_new(void);
 void mz_history_free(struct mz_history *h);
 
-/* The clock moves on, with what is live until then. It never goes back. */
+/* Moves the clock on, with what is live until then. It never goes back. */
 void mz_history_tick(struct mz_history *h, uint64_t now, uint64_t live, uint64_t blocks);
-/* Blocks of one size came or went (seen: it is known that it was now). addr 0 = not known. */
+/* Blocks of one size were allocated or freed (seen: they are known to have been freed now). addr
+ * 0 = unknown. */
 void mz_history_came(struct mz_history *h, uint64_t addr, uint64_t size, uint64_t count,
 		     uint64_t live, uint64_t blocks);
 void mz_history_went(struct mz_history *h, uint64_t addr, uint64_t size, uint64_t count,

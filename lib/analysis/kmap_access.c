@@ -4,7 +4,7 @@
 
 #include "analysis/kmap_build.h"
 
-/* Has the object been touched from more than one side? */
+/* Has the object been touched by more than one subsystem, process or context? */
 static void note_side(struct current *now, uint32_t dir, int32_t pid)
 {
 	if (dir) {
@@ -137,8 +137,8 @@ static int enter_access(struct mz_kmap_model *m, const struct mz_kmap_access *a,
 	return 0;
 }
 
-/* The accesses of the current object that were gathered; the memory that they will need
- * is asked for in steps. */
+/* Enters the collected accesses of the current object; the memory that they will need is
+ * prefetched in steps. */
 int mz_kmap_enter_gathered(struct mz_kmap_model *m)
 {
 	struct mz_kmap_private *own = m->own;

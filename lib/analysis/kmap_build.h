@@ -5,7 +5,7 @@
 
 #include "analysis/kmap.h"
 
-/* A text that was just looked up is often the next one too. */
+/* A text that was just looked up is often the next one as well. */
 struct recent {
 	char text[64];
 	size_t len;
@@ -23,7 +23,7 @@ struct current {
 	bool touched, has_pid, dirs, processes, interrupt, process;
 };
 
-/* Accesses are gathered, and entered many at a time (mz_pair_index_ask). */
+/* Accesses are collected, and entered many at a time (mz_pair_index_ask). */
 #define GATHERED 64
 
 struct mz_kmap_private {
@@ -67,14 +67,14 @@ uint32_t mz_kmap_place_id(struct mz_kmap_model *m, uint64_t ip);
 /* Of a function that begins at ip, where an access cannot be. */
 uint32_t mz_kmap_entry_id(struct mz_kmap_model *m, uint64_t ip);
 uint32_t mz_kmap_group_id(struct mz_kmap_model *m, uint32_t key, unsigned kind);
-/* At the end: what processes are called. 0 or -ENOMEM. */
+/* At the end: the names of processes. 0 or -ENOMEM. */
 int mz_kmap_name_processes(struct mz_kmap_model *m);
 
 /* kmap_access.c: 0 or -ENOMEM. */
 int mz_kmap_add_freer(struct mz_kmap_model *m, uint32_t class, uint64_t ip, uint64_t objects);
 int mz_kmap_add_access(struct mz_kmap_model *m, const struct mz_kmap_access *a);
 int mz_kmap_add_call(struct mz_kmap_model *m, const struct mz_kmap_call *c);
-/* The accesses of the current object are all there. */
+/* All accesses of the current object have been read. */
 int mz_kmap_enter_gathered(struct mz_kmap_model *m);
 
 static inline void mz_kmap_add_sum(struct mz_kmap_sum *s, uint64_t bytes)

@@ -81,7 +81,7 @@ void mz_kmap_types(const struct mz_kmap_model *m, const char *pattern, struct mz
 
 /* ---- members ------------------------------------------------------------------------------- */
 
-/* Bytes of a structure that were touched as one: a member, or several. */
+/* Bytes of a structure that were touched together: a member, or several. */
 struct field {
 	uint32_t type;
 	uint64_t offset, size;
@@ -120,7 +120,7 @@ static uint32_t one_type(struct fields *f, const char *name, uint64_t size)
 	return mz_pair_index_put(&f->types, text(f, name), size);
 }
 
-/* The bytes that an edge touches, as member, or from member to member. */
+/* The bytes that an edge touches, as a member, or from member to member. */
 struct span {
 	uint64_t offset, size;
 	char member[420];

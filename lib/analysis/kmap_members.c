@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the compiler's table of access sites says: the member that code touches, and by that the
- * structure that objects are. */
+/* Use the compiler's table of access sites: the members that code touches, and from them the
+ * structures of objects. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* ---- places ----------------------------------------------------------------------------- */
 
-/* A structure without a name cannot be told from another one. */
+/* Structures without a name cannot be told apart. */
 static int describe(struct mz_kmap_model *m, struct mz_kmap_place *p,
 		    const struct mz_access_site *s)
 {
@@ -49,7 +49,8 @@ struct votes {
 	size_t cap;
 };
 
-/* Does the structure begin where the object does, or an element of it? Without bytes: perhaps. */
+/* Does the structure begin where the object does, or where an element of it does? Without bytes:
+ * perhaps. */
 static bool may_be_outer(const struct mz_kmap_class *c, const struct mz_kmap_edge *e,
 			 const struct mz_kmap_place *p)
 {
@@ -80,8 +81,8 @@ static int add_vote(struct votes *v, const struct mz_kmap_model *m, const struct
 	return 0;
 }
 
-/* The largest structure that begins with the object is it; the others are in it, or another view
- * of it, which the share shows. */
+/* The largest structure that begins with the object is its type; the others are inside it, or
+ * another view of it, as their share shows. */
 static int decide(struct mz_kmap_model *m, const struct votes *v)
 {
 	uint32_t *size = calloc(m->n_classes ? m->n_classes : 1, sizeof(*size));

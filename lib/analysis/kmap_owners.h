@@ -38,8 +38,8 @@ struct mz_kmap_owners {
 bool mz_kmap_owners_init(struct mz_kmap_owners *o);
 void mz_kmap_owners_deinit(struct mz_kmap_owners *o);
 
-/* A comment of a map: 1 if it is an owner, 0 if it is something else, -EINVAL if it begins as
- * an owner and is none, -ENOMEM. Owners come in the order of their numbers, or again. */
+/* Parses a comment of a map: 1 if it is an owner, 0 if it is something else, -EINVAL if it only
+ * begins like an owner, -ENOMEM. Owners come in the order of their numbers, or again. */
 int mz_kmap_owners_line(struct mz_kmap_owners *o, struct mz_kmap_text line);
 
 /* 0: not known. */

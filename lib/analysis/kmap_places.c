@@ -25,7 +25,7 @@ uint32_t mz_kmap_recent_id(struct mz_kmap_model *m, struct recent *r, struct mz_
 	return r->id;
 }
 
-/* entry: ip is the start of a function; else it is behind a call. */
+/* entry: ip is the start of a function; otherwise it follows a call. */
 static void name_place(struct mz_kmap_model *m, struct mz_kmap_place *p, bool entry)
 {
 	struct mz_symbol s;
@@ -57,7 +57,7 @@ uint32_t mz_kmap_group_id(struct mz_kmap_model *m, uint32_t key, unsigned kind)
 	return id;
 }
 
-/* What a process called itself in the end counts. */
+/* The last name of a process counts. */
 static int find_last(struct mz_kmap_model *m)
 {
 	struct mz_kmap_private *own = m->own;

@@ -64,8 +64,8 @@ static bool matches(const char *pattern, const char *name)
 	       (strpbrk(pattern, "*?[") ? !fnmatch(pattern, name, 0) : !!strstr(name, pattern));
 }
 
-/* A pattern may name what the object is, the cache it came from, or the code that allocates
- * it: users know one of these and seldom which. */
+/* A pattern may name what the object is, the cache it came from, or the code that allocates it:
+ * users know one of these and seldom which. */
 bool mz_kmap_class_matches(const struct mz_kmap_model *m, uint32_t class, const char *pattern)
 {
 	const struct mz_kmap_class *c = &m->classes[class];
@@ -181,7 +181,7 @@ bool *mz_kmap_chosen_classes(const struct mz_kmap_model *m, const char *pattern)
 	return chosen;
 }
 
-/* One row a function: how often, and how many objects. */
+/* One row per function: how often, and how many objects. */
 static void add_code(const struct mz_kmap_model *m, struct adder *ad, uint32_t name, uint64_t times,
 		     uint64_t objects)
 {
@@ -196,8 +196,8 @@ static void add_code(const struct mz_kmap_model *m, struct adder *ad, uint32_t n
 	row[2].number += objects;
 }
 
-/* The names of groups are those of functions here; places that only allocate or free
- * have groups as well. */
+/* The names of groups are function names here; places that only allocate or free have groups as
+ * well. */
 static void object_by_code(const struct mz_kmap_model *m, const bool *chosen,
 			   enum mz_kmap_role role, struct adder *ad)
 {

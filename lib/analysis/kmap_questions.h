@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Questions to the model of a KMAP. Each fills an answer that the caller deinits;
- * a.failed says that memory ran out. Rows are sorted, the greatest first; members by
- * structure and offset. */
+/* Questions to the model of a KMAP. Each fills an answer that the caller deinits; a.failed shows
+ * that memory ran out. Rows are sorted, the largest first; members by structure and offset. */
 #ifndef MZ_ANALYSIS_KMAP_QUESTIONS_H
 #define MZ_ANALYSIS_KMAP_QUESTIONS_H
 
@@ -15,12 +14,12 @@ void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_result_table *a);
  * variable, allocating function or file. NULL matches all. */
 void mz_kmap_classes(const struct mz_kmap_model *m, const char *pattern, struct mz_result_table *a);
 
-/* Of those classes: by which code they are allocated, freed, read and written. */
+/* For those classes: the code that allocates, frees, reads and writes them. */
 enum mz_kmap_role { MZ_KMAP_ALLOCATED, MZ_KMAP_FREED, MZ_KMAP_WRITTEN, MZ_KMAP_READ };
 void mz_kmap_object(const struct mz_kmap_model *m, const char *pattern, enum mz_kmap_role role,
 		    struct mz_result_table *a);
 
-/* Of those classes: the structures that they are, and how that is known. */
+/* For those classes: their structures, and how these are known. */
 void mz_kmap_types(const struct mz_kmap_model *m, const char *pattern, struct mz_result_table *a);
 
 /* For the classes whose structure is known: which functions read and write which member.
@@ -37,10 +36,10 @@ void mz_kmap_calls(const struct mz_kmap_model *m, struct mz_result_table *a);
 /* Classes with objects that more than one subsystem, process or context touched. */
 void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_result_table *a);
 
-/* Classes with objects that were allocated for nothing. */
+/* Classes with objects that were allocated in vain. */
 void mz_kmap_unused(const struct mz_kmap_model *m, struct mz_result_table *a);
 
-/* For a first look. */
+/* For a first overview. */
 void mz_kmap_processes(const struct mz_kmap_model *m, struct mz_result_table *a);
 void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_result_table *a);
 

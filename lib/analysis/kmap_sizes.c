@@ -24,7 +24,7 @@ static int by_time(const void *a, const void *b)
 	return MZ_ORDER(x->time, y->time);
 }
 
-/* Most maps are in the order of allocation, so that sorting is often not needed. */
+/* Most maps are in the order of allocation, so sorting is often unnecessary. */
 static void sort(struct event *e, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -35,7 +35,7 @@ static void sort(struct event *e, size_t n)
 	}
 }
 
-/* Rounded to a tenth, then cut, by the same binary fractions as those scripts. */
+/* Rounded to a tenth, then truncated, with the same binary fractions as those scripts. */
 static uint64_t cut(double average)
 {
 	char text[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The size of a class of objects that come and go: the average of its live bytes. */
+/* The size of a class whose objects come and go: the average of its live bytes. */
 #ifndef MZ_ANALYSIS_KMAP_SIZES_H
 #define MZ_ANALYSIS_KMAP_SIZES_H
 

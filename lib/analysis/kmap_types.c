@@ -38,7 +38,7 @@ static int ask(struct mz_kmap_model *m, uint32_t class, int64_t shift)
 	return *a.by && !to->by ? -ENOMEM : 0;
 }
 
-/* A cache of one sort of objects; those of kmalloc hold all sorts. */
+/* A cache for one kind of object; those of kmalloc hold all kinds. */
 static bool is_of_one_sort(const char *cache)
 {
 	return *cache && strncmp(cache, "kmalloc", 7);
@@ -68,7 +68,7 @@ static uint32_t agreed(const struct mz_kmap_model *m, uint32_t cache)
 	return type;
 }
 
-/* A site that says nothing gets what the others of its cache agree on. */
+/* A site without a type gets the one that the other sites of its cache agree on. */
 static int spread(struct mz_kmap_model *m)
 {
 	struct mz_pair_index caches = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The structures that classes of objects are. */
+/* The structures of classes of objects. */
 #ifndef MZ_ANALYSIS_KMAP_TYPES_H
 #define MZ_ANALYSIS_KMAP_TYPES_H
 

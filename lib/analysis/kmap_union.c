@@ -206,7 +206,7 @@ static uint32_t text_of(struct mz_union *u, const char *s)
 	return *s ? mz_tables_string(u->strings, s, strlen(s)) : 0;
 }
 
-/* The size that one map gives a class, before what its times say. */
+/* The size that one map gives a class, before its times are considered. */
 static void add_size(struct mz_union_object *o, const struct mz_kmap_class *c,
 		     const struct identity *i)
 {

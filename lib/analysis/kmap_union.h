@@ -79,8 +79,8 @@ void mz_union_deinit(struct mz_union *u);
 /* Adds a map that was read with options.lives. 0 or -ENOMEM. */
 int mz_union_add(struct mz_union *u, const struct mz_kmap_model *m, const char *name);
 
-/* All maps are added: the order of classes, edges and calls becomes one that does not depend on
- * that of the maps. 0 or -ENOMEM. */
+/* All maps are added: classes, edges and calls get an order that does not depend on that of the
+ * maps. 0 or -ENOMEM. */
 int mz_union_finish(struct mz_union *u);
 
 /* A finished union as records of a map. of: the object that
@@ -91,7 +91,7 @@ int mz_union_write(struct mz_union *u, mz_union_put *put, void *arg);
 
 /* "" for 0. */
 const char *mz_union_string(const struct mz_union *u, uint32_t id);
-/* What a class is called in a file: its identity, without blanks; returns buf. */
+/* The name of a class in a file: its identity, without blanks; returns buf. */
 char *mz_union_object_id(const struct mz_union *u, uint32_t object, char *buf, size_t size);
 
 /* Code of modules: behind 512 MiB for the kernel, as upstream's kernels have it, or behind 1 GiB in

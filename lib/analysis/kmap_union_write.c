@@ -23,7 +23,7 @@ static int by_object(const void *a, const void *b)
 	return MZ_ORDER(x->object, y->object) ?: MZ_ORDER(x->ip, y->ip);
 }
 
-/* By what it is, which does not depend on the order of the maps. */
+/* By identity, which does not depend on the order of the maps. */
 static int by_identity(const void *a, const void *b, void *arg)
 {
 	const struct mz_union *u = arg;
@@ -39,7 +39,7 @@ static int by_identity(const void *a, const void *b, void *arg)
 	return c ? c : strcmp(mz_union_string(u, x->type), mz_union_string(u, y->type));
 }
 
-/* Numbers of objects are handed out in the order of reading; edges are moved to the new ones. */
+/* Objects are numbered in the order of reading; edges are moved to the new numbers. */
 static int sort_objects(struct mz_union *u)
 {
 	size_t n = u->n_objects ? u->n_objects : 1;
@@ -191,7 +191,7 @@ static int put_calls(struct writer *w)
 	return ret;
 }
 
-/* At the end: at the start, many of them would hide what the file is. */
+/* At the end: at the start, many of them would hide the kind of the file. */
 static int put_runs(struct writer *w)
 {
 	int ret = 0;

@@ -21,7 +21,7 @@ struct mz_kmem_input;
 /* flags: enum mz_open_flags. */
 struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, unsigned flags,
 					 struct mz_error *err);
-/* The same of one file that is open, which it takes over, in failure too. */
+/* The same for one file that is already open; it takes over the file, on failure as well. */
 struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, const char *path,
 				       struct mz_error *err);
 void mz_kmem_input_close(struct mz_kmem_input *in);
@@ -31,8 +31,7 @@ void mz_kmem_input_close(struct mz_kmem_input *in);
  * set. */
 int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, uint32_t *stack,
 		       struct mz_error *err);
-/* Up to max of them, where they lie until the next call: how many, 0 at the end,
- * -errno with err set. */
+/* Up to max of them, in place until the next call: how many, 0 at the end, -errno with err set. */
 long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, uint32_t *stacks,
 			size_t max, struct mz_error *err);
 
@@ -89,7 +88,7 @@ struct mz_kmem_group {
 	uint32_t *lifetimes; /* MZ_KMEM_BUCKETS, once something ended */
 };
 
-/* A size at a call site: for advice. */
+/* A size at a call site, for the advice. */
 struct mz_kmem_shape {
 	uint32_t site;
 	uint32_t req, given;
@@ -160,8 +159,8 @@ struct mz_kmem_advice {
 	uint64_t saves; /* bytes, at the peak of this size at this site */
 };
 
-/* Told of each block that comes, and that goes, by the event e, as the report counts it.
- * 0 or -ENOMEM, which ends the pass. */
+/* Called for each block that is allocated or freed by the event e, as the report counts it. 0 or
+ * -ENOMEM, which ends the pass. */
 struct mz_kmem_watch {
 	/* stack: as mz_kmem_input_next() tells it */
 	int (*came)(void *arg, const struct mz_kmem_block *b, uint32_t stack);
@@ -177,7 +176,7 @@ struct mz_kmem_filter {
 	size_t ones;	 /* allocations to keep; 0 = all */
 };
 
-/* Allocators that stand on each other: a slab's memory is pages, too. */
+/* Allocators are built on each other: a slab's memory consists of pages, too. */
 enum mz_kmem_allocator {
 	MZ_KMEM_OF_SLAB,
 	MZ_KMEM_OF_PAGES,
@@ -235,11 +234,12 @@ const char *mz_kmem_class_name(enum mz_kmem_class class);
 #define MZ_KMEM_CLASS (1u << 16)
 /* The number of the cache that stands at caches[i]. */
 uint32_t mz_kmem_cache_at(uint32_t i);
-/* Where its group stands; NULL = nothing was seen of it. */
+/* Its group; NULL = it did not occur. */
 struct mz_kmem_group *mz_kmem_cache_group(const struct mz_kmem_report *r, uint32_t cache);
 /* The name of a cache of the report: "dentry", "kmalloc-64". Into buf. */
 char *mz_kmem_cache_text(const struct mz_kmem_report *r, uint32_t cache, char *buf, size_t size);
-/* Bytes a block of n bytes takes in a cache of its own, its slab's rest shared. */
+/* The bytes that a block of n bytes takes in a cache of its own, with its share of the slab's
+ * rest. */
 uint32_t mz_kmem_own_cost(uint32_t n);
 
 /* kmem_anomalies.c, kmem_advice.c: called by make. */

@@ -61,8 +61,7 @@ static bool lost_between(const struct mz_kmem_report *r, const uint64_t *reach, 
  * can only make a finding less severe, never more.
  */
 
-/* Caches that are known to be taken from and given back to in bulk. A short trace
- * need not show it. */
+/* Caches that are known to be used in bulk. A short trace need not show it. */
 static bool is_bulk_cache(const char *name)
 {
 	static const char *const bulk[] = {"maple_node",     "bio",    "skbuff_",
@@ -105,7 +104,7 @@ static bool frees_unseen(const struct mz_kmem_report *r, uint32_t site)
 	return site < r->nsites && r->sites[site].unknown + r->sites[site].again >= 2;
 }
 
-/* Nothing was lost: is it the kernel, or what cannot be seen? */
+/* Nothing was lost: is it an error of the kernel, or a blind spot? */
 static enum mz_kmem_class judge(const struct mz_kmem_report *r, struct mz_kmem_finding *f)
 {
 	switch (f->what) {

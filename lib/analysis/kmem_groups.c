@@ -58,7 +58,7 @@ int kmem_grow_groups(struct mz_kmem_group **g, uint32_t *n, uint32_t need)
 	return 0;
 }
 
-/* What of g follows from the parts that are added. The peaks do not. */
+/* The values of g that follow from the parts that are added. The peaks do not. */
 static int add_group(struct mz_kmem_group *g, const struct mz_kmem_group *part)
 {
 	g->allocs += part->allocs;

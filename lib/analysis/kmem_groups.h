@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the pass over a kernel trace keeps: counters of groups (a call site, a
- * cache), findings, the worst single allocations, and shapes. */
+/* What the pass over a kernel trace keeps: counters of groups (a call site, a cache), findings,
+ * the worst single allocations, and shapes. */
 #ifndef MZ_ANALYSIS_KMEM_GROUPS_H
 #define MZ_ANALYSIS_KMEM_GROUPS_H
 
@@ -42,7 +42,7 @@ static inline void kmem_group_alloc(struct mz_kmem_group *g, uint32_t req, uint3
 	kmem_group_peak(g, given);
 }
 
-/* A block of the group is gone. */
+/* A block of the group has ended. */
 static inline void kmem_group_end(struct mz_kmem_group *g, const struct mz_kmem_block *b)
 {
 	g->live--;
@@ -50,7 +50,7 @@ static inline void kmem_group_end(struct mz_kmem_group *g, const struct mz_kmem_
 	g->live_given -= b->given;
 }
 
-/* The same, and we know when and where. */
+/* The same, and it is known when and where. */
 static inline int kmem_group_free(struct mz_kmem_group *g, const struct mz_kmem_block *b,
 				  unsigned life)
 {

@@ -66,7 +66,7 @@ static inline uint32_t stack_number(const struct kmem_source *s, const struct mz
 	return known ? s->stacks[e->site] : 0;
 }
 
-/* Our numbers for the file's, and the CPU that the file's name tells. */
+/* Our numbers for those of the file, and the CPU from the file's name. */
 static inline void translate(const struct kmem_source *s, struct mz_event *e)
 {
 	/* a number that the file's tables do not have is unknown, not a size */
@@ -86,7 +86,7 @@ static inline void translate(const struct kmem_source *s, struct mz_event *e)
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* What orders the next event: its number if it has one, else its time. */
+/* The order of the next event: its number if it has one, otherwise its time. */
 static void set_key(struct kmem_source *s)
 {
 	if (s->at >= s->n)
@@ -186,7 +186,7 @@ static bool gap_before(struct mz_kmem_input *in, const struct kmem_source *s, st
 	return false;
 }
 
-/* What was lost after the last event has no gap to show. */
+/* What was lost after the last event leaves no gap. */
 static int lost_at_end(struct mz_kmem_input *in, struct mz_event *ev)
 {
 	if (!in->whole || in->overruns <= in->missing)
@@ -213,7 +213,7 @@ static int prepare(struct mz_kmem_input *in, struct mz_error *err)
 	return in->ready;
 }
 
-/* The next event of the batches at hand, and the number of its stack. */
+/* The next event of the current batches, and the number of its stack. */
 static inline const struct mz_event *take(struct mz_kmem_input *in, uint32_t *stack)
 {
 	struct kmem_source *s = &in->src[in->merge.heap[0].number];

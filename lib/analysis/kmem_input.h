@@ -21,7 +21,7 @@ struct kmem_source {
 	long n, at;
 	bool ended;
 	uint64_t key;			   /* order of the next event; UINT64_MAX = at its end */
-	int cpu;			   /* by the file's name; -1 = not told */
+	int cpu;			   /* by the file's name; -1 = unknown */
 	uint32_t *sites, *caches, *stacks; /* file number -> merged number */
 	uint32_t nsites, ncaches, nstacks;
 	size_t cap_sites, cap_caches, cap_stacks;
@@ -34,7 +34,7 @@ struct mz_kmem_input {
 	bool ready;	       /* they have */
 	bool whole;	       /* all files of a recording, with numbered events: a gap is a loss */
 	bool begun;
-	struct mz_event lost; /* a gap, told as an event */
+	struct mz_event lost; /* a gap, returned as an event */
 	uint64_t last;	      /* number of the last event */
 	uint64_t last_time;
 	uint64_t missing;	    /* by the gaps so far */

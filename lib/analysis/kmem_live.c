@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A freed block is remembered so long at least, to see it freed again. */
+/* How long a freed block is remembered at least, to detect a second free. */
 #define REMEMBER   (10ull * 1000000000u)
 #define MAX_CPUS   1024
 #define SWEEP_FROM ((1u << 14) - 1)
 
-/* Page 0 stands for none, so that 0 can be returned for a page that is not known. */
+/* Page 0 stands for none, so that 0 can be returned for an unknown page. */
 struct mz_kmem_live *mz_kmem_live_new(void)
 {
 	struct mz_kmem_live *l = calloc(1, sizeof(*l));
@@ -141,7 +141,7 @@ bool mz_kmem_live_room(struct mz_kmem_live *l, unsigned cpus)
 	return cpus <= l->cpus;
 }
 
-/* Nodes are those of the machine that recorded, which the trace carries. */
+/* Nodes are those of the machine that recorded, which the trace contains. */
 int mz_kmem_live_matrices(struct mz_kmem_live *l, struct mz_kmem_report *r)
 {
 	unsigned n = r->ncpus;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The blocks of a kernel trace by address, the freed ones too, and what is
- * known of the pages they lie in. */
+/* The blocks of a kernel trace by address, including freed ones, and what is known about their
+ * pages. */
 #ifndef MZ_ANALYSIS_KMEM_LIVE_H
 #define MZ_ANALYSIS_KMEM_LIVE_H
 
@@ -21,7 +21,7 @@ struct kmem_page {
 };
 
 struct mz_kmem_live {
-	/* Pages and what was made of them have the same address: a table per allocator. */
+	/* Pages and objects in them have the same address: one table per allocator. */
 	struct mz_u64_table blocks[MZ_KMEM_ALLOCATORS];
 	struct kmem_page *pages; /* from 1; a block keeps the number of its own */
 	size_t cap_pages;
@@ -46,17 +46,17 @@ static inline struct mz_kmem_block *mz_kmem_live_find(const struct mz_kmem_live 
 	return b && b->state ? b : NULL;
 }
 
-/* A block that is not there is made (state 0); NULL = no memory. May move blocks. */
+/* A block that is missing is added (state 0); NULL = no memory. May move blocks. */
 struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, uint8_t of,
 				       uint64_t now);
 
-/* The address will be asked for soon. */
+/* The address will be looked up soon. */
 static inline void mz_kmem_live_prefetch(const struct mz_kmem_live *l, uint64_t addr, uint8_t of)
 {
 	mz_u64_table_prefetch(&l->blocks[of], addr, sizeof(struct mz_kmem_block));
 }
 
-/* All blocks, in no order: *at begins with 0. NULL = the end. */
+/* All blocks, in no particular order: *at begins with 0. NULL = the end. */
 struct mz_kmem_block *mz_kmem_live_next(const struct mz_kmem_live *l, size_t *at);
 
 /* The number of the page of an address; 0 = not known, and with make: no memory. */
@@ -74,7 +74,7 @@ static inline void mz_kmem_live_seen(struct mz_kmem_live *l, uint32_t page, uint
 	}
 }
 
-/* Was the page seen with another cache since? Then it was given back between. */
+/* Was the page seen with another cache since? Then it was freed in between. */
 bool mz_kmem_live_recycled(const struct mz_kmem_live *l, uint64_t addr, uint32_t cache,
 			   uint64_t since);
 

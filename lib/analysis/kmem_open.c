@@ -30,7 +30,7 @@ static int cpu_of(const char *path)
 	return -1;
 }
 
-/* Takes over the reader, in failure too. */
+/* Takes over the reader, on failure as well. */
 static int add_reader(struct mz_kmem_input *in, struct mz_reader *r, const char *path,
 		      struct mz_error *err)
 {
@@ -123,7 +123,7 @@ static void set_node(struct mz_kmem_input *in, int cpu, int node)
 	in->nodes[cpu] = node;
 }
 
-/* From the recording machine: the file beside the traces, else the traces. */
+/* From the recording machine: the file beside the traces, or the traces themselves. */
 static void load_nodes(struct mz_kmem_input *in)
 {
 	char path[4200];
@@ -166,7 +166,7 @@ static bool load_own_symbols(struct mz_kmem_input *in, bool all)
 	return in->syms;
 }
 
-/* What the recorder counted as lost; it may have been after the last event. */
+/* What the recorder counted as lost; it may have happened after the last event. */
 static void load_overruns(struct mz_kmem_input *in)
 {
 	char path[4200];

@@ -12,7 +12,7 @@
 struct kmem_ahead {
 	struct mz_reader *r;
 	const struct mz_kallsyms *syms; /* NULL = unknown */
-	uint32_t sites, caches;		/* of the file, told so far */
+	uint32_t sites, caches;		/* of the file, handed out so far */
 	bool stacks;
 	struct mz_readahead *ahead;
 	struct kmem_batch *last; /* taken */
@@ -37,7 +37,7 @@ static int add_stack(struct kmem_batch *b, const uint64_t *ips, size_t depth)
 	return 0;
 }
 
-/* What the tables have got since the last batch. */
+/* What was added to the tables since the last batch. */
 static int tell_new(struct kmem_ahead *a, struct kmem_batch *b)
 {
 	const struct mz_tables *t = mz_reader_tables(a->r);

@@ -41,7 +41,7 @@ static uint32_t class_number(const struct mz_event *e)
 	}
 }
 
-/* A cache's name means something for slabs only; so each has one allocator. */
+/* The name of a cache is meaningful for slabs only, so each has one allocator. */
 static inline uint32_t cache_number(const struct mz_event *e, uint8_t of)
 {
 	if ((e->has & MZ_HAS_CACHE) && e->cache < CLASS_BASE && of == MZ_KMEM_OF_SLAB)
@@ -179,7 +179,7 @@ static void end_unseen(struct mz_kmem_report *r, struct mz_kmem_block *b)
 	}
 }
 
-/* A block that is still live is allocated: it was freed unseen. */
+/* A block that is still live is allocated: its free was not seen. */
 static int over_live(struct mz_kmem_report *r, struct mz_kmem_block *b, const struct mz_event *e,
 		     uint32_t site, uint32_t cache)
 {
@@ -195,7 +195,7 @@ static int over_live(struct mz_kmem_report *r, struct mz_kmem_block *b, const st
 						     .to = e->time});
 }
 
-/* Most sites ask for one size again and again. */
+/* Most sites ask for the same size again and again. */
 static inline int64_t shape_of(struct mz_kmem_report *r, struct mz_kmem_group *s, uint32_t site,
 			       uint64_t req, uint32_t given)
 {
@@ -416,7 +416,7 @@ static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const s
 	return kmem_find(r, f);
 }
 
-/* A free of what was never seen allocated. */
+/* A free of a block whose allocation was not seen. */
 static void free_unknown(struct mz_kmem_report *r, struct mz_kmem_group *s, uint32_t cache)
 {
 	struct mz_kmem_group *c;
@@ -431,7 +431,7 @@ static void free_unknown(struct mz_kmem_report *r, struct mz_kmem_group *s, uint
 		s->unknown++;
 }
 
-/* A live block ends as it should. */
+/* A live block ends normally. */
 static inline int free_live(struct mz_kmem_report *r, struct mz_kmem_block *b,
 			    const struct mz_event *e, uint32_t site, uint32_t cache)
 {

@@ -33,7 +33,7 @@ static uint64_t last_page(uint64_t addr, uint64_t size)
 	return (addr + (size ? size - 1 : 0)) / MZ_PAGE;
 }
 
-/* A page that a neighbour also touches does not come or go with this block. */
+/* A page that a neighbour also touches is not added or removed with this block. */
 static struct mz_spot look(struct mz_layout *l, struct mz_map_pos at)
 {
 	struct mz_entry e = mz_sorted_map_at(&l->blocks, at), n;
@@ -71,7 +71,7 @@ static void take_out(struct mz_layout *l, struct mz_map_pos at, struct mz_spot *
 	l->pages -= s->pages;
 }
 
-/* A part of a mapping that is unmapped is not followed, as in trace/live.c. */
+/* Unmapping a part of a mapping is not followed, as in trace/live.c. */
 static bool is_partial(struct mz_layout *l, const struct mz_event *ev, struct mz_map_pos at)
 {
 	return ev->call == MZ_CALL_MUNMAP && ev->size < mz_sorted_map_at(&l->blocks, at).value;
@@ -104,8 +104,8 @@ static void peaks(struct mz_layout *l, uint64_t now)
 	}
 }
 
-/* An allocation at a live address replaces it, since two blocks cannot be at one place; the
- * missing free is counted. */
+/* An allocation at a live address replaces the block there, because two blocks cannot be in one
+ * place; the missing free is counted. */
 static int begin_block(struct mz_layout *l, const struct mz_event *ev, uint64_t now,
 		       struct mz_layout_step *step)
 {

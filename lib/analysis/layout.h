@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where blocks lie: their neighbours, the gaps between them, the pages that
- * they take. */
+/* Where blocks are: their neighbours, the gaps between them, the pages that they take. */
 #ifndef MZ_ANALYSIS_LAYOUT_H
 #define MZ_ANALYSIS_LAYOUT_H
 
@@ -46,7 +45,7 @@ struct mz_layout_step {
 	struct mz_spot old, new;
 };
 
-/* Take the next event, which must have addresses. 0 or -ENOMEM. */
+/* Apply the next event, which must have addresses. 0 or -ENOMEM. */
 int mz_layout_add(struct mz_layout *l, const struct mz_event *ev, uint64_t now,
 		  struct mz_layout_step *step);
 

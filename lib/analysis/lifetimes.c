@@ -29,8 +29,8 @@ void mz_lifetimes_free(struct mz_lifetimes *l)
 	free(l);
 }
 
-/* An allocation over a live block ends that block without a free, so it has no
- * age; its bytes are gone all the same. */
+/* An allocation over a live block ends that block without a free, so it has no age; its bytes
+ * are released nevertheless. */
 static void count(struct mz_lifetimes *l, const struct mz_event *ev, uint64_t now,
 		  const struct mz_effect *fx)
 {

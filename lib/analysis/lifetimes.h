@@ -24,7 +24,7 @@ struct mz_lifetimes {
 struct mz_lifetimes *mz_lifetimes_new(bool by_object);
 void mz_lifetimes_free(struct mz_lifetimes *l);
 
-/* Take the next event; now is its line or number. fx: what it did. */
+/* Apply the next event; now is its line or number. fx: what it did. */
 int mz_lifetimes_add(struct mz_lifetimes *l, struct mz_event *ev, uint64_t now,
 		     struct mz_effect *fx);
 

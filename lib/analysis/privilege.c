@@ -96,8 +96,8 @@ static int see_edges(struct mz_privilege *p, struct seen *s)
 	return 0;
 }
 
-/* A call goes back once to its address from each return of the function, also if it entered
- * the function at several places. */
+/* A call returns once to its address from each return of the function, even if it entered the
+ * function at several places. */
 static int see_calls(struct mz_privilege *p, struct seen *s)
 {
 	struct mz_pair_index back = {0};
@@ -133,7 +133,7 @@ static int see_calls(struct mz_privilege *p, struct seen *s)
 	return ret;
 }
 
-/* Code is rewritten as a kernel runs: more instructions may be seen than the file has. */
+/* Code is modified while a kernel runs: more instructions may be seen than the file has. */
 static void raise_counts(struct mz_privilege *p, const struct seen *s)
 {
 	for (size_t i = 0; i < s->ips.count; i++)
@@ -184,7 +184,7 @@ static void add_up(struct mz_privilege *p)
 	}
 }
 
-/* Addresses that are in no function are those of another kernel, or of one that was moved. */
+/* Addresses that are in no function belong to another kernel, or to one that was relocated. */
 static int check_kernel(const struct mz_privilege *p, struct mz_error *err)
 {
 	/* a kernel may have been moved to where another has its modules */

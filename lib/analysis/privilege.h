@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How much code could touch, against what it does touch: the privilege set (PS) of a union of
- * maps when its functions are cut into domains, and the measures made of it. Definitions:
+ * How much code could touch, compared with what it does touch: the privilege set (PS) of a union of
+ * maps whose functions are divided into domains, and the measures derived from it. Definitions:
  * docs/design.md, "Privilege sets".
  */
 #ifndef MZ_ANALYSIS_PRIVILEGE_H
@@ -50,12 +50,12 @@ struct mz_privilege {
 /* 0 or -errno with err set; deinit in both cases. */
 int mz_privilege_init(struct mz_privilege *p, const struct mz_union *u,
 		      const struct mz_functions *f, struct mz_error *err);
-/* Is the union of this kernel? A return address has a call before it. 0 or -EINVAL. */
+/* Does the union belong to this kernel? A return address has a call before it. 0 or -EINVAL. */
 int mz_privilege_check(const struct mz_union *u, const char *vmlinux, struct mz_error *err);
 void mz_privilege_deinit(struct mz_privilege *p);
 /* A part of init. 0 or -ENOMEM. */
 int mz_privilege_find_owners(struct mz_privilege *p);
-/* Variables were touched, and no file of one is known: there are no owners to speak of. */
+/* Variables were touched, and the file of none is known: there are no owners. */
 static inline bool mz_privilege_no_owners(const struct mz_privilege *p)
 {
 	return p->owners.variables && p->owners.variables_without == p->owners.variables;
@@ -65,7 +65,7 @@ static inline bool mz_privilege_no_owners(const struct mz_privilege *p)
 
 enum mz_cut_level { MZ_CUT_TOPDIR, MZ_CUT_DIR, MZ_CUT_FILE, MZ_CUT_FUNCTION, MZ_CUT_LEVELS };
 
-/* Which function, and which object, is in which domain. */
+/* Which function and which object belongs to which domain. */
 struct mz_cut {
 	uint32_t *function; /* by function */
 	uint32_t *object;   /* by object; NULL: each is a domain */
@@ -89,7 +89,8 @@ int mz_cut_read(struct mz_cut *c, const struct mz_privilege *p, const char *path
 		struct mz_error *err);
 void mz_cut_deinit(struct mz_cut *c);
 const char *mz_cut_name(const struct mz_cut *c, uint32_t domain);
-/* a/./b/../c and a//c are a/c: equal files must be equal texts. "" becomes ".". */
+/* Normalises a path: a/./b/../c and a//c become a/c, so that equal files are equal texts. ""
+ * becomes ".". */
 #define MZ_CUT_PATH 4096
 void mz_cut_path(const char *path, char out[MZ_CUT_PATH]);
 
