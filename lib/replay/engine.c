@@ -43,8 +43,8 @@ uint64_t mz_engine_status(const char *key)
 	return v * 1024;
 }
 
-/* Address space only: pages come when they are used, and none are accounted
- * before (PROT_NONE). */
+/* Address space only: pages are allocated when they are used, and not accounted before
+ * (PROT_NONE). */
 static void *reserve(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -76,7 +76,7 @@ void mz_engine_deinit(struct mz_engine *e)
 	e->turns = NULL;
 }
 
-/* Threads may come here at the same time: making pages usable twice is fine. */
+/* Several threads may get here at the same time: making pages usable twice is harmless. */
 static int ready_slots(struct mz_engine *e, uint32_t want)
 {
 	uint32_t have = atomic_load_explicit(&e->slots_ready, memory_order_acquire);
@@ -329,7 +329,7 @@ static void replay_batch_careful(struct mz_engine *e, struct mz_batch *b,
 
 /* ---- batches ------------------------------------------------------------- */
 
-/* When the room is full, every second sample goes, and they become rarer. */
+/* When the room is full, every second sample is dropped, and samples become rarer. */
 void mz_engine_sample(struct mz_engine *e, uint64_t done)
 {
 	if (!e->samples || done < e->sample_next)

@@ -242,8 +242,8 @@ static int plan_free(struct mz_plan *p, uint64_t key, bool unknown, struct mz_op
 	return 1;
 }
 
-/* Mappings are no business of an allocator; kernel calls are replayed as malloc
- * and free, which is what they are most like. */
+/* Mappings do not concern an allocator; kernel calls are replayed as malloc and free, which they
+ * resemble most. */
 static bool is_call(const struct mz_event *ev)
 {
 	switch (ev->call) {

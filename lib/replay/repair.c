@@ -57,7 +57,7 @@ static bool same_thread(const struct mz_event *a, const struct mz_event *b)
 	return (a->has & b->has & MZ_HAS_TID) && a->tid == b->tid;
 }
 
-/* The free of addr that comes too late, if one is in the window. */
+/* The free of addr that comes too late, if there is one in the window. */
 static bool find_late(struct mz_repair *r, uint64_t addr)
 {
 	const struct mz_event *head = &r->ring[r->at];

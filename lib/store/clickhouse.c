@@ -172,7 +172,7 @@ static int ch_ask(struct mz_store *s, unsigned shard, const char *sql, mz_store_
 /* ---- opening --------------------------------------------------------------------- */
 
 /*
- * The name of the database goes into statements unquoted, so it may hold nothing that needs
+ * The name of the database is put into statements unquoted, so it may contain nothing that needs
  * quotes.
  */
 static int parse(struct mz_store *s, struct state *t, struct mz_error *err)
@@ -241,7 +241,7 @@ static int take_meta(void *arg, char *const *cells, size_t n)
 	return 0;
 }
 
-/* The mark comes last: tables without it are made again. */
+/* The mark comes last: tables without it are created again. */
 static int create_tables(struct mz_store *s, unsigned shard, struct mz_error *err)
 {
 	struct mz_buf sql = {0};
@@ -282,8 +282,8 @@ static int check_place(struct mz_store *s, unsigned shard, const struct meta *m,
 }
 
 /*
- * Asked of the system's tables: a question to a database that is not there is an error, and would
- * look like any other.
+ * The system's tables are asked: a query to a missing database is an error that looks like any
+ * other.
  */
 static int has_rows(struct mz_store *s, unsigned shard, const char *what, uint64_t *n,
 		    struct mz_error *err)

@@ -15,8 +15,8 @@
 #include "store/item.h"
 
 /*
- * In pieces of a megabyte: a recording may be larger than the memory. Only regular files: a
- * FIFO in a folder of recordings would hold the sender for ever.
+ * In pieces of a megabyte: a recording may be larger than the memory. Only regular files: a FIFO in
+ * a folder of recordings would block the sender forever.
  */
 static int add_file(struct mz_sha256 *s, const char *path, struct mz_error *err)
 {

@@ -52,7 +52,7 @@ static int add(struct edges *e, const struct edge_row *row)
 	return 0;
 }
 
-/* The class by itself, without an accessor: so objects that nothing touched are counted, too. */
+/* The class itself, without an accessor, so that objects that nothing touched are counted, too. */
 static int add_class(struct edges *e, const struct mz_kmap_model *m, uint32_t class)
 {
 	const struct mz_kmap_class *c = &m->classes[class];

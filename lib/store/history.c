@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Find changes that stand out of the noise of many runs: regressions, and the gate of CI. */
+/* Find changes that exceed the noise of many runs: regressions, and the gate of CI. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -264,7 +264,7 @@ static size_t arrange(struct mz_store_entries *e, const char *revision)
 	return split;
 }
 
-/* What a budget says of one series. */
+/* The verdict of a budget on one series. */
 struct judgement {
 	struct mz_spread a, z;
 	uint64_t from, to;
@@ -318,7 +318,7 @@ static int by_site(const void *x, const void *y)
 	return a->site < b->site ? -1 : a->site > b->site;
 }
 
-/* A budget on any site: those that are over it, or else the one that comes nearest. */
+/* A budget on any site: the sites that exceed it, or otherwise the one that is closest to it. */
 static bool check_any(struct gate *g, const struct mz_budget *b, struct mz_store_matrix *m)
 {
 	double best = 0;

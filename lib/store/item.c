@@ -50,7 +50,7 @@ void mz_store_put_text(struct mz_store_rows *rows, size_t column, const char *s,
 	mz_buf_add(&rows->column[column], s, n);
 }
 
-/* Names come from anywhere; the store has UTF-8. */
+/* Names may contain any bytes; the store has UTF-8. */
 static void put_name(struct mz_store_rows *rows, size_t column, const char *s)
 {
 	struct mz_buf b = {0};
@@ -321,13 +321,13 @@ static int join_labels(struct mz_buf *b, const struct mz_store_about *about, str
 	return b->failed ? mz_fail_memory(err) : 0;
 }
 
-/* What the recording's own row says, from the options or else from the recording itself. */
+/* The recording's own row, from the options or from the recording itself. */
 struct own {
 	const char *program, *revision, *host, *labels, *path;
 	uint64_t time;
 };
 
-/* The content and what the sender says of it: the same file of two hosts is two recordings. */
+/* The content and the sender's description: the same file of two hosts is two recordings. */
 static int make_digest(struct mz_store_item *item, const struct own *o, const char *path,
 		       struct mz_error *err)
 {
@@ -386,7 +386,7 @@ static void put_own(struct mz_store_item *item, const struct own *o, const struc
 	rows->n = 1;
 }
 
-/* A time that has not come yet would be the newest of all for years. */
+/* A time in the future would be the newest of all for years. */
 static int check_time(const char *path, uint64_t time, uint64_t now, struct mz_error *err)
 {
 	if (time > now + FUTURE)

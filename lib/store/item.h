@@ -7,7 +7,7 @@
 #include "base/pair_index.h"
 #include "store/store.h"
 
-/* What the sender says of a recording. NULL or 0 = what the recording says itself. */
+/* The sender's description of a recording. NULL or 0 = as in the recording itself. */
 struct mz_store_about {
 	const char *program, *revision, *host;
 	const char *const *labels; /* "key=value" */
@@ -25,7 +25,7 @@ struct mz_store_item {
 	struct mz_pair_index frames, stacks, sites, edges;
 };
 
-/* The number that stands for a function in a file, in all stores; and for a stack. */
+/* The number of a function in a file, the same in all stores; and that of a stack. */
 uint64_t mz_store_frame_id(const char *function, const char *file);
 
 /* Reads the recording to its end. 0 or -errno with err set; free it in both cases. */

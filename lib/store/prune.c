@@ -17,7 +17,7 @@ static const enum mz_store_table of_recordings[] = {MZ_STORE_PROFILE, MZ_STORE_S
 						    MZ_STORE_TIMELINE, MZ_STORE_EDGE};
 #define TABLES (sizeof(of_recordings) / sizeof(*of_recordings))
 
-/* Whether as many of its like were kept already; the newest are kept. */
+/* Whether enough recordings of the same kind were kept already; the newest are kept. */
 static bool is_spare(struct mz_tables *groups, uint64_t **counts, size_t *cap,
 		     const struct mz_store_entry *e, size_t keep, bool *failed)
 {
@@ -34,8 +34,8 @@ static bool is_spare(struct mz_tables *groups, uint64_t **counts, size_t *cap,
 	return (*counts)[id]++ >= keep;
 }
 
-/* Marks what goes; how many, or -ENOMEM. From the newest to the oldest: of each program, host
- * and revision the newest are kept. */
+/* Marks the recordings to remove; how many, or -ENOMEM. From the newest to the oldest: of each
+ * program, host and revision the newest are kept. */
 static ssize_t choose(const struct mz_store_entries *e, const struct mz_store_pruning *how,
 		      bool *goes)
 {
@@ -74,7 +74,8 @@ static void put_list(struct mz_store *s, struct mz_buf *b, const struct mz_store
 	}
 }
 
-/* The recording's own row goes first: what is half removed is no longer seen. */
+/* The recording's own row is removed first: a recording that is removed in part is no longer
+ * visible. */
 static int remove_from(struct mz_store *s, unsigned shard, const struct mz_buf *list,
 		       struct mz_error *err)
 {

@@ -18,7 +18,7 @@ struct mz_store_pruned {
 	uint64_t left;		   /* in the whole store, whatever the filter says */
 };
 
-/* What unfinished attempts left behind goes as well. 0 or -errno with err set. */
+/* Also removes what unfinished attempts left behind. 0 or -errno with err set. */
 int mz_store_prune(struct mz_store *s, const struct mz_store_pruning *how,
 		   struct mz_store_pruned *pruned, struct mz_error *err);
 

@@ -139,7 +139,7 @@ int mz_store_answer_diff(struct mz_store *s, const char *a, const char *b, enum 
 			 size_t limit, struct mz_result_table *t, struct mz_error *err);
 
 struct mz_store_noise {
-	double chance; /* a change is told if it is less likely by chance than this */
+	double chance; /* a change is reported if its probability by chance is below this */
 	double least;  /* and at least this share of what it was */
 	size_t runs;   /* the newest so many; 0 = all */
 };

@@ -112,7 +112,7 @@ static int choose(const struct mz_store_schema *t, const struct mz_store_rows *a
 	return 0;
 }
 
-/* What this sender has sent or was told of: it need not ask again. */
+/* What this sender has sent or knows to be there: it need not ask again. */
 static struct mz_pair_index *known_names(struct mz_store *s, enum mz_store_table table)
 {
 	struct mz_pair_index **k = &s->known[table == MZ_STORE_STACK];
@@ -192,8 +192,8 @@ static int put_names(struct mz_store *s, unsigned shard, enum mz_store_table tab
 
 /* ---- an attempt ------------------------------------------------------------------ */
 
-/* The store remembers when its last recording arrived. If that has not come yet here, this
- * clock is behind, and what it stamps would be sorted into the past. */
+/* The store remembers when its last recording arrived. If that time is in the future here, this
+ * clock is slow, and its stamps would be sorted into the past. */
 static int check_clock(struct mz_store *s, unsigned shard, uint64_t now, struct mz_error *err)
 {
 	uint64_t newest = 0;
@@ -269,8 +269,8 @@ static int attempt(struct mz_store *s, const struct mz_store_item *item, uint64_
 	return ret ? ret : done ? done : !there;
 }
 
-/* Half a second, then twice as long each time, up to half a minute; and some chance, so that
- * a thousand senders do not come back together. */
+/* Half a second, then twice as long each time, up to half a minute; with a random part, so that
+ * a thousand senders do not return at the same time. */
 static void pause_before(unsigned try, const struct mz_store_sending *how, const char *why)
 {
 	double s = try < 7 ? 0.5 * (1 << try) : 30;

@@ -83,7 +83,7 @@ struct cursor {
 };
 
 /*
- * Every read is checked against the end: the checksum tells that a file was damaged, not that it
+ * Every read is checked against the end: the checksum shows that a file was damaged, not that it
  * was forged.
  */
 static uint64_t get_u64(struct cursor *c)
@@ -134,7 +134,7 @@ static bool column_fits(const struct mz_store_column *c, const struct mz_buf *b,
 	return p == end;
 }
 
-/* No text ends here: what is behind the n bytes may go on like them. */
+/* No text ends here: the bytes after the n may continue it. */
 static bool is_hex(const char *p, uint64_t n)
 {
 	while (n && *p && strchr("0123456789abcdef", *p))

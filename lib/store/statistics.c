@@ -11,7 +11,8 @@ struct mz_spread mz_spread_of(const uint64_t *x, size_t n)
 	long double sum = 0;
 	double squares = 0;
 
-	/* One division of the exact sum: shares of it added up miss a mean that ends in a half. */
+	/* One division of the exact sum: adding up fractions would miss a mean that ends in a
+	 * half. */
 	for (size_t i = 0; i < n; i++)
 		sum += (long double)x[i];
 	s.mean = n ? (double)(sum / (long double)n) : 0;

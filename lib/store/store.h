@@ -124,7 +124,7 @@ bool mz_store_is_label(const char *text);
 
 extern const struct mz_store_ops mz_store_sqlite, mz_store_clickhouse;
 
-/* What stopped the rows of an answer: no memory, or columns that were not asked for. */
+/* What stopped the rows of an answer: no memory, or unexpected columns. */
 int mz_store_row_failed(const struct mz_store *s, int code, struct mz_error *err);
 
 /* All shards in turn. $R in the text is the table of recordings, each of them once. */
@@ -148,7 +148,7 @@ static inline bool mz_store_has(const struct mz_store_column *c, bool fleet)
 /* The shard of a recording, by its digest. */
 unsigned mz_store_shard(const struct mz_store *s, const char *digest);
 
-/* Checks what a store says of itself: version and shard. 0 or -errno with err set. */
+/* Checks what a store says about itself: version and shard. 0 or -errno with err set. */
 int mz_store_check_version(const char *name, const char *version, struct mz_error *err);
 
 #endif

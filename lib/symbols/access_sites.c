@@ -44,7 +44,7 @@ static bool is_within(const struct mz_access_sites *s, const Elf64_Shdr *h)
 	return h->sh_offset <= s->length && h->sh_size <= s->length - h->sh_offset;
 }
 
-/* The headers of all sections, which lie in the file; NULL: it is no such file. */
+/* The headers of all sections, which are inside the file; NULL: it is not such a file. */
 static const Elf64_Shdr *headers(const struct mz_access_sites *s)
 {
 	const Elf64_Ehdr *e = (const Elf64_Ehdr *)s->map;
@@ -88,7 +88,7 @@ static int by_ip(const void *a, const void *b)
 
 /*
  * One number of a row: the address of the site, or the offset of one of its texts. false: it is
- * none of them, or its symbol is in another section than it must be.
+ * neither, or its symbol is in the wrong section.
  */
 static bool relocate(struct row *rows, size_t n, const Elf64_Rela *r, const Elf64_Sym *sym,
 		     size_t strings)

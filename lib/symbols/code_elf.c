@@ -312,7 +312,7 @@ static bool has(const char *name, const char *part)
 	return strstr(name, part) != NULL;
 }
 
-/* The two sanitizers that tell a recorder of accesses. */
+/* The two sanitizers that report accesses to a recorder. */
 static void count_access(struct reader *r, struct mz_code_function *f, const char *to)
 {
 	bool tsan = has(to, "__tsan_");
@@ -420,7 +420,8 @@ static int keep_sections(struct reader *r)
 	return 0;
 }
 
-/* Names are the caller's from now on; a kernel without the sanitizer says nothing of accesses. */
+/* The caller owns the names from now on; a kernel without the sanitizer says nothing about
+ * accesses. */
 static int keep(struct reader *r)
 {
 	size_t room = 0, at = 0;

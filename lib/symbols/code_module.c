@@ -73,7 +73,7 @@ static uint64_t moved(const struct mz_code *c, size_t i, const uint64_t *at)
 					: at[s] + (c->functions[i].start - c->sections[s].addr);
 }
 
-/* Information that does not fit the file says nothing; that is no failure. */
+/* Information that does not fit the file is ignored; that is not a failure. */
 static int find_files(struct mz_code_module *m, uint64_t *at)
 {
 	int ret;

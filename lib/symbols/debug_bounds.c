@@ -23,8 +23,8 @@ static bool is_large(uint64_t packed, uint64_t unpacked)
 
 /* ---- sections that say their size -------------------------------------------------------- */
 
-/* What a section says that it unpacks to; 0: it is not packed. Sections .zdebug_* are of an older
- * form, with the size in its head. */
+/* The unpacked size that a section claims; 0: it is not packed. Sections .zdebug_* have an older
+ * form, with the size in their header. */
 static uint64_t unpacked_size(Elf_Scn *scn, const GElf_Shdr *sh, const char *name)
 {
 	GElf_Chdr mem, *ch;

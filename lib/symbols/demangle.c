@@ -119,7 +119,7 @@ static void limit_myself(void)
 		_exit(1);
 }
 
-/* Names come in and go out, each behind its length, until the other side is gone. */
+/* Names are read and written, each preceded by its length, until the other side is gone. */
 static void help(struct mz_demangle *d, int fd)
 {
 	char name[MZ_DEMANGLE_NAME];

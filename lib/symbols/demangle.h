@@ -27,7 +27,8 @@ struct mz_demangle {
 struct mz_demangle *mz_demangle_new(void);
 void mz_demangle_free(struct mz_demangle *d);
 
-/* The readable name, until the next call; NULL: it is none, or it is too large. */
+/* The readable name, valid until the next call; NULL: it is not a mangled name, or it is too
+ * large. */
 const char *mz_demangle(struct mz_demangle *d, const char *name);
 
 #endif

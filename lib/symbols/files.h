@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the symbols of a recorded kernel are: files that were named, or those that lie
- * beside the recording. */
+/* Where the symbols of a recorded kernel are: in files that were named, or in those beside the
+ * recording. */
 #ifndef MZ_SYMBOLS_FILES_H
 #define MZ_SYMBOLS_FILES_H
 

@@ -11,8 +11,7 @@
 
 #define MZ_IMAGE_NONE UINT32_MAX
 
-/* The table, as it stands in memory and in the cache. Names are offsets of strings;
- * 0 is the empty one. */
+/* The table, in memory and in the cache. Names are offsets of strings; 0 is the empty one. */
 struct mz_image_row {
 	uint32_t at;	     /* from base; up to the next row */
 	uint32_t scope;	     /* innermost; MZ_IMAGE_NONE = not known */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The table of an image, made of its ELF symbols and its DWARF. Lines and scopes
- * (functions, and what was inlined into them) are gathered unit by unit, sorted, and
- * merged into rows that each say everything about the addresses up to the next.
+ * Build the table of an image from its ELF symbols and its DWARF. Lines and scopes (functions, and
+ * what was inlined into them) are collected unit by unit, sorted, and merged into rows, each of
+ * which has everything about the addresses up to the next row.
  */
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
@@ -165,7 +165,7 @@ static void add_symbol(struct build *b, const GElf_Sym *sym, GElf_Addr addr, con
 		b->failed = true;
 }
 
-/* Of two at one address, one with a size comes last, and so is the one found. */
+/* Of two at one address, the one with a size comes last, and is therefore found. */
 static int by_addr(const void *x, const void *y)
 {
 	const struct mz_image_symbol *a = x, *b = y;

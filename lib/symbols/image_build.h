@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of an image while it is made: what the files of it share. */
+/* The table of an image while it is built: what its files share. */
 #ifndef MZ_SYMBOLS_IMAGE_BUILD_H
 #define MZ_SYMBOLS_IMAGE_BUILD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One x86-64 instruction: its length, and where it leads. No more of it is decoded. */
+/* One x86-64 instruction: its length, and where it leads. Nothing else is decoded. */
 #ifndef MZ_SYMBOLS_INSN_H
 #define MZ_SYMBOLS_INSN_H
 

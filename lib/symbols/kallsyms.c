@@ -67,7 +67,7 @@ static int read_all(struct mz_kallsyms *k, const char *path, struct mz_error *er
 
 enum what { OTHER, FUNCTION, VARIABLE };
 
-/* The letters of nm. Absolute symbols are constants, and no address lies in them. */
+/* The letters of nm. Absolute symbols are constants, which contain no address. */
 static enum what kind_of(char letter)
 {
 	return strchr("tTwW", letter) ? FUNCTION : strchr("bBdDrRvV", letter) ? VARIABLE : OTHER;
@@ -259,7 +259,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sections of one module lie between those of others, so a module may be met several times. */
+/* Sections of one module are between those of others, so a module may occur several times. */
 const char **mz_kallsyms_modules(const struct mz_kallsyms *k, size_t *n)
 {
 	const char **names = NULL, *before = "";

@@ -41,7 +41,7 @@ const char **mz_kallsyms_modules(const struct mz_kallsyms *k, size_t *n);
 void mz_kallsyms_pick(const struct mz_kallsyms *k, uint64_t *addrs, size_t n, struct mz_buf *lines);
 
 /* Is it a function of the kernel's allocators or of tracing, which allocates for its caller?
- * NULL is none. */
+ * NULL is not one. */
 bool mz_kernel_inner(const char *function);
 /* Which frame of a stack, innermost first, is the call site: the first that is not inner, or
  * else the outermost. k may be NULL: the first. */

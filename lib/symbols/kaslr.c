@@ -72,7 +72,7 @@ static size_t score(const struct image *im, const uint64_t *ips, size_t n, uint6
 	return hits;
 }
 
-/* Most of them must agree, and nothing else come near. */
+/* Most of them must agree, and no other offset may come close. */
 static bool choose(const struct image *im, const uint64_t *ips, size_t n, uint64_t *shift)
 {
 	size_t best = 0, second = 0, tried;

@@ -98,7 +98,7 @@ static int open_vmlinux(struct mz_symbols *s, const char *path, struct mz_error 
 
 /* ---- modules ----------------------------------------------------------------------- */
 
-/* A symbol that both have tells where the file was loaded. */
+/* A symbol that both have shows where the file was loaded. */
 static bool place_module(struct mz_symbols *s, struct mz_symbols_module *m, const char *module)
 {
 	uint64_t lo = UINT64_MAX, hi = 0, addr;

@@ -310,7 +310,7 @@ static void nested(struct parser *p, bool value)
 	}
 }
 
-/* <T>, <T as Trait>. Where an impl stands says no more than its type. */
+/* <T>, <T as Trait>. The location of an impl adds nothing to its type. */
 static void implementation(struct parser *p, char tag)
 {
 	if (tag != 'Y') {

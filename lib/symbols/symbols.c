@@ -294,8 +294,8 @@ static const char *file_in_table(const struct mz_symbols *s, uint64_t addr,
 	return mz_kallsyms_file(s->globals, addr, true);
 }
 
-/* The kernel loads each section of a module where it likes: the file does not tell where a variable
- * of it is. kallsyms names it. */
+/* The kernel chooses where to load each section of a module: the file does not contain the
+ * address of a variable. kallsyms does. */
 static size_t image_count(const struct mz_symbols *s)
 {
 	return s->kernel && s->count ? 1 : s->count;

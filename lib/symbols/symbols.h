@@ -38,10 +38,10 @@ struct mz_symbols_kernel {
 };
 struct mz_symbols *mz_symbols_open_kernel(const struct mz_symbols_kernel *files,
 					  struct mz_error *err);
-/* Which file is what, told by content: kallsyms, System.map, vmlinux or BTF. Sets one of
- * files. False: none of them. */
+/* Determines by content what a file is: kallsyms, System.map, vmlinux or BTF. Sets one of files.
+ * False: none of them. */
 bool mz_symbols_sort(const char *path, struct mz_symbols_kernel *files);
-/* Return addresses that were seen, to find the shift by if kallsyms cannot tell. */
+/* Return addresses that were seen, from which the shift is derived if kallsyms does not show it. */
 void mz_symbols_shift_by(struct mz_symbols *s, const uint64_t *ips, size_t n);
 /* How far the kernel was moved from where it was linked. */
 int64_t mz_symbols_shift(const struct mz_symbols *s);
@@ -75,7 +75,7 @@ uint64_t mz_symbols_variable_size(struct mz_symbols *s, uint64_t addr, uint64_t 
 
 /* Modules whose file is gone, or another one by now. */
 unsigned mz_symbols_missing(const struct mz_symbols *s);
-/* There are lines and folders for some of it. */
+/* There are lines and folders for a part of it. */
 bool mz_symbols_has_lines(struct mz_symbols *s);
 
 #endif

@@ -79,7 +79,7 @@ uint32_t mz_types_string(struct mz_types *t, const char *s)
 	return s && *s ? mz_tables_string(t->strings, s, strlen(s)) : 0;
 }
 
-/* A type is one node however often it is met, so that types compare by number. */
+/* A type is one node however often it occurs, so that types can be compared by number. */
 uint32_t mz_types_node(struct mz_types *t, uint64_t from, unsigned variant, bool *fresh)
 {
 	uint32_t id = mz_pair_index_put(&t->known, from, variant);
@@ -207,7 +207,7 @@ static const char *member_name(const struct mz_types *t, const struct mz_type_me
 	return mz_tables_get_string(t->strings, m->name, NULL);
 }
 
-/* Nothing is there: from the end of what is before to what comes next. */
+/* Nothing is there: from the end of the previous member to the next one. */
 static void take_hole(const struct mz_types *t, const struct mz_type_node *n, uint64_t base,
 		      uint64_t offset, struct mz_types_member *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Types of what a kernel allocates, from its DWARF or BTF: which structure a call makes,
- * and which member of it a byte belongs to.
+ * Types of what a kernel allocates, from its DWARF or BTF: which structure a call creates, and
+ * which of its members a byte belongs to.
  */
 #ifndef MZ_SYMBOLS_TYPES_H
 #define MZ_SYMBOLS_TYPES_H
@@ -27,7 +27,7 @@ struct mz_types_query {
 	uint64_t least, greatest; /* size */
 };
 
-/* How a type was told, the surest first. */
+/* How a type was determined, the most reliable way first. */
 enum mz_types_how {
 	MZ_TYPES_VARIABLE, /* the call's result goes into a variable */
 	MZ_TYPES_RETURNED, /* the function returns it, and the size fits */

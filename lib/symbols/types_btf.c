@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Types from BTF, where there is no DWARF. It has no variables: what a call makes is told
- * by what its function returns, or by the name of the cache, if the size is the same.
+ * Read types from BTF, where there is no DWARF. It has no variables: what a call creates follows
+ * from the return type of its function, or from the name of the cache, if the size is the same.
  */
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -56,7 +56,7 @@ static bool is_aligned(const void *data, size_t size)
 	return h.magic == BTF_MAGIC && h.hdr_len % 4 == 0;
 }
 
-/* libbpf says on standard error what is wrong with a file; here the caller says it. */
+/* libbpf reports errors in a file on standard error; here the caller reports them. */
 static struct btf *parse(const void *data, size_t size)
 {
 	libbpf_print_fn_t was = libbpf_set_print(NULL);

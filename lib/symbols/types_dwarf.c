@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Read types from DWARF. The variable that receives the result of a call tells its type: one
- * that is in the result register right after the call, or whose location is new since the
- * call.
+ * Read types from DWARF. The variable that receives the result of a call shows its type: one that
+ * is in the result register right after the call, or whose location is new since the call.
  */
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>

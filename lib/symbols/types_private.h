@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Types as a graph of nodes that DWARF and BTF are turned into, as far as asked for. */
+/* Types as a graph of nodes, into which DWARF and BTF are converted as far as necessary. */
 #ifndef MZ_SYMBOLS_TYPES_PRIVATE_H
 #define MZ_SYMBOLS_TYPES_PRIVATE_H
 
@@ -58,7 +58,7 @@ int mz_types_fill(struct mz_types *t, uint32_t type);
 /* Could objects of these sizes be this structure? exact: not more than it. */
 bool mz_types_fits(struct mz_types *t, uint32_t type, const struct mz_types_query *q, bool exact);
 
-/* Types that speak for a site; one is the answer, several are none. */
+/* Candidates for the type of a site: one is the answer, several are none. */
 struct mz_types_votes {
 	uint32_t type[8];
 	const char *by[8]; /* borrowed from the source */

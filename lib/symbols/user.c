@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The files that a traced program was made of: those that the trace names, if they
- * are still the same (build id), or else what is found by build id. */
+/* Find the files that a traced program was made of: those that the trace names, if they are
+ * still the same (build ID), or those found by build ID. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
