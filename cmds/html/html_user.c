@@ -6,7 +6,9 @@
 
 #include "analysis/call_sites.h"
 #include "base/array.h"
+#include "base/beside.h"
 #include "base/error.h"
+#include "base/readahead.h"
 #include "cmds/html/html.h"
 #include "cmds/progress.h"
 #include "cmds/report/report.h"
@@ -68,38 +70,82 @@ static void add_gap(struct user *s, const struct mz_event *ev)
 			     ev->size, ev->arg};
 }
 
-static int add_event(struct user *s, const struct mz_event *ev)
+/* Events that were counted, with the clock of each. The sums and the layout need nothing of each
+ * other: a thread reads and counts, and the layout follows some batches behind. */
+struct counted {
+	struct mz_event ev[MZ_BATCH];
+	uint64_t now[MZ_BATCH];
+	long n;	 /* as from the reader */
+	int ret; /* of counting */
+};
+
+struct pass {
+	struct user *s;
+	struct counted batch[MZ_READAHEAD];
+};
+
+static bool count_batch(void *arg, unsigned i)
+{
+	struct user *s = ((struct pass *)arg)->s;
+	struct counted *c = &((struct pass *)arg)->batch[i];
+
+	c->n = mz_reader_read_raw(s->in, c->ev, MZ_BATCH);
+	c->ret = 0;
+	for (long k = 0; k < c->n && !c->ret; k++) {
+		c->ret = mz_usage_add(&s->u, &c->ev[k]);
+		if (c->ev[k].kind == MZ_LOST)
+			add_gap(s, &c->ev[k]);
+		c->now[k] = s->history->time.now;
+	}
+	return c->n > 0 && !c->ret;
+}
+
+static int lay_out(struct user *s, const struct counted *c)
 {
 	struct mz_layout_step step;
-	int ret = mz_usage_add(&s->u, ev);
+	int ret = c->ret;
 
-	if (ev->kind == MZ_LOST)
-		add_gap(s, ev);
-	if (ret < 0 || s->sampled || !(ev->has & MZ_HAS_ADDR))
-		return ret;
-	if (!s->layout)
-		s->layout = mz_layout_new();
-	return s->layout ? mz_layout_add(s->layout, ev, s->history->time.now, &step) : -ENOMEM;
+	for (long k = 0; k < c->n && !ret && !s->sampled; k++) {
+		if (!(c->ev[k].has & MZ_HAS_ADDR))
+			continue;
+		if (!s->layout)
+			s->layout = mz_layout_new();
+		ret = s->layout ? mz_layout_add(s->layout, &c->ev[k], c->now[k], &step) : -ENOMEM;
+	}
+	return ret;
 }
 
 static int read_all(struct user *s, struct progress *p, struct mz_error *err)
 {
-	struct mz_event ev[MZ_BATCH];
 	struct mz_summary whole = {.size = sizeof(whole)};
+	struct pass *pass = calloc(1, sizeof(*pass));
+	struct mz_readahead *ahead;
+	uint64_t events = 0;
 	int ret = 0;
-	long n;
+	long n = 0;
 
 	if (mz_reader_summary(s->in, &whole) < 0)
 		whole.events = 0; /* how many it has is not known before the end */
 	/* the usage knows blocks by their addresses: a second table of them is not needed */
 	s->in->unnamed = true;
 	s->in->beside = true;
-	while (!ret && (n = mz_reader_read_raw(s->in, ev, MZ_BATCH)) > 0) {
-		for (long i = 0; i < n && !ret; i++)
-			ret = add_event(s, &ev[i]);
-		progress_show(p, whole.events ? (double)s->u.events / (double)whole.events : -1,
-			      s->u.events, "events");
+	if (pass)
+		pass->s = s;
+	ahead = pass ? mz_readahead_new(count_batch, pass, mz_beside_possible()) : NULL;
+	ret = ahead ? 0 : -ENOMEM;
+	while (!ret) {
+		const struct counted *c = &pass->batch[mz_readahead_next(ahead)];
+
+		n = c->n;
+		ret = lay_out(s, c);
+		if (n <= 0)
+			break;
+		events += (uint64_t)n;
+		progress_show(p, whole.events ? (double)events / (double)whole.events : -1, events,
+			      "events");
 	}
+	mz_readahead_free(ahead);
+	free(pass);
 	if (ret < 0)
 		return mz_fail_memory(err);
 	if (n < 0) {

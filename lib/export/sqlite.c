@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * An SQLite database with all tables. The rows are made and put into pages here: SQLite's own
- * INSERT takes ten times as long, most of it to interpret the statement again for each row.
+ * INSERT takes several times as long, most of it to interpret the statement again for each row.
  */
 #include <endian.h>
 #include <errno.h>
