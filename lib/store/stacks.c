@@ -16,15 +16,13 @@ struct reading {
 static int take(void *arg, char *const *cells, size_t n)
 {
 	struct reading *r = arg;
-	struct mz_store_sum *x;
 
 	if (n != 2)
 		return -EPROTO;
 	if (!mz_array_room((void **)&r->s->list, &r->cap, r->s->n, sizeof(*r->s->list)))
 		return -ENOMEM;
-	x = &r->s->list[r->s->n++];
-	x->key = strtoull(cells[0], NULL, 10);
-	x->sum = strtoull(cells[1], NULL, 10);
+	r->s->list[r->s->n++] = (struct mz_store_sum){.key = strtoull(cells[0], NULL, 10),
+						      .sum = strtoull(cells[1], NULL, 10)};
 	return 0;
 }
 
