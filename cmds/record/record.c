@@ -32,7 +32,7 @@
 #define FAST		   1000000u	/* records per second: more than can be packed beside it */
 #define BUSY		   100000u	/* fewer take less than 3 % of a processor */
 #define FAST_PART	   4		/* of the spool */
-#define BUSY_PART	   16
+#define BUSY_PART	   32
 
 enum { OF_PROGRAM, OF_KERNEL };
 #define PROGRAM (1u << OF_PROGRAM)
@@ -167,6 +167,11 @@ static void look_at_rate(struct record_job *j, uint64_t moved)
 		      : rate > FAST		   ? limit / FAST_PART
 		      : rate > BUSY		   ? limit / BUSY_PART
 						   : 0;
+	/* what waited on purpose is packed at leisure: in small files, and by one thread */
+	if (rate > FAST)
+		j->rings.much = 0;
+	else if (j->may_wait)
+		j->rings.much = 2 * j->may_wait / sizeof(struct mz_record);
 	j->look_at = t;
 	j->moved = moved;
 	j->spare = spare;

@@ -65,10 +65,12 @@ static void look_at_ring(struct mz_user_rings *r, unsigned i)
 static void look_at_backlog(struct mz_user_rings *r)
 {
 	struct mz_user_files *f = r->files;
-	uint64_t n = r->spool.waiting;
+	uint64_t n = r->spool.waiting, least = r->much;
+	uint64_t much = least > MZ_USER_MUCH ? least : MZ_USER_MUCH;
+	uint64_t too_much = least > MZ_USER_TOO_MUCH ? least : MZ_USER_TOO_MUCH;
 
-	f->behind = n >= (f->behind ? MZ_USER_FEW : MZ_USER_TOO_MUCH);
-	f->beside = r->has_others && n >= (f->beside ? MZ_USER_FEW : MZ_USER_MUCH);
+	f->behind = n >= (f->behind ? MZ_USER_FEW : too_much);
+	f->beside = r->has_others && n >= (f->beside ? MZ_USER_FEW : much);
 }
 
 static void find_active(struct mz_user_rings *r, bool all)

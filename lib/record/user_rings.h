@@ -66,6 +66,7 @@ struct mz_user_rings {
 	uint64_t latest; /* no record that is there can have been stamped after this */
 	bool blocked;	 /* the next record must wait for one that is not there yet */
 	unsigned thin;	 /* what programs are told of thinning */
+	uint64_t much;	 /* in place of MZ_USER_MUCH: records that wait on purpose; 0 = none do */
 	bool has_others; /* there is more than one processor */
 	bool stuck;	 /* the spool is full of records that wait for one that does not fit */
 	bool tsc;
