@@ -83,7 +83,7 @@ static void numbers(void)
 		for (int64_t d = -1; d <= 1; d++) {
 			v = (int64_t)((1ull << bits) + (uint64_t)d);
 			row(0, at += 1 + (1ull << bits >> 3), &v, NULL, 0);
-			v = -v;
+			v = ~v;
 			row(1, 0, &v, "", 0);
 		}
 	end();
@@ -97,7 +97,7 @@ static void numbers(void)
 			v = (int64_t)((1ull << bits) + (uint64_t)d);
 			CHECK_EQ(sqlite3_step(s), SQLITE_ROW);
 			CHECK_EQ(sqlite3_column_int64(s, 0), v);
-			CHECK_EQ(sqlite3_column_int64(s, 1), -v);
+			CHECK_EQ(sqlite3_column_int64(s, 1), ~v);
 			CHECK_EQ(sqlite3_column_int64(s, 2), at += 1 + (1ull << bits >> 3));
 			CHECK_EQ(sqlite3_column_type(s, 3), SQLITE_TEXT);
 			CHECK_EQ(sqlite3_column_type(s, 4), SQLITE_NULL);
