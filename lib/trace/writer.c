@@ -388,7 +388,14 @@ void mz_writer_abort(struct mz_writer *w)
  * is behind. The tables are small. */
 void mz_writer_hurry(struct mz_writer *w, bool behind)
 {
-	w->level = behind ? HURRY_LEVEL : EASY_LEVEL;
+	int level = behind ? HURRY_LEVEL : EASY_LEVEL;
+
+	if (level == w->level)
+		return;
+	/* a thread beside may be writing tables */
+	pthread_mutex_lock(&w->lock);
+	w->level = level;
+	pthread_mutex_unlock(&w->lock);
 }
 
 void mz_writer_beside(struct mz_writer *w, bool beside)
