@@ -74,7 +74,7 @@ void __memorizer_percpu_free(void __percpu *p, unsigned long ip);
  * @s: its cache
  * @p: the object, may be %NULL
  * @size: bytes asked for
- * @ip: who asked
+ * @ip: the caller
  *
  * Before the object is zeroed, so that this is counted.
  */
@@ -99,7 +99,7 @@ static __always_inline void memorizer_slab_ctor(struct kmem_cache *s, void *p)
 /**
  * memorizer_slab_free - a slab object is about to be freed
  * @p: the object; nobody else can have it yet
- * @ip: who frees it
+ * @ip: the code that frees it
  */
 static __always_inline void memorizer_slab_free(void *p, unsigned long ip)
 {
@@ -122,7 +122,7 @@ static __always_inline void memorizer_resize(const void *p, size_t size)
  * memorizer_pages_alloc - the page allocator hands out pages
  * @page: the first, may be %NULL
  * @order: how many
- * @ip: who asked
+ * @ip: the caller
  */
 static __always_inline void memorizer_pages_alloc(struct page *page,
 						  unsigned int order,
@@ -136,7 +136,7 @@ static __always_inline void memorizer_pages_alloc(struct page *page,
  * memorizer_pages_free - pages are about to go back to the page allocator
  * @page: the first
  * @order: how many
- * @ip: who frees them
+ * @ip: the code that frees them
  */
 static __always_inline void memorizer_pages_free(struct page *page,
 						 unsigned int order,
@@ -151,7 +151,7 @@ static __always_inline void memorizer_pages_free(struct page *page,
  * @addr: their address, may be %NULL
  * @type: what they are
  * @size: bytes asked for
- * @ip: who asked
+ * @ip: the caller
  */
 static __always_inline void memorizer_pages_are(const void *addr,
 						enum memorizer_type type,
@@ -165,7 +165,7 @@ static __always_inline void memorizer_pages_are(const void *addr,
  * memorizer_vmalloc - pages were mapped one after the other
  * @addr: where
  * @size: bytes asked for
- * @ip: who asked
+ * @ip: the caller
  */
 static __always_inline void memorizer_vmalloc(const void *addr, size_t size,
 					      unsigned long ip)
@@ -177,7 +177,7 @@ static __always_inline void memorizer_vmalloc(const void *addr, size_t size,
 /**
  * memorizer_vfree - what memorizer_vmalloc() reported is about to be unmapped
  * @addr: where
- * @ip: who frees it
+ * @ip: the code that frees it
  */
 static __always_inline void memorizer_vfree(const void *addr, unsigned long ip)
 {
@@ -189,7 +189,7 @@ static __always_inline void memorizer_vfree(const void *addr, unsigned long ip)
  * memorizer_range_free - mapped pages are about to be unmapped or to rest
  * @addr: where
  * @size: bytes
- * @ip: who frees them
+ * @ip: the code that frees them
  */
 static __always_inline void memorizer_range_free(const void *addr, size_t size,
 						 unsigned long ip)
@@ -202,7 +202,7 @@ static __always_inline void memorizer_range_free(const void *addr, size_t size,
  * memorizer_stack_alloc - a task gets a stack, new or used
  * @stack: its lowest address
  * @size: bytes
- * @ip: who asked
+ * @ip: the caller
  */
 static __always_inline void memorizer_stack_alloc(const void *stack,
 						  size_t size, unsigned long ip)
@@ -215,7 +215,7 @@ static __always_inline void memorizer_stack_alloc(const void *stack,
  * memorizer_percpu_alloc - a percpu area was handed out
  * @p: its percpu pointer; each CPU's copy is an object of its own
  * @size: bytes asked for
- * @ip: who asked
+ * @ip: the caller
  */
 static __always_inline void memorizer_percpu_alloc(void __percpu *p, size_t size,
 						   unsigned long ip)
@@ -227,7 +227,7 @@ static __always_inline void memorizer_percpu_alloc(void __percpu *p, size_t size
 /**
  * memorizer_percpu_free - a percpu area is about to be freed
  * @p: its percpu pointer
- * @ip: who frees it
+ * @ip: the code that frees it
  */
 static __always_inline void memorizer_percpu_free(void __percpu *p,
 						  unsigned long ip)

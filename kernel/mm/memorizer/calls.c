@@ -230,7 +230,7 @@ int memorizer_calls_set(bool on, bool marked)
 	return err;
 }
 
-/* Nobody is in calls_entry.S or behind it when the waiting is over. */
+/* After the two waits no code is in calls_entry.S or in what it calls. */
 static void free_tables(void)
 {
 	struct memorizer_calls *calls, *prev;

@@ -320,7 +320,7 @@ static void kick_fn(struct irq_work *irq_work)
 
 static DEFINE_IRQ_WORK(kick, kick_fn);
 
-/* Somebody should look at the pool, the limbo or the stream. Any context but NMI. */
+/* Ask for a look at the pool, the limbo and the stream. Any context but NMI. */
 void memorizer_kick(void)
 {
 	unsigned long flags;

@@ -80,7 +80,7 @@ bool memorizer_log_frames(void)
 	return memorizer_frames;
 }
 
-/* When this returns, nobody is left who has not seen the switch. */
+/* When this returns, all code has seen the switch. */
 int memorizer_set_log_frames(bool on)
 {
 	if (!memorizer_pages)
@@ -351,7 +351,7 @@ void memorizer_show_frames(struct seq_file *m, u64 counted)
 	seq_printf(m, "  missed (no memory for site)  %llu\n", all.miss[FRAME_SITE]);
 }
 
-/* Nobody runs on the stack any more. */
+/* The stack is not in use any more. */
 void __memorizer_end_frames(struct memorizer_frames *frames, unsigned long ip)
 {
 	u32 i;

@@ -141,7 +141,7 @@ struct memorizer_object *memorizer_create(enum memorizer_type type,
 	return obj;
 }
 
-/* An object that nobody allocated while we looked. */
+/* An object whose allocation was not seen. */
 struct memorizer_object *memorizer_create_boot(enum memorizer_type type,
 					       struct memorizer_span *span)
 {

@@ -177,7 +177,7 @@ static void missed(enum memorizer_miss miss, u64 kind)
 	this_cpu_add(memorizer_cpu.miss[miss], memorizer_events(kind));
 }
 
-/* Who is it? False if it is nobody we count. */
+/* The tag to count under; false if this context is not counted. */
 static bool get_tag(u64 *tag, u64 kind)
 {
 	unsigned int pc = preempt_count();
