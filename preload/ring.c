@@ -51,9 +51,24 @@ static void raise_top(uint32_t top)
 		;
 }
 
+static bool is_half_full(unsigned i)
+{
+	const struct mz_ring *r = &mz_region->rings[i];
+
+	return __atomic_load_n(&r->head, __ATOMIC_RELAXED) -
+		       __atomic_load_n(&r->tail, __ATOMIC_RELAXED) >
+	       mz_ring_records(i) / 2;
+}
+
+/* A ring that another thread has left, or one that was never used; if there is no other, one
+ * whose records the recorder has not read yet. */
 static struct mz_ring *find_ring(unsigned *index)
 {
-	for (unsigned i = 0; i < MZ_RINGS; i++) {
+	for (unsigned n = 0; n < 2 * MZ_RINGS; n++) {
+		unsigned i = n % MZ_RINGS;
+
+		if (n < MZ_RINGS && is_half_full(i))
+			continue;
 		if (try_ring(i, MZ_RING_CLOSED) || try_ring(i, MZ_RING_FREE)) {
 			raise_top(i + 1);
 			*index = i;
@@ -105,6 +120,18 @@ static void look_at_tail(struct mz_thread *t, struct mz_ring *r)
 		__atomic_store_n(&mz_thinned, true, __ATOMIC_RELAXED);
 }
 
+/* The ring is left as it was found; the event that needed it counts as one without a ring. */
+static bool no_room_to_begin(struct mz_thread *t)
+{
+	struct mz_ring *r = t->ring;
+
+	t->taking = false;
+	t->limit = 0;
+	t->ring = NULL;
+	__atomic_store_n(&r->state, MZ_RING_CLOSED, __ATOMIC_RELEASE);
+	return false;
+}
+
 static bool take_ring(struct mz_thread *t)
 {
 	uint64_t time, at;
@@ -122,15 +149,20 @@ static bool take_ring(struct mz_thread *t)
 	t->reserved = r->head;
 	t->seed = (i + 1) * 0x9e3779b97f4a7c15ull;
 	t->ring_at = r->head + t->mask / 4 + 1;
+	/* what was not reported in another ring is found there by the recorder */
+	t->lost = 0;
+	t->thinned_told = t->thinned;
 	look_at_tail(t, r);
 	t->told = 0;
 	t->outer = (uintptr_t)__builtin_frame_address(0);
 	t->nested = 0;
 	t->ring = r;
+	t->taking = true;
 	if (!mz_stamp(t, 1, &time, &at))
-		return false;
+		return no_room_to_begin(t);
 	mz_fill(mz_slot(t, at), time, MZ_REC_THREAD, 0, 0, r->tid);
 	mz_end(t);
+	t->taking = false;
 	if (exit_key_made)
 		pthread_setspecific(exit_key, t);
 	return true;
@@ -271,8 +303,9 @@ static bool give_up(unsigned *looks, uint32_t *beat)
 
 static void count_lost(struct mz_thread *t)
 {
-	/* a stack or a module, which is not an event: it is sent again when it occurs again */
-	if (t->in_unwinder)
+	/* a stack or a module, which is not an event: it is sent again when it occurs again; or
+	 * the name of the thread */
+	if (t->in_unwinder || t->taking)
 		return;
 	if (!t->lost++)
 		t->lost_since = mz_clock();
@@ -392,6 +425,15 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 	return ok;
 }
 
+/* What a report takes: all of the time, the record, and since when. */
+#define REPORT_RECORDS 3u
+
+/* Is there no room for n records, and for what an append may need besides? */
+static bool is_full_for(const struct mz_thread *t, unsigned n)
+{
+	return t->reserved + n + 4 + MZ_SLACK - t->tail >= t->room;
+}
+
 /* Report the losses before the next event. */
 static bool tell_lost(struct mz_thread *t)
 {
@@ -402,13 +444,14 @@ static bool tell_lost(struct mz_thread *t)
 	return mz_append(t, &r, 1, &t->lost_since, sizeof(t->lost_since));
 }
 
-/* Report what thinning left out, between two events; later if there is no room. */
+/* Report what thinning left out, between two events; later if there is no room: a report that
+ * does not fit would count as an event that was lost. */
 static void tell_thinned(struct mz_thread *t)
 {
 	uint64_t count = t->thinned - t->thinned_told;
 	struct mz_record r = {.type = MZ_REC_LOST, .arg = MZ_LOSS_SAMPLED, .value = count};
 
-	if (!count || t->outer || t->lost || t->reserved + 4 + MZ_SLACK - t->tail > t->mask)
+	if (!count || t->outer || t->lost || is_full_for(t, REPORT_RECORDS))
 		return;
 	t->thinned_told += count;
 	mz_append(t, &r, 1, &t->thinned_since, sizeof(t->thinned_since));
@@ -440,7 +483,7 @@ bool mz_append_slow(struct mz_thread *t, unsigned n)
 		return false;
 	}
 	look_at_tail(t, t->ring);
-	if (is_dropping(t) && t->reserved + n + 4 + MZ_SLACK - t->tail > t->mask) {
+	if (is_dropping(t) && is_full_for(t, t->lost ? n + REPORT_RECORDS : n)) {
 		count_lost(t);
 		/* a call of the kernel costs more than the event */
 		if (t->lost % BELL_EVERY == 1)

@@ -31,6 +31,7 @@ struct mz_thread {
 	uint64_t lost_since;
 	uintptr_t unwinder_at;	  /* frame of the unwinder; 0 = it does not run */
 	bool in_unwinder;	  /* stacks: what it allocates itself is not recorded */
+	bool taking;		  /* it begins a ring */
 	bool no_ring;		  /* there was none left; events are counted as missed */
 	bool impatient;		  /* it has waited in vain, and thins what it records */
 	uint8_t thin;		  /* one small block in 2^thin is recorded */
