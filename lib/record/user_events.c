@@ -574,6 +574,7 @@ void mz_user_ring_ended(struct mz_user_rings *r, unsigned i)
 				      .counted = ring->counted,
 				      .base = ring->base,
 				      .image = MZ_IMAGES,
+				      .moved_for = MZ_IMAGES,
 				      .queue = ring->queue};
 }
 

@@ -117,12 +117,18 @@ static int open_image(struct mz_user_rings *r, unsigned i)
 	return ret;
 }
 
-static bool is_of(const struct mz_user_rings *r, unsigned ring, unsigned image)
+static bool is_of(struct mz_user_rings *r, unsigned ring, unsigned image)
 {
-	if (r->rings[ring].image < MZ_IMAGES)
-		return r->rings[ring].image == image;
-	return __atomic_load_n(&r->region->rings[ring].state, __ATOMIC_ACQUIRE) != MZ_RING_FREE &&
-	       __atomic_load_n(&r->region->rings[ring].image, __ATOMIC_RELAXED) == image;
+	uint32_t of = r->rings[ring].image;
+
+	if (of < MZ_IMAGES)
+		return of == image;
+	if (__atomic_load_n(&r->region->rings[ring].state, __ATOMIC_ACQUIRE) == MZ_RING_FREE)
+		return false;
+	pthread_mutex_lock(&r->spool.lock);
+	of = mz_user_ring_program(r, ring);
+	pthread_mutex_unlock(&r->spool.lock);
+	return of == image;
 }
 
 /* Everything that was in the rings when the program ended. */

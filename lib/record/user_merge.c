@@ -25,23 +25,16 @@ static void discard(struct mz_user_rings *r, unsigned i)
 	q->put += n;
 	q->taken = ring->tail = ring->seen = q->put;
 	ring->direct = false;
+	ring->moved_for = MZ_IMAGES;
 	if (n)
 		mz_user_rings_release(r, i);
-}
-
-/* The program of a ring: once it has records, the region is not asked again. */
-static uint32_t program_of(const struct mz_user_rings *r, unsigned i)
-{
-	return r->rings[i].image < MZ_IMAGES
-		       ? r->rings[i].image
-		       : __atomic_load_n(&r->region->rings[i].image, __ATOMIC_RELAXED);
 }
 
 /* Into the list, if there is something to read. */
 static void look_at_ring(struct mz_user_rings *r, unsigned i)
 {
 	struct mz_user_ring *ring = &r->rings[i];
-	uint32_t image = program_of(r, i);
+	uint32_t image = mz_user_ring_program(r, i);
 
 	if (image >= MZ_IMAGES ||
 	    (!r->images[image] &&

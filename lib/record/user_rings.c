@@ -121,7 +121,7 @@ int mz_user_rings_init(struct mz_user_rings *r, int fd, uint32_t flags, uint32_t
 	r->has_others = sysconf(_SC_NPROCESSORS_ONLN) > 1;
 	r->spool.fd = r->main_pidfd = r->fd = -1;
 	for (unsigned i = 0; i < MZ_RINGS; i++)
-		r->rings[i].image = MZ_IMAGES;
+		r->rings[i].image = r->rings[i].moved_for = MZ_IMAGES;
 	ret = map_region(r, fd);
 	if (ret < 0)
 		return ret;
@@ -209,6 +209,15 @@ static void leave_gap(struct mz_user_rings *r, unsigned i, uint64_t n)
 	mz_user_rings_release(r, i);
 }
 
+uint32_t mz_user_ring_program(const struct mz_user_rings *r, unsigned i)
+{
+	const struct mz_user_ring *ring = &r->rings[i];
+
+	return ring->moved_for < MZ_IMAGES
+		       ? ring->moved_for
+		       : __atomic_load_n(&r->region->rings[i].image, __ATOMIC_RELAXED);
+}
+
 /* Everything that happened in this ring before the returned time can be read. */
 static uint64_t move_ring(struct mz_user_rings *r, unsigned i, uint64_t now, bool direct)
 {
@@ -220,6 +229,8 @@ static uint64_t move_ring(struct mz_user_rings *r, unsigned i, uint64_t now, boo
 		__atomic_store_n(&r->spool.full, true, __ATOMIC_RELAXED);
 		return ring->bound;
 	}
+	if (n)
+		ring->moved_for = mz_user_ring_program(r, i);
 	if (n > mz_ring_records(i))
 		leave_gap(r, i, n);
 	else if (n && !move_or_read(r, i, n, direct))
@@ -231,7 +242,7 @@ static uint64_t move_ring(struct mz_user_rings *r, unsigned i, uint64_t now, boo
 /* A ring of no program that is here or has just appeared belongs to none. */
 static bool is_stray(const struct mz_user_rings *r, unsigned i)
 {
-	uint32_t image = __atomic_load_n(&r->region->rings[i].image, __ATOMIC_RELAXED);
+	uint32_t image = mz_user_ring_program(r, i);
 
 	return image >= MZ_IMAGES ||
 	       __atomic_load_n(&r->region->images[image].state, __ATOMIC_ACQUIRE) != MZ_IMAGE_LIVE;

@@ -38,8 +38,9 @@ struct mz_user_ring {
 	/* of the mover */
 	uint64_t base; /* the region's numbers of its records are higher by this */
 	struct mz_spool_queue queue;
-	bool direct;	/* it did not fit: it is being read where it is */
-	uint64_t bound; /* when all of it could last be read */
+	uint32_t moved_for; /* the program whose records were moved; MZ_IMAGES = none yet */
+	bool direct;	    /* it did not fit: it is being read where it is */
+	uint64_t bound;	    /* when all of it could last be read */
 };
 
 /* A recorded program became another one, by exec, which has not said anything yet. */
@@ -99,6 +100,10 @@ int mz_user_rings_start(struct mz_user_rings *r);
 /* Records that wait to be read, and how many ever came. */
 void mz_user_rings_backlog(struct mz_user_rings *r, uint64_t *waiting, uint64_t *moved, bool *full);
 void mz_user_rings_deinit(struct mz_user_rings *r);
+
+/* The program of a ring, which may be none: >= MZ_IMAGES. Once records were moved, the region is
+ * not asked again. With the lock held. */
+uint32_t mz_user_ring_program(const struct mz_user_rings *r, unsigned i);
 
 /* Read what is there: how many records, or -errno. With all, also what follows
  * appends that were never finished (their threads are gone). */
