@@ -43,7 +43,7 @@
 #define raw_atomic_cmpxchg_acquire	arch_atomic_cmpxchg_acquire
 #define raw_atomic_set_release		arch_atomic_set_release
 #define raw_atomic64_inc		arch_atomic64_inc
-#define raw_atomic64_dec_return		arch_atomic64_dec_return
+#define raw_atomic64_fetch_dec		arch_atomic64_fetch_dec
 #endif
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
