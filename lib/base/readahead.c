@@ -2,18 +2,19 @@
 /* Run a producer thread a few batches ahead of its consumer. */
 #include "base/readahead.h"
 
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include "base/beside.h"
 
 struct mz_readahead {
 	mz_readahead_fn *make;
 	void *arg;
-	pthread_t thread;
+	struct mz_beside thread;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	uint64_t made, taken; /* batches; the one before taken is in use */
-	bool threaded, stop;
+	bool stop;
 	bool waits; /* the consumer, for a batch */
 };
 
@@ -56,7 +57,8 @@ struct mz_readahead *mz_readahead_new(mz_readahead_fn *make, void *arg, bool thr
 	a->arg = arg;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->change, NULL);
-	a->threaded = threaded && !pthread_create(&a->thread, NULL, work, a);
+	if (threaded)
+		mz_beside_start(&a->thread, work, a);
 	return a;
 }
 
@@ -68,8 +70,7 @@ void mz_readahead_free(struct mz_readahead *a)
 	a->stop = true;
 	pthread_cond_signal(&a->change);
 	pthread_mutex_unlock(&a->lock);
-	if (a->threaded)
-		pthread_join(a->thread, NULL);
+	mz_beside_wait(&a->thread);
 	pthread_cond_destroy(&a->change);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
@@ -79,7 +80,7 @@ unsigned mz_readahead_next(struct mz_readahead *a)
 {
 	unsigned batch = a->taken % MZ_READAHEAD;
 
-	if (!a->threaded) {
+	if (!a->thread.running) {
 		a->taken++;
 		a->make(a->arg, batch);
 		return batch;

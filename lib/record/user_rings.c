@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/beside.h"
 #include "base/error.h"
 #include "record/user_events.h"
 
@@ -118,7 +118,7 @@ int mz_user_rings_init(struct mz_user_rings *r, int fd, uint32_t flags, uint32_t
 	memset(r, 0, sizeof(*r));
 	r->files = files;
 	r->tsc = tsc_is_good();
-	r->has_others = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+	r->has_others = mz_beside_possible();
 	r->spool.fd = r->main_pidfd = r->fd = -1;
 	for (unsigned i = 0; i < MZ_RINGS; i++)
 		r->rings[i].image = r->rings[i].moved_for = MZ_IMAGES;
@@ -320,29 +320,19 @@ static void *mover(void *arg)
 
 int mz_user_rings_start(struct mz_user_rings *r)
 {
-	sigset_t all, before;
-	int code;
-
-	/* signals go to the thread that polls told_to_end */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	code = pthread_create(&r->mover, NULL, mover, r);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (code)
-		return mz_fail(r->files->err, code, "cannot start a thread: %s", strerror(code));
-	r->moving = true;
-	return 0;
+	if (mz_beside_start(&r->mover, mover, r))
+		return 0;
+	return mz_fail(r->files->err, EAGAIN, "cannot start a thread: %s", strerror(EAGAIN));
 }
 
 static void stop_moving(struct mz_user_rings *r)
 {
-	if (!r->moving)
+	if (!r->mover.running)
 		return;
 	__atomic_store_n(&r->quit, true, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&r->region->bell, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &r->region->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	pthread_join(r->mover, NULL);
-	r->moving = false;
+	mz_beside_wait(&r->mover);
 }
 
 void mz_user_rings_backlog(struct mz_user_rings *r, uint64_t *waiting, uint64_t *moved, bool *full)

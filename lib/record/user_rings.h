@@ -6,6 +6,7 @@
 #ifndef MZ_RECORD_USER_RINGS_H
 #define MZ_RECORD_USER_RINGS_H
 
+#include "base/beside.h"
 #include "record/user_program.h"
 #include "record/user_region.h"
 #include "record/user_spool.h"
@@ -76,8 +77,8 @@ struct mz_user_rings {
 	double rate; /* ns per tick, between the two */
 	/* moving: by a separate thread, or by any thread that needs it, with the spool's lock */
 	struct mz_user_spool spool;
-	pthread_t mover;
-	bool moving, quit;
+	struct mz_beside mover;
+	bool quit;
 	uint64_t moved_upto; /* what had happened before this time is in the spool */
 	uint64_t moved;
 	struct mz_user_files *files;

@@ -2,11 +2,11 @@
 /* Write a container: streams build chunks, the writer appends them. */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/atomic_file.h"
+#include "base/beside.h"
 #include "base/error.h"
 #include "trace/block.h"
 #include "trace/stack_tree.h"
@@ -34,8 +34,7 @@ struct mz_stream {
 	uint32_t number, chunks;
 	/* the chunk before, which a thread packs; all but the encoder is the thread's */
 	struct mz_encoder *other;
-	pthread_t thread;
-	bool running;
+	struct mz_beside thread;
 };
 
 struct mz_writer {
@@ -198,9 +197,7 @@ static int failed(struct mz_writer *w)
 /* The chunk that a thread packs is in the file afterwards, or the writer has failed. */
 static void wait_beside(struct mz_stream *s)
 {
-	if (s->running)
-		pthread_join(s->thread, NULL);
-	s->running = false;
+	mz_beside_wait(&s->thread);
 }
 
 /* ---- opening and closing ------------------------------------------------ */
@@ -577,7 +574,6 @@ static void *pack_beside(void *arg)
 static bool hand_over(struct mz_stream *s)
 {
 	struct mz_encoder *full = s->encoder;
-	sigset_t all, before;
 
 	if (!s->other)
 		s->other = new_encoder(s->writer);
@@ -585,12 +581,7 @@ static bool hand_over(struct mz_stream *s)
 		return false;
 	s->encoder = s->other;
 	s->other = full;
-	/* signals are for the threads that wait for them */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	s->running = !pthread_create(&s->thread, NULL, pack_beside, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (s->running)
+	if (mz_beside_start(&s->thread, pack_beside, s))
 		return true;
 	s->other = s->encoder;
 	s->encoder = full;
