@@ -21,19 +21,24 @@
 
 /* ---- Memorizer ------------------------------------------------------------ */
 
-/* Errors are returned, as not every kernel has every file. */
-static int control(const char *file, const char *value)
+static int write_file(const char *path, const char *value)
 {
-	char path[256];
-	int fd, ret = 0;
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
 
-	snprintf(path, sizeof(path), MEMORIZER "%s", file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0 || write(fd, value, strlen(value)) < 0)
 		ret = -errno;
 	if (fd >= 0)
 		close(fd);
 	return ret;
+}
+
+/* Errors are returned, as not every kernel has every file. */
+static int control(const char *file, const char *value)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), MEMORIZER "%s", file);
+	return write_file(path, value);
 }
 
 static void control_or_fail(const char *file, const char *value)
@@ -70,6 +75,14 @@ static void calls_prepare(const struct guest_job *j)
 	control_or_fail("log_calls_enabled", "1");
 }
 
+static void frames_prepare(void)
+{
+	if (access(MEMORIZER "log_frames_enabled", F_OK))
+		guest_fail("the guest's kernel cannot count accesses at stack frames: it needs "
+			   "CONFIG_MEMORIZER_FRAMES");
+	control_or_fail("log_frames_enabled", "1");
+}
+
 /* A recording from boot keeps what was recorded so far. Otherwise it is dropped, so that the map
  * begins with the command. */
 static void tracing_prepare(const struct guest_job *j)
@@ -86,6 +99,8 @@ static void tracing_prepare(const struct guest_job *j)
 			   "Memorizer that has the file owners");
 	if (j->owners)
 		control_or_fail("log_owners_enabled", "1");
+	if (j->frames)
+		frames_prepare();
 	if (j->accesses)
 		control_or_fail("memorizer_log_access", "1");
 	if (j->calls)
@@ -220,6 +235,24 @@ static void child_exec(struct guest_job *j, int in, int out, int err)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
+/*
+ * Fork the command. A stack is known if it was allocated while objects are recorded: to see the
+ * frames of the command's first process, we are marked when we fork, and no longer than that.
+ */
+static pid_t fork_command(const struct guest_job *j)
+{
+	bool early = j->mode && j->frames;
+	pid_t pid;
+	int ret;
+
+	if (early)
+		control_or_fail("memorizer_enabled", j->mode);
+	pid = fork();
+	if (early && pid > 0 && (ret = write_file("/proc/self/memorizer_enabled", "0")))
+		guest_fail("writing 0 to /proc/self/memorizer_enabled: %s", strerror(-ret));
+	return pid;
+}
+
 /* Our ends of the pipes never block: one loop serves all of them. */
 static void start(struct guest_job *j, struct run *r)
 {
@@ -227,7 +260,7 @@ static void start(struct guest_job *j, struct run *r)
 
 	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC))
 		guest_fail("pipe: %s", strerror(errno));
-	r->pid = fork();
+	r->pid = fork_command(j);
 	if (r->pid < 0)
 		guest_fail("fork: %s", strerror(errno));
 	if (!r->pid)

@@ -16,7 +16,8 @@ struct guest_job {
 	const char *cwd;
 	const char *mode;
 	const char *kmemtrace; /* memorizer, to take the kernel's records with */
-	bool must, accesses, fields, calls, owners, stream, boot, kmap, stdin_open, shell, disk;
+	bool must, accesses, fields, frames, calls, owners, stream, boot, kmap;
+	bool stdin_open, shell, disk;
 };
 
 /* port.c */

@@ -40,6 +40,8 @@ static void job_line(struct guest_job *j, char *s)
 		j->accesses = true;
 	else if (value_of(s, "fields", &v))
 		j->fields = true;
+	else if (value_of(s, "frames", &v))
+		j->frames = true;
 	else if (value_of(s, "calls", &v))
 		j->calls = true;
 	else if (value_of(s, "owners", &v))

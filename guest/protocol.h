@@ -4,8 +4,8 @@
  *
  * Host to guest at start: the file /job in the initramfs, "key=value" strings with a
  * NUL after each. Keys: arg and env (repeated), cwd, mode, must (a kernel without
- * Memorizer will not do), accesses, fields, calls, owners, stream, boot, kmap, stdin, shell,
- * disk (boot its system, then run the command), kmemtrace (the path of memorizer).
+ * Memorizer will not do), accesses, fields, frames, calls, owners, stream, boot, kmap, stdin,
+ * shell, disk (boot its system, then run the command), kmemtrace (the path of memorizer).
  *
  * Then frames over the virtio port VM_PORT, both ways: a struct vm_frame and len bytes.
  */

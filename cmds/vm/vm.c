@@ -23,6 +23,8 @@ static const struct mz_opt opts[] = {
 	MZ_SWITCH(0, "fields", struct vm_opts, fields,
 		  "count accesses, and record which bytes of an object they touch, its type and "
 		  "cache"),
+	MZ_SWITCH(0, "frames", struct vm_opts, frames,
+		  "count accesses, those to local variables at the stack frame of their function"),
 	MZ_SWITCH(0, "calls", struct vm_opts, calls,
 		  "count function calls and put them first in the map (kernel variant calls)"),
 	MZ_SWITCH(0, "owners", struct vm_opts, owners,
@@ -66,10 +68,15 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
+/* Is one of the options given that say what Memorizer is to record? */
+static bool asks(const struct vm_opts *o)
+{
+	return o->mode || vm_counts_accesses(o) || o->calls || o->owners || o->boot;
+}
+
 static int check(const struct vm_opts *o, int argc)
 {
-	if (o->kmemtrace_boot && (o->shell || o->off || o->stream || o->mode || o->accesses ||
-				  o->fields || o->calls || o->owners || o->boot))
+	if (o->kmemtrace_boot && (o->shell || o->off || o->stream || asks(o)))
 		return console_usage(
 			"--kmemtrace-boot is another recorder; leave out the options of Memorizer");
 	if (!argc && !o->shell && !o->kmemtrace_boot)
@@ -79,8 +86,7 @@ static int check(const struct vm_opts *o, int argc)
 		return console_usage("--mode takes 1, 2 or 3, not '%s'", o->mode);
 	if (o->shell && (o->output || o->stream))
 		return console_usage("--shell records nothing; leave out -o and --stream");
-	if (o->off && (o->output || o->stream || o->mode || o->accesses || o->fields || o->calls ||
-		       o->owners || o->boot))
+	if (o->off && (o->output || o->stream || asks(o)))
 		return console_usage("--off records nothing; leave out the options that do");
 	if (o->disk && o->kmemtrace_boot)
 		return console_usage("--kmemtrace-boot needs the host's files; leave out --disk");
@@ -153,13 +159,14 @@ static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **
 		say_kmemtrace(b, argc);
 	else if (!o->off && !o->shell)
 		say(b, "mode", o->mode ? o->mode : "3");
-	if (o->mode || o->output || o->accesses || o->fields || o->calls || o->owners ||
-	    o->stream || o->boot)
+	if (o->output || o->stream || asks(o))
 		say(b, "must", "1");
-	if (o->accesses || o->fields)
+	if (vm_counts_accesses(o))
 		say(b, "accesses", "1");
 	if (o->fields)
 		say(b, "fields", "1");
+	if (o->frames)
+		say(b, "frames", "1");
 	if (o->calls)
 		say(b, "calls", "1");
 	if (o->owners)

@@ -22,9 +22,15 @@ struct vm_opts {
 	uint64_t smp, mem, timeout;
 	const char *mode, *append, *output, *kernel, *qemu, *disk;
 	unsigned accel;
-	bool accesses, fields, calls, owners, stream, boot, off, shell, console, force,
+	bool accesses, fields, frames, calls, owners, stream, boot, off, shell, console, force,
 		kmemtrace_boot, parallel, net;
 };
+
+/* Fields and frames are details of accesses. */
+static inline bool vm_counts_accesses(const struct vm_opts *o)
+{
+	return o->accesses || o->fields || o->frames;
+}
 
 struct vm_paths {
 	char kernel[PATH_MAX]; /* bzImage */

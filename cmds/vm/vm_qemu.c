@@ -201,8 +201,9 @@ static void kernel_args(struct args *a, const struct vm_machine *m, const struct
 	/* On a busy host a CPU of the guest may stand still for long: that is not a lockup. */
 	arg(a,
 	    "console=ttyS0 panic=-1 no_timer_check tsc=reliable%s watchdog_thresh=60 "
-	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s%s%s%s%s",
-	    clock, boot ? "yes" : "no", boot && (o->accesses || o->fields) ? "yes" : "no",
+	    "memorizer_enabled_boot=%s mem_log_boot=%s%s%s%s%s%s%s%s",
+	    clock, boot ? "yes" : "no", boot && vm_counts_accesses(o) ? "yes" : "no",
+	    boot && o->frames ? " stack_trace_boot=yes" : "",
 	    boot && o->calls ? " cfg_log_boot=yes" : "",
 	    boot && o->owners ? " memorizer_owners_boot=yes" : "",
 	    o->kmemtrace_boot ? " kmemtrace.enable=yes" : "", o->disk ? disk_words : "",
