@@ -42,7 +42,7 @@ static struct mz_block_life *new_life(struct mz_blocks *b, uint64_t *at)
 	return &b->lives[b->n++];
 }
 
-/* As the usage does: addresses name blocks where there are any. */
+/* As in the usage, blocks are identified by their addresses where they have any. */
 static uint64_t key_of(const struct mz_event *ev, bool old)
 {
 	if (ev->has & MZ_HAS_ADDR)
@@ -77,7 +77,7 @@ static int birth(struct mz_blocks *b, const struct mz_event *ev, int64_t site, u
 		return 0;
 	l = mz_live_insert(&b->live, key, &fresh);
 	if (l && !fresh) {
-		/* its free was never seen; it was before this, that is all we know */
+		/* its free was not seen; all that is known is that it came before this event */
 		struct mz_event unseen = {.time = ev->time, .has = ev->has & MZ_HAS_TIME};
 
 		ret = end_life(b, l, &unseen, -1, end, arg);
@@ -96,7 +96,7 @@ static int death(struct mz_blocks *b, uint64_t key, const struct mz_event *ev, i
 	struct mz_block *l = key ? mz_live_find(&b->live, key) : NULL;
 	int ret;
 
-	/* a part of a mapping that goes is not followed */
+	/* unmapping a part of a mapping is not tracked */
 	if (!l || (ev->call == MZ_CALL_MUNMAP && ev->size < b->lives[l->born].birth.size))
 		return 0;
 	ret = end_life(b, l, ev, site, end, arg);
@@ -149,7 +149,7 @@ int mz_blocks_end(struct mz_blocks *b, mz_block_end *end, void *arg)
 	size_t n = 0, at = 0;
 	int ret = 0;
 
-	/* the table is not needed as one any more: its blocks move to the front */
+	/* the hash table is no longer needed: its blocks move to the front of the array */
 	while ((next = mz_live_next(&b->live, &at)))
 		v[n++] = *next;
 	if (n)

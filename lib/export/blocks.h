@@ -20,7 +20,7 @@ struct mz_blocks {
 	uint32_t n, cap, spare; /* spare: the first one + 1 */
 };
 
-/* Told of each block that ends; death NULL: it was never freed. 0 or -errno. */
+/* Called for each block that ends; death is NULL if it was never freed. 0 or -errno. */
 typedef int mz_block_end(void *arg, const struct mz_block_life *b, const struct mz_event *death,
 			 int64_t site);
 
@@ -29,7 +29,7 @@ void mz_blocks_deinit(struct mz_blocks *b);
 /* The next event, with its number and site. 0 or -errno. */
 int mz_blocks_add(struct mz_blocks *b, const struct mz_event *ev, int64_t site, uint64_t number,
 		  mz_block_end *end, void *arg);
-/* Those that are still live, in the order of their birth. */
+/* Ends the blocks that are still live, in the order of their birth. */
 int mz_blocks_end(struct mz_blocks *b, mz_block_end *end, void *arg);
 
 #endif

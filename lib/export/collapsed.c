@@ -21,7 +21,7 @@ static void put_name(struct mz_buf *b, const char *s)
 	}
 }
 
-/* The stacks go out one by one; a profile of any size needs one line of memory. */
+/* Stacks are written one by one, so that a profile of any size needs memory for one line only. */
 int mz_export_collapsed(const struct mz_profile *p, const struct mz_export_options *o,
 			struct mz_output *out, struct mz_error *err)
 {

@@ -36,7 +36,7 @@ static void string(struct job *j, const char *s)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-/* An allocation site is known by its file and line, or else by its address. */
+/* An allocation site is identified by its file and line, or else by its address. */
 static void object_text(const struct job *j, uint32_t i, char *buf, size_t size)
 {
 	const struct mz_union_object *o = &j->p->u->objects[i];
@@ -66,7 +66,7 @@ static void object_text(const struct job *j, uint32_t i, char *buf, size_t size)
 
 /* ---- domains of objects ------------------------------------------------------------------- */
 
-/* Objects of one owner are one domain; those without are one each. */
+/* The objects of an owner form one domain; each object without an owner is a domain of its own. */
 static int find_domains(struct job *j)
 {
 	size_t n = j->p->u->n_objects;
@@ -100,15 +100,16 @@ static uint32_t *group(const uint32_t *domain, size_t n, uint32_t domains, size_
 	return members;
 }
 
-/* Ids of a domain and their sizes; those of one name add up. */
+/* The ids of a domain and their sizes; the sizes of equal ids are added up. */
 struct ids {
-	struct mz_bytes_index *all; /* of the file: an id stands in one domain */
+	struct mz_bytes_index *all; /* of the whole file: an id is written in one domain only */
 	uint32_t *first;
 	uint64_t *sizes;
 	size_t n, cap_first, cap_sizes;
 };
 
-/* An id stands in one domain only, the first that has it: the format knows no object in two. */
+/* An id is written in one domain only, the first that has it: the format has no objects that belong
+ * to two. */
 static void put_id(struct job *j, struct ids *t, const char *text, uint64_t size)
 {
 	size_t before = t->all->count;
@@ -131,7 +132,7 @@ static void put_id(struct job *j, struct ids *t, const char *text, uint64_t size
 		t->sizes[k] += t->first[k] == id ? size : 0;
 }
 
-/* The structure that objects of a site are; MZ_TYPES_NONE: not known. */
+/* The structure of a site's objects; MZ_TYPES_NONE: not known. */
 static uint32_t type_of(const struct job *j, const struct mz_union_object *o)
 {
 	uint32_t f = mz_functions_find(j->p->f, o->id);
@@ -150,8 +151,8 @@ static uint32_t type_of(const struct job *j, const struct mz_union_object *o)
 	return a.type;
 }
 
-/* Members share the bytes of the class as they share those of the structure. What is none (padding,
- * what rounding leaves) stays with the object itself. */
+/* A member gets the same share of the class's bytes as of the structure's. Bytes of no member
+ * (padding, rounding) stay with the object itself. */
 static bool put_members(struct job *j, struct ids *t, const struct mz_union_object *o, char *text)
 {
 	uint32_t type = type_of(j, o);
@@ -231,7 +232,7 @@ static int put_object_map(struct job *j)
 
 /* ---- domains of functions ------------------------------------------------------------------ */
 
-/* What is missing in the table of functions is left out: 0 would be a statement. */
+/* Values that the table of functions lacks are left out: 0 would be a claim. */
 static void put_instructions(struct job *j, const uint64_t ops[MZ_OPS])
 {
 	static const char *const names[] = {"read", "write", "call", "return"};
@@ -372,7 +373,8 @@ static void put_links(struct job *j, const struct links *l, size_t *at, uint32_t
 	mz_buf_str(&j->b, "]");
 }
 
-/* What is left out would mean that all is allowed: so it is only where nothing is known. */
+/* A list that is left out means that everything is allowed. It is therefore left out only where
+ * nothing is known. */
 static void put_principal(struct job *j, struct links l[KINDS], size_t at[KINDS], uint32_t d)
 {
 	static const char *const data[] = {"can_read", "can_write"};

@@ -43,7 +43,7 @@ static void put_point(struct mz_json *j, const struct mz_profile *p,
 	const uint64_t *frames = mz_profile_stack(p, s, &depth);
 
 	mz_json_object(j, NULL);
-	/* what was ever allocated, or else what is known to be there */
+	/* everything that was allocated, or else what is known to be live */
 	mz_json_u64(j, "tb", total ? sum->bytes : sum->live_bytes);
 	mz_json_u64(j, "tbk", total ? sum->blocks : sum->live_blocks);
 	if ((p->has & LIFETIMES) == LIFETIMES) {
@@ -59,7 +59,7 @@ static void put_point(struct mz_json *j, const struct mz_profile *p,
 		mz_json_u64(j, "rb", sum->reads);
 		mz_json_u64(j, "wb", sum->writes);
 	}
-	if (p->merged) { /* all values, which only we read */
+	if (p->merged) { /* all values, for our own reader */
 		mz_json_array(j, "mz");
 		for (size_t i = 0; i < mz_profile_nvalues; i++)
 			mz_json_u64(j, NULL, mz_profile_get(&mz_profile_values[i], sum));
@@ -90,7 +90,7 @@ static void put_units(struct mz_json *j, const struct mz_profile *p)
 		mz_json_u64(j, "tuth", units[p->clock].brief);
 }
 
-/* What DHAT has no field for; its viewer passes over it. */
+/* What DHAT has no field for; its viewer ignores it. */
 static void put_merged(struct mz_json *j, const struct mz_profile *p)
 {
 	if (!p->merged)

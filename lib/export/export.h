@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Recordings for the viewers that people already use. A format is one file
- * here. Three sorts: those made of the profile (stacks added up), those that
- * take the events as they come, and tables, which hold events or call sites.
+ * Recordings in the formats of existing viewers, one file per format. There are three kinds: those
+ * made from the profile (stacks added up), those that take the events as they come, and tables of
+ * events or call sites.
  */
 #ifndef MZ_EXPORT_EXPORT_H
 #define MZ_EXPORT_EXPORT_H
@@ -41,15 +41,15 @@ mz_export_profile mz_export_dhat, mz_export_pprof, mz_export_collapsed, mz_expor
 mz_export_events mz_export_heaptrack, mz_export_perfetto;
 extern const struct mz_table_ops mz_csv_ops, mz_jsonl_ops, mz_parquet_ops, mz_sqlite_ops;
 
-/* What the formats that count one thing count: the peak, else what is live at
- * the end, else everything. */
+/* The value of formats that have only one: the peak, or else what is live at the end, or else
+ * everything. */
 const struct mz_profile_value *mz_export_usual(const struct mz_profile *p);
 
-/* What a format makes of a profile, appended to a buffer. 0 or -errno. */
+/* Appends the profile in the given format to a buffer. 0 or -errno. */
 int mz_export_to_buf(mz_export_profile *format, const struct mz_profile *p,
 		     const struct mz_export_options *o, struct mz_buf *b, struct mz_error *err);
 
-/* A buffer as a whole into the output; frees it. 0 or -errno. */
+/* Writes a whole buffer to the output and frees it. 0 or -errno. */
 int mz_export_put(struct mz_buf *b, struct mz_output *out, struct mz_error *err);
 
 /* The values that a profile has and that make a flame graph: bytes at the peak,

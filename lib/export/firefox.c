@@ -83,7 +83,7 @@ static void number_or_null(struct mz_json *j, bool known, uint64_t n)
 		mz_json_null(j, NULL);
 }
 
-/* The same value for every row: the viewer wants the column, and we know nothing for it. */
+/* The same value for every row: the viewer requires the column, for which there is no data. */
 static void all_false(struct mz_json *j, const char *key, uint32_t n)
 {
 	mz_json_array(j, key);
@@ -131,7 +131,7 @@ static void put_frames(struct mz_json *j, const struct mz_profile *p)
 
 	mz_json_object(j, "frameTable");
 	mz_json_u64(j, "length", n);
-	all_none(j, "address", n); /* only those of a library listed in libs count */
+	all_none(j, "address", n); /* only functions of a library that is listed in libs count */
 	numbers(j, "inlineDepth", n, 0);
 	numbers(j, "category", n, 0);
 	numbers(j, "subcategory", n, 0);
@@ -178,7 +178,7 @@ static void put_stacks(struct mz_json *j, const struct tree *t)
 	mz_json_end_object(j);
 }
 
-/* A sample a stack; the time is only their order. */
+/* One sample per stack; the times only give the order. */
 static void put_samples(struct mz_json *j, const struct mz_profile *p, const struct tree *t,
 			const struct mz_profile_value *v)
 {

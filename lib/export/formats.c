@@ -26,7 +26,7 @@ const struct mz_export_format mz_export_formats[] = {
 	{0},
 };
 
-/* What a format shows that has room for one value only. */
+/* The value that is shown by a format with room for only one. */
 const struct mz_profile_value *mz_export_usual(const struct mz_profile *p)
 {
 	return mz_profile_find_value(p->has & MZ_PROFILE_PEAK	? "peak_bytes"
@@ -51,7 +51,7 @@ size_t mz_export_views(const struct mz_profile *p, const struct mz_profile_value
 	return n;
 }
 
-/* Formats write into files: this one is in memory. */
+/* Formats write to files; this file is in memory. */
 int mz_export_to_buf(mz_export_profile *format, const struct mz_profile *p,
 		     const struct mz_export_options *o, struct mz_buf *b, struct mz_error *err)
 {
@@ -60,7 +60,7 @@ int mz_export_to_buf(mz_export_profile *format, const struct mz_profile *p,
 	ssize_t n;
 
 	if (fd < 0)
-		return mz_fail(err, errno, "no file in memory: %s", strerror(errno));
+		return mz_fail(err, errno, "cannot create a file in memory: %s", strerror(errno));
 	ret = mz_atomic_file_fd(&out.file, fd, "memory", err);
 	if (!ret)
 		ret = format(p, o, &out, err);
@@ -81,7 +81,7 @@ int mz_export_to_buf(mz_export_profile *format, const struct mz_profile *p,
 	return ret;
 }
 
-/* Every buffer ends here, so this is the one place that looks at its error. */
+/* Every buffer is written here, so this is the only place that checks its error. */
 int mz_export_put(struct mz_buf *b, struct mz_output *out, struct mz_error *err)
 {
 	int ret = b->failed ? mz_fail_memory(err) : mz_output_add(out, b->data, b->len, err);

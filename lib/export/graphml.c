@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "export/privilege.h"
 
-/* A name as text of XML: what it cannot hold becomes a question mark. */
+/* A name as XML text: what XML cannot represent becomes a question mark. */
 static void escape(struct mz_buf *b, const char *s)
 {
 	for (; *s; s++) {

@@ -4,7 +4,7 @@
 
 #include "base/output.h"
 
-/* The data, gzipped, into the output. 0 or -errno with err set. */
+/* Writes the data to the output in gzip's format. 0 or -errno with err set. */
 int mz_gzip_put(struct mz_output *out, const void *data, size_t n, struct mz_error *err);
 
 #endif

@@ -36,7 +36,7 @@ struct job {
 
 enum { INSTRUCTIONS, STACKS, SORTS };
 
-/* The number of a list, from 1; fresh: it was not there before. 0 = no memory. */
+/* The number of a list, from 1 on; fresh: the list is new. 0 = no memory. */
 static uint32_t number_of(struct job *j, int which, const uint64_t *list, size_t n, bool *fresh)
 {
 	uint32_t known = mz_tables_stacks(j->lists[which]);
@@ -90,7 +90,7 @@ static uint32_t put_instruction(struct job *j, uint64_t ip)
 		strings[i][1] = put_string(j, n[i].file);
 	}
 	mz_buf_printf(&j->line, "i %" PRIx64 " %x", ip, module);
-	/* what was inlined comes in threes, and with a function each */
+	/* an inlined function takes three fields, the first of which is never 0 */
 	for (size_t i = 0; i < count && strings[i][0]; i++) {
 		mz_buf_printf(&j->line, " %x", strings[i][0]);
 		if (count > 1 || strings[i][1])
@@ -172,8 +172,8 @@ static void put_death(struct job *j, uint64_t object)
 	}
 }
 
-/* Milliseconds from the start, only when they change. Without a clock there is no time line at
- * all: an invented one would be shown as real. */
+/* Milliseconds from the start, only when they change. Without a clock there is no timeline at all:
+ * an invented one would be shown as real. */
 static void put_time(struct job *j, const struct mz_event *ev)
 {
 	uint64_t ms;
@@ -254,7 +254,7 @@ static int put_all(struct mz_events *s, struct mz_output *out, struct mz_error *
 	return ret;
 }
 
-/* Its events have no weights. */
+/* The events of this format have no weights. */
 int mz_export_heaptrack(struct mz_events *s, struct mz_output *out, struct mz_error *err)
 {
 	const struct mz_reader *r = mz_events_reader(s);

@@ -141,7 +141,7 @@ static void put_children(struct mz_buf *b, const struct mz_profile *p, struct tr
 			      100 * THRESHOLD);
 }
 
-/* As deep as a stack is; readers bound that. */
+/* The recursion is as deep as a stack; readers limit the depth of stacks. */
 static void put_node(struct mz_buf *b, const struct mz_profile *p, struct tree *t, uint32_t at,
 		     int indent)
 {

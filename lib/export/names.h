@@ -16,7 +16,7 @@ struct mz_export_value {
 };
 extern const struct mz_export_value mz_export_values[];
 #define MZ_EXPORT_VALUES      11
-#define MZ_EXPORT_OTLP_VALUES 6 /* the first of them, which OpenTelemetry's readers know, too */
+#define MZ_EXPORT_OTLP_VALUES 6 /* the first of them; OpenTelemetry's readers know them, too */
 
 struct mz_export_names {
 	struct mz_tables *strings;
@@ -30,8 +30,8 @@ void mz_export_names_deinit(struct mz_export_names *n);
 
 /* The number of a string; the same text gets the same number. NULL and "" have 0. */
 uint64_t mz_export_string(struct mz_export_names *n, const char *s);
-/* The number of a frame's function, which is known by its name and file, and of its module; 0 =
- * there is none. */
+/* The number of a frame's function, which is identified by name and file, and that of its module; 0
+ * = none. */
 uint32_t mz_export_function(struct mz_export_names *n, const struct mz_frame *f);
 uint32_t mz_export_module(struct mz_export_names *n, const struct mz_frame *f);
 /* All strings as fields of this number, the empty one first. */

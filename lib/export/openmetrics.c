@@ -30,7 +30,7 @@ static void put_label(struct mz_buf *b, const char *name, const char *value, boo
 }
 
 /*
- * Only labels with few values: each combination is a series for ever in the database that
+ * Only labels with few values: each combination is one more series, for ever, in the database that
  * collects them.
  */
 static void put_series(struct mz_buf *b, const struct mz_profile *p,

@@ -106,7 +106,7 @@ static void put_fixed64(struct mz_buf *b, unsigned field, uint64_t v)
 	mz_buf_add(b, &v, sizeof(v));
 }
 
-/* The identity of a profile is that of its samples: what is sent twice has one. */
+/* The identity of a profile follows from its samples: a profile that is sent twice keeps it. */
 static void put_id(struct job *j, size_t type)
 {
 	unsigned char sum[32];

@@ -34,7 +34,7 @@ enum { CODEC_ZSTD = 6 };
 
 struct column {
 	struct mz_buf values; /* numbers; of text: numbers of the dictionary, 4 bytes each */
-	struct mz_buf known;  /* a bit a row, when it is optional */
+	struct mz_buf known;  /* one bit per row, if the column is optional */
 	size_t nknown;	      /* values */
 	struct mz_tables *dictionary;
 	struct mz_buf plain; /* the dictionary's page */
@@ -48,13 +48,13 @@ struct row_group {
 	size_t text; /* bytes of dictionaries */
 };
 
-/* One group is filled while a thread packs and writes the one before: to pack takes as long as
- * all the rest. */
+/* One group is filled while a thread compresses and writes the previous one: compressing takes as
+ * long as everything else. */
 struct mz_parquet_table {
 	const struct mz_column *columns;
 	size_t n;
 	struct row_group group[2];
-	struct row_group *g; /* that is filled */
+	struct row_group *g; /* the group that is being filled */
 	struct mz_buf scratch;
 	/* of the thread, while it runs */
 	struct mz_beside packer;
@@ -70,7 +70,7 @@ struct mz_parquet_table {
 	struct mz_error err;
 };
 
-/* The metadata refers to positions, and an output may be a pipe that cannot tell its own. */
+/* The metadata refers to positions, and a pipe does not know its own. */
 static int put(struct mz_parquet_table *t, const void *data, size_t n, struct mz_error *err)
 {
 	t->at += n;
@@ -182,7 +182,7 @@ static uint32_t number_text(struct mz_parquet_table *t, struct column *c,
 }
 
 /* Call sites and functions repeat in nearly every row; a text is stored once per group, and rows
- * hold its number. One that the group has had is not looked at again. False: no memory. */
+ * hold its number. A text that the group has already is not looked up again. False: no memory. */
 static bool add_text(struct mz_parquet_table *t, struct column *c, const struct mz_cell *cell)
 {
 	uint32_t id = cell->same && cell->same < c->told_cap ? c->told[cell->same] : 0;
@@ -200,8 +200,8 @@ static bool add_text(struct mz_parquet_table *t, struct column *c, const struct 
 	return true;
 }
 
-/* Room for all values of the group: no row has to look for it again. Columns without values, of
- * which there are many, need none. */
+/* Make room for all values of the group, so that no row has to check it. The many columns without
+ * values need none. */
 static bool values_room(struct column *c, bool text)
 {
 	return c->nknown || mz_buf_room(&c->values, GROUP_ROWS * (text ? 4 : 8));
@@ -209,7 +209,7 @@ static bool values_room(struct column *c, bool text)
 
 static int end_group(struct mz_parquet_table *t, struct mz_error *err);
 
-/* Only rows with a value take space in a column; the bits tell which they are. */
+/* Only rows with a value take space in a column; the bits say which rows have one. */
 static int parquet_row(void *state, int table, const struct mz_cell *cells, struct mz_error *err)
 {
 	struct mz_parquet_table *t = state;
@@ -238,7 +238,7 @@ static int parquet_row(void *state, int table, const struct mz_cell *cells, stru
 
 /* ---- pages -------------------------------------------------------------- */
 
-/* Packs t->page and writes it with its header. total: what it took, unpacked. */
+/* Compress t->page and write it with its header. total: grows by its uncompressed size. */
 static int put_page(struct mz_parquet_table *t, int type, size_t values, int encoding,
 		    uint64_t *total, struct mz_error *err)
 {
@@ -276,7 +276,7 @@ static int put_page(struct mz_parquet_table *t, int type, size_t values, int enc
 	return ret ? ret : put(t, t->packed.data, n, err);
 }
 
-/* Which rows have a value: one run if all or none have, else bit by bit. */
+/* Which rows have a value: one run if all or none have one, else bit by bit. */
 static void put_known(struct mz_parquet_table *t, const struct column *c)
 {
 	size_t rows = t->full->rows;
@@ -297,7 +297,7 @@ static void put_known(struct mz_parquet_table *t, const struct column *c)
 	mz_buf_free(&levels);
 }
 
-/* Numbers of the dictionary, each in as many bits as the greatest takes. */
+/* Numbers of the dictionary, each in as many bits as the largest needs. */
 static void put_indexes(struct mz_parquet_table *t, const struct column *c)
 {
 	uint32_t most = mz_tables_strings(c->dictionary);
@@ -312,7 +312,7 @@ static void put_indexes(struct mz_parquet_table *t, const struct column *c)
 		return;
 	to = t->page.data + t->page.len;
 	t->page.len += groups * width;
-	/* the format packs numbers in groups of eight; the last one is filled up */
+	/* the format packs numbers in groups of eight; the last group is padded */
 	for (size_t i = 0; i < groups * 8; i++) {
 		uint32_t id = 0;
 
@@ -326,7 +326,7 @@ static void put_indexes(struct mz_parquet_table *t, const struct column *c)
 	}
 }
 
-/* One column of the group, and what the end of the file must know of it. */
+/* One column of the group, and its metadata for the end of the file. */
 static int put_column(struct mz_parquet_table *t, size_t i, struct mz_thrift *meta,
 		      struct mz_error *err)
 {
@@ -378,8 +378,8 @@ static int put_column(struct mz_parquet_table *t, size_t i, struct mz_thrift *me
 	return ret;
 }
 
-/* The columns of a group one after another, so that a reader of two columns reads these two
- * only. */
+/* The columns of a group follow each other, so that a reader of two columns reads only these
+ * two. */
 static int pack_group(struct mz_parquet_table *t, struct mz_error *err)
 {
 	struct mz_thrift meta = {.out = &t->groups};
@@ -406,7 +406,7 @@ static void *pack_beside(void *arg)
 	return NULL;
 }
 
-/* The group before is in the file, or has failed. */
+/* Wait until the previous group is in the file, or has failed. */
 static int wait_packed(struct mz_parquet_table *t, struct mz_error *err)
 {
 	mz_beside_wait(&t->packer);
@@ -415,7 +415,7 @@ static int wait_packed(struct mz_parquet_table *t, struct mz_error *err)
 	return t->ret;
 }
 
-/* The group is packed while the next one is filled. */
+/* The group is compressed while the next one is filled. */
 static int end_group(struct mz_parquet_table *t, struct mz_error *err)
 {
 	int ret = wait_packed(t, err);

@@ -53,7 +53,7 @@ enum {
 /* Identifiers of our tracks: unique within the file is enough. */
 enum { UUID_PROCESS = 1, UUID_BYTES, UUID_BLOCKS, UUID_NOTES };
 
-/* One writer, one sequence; readers want it named all the same. */
+/* There is one writer and one sequence, but readers require a number. */
 #define SEQUENCE 1
 
 struct job {
@@ -67,7 +67,7 @@ struct job {
 
 /* ---- packets ------------------------------------------------------------ */
 
-/* The packet is in j->packet, without what every packet has. */
+/* Write the packet in j->packet, with the fields that every packet has. */
 static int put_packet(struct job *j)
 {
 	struct mz_buf b = {0};
@@ -245,7 +245,7 @@ int mz_export_perfetto(struct mz_events *s, struct mz_output *out, struct mz_err
 	if (ret < 0)
 		return mz_fail_memory(err);
 	j.pid = mz_events_number(s, "pid");
-	j.pid = j.pid ? j.pid : 1; /* a process must have a number there */
+	j.pid = j.pid ? j.pid : 1; /* the format requires a pid */
 	ret = put_tracks(&j);
 	if (!ret)
 		ret = mz_profile_read(&p, s, watch, &j, err);

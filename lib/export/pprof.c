@@ -55,8 +55,8 @@ static void put_types(struct job *j)
 	}
 }
 
-/* Locations and values are packed lists, which must be complete before their length can be
- * written; hence the inner buffer. */
+/* Locations and values are packed lists. Each must be complete before its length can be written;
+ * hence the inner buffer. */
 static void put_samples(struct job *j)
 {
 	for (size_t i = 0; i < j->p->nsites; i++) {
@@ -133,7 +133,7 @@ static void put_all(struct job *j)
 		mz_proto_u64(&j->out, PROFILE_DURATION, p->last - p->first);
 	if (p->command)
 		mz_proto_u64(&j->out, PROFILE_COMMENT, mz_export_string(&j->n, p->command));
-	/* what people look for first; pprof would show the last column otherwise */
+	/* what users look for first; otherwise pprof would show the last column */
 	if (p->has & MZ_PROFILE_PEAK)
 		mz_proto_u64(&j->out, PROFILE_DEFAULT_TYPE, mz_export_string(&j->n, "peak_space"));
 	mz_export_strings(&j->n, &j->out, PROFILE_STRING);

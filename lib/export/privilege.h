@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The privileges of a kernel that was cut into domains, for the programs that go on from there. */
+/* Export the privileges of a kernel that was cut into domains, for other programs. */
 #ifndef MZ_EXPORT_PRIVILEGE_H
 #define MZ_EXPORT_PRIVILEGE_H
 
@@ -16,7 +16,8 @@ int mz_export_cpm(const struct mz_privilege *p, const struct mz_cut *c, const st
 int mz_export_graphml(const struct mz_privilege *p, const struct mz_cut *c, struct mz_output *out,
 		      struct mz_error *err);
 
-/* Tables: functions, objects, accesses, calls. A format of one table gets the one named. */
+/* Tables: functions, objects, accesses, calls. A format with one table gets the one that is
+ * named. */
 enum { MZ_PRIVILEGE_TABLES = 4 };
 extern const char *const mz_privilege_table_names[MZ_PRIVILEGE_TABLES + 1];
 int mz_export_privilege_tables(const struct mz_table_ops *ops, const struct mz_privilege *p,

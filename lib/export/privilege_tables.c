@@ -45,13 +45,13 @@ static struct mz_cell number(uint64_t n)
 	return (struct mz_cell){.known = true, .n = n};
 }
 
-/* What is not known is NULL and not 0: a sum must not take it for a measurement. */
+/* An unknown value is NULL and not 0: a sum must not treat it as a measurement. */
 static struct mz_cell number_if(bool known, uint64_t n)
 {
 	return (struct mz_cell){.known = known, .n = n};
 }
 
-/* An empty text is one that is not known. */
+/* An empty text means that it is not known. */
 static struct mz_cell text(const char *s)
 {
 	return (struct mz_cell){.known = *s != '\0', .n = strlen(s), .s = s};

@@ -8,9 +8,9 @@
 void mz_proto_varint(struct mz_buf *b, uint64_t v); /* a number by itself, as in a packed list */
 void mz_proto_u64(struct mz_buf *b, unsigned field, uint64_t v);
 void mz_proto_bytes(struct mz_buf *b, unsigned field, const void *data, size_t n);
-/* Readers refuse a string that is no UTF-8: what is none is replaced. */
+/* Readers refuse a string that is not UTF-8: invalid bytes are replaced. */
 void mz_proto_string(struct mz_buf *b, unsigned field, const char *s);
-/* A message (a packed list) as a field; it is emptied, for the next one. */
+/* Writes a message (or a packed list) as a field and empties it for the next one. */
 void mz_proto_message(struct mz_buf *b, unsigned field, struct mz_buf *message);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * An SQLite database with all tables. The rows are made and put into pages here: SQLite's own
+ * Write an SQLite database with all tables. Rows are encoded and put into pages here: SQLite's own
  * INSERT takes several times as long, most of it to interpret the statement again for each row.
  */
 #include <endian.h>
@@ -14,7 +14,7 @@
 #include "export/sqlite_pages.h"
 #include "export/table.h"
 
-/* More than there are: mz_table_names. */
+/* More than there are in mz_table_names. */
 #define TABLES	    8
 #define APPLICATION 1296714053 /* tells our databases from others */
 
@@ -24,7 +24,7 @@
 /* Types of values; texts of n bytes have 13 + 2 * n. */
 enum { TYPE_NULL = 0, TYPE_0 = 8, TYPE_1 = 9, TYPE_TEXT = 13 };
 
-/* Texts of a column that were made UTF-8, by mz_cell.same. */
+/* Texts of a column that were converted to UTF-8, by mz_cell.same. */
 struct sql_texts {
 	struct mz_buf bytes;
 	struct sql_text {
@@ -133,8 +133,8 @@ static inline uint8_t *put_number(uint8_t *to, int64_t v, uint8_t *type)
 	return to + bytes[least];
 }
 
-/* The text of a cell as UTF-8; NULL = no memory. One that the column has had is not looked at
- * again. */
+/* The text of a cell as UTF-8; NULL = no memory. A text that the column has already is not
+ * converted again. */
 static const char *text_of(struct mz_sqlite_table *t, struct sql_texts *c,
 			   const struct mz_cell *cell, size_t *n)
 {
@@ -159,7 +159,7 @@ static const char *text_of(struct mz_sqlite_table *t, struct sql_texts *c,
 	return to->data + at;
 }
 
-/* What a column needs and a row does not have: readers could not trust the schema. */
+/* A row lacks a value that its column requires: readers could not trust the schema. */
 static int is_missing(const struct mz_sqlite_table *t, const struct sql_rows *r, size_t i,
 		      struct mz_error *err)
 {
@@ -167,7 +167,8 @@ static int is_missing(const struct mz_sqlite_table *t, const struct sql_rows *r,
 		       t->pages.out->file.path, r->name, r->columns[i].name);
 }
 
-/* A record is made behind the longest head, which is moved up to it at the end. */
+/* The values are written behind room for the longest head; the head is then copied directly before
+ * them. */
 static bool has_room(struct mz_sqlite_table *t, size_t used, size_t more)
 {
 	t->record.len = 0;
@@ -248,7 +249,7 @@ static struct mz_cell bytes(const char *s, size_t n)
 	return (struct mz_cell){.known = true, .n = n, .s = s};
 }
 
-/* The row of a table in the table of tables. */
+/* The row of a table in the schema. */
 static int put_table(struct mz_sqlite_table *t, int i, uint32_t root, struct mz_error *err)
 {
 	static const struct mz_column columns[] = {

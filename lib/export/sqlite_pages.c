@@ -111,7 +111,7 @@ static bool fits(const struct mz_sqlite_level *l, unsigned size)
 	return l->back - l->front >= size + 2;
 }
 
-/* Where the next cell goes; it fits. */
+/* Where the next cell goes; the caller has checked that it fits. */
 static uint8_t *new_cell(struct mz_sqlite_level *l, unsigned size)
 {
 	l->back -= size;
@@ -129,7 +129,7 @@ static void finish(struct mz_sqlite_level *l)
 
 /* ---- above the leaves ------------------------------------------------------- */
 
-/* The page of a level is full, or the last one: right is its last child. */
+/* End the page of a level, which is full or the last one: right is its last child. */
 static int put_inner(struct mz_sqlite_pages *p, struct mz_sqlite_level *l, uint32_t right,
 		     struct mz_error *err)
 {
@@ -141,8 +141,8 @@ static int put_inner(struct mz_sqlite_pages *p, struct mz_sqlite_level *l, uint3
 static int add_child(struct mz_sqlite_pages *p, struct mz_sqlite_tree *t, unsigned at,
 		     uint32_t child, uint64_t key, struct mz_error *err);
 
-/* A page with one child is not allowed. So the last cell of a full page becomes its last child,
- * and the page after it begins with two: the one that waited, and the new one. */
+/* A page with one child is not allowed. The last cell of a full page therefore becomes its last
+ * child, and the next page begins with two children: the one that waited, and the new one. */
 static int put_full(struct mz_sqlite_pages *p, struct mz_sqlite_tree *t, unsigned at,
 		    struct mz_error *err)
 {
@@ -185,7 +185,7 @@ static int add_child(struct mz_sqlite_pages *p, struct mz_sqlite_tree *t, unsign
 
 /* ---- rows ------------------------------------------------------------------- */
 
-/* How much of a record is in the leaf: what is left fills pages of its own. */
+/* How much of a record is in the leaf; the rest fills pages of its own. */
 static size_t local_part(size_t size)
 {
 	size_t k;
@@ -241,7 +241,7 @@ int mz_sqlite_tree_add(struct mz_sqlite_pages *p, struct mz_sqlite_tree *t, uint
 	n = mz_sqlite_varint(head, size);
 	n += mz_sqlite_varint(head + n, number);
 	whole = n + (unsigned)local + (local < size ? 4 : 0);
-	/* the schema cannot go on in another page: its root is in the file's first */
+	/* the schema cannot continue in another page: its root is the file's first page */
 	if (!fits(l, whole))
 		ret = t->first ? mz_fail(err, EFBIG, "%s: the schema is longer than a page",
 					 p->out->file.path)
@@ -283,13 +283,13 @@ int mz_sqlite_tree_end(struct mz_sqlite_pages *p, struct mz_sqlite_tree *t, uint
 
 /* ---- the first page --------------------------------------------------------- */
 
-/* What is not set is 0: no pages are free, nothing is reserved. */
+/* Fields that are not set are 0: no pages are free, nothing is reserved. */
 static void put_header(uint8_t *to, uint32_t pages, uint32_t application)
 {
 	memcpy(to, "SQLite format 3", 16);
 	put16(to + 16, MZ_SQLITE_PAGE);
 	to[18] = to[19] = 1; /* a journal, not a log, for writers and for readers */
-	to[21] = 64;	     /* shares of a page, which the format fixes */
+	to[21] = 64;	     /* fractions of a page, fixed by the format */
 	to[22] = to[23] = 32;
 	put32(to + 24, 1); /* changes of the file */
 	put32(to + 28, pages);
@@ -297,7 +297,7 @@ static void put_header(uint8_t *to, uint32_t pages, uint32_t application)
 	put32(to + 44, 4); /* the format of the schema */
 	put32(to + 56, 1); /* UTF-8 */
 	put32(to + 68, application);
-	put32(to + 92, 1); /* the count of pages is of this change */
+	put32(to + 92, 1); /* the number of pages is valid for this change */
 	put32(to + 96, SQLITE_VERSION_NUMBER);
 }
 

@@ -18,18 +18,18 @@ struct mz_sqlite_pages {
 };
 
 struct mz_sqlite_tree {
-	struct mz_sqlite_level *level[MZ_SQLITE_LEVELS]; /* the leaf that is filled, and above */
+	struct mz_sqlite_level *level[MZ_SQLITE_LEVELS]; /* the leaf being filled, and above */
 	unsigned n;
 	bool first; /* its root is the first page, which begins with the header of the file */
 };
 
-/* Leaves room for the first page. */
+/* Begins a database and leaves room for the first page. */
 int mz_sqlite_pages_begin(struct mz_sqlite_pages *p, struct mz_output *out, struct mz_error *err);
 /* Writes the first page: the schema, a tree that is `first` and has not ended, and the header. */
 int mz_sqlite_pages_end(struct mz_sqlite_pages *p, struct mz_sqlite_tree *schema,
 			uint32_t application, struct mz_error *err);
 
-/* A row: number above those before; record as in the file. */
+/* Adds a row. number must be larger than those before; record is as in the file. */
 int mz_sqlite_tree_add(struct mz_sqlite_pages *p, struct mz_sqlite_tree *t, uint64_t number,
 		       const void *record, size_t size, struct mz_error *err);
 /* After the last row: the number of the root page. */
@@ -37,7 +37,7 @@ int mz_sqlite_tree_end(struct mz_sqlite_pages *p, struct mz_sqlite_tree *t, uint
 		       struct mz_error *err);
 void mz_sqlite_tree_free(struct mz_sqlite_tree *t);
 
-/* Numbers of the file: seven bits a byte, the highest first; at most 9 bytes. */
+/* Numbers of the file: seven bits per byte, the highest first; at most 9 bytes. */
 static inline unsigned mz_sqlite_varint(uint8_t *to, uint64_t v)
 {
 	uint8_t bytes[10];

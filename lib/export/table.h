@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tables: rows of typed cells, written as CSV, JSON lines, Parquet or SQLite.
- * What the tables are (docs/schema.md) is in tables.c; how they look as bytes
- * is a file for each format.
+ * Tables: rows of typed cells, written as CSV, JSON lines, Parquet or SQLite. tables.c defines the
+ * tables (docs/schema.md); each format has a file of its own.
  */
 #ifndef MZ_EXPORT_TABLE_H
 #define MZ_EXPORT_TABLE_H
@@ -26,8 +25,7 @@ struct mz_cell {
 	bool known;
 	uint64_t n; /* of TEXT: its length */
 	const char *s;
-	uint32_t same; /* TEXT: cells of a column with the same number have the same text; 0 = not
-			  told */
+	uint32_t same; /* TEXT: equal numbers in a column mean equal texts; 0 = unknown */
 };
 
 #define MZ_COLUMNS_MAX 32
@@ -50,8 +48,8 @@ struct mz_table_ops {
 enum mz_table_name { MZ_TABLE_EVENTS, MZ_TABLE_BLOCKS, MZ_TABLE_SITES, MZ_TABLE_FRAMES, MZ_TABLES };
 extern const char *const mz_table_names[MZ_TABLES + 1];
 
-/* The tables of a recording; s is NULL where there are no events, only a
- * profile. A format that is not "many" gets the one named. */
+/* Writes the tables of a recording. s is NULL if there are no events, only a profile. A format that
+ * is not "many" gets the table that is named. */
 int mz_export_tables(const struct mz_table_ops *ops, struct mz_events *s, struct mz_profile *p,
 		     enum mz_table_name which, struct mz_output *out, struct mz_error *err);
 

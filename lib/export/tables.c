@@ -27,8 +27,8 @@ struct job {
 	size_t place_cap;
 };
 
-/* The frame that a site is named by, and its name: that is valid while there are so many frames,
- * because a new one may move the names. */
+/* The frame that names a site, and its name. The name is valid as long as the number of frames is
+ * the same, because a new frame may move the names. */
 struct site_place {
 	uint32_t frame;	 /* 0 = not asked yet */
 	uint32_t frames; /* of the profile */
@@ -77,8 +77,8 @@ static const struct mz_column event_columns[] = {
 };
 #define EVENT_COLUMNS (sizeof(event_columns) / sizeof(*event_columns))
 
-/* Which frame names a site takes a look at the whole stack: it is found once per site, and not
- * once per event. */
+/* To find the frame that names a site, the whole stack is examined: once per site, not once per
+ * event. */
 static void find_place(const struct job *j, int64_t site, struct site_place *at)
 {
 	const struct mz_profile_site *s = &j->p->sites[site];
@@ -108,7 +108,7 @@ static struct mz_cell place_of(struct job *j, int64_t site)
 		.known = at->name != NULL, .n = at->n, .s = at->name, .same = (uint32_t)site + 1};
 }
 
-/* One of few texts, which its number names. */
+/* One of a few texts, identified by its number. */
 static struct mz_cell name(const char *s, unsigned number)
 {
 	struct mz_cell cell = text(s);

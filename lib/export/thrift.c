@@ -14,7 +14,7 @@ static void zigzag(struct mz_thrift *t, int64_t v)
 	mz_proto_varint(t->out, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
 }
 
-/* A field's number is told by how much it is more than the one before. */
+/* A field's number is written as the difference from the previous one. */
 static void head(struct mz_thrift *t, unsigned field, unsigned type)
 {
 	char byte = (char)((field - t->last[t->depth]) << 4 | type);

@@ -8,7 +8,7 @@
 /* The most bytes one record takes. */
 #define MZ_CLASSIC_MAX 30
 
-/* What the format can say of an event. */
+/* Can the format hold an event, and if not, why? */
 enum mz_classic_fit {
 	MZ_CLASSIC_FITS,
 	MZ_CLASSIC_NO_EFFECT, /* free(NULL), a failed call, a mark: left out */
@@ -19,7 +19,7 @@ enum mz_classic_fit {
 	MZ_CLASSIC_FIT_KINDS
 };
 
-/* The words for an error: "a block of 0 bytes". */
+/* The reason in words, for messages: "a block of 0 bytes". */
 const char *mz_classic_reason(enum mz_classic_fit fit);
 
 struct mz_classic_writer {
@@ -30,13 +30,13 @@ int mz_classic_writer_init(struct mz_classic_writer *w);
 void mz_classic_writer_deinit(struct mz_classic_writer *w);
 
 /*
- * The record of one event at *p, which has room for MZ_CLASSIC_MAX bytes and is
- * moved on. Anything but MZ_CLASSIC_FITS: nothing was written, and as far as the
- * output goes the event did not happen. -ENOMEM.
+ * Writes the record of one event at *p, where MZ_CLASSIC_MAX bytes must be free, and advances *p.
+ * Unless it returns MZ_CLASSIC_FITS, nothing was written, and the event has no effect on later
+ * ones. -ENOMEM without memory.
  */
 int mz_classic_put(struct mz_classic_writer *w, const struct mz_event *ev, char **p);
 
-/* Does it begin as every classic trace does: a size, no old block, one new? */
+/* Do the bytes begin like every classic trace: a size, no old block, one new block? */
 bool mz_classic_probe(const char *data, size_t len);
 
 extern const struct mz_reader_ops mz_classic_reader_ops;

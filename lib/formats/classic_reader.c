@@ -17,11 +17,11 @@ bool mz_classic_probe(const char *data, size_t len)
 		n++;
 	if (n == len || n == 10)
 		return false;
-	/* a file cut inside its first record is still one */
+	/* a file that ends inside its first record is a trace as well */
 	return (n + 1 >= len || p[n + 1] == 0x80) && (n + 2 >= len || p[n + 2] == 0x81);
 }
 
-/* The newest serial, and which are live: a record may name no other. */
+/* The newest serial, and the live ones: a record may not name any other. */
 struct state {
 	uint64_t newest;
 	struct mz_live_set live;
@@ -87,8 +87,8 @@ static int bad_record(struct mz_reader *r, uint64_t at, const char *why)
 			      (unsigned long long)at, why);
 }
 
-/* One or two bytes of a number, where that many are sure to be there: nearly
- * every number. NULL: it is longer. */
+/* Read a number of one or two bytes, as nearly all are. The caller makes sure that two bytes are
+ * there. NULL: the number is longer. */
 static inline const char *take_short(const char *p, uint64_t *out)
 {
 	unsigned a = (unsigned char)p[0], b = (unsigned char)p[1];
@@ -165,7 +165,7 @@ static int make_event(struct mz_reader *r, struct mz_event *ev, uint64_t at)
 	return 0;
 }
 
-/* The block that the record ends must live; the one that it begins does now. */
+/* The block that the record frees must be live; the block that it allocates becomes live. */
 static int follow(struct mz_reader *r, const struct mz_event *ev, uint64_t at)
 {
 	struct state *s = r->state;

@@ -36,14 +36,14 @@ static char *put_number(char *p, uint64_t v)
 	return p;
 }
 
-/* Blocks are followed by address where there is one. The serials written count
- * the blocks written, whatever the input called them. */
+/* Blocks are identified by address where they have one. Serials number the blocks in the order in
+ * which they are written, whatever their numbers in the input. */
 static uint64_t key_of(const struct mz_event *ev, uint64_t addr, uint64_t object)
 {
 	return ev->has & MZ_HAS_ADDR ? addr : object;
 }
 
-/* The block that begins, unless one lives there already. */
+/* Add a live block, unless there is one at its address already. */
 static int put_alloc(struct mz_classic_writer *w, const struct mz_event *ev, uint64_t old_serial,
 		     char **p)
 {
@@ -89,8 +89,8 @@ static int release(struct mz_classic_writer *w, const struct mz_event *ev, uint6
 	return MZ_CLASSIC_FITS;
 }
 
-/* The original writes a realloc as a new block that names the one it replaces. free(p) and
- * malloc(n) in disguise become these. */
+/* The original writes a realloc as a new block that names the one it replaces. A realloc that is in
+ * fact free(p) or malloc(n) is written as such. */
 static int exchange(struct mz_classic_writer *w, const struct mz_event *ev, char **p)
 {
 	uint64_t old = key_of(ev, ev->old_addr, ev->old_object);

@@ -44,7 +44,7 @@ static unsigned split(const char *line, size_t len, struct mz_cursor *cols)
 	return n;
 }
 
-/* The header line: where is what? */
+/* Find the columns in the header line. */
 static int take_header(struct mz_dtrace *d, const struct mz_cursor *cols, unsigned n,
 		       struct mz_error *err)
 {
@@ -73,7 +73,7 @@ static int take_header(struct mz_dtrace *d, const struct mz_cursor *cols, unsign
 	return MZ_LOG_OTHER;
 }
 
-/* Without a header a number in the place of the name tells the newer layout. */
+/* Without a header, a number in the place of the name means that the layout is the newer one. */
 static void guess(struct mz_dtrace *d, const struct mz_cursor *cols, unsigned n)
 {
 	uint64_t tid;
@@ -83,8 +83,7 @@ static void guess(struct mz_dtrace *d, const struct mz_cursor *cols, unsigned n)
 		*d = (struct mz_dtrace){.time = 1, .tid = 3, .name = 4, .args = 5, .result = 6};
 }
 
-/* The calls, and what their arguments are: p pointer, n count, a alignment, s
- * size, - something that we have no use for. */
+/* The calls, and what their arguments are: p pointer, n count, a alignment, s size, - ignored. */
 static const struct call {
 	const char *name;
 	uint8_t call;

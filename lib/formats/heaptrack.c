@@ -9,7 +9,7 @@
 #include "base/cursor.h"
 #include "base/error.h"
 
-/* As text traces allow. */
+/* The same limit as in text traces. */
 #define DEPTH_MAX 1024
 
 /* A stack: the address of its innermost frame, and the stack of its caller. */
@@ -85,7 +85,7 @@ static bool hex(struct mz_cursor *c, uint64_t *v)
 
 /* ---- strings, instructions, stacks, sorts ------------------------------- */
 
-/* Strings are numbered by heaptrack in the order of the file; the same text may come twice. */
+/* heaptrack numbers strings in the order of the file; the same text may occur twice. */
 static int add_string(struct mz_reader *r, struct mz_cursor c)
 {
 	struct state *s = r->state;
@@ -170,7 +170,7 @@ static int add_trace(struct mz_reader *r, struct mz_cursor c)
 	return s->traces.failed ? mz_fail_memory(&r->error) : 0;
 }
 
-/* The addresses of a stack, as many of the inner ones as are worth it. */
+/* The site of a stack: its innermost addresses, up to the limit. */
 static uint32_t site_of(struct mz_reader *r, uint64_t trace)
 {
 	struct state *s = r->state;
@@ -282,8 +282,8 @@ static int death(struct mz_reader *r, struct mz_cursor c, struct mz_event *ev)
 	return 1;
 }
 
-/* heaptrack's clock may be set back by a few milliseconds between threads; ours does not go
- * back. */
+/* heaptrack's clock may go back by a few milliseconds from one thread to the next; the times of our
+ * events do not. */
 static int set_clock(struct mz_reader *r, struct mz_cursor c)
 {
 	struct state *s = r->state;

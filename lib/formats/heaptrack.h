@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * heaptrack's files, as heaptrack_interpret leaves them: versions 1 to 3, plain or packed.
- * lib/export/heaptrack.c has the lines. Blocks have no addresses there: a free names a sort of
- * blocks (stack and size), and the newest block of the sort is taken to be the one.
+ * heaptrack's files, as heaptrack_interpret writes them: versions 1 to 3, plain or compressed.
+ * lib/export/heaptrack.c lists the kinds of lines. Blocks have no addresses there: a free only
+ * names a sort of blocks (stack and size), and is taken to free the newest block of that sort.
  */
 #ifndef MZ_FORMATS_HEAPTRACK_H
 #define MZ_FORMATS_HEAPTRACK_H

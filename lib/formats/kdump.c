@@ -12,11 +12,11 @@
 #include "formats/logs.h"
 #include "formats/text.h"
 
-/* The data of a read or write is shown on lines indented deeper than any pid,
- * and may look like anything. */
+/* The data of a read or write is printed on lines that are indented more than any pid, and may
+ * contain anything. */
 #define DATA_INDENT 7
 
-/* Seconds below this are not a date: kdump -E and -R count from elsewhere. */
+/* Fewer seconds are not a date: kdump -E and -R print elapsed times. */
 #define FIRST_DATE 1000000000u
 
 static int bad(struct mz_cursor c, const char *what, struct mz_error *err)
@@ -57,9 +57,9 @@ static bool take_time(struct mz_cursor word, struct mz_event *ev)
 }
 
 /*
- * Skip what precedes the payload and return the type of the record. An empty word: no type
- * here. The first word after the pid is never the type, because a command may have such a
- * name.
+ * Skip what precedes the payload and return the type of the record, or an empty word if there is
+ * none. The first word after the pid is never the type, because a command may have the name of a
+ * type.
  */
 static struct mz_cursor take_head(struct mz_cursor *c, struct mz_event *ev)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A KMAP, line by line, wherever it comes from. */
+/* Read the records of a KMAP from text, from a container, or from two CSV files. */
 #include "formats/kmap.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 /* Enough to see the first lines. */
 #define PROBE 4096
-/* Lines of a batch, unless one is longer. */
+/* The bytes of a batch, unless a line is longer. */
 #define BLOCK (16u << 10)
 
 /* Lines, parsed by a thread ahead of the consumer. */
@@ -89,7 +89,7 @@ static int use_reader(struct mz_kmap *k, struct mz_reader *r, struct mz_error *e
 
 	k->in = (struct mz_input){.fd = -1};
 	k->reader = r;
-	/* a pipe says it at the end: until then the events show it */
+	/* in a pipe, attributes come last: until then only the events can tell */
 	if (source && (source->type != MZ_ATTR_TEXT || strcmp(source->data, "kmap")))
 		return mz_fail(err, EINVAL, "%s: a trace, not a KMAP; 'memorizer report' reads it",
 			       r->in.name);
@@ -211,7 +211,8 @@ void mz_kmap_keep_other(struct mz_kmap *k, bool keep)
 	k->keep_other = keep;
 }
 
-/* A map may be cut by a crash of the kernel that printed it, so the message offers to go on. */
+/* A crash of the kernel may have cut the map that it printed, so the message names the option that
+ * skips bad lines. */
 static int bad_line(struct mz_kmap *k, const char *line, size_t len, const char *wrong)
 {
 	char shown[64];
@@ -222,7 +223,7 @@ static int bad_line(struct mz_kmap *k, const char *line, size_t len, const char 
 			    mz_printable(shown, sizeof(shown), line, len), wrong);
 }
 
-/* Lines that are no records are kept only for a conversion that must give back every byte. */
+/* Lines that are not records are kept only for conversions that must restore every byte. */
 static int next_unpacked(struct mz_kmap *k, struct mz_kmap_record *rec)
 {
 	int ret;
@@ -248,7 +249,7 @@ static inline int take_line(struct mz_kmap *k, const char *line, size_t len,
 		return bad_line(k, line, len, wrong);
 	k->bad++;
 	if (rec->kind == MZ_KMAP_OBJECT)
-		k->shape = -1; /* its accesses belong to nothing */
+		k->shape = -1; /* its accesses belong to no object */
 	return 0;
 }
 
@@ -296,7 +297,7 @@ static int take_block(struct mz_kmap *k, struct batch *b)
 		size_t left = mz_input_left(&k->in);
 		int ret;
 
-		if (left >= MZ_LINE_MAX) { /* it says so */
+		if (left >= MZ_LINE_MAX) { /* it returns the error */
 			const char *line;
 
 			return mz_input_line(&k->in, &line, &n, &k->error);
@@ -379,8 +380,8 @@ int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records)
 	return k->batch->n ? (int)k->batch->n : k->batch->ret;
 }
 
-/* Code addresses from the lines at hand, to find out by how much the kernel was moved. Nothing is
- * consumed. */
+/* Collect code addresses from the buffered lines, to find out how far KASLR moved the kernel.
+ * Nothing is consumed. */
 size_t mz_kmap_peek(struct mz_kmap *k, uint64_t *ips, size_t max)
 {
 	struct mz_kmap_record rec;
@@ -433,7 +434,7 @@ uint64_t mz_kmap_bytes(const struct mz_kmap *k)
 	return k->reader ? mz_input_tell(&k->reader->in) : mz_input_tell(&k->in);
 }
 
-/* For progress only: by the position of the descriptor, which a pipe does not have. */
+/* For progress only. It is the position of the descriptor, which a pipe does not have. */
 double mz_kmap_share(const struct mz_kmap *k)
 {
 	struct stat st;

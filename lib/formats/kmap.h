@@ -30,13 +30,13 @@
 
 #include "base/input.h"
 
-/* Addresses that are none. */
+/* Values of address fields that are not addresses. */
 #define MZ_KMAP_OVERLAID  0xdeadbeefu /* free_ip: the free was missed */
 #define MZ_KMAP_NESTED	  0xfedbeefu  /* free_ip: freed inside of another allocator */
 #define MZ_KMAP_CTOR	  0xfeedbeefu /* alloc_ip: constructed, not yet allocated */
 #define MZ_KMAP_NOT_FOUND 0xb00b1e5u  /* the original found no object */
-/* alloc_ip below this, but not 0: the original's code for an object that it made up at an
- * access to memory that it did not know. */
+/* A smaller alloc_ip, other than 0, is a code of the original: it created the object at an access
+ * to memory that it did not know. */
 #define MZ_KMAP_MADE_UP	  64u
 
 enum mz_kmap_kind { MZ_KMAP_OBJECT, MZ_KMAP_ACCESS, MZ_KMAP_CALL, MZ_KMAP_OTHER };
@@ -91,7 +91,7 @@ struct mz_kmap_access {
 	uint32_t first, last; /* byte of the object that was touched, of all these accesses */
 };
 
-/* first, last: there or beyond, or through another mapping. */
+/* first, last: at this offset or beyond, or through another mapping. */
 #define MZ_KMAP_FAR 65535u
 
 struct mz_kmap_call {
@@ -120,24 +120,25 @@ struct mz_kmap;
 struct mz_kmap *mz_kmap_open(const char *path, unsigned flags, struct mz_error *err);
 struct mz_kmap *mz_kmap_open_memory(const void *data, size_t size, const char *name,
 				    struct mz_error *err);
-/* Of an input, or of the reader of a container, which it takes over, in failure too. */
+/* The same for an open input or for the reader of a container, which is taken over even in case of
+ * failure. */
 struct mz_input;
 struct mz_kmap *mz_kmap_open_input(struct mz_input *in, struct mz_error *err);
 struct mz_kmap *mz_kmap_of(struct mz_reader *r, struct mz_error *err);
 void mz_kmap_close(struct mz_kmap *k);
 
-/* Is this the start of a KMAP? The first line that is no comment must be one of its. */
+/* Is this the start of a KMAP? The first line that is not a comment must be a record. */
 bool mz_kmap_probe(const char *data, size_t len);
 
-/* Lines that cannot be understood are left out and counted, not an error. */
+/* Malformed lines are skipped and counted; they are not errors. */
 void mz_kmap_skip_bad(struct mz_kmap *k, bool skip);
 /* Comments and blank lines are delivered too, as MZ_KMAP_OTHER. */
 void mz_kmap_keep_other(struct mz_kmap *k, bool keep);
 
 /* The next record: 1, 0 at the end, -errno. Texts are borrowed until the next call. */
 int mz_kmap_next(struct mz_kmap *k, struct mz_kmap_record *rec);
-/* The same, many at a time: how many, 0 at the end, -errno. A thread parses ahead, where
- * that is possible. Not to be mixed with mz_kmap_next(). */
+/* The same for many records at a time: their number, 0 at the end, -errno. Where possible, a thread
+ * parses ahead. Must not be mixed with mz_kmap_next(). */
 int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records);
 const struct mz_error *mz_kmap_error(const struct mz_kmap *k);
 
@@ -147,39 +148,40 @@ size_t mz_kmap_peek(struct mz_kmap *k, uint64_t *ips, size_t max);
 
 uint64_t mz_kmap_lines(const struct mz_kmap *k);     /* read so far */
 uint64_t mz_kmap_bad_lines(const struct mz_kmap *k); /* left out so far */
-/* No line break at the end: the last line may have been cut, and then says something else. */
+/* The last line has no line break: it may have been cut, and its last number with it. */
 bool mz_kmap_open_end(const struct mz_kmap *k);
 uint64_t mz_kmap_bytes(const struct mz_kmap *k); /* read so far, unpacked */
 double mz_kmap_share(const struct mz_kmap *k);	 /* of the file, so far; < 0 = not known */
 const char *mz_kmap_name(const struct mz_kmap *k);
-/* What the user should know of how the map was read; NULL = nothing. */
+/* A note for the user about how the map was read; NULL = none. */
 const char *mz_kmap_note(const struct mz_kmap *k, char *buf, size_t size);
 
-/* One line of a KMAP, parsed. shape: that of the object before, and set by an
- * object; -1 = none yet. NULL, or what is wrong with it. */
+/* Parses one line of a KMAP. *shape is that of the previous object, or -1 before the first one; an
+ * object sets it. Returns NULL, or what is wrong with the line. */
 const char *mz_kmap_parse(const char *line, size_t len, int *shape, struct mz_kmap_record *rec);
 
-/* The line of a record, without newline, as the kernel writes it. shape: of the object
- * that an access belongs to. buf has room for MZ_KMAP_ROOM bytes and the texts. Returns
- * its length. */
+/* Formats a record as a line, as the kernel writes it, without newline. shape: that of the object
+ * to which an access belongs. buf must have room for MZ_KMAP_ROOM bytes and the texts. Returns the
+ * length of the line. */
 size_t mz_kmap_format(char *buf, const struct mz_kmap_record *rec, const struct mz_kmap_object *of);
 #define MZ_KMAP_ROOM 256
 
-/* The same as upstream's kernels write it for the programs that read their maps, with 10
- * fields (MZ_KMAP_G2, Linux 4) or 11 (MZ_KMAP_G3, Linux 6): commas and control characters
- * of names escaped, the types that these kernels have. */
+/* The same in the form of upstream's kernels, for programs that read their maps: with 10 fields
+ * (MZ_KMAP_G2, Linux 4) or 11 (MZ_KMAP_G3, Linux 6), the types of these kernels, and commas and
+ * control characters in names escaped. */
 size_t mz_kmap_format_as(char *buf, const struct mz_kmap_record *rec, enum mz_kmap_shape shape);
 
 /* A type of the original, or of Memorizer's kernel. */
 bool mz_kmap_is_type(struct mz_kmap_text t);
-/* No object: the line that gathers the accesses of a type for which none was found. */
+/* Is it not an object, but the line that collects the accesses of a type for which no object was
+ * found? */
 bool mz_kmap_is_catch_all(const struct mz_kmap_object *o);
-/* Frames of a function, or arguments on the stack: alloc_ip is the start of the function, and
- * no return address. */
+/* Frames of a function, or arguments on the stack: alloc_ip is the start of the function, not a
+ * return address. */
 bool mz_kmap_is_frame(struct mz_kmap_text type);
-/* A number in the place of an address: one of those above, or none. */
 /* A type that only an allocator gives. */
 bool mz_kmap_is_allocation(struct mz_kmap_text type);
+/* Is it one of the values above, or 0, instead of an address? */
 bool mz_kmap_is_special(uint64_t ip);
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/regular.h"
 #include "formats/kmap.h"
 
-/* The length of the map's path without what its kind and packing add. */
+/* The length of the map's path without the suffixes of its kind and compression. */
 static size_t stem_of(const char *map)
 {
 	static const char *const ends[] = {".zst", ".gz", ".kmap"};

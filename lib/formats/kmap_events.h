@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A KMAP as events of a container, and back (docs/format.md). An object is an alloc, an
- * access for each of its lines, and a free; what an event has no field for (the shape
- * of the line, the process's name, the type) is a mark before it where it changes. A line
- * in any other form than the kernel's stands in a mark too, so that nothing is lost.
+ * A KMAP as events of a container, and back (docs/format.md). An object becomes an alloc, an access
+ * for each of its lines, and a free. What events have no field for (the shape of the line, the
+ * process's name, the type) is stored in a mark before the event whenever it changes. So is a line
+ * in a form that the kernel does not write, so that nothing is lost.
  */
 #ifndef MZ_FORMATS_KMAP_EVENTS_H
 #define MZ_FORMATS_KMAP_EVENTS_H
@@ -14,7 +14,7 @@
 /* ---- records to events ---------------------------------------------------------------- */
 
 struct mz_kmap_packer {
-	struct mz_writer *w;	  /* gets the events; the caller's */
+	struct mz_writer *w;	  /* receives the events; the caller owns it */
 	struct mz_kmap_object of; /* the current object, without its texts */
 	uint64_t objects, events;
 	uint64_t last_time;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Records of a KMAP as lines. By hand: a map has millions of them. */
+/* Format the records of a KMAP as lines, without printf: a map has millions of them. */
 #include <string.h>
 
 #include "formats/kmap.h"
@@ -19,8 +19,8 @@ static char *put_many(char *p, char c, size_t n)
 	return p + n;
 }
 
-/* A pointer of an object's line; first: that of the allocation, which stands on the left
- * where the others stand on the right. */
+/* A pointer of an object's line. first: that of the allocation, which is left-aligned where the
+ * others are right-aligned. */
 static char *put_pointer(char *p, uint64_t v, enum mz_kmap_pointers how, bool first)
 {
 	bool null = !v && (how == MZ_KMAP_NULL || how == MZ_KMAP_NULL_PADDED);
@@ -78,7 +78,7 @@ static char *put_text(char *p, struct mz_kmap_text t)
 /* The seven fields that all generations begin with, and a comma. */
 static char *put_head(char *p, const struct mz_kmap_object *o, enum mz_kmap_pointers how)
 {
-	/* with eight fields, all pointers stand on the right */
+	/* with eight fields, all pointers are right-aligned */
 	p = put_pointer(p, o->alloc_ip, how, o->shape != MZ_KMAP_G1);
 	*p++ = ',';
 	p = put_pid(p, o->pid, o->owner);
@@ -197,10 +197,10 @@ size_t mz_kmap_format(char *buf, const struct mz_kmap_record *rec, const struct 
 
 /* ---- as upstream's kernels write it --------------------------------------------------- */
 
-/* Types that kernels of ten fields do not have, by what they call it. */
+/* Types that kernels with ten fields do not have, and their names for the same thing. */
 static const struct {
 	const char *type, *as;
-	bool g3; /* and those of eleven do not have it either */
+	bool g3; /* kernels with eleven fields do not have it either */
 } types_as[] = {
 	{"ALLOC_PAGES_EXACT", "ALLOC_PAGES", false},
 	{"ALLOC_PAGES_FOLIO", "ALLOC_PAGES", false},
@@ -221,8 +221,8 @@ static struct mz_kmap_text text_of(const char *s)
 
 static struct mz_kmap_text type_as(const struct mz_kmap_object *o, enum mz_kmap_shape shape)
 {
-	/* A map of eight fields says nothing. Readers tell objects apart by the type: variables
-	 * by their address, what is allocated by the call. */
+	/* A map with eight fields names no type, but readers need one: they identify variables by
+	 * their address, and other objects by the call that allocated them. */
 	if (!o->type.len)
 		return text_of(o->alloc_ip ? "KMALLOC" : "GLOBAL");
 	if (mz_kmap_is_catch_all(o))
@@ -235,7 +235,7 @@ static struct mz_kmap_text type_as(const struct mz_kmap_object *o, enum mz_kmap_
 	return o->type;
 }
 
-/* Our kernel's escapes stay; what would break the line is escaped the same way. */
+/* Escapes of our kernel are kept. What would break the line is escaped in the same way. */
 static char *put_escaped(char *p, struct mz_kmap_text t)
 {
 	for (size_t i = 0; i < t.len; i++) {
@@ -260,7 +260,7 @@ static char *put_object_as(char *p, const struct mz_kmap_object *o, enum mz_kmap
 
 	head.shape = (uint8_t)shape;
 	head.owner = 0;
-	/* readers of ten fields know one sort of free that was not seen */
+	/* readers of ten fields know only one value for a free that was not seen */
 	if (g2 && head.free_ip == MZ_KMAP_NESTED)
 		head.free_ip = MZ_KMAP_OVERLAID;
 	p = put_head(p, &head, g2 ? MZ_KMAP_NULL_PADDED : MZ_KMAP_ZEROS_LEFT);

@@ -18,7 +18,7 @@
 /* A row of `accesses`. */
 struct row {
 	uint64_t index;
-	uint64_t order; /* in the file: rows of an object stay in it */
+	uint64_t order; /* in the file: the rows of an object keep it */
 	struct mz_kmap_access access;
 	bool nameless; /* it names no object (from:...) */
 	bool taken;
@@ -154,7 +154,7 @@ static void put_unknown(struct join *j, uint64_t index)
 	mz_buf_printf(j->lines, "0,0,0,0,%" PRIu64 ",0,0,NONE,,no-slab,\n", index);
 }
 
-/* What is left: rows of objects that are not in the other file, and rows of none. */
+/* What remains: rows of objects that are not in the other file, and rows without an object. */
 static void put_rest(struct join *j)
 {
 	static const struct mz_kmap_object of = {.shape = MZ_KMAP_G3};
@@ -190,7 +190,7 @@ static void put_object(struct join *j, const char *line, size_t len)
 
 	mz_buf_add(j->lines, line, len);
 	mz_buf_add(j->lines, "\n", 1);
-	/* a bad line is found, and said, when the joined lines are read */
+	/* a bad line is reported when the joined lines are read */
 	if (mz_kmap_parse(line, len, &shape, &rec) || rec.kind != MZ_KMAP_OBJECT)
 		return;
 	put_rows(j, rec.object.alloc_time, &rec.object);
@@ -265,7 +265,7 @@ static int read_path(struct join *j, const char *path, bool objects)
 	return ret;
 }
 
-/* All of a stream: it is read twice, and may be a pipe. */
+/* Read a whole stream into memory: it is needed twice, and may be a pipe. */
 static int slurp(struct mz_input *in, struct mz_buf *all, struct mz_error *err)
 {
 	for (;;) {

@@ -16,12 +16,12 @@ bool mz_kmap_join_probe(const char *data, size_t len);
 /* What could not be joined, for a note to the user. */
 struct mz_kmap_joined {
 	bool no_allocations; /* objects are known by their index alone */
-	uint64_t ambiguous;  /* objects whose index an earlier one has, too */
+	uint64_t ambiguous;  /* objects with the same index as an earlier one */
 	uint64_t unknown;    /* indices of accesses that no object has */
 };
 
-/* Both files as lines of 11 fields. in is one of them; the other one is looked for beside
- * path, under the same name with the one word in the place of the other. 0 or -errno. */
+/* Joins both files to lines of 11 fields. in is one of them; the other one is searched for beside
+ * path, under the same name with `allocations` and `accesses` exchanged. 0 or -errno. */
 int mz_kmap_join(struct mz_input *in, const char *path, struct mz_buf *lines,
 		 struct mz_kmap_joined *joined, struct mz_error *err);
 

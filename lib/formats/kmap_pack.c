@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Records of a KMAP to events. */
+/* Convert the records of a KMAP to events. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static int put_mark(struct mz_kmap_packer *p, const struct mz_buf *text)
 	return put(p, (struct mz_event){.kind = MZ_MARK, .call = MZ_CALL_MARK, .arg = id});
 }
 
-/* A site of an address and perhaps its caller; 0 has none. */
+/* The site of an address, with its caller if that is known. The address 0 has no site. */
 static int set_site(struct mz_kmap_packer *p, struct mz_event *ev, uint64_t ip, uint64_t caller)
 {
 	uint64_t ips[2] = {ip, caller};
@@ -55,7 +55,7 @@ static int set_site(struct mz_kmap_packer *p, struct mz_event *ev, uint64_t ip, 
 	return ev->site ? 0 : -ENOMEM;
 }
 
-/* The owner of a process stands where other traces have the thread. */
+/* The owner of a process is stored in the field that holds the thread in other traces. */
 static void set_owner(struct mz_event *ev, uint32_t owner)
 {
 	ev->tid = owner;
@@ -72,7 +72,7 @@ static int put_line(struct mz_kmap_packer *p, const char *prefix, struct mz_kmap
 	return put_mark(p, &p->text);
 }
 
-/* What would not come back as it is goes along as a text. */
+/* A line that the events alone could not restore is stored as text as well. */
 static int keep_form(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
 {
 	size_t len;
@@ -108,7 +108,7 @@ static const struct {
 	{"VMALLOC", MZ_CALL_VMALLOC},
 };
 
-/* For readers that treat the container as any trace; the mark restores it. */
+/* For readers that do not know KMAPs; the type itself is restored from the mark. */
 static uint8_t call_of(struct mz_kmap_text type)
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
@@ -138,7 +138,7 @@ static int put_object_mark(struct mz_kmap_packer *p, const struct mz_kmap_object
 	return put_mark(p, &p->mark);
 }
 
-/* The time of a map is no time in ns: it stands in arg, as a difference. */
+/* Times of a map are not in ns: they are stored in arg, as differences. */
 static int end_object(struct mz_kmap_packer *p)
 {
 	const struct mz_kmap_object *o = &p->of;
@@ -188,8 +188,8 @@ static int put_object(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 	return o->cache.len && !ev.cache ? -ENOMEM : put(p, ev);
 }
 
-/* Reads and writes fit into the two counters that an access has in any trace; a KMAP's other
- * fields are told apart by their number. */
+/* Reads and writes fit into the two counters of an access. Which other fields the line has follows
+ * from their number. */
 static int put_access(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
 {
 	const struct mz_kmap_access *a = &rec->access;
@@ -218,7 +218,7 @@ static int put_access(struct mz_kmap_packer *p, const struct mz_kmap_record *rec
 	return put(p, ev);
 }
 
-/* A call is a mark with a stack of two, so that readers that know nothing of KMAPs still show
+/* A call is a mark with a stack of two frames, so that readers that do not know KMAPs still show
  * caller and callee. */
 static int put_call(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
 {

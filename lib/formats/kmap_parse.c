@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * One line of a KMAP. A process may be called anything, commas included, and the
- * original escapes nothing: so fields are taken from both ends of a line, and what
- * is left in the middle is the name.
+ * Parse one line of a KMAP. The name of a process may contain commas, and the original escapes
+ * nothing. Fields are therefore taken from both ends of a line; what remains in the middle is the
+ * name.
  */
 #include <endian.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static inline bool eight_digits(const char *p, uint64_t *v)
 	return true;
 }
 
-/* What is no 16 digits: padded with blanks on the left, shorter, or what stands for none. */
+/* Anything but 16 digits: padded with blanks on the left, shorter, or a word for a null pointer. */
 static __attribute__((noinline)) bool odd_address(struct mz_cursor *c, uint64_t *v)
 {
 	*v = 0;
@@ -123,8 +123,8 @@ static __attribute__((noinline)) bool odd_address(struct mz_cursor *c, uint64_t 
 	       mz_cursor_hex(c, v);
 }
 
-/* An address: hex digits, 16 of them as a rule, or what a null pointer was printed as.
- * Both may be padded with blanks to 16 columns, on either side. */
+/* An address: usually 16 hex digits, or the form in which a null pointer was printed. Both may be
+ * padded with blanks to 16 columns, on either side. */
 static inline __attribute__((always_inline)) bool address(struct mz_cursor *c, uint64_t *v)
 {
 	uint64_t hi, lo;
@@ -149,7 +149,7 @@ static inline void padding(struct mz_cursor *c)
 		c->p = p;
 }
 
-/* Up to 18 digits need no look at the limit. */
+/* Up to 18 digits cannot overflow. */
 static inline bool number(struct mz_cursor *c, uint64_t *v)
 {
 	const char *p = c->p, *stop = c->end - p > 19 ? p + 19 : c->end;
@@ -255,8 +255,8 @@ static bool is_text(struct mz_kmap_text t, const char *s)
 	return t.len == strlen(s) && !memcmp(t.p, s, t.len);
 }
 
-/* Does a line of another shape than the one before say so beyond doubt? Every map of a later
- * kernel begins with catch-all objects; where there are caches, most lines name none. */
+/* Does this line certainly have another shape than the previous one? Every map of a later kernel
+ * begins with catch-all objects; in maps with caches, most lines say that there is none. */
 static bool changes_shape(const struct mz_kmap_object *o, struct mz_cursor tail)
 {
 	struct mz_kmap_text last, before;
@@ -276,10 +276,10 @@ static bool is_union(const struct mz_kmap_object *o)
 }
 
 /*
- * type,comm[,cache[,new_type]]. Which of them there are is not said, and comm may hold
- * commas. New_type is a type or empty; a cache is always there in lines of ten fields, so a
- * line without is one of nine. Lines of eight and nine fields, whose comm could look like
- * any of the others, are followed by their like.
+ * type,comm[,cache[,new_type]]. The line does not say which of them it has, and comm may contain
+ * commas. new_type is a type or empty. Lines of ten fields always have a cache, so that a line
+ * without one has nine. Lines of eight and nine fields, whose comm could look like any of the
+ * others, follow lines of the same shape.
  */
 static bool typed_tail(struct mz_cursor c, int before, struct mz_kmap_object *o)
 {
@@ -313,7 +313,7 @@ static bool typed_tail(struct mz_cursor c, int before, struct mz_kmap_object *o)
 	return true;
 }
 
-/* How the pointers of a line are written, by what is before and behind them. */
+/* How the pointers of a line are written, judging by what precedes and follows them. */
 static void note_pointer(struct mz_kmap_object *o, const char *from, const struct mz_cursor *c,
 			 bool left)
 {
@@ -341,8 +341,8 @@ static inline bool pointer(struct mz_cursor *c, struct mz_kmap_object *o, uint64
 	return true;
 }
 
-/* A class of a union that is no allocation site has a name in the place of the address. Its
- * type and address say the same, so only what was constructed keeps a mark. */
+/* A class of a union that is not an allocation site has a name in the place of the address. Its
+ * type and address say the same, so that only constructed objects keep a mark. */
 static bool class_name(struct mz_cursor *c, const char *from, struct mz_kmap_object *o)
 {
 	bool made;
@@ -423,13 +423,13 @@ static const char *parse_from(struct mz_cursor c, struct mz_kmap_access *a)
 	return ok && c.p == c.end ? NULL : "it is not 'from:ip[,caller:ip],writes,reads'";
 }
 
-/* Three fields have no process; with four, the object's line says where it stands. */
+/* Lines of three fields have no process; with four, its position follows from the object's line. */
 static const char *parse_access(struct mz_cursor c, int shape, struct mz_kmap_access *a)
 {
 	bool ok;
 
 	*a = (struct mz_kmap_access){.pid = -1, .fields = 4};
-	/* no address has an 'r': one look tells nearly all lines */
+	/* addresses have no 'r': one comparison decides for nearly all lines */
 	if (c.end - c.p > 1 && c.p[1] == 'r' && mz_cursor_skip(&c, "from:"))
 		return parse_from(c, a);
 	if (!address(&c, &a->ip) || !comma(&c))

@@ -50,8 +50,8 @@ static void read_line(struct mz_kmap_stats *s, bool objects, const char *line, s
 /* ---- upstream's ------------------------------------------------------------------------ */
 
 /*
- * "------- SECTION -------", and rows "  LABEL: NUMBER[, NUMBER...]". Of the sections two
- * tell of loss: accesses that found no object, and allocations that got none.
+ * "------- SECTION -------", and rows " LABEL: NUMBER[, NUMBER...]". Two of the sections contain
+ * losses: accesses that found no object, and allocations that got none.
  */
 static void read_upstream_row(struct mz_kmap_stats *s, const char *section, const char *line,
 			      size_t len)
@@ -94,7 +94,7 @@ void mz_kmap_stats_parse(const char *text, struct mz_kmap_stats *s)
 
 bool mz_kmap_stats_beside(const char *map, struct mz_kmap_stats *s)
 {
-	/* a kernel that has both files says more in the first one */
+	/* if a kernel has both files, the first one says more */
 	static const char *const names[2] = {"show_stats", "stats"};
 	char path[PATH_MAX];
 	int fd = mz_kmap_open_beside(map, ".stats", names, path, sizeof(path));

@@ -14,11 +14,11 @@ struct mz_kmap_stats {
 	uint64_t objects_dropped; /* freed ones, to make room: they are not in the map */
 };
 
-/* A text as the kernel writes it; lines that say nothing of loss are passed over. */
+/* Parses the text that the kernel writes; lines that contain no losses are skipped. */
 void mz_kmap_stats_parse(const char *text, struct mz_kmap_stats *s);
 
-/* Of the map X.kmap (X.kmap.zst, X.kmap.gz): X.stats; of a map called `kmap`: stats or
- * show_stats in its folder. False: there is none. */
+/* Reads the statistics of a map: X.stats for X.kmap (X.kmap.zst, X.kmap.gz); stats or show_stats in
+ * the same folder for a map called `kmap`. False: there is no such file. */
 bool mz_kmap_stats_beside(const char *map, struct mz_kmap_stats *s);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Events back to records of a KMAP. An object's line is whole only when its free is
- * known, so its accesses are held back until then. */
+/* Convert events back to records of a KMAP. An object's line is complete only when its free is
+ * known, so its accesses are queued until then. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct mz_kmap_unpacker {
 	bool ended; /* there are no more events */
 	struct mz_kmap_object form; /* shape and texts, as the last mark says */
 	bool formed;		    /* there was one: other traces have none */
-	struct mz_kmap_text line;   /* of the next record, if it has a form of its own */
+	struct mz_kmap_text line;   /* of the next record, if its line has an unusual form */
 	uint64_t last_time;
 };
 
@@ -183,7 +183,7 @@ static int take_alloc(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 	return 0;
 }
 
-/* Such a line always comes with its form: no other access begins so. */
+/* An access of the form from:ip is always stored as text, too; no other one begins like that. */
 static bool starts_from(struct mz_kmap_text line)
 {
 	while (line.len && *line.p == ' ') {
@@ -234,7 +234,7 @@ static int take_free(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 	return 1;
 }
 
-/* Does this event belong behind the object that is open? */
+/* Does this event end the open object? */
 static bool ends_object(const struct mz_kmap_unpacker *u, const struct mz_event *ev)
 {
 	struct mz_kmap_text t;
@@ -243,7 +243,7 @@ static bool ends_object(const struct mz_kmap_unpacker *u, const struct mz_event 
 		return false;
 	if (ev->kind != MZ_MARK)
 		return true;
-	/* the form of a line may be that of an access: what follows decides */
+	/* the line stored here may be that of an access: the next event decides */
 	t = text_of(u, (uint32_t)ev->arg);
 	return !starts(&t, "kmap.form:");
 }
@@ -281,7 +281,7 @@ static int take(struct mz_kmap_unpacker *u, const struct mz_event *ev, struct mz
 	return ret < 0 ? bad(u, ret, err) : ret;
 }
 
-/* Reads until a record is whole: an object with all its accesses, or one of the others. */
+/* Read until a record is complete: an object with all its accesses, or another record. */
 static int fill(struct mz_kmap_unpacker *u, struct mz_error *err)
 {
 	int ret = 0;

@@ -252,7 +252,7 @@ size_t mz_kmemtrace_put(const struct mz_kmemtrace_layout *l, const struct mz_eve
 
 /* ---- what is it --------------------------------------------------------- */
 
-/* How many records fit from the start; 0 = it is not that. */
+/* How many records at the start fit this layout; 0 = the layout is another one. */
 static unsigned fits(const struct mz_kmemtrace_layout *l, const char *data, size_t len)
 {
 	size_t at = 0;
@@ -265,7 +265,7 @@ static unsigned fits(const struct mz_kmemtrace_layout *l, const char *data, size
 		long size = measure(l, data + at, len - at, &why);
 		uint64_t word;
 
-		/* a later fault is for the reader to tell, with its place */
+		/* the reader reports a later fault, with its location */
 		if (size < 0 && n < 2)
 			return 0;
 		if (size <= 0)
@@ -278,7 +278,7 @@ static unsigned fits(const struct mz_kmemtrace_layout *l, const char *data, size
 		at += (size_t)size;
 		n++;
 	}
-	/* a free of 24 bytes is one of C or of E with 32 bits: C counts, E has a CPU */
+	/* a free of 24 bytes may be C, or E with 32 bits: C has a sequence number there, E a CPU */
 	if (l->shape == MZ_KMT_E32 && !allocs && (changes || first >= 4096))
 		return 0;
 	if (l->shape == MZ_KMT_C && !allocs && n > 1 && !changes)

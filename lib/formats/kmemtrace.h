@@ -30,7 +30,7 @@ struct mz_kmemtrace_layout {
 #define MZ_KMT_RECORD_MAX 65535 /* a size of 16 bits */
 #define MZ_KMT_PUT_MAX 80
 
-/* What a record has beside the event. */
+/* What a record contains besides the event. */
 struct mz_kmemtrace_extra {
 	uint64_t site;
 	int32_t sequence; /* of format C, as in the file */
@@ -43,18 +43,18 @@ struct mz_kmemtrace_extra {
 size_t mz_kmemtrace_size(enum mz_kmemtrace_shape shape, bool is_free);
 const char *mz_kmemtrace_shape_name(const struct mz_kmemtrace_layout *l);
 
-/* What the data is; false = nothing of the kind. */
+/* Determines the layout of the data; false = these are no such records. */
 bool mz_kmemtrace_detect(const char *data, size_t len, struct mz_kmemtrace_layout *l);
 
-/* The next record. Its bytes; 0 = more than len are needed (cut, if the input
- * ends here); -1 = no record, with the reason in why. The event has no objects,
- * and no site and cache yet: see x. Its time is known if x->context, or in E. */
+/* Reads the next record. Returns its size in bytes; 0 = len is too small (the record is cut if the
+ * input ends here); -1 = not a record, with the reason in why. The event has no objects, and
+ * neither site nor cache yet: see x. Its time is known if x->context is set, and in format E. */
 long mz_kmemtrace_get(const struct mz_kmemtrace_layout *l, const char *p, size_t len,
 		      struct mz_event *ev, struct mz_kmemtrace_extra *x, const char **why);
 
-/* One event as a record at p, which has room for MZ_KMT_PUT_MAX: its bytes, or
- * 0: the format has no such event (why says it). The extension is written if
- * x->context. */
+/* Writes an event as a record at p, where MZ_KMT_PUT_MAX bytes must be free. Returns its size, or 0
+ * with the reason in why if the format has no such event. The extension is written if x->context is
+ * set. */
 size_t mz_kmemtrace_put(const struct mz_kmemtrace_layout *l, const struct mz_event *ev,
 			const struct mz_kmemtrace_extra *x, char *p, const char **why);
 

@@ -20,7 +20,7 @@
 
 /* ---- numbered lines ------------------------------------------------------ */
 
-/* The place for a number, with all before it. */
+/* The entry of a number; the table grows up to it. */
 static struct mz_kmemtrace_span *reach(struct mz_kmemtrace_span **table, uint32_t *n, uint64_t id)
 {
 	if (id >= *n) {
@@ -56,7 +56,7 @@ static char *parse_id(char *line, uint64_t *id)
 											  : end;
 }
 
-/* Sizes and alignment of a cache are for people; we need its name behind them. */
+/* The sizes and the alignment of a cache are not used; its name follows them. */
 static char *skip_numbers(char *p, int n)
 {
 	while (n-- && *p == ' ' && p[1] >= '0' && p[1] <= '9')
@@ -64,7 +64,7 @@ static char *skip_numbers(char *p, int n)
 	return n == -1 && *p == ' ' && p[1] ? p + 1 : NULL;
 }
 
-/* A number that comes twice is given its last name: a cache may be destroyed and its number used
+/* A number that occurs twice gets its last name: a cache may be destroyed and its number used
  * again. */
 static int cache_line(struct mz_kmemtrace_beside *b, char *line, const char *name, unsigned number,
 		      struct mz_error *err)
@@ -146,7 +146,7 @@ int mz_kmemtrace_beside_stacks(struct mz_kmemtrace_beside *b, char *text, const 
 
 /* ---- files --------------------------------------------------------------- */
 
-/* The text of a file, NULL if there is none (or none that can be one). */
+/* The text of a file; NULL if there is no such file, or one that cannot be valid. */
 static char *read_text(const char *path)
 {
 	int fd = mz_open_regular(path, NULL);

@@ -31,7 +31,7 @@ int mz_kmemtrace_beside_load(struct mz_kmemtrace_beside *b, const char *trace,
 			     struct mz_error *err);
 void mz_kmemtrace_beside_free(struct mz_kmemtrace_beside *b);
 
-/* One file's text, for its name in messages; the text is changed. */
+/* Parse the text of one file, which is modified; name is for messages. */
 int mz_kmemtrace_beside_caches(struct mz_kmemtrace_beside *b, char *text, const char *name,
 			       struct mz_error *err);
 int mz_kmemtrace_beside_stacks(struct mz_kmemtrace_beside *b, char *text, const char *name,

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-/* The end: was it a log at all? */
+/* At the end: an error if no line was one of a log. */
 static int at_end(const struct mz_log *log, struct mz_error *err)
 {
 	const uint64_t *n = log->counts;

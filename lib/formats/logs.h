@@ -19,13 +19,13 @@ enum mz_log_line {
 };
 
 /*
- * One line of kdump's output. The event has the pid, the thread with kdump -H,
- * the time with kdump -T. The reason of an error has no place yet.
+ * Parses one line of kdump's output. The event has the pid, the thread with kdump -H, and the time
+ * with kdump -T. The message of an error has no line number yet.
  */
 int mz_kdump_parse(const char *line, size_t len, struct mz_event *ev, struct mz_error *err);
 
-/* The event as a line of text without newline: how many bytes, at most
- * MZ_LOG_LINE_MAX. Pointers are written as kdump does, with 0x. */
+/* Formats the event as a line of text without newline. Returns its length, at most MZ_LOG_LINE_MAX.
+ * Pointers are written as in kdump's output, with 0x. */
 size_t mz_kdump_format(char *out, const struct mz_event *ev, bool fields);
 #define MZ_LOG_LINE_MAX 512
 
@@ -37,8 +37,7 @@ struct mz_dtrace {
 
 void mz_dtrace_init(struct mz_dtrace *d);
 
-/* One line of a dtrace log, as above; the event has time and thread if the log
- * does. */
+/* The same for one line of a dtrace log; the event has time and thread if the log does. */
 int mz_dtrace_parse(struct mz_dtrace *d, const char *line, size_t len, struct mz_event *ev,
 		    struct mz_error *err);
 
@@ -52,8 +51,8 @@ struct mz_log {
 	uint64_t counts[MZ_LOG_LINES];
 };
 
-/* The next event: 1, 0 at the end, -errno with err set. A log of which no line
- * was understood is an error. */
+/* The next event: 1, 0 at the end, -errno with err set. It is an error if no line of a log was
+ * understood. */
 int mz_log_next(struct mz_log *log, struct mz_event *ev, struct mz_error *err);
 
 #endif

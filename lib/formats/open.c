@@ -59,7 +59,7 @@ enum mz_content mz_content_of(const char *data, size_t len, const struct mz_read
 	return MZ_CONTENT_TRACE;
 }
 
-/* A file that is no trace but another verb's input is an error that names the verb. */
+/* For a file that is not a trace but the input of another verb, the error names that verb. */
 static void choose_reader(struct mz_reader *r)
 {
 	switch (mz_content_of(r->in.pos, mz_input_left(&r->in), &r->ops)) {
@@ -83,8 +83,8 @@ static void choose_reader(struct mz_reader *r)
 	}
 }
 
-/* The input belongs to the reader from here on, also in failure. The error is copied out
- * before the reader, which owns it, is closed. */
+/* From here on, the reader owns the input, even if opening fails. The error is copied before the
+ * reader, which owns it, is closed. */
 struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err)
 {
 	struct mz_reader *r = calloc(1, sizeof(*r));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a file is, by its first bytes and never by its name. */
+/* Determine what a file is from its first bytes, never from its name. */
 #ifndef MZ_FORMATS_OPEN_H
 #define MZ_FORMATS_OPEN_H
 
@@ -15,7 +15,7 @@ enum mz_content {
 	MZ_CONTENT_ALLOCINFO, /* the same, of a kernel */
 };
 
-/* As many bytes as it takes to tell: the first lines of a text. */
+/* As many bytes as are needed to decide: the first lines of a text. */
 #define MZ_CONTENT_PROBE 4096
 
 /* The unpacked start of a file. *ops: the reader of a trace, NULL for anything else. */

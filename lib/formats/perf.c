@@ -22,7 +22,7 @@ struct state {
 	uint64_t ips[DEPTH_MAX];
 	size_t depth;
 	struct mz_buf site; /* the text of call_site= */
-	size_t cut;	    /* frames of the allocator itself: up to the call site */
+	size_t cut;	    /* frames up to the call site, which are the allocator's */
 };
 
 static const struct {
@@ -42,7 +42,7 @@ static const struct {
 
 /* ---- the head of a line ------------------------------------------------- */
 
-/* The last word before the end, which it is cut off from. */
+/* Cut off the last word, and return it. */
 static struct mz_cursor last_word(struct mz_cursor *c)
 {
 	struct mz_cursor word;
@@ -116,7 +116,7 @@ static bool parse_head(struct mz_cursor head, struct mz_event *ev)
 	return true;
 }
 
-/* Finds " kmem:" with a head that fits before it; the rest is behind it. */
+/* Find " kmem:" after a valid head; *rest is what follows. */
 static bool split(const char *line, size_t len, const char *mark, struct mz_cursor *rest,
 		  struct mz_event *ev)
 {
@@ -175,7 +175,7 @@ static int take_node(struct mz_event *ev, struct mz_cursor v)
 	return 0;
 }
 
-/* NULL, or what is wrong. seen: which of the fields that must be there were. */
+/* Returns NULL, or what is wrong. seen: which of the required fields were found. */
 static const char *take_field(struct mz_reader *r, struct mz_event *ev, struct mz_cursor word,
 			      unsigned *seen)
 {
@@ -294,7 +294,7 @@ static const char *function_of(struct mz_cursor c, char *buf, size_t size)
 	return buf;
 }
 
-/* Addresses of programs are those in a file, and many files have the same ones. */
+/* Addresses in programs are relative to a file, so that different files have the same ones. */
 static uint64_t user_frame(struct mz_reader *r, uint64_t addr, const char *function,
 			   const char *module)
 {
@@ -326,7 +326,7 @@ static int take_frame(struct mz_reader *r, struct mz_cursor c)
 	sym = c;
 	if (s->depth == DEPTH_MAX)
 		return 0;
-	/* what is further in than the call site is the allocator */
+	/* frames inside the call site are those of the allocator */
 	if (s->site.len && !s->cut && (size_t)(sym.end - sym.p) == s->site.len &&
 	    !memcmp(sym.p, s->site.data, s->site.len))
 		s->cut = s->depth + 1;
@@ -350,7 +350,7 @@ static int take_frame(struct mz_reader *r, struct mz_cursor c)
 	return addr ? 0 : mz_fail_memory(&r->error);
 }
 
-/* The stack of the event at hand: its chain from the call site on, else that alone. */
+/* The stack of the pending event: its call chain from the call site on, or the call site alone. */
 static int give(struct mz_reader *r, struct mz_event *ev)
 {
 	struct state *s = r->state;

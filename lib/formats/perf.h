@@ -7,7 +7,7 @@
  *       bytes_req=32 bytes_alloc=32 gfp_flags=GFP_KERNEL node=-1 accounted=false
  *   	ffffffff816338cd __kmalloc+0x20d ([kernel.kallsyms])
  *
- * Other events, and those of kmem that neither give nor take memory, are ignored.
+ * Other events, and those of kmem that neither allocate nor free memory, are ignored.
  */
 #ifndef MZ_FORMATS_PERF_H
 #define MZ_FORMATS_PERF_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The text form of a trace, one event a line (docs/format.md):
+ * The text form of a trace, one event per line (docs/format.md):
  *   malloc(8) = 81d220b48<6655> tid=7 time=120
  */
 #ifndef MZ_FORMATS_TEXT_H
@@ -18,13 +18,12 @@ struct mz_text_line {
 	size_t size_len;
 	uint64_t tag;	  /* of addr; 0 = none */
 	uint64_t old_tag; /* of old_addr */
-	bool junk;	  /* something unknown stood at the end, and was left out */
+	bool junk;	  /* unknown text at the end was ignored */
 };
 
 /*
- * Parse one line. 1: an event; 0: blank or comment; -EINVAL: malformed, with
- * the reason in err (which has no place yet); -ENOMEM. Objects are not set.
- * tables takes strings and stacks.
+ * Parses one line. 1: an event; 0: blank or comment; -EINVAL: malformed, with the reason in err,
+ * but without a line number; -ENOMEM. Objects are not set. Strings and stacks go into tables.
  */
 int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_text_line *info,
 		  struct mz_tables *tables, struct mz_error *err);
@@ -39,15 +38,15 @@ int mz_text_next(struct mz_input *in, struct mz_tables *tables, struct mz_event 
 /* Completes such a reason with the file and the line; returns -errno. */
 int mz_text_fail(struct mz_error *err, const struct mz_error *why, const char *name, uint64_t line);
 
-/* The most bytes mz_text_format() writes for this event, newline included. */
+/* An upper bound for what mz_text_format() writes for this event, newline included. */
 size_t mz_text_room(const struct mz_event *ev, const struct mz_tables *tables);
 
-/* The event as a line without newline: how many bytes. With tags the objects
- * are shown; a block without address is always shown with its tag: ?<7>. */
+/* Formats the event as a line without newline and returns its length. With tags, objects are shown;
+ * a block without address is always shown with its tag: ?<7>. */
 size_t mz_text_format(char *out, const struct mz_event *ev, const struct mz_tables *tables,
 		      bool tags);
 
-/* Numbers, without bounds checks: 20 and 16 bytes at most. New end. */
+/* Write a number without bounds checks: at most 20 and 16 bytes. Returns the new end. */
 char *mz_put_u64(char *p, uint64_t v);
 char *mz_put_hex(char *p, uint64_t v);
 
@@ -61,7 +60,7 @@ static inline char *mz_put_str(char *p, const char *s)
 
 extern const struct mz_reader_ops mz_text_reader_ops;
 
-/* Does it look like text, from its first bytes? */
+/* Do the first bytes look like text? */
 bool mz_text_probe(const char *data, size_t len);
 
 #endif

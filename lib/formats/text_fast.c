@@ -24,8 +24,8 @@ static inline uint64_t peek8(const char *p)
 	return le64toh(v);
 }
 
-/* How many of the 8 characters, from the first, are hexadecimal digits: a top
- * bit is set in every byte that is none. */
+/* How many of the 8 characters, from the first on, are hexadecimal digits. The top bit is set in
+ * every byte that is not one. */
 static inline unsigned hex_digits(uint64_t w)
 {
 	uint64_t digit = (w ^ 0x30 * ONES) + 0x76 * ONES;
@@ -37,8 +37,8 @@ static inline unsigned hex_digits(uint64_t w)
 	return none ? (unsigned)__builtin_ctzll(none) / 8 : 8;
 }
 
-/* The first n characters (0 to 8) of w moved to the end, zeros before them: the
- * places of a number. */
+/* Move the first n characters (0 to 8) of w to the end, with zeros before them, as the digits of a
+ * number. */
 static inline uint64_t align_right(uint64_t w, unsigned n)
 {
 	return n ? w << (8 - n) * 8 : 0;

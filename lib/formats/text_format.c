@@ -91,7 +91,7 @@ static char *put_pointer(char *p, uint64_t addr, uint64_t object, bool known, bo
 	return p;
 }
 
-/* Only what can stand in the middle of a line stays itself. */
+/* Escape every character that may not stand inside a line. */
 static char *put_escaped(char *p, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

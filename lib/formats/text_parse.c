@@ -21,7 +21,7 @@ static int bad(const struct mz_cursor *c, const char *what, struct mz_error *err
 		       mz_printable(shown, 40, c->p, (size_t)(c->end - c->p)));
 }
 
-/* What should be a number is none, or one that is too large. */
+/* Something else in the place of a number, or a number that is too large. */
 static int bad_number(const struct mz_cursor *c, const char *what, unsigned base, unsigned bits,
 		      struct mz_error *err)
 {
@@ -444,7 +444,7 @@ int mz_text_next(struct mz_input *in, struct mz_tables *tables, struct mz_event 
 
 int mz_text_fail(struct mz_error *err, const struct mz_error *why, const char *name, uint64_t line)
 {
-	/* an error of the input knows its place */
+	/* an error of the input has its location already */
 	if (why->has_offset)
 		return mz_fail_offset(err, why->code, why->offset, "%s", why->text);
 	return mz_fail_line(err, why->code, line, "%s: line %llu: %s", name,

@@ -34,7 +34,7 @@ check() {
 equal() {
 	if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "got '$2', wanted '$3'"; fi
 }
-# fails NAME STATUS PATTERN COMMAND...: exit status and message are as wanted
+# fails NAME STATUS PATTERN COMMAND...: it exits with the status, and its message matches
 fails() {
 	name=$1 want=$2 pattern=$3
 	shift 3
@@ -48,8 +48,8 @@ fails() {
 		ok "$name"
 	fi
 }
-# wait_for COMMAND: until it succeeds, or it hangs: 6000 tries, ten minutes at the least.
-# Other work on the machine makes everything late
+# wait_for COMMAND: wait until it succeeds; give up after 6000 attempts, which take ten minutes at
+# least: on a busy machine, everything is late
 wait_for() {
 	n=0
 	until sh -c "$1" > /dev/null 2>&1; do
@@ -58,10 +58,10 @@ wait_for() {
 		n=$((n + 1))
 	done
 }
-# ends COMMAND...: its status. One that hangs is ended, as late as wait_for gives up.
+# ends COMMAND...: its status. A command that hangs is ended after the time of wait_for.
 ends() { timeout 600 "$@"; }
-# record_running FILE PID OPTIONS...: until the program, which sleeps between its calls, has woken
-# up twenty times since it is recorded, however long that takes. What is said goes to FILE.err.
+# record_running FILE PID OPTIONS...: record the program, which sleeps between its calls, until it
+# has woken up twenty times, however long that takes. Messages go to FILE.err.
 record_running() {
 	file=$1 running=$2
 	shift 2

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# For tests in the VM: . "$MZ_ROOT/tests/vm/lib.sh" first, `finish` last. The guest sees
-# the host's files and environment, so that scripts for it may source this, too.
+# For tests in the VM: . "$MZ_ROOT/tests/vm/lib.sh" first, `finish` last. The guest has the
+# host's files and environment, so scripts that run in it can source this file, too.
 . "$MZ_ROOT/tests/cli/lib.sh"
 PATH=$MZ_BUILD/tests/vm:$MZ_BUILD/bench/vm:$PATH
 memorizer_dir=/sys/kernel/debug/memorizer
-# MZ_SERIES: 6.12 or 6.1. MZ_KERNELS: a folder of kernels to take as they are
+# MZ_SERIES: 6.12 or 6.1. MZ_KERNELS: a folder of built kernels, which are used as they are
 series=${MZ_SERIES:-6.12}
 case $series in
 6.12) kernels=${MZ_KERNELS:-$MZ_BUILD/kernel} ;;
 *) kernels=${MZ_KERNELS:-$MZ_BUILD/kernel-$series} ;;
 esac
 
-# need_kernel VARIANT...: builds what is missing; skips the test where that cannot be.
+# need_kernel VARIANT...: builds what is missing; skips the test where that is impossible.
 need_kernel() {
 	what=${0##*/}
 	if [ -n "${MZ_KERNELS:-}" ]; then
@@ -37,9 +37,9 @@ build_module() {
 	finish
 }
 
-# vm ARGS...: memorizer vm, with an end: LIMIT seconds of CPU time for each CPU of the guest.
-# CPUs that really run at the same time, where the kernel allows it: what races must have
-# the chance to. At normal priority: a guest with nice(1) gets next to no time on a busy machine.
+# vm ARGS...: memorizer vm, limited to LIMIT seconds of CPU time for each CPU of the guest.
+# Where the kernel allows it, the CPUs run in parallel, so that races can happen. The priority is
+# normal: under nice(1), a guest gets next to no time on a busy machine.
 vm() {
 	# QEMU 7.2 may run code that another CPU has just patched
 	grep -qE '^CONFIG_(JUMP_LABEL|DYNAMIC_FTRACE)=y' "$kernels/${KERNEL:-memorizer}/.config" 2> /dev/null || set -- --parallel "$@"
@@ -47,8 +47,8 @@ vm() {
 		memorizer vm --kernel "$kernels/${KERNEL:-memorizer}" "$@" < /dev/null
 }
 
-# in_guest "SCRIPT..." VM-OPTIONS...: one boot, the scripts one after the other, each in a
-# folder of its own; their ok and not ok lines become ours
+# in_guest "SCRIPT..." VM-OPTIONS...: boots once and runs the scripts one after the other, each in
+# a folder of its own; their ok and not ok lines become ours
 in_guest() {
 	scripts=$1
 	shift
@@ -87,7 +87,7 @@ stat_of() {
 		if (line == name && !done) { print v; done = 1 } }' "${3:-$memorizer_dir/show_stats}"
 }
 
-# kmap_problems FILE: the first lines that are not as the document says
+# kmap_problems FILE: the first lines that do not have the documented form
 kmap_problems() {
 	hex='[0-9a-f]{16}'
 	pid='-?[0-9]+(@[0-9]+)?'
