@@ -20,7 +20,12 @@ bool mz_array_text(char ***texts, size_t *n, size_t *cap, const char *text);
 /*
  * How many of n members, sorted by a 64-bit key at this offset, have a key not above (below) the
  * wanted one. Inlined, so that size and offset are constants.
+ *
+ * Each step compares the ends of MZ_ARRAY_PARTS parts, which the processor does at once, even if
+ * none of them is in its cache. No branch depends on the keys: half of its guesses would be wrong.
  */
+#define MZ_ARRAY_PARTS 16
+
 static inline size_t mz_array_not_above(const void *array, size_t n, size_t size, size_t offset,
 					uint64_t key)
 {
@@ -28,16 +33,19 @@ static inline size_t mz_array_not_above(const void *array, size_t n, size_t size
 	size_t at = 0;
 	uint64_t here;
 
-	/* no branch depends on the keys: a processor would guess half of them wrong */
-	while (n > 1) {
-		size_t half = n / 2;
+	while (n > MZ_ARRAY_PARTS) {
+		size_t part = n / MZ_ARRAY_PARTS, passed = 0;
 
-		memcpy(&here, base + (at + half - 1) * size, sizeof(here));
-		at += here <= key ? half : 0;
-		n -= half;
+		for (size_t i = 1; i < MZ_ARRAY_PARTS; i++) {
+			memcpy(&here, base + (at + i * part - 1) * size, sizeof(here));
+			passed += here <= key;
+		}
+		at += passed * part;
+		/* the last part also has the rest of the division */
+		n = passed < MZ_ARRAY_PARTS - 1 ? part : n - passed * part;
 	}
-	if (n) {
-		memcpy(&here, base + at * size, sizeof(here));
+	for (const char *p = base + at * size, *end = p + n * size; p < end; p += size) {
+		memcpy(&here, p, sizeof(here));
 		at += here <= key;
 	}
 	return at;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 void mz_sorted_map_deinit(struct mz_sorted_map *m)
 {
 	for (size_t i = 0; i < m->count; i++)
@@ -15,19 +17,9 @@ void mz_sorted_map_deinit(struct mz_sorted_map *m)
 	*m = (struct mz_sorted_map){0};
 }
 
-/* How many of the n sorted keys are below key. */
 static size_t below(const uint64_t *keys, size_t n, uint64_t key)
 {
-	const uint64_t *base = keys;
-
-	/* a search without branches that a processor could guess wrong */
-	while (n > 1) {
-		size_t half = n / 2;
-
-		base += base[half - 1] < key ? half : 0;
-		n -= half;
-	}
-	return (size_t)(base - keys) + (n && *base < key);
+	return mz_array_below(keys, n, sizeof(*keys), 0, key);
 }
 
 bool mz_sorted_map_find(const struct mz_sorted_map *m, uint64_t key, struct mz_map_pos *at)
@@ -72,6 +64,8 @@ static int add_run(struct mz_sorted_map *m, size_t at)
 	memmove(m->runs + at + 1, m->runs + at, (m->count - at) * sizeof(*m->runs));
 	memmove(m->first + at + 1, m->first + at, (m->count - at) * sizeof(*m->first));
 	r->used = 0;
+	for (unsigned i = 0; i < MZ_RUN_MAX; i++)
+		r->place[i] = (uint8_t)i;
 	m->runs[at] = r;
 	m->first[at] = 0;
 	m->count++;
@@ -86,11 +80,36 @@ static void drop_run(struct mz_sorted_map *m, size_t at)
 	memmove(m->first + at, m->first + at + 1, (m->count - at) * sizeof(*m->first));
 }
 
-static void move(struct mz_run *to, size_t t, const struct mz_run *from, size_t f, size_t n)
+/* The first free place becomes that of slot i. */
+static void open_slot(struct mz_run *r, size_t i)
 {
-	memmove(to->key + t, from->key + f, n * sizeof(uint64_t));
-	memmove(to->value + t, from->value + f, n * sizeof(uint64_t));
-	memmove(to->extra + t, from->extra + f, n * sizeof(uint64_t));
+	uint8_t place = r->place[r->used];
+
+	memmove(r->key + i + 1, r->key + i, (r->used - i) * sizeof(*r->key));
+	memmove(r->place + i + 1, r->place + i, r->used - i);
+	r->place[i] = place;
+	r->used++;
+}
+
+/* Its place becomes the first free one. */
+static void close_slot(struct mz_run *r, size_t i)
+{
+	uint8_t place = r->place[i];
+
+	r->used--;
+	memmove(r->key + i, r->key + i + 1, (r->used - i) * sizeof(*r->key));
+	memmove(r->place + i, r->place + i + 1, r->used - i);
+	r->place[r->used] = place;
+}
+
+/* The entries of one run from slot f on go behind those of another. */
+static void append(struct mz_run *to, struct mz_run *from, size_t f)
+{
+	for (size_t i = f; i < from->used; i++) {
+		to->key[to->used] = from->key[i];
+		to->rest[to->place[to->used++]] = from->rest[from->place[i]];
+	}
+	from->used = f;
 }
 
 static int split(struct mz_sorted_map *m, struct mz_map_pos *at)
@@ -105,9 +124,7 @@ static int split(struct mz_sorted_map *m, struct mz_map_pos *at)
 		return -ENOMEM;
 	low = m->runs[at->run];
 	high = m->runs[at->run + 1];
-	move(high, 0, low, half, low->used - half);
-	high->used = low->used - half;
-	low->used = half;
+	append(high, low, half);
 	m->first[at->run + 1] = high->key[0];
 	if (at->slot > half) {
 		at->run++;
@@ -119,17 +136,18 @@ static int split(struct mz_sorted_map *m, struct mz_map_pos *at)
 int mz_sorted_map_insert(struct mz_sorted_map *m, struct mz_map_pos *at, struct mz_entry e)
 {
 	struct mz_run *r;
+	uint8_t place;
 
 	if (!m->count && add_run(m, 0) < 0)
 		return -ENOMEM;
 	if (m->runs[at->run]->used == MZ_RUN_MAX && split(m, at) < 0)
 		return -ENOMEM;
 	r = m->runs[at->run];
-	move(r, at->slot + 1, r, at->slot, r->used - at->slot);
+	open_slot(r, at->slot);
+	place = r->place[at->slot];
 	r->key[at->slot] = e.key;
-	r->value[at->slot] = e.value;
-	r->extra[at->slot] = e.extra;
-	r->used++;
+	r->rest[place].value = e.value;
+	r->rest[place].extra = e.extra;
 	m->first[at->run] = r->key[0];
 	m->entries++;
 	return 0;
@@ -146,8 +164,7 @@ static void merge(struct mz_sorted_map *m, size_t run)
 	b = m->runs[run + 1];
 	if (a->used + b->used > MZ_RUN_MAX / 2)
 		return;
-	move(a, a->used, b, 0, b->used);
-	a->used += b->used;
+	append(a, b, 0);
 	drop_run(m, run + 1);
 }
 
@@ -155,9 +172,8 @@ void mz_sorted_map_remove(struct mz_sorted_map *m, struct mz_map_pos at)
 {
 	struct mz_run *r = m->runs[at.run];
 
-	r->used--;
 	m->entries--;
-	move(r, at.slot, r, at.slot + 1, r->used - at.slot);
+	close_slot(r, at.slot);
 	if (!r->used) {
 		drop_run(m, at.run);
 		return;

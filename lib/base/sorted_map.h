@@ -13,11 +13,15 @@
 
 #define MZ_RUN_MAX 192
 
+/* Only the keys and the numbers of the places are moved when an entry is put in or taken out:
+ * what belongs to a key stays in its place. The numbers behind those in use are the free places. */
 struct mz_run {
 	size_t used;
 	uint64_t key[MZ_RUN_MAX];
-	uint64_t value[MZ_RUN_MAX];
-	uint64_t extra[MZ_RUN_MAX];
+	uint8_t place[MZ_RUN_MAX];
+	struct {
+		uint64_t value, extra;
+	} rest[MZ_RUN_MAX];
 };
 
 struct mz_sorted_map {
@@ -55,7 +59,9 @@ static inline struct mz_entry mz_sorted_map_at(const struct mz_sorted_map *m, st
 {
 	const struct mz_run *r = m->runs[at.run];
 
-	return (struct mz_entry){r->key[at.slot], r->value[at.slot], r->extra[at.slot]};
+	uint8_t place = r->place[at.slot];
+
+	return (struct mz_entry){r->key[at.slot], r->rest[place].value, r->rest[place].extra};
 }
 
 #endif
