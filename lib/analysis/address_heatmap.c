@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 
 #define FIRST_SHIFT 12 /* a page */
 
@@ -57,7 +58,7 @@ static unsigned insert_row(struct mz_heatmap *s, unsigned at, uint64_t key)
 	return at;
 }
 
-static unsigned row_of(struct mz_heatmap *s, uint64_t addr)
+static unsigned find_row(struct mz_heatmap *s, uint64_t addr)
 {
 	unsigned at = place_of(s, addr >> s->shift);
 
@@ -69,6 +70,18 @@ static unsigned row_of(struct mz_heatmap *s, uint64_t addr)
 	if (at < s->rows && s->key[at] == addr >> s->shift)
 		return at;
 	return insert_row(s, at, addr >> s->shift);
+}
+
+/* Most rows are where they were. If not, the key tells. */
+static unsigned row_of(struct mz_heatmap *s, uint64_t addr)
+{
+	uint64_t key = addr >> s->shift;
+	/* arenas begin at round addresses: the lowest bits alone would often be the same */
+	uint8_t *guess = &s->guess[key * MZ_HASH_GOLDEN >> (64 - MZ_HEATMAP_GUESS_BITS)];
+
+	if (*guess >= s->rows || s->key[*guess] != key)
+		*guess = (uint8_t)find_row(s, addr);
+	return *guess;
 }
 
 /* A block never takes more than a few rows. */

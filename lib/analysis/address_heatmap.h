@@ -11,8 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MZ_HEATMAP_ROWS	   128
-#define MZ_HEATMAP_COLUMNS 192
+#define MZ_HEATMAP_ROWS	      128
+#define MZ_HEATMAP_COLUMNS    192
+#define MZ_HEATMAP_GUESS_BITS 10
 
 struct mz_heatmap {
 	unsigned shift; /* a row is 2^shift bytes */
@@ -22,6 +23,7 @@ struct mz_heatmap {
 	unsigned now;					     /* column of what is added */
 	uint64_t from, span;				     /* the times of that column */
 	uint64_t key[MZ_HEATMAP_ROWS];			     /* address >> shift, sorted */
+	uint8_t guess[1 << MZ_HEATMAP_GUESS_BITS];	     /* by the key: where it was last */
 	uint64_t live[MZ_HEATMAP_ROWS];			     /* with all that was added */
 	uint64_t cells[MZ_HEATMAP_ROWS][MZ_HEATMAP_COLUMNS]; /* live bytes at a column's end,
 							    once there is an end */
