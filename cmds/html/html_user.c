@@ -70,47 +70,70 @@ static void add_gap(struct user *s, const struct mz_event *ev)
 			     ev->size, ev->arg};
 }
 
-/* Events that were counted, with the clock of each. The sums and the layout need nothing of each
- * other: a thread reads and counts, and the layout follows some batches behind. */
+/* What the layout needs of an event, and its clock. */
+struct move {
+	uint64_t now, addr, old_addr, size;
+	uint8_t kind, call;
+};
+
+/* Events that were counted. The sums and the layout need nothing of each other: a thread reads and
+ * counts, and the layout follows some batches behind. */
 struct counted {
-	struct mz_event ev[MZ_BATCH];
-	uint64_t now[MZ_BATCH];
+	struct move moves[MZ_BATCH];
+	unsigned n_moves;
 	long n;	 /* as from the reader */
 	int ret; /* of counting */
 };
 
 struct pass {
 	struct user *s;
+	struct mz_event ev[MZ_BATCH];
 	struct counted batch[MZ_READAHEAD];
 };
 
 static bool count_batch(void *arg, unsigned i)
 {
-	struct user *s = ((struct pass *)arg)->s;
-	struct counted *c = &((struct pass *)arg)->batch[i];
+	struct pass *p = arg;
+	struct user *s = p->s;
+	struct counted *c = &p->batch[i];
 
-	c->n = mz_reader_read_raw(s->in, c->ev, MZ_BATCH);
+	c->n = mz_reader_read_raw(s->in, p->ev, MZ_BATCH);
 	c->ret = 0;
+	c->n_moves = 0;
 	for (long k = 0; k < c->n && !c->ret; k++) {
-		c->ret = mz_usage_add(&s->u, &c->ev[k]);
-		if (c->ev[k].kind == MZ_LOST)
-			add_gap(s, &c->ev[k]);
-		c->now[k] = s->history->time.now;
+		const struct mz_event *ev = &p->ev[k];
+
+		c->ret = mz_usage_add(&s->u, ev);
+		if (ev->kind == MZ_LOST)
+			add_gap(s, ev);
+		if (ev->has & MZ_HAS_ADDR && !s->sampled)
+			c->moves[c->n_moves++] = (struct move){s->history->time.now,
+							       ev->addr,
+							       ev->old_addr,
+							       ev->size,
+							       ev->kind,
+							       ev->call};
 	}
 	return c->n > 0 && !c->ret;
 }
 
 static int lay_out(struct user *s, const struct counted *c)
 {
+	struct mz_event ev = {.has = MZ_HAS_ADDR};
 	struct mz_layout_step step;
 	int ret = c->ret;
 
-	for (long k = 0; k < c->n && !ret && !s->sampled; k++) {
-		if (!(c->ev[k].has & MZ_HAS_ADDR))
-			continue;
-		if (!s->layout)
-			s->layout = mz_layout_new();
-		ret = s->layout ? mz_layout_add(s->layout, &c->ev[k], c->now[k], &step) : -ENOMEM;
+	if (c->n_moves && !s->layout && !(s->layout = mz_layout_new()))
+		return -ENOMEM;
+	for (unsigned k = 0; k < c->n_moves && !ret; k++) {
+		const struct move *m = &c->moves[k];
+
+		ev.kind = m->kind;
+		ev.call = m->call;
+		ev.addr = m->addr;
+		ev.old_addr = m->old_addr;
+		ev.size = m->size;
+		ret = mz_layout_add(s->layout, &ev, m->now, &step);
 	}
 	return ret;
 }
