@@ -16,7 +16,6 @@
 
 #include "guest/guest.h"
 
-#define MEMORIZER "/sys/kernel/debug/memorizer/"
 #define KMEMTRACE "/sys/kernel/debug/kmemtrace/"
 
 /* ---- Memorizer ------------------------------------------------------------ */
@@ -37,7 +36,7 @@ static int control(const char *file, const char *value)
 {
 	char path[256];
 
-	snprintf(path, sizeof(path), MEMORIZER "%s", file);
+	snprintf(path, sizeof(path), GUEST_MEMORIZER "%s", file);
 	return write_file(path, value);
 }
 
@@ -46,7 +45,7 @@ static void control_or_fail(const char *file, const char *value)
 	int ret = control(file, value);
 
 	if (ret)
-		guest_fail("writing %s to " MEMORIZER "%s: %s", value, file, strerror(-ret));
+		guest_fail("writing %s to " GUEST_MEMORIZER "%s: %s", value, file, strerror(-ret));
 }
 
 /* Does the kernel have what the job needs? A command without a recording runs on any kernel,
@@ -55,10 +54,10 @@ static void tracing_check(struct guest_job *j)
 {
 	bool other = !access(KMEMTRACE, F_OK);
 
-	if (!j->mode || !access(MEMORIZER, F_OK))
+	if (!j->mode || !access(GUEST_MEMORIZER, F_OK))
 		return;
 	if (j->must)
-		guest_fail("the guest's kernel has no Memorizer (" MEMORIZER ")%s",
+		guest_fail("the guest's kernel has no Memorizer (" GUEST_MEMORIZER ")%s",
 			   other ? "; it has kmemtrace: --kmemtrace-boot records with that" : "");
 	guest_send_text(VM_NOTE, "nothing is recorded: the guest's kernel has no Memorizer%s",
 			other ? "; it has kmemtrace: --kmemtrace-boot records with that" : "");
@@ -67,7 +66,7 @@ static void tracing_check(struct guest_job *j)
 
 static void calls_prepare(const struct guest_job *j)
 {
-	if (access(MEMORIZER "function_calls", F_OK))
+	if (access(GUEST_MEMORIZER "function_calls", F_OK))
 		guest_fail("the guest's kernel cannot count calls: it needs CONFIG_MEMORIZER_CALLS "
 			   "(kernel/build calls)");
 	if (!j->boot)
@@ -77,7 +76,7 @@ static void calls_prepare(const struct guest_job *j)
 
 static void frames_prepare(void)
 {
-	if (access(MEMORIZER "log_frames_enabled", F_OK))
+	if (access(GUEST_MEMORIZER "log_frames_enabled", F_OK))
 		guest_fail("the guest's kernel cannot count accesses at stack frames: it needs "
 			   "CONFIG_MEMORIZER_FRAMES");
 	control_or_fail("log_frames_enabled", "1");
@@ -94,7 +93,7 @@ static void tracing_prepare(const struct guest_job *j)
 	control_or_fail("print_live_obj", "1");
 	if (j->fields)
 		control_or_fail("print_fields", "1");
-	if (j->owners && access(MEMORIZER "owners", F_OK))
+	if (j->owners && access(GUEST_MEMORIZER "owners", F_OK))
 		guest_fail("the guest's kernel cannot note owners: it needs CONFIG_CGROUPS, and a "
 			   "Memorizer that has the file owners");
 	if (j->owners)
@@ -134,7 +133,7 @@ static void send_file(const char *file, enum vm_frame_type type)
 	long long n;
 	int fd;
 
-	snprintf(path, sizeof(path), MEMORIZER "%s", file);
+	snprintf(path, sizeof(path), GUEST_MEMORIZER "%s", file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -errno : send_rest(fd, type);
 	if (n < 0)
@@ -202,7 +201,6 @@ static void kmemtrace_take(const struct guest_job *j)
 struct run {
 	pid_t pid;
 	int in, out, err, stream; /* our ends; -1 = closed */
-	int modules;		  /* tells of new ones; -1 = not wanted */
 	struct vm_frame frame;	  /* of standard input, from the host */
 	uint32_t frame_at;	  /* bytes of it that were passed on */
 	size_t header_at;
@@ -394,12 +392,11 @@ static int attend(struct run *r, int children)
 			{r->err, POLLIN, 0},
 			{r->stream, POLLIN, 0},
 			{input ? guest_port : -1, POLLIN, 0},
-			{r->modules, POLLIN, 0},
 		};
 		struct signalfd_siginfo si;
 
 		/* a full pipe gives no notice when it has room again: poll */
-		poll(p, 6, r->in >= 0 && !input ? 10 : -1);
+		poll(p, 5, r->in >= 0 && !input ? 10 : -1);
 		if (p[1].revents && !relay(r->out, VM_STDOUT))
 			close_fd(&r->out);
 		if (p[2].revents && !relay(r->err, VM_STDERR))
@@ -408,8 +405,6 @@ static int attend(struct run *r, int children)
 			relay(r->stream, VM_KMAP);
 		if (p[4].revents)
 			relay_in(r);
-		if (p[5].revents)
-			guest_take_modules(r->modules);
 		if (p[0].revents && read(children, &si, sizeof(si)) > 0 && reap(r->pid, &status))
 			return status;
 	}
@@ -468,20 +463,16 @@ static int watch_children(void)
 
 void guest_run_command(struct guest_job *j)
 {
-	struct run r = {.in = -1, .out = -1, .err = -1, .stream = -1, .modules = -1};
+	struct run r = {.in = -1, .out = -1, .err = -1, .stream = -1};
 	int children = watch_children();
 
 	tracing_check(j);
 	if (j->mode)
 		tracing_prepare(j);
 	if (j->mode && j->stream) {
-		r.stream = open(MEMORIZER "kmap_stream", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		r.stream = open(GUEST_MEMORIZER "kmap_stream", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		if (r.stream < 0)
 			guest_fail("kmap_stream: %s", strerror(errno));
-	}
-	if (j->kmap) {
-		r.modules = guest_watch_modules();
-		guest_send_modules();
 	}
 	guest_send(VM_READY, NULL, 0);
 	start(j, &r);
@@ -493,7 +484,7 @@ void guest_run_command(struct guest_job *j)
 void guest_run_shell(struct guest_job *j)
 {
 	char *sh[] = {"/bin/sh", "-i", NULL};
-	struct run r = {.in = -1, .out = -1, .err = -1, .stream = -1, .modules = -1};
+	struct run r = {.in = -1, .out = -1, .err = -1, .stream = -1};
 	pid_t pid;
 	int st = 0;
 	uint32_t status;

@@ -8,6 +8,8 @@
 
 #include "guest/protocol.h"
 
+#define GUEST_MEMORIZER "/sys/kernel/debug/memorizer/"
+
 /* What the host asks for. The texts lie in the buffer that the job was read into. */
 struct guest_job {
 	char *args[4096];
@@ -52,11 +54,8 @@ void guest_load_drivers(void);
 #define GUEST_FOLDER "/run/memorizer" /* there: this program and the job */
 void guest_enter_disk(const struct guest_job *j) __attribute__((noreturn));
 
-/* modules.c: the symbols of modules that the host has not seen yet. */
+/* modules.c: the symbols of modules, loaded and unloaded. */
 void guest_send_modules(void);
-/* A descriptor that is readable after a module was loaded, or -1; what it says is taken by: */
-int guest_watch_modules(void);
-void guest_take_modules(int fd);
 
 /* command.c */
 void guest_run_command(struct guest_job *j);

@@ -305,6 +305,7 @@ static void say_account(const char *text)
 	uint64_t dropped = stat_of(text, "objects", "  dropped for the budget");
 	uint64_t calls = stat_of(text, "calls", "counted");
 	uint64_t lost_calls = stat_of(text, "calls", "missed");
+	uint64_t names = stat_of(text, "modules", "symbols lost");
 
 	console_note("%s objects and %s accesses recorded since the boot",
 		     console_count(a, stat_of(text, "objects", "tracked")),
@@ -315,6 +316,10 @@ static void say_account(const char *text)
 	if (calls || lost_calls)
 		console_note("%s calls counted, %s lost", console_count(a, calls),
 			     console_count(b, lost_calls));
+	if (names)
+		console_note("the names of %s functions and variables of unloaded modules were "
+			     "lost; see the statistics for why",
+			     console_count(a, names));
 	if (dropped)
 		console_note("%s freed objects were dropped to free memory; --stream, more --mem "
 			     "or --append memorizer_mem=SIZE keeps them",

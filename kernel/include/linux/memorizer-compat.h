@@ -95,6 +95,18 @@ extern spinlock_t css_set_lock;
 #endif
 
 /* For the tests. */
+static inline void memorizer_place_module(struct module *mod, unsigned long base,
+					  unsigned long size)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	mod->mem[MOD_TEXT].base = (void *)base;
+	mod->mem[MOD_TEXT].size = size;
+#else
+	mod->core_layout.base = (void *)base;
+	mod->core_layout.size = size;
+#endif
+}
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 #define SLAB_NO_MERGE			SLAB_NOLEAKTRACE	/* nor is this merged */
 #endif

@@ -236,6 +236,8 @@ static __always_inline void memorizer_percpu_free(void __percpu *p,
 		__memorizer_percpu_free(p, ip);
 }
 
+unsigned long memorizer_code_start(unsigned long start, unsigned long end,
+				   unsigned long size, unsigned long align);
 void memorizer_memblock_caller(unsigned long ip);
 void memorizer_memblock_alloc(phys_addr_t phys, size_t size);
 void memorizer_memblock_free(phys_addr_t phys, size_t size);
@@ -269,6 +271,8 @@ static inline void memorizer_stack_alloc(const void *stack, size_t size,
 					 unsigned long ip) { }
 #define memorizer_percpu_alloc(p, size, ip)	do { } while (0)
 static inline void memorizer_percpu_free(void __percpu *p, unsigned long ip) { }
+/* A macro: the code beside it stays as it was. */
+#define memorizer_code_start(start, end, size, align)	(start)
 static inline void memorizer_memblock_caller(unsigned long ip) { }
 static inline void memorizer_memblock_alloc(phys_addr_t phys, size_t size) { }
 static inline void memorizer_memblock_free(phys_addr_t phys, size_t size) { }

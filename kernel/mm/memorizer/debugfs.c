@@ -358,6 +358,9 @@ static int __init memorizer_debugfs_init(void)
 	create_calls_files(dir);
 	create_frames_files(dir);
 	create_owners_files(dir);
+#ifdef CONFIG_MODULES
+	debugfs_create_file("module_symbols", 0400, dir, NULL, &memorizer_symbols_fops);
+#endif
 	for (i = 0; i < ARRAY_SIZE(links); i++) {
 		snprintf(target, sizeof(target), "memorizer/%s", links[i]);
 		debugfs_create_symlink(links[i], NULL, target);

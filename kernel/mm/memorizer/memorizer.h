@@ -456,6 +456,27 @@ void memorizer_modules_lock(void);
 void memorizer_modules_unlock(void);
 const struct memorizer_span *memorizer_module_span(u64 *nr, const char **name);
 
+/* module_symbols.c */
+struct mod_kallsyms;
+struct module;
+struct seq_file;
+#ifdef CONFIG_MODULES
+/* Symbols of what is gone: how many there are, and how many are lost and why. */
+struct memorizer_symbols {
+	u64 kept, bytes;
+	u64 lost_old, lost_memory, lost_reused;
+};
+
+extern struct memorizer_symbols memorizer_symbols;
+extern const struct file_operations memorizer_symbols_fops;
+void memorizer_keep_symbols(const struct module *mod, const struct mod_kallsyms *ks,
+			    bool init);
+void memorizer_drop_symbols(const struct module *mod);
+void memorizer_show_symbols(struct seq_file *m);
+#else
+static inline void memorizer_show_symbols(struct seq_file *m) { }
+#endif
+
 /* global_table.c */
 extern const struct file_operations memorizer_globals_fops;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Global variables of modules: while a module is loaded, its data is a region
- * whose spans are the symbols of the module.
+ * Modules: where they lie, and their global variables. While a module is loaded,
+ * its data is a region whose spans are the symbols of the module.
  */
 #include <linux/init.h>
 #include <linux/instruction_pointer.h>
@@ -25,6 +25,7 @@ struct module_region {
 	struct memorizer_span spans[];
 };
 
+static unsigned long code_end;	/* of all code that there was */
 static LIST_HEAD(regions);
 static DEFINE_MUTEX(regions_mutex);
 
@@ -124,31 +125,65 @@ static void remove_module(struct module *mod, unsigned long ip)
 	}
 }
 
+/* The symbols are complete, and nobody has touched the data yet. */
+static void add_module(struct module *mod, const struct mod_kallsyms *ks)
+{
+	unsigned long base, size;
+	int i;
+
+	memorizer_frames_new_code();
+	memorizer_drop_symbols(mod);
+	for (i = 0; i < memorizer_module_areas(); i++) {
+		memorizer_module_area(mod, i, &base, &size);
+		add_area(mod, ks, base, size);
+	}
+}
+
+/*
+ * A module that is live has run its init function, whose memory and symbols go
+ * next. One whose init function fails goes with all of them.
+ */
 static int module_event(struct notifier_block *nb, unsigned long event, void *data)
 {
 	const struct mod_kallsyms *ks;
 	struct module *mod = data;
 	u64 old = memorizer_hide();
-	unsigned long base, size;
-	int i;
 
 	mutex_lock(&regions_mutex);
-	if (event == MODULE_STATE_COMING) {
-		memorizer_frames_new_code();
-		/* The symbols are complete, and nobody has touched the data yet. */
-		rcu_read_lock();
-		ks = rcu_dereference(mod->kallsyms);
-		for (i = 0; ks && i < memorizer_module_areas(); i++) {
-			memorizer_module_area(mod, i, &base, &size);
-			add_area(mod, ks, base, size);
-		}
-		rcu_read_unlock();
-	} else if (event == MODULE_STATE_GOING) {
+	rcu_read_lock();
+	ks = rcu_dereference(mod->kallsyms);
+	if (ks && event == MODULE_STATE_COMING)
+		add_module(mod, ks);
+	else if (ks && memorizer_known())
+		memorizer_keep_symbols(mod, ks, event == MODULE_STATE_LIVE);
+	rcu_read_unlock();
+	if (event == MODULE_STATE_GOING)
 		remove_module(mod, _RET_IP_);
-	}
 	mutex_unlock(&regions_mutex);
 	memorizer_show(old);
 	return NOTIFY_OK;
+}
+
+/*
+ * Where to look for room for code that is to lie between @start and @end. Behind
+ * all code that there was, so that an address in a record stands for the same
+ * code all the time, until the area of modules has been used up once. No two
+ * callers get the same room.
+ */
+unsigned long memorizer_code_start(unsigned long start, unsigned long end,
+				   unsigned long size, unsigned long align)
+{
+	unsigned long bytes = PAGE_ALIGN(size) + PAGE_SIZE;	/* a guard page */
+	unsigned long at, old = READ_ONCE(code_end);
+
+	if (!memorizer_pages || start < MODULES_VADDR || end > MODULES_END)
+		return start;
+	do {
+		at = ALIGN(max(start, old), align);
+		if (at >= end || bytes > end - at)
+			return start;
+	} while (!try_cmpxchg(&code_end, &old, at + bytes));
+	return at;
 }
 
 void memorizer_modules_lock(void)
@@ -193,6 +228,12 @@ static int __init modules_init(void)
 core_initcall(modules_init);
 
 #else
+
+unsigned long memorizer_code_start(unsigned long start, unsigned long end,
+				   unsigned long size, unsigned long align)
+{
+	return start;
+}
 
 void memorizer_modules_lock(void) { }
 void memorizer_modules_unlock(void) { }

@@ -228,6 +228,7 @@ static int stats_show(struct seq_file *m, void *v)
 #ifdef CONFIG_CGROUPS
 	memorizer_show_owners(m, s.all.miss[OWNER_MEMORY]);
 #endif
+	memorizer_show_symbols(m);
 	seq_puts(m, "memory\n");
 	seq_printf(m, "  budget                       %lu\n", memorizer_budget);
 	seq_printf(m, "  used                         %lu\n", memorizer_used_bytes());
