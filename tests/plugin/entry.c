@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Runs the kernel's entries for the GCC plugin (mm/memorizer/entry.S) in a process whose %gs points
- * to what a CPU has: each entry with each register, for objects with a log and with a table, in an
- * interrupt and not, and for what is left to memorizer_touched(). */
+ * to what a CPU has: each entry with each register, for objects with a log and with a table, with
+ * ranges and without, in an interrupt and not, and for what is left to memorizer_touched(). */
 #include <asm/prctl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +15,10 @@
 #define TAG	  (42ULL << 32)
 #define IRQ_TAG	  (1ULL << 32)
 #define FIRST	  (-24) /* offsets, as in the nops below */
+#define SECOND	  40
 #define DIRECT	  0xffff888000000000ULL
+#define IMAGE	  0xffffffff80000000ULL
+#define VMEMMAP	  0xffffea0000000000ULL
 #define PAGES	  64
 #define LOG	  5
 
@@ -29,10 +32,12 @@ struct cpu {
 
 /* A log or a table, with the layout of stubs/entry-offsets.h. */
 struct sites {
-	uint32_t mask, nr;
-	int64_t room;
+	uint32_t mask;
+	uint16_t words;
+	uint8_t ranges;
+	int64_t room, range_room;
 	void *prev;
-	uint64_t entry[64];
+	uint64_t entry[128];
 };
 
 struct object {
@@ -46,9 +51,10 @@ struct map {
 	uint8_t miss;
 };
 
-uint64_t memorizer_direct_base = DIRECT, memorizer_fast_end, phys_base;
-uint64_t memorizer_vmemmap_base = 0xffffea0000000000ULL,
-	 memorizer_vmemmap[MEMORIZER_vmemmap_pieces];
+uint64_t memorizer_direct_base = DIRECT, memorizer_image_base = IMAGE - DIRECT,
+	 memorizer_vmemmap_base = VMEMMAP - IMAGE;
+uint64_t memorizer_fast_end, memorizer_range_end, phys_base;
+uint64_t memorizer_vmemmap[MEMORIZER_vmemmap_pieces];
 struct map **memorizer_pages;
 
 static struct cpu cpu;
@@ -205,7 +211,7 @@ static void expect_count(const struct call *c, uint64_t tag, uint64_t *counted)
 
 static void try_log(const struct call *c)
 {
-	struct sites log = {.nr = LOG, .room = LOG};
+	struct sites log = {.words = LOG, .room = LOG};
 	struct object obj = {.sites = &log};
 
 	memorizer_fast_end = 0;
@@ -249,13 +255,17 @@ static void try_log(const struct call *c)
 	memorizer_direct_base = DIRECT;
 }
 
+static uint64_t *slot_of(struct sites *table, uint64_t key)
+{
+	return &table->entry[(key * MEMORIZER_hash_factor >> MEMORIZER_hash_shift & table->mask) /
+			     8];
+}
+
 static void try_table(const struct call *c)
 {
-	struct sites table = {.nr = 16 + 7, .mask = 15 * 16};
+	struct sites table = {.mask = 15 * 16};
 	uint64_t key = (TAG + c->ip) | kind_of(c->kinds);
-	uint64_t *slot =
-		&table.entry[(key * MEMORIZER_hash_factor >> MEMORIZER_hash_shift & table.mask) /
-			     8];
+	uint64_t *slot = slot_of(&table, key);
 	struct object obj = {.sites = &table};
 
 	place(c, NULL);
@@ -273,6 +283,113 @@ static void try_table(const struct call *c)
 	expect(c, "count of the next", slot[3], 1);
 	expect(c, "room", (uint64_t)table.room, 0);
 	memorizer_direct_base = DIRECT;
+}
+
+/* Where the access is from the start of the direct map, and the second one or the size. */
+static uint64_t extent_of(const struct call *c, uint64_t addr)
+{
+	return (addr - memorizer_direct_base) << 16 | (c->kinds[1] ? SECOND - FIRST : SECOND);
+}
+
+static void try_range_log(const struct call *c)
+{
+	struct sites log = {.words = 2 * LOG, .room = -1LL << 62, .range_room = 2 * LOG};
+	struct object obj = {.sites = &log};
+	uint64_t addr;
+
+	place(c, NULL);
+	expect_count(c, 0, (uint64_t *)&log.range_room); /* the stack pointer is what it will be */
+	addr = place(c, &obj);
+	for (int i = 0; i < LOG; i++) {
+		uint64_t *entry = &log.entry[2 * (LOG - 1 - i)], tag = i == 3 ? IRQ_TAG : TAG;
+
+		cpu.preempt_count = i == 3 ? 0x10000 : 0;
+		expect_count(c, tag, entry);
+		expect(c, "the entry", entry[0], (tag + c->ip) | kind_of(c->kinds));
+		expect(c, "its extent", entry[1], extent_of(c, addr));
+		expect(c, "range_room", (uint64_t)log.range_room, (uint64_t)(2 * (LOG - 1 - i)));
+	}
+	cpu.preempt_count = 0;
+	expect_count(c, 0, &log.entry[0]); /* it is full */
+	expect(c, "what is behind the log", log.entry[2 * LOG], 0);
+	log.range_room = 2 * LOG;
+	cpu.preempt_count = 0x100000; /* NMI */
+	expect_count(c, 0, (uint64_t *)&log.range_room);
+	cpu.preempt_count = 0;
+	task[MEMORIZER_tag / 8] = TAG | 1ULL << 63; /* hidden */
+	expect_count(c, 0, (uint64_t *)&log.range_room);
+	task[MEMORIZER_tag / 8] = TAG;
+	place(c, NULL);
+	map.miss = 3;
+	expect_count(c, 1, &cpu.miss[3]);
+	expect(c, "the miss with ranges", cpu.miss[3], events_of(c->kinds));
+	cpu.miss[3] = 0;
+	memorizer_direct_base = DIRECT;
+}
+
+/* In a table, an extent is compared with the lowest and the highest of its slot. */
+static void try_range_table(const struct call *c)
+{
+	struct sites table = {.mask = 15 * 16};
+	uint64_t key = (TAG + c->ip) | kind_of(c->kinds), extent;
+	uint64_t *slot = slot_of(&table, key), *noted = slot + table.mask / 8 + 16;
+	struct object obj = {.sites = &table};
+
+	place(c, NULL);
+	expect_count(c, 0, &slot[1]); /* the stack pointer is what it will be */
+	extent = extent_of(c, place(c, &obj));
+	slot[0] = key;
+	expect_count(c, 0, &slot[1]); /* no extents: like a full log */
+	table.ranges = 1;
+	expect_count(c, 0, &slot[1]); /* none is noted */
+	noted[0] = extent;
+	noted[1] = extent;
+	expect_count(c, TAG, &slot[1]);
+	noted[0] -= 1 << 16;
+	noted[1] += 1 << 16;
+	expect_count(c, TAG, &slot[1]);
+	expect(c, "count with ranges", slot[1], 2);
+	noted[1] = extent - (1 << 16);
+	expect_count(c, 0, &slot[1]); /* above */
+	noted[0] = noted[1] = extent + (1 << 16);
+	expect_count(c, 0, &slot[1]); /* below */
+	slot[0] = key + 1;
+	slot[2] = key; /* the next one */
+	noted[2] = noted[3] = extent;
+	expect_count(c, TAG, &slot[3]);
+	expect(c, "count of the next with ranges", slot[3], 1);
+	expect(c, "count of the other", slot[1], 2);
+	memorizer_direct_base = DIRECT;
+}
+
+/* In the kernel image and in the page array, whose addresses are translated. */
+static void try_fixed(const struct call *c, uint64_t virt, uint64_t *end)
+{
+	struct sites log = {.words = 2 * LOG, .room = 2 * LOG, .range_room = 2 * LOG};
+	uint64_t saved[REGISTERS], phys = 5 << 12, base = virt + 5 * 8 - (uint64_t)FIRST;
+	struct object obj = {.sites = &log};
+
+	if (!strcmp(c->reg, "rsp"))
+		return;
+	memcpy(saved, registers_in, sizeof(saved));
+	for (int i = 0; i < REGISTERS; i++)
+		registers_in[i] = base;
+	phys_base = phys - (virt - IMAGE);
+	memorizer_vmemmap[1] = phys - (virt & 0x1fffff);
+	memset(&map, 0, sizeof(map));
+	map.base = phys;
+	map.recip = 1ULL << (32 - 9);
+	map.objs[0] = &obj;
+	pages[5] = &map;
+	expect_count(c, TAG, &log.entry[0]);
+	expect(c, "the entry", log.entry[end == &memorizer_fast_end ? 2 * LOG - 1 : 2 * LOG - 2],
+	       (TAG + c->ip) | kind_of(c->kinds));
+	if (end == &memorizer_range_end)
+		expect(c, "its extent", log.entry[2 * LOG - 1], extent_of(c, virt + 5 * 8));
+	*end = 5 << 12; /* the end of RAM */
+	expect_count(c, 0, &log.entry[0]);
+	*end = PAGES << 12;
+	memcpy(registers_in, saved, sizeof(saved));
 }
 
 int main(void)
@@ -295,6 +412,15 @@ int main(void)
 		memorizer_fast_end = PAGES << 12;
 		try_log(c);
 		try_table(c);
+		try_fixed(c, IMAGE + 0x1005000, &memorizer_fast_end);
+		try_fixed(c, VMEMMAP + 0x205000, &memorizer_fast_end);
+		memorizer_fast_end = 0;
+		memorizer_range_end = PAGES << 12;
+		try_range_log(c);
+		try_range_table(c);
+		try_fixed(c, IMAGE + 0x1005000, &memorizer_range_end);
+		try_fixed(c, VMEMMAP + 0x205000, &memorizer_range_end);
+		memorizer_range_end = 0;
 	}
 	printf("%d entries, %d failures\n", n, failures);
 	return failures != 0;

@@ -44,6 +44,7 @@
 #define raw_atomic_set_release		arch_atomic_set_release
 #define raw_atomic64_inc		arch_atomic64_inc
 #define raw_atomic64_fetch_dec		arch_atomic64_fetch_dec
+#define raw_atomic64_fetch_sub		arch_atomic64_fetch_sub
 #endif
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)

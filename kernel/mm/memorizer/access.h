@@ -57,19 +57,22 @@ struct memorizer_count {
 static __always_inline bool memorizer_enter(struct memorizer_sites *log,
 					    struct memorizer_count c)
 {
-	s64 *room = c.ranges ? &log->range_room : &log->room;
-	s64 left = raw_atomic64_fetch_dec((atomic64_t *)room);
+	s64 left;
 
-	if (unlikely(left <= 0))
-		return false;
 	if (!c.ranges) {
+		left = raw_atomic64_fetch_dec((atomic64_t *)&log->room);
+		if (unlikely(left <= 0))
+			return false;
 		WRITE_ONCE(log->entry[left - 1], c.key);
 		return true;
 	}
-	WRITE_ONCE(log->entry[2 * left - 1], c.extent);
+	left = raw_atomic64_fetch_sub(2, (atomic64_t *)&log->range_room);
+	if (unlikely(left <= 0))
+		return false;
+	WRITE_ONCE(log->entry[left - 1], c.extent);
 	/* Pairs with add_log(), which reads the key first. */
 	smp_wmb();
-	WRITE_ONCE(log->entry[2 * left - 2], c.key);
+	WRITE_ONCE(log->entry[left - 2], c.key);
 	return true;
 }
 
@@ -96,15 +99,28 @@ memorizer_find_site(struct memorizer_site *site, u64 key)
 	return NULL;
 }
 
-static __always_inline void memorizer_note_range(memorizer_range_t *noted, u64 extent)
+/* The last byte of an extent; of a pair that of its first access. */
+static __always_inline u64 memorizer_extent_end(u64 extent, u64 key)
 {
-	memorizer_range_t range = memorizer_range_of(extent), old = READ_ONCE(*noted), new;
+	return (extent >> 16) + (key & MEMORIZER_PAIR ? 0 : (u16)extent);
+}
 
-	if (likely(old == range))
-		return;
-	do {
-		new = memorizer_range_add(old, range);
-	} while (new != old && !try_cmpxchg(noted, &old, new));
+/*
+ * All accesses of the plugin's with one key are of one size, so that entry.S can
+ * compare extents as numbers. Other keys have any size.
+ */
+static __always_inline void memorizer_note(struct memorizer_extents *noted,
+					   struct memorizer_count c)
+{
+	u64 end = memorizer_extent_end(c.extent, c.key), old = READ_ONCE(noted->lowest);
+
+	while (!old || c.extent >> 16 < old >> 16)
+		if (try_cmpxchg(&noted->lowest, &old, c.extent))
+			break;
+	old = READ_ONCE(noted->highest);
+	while (!old || end > memorizer_extent_end(old, c.key))
+		if (try_cmpxchg(&noted->highest, &old, c.extent))
+			break;
 }
 
 /* Count in the newest log or table, if there is room. Calls nothing. */
@@ -114,7 +130,7 @@ static __always_inline bool memorizer_try_count(struct memorizer_object *obj,
 	struct memorizer_sites *sites = READ_ONCE(obj->sites);
 	struct memorizer_site *site;
 
-	if (memorizer_is_log(sites))
+	if (c.ranges ? !sites->ranges : memorizer_is_log(sites))
 		return memorizer_enter(sites, c);
 	site = memorizer_first_slot(sites, c.key);
 	if (unlikely(READ_ONCE(site->key) != c.key)) {
@@ -124,7 +140,7 @@ static __always_inline bool memorizer_try_count(struct memorizer_object *obj,
 	}
 	memorizer_inc(&site->count);
 	if (c.ranges)
-		memorizer_note_range(memorizer_range(sites, site), c.extent);
+		memorizer_note(memorizer_extents(sites, site), c);
 	return true;
 }
 
@@ -140,6 +156,13 @@ static __always_inline bool memorizer_try_count(struct memorizer_object *obj,
  * into the few instructions of a count.
  */
 #define memorizer_access_end()	preempt_enable_no_resched_notrace()
+
+/* Is the access by a mapping below that of the object? As a number, like entry.S. */
+static __always_inline bool memorizer_is_below(const struct memorizer_object *obj,
+					       u64 extent)
+{
+	return extent < memorizer_extent(obj->va, 0);
+}
 
 /*
  * Count an access to memory in its usual place, to an object with room or to a
@@ -178,8 +201,11 @@ static __always_inline bool memorizer_try(unsigned long addr, unsigned long ip, 
 	if (unlikely((s64)c.key < 0))
 		return false;
 	if (likely((long)obj < 0)) {
-		if (ranges)
-			c.extent = memorizer_extent(addr - obj->va, more);
+		if (ranges) {
+			c.extent = memorizer_extent(addr, more);
+			if (unlikely(memorizer_is_below(obj, c.extent)))
+				return false;
+		}
 		if (unlikely(!memorizer_try_count(obj, c)))
 			return false;
 	} else {
@@ -198,7 +224,7 @@ static __always_inline bool memorizer_try_access(unsigned long addr, unsigned lo
 	return memorizer_try(addr, ip, kind, 0, &memorizer_fast_end, false);
 }
 
-/* Where ranges are noted: @more bytes behind the first are accessed too. */
+/* Where ranges are noted; @more: see memorizer_extent(). */
 static __always_inline bool memorizer_try_range(unsigned long addr, unsigned long ip,
 						u64 kind, unsigned long more)
 {

@@ -243,11 +243,66 @@ static void test_members(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.reads + c.writes, 22 * 4);
 }
 
+/* What the sites of touch_members() should have touched, and how many did, by member. */
+struct member_sites {
+	u32 span;		/* from the first element to the last, in bytes */
+	unsigned int found[4], wrong;
+};
+
+static bool look_at_member(void *data, const struct memorizer_sum *sum)
+{
+	u32 first = memorizer_range_first(sum->range), last = memorizer_range_last(sum->range);
+	struct member_sites *m = data;
+
+	if (!memorizer_ip_is_in((u32)sum->key, touch_members))
+		return true;
+	if (first % 8 || first / 8 >= ARRAY_SIZE(m->found) || last != first + m->span ||
+	    (first < offsetof(struct members, c) ? sum->writes : sum->reads))
+		m->wrong++;
+	else
+		m->found[first / 8]++;
+	return true;
+}
+
+static void expect_members(struct kunit *test, struct memorizer_object *obj, u32 span)
+{
+	struct member_sites m = { .span = span };
+	int i;
+
+	memorizer_each_site(obj, look_at_member, &m);
+	KUNIT_EXPECT_EQ(test, m.wrong, 0);
+	for (i = 0; i < ARRAY_SIZE(m.found); i++)
+		KUNIT_EXPECT_EQ(test, m.found[i], 2);
+}
+
+/* The range of each site: in a log, and of so many accesses that there is a table. */
+static void test_range_of_each_member(struct kunit *test)
+{
+	struct members *m = kcalloc(3, sizeof(*m), GFP_KERNEL);
+	struct memorizer_object *obj = memorizer_find((unsigned long)m);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, obj);
+	touch_members(m);
+	KUNIT_EXPECT_TRUE(test, memorizer_is_log(obj->sites));
+	expect_members(test, obj, 0);
+	for (i = 0; i < 300; i++)
+		touch_members(m);
+	KUNIT_EXPECT_FALSE(test, memorizer_is_log(obj->sites));
+	expect_members(test, obj, 0);
+	for (i = 0; i < 300; i++)
+		touch_members(&m[i % 3]);
+	expect_members(test, obj, 2 * sizeof(*m));
+	kfree(m);
+	expect_members(test, obj, 2 * sizeof(*m));
+}
+
 static struct kunit_case accesses_cases[] = {
 	KUNIT_CASE(test_what_one_count_is),
 	KUNIT_CASE(test_many_sites),
 	KUNIT_CASE(test_ranges),
 	KUNIT_CASE(test_members),
+	KUNIT_CASE(test_range_of_each_member),
 	{ }
 };
 

@@ -29,6 +29,9 @@ static void __used common(void)
 	OFFSET(MEMORIZER_sites, memorizer_object, sites);
 	OFFSET(MEMORIZER_mask, memorizer_sites, mask);
 	OFFSET(MEMORIZER_room, memorizer_sites, room);
+	OFFSET(MEMORIZER_ranges, memorizer_sites, ranges);
+	OFFSET(MEMORIZER_range_room, memorizer_sites, range_room);
+	DEFINE(MEMORIZER_extents, MEMORIZER_EXTENTS);
 	OFFSET(MEMORIZER_entry, memorizer_sites, entry);
 	DEFINE(MEMORIZER_hash_factor, MEMORIZER_HASH_FACTOR);
 	DEFINE(MEMORIZER_hash_shift, MEMORIZER_HASH_SHIFT);

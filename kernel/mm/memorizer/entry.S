@@ -4,8 +4,9 @@
  * w, x) or two of the same object (rr, rw, wr, ww) through the pointer in
  * REGISTER. All registers are preserved. The nop after the call has the offsets.
  *
- * This is memorizer_try_access() by hand; what it does not count is left to
- * memorizer_touched().
+ * This is memorizer_try_access() by hand, and behind it memorizer_try_range(); what
+ * they do not count is left to memorizer_touched(). The two ways have labels of
+ * their own, .Lxxx_plain_N and .Lxxx_ranges_N.
  */
 #include <linux/export.h>
 #include <linux/linkage.h>
@@ -22,7 +23,10 @@
 #define jump_if_no_object	jns
 #endif
 
-/* %rcx: the return address; %rdx: the address that is accessed. */
+/*
+ * %rcx: the return address; %rdx: the address that is accessed, from the start of
+ * the direct map.
+ */
 .macro find_address reg:req
 .ifc \reg, rcx
 	movq	24(%rsp), %rax
@@ -36,9 +40,6 @@
 	addq	%rax, %rdx
 .else
 	movswq	4(%rcx), %rdx
-.ifc \reg, rax
-	addq	16(%rsp), %rdx
-.else
 .ifc \reg, rsp
 	leaq	32(%rsp, %rdx), %rdx		/* as it was before the call */
 .else
@@ -46,53 +47,64 @@
 .endif
 .endif
 .endif
-.endif
+	subq	memorizer_direct_base(%rip), %rdx
 .endm
 
-/* @bit: of the kind in the key, or 0; @events: how many accesses it stands for. */
-.macro entry kinds:req, bit:req, events:req, reg:req
-SYM_FUNC_START(__memorizer_at_\kinds\()_\reg)
-	pushq	%rax
-	pushq	%rcx
-	pushq	%rdx
-	find_address \reg
-	incl	MEMORIZER_ASM_PREEMPT_COUNT
+/* memorizer_at(): from %rdx, physical, to %rax; no object: the map is in %rdx. */
+.macro find_object way:req
 	movq	%rdx, %rax
-	subq	memorizer_direct_base(%rip), %rax
-	cmpq	memorizer_fast_end(%rip), %rax
-	jae	.Limage_\@
-.Lphys_\@:
-	/* memorizer_at() */
-	movq	%rax, %rdx
-	shrq	$(PAGE_SHIFT - 3), %rdx
-	andq	$-8, %rdx
-	addq	memorizer_pages(%rip), %rdx
-	movq	(%rdx), %rdx
+	shrq	$PAGE_SHIFT, %rdx
+	movq	memorizer_pages(%rip), %rcx
+	movq	(%rcx, %rdx, 8), %rdx
 	subq	MEMORIZER_map_base(%rdx), %rax
 	imulq	MEMORIZER_map_recip(%rdx), %rax
 	shrq	$32, %rax
 	movq	MEMORIZER_map_objs(%rdx, %rax, 8), %rax
 	testq	%rax, %rax
-	jump_if_no_object .Lmiss_\@
-	/* The key. */
+	jump_if_no_object .Lmiss_\way
+.endm
+
+/* %rcx: the key, from the return address at @ip(%rsp). */
+.macro find_key way:req, ip:req, bit:req
 	testl	$MEMORIZER_irq_bits, MEMORIZER_ASM_PREEMPT_COUNT
-	jnz	.Lirq_\@
-	movq	MEMORIZER_ASM_CURRENT, %rdx
-	addq	MEMORIZER_tag(%rdx), %rcx
-.Lkey_\@:
-	js	.Lslow_\@
+	jnz	.Lirq_\way
+	movq	MEMORIZER_ASM_CURRENT, %rcx
+	movq	MEMORIZER_tag(%rcx), %rcx
+.Ltag_\way:
+	addq	\ip(%rsp), %rcx
+	js	.Lslow_\way
 .if \bit
 	btsq	$\bit, %rcx
 .endif
-	/* memorizer_try_count() */
-	movq	MEMORIZER_sites(%rax), %rax
-	cmpl	$0, MEMORIZER_mask(%rax)
-	jne	.Ltable_\@
-	movq	$-1, %rdx
-	lock xaddq %rdx, MEMORIZER_room(%rax)
-	js	.Lslow_\@
-	movq	%rcx, MEMORIZER_entry - 8(%rax, %rdx, 8)
-.Lcounted_\@:
+.endm
+
+/* ... in an interrupt */
+.macro find_irq_tag way:req
+.Lirq_\way:
+	testl	$MEMORIZER_nmi_mask, MEMORIZER_ASM_PREEMPT_COUNT
+	jnz	.Lslow_\way
+	movq	PER_CPU_VAR(memorizer_cpu + MEMORIZER_irq_tag), %rcx
+	jmp	.Ltag_\way
+.endm
+
+/* %rdx: where the search for the key begins in the table at %rax. */
+.macro find_slot
+	imulq	$MEMORIZER_hash_factor, %rcx, %rdx
+	shrq	$MEMORIZER_hash_shift, %rdx
+	andl	MEMORIZER_mask(%rax), %edx
+.endm
+
+/* The next slots; one in 15 searches goes further than the second. */
+.macro find_next found:req
+.rept 4
+	addl	$16, %edx
+	cmpq	%rcx, MEMORIZER_entry(%rax, %rdx)
+	je	\found
+.endr
+.endm
+
+/* @events: how many accesses a call stands for. */
+.macro counted events:req
 .if \events == 2
 	addq	$2, PER_CPU_VAR(memorizer_cpu + MEMORIZER_seen)
 .else
@@ -103,59 +115,154 @@ SYM_FUNC_START(__memorizer_at_\kinds\()_\reg)
 	popq	%rcx
 	popq	%rax
 	RET
-.Ltable_\@:
-	imulq	$MEMORIZER_hash_factor, %rcx, %rdx
-	shrq	$MEMORIZER_hash_shift, %rdx
-	andl	MEMORIZER_mask(%rax), %edx
-	cmpq	%rcx, MEMORIZER_entry(%rax, %rdx)
-	jne	.Lnext_\@
-	lock incq MEMORIZER_entry + 8(%rax, %rdx)
-	jmp	.Lcounted_\@
-.Lnext_\@:
-	cmpq	%rcx, MEMORIZER_entry + 16(%rax, %rdx)
-	jne	.Lslow_\@
-	lock incq MEMORIZER_entry + 24(%rax, %rdx)
-	jmp	.Lcounted_\@
-.Lmiss_\@:
-	jnz	.Lslow_\@
-	movzbl	MEMORIZER_map_miss(%rdx), %eax
-	testl	%eax, %eax
-	jz	.Lslow_\@
+.endm
+
+/* No object, at the map in %rdx. @drop: bytes on the stack to forget. */
+.macro count_miss way:req, events:req, drop:req
+.Lmiss_\way:
+	jnz	.Lslow_\way
+	movzbl	MEMORIZER_map_miss(%rdx), %ecx
+	jrcxz	.Lunknown_\way
 	testl	$MEMORIZER_irq_bits, MEMORIZER_ASM_PREEMPT_COUNT
-	jnz	.Lslow_\@
+	jnz	.Lslow_\way
 	movq	MEMORIZER_ASM_CURRENT, %rdx
 	testb	$0x80, MEMORIZER_tag + 7(%rdx)
-	jnz	.Lslow_\@
-	addq	$\events, %gs:memorizer_cpu + MEMORIZER_miss(, %rax, 8)
-	jmp	.Lcounted_\@
+	jnz	.Lslow_\way
+	addq	$\events, %gs:memorizer_cpu + MEMORIZER_miss(, %rcx, 8)
+.if \drop
+	addq	$\drop, %rsp
+.endif
+	counted \events
+.Lunknown_\way:
+	jmp	.Lslow_\way
+.endm
+
+/* memorizer_try_count() without ranges */
+.macro count_plain way:req, events:req
+	movq	MEMORIZER_sites(%rax), %rax
+	cmpl	$0, MEMORIZER_mask(%rax)
+	jne	.Ltable_\way
+	movq	$-1, %rdx
+	lock xaddq %rdx, MEMORIZER_room(%rax)
+	js	.Lslow_\way
+	movq	%rcx, MEMORIZER_entry - 8(%rax, %rdx, 8)
+	counted \events
+.Ltable_\way:
+	find_slot
+	cmpq	%rcx, MEMORIZER_entry(%rax, %rdx)
+	jne	.Lnext_\way
+.Lslot_\way:
+	lock incq MEMORIZER_entry + 8(%rax, %rdx)
+	counted \events
+.Lnext_\way:
+	find_next .Lslot_\way
+	jmp	.Lslow_\way
+.endm
+
+/* The same with ranges; the extent is on top of the stack. */
+.macro count_range way:req, events:req
+	movq	MEMORIZER_sites(%rax), %rax
+	cmpb	$0, MEMORIZER_ranges(%rax)
+	jne	.Ltable_\way
+	movq	$-2, %rdx
+	lock xaddq %rdx, MEMORIZER_range_room(%rax)
+	js	.Lslow_\way
+	popq	MEMORIZER_entry - 8(%rax, %rdx, 8)
+	movq	%rcx, MEMORIZER_entry - 16(%rax, %rdx, 8)
+	counted \events
+.Ltable_\way:
+	find_slot
+	cmpq	%rcx, MEMORIZER_entry(%rax, %rdx)
+	jne	.Lnext_\way
+.Lslot_\way:
+	leaq	MEMORIZER_entry(%rax, %rdx), %rdx
+	movl	MEMORIZER_mask(%rax), %eax
+	popq	%rcx
+	cmpq	MEMORIZER_extents + 8(%rdx, %rax), %rcx
+	ja	.Lbeyond_\way
+	cmpq	MEMORIZER_extents(%rdx, %rax), %rcx
+	jb	.Lbeyond_\way
+	lock incq 8(%rdx)
+	counted \events
+.Lbeyond_\way:
+	pushq	%rcx
+	jmp	.Lslow_\way
+.Lnext_\way:
+	find_next .Lslot_\way
+	jmp	.Lslow_\way
+.endm
+
+/*
+ * memorizer_extent(), on the stack: %rax, from the start of the direct map, and the
+ * bytes that follow or, of a pair, the distance of the second access.
+ */
+.macro push_extent way:req, pair:req
+	shlq	$16, %rax
+	movw	6(%rcx), %ax
+.if \pair
+	subw	4(%rcx), %ax
+	pushq	%rax
+	jo	.Lslow_\way
+.else
+	pushq	%rax
+.endif
+.endm
+
+/* @bit: of the kind in the key, or 0; @events: how many accesses it stands for. */
+.macro entry kinds:req, bit:req, events:req, pair:req, reg:req
+SYM_FUNC_START(__memorizer_at_\kinds\()_\reg)
+	pushq	%rax
+	pushq	%rcx
+	pushq	%rdx
+	find_address \reg
+	incl	MEMORIZER_ASM_PREEMPT_COUNT
+	cmpq	memorizer_fast_end(%rip), %rdx
+	jae	.Lother_\@
+.Lphys_plain_\@:
+	find_object plain_\@
+	find_key plain_\@, 24, \bit
+	count_plain plain_\@, \events
+	count_miss plain_\@, \events, 0
+	find_irq_tag plain_\@
+.Lother_\@:
+	movq	%rdx, %rax
+	cmpq	memorizer_range_end(%rip), %rdx
+	jae	.Limage_\@
+.Lphys_ranges_\@:
+	push_extent ranges_\@, \pair
+	find_object ranges_\@
+	find_key ranges_\@, 32, \bit
+	count_range ranges_\@, \events
+	count_miss ranges_\@, \events, 8
+	find_irq_tag ranges_\@
 .Limage_\@:
 	/* memorizer_fixed_phys() */
-	movq	%rdx, %rax
-	subq	$__START_KERNEL_map, %rax
-	cmpq	$KERNEL_IMAGE_SIZE, %rax
+	subq	memorizer_image_base(%rip), %rdx
+	cmpq	$KERNEL_IMAGE_SIZE, %rdx
 	jae	.Lpages_\@
-	addq	phys_base(%rip), %rax
-	cmpq	memorizer_fast_end(%rip), %rax
-	jb	.Lphys_\@
-	jmp	.Lslow_\@
+	addq	phys_base(%rip), %rdx
+	cmpq	memorizer_fast_end(%rip), %rdx
+	jb	.Lphys_plain_\@
+	cmpq	memorizer_range_end(%rip), %rdx
+	jb	.Lphys_ranges_\@
+	jmp	.Lslow_plain_\@
 .Lpages_\@:
 	subq	memorizer_vmemmap_base(%rip), %rdx
-	movq	%rdx, %rax
-	shrq	$PMD_SHIFT, %rax
-	cmpq	$MEMORIZER_vmemmap_pieces, %rax
-	jae	.Lslow_\@
+	movq	%rdx, %rcx
+	shrq	$PMD_SHIFT, %rcx
+	cmpq	$MEMORIZER_vmemmap_pieces, %rcx
+	jae	.Lslow_plain_\@
 	andl	$((1 << PMD_SHIFT) - 1), %edx
-	movq	memorizer_vmemmap(, %rax, 8), %rax
-	addq	%rdx, %rax
-	cmpq	memorizer_fast_end(%rip), %rax
-	jb	.Lphys_\@
-	jmp	.Lslow_\@
-.Lirq_\@:
-	testl	$MEMORIZER_nmi_mask, MEMORIZER_ASM_PREEMPT_COUNT
-	jnz	.Lslow_\@
-	addq	PER_CPU_VAR(memorizer_cpu + MEMORIZER_irq_tag), %rcx
-	jmp	.Lkey_\@
-.Lslow_\@:
+	addq	memorizer_vmemmap(, %rcx, 8), %rdx
+	cmpq	memorizer_fast_end(%rip), %rdx
+	jb	.Lphys_plain_\@
+	movq	24(%rsp), %rcx
+	cmpq	memorizer_range_end(%rip), %rdx
+	jb	.Lphys_ranges_\@
+	jmp	.Lslow_plain_\@
+.Lslow_ranges_\@:
+	addq	$8, %rsp
+.Lslow_plain_\@:
 	movq	(%rsp), %rdx
 	movq	8(%rsp), %rcx
 	movq	16(%rsp), %rax
@@ -194,11 +301,11 @@ _ASM_NOKPROBE(__memorizer_at_\kinds\()_\reg)
 .endm
 
 .irp reg, rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15
-	entry r, 0, 1, \reg
-	entry w, 60, 1, \reg
-	entry x, 62, 2, \reg
-	entry rr, 56, 2, \reg
-	entry rw, 57, 2, \reg
-	entry wr, 58, 2, \reg
-	entry ww, 59, 2, \reg
+	entry r, 0, 1, 0, \reg
+	entry w, 60, 1, 0, \reg
+	entry x, 62, 2, 0, \reg
+	entry rr, 56, 2, 1, \reg
+	entry rw, 57, 2, 1, \reg
+	entry wr, 58, 2, 1, \reg
+	entry ww, 59, 2, 1, \reg
 .endr

@@ -183,6 +183,7 @@ static char *put_site(char *p, const struct memorizer_sum *sum, bool range)
 struct sums {
 	struct memorizer_sum *sum;
 	u32 mask;
+	unsigned long va;	/* of the object */
 };
 
 #define NR_SUMS		1024
@@ -206,37 +207,76 @@ static void add_sum(struct sums *sums, u64 key, u32 further, bool writes, bool r
 	sum->range = memorizer_range_add(sum->range, range);
 }
 
-static void add_key(struct sums *sums, u64 key, u64 count, memorizer_range_t range)
+/* The byte of the object that is @distance from the first of @extent, at most FAR. */
+static u32 byte_of(const struct sums *sums, u64 extent, long distance)
+{
+	u64 offset = (extent >> 16) + distance - memorizer_direct_phys(sums->va);
+
+	return min_t(u64, offset & (BIT_ULL(48) - 1), MEMORIZER_FAR);
+}
+
+/* From the lowest extent to the end of the highest; @distance: 0, or to the second access. */
+static memorizer_range_t range_of(const struct sums *sums, struct memorizer_extents e,
+				  long distance, u16 more)
+{
+	u32 first = byte_of(sums, e.lowest, distance);
+	u32 last = byte_of(sums, e.highest, distance) + more;
+
+	if (!e.highest)
+		return 0;
+	return min(last, MEMORIZER_FAR) << 16 | (MEMORIZER_FAR - first);
+}
+
+static void add_pair(struct sums *sums, u64 key, u64 count, struct memorizer_extents e)
 {
 	bool first = memorizer_pair_writes(key, 0), second = memorizer_pair_writes(key, 1);
 
-	if (!count) {
+	add_sum(sums, key, 0, first, !first, count, range_of(sums, e, 0, 0));
+	add_sum(sums, key, 1, second, !second, count,
+		range_of(sums, e, (s16)e.highest, 0));
+}
+
+static void add_key(struct sums *sums, u64 key, u64 count, struct memorizer_extents e)
+{
+	if (!count)
 		return;
-	} else if (key & MEMORIZER_PAIR) {
-		add_sum(sums, key, 0, first, !first, count, range);
-		add_sum(sums, key, 1, second, !second, count, range);
-	} else {
+	if (key & MEMORIZER_PAIR)
+		add_pair(sums, key, count, e);
+	else
 		add_sum(sums, key, 0, key & (MEMORIZER_WRITE | MEMORIZER_READ_WRITE),
-			!(key & MEMORIZER_WRITE), count, range);
-	}
+			!(key & MEMORIZER_WRITE), count, range_of(sums, e, 0, e.highest));
 }
 
 /* Entries that are 0 are claimed, and not yet there. */
 static void add_log(struct sums *sums, const struct memorizer_sites *log, u32 room)
 {
 	bool ranges = memorizer_has_ranges(log);
-	memorizer_range_t range = 0;
+	struct memorizer_extents e = { };
 	u64 key;
 	u32 i;
 
-	for (i = room; i + ranges < log->nr; i += 1 + ranges) {
+	for (i = room; i + ranges < log->words; i += 1 + ranges) {
 		key = READ_ONCE(log->entry[i]);
 		/* The key was written last. */
 		smp_rmb();
 		if (ranges)
-			range = memorizer_range_of(READ_ONCE(log->entry[i + 1]));
-		add_key(sums, key, key ? 1 : 0, range);
+			e.lowest = e.highest = READ_ONCE(log->entry[i + 1]);
+		add_key(sums, key, key ? 1 : 0, e);
 	}
+}
+
+/* What a slot of a table has noted. The highest was written last. */
+static struct memorizer_extents extents_of(const struct memorizer_sites *table,
+					   const struct memorizer_site *site)
+{
+	struct memorizer_extents *noted = memorizer_extents(table, site), e = { };
+
+	if (!table->ranges)
+		return e;
+	e.highest = READ_ONCE(noted->highest);
+	smp_rmb();
+	e.lowest = READ_ONCE(noted->lowest);
+	return e;
 }
 
 /* @room: of a log, when it was looked at first. */
@@ -249,11 +289,11 @@ static void add_sites(struct sums *sums, const struct memorizer_sites *sites, u3
 		add_log(sums, sites, room);
 		return;
 	}
-	for (i = 0; i < sites->nr; i++) {
+	for (i = 0; i < memorizer_nr(sites); i++) {
 		key = READ_ONCE(sites->site[i].key);
 		if (key)
 			add_key(sums, key, READ_ONCE(sites->site[i].count),
-				READ_ONCE(*memorizer_range(sites, &sites->site[i])));
+				extents_of(sites, &sites->site[i]));
 	}
 }
 
@@ -264,8 +304,8 @@ static u32 nr_lines(const struct memorizer_sites *sites)
 	u64 key;
 
 	if (memorizer_is_log(sites))
-		return 2 * sites->nr;
-	for (i = 0; i < sites->nr; i++) {
+		return 2 * sites->words;
+	for (i = 0; i < memorizer_nr(sites); i++) {
 		key = READ_ONCE(sites->site[i].key);
 		n += !key ? 0 : key & MEMORIZER_PAIR ? 2 : 1;
 	}
@@ -276,7 +316,7 @@ static u32 nr_lines(const struct memorizer_sites *sites)
 static u32 nr_sums(const struct memorizer_sites *newest, u32 room)
 {
 	const struct memorizer_sites *sites;
-	u32 n = 2 * (newest->nr - room);
+	u32 n = 2 * (memorizer_nr(newest) - room);
 
 	for (sites = newest->prev; sites; sites = sites->prev)
 		n += nr_lines(sites);
@@ -308,7 +348,7 @@ void memorizer_each_site(const struct memorizer_object *obj,
 	const struct memorizer_sites *newest = READ_ONCE(obj->sites), *sites;
 	u32 room = memorizer_room(newest);
 	u32 lines = nr_sums(newest, room);
-	struct sums sums = { .sum = few_sums };
+	struct sums sums = { .sum = few_sums, .va = obj->va };
 
 	if (!lines)
 		return;

@@ -18,10 +18,10 @@ static void test_format(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, text);
 	KUNIT_ASSERT_NOT_NULL(test, table);
 	table->mask = sizeof(struct memorizer_site);
-	table->nr = MEMORIZER_REACH + 1;
+	table->ranges = true;
 	table->prev = &obj->first;
 	obj->sites = table;
-	obj->first.nr = MEMORIZER_FIRST_LOG;
+	obj->first.words = MEMORIZER_FIRST_LOG;
 	obj->first.room = MEMORIZER_FIRST_LOG - 1;
 	obj->va = 0xffff888000001000;
 	obj->size = 100;
@@ -46,7 +46,9 @@ static void test_format(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, strnstr(text, ",00000000deadbeef,", 1023));
 	obj->flags = 0;
 	obj->given = 128;
-	*memorizer_range(table, &table->site[0]) = 40 << 16 | (MEMORIZER_FAR - 8);
+	*memorizer_extents(table, &table->site[0]) = (struct memorizer_extents){
+		memorizer_extent(obj->va + 8, 3), memorizer_extent(obj->va + 37, 3)
+	};
 	end = memorizer_format_fields(obj, text, text + 1023);
 	KUNIT_ASSERT_NOT_NULL(test, end);
 	*end = 0;

@@ -31,13 +31,31 @@ struct memorizer_site {
 	u64 count;
 };
 
+#define MEMORIZER_FAR		0xffffU	/* there or beyond, or by another mapping */
+
 /*
- * Where in the object a site's accesses fall. Upper half: the last byte; lower
+ * The extent of an access: how far its first byte is from the start of the direct
+ * map, which the lookup of the object computes anyway, in 48 bits; below that, how
+ * many bytes follow it or, of a pair, how far from it the second access is.
+ */
+static __always_inline u64 memorizer_extent(unsigned long addr, unsigned long more)
+{
+	return memorizer_direct_phys(addr) << 16 | min_t(unsigned long, more, MEMORIZER_FAR);
+}
+
+/*
+ * Where a site's accesses to an object begin and end. Both are 0 until the first
+ * is noted; the highest is written last.
+ */
+struct memorizer_extents {
+	u64 lowest, highest;
+};
+
+/*
+ * The same for a reader, as bytes of the object. Upper half: the last byte; lower
  * half: MEMORIZER_FAR minus the first, so that both only grow and 0 is nowhere.
  */
 typedef u32 memorizer_range_t;
-
-#define MEMORIZER_FAR		0xffffU	/* there or beyond, or by another mapping */
 
 static inline u32 memorizer_range_first(memorizer_range_t range)
 {
@@ -47,23 +65,6 @@ static inline u32 memorizer_range_first(memorizer_range_t range)
 static inline u32 memorizer_range_last(memorizer_range_t range)
 {
 	return range >> 16;
-}
-
-/*
- * The extent of an access, as a log holds it: the offset of its first byte in
- * the object, in 48 bits, and how many bytes follow it.
- */
-static __always_inline u64 memorizer_extent(unsigned long offset, unsigned long more)
-{
-	return offset + ((u64)min_t(unsigned long, more, MEMORIZER_FAR) << 48);
-}
-
-static __always_inline memorizer_range_t memorizer_range_of(u64 extent)
-{
-	u64 first = min_t(u64, extent & (BIT_ULL(48) - 1), MEMORIZER_FAR);
-	u64 last = min_t(u64, first + (extent >> 48), MEMORIZER_FAR);
-
-	return last << 16 | (MEMORIZER_FAR - first);
 }
 
 /* All of both. */
@@ -84,16 +85,18 @@ memorizer_range_add(memorizer_range_t a, memorizer_range_t b)
  * An object whose logs are full has a table, with a count for each key. A key
  * lies within MEMORIZER_REACH slots from where its hash points, in the first
  * that was unused. When these are all taken, a larger table takes the place of
- * the object's newest. As many ranges as slots follow a table.
+ * the object's newest. Where ranges are noted, as many extents as slots follow a
+ * table; a table without them looks like a full log there.
  *
  * What is full stays behind what takes its place, and nothing in it moves, so
  * that no count is lost to one in flight. Readers add up.
  */
 struct memorizer_sites {
 	u32 mask;		/* (slots - 1) * sizeof(struct memorizer_site); 0: a log */
-	u32 nr;			/* of words, or of slots with those behind the last */
-	s64 room;		/* of a log: entries not yet used; full: below 0 */
-	s64 range_room;		/* the same of a log with ranges */
+	u16 words;		/* of a log */
+	u8 ranges;		/* of a table: it has extents */
+	s64 room;		/* of a log: words not yet used; full: below 0 */
+	s64 range_room;		/* the same of a log with ranges, two for an access */
 	struct memorizer_sites *prev;
 	union {
 		DECLARE_FLEX_ARRAY(struct memorizer_site, site);
@@ -108,12 +111,20 @@ struct memorizer_sites {
 #define MEMORIZER_THIRD_RANGES	519
 #define MEMORIZER_FIRST_TABLE	128U
 #define MEMORIZER_MAX_PIECE	4096U	/* the largest within a chunk of the pool */
+#define MEMORIZER_MAX_RANGES	2048U	/* the same with extents */
 #define MEMORIZER_MAX_SITES	65536U	/* cleared at once, in any context */
 #define MEMORIZER_REACH		8
 
 static inline bool memorizer_is_log(const struct memorizer_sites *sites)
 {
 	return !sites->mask;
+}
+
+/* How many words a log has, or slots a table, with those behind the last. */
+static inline u32 memorizer_nr(const struct memorizer_sites *sites)
+{
+	return memorizer_is_log(sites) ? sites->words :
+	       sites->mask / sizeof(struct memorizer_site) + MEMORIZER_REACH;
 }
 
 /* Of a log with ranges. */
@@ -129,18 +140,21 @@ static inline u32 memorizer_room(const struct memorizer_sites *log)
 {
 	if (!memorizer_is_log(log))
 		return 0;
-	if (memorizer_has_ranges(log))
-		return 2 * max_t(s64, READ_ONCE(log->range_room), 0);
-	return max_t(s64, READ_ONCE(log->room), 0);
+	return max_t(s64, memorizer_has_ranges(log) ? READ_ONCE(log->range_room) :
+						      READ_ONCE(log->room), 0);
 }
 
-/* The range of a site of that table. */
-static __always_inline memorizer_range_t *
-memorizer_range(const struct memorizer_sites *sites, const struct memorizer_site *site)
-{
-	memorizer_range_t *ranges = (void *)&sites->site[sites->nr];
+/*
+ * The extents of a slot of a table that has them: as far behind it as there are
+ * slots.
+ */
+#define MEMORIZER_EXTENTS	(MEMORIZER_REACH * sizeof(struct memorizer_site))
+static_assert(sizeof(struct memorizer_extents) == sizeof(struct memorizer_site));
 
-	return &ranges[site - sites->site];
+static __always_inline struct memorizer_extents *
+memorizer_extents(const struct memorizer_sites *sites, const struct memorizer_site *site)
+{
+	return (void *)site + sites->mask + MEMORIZER_EXTENTS;
 }
 
 enum memorizer_map_kind {
@@ -382,8 +396,8 @@ struct memorizer_object *memorizer_pool_object(unsigned long slot);
 /* lookup.c */
 extern struct memorizer_map **memorizer_pages;
 extern unsigned long memorizer_ram;		/* end of RAM, bytes */
-extern unsigned long memorizer_direct_base;	/* where it is mapped, for entry.S */
-extern unsigned long memorizer_vmemmap_base;	/* where the page array is */
+/* For entry.S: where RAM is mapped, from there the image, and from there the page array. */
+extern unsigned long memorizer_direct_base, memorizer_image_base, memorizer_vmemmap_base;
 extern struct memorizer_map *memorizer_no_map;
 int memorizer_map_init(struct memorizer_map **table, unsigned long ram);
 void memorizer_map_miss(unsigned long addr, enum memorizer_miss miss);
@@ -433,7 +447,7 @@ unsigned long memorizer_drop_dead(u64 max, bool printed, u64 *total);
 /* site.c */
 extern unsigned long memorizer_fast_end, memorizer_range_end;
 void memorizer_set_fast(void);
-void memorizer_start_log(struct memorizer_sites *log, u32 nr);
+void memorizer_start_log(struct memorizer_sites *log, u32 words, bool ranges);
 bool memorizer_count(struct memorizer_object *obj, u64 key);
 void memorizer_quiesce(void);
 void memorizer_access_slow(unsigned long addr, unsigned long ip, u64 kind,

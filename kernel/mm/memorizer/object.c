@@ -97,7 +97,7 @@ static struct memorizer_object *new_record(enum memorizer_type type)
 	memorizer_unlock(flags);
 	if (!obj)
 		return NULL;
-	memorizer_start_log(&obj->first, MEMORIZER_FIRST_LOG);
+	memorizer_start_log(&obj->first, MEMORIZER_FIRST_LOG, memorizer_print_fields);
 	obj->sites = &obj->first;
 	obj->type = type;
 	obj->map.kind = MAP_OBJECT;

@@ -14,13 +14,13 @@
 #define CHUNK_SIZE	(1UL << CHUNK_SHIFT)
 
 /*
- * Objects first; then slab maps, region pages, logs (440, 2008) and site tables of
- * 64 to 4096. What is larger than a chunk takes several.
+ * Objects first; then slab maps, region pages, logs (440 to 4184) and site tables of
+ * 128 to 1024 with and without extents. What is larger than a chunk takes several.
  */
 static const u32 class_size[] = {
 	sizeof(struct memorizer_object),
-	64, 96, 160, 208, 288, 440, 664, 784, 1112, 1456, 2008, 2136, 2736, 4184,
-	5296, 8280, 10416, 16480, 20656, 32864, 41136, 65536, 82096, CHUNK_SIZE,
+	64, 96, 160, 208, 288, 440, 664, 784, 1112, 1456, 2008, 2192, 4352, 8448, 16640,
+	33024, CHUNK_SIZE,
 };
 
 #define CLASS_OBJECT	0

@@ -40,67 +40,70 @@ void memorizer_quiesce(void)
 	synchronize_rcu();
 }
 
-/* An empty log of @nr words, which are 0. */
-void memorizer_start_log(struct memorizer_sites *log, u32 nr)
+/* An empty log of @words, which are 0. */
+void memorizer_start_log(struct memorizer_sites *log, u32 words, bool ranges)
 {
-	log->nr = nr;
-	log->room = nr;
-	if (memorizer_print_fields) {
+	log->words = words;
+	log->room = words;
+	if (ranges) {
 		log->room = MEMORIZER_NO_ROOM;
-		log->range_room = nr / 2;
+		log->range_room = words & ~1U;
 	}
 }
 
-/* @nr words, or @ranges where ranges are noted. */
-static struct memorizer_sites *new_log(u32 nr, u32 ranges)
+static struct memorizer_sites *new_log(u32 words, bool ranges)
 {
 	struct memorizer_sites *new;
 
-	if (memorizer_print_fields)
-		nr = ranges;
-	new = memorizer_pool_alloc(struct_size(new, entry, nr));
+	new = memorizer_pool_alloc(struct_size(new, entry, words));
 	if (new)
-		memorizer_start_log(new, nr);
+		memorizer_start_log(new, words, ranges);
 	return new;
 }
 
-static struct memorizer_sites *new_table(u32 slots)
+static struct memorizer_sites *new_table(u32 slots, bool ranges)
 {
 	u32 nr = slots - 1 + MEMORIZER_REACH;
 	struct memorizer_sites *new;
 
 	new = memorizer_pool_alloc(struct_size(new, site, nr) +
-				   nr * sizeof(memorizer_range_t));
+				   (ranges ? nr * sizeof(struct memorizer_extents) : 0));
 	if (!new)
 		return NULL;
-	new->nr = nr;
+	new->ranges = ranges;
 	new->mask = (slots - 1) * sizeof(struct memorizer_site);
 	return new;
 }
 
-/* What comes after @old. */
-static struct memorizer_sites *new_sites(const struct memorizer_sites *old)
+/* Twice as large, so that there are few; or as large, if only extents are missing. */
+static struct memorizer_sites *larger_table(const struct memorizer_sites *old, bool ranges)
 {
+	u32 piece = ranges ? MEMORIZER_MAX_RANGES : MEMORIZER_MAX_PIECE;
+	u32 slots = memorizer_nr(old) + 1 - MEMORIZER_REACH;
 	struct memorizer_sites *new;
-	u32 slots;
 
-	if (memorizer_is_log(old)) {
-		if (old->nr == MEMORIZER_FIRST_LOG)
-			return new_log(MEMORIZER_SECOND_LOG, MEMORIZER_SECOND_RANGES);
-		if (old->nr < MEMORIZER_THIRD_LOG)
-			return new_log(MEMORIZER_THIRD_LOG, MEMORIZER_THIRD_RANGES);
-		return new_table(MEMORIZER_FIRST_TABLE);
-	}
-	/* Twice as large, so that there are few. */
-	slots = min(2 * (old->nr + 1 - MEMORIZER_REACH), MEMORIZER_MAX_SITES);
-	new = new_table(slots);
-	return new || slots <= MEMORIZER_MAX_PIECE ? new : new_table(MEMORIZER_MAX_PIECE);
+	if (old->ranges >= ranges)
+		slots = min(2 * slots, MEMORIZER_MAX_SITES);
+	new = new_table(slots, ranges);
+	return new || slots <= piece ? new : new_table(piece, ranges);
+}
+
+/* What comes after @old, with or without ranges. */
+static struct memorizer_sites *new_sites(const struct memorizer_sites *old, bool ranges)
+{
+	if (!memorizer_is_log(old))
+		return larger_table(old, ranges);
+	if (old->words == MEMORIZER_FIRST_LOG)
+		return new_log(ranges ? MEMORIZER_SECOND_RANGES : MEMORIZER_SECOND_LOG, ranges);
+	if (old->words < MEMORIZER_THIRD_LOG)
+		return new_log(ranges ? MEMORIZER_THIRD_RANGES : MEMORIZER_THIRD_LOG, ranges);
+	return new_table(MEMORIZER_FIRST_TABLE, ranges);
 }
 
 /* Put more room in front of @old; false if there is no memory. */
-static bool grow(struct memorizer_object *obj, struct memorizer_sites *old)
+static bool grow(struct memorizer_object *obj, struct memorizer_sites *old, bool ranges)
 {
-	struct memorizer_sites *new = new_sites(old);
+	struct memorizer_sites *new = new_sites(old, ranges);
 	unsigned long flags;
 
 	if (!new)
@@ -138,7 +141,7 @@ static bool count(struct memorizer_object *obj, struct memorizer_count c)
 		sites = READ_ONCE(obj->sites);
 		if (memorizer_try_count(obj, c))
 			return true;
-	} while (grow(obj, sites));
+	} while (grow(obj, sites, c.ranges));
 	return count_folded(obj, c);
 }
 
@@ -226,10 +229,18 @@ static void lost(const struct memorizer_object *obj, u64 kind)
 		memorizer_frame_lost(kind);
 }
 
-/* Frames of a function are in many places: where in them is not noted. */
-static unsigned long offset_in(const struct memorizer_object *obj, unsigned long addr)
+/*
+ * Beyond all that is noted if it is by a mapping below that of the object. Frames of
+ * a function are in many places: where in them is not noted either.
+ */
+static u64 extent_in(const struct memorizer_object *obj, unsigned long addr,
+		     unsigned long more)
 {
-	return memorizer_is_frame(obj) ? MEMORIZER_FAR : addr - obj->va;
+	u64 extent = memorizer_extent(addr, more);
+
+	if (memorizer_is_frame(obj) || memorizer_is_below(obj, extent))
+		return memorizer_extent(obj->va + MEMORIZER_FAR, 0);
+	return extent;
 }
 
 static void count_any(unsigned long addr, unsigned long ip, u64 kind, unsigned long more)
@@ -245,7 +256,7 @@ static void count_any(unsigned long addr, unsigned long ip, u64 kind, unsigned l
 	if (memorizer_framed(addr))
 		obj = memorizer_frame(obj, addr, kind);
 	c.key = memorizer_key(c.key, ip) | kind;
-	c.extent = memorizer_extent(offset_in(obj, addr), more);
+	c.extent = extent_in(obj, addr, more);
 	if (count(obj, c))
 		this_cpu_add(memorizer_cpu.seen, memorizer_events(kind));
 	else
@@ -303,8 +314,8 @@ struct offsets {
 };
 
 /*
- * Two accesses of the same object, at @ip and at the byte after it, as two: their
- * ranges are noted, or there must be more room.
+ * Two accesses of the same object, at @ip and at the byte after it, as two: there
+ * must be more room, or they are too far from each other.
  */
 static __always_inline void touched_pair(unsigned long addr, unsigned long ip, u64 kind,
 					 long distance)
@@ -312,6 +323,8 @@ static __always_inline void touched_pair(unsigned long addr, unsigned long ip, u
 	u64 first = memorizer_pair_writes(kind, 0) ? MEMORIZER_WRITE : MEMORIZER_READ;
 	u64 second = memorizer_pair_writes(kind, 1) ? MEMORIZER_WRITE : MEMORIZER_READ;
 
+	if (distance == (s16)distance && memorizer_try_range(addr, ip, kind, (u16)distance))
+		return;
 	if (!memorizer_try_range(addr, ip, first, 0))
 		access_any(addr, ip, first, 0);
 	addr += distance;

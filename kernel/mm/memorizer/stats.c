@@ -51,13 +51,13 @@ void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
 
 	for (sites = READ_ONCE(obj->sites); sites; sites = sites->prev) {
 		if (!memorizer_is_log(sites)) {
-			for (i = 0; i < sites->nr; i++)
+			for (i = 0; i < memorizer_nr(sites); i++)
 				add_counts(READ_ONCE(sites->site[i].key),
 					   READ_ONCE(sites->site[i].count), reads, writes);
 			continue;
 		}
 		step = memorizer_has_ranges(sites) ? 2 : 1;
-		for (i = memorizer_room(sites); i + step <= sites->nr; i += step) {
+		for (i = memorizer_room(sites); i + step <= sites->words; i += step) {
 			key = READ_ONCE(sites->entry[i]);
 			if (key)
 				add_counts(key, 1, reads, writes);

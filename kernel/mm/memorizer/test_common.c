@@ -124,10 +124,10 @@ int memorizer_test_begin(struct kunit_suite *suite)
 	return memorizer_set_mode(1, NULL, 0);
 }
 
-/* In the order of the dependencies: the mode first. */
+/* In the order of the dependencies: the mode before what it switches on. */
 void memorizer_test_end(struct kunit_suite *suite)
 {
+	memorizer_print_fields = saved_fields;
 	memorizer_set_mode(saved_mode, current, 0);
 	memorizer_set_log_access(saved_log);
-	memorizer_print_fields = saved_fields;
 }

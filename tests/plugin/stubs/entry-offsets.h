@@ -15,7 +15,10 @@
 #define MEMORIZER_sites		8
 #define MEMORIZER_mask		0
 #define MEMORIZER_room		8
-#define MEMORIZER_entry		24
+#define MEMORIZER_ranges	6
+#define MEMORIZER_range_room	16
+#define MEMORIZER_extents	128
+#define MEMORIZER_entry		32
 #define MEMORIZER_hash_factor	0x61c88647
 #define MEMORIZER_hash_shift	28
 #define jump_if_no_object	jz
