@@ -34,10 +34,11 @@ static uint64_t last_page(uint64_t addr, uint64_t size)
 }
 
 /* A page that a neighbour also touches is not added or removed with this block. */
-static struct mz_spot look(struct mz_layout *l, struct mz_map_pos at)
+static void look(const struct mz_layout *l, struct mz_map_pos at, struct mz_spot *s)
 {
 	struct mz_entry e = mz_sorted_map_at(&l->blocks, at), n;
-	struct mz_spot s = {
+
+	*s = (struct mz_spot){
 		.addr = e.key,
 		.size = e.value,
 		.born = e.extra,
@@ -47,25 +48,24 @@ static struct mz_spot look(struct mz_layout *l, struct mz_map_pos at)
 		.last_page = last_page(e.key, e.value),
 	};
 
-	s.pages = s.last_page - s.first_page + 1;
+	s->pages = s->last_page - s->first_page + 1;
 	if (mz_sorted_map_prev(&l->blocks, at, &n)) {
-		s.prev = n.key;
-		s.prev_gap = (int64_t)(e.key - (n.key + n.value));
-		if (last_page(n.key, n.value) == s.first_page)
-			s.pages--;
+		s->prev = n.key;
+		s->prev_gap = (int64_t)(e.key - (n.key + n.value));
+		if (last_page(n.key, n.value) == s->first_page)
+			s->pages--;
 	}
 	if (mz_sorted_map_next(&l->blocks, at, &n)) {
-		s.next = n.key;
-		s.next_gap = (int64_t)(n.key - (e.key + e.value));
-		if (n.key / MZ_PAGE == s.last_page && s.pages)
-			s.pages--;
+		s->next = n.key;
+		s->next_gap = (int64_t)(n.key - (e.key + e.value));
+		if (n.key / MZ_PAGE == s->last_page && s->pages)
+			s->pages--;
 	}
-	return s;
 }
 
 static void take_out(struct mz_layout *l, struct mz_map_pos at, struct mz_spot *s)
 {
-	*s = look(l, at);
+	look(l, at, s);
 	mz_sorted_map_remove(&l->blocks, at);
 	l->live_bytes -= s->size;
 	l->pages -= s->pages;
@@ -123,7 +123,7 @@ static int begin_block(struct mz_layout *l, const struct mz_event *ev, uint64_t 
 	if (ret < 0)
 		return ret;
 	step->came = true;
-	step->new = look(l, at);
+	look(l, at, &step->new);
 	l->live_bytes += ev->size;
 	l->pages += step->new.pages;
 	if (step->new.prev && step->new.prev_gap >= 0)
