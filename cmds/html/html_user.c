@@ -17,6 +17,7 @@
 
 #define DEPTH 1024 /* frames of a stack that are drawn, the innermost ones */
 #define GAPS  64   /* places of loss that are marked */
+#define AHEAD 32   /* batches that are counted before the layout has them */
 
 struct gap {
 	uint64_t from, to, events, cause;
@@ -88,8 +89,13 @@ struct counted {
 struct pass {
 	struct user *s;
 	struct mz_event ev[MZ_BATCH];
-	struct counted batch[MZ_READAHEAD];
+	struct counted batch[AHEAD];
 };
+
+static struct move move_of(const struct mz_event *ev, uint64_t now)
+{
+	return (struct move){now, ev->addr, ev->old_addr, ev->size, ev->kind, ev->call};
+}
 
 static bool count_batch(void *arg, unsigned i)
 {
@@ -107,12 +113,7 @@ static bool count_batch(void *arg, unsigned i)
 		if (ev->kind == MZ_LOST)
 			add_gap(s, ev);
 		if (ev->has & MZ_HAS_ADDR && !s->sampled)
-			c->moves[c->n_moves++] = (struct move){s->history->time.now,
-							       ev->addr,
-							       ev->old_addr,
-							       ev->size,
-							       ev->kind,
-							       ev->call};
+			c->moves[c->n_moves++] = move_of(ev, s->history->time.now);
 	}
 	return c->n > 0 && !c->ret;
 }
@@ -154,7 +155,7 @@ static int read_all(struct user *s, struct progress *p, struct mz_error *err)
 	s->in->beside = true;
 	if (pass)
 		pass->s = s;
-	ahead = pass ? mz_readahead_new(count_batch, pass, mz_beside_possible()) : NULL;
+	ahead = pass ? mz_readahead_new(count_batch, pass, AHEAD, mz_beside_possible()) : NULL;
 	ret = ahead ? 0 : -ENOMEM;
 	while (!ret) {
 		const struct counted *c = &pass->batch[mz_readahead_next(ahead)];

@@ -94,7 +94,7 @@ struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, const struct mz_kallsyms 
 	a->r = r;
 	a->syms = syms;
 	a->stacks = stacks;
-	a->ahead = mz_readahead_new(make, a, threaded);
+	a->ahead = mz_readahead_new(make, a, MZ_READAHEAD, threaded);
 	if (a->ahead)
 		return a;
 	free(a);

@@ -10,6 +10,7 @@
 struct mz_readahead {
 	mz_readahead_fn *make;
 	void *arg;
+	unsigned batches;
 	struct mz_beside thread;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
@@ -28,11 +29,11 @@ static void *work(void *arg)
 
 		pthread_mutex_lock(&a->lock);
 		/* one batch is in use; sleep for many, not for one */
-		if (a->made - a->taken >= MZ_READAHEAD - 1)
-			while (!a->stop && a->made - a->taken >= MZ_READAHEAD / 2)
+		if (a->made - a->taken >= a->batches - 1)
+			while (!a->stop && a->made - a->taken >= a->batches / 2)
 				pthread_cond_wait(&a->change, &a->lock);
 		on = !a->stop;
-		batch = a->made % MZ_READAHEAD;
+		batch = a->made % a->batches;
 		pthread_mutex_unlock(&a->lock);
 		if (!on)
 			break;
@@ -40,14 +41,15 @@ static void *work(void *arg)
 		pthread_mutex_lock(&a->lock);
 		a->made++;
 		/* the consumer is woken for many batches or the end, not for one */
-		if (a->waits && (!on || a->made - a->taken >= MZ_READAHEAD / 2))
+		if (a->waits && (!on || a->made - a->taken >= a->batches / 2))
 			pthread_cond_signal(&a->change);
 		pthread_mutex_unlock(&a->lock);
 	}
 	return NULL;
 }
 
-struct mz_readahead *mz_readahead_new(mz_readahead_fn *make, void *arg, bool threaded)
+struct mz_readahead *mz_readahead_new(mz_readahead_fn *make, void *arg, unsigned batches,
+				      bool threaded)
 {
 	struct mz_readahead *a = calloc(1, sizeof(*a));
 
@@ -55,6 +57,7 @@ struct mz_readahead *mz_readahead_new(mz_readahead_fn *make, void *arg, bool thr
 		return NULL;
 	a->make = make;
 	a->arg = arg;
+	a->batches = batches;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->change, NULL);
 	if (threaded)
@@ -78,7 +81,7 @@ void mz_readahead_free(struct mz_readahead *a)
 
 unsigned mz_readahead_next(struct mz_readahead *a)
 {
-	unsigned batch = a->taken % MZ_READAHEAD;
+	unsigned batch = a->taken % a->batches;
 
 	if (!a->thread.running) {
 		a->taken++;
@@ -91,7 +94,7 @@ unsigned mz_readahead_next(struct mz_readahead *a)
 		pthread_cond_wait(&a->change, &a->lock);
 	a->waits = false;
 	a->taken++;
-	if (a->made - a->taken < MZ_READAHEAD / 2)
+	if (a->made - a->taken < a->batches / 2)
 		pthread_cond_signal(&a->change);
 	pthread_mutex_unlock(&a->lock);
 	return batch;

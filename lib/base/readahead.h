@@ -5,15 +5,17 @@
 
 #include <stdbool.h>
 
-#define MZ_READAHEAD 8 /* batches; they are the caller's */
+#define MZ_READAHEAD 8 /* batches, unless the caller needs more */
 
 /* Fills the batch of that number, which is not in use; false: it is the last. */
 typedef bool mz_readahead_fn(void *arg, unsigned batch);
 
 struct mz_readahead;
 
-/* NULL: no memory. Not threaded, or no thread to be had: made when asked for. */
-struct mz_readahead *mz_readahead_new(mz_readahead_fn *make, void *arg, bool threaded);
+/* batches: two or more, the caller's. NULL: no memory. Not threaded, or no thread to be had: made
+ * when asked for. */
+struct mz_readahead *mz_readahead_new(mz_readahead_fn *make, void *arg, unsigned batches,
+				      bool threaded);
 /* Waits for the thread. */
 void mz_readahead_free(struct mz_readahead *a);
 /* The number of the next batch, the caller's until the next call. None after the last. */

@@ -366,7 +366,7 @@ static bool make_batch(void *arg, unsigned i)
 int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records)
 {
 	if (!k->started && !k->unpacker)
-		k->ahead = mz_readahead_new(make_batch, k, true);
+		k->ahead = mz_readahead_new(make_batch, k, MZ_READAHEAD, true);
 	k->started = true;
 	*records = &k->one;
 	if (!k->ahead)
