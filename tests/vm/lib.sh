@@ -4,7 +4,8 @@
 . "$MZ_ROOT/tests/cli/lib.sh"
 PATH=$MZ_BUILD/tests/vm:$MZ_BUILD/bench/vm:$PATH
 memorizer_dir=/sys/kernel/debug/memorizer
-# MZ_SERIES: 6.12 or 6.1. MZ_KERNELS: a folder of built kernels, which are used as they are
+# MZ_SERIES: 6.12 or 6.1. MZ_KERNELS: a folder of built kernels, which are used as they are.
+# MZ_VARIANT: a variant that includes all of `memorizer` and takes its place
 series=${MZ_SERIES:-6.12}
 case $series in
 6.12) kernels=${MZ_KERNELS:-$MZ_BUILD/kernel} ;;
@@ -23,10 +24,21 @@ need_kernel() {
 		skip "${what%.test}" "no QEMU; scripts/deps install kernel"
 		exit 0
 	fi
-	"$MZ_ROOT/kernel/build" -s "$series" -o "$kernels" "$@" > kernel.log 2>&1 && return
+	if "$MZ_ROOT/kernel/build" -s "$series" -o "$kernels" $(echo "$@" | sed "s/\<memorizer\>/${MZ_VARIANT:-memorizer}/") > kernel.log 2>&1; then
+		[ -z "${MZ_VARIANT:-}" ] || stand_in
+		return
+	fi
 	not_ok "the kernel builds" "$(tail -n 1 kernel.log)"
 	tail -n 20 kernel.log | sed 's/^/# /'
 	exit 1
+}
+
+# stand_in: from here on, the kernel `memorizer` is that of MZ_VARIANT
+stand_in() {
+	mkdir kernels
+	ln -s "$kernels"/* kernels
+	ln -sfn "$kernels/$MZ_VARIANT" kernels/memorizer
+	kernels=$PWD/kernels
 }
 
 # build_module VARIANT: $PWD/VARIANT-module/mz_probe.ko
