@@ -25,11 +25,12 @@ $(O)/bench/vm/workload: bench/vm/workload.c
 check-vm: all tests
 	$(Q)tests/run --vm $(O)
 
-# The same on Linux 6.1, but for the kernels that serve kmemtrace and debugging.
+# The same on Linux 6.1, on two kernels: calls includes all of memorizer.
 .PHONY: check-vm-6.1
 check-vm-6.1: all tests
-	$(Q)MZ_SERIES=6.1 tests/run --vm $(O) vm/kunit vm/exact vm/documents vm/upstream vm/modes vm/stream \
-		vm/budget vm/locks vm/read vm/stress vm/hostile vm/calls
+	$(Q)MZ_SERIES=6.1 MZ_VARIANT=calls tests/run --vm $(O) vm/kunit vm/exact vm/documents vm/upstream vm/modes \
+		vm/owners vm/frames vm/stream vm/witness vm/budget vm/locks vm/read vm/stress vm/hostile vm/calls \
+		vm/kmemtrace
 
 # What takes too long for every day: half an hour of stress on each of two kernels, the second
 # with lockdep and slab debugging, whose build takes as long as the other's; the other tests on
