@@ -327,7 +327,7 @@ static int take_line(struct mz_reader *r, const char *line, size_t len, struct m
 	if (!len || *line == '#')
 		return 0;
 	if (c.p < c.end && *c.p++ != ' ')
-		return wrong(r, "the first word is longer than a letter");
+		return wrong(r, "the first word has more than one letter");
 	switch (*line) {
 	case 'v': return set_version(r, c);
 	case 's': return add_string(r, c);
