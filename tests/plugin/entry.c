@@ -350,15 +350,18 @@ static void try_range_table(const struct call *c)
 	expect_count(c, TAG, &slot[1]);
 	expect(c, "count with ranges", slot[1], 2);
 	noted[1] = extent - (1 << 16);
-	expect_count(c, 0, &slot[1]); /* above */
+	expect_count(c, TAG, &slot[1]); /* above: it is the highest now */
+	expect(c, "the lowest", noted[0], extent - (1 << 16));
+	expect(c, "the highest", noted[1], extent);
 	noted[0] = noted[1] = extent + (1 << 16);
 	expect_count(c, 0, &slot[1]); /* below */
+	expect(c, "the lowest, which is left", noted[0], extent + (1 << 16));
 	slot[0] = key + 1;
 	slot[2] = key; /* the next one */
 	noted[2] = noted[3] = extent;
 	expect_count(c, TAG, &slot[3]);
 	expect(c, "count of the next with ranges", slot[3], 1);
-	expect(c, "count of the other", slot[1], 2);
+	expect(c, "count of the other", slot[1], 3);
 	memorizer_direct_base = DIRECT;
 }
 

@@ -179,12 +179,28 @@
 	movl	MEMORIZER_mask(%rax), %eax
 	popq	%rcx
 	cmpq	MEMORIZER_extents + 8(%rdx, %rax), %rcx
-	ja	.Lbeyond_\way
+	ja	.Labove_\way
 	cmpq	MEMORIZER_extents(%rdx, %rax), %rcx
-	jb	.Lbeyond_\way
+	jb	.Lbelow_\way
+.Lnoted_\way:
 	lock incq 8(%rdx)
 	counted \events
-.Lbeyond_\way:
+.Labove_\way:
+	/* Often the next element of an array, or else the first access of all. */
+	pushq	%rdx
+	leaq	MEMORIZER_extents + 8(%rdx, %rax), %rdx
+	movq	(%rdx), %rax
+	testq	%rax, %rax
+	jz	.Lfirst_\way
+	cmpq	%rax, %rcx
+	jbe	.Lfirst_\way			/* not any more */
+	lock cmpxchgq %rcx, (%rdx)
+	jne	.Lfirst_\way
+	popq	%rdx
+	jmp	.Lnoted_\way
+.Lfirst_\way:
+	popq	%rdx
+.Lbelow_\way:
 	pushq	%rcx
 	jmp	.Lslow_\way
 .Lnext_\way:

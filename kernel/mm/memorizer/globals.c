@@ -129,16 +129,16 @@ static void __init fill_spans(struct memorizer_region *region,
 }
 
 /*
- * In pages with many variables, most are small. With granules of a word few
+ * In pages with several variables, most are small. With granules of a word few
  * variables share one, and most are found without a search.
  */
-static u32 __init image_shift(unsigned long va)
+static u32 __init shift_of(const struct memorizer_region *region, unsigned long va)
 {
-	u32 first = memorizer_first_span(&image, va), n = first;
+	u32 first = memorizer_first_span(region, va), n = first;
 
-	while (n < image.nr && image.spans[n].va < va + PAGE_SIZE)
+	while (n < region->nr && region->spans[n].va < va + PAGE_SIZE)
 		n++;
-	return n - first > PAGE_SIZE >> 8 ? MEMORIZER_WORD_SHIFT : MEMORIZER_GRANULE_SHIFT;
+	return n - first > PAGE_SIZE >> 10 ? MEMORIZER_WORD_SHIFT : MEMORIZER_GRANULE_SHIFT;
 }
 
 /* A page that belongs to another map keeps it; only a full pool ends the loop. */
@@ -150,7 +150,7 @@ static void __init image_init(void *mem)
 	image.spans = mem;
 	fill_spans(&image, is_data, 0, (unsigned long)_end);
 	for (va = (unsigned long)__start_rodata; va < (unsigned long)_end; va += PAGE_SIZE)
-		if (memorizer_map_region_page(&image, va, image_shift(va)) == -ENOMEM)
+		if (memorizer_map_region_page(&image, va, shift_of(&image, va)) == -ENOMEM)
 			break;
 }
 
@@ -169,7 +169,7 @@ static void __init percpu_init(void *mem, u32 nr, int cpu)
 	fill_spans(region, is_percpu, start, end);
 	for (va = start & PAGE_MASK; va < end; va += PAGE_SIZE)
 		memorizer_map_region_page(region, va, va + PAGE_SIZE <= end ?
-				MEMORIZER_GRANULE_SHIFT : PERCPU_SHIFT);
+				shift_of(region, va) : PERCPU_SHIFT);
 }
 
 /* Bytes that memorizer_globals_init() needs before the pool. */
