@@ -12,22 +12,22 @@ case $series in
 *) kernels=${MZ_KERNELS:-$MZ_BUILD/kernel-$series} ;;
 esac
 
-# need_kernel VARIANT...: builds what is missing; skips the test where that is impossible.
+# need_kernel VARIANT...: builds what is missing; skips the test where that cannot be.
 need_kernel() {
+	[ -n "${MZ_KERNELS:-}" ] || build_kernel $(echo "$@" | sed "s/\<memorizer\>/${MZ_VARIANT:-memorizer}/")
+	[ -z "${MZ_VARIANT:-}" ] || stand_in
+}
+
+build_kernel() {
 	what=${0##*/}
-	if [ -n "${MZ_KERNELS:-}" ]; then
-		return
-	elif [ ! -f "${MEMORIZER_KERNEL_SOURCE:-/usr/src/linux-source-$series.tar.xz}" ]; then
+	if [ ! -f "${MEMORIZER_KERNEL_SOURCE:-/usr/src/linux-source-$series.tar.xz}" ]; then
 		skip "${what%.test}" "no source of Linux $series; scripts/deps install kernel"
 		exit 0
 	elif ! command -v qemu-system-x86_64 > /dev/null; then
 		skip "${what%.test}" "no QEMU; scripts/deps install kernel"
 		exit 0
 	fi
-	if "$MZ_ROOT/kernel/build" -s "$series" -o "$kernels" $(echo "$@" | sed "s/\<memorizer\>/${MZ_VARIANT:-memorizer}/") > kernel.log 2>&1; then
-		[ -z "${MZ_VARIANT:-}" ] || stand_in
-		return
-	fi
+	"$MZ_ROOT/kernel/build" -s "$series" -o "$kernels" "$@" > kernel.log 2>&1 && return
 	not_ok "the kernel builds" "$(tail -n 1 kernel.log)"
 	tail -n 20 kernel.log | sed 's/^/# /'
 	exit 1
