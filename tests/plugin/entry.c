@@ -241,10 +241,16 @@ static void try_log(const struct call *c)
 	map.miss = 3;
 	expect_count(c, 1, &cpu.miss[3]);
 	expect(c, "the miss", cpu.miss[3], events_of(c->kinds));
-	cpu.miss[3] = 0;
 	cpu.preempt_count = 0x10000;
+	expect_count(c, 1, &cpu.miss[3]);
+	expect(c, "the miss in an interrupt", cpu.miss[3], 2 * events_of(c->kinds));
+	cpu.irq_tag |= 1ULL << 63;
+	expect_count(c, 0, &cpu.miss[3]);
+	cpu.irq_tag = IRQ_TAG;
+	cpu.preempt_count = 0x100000;
 	expect_count(c, 0, &cpu.miss[3]);
 	cpu.preempt_count = 0;
+	cpu.miss[3] = 0;
 	task[MEMORIZER_tag / 8] = TAG | 1ULL << 63;
 	expect_count(c, 0, &cpu.miss[3]);
 	task[MEMORIZER_tag / 8] = TAG;
@@ -323,6 +329,10 @@ static void try_range_log(const struct call *c)
 	map.miss = 3;
 	expect_count(c, 1, &cpu.miss[3]);
 	expect(c, "the miss with ranges", cpu.miss[3], events_of(c->kinds));
+	cpu.preempt_count = 0x10000;
+	expect_count(c, 1, &cpu.miss[3]);
+	expect(c, "the same in an interrupt", cpu.miss[3], 2 * events_of(c->kinds));
+	cpu.preempt_count = 0;
 	cpu.miss[3] = 0;
 	memorizer_direct_base = DIRECT;
 }

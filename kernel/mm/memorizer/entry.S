@@ -124,9 +124,10 @@
 	movzbl	MEMORIZER_map_miss(%rdx), %ecx
 	jrcxz	.Lunknown_\way
 	testl	$MEMORIZER_irq_bits, MEMORIZER_ASM_PREEMPT_COUNT
-	jnz	.Lslow_\way
+	jnz	.Lirq_miss_\way
 	movq	MEMORIZER_ASM_CURRENT, %rdx
 	testb	$0x80, MEMORIZER_tag + 7(%rdx)
+.Lmissed_\way:
 	jnz	.Lslow_\way
 	addq	$\events, %gs:memorizer_cpu + MEMORIZER_miss(, %rcx, 8)
 .if \drop
@@ -135,6 +136,11 @@
 	counted \events
 .Lunknown_\way:
 	jmp	.Lslow_\way
+.Lirq_miss_\way:
+	testl	$MEMORIZER_nmi_mask, MEMORIZER_ASM_PREEMPT_COUNT
+	jnz	.Lslow_\way
+	testb	$0x80, PER_CPU_VAR(memorizer_cpu + MEMORIZER_irq_tag + 7)
+	jmp	.Lmissed_\way
 .endm
 
 /* memorizer_try_count() without ranges */
