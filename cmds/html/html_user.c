@@ -17,7 +17,7 @@
 
 #define DEPTH 1024 /* frames of a stack that are drawn, the innermost ones */
 #define GAPS  64   /* places of loss that are marked */
-#define AHEAD 128   /* batches that are counted before the layout has them */
+#define AHEAD 128  /* batches that are counted before the layout has them */
 
 struct gap {
 	uint64_t from, to, events, cause;

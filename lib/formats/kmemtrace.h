@@ -28,7 +28,7 @@ struct mz_kmemtrace_layout {
 };
 
 #define MZ_KMT_RECORD_MAX 65535 /* a size of 16 bits */
-#define MZ_KMT_PUT_MAX 80
+#define MZ_KMT_PUT_MAX	  80
 
 /* What a record contains besides the event. */
 struct mz_kmemtrace_extra {
