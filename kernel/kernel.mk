@@ -6,13 +6,10 @@
 O ?= build
 KERNEL_BUILD := kernel/build -o $(O)/kernel
 
-.PHONY: kernel kernel-compiler kernel-plain kernel-debug kernel-kmemtrace kernel-deb
+.PHONY: kernel kernel-plain kernel-debug kernel-kmemtrace kernel-deb
 
 kernel:
 	@$(KERNEL_BUILD) memorizer
-
-kernel-compiler:
-	@$(KERNEL_BUILD) compiler
 
 kernel-plain:
 	@$(KERNEL_BUILD) plain

@@ -18,7 +18,7 @@ static const struct mz_opt opts[] = {
 	       "for matrix: dir, file, function, cache or pid (default: dir if folders are known, "
 	       "else function); for calls: the first three; for privilege: topdir, dir, file or "
 	       "function (default: all)"),
-	RECORDING_MODULES_FOR(0, struct kmap_opts, symbols),
+	RECORDING_MODULES_FOR(0, struct kmap_opts, symbols, ""),
 	MZ_OPT(0, "functions", "FILE", MZ_OPT_STR, struct kmap_opts, functions,
 	       "privilege, cut: the table that 'kmap functions' writes, or a vmlinux to count in "
 	       "(default: the vmlinux of --symbols)"),
@@ -108,8 +108,9 @@ static void show_warnings(const struct ask *k, const struct question *q)
 	bool members = mz_analysis_number(k->a, "members");
 
 	if (q->first == MZ_ASK_CALLS && !mz_analysis_number(k->a, "calls"))
-		console_note("the map has no calls: give the lines of function_calls before it, "
-			     "alone, or beside it in a file named like it with .calls");
+		console_note(
+			"the map has no calls: put the lines of function_calls in front of the "
+			"map, or into a file beside it, with .calls after its name");
 	else if (q->first != MZ_ASK_CALLS && !mz_analysis_number(k->a, "accesses") &&
 		 q->first != MZ_ASK_CLASSES)
 		console_note("the map has no accesses: it was recorded without counting them");

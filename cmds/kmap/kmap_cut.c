@@ -92,10 +92,7 @@ static int write_cut(const struct kmap_opts *o, const struct mz_privilege *p,
 
 	if (ret >= 0)
 		ret = put_rows(&t, p, c);
-	if (ret >= 0)
-		ret = mz_output_commit(&t.out, err);
-	else
-		mz_output_abort(&t.out);
+	ret = mz_output_end(&t.out, ret, err);
 	mz_buf_free(&t.b);
 	return ret;
 }
@@ -258,8 +255,8 @@ static void note(const struct mz_privilege *p)
 {
 	if (p->unseen >> MZ_OP_CALL & 1)
 		console_note(
-			"the map has no calls: only accesses that cross are counted, and PSR is "
-			"that of read, write and free");
+			"the map has no calls: only accesses across domains are counted, and PSR "
+			"covers read, write and free only");
 }
 
 static int make(const struct kmap_opts *o, struct kmap_load *l, struct mz_error *err)

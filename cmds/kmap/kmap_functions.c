@@ -27,9 +27,9 @@ static void put(struct mz_buf *b, const struct mz_code_function *f, const char *
 static void note(const char *path, const struct mz_code *c, const struct mz_image *im)
 {
 	if (c->n && c->functions[0].missing)
-		console_note(
-			"%s: no sanitizer's calls in its code: reads and writes cannot be counted",
-			path);
+		console_note("%s: its code does not call a sanitizer: reads and writes cannot be "
+			     "counted",
+			     path);
 	if (!im->has_lines)
 		console_note("%s: no debugging information: source files are not known", path);
 }
@@ -41,7 +41,8 @@ static int put_kernel(struct mz_buf *b, const char *path, struct mz_error *err)
 	int ret = im ? mz_code_read(&c, path, err) : -1;
 
 	if (ret >= 0 && c.relocatable)
-		ret = mz_fail(err, EINVAL, "%s: it is not linked; modules follow the VMLINUX",
+		ret = mz_fail(err, EINVAL,
+			      "%s: it is not linked; name the vmlinux first, and modules after it",
 			      path);
 	if (ret >= 0)
 		note(path, &c, im);

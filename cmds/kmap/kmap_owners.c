@@ -190,7 +190,8 @@ static void say_kept(const struct select *s)
 {
 	char a[32], b[32];
 
-	console_note("%s of %s objects, and %" PRIu64 " that others allocated and these touched",
+	console_note("%s of %s objects, and %" PRIu64
+		     " that others allocated and these processes touched",
 		     console_count(a, s->kept.objects), console_count(b, s->all.objects),
 		     s->touched);
 	console_note("%s of %s accesses", console_count(a, s->kept.accesses),
@@ -217,10 +218,7 @@ int kmap_select(const struct kmap_opts *o, int argc, char **argv)
 		ret = mz_output_open(&s.out, o->output, o->force, &s.err);
 	if (ret >= 0)
 		ret = each_record(&s, argv[0], select_record);
-	if (ret >= 0)
-		ret = mz_output_commit(&s.out, &s.err);
-	else
-		mz_output_abort(&s.out);
+	ret = mz_output_end(&s.out, ret, &s.err);
 	if (ret >= 0)
 		say_kept(&s);
 	mz_buf_free(&s.object);

@@ -272,8 +272,8 @@ static void note_owners(const struct mz_privilege_owners *o, bool none)
 			     "with --symbols");
 	else if (o->variables_without || o->sites_without)
 		console_note(
-			"allocator-owner: without an owner: %llu of %llu variables (no function is "
-			"of their file), %llu of %llu allocation sites (in no function)",
+			"allocator-owner: without an owner: %llu of %llu variables (no function "
+			"is in their file), %llu of %llu allocation sites (in no function)",
 			(unsigned long long)o->variables_without, (unsigned long long)o->variables,
 			(unsigned long long)o->sites_without, (unsigned long long)o->sites);
 }

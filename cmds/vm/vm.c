@@ -108,6 +108,12 @@ static void say(struct mz_buf *b, const char *key, const char *value)
 	mz_buf_add(b, value, strlen(value) + 1);
 }
 
+static void say_if(struct mz_buf *b, bool yes, const char *name)
+{
+	if (yes)
+		say(b, name, "1");
+}
+
 /* Input is passed on if it is a file or a pipe. */
 static bool has_input(const struct vm_opts *o)
 {
@@ -159,28 +165,17 @@ static int make_job(struct mz_buf *b, const struct vm_opts *o, int argc, char **
 		say_kmemtrace(b, argc);
 	else if (!o->off && !o->shell)
 		say(b, "mode", o->mode ? o->mode : "3");
-	if (o->output || o->stream || asks(o))
-		say(b, "must", "1");
-	if (vm_counts_accesses(o))
-		say(b, "accesses", "1");
-	if (o->fields)
-		say(b, "fields", "1");
-	if (o->frames)
-		say(b, "frames", "1");
-	if (o->calls)
-		say(b, "calls", "1");
-	if (o->owners)
-		say(b, "owners", "1");
-	if (o->stream)
-		say(b, "stream", "1");
-	if (o->boot)
-		say(b, "boot", "1");
-	if (o->output && !o->kmemtrace_boot)
-		say(b, "kmap", "1");
-	if (has_input(o))
-		say(b, "stdin", "1");
-	if (o->shell)
-		say(b, "shell", "1");
+	say_if(b, o->output || o->stream || asks(o), "must");
+	say_if(b, vm_counts_accesses(o), "accesses");
+	say_if(b, o->fields, "fields");
+	say_if(b, o->frames, "frames");
+	say_if(b, o->calls, "calls");
+	say_if(b, o->owners, "owners");
+	say_if(b, o->stream, "stream");
+	say_if(b, o->boot, "boot");
+	say_if(b, o->output && !o->kmemtrace_boot, "kmap");
+	say_if(b, has_input(o), "stdin");
+	say_if(b, o->shell, "shell");
 	for (int i = 0; i < argc; i++)
 		say(b, "arg", argv[i]);
 	return b->failed ? -1 : 0;

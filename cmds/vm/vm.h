@@ -6,6 +6,7 @@
 #define MZ_CMDS_VM_VM_H
 
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -98,6 +99,8 @@ struct vm_progress {
 	double moved;	   /* when something happened last */
 };
 
+/* The signals by which a user ends the program. */
+void vm_end_signals(sigset_t *set);
 void vm_progress_begin(struct vm_progress *p, pid_t pid);
 /* Something happened that is not CPU time of its own. */
 void vm_progress_noted(struct vm_progress *p);

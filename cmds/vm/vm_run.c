@@ -333,10 +333,7 @@ static int signal_fd(sigset_t *old)
 {
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	vm_end_signals(&set);
 	sigaddset(&set, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &set, old);
 	sigdelset(&set, SIGPIPE); /* a write tells */

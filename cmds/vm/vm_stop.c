@@ -79,6 +79,14 @@ bool vm_ending_over(struct vm_progress *p)
 	return vm_progress_over(p, END_CPU_SECONDS);
 }
 
+void vm_end_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+}
+
 /* True once QEMU was reaped (or was never ours). */
 static bool gone(pid_t pid)
 {
@@ -93,10 +101,7 @@ static bool wait_gone(pid_t pid)
 	struct vm_progress p;
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	vm_end_signals(&set);
 	vm_progress_begin(&p, pid);
 	while (!gone(pid))
 		if (sigtimedwait(&set, NULL, &tick) > 0 || vm_ending_over(&p))

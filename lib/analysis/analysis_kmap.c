@@ -35,7 +35,7 @@ int mz_analysis_again(struct mz_analysis *a)
 		return 0;
 	if (from_pipe(a))
 		return mz_fail(&a->error, ESPIPE,
-			       "standard input was read for a question of another level");
+			       "standard input cannot be read again, for another level of detail");
 	if (a->has_model)
 		mz_kmap_model_deinit(&a->model);
 	a->has_model = a->compared = false;

@@ -270,7 +270,7 @@ static int read_lines(struct mz_functions *f, struct mz_input *in, const char *p
 			ret = read_line(f, path, lines, cells, n, at, err);
 		else if (!read_head(cells, n, at, &lacks))
 			ret = mz_fail_line(err, EINVAL, lines,
-					   "%s: no table of functions: its first line has no "
+					   "%s: not a table of functions: its first line has no "
 					   "column '%s'; 'memorizer kmap functions' writes one",
 					   path, lacks);
 		if (ret < 0)
@@ -300,6 +300,6 @@ int mz_functions_read(struct mz_functions *f, const char *path, struct mz_error 
 	if (ret < 0)
 		return ret;
 	if (!f->n)
-		return mz_fail(err, EINVAL, "%s: a table without functions", path);
+		return mz_fail(err, EINVAL, "%s: the table contains no function", path);
 	return mz_functions_end(f) < 0 ? mz_fail_memory(err) : 0;
 }

@@ -122,7 +122,7 @@ struct mz_kmap_type {
 	uint8_t how;   /* enum mz_types_how */
 	uint32_t by;   /* string: the variable or function that tells; or those in question */
 	/* what the accesses say: a string, 0 = nothing; how many of those that say something */
-	uint32_t accessed_as;
+	uint32_t accessed_as, accessed_size;
 	uint64_t agree, say;
 };
 

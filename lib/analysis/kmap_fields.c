@@ -32,6 +32,16 @@ static const char *told_by(const struct mz_kmap_model *m, const struct mz_kmap_t
 	return buf;
 }
 
+/* Code that sees a part of an object alone says less than the code that allocates it. The part may
+ * be all that there is: a structure of the cache's name with one member. */
+static bool is_larger(const struct mz_kmap_model *m, const struct mz_kmap_type *t)
+{
+	uint64_t size = t->type == MZ_TYPES_NONE ? 0 : mz_types_size(m->types, t->type);
+
+	return size > t->accessed_size ||
+	       (size && size == t->accessed_size && t->how == MZ_TYPES_CACHE);
+}
+
 /* The code that touches an object is better evidence of its type than the code that allocates it.
  * If the two differ, the answer says so. */
 static void put_type(const struct mz_kmap_model *m, const struct mz_kmap_type *t,
@@ -39,16 +49,20 @@ static void put_type(const struct mz_kmap_model *m, const struct mz_kmap_type *t
 {
 	const char *allocated = t->type == MZ_TYPES_NONE ? "" : mz_types_name(m->types, t->type);
 	const char *accessed = mz_kmap_string(m, t->accessed_as);
+	bool larger = is_larger(m, t);
 	char buf[520], by[260];
 
-	mz_result_text(a, &row[0], *accessed ? accessed : allocated);
+	mz_result_text(a, &row[0], *accessed && !larger ? accessed : allocated);
 	if (!*accessed) {
 		mz_result_text(a, &row[1], told_by(m, t, buf, sizeof(buf)));
 		return;
 	}
 	snprintf(buf, sizeof(buf), "%.1f %% of %llu accesses",
 		 100.0 * (double)t->agree / (double)t->say, (unsigned long long)t->say);
-	if (*allocated && strcmp(allocated, accessed) != 0)
+	if (larger)
+		snprintf(buf + strlen(buf), sizeof(buf) - strlen(buf), " as %s; %s", accessed,
+			 told_by(m, t, by, sizeof(by)));
+	else if (*allocated && strcmp(allocated, accessed) != 0)
 		snprintf(buf + strlen(buf), sizeof(buf) - strlen(buf), "; %s: %s",
 			 told_by(m, t, by, sizeof(by)), allocated);
 	mz_result_text(a, &row[1], buf);
@@ -251,7 +265,9 @@ static int by_offset(const void *x, const void *y, void *arg)
 	const struct field *a = &f->fields[*(const uint32_t *)x];
 	const struct field *b = &f->fields[*(const uint32_t *)y];
 
-	return MZ_ORDER(a->type, b->type) ?: MZ_ORDER(a->offset, b->offset) ?: MZ_ORDER(a->size, b->size) ?: MZ_ORDER(a->member, b->member);
+	if (a->type != b->type || a->offset != b->offset)
+		return MZ_ORDER(a->type, b->type) ?: MZ_ORDER(a->offset, b->offset);
+	return MZ_ORDER(a->size, b->size) ?: MZ_ORDER(a->member, b->member);
 }
 
 /* The busiest functions of a field first: "dput (12), d_lookup (3), 4 more". */

@@ -9,10 +9,10 @@
  * 0 or -ENOMEM. */
 int mz_kmap_find_types(struct mz_kmap_model *m, struct mz_types *types, int64_t shift);
 
-/* What the compiler's table says about the code and, by that, about the objects. After
- * mz_kmap_find_types. 0 or -ENOMEM. */
-struct mz_access_sites;
-int mz_kmap_find_members(struct mz_kmap_model *m, const struct mz_access_sites *sites,
-			 int64_t shift);
+/* What the compiler's tables say about the code of the kernel and of its modules and, by that,
+ * about the objects. A kernel without a table is no error. After mz_kmap_find_types. 0 or -errno
+ * with err set. */
+int mz_kmap_find_members(struct mz_kmap_model *m, const struct mz_symbols_kernel *files,
+			 int64_t shift, struct mz_error *err);
 
 #endif

@@ -15,7 +15,6 @@
 #include "formats/kmap.h"
 #include "formats/kmap_beside.h"
 #include "formats/open.h"
-#include "symbols/access_sites.h"
 #include "symbols/files.h"
 #include "trace/reader.h"
 
@@ -70,6 +69,8 @@ static int open_trace(struct mz_recording *r, struct mz_input *in, struct mz_err
 		return failed(err);
 	r->format = mz_reader_format(r->reader);
 	r->kind = kind_of(r->reader);
+	if (r->kind == MZ_RECORDING_USER)
+		r->reader->root = r->o.symbols;
 	if (r->kind != MZ_RECORDING_KMAP)
 		return 0;
 	r->kmap = mz_kmap_of(r->reader, err);
@@ -167,7 +168,7 @@ struct mz_reader *mz_recording_reader(struct mz_recording *r, struct mz_error *e
 	if (!mz_recording_has_events(r))
 		no_events(r, err);
 	else if (!r->reader)
-		mz_fail(err, EISDIR, "%s: several files; 'memorizer convert' makes one of them",
+		mz_fail(err, EISDIR, "%s: several files; 'memorizer convert' joins them into one",
 			r->name);
 	return r->reader;
 }
@@ -295,26 +296,6 @@ static int find_types(struct mz_kmap_model *m, const struct mz_symbols_files *f,
 	return 0;
 }
 
-/* Nor is a kernel that was compiled without the plugin. */
-static int find_members(struct mz_kmap_model *m, const struct mz_symbols_files *f,
-			struct mz_symbols *symbols, struct mz_error *err)
-{
-	struct mz_error e = {0};
-	struct mz_access_sites *sites =
-		f->kernel.vmlinux ? mz_access_sites_open(f->kernel.vmlinux, &e) : NULL;
-	int ret = 0;
-
-	if (!sites && e.code && e.code != ENODATA) {
-		if (err)
-			*err = e;
-		return -e.code;
-	}
-	if (sites && mz_kmap_find_members(m, sites, mz_symbols_shift(symbols)) < 0)
-		ret = mz_fail_memory(err);
-	mz_access_sites_close(sites);
-	return ret;
-}
-
 static bool show_lines(void *arg, const struct mz_kmap *k)
 {
 	const struct mz_recording *r = arg;
@@ -350,7 +331,7 @@ int mz_recording_model(struct mz_recording *r, const struct mz_recording_model *
 	if (ret >= 0 && how->types && mo.symbols)
 		ret = find_types(m, &f, mo.symbols, err);
 	if (ret >= 0 && how->types && mo.symbols)
-		ret = find_members(m, &f, mo.symbols, err);
+		ret = mz_kmap_find_members(m, &f.kernel, mz_symbols_shift(mo.symbols), err);
 	mz_kmap_close(mo.calls);
 	mz_symbols_close(mo.symbols);
 	mz_symbols_files_deinit(&f);

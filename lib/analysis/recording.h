@@ -17,7 +17,7 @@ struct mz_kmem_input;
 struct mz_recording_options {
 	enum mz_recording_kind want; /* nothing else will do: its own reader says what is wrong */
 	const char *symbols; /* of a kernel: files and folders, with commas between; NULL: those
-				beside it */
+				beside it. Of a program: the root folder of its files */
 	unsigned flags;	     /* enum mz_open_flags */
 	bool skip_bad;	     /* KMAP: lines that cannot be understood are counted, no error */
 	/* Called now and then; share of the file < 0: not known. */

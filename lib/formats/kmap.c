@@ -114,12 +114,10 @@ static int join(struct mz_kmap *k, struct mz_error *err)
 
 static struct mz_kmap *new_kmap(struct mz_error *err)
 {
-	struct mz_kmap *k = calloc(1, sizeof(*k));
+	struct mz_kmap *k = mz_zalloc(sizeof(*k), err);
 
-	if (!k) {
-		mz_fail_memory(err);
+	if (!k)
 		return NULL;
-	}
 	k->in.fd = -1;
 	k->shape = -1;
 	return k;

@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Format the records of a KMAP as lines, without printf: a map has millions of them. */
+#include <endian.h>
 #include <string.h>
 
 #include "formats/kmap.h"
 
+#define EACH_BYTE 0x0101010101010101ull
+
+/* Eight digits at a time: each gets a byte of a 64-bit word. */
+static char *put_hex_half(char *p, uint32_t v)
+{
+	uint64_t x = v, letters;
+
+	x = (x | x << 16) & 0x0000ffff0000ffffull;
+	x = (x | x << 8) & 0x00ff00ff00ff00ffull;
+	x = (x | x << 4) & 15 * EACH_BYTE;
+	letters = (x + 6 * EACH_BYTE) >> 4 & EACH_BYTE; /* 10 and above */
+	x = htobe64(x + '0' * EACH_BYTE + letters * ('a' - '0' - 10));
+	return mempcpy(p, &x, sizeof(x));
+}
+
 static char *put_hex(char *p, uint64_t v)
 {
-	for (int i = 60; i >= 0; i -= 4)
-		*p++ = "0123456789abcdef"[v >> i & 15];
-	return p;
+	return put_hex_half(put_hex_half(p, (uint32_t)(v >> 32)), (uint32_t)v);
 }
 
 #define COLUMNS 16
@@ -63,7 +77,7 @@ static char *put_pid(char *p, int32_t pid, uint32_t owner)
 {
 	if (pid < 0)
 		*p++ = '-';
-	p = put_number(p, pid < 0 ? (uint64_t) - (int64_t)pid : (uint64_t)pid);
+	p = put_number(p, pid < 0 ? 0 - (uint64_t)pid : (uint64_t)pid);
 	if (!owner)
 		return p;
 	*p++ = '@';

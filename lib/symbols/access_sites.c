@@ -101,7 +101,7 @@ static bool relocate(struct row *rows, size_t n, const Elf64_Rela *r, const Elf6
 	if (i >= n || !sym->st_shndx || sym->st_shndx >= SHN_LORESERVE || value >> 48)
 		return false;
 	if (!at && type == R_X86_64_64) {
-		row->ip = (uint64_t)sym->st_shndx << 48 | value;
+		row->ip = MZ_SITE(sym->st_shndx, value);
 		return true;
 	}
 	if (type != R_X86_64_32 || sym->st_shndx != strings || value > UINT32_MAX)
@@ -200,12 +200,10 @@ static int map_file(struct mz_access_sites *s, const char *path, struct mz_error
 
 struct mz_access_sites *mz_access_sites_open(const char *vmlinux, struct mz_error *err)
 {
-	struct mz_access_sites *s = calloc(1, sizeof(*s));
+	struct mz_access_sites *s = mz_zalloc(sizeof(*s), err);
 
-	if (!s) {
-		mz_fail_memory(err);
+	if (!s)
 		return NULL;
-	}
 	if (map_file(s, vmlinux, err) < 0 || take_table(s, vmlinux, err) < 0) {
 		mz_access_sites_close(s);
 		return NULL;

@@ -27,8 +27,9 @@ struct mz_access_site {
 };
 
 /* The number of the section in the ELF file of a module, and the address in that section. */
-#define MZ_SITE_SECTION(ip) ((ip) >> 48)
-#define MZ_SITE_OFFSET(ip)  ((ip) & ((1ull << 48) - 1))
+#define MZ_SITE(section, offset) ((uint64_t)(section) << 48 | (offset))
+#define MZ_SITE_SECTION(ip)	 ((ip) >> 48)
+#define MZ_SITE_OFFSET(ip)	 ((ip) & ((1ull << 48) - 1))
 
 /* NULL with err set; no table: code ENODATA. */
 struct mz_access_sites *mz_access_sites_open(const char *vmlinux, struct mz_error *err);

@@ -21,7 +21,8 @@ struct mz_code_function {
 /* A section of code, as the addresses of its functions have it. */
 struct mz_code_section {
 	uint64_t addr, size;
-	size_t index; /* in the ELF file */
+	size_t index;	 /* in the ELF file */
+	uint64_t loaded; /* where the kernel has it, or MZ_CODE_NOWHERE: mz_code_module_read() */
 };
 
 /* The functions of an image, in the order of their addresses. */
@@ -43,13 +44,13 @@ struct mz_code {
 int mz_code_read(struct mz_code *c, const char *path, struct mz_error *err);
 void mz_code_deinit(struct mz_code *c);
 
+#define MZ_CODE_NOWHERE UINT64_MAX
+
 /* A list of names with their addresses in another view of the same code. */
 struct mz_code_name {
 	const char *name;
 	uint64_t addr;
 };
-
-#define MZ_CODE_NOWHERE UINT64_MAX
 
 /* Where the list has each section of code: by section, its address there, or MZ_CODE_NOWHERE if
  * it has no name of it. Only names that are unique on both sides count. Sorts the list. 0, -ENOMEM,

@@ -416,7 +416,7 @@ static int keep_sections(struct reader *r)
 	for (; c->n_sections < r->n_sections; c->n_sections++)
 		c->sections[c->n_sections] = (struct mz_code_section){
 			r->sections[c->n_sections].addr, r->sections[c->n_sections].size,
-			r->sections[c->n_sections].index};
+			r->sections[c->n_sections].index, MZ_CODE_NOWHERE};
 	return 0;
 }
 

@@ -121,6 +121,8 @@ static int find_addresses(struct mz_code_module *m, const struct mz_kallsyms *k,
 
 	if (ret < 0)
 		return ret;
+	for (size_t i = 0; k && i < m->code.n_sections; i++)
+		m->code.sections[i].loaded = at[i];
 	for (size_t i = 0; k && i < m->code.n; i++) {
 		uint64_t addr = moved(&m->code, i, at);
 
@@ -162,7 +164,7 @@ int mz_code_module_read(struct mz_code_module *m, const char *path, const struct
 	if (ret < 0)
 		return ret;
 	if (!m->code.relocatable)
-		return mz_fail(err, EINVAL, "%s: it is linked, and no module", path);
+		return mz_fail(err, EINVAL, "%s: it is linked, so it is not a module", path);
 	m->image = mz_image_open(path, true, err);
 	return m->image ? settle(m, path, k, err) : -EINVAL;
 }

@@ -29,10 +29,10 @@ struct mz_types_query {
 
 /* How a type was determined, the most reliable way first. */
 enum mz_types_how {
-	MZ_TYPES_VARIABLE, /* the call's result goes into a variable */
-	MZ_TYPES_RETURNED, /* the function returns it, and the size fits */
-	MZ_TYPES_CACHE,	   /* the cache is named like a structure of that size */
-	MZ_TYPES_ALIKE,	   /* other sites of the cache agree (kmap_fields.c) */
+	MZ_TYPES_VARIABLE,  /* the call's result goes into a variable */
+	MZ_TYPES_RETURNED,  /* the function returns it, and the size fits */
+	MZ_TYPES_CACHE,	    /* the cache is named like a structure of that size */
+	MZ_TYPES_ALIKE,	    /* other sites of the cache agree (kmap_fields.c) */
 	MZ_TYPES_AMBIGUOUS, /* there are several: none is taken */
 	MZ_TYPES_UNKNOWN,
 };

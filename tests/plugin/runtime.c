@@ -9,6 +9,8 @@
 #define MAX_SITES 4096
 
 char plugin_counting;
+/* If they are set, all accesses must lie between them. */
+const void *plugin_from, *plugin_to;
 
 struct site {
 	uintptr_t ip;
@@ -18,10 +20,10 @@ struct site {
 static struct site sites[MAX_SITES];
 
 /* What follows each call. */
-struct offsets {
-	unsigned char nop[4];
-	int16_t first, second;
-};
+struct report {
+	unsigned char code[8];
+	int16_t more;
+} __attribute__((packed));
 
 static struct site *site_at(uintptr_t ip)
 {
@@ -44,20 +46,24 @@ static void count(uintptr_t ip, char kind)
 /* The address must be there: it is read, so that a wrong one crashes the test. */
 static void look(uintptr_t address)
 {
+	if (plugin_from && (address < (uintptr_t)plugin_from || address >= (uintptr_t)plugin_to))
+		abort();
 	(void)*(volatile char *)address;
 }
 
-__attribute__((used)) static void touched(uintptr_t base, uintptr_t ip, const char *kinds)
+__attribute__((used)) static void touched(uintptr_t address, uintptr_t ip, const char *kinds)
 {
-	const struct offsets *o = (const struct offsets *)ip;
+	const struct report *r = (const struct report *)ip;
 
-	if (o->nop[0] != 0x0f || o->nop[1] != 0x1f || o->nop[2] != 0x84)
+	/* a jump with a nop behind it, or a longer nop */
+	if (r->code[0] == 0xe9 ? r->code[5] != 0x0f || r->code[6] != 0x1f || r->code[7] != 0x80
+			       : r->code[2] != 0x0f || r->code[3] != 0x1f || r->code[4] != 0x84)
 		abort();
-	look(base + o->first);
+	look(address);
 	count(ip, kinds[0]);
-	if (!kinds[1])
+	if (!kinds[1] || kinds[1] == '_')
 		return;
-	look(base + o->second);
+	look(address + (uintptr_t)(intptr_t)r->more);
 	count(ip + 1, kinds[1]);
 }
 
@@ -75,27 +81,23 @@ __attribute__((destructor)) static void print(void)
 		fclose(f);
 }
 
-/* One entry for each register and what is done; everything is preserved. */
-__asm__(".macro entry kinds:req, reg:req\n"
-	".globl plugin_at_\\kinds\\()_\\reg\n"
-	"plugin_at_\\kinds\\()_\\reg:\n"
-	"	push %rax; push %rcx; push %rdx; push %rsi; push %rdi\n"
-	"	push %r8; push %r9; push %r10; push %r11; push %rbp\n"
-	"	push %\\reg\n"
-	"	mov 88(%rsp), %rsi\n"
-	"	pop %rdi\n"
+/* One entry for what is done. The address is in %r11; %r8 to %r10 are used, too. */
+__asm__(".macro entry kinds:req\n"
+	".globl plugin_at_\\kinds\n"
+	"plugin_at_\\kinds:\n"
+	"	push %rax; push %rcx; push %rdx; push %rsi; push %rdi; push %rbp\n"
+	"	mov %r11, %rdi\n"
+	"	mov 48(%rsp), %rsi\n"
 	"	lea 661f(%rip), %rdx\n"
 	"	mov %rsp, %rbp\n"
 	"	and $-16, %rsp\n"
 	"	call touched\n"
 	"	mov %rbp, %rsp\n"
-	"	pop %rbp; pop %r11; pop %r10; pop %r9; pop %r8\n"
-	"	pop %rdi; pop %rsi; pop %rdx; pop %rcx; pop %rax\n"
+	"	mov $-1, %r8; mov %r8, %r9; mov %r8, %r10; mov %r8, %r11\n"
+	"	pop %rbp; pop %rdi; pop %rsi; pop %rdx; pop %rcx; pop %rax\n"
 	"	ret\n"
 	"661:	.asciz \"\\kinds\"\n"
 	".endm\n"
-	".irp reg, rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15\n"
-	"	.irp kinds, r, w, x, rr, rw, wr, ww\n"
-	"		entry \\kinds, \\reg\n"
-	"	.endr\n"
+	".irp kinds, r, w, x, rr, rw, wr, ww, r_range, w_range\n"
+	"	entry \\kinds\n"
 	".endr\n");

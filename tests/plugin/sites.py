@@ -49,4 +49,5 @@ def main():
         print(*key, reads, writes)
 
 
-main()
+if __name__ == "__main__":
+    main()

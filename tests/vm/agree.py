@@ -13,9 +13,13 @@ within a place the counts of each function must be equal. Prints a line for each
 """
 import bisect
 import collections
+import os
 import re
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "plugin"))
+import sites
 
 HEAP = {"KMALLOC", "KMEM_CACHE"}
 
@@ -64,8 +68,8 @@ def heap_places(path):
 
 
 class Calls:
-    """The callbacks that are not one load or store each, by return address. The linked kernel
-    has one address for callbacks of all sizes; vmlinux.o has their names."""
+    """The calls of functions that count for many bytes, by return address: vmlinux.o has their
+    names."""
 
     def __init__(self, vmlinux):
         index = {f[1]: int(f[0]) for f in
@@ -78,7 +82,7 @@ class Calls:
             f = line.split()
             if line.startswith("Relocation section"):
                 section = base.get(index.get(f[2].strip("'").replace(".rela", "", 1)))
-            elif section is not None and len(f) > 4 and re.match(r"__tsan_\w*(16|range)$|memorizer_mem", f[4]):
+            elif section is not None and len(f) > 4 and re.match(r"memorizer_(mem|(read|write)_range$)", f[4]):
                 self.names[section + int(f[0], 16) + 4] = f[4]
 
     @staticmethod
@@ -132,7 +136,7 @@ def from_witness(path, places):
     return got
 
 
-def from_kmap(path, places, starts, ends, calls):
+def from_kmap(path, places, starts, ends, calls, sizes):
     """The counts, and the pairs (function, place) that cannot be compared. memcpy() and its
     kin count here and access elsewhere: left out. Structures and user memory are copied in
     place, one count for many loads and stores: the pair is set aside. 16 bytes are two."""
@@ -151,8 +155,9 @@ def from_kmap(path, places, starts, ends, calls):
         if i < 0 or ip - 1 >= ends[i][0]:
             continue
         called = calls.at(ip)
-        times = 2 if called.endswith("16") else 1
-        if called.endswith("_range"):
+        size = sizes.get(ip, 0)
+        times = 2 if size == 16 else 1
+        if called.endswith("_range") or size > 16 or size & (size - 1):
             aside.add((ends[i][1], place))
         elif not called.startswith("memorizer_mem"):
             got[ends[i][1], place][0] += int(f[3]) * times
@@ -164,7 +169,8 @@ def main():
     starts, ends = functions(sys.argv[1])
     places = Places(sys.argv[4])
     witness = from_witness(sys.argv[2], places)
-    kmap, aside = from_kmap(sys.argv[3], places, starts, ends, Calls(sys.argv[5]))
+    sizes = {row[0]: row[2] for row in sites.table(sys.argv[5])}
+    kmap, aside = from_kmap(sys.argv[3], places, starts, ends, Calls(sys.argv[5]), sizes)
     total = collections.defaultdict(lambda: [0, 0, 0, 0, 0, 0])
     for key in (set(witness) | set(kmap)) - aside:
         t, w, k = total[key[0]], witness.get(key, [0, 0]), kmap.get(key, [0, 0])

@@ -82,12 +82,6 @@ static void watch(struct qemu_plugin_insn *insn, uint64_t pc)
 		plugin_on_store(insn, on_store);
 }
 
-static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
-{
-	(void)id;
-	plugin_each_insn(tb, watch);
-}
-
 static void on_exit_write(qemu_plugin_id_t id, void *data)
 {
 	FILE *out = fopen(out_path, "w");
@@ -118,7 +112,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int
 				"setter=ADDRESS\n");
 		return -1;
 	}
-	qemu_plugin_register_vcpu_tb_trans_cb(id, on_block);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, plugin_on_block);
 	qemu_plugin_register_atexit_cb(id, on_exit_write, NULL);
 	return 0;
 }

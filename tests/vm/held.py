@@ -16,7 +16,7 @@ import time
 
 from kernel_cc import offsets
 
-GS_BASE = 25  # the register's number in QEMU's description of x86-64
+RIP, GS_BASE = 16, 25  # the registers' numbers in QEMU's description of x86-64
 
 
 class Debugger:
@@ -62,7 +62,7 @@ class Debugger:
         return int.from_bytes(bytes.fromhex(self.ask(f"p{number:x}")), "little")
 
 
-def watch(d, words, mutex, current, changes):
+def watch(d, words, mutex, current, init, changes):
     values = {}
     d.ask("qXfer:features:read:target.xml:0,1000")  # QEMU names no register before
     for addr in words:
@@ -78,9 +78,11 @@ def watch(d, words, mutex, current, changes):
         if addr not in words:
             continue
         value = d.word(addr)
-        if value is None or value == values.get(addr, 0):  # the boot clears it: no change
+        if value is None or value == values.get(addr, 0):
             continue
         values[addr] = value
+        if d.register(RIP) in init:  # the boot clears what was in the memory before
+            continue
         owner, task = d.word(mutex), d.word(d.register(GS_BASE) + current)
         held = owner is not None and owner & ~7 and owner & ~7 == task
         changes[words[addr]][0] += 1
@@ -92,11 +94,12 @@ def main():
     symbols = {name: int(addr, 16) for addr, _, name in map(str.split, open(f"{build}/System.map"))}
     # the running task is the first word of pcpu_hot; older kernels have it alone
     current = symbols.get("pcpu_hot", symbols.get("current_task"))
+    init = range(symbols["_sinittext"], symbols["_einittext"])
     at = offsets(build, "struct memorizer_totals", members)
     words = {symbols["memorizer_totals"] + at[m]: m for m in members}
     changes = {name: [0, 0] for name in words.values()}
     try:
-        watch(Debugger(path), words, symbols["memorizer_mutex"], current, changes)
+        watch(Debugger(path), words, symbols["memorizer_mutex"], current, init, changes)
     except (EOFError, ConnectionError):
         pass  # the guest has ended
     for name, (n, without) in changes.items():

@@ -41,17 +41,29 @@ stand_in() {
 	kernels=$PWD/kernels
 }
 
-# build_module VARIANT: $PWD/VARIANT-module/mz_probe.ko
+# build_module VARIANT: $PWD/VARIANT-module/mz_probe.ko and the others. Several tests need them: they
+# are built once for each build of the kernel and each state of their sources.
 build_module() {
-	mkdir "$1-module" && cp "$MZ_ROOT"/tests/vm/module/* "$1-module"
-	env -u MAKEFLAGS -u MAKELEVEL -u O -u V make -C "$kernels/$1" M="$PWD/$1-module" KBUILD_MODPOST_WARN=1 modules > module.log 2>&1 && return
+	of=$(cd "$kernels/$1" && pwd -P)
+	kept=$MZ_BUILD/tests/vm/modules-$series-${of##*/}
+	mkdir -p "$kept"
+	(
+		flock 9
+		{ echo "$of"; stat -c %y "$of/vmlinux"; sha256sum "$MZ_ROOT"/tests/vm/module/*; } > now
+		cmp -s now "$kept/of" && exit 0
+		rm -rf "$kept/built" "$kept/of"
+		cp -R "$MZ_ROOT/tests/vm/module" "$kept/built"
+		env -u MAKEFLAGS -u MAKELEVEL -u O -u V make -C "$of" M="$kept/built" KBUILD_MODPOST_WARN=1 modules > module.log 2>&1 &&
+			mv now "$kept/of"
+	) 9> "$kept/lock" && cp -R "$kept/built" "$1-module" && return
 	not_ok "the module compiles" "$(grep -m 1 -i error module.log)"
 	finish
 }
 
 # vm ARGS...: memorizer vm, limited to LIMIT seconds of CPU time for each CPU of the guest.
-# Where the kernel allows it, the CPUs run in parallel, so that races can happen. The priority is
-# normal: under nice(1), a guest gets next to no time on a busy machine.
+# The CPUs of a kernel that does not patch its code (variant debug) run in parallel, so that more
+# races can happen. The priority is normal: under nice(1), a guest gets next to no time on a busy
+# machine.
 vm() {
 	# QEMU 7.2 may run code that another CPU has just patched
 	grep -qE '^CONFIG_(JUMP_LABEL|DYNAMIC_FTRACE)=y' "$kernels/${KERNEL:-memorizer}/.config" 2> /dev/null || set -- --parallel "$@"

@@ -63,11 +63,15 @@ static inline const char *plugin_argument(int argc, char **argv, const char *nam
 	return NULL;
 }
 
-/* Calls watch() for each instruction of a block, with its address. */
-static inline void plugin_each_insn(struct qemu_plugin_tb *tb,
-				    void (*watch)(struct qemu_plugin_insn *insn, uint64_t pc))
+/* Each plugin has one: what to watch of the instruction at this address. */
+static void watch(struct qemu_plugin_insn *insn, uint64_t pc);
+
+/* QEMU translates a block: watch() sees each of its instructions. */
+static inline void plugin_on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
+
+	(void)id;
 
 	for (size_t i = 0; i < n; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);

@@ -142,12 +142,6 @@ static void watch(struct qemu_plugin_insn *insn, uint64_t pc)
 						 QEMU_PLUGIN_MEM_RW, f);
 }
 
-static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
-{
-	(void)id;
-	plugin_each_insn(tb, watch);
-}
-
 static void on_exit_write(qemu_plugin_id_t id, void *data)
 {
 	FILE *out = fopen(out_path, "w");
@@ -210,7 +204,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int
 		return -1;
 	}
 	counts = must_calloc(size, sizeof(*counts));
-	qemu_plugin_register_vcpu_tb_trans_cb(id, on_block);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, plugin_on_block);
 	qemu_plugin_register_atexit_cb(id, on_exit_write, NULL);
 	return 0;
 }

@@ -11,6 +11,10 @@
 
 #ifdef __ASSEMBLY__
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#include <asm/export.h>
+#endif
+
 /* With asm-offsets.h, and entry-offsets.h of mm/memorizer. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 #define MEMORIZER_ASM_PREEMPT_COUNT	PER_CPU_VAR(pcpu_hot + MEMORIZER_preempt_count)

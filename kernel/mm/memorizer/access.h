@@ -15,7 +15,8 @@
 #define MEMORIZER_HASH_FACTOR	0x61c88647
 #define MEMORIZER_HASH_SHIFT	28
 
-static_assert(MEMORIZER_MAX_SITES * sizeof(struct memorizer_site) <=
+static_assert(MEMORIZER_MAX_SITES *
+	      (sizeof(struct memorizer_site) + sizeof(struct memorizer_extents)) <=
 	      1UL << (64 - MEMORIZER_HASH_SHIFT));
 
 static __always_inline struct memorizer_site *
@@ -28,11 +29,6 @@ memorizer_first_slot(struct memorizer_sites *table, u64 key)
 static __always_inline void memorizer_inc(u64 *count)
 {
 	raw_atomic64_inc((atomic64_t *)count);
-}
-
-static __always_inline bool memorizer_in_irq(void)
-{
-	return memorizer_test_preempt_count(MEMORIZER_IRQ_BITS);
 }
 
 /* The object at @phys, a positive number in regions, or NULL. */
@@ -77,13 +73,13 @@ static __always_inline bool memorizer_enter(struct memorizer_sites *log,
 }
 
 /*
- * The slot of @key in a table, from @site on, entered if it is not there; NULL:
- * no room.
+ * The slot of @key in a table of slots of @size bytes, from @site on, entered if it
+ * is not there; NULL: no room.
  */
 static __always_inline struct memorizer_site *
-memorizer_find_site(struct memorizer_site *site, u64 key)
+memorizer_find_site(struct memorizer_site *site, u32 size, u64 key)
 {
-	struct memorizer_site *end = site + MEMORIZER_REACH;
+	struct memorizer_site *end = (void *)site + MEMORIZER_REACH * size;
 	u64 found;
 
 	do {
@@ -95,7 +91,8 @@ memorizer_find_site(struct memorizer_site *site, u64 key)
 			if (!found || found == key)
 				return site;
 		}
-	} while (++site < end);
+		site = (void *)site + size;
+	} while (site < end);
 	return NULL;
 }
 
@@ -134,13 +131,13 @@ static __always_inline bool memorizer_try_count(struct memorizer_object *obj,
 		return memorizer_enter(sites, c);
 	site = memorizer_first_slot(sites, c.key);
 	if (unlikely(READ_ONCE(site->key) != c.key)) {
-		site = memorizer_find_site(site, c.key);
+		site = memorizer_find_site(site, memorizer_slot_size(sites->ranges), c.key);
 		if (unlikely(!site))
 			return false;
 	}
 	memorizer_inc(&site->count);
 	if (c.ranges)
-		memorizer_note(memorizer_extents(sites, site), c);
+		memorizer_note(memorizer_extents(site), c);
 	return true;
 }
 
@@ -191,13 +188,7 @@ static __always_inline bool memorizer_try(unsigned long addr, unsigned long ip, 
 	}
 	map = memorizer_pages[phys >> PAGE_SHIFT];
 	obj = map->objs[memorizer_index(map, phys)];
-	c.key = current->memorizer.tag;
-	if (unlikely(memorizer_in_irq())) {
-		if (unlikely(memorizer_test_preempt_count(NMI_MASK)))
-			return false;
-		c.key = raw_cpu_read(memorizer_cpu.irq_tag);
-	}
-	c.key = memorizer_key(c.key, ip) | kind;
+	c.key = memorizer_key(raw_cpu_read(memorizer_cpu.tags[0]), ip) | kind;
 	if (unlikely((s64)c.key < 0))
 		return false;
 	if (likely((long)obj < 0)) {
@@ -212,6 +203,7 @@ static __always_inline bool memorizer_try(unsigned long addr, unsigned long ip, 
 		if (unlikely(obj || !map->miss))
 			return false;
 		this_cpu_add(memorizer_cpu.miss[map->miss], memorizer_events(kind));
+		return true;
 	}
 	this_cpu_add(memorizer_cpu.seen, memorizer_events(kind));
 	return true;
@@ -242,13 +234,6 @@ static __always_inline void memorizer_access_range(unsigned long addr, unsigned 
 		     !memorizer_try_range(addr, ip, kind, size - 1)))
 		return memorizer_access_slow(addr, ip, kind, size - 1);
 	memorizer_access_end();
-}
-
-/* The size is not known: the first byte stands for all. */
-static __always_inline void memorizer_access(unsigned long addr, unsigned long ip,
-					     u64 kind)
-{
-	memorizer_access_range(addr, 1, ip, kind);
 }
 
 #endif /* _MM_MEMORIZER_ACCESS_H */

@@ -81,7 +81,7 @@ static u64 many_key(int i)
 }
 
 struct many {
-	unsigned long sites, wrong;
+	unsigned long sites, wrong, others;
 };
 
 /*
@@ -92,8 +92,12 @@ static bool look_at_one(void *data, const struct memorizer_sum *sum)
 {
 	struct many *many = data;
 
+	if (sum->key != many_key((u32)sum->key / 16)) {
+		many->others++;
+		return true;
+	}
 	many->sites++;
-	if (sum->key != many_key((u32)sum->key / 16) || sum->writes != MANY_ROUNDS || sum->reads)
+	if (sum->writes != MANY_ROUNDS || sum->reads)
 		many->wrong++;
 	return true;
 }
@@ -131,16 +135,18 @@ static void test_many_sites(struct kunit *test)
 	memorizer_each_site(obj, look_at_one, &many);
 	KUNIT_EXPECT_EQ(test, many.sites, MANY_SITES);
 	KUNIT_EXPECT_EQ(test, many.wrong, 0);
+	KUNIT_EXPECT_EQ(test, many.others, 0);
 	for (sites = obj->sites; sites; sites = sites->prev)
 		tables++;
 	kunit_info(test, "%d sites in %d tables\n", MANY_SITES, tables);
 	KUNIT_EXPECT_LT(test, tables, 50);
 	kfree(p);
-	/* Nothing changes when it is dead. */
+	/* Nothing changes when it is dead. SLUB of 6.1 reads it before it says so. */
 	many = (struct many){ };
 	memorizer_each_site(obj, look_at_one, &many);
 	KUNIT_EXPECT_EQ(test, many.sites, MANY_SITES);
 	KUNIT_EXPECT_EQ(test, many.wrong, 0);
+	KUNIT_EXPECT_LE(test, many.others, 1);
 }
 
 /* One site whose offset the test chooses. */

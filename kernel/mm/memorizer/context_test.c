@@ -3,6 +3,7 @@
  * Who is counted, and when: marked tasks, interrupts, Memorizer itself, and the
  * preemption points of its hooks.
  */
+#include <linux/interrupt.h>
 #include <linux/irq_work.h>
 #include <linux/preempt.h>
 #include <linux/sched/task.h>
@@ -132,11 +133,83 @@ static void test_interrupt_while_hidden(struct kunit *test)
 	kfree(irq_target);
 }
 
+/* What is kept for this CPU, while nothing else can run on it. */
+static u64 tag_now(void)
+{
+	unsigned long flags;
+	u64 tag;
+
+	local_irq_save(flags);
+	tag = raw_cpu_read(memorizer_cpu.tags[0]);
+	local_irq_restore(flags);
+	return tag;
+}
+
+static u64 irq_tag_seen, softirq_tag_seen;
+
+static void note_softirq_tag(struct tasklet_struct *unused)
+{
+	softirq_tag_seen = tag_now();
+}
+static DECLARE_TASKLET(note_softirq, note_softirq_tag);
+
+static void note_irq_tag(struct irq_work *work)
+{
+	irq_tag_seen = tag_now();
+	tasklet_schedule(&note_softirq);
+}
+static DEFINE_IRQ_WORK(note_irq, note_irq_tag);
+
+/* The tag of a CPU is that of its task, of an interrupt, and of the task again. */
+static void test_tag_follows(struct kunit *test)
+{
+	u64 mine = current->memorizer.tag, old;
+
+	irq_tag_seen = softirq_tag_seen = 0;
+	KUNIT_EXPECT_EQ(test, tag_now(), mine);
+	irq_work_queue(&note_irq);
+	irq_work_sync(&note_irq);
+	while (!READ_ONCE(softirq_tag_seen))
+		cond_resched();
+	KUNIT_EXPECT_EQ(test, irq_tag_seen, memorizer_tag(0));
+	KUNIT_EXPECT_EQ(test, softirq_tag_seen, memorizer_tag(0));
+	KUNIT_EXPECT_EQ(test, tag_now(), mine);
+	/* Bottom halves that are off are not one that runs. */
+	local_bh_disable();
+	KUNIT_EXPECT_EQ(test, tag_now(), mine);
+	local_bh_enable();
+	old = memorizer_hide();
+	KUNIT_EXPECT_EQ(test, tag_now(), mine | MEMORIZER_HIDDEN);
+	KUNIT_EXPECT_EQ(test, raw_cpu_read(memorizer_cpu.end), 0);
+	memorizer_show(old);
+	KUNIT_EXPECT_EQ(test, tag_now(), mine);
+}
+
+/* An interrupt of the code that counts holds preemption off, any other does not. */
+static void test_interrupt_holds(struct kunit *test)
+{
+	struct pt_regs regs = { .ip = (unsigned long)__memorizer_entries + 5 };
+	int before = preempt_count(), inside;
+
+	memorizer_interrupt(&regs);
+	inside = preempt_count();
+	memorizer_interrupt_end(&regs);
+	KUNIT_EXPECT_EQ(test, inside, before + 1);
+	KUNIT_EXPECT_EQ(test, preempt_count(), before);
+	regs.ip = (unsigned long)__memorizer_entries_end;
+	memorizer_interrupt(&regs);
+	inside = preempt_count();
+	memorizer_interrupt_end(&regs);
+	KUNIT_EXPECT_EQ(test, inside, before);
+}
+
 static struct kunit_case context_cases[] = {
 	KUNIT_CASE(test_hook_reschedules),
 	KUNIT_CASE(test_access_keeps_resched),
 	KUNIT_CASE(test_without_mark),
 	KUNIT_CASE(test_interrupt_while_hidden),
+	KUNIT_CASE(test_tag_follows),
+	KUNIT_CASE(test_interrupt_holds),
 	{ }
 };
 

@@ -91,16 +91,16 @@ u64 memorizer_hide(void)
 	u64 old = READ_ONCE(current->memorizer.tag);
 
 	arch_set_bit(MEMORIZER_HIDDEN_BIT, (unsigned long *)&current->memorizer.tag);
-	barrier();
+	memorizer_tag_changed();
 	return old;
 }
 
 void memorizer_show(u64 old)
 {
-	barrier();
-	if (!(old & MEMORIZER_HIDDEN))
-		arch_clear_bit(MEMORIZER_HIDDEN_BIT,
-			       (unsigned long *)&current->memorizer.tag);
+	if (old & MEMORIZER_HIDDEN)
+		return;
+	arch_clear_bit(MEMORIZER_HIDDEN_BIT, (unsigned long *)&current->memorizer.tag);
+	memorizer_tag_changed();
 }
 
 bool memorizer_task_is_marked(struct task_struct *task)
@@ -152,13 +152,11 @@ static DECLARE_DELAYED_WORK(patch_back, patch_back_fn);
 
 static void set_counting(bool on)
 {
-	bool plugin = IS_ENABLED(CONFIG_MEMORIZER_PLUGIN);
-
-	if (plugin && on)
+	if (on)
 		static_branch_enable(&memorizer_counting_key);
 	WRITE_ONCE(memorizer_counting, on);
 	memorizer_set_fast();
-	if (plugin && !on && static_key_enabled(&memorizer_counting_key))
+	if (!on && static_key_enabled(&memorizer_counting_key))
 		mod_delayed_work(system_wq, &patch_back, PATCH_BACK_AFTER);
 }
 
@@ -297,6 +295,7 @@ static void work_fn(struct work_struct *work)
 	/* What is in use is in use: to look again at once would not help. */
 	if (memorizer_pool_low())
 		WRITE_ONCE(next_work, jiffies + WORK_PAUSE);
+	memorizer_warn_lost();
 	memorizer_show(old);
 }
 
@@ -308,14 +307,14 @@ static void kick_fn(struct irq_work *irq_work)
 {
 	u64 old = this_cpu_read(memorizer_cpu.irq_tag);
 
-	this_cpu_write(memorizer_cpu.irq_tag, old | MEMORIZER_HIDDEN);
+	memorizer_set_irq_tag(old | MEMORIZER_HIDDEN);
 	/* Who finds this set relies on what follows to see its news. */
 	smp_store_mb(kicked, 0);
 	if (memorizer_stream_wanted())
 		memorizer_stream_wake_now();
 	if (memorizer_pool_low() || memorizer_limbo >= MEMORIZER_LIMBO_MAX)
 		queue_work(system_unbound_wq, &work);
-	this_cpu_write(memorizer_cpu.irq_tag, old);
+	memorizer_set_irq_tag(old);
 }
 
 static DEFINE_IRQ_WORK(kick, kick_fn);
@@ -331,9 +330,9 @@ void memorizer_kick(void)
 	raw_local_irq_save(flags);
 	old = memorizer_hide();
 	old_irq = this_cpu_read(memorizer_cpu.irq_tag);
-	this_cpu_write(memorizer_cpu.irq_tag, old_irq | MEMORIZER_HIDDEN);
+	memorizer_set_irq_tag(old_irq | MEMORIZER_HIDDEN);
 	irq_work_queue(&kick);
-	this_cpu_write(memorizer_cpu.irq_tag, old_irq);
+	memorizer_set_irq_tag(old_irq);
 	memorizer_show(old);
 	raw_local_irq_restore(flags);
 }

@@ -358,6 +358,7 @@ static int __init memorizer_debugfs_init(void)
 	create_calls_files(dir);
 	create_frames_files(dir);
 	create_owners_files(dir);
+	memorizer_create_upstream_files(dir);
 #ifdef CONFIG_MODULES
 	debugfs_create_file("module_symbols", 0400, dir, NULL, &memorizer_symbols_fops);
 #endif

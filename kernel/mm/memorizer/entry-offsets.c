@@ -14,6 +14,8 @@ static void __used common(void)
 {
 	OFFSET(MEMORIZER_tag, task_struct, memorizer.tag);
 	OFFSET(MEMORIZER_seen, memorizer_cpu, seen);
+	OFFSET(MEMORIZER_tags, memorizer_cpu, tags);
+	OFFSET(MEMORIZER_end, memorizer_cpu, end);
 	OFFSET(MEMORIZER_miss, memorizer_cpu, miss);
 	DEFINE(MEMORIZER_vmemmap_pieces, MEMORIZER_VMEMMAP_PIECES);
 	OFFSET(MEMORIZER_irq_tag, memorizer_cpu, irq_tag);
@@ -31,7 +33,6 @@ static void __used common(void)
 	OFFSET(MEMORIZER_room, memorizer_sites, room);
 	OFFSET(MEMORIZER_ranges, memorizer_sites, ranges);
 	OFFSET(MEMORIZER_range_room, memorizer_sites, range_room);
-	DEFINE(MEMORIZER_extents, MEMORIZER_EXTENTS);
 	OFFSET(MEMORIZER_entry, memorizer_sites, entry);
 	DEFINE(MEMORIZER_hash_factor, MEMORIZER_HASH_FACTOR);
 	DEFINE(MEMORIZER_hash_shift, MEMORIZER_HASH_SHIFT);

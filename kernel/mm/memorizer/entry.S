@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the plugin's calls arrive: __memorizer_at_KINDS_REGISTER, for one access (r,
- * w, x) or two of the same object (rr, rw, wr, ww) through the pointer in
- * REGISTER. All registers are preserved. The nop after the call has the offsets.
+ * Where the plugin's calls arrive: __memorizer_at_KINDS, for one access (r, w, x) or
+ * two of the same object (rr, rw, wr, ww); __memorizer_at_KINDS_image, if it is known
+ * to be in the kernel image; __memorizer_at_KINDS_page, if it seems to be in the page
+ * array; __memorizer_at_KIND_range, if the size is behind the call, as the distance of
+ * the second access is. The address is in %r11; %r8 to %r11 may be used, all other
+ * registers are preserved.
  *
  * This is memorizer_try_access() by hand, and behind it memorizer_try_range(); what
  * they do not count is left to memorizer_touched(). The two ways have labels of
- * their own, .Lxxx_plain_N and .Lxxx_ranges_N.
+ * their own, .Lxxx_plain_N and .Lxxx_ranges_N. Each instruction of the common ways
+ * is paid at each access of the kernel.
+ *
+ * Preemption is not switched off: who interrupts this code does that for it, see
+ * memorizer_interrupt().
  */
-#include <linux/export.h>
 #include <linux/linkage.h>
 #include <linux/memorizer-compat.h>
 #include <asm/asm.h>
@@ -23,311 +29,298 @@
 #define jump_if_no_object	jns
 #endif
 
-/*
- * %rcx: the return address; %rdx: the address that is accessed, from the start of
- * the direct map.
- */
-.macro find_address reg:req
-.ifc \reg, rcx
-	movq	24(%rsp), %rax
-	movswq	4(%rax), %rdx
-	addq	%rcx, %rdx
-	movq	%rax, %rcx
-.else
-	movq	24(%rsp), %rcx
-.ifc \reg, rdx
-	movswq	4(%rcx), %rax
-	addq	%rax, %rdx
-.else
-	movswq	4(%rcx), %rdx
-.ifc \reg, rsp
-	leaq	32(%rsp, %rdx), %rdx		/* as it was before the call */
-.else
-	addq	%\reg, %rdx
-.endif
-.endif
-.endif
-	subq	memorizer_direct_base(%rip), %rdx
-.endm
+/* Behind the call. */
+#define MORE			8
 
-/* memorizer_at(): from %rdx, physical, to %rax; no object: the map is in %rdx. */
+/* From %r10, physical, to the object in %r10; none: the map is in %r9. */
 .macro find_object way:req
-	movq	%rdx, %rax
-	shrq	$PAGE_SHIFT, %rdx
-	movq	memorizer_pages(%rip), %rcx
-	movq	(%rcx, %rdx, 8), %rdx
-	subq	MEMORIZER_map_base(%rdx), %rax
-	imulq	MEMORIZER_map_recip(%rdx), %rax
-	shrq	$32, %rax
-	movq	MEMORIZER_map_objs(%rdx, %rax, 8), %rax
-	testq	%rax, %rax
+.Lphys_\way:
+	movq	%r10, %r9
+	shrq	$PAGE_SHIFT, %r9
+	movq	memorizer_pages(%rip), %r8
+	movq	(%r8, %r9, 8), %r9
+	subq	MEMORIZER_map_base(%r9), %r10
+	imulq	MEMORIZER_map_recip(%r9), %r10
+	shrq	$32, %r10
+	movq	MEMORIZER_map_objs(%r9, %r10, 8), %r10
+	testq	%r10, %r10
 	jump_if_no_object .Lmiss_\way
 .endm
 
-/* %rcx: the key, from the return address at @ip(%rsp). */
-.macro find_key way:req, ip:req, bit:req
-	testl	$MEMORIZER_irq_bits, MEMORIZER_ASM_PREEMPT_COUNT
-	jnz	.Lirq_\way
-	movq	MEMORIZER_ASM_CURRENT, %rcx
-	movq	MEMORIZER_tag(%rcx), %rcx
-.Ltag_\way:
-	addq	\ip(%rsp), %rcx
-	js	.Lslow_\way
-.if \bit
-	btsq	$\bit, %rcx
-.endif
+/* %r9: the key, with the return address. */
+.macro find_key tag:req
+	movq	PER_CPU_VAR(memorizer_cpu + MEMORIZER_tags + 8 * \tag), %r9
+	addq	(%rsp), %r9
 .endm
 
-/* ... in an interrupt */
-.macro find_irq_tag way:req
-.Lirq_\way:
-	testl	$MEMORIZER_nmi_mask, MEMORIZER_ASM_PREEMPT_COUNT
-	jnz	.Lslow_\way
-	movq	PER_CPU_VAR(memorizer_cpu + MEMORIZER_irq_tag), %rcx
-	jmp	.Ltag_\way
-.endm
-
-/* %rdx: where the search for the key begins in the table at %rax. */
+/* %r8: where the search for the key begins in the table at %r10. */
 .macro find_slot
-	imulq	$MEMORIZER_hash_factor, %rcx, %rdx
-	shrq	$MEMORIZER_hash_shift, %rdx
-	andl	MEMORIZER_mask(%rax), %edx
+	imulq	$MEMORIZER_hash_factor, %r9, %r8
+	shrq	$MEMORIZER_hash_shift, %r8
+	andl	MEMORIZER_mask(%r10), %r8d
 .endm
 
-/* The next slots; one in 15 searches goes further than the second. */
-.macro find_next found:req
+/*
+ * memorizer_find_site(), after the first slot: the next ones, of @size, or an unused
+ * one. One in 15 searches goes further than the second.
+ */
+.macro find_next way:req, size:req
 .rept 4
-	addl	$16, %edx
-	cmpq	%rcx, MEMORIZER_entry(%rax, %rdx)
-	je	\found
+	cmpq	$0, MEMORIZER_entry(%r10, %r8)
+	je	.Lempty_\way
+	addl	$\size, %r8d
+	cmpq	%r9, MEMORIZER_entry(%r10, %r8)
+	je	.Lslot_\way
 .endr
+	cmpq	$0, MEMORIZER_entry(%r10, %r8)
+	jne	.Lslow_\way
+.Lempty_\way:
+	pushq	%rax
+	xorl	%eax, %eax
+	lock cmpxchgq %r9, MEMORIZER_entry(%r10, %r8)
 .endm
 
 /* @events: how many accesses a call stands for. */
 .macro counted events:req
-.if \events == 2
-	addq	$2, PER_CPU_VAR(memorizer_cpu + MEMORIZER_seen)
-.else
+.if \events == 1
 	incq	PER_CPU_VAR(memorizer_cpu + MEMORIZER_seen)
+.else
+	addq	$\events, PER_CPU_VAR(memorizer_cpu + MEMORIZER_seen)
 .endif
-	decl	MEMORIZER_ASM_PREEMPT_COUNT
-	popq	%rdx
-	popq	%rcx
-	popq	%rax
 	RET
 .endm
 
-/* No object, at the map in %rdx. @drop: bytes on the stack to forget. */
-.macro count_miss way:req, events:req, drop:req
+/* No object, at the map in %r9; %r10: 0, or where to look for it. */
+.macro count_miss way:req, at:req, events:req
 .Lmiss_\way:
-	jnz	.Lslow_\way
-	movzbl	MEMORIZER_map_miss(%rdx), %ecx
-	jrcxz	.Lunknown_\way
-	testl	$MEMORIZER_irq_bits, MEMORIZER_ASM_PREEMPT_COUNT
-	jnz	.Lirq_miss_\way
-	movq	MEMORIZER_ASM_CURRENT, %rdx
-	testb	$0x80, MEMORIZER_tag + 7(%rdx)
-.Lmissed_\way:
-	jnz	.Lslow_\way
-	addq	$\events, %gs:memorizer_cpu + MEMORIZER_miss(, %rcx, 8)
-.if \drop
-	addq	$\drop, %rsp
-.endif
-	counted \events
-.Lunknown_\way:
-	jmp	.Lslow_\way
-.Lirq_miss_\way:
-	testl	$MEMORIZER_nmi_mask, MEMORIZER_ASM_PREEMPT_COUNT
-	jnz	.Lslow_\way
-	testb	$0x80, PER_CPU_VAR(memorizer_cpu + MEMORIZER_irq_tag + 7)
-	jmp	.Lmissed_\way
+	jnz	.Lslow_plain_\at
+	orb	MEMORIZER_map_miss(%r9), %r10b
+	jz	.Lslow_plain_\at
+	addq	$\events, %gs:memorizer_cpu + MEMORIZER_miss(, %r10, 8)
+	RET
 .endm
 
 /* memorizer_try_count() without ranges */
 .macro count_plain way:req, events:req
-	movq	MEMORIZER_sites(%rax), %rax
-	cmpl	$0, MEMORIZER_mask(%rax)
+	movq	MEMORIZER_sites(%r10), %r10
+	cmpl	$0, MEMORIZER_mask(%r10)
 	jne	.Ltable_\way
-	movq	$-1, %rdx
-	lock xaddq %rdx, MEMORIZER_room(%rax)
+	movq	$-1, %r8
+	lock xaddq %r8, MEMORIZER_room(%r10)
 	js	.Lslow_\way
-	movq	%rcx, MEMORIZER_entry - 8(%rax, %rdx, 8)
+	movq	%r9, MEMORIZER_entry - 8(%r10, %r8, 8)
 	counted \events
 .Ltable_\way:
 	find_slot
-	cmpq	%rcx, MEMORIZER_entry(%rax, %rdx)
+	cmpq	%r9, MEMORIZER_entry(%r10, %r8)
 	jne	.Lnext_\way
 .Lslot_\way:
-	lock incq MEMORIZER_entry + 8(%rax, %rdx)
+	lock incq MEMORIZER_entry + 8(%r10, %r8)
 	counted \events
 .Lnext_\way:
-	find_next .Lslot_\way
-	jmp	.Lslow_\way
+	cmpb	$0, MEMORIZER_ranges(%r10)
+	jne	.Lslow_\way			/* slots of another size */
+	find_next \way, 16
+	popq	%rax
+	je	.Lslot_\way
+	jmp	.Lslow_\way			/* somebody else took it */
 .endm
 
-/* The same with ranges; the extent is on top of the stack. */
-.macro count_range way:req, events:req
-	movq	MEMORIZER_sites(%rax), %rax
-	cmpb	$0, MEMORIZER_ranges(%rax)
+/* memorizer_extent(), in the place of the address. @more: see entry. */
+.macro find_extent more:req
+	shlq	$16, %r11
+.if \more
+	movq	(%rsp), %r8
+	movw	MORE(%r8), %r11w
+.endif
+.endm
+
+/* Of a slot with ranges: its extents follow the count. */
+#define LOWEST			MEMORIZER_entry + 16
+#define HIGHEST			MEMORIZER_entry + 24
+
+/* The same with ranges. */
+.macro count_range way:req, events:req, more:req
+	find_extent \more
+	movq	MEMORIZER_sites(%r10), %r10
+	cmpb	$0, MEMORIZER_ranges(%r10)
 	jne	.Ltable_\way
-	movq	$-2, %rdx
-	lock xaddq %rdx, MEMORIZER_range_room(%rax)
+	movq	$-2, %r8
+	lock xaddq %r8, MEMORIZER_range_room(%r10)
 	js	.Lslow_\way
-	popq	MEMORIZER_entry - 8(%rax, %rdx, 8)
-	movq	%rcx, MEMORIZER_entry - 16(%rax, %rdx, 8)
+	movq	%r11, MEMORIZER_entry - 8(%r10, %r8, 8)
+	movq	%r9, MEMORIZER_entry - 16(%r10, %r8, 8)
 	counted \events
 .Ltable_\way:
 	find_slot
-	cmpq	%rcx, MEMORIZER_entry(%rax, %rdx)
+	cmpq	%r9, MEMORIZER_entry(%r10, %r8)
 	jne	.Lnext_\way
 .Lslot_\way:
-	leaq	MEMORIZER_entry(%rax, %rdx), %rdx
-	movl	MEMORIZER_mask(%rax), %eax
-	popq	%rcx
-	cmpq	MEMORIZER_extents + 8(%rdx, %rax), %rcx
-	ja	.Labove_\way
-	cmpq	MEMORIZER_extents(%rdx, %rax), %rcx
-	jb	.Lbelow_\way
+	cmpq	%r11, HIGHEST(%r10, %r8)
+	jne	.Lelsewhere_\way
 .Lnoted_\way:
-	lock incq 8(%rdx)
+	lock incq MEMORIZER_entry + 8(%r10, %r8)
 	counted \events
+.Lelsewhere_\way:
+	jb	.Labove_\way
+	cmpq	LOWEST(%r10, %r8), %r11
+	jae	.Lnoted_\way
+	jmp	.Lslow_\way
 .Labove_\way:
 	/* Often the next element of an array, or else the first access of all. */
-	pushq	%rdx
-	leaq	MEMORIZER_extents + 8(%rdx, %rax), %rdx
-	movq	(%rdx), %rax
+	movq	%rax, %r9
+	movq	HIGHEST(%r10, %r8), %rax
 	testq	%rax, %rax
 	jz	.Lfirst_\way
-	cmpq	%rax, %rcx
+	cmpq	%rax, %r11
 	jbe	.Lfirst_\way			/* not any more */
-	lock cmpxchgq %rcx, (%rdx)
+	lock cmpxchgq %r11, HIGHEST(%r10, %r8)
 	jne	.Lfirst_\way
-	popq	%rdx
+	movq	%r9, %rax
 	jmp	.Lnoted_\way
 .Lfirst_\way:
-	popq	%rdx
-.Lbelow_\way:
-	pushq	%rcx
+	movq	%r9, %rax
 	jmp	.Lslow_\way
 .Lnext_\way:
-	find_next .Lslot_\way
+	find_next \way, 32
+	jne	.Ltaken_\way
+	/* Nothing is noted yet. The highest is written last. */
+	lock cmpxchgq %r11, LOWEST(%r10, %r8)
+	jne	.Ltaken_\way
+	lock cmpxchgq %r11, HIGHEST(%r10, %r8)
+	jne	.Ltaken_\way
+	popq	%rax
+	jmp	.Lnoted_\way
+.Ltaken_\way:
+	popq	%rax
 	jmp	.Lslow_\way
 .endm
 
 /*
- * memorizer_extent(), on the stack: %rax, from the start of the direct map, and the
- * bytes that follow or, of a pair, the distance of the second access.
+ * On to the way in use, .Lphys_plain or .Lphys_ranges, if %r10 is in RAM. The jump is a
+ * jb, and ways.c changes its target when the way changes.
  */
-.macro push_extent way:req, pair:req
-	shlq	$16, %rax
-	movw	6(%rcx), %ax
-.if \pair
-	subw	4(%rcx), %ax
-	pushq	%rax
-	jo	.Lslow_\way
-.else
-	pushq	%rax
-.endif
+.macro take_way at:req
+	cmpq	PER_CPU_VAR(memorizer_cpu + MEMORIZER_end), %r10
+661:	.byte	0x0f, 0x82
+	.long	.Lphys_plain_\at - 662f
+662:
+	.pushsection .rodata
+	.long	661b - __memorizer_entries
+	.long	.Lphys_plain_\at - __memorizer_entries
+	.long	.Lphys_ranges_\at - __memorizer_entries
+	.popsection
 .endm
 
-/* @bit: of the kind in the key, or 0; @events: how many accesses it stands for. */
-.macro entry kinds:req, bit:req, events:req, pair:req, reg:req
-SYM_FUNC_START(__memorizer_at_\kinds\()_\reg)
+/* memorizer_fixed_phys(): from %r11 to %r10. */
+.macro find_fixed at:req, base:req
+.ifnc \base, memorizer_direct_base		/* not where it seemed to be */
+	movq	%r11, %r10
+	subq	memorizer_direct_base(%rip), %r10
+	take_way \at
+.endif
+	movq	%r11, %r10
+	subq	$__START_KERNEL_map, %r10
+	cmpq	$KERNEL_IMAGE_SIZE, %r10
+	jae	.Lpages_\at
+	addq	phys_base(%rip), %r10
+.Lram_\at:
+	take_way \at
+	/* Never taken here: it tells objtool that there is a way with ranges. */
+	jb	.Lphys_ranges_\at
+	jmp	.Lslow_plain_\at
+.Lpages_\at:
+	movq	%r11, %r10
+	subq	memorizer_vmemmap_base(%rip), %r10
+	movq	%r10, %r9
+	shrq	$PMD_SHIFT, %r9
+	cmpq	$MEMORIZER_vmemmap_pieces, %r9
+	jae	.Lslow_plain_\at
+	andl	$((1 << PMD_SHIFT) - 1), %r10d
+	addq	memorizer_vmemmap(, %r9, 8), %r10
+	jmp	.Lram_\at
+.endm
+
+/* From the address in %r11 on. @base: what it is from there is where it is in RAM. */
+.macro count_access at:req, base:req, tag:req, events:req, more:req
+	movq	%r11, %r10
+	subq	\base(%rip), %r10
+	take_way \at
+	find_fixed \at, \base
+	find_object plain_\at
+	find_key \tag
+	count_plain plain_\at, \events
+	count_miss plain_\at, \at, \events
+	find_object ranges_\at
+	find_key \tag
+	count_range ranges_\at, \events, \more
+	count_miss ranges_\at, \at, \events
+.endm
+
+/*
+ * To memorizer_touched(), with the address in %r11. It switches preemption on again.
+ */
+.macro touched bit:req
+	incl	MEMORIZER_ASM_PREEMPT_COUNT
 	pushq	%rax
 	pushq	%rcx
 	pushq	%rdx
-	find_address \reg
-	incl	MEMORIZER_ASM_PREEMPT_COUNT
-	cmpq	memorizer_fast_end(%rip), %rdx
-	jae	.Lother_\@
-.Lphys_plain_\@:
-	find_object plain_\@
-	find_key plain_\@, 24, \bit
-	count_plain plain_\@, \events
-	count_miss plain_\@, \events, 0
-	find_irq_tag plain_\@
-.Lother_\@:
-	movq	%rdx, %rax
-	cmpq	memorizer_range_end(%rip), %rdx
-	jae	.Limage_\@
-.Lphys_ranges_\@:
-	push_extent ranges_\@, \pair
-	find_object ranges_\@
-	find_key ranges_\@, 32, \bit
-	count_range ranges_\@, \events
-	count_miss ranges_\@, \events, 8
-	find_irq_tag ranges_\@
-.Limage_\@:
-	/* memorizer_fixed_phys() */
-	subq	memorizer_image_base(%rip), %rdx
-	cmpq	$KERNEL_IMAGE_SIZE, %rdx
-	jae	.Lpages_\@
-	addq	phys_base(%rip), %rdx
-	cmpq	memorizer_fast_end(%rip), %rdx
-	jb	.Lphys_plain_\@
-	cmpq	memorizer_range_end(%rip), %rdx
-	jb	.Lphys_ranges_\@
-	jmp	.Lslow_plain_\@
-.Lpages_\@:
-	subq	memorizer_vmemmap_base(%rip), %rdx
-	movq	%rdx, %rcx
-	shrq	$PMD_SHIFT, %rcx
-	cmpq	$MEMORIZER_vmemmap_pieces, %rcx
-	jae	.Lslow_plain_\@
-	andl	$((1 << PMD_SHIFT) - 1), %edx
-	addq	memorizer_vmemmap(, %rcx, 8), %rdx
-	cmpq	memorizer_fast_end(%rip), %rdx
-	jb	.Lphys_plain_\@
-	movq	24(%rsp), %rcx
-	cmpq	memorizer_range_end(%rip), %rdx
-	jb	.Lphys_ranges_\@
-	jmp	.Lslow_plain_\@
-.Lslow_ranges_\@:
-	addq	$8, %rsp
-.Lslow_plain_\@:
-	movq	(%rsp), %rdx
-	movq	8(%rsp), %rcx
-	movq	16(%rsp), %rax
-	pushq	%rdi
 	pushq	%rsi
-	pushq	%r8
-	pushq	%r9
-	pushq	%r10
-	pushq	%r11
-.ifc \reg, rsp
-	leaq	80(%rsp), %rdi
-.else
-.ifnc \reg, rdi
-	movq	%\reg, %rdi
-.endif
-.endif
-	movq	72(%rsp), %rsi
+	pushq	%rdi
+	movq	%r11, %rdi
+	movq	40(%rsp), %rsi
 	xorl	%edx, %edx
 .if \bit
 	btsq	$\bit, %rdx
 .endif
 	call	memorizer_touched
-	popq	%r11
-	popq	%r10
-	popq	%r9
-	popq	%r8
-	popq	%rsi
 	popq	%rdi
+	popq	%rsi
 	popq	%rdx
 	popq	%rcx
 	popq	%rax
 	RET
-SYM_FUNC_END(__memorizer_at_\kinds\()_\reg)
-_ASM_NOKPROBE(__memorizer_at_\kinds\()_\reg)
-	EXPORT_SYMBOL(__memorizer_at_\kinds\()_\reg)
 .endm
 
-.irp reg, rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15
-	entry r, 0, 1, 0, \reg
-	entry w, 60, 1, 0, \reg
-	entry x, 62, 2, 0, \reg
-	entry rr, 56, 2, 1, \reg
-	entry rw, 57, 2, 1, \reg
-	entry wr, 58, 2, 1, \reg
-	entry ww, 59, 2, 1, \reg
-.endr
+/*
+ * @tag: the number of the kinds, see memorizer_kinds[]; @bit: what they are in the key,
+ * or 0; @events: how many accesses; @more: whether there is a size or a distance.
+ */
+.macro entry name:req, base:req, tag:req, bit:req, events:req, more:req
+SYM_FUNC_START(__memorizer_at_\name)
+	count_access \@, \base, \tag, \events, \more
+.Lslow_ranges_\@:
+	sarq	$16, %r11
+.Lslow_plain_\@:
+	touched \bit
+SYM_FUNC_END(__memorizer_at_\name)
+_ASM_NOKPROBE(__memorizer_at_\name)
+.endm
+
+.macro entries kinds:req, tag:req, bit:req, events:req, pair=0
+	entry \kinds, memorizer_direct_base, \tag, \bit, \events, \pair
+	entry \kinds\()_image, memorizer_image_base, \tag, \bit, \events, \pair
+	entry \kinds\()_page, memorizer_page_base, \tag, \bit, \events, \pair
+.if \pair == 0
+	entry \kinds\()_range, memorizer_direct_base, \tag, \bit, \events, 1
+.endif
+.endm
+
+	.globl	__memorizer_entries, __memorizer_entries_end
+	.globl	__memorizer_ways, __memorizer_ways_end
+	.pushsection .rodata
+	.balign	4
+__memorizer_ways:
+	.popsection
+__memorizer_entries:
+	entries r, 0, 0, 1
+	entries w, 1, 60, 1
+	entries x, 2, 62, 2
+	entries rr, 3, 56, 2, pair=1
+	entries rw, 4, 57, 2, pair=1
+	entries wr, 5, 58, 2, pair=1
+	entries ww, 6, 59, 2, pair=1
+__memorizer_entries_end:
+	.pushsection .rodata
+__memorizer_ways_end:
+	.popsection

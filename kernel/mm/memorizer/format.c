@@ -210,7 +210,7 @@ static void add_sum(struct sums *sums, u64 key, u32 further, bool writes, bool r
 /* The byte of the object that is @distance from the first of @extent, at most FAR. */
 static u32 byte_of(const struct sums *sums, u64 extent, long distance)
 {
-	u64 offset = (extent >> 16) + distance - memorizer_direct_phys(sums->va);
+	u64 offset = (extent >> 16) + distance - sums->va;
 
 	return min_t(u64, offset & (BIT_ULL(48) - 1), MEMORIZER_FAR);
 }
@@ -269,7 +269,7 @@ static void add_log(struct sums *sums, const struct memorizer_sites *log, u32 ro
 static struct memorizer_extents extents_of(const struct memorizer_sites *table,
 					   const struct memorizer_site *site)
 {
-	struct memorizer_extents *noted = memorizer_extents(table, site), e = { };
+	struct memorizer_extents *noted = memorizer_extents(site), e = { };
 
 	if (!table->ranges)
 		return e;
@@ -282,6 +282,7 @@ static struct memorizer_extents extents_of(const struct memorizer_sites *table,
 /* @room: of a log, when it was looked at first. */
 static void add_sites(struct sums *sums, const struct memorizer_sites *sites, u32 room)
 {
+	const struct memorizer_site *site;
 	u64 key;
 	u32 i;
 
@@ -290,10 +291,10 @@ static void add_sites(struct sums *sums, const struct memorizer_sites *sites, u3
 		return;
 	}
 	for (i = 0; i < memorizer_nr(sites); i++) {
-		key = READ_ONCE(sites->site[i].key);
+		site = memorizer_slot(sites, i);
+		key = READ_ONCE(site->key);
 		if (key)
-			add_key(sums, key, READ_ONCE(sites->site[i].count),
-				extents_of(sites, &sites->site[i]));
+			add_key(sums, key, READ_ONCE(site->count), extents_of(sites, site));
 	}
 }
 
@@ -306,7 +307,7 @@ static u32 nr_lines(const struct memorizer_sites *sites)
 	if (memorizer_is_log(sites))
 		return 2 * sites->words;
 	for (i = 0; i < memorizer_nr(sites); i++) {
-		key = READ_ONCE(sites->site[i].key);
+		key = READ_ONCE(memorizer_slot(sites, i)->key);
 		n += !key ? 0 : key & MEMORIZER_PAIR ? 2 : 1;
 	}
 	return n;

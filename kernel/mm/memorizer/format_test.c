@@ -17,7 +17,7 @@ static void test_format(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, obj);
 	KUNIT_ASSERT_NOT_NULL(test, text);
 	KUNIT_ASSERT_NOT_NULL(test, table);
-	table->mask = sizeof(struct memorizer_site);
+	table->mask = memorizer_slot_size(true);
 	table->ranges = true;
 	table->prev = &obj->first;
 	obj->sites = table;
@@ -32,9 +32,9 @@ static void test_format(struct kunit *test)
 	memcpy(obj->comm, "a,b\n\\c\xff", 8);
 	key = 7ULL << 32 | 0x81000020;
 	obj->first_entry[MEMORIZER_FIRST_LOG - 1] = key;
-	table->site[0] = (struct memorizer_site){ key, READS - 2 };
-	table->site[1] = (struct memorizer_site){ key | MEMORIZER_WRITE, WRITES - 1 };
-	table->site[2] = (struct memorizer_site){ key | MEMORIZER_READ_WRITE, 1 };
+	*memorizer_slot(table, 0) = (struct memorizer_site){ key, READS - 2 };
+	*memorizer_slot(table, 1) = (struct memorizer_site){ key | MEMORIZER_WRITE, WRITES - 1 };
+	*memorizer_slot(table, 2) = (struct memorizer_site){ key | MEMORIZER_READ_WRITE, 1 };
 	end = memorizer_format_kmap(obj, text, text + 1023);
 	KUNIT_ASSERT_NOT_NULL(test, end);
 	*end = 0;
@@ -46,7 +46,7 @@ static void test_format(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, strnstr(text, ",00000000deadbeef,", 1023));
 	obj->flags = 0;
 	obj->given = 128;
-	*memorizer_extents(table, &table->site[0]) = (struct memorizer_extents){
+	*memorizer_extents(memorizer_slot(table, 0)) = (struct memorizer_extents){
 		memorizer_extent(obj->va + 8, 3), memorizer_extent(obj->va + 37, 3)
 	};
 	end = memorizer_format_fields(obj, text, text + 1023);

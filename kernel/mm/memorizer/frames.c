@@ -309,10 +309,10 @@ struct memorizer_object *memorizer_frame(struct memorizer_object *stack,
 	if (preempt_count() & MEMORIZER_IRQ_BITS)
 		tag = (unsigned long *)raw_cpu_ptr(&memorizer_cpu.irq_tag);
 	arch_set_bit(MEMORIZER_HIDDEN_BIT, tag);
-	barrier();
+	memorizer_context();
 	obj = look_up(stack, addr, &miss);
-	barrier();
 	arch_clear_bit(MEMORIZER_HIDDEN_BIT, tag);
+	memorizer_context();
 	raw_local_irq_restore(flags);
 	this_cpu_add(counts.seen, memorizer_events(kind));
 	if (obj)

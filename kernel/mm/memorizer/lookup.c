@@ -35,7 +35,8 @@ static struct single_map own_map = { .map = { .kind = MAP_OWN, .nr = 1 } };
 unsigned long memorizer_vmemmap[MEMORIZER_VMEMMAP_PIECES];
 struct memorizer_map **memorizer_pages;
 unsigned long memorizer_ram;
-unsigned long memorizer_direct_base, memorizer_image_base, memorizer_vmemmap_base;
+unsigned long memorizer_direct_base, memorizer_image_base, memorizer_page_base;
+unsigned long memorizer_vmemmap_base;
 struct memorizer_map *memorizer_no_map = &no_map.map;
 
 static struct memorizer_map *limbo;
@@ -50,9 +51,10 @@ int memorizer_map_init(struct memorizer_map **table, unsigned long ram)
 	memorizer_pages = table;
 	memorizer_ram = ram;
 	memorizer_direct_base = PAGE_OFFSET;
-	memorizer_image_base = __START_KERNEL_map - PAGE_OFFSET;
-	memorizer_vmemmap_base = VMEMMAP_START - __START_KERNEL_map;
+	memorizer_image_base = __START_KERNEL_map - phys_base;
+	memorizer_vmemmap_base = VMEMMAP_START;
 	memorizer_vmemmap_init();
+	memorizer_page_base = VMEMMAP_START - memorizer_vmemmap[0];
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 
 #include <linux/memorizer.h>
 #include <linux/memorizer-compat.h>
+#include <linux/memorizer_context.h>
 #include <linux/mutex.h>
 #include <linux/threads.h>
 #include <linux/percpu.h>
@@ -34,13 +35,12 @@ struct memorizer_site {
 #define MEMORIZER_FAR		0xffffU	/* there or beyond, or by another mapping */
 
 /*
- * The extent of an access: how far its first byte is from the start of the direct
- * map, which the lookup of the object computes anyway, in 48 bits; below that, how
+ * The extent of an access: the address of its first byte in 48 bits; below that, how
  * many bytes follow it or, of a pair, how far from it the second access is.
  */
 static __always_inline u64 memorizer_extent(unsigned long addr, unsigned long more)
 {
-	return memorizer_direct_phys(addr) << 16 | min_t(unsigned long, more, MEMORIZER_FAR);
+	return addr << 16 | min_t(unsigned long, more, MEMORIZER_FAR);
 }
 
 /*
@@ -85,14 +85,14 @@ memorizer_range_add(memorizer_range_t a, memorizer_range_t b)
  * An object whose logs are full has a table, with a count for each key. A key
  * lies within MEMORIZER_REACH slots from where its hash points, in the first
  * that was unused. When these are all taken, a larger table takes the place of
- * the object's newest. Where ranges are noted, as many extents as slots follow a
- * table; a table without them looks like a full log there.
+ * the object's newest. Where ranges are noted, extents follow each site of a table; a
+ * table without them looks like a full log there.
  *
  * What is full stays behind what takes its place, and nothing in it moves, so
  * that no count is lost to one in flight. Readers add up.
  */
 struct memorizer_sites {
-	u32 mask;		/* (slots - 1) * sizeof(struct memorizer_site); 0: a log */
+	u32 mask;		/* (slots - 1) * bytes of a slot; 0: a log */
 	u16 words;		/* of a log */
 	u8 ranges;		/* of a table: it has extents */
 	s64 room;		/* of a log: words not yet used; full: below 0 */
@@ -120,11 +120,23 @@ static inline bool memorizer_is_log(const struct memorizer_sites *sites)
 	return !sites->mask;
 }
 
+/* Bytes of a slot of a table. */
+static __always_inline u32 memorizer_slot_size(bool ranges)
+{
+	return sizeof(struct memorizer_site) + (ranges ? sizeof(struct memorizer_extents) : 0);
+}
+
 /* How many words a log has, or slots a table, with those behind the last. */
 static inline u32 memorizer_nr(const struct memorizer_sites *sites)
 {
 	return memorizer_is_log(sites) ? sites->words :
-	       sites->mask / sizeof(struct memorizer_site) + MEMORIZER_REACH;
+	       sites->mask / memorizer_slot_size(sites->ranges) + MEMORIZER_REACH;
+}
+
+/* Slot @i of a table. */
+static inline struct memorizer_site *memorizer_slot(const struct memorizer_sites *table, u32 i)
+{
+	return (void *)table->site + i * memorizer_slot_size(table->ranges);
 }
 
 /* Of a log with ranges. */
@@ -144,17 +156,11 @@ static inline u32 memorizer_room(const struct memorizer_sites *log)
 						      READ_ONCE(log->room), 0);
 }
 
-/*
- * The extents of a slot of a table that has them: as far behind it as there are
- * slots.
- */
-#define MEMORIZER_EXTENTS	(MEMORIZER_REACH * sizeof(struct memorizer_site))
-static_assert(sizeof(struct memorizer_extents) == sizeof(struct memorizer_site));
-
+/* The extents of a slot of a table that has them. */
 static __always_inline struct memorizer_extents *
-memorizer_extents(const struct memorizer_sites *sites, const struct memorizer_site *site)
+memorizer_extents(const struct memorizer_site *site)
 {
-	return (void *)site + sites->mask + MEMORIZER_EXTENTS;
+	return (void *)(site + 1);
 }
 
 enum memorizer_map_kind {
@@ -276,13 +282,20 @@ enum memorizer_miss {
 	MEMORIZER_NR_MISSES,
 };
 
+/* What a key may stand for; a read is the first, without a bit. */
+#define MEMORIZER_NR_KINDS	7
+extern const u64 memorizer_kinds[MEMORIZER_NR_KINDS];
+
 struct memorizer_cpu {
-	u64 seen;			/* accesses that should count */
+	u64 seen;			/* accesses to an object; others are misses */
 	u64 objects_seen;
 	u64 miss[MEMORIZER_NR_MISSES];
 	u64 folded;			/* counted under pid -1 */
 	u64 calls_folded;
 	u64 irq_tag;			/* like memorizer_task.tag */
+	/* Of what runs, see context.c: */
+	u64 tags[MEMORIZER_NR_KINDS];	/* with the bits of each of memorizer_kinds[] */
+	unsigned long end;		/* memorizer_entry_end; 0: hidden */
 };
 
 DECLARE_PER_CPU(struct memorizer_cpu, memorizer_cpu);
@@ -383,6 +396,7 @@ void memorizer_unlock(unsigned long flags);
 
 /* pool.c */
 extern unsigned long memorizer_pool_bytes;
+void *memorizer_pool_memory(void);
 extern unsigned long memorizer_budget;
 int memorizer_pool_init(void *mem, unsigned long bytes);
 void *memorizer_pool_alloc(size_t size);
@@ -396,8 +410,9 @@ struct memorizer_object *memorizer_pool_object(unsigned long slot);
 /* lookup.c */
 extern struct memorizer_map **memorizer_pages;
 extern unsigned long memorizer_ram;		/* end of RAM, bytes */
-/* For entry.S: where RAM is mapped, from there the image, and from there the page array. */
-extern unsigned long memorizer_direct_base, memorizer_image_base, memorizer_vmemmap_base;
+/* For entry.S: where RAM is mapped, where it would be as the image and the page array are. */
+extern unsigned long memorizer_direct_base, memorizer_image_base, memorizer_page_base;
+extern unsigned long memorizer_vmemmap_base;	/* the page array */
 extern struct memorizer_map *memorizer_no_map;
 int memorizer_map_init(struct memorizer_map **table, unsigned long ram);
 void memorizer_map_miss(unsigned long addr, enum memorizer_miss miss);
@@ -444,15 +459,23 @@ bool memorizer_have_dead(void);
 void memorizer_release(struct memorizer_object *obj);
 unsigned long memorizer_drop_dead(u64 max, bool printed, u64 *total);
 
-/* site.c */
-extern unsigned long memorizer_fast_end, memorizer_range_end;
+/* context.c */
+void memorizer_tag_changed(void);
+void memorizer_task_tag_changed(struct task_struct *task);
+void memorizer_switches_changed(void);
+void memorizer_set_irq_tag(u64 tag);
+
+/* ways.c */
+extern unsigned long memorizer_fast_end, memorizer_range_end, memorizer_entry_end;
 void memorizer_set_fast(void);
+
+/* site.c */
 void memorizer_start_log(struct memorizer_sites *log, u32 words, bool ranges);
 bool memorizer_count(struct memorizer_object *obj, u64 key);
 void memorizer_quiesce(void);
 void memorizer_access_slow(unsigned long addr, unsigned long ip, u64 kind,
 			   unsigned long more);
-void memorizer_touched(unsigned long base, unsigned long ip, u64 kind);
+void memorizer_touched(unsigned long addr, unsigned long ip, u64 kind);
 
 /* globals.c */
 unsigned long memorizer_globals_bytes(void);
@@ -560,6 +583,11 @@ void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
 
 /* stats_upstream.c */
 extern const struct file_operations memorizer_upstream_stats_fops;
+
+/* upstream_files.c */
+struct dentry;
+void memorizer_create_upstream_files(struct dentry *dir);
+void memorizer_warn_lost(void);
 
 /* cache_names.c */
 u16 memorizer_cache_id(struct kmem_cache *s);

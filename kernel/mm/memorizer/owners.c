@@ -164,6 +164,7 @@ static void set_tag(struct task_struct *task, u64 tag)
 		if (seen == old)
 			break;
 	}
+	memorizer_task_tag_changed(task);
 }
 
 /* Called with css_set_lock held. */

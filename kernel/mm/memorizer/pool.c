@@ -124,6 +124,12 @@ int memorizer_pool_init(void *mem, unsigned long bytes)
 	return 0;
 }
 
+/* All of it, with the table of chunks; NULL if there is none. */
+void *memorizer_pool_memory(void)
+{
+	return memorizer_pages ? chunks : NULL;
+}
+
 static void *alloc_class(int class)
 {
 	u32 c = partial[class];

@@ -16,24 +16,6 @@
 #include "frames.h"
 #include "memorizer.h"
 
-/*
- * The end of RAM while all tasks are counted in the common way, without or with
- * ranges; 0 if each access must be looked at: by mark, in the other way, for its
- * frame, or not at all.
- */
-unsigned long memorizer_fast_end;
-unsigned long memorizer_range_end;
-
-void memorizer_set_fast(void)
-{
-	unsigned long end = memorizer_counting && memorizer_mode == 1 ? memorizer_ram : 0;
-
-	if (memorizer_frames_on())
-		end = 0;
-	WRITE_ONCE(memorizer_fast_end, memorizer_print_fields ? 0 : end);
-	WRITE_ONCE(memorizer_range_end, memorizer_print_fields ? end : 0);
-}
-
 /* What is in no map can be given back when this returns. Sleeps. */
 void memorizer_quiesce(void)
 {
@@ -63,15 +45,14 @@ static struct memorizer_sites *new_log(u32 words, bool ranges)
 
 static struct memorizer_sites *new_table(u32 slots, bool ranges)
 {
-	u32 nr = slots - 1 + MEMORIZER_REACH;
+	u32 nr = slots - 1 + MEMORIZER_REACH, size = memorizer_slot_size(ranges);
 	struct memorizer_sites *new;
 
-	new = memorizer_pool_alloc(struct_size(new, site, nr) +
-				   (ranges ? nr * sizeof(struct memorizer_extents) : 0));
+	new = memorizer_pool_alloc(sizeof(*new) + nr * size);
 	if (!new)
 		return NULL;
 	new->ranges = ranges;
-	new->mask = (slots - 1) * sizeof(struct memorizer_site);
+	new->mask = (slots - 1) * size;
 	return new;
 }
 
@@ -176,7 +157,6 @@ static enum memorizer_miss no_object(unsigned long addr, unsigned long phys)
 
 static void missed(enum memorizer_miss miss, u64 kind)
 {
-	this_cpu_add(memorizer_cpu.seen, memorizer_events(kind));
 	this_cpu_add(memorizer_cpu.miss[miss], memorizer_events(kind));
 }
 
@@ -231,14 +211,18 @@ static void lost(const struct memorizer_object *obj, u64 kind)
 
 /*
  * Beyond all that is noted if it is by a mapping below that of the object. Frames of
- * a function are in many places: where in them is not noted either.
+ * a function are in many places: where in them is not noted either. Their record
+ * moves to the largest that was seen, so that what lies behind them is the last
+ * byte of all memory.
  */
 static u64 extent_in(const struct memorizer_object *obj, unsigned long addr,
 		     unsigned long more)
 {
 	u64 extent = memorizer_extent(addr, more);
 
-	if (memorizer_is_frame(obj) || memorizer_is_below(obj, extent))
+	if (memorizer_is_frame(obj))
+		return memorizer_extent(ULONG_MAX, 0);
+	if (memorizer_is_below(obj, extent))
 		return memorizer_extent(obj->va + MEMORIZER_FAR, 0);
 	return extent;
 }
@@ -304,18 +288,15 @@ void memorizer_access_slow(unsigned long addr, unsigned long ip, u64 kind,
 	memorizer_access_end();
 }
 
-#ifdef CONFIG_MEMORIZER_PLUGIN
-
-/* What follows the call that reports accesses: a nop that ends in offsets. */
-struct offsets {
-	u8 nop[4];
-	s16 first;
-	s16 second;		/* or how many bytes more of a single access, unsigned */
-};
+/* What follows the call that reports accesses. */
+struct report {
+	u8 code[8];
+	s16 more;		/* to the second; or bytes more of a single one, unsigned */
+} __packed;
 
 /*
- * Two accesses of the same object, at @ip and at the byte after it, as two: there
- * must be more room, or they are too far from each other.
+ * Two accesses of the same object, at @ip and at the byte after it, as two if there
+ * must be more room.
  */
 static __always_inline void touched_pair(unsigned long addr, unsigned long ip, u64 kind,
 					 long distance)
@@ -323,7 +304,7 @@ static __always_inline void touched_pair(unsigned long addr, unsigned long ip, u
 	u64 first = memorizer_pair_writes(kind, 0) ? MEMORIZER_WRITE : MEMORIZER_READ;
 	u64 second = memorizer_pair_writes(kind, 1) ? MEMORIZER_WRITE : MEMORIZER_READ;
 
-	if (distance == (s16)distance && memorizer_try_range(addr, ip, kind, (u16)distance))
+	if (memorizer_try_range(addr, ip, kind, (u16)distance))
 		return;
 	if (!memorizer_try_range(addr, ip, first, 0))
 		access_any(addr, ip, first, 0);
@@ -336,20 +317,16 @@ static __always_inline void touched_pair(unsigned long addr, unsigned long ip, u
  * The plugin's report of an access or a pair that entry.S does not count. Preemption
  * is off, and on again at the end.
  */
-void memorizer_touched(unsigned long base, unsigned long ip, u64 kind)
+void memorizer_touched(unsigned long addr, unsigned long ip, u64 kind)
 {
-	const struct offsets *offsets = (void *)ip;
-	unsigned long addr = base + offsets->first;
-	unsigned long more = (u16)offsets->second;
+	long more = ((struct report *)ip)->more;
 
 	/* Code is patched before counting begins, and after it ends. */
 	if (unlikely(!memorizer_counting) || memorizer_try_access(addr, ip, kind))
 		;
 	else if (kind & MEMORIZER_PAIR)
-		touched_pair(addr, ip, kind, offsets->second - offsets->first);
-	else if (!memorizer_try_range(addr, ip, kind, more))
-		access_any(addr, ip, kind, more);
+		touched_pair(addr, ip, kind, more);
+	else if (!memorizer_try_range(addr, ip, kind, (u16)more))
+		access_any(addr, ip, kind, (u16)more);
 	memorizer_access_end();
 }
-
-#endif /* CONFIG_MEMORIZER_PLUGIN */

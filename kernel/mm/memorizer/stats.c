@@ -52,8 +52,9 @@ void memorizer_count_sites(const struct memorizer_object *obj, u64 *reads,
 	for (sites = READ_ONCE(obj->sites); sites; sites = sites->prev) {
 		if (!memorizer_is_log(sites)) {
 			for (i = 0; i < memorizer_nr(sites); i++)
-				add_counts(READ_ONCE(sites->site[i].key),
-					   READ_ONCE(sites->site[i].count), reads, writes);
+				add_counts(READ_ONCE(memorizer_slot(sites, i)->key),
+					   READ_ONCE(memorizer_slot(sites, i)->count),
+					   reads, writes);
 			continue;
 		}
 		step = memorizer_has_ranges(sites) ? 2 : 1;
@@ -95,6 +96,16 @@ static void sum_records(struct memorizer_stats *s)
 	mutex_unlock(&memorizer_mutex);
 }
 
+u64 memorizer_sum_misses(const struct memorizer_stats *s, int from, int to)
+{
+	u64 sum = 0;
+	int i;
+
+	for (i = from; i <= to; i++)
+		sum += s->all.miss[i];
+	return sum;
+}
+
 /* The counters of other CPUs are read without stopping those CPUs. */
 void memorizer_collect_stats(struct memorizer_stats *s)
 {
@@ -112,16 +123,7 @@ void memorizer_collect_stats(struct memorizer_stats *s)
 		for (i = 0; i < MEMORIZER_NR_MISSES; i++)
 			s->all.miss[i] += c->miss[i];
 	}
-}
-
-u64 memorizer_sum_misses(const struct memorizer_stats *s, int from, int to)
-{
-	u64 sum = 0;
-	int i;
-
-	for (i = from; i <= to; i++)
-		sum += s->all.miss[i];
-	return sum;
+	s->all.seen += memorizer_sum_misses(s, NO_OBJ_USER, ACCESS_MEMORY);
 }
 
 /* The causes of one kind of loss. */

@@ -6,30 +6,35 @@
  * The pass is the last one on GIMPLE, so that the code is as good as without
  * it, and what it sees is what will be executed. It looks at stretches of a
  * basic block without a call. The accesses of a stretch whose addresses are
- * known before the first of them happens are a group. In front of a group
- * stands one branch:
+ * known before the first of them happens are a group, and so are those of later
+ * blocks that run whenever this one does, if nothing is called on the way. In front
+ * of a group stands one branch:
  *
  *	nop				a jump label (key=SYMBOL), or
  *	cmpb $0, SYMBOL; jne		a flag (flag=SYMBOL)
  *
  * The other way leads to a cold block with a call for each object:
  *
- *	call PREFIX_KINDS_REGISTER
- *	nopl with the offsets
+ *	lea ADDRESS, %r11
+ *	call PREFIX_KINDS
+ *	jmp back		or a nop, if another call follows
+ *	nopl MORE(%rax)		is never executed
  *
  * KINDS is r, w or x (both, one count each) for one access, or rr, rw, wr, ww
  * for two accesses to the same object, so that one lookup serves two counts.
- * REGISTER holds the base pointer, wherever the compiler has it: the run time
- * has an entry for each and preserves all registers, so that the code around
- * needs to save none. The offsets are two signed 16-bit numbers that end the
- * nop. After a single access, the second is the number of bytes behind the
- * first one if the access is a copy of a structure.
+ * The run time may use %r8 to %r11, which the compiler gives away last, and
+ * preserves all other registers: the code around saves none in the straight
+ * line. With the option image=MACRO, the name of the entry for a variable ends in
+ * _image, unless the macro is defined: then variables may be anywhere. With
+ * page=TYPE,..., that for what is pointed to as one of these structures ends in _page.
+ * A copy of a structure has the ending _range. MORE, 16 bits, eight bytes after the call, is how far the second access of a pair is from the first,
+ * or the number of bytes behind the first one of a copy of a structure.
  *
  * A site is the return address of its call; the second of a pair is the address
  * after it. The section .memorizer_sites, which is not loaded, says for each
  * site what is accessed: see write_site().
  *
- * x86-64 without a red zone. Options: prefix=, key= or flag=, note= (functions
+ * x86-64 without a red zone. Options: prefix=, key= or flag=, image=, page=, note= (functions
  * with names that begin so are not called but are accesses to what their
  * argument points to: NOTEread, NOTEwrite, NOTEread_write).
  */
@@ -41,6 +46,7 @@
 #include "tree-pass.h"
 #include "ssa.h"
 #include "cfghooks.h"
+#include "cfganal.h"
 #include "cfgloop.h"
 #include "gimple-iterator.h"
 #include "gimplify-me.h"
@@ -53,6 +59,8 @@
 #include "stringpool.h"
 #include "attribs.h"
 #include "diagnostic.h"
+#include "c-family/c-pragma.h"
+#include "cpplib.h"
 
 int plugin_is_GPL_compatible;
 
@@ -61,12 +69,17 @@ static struct plugin_info info = {
 	.help = "prefix=NAME\tof the run time's entries\n"
 		"key=SYMBOL\ta static key that says whether to count\n"
 		"flag=SYMBOL\ta byte that says whether to count\n"
+		"image=MACRO\tvariables are in the image if this is not defined\n"
+		"page=TYPE,...\tstructures whose accesses have entries of their own\n"
 		"note=NAME\tprefix of functions that stand for an access\n",
 };
 
 static const char *prefix = "__memorizer_at";
 static const char *note = "memorizer_note_";
-static const char *key, *flag;
+static const char *key, *flag, *image, *page;
+
+/* Of the function at hand: see has_scratch_variables(). */
+static bool keeps_scratch;
 
 enum kind { READ, WRITE, BOTH };
 
@@ -86,9 +99,14 @@ struct touch {
 };
 
 struct group {
+	basic_block bb;
 	gimple *after;		/* NULL: at the start of the block */
+	bool first, last;	/* nothing in the block ends a stretch before or after it */
 	auto_vec<touch> accesses;
 };
+
+/* Of the function at hand: blocks with something that ends a stretch, by index. */
+static bitmap enders;
 
 static bool is_note(gimple *stmt, enum kind *kind)
 {
@@ -297,6 +315,32 @@ static void add_note(vec<touch> *found, gimple *stmt, enum kind kind)
 	found->safe_push(a);
 }
 
+/* Structures that a call passes by value are read before it. */
+static void add_arguments(vec<touch> *found, gimple *call)
+{
+	for (unsigned int i = 0; i < gimple_call_num_args(call); i++) {
+		tree arg = gimple_call_arg(call, i);
+
+		if (!is_gimple_reg_type(TREE_TYPE(arg)) && is_gimple_lvalue(arg))
+			add_ref(found, call, arg, READ);
+	}
+}
+
+/*
+ * A structure that a call returns is written after it, where nothing but a report
+ * of the store can stand. A call that ends its block, as it may throw, has no such place.
+ */
+static void add_result(vec<touch> *found, gimple *call)
+{
+	unsigned int n = found->length();
+
+	if (!gimple_store_p(call) || stmt_ends_bb_p(call))
+		return;
+	add_ref(found, call, gimple_call_lhs(call), WRITE);
+	if (found->length() > n)
+		found->last().at++;
+}
+
 static void add_accesses(vec<touch> *found, gimple *stmt)
 {
 	enum kind kind;
@@ -324,6 +368,9 @@ static bool ends_stretch(gimple *stmt)
 	a = dyn_cast<gasm *>(stmt);
 	if (!a || !*gimple_asm_string(a))
 		return false;
+	/* A jump label does nothing but jump. */
+	if (gimple_asm_nlabels(a) && strstr(gimple_asm_string(a), "__jump_table"))
+		return false;
 	return gimple_asm_volatile_p(a) || gimple_asm_clobbers_memory_p(a);
 }
 
@@ -335,7 +382,7 @@ static bool ends_stretch(gimple *stmt)
  * ended the last stretch.
  */
 static void make_groups(vec<touch> *found, unsigned int start, vec<gimple *> *stmts,
-			vec<group *> *groups)
+			basic_block bb, vec<group *> *groups)
 {
 	unsigned int store = 0, known = 0, i;
 	struct group *g = NULL;
@@ -344,6 +391,9 @@ static void make_groups(vec<touch> *found, unsigned int start, vec<gimple *> *st
 	FOR_EACH_VEC_ELT(*found, i, a) {
 		if (!g || MAX(known, a->known) >= store) {
 			g = new group;
+			g->bb = bb;
+			g->first = !bitmap_bit_p(enders, bb->index);
+			g->last = true;
 			groups->safe_push(g);
 			store = UINT_MAX;
 			known = start;
@@ -359,7 +409,7 @@ static void make_groups(vec<touch> *found, unsigned int start, vec<gimple *> *st
 
 static void find_groups(basic_block bb, vec<group *> *groups)
 {
-	unsigned int n = 0, start = 0;
+	unsigned int n = 0, start = 0, begin = groups->length();
 	auto_vec<gimple *> stmts;
 	auto_vec<touch> found;
 	gimple_stmt_iterator gsi;
@@ -375,13 +425,112 @@ static void find_groups(basic_block bb, vec<group *> *groups)
 	for (unsigned int i = start; i < n; i++) {
 		stmt = stmts[i];
 		if (ends_stretch(stmt)) {
-			make_groups(&found, start, &stmts, groups);
+			if (is_gimple_call(stmt))
+				add_arguments(&found, stmt);
+			make_groups(&found, start, &stmts, bb, groups);
+			for (unsigned int j = begin; j < groups->length(); j++)
+				(*groups)[j]->last = false;
+			bitmap_set_bit(enders, bb->index);
 			start = i + 1;
+			if (is_gimple_call(stmt))
+				add_result(&found, stmt);
 			continue;
 		}
 		add_accesses(&found, stmt);
 	}
-	make_groups(&found, start, &stmts, groups);
+	make_groups(&found, start, &stmts, bb, groups);
+}
+
+#define MAX_BETWEEN	32
+
+/* Is there no call, no loop and no end on any way from @from to @to? */
+static bool is_clear(basic_block from, basic_block to)
+{
+	auto_vec<basic_block> todo;
+	auto_bitmap seen;
+	edge_iterator ei;
+	basic_block bb;
+	edge e;
+
+	todo.safe_push(from);
+	for (unsigned int n = 0; !todo.is_empty(); n++) {
+		bb = todo.pop();
+		FOR_EACH_EDGE(e, ei, bb->succs) {
+			if (e->flags & EDGE_COMPLEX)
+				return false;
+			if (e->dest == to || !bitmap_set_bit(seen, e->dest->index))
+				continue;
+			if (n == MAX_BETWEEN || e->dest == from ||
+			    e->dest == EXIT_BLOCK_PTR_FOR_FN(cfun) ||
+			    bitmap_bit_p(enders, e->dest->index) ||
+			    e->dest->loop_father != from->loop_father)
+				return false;
+			todo.safe_push(e->dest);
+		}
+	}
+	return true;
+}
+
+/* Does @b run once after each time that @a does? */
+static bool runs_after(basic_block a, basic_block b)
+{
+	return a != b && dominated_by_p(CDI_DOMINATORS, b, a) &&
+	       dominated_by_p(CDI_POST_DOMINATORS, a, b) &&
+	       a->loop_father == b->loop_father && is_clear(a, b);
+}
+
+static tree walk_unknown(tree *tp, int *, void *data)
+{
+	const struct group *g = (const struct group *)data;
+	gimple *def;
+
+	if (TREE_CODE(*tp) != SSA_NAME || SSA_NAME_IS_DEFAULT_DEF(*tp))
+		return NULL_TREE;
+	def = SSA_NAME_DEF_STMT(*tp);
+	if (gimple_bb(def) != g->bb)
+		return dominated_by_p(CDI_DOMINATORS, g->bb, gimple_bb(def)) ?
+		       NULL_TREE : *tp;
+	if (gimple_code(def) == GIMPLE_PHI || (g->after && gimple_uid(def) <= gimple_uid(g->after)))
+		return NULL_TREE;
+	return *tp;
+}
+
+/* Is the address of @a known where @g is reported? */
+static bool is_known(const struct touch *a, struct group *g)
+{
+	tree expr = a->base ? a->base : a->ref;
+
+	return !walk_tree(&expr, walk_unknown, g, NULL);
+}
+
+/* Let @g report what it can of @later, too. */
+static void take_from(struct group *g, struct group *later)
+{
+	unsigned int i, kept = 0;
+	struct touch *a;
+
+	FOR_EACH_VEC_ELT(later->accesses, i, a) {
+		if (is_known(a, g))
+			g->accesses.safe_push(*a);
+		else
+			later->accesses[kept++] = *a;
+	}
+	later->accesses.truncate(kept);
+}
+
+/* @groups: those of a block before those of the blocks that it dominates. */
+static void share_groups(vec<group *> *groups)
+{
+	struct group *g, *later;
+	unsigned int i, j;
+
+	FOR_EACH_VEC_ELT(*groups, i, g) {
+		if (!g->last || (g->bb->flags & BB_IRREDUCIBLE_LOOP))
+			continue;
+		for (j = i + 1; groups->iterate(j, &later); j++)
+			if (later->first && runs_after(g->bb, later->bb))
+				take_from(g, later);
+	}
 }
 
 static tree string_operand(const char *s)
@@ -389,17 +538,33 @@ static tree string_operand(const char *s)
 	return build_tree_list(NULL_TREE, build_string(strlen(s) + 1, s));
 }
 
-static gasm *build_asm(const char *text, tree input, tree label)
+static gasm *build_branch(const char *text, tree label)
 {
-	vec<tree, va_gc> *inputs = NULL, *labels = NULL;
+	vec<tree, va_gc> *labels = NULL;
 	gasm *stmt;
 
-	/* Any register but the stack pointer, which a call changes. */
-	if (input)
-		vec_safe_push(inputs, build_tree_list(string_operand("l"), input));
-	if (label)
-		vec_safe_push(labels, build_tree_list(NULL_TREE, label));
-	stmt = gimple_build_asm_vec(ggc_strdup(text), inputs, NULL, NULL, labels);
+	vec_safe_push(labels, build_tree_list(NULL_TREE, label));
+	stmt = gimple_build_asm_vec(ggc_strdup(text), NULL, NULL, NULL, labels);
+	gimple_asm_set_volatile(stmt, true);
+	return stmt;
+}
+
+/* What the run time may use. */
+static const char *const scratch[] = { "r8", "r9", "r10", "r11" };
+
+/* @constraint: of @operand, %0 in @text; @back: where it jumps to, or NULL_TREE. */
+static gasm *build_report(const char *text, const char *constraint, tree operand, tree back)
+{
+	vec<tree, va_gc> *inputs = NULL, *clobbers = NULL, *labels = NULL;
+	gasm *stmt;
+
+	if (back)
+		vec_safe_push(labels, build_tree_list(NULL_TREE, back));
+
+	vec_safe_push(inputs, build_tree_list(string_operand(constraint), operand));
+	for (unsigned int i = 0; !keeps_scratch && i < ARRAY_SIZE(scratch); i++)
+		vec_safe_push(clobbers, string_operand(scratch[i]));
+	stmt = gimple_build_asm_vec(ggc_strdup(text), inputs, NULL, clobbers, labels);
 	gimple_asm_set_volatile(stmt, true);
 	return stmt;
 }
@@ -567,28 +732,8 @@ static void write_site(char *s, size_t size, const struct touch *a, int second)
 
 static const char *const letters = "rwx";
 
-/* One or two accesses through the same base. */
-static void emit_call(gimple_stmt_iterator *gsi, tree base, const struct touch *a,
-		      const struct touch *b)
-{
-	char text[4096], kinds[3] = { letters[a->kind], b ? letters[b->kind] : '\0' };
-	int offset = a->base ? a->offset : 0, second;
-	gasm *stmt;
-	size_t n;
-
-	second = b ? b->offset : a->range ? MIN(a->size - 1, 65535) : 0;
-	n = snprintf(text, sizeof(text),
-		     "call %s_%s_%%V0\n660:\t.byte 0x0f, 0x1f, 0x84, 0\n\t.short %d, %d\n\t",
-		     prefix, kinds, offset, second);
-	write_site(text + n, sizeof(text) - n, a, 0);
-	if (b) {
-		n = strlen(text);
-		write_site(text + n, sizeof(text) - n, b, 1);
-	}
-	stmt = build_asm(text, base, NULL_TREE);
-	gimple_set_location(stmt, a->where);
-	gsi_insert_after(gsi, stmt, GSI_NEW_STMT);
-}
+#define SAVE_SCRATCH	"pushq %%r8; pushq %%r9; pushq %%r10; pushq %%r11\n\t"
+#define RESTORE_SCRATCH	"popq %%r11; popq %%r10; popq %%r9; popq %%r8\n\t"
 
 /* Bits have no address: that of the structure around them stands for it. */
 static tree address_expr(tree ref)
@@ -602,23 +747,131 @@ static tree address_expr(tree ref)
 	return build_fold_addr_expr(unshare_expr(ref));
 }
 
-/* The address of an access in a register. */
-static tree address_of(gimple_stmt_iterator *gsi, const struct touch *a)
+/* A pointer to the access, or to what it is at an offset from. */
+static tree pointer_of(gimple_stmt_iterator *gsi, const struct touch *a)
 {
 	tree address = a->base ? a->base : a->ref ? address_expr(a->ref) : a->pointer;
 	gimple_seq seq = NULL;
 
-	if (TREE_CODE(address) == SSA_NAME)
+	if (TREE_CODE(address) == SSA_NAME || is_gimple_min_invariant(address))
 		return address;
 	address = force_gimple_operand(unshare_expr(address), &seq, true, NULL_TREE);
-	if (TREE_CODE(address) != SSA_NAME) {
-		gassign *set = gimple_build_assign(make_ssa_name(ptr_type_node),
-						   fold_convert(ptr_type_node, address));
-		gimple_seq_add_stmt(&seq, set);
-		address = gimple_assign_lhs(set);
-	}
-	gsi_insert_seq_after(gsi, seq, GSI_NEW_STMT);
+	if (seq)
+		gsi_insert_seq_after(gsi, seq, GSI_CONTINUE_LINKING);
 	return address;
+}
+
+/* The first byte of the access, as an operand in memory. */
+static tree byte_of(gimple_stmt_iterator *gsi, const struct touch *a)
+{
+	tree pointer = pointer_of(gsi, a);
+	tree offset = build_int_cst(build_pointer_type(char_type_node),
+				    a->base ? a->offset : 0);
+
+	return fold_build2(MEM_REF, char_type_node, pointer, offset);
+}
+
+/*
+ * A function with variables in registers that the run time uses: they are saved
+ * around the call, and the address is in a register, as the stack pointer moves.
+ */
+static bool has_scratch_variables(function *fn)
+{
+	unsigned int i;
+	tree var;
+
+	FOR_EACH_LOCAL_DECL(fn, i, var) {
+		const char *name;
+
+		if (!VAR_P(var) || is_global_var(var) || !DECL_HARD_REGISTER(var))
+			continue;
+		name = IDENTIFIER_POINTER(DECL_ASSEMBLER_NAME(var));
+		for (unsigned int j = 0; j < ARRAY_SIZE(scratch); j++)
+			if (strstr(name, scratch[j]))
+				return true;
+	}
+	return false;
+}
+
+static tree report_operand(gimple_stmt_iterator *gsi, const struct touch *a)
+{
+	tree byte = byte_of(gsi, a);
+	gassign *set;
+
+	if (!keeps_scratch)
+		return byte;
+	set = gimple_build_assign(make_ssa_name(ptr_type_node),
+				  fold_convert(ptr_type_node, build_fold_addr_expr(byte)));
+	gsi_insert_after(gsi, set, GSI_NEW_STMT);
+	return gimple_assign_lhs(set);
+}
+
+/* Is the access to a variable, and where variables are is known? */
+static bool is_in_image(const struct touch *a)
+{
+	tree ref = a->ref;
+
+	if (!image || cpp_defined(parse_in, (const unsigned char *)image, strlen(image)))
+		return false;
+	if (a->base)
+		ref = TREE_CODE(a->base) == ADDR_EXPR ? TREE_OPERAND(a->base, 0) : NULL_TREE;
+	while (ref && handled_component_p(ref))
+		ref = TREE_OPERAND(ref, 0);
+	return ref && VAR_P(ref) && is_global_var(ref);
+}
+
+/* Is it to one of the structures that the option names? */
+static bool is_in_page(const struct touch *a)
+{
+	const char *name, *at = page;
+	size_t n;
+
+	if (!page || !a->base || TREE_CODE(a->base) != SSA_NAME)
+		return false;
+	name = name_of_type(TREE_TYPE(TREE_TYPE(a->base)));
+	n = strlen(name);
+	for (; n && (at = strstr(at, name)); at += n)
+		if ((at == page || at[-1] == ',') && (!at[n] || at[n] == ','))
+			return true;
+	return false;
+}
+
+static const char *ending(const struct touch *a)
+{
+	return a->range ? "_range" : is_in_image(a) ? "_image" : is_in_page(a) ? "_page" : "";
+}
+
+/*
+ * What follows the call: the way back, with MORE behind it where nobody goes, or a nop
+ * that ends in it.
+ */
+#define WAY_BACK	"660:\t.byte 0xe9\n\t.long %%l1 - . - 4\n\t" \
+			".byte 0x0f, 0x1f, 0x80\n\t.short %d, 0\n\t"
+#define WAY_ON		"660:\t.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0\n\t.short 0, %d\n\t"
+
+/* One or two accesses through the same base. @back: see build_report(). */
+static void emit_call(gimple_stmt_iterator *gsi, const struct touch *a, const struct touch *b,
+		      tree back)
+{
+	char text[4096], kinds[3] = { letters[a->kind], b ? letters[b->kind] : '\0' };
+	HOST_WIDE_INT more = b ? b->offset - a->offset : a->range ? MIN(a->size - 1, 65535) : 0;
+	gasm *stmt;
+	size_t n;
+
+	n = snprintf(text, sizeof(text), "%s %%0, %%%%r11\n\tcall %s_%s%s\n",
+		     keeps_scratch ? SAVE_SCRATCH "movq" : "leaq", prefix, kinds,
+		     ending(a));
+	n += snprintf(text + n, sizeof(text) - n, back ? WAY_BACK : WAY_ON, (int)(short)more);
+	if (keeps_scratch)
+		n += snprintf(text + n, sizeof(text) - n, "%s", RESTORE_SCRATCH);
+	write_site(text + n, sizeof(text) - n, a, 0);
+	if (b) {
+		n = strlen(text);
+		write_site(text + n, sizeof(text) - n, b, 1);
+	}
+	stmt = build_report(text, keeps_scratch ? "l" : "m", report_operand(gsi, a), back);
+	gimple_set_location(stmt, a->where);
+	gsi_insert_after(gsi, stmt, GSI_NEW_STMT);
 }
 
 /* Is the access to a member of the structure that its base points to? */
@@ -638,7 +891,8 @@ static bool is_partner(const struct touch *a, const struct touch *b)
 {
 	if (b->done || b->kind == BOTH || a->kind == BOTH || a->range || b->range)
 		return false;
-	if (!a->base || !b->base || !operand_equal_p(a->base, b->base, 0))
+	if (!a->base || !b->base || !operand_equal_p(a->base, b->base, 0) ||
+	    !fits(b->offset - a->offset))
 		return false;
 	if (a->offset == b->offset || TREE_CODE(a->base) == ADDR_EXPR)
 		return true;
@@ -647,23 +901,63 @@ static bool is_partner(const struct touch *a, const struct touch *b)
 		b->ref && TREE_CODE(b->ref) == COMPONENT_REF);
 }
 
-static void fill_cold(basic_block bb, struct group *g)
+/* The partner of the access @i of @g, if it has one. */
+static struct touch *find_partner(struct group *g, unsigned int i)
+{
+	for (unsigned int j = i + 1; j < g->accesses.length(); j++)
+		if (is_partner(&g->accesses[i], &g->accesses[j]))
+			return &g->accesses[j];
+	return NULL;
+}
+
+/* @back: where the last call leads, or NULL_TREE. */
+static void fill_cold(basic_block bb, struct group *g, tree back)
 {
 	gimple_stmt_iterator gsi = gsi_last_bb(bb);
-	struct touch *a, *b;
-	unsigned int i, j;
+	struct touch *a, *b, *last = NULL, *last_b = NULL;
+	unsigned int i;
 
 	FOR_EACH_VEC_ELT(g->accesses, i, a) {
 		if (a->done)
 			continue;
-		b = NULL;
-		for (j = i + 1; j < g->accesses.length() && !b; j++)
-			if (is_partner(a, &g->accesses[j]))
-				b = &g->accesses[j];
+		b = find_partner(g, i);
 		if (b)
 			b->done = true;
-		emit_call(&gsi, address_of(&gsi, a), a, b);
+		if (last)
+			emit_call(&gsi, last, last_b, NULL_TREE);
+		last = a;
+		last_b = b;
 	}
+	emit_call(&gsi, last, last_b, back);
+}
+
+/* The calls in @cold, and the way from there to @next. */
+static void make_cold(basic_block cold, struct group *g, basic_block next)
+{
+	gimple_stmt_iterator gsi;
+	basic_block never;
+	gasm *nothing;
+
+	if (keeps_scratch) {
+		make_single_succ_edge(cold, next, EDGE_FALLTHRU);
+		fill_cold(cold, g, NULL_TREE);
+		return;
+	}
+	/* The last call jumps; what would be behind it is never reached. */
+	fill_cold(cold, g, gimple_block_label(next));
+	never = create_empty_bb(cold);
+	never->count = profile_count::zero();
+	if (current_loops)
+		add_bb_to_loop(never, current_loops->tree_root);
+	gsi = gsi_start_bb(never);
+	/* It has something in it, or else GCC may take it away and put a jump there. */
+	nothing = gimple_build_asm_vec("", NULL, NULL, NULL, NULL);
+	gimple_asm_set_volatile(nothing, true);
+	gsi_insert_after(&gsi, nothing, GSI_NEW_STMT);
+	gsi_insert_after(&gsi, gimple_build_call(builtin_decl_implicit(BUILT_IN_UNREACHABLE), 0),
+			 GSI_NEW_STMT);
+	make_edge(cold, next, 0)->probability = profile_probability::always();
+	make_edge(cold, never, EDGE_FALLTHRU)->probability = profile_probability::never();
 }
 
 static const char *branch_text(void)
@@ -694,15 +988,14 @@ static void insert_group(basic_block bb, struct group *g)
 	cold->count = profile_count::zero();
 	if (current_loops)
 		add_bb_to_loop(cold, bb->loop_father);
-	branch = build_asm(branch_text(), NULL_TREE, gimple_block_label(cold));
+	branch = build_branch(branch_text(), gimple_block_label(cold));
 	gimple_set_location(branch, g->accesses[0].where);
 	gsi = gsi_last_bb(bb);
 	gsi_insert_after(&gsi, branch, GSI_NEW_STMT);
 	on = make_edge(bb, cold, 0);
 	on->probability = profile_probability::never();
 	off->probability = profile_probability::always();
-	make_single_succ_edge(cold, off->dest, EDGE_FALLTHRU);
-	fill_cold(cold, g);
+	make_cold(cold, g, off->dest);
 }
 
 static void remove_notes(basic_block bb)
@@ -723,18 +1016,33 @@ static void remove_notes(basic_block bb)
 	}
 }
 
-static void instrument_block(basic_block bb)
+static void instrument_blocks(function *fn)
 {
+	int *order = XNEWVEC(int, n_basic_blocks_for_fn(fn));
 	auto_vec<group *> groups;
 	struct group *g;
+	int n;
 
-	find_groups(bb, &groups);
+	calculate_dominance_info(CDI_DOMINATORS);
+	calculate_dominance_info(CDI_POST_DOMINATORS);
+	loop_optimizer_init(AVOID_CFG_MODIFICATIONS | LOOPS_HAVE_MARKED_IRREDUCIBLE_REGIONS);
+	enders = BITMAP_ALLOC(NULL);
+	n = pre_and_rev_post_order_compute_fn(fn, NULL, order, false);
+	for (int i = 0; i < n; i++)
+		find_groups(BASIC_BLOCK_FOR_FN(fn, order[i]), &groups);
+	share_groups(&groups);
+	loop_optimizer_finalize();
+	free_dominance_info(CDI_DOMINATORS);
+	free_dominance_info(CDI_POST_DOMINATORS);
 	/* From the last: what is before a split stays where it is. */
 	while (!groups.is_empty()) {
 		g = groups.pop();
-		insert_group(bb, g);
+		if (!g->accesses.is_empty())
+			insert_group(g->bb, g);
 		delete g;
 	}
+	BITMAP_FREE(enders);
+	XDELETEVEC(order);
 }
 
 static bool is_left_alone(tree fn)
@@ -750,20 +1058,13 @@ static bool is_left_alone(tree fn)
 
 static unsigned int instrument_function(function *fn)
 {
-	bool alone = is_left_alone(fn->decl);
-	auto_vec<basic_block> blocks;
 	basic_block bb;
-	unsigned int i;
 
-	FOR_EACH_BB_FN(bb, fn)
-		blocks.safe_push(bb);
-	FOR_EACH_VEC_ELT(blocks, i, bb)
-		if (!alone)
-			instrument_block(bb);
+	keeps_scratch = has_scratch_variables(fn);
+	if (!is_left_alone(fn->decl))
+		instrument_blocks(fn);
 	FOR_EACH_BB_FN(bb, fn)
 		remove_notes(bb);
-	free_dominance_info(CDI_DOMINATORS);
-	free_dominance_info(CDI_POST_DOMINATORS);
 	return 0;
 }
 
@@ -810,6 +1111,10 @@ static bool take_option(const struct plugin_argument *arg)
 		key = arg->value;
 	else if (!strcmp(arg->key, "flag"))
 		flag = arg->value;
+	else if (!strcmp(arg->key, "image"))
+		image = arg->value;
+	else if (!strcmp(arg->key, "page"))
+		page = arg->value;
 	else
 		return false;
 	return true;

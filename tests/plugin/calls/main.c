@@ -28,7 +28,7 @@ _Static_assert(MEMORIZER_CALLS_FACTOR == MEMORIZER_calls_factor, "factor");
 
 #define IRQ_TAG (1ULL << 32)
 #define ROUNDS	10000 /* at least */
-#define ENOUGH	40 /* interrupts on each CPU */
+#define ENOUGH	40    /* interrupts on each CPU */
 #define POOL	(256ul << 20)
 
 PERCPU struct hot pcpu_hot;

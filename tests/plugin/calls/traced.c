@@ -68,8 +68,9 @@ NOINLINE void in_interrupt(void)
 #define X16(n)	FOUR(n##0) FOUR(n##1) FOUR(n##2) FOUR(n##3)
 #define X64(n)	X16(n##0) X16(n##1) X16(n##2) X16(n##3)
 #define X256(n) X64(n##0) X64(n##1) X64(n##2) X64(n##3)
-X256(0)
-X256(1) X256(2) X256(3)
+/* clang-format off */
+X256(0) X256(1) X256(2) X256(3)
+/* clang-format on */
 
 #define N1(n)	f##n,
 #define N4(n)	N1(n##0) N1(n##1) N1(n##2) N1(n##3)

@@ -42,10 +42,8 @@ static __always_inline u64 memorizer_key(u64 tag, unsigned long ip)
 }
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-#define MEMORIZER_PREEMPT_COUNT	__my_cpu_var(pcpu_hot.preempt_count)
 #define MEMORIZER_IRQ_STACK	pcpu_hot.hardirq_stack_ptr
 #else
-#define MEMORIZER_PREEMPT_COUNT	__preempt_count
 #define MEMORIZER_IRQ_STACK	hardirq_stack_ptr
 #endif
 
@@ -54,17 +52,6 @@ static __always_inline unsigned long memorizer_irq_stack(void)
 {
 	/* What is kept is the address of its last word. */
 	return (unsigned long)raw_cpu_read(MEMORIZER_IRQ_STACK) + 8 - IRQ_STACK_SIZE;
-}
-
-/* preempt_count() & @mask, without loading it. */
-static __always_inline bool memorizer_test_preempt_count(unsigned int mask)
-{
-	bool set;
-
-	asm("testl %[mask], " __percpu_arg([count])
-	    : "=@ccnz" (set)
-	    : [mask] "i" (mask), [count] "m" (MEMORIZER_PREEMPT_COUNT));
-	return set;
 }
 
 /*
