@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "join.h"
 #include "walk.h"
 
 #define STACKS	   262144u /* kept numbers of stacks: 2 MiB */
@@ -56,6 +58,8 @@ static __attribute__((noinline)) bool make_tables(void)
 	p = mz_can_unwind() ? mmap(NULL, table_bytes(), PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
 			    : MAP_FAILED;
+	if (!mz_can_unwind())
+		mz_tell_blind(MZ_BLIND_STACKS);
 	if (p != MAP_FAILED) {
 		tables = p;
 		mz_walk_use(tables);
@@ -178,6 +182,26 @@ static char *put_hex(char *p, uint64_t v)
 	return p + n;
 }
 
+/* The file of the program itself, by the name that it was started by if that is in the same folder:
+ * redis-server is a link to redis-check-rdb. Returns its length. */
+static size_t put_own_file(char *to, size_t size)
+{
+	const struct mz_program_slot *own = &mz_region->images[mz_my_image];
+	char called[sizeof(own->path)];
+	struct stat a, b;
+	ssize_t n;
+
+	memcpy(called, own->path, sizeof(called));
+	called[sizeof(called) - 1] = '\0';
+	if (strlen(called) <= size && !stat(called, &a) && !stat("/proc/self/exe", &b) &&
+	    a.st_ino == b.st_ino && a.st_dev == b.st_dev) {
+		memcpy(to, called, strlen(called));
+		return strlen(called);
+	}
+	n = readlink("/proc/self/exe", to, size);
+	return n > 0 ? (size_t)n : 0;
+}
+
 /* Sends each module once: its address, its build ID, its file. */
 void mz_walk_met(const struct mz_module *m)
 {
@@ -205,9 +229,7 @@ void mz_walk_met(const struct mz_module *m)
 			len = sizeof(text) - (size_t)(p - text);
 		memcpy(p, m->path, len);
 	} else {
-		ssize_t got = readlink("/proc/self/exe", p, sizeof(text) - (size_t)(p - text));
-
-		len = got > 0 ? (size_t)got : 0;
+		len = put_own_file(p, sizeof(text) - (size_t)(p - text));
 	}
 	p += len;
 	if (!mz_append_text(MZ_REC_MODULE, m->start, text, (size_t)(p - text)))

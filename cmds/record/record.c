@@ -16,6 +16,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "cmds/progress.h"
 #include "cmds/record/record.h"
 #include "record/user_start.h"
 
@@ -186,7 +187,7 @@ static void tell_thinning(struct record_job *j)
 	if (j->told_thinning || j->o->json || level <= j->files.sample)
 		return;
 	j->told_thinning = true;
-	console_note("the spool fills: one small block in %u is recorded for the time being",
+	console_note("the spool is filling up: for now, one small block in %u is recorded",
 		     1u << level);
 }
 
@@ -230,6 +231,26 @@ static void tell_packing(struct record_job *j)
 			     console_count(a, waiting));
 }
 
+/* What had come before the program ended, in parts, so that the user sees how far it is. */
+static int encode_rest(struct record_job *j)
+{
+	uint64_t all, moved, done = 0;
+	struct progress progress;
+	bool full;
+	long n = 1;
+
+	mz_user_rings_backlog(&j->rings, &all, &moved, &full);
+	progress_start(&progress, "encoding");
+	progress.quiet |= j->o->json;
+	while (n > 0 && done < all && all >= MZ_USER_MUCH && !told_to_end) {
+		n = mz_user_rings_drain_some(&j->rings);
+		done += n > 0 ? (uint64_t)n : 0;
+		progress_show(&progress, (double)done / (double)all, done, "records");
+	}
+	progress_end(&progress);
+	return n < 0 ? (int)n : 0;
+}
+
 /* Until the program and all that is recorded with it have ended. */
 static int follow(struct record_job *j)
 {
@@ -242,6 +263,9 @@ static int follow(struct record_job *j)
 		if (!j->exited && !j->attached && waitpid(j->pid, &j->status, WNOHANG) == j->pid) {
 			j->exited = true;
 			tell_packing(j);
+			n = encode_rest(j);
+			if (n < 0)
+				return (int)n;
 		}
 		left = mz_user_rings_images(&j->rings);
 		if (j->attached && !left)

@@ -82,6 +82,11 @@ static void tell_file(const struct mz_user_done *d)
 			"%s: it loaded libraries into a namespace of their own (dlmopen): their "
 			"calls are not in the file\n",
 			d->path);
+	if (d->blind & MZ_BLIND_STACKS)
+		fprintf(stderr,
+			"%s: no call stacks: they can be taken in programs of glibc on x86-64 "
+			"only\n",
+			d->path);
 	if (d->unseen)
 		fprintf(stderr,
 			"%s: at least %s of its memory comes from no recorded call: it has another "
@@ -125,8 +130,8 @@ static void tell_silent(const struct record_job *j)
 
 	if (silent(j))
 		console_note("at least %s programs were not recorded: they did not load the "
-			     "library, or found no way to the recorder; they are static, "
-			     "privileged, of 32 bits, or in a container",
+			     "library or could not reach the recorder, because they are static, "
+			     "privileged, 32-bit, or in a container",
 			     console_count(a, silent(j)));
 }
 
@@ -250,6 +255,7 @@ void record_tell_json(const struct record_job *j)
 		mz_stack_share_json(&d->stacks, &json);
 		mz_json_bool(&json, "own_malloc", d->blind & MZ_BLIND_OWN_MALLOC);
 		mz_json_bool(&json, "namespaces", d->blind & MZ_BLIND_NAMESPACE);
+		mz_json_bool(&json, "no_stacks", d->blind & MZ_BLIND_STACKS);
 		mz_json_u64(&json, "unseen_bytes", d->unseen);
 		if (d->left == MZ_LEFT_SECCOMP || d->left == MZ_LEFT_WAIT)
 			mz_json_str(&json, "left", d->left == MZ_LEFT_SECCOMP ? "seccomp" : "wait");

@@ -13,16 +13,33 @@ bool mz_beside_possible(void)
 	return !sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) > 1;
 }
 
+static void *run(void *arg)
+{
+	struct mz_beside *b = arg;
+	void *ret = b->work(b->arg);
+
+	__atomic_store_n(&b->done, true, __ATOMIC_RELEASE);
+	return ret;
+}
+
 bool mz_beside_start(struct mz_beside *b, void *(*work)(void *arg), void *arg)
 {
 	sigset_t all, before;
 
+	b->work = work;
+	b->arg = arg;
+	b->done = false;
 	/* signals are for the threads that wait for them */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	b->running = !pthread_create(&b->thread, NULL, work, arg);
+	b->running = !pthread_create(&b->thread, NULL, run, b);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return b->running;
+}
+
+bool mz_beside_busy(const struct mz_beside *b)
+{
+	return b->running && !__atomic_load_n(&b->done, __ATOMIC_ACQUIRE);
 }
 
 void mz_beside_wait(struct mz_beside *b)

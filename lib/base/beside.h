@@ -9,12 +9,17 @@
 struct mz_beside {
 	pthread_t thread;
 	bool running;
+	bool done; /* the work, of which the thread will soon end */
+	void *(*work)(void *arg);
+	void *arg;
 };
 
 /* Does this process have a second processor? */
 bool mz_beside_possible(void);
 /* False: there is no thread to be had, and the caller does the work. */
 bool mz_beside_start(struct mz_beside *b, void *(*work)(void *arg), void *arg);
+/* Is it still at work? */
+bool mz_beside_busy(const struct mz_beside *b);
 /* Until it is done; returns at once if nothing runs. */
 void mz_beside_wait(struct mz_beside *b);
 

@@ -360,6 +360,8 @@ int mz_user_program_close(struct mz_user_files *f, struct mz_user_program *m)
 			mz_writer_set_number(m->writer, "own_malloc", 1);
 		if (m->blind & MZ_BLIND_NAMESPACE)
 			mz_writer_set_number(m->writer, "namespaces", 1);
+		if (m->blind & MZ_BLIND_STACKS)
+			mz_writer_set_number(m->writer, "no_stacks", 1);
 		if (unseen(m))
 			mz_writer_set_number(m->writer, "unseen_bytes", unseen(m));
 		if (!ret)

@@ -152,6 +152,23 @@ void mz_user_rings_release(struct mz_user_rings *r, unsigned i)
 		syscall(SYS_futex, &ring->room, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* Pages of a ring that will be read: all at once, because a write from pages that are not there
+ * copies a part, clears the rest of what it has allocated and begins again. Kernels before 5.14
+ * refuse it. */
+static void fetch_pages(const struct mz_record *from, uint64_t n)
+{
+#ifdef MADV_POPULATE_READ
+	uintptr_t start = (uintptr_t)from & ~(uintptr_t)4095;
+	uintptr_t end = ((uintptr_t)(from + n) + 4095) & ~(uintptr_t)4095;
+
+	if (n * sizeof(*from) >= FORGET_BYTES)
+		madvise((void *)start, end - start, MADV_POPULATE_READ);
+#else
+	(void)from;
+	(void)n;
+#endif
+}
+
 /* Pages of a ring that were read: they stay in place, but no longer count as the recorder's
  * memory. */
 static void forget_pages(const struct mz_record *from, uint64_t n)
@@ -172,6 +189,8 @@ static int move_records(struct mz_user_rings *r, unsigned i, uint64_t n)
 	uint64_t first = n < cap - at ? n : cap - at;
 	int ret;
 
+	fetch_pages(data + at, first);
+	fetch_pages(data, n - first);
 	ret = mz_spool_put(&r->spool, q, data + at, first, data, n - first);
 	forget_pages(data + at, first);
 	forget_pages(data, n - first);

@@ -125,6 +125,13 @@ static inline uint32_t place_at(struct mz_addr_predict *pl, uint64_t addr)
 	return i && pl->v[i].addr == addr ? i : 0;
 }
 
+void mz_addr_predict_fetch(struct mz_addr_predict *pl, uint64_t soon, uint64_t next)
+{
+	__builtin_prefetch(slot_of(pl, soon));
+	if (pl->v)
+		__builtin_prefetch(&pl->v[*slot_of(pl, next)]);
+}
+
 static __attribute__((noinline)) bool more_places(struct mz_addr_predict *pl)
 {
 	uint32_t cap = pl->cap ? pl->cap * 2 : 1024;

@@ -40,6 +40,10 @@ struct mz_predicted {
 /* A new block of size is at addr; it replaces the block at old (0: none). */
 int mz_addr_predict_tell(struct mz_addr_predict *pl, uint64_t size, uint64_t old, uint64_t addr,
 			 struct mz_predicted *place);
+/* Blocks will begin at these addresses, at the second one before: what is known of them is fetched
+ * from memory. */
+void mz_addr_predict_fetch(struct mz_addr_predict *pl, uint64_t soon, uint64_t next);
+
 /* The bytes that a block of a size takes, and its class. */
 struct mz_room {
 	uint64_t room;

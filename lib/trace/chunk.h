@@ -159,7 +159,14 @@ void mz_encoder_mix_short(struct mz_encoder *e, uint32_t upto);
 long mz_encoder_add(struct mz_encoder *e, const struct mz_event *ev, size_t n);
 bool mz_encoder_full(const struct mz_encoder *e);
 uint32_t mz_encoder_events(const struct mz_encoder *e);
+/* Bytes of a collected chunk: all, and without what each event takes. */
 size_t mz_encoder_memory(const struct mz_encoder *e);
+size_t mz_encoder_tables(const struct mz_encoder *e);
+
+/* Does a part of what mz_encoder_finish() would do, in the caller's thread: the options of the
+ * chunk must be set, and no event may be added any more. 1, 0: all is done but the packing, or
+ * -ENOMEM: finish begins again. */
+int mz_encoder_step(struct mz_encoder *e);
 
 /* Appends the payload of the chunk to out; the encoder is empty again. On failure the events
  * stay in it. sizes, if not NULL, gets the bytes by column. */

@@ -66,6 +66,8 @@ void mz_encoder_free(struct mz_encoder *e)
 	free(e->whos);
 	mz_pair_index_deinit(&e->who_index);
 	free(e->plain_final);
+	free(e->does);
+	free(e->told);
 	mz_codec_column_free(&e->stray_addr);
 	mz_codec_column_free(&e->stray_object);
 	mz_codec_column_free(&e->jump);
@@ -131,13 +133,17 @@ uint32_t mz_encoder_events(const struct mz_encoder *e)
 	return e->events;
 }
 
-size_t mz_encoder_memory(const struct mz_encoder *e)
+size_t mz_encoder_tables(const struct mz_encoder *e)
 {
-	return mz_patterns_memory(&e->patterns) + (size_t)e->cap * (5 * 4 + 3 * 8) +
-	       (size_t)e->cap_guests * sizeof(*e->guests) +
+	return mz_patterns_memory(&e->patterns) + (size_t)e->cap_guests * sizeof(*e->guests) +
 	       (e->map.mask + 1) * sizeof(struct mz_encode_note) +
 	       (size_t)(e->stray_addr.cap + e->stray_object.cap + e->jump.cap) * 8 +
 	       (e->window ? WINDOW * sizeof(*e->window) : 0);
+}
+
+size_t mz_encoder_memory(const struct mz_encoder *e)
+{
+	return mz_encoder_tables(e) + (size_t)e->cap * (5 * 4 + 3 * 8);
 }
 
 static int grow_array(void *array, size_t item, uint32_t cap)
@@ -461,10 +467,10 @@ static inline bool is_pattern_of(const struct mz_pattern *t, const struct mz_eve
 	return !(wide | half | rest);
 }
 
-/* The block of the chunk that a free of a raw event ends: found, and dead. False: it is none. */
-static inline bool end_usual(struct mz_encoder *e, const struct mz_event *ev)
+/* The block of the chunk that a raw event ends: found, and dead. False: it is none. */
+static inline bool end_usual(struct mz_encoder *e, uint64_t addr)
 {
-	struct mz_encode_note *note = mz_u64_table_find(&e->map, ev->addr, sizeof(*note));
+	struct mz_encode_note *note = mz_u64_table_find(&e->map, addr, sizeof(*note));
 
 	if (!note || note->value == DEAD)
 		return false;
@@ -490,30 +496,43 @@ static inline int begin_usual(struct mz_encoder *e, const struct mz_event *ev,
 	return 0;
 }
 
+/* The form of a usual event: a malloc, a free or a realloc of blocks that are known, or
+ * free(NULL); NOT_USUAL: it is something else, such as a malloc that failed. */
+#define NOT_USUAL UINT16_MAX
+static inline uint16_t usual_form(const struct mz_event *ev)
+{
+	switch (ev->kind) {
+	case MZ_FREE: return ev->addr ? MZ_FORM_BLOCK | MZ_FORM_END : 0;
+	case MZ_ALLOC: return ev->addr ? MZ_FORM_BIRTH : NOT_USUAL;
+	case MZ_REALLOC:
+		return ev->addr && ev->old_addr && ev->size
+			       ? MZ_FORM_BLOCK | MZ_FORM_END | MZ_FORM_BIRTH
+			       : NOT_USUAL;
+	default: return NOT_USUAL;
+	}
+}
+
 /* Most events of a recorder are like one shortly before but for the block and the time: they need
  * not be taken apart. 1: added, 0: it is another kind of event, or -ENOMEM. */
 static inline int add_usual(struct mz_encoder *e, const struct mz_event *ev)
 {
-	uint16_t form = ev->kind == MZ_FREE ? MZ_FORM_BLOCK | MZ_FORM_END : MZ_FORM_BIRTH;
+	uint16_t form = usual_form(ev);
 	uint32_t number = mz_patterns_hint(&e->patterns, ev->size, ev->site, form, ev->call);
 	const struct mz_pattern *t;
-	int ret;
+	int ret = 0;
 
-	if (number >= e->patterns.n || (ev->kind != MZ_FREE && ev->kind != MZ_ALLOC) ||
-	    !(ev->has & MZ_HAS_ADDR) || !ev->addr || e->options.drop || e->events >= e->cap)
+	if (number >= e->patterns.n || form == NOT_USUAL || !(ev->has & MZ_HAS_ADDR) ||
+	    e->options.drop || e->events >= e->cap)
 		return 0;
 	t = &e->patterns.v[number];
 	if (t->form != form || !is_pattern_of(t, ev))
 		return 0;
-	if (ev->kind == MZ_FREE) {
-		if (!end_usual(e, ev))
-			return 0;
-	} else {
+	if (form & MZ_FORM_END && !end_usual(e, ev->kind == MZ_FREE ? ev->addr : ev->old_addr))
+		return 0;
+	if (form & MZ_FORM_BIRTH)
 		ret = begin_usual(e, ev, t);
-		if (ret < 0)
-			return ret;
-	}
-	ret = t->has & MZ_WHO_FIELDS ? note_who(e, ev, t->has) : 0;
+	if (!ret && t->has & MZ_WHO_FIELDS)
+		ret = note_who(e, ev, t->has);
 	if (ret < 0)
 		return ret;
 	if (t->has & MZ_HAS_TIME)
@@ -562,8 +581,14 @@ static int add_one(struct mz_encoder *e, const struct mz_event *ev)
  * before they are needed. */
 static void fetch_notes(const struct mz_encoder *e, const struct mz_event *ev, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		uint32_t number = mz_patterns_hint(&e->patterns, ev[i].size, ev[i].site,
+						   usual_form(&ev[i]), ev[i].call);
+
 		mz_u64_table_prefetch(&e->map, ev[i].addr, sizeof(struct mz_encode_note));
+		if (e->patterns.v)
+			__builtin_prefetch(&e->patterns.v[number]);
+	}
 }
 
 /* Returns how many events were taken: fewer than n if the chunk is full, which the caller then

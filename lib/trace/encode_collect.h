@@ -44,6 +44,30 @@ struct mz_encode_origin {
 	uint32_t who; /* its number */
 };
 
+/* What is left to do with a chunk. */
+enum mz_encode_stage {
+	MZ_STAGE_COLLECT,
+	MZ_STAGE_WALK,
+	MZ_STAGE_SETTLE,
+	MZ_STAGE_PUT,
+	MZ_STAGE_REST,
+	MZ_STAGE_PACK
+};
+
+/* What the second half carries from one event to the next. */
+struct mz_encode_walk {
+	uint64_t growth;
+	uint64_t last_size;
+	uint64_t time;
+	uint32_t births;
+};
+
+/* Of a final pattern: its token, and what its events have besides it. */
+struct mz_encode_told {
+	uint32_t token;
+	uint32_t does;
+};
+
 struct mz_encoder {
 	struct mz_encode_options options;
 	struct mz_chunk_info info;
@@ -79,12 +103,18 @@ struct mz_encoder {
 	uint32_t grows[2 * MZ_GROW_SPAN + 1];
 
 	/* the second half: encode_columns.c */
+	enum mz_encode_stage stage;
+	uint32_t walked; /* events that went through the stage */
+	struct mz_encode_walk walk;
 	struct mz_u64_table variants; /* pattern, block -> final + 1 */
 	struct mz_patterns final;     /* with what they say of blocks */
 	uint32_t *place;	      /* of guests: in order of object */
 	uint16_t *pattern_context;
 	uint32_t *plain_final; /* by pattern: the final one of events that use no block; or NONE */
 	uint32_t cap_plain;
+	uint32_t *does; /* by pattern: bits of encode_columns.c */
+	uint32_t cap_does;
+	struct mz_encode_told *told;			      /* by final pattern */
 	struct mz_encode_note variant_hint[MZ_VARIANT_HINTS]; /* of variants, the last ones */
 	uint32_t *target, *token;			      /* of the final patterns */
 	uint32_t cap_target, cap_token;

@@ -12,6 +12,8 @@
 #define MAX_TOKENS 65000
 #define SAMPLE	   4096 /* births that show how the allocator rounds */
 #define MAX_SHIFT  12
+#define PART	   16384 /* events at a time */
+#define SOON	   8	 /* births ahead */
 
 /* ---- 1. the guests take their places ------------------------------------ */
 
@@ -58,23 +60,17 @@ static uint64_t common_growth(const struct mz_encoder *e)
 	return most > e->info.births / 8 + 64 ? at - (uint64_t)MZ_GROW_SPAN : 0;
 }
 
-struct walk {
-	struct mz_encoder *e;
-	uint64_t growth;
-	uint64_t last_size;
-};
-
-static uint32_t position(const struct walk *w, uint32_t block)
+static uint32_t position(const struct mz_encoder *e, uint32_t block)
 {
-	return block & MZ_GUEST ? w->e->place[block & ~MZ_GUEST] : w->e->n_guests + block;
+	return block & MZ_GUEST ? e->place[block & ~MZ_GUEST] : e->n_guests + block;
 }
 
 /* How the pattern refers to the block used; *to_it is the step that leads there, unless it is so
  * near that no step is needed. */
-static uint32_t tell_block(struct walk *w, uint32_t block, bool ends, uint32_t *to_it)
+static uint32_t tell_block(struct mz_encoder *e, uint32_t block, bool ends, uint32_t *to_it)
 {
-	struct mz_live_rank *ranks = &w->e->ranks;
-	uint32_t p = position(w, block), rank, code;
+	struct mz_live_rank *ranks = &e->ranks;
+	uint32_t p = position(e, block), rank, code;
 
 	if (ranks->end - p > 256 && mz_live_rank_next(ranks, ranks->cursor) == p) {
 		code = 2 * 2 + 2; /* one further: its rank is not needed */
@@ -138,27 +134,56 @@ static inline uint32_t usual_final(struct mz_encoder *e, uint32_t base, uint32_t
 	return hint->value;
 }
 
+/* What an event has for itself, besides its pattern: bits by pattern, which are all that the loops
+ * over the events need of most patterns. */
+enum does {
+	DOES_USE = 1,	/* a block */
+	DOES_END = 2,	/* ... which ends */
+	DOES_BEGIN = 4, /* a block begins */
+	DOES_STEP = 8,
+	DOES_WHO = 16,
+	DOES_TIME = 32,
+	DOES_ADDR = 64,
+	DOES_OWN = 128,
+	DOES_ONCE = 256, /* the pattern itself is stored with the event */
+};
+
+static uint32_t does_of(const struct mz_pattern *p)
+{
+	return (p->form & MZ_FORM_BLOCK ? DOES_USE : 0) | (p->form & MZ_FORM_END ? DOES_END : 0) |
+	       (p->form & MZ_FORM_BIRTH ? DOES_BEGIN : 0) |
+	       (p->form & MZ_FORM_BLOCK && !p->block ? DOES_STEP : 0) |
+	       (p->has & MZ_WHO_FIELDS ? DOES_WHO : 0) | (p->has & MZ_HAS_TIME ? DOES_TIME : 0) |
+	       (p->has & MZ_HAS_ADDR ? DOES_ADDR : 0) | (p->form & MZ_FORM_OWN ? DOES_OWN : 0);
+}
+
+/* The delta of a birth's size, if it is the common one. */
+static uint64_t growth_of(struct mz_encode_walk *w, const struct mz_pattern *p)
+{
+	bool grows = p->size - w->last_size == w->growth && !(p->has & MZ_HAS_GIVEN);
+
+	w->last_size = p->size;
+	return grows ? w->growth : 0;
+}
+
 /* Blocks can be named only when the whole chunk is known: ranks depend on the guests, which are
  * sorted first. */
-static int walk_events(struct walk *w)
+static int walk_events(struct mz_encoder *e, uint32_t from, uint32_t to)
 {
-	struct mz_encoder *e = w->e;
+	struct mz_encode_walk *w = &e->walk;
 
-	for (uint32_t i = 0; i < e->events; i++) {
-		const struct mz_pattern *p = &e->patterns.v[e->pattern[i]];
+	for (uint32_t i = from; i < to; i++) {
+		uint32_t base = e->pattern[i], does = e->does[base], block = 0, f;
 		uint64_t growth = 0;
-		uint32_t block = 0, f;
 
-		if (p->form & MZ_FORM_BLOCK)
-			block = tell_block(w, e->block[i], p->form & MZ_FORM_END, &e->step[i]);
-		if (p->form & MZ_FORM_BIRTH) {
+		if (does & DOES_USE)
+			block = tell_block(e, e->block[i], does & DOES_END, &e->step[i]);
+		if (does & DOES_BEGIN) {
 			mz_live_rank_push(&e->ranks);
-			if (w->growth && p->size - w->last_size == w->growth &&
-			    !(p->has & MZ_HAS_GIVEN))
-				growth = w->growth;
-			w->last_size = p->size;
+			if (w->growth)
+				growth = growth_of(w, &e->patterns.v[base]);
 		}
-		f = usual_final(e, e->pattern[i], block, growth);
+		f = usual_final(e, base, block, growth);
 		if (f == MZ_PATTERN_NONE)
 			return -ENOMEM;
 		e->final.count[f]++;
@@ -360,8 +385,13 @@ static inline void put(struct mz_encoder *e, enum mz_column_id id, uint64_t v, u
 static int put_place(struct mz_encoder *e, uint32_t birth, uint64_t old, uint32_t token)
 {
 	struct mz_predicted place;
-	int ret = mz_addr_predict_tell(e->places, e->birth_size[birth], old, e->birth_addr[birth],
-				       &place);
+	int ret;
+
+	if (birth + SOON < e->info.births)
+		mz_addr_predict_fetch(e->places, e->birth_addr[birth + SOON],
+				      e->birth_addr[birth + SOON / 2]);
+	ret = mz_addr_predict_tell(e->places, e->birth_size[birth], old, e->birth_addr[birth],
+				   &place);
 
 	if (ret < 0)
 		return ret;
@@ -375,25 +405,24 @@ static int put_place(struct mz_encoder *e, uint32_t birth, uint64_t old, uint32_
 
 /* The predictor sees births and ends in the same order as the decoder will, so that both make
  * the same guesses. */
-static int put_blocks(struct mz_encoder *e, uint32_t i, const struct mz_pattern *p, uint32_t token,
-		      uint32_t *births)
+static int put_blocks(struct mz_encoder *e, uint32_t i, uint32_t does, uint32_t token)
 {
 	uint32_t block = e->block[i];
 	uint64_t old = 0, size = 0;
 
-	if (p->form & MZ_FORM_BLOCK && !p->block)
+	if (does & DOES_STEP)
 		put(e, MZ_COL_STEP, e->step[i], token);
-	if (p->has & MZ_HAS_ADDR && p->form & MZ_FORM_BLOCK) {
+	if (does & DOES_ADDR && does & DOES_USE) {
 		old = block & MZ_GUEST ? e->guests[e->place[block & ~MZ_GUEST]].addr
 				       : e->birth_addr[block];
 		size = block & MZ_GUEST ? 0 : e->birth_size[block];
-		if (p->form & MZ_FORM_END && mz_addr_predict_gone(e->places, size, old) < 0)
+		if (does & DOES_END && mz_addr_predict_gone(e->places, size, old) < 0)
 			return -ENOMEM;
 	}
-	if (p->form & MZ_FORM_BIRTH) {
-		if (p->has & MZ_HAS_ADDR && put_place(e, *births, old, token) < 0)
+	if (does & DOES_BEGIN) {
+		if (does & DOES_ADDR && put_place(e, e->walk.births, old, token) < 0)
 			return -ENOMEM;
-		++*births;
+		e->walk.births++;
 	}
 	return 0;
 }
@@ -410,32 +439,49 @@ static void put_own(struct mz_encoder *e, const struct mz_pattern *base, uint32_
 	put(e, MZ_COL_OWN_ARG, base->arg, token);
 }
 
-static int put_events(struct mz_encoder *e)
+/* Patterns that occur once, and sizes of their own. */
+static void put_rare(struct mz_encoder *e, uint32_t i, uint32_t does, uint32_t token)
 {
-	uint64_t time = e->info.first_time;
-	uint32_t births = 0;
+	if (does & DOES_ONCE) {
+		put_pattern(e, &e->final.v[e->target[e->final_of[i]]]);
+		e->once++;
+	}
+	if (does & DOES_OWN)
+		put_own(e, &e->patterns.v[e->pattern[i]], token);
+}
 
-	for (uint32_t i = 0; i < e->events; i++) {
-		uint32_t f = e->target[e->final_of[i]], token = e->token[f];
-		const struct mz_pattern *p = &e->final.v[f];
+/* All events have a token, and most have a time. */
+static int room_for_events(struct mz_encoder *e)
+{
+	return mz_codec_column_room(&e->columns[MZ_COL_TOKEN], e->events) &&
+			       mz_codec_column_room(&e->columns[MZ_COL_TIME], e->events)
+		       ? 0
+		       : -ENOMEM;
+}
 
-		mz_codec_column_add(&e->columns[MZ_COL_TOKEN], token);
-		if (token == e->often) {
-			put_pattern(e, p);
-			e->once++;
-		}
-		/* without others it is always the first, and needs no column */
-		if (p->has & MZ_WHO_FIELDS && e->n_whos > 1)
+static int put_events(struct mz_encoder *e, uint32_t from, uint32_t to)
+{
+	struct mz_encode_walk *w = &e->walk;
+	uint64_t *tokens = e->columns[MZ_COL_TOKEN].v;
+	/* without others it is always the first, and needs no column */
+	uint32_t who = e->n_whos > 1 ? DOES_WHO : 0;
+
+	for (uint32_t i = from; i < to; i++) {
+		uint32_t f = e->final_of[i], token = e->told[f].token, does = e->told[f].does;
+
+		tokens[i] = token;
+		if (does & who)
 			put(e, MZ_COL_WHO, e->who[i], token);
-		if (p->has & MZ_HAS_TIME) {
-			put(e, MZ_COL_TIME, mz_zigzag(e->time[i] - time), token);
-			time = e->time[i];
+		if (does & DOES_TIME) {
+			put(e, MZ_COL_TIME, mz_zigzag(e->time[i] - w->time), token);
+			w->time = e->time[i];
 		}
-		if (p->form & MZ_FORM_OWN)
-			put_own(e, &e->patterns.v[e->pattern[i]], token);
-		if (put_blocks(e, i, p, token, &births) < 0)
+		if (does & (DOES_ONCE | DOES_OWN))
+			put_rare(e, i, does, token);
+		if (does & (DOES_USE | DOES_BEGIN) && put_blocks(e, i, does, token) < 0)
 			return -ENOMEM;
 	}
+	e->columns[MZ_COL_TOKEN].n = to;
 	return 0;
 }
 
@@ -577,16 +623,37 @@ static int room_for_contexts(struct mz_encoder *e)
 static int prepare(struct mz_encoder *e)
 {
 	e->last_site = 0;
+	e->walk = (struct mz_encode_walk){.growth = common_growth(e), .time = e->info.first_time};
 	choose_allocator(e);
 	mz_addr_predict_reset(e->places, e->rounding, e->shift);
 	if (mz_live_rank_reset(&e->ranks, e->n_guests + e->info.births + 1) < 0)
 		return -ENOMEM;
 	mz_live_rank_fill(&e->ranks, e->n_guests);
-	if (room_for(&e->plain_final, &e->cap_plain, e->patterns.cap) < 0)
+	if (room_for(&e->plain_final, &e->cap_plain, e->patterns.cap) < 0 ||
+	    room_for(&e->does, &e->cap_does, e->patterns.cap) < 0)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < e->patterns.n; i++)
+		e->does[i] = does_of(&e->patterns.v[i]);
 	memset(e->plain_final, 0xff, e->patterns.n * sizeof(*e->plain_final));
 	memset(e->variant_hint, 0, sizeof(e->variant_hint));
 	return room_for_contexts(e);
+}
+
+/* What the events need of the patterns that theirs were merged into. */
+static int tell_patterns(struct mz_encoder *e)
+{
+	struct mz_encode_told *told = realloc(e->told, (e->final.n + 1) * sizeof(*told));
+
+	if (!told)
+		return -ENOMEM;
+	e->told = told;
+	for (uint32_t i = 0; i < e->final.n; i++) {
+		uint32_t f = e->target[i], token = e->token[f];
+
+		told[i] = (struct mz_encode_told){
+			token, does_of(&e->final.v[f]) | (token == e->often ? DOES_ONCE : 0)};
+	}
+	return room_for_events(e);
 }
 
 static int settle(struct mz_encoder *e)
@@ -608,26 +675,74 @@ static int settle(struct mz_encoder *e)
 	for (uint32_t i = 0; i < e->often; i++)
 		put_pattern(e, &e->final.v[order[i].number]);
 	free(order);
-	return 0;
+	return tell_patterns(e);
 }
 
-static int make_columns(struct mz_encoder *e)
+/* What belongs to no event. */
+static int put_rest(struct mz_encoder *e)
 {
-	struct walk w = {.e = e, .growth = common_growth(e)};
-	int ret = prepare(e);
-
-	if (!ret)
-		ret = walk_events(&w);
-	if (!ret)
-		ret = settle(e);
-	if (!ret)
-		ret = put_events(e);
 	put_guests(e);
 	put_whos(e);
 	put_strays(e);
-	for (int i = 0; i < MZ_COLUMNS && !ret; i++)
-		ret = e->columns[i].failed ? -ENOMEM : 0;
-	return ret;
+	for (int i = 0; i < MZ_COLUMNS; i++)
+		if (e->columns[i].failed)
+			return -ENOMEM;
+	return 0;
+}
+
+static int begin_columns(struct mz_encoder *e)
+{
+	clear_columns(e);
+	return seat_guests(e) < 0 ? -ENOMEM : prepare(e);
+}
+
+/* A part of the events goes through a stage; true: that was the last part. */
+static bool through(struct mz_encoder *e, int (*stage)(struct mz_encoder *, uint32_t, uint32_t),
+		    int *ret)
+{
+	uint32_t to = e->events - e->walked < PART ? e->events : e->walked + PART;
+
+	*ret = stage(e, e->walked, to);
+	e->walked = to == e->events ? 0 : to;
+	return !e->walked;
+}
+
+static void end_columns(struct mz_encoder *e)
+{
+	free(e->place);
+	e->place = NULL;
+	e->walked = 0;
+}
+
+/* Parts of it, so that two threads can share the chunks evenly. */
+int mz_encoder_step(struct mz_encoder *e)
+{
+	int ret = 0;
+
+	switch (e->stage) {
+	case MZ_STAGE_COLLECT: ret = begin_columns(e); break;
+	case MZ_STAGE_WALK:
+		if (!through(e, walk_events, &ret) && !ret)
+			return 1;
+		break;
+	case MZ_STAGE_SETTLE: ret = settle(e); break;
+	case MZ_STAGE_PUT:
+		if (!through(e, put_events, &ret) && !ret)
+			return 1;
+		break;
+	case MZ_STAGE_REST:
+		ret = put_rest(e);
+		end_columns(e);
+		break;
+	default: return 0;
+	}
+	e->stage++;
+	if (ret < 0) {
+		end_columns(e);
+		e->stage = MZ_STAGE_COLLECT;
+		return ret;
+	}
+	return 1;
 }
 
 static int write_out(struct mz_encoder *e, struct mz_buf *out, uint64_t *sizes)
@@ -656,15 +771,13 @@ static int write_out(struct mz_encoder *e, struct mz_buf *out, uint64_t *sizes)
 int mz_encoder_finish(struct mz_encoder *e, struct mz_chunk_info *info, struct mz_buf *out,
 		      uint64_t sizes[MZ_COLUMNS])
 {
-	int ret = seat_guests(e);
+	int ret;
 
-	clear_columns(e);
-	if (!ret)
-		ret = make_columns(e);
-	free(e->place);
-	e->place = NULL;
+	while ((ret = mz_encoder_step(e)) > 0)
+		;
 	if (!ret)
 		ret = write_out(e, out, sizes);
+	e->stage = MZ_STAGE_COLLECT;
 	if (ret < 0)
 		return ret;
 	if (info)

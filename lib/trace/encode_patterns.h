@@ -7,7 +7,7 @@
 #include "trace/chunk.h"
 
 #define MZ_PATTERN_NONE	     MZ_HASH_NONE
-#define MZ_PATTERN_HINT_BITS 10
+#define MZ_PATTERN_HINT_BITS 12
 
 struct mz_patterns {
 	struct mz_pattern *v;
@@ -74,7 +74,7 @@ static inline uint32_t mz_patterns_number(struct mz_patterns *p, const struct mz
 /* Where a pattern with these fields is noted when it occurs. */
 static inline uint32_t mz_patterns_slot(uint64_t size, uint32_t site, uint32_t form, uint32_t call)
 {
-	uint32_t mixed = (uint32_t)size + (site << 9) + (form << 4) + call;
+	uint32_t mixed = (uint32_t)size + (site << 9) + (form << 20) + (call << 27);
 
 	return mixed * 0x9e3779b1u >> (32 - MZ_PATTERN_HINT_BITS);
 }

@@ -44,6 +44,7 @@ struct mz_reader {
 	bool unnamed; /* set by callers that need no objects: blocks keep their addresses alone */
 	bool beside;  /* set by callers that do not fork: another thread may decode ahead */
 	struct mz_names *names; /* that the trace brings along; NULL = none */
+	const char *root;	/* of the files that it names: the caller's; NULL = "/" */
 	struct mz_attrs *attrs; /* of formats that are no container; NULL = none */
 	uint64_t live_blocks;	/* by the events read so far: births that have no end yet */
 	uint64_t live_charge;	/* what they cost, in the input's budget */

@@ -179,6 +179,9 @@ static int check_blocks(struct check *c, struct mz_error *err)
 			return mz_input_no_memory(c->in, err);
 		if (ret < 0)
 			return ret;
+		if (c->v.progress)
+			c->v.progress(c->arg, (double)(i + 1) / (double)c->scan.index.n,
+				      c->v.decoded);
 	}
 	return 0;
 }
@@ -303,6 +306,8 @@ int mz_verify_file_with(const char *path, unsigned flags, struct mz_verify *v, m
 	if (ret < 0)
 		return ret;
 	in.budget.large = flags & MZ_OPEN_LARGE;
+	if (v && v->size >= offsetof(struct mz_verify, progress) + sizeof(v->progress))
+		c.v.progress = v->progress;
 	ret = start(&c, &in, err);
 	if (!ret)
 		ret = check_all(&c, err);

@@ -12,18 +12,19 @@
 #include "trace/stack_tree.h"
 #include "trace/writer.h"
 
-#define LEAST_CHUNK    4096	   /* events, however many streams share the memory */
-#define SPILL_FROM     (2u << 20)  /* bytes of one table of the stacks */
-#define TABLE_LEVEL    9	   /* of zstd */
-#define EASY_LEVEL     6	   /* of a recorder that keeps up */
-#define BESIDE_LEVEL   3	   /* of one with two encoders: level 6 takes 3 MB more for each */
-#define BESIDE_BYTES   (4u << 20)  /* of its encoder, from which on a chunk is a quarter as long */
-#define HURRY_LEVEL    1	   /* of one that does not */
-#define LAST_LEVEL     14	   /* of its last chunk, which takes a tenth of a second at most */
-#define SHORT_CHUNKS   4	   /* before that one; of more it is not worth it */
-#define MIX_UPTO       16384	   /* numbers of a column of that chunk, or of the tree */
-#define MIX_NODES      32768	   /* of the tree so far */
-#define LARGE_ENCODER  (16u << 20) /* bytes: it had chunks of more than half the length */
+#define LEAST_CHUNK  4096	/* events, however many streams share the memory */
+#define SPILL_FROM   (2u << 20) /* bytes of one table of the stacks */
+#define TABLE_LEVEL  9		/* of zstd */
+#define EASY_LEVEL   6		/* of a recorder that keeps up */
+#define BESIDE_LEVEL 3		/* of one with two encoders: level 6 takes 3 MB more for each */
+#define BESIDE_TABLES                                                                              \
+	(5u << 18)	     /* bytes of its encoder, from which on a chunk is a quarter as long */
+#define HURRY_LEVEL    1     /* of one that does not */
+#define LAST_LEVEL     14    /* of its last chunk, which takes a tenth of a second at most */
+#define SHORT_CHUNKS   4     /* before that one; of more it is not worth it */
+#define MIX_UPTO       16384 /* numbers of a column of that chunk, or of the tree */
+#define MIX_NODES      32768 /* of the tree so far */
+#define LARGE_ENCODER  (16u << 20)   /* bytes: it had chunks of more than half the length */
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
 
 struct mz_stream {
@@ -626,18 +627,31 @@ static void set_level(struct mz_stream *s, bool beside)
 	mz_encoder_mix_short(s->encoder, level == LAST_LEVEL ? MIX_UPTO : 0);
 }
 
+/* The second half of a chunk takes longer than the first one: instead of waiting for the thread,
+ * this one begins with the second half of its own chunk. What fails here fails again when the
+ * chunk is written. */
+static void work_meanwhile(struct mz_stream *s)
+{
+	while (mz_beside_busy(&s->thread) && mz_encoder_step(s->encoder) > 0)
+		;
+}
+
 static int flush_stream(struct mz_stream *s, bool beside)
 {
 	int ret;
 
+	if (mz_encoder_events(s->encoder)) {
+		mz_encoder_set_stream(s->encoder, s->number);
+		mz_encoder_set_sequence(s->encoder, s->chunks);
+		set_level(s, beside);
+		work_meanwhile(s);
+	}
 	wait_beside(s);
 	ret = failed(s->writer);
 	if (ret < 0 || !mz_encoder_events(s->encoder))
 		return ret;
+	s->chunks++;
 	let_go_of_large(s, beside);
-	mz_encoder_set_stream(s->encoder, s->number);
-	mz_encoder_set_sequence(s->encoder, s->chunks++);
-	set_level(s, beside);
 	if (beside && is_large(s->encoder))
 		return write_large(s);
 	return beside && hand_over(s) ? 0 : write_chunk(s, s->encoder);
@@ -657,7 +671,7 @@ static bool is_full(const struct mz_stream *s)
 	uint32_t n = mz_encoder_events(s->encoder);
 
 	if (s->writer->beside)
-		share /= n >= share / 4 && mz_encoder_memory(s->encoder) > BESIDE_BYTES ? 4 : 2;
+		share /= n >= share / 4 && mz_encoder_tables(s->encoder) > BESIDE_TABLES ? 4 : 2;
 	return mz_encoder_full(s->encoder) || n >= (share > LEAST_CHUNK ? share : LEAST_CHUNK);
 }
 

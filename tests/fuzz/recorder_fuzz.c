@@ -91,7 +91,8 @@ static void scribble(void)
 
 static void append(void)
 {
-	struct mz_record r[3] = {{.type = MZ_REC_SIZE, .value = 1}, {.type = MZ_REC_ADDR}, {.type = 1}};
+	struct mz_record r[3] = {
+		{.type = MZ_REC_SIZE, .value = 1}, {.type = MZ_REC_ADDR}, {.type = 1}};
 	char raw[480] = "";
 	uint64_t how = get(1), many = how < 8 ? 4000 : how < 32 ? 300 : 1;
 

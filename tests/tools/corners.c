@@ -53,16 +53,16 @@ static void *thread(void *arg)
 static int seven_new(void)
 {
 	void *lib = dlopen("libstdc++.so.6", RTLD_NOW);
-	void *(*new)(size_t) = NULL;
-	void (*delete)(void *) = NULL;
+	void *(*make)(size_t) = NULL;
+	void (*end)(void *) = NULL;
 
 	if (lib) {
-		*(void **)&new = dlsym(lib, "_Znwm");
-		*(void **)&delete = dlsym(lib, "_ZdlPv");
+		*(void **)&make = dlsym(lib, "_Znwm");
+		*(void **)&end = dlsym(lib, "_ZdlPv");
 	}
-	for (int i = 0; i < 7 && new && delete; i++)
-		delete (new (NEW));
-	return new && delete ? 0 : -1;
+	for (int i = 0; i < 7 && make && end; i++)
+		end(make(NEW));
+	return make && end ? 0 : -1;
 }
 
 int main(int argc, char **argv)

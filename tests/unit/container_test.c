@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/unit/test.h"
+#include "trace/chunk.h"
 #include "trace/writer.h"
 #include <memorizer.h>
 
@@ -506,10 +507,16 @@ static void usual_event(struct mz_event *ev)
 	} else if (!rnd(30)) {
 		ev->size = ev->arg = rnd(3);
 	}
+	if (begins && !rnd(4)) {
+		ev->kind = MZ_REALLOC;
+		ev->call = MZ_CALL_REALLOC;
+		ev->old_addr = rnd(5) ? 0x10000 + 32 * rnd(40) : ev->addr;
+		ev->size = rnd(9) ? ev->size : 0;
+	}
 	if (!rnd(40))
 		ev->has &= (uint16_t) ~(rnd(2) ? MZ_HAS_ADDR : MZ_HAS_TIME);
 	if (!(ev->has & MZ_HAS_ADDR))
-		ev->addr = 0;
+		ev->addr = ev->old_addr = 0;
 }
 
 static void usual_events_come_back(void)
@@ -528,6 +535,43 @@ static void usual_events_come_back(void)
 		CHECK(!memcmp(&back[i], &ev[i], sizeof(*ev)));
 	}
 	free(back);
+	free(ev);
+}
+
+/* A chunk of which some parts are done before it is finished is the same, however many. */
+static void chunks_in_parts(void)
+{
+	struct mz_encode_options o = {.raw = true, .level = 1};
+	struct mz_encoder *e = mz_encoder_new(&o);
+	size_t n = 40000;
+	struct mz_event *ev = calloc(n, sizeof(*ev));
+	struct mz_buf want = {0};
+	unsigned parts = 0, steps = 0;
+
+	for (size_t i = 0; i < n; i++)
+		usual_event(&ev[i]);
+	for (bool more = true; more; parts++) {
+		struct mz_buf got = {0};
+
+		mz_encoder_set_sequence(e, 7);
+		CHECK_EQ(mz_encoder_add(e, ev, n), n);
+		for (unsigned k = 0; k < parts && more; k++) {
+			int ret = mz_encoder_step(e);
+
+			CHECK(ret >= 0);
+			more = ret > 0;
+			steps += more;
+		}
+		CHECK(!mz_encoder_finish(e, NULL, parts ? &got : &want, NULL));
+		CHECK_EQ(mz_encoder_events(e), 0);
+		CHECK(!parts || (got.len == want.len && !memcmp(got.data, want.data, got.len)));
+		mz_buf_free(&got);
+	}
+	/* the events go through two of the steps in three parts each */
+	CHECK_EQ(parts, 11);
+	CHECK(steps > parts);
+	mz_buf_free(&want);
+	mz_encoder_free(e);
 	free(ev);
 }
 
@@ -602,11 +646,10 @@ static void short_columns_are_mixed(void)
 
 int main(void)
 {
-	if (!mkdtemp(dir))
-		return 1;
-	snprintf(path, sizeof(path), "%s/t.cmt", dir);
+	test_folder(dir, path, "t.cmt");
 	RUN(odd_events_come_back);
 	RUN(usual_events_come_back);
+	RUN(chunks_in_parts);
 	RUN(fields_can_be_dropped);
 	RUN(raw_blocks_are_named);
 	RUN(tables_and_attributes);

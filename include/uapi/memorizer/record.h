@@ -44,17 +44,17 @@ enum mz_record_type {
 	MZ_REC_GIVEN, /* in all, not over size */
 	MZ_REC_ARG,
 	MZ_REC_ADDR,
-	MZ_REC_SITE, /* number of the stack */
-	MZ_REC_POOL, /* the block is of a pool of the program: its number */
+	MZ_REC_SITE,   /* number of the stack */
+	MZ_REC_POOL,   /* the block is of a pool of the program: its number */
 	MZ_REC_WEIGHT, /* the block stands for so many: a power of two */
 	/* by themselves: */
-	MZ_REC_THREAD, /* the ring's thread from here on: value = tid */
-	MZ_REC_BEGIN,  /* of a realloc, which follows: value = the old block */
-	MZ_REC_LOST,   /* value = events, arg = enum mz_loss; then since when, raw */
-	MZ_REC_MARK,   /* size bytes of text follow, in records of raw bytes */
-	MZ_REC_STACK,  /* see MZ_STACK_NUMBER; size = frames that follow, raw addresses */
-	MZ_REC_MODULE, /* value = load address, size = bytes of text that follow:
-			  length in hex, build id in hex, path */
+	MZ_REC_THREAD,	   /* the ring's thread from here on: value = tid */
+	MZ_REC_BEGIN,	   /* of a realloc, which follows: value = the old block */
+	MZ_REC_LOST,	   /* value = events, arg = enum mz_loss; then since when, raw */
+	MZ_REC_MARK,	   /* size bytes of text follow, in records of raw bytes */
+	MZ_REC_STACK,	   /* see MZ_STACK_NUMBER; size = frames that follow, raw addresses */
+	MZ_REC_MODULE,	   /* value = load address, size = bytes of text that follow:
+			      length in hex, build id in hex, path */
 	MZ_REC_POOL_NAME,  /* value = the pool's number, size = bytes of text that follow */
 	MZ_REC_POOL_RESET, /* value = the pool's number: its blocks end; arg 1: it is gone */
 	MZ_REC_END,
@@ -114,12 +114,12 @@ struct mz_ring {
 	uint32_t tid;
 	uint32_t image; /* index into images */
 	uint32_t pad0;
-	uint64_t dropped; /* not recorded, in all */
-	uint64_t thinned; /* nor these, by thinning */
+	uint64_t dropped;	/* not recorded, in all */
+	uint64_t thinned;	/* nor these, by thinning */
 	uint64_t allocs, bytes; /* blocks that are not recorded, for either reason */
-	uint64_t frees;	  /* of such blocks */
+	uint64_t frees;		/* of such blocks */
 	/* written by the recorder */
-	uint64_t tail; /* records read */
+	uint64_t tail;	  /* records read */
 	uint32_t waiting; /* the thread sleeps until there is room (both write it) */
 	uint32_t room;	  /* goes up when there is room: what it sleeps on */
 	uint8_t pad2[48];
@@ -138,32 +138,33 @@ enum mz_left {
 	MZ_LEFT_WAIT,	 /* the recorder stood still for MZ_WAIT_SECONDS */
 };
 
-/* Calls of a program that the library does not see. */
+/* Calls of a program that the library does not see, or not all of. */
 enum mz_blind {
 	MZ_BLIND_OWN_MALLOC = 1, /* those of an executable that defines malloc */
 	MZ_BLIND_NAMESPACE = 2,	 /* those of libraries that dlmopen() has loaded apart */
+	MZ_BLIND_STACKS = 4,	 /* stacks were asked for, and cannot be taken in this program */
 };
 
 /* So long does a thread wait for room in its ring. Then it thins what it records, for so long
  * at least, and until half of the ring is free again. */
-#define MZ_PATIENCE_NS 20000000ull
-#define MZ_THIN_NS     250000000ull
+#define MZ_PATIENCE_NS	20000000ull
+#define MZ_THIN_NS	250000000ull
 /* With MZ_REGION_WAIT: so long does it wait for a recorder that lives but does nothing. */
 #define MZ_WAIT_SECONDS 30u
 
 struct mz_program_slot {
-	uint32_t state; /* enum mz_image_state */
-	uint32_t pid;	/* as the program sees it: it may be in a pid namespace */
-	uint32_t parent; /* index of the image it was forked from; MZ_IMAGES = exec */
-	uint32_t locked; /* the program holds the lock of its byte, see below */
-	uint64_t start; /* time */
-	uint64_t missed; /* events of threads that got no ring, or after it left */
-	uint32_t left;	/* enum mz_left */
-	uint32_t blind; /* bits of enum mz_blind */
+	uint32_t state;	    /* enum mz_image_state */
+	uint32_t pid;	    /* as the program sees it: it may be in a pid namespace */
+	uint32_t parent;    /* index of the image it was forked from; MZ_IMAGES = exec */
+	uint32_t locked;    /* the program holds the lock of its byte, see below */
+	uint64_t start;	    /* time */
+	uint64_t missed;    /* events of threads that got no ring, or after it left */
+	uint32_t left;	    /* enum mz_left */
+	uint32_t blind;	    /* bits of enum mz_blind */
 	uint64_t anonymous; /* bytes of its memory that are of no file, when it ended */
-	uint64_t waits; /* how often a thread has waited for room in its ring */
-	uint64_t waited; /* so long in all, in ns */
-	uint64_t longest; /* and so long at once */
+	uint64_t waits;	    /* how often a thread has waited for room in its ring */
+	uint64_t waited;    /* so long in all, in ns */
+	uint64_t longest;   /* and so long at once */
 	uint64_t pad;
 	char path[208];
 };
@@ -173,10 +174,10 @@ static_assert(sizeof(struct mz_program_slot) == 288, "no padding");
 /* ---- the region --------------------------------------------------------- */
 
 enum mz_region_flags {
-	MZ_REGION_DROP = 1 << 0,  /* a full ring drops, and counts */
-	MZ_REGION_MMAP = 1 << 1,  /* mmap and its like are recorded */
-	MZ_REGION_FORKS = 1 << 2, /* other processes than main_pid are recorded */
-	MZ_REGION_TSC = 1 << 3,	  /* times are of the time stamp counter, not in ns */
+	MZ_REGION_DROP = 1 << 0,     /* a full ring drops, and counts */
+	MZ_REGION_MMAP = 1 << 1,     /* mmap and its like are recorded */
+	MZ_REGION_FORKS = 1 << 2,    /* other processes than main_pid are recorded */
+	MZ_REGION_TSC = 1 << 3,	     /* times are of the time stamp counter, not in ns */
 	MZ_REGION_INJECTED = 1 << 4, /* into a running program: calls are to be redirected */
 	MZ_REGION_WAIT = 1 << 5,     /* a full ring waits for as long as it takes */
 };
@@ -224,9 +225,9 @@ struct mz_region {
 	uint32_t full;	      /* the recorder has no room: a full ring drops, and counts */
 	uint32_t thin;	      /* one small block in 2^thin is recorded */
 	uint32_t pad;
-	uint32_t alone;	      /* programs that ran beside main_pid, and were not recorded */
+	uint32_t alone; /* programs that ran beside main_pid, and were not recorded */
 	char alone_names[MZ_ALONE_NAMES][16]; /* of the first of them */
-	uint64_t real[MZ_REALS]; /* with INJECTED: where these are in the program */
+	uint64_t real[MZ_REALS];	      /* with INJECTED: where these are in the program */
 	struct mz_program_slot images[MZ_IMAGES];
 	struct mz_ring rings[MZ_RINGS];
 	/* then the records of each ring */
