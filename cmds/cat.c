@@ -197,10 +197,7 @@ static int run(void *options, int argc, char **argv)
 	ret = mz_output_open(&j.out, NULL, false, &j.err);
 	if (!ret)
 		ret = show_all(&j);
-	if (!ret)
-		ret = mz_output_commit(&j.out, &j.err);
-	else
-		mz_output_abort(&j.out);
+	ret = mz_output_end(&j.out, ret, &j.err);
 	damaged = transcode_report_damage(j.in, 0);
 	ret = ret < 0				   ? console_error(&j.err)
 	      : j.o->strict && (damaged || j.lost) ? MZ_EXIT_INCOMPLETE

@@ -176,5 +176,9 @@ const char *options_nearest(const char *typed, const char *const *names, size_t 
 
 extern const struct mz_cmd *const mz_cmds[];
 extern const size_t mz_cmds_count;
+/* The verb of that name, which may be one of its other names; NULL = there is none. */
+const struct mz_cmd *mz_cmd_find(const char *name);
+/* Wrong usage: there is no such verb. Returns MZ_EXIT_USAGE. */
+int mz_cmd_unknown(const char *verb);
 
 #endif

@@ -149,26 +149,32 @@ int console_error(const struct mz_error *err)
 	return MZ_EXIT_FAILED;
 }
 
-int console_fail(const char *fmt, ...)
+static int fail_with(const char *fmt, va_list ap)
 {
 	struct mz_error err = {0};
+
+	vsnprintf(err.text, sizeof(err.text), fmt, ap);
+	return console_error(&err);
+}
+
+int console_fail(const char *fmt, ...)
+{
 	va_list ap;
+	int ret;
 
 	va_start(ap, fmt);
-	vsnprintf(err.text, sizeof(err.text), fmt, ap);
+	ret = fail_with(fmt, ap);
 	va_end(ap);
-	return console_error(&err);
+	return ret;
 }
 
 int console_usage(const char *fmt, ...)
 {
-	struct mz_error err = {0};
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(err.text, sizeof(err.text), fmt, ap);
+	fail_with(fmt, ap);
 	va_end(ap);
-	console_error(&err);
 	if (!in_json)
 		fprintf(stderr, "Try '%s --help'.\n", my_name);
 	return MZ_EXIT_USAGE;

@@ -377,11 +377,7 @@ static int show_csv(struct job *j)
 	for (size_t i = 0; i < rows && !ret && (!j->limit || i < j->limit); i++)
 		ret = csv_row(j, t, i, &j->err);
 	mz_csv_ops.close(t);
-	if (!ret)
-		ret = mz_output_commit(&out, &j->err);
-	else
-		mz_output_abort(&out);
-	return ret;
+	return mz_output_end(&out, ret, &j->err);
 }
 
 /* ---- the verb ----------------------------------------------------------- */

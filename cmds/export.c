@@ -181,10 +181,7 @@ static int run(void *options, int argc, char **argv)
 		ret = mz_output_open(&j.out, j.o->output, j.o->force, &j.err);
 	if (!ret)
 		ret = write_all(&j);
-	if (!ret)
-		ret = mz_output_commit(&j.out, &j.err);
-	else
-		mz_output_abort(&j.out);
+	ret = mz_output_end(&j.out, ret, &j.err);
 	progress_end(&j.progress);
 	if (!ret && mz_recording_lost(&j.in)) {
 		char a[32];

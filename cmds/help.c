@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* List the verbs; generate OPTIONS sections and shell completion from the option tables. */
+/* List the verbs or show the help of one; generate OPTIONS sections and shell completion from the
+ * option tables. */
 #include <string.h>
 
 #include "cmds/cmd.h"
@@ -45,7 +46,7 @@ static void list(void)
 			printf("\n%s:\n", rows[i].group);
 		else
 			printf("  %-20s%s\n", rows[i].cmd->name, rows[i].cmd->summary);
-	puts("\n'memorizer VERB --help' shows the options of a verb.");
+	puts("\n'memorizer help VERB' or 'memorizer VERB --help' shows the options of a verb.");
 }
 
 static void print_links(void)
@@ -102,24 +103,22 @@ static void man_option(const struct mz_opt *o)
 
 static int man_options(const char *verb)
 {
+	const struct mz_cmd *cmd = mz_cmd_find(verb);
 	unsigned scope = 0;
 
-	for (size_t i = 0; i < mz_cmds_count; i++) {
-		if (strcmp(mz_cmds[i]->name, verb))
-			continue;
-		for (const struct mz_opt *o = mz_cmds[i]->opts; o && o->name; o++) {
-			man_scope(mz_cmds[i], o);
-			man_option(o);
-			scope = o->scope;
-		}
-		if (scope)
-			printf(".PP\nOptions that always work:\n");
-		if (mz_cmds[i]->reads)
-			man_option(&options_large);
-		printf(".TP\n\\fB\\-\\-help\\fR\nshow the options\n");
-		return MZ_EXIT_OK;
+	if (!cmd)
+		return mz_cmd_unknown(verb);
+	for (const struct mz_opt *o = cmd->opts; o && o->name; o++) {
+		man_scope(cmd, o);
+		man_option(o);
+		scope = o->scope;
 	}
-	return console_usage("no verb '%s'", verb);
+	if (scope)
+		printf(".PP\nOptions that always work:\n");
+	if (cmd->reads)
+		man_option(&options_large);
+	printf(".TP\n\\fB\\-\\-help\\fR\nshow the options\n");
+	return MZ_EXIT_OK;
 }
 
 static void completion(void)
@@ -158,13 +157,24 @@ static void completion(void)
 	puts("");
 }
 
+static int show_verb(const char *verb)
+{
+	const struct mz_cmd *cmd = mz_cmd_find(verb);
+
+	if (!cmd)
+		return mz_cmd_unknown(verb);
+	options_help(cmd, stdout);
+	return MZ_EXIT_OK;
+}
+
 static int run(void *options, int argc, char **argv)
 {
 	struct opts *o = options;
 
-	(void)argv;
+	if (argc > 1)
+		return console_usage("help takes one verb at a time");
 	if (argc)
-		return console_usage("help takes no arguments; see 'memorizer VERB --help'");
+		return show_verb(argv[0]);
 	if (o->man)
 		return man_options(o->man);
 	if (o->links)
@@ -176,4 +186,4 @@ static int run(void *options, int argc, char **argv)
 	return MZ_EXIT_OK;
 }
 
-MZ_CMD(help, "help", struct opts, "", "list the verbs by task");
+MZ_CMD(help, "help", struct opts, "[VERB]", "list the verbs by task, or show the options of one");

@@ -21,7 +21,7 @@ const struct mz_cmd *const mz_cmds[] = {
 };
 const size_t mz_cmds_count = sizeof(mz_cmds) / sizeof(*mz_cmds);
 
-static const struct mz_cmd *find(const char *name)
+const struct mz_cmd *mz_cmd_find(const char *name)
 {
 	for (size_t i = 0; i < mz_cmds_count; i++) {
 		if (!strcmp(mz_cmds[i]->name, name))
@@ -77,7 +77,7 @@ static int run(const struct mz_cmd *cmd, const char *shown, int argc, char **arg
 	return flush(ret);
 }
 
-static int unknown_verb(const char *verb)
+int mz_cmd_unknown(const char *verb)
 {
 	const char *names[64];
 	const char *near;
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 	keep_streams();
 	signal(SIGXFSZ, SIG_IGN); /* too large a file: the write says so */
 	base = base ? base + 1 : argc ? argv[0] : "memorizer";
-	cmd = find(base);
+	cmd = mz_cmd_find(base);
 	if (cmd)
 		return run(cmd, base, argc, argv);
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
@@ -121,9 +121,9 @@ int main(int argc, char **argv)
 		puts("memorizer " MZ_VERSION);
 		return flush(MZ_EXIT_OK);
 	}
-	cmd = find(argv[1]);
+	cmd = mz_cmd_find(argv[1]);
 	if (!cmd)
-		return unknown_verb(argv[1]);
+		return mz_cmd_unknown(argv[1]);
 	snprintf(shown, sizeof(shown), "memorizer %s", cmd->name);
 	return run(cmd, shown, argc - 1, argv + 1);
 }

@@ -70,10 +70,7 @@ static int put(const struct mz_profile_merge *m, const struct mz_export_format *
 		ret = mz_output_open(&out, o->output, o->force, err);
 	if (!ret)
 		ret = f->profile(&p, &how, &out, err);
-	if (!ret)
-		ret = mz_output_commit(&out, err);
-	else
-		mz_output_abort(&out);
+	ret = mz_output_end(&out, ret, err);
 	mz_profile_deinit(&p);
 	return ret;
 }

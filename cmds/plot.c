@@ -68,15 +68,18 @@ static void axes(struct mz_buf *out, double top, const char *x_name)
 	for (double v = 0; v <= top; v += step) {
 		double y = to_y(v, top);
 
-		mz_buf_printf(out,
-			      "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ddd\"/>\n"
-			      "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g %s</text>\n",
-			      LEFT, y, WIDTH - RIGHT, y, LEFT - 6, y + 4, v / unit, unit_name);
+		mz_buf_printf(
+			out,
+			"<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ddd\"/>\n"
+			"<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g %s</text>\n",
+			LEFT, y, WIDTH - RIGHT, y, LEFT - 6, y + 4, v / unit, unit_name);
 	}
 	for (unsigned i = 0; i <= 4; i++)
-		mz_buf_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%u %%</text>\n",
+		mz_buf_printf(out,
+			      "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%u %%</text>\n",
 			      to_x(i / 4.0), HEIGHT - BOTTOM + 18, i * 25);
-	mz_buf_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", to_x(0.5), HEIGHT - 12);
+	mz_buf_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", to_x(0.5),
+		      HEIGHT - 12);
 	text(out, x_name);
 	mz_buf_str(out, "</text>\n");
 }
@@ -92,7 +95,8 @@ static void draw(struct mz_buf *out, const struct plot_line *l, double top, cons
 		mz_buf_printf(out, "%.1f,%.1f\" fill=\"#ccc\" stroke=\"none\"/>\n",
 			      to_x(l->x[l->count - 1]), to_y(0, top));
 	else
-		mz_buf_printf(out, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"/>\n", colour);
+		mz_buf_printf(out, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"/>\n",
+			      colour);
 }
 
 static void legend(struct mz_buf *out, const struct plot_line *l, size_t i, const char *colour)

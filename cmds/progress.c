@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cmds/cmd.h"
+#include "trace/reader.h"
 
 static double now(void)
 {
@@ -39,6 +40,20 @@ void progress_show(struct progress *p, double share, uint64_t count, const char 
 		fprintf(stderr, "\r%s: %s %s, %.0f s \033[K", shown, console_count(n, count), units,
 			t - p->start);
 	fflush(stderr);
+}
+
+void progress_read(struct progress *p, struct mz_reader *in, bool prints)
+{
+	struct mz_summary whole = {.size = sizeof(whole)};
+
+	progress_start(p, in->in.name);
+	p->quiet |= prints && isatty(STDOUT_FILENO);
+	p->whole = mz_reader_summary(in, &whole) < 0 ? 0 : whole.events;
+}
+
+void progress_events(struct progress *p, uint64_t events)
+{
+	progress_show(p, p->whole ? (double)events / (double)p->whole : -1, events, "events");
 }
 
 void progress_end(struct progress *p)

@@ -319,7 +319,7 @@ static int check_label(const struct opts *o, const char *label)
 	if (!mz_store_is_label(label))
 		return console_usage("--label: '%s' is not KEY=VALUE", label);
 	if (o->to == PYROSCOPE && breaks_name(label))
-		return console_usage("--label: '%s': Pyroscope takes no label with { } or ,",
+		return console_usage("--label: '%s': Pyroscope accepts no label with { } or ,",
 				     label);
 	return 0;
 }
@@ -333,7 +333,7 @@ static int check_options(const struct opts *o)
 			return MZ_EXIT_USAGE;
 	for (size_t i = 0; i < 3 && o->to == PYROSCOPE; i++)
 		if (texts[i] && breaks_name(texts[i]))
-			return console_usage("'%s': Pyroscope takes no name with { } or ,",
+			return console_usage("'%s': Pyroscope accepts no name with { } or ,",
 					     texts[i]);
 	if (o->tenant && strpbrk(o->tenant, "\r\n"))
 		return console_usage("--tenant takes a name without newlines");

@@ -7,17 +7,18 @@
 #include "cmds/cmd.h"
 #include "cmds/progress.h"
 
+#define RECORDING_ROOT "; programs: the root folder of their files, if they ran in a container"
 /* For the uses of the verb in scope sc; 0 = all. */
 #define RECORDING_SYMBOLS_FOR(sc, st, m)                                                           \
 	MZ_OPT_FOR(sc, 0, "symbols", "FILES", MZ_OPT_STR, st, m,                                   \
 		   "kernel recordings: kallsyms, System.map, vmlinux, or a folder with them "      \
-		   "(default: those beside the recording)")
+		   "(default: those beside the recording)" RECORDING_ROOT)
 #define RECORDING_SYMBOLS(st, m) RECORDING_SYMBOLS_FOR(0, st, m)
-/* Where the code of modules is looked at as well. */
-#define RECORDING_MODULES_FOR(sc, st, m)                                                           \
+/* Where the code of modules is looked at as well. also: RECORDING_ROOT, or nothing. */
+#define RECORDING_MODULES_FOR(sc, st, m, also)                                                     \
 	MZ_OPT_FOR(sc, 0, "symbols", "FILES", MZ_OPT_STR, st, m,                                   \
 		   "kernel symbols: kallsyms, System.map, vmlinux, or a folder with them and "     \
-		   "modules, separated by commas (default: those beside the recording)")
+		   "modules, separated by commas (default: those beside the recording)" also)
 
 /* As mz_recording_open(). The progress must live as long as the recording is read, until
  * progress_end(). */

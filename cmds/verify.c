@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "cmds/cmd.h"
+#include "cmds/progress.h"
 
 struct opts {
 	bool json;
@@ -22,7 +23,15 @@ struct job {
 	unsigned n;
 	struct mz_buf b;
 	struct mz_json j;
+	struct progress progress;
 };
+
+static void show_progress(void *arg, double share, uint64_t events)
+{
+	struct job *job = arg;
+
+	progress_show(&job->progress, share, events, "events");
+}
 
 static void note(void *arg, uint64_t offset, const char *text)
 {
@@ -30,6 +39,7 @@ static void note(void *arg, uint64_t offset, const char *text)
 
 	if (job->n++ >= MOST)
 		return;
+	progress_end(&job->progress);
 	if (!job->json) {
 		printf("%s: byte %" PRIu64 ": %s\n", job->path, offset, text);
 		return;
@@ -86,7 +96,7 @@ static int run(void *options, int argc, char **argv)
 	struct job job = {.json = o->json};
 	struct mz_error err = {0};
 	struct mz_summary summary = {.size = sizeof(summary)};
-	struct mz_verify v = {.size = sizeof(v), .summary = &summary};
+	struct mz_verify v = {.size = sizeof(v), .summary = &summary, .progress = show_progress};
 	char shown[1024];
 	int ret;
 
@@ -98,7 +108,9 @@ static int run(void *options, int argc, char **argv)
 		mz_json_object(&job.j, NULL);
 		mz_json_array(&job.j, "faults");
 	}
+	progress_start(&job.progress, argv[0]);
 	ret = mz_verify_file_with(argv[0], options_open_flags(), &v, note, &job, &err);
+	progress_end(&job.progress);
 	if (ret < 0)
 		console_error(&err);
 	else if (job.json)

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "cmds/progress.h"
 #include "formats/text.h"
 #include "trace/sampled.h"
 
@@ -224,10 +225,12 @@ static int convert(struct transcode *t)
 {
 	struct mz_event ev[MZ_BATCH];
 	bool raw = t->to == MZ_FORMAT_CLASSIC;
+	struct progress progress;
 	long n;
 	int ret = 0;
 
 	t->in->beside = true;
+	progress_read(&progress, t->in, !t->output);
 	do {
 		n = raw ? mz_reader_read_raw(t->in, ev, MZ_BATCH)
 			: mz_reader_read(t->in, ev, MZ_BATCH);
@@ -246,7 +249,9 @@ static int convert(struct transcode *t)
 			ret = put_classic(t, ev, (size_t)n);
 		else
 			ret = put_container(t, ev, (size_t)n);
+		progress_events(&progress, t->events);
 	} while (!ret);
+	progress_end(&progress);
 	if (n < 0)
 		t->err = *mz_reader_error(t->in);
 	return n < 0 ? -1 : ret;

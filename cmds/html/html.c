@@ -19,7 +19,7 @@ struct opts {
 static const struct mz_opt opts[] = {
 	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct opts, output,
 	       "write the page to FILE (default: standard output)"),
-	RECORDING_MODULES_FOR(0, struct opts, symbols),
+	RECORDING_MODULES_FOR(0, struct opts, symbols, RECORDING_ROOT),
 	MZ_OPT(0, "functions", "FILE", MZ_OPT_STR, struct opts, functions,
 	       "KMAPs: show privileges and a cut, with this table of functions ('memorizer kmap "
 	       "functions') or vmlinux"),

@@ -24,6 +24,12 @@ struct html_limits {
 	unsigned step;	/* so many points of a curve become one */
 };
 
+struct html_model;
+/* Writes the data into an open object. 0 or -ENOMEM. */
+typedef int html_json_fn(const struct html_model *m, struct mz_json *w,
+			 const struct html_limits *l);
+typedef void html_free_fn(void *state);
+
 struct html_model {
 	const char *kind; /* "user", "kernel", "kmap" */
 	char *name;
@@ -31,9 +37,8 @@ struct html_model {
 	const char *functions; /* of a KMAP: table or vmlinux; NULL = no privileges */
 	struct progress progress;
 	void *state;
-	/* Writes the data into an open object. 0 or -ENOMEM. */
-	int (*json)(const struct html_model *m, struct mz_json *w, const struct html_limits *l);
-	void (*free)(void *state);
+	html_json_fn *json;
+	html_free_fn *free;
 };
 
 /* The size of the built-in page; 0 = it is damaged. */
@@ -46,6 +51,9 @@ int html_model_open(struct html_model *m, const char *path, const char *symbols,
 		    const char *functions, struct mz_error *err);
 void html_model_close(struct html_model *m);
 
+/* For the constructors: the state, of zeros, with its functions; NULL with err set. */
+void *html_state(struct html_model *m, size_t size, html_json_fn *json, html_free_fn *free,
+		 struct mz_error *err);
 /* The constructors, by kind; the recording is open. */
 int html_user_open(struct html_model *m, struct mz_error *err);
 int html_kmem_open(struct html_model *m, struct mz_error *err);

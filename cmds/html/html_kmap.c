@@ -371,16 +371,13 @@ static int open_privilege(struct kmap *s, const struct html_model *m, struct mz_
 int html_kmap_open(struct html_model *m, struct mz_error *err)
 {
 	struct mz_recording_model how = {.by = MZ_KMAP_BY_DIR, .or_function = true, .types = true};
-	struct kmap *s = calloc(1, sizeof(*s));
+	struct kmap *s = html_state(m, sizeof(*s), kmap_json, kmap_free, err);
 	int ret;
 
 	if (!s)
-		return mz_fail_memory(err);
-	m->state = s;
+		return -ENOMEM;
 	mz_heatmap_init(&s->space);
 	how.space = &s->space;
-	m->json = kmap_json;
-	m->free = kmap_free;
 	ret = recording_model(&m->recording, &how, &s->m, err);
 	if (ret < 0)
 		return ret;

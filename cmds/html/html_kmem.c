@@ -388,15 +388,12 @@ static int open_symbols(struct kmem *s, struct mz_recording *r, struct mz_error 
 
 int html_kmem_open(struct html_model *m, struct mz_error *err)
 {
-	struct kmem *s = calloc(1, sizeof(*s));
+	struct kmem *s = html_state(m, sizeof(*s), kmem_json, kmem_free, err);
 	struct mz_kmem_filter filter = {.ones = 1};
 	int ret;
 
 	if (!s)
-		return mz_fail_memory(err);
-	m->state = s;
-	m->json = kmem_json;
-	m->free = kmem_free;
+		return -ENOMEM;
 	ret = open_symbols(s, &m->recording, err);
 	if (ret < 0)
 		return ret;

@@ -42,6 +42,15 @@ static char *base_name(const char *path)
 	return strndup(from, len - (size_t)(from - path));
 }
 
+void *html_state(struct html_model *m, size_t size, html_json_fn *json, html_free_fn *free,
+		 struct mz_error *err)
+{
+	m->state = mz_zalloc(size, err);
+	m->json = json;
+	m->free = free;
+	return m->state;
+}
+
 static int open_kind(struct html_model *m, struct mz_error *err)
 {
 	m->kind = mz_recording_kind_name(m->recording.kind);

@@ -397,14 +397,11 @@ static int user_json(const struct html_model *m, struct mz_json *w, const struct
 
 int html_user_open(struct html_model *m, struct mz_error *err)
 {
-	struct user *s = calloc(1, sizeof(*s));
+	struct user *s = html_state(m, sizeof(*s), user_json, user_free, err);
 	int ret;
 
 	if (!s)
-		return mz_fail_memory(err);
-	m->state = s;
-	m->json = user_json;
-	m->free = user_free;
+		return -ENOMEM;
 	s->in = mz_recording_reader(&m->recording, err);
 	if (!s->in)
 		return -(err->code ? err->code : EIO);

@@ -288,7 +288,7 @@ static int listen_at(struct server *s, uint64_t port)
 		return console_fail("cannot create a socket: %s", strerror(errno));
 	setsockopt(s->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(s->fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(s->fd, 64) < 0)
-		return console_fail("127.0.0.1:%u: %s; choose another one with --port",
+		return console_fail("127.0.0.1:%u: %s; choose another port with --port",
 				    (unsigned)port, strerror(errno));
 	if (getsockname(s->fd, (struct sockaddr *)&a, &len) < 0)
 		return console_fail("getsockname: %s", strerror(errno));

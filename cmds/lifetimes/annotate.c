@@ -11,6 +11,7 @@
 
 /* The column of the notes, as in the originals. */
 #define NOTE_COLUMN 49
+#define SHOW_EVERY  4096 /* lines */
 
 static int write_line(struct annotator *a, const char *line, size_t len, const char *note,
 		      size_t note_len)
@@ -107,7 +108,8 @@ static int name_blocks(struct annotator *a, struct mz_event *ev, const struct mz
 	if (*by_tag >= 0 && *by_tag != tag) {
 		struct mz_error why = {0};
 
-		mz_fail(&why, EINVAL, "blocks with and without address in one trace");
+		mz_fail(&why, EINVAL,
+			"some blocks of the trace have an address, and some have none");
 		return at_line(a, &why);
 	}
 	*by_tag = tag;
@@ -132,7 +134,8 @@ static int annotate_text(struct annotator *a)
 	while ((ret = mz_text_next(&a->in->in, a->in->tables, &ev, &info, &why)) > 0) {
 		size_t len = trimmed(info.line, info.len);
 
-		a->lines++;
+		if (++a->lines % SHOW_EVERY == 0)
+			progress_show(&a->progress, -1, a->lines, "lines");
 		if (ret == MZ_TEXT_NO_EVENT) {
 			if (!silent && write_line(a, info.line, len, NULL, 0) < 0)
 				return -1;
@@ -175,6 +178,7 @@ static int annotate_binary(struct annotator *a)
 			a->lines++;
 			ret = take_event(a, &ev[i], &no_line, line.data, line.len);
 		}
+		progress_events(&a->progress, a->lines);
 	}
 	mz_buf_free(&line);
 	if (!ret && n < 0) {
@@ -218,9 +222,11 @@ static int annotate(struct annotator *a)
 {
 	int ret = mz_output_open(&a->out, a->opts->output, a->opts->force, &a->err);
 
+	progress_read(&a->progress, a->in, !a->opts->output && !a->opts->summary);
 	if (!ret)
 		ret = mz_reader_format(a->in) == MZ_FORMAT_TEXT ? annotate_text(a)
 								: annotate_binary(a);
+	progress_end(&a->progress);
 	if (!ret && a->opts->summary)
 		ret = print_summary(a);
 	if (!ret)

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "cmds/cmd.h"
+#include "cmds/progress.h"
 #include "formats/text.h"
 
 struct annotate_opts {
@@ -54,6 +55,7 @@ struct annotator {
 	struct mz_reader *in;
 	struct mz_output out;
 	uint64_t lines;
+	struct progress progress;
 	struct mz_error err;
 };
 

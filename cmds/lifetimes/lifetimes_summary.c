@@ -11,6 +11,7 @@
 #include "base/output.h"
 #include "base/pair_index.h"
 #include "cmds/cmd.h"
+#include "cmds/progress.h"
 #include "trace/reader.h"
 #include "trace/sampled.h"
 
@@ -84,10 +85,12 @@ static int read_all(struct job *j)
 {
 	bool lines = mz_reader_format(j->in) == MZ_FORMAT_TEXT;
 	struct mz_event ev[MZ_BATCH];
-	uint64_t number = 0;
+	struct progress progress;
+	uint64_t number = 0, events = 0;
 	long n;
 
 	j->in->beside = true;
+	progress_read(&progress, j->in, false);
 	while ((n = mz_reader_read_raw(j->in, ev, MZ_BATCH)) > 0) {
 		for (long i = 0; i < n; i++) {
 			struct mz_effect fx;
@@ -99,7 +102,9 @@ static int read_all(struct job *j)
 			    (fx.went && count_pair(&j->pairs, now - fx.old.born, fx.old.size) < 0))
 				return mz_fail_memory(&j->err);
 		}
+		progress_events(&progress, events += (uint64_t)n);
 	}
+	progress_end(&progress);
 	if (n < 0)
 		j->err = *mz_reader_error(j->in);
 	return n < 0 ? -1 : 0;

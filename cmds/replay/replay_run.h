@@ -16,7 +16,7 @@ struct mz_replay_opts {
 	bool verbose; /* the new trace on standard output */
 	bool threads; /* a thread for each of the trace */
 	bool pace;
-	unsigned flags; /* enum mz_open_flags */
+	unsigned flags;		   /* enum mz_open_flags */
 	struct mz_sample *samples; /* where to put samples; NULL = none */
 	size_t samples_cap;
 };

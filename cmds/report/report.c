@@ -51,7 +51,8 @@ static const struct mz_opt opts[] = {
 	MZ_SWITCH_FOR(OF(MZ_RECORDING_USER), 0, "no-suppressions", struct opts,
 		      user.no_suppressions, "also show what runtimes never free"),
 	KMEM_REPORT_OPTS(OF(MZ_RECORDING_KERNEL), struct opts, kernel),
-	RECORDING_MODULES_FOR(OF(MZ_RECORDING_KMAP), struct opts, symbols),
+	RECORDING_MODULES_FOR(OF(MZ_RECORDING_KMAP) | OF(MZ_RECORDING_USER), struct opts, symbols,
+			      RECORDING_ROOT),
 	MZ_SWITCH_FOR(OF(MZ_RECORDING_KMAP), 0, "skip-bad", struct opts, skip_bad,
 		      "leave out and count lines that cannot be parsed"),
 	{0},
@@ -75,7 +76,7 @@ static bool are_kernel(char **paths, int n)
 	return kernel;
 }
 
-static int show(const struct opts *o, struct mz_recording *r, const char *path)
+static int show(const struct opts *o, struct mz_recording *r)
 {
 	size_t rows = options_limit(&o->limit, DEFAULT_ROWS);
 	int ret = options_check_scope(&cmd_report, o, r->kind);
@@ -87,7 +88,7 @@ static int show(const struct opts *o, struct mz_recording *r, const char *path)
 	case MZ_RECORDING_KMAP:
 		return kmap_report_run(r, options_limit(&o->limit, KMAP_REPORT_ROWS), o->json);
 	case MZ_RECORDING_SUMS: return report_profile(r, rows, o->json);
-	default: return report_user(r, &o->user, path);
+	default: return report_user(r, &o->user);
 	}
 }
 
@@ -111,10 +112,11 @@ static int run(void *options, int argc, char **argv)
 
 	o->user.rows = options_limit(&o->limit, DEFAULT_ROWS);
 	o->user.json = o->json;
+	o->user.symbols = o->symbols;
 	if (argc > 1 && !are_kernel(argv, argc))
 		return several(o, argv, argc);
 	ret = recording_open(&r, argc ? argv : usual, argc ? argc : 1, &how, &progress, &err);
-	ret = ret < 0 ? console_error(&err) : show(o, &r, argc ? argv[0] : "-");
+	ret = ret < 0 ? console_error(&err) : show(o, &r);
 	mz_recording_close(&r);
 	return ret;
 }

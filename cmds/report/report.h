@@ -16,15 +16,16 @@ void report_json_summary(struct mz_json *out, const struct mz_usage *u, const ch
 struct report_user_opts {
 	size_t rows; /* of a list; 0 = all */
 	bool json;
-	unsigned by; /* enum mz_call_by */
-	bool stacks; /* whole backtraces */
+	const char *symbols; /* the root folder of the program's files; NULL = "/" */
+	unsigned by;	     /* enum mz_call_by */
+	bool stacks;	     /* whole backtraces */
 	bool show_wrappers;
 	struct mz_opt_list wrappers, wrapper_files, suppressions;
 	bool no_suppressions;
 };
 
 /* All of them read the recording and print; rows of a list, 0 = all. They return enum mz_exit. */
-int report_user(struct mz_recording *r, const struct report_user_opts *o, const char *path);
+int report_user(struct mz_recording *r, const struct report_user_opts *o);
 /* Several programs, merged by name. */
 int report_users(char **paths, int n, const struct report_user_opts *o);
 int report_profile(struct mz_recording *r, size_t rows, bool json);

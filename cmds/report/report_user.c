@@ -328,6 +328,17 @@ static void show_blind(const struct job *j)
 	if (mz_reader_find_attr(j->in, "namespaces"))
 		printf("\nIt loaded libraries into a namespace of their own (dlmopen): their calls "
 		       "were not seen.\n");
+	if (mz_reader_find_attr(j->in, "no_stacks"))
+		printf("\nNo call sites: call stacks can be taken in programs of glibc on x86-64 "
+		       "only.\n");
+}
+
+/* Are there no call sites because nobody asked for them? */
+static bool sites_were_not_asked_for(const struct job *j)
+{
+	return j->u.all.allocs && !j->sites.count &&
+	       !(j->nfiles < 2 && (mz_reader_find_attr(j->in, "own_malloc") ||
+				   mz_reader_find_attr(j->in, "no_stacks")));
 }
 
 static void show_text(const struct job *j)
@@ -339,7 +350,7 @@ static void show_text(const struct job *j)
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++)
 		show_view(j, &views[i]);
 	show_blind(j);
-	if (!j->sites.count && !(j->nfiles < 2 && mz_reader_find_attr(j->in, "own_malloc")))
+	if (sites_were_not_asked_for(j))
 		printf("\nNo call sites: record with --stacks to get them.\n");
 	else if (j->missing)
 		printf("\n%u files of the program are missing or have changed: their code has no "
@@ -456,25 +467,21 @@ static void show_json(const struct job *j)
 
 /* ---- the verb ------------------------------------------------------------------------ */
 
-static int read_events(struct job *j, struct mz_usage *u, const char *path)
+static int read_events(struct job *j, struct mz_usage *u)
 {
 	struct mz_event ev[MZ_BATCH];
-	struct mz_summary whole = {.size = sizeof(whole)};
 	struct progress p;
 	int ret = 0;
 	long n;
 
-	if (mz_reader_summary(j->in, &whole) < 0)
-		whole.events = 0; /* how many it has is not known before the end */
 	/* the usage knows blocks by their addresses: a second table of them is not needed */
 	j->in->unnamed = true;
 	j->in->beside = true;
-	progress_start(&p, path);
+	progress_read(&p, j->in, false);
 	while (!ret && (n = mz_reader_read_raw(j->in, ev, MZ_BATCH)) > 0) {
 		for (long i = 0; i < n && !ret; i++)
 			ret = mz_usage_add(u, &ev[i]);
-		progress_show(&p, whole.events ? (double)u->events / (double)whole.events : -1,
-			      u->events, "events");
+		progress_events(&p, u->events);
 	}
 	progress_end(&p);
 	if (ret < 0)
@@ -530,7 +537,7 @@ static void merge_usage(struct mz_usage *to, const struct mz_usage *u)
 	mz_usage_site_sum(&to->all, &u->all);
 }
 
-static int add_recording(struct job *j, struct mz_recording *r, const char *path)
+static int add_recording(struct job *j, struct mz_recording *r)
 {
 	struct mz_usage one;
 	struct mz_usage *u = j->nfiles > 1 ? &one : &j->u;
@@ -543,7 +550,7 @@ static int add_recording(struct job *j, struct mz_recording *r, const char *path
 		return mz_fail_memory(&j->err);
 	u->by_cache = j->nfiles < 2;
 	u->by_thread = j->o->by == MZ_BY_THREAD;
-	ret = read_events(j, u, path);
+	ret = read_events(j, u);
 	if (!ret)
 		ret = add_sites(j, u);
 	if (u == &one) {
@@ -586,30 +593,30 @@ static int finish(struct job *j, int ret)
 	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
 }
 
-int report_user(struct mz_recording *r, const struct report_user_opts *o, const char *path)
+int report_user(struct mz_recording *r, const struct report_user_opts *o)
 {
 	struct job j = {.o = o, .rows = o->rows};
 	int ret = read_lists(&j);
 
-	return finish(&j, ret < 0 ? ret : add_recording(&j, r, path));
+	return finish(&j, ret < 0 ? ret : add_recording(&j, r));
 }
 
 static int add_file(struct job *j, char *path, struct report_file *f)
 {
-	static const struct mz_recording_options usual;
+	struct mz_recording_options how = {.symbols = j->o->symbols};
 	struct mz_recording r;
 	struct progress progress;
 	struct report_file before = {path, j->u.events, j->u.lost, j->u.all.at_peak, {0}};
 	int ret;
 
 	memcpy(before.lost_by, j->u.lost_by, sizeof(before.lost_by));
-	ret = recording_open(&r, &path, 1, &usual, &progress, &j->err);
+	ret = recording_open(&r, &path, 1, &how, &progress, &j->err);
 	if (!ret && r.kind != MZ_RECORDING_USER)
 		ret = mz_fail(&j->err, EINVAL,
 			      "%s: a recording of kind %s cannot be added to that of a program",
 			      path, mz_recording_kind_name(r.kind));
 	if (!ret)
-		ret = add_recording(j, &r, path);
+		ret = add_recording(j, &r);
 	mz_recording_close(&r);
 	*f = (struct report_file){path,
 				  j->u.events - before.events,

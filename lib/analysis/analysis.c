@@ -348,7 +348,7 @@ static int answer(struct mz_analysis *a, enum mz_question q, const char *pattern
 	if (!name)
 		return mz_fail(&a->error, EINVAL, "there is no question %d", (int)q);
 	if (kmap != (q >= MZ_ASK_CLASSES))
-		return mz_fail(&a->error, ENODATA, "%s: '%s' is a question to %s", a->paths[0],
+		return mz_fail(&a->error, ENODATA, "%s: '%s' can only be asked of %s", a->paths[0],
 			       name, kmap ? "a recording with events or sums" : "a KMAP");
 	return kmap ? mz_analysis_kmap(a, q, pattern, t) : mz_analysis_table(a, q, t);
 }

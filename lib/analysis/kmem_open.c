@@ -246,12 +246,10 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 
 static struct mz_kmem_input *new_input(struct mz_error *err)
 {
-	struct mz_kmem_input *in = calloc(1, sizeof(*in));
+	struct mz_kmem_input *in = mz_zalloc(sizeof(*in), err);
 
-	if (!in) {
-		mz_fail_memory(err);
+	if (!in)
 		return NULL;
-	}
 	in->names = mz_tables_new();
 	if (in->names)
 		return in;

@@ -179,20 +179,31 @@ static void end_unseen(struct mz_kmem_report *r, struct mz_kmem_block *b)
 	}
 }
 
+/* An event that the block does not explain. */
+static struct mz_kmem_finding finding_of(const struct mz_kmem_block *b, const struct mz_event *e,
+					 uint32_t site, uint32_t cache)
+{
+	return (struct mz_kmem_finding){.cpu = e->cpu,
+					.site = b->site,
+					.site2 = site,
+					.cache = b->cache,
+					.cache2 = cache,
+					.addr = e->addr,
+					.req = b->req,
+					.given = b->given,
+					.from = b->born,
+					.to = e->time};
+}
+
 /* A block that is still live is allocated: its free was not seen. */
 static int over_live(struct mz_kmem_report *r, struct mz_kmem_block *b, const struct mz_event *e,
 		     uint32_t site, uint32_t cache)
 {
+	struct mz_kmem_finding f = finding_of(b, e, site, cache);
+
 	end_unseen(r, b);
-	return kmem_find(r, (struct mz_kmem_finding){.what = MZ_KMEM_UNSEEN_FREE,
-						     .cpu = e->cpu,
-						     .site = b->site,
-						     .site2 = site,
-						     .cache = b->cache,
-						     .cache2 = cache,
-						     .addr = e->addr,
-						     .from = b->born,
-						     .to = e->time});
+	f.what = MZ_KMEM_UNSEEN_FREE;
+	return kmem_find(r, f);
 }
 
 /* Most sites ask for the same size again and again. */
@@ -339,22 +350,6 @@ static inline void cross(struct mz_kmem_report *r, const struct mz_kmem_block *b
 			g->cross_node += node;
 		}
 	}
-}
-
-/* A free that the block does not explain. */
-static struct mz_kmem_finding finding_of(const struct mz_kmem_block *b, const struct mz_event *e,
-					 uint32_t site, uint32_t cache)
-{
-	return (struct mz_kmem_finding){.cpu = e->cpu,
-					.site = b->site,
-					.site2 = site,
-					.cache = b->cache,
-					.cache2 = cache,
-					.addr = e->addr,
-					.req = b->req,
-					.given = b->given,
-					.from = b->born,
-					.to = e->time};
 }
 
 /* The kind of free does not match the kind of allocation. */

@@ -69,8 +69,8 @@ static int read_row(struct weights *w, char *cells[CELLS], size_t n)
 	if (n == 3 && number(cells[1], &w->o->access) && number(cells[2], &w->o->call))
 		return 1;
 	return mz_fail_line(w->err, EINVAL, w->line,
-			    "%s: line %llu: its costs are no numbers, or there are not two",
-			    w->path, line);
+			    "%s: line %llu: expected two costs, both of them numbers", w->path,
+			    line);
 }
 
 static int read_lines(struct weights *w, struct mz_input *in, char *room)

@@ -382,7 +382,8 @@ static int read_lines(struct file *t, struct mz_input *in, char *room)
 		ret = assign(t, cells, n);
 		if (ret >= 0 && t->steps >= MOST_STEPS)
 			ret = mz_fail_line(t->err, EFBIG, t->line,
-					   "%s: line %llu: too many rows for names that many share",
+					   "%s: line %llu: too many rows with names that several "
+					   "functions share",
 					   t->path, (unsigned long long)t->line);
 		if (ret < 0)
 			return ret;

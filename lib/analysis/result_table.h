@@ -25,7 +25,7 @@ struct mz_result_table {
 	const struct mz_result_column *columns;
 	size_t n_columns;
 	struct mz_result_column *own; /* the same if the table owns them, else NULL */
-	union mz_result_cell *cells; /* row by row */
+	union mz_result_cell *cells;  /* row by row */
 	size_t rows, cap;
 	struct mz_tables *strings;
 	size_t labels; /* from 1: a column of texts with a line KEY=VALUE each; 0 = none */

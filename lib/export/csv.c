@@ -18,11 +18,9 @@ struct mz_csv_table {
 
 static void *csv_open(struct mz_output *out, struct mz_error *err)
 {
-	struct mz_csv_table *t = calloc(1, sizeof(*t));
+	struct mz_csv_table *t = mz_zalloc(sizeof(*t), err);
 
-	if (!t)
-		mz_fail_memory(err);
-	else
+	if (t)
 		t->out = out;
 	return t;
 }
@@ -83,13 +81,6 @@ static int csv_row(void *state, int table, const struct mz_cell *cells, struct m
 	return end_line(t, err);
 }
 
-static int csv_end(void *state, struct mz_error *err)
-{
-	(void)state;
-	(void)err;
-	return 0;
-}
-
 static void csv_close(void *state)
 {
 	struct mz_csv_table *t = state;
@@ -102,4 +93,4 @@ static void csv_close(void *state)
 }
 
 const struct mz_table_ops mz_csv_ops = {
-	.open = csv_open, .begin = csv_begin, .row = csv_row, .end = csv_end, .close = csv_close};
+	.open = csv_open, .begin = csv_begin, .row = csv_row, .close = csv_close};

@@ -15,11 +15,9 @@ struct mz_jsonl_table {
 
 static void *jsonl_open(struct mz_output *out, struct mz_error *err)
 {
-	struct mz_jsonl_table *t = calloc(1, sizeof(*t));
+	struct mz_jsonl_table *t = mz_zalloc(sizeof(*t), err);
 
-	if (!t)
-		mz_fail_memory(err);
-	else
+	if (t)
 		t->out = out;
 	return t;
 }
@@ -67,13 +65,6 @@ static int jsonl_row(void *state, int table, const struct mz_cell *cells, struct
 	return mz_output_add(t->out, t->line.data, t->line.len, err);
 }
 
-static int jsonl_end(void *state, struct mz_error *err)
-{
-	(void)state;
-	(void)err;
-	return 0;
-}
-
 static void jsonl_close(void *state)
 {
 	struct mz_jsonl_table *t = state;
@@ -83,8 +74,5 @@ static void jsonl_close(void *state)
 	free(t);
 }
 
-const struct mz_table_ops mz_jsonl_ops = {.open = jsonl_open,
-					  .begin = jsonl_begin,
-					  .row = jsonl_row,
-					  .end = jsonl_end,
-					  .close = jsonl_close};
+const struct mz_table_ops mz_jsonl_ops = {
+	.open = jsonl_open, .begin = jsonl_begin, .row = jsonl_row, .close = jsonl_close};

@@ -56,13 +56,20 @@ enum { UUID_PROCESS = 1, UUID_BYTES, UUID_BLOCKS, UUID_NOTES };
 /* There is one writer and one sequence, but readers require a number. */
 #define SEQUENCE 1
 
+/* A counter at one moment: times have a resolution, and thousands of events may share one. */
+struct counter {
+	uint64_t written;
+	uint64_t most, last; /* since then */
+};
+
 struct job {
 	struct mz_events *s;
 	struct mz_output *out;
 	struct mz_error *err;
 	struct mz_buf packet, part, inner;
 	uint64_t pid;
-	uint64_t bytes, blocks; /* as last written */
+	uint64_t moment; /* of the values that are not written yet */
+	struct counter bytes, blocks;
 };
 
 /* ---- packets ------------------------------------------------------------ */
@@ -112,12 +119,38 @@ static int end_event(struct job *j)
 	return put_packet(j);
 }
 
-/* A counter holds its value until the next one, so only changes are written. */
-static int put_counter(struct job *j, uint64_t time, uint64_t track, uint64_t value)
+static int put_value(struct job *j, uint64_t track, uint64_t value)
 {
-	begin_event(j, time, TYPE_COUNTER, track);
+	begin_event(j, j->moment, TYPE_COUNTER, track);
 	mz_proto_u64(&j->part, EVENT_COUNTER, value);
 	return end_event(j);
+}
+
+/* A counter holds its value until the next one, so only changes are written: of a moment its
+ * greatest value, which may be the peak of all, and its last one. */
+static int put_counter(struct job *j, uint64_t track, struct counter *c)
+{
+	int ret = 0;
+
+	if (c->most > c->last && c->most > c->written)
+		ret = put_value(j, track, c->written = c->most);
+	if (!ret && c->last != c->written)
+		ret = put_value(j, track, c->written = c->last);
+	c->most = 0;
+	return ret;
+}
+
+static int put_moment(struct job *j)
+{
+	int ret = put_counter(j, UUID_BYTES, &j->bytes);
+
+	return ret ? ret : put_counter(j, UUID_BLOCKS, &j->blocks);
+}
+
+static void count(struct counter *c, uint64_t value)
+{
+	c->last = value;
+	c->most = value > c->most ? value : c->most;
 }
 
 /* Losses and marks are instants on a track of their own: visible where the curves are wrong. */
@@ -140,28 +173,27 @@ static int put_tracks(struct job *j)
 	return ret ? ret : put_track(j, UUID_NOTES, "notes and losses", 0);
 }
 
-/* Called with the usage after each event; most events change both counters. */
+/* Called with the usage after each event. */
 static int watch(void *arg, const struct mz_event *ev, const struct mz_usage *u)
 {
 	struct job *j = arg;
-	int ret = 0;
+	int ret = u->now == j->moment ? 0 : put_moment(j);
 
-	if (ev->kind == MZ_LOST) {
+	j->moment = u->now;
+	if (!ret && ev->kind == MZ_LOST) {
 		char text[80];
 
 		snprintf(text, sizeof(text), "%llu events lost: %s", (unsigned long long)ev->size,
 			 mz_loss_name(ev->arg < MZ_LOSSES ? ev->arg : 0));
 		ret = put_note(j, u->now, text);
-	} else if (ev->kind == MZ_MARK) {
+	} else if (!ret && ev->kind == MZ_MARK) {
 		size_t n;
 		const char *text = mz_events_string(j->s, (uint32_t)ev->arg, &n);
 
 		ret = put_note(j, u->now, text ? text : "mark");
 	}
-	if (!ret && u->all.live != j->bytes)
-		ret = put_counter(j, u->now, UUID_BYTES, j->bytes = u->all.live);
-	if (!ret && u->all.live_blocks != j->blocks)
-		ret = put_counter(j, u->now, UUID_BLOCKS, j->blocks = u->all.live_blocks);
+	count(&j->bytes, u->all.live);
+	count(&j->blocks, u->all.live_blocks);
 	return ret;
 }
 
@@ -249,6 +281,8 @@ int mz_export_perfetto(struct mz_events *s, struct mz_output *out, struct mz_err
 	ret = put_tracks(&j);
 	if (!ret)
 		ret = mz_profile_read(&p, s, watch, &j, err);
+	if (!ret)
+		ret = put_moment(&j);
 	if (!ret)
 		ret = put_profile(&j, &p);
 	mz_profile_deinit(&p);

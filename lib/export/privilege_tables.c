@@ -168,7 +168,7 @@ static int put_all(struct job *j, int which)
 	for (int i = 0; i < MZ_PRIVILEGE_TABLES && ret >= 0; i++)
 		if (numbers[i] >= 0)
 			ret = tables[i].put(j, numbers[i]);
-	return ret < 0 ? ret : j->ops->end(j->t, j->err);
+	return ret < 0 || !j->ops->end ? ret : j->ops->end(j->t, j->err);
 }
 
 int mz_export_privilege_tables(const struct mz_table_ops *ops, const struct mz_privilege *p,

@@ -85,11 +85,9 @@ static void *sql_open(struct mz_output *out, struct mz_error *err)
 			out->file.path);
 		return NULL;
 	}
-	t = calloc(1, sizeof(*t));
-	if (!t) {
-		mz_fail_memory(err);
+	t = mz_zalloc(sizeof(*t), err);
+	if (!t)
 		return NULL;
-	}
 	t->schema.first = true;
 	if (!mz_sqlite_pages_begin(&t->pages, out, err))
 		return t;

@@ -39,7 +39,7 @@ struct mz_table_ops {
 	int (*begin)(void *state, const char *name, const struct mz_column *columns, size_t n,
 		     struct mz_error *err);
 	int (*row)(void *state, int table, const struct mz_cell *cells, struct mz_error *err);
-	/* Ends the file. */
+	/* Ends the file; NULL = there is nothing to write after the last row. */
 	int (*end)(void *state, struct mz_error *err);
 	void (*close)(void *state);
 };

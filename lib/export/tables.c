@@ -393,7 +393,7 @@ int mz_export_tables(const struct mz_table_ops *ops, struct mz_events *s, struct
 		ret = mz_profile_read(p, s, watch, &j, err);
 	if (!ret)
 		ret = put_rest(&j);
-	if (!ret)
+	if (!ret && ops->end)
 		ret = ops->end(j.t, err);
 	ops->close(j.t);
 	mz_blocks_deinit(&j.blocks);

@@ -91,8 +91,8 @@ static int add_one(struct mz_symbols_files *f, const char *name, size_t len, str
 			       name);
 	if (!mz_symbols_sort(path, &f->kernel))
 		return mz_fail(err, EINVAL,
-			       "%s: no kallsyms, System.map or vmlinux; --symbols takes those, or "
-			       "a folder with them",
+			       "%s: not a kallsyms, System.map or vmlinux file; --symbols takes "
+			       "those, or a folder with them",
 			       path);
 	f->some = true;
 	if (f->kernel.modules != path)

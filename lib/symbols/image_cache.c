@@ -15,7 +15,7 @@
 #include "base/output.h"
 #include "symbols/image.h"
 
-#define MAGIC "MZsyms2\n"
+#define MAGIC "MZsyms3\n"
 
 struct header {
 	char magic[8];

@@ -7,8 +7,16 @@
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
+/* Does a row at the end of a sequence belong to the sequence that begins there? The last row of
+ * the one that ends may be there as well, and is the line of no code. */
+static bool begins_at_end(Dwarf_Die *unit, Dwarf_Addr addr, Dwarf_Addr last_end)
+{
+	return addr != last_end || dwarf_haspc(unit, addr) != 0;
+}
+
 void mz_build_lines(struct build *b, Dwarf_Die *unit)
 {
+	Dwarf_Addr last_end = UINT64_MAX;
 	Dwarf_Lines *lines;
 	size_t n;
 
@@ -21,6 +29,10 @@ void mz_build_lines(struct build *b, Dwarf_Die *unit)
 		bool end = false;
 
 		if (dwarf_lineaddr(l, &addr) || dwarf_lineendsequence(l, &end))
+			continue;
+		if (end)
+			last_end = addr;
+		else if (!begins_at_end(unit, addr, last_end))
 			continue;
 		addr += b->bias;
 		/* the end of a sequence may be the end of the code */

@@ -204,12 +204,10 @@ static int parse_all(struct mz_kallsyms *k, const char *path, struct mz_error *e
 
 struct mz_kallsyms *mz_kallsyms_load(const char *path, struct mz_error *err)
 {
-	struct mz_kallsyms *k = calloc(1, sizeof(*k));
+	struct mz_kallsyms *k = mz_zalloc(sizeof(*k), err);
 
-	if (!k) {
-		mz_fail_memory(err);
+	if (!k)
 		return NULL;
-	}
 	if (read_all(k, path, err) < 0 || parse_all(k, path, err) < 0) {
 		mz_kallsyms_free(k);
 		return NULL;

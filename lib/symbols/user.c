@@ -41,8 +41,28 @@ static bool same_build(const struct mz_symbols_module *m)
 	return n == m->id_len && !memcmp(id, m->id, n);
 }
 
+/* Take the file in the folder that was the program's root, if it is the same there. */
+static bool look_in(const char *root, struct mz_symbols_module *m)
+{
+	char *inside, *outside = m->path;
+
+	if (!root)
+		return true;
+	if (asprintf(&inside, "%s/%s", root, outside) < 0)
+		return false;
+	m->path = inside;
+	if (!same_build(m)) {
+		m->path = outside;
+		outside = inside;
+	}
+	free(outside);
+	m->name = strrchr(m->path, '/');
+	m->name = m->name ? m->name + 1 : m->path;
+	return true;
+}
+
 /* "BASE LENGTH BUILD-ID PATH" */
-static bool add_module(struct mz_symbols *s, const char *text)
+static bool add_module(struct mz_symbols *s, const char *root, const char *text)
 {
 	struct mz_symbols_module *m;
 	unsigned long long base, length;
@@ -57,6 +77,8 @@ static bool add_module(struct mz_symbols *s, const char *text)
 	m->base = base;
 	m->length = length;
 	m->id_len = strcmp(id, "-") ? parse_id(id, strlen(id), m->id, sizeof(m->id)) : 0;
+	if (!look_in(root, m))
+		return false;
 	m->gone = !same_build(m);
 	s->missing += m->gone;
 	return true;
@@ -83,7 +105,7 @@ struct mz_symbols *mz_symbols_open(const struct mz_reader *r)
 		if (a->type == MZ_ATTR_BYTES && !strncmp(a->key, "names.", 6) && add_names(s, a))
 			continue;
 		if (a->type != MZ_ATTR_TEXT || strncmp(a->key, "module.", 7) ||
-		    add_module(s, a->data))
+		    add_module(s, r->root, a->data))
 			continue;
 		mz_symbols_close(s);
 		return NULL;

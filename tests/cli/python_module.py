@@ -89,7 +89,7 @@ def stacks(path):
         check("a stack has names up to main", "main" in names and "arena_alloc" in names, True)
         inlined = [f for ip in a.stack(row["stack"]) for f in a.frames(ip) if f.inlined]
         check("with what was inlined", [f.function for f in inlined], ["mz_pool_alloc"])
-        raises("a question to a KMAP", 61, a.ask, "written-by")
+        raises("can only be asked of a KMAP", 61, a.ask, "written-by")
         frame(sites)
     try:
         a.totals()

@@ -165,7 +165,7 @@ function largest(rec, key, title, goto) {
 }
 
 function noSites(rec) {
-	if (rec.kind !== 'user' || (rec.tables && rec.tables.sites)) return null;
+	if (rec.kind !== 'user' || !rec.summary.events || (rec.tables && rec.tables.sites)) return null;
 	return h('p', { class: 'banner plain' }, 'This trace has no call sites. Record with ', h('code', {}, 'memorizer record --stacks'), ' to see which code allocates.');
 }
 
