@@ -572,7 +572,21 @@ static __always_inline int enter(void *ctx, struct event *e, bool second)
 
 /* ---- the tracepoints ------------------------------------------------------------ */
 
-#define PAIR(tp, fill)                                                                             	SEC("tp_btf/" #tp) int tp##_1(__u64 *ctx)                                                  	{                                                                                          		struct event e = {.node = -1};                                                     		fill(ctx, &e);                                                                     		return enter(ctx, &e, false);                                                      	}                                                                                          	SEC("tp_btf/" #tp) int tp##_2(__u64 *ctx)                                                  	{                                                                                          		struct event e = {.node = -1};                                                     		fill(ctx, &e);                                                                     		return enter(ctx, &e, true);                                                       	}
+#define PAIR(tp, fill)									\
+	SEC("tp_btf/" #tp) int tp##_1(__u64 *ctx)					\
+	{										\
+		struct event e = {.node = -1};						\
+											\
+		fill(ctx, &e);								\
+		return enter(ctx, &e, false);						\
+	}										\
+	SEC("tp_btf/" #tp) int tp##_2(__u64 *ctx)					\
+	{										\
+		struct event e = {.node = -1};						\
+											\
+		fill(ctx, &e);								\
+		return enter(ctx, &e, true);						\
+	}
 
 static __always_inline void fill_alloc(__u64 *ctx, struct event *e, const volatile struct kmt_args *a,
 				       __u8 kind)

@@ -136,13 +136,13 @@ struct mz_event {
 /* Why events are missing. */
 enum mz_loss {
 	MZ_LOSS_UNKNOWN,
-	MZ_LOSS_RING_FULL,  /* the reader was too slow */
-	MZ_LOSS_REENTRY,    /* an event inside the recorder itself */
-	MZ_LOSS_DAMAGE,	    /* the file is damaged here */
+	MZ_LOSS_RING_FULL, /* the reader was too slow */
+	MZ_LOSS_REENTRY,   /* an event inside the recorder itself */
+	MZ_LOSS_DAMAGE,	   /* the file is damaged here */
 	MZ_LOSS_NO_MEMORY,
-	MZ_LOSS_FILTER,     /* left out at recording, by request */
-	MZ_LOSS_SANDBOX,    /* the program gave up the system calls that recording needs */
-	MZ_LOSS_SAMPLED,    /* left out at random: others stand for them, by their weights */
+	MZ_LOSS_FILTER,	 /* left out at recording, by request */
+	MZ_LOSS_SANDBOX, /* the program gave up the system calls that recording needs */
+	MZ_LOSS_SAMPLED, /* left out at random: others stand for them, by their weights */
 	MZ_LOSSES
 };
 
@@ -287,10 +287,10 @@ struct mz_summary {
 	uint64_t last_time;
 	uint32_t fields; /* enum mz_field */
 	bool has_produced;
-	bool whole;	 /* it ends as it should; else the writer was stopped, or it was cut */
-	bool raw;	 /* blocks have no names of their own: the reader numbers them */
+	bool whole;	  /* it ends as it should; else the writer was stopped, or it was cut */
+	bool raw;	  /* blocks have no names of their own: the reader numbers them */
 	uint64_t damaged; /* places where bytes were skipped */
-	uint64_t end;	 /* offset of the end of the last good block */
+	uint64_t end;	  /* offset of the end of the last good block */
 };
 
 /* -EINVAL for other formats and without a size, -ESPIPE for a container in a pipe. */
@@ -358,14 +358,16 @@ MZ_API void mz_writer_produced(struct mz_writer *w, uint64_t events);
 /* ---- verifying ---------------------------------------------------------- */
 
 struct mz_verify {
-	size_t size; /* set by the caller */
+	size_t size;		    /* set by the caller */
 	struct mz_summary *summary; /* set by the caller, with its size; NULL = not wanted */
-	uint64_t decoded;   /* events that decode */
-	uint64_t bad_bytes; /* in damaged places */
-	uint64_t first_bad; /* offset of the first of them */
-	uint64_t missing;   /* events of chunks that are damaged, where known */
-	uint64_t disorder;  /* events before the one before them, in one stream */
-	uint64_t unbalanced; /* produced - written - lost, as 2's complement */
+	uint64_t decoded;	    /* events that decode */
+	uint64_t bad_bytes;	    /* in damaged places */
+	uint64_t first_bad;	    /* offset of the first of them */
+	uint64_t missing;	    /* events of chunks that are damaged, where known */
+	uint64_t disorder;	    /* events before the one before them, in one stream */
+	uint64_t unbalanced;	    /* produced - written - lost, as 2's complement */
+	/* set by the caller; NULL = not wanted: how much was read, with the arg of the notes */
+	void (*progress)(void *arg, double share, uint64_t events);
 };
 
 /* Called for each fault found; text is one line. */

@@ -55,7 +55,8 @@ enum mz_want {
 struct mz_analysis_options {
 	size_t size;
 	const char *symbols; /* of a kernel: files and folders, with commas between; NULL:
-				those beside the recording */
+				those beside the recording. Of a program: the root folder of its
+				files, if that is not "/" */
 	uint32_t want;	     /* enum mz_want; 0 = sums and timeline */
 	uint32_t by;	     /* enum mz_kmap_by, for MZ_ASK_MATRIX, _CALLS and _PRIVILEGE */
 	uint32_t skip_bad;   /* KMAP: lines that cannot be understood are counted, no error */

@@ -5,55 +5,67 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static void set(struct mz_error *err, int code, const char *fmt, va_list ap)
+/* False: nobody asked for the message, or there is an earlier one. */
+static bool set(struct mz_error *err, int code, const char *fmt, va_list ap)
 {
+	if (!err || err->code)
+		return false;
 	err->code = code;
 	err->line = 0;
 	err->has_offset = false;
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	return true;
 }
 
 int mz_fail(struct mz_error *err, int code, const char *fmt, ...)
 {
-	if (err && !err->code) {
-		va_list ap;
-		va_start(ap, fmt);
-		set(err, code, fmt, ap);
-		va_end(ap);
-	}
+	va_list ap;
+
+	va_start(ap, fmt);
+	set(err, code, fmt, ap);
+	va_end(ap);
 	return -code;
 }
 
 int mz_fail_offset(struct mz_error *err, int code, uint64_t offset, const char *fmt, ...)
 {
-	if (err && !err->code) {
-		va_list ap;
-		va_start(ap, fmt);
-		set(err, code, fmt, ap);
-		va_end(ap);
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (set(err, code, fmt, ap)) {
 		err->offset = offset;
 		err->has_offset = true;
 	}
+	va_end(ap);
 	return -code;
 }
 
 int mz_fail_line(struct mz_error *err, int code, uint64_t line, const char *fmt, ...)
 {
-	if (err && !err->code) {
-		va_list ap;
-		va_start(ap, fmt);
-		set(err, code, fmt, ap);
-		va_end(ap);
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (set(err, code, fmt, ap))
 		err->line = line;
-	}
+	va_end(ap);
 	return -code;
 }
 
 int mz_fail_memory(struct mz_error *err)
 {
 	return mz_fail(err, ENOMEM, "out of memory");
+}
+
+void *mz_zalloc(size_t size, struct mz_error *err)
+{
+	void *p = calloc(1, size);
+
+	if (!p)
+		mz_fail_memory(err);
+	return p;
 }
 
 /* Names from files may contain terminal escapes, so only printable ASCII is copied and the

@@ -16,6 +16,8 @@ int mz_fail_line(struct mz_error *err, int code, uint64_t line, const char *fmt,
 	__attribute__((format(printf, 4, 5)));
 
 int mz_fail_memory(struct mz_error *err);
+/* Memory of zeros; NULL with the error set. */
+void *mz_zalloc(size_t size, struct mz_error *err);
 
 /* A copy of n bytes with everything unprintable escaped, cut to fit: for
  * showing input in messages. Returns buf. */

@@ -76,6 +76,9 @@ static int broken(struct talk *t, int code, const char *what)
 
 /* ---- the connection ------------------------------------------------------ */
 
+/* Calls on a socket with a timeout fail with EINTR when the process is stopped and continued, even
+ * if it handles no signal. They are made again. */
+
 /* errno tells why not. */
 static int try_address(const struct addrinfo *a)
 {
@@ -89,7 +92,7 @@ static int try_address(const struct addrinfo *a)
 	if (connect(fd, a->ai_addr, a->ai_addrlen) < 0) {
 		code = errno;
 		if (code == EINPROGRESS)
-			code = poll(&p, 1, CONNECT_MS) == 1 ? 0 : ETIMEDOUT;
+			code = TEMP_FAILURE_RETRY(poll(&p, 1, CONNECT_MS)) == 1 ? 0 : ETIMEDOUT;
 		if (!code && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0)
 			code = errno;
 	}
@@ -126,8 +129,8 @@ static int open_talk(struct talk *t)
 static int send_all(struct talk *t, const char *p, size_t n)
 {
 	while (n) {
-		ssize_t done =
-			t->tls ? mz_tls_write(t->tls, p, n) : send(t->fd, p, n, MSG_NOSIGNAL);
+		ssize_t done = t->tls ? mz_tls_write(t->tls, p, n)
+				      : TEMP_FAILURE_RETRY(send(t->fd, p, n, MSG_NOSIGNAL));
 
 		if (done <= 0)
 			return t->tls || errno == EAGAIN ? ETIMEDOUT : errno;
@@ -148,7 +151,7 @@ static int receive(struct talk *t)
 	if (!mz_buf_room(&t->in, 65536))
 		return mz_fail_memory(t->err);
 	n = t->tls ? mz_tls_read(t->tls, t->in.data + t->in.len, 65536)
-		   : recv(t->fd, t->in.data + t->in.len, 65536, 0);
+		   : TEMP_FAILURE_RETRY(recv(t->fd, t->in.data + t->in.len, 65536, 0));
 	if (n < 0 && !t->tls)
 		return broken(t, errno == EAGAIN ? ETIMEDOUT : errno, "no answer");
 	if (n > 0)
@@ -176,7 +179,9 @@ static void head_line(struct head *h, const char *p, size_t n)
 
 static int cut_short(struct talk *t)
 {
-	return mz_fail(t->err, ECONNRESET, "%s:%s: the answer broke off", t->s->host, t->s->port);
+	return mz_fail(t->err, ECONNRESET,
+		       "%s:%s: the connection ended in the middle of the answer", t->s->host,
+		       t->s->port);
 }
 
 /* t->at is the start of the next line, which is there as a whole; its length or -errno. */

@@ -20,10 +20,10 @@ struct mz_input {
 	bool own_fd;
 	char *buf;
 	size_t cap;
-	char *name;		  /* for messages */
-	struct mz_unpack *unpack; /* NULL: the bytes are as they come */
-	bool grows;		  /* a pipe: its size is what has come so far */
-	struct mz_mem_budget budget;  /* of what is kept of it; set large before the first read */
+	char *name;		     /* for messages */
+	struct mz_unpack *unpack;    /* NULL: the bytes are as they come */
+	bool grows;		     /* a pipe: its size is what has come so far */
+	struct mz_mem_budget budget; /* of what is kept of it; set large before the first read */
 };
 
 /* path "-" is standard input. 0 or -errno with err set. */

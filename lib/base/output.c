@@ -89,3 +89,11 @@ void mz_output_abort(struct mz_output *out)
 	free(out->buf);
 	*out = (struct mz_output){.file.fd = -1};
 }
+
+int mz_output_end(struct mz_output *out, int ret, struct mz_error *err)
+{
+	if (ret >= 0)
+		return mz_output_commit(out, err);
+	mz_output_abort(out);
+	return ret;
+}

@@ -36,4 +36,7 @@ int mz_output_commit(struct mz_output *out, struct mz_error *err);
 /* Throw away what was written. Fine on a closed output. */
 void mz_output_abort(struct mz_output *out);
 
+/* Commit if ret says that all went well, else abort. ret, or the error of the commit. */
+int mz_output_end(struct mz_output *out, int ret, struct mz_error *err);
+
 #endif

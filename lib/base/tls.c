@@ -75,7 +75,7 @@ static int load(struct mz_tls *t, struct mz_error *err)
 		t->library = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
 	if (!t->library)
 		return mz_fail(err, ENOENT,
-			       "TLS needs OpenSSL, which is not here: install libssl3");
+			       "TLS needs OpenSSL, which is not installed; install libssl3");
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		void *at = dlsym(t->library, names[i].name);
 
@@ -101,26 +101,41 @@ static int prepare(struct mz_tls *t, int fd, const char *host)
 	return t->f.set_fd(t->ssl, fd) == 1 ? 0 : -1;
 }
 
+/* Was the call interrupted by a signal, or by the end of a stop (SIGCONT)? It is made again. */
+static bool interrupted(int ret)
+{
+	return ret <= 0 && errno == EINTR;
+}
+
+static int connect_tls(struct mz_tls *t)
+{
+	int ret;
+
+	do {
+		errno = 0;
+		ret = t->f.connect(t->ssl);
+	} while (interrupted(ret));
+	return ret;
+}
+
 struct mz_tls *mz_tls_open(int fd, const char *host, struct mz_error *err)
 {
-	struct mz_tls *t = calloc(1, sizeof(*t));
+	struct mz_tls *t = mz_zalloc(sizeof(*t), err);
 	long why;
 
-	if (!t) {
-		mz_fail_memory(err);
+	if (!t)
 		return NULL;
-	}
 	if (!load(t, err)) {
 		if (prepare(t, fd, host))
 			mz_fail(err, EPROTO, "%s: OpenSSL cannot be set up", host);
-		else if (t->f.connect(t->ssl) == 1)
+		else if (connect_tls(t) == 1)
 			return t;
 		why = t->ssl ? t->f.verify_result(t->ssl) : X509_OK;
 		if (why != X509_OK)
 			mz_fail(err, EACCES, "%s: its certificate is refused: %s", host,
 				t->f.verify_text(why));
 		else
-			mz_fail(err, EPROTO, "%s: no TLS at this port", host);
+			mz_fail(err, EPROTO, "%s: this port does not speak TLS", host);
 	}
 	mz_tls_close(t);
 	return NULL;
@@ -140,7 +155,13 @@ void mz_tls_close(struct mz_tls *t)
 
 ssize_t mz_tls_read(struct mz_tls *t, void *data, size_t n)
 {
-	return t->f.read(t->ssl, data, n > INT_MAX ? INT_MAX : (int)n);
+	int ret;
+
+	do {
+		errno = 0;
+		ret = t->f.read(t->ssl, data, n > INT_MAX ? INT_MAX : (int)n);
+	} while (interrupted(ret));
+	return ret;
 }
 
 /* OpenSSL writes with write(): the signal of a closed socket is held back and taken. */
@@ -153,7 +174,10 @@ ssize_t mz_tls_write(struct mz_tls *t, const void *data, size_t n)
 	sigemptyset(&pipe);
 	sigaddset(&pipe, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &pipe, &before);
-	ret = t->f.write(t->ssl, data, n > INT_MAX ? INT_MAX : (int)n);
+	do {
+		errno = 0;
+		ret = t->f.write(t->ssl, data, n > INT_MAX ? INT_MAX : (int)n);
+	} while (interrupted(ret));
 	if (ret <= 0 && !sigismember(&before, SIGPIPE))
 		sigtimedwait(&pipe, NULL, &now);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

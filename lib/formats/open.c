@@ -62,25 +62,25 @@ enum mz_content mz_content_of(const char *data, size_t len, const struct mz_read
 /* For a file that is not a trace but the input of another verb, the error names that verb. */
 static void choose_reader(struct mz_reader *r)
 {
+	const char *what;
+
 	switch (mz_content_of(r->in.pos, mz_input_left(&r->in), &r->ops)) {
-	case MZ_CONTENT_TRACE: break;
+	case MZ_CONTENT_TRACE: return;
 	case MZ_CONTENT_KMAP:
-		mz_fail(&r->error, EINVAL,
-			"%s: a KMAP, which has no events; 'memorizer kmap', 'report', 'html', "
-			"'diff' and 'export' read it",
-			r->in.name);
+		what = "a KMAP, which has no events; 'memorizer kmap', 'report', 'html', 'diff' "
+		       "and 'export' read it";
 		break;
 	case MZ_CONTENT_DHAT:
 	case MZ_CONTENT_ALLOCINFO:
-		mz_fail(&r->error, EINVAL,
-			"%s: it contains sums by call site and no events; 'memorizer "
-			"report', 'diff' and 'export' read it",
-			r->in.name);
+		what = "it contains sums by call site and no events; 'memorizer report', 'diff' "
+		       "and 'export' read it";
 		break;
 	default:
 		mz_fail_offset(&r->error, EINVAL, 0,
 			       "%s: byte 0: this is not a trace of any known kind", r->in.name);
+		return;
 	}
+	mz_fail(&r->error, EINVAL, "%s: %s", r->in.name, what);
 }
 
 /* From here on, the reader owns the input, even if opening fails. The error is copied before the

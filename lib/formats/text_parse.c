@@ -410,7 +410,8 @@ int mz_text_parse(const char *line, size_t len, struct mz_event *ev, struct mz_t
 	}
 	/* a realloc of ?<1> to an address: neither way of finding the block would work */
 	if (!ret && !(ev->has & MZ_HAS_ADDR) && (ev->addr || ev->old_addr))
-		ret = mz_fail(err, EINVAL, "blocks with and without address in one event");
+		ret = mz_fail(err, EINVAL,
+			      "one block of the event has an address, and the other has none");
 	if (!ret && c.p < c.end)
 		ret = take_fields(&c, ev, info, tables, err);
 	return ret ? ret : 1;

@@ -18,7 +18,8 @@ static int name_blocks(struct mz_reader *r, struct mz_event *ev, const struct mz
 	r->named = true;
 	if (by_tag != r->live.by_object)
 		return mz_fail_line(&r->error, EINVAL, r->line,
-				    "%s: line %llu: blocks with and without address in one trace",
+				    "%s: line %llu: some blocks of the trace have an address, and "
+				    "some have none",
 				    r->in.name, (unsigned long long)r->line);
 	if (by_tag) {
 		ev->object = info->tag;

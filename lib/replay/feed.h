@@ -26,7 +26,7 @@ struct mz_feed {
 	bool free_rest;
 	unsigned flags; /* enum mz_open_flags */
 	bool touches;	/* blocks are written to: their bytes become memory */
-	int print; /* a descriptor to write the new trace to, as text; -1 = none */
+	int print;	/* a descriptor to write the new trace to, as text; -1 = none */
 };
 
 /* Feed the queues until the trace is at its end: 0, or -errno. The counts and

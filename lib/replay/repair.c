@@ -82,7 +82,8 @@ static bool find_late(struct mz_repair *r, uint64_t addr)
 	for (size_t i = 1; i <= late && late; i++) {
 		const struct mz_event *ev = &r->ring[place(r, i)];
 
-		if (!r->gone[place(r, i)] && (i == late || same_thread(ev, &r->ring[place(r, late)])))
+		if (!r->gone[place(r, i)] &&
+		    (i == late || same_thread(ev, &r->ring[place(r, late)])))
 			r->first[r->firsts++] = place(r, i);
 	}
 	return late;

@@ -66,10 +66,7 @@ int mz_store_spool_put(const char *dir, const struct mz_store_item *item, struct
 	ret = mz_output_open(&out, path, true, err);
 	if (!ret)
 		ret = mz_output_add(&out, b.data, b.len, err);
-	if (!ret)
-		ret = mz_output_commit(&out, err);
-	else
-		mz_output_abort(&out);
+	ret = mz_output_end(&out, ret, err);
 	mz_buf_free(&b);
 	free(path);
 	return ret;

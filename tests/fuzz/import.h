@@ -23,9 +23,11 @@ static inline void export_profile(const struct mz_profile *p)
 	}
 }
 
-static inline void export_tables(struct mz_events *s, struct mz_profile *p, enum mz_table_name which)
+static inline void export_tables(struct mz_events *s, struct mz_profile *p,
+				 enum mz_table_name which)
 {
-	static const struct mz_table_ops *const all[] = {&mz_csv_ops, &mz_jsonl_ops, &mz_parquet_ops};
+	static const struct mz_table_ops *const all[] = {&mz_csv_ops, &mz_jsonl_ops,
+							 &mz_parquet_ops};
 	struct mz_error err = {0};
 	struct mz_output out;
 	int ret;

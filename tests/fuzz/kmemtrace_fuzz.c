@@ -20,7 +20,8 @@ static void walk(const struct mz_kmemtrace_layout *l, const char *p, size_t left
 		}
 		MUST((size_t)n <= left);
 		size = mz_kmemtrace_put(l, &ev, &x, rec, &why);
-		MUST(size >= mz_kmemtrace_size(l->shape, ev.kind == MZ_FREE) && size <= MZ_KMT_PUT_MAX);
+		MUST(size >= mz_kmemtrace_size(l->shape, ev.kind == MZ_FREE) &&
+		     size <= MZ_KMT_PUT_MAX);
 		MUST(mz_kmemtrace_get(l, rec, size, &again, &y, &why) == (long)size);
 		MUST(x.site == y.site && x.sequence == y.sequence && x.context == y.context);
 		MUST(!x.context || (x.cache == y.cache && x.stack == y.stack));

@@ -18,8 +18,10 @@ static int to_container(struct mz_reader *r)
 	while (w && (n = mz_reader_read_raw(r, ev, 64)) > 0) {
 		for (long i = 0; i < n; i++) {
 			size_t depth, len;
-			const uint64_t *ips = mz_tables_get_stack(mz_reader_tables(r), ev[i].site, &depth);
-			const char *name = mz_tables_get_string(mz_reader_tables(r), ev[i].cache, &len);
+			const uint64_t *ips =
+				mz_tables_get_stack(mz_reader_tables(r), ev[i].site, &depth);
+			const char *name =
+				mz_tables_get_string(mz_reader_tables(r), ev[i].cache, &len);
 
 			ev[i].site = ips ? mz_writer_stack(w, ips, depth) : 0;
 			ev[i].cache = name ? mz_writer_string(w, name, len) : 0;
@@ -43,7 +45,9 @@ int main(int argc, char **argv)
 
 	if (argc != 4)
 		return 2;
-	l.shape = !strcmp(argv[1], "c") ? MZ_KMT_C : !strcmp(argv[1], "e64") ? MZ_KMT_E64 : MZ_KMT_E32;
+	l.shape = !strcmp(argv[1], "c")	    ? MZ_KMT_C
+		  : !strcmp(argv[1], "e64") ? MZ_KMT_E64
+					    : MZ_KMT_E32;
 	l.big = !strcmp(argv[2], "be");
 	r = mz_reader_open(argv[3], &err);
 	if (!r) {
@@ -55,12 +59,14 @@ int main(int argc, char **argv)
 	while ((n = mz_reader_read_raw(r, ev, 64)) > 0)
 		for (long i = 0; i < n; i++) {
 			size_t depth = 0, size;
-			const uint64_t *ips = mz_tables_get_stack(mz_reader_tables(r), ev[i].site, &depth);
+			const uint64_t *ips =
+				mz_tables_get_stack(mz_reader_tables(r), ev[i].site, &depth);
 			struct mz_kmemtrace_extra x;
 			char rec[MZ_KMT_PUT_MAX];
 			const char *why;
 
-			x = (struct mz_kmemtrace_extra){.site = depth ? ips[0] : 0, .sequence = ++sequence};
+			x = (struct mz_kmemtrace_extra){.site = depth ? ips[0] : 0,
+							.sequence = ++sequence};
 			size = mz_kmemtrace_put(&l, &ev[i], &x, rec, &why);
 			if (!size) {
 				fprintf(stderr, "kmemraw: %s\n", why);

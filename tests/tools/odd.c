@@ -322,10 +322,12 @@ static int no_files(void)
 static int roots(void)
 {
 	char dir[] = "/tmp/oddXXXXXX";
+	int outside = open("/", O_PATH | O_DIRECTORY);
 	int r = mkdtemp(dir) ? chroot(dir) : -1;
 
-	rmdir(dir);
 	printf("%d\n", r ? errno : 0);
+	unlinkat(outside, dir + 1, AT_REMOVEDIR); /* the path from here is another one now */
+	close(outside);
 	churn(20000u << k);
 	fork_and_churn();
 	return 27;

@@ -20,7 +20,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	r->in.budget.large = true; /* as --allow-large */
-	while ((n = raw ? mz_reader_read_raw(r, ev, MZ_BATCH) : mz_reader_read(r, ev, MZ_BATCH)) > 0)
+	while ((n = raw ? mz_reader_read_raw(r, ev, MZ_BATCH) : mz_reader_read(r, ev, MZ_BATCH)) >
+	       0)
 		events += (unsigned long long)n;
 	if (n < 0)
 		fprintf(stderr, "%s\n", mz_reader_error(r)->text);

@@ -40,7 +40,7 @@ static void growing_structures(void)
 	SHAPE(mz_compare_options, 24, sort, 16);
 	SHAPE(mz_totals, 296, lost_by, 168);
 	SHAPE(mz_summary, 224, end, 216);
-	SHAPE(mz_verify, 64, unbalanced, 56);
+	SHAPE(mz_verify, 72, progress, 64);
 	SHAPE(mz_pool_calls, 64, leave, 56);
 	CHECK_EQ(offsetof(struct mz_analysis_options, flags), 28);
 	CHECK_EQ(offsetof(struct mz_summary, size), 0);
@@ -130,6 +130,11 @@ static void other_sizes(void)
 	remove(path);
 }
 
+static void count_progress(void *arg, double share, uint64_t events)
+{
+	*(double *)arg = share + (double)events;
+}
+
 /* The same of what is said about a container. */
 static void other_summaries(void)
 {
@@ -149,12 +154,20 @@ static void other_summaries(void)
 	struct mz_verify bad = {.size = sizeof(bad), .summary = &none};
 	struct mz_error err = {0};
 	struct mz_reader *r;
+	double shown = 0;
 
 	CHECK(w && !mz_writer_add(w, &ev, 1) && !mz_writer_close(w, NULL));
 	CHECK_EQ(mz_verify_file(path, &v, NULL, NULL, NULL), 0);
 	CHECK(v.decoded == 1 && v.summary == &longer.s && longer.s.size == sizeof(longer));
 	CHECK(longer.s.events == 1 && longer.s.whole && !longer.more);
 	CHECK_EQ(mz_verify_file(path, NULL, NULL, NULL, NULL), 0);
+	v.progress = count_progress;
+	CHECK_EQ(mz_verify_file(path, &v, NULL, &shown, NULL), 0);
+	CHECK(shown > 1.9 && shown < 2.1 && v.progress == count_progress); /* all, and one event */
+	v.size = offsetof(struct mz_verify, progress);
+	shown = 0;
+	CHECK_EQ(mz_verify_file(path, &v, NULL, &shown, NULL), 0);
+	CHECK(shown < 0.1);					   /* a structure of before */
 	CHECK_EQ(mz_verify_file(path, &old, NULL, NULL, NULL), 0); /* no room for the pointer */
 	CHECK_EQ(mz_verify_file(path, &bad, NULL, NULL, &err), -EINVAL);
 	CHECK(*err.text);

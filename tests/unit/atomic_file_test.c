@@ -202,9 +202,7 @@ static void checks(void)
 
 int main(void)
 {
-	if (!mkdtemp(folder))
-		return 1;
-	snprintf(path, sizeof(path), "%s/f", folder);
+	test_folder(folder, path, "f");
 	snprintf(part, sizeof(part), "%s.part", path);
 	RUN(no_file_after_a_fault);
 	RUN(old_file_stays);

@@ -384,9 +384,7 @@ static void later_version(void)
 
 int main(void)
 {
-	if (!mkdtemp(folder))
-		return 1;
-	snprintf(path, sizeof(path), "%s/t.cmt", folder);
+	test_folder(folder, path, "t.cmt");
 	snprintf(part, sizeof(part), "%s.part", path);
 	RUN(flipped_bits);
 	RUN(cut_anywhere);

@@ -189,9 +189,7 @@ static void missing(void)
 
 int main(void)
 {
-	if (!mkdtemp(folder))
-		return 1;
-	snprintf(path, sizeof(path), "%s/x.db", folder);
+	test_folder(folder, path, "x.db");
 	RUN(numbers);
 	RUN(long_texts);
 	RUN(levels);

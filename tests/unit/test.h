@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static unsigned test_failures;
 static unsigned test_shown; /* in this test */
@@ -42,6 +43,14 @@ static bool test_failed;
 		printf(test_failed ? "not ok %s: see above\n" : "ok %s\n", #name);                 \
 		test_failures += test_failed;                                                      \
 	} while (0)
+
+/* Makes the folder, whose name ends in XXXXXX, and the path of a file in it. */
+static inline void test_folder(char *folder, char path[64], const char *file)
+{
+	if (!mkdtemp(folder))
+		abort();
+	snprintf(path, 64, "%s/%s", folder, file);
+}
 
 static inline int test_end(void)
 {

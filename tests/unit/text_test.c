@@ -35,10 +35,13 @@ static void numbers(void)
 static size_t random_line(char *out, uint64_t *seed)
 {
 	static const char *const forms[] = {
-		"malloc(%1$" PRIu64 ") = %2$" PRIx64, "malloc(%1$" PRIu64 ") = 0x%2$" PRIx64 "<%1$" PRIu64 ">",
-		"free(%2$" PRIx64 ")", "free(%2$" PRIx64 "<%1$" PRIu64 ">)",
+		"malloc(%1$" PRIu64 ") = %2$" PRIx64,
+		"malloc(%1$" PRIu64 ") = 0x%2$" PRIx64 "<%1$" PRIu64 ">",
+		"free(%2$" PRIx64 ")",
+		"free(%2$" PRIx64 "<%1$" PRIu64 ">)",
 		"realloc(%2$" PRIx64 ", %1$" PRIu64 ") = %2$" PRIx64,
-		"realloc(0x%2$" PRIx64 "<%1$" PRIu64 ">, %1$" PRIu64 ") = %2$" PRIX64 "<%1$" PRIu64 ">",
+		"realloc(0x%2$" PRIx64 "<%1$" PRIu64 ">, %1$" PRIu64 ") = %2$" PRIX64 "<%1$" PRIu64
+		">",
 	};
 	uint64_t a = random_next(seed) >> random_below(seed, 64);
 	uint64_t b = random_next(seed) >> random_below(seed, 64);
@@ -46,7 +49,8 @@ static size_t random_line(char *out, uint64_t *seed)
 
 	/* now and then something else somewhere */
 	if (!random_below(seed, 4))
-		out[random_below(seed, (uint64_t)n)] = "<>() =,xX0ag@#G\t\r\x80?"[random_below(seed, 19)];
+		out[random_below(seed, (uint64_t)n)] =
+			"<>() =,xX0ag@#G\t\r\x80?"[random_below(seed, 19)];
 	return (size_t)n;
 }
 
@@ -122,7 +126,7 @@ static struct mz_event random_event(struct mz_tables *t, uint64_t *seed)
 	ev.flags = ev.has & MZ_HAS_FLAGS ? (uint32_t)random_next(seed) : 0;
 	ev.given = ev.has & MZ_HAS_GIVEN ? random_next(seed) : 0;
 	ev.cpu = ev.has & MZ_HAS_CPU ? (int16_t)random_below(seed, 32768) : 0;
-	ev.node = ev.has & MZ_HAS_NODE ? (int16_t)-(int)random_below(seed, 3) : 0;
+	ev.node = ev.has & MZ_HAS_NODE ? (int16_t)(0 - (int)random_below(seed, 3)) : 0;
 	ev.cache = ev.has & MZ_HAS_CACHE ? mz_tables_string(t, "kmalloc-rnd 8", 13) : 0;
 	ev.site = ev.has & MZ_HAS_SITE ? mz_tables_stack(t, ips, 1 + random_below(seed, 3)) : 0;
 	return ev;

@@ -62,17 +62,17 @@ struct kmt_level {
 /* One per CPU. The first part is written by the CPU alone, the last by the
  * recorder alone. */
 struct kmt_cpu {
-	uint32_t level; /* programs running on this CPU */
-	uint16_t caches; /* described so far */
-	uint16_t busy;	 /* one is being described */
-	uint64_t deep; /* events lost: more than KMT_LEVELS programs nested */
-	uint64_t no_cache; /* records whose cache found no place in the table */
-	uint64_t no_stack; /* records whose stack found no place in the map */
-	uint64_t no_free;  /* tracked blocks pushed out: their frees will be missing */
-	uint64_t other;	   /* summary: events that found no row */
-	uint64_t unfollowed; /* live: blocks that found no place in the map */
-	uint32_t task_frame; /* the context that the first program did: of a task */
-	uint32_t irq_frames; /* some are in use */
+	uint32_t level;		    /* programs running on this CPU */
+	uint16_t caches;	    /* described so far */
+	uint16_t busy;		    /* one is being described */
+	uint64_t deep;		    /* events lost: more than KMT_LEVELS programs nested */
+	uint64_t no_cache;	    /* records whose cache found no place in the table */
+	uint64_t no_stack;	    /* records whose stack found no place in the map */
+	uint64_t no_free;	    /* tracked blocks pushed out: their frees will be missing */
+	uint64_t other;		    /* summary: events that found no row */
+	uint64_t unfollowed;	    /* live: blocks that found no place in the map */
+	uint32_t task_frame;	    /* the context that the first program did: of a task */
+	uint32_t irq_frames;	    /* some are in use */
 	uint32_t frame[KMT_FRAMES]; /* of interrupts */
 	uint64_t reused; /* live: blocks whose free was not seen, by what came after them */
 	uint64_t pad[7];
@@ -83,7 +83,7 @@ struct kmt_cpu {
 
 /* The recorder's own live blocks, so that their frees are left out too. */
 #define KMT_OWN_BUCKETS 4096
-#define KMT_OWN_WAYS 4
+#define KMT_OWN_WAYS	4
 struct kmt_own {
 	uint64_t ptr[KMT_OWN_WAYS];
 };
@@ -103,12 +103,12 @@ struct kmt_cache {
 /* Where to look a cache up: KMT_WAYS places from its hash on. Both tables are a
  * CPU's own: so is the number of a cache. */
 #define KMT_CACHES 1024
-#define KMT_WAYS 4
-#define KMT_KEEP 0x10000u
+#define KMT_WAYS   4
+#define KMT_KEEP   0x10000u
 struct kmt_seen {
 	uint64_t addr;
 	uint64_t name; /* pointer: a new name is a new cache */
-	uint64_t id; /* KMT_KEEP: it passes the filter */
+	uint64_t id;   /* KMT_KEEP: it passes the filter */
 };
 
 /* Summary: one row a CPU, level, call site, kind and cache. */
@@ -135,7 +135,7 @@ struct kmt_live {
 
 /* Counting what was missed, by CPU: how many of both there may be. */
 #define KMT_MISS_PROGRAMS 16
-#define KMT_MISS_CPUS 256
+#define KMT_MISS_CPUS	  256
 
 /* Where the arguments of a tracepoint stand, as BTF has it; 0 = not there. */
 struct kmt_args {
