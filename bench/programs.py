@@ -203,7 +203,7 @@ def measure(p, repeat):
     if 'make' in p:
         p['make']()
     bare = run([], p, repeat)
-    mine = run(['memorizer', 'record', '-f', '--stacks', '-o', 'ours.cmt', '--'], p, repeat)
+    mine = run(['memorizer', 'record', '--wait', '-f', '--stacks', '-o', 'ours.cmt', '--'], p, repeat)
     ours = Recording('ours.cmt', mine[3]) if os.path.exists('ours.cmt') else None
     row = {'name': p['name'], 'ours': ours, 'theirs': None, 'cpu': mine[2] / max(bare[2], 1e-3)}
     together = None

@@ -27,18 +27,31 @@ static int write_trace(const char *path, struct mz_error *err)
 	site = mz_writer_stack(w, here, 2);
 	for (uint64_t i = 1; i <= 10; i++) {
 		struct mz_event ev[2] = {
-			{.kind = MZ_ALLOC, .call = MZ_CALL_MALLOC, .object = i, .size = 16 * i,
-			 .has = MZ_HAS_TIME | MZ_HAS_SITE, .time = 100 * i, .site = site},
-			{.kind = MZ_FREE, .call = MZ_CALL_FREE, .object = i,
-			 .has = MZ_HAS_TIME, .time = 100 * i + 50},
+			{.kind = MZ_ALLOC,
+			 .call = MZ_CALL_MALLOC,
+			 .object = i,
+			 .size = 16 * i,
+			 .has = MZ_HAS_TIME | MZ_HAS_SITE,
+			 .time = 100 * i,
+			 .site = site},
+			{.kind = MZ_FREE,
+			 .call = MZ_CALL_FREE,
+			 .object = i,
+			 .has = MZ_HAS_TIME,
+			 .time = 100 * i + 50},
 		};
 
 		if (mz_writer_add(w, ev, i % 2 ? 1 : 2) < 0)
 			break;
 	}
-	mz_writer_add(w, &(struct mz_event){.kind = MZ_LOST, .call = MZ_CALL_LOST, .size = 3,
-					    .arg = MZ_LOSS_RING_FULL, .has = MZ_HAS_TIME,
-					    .time = 1100}, 1);
+	mz_writer_add(w,
+		      &(struct mz_event){.kind = MZ_LOST,
+					 .call = MZ_CALL_LOST,
+					 .size = 3,
+					 .arg = MZ_LOSS_RING_FULL,
+					 .has = MZ_HAS_TIME,
+					 .time = 1100},
+		      1);
 	mz_writer_produced(w, 18);
 	return mz_writer_close(w, err); /* tells of all errors before it */
 }
