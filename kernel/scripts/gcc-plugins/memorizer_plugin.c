@@ -22,21 +22,26 @@
  *
  * KINDS is r, w or x (both, one count each) for one access, or rr, rw, wr, ww
  * for two accesses to the same object, so that one lookup serves two counts.
- * The run time may use %r8 to %r11, which the compiler gives away last, and
- * preserves all other registers: the code around saves none in the straight
- * line. With the option image=MACRO, the name of the entry for a variable ends in
- * _image, unless the macro is defined: then variables may be anywhere. With
- * page=TYPE,..., that for what is pointed to as one of these structures ends in _page.
- * A copy of a structure has the ending _range. MORE, 16 bits, eight bytes after the call, is how far the second access of a pair is from the first,
- * or the number of bytes behind the first one of a copy of a structure.
+ * Some accesses have entries of their own, by the ending of the name:
+ *
+ *	_image	a variable (option image=MACRO; not if the macro is defined,
+ *		because variables may be anywhere then)
+ *	_page	what is pointed to as one of the structures of page=TYPE,...
+ *	_range	a copy of a structure
+ *
+ * MORE, 16 bits, eight bytes after the call, is the distance of the second
+ * access of a pair from the first, or the number of bytes that follow the first
+ * byte of a copy. The run time may use %r8 to %r11, which the compiler gives
+ * away last, and preserves all other registers, so that the straight line saves
+ * none.
  *
  * A site is the return address of its call; the second of a pair is the address
  * after it. The section .memorizer_sites, which is not loaded, says for each
  * site what is accessed: see write_site().
  *
- * x86-64 without a red zone. Options: prefix=, key= or flag=, image=, page=, note= (functions
- * with names that begin so are not called but are accesses to what their
- * argument points to: NOTEread, NOTEwrite, NOTEread_write).
+ * x86-64 without a red zone. Options: prefix=, key= or flag=, image=, page=,
+ * and note=: a call of NOTEread, NOTEwrite or NOTEread_write is not made, but
+ * stands for an access to what its argument points to.
  */
 #include "gcc-plugin.h"
 #include "plugin-version.h"
