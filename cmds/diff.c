@@ -61,6 +61,7 @@ struct job {
 	struct mz_analysis *of[2];
 	struct progress progress[2];
 	struct mz_totals totals[2];
+	struct mz_early_end ends[2];
 	struct mz_result_table *whole, *rows;
 	struct value values[MAX_VALUES];
 	size_t nvalues;
@@ -323,6 +324,10 @@ static int show_json(const struct job *j)
 	lost_json(&out, "a", j->totals[0].lost_by);
 	lost_json(&out, "b", j->totals[1].lost_by);
 	mz_json_end_object(&out);
+	mz_json_object(&out, MZ_FILES_CUT);
+	mz_json_u64(&out, "a", j->ends[0].files);
+	mz_json_u64(&out, "b", j->ends[1].files);
+	mz_json_end_object(&out);
 	mz_json_object(&out, "totals");
 	json_sums(&out, j, j->whole, 0);
 	mz_json_end_object(&out);
@@ -427,6 +432,18 @@ static int choose_sort(struct job *j)
 		       v->title);
 }
 
+/* The files of a kernel end at several places. */
+static struct mz_early_end end_of(struct mz_analysis *a, const struct mz_totals *t)
+{
+	struct mz_early_end e = {.files = (unsigned)mz_analysis_number(a, MZ_FILES_CUT)};
+
+	if (mz_analysis_kind(a) == MZ_RECORDING_USER) {
+		e.events = t->events;
+		e.ns = t->last_time - t->first_time;
+	}
+	return e;
+}
+
 static int make_tables(struct job *j)
 {
 	struct mz_compare_options o = {.size = sizeof(o), .by = MZ_COMPARE_WHOLE};
@@ -448,7 +465,11 @@ static int make_tables(struct job *j)
 	o.by = j->o->by;
 	o.sort = j->sort->name;
 	j->rows = mz_analysis_compare(j->of[0], j->of[1], &o, &j->err);
-	return j->rows ? 0 : -EIO;
+	if (!j->rows)
+		return -EIO;
+	for (size_t i = 0; i < 2; i++)
+		j->ends[i] = end_of(j->of[i], &j->totals[i]);
+	return 0;
 }
 
 static int compare(struct job *j)
@@ -469,7 +490,7 @@ static int compare(struct job *j)
 	return ret;
 }
 
-static void note_loss(const char *name, const struct mz_totals *t)
+static void note_loss(const char *name, const struct mz_totals *t, const struct mz_early_end *end)
 {
 	char a[32];
 
@@ -477,6 +498,7 @@ static void note_loss(const char *name, const struct mz_totals *t)
 		console_note("%s: %s events were lost during recording; its figures are too small",
 			     name, console_count(a, t->lost));
 	sampled_note(name, t->lost_by);
+	early_end_note(name, end);
 }
 
 static int open_both(struct job *j, char **paths)
@@ -515,8 +537,8 @@ static int run(void *options, int argc, char **argv)
 		if (!ret)
 			ret = compare(&j);
 		if (ret >= 0) {
-			note_loss(argv[0], &j.totals[0]);
-			note_loss(argv[1], &j.totals[1]);
+			note_loss(argv[0], &j.totals[0], &j.ends[0]);
+			note_loss(argv[1], &j.totals[1], &j.ends[1]);
 		}
 		ret = ret < 0	    ? trouble(&j.err)
 		      : j.unwritten ? EXIT_TROUBLE

@@ -189,8 +189,10 @@ static int run(void *options, int argc, char **argv)
 		console_note("%s: %s events were lost during recording; every figure is too small",
 			     j.in.name, console_count(a, mz_recording_lost(&j.in)));
 	}
-	if (!ret)
+	if (!ret) {
 		sampled_note(j.in.name, j.in.profile.lost_by);
+		recording_note_end(&j.in);
+	}
 	mz_recording_close(&j.in);
 	return ret < 0 ? console_error(&j.err) : MZ_EXIT_OK;
 }

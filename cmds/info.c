@@ -41,6 +41,18 @@ static void show_losses(const struct mz_summary *s)
 			       mz_loss_name(i));
 }
 
+static void show_end(const struct mz_reader *r, const struct mz_summary *s)
+{
+	if (!s->whole)
+		printf("%-12s no index: its writer was stopped, or it was cut; good up to byte "
+		       "%" PRIu64 "\n",
+		       "end", s->end);
+	else if (mz_reader_files_cut(r))
+		printf("%-12s early: it was made of a recording whose recorder was stopped, or "
+		       "that was cut\n",
+		       "end");
+}
+
 static void show(struct mz_reader *r, const struct mz_summary *s)
 {
 	struct mz_stack_share stacks;
@@ -72,10 +84,7 @@ static void show(struct mz_reader *r, const struct mz_summary *s)
 	printf("%s\n", s->fields ? "" : " none but sizes and order");
 	for (size_t i = 0; i < mz_reader_attrs(r); i++)
 		show_attr(mz_reader_attr(r, i));
-	if (!s->whole)
-		printf("%-12s no index: its writer was stopped, or it was cut; good up to byte "
-		       "%" PRIu64 "\n",
-		       "end", s->end);
+	show_end(r, s);
 	if (s->damaged)
 		printf("%-12s in %" PRIu64 " places; 'memorizer verify' shows them\n", "damaged",
 		       s->damaged);
@@ -121,6 +130,7 @@ static int show_json(struct mz_reader *r, const struct mz_summary *s)
 			mz_json_str(&j, NULL, field_names[i]);
 	mz_json_end_array(&j);
 	mz_json_bool(&j, "whole", s->whole);
+	early_end_json(&j, mz_reader_files_cut(r));
 	mz_json_u64(&j, "damaged", s->damaged);
 	mz_json_u64(&j, "end", s->end);
 	if (mz_stack_share_read(r, &stacks))

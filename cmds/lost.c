@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Write lost events as JSON, by cause. */
+/* Write lost events by cause as JSON, and say that a recording ends early. */
 #include "cmds/lost.h"
+
+#include <stdio.h>
 
 #include "cmds/cmd.h"
 
@@ -30,4 +32,49 @@ void lost_json(struct mz_json *w, const char *key, const uint64_t lost[MZ_LOSSES
 {
 	lost_json_open(w, key, lost);
 	mz_json_end_object(w);
+}
+
+/* ", at event 7, after 0.1 s", as far as it is known. */
+static void place_text(char *buf, size_t size, const struct mz_early_end *e)
+{
+	char a[32], event[64] = "", time[64] = "";
+
+	if (e->events)
+		snprintf(event, sizeof(event), ", at event %s", console_count(a, e->events));
+	if (e->ns)
+		snprintf(time, sizeof(time), ", after %.3f s", (double)e->ns / 1e9);
+	snprintf(buf, size, "%s%s", event, time);
+}
+
+#define WHY "the recorder was stopped, or the file was cut"
+
+char *early_end_text(char *buf, size_t size, const struct mz_early_end *e)
+{
+	const char *s = e->files == 1 ? "s" : "";
+	char a[32], b[32], place[128];
+
+	place_text(place, sizeof(place), e);
+	console_count(a, e->files);
+	if (e->of > 1)
+		snprintf(buf, size, "%s of %s files end%s early: " WHY, a, console_count(b, e->of),
+			 s);
+	else if (e->files > 1)
+		snprintf(buf, size, "%s files of the recording end early: " WHY, a);
+	else
+		snprintf(buf, size, "the recording ends early%s: " WHY, place);
+	return buf;
+}
+
+void early_end_note(const char *name, const struct mz_early_end *e)
+{
+	char text[256];
+
+	if (e->files)
+		console_note("%s: %s; " EARLY_END_MEANS, name,
+			     early_end_text(text, sizeof(text), e));
+}
+
+void early_end_json(struct mz_json *w, unsigned files)
+{
+	mz_json_u64(w, MZ_FILES_CUT, files);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was lost, in JSON: one shape for programs and kernels, in all verbs. */
+/* What a recording lacks: one shape and one wording for programs and kernels, in all verbs. */
 #ifndef MZ_CMDS_LOST_H
 #define MZ_CMDS_LOST_H
 
 #include <memorizer.h>
 
 #include "base/json.h"
+#include "trace/early_end.h"
 
 /* "KEY": {"total": N, "CAUSE": N, ...}: events by cause, those that are not 0. Those that were
  * left out by sampling are not in the total: other events stand for them. */
@@ -15,5 +16,19 @@ void lost_json_open(struct mz_json *w, const char *key, const uint64_t lost[MZ_L
 
 /* Reports on standard error that the figures of a recording are estimates, if they are. */
 void sampled_note(const char *name, const uint64_t lost[MZ_LOSSES]);
+
+/* What an early end means, for the line after early_end_text(). */
+#define EARLY_END_MEANS                                                                            \
+	"what came later is unknown, so a block that was never freed need not be a leak"
+
+/* "the recording ends early, at event 7, after 0.1 s: the recorder ...", in buf, which it returns.
+ * The recording has such an end. */
+char *early_end_text(char *buf, size_t size, const struct mz_early_end *e);
+
+/* Reports the same on standard error, with what it means, if the recording has such an end. */
+void early_end_note(const char *name, const struct mz_early_end *e);
+
+/* "files_cut": N, also if it is 0. */
+void early_end_json(struct mz_json *w, unsigned files);
 
 #endif

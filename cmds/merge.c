@@ -50,8 +50,10 @@ static int add(struct mz_profile_merge *m, char *path, const struct opts *o, str
 	if (!ret && p->lost)
 		console_note("%s: %llu events were lost during recording; the sums are too small",
 			     path, (unsigned long long)p->lost);
-	if (!ret)
+	if (!ret) {
 		sampled_note(path, p->lost_by);
+		recording_note_end(&r);
+	}
 	if (!ret && (ret = mz_profile_merge_add(m, p, &why)))
 		mz_fail(err, -ret, "%s: %s", path, why.text);
 	mz_recording_close(&r);

@@ -283,10 +283,11 @@ static int push_one(struct job *j, char *path)
 		console_note(
 			"%s: %llu events were lost during recording; its figures are too small",
 			path, (unsigned long long)p->lost);
-	if (!ret)
+	if (!ret) {
 		sampled_note(path, p->lost_by);
-	if (!ret)
+		recording_note_end(&r);
 		printf("sent %s to %s:%s\n", path, j->server.host, j->server.port);
+	}
 	mz_recording_close(&r);
 	return ret;
 }

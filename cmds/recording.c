@@ -3,6 +3,7 @@
  * one. */
 #include "cmds/recording.h"
 
+#include "cmds/lost.h"
 #include "formats/kmap.h"
 
 static void show(void *progress, double share, uint64_t count, const char *units)
@@ -36,9 +37,18 @@ struct mz_analysis *recording_analysis(const char *path, const struct mz_analysi
 	return mz_analysis_open(&path, 1, &with, err);
 }
 
-static void note_map(const char *path, const char *note, uint64_t hashed, bool open_end,
-		     uint64_t bad_lines)
+void recording_note_end(struct mz_recording *r)
 {
+	struct mz_early_end end = mz_recording_early_end(r);
+
+	early_end_note(r->name, &end);
+}
+
+static void note_map(const char *path, const char *note, uint64_t hashed, bool open_end,
+		     unsigned files_cut, uint64_t bad_lines)
+{
+	struct mz_early_end end = {.files = files_cut};
+
 	if (note)
 		console_note("%s: %s", path, note);
 	if (hashed)
@@ -49,6 +59,7 @@ static void note_map(const char *path, const char *note, uint64_t hashed, bool o
 		console_note("%s: the last line has no line break: the file may have been cut in "
 			     "the middle of it",
 			     path);
+	early_end_note(path, &end);
 	if (bad_lines)
 		console_note("%s: %llu lines could not be parsed and were left out", path,
 			     (unsigned long long)bad_lines);
@@ -57,7 +68,8 @@ static void note_map(const char *path, const char *note, uint64_t hashed, bool o
 void recording_note(struct mz_analysis *a, const char *path)
 {
 	note_map(path, mz_analysis_text(a, "note"), mz_analysis_number(a, "hashed"),
-		 mz_analysis_number(a, "open_end"), mz_analysis_number(a, "bad_lines"));
+		 mz_analysis_number(a, "open_end"), (unsigned)mz_analysis_number(a, MZ_FILES_CUT),
+		 mz_analysis_number(a, "bad_lines"));
 }
 
 int recording_model(struct mz_recording *r, const struct mz_recording_model *how,
@@ -70,6 +82,6 @@ int recording_model(struct mz_recording *r, const struct mz_recording_model *how
 		progress_end(r->o.arg);
 	if (!ret)
 		note_map(r->name, mz_kmap_note(r->kmap, text, sizeof(text)), m->hashed, m->open_end,
-			 m->bad_lines);
+			 m->files_cut, m->bad_lines);
 	return ret;
 }

@@ -32,6 +32,9 @@ struct mz_analysis *recording_analysis(const char *path, const struct mz_analysi
 /* Notes what a map does not contain, after the first question. */
 void recording_note(struct mz_analysis *a, const char *path);
 
+/* Notes that a recording ends early, if it does; once it is read. */
+void recording_note_end(struct mz_recording *r);
+
 /* As mz_recording_model(), and notes what the map does not contain. */
 int recording_model(struct mz_recording *r, const struct mz_recording_model *how,
 		    struct mz_kmap_model *m, struct mz_error *err);

@@ -62,7 +62,7 @@ _TOTALS = ("events", "lost", "blocks", "bytes", "peak_bytes", "peak_blocks", "pe
 
 class _CTotals(Structure):
     _fields_ = ([("size", c_size_t)] + [(name, c_uint64) for name in _TOTALS] +
-                [("lost_by", c_uint64 * _LOSSES)])
+                [("lost_by", c_uint64 * _LOSSES), ("files_cut", c_uint64)])
 
 
 class _CCompare(Structure):
@@ -326,13 +326,15 @@ class Analysis:
         return frames
 
     def totals(self):
-        """Sums over the whole recording, as a dict; "lost_by" is by cause."""
+        """Sums over the whole recording, as a dict; "lost_by" is by cause, "files_cut" counts
+        the files that end early (a live block of such a recording need not be a leak)."""
         t = _CTotals()
         t.size = ctypes.sizeof(t)
         if _lib.mz_analysis_totals(self._open(), byref(t)) < 0:
             _fail(_lib.mz_analysis_error(self._handle).contents)
         totals = {name: getattr(t, name) for name in _TOTALS}
         totals["lost_by"] = {name: t.lost_by[i] for i, name in enumerate(_LOSS_NAMES) if t.lost_by[i]}
+        totals["files_cut"] = t.files_cut
         return totals
 
     def ask(self, question, pattern=None):

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "cmds/lost.h"
 #include "cmds/progress.h"
 #include "formats/text.h"
 #include "trace/sampled.h"
@@ -206,6 +207,8 @@ static int end_container(struct transcode *t)
 		return mz_fail_memory(&t->err);
 	if (put_names(t) < 0)
 		return -ENOMEM;
+	if (mz_writer_set_files_cut(w, mz_reader_files_cut(t->in)) < 0)
+		return mz_fail_memory(&t->err);
 	t->writer = NULL;
 	return mz_writer_close(w, &t->err);
 }
@@ -259,20 +262,17 @@ static int convert(struct transcode *t)
 
 bool transcode_report_damage(struct mz_reader *r, uint64_t lost_to_damage)
 {
+	struct mz_early_end end = mz_reader_early_end(r);
 	struct mz_summary s = {.size = sizeof(s)};
 
+	early_end_note(r->in.name, &end);
 	if (mz_reader_summary(r, &s))
-		return lost_to_damage;
-	if (!s.whole)
-		console_note(
-			"%s: the file ends at byte %llu without an index: its writer was stopped, "
-			"or the file was cut; everything before that was read",
-			r->in.name, (unsigned long long)s.end);
+		return end.files || lost_to_damage;
 	if (s.damaged)
 		console_note("%s: damaged in %llu places, which were left out; 'memorizer verify' "
 			     "shows them",
 			     r->in.name, (unsigned long long)s.damaged);
-	return !s.whole || s.damaged || lost_to_damage;
+	return end.files || s.damaged || lost_to_damage;
 }
 
 static int report(const struct transcode *t)

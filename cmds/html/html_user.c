@@ -12,6 +12,7 @@
 #include "cmds/html/html.h"
 #include "cmds/progress.h"
 #include "cmds/report/report.h"
+#include "trace/early_end.h"
 #include "trace/reader.h"
 #include "trace/sampled.h"
 
@@ -364,7 +365,7 @@ static int user_json(const struct html_model *m, struct mz_json *w, const struct
 
 	mz_json_object(w, "summary");
 	report_json_summary(
-		w, &s->u,
+		w, &s->u, mz_reader_files_cut(s->in),
 		command && command->type == MZ_ATTR_TEXT && *command->data ? command->data : NULL);
 	mz_json_end_object(w);
 	mz_json_str(w, "clock", s->u.fields & MZ_HAS_TIME ? "ns" : "event");

@@ -22,6 +22,7 @@
 #include "cmds/html/serve_about.h"
 #include "cmds/html/serve_http.h"
 #include "cmds/html/serve_store.h"
+#include "cmds/lost.h"
 
 #define CHILDREN 32
 #define PATIENCE 30 /* seconds for the other side to ask */
@@ -123,6 +124,7 @@ static void entry_json(struct mz_json *w, const struct entry *e, const struct se
 		mz_json_u64(w, "events", a->events);
 	if (a->has_peak)
 		mz_json_u64(w, "peak", a->peak);
+	early_end_json(w, a->files_cut);
 	if (S_ISREG(e->st.st_mode))
 		mz_json_u64(w, "bytes", (uint64_t)e->st.st_size);
 	mz_json_u64(w, "modified", (uint64_t)e->st.st_mtime);

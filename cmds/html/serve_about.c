@@ -107,6 +107,8 @@ static void look(const char *path, struct found *f)
 	if (!mz_recording_open(&r, paths, 1, &o, &err) && r.kind != MZ_RECORDING_SUMS &&
 	    (r.kind != MZ_RECORDING_USER || is_program(&r, &f->about)))
 		f->kind = (uint32_t)r.kind;
+	if (f->kind)
+		f->about.files_cut = mz_recording_early_end(&r).files;
 	mz_recording_close(&r);
 	/* one that asks for too much is a recording, and not to be left out in silence */
 	if (err.code == EFBIG)

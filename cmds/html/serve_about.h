@@ -12,6 +12,7 @@ struct serve_about {
 	char command[256]; /* "" = not known */
 	uint64_t pid, events, peak;
 	bool has_pid, has_events, has_peak;
+	unsigned files_cut; /* of it end early */
 };
 
 /* A separate process looks: whatever happens to it, the others are listed. */

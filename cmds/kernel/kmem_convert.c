@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "cmds/kernel/kmem.h"
+#include "cmds/lost.h"
 #include "formats/kmemtrace.h"
 #include "symbols/kallsyms.h"
 
@@ -152,6 +153,13 @@ static int join_streams(struct mz_kmem_input *in, struct mz_writer *w, struct mz
 	return ret;
 }
 
+static void note_end(const struct mz_kmem_input *in, const char *name)
+{
+	struct mz_early_end end = mz_kmem_input_early_end(in);
+
+	early_end_note(name, &end);
+}
+
 int kmem_join(char **paths, int n, const char *output, bool best, bool force)
 {
 	struct mz_writer_options o = {
@@ -166,10 +174,13 @@ int kmem_join(char **paths, int n, const char *output, bool best, bool force)
 						 : join_streams(in, w, &err);
 	if (!ret) {
 		put_symbols(w, in);
+		mz_writer_set_files_cut(w, mz_kmem_input_cut(in));
 		ret = mz_writer_close(w, &err);
 	} else if (w) {
 		mz_writer_abort(w);
 	}
+	if (!ret)
+		note_end(in, paths[0]);
 	mz_kmem_input_close(in);
 	return ret < 0 ? console_error(&err) : MZ_EXIT_OK;
 }
@@ -240,6 +251,8 @@ int kmem_export(char **paths, int n, const char *output, unsigned shape, bool bi
 		mz_output_abort(&r.out);
 	else
 		ret = mz_output_commit(&r.out, &err);
+	if (!ret)
+		note_end(in, paths[0]);
 	mz_kmem_input_close(in);
 	if (ret < 0)
 		return console_error(&err);

@@ -7,6 +7,7 @@
 #include "analysis/kmem.h"
 #include "base/error.h"
 #include "cmds/kernel/kmem.h"
+#include "cmds/lost.h"
 
 static void heading(const char *text)
 {
@@ -44,7 +45,8 @@ static void print_source(const struct mz_kmem_report *r)
 {
 	const char *host = mz_kmem_input_text(r->in, "host");
 	const char *kernel = mz_kmem_input_text(r->in, "kernel");
-	char a[32], span[32], h[100], k[100];
+	struct mz_early_end end = mz_kmem_input_early_end(r->in);
+	char a[32], span[32], h[100], k[100], text[256];
 	uint64_t sample = mz_kmem_input_sum(r->in, "kmem.sample");
 
 	printf("%s events in %u files", console_count(a, r->events), mz_kmem_input_files(r->in));
@@ -60,10 +62,9 @@ static void print_source(const struct mz_kmem_report *r)
 	for (unsigned i = 0; i < MZ_LOSSES; i++)
 		if (r->lost[i])
 			printf("  %-12s %s\n", mz_loss_name(i), console_count(a, r->lost[i]));
-	if (mz_kmem_input_cut(r->in))
-		printf("%u of the files have no end: the recorder was stopped, and events after "
-		       "the last complete chunk are missing\n",
-		       mz_kmem_input_cut(r->in));
+	if (end.files)
+		printf("CUT: %s\n  " EARLY_END_MEANS "\n",
+		       early_end_text(text, sizeof(text), &end));
 	if (sample > mz_kmem_input_files(r->in))
 		printf("sampled: one block in %" PRIu64 "; multiply counts and bytes by it\n",
 		       sample / mz_kmem_input_files(r->in));

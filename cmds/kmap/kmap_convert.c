@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "base/pair_index.h"
+#include "cmds/lost.h"
 #include "cmds/progress.h"
 #include "formats/kmap_events.h"
 
@@ -159,6 +160,8 @@ static int finish(struct job *j)
 	if (mz_kmap_pack_end(&j->packer) < 0)
 		return packing_failed(j);
 	mz_writer_produced(w, j->packer.events);
+	if (mz_writer_set_files_cut(w, mz_kmap_files_cut(j->in)) < 0)
+		return mz_fail_memory(&j->err);
 	j->w = NULL;
 	return mz_writer_close(w, &j->err);
 }
@@ -217,6 +220,11 @@ int kmap_convert(const struct kmap_convert *o, const char *input)
 	if (!ret && mz_kmap_bad_lines(j->in))
 		console_note("%s: %llu lines could not be parsed and were left out", input,
 			     (unsigned long long)mz_kmap_bad_lines(j->in));
+	if (!ret) {
+		struct mz_early_end end = {.files = mz_kmap_files_cut(j->in)};
+
+		early_end_note(input, &end);
+	}
 	ret = ret < 0 ? console_error(&j->err) : MZ_EXIT_OK;
 	clean_up(j);
 	free(j);

@@ -7,6 +7,7 @@
 #include "base/output.h"
 #include "cmds/kmap/kmap_opts.h"
 #include "formats/kmap_events.h"
+#include "trace/early_end.h"
 
 struct out {
 	struct mz_error err;
@@ -73,6 +74,7 @@ static int write_container(struct out *t, const struct kmap_opts *o, struct mz_u
 		ret = mz_fail_memory(&t->err);
 	if (!ret) {
 		mz_writer_produced(t->w, t->packer.events);
+		mz_writer_set_files_cut(t->w, u->files_cut);
 		ret = mz_writer_close(t->w, &t->err);
 	} else {
 		mz_writer_abort(t->w);

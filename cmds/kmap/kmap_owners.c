@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "cmds/kmap/kmap_opts.h"
+#include "cmds/lost.h"
 #include "cmds/table_print.h"
 
 #define TEXT_ROWS 20
@@ -27,6 +28,7 @@ struct select {
 	uint8_t shape; /* of the object */
 	struct amount all, kept, unknown;
 	uint64_t touched; /* objects that others allocated, and that are kept for their accesses */
+	struct mz_early_end end;
 	struct mz_error err;
 };
 
@@ -55,6 +57,7 @@ static int each_record(struct select *s, const char *path,
 		ret = fn(s, k, &rec);
 	if (ret < 0 && k && !s->err.code)
 		s->err = *mz_kmap_error(k);
+	s->end.files = k ? mz_kmap_files_cut(k) : 0;
 	mz_kmap_close(k);
 	return ret;
 }
@@ -219,8 +222,10 @@ int kmap_select(const struct kmap_opts *o, int argc, char **argv)
 	if (ret >= 0)
 		ret = each_record(&s, argv[0], select_record);
 	ret = mz_output_end(&s.out, ret, &s.err);
-	if (ret >= 0)
+	if (ret >= 0) {
 		say_kept(&s);
+		early_end_note(argv[0], &s.end);
+	}
 	mz_buf_free(&s.object);
 	mz_kmap_owners_deinit(&s.owners);
 	return ret < 0 ? console_error(&s.err) : MZ_EXIT_OK;
@@ -264,6 +269,7 @@ int kmap_owners(const struct kmap_opts *o, int argc, char **argv)
 	if (ret >= 0) {
 		mz_kmap_owners_table(&s.owners, &a);
 		ret = a.failed ? console_fail("out of memory") : show(o, &a);
+		early_end_note(argv[0], &s.end);
 		mz_result_deinit(&a);
 	} else {
 		ret = console_error(&s.err);

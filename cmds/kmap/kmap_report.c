@@ -7,6 +7,7 @@
 
 #include "analysis/kmap_questions.h"
 #include "base/error.h"
+#include "cmds/lost.h"
 #include "cmds/recording.h"
 #include "cmds/table_print.h"
 
@@ -166,8 +167,9 @@ static int show_answers(const struct mz_kmap_model *m, size_t top, struct mz_jso
 
 static int show_text(const struct mz_kmap_model *m, const char *path, size_t top)
 {
+	struct mz_early_end end = {.files = m->files_cut};
 	struct figures f;
-	char a[32], b[32], name[128];
+	char a[32], b[32], name[128], text[256];
 
 	count(m, &f);
 	printf("map            %s: %s lines%s%s, %s\n",
@@ -176,6 +178,9 @@ static int show_text(const struct mz_kmap_model *m, const char *path, size_t top
 	if (m->bad_lines)
 		printf("LEFT OUT       %s lines that cannot be parsed\n",
 		       console_count(a, m->bad_lines));
+	if (end.files)
+		printf("CUT            %s\n               " EARLY_END_MEANS "\n",
+		       early_end_text(text, sizeof(text), &end));
 	show_objects(m, &f);
 	show_accesses(m, &f);
 	if (m->n_calls)
@@ -210,6 +215,7 @@ void kmap_report_figures(struct mz_json *j, const struct mz_kmap_model *m)
 	mz_json_u64(j, "lines", m->lines);
 	mz_json_u64(j, "bad_lines", m->bad_lines);
 	mz_json_bool(j, "open_end", m->open_end);
+	early_end_json(j, m->files_cut);
 	mz_json_u64(j, "kinds", m->n_classes);
 	mz_json_u64(j, "globals", f.globals);
 	json_sum(j, "all", t->all);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cmds/lost.h"
 #include "trace/sampled.h"
 
 /* The column of the notes, as in the originals. */
@@ -210,11 +211,13 @@ static int print_summary(struct annotator *a)
 
 static void print_remarks(struct annotator *a)
 {
+	struct mz_early_end end = mz_reader_early_end(a->in);
 	struct mz_buf b = {0};
 
 	a->ops->remarks(a, &b);
 	if (b.len && !b.failed)
 		console_note("%.*s", (int)b.len, b.data);
+	early_end_note(a->in->in.name, &end);
 	mz_buf_free(&b);
 }
 

@@ -137,6 +137,7 @@ static void summary_json(struct annotator *a, struct mz_json *j)
 	mz_json_u64(j, "unknown_frees", l->live.unmatched.unknown_frees);
 	mz_json_u64(j, "over_live", l->live.unmatched.over_live);
 	lost_json(j, "lost", l->lost_by);
+	early_end_json(j, mz_reader_files_cut(a->in));
 	annotate_histogram_json(j, "lifetimes", &l->ages);
 	annotate_histogram_json(j, "sizes", &l->sizes);
 }

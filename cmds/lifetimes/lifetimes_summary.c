@@ -11,6 +11,7 @@
 #include "base/output.h"
 #include "base/pair_index.h"
 #include "cmds/cmd.h"
+#include "cmds/lost.h"
 #include "cmds/progress.h"
 #include "trace/reader.h"
 #include "trace/sampled.h"
@@ -150,11 +151,13 @@ static int print(struct job *j, bool json)
 static void remarks(const struct job *j)
 {
 	struct mz_unmatched u = j->life ? j->life->live.unmatched : (struct mz_unmatched){0};
+	struct mz_early_end end = mz_reader_early_end(j->in);
 
 	if (u.unknown_frees || u.over_live)
 		console_note("%llu frees or reallocs of unknown blocks, %llu allocations at live "
 			     "blocks: not in the table",
 			     (unsigned long long)u.unknown_frees, (unsigned long long)u.over_live);
+	early_end_note(j->in->in.name, &end);
 }
 
 static int run(void *options, int argc, char **argv)

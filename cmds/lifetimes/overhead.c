@@ -158,6 +158,7 @@ static void summary_json(struct annotator *a, struct mz_json *j)
 	mz_json_u64(j, "over_live", l->over_live);
 	mz_json_u64(j, "overlaps", l->overlaps);
 	lost_json(j, "lost", l->lost_by);
+	early_end_json(j, mz_reader_files_cut(a->in));
 	annotate_histogram_json(j, "gaps", &l->gaps);
 	mz_json_array(j, "over_time");
 	for (unsigned i = 0; i < l->time.used; i++) {

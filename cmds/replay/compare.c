@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "cmds/cmd.h"
+#include "cmds/lost.h"
 #include "cmds/plot.h"
 #include "cmds/replay/compare_run.h"
 #include "cmds/replay/replay_options.h"
@@ -188,6 +189,12 @@ static int run_all(struct job *j)
 
 /* ---- showing ---------------------------------------------------------------------- */
 
+/* All of them replay the same trace. */
+static unsigned files_cut(const struct job *j)
+{
+	return (unsigned)j->list[0].first.files_cut;
+}
+
 static const struct entry *fastest(const struct job *j)
 {
 	const struct entry *best = &j->list[0];
@@ -257,6 +264,7 @@ static void show_json(const struct job *j)
 	mz_json_str(&out, "trace", j->trace);
 	mz_json_double(&out, "events", j->list[0].first.events);
 	mz_json_double(&out, "peak_live_bytes", j->list[0].first.peak_live);
+	early_end_json(&out, files_cut(j));
 	mz_json_u64(&out, "runs", j->runs);
 	mz_json_array(&out, "allocators");
 	for (size_t i = 0; i < j->count; i++) {
@@ -355,6 +363,11 @@ static int run(void *options, int argc, char **argv)
 		show_json(&j);
 	else if (!ret)
 		show_text(&j);
+	if (!ret) {
+		struct mz_early_end end = {.files = files_cut(&j)};
+
+		early_end_note(j.trace, &end);
+	}
 	for (size_t i = 0; i < j.count; i++)
 		for (unsigned k = 0; k < FIGURES; k++)
 			free(j.list[i].of[k]);

@@ -173,6 +173,7 @@ static int parse(const struct compare_allocator *a, const char *json, struct com
 	run->rss_after = number(json, "rss_after");
 	run->faults = number(json, "minor_faults") + number(json, "major_faults");
 	run->failed = number(json, "failed_here");
+	run->files_cut = number(json, "files_cut");
 	run->samples = samples(json, run->sample);
 	return 0;
 }

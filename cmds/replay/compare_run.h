@@ -24,6 +24,7 @@ struct compare_run {
 	double rss_before, rss_peak, rss_after;
 	double faults;
 	double failed;
+	double files_cut; /* of the trace */
 	size_t samples;
 	struct compare_sample sample[COMPARE_SAMPLES];
 };

@@ -29,7 +29,7 @@ static void tell(uint64_t n, const char *what)
 /* Prints on standard error the figures, then everything that did not go as in the trace. */
 static void talk_text(const struct mz_replay_opts *o, const struct mz_replay_result *r)
 {
-	char a[32], b[32], c[32];
+	char a[32], b[32], c[32], end[256];
 
 	fprintf(stderr, "events         %s", console_count(a, r->done.ops));
 	if (o->rounds > 1)
@@ -58,6 +58,9 @@ static void talk_text(const struct mz_replay_opts *o, const struct mz_replay_res
 	tell(r->trace.repaired, "frees moved before the reuse of their address");
 	tell(r->trace.not_calls, "events left out that are not allocator calls");
 	tell(r->trace.lost, "events were lost during recording");
+	if (r->trace.end.files)
+		fprintf(stderr, "cut            %s; what came later is not replayed\n",
+			early_end_text(end, sizeof(end), &r->trace.end));
 	if (o->pace)
 		fprintf(stderr, "late           %.3f ms at most\n", (double)r->done.late_ns / 1e6);
 }
@@ -96,6 +99,7 @@ static void talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 	mz_json_u64(&j, "repaired", r->trace.repaired);
 	mz_json_u64(&j, "not_calls", r->trace.not_calls);
 	lost_json(&j, "lost", r->trace.lost_by);
+	early_end_json(&j, r->trace.end.files);
 	mz_json_u64(&j, "waits", r->done.waits);
 	if (dladdr((void *)(uintptr_t)malloc, &info) && info.dli_fname)
 		mz_json_str(&j, "allocator", info.dli_fname);

@@ -11,7 +11,8 @@
 #include "cmds/cmd.h"
 
 /* Into an open object. command NULL = not known. */
-void report_json_summary(struct mz_json *out, const struct mz_usage *u, const char *command);
+void report_json_summary(struct mz_json *out, const struct mz_usage *u, unsigned files_cut,
+			 const char *command);
 
 struct report_user_opts {
 	size_t rows; /* of a list; 0 = all */

@@ -8,11 +8,13 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
+#include "cmds/lost.h"
 #include "cmds/report/report.h"
 
 /* Call sites as in a comparison with nothing: by function, the largest first. */
 struct job {
 	const struct mz_profile *p;
+	struct mz_early_end end;
 	struct mz_diff d;
 	size_t rows; /* 0 = all */
 };
@@ -49,13 +51,19 @@ static void show_sites(struct job *j, const struct mz_profile_value *v)
 
 static void show_text(struct job *j)
 {
-	char a[32], name[256];
+	char a[32], name[256], text[256];
 
 	if (j->p->command)
 		printf("%-14s %s\n", "command",
 		       mz_printable(name, sizeof(name), j->p->command, strlen(j->p->command)));
 	printf("%-14s %s, sums only (%s)\n", "kind", mz_profile_kind_name(j->p->kind),
 	       j->p->source);
+	if (j->p->lost)
+		printf("%-14s %s events; every figure below is too small\n", "LOST",
+		       console_count(a, j->p->lost));
+	if (j->end.files)
+		printf("%-14s %s\n%-14s " EARLY_END_MEANS "\n", "CUT",
+		       early_end_text(text, sizeof(text), &j->end), "");
 	printf("%-14s %s\n", "stacks", console_count(a, j->p->nsites));
 	for (size_t i = 0; i < mz_profile_nvalues; i++)
 		if (shown(j, &mz_profile_values[i]))
@@ -126,6 +134,8 @@ static void show_json(struct job *j)
 	if (j->p->command)
 		mz_json_str(&out, "command", j->p->command);
 	mz_json_str(&out, "source", j->p->source);
+	lost_json(&out, "lost", j->p->lost_by);
+	early_end_json(&out, j->end.files);
 	mz_json_u64(&out, "stacks", j->p->nsites);
 	for (size_t i = 0; i < mz_profile_nvalues; i++)
 		if (shown(j, &mz_profile_values[i]))
@@ -148,6 +158,8 @@ int report_profile(struct mz_recording *r, size_t rows, bool json)
 	struct mz_error err = {0};
 	struct job j = {.p = mz_recording_profile(r, &err), .rows = rows};
 	int ret = j.p ? 0 : -EIO;
+
+	j.end = mz_recording_early_end(r);
 
 	if (!ret && mz_profile_init(&nothing) < 0)
 		ret = mz_fail_memory(&err);

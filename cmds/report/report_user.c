@@ -21,13 +21,15 @@ struct report_file {
 	const char *path;
 	uint64_t events, lost, peak;
 	uint64_t lost_by[MZ_LOSSES];
+	unsigned files_cut;
 };
 
 struct job {
 	const struct report_user_opts *o;
 	struct mz_reader *in; /* the last one, where there are several */
 	struct mz_usage u;
-	unsigned missing; /* files without symbols */
+	struct mz_early_end end; /* of several: how many have one */
+	unsigned missing;	 /* files without symbols */
 	struct mz_call_sites sites;
 	struct mz_wrappers wrappers;
 	struct mz_suppressions suppressions;
@@ -193,10 +195,10 @@ static void show_files(const struct job *j)
 	for (int i = 0; i < j->nfiles && j->nfiles > 1; i++) {
 		const struct report_file *f = &j->files[i];
 
-		printf("%-14s %s: %s events, %s lost, peak %s\n", "recording",
+		printf("%-14s %s: %s events, %s lost, peak %s%s\n", "recording",
 		       mz_printable(name, sizeof(name), f->path, strlen(f->path)),
 		       console_count(a, f->events), console_count(b, f->lost),
-		       console_bytes(c, f->peak));
+		       console_bytes(c, f->peak), f->files_cut ? ", ends early" : "");
 	}
 }
 
@@ -241,6 +243,15 @@ static void show_sampled(const struct job *j)
 	       console_bytes(b, u->all.bytes - u->stood_for_bytes + s.bytes));
 }
 
+static void show_early_end(const struct job *j)
+{
+	char text[256];
+
+	if (j->end.files)
+		printf("CUT            %s\n               " EARLY_END_MEANS "\n",
+		       early_end_text(text, sizeof(text), &j->end));
+}
+
 static void show_head(const struct job *j)
 {
 	const struct mz_usage *u = &j->u;
@@ -263,6 +274,7 @@ static void show_head(const struct job *j)
 	if (u->lost)
 		printf("LOST           %s events; every figure below is too small\n",
 		       console_count(a, u->lost));
+	show_early_end(j);
 	show_sampled(j);
 	if (j->nfiles < 2 && mz_stack_share_read(j->in, &stacks)) {
 		printf("stacks         ");
@@ -380,6 +392,7 @@ static void json_files(const struct job *j, struct mz_json *out)
 		mz_json_str(out, "path", j->files[i].path);
 		mz_json_u64(out, "events", j->files[i].events);
 		lost_json(out, "lost", j->files[i].lost_by);
+		early_end_json(out, j->files[i].files_cut);
 		mz_json_u64(out, "peak_bytes", j->files[i].peak);
 		mz_json_end_object(out);
 	}
@@ -408,12 +421,14 @@ static void json_sites(const struct job *j, struct mz_json *out)
 	}
 }
 
-void report_json_summary(struct mz_json *out, const struct mz_usage *u, const char *command)
+void report_json_summary(struct mz_json *out, const struct mz_usage *u, unsigned files_cut,
+			 const char *command)
 {
 	if (command)
 		mz_json_str(out, "command", command);
 	mz_json_u64(out, "events", u->events);
 	lost_json(out, "lost", u->lost_by);
+	early_end_json(out, files_cut);
 	mz_json_u64(out, "threads", u->threads);
 	mz_json_u64(out, "blocks", u->all.allocs);
 	mz_json_u64(out, "bytes", u->all.bytes);
@@ -447,7 +462,7 @@ static void show_json(const struct job *j)
 
 	mz_json_object(&out, NULL);
 	mz_json_str(&out, "kind", mz_recording_kind_name(MZ_RECORDING_USER));
-	report_json_summary(&out, &j->u, attr_text(j, "command"));
+	report_json_summary(&out, &j->u, j->end.files, attr_text(j, "command"));
 	if (!j->o->no_suppressions) {
 		mz_json_u64(&out, "suppressed_blocks", j->sites.suppressed_blocks);
 		mz_json_u64(&out, "suppressed_bytes", j->sites.suppressed_bytes);
@@ -537,6 +552,24 @@ static void merge_usage(struct mz_usage *to, const struct mz_usage *u)
 	mz_usage_site_sum(&to->all, &u->all);
 }
 
+/* Several recordings end at several places. Where a pipe ends is known from its events alone. */
+static void add_end(struct job *j)
+{
+	struct mz_early_end end = mz_reader_early_end(j->in);
+	const struct mz_usage *u = &j->u;
+
+	if (j->nfiles > 1) {
+		j->end.files += end.files;
+		j->end.of = (unsigned)j->nfiles;
+		return;
+	}
+	j->end = end;
+	if (end.files && !end.events) {
+		j->end.events = u->events;
+		j->end.ns = u->fields & MZ_HAS_TIME ? u->last_time - u->first_time : 0;
+	}
+}
+
 static int add_recording(struct job *j, struct mz_recording *r)
 {
 	struct mz_usage one;
@@ -557,6 +590,8 @@ static int add_recording(struct job *j, struct mz_recording *r)
 		merge_usage(&j->u, u);
 		mz_usage_deinit(u);
 	}
+	if (!ret)
+		add_end(j);
 	return ret;
 }
 
@@ -606,7 +641,8 @@ static int add_file(struct job *j, char *path, struct report_file *f)
 	struct mz_recording_options how = {.symbols = j->o->symbols};
 	struct mz_recording r;
 	struct progress progress;
-	struct report_file before = {path, j->u.events, j->u.lost, j->u.all.at_peak, {0}};
+	struct report_file before = {path, j->u.events, j->u.lost, j->u.all.at_peak,
+				     {0},  j->end.files};
 	int ret;
 
 	memcpy(before.lost_by, j->u.lost_by, sizeof(before.lost_by));
@@ -622,7 +658,8 @@ static int add_file(struct job *j, char *path, struct report_file *f)
 				  j->u.events - before.events,
 				  j->u.lost - before.lost,
 				  j->u.all.at_peak - before.peak,
-				  {0}};
+				  {0},
+				  j->end.files - before.files_cut};
 	for (unsigned i = 0; i < MZ_LOSSES; i++)
 		f->lost_by[i] = j->u.lost_by[i] - before.lost_by[i];
 	return ret;

@@ -138,8 +138,10 @@ static int add_one(struct adding *a, char *path, struct mz_error *err)
 		console_note(
 			"%s: %llu events were lost during recording; its figures are too small",
 			path, (unsigned long long)r.profile.lost);
-	if (!ret)
+	if (!ret) {
 		sampled_note(path, r.profile.lost_by);
+		recording_note_end(&r);
+	}
 	mz_recording_close(&r);
 	/* a recording that cannot be read concerns one file; a store that fails concerns all */
 	if (ret) {

@@ -96,7 +96,7 @@ MZ_API const struct mz_error *mz_analysis_error(const struct mz_analysis *a);
  * "hashed" (addresses that have no names for that reason), "bad_lines", "open_end" (1: the last
  * line may have been cut), "folders" (1: some code has one), "ranges" (1: it is known which bytes
  * were accessed), "members" (1: it is known which members were accessed) and "structures" (1: the
- * symbols have some).
+ * symbols have some). Any recording, once it is read: "files_cut" (see mz_totals).
  */
 MZ_API const char *mz_analysis_text(struct mz_analysis *a, const char *key);
 MZ_API uint64_t mz_analysis_number(struct mz_analysis *a, const char *key);
@@ -148,6 +148,8 @@ struct mz_totals {
 	uint64_t threads;
 	uint64_t first_time, last_time;
 	uint64_t lost_by[16]; /* by enum mz_loss, with room for causes to come */
+	uint64_t files_cut;   /* files that end early: the recorder was stopped, or they were cut.
+				 What came later is unknown, and a live block need not be a leak */
 };
 
 /* Of a recording with events, or with sums: 0 or -errno (-ENODATA: of a KMAP). */

@@ -157,8 +157,18 @@ const char *mz_analysis_text(struct mz_analysis *a, const char *key)
 	return a->events ? mz_events_text(a->events, key) : NULL;
 }
 
+/* A question at another level has opened the map anew; the model is of the reading before. */
+static uint64_t files_cut(struct mz_analysis *a)
+{
+	if (a->events)
+		return mz_events_files_cut(a->events);
+	return a->has_model ? a->model.files_cut : a->recording.profile.files_cut;
+}
+
 uint64_t mz_analysis_number(struct mz_analysis *a, const char *key)
 {
+	if (!strcmp(key, MZ_FILES_CUT))
+		return files_cut(a);
 	if (a->has_model)
 		return mz_analysis_kmap_number(a, key);
 	return a->events ? mz_events_number(a->events, key) : 0;
@@ -277,6 +287,7 @@ static void totals_of_usage(const struct mz_analysis *a, struct mz_totals *t)
 		.first_time = u->first_time,
 		.last_time = u->last_time,
 	};
+	t->files_cut = mz_events_files_cut(a->events);
 	memcpy(t->lost_by, a->lost, sizeof(a->lost));
 }
 
@@ -302,6 +313,7 @@ static int totals_of_profile(struct mz_analysis *a, struct mz_totals *t)
 		.waste_at_peak = p->all.peak_waste,
 		.first_time = p->first,
 		.last_time = p->last,
+		.files_cut = p->files_cut,
 	};
 	memcpy(t->lost_by, p->lost_by, sizeof(p->lost_by));
 	return 0;

@@ -304,6 +304,16 @@ struct mz_unmatched mz_events_unmatched(const struct mz_events *s)
 	return s->r ? mz_reader_unmatched(s->r) : s->live.unmatched;
 }
 
+unsigned mz_events_files_cut(const struct mz_events *s)
+{
+	return s->many ? mz_kmem_input_cut(s->many) : mz_reader_files_cut(s->r);
+}
+
+struct mz_early_end mz_events_early_end(const struct mz_events *s)
+{
+	return s->many ? mz_kmem_input_early_end(s->many) : mz_reader_early_end(s->r);
+}
+
 struct mz_reader *mz_events_reader(const struct mz_events *s)
 {
 	return s->r;

@@ -379,6 +379,7 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	m->lines = mz_kmap_lines(k);
 	m->bad_lines = mz_kmap_bad_lines(k);
 	m->open_end = mz_kmap_open_end(k);
+	m->files_cut = mz_kmap_files_cut(k);
 	m->bytes = mz_kmap_bytes(k);
 	m->touching = m->own->touching.count;
 	m->own->symbols = NULL;

@@ -145,8 +145,9 @@ struct mz_kmap_model {
 	uint64_t accesses;	    /* lines of accesses */
 	uint64_t touching;	    /* processes that touched something */
 	uint64_t lines, bad_lines, bytes;
-	bool open_end;	 /* the last line may have been cut */
-	uint64_t hashed; /* code addresses that the kernel hashed: they cannot be named */
+	bool open_end;	    /* the last line may have been cut */
+	unsigned files_cut; /* containers that end before their time (trace/early_end.h) */
+	uint64_t hashed;    /* code addresses that the kernel hashed: they cannot be named */
 	uint64_t shapes[MZ_KMAP_SHAPES]; /* objects of each shape */
 	struct mz_kmap_sum live_peak;	 /* of the timeline: the most at the end of a bin */
 	uint64_t live_peak_time;

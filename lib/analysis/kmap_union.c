@@ -405,6 +405,7 @@ int mz_union_add(struct mz_union *u, const struct mz_kmap_model *m, const char *
 		ret = add_calls(u, m);
 	if (!ret)
 		ret = add_run(u, m, name);
+	u->files_cut += m->files_cut;
 	close_map(u, m->shapes[MZ_KMAP_UNION] > 0);
 	free(of);
 	free(timed);

@@ -10,6 +10,7 @@
 #include <memorizer.h>
 
 #include "base/pair_index.h"
+#include "trace/early_end.h"
 
 struct mz_kallsyms;
 
@@ -61,6 +62,7 @@ unsigned mz_kmem_input_files(const struct mz_kmem_input *in);
 /* One file by itself, for callers that do not read by time; in keeps it. */
 struct mz_reader *mz_kmem_input_reader(const struct mz_kmem_input *in, unsigned i);
 unsigned mz_kmem_input_cut(const struct mz_kmem_input *in); /* files without their end */
+struct mz_early_end mz_kmem_input_early_end(const struct mz_kmem_input *in); /* the same */
 
 /* ---- the report --------------------------------------------------------- */
 

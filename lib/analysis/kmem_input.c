@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "trace/early_end.h"
 
 #define MAX_THREADS 32 /* of more files the rest is decoded when it is needed */
 
@@ -366,5 +367,14 @@ struct mz_reader *mz_kmem_input_reader(const struct mz_kmem_input *in, unsigned 
 
 unsigned mz_kmem_input_cut(const struct mz_kmem_input *in)
 {
-	return in->cut;
+	unsigned cut = 0;
+
+	for (unsigned i = 0; i < in->n; i++)
+		cut += mz_reader_files_cut(in->src[i].r);
+	return cut;
+}
+
+struct mz_early_end mz_kmem_input_early_end(const struct mz_kmem_input *in)
+{
+	return (struct mz_early_end){.files = mz_kmem_input_cut(in), .of = in->n};
 }

@@ -48,7 +48,6 @@ struct mz_kmem_input {
 	int nnodes;
 	char *base; /* the folder of the first file */
 	bool by_sequence;
-	unsigned cut;
 	unsigned flags; /* enum mz_open_flags, of all files */
 };
 

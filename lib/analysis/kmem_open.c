@@ -230,13 +230,8 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 	if (load_files(in, err) < 0)
 		return -EINVAL;
 	load_nodes(in);
-	for (unsigned i = 0; i < in->n; i++) {
-		struct mz_summary s = {.size = sizeof(s)};
-
-		if (!mz_reader_summary(in->src[i].r, &s) && !s.whole)
-			in->cut++;
+	for (unsigned i = 0; i < in->n; i++)
 		load_clock(in, in->src[i].r);
-	}
 	if (in->whole)
 		load_overruns(in);
 	return 0;

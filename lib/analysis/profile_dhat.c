@@ -153,6 +153,15 @@ static int get_merged(struct job *j)
 	return 0;
 }
 
+static int get_files_cut(struct job *j)
+{
+	uint64_t files = 0;
+	int ret = get_number(j, &files);
+
+	j->p->files_cut = files < UINT32_MAX ? (unsigned)files : UINT32_MAX;
+	return ret;
+}
+
 /* Members that we do not know are skipped: later versions may add some. */
 static int get_member(struct job *j, struct point *pt)
 {
@@ -343,6 +352,8 @@ static int get_top(struct job *j)
 		return get_number(j, &j->p->peak_time);
 	if (!strcmp(name, "mz"))
 		return get_merged(j);
+	if (!strcmp(name, "mzcut"))
+		return get_files_cut(j);
 	if (!strcmp(name, "mzall"))
 		return get_all(j, &j->all);
 	if (!strcmp(name, "pps"))

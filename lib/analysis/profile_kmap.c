@@ -53,6 +53,7 @@ int mz_profile_of_kmap(struct mz_profile *p, const struct mz_kmap_model *m, stru
 	p->source = "kmap";
 	p->has = MZ_PROFILE_TOTAL | MZ_PROFILE_LIVE | MZ_PROFILE_ACCESS;
 	p->clock = MZ_CLOCK_EVENTS;
+	p->files_cut = m->files_cut;
 	p->last = m->timeline.now - m->timeline.first;
 	for (size_t i = 0; i < m->n_classes; i++) {
 		struct mz_profile_sum sum = sum_of(&m->classes[i]);

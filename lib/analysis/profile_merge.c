@@ -114,6 +114,7 @@ static int join_heads(struct mz_profile_merge *m, const struct mz_profile *p, st
 	to->last += p->last > p->first ? p->last - p->first : 0;
 	to->events += p->events;
 	to->lost += p->lost;
+	to->files_cut += p->files_cut;
 	for (int i = 0; i < MZ_LOSSES; i++)
 		to->lost_by[i] += p->lost_by[i];
 	return join_command(to, p) ? mz_fail_memory(err) : add_sum(&to->all, &p->all, err);
@@ -210,6 +211,7 @@ int mz_profile_merge_end(const struct mz_profile_merge *m, struct mz_profile *ou
 	out->last = p->last;
 	out->events = p->events;
 	out->lost = p->lost;
+	out->files_cut = p->files_cut;
 	memcpy(out->lost_by, p->lost_by, sizeof(out->lost_by));
 	out->all = p->all;
 	forget_unknown(&out->all, out->has);

@@ -133,6 +133,7 @@ static int describe(struct mz_profile *p, struct mz_events *s, const struct mz_u
 	p->events = u->events;
 	p->lost = u->lost;
 	memcpy(p->lost_by, u->lost_by, sizeof(p->lost_by));
+	p->files_cut = mz_events_files_cut(s);
 	p->all = sum_of(&u->all);
 	p->has = MZ_PROFILE_TOTAL | MZ_PROFILE_PEAK | MZ_PROFILE_LIVE | MZ_PROFILE_LIFETIME;
 	if (!u->sampled)

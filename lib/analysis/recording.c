@@ -376,6 +376,29 @@ const struct mz_profile *mz_recording_profile(struct mz_recording *r, struct mz_
 	return ret < 0 ? NULL : &r->profile;
 }
 
+/* Of sums that were added up, each part ended at a place of its own. */
+static struct mz_early_end end_of_sums(const struct mz_profile *p)
+{
+	struct mz_early_end e = {.files = p->files_cut, .of = (unsigned)p->merged};
+
+	if (!p->merged && p->clock == MZ_CLOCK_NS)
+		e.ns = p->last - p->first;
+	return e;
+}
+
+struct mz_early_end mz_recording_early_end(struct mz_recording *r)
+{
+	if (r->kind == MZ_RECORDING_SUMS)
+		return end_of_sums(&r->profile);
+	if (r->events)
+		return mz_events_early_end(r->events);
+	if (r->kmem)
+		return mz_kmem_input_early_end(r->kmem);
+	if (r->reader)
+		return mz_reader_early_end(r->reader);
+	return (struct mz_early_end){.files = r->kmap ? mz_kmap_files_cut(r->kmap) : 0};
+}
+
 uint64_t mz_recording_lost(const struct mz_recording *r)
 {
 	return r->profile.lost;

@@ -133,6 +133,8 @@ int mz_export_dhat(const struct mz_profile *p, const struct mz_export_options *o
 	if (lifetimes)
 		mz_json_u64(&j, "tg", p->peak_time > p->first ? p->peak_time - p->first : 0);
 	put_merged(&j, p);
+	if (p->files_cut)
+		mz_json_u64(&j, "mzcut", p->files_cut);
 	mz_json_array(&j, "pps");
 	for (size_t i = 0; i < p->nsites; i++) {
 		mz_buf_str(&b, "\n");

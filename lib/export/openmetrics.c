@@ -79,6 +79,9 @@ int mz_export_openmetrics(const struct mz_profile *p, const struct mz_export_opt
 	mz_buf_str(&b, "# TYPE memorizer_events_lost counter\n"
 		       "# HELP memorizer_events_lost Events that the recording lacks.\n");
 	put_series(&b, p, o, "memorizer_events_lost_total", p->lost);
+	mz_buf_str(&b, "# TYPE memorizer_files_cut gauge\n"
+		       "# HELP memorizer_files_cut Files of the recording that end early.\n");
+	put_series(&b, p, o, "memorizer_files_cut", p->files_cut);
 	mz_buf_str(&b, "# EOF\n");
 	return mz_export_put(&b, out, err);
 }

@@ -15,6 +15,7 @@
 #include "formats/kmap_events.h"
 #include "formats/kmap_join.h"
 #include "trace/container.h"
+#include "trace/early_end.h"
 #include "trace/reader.h"
 
 /* Enough to see the first lines. */
@@ -423,6 +424,11 @@ uint64_t mz_kmap_bad_lines(const struct mz_kmap *k)
 bool mz_kmap_open_end(const struct mz_kmap *k)
 {
 	return k->batch ? k->batch->open_end : k->open_end;
+}
+
+unsigned mz_kmap_files_cut(const struct mz_kmap *k)
+{
+	return k->reader ? mz_reader_files_cut(k->reader) : 0;
 }
 
 uint64_t mz_kmap_bytes(const struct mz_kmap *k)

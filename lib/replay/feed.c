@@ -258,6 +258,7 @@ static int feed_trace(struct feeding *w)
 		ret = (int)n;
 	}
 	w->plan.counts.repaired = fix.repaired;
+	w->plan.counts.end = mz_reader_early_end(r);
 	mz_repair_deinit(&fix);
 	mz_reader_close(r);
 	return ret;

@@ -4,6 +4,7 @@
 #define MZ_REPLAY_PLAN_H
 
 #include "replay/op.h"
+#include "trace/early_end.h"
 #include "trace/live.h"
 
 /* What a trace holds, as seen by a replay. */
@@ -16,7 +17,8 @@ struct mz_plan_counts {
 	uint64_t not_calls;	/* left out: accesses, marks, mappings, losses */
 	uint64_t lost;		/* events that the trace says it lost */
 	uint64_t lost_by[MZ_LOSSES];
-	uint64_t live_bytes; /* asked for, now and at most */
+	struct mz_early_end end; /* of the trace, if it is before its time */
+	uint64_t live_bytes;	 /* asked for, now and at most */
 	uint64_t peak_bytes;
 	uint64_t live_blocks;
 	uint64_t peak_blocks;

@@ -304,18 +304,23 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* "\nkey=value\nkey=value\n": sorted, so that the order given does not matter. */
-static int join_labels(struct mz_buf *b, const struct mz_store_about *about, struct mz_error *err)
+/* "\nkey=value\nkey=value\n": sorted, so that the order given does not matter. own: a label of
+ * ours; NULL = none. */
+static int join_labels(struct mz_buf *b, const struct mz_store_about *about, const char *own,
+		       struct mz_error *err)
 {
 	const char **sorted = calloc(about->nlabels + 1, sizeof(*sorted));
+	size_t n = about->nlabels;
 
 	if (!sorted)
 		return mz_fail_memory(err);
-	for (size_t i = 0; i < about->nlabels; i++)
+	for (size_t i = 0; i < n; i++)
 		sorted[i] = about->labels[i];
-	qsort(sorted, about->nlabels, sizeof(*sorted), compare_texts);
-	for (size_t i = 0; i < about->nlabels; i++)
-		mz_buf_printf(b, "\n%s%s", sorted[i], i + 1 == about->nlabels ? "\n" : "");
+	if (own)
+		sorted[n++] = own;
+	qsort(sorted, n, sizeof(*sorted), compare_texts);
+	for (size_t i = 0; i < n; i++)
+		mz_buf_printf(b, "\n%s%s", sorted[i], i + 1 == n ? "\n" : "");
 	mz_buf_add(b, "", 1);
 	free(sorted);
 	return b->failed ? mz_fail_memory(err) : 0;
@@ -436,6 +441,20 @@ static int read_kmap(struct mz_store_item *item, struct mz_recording *r, struct 
 	return ret;
 }
 
+/* That a recording ends early is a label, so that all lists of the store show it. The digest is
+ * without it: it is about the file and what the sender said. */
+static int add_early_end(struct mz_buf *labels, const struct mz_store_about *about,
+			 const struct mz_profile *p, struct mz_error *err)
+{
+	char own[32];
+
+	if (!p->files_cut)
+		return 0;
+	snprintf(own, sizeof(own), "files_cut=%u", p->files_cut);
+	labels->len = 0;
+	return join_labels(labels, about, own, err);
+}
+
 static int describe(struct mz_store_item *item, struct mz_recording *r, const char *path,
 		    const struct mz_store_about *about, struct mz_error *err)
 {
@@ -452,7 +471,7 @@ static int describe(struct mz_store_item *item, struct mz_recording *r, const ch
 			.time = about->time};
 	struct mz_buf labels = {0};
 	struct stat st;
-	int ret = join_labels(&labels, about, err);
+	int ret = join_labels(&labels, about, NULL, err);
 
 	if (!ret && !stat(path, &st))
 		ret = look_at_file(path, &st, &o.time, err);
@@ -461,6 +480,9 @@ static int describe(struct mz_store_item *item, struct mz_recording *r, const ch
 		ret = check_time(path, o.time, about->now, err);
 	if (!ret)
 		ret = make_digest(item, &o, path, err);
+	if (!ret)
+		ret = add_early_end(&labels, about, &r->profile, err);
+	o.labels = labels.data;
 	if (!ret) {
 		item->day = o.time / DAY;
 		item->program = strdup(o.program);

@@ -153,6 +153,7 @@ static int next_piped(struct mz_reader *r, struct mz_event *ev)
 		int ret = next_frame(r, &frame, &skipped);
 
 		c->damaged += skipped;
+		c->ended = ret <= 0;
 		if (ret <= 0)
 			return ret;
 		ret = mz_input_fill(&r->in, MZ_WIRE_FRAME_SIZE + (size_t)frame.size, &r->error);
@@ -160,6 +161,8 @@ static int next_piped(struct mz_reader *r, struct mz_event *ev)
 			return ret;
 		if (mz_input_left(&r->in) < MZ_WIRE_FRAME_SIZE + (size_t)frame.size) {
 			c->scan.end = mz_input_tell(&r->in);
+			c->scan.whole = false;
+			c->ended = true;
 			return 0;
 		}
 		c->place = mz_input_tell(&r->in);
@@ -361,6 +364,13 @@ const struct mz_reader_ops mz_container_reader_ops = {
 static struct mz_container *as_container(const struct mz_reader *r)
 {
 	return r->ops == &mz_container_reader_ops ? r->state : NULL;
+}
+
+bool mz_container_has_end(const struct mz_reader *r)
+{
+	const struct mz_container *c = as_container(r);
+
+	return !c || c->scan.whole || (!c->seekable && !c->ended);
 }
 
 static const struct mz_attrs *attrs_of(const struct mz_reader *r)

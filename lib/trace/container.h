@@ -11,6 +11,9 @@
 extern const struct mz_reader_ops mz_container_reader_ops;
 
 bool mz_container_probe(const char *data, size_t n);
+/* The index is there, which its writer puts at the end; nothing is missing from a pipe until it is
+ * read. Other formats have no end that could be missing. */
+bool mz_container_has_end(const struct mz_reader *r);
 
 /* The chunks of a stream, in order. */
 struct mz_merge_lane {
@@ -45,7 +48,7 @@ struct mz_container {
 
 	/* from a pipe */
 	struct mz_decoder *decoder;
-	bool open, met;
+	bool open, met, ended;
 	uint32_t stream, sequence;
 	uint64_t place;
 };

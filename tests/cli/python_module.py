@@ -98,6 +98,16 @@ def stacks(path):
         check("a closed analysis", 1, 1)
 
 
+def early(path):
+    """A recording without its end, and the same with it."""
+    with open(path, "rb") as whole, open("early.cmt", "wb") as cut:
+        cut.write(whole.read()[:-20])
+    for name, want in ((path, 0), ("early.cmt", 1)):
+        with memorizer.open(name) as a:
+            check("files that end early", (a.totals()["files_cut"], a.number("files_cut")),
+                  (want, want))
+
+
 def frame(table):
     try:
         import pandas
@@ -180,6 +190,7 @@ def compare(path, other, map):
 
 
 stacks(sys.argv[1])
+early(sys.argv[1])
 compare(sys.argv[1], sys.argv[2], sys.argv[3])
 privilege("own/own.kmap")
 trace(sys.argv[2])

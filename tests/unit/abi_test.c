@@ -38,7 +38,7 @@ static void growing_structures(void)
 	SHAPE(mz_analysis_options, 64, progress_arg, 56);
 	SHAPE(mz_code_frame, 48, inlined, 44);
 	SHAPE(mz_compare_options, 24, sort, 16);
-	SHAPE(mz_totals, 296, lost_by, 168);
+	SHAPE(mz_totals, 304, files_cut, 296);
 	SHAPE(mz_summary, 224, end, 216);
 	SHAPE(mz_verify, 72, progress, 64);
 	SHAPE(mz_pool_calls, 64, leave, 56);

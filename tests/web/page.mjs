@@ -151,6 +151,24 @@ async function spaceView(page) {
 	check('and by the mouse', (await page.textContent('.map-box + .details')).startsWith('0x'));
 }
 
+/* ---- recordings without their end ------------------------------------------------- */
+
+async function earlyPage() {
+	const report = JSON.parse(readFileSync(join(dir, 'user.json'), 'utf8'));
+	const { page, seen, close } = await open();
+	await page.goto(file('early.html'));
+	const said = await page.$$eval('.banner', (all) => all.map((e) => `${e.className}: ${e.textContent}`));
+	check('a recording that ends early says where', said.some((t) => t.startsWith(`banner warn: The recording ends early, at event ${report.events.toLocaleString('en-US')}, after `)), said);
+	check('and what that means', said.some((t) => t.includes('a block that was never freed need not be a leak')), said);
+	check('and not that all is well', !said.some((t) => t.startsWith('banner good')), said);
+	await page.goto(file('early-kmap.html'));
+	const map = await texts(page, '.banner');
+	check('so does a map', map.some((t) => t.startsWith('The recording ends early. The recorder was stopped')), map);
+	check('and not that every line is there', !map.some((t) => t.includes('every line of the map')), map);
+	equal('recordings without their end: no errors', seen.errors, []);
+	await close();
+}
+
 /* ---- a kernel trace -------------------------------------------------------------- */
 
 async function kernelPage() {
@@ -453,6 +471,7 @@ async function served() {
 
 try {
 	await userPage();
+	await earlyPage();
 	await kernelPage();
 	await evilPage();
 	await kmapPage();

@@ -17,7 +17,7 @@ export function index(data) {
 				h('td', { class: 'number' }, e.pid === undefined ? '' : String(e.pid)),
 				h('td', { class: 'number' }, e.events === undefined ? '' : count(e.events)),
 				h('td', { class: 'number' }, e.peak === undefined ? '' : bytes(e.peak)),
-				h('td', {}, KINDS[e.kind] || e.kind),
+				h('td', {}, (KINDS[e.kind] || e.kind) + (e.files_cut ? ', ends early' : '')),
 				h('td', { class: 'number' }, e.bytes === undefined ? 'folder' : bytes(e.bytes)),
 				h('td', {}, new Date(e.modified * 1000).toLocaleString())))))));
 }

@@ -37,24 +37,33 @@ function sampling(rec) {
 		s.weight ? `Blocks stand for up to ${count(s.weight)}, from ${s.first_seconds.toFixed(1)} s to ${s.last_seconds.toFixed(1)} s.` : '');
 }
 
+// A recorder that was stopped, or a file that was cut: nothing before the end is missing, and nothing after it is known.
+function earlyEnd(rec, time) {
+	const n = rec.summary.files_cut;
+	if (!n) return null;
+	const place = rec.kind === 'user' ? `, at event ${count(rec.summary.events)}${rec.clock === 'ns' ? `, after ${time(rec.curve.duration)}` : ''}` : '';
+	const what = rec.kind === 'kernel' || n > 1 ? `${count(n)} file${n === 1 ? '' : 's'} of the recording end${n === 1 ? 's' : ''} early.` : `The recording ends early${place}.`;
+	return h('p', { class: 'banner warn', role: 'alert' }, h('strong', {}, what), ' ',
+		'The recorder was stopped, or the file was cut. What came later is unknown, so a block that was never freed need not be a leak.');
+}
+
 function loss(rec) {
 	const lost = lossOf(rec);
 	if (rec.kind === 'kmap' && lost) return kmapLoss(rec.summary, rec.loss);
+	if (!lost && rec.summary.files_cut) return sampling(rec) || shortStacks(rec);
 	if (rec.kind === 'kmap' && !rec.loss)
 		return h('p', { class: 'banner plain', role: 'status' }, h('strong', {}, 'What was lost is not known.'), ' No free was missed and every line of the map is in these figures, but the recorder’s statistics (the .stats file of memorizer vm) are not beside it.');
-	const cut = rec.summary.files_cut, short = shortStacks(rec);
-	if (!lost && !cut && rec.sampled) return sampling(rec);
-	if (!lost && !cut && short) return short;
-	if (!lost && !cut)
+	const short = shortStacks(rec);
+	if (!lost && rec.sampled) return sampling(rec);
+	if (!lost && short) return short;
+	if (!lost)
 		return h('p', { class: 'banner good', role: 'status' }, h('strong', {}, rec.kind === 'kmap' ? 'Nothing was lost.' : 'The recording reports no loss.'), ' ', rec.kind === 'kmap' ? 'No object, access or free was missed, and every line of the map is in these figures.' : 'Every event in it is in these figures.');
 	const causes = typeof rec.summary.lost === 'object'
 		? Object.entries(rec.summary.lost).filter(([k, v]) => k !== 'total' && typeof v === 'number')
 		: causesOf(rec.gaps || []);
 	return h('div', { class: 'banner bad', role: 'alert' },
-		h('p', {}, h('strong', {}, lost ? `${count(lost)} events were lost` : 'The recording is cut'),
-			lost ? `, ${percent(lost, lost + rec.summary.events)} of all. ${reach(lost, rec.summary.largest_block)}` : '. What came after is missing.'),
-		causes.length > 0 && h('p', {}, causes.map(([k, v]) => `${k}: ${count(v)}`).join(' · ')),
-		cut > 0 && h('p', {}, `${count(cut)} files end before their time.`));
+		h('p', {}, h('strong', {}, `${count(lost)} events were lost`), `, ${percent(lost, lost + rec.summary.events)} of all. ${reach(lost, rec.summary.largest_block)}`),
+		causes.length > 0 && h('p', {}, causes.map(([k, v]) => `${k}: ${count(v)}`).join(' · ')));
 }
 
 // How much a loss can matter: an event is one block, of the largest size at most.
@@ -174,6 +183,7 @@ export function overview(rec, goto) {
 	const figures = { kernel: kernelFigures, user: userFigures, kmap: kmapFigures }[rec.kind](rec, time);
 	return h('div', { class: 'stack' },
 		loss(rec),
+		earlyEnd(rec, time),
 		rec.summary.command && h('p', { class: 'what' }, h('span', {}, 'Command'), h('code', {}, rec.summary.command)),
 		rec.summary.kernel && h('p', { class: 'what' }, h('span', {}, 'Kernel'), h('code', {}, rec.summary.kernel)),
 		h('dl', { class: `figures of-${figures.length}` }, figures),
