@@ -17,6 +17,7 @@
  */
 #include <linux/linkage.h>
 #include <linux/memorizer-compat.h>
+#include <linux/objtool.h>
 #include <asm/asm.h>
 #include <asm/asm-offsets.h>
 #include <asm/page_types.h>
@@ -313,6 +314,7 @@ _ASM_NOKPROBE(__memorizer_at_\name)
 __memorizer_ways:
 	.popsection
 __memorizer_entries:
+	ANNOTATE_NOENDBR	/* for comparisons; nobody jumps there */
 	entries r, 0, 0, 1
 	entries w, 1, 60, 1
 	entries x, 2, 62, 2
