@@ -20,6 +20,7 @@
 #include "mappings.h"
 #include "operators.h"
 #include "redirect.h"
+#include "region.h"
 #include "ring.h"
 #include "sandbox.h"
 #include "scope.h"
@@ -221,13 +222,34 @@ record_plain(struct mz_thread *t, unsigned call, uint64_t value, uint16_t size, 
 	return true;
 }
 
+/* tcmalloc's function makes an object when it is first called, with its operator new, which is
+ * seen: recording that block would ask for its size in turn. */
+static __attribute__((noinline)) size_t usable_hidden(void *p)
+{
+	size_t size;
+
+	mz_hide(&mz_me);
+	size = real.usable(p);
+	mz_show(&mz_me);
+	return size;
+}
+
+static inline __attribute__((always_inline)) size_t usable_of(void *p)
+{
+	if (__builtin_expect(in_arena(p), 0))
+		return arena_size(p);
+	if (__builtin_expect(mz_operators_found || mz_entries_found, 0))
+		return usable_hidden(p);
+	return real.usable(p);
+}
+
 /* A block that is recorded, and stands for so many. */
 static inline __attribute__((always_inline)) void record_kept(unsigned call, void *p, uint64_t size,
 							      unsigned arg, uint64_t whole_arg,
 							      uint32_t weight)
 {
 	struct mz_thread *t = &mz_me;
-	uint64_t given = p ? (in_arena(p) ? arena_size(p) : real.usable(p)) : size;
+	uint64_t given = p ? usable_of(p) : size;
 	uint64_t over = given > size ? given - size : 0, addr = (uintptr_t)p, wide;
 	uint32_t site = mz_stack(t);
 	bool done = true;
@@ -454,7 +476,7 @@ static inline void *call_realloc(void *old, size_t size)
 
 	if (__builtin_expect(in_arena(old), 0))
 		return realloc_arena(old, size);
-	if (__builtin_expect(!mz_entries_found(), 1))
+	if (__builtin_expect(!mz_entries_found, 1))
 		return real.realloc(old, size);
 	/* mimalloc's calls its mi_realloc, which is seen too */
 	mz_hide(&mz_me);
@@ -631,9 +653,13 @@ const struct mz_hook mz_hooks[MZ_REALS] = {
 	{(void *)mz_see_syscall, &mz_real_syscall, false},
 };
 
-/* A program that never asks for memory is recorded as well, with no event. */
-static __attribute__((constructor)) void begin(void)
+/* A program that never asks for memory is recorded as well, with no event. The arguments are
+ * glibc's; musl passes none, but has set up the environment already. */
+static __attribute__((constructor)) void begin(int argc, char **argv, char **environment)
 {
+	(void)argc, (void)argv;
+	if (!environ)
+		mz_region_environment = environment;
 	if (!prepared() || !mz_on())
 		return;
 	/* libraries that were bound past us: with RTLD_DEEPBIND, or to an allocator's own

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 bool mz_sandboxed;
+char **mz_region_environment;
 
 static char path[64]; /* of the region */
 static ino_t inode;
@@ -49,6 +50,17 @@ static bool from_proc_environ(char *value, size_t size)
 	}
 	close(fd);
 	return false;
+}
+
+/* A value of the environment that was passed to our constructor. */
+static const char *from_start(void)
+{
+	static const char name[] = MZ_REGION_ENV "=";
+
+	for (char **v = mz_region_environment; v && *v; v++)
+		if (!strncmp(*v, name, sizeof(name) - 1))
+			return *v + sizeof(name) - 1;
+	return NULL;
 }
 
 /* Seccomp filters of this program. */
@@ -205,12 +217,13 @@ static bool is_sealed(int fd)
 
 struct mz_region *mz_region_map(void)
 {
-	const char *value = environ ? getenv(MZ_REGION_ENV) : NULL;
+	const char *value = environ ? getenv(MZ_REGION_ENV) : from_start();
 	struct mz_region *r = MAP_FAILED;
 	char from_kernel[96];
 	int fd;
 
-	if (!value && !environ && from_proc_environ(from_kernel, sizeof(from_kernel)))
+	if (!value && !environ && !mz_region_environment &&
+	    from_proc_environ(from_kernel, sizeof(from_kernel)))
 		value = from_kernel;
 	fd = value && parse(value) ? open_to_map() : -1;
 	if (fd < 0)

@@ -12,6 +12,9 @@
  * NULL = none. */
 HIDDEN struct mz_region *mz_region_map(void);
 
+/* The environment, before the C library knows it; NULL = not known. */
+extern char **mz_region_environment HIDDEN;
+
 /* This program's seccomp filters forbid what recording needs, or may do so: no system call of
  * ours from now on, neither here nor in its children. */
 extern bool mz_sandboxed HIDDEN;
