@@ -52,14 +52,6 @@ static int ready;
 
 static bool own_malloc; /* the executable's, and not that of a library */
 
-/* The usable sizes of such a program's blocks are not known: some programs define no function
- * that returns them, or not for all of their blocks. */
-static size_t usable_unknown(void *p)
-{
-	(void)p;
-	return 0;
-}
-
 static void find(void *call, const char *name)
 {
 	bool own;
@@ -87,9 +79,8 @@ static void resolve(void)
 	find(&mz_real_maps.brk, "brk");
 	find(&mz_real_maps.sbrk, "sbrk");
 	find(&real_reallocarray, "reallocarray");
-	if (own_malloc)
-		real.usable = usable_unknown;
 	mz_real_dlsym = (void *)dlsym;
+	mz_sizes_find();
 	ready = READY;
 }
 
@@ -132,6 +123,68 @@ static void *arena_alloc(size_t size)
 static size_t arena_size(const void *p)
 {
 	return *(const size_t *)(const void *)((const char *)p - 16);
+}
+
+/* ---- how much a block got ----------------------------------------------------------- */
+
+/* The calls whose blocks real.usable() may be asked about, as bits. An allocator need not define
+ * all of them: jemalloc has no pvalloc(), so the program gets a block of the C library, which
+ * jemalloc's function must not see. */
+static uint32_t sized;
+static bool all_sized; /* and it makes no call that is seen itself */
+
+static const void *object_of(void *function)
+{
+	Dl_info info;
+
+	return function && dladdr(function, &info) ? info.dli_fbase : NULL;
+}
+
+void mz_sizes_find(void)
+{
+	void *const calls[] = {
+		[MZ_CALL_MALLOC] = (void *)real.malloc,
+		[MZ_CALL_CALLOC] = (void *)real.calloc,
+		[MZ_CALL_REALLOC] = (void *)real.realloc,
+		[MZ_CALL_REALLOCARRAY] = (void *)real.realloc,
+		[MZ_CALL_ALIGNED_ALLOC] = (void *)real.aligned_alloc,
+		[MZ_CALL_MEMALIGN] = (void *)real.memalign,
+		[MZ_CALL_POSIX_MEMALIGN] = (void *)real.posix_memalign,
+		[MZ_CALL_VALLOC] = (void *)real.valloc,
+		[MZ_CALL_PVALLOC] = (void *)real.pvalloc,
+	};
+	const void *of = object_of((void *)real.usable);
+
+	sized = 0;
+	all_sized = !mz_operators_found && !mz_entries_found;
+	for (unsigned i = MZ_CALL_MALLOC; i <= MZ_CALL_PVALLOC; i++) {
+		/* executables define functions that do not know all of their blocks */
+		if (of && !own_malloc && object_of(calls[i]) == of)
+			sized |= 1u << i;
+		else
+			all_sized = false;
+	}
+}
+
+/* 0 = not known. tcmalloc's function makes an object when it is first called, with its operator
+ * new, which is seen: recording that block would ask for its size in turn. */
+static __attribute__((noinline)) size_t given_if_known(unsigned call, void *p)
+{
+	size_t size;
+
+	if (!(sized & 1u << call))
+		return 0;
+	mz_hide(&mz_me);
+	size = real.usable(p);
+	mz_show(&mz_me);
+	return size;
+}
+
+static inline __attribute__((always_inline)) size_t given_to(unsigned call, void *p)
+{
+	if (__builtin_expect(in_arena(p), 0))
+		return arena_size(p);
+	return __builtin_expect(all_sized, 1) ? real.usable(p) : given_if_known(call, p);
 }
 
 /* ---- records ----------------------------------------------------------------- */
@@ -222,34 +275,13 @@ record_plain(struct mz_thread *t, unsigned call, uint64_t value, uint16_t size, 
 	return true;
 }
 
-/* tcmalloc's function makes an object when it is first called, with its operator new, which is
- * seen: recording that block would ask for its size in turn. */
-static __attribute__((noinline)) size_t usable_hidden(void *p)
-{
-	size_t size;
-
-	mz_hide(&mz_me);
-	size = real.usable(p);
-	mz_show(&mz_me);
-	return size;
-}
-
-static inline __attribute__((always_inline)) size_t usable_of(void *p)
-{
-	if (__builtin_expect(in_arena(p), 0))
-		return arena_size(p);
-	if (__builtin_expect(mz_operators_found || mz_entries_found, 0))
-		return usable_hidden(p);
-	return real.usable(p);
-}
-
 /* A block that is recorded, and stands for so many. */
 static inline __attribute__((always_inline)) void record_kept(unsigned call, void *p, uint64_t size,
 							      unsigned arg, uint64_t whole_arg,
 							      uint32_t weight)
 {
 	struct mz_thread *t = &mz_me;
-	uint64_t given = p ? usable_of(p) : size;
+	uint64_t given = p ? given_to(call, p) : size;
 	uint64_t over = given > size ? given - size : 0, addr = (uintptr_t)p, wide;
 	uint32_t site = mz_stack(t);
 	bool done = true;
@@ -516,6 +548,15 @@ EXPORT void *reallocarray(void *old, size_t n, size_t size)
 	return p;
 }
 
+/* musl has none: only a program that checks whether it exists comes here. */
+static void *call_pvalloc(size_t size)
+{
+	if (real.pvalloc)
+		return real.pvalloc(size);
+	errno = ENOMEM;
+	return NULL;
+}
+
 /* Some allocators build these out of each other, through calls that are seen. */
 static void *aligned_call(uint8_t call, size_t align, size_t size)
 {
@@ -530,7 +571,7 @@ static void *aligned_call(uint8_t call, size_t align, size_t size)
 	case MZ_CALL_ALIGNED_ALLOC: p = real.aligned_alloc(align, size); break;
 	case MZ_CALL_MEMALIGN: p = real.memalign(align, size); break;
 	case MZ_CALL_VALLOC: p = real.valloc(size); break;
-	default: p = real.pvalloc(size); break;
+	default: p = call_pvalloc(size); break;
 	}
 	mz_show(&mz_me);
 	if (on)
@@ -669,6 +710,7 @@ static __attribute__((constructor)) void begin(int argc, char **argv, char **env
 		mz_tell_blind(MZ_BLIND_OWN_MALLOC);
 	mz_operators_find((void *)real.malloc);
 	mz_entries_find((void *)real.malloc);
+	mz_sizes_find();
 	mz_redirect(true);
 	mz_me.hidden--;
 }

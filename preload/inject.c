@@ -57,6 +57,7 @@ static int begin(struct mz_region *region)
 		return 0;
 	mz_operators_find(*mz_hooks[0].real);
 	mz_entries_find(*mz_hooks[0].real);
+	mz_sizes_find();
 	return (int)mz_redirect(true);
 }
 
