@@ -15,6 +15,7 @@
 
 #include <memorizer.h>
 
+#include "become.h"
 #include "entries.h"
 #include "hooks.h"
 #include "mappings.h"
@@ -79,6 +80,7 @@ static void resolve(void)
 	find(&mz_real_maps.brk, "brk");
 	find(&mz_real_maps.sbrk, "sbrk");
 	find(&real_reallocarray, "reallocarray");
+	mz_become_find();
 	mz_real_dlsym = (void *)dlsym;
 	mz_sizes_find();
 	ready = READY;

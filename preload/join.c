@@ -29,6 +29,7 @@ static uint32_t early_alive;
 volatile uint32_t *mz_alive = &early_alive;
 
 uint32_t mz_my_image;
+static uint32_t my_pid;
 static bool counts_missed; /* this program left by itself; the recorder is told how much */
 
 /* The program's path with the name that it was started by: several programs may share one file
@@ -99,6 +100,15 @@ void mz_tell_blind(uint32_t what)
 	__atomic_fetch_or(&mz_region->images[mz_my_image].blind, what, __ATOMIC_RELAXED);
 }
 
+/* A child of vfork() shares this memory, but is not this program. */
+bool mz_tell_exec(bool begins)
+{
+	if (*mz_alive < MZ_ALIVE_ON || !mz_region || (uint32_t)getpid() != my_pid)
+		return false;
+	__atomic_store_n(&mz_region->images[mz_my_image].becomes, begins, __ATOMIC_RELEASE);
+	return true;
+}
+
 static bool claim_image(uint32_t parent)
 {
 	for (uint32_t i = 0; i < MZ_IMAGES; i++) {
@@ -109,12 +119,13 @@ static bool claim_image(uint32_t parent)
 		    !__atomic_compare_exchange_n(&m->state, &want, MZ_IMAGE_CLAIMED, false,
 						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
-		m->pid = (uint32_t)getpid();
+		m->pid = my_pid = (uint32_t)getpid();
 		m->parent = parent;
 		m->missed = 0;
 		m->left = MZ_LEFT_NOT;
 		m->blind = 0;
 		m->anonymous = 0;
+		m->becomes = 0;
 		m->waits = m->waited = m->longest = 0;
 		m->locked = mz_region_lock(i);
 		m->start = mz_clock();

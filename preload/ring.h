@@ -73,6 +73,9 @@ void mz_come_back(uint32_t alive) __attribute__((visibility("hidden")));
 /* The program ends. It has a malloc of its own, which it calls instead of ours. */
 void mz_tell_end(void) __attribute__((visibility("hidden")));
 void mz_tell_blind(uint32_t what) __attribute__((visibility("hidden")));
+/* It calls exec; or did, and exec failed. False: nothing was said, because this process is not
+ * recorded. */
+bool mz_tell_exec(bool begins) __attribute__((visibility("hidden")));
 
 /* The first check of a thread, or its first with this recorder. */
 bool mz_on_slow(uint32_t alive) __attribute__((visibility("hidden")));

@@ -280,7 +280,8 @@ static int follow(struct record_job *j)
 		if (n < 0)
 			return (int)n;
 		/* a child may just be on its way to its place */
-		if (j->exited && !left && ++quiet > (j->o->follow_forks ? 3 : 0))
+		if (j->exited && !left && ++quiet > (j->o->follow_forks ? 3 : 0) &&
+		    !mz_user_rings_expect(&j->rings))
 			return 0;
 		if (n < BATCH)
 			mz_user_rings_sleep(&j->rings, n ? BUSY_NS : IDLE_NS / (j->exited ? 4 : 1));

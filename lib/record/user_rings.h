@@ -47,7 +47,8 @@ struct mz_user_ring {
 /* A recorded program became another one, by exec, which has not said anything yet. */
 struct mz_became {
 	struct mz_process process;
-	uint32_t pid; /* as it says itself */
+	uint32_t pid;	/* as it says itself */
+	uint64_t since; /* when this was noticed, in ns */
 };
 
 #define MOST_BECAME 1024u
@@ -114,6 +115,8 @@ long mz_user_rings_drain_some(struct mz_user_rings *r);
 
 /* Programs that came, and went. how many are left, or -errno. */
 int mz_user_rings_images(struct mz_user_rings *r);
+/* A program that a recorded one became is still being loaded, and may appear. */
+bool mz_user_rings_expect(const struct mz_user_rings *r);
 /* The recording ends before the programs do: complete their files. */
 int mz_user_rings_close(struct mz_user_rings *r);
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define MZ_REGION_MAGIC	  0x6d7a72696e673031ull /* "mzring01" */
-#define MZ_REGION_VERSION 7
+#define MZ_REGION_VERSION 8
 
 /* Where a program finds the region: the variable holds its path and, after a
  * colon, its inode. A process number may be used again; an inode is not. */
@@ -165,7 +165,8 @@ struct mz_program_slot {
 	uint64_t waits;	    /* how often a thread has waited for room in its ring */
 	uint64_t waited;    /* so long in all, in ns */
 	uint64_t longest;   /* and so long at once */
-	uint64_t pad;
+	uint32_t becomes;   /* it is calling exec, so its end is the start of another program */
+	uint32_t pad;
 	char path[208];
 };
 
