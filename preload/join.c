@@ -105,7 +105,11 @@ bool mz_tell_exec(bool begins)
 {
 	if (*mz_alive < MZ_ALIVE_ON || !mz_region || (uint32_t)getpid() != my_pid)
 		return false;
-	__atomic_store_n(&mz_region->images[mz_my_image].becomes, begins, __ATOMIC_RELEASE);
+	__atomic_store_n(&mz_region->images[mz_my_image].becomes,
+			 !begins	      ? MZ_BECOMES_NOTHING
+			 : mz_region_barred() ? MZ_BECOMES_BARRED
+					      : MZ_BECOMES_ANOTHER,
+			 __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -127,6 +131,8 @@ static bool claim_image(uint32_t parent)
 		m->anonymous = 0;
 		m->becomes = 0;
 		m->waits = m->waited = m->longest = 0;
+		if (mz_region->flags & MZ_REGION_USERS)
+			mz_region_keep();
 		m->locked = mz_region_lock(i);
 		m->start = mz_clock();
 		put_path(m->path, sizeof(m->path));

@@ -63,20 +63,29 @@ static const char *from_start(void)
 	return NULL;
 }
 
-/* Seccomp filters of this program. */
-static uint32_t filters(void)
+/* A number of this program's status, the n-th of a line; fallback = it is not there. */
+static uint32_t from_status(const char *key, unsigned n, uint32_t fallback)
 {
-	static const char key[] = "\nSeccomp_filters:\t";
 	char buf[4096];
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
-	const char *p;
+	ssize_t len = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
+	char *p;
 
 	if (fd >= 0)
 		close(fd);
-	buf[n < 0 ? 0 : n] = '\0';
+	buf[len < 0 ? 0 : len] = '\0';
 	p = strstr(buf, key);
-	return p ? (uint32_t)strtoul(p + sizeof(key) - 1, NULL, 10) : 0;
+	if (!p)
+		return fallback;
+	for (p += strlen(key); n; n--)
+		strtoul(p, &p, 10);
+	return (uint32_t)strtoul(p, NULL, 10);
+}
+
+/* Seccomp filters of this program. */
+static uint32_t filters(void)
+{
+	return from_status("\nSeccomp_filters:\t", 0, 0);
 }
 
 /* PATH:INODE, into both. */
@@ -203,6 +212,26 @@ void mz_region_keep(void)
 	if (fd >= 0)
 		close(fd);
 	errno = saved;
+}
+
+/* Rights that this program still has may end with exec, so its user counts, unless that is root.
+ * The owner of the file is the recorder's user. */
+static bool is_other_user(const struct stat *st)
+{
+	uint32_t user = from_status("\nUid:\t", 1, st->st_uid);
+
+	return user && (user != st->st_uid || from_status("\nGid:\t", 1, st->st_gid) != st->st_gid);
+}
+
+bool mz_region_barred(void)
+{
+	struct stat st;
+	int saved = errno;
+	bool barred = *path && (stat(path, &st) ? errno == EACCES : is_other_user(&st)) &&
+		      find_kept() < 0;
+
+	errno = saved;
+	return barred;
 }
 
 /* ---- mapping it ------------------------------------------------------------------ */

@@ -94,9 +94,9 @@ static void has_come(struct mz_user_rings *r, const struct mz_process *p, uint32
 static void becomes(struct mz_user_rings *r, unsigned i)
 {
 	const struct mz_user_program *m = r->images[i];
+	uint32_t what = __atomic_load_n(&r->region->images[i].becomes, __ATOMIC_ACQUIRE);
 
-	if (!__atomic_load_n(&r->region->images[i].becomes, __ATOMIC_ACQUIRE) &&
-	    !mz_process_runs(&m->process))
+	if (what == MZ_BECOMES_NOTHING && !mz_process_runs(&m->process))
 		return;
 	for (unsigned k = 0; k < MZ_IMAGES; k++) {
 		const struct mz_user_program *next = r->images[k];
@@ -109,7 +109,24 @@ static void becomes(struct mz_user_rings *r, unsigned i)
 		r->became_more++;
 	else
 		r->became[r->became_count++] =
-			(struct mz_became){.process = m->process, .pid = m->pid, .since = now()};
+			(struct mz_became){.process = m->process,
+					   .pid = m->pid,
+					   .barred = what == MZ_BECOMES_BARRED,
+					   .since = now()};
+}
+
+uint64_t mz_user_rings_barred(const struct mz_user_rings *r)
+{
+	uint64_t n = 0;
+
+	for (unsigned k = 0; k < r->became_count; k++)
+		n += r->became[k].barred;
+	return n;
+}
+
+uint64_t mz_user_rings_silent(const struct mz_user_rings *r)
+{
+	return r->became_count + r->became_more - mz_user_rings_barred(r);
 }
 
 bool mz_user_rings_expect(const struct mz_user_rings *r)
@@ -121,7 +138,7 @@ bool mz_user_rings_expect(const struct mz_user_rings *r)
 		const struct mz_became *b = &r->became[k];
 
 		snprintf(path, sizeof(path), "/proc/%u/exe", b->process.pid);
-		if (now() - b->since < LOADING_NS && mz_process_runs(&b->process) &&
+		if (!b->barred && now() - b->since < LOADING_NS && mz_process_runs(&b->process) &&
 		    !mz_user_check_file(path, &why))
 			return true;
 	}
