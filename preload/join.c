@@ -2,6 +2,7 @@
 /* Join a recording: find the region, claim a place for this program, and leave again. */
 #include "join.h"
 
+#include "own_map.h"
 #include "region.h"
 #include "ring.h"
 #include "stack.h"
@@ -149,12 +150,12 @@ static bool claim_image(uint32_t parent)
 /* A page that is 0 again in a child, whichever call forked it. */
 static void make_alive_page(void)
 {
-	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mz_own_map(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
 	if (p == MAP_FAILED)
 		return;
 	if (madvise(p, 4096, MADV_WIPEONFORK)) {
-		munmap(p, 4096);
+		mz_own_unmap(p, 4096);
 		return;
 	}
 	if (&__libc_single_threaded)
@@ -191,8 +192,8 @@ void mz_forget_region(void)
 {
 	*mz_alive = MZ_ALIVE_OFF;
 	mz_region_unlock();
-	mmap(mz_region, MZ_REGION_BYTES, PROT_READ | PROT_WRITE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	mz_own_map(mz_region, MZ_REGION_BYTES, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);
 }
 
 bool mz_on_slow(uint32_t alive)

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "own_map.h"
+
 bool mz_sandboxed;
 char **mz_region_environment;
 
@@ -257,7 +259,7 @@ struct mz_region *mz_region_map(void)
 	fd = value && parse(value) ? open_to_map() : -1;
 	if (fd < 0)
 		return NULL;
-	r = mmap(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	r = mz_own_map(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 	if (r == MAP_FAILED) {
 		close(fd);
 		return NULL;
@@ -270,7 +272,7 @@ struct mz_region *mz_region_map(void)
 	}
 	if (mz_sandboxed || !is_sealed(fd) || r->magic != MZ_REGION_MAGIC ||
 	    r->version != MZ_REGION_VERSION) {
-		munmap(r, MZ_REGION_BYTES);
+		mz_own_unmap(r, MZ_REGION_BYTES);
 		r = NULL;
 	}
 	close(fd);
@@ -289,11 +291,11 @@ static bool lock_through(int fd, uint32_t image)
 
 	if (fcntl(fd, F_OFD_SETLK, &l))
 		return false;
-	p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	p = mz_own_map(NULL, 4096, PROT_READ, MAP_SHARED, fd);
 	if (p == MAP_FAILED)
 		return false;
 	if (madvise(p, 4096, MADV_DONTFORK)) {
-		munmap(p, 4096);
+		mz_own_unmap(p, 4096);
 		return false;
 	}
 	life = p;
@@ -313,7 +315,7 @@ bool mz_region_lock(uint32_t image)
 void mz_region_unlock(void)
 {
 	if (life)
-		munmap(life, 4096);
+		mz_own_unmap(life, 4096);
 	life = NULL;
 }
 
