@@ -85,9 +85,9 @@ bool mz_operators_found;
 	static void see_##n(void *p, size_t a, size_t b)                                           \
 	{                                                                                          \
 		mz_record_free(p);                                                                 \
-		mz_me.hidden++;                                                                    \
+		mz_hide(&mz_me);                                                                   \
 		((void (*)(void *, size_t, size_t))reals[n])(p, a, b);                             \
-		mz_me.hidden--;                                                                    \
+		mz_show(&mz_me);                                                                   \
 	}
 
 NEW_PLAIN(NEW)

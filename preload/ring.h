@@ -86,16 +86,27 @@ bool mz_begin_nested(struct mz_thread *t, unsigned n, const void *frame)
 	__attribute__((visibility("hidden")));
 bool mz_unhide(const void *frame) __attribute__((visibility("hidden")));
 
-/* Calls from here up to mz_show() are not the program's. */
+/* Calls from here up to mz_show() are not the program's. The frame comes first: a handler that
+ * leaves with siglongjmp() in between would hide the thread for ever. One that hides and shows in
+ * between has removed it. */
 static inline __attribute__((always_inline)) void mz_hide(struct mz_thread *t)
 {
-	if (!t->hidden++)
-		t->hidden_at = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	if (!t->hidden)
+		t->hidden_at = frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->hidden++;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (t->hidden == 1)
+		t->hidden_at = frame;
 }
 
 static inline void mz_show(struct mz_thread *t)
 {
-	if (!--t->hidden)
+	t->hidden--;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!t->hidden)
 		t->hidden_at = 0;
 }
 
