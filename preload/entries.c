@@ -103,7 +103,7 @@
 enum { ENTRIES(NUMBER) COUNT };
 
 static void *reals[COUNT];
-static bool found;
+bool mz_entries_found;
 
 /* Any of them: arguments that a function does not have are in registers that it does not read. */
 typedef void *call_fn(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
@@ -169,7 +169,7 @@ static void *copy_text(unsigned entry, const uintptr_t v[4])
 	uint64_t before = mz_events_so_far();
 	void *p = ((call_fn *)reals[entry])(v[0], v[1], v[2], v[3]);
 
-	if (mz_me.reserved == before && p)
+	if (mz_events_so_far() == before && p)
 		mz_record_alloc(MZ_CALL_MALLOC, p, strlen(p) + 1, 0);
 	return p;
 }
@@ -216,18 +216,13 @@ void mz_entries_find(const void *malloc)
 
 	for (unsigned i = 0; i < COUNT; i++) {
 		reals[i] = mz_beside(allocator, entries[i].name);
-		found |= reals[i] != NULL;
+		mz_entries_found |= reals[i] != NULL;
 	}
-}
-
-bool mz_entries_found(void)
-{
-	return found;
 }
 
 bool mz_entry(const char *name, void **hook, void **real)
 {
-	for (unsigned i = 0; found && i < COUNT; i++) {
+	for (unsigned i = 0; mz_entries_found && i < COUNT; i++) {
 		if (!reals[i] || name[0] != entries[i].name[0] || strcmp(name, entries[i].name))
 			continue;
 		*hook = entries[i].hook;

@@ -7,8 +7,8 @@
 
 /* Find those in the library that malloc comes from. */
 __attribute__((visibility("hidden"))) void mz_entries_find(const void *malloc);
-/* Was one found? */
-bool mz_entries_found(void) __attribute__((visibility("hidden")));
+/* Were some found? */
+extern bool mz_entries_found __attribute__((visibility("hidden")));
 
 /* The replacement for such a function, and the function itself. False: it is not one of those
  * that were found. */

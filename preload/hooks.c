@@ -15,11 +15,13 @@
 
 #include <memorizer.h>
 
+#include "become.h"
 #include "entries.h"
 #include "hooks.h"
 #include "mappings.h"
 #include "operators.h"
 #include "redirect.h"
+#include "region.h"
 #include "ring.h"
 #include "sandbox.h"
 #include "scope.h"
@@ -51,14 +53,6 @@ static int ready;
 
 static bool own_malloc; /* the executable's, and not that of a library */
 
-/* The usable sizes of such a program's blocks are not known: some programs define no function
- * that returns them, or not for all of their blocks. */
-static size_t usable_unknown(void *p)
-{
-	(void)p;
-	return 0;
-}
-
 static void find(void *call, const char *name)
 {
 	bool own;
@@ -86,9 +80,9 @@ static void resolve(void)
 	find(&mz_real_maps.brk, "brk");
 	find(&mz_real_maps.sbrk, "sbrk");
 	find(&real_reallocarray, "reallocarray");
-	if (own_malloc)
-		real.usable = usable_unknown;
+	mz_become_find();
 	mz_real_dlsym = (void *)dlsym;
+	mz_sizes_find();
 	ready = READY;
 }
 
@@ -131,6 +125,70 @@ static void *arena_alloc(size_t size)
 static size_t arena_size(const void *p)
 {
 	return *(const size_t *)(const void *)((const char *)p - 16);
+}
+
+/* ---- how much a block got ----------------------------------------------------------- */
+
+/* The calls whose blocks real.usable() may be asked about, as bits. An allocator need not define
+ * all of them: jemalloc has no pvalloc(), so the program gets a block of the C library, which
+ * jemalloc's function must not see. */
+static uint32_t sized;
+static bool all_sized; /* and it makes no call that is seen itself */
+
+static const void *object_of(void *function)
+{
+	Dl_info info;
+
+	return function && dladdr(function, &info) ? info.dli_fbase : NULL;
+}
+
+void mz_sizes_find(void)
+{
+	void *const calls[] = {
+		[MZ_CALL_MALLOC] = (void *)real.malloc,
+		[MZ_CALL_CALLOC] = (void *)real.calloc,
+		[MZ_CALL_REALLOC] = (void *)real.realloc,
+		[MZ_CALL_REALLOCARRAY] = (void *)real.realloc,
+		[MZ_CALL_ALIGNED_ALLOC] = (void *)real.aligned_alloc,
+		[MZ_CALL_MEMALIGN] = (void *)real.memalign,
+		[MZ_CALL_POSIX_MEMALIGN] = (void *)real.posix_memalign,
+		[MZ_CALL_VALLOC] = (void *)real.valloc,
+		[MZ_CALL_PVALLOC] = (void *)real.pvalloc,
+	};
+	const void *of = object_of((void *)real.usable);
+
+	sized = 0;
+	all_sized = !mz_operators_found && !mz_entries_found;
+	for (unsigned i = MZ_CALL_MALLOC; i <= MZ_CALL_PVALLOC; i++) {
+		/* executables define functions that do not know all of their blocks */
+		if (of && !own_malloc && object_of(calls[i]) == of)
+			sized |= 1u << i;
+		else
+			all_sized = false;
+	}
+}
+
+/* 0 = not known. tcmalloc's function makes an object when it is first called, with its operator
+ * new, which is seen: recording that block would ask for its size in turn. */
+static __attribute__((noinline)) size_t given_if_known(unsigned call, void *p)
+{
+	size_t size;
+
+	if (!(sized & 1u << call))
+		return 0;
+	if (!mz_operators_found && !mz_entries_found)
+		return real.usable(p);
+	mz_hide(&mz_me);
+	size = real.usable(p);
+	mz_show(&mz_me);
+	return size;
+}
+
+static inline __attribute__((always_inline)) size_t given_to(unsigned call, void *p)
+{
+	if (__builtin_expect(in_arena(p), 0))
+		return arena_size(p);
+	return __builtin_expect(all_sized, 1) ? real.usable(p) : given_if_known(call, p);
 }
 
 /* ---- records ----------------------------------------------------------------- */
@@ -227,7 +285,7 @@ static inline __attribute__((always_inline)) void record_kept(unsigned call, voi
 							      uint32_t weight)
 {
 	struct mz_thread *t = &mz_me;
-	uint64_t given = p ? (in_arena(p) ? arena_size(p) : real.usable(p)) : size;
+	uint64_t given = p ? given_to(call, p) : size;
 	uint64_t over = given > size ? given - size : 0, addr = (uintptr_t)p, wide;
 	uint32_t site = mz_stack(t);
 	bool done = true;
@@ -454,7 +512,7 @@ static inline void *call_realloc(void *old, size_t size)
 
 	if (__builtin_expect(in_arena(old), 0))
 		return realloc_arena(old, size);
-	if (__builtin_expect(!mz_entries_found(), 1))
+	if (__builtin_expect(!mz_entries_found, 1))
 		return real.realloc(old, size);
 	/* mimalloc's calls its mi_realloc, which is seen too */
 	mz_hide(&mz_me);
@@ -494,6 +552,15 @@ EXPORT void *reallocarray(void *old, size_t n, size_t size)
 	return p;
 }
 
+/* musl has none: only a program that checks whether it exists comes here. */
+static void *call_pvalloc(size_t size)
+{
+	if (real.pvalloc)
+		return real.pvalloc(size);
+	errno = ENOMEM;
+	return NULL;
+}
+
 /* Some allocators build these out of each other, through calls that are seen. */
 static void *aligned_call(uint8_t call, size_t align, size_t size)
 {
@@ -508,7 +575,7 @@ static void *aligned_call(uint8_t call, size_t align, size_t size)
 	case MZ_CALL_ALIGNED_ALLOC: p = real.aligned_alloc(align, size); break;
 	case MZ_CALL_MEMALIGN: p = real.memalign(align, size); break;
 	case MZ_CALL_VALLOC: p = real.valloc(size); break;
-	default: p = real.pvalloc(size); break;
+	default: p = call_pvalloc(size); break;
 	}
 	mz_show(&mz_me);
 	if (on)
@@ -631,9 +698,13 @@ const struct mz_hook mz_hooks[MZ_REALS] = {
 	{(void *)mz_see_syscall, &mz_real_syscall, false},
 };
 
-/* A program that never asks for memory is recorded as well, with no event. */
-static __attribute__((constructor)) void begin(void)
+/* A program that never asks for memory is recorded as well, with no event. The arguments are
+ * glibc's; musl passes none, but has set up the environment already. */
+static __attribute__((constructor)) void begin(int argc, char **argv, char **environment)
 {
+	(void)argc, (void)argv;
+	if (!environ)
+		mz_region_environment = environment;
 	if (!prepared() || !mz_on())
 		return;
 	/* libraries that were bound past us: with RTLD_DEEPBIND, or to an allocator's own
@@ -643,6 +714,7 @@ static __attribute__((constructor)) void begin(void)
 		mz_tell_blind(MZ_BLIND_OWN_MALLOC);
 	mz_operators_find((void *)real.malloc);
 	mz_entries_find((void *)real.malloc);
+	mz_sizes_find();
 	mz_redirect(true);
 	mz_me.hidden--;
 }

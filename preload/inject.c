@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "entries.h"
 #include "hooks.h"
 #include "operators.h"
+#include "own_map.h"
 #include "redirect.h"
 #include "region.h"
 #include "ring.h"
@@ -35,7 +35,7 @@ static int make_region(struct mz_region **region)
 
 	if (fd >= 0 && !ftruncate(fd, (off_t)MZ_REGION_BYTES) &&
 	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		p = mmap(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		p = mz_own_map(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 	*region = p;
 	if (p != MAP_FAILED)
 		return fd;
@@ -57,6 +57,7 @@ static int begin(struct mz_region *region)
 		return 0;
 	mz_operators_find(*mz_hooks[0].real);
 	mz_entries_find(*mz_hooks[0].real);
+	mz_sizes_find();
 	return (int)mz_redirect(true);
 }
 
@@ -79,7 +80,7 @@ EXPORT void memorizer_attach(struct mz_attach_call *c)
 			    region->version == MZ_REGION_VERSION)
 				ret = begin(region);
 			if (ret < 0)
-				munmap(region, MZ_REGION_BYTES);
+				mz_own_unmap(region, MZ_REGION_BYTES);
 			close(fd);
 		}
 	}

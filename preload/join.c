@@ -2,6 +2,7 @@
 /* Join a recording: find the region, claim a place for this program, and leave again. */
 #include "join.h"
 
+#include "own_map.h"
 #include "region.h"
 #include "ring.h"
 #include "stack.h"
@@ -29,6 +30,7 @@ static uint32_t early_alive;
 volatile uint32_t *mz_alive = &early_alive;
 
 uint32_t mz_my_image;
+static uint32_t my_pid;
 static bool counts_missed; /* this program left by itself; the recorder is told how much */
 
 /* The program's path with the name that it was started by: several programs may share one file
@@ -99,6 +101,19 @@ void mz_tell_blind(uint32_t what)
 	__atomic_fetch_or(&mz_region->images[mz_my_image].blind, what, __ATOMIC_RELAXED);
 }
 
+/* A child of vfork() shares this memory, but is not this program. */
+bool mz_tell_exec(bool begins)
+{
+	if (*mz_alive < MZ_ALIVE_ON || !mz_region || (uint32_t)getpid() != my_pid)
+		return false;
+	__atomic_store_n(&mz_region->images[mz_my_image].becomes,
+			 !begins	      ? MZ_BECOMES_NOTHING
+			 : mz_region_barred() ? MZ_BECOMES_BARRED
+					      : MZ_BECOMES_ANOTHER,
+			 __ATOMIC_RELEASE);
+	return true;
+}
+
 static bool claim_image(uint32_t parent)
 {
 	for (uint32_t i = 0; i < MZ_IMAGES; i++) {
@@ -109,13 +124,16 @@ static bool claim_image(uint32_t parent)
 		    !__atomic_compare_exchange_n(&m->state, &want, MZ_IMAGE_CLAIMED, false,
 						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
-		m->pid = (uint32_t)getpid();
+		m->pid = my_pid = (uint32_t)getpid();
 		m->parent = parent;
 		m->missed = 0;
 		m->left = MZ_LEFT_NOT;
 		m->blind = 0;
 		m->anonymous = 0;
+		m->becomes = 0;
 		m->waits = m->waited = m->longest = 0;
+		if (mz_region->flags & MZ_REGION_USERS)
+			mz_region_keep();
 		m->locked = mz_region_lock(i);
 		m->start = mz_clock();
 		put_path(m->path, sizeof(m->path));
@@ -132,12 +150,12 @@ static bool claim_image(uint32_t parent)
 /* A page that is 0 again in a child, whichever call forked it. */
 static void make_alive_page(void)
 {
-	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mz_own_map(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
 	if (p == MAP_FAILED)
 		return;
 	if (madvise(p, 4096, MADV_WIPEONFORK)) {
-		munmap(p, 4096);
+		mz_own_unmap(p, 4096);
 		return;
 	}
 	if (&__libc_single_threaded)
@@ -174,8 +192,8 @@ void mz_forget_region(void)
 {
 	*mz_alive = MZ_ALIVE_OFF;
 	mz_region_unlock();
-	mmap(mz_region, MZ_REGION_BYTES, PROT_READ | PROT_WRITE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	mz_own_map(mz_region, MZ_REGION_BYTES, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);
 }
 
 bool mz_on_slow(uint32_t alive)

@@ -36,47 +36,47 @@ enum {
 };
 
 static void *reals[OPERATORS];
-static bool found;
+bool mz_operators_found;
 
 /* Some call malloc or aligned_alloc, which is recorded: then there is a record already. An
  * exception of the real operator passes through here, so nothing may be left to undo. */
 #define NEW_PLAIN(n)                                                                               \
 	static void *see_##n(size_t size)                                                          \
 	{                                                                                          \
-		uint64_t before = mz_me.reserved;                                                  \
+		uint64_t before = mz_events_so_far();                                              \
 		void *p = ((void *(*)(size_t))reals[n])(size);                                     \
                                                                                                    \
-		if (mz_me.reserved == before)                                                      \
+		if (mz_events_so_far() == before)                                                  \
 			mz_record_alloc(MZ_CALL_MALLOC, p, size, 0);                               \
 		return p;                                                                          \
 	}
 #define NEW_TAGGED(n)                                                                              \
 	static void *see_##n(size_t size, const void *tag)                                         \
 	{                                                                                          \
-		uint64_t before = mz_me.reserved;                                                  \
+		uint64_t before = mz_events_so_far();                                              \
 		void *p = ((void *(*)(size_t, const void *))reals[n])(size, tag);                  \
                                                                                                    \
-		if (mz_me.reserved == before)                                                      \
+		if (mz_events_so_far() == before)                                                  \
 			mz_record_alloc(MZ_CALL_MALLOC, p, size, 0);                               \
 		return p;                                                                          \
 	}
 #define NEW_ALIGN(n)                                                                               \
 	static void *see_##n(size_t size, size_t align)                                            \
 	{                                                                                          \
-		uint64_t before = mz_me.reserved;                                                  \
+		uint64_t before = mz_events_so_far();                                              \
 		void *p = ((void *(*)(size_t, size_t))reals[n])(size, align);                      \
                                                                                                    \
-		if (mz_me.reserved == before)                                                      \
+		if (mz_events_so_far() == before)                                                  \
 			mz_record_alloc(MZ_CALL_ALIGNED_ALLOC, p, size, align);                    \
 		return p;                                                                          \
 	}
 #define NEW_ALIGN_TAGGED(n)                                                                        \
 	static void *see_##n(size_t size, size_t align, const void *tag)                           \
 	{                                                                                          \
-		uint64_t before = mz_me.reserved;                                                  \
+		uint64_t before = mz_events_so_far();                                              \
 		void *p = ((void *(*)(size_t, size_t, const void *))reals[n])(size, align, tag);   \
                                                                                                    \
-		if (mz_me.reserved == before)                                                      \
+		if (mz_events_so_far() == before)                                                  \
 			mz_record_alloc(MZ_CALL_ALIGNED_ALLOC, p, size, align);                    \
 		return p;                                                                          \
 	}
@@ -85,9 +85,9 @@ static bool found;
 	static void see_##n(void *p, size_t a, size_t b)                                           \
 	{                                                                                          \
 		mz_record_free(p);                                                                 \
-		mz_me.hidden++;                                                                    \
+		mz_hide(&mz_me);                                                                   \
 		((void (*)(void *, size_t, size_t))reals[n])(p, a, b);                             \
-		mz_me.hidden--;                                                                    \
+		mz_show(&mz_me);                                                                   \
 	}
 
 NEW_PLAIN(NEW)
@@ -144,14 +144,14 @@ bool mz_operators_find(const void *malloc)
 
 	for (unsigned i = 0; i < OPERATORS; i++) {
 		reals[i] = mz_beside(allocator, operators[i].name);
-		found |= reals[i] != NULL;
+		mz_operators_found |= reals[i] != NULL;
 	}
-	return found;
+	return mz_operators_found;
 }
 
 bool mz_operator(const char *name, void **hook, void **real)
 {
-	if (!found || name[0] != '_' || name[1] != 'Z')
+	if (!mz_operators_found || name[0] != '_' || name[1] != 'Z')
 		return false;
 	for (unsigned i = 0; i < OPERATORS; i++) {
 		if (!reals[i] || strcmp(name, operators[i].name))

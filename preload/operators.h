@@ -10,6 +10,9 @@
  * library call malloc. */
 __attribute__((visibility("hidden"))) bool mz_operators_find(const void *malloc);
 
+/* Were some found? */
+extern bool mz_operators_found __attribute__((visibility("hidden")));
+
 /* The replacement for an operator, and the operator itself. False: it is not one of those that
  * were found. */
 __attribute__((visibility("hidden"))) bool mz_operator(const char *name, void **hook, void **real);

@@ -4,6 +4,9 @@
 PRELOAD_SRC := $(sort $(wildcard preload/*.c))
 PRELOAD_SO  := $(O)/lib/memorizer/memorizer-preload.so
 
+# initfirst: constructors of other libraries may call operators of an allocator, which are seen
+# after ours has run. It takes nothing from a library that asks for the same: the last one wins.
+
 # a warning of GCC alone: clang warns of its name
 PRELOAD_WARN := $(if $(findstring clang,$(CC)),,-Wno-alloc-size-larger-than)
 
@@ -15,4 +18,4 @@ $(PRELOAD_SO): $(PRELOAD_SRC) $(wildcard preload/*.h) include/uapi/memorizer/rec
 	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -O2 -g $(PREFIX_MAP) $(WARN) $(PRELOAD_WARN) \
 		-fvisibility=hidden -fPIC -fno-builtin -fno-strict-aliasing \
 		-fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec \
-		-shared -Wl,-z,now -Wl,-z,nodelete -o $@ $(PRELOAD_SRC) -ldl -lpthread
+		-shared -Wl,-z,now -Wl,-z,nodelete -Wl,-z,initfirst -o $@ $(PRELOAD_SRC) -ldl -lpthread

@@ -23,12 +23,16 @@ struct object {
 	const ElfW(Sym) * symbols;
 	const char *strings;
 	uintptr_t relro, relro_end;
+	bool usual_scope; /* a name means the same in it as in the executable */
 	bool unlocked;
 	unsigned changed;
 };
 
 struct pass {
-	bool ours; /* towards the hooks */
+	bool ours;		      /* towards the hooks */
+	bool at_start;		      /* the program has loaded nothing by itself yet */
+	const ElfW(Dyn) * executable; /* its list, and the names in it */
+	const char *strings;
 	unsigned changed;
 };
 
@@ -64,19 +68,29 @@ static bool find_hook(const char *name, void **hook, void **real)
 	return *hook && *real;
 }
 
+/* Not called yet: the entry still points to the code that asks the linker. An object that has a
+ * function of this name, as the C++ library has operators, may point to its own; and if it is
+ * searched first, the linker will choose that one. */
+static bool is_lazy(const struct object *o, const ElfW(Rela) * r, const ElfW(Sym) * sym,
+		    uintptr_t now)
+{
+	void *hook, *real;
+
+	if (ELF64_R_TYPE(r->r_info) != R_X86_64_JUMP_SLOT || now < o->start || now >= o->end)
+		return false;
+	return sym->st_shndx == SHN_UNDEF || (o->usual_scope && now != o->base + sym->st_value &&
+					      mz_operator(o->strings + sym->st_name, &hook, &real));
+}
+
 static void change(struct object *o, const ElfW(Rela) * r, bool ours)
 {
 	const ElfW(Sym) *sym = &o->symbols[ELF64_R_SYM(r->r_info)];
 	void **slot = (void **)(o->base + r->r_offset), *now, *hook, *real;
-	bool lazy;
 
 	if (!find_hook(o->strings + sym->st_name, &hook, &real))
 		return;
 	now = __atomic_load_n(slot, __ATOMIC_RELAXED);
-	/* not called yet: it still points to the code that asks the linker */
-	lazy = ELF64_R_TYPE(r->r_info) == R_X86_64_JUMP_SLOT && sym->st_shndx == SHN_UNDEF &&
-	       (uintptr_t)now >= o->start && (uintptr_t)now < o->end;
-	if (ours ? now != real && !lazy : now != hook)
+	if (ours ? now != real && !is_lazy(o, r, sym, (uintptr_t)now) : now != hook)
 		return;
 	if (!unlock(o, (uintptr_t)slot))
 		return;
@@ -118,6 +132,8 @@ static void change_object(struct object *o, const ElfW(Dyn) * d, bool ours)
 				for_debuggers = (const void *)d->d_un.d_ptr;
 			break;
 		case DT_PLTRELSZ: plt_bytes = d->d_un.d_val; break;
+		case DT_SYMBOLIC: o->usual_scope = false; break;
+		case DT_FLAGS: o->usual_scope &= !(d->d_un.d_val & DF_SYMBOLIC); break;
 		default: break;
 		}
 	}
@@ -127,6 +143,28 @@ static void change_object(struct object *o, const ElfW(Dyn) * d, bool ours)
 	change_all(o, plt, plt_bytes, ours);
 	if (o->unlocked)
 		mprotect((void *)o->relro, o->relro_end - o->relro, PROT_READ);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Was it loaded at the start? Then no RTLD_DEEPBIND lets it search itself first. Of a program that
+ * was running already, this is known of the libraries that the executable names. */
+static bool has_usual_scope(const struct pass *p, const char *path)
+{
+	const ElfW(Dyn) *d = p->executable;
+
+	if (p->at_start)
+		return true;
+	for (; d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_NEEDED &&
+		    !strcmp(base_name(p->strings + d->d_un.d_val), base_name(path)))
+			return true;
+	return false;
 }
 
 static int visit(struct dl_phdr_info *info, size_t size, void *arg)
@@ -155,14 +193,21 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	objects_seen = info->dlpi_adds;
 	if (!dynamic || (self >= o.start && self < o.end))
 		return 0;
+	o.usual_scope = has_usual_scope(p, info->dlpi_name);
 	change_object(&o, dynamic, p->ours);
 	p->changed += o.changed;
+	/* the first one is the executable */
+	if (!p->executable) {
+		p->executable = dynamic;
+		p->strings = o.strings ? o.strings : "";
+	}
 	return 0;
 }
 
 unsigned mz_redirect(bool ours)
 {
-	struct pass p = {.ours = ours};
+	struct pass p = {.ours = ours,
+			 .at_start = !objects_seen && !(mz_region->flags & MZ_REGION_INJECTED)};
 
 	redirected = ours;
 	dl_iterate_phdr(visit, &p);

@@ -11,7 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "own_map.h"
+
 bool mz_sandboxed;
+char **mz_region_environment;
 
 static char path[64]; /* of the region */
 static ino_t inode;
@@ -51,20 +54,40 @@ static bool from_proc_environ(char *value, size_t size)
 	return false;
 }
 
-/* Seccomp filters of this program. */
-static uint32_t filters(void)
+/* A value of the environment that was passed to our constructor. */
+static const char *from_start(void)
 {
-	static const char key[] = "\nSeccomp_filters:\t";
+	static const char name[] = MZ_REGION_ENV "=";
+
+	for (char **v = mz_region_environment; v && *v; v++)
+		if (!strncmp(*v, name, sizeof(name) - 1))
+			return *v + sizeof(name) - 1;
+	return NULL;
+}
+
+/* A number of this program's status, the n-th of a line; fallback = it is not there. */
+static uint32_t from_status(const char *key, unsigned n, uint32_t fallback)
+{
 	char buf[4096];
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
-	const char *p;
+	ssize_t len = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
+	char *p;
 
 	if (fd >= 0)
 		close(fd);
-	buf[n < 0 ? 0 : n] = '\0';
+	buf[len < 0 ? 0 : len] = '\0';
 	p = strstr(buf, key);
-	return p ? (uint32_t)strtoul(p + sizeof(key) - 1, NULL, 10) : 0;
+	if (!p)
+		return fallback;
+	for (p += strlen(key); n; n--)
+		strtoul(p, &p, 10);
+	return (uint32_t)strtoul(p, NULL, 10);
+}
+
+/* Seccomp filters of this program. */
+static uint32_t filters(void)
+{
+	return from_status("\nSeccomp_filters:\t", 0, 0);
 }
 
 /* PATH:INODE, into both. */
@@ -193,6 +216,26 @@ void mz_region_keep(void)
 	errno = saved;
 }
 
+/* Rights that this program still has may end with exec, so its user counts, unless that is root.
+ * The owner of the file is the recorder's user. */
+static bool is_other_user(const struct stat *st)
+{
+	uint32_t user = from_status("\nUid:\t", 1, st->st_uid);
+
+	return user && (user != st->st_uid || from_status("\nGid:\t", 1, st->st_gid) != st->st_gid);
+}
+
+bool mz_region_barred(void)
+{
+	struct stat st;
+	int saved = errno;
+	bool barred = *path && (stat(path, &st) ? errno == EACCES : is_other_user(&st)) &&
+		      find_kept() < 0;
+
+	errno = saved;
+	return barred;
+}
+
 /* ---- mapping it ------------------------------------------------------------------ */
 
 /* The size is fixed, so that reading it can never raise SIGBUS. */
@@ -205,17 +248,18 @@ static bool is_sealed(int fd)
 
 struct mz_region *mz_region_map(void)
 {
-	const char *value = environ ? getenv(MZ_REGION_ENV) : NULL;
+	const char *value = environ ? getenv(MZ_REGION_ENV) : from_start();
 	struct mz_region *r = MAP_FAILED;
 	char from_kernel[96];
 	int fd;
 
-	if (!value && !environ && from_proc_environ(from_kernel, sizeof(from_kernel)))
+	if (!value && !environ && !mz_region_environment &&
+	    from_proc_environ(from_kernel, sizeof(from_kernel)))
 		value = from_kernel;
 	fd = value && parse(value) ? open_to_map() : -1;
 	if (fd < 0)
 		return NULL;
-	r = mmap(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	r = mz_own_map(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 	if (r == MAP_FAILED) {
 		close(fd);
 		return NULL;
@@ -228,7 +272,7 @@ struct mz_region *mz_region_map(void)
 	}
 	if (mz_sandboxed || !is_sealed(fd) || r->magic != MZ_REGION_MAGIC ||
 	    r->version != MZ_REGION_VERSION) {
-		munmap(r, MZ_REGION_BYTES);
+		mz_own_unmap(r, MZ_REGION_BYTES);
 		r = NULL;
 	}
 	close(fd);
@@ -247,11 +291,11 @@ static bool lock_through(int fd, uint32_t image)
 
 	if (fcntl(fd, F_OFD_SETLK, &l))
 		return false;
-	p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	p = mz_own_map(NULL, 4096, PROT_READ, MAP_SHARED, fd);
 	if (p == MAP_FAILED)
 		return false;
 	if (madvise(p, 4096, MADV_DONTFORK)) {
-		munmap(p, 4096);
+		mz_own_unmap(p, 4096);
 		return false;
 	}
 	life = p;
@@ -271,7 +315,7 @@ bool mz_region_lock(uint32_t image)
 void mz_region_unlock(void)
 {
 	if (life)
-		munmap(life, 4096);
+		mz_own_unmap(life, 4096);
 	life = NULL;
 }
 

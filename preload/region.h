@@ -12,6 +12,9 @@
  * NULL = none. */
 HIDDEN struct mz_region *mz_region_map(void);
 
+/* The environment, before the C library knows it; NULL = not known. */
+extern char **mz_region_environment HIDDEN;
+
 /* This program's seccomp filters forbid what recording needs, or may do so: no system call of
  * ours from now on, neither here nor in its children. */
 extern bool mz_sandboxed HIDDEN;
@@ -23,9 +26,13 @@ HIDDEN void mz_region_unlock(void);
 /* In a child: the parent's lock is not ours. */
 HIDDEN void mz_region_forked(void);
 
-/* Before this program, or a child, gets another /proc: leave a descriptor open for the programs
- * that it will run. The path in the environment will not exist there. */
+/* Before this program, or a child, gets another /proc or another user: leave a descriptor open for
+ * the programs that it will run. The path in the environment will not exist there, or be barred. */
 HIDDEN void mz_region_keep(void);
+
+/* A program that this one becomes may not reach the region: the kernel shows a process the
+ * descriptors of another only if both have the same user, and the former no fewer rights. */
+HIDDEN bool mz_region_barred(void);
 
 /* A region that this program made: its locks are taken through this descriptor. */
 HIDDEN void mz_region_made(int fd);

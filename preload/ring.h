@@ -73,6 +73,9 @@ void mz_come_back(uint32_t alive) __attribute__((visibility("hidden")));
 /* The program ends. It has a malloc of its own, which it calls instead of ours. */
 void mz_tell_end(void) __attribute__((visibility("hidden")));
 void mz_tell_blind(uint32_t what) __attribute__((visibility("hidden")));
+/* It calls exec; or did, and exec failed. False: nothing was said, because this process is not
+ * recorded. */
+bool mz_tell_exec(bool begins) __attribute__((visibility("hidden")));
 
 /* The first check of a thread, or its first with this recorder. */
 bool mz_on_slow(uint32_t alive) __attribute__((visibility("hidden")));
@@ -83,16 +86,27 @@ bool mz_begin_nested(struct mz_thread *t, unsigned n, const void *frame)
 	__attribute__((visibility("hidden")));
 bool mz_unhide(const void *frame) __attribute__((visibility("hidden")));
 
-/* Calls from here up to mz_show() are not the program's. */
+/* Calls from here up to mz_show() are not the program's. The frame comes first: a handler that
+ * leaves with siglongjmp() in between would hide the thread for ever. One that hides and shows in
+ * between has removed it. */
 static inline __attribute__((always_inline)) void mz_hide(struct mz_thread *t)
 {
-	if (!t->hidden++)
-		t->hidden_at = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	if (!t->hidden)
+		t->hidden_at = frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->hidden++;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (t->hidden == 1)
+		t->hidden_at = frame;
 }
 
 static inline void mz_show(struct mz_thread *t)
 {
-	if (!--t->hidden)
+	t->hidden--;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!t->hidden)
 		t->hidden_at = 0;
 }
 

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "become.h"
 #include "region.h"
 #include "ring.h"
 
@@ -159,6 +160,8 @@ long mz_see_syscall(long nr, ...)
 		return see_prctl(a);
 	if (__builtin_expect(nr == SYS_seccomp, 0))
 		return see_seccomp(a);
+	if (__builtin_expect(nr == SYS_execve || nr == SYS_execveat, 0))
+		return mz_see_exec(nr, a, raw);
 	mz_see_apart(nr, a);
 	return raw(nr, a);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "join.h"
+#include "own_map.h"
 #include "walk.h"
 
 #define STACKS	   262144u /* kept numbers of stacks: 2 MiB */
@@ -55,8 +56,8 @@ static __attribute__((noinline)) bool make_tables(void)
 	if (!__atomic_compare_exchange_n(&tables_state, &none, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
-	p = mz_can_unwind() ? mmap(NULL, table_bytes(), PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+	p = mz_can_unwind() ? mz_own_map(NULL, table_bytes(), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1)
 			    : MAP_FAILED;
 	if (!mz_can_unwind())
 		mz_tell_blind(MZ_BLIND_STACKS);
@@ -74,7 +75,7 @@ static __attribute__((noinline)) bool make_tables(void)
 void mz_stack_forget(void)
 {
 	if (tables_state == 2)
-		munmap(tables, table_bytes());
+		mz_own_unmap(tables, table_bytes());
 	module_count = 0;
 	tables_state = 0;
 }

@@ -3,9 +3,8 @@
 #include "thin.h"
 
 #include <errno.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "own_map.h"
 
 /* One bit for every 8 bytes of address space, which no two blocks share: leaves of 1 MiB, each
  * for 64 MiB, of which only the used pages take memory. */
@@ -24,20 +23,18 @@ static uint64_t **leaves; /* by address */
 /* ---- marks --------------------------------------------------------------------------- */
 
 /* Zeros, at an address that all threads share; a thread that comes second returns its own
- * mapping. Not through mmap(), which is recorded. */
+ * mapping. */
 static void *make_zeros(void *place, size_t bytes)
 {
 	int saved = errno;
 	void *none = NULL, *fresh;
-	long at = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	fresh = (void *)at;
-	if (at == -1) {
+	fresh = mz_own_map(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (fresh == MAP_FAILED) {
 		fresh = __atomic_load_n((void **)place, __ATOMIC_ACQUIRE);
 	} else if (!__atomic_compare_exchange_n((void **)place, &none, fresh, false,
 						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-		syscall(SYS_munmap, fresh, bytes);
+		mz_own_unmap(fresh, bytes);
 		fresh = none;
 	}
 	errno = saved;

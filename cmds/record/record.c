@@ -61,6 +61,9 @@ static const struct mz_opt opts[] = {
 	       "blocks of up to 256 bytes, and larger ones are chosen more often"),
 	MZ_SWITCH_FOR(PROGRAM, 0, "follow-forks", struct record_opts, follow_forks,
 		      "also record the processes that it starts, each to its own file"),
+	MZ_SWITCH_FOR(PROGRAM, 0, "other-users", struct record_opts, other_users,
+		      "also record programs that change their user or give up rights; these can "
+		      "then read and change the records of all programs of this recording"),
 	MZ_SWITCH_FOR(PROGRAM, 0, "mmap", struct record_opts, mmap,
 		      "also record mmap, munmap, mremap, brk and sbrk"),
 	MZ_SWITCH_FOR(PROGRAM, 0, "drop", struct record_opts, drop,
@@ -280,7 +283,8 @@ static int follow(struct record_job *j)
 		if (n < 0)
 			return (int)n;
 		/* a child may just be on its way to its place */
-		if (j->exited && !left && ++quiet > (j->o->follow_forks ? 3 : 0))
+		if (j->exited && !left && ++quiet > (j->o->follow_forks ? 3 : 0) &&
+		    !mz_user_rings_expect(&j->rings))
 			return 0;
 		if (n < BATCH)
 			mz_user_rings_sleep(&j->rings, n ? BUSY_NS : IDLE_NS / (j->exited ? 4 : 1));
@@ -521,8 +525,9 @@ static int check_options(struct record_job *j, int argc)
 
 static unsigned region_flags(const struct record_opts *o)
 {
-	return (o->follow_forks ? MZ_REGION_FORKS : 0) | (o->mmap ? MZ_REGION_MMAP : 0) |
-	       (o->drop ? MZ_REGION_DROP : 0) | (o->wait ? MZ_REGION_WAIT : 0);
+	return (o->follow_forks ? MZ_REGION_FORKS : 0) | (o->other_users ? MZ_REGION_USERS : 0) |
+	       (o->mmap ? MZ_REGION_MMAP : 0) | (o->drop ? MZ_REGION_DROP : 0) |
+	       (o->wait ? MZ_REGION_WAIT : 0);
 }
 
 /* The terminal's signals are the program's; the recorder ends after it. */

@@ -18,6 +18,7 @@ struct record_opts {
 	const char *stacks;
 	bool of_kernel;
 	bool follow_forks;
+	bool other_users;
 	bool mmap;
 	bool drop, wait;
 	const char *spool;

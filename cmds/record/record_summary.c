@@ -118,7 +118,7 @@ static uint64_t refused(const struct record_job *j)
  * lower bound. */
 static uint64_t silent(const struct record_job *j)
 {
-	uint64_t n = j->rings.became_count + j->rings.became_more;
+	uint64_t n = mz_user_rings_silent(&j->rings);
 	uint64_t known = refused(j) + j->rings.region->sandboxed;
 
 	return n > known ? n - known : 0;
@@ -133,6 +133,19 @@ static void tell_silent(const struct record_job *j)
 			     "library or could not reach the recorder, because they are static, "
 			     "privileged, 32-bit, or in a container",
 			     console_count(a, silent(j)));
+}
+
+/* Of another user, or with fewer rights than the recorder. */
+static void tell_barred(const struct record_job *j)
+{
+	uint64_t n = mz_user_rings_barred(&j->rings);
+	char a[32];
+
+	if (n)
+		console_note("at least %s programs were not recorded: they changed their user or "
+			     "gave up rights, and may not reach the shared memory; --other-users "
+			     "permits it",
+			     console_count(a, n));
 }
 
 static void tell_refused(const struct record_job *j)
@@ -206,6 +219,7 @@ void record_tell(const struct record_job *j)
 	}
 	tell_refused(j);
 	tell_silent(j);
+	tell_barred(j);
 	tell_alone(j);
 	tell_spool(j);
 	if (WIFSIGNALED(j->status))
@@ -270,6 +284,7 @@ void record_tell_json(const struct record_job *j)
 	mz_json_u64(&json, "refused", refused(j));
 	mz_json_u64(&json, "sandboxed", j->rings.region->sandboxed);
 	mz_json_u64(&json, "not_loaded", silent(j));
+	mz_json_u64(&json, "other_users", mz_user_rings_barred(&j->rings));
 	mz_json_u64(&json, "stray", j->rings.stray);
 	mz_json_i64(&json, "exit_status", record_exit_status(j));
 	getrusage(RUSAGE_CHILDREN, &program);

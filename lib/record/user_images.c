@@ -3,15 +3,27 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "record/user_events.h"
+#include "record/user_start.h"
 
 /* A ring whose program has ended is read to its end; after so many looks without a
  * record the rest is given up. */
 #define IDLE_LOOKS 64u
+/* So long may a program take to load its libraries. */
+#define LOADING_NS 10000000000ull
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 static bool pidfd_ended(int fd)
 {
@@ -59,38 +71,78 @@ static bool is_wanted(const struct mz_user_rings *r, const struct mz_program_slo
 
 /* ---- programs that a recorded one becomes ------------------------------------------- */
 
-/* The program that follows is recorded, as all of them are if nothing prevents it. One
- * that ended at once is known by the number it has itself. */
-static void has_come(struct mz_user_rings *r, const struct mz_process *p, uint32_t pid)
+/* One that ended at once is known by the number it has itself. */
+static bool is_same(const struct mz_process *a, uint32_t a_pid, const struct mz_process *b,
+		    uint32_t b_pid)
 {
-	for (unsigned k = 0; k < r->became_count; k++) {
-		struct mz_became *b = &r->became[k];
-
-		if (p->pid ? b->process.pid == p->pid && b->process.start == p->start
-			   : b->pid == pid) {
-			*b = r->became[--r->became_count];
-			return;
-		}
-	}
+	return a->pid && b->pid ? a->pid == b->pid && a->start == b->start : a_pid == b_pid;
 }
 
-/* The program of this image has ended. Has its process? If not, it runs another program now,
- * which appears later, has appeared already, or cannot be recorded. */
+/* The program that follows is recorded, as all of them are if nothing prevents it. */
+static void has_come(struct mz_user_rings *r, const struct mz_process *p, uint32_t pid)
+{
+	for (unsigned k = 0; k < r->became_count; k++)
+		if (is_same(&r->became[k].process, r->became[k].pid, p, pid)) {
+			r->became[k] = r->became[--r->became_count];
+			return;
+		}
+}
+
+/* The program of this image has ended. Did it call exec, or does its process still run? Then that
+ * runs another program, which appears later, has appeared already, or cannot be recorded. A program
+ * that says nothing, because it made the system call itself, and ends at once is not noticed. */
 static void becomes(struct mz_user_rings *r, unsigned i)
 {
 	const struct mz_user_program *m = r->images[i];
+	uint32_t what = __atomic_load_n(&r->region->images[i].becomes, __ATOMIC_ACQUIRE);
 
-	if (!mz_process_runs(&m->process))
+	if (what == MZ_BECOMES_NOTHING && !mz_process_runs(&m->process))
 		return;
-	for (unsigned k = 0; k < MZ_IMAGES; k++)
-		if (k != i && r->images[k] && r->images[k]->process.pid == m->process.pid &&
-		    r->images[k]->process.start == m->process.start)
+	for (unsigned k = 0; k < MZ_IMAGES; k++) {
+		const struct mz_user_program *next = r->images[k];
+
+		if (k != i && next && next->start > m->start &&
+		    is_same(&next->process, next->pid, &m->process, m->pid))
 			return;
+	}
 	if (r->became_count == MOST_BECAME)
 		r->became_more++;
 	else
 		r->became[r->became_count++] =
-			(struct mz_became){.process = m->process, .pid = m->pid};
+			(struct mz_became){.process = m->process,
+					   .pid = m->pid,
+					   .barred = what == MZ_BECOMES_BARRED,
+					   .since = now()};
+}
+
+uint64_t mz_user_rings_barred(const struct mz_user_rings *r)
+{
+	uint64_t n = 0;
+
+	for (unsigned k = 0; k < r->became_count; k++)
+		n += r->became[k].barred;
+	return n;
+}
+
+uint64_t mz_user_rings_silent(const struct mz_user_rings *r)
+{
+	return r->became_count + r->became_more - mz_user_rings_barred(r);
+}
+
+bool mz_user_rings_expect(const struct mz_user_rings *r)
+{
+	struct mz_error why = {0};
+	char path[64];
+
+	for (unsigned k = 0; k < r->became_count; k++) {
+		const struct mz_became *b = &r->became[k];
+
+		snprintf(path, sizeof(path), "/proc/%u/exe", b->process.pid);
+		if (!b->barred && now() - b->since < LOADING_NS && mz_process_runs(&b->process) &&
+		    !mz_user_check_file(path, &why))
+			return true;
+	}
+	return false;
 }
 
 static int open_image(struct mz_user_rings *r, unsigned i)
@@ -203,7 +255,6 @@ static int finish_image(struct mz_user_rings *r, unsigned image)
 	long n = mz_user_rings_drain(r, false);
 	int ret = n < 0 ? (int)n : 0;
 
-	becomes(r, image);
 	for (unsigned i = 0; i < MZ_RINGS && !ret; i++)
 		if (is_of(r, i, image))
 			ret = finish_ring(r, image, i);
@@ -211,6 +262,16 @@ static int finish_image(struct mz_user_rings *r, unsigned image)
 		ret = close_image(r, image);
 	__atomic_store_n(&r->region->images[image].state, MZ_IMAGE_FREE, __ATOMIC_RELEASE);
 	return ret;
+}
+
+/* All that have ended, before one of them is finished: some may be what others became. */
+static void find_ended(struct mz_user_rings *r)
+{
+	for (unsigned i = 0; i < MZ_IMAGES; i++)
+		if (r->images[i] && has_ended(r, i)) {
+			r->images[i]->ended = true;
+			becomes(r, i);
+		}
 }
 
 int mz_user_rings_images(struct mz_user_rings *r)
@@ -221,10 +282,12 @@ int mz_user_rings_images(struct mz_user_rings *r)
 		if (!r->images[i] &&
 		    __atomic_load_n(&r->region->images[i].state, __ATOMIC_ACQUIRE) == MZ_IMAGE_LIVE)
 			ret = open_image(r, i);
+	if (!ret)
+		find_ended(r);
 	for (unsigned i = 0; i < MZ_IMAGES && !ret; i++) {
 		if (!r->images[i])
 			continue;
-		if (has_ended(r, i))
+		if (r->images[i]->ended)
 			ret = finish_image(r, i);
 		else
 			left++;

@@ -175,6 +175,7 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 
 	memset(m, 0, sizeof(*m));
 	m->pid = from->pid;
+	m->start = from->start;
 	m->pidfd = -1;
 	m->process = *process;
 	m->uid = owner_of(m->process.pid);

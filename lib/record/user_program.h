@@ -40,6 +40,7 @@ struct mz_user_program {
 	bool ended;		   /* its process is gone, or has become another program */
 	bool locked;		   /* it holds a lock as long as it lives; else pidfd tells */
 	uint32_t pid;		   /* as it says itself */
+	uint64_t start;		   /* the same, by the clock of the region */
 	struct mz_process process; /* as it is here */
 	int pidfd;		   /* -1 = none */
 	unsigned number;

@@ -47,7 +47,9 @@ struct mz_user_ring {
 /* A recorded program became another one, by exec, which has not said anything yet. */
 struct mz_became {
 	struct mz_process process;
-	uint32_t pid; /* as it says itself */
+	uint32_t pid;	/* as it says itself */
+	bool barred;	/* it may not reach the region: it is of another user, for example */
+	uint64_t since; /* when this was noticed, in ns */
 };
 
 #define MOST_BECAME 1024u
@@ -114,6 +116,12 @@ long mz_user_rings_drain_some(struct mz_user_rings *r);
 
 /* Programs that came, and went. how many are left, or -errno. */
 int mz_user_rings_images(struct mz_user_rings *r);
+/* How many of those that recorded programs became have not appeared, because they may not reach the
+ * region; or for another reason. */
+uint64_t mz_user_rings_barred(const struct mz_user_rings *r);
+uint64_t mz_user_rings_silent(const struct mz_user_rings *r);
+/* A program that a recorded one became is still being loaded, and may appear. */
+bool mz_user_rings_expect(const struct mz_user_rings *r);
 /* The recording ends before the programs do: complete their files. */
 int mz_user_rings_close(struct mz_user_rings *r);
 

@@ -128,6 +128,11 @@ static int check_file(const char *path, unsigned depth, struct mz_error *err)
 	return ret;
 }
 
+int mz_user_check_file(const char *path, struct mz_error *err)
+{
+	return check_file(path, 0, err);
+}
+
 int mz_user_check_program(const char *command, struct mz_error *err)
 {
 	char path[PATH_MAX];

@@ -11,6 +11,8 @@ int mz_user_library(char *path, size_t size, struct mz_error *err);
 
 /* Can this command be recorded? If not, why, and what to do. 0 or -errno. */
 int mz_user_check_program(const char *command, struct mz_error *err);
+/* Can the program in this file? */
+int mz_user_check_file(const char *path, struct mz_error *err);
 
 /* Start it; the library finds the region through /proc/SELF/fd/region_fd. The
  * program begins when *main_pid is set. The pid, or -errno with err. */

@@ -41,6 +41,15 @@ void mz_region_forked(void)
 {
 }
 
+void mz_region_keep(void)
+{
+}
+
+bool mz_region_barred(void)
+{
+	return false;
+}
+
 void mz_stack_forget(void)
 {
 }
@@ -67,6 +76,14 @@ long syscall(long nr, ...)
 	if (nr == SYS_gettid)
 		return 42;
 	va_start(ap, nr);
+	if (nr == SYS_mmap) {
+		void *at = va_arg(ap, void *);
+		size_t size = va_arg(ap, size_t);
+		long prot = va_arg(ap, long), flags = va_arg(ap, long), fd = va_arg(ap, long);
+
+		va_end(ap);
+		return (long)mmap(at, size, (int)prot, (int)flags, (int)fd, 0);
+	}
 	(void)va_arg(ap, void *);
 	op = va_arg(ap, int);
 	va_end(ap);

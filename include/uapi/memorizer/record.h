@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define MZ_REGION_MAGIC	  0x6d7a72696e673031ull /* "mzring01" */
-#define MZ_REGION_VERSION 7
+#define MZ_REGION_VERSION 8
 
 /* Where a program finds the region: the variable holds its path and, after a
  * colon, its inode. A process number may be used again; an inode is not. */
@@ -145,6 +145,13 @@ enum mz_blind {
 	MZ_BLIND_STACKS = 4,	 /* stacks were asked for, and cannot be taken in this program */
 };
 
+/* What a program that is calling exec becomes: its end is then the start of another one. */
+enum mz_becomes {
+	MZ_BECOMES_NOTHING,
+	MZ_BECOMES_ANOTHER,
+	MZ_BECOMES_BARRED, /* one that may not reach the region: of another user, for example */
+};
+
 /* So long does a thread wait for room in its ring. Then it thins what it records, for so long
  * at least, and until half of the ring is free again. */
 #define MZ_PATIENCE_NS	20000000ull
@@ -165,7 +172,8 @@ struct mz_program_slot {
 	uint64_t waits;	    /* how often a thread has waited for room in its ring */
 	uint64_t waited;    /* so long in all, in ns */
 	uint64_t longest;   /* and so long at once */
-	uint64_t pad;
+	uint32_t becomes;   /* enum mz_becomes */
+	uint32_t pad;
 	char path[208];
 };
 
@@ -180,6 +188,7 @@ enum mz_region_flags {
 	MZ_REGION_TSC = 1 << 3,	     /* times are of the time stamp counter, not in ns */
 	MZ_REGION_INJECTED = 1 << 4, /* into a running program: calls are to be redirected */
 	MZ_REGION_WAIT = 1 << 5,     /* a full ring waits for as long as it takes */
+	MZ_REGION_USERS = 1 << 6,    /* programs of other users may reach the region */
 };
 
 /* The calls that are redirected, in the order of mz_region.real. */
