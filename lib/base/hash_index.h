@@ -63,11 +63,21 @@ static inline bool mz_hash_index_room(struct mz_hash_index *ix)
 	return ix->count < ix->cap || mz_hash_index_grow(ix);
 }
 
-/* The next number, into the free slot that the search for the hash ended at. */
+/* A number into the free slot that the search for the hash ended at: the next one, or one of the
+ * caller's. */
+static inline void mz_hash_index_enter_as(struct mz_hash_index *ix, uint64_t h, size_t at,
+					  uint32_t number)
+{
+	ix->slots[at] = (h >> 32) << 32 | ((uint64_t)number + 1);
+	ix->count++;
+}
+
 static inline uint32_t mz_hash_index_enter(struct mz_hash_index *ix, uint64_t h, size_t at)
 {
-	ix->slots[at] = (h >> 32) << 32 | (ix->count + 1);
-	return (uint32_t)ix->count++;
+	uint32_t number = (uint32_t)ix->count;
+
+	mz_hash_index_enter_as(ix, h, at, number);
+	return number;
 }
 
 #endif

@@ -22,6 +22,8 @@
 #define MOVE_NS	     20000000l
 /* Less than this of a ring is not worth a call. */
 #define FORGET_BYTES 65536u
+/* The pages of so many rings stay mapped: most programs have few threads. */
+#define KEEP_RINGS   2u
 
 static uint64_t now_ns(void)
 {
@@ -180,6 +182,12 @@ static void forget_pages(const struct mz_record *from, uint64_t n)
 		madvise((void *)start, end - start, MADV_DONTNEED);
 }
 
+/* The pages of a ring that stay were all mapped when it was full once. */
+static bool is_mapped(const struct mz_user_rings *r, unsigned i)
+{
+	return i < KEEP_RINGS && r->rings[i].queue.put >= mz_ring_records(i);
+}
+
 /* Moves the records from put up to head, which are complete. */
 static int move_records(struct mz_user_rings *r, unsigned i, uint64_t n)
 {
@@ -189,11 +197,15 @@ static int move_records(struct mz_user_rings *r, unsigned i, uint64_t n)
 	uint64_t first = n < cap - at ? n : cap - at;
 	int ret;
 
-	fetch_pages(data + at, first);
-	fetch_pages(data, n - first);
+	if (!is_mapped(r, i)) {
+		fetch_pages(data + at, first);
+		fetch_pages(data, n - first);
+	}
 	ret = mz_spool_put(&r->spool, q, data + at, first, data, n - first);
-	forget_pages(data + at, first);
-	forget_pages(data, n - first);
+	if (i >= KEEP_RINGS) {
+		forget_pages(data + at, first);
+		forget_pages(data, n - first);
+	}
 	return ret;
 }
 

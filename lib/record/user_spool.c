@@ -25,7 +25,9 @@ void mz_spool_close(struct mz_user_spool *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s->unread);
+	free(s->memory);
 	s->unread = NULL;
+	s->memory = NULL;
 	s->fd = -1;
 }
 
@@ -34,6 +36,15 @@ void mz_spool_open(struct mz_user_spool *s, const char *folder, uint64_t limit)
 	*s = (struct mz_user_spool){.limit = limit ? limit : SPOOL_LIMIT};
 	pthread_mutex_init(&s->lock, NULL);
 	s->fd = mz_nameless_file(folder);
+	s->memory = s->fd >= 0 ? malloc(SPOOL_MEMORY) : NULL;
+}
+
+/* So many of the bytes at an offset are in memory. */
+static size_t in_memory(const struct mz_user_spool *s, uint64_t offset, size_t bytes)
+{
+	uint64_t most = s->memory && offset < SPOOL_MEMORY ? SPOOL_MEMORY - offset : 0;
+
+	return bytes < most ? bytes : (size_t)most;
 }
 
 /* ---- segments ----------------------------------------------------------------------- */
@@ -154,6 +165,28 @@ static bool has_room(struct mz_user_spool *s, uint64_t end)
 	return end <= s->allowed;
 }
 
+/* So many bytes of what is to be written were; the number of pieces that are left. */
+static int pass(struct iovec **v, int n, size_t did)
+{
+	for (; n && did >= (*v)->iov_len; ++*v, n--)
+		did -= (*v)->iov_len;
+	if (n) {
+		(*v)->iov_base = (char *)(*v)->iov_base + did;
+		(*v)->iov_len -= did;
+	}
+	return n;
+}
+
+/* As many bytes as there is room for in memory, of the first piece; 0: there is none. */
+static size_t keep(struct mz_user_spool *s, const struct iovec *v, uint64_t at)
+{
+	size_t n = in_memory(s, at, v->iov_len);
+
+	if (n)
+		memcpy(s->memory + at, v->iov_base, n);
+	return n;
+}
+
 /* All of it or nothing. */
 static int append(struct mz_user_spool *s, struct iovec *v, int n, size_t bytes)
 {
@@ -162,20 +195,17 @@ static int append(struct mz_user_spool *s, struct iovec *v, int n, size_t bytes)
 	if (!has_room(s, at + bytes))
 		return -ENOSPC;
 	while (bytes) {
-		ssize_t did = pwritev(s->fd, v, n, (off_t)at);
+		ssize_t did = (ssize_t)keep(s, v, at);
 
+		if (!did)
+			did = pwritev(s->fd, v, n, (off_t)at);
 		if (did < 0 && errno == EINTR)
 			continue;
 		if (did <= 0)
 			return did ? -errno : -ENOSPC;
 		at += (size_t)did;
 		bytes -= (size_t)did;
-		for (; n && (size_t)did >= v->iov_len; v++, n--)
-			did -= (ssize_t)v->iov_len;
-		if (n) {
-			v->iov_base = (char *)v->iov_base + did;
-			v->iov_len -= (size_t)did;
-		}
+		n = pass(&v, n, (size_t)did);
 	}
 	s->end = at;
 	return 0;
@@ -266,11 +296,30 @@ static bool find_part(struct mz_user_spool *s, const struct mz_spool_queue *q, u
 	return found;
 }
 
+/* Into the buffer of the queue. False: the file cannot be read. */
+static bool read_at(const struct mz_user_spool *s, char *to, size_t bytes, uint64_t offset)
+{
+	size_t done = in_memory(s, offset, bytes);
+
+	if (done)
+		memcpy(to, s->memory + offset, done);
+	while (done < bytes) {
+		ssize_t got = pread(s->fd, to + done, bytes - done, (off_t)(offset + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		done += (size_t)got;
+	}
+	return true;
+}
+
 const struct mz_record *mz_spool_refill(struct mz_user_spool *s, struct mz_spool_queue *q,
 					uint64_t n)
 {
 	struct mz_spool_part p;
-	size_t want, done = 0;
+	size_t want;
 
 	if (!find_part(s, q, n, &p))
 		return NULL;
@@ -284,16 +333,8 @@ const struct mz_record *mz_spool_refill(struct mz_user_spool *s, struct mz_spool
 		q->buf = b;
 		q->buf_cap = cap;
 	}
-	while (done < want * RECORD) {
-		ssize_t got = pread(s->fd, (char *)q->buf + done, want * RECORD - done,
-				    (off_t)(p.offset + (n - p.first) * RECORD + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return NULL;
-		done += (size_t)got;
-	}
+	if (!read_at(s, (char *)q->buf, want * RECORD, p.offset + (n - p.first) * RECORD))
+		return NULL;
 	q->buf_first = n;
 	q->buf_count = want;
 	return q->buf;

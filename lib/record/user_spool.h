@@ -3,7 +3,8 @@
  * Records on their way from the rings to the packer: in a file without a name. So a
  * program does not wait for the packer, and the memory is bounded. The file is a row
  * of segments; one that was read is given back to the disk at once, and the file
- * begins again whenever all of it has been read.
+ * begins again whenever all of it has been read. Its beginning is in memory: a packer
+ * that keeps up needs no more.
  */
 #ifndef MZ_RECORD_USER_SPOOL_H
 #define MZ_RECORD_USER_SPOOL_H
@@ -16,6 +17,7 @@
 #define SPOOL_SEGMENT	 (4ull << 20) /* bytes */
 #define SPOOL_LEAST_ROOM (4ull << 20) /* on the disk: with less there is no spool */
 #define SPOOL_HOLES	 64u
+#define SPOOL_MEMORY	 (2ull << 20) /* bytes at its beginning that are in no file */
 
 struct mz_spool_part {
 	uint64_t offset;
@@ -38,6 +40,7 @@ struct mz_spool_queue {
 struct mz_user_spool {
 	pthread_mutex_t lock; /* of all but the readers' buffers */
 	int fd;
+	char *memory;	  /* SPOOL_MEMORY bytes; NULL: all of it is in the file */
 	uint64_t limit;	  /* bytes that may wait */
 	uint64_t end;	  /* of what is written */
 	uint64_t given;	  /* bytes of segments that were given back */

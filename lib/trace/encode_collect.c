@@ -586,8 +586,13 @@ static void fetch_notes(const struct mz_encoder *e, const struct mz_event *ev, s
 						   usual_form(&ev[i]), ev[i].call);
 
 		mz_u64_table_prefetch(&e->map, ev[i].addr, sizeof(struct mz_encode_note));
-		if (e->patterns.v)
-			__builtin_prefetch(&e->patterns.v[number]);
+		if (e->patterns.v) {
+			const struct mz_pattern *t = &e->patterns.v[number];
+
+			/* most lie in two lines */
+			__builtin_prefetch(t);
+			__builtin_prefetch((const char *)(t + 1) - 1);
+		}
 	}
 }
 

@@ -125,8 +125,9 @@ static inline uint32_t usual_final(struct mz_encoder *e, uint32_t base, uint32_t
 	if (growth)
 		return final_pattern(e, base, block, growth);
 	if (!block) {
+		/* the list by pattern is all that its number is noted in */
 		if (e->plain_final[base] == MZ_PATTERN_NONE)
-			e->plain_final[base] = final_pattern(e, base, 0, 0);
+			e->plain_final[base] = mz_patterns_number(&e->final, &e->patterns.v[base]);
 		return e->plain_final[base];
 	}
 	if (hint->key != key)

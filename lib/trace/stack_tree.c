@@ -16,6 +16,7 @@ void mz_stack_tree_deinit(struct mz_stack_tree *t)
 	mz_spill_free(&t->depth);
 	mz_spill_free(&t->stack_of);
 	mz_spill_free(&t->node_of);
+	mz_spill_free(&t->child);
 	mz_hash_index_deinit(&t->index);
 	for (unsigned i = 0; i < MZ_STACK_SCRATCH; i++)
 		free(t->scratch[i]);
@@ -30,7 +31,13 @@ static uint64_t hash_of(const struct mz_stack_tree *t, uint32_t parent, uint64_t
 	return mz_hash_mix(ip ^ t->seed[0], parent ^ t->seed[1]);
 }
 
-/* The node, or 0 and *at is the slot where it would be. */
+static inline uint32_t *first_child(const struct mz_stack_tree *t, uint32_t node)
+{
+	return &((uint32_t *)t->child.data)[node];
+}
+
+/* Among the children that are not the first: the node, or 0 and *at is the slot where it would
+ * be. */
 static inline uint32_t find(const struct mz_stack_tree *t, uint64_t h, uint32_t parent, uint64_t ip,
 			    size_t *at)
 {
@@ -45,6 +52,30 @@ static inline uint32_t find(const struct mz_stack_tree *t, uint64_t h, uint32_t 
 	}
 }
 
+/* Room for the children of all nodes there are, and of one more. 0 or -ENOMEM. */
+static int index_room(struct mz_stack_tree *t)
+{
+	if (mz_spill_room(&t->spill, &t->child, ((size_t)t->nodes + 2) * sizeof(uint32_t)) < 0)
+		return -ENOMEM;
+	return mz_hash_index_room(&t->index) ? 0 : -ENOMEM;
+}
+
+/* The next node, for which there is room, can be found by its parent and address from now on. */
+static void enter(struct mz_stack_tree *t)
+{
+	uint32_t node = ++t->indexed, parent = mz_stack_tree_parent(t, node);
+	uint64_t ip = mz_stack_tree_ip(t, node), h;
+	size_t at;
+
+	if (!*first_child(t, parent)) {
+		*first_child(t, parent) = node;
+		return;
+	}
+	h = hash_of(t, parent, ip);
+	find(t, h, parent, ip, &at);
+	mz_hash_index_enter_as(&t->index, h, at, node - 1);
+}
+
 /*
  * A reader adds nodes as they are, and most readers never look one up: the index is built when the
  * first stack is put. A file may contain the same node twice; either will do.
@@ -54,20 +85,13 @@ static int make_index(struct mz_stack_tree *t)
 	if (!t->index.slots) {
 		mz_hash_random(t->seed, 2);
 		t->index.spill = &t->spill;
-		if (!mz_hash_index_room(&t->index))
-			return -ENOMEM;
 	}
-	while (t->index.count < t->nodes) {
-		uint32_t node = (uint32_t)t->index.count + 1;
-		uint64_t h = hash_of(t, mz_stack_tree_parent(t, node), mz_stack_tree_ip(t, node));
-		size_t at;
-
-		if (!mz_hash_index_room(&t->index))
+	if (index_room(t) < 0)
+		return -ENOMEM;
+	while (t->indexed < t->nodes) {
+		if (index_room(t) < 0)
 			return -ENOMEM;
-		at = mz_hash_index_home(&t->index, h);
-		while (mz_hash_index_candidate(&t->index, h, &at) != MZ_HASH_NONE)
-			at = mz_hash_index_next(&t->index, at);
-		mz_hash_index_enter(&t->index, h, at);
+		enter(t);
 	}
 	return 0;
 }
@@ -124,27 +148,22 @@ int mz_stack_tree_add_stack(struct mz_stack_tree *t, uint32_t node)
 	return 0;
 }
 
-/* Puts a new node into the index; 0: no memory. */
-static uint32_t add_child(struct mz_stack_tree *t, uint32_t parent, uint64_t ip, uint64_t h,
-			  size_t at)
-{
-	bool full = t->index.count == t->index.cap;
-
-	if (!mz_hash_index_room(&t->index) || mz_stack_tree_add_node(t, parent, ip) < 0)
-		return 0;
-	if (full) /* growing has moved the slots */
-		find(t, h, parent, ip, &at);
-	return mz_hash_index_enter(&t->index, h, at) + 1;
-}
-
 /* The node of a frame below another one; it is created if necessary. 0: no memory. */
 static inline uint32_t child(struct mz_stack_tree *t, uint32_t parent, uint64_t ip)
 {
-	uint64_t h = hash_of(t, parent, ip);
+	uint32_t node = *first_child(t, parent);
 	size_t at;
-	uint32_t node = find(t, h, parent, ip, &at);
 
-	return node ? node : add_child(t, parent, ip, h, at);
+	if (node && mz_stack_tree_ip(t, node) == ip)
+		return node;
+	if (node)
+		node = find(t, hash_of(t, parent, ip), parent, ip, &at);
+	if (node)
+		return node;
+	if (index_room(t) < 0 || mz_stack_tree_add_node(t, parent, ip) < 0)
+		return 0;
+	enter(t);
+	return t->nodes;
 }
 
 uint32_t mz_stack_tree_put(struct mz_stack_tree *t, const uint64_t *ips, size_t depth)
@@ -194,5 +213,6 @@ void mz_stack_tree_let_go(const struct mz_stack_tree *t)
 	mz_spill_let_go(&t->depth);
 	mz_spill_let_go(&t->stack_of);
 	mz_spill_let_go(&t->node_of);
+	mz_spill_let_go(&t->child);
 	mz_spill_let_go(&t->index.memory);
 }

@@ -23,8 +23,12 @@ struct mz_stack_tree {
 	uint32_t nodes;		       /* the last one */
 	struct mz_spill_array node_of; /* by stack */
 	uint32_t stacks;
-	struct mz_hash_index index; /* node - 1 by parent and ip; not all while a file is read */
-	uint64_t seed[2];	    /* of its hash */
+	/* Nodes by parent and ip. Most have one child, which is found next to what was added with
+	 * it; only the others are in the hash table, whose places are all over the memory. */
+	struct mz_spill_array child; /* by node: the first one */
+	struct mz_hash_index index;  /* the others, node - 1 */
+	uint32_t indexed;	     /* nodes that can be found; not all while a file is read */
+	uint64_t seed[2];	     /* of the hash */
 	/* the nodes of the stack that was put last, outermost first: the next one has most of them
 	 * in common, and needs no lookup for these */
 	uint32_t *path;
