@@ -14,7 +14,7 @@ esac
 
 # need_kernel VARIANT...: builds what is missing; skips the test where that cannot be.
 need_kernel() {
-	[ -n "${MZ_KERNELS:-}" ] || build_kernel $(echo "$@" | sed "s/\<memorizer\>/${MZ_VARIANT:-memorizer}/")
+	[ -n "${MZ_KERNELS:-}" ] || build_kernel $(printf '%s ' "$@" | sed "s/\<memorizer\>/${MZ_VARIANT:-memorizer}/")
 	[ -z "${MZ_VARIANT:-}" ] || stand_in
 }
 
