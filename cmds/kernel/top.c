@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "cmds/cmd.h"
 #include "record/kmem.h"
@@ -66,14 +67,6 @@ static volatile sig_atomic_t ended;
 static void on_signal(int sig)
 {
 	ended = sig;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* ---- from counts to lines ----------------------------------------------- */
@@ -151,7 +144,7 @@ static int by_weight(const void *a, const void *b, void *arg)
 
 static bool look(struct screen *s)
 {
-	uint64_t now = now_ns();
+	uint64_t now = mz_now_ns();
 	size_t n, o = 0;
 	struct mz_kmem_row *rows = mz_kmem_summary(s->k, &n);
 	struct line *lines = rows ? realloc(s->lines, (n + 1) * sizeof(*lines)) : NULL;
@@ -288,10 +281,10 @@ static int show(struct screen *s, double delay)
 	while (on && !ended) {
 		int key;
 
-		if (!s->paused && now_ns() >= next) {
+		if (!s->paused && mz_now_ns() >= next) {
 			if (!look(s))
 				return -ENOMEM;
-			next = now_ns() + (uint64_t)(delay * 1e9);
+			next = mz_now_ns() + (uint64_t)(delay * 1e9);
 		}
 		draw(s);
 		timeout(100);
@@ -299,7 +292,7 @@ static int show(struct screen *s, double delay)
 		if (key != ERR)
 			on = obey(s, key);
 		if (key != ERR && key != KEY_RESIZE && !s->paused)
-			next = now_ns() < next - (uint64_t)(delay * 1e9) + 200000000u ? next : 0;
+			next = mz_now_ns() < next - (uint64_t)(delay * 1e9) + 200000000u ? next : 0;
 	}
 	return 0;
 }
@@ -349,7 +342,7 @@ static int run(void *options, int argc, char **argv)
 		mz_kallsyms_free(s.syms);
 		return console_error(&err);
 	}
-	s.at = now_ns();
+	s.at = mz_now_ns();
 	if (!initscr()) {
 		ret = -EIO;
 	} else {

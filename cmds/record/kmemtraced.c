@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
@@ -281,18 +282,10 @@ static void reap(struct kmemtraced_job *j)
 
 /* ---- while it runs ------------------------------------------------------ */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void show_progress(struct kmemtraced_job *j, const struct kmemtraced_source *src,
 			  struct kmemtraced_progress *last)
 {
-	struct kmemtraced_progress now = {.time = now_ns()};
+	struct kmemtraced_progress now = {.time = mz_now_ns()};
 	double s = (double)(now.time - last->time) / 1e9;
 	char total[32], lost[32];
 
@@ -327,17 +320,17 @@ int kmemtraced_wait(struct kmemtraced_job *j, const struct kmemtraced_source *sr
 		    const sigset_t *signals)
 {
 	bool live = isatty(STDERR_FILENO) && !j->o->quiet && !j->o->json;
-	struct kmemtraced_progress last = {.time = now_ns()};
+	struct kmemtraced_progress last = {.time = mz_now_ns()};
 	uint64_t until = UINT64_MAX;
 	int ret = 0;
 
-	j->began = now_ns();
+	j->began = mz_now_ns();
 	if (j->o->duration > 0)
 		until = j->began + (uint64_t)(j->o->duration * 1e9);
 	if (j->child)
 		close(j->go);
-	while (!ret && !j->child_done && now_ns() < until) {
-		uint64_t left = until - now_ns();
+	while (!ret && !j->child_done && mz_now_ns() < until) {
+		uint64_t left = until - mz_now_ns();
 		struct timespec t = {.tv_nsec = left < LOOK_NS ? (long)left : LOOK_NS};
 		int sig = sigtimedwait(signals, NULL, &t);
 
@@ -345,12 +338,12 @@ int kmemtraced_wait(struct kmemtraced_job *j, const struct kmemtraced_source *sr
 			break;
 		reap(j);
 		ret = src->failed(j);
-		if (live && now_ns() - last.time > 500000000)
+		if (live && mz_now_ns() - last.time > 500000000)
 			show_progress(j, src, &last);
 	}
 	if (live)
 		fprintf(stderr, "\r\033[K");
-	j->ended = now_ns();
+	j->ended = mz_now_ns();
 	return ret;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 #ifdef __x86_64__
@@ -30,18 +31,10 @@
 #define MAX_THREADS  4096u
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* 1: it stopped; 0: not within this time; -ESRCH: it is gone. */
 static int wait_stop(pid_t tid, uint64_t ns, int *status)
 {
-	uint64_t end = now() + ns;
+	uint64_t end = mz_now_ns() + ns;
 
 	for (unsigned looks = 0;; looks++) {
 		pid_t got = waitpid(tid, status, WNOHANG | __WALL);
@@ -50,7 +43,7 @@ static int wait_stop(pid_t tid, uint64_t ns, int *status)
 			return WIFSTOPPED(*status) ? 1 : -ESRCH;
 		if (got < 0)
 			return -ESRCH;
-		if (now() > end)
+		if (mz_now_ns() > end)
 			return 0;
 		if (looks > 200)
 			nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
@@ -130,9 +123,9 @@ static bool stands_well(struct mz_attach_thread *t, pid_t tid)
  * the trap of a step would kill the program if we died. */
 static bool wait_for_place(struct mz_attach_thread *t, pid_t tid)
 {
-	uint64_t end = now() + LOOK_NS;
+	uint64_t end = mz_now_ns() + LOOK_NS;
 
-	for (unsigned looks = 1; now() < end; looks++) {
+	for (unsigned looks = 1; mz_now_ns() < end; looks++) {
 		if (run_on(tid, looks) <= 0)
 			return false;
 		if (stands_well(t, tid))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "record/user_events.h"
 #include "record/user_start.h"
@@ -16,14 +17,6 @@
 #define IDLE_LOOKS 64u
 /* So long may a program take to load its libraries. */
 #define LOADING_NS 10000000000ull
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static bool pidfd_ended(int fd)
 {
@@ -112,7 +105,7 @@ static void becomes(struct mz_user_rings *r, unsigned i)
 			(struct mz_became){.process = m->process,
 					   .pid = m->pid,
 					   .barred = what == MZ_BECOMES_BARRED,
-					   .since = now()};
+					   .since = mz_now_ns()};
 }
 
 uint64_t mz_user_rings_barred(const struct mz_user_rings *r)
@@ -138,8 +131,8 @@ bool mz_user_rings_expect(const struct mz_user_rings *r)
 		const struct mz_became *b = &r->became[k];
 
 		snprintf(path, sizeof(path), "/proc/%u/exe", b->process.pid);
-		if (!b->barred && now() - b->since < LOADING_NS && mz_process_runs(&b->process) &&
-		    !mz_user_check_file(path, &why))
+		if (!b->barred && mz_now_ns() - b->since < LOADING_NS &&
+		    mz_process_runs(&b->process) && !mz_user_check_file(path, &why))
 			return true;
 	}
 	return false;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/beside.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "record/user_events.h"
 
@@ -24,14 +25,6 @@
 #define FORGET_BYTES 65536u
 /* The pages of so many rings stay mapped: most programs have few threads. */
 #define KEEP_RINGS   2u
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 uint64_t mz_user_rings_clock(const struct mz_user_rings *r)
 {
@@ -47,14 +40,14 @@ uint64_t mz_user_rings_clock(const struct mz_user_rings *r)
 	}
 #endif
 	(void)r;
-	return now_ns();
+	return mz_now_ns();
 }
 
 /* The line between two readings of both clocks: the longer it is, the more precise its slope. */
 void mz_user_rings_set_clock(struct mz_user_rings *r)
 {
 	r->clock1 = mz_user_rings_clock(r);
-	r->ns1 = now_ns();
+	r->ns1 = mz_now_ns();
 	r->rate = r->clock1 == r->clock0
 			  ? 0
 			  : (double)(r->ns1 - r->ns0) / (double)(r->clock1 - r->clock0);
@@ -135,7 +128,7 @@ int mz_user_rings_init(struct mz_user_rings *r, int fd, uint32_t flags, uint32_t
 	mz_region_own(&r->owner, r->region);
 	r->region->magic = MZ_REGION_MAGIC;
 	r->clock0 = mz_user_rings_clock(r);
-	r->ns0 = now_ns();
+	r->ns0 = mz_now_ns();
 	nanosleep(&pause, NULL);
 	mz_user_rings_set_clock(r);
 	open_spool(r);
