@@ -154,42 +154,24 @@ static void fill(char **argv, const char *first, size_t n, va_list *list)
 		fill(argv, first, n, &list);                                                       \
 	} while (0)
 
-EXPORT int execl(const char *path, const char *first, ...)
-{
-	bool told = begins();
-	va_list list;
-	char **argv;
+/* What follows the call are its arguments behind the array. */
+#define EXEC_LIST(name, call, ...)                                                                 \
+	EXPORT int name(const char *path, const char *first, ...)                                  \
+	{                                                                                          \
+		bool told = begins();                                                              \
+		va_list list;                                                                      \
+		char **argv;                                                                       \
+                                                                                                   \
+		TAKE_LIST(list, first, argv);                                                      \
+		call(path, argv, ##__VA_ARGS__);                                                   \
+		va_end(list);                                                                      \
+		return failed(told);                                                               \
+	}
 
-	TAKE_LIST(list, first, argv);
-	real.execv(path, argv);
-	va_end(list);
-	return failed(told);
-}
-
-EXPORT int execlp(const char *file, const char *first, ...)
-{
-	bool told = begins();
-	va_list list;
-	char **argv;
-
-	TAKE_LIST(list, first, argv);
-	real.execvp(file, argv);
-	va_end(list);
-	return failed(told);
-}
-
-/* The environment follows the list. */
-EXPORT int execle(const char *path, const char *first, ...)
-{
-	bool told = begins();
-	va_list list;
-	char **argv;
-
-	TAKE_LIST(list, first, argv);
-	real.execve(path, argv, va_arg(list, char **));
-	va_end(list);
-	return failed(told);
-}
+EXEC_LIST(execl, real.execv)
+EXEC_LIST(execlp, real.execvp)
+/* the environment follows the list */
+EXEC_LIST(execle, real.execve, va_arg(list, char **))
 
 #ifdef __x86_64__
 EXPORT int execveat(int fd, const char *path, char *const argv[], char *const environment[],
