@@ -24,7 +24,7 @@
 #define SHORT_CHUNKS   4     /* before that one; of more it is not worth it */
 #define MIX_UPTO       16384 /* numbers of a column of that chunk, or of the tree */
 #define MIX_NODES      32768 /* of the tree so far */
-#define LARGE_ENCODER  (16u << 20)   /* bytes: it had chunks of more than half the length */
+#define LARGE_ENCODER  (10u << 20)   /* bytes: it had chunks of more than half the length */
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
 
 struct mz_stream {
@@ -595,9 +595,10 @@ static bool is_large(const struct mz_encoder *e)
 	return mz_encoder_memory(e) > LARGE_ENCODER;
 }
 
+/* Beside a large encoder there is no room for another. */
 static void let_go_of_large(struct mz_stream *s, bool beside)
 {
-	if (s->other && (!beside || is_large(s->other))) {
+	if (s->other && (!beside || is_large(s->other) || is_large(s->encoder))) {
 		mz_encoder_free(s->other);
 		s->other = NULL;
 	}
@@ -628,11 +629,12 @@ static void set_level(struct mz_stream *s, bool beside)
 }
 
 /* The second half of a chunk takes longer than the first one: instead of waiting for the thread,
- * this one begins with the second half of its own chunk. What fails here fails again when the
- * chunk is written. */
+ * this one begins with the second half of its own chunk, if there is room for both. What fails here
+ * fails again when the chunk is written. */
 static void work_meanwhile(struct mz_stream *s)
 {
-	while (mz_beside_busy(&s->thread) && mz_encoder_step(s->encoder) > 0)
+	while (!is_large(s->encoder) && mz_beside_busy(&s->thread) &&
+	       mz_encoder_step(s->encoder) > 0)
 		;
 }
 
@@ -670,7 +672,7 @@ static bool is_full(const struct mz_stream *s)
 	uint32_t share = MZ_WIRE_MAX_EVENTS / (streams ? streams : 1);
 	uint32_t n = mz_encoder_events(s->encoder);
 
-	if (s->writer->beside)
+	if (s->writer->beside || s->other)
 		share /= n >= share / 4 && mz_encoder_tables(s->encoder) > BESIDE_TABLES ? 4 : 2;
 	return mz_encoder_full(s->encoder) || n >= (share > LEAST_CHUNK ? share : LEAST_CHUNK);
 }

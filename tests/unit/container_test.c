@@ -2,9 +2,11 @@
 /* Containers written and read back: every field, every odd event, chunks,
  * streams, tables, attributes, selection. */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -488,6 +490,70 @@ static void packed_beside(void)
 	free(ev);
 }
 
+/* What a compiler does: hundreds of thousands of blocks of many sizes, from as many places. */
+static void many_blocks(struct mz_event *ev, size_t n, uint64_t *time)
+{
+	for (size_t i = 0; i < n; i++) {
+		bool begins = rnd(2);
+
+		ev[i] = (struct mz_event){.kind = begins ? MZ_ALLOC : MZ_FREE,
+					  .call = begins ? MZ_CALL_MALLOC : MZ_CALL_FREE,
+					  .has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_TID,
+					  .addr = 0x10000 + 32 * rnd(200000),
+					  .time = *time += rnd(900),
+					  .tid = 1};
+		if (begins) {
+			ev[i].has |= MZ_HAS_GIVEN | MZ_HAS_SITE;
+			ev[i].size = 8 * rnd(300);
+			ev[i].given = ev[i].size + 8;
+			ev[i].site = 1 + (uint32_t)rnd(9000);
+		}
+	}
+}
+
+/* In a child, which says how much memory it took at most. A thread works beside for so many
+ * batches of events, then for as many none does. */
+static long memory_of_writer(unsigned batches)
+{
+	struct mz_writer_options o = {.overwrite = true, .raw = true};
+	static struct mz_event ev[4096];
+	uint64_t time = 1;
+	struct rusage used;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct mz_writer *w = mz_writer_open(path, &o, NULL);
+
+		mallopt(M_MMAP_THRESHOLD, 1 << 16);
+		mz_writer_hurry(w, false);
+		for (unsigned i = 0; i < 330; i++) {
+			many_blocks(ev, 4096, &time);
+			mz_writer_beside(w, batches && i / batches % 2);
+			if (mz_writer_add(w, ev, 4096) < 0)
+				_exit(1);
+		}
+		_exit(mz_writer_close(w, NULL) < 0);
+	}
+	CHECK(pid > 0 && wait4(pid, &status, 0, &used) == pid && !status);
+	return used.ru_maxrss;
+}
+
+/* Whenever a thread begins to work beside, and whenever it ends. */
+static void two_encoders_take_the_memory_of_one(void)
+{
+	static const unsigned batches[] = {1, 20, 45, 100};
+	long one = memory_of_writer(0);
+
+	for (unsigned i = 0; i < sizeof(batches) / sizeof(*batches); i++) {
+		long two = memory_of_writer(batches[i]);
+
+		if (two > one + one / 10)
+			printf("# %u batches: %ld KiB, %ld alone\n", batches[i], two, one);
+		CHECK(two <= one + one / 10);
+	}
+}
+
 /* An event as a recorder of programs makes most of them. Few addresses: blocks are freed twice,
  * begin where one is live, and are freed that never began. */
 static void usual_event(struct mz_event *ev)
@@ -657,6 +723,9 @@ int main(void)
 	RUN(many_producers);
 	RUN(summary);
 	RUN(packed_beside);
+#ifndef __SANITIZE_ADDRESS__
+	RUN(two_encoders_take_the_memory_of_one);
+#endif
 	RUN(short_columns_are_mixed);
 	unlink(path);
 	rmdir(dir);
