@@ -118,7 +118,7 @@ static uint64_t refused(const struct record_job *j)
  * lower bound. */
 static uint64_t silent(const struct record_job *j)
 {
-	uint64_t n = mz_user_rings_silent(&j->rings);
+	uint64_t n = j->rings.silent;
 	uint64_t known = refused(j) + j->rings.region->sandboxed;
 
 	return n > known ? n - known : 0;
@@ -138,7 +138,7 @@ static void tell_silent(const struct record_job *j)
 /* Of another user, or with fewer rights than the recorder. */
 static void tell_barred(const struct record_job *j)
 {
-	uint64_t n = mz_user_rings_barred(&j->rings);
+	uint64_t n = j->rings.barred;
 	char a[32];
 
 	if (n)
@@ -284,7 +284,7 @@ void record_tell_json(const struct record_job *j)
 	mz_json_u64(&json, "refused", refused(j));
 	mz_json_u64(&json, "sandboxed", j->rings.region->sandboxed);
 	mz_json_u64(&json, "not_loaded", silent(j));
-	mz_json_u64(&json, "other_users", mz_user_rings_barred(&j->rings));
+	mz_json_u64(&json, "other_users", j->rings.barred);
 	mz_json_u64(&json, "stray", j->rings.stray);
 	mz_json_i64(&json, "exit_status", record_exit_status(j));
 	getrusage(RUSAGE_CHILDREN, &program);

@@ -76,6 +76,7 @@ static void has_come(struct mz_user_rings *r, const struct mz_process *p, uint32
 {
 	for (unsigned k = 0; k < r->became_count; k++)
 		if (is_same(&r->became[k].process, r->became[k].pid, p, pid)) {
+			--*(r->became[k].barred ? &r->barred : &r->silent);
 			r->became[k] = r->became[--r->became_count];
 			return;
 		}
@@ -88,6 +89,7 @@ static void becomes(struct mz_user_rings *r, unsigned i)
 {
 	const struct mz_user_program *m = r->images[i];
 	uint32_t what = __atomic_load_n(&r->region->images[i].becomes, __ATOMIC_ACQUIRE);
+	bool barred = what == MZ_BECOMES_BARRED;
 
 	if (what == MZ_BECOMES_NOTHING && !mz_process_runs(&m->process))
 		return;
@@ -98,28 +100,12 @@ static void becomes(struct mz_user_rings *r, unsigned i)
 		    is_same(&next->process, next->pid, &m->process, m->pid))
 			return;
 	}
-	if (r->became_count == MOST_BECAME)
-		r->became_more++;
-	else
-		r->became[r->became_count++] =
-			(struct mz_became){.process = m->process,
-					   .pid = m->pid,
-					   .barred = what == MZ_BECOMES_BARRED,
-					   .since = mz_now_ns()};
-}
-
-uint64_t mz_user_rings_barred(const struct mz_user_rings *r)
-{
-	uint64_t n = 0;
-
-	for (unsigned k = 0; k < r->became_count; k++)
-		n += r->became[k].barred;
-	return n;
-}
-
-uint64_t mz_user_rings_silent(const struct mz_user_rings *r)
-{
-	return r->became_count + r->became_more - mz_user_rings_barred(r);
+	++*(barred ? &r->barred : &r->silent);
+	if (r->became_count < MOST_BECAME)
+		r->became[r->became_count++] = (struct mz_became){.process = m->process,
+								  .pid = m->pid,
+								  .barred = barred,
+								  .since = mz_now_ns()};
 }
 
 bool mz_user_rings_expect(const struct mz_user_rings *r)

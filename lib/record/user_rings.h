@@ -88,9 +88,11 @@ struct mz_user_rings {
 	uint64_t take_at;
 	uint64_t stray;	  /* records in rings of no program */
 	uint64_t refused; /* programs for which there was no file or no memory */
+	/* Programs that recorded ones became and that have not appeared: because they may not reach
+	 * the region, or for another reason. The list has the first of them. */
+	uint64_t barred, silent;
 	struct mz_became became[MOST_BECAME];
 	unsigned became_count;
-	uint64_t became_more; /* that found no place there */
 };
 
 /* fd: of memory for the region, which a program has made; -1 = make it. To be called
@@ -116,10 +118,6 @@ long mz_user_rings_drain_some(struct mz_user_rings *r);
 
 /* Programs that came, and went. how many are left, or -errno. */
 int mz_user_rings_images(struct mz_user_rings *r);
-/* How many of those that recorded programs became have not appeared, because they may not reach the
- * region; or for another reason. */
-uint64_t mz_user_rings_barred(const struct mz_user_rings *r);
-uint64_t mz_user_rings_silent(const struct mz_user_rings *r);
 /* A program that a recorded one became is still being loaded, and may appear. */
 bool mz_user_rings_expect(const struct mz_user_rings *r);
 /* The recording ends before the programs do: complete their files. */
