@@ -44,8 +44,8 @@ void recording_note_end(struct mz_recording *r)
 	early_end_note(r->name, &end);
 }
 
-static void note_map(const char *path, const char *note, uint64_t hashed, bool open_end,
-		     unsigned files_cut, uint64_t bad_lines)
+void recording_note_map(const char *path, const char *note, uint64_t hashed, bool open_end,
+			unsigned files_cut, uint64_t bad_lines)
 {
 	struct mz_early_end end = {.files = files_cut};
 
@@ -67,9 +67,10 @@ static void note_map(const char *path, const char *note, uint64_t hashed, bool o
 
 void recording_note(struct mz_analysis *a, const char *path)
 {
-	note_map(path, mz_analysis_text(a, "note"), mz_analysis_number(a, "hashed"),
-		 mz_analysis_number(a, "open_end"), (unsigned)mz_analysis_number(a, MZ_FILES_CUT),
-		 mz_analysis_number(a, "bad_lines"));
+	recording_note_map(path, mz_analysis_text(a, "note"), mz_analysis_number(a, "hashed"),
+			   mz_analysis_number(a, "open_end"),
+			   (unsigned)mz_analysis_number(a, MZ_FILES_CUT),
+			   mz_analysis_number(a, "bad_lines"));
 }
 
 int recording_model(struct mz_recording *r, const struct mz_recording_model *how,
@@ -81,7 +82,7 @@ int recording_model(struct mz_recording *r, const struct mz_recording_model *how
 	if (r->o.arg)
 		progress_end(r->o.arg);
 	if (!ret)
-		note_map(r->name, mz_kmap_note(r->kmap, text, sizeof(text)), m->hashed, m->open_end,
-			 m->files_cut, m->bad_lines);
+		recording_note_map(r->name, mz_kmap_note(r->kmap, text, sizeof(text)), m->hashed,
+				   m->open_end, m->files_cut, m->bad_lines);
 	return ret;
 }

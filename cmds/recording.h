@@ -31,6 +31,9 @@ struct mz_analysis *recording_analysis(const char *path, const struct mz_analysi
 				       struct progress *progress, struct mz_error *err);
 /* Notes what a map does not contain, after the first question. */
 void recording_note(struct mz_analysis *a, const char *path);
+/* The same, of one that was read without an analysis. */
+void recording_note_map(const char *path, const char *note, uint64_t hashed, bool open_end,
+			unsigned files_cut, uint64_t bad_lines);
 
 /* Notes that a recording ends early, if it does; once it is read. */
 void recording_note_end(struct mz_recording *r);

@@ -86,6 +86,8 @@ static int run(void *options, int argc, char **argv)
 			      .force = o->force,
 			      .strict = o->strict,
 			      .skip_unmatched = o->skip_unmatched};
+	struct kmem_convert kmem = {
+		.output = o->output, .best = o->best, .force = o->force, .strict = o->strict};
 	struct input what = look(o, argc, argv);
 	int ret;
 
@@ -94,6 +96,7 @@ static int run(void *options, int argc, char **argv)
 					 .best = o->best,
 					 .force = o->force,
 					 .skip_bad = o->skip_bad,
+					 .strict = o->strict,
 					 .to = o->to == TO_KMAP	     ? KMAP_TO_LINES
 					       : o->to == TO_KMAP_G2 ? KMAP_TO_G2
 					       : o->to == TO_KMAP_G3 ? KMAP_TO_G3
@@ -103,12 +106,12 @@ static int run(void *options, int argc, char **argv)
 				: kmap_convert(&k, argc ? argv[0] : "-");
 	}
 	if (o->to >= TO_RAW)
-		return argc ? kmem_export(argv, argc, o->output, raw[o->to - TO_RAW].shape,
-					  raw[o->to - TO_RAW].big, o->force)
+		return argc ? kmem_export(&kmem, argv, argc, raw[o->to - TO_RAW].shape,
+					  raw[o->to - TO_RAW].big)
 			    : console_usage(
 				      "no files given; name files, or a folder of kmemtraced");
 	if (o->to == TO_CONTAINER && !o->drop && what.files)
-		return kmem_join(argv, argc, o->output, o->best, o->force);
+		return kmem_join(&kmem, argv, argc);
 	ret = transcode_drop(o->drop, &t.drop);
 	if (ret)
 		return ret;

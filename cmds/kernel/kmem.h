@@ -14,10 +14,16 @@ int kmem_print_summary(struct mz_kmem *k, const struct mz_kallsyms *syms, uint64
 
 /* ---- other forms (kmem_convert.c); both return enum mz_exit --------------- */
 
+struct kmem_convert {
+	const char *output; /* NULL: standard output */
+	bool best, force;
+	bool strict; /* incomplete input is no success */
+};
+
 /* The files of a recording (folders, files) as one container. */
-int kmem_join(char **paths, int n, const char *output, bool best, bool force);
+int kmem_join(const struct kmem_convert *o, char **paths, int n);
 /* As raw records; shape: enum mz_kmemtrace_shape. */
-int kmem_export(char **paths, int n, const char *output, unsigned shape, bool big, bool force);
+int kmem_export(const struct kmem_convert *o, char **paths, int n, unsigned shape, bool big);
 
 /* ---- the report, its text and its JSON ----------------------------------- */
 

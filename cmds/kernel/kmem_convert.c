@@ -17,7 +17,7 @@
 /* ---- joining: a stream a file, which readers merge by time --------------- */
 
 static int copy_events(struct mz_reader *r, struct mz_writer *w, struct mz_stream *s,
-		       struct mz_error *err)
+		       uint64_t *lost, struct mz_error *err)
 {
 	struct mz_event ev[256];
 	long n;
@@ -33,6 +33,7 @@ static int copy_events(struct mz_reader *r, struct mz_writer *w, struct mz_strea
 			ev[i].site = ips ? mz_writer_stack(w, ips, depth) : 0;
 			ev[i].cache = name ? mz_writer_string(w, name, len) : 0;
 			ev[i].object = ev[i].old_object = 0;
+			*lost += ev[i].kind == MZ_LOST ? ev[i].size : 0;
 		}
 		if (mz_stream_add(s, ev, (size_t)n) < 0) {
 			*err = *mz_writer_error(w);
@@ -94,9 +95,10 @@ static void put_symbols(struct mz_writer *w, const struct mz_kmem_input *in)
 
 /* Numbered events (kmemtrace in the kernel) have one order over all files, which the clocks of
  * several CPUs may not show: one stream, and times that never decrease. */
-static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, struct mz_error *err)
+static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, uint64_t *lost,
+			 struct mz_error *err)
 {
-	uint64_t time = 0, events = 0, lost = 0;
+	uint64_t time = 0, events = 0;
 	struct mz_event ev;
 	uint32_t stack;
 	int got;
@@ -119,18 +121,19 @@ static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, struct m
 		ev.cache = name ? mz_writer_string(w, name, strlen(name)) : 0;
 		ev.time = time = ev.time > time ? ev.time : time;
 		events += ev.kind != MZ_LOST;
-		lost += ev.kind == MZ_LOST ? ev.size : 0;
+		*lost += ev.kind == MZ_LOST ? ev.size : 0;
 		if (mz_writer_add(w, &ev, 1) < 0) {
 			*err = *mz_writer_error(w);
 			return -EIO;
 		}
 	}
-	mz_writer_produced(w, events + lost);
+	mz_writer_produced(w, events + *lost);
 	return got;
 }
 
 /* Each file as a stream of its own, which readers merge by time. */
-static int join_streams(struct mz_kmem_input *in, struct mz_writer *w, struct mz_error *err)
+static int join_streams(struct mz_kmem_input *in, struct mz_writer *w, uint64_t *lost,
+			struct mz_error *err)
 {
 	uint64_t produced = 0;
 	bool counted = true;
@@ -146,32 +149,36 @@ static int join_streams(struct mz_kmem_input *in, struct mz_writer *w, struct mz
 			counted = false;
 		else
 			produced += sum.produced;
-		ret = s ? copy_events(r, w, s, err) : mz_fail_memory(err);
+		ret = s ? copy_events(r, w, s, lost, err) : mz_fail_memory(err);
 	}
 	if (!ret && counted)
 		mz_writer_produced(w, produced);
 	return ret;
 }
 
-static void note_end(const struct mz_kmem_input *in, const char *name)
+/* Says whether the recording ends before its time. */
+static int result(const struct kmem_convert *o, const struct mz_kmem_input *in, const char *name,
+		  bool lost)
 {
 	struct mz_early_end end = mz_kmem_input_early_end(in);
 
 	early_end_note(name, &end);
+	return o->strict && (end.files || lost) ? MZ_EXIT_INCOMPLETE : MZ_EXIT_OK;
 }
 
-int kmem_join(char **paths, int n, const char *output, bool best, bool force)
+int kmem_join(const struct kmem_convert *o, char **paths, int n)
 {
-	struct mz_writer_options o = {
-		.raw = true, .best = best, .overwrite = force, .discard = true};
+	struct mz_writer_options how = {
+		.raw = true, .best = o->best, .overwrite = o->force, .discard = true};
 	struct mz_error err = {0};
 	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, options_open_flags(), &err);
-	struct mz_writer *w = in ? mz_writer_open(output ? output : "-", &o, &err) : NULL;
+	struct mz_writer *w = in ? mz_writer_open(o->output ? o->output : "-", &how, &err) : NULL;
+	uint64_t lost = 0;
 	int ret = -EIO;
 
 	if (w)
-		ret = mz_kmem_input_numbered(in) ? join_numbered(in, w, &err)
-						 : join_streams(in, w, &err);
+		ret = mz_kmem_input_numbered(in) ? join_numbered(in, w, &lost, &err)
+						 : join_streams(in, w, &lost, &err);
 	if (!ret) {
 		put_symbols(w, in);
 		mz_writer_set_files_cut(w, mz_kmem_input_cut(in));
@@ -179,10 +186,9 @@ int kmem_join(char **paths, int n, const char *output, bool best, bool force)
 	} else if (w) {
 		mz_writer_abort(w);
 	}
-	if (!ret)
-		note_end(in, paths[0]);
+	ret = ret < 0 ? console_error(&err) : result(o, in, paths[0], lost);
 	mz_kmem_input_close(in);
-	return ret < 0 ? console_error(&err) : MZ_EXIT_OK;
+	return ret;
 }
 
 /* ---- the raw formats ---------------------------------------------------- */
@@ -234,13 +240,24 @@ static int put_all(struct raw *r, struct mz_kmem_input *in, struct mz_error *err
 	return ret;
 }
 
-int kmem_export(char **paths, int n, const char *output, unsigned shape, bool big, bool force)
+static void note_left_out(const struct raw *r)
+{
+	char a[32];
+
+	if (r->left_out)
+		console_note("left out: %s events: %s", console_count(a, r->left_out), r->why);
+	if (r->lost)
+		console_note("%s lost events cannot be expressed in this format; add them to "
+			     "total_overruns",
+			     console_count(a, r->lost));
+}
+
+int kmem_export(const struct kmem_convert *o, char **paths, int n, unsigned shape, bool big)
 {
 	struct raw r = {.layout = {(enum mz_kmemtrace_shape)shape, big}, .out = {.file.fd = -1}};
 	struct mz_error err = {0};
 	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, options_open_flags(), &err);
-	int ret = in ? mz_output_open(&r.out, output, force, &err) : -EIO;
-	char a[32];
+	int ret = in ? mz_output_open(&r.out, o->output, o->force, &err) : -EIO;
 
 	if (ret < 0) {
 		mz_kmem_input_close(in);
@@ -251,16 +268,12 @@ int kmem_export(char **paths, int n, const char *output, unsigned shape, bool bi
 		mz_output_abort(&r.out);
 	else
 		ret = mz_output_commit(&r.out, &err);
-	if (!ret)
-		note_end(in, paths[0]);
+	if (ret < 0) {
+		ret = console_error(&err);
+	} else {
+		ret = result(o, in, paths[0], r.lost);
+		note_left_out(&r);
+	}
 	mz_kmem_input_close(in);
-	if (ret < 0)
-		return console_error(&err);
-	if (r.left_out)
-		console_note("left out: %s events: %s", console_count(a, r.left_out), r.why);
-	if (r.lost)
-		console_note("%s lost events cannot be expressed in this format; add them to "
-			     "total_overruns",
-			     console_count(a, r.lost));
-	return MZ_EXIT_OK;
+	return ret;
 }

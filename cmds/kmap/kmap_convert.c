@@ -10,8 +10,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "base/pair_index.h"
-#include "cmds/lost.h"
-#include "cmds/progress.h"
+#include "cmds/recording.h"
 #include "formats/kmap_events.h"
 
 struct job {
@@ -194,6 +193,17 @@ static void clean_up(struct job *j)
 	free(j->sums);
 }
 
+/* Says what is missing. */
+static int result(const struct job *j, const char *input)
+{
+	bool open_end = mz_kmap_open_end(j->in);
+	unsigned cut = mz_kmap_files_cut(j->in);
+	uint64_t bad = mz_kmap_bad_lines(j->in);
+
+	recording_note_map(input, NULL, 0, open_end, cut, bad);
+	return j->o->strict && (bad || cut || open_end) ? MZ_EXIT_INCOMPLETE : MZ_EXIT_OK;
+}
+
 int kmap_convert(const struct kmap_convert *o, const char *input)
 {
 	struct job *j = calloc(1, sizeof(*j));
@@ -217,15 +227,7 @@ int kmap_convert(const struct kmap_convert *o, const char *input)
 		ret = copy(j);
 	}
 	progress_end(&j->progress);
-	if (!ret && mz_kmap_bad_lines(j->in))
-		console_note("%s: %llu lines could not be parsed and were left out", input,
-			     (unsigned long long)mz_kmap_bad_lines(j->in));
-	if (!ret) {
-		struct mz_early_end end = {.files = mz_kmap_files_cut(j->in)};
-
-		early_end_note(input, &end);
-	}
-	ret = ret < 0 ? console_error(&j->err) : MZ_EXIT_OK;
+	ret = ret < 0 ? console_error(&j->err) : result(j, input);
 	clean_up(j);
 	free(j);
 	return ret;

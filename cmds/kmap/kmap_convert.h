@@ -11,6 +11,7 @@ struct kmap_convert {
 	enum kmap_to to;
 	const char *output; /* NULL: standard output */
 	bool best, force, skip_bad;
+	bool strict; /* incomplete input is no success */
 };
 
 /* Returns enum mz_exit. */

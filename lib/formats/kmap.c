@@ -257,16 +257,18 @@ int mz_kmap_next(struct mz_kmap *k, struct mz_kmap_record *rec)
 {
 	const char *line;
 	size_t len;
-	int ret, taken = 0;
+	int ret, taken;
 
 	if (k->unpacker)
 		return next_unpacked(k, rec);
 	do {
 		ret = mz_input_line(&k->in, &line, &len, &k->error);
-		if (ret > 0)
-			taken = take_line(k, line, len, rec);
-	} while (ret > 0 && !taken);
-	return ret > 0 ? taken : ret;
+		if (ret <= 0)
+			return ret;
+		k->open_end = k->in.pos[-1] != '\n';
+		taken = take_line(k, line, len, rec);
+	} while (!taken);
+	return taken;
 }
 
 /* ---- ahead ---------------------------------------------------------------------------- */
