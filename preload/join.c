@@ -219,7 +219,11 @@ bool mz_attach(void)
 	bool forked = mz_region;
 
 	if (mz_sandboxed) {
-		/* a child of a program in a sandbox: no system call of ours */
+		/* a child of a program in a sandbox: no system call of ours; the events that the
+		 * parent misses are not its own */
+		if (forked && (mz_region->flags & MZ_REGION_FORKS))
+			__atomic_fetch_add(&mz_region->sandboxed, 1, __ATOMIC_RELAXED);
+		counts_missed = false;
 		mz_me.alive = MZ_ALIVE_OFF;
 		*mz_alive = MZ_ALIVE_OFF;
 		return false;
@@ -263,6 +267,9 @@ bool mz_attach_to(struct mz_region *region)
 		make_alive_page();
 	if (mz_alive == &early_alive)
 		return false;
+	/* threads that still have a ring of the previous recorder must not use it with this region
+	 */
+	*mz_alive = MZ_ALIVE_OFF;
 	mz_stack_restart();
 	counts_missed = false;
 	mz_region = region;

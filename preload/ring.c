@@ -145,6 +145,7 @@ static bool take_ring(struct mz_thread *t)
 	__atomic_store_n(&r->image, mz_my_image, __ATOMIC_RELAXED);
 	r->tid = (uint32_t)syscall(SYS_gettid);
 	t->data = mz_ring_data(mz_region, i);
+	t->number = i;
 	t->mask = mz_ring_records(i) - 1;
 	t->reserved = r->head;
 	t->seed = (i + 1) * 0x9e3779b97f4a7c15ull;

@@ -17,6 +17,7 @@ struct mz_thread {
 	uint64_t ring_at;     /* the recorder is woken when this is reached */
 	struct mz_ring *ring; /* NULL: none yet */
 	struct mz_record *data;
+	uint32_t number; /* of the ring, in its region */
 	uint32_t mask;
 	uint32_t alive;	     /* *mz_alive when the ring was taken */
 	uint32_t nested;     /* appends inside it, in signal handlers */

@@ -329,7 +329,7 @@ uint32_t mz_stack_slow(struct mz_thread *t)
 		return 0;
 	t->in_unwinder = true;
 	t->unwinder_at = (uintptr_t)__builtin_frame_address(0);
-	k = &told[t->ring - mz_region->rings];
+	k = &told[t->number];
 	n = take_stack(k, max < MZ_STACK_DEPTH ? max : MZ_STACK_DEPTH, &how);
 	if (n)
 		number = number_of(t, k, n, how);
