@@ -13,16 +13,16 @@
 /* Numbers are never reused, so that the recorder cannot confuse two pools. */
 static uint64_t last_number;
 
-/* In a child, and for another recorder, no names are known yet. */
-static void tell_name(struct mz_pool *p)
+/* In a child, and for another recorder, no names are known yet. False: there was no room, which is
+ * counted as a loss, and a block without its pool would never end. */
+static bool tell_name(struct mz_pool *p)
 {
 	uint32_t now = __atomic_load_n(&mz_generation, __ATOMIC_RELAXED);
+	const char *name = p->name ? p->name : "";
 
-	if (p->told == now)
-		return;
-	p->told = now;
-	mz_append_text(MZ_REC_POOL_NAME, p->number, p->name ? p->name : "",
-		       p->name ? strlen(p->name) : 0);
+	if (p->told != now && mz_append_text(MZ_REC_POOL_NAME, p->number, name, strlen(name)))
+		p->told = now;
+	return p->told == now;
 }
 
 static void pool_create(struct mz_pool *p)
@@ -38,9 +38,8 @@ static void pool_alloc(struct mz_pool *p, const void *block, size_t size)
 	unsigned n = 0;
 	uint32_t site;
 
-	if (!block || !p->number || !mz_on())
+	if (!block || !p->number || !mz_on() || !tell_name(p))
 		return;
-	tell_name(p);
 	site = mz_stack(t);
 	if (site)
 		r[n++] = (struct mz_record){.type = MZ_REC_SITE, .value = site};
@@ -60,9 +59,8 @@ static void pool_free(struct mz_pool *p, const void *block)
 	struct mz_record r[2] = {{.type = MZ_REC_POOL, .value = p->number},
 				 {.type = MZ_CALL_FREE, .value = (uintptr_t)block}};
 
-	if (!block || !p->number || !mz_on())
+	if (!block || !p->number || !mz_on() || !tell_name(p))
 		return;
-	tell_name(p);
 	mz_append(&mz_me, r, 2, NULL, 0);
 }
 
