@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/signals.h"
 #include "cmds/cmd.h"
 
 #define GROUP(title)
@@ -110,6 +111,7 @@ int main(int argc, char **argv)
 	char shown[80];
 
 	keep_streams();
+	mz_signals_keep();
 	signal(SIGXFSZ, SIG_IGN); /* too large a file: the write says so */
 	base = base ? base + 1 : argc ? argv[0] : "memorizer";
 	cmd = mz_cmd_find(base);

@@ -16,6 +16,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/signals.h"
 #include "cmds/progress.h"
 #include "cmds/record/record.h"
 #include "record/user_start.h"
@@ -136,6 +137,9 @@ static int stop(struct record_job *j)
 	if (j->attached)
 		detach(j);
 	n = mz_user_rings_drain(&j->rings, false);
+	/* a realloc that is under way would hold up all that came after it */
+	if (n >= 0 && j->rings.blocked)
+		n = mz_user_rings_drain(&j->rings, true);
 	__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
 	return n < 0 ? (int)n : mz_user_rings_close(&j->rings);
 }
@@ -530,18 +534,25 @@ static unsigned region_flags(const struct record_opts *o)
 	       (o->wait ? MZ_REGION_WAIT : 0);
 }
 
-/* The terminal's signals are the program's; the recorder ends after it. */
-static void catch_signals(const struct record_opts *o)
+/* What the caller ignores, as nohup does, stays ignored. */
+static void catch_unless_ignored(int sig)
 {
 	struct sigaction sa = {.sa_handler = on_signal};
 
+	if (!mz_signals_ignored(sig))
+		sigaction(sig, &sa, NULL);
+}
+
+/* The terminal's signals are the program's; the recorder ends after it. */
+static void catch_signals(const struct record_opts *o)
+{
 	if (o->pid)
-		sigaction(SIGINT, &sa, NULL);
+		catch_unless_ignored(SIGINT);
 	else
 		signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
+	catch_unless_ignored(SIGTERM);
+	catch_unless_ignored(SIGHUP);
 }
 
 static int run_program(const struct record_opts *o, int argc, char **argv)

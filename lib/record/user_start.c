@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/self.h"
+#include "base/signals.h"
 #include <uapi/memorizer/record.h>
 
 #define LIBRARY "lib/memorizer/memorizer-preload.so"
@@ -195,9 +195,7 @@ static void child(char **argv, const char *library, int region_fd, pid_t recorde
 	close(failed[0]);
 	if (read(go[0], &c, 1) != 1)
 		_exit(127);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
-	signal(SIGPIPE, SIG_DFL);
+	mz_signals_restore();
 	set_environment(library, region_fd, recorder);
 	execvp(argv[0], argv);
 	code = errno;
