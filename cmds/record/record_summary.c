@@ -110,7 +110,7 @@ static void tell_file(const struct mz_user_done *d)
 /* Counts in the region are claims of programs; they are shown and not used. */
 static uint64_t refused(const struct record_job *j)
 {
-	return j->rings.region->refused + j->rings.refused;
+	return j->rings.region->refused + j->rings.refused + j->rings.without_file;
 }
 
 /* Programs that recorded ones became by exec and that never reported, without those that said why.
@@ -151,10 +151,14 @@ static void tell_barred(const struct record_job *j)
 static void tell_refused(const struct record_job *j)
 {
 	char a[32];
+	uint64_t at_once = refused(j) - j->rings.without_file;
 
-	if (refused(j))
+	if (at_once)
 		console_note("%s processes were not recorded: more than %u at once",
-			     console_count(a, refused(j)), MZ_IMAGES);
+			     console_count(a, at_once), MZ_IMAGES);
+	if (j->rings.without_file)
+		console_note("%s programs were not recorded: a recording has at most %u files",
+			     console_count(a, j->rings.without_file), MOST_FILES);
 	if (j->rings.region->sandboxed)
 		console_note("%u programs were not recorded: they run in a sandbox (seccomp) that "
 			     "may forbid what recording needs",

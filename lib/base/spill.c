@@ -29,8 +29,12 @@ int mz_nameless_file(const char *folder)
 static int map_file(int fd, size_t from, size_t bytes, void **data)
 {
 	void *p;
+	int ret;
 
-	if (posix_fallocate(fd, (off_t)from, (off_t)(bytes - from)))
+	do
+		ret = posix_fallocate(fd, (off_t)from, (off_t)(bytes - from));
+	while (ret == EINTR);
+	if (ret)
 		return -ENOSPC;
 	p = *data ? mremap(*data, from, bytes, MREMAP_MAYMOVE)
 		  : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

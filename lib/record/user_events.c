@@ -76,12 +76,13 @@ static size_t raw_records(size_t bytes)
 static int new_stack(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
 		     const struct mz_record *rec, uint64_t n)
 {
-	uint64_t frames[MZ_STACK_PART], bytes = rec->size * 26u + 16;
+	struct mz_user_told *told = &r->rings[ring].stack;
+	uint64_t frames[MZ_STACK_PART], bytes;
 	uint32_t *site;
 	int ret;
 
 	raw_bytes(r, ring, n, frames, rec->size * sizeof(*frames));
-	ret = mz_user_told_add(&r->rings[ring].stack, rec, frames);
+	ret = mz_user_told_add(told, rec, frames);
 	if (ret == -ENOMEM)
 		return mz_fail_memory(r->files->err);
 	if (ret <= 0 || r->files->stack_bytes >= ALL_STACKS)
@@ -89,7 +90,9 @@ static int new_stack(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 	site = mz_user_program_site(r->files, m, MZ_STACK_NUMBER(rec->value));
 	if (!site)
 		return 0;
-	*site = mz_user_told_site(&r->rings[ring].stack, m->writer, rec->arg);
+	bytes = told->fresh * 26ull + 16;
+	told->fresh = 0;
+	*site = mz_user_told_site(told, m->writer, rec->arg);
 	if (!mz_user_site_stack(*site))
 		return mz_fail_memory(r->files->err);
 	/* what is told again takes no room */
@@ -133,6 +136,17 @@ static int new_module(struct mz_user_rings *r, struct mz_user_program *m, uint64
 	return ret == -ENOMEM ? mz_fail_memory(r->files->err) : 0;
 }
 
+/* A string that the file has already takes no room. */
+static void count_text(struct mz_user_rings *r, struct mz_user_program *m, uint32_t string,
+		       size_t len)
+{
+	if (string <= m->strings)
+		return;
+	m->strings = string;
+	m->text_bytes += len + 32;
+	r->files->text_bytes += len + 32;
+}
+
 static int new_text(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring,
 		    const struct mz_record *rec, uint64_t n)
 {
@@ -147,11 +161,7 @@ static int new_text(struct mz_user_rings *r, struct mz_user_program *m, unsigned
 	if (r->files->text_bytes >= ALL_TEXT)
 		return lose(r, m, ring, MZ_LOSS_NO_MEMORY, 1);
 	ev.arg = mz_writer_string(m->writer, text, rec->size);
-	if (ev.arg > m->strings) {
-		m->strings = (uint32_t)ev.arg;
-		m->text_bytes += rec->size + 32u;
-		r->files->text_bytes += rec->size + 32u;
-	}
+	count_text(r, m, (uint32_t)ev.arg, rec->size);
 	ev.time = mz_user_time(r, r->rings[ring].time);
 	ev.tid = r->rings[ring].tid;
 	return ev.arg ? mz_user_program_add(r->files, m, &ev) : mz_fail_memory(r->files->err);
@@ -166,14 +176,13 @@ static int new_pool(struct mz_user_rings *r, struct mz_user_program *m, unsigned
 	raw_bytes(r, ring, n, text, rec->size);
 	if (r->files->text_bytes >= ALL_TEXT)
 		return 0;
-	m->text_bytes += rec->size + 32u;
-	r->files->text_bytes += rec->size + 32u;
 	if (!m->pools) {
 		m->pools = mz_user_pools_new();
 		if (m->pools)
 			m->pools->all = &r->files->pool_blocks;
 	}
 	name = m->pools ? mz_writer_string(m->writer, text, rec->size) : 0;
+	count_text(r, m, name, rec->size);
 	if (!name || mz_user_pools_add(m->pools, rec->value, name) < 0)
 		return mz_fail_memory(r->files->err);
 	return 0;
@@ -441,7 +450,12 @@ static int take(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
 		ring->part[rec->type - MZ_REC_SIZE] = rec->value;
 		ring->parts |= 1u << (rec->type - MZ_REC_SIZE);
 		return 0;
-	case MZ_REC_THREAD: ring->tid = (uint32_t)rec->value; return 0;
+	case MZ_REC_THREAD:
+		/* the thread that had the ring before was ended inside a realloc */
+		r->begun -= ring->old != 0;
+		ring->old = 0;
+		ring->tid = (uint32_t)rec->value;
+		return 0;
 	case MZ_REC_BEGIN:
 		r->begun += !ring->old && rec->value;
 		ring->old = rec->value;

@@ -90,10 +90,11 @@ static void becomes(struct mz_user_rings *r, unsigned i)
 	const struct mz_user_program *m = r->images[i];
 	uint32_t what = __atomic_load_n(&r->region->images[i].becomes, __ATOMIC_ACQUIRE);
 	bool barred = what == MZ_BECOMES_BARRED;
+	unsigned k;
 
 	if (what == MZ_BECOMES_NOTHING && !mz_process_runs(&m->process))
 		return;
-	for (unsigned k = 0; k < MZ_IMAGES; k++) {
+	for (k = 0; k < MZ_IMAGES; k++) {
 		const struct mz_user_program *next = r->images[k];
 
 		if (k != i && next && next->start > m->start &&
@@ -101,11 +102,10 @@ static void becomes(struct mz_user_rings *r, unsigned i)
 			return;
 	}
 	++*(barred ? &r->barred : &r->silent);
-	if (r->became_count < MOST_BECAME)
-		r->became[r->became_count++] = (struct mz_became){.process = m->process,
-								  .pid = m->pid,
-								  .barred = barred,
-								  .since = mz_now_ns()};
+	/* most of those that come do so soon: the oldest one makes room */
+	k = r->became_count < MOST_BECAME ? r->became_count++ : r->became_oldest++ % MOST_BECAME;
+	r->became[k] = (struct mz_became){
+		.process = m->process, .pid = m->pid, .barred = barred, .since = mz_now_ns()};
 }
 
 bool mz_user_rings_expect(const struct mz_user_rings *r)
@@ -133,7 +133,8 @@ static int open_image(struct mz_user_rings *r, unsigned i)
 	if (r->files->made >= MOST_FILES || !is_wanted(r, &from)) {
 		/* its rings belong to no program */
 		__atomic_store_n(&r->region->images[i].state, MZ_IMAGE_CLAIMED, __ATOMIC_RELEASE);
-		r->refused++;
+		r->turned_away[i] = true;
+		++*(is_wanted(r, &from) ? &r->without_file : &r->refused);
 		return 0;
 	}
 	r->images[i] = malloc(sizeof(*r->images[i]));

@@ -3,12 +3,14 @@
 #include "record/user_events.h"
 
 /* Records, until the spool is told what was read. */
-#define TAKE_EVERY 16384u
+#define TAKE_EVERY   16384u
+#define MOST_WAIT_NS 2000000000ull
 
 /* ---- looking at the spool -------------------------------------------------------- */
 
-/* What a ring of no program holds was written by no library of ours. */
-static void discard(struct mz_user_rings *r, unsigned i)
+/* What a ring of no program holds was written by no library of ours, unless the program was turned
+ * away. */
+static void discard(struct mz_user_rings *r, unsigned i, uint32_t image)
 {
 	struct mz_user_ring *ring = &r->rings[i];
 	struct mz_spool_queue *q = &ring->queue;
@@ -19,7 +21,8 @@ static void discard(struct mz_user_rings *r, unsigned i)
 		ring->base += n - cap;
 		n = cap;
 	}
-	r->stray += n + (q->put - ring->tail);
+	if (image >= MZ_IMAGES || !r->turned_away[image])
+		r->stray += n + (q->put - ring->tail);
 	if (q->taken != q->put)
 		mz_spool_taken(&r->spool, q, q->put);
 	q->put += n;
@@ -39,7 +42,7 @@ static void look_at_ring(struct mz_user_rings *r, unsigned i)
 	if (image >= MZ_IMAGES ||
 	    (!r->images[image] &&
 	     __atomic_load_n(&r->region->images[image].state, __ATOMIC_ACQUIRE) != MZ_IMAGE_LIVE)) {
-		discard(r, i);
+		discard(r, i, image);
 		return;
 	}
 	/* it has just come: its file is not open yet */
@@ -163,6 +166,25 @@ static int earliest(struct mz_user_rings *r, uint64_t *others)
 	return best;
 }
 
+/* A record that the realloc of another thread holds up is this old: the end of that realloc was
+ * lost, or its thread has ended. A program that makes us wait again is waited for half as long. */
+static bool is_given_up(struct mz_user_rings *r, unsigned self)
+{
+	unsigned times = r->images[r->rings[self].image]->given_up;
+	double age = (double)(r->latest - mz_user_first_time(r, self)) * r->rate;
+
+	return age > (double)(MOST_WAIT_NS >> times);
+}
+
+static void give_up(struct mz_user_rings *r, struct mz_user_ring *ring)
+{
+	struct mz_user_program *m = r->images[ring->image];
+
+	m->given_up += m->given_up < 31;
+	r->begun--;
+	ring->old = 0;
+}
+
 /* Another thread is inside a realloc that gave this address back: its event
  * comes first. 1 = it has come, or there is none; 0 = it is not there yet. */
 int mz_user_settle_realloc(struct mz_user_rings *r, unsigned self, uint64_t addr)
@@ -175,6 +197,10 @@ int mz_user_settle_realloc(struct mz_user_rings *r, unsigned self, uint64_t addr
 		while (ring->old == addr) {
 			int ret;
 
+			if (ring->tail == ring->seen && is_given_up(r, self)) {
+				give_up(r, ring);
+				break;
+			}
 			if (ring->tail == ring->seen)
 				return r->cut == UINT64_MAX;
 			ret = mz_user_unit(r, i);

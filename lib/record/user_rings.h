@@ -86,13 +86,15 @@ struct mz_user_rings {
 	struct mz_user_files *files;
 	uint64_t records; /* read so far */
 	uint64_t take_at;
-	uint64_t stray;	  /* records in rings of no program */
-	uint64_t refused; /* programs for which there was no file or no memory */
+	uint64_t stray;		     /* records in rings of no program */
+	uint64_t refused;	     /* programs that are not to be recorded */
+	uint64_t without_file;	     /* those after the most files that a recording may have */
+	bool turned_away[MZ_IMAGES]; /* their slots: what is in their rings is not read */
 	/* Programs that recorded ones became and that have not appeared: because they may not reach
 	 * the region, or for another reason. The list has the first of them. */
 	uint64_t barred, silent;
 	struct mz_became became[MOST_BECAME];
-	unsigned became_count;
+	unsigned became_count, became_oldest;
 };
 
 /* fd: of memory for the region, which a program has made; -1 = make it. To be called

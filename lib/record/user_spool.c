@@ -19,6 +19,7 @@
 #define FIRST_READ 128u		 /* records at a time, for a ring with little */
 #define MOST_READ  1024u	 /* and with much */
 #define KEEP_BYTES (64ull << 20) /* of the file, when it begins again */
+#define FAR_BYTES  (1ull << 40)	 /* an offset; some file systems end at 16 TiB */
 
 void mz_spool_close(struct mz_user_spool *s)
 {
@@ -240,10 +241,12 @@ int mz_spool_put(struct mz_user_spool *s, struct mz_spool_queue *q, const struct
 
 /* Everything was read: start again at the beginning where that costs nothing. Truncating a large
  * file takes the disk long, and the mover would wait: its segments are returned one by one
- * instead, and offsets continue. */
+ * instead, and offsets continue, but not to where files end. */
 static void begin_again(struct mz_user_spool *s)
 {
-	if (s->end > KEEP_BYTES && !s->keeps)
+	bool far = s->end > FAR_BYTES && !s->hole_count;
+
+	if (s->end > KEEP_BYTES && !s->keeps && !far)
 		return;
 	if (s->keeps && s->on_disk > KEEP_BYTES && !ftruncate(s->fd, 0))
 		s->on_disk = 0;

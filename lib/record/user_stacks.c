@@ -18,6 +18,7 @@ int mz_user_told_add(struct mz_user_told *t, const struct mz_record *rec, const 
 		return -ENOMEM;
 	memcpy(t->frames + shared, frames, rec->size * sizeof(*frames));
 	t->depth = depth;
+	t->fresh += rec->size;
 	return !(rec->arg & MZ_STACK_MORE);
 }
 

@@ -12,6 +12,7 @@
 struct mz_user_told {
 	uint64_t *frames; /* MZ_STACK_DEPTH of them; NULL: none yet */
 	uint32_t depth;
+	uint32_t fresh; /* frames that came since one was put into the file */
 };
 
 /* What a site is in our tables: the file's number of the stack, and how it came. */

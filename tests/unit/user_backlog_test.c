@@ -1,68 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A program leaves many records behind: how they are packed, and that all of them are there. */
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "record/user_rings.h"
-#include "test.h"
+#include "user_region.h"
 
 #define RECORDS (4 * MZ_USER_MUCH)
 #define PART	4096u	   /* records that come at a time */
 #define LONGEST (1u << 18) /* events of a chunk */
 
-static struct mz_user_rings rings; /* too large for the stack */
-
-/* The program's lock on its image; the region's file is opened again, for another description. */
-static int lock_image(void)
-{
-	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", rings.fd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	CHECK(fd >= 0 && !fcntl(fd, F_OFD_SETLK, &l));
-	return fd;
-}
-
-/* A program with one thread, which tells the time, makes a block and frees it, again and again. */
-static void come(void)
-{
-	struct mz_program_slot *m = &rings.region->images[0];
-	struct mz_ring *ring = &rings.region->rings[0];
-
-	m->pid = (uint32_t)getpid();
-	m->locked = 1;
-	strcpy(m->path, "/bin/program");
-	m->state = MZ_IMAGE_LIVE;
-	ring->image = 0;
-	ring->state = MZ_RING_OWNED;
-	rings.region->ring_top = 1;
-	*mz_ring_data(rings.region, 0) =
-		(struct mz_record){.type = MZ_REC_TIME, .value = mz_user_rings_clock(&rings)};
-	ring->head = 1;
-}
-
+/* A block is made and freed, again and again. */
 static void append(void)
 {
 	struct mz_ring *ring = &rings.region->rings[0];
-	struct mz_record *data = mz_ring_data(rings.region, 0);
 
-	for (unsigned i = 0; i < PART; i++, ring->head++) {
+	for (unsigned i = 0; i < PART; i++) {
 		bool begins = ring->head % 2;
-		uint64_t addr = 0x100000 + (ring->head - 1) / 2 % 64 * 64;
 
-		data[ring->head & (mz_ring_records(0) - 1)] =
-			(struct mz_record){.time = (uint32_t)mz_user_rings_clock(&rings),
-					   .type = begins ? MZ_CALL_MALLOC : MZ_CALL_FREE,
-					   .size = begins ? 24 : 0,
-					   .value = addr};
+		put(0, (struct mz_record){.type = begins ? MZ_CALL_MALLOC : MZ_CALL_FREE,
+					  .size = begins ? 24 : 0,
+					  .value = 0x100000 + (ring->head - 1) / 2 % 64 * 64});
 	}
-	pthread_mutex_lock(&rings.spool.lock);
-	mz_user_rings_move(&rings, false);
-	pthread_mutex_unlock(&rings.spool.lock);
+	move();
 }
 
 static struct mz_summary summary_of(const char *path)
@@ -105,7 +63,7 @@ static struct mz_summary record(bool has_others, bool some)
 	CHECK(!mz_user_rings_init(&rings, -1, 0, 0, &files));
 	rings.has_others = has_others;
 	lock = lock_image();
-	come();
+	come(1);
 	CHECK_EQ(mz_user_rings_images(&rings), 1);
 	for (unsigned n = 0; n < RECORDS; n += PART)
 		append();
