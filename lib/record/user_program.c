@@ -183,9 +183,14 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 	ret = open_file(f, m);
 	if (ret < 0)
 		return ret;
+	m->is_open = true;
+	f->open++;
 	mz_writer_hurry(m->writer, false);
 	return set_header(f, m);
 }
+
+/* Of all programs together. One alone stays below it: see mz_writer_beside(). */
+#define ALL_UNWRITTEN (24u << 20)
 
 /* 32 MiB of pages, and what leads to them. */
 #define LOOK_NS		200000000ull /* its memory is looked at so often */
@@ -226,6 +231,26 @@ static void free_sites(struct mz_user_files *f, struct mz_user_program *m)
 	f->text_bytes -= m->text_bytes;
 }
 
+static void count_unwritten(struct mz_user_files *f, struct mz_user_program *m, uint64_t bytes)
+{
+	f->unwritten += bytes - m->unwritten;
+	m->unwritten = bytes;
+}
+
+/* One program alone may have a long chunk. Of many, those that have more than their share write
+ * it; the others have less than that, or had it while there were fewer. */
+static int keep_to_share(struct mz_user_files *f, struct mz_user_program *m)
+{
+	int ret = 0;
+
+	count_unwritten(f, m, mz_writer_memory(m->writer));
+	if (f->unwritten > ALL_UNWRITTEN && m->unwritten > ALL_UNWRITTEN / f->open) {
+		ret = mz_writer_shrink(m->writer);
+		count_unwritten(f, m, mz_writer_memory(m->writer));
+	}
+	return ret;
+}
+
 int mz_user_program_flush(struct mz_user_files *f, struct mz_user_program *m)
 {
 	int ret;
@@ -234,6 +259,8 @@ int mz_user_program_flush(struct mz_user_files *f, struct mz_user_program *m)
 	mz_writer_hurry(m->writer, f->behind);
 	ret = mz_writer_add(m->writer, m->batch, m->count);
 	m->count = 0;
+	if (!ret)
+		ret = keep_to_share(f, m);
 	if (ret < 0)
 		*f->err = *mz_writer_error(m->writer);
 	return ret;
@@ -381,6 +408,8 @@ void mz_user_program_drop(struct mz_user_files *f, struct mz_user_program *m)
 {
 	struct mz_error ignored = {0};
 
+	count_unwritten(f, m, 0);
+	f->open -= m->is_open;
 	if (m->writer)
 		mz_writer_close(m->writer, &ignored);
 	if (m->pidfd >= 0)

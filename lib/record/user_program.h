@@ -37,6 +37,7 @@ struct mz_user_thinning {
 };
 
 struct mz_user_program {
+	bool is_open;		   /* its file */
 	bool ended;		   /* its process is gone, or has become another program */
 	bool locked;		   /* it holds a lock as long as it lives; else pidfd tells */
 	uint32_t pid;		   /* as it says itself */
@@ -63,9 +64,11 @@ struct mz_user_program {
 	uint64_t stack_bytes; /* about what the different ones take */
 	uint32_t strings;     /* different ones */
 	uint64_t text_bytes;
-	uint32_t left; /* enum mz_left */
+	uint64_t unwritten; /* see mz_user_files */
+	uint32_t left;	    /* enum mz_left */
 	struct mz_user_waits waits;
 	struct mz_user_thinning thinning;
+	uint8_t given_up; /* reallocs of which the end did not come */
 	uint64_t last_time;
 	uint64_t events;
 	uint64_t lost[MZ_LOSSES];
@@ -94,6 +97,8 @@ struct mz_user_files {
 	uint64_t stack_bytes, text_bytes;
 	uint64_t pool_blocks;
 	uint32_t site_pages;
+	uint64_t unwritten; /* bytes of events that are not in their files yet */
+	unsigned open;	    /* programs */
 	/* what is kept of each finished file, in the order that they were begun */
 	struct mz_user_done {
 		unsigned number;

@@ -604,17 +604,24 @@ static void let_go_of_large(struct mz_stream *s, bool beside)
 	}
 }
 
+/* A small one instead of one that has written its chunk. */
+static void renew_encoder(struct mz_stream *s)
+{
+	struct mz_encoder *small = new_encoder(s->writer);
+
+	if (!small)
+		return;
+	mz_encoder_free(s->encoder);
+	s->encoder = small;
+}
+
 /* The first chunk of two encoders is a long one: a small encoder takes its place before there is
  * another. */
 static int write_large(struct mz_stream *s)
 {
 	int ret = write_chunk(s, s->encoder);
-	struct mz_encoder *small = new_encoder(s->writer);
 
-	if (small) {
-		mz_encoder_free(s->encoder);
-		s->encoder = small;
-	}
+	renew_encoder(s);
 	return ret;
 }
 
@@ -701,6 +708,26 @@ int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n)
 		}
 	}
 	return 0;
+}
+
+size_t mz_writer_memory(const struct mz_writer *w)
+{
+	const struct mz_stream *s = w->own;
+
+	return s ? mz_encoder_memory(s->encoder) + (s->other ? mz_encoder_memory(s->other) : 0) : 0;
+}
+
+int mz_writer_shrink(struct mz_writer *w)
+{
+	struct mz_stream *s = w->own;
+	int ret;
+
+	if (!s || mz_encoder_events(s->encoder) < LEAST_CHUNK)
+		return 0;
+	ret = flush_stream(s, false);
+	if (!ret)
+		renew_encoder(s);
+	return ret;
 }
 
 static int own_stream(struct mz_writer *w)

@@ -21,6 +21,12 @@ void mz_writer_hurry(struct mz_writer *w, bool behind);
  * of zstd's tables, to keep to the same memory. */
 void mz_writer_beside(struct mz_writer *w, bool beside);
 
+/* What the events that are not in the file yet take: bytes, about. */
+size_t mz_writer_memory(const struct mz_writer *w);
+/* Write them, and give their memory back; unless there are so few that it is not worth it. 0 or
+ * -errno, as mz_writer_add(). */
+int mz_writer_shrink(struct mz_writer *w);
+
 /* The addresses of the stacks so far, in no particular order, some of them more than once; up to
  * max. */
 size_t mz_writer_frames(struct mz_writer *w, uint64_t *ips, size_t max);
