@@ -38,7 +38,7 @@ const volatile bool cfg_stacks;
 const volatile bool cfg_summary;
 const volatile bool cfg_live; /* summary: follow blocks to their frees */
 const volatile bool cfg_ordered; /* other CPUs see stores in order (x86) */
-const volatile __u32 cfg_sums = 64; /* rows a level; a power of two */
+const volatile __u32 cfg_sums = 64; /* rows per level; a power of two */
 const volatile __u32 cfg_page_shift = 12;
 const volatile __u32 cfg_class;	 /* --cache kmalloc-N: its size */
 const volatile bool cfg_by_cache; /* --cache NAME */

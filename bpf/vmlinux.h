@@ -59,7 +59,7 @@ struct bpf_prog_stats___old { /* up to Linux 5.15 */
 
 struct bpf_prog {
 	struct bpf_prog_aux *aux;
-	struct bpf_prog_stats *stats; /* a CPU each */
+	struct bpf_prog_stats *stats; /* one per CPU */
 };
 
 struct bpf_array {

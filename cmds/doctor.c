@@ -129,12 +129,12 @@ static void look_kallsyms(struct visit *v)
 		 !strncmp(line, "0000000000000000", 16);
 	f = doctor_add(v, "symbols", hidden ? LESS : GOOD,
 		       "kernel addresses are hidden: call sites would have no names",
-		       /* up to 1, root sees them; above, no user does */
+		       /* with up to 1, root sees the addresses; above 1, no user does */
 		       atoi(restrict_to) > 1 ? "sudo sysctl kernel.kptr_restrict=1"
 					     : "sudo memorizer ...");
 	snprintf(f->found, sizeof(f->found), "kptr_restrict=%s, addresses are %s", restrict_to,
 		 hidden ? "hidden" : "shown");
-	/* the first symbol of some kernels stands at 0: look at one that does not */
+	/* in some kernels the first symbol is at address 0: look for another one */
 	if (hidden) {
 		FILE *k = fopen("/proc/kallsyms", "re");
 

@@ -170,7 +170,7 @@ static void look_plugin(struct visit *v, const char *library)
 	if (slash)
 		snprintf(path, sizeof(path), "%.*s%s", (int)(slash + 1 - library), library,
 			 MZ_DEBUGINFO_PLUGIN);
-	/* the dynamic loader dies of a file that was cut */
+	/* the dynamic loader would crash on a truncated file */
 	why = wrong_part(path, MZ_DEBUGINFO_TABLE);
 	plugin = *why ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	table = plugin ? dlsym(plugin, MZ_DEBUGINFO_TABLE) : NULL;

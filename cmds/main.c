@@ -47,7 +47,7 @@ static int flush(int ret)
 {
 	bool written = !fflush(stdout) && !ferror(stdout);
 
-	/* a verb that failed for want of memory has said so */
+	/* a verb that failed because memory ran out has said so already */
 	if (!written || (console_no_memory() && !ret)) {
 		console_fail(console_no_memory() ? "out of memory"
 						 : "standard output: cannot write");
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 
 	keep_streams();
 	mz_signals_keep();
-	signal(SIGXFSZ, SIG_IGN); /* too large a file: the write says so */
+	signal(SIGXFSZ, SIG_IGN); /* if a file becomes too large, the write reports it */
 	base = base ? base + 1 : argc ? argv[0] : "memorizer";
 	cmd = mz_cmd_find(base);
 	if (cmd)

@@ -253,7 +253,7 @@ static int parse_letters(const struct mz_cmd *cmd, void *opts, int argc, char **
 
 int options_parse(const struct mz_cmd *cmd, void *opts, int argc, char **argv, int *rest)
 {
-	int kept = 1; /* arguments that are no options, moved to the front */
+	int kept = 1; /* arguments that are not options are moved to the front */
 
 	for (int i = 1; i < argc; i++) {
 		int ret = -1;

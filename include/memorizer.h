@@ -364,8 +364,8 @@ struct mz_verify {
 	uint64_t bad_bytes;	    /* in damaged places */
 	uint64_t first_bad;	    /* offset of the first of them */
 	uint64_t missing;	    /* events of chunks that are damaged, where known */
-	uint64_t disorder;	    /* events before the one before them, in one stream */
-	uint64_t unbalanced;	    /* produced - written - lost, as 2's complement */
+	uint64_t disorder;   /* events that are earlier than their predecessor in the stream */
+	uint64_t unbalanced; /* produced - written - lost, as 2's complement */
 	/* set by the caller; NULL = not wanted: how much was read, with the arg of the notes */
 	void (*progress)(void *arg, double share, uint64_t events);
 };

@@ -41,7 +41,7 @@ void mz_see_apart(long nr, const long a[6])
 		if (flags_of((const void *)a[0]) & APART)
 			keep();
 		break;
-	case SYS_setns: /* into whatever the descriptor is of */
+	case SYS_setns: /* whichever namespace the descriptor refers to */
 	case SYS_chroot:
 	case SYS_pivot_root: keep(); break;
 	default: break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Say that a program becomes another one: to the recorder, its end looks the same otherwise. */
+/* Tell the recorder that a program calls exec: its end would look the same otherwise. */
 #include "become.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static void find(void *call, const char *name)
 	*(void **)call = mz_definition(name, &own);
 }
 
-/* Not when they are called: a child of a program with threads may not be able to look them up. */
+/* Looked up in advance: a child of a program with threads may not be able to do so. */
 void mz_become_find(void)
 {
 	find(&real.execve, "execve");
@@ -154,7 +154,7 @@ static void fill(char **argv, const char *first, size_t n, va_list *list)
 		fill(argv, first, n, &list);                                                       \
 	} while (0)
 
-/* What follows the call are its arguments behind the array. */
+/* `call` is followed by the arguments that come after the array. */
 #define EXEC_LIST(name, call, ...)                                                                 \
 	EXPORT int name(const char *path, const char *first, ...)                                  \
 	{                                                                                          \

@@ -81,7 +81,8 @@ static void read_maps(struct ranges *r)
 	while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0) {
 		for (ssize_t i = 0; i < n; i++) {
 			if (buf[i] != '\n') {
-				/* the name of a file may be cut: it is not looked at */
+				/* a long line is cut: only the name of a file is lost, which is not
+				 * used */
 				if (len < sizeof(line) - 1)
 					line[len++] = buf[i];
 				continue;
@@ -102,7 +103,8 @@ bool mz_in_made_code(uintptr_t pc)
 
 	if (has(&both[now], pc))
 		return true;
-	/* it may be new; but most that is asked for is no code, and a look is dear */
+	/* the code may be new; but most addresses that are asked about are not code, and reading
+	 * the maps is expensive */
 	if (__atomic_add_fetch(&misses, 1, __ATOMIC_RELAXED) < look_again ||
 	    !__atomic_compare_exchange_n(&busy, &free, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))

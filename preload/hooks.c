@@ -160,7 +160,7 @@ void mz_sizes_find(void)
 	sized = 0;
 	all_sized = !mz_operators_found && !mz_entries_found;
 	for (unsigned i = MZ_CALL_MALLOC; i <= MZ_CALL_PVALLOC; i++) {
-		/* executables define functions that do not know all of their blocks */
+		/* a function that an executable defines need not know all blocks */
 		if (of && !own_malloc && object_of(calls[i]) == of)
 			sized |= 1u << i;
 		else
@@ -218,7 +218,7 @@ static uint64_t whole_size(unsigned call, uint64_t size, unsigned arg, uint64_t 
 	return array && arg == MZ_ARG_EXTRA ? size * whole_arg : size;
 }
 
-/* Its record was lost. Rare, and kept out of the common path. */
+/* The record of this block was lost. Rare, and kept out of the common path. */
 static __attribute__((noinline, cold)) void lost_block(const void *p, uint64_t size)
 {
 	if (p)
@@ -279,7 +279,7 @@ record_plain(struct mz_thread *t, unsigned call, uint64_t value, uint16_t size, 
 	return true;
 }
 
-/* A block that is recorded, and stands for so many. */
+/* Records a block that stands for `weight` blocks. */
 static inline __attribute__((always_inline)) void record_kept(unsigned call, void *p, uint64_t size,
 							      unsigned arg, uint64_t whole_arg,
 							      uint32_t weight)
@@ -443,7 +443,7 @@ EXPORT void *malloc(size_t size)
 	p = real.malloc(size);
 	if (!mz_on())
 		return p;
-	/* most calls are of this one: what is known of it is left out by the compiler */
+	/* most calls are this one: constant arguments let the compiler drop the rest */
 	if (__builtin_expect(!mz_thinned, 1))
 		record_kept(MZ_CALL_MALLOC, p, size, 0, 0, 1);
 	else

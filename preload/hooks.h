@@ -41,7 +41,7 @@ __attribute__((visibility("hidden"))) void mz_record_alloc(uint8_t call, void *p
 __attribute__((visibility("hidden"))) void mz_record_free(void *p);
 /* What is known about the old block of a realloc. */
 enum mz_change {
-	MZ_CHANGE_OFF,	   /* nothing: nothing is recorded */
+	MZ_CHANGE_OFF,	   /* not known: nothing is recorded */
 	MZ_CHANGE_LOST,	   /* its end could not be recorded */
 	MZ_CHANGE_ON,	   /* it is recorded, or there is none */
 	MZ_CHANGE_THINNED, /* it is not recorded */

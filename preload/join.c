@@ -31,7 +31,7 @@ volatile uint32_t *mz_alive = &early_alive;
 
 uint32_t mz_my_image;
 static uint32_t my_pid;
-static bool counts_missed; /* this program left by itself; the recorder is told how much */
+static bool counts_missed; /* recording has stopped, but the recorder is told how much it misses */
 
 /* The program's path with the name that it was started by: several programs may share one file
  * and look at the name by which they were called. */
@@ -45,7 +45,7 @@ static void put_path(char *path, size_t size)
 	/* without /proc there is only that name */
 	if (n < 0 && called && strlen(called) < size)
 		strcpy(path, called);
-	/* of a script this is the script's name: its interpreter is what runs */
+	/* for a script, this is the name of the script, but its interpreter runs */
 	if (!called || stat(called, &a) || stat("/proc/self/exe", &b) || a.st_ino != b.st_ino ||
 	    a.st_dev != b.st_dev)
 		return;
@@ -163,7 +163,7 @@ static void make_alive_page(void)
 	mz_alive = p;
 }
 
-static uint32_t recorders; /* that came so far, after the first */
+static uint32_t recorders; /* recorders that attached after the first */
 
 static void forget_ring(struct mz_thread *t)
 {

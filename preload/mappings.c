@@ -95,8 +95,8 @@ EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 	return p;
 }
 
-/* The end of the heap: growth is an event at the old end; shrinking is an unmapping, which ends
- * a piece if it is as large as that piece was. */
+/* Changes of the end of the heap. Growth is an event at the old end. Shrinking is recorded as
+ * munmap, which ends a piece only if it has the size of that piece. */
 static void record_end_of_heap(char *old, char *now)
 {
 	if (now > old)

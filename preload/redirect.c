@@ -15,7 +15,7 @@
 static const char *const names[MZ_REALS] = {MZ_REAL_CALLS};
 
 static bool redirected;
-static const struct r_debug_extended *for_debuggers; /* from the executable, which alone has it */
+static const struct r_debug_extended *for_debuggers; /* only the executable has it */
 static unsigned long long objects_seen;		     /* dlpi_adds */
 
 struct object {
@@ -68,9 +68,10 @@ static bool find_hook(const char *name, void **hook, void **real)
 	return *hook && *real;
 }
 
-/* Not called yet: the entry still points to the code that asks the linker. An object that has a
- * function of this name, as the C++ library has operators, may point to its own; and if it is
- * searched first, the linker will choose that one. */
+/* Has the function not been called yet, so that the entry still points to the code that asks the
+ * linker? An object that defines a function of this name, as the C++ library does for operators,
+ * may point to its own function; and if that object is searched first, the linker will choose that
+ * function. */
 static bool is_lazy(const struct object *o, const ElfW(Rela) * r, const ElfW(Sym) * sym,
 		    uintptr_t now)
 {
@@ -185,7 +186,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 		} else if (ph->p_type == PT_DYNAMIC) {
 			dynamic = (const void *)at;
 		} else if (ph->p_type == PT_GNU_RELRO) {
-			/* as the linker rounds: both down */
+			/* rounded as the linker does: both ends down */
 			o.relro = at & ~(uintptr_t)4095;
 			o.relro_end = (at + ph->p_memsz) & ~(uintptr_t)4095;
 		}

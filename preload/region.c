@@ -183,7 +183,7 @@ static int open_region(void)
 	return fd >= 0 || !inode ? fd : reopen_kept(find_kept());
 }
 
-/* For the mapping, where there is no /proc at all, the kept descriptor itself will do. */
+/* Where there is no /proc at all, the kept descriptor itself is good enough for the mapping. */
 static int open_to_map(void)
 {
 	int fd = open_region(), kept;

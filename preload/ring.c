@@ -19,7 +19,7 @@
 
 #define LOOK_NS	      20000000l
 #define BELL_EVERY    1024u					  /* events that are lost */
-#define GIVE_UP_AFTER (MZ_WAIT_SECONDS * 1000000000ull / LOOK_NS) /* looks */
+#define GIVE_UP_AFTER (MZ_WAIT_SECONDS * 1000000000ull / LOOK_NS) /* polls */
 
 __thread struct mz_thread mz_me;
 
@@ -102,8 +102,8 @@ static unsigned thin_level(const struct mz_thread *t)
 	return level < MZ_THIN_MOST ? level : MZ_THIN_MOST;
 }
 
-/* How far appends may go without checking again. Where events are dropped, one more slot is left
- * for the record that reports it. */
+/* Finds out how far appends may go before the ring must be checked again. Where events are dropped,
+ * one more slot is reserved for the record that reports the loss. */
 static void look_at_tail(struct mz_thread *t, struct mz_ring *r)
 {
 	uint64_t soon = t->reserved + t->mask / 8 + 1, end;
@@ -120,7 +120,7 @@ static void look_at_tail(struct mz_thread *t, struct mz_ring *r)
 		__atomic_store_n(&mz_thinned, true, __ATOMIC_RELAXED);
 }
 
-/* The ring is left as it was found; the event that needed it counts as one without a ring. */
+/* The ring is left as it was found; the event counts as one without a ring. */
 static bool no_room_to_begin(struct mz_thread *t)
 {
 	struct mz_ring *r = t->ring;
@@ -279,7 +279,7 @@ bool mz_recorder_died(void)
 	return !word || word & FUTEX_OWNER_DIED;
 }
 
-/* Shall a thread that waits for room give up? looks: since the recorder's last heartbeat. */
+/* Must a thread that waits for room give up? looks: polls since the recorder's last heartbeat. */
 static bool give_up(unsigned *looks, uint32_t *beat)
 {
 	uint32_t now = __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED);
@@ -304,8 +304,8 @@ static bool give_up(unsigned *looks, uint32_t *beat)
 
 static void count_lost(struct mz_thread *t)
 {
-	/* a stack or a module, which is not an event: it is sent again when it occurs again; or
-	 * the name of the thread */
+	/* neither a stack or a module, which is sent again when it next occurs, nor the name of the
+	 * thread is an event */
 	if (t->in_unwinder || t->taking)
 		return;
 	if (!t->lost++)
@@ -330,9 +330,9 @@ static void end_without(struct mz_thread *t)
 		t->outer = 0;
 }
 
-/* Full rings lose events: on request, because the recorder has no room either, or because it did
- * not respond. A program that waits for the recorder stands still for as long as there is
- * something to pack. */
+/* Is the event lost if the ring is full? On request, because the recorder has no room either, or
+ * because it did not respond. A program that waited for the recorder would stand still as long as
+ * there is something to pack. */
 static bool is_dropping(const struct mz_thread *t)
 {
 	return (mz_region->flags & MZ_REGION_DROP) || t->impatient ||
@@ -348,7 +348,7 @@ static bool unreserve(struct mz_thread *t, uint64_t at, unsigned n)
 					   __ATOMIC_RELAXED);
 }
 
-/* Shall a thread that finds no room continue without recording, with nothing reserved any more? */
+/* May a thread that finds no room continue without recording, with nothing reserved any more? */
 static bool drops(struct mz_thread *t, uint64_t at, unsigned n)
 {
 	if (is_walled_in(t))
@@ -426,7 +426,8 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 	return ok;
 }
 
-/* What a report takes: all of the time, the record, and since when. */
+/* The records that a report takes: the whole time, the loss itself, and the time at which it
+ * began. */
 #define REPORT_RECORDS 3u
 
 /* Is there no room for n records, and for what an append may need besides? */
@@ -486,7 +487,7 @@ bool mz_append_slow(struct mz_thread *t, unsigned n)
 	look_at_tail(t, t->ring);
 	if (is_dropping(t) && is_full_for(t, t->lost ? n + REPORT_RECORDS : n)) {
 		count_lost(t);
-		/* a call of the kernel costs more than the event */
+		/* a system call costs more than the event */
 		if (t->lost % BELL_EVERY == 1)
 			mz_ring_bell();
 		return false;

@@ -12,32 +12,32 @@
 #include <uapi/memorizer/record.h>
 
 struct mz_thread {
-	uint64_t reserved;    /* records handed out; those up to ring->head are published */
-	uint64_t limit;	      /* of reserved, without a look at the ring; 0 = always look */
+	uint64_t reserved; /* records handed out; those up to ring->head are published */
+	uint64_t limit; /* reserved may reach this without a check of the ring; 0 = always check */
 	uint64_t ring_at;     /* the recorder is woken when this is reached */
 	struct mz_ring *ring; /* NULL: none yet */
 	struct mz_record *data;
 	uint32_t number; /* of the ring, in its region */
 	uint32_t mask;
 	uint32_t alive;	     /* *mz_alive when the ring was taken */
-	uint32_t nested;     /* appends inside it, in signal handlers */
+	uint32_t nested;     /* appends by signal handlers inside the current one */
 	uint32_t hidden;     /* inside a call whose inner calls are not the program's */
 	uintptr_t outer;     /* frame of the append that is under way; 0 = none */
 	uintptr_t hidden_at; /* frame of the call that hides; 0 = not known */
-	uint64_t tail;	     /* of the ring, when last looked at */
-	uint64_t room;	     /* records of the ring that may be used, for now */
+	uint64_t tail;	     /* tail of the ring, as of the last check */
+	uint64_t room;	     /* records of the ring that may be used for now */
 	uint64_t told;	     /* time of the last MZ_REC_TIME */
 	uint32_t moment;     /* mz_moment() when free(NULL) was last stamped */
 	uint64_t lost;	     /* dropped since the last record */
 	uint64_t lost_since;
 	uintptr_t unwinder_at;	  /* frame of the unwinder; 0 = it does not run */
 	bool in_unwinder;	  /* stacks: what it allocates itself is not recorded */
-	bool taking;		  /* it begins a ring */
+	bool taking;		  /* the thread is just taking a ring */
 	bool no_ring;		  /* there was none left; events are counted as missed */
-	bool impatient;		  /* it has waited in vain, and thins what it records */
+	bool impatient;		  /* it has waited for room in vain, and samples what it records */
 	uint8_t thin;		  /* one small block in 2^thin is recorded */
 	uint64_t impatient_since; /* in ns */
-	uint64_t seed;		  /* of the choice */
+	uint64_t seed;		  /* of the random choice of blocks */
 	uint64_t thinned;	  /* events that thinning left out, and those of them reported */
 	uint64_t thinned_told;
 	uint64_t thinned_since; /* the first one not reported */
@@ -74,8 +74,8 @@ void mz_come_back(uint32_t alive) __attribute__((visibility("hidden")));
 /* The program ends. It has a malloc of its own, which it calls instead of ours. */
 void mz_tell_end(void) __attribute__((visibility("hidden")));
 void mz_tell_blind(uint32_t what) __attribute__((visibility("hidden")));
-/* It calls exec; or did, and exec failed. False: nothing was said, because this process is not
- * recorded. */
+/* The program calls exec, or, with begins false, exec has failed. False: the recorder was not told,
+ * because this process is not recorded. */
 bool mz_tell_exec(bool begins) __attribute__((visibility("hidden")));
 
 /* The first check of a thread, or its first with this recorder. */
@@ -87,9 +87,9 @@ bool mz_begin_nested(struct mz_thread *t, unsigned n, const void *frame)
 	__attribute__((visibility("hidden")));
 bool mz_unhide(const void *frame) __attribute__((visibility("hidden")));
 
-/* Calls from here up to mz_show() are not the program's. The frame comes first: a handler that
- * leaves with siglongjmp() in between would hide the thread for ever. One that hides and shows in
- * between has removed it. */
+/* Calls from here up to mz_show() are not made by the program. The frame is stored first: otherwise
+ * a handler that leaves with siglongjmp() in between would hide the thread forever. A handler that
+ * itself hides and shows in between has removed the frame. */
 static inline __attribute__((always_inline)) void mz_hide(struct mz_thread *t)
 {
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
@@ -111,7 +111,7 @@ static inline void mz_show(struct mz_thread *t)
 		t->hidden_at = 0;
 }
 
-/* Shall this event be recorded? */
+/* Is this event to be recorded? */
 static inline __attribute__((always_inline)) bool mz_on(void)
 {
 	uint32_t alive = *mz_alive;
@@ -210,8 +210,8 @@ static inline bool mz_reserve(struct mz_thread *t, unsigned n, uint64_t *at)
 	       mz_wait_room(t, *at, n);
 }
 
-/* Half of the time is not enough for this record: send all of it first. With taken, at and the
- * following slots were reserved, but after records of a signal handler. */
+/* The lower half of the time is not enough for this record: send the whole time first. taken: at
+ * and the following slots were reserved already, but after records of a signal handler. */
 bool mz_stamp_slow(struct mz_thread *t, unsigned n, bool taken, uint64_t *time, uint64_t *at)
 	__attribute__((visibility("hidden")));
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Send each distinct call stack once, and refer to it by number afterwards. */
+/* Send each distinct call stack once, and later only its number. */
 #include "stack.h"
 
 #include <elf.h>
@@ -24,7 +24,8 @@
 extern const char __ehdr_start[] HIDDEN, _end[] HIDDEN;
 extern void *__libc_stack_end __attribute__((weak)); /* musl has none */
 
-/* Per ring, and so used by one thread at a time. Not on its stack, which may be small. */
+/* One per ring, and therefore used by one thread at a time. It is not on the stack of the thread,
+ * which may be small. */
 struct told {
 	uint32_t depth;
 	uint32_t pad;
@@ -234,7 +235,7 @@ void mz_walk_met(const struct mz_module *m)
 	}
 	p += len;
 	if (!mz_append_text(MZ_REC_MODULE, m->start, text, (size_t)(p - text)))
-		modules[n] = 0; /* again, when it occurs again */
+		modules[n] = 0; /* it is sent again when it next occurs */
 }
 
 /* How many of the outermost frames are those of the stack sent last. */
@@ -263,7 +264,7 @@ static bool tell_stack(struct mz_thread *t, struct told *k, uint32_t number, uns
 
 		for (unsigned i = done; i < done + own; i++)
 			k->last[i] = k->ips[n - 1 - i];
-		k->depth = done; /* what the recorder has, if this is lost */
+		k->depth = done; /* what the recorder has if this append fails */
 		if (!mz_append(t, &r, 1, k->last + done, own * sizeof(*k->last)))
 			return false;
 		done += own;

@@ -135,7 +135,7 @@ bool mz_thin_keeps(struct mz_thread *t, const void *p, uint64_t size, uint32_t *
 	unsigned bits;
 
 	*weight = 1;
-	/* the free of a block that was here before may have gone past us */
+	/* we may have missed the free of an earlier block at this address */
 	mz_thin_take(p);
 	if (!mz_has_ring(t) || !t->thin)
 		return true;

@@ -12,8 +12,8 @@
 /* Something was thinned in this process, or is about to be: blocks may be marked. */
 extern bool mz_thinned __attribute__((visibility("hidden")));
 
-/* A new block: shall it be recorded, and for how many does it stand? If not, it is marked, and
- * counted as a block. */
+/* Is a new block to be recorded, and how many blocks does it stand for? If it is not recorded, it
+ * is marked and counted. */
 bool mz_thin_keeps(struct mz_thread *t, const void *p, uint64_t size, uint32_t *weight)
 	__attribute__((visibility("hidden")));
 /* An event is left out. */

@@ -357,7 +357,8 @@ static void set_cfa(struct state *s, uint64_t reg, int64_t offset)
 	s->row.cfa_offset = (int32_t)offset;
 }
 
-/* In steps of the CIE; a product that overflows is wrong, and nothing worse. */
+/* In units of the CIE's data alignment. If the product overflows, the result is wrong, but nothing
+ * worse happens. */
 static int64_t scaled(const struct cie *c, uint64_t v)
 {
 	return (int64_t)(v * (uint64_t)c->data_align);
@@ -489,7 +490,7 @@ struct mz_row mz_find_row(const struct mz_module *m, uintptr_t pc)
 	struct state s = {0}, first;
 	struct cie c;
 
-	/* the CIE lies so many bytes before the word that says so */
+	/* this word is the distance from itself back to the CIE */
 	if (in.bad || !parse_cie(m, fde + 4 - (uint32_t)fixed(&in, 4), &c))
 		return end;
 	start = encoded(&in, c.encoding, 0);

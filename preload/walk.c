@@ -12,7 +12,7 @@
 
 #define ROWS	 65536u /* kept rows: 1 MiB */
 #define MAX_SCAN 1024u	/* words that are looked at for a return address */
-#define ODD_STEP 1u	/* in place of an address: to be worked out again */
+#define ODD_STEP 1u	/* instead of an address: this step must be computed again */
 
 /* Used by all threads without a lock: an entry is valid if its two words match. */
 struct entry {
@@ -51,8 +51,8 @@ static struct mz_row unpack(uint64_t v)
 	};
 }
 
-/* The first instructions of the dynamic linker have no table: what runs before _start begins
- * there. */
+/* The first instructions of the dynamic linker, where everything begins that runs before _start,
+ * have no unwind table. */
 static bool is_linker(const struct mz_module *m)
 {
 	return m->start == getauxval(AT_BASE);
@@ -253,8 +253,8 @@ static __attribute__((noinline)) bool step_without(const struct bounds *b, struc
 
 /* ---- the walk before --------------------------------------------------------------------- */
 
-/* The frame of the walk before that is the same, if that has gone on from there; else the first
- * one further up. */
+/* Finds the same frame in the previous walk, if that walk continued from there; otherwise the first
+ * frame of that walk that is further up. */
 static inline const struct mz_step *find_known(const struct mz_step *old, const struct mz_step *end,
 					       const struct mz_frame_at *f, bool *known)
 {
@@ -264,8 +264,8 @@ static inline const struct mz_step *find_known(const struct mz_step *old, const 
 	return old;
 }
 
-/* Do the same words lead from a frame to the next one of the walk before? What by_row() asks is
- * asked here, too: the stack may have another end now, and another thread may have wiped the
+/* Do the same words still lead from a frame to the next one of the previous walk? This repeats the
+ * checks of by_row(): the stack may have another end now, and another thread may have wiped the
  * list. */
 static inline bool still_leads(const struct bounds *b, const struct mz_step *from,
 			       const struct mz_step *to)
@@ -297,7 +297,7 @@ static inline unsigned walk(const struct bounds *b, struct mz_frame_at at, uintp
 	const struct mz_step *old = walked->steps[which], *end = old + walked->count;
 	struct mz_step *now = walked->steps[which ^ 1];
 	uintptr_t bp_at = ODD_STEP;
-	unsigned limit = max < MZ_STEPS ? max : MZ_STEPS; /* of what is known */
+	unsigned limit = max < MZ_STEPS ? max : MZ_STEPS; /* steps that are remembered */
 
 	while (n < max) {
 		struct mz_row row;

@@ -13,18 +13,19 @@ struct mz_frame_at {
 	uintptr_t sp, bp;
 };
 
-/* A frame of the walk before, and where the words were read that led to it from the frame before
- * it: the return address is below sp, rbp was at bp_at (0: it is that of the frame before). */
+/* A frame of the previous walk, and where the words were read that led to it from its callee: the
+ * return address is below sp, and rbp was at bp_at (0: rbp is that of the callee). */
 struct mz_step {
 	struct mz_frame_at at;
 	uintptr_t bp_at;
 };
 
 /*
- * The last walk of a thread, which most of the next one repeats: from a frame that is the same, it
- * leads to the same frames while those words are the same. To compare them is several times as
- * fast as to look for the rows of a table, each of which depends on the one before. There are two
- * lists, so that the one in use is whole wherever a signal handler jumps out of a walk.
+ * The previous walk of a thread, most of which the next walk repeats: from a frame that both have
+ * in common, the next walk leads to the same frames as long as these words are the same. Comparing
+ * the words is several times as fast as looking up the rows of a table, each of which depends on
+ * the row before. There are two lists, so that the list in use is complete even if a signal handler
+ * jumps out of a walk.
  */
 #define MZ_STEPS 256u
 struct mz_walked {

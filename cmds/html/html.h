@@ -21,7 +21,7 @@ struct html_limits {
 	uint32_t nodes; /* of a flame graph */
 	uint32_t rows;	/* of a table */
 	uint32_t cells; /* of a matrix, in a row */
-	unsigned step;	/* so many points of a curve become one */
+	unsigned step;	/* how many points of a curve become one */
 };
 
 struct html_model;

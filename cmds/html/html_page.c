@@ -124,7 +124,7 @@ static int models_json(struct mz_buf *b, const struct html_model *models, size_t
 
 	mz_json_object(&w, NULL);
 	mz_json_str(&w, "version", MZ_VERSION);
-	mz_json_u64(&w, "halved", scale); /* so often were the limits */
+	mz_json_u64(&w, "halved", scale); /* how often the limits were halved */
 	mz_json_array(&w, "recordings");
 	for (size_t i = 0; i < n && !ret; i++) {
 		mz_json_object(&w, NULL);

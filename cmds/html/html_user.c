@@ -62,7 +62,7 @@ static void add_gap(struct user *s, const struct mz_event *ev)
 {
 	uint64_t now = ev->has & MZ_HAS_TIME ? ev->time : s->u.events;
 
-	if (s->ngaps == GAPS) { /* the rest as one */
+	if (s->ngaps == GAPS) { /* further losses are added to the last one */
 		s->gaps[GAPS - 1].to = now;
 		s->gaps[GAPS - 1].events += ev->size;
 		return;
@@ -78,8 +78,8 @@ struct move {
 	uint8_t kind, call;
 };
 
-/* Events that were counted. The sums and the layout need nothing of each other: a thread reads and
- * counts, and the layout follows some batches behind. */
+/* A batch of events that were counted. The sums and the layout are independent of each other: a
+ * thread reads and counts, and the layout follows some batches behind. */
 struct counted {
 	struct move moves[MZ_BATCH];
 	unsigned n_moves;
@@ -329,7 +329,7 @@ static void sites_json(struct mz_json *w, const struct user *s, const struct htm
 	free(list);
 }
 
-/* What matters under any of the questions comes first. */
+/* The order of the call sites: those that matter most for any of the views come first. */
 static uint64_t weight(const struct mz_call_site *s)
 {
 	uint64_t most = s->sum.at_peak > s->sum.live ? s->sum.at_peak : s->sum.live;

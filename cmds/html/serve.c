@@ -25,8 +25,8 @@
 #include "cmds/lost.h"
 
 #define CHILDREN 32
-#define PATIENCE 30 /* seconds for the other side to ask */
-#define TAKING	 10 /* times that to take the answer */
+#define PATIENCE 30 /* seconds for a client to send its request */
+#define TAKING	 10 /* a client may take this many times as long to receive its answer */
 
 /* Limits of a process that answers a request. */
 #define ANSWER_BYTES   (4ull << 30)

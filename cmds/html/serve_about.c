@@ -110,7 +110,7 @@ static void look(const char *path, struct found *f)
 	if (f->kind)
 		f->about.files_cut = mz_recording_early_end(&r).files;
 	mz_recording_close(&r);
-	/* one that asks for too much is a recording, and not to be left out in silence */
+	/* a file that exceeds the bounds is a recording: it must not be left out silently */
 	if (err.code == EFBIG)
 		f->kind = UNREADABLE;
 }

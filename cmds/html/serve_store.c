@@ -193,7 +193,7 @@ static int programs(struct site_page *p)
 	return ret;
 }
 
-/* KMAPs have no peak: if there is nothing else of a program, its live bytes are shown. */
+/* KMAPs have no peak: if a program has nothing but KMAPs, its live bytes are shown. */
 static int choose_value(struct site_page *p, const char *program)
 {
 	struct mz_store_filter of = {.program = program, .known = p->v->has};

@@ -14,7 +14,7 @@
 #include "formats/kmemtrace.h"
 #include "symbols/kallsyms.h"
 
-/* ---- joining: a stream a file, which readers merge by time --------------- */
+/* ---- joining: one stream per file, which readers merge by time ----------- */
 
 static int copy_events(struct mz_reader *r, struct mz_writer *w, struct mz_stream *s,
 		       uint64_t *lost, struct mz_error *err)
@@ -197,7 +197,7 @@ struct raw {
 	struct mz_kmemtrace_layout layout;
 	struct mz_output out;
 	uint64_t written, lost, left_out;
-	const char *why; /* the last was left out */
+	const char *why; /* why the last event that was left out cannot be written */
 };
 
 static int put_raw(struct raw *r, const struct mz_event *ev, uint64_t site, struct mz_error *err)

@@ -43,7 +43,7 @@ enum sort { BY_RATE, BY_BYTES, BY_WASTE, BY_LIVE, BY_TOTAL };
 struct line {
 	char name[160];
 	uint64_t allocs, req, given, live, live_bytes; /* since the start */
-	double rate, bytes;			       /* a second, since the last look */
+	double rate, bytes;			       /* per second, since the last poll */
 };
 
 struct screen {

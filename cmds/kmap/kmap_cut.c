@@ -70,7 +70,7 @@ static int put_rows(struct file *t, const struct mz_privilege *p, const struct m
 		if (c->owner[i] != UINT32_MAX)
 			ret = put_row(t, "object", mz_union_object_id(p->u, i, id, sizeof(id)), "",
 				      mz_cut_name(c, c->owner[i]));
-	/* crossings that the run made: a policy allows them */
+	/* crossings that occurred in the run: the policy allows them */
 	for (size_t i = 0; i < p->u->n_edges && ret >= 0; i++) {
 		const struct mz_union_edge *e = &p->u->edges[i];
 
@@ -271,7 +271,7 @@ static int make(const struct kmap_opts *o, struct kmap_load *l, struct mz_error 
 	if (ret >= 0 && o->baseline) {
 		ret = weigh_baseline(o, &l->p, &co, &base, &r.base, err);
 		r.has_base = true;
-		/* for no higher price, less privilege */
+		/* without other limits, the cut must not cost more than the baseline */
 		if (co.budget < 0 && !co.domains) {
 			co.budget = r.base.cost;
 			co.start = &base;

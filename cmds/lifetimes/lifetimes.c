@@ -20,8 +20,8 @@ static int start(struct annotator *a, bool by_object)
 	return a->state ? 0 : mz_fail_memory(&a->err);
 }
 
-/* Sizes are printed as they are in the trace: 008 stays 008. The object number of such a rare
- * block is not needed, and stores the number of zeros instead. */
+/* Sizes are printed as they are in the trace: 008 stays 008. Such blocks are rare, and their object
+ * number is not needed; it stores the number of leading zeros instead. */
 #define MAX_ZEROS	   64
 #define ZEROS_TO_OBJECT(n) (UINT64_MAX - (n))
 

@@ -16,7 +16,7 @@ static const struct mz_opt opts[] = {
 
 static int start(struct annotator *a, bool by_object)
 {
-	(void)by_object; /* whether there are addresses shows at each event */
+	(void)by_object; /* each event shows whether there are addresses */
 	a->state = mz_layout_new();
 	return a->state ? 0 : mz_fail_memory(&a->err);
 }

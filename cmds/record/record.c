@@ -25,12 +25,12 @@
 #define DEFAULT_RESOLUTION 1048576 /* ns */
 #define LARGE_BLOCK	   131072  /* bytes: it gets a mapping of its own */
 #define BUSY_NS		   8000000l
-#define BATCH		   16384 /* records that are worth a round of their own */
+#define BATCH		   16384 /* fewer records are not worth a round of their own */
 #define IDLE_NS		   20000000l
-/* A program that needs all processors has them to itself: packing comes when it needs less, or is
- * over. How many records may wait until then depends on how fast they come. */
-#define LOOK_NS		   100000000ull /* its rate is looked at so often */
-#define FIRST_LOOK_NS	   40000000ull	/* and at first */
+/* A program that needs all processors has them to itself: records are packed when it needs fewer,
+ * or has ended. How many records may wait until then depends on how fast they arrive. */
+#define LOOK_NS		   100000000ull /* how often the rate of records is measured */
+#define FIRST_LOOK_NS	   40000000ull	/* the same, at first */
 #define FAST		   1000000u	/* records per second: more than can be packed beside it */
 #define BUSY		   100000u	/* fewer take less than 3 % of a processor */
 #define FAST_PART	   4		/* of the spool */
@@ -85,7 +85,7 @@ static const struct mz_opt opts[] = {
 };
 
 static volatile sig_atomic_t told_to_end;
-static volatile uint64_t child_ended; /* when */
+static volatile uint64_t child_ended; /* when it ended */
 
 static uint64_t now(clockid_t clock)
 {
@@ -113,12 +113,12 @@ static bool time_is_up(const struct record_job *j)
 	       (double)(now(CLOCK_MONOTONIC) - j->start) >= j->o->duration * 1e9;
 }
 
-/* The program is left as it was found. */
+/* Leaves the program as it was found. */
 static void detach(struct record_job *j)
 {
 	struct mz_error why = {0};
 
-	/* first, that no thread waits for room in its ring, which we do not read now */
+	/* first of all, so that no thread waits for room in a ring that nobody reads any more */
 	__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
 	if (mz_attach_end(&j->attach, &why) < 0)
 		console_note(
@@ -144,8 +144,8 @@ static int stop(struct record_job *j)
 	return n < 0 ? (int)n : mz_user_rings_close(&j->rings);
 }
 
-/* Time in ns that the processors had nothing to do, or only our work: all of them
- * together, since the machine was started. */
+/* The time in ns, over all processors and since boot, in which they were idle or worked only for
+ * the recorder. */
 static uint64_t spare_time(void)
 {
 	unsigned long long user, nice, system, idle, wait = 0;
@@ -160,7 +160,7 @@ static uint64_t spare_time(void)
 	return ns;
 }
 
-/* Does the program make records, and need all processors for it? Then some of them wait. */
+/* Does the program produce records and need all processors? Then packing may wait. */
 static void look_at_rate(struct record_job *j, uint64_t moved)
 {
 	uint64_t t = now(CLOCK_MONOTONIC), spare, span = t - j->look_at, limit;
@@ -175,7 +175,8 @@ static void look_at_rate(struct record_job *j, uint64_t moved)
 		      : rate > FAST		   ? limit / FAST_PART
 		      : rate > BUSY		   ? limit / BUSY_PART
 						   : 0;
-	/* what waited on purpose is packed at leisure: in small files, and by one thread */
+	/* records that waited on purpose are packed by one thread, and with the usual
+	 * compression */
 	if (rate > FAST)
 		j->rings.much = 0;
 	else if (j->may_wait)
@@ -185,10 +186,10 @@ static void look_at_rate(struct record_job *j, uint64_t moved)
 	j->spare = spare;
 }
 
-/* Blocks are sampled, from now on: said once. */
+/* Reports once that blocks are sampled from now on. */
 static void tell_thinning(struct record_job *j)
 {
-	/* not that of the region, which programs can write */
+	/* not the value in the region, which programs can write */
 	unsigned level = __atomic_load_n(&j->rings.thin, __ATOMIC_RELAXED);
 
 	if (j->told_thinning || j->o->json || level <= j->files.sample)
@@ -198,7 +199,7 @@ static void tell_thinning(struct record_job *j)
 		     1u << level);
 }
 
-/* Packing does not keep up, and records wait on the disk: said once. */
+/* Reports once that packing does not keep up, and that records wait on the disk. */
 static void tell_behind(struct record_job *j, uint64_t waiting)
 {
 	char a[32], b[32];
@@ -211,8 +212,8 @@ static void tell_behind(struct record_job *j, uint64_t waiting)
 		     console_bytes(b, j->rings.spool.limit));
 }
 
-/* Shall packing wait? Not when a good part of the spool is used: it could become full, and
- * events would be lost. */
+/* Is packing to wait? Not if a good part of the spool is used: it could become full, and events
+ * would be lost. */
 static bool leave_to_program(struct record_job *j)
 {
 	uint64_t waiting, moved;
@@ -225,7 +226,7 @@ static bool leave_to_program(struct record_job *j)
 	return !full && !child_ended && waiting * sizeof(struct mz_record) < j->may_wait;
 }
 
-/* There may be a lot left to do. */
+/* Reports how much is left to pack, if it is a lot. */
 static void tell_packing(struct record_job *j)
 {
 	uint64_t waiting, moved;
@@ -238,7 +239,8 @@ static void tell_packing(struct record_job *j)
 			     console_count(a, waiting));
 }
 
-/* What had come before the program ended, in parts, so that the user sees how far it is. */
+/* Encodes the records from before the end of the program, in parts, so that the progress can be
+ * shown. */
 static int encode_rest(struct record_job *j)
 {
 	uint64_t all, moved, done = 0;
@@ -258,7 +260,7 @@ static int encode_rest(struct record_job *j)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Until the program and all that is recorded with it have ended. */
+/* Records until the program, and all programs that are recorded with it, have ended. */
 static int follow(struct record_job *j)
 {
 	unsigned quiet = 0;
@@ -286,7 +288,7 @@ static int follow(struct record_job *j)
 		n = left < 0 ? left : mz_user_rings_drain_some(&j->rings);
 		if (n < 0)
 			return (int)n;
-		/* a child may just be on its way to its place */
+		/* a child may be about to claim its slot */
 		if (j->exited && !left && ++quiet > (j->o->follow_forks ? 3 : 0) &&
 		    !mz_user_rings_expect(&j->rings))
 			return 0;
@@ -295,7 +297,8 @@ static int follow(struct record_job *j)
 	}
 }
 
-/* The program goes on without the recorder; so does its exit status. */
+/* Recording may end before the program does: wait for the program, whose exit status is
+ * returned. */
 static void wait_for_program(struct record_job *j)
 {
 	if (told_to_end && !j->exited)
@@ -357,7 +360,7 @@ static void set_start(struct record_job *j)
 	j->files.start_unix = now(CLOCK_REALTIME);
 }
 
-/* A power of two: what is left out then costs nothing in the file. */
+/* A power of two, so that the dropped bits cost nothing in the file. */
 static uint64_t resolution(const struct record_opts *o)
 {
 	uint64_t ns = o->resolution ? o->resolution : DEFAULT_RESOLUTION;
@@ -395,7 +398,7 @@ static int record(struct record_job *j, char **argv)
 
 /* ---- a program that is running ------------------------------------------------------ */
 
-/* The program has made the memory, and waits. */
+/* The program has created the memory, and waits. */
 static int set_up(struct mz_attach *a, int fd, struct mz_error *err)
 {
 	struct record_job *j = a->arg;
@@ -420,7 +423,7 @@ static int begin_in(struct record_job *j)
 		return ret;
 	j->attach.set_up = set_up;
 	j->attach.arg = j;
-	/* the program's folder is not ours */
+	/* an absolute path: the program may have another current folder */
 	return mz_attach_begin(&j->attach, realpath(library, real) ? real : library, &j->err);
 }
 
@@ -479,7 +482,8 @@ static int finish(struct record_job *j, int ret, const char *command)
 	return record_exit_status(j);
 }
 
-/* A program that ends at once is gone before its arguments could be asked for. */
+/* The command line is taken from here: a program that ends at once is gone before its arguments
+ * could be read. */
 static const char *command_line(int argc, char **argv)
 {
 	static char line[4096];
@@ -575,9 +579,9 @@ static int run_program(const struct record_opts *o, int argc, char **argv)
 	j.flags = region_flags(o);
 	j.files.attached = j.o->pid;
 	j.files.command = command_line(argc, argv);
-	argv[argc] = NULL; /* options may have stood behind */
+	argv[argc] = NULL; /* options may have followed the command */
 	catch_signals(o);
-	/* as it is by default, but for ever: arrays that grow leave no holes in the heap */
+	/* the default value, but fixed: arrays that grow leave no holes in the heap */
 	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
 	ret = j.o->pid ? record_pid(&j) : record(&j, argv);
 	ret = finish(&j, ret, argc ? argv[0] : "");

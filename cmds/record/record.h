@@ -37,7 +37,7 @@ struct record_job {
 	struct mz_user_rings rings;
 	struct mz_user_files files;
 	struct mz_attach attach;
-	bool attached; /* it was running before; detached: and is again as it was */
+	bool attached; /* the program was running before; detached: it is again as it was */
 	bool detached;
 	struct mz_error err;
 	pid_t pid;
@@ -46,9 +46,9 @@ struct record_job {
 	bool exited;
 	bool stopped; /* by --duration or a signal */
 	uint64_t start;
-	uint64_t look_at, moved, spare; /* when the rate was looked at, and what there was */
-	uint64_t may_wait;		/* bytes of the spool, until records are packed */
-	bool told_spool;		/* that records wait there */
+	uint64_t look_at, moved, spare; /* when the rate was measured, and the counts then */
+	uint64_t may_wait; /* bytes of the spool that may be used before records are packed */
+	bool told_spool;   /* it was reported that records wait in the spool */
 	bool told_thinning;
 	uint64_t program_ended; /* when; 0 = not seen */
 	uint64_t packed_at;	/* 0: it was packed while the program ran */
@@ -56,7 +56,7 @@ struct record_job {
 
 /* The folder of the spool. */
 const char *record_spool_name(const struct record_job *j);
-/* Of the program, as a shell has it. */
+/* The exit status of the program, as a shell would show it. */
 int record_exit_status(const struct record_job *j);
 
 /* After the end: files, losses and what was not seen, for people or as JSON. */

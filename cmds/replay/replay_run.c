@@ -189,7 +189,7 @@ static void timed(struct mz_engine *e, struct mz_replay_result *res, struct work
 	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
 
 	if (fd >= 0) {
-		/* the peak is of the replay alone; where this fails, of the process */
+		/* makes the peak that of the replay; if this fails, it is that of the process */
 		if (write(fd, "5", 1) < 0)
 			res->rss_peak = 0;
 		close(fd);

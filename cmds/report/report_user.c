@@ -28,7 +28,7 @@ struct job {
 	const struct report_user_opts *o;
 	struct mz_reader *in; /* the last one, where there are several */
 	struct mz_usage u;
-	struct mz_early_end end; /* of several: how many have one */
+	struct mz_early_end end; /* of several recordings: how many end early */
 	unsigned missing;	 /* files without symbols */
 	struct mz_call_sites sites;
 	struct mz_wrappers wrappers;
@@ -136,7 +136,7 @@ static const char *title(const struct job *j)
 	return titles[j->o->by];
 }
 
-/* The heaviest stack of a site, a frame a line. */
+/* The heaviest stack of a site, one frame per line. */
 static void show_backtrace(const char *lines)
 {
 	for (const char *end; (end = strchr(lines, '\n')); lines = end + 1) {
@@ -151,7 +151,7 @@ static void show_site(const struct view *v, const struct mz_call_site *s, uint64
 	uint64_t x = v->of(s);
 	char a[32], b[32];
 
-	/* temporary blocks are blocks already: then of how many */
+	/* for temporary blocks, the value is a number of blocks already: show the total instead */
 	printf("  %10s %5.1f%%  %s%*s blocks  ",
 	       v->count ? console_count(a, x) : console_bytes(a, x),
 	       total ? 100.0 * (double)x / (double)total : 0, v->count ? "of " : "",
@@ -345,7 +345,7 @@ static void show_blind(const struct job *j)
 		       "only.\n");
 }
 
-/* Are there no call sites because nobody asked for them? */
+/* Are there no call sites because stacks were not recorded? */
 static bool sites_were_not_asked_for(const struct job *j)
 {
 	return j->u.all.allocs && !j->sites.count &&

@@ -20,7 +20,7 @@ struct adding {
 	const char *name; /* of the store */
 	bool open;
 	struct mz_store store;
-	uint64_t away; /* shards, a bit each: only the spool is left for their recordings */
+	uint64_t away; /* one bit per shard that does not answer: its recordings go to the spool */
 	struct mz_store_sending how;
 	struct progress progress;
 	uint64_t added, there, spooled, rows;
@@ -262,7 +262,7 @@ int store_add(const struct store_opts *o, const char *store, int argc, char **ar
 		ret = add_one(&a, argv[i], &err);
 	mz_store_close(&a.store);
 	if (ret < 0) {
-		fflush(stdout); /* what was added before comes before */
+		fflush(stdout); /* first show what was added before the error */
 		return console_error(&err);
 	}
 	summary(&a);

@@ -19,7 +19,7 @@ struct asking {
 	struct mz_store_filter f;
 	const struct mz_profile_value *metric;
 	size_t limit;
-	size_t older; /* rows before those that are shown */
+	size_t older; /* rows that precede those that are shown */
 	struct mz_result_table t;
 	struct mz_store_verdict verdict;
 	struct mz_store_looked looked; /* regressions */
@@ -135,7 +135,7 @@ static int ask_top(struct asking *a)
 	/* objects have no peak */
 	if (!a->o->metric && by >= MZ_STORE_BY_OBJECT && by <= MZ_STORE_BY_ACCESSOR)
 		a->metric = mz_profile_find_value(by == MZ_STORE_BY_OBJECT ? "bytes" : "reads");
-	/* rows of programs, revisions and hosts say by themselves that they do not know it */
+	/* rows of programs, revisions and hosts show unknown values themselves */
 	if (by < MZ_STORE_BY_PROGRAM && check_metric(a, NULL))
 		return -EINVAL;
 	return mz_store_answer_top(&a->store, (enum mz_store_by)by, a->metric, &a->f, a->limit,
@@ -329,7 +329,7 @@ int store_ask(enum store_what what, const struct store_opts *o, const char *stor
 		console_error(&a.err);
 		ret = what == STORE_GATE ? GATE_TROUBLE : MZ_EXIT_FAILED;
 	} else if (what == STORE_GATE && (fflush(stdout) || ferror(stdout))) {
-		ret = GATE_TROUBLE; /* main() says why: 1 would be an answer */
+		ret = GATE_TROUBLE; /* main() says why; 1 would mean "over the budget" */
 	} else if (a.verdict.broken) {
 		ret = GATE_OVER;
 	}

@@ -17,7 +17,7 @@ uint64_t store_now(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* 0 means "any time" in a filter, so the first moment of 1970 is one millisecond late. */
+/* 0 means "any time" in a filter, so the start of 1970 is 1 ms. */
 static uint64_t in_ms(uint64_t seconds)
 {
 	return seconds ? seconds * 1000 : 1;
@@ -84,7 +84,7 @@ bool store_time(const char *text, uint64_t *time_out)
 		*time_out = in_ms(n);
 		return true;
 	}
-	/* as many days ago as lie before 1970 are all of them */
+	/* more days than have passed since 1970 mean all recordings */
 	if (!strcmp(end, "d")) {
 		*time_out = n < now / DAYS_MS ? now - n * DAYS_MS : 1;
 		return true;

@@ -102,10 +102,10 @@ struct vm_progress {
 /* The signals by which a user ends the program. */
 void vm_end_signals(sigset_t *set);
 void vm_progress_begin(struct vm_progress *p, pid_t pid);
-/* Something happened that is not CPU time of its own. */
+/* There was progress other than CPU time of the process. */
 void vm_progress_noted(struct vm_progress *p);
-/* It has used more than so many seconds of CPU time since the beginning, or none at all for very
- * long. */
+/* Has the process used more than cpu_limit seconds of CPU time since the beginning, or none at all
+ * for very long? */
 bool vm_progress_over(struct vm_progress *p, double cpu_limit);
 /* The same with the limit for a machine that is to end. */
 bool vm_ending_over(struct vm_progress *p);

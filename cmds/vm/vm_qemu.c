@@ -255,16 +255,16 @@ static void make_args(struct args *a, const struct vm_machine *m, const struct v
 	arg(a, "qemu-system-x86_64");
 	arg_words(a, "-nodefaults -no-user-config -no-reboot -display none -machine pc");
 	/*
-	 * One thread for all CPUs: until 8.1 QEMU may keep a translation of code that another
-	 * thread has just changed, and the guest dies of a breakpoint that it took away again
-	 * (any static key, any tracepoint).
+	 * One thread for all CPUs: before version 8.1, QEMU may keep a translation of code that
+	 * another thread has just changed. The guest then dies of a breakpoint that it has already
+	 * removed (any static key, any tracepoint).
 	 */
 	if (!m->kvm)
 		arg_words(a, o->parallel ? "-accel tcg" : "-accel tcg,thread=single");
 	/* In software a string instruction works byte by byte: make the guest use others. */
 	arg_words(a, m->kvm ? "-accel kvm -cpu host" : "-cpu max,-erms,-fsrm");
 	arg(a, "-smp");
-	/* one CPU a socket: the only kind that the BIOS puts into its MP table */
+	/* one CPU per socket: the BIOS puts no others into its MP table */
 	arg(a, "%" PRIu64 ",sockets=%" PRIu64, smp, smp);
 	arg(a, "-m");
 	arg(a, "%" PRIu64 "M", o->mem ? o->mem >> 20 : 2048);

@@ -16,8 +16,8 @@
 #include "cmds/vm/vm.h"
 #include "guest/protocol.h"
 
-/* CPU time of QEMU until the guest is up: for a KVM that runs nothing; for software that counts
- * every access of a boot with KUnit in it. */
+/* Limits on the CPU time of QEMU until the guest is up. With KVM, to detect one that runs nothing;
+ * in software, enough for a boot with KUnit and every access counted. */
 #define BOOT_CPU_KVM 60
 #define BOOT_CPU_TCG 3600
 #define STATS_MAX    (1u << 20)	 /* of show_stats, which is some KiB */
@@ -179,8 +179,8 @@ static void take_port(struct attend *a)
 	size_t at = 0;
 
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-		/* QEMU is gone, and all that it sent was read; what that means is said
-		 * by the caller */
+		/* QEMU has ended, and everything that it sent was read; the caller decides what
+		 * that means */
 		a->over = true;
 		return;
 	}
@@ -291,7 +291,7 @@ static void take_keys(struct attend *a)
 	ssize_t n = read(STDIN_FILENO, buf, sizeof(buf));
 
 	if (n <= 0 || memchr(buf, ESCAPE, (size_t)n)) {
-		a->res->exited = a->res->done = a->over = true; /* that is how one leaves */
+		a->res->exited = a->res->done = a->over = true; /* Ctrl-], or the end of input */
 		a->res->left = true;
 		return;
 	}
@@ -336,7 +336,7 @@ static int signal_fd(sigset_t *old)
 	vm_end_signals(&set);
 	sigaddset(&set, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &set, old);
-	sigdelset(&set, SIGPIPE); /* a write tells */
+	sigdelset(&set, SIGPIPE); /* write() reports it */
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -381,7 +381,8 @@ static void loop(struct attend *a, int signals)
 
 		if (poll(p, 4, 200) < 0 && errno != EINTR)
 			give_up(a, "poll: %s", strerror(errno));
-		/* QEMU is ending; the port may still hold what matters: only its end counts */
+		/* a closed console means that QEMU is ending; the port may still hold data, so only
+		 * its end counts */
 		if (p[1].revents && !take_console(a) && p[1].revents & POLLHUP)
 			console = false;
 		if (p[0].revents & POLLOUT)
@@ -396,7 +397,7 @@ static void loop(struct attend *a, int signals)
 			take_input(a);
 		check_time(a, start);
 	}
-	while (take_console(a)) /* what was said last matters most */
+	while (take_console(a)) /* the last lines matter most */
 		;
 }
 

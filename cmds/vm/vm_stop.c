@@ -16,7 +16,7 @@
 
 #include "cmds/vm/vm.h"
 
-#define END_CPU_SECONDS 120 /* a guest that reboots, plugins that write */
+#define END_CPU_SECONDS 120 /* for a guest that reboots, and for plugins that write */
 #define IDLE_SECONDS	300 /* without any CPU time: it hangs */
 
 static double now(void)
@@ -93,8 +93,8 @@ static bool gone(pid_t pid)
 	return waitpid(pid, NULL, WNOHANG) != 0;
 }
 
-/* Wait for QEMU's end as long as it is working. False: it is not, or the user, who has asked
- * once, asks again. */
+/* Waits for the end of QEMU as long as it is working. False: it is not, or the user has asked a
+ * second time. */
 static bool wait_gone(pid_t pid)
 {
 	const struct timespec tick = {.tv_nsec = 5 * 1000 * 1000};

@@ -219,7 +219,8 @@ int vm_keep_vmlinux(const char *kernel, const char *to, bool force, struct mz_er
 		return 0;
 	if (force)
 		unlink(to);
-	/* this one stays when the kernel is built again; another disk cannot have it */
+	/* a hard link keeps this file when the kernel is built again, but cannot lead to another
+	 * disk */
 	if (!link(path, to))
 		return 0;
 	if (errno != EEXIST && realpath(path, whole) && !symlink(whole, to))

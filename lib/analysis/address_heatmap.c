@@ -72,7 +72,7 @@ static unsigned find_row(struct mz_heatmap *s, uint64_t addr)
 	return insert_row(s, at, addr >> s->shift);
 }
 
-/* Most rows are where they were. If not, the key tells. */
+/* Most rows are where they were last time. If not, the key is searched for. */
 static unsigned row_of(struct mz_heatmap *s, uint64_t addr)
 {
 	uint64_t key = addr >> s->shift;
@@ -163,7 +163,7 @@ static void begin_earlier(struct mz_heatmap *s, unsigned by)
 
 void mz_heatmap_tick(struct mz_heatmap *s, uint64_t at)
 {
-	/* most events are in the column of the one before, and a division takes long */
+	/* most events are in the column of the preceding event, and a division is slow */
 	if (at - s->from < s->span)
 		return;
 	begin(s, at);

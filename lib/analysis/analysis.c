@@ -157,7 +157,8 @@ const char *mz_analysis_text(struct mz_analysis *a, const char *key)
 	return a->events ? mz_events_text(a->events, key) : NULL;
 }
 
-/* A question at another level has opened the map anew; the model is of the reading before. */
+/* A question at another level may have opened the map again; the model is that of the last complete
+ * reading. */
 static uint64_t files_cut(struct mz_analysis *a)
 {
 	if (a->events)

@@ -134,7 +134,7 @@ static char *key_of(const struct mz_place_name *p, uint64_t ip, enum mz_call_by 
 
 	if (text)
 		return strdup(text);
-	if (by == MZ_BY_FILE && p->module) { /* not known: then what it is in */
+	if (by == MZ_BY_FILE && p->module) { /* file not known: the module instead */
 		char *s = NULL;
 
 		return asprintf(&s, "(%s)", p->module) < 0 ? NULL : s;
@@ -318,7 +318,8 @@ static int backtrace_of(const struct job *j, struct mz_call_site *site)
 	return site->backtrace ? 0 : -ENOMEM;
 }
 
-/* Numbers of stacks are those of this program, so that they are described before the next. */
+/* Stack numbers are valid for this program only, so the stacks are described before the next
+ * program is added. */
 static int add_backtraces(struct job *j)
 {
 	int ret = 0;

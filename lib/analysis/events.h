@@ -59,7 +59,7 @@ bool mz_events_is_kernel(const struct mz_events *s);   /* by the events so far *
 bool mz_events_by_sequence(const struct mz_events *s); /* time counts events */
 /* Frees of unknown blocks and the like, so far. */
 struct mz_unmatched mz_events_unmatched(const struct mz_events *s);
-/* Files that end before their time (trace/early_end.h), once the events are read. */
+/* How many files end early (trace/early_end.h); known once the events are read. */
 unsigned mz_events_files_cut(const struct mz_events *s);
 struct mz_early_end mz_events_early_end(const struct mz_events *s);
 /* The file, where it is one; NULL otherwise. */

@@ -125,7 +125,7 @@ int mz_flame_cut(const struct mz_flame *f, uint32_t most, struct mz_flame_cut *c
 		least = shares[most];
 	}
 	for (uint32_t i = 0; i < f->count; i++) {
-		/* those as small as the first that has no room are left out together */
+		/* nodes as small as the first one without room are left out together */
 		bool keep = !i || (cut->shown[f->nodes[i].parent] &&
 				   (f->count <= most || share(f, i) > least));
 

@@ -31,10 +31,10 @@ struct mz_functions {
 	struct mz_function_part *parts; /* by address */
 	size_t n, n_parts;
 	unsigned missing; /* bits of ops that some function has no count for */
-	bool dense;	  /* one function follows the other: none is left out between them */
-	bool high; /* code of a kernel: lower addresses are relative to a module, and nowhere */
+	bool dense;	  /* functions follow each other without gaps: none is left out */
+	bool high; /* code of a kernel; lower addresses are relative to a module, not in memory */
 	struct mz_code_modules modules; /* that the kernel had loaded */
-	size_t modules_plain;		/* of them: left out, as its accesses cannot be counted */
+	size_t modules_plain; /* of them: left out, because their accesses cannot be counted */
 	char *text;
 	size_t text_len;
 
@@ -48,18 +48,17 @@ void mz_functions_deinit(struct mz_functions *f);
 int mz_functions_read(struct mz_functions *f, const char *path, struct mz_error *err);
 /* Counted in an ELF file, whose debugging information has the source files. */
 int mz_functions_count(struct mz_functions *f, const char *path, struct mz_error *err);
-/* Counted in the vmlinux of the symbols, or beside the map if symbols is NULL, and in the modules
- * that it had loaded, if the symbols have kallsyms and a folder with their files. vmlinux: its
- * path, to be freed. */
+/* Counts the functions of the vmlinux that the symbols name (symbols NULL: the one beside the map),
+ * and of the modules that this kernel had loaded, if the symbols have kallsyms and a folder with
+ * their files. *vmlinux gets the path, to be freed. */
 int mz_functions_open(struct mz_functions *f, const char *symbols, const char *map, char **vmlinux,
 		      struct mz_error *err);
 /* One part, with its counts; missing: bits of ops that are not known. Then end. 0 or -ENOMEM. */
 int mz_functions_add(struct mz_functions *f, const struct mz_code_function *part, const char *file);
 int mz_functions_end(struct mz_functions *f);
 
-/* The function that the address is in, or directly behind (a return address may be); in a dense
- * table also that which the bytes in front of the next function belong to.
- * MZ_FUNCTION_NONE: none. */
+/* The function that contains the address or ends directly before it, as before a return address. In
+ * a dense table, bytes between two functions belong to the first. MZ_FUNCTION_NONE: none. */
 uint32_t mz_functions_find(const struct mz_functions *f, uint64_t addr);
 
 static inline const char *mz_functions_text(const struct mz_functions *f, uint32_t at)

@@ -38,8 +38,8 @@ int mz_functions_count(struct mz_functions *f, const char *path, struct mz_error
 	return ret;
 }
 
-/* A module without a sanitizer's calls would make all reads and writes unknown, of which it records
- * none. */
+/* A module without calls of a sanitizer would make all reads and writes unknown, although the map
+ * contains none of that module. */
 static int add_module(void *arg, const char *path, const struct mz_code_module *m)
 {
 	struct mz_functions *f = arg;

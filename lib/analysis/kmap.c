@@ -55,7 +55,7 @@ static bool is_global(const struct mz_kmap_object *o)
 
 	if (mz_kmap_is_catch_all(o))
 		return false;
-	/* an allocation whose place the kernel would not print is no variable */
+	/* an allocation whose code address the kernel did not reveal is not a variable */
 	if (!o->alloc_ip && t.len && mz_kmap_is_allocation(t))
 		return false;
 	return !o->alloc_ip || (t.len >= 6 && !memcmp(t.p, "GLOBAL", 6)) ||
@@ -63,7 +63,7 @@ static bool is_global(const struct mz_kmap_object *o)
 	       (t.len == 14 && !memcmp(t.p, "UNKNOWN_GLOBAL", 14));
 }
 
-/* For a union, memory that was found at an access is what its address says. */
+/* In a union, memory that was unknown until it was accessed is classified by its address. */
 static bool by_address(const struct mz_kmap_model *m, uint32_t type)
 {
 	return m->own->lives && type && !strncmp(mz_kmap_string(m, type), "UFO_", 4);
@@ -82,7 +82,8 @@ static void name_global(struct mz_kmap_model *m, struct mz_kmap_class *c)
 		c->symbol_size = mz_symbols_variable_size(m->own->symbols, c->va, &c->symbol);
 	c->name = !v.offset ? mz_kmap_text_id(m, v.name) : 0;
 	c->dir = mz_kmap_text_id(m, v.dir);
-	/* a list has no sizes: behind its start, another variable may be meant */
+	/* a list of symbols has no sizes: an address behind a start may belong to another
+	 * variable */
 	c->file = !v.offset || c->symbol_size ? mz_kmap_text_id(m, v.file) : 0;
 }
 

@@ -48,13 +48,13 @@ struct mz_kmap_class {
 	uint64_t va;		      /* of the global variable; else of the first object */
 	uint64_t symbol, symbol_size; /* with lives: the variable around va; size 0 = none */
 	bool global;
-	bool in_union;		  /* from the line of a union: its size is that of the class */
-	bool catch_all;		  /* no objects: accesses of its type that found none */
+	bool in_union;		  /* from a line of a union: the size is that of the whole class */
+	bool catch_all;		  /* not objects, but accesses of this type that found no object */
 	uint64_t first;		  /* size of its first object */
 	uint64_t least, greatest; /* size */
 	struct mz_kmap_sum all, freed;
-	struct mz_kmap_sum overlaid; /* freed without a trace */
-	struct mz_kmap_sum nested;   /* taken over by the allocator that asked for it */
+	struct mz_kmap_sum overlaid; /* their end was not seen: a new object took their place */
+	struct mz_kmap_sum nested;   /* taken over by another allocator (free_ip fedbeef) */
 	struct mz_kmap_sum untouched, freed_untouched;
 	struct mz_kmap_sum unread;    /* written, never read */
 	struct mz_kmap_sum unwritten; /* read, never written */
@@ -107,7 +107,7 @@ struct mz_kmap_process {
 struct mz_kmap_call_edge {
 	uint32_t from, to; /* places */
 	uint64_t count;
-	uint64_t first; /* count of its first line, where repeats are to be ignored */
+	uint64_t first; /* count of its first line, for readers that must ignore repeated lines */
 };
 
 /* An object that was allocated and freed at known times. */
@@ -120,7 +120,7 @@ struct mz_kmap_life {
 struct mz_kmap_type {
 	uint32_t type; /* of model.types; MZ_TYPES_NONE: see how */
 	uint8_t how;   /* enum mz_types_how */
-	uint32_t by;   /* string: the variable or function that tells; or those in question */
+	uint32_t by;   /* string: the variable or function that shows the type; or the candidates */
 	/* what the accesses say: a string, 0 = nothing; how many of those that say something */
 	uint32_t accessed_as, accessed_size;
 	uint64_t agree, say;
@@ -146,14 +146,14 @@ struct mz_kmap_model {
 	uint64_t touching;	    /* processes that touched something */
 	uint64_t lines, bad_lines, bytes;
 	bool open_end;	    /* the last line may have been cut */
-	unsigned files_cut; /* containers that end before their time (trace/early_end.h) */
+	unsigned files_cut; /* containers that end early (trace/early_end.h) */
 	uint64_t hashed;    /* code addresses that the kernel hashed: they cannot be named */
 	uint64_t shapes[MZ_KMAP_SHAPES]; /* objects of each shape */
-	struct mz_kmap_sum live_peak;	 /* of the timeline: the most at the end of a bin */
+	struct mz_kmap_sum live_peak; /* of the timeline: the greatest value at the end of a bin */
 	uint64_t live_peak_time;
 	struct mz_histogram sizes, lifetimes;
 	struct mz_timeline timeline;
-	struct mz_kmap_sum timeless; /* in all of its bins: globals, and before the clock */
+	struct mz_kmap_sum timeless; /* in all bins: globals, and objects older than the clock */
 	struct mz_tables *strings;
 	int64_t shift;	  /* of the kernel, from where it was linked to where it ran */
 	bool has_dirs;	  /* some place has a directory */

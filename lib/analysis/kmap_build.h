@@ -5,7 +5,7 @@
 
 #include "analysis/kmap.h"
 
-/* A text that was just looked up is often the next one as well. */
+/* The text that was looked up last is often the next one as well. */
 struct recent {
 	char text[64];
 	size_t len;

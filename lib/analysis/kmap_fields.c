@@ -32,8 +32,8 @@ static const char *told_by(const struct mz_kmap_model *m, const struct mz_kmap_t
 	return buf;
 }
 
-/* Code that sees a part of an object alone says less than the code that allocates it. The part may
- * be all that there is: a structure of the cache's name with one member. */
+/* Code that sees only a part of an object says less about its type than the code that allocates it,
+ * unless the part is the whole: a structure with the name of the cache and one member. */
 static bool is_larger(const struct mz_kmap_model *m, const struct mz_kmap_type *t)
 {
 	uint64_t size = t->type == MZ_TYPES_NONE ? 0 : mz_types_size(m->types, t->type);

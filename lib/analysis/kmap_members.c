@@ -110,11 +110,11 @@ static bool is_named_like(const struct mz_kmap_model *m, uint32_t object, uint32
 }
 
 /*
- * May the structure be all of the object, not a part of it? It begins where the object does, as far
- * as the bytes tell. It may be larger than the object: the end of task_struct is allocated only as
- * far as the processor needs it; then most accesses must say so, all at its members' offsets. A
- * structure in the middle is not an element of an array because its place happens to be a multiple
- * of its size: again, most accesses must say so.
+ * May the structure be the whole object, and not a part of it? It must begin where the object does,
+ * as far as the touched bytes are known. It may be larger than the object, as task_struct is, whose
+ * end is allocated only as far as the processor needs it; then most accesses must agree, all at the
+ * offsets of its members. A structure inside the object is not an element of an array merely
+ * because its offset is a multiple of its size: again, most accesses must agree.
  */
 static bool is_outer(const struct mz_kmap_model *m, const struct vote *x)
 {

@@ -104,7 +104,7 @@ static uint32_t place_id(struct mz_kmap_model *m, uint64_t ip, bool entry)
 		return MZ_PAIR_INDEX_NONE;
 	m->n_places = id + 1;
 	m->places[id] = (struct mz_kmap_place){.ip = ip};
-	/* a hash has 32 bits, where kernels have no code */
+	/* a hashed address has 32 bits, and kernels have no code below 4 GiB */
 	m->hashed += ip <= UINT32_MAX && !mz_kmap_is_special(ip);
 	name_place(m, &m->places[id], entry);
 	if (m->by != MZ_KMAP_BY_PID) {

@@ -124,7 +124,7 @@ struct identity {
 	uint64_t id;
 	bool sums;   /* sizes of its pieces add up */
 	bool timed;  /* its size is the average of what was live */
-	bool symbol; /* a variable around the address, with its size */
+	bool symbol; /* its size is the average of its live bytes */
 };
 
 /* As linked: code and variables of the kernel itself move with it. */
@@ -134,7 +134,7 @@ static uint64_t linked(const struct mz_kmap_model *m, uint64_t addr)
 									 : addr;
 }
 
-/* Memory that was not known when it was touched: what its address says. */
+/* Memory that was unknown when it was touched is classified by its address. */
 static struct identity found_at_access(const struct mz_kmap_model *m, const struct mz_kmap_class *c,
 				       enum sort sort)
 {
@@ -179,7 +179,7 @@ static struct identity identify(const struct mz_kmap_model *m, const struct mz_k
 	}
 }
 
-/* No object: no address at all, or no allocating code where there must be one. */
+/* Is it not an object? It has no address at all, or no allocating code where there must be one. */
 static bool is_blank(const struct mz_kmap_model *m, const struct mz_kmap_class *c, enum sort sort)
 {
 	uint64_t ip = m->places[c->place].ip;

@@ -66,7 +66,7 @@ struct mz_union {
 	size_t n_objects, n_edges, n_calls, n_runs;
 	struct mz_tables *strings;
 	bool has_accesses, has_calls, has_ranges;
-	unsigned files_cut; /* maps that end before their time (trace/early_end.h) */
+	unsigned files_cut; /* maps that end early (trace/early_end.h) */
 	uint64_t dropped;   /* objects that are none: of the recorder itself, of users, errors */
 
 	/* private */

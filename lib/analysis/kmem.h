@@ -78,7 +78,7 @@ struct mz_kmem_group {
 	uint64_t peak_given, peak_live;
 	uint64_t cross_cpu, cross_node; /* of ended */
 	uint64_t over_live;		/* blocks that ended unseen */
-	uint64_t unseen;		/* of those: where nothing but an unseen free explains it */
+	uint64_t unseen;		/* of those: only an unseen free can explain the end */
 	uint64_t again;			/* addresses freed again with no allocation between */
 	uint64_t unknown;    /* frees (into this cache, by this site) of blocks never seen */
 	uint64_t oldest;     /* at the end: birth of the oldest live block */

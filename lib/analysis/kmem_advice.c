@@ -17,7 +17,7 @@ uint32_t mz_kmem_own_cost(uint32_t n)
 	for (unsigned order = 0; order <= 3; order++) {
 		uint32_t slab = PAGE << order, objects = slab / size;
 
-		/* the slab's rest is paid by its objects */
+		/* the rest of a slab is divided among its objects */
 		if (objects && (slab + objects - 1) / objects < best)
 			best = (slab + objects - 1) / objects;
 	}

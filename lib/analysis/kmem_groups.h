@@ -50,7 +50,7 @@ static inline void kmem_group_end(struct mz_kmem_group *g, const struct mz_kmem_
 	g->live_given -= b->given;
 }
 
-/* The same, and it is known when and where. */
+/* The same for a free that was seen, so that the lifetime is known. */
 static inline int kmem_group_free(struct mz_kmem_group *g, const struct mz_kmem_block *b,
 				  unsigned life)
 {
@@ -67,8 +67,8 @@ static inline int kmem_group_free(struct mz_kmem_group *g, const struct mz_kmem_
 }
 
 int kmem_grow_groups(struct mz_kmem_group **g, uint32_t *n, uint32_t need);
-/* The sums of the allocators and of all, from those of the caches: what the pass
- * does not keep, as it follows from them. */
+/* Computes the sums of the allocators and of everything from those of the caches. The pass does not
+ * keep them, because they follow from these. */
 int kmem_sum_up(struct mz_kmem_report *r);
 
 int kmem_find(struct mz_kmem_report *r, struct mz_kmem_finding f);

@@ -55,7 +55,7 @@ struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, ui
 	struct mz_kmem_block *b;
 	bool fresh;
 
-	/* a large table grows only if there is not much in it that was freed long ago */
+	/* before a large table grows, blocks that were freed long ago are removed */
 	if (t->mask >= SWEEP_FROM && mz_u64_table_full(t) &&
 	    mz_u64_table_sweep(t, sizeof(*b), is_young, &now) < 0)
 		return NULL;
@@ -97,7 +97,7 @@ uint32_t mz_kmem_live_page(struct mz_kmem_live *l, uint64_t addr, bool make)
 	n = mz_pair_index_put(&l->page_index, addr >> 12, 0) + 1;
 	if (!n || !mz_array_room((void **)&l->pages, &l->cap_pages, n, sizeof(*l->pages)))
 		return 0;
-	/* a cache that is none: the first object says which it is */
+	/* no cache yet: the first object determines it */
 	if (l->page_index.count > before)
 		l->pages[n] = (struct kmem_page){.cache = UINT32_MAX};
 	return n;

@@ -140,7 +140,7 @@ static inline struct mz_kmem_group *site_group(struct mz_kmem_report *r, uint32_
 
 static inline struct mz_kmem_group *cache_group(struct mz_kmem_report *r, uint32_t cache)
 {
-	/* the unnamed ones have the top of the table to themselves */
+	/* unnamed caches come first in the table */
 	uint32_t at = cache >= CLASS_BASE ? cache - CLASS_BASE : cache + CLASSES;
 
 	if (at >= r->ncaches && kmem_grow_groups(&r->caches, &r->ncaches, at + 1) < 0)
@@ -166,7 +166,8 @@ static void end_unseen(struct mz_kmem_report *r, struct mz_kmem_block *b)
 	struct mz_kmem_group *s = site_group(r, b->site), *c = cache_group(r, b->cache);
 
 	all_end(r, b);
-	/* what was freed twice may be given out twice: that shows no unseen free */
+	/* a block that was freed twice may also be given out twice, which does not show an unseen
+	 * free */
 	if (s) {
 		kmem_group_end(s, b);
 		s->over_live++;
@@ -245,8 +246,8 @@ static int count_alloc(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 	return 0;
 }
 
-/* The number of the page of a slab's object, which is noted to be in use by its cache. Without
- * memory less is known, and less called a bug. */
+/* The number of the page of a slab's object; notes that the cache uses this page. If there is no
+ * memory for the note, less is known, and fewer findings are called bugs. */
 static inline uint32_t slab_page(struct mz_kmem_report *r, const struct mz_event *e, uint32_t page,
 				 uint32_t cache)
 {

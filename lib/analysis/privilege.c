@@ -96,7 +96,7 @@ static int see_edges(struct mz_privilege *p, struct seen *s)
 	return 0;
 }
 
-/* A call returns once to its address from each return of the function, even if it entered the
+/* A call returns to its address once from each return of the function, even if the call entered the
  * function at several places. */
 static int see_calls(struct mz_privilege *p, struct seen *s)
 {

@@ -113,7 +113,7 @@ static void add_items(struct mz_cluster_work *w)
 
 /* ---- merging -------------------------------------------------------------------------------- */
 
-/* Cost saved for each byte of privilege; a merger without a price comes first. */
+/* Cost saved per byte of added privilege; a merger that adds none comes first. */
 static double score_of(struct mz_cluster_work *w, uint32_t a, uint32_t b)
 {
 	const struct mz_cluster_weight *e = edge(w, a, b, false);
@@ -216,14 +216,15 @@ static void merge(struct mz_cluster_work *w, uint32_t a, uint32_t b)
 	*l = (struct mz_cluster_list){0};
 }
 
-/* Is the next merger one too many? */
+/* Is it time to stop before the next merger? */
 static bool is_enough(const struct mz_cluster_work *w, const struct mz_cluster_pair *next)
 {
 	if (w->o->domains && w->clusters <= w->o->domains)
 		return true;
 	if (w->o->budget >= 0)
 		return w->cost <= w->o->budget;
-	/* does the share of all costs that it saves outweigh the share of all privilege? */
+	/* stop if the share of all costs that the merger saves no longer outweighs the share of all
+	 * privilege that it adds */
 	return w->total <= 0 || next->score < w->total / w->mono;
 }
 
@@ -236,7 +237,8 @@ static void merge_all(struct mz_cluster_work *w)
 		if (w->parent[top.a] != top.a || w->parent[top.b] != top.b)
 			continue;
 		now = score_of(w, top.a, top.b);
-		/* clusters have grown since: it has its turn later */
+		/* the clusters have grown since this score was computed: the pair waits for its
+		 * turn */
 		if (now != top.score) {
 			if (w->n_heap && now < w->heap[0].score) {
 				push_pair(w, top.a, top.b);

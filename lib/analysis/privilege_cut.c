@@ -152,7 +152,7 @@ struct by_name {
 	struct mz_bytes_index names;
 	uint32_t *first; /* by name */
 	uint32_t *next;	 /* by thing: the next one of the same name */
-	uint32_t known;	 /* so many names are those of things */
+	uint32_t known;	 /* how many of the names belong to things */
 };
 
 struct file {
@@ -195,7 +195,8 @@ static int by_name_add(struct by_name *b, uint32_t i, const char *name)
 	return 0;
 }
 
-/* The first of a name, or NOTHING. A name that nothing has is kept, behind those that are known. */
+/* The first thing with this name, or NOTHING. An unknown name is kept, too, behind the known
+ * ones. */
 static int by_name_find(struct by_name *b, const char *name, uint32_t *first)
 {
 	uint32_t id = mz_bytes_index_put(&b->names, name, strlen(name));

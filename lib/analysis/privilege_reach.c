@@ -64,7 +64,7 @@ struct data {
 	size_t cap_bits;
 	uint32_t *best; /* by domain of objects: the domain that uses it most; NULL: none does */
 	struct mz_pair_index files; /* (domain, file): it has functions of the file */
-	bool each; /* object is a domain, whatever the cut says: owners are those of one object */
+	bool each; /* an object is a domain whatever the cut says: only objects have owners */
 };
 
 static uint32_t domain_of(const struct data *t, uint32_t object)

@@ -81,7 +81,8 @@ struct mz_cluster_neighbours {
 	struct mz_cluster_weight *weights;
 };
 
-/* edges: the first so many. False = no memory; to be freed in any case. */
+/* edges: how many of the edges to use, from the first on. False = no memory; to be freed in any
+ * case. */
 bool mz_cluster_neighbours_init(struct mz_cluster_neighbours *n, const struct mz_cluster_work *w,
 				size_t edges);
 void mz_cluster_neighbours_deinit(struct mz_cluster_neighbours *n);

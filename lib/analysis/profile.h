@@ -73,8 +73,8 @@ struct mz_profile {
 	uint64_t first, last, peak_time; /* by that clock */
 	uint64_t events, lost;		 /* 0 = the file does not say */
 	uint64_t lost_by[MZ_LOSSES];
-	unsigned files_cut; /* that end before their time (trace/early_end.h) */
-	uint64_t merged;    /* it is the sum of so many recordings; 0 = of one */
+	unsigned files_cut; /* files that end early (trace/early_end.h) */
+	uint64_t merged;    /* the number of recordings in this sum; 0 = a single recording */
 	struct mz_profile_sum all;
 	struct mz_profile_site *sites;
 	size_t nsites, cap;

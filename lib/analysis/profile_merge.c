@@ -32,8 +32,8 @@ static int add_sum(struct mz_profile_sum *to, const struct mz_profile_sum *from,
 	return 0;
 }
 
-/* What a file with sums can hold of a frame, so that a sum that was written and read again is
- * the same: the file or the module, no address. */
+/* The frame as a file of sums can store it: with the file or the module, but without an address. A
+ * sum that is written and read again is therefore the same. */
 static uint32_t frame_of(struct mz_profile *p, const struct mz_frame *f)
 {
 	const char *module = f->file ? NULL : f->module ? f->module : "?";
@@ -76,7 +76,8 @@ static int add_sites(struct mz_profile *to, const struct mz_profile *from, struc
 	return ret;
 }
 
-/* Of texts that differ the first in the alphabet: it does not depend on the order. */
+/* If the texts differ, the first in the alphabet is taken: the result must not depend on the
+ * order. */
 static int join_command(struct mz_profile *to, const struct mz_profile *from)
 {
 	char *copy;

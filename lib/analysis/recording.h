@@ -86,7 +86,7 @@ int mz_recording_model(struct mz_recording *r, const struct mz_recording_model *
 /* Sums by call stack, of any kind of recording; read at the first call. NULL = an error. */
 const struct mz_profile *mz_recording_profile(struct mz_recording *r, struct mz_error *err);
 
-/* Files of it that end before their time, and where; once it is read. */
+/* How many of its files end early, and where; known once it is read. */
 struct mz_early_end mz_recording_early_end(struct mz_recording *r);
 
 /* Events that were lost when it was recorded, by the profile. */

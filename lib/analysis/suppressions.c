@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/rule_file.h"
 
-/* Without debugging information only exported functions have names, so the module of what
- * runs before main tells the rest. */
+/* Without debugging information, only exported functions have names. Other stacks are recognised by
+ * the module whose code runs before main. */
 static const char *const built_in[] = {
 	"libstdc++.so;^call_init", /* the pool for exceptions that find no memory */
 	"libstdc++.so;^_dl_init",
@@ -23,7 +23,7 @@ static const char *const built_in[] = {
 	"^bindtextdomain",
 	"^textdomain",
 	"^__textdomain",
-	"^_dl_allocate_tls", /* of threads whose stacks are kept for the next ones */
+	"^_dl_allocate_tls", /* of threads whose stacks are kept for later threads */
 	"^__GI__dl_allocate_tls",
 	"^__cxa_thread_atexit_impl",
 	"^tzset",

@@ -41,7 +41,7 @@ static struct mz_timeline_bin *new_bin(struct mz_timeline *t, uint64_t live, uin
 		join_levels(t);
 	}
 	fill(t, at + 1, live, blocks);
-	t->span = t->used * t->width; /* 0 if it is all that the clock has: always asked then */
+	t->span = t->used * t->width; /* 0 if the bins cover the whole clock: then always checked */
 	return &t->bins[at];
 }
 
@@ -74,8 +74,8 @@ void mz_timeline_set(struct mz_timeline *t, uint64_t live, uint64_t blocks)
 
 /* ---- changes ------------------------------------------------------------------------ */
 
-/* Bins start at multiples of the width, so that a start that moves later on does not
- * split what is in them already. */
+/* Bins start at multiples of the width, so that a later change of the start does not split the
+ * contents of a bin. */
 static void join_changes(struct mz_timeline *t)
 {
 	uint64_t first = t->first / t->width;

@@ -23,7 +23,7 @@ struct mz_usage_block {
 	uint32_t tid;
 };
 
-/* And one of these, in a table that is partly empty. */
+/* There is also one of these for every live block, in a table that is partly empty. */
 struct mz_usage_live {
 	uint64_t key;
 	uint32_t block;
@@ -127,8 +127,8 @@ static struct mz_block *add_thread(struct mz_usage *u, const struct mz_event *ev
 /* ---- the peak ------------------------------------------------------------- */
 
 /*
- * At each new peak only the epoch goes up. A site's bytes at the peak are those
- * it had when the epoch began, and they are looked at when it changes next.
+ * At a new peak, only the epoch is incremented. The bytes of a site at the peak are those that it
+ * had when the epoch began; they are stored when the site changes next.
  */
 static void before_change(const struct mz_usage *u, struct mz_usage_site *s)
 {
@@ -218,7 +218,7 @@ end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struct mz_block *
 	drop_block(u, i);
 }
 
-/* The free of a block was never seen. It was before now: that is all we know. */
+/* The free of a block was never seen. All that is known is that it came before this event. */
 static __attribute__((noinline)) void end_unseen(struct mz_usage *u, uint32_t i, uint64_t addr)
 {
 	u->over_live++;
@@ -305,7 +305,7 @@ static void take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	}
 	blocks = 1ull << u->blocks[l->block].weight;
 	*count += blocks;
-	if (ev->kind == MZ_FREE) /* and one has been counted */
+	if (ev->kind == MZ_FREE) /* one was counted already */
 		u->calls[ev->call] += blocks - 1;
 	end_block(u, l->block, ev->has & MZ_HAS_ADDR ? key : 0, find_thread(u, ev), true);
 	mz_u64_table_remove(&u->live, l, sizeof(*l));

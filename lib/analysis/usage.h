@@ -33,7 +33,7 @@ struct mz_usage {
 	uint64_t events;
 	uint64_t calls[MZ_CALLS];
 	uint64_t allocs, frees, reallocs; /* that had an effect */
-	uint64_t failed;		  /* asked for, and got nothing */
+	uint64_t failed;		  /* calls that failed */
 	uint64_t null_frees;
 	uint64_t unknown; /* frees of blocks that were never seen */
 	uint64_t over_live;

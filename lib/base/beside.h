@@ -9,7 +9,7 @@
 struct mz_beside {
 	pthread_t thread;
 	bool running;
-	bool done; /* the work, of which the thread will soon end */
+	bool done; /* the work is done, and the thread will soon end */
 	void *(*work)(void *arg);
 	void *arg;
 };

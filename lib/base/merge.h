@@ -19,7 +19,7 @@ struct mz_merge {
 	uint32_t n, cap;
 };
 
-/* Room for so many streams, none of them in it. 0 or -ENOMEM. */
+/* Makes room for this many streams; none is in it yet. 0 or -ENOMEM. */
 int mz_merge_init(struct mz_merge *m, uint32_t streams);
 void mz_merge_deinit(struct mz_merge *m);
 

@@ -21,8 +21,8 @@ struct mz_spill_array {
 	int fd;	       /* of the mapping */
 };
 
-/* At least so many bytes; what is new is zeros. 0 or -ENOMEM (nothing has changed).
- * An array that cannot go to a file stays in memory. */
+/* Makes the array at least this large; new bytes are zeros. 0 or -ENOMEM (nothing has changed). An
+ * array that cannot go to a file stays in memory. */
 int mz_spill_room(const struct mz_spill *s, struct mz_spill_array *a, size_t bytes);
 void mz_spill_free(struct mz_spill_array *a);
 

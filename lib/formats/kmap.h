@@ -150,7 +150,7 @@ uint64_t mz_kmap_lines(const struct mz_kmap *k);     /* read so far */
 uint64_t mz_kmap_bad_lines(const struct mz_kmap *k); /* left out so far */
 /* The last line has no line break: it may have been cut, and its last number with it. */
 bool mz_kmap_open_end(const struct mz_kmap *k);
-/* Containers that end before their time (trace/early_end.h), once it is read. */
+/* How many containers end early (trace/early_end.h); known once the map is read. */
 unsigned mz_kmap_files_cut(const struct mz_kmap *k);
 uint64_t mz_kmap_bytes(const struct mz_kmap *k); /* read so far, unpacked */
 double mz_kmap_share(const struct mz_kmap *k);	 /* of the file, so far; < 0 = not known */

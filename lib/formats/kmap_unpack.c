@@ -158,8 +158,8 @@ static int take_mark(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 
 /* ---- objects ------------------------------------------------------------------------------ */
 
-/* Times are differences from the object before, which are small numbers in a map that is
- * sorted. */
+/* Times are differences from those of the preceding object, which are small numbers in a map that
+ * is sorted. */
 static int take_alloc(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 {
 	struct mz_kmap_record *rec = u->formed ? new_record(u, MZ_KMAP_OBJECT) : NULL;

@@ -365,7 +365,7 @@ static int raw_names(struct mz_reader *r, struct state *s, const struct mz_kmemt
 	return 0;
 }
 
-/* Sequence numbers are 32 bits that may wrap: the nearest to the one before. */
+/* Sequence numbers have 32 bits and may wrap: the number nearest to the preceding one is meant. */
 static void raw_order(struct state *s, const struct mz_kmemtrace_extra *x, struct mz_event *ev)
 {
 	s->sequence =

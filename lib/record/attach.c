@@ -78,7 +78,8 @@ static uint64_t find_dlopen(struct mz_attach *a, uint64_t *mode)
 
 	*mode = RTLD_NOW;
 	if (!at) {
-		/* before glibc 2.34 it was in a library of its own, but this was there */
+		/* before glibc 2.34, dlopen() was in a library of its own, but this function
+		 * existed */
 		at = mz_attach_function(&a->objects, "__libc_dlopen_mode");
 		*mode |= 0x80000000u;
 	}
@@ -151,8 +152,8 @@ static int call_pointer(struct mz_attach *a, const char *name, uint64_t *result,
 	return ret;
 }
 
-/* The process that was asked for is the one that is held: its number cannot be reused while it
- * lives. */
+/* Is the held process the one that was asked for? While that one lives, its number cannot be
+ * reused. */
 static int check_same(const struct mz_attach *a, struct mz_error *err)
 {
 	if (!syscall(SYS_pidfd_send_signal, a->pidfd, 0, NULL, 0))
@@ -166,7 +167,8 @@ static int hold(struct mz_attach *a, struct mz_error *err)
 	struct mz_error why = {0};
 	int ret = mz_attach_thread_hold(t, &why);
 
-	/* first: why another process could not be held is of no interest */
+	/* checked first: if another process has the number now, it does not matter why it was not
+	 * held */
 	if (check_same(a, err) < 0)
 		return -err->code;
 	if (ret < 0)

@@ -48,7 +48,7 @@ static bool is_harmless(uint64_t nr, uint64_t futex_op)
 	case SYS_writev:
 	case SYS_io_getevents:
 	case SYS_flock:
-	/* of a wait with a time limit, which no lock of these has */
+	/* continues a wait with a time limit, which none of these locks has */
 	case SYS_restart_syscall: return true;
 	case SYS_futex: return (futex_op & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 	default: return false;
@@ -99,7 +99,7 @@ bool mz_attach_repeat(pid_t tid, struct user_regs_struct *r)
 	return !ptrace(PTRACE_SETREGS, tid, NULL, r);
 }
 
-/* We interrupted it in a system call, which it shall continue. */
+/* We interrupted the thread in a system call, which it must be able to continue. */
 static bool waits_harmlessly(const struct user_regs_struct *r)
 {
 	int64_t ret = (int64_t)r->rax;

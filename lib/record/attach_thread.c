@@ -88,10 +88,11 @@ static bool before_syscall(pid_t tid)
 	       info.op == PTRACE_SYSCALL_INFO_ENTRY;
 }
 
-/* Run to the next system call, or for a moment: 1 = it stopped, 0 or less = it is lost. */
+/* Let the thread run to its next system call, or for a short time. 1 = it stopped, 0 or less = it
+ * is lost. */
 static int run_on(pid_t tid, unsigned looks)
 {
-	/* not in step with what the program does */
+	/* the time varies, so that the stops do not keep step with a loop of the program */
 	uint64_t moment = 100000 + looks * 2654435761u % 700000;
 	int status, ret, signal = 0;
 
@@ -195,7 +196,7 @@ static int keep(struct mz_attach_thread *t, struct mz_error *err)
 			       strerror(errno));
 	t->vectors_size = v.iov_len;
 	if (t->before_syscall) {
-		/* it comes to the call once more */
+		/* the thread will arrive at the call once more */
 		t->regs.rip -= 2;
 		t->regs.rax = t->regs.orig_rax;
 		t->regs.orig_rax = (uint64_t)-1;
@@ -244,7 +245,7 @@ static int to_syscall(struct mz_attach_thread *t, struct user_regs_struct *r, st
 				       "was abandoned",
 				       (int)t->pid);
 		}
-		/* all signals are blocked: these are of what we called */
+		/* all signals are blocked, so this one was caused by the function that we called */
 		if (WSTOPSIG(status) != SYSCALL_STOP && status >> 16 != PTRACE_EVENT_STOP &&
 		    WSTOPSIG(status) != SIGSTOP)
 			return mz_fail(err, EFAULT,
@@ -271,7 +272,7 @@ static int run_call(struct mz_attach_thread *t, struct mz_attach_request *q, uin
 		if (entry && r.rip == t->sigreturn_at + 9 && r.rsp == t->frame + 8)
 			return 0;
 		if (entry && q->pointer && r.rip == t->syscall_at + 2 && r.rsp == sp + 8) {
-			/* the result as number of a system call, of which none is made */
+			/* the result arrives as the number of a system call, which is not made */
 			q->result = r.orig_rax;
 			r.orig_rax = (uint64_t)-1;
 			ptrace(PTRACE_SETREGS, t->tid, NULL, &r);

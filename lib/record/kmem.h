@@ -19,15 +19,15 @@ enum mz_kmem_events {
 
 struct mz_kmem_options {
 	unsigned groups;     /* enum mz_kmem_events */
-	uint64_t ring_bytes; /* a CPU */
+	uint64_t ring_bytes; /* per CPU */
 	const char *cache;   /* this cache only; NULL = all */
 	uint32_t pid;	     /* allocations of this process only; 0 = all */
 	uint64_t cgroup;     /* of this cgroup (v2 id); 0 = all */
-	uint32_t sample;     /* one block in so many; 0, 1 = all */
+	uint32_t sample;     /* record one block in this many; 0, 1 = all */
 	bool stacks;
-	bool rescue;	      /* two programs a tracepoint: nothing is lost to interrupts */
+	bool rescue;	      /* two programs per tracepoint: nothing is lost to interrupts */
 	bool summary;	      /* count in the kernel, record nothing */
-	uint32_t live_blocks; /* summary: follow so many blocks to their frees; 0 = none */
+	uint32_t live_blocks; /* summary: follow up to this many blocks to their frees; 0 = none */
 };
 
 /* Everything the kernel side counted, all CPUs and levels together. */
@@ -84,7 +84,7 @@ void mz_kmem_counts(struct mz_kmem *k, struct mz_kmem_counts *counts);
 uint64_t mz_kmem_written(const struct mz_kmem *k); /* events in the files so far */
 uint64_t mz_kmem_bytes(const struct mz_kmem *k);   /* of the files so far */
 unsigned mz_kmem_cpus(const struct mz_kmem *k);
-uint64_t mz_kmem_ring_bytes(const struct mz_kmem *k); /* a CPU, as it came out */
+uint64_t mz_kmem_ring_bytes(const struct mz_kmem *k); /* per CPU, as allocated */
 /* A part of the system has failed (a disk is full): 0 or -errno, with err. */
 int mz_kmem_failed(struct mz_kmem *k, struct mz_error *err);
 

@@ -18,7 +18,7 @@
 struct point {
 	const char *name;
 	unsigned group;
-	unsigned args; /* exactly so many, or it is not the one we know; 0 = any */
+	unsigned args; /* with another number of arguments it is not the one we know; 0 = any */
 };
 
 static const struct point points[POINTS] = {

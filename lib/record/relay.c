@@ -20,9 +20,10 @@
 #include "base/output.h"
 #include "record/kmem_private.h"
 
-/* splice takes pages for all that is asked for, which makes events: ask for little, often */
+/* splice() allocates pages for all that is asked for, and these allocations are events: ask for
+ * little, often */
 #define CHUNK	 (64u * 1024)
-#define LOOK_MS	 200 /* relay wakes for whole sub-buffers only; look for less now and then */
+#define LOOK_MS	 200 /* relay wakes readers for whole sub-buffers only; poll for smaller amounts */
 #define MUCH	 (CHUNK / 2)
 #define MAX_CPUS 4096
 
@@ -451,7 +452,7 @@ static int check_account(struct mz_relay *r, const struct mz_relay_counts *n, st
 	uint64_t written = mz_relay_written(r);
 
 	if (r->read_before)
-		return 0; /* others have taken a part: nothing to compare with */
+		return 0; /* others have read some of the records: nothing to compare with */
 	if (n->sequence != (uint32_t)(written + n->lost))
 		return mz_fail(err, EBADMSG,
 			       "the account does not balance: %u sequence numbers, %" PRIu64

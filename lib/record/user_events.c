@@ -95,7 +95,7 @@ static int new_stack(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 	*site = mz_user_told_site(told, m->writer, rec->arg);
 	if (!mz_user_site_stack(*site))
 		return mz_fail_memory(r->files->err);
-	/* what is told again takes no room */
+	/* a stack that was sent before takes no more room */
 	if (mz_user_site_stack(*site) > m->last_stack) {
 		m->last_stack = mz_user_site_stack(*site);
 		m->stack_bytes += bytes;
@@ -104,7 +104,7 @@ static int new_stack(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 	return 0;
 }
 
-/* An event that was there, and is not in the file. */
+/* Adds a loss: events that happened and are not in the file. */
 static int lose(struct mz_user_rings *r, struct mz_user_program *m, unsigned ring, unsigned cause,
 		uint64_t count)
 {
@@ -125,7 +125,7 @@ static int new_module(struct mz_user_rings *r, struct mz_user_program *m, uint64
 	char key[32], value[MAX_TEXT + 32];
 	int ret;
 
-	/* the library tells of 1,024 at most */
+	/* the library sends at most 1,024 modules */
 	if (m->modules >= MAX_MODULES || r->files->text_bytes >= ALL_TEXT)
 		return 0;
 	snprintf(key, sizeof(key), "module.%u", m->modules++);
@@ -219,7 +219,8 @@ static int note_lost(struct mz_user_rings *r, struct mz_user_program *m, unsigne
 		return mz_user_program_add(r->files, m, &ev);
 	}
 	r->rings[ring].told += ev.size;
-	/* a realloc that has begun is likely to be among them: no thread shall wait for its end */
+	/* a realloc that has begun is probably among the lost events: no thread may wait for its
+	 * end */
 	r->begun -= r->rings[ring].old != 0;
 	r->rings[ring].old = 0;
 	return mz_user_program_add(r->files, m, &ev);
@@ -404,7 +405,7 @@ static inline int add_event(struct mz_user_rings *r, struct mz_user_program *m, 
 	return mz_user_program_made(r->files, m);
 }
 
-/* The same for a malloc or free of which the record says all but the stack: nine of ten. */
+/* The same for a malloc or free whose record has everything but the stack, as nine in ten have. */
 static inline int add_plain(struct mz_user_rings *r, struct mz_user_program *m, unsigned i,
 			    const struct mz_record *rec)
 {
@@ -518,8 +519,8 @@ int mz_user_unit(struct mz_user_rings *r, unsigned i)
 	return ret;
 }
 
-/* Which records mz_user_plain() takes: calls that are events by themselves, and what needs no
- * records after it. */
+/* Which records mz_user_plain() takes: calls that are events by themselves, and records that no
+ * other record must follow. */
 static inline bool is_plain(unsigned type)
 {
 	return (type > MZ_CALL_NONE && type <= MZ_CALL_FREE) ||
@@ -535,8 +536,8 @@ static inline bool may_have_to_wait(const struct mz_user_rings *r, const struct 
 	       rec->value;
 }
 
-/* The buffer is our own memory, which no program can change: nothing has to be read once, and
- * a plain record is sound by its type. */
+/* The buffer is our own memory, which no program can change. A value may therefore be read twice,
+ * and the type alone shows that a plain record is sound. */
 int mz_user_plain(struct mz_user_rings *r, unsigned i, uint64_t upto)
 {
 	struct mz_user_ring *ring = &r->rings[i];
@@ -554,7 +555,7 @@ int mz_user_plain(struct mz_user_rings *r, unsigned i, uint64_t upto)
 
 		time = time < r->latest ? time : r->latest;
 		if (!is_plain(rec->type) || time > upto || may_have_to_wait(r, ring, rec)) {
-			/* the merge asks for it next */
+			/* the merge will ask for this time next */
 			ring->next = time;
 			ring->next_of = ring->tail + 1;
 			break;

@@ -5,9 +5,9 @@
 
 #include "record/user_rings.h"
 
-/* The next records of a ring that belong together, of which at least one is
- * there. 0 or -errno. Sets r->blocked, and takes nothing, when another ring's
- * record must come first and is not there yet. */
+/* Handles the next records of a ring that belong together; at least one must be there. 0 or -errno.
+ * If a record of another ring must come first and has not arrived yet, sets r->blocked and takes
+ * nothing. */
 int mz_user_unit(struct mz_user_rings *r, unsigned ring);
 
 /* What the rest of a ring holds was not written by the library: it is counted as
@@ -20,8 +20,9 @@ const struct mz_record *mz_user_at(struct mz_user_rings *r, unsigned ring, uint6
 /* The clock of the record at the tail. */
 uint64_t mz_user_first_time(struct mz_user_rings *r, unsigned ring);
 
-/* The same for records that need no care, as long as they come and are not after upto: plain
- * calls and their stacks, which nearly all are. Takes none, or as many as there are. */
+/* The same for records that need no special care, as long as they are not later than upto: plain
+ * calls and their stacks, which are nearly all records. Takes none if the next one is of another
+ * sort. */
 int mz_user_plain(struct mz_user_rings *r, unsigned ring, uint64_t upto);
 
 /* The whole clock of a record, which has half of it: records of a ring are near each other. */

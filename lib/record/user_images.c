@@ -12,10 +12,10 @@
 #include "record/user_events.h"
 #include "record/user_start.h"
 
-/* A ring whose program has ended is read to its end; after so many looks without a
- * record the rest is given up. */
+/* A ring whose program has ended is read to its end; after this many polls without a record, the
+ * rest is abandoned. */
 #define IDLE_LOOKS 64u
-/* So long may a program take to load its libraries. */
+/* The longest time that a program may take to load its libraries. */
 #define LOADING_NS 10000000000ull
 
 static bool pidfd_ended(int fd)
@@ -36,8 +36,8 @@ static bool has_ended(const struct mz_user_rings *r, unsigned i)
 	return pidfd_ended(m->pidfd);
 }
 
-/* Without a lock there must be a process that maps the region. If it cannot be found, the image
- * ends with the program that was asked for, at the latest. */
+/* Without a lock, the image lives as long as the process that maps the region. If that process
+ * cannot be found, the image ends at the latest with the program that was asked for. */
 static void find_life(struct mz_user_rings *r, unsigned i, const struct mz_program_slot *from)
 {
 	struct mz_user_program *m = r->images[i];
@@ -49,7 +49,7 @@ static void find_life(struct mz_user_rings *r, unsigned i, const struct mz_progr
 	if (m->pidfd < 0 && r->main_pidfd >= 0)
 		m->pidfd = fcntl(r->main_pidfd, F_DUPFD_CLOEXEC, 0);
 	m->ended = m->pidfd < 0;
-	/* the same process has become another program: what it was is over */
+	/* the process has become another program, so its earlier image has ended */
 	for (unsigned k = 0; k < MZ_IMAGES && !m->ended; k++)
 		if (k != i && r->images[k] && !r->images[k]->locked && r->images[k]->pid == m->pid)
 			r->images[k]->ended = true;
@@ -64,14 +64,14 @@ static bool is_wanted(const struct mz_user_rings *r, const struct mz_program_slo
 
 /* ---- programs that a recorded one becomes ------------------------------------------- */
 
-/* One that ended at once is known by the number it has itself. */
+/* A process that ended at once is known only by the number that it reported itself. */
 static bool is_same(const struct mz_process *a, uint32_t a_pid, const struct mz_process *b,
 		    uint32_t b_pid)
 {
 	return a->pid && b->pid ? a->pid == b->pid && a->start == b->start : a_pid == b_pid;
 }
 
-/* The program that follows is recorded, as all of them are if nothing prevents it. */
+/* The program that a recorded one became has appeared: it is no longer missing. */
 static void has_come(struct mz_user_rings *r, const struct mz_process *p, uint32_t pid)
 {
 	for (unsigned k = 0; k < r->became_count; k++)
@@ -82,9 +82,9 @@ static void has_come(struct mz_user_rings *r, const struct mz_process *p, uint32
 		}
 }
 
-/* The program of this image has ended. Did it call exec, or does its process still run? Then that
- * runs another program, which appears later, has appeared already, or cannot be recorded. A program
- * that says nothing, because it made the system call itself, and ends at once is not noticed. */
+/* The program of this image has ended. If it called exec, or if its process still runs, the process
+ * now runs another program, which will appear, has appeared already, or cannot be recorded. It is
+ * not noticed if a program calls exec without our hooks and the next program ends at once. */
 static void becomes(struct mz_user_rings *r, unsigned i)
 {
 	const struct mz_user_program *m = r->images[i];
@@ -140,7 +140,8 @@ static int open_image(struct mz_user_rings *r, unsigned i)
 	r->images[i] = malloc(sizeof(*r->images[i]));
 	if (!r->images[i])
 		return mz_fail_memory(r->files->err);
-	/* one that lives and is not where its number is has another number here */
+	/* a live process that does not have this number here is in another pid namespace: search
+	 * for it */
 	process = mz_region_find(r->fd, from.pid, from.locked && mz_region_locked(r->fd, i));
 	has_come(r, &process, from.pid);
 	ret = mz_user_program_open(r->files, r->images[i], &from, &process);
@@ -174,7 +175,7 @@ static int read_to_end(struct mz_user_rings *r, unsigned i)
 	pthread_mutex_lock(&r->spool.lock);
 	end = __atomic_load_n(&r->region->rings[i].head, __ATOMIC_ACQUIRE) - ring->base;
 	if (end - ring->queue.put > mz_ring_records(i))
-		end = ring->queue.put; /* no count of ours */
+		end = ring->queue.put; /* the library cannot have written this count */
 	pthread_mutex_unlock(&r->spool.lock);
 	while (n >= 0 && (int64_t)(end - ring->tail) > 0 && idle < IDLE_LOOKS) {
 		n = mz_user_rings_drain(r, false);
@@ -244,7 +245,7 @@ static int finish_image(struct mz_user_rings *r, unsigned image)
 	return ret;
 }
 
-/* All that have ended, before one of them is finished: some may be what others became. */
+/* Find all images that have ended before finishing one of them: one may be what another became. */
 static void find_ended(struct mz_user_rings *r)
 {
 	for (unsigned i = 0; i < MZ_IMAGES; i++)

@@ -8,8 +8,8 @@
 
 /* ---- looking at the spool -------------------------------------------------------- */
 
-/* What a ring of no program holds was written by no library of ours, unless the program was turned
- * away. */
+/* The records of a ring that belongs to no program were not written by our library, unless the
+ * program was turned away. */
 static void discard(struct mz_user_rings *r, unsigned i, uint32_t image)
 {
 	struct mz_user_ring *ring = &r->rings[i];
@@ -45,7 +45,7 @@ static void look_at_ring(struct mz_user_rings *r, unsigned i)
 		discard(r, i, image);
 		return;
 	}
-	/* it has just come: its file is not open yet */
+	/* the program has just appeared, and its file is not open yet */
 	if (!r->images[image])
 		return;
 	if (!ring->direct)
@@ -56,8 +56,8 @@ static void look_at_ring(struct mz_user_rings *r, unsigned i)
 	r->active[r->active_count++] = i;
 }
 
-/* With the lock held. Asked again while records are read: all that a program has left behind is
- * read at one go, and nothing else would notice how much that is. */
+/* With the lock held. Called again while records are read: everything that a program has left
+ * behind is read in one go, and nothing else would notice how much that is. */
 static void look_at_backlog(struct mz_user_rings *r)
 {
 	struct mz_user_files *f = r->files;
@@ -74,7 +74,7 @@ static void find_active(struct mz_user_rings *r, bool all)
 	mz_user_rings_set_clock(r);
 	r->active_count = 0;
 	pthread_mutex_lock(&r->spool.lock);
-	/* rings are read where they are only if nothing else would ever make room */
+	/* rings are read directly only if nothing else would ever make room */
 	mz_user_rings_move(r, r->stuck || r->spool.fd < 0 || r->spool.keeps);
 	/* counted after the move: all that moved_upto speaks of must be in the list */
 	r->top = mz_user_rings_top(r);
@@ -103,7 +103,7 @@ static void take(struct mz_user_rings *r, unsigned i, bool over)
 	ring->direct = !over;
 }
 
-/* What was read: its room can be used again. */
+/* Releases the room of the records that were read. */
 static void mark_taken(struct mz_user_rings *r, bool over)
 {
 	pthread_mutex_lock(&r->spool.lock);
@@ -131,9 +131,9 @@ uint64_t mz_user_first_time(struct mz_user_rings *r, unsigned i)
 	if (ring->next_of != ring->tail + 1) {
 		const struct mz_record *rec = mz_user_at(r, i, ring->tail);
 
-		/* what cannot be read is a loss, which is told at once; what claims to
-		 * come from the future was not stamped by the library, and must not hold
-		 * up the rest until then */
+		/* a record that cannot be read is a loss, which is reported at once; a time in the
+		 * future was not written by the library, and must not hold up the rest until
+		 * then */
 		ring->next = rec ? mz_user_whole_time(ring, rec) : 0;
 		if (ring->next > r->latest)
 			ring->next = r->latest;
@@ -185,8 +185,8 @@ static void give_up(struct mz_user_rings *r, struct mz_user_ring *ring)
 	ring->old = 0;
 }
 
-/* Another thread is inside a realloc that gave this address back: its event
- * comes first. 1 = it has come, or there is none; 0 = it is not there yet. */
+/* If another thread is inside a realloc that gave this address back, the event of that realloc
+ * comes first. 1 = it has been added, or there is none; 0 = it has not arrived yet. */
 int mz_user_settle_realloc(struct mz_user_rings *r, unsigned self, uint64_t addr)
 {
 	for (unsigned i = 0; i < r->top; i++) {
@@ -222,7 +222,8 @@ static int read_run(struct mz_user_rings *r, unsigned i, uint64_t upto)
 	       !r->blocked && r->records < r->take_at) {
 		uint64_t was = ring->tail;
 
-		/* first what is quick: where threads run side by side, a run is short */
+		/* the fast path first: where threads run side by side, few records follow each
+		 * other */
 		ret = mz_user_plain(r, i, upto);
 		if (!ret && ring->tail == was)
 			ret = mz_user_unit(r, i);

@@ -193,7 +193,7 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 #define ALL_UNWRITTEN (24u << 20)
 
 /* 32 MiB of pages, and what leads to them. */
-#define LOOK_NS		200000000ull /* its memory is looked at so often */
+#define LOOK_NS		200000000ull /* how often the memory of a program is measured */
 #define MOST_SITE_PAGES 8192u
 
 uint32_t *mz_user_program_site(struct mz_user_files *f, struct mz_user_program *m, uint64_t number)

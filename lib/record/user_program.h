@@ -14,8 +14,8 @@
 
 #define RECORD_BATCH 256
 
-/* Stack numbers come from the program: they are looked up in pages that are made
- * when a number in them comes, so that one large number is one page. */
+/* Stack numbers come from the program. They are looked up in pages that are allocated when one of
+ * their numbers occurs, so that a single large number costs one page. */
 #define SITE_PAGE  1024u
 #define SITE_PAGES (1u << 18)
 
@@ -50,7 +50,7 @@ struct mz_user_program {
 	struct mz_writer *writer;
 	struct mz_event batch[RECORD_BATCH];
 	size_t count;
-	uint32_t **sites; /* of the stacks: numbers in the region -> in the file */
+	uint32_t **sites; /* number of a stack in the region -> its site in the file */
 	uint32_t site_pages;
 	uint32_t modules;
 	struct mz_user_pools *pools; /* of the program's own; NULL = none yet */
@@ -88,8 +88,8 @@ struct mz_user_files {
 	uint64_t resolution;  /* of times, in ns, a power of two; 0 = as they are */
 	const char *spool;    /* folder of records that wait; NULL = that of the output */
 	uint64_t spool_limit; /* bytes; 0 = SPOOL_LIMIT */
-	bool behind;	      /* there is too much to pack */
-	bool beside;	      /* there is much to pack, and a thread more helps */
+	bool behind;	      /* too many records wait for packing */
+	bool beside;	      /* many records wait, and a second thread helps to pack them */
 	bool waits;	      /* programs wait where they would lose events */
 	bool drops;	      /* they neither wait nor thin */
 	unsigned sample;      /* one small block in 2^sample is enough, from the start */
@@ -143,7 +143,7 @@ static inline int mz_user_program_made(struct mz_user_files *f, struct mz_user_p
 {
 	struct mz_event *e = &m->batch[m->count++];
 
-	/* two clocks read at slightly different moments must not run backwards */
+	/* the two clocks are read at slightly different moments: times must not go backwards */
 	if (e->time < m->last_time)
 		e->time = m->last_time;
 	m->last_time = e->time;
@@ -168,9 +168,9 @@ static inline uint32_t mz_user_program_known(const struct mz_user_program *m, ui
 	return m->sites && page < SITE_PAGES && m->sites[page] ? m->sites[page][number % SITE_PAGE]
 							       : 0;
 }
-/* Look at how much memory the program has, now and then. */
+/* Measures how much memory the program has, if it is time to. */
 void mz_user_program_look(struct mz_user_program *m);
-/* It says itself that it has so many bytes. */
+/* The program itself reports that it has this many bytes. */
 static inline void mz_user_program_has(struct mz_user_program *m, uint64_t bytes)
 {
 	m->anonymous = bytes > m->anonymous ? bytes : m->anonymous;

@@ -21,9 +21,9 @@
 
 /* How often the rings are checked; also when one of them fills. */
 #define MOVE_NS	     20000000l
-/* Less than this of a ring is not worth a call. */
+/* Unmapping less of a ring than this is not worth a system call. */
 #define FORGET_BYTES 65536u
-/* The pages of so many rings stay mapped: most programs have few threads. */
+/* The pages of this many rings stay mapped: most programs have few threads. */
 #define KEEP_RINGS   2u
 
 uint64_t mz_user_rings_clock(const struct mz_user_rings *r)
@@ -32,7 +32,7 @@ uint64_t mz_user_rings_clock(const struct mz_user_rings *r)
 	if (r->tsc) {
 		uint64_t t;
 
-		/* neither before what came before it, nor after what comes next */
+		/* the fences keep earlier and later instructions from passing the clock */
 		__builtin_ia32_lfence();
 		t = __builtin_ia32_rdtsc();
 		__builtin_ia32_lfence();
@@ -147,9 +147,9 @@ void mz_user_rings_release(struct mz_user_rings *r, unsigned i)
 		syscall(SYS_futex, &ring->room, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Pages of a ring that will be read: all at once, because a write from pages that are not there
- * copies a part, clears the rest of what it has allocated and begins again. Kernels before 5.14
- * refuse it. */
+/* Maps the pages of a ring that will be read, all at once: a write from pages that are not mapped
+ * copies a part, clears the rest of what it has allocated, and begins again. Kernels before 5.14
+ * refuse the request. */
 static void fetch_pages(const struct mz_record *from, uint64_t n)
 {
 #ifdef MADV_POPULATE_READ
@@ -164,8 +164,8 @@ static void fetch_pages(const struct mz_record *from, uint64_t n)
 #endif
 }
 
-/* Pages of a ring that were read: they stay in place, but no longer count as the recorder's
- * memory. */
+/* Unmaps the pages of a ring that were read: they stay in the region, but no longer count as memory
+ * of the recorder. */
 static void forget_pages(const struct mz_record *from, uint64_t n)
 {
 	uintptr_t start = ((uintptr_t)from + 4095) & ~(uintptr_t)4095;
@@ -175,7 +175,8 @@ static void forget_pages(const struct mz_record *from, uint64_t n)
 		madvise((void *)start, end - start, MADV_DONTNEED);
 }
 
-/* The pages of a ring that stay were all mapped when it was full once. */
+/* Are all pages of the ring mapped? Those of a ring that stays mapped are, once it has been
+ * full. */
 static bool is_mapped(const struct mz_user_rings *r, unsigned i)
 {
 	return i < KEEP_RINGS && r->rings[i].queue.put >= mz_ring_records(i);
@@ -202,8 +203,8 @@ static int move_records(struct mz_user_rings *r, unsigned i, uint64_t n)
 	return ret;
 }
 
-/* The encoding thread may read records that do not fit in the ring itself; the mover then leaves
- * them alone. */
+/* Records that do not fit into the spool may be read by the encoding thread directly from the ring;
+ * the mover then leaves them alone. */
 static bool move_or_read(struct mz_user_rings *r, unsigned i, uint64_t n, bool direct)
 {
 	struct mz_user_ring *ring = &r->rings[i];
@@ -219,8 +220,8 @@ static bool move_or_read(struct mz_user_rings *r, unsigned i, uint64_t n, bool d
 	return direct;
 }
 
-/* The library cannot have written this count: the ring counts as lost, and is a gap for the
- * reader. Numbering continues at the program's count. */
+/* The library cannot have written this count. The records of the ring count as lost, and the reader
+ * sees a gap. Numbering continues at the program's count. */
 static void leave_gap(struct mz_user_rings *r, unsigned i, uint64_t n)
 {
 	struct mz_user_ring *ring = &r->rings[i];
@@ -263,7 +264,8 @@ static uint64_t move_ring(struct mz_user_rings *r, unsigned i, uint64_t now, boo
 	return now;
 }
 
-/* A ring of no program that is here or has just appeared belongs to none. */
+/* Does the ring belong to no program, neither to one that is known nor to one that has just
+ * appeared? */
 static bool is_stray(const struct mz_user_rings *r, unsigned i)
 {
 	uint32_t image = mz_user_ring_program(r, i);
@@ -292,9 +294,10 @@ static unsigned thin_level(const struct mz_user_rings *r)
 	return level < MZ_THIN_MOST ? level : MZ_THIN_MOST;
 }
 
-/* A record is visible before its call returns (an allocation) or is made (a free). A record that
- * is not visible at this check therefore precedes nothing that was stamped before it: the time
- * is taken first, then the rings are counted, then they are read. */
+/* A record is visible before its call returns (an allocation) or is made (a free). A record that is
+ * not visible at this check has had no effect yet, so everything that it causes is stamped later.
+ * This holds only in this order: the clock is read, then the rings are counted, then they are
+ * read. */
 void mz_user_rings_move(struct mz_user_rings *r, bool direct)
 {
 	uint64_t now = mz_user_rings_clock(r), upto = now;

@@ -19,12 +19,12 @@
 /* Records that mz_user_rings_drain_some() reads at most, or a few more. */
 #define MZ_USER_SOME	 1048576u
 
-/* What came before a call that does not fit one record, by type. */
+/* The parts that precede the record of a call, if one record is not enough, by type. */
 #define RECORD_PARTS (MZ_REC_THREAD - MZ_REC_SIZE)
 
 struct mz_user_ring {
 	uint64_t tail;
-	uint64_t seen;		/* end of what was moved, when last looked at */
+	uint64_t seen;		/* end of the records moved, as of the last check */
 	uint64_t time;		/* of the last record read, whole */
 	uint64_t next, next_of; /* time of the record number next_of - 1 */
 	uint64_t old;		/* a realloc has begun with this block; 0 = none */
@@ -37,18 +37,18 @@ struct mz_user_ring {
 	struct mz_user_told stack;
 	uint32_t image; /* taken from the region once; MZ_IMAGES = not yet */
 	/* of the mover */
-	uint64_t base; /* the region's numbers of its records are higher by this */
+	uint64_t base; /* the region's number of a record minus ours */
 	struct mz_spool_queue queue;
 	uint32_t moved_for; /* the program whose records were moved; MZ_IMAGES = none yet */
-	bool direct;	    /* it did not fit: it is being read where it is */
-	uint64_t bound;	    /* when all of it could last be read */
+	bool direct;	    /* its records did not fit into the spool: they are read in the ring */
+	uint64_t bound;	    /* the time up to which all of its records could last be read */
 };
 
-/* A recorded program became another one, by exec, which has not said anything yet. */
+/* A program that a recorded one became by exec, and that has not reported yet. */
 struct mz_became {
 	struct mz_process process;
 	uint32_t pid;	/* as it says itself */
-	bool barred;	/* it may not reach the region: it is of another user, for example */
+	bool barred;	/* it cannot reach the region: it belongs to another user, for example */
 	uint64_t since; /* when this was noticed, in ns */
 };
 
@@ -65,12 +65,12 @@ struct mz_user_rings {
 	unsigned active[MZ_RINGS]; /* rings with something to read */
 	unsigned active_count;
 	unsigned begun;	 /* rings inside a realloc */
-	unsigned top;	 /* rings from here on are not looked at */
-	uint64_t cut;	 /* nothing after this time is read yet */
-	uint64_t latest; /* no record that is there can have been stamped after this */
-	bool blocked;	 /* the next record must wait for one that is not there yet */
-	unsigned thin;	 /* what programs are told of thinning */
-	uint64_t much;	 /* in place of MZ_USER_MUCH: records that wait on purpose; 0 = none do */
+	unsigned top;	 /* rings from this number on are ignored */
+	uint64_t cut;	 /* records with a later time are not read yet */
+	uint64_t latest; /* no visible record can have a later stamp */
+	bool blocked;	 /* the next record must wait for one that has not arrived yet */
+	unsigned thin;	 /* the level of thinning that programs were told */
+	uint64_t much;	 /* replaces MZ_USER_MUCH while records wait on purpose; 0 = none do */
 	bool has_others; /* there is more than one processor */
 	bool stuck;	 /* the spool is full of records that wait for one that does not fit */
 	bool tsc;
@@ -81,7 +81,7 @@ struct mz_user_rings {
 	struct mz_user_spool spool;
 	struct mz_beside mover;
 	bool quit;
-	uint64_t moved_upto; /* what had happened before this time is in the spool */
+	uint64_t moved_upto; /* everything that happened before this time is in the spool */
 	uint64_t moved;
 	struct mz_user_files *files;
 	uint64_t records; /* read so far */
@@ -90,19 +90,19 @@ struct mz_user_rings {
 	uint64_t refused;	     /* programs that are not to be recorded */
 	uint64_t without_file;	     /* those after the most files that a recording may have */
 	bool turned_away[MZ_IMAGES]; /* their slots: what is in their rings is not read */
-	/* Programs that recorded ones became and that have not appeared: because they may not reach
-	 * the region, or for another reason. The list has the first of them. */
+	/* Programs that recorded ones became and that have not appeared: barred because they cannot
+	 * reach the region, silent for another reason. The list has the last of them. */
 	uint64_t barred, silent;
 	struct mz_became became[MOST_BECAME];
 	unsigned became_count, became_oldest;
 };
 
-/* fd: of memory for the region, which a program has made; -1 = make it. To be called
- * by the main thread: programs go on without the recorder when the caller ends. */
+/* fd: the memory of the region, if a program has created it; -1 = create it. Must be called by the
+ * main thread: when the calling thread ends, programs go on without the recorder. */
 int mz_user_rings_init(struct mz_user_rings *r, int fd, uint32_t flags, uint32_t stack_depth,
 		       struct mz_user_files *files);
-/* From now on records are moved out of the rings at once, whatever the caller
- * does. After the program was started: threads and fork() do not mix. */
+/* From now on, a thread moves records out of the rings at once, whatever the caller does. Call it
+ * after the program was started: threads and fork() do not mix. */
 int mz_user_rings_start(struct mz_user_rings *r);
 /* Records that wait to be read, and how many ever came. */
 void mz_user_rings_backlog(struct mz_user_rings *r, uint64_t *waiting, uint64_t *moved, bool *full);
@@ -115,10 +115,10 @@ uint32_t mz_user_ring_program(const struct mz_user_rings *r, unsigned i);
 /* Read what is there: how many records, or -errno. With all, also what follows
  * appends that were never finished (their threads are gone). */
 long mz_user_rings_drain(struct mz_user_rings *r, bool all);
-/* The same for a part of it, so that the caller can think again. */
+/* The same for a part of what is there, so that the caller can reconsider in between. */
 long mz_user_rings_drain_some(struct mz_user_rings *r);
 
-/* Programs that came, and went. how many are left, or -errno. */
+/* Handles programs that have appeared or ended: how many are left, or -errno. */
 int mz_user_rings_images(struct mz_user_rings *r);
 /* A program that a recorded one became is still being loaded, and may appear. */
 bool mz_user_rings_expect(const struct mz_user_rings *r);

@@ -16,9 +16,9 @@
 #include "base/spill.h"
 
 #define RECORD	   sizeof(struct mz_record)
-#define FIRST_READ 128u		 /* records at a time, for a ring with little */
-#define MOST_READ  1024u	 /* and with much */
-#define KEEP_BYTES (64ull << 20) /* of the file, when it begins again */
+#define FIRST_READ 128u		 /* records per read, from a ring with few */
+#define MOST_READ  1024u	 /* and from one with many */
+#define KEEP_BYTES (64ull << 20) /* a larger file is not truncated */
 #define FAR_BYTES  (1ull << 40)	 /* an offset; some file systems end at 16 TiB */
 
 void mz_spool_close(struct mz_user_spool *s)
@@ -40,7 +40,7 @@ void mz_spool_open(struct mz_user_spool *s, const char *folder, uint64_t limit)
 	s->memory = s->fd >= 0 ? malloc(SPOOL_MEMORY) : NULL;
 }
 
-/* So many of the bytes at an offset are in memory. */
+/* How many of the bytes at an offset are in memory. */
 static size_t in_memory(const struct mz_user_spool *s, uint64_t offset, size_t bytes)
 {
 	uint64_t most = s->memory && offset < SPOOL_MEMORY ? SPOOL_MEMORY - offset : 0;
@@ -97,8 +97,8 @@ static void give_back(struct mz_user_spool *s, uint64_t segment)
 	count_given(s, failed);
 }
 
-/* What is below the end is written again only after all of it was read, which happens in this
- * same thread. */
+/* Needs no lock while it punches holes: bytes below the end are written again only after all of
+ * them were read, which happens in this same thread. */
 void mz_spool_give_back(struct mz_user_spool *s)
 {
 	pthread_mutex_lock(&s->lock);
@@ -157,7 +157,7 @@ static bool has_room(struct mz_user_spool *s, uint64_t end)
 
 	if (s->fd < 0 || end - s->given > s->limit || segment_room(s, end) < 0)
 		return false;
-	/* asked again with every segment: others write to the disk, too */
+	/* checked again for every segment: others write to the disk, too */
 	if (end > s->allowed && !fstatvfs(s->fd, &v))
 		/* refused: a shorter request must not slip through, so it asks again */
 		s->allowed = (uint64_t)v.f_bavail * v.f_frsize > end - s->given + SPOOL_SEGMENT
@@ -166,7 +166,7 @@ static bool has_room(struct mz_user_spool *s, uint64_t end)
 	return end <= s->allowed;
 }
 
-/* So many bytes of what is to be written were; the number of pieces that are left. */
+/* Skips the bytes that were written: the number of pieces that are left. */
 static int pass(struct iovec **v, int n, size_t did)
 {
 	for (; n && did >= (*v)->iov_len; ++*v, n--)
@@ -228,7 +228,7 @@ int mz_spool_put(struct mz_user_spool *s, struct mz_spool_queue *q, const struct
 	q->put += na + nb;
 	s->waiting += na + nb;
 	count_records(s, part.offset, na + nb, 1);
-	/* what was read while it was still being written to */
+	/* segments that were read completely while they were still being written */
 	for (uint64_t i = part.offset / SPOOL_SEGMENT; i < s->end / SPOOL_SEGMENT; i++)
 		if (!s->unread[i])
 			give_back(s, i);

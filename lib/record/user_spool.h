@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records on their way from the rings to the packer: in a file without a name. So a
- * program does not wait for the packer, and the memory is bounded. The file is a row
- * of segments; one that was read is given back to the disk at once, and the file
- * begins again whenever all of it has been read. Its beginning is in memory: a packer
- * that keeps up needs no more.
+ * The spool: an unnamed file that holds records between the rings and the packer, so that a program
+ * does not wait for the packer, and memory is bounded. The file is a sequence of segments. A
+ * segment that was read is returned to the disk at once, and writing starts again at the beginning
+ * whenever everything has been read. The beginning of the file is kept in memory, which is all that
+ * a packer that keeps up needs.
  */
 #ifndef MZ_RECORD_USER_SPOOL_H
 #define MZ_RECORD_USER_SPOOL_H
@@ -38,7 +38,7 @@ struct mz_spool_queue {
 };
 
 struct mz_user_spool {
-	pthread_mutex_t lock; /* of all but the readers' buffers */
+	pthread_mutex_t lock; /* of everything except the readers' buffers */
 	int fd;
 	char *memory;	  /* SPOOL_MEMORY bytes; NULL: all of it is in the file */
 	uint64_t limit;	  /* bytes that may wait */
@@ -56,7 +56,7 @@ struct mz_user_spool {
 	bool full;	  /* something did not fit when it was last tried */
 };
 
-/* In that folder, and of at most limit bytes (0 = SPOOL_LIMIT); where that cannot be,
+/* Opens a spool of at most limit bytes (0 = SPOOL_LIMIT) in that folder. If it cannot be created,
  * it is always full. */
 void mz_spool_open(struct mz_user_spool *s, const char *folder, uint64_t limit);
 void mz_spool_close(struct mz_user_spool *s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Put together the call stacks that programs tell in parts. */
+/* Assemble the call stacks that programs send in parts. */
 #include "record/user_stacks.h"
 
 #include <errno.h>

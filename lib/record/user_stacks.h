@@ -8,7 +8,7 @@
 
 #include "trace/stack_share.h"
 
-/* The stack that a ring told last, outermost frame first. */
+/* The stack that a ring sent last, outermost frame first. */
 struct mz_user_told {
 	uint64_t *frames; /* MZ_STACK_DEPTH of them; NULL: none yet */
 	uint32_t depth;
@@ -23,11 +23,11 @@ static inline uint32_t mz_user_site_stack(uint32_t site)
 	return site >> MZ_USER_SITE_BITS;
 }
 
-/* Frames as they came (record rec, which says how many). What can not be is left out:
- * -EBADMSG. 1: the stack is whole; 0: more is to come; -ENOMEM. */
+/* Adds frames as they arrive; rec says how many. 1: the stack is complete; 0: more frames follow;
+ * -EBADMSG: the frames cannot be right, and are left out; -ENOMEM. */
 int mz_user_told_add(struct mz_user_told *t, const struct mz_record *rec, const uint64_t *frames);
 
-/* The stack that was told, in the file: its site, or 0: no memory. */
+/* Adds the assembled stack to the file: its site, or 0: no memory. */
 uint32_t mz_user_told_site(const struct mz_user_told *t, struct mz_writer *w, uint8_t how);
 
 void mz_user_told_free(struct mz_user_told *t);

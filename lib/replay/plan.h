@@ -17,7 +17,7 @@ struct mz_plan_counts {
 	uint64_t not_calls;	/* left out: accesses, marks, mappings, losses */
 	uint64_t lost;		/* events that the trace says it lost */
 	uint64_t lost_by[MZ_LOSSES];
-	struct mz_early_end end; /* of the trace, if it is before its time */
+	struct mz_early_end end; /* of the trace, if it ends early */
 	uint64_t live_bytes;	 /* asked for, now and at most */
 	uint64_t peak_bytes;
 	uint64_t live_blocks;

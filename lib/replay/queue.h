@@ -26,7 +26,7 @@ struct mz_queue {
 	_Atomic uint32_t filled; /* batches, by the decoder */
 	_Atomic uint32_t taken;	 /* batches, by the thread */
 	_Atomic uint32_t waits;	 /* how many sleep on one of the two */
-	char pad[52];		 /* one cache line a queue */
+	char pad[52];		 /* one cache line per queue */
 };
 
 struct mz_queues {
@@ -36,7 +36,7 @@ struct mz_queues {
 	size_t stride;
 	size_t bytes;
 	int decoder;	       /* the process that fills them; set by the one that replays */
-	_Atomic uint32_t stop; /* one side is gone: the other shall give up */
+	_Atomic uint32_t stop; /* one side is gone: the other must give up */
 	_Atomic uint32_t over; /* the decoder has ended: no queue gets more */
 	/* what the decoder has to say at the end */
 	struct mz_plan_counts counts; /* of the last round */

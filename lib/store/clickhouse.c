@@ -78,7 +78,8 @@ static int call(struct mz_store *s, unsigned shard, const char *path, const char
 	return status == 200 ? 0 : refused(s, shard, status, answer, err);
 }
 
-/* wait_end_of_query: an error in the middle of an answer is an error, no short answer. */
+/* wait_end_of_query: an error in the middle of an answer is reported as an error, not as a shorter
+ * answer. */
 static int statement(struct mz_store *s, unsigned shard, const char *db, const char *sql,
 		     struct mz_buf *answer, struct mz_error *err)
 {
@@ -345,7 +346,7 @@ static int open_shard(struct mz_store *s, unsigned shard, bool create, struct mz
 	return ret ? ret : check_place(s, shard, &m, err);
 }
 
-/* All shards, also behind one that is away: a sender may have recordings for the others. */
+/* Opens all shards, even if one does not answer: a sender may have recordings for the others. */
 static int open_shards(struct mz_store *s, bool create, struct mz_error *err)
 {
 	int away = 0;

@@ -12,7 +12,7 @@
 
 #define LEAST 5 /* runs on either side of a change */
 
-/* The newest so many. */
+/* Keeps the newest n entries. */
 static void keep_newest(struct mz_store_entries *e, size_t n)
 {
 	struct mz_store_entries old = *e;
@@ -90,8 +90,8 @@ static bool *starts(const struct mz_store_entries *e)
 	return may;
 }
 
-/* So many series are looked at that one of them looks odd by chance: the chance of each counts
- * as often as there are series. */
+/* With many series, one of them looks odd by chance alone: the probability of each is therefore
+ * multiplied by the number of series. */
 static bool look(const struct mz_store_matrix *m, size_t at, const bool *may,
 		 const struct mz_store_noise *noise, struct found *f)
 {

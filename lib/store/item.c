@@ -76,7 +76,7 @@ static void put_values(struct mz_store_rows *rows, size_t column, const struct m
 				 mz_profile_get(mz_profile_find_value(c[i].name), sum));
 }
 
-/* Buffers remember that memory ran out; they are looked at once, at the end. */
+/* Buffers remember that memory ran out; they are checked once, at the end. */
 static bool failed(const struct mz_store_item *item)
 {
 	for (int t = 0; t < MZ_STORE_TABLES; t++)

@@ -8,7 +8,7 @@
 struct mz_store_pruning {
 	struct mz_store_filter of; /* only these */
 	uint64_t before;	   /* ms since 1970: recordings from before that time */
-	size_t keep;		   /* of them, so many of each program, host and revision */
+	size_t keep;		   /* how many of them to keep of each program, host and revision */
 	bool dry_run;
 	uint64_t now;
 };

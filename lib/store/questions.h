@@ -141,7 +141,7 @@ int mz_store_answer_diff(struct mz_store *s, const char *a, const char *b, enum 
 struct mz_store_noise {
 	double chance; /* a change is reported if its probability by chance is below this */
 	double least;  /* and at least this share of what it was */
-	size_t runs;   /* the newest so many; 0 = all */
+	size_t runs;   /* how many runs, from the newest on; 0 = all */
 };
 
 /* What regressions were looked for in. */

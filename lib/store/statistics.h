@@ -35,7 +35,7 @@ bool mz_find_rise(const uint64_t *x, size_t n, const bool *may, size_t least, st
 /* The least chance that ranks of a runs before a change and b after it can give: all of one side
  * are equal, and so are all of the other, above them. */
 double mz_least_chance(size_t a, size_t b);
-/* How many runs either side needs so that a change can be less likely than chance, if so many
+/* How many runs either side needs so that a change can be less likely than `chance` if this many
  * tests are made; no fewer than least. */
 size_t mz_runs_needed(double chance, size_t tests, size_t least);
 

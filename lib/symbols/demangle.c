@@ -18,8 +18,8 @@
 #define MEMORY	    (16ull << 20) /* that the helper may take */
 #define CPU_SECONDS 3		  /* for all names together */
 #define STARTS	    4		  /* a name that ends the helper must not end all names */
-#define SHORT	    512		  /* bytes of a name that is done here */
-#define REFERENCES  10		  /* ... and that doubles so often at most */
+#define SHORT	    512		  /* bytes of a name that is demangled in this process */
+#define REFERENCES  10		  /* ... and how often that name may double */
 
 struct mz_demangle *mz_demangle_new(void)
 {

@@ -62,7 +62,7 @@ static bool find_steps(const struct build *b, struct steps *s)
 			continue;
 		ok = ok && step(s, r->lo, r->scope);
 		open[n] = *r;
-		/* what is not nested as it should be ends with what it is in */
+		/* a scope that is not nested properly ends with the scope around it */
 		if (n && open[n].hi > open[n - 1].hi)
 			open[n].hi = open[n - 1].hi;
 		n++;

@@ -26,7 +26,7 @@ struct mz_symbols_module {
 struct mz_symbols {
 	struct mz_symbols_module *modules;
 	size_t count, cap;
-	const struct mz_names *names; /* that the trace brings along: these count first */
+	const struct mz_names *names; /* names that the trace contains: these take precedence */
 	struct mz_names *own_names;
 	struct mz_kallsyms *kallsyms; /* of a kernel, as it ran */
 	int64_t list_shift;	      /* added to an address before looking into kallsyms */

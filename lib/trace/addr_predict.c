@@ -11,16 +11,16 @@
 #define DEPTH	32
 #define HASH	16 /* bits */
 #define TOLD	14 /* bits of the hash of addresses stored as a delta */
-#define HEADER	8  /* bytes of a room that are not the block's */
+#define HEADER	8  /* bytes of a block's room that the allocator uses itself */
 
 /* The guesses, by number. */
 enum {
 	BY_DELTA,
-	IN_PLACE, /* of the block exchanged */
+	IN_PLACE, /* at the address of the block that a realloc replaces */
 	LAST_FREED,
-	BEHIND,			    /* the block before */
+	BEHIND,			    /* behind the preceding block */
 	ON_TOP,			    /* behind the highest block */
-	IN_ROW,			    /* behind the block before of its class */
+	IN_ROW,			    /* behind the preceding block of the same class */
 	FREED,			    /* 1 .. DEPTH - 1 before the last freed of its class */
 	RECENT = FREED + DEPTH - 1, /* 0 .. DEPTH - 1 before the last freed of any class */
 	GUESSES = RECENT + DEPTH
@@ -42,7 +42,7 @@ struct mz_addr_predict {
 	uint32_t unused; /* a list, by older */
 	uint32_t newest[CLASSES];
 	uint32_t any;
-	uint64_t row[CLASSES]; /* end of the block before of the class */
+	uint64_t row[CLASSES]; /* end of the preceding block of each class */
 	uint64_t last, behind, top;
 	uint32_t at[1 << HASH]; /* the place last freed of those that share a hash */
 	uint64_t *told;		/* addresses, in the order in which they were stored as a delta */

@@ -31,17 +31,17 @@ uint64_t mz_addr_predict_room(enum mz_rounding rounding, uint64_t size);
 /* How the address is stored. */
 struct mz_predicted {
 	uint32_t how;	/* the guess that is right; 0: by delta */
-	uint64_t delta; /* zigzag, from the block before; MZ_PLACE_AGAIN: which one of those */
+	uint64_t delta; /* zigzag, from the preceding block; MZ_PLACE_AGAIN: number of the delta */
 };
 
-/* An address that was stored as a delta before: programs return to the same places. */
+/* The address was stored as a delta before: programs return to the same places. */
 #define MZ_PLACE_AGAIN 69
 
 /* A new block of size is at addr; it replaces the block at old (0: none). */
 int mz_addr_predict_tell(struct mz_addr_predict *pl, uint64_t size, uint64_t old, uint64_t addr,
 			 struct mz_predicted *place);
-/* Blocks will begin at these addresses, at the second one before: what is known of them is fetched
- * from memory. */
+/* Blocks will begin at `next` and then at `soon`: prefetches what is known about these
+ * addresses. */
 void mz_addr_predict_fetch(struct mz_addr_predict *pl, uint64_t soon, uint64_t next);
 
 /* The bytes that a block of a size takes, and its class. */

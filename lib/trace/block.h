@@ -46,7 +46,7 @@ int mz_attrs_get(struct mz_attrs *a, struct mz_packer *pk, const void *payload, 
 /* Strings from number `from` on. */
 int mz_strings_put(const struct mz_tables *t, uint32_t from, struct mz_packer *pk,
 		   struct mz_buf *out);
-/* lost: so many numbers may be missing before the first, because of damage. */
+/* lost: how many numbers may be missing before the first one, because of damage. */
 int mz_strings_get(struct mz_tables *t, struct mz_packer *pk, const void *payload, size_t size,
 		   uint64_t lost);
 /* The lists in files of version 2.0. */

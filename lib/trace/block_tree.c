@@ -9,16 +9,16 @@
 
 /* No real frame has such an address: it stands for one from a damaged block. */
 #define LOST_FRAME UINT64_MAX
-#define MAX_UP	   64 /* callers that a reader goes up for a chain */
+#define MAX_UP	   64 /* how many callers a reader goes up to find where a chain begins */
 
 /* Nodes are stored in chains, in which each node is called by the one before it. A new stack is
  * one chain, which begins where the stack leaves the known ones. */
 enum {
-	UP,	/* of a chain: the caller of its first node, from the node before it */
-	LENGTH, /* ... and its nodes, less one */
+	UP,	/* of a chain: how far up its first node's caller is, from the preceding node */
+	LENGTH, /* of a chain: its number of nodes, less one */
 	FAR,	/* where UP is 0: how far back the caller is */
 	CALLEE, /* of a node: enum mz_callee_code */
-	NEW,	/* addresses, from the new one before */
+	NEW,	/* addresses, relative to the preceding new one */
 	KNOWN,	/* numbers of addresses */
 	END,	/* of a stack: 0 for the end of the next chain */
 	COLUMNS
@@ -26,9 +26,9 @@ enum {
 
 struct chains {
 	struct mz_codec_column v[COLUMNS];
-	uint32_t at[COLUMNS]; /* what is read next */
+	uint32_t at[COLUMNS]; /* the next number of each column */
 	struct mz_callees callees;
-	uint64_t ip;	  /* the new one before */
+	uint64_t ip;	  /* the preceding new address */
 	uint32_t first;	  /* node of the block */
 	uint32_t *number; /* of each node's address */
 	uint32_t *last;	  /* of each node's chain */

@@ -98,8 +98,8 @@ struct mz_who {
 struct mz_chunk_info {
 	uint32_t stream;
 	uint32_t sequence; /* of the chunk in its stream, from 0 */
-	uint32_t events;   /* lost events are among them */
-	uint32_t n_lost;   /* ... so many */
+	uint32_t events;   /* including lost events */
+	uint32_t n_lost;   /* the number of lost events */
 	uint32_t fields;   /* enum mz_field, of any event */
 	uint32_t births;
 	bool raw;	       /* no objects: the reader names them */
@@ -151,7 +151,7 @@ void mz_encoder_set_sequence(struct mz_encoder *e, uint32_t sequence);
 /* The zstd level for the current chunk and those after it. */
 void mz_encoder_set_level(struct mz_encoder *e, int level);
 
-/* Columns of up to so many numbers are packed by context mixing if that is worth it, in the
+/* Columns of at most this many numbers are packed by context mixing if that saves enough, in the
  * current chunk and those after it; with best, all columns are. */
 void mz_encoder_mix_short(struct mz_encoder *e, uint32_t upto);
 
@@ -163,9 +163,9 @@ uint32_t mz_encoder_events(const struct mz_encoder *e);
 size_t mz_encoder_memory(const struct mz_encoder *e);
 size_t mz_encoder_tables(const struct mz_encoder *e);
 
-/* Does a part of what mz_encoder_finish() would do, in the caller's thread: the options of the
- * chunk must be set, and no event may be added any more. 1, 0: all is done but the packing, or
- * -ENOMEM: finish begins again. */
+/* Does a part of the work of mz_encoder_finish(), in the caller's thread. The options of the chunk
+ * must be set, and no event may be added any more. 1: more is left; 0: everything is done but the
+ * packing; -ENOMEM: finish will begin again. */
 int mz_encoder_step(struct mz_encoder *e);
 
 /* Appends the payload of the chunk to out; the encoder is empty again. On failure the events

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Decode chunks in a thread, ahead of the reader. Unpacking a chunk and decoding its events are
- * both the thread's, up to the moment when the reader arrives at the chunk: then the reader
- * decodes what is left of it, and the thread begins with the one behind. So both are busy,
- * whichever of them has more to do.
+ * Decode chunks in a thread, ahead of the reader. The thread unpacks a chunk and decodes its events
+ * until the reader arrives at that chunk. Then the reader decodes the rest of it, and the thread
+ * begins with the next one, so that both are busy whichever has more to do.
  */
 #include "trace/chunk_ahead.h"
 
@@ -33,7 +32,7 @@ struct ahead_slot {
 	struct mz_error error;
 	struct mz_event *events; /* decoded before the reader came */
 	uint32_t cap, n, at;
-	bool over; /* behind these comes end */
+	bool over; /* after these events, reading returns end */
 	long end;
 	size_t memory;
 };
@@ -43,8 +42,8 @@ struct mz_chunk_ahead {
 	void *arg;
 	uint32_t n;
 	uint32_t next;		 /* chunk of the reader */
-	uint32_t begun;		 /* chunks that someone makes or has made */
-	_Atomic uint32_t wanted; /* the thread has no time for events of chunks below this */
+	uint32_t begun;		 /* chunks that were begun, by either side */
+	_Atomic uint32_t wanted; /* events of chunks below this are left to the reader */
 	struct ahead_slot slots[SLOTS];
 	struct mz_beside thread;
 	pthread_mutex_t lock; /* of begun and the states */
@@ -115,7 +114,8 @@ static bool events_room(struct ahead_slot *s)
 	return n <= s->cap;
 }
 
-/* Batches are those of a reader without a thread, so that damage ends both at the same event. */
+/* Uses the same batches as a reader without a thread, so that damage ends both at the same
+ * event. */
 static void decode(struct mz_chunk_ahead *a, struct ahead_slot *s, uint32_t number)
 {
 	if (s->ret || !events_room(s))

@@ -40,8 +40,8 @@ void mz_codec_column_free(struct mz_codec_column *c)
 /* ---- bytes -------------------------------------------------------------- */
 
 #define MIX_WORTH   32	 /* numbers: a reader takes some ten microseconds for them */
-#define TRY_LEVEL   1	 /* of zstd, at which columns are tried in part only */
-#define TRY_NUMBERS 8192 /* of a column */
+#define TRY_LEVEL   1	 /* at this level of zstd, columns are tried only in part */
+#define TRY_NUMBERS 8192 /* numbers of a column that are tried */
 
 void mz_packer_mix_all(struct mz_packer *pk)
 {
@@ -580,8 +580,8 @@ static int pack_plain(struct mz_packer *pk, const uint64_t *v, uint32_t n, enum 
 	return pack_as(pk, all_same(v, n) ? MZ_CODEC_SAME : codec, v, n, NULL, out);
 }
 
-/* Packs in another way, too. It takes the place of what is there from start on, if it saves more
- * than so many bytes. */
+/* Packs the column with another codec as well. The result replaces the bytes from start on if it
+ * saves more than `least` bytes. */
 static int pack_also(struct mz_packer *pk, enum mz_codec codec, const uint64_t *v, uint32_t n,
 		     const struct mz_pack_how *how, size_t start, size_t least, struct mz_buf *out)
 {
@@ -602,8 +602,8 @@ static int pack_also(struct mz_packer *pk, enum mz_codec codec, const uint64_t *
 	return 0;
 }
 
-/* Whether BYTES may save something. Where time counts, a part of the column answers for all of
- * it: each way takes as long as the other. 1, 0 or -ENOMEM. */
+/* Might BYTES save something? If time matters, only a part of the column is tried, because each
+ * codec takes as long as the other. 1, 0 or -ENOMEM. */
 static int bytes_may_save(struct mz_packer *pk, const uint64_t *v, uint32_t n,
 			  const struct mz_pack_how *how, struct mz_buf *out)
 {

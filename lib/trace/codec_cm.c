@@ -220,7 +220,7 @@ static inline void counter_update(const struct mz_codec_cm *cm, uint32_t *counte
 	uint32_t n = *counter & 1023;
 	uint32_t p = *counter >> 10, r = cm->rate[n];
 
-	/* always rounded towards where it is: it never leaves its 22 bits */
+	/* rounded so that the value never leaves its 22 bits */
 	p = bit ? p + (((4194303 - p) >> 6) * r >> 9) : p - ((p >> 6) * r >> 9);
 	*counter = p << 10 | (n + (n < LIMIT));
 }
@@ -235,9 +235,8 @@ static inline uint32_t inputs_of(const struct mz_codec_cm *cm, uint32_t counter)
 	return sure | (uint32_t)((p12 - 2048) * (int32_t)n >> 4) << 16;
 }
 
-/* The sum of inputs by weights, and the weights moved to where the error was
- * less: what the two forms of each do is the same. The first never stores the
- * inputs, as a wide load of small stores waits for them. */
+/* The sum of the weighted inputs, and the correction of the weights by the error. Both forms do the
+ * same. The first never stores the inputs: a wide load would have to wait for the small stores. */
 #ifdef __SSE2__
 struct inputs {
 	__m128i v[2];
@@ -384,7 +383,7 @@ static inline uint64_t mix(uint64_t h, uint64_t v)
 	return h ^ h >> 29;
 }
 
-/* Contexts of a word: so many words before it. */
+/* How many preceding words each context of a word has. */
 static const unsigned orders[CONTEXTS] = {0, 1, 2, 3, 4, 6};
 
 static inline void word_contexts(struct mz_codec_cm *cm, const uint64_t *v, uint32_t i,

@@ -11,7 +11,7 @@
 
 bool mz_container_probe(const char *data, size_t n)
 {
-	/* a damaged or cut header is still one: nothing else begins so */
+	/* a damaged or cut header still begins a container: no other format begins like this */
 	size_t k = n < MZ_WIRE_MAGIC_SIZE ? n : MZ_WIRE_MAGIC_SIZE;
 	struct mz_block_frame frame;
 

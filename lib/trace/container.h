@@ -11,8 +11,8 @@
 extern const struct mz_reader_ops mz_container_reader_ops;
 
 bool mz_container_probe(const char *data, size_t n);
-/* The index is there, which its writer puts at the end; nothing is missing from a pipe until it is
- * read. Other formats have no end that could be missing. */
+/* Is the index there, which the writer puts at the end? For a pipe, this is true until the end was
+ * read without one. Other formats have no end that could be missing. */
 bool mz_container_has_end(const struct mz_reader *r);
 
 /* The chunks of a stream, in order. */

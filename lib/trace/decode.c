@@ -178,7 +178,7 @@ static enum mz_decode_plain how_plain(const struct mz_decode_ready *r)
 		return MZ_DECODE_PLAIN_BIRTH;
 	if (form == end && r->event.kind == MZ_FREE)
 		return MZ_DECODE_PLAIN_END;
-	/* with addresses the allocator must be asked between the two */
+	/* with addresses, the new address must be predicted between the two */
 	if (form == move && r->event.kind == MZ_REALLOC && !(r->event.has & MZ_HAS_ADDR))
 		return MZ_DECODE_PLAIN_MOVE;
 	return MZ_DECODE_NOT_PLAIN;

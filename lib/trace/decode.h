@@ -44,10 +44,10 @@ struct mz_decoder {
 	struct mz_decode_entry *entries; /* by position */
 	uint64_t *objects;
 	uint32_t cap_patterns, cap_whos, cap_context, cap_entries, cap_objects;
-	uint32_t counted;    /* from here on objects are counted without a check */
+	uint32_t counted;    /* from this position on, objects are computed without a check */
 	uint64_t count_from; /* object - position of those */
 	struct mz_live_rank ranks;
-	uint32_t site; /* of the pattern before that has one */
+	uint32_t site; /* of the preceding pattern that has one */
 	struct mz_addr_predict *places;
 	uint16_t *context;
 	uint32_t often, once, guests, n_whos;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Find out whether a trace ends before its time, and where. */
+/* Find out whether a trace ends early, and where. */
 #include "trace/early_end.h"
 
 #include <string.h>
 
 #include "trace/container.h"
 
-/* What the files had that this container was made of. */
+/* The number of early ends that the files had from which this container was made. */
 static unsigned said(const struct mz_reader *r)
 {
 	const struct mz_attr *a = mz_reader_find_attr(r, MZ_FILES_CUT);

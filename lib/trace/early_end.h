@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether a trace ends before its time: its recorder was stopped, or its file was cut. */
+/* Whether a trace ends early: its recorder was stopped, or its file was cut. */
 #ifndef MZ_TRACE_EARLY_END_H
 #define MZ_TRACE_EARLY_END_H
 
 #include <memorizer.h>
 
-/* The number of files that ended so, as a container that was made of them says. */
+/* The attribute that counts such files, in a container that was made from them. */
 #define MZ_FILES_CUT "files_cut"
 
 /* What came later is unknown. In particular, a block that is never freed need not be a leak. */
 struct mz_early_end {
-	unsigned files;	 /* that end so; 0 = none does */
+	unsigned files;	 /* files that end early; 0 = none */
 	unsigned of;	 /* files in all; 0 = not known */
 	uint64_t events; /* up to there; 0 = not known */
 	uint64_t ns;	 /* from the first event to there; 0 = not known */
 };
 
-/* How many of the files that it is made of end so. A pipe tells at its end: 0 until then. */
+/* How many of the files that the trace consists of end early. For a pipe this is known at its end:
+ * 0 until then. */
 unsigned mz_reader_files_cut(const struct mz_reader *r);
 
 /* The same, and where. */

@@ -190,7 +190,7 @@ static inline uint32_t *noted(struct mz_encoder *e, uint64_t key, bool *is_new)
 	return mz_encode_note(&e->map, key, is_new);
 }
 
-/* In what is noted, births count from 1 (0 is not told). */
+/* The notes count births from 1; 0 means that nothing is known. */
 #define DEAD UINT32_MAX
 
 static int add_guest(struct mz_encoder *e, uint64_t object, uint64_t addr, uint32_t *block)
@@ -404,7 +404,7 @@ static inline struct mz_encode_origin origin_of(const struct mz_event *ev)
 	return o;
 }
 
-/* Most events are of a thread that had one shortly before. */
+/* Most events come from a thread that had another event shortly before. */
 static inline int note_who(struct mz_encoder *e, const struct mz_event *ev, uint16_t has)
 {
 	struct mz_encode_origin origin = origin_of(ev);

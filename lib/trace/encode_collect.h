@@ -79,7 +79,7 @@ struct mz_encoder {
 	struct mz_patterns patterns;
 	uint32_t *pattern;  /* of each event */
 	uint32_t *block;    /* that each event uses; births are counted, not stored */
-	uint32_t *step;	    /* to it from the one before */
+	uint32_t *step;	    /* the step that leads to this block from the one used last */
 	uint32_t *final_of; /* the final pattern of each event */
 	uint32_t *who;
 	uint64_t *time;
@@ -119,7 +119,7 @@ struct mz_encoder {
 	uint32_t *target, *token;			      /* of the final patterns */
 	uint32_t cap_target, cap_token;
 	uint32_t often, once; /* patterns by token, and in order of use */
-	uint32_t last_site;   /* of the pattern before that has one */
+	uint32_t last_site;   /* of the preceding pattern that has one */
 	struct mz_live_rank ranks;
 	struct mz_codec_column columns[MZ_COLUMNS];
 	uint16_t *contexts[MZ_CONTEXTS]; /* tokens that the columns go with */

@@ -65,8 +65,8 @@ static uint32_t position(const struct mz_encoder *e, uint32_t block)
 	return block & MZ_GUEST ? e->place[block & ~MZ_GUEST] : e->n_guests + block;
 }
 
-/* How the pattern refers to the block used; *to_it is the step that leads there, unless it is so
- * near that no step is needed. */
+/* How the pattern refers to the block that the event uses. *to_it is the step that leads to the
+ * block, unless it is so near that no step is needed. */
 static uint32_t tell_block(struct mz_encoder *e, uint32_t block, bool ends, uint32_t *to_it)
 {
 	struct mz_live_rank *ranks = &e->ranks;
@@ -114,8 +114,8 @@ static uint32_t final_pattern(struct mz_encoder *e, uint32_t base, uint32_t bloc
 	return *known;
 }
 
-/* The same for the two usual cases, without a search: an event that uses no block, and one
- * like one shortly before, such as the free of the newest block. */
+/* The same for the two usual cases, without a search: an event that uses no block, and an event
+ * like a recent one, such as the free of the newest block. */
 static inline uint32_t usual_final(struct mz_encoder *e, uint32_t base, uint32_t block,
 				   uint64_t growth)
 {
@@ -125,7 +125,7 @@ static inline uint32_t usual_final(struct mz_encoder *e, uint32_t base, uint32_t
 	if (growth)
 		return final_pattern(e, base, block, growth);
 	if (!block) {
-		/* the list by pattern is all that its number is noted in */
+		/* such a number is noted only in the list by pattern */
 		if (e->plain_final[base] == MZ_PATTERN_NONE)
 			e->plain_final[base] = mz_patterns_number(&e->final, &e->patterns.v[base]);
 		return e->plain_final[base];
@@ -135,8 +135,8 @@ static inline uint32_t usual_final(struct mz_encoder *e, uint32_t base, uint32_t
 	return hint->value;
 }
 
-/* What an event has for itself, besides its pattern: bits by pattern, which are all that the loops
- * over the events need of most patterns. */
+/* What an event has in addition to its pattern, as bits by pattern. For most patterns, the loops
+ * over the events need nothing else. */
 enum does {
 	DOES_USE = 1,	/* a block */
 	DOES_END = 2,	/* ... which ends */

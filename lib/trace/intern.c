@@ -80,7 +80,7 @@ const uint64_t *mz_tables_get_stack(const struct mz_tables *t, uint32_t id, size
 {
 	size_t n;
 
-	/* what is asked for is written out in buffers of the tree: no part of what it is */
+	/* the tree writes the result to its own buffers, which do not count as part of its value */
 	return mz_stack_tree_get((struct mz_stack_tree *)(uintptr_t)&t->stacks, id,
 				 depth ? depth : &n);
 }

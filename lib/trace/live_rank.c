@@ -22,7 +22,7 @@ const mz_live_rank_node mz_live_rank_before[8] = {
 	{1, 1, 1, 1, 1, 1, 1},
 };
 
-/* How many nodes of a level there are for so many positions. */
+/* How many nodes a level needs for a number of positions. */
 static size_t nodes_of(uint32_t cap, int level)
 {
 	return (cap >> (9 + 3 * level)) + 2;

@@ -88,7 +88,8 @@ static inline void mz_live_rank_move(struct mz_live_rank *r, uint32_t p, uint32_
 
 static inline uint32_t mz_popcount(uint64_t v)
 {
-	/* the builtin is a call without the instruction, which a plain x86-64 lacks */
+	/* without a popcount instruction, which plain x86-64 lacks, the builtin is a function
+	 * call */
 	v -= v >> 1 & 0x5555555555555555u;
 	v = (v & 0x3333333333333333u) + (v >> 2 & 0x3333333333333333u);
 	return (uint32_t)(((v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);

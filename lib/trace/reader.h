@@ -51,11 +51,11 @@ struct mz_reader {
 	void *state;		/* the format's own */
 };
 
-/* A failure for want of memory that is the budget's is said to be so: -r->error.code. */
+/* If memory ran out because of the budget, sets the error that says so: -r->error.code. */
 int mz_reader_check_budget(struct mz_reader *r);
 
-/* What is added to the tables is taken from a budget, which must stay; the entry that
- * does not fit any more gets no number. */
+/* Entries that are added to the tables are charged to this budget, which must outlive them. An
+ * entry that exceeds it gets no number. */
 void mz_tables_set_budget(struct mz_tables *t, struct mz_mem_budget *budget);
 
 /* A reader of what is left of an input, which it takes over, in failure too. */

@@ -23,8 +23,9 @@ struct mz_stack_tree {
 	uint32_t nodes;		       /* the last one */
 	struct mz_spill_array node_of; /* by stack */
 	uint32_t stacks;
-	/* Nodes by parent and ip. Most have one child, which is found next to what was added with
-	 * it; only the others are in the hash table, whose places are all over the memory. */
+	/* Finds nodes by parent and ip. Most nodes have one child, which lies next to what was
+	 * added with it; only further children are in the hash table, whose slots are spread over
+	 * memory. */
 	struct mz_spill_array child; /* by node: the first one */
 	struct mz_hash_index index;  /* the others, node - 1 */
 	uint32_t indexed;	     /* nodes that can be found; not all while a file is read */

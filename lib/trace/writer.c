@@ -18,12 +18,12 @@
 #define EASY_LEVEL   6		/* of a recorder that keeps up */
 #define BESIDE_LEVEL 3		/* of one with two encoders: level 6 takes 3 MB more for each */
 #define BESIDE_TABLES                                                                              \
-	(5u << 18)	     /* bytes of its encoder, from which on a chunk is a quarter as long */
-#define HURRY_LEVEL    1     /* of one that does not */
-#define LAST_LEVEL     14    /* of its last chunk, which takes a tenth of a second at most */
-#define SHORT_CHUNKS   4     /* before that one; of more it is not worth it */
-#define MIX_UPTO       16384 /* numbers of a column of that chunk, or of the tree */
-#define MIX_NODES      32768 /* of the tree so far */
+	(5u << 18)	  /* bytes of its encoder, from which on a chunk is a quarter as long */
+#define HURRY_LEVEL    1  /* of a recorder that falls behind */
+#define LAST_LEVEL     14 /* of the last chunk of a recording; takes at most a tenth of a second */
+#define SHORT_CHUNKS   4  /* LAST_LEVEL is used if fewer chunks than this precede the last one */
+#define MIX_UPTO       16384	     /* numbers of a column of the last chunk, or of the tree */
+#define MIX_NODES      32768	     /* of the tree so far */
 #define LARGE_ENCODER  (10u << 20)   /* bytes: it had chunks of more than half the length */
 #define PENDING_TABLES (256u * 1024) /* bytes of strings and stacks that may wait */
 
@@ -33,7 +33,8 @@ struct mz_stream {
 	struct mz_buf payload;
 	struct mz_stream *next;
 	uint32_t number, chunks;
-	/* the chunk before, which a thread packs; all but the encoder is the thread's */
+	/* the preceding chunk, which a thread packs; the thread has all of this but the encoder
+	 * above */
 	struct mz_encoder *other;
 	struct mz_beside thread;
 };
@@ -589,7 +590,8 @@ static bool hand_over(struct mz_stream *s)
 	return false;
 }
 
-/* An encoder keeps the memory of its longest chunk, which was made while it had all the room. */
+/* An encoder keeps the memory of its longest chunk, which it collected while it had all the
+ * room. */
 static bool is_large(const struct mz_encoder *e)
 {
 	return mz_encoder_memory(e) > LARGE_ENCODER;
@@ -615,8 +617,8 @@ static void renew_encoder(struct mz_stream *s)
 	s->encoder = small;
 }
 
-/* The first chunk of two encoders is a long one: a small encoder takes its place before there is
- * another. */
+/* The first chunk of a stream that gets two encoders is a long one: its encoder is replaced with a
+ * small one before there is a second. */
 static int write_large(struct mz_stream *s)
 {
 	int ret = write_chunk(s, s->encoder);
@@ -671,8 +673,8 @@ int mz_stream_flush(struct mz_stream *s)
 	return flush_stream(s, false);
 }
 
-/* All streams together keep to the memory of one. Half of the events may have nearly as many
- * patterns as all of them: then a quarter is enough for one of two encoders. */
+/* All streams together keep to the memory of one. A chunk of half as many events may have nearly as
+ * many patterns; then each of two encoders gets a quarter of the events. */
 static bool is_full(const struct mz_stream *s)
 {
 	uint32_t streams = __atomic_load_n(&s->writer->n_streams, __ATOMIC_RELAXED);

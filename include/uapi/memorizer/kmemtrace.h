@@ -71,10 +71,10 @@ struct kmt_cpu {
 	uint64_t no_free;	    /* tracked blocks pushed out: their frees will be missing */
 	uint64_t other;		    /* summary: events that found no row */
 	uint64_t unfollowed;	    /* live: blocks that found no place in the map */
-	uint32_t task_frame;	    /* the context that the first program did: of a task */
-	uint32_t irq_frames;	    /* some are in use */
-	uint32_t frame[KMT_FRAMES]; /* of interrupts */
-	uint64_t reused; /* live: blocks whose free was not seen, by what came after them */
+	uint32_t task_frame;	    /* context that the first program handled last, in a task */
+	uint32_t irq_frames;	    /* some of frame[] are in use */
+	uint32_t frame[KMT_FRAMES]; /* the same, in interrupts */
+	uint64_t reused; /* live: blocks whose address came again: their free was not seen */
 	uint64_t pad[7];
 	struct kmt_level lv[KMT_LEVELS];
 	uint64_t tail[KMT_LEVELS]; /* records read */
@@ -111,7 +111,7 @@ struct kmt_seen {
 	uint64_t id;   /* KMT_KEEP: it passes the filter */
 };
 
-/* Summary: one row a CPU, level, call site, kind and cache. */
+/* Summary: one row per CPU, level, call site, kind and cache. */
 #define KMT_SUM_PROBES 8
 struct kmt_sum {
 	uint64_t site;
@@ -125,7 +125,7 @@ struct kmt_sum {
 	uint64_t live_bytes;
 };
 
-/* A block that is followed to its free: whose it is. */
+/* A block that is followed to its free: the row in which it is counted. */
 struct kmt_live {
 	uint32_t row; /* of the sums */
 	uint32_t given;

@@ -46,7 +46,7 @@ enum mz_record_type {
 	MZ_REC_ADDR,
 	MZ_REC_SITE,   /* number of the stack */
 	MZ_REC_POOL,   /* the block is of a pool of the program: its number */
-	MZ_REC_WEIGHT, /* the block stands for so many: a power of two */
+	MZ_REC_WEIGHT, /* how many blocks this one stands for: a power of two */
 	/* by themselves: */
 	MZ_REC_THREAD,	   /* the ring's thread from here on: value = tid */
 	MZ_REC_BEGIN,	   /* of a realloc, which follows: value = the old block */
@@ -61,9 +61,9 @@ enum mz_record_type {
 };
 
 /*
- * A stack is told by what is new in it: its outermost frames are those of the stack
- * that the ring told last. Frames go from the outermost of the new ones inwards.
- * One that needs several records has MORE in all but the last.
+ * Only the new part of a stack is sent: its outermost frames are those of the stack that the ring
+ * sent last. The new frames follow from the outermost inwards. A stack that needs several records
+ * has MORE in all but the last.
  */
 #define MZ_STACK_NUMBER(value) ((uint32_t)(value))
 #define MZ_STACK_SHARED(value) ((uint32_t)((value) >> 32))
@@ -80,7 +80,8 @@ enum mz_stack_how {
 
 #define MZ_ARG_EXTRA 0xffu /* of a call: its arg is in MZ_REC_ARG */
 
-/* An allocation has the bytes given over size above the address. */
+/* In the record of an allocation, the bits above the address hold the bytes that the allocator gave
+ * beyond size. */
 #define MZ_ADDR_BITS 48u
 
 struct mz_record {
@@ -138,25 +139,25 @@ enum mz_left {
 	MZ_LEFT_WAIT,	 /* the recorder stood still for MZ_WAIT_SECONDS */
 };
 
-/* Calls of a program that the library does not see, or not all of. */
+/* Why the library does not see all calls of a program, or not their stacks. */
 enum mz_blind {
 	MZ_BLIND_OWN_MALLOC = 1, /* those of an executable that defines malloc */
 	MZ_BLIND_NAMESPACE = 2,	 /* those of libraries that dlmopen() has loaded apart */
 	MZ_BLIND_STACKS = 4,	 /* stacks were asked for, and cannot be taken in this program */
 };
 
-/* What a program that is calling exec becomes: its end is then the start of another one. */
+/* What a program becomes by the exec that it is calling. */
 enum mz_becomes {
 	MZ_BECOMES_NOTHING,
 	MZ_BECOMES_ANOTHER,
-	MZ_BECOMES_BARRED, /* one that may not reach the region: of another user, for example */
+	MZ_BECOMES_BARRED, /* one that cannot reach the region: of another user, for example */
 };
 
-/* So long does a thread wait for room in its ring. Then it thins what it records, for so long
- * at least, and until half of the ring is free again. */
+/* A thread waits for room in its ring for MZ_PATIENCE_NS. Then it thins what it records for at
+ * least MZ_THIN_NS, and until half of the ring is free again. */
 #define MZ_PATIENCE_NS	20000000ull
 #define MZ_THIN_NS	250000000ull
-/* With MZ_REGION_WAIT: so long does it wait for a recorder that lives but does nothing. */
+/* With MZ_REGION_WAIT: how long it waits for a recorder that lives but does nothing. */
 #define MZ_WAIT_SECONDS 30u
 
 struct mz_program_slot {
@@ -168,10 +169,10 @@ struct mz_program_slot {
 	uint64_t missed;    /* events of threads that got no ring, or after it left */
 	uint32_t left;	    /* enum mz_left */
 	uint32_t blind;	    /* bits of enum mz_blind */
-	uint64_t anonymous; /* bytes of its memory that are of no file, when it ended */
-	uint64_t waits;	    /* how often a thread has waited for room in its ring */
-	uint64_t waited;    /* so long in all, in ns */
-	uint64_t longest;   /* and so long at once */
+	uint64_t anonymous; /* bytes of its memory that belong to no file, when it ended */
+	uint64_t waits;	    /* how often threads have waited for room in their rings */
+	uint64_t waited;    /* how long in total, in ns */
+	uint64_t longest;   /* the longest single wait */
 	uint32_t becomes;   /* enum mz_becomes */
 	uint32_t pad;
 	char path[208];
@@ -182,12 +183,12 @@ static_assert(sizeof(struct mz_program_slot) == 288, "no padding");
 /* ---- the region --------------------------------------------------------- */
 
 enum mz_region_flags {
-	MZ_REGION_DROP = 1 << 0,     /* a full ring drops, and counts */
+	MZ_REGION_DROP = 1 << 0,     /* a full ring drops events and counts them */
 	MZ_REGION_MMAP = 1 << 1,     /* mmap and its like are recorded */
 	MZ_REGION_FORKS = 1 << 2,    /* other processes than main_pid are recorded */
 	MZ_REGION_TSC = 1 << 3,	     /* times are of the time stamp counter, not in ns */
-	MZ_REGION_INJECTED = 1 << 4, /* into a running program: calls are to be redirected */
-	MZ_REGION_WAIT = 1 << 5,     /* a full ring waits for as long as it takes */
+	MZ_REGION_INJECTED = 1 << 4, /* in a running program: its calls are to be redirected */
+	MZ_REGION_WAIT = 1 << 5,     /* a thread waits for room in its ring as long as it takes */
 	MZ_REGION_USERS = 1 << 6,    /* programs of other users may reach the region */
 };
 
@@ -209,8 +210,8 @@ enum mz_region_flags {
  */
 #define MZ_ALONE_NAMES 16u
 
-/* One small block in 2^15, at least, is recorded when blocks are thinned. Small are those of
- * up to so many bytes; one of twice the size is twice as likely to be recorded. */
+/* When blocks are thinned, at least one small block in 2^15 is recorded. Blocks of up to
+ * MZ_THIN_SMALL bytes are small; one of twice that size is twice as likely to be recorded. */
 #define MZ_THIN_MOST  15u
 #define MZ_THIN_STEP  3u
 #define MZ_THIN_SMALL 256u
@@ -226,12 +227,12 @@ struct mz_region {
 	uint32_t heartbeat;   /* goes up while the recorder runs */
 	uint32_t bell;	      /* goes up to wake the recorder: what it sleeps on */
 	uint32_t asleep;      /* the recorder sleeps, or is about to */
-	uint32_t refused;     /* images that found no place */
+	uint32_t refused;     /* images for which there was no slot */
 	uint32_t ring_top;    /* no ring from here on was ever used */
 	uint32_t marks;	      /* goes up after each mark of a program */
-	uint32_t filters;     /* seccomp filters that the recorder itself lives with */
+	uint32_t filters;     /* seccomp filters that apply to the recorder itself */
 	uint32_t sandboxed;   /* programs not recorded: they have more filters than that */
-	uint32_t full;	      /* the recorder has no room: a full ring drops, and counts */
+	uint32_t full;	      /* the recorder has no room: a full ring drops events */
 	uint32_t thin;	      /* one small block in 2^thin is recorded */
 	uint32_t pad;
 	uint32_t alone; /* programs that ran beside main_pid, and were not recorded */
