@@ -176,7 +176,7 @@ def judge(p, bare, mine, ours, theirs, together):
     if mine[0] != bare[0]:
         why.append('exit status %d instead of %d' % (mine[0], bare[0]))
     if mine[1] != bare[1]:
-        why.append('the output differs')
+        why.append('the output differs: %r instead of %r' % (mine[1][:80], bare[1][:80]))
     if not ours:
         return why + ['nothing was recorded']
     if ours.lost:
