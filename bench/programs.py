@@ -107,7 +107,8 @@ def run_once(prefix, p):
     """Exit status, output, CPU time with all that it waited for, and standard error."""
     env = dict(os.environ, LC_ALL='C.UTF-8', **p.get('env', {}))
     subprocess.run(p.get('before', 'true'), shell=True, check=True)
-    with open('out', 'w+b') as out, open('err', 'w+b') as err:
+    # files of their own: what is left of the run before may still be writing
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = subprocess.Popen(['setarch', '-R'] + prefix + p['argv'], stdin=subprocess.DEVNULL,
                                  stdout=out, stderr=err, env=env)
         load = subprocess.run(p['load'], shell=True, capture_output=True) if 'load' in p else None

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/signals.h"
 #include "cmds/cmd.h"
+#include "cmds/signals.h"
 
 #define GROUP(title)
 #define VERB(name) extern const struct mz_cmd cmd_##name;
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 	char shown[80];
 
 	keep_streams();
-	mz_signals_keep();
+	signals_keep();
 	signal(SIGXFSZ, SIG_IGN); /* if a file becomes too large, the write reports it */
 	base = base ? base + 1 : argc ? argv[0] : "memorizer";
 	cmd = mz_cmd_find(base);

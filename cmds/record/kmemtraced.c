@@ -19,10 +19,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/signals.h"
 #include "cmds/cmd.h"
 #include "cmds/kernel/kmem.h"
 #include "cmds/record/kmemtraced.h"
+#include "cmds/signals.h"
 #include "record/kmem.h"
 #include "record/relay.h"
 #include "symbols/kallsyms.h"
@@ -265,7 +265,7 @@ static int start_command(struct kmemtraced_job *j, const sigset_t *old)
 		sigprocmask(SIG_SETMASK, old, NULL);
 		if (read(p[0], &c, 1) < 0) /* until the recorder is ready */
 			_exit(127);
-		mz_signals_restore();
+		signals_restore();
 		execvp(j->command[0], j->command);
 		fprintf(stderr, "%s: cannot run: %s\n", j->command[0], strerror(errno));
 		_exit(127);

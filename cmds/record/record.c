@@ -16,9 +16,9 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/signals.h"
 #include "cmds/progress.h"
 #include "cmds/record/record.h"
+#include "cmds/signals.h"
 #include "record/user_start.h"
 
 #define DEFAULT_OUTPUT	   "memorizer.cmt"
@@ -384,7 +384,8 @@ static int record(struct record_job *j, char **argv)
 		return ret;
 	sigaction(SIGCHLD, &ended, NULL);
 	set_start(j);
-	j->pid = mz_user_start(argv, library, j->rings.fd, &j->rings.region->main_pid, &j->err);
+	j->pid = mz_user_start(argv, library, j->rings.fd, &j->rings.region->main_pid,
+			       signals_restore, &j->err);
 	if (j->pid < 0)
 		return j->pid;
 	j->rings.main_pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);
@@ -543,7 +544,7 @@ static void catch_unless_ignored(int sig)
 {
 	struct sigaction sa = {.sa_handler = on_signal};
 
-	if (!mz_signals_ignored(sig))
+	if (!signals_ignored(sig))
 		sigaction(sig, &sa, NULL);
 }
 

@@ -16,7 +16,6 @@
 
 #include "base/error.h"
 #include "base/self.h"
-#include "base/signals.h"
 #include <uapi/memorizer/record.h>
 
 #define LIBRARY "lib/memorizer/memorizer-preload.so"
@@ -195,7 +194,6 @@ static void child(char **argv, const char *library, int region_fd, pid_t recorde
 	close(failed[0]);
 	if (read(go[0], &c, 1) != 1)
 		_exit(127);
-	mz_signals_restore();
 	set_environment(library, region_fd, recorder);
 	execvp(argv[0], argv);
 	code = errno;
@@ -205,7 +203,7 @@ static void child(char **argv, const char *library, int region_fd, pid_t recorde
 }
 
 pid_t mz_user_start(char **argv, const char *library, int region_fd, uint32_t *main_pid,
-		    struct mz_error *err)
+		    void (*in_child)(void), struct mz_error *err)
 {
 	int go[2], failed[2], code;
 	pid_t self = getpid(), pid;
@@ -219,8 +217,10 @@ pid_t mz_user_start(char **argv, const char *library, int region_fd, uint32_t *m
 	pid = fork();
 	if (pid < 0)
 		return mz_fail(err, errno, "cannot start a process: %s", strerror(errno));
-	if (!pid)
+	if (!pid) {
+		in_child();
 		child(argv, path, region_fd, self, go, failed);
+	}
 	close(go[0]);
 	close(failed[1]);
 	__atomic_store_n(main_pid, (uint32_t)pid, __ATOMIC_RELEASE);

@@ -15,8 +15,9 @@ int mz_user_check_program(const char *command, struct mz_error *err);
 int mz_user_check_file(const char *path, struct mz_error *err);
 
 /* Start it; the library finds the region through /proc/SELF/fd/region_fd. The
- * program begins when *main_pid is set. The pid, or -errno with err. */
+ * program begins when *main_pid is set. in_child runs in its process, before exec. The pid, or
+ * -errno with err. */
 pid_t mz_user_start(char **argv, const char *library, int region_fd, uint32_t *main_pid,
-		    struct mz_error *err);
+		    void (*in_child)(void), struct mz_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Keep the signal dispositions that a command was started with. */
-#include "base/signals.h"
+#include "cmds/signals.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@ static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGCHLD
 
 static bool ignored[COUNT];
 
-void mz_signals_keep(void)
+void signals_keep(void)
 {
 	struct sigaction was;
 
@@ -20,7 +20,7 @@ void mz_signals_keep(void)
 		ignored[i] = !sigaction(numbers[i], NULL, &was) && was.sa_handler == SIG_IGN;
 }
 
-bool mz_signals_ignored(int sig)
+bool signals_ignored(int sig)
 {
 	for (size_t i = 0; i < COUNT; i++)
 		if (numbers[i] == sig)
@@ -28,7 +28,7 @@ bool mz_signals_ignored(int sig)
 	return false;
 }
 
-void mz_signals_restore(void)
+void signals_restore(void)
 {
 	for (size_t i = 0; i < COUNT; i++)
 		signal(numbers[i], ignored[i] ? SIG_IGN : SIG_DFL);
