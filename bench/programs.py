@@ -5,7 +5,7 @@ heaptrack: output, exit status, blocks, peak, rooted stacks, size of the file, C
 programs.py [--rows|--test] [--repeat N] [NAME...]   default: all, as a Markdown table
 Exit status 1 if a bar is broken. Run it in an empty folder, with memorizer in PATH. CPU time is
 that of all processes until the file is there: of the recorder, and of heaptrack's interpreter."""
-import argparse, json, math, os, re, shutil, subprocess, sys
+import argparse, json, math, os, re, shutil, subprocess, sys, tempfile
 
 sys.dont_write_bytecode = True
 from catalogue import catalogue
