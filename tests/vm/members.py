@@ -51,13 +51,20 @@ MEMBER = re.compile(r"(?:\(\*+(\w+)\)\(.*\)|(\w*))(?:\[\d*\])*(?::\d+)?;\s*/\*\s
 
 
 def pahole(vmlinux, names):
-    """What pahole prints of the structures. It ends at the first one that it does not find."""
-    names = sorted(names)
-    while names:
-        r = subprocess.run(["pahole", "-E", "-C", ",".join(names), vmlinux], capture_output=True, text=True)
+    """What pahole prints of the structures. It ends at the first one that it does not find. Of
+    several it does not find all that it finds alone."""
+    names, printed = sorted(names), set()
+    rest = names
+    while rest:
+        r = subprocess.run(["pahole", "-E", "-C", ",".join(rest), vmlinux], capture_output=True, text=True)
         yield from r.stdout.splitlines()
+        printed.update(re.findall(r"^(?:struct|union) (\w+) \{", r.stdout, re.M))
         missing = re.search(r"type '(\w+)' not found", r.stderr)
-        names = names[names.index(missing[1]) + 1:] if missing else []
+        rest = rest[rest.index(missing[1]) + 1:] if missing else []
+    for n in names:
+        if n not in printed:
+            r = subprocess.run(["pahole", "-E", "-C", n, vmlinux], capture_output=True, text=True)
+            yield from r.stdout.splitlines()
 
 
 def layouts(vmlinux, names):
