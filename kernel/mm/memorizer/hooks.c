@@ -248,6 +248,14 @@ void __memorizer_pages_are(const void *addr, enum memorizer_type type,
 	hook_end();
 }
 
+/* No access would find the object, nor would its end: it counts as missed. */
+static void without_place(struct memorizer_object *obj)
+{
+	memorizer_forget(obj);
+	this_cpu_inc(memorizer_cpu.objects_seen);
+	memorizer_miss(OBJECT_MAP);
+}
+
 /* One object for a range of mapped pages, each of which has a map of its own. */
 static void map_new(enum memorizer_type type, const void *addr, size_t size,
 		    unsigned long ip)
@@ -256,8 +264,8 @@ static void map_new(enum memorizer_type type, const void *addr, size_t size,
 
 	obj = memorizer_create(type, (unsigned long)addr, size,
 			       PAGE_ALIGN(size), ip);
-	if (obj)
-		memorizer_map_object(obj, (unsigned long)addr, size);
+	if (obj && !memorizer_map_object(obj, (unsigned long)addr, size))
+		without_place(obj);
 }
 
 void __memorizer_vmalloc(const void *addr, size_t size, unsigned long ip)
@@ -361,9 +369,7 @@ void __memorizer_percpu_alloc(void __percpu *p, size_t size, unsigned long ip)
 			/* Half an object would count only half of its accesses. */
 			if (obj && !percpu_set(va, size, NULL, obj)) {
 				percpu_set(va, size, obj, NULL);
-				memorizer_forget(obj);
-				this_cpu_inc(memorizer_cpu.objects_seen);
-				memorizer_miss(OBJECT_MAP);
+				without_place(obj);
 			}
 		}
 	}

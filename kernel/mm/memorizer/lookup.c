@@ -42,6 +42,25 @@ struct memorizer_map *memorizer_no_map = &no_map.map;
 static struct memorizer_map *limbo;
 unsigned int memorizer_limbo;
 
+/*
+ * The distance of the page array from the memory that it lies in. 0 if it lies in
+ * several pieces, as it does where RAM has holes and on machines with several
+ * nodes: addresses in the array are then beyond all RAM for the entries, which
+ * look them up piece by piece.
+ */
+static unsigned long page_array_distance(void)
+{
+	unsigned long i, piece;
+
+	for (i = 0; i < MEMORIZER_VMEMMAP_PIECES; i++) {
+		piece = memorizer_vmemmap[i];
+		if (piece < memorizer_ram &&
+		    piece != memorizer_vmemmap[0] + (i << PMD_SHIFT))
+			return 0;
+	}
+	return VMEMMAP_START - memorizer_vmemmap[0];
+}
+
 int memorizer_map_init(struct memorizer_map **table, unsigned long ram)
 {
 	unsigned long pfn;
@@ -54,7 +73,7 @@ int memorizer_map_init(struct memorizer_map **table, unsigned long ram)
 	memorizer_image_base = __START_KERNEL_map - phys_base;
 	memorizer_vmemmap_base = VMEMMAP_START;
 	memorizer_vmemmap_init();
-	memorizer_page_base = VMEMMAP_START - memorizer_vmemmap[0];
+	memorizer_page_base = page_array_distance();
 	return 0;
 }
 
@@ -285,10 +304,9 @@ void memorizer_page_clear(unsigned long pfn, unsigned long ip)
 	}
 }
 
-/* The page serves as memory of other objects: @map describes it from now on. */
-static void page_becomes(unsigned long pfn, struct memorizer_map *map)
+/* @old does not describe its page any more, which serves as memory of other objects. */
+static void page_was(struct memorizer_map *old)
 {
-	struct memorizer_map *old = xchg(&memorizer_pages[pfn], map);
 	struct memorizer_object *obj;
 
 	if (old->kind == MAP_REGION)
@@ -300,8 +318,16 @@ static void page_becomes(unsigned long pfn, struct memorizer_map *map)
 		memorizer_forget(obj);
 }
 
-/* Let @obj cover the pages that are mapped at @va. */
-void memorizer_map_object(struct memorizer_object *obj, unsigned long va,
+static void page_becomes(unsigned long pfn, struct memorizer_map *map)
+{
+	page_was(xchg(&memorizer_pages[pfn], map));
+}
+
+/*
+ * Let @obj cover the pages that are mapped at @va. False if it covers none: they
+ * are all in memory that was added after boot.
+ */
+bool memorizer_map_object(struct memorizer_object *obj, unsigned long va,
 			  unsigned long bytes)
 {
 	unsigned long end = PAGE_ALIGN(va + bytes), phys;
@@ -317,6 +343,7 @@ void memorizer_map_object(struct memorizer_object *obj, unsigned long va,
 		pages++;
 	}
 	raw_atomic_sub(obj->map.pages - pages, (atomic_t *)&obj->map.pages);
+	return pages;
 }
 
 /* The map of the slab that @p lies in, made when first needed; NULL: no memory. */
@@ -365,6 +392,11 @@ struct memorizer_map *memorizer_slab_map(struct kmem_cache *s, void *p)
 	return map;
 }
 
+static bool is_region_page(struct memorizer_map *map, u32 shift)
+{
+	return map->kind == MAP_REGION && to_region_page(map)->shift <= shift;
+}
+
 /* The region page at @phys, made if the page is not one yet; NULL: no memory. */
 struct memorizer_region_page *
 memorizer_region_page(unsigned long phys, unsigned long va, u32 shift,
@@ -376,7 +408,7 @@ memorizer_region_page(unsigned long phys, unsigned long va, u32 shift,
 	struct memorizer_map *map;
 
 	map = READ_ONCE(memorizer_pages[pfn]);
-	if (map->kind == MAP_REGION && to_region_page(map)->shift <= shift)
+	if (is_region_page(map, shift))
 		return to_region_page(map);
 	rp = memorizer_pool_alloc(struct_size(rp, map.objs, nr));
 	if (!rp)
@@ -388,6 +420,14 @@ memorizer_region_page(unsigned long phys, unsigned long va, u32 shift,
 	rp->map.nr = nr;
 	rp->map.base = phys & PAGE_MASK;
 	rp->map.recip = 1UL << (32 - shift);
-	page_becomes(pfn, &rp->map);
+	/* Another CPU may do the same, and have objects there already. */
+	while (cmpxchg(&memorizer_pages[pfn], map, &rp->map) != map) {
+		map = READ_ONCE(memorizer_pages[pfn]);
+		if (is_region_page(map, shift)) {
+			memorizer_map_dispose(&rp->map);
+			return to_region_page(map);
+		}
+	}
+	page_was(map);
 	return rp;
 }

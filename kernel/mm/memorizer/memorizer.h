@@ -422,7 +422,7 @@ bool memorizer_is_fixed(unsigned long addr);
 struct memorizer_object *memorizer_find(unsigned long addr);
 struct memorizer_object *memorizer_resolve(struct memorizer_map *map,
 					   unsigned long phys);
-void memorizer_map_object(struct memorizer_object *obj, unsigned long va,
+bool memorizer_map_object(struct memorizer_object *obj, unsigned long va,
 			  unsigned long bytes);
 void memorizer_page_clear(unsigned long pfn, unsigned long ip);
 struct memorizer_map *memorizer_slab_map(struct kmem_cache *s, void *p);

@@ -304,6 +304,31 @@ static void test_globals(struct kunit *test)
 	KUNIT_EXPECT_GE(test, memorizer_touches(obj).writes, WRITES);
 }
 
+/*
+ * Where the page structures are, as the entries compute it. On a machine with
+ * more than 3 GiB, RAM has a hole, and the array does not lie in one piece.
+ */
+static void test_page_array(struct kunit *test)
+{
+	unsigned long pfn, addr, phys, found, wrong = 0, right = 0;
+
+	for (pfn = 0; pfn < memorizer_ram >> PAGE_SHIFT; pfn += 512) {
+		addr = (unsigned long)pfn_to_page(pfn);
+		phys = memorizer_mapped_phys(addr);
+		if (phys == MEMORIZER_NO_PHYS)
+			continue;
+		found = addr - memorizer_page_base;
+		if (found >= memorizer_ram)
+			found = memorizer_fixed_phys(addr);
+		if (found == phys)
+			right++;
+		else
+			wrong++;
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0UL);
+	KUNIT_EXPECT_GT(test, right, 100UL);
+}
+
 static struct kunit_case objects_cases[] = {
 	KUNIT_CASE(test_kmalloc),
 	KUNIT_CASE(test_reuse),
@@ -317,6 +342,7 @@ static struct kunit_case objects_cases[] = {
 	KUNIT_CASE(test_vmalloc),
 	KUNIT_CASE(test_percpu_areas),
 	KUNIT_CASE(test_globals),
+	KUNIT_CASE(test_page_array),
 	{ }
 };
 
