@@ -65,7 +65,19 @@ static bool is_cut_short(const struct user_regs_struct *r)
 	case SYS_epoll_wait:
 	case SYS_epoll_pwait:
 	case SYS_EPOLL_PWAIT2:
-	case SYS_rt_sigtimedwait: return true;
+	case SYS_rt_sigtimedwait:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_io_getevents:
+	case SYS_io_pgetevents:
+	case SYS_io_uring_enter:
+	/* of a socket with a time limit (SO_RCVTIMEO, SO_SNDTIMEO) */
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_accept:
+	case SYS_accept4: return true;
 	default: return false;
 	}
 }

@@ -135,11 +135,31 @@ static bool wait_for_place(struct mz_attach_thread *t, pid_t tid)
 	return false;
 }
 
-/* A thread must be stopped before it can be detached. */
-static void let_run(pid_t tid)
+/* A thread must be stopped before it can be detached. False: it does not stop. */
+static bool let_run(pid_t tid)
 {
-	if (ptrace(PTRACE_DETACH, tid, NULL, NULL) && errno == ESRCH && interrupt(tid, CALL_NS) > 0)
-		ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	if (!ptrace(PTRACE_DETACH, tid, NULL, NULL) || errno != ESRCH)
+		return true;
+	/* 0 = it still runs; below 0 = it has ended */
+	return interrupt(tid, CALL_NS) < 0 || !ptrace(PTRACE_DETACH, tid, NULL, NULL);
+}
+
+/* It waits in the kernel for something that no signal interrupts, such as the exec of a child of
+ * vfork(), and would stop only after that: we must not begin with it. */
+static bool is_uninterruptible(pid_t pid, pid_t tid)
+{
+	char path[64], line[512] = "", *state;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(line, sizeof(line), f))
+		line[0] = '\0';
+	fclose(f);
+	state = strrchr(line, ')');
+	return state && state[1] == ' ' && state[2] == 'D';
 }
 
 /* A listed thread may have ended, and its number may belong to another program now. Once a
@@ -154,6 +174,8 @@ static bool belongs_to(pid_t pid, pid_t tid)
 
 static bool try_thread(struct mz_attach_thread *t, pid_t tid, bool patient)
 {
+	if (is_uninterruptible(t->pid, tid))
+		return false;
 	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD)) {
 		t->refused = errno;
 		return false;
@@ -162,7 +184,7 @@ static bool try_thread(struct mz_attach_thread *t, pid_t tid, bool patient)
 	if (belongs_to(t->pid, tid) && interrupt(tid, STOP_NS) > 0 &&
 	    (stands_well(t, tid) || (patient && wait_for_place(t, tid))))
 		return true;
-	let_run(tid);
+	t->stuck = !let_run(tid);
 	return false;
 }
 
@@ -369,7 +391,7 @@ int mz_attach_thread_hold(struct mz_attach_thread *t, struct mz_error *err)
 	t->vectors_size = ATTACH_STATE;
 	t->tid = 0;
 	for (unsigned round = 0; t->vectors && round < 2 && !t->tid; round++)
-		for (size_t i = 0; i < n && !t->tid; i++)
+		for (size_t i = 0; i < n && !t->tid && !t->stuck; i++)
 			if (try_thread(t, all[i], round))
 				t->tid = all[i];
 	free(all);
@@ -378,6 +400,12 @@ int mz_attach_thread_hold(struct mz_attach_thread *t, struct mz_error *err)
 	if (!t->tid) {
 		free(t->vectors);
 		t->vectors = NULL;
+		/* it stops when it leaves the kernel, and continues when we end */
+		if (t->stuck)
+			return mz_fail(err, EAGAIN,
+				       "pid %d: one of its threads can neither be stopped nor "
+				       "left: it waits in the kernel; try again later",
+				       (int)t->pid);
 		return mz_fail(
 			err, EAGAIN,
 			"pid %d: none of its %zu threads reached a point where it can load a "

@@ -33,6 +33,7 @@ struct mz_attach_thread {
 	struct user_regs_struct regs;
 	uint8_t *vectors; /* and other registers */
 	size_t vectors_size;
+	bool stuck;	  /* a thread is traced and does not stop: we must end */
 	uint64_t signals; /* blocked ones */
 	uint64_t errno_at;
 	int its_errno;
