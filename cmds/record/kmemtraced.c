@@ -336,8 +336,10 @@ int kmemtraced_wait(struct kmemtraced_job *j, const struct kmemtraced_source *sr
 		struct timespec t = {.tv_nsec = left < LOOK_NS ? (long)left : LOOK_NS};
 		int sig = sigtimedwait(signals, NULL, &t);
 
-		if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP)
+		if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP) {
+			j->told_to_end = sig;
 			break;
+		}
 		reap(j);
 		ret = src->failed(j);
 		if (live && mz_now_ns() - last.time > 500000000)
@@ -467,6 +469,18 @@ static const char *default_dir(void)
 	return strcmp(console_name(), "kmemtraced") ? "kmemtrace.data" : ".";
 }
 
+/* Recording may end before the command does, which continues; unless it is to end. */
+static void wait_for_command(struct kmemtraced_job *j, const sigset_t *signals)
+{
+	int sig = j->told_to_end;
+
+	for (reap(j); j->child > 0 && !j->child_done; reap(j)) {
+		if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP)
+			kill(j->child, sig == SIGINT ? SIGTERM : sig);
+		sig = sigwaitinfo(signals, NULL);
+	}
+}
+
 int kmemtraced_run(const struct kmemtraced_opts *o, int argc, char **argv)
 {
 	struct kmemtraced_job j = {.o = o, .dir = default_dir()};
@@ -494,10 +508,9 @@ int kmemtraced_run(const struct kmemtraced_opts *o, int argc, char **argv)
 		ret = console_error(&j.err);
 	else
 		ret = relay ? kmemtraced_relay(&j, &signals) : record_bpf(&j, &signals);
-	if (j.child > 0 && !j.child_done) {
-		kill(j.child, SIGTERM);
-		waitpid(j.child, NULL, 0);
-	}
+	if (ret == MZ_EXIT_FAILED && !j.told_to_end)
+		j.told_to_end = SIGTERM;
+	wait_for_command(&j, &signals);
 	mz_kallsyms_free(j.syms);
 	mz_kmem_free(j.k);
 	sigprocmask(SIG_SETMASK, &old, NULL);

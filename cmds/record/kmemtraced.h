@@ -86,6 +86,7 @@ struct kmemtraced_job {
 	pid_t child;
 	int go; /* the child starts when this is closed */
 	bool child_done;
+	int told_to_end; /* a signal; 0 = none */
 	int child_status;
 	uint64_t began, ended;
 	struct mz_error err;
