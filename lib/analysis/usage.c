@@ -307,7 +307,8 @@ static void take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	*count += blocks;
 	if (ev->kind == MZ_FREE) /* one was counted already */
 		u->calls[ev->call] += blocks - 1;
-	end_block(u, l->block, ev->has & MZ_HAS_ADDR ? key : 0, find_thread(u, ev), true);
+	end_block(u, l->block, ev->has & MZ_HAS_ADDR ? mz_event_key(ev, key) : 0,
+		  find_thread(u, ev), true);
 	mz_u64_table_remove(&u->live, l, sizeof(*l));
 }
 
@@ -340,7 +341,7 @@ static void add_access(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 {
 	bool by_addr = ev->has & MZ_HAS_ADDR;
-	uint64_t key = by_addr ? ev->addr : ev->object;
+	uint64_t key = by_addr ? mz_event_key(ev, ev->addr) : ev->object;
 	unsigned weight = __builtin_expect(ev->has & MZ_HAS_FLAGS, 0)
 				  ? (unsigned)__builtin_ctz(mz_event_weight(ev))
 				  : 0;
