@@ -12,6 +12,7 @@
 
 #include "analysis/usage.h"
 #include "cmds/html/html.h"
+#include "trace/reader.h"
 
 #define LOOK_BYTES   (2ull << 30)
 #define LOOK_SECONDS 20
@@ -64,10 +65,12 @@ static void find_peak(struct mz_reader *in, struct serve_about *a)
 
 	if (mz_usage_init(&u))
 		return;
-	while ((n = mz_reader_read(in, ev, BATCH)) > 0)
+	while ((n = mz_reader_read(in, ev, BATCH)) > 0) {
+		mz_reader_forget_unknown(in, ev, n);
 		for (long i = 0; i < n; i++)
 			if (mz_usage_add(&u, &ev[i]))
 				n = -1;
+	}
 	a->has_peak = !n;
 	a->peak = u.all.at_peak;
 	mz_usage_deinit(&u);

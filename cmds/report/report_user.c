@@ -494,6 +494,7 @@ static int read_events(struct job *j, struct mz_usage *u)
 	j->in->beside = true;
 	progress_read(&p, j->in, false);
 	while (!ret && (n = mz_reader_read_raw(j->in, ev, MZ_BATCH)) > 0) {
+		mz_reader_forget_unknown(j->in, ev, n);
 		for (long i = 0; i < n && !ret; i++)
 			ret = mz_usage_add(u, &ev[i]);
 		progress_events(&p, u->events);

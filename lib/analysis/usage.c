@@ -63,7 +63,7 @@ static inline struct mz_usage_site *row_of(struct mz_usage_site **rows, uint32_t
 
 		while (cap <= n && cap < 1u << 31)
 			cap *= 2;
-		s = realloc(*rows, cap * sizeof(*s));
+		s = n < cap ? realloc(*rows, cap * sizeof(*s)) : NULL;
 		if (!s)
 			return NULL;
 		memset(s + *rows_cap, 0, (cap - *rows_cap) * sizeof(*s));
