@@ -348,12 +348,12 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 
 	u->events++;
 	u->calls[ev->call] += 1ull << weight;
-	u->fields |= ev->has;
 	if (ev->has & MZ_HAS_TIME) {
-		if (!u->first_time)
+		if (!(u->fields & MZ_HAS_TIME)) /* 0 is a time, too */
 			u->first_time = ev->time;
 		u->last_time = ev->time;
 	}
+	u->fields |= ev->has;
 	u->now = u->fields & MZ_HAS_TIME ? u->last_time : u->events;
 	if (u->history && ev->kind != MZ_LOST)
 		mz_history_tick(u->history, u->now, u->all.live, u->all.live_blocks);
