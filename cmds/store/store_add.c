@@ -123,7 +123,7 @@ static int add_one(struct adding *a, char *path, struct mz_error *err)
 				       .host = o->host,
 				       .labels = o->labels.value,
 				       .nlabels = o->labels.n,
-				       .now = a->how.now};
+				       .now = store_now()};
 	struct mz_store_item item = {0};
 	struct mz_recording r;
 	int ret;
@@ -238,7 +238,7 @@ int store_add(const struct store_opts *o, const char *store, int argc, char **ar
 	struct adding a = {.o = o,
 			   .name = store,
 			   .how = {.tries = o->tries ? (unsigned)o->tries : TRIES,
-				   .now = store_now(),
+				   .now = store_now,
 				   .waits = waits}};
 	struct mz_error err = {0};
 	uint64_t when;
