@@ -162,6 +162,24 @@ static struct share share_of(uint64_t size, uint64_t waste, unsigned weight)
 	return (struct share){1ull << weight, size << weight, waste << weight};
 }
 
+/* Times are what a file says: a sum that does not fit stays the largest, instead of a small one. */
+static inline uint64_t plus(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* Of all the blocks that it stands for. */
+static inline uint64_t age_of(const struct mz_usage *u, const struct mz_usage_block *b)
+{
+	uint64_t age;
+
+	if (u->now <= b->born)
+		return 0;
+	return __builtin_mul_overflow(u->now - b->born, 1ull << b->weight, &age) ? UINT64_MAX : age;
+}
+
 static void add_block(struct mz_usage_site *s, struct share b)
 {
 	s->allocs += b.blocks;
@@ -179,7 +197,7 @@ static void add_block(struct mz_usage_site *s, struct share b)
 static void remove_block(struct mz_usage_site *s, struct share b, uint64_t age, bool temporary)
 {
 	s->temporary += temporary;
-	s->lifetime += age;
+	s->lifetime = plus(s->lifetime, age);
 	s->live -= b.bytes;
 	s->live_blocks -= b.blocks;
 	s->live_waste -= b.waste;
@@ -194,7 +212,7 @@ end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struct mz_block *
 {
 	struct mz_usage_block *b = &u->blocks[i];
 	struct share all = share_of(b->size, b->waste, b->weight);
-	uint64_t age = u->now > b->born ? (u->now - b->born) * all.blocks : 0;
+	uint64_t age = age_of(u, b);
 	/* allocations after one that stands for others may be missing */
 	bool temporary =
 		thread && !b->weight && b->tid == thread->key && b->turn == (uint32_t)thread->size;
@@ -394,9 +412,9 @@ static void age_the_living(struct mz_usage *u)
 		if (!l->key)
 			continue;
 		b = &u->blocks[l->block];
-		age = u->now > b->born ? (u->now - b->born) << b->weight : 0;
-		u->sites[b->site].lifetime += age;
-		u->all.lifetime += age;
+		age = age_of(u, b);
+		u->sites[b->site].lifetime = plus(u->sites[b->site].lifetime, age);
+		u->all.lifetime = plus(u->all.lifetime, age);
 	}
 }
 
@@ -423,7 +441,7 @@ void mz_usage_site_sum(struct mz_usage_site *to, const struct mz_usage_site *fro
 	to->at_peak += from->at_peak;
 	to->peak_blocks += from->peak_blocks;
 	to->peak_waste += from->peak_waste;
-	to->lifetime += from->lifetime;
+	to->lifetime = plus(to->lifetime, from->lifetime);
 	to->reads += from->reads;
 	to->writes += from->writes;
 }
