@@ -446,13 +446,13 @@ void mz_usage_site_sum(struct mz_usage_site *to, const struct mz_usage_site *fro
 	to->writes += from->writes;
 }
 
-uint64_t mz_usage_tid(const struct mz_usage *u, uint32_t thread)
+uint64_t *mz_usage_tids(const struct mz_usage *u)
 {
+	uint64_t *tids = calloc(u->threads + 1, sizeof(*tids));
 	const struct mz_block *t;
 	size_t at = 0;
 
-	while ((t = mz_live_next(&u->tids, &at)))
-		if (t->born == thread)
-			return t->key - 1;
-	return 0;
+	while (tids && (t = mz_live_next(&u->tids, &at)))
+		tids[t->born] = t->key - 1;
+	return tids;
 }
