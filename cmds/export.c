@@ -41,6 +41,7 @@ struct job {
 	enum mz_table_name table;
 	struct mz_recording in;
 	struct progress progress;
+	uint64_t lost; /* as the events have it, where there is no profile */
 	struct mz_output out;
 	struct mz_error err;
 };
@@ -150,8 +151,12 @@ static int write_all(struct job *j)
 	if (j->format->events && mz_events_reader(events) &&
 	    mz_sampled_read(mz_events_reader(events), &sampled))
 		console_note("%s: blocks were sampled; its figures are estimates", j->in.name);
-	if (j->format->events)
-		return j->format->events(events, &j->out, &j->err);
+	if (j->format->events) {
+		int ret = j->format->events(events, &j->out, &j->err);
+
+		j->lost = mz_events_lost(events);
+		return ret;
+	}
 	return mz_export_tables(j->format->table, events, &j->in.profile, j->table, &j->out,
 				&j->err);
 }
@@ -183,11 +188,13 @@ static int run(void *options, int argc, char **argv)
 		ret = write_all(&j);
 	ret = mz_output_end(&j.out, ret, &j.err);
 	progress_end(&j.progress);
-	if (!ret && mz_recording_lost(&j.in)) {
+	if (!j.lost)
+		j.lost = mz_recording_lost(&j.in);
+	if (!ret && j.lost) {
 		char a[32];
 
 		console_note("%s: %s events were lost during recording; every figure is too small",
-			     j.in.name, console_count(a, mz_recording_lost(&j.in)));
+			     j.in.name, console_count(a, j.lost));
 	}
 	if (!ret) {
 		sampled_note(j.in.name, j.in.profile.lost_by);

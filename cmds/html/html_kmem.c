@@ -14,6 +14,7 @@
 #include "cmds/kernel/kmem.h"
 #include "cmds/progress.h"
 #include "symbols/kallsyms.h"
+#include "trace/event.h"
 
 /* A call site (with its stack) and a cache that occur together. */
 struct pair {
@@ -79,11 +80,15 @@ static uint32_t pair_number(struct kmem *s, uint32_t site, uint32_t stack, uint3
 static int add(struct kmem *s, const struct mz_event *ev)
 {
 	struct mz_layout_step step;
+	struct mz_event place = *ev;
 	int ret = mz_usage_add(&s->u, ev);
+
+	/* a page and the object in it are two blocks, which do not replace each other */
+	place.addr = mz_event_key(ev, ev->addr);
 
 	if (!(s->u.events & 1023))
 		progress_show(s->progress, -1, s->u.events, "events");
-	return ret < 0 ? ret : mz_layout_add(s->layout, ev, s->history->time.now, &step);
+	return ret < 0 ? ret : mz_layout_add(s->layout, &place, s->history->time.now, &step);
 }
 
 /* The report counts bytes given. So they are the size here, and what is given beyond the request
@@ -110,7 +115,7 @@ static int went(void *arg, const struct mz_kmem_block *b, const struct mz_event 
 {
 	struct mz_event ev = {
 		.kind = MZ_FREE,
-		.call = MZ_CALL_KFREE,
+		.call = b->call, /* the allocator is what matters */
 		.addr = b->addr,
 		.time = e->time,
 		.tid = e->has & MZ_HAS_CPU ? (uint32_t)(e->cpu + 1) : 0,

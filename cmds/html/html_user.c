@@ -105,6 +105,7 @@ static bool count_batch(void *arg, unsigned i)
 	struct counted *c = &p->batch[i];
 
 	c->n = mz_reader_read_raw(s->in, p->ev, MZ_BATCH);
+	mz_reader_forget_unknown(s->in, p->ev, c->n);
 	c->ret = 0;
 	c->n_moves = 0;
 	for (long k = 0; k < c->n && !c->ret; k++) {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cmds/lifetimes/annotate.h"
 #include "cmds/lost.h"
+#include "trace/event.h"
 
 static const struct mz_opt opts[] = {
 	ANNOTATE_OPTS("show totals, sizes and lifetimes instead of the lines"),
@@ -34,9 +35,9 @@ static char *put_size(char *p, const struct mz_block *b)
 	return mz_put_u64(p, b->size);
 }
 
-static void remember_zeros(struct mz_live *live, uint64_t addr, const struct mz_text_line *info)
+static void remember_zeros(struct mz_live *live, uint64_t key, const struct mz_text_line *info)
 {
-	struct mz_block *b = mz_live_find(live, addr);
+	struct mz_block *b = mz_live_find(live, key);
 	uint64_t n = 0;
 
 	while (n + 1 < info->size_len && n < MAX_ZEROS && info->size[n] == '0')
@@ -86,7 +87,7 @@ static int event(struct annotator *a, struct mz_event *ev, const struct mz_text_
 	if (ret < 0)
 		return ret;
 	if (fx.came && info->size_len > 1 && *info->size == '0' && !l->live.by_object)
-		remember_zeros(&l->live, ev->addr, info);
+		remember_zeros(&l->live, mz_event_key(ev, ev->addr), info);
 	if (!note)
 		return 0;
 	return (int)(a->opts->json ? note_json(note, &fx, now) : note_text(note, &fx, now));

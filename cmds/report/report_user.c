@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/call_sites.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
@@ -31,6 +32,7 @@ struct job {
 	struct mz_early_end end; /* of several recordings: how many end early */
 	unsigned missing;	 /* files without symbols */
 	struct mz_call_sites sites;
+	const struct mz_call_site **order; /* those of one view, sorted */
 	struct mz_wrappers wrappers;
 	struct mz_suppressions suppressions;
 	struct report_file *files; /* where there are several */
@@ -96,27 +98,26 @@ static uint64_t total_of(const struct job *j, const struct view *v)
 	return member(&j->u.all, v->total);
 }
 
-static bool more(const struct job *j, size_t shown)
+static int by_value(const void *a, const void *b, void *view)
 {
-	return !j->rows || shown < j->rows;
+	const struct mz_call_site *s = *(const struct mz_call_site *const *)a;
+	const struct mz_call_site *t = *(const struct mz_call_site *const *)b;
+	const struct view *v = view;
+
+	return MZ_ORDER(v->of(t), v->of(s)) ?: MZ_ORDER(s, t);
 }
 
-/* The next smaller one after the last shown; the list is short, and few are shown. */
-static const struct mz_call_site *next_site(const struct job *j, const struct view *v,
-					    const struct mz_call_site *last)
+/* Puts the sites of the view into j->order, the largest first; how many are shown. */
+static size_t sort_sites(const struct job *j, const struct view *v)
 {
-	const struct mz_call_site *best = NULL;
+	size_t n = 0;
 
-	for (size_t i = 0; i < j->sites.count; i++) {
-		const struct mz_call_site *s = &j->sites.list[i];
-		uint64_t x = v->of(s);
-
-		if (!x || (last && (x > v->of(last) || (x == v->of(last) && s <= last))))
-			continue;
-		if (!best || x > v->of(best))
-			best = s;
-	}
-	return best;
+	for (size_t i = 0; i < j->sites.count; i++)
+		if (v->of(&j->sites.list[i]))
+			j->order[n++] = &j->sites.list[i];
+	if (n)
+		qsort_r(j->order, n, sizeof(*j->order), by_value, (void *)v);
+	return j->rows && j->rows < n ? j->rows : n;
 }
 
 /* ---- text -------------------------------------------------------------------------- */
@@ -172,13 +173,13 @@ static void show_site(const struct view *v, const struct mz_call_site *s, uint64
 
 static void show_view(const struct job *j, const struct view *v)
 {
-	const struct mz_call_site *s = next_site(j, v, NULL);
+	size_t n = sort_sites(j, v);
 
-	if (!s)
+	if (!n)
 		return;
 	printf("\n%s %s\n", title(j), v->title);
-	for (size_t i = 0; s && more(j, i); i++, s = next_site(j, v, s))
-		show_site(v, s, total_of(j, v));
+	for (size_t i = 0; i < n; i++)
+		show_site(v, j->order[i], total_of(j, v));
 }
 
 static const char *attr_text(const struct job *j, const char *key)
@@ -402,10 +403,12 @@ static void json_files(const struct job *j, struct mz_json *out)
 static void json_sites(const struct job *j, struct mz_json *out)
 {
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
-		const struct mz_call_site *s = next_site(j, &views[i], NULL);
+		size_t n = sort_sites(j, &views[i]);
 
 		mz_json_array(out, views[i].key);
-		for (size_t k = 0; s && more(j, k); k++, s = next_site(j, &views[i], s)) {
+		for (size_t k = 0; k < n; k++) {
+			const struct mz_call_site *s = j->order[k];
+
 			mz_json_object(out, NULL);
 			mz_json_str(out, "where", s->where);
 			if (s->caller)
@@ -494,6 +497,7 @@ static int read_events(struct job *j, struct mz_usage *u)
 	j->in->beside = true;
 	progress_read(&p, j->in, false);
 	while (!ret && (n = mz_reader_read_raw(j->in, ev, MZ_BATCH)) > 0) {
+		mz_reader_forget_unknown(j->in, ev, n);
 		for (long i = 0; i < n && !ret; i++)
 			ret = mz_usage_add(u, &ev[i]);
 		progress_events(&p, u->events);
@@ -614,12 +618,17 @@ static int read_lists(struct job *j)
 
 static int finish(struct job *j, int ret)
 {
+	if (ret >= 0) {
+		j->order = calloc(j->sites.count + 1, sizeof(*j->order));
+		ret = j->order ? ret : mz_fail_memory(&j->err);
+	}
 	if (ret < 0)
 		console_error(&j->err);
 	else if (j->o->json)
 		show_json(j);
 	else
 		show_text(j);
+	free(j->order);
 	mz_call_sites_free(&j->sites);
 	mz_wrappers_deinit(&j->wrappers);
 	mz_suppressions_deinit(&j->suppressions);

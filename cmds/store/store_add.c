@@ -23,7 +23,7 @@ struct adding {
 	uint64_t away; /* one bit per shard that does not answer: its recordings go to the spool */
 	struct mz_store_sending how;
 	struct progress progress;
-	uint64_t added, there, spooled, rows;
+	uint64_t added, there, spooled, waiting, rows;
 	bool failed;
 };
 
@@ -123,7 +123,7 @@ static int add_one(struct adding *a, char *path, struct mz_error *err)
 				       .host = o->host,
 				       .labels = o->labels.value,
 				       .nlabels = o->labels.n,
-				       .now = a->how.now};
+				       .now = store_now()};
 	struct mz_store_item item = {0};
 	struct mz_recording r;
 	int ret;
@@ -174,13 +174,29 @@ static int send_spooled(struct adding *a, const char *path, struct mz_error *err
 		ret = send_item(a, &item, path, false, &why);
 		if (!ret)
 			unlink(path);
-		else if (mz_store_is_away(ret))
-			ret = 0;
-		else
+		else if (!mz_store_is_away(ret))
 			*err = why;
+		if (mz_store_is_away(ret)) {
+			a->waiting++;
+			ret = 0;
+		}
 	}
 	mz_store_item_free(&item);
 	return ret;
+}
+
+/* Nothing is wrong if new recordings wait beside old ones; a command that was only to send the
+ * old ones did not do it. */
+static void note_waiting(struct adding *a, bool nothing_else)
+{
+	char n[32];
+
+	if (!a->waiting)
+		return;
+	console_note("the store does not answer; %s recording%s in %s still wait%s",
+		     console_count(n, a->waiting), a->waiting == 1 ? "" : "s", a->o->spool,
+		     a->waiting == 1 ? "s" : "");
+	a->failed |= nothing_else;
 }
 
 /* What is waiting is sent first. */
@@ -189,13 +205,17 @@ static int send_spool(struct adding *a, struct mz_error *err)
 	char **list;
 	int ret = 0;
 
-	if (!a->o->spool || all_away(a))
+	if (!a->o->spool)
 		return 0;
 	list = mz_store_spool_list(a->o->spool, err);
 	if (!list)
 		return -(err->code ? err->code : EIO);
-	for (size_t i = 0; list[i] && !ret && !all_away(a); i++)
-		ret = send_spooled(a, list[i], err);
+	for (size_t i = 0; list[i] && !ret; i++) {
+		if (all_away(a))
+			a->waiting++;
+		else
+			ret = send_spooled(a, list[i], err);
+	}
 	for (size_t i = 0; list[i]; i++)
 		free(list[i]);
 	free(list);
@@ -238,7 +258,7 @@ int store_add(const struct store_opts *o, const char *store, int argc, char **ar
 	struct adding a = {.o = o,
 			   .name = store,
 			   .how = {.tries = o->tries ? (unsigned)o->tries : TRIES,
-				   .now = store_now(),
+				   .now = store_now,
 				   .waits = waits}};
 	struct mz_error err = {0};
 	uint64_t when;
@@ -258,6 +278,8 @@ int store_add(const struct store_opts *o, const char *store, int argc, char **ar
 		ret = open_store(&a, &err);
 	if (!ret)
 		ret = send_spool(&a, &err);
+	if (!ret)
+		note_waiting(&a, !argc);
 	for (int i = 0; i < argc && !ret; i++)
 		ret = add_one(&a, argv[i], &err);
 	mz_store_close(&a.store);

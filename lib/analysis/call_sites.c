@@ -332,22 +332,30 @@ static int add_backtraces(struct job *j)
 	return ret;
 }
 
+static int add_thread(struct mz_call_sites *s, uint64_t tid, const struct mz_usage_site *sum)
+{
+	char *text = NULL;
+	uint32_t which;
+
+	if (asprintf(&text, "thread %llu", (unsigned long long)tid) < 0)
+		return -ENOMEM;
+	which = site_of_text(s, text);
+	if (!which)
+		return -ENOMEM;
+	mz_usage_site_sum(&s->list[which - 1].sum, sum);
+	return 0;
+}
+
 static int add_threads(struct mz_call_sites *s, const struct mz_usage *u)
 {
-	for (uint32_t i = 1; i < u->thread_sums_cap; i++) {
-		char *text = NULL;
-		uint32_t which;
+	uint64_t *tids = mz_usage_tids(u);
+	int ret = tids ? 0 : -ENOMEM;
 
-		if (!u->thread_sums[i].allocs)
-			continue;
-		if (asprintf(&text, "thread %llu", (unsigned long long)mz_usage_tid(u, i)) < 0)
-			return -ENOMEM;
-		which = site_of_text(s, text);
-		if (!which)
-			return -ENOMEM;
-		mz_usage_site_sum(&s->list[which - 1].sum, &u->thread_sums[i]);
-	}
-	return 0;
+	for (uint32_t i = 1; i < u->thread_sums_cap && !ret; i++)
+		if (u->thread_sums[i].allocs)
+			ret = add_thread(s, tids[i], &u->thread_sums[i]);
+	free(tids);
+	return ret;
 }
 
 int mz_call_sites_add(struct mz_call_sites *s, const struct mz_usage *u,

@@ -28,7 +28,7 @@ struct mz_events {
 	struct mz_tables *stacks;     /* of many: those of all files, and sites without one */
 	uint32_t *of_site, *of_stack; /* the numbers of many -> those of stacks; 0 = not yet */
 	size_t nof_site, nof_stack;
-	uint64_t events;
+	uint64_t events, lost;
 	void (*show)(void *arg, uint64_t events);
 	void *show_arg;
 };
@@ -172,6 +172,8 @@ int mz_events_next(struct mz_events *s, struct mz_event *ev, struct mz_error *er
 
 	if (ret > 0) {
 		s->events++;
+		if (ev->kind == MZ_LOST && ev->arg != MZ_LOSS_SAMPLED)
+			s->lost += ev->size;
 		if (s->show && s->events % SHOW_EVERY == 0)
 			s->show(s->show_arg, s->events);
 		s->kernel |= ev->call >= MZ_CALL_KMALLOC && ev->call <= MZ_CALL_PERCPU_FREE;
@@ -307,6 +309,11 @@ struct mz_unmatched mz_events_unmatched(const struct mz_events *s)
 unsigned mz_events_files_cut(const struct mz_events *s)
 {
 	return s->many ? mz_kmem_input_cut(s->many) : mz_reader_files_cut(s->r);
+}
+
+uint64_t mz_events_lost(const struct mz_events *s)
+{
+	return s->lost;
 }
 
 struct mz_early_end mz_events_early_end(const struct mz_events *s)

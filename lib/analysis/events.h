@@ -61,6 +61,8 @@ bool mz_events_by_sequence(const struct mz_events *s); /* time counts events */
 struct mz_unmatched mz_events_unmatched(const struct mz_events *s);
 /* How many files end early (trace/early_end.h); known once the events are read. */
 unsigned mz_events_files_cut(const struct mz_events *s);
+/* Events that the recording lacks, among those read so far; not those left out by sampling. */
+uint64_t mz_events_lost(const struct mz_events *s);
 struct mz_early_end mz_events_early_end(const struct mz_events *s);
 /* The file, where it is one; NULL otherwise. */
 struct mz_reader *mz_events_reader(const struct mz_events *s);

@@ -11,6 +11,12 @@
 #define MAX_CPUS   1024
 #define SWEEP_FROM ((1u << 14) - 1)
 
+/* The open gaps of a CPU. */
+struct cpu_gaps {
+	uint64_t key;
+	size_t newest; /* + 1 */
+};
+
 /* Page 0 stands for none, so that 0 can be returned for an unknown page. */
 struct mz_kmem_live *mz_kmem_live_new(void)
 {
@@ -19,6 +25,7 @@ struct mz_kmem_live *mz_kmem_live_new(void)
 
 	for (int i = 0; l && i < MZ_KMEM_ALLOCATORS; i++)
 		good &= !mz_u64_table_init(&l->blocks[i], sizeof(struct mz_kmem_block));
+	good = good && !mz_u64_table_init(&l->gaps, sizeof(struct cpu_gaps));
 	if (good && mz_array_room((void **)&l->pages, &l->cap_pages, 0, sizeof(*l->pages)))
 		return l;
 	mz_kmem_live_free(l);
@@ -33,9 +40,46 @@ void mz_kmem_live_free(struct mz_kmem_live *l)
 		mz_u64_table_deinit(&l->blocks[i]);
 	mz_pair_index_deinit(&l->page_index);
 	free(l->pages);
+	mz_u64_table_deinit(&l->gaps);
+	free(l->older);
 	free(l->matrix);
 	free(l->chosen);
 	free(l);
+}
+
+/* ---- gaps --------------------------------------------------------------- */
+
+static uint64_t gaps_key(int cpu)
+{
+	return cpu < 0 ? UINT64_MAX : (uint64_t)cpu + 1;
+}
+
+int mz_kmem_live_open_gap(struct mz_kmem_live *l, int cpu, size_t gap)
+{
+	struct cpu_gaps *c;
+	bool fresh;
+
+	if (!mz_array_room((void **)&l->older, &l->cap_older, gap, sizeof(*l->older)))
+		return -ENOMEM;
+	c = mz_u64_table_insert(&l->gaps, gaps_key(cpu), sizeof(*c), &fresh);
+	if (!c)
+		return -ENOMEM;
+	l->older[gap] = fresh ? 0 : c->newest;
+	c->newest = gap + 1;
+	l->open_gaps++;
+	return 0;
+}
+
+size_t mz_kmem_live_take_gaps(struct mz_kmem_live *l, int cpu)
+{
+	struct cpu_gaps *c = mz_u64_table_find(&l->gaps, gaps_key(cpu), sizeof(*c));
+	size_t newest = c ? c->newest : 0;
+
+	if (c)
+		mz_u64_table_remove(&l->gaps, c, sizeof(*c));
+	for (size_t i = newest; i; i = l->older[i - 1])
+		l->open_gaps--;
+	return newest;
 }
 
 /* ---- blocks ------------------------------------------------------------- */

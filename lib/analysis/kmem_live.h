@@ -30,12 +30,21 @@ struct mz_kmem_live {
 	unsigned cpus;
 	bool no_matrix; /* no memory for it */
 	size_t open_gaps;
+	struct mz_u64_table gaps; /* CPU -> the newest of its open gaps */
+	size_t *older;		  /* of each gap: the one of its CPU before it, + 1 */
+	size_t cap_older;
 	uint8_t *chosen; /* sites: 0 not asked yet, 1 no, 2 yes */
 	size_t cap_chosen;
 };
 
 struct mz_kmem_live *mz_kmem_live_new(void);
 void mz_kmem_live_free(struct mz_kmem_live *l);
+
+/* A gap of the CPU begins; negative: of all. 0 or -ENOMEM. */
+int mz_kmem_live_open_gap(struct mz_kmem_live *l, int cpu, size_t gap);
+/* The newest open gap of the CPU + 1, the others by older; none of them is open any more. 0 = none.
+ */
+size_t mz_kmem_live_take_gaps(struct mz_kmem_live *l, int cpu);
 
 /* The block at the address, in any state, or NULL. */
 static inline struct mz_kmem_block *mz_kmem_live_find(const struct mz_kmem_live *l, uint64_t addr,

@@ -491,7 +491,8 @@ static int do_lost(struct mz_kmem_report *r, const struct mz_event *e)
 {
 	r->lost[e->arg < MZ_LOSSES ? e->arg : MZ_LOSS_UNKNOWN] += e->size;
 	r->lost_all += e->size;
-	if (!mz_array_room((void **)&r->gaps, &r->cap_gaps, r->ngaps, sizeof(*r->gaps)))
+	if (!mz_array_room((void **)&r->gaps, &r->cap_gaps, r->ngaps, sizeof(*r->gaps)) ||
+	    mz_kmem_live_open_gap(r->live, e->has & MZ_HAS_CPU ? e->cpu : -1, r->ngaps) < 0)
 		return -ENOMEM;
 	/* it ends with the next event of that CPU, which is not known yet */
 	r->gaps[r->ngaps++] = (struct mz_kmem_gap){
@@ -501,20 +502,17 @@ static int do_lost(struct mz_kmem_report *r, const struct mz_event *e)
 		.cause = (uint8_t)e->arg,
 		.cpu = e->has & MZ_HAS_CPU ? e->cpu : -1,
 	};
-	r->live->open_gaps++;
 	return 0;
 }
 
+/* A CPU may be silent to the end, with any number of gaps: those are not looked at. */
 static void close_gaps(struct mz_kmem_report *r, const struct mz_event *e)
 {
-	for (size_t i = r->ngaps; i-- > 0 && r->live->open_gaps;) {
-		struct mz_kmem_gap *g = &r->gaps[i];
-
-		if (g->to == UINT64_MAX && (g->cpu < 0 || g->cpu == e->cpu)) {
-			g->to = e->time;
-			r->live->open_gaps--;
-		}
-	}
+	for (size_t i = mz_kmem_live_take_gaps(r->live, -1); i; i = r->live->older[i - 1])
+		r->gaps[i - 1].to = e->time;
+	for (size_t i = e->cpu < 0 ? 0 : mz_kmem_live_take_gaps(r->live, e->cpu); i;
+	     i = r->live->older[i - 1])
+		r->gaps[i - 1].to = e->time;
 }
 
 static int in_time(const struct mz_kmem_report *r, uint64_t time)

@@ -130,6 +130,16 @@ static int get_all(struct job *j, struct mz_profile_sum *sum)
 	return ret;
 }
 
+/* What was left out by sampling is not lost: other events stand for it. */
+static void set_lost(struct mz_profile *p, const uint64_t by_cause[MZ_LOSSES])
+{
+	p->lost = 0;
+	for (int i = 0; i < MZ_LOSSES; i++) {
+		p->lost_by[i] = by_cause[i];
+		p->lost += i != MZ_LOSS_SAMPLED ? by_cause[i] : 0;
+	}
+}
+
 static int get_merged(struct job *j)
 {
 	enum { COUNT, KIND, HAS, CLOCK, EVENTS, LOST, N = LOST + MZ_LOSSES };
@@ -146,11 +156,18 @@ static int get_merged(struct job *j)
 	p->has = (uint32_t)v[HAS];
 	p->clock = (enum mz_clock)v[CLOCK];
 	p->events = v[EVENTS];
-	for (int i = 0; i < MZ_LOSSES; i++) {
-		p->lost_by[i] = v[LOST + i];
-		p->lost += i != MZ_LOSS_SAMPLED ? v[LOST + i] : 0;
-	}
+	set_lost(p, v + LOST);
 	return 0;
+}
+
+static int get_lost(struct job *j)
+{
+	uint64_t v[MZ_LOSSES] = {0};
+	int ret = get_numbers(j, v, MZ_LOSSES, MZ_LOSS_SAMPLED);
+
+	if (!ret)
+		set_lost(j->p, v);
+	return ret;
 }
 
 static int get_files_cut(struct job *j)
@@ -354,6 +371,8 @@ static int get_top(struct job *j)
 		return get_merged(j);
 	if (!strcmp(name, "mzcut"))
 		return get_files_cut(j);
+	if (!strcmp(name, "mzlost"))
+		return get_lost(j);
 	if (!strcmp(name, "mzall"))
 		return get_all(j, &j->all);
 	if (!strcmp(name, "pps"))

@@ -63,7 +63,7 @@ static inline struct mz_usage_site *row_of(struct mz_usage_site **rows, uint32_t
 
 		while (cap <= n && cap < 1u << 31)
 			cap *= 2;
-		s = realloc(*rows, cap * sizeof(*s));
+		s = n < cap ? realloc(*rows, cap * sizeof(*s)) : NULL;
 		if (!s)
 			return NULL;
 		memset(s + *rows_cap, 0, (cap - *rows_cap) * sizeof(*s));
@@ -162,6 +162,24 @@ static struct share share_of(uint64_t size, uint64_t waste, unsigned weight)
 	return (struct share){1ull << weight, size << weight, waste << weight};
 }
 
+/* Times are what a file says: a sum that does not fit stays the largest, instead of a small one. */
+static inline uint64_t plus(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* Of all the blocks that it stands for. */
+static inline uint64_t age_of(const struct mz_usage *u, const struct mz_usage_block *b)
+{
+	uint64_t age;
+
+	if (u->now <= b->born)
+		return 0;
+	return __builtin_mul_overflow(u->now - b->born, 1ull << b->weight, &age) ? UINT64_MAX : age;
+}
+
 static void add_block(struct mz_usage_site *s, struct share b)
 {
 	s->allocs += b.blocks;
@@ -179,7 +197,7 @@ static void add_block(struct mz_usage_site *s, struct share b)
 static void remove_block(struct mz_usage_site *s, struct share b, uint64_t age, bool temporary)
 {
 	s->temporary += temporary;
-	s->lifetime += age;
+	s->lifetime = plus(s->lifetime, age);
 	s->live -= b.bytes;
 	s->live_blocks -= b.blocks;
 	s->live_waste -= b.waste;
@@ -194,7 +212,7 @@ end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struct mz_block *
 {
 	struct mz_usage_block *b = &u->blocks[i];
 	struct share all = share_of(b->size, b->waste, b->weight);
-	uint64_t age = u->now > b->born ? (u->now - b->born) * all.blocks : 0;
+	uint64_t age = age_of(u, b);
 	/* allocations after one that stands for others may be missing */
 	bool temporary =
 		thread && !b->weight && b->tid == thread->key && b->turn == (uint32_t)thread->size;
@@ -307,7 +325,8 @@ static void take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	*count += blocks;
 	if (ev->kind == MZ_FREE) /* one was counted already */
 		u->calls[ev->call] += blocks - 1;
-	end_block(u, l->block, ev->has & MZ_HAS_ADDR ? key : 0, find_thread(u, ev), true);
+	end_block(u, l->block, ev->has & MZ_HAS_ADDR ? mz_event_key(ev, key) : 0,
+		  find_thread(u, ev), true);
 	mz_u64_table_remove(&u->live, l, sizeof(*l));
 }
 
@@ -340,19 +359,19 @@ static void add_access(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 {
 	bool by_addr = ev->has & MZ_HAS_ADDR;
-	uint64_t key = by_addr ? ev->addr : ev->object;
+	uint64_t key = by_addr ? mz_event_key(ev, ev->addr) : ev->object;
 	unsigned weight = __builtin_expect(ev->has & MZ_HAS_FLAGS, 0)
 				  ? (unsigned)__builtin_ctz(mz_event_weight(ev))
 				  : 0;
 
 	u->events++;
 	u->calls[ev->call] += 1ull << weight;
-	u->fields |= ev->has;
 	if (ev->has & MZ_HAS_TIME) {
-		if (!u->first_time)
+		if (!(u->fields & MZ_HAS_TIME)) /* 0 is a time, too */
 			u->first_time = ev->time;
 		u->last_time = ev->time;
 	}
+	u->fields |= ev->has;
 	u->now = u->fields & MZ_HAS_TIME ? u->last_time : u->events;
 	if (u->history && ev->kind != MZ_LOST)
 		mz_history_tick(u->history, u->now, u->all.live, u->all.live_blocks);
@@ -393,9 +412,9 @@ static void age_the_living(struct mz_usage *u)
 		if (!l->key)
 			continue;
 		b = &u->blocks[l->block];
-		age = u->now > b->born ? (u->now - b->born) << b->weight : 0;
-		u->sites[b->site].lifetime += age;
-		u->all.lifetime += age;
+		age = age_of(u, b);
+		u->sites[b->site].lifetime = plus(u->sites[b->site].lifetime, age);
+		u->all.lifetime = plus(u->all.lifetime, age);
 	}
 }
 
@@ -422,18 +441,18 @@ void mz_usage_site_sum(struct mz_usage_site *to, const struct mz_usage_site *fro
 	to->at_peak += from->at_peak;
 	to->peak_blocks += from->peak_blocks;
 	to->peak_waste += from->peak_waste;
-	to->lifetime += from->lifetime;
+	to->lifetime = plus(to->lifetime, from->lifetime);
 	to->reads += from->reads;
 	to->writes += from->writes;
 }
 
-uint64_t mz_usage_tid(const struct mz_usage *u, uint32_t thread)
+uint64_t *mz_usage_tids(const struct mz_usage *u)
 {
+	uint64_t *tids = calloc(u->threads + 1, sizeof(*tids));
 	const struct mz_block *t;
 	size_t at = 0;
 
-	while ((t = mz_live_next(&u->tids, &at)))
-		if (t->born == thread)
-			return t->key - 1;
-	return 0;
+	while (tids && (t = mz_live_next(&u->tids, &at)))
+		tids[t->born] = t->key - 1;
+	return tids;
 }

@@ -74,8 +74,9 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev);
 /* Adds the sums of one site to those of another, of another program perhaps. The own peaks
  * of sites were at different times and are not added. */
 void mz_usage_site_sum(struct mz_usage_site *to, const struct mz_usage_site *from);
-/* The number of a thread of thread_sums, as the trace has it. */
-uint64_t mz_usage_tid(const struct mz_usage *u, uint32_t thread);
+/* The numbers of the threads of thread_sums, as the trace has them; the caller frees them. NULL =
+ * no memory. */
+uint64_t *mz_usage_tids(const struct mz_usage *u);
 
 /* After the last event: brings the peaks and lifetimes of all sites up to date. */
 void mz_usage_end(struct mz_usage *u);

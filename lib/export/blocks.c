@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "trace/event.h"
 
 int mz_blocks_init(struct mz_blocks *b)
 {
@@ -46,7 +47,7 @@ static struct mz_block_life *new_life(struct mz_blocks *b, uint64_t *at)
 static uint64_t key_of(const struct mz_event *ev, bool old)
 {
 	if (ev->has & MZ_HAS_ADDR)
-		return old ? ev->old_addr : ev->addr;
+		return old ? ev->old_addr : mz_event_key(ev, ev->addr);
 	return old ? ev->old_object : ev->object;
 }
 

@@ -90,11 +90,28 @@ static void put_units(struct mz_json *j, const struct mz_profile *p)
 		mz_json_u64(j, "tuth", units[p->clock].brief);
 }
 
+/* Figures that are too small must not pass for whole ones in the next report. */
+static void put_lost(struct mz_json *j, const struct mz_profile *p)
+{
+	bool some = false;
+
+	for (int i = 0; i < MZ_LOSSES; i++)
+		some |= p->lost_by[i] != 0;
+	if (!some)
+		return;
+	mz_json_array(j, "mzlost");
+	for (int i = 0; i < MZ_LOSSES; i++)
+		mz_json_u64(j, NULL, p->lost_by[i]);
+	mz_json_end_array(j);
+}
+
 /* What DHAT has no field for; its viewer ignores it. */
 static void put_merged(struct mz_json *j, const struct mz_profile *p)
 {
-	if (!p->merged)
+	if (!p->merged) {
+		put_lost(j, p);
 		return;
+	}
 	mz_json_array(j, "mz");
 	mz_json_u64(j, NULL, p->merged);
 	mz_json_u64(j, NULL, p->kind);

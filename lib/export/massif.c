@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/pair_index.h"
 #include "base/utf8.h"
 #include "export/export.h"
 
@@ -24,6 +25,7 @@ struct node {
 struct tree {
 	struct node *nodes;
 	size_t n, cap;
+	struct mz_pair_index children; /* parent and frame -> node - 1: all but the root are one */
 	bool failed;
 };
 
@@ -45,20 +47,20 @@ static uint32_t new_node(struct tree *t, uint32_t frame)
 	return (uint32_t)t->n++;
 }
 
-/* A list of children is searched, not hashed: few frames have more than a handful of callers. */
+/* A file may have as many callers of one frame as it likes, so they are not searched one by one. */
 static uint32_t child_of(struct tree *t, uint32_t parent, uint32_t frame)
 {
-	uint32_t i = t->nodes[parent].child;
+	uint32_t number = mz_pair_index_put(&t->children, parent, frame), i;
 
-	while (i && t->nodes[i].frame != frame)
-		i = t->nodes[i].sibling;
-	if (!i) {
-		i = new_node(t, frame);
-		if (!i)
-			return 0;
-		t->nodes[i].sibling = t->nodes[parent].child;
-		t->nodes[parent].child = i;
-	}
+	if (number == MZ_PAIR_INDEX_NONE)
+		t->failed = true;
+	if (t->failed || number + 1 < t->n)
+		return t->failed ? 0 : number + 1;
+	i = new_node(t, frame);
+	if (!i)
+		return 0;
+	t->nodes[i].sibling = t->nodes[parent].child;
+	t->nodes[parent].child = i;
 	return i;
 }
 
@@ -190,6 +192,7 @@ static void put_tree(struct mz_buf *b, const struct mz_profile *p)
 		b->failed = true;
 	else
 		put_node(b, p, &t, 0, 0);
+	mz_pair_index_deinit(&t.children);
 	free(t.nodes);
 }
 

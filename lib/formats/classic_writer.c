@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "formats/classic.h"
+#include "trace/event.h"
 
 int mz_classic_writer_init(struct mz_classic_writer *w)
 {
@@ -40,7 +41,7 @@ static char *put_number(char *p, uint64_t v)
  * which they are written, whatever their numbers in the input. */
 static uint64_t key_of(const struct mz_event *ev, uint64_t addr, uint64_t object)
 {
-	return ev->has & MZ_HAS_ADDR ? addr : object;
+	return ev->has & MZ_HAS_ADDR ? mz_event_key(ev, addr) : object;
 }
 
 /* Add a live block, unless there is one at its address already. */

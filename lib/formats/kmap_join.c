@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/error.h"
+#include "base/regular.h"
 #include "formats/kmap.h"
 
 /* A row of `accesses`. */
@@ -227,6 +228,16 @@ static int read_file(struct join *j, struct mz_input *in, bool objects)
 	return ret;
 }
 
+/* Nobody named this file, so a FIFO or a device of its name must not be opened. */
+static bool is_regular(const char *path)
+{
+	int fd = mz_open_regular(path, NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 /* path with the last `from` in its file name replaced by `to`; false: it has none. */
 static bool sibling(char *out, size_t size, const char *path, const char *from, const char *to)
 {
@@ -237,7 +248,7 @@ static bool sibling(char *out, size_t size, const char *path, const char *from, 
 	return at &&
 	       (size_t)snprintf(out, size, "%.*s%s%s", (int)(at - path), path, to,
 				at + strlen(from)) < size &&
-	       !access(out, R_OK);
+	       is_regular(out);
 }
 
 /* The other file: its path, or "" if there is none. */
@@ -253,11 +264,17 @@ static void find_other(char *out, size_t size, const char *path, bool accesses)
 
 static int read_path(struct join *j, const char *path, bool objects)
 {
+	int fd = mz_open_regular(path, NULL), ret;
 	struct mz_input in;
-	int ret = mz_input_open(&in, path, j->err);
 
-	if (ret < 0)
+	if (fd < 0)
+		return mz_fail(j->err, errno, "%s: %s", path, strerror(errno));
+	ret = mz_input_fd(&in, fd, path, j->err);
+	if (ret < 0) {
+		close(fd);
 		return ret;
+	}
+	in.own_fd = true;
 	ret = mz_input_unpack(&in, j->err);
 	if (ret >= 0)
 		ret = read_file(j, &in, objects);

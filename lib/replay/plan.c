@@ -268,7 +268,7 @@ static uint8_t replay_call(const struct mz_event *ev)
 int mz_plan_event(struct mz_plan *p, const struct mz_event *ev, struct mz_op *ops)
 {
 	bool by_addr = ev->has & MZ_HAS_ADDR;
-	uint64_t key = by_addr ? ev->addr : ev->object;
+	uint64_t key = by_addr ? mz_event_key(ev, ev->addr) : ev->object;
 
 	p->counts.events++;
 	if (!is_call(ev)) {

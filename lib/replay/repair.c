@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "trace/event.h"
+
 int mz_repair_init(struct mz_repair *r)
 {
 	*r = (struct mz_repair){0};
@@ -38,16 +40,16 @@ void mz_repair_push(struct mz_repair *r, const struct mz_event *ev)
 	r->gone[p] = false;
 }
 
-/* The address that an event gives out, and the one that it takes back. */
+/* The key of what an event gives out, and of what it takes back. */
 static uint64_t given_out(const struct mz_event *ev)
 {
-	return ev->kind == MZ_ALLOC || ev->kind == MZ_REALLOC ? ev->addr : 0;
+	return ev->kind == MZ_ALLOC || ev->kind == MZ_REALLOC ? mz_event_key(ev, ev->addr) : 0;
 }
 
 static uint64_t taken_back(const struct mz_event *ev)
 {
 	if (ev->kind == MZ_FREE)
-		return ev->addr;
+		return mz_event_key(ev, ev->addr);
 	/* one that failed keeps its block */
 	return ev->kind == MZ_REALLOC && (ev->addr || !ev->size) ? ev->old_addr : 0;
 }

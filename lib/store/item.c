@@ -276,7 +276,8 @@ static int add_profile(struct mz_store_item *item, const struct mz_profile *p, s
 	return ret ? mz_fail_memory(err) : 0;
 }
 
-/* The moments of a profile are those of its highest levels; their times are their keys. */
+/* The moments of a profile are those of its highest levels; their times are their keys. Before the
+ * first time of a trace, moments are numbers of events, which are all the beginning here. */
 static void add_timeline(struct mz_store_item *item, const struct mz_profile *p)
 {
 	struct mz_store_rows *rows = &item->rows[MZ_STORE_TIMELINE];
@@ -285,11 +286,12 @@ static void add_timeline(struct mz_store_item *item, const struct mz_profile *p)
 
 	for (unsigned i = 0; p->timeline && i < p->timeline->used; i++) {
 		const struct mz_timeline_bin *b = &p->timeline->bins[i];
+		uint64_t since = b->at > p->first ? b->at - p->first : 0;
 
-		if (rows->n && b->at <= last)
+		if (rows->n && since <= last)
 			continue;
-		last = b->at;
-		mz_store_put_u64(rows, t, b->at - (p->first < b->at ? p->first : b->at));
+		last = since;
+		mz_store_put_u64(rows, t, since);
 		mz_store_put_u64(rows, t + 1, b->live);
 		mz_store_put_u64(rows, t + 2, b->blocks);
 		mz_store_put_u64(rows, t + 3, b->waste);

@@ -112,8 +112,9 @@ static int collect(const struct texts *stacks, const uint64_t *ids, size_t n,
 {
 	for (size_t i = 0; i < n; i++) {
 		const char *hex = text_of(stacks, ids[i]);
+		size_t len = hex ? strlen(hex) : 0;
 
-		for (size_t k = 0; hex && k + 16 <= strlen(hex); k += 16)
+		for (size_t k = 0; k + 16 <= len; k += 16)
 			if (mz_pair_index_put(frames, frame_at(hex + k), 0) == MZ_PAIR_INDEX_NONE)
 				return -ENOMEM;
 	}

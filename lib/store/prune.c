@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "base/pair_index.h"
 
-#define GRACE 2 /* days: an attempt that takes longer is dead */
+#define GRACE	  2 /* days: an attempt that takes longer is dead */
+#define GRACE_OLD 6 /* hours: the same for an old recording, whose rows have an old day at once */
 
 static const enum mz_store_table of_recordings[] = {MZ_STORE_PROFILE, MZ_STORE_SITE,
 						    MZ_STORE_TIMELINE, MZ_STORE_EDGE};
@@ -107,7 +108,12 @@ static int take_id(void *arg, char *const *cells, size_t n)
 	return list->failed ? -ENOMEM : 0;
 }
 
-/* Days that are over, by a margin: an attempt of today may still be under way. */
+/*
+ * Days that are over, by a margin: an attempt of today may still be under way. The day is when the
+ * recording was made, which may be long before it is sent, so the rows must have been written some
+ * time ago, too. The server knows that of each part of a table. A part that was merged since then
+ * seems newer, which only delays the removal.
+ */
 static int find_dead(struct mz_store *s, unsigned shard, uint64_t now, struct mz_buf *list,
 		     struct mz_error *err)
 {
@@ -119,12 +125,16 @@ static int find_dead(struct mz_store *s, unsigned shard, uint64_t now, struct mz
 
 	strftime(day, sizeof(day), "%Y-%m-%d", gmtime_r(&t, &tm));
 	for (size_t i = 0; i < TABLES && !ret; i++) {
+		const char *table = mz_store_schema[of_recordings[i]].name;
+
 		sql.len = 0;
 		mz_buf_printf(
 			&sql,
-			"SELECT DISTINCT recording FROM %s WHERE day < '%s' AND recording NOT "
-			"IN (SELECT recording FROM $R)",
-			mz_store_schema[of_recordings[i]].name, day);
+			"SELECT DISTINCT recording FROM %s WHERE day < '%s' AND _part IN (SELECT "
+			"name FROM system.parts WHERE active AND database = currentDatabase() AND "
+			"table = '%s' AND modification_time < now() - %d) AND recording NOT IN "
+			"(SELECT recording FROM $R)",
+			table, day, table, GRACE_OLD * 3600);
 		mz_buf_add(&sql, "", 1);
 		ret = sql.failed ? mz_fail_memory(err)
 				 : mz_store_ask_shard(s, shard, sql.data, take_id, list, err);

@@ -294,7 +294,7 @@ int mz_store_send(struct mz_store *s, const struct mz_store_item *item,
 {
 	for (unsigned try = 0;; try++) {
 		struct mz_error why = {0};
-		int ret = attempt(s, item, how->now, &why);
+		int ret = attempt(s, item, how->now(), &why);
 
 		if (ret >= 0 || !mz_store_is_away(ret) || try + 1 >= how->tries) {
 			if (ret < 0 && err)

@@ -178,20 +178,35 @@ int mz_store_row_failed(const struct mz_store *s, int code, struct mz_error *err
 
 /*
  * "$R" stands for the recordings, each once: SQLite has each once, ClickHouse may have two rows
- * of one until it has merged its parts, and FINAL chooses the newer one.
+ * of one until it has merged its parts, and FINAL chooses the newer one. A quoted text is
+ * somebody's name: a mark in it is none.
  */
+static void put_question(const struct mz_store *s, struct mz_buf *text, const char *sql)
+{
+	bool quoted = false;
+
+	for (; *sql; sql++) {
+		if (quoted && *sql == '\\' && s->ops->backslash && sql[1])
+			mz_buf_add(text, sql++, 1);
+		else if (*sql == '\'')
+			quoted = !quoted;
+		if (!quoted && !strncmp(sql, "$R", 2)) {
+			mz_buf_printf(text, "recording %s", s->ops->final);
+			sql++;
+		} else {
+			mz_buf_add(text, sql, 1);
+		}
+	}
+	mz_buf_add(text, "", 1);
+}
+
 int mz_store_ask_shard(struct mz_store *s, unsigned shard, const char *sql, mz_store_row *row,
 		       void *arg, struct mz_error *err)
 {
 	struct mz_buf text = {0};
-	const char *mark;
 	int ret;
 
-	for (; (mark = strstr(sql, "$R")); sql = mark + 2) {
-		mz_buf_add(&text, sql, (size_t)(mark - sql));
-		mz_buf_printf(&text, "recording %s", s->ops->final);
-	}
-	mz_buf_add(&text, sql, strlen(sql) + 1);
+	put_question(s, &text, sql);
 	ret = text.failed ? mz_fail_memory(err) : s->ops->ask(s, shard, text.data, row, arg, err);
 	mz_buf_free(&text);
 	return ret;

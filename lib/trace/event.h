@@ -59,6 +59,19 @@ static inline uint32_t mz_event_weight(const struct mz_event *ev)
 		       : 1;
 }
 
+/*
+ * What identifies the block at an address. The allocators of the kernel have address spaces of
+ * their own: the first object of a slab has the address of its page, and both are live. Blocks
+ * that are not slab objects get bits that no address has: bits 57 to 63 of one are all equal. The
+ * key of a key is the address again. 0 = none.
+ */
+static inline uint64_t mz_event_key(const struct mz_event *ev, uint64_t addr)
+{
+	if (__builtin_expect(ev->call < MZ_CALL_PAGE_ALLOC || ev->call > MZ_CALL_PERCPU_FREE, 1))
+		return addr;
+	return addr ? addr ^ (uint64_t)((ev->call - MZ_CALL_PAGE_ALLOC) / 2 + 1) << 61 : 0;
+}
+
 /* Adds an MZ_LOST to the counts by cause. */
 static inline void mz_count_lost(uint64_t by_cause[MZ_LOSSES], const struct mz_event *ev)
 {

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "trace/event.h"
+
 #define SIZE sizeof(struct mz_block)
 
 int mz_live_init(struct mz_live *l)
@@ -48,7 +50,7 @@ struct mz_block *mz_live_next(const struct mz_live *l, size_t *at)
  * silently, and the event is counted, because nothing else can be known about it. */
 static int begin(struct mz_live *l, struct mz_event *ev, uint64_t now, struct mz_effect *fx)
 {
-	uint64_t key = l->by_object ? ev->object : ev->addr;
+	uint64_t key = l->by_object ? ev->object : mz_event_key(ev, ev->addr);
 	struct mz_block *b;
 	bool fresh;
 
@@ -143,7 +145,7 @@ int mz_live_apply(struct mz_live *l, struct mz_event *ev, uint64_t now, struct m
 	case MZ_ALLOC: return begin(l, ev, now, fx);
 	case MZ_REALLOC: return exchange(l, ev, now, fx);
 	case MZ_FREE:
-		key = l->by_object ? ev->object : ev->addr;
+		key = l->by_object ? ev->object : mz_event_key(ev, ev->addr);
 		if (key) {
 			uint64_t object = end_block(l, ev, key, fx);
 

@@ -11,7 +11,7 @@
 #include "base/u64_table.h"
 
 struct mz_block {
-	uint64_t key; /* address, or object where addresses are unknown; never 0 */
+	uint64_t key; /* of its address, or object where addresses are unknown; never 0 */
 	uint64_t object;
 	uint64_t size;
 	uint64_t born; /* the caller's clock: a line number, an event number, a time */

@@ -94,6 +94,22 @@ long mz_reader_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 	return n;
 }
 
+void mz_reader_forget_unknown(const struct mz_reader *r, struct mz_event *ev, long n)
+{
+	uint32_t stacks = mz_tables_stacks(r->tables), strings = mz_tables_strings(r->tables);
+
+	for (long i = 0; i < n; i++) {
+		if (__builtin_expect(ev[i].site > stacks, 0)) {
+			ev[i].has &= (uint16_t)~MZ_HAS_SITE;
+			ev[i].site = 0;
+		}
+		if (__builtin_expect(ev[i].cache > strings, 0)) {
+			ev[i].has &= (uint16_t)~MZ_HAS_CACHE;
+			ev[i].cache = 0;
+		}
+	}
+}
+
 /* Where the event is in its file, in the unit that helps to find it there. */
 const char *mz_reader_place(const struct mz_reader *r, size_t i, char *buf, size_t size)
 {

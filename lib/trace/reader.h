@@ -68,6 +68,10 @@ int mz_reader_set_text(struct mz_reader *r, const char *key, const char *text);
  * that keep the live blocks themselves. */
 long mz_reader_read_raw(struct mz_reader *r, struct mz_event *ev, size_t max);
 
+/* A file may number a call site or a cache that its tables do not have. Such a number is unknown:
+ * it must not become the size of a table. For callers that count by these numbers. */
+void mz_reader_forget_unknown(const struct mz_reader *r, struct mz_event *ev, long n);
+
 /* "line 7" or "byte 70": where the i-th event of the last read was. */
 const char *mz_reader_place(const struct mz_reader *r, size_t i, char *buf, size_t size);
 

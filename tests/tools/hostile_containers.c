@@ -230,6 +230,22 @@ static void wild_numbers(const char *name)
 	end(name);
 }
 
+/* One event, whose call site and cache are large enough to be expensive, and not too large for
+ * any machine to have room for that many. */
+static void large_numbers(const char *name)
+{
+	struct shape s = births(0, 0);
+
+	begin();
+	tiny(&s, 0);
+	s.info.fields = MZ_HAS_SITE | MZ_HAS_CACHE;
+	pattern(&s, MZ_COL_HAS, s.info.fields);
+	pattern(&s, MZ_COL_SITE, (1u << 23) - 1);
+	pattern(&s, MZ_COL_CACHE, (1u << 23) - 1);
+	chunk(&s);
+	end(name);
+}
+
 /* Blocks of a tebibyte each. */
 static void huge_blocks(const char *name)
 {
@@ -600,6 +616,7 @@ int main(int argc, char **argv)
 	chunks(20000, true, tiny, "lanes.cmt");
 	chunks(4, false, guests, "guests.cmt");
 	wild_numbers("wild-numbers.cmt");
+	large_numbers("large-numbers.cmt");
 	huge_blocks("huge-blocks.cmt");
 	orders_to_the_terminal("terminal.cmt");
 	module_of("module.cmt");

@@ -89,11 +89,16 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static uint64_t now(void)
+{
+	return (uint64_t)time(NULL) * 1000;
+}
+
 int main(int argc, char **argv)
 {
 	struct mz_store_item real, copy = {0};
 	struct mz_store_about about = {.program = "fill"};
-	struct mz_store_sending how = {.tries = 3};
+	struct mz_store_sending how = {.tries = 3, .now = now};
 	struct mz_recording r;
 	struct mz_error err = {0};
 	struct mz_store s;
@@ -105,7 +110,7 @@ int main(int argc, char **argv)
 	worked = calloc((size_t)n + 1, sizeof(*worked));
 	if (n < 1 || !spent || !worked)
 		return 2;
-	how.now = about.now = (uint64_t)time(NULL) * 1000;
+	about.now = now();
 	ret = mz_recording_open(&r, &argv[2], 1, NULL, &err);
 	if (!ret)
 		ret = mz_store_item_make(&real, &r, argv[2], &about, &err);
@@ -121,7 +126,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < n && ret >= 0; i++) {
 		double start, work;
 
-		make_copy(&copy, &real, (unsigned)i, (unsigned)n, (unsigned)atoi(argv[4]), how.now);
+		make_copy(&copy, &real, (unsigned)i, (unsigned)n, (unsigned)atoi(argv[4]),
+			  about.now);
 		start = seconds(CLOCK_MONOTONIC);
 		work = seconds(CLOCK_PROCESS_CPUTIME_ID);
 		ret = mz_store_send(&s, &copy, &how, &err);

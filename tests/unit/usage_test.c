@@ -224,9 +224,39 @@ static void weights(void)
 	mz_usage_deinit(&u);
 }
 
+/* Three blocks that live for almost all of time: their sum is the most there is. */
+static void long_lives(void)
+{
+	struct mz_usage u;
+
+	CHECK(!mz_usage_init(&u));
+	for (uint64_t addr = 16; addr <= 48; addr += 16)
+		CHECK(!mz_usage_add(
+			&u, &(struct mz_event){.kind = MZ_ALLOC,
+					       .call = MZ_CALL_MALLOC,
+					       .addr = addr,
+					       .size = 1,
+					       .flags = addr == 48 ? 8 : 1,
+					       .time = 1,
+					       .has = MZ_HAS_ADDR | MZ_HAS_TIME | MZ_HAS_FLAGS}));
+	CHECK(!mz_usage_add(&u, &(struct mz_event){.kind = MZ_FREE,
+						   .call = MZ_CALL_FREE,
+						   .addr = 16,
+						   .time = UINT64_MAX - 1,
+						   .has = MZ_HAS_ADDR | MZ_HAS_TIME}));
+	CHECK_EQ(u.all.lifetime, UINT64_MAX - 2);
+	mz_usage_end(&u);
+	CHECK_EQ(u.all.lifetime, UINT64_MAX);
+	CHECK_EQ(u.sites[0].lifetime, UINT64_MAX);
+	mz_usage_site_sum(&u.all, &u.sites[0]);
+	CHECK_EQ(u.all.lifetime, UINT64_MAX);
+	mz_usage_deinit(&u);
+}
+
 int main(void)
 {
 	RUN(as_model);
 	RUN(weights);
+	RUN(long_lives);
 	return test_end();
 }
