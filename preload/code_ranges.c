@@ -2,8 +2,7 @@
 /* Find the memory of code that was generated at run time. */
 #include "code_ranges.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include "system.h"
 
 #define RANGES	   256u
 #define MAX_MISSES 4096u
@@ -75,10 +74,10 @@ static void read_maps(struct ranges *r)
 	char line[128], buf[512];
 	unsigned len = 0;
 	ssize_t n;
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	int fd = mz_open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
 	r->n = 0;
-	while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0) {
+	while (fd >= 0 && (n = mz_read(fd, buf, sizeof(buf))) > 0) {
 		for (ssize_t i = 0; i < n; i++) {
 			if (buf[i] != '\n') {
 				/* a long line is cut: only the name of a file is lost, which is not
@@ -93,7 +92,7 @@ static void read_maps(struct ranges *r)
 		}
 	}
 	if (fd >= 0)
-		close(fd);
+		mz_close(fd);
 }
 
 bool mz_in_made_code(uintptr_t pc)

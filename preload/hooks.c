@@ -60,6 +60,15 @@ static void find(void *call, const char *name)
 	*(void **)call = mz_definition(name, &own);
 }
 
+/* Not a function of the executable, which need not be a clock. */
+static void find_clock(void)
+{
+	void *clock = dlsym(RTLD_NEXT, "clock_gettime");
+
+	if (clock)
+		*(void **)&mz_real_clock = clock;
+}
+
 static void resolve(void)
 {
 	ready = RESOLVING;
@@ -81,6 +90,7 @@ static void resolve(void)
 	find(&mz_real_maps.sbrk, "sbrk");
 	find(&real_reallocarray, "reallocarray");
 	mz_become_find();
+	find_clock();
 	mz_real_dlsym = (void *)dlsym;
 	mz_sizes_find();
 	ready = READY;

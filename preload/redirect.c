@@ -5,12 +5,12 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "entries.h"
 #include "hooks.h"
 #include "operators.h"
 #include "ring.h"
+#include "system.h"
 
 static const char *const names[MZ_REALS] = {MZ_REAL_CALLS};
 
@@ -50,7 +50,8 @@ static bool unlock(struct object *o, uintptr_t slot)
 {
 	if (o->unlocked || slot < o->relro || slot >= o->relro_end)
 		return true;
-	o->unlocked = !mprotect((void *)o->relro, o->relro_end - o->relro, PROT_READ | PROT_WRITE);
+	o->unlocked =
+		!mz_mprotect((void *)o->relro, o->relro_end - o->relro, PROT_READ | PROT_WRITE);
 	return o->unlocked;
 }
 
@@ -143,7 +144,7 @@ static void change_object(struct object *o, const ElfW(Dyn) * d, bool ours)
 	change_all(o, rela, rela_bytes, ours);
 	change_all(o, plt, plt_bytes, ours);
 	if (o->unlocked)
-		mprotect((void *)o->relro, o->relro_end - o->relro, PROT_READ);
+		mz_mprotect((void *)o->relro, o->relro_end - o->relro, PROT_READ);
 }
 
 static const char *base_name(const char *path)

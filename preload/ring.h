@@ -124,11 +124,15 @@ static inline __attribute__((always_inline)) bool mz_on(void)
 /* Threads that wait for room in their rings. */
 extern uint32_t mz_waiting __attribute__((visibility("hidden")));
 
+/* The C library's clock_gettime(), even if the program has a function of that name. */
+typedef int mz_clock_call(clockid_t clock, struct timespec *t);
+extern mz_clock_call *mz_real_clock __attribute__((visibility("hidden")));
+
 static inline uint64_t mz_clock_slow(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	mz_real_clock(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 

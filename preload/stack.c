@@ -3,17 +3,13 @@
 #include "stack.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "join.h"
-#include "own_map.h"
+#include "system.h"
 #include "walk.h"
 
 #define STACKS	   262144u /* kept numbers of stacks: 2 MiB */
@@ -84,7 +80,7 @@ void mz_stack_forget(void)
 void mz_stack_restart(void)
 {
 	if (tables_state == 2)
-		madvise(tables, table_bytes(), MADV_DONTNEED); /* zeros again */
+		mz_madvise(tables, table_bytes(), MADV_DONTNEED); /* zeros again */
 	module_count = 0;
 }
 
@@ -195,12 +191,12 @@ static size_t put_own_file(char *to, size_t size)
 
 	memcpy(called, own->path, sizeof(called));
 	called[sizeof(called) - 1] = '\0';
-	if (strlen(called) <= size && !stat(called, &a) && !stat("/proc/self/exe", &b) &&
+	if (strlen(called) <= size && !mz_stat(called, &a) && !mz_stat("/proc/self/exe", &b) &&
 	    a.st_ino == b.st_ino && a.st_dev == b.st_dev) {
 		memcpy(to, called, strlen(called));
 		return strlen(called);
 	}
-	n = readlink("/proc/self/exe", to, size);
+	n = mz_readlink("/proc/self/exe", to, size);
 	return n > 0 ? (size_t)n : 0;
 }
 
