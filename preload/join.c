@@ -161,7 +161,10 @@ static uint32_t recorders; /* recorders that attached after the first */
 
 static void forget_ring(struct mz_thread *t)
 {
-	*t = (struct mz_thread){.hidden = t->hidden};
+	*t = (struct mz_thread){.hidden = t->hidden,
+				.stack_top = t->stack_top,
+				.stack_low = t->stack_low,
+				.stack_whole = t->stack_whole};
 }
 
 void mz_leave(uint32_t why)

@@ -31,6 +31,9 @@ struct mz_thread {
 	uint64_t lost;	     /* dropped since the last record */
 	uint64_t lost_since;
 	uintptr_t unwinder_at;	  /* frame of the unwinder; 0 = it does not run */
+	uintptr_t stack_top;	  /* of the thread's own stack; 0 = not known */
+	uintptr_t stack_low;	  /* it is known to reach down to here */
+	bool stack_whole;	  /* and no further */
 	bool in_unwinder;	  /* stacks: what it allocates itself is not recorded */
 	bool taking;		  /* the thread is just taking a ring */
 	bool no_ring;		  /* there was none left; events are counted as missed */

@@ -15,7 +15,12 @@
 #define STACKS	   262144u /* kept numbers of stacks: 2 MiB */
 #define MOST_NOTES 65536u
 #define MODULES	   1024u
-#define STACK_SPAN (1ull << 30)
+#define PAGE	   4096u
+#define OWN_FRAME  65536u /* no frame of ours is larger */
+
+/* The kernel maps nothing else that close to the stack of the first thread, and the stack of
+ * another thread is rarely larger. */
+#define STACK_SPAN (64u << 20)
 
 extern const char __ehdr_start[] HIDDEN, _end[] HIDDEN;
 extern void *__libc_stack_end __attribute__((weak)); /* musl has none */
@@ -86,16 +91,42 @@ void mz_stack_restart(void)
 
 /* ---- walking ---------------------------------------------------------------------- */
 
-/* The stack of this thread ends below this: its descriptor is there, and in the first thread
- * what the kernel put before the first frame. */
-static uintptr_t stack_top(uintptr_t sp)
+/* The stack of a thread ends below its descriptor; that of the first thread, below what the kernel
+ * put before its first frame. */
+static void find_own_stack(struct mz_thread *t)
 {
-	uintptr_t self = (uintptr_t)pthread_self();
-	uintptr_t first = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
+	bool first = mz_gettid() == mz_getpid() && &__libc_stack_end;
+	uintptr_t top = first ? (uintptr_t)__libc_stack_end : (uintptr_t)pthread_self();
 
-	if (sp < first && first - sp < STACK_SPAN && !(self > sp && self < first))
-		return first;
-	return self > sp && self - sp < STACK_SPAN ? self : 0;
+	t->stack_low = first ? top - STACK_SPAN : top & ~(uintptr_t)(PAGE - 1);
+	t->stack_whole = first;
+	t->stack_top = top;
+}
+
+/* It is not known where the stack of a thread begins: it is followed downwards as far as needed. No
+ * page of it is unreadable, but the one below it is. */
+static __attribute__((noinline)) bool follow_down(struct mz_thread *t, uintptr_t sp)
+{
+	while (sp < t->stack_low && !t->stack_whole) {
+		uintptr_t low = t->stack_low - PAGE;
+
+		if (t->stack_top - low > STACK_SPAN || !mz_readable(low))
+			t->stack_whole = true;
+		else
+			t->stack_low = low;
+	}
+	return sp >= t->stack_low;
+}
+
+uintptr_t mz_walk_top(uintptr_t sp)
+{
+	struct mz_thread *t = &mz_me;
+
+	if (__builtin_expect(!t->stack_top, 0))
+		find_own_stack(t);
+	if (sp >= t->stack_top || (sp < t->stack_low && !follow_down(t, sp)))
+		return 0;
+	return t->stack_top;
 }
 
 static inline uintptr_t word(uintptr_t at)
@@ -111,16 +142,14 @@ static bool ours(uintptr_t pc)
 /* From here up to the program's code: our own frames have frame pointers. */
 static unsigned take_stack(struct told *k, unsigned max, uint8_t *how)
 {
-	uintptr_t fp = (uintptr_t)__builtin_frame_address(0), pc, top = stack_top(fp);
+	uintptr_t fp = (uintptr_t)__builtin_frame_address(0), pc;
 
-	if (!top)
-		return 0;
 	for (unsigned i = 0; i < 16; i++) {
 		pc = word(fp + 8);
 		if (!ours(pc))
-			return mz_walk((struct mz_frame_at){pc, fp + 16, word(fp)}, top, k->ips,
-				       max, how, &k->walked);
-		if (word(fp) <= fp || word(fp) > top - 16)
+			return mz_walk((struct mz_frame_at){pc, fp + 16, word(fp)}, k->ips, max,
+				       how, &k->walked);
+		if (word(fp) <= fp || word(fp) - fp > OWN_FRAME)
 			return 0;
 		fp = word(fp);
 	}
