@@ -293,7 +293,7 @@ static bool lock_through(int fd, uint32_t image)
 		mz_own_unmap(p, 4096);
 		return false;
 	}
-	life = p;
+	__atomic_store_n(&life, p, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -307,16 +307,19 @@ bool mz_region_lock(uint32_t image)
 	return locked;
 }
 
+/* Two threads may notice at once that the recorder is gone: only one of them unmaps it, because
+ * the program may have something else there by the time of the other. */
 void mz_region_unlock(void)
 {
-	if (life)
-		mz_own_unmap(life, 4096);
-	life = NULL;
+	void *p = __atomic_exchange_n(&life, NULL, __ATOMIC_ACQ_REL);
+
+	if (p)
+		mz_own_unmap(p, 4096);
 }
 
 void mz_region_forked(void)
 {
-	life = NULL;
+	__atomic_store_n(&life, NULL, __ATOMIC_RELAXED);
 }
 
 void mz_region_made(int fd)
