@@ -12,6 +12,7 @@
 #include "operators.h"
 #include "region.h"
 #include "ring.h"
+#include "stack.h"
 #include "system.h"
 
 static const char *const names[MZ_REALS] = {MZ_REAL_CALLS};
@@ -19,6 +20,7 @@ static const char *const names[MZ_REALS] = {MZ_REAL_CALLS};
 static bool redirected;
 static const struct r_debug_extended *for_debuggers; /* only the executable has it */
 static unsigned long long objects_seen;		     /* dlpi_adds */
+static unsigned long long unloads_seen;		     /* dlpi_subs */
 
 struct object {
 	uintptr_t base, start, end;
@@ -252,10 +254,14 @@ unsigned mz_redirect(bool ours)
 	return p.changed;
 }
 
+struct counts {
+	unsigned long long adds, subs;
+};
+
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
-	*(unsigned long long *)arg = info->dlpi_adds;
+	*(struct counts *)arg = (struct counts){info->dlpi_adds, info->dlpi_subs};
 	return 1;
 }
 
@@ -271,13 +277,17 @@ void mz_look_for_namespaces(void)
 
 void mz_redirect_new(void)
 {
-	unsigned long long now = 0;
+	struct counts now = {0};
 
 	mz_look_for_namespaces();
 
 	if (!redirected || mz_sandboxed)
 		return;
 	dl_iterate_phdr(look, &now);
-	if (now != objects_seen)
+	if (now.subs != unloads_seen) {
+		unloads_seen = now.subs;
+		mz_stack_unloaded();
+	}
+	if (now.adds != objects_seen)
 		mz_redirect(true);
 }

@@ -33,6 +33,7 @@ struct told {
 	uintptr_t last[MZ_STACK_DEPTH]; /* the stack sent last, outermost frame first */
 	uintptr_t ips[MZ_STACK_DEPTH];	/* the current one, innermost first */
 	struct mz_walked walked;
+	uint32_t unloads; /* when it was walked */
 };
 
 /* One mapping: rows, numbers of stacks, and what each ring has sent. */
@@ -40,8 +41,9 @@ static char *tables;
 static uint64_t *stacks;  /* half of a hash, and the number */
 static struct told *told; /* by ring */
 static uint32_t stack_numbers;
-static uintptr_t modules[MODULES];
+static uint64_t modules[MODULES]; /* hashes: see module_key() */
 static uint32_t module_count;
+static uint32_t unloads;      /* how often libraries were seen to be unloaded */
 static uint32_t tables_state; /* 0 = not made, 1 = being made, 2 = there, 3 = cannot be */
 
 static size_t table_bytes(void)
@@ -87,6 +89,18 @@ void mz_stack_restart(void)
 	if (tables_state == 2)
 		mz_madvise(tables, table_bytes(), MADV_DONTNEED); /* zeros again */
 	module_count = 0;
+}
+
+/* The rows of a library that is gone may be wrong for what is there now. Other threads may be using
+ * them: an entry that is wiped is computed again. */
+void mz_stack_unloaded(void)
+{
+	int saved = errno;
+
+	if (tables_state == 2)
+		mz_madvise(tables, mz_walk_table(), MADV_DONTNEED); /* zeros again */
+	__atomic_fetch_add(&unloads, 1, __ATOMIC_RELEASE);
+	errno = saved;
 }
 
 /* ---- walking ---------------------------------------------------------------------- */
@@ -229,6 +243,21 @@ static size_t put_own_file(char *to, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
+static inline uint64_t mix(uint64_t h, uint64_t v)
+{
+	return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29);
+}
+
+/* Another library may be loaded to where one was before. */
+static uint64_t module_key(const struct mz_module *m)
+{
+	uint64_t h = mix(m->start, m->end);
+
+	for (const char *p = m->path; *p; p++)
+		h = mix(h, (unsigned char)*p);
+	return h | 1;
+}
+
 /* Sends each module once: its address, its build ID, its file. */
 void mz_walk_met(const struct mz_module *m)
 {
@@ -236,14 +265,15 @@ void mz_walk_met(const struct mz_module *m)
 	char *p = text;
 	size_t len;
 	uint32_t n = __atomic_load_n(&module_count, __ATOMIC_ACQUIRE);
+	uint64_t key = module_key(m);
 
 	for (uint32_t i = 0; i < n && i < MODULES; i++)
-		if (modules[i] == m->start)
+		if (modules[i] == key)
 			return;
 	n = __atomic_fetch_add(&module_count, 1, __ATOMIC_ACQ_REL);
 	if (n >= MODULES)
 		return;
-	modules[n] = m->start;
+	modules[n] = key;
 	p = put_hex(p, m->end - m->start);
 	*p++ = ' ';
 	len = build_id(m, id, sizeof(id));
@@ -296,11 +326,6 @@ static bool tell_stack(struct mz_thread *t, struct told *k, uint32_t number, uns
 		k->depth = done;
 	} while (done < n);
 	return true;
-}
-
-static inline uint64_t mix(uint64_t h, uint64_t v)
-{
-	return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29);
 }
 
 /* In four lanes, none of which waits for another. */
@@ -356,6 +381,10 @@ uint32_t mz_stack_slow(struct mz_thread *t)
 	t->in_unwinder = true;
 	t->unwinder_at = (uintptr_t)__builtin_frame_address(0);
 	k = &told[t->number];
+	if (k->unloads != __atomic_load_n(&unloads, __ATOMIC_ACQUIRE)) {
+		k->unloads = unloads;
+		k->walked.count = 0;
+	}
 	n = take_stack(k, max < MZ_STACK_DEPTH ? max : MZ_STACK_DEPTH, &how);
 	if (n)
 		number = number_of(t, k, n, how);
