@@ -183,14 +183,20 @@ void mz_come_back(uint32_t alive)
 	*mz_alive = alive;
 }
 
-/* The recorder is gone: its memory is returned, and another one may attach. Threads that still
- * look at it find zeros, as in a region without a reader. */
+/* Return the memory of a region. Its addresses stay taken: threads that still look at it find
+ * zeros, as in a region without a reader. */
+static void give_back(struct mz_region *region)
+{
+	mz_own_map(region, MZ_REGION_BYTES, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);
+}
+
+/* The recorder is gone, and another one may attach. */
 void mz_forget_region(void)
 {
 	*mz_alive = MZ_ALIVE_OFF;
 	mz_region_unlock();
-	mz_own_map(mz_region, MZ_REGION_BYTES, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);
+	give_back(mz_region);
 }
 
 bool mz_on_slow(uint32_t alive)
@@ -260,6 +266,8 @@ bool mz_attach(void)
 
 bool mz_attach_to(struct mz_region *region)
 {
+	struct mz_region *old = mz_region;
+
 	if (mz_alive == &early_alive)
 		make_alive_page();
 	if (mz_alive == &early_alive)
@@ -273,9 +281,13 @@ bool mz_attach_to(struct mz_region *region)
 	mz_use_tsc = region->flags & MZ_REGION_TSC;
 	mz_thinned |= region->thin != 0;
 	recorders++;
-	if (!claim_image(MZ_IMAGES))
+	if (!claim_image(MZ_IMAGES)) {
+		mz_region = old; /* the caller unmaps the other */
 		return false;
+	}
 	mz_see_thread_exits();
 	__atomic_store_n(mz_alive, MZ_ALIVE_ON + recorders, __ATOMIC_RELEASE);
+	if (old)
+		give_back(old);
 	return true;
 }

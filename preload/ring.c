@@ -286,11 +286,12 @@ bool mz_recorder_died(void)
 }
 
 /* Must a thread that waits for room give up? looks: polls since the recorder's last heartbeat. */
-static bool give_up(unsigned *looks, uint32_t *beat)
+static bool give_up(const struct mz_thread *t, unsigned *looks, uint32_t *beat)
 {
 	uint32_t now = __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED);
 
-	if (*mz_alive < MZ_ALIVE_ON)
+	/* nobody empties a ring of the recorder before */
+	if (*mz_alive < MZ_ALIVE_ON || *mz_alive != t->alive)
 		return true;
 	if (__atomic_load_n(&mz_region->stop, __ATOMIC_RELAXED)) {
 		*mz_alive = MZ_ALIVE_OFF;
@@ -418,7 +419,7 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 
 		look_at_tail(t, r);
 		ok = at + n - t->tail <= t->room;
-		if (ok || drops(t, at, n) || give_up(&idle, &beat))
+		if (ok || drops(t, at, n) || give_up(t, &idle, &beat))
 			break;
 		sleep_for_room(t, room, begun);
 		slept = true;

@@ -64,7 +64,7 @@ extern uint32_t mz_generation __attribute__((visibility("hidden")));
 bool mz_attach(void) __attribute__((visibility("hidden")));
 
 /* A recorder attached to the running program: record into this region from now on. The previous
- * one stays mapped, for threads that may still be using it. */
+ * one loses its memory, but not its addresses, for threads that may still be using it. */
 bool mz_attach_to(struct mz_region *region) __attribute__((visibility("hidden")));
 
 bool mz_recorder_died(void) __attribute__((visibility("hidden")));
