@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Find the memory of code that was generated at run time. */
+/* Ask /proc/self/maps: which memory has code that was generated at run time, and what may be
+ * written to. */
 #include "code_ranges.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include "system.h"
 
 #define RANGES	   256u
 #define MAX_MISSES 4096u
@@ -45,41 +45,54 @@ static uintptr_t hex(const char **p)
 	}
 }
 
-/* START-END PERM OFFSET DEVICE INODE: executable, and not from a file. */
-static void take_line(struct ranges *r, const char *p)
+/* START-END PERM ...: the position of PERM; NULL = it is no such line. */
+static const char *parse_range(const char *p, struct range *r)
 {
-	uintptr_t start = hex(&p), end;
-
+	r->start = hex(&p);
 	if (*p++ != '-')
-		return;
-	end = hex(&p);
-	if (p[0] != ' ' || p[3] != 'x')
-		return;
-	p += 6;
+		return NULL;
+	r->end = hex(&p);
+	return *p == ' ' ? p + 1 : NULL;
+}
+
+/* What to do with a line; true = no more lines are needed. */
+typedef bool take_line(void *arg, const char *line);
+
+/* PERM OFFSET DEVICE INODE: executable, and not from a file. */
+static bool take_code(void *arg, const char *line)
+{
+	struct ranges *r = arg;
+	struct range at;
+	const char *p = parse_range(line, &at);
+
+	if (!p || p[2] != 'x')
+		return false;
+	p += 5;
 	hex(&p); /* offset */
 	while (*p == ' ')
 		p++;
 	while (*p && *p != ' ')
 		p++; /* device */
 	if (p[0] != ' ' || p[1] != '0')
-		return;
-	if (r->n && r->v[r->n - 1].end == start)
-		r->v[r->n - 1].end = end;
+		return false;
+	if (r->n && r->v[r->n - 1].end == at.start)
+		r->v[r->n - 1].end = at.end;
 	else if (r->n < RANGES)
-		r->v[r->n++] = (struct range){start, end};
+		r->v[r->n++] = at;
+	return false;
 }
 
 /* No heap, no lock, little stack. */
-static void read_maps(struct ranges *r)
+static void read_maps(take_line *take, void *arg)
 {
 	char line[128], buf[512];
 	unsigned len = 0;
+	bool done = false;
 	ssize_t n;
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	int fd = mz_open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
-	r->n = 0;
-	while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0) {
-		for (ssize_t i = 0; i < n; i++) {
+	while (fd >= 0 && !done && (n = mz_read(fd, buf, sizeof(buf))) > 0) {
+		for (ssize_t i = 0; i < n && !done; i++) {
 			if (buf[i] != '\n') {
 				/* a long line is cut: only the name of a file is lost, which is not
 				 * used */
@@ -88,12 +101,37 @@ static void read_maps(struct ranges *r)
 				continue;
 			}
 			line[len] = '\0';
-			take_line(r, line);
+			done = take(arg, line);
 			len = 0;
 		}
 	}
 	if (fd >= 0)
-		close(fd);
+		mz_close(fd);
+}
+
+struct page {
+	uintptr_t at;
+	bool sealed;
+};
+
+static bool take_page(void *arg, const char *line)
+{
+	struct page *page = arg;
+	struct range r;
+	const char *p = parse_range(line, &r);
+
+	if (!p || page->at < r.start || page->at >= r.end)
+		return false;
+	page->sealed = p[1] != 'w';
+	return true;
+}
+
+bool mz_is_sealed(uintptr_t at)
+{
+	struct page page = {.at = at, .sealed = true};
+
+	read_maps(take_page, &page);
+	return page.sealed;
 }
 
 bool mz_in_made_code(uintptr_t pc)
@@ -109,7 +147,8 @@ bool mz_in_made_code(uintptr_t pc)
 	    !__atomic_compare_exchange_n(&busy, &free, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
-	read_maps(&both[!now]);
+	both[!now].n = 0;
+	read_maps(take_code, &both[!now]);
 	__atomic_store_n(&current, !now, __ATOMIC_RELEASE);
 	misses = 0;
 	if (has(&both[!now], pc))

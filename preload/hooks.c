@@ -43,6 +43,8 @@ static struct {
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
 	size_t (*usable)(void *);
+	void (*free_sized)(void *, size_t); /* these are C23's, and need not exist */
+	void (*free_aligned_sized)(void *, size_t, size_t);
 } real;
 
 void *mz_real_dlsym __attribute__((visibility("hidden"))); /* where mz_see_dlsym goes on */
@@ -60,6 +62,15 @@ static void find(void *call, const char *name)
 	*(void **)call = mz_definition(name, &own);
 }
 
+/* Not a function of the executable, which need not be a clock. */
+static void find_clock(void)
+{
+	void *clock = dlsym(RTLD_NEXT, "clock_gettime");
+
+	if (clock)
+		*(void **)&mz_real_clock = clock;
+}
+
 static void resolve(void)
 {
 	ready = RESOLVING;
@@ -74,6 +85,8 @@ static void resolve(void)
 	find(&real.valloc, "valloc");
 	find(&real.pvalloc, "pvalloc");
 	find(&real.usable, "malloc_usable_size");
+	*(void **)&real.free_sized = mz_rare_definition("free_sized");
+	*(void **)&real.free_aligned_sized = mz_rare_definition("free_aligned_sized");
 	find(&mz_real_maps.mmap, "mmap");
 	find(&mz_real_maps.munmap, "munmap");
 	find(&mz_real_maps.mremap, "mremap");
@@ -81,6 +94,7 @@ static void resolve(void)
 	find(&mz_real_maps.sbrk, "sbrk");
 	find(&real_reallocarray, "reallocarray");
 	mz_become_find();
+	find_clock();
 	mz_real_dlsym = (void *)dlsym;
 	mz_sizes_find();
 	ready = READY;
@@ -451,7 +465,7 @@ EXPORT void *malloc(size_t size)
 	return p;
 }
 
-EXPORT void free(void *p)
+static inline __attribute__((always_inline)) void free_seen(void *p)
 {
 	if (!prepared())
 		return;
@@ -459,6 +473,45 @@ EXPORT void free(void *p)
 		record_free(p);
 	if (!in_arena(p))
 		real.free(p);
+}
+
+EXPORT void free(void *p)
+{
+	free_seen(p);
+}
+
+/* The calls of C23 are usually made out of free(), which is seen. Where they do not exist, only a
+ * program that checks for that comes here. */
+EXPORT void free_sized(void *p, size_t size);
+EXPORT void free_sized(void *p, size_t size)
+{
+	if (!prepared())
+		return;
+	if (!real.free_sized || in_arena(p)) {
+		free_seen(p);
+		return;
+	}
+	if (mz_on())
+		record_free(p);
+	mz_hide(&mz_me);
+	real.free_sized(p, size);
+	mz_show(&mz_me);
+}
+
+EXPORT void free_aligned_sized(void *p, size_t align, size_t size);
+EXPORT void free_aligned_sized(void *p, size_t align, size_t size)
+{
+	if (!prepared())
+		return;
+	if (!real.free_aligned_sized || in_arena(p)) {
+		free_seen(p);
+		return;
+	}
+	if (mz_on())
+		record_free(p);
+	mz_hide(&mz_me);
+	real.free_aligned_sized(p, align, size);
+	mz_show(&mz_me);
 }
 
 /* n * size of a call, as it goes into a record. */
@@ -672,6 +725,8 @@ MZ_SEE(memalign);
 MZ_SEE(posix_memalign);
 MZ_SEE(valloc);
 MZ_SEE(pvalloc);
+MZ_SEE(free_sized);
+MZ_SEE(free_aligned_sized);
 
 static void *mmap64_too; /* the same as mmap */
 
@@ -696,6 +751,8 @@ const struct mz_hook mz_hooks[MZ_REALS] = {
 	{mz_see_dlsym, &mz_real_dlsym, false},
 	{(void *)mz_see_prctl, &mz_real_prctl, false},
 	{(void *)mz_see_syscall, &mz_real_syscall, false},
+	{(void *)mz_see_free_sized, (void **)&real.free_sized, false},
+	{(void *)mz_see_free_aligned_sized, (void **)&real.free_aligned_sized, false},
 };
 
 /* A program that never asks for memory is recorded as well, with no event. The arguments are

@@ -3,18 +3,13 @@
  * For `memorizer record --pid`, which loads this library into a running program and makes one of
  * its threads call these functions, one after the other. They must not change errno.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <unistd.h>
-
 #include "entries.h"
 #include "hooks.h"
 #include "operators.h"
-#include "own_map.h"
 #include "redirect.h"
 #include "region.h"
 #include "ring.h"
+#include "system.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -30,18 +25,18 @@ static bool is_recorded(void)
  * the program belongs to. Its size cannot be changed. */
 static int make_region(struct mz_region **region)
 {
-	int fd = memfd_create("memorizer", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
+	int fd = mz_memfd("memorizer", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
 	void *p = MAP_FAILED;
 
-	if (fd >= 0 && !ftruncate(fd, (off_t)MZ_REGION_BYTES) &&
-	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	if (fd >= 0 && !mz_ftruncate(fd, (off_t)MZ_REGION_BYTES) &&
+	    !mz_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		p = mz_own_map(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 	*region = p;
 	if (p != MAP_FAILED)
 		return fd;
 	ret = -errno;
 	if (fd >= 0)
-		close(fd);
+		mz_close(fd);
 	return ret;
 }
 
@@ -73,7 +68,7 @@ EXPORT void memorizer_attach(struct mz_attach_call *c)
 		fd = ret = make_region(&region);
 		if (fd >= 0) {
 			c->fd = fd;
-			fcntl(fd, F_GET_SEALS);
+			mz_fcntl(fd, F_GET_SEALS, 0);
 			mz_region_made(fd);
 			ret = -EPROTO;
 			if (region->magic == MZ_REGION_MAGIC &&
@@ -81,7 +76,7 @@ EXPORT void memorizer_attach(struct mz_attach_call *c)
 				ret = begin(region);
 			if (ret < 0)
 				mz_own_unmap(region, MZ_REGION_BYTES);
-			close(fd);
+			mz_close(fd);
 		}
 	}
 	errno = saved;

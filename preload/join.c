@@ -2,20 +2,14 @@
 /* Join a recording: find the region, claim a place for this program, and leave again. */
 #include "join.h"
 
-#include "own_map.h"
 #include "region.h"
 #include "ring.h"
 #include "stack.h"
+#include "system.h"
 #include "thin.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct mz_region *mz_region;
 bool mz_use_tsc;
@@ -38,7 +32,7 @@ static bool counts_missed; /* recording has stopped, but the recorder is told ho
 static void put_path(char *path, size_t size)
 {
 	const char *called = (const char *)getauxval(AT_EXECFN), *name, *slash;
-	ssize_t n = readlink("/proc/self/exe", path, size - 1);
+	ssize_t n = mz_readlink("/proc/self/exe", path, size - 1);
 	struct stat a, b;
 
 	path[n < 0 ? 0 : n] = '\0';
@@ -46,8 +40,8 @@ static void put_path(char *path, size_t size)
 	if (n < 0 && called && strlen(called) < size)
 		strcpy(path, called);
 	/* for a script, this is the name of the script, but its interpreter runs */
-	if (!called || stat(called, &a) || stat("/proc/self/exe", &b) || a.st_ino != b.st_ino ||
-	    a.st_dev != b.st_dev)
+	if (!called || mz_stat(called, &a) || mz_stat("/proc/self/exe", &b) ||
+	    a.st_ino != b.st_ino || a.st_dev != b.st_dev)
 		return;
 	name = strrchr(called, '/');
 	name = name ? name + 1 : called;
@@ -63,7 +57,7 @@ static void tell_alone(void)
 	uint32_t i = __atomic_fetch_add(&mz_region->alone, 1, __ATOMIC_RELAXED);
 	char name[16] = "";
 
-	prctl(PR_GET_NAME, name);
+	mz_thread_name(name);
 	if (i < MZ_ALONE_NAMES)
 		memcpy(mz_region->alone_names[i], name, sizeof(name));
 }
@@ -71,22 +65,22 @@ static void tell_alone(void)
 /* SIZE RESIDENT SHARED ..., in pages. */
 static uint64_t anonymous_bytes(void)
 {
-	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	int fd = mz_open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	uint64_t v[3] = {0};
 	char buf[128] = "";
 	unsigned n = 0;
 
-	if (fd < 0 || read(fd, buf, sizeof(buf) - 1) < 0)
+	if (fd < 0 || mz_read(fd, buf, sizeof(buf) - 1) < 0)
 		buf[0] = '\0';
 	if (fd >= 0)
-		close(fd);
+		mz_close(fd);
 	for (const char *p = buf; *p && n < 3; p++) {
 		if (*p >= '0' && *p <= '9')
 			v[n] = v[n] * 10 + (uint64_t)(*p - '0');
 		else
 			n++;
 	}
-	return v[1] > v[2] ? (v[1] - v[2]) * (uint64_t)getpagesize() : 0;
+	return v[1] > v[2] ? (v[1] - v[2]) * getauxval(AT_PAGESZ) : 0;
 }
 
 void mz_tell_end(void)
@@ -104,7 +98,7 @@ void mz_tell_blind(uint32_t what)
 /* A child of vfork() shares this memory, but is not this program. */
 bool mz_tell_exec(bool begins)
 {
-	if (*mz_alive < MZ_ALIVE_ON || !mz_region || (uint32_t)getpid() != my_pid)
+	if (*mz_alive < MZ_ALIVE_ON || !mz_region || mz_getpid() != my_pid)
 		return false;
 	__atomic_store_n(&mz_region->images[mz_my_image].becomes,
 			 !begins	      ? MZ_BECOMES_NOTHING
@@ -124,7 +118,7 @@ static bool claim_image(uint32_t parent)
 		    !__atomic_compare_exchange_n(&m->state, &want, MZ_IMAGE_CLAIMED, false,
 						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
-		m->pid = my_pid = (uint32_t)getpid();
+		m->pid = my_pid = mz_getpid();
 		m->parent = parent;
 		m->missed = 0;
 		m->left = MZ_LEFT_NOT;
@@ -154,7 +148,7 @@ static void make_alive_page(void)
 
 	if (p == MAP_FAILED)
 		return;
-	if (madvise(p, 4096, MADV_WIPEONFORK)) {
+	if (mz_madvise(p, 4096, MADV_WIPEONFORK)) {
 		mz_own_unmap(p, 4096);
 		return;
 	}
@@ -167,7 +161,10 @@ static uint32_t recorders; /* recorders that attached after the first */
 
 static void forget_ring(struct mz_thread *t)
 {
-	*t = (struct mz_thread){.hidden = t->hidden};
+	*t = (struct mz_thread){.hidden = t->hidden,
+				.stack_top = t->stack_top,
+				.stack_low = t->stack_low,
+				.stack_whole = t->stack_whole};
 }
 
 void mz_leave(uint32_t why)
@@ -186,14 +183,20 @@ void mz_come_back(uint32_t alive)
 	*mz_alive = alive;
 }
 
-/* The recorder is gone: its memory is returned, and another one may attach. Threads that still
- * look at it find zeros, as in a region without a reader. */
+/* Return the memory of a region. Its addresses stay taken: threads that still look at it find
+ * zeros, as in a region without a reader. */
+static void give_back(struct mz_region *region)
+{
+	mz_own_map(region, MZ_REGION_BYTES, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);
+}
+
+/* The recorder is gone, and another one may attach. */
 void mz_forget_region(void)
 {
 	*mz_alive = MZ_ALIVE_OFF;
 	mz_region_unlock();
-	mz_own_map(mz_region, MZ_REGION_BYTES, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);
+	give_back(mz_region);
 }
 
 bool mz_on_slow(uint32_t alive)
@@ -241,7 +244,7 @@ bool mz_attach(void)
 	}
 	forget_ring(&mz_me);
 	if (mz_region && !mz_sandboxed && !mz_region->stop && mz_alive != &early_alive) {
-		uint32_t pid = (uint32_t)getpid();
+		uint32_t pid = mz_getpid();
 
 		mz_use_tsc = mz_region->flags & MZ_REGION_TSC;
 		mz_thinned |= mz_region->thin != 0;
@@ -263,6 +266,8 @@ bool mz_attach(void)
 
 bool mz_attach_to(struct mz_region *region)
 {
+	struct mz_region *old = mz_region;
+
 	if (mz_alive == &early_alive)
 		make_alive_page();
 	if (mz_alive == &early_alive)
@@ -276,9 +281,13 @@ bool mz_attach_to(struct mz_region *region)
 	mz_use_tsc = region->flags & MZ_REGION_TSC;
 	mz_thinned |= region->thin != 0;
 	recorders++;
-	if (!claim_image(MZ_IMAGES))
+	if (!claim_image(MZ_IMAGES)) {
+		mz_region = old; /* the caller unmaps the other */
 		return false;
+	}
 	mz_see_thread_exits();
 	__atomic_store_n(mz_alive, MZ_ALIVE_ON + recorders, __ATOMIC_RELEASE);
+	if (old)
+		give_back(old);
 	return true;
 }

@@ -5,24 +5,29 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "code_ranges.h"
 #include "entries.h"
 #include "hooks.h"
 #include "operators.h"
+#include "region.h"
 #include "ring.h"
+#include "stack.h"
+#include "system.h"
 
 static const char *const names[MZ_REALS] = {MZ_REAL_CALLS};
 
 static bool redirected;
 static const struct r_debug_extended *for_debuggers; /* only the executable has it */
 static unsigned long long objects_seen;		     /* dlpi_adds */
+static unsigned long long unloads_seen;		     /* dlpi_subs */
 
 struct object {
 	uintptr_t base, start, end;
 	const ElfW(Sym) * symbols;
 	const char *strings;
 	uintptr_t relro, relro_end;
+	bool finished;	  /* by the linker; false = not known */
 	bool usual_scope; /* a name means the same in it as in the executable */
 	bool unlocked;
 	unsigned changed;
@@ -34,6 +39,8 @@ struct pass {
 	const ElfW(Dyn) * executable; /* its list, and the names in it */
 	const char *strings;
 	unsigned changed;
+	unsigned long long adds; /* dlpi_adds */
+	bool unfinished;	 /* an object was left out: the linker still works on it */
 };
 
 /* The number of a call in the table; MZ_REALS = none of ours. */
@@ -45,14 +52,30 @@ static unsigned find_call(const char *name)
 	return MZ_REALS;
 }
 
-/* The linker made it read-only when it was done: it is made writable for as long as necessary. */
+/* ---- what the linker is done with --------------------------------------------- */
+
+/* A library is on the linker's list before it is relocated, and another thread may be loading one
+ * just now. If its pages were made read-only here, the linker's next write would crash; and what it
+ * has not filled in yet cannot be told from what is not ours. Its last step is to make these pages
+ * read-only. What was there from the start is complete. */
+static bool is_finished(struct object *o, const struct pass *p)
+{
+	if (!o->finished)
+		o->finished = p->at_start || o->relro >= o->relro_end || mz_is_sealed(o->relro);
+	return o->finished;
+}
+
+/* It is made writable for as long as necessary. */
 static bool unlock(struct object *o, uintptr_t slot)
 {
 	if (o->unlocked || slot < o->relro || slot >= o->relro_end)
 		return true;
-	o->unlocked = !mprotect((void *)o->relro, o->relro_end - o->relro, PROT_READ | PROT_WRITE);
+	o->unlocked =
+		!mz_mprotect((void *)o->relro, o->relro_end - o->relro, PROT_READ | PROT_WRITE);
 	return o->unlocked;
 }
+
+/* ---- one object ----------------------------------------------------------------- */
 
 /* The replacement for a function, and the function itself; false: the function is left alone. */
 static bool find_hook(const char *name, void **hook, void **real)
@@ -83,31 +106,41 @@ static bool is_lazy(const struct object *o, const ElfW(Rela) * r, const ElfW(Sym
 					      mz_operator(o->strings + sym->st_name, &hook, &real));
 }
 
-static void change(struct object *o, const ElfW(Rela) * r, bool ours)
+/* False: the object is not finished. */
+static bool change(struct object *o, const ElfW(Rela) * r, struct pass *p)
 {
 	const ElfW(Sym) *sym = &o->symbols[ELF64_R_SYM(r->r_info)];
 	void **slot = (void **)(o->base + r->r_offset), *now, *hook, *real;
 
 	if (!find_hook(o->strings + sym->st_name, &hook, &real))
-		return;
+		return true;
 	now = __atomic_load_n(slot, __ATOMIC_RELAXED);
-	if (ours ? now != real && !is_lazy(o, r, sym, (uintptr_t)now) : now != hook)
-		return;
+	if (now == (p->ours ? hook : real))
+		return true;
+	if (!is_finished(o, p))
+		return false;
+	now = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	if (p->ours ? now != real && !is_lazy(o, r, sym, (uintptr_t)now) : now != hook)
+		return true;
 	if (!unlock(o, (uintptr_t)slot))
-		return;
-	__atomic_store_n(slot, ours ? hook : real, __ATOMIC_RELEASE);
+		return true;
+	__atomic_store_n(slot, p->ours ? hook : real, __ATOMIC_RELEASE);
 	o->changed++;
+	return true;
 }
 
-static void change_all(struct object *o, const ElfW(Rela) * r, size_t bytes, bool ours)
+static bool change_all(struct object *o, const ElfW(Rela) * r, size_t bytes, struct pass *p)
 {
 	for (size_t i = 0; r && i < bytes / sizeof(*r); i++) {
 		unsigned type = ELF64_R_TYPE(r[i].r_info);
 
-		if (ELF64_R_SYM(r[i].r_info) && (type == R_X86_64_JUMP_SLOT ||
-						 type == R_X86_64_GLOB_DAT || type == R_X86_64_64))
-			change(o, &r[i], ours);
+		if (ELF64_R_SYM(r[i].r_info) &&
+		    (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
+		     type == R_X86_64_64) &&
+		    !change(o, &r[i], p))
+			return false;
 	}
+	return true;
 }
 
 /* The linker has relocated these, but not in the object that the kernel provides. */
@@ -116,7 +149,7 @@ static const void *table(const struct object *o, const ElfW(Dyn) * d)
 	return (const void *)(d->d_un.d_ptr < o->base ? d->d_un.d_ptr + o->base : d->d_un.d_ptr);
 }
 
-static void change_object(struct object *o, const ElfW(Dyn) * d, bool ours)
+static void change_object(struct object *o, const ElfW(Dyn) * d, struct pass *p)
 {
 	const ElfW(Rela) *rela = NULL, *plt = NULL;
 	size_t rela_bytes = 0, plt_bytes = 0;
@@ -140,10 +173,10 @@ static void change_object(struct object *o, const ElfW(Dyn) * d, bool ours)
 	}
 	if (!o->symbols || !o->strings)
 		return;
-	change_all(o, rela, rela_bytes, ours);
-	change_all(o, plt, plt_bytes, ours);
+	if (!change_all(o, rela, rela_bytes, p) || !change_all(o, plt, plt_bytes, p))
+		p->unfinished = true;
 	if (o->unlocked)
-		mprotect((void *)o->relro, o->relro_end - o->relro, PROT_READ);
+		mz_mprotect((void *)o->relro, o->relro_end - o->relro, PROT_READ);
 }
 
 static const char *base_name(const char *path)
@@ -191,11 +224,11 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 			o.relro_end = (at + ph->p_memsz) & ~(uintptr_t)4095;
 		}
 	}
-	objects_seen = info->dlpi_adds;
+	p->adds = info->dlpi_adds;
 	if (!dynamic || (self >= o.start && self < o.end))
 		return 0;
 	o.usual_scope = has_usual_scope(p, info->dlpi_name);
-	change_object(&o, dynamic, p->ours);
+	change_object(&o, dynamic, p);
 	p->changed += o.changed;
 	/* the first one is the executable */
 	if (!p->executable) {
@@ -210,15 +243,25 @@ unsigned mz_redirect(bool ours)
 	struct pass p = {.ours = ours,
 			 .at_start = !objects_seen && !(mz_region->flags & MZ_REGION_INJECTED)};
 
+	int saved = errno;
+
 	redirected = ours;
 	dl_iterate_phdr(visit, &p);
+	/* what was left out is tried again by the next call */
+	if (!p.unfinished)
+		objects_seen = p.adds;
+	errno = saved;
 	return p.changed;
 }
+
+struct counts {
+	unsigned long long adds, subs;
+};
 
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
-	*(unsigned long long *)arg = info->dlpi_adds;
+	*(struct counts *)arg = (struct counts){info->dlpi_adds, info->dlpi_subs};
 	return 1;
 }
 
@@ -234,13 +277,17 @@ void mz_look_for_namespaces(void)
 
 void mz_redirect_new(void)
 {
-	unsigned long long now = 0;
+	struct counts now = {0};
 
 	mz_look_for_namespaces();
 
-	if (!redirected)
+	if (!redirected || mz_sandboxed)
 		return;
 	dl_iterate_phdr(look, &now);
-	if (now != objects_seen)
+	if (now.subs != unloads_seen) {
+		unloads_seen = now.subs;
+		mz_stack_unloaded();
+	}
+	if (now.adds != objects_seen)
 		mz_redirect(true);
 }

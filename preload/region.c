@@ -2,16 +2,11 @@
 /* Find and map the shared memory, and hold the lock that shows that this program is alive. */
 #include "region.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "own_map.h"
+#include "system.h"
 
 bool mz_sandboxed;
 char **mz_region_environment;
@@ -28,18 +23,18 @@ static bool from_proc_environ(char *value, size_t size)
 	static const char name[] = "\0" MZ_REGION_ENV "=";
 	char buf[8192];
 	size_t keep = 0;
-	int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+	int fd = mz_open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
 		return false;
 	buf[keep++] = '\0';
-	while ((n = read(fd, buf + keep, sizeof(buf) - 1 - keep)) > 0) {
+	while ((n = mz_read(fd, buf + keep, sizeof(buf) - 1 - keep)) > 0) {
 		size_t have = keep + (size_t)n;
 		char *p = memmem(buf, have, name, sizeof(name) - 1);
 
 		if (p && memchr(p + 1, '\0', have - (size_t)(p + 1 - buf))) {
-			close(fd);
+			mz_close(fd);
 			p += sizeof(name) - 1;
 			if (strlen(p) >= size)
 				return false;
@@ -50,7 +45,7 @@ static bool from_proc_environ(char *value, size_t size)
 		keep = have < sizeof(buf) / 2 ? have : sizeof(buf) / 2;
 		memmove(buf, buf + have - keep, keep);
 	}
-	close(fd);
+	mz_close(fd);
 	return false;
 }
 
@@ -69,12 +64,12 @@ static const char *from_start(void)
 static uint32_t from_status(const char *key, unsigned n, uint32_t fallback)
 {
 	char buf[4096];
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
+	int fd = mz_open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : mz_read(fd, buf, sizeof(buf) - 1);
 	char *p;
 
 	if (fd >= 0)
-		close(fd);
+		mz_close(fd);
 	buf[len < 0 ? 0 : len] = '\0';
 	p = strstr(buf, key);
 	if (!p)
@@ -114,7 +109,7 @@ static bool is_region(int fd)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && is_meant(&st);
+	return !mz_fstat(fd, &st) && is_meant(&st);
 }
 
 /* The process in the path may have ended, and another process may have its number and such a
@@ -124,12 +119,12 @@ static int open_named(const char *name)
 	struct stat st;
 	int fd;
 
-	if (!*name || stat(name, &st) || !is_meant(&st))
+	if (!*name || mz_stat(name, &st) || !is_meant(&st))
 		return -1;
-	fd = open(name, O_RDWR | O_CLOEXEC);
+	fd = mz_open(name, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || is_region(fd))
 		return fd;
-	close(fd);
+	mz_close(fd);
 	return -1;
 }
 
@@ -191,16 +186,16 @@ static int open_to_map(void)
 	if (fd >= 0)
 		return fd;
 	kept = find_kept();
-	return kept < 0 ? -1 : fcntl(kept, F_DUPFD_CLOEXEC, 0);
+	return kept < 0 ? -1 : mz_fcntl(kept, F_DUPFD_CLOEXEC, 0);
 }
 
 static int keep_as(int fd, int from)
 {
-	int kept = fcntl(fd, F_DUPFD, from);
+	int kept = mz_fcntl(fd, F_DUPFD, from);
 
 	if (kept < from + KEPT_NUMBERS)
 		return kept;
-	close(kept);
+	mz_close(kept);
 	return -1;
 }
 
@@ -212,7 +207,7 @@ void mz_region_keep(void)
 	for (unsigned i = 0; fd >= 0 && kept < 0 && i < sizeof(kept_from) / sizeof(*kept_from); i++)
 		kept = keep_as(fd, kept_from[i]);
 	if (fd >= 0)
-		close(fd);
+		mz_close(fd);
 	errno = saved;
 }
 
@@ -229,7 +224,7 @@ bool mz_region_barred(void)
 {
 	struct stat st;
 	int saved = errno;
-	bool barred = *path && (stat(path, &st) ? errno == EACCES : is_other_user(&st)) &&
+	bool barred = *path && (mz_stat(path, &st) ? errno == EACCES : is_other_user(&st)) &&
 		      find_kept() < 0;
 
 	errno = saved;
@@ -241,7 +236,7 @@ bool mz_region_barred(void)
 /* The size is fixed, so that reading it can never raise SIGBUS. */
 static bool is_sealed(int fd)
 {
-	int seals = fcntl(fd, F_GET_SEALS), want = F_SEAL_SHRINK | F_SEAL_GROW;
+	int seals = mz_fcntl(fd, F_GET_SEALS, 0), want = F_SEAL_SHRINK | F_SEAL_GROW;
 
 	return seals >= 0 && (seals & want) == want;
 }
@@ -261,7 +256,7 @@ struct mz_region *mz_region_map(void)
 		return NULL;
 	r = mz_own_map(NULL, MZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 	if (r == MAP_FAILED) {
-		close(fd);
+		mz_close(fd);
 		return NULL;
 	}
 	/* the dynamic linker has made the calls up to here itself; a filter that the recorder does
@@ -275,7 +270,7 @@ struct mz_region *mz_region_map(void)
 		mz_own_unmap(r, MZ_REGION_BYTES);
 		r = NULL;
 	}
-	close(fd);
+	mz_close(fd);
 	return r;
 }
 
@@ -289,16 +284,16 @@ static bool lock_through(int fd, uint32_t image)
 		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)image, .l_len = 1};
 	void *p;
 
-	if (fcntl(fd, F_OFD_SETLK, &l))
+	if (mz_fcntl(fd, F_OFD_SETLK, (long)&l))
 		return false;
 	p = mz_own_map(NULL, 4096, PROT_READ, MAP_SHARED, fd);
 	if (p == MAP_FAILED)
 		return false;
-	if (madvise(p, 4096, MADV_DONTFORK)) {
+	if (mz_madvise(p, 4096, MADV_DONTFORK)) {
 		mz_own_unmap(p, 4096);
 		return false;
 	}
-	life = p;
+	__atomic_store_n(&life, p, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -308,20 +303,23 @@ bool mz_region_lock(uint32_t image)
 	bool locked = fd >= 0 && lock_through(fd, image);
 
 	if (fd >= 0)
-		close(fd);
+		mz_close(fd);
 	return locked;
 }
 
+/* Two threads may notice at once that the recorder is gone: only one of them unmaps it, because
+ * the program may have something else there by the time of the other. */
 void mz_region_unlock(void)
 {
-	if (life)
-		mz_own_unmap(life, 4096);
-	life = NULL;
+	void *p = __atomic_exchange_n(&life, NULL, __ATOMIC_ACQ_REL);
+
+	if (p)
+		mz_own_unmap(p, 4096);
 }
 
 void mz_region_forked(void)
 {
-	life = NULL;
+	__atomic_store_n(&life, NULL, __ATOMIC_RELAXED);
 }
 
 void mz_region_made(int fd)
@@ -330,7 +328,7 @@ void mz_region_made(int fd)
 
 	mz_region_unlock();
 	path[0] = '\0';
-	if (!fstat(fd, &st)) {
+	if (!mz_fstat(fd, &st)) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		inode = st.st_ino;
 	}

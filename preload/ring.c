@@ -4,16 +4,13 @@
 
 #include "join.h"
 #include "stack.h"
+#include "system.h"
 #include "thin.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <memorizer.h>
 
@@ -24,6 +21,14 @@
 __thread struct mz_thread mz_me;
 
 uint32_t mz_waiting;
+
+/* Until the C library's, which needs no system call, is known. */
+static int kernel_clock(clockid_t clock, struct timespec *t)
+{
+	return (int)mz_system(SYS_clock_gettime, (const long[6]){clock, (long)t});
+}
+
+mz_clock_call *mz_real_clock = kernel_clock;
 
 static pthread_key_t exit_key;
 static bool exit_key_made;
@@ -143,7 +148,7 @@ static bool take_ring(struct mz_thread *t)
 		return false;
 	}
 	__atomic_store_n(&r->image, mz_my_image, __ATOMIC_RELAXED);
-	r->tid = (uint32_t)syscall(SYS_gettid);
+	r->tid = mz_gettid();
 	t->data = mz_ring_data(mz_region, i);
 	t->number = i;
 	t->mask = mz_ring_records(i) - 1;
@@ -199,7 +204,7 @@ static bool on_signal_stack(void)
 {
 	stack_t s = {0};
 
-	return !sigaltstack(NULL, &s) && (s.ss_flags & SS_ONSTACK);
+	return !mz_sigaltstack(&s) && (s.ss_flags & SS_ONSTACK);
 }
 
 bool mz_given_up(uintptr_t began, const void *frame)
@@ -259,7 +264,8 @@ static void futex(uint32_t *word, int op, uint32_t value, long ns)
 {
 	struct timespec limit = {.tv_nsec = ns};
 
-	syscall(SYS_futex, word, op, value, op == FUTEX_WAIT ? &limit : NULL, NULL, 0);
+	mz_system(SYS_futex,
+		  (const long[6]){(long)word, op, value, op == FUTEX_WAIT ? (long)&limit : 0});
 }
 
 void mz_ring_bell(void)
@@ -280,11 +286,12 @@ bool mz_recorder_died(void)
 }
 
 /* Must a thread that waits for room give up? looks: polls since the recorder's last heartbeat. */
-static bool give_up(unsigned *looks, uint32_t *beat)
+static bool give_up(const struct mz_thread *t, unsigned *looks, uint32_t *beat)
 {
 	uint32_t now = __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED);
 
-	if (*mz_alive < MZ_ALIVE_ON)
+	/* nobody empties a ring of the recorder before */
+	if (*mz_alive < MZ_ALIVE_ON || *mz_alive != t->alive)
 		return true;
 	if (__atomic_load_n(&mz_region->stop, __ATOMIC_RELAXED)) {
 		*mz_alive = MZ_ALIVE_OFF;
@@ -412,7 +419,7 @@ bool mz_wait_room(struct mz_thread *t, uint64_t at, unsigned n)
 
 		look_at_tail(t, r);
 		ok = at + n - t->tail <= t->room;
-		if (ok || drops(t, at, n) || give_up(&idle, &beat))
+		if (ok || drops(t, at, n) || give_up(t, &idle, &beat))
 			break;
 		sleep_for_room(t, room, begun);
 		slept = true;

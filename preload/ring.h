@@ -31,6 +31,9 @@ struct mz_thread {
 	uint64_t lost;	     /* dropped since the last record */
 	uint64_t lost_since;
 	uintptr_t unwinder_at;	  /* frame of the unwinder; 0 = it does not run */
+	uintptr_t stack_top;	  /* of the thread's own stack; 0 = not known */
+	uintptr_t stack_low;	  /* it is known to reach down to here */
+	bool stack_whole;	  /* and no further */
 	bool in_unwinder;	  /* stacks: what it allocates itself is not recorded */
 	bool taking;		  /* the thread is just taking a ring */
 	bool no_ring;		  /* there was none left; events are counted as missed */
@@ -61,7 +64,7 @@ extern uint32_t mz_generation __attribute__((visibility("hidden")));
 bool mz_attach(void) __attribute__((visibility("hidden")));
 
 /* A recorder attached to the running program: record into this region from now on. The previous
- * one stays mapped, for threads that may still be using it. */
+ * one loses its memory, but not its addresses, for threads that may still be using it. */
 bool mz_attach_to(struct mz_region *region) __attribute__((visibility("hidden")));
 
 bool mz_recorder_died(void) __attribute__((visibility("hidden")));
@@ -124,11 +127,15 @@ static inline __attribute__((always_inline)) bool mz_on(void)
 /* Threads that wait for room in their rings. */
 extern uint32_t mz_waiting __attribute__((visibility("hidden")));
 
+/* The C library's clock_gettime(), even if the program has a function of that name. */
+typedef int mz_clock_call(clockid_t clock, struct timespec *t);
+extern mz_clock_call *mz_real_clock __attribute__((visibility("hidden")));
+
 static inline uint64_t mz_clock_slow(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	mz_real_clock(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 

@@ -2,69 +2,34 @@
 /* Notice when a program enters a sandbox, and stop recording before a system call would kill it. */
 #include "sandbox.h"
 
-#include <errno.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "become.h"
 #include "region.h"
 #include "ring.h"
+#include "system.h"
 
 #define EXPORT	  __attribute__((visibility("default")))
 #define MOST_CODE 4096u /* instructions: more the kernel does not take */
 
 void *mz_real_prctl, *mz_real_syscall;
 
-static long raw(long nr, const long a[6])
-{
-	long ret;
-#ifdef __x86_64__
-	register long r10 __asm__("r10") = a[3];
-	register long r8 __asm__("r8") = a[4];
-	register long r9 __asm__("r9") = a[5];
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "0"(nr), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-#else
-	(void)nr, (void)a;
-	ret = -ENOSYS;
-#endif
-	if (ret >= 0 || ret < -4095)
-		return ret;
-	errno = (int)-ret;
-	return -1;
-}
-
-static long raw3(long nr, long a, long b, long c)
-{
-	return raw(nr, (const long[6]){a, b, c});
-}
-
-/* May these bytes be read? The kernel copies a set of signals before it refuses the request;
- * every program may make that call, unlike those that are meant for this. */
+/* May these bytes be read? */
 static bool is_readable(uintptr_t at, size_t size)
 {
 	for (uintptr_t page = at & ~(uintptr_t)7; page < at + size;
 	     page = (page & ~(uintptr_t)4095) + 4096)
-		if (raw(SYS_rt_sigprocmask, (const long[6]){-1, (long)page, 0, 8}) < 0 &&
-		    errno == EFAULT)
+		if (!mz_readable(page))
 			return false;
 	return true;
 }
 
 bool mz_peek(const void *from, void *to, size_t size)
 {
-	int saved = errno;
 	bool good = size < UINTPTR_MAX - (uintptr_t)from && is_readable((uintptr_t)from, size);
 
-	errno = saved;
 	if (good)
 		memcpy(to, from, size);
 	return good;
@@ -95,7 +60,7 @@ static void wait_for_waiters(void)
 	struct timespec moment = {.tv_nsec = 1000000};
 
 	for (unsigned i = 0; i < 500 && __atomic_load_n(&mz_waiting, __ATOMIC_ACQUIRE); i++)
-		raw3(SYS_nanosleep, (long)&moment, 0, 0);
+		mz_system(SYS_nanosleep, (const long[6]){(long)&moment});
 }
 
 /* The call itself, after recording has ended if the call requires that. */
@@ -106,13 +71,13 @@ static long enter(long nr, const long a[6], bool harmless)
 	long ret;
 
 	if (harmless || was)
-		return raw(nr, a);
+		return mz_system(nr, a);
 	mz_sandboxed = true;
 	if (before >= MZ_ALIVE_ON) {
 		mz_leave(MZ_LEFT_SECCOMP);
 		wait_for_waiters();
 	}
-	ret = raw(nr, a);
+	ret = mz_system(nr, a);
 	if (ret >= 0)
 		return ret;
 	mz_sandboxed = false;
@@ -124,14 +89,14 @@ static long enter(long nr, const long a[6], bool harmless)
 static long see_prctl(const long a[6])
 {
 	if (a[0] != PR_SET_SECCOMP)
-		return raw(SYS_prctl, a);
+		return mz_system(SYS_prctl, a);
 	return enter(SYS_prctl, a, a[1] == SECCOMP_MODE_FILTER && is_harmless((void *)a[2]));
 }
 
 static long see_seccomp(const long a[6])
 {
 	if (a[0] != SECCOMP_SET_MODE_STRICT && a[0] != SECCOMP_SET_MODE_FILTER)
-		return raw(SYS_seccomp, a);
+		return mz_system(SYS_seccomp, a);
 	return enter(SYS_seccomp, a, a[0] == SECCOMP_SET_MODE_FILTER && is_harmless((void *)a[2]));
 }
 
@@ -161,9 +126,9 @@ long mz_see_syscall(long nr, ...)
 	if (__builtin_expect(nr == SYS_seccomp, 0))
 		return see_seccomp(a);
 	if (__builtin_expect(nr == SYS_execve || nr == SYS_execveat, 0))
-		return mz_see_exec(nr, a, raw);
+		return mz_see_exec(nr, a, mz_system);
 	mz_see_apart(nr, a);
-	return raw(nr, a);
+	return mz_system(nr, a);
 }
 
 #ifdef __x86_64__

@@ -92,6 +92,23 @@ static bool defines(const struct link_map *m, const char *name)
 	}
 }
 
+void *mz_rare_definition(const char *name)
+{
+	struct link_map *self = NULL, *m;
+	Dl_info info;
+	bool own;
+
+	if (!dladdr1 ||
+	    !dladdr1((void *)mz_rare_definition, &info, (void **)&self, RTLD_DL_LINKMAP))
+		return NULL;
+	for (m = self; m->l_prev; m = m->l_prev)
+		;
+	for (; m; m = m->l_next)
+		if (m != self && defines(m, name))
+			return mz_definition(name, &own);
+	return NULL;
+}
+
 const struct link_map *mz_allocator(const void *malloc)
 {
 	struct link_map *of_malloc = NULL, *of_c = NULL;

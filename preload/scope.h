@@ -22,4 +22,8 @@ HIDDEN const struct link_map *mz_allocator(const void *malloc);
  * memory, unlike dlsym() for a missing name. */
 HIDDEN void *mz_beside(const struct link_map *allocator, const char *name);
 
+/* The same for a function that most programs do not have: dlsym() would allocate a message that
+ * says so, and leave it for the program's dlerror(). NULL = none. */
+HIDDEN void *mz_rare_definition(const char *name);
+
 #endif

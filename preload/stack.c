@@ -3,23 +3,24 @@
 #include "stack.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "join.h"
-#include "own_map.h"
+#include "system.h"
 #include "walk.h"
 
 #define STACKS	   262144u /* kept numbers of stacks: 2 MiB */
 #define MOST_NOTES 65536u
 #define MODULES	   1024u
-#define STACK_SPAN (1ull << 30)
+#define PAGE	   4096u
+#define OWN_FRAME  65536u /* no frame of ours is larger */
+
+/* The kernel maps nothing else that close to the stack of the first thread, and the stack of
+ * another thread is rarely larger. */
+#define STACK_SPAN (64u << 20)
 
 extern const char __ehdr_start[] HIDDEN, _end[] HIDDEN;
 extern void *__libc_stack_end __attribute__((weak)); /* musl has none */
@@ -32,6 +33,7 @@ struct told {
 	uintptr_t last[MZ_STACK_DEPTH]; /* the stack sent last, outermost frame first */
 	uintptr_t ips[MZ_STACK_DEPTH];	/* the current one, innermost first */
 	struct mz_walked walked;
+	uint32_t unloads; /* when it was walked */
 };
 
 /* One mapping: rows, numbers of stacks, and what each ring has sent. */
@@ -39,8 +41,9 @@ static char *tables;
 static uint64_t *stacks;  /* half of a hash, and the number */
 static struct told *told; /* by ring */
 static uint32_t stack_numbers;
-static uintptr_t modules[MODULES];
+static uint64_t modules[MODULES]; /* hashes: see module_key() */
 static uint32_t module_count;
+static uint32_t unloads;      /* how often libraries were seen to be unloaded */
 static uint32_t tables_state; /* 0 = not made, 1 = being made, 2 = there, 3 = cannot be */
 
 static size_t table_bytes(void)
@@ -84,22 +87,60 @@ void mz_stack_forget(void)
 void mz_stack_restart(void)
 {
 	if (tables_state == 2)
-		madvise(tables, table_bytes(), MADV_DONTNEED); /* zeros again */
+		mz_madvise(tables, table_bytes(), MADV_DONTNEED); /* zeros again */
 	module_count = 0;
+}
+
+/* The rows of a library that is gone may be wrong for what is there now. Other threads may be using
+ * them: an entry that is wiped is computed again. */
+void mz_stack_unloaded(void)
+{
+	int saved = errno;
+
+	if (tables_state == 2)
+		mz_madvise(tables, mz_walk_table(), MADV_DONTNEED); /* zeros again */
+	__atomic_fetch_add(&unloads, 1, __ATOMIC_RELEASE);
+	errno = saved;
 }
 
 /* ---- walking ---------------------------------------------------------------------- */
 
-/* The stack of this thread ends below this: its descriptor is there, and in the first thread
- * what the kernel put before the first frame. */
-static uintptr_t stack_top(uintptr_t sp)
+/* The stack of a thread ends below its descriptor; that of the first thread, below what the kernel
+ * put before its first frame. */
+static void find_own_stack(struct mz_thread *t)
 {
-	uintptr_t self = (uintptr_t)pthread_self();
-	uintptr_t first = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
+	bool first = mz_gettid() == mz_getpid() && &__libc_stack_end;
+	uintptr_t top = first ? (uintptr_t)__libc_stack_end : (uintptr_t)pthread_self();
 
-	if (sp < first && first - sp < STACK_SPAN && !(self > sp && self < first))
-		return first;
-	return self > sp && self - sp < STACK_SPAN ? self : 0;
+	t->stack_low = first ? top - STACK_SPAN : top & ~(uintptr_t)(PAGE - 1);
+	t->stack_whole = first;
+	t->stack_top = top;
+}
+
+/* It is not known where the stack of a thread begins: it is followed downwards as far as needed. No
+ * page of it is unreadable, but the one below it is. */
+static __attribute__((noinline)) bool follow_down(struct mz_thread *t, uintptr_t sp)
+{
+	while (sp < t->stack_low && !t->stack_whole) {
+		uintptr_t low = t->stack_low - PAGE;
+
+		if (t->stack_top - low > STACK_SPAN || !mz_readable(low))
+			t->stack_whole = true;
+		else
+			t->stack_low = low;
+	}
+	return sp >= t->stack_low;
+}
+
+uintptr_t mz_walk_top(uintptr_t sp)
+{
+	struct mz_thread *t = &mz_me;
+
+	if (__builtin_expect(!t->stack_top, 0))
+		find_own_stack(t);
+	if (sp >= t->stack_top || (sp < t->stack_low && !follow_down(t, sp)))
+		return 0;
+	return t->stack_top;
 }
 
 static inline uintptr_t word(uintptr_t at)
@@ -115,16 +156,14 @@ static bool ours(uintptr_t pc)
 /* From here up to the program's code: our own frames have frame pointers. */
 static unsigned take_stack(struct told *k, unsigned max, uint8_t *how)
 {
-	uintptr_t fp = (uintptr_t)__builtin_frame_address(0), pc, top = stack_top(fp);
+	uintptr_t fp = (uintptr_t)__builtin_frame_address(0), pc;
 
-	if (!top)
-		return 0;
 	for (unsigned i = 0; i < 16; i++) {
 		pc = word(fp + 8);
 		if (!ours(pc))
-			return mz_walk((struct mz_frame_at){pc, fp + 16, word(fp)}, top, k->ips,
-				       max, how, &k->walked);
-		if (word(fp) <= fp || word(fp) > top - 16)
+			return mz_walk((struct mz_frame_at){pc, fp + 16, word(fp)}, k->ips, max,
+				       how, &k->walked);
+		if (word(fp) <= fp || word(fp) - fp > OWN_FRAME)
 			return 0;
 		fp = word(fp);
 	}
@@ -195,13 +234,28 @@ static size_t put_own_file(char *to, size_t size)
 
 	memcpy(called, own->path, sizeof(called));
 	called[sizeof(called) - 1] = '\0';
-	if (strlen(called) <= size && !stat(called, &a) && !stat("/proc/self/exe", &b) &&
+	if (strlen(called) <= size && !mz_stat(called, &a) && !mz_stat("/proc/self/exe", &b) &&
 	    a.st_ino == b.st_ino && a.st_dev == b.st_dev) {
 		memcpy(to, called, strlen(called));
 		return strlen(called);
 	}
-	n = readlink("/proc/self/exe", to, size);
+	n = mz_readlink("/proc/self/exe", to, size);
 	return n > 0 ? (size_t)n : 0;
+}
+
+static inline uint64_t mix(uint64_t h, uint64_t v)
+{
+	return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29);
+}
+
+/* Another library may be loaded to where one was before. */
+static uint64_t module_key(const struct mz_module *m)
+{
+	uint64_t h = mix(m->start, m->end);
+
+	for (const char *p = m->path; *p; p++)
+		h = mix(h, (unsigned char)*p);
+	return h | 1;
 }
 
 /* Sends each module once: its address, its build ID, its file. */
@@ -211,14 +265,15 @@ void mz_walk_met(const struct mz_module *m)
 	char *p = text;
 	size_t len;
 	uint32_t n = __atomic_load_n(&module_count, __ATOMIC_ACQUIRE);
+	uint64_t key = module_key(m);
 
 	for (uint32_t i = 0; i < n && i < MODULES; i++)
-		if (modules[i] == m->start)
+		if (modules[i] == key)
 			return;
 	n = __atomic_fetch_add(&module_count, 1, __ATOMIC_ACQ_REL);
 	if (n >= MODULES)
 		return;
-	modules[n] = m->start;
+	modules[n] = key;
 	p = put_hex(p, m->end - m->start);
 	*p++ = ' ';
 	len = build_id(m, id, sizeof(id));
@@ -271,11 +326,6 @@ static bool tell_stack(struct mz_thread *t, struct told *k, uint32_t number, uns
 		k->depth = done;
 	} while (done < n);
 	return true;
-}
-
-static inline uint64_t mix(uint64_t h, uint64_t v)
-{
-	return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29);
 }
 
 /* In four lanes, none of which waits for another. */
@@ -331,6 +381,10 @@ uint32_t mz_stack_slow(struct mz_thread *t)
 	t->in_unwinder = true;
 	t->unwinder_at = (uintptr_t)__builtin_frame_address(0);
 	k = &told[t->number];
+	if (k->unloads != __atomic_load_n(&unloads, __ATOMIC_ACQUIRE)) {
+		k->unloads = unloads;
+		k->walked.count = 0;
+	}
 	n = take_stack(k, max < MZ_STACK_DEPTH ? max : MZ_STACK_DEPTH, &how);
 	if (n)
 		number = number_of(t, k, n, how);

@@ -19,4 +19,7 @@ void mz_stack_forget(void) __attribute__((visibility("hidden")));
 /* Another recorder, which has none either; other threads may be using the table. */
 void mz_stack_restart(void) __attribute__((visibility("hidden")));
 
+/* Libraries were unloaded: what is known about their code is no longer true. */
+__attribute__((visibility("hidden"))) void mz_stack_unloaded(void);
+
 #endif

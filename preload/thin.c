@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "own_map.h"
+#include "system.h"
 
 /* One bit for every 8 bytes of address space, which no two blocks share: leaves of 1 MiB, each
  * for 64 MiB, of which only the used pages take memory. */

@@ -3,12 +3,11 @@
 #include "unwind.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "system.h"
 
 #define PAGE 4096u
 
@@ -26,13 +25,6 @@ bool mz_can_unwind(void)
 #endif
 }
 
-/* May it be read? The kernel answers without a fault: it copies the set before it refuses the
- * request. */
-static bool is_readable(uintptr_t at)
-{
-	return syscall(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)7, NULL, 8) < 0 && errno != EFAULT;
-}
-
 /* The program headers of a module; 0 = they cannot be read. They are in the first page of the
  * file, which is mapped first, unless a tool that rewrites programs has put them elsewhere. */
 static unsigned program_headers(const struct mz_module *m, const ElfW(Phdr) * *ph)
@@ -46,7 +38,7 @@ static unsigned program_headers(const struct mz_module *m, const ElfW(Phdr) * *p
 	at = m->start + head->e_phoff;
 	end = at + head->e_phnum * sizeof(**ph);
 	if (end > m->end || end - at > PAGE ||
-	    (end - m->start > PAGE && (!is_readable(at) || !is_readable(end - 1))))
+	    (end - m->start > PAGE && (!mz_readable(at) || !mz_readable(end - 1))))
 		return 0;
 	*ph = (const void *)at;
 	return head->e_phnum;

@@ -3,16 +3,21 @@
 #include "walk.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <sys/auxv.h>
 #include <uapi/memorizer/record.h>
 #include <ucontext.h>
 
 #include "code_ranges.h"
+#include "system.h"
 
 #define ROWS	 65536u /* kept rows: 1 MiB */
 #define MAX_SCAN 1024u	/* words that are looked at for a return address */
-#define ODD_STEP 1u	/* instead of an address: this step must be computed again */
+#define PAGE	 4096u
+#define ODD_STEP 1u /* instead of an address: this step must be computed again */
+
+/* Of a stack whose end is not known: its size at most, and how far a frame may reach. */
+#define STACK_SPAN (1ull << 30)
+#define MAX_AHEAD  (1u << 20)
 
 /* Used by all threads without a lock: an entry is valid if its two words match. */
 struct entry {
@@ -95,19 +100,54 @@ static inline struct mz_row row_of(uintptr_t pc)
 /* ---- a step up --------------------------------------------------------------------- */
 
 /* Only memory between the first frame and the end of the stack is read, and always further up:
- * wrong tables give a wrong stack, not a crash. */
+ * wrong tables give a wrong stack, not a crash. The end of a stack that is not the thread's own,
+ * such as a coroutine's, is not known: there, the kernel is asked before a new page is read. */
 struct bounds {
 	uintptr_t low, top;
 	uintptr_t words; /* between them */
+	uintptr_t limit; /* where the stack may end at most; top = it is known */
 };
+
+static struct bounds bounds_from(uintptr_t low)
+{
+	uintptr_t own = mz_walk_top(low), top = own ? own : low;
+
+	return (struct bounds){
+		.low = low,
+		.top = top,
+		.words = (top - low) / 8,
+		.limit = own ? own : low + STACK_SPAN,
+	};
+}
+
+/* May the stack be taken to reach to this address? */
+static __attribute__((noinline)) bool extend(struct bounds *b, uintptr_t to)
+{
+	uintptr_t top = b->top;
+
+	if (to < top || to > b->limit || to - top > MAX_AHEAD)
+		return false;
+	for (; top < to; top = (top & ~(uintptr_t)(PAGE - 1)) + PAGE) {
+		if (!mz_readable(top)) {
+			b->limit = b->top = top;
+			b->words = (top - b->low) / 8;
+			return false;
+		}
+	}
+	b->top = top;
+	b->words = (top - b->low) / 8;
+	return true;
+}
 
 /* bytes from here on, a multiple of 8. The low bits of an address that is not aligned with
  * the first frame become the highest: one comparison for both ends and the alignment. */
-static inline bool in_stack(const struct bounds *b, uintptr_t at, size_t bytes)
+static inline bool in_stack(struct bounds *b, uintptr_t at, size_t bytes)
 {
 	uintptr_t off = at - b->low, word = off >> 3 | off << (8 * sizeof(off) - 3);
 
-	return word < b->words && b->words - word >= bytes / 8;
+	if (__builtin_expect(word < b->words && b->words - word >= bytes / 8, 1))
+		return true;
+	return b->limit != b->top && !(off & 7) && at >= b->low && extend(b, at + bytes);
 }
 
 static inline uintptr_t word(uintptr_t at)
@@ -116,7 +156,7 @@ static inline uintptr_t word(uintptr_t at)
 }
 
 /* *bp_at gets the place that rbp was read from, as in struct mz_step. */
-static inline bool by_row(const struct bounds *b, struct mz_row row, struct mz_frame_at *f,
+static inline bool by_row(struct bounds *b, struct mz_row row, struct mz_frame_at *f,
 			  uintptr_t *bp_at)
 {
 	uintptr_t cfa, at = 0, bp = f->bp;
@@ -136,7 +176,7 @@ static inline bool by_row(const struct bounds *b, struct mz_row row, struct mz_f
 	} else {
 		return false;
 	}
-	if (cfa <= f->sp || !in_stack(b, cfa, 8))
+	if (cfa <= f->sp || !in_stack(b, cfa - 8, 8))
 		return false;
 	if (row.saves_rbp) {
 		at = row.rbp_offset == INT32_MIN ? bp : cfa + (uintptr_t)(intptr_t)row.rbp_offset;
@@ -150,20 +190,25 @@ static inline bool by_row(const struct bounds *b, struct mz_row row, struct mz_f
 }
 
 /* The caller of a signal handler is the code that it interrupted, whose registers the kernel has
- * stored here. */
-static bool by_signal(const struct bounds *b, struct mz_frame_at *f)
+ * stored here. The handler may have run on a stack of its own. */
+static bool by_signal(struct bounds *b, struct mz_frame_at *f)
 {
 #ifdef __x86_64__
 	const ucontext_t *u = (const void *)f->sp;
 	struct mz_frame_at up;
+	struct bounds other;
 
 	if (!in_stack(b, f->sp, sizeof(*u)))
 		return false;
 	up.pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
 	up.sp = (uintptr_t)u->uc_mcontext.gregs[REG_RSP];
 	up.bp = (uintptr_t)u->uc_mcontext.gregs[REG_RBP];
-	if (up.sp <= f->sp || !in_stack(b, up.sp & ~(uintptr_t)7, 8))
-		return false;
+	if (up.sp <= f->sp || !in_stack(b, up.sp & ~(uintptr_t)7, 8)) {
+		other = bounds_from(up.sp & ~(uintptr_t)7);
+		if (!in_stack(&other, other.low, 8))
+			return false;
+		*b = other;
+	}
 	*f = up;
 	return true;
 #else
@@ -182,7 +227,7 @@ static bool is_code(uintptr_t pc)
 
 /* What run-time compilers usually generate: push rbp, mov rsp to rbp. The saved value is a frame
  * further up, unless the caller has a table: then it may use rbp for anything. */
-static bool by_frame_pointer(const struct bounds *b, struct mz_frame_at *f)
+static bool by_frame_pointer(struct bounds *b, struct mz_frame_at *f)
 {
 	uintptr_t bp = f->bp, saved;
 	uint8_t cfa;
@@ -199,7 +244,7 @@ static bool by_frame_pointer(const struct bounds *b, struct mz_frame_at *f)
 
 /* Can the walk continue from there? One step is enough to tell most values that only look like
  * return addresses from real ones. */
-static bool goes_on(const struct bounds *b, struct mz_frame_at f)
+static bool goes_on(struct bounds *b, struct mz_frame_at f)
 {
 	struct mz_row row = row_of(f.pc);
 	uintptr_t bp_at;
@@ -211,7 +256,7 @@ static bool goes_on(const struct bounds *b, struct mz_frame_at f)
 
 /* A guess: the first word up the stack that is a code address with a table, from which the walk
  * continues. */
-static bool by_scanning(const struct bounds *b, struct mz_frame_at *f)
+static bool by_scanning(struct bounds *b, struct mz_frame_at *f)
 {
 	uintptr_t at = (f->sp + 7) & ~(uintptr_t)7;
 
@@ -234,7 +279,7 @@ static bool by_scanning(const struct bounds *b, struct mz_frame_at *f)
 }
 
 /* Where the tables lead no further. */
-static __attribute__((noinline)) bool step_without(const struct bounds *b, struct mz_frame_at *f,
+static __attribute__((noinline)) bool step_without(struct bounds *b, struct mz_frame_at *f,
 						   uint8_t *how)
 {
 	int saved = errno;
@@ -267,12 +312,12 @@ static inline const struct mz_step *find_known(const struct mz_step *old, const 
 /* Do the same words still lead from a frame to the next one of the previous walk? This repeats the
  * checks of by_row(): the stack may have another end now, and another thread may have wiped the
  * list. */
-static inline bool still_leads(const struct bounds *b, const struct mz_step *from,
+static inline bool still_leads(struct bounds *b, const struct mz_step *from,
 			       const struct mz_step *to)
 {
 	uintptr_t cfa = to->at.sp;
 
-	if (cfa <= from->at.sp || !in_stack(b, cfa, 8) || word(cfa - 8) != to->at.pc)
+	if (cfa <= from->at.sp || !in_stack(b, cfa - 8, 8) || word(cfa - 8) != to->at.pc)
 		return false;
 	if (!to->bp_at)
 		return to->at.bp == from->at.bp;
@@ -290,8 +335,8 @@ static void remember(struct mz_walked *w, unsigned n)
 }
 
 /* Frames, until the last one or max of them. */
-static inline unsigned walk(const struct bounds *b, struct mz_frame_at at, uintptr_t *ips,
-			    unsigned max, uint8_t *how, struct mz_walked *walked)
+static inline unsigned walk(struct bounds *b, struct mz_frame_at at, uintptr_t *ips, unsigned max,
+			    uint8_t *how, struct mz_walked *walked)
 {
 	unsigned which = walked->which & 1, n = 0;
 	const struct mz_step *old = walked->steps[which], *end = old + walked->count;
@@ -334,10 +379,10 @@ static inline unsigned walk(const struct bounds *b, struct mz_frame_at at, uintp
 	return n;
 }
 
-unsigned mz_walk(struct mz_frame_at at, uintptr_t top, uintptr_t *ips, unsigned max, uint8_t *how,
+unsigned mz_walk(struct mz_frame_at at, uintptr_t *ips, unsigned max, uint8_t *how,
 		 struct mz_walked *walked)
 {
-	struct bounds b = {.low = at.sp, .top = top, .words = (top - at.sp) / 8};
+	struct bounds b = bounds_from(at.sp);
 	unsigned n;
 
 	*how = 0;

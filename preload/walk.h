@@ -34,10 +34,14 @@ struct mz_walked {
 	struct mz_step steps[2][MZ_STEPS]; /* innermost first */
 };
 
-/* The return addresses from the frame on, innermost first, at most max of them, of
- * a stack that ends below top. *how gets bits of enum mz_stack_how. */
-HIDDEN unsigned mz_walk(struct mz_frame_at at, uintptr_t top, uintptr_t *ips, unsigned max,
-			uint8_t *how, struct mz_walked *walked);
+/* The return addresses from the frame on, innermost first, at most max of them. *how gets bits of
+ * enum mz_stack_how. */
+HIDDEN unsigned mz_walk(struct mz_frame_at at, uintptr_t *ips, unsigned max, uint8_t *how,
+			struct mz_walked *walked);
+
+/* The end of the thread's own stack, if this address is on it: then everything in between can be
+ * read. 0 = it is another stack. Called by mz_walk(). */
+HIDDEN uintptr_t mz_walk_top(uintptr_t sp);
 
 /* Bytes of the table of known code addresses: zeros at first. */
 HIDDEN size_t mz_walk_table(void);

@@ -97,12 +97,30 @@ bool mz_symbols_has_lines(struct mz_symbols *s)
 	return false;
 }
 
+static bool is_same(const struct mz_symbols_module *a, const struct mz_symbols_module *b)
+{
+	return a->base == b->base && a->id_len == b->id_len && !memcmp(a->id, b->id, a->id_len) &&
+	       !strcmp(a->path, b->path);
+}
+
+/* A program may have loaded a library to where another one was before. The trace does not tell
+ * which of them an address belongs to: no name is better than a wrong one. */
 static struct mz_symbols_module *module_at(struct mz_symbols *s, uint64_t addr)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (addr - s->modules[i].base < s->modules[i].length)
-			return &s->modules[i];
-	return NULL;
+	struct mz_symbols_module *found = NULL;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct mz_symbols_module *m = &s->modules[i];
+
+		if (addr - m->base >= m->length)
+			continue;
+		if (s->kernel)
+			return m;
+		if (found && !is_same(found, m))
+			return NULL;
+		found = m;
+	}
+	return found;
 }
 
 /* ---- texts ------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "preload/region.h"
 #include "preload/ring.h"
 #include "preload/stack.h"
 #include "record/user_rings.h"
@@ -49,6 +50,23 @@ static void *consume(void *arg)
 {
 	consume_rings(&rings, stopped);
 	return arg;
+}
+
+/* Several threads may notice at once that the recorder is gone. */
+static void *unlock(void *arg)
+{
+	mz_region_unlock();
+	return arg;
+}
+
+static void unlock_in_all(void)
+{
+	pthread_t t[THREADS];
+
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_create(&t[i], NULL, unlock, NULL);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
 }
 
 static int check(const char *path)
@@ -101,5 +119,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
+	unlock_in_all();
 	return check(files.output);
 }

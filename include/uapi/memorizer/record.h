@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define MZ_REGION_MAGIC	  0x6d7a72696e673031ull /* "mzring01" */
-#define MZ_REGION_VERSION 8
+#define MZ_REGION_VERSION 9
 
 /* Where a program finds the region: the variable holds its path and, after a
  * colon, its inode. A process number may be used again; an inode is not. */
@@ -196,8 +196,9 @@ enum mz_region_flags {
 #define MZ_REAL_CALLS                                                                              \
 	"malloc", "calloc", "realloc", "free", "reallocarray", "aligned_alloc", "memalign",        \
 		"posix_memalign", "valloc", "pvalloc", "malloc_usable_size", "mmap", "mmap64",     \
-		"munmap", "mremap", "brk", "sbrk", "dlsym", "prctl", "syscall"
-#define MZ_REALS 20u
+		"munmap", "mremap", "brk", "sbrk", "dlsym", "prctl", "syscall", "free_sized",      \
+		"free_aligned_sized"
+#define MZ_REALS 22u
 
 /*
  * Whether the other side lives is asked of the kernel, not of process numbers,
