@@ -232,10 +232,14 @@ static int add_stack(struct user *s, uint32_t site)
 	uint32_t path[DEPTH];
 
 	values_of(&s->u.sites[site], value);
-	if (!ips || !depth)
+	if (!ips || !depth) {
 		path[n++] = intern(s, "(no stack)");
-	else if (depth > DEPTH)
+		/* these blocks have no call site: both graphs must have all blocks */
+		if (mz_flame_add(&s->places, path, n, value) < 0)
+			return -ENOMEM;
+	} else if (depth > DEPTH) {
 		depth = DEPTH;
+	}
 	for (size_t i = depth; ips && i-- > 0;)
 		path[n++] = frame_name(s, ips[i]);
 	return mz_flame_add(&s->stacks, path, n, value);
