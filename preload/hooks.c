@@ -481,19 +481,27 @@ EXPORT void free(void *p)
 }
 
 /* The calls of C23 are usually made out of free(), which is seen. Where they do not exist, only a
- * program that checks for that comes here. */
-EXPORT void free_sized(void *p, size_t size);
-EXPORT void free_sized(void *p, size_t size)
+ * program that checks for that comes here. True: the block is recorded as freed, and *call is to
+ * free it, hidden until mz_show(). */
+static inline __attribute__((always_inline)) bool sized_free_begins(void *p, void *const *call)
 {
 	if (!prepared())
-		return;
-	if (!real.free_sized || in_arena(p)) {
+		return false;
+	if (!*call || in_arena(p)) {
 		free_seen(p);
-		return;
+		return false;
 	}
 	if (mz_on())
 		record_free(p);
 	mz_hide(&mz_me);
+	return true;
+}
+
+EXPORT void free_sized(void *p, size_t size);
+EXPORT void free_sized(void *p, size_t size)
+{
+	if (!sized_free_begins(p, (void *const *)&real.free_sized))
+		return;
 	real.free_sized(p, size);
 	mz_show(&mz_me);
 }
@@ -501,15 +509,8 @@ EXPORT void free_sized(void *p, size_t size)
 EXPORT void free_aligned_sized(void *p, size_t align, size_t size);
 EXPORT void free_aligned_sized(void *p, size_t align, size_t size)
 {
-	if (!prepared())
+	if (!sized_free_begins(p, (void *const *)&real.free_aligned_sized))
 		return;
-	if (!real.free_aligned_sized || in_arena(p)) {
-		free_seen(p);
-		return;
-	}
-	if (mz_on())
-		record_free(p);
-	mz_hide(&mz_me);
 	real.free_aligned_sized(p, align, size);
 	mz_show(&mz_me);
 }
