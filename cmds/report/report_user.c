@@ -616,19 +616,24 @@ static int read_lists(struct job *j)
 	return ret;
 }
 
-static int finish(struct job *j, int ret)
+static int show(struct job *j)
 {
-	if (ret >= 0) {
-		j->order = calloc(j->sites.count + 1, sizeof(*j->order));
-		ret = j->order ? ret : mz_fail_memory(&j->err);
-	}
-	if (ret < 0)
-		console_error(&j->err);
-	else if (j->o->json)
+	j->order = calloc(j->sites.count + 1, sizeof(*j->order));
+	if (!j->order)
+		return mz_fail_memory(&j->err);
+	if (j->o->json)
 		show_json(j);
 	else
 		show_text(j);
 	free(j->order);
+	return 0;
+}
+
+static int finish(struct job *j, int ret)
+{
+	ret = ret < 0 ? ret : show(j);
+	if (ret < 0)
+		console_error(&j->err);
 	mz_call_sites_free(&j->sites);
 	mz_wrappers_deinit(&j->wrappers);
 	mz_suppressions_deinit(&j->suppressions);

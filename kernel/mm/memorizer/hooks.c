@@ -352,47 +352,50 @@ static bool percpu_set(unsigned long va, size_t size, struct memorizer_object *o
 	return whole;
 }
 
-void __memorizer_percpu_alloc(void __percpu *p, size_t size, unsigned long ip)
+static void percpu_copy_alloc(unsigned long va, size_t size, unsigned long ip)
 {
 	struct memorizer_object *obj;
-	unsigned long va;
+
+	obj = memorizer_create(MEMORIZER_PERCPU, va, size, ALIGN(size, 4), ip);
+	/* Half an object would count only half of its accesses. */
+	if (obj && !percpu_set(va, size, NULL, obj)) {
+		percpu_set(va, size, obj, NULL);
+		without_place(obj);
+	}
+}
+
+void __memorizer_percpu_alloc(void __percpu *p, size_t size, unsigned long ip)
+{
 	int cpu;
 
 	if (!p)
 		return;
 	hook_begin();
-	if (memorizer_selected()) {
-		for_each_possible_cpu(cpu) {
-			va = (unsigned long)per_cpu_ptr(p, cpu);
-			obj = memorizer_create(MEMORIZER_PERCPU, va, size,
-					       ALIGN(size, 4), ip);
-			/* Half an object would count only half of its accesses. */
-			if (obj && !percpu_set(va, size, NULL, obj)) {
-				percpu_set(va, size, obj, NULL);
-				without_place(obj);
-			}
-		}
-	}
+	if (memorizer_selected())
+		for_each_possible_cpu(cpu)
+			percpu_copy_alloc((unsigned long)per_cpu_ptr(p, cpu), size, ip);
 	hook_end();
+}
+
+static void percpu_copy_free(unsigned long va, unsigned long ip)
+{
+	struct memorizer_object *obj = memorizer_find(va);
+
+	/* The copy of a CPU has no object if there was no memory for its record. */
+	if (!obj || obj->type != MEMORIZER_PERCPU || obj->va != va)
+		return;
+	percpu_set(va, obj->size, obj, NULL);
+	memorizer_kill(obj, ip);
 }
 
 void __memorizer_percpu_free(void __percpu *p, unsigned long ip)
 {
-	struct memorizer_object *obj;
-	unsigned long va;
 	int cpu;
 
 	if (!p)
 		return;
 	hook_begin();
-	for_each_possible_cpu(cpu) {
-		va = (unsigned long)per_cpu_ptr(p, cpu);
-		/* The copy of a CPU has no object if there was no memory for its record. */
-		obj = memorizer_find(va);
-		if (!obj || obj->type != MEMORIZER_PERCPU || obj->va != va)
-			continue;
-		percpu_set(va, obj->size, obj, NULL);
-		memorizer_kill(obj, ip);
-	}
+	for_each_possible_cpu(cpu)
+		percpu_copy_free((unsigned long)per_cpu_ptr(p, cpu), ip);
 	hook_end();
 }

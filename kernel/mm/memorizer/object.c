@@ -182,6 +182,18 @@ void memorizer_take_over(struct memorizer_object *obj, unsigned long ip)
 	obj->flags &= ~OBJ_CTOR;
 }
 
+/* At the end of a list of dead objects. */
+static void append(struct memorizer_object **head, struct memorizer_object **tail,
+		   struct memorizer_object *obj)
+{
+	obj->map.next = NULL;
+	if (*tail)
+		(*tail)->map.next = &obj->map;
+	else
+		*head = obj;
+	*tail = obj;
+}
+
 /*
  * The end of an object. Under the lock, so that the dead list is in the order
  * of the times that it shows.
@@ -198,12 +210,7 @@ static void bury(struct memorizer_object *obj, u32 free_ip, u8 flags)
 		obj->flags |= flags;
 		obj->state = OBJ_DEAD;
 		frames = memorizer_take_frames(obj);
-		obj->map.next = NULL;
-		if (dead_tail)
-			dead_tail->map.next = &obj->map;
-		else
-			dead_head = obj;
-		dead_tail = obj;
+		append(&dead_head, &dead_tail, obj);
 		memorizer_totals.live[obj->type]--;
 		memorizer_totals.dead++;
 		memorizer_totals.freed++;
@@ -375,12 +382,7 @@ unsigned long memorizer_drop_dead(u64 max, bool printed, u64 *total)
 			n++;
 			continue;
 		}
-		obj->map.next = NULL;
-		if (last)
-			last->map.next = &obj->map;
-		else
-			kept = obj;
-		last = obj;
+		append(&kept, &last, obj);
 	}
 	memorizer_put_back(kept);
 	*total += n;
