@@ -39,12 +39,13 @@ struct kmem_drain {
 	uint64_t *site_keys; /* call site -> stack of the file */
 	uint32_t *site_ids;
 	uint32_t *stack_ids; /* stack of the map -> stack of the file */
-	uint32_t pending;    /* stack of the next record, per level */
+	uint32_t pending;    /* stack of the next record; 0 = it has none */
 	uint32_t last_stack; /* the newest of the file */
 	struct mz_buf ips;   /* of all its stacks */
 	struct mz_event *batch;
 	size_t batched;
-	struct mz_error err;
+	struct mz_error err; /* the thread's own until failed is set */
+	bool failed;
 };
 
 struct mz_kmem {

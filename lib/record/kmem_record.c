@@ -222,7 +222,7 @@ int mz_kmem_failed(struct mz_kmem *k, struct mz_error *err)
 
 	tell_reentry(k, &n);
 	for (unsigned i = 0; k->drains && i < k->ncpus; i++)
-		if (__atomic_load_n(&k->drains[i].err.code, __ATOMIC_RELAXED))
+		if (__atomic_load_n(&k->drains[i].failed, __ATOMIC_ACQUIRE))
 			return mz_fail(err, k->drains[i].err.code, "%s", k->drains[i].err.text);
 	return 0;
 }

@@ -36,7 +36,8 @@ struct cpu {
 	bool started;
 	uint64_t bytes; /* read by others */
 	uint64_t records;
-	struct mz_error err;
+	struct mz_error err; /* the thread's own until failed is set */
+	bool failed;
 };
 
 struct mz_relay {
@@ -233,6 +234,8 @@ static void *thread(void *arg)
 		if (move(c, last) < 0)
 			break;
 	}
+	/* whoever sees this sees the whole error: this thread does not touch it again */
+	__atomic_store_n(&c->failed, c->err.code != 0, __ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -430,7 +433,7 @@ int mz_relay_start(struct mz_relay *r, struct mz_error *err)
 int mz_relay_failed(struct mz_relay *r, struct mz_error *err)
 {
 	for (unsigned i = 0; i < r->ncpus; i++)
-		if (__atomic_load_n(&r->cpus[i].err.code, __ATOMIC_RELAXED))
+		if (__atomic_load_n(&r->cpus[i].failed, __ATOMIC_ACQUIRE))
 			return mz_fail(err, r->cpus[i].err.code, "%s", r->cpus[i].err.text);
 	return 0;
 }
