@@ -159,7 +159,7 @@ static void look_perf(struct visit *v)
 	first_line("/proc/sys/kernel/perf_event_paranoid", level, sizeof(level));
 	n = atoi(level);
 	f = doctor_add(v, "perf_event_paranoid", n <= 2 || has_cap(v, CAP_PERFMON) ? GOOD : LESS,
-		       "page faults cannot be counted by a user",
+		       "unprivileged users cannot count page faults",
 		       "sudo sysctl kernel.perf_event_paranoid=2");
 	snprintf(f->found, sizeof(f->found), "%s", level);
 }

@@ -177,7 +177,7 @@ static int run(void *options, int argc, char **argv)
 	if (j.format->whole_file && (!j.o->output || !strcmp(j.o->output, "-")))
 		return console_usage("%s needs a file; name one with -o FILE", j.format->name);
 	if (j.format->binary && !j.o->output && isatty(STDOUT_FILENO))
-		return console_usage("%s is not text for a terminal; name a file with -o FILE",
+		return console_usage("%s is binary and is not written to a terminal; use -o FILE",
 				     j.format->name);
 	ret = recording_open(&j.in, argc ? argv : usual, argc ? argc : 1,
 			     &(struct mz_recording_options){.symbols = j.o->symbols}, &j.progress,

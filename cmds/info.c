@@ -48,7 +48,7 @@ static void show_end(const struct mz_reader *r, const struct mz_summary *s)
 		       "%" PRIu64 "\n",
 		       "end", s->end);
 	else if (mz_reader_files_cut(r))
-		printf("%-12s early: it was made of a recording whose recorder was stopped, or "
+		printf("%-12s early: it was made from a recording whose recorder was stopped, or "
 		       "that was cut\n",
 		       "end");
 }

@@ -93,7 +93,7 @@ static int run(void *options, int argc, char **argv)
 	if (argc < 1)
 		return console_usage("name the recordings to add up");
 	if (f->binary && !o->output && isatty(STDOUT_FILENO))
-		return console_usage("%s is not text for a terminal; name a file with -o FILE",
+		return console_usage("%s is binary and is not written to a terminal; use -o FILE",
 				     f->name);
 	ret = mz_profile_merge_init(&m) ? mz_fail_memory(&err) : 0;
 	for (int i = 0; i < argc && !ret; i++)

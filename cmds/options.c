@@ -10,7 +10,7 @@
 const struct mz_opt options_large = {
 	.name = "allow-large",
 	.type = MZ_OPT_FLAG,
-	.help = "read an input that asks for far more memory than its size explains",
+	.help = "read an input even if it needs far more memory than its size justifies",
 };
 
 static bool allow_large;

@@ -37,7 +37,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_OUTPUT(struct opts, output),
 	MZ_OPT_ONE_OF(0, "to", "FORMAT", struct opts, to, formats,
 		      "container (default), text, classic; of a KMAP: container, kmap (its "
-		      "own lines again), kmap-g2 or kmap-g3 (lines of 10 or 11 fields, as "
+		      "original lines), kmap-g2 or kmap-g3 (lines of 10 or 11 fields, as "
 		      "upstream's kernels write them); or raw kmemtrace records: kmemtrace-c, "
 		      "kmemtrace-e, kmemtrace-e32, and each with -be for big endian"),
 	MZ_SWITCH(0, "best", struct opts, best, "compress better, but slower"),

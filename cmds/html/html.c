@@ -72,7 +72,7 @@ static int run(void *options, int argc, char **argv)
 		return console_usage(
 			"no recording given; name traces, folders of kernel traces, or KMAPs");
 	if (!o->output && isatty(1))
-		return console_usage("a page is not text for a terminal; name a file with -o FILE");
+		return console_usage("a page is not written to a terminal; use -o FILE");
 	models = calloc((size_t)argc, sizeof(*models));
 	if (!models)
 		return console_fail("out of memory");

@@ -31,8 +31,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "domains", "N", MZ_OPT_U64, struct kmap_opts, domains,
 	       "cut: the largest number of domains (default: merge as long as it pays)"),
 	MZ_OPT(0, "budget", "CYCLES", MZ_OPT_U64, struct kmap_opts, budget,
-	       "cut: the largest cost of all crossings (default: that of the baseline, or as long "
-	       "as mergers pay)"),
+	       "cut: the largest cost of all crossings (default: that of the baseline; without "
+	       "one, merge as long as it pays)"),
 	MZ_OPT(0, "mechanism", "NAME", MZ_OPT_STR, struct kmap_opts, mechanism,
 	       "cut: what a crossing costs: page-tables (default), mpk, tagged, capability, or a "
 	       "name "
@@ -42,7 +42,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "baseline", "CUT", MZ_OPT_STR, struct kmap_opts, baseline,
 	       "cut: the baseline to compare with: topdir, dir, file, function, or a file"),
 	MZ_OPT(0, "check", "CUT", MZ_OPT_STR, struct kmap_opts, check,
-	       "cut: compute none; show which accesses of the map this one would deny"),
+	       "cut: compute no cut; show which accesses of the map this one would deny"),
 	MZ_OPT(0, "cgroup", "PATTERN", MZ_OPT_STR, struct kmap_opts, cgroup,
 	       "select: the cgroup: a path and all below it, a part of the path, or a shell "
 	       "pattern"),

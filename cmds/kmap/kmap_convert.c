@@ -216,7 +216,7 @@ int kmap_convert(const struct kmap_convert *o, const char *input)
 	if (o->to == KMAP_TO_CONTAINER && !o->output && isatty(STDOUT_FILENO)) {
 		free(j);
 		return console_usage(
-			"a container is not text for a terminal; name a file with -o FILE");
+			"a container is binary and is not written to a terminal; use -o FILE");
 	}
 	progress_start(&j->progress, input);
 	j->in = mz_kmap_open(input, options_open_flags(), &j->err);

@@ -66,7 +66,7 @@ static void note_unplaced(const char *path, const struct mz_code_module *m, bool
 	else if (m->unplaced)
 		console_note("%s: %s: the addresses of its functions are relative to the module",
 			     path,
-			     listed ? "the list of symbols does not have it"
+			     listed ? "the list of symbols does not contain it"
 				    : "no list of symbols (kallsyms)");
 }
 

@@ -94,7 +94,7 @@ static void note_left_out(const struct mz_privilege *p)
 			(unsigned long long)p->module_edges, (unsigned long long)p->module_calls,
 			(unsigned long long)p->module_objects);
 	if (p->u->dropped)
-		console_note("left out: %llu objects that belong to the recorder or are none",
+		console_note("left out: %llu entries that are the recorder's or are not objects",
 			     (unsigned long long)p->u->dropped);
 }
 

@@ -417,9 +417,9 @@ static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_c
 		console_note("the rings were too small: try --subbufs %" PRIu64,
 			     (j->o->subbufs ? j->o->subbufs : DEFAULT_SUBBUFS) * 4);
 	if (mz_kmem_reentry(n) && !j->o->rescue)
-		console_note("%s events were lost because an interrupt hit the recorder's program: "
-			     "--rescue would have recorded them, for about %.2g s more of "
-			     "processor time",
+		console_note("%s events were lost because an interrupt arrived while the "
+			     "recorder's BPF program was running: --rescue would have recorded "
+			     "them, for about %.2g s more of processor time",
 			     console_count(a, mz_kmem_reentry(n)),
 			     (double)mz_kmem_produced(n) * RESCUE_NS / 1e9);
 	kmemtraced_say_end(j);

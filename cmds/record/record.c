@@ -53,7 +53,7 @@ static const struct mz_opt opts[] = {
 	       "keep the call stack of each allocation; with DEPTH, at most that many callers"),
 	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct record_opts, pid,
 	       "record a running program until it ends, or until Ctrl-C or --duration; with "
-	       "--kernel, only what this process allocates, and the frees of that"),
+	       "--kernel, only the blocks that this process allocates, and their frees"),
 	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct record_opts, duration,
 	       "stop recording after S seconds; the program continues"),
 	MZ_SWITCH(0, "json", struct record_opts, json, "print the summary as JSON"),
@@ -63,7 +63,7 @@ static const struct mz_opt opts[] = {
 	MZ_SWITCH_FOR(PROGRAM, 0, "follow-forks", struct record_opts, follow_forks,
 		      "also record the processes that it starts, each to its own file"),
 	MZ_SWITCH_FOR(PROGRAM, 0, "other-users", struct record_opts, other_users,
-		      "also record programs that change their user or give up rights; these can "
+		      "also record programs that change their user or drop privileges; these can "
 		      "then read and change the records of all programs of this recording"),
 	MZ_SWITCH_FOR(PROGRAM, 0, "mmap", struct record_opts, mmap,
 		      "also record mmap, munmap, mremap, brk and sbrk"),
@@ -596,7 +596,8 @@ static int run_kernel(struct record_opts *o, int argc, char **argv)
 	struct kmemtraced_opts *k = &o->kernel;
 
 	if (o->stacks && *o->stacks)
-		return console_usage("--stacks takes no depth with --kernel: stacks are whole");
+		return console_usage(
+			"--stacks takes no depth with --kernel: it keeps whole stacks");
 	k->output = o->output;
 	k->stacks = o->stacks != NULL;
 	k->pid = o->pid;

@@ -143,8 +143,8 @@ static void tell_barred(const struct record_job *j)
 
 	if (n)
 		console_note("at least %s programs were not recorded: they changed their user or "
-			     "gave up rights, and may not reach the shared memory; --other-users "
-			     "permits it",
+			     "dropped privileges, and may not access the shared memory; "
+			     "--other-users permits it",
 			     console_count(a, n));
 }
 

@@ -61,8 +61,8 @@ static const struct mz_opt opts[] = {
 		   "exit with 1 if the revision is over this budget against its history: 'peak > "
 		   "+5%', 'any live > +1MiB'; may be repeated, or separated by commas"),
 	MZ_OPT_FOR(NOISE, 0, "chance", "P", MZ_OPT_DOUBLE, struct store_opts, chance,
-		   "count a change only if chance makes one like it with less than this "
-		   "probability (regressions: 0.001; gate: 0.05)"),
+		   "count a change only if chance alone would produce such a change with a "
+		   "probability below P (regressions: 0.001; gate: 0.05)"),
 	MZ_OPT_FOR(NOISE, 0, "runs", "N", MZ_OPT_U64, struct store_opts, runs,
 		   "the number of newest recordings to look at (regressions: 1000; gate: 100 "
 		   "before the "
@@ -72,7 +72,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_FOR(STORE_PRUNE, 0, "older", "TIME", MZ_OPT_STR, struct store_opts, older,
 		   "remove recordings from before that time: a time as with --time, or 365d"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "keep", "N", MZ_OPT_U64, struct store_opts, keep,
-		   "keep N of these of each program, host and revision"),
+		   "of these, keep N of each program, host and revision"),
 	MZ_SWITCH_FOR(STORE_PRUNE, 0, "dry-run", struct store_opts, dry_run,
 		      "say what would be removed, and remove nothing"),
 	{0},

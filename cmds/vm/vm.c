@@ -24,7 +24,8 @@ static const struct mz_opt opts[] = {
 		  "count accesses, and record which bytes of an object they touch, its type and "
 		  "cache"),
 	MZ_SWITCH(0, "frames", struct vm_opts, frames,
-		  "count accesses, those to local variables at the stack frame of their function"),
+		  "count accesses, and attribute those to local variables to the stack frame of "
+		  "their function"),
 	MZ_SWITCH(0, "calls", struct vm_opts, calls,
 		  "count function calls and put them first in the map (kernel variant calls)"),
 	MZ_SWITCH(0, "owners", struct vm_opts, owners,

@@ -365,7 +365,7 @@ static int make_stack(struct mz_attach_thread *t, struct mz_error *err)
 	if (ret)
 		return ret;
 	if (at > -4096ull)
-		return mz_fail(err, -(int)at, "pid %d: there is no memory for a stack in it: %s",
+		return mz_fail(err, -(int)at, "pid %d: cannot allocate a stack in it: %s",
 			       (int)t->pid, strerror(-(int)at));
 	t->stack = at;
 	t->stack_size = STACK_BYTES;
@@ -403,8 +403,8 @@ int mz_attach_thread_hold(struct mz_attach_thread *t, struct mz_error *err)
 		/* it stops when it leaves the kernel, and continues when we end */
 		if (t->stuck)
 			return mz_fail(err, EAGAIN,
-				       "pid %d: one of its threads can neither be stopped nor "
-				       "left: it waits in the kernel; try again later",
+				       "pid %d: one of its threads can be neither stopped nor "
+				       "released: it waits in the kernel; try again later",
 				       (int)t->pid);
 		return mz_fail(
 			err, EAGAIN,

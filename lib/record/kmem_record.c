@@ -120,7 +120,7 @@ static int check_account(struct mz_kmem *k, const struct mz_kmem_counts *n, stru
 	if (mz_kmem_produced(n) != written + mz_kmem_lost(n) || told != mz_kmem_lost(n))
 		return mz_fail(err, EBADMSG,
 			       "the account does not balance: %" PRIu64 " produced, %" PRIu64
-			       " written, %" PRIu64 " lost, %" PRIu64 " told as lost",
+			       " written, %" PRIu64 " lost, %" PRIu64 " reported lost",
 			       mz_kmem_produced(n), written, mz_kmem_lost(n), told);
 	return 0;
 }

@@ -225,7 +225,7 @@ pid_t mz_user_start(char **argv, const char *library, int region_fd, uint32_t *m
 	close(failed[1]);
 	__atomic_store_n(main_pid, (uint32_t)pid, __ATOMIC_RELEASE);
 	if (write(go[1], "", 1) != 1)
-		mz_fail(err, errno, "%s: it ended before it started", argv[0]);
+		mz_fail(err, errno, "%s: the process ended before it ran the program", argv[0]);
 	close(go[1]);
 	n = read(failed[0], &code, sizeof(code));
 	close(failed[0]);

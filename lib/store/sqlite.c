@@ -44,7 +44,7 @@ static int fail(struct mz_store *s, int code, struct mz_error *err)
 	case SQLITE_CANTOPEN: return mz_fail(err, ENOENT, "%s: cannot be opened", s->name);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-		return mz_fail(err, EAGAIN, "%s: another process writes to it", s->name);
+		return mz_fail(err, EAGAIN, "%s: another process is writing to it", s->name);
 	case SQLITE_READONLY:
 	case SQLITE_PERM: return mz_fail(err, EACCES, "%s: cannot be written", s->name);
 	default: return mz_fail(err, EIO, "%s: %s", s->name, sqlite3_errmsg(t->db));

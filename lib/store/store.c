@@ -82,7 +82,7 @@ int mz_store_open(struct mz_store *s, const char *name, const char *credentials,
 	*s = (struct mz_store){.name = name, .shards = 1};
 	s->ops = address ? &mz_store_clickhouse : &mz_store_sqlite;
 	if (!address && credentials)
-		return mz_fail(err, EINVAL, "--credentials: %s is a file and has none", name);
+		return mz_fail(err, EINVAL, "--credentials: %s is a file and needs none", name);
 	if (address) {
 		s->credentials = calloc(1, sizeof(*s->credentials));
 		if (!s->credentials)
