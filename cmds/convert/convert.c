@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Convert a recording to another trace format. */
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/recording.h"
 #include "cmds/convert/transcode.h"
@@ -57,62 +58,77 @@ static const struct mz_opt opts[] = {
  * kernel. */
 struct input {
 	bool kmap, files;
+	/* Standard input cannot be opened again: what it turned out to be is read on. */
+	struct mz_recording piped;
+	struct mz_kmap *map;
+	struct mz_reader *trace;
 };
 
-static struct input look(const struct opts *o, int argc, char **argv)
+static int look_at_pipe(struct input *in, const struct mz_recording_options *how)
 {
-	struct input what = {.kmap = o->to >= TO_KMAP && o->to<TO_RAW, .files = argc> 1};
+	struct mz_error err = {0};
+	char *name = "-";
+	int ret = mz_recording_open(&in->piped, &name, 1, how, &err);
+
+	in->kmap = !ret && in->piped.kind == MZ_RECORDING_KMAP;
+	if (in->kmap)
+		in->map = mz_recording_kmap(&in->piped, &err);
+	else if (!ret)
+		in->trace = mz_recording_reader(&in->piped, &err);
+	return in->map || in->trace ? 0 : console_error(&err);
+}
+
+/* 0, or enum mz_exit with a message printed. */
+static int look(struct input *in, const struct opts *o, int argc, char **argv)
+{
+	struct mz_recording_options how = {.flags = options_open_flags()};
 	struct mz_recording r;
 	struct mz_error err = {0};
 
-	if (what.kmap || argc != 1 || o->to != TO_CONTAINER || o->drop || !strcmp(argv[0], "-"))
-		return what;
+	in->kmap = o->to >= TO_KMAP && o->to < TO_RAW;
+	in->files = argc > 1;
+	if (in->kmap || argc > 1 || o->to != TO_CONTAINER || o->drop)
+		return 0;
+	if (!argc || !strcmp(argv[0], "-")) /* a terminal gets its message before a read waits */
+		return o->output || !isatty(STDOUT_FILENO) ? look_at_pipe(in, &how) : 0;
 	/* what cannot be opened says why when it is converted */
-	if (!mz_recording_open(&r, argv, 1, NULL, &err))
-		what.kmap = r.kind == MZ_RECORDING_KMAP && r.format != MZ_FORMAT_CONTAINER;
-	what.files = r.folder;
+	if (!mz_recording_open(&r, argv, 1, &how, &err))
+		in->kmap = r.kind == MZ_RECORDING_KMAP && r.format != MZ_FORMAT_CONTAINER;
+	in->files = r.folder;
 	mz_recording_close(&r);
-	return what;
+	return 0;
 }
 
-static int run(void *options, int argc, char **argv)
+static int convert_kmap(const struct opts *o, const struct input *in, int argc, char **argv)
+{
+	struct kmap_convert k = {.output = o->output,
+				 .best = o->best,
+				 .force = o->force,
+				 .skip_bad = o->skip_bad,
+				 .strict = o->strict,
+				 .opened = in->map,
+				 .to = o->to == TO_KMAP	     ? KMAP_TO_LINES
+				       : o->to == TO_KMAP_G2 ? KMAP_TO_G2
+				       : o->to == TO_KMAP_G3 ? KMAP_TO_G3
+							     : KMAP_TO_CONTAINER};
+
+	return argc > 1 ? console_usage("one map only; '%s' is one too many", argv[1])
+			: kmap_convert(&k, argc ? argv[0] : "-");
+}
+
+static int convert_trace(const struct opts *o, const struct input *in, int argc, char **argv)
 {
 	static const enum mz_format to[] = {MZ_FORMAT_CONTAINER, MZ_FORMAT_TEXT, MZ_FORMAT_CLASSIC};
-	const struct opts *o = options;
-	struct transcode t = {.to = to[o->to < TO_KMAP ? o->to : 0],
+	struct transcode t = {.to = to[o->to],
 			      .output = o->output,
 			      .tags = o->tags,
 			      .best = o->best,
 			      .force = o->force,
 			      .strict = o->strict,
+			      .opened = in->trace,
 			      .skip_unmatched = o->skip_unmatched};
-	struct kmem_convert kmem = {
-		.output = o->output, .best = o->best, .force = o->force, .strict = o->strict};
-	struct input what = look(o, argc, argv);
-	int ret;
+	int ret = transcode_drop(o->drop, &t.drop);
 
-	if (what.kmap) {
-		struct kmap_convert k = {.output = o->output,
-					 .best = o->best,
-					 .force = o->force,
-					 .skip_bad = o->skip_bad,
-					 .strict = o->strict,
-					 .to = o->to == TO_KMAP	     ? KMAP_TO_LINES
-					       : o->to == TO_KMAP_G2 ? KMAP_TO_G2
-					       : o->to == TO_KMAP_G3 ? KMAP_TO_G3
-								     : KMAP_TO_CONTAINER};
-
-		return argc > 1 ? console_usage("one map only; '%s' is one too many", argv[1])
-				: kmap_convert(&k, argc ? argv[0] : "-");
-	}
-	if (o->to >= TO_RAW)
-		return argc ? kmem_export(&kmem, argv, argc, raw[o->to - TO_RAW].shape,
-					  raw[o->to - TO_RAW].big)
-			    : console_usage(
-				      "no files given; name files, or a folder of kmemtraced");
-	if (o->to == TO_CONTAINER && !o->drop && what.files)
-		return kmem_join(&kmem, argv, argc);
-	ret = transcode_drop(o->drop, &t.drop);
 	if (ret)
 		return ret;
 	if (argc > 1)
@@ -121,6 +137,34 @@ static int run(void *options, int argc, char **argv)
 			"only)",
 			argv[1]);
 	return transcode_run(&t, argc ? argv[0] : "-");
+}
+
+static int convert(const struct opts *o, const struct input *in, int argc, char **argv)
+{
+	struct kmem_convert kmem = {
+		.output = o->output, .best = o->best, .force = o->force, .strict = o->strict};
+
+	if (in->kmap)
+		return convert_kmap(o, in, argc, argv);
+	if (o->to >= TO_RAW)
+		return argc ? kmem_export(&kmem, argv, argc, raw[o->to - TO_RAW].shape,
+					  raw[o->to - TO_RAW].big)
+			    : console_usage(
+				      "no files given; name files, or a folder of kmemtraced");
+	if (o->to == TO_CONTAINER && !o->drop && in->files)
+		return kmem_join(&kmem, argv, argc);
+	return convert_trace(o, in, argc, argv);
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	struct input in = {.piped.in.fd = -1};
+	int ret = look(&in, options, argc, argv);
+
+	if (!ret)
+		ret = convert(options, &in, argc, argv);
+	mz_recording_close(&in.piped);
+	return ret;
 }
 
 MZ_CMD(convert, "convert", struct opts, "[INPUT|-|DIR|FILES...]",

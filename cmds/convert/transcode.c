@@ -305,7 +305,8 @@ static void clean_up(struct transcode *t)
 	else if (t->to != MZ_FORMAT_CONTAINER)
 		mz_output_abort(&t->out);
 	mz_classic_writer_deinit(&t->classic);
-	mz_reader_close(t->in);
+	if (!t->opened)
+		mz_reader_close(t->in);
 	free(t->sites);
 	free(t->strings);
 }
@@ -318,7 +319,7 @@ int transcode_run(struct transcode *t, const char *input)
 	if (t->to != MZ_FORMAT_TEXT && !t->output && isatty(STDOUT_FILENO))
 		return console_usage(
 			"a compact trace is binary and is not written to a terminal; use -o FILE");
-	t->in = mz_reader_open_with(input, options_open_flags(), &t->err);
+	t->in = t->opened ? t->opened : mz_reader_open_with(input, options_open_flags(), &t->err);
 	if (!t->in)
 		return console_error(&t->err);
 	/* neither keeps the weights */

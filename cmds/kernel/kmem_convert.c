@@ -105,7 +105,6 @@ static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, uint64_t
 
 	if (mz_kmem_input_keep_stacks(in) < 0)
 		return mz_fail_memory(err);
-	mz_writer_set_text(w, "source", "kmemtrace");
 	mz_writer_set_text(w, "clock", "monotonic");
 	while ((got = mz_kmem_input_next(in, &ev, &stack, err)) > 0) {
 		uint64_t site = ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0;
@@ -176,7 +175,10 @@ int kmem_join(const struct kmem_convert *o, char **paths, int n)
 	uint64_t lost = 0;
 	int ret = -EIO;
 
+	/* said of text, too: without it the joined file would be read as a program's trace */
 	if (w)
+		ret = mz_writer_set_text(w, "source", "kmemtrace") < 0 ? mz_fail_memory(&err) : 0;
+	if (!ret)
 		ret = mz_kmem_input_numbered(in) ? join_numbered(in, w, &lost, &err)
 						 : join_streams(in, w, &lost, &err);
 	if (!ret) {

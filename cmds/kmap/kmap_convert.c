@@ -188,7 +188,8 @@ static void clean_up(struct job *j)
 		mz_writer_abort(j->w);
 	mz_output_abort(&j->out);
 	mz_kmap_packer_deinit(&j->packer);
-	mz_kmap_close(j->in);
+	if (!j->o->opened)
+		mz_kmap_close(j->in);
 	mz_pair_index_deinit(&j->ips);
 	free(j->sums);
 }
@@ -219,7 +220,7 @@ int kmap_convert(const struct kmap_convert *o, const char *input)
 			"a container is binary and is not written to a terminal; use -o FILE");
 	}
 	progress_start(&j->progress, input);
-	j->in = mz_kmap_open(input, options_open_flags(), &j->err);
+	j->in = o->opened ? o->opened : mz_kmap_open(input, options_open_flags(), &j->err);
 	ret = j->in ? start(j) : -EIO;
 	if (!ret) {
 		mz_kmap_skip_bad(j->in, o->skip_bad);

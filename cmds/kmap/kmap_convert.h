@@ -11,7 +11,8 @@ struct kmap_convert {
 	enum kmap_to to;
 	const char *output; /* NULL: standard output */
 	bool best, force, skip_bad;
-	bool strict; /* incomplete input is no success */
+	bool strict;		/* incomplete input is no success */
+	struct mz_kmap *opened; /* the caller's, in place of the input; NULL = open the input */
 };
 
 /* Returns enum mz_exit. */

@@ -45,7 +45,7 @@ static int each_record(struct select *s, const char *path,
 		       int (*fn)(struct select *s, struct mz_kmap *k,
 				 const struct mz_kmap_record *rec))
 {
-	struct mz_kmap *k = mz_kmap_open(path, 0, &s->err);
+	struct mz_kmap *k = mz_kmap_open(path, options_open_flags(), &s->err);
 	struct mz_kmap_record rec;
 	int ret = k ? 0 : -EIO;
 

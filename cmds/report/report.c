@@ -63,13 +63,14 @@ extern const struct mz_cmd cmd_report;
 /* Several files are one recording only if they are those of a kernel trace. */
 static bool are_kernel(char **paths, int n)
 {
+	struct mz_recording_options how = {.flags = options_open_flags()};
 	bool kernel = false;
 
 	for (int i = 0; i < n && !kernel; i++) {
 		struct mz_recording r;
 		struct mz_error err = {0};
 
-		kernel = !mz_recording_open(&r, &paths[i], 1, NULL, &err) &&
+		kernel = !mz_recording_open(&r, &paths[i], 1, &how, &err) &&
 			 r.kind == MZ_RECORDING_KERNEL;
 		mz_recording_close(&r);
 	}

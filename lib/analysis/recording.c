@@ -46,7 +46,7 @@ static bool is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* A container says what it was made of; a pipe has that at its end, too late. */
+/* A container says what it was made of. */
 static enum mz_recording_kind kind_of(const struct mz_reader *r)
 {
 	const struct mz_attr *source = mz_reader_find_attr(r, "source");

@@ -139,45 +139,69 @@ static int open_piped(struct mz_reader *r, const struct mz_block_frame *frame, c
 	return 0;
 }
 
-/* Go to the next chunk: 1, 0 at the end, 2: ev is a lost event. */
-/* The index at the end of the file is not needed here; its presence shows that the file was not
- * cut. */
-static int next_piped(struct mz_reader *r, struct mz_event *ev)
+/* The next block, which stays in the window whole: 1, or 0 at the end. The index at the end of the
+ * file is not needed here; its presence shows that the file was not cut. */
+static int peek_block(struct mz_reader *r, struct mz_block_frame *frame)
 {
 	struct mz_container *c = r->state;
+	bool skipped;
+	int ret = next_frame(r, frame, &skipped);
 
-	for (;;) {
-		struct mz_block_frame frame;
-		const char *payload;
-		bool skipped;
-		int ret = next_frame(r, &frame, &skipped);
+	c->damaged += skipped;
+	c->ended = ret <= 0;
+	if (ret <= 0)
+		return ret;
+	ret = mz_input_fill(&r->in, MZ_WIRE_FRAME_SIZE + (size_t)frame->size, &r->error);
+	if (ret < 0)
+		return ret;
+	if (mz_input_left(&r->in) < MZ_WIRE_FRAME_SIZE + (size_t)frame->size) {
+		c->scan.end = mz_input_tell(&r->in);
+		c->scan.whole = false;
+		c->ended = true;
+		return 0;
+	}
+	c->scan.whole = frame->type == MZ_BLOCK_INDEX;
+	return 1;
+}
 
-		c->damaged += skipped;
-		c->ended = ret <= 0;
-		if (ret <= 0)
-			return ret;
-		ret = mz_input_fill(&r->in, MZ_WIRE_FRAME_SIZE + (size_t)frame.size, &r->error);
-		if (ret < 0)
-			return ret;
-		if (mz_input_left(&r->in) < MZ_WIRE_FRAME_SIZE + (size_t)frame.size) {
-			c->scan.end = mz_input_tell(&r->in);
-			c->scan.whole = false;
-			c->ended = true;
-			return 0;
-		}
-		c->place = mz_input_tell(&r->in);
-		payload = r->in.pos + MZ_WIRE_FRAME_SIZE;
-		r->in.pos = payload + frame.size;
-		c->scan.whole = frame.type == MZ_BLOCK_INDEX;
-		if (frame.type == MZ_BLOCK_EVENTS) {
-			ret = open_piped(r, &frame, payload, ev);
-			return ret < 0 ? ret : ret ? 1 : 2;
-		}
-		if (mz_crc32c(0, payload, frame.size) != frame.crc)
+/* The block in the window, and on to the next. */
+static const char *take_block(struct mz_reader *r, const struct mz_block_frame *frame)
+{
+	struct mz_container *c = r->state;
+	const char *payload = r->in.pos + MZ_WIRE_FRAME_SIZE;
+
+	c->place = mz_input_tell(&r->in);
+	r->in.pos = payload + frame->size;
+	return payload;
+}
+
+/* Reads the tables before the next chunk, which stays in the window: 1, or 0 at the end. */
+static int find_chunk(struct mz_reader *r, struct mz_block_frame *frame)
+{
+	struct mz_container *c = r->state;
+	int ret;
+
+	while ((ret = peek_block(r, frame)) > 0 && frame->type != MZ_BLOCK_EVENTS) {
+		const char *payload = take_block(r, frame);
+
+		if (mz_crc32c(0, payload, frame->size) != frame->crc)
 			c->damaged++;
-		else if ((ret = mz_container_meta(r, frame.type, payload, frame.size)) < 0)
+		else if ((ret = mz_container_meta(r, frame->type, payload, frame->size)) < 0)
 			return ret;
 	}
+	return ret;
+}
+
+/* Go to the next chunk: 1, 0 at the end, 2: ev is a lost event. */
+static int next_piped(struct mz_reader *r, struct mz_event *ev)
+{
+	struct mz_block_frame frame;
+	int ret = find_chunk(r, &frame);
+
+	if (ret <= 0)
+		return ret;
+	ret = open_piped(r, &frame, take_block(r, &frame), ev);
+	return ret < 0 ? ret : ret ? 1 : 2;
 }
 
 /* One chunk after another, in the order of the file. A chunk that cannot be decoded to its end
@@ -321,7 +345,11 @@ static int open_header(struct mz_reader *r)
 		return open_seekable(r);
 	r->in.pos += MZ_WIRE_HEADER_SIZE;
 	c->decoder = mz_decoder_new();
-	return c->decoder ? 0 : mz_fail_memory(&r->error);
+	if (!c->decoder)
+		return mz_fail_memory(&r->error);
+	/* the attributes say what kind of recording it is, before the first event is read */
+	ret = find_chunk(r, &(struct mz_block_frame){0});
+	return ret < 0 ? ret : 0;
 }
 
 static void container_close(struct mz_reader *r)
