@@ -112,11 +112,15 @@ static void put_text(const char *text, bool lines)
 	struct mz_buf b = {0};
 
 	mz_terminal_add(&b, text, strlen(text), lines, false);
-	fwrite(b.data, 1, b.len, stderr);
+	if (b.failed)
+		fputs("out of memory", stderr);
+	else
+		fwrite(b.data, 1, b.len, stderr);
 	mz_buf_free(&b);
 }
 
-static void print_json(const struct mz_error *err)
+/* False: there was no memory for it, and nothing is printed. */
+static bool print_json(const struct mz_error *err)
 {
 	struct mz_buf b = {0};
 	struct mz_json j = {.out = &b};
@@ -133,14 +137,12 @@ static void print_json(const struct mz_error *err)
 		mz_json_u64(&j, "offset", err->offset);
 	mz_json_end_object(&j);
 	mz_json_end_object(&j);
-	console_put(&b, stderr);
+	return console_put(&b, stderr) >= 0;
 }
 
 int console_error(const struct mz_error *err)
 {
-	if (in_json) {
-		print_json(err);
-	} else {
+	if (!in_json || !print_json(err)) {
 		put_text(my_name, false);
 		fputs(": ", stderr);
 		put_text(err->text, false);

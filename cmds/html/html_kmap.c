@@ -327,8 +327,10 @@ static int kmap_json(const struct html_model *model, struct mz_json *w, const st
 	int ret;
 
 	mz_json_object(w, "summary");
-	kmap_report_figures(w, &s->m);
+	ret = kmap_report_figures(w, &s->m);
 	mz_json_end_object(w);
+	if (ret < 0)
+		return ret;
 	if (s->has_stats)
 		loss_json(w, s);
 	mz_json_str(w, "clock", "tick");

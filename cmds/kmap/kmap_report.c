@@ -2,6 +2,7 @@
 /* Print the overview of a KMAP as text or JSON. */
 #include "cmds/kmap/kmap_report.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +21,12 @@ struct figures {
 };
 
 /* Distinct functions that touch something, and their folders. There are many more edges than
- * places: each place is looked up once. */
-static void count(const struct mz_kmap_model *m, struct figures *f)
+ * places: each place is looked up once. 0 or -ENOMEM. */
+static int count(const struct mz_kmap_model *m, struct figures *f)
 {
 	struct mz_pair_index functions = {0};
-	bool *touches = calloc(m->n_places, sizeof(*touches));
+	bool *touches = calloc(m->n_places + 1, sizeof(*touches));
+	int ret = touches ? 0 : -ENOMEM;
 
 	*f = (struct figures){0};
 	for (size_t i = 0; i < m->n_classes; i++) {
@@ -41,13 +43,14 @@ static void count(const struct mz_kmap_model *m, struct figures *f)
 		const struct mz_kmap_place *p = &m->places[i];
 
 		f->code += touches[i];
-		if (touches[i])
-			mz_pair_index_put(&functions, p->function ? p->function : p->ip,
-					  !p->function);
+		if (touches[i] && mz_pair_index_put(&functions, p->function ? p->function : p->ip,
+						    !p->function) == MZ_PAIR_INDEX_NONE)
+			ret = -ENOMEM;
 	}
 	f->functions = functions.count;
 	free(touches);
 	mz_pair_index_deinit(&functions);
+	return ret;
 }
 
 static const char *shape_name(const struct mz_kmap_model *m)
@@ -171,7 +174,8 @@ static int show_text(const struct mz_kmap_model *m, const char *path, size_t top
 	struct figures f;
 	char a[32], b[32], name[128], text[256];
 
-	count(m, &f);
+	if (count(m, &f) < 0)
+		return -ENOMEM;
 	printf("map            %s: %s lines%s%s, %s\n",
 	       mz_printable(name, sizeof(name), path, strlen(path)), console_count(a, m->lines),
 	       m->bytes ? ", " : "", m->bytes ? console_bytes(b, m->bytes) : "", shape_name(m));
@@ -206,12 +210,13 @@ static void json_sum(struct mz_json *j, const char *key, struct mz_kmap_sum s)
 	mz_json_end_object(j);
 }
 
-void kmap_report_figures(struct mz_json *j, const struct mz_kmap_model *m)
+int kmap_report_figures(struct mz_json *j, const struct mz_kmap_model *m)
 {
 	const struct mz_kmap_class *t = &m->total;
 	struct figures f;
 
-	count(m, &f);
+	if (count(m, &f) < 0)
+		return -ENOMEM;
 	mz_json_u64(j, "lines", m->lines);
 	mz_json_u64(j, "bad_lines", m->bad_lines);
 	mz_json_bool(j, "open_end", m->open_end);
@@ -245,6 +250,7 @@ void kmap_report_figures(struct mz_json *j, const struct mz_kmap_model *m)
 	mz_json_u64(j, "functions", f.functions);
 	mz_json_u64(j, "touching_processes", m->touching);
 	mz_json_u64(j, "call_edges", m->n_calls);
+	return 0;
 }
 
 static int show_json(const struct mz_kmap_model *m, const char *path, size_t top)
@@ -256,8 +262,9 @@ static int show_json(const struct mz_kmap_model *m, const char *path, size_t top
 	mz_json_object(&j, NULL);
 	mz_json_str(&j, "kind", mz_recording_kind_name(MZ_RECORDING_KMAP));
 	mz_json_str(&j, "map", path);
-	kmap_report_figures(&j, m);
-	ret = show_answers(m, top, &j);
+	ret = kmap_report_figures(&j, m);
+	if (!ret)
+		ret = show_answers(m, top, &j);
 	mz_json_end_object(&j);
 	if (!ret)
 		return console_put(&b, stdout);

@@ -7,8 +7,8 @@
 
 struct mz_json;
 
-/* The figures of the JSON, into an open object. */
-void kmap_report_figures(struct mz_json *j, const struct mz_kmap_model *m);
+/* The figures of the JSON, into an open object. 0 or -ENOMEM. */
+int kmap_report_figures(struct mz_json *j, const struct mz_kmap_model *m);
 
 #define KMAP_REPORT_ROWS 8
 

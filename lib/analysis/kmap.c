@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "trace/reader.h"
 
 /* Records between two looks at the clock. */
 #define OFTEN 65536u
@@ -375,7 +376,7 @@ int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 	find_peak(m);
 	if (o->space)
 		mz_heatmap_end(o->space, m->timeline.now);
-	if (mz_kmap_name_processes(m) < 0)
+	if (mz_kmap_name_processes(m) < 0 || mz_tables_incomplete(m->strings))
 		return mz_fail_memory(err);
 	m->lines = mz_kmap_lines(k);
 	m->bad_lines = mz_kmap_bad_lines(k);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/kmap_sizes.h"
+#include "trace/reader.h"
 
 #define ROOM(u, what, at)                                                                          \
 	mz_array_room((void **)&(u)->what, &(u)->cap_##what, at, sizeof(*(u)->what))
@@ -405,6 +406,8 @@ int mz_union_add(struct mz_union *u, const struct mz_kmap_model *m, const char *
 		ret = add_calls(u, m);
 	if (!ret)
 		ret = add_run(u, m, name);
+	if (!ret && mz_tables_incomplete(u->strings))
+		ret = -ENOMEM;
 	u->files_cut += m->files_cut;
 	close_map(u, m->shapes[MZ_KMAP_UNION] > 0);
 	free(of);

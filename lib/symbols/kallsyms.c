@@ -39,6 +39,7 @@ struct mz_kallsyms {
 static int read_all(struct mz_kallsyms *k, const char *path, struct mz_error *err)
 {
 	int fd = mz_open_regular(path, NULL);
+	bool room = true;
 	size_t cap = 0;
 	ssize_t n = 1;
 
@@ -48,7 +49,8 @@ static int read_all(struct mz_kallsyms *k, const char *path, struct mz_error *er
 		if (cap - k->len < 65536) {
 			char *p = realloc(k->text, cap ? cap * 2 : 1 << 20);
 
-			if (!p)
+			room = p != NULL;
+			if (!room)
 				break;
 			k->text = p;
 			cap = cap ? cap * 2 : 1 << 20;
@@ -57,6 +59,8 @@ static int read_all(struct mz_kallsyms *k, const char *path, struct mz_error *er
 		k->len += n > 0 ? (size_t)n : 0;
 	}
 	close(fd);
+	if (!room)
+		return mz_fail_memory(err);
 	if (n < 0)
 		return mz_fail(err, EIO, "%s: cannot read", path);
 	if (n)

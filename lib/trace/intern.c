@@ -12,6 +12,7 @@ struct mz_tables {
 	struct mz_bytes_index strings;
 	struct mz_stack_tree stacks;
 	struct mz_mem_budget *budget; /* NULL: there is no account */
+	bool incomplete;	      /* a string got no number */
 };
 
 /* Numbers of tables begin with 1; 0 = no memory. */
@@ -51,8 +52,14 @@ uint32_t mz_tables_string(struct mz_tables *t, const char *s, size_t len)
 
 	/* only what is new costs something */
 	if (t->strings.count > before && !mz_mem_take(t->budget, len + MZ_MEM_ENTRY))
-		return 0;
+		id = 0;
+	t->incomplete |= !id;
 	return id;
+}
+
+bool mz_tables_incomplete(const struct mz_tables *t)
+{
+	return t->incomplete;
 }
 
 uint32_t mz_tables_stack(struct mz_tables *t, const uint64_t *ips, size_t depth)

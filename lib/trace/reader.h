@@ -57,6 +57,8 @@ int mz_reader_check_budget(struct mz_reader *r);
 /* Entries that are added to the tables are charged to this budget, which must outlive them. An
  * entry that exceeds it gets no number. */
 void mz_tables_set_budget(struct mz_tables *t, struct mz_mem_budget *budget);
+/* There was no memory for a string, now or before: who adds many may ask once, at the end. */
+bool mz_tables_incomplete(const struct mz_tables *t);
 
 /* A reader of what is left of an input, which it takes over, in failure too. */
 struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err);
