@@ -155,6 +155,9 @@ void console_stacks(FILE *out, const struct mz_stack_share *s);
 /* Fills opts from argv; *rest is the first remaining argument. Returns -1 to continue, otherwise
  * the exit status. */
 int options_parse(const struct mz_cmd *cmd, void *opts, int argc, char **argv, int *rest);
+/* The option --NAME is among the arguments, before they are parsed: not as the value of another
+ * option, nor among the arguments of the program to record. */
+bool options_has(const struct mz_cmd *cmd, int argc, char **argv, const char *name);
 /* The options given must have this bit in their scope, or no scope. Returns -1 to continue,
  * otherwise the exit status. */
 int options_check_scope(const struct mz_cmd *cmd, const void *opts, unsigned bit);

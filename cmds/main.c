@@ -34,14 +34,6 @@ const struct mz_cmd *mz_cmd_find(const char *name)
 	return NULL;
 }
 
-static bool has(int argc, char **argv, const char *option)
-{
-	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
-		if (!strcmp(argv[i], option))
-			return true;
-	return false;
-}
-
 /* Everything that was printed must have arrived. */
 static int flush(int ret)
 {
@@ -62,9 +54,9 @@ static int run(const struct mz_cmd *cmd, const char *shown, int argc, char **arg
 	void *opts;
 	int rest, ret;
 
-	/* errors are in JSON when the result would have been */
-	json = has(argc, argv, "--json");
-	data = json || has(argc, argv, "--csv");
+	/* errors are in JSON when the result would have been, those of the options included */
+	json = options_has(cmd, argc, argv, "json");
+	data = json || options_has(cmd, argc, argv, "csv");
 	console_set(shown, json);
 	opts = calloc(1, cmd->opts_size ? cmd->opts_size : 1);
 	if (!opts)

@@ -180,6 +180,11 @@ static const struct mz_opt *find_letter(const struct mz_cmd *cmd, char letter)
 	return NULL;
 }
 
+static bool takes_value(const struct mz_opt *o)
+{
+	return o && o->type != MZ_OPT_FLAG && o->type != MZ_OPT_OPTSTR;
+}
+
 static int unknown_option(const struct mz_cmd *cmd, const char *name)
 {
 	const char *names[64];
@@ -216,7 +221,7 @@ static int parse_long(const struct mz_cmd *cmd, void *opts, int argc, char **arg
 		snprintf(typed, sizeof(typed), "%.*s", (int)len, name);
 		return unknown_option(cmd, typed);
 	}
-	if (o->type == MZ_OPT_FLAG || o->type == MZ_OPT_OPTSTR) {
+	if (!takes_value(o)) {
 		if (eq && o->type == MZ_OPT_FLAG)
 			return console_usage("--%s takes no value", o->name);
 		return set_value(cmd, o, opts, eq ? eq + 1 : "");
@@ -236,7 +241,7 @@ static int parse_letters(const struct mz_cmd *cmd, void *opts, int argc, char **
 
 		if (!o)
 			return console_usage("unknown option -%c", *p);
-		if (o->type == MZ_OPT_FLAG || o->type == MZ_OPT_OPTSTR) {
+		if (!takes_value(o)) {
 			ret = set_value(cmd, o, opts, "");
 			if (ret >= 0)
 				return ret;
@@ -249,6 +254,31 @@ static int parse_letters(const struct mz_cmd *cmd, void *opts, int argc, char **
 		return set_value(cmd, o, opts, argv[++*i]);
 	}
 	return -1;
+}
+
+/* The option of an argument whose value is the next argument. */
+static bool value_follows(const struct mz_cmd *cmd, const char *arg)
+{
+	if (!strncmp(arg, "--", 2))
+		return takes_value(find_long(cmd, arg + 2, strlen(arg + 2)));
+	for (const char *p = arg + 1; *p; p++)
+		if (takes_value(find_letter(cmd, *p)))
+			return !p[1];
+	return false;
+}
+
+bool options_has(const struct mz_cmd *cmd, int argc, char **argv, const char *name)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+		bool option = argv[i][0] == '-' && argv[i][1];
+
+		if (!option && cmd->raw_tail)
+			return false;
+		if (!strncmp(argv[i], "--", 2) && !strcmp(argv[i] + 2, name))
+			return true;
+		i += option && value_follows(cmd, argv[i]);
+	}
+	return false;
 }
 
 int options_parse(const struct mz_cmd *cmd, void *opts, int argc, char **argv, int *rest)
