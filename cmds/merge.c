@@ -88,7 +88,7 @@ static int run(void *options, int argc, char **argv)
 	if (!f)
 		return console_usage(
 			"--to: no profile format '%s': dhat, pprof, collapsed, massif, "
-			"speedscope, firefox",
+			"speedscope, firefox, otlp, openmetrics",
 			o->to);
 	if (argc < 1)
 		return console_usage("name the recordings to add up");

@@ -39,8 +39,8 @@ struct mz_error {
 
 enum mz_kind {
 	MZ_NONE,
-	MZ_ALLOC,   /* a block came into being (or failed to: addr 0) */
-	MZ_FREE,    /* a block went */
+	MZ_ALLOC,   /* a block was allocated, or could not be: addr 0 */
+	MZ_FREE,    /* a block was freed */
 	MZ_REALLOC, /* a block was exchanged for another, in place or not */
 	MZ_ACCESS,  /* reads and writes of a block were counted */
 	MZ_LOST,    /* events are missing here: how many, and why */
@@ -99,9 +99,9 @@ enum mz_field {
 /*
  * One event. A field whose bit is not in has is unknown and reads as 0.
  *
- * Blocks are named by object: a serial number that starts at 1, goes up by one
- * for every block that comes into being (so for a realloc too, in place or
- * not), and is never used again. 0 = no block: NULL, a failed call, or a block
+ * Blocks are named by object: a serial number that starts at 1, increases by one
+ * with every block that is allocated (and with every realloc, in place or not),
+ * and is never used again. 0 = no block: NULL, a failed call, or a block
  * that this trace never saw allocated.
  */
 struct mz_event {
@@ -113,7 +113,7 @@ struct mz_event {
 	uint64_t size;	     /* bytes asked for (all of them: n * size of a calloc);
 				LOST: events; ACCESS: reads */
 	uint64_t given;	     /* bytes really given; LOST: the ns up to time that it lasted */
-	uint64_t arg;	     /* calloc, reallocarray: n; memalign and its like: the
+	uint64_t arg;	     /* calloc, reallocarray: n; memalign and the like: the
 				alignment; LOST: enum mz_loss; ACCESS: writes;
 				MARK: string */
 	uint32_t site;	     /* call site: a stack in the trace's table */
@@ -196,7 +196,7 @@ MZ_API const char *mz_format_name(enum mz_format format);
 struct mz_reader;
 
 /*
- * Open a trace; what it is is told by its content. path "-" is standard input.
+ * Open a trace; its format is recognized by its content. path "-" is standard input.
  * On failure NULL, and the reason in err (which may be NULL).
  */
 MZ_API struct mz_reader *mz_reader_open(const char *path, struct mz_error *err);
@@ -217,7 +217,7 @@ MZ_API struct mz_reader *mz_reader_open_memory(const void *data, size_t size, co
 MZ_API void mz_reader_close(struct mz_reader *r);
 
 /* Up to max events into ev: how many, 0 at the end, -errno. Blocks are resolved:
- * object and old_object are set. After an error it goes on failing. */
+ * object and old_object are set. After an error, every further call fails. */
 MZ_API long mz_reader_read(struct mz_reader *r, struct mz_event *ev, size_t max);
 
 MZ_API enum mz_format mz_reader_format(const struct mz_reader *r);
@@ -268,6 +268,7 @@ struct mz_select {
 	uint32_t tid;	 /* with has_tid */
 	bool has_cpu;
 	bool has_tid;
+	uint64_t reserved[3]; /* 0: room for conditions to come */
 };
 
 /* Before the first read, of a container; -EINVAL for other formats. */
@@ -305,6 +306,7 @@ struct mz_writer_options {
 	bool raw;	/* events have addresses, but no objects: readers number the blocks */
 	uint32_t drop;	/* enum mz_field: not kept */
 	uint32_t chunk_events; /* 0 = as many as the format allows */
+	uint32_t reserved[5];  /* 0: room for options to come */
 };
 
 struct mz_writer;

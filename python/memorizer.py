@@ -45,7 +45,7 @@ class _CEvent(Structure):
 
 class _COptions(Structure):
     _fields_ = [("size", c_size_t), ("symbols", c_char_p), ("want", c_uint32),
-                ("by", c_uint32), ("skip_bad", c_uint32), ("reserved", c_uint32)]
+                ("by", c_uint32), ("skip_bad", c_uint32), ("flags", c_uint32)]
 
 
 class _CFrame(Structure):
@@ -244,14 +244,15 @@ class Table:
 class Analysis:
     """A recording that is open; see memorizer.open()."""
 
-    def __init__(self, paths, symbols=None, want=None, by="dir", skip_bad=False):
+    def __init__(self, paths, symbols=None, want=None, by="dir", skip_bad=False,
+                 allow_large=False):
         names = [paths] if isinstance(paths, (str, bytes, _os.PathLike)) else list(paths)
         names = [_os.fsencode(p) for p in names]
         bits = 0
         for name in [want] if isinstance(want, str) else want or ():
             bits |= _WANT[name]
         options = _COptions(ctypes.sizeof(_COptions), _os.fsencode(symbols) if symbols else None,
-                            bits, _BY.index(by), int(skip_bad), 0)
+                            bits, _BY.index(by), int(skip_bad), int(allow_large))
         error = _CError()
         self._handle = _lib.mz_analysis_open((c_char_p * len(names))(*names), len(names),
                                              byref(options), byref(error))
@@ -365,5 +366,6 @@ class Analysis:
 def open(paths, **options):
     """Open a recording: a file ("-": standard input), a folder, or several files of a
     kernel trace. Options: symbols (files of a kernel, with commas between), want (of
-    "sums", "timeline", "layout"), by (the level of a KMAP's matrix), skip_bad."""
+    "sums", "timeline", "layout"), by (the level of a KMAP's matrix), skip_bad (leave out lines
+    of a KMAP that cannot be parsed), allow_large (no limit for the memory that it takes)."""
     return Analysis(paths, **options)

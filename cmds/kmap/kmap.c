@@ -34,9 +34,8 @@ static const struct mz_opt opts[] = {
 	       "cut: the largest cost of all crossings (default: that of the baseline; without "
 	       "one, merge as long as it pays)"),
 	MZ_OPT(0, "mechanism", "NAME", MZ_OPT_STR, struct kmap_opts, mechanism,
-	       "cut: what a crossing costs: page-tables (default), mpk, tagged, capability, or a "
-	       "name "
-	       "of --weights"),
+	       "cut: what a crossing costs: page-tables (default), mpk, tagged, capability, "
+	       "kernel-switch, sfi, or a name of --weights"),
 	MZ_OPT(0, "weights", "FILE", MZ_OPT_STR, struct kmap_opts, weights,
 	       "cut: costs of crossings: CSV with the header mechanism,access,call"),
 	MZ_OPT(0, "baseline", "CUT", MZ_OPT_STR, struct kmap_opts, baseline,

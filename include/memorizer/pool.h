@@ -6,7 +6,7 @@
  * each of the thousand is recorded, with its call stack, under the name of the pool.
  *
  * The header is all there is: nothing is linked, and nothing happens unless the
- * program runs under `memorizer record`. A call costs a load and a branch then.
+ * program runs under `memorizer record`. Otherwise a call costs a load and a branch.
  * Define MZ_POOL_DISABLED before including it to compile the calls away.
  *
  *	struct arena {
@@ -31,8 +31,8 @@
  * mz_pool_leave(): malloc(), free() and pools of other names are not recorded there.
  * Bytes of a chunk that were not handed out are in no sum.
  *
- * Threads. A pool is used by one thread at a time, as the allocator around it; the
- * same holds for struct mz_pool. Blocks may be freed by any thread.
+ * Threads. Like the allocator that it is part of, a pool (and its struct mz_pool) is
+ * used by one thread at a time. Blocks may be freed by any thread.
  */
 #ifndef MEMORIZER_POOL_H
 #define MEMORIZER_POOL_H
@@ -107,8 +107,8 @@ MZ_POOL_INLINE const struct mz_pool_calls *mz_pool_find_calls(void)
 }
 #endif
 
-/* A new pool, without blocks. name is shown in reports; several pools may have the
- * same, and are added up then. It must stay until the pool is destroyed. */
+/* A new pool, without blocks. name is shown in reports, which add up the pools that
+ * have the same name. The string must stay until the pool is destroyed. */
 MZ_POOL_INLINE void mz_pool_create(struct mz_pool *pool, const char *name)
 {
 	pool->calls = mz_pool_find_calls();
@@ -150,7 +150,7 @@ MZ_POOL_INLINE void mz_pool_destroy(struct mz_pool *pool)
 }
 
 /* Between these two the thread gets or returns the memory that the pool is made of:
- * no call of malloc() and its like is recorded. They nest. */
+ * no call of malloc() or a similar function is recorded. They nest. */
 MZ_POOL_INLINE void mz_pool_enter(struct mz_pool *pool)
 {
 	if (MZ_POOL_ON(pool))

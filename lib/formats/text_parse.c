@@ -242,7 +242,9 @@ static int take_cause(struct mz_cursor *c, struct mz_event *ev, struct mz_error 
 		}
 	}
 	c->p = start;
-	return bad(c, "a cause of loss (ring_full, reentry, damage, no_memory, filter, unknown)",
+	return bad(c,
+		   "a cause of loss (ring_full, reentry, damage, no_memory, filter, sandbox, "
+		   "sampled, unknown)",
 		   err);
 }
 

@@ -57,7 +57,7 @@ int mz_kmem_save_kallsyms(const char *dir, struct mz_error *err)
 		 !memmem(b.data, b.len, "\nffff", 5))
 		ret = mz_fail(err, EPERM,
 			      "/proc/kallsyms: the kernel hides its addresses; as root: sysctl "
-			      "kernel.kptr_restrict=0");
+			      "kernel.kptr_restrict=1");
 	else
 		ret = kmem_save_file(dir, "kallsyms", b.data, b.len, err);
 	mz_buf_free(&b);

@@ -198,8 +198,8 @@ static int parse_all(struct mz_kallsyms *k, const char *path, struct mz_error *e
 		return mz_fail(err, EINVAL, "%s: contains no kernel function", path);
 	if (!nonzero)
 		return mz_fail(err, EPERM,
-			       "%s: the kernel hides its addresses; as root: sysctl "
-			       "kernel.kptr_restrict=0",
+			       "%s: the kernel hides its addresses; copy it as root, after sysctl "
+			       "kernel.kptr_restrict=1",
 			       path);
 	sort(k->syms, k->count);
 	sort(k->data, k->variables);

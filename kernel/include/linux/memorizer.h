@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memorizer: who allocates, frees and touches kernel memory. Hooks for the
- * allocators, for memory taken before them (memblock), and for a task's fork
- * and mark. Each is a static key when it is off, and nothing without the option.
+ * Memorizer: the code that allocates, frees and touches kernel memory. Hooks
+ * for the allocators, for memory taken before them (memblock), for modules, and
+ * for a task's fork, mark and cgroup. While Memorizer is off, a hook of an
+ * allocator is a static branch; the rare ones (boot, tasks, modules) are plain
+ * calls. Without the option, all of them compile to nothing.
  */
 #ifndef _LINUX_MEMORIZER_H
 #define _LINUX_MEMORIZER_H
