@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The calls of a KMAP, for its page. */
 #ifndef CMDS_HTML_HTML_CALLS_H
 #define CMDS_HTML_HTML_CALLS_H
 

@@ -11,8 +11,8 @@
 #include "base/output.h"
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
-#include "cmds/plot.h"
 #include "cmds/replay/compare_run.h"
+#include "cmds/replay/plot.h"
 #include "cmds/replay/replay_options.h"
 
 #define DEFAULT_LIST "glibc,jemalloc,mimalloc,tcmalloc"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Exports that are compressed as a whole. */
 #ifndef MZ_EXPORT_GZIP_H
 #define MZ_EXPORT_GZIP_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* Objects and their accesses as lines of text. */
 #ifndef _MM_MEMORIZER_FORMAT_H
 #define _MM_MEMORIZER_FORMAT_H
 

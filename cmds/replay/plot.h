@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A plot of bytes over time, as SVG. */
-#ifndef MZ_CMDS_PLOT_H
-#define MZ_CMDS_PLOT_H
+#ifndef MZ_CMDS_REPLAY_PLOT_H
+#define MZ_CMDS_REPLAY_PLOT_H
 
 #include "base/buf.h"
 

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
-#include "cmds/doctor.h"
+#include "cmds/doctor/doctor.h"
 #include "record/kmem.h"
 
 #define KERNEL_PACKAGE "sudo apt install linux-image-amd64, and boot it"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Draw byte counts over time as an SVG plot. */
-#include "cmds/plot.h"
+#include "cmds/replay/plot.h"
 
 #include <math.h>
 #include <string.h>

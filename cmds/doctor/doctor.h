@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What `memorizer doctor` finds: one row per check. */
-#ifndef MZ_CMDS_DOCTOR_H
-#define MZ_CMDS_DOCTOR_H
+#ifndef MZ_CMDS_DOCTOR_DOCTOR_H
+#define MZ_CMDS_DOCTOR_DOCTOR_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/self.h"
 #include "cmds/cmd.h"
-#include "cmds/doctor.h"
+#include "cmds/doctor/doctor.h"
 #include "cmds/html/html.h"
 #include "symbols/debuginfo.h"
 
