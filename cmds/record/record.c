@@ -118,7 +118,7 @@ static void detach(struct record_job *j)
 {
 	struct mz_error why = {0};
 
-	/* first of all, so that no thread waits for room in a ring that nobody reads any more */
+	/* first of all, so that no thread waits for room in a ring that is no longer read */
 	__atomic_store_n(&j->rings.region->stop, 1, __ATOMIC_SEQ_CST);
 	if (mz_attach_end(&j->attach, &why) < 0)
 		console_note(

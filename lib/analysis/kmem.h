@@ -98,10 +98,19 @@ struct mz_kmem_shape {
 
 struct mz_kmem_block {
 	uint64_t addr;
-	uint64_t born; /* FREED: when it was freed */
-	uint32_t site; /* FREED: that freed it */
+	union {
+		uint64_t born;
+		uint64_t freed; /* once it is FREED: when */
+	};
+	union {
+		uint32_t site;
+		uint32_t freer; /* once it is FREED: the call site that freed it */
+	};
 	uint32_t cache;
-	uint32_t shape; /* FREED: allocations of its cache until then */
+	union {
+		uint32_t shape;
+		uint32_t cache_allocs; /* once it is FREED: allocations of its cache until then */
+	};
 	uint32_t req, given;
 	uint32_t page; /* private */
 	int16_t cpu;

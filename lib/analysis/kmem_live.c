@@ -89,7 +89,7 @@ static bool is_young(const void *record, const void *now)
 	const struct mz_kmem_block *b = record;
 
 	return b->state != KMEM_GONE &&
-	       (b->state != KMEM_FREED || *(const uint64_t *)now <= b->born + REMEMBER);
+	       (b->state != KMEM_FREED || *(const uint64_t *)now <= b->freed + REMEMBER);
 }
 
 struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, uint8_t of,

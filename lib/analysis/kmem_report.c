@@ -184,15 +184,17 @@ static void end_unseen(struct mz_kmem_report *r, struct mz_kmem_block *b)
 static struct mz_kmem_finding finding_of(const struct mz_kmem_block *b, const struct mz_event *e,
 					 uint32_t site, uint32_t cache)
 {
+	bool freed = b->state == KMEM_FREED;
+
 	return (struct mz_kmem_finding){.cpu = e->cpu,
-					.site = b->site,
+					.site = freed ? b->freer : b->site,
 					.site2 = site,
 					.cache = b->cache,
 					.cache2 = cache,
 					.addr = e->addr,
 					.req = b->req,
 					.given = b->given,
-					.from = b->born,
+					.from = freed ? b->freed : b->born,
 					.to = e->time};
 }
 
@@ -395,11 +397,11 @@ static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const s
 	f.what = MZ_KMEM_DOUBLE_FREE;
 	/* what was freed last is given out first: after many allocations of its cache
 	 * the block was given out too, only unseen */
-	f.recycled = mz_kmem_live_recycled(r->live, e->addr, b->cache, b->born) ||
-		     (c && (uint32_t)c->allocs - b->shape > SOON);
+	f.recycled = mz_kmem_live_recycled(r->live, e->addr, b->cache, b->freed) ||
+		     (c && (uint32_t)c->allocs - b->cache_allocs > SOON);
 	if (c) {
 		c->again += !b->again;
-		b->shape = (uint32_t)c->allocs;
+		b->cache_allocs = (uint32_t)c->allocs;
 	}
 	if (g && g != c)
 		g->again += !b->again;
@@ -407,8 +409,8 @@ static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const s
 	if (c)
 		c->again += !b->again;
 	b->again = true;
-	b->born = e->time;
-	b->site = site;
+	b->freed = e->time;
+	b->freer = site;
 	return kmem_find(r, f);
 }
 
@@ -448,9 +450,9 @@ static inline int free_live(struct mz_kmem_report *r, struct mz_kmem_block *b,
 	if (!ret)
 		ret = kmem_keep_one(r, b, e->time, e->has & MZ_HAS_CPU ? e->cpu : -1);
 	b->state = KMEM_FREED;
-	b->born = e->time;
-	b->site = site;
-	b->shape = c ? (uint32_t)c->allocs : 0;
+	b->freed = e->time;
+	b->freer = site;
+	b->cache_allocs = c ? (uint32_t)c->allocs : 0;
 	return ret;
 }
 

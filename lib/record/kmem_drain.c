@@ -358,7 +358,7 @@ void *kmem_drain_thread(void *arg)
 		if (!last)
 			nap(d, taken, &us);
 	} while (!last);
-	/* whoever sees this sees the whole error: this thread does not touch it again */
+	/* a thread that sees the flag sees the whole error, which is not touched again */
 	__atomic_store_n(&d->failed, d->err.code != 0, __ATOMIC_RELEASE);
 	return NULL;
 }

@@ -234,7 +234,7 @@ static void *thread(void *arg)
 		if (move(c, last) < 0)
 			break;
 	}
-	/* whoever sees this sees the whole error: this thread does not touch it again */
+	/* a thread that sees the flag sees the whole error, which is not touched again */
 	__atomic_store_n(&c->failed, c->err.code != 0, __ATOMIC_RELEASE);
 	return NULL;
 }

@@ -254,8 +254,8 @@ static void replay_verbose(const struct mz_engine *e, struct mz_batch *b,
 			   struct mz_engine_counts *c)
 {
 	for (uint32_t i = 0; i < b->count; i++)
-		b->ops[i].time = (uintptr_t)replay_op(e, &b->ops[i], &e->slots[b->ops[i].slot], c,
-						      e->touch != MZ_TOUCH_NONE);
+		b->ops[i].result = (uintptr_t)replay_op(e, &b->ops[i], &e->slots[b->ops[i].slot], c,
+							e->touch != MZ_TOUCH_NONE);
 }
 
 /* ---- with other threads, or at the recorded pace ------------------------- */
@@ -323,7 +323,7 @@ static void replay_batch_careful(struct mz_engine *e, struct mz_batch *b,
 			atomic_store_explicit(&e->turns[op->slot], (uint16_t)(op->turn + 1),
 					      memory_order_release);
 		if (e->verbose)
-			op->time = (uintptr_t)p;
+			op->result = (uintptr_t)p;
 	}
 }
 

@@ -24,8 +24,10 @@ enum mz_op_flags {
 struct mz_op {
 	uint64_t size; /* as passed: of one element, for calloc and reallocarray */
 	uint64_t arg;  /* count, alignment; realloc: bytes of the old block */
-	uint64_t time; /* in ns from the first event; a verbose replay puts the
-			  address here that the call gave */
+	union {
+		uint64_t time;	 /* in ns from the first event; until it was replayed */
+		uint64_t result; /* the address that the call returned; after a verbose replay */
+	};
 	uint32_t slot;
 	uint16_t turn; /* of the slot: how many operations came before, modulo 2^16 */
 	uint8_t call;  /* enum mz_call */

@@ -125,7 +125,7 @@ static int print_one(struct mz_print *p, const struct mz_pending *e)
 	struct mz_block none = {0};
 	struct mz_block *b = op->slot == MZ_SLOT_NULL ? &none : block_of(p, op->slot);
 	struct mz_event ev = e->ev;
-	bool failed = !op->time && op->size;
+	bool failed = !op->result && op->size;
 
 	if (!b)
 		return mz_fail_memory(p->err);
@@ -140,14 +140,14 @@ static int print_one(struct mz_print *p, const struct mz_pending *e)
 	} else if (ev.kind == MZ_REALLOC) {
 		ev.old_addr = b->key;
 		ev.old_object = b->object;
-		begin(p, &ev, failed ? NULL : b, op->time);
+		begin(p, &ev, failed ? NULL : b, op->result);
 	} else {
-		begin(p, &ev, b, op->time);
+		begin(p, &ev, b, op->result);
 	}
 	if (print_event(p, &ev) < 0)
 		return -EIO;
 	/* the block that came although the trace has none was freed at once */
-	if ((op->flags & MZ_OP_NOTHING) && op->time &&
+	if ((op->flags & MZ_OP_NOTHING) && op->result &&
 	    (ev.kind == MZ_ALLOC || !op->size || !ev.old_addr)) {
 		ev.call = MZ_CALL_FREE;
 		ev.kind = MZ_FREE;

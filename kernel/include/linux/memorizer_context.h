@@ -21,7 +21,7 @@ extern const char __memorizer_entries[], __memorizer_entries_end[];
 
 /*
  * The code that counts an access holds what a grace period of RCU would give back.
- * It does not touch preempt_count for that: whoever interrupts it does.
+ * It does not touch preempt_count for that: the code that interrupts it does.
  */
 #define memorizer_counts_at(regs)						\
 	((regs)->ip - (unsigned long)__memorizer_entries <			\

@@ -6,7 +6,7 @@
  * finds the counter of an edge that is known. Everything else is here: new
  * edges, marked tasks, switching on and off.
  *
- * No locks on the way of a call: slots are claimed with cmpxchg, counters are
+ * A call takes no lock: slots are claimed with cmpxchg, counters are
  * incremented atomically. A task may be moved to another CPU in between; it
  * then counts in the table of the old one.
  */

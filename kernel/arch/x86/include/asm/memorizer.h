@@ -89,7 +89,7 @@ static __always_inline unsigned long memorizer_fixed_phys(unsigned long addr)
 	return memorizer_vmemmap[piece] + (phys & ~PMD_MASK);
 }
 
-/* Walk the kernel's page table. No locks: whoever accesses @addr keeps it mapped. */
+/* Walk the kernel's page table. No locks: the code that accesses @addr keeps it mapped. */
 static inline unsigned long memorizer_mapped_phys(unsigned long addr)
 {
 	pgd_t *pgd;
