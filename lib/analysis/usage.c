@@ -159,6 +159,8 @@ struct share {
 
 static struct share share_of(uint64_t size, uint64_t waste, unsigned weight)
 {
+	if (__builtin_expect(!weight, 1))
+		return (struct share){1, size, waste};
 	return (struct share){1ull << weight, size << weight, waste << weight};
 }
 
@@ -173,11 +175,11 @@ static inline uint64_t plus(uint64_t a, uint64_t b)
 /* Of all the blocks that it stands for. */
 static inline uint64_t age_of(const struct mz_usage *u, const struct mz_usage_block *b)
 {
-	uint64_t age;
+	uint64_t age = u->now > b->born ? u->now - b->born : 0;
 
-	if (u->now <= b->born)
-		return 0;
-	return __builtin_mul_overflow(u->now - b->born, 1ull << b->weight, &age) ? UINT64_MAX : age;
+	if (__builtin_expect(b->weight && __builtin_mul_overflow(age, 1ull << b->weight, &age), 0))
+		age = UINT64_MAX;
+	return age;
 }
 
 static void add_block(struct mz_usage_site *s, struct share b)
@@ -325,7 +327,7 @@ static void take_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	*count += blocks;
 	if (ev->kind == MZ_FREE) /* one was counted already */
 		u->calls[ev->call] += blocks - 1;
-	end_block(u, l->block, ev->has & MZ_HAS_ADDR ? mz_event_key(ev, key) : 0,
+	end_block(u, l->block, u->history && ev->has & MZ_HAS_ADDR ? mz_event_key(ev, key) : 0,
 		  find_thread(u, ev), true);
 	mz_u64_table_remove(&u->live, l, sizeof(*l));
 }
@@ -356,16 +358,18 @@ static void add_access(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	u->all.writes += ev->arg;
 }
 
-int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
+static void add_lost(struct mz_usage *u, const struct mz_event *ev)
 {
-	bool by_addr = ev->has & MZ_HAS_ADDR;
-	uint64_t key = by_addr ? mz_event_key(ev, ev->addr) : ev->object;
-	unsigned weight = __builtin_expect(ev->has & MZ_HAS_FLAGS, 0)
-				  ? (unsigned)__builtin_ctz(mz_event_weight(ev))
-				  : 0;
+	u->events--;
+	u->sampled |= ev->arg == MZ_LOSS_SAMPLED;
+	u->lost += ev->arg != MZ_LOSS_SAMPLED ? ev->size : 0;
+	mz_count_lost(u->lost_by, ev);
+}
 
+/* It is counted, and the clock moves on. */
+static inline void begin_event(struct mz_usage *u, const struct mz_event *ev)
+{
 	u->events++;
-	u->calls[ev->call] += 1ull << weight;
 	if (ev->has & MZ_HAS_TIME) {
 		if (!(u->fields & MZ_HAS_TIME)) /* 0 is a time, too */
 			u->first_time = ev->time;
@@ -375,31 +379,50 @@ int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
 	u->now = u->fields & MZ_HAS_TIME ? u->last_time : u->events;
 	if (u->history && ev->kind != MZ_LOST)
 		mz_history_tick(u->history, u->now, u->all.live, u->all.live_blocks);
+}
+
+/* Everything but plain allocations and frees. */
+static __attribute__((noinline)) int add_other(struct mz_usage *u, const struct mz_event *ev,
+					       uint64_t key, unsigned weight)
+{
+	bool by_addr = ev->has & MZ_HAS_ADDR;
+
 	switch (ev->kind) {
-	case MZ_ALLOC:
-		if (!key) {
-			u->failed += ev->size != 0;
-			return 0;
-		}
-		u->allocs += 1ull << weight;
-		return begin_block(u, ev, key, weight);
 	case MZ_REALLOC:
 		return add_realloc(u, ev, key, by_addr ? ev->old_addr : ev->old_object, weight);
-	case MZ_FREE:
-		if (by_addr && !key)
-			u->null_frees++;
-		else
-			take_block(u, ev, key, &u->frees);
-		return 0;
-	case MZ_LOST:
-		u->events--;
-		u->sampled |= ev->arg == MZ_LOSS_SAMPLED;
-		u->lost += ev->arg != MZ_LOSS_SAMPLED ? ev->size : 0;
-		mz_count_lost(u->lost_by, ev);
-		return 0;
+	case MZ_LOST: add_lost(u, ev); return 0;
 	case MZ_ACCESS: add_access(u, ev, key); return 0;
 	default: return 0;
 	}
+}
+
+/* The rare kinds are not inlined: saving registers for them would cost every event more than the
+ * rest of this function. */
+int mz_usage_add(struct mz_usage *u, const struct mz_event *ev)
+{
+	unsigned weight = 0;
+	uint64_t key;
+
+	begin_event(u, ev);
+	key = ev->has & MZ_HAS_ADDR ? mz_event_key(ev, ev->addr) : ev->object;
+	if (__builtin_expect(ev->has & MZ_HAS_FLAGS, 0))
+		weight = (unsigned)__builtin_ctz(mz_event_weight(ev));
+	u->calls[ev->call] += 1ull << weight;
+	if (ev->kind == MZ_FREE) {
+		if (key || !(ev->has & MZ_HAS_ADDR))
+			take_block(u, ev, key, &u->frees);
+		else
+			u->null_frees++;
+		return 0;
+	}
+	if (ev->kind != MZ_ALLOC)
+		return add_other(u, ev, key, weight);
+	if (key) {
+		u->allocs += 1ull << weight;
+		return begin_block(u, ev, key, weight);
+	}
+	u->failed += ev->size != 0;
+	return 0;
 }
 
 static void age_the_living(struct mz_usage *u)

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST 1024u /* slots; a power of two */
+#define FIRST 1024u  /* slots; a power of two */
+#define SMALL 32768u /* below, memory is cheaper than entering everything again */
 
 void mz_hash_index_deinit(struct mz_hash_index *ix)
 {
@@ -22,7 +23,7 @@ void mz_hash_index_clear(struct mz_hash_index *ix)
 
 bool mz_hash_index_grow(struct mz_hash_index *ix)
 {
-	size_t slots = ix->slots ? 2 * (ix->mask + 1) : FIRST;
+	size_t slots = ix->slots ? (ix->mask < SMALL ? 4 : 2) * (ix->mask + 1) : FIRST;
 	struct mz_hash_index to = {
 		.count = ix->count, .cap = slots / 3 * 2, .mask = slots - 1, .spill = ix->spill};
 

@@ -45,11 +45,11 @@ static uint64_t key_of(const struct mz_event *ev, uint64_t addr, uint64_t object
 }
 
 /* Add a live block, unless there is one at its address already. */
-static int put_alloc(struct mz_classic_writer *w, const struct mz_event *ev, uint64_t old_serial,
-		     char **p)
+static int put_alloc(struct mz_classic_writer *w, const struct mz_event *ev, uint64_t key,
+		     uint64_t old_serial, char **p)
 {
 	bool fresh;
-	struct mz_block *b = mz_live_insert(&w->live, key_of(ev, ev->addr, ev->object), &fresh);
+	struct mz_block *b = mz_live_insert(&w->live, key, &fresh);
 
 	if (!b)
 		return -ENOMEM;
@@ -65,11 +65,13 @@ static int put_alloc(struct mz_classic_writer *w, const struct mz_event *ev, uin
 /* A failed call leaves no trace in this format, and a block of 0 bytes would be read as a free. */
 static int alloc(struct mz_classic_writer *w, const struct mz_event *ev, char **p)
 {
-	if (!key_of(ev, ev->addr, ev->object))
+	uint64_t key = key_of(ev, ev->addr, ev->object);
+
+	if (!key)
 		return MZ_CLASSIC_NO_EFFECT;
 	if (!ev->size)
 		return MZ_CLASSIC_ZERO;
-	return put_alloc(w, ev, 0, p);
+	return put_alloc(w, ev, key, 0, p);
 }
 
 /* A free names its block by how many blocks ago it was allocated. */
@@ -92,7 +94,8 @@ static int release(struct mz_classic_writer *w, const struct mz_event *ev, uint6
 
 /* The original writes a realloc as a new block that names the one it replaces. A realloc that is in
  * fact free(p) or malloc(n) is written as such. */
-static int exchange(struct mz_classic_writer *w, const struct mz_event *ev, char **p)
+static __attribute__((noinline)) int exchange(struct mz_classic_writer *w,
+					      const struct mz_event *ev, char **p)
 {
 	uint64_t old = key_of(ev, ev->old_addr, ev->old_object);
 	uint64_t key = key_of(ev, ev->addr, ev->object);
@@ -114,17 +117,18 @@ static int exchange(struct mz_classic_writer *w, const struct mz_event *ev, char
 		return MZ_CLASSIC_OVER_LIVE;
 	serial = b->object;
 	mz_live_remove(&w->live, b);
-	return put_alloc(w, ev, serial, p);
+	return put_alloc(w, ev, key, serial, p);
 }
 
 /* The caller decides what to do with what does not fit: skip it, or give up. */
 int mz_classic_put(struct mz_classic_writer *w, const struct mz_event *ev, char **p)
 {
-	switch (ev->kind) {
-	case MZ_ALLOC: return alloc(w, ev, p);
-	case MZ_REALLOC: return exchange(w, ev, p);
-	case MZ_FREE: return release(w, ev, ev->addr, ev->object, p);
-	case MZ_LOST: return MZ_CLASSIC_LOST;
-	default: return MZ_CLASSIC_NO_EFFECT;
-	}
+	/* nearly all events are of the first two kinds */
+	if (ev->kind == MZ_ALLOC)
+		return alloc(w, ev, p);
+	if (ev->kind == MZ_FREE)
+		return release(w, ev, ev->addr, ev->object, p);
+	if (ev->kind == MZ_REALLOC)
+		return exchange(w, ev, p);
+	return ev->kind == MZ_LOST ? MZ_CLASSIC_LOST : MZ_CLASSIC_NO_EFFECT;
 }

@@ -345,6 +345,17 @@ static void put_pattern(struct mz_encoder *e, const struct mz_pattern *p)
 	mz_codec_column_add(&c[MZ_COL_BLOCK], p->block);
 }
 
+/* Those that occur often and those that occur once: growing step by step would copy them all. */
+static void room_for_patterns(struct mz_encoder *e)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < e->final.n; i++)
+		n += e->target[i] == i;
+	for (int i = MZ_COL_FORM; i <= MZ_COL_BLOCK; i++)
+		mz_codec_column_room(&e->columns[i], n); /* a failure is asked for at the end */
+}
+
 /* Guests are sorted by object, so differences are small and never negative. */
 static void put_guests(struct mz_encoder *e)
 {
@@ -673,6 +684,7 @@ static int settle(struct mz_encoder *e)
 	order = give_tokens(e);
 	if (!order)
 		return -ENOMEM;
+	room_for_patterns(e);
 	for (uint32_t i = 0; i < e->often; i++)
 		put_pattern(e, &e->final.v[order[i].number]);
 	free(order);
