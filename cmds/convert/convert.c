@@ -119,16 +119,14 @@ static int convert_kmap(const struct opts *o, const struct input *in, int argc, 
 static int convert_trace(const struct opts *o, const struct input *in, int argc, char **argv)
 {
 	static const enum mz_format to[] = {MZ_FORMAT_CONTAINER, MZ_FORMAT_TEXT, MZ_FORMAT_CLASSIC};
-	struct transcode t = {.to = to[o->to],
-			      .output = o->output,
-			      .tags = o->tags,
-			      .best = o->best,
-			      .force = o->force,
-			      .strict = o->strict,
-			      .opened = in->trace,
-			      .skip_unmatched = o->skip_unmatched};
+	struct transcode t = {.to = to[o->to], .output = o->output, .opened = in->trace};
 	int ret = transcode_drop(o->drop, &t.drop);
 
+	t.tags = o->tags;
+	t.best = o->best;
+	t.force = o->force;
+	t.strict = o->strict;
+	t.skip_unmatched = o->skip_unmatched;
 	if (ret)
 		return ret;
 	if (argc > 1)
