@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libmemorizer: traces of the code that allocates, frees and touches memory.
+ * libmemorizer: reads and writes traces of memory: which code allocates, frees and touches it.
  *
- * The library never prints, never exits and keeps no state of its own: all of
- * it hangs on the handles below. A handle is used by one thread at a time;
- * different handles may be used by different threads.
+ * The library never prints, never exits and keeps no global state: all state belongs
+ * to the handles below. A handle may be used by one thread at a time; different
+ * handles may be used by different threads.
  *
  * int results: 0 or a count on success, -errno on failure. Pointer results:
  * NULL with errno set. A failed call on a handle leaves a message in it.
@@ -39,9 +39,9 @@ struct mz_error {
 
 enum mz_kind {
 	MZ_NONE,
-	MZ_ALLOC,   /* a block was allocated, or could not be: addr 0 */
+	MZ_ALLOC,   /* a block was allocated; addr 0: the allocation failed */
 	MZ_FREE,    /* a block was freed */
-	MZ_REALLOC, /* a block was exchanged for another, in place or not */
+	MZ_REALLOC, /* a block was replaced by another, in place or not */
 	MZ_ACCESS,  /* reads and writes of a block were counted */
 	MZ_LOST,    /* events are missing here: how many, and why */
 	MZ_MARK,    /* a note in the trace */
@@ -110,9 +110,9 @@ struct mz_event {
 	uint64_t old_addr;   /* REALLOC: the old block, 0 = NULL */
 	uint64_t object;     /* ALLOC, REALLOC: the new block; FREE: the old; ACCESS */
 	uint64_t old_object; /* REALLOC: the old block */
-	uint64_t size;	     /* bytes asked for (all of them: n * size of a calloc);
+	uint64_t size;	     /* bytes requested (in total: n * size of a calloc);
 				LOST: events; ACCESS: reads */
-	uint64_t given;	     /* bytes really given; LOST: the ns up to time that it lasted */
+	uint64_t given;	     /* bytes actually given; LOST: the duration in ns, up to time */
 	uint64_t arg;	     /* calloc, reallocarray: n; memalign and the like: the
 				alignment; LOST: enum mz_loss; ACCESS: writes;
 				MARK: string */
@@ -126,8 +126,8 @@ struct mz_event {
 	uint16_t has;  /* enum mz_field */
 	uint8_t kind;  /* enum mz_kind */
 	uint8_t call;  /* enum mz_call */
-	uint32_t unit; /* 0; of a calloc or reallocarray with a count of 0: the size
-			  of an element; MZ_UNIT_OVERFLOW: n * size is over 64 bits
+	uint32_t unit; /* 0; for a calloc or reallocarray with a count of 0: the size
+			  of an element; MZ_UNIT_OVERFLOW: n * size exceeds 64 bits
 			  (so the call failed), and size is that of one element */
 };
 
@@ -141,8 +141,8 @@ enum mz_loss {
 	MZ_LOSS_DAMAGE,	   /* the file is damaged here */
 	MZ_LOSS_NO_MEMORY,
 	MZ_LOSS_FILTER,	 /* left out at recording, by request */
-	MZ_LOSS_SANDBOX, /* the program gave up the system calls that recording needs */
-	MZ_LOSS_SAMPLED, /* left out at random: others stand for them, by their weights */
+	MZ_LOSS_SANDBOX, /* the program gave up system calls that recording needs */
+	MZ_LOSS_SAMPLED, /* left out at random; other events stand for them, with weights */
 	MZ_LOSSES
 };
 
@@ -165,12 +165,12 @@ struct mz_tables;
 MZ_API struct mz_tables *mz_tables_new(void);
 MZ_API void mz_tables_free(struct mz_tables *t);
 
-/* The number of a string (stack), which is added if it is new; 0 = no memory. */
+/* The number of a string or stack, which is added if it is new; 0 = no memory. */
 MZ_API uint32_t mz_tables_string(struct mz_tables *t, const char *s, size_t len);
 MZ_API uint32_t mz_tables_stack(struct mz_tables *t, const uint64_t *ips, size_t depth);
 
-/* Borrowed until the tables are freed; a stack, until four others were asked for. NULL
- * for a number that is not there. */
+/* Borrowed: a string until the tables are freed, a stack until four others have been
+ * requested. NULL if the number does not exist. */
 MZ_API const char *mz_tables_get_string(const struct mz_tables *t, uint32_t id, size_t *len);
 MZ_API const uint64_t *mz_tables_get_stack(const struct mz_tables *t, uint32_t id, size_t *depth);
 
@@ -203,21 +203,21 @@ MZ_API struct mz_reader *mz_reader_open(const char *path, struct mz_error *err);
 
 /*
  * The same with flags. Memory is bounded by the size of the input (docs/security.md):
- * an input that asks for more fails with EFBIG unless MZ_OPEN_LARGE is set.
+ * an input that needs more fails with EFBIG unless MZ_OPEN_LARGE is set.
  */
 enum mz_open_flags { MZ_OPEN_LARGE = 1 };
 MZ_API struct mz_reader *mz_reader_open_with(const char *path, unsigned flags,
 					     struct mz_error *err);
 
-/* The same from a descriptor, which stays the caller's, and from memory, which
- * must stay until the reader is closed. name is used in messages. */
+/* The same for a descriptor, which the caller closes, and for memory, which must
+ * stay valid until the reader is closed. name is used in messages. */
 MZ_API struct mz_reader *mz_reader_open_fd(int fd, const char *name, struct mz_error *err);
 MZ_API struct mz_reader *mz_reader_open_memory(const void *data, size_t size, const char *name,
 					       struct mz_error *err);
 MZ_API void mz_reader_close(struct mz_reader *r);
 
-/* Up to max events into ev: how many, 0 at the end, -errno. Blocks are resolved:
- * object and old_object are set. After an error, every further call fails. */
+/* Reads up to max events into ev. Returns their number, 0 at the end, or -errno. Blocks
+ * are resolved: object and old_object are set. After an error, every further call fails. */
 MZ_API long mz_reader_read(struct mz_reader *r, struct mz_event *ev, size_t max);
 
 MZ_API enum mz_format mz_reader_format(const struct mz_reader *r);
@@ -229,10 +229,10 @@ MZ_API uint32_t mz_reader_fields(const struct mz_reader *r);
 /* The last error; valid until the reader is closed. */
 MZ_API const struct mz_error *mz_reader_error(const struct mz_reader *r);
 
-/* Strings and stacks met so far; valid until the reader is closed. */
+/* The strings and stacks read so far; valid until the reader is closed. */
 MZ_API const struct mz_tables *mz_reader_tables(const struct mz_reader *r);
 
-/* What did not match up so far. */
+/* Events that did not match the live blocks, so far. */
 struct mz_unmatched {
 	uint64_t unknown_frees; /* frees and reallocs of blocks never seen allocated */
 	uint64_t over_live;	/* allocations at the address of a live block */
@@ -241,25 +241,25 @@ MZ_API struct mz_unmatched mz_reader_unmatched(const struct mz_reader *r);
 
 /* ---- more of a container ------------------------------------------------ */
 
-/* What a trace says of itself: source, clock, host, kernel, command line, ... */
+/* What a trace says about itself: source, clock, host, kernel, command line, ... */
 enum mz_attr_type { MZ_ATTR_TEXT, MZ_ATTR_NUMBER, MZ_ATTR_BYTES };
 
 struct mz_attr {
 	const char *key; /* "source", "clock", "host", "node.0", ...: docs/format.md */
 	enum mz_attr_type type;
 	uint64_t number;
-	const char *data; /* TEXT, BYTES; with a 0 behind it */
+	const char *data; /* TEXT, BYTES; followed by a 0 */
 	size_t size;
 };
 
-/* Known so far; from a file, all of them once it is open. The later of two with
- * one key counts. Borrowed until the reader is closed or read again. */
+/* The attributes known so far; for a file, all of them once it is open. If a key occurs
+ * twice, the later value counts. Borrowed until the reader is closed or read again. */
 MZ_API size_t mz_reader_attrs(const struct mz_reader *r);
 MZ_API const struct mz_attr *mz_reader_attr(const struct mz_reader *r, size_t i);
 MZ_API const struct mz_attr *mz_reader_find_attr(const struct mz_reader *r, const char *key);
 
-/* Read only what is asked for; chunks without any of it are not even decoded.
- * A zero select is everything. LOST events of the time range are kept. */
+/* Which events are read; chunks that contain none of them are not decoded. All zero
+ * selects everything. LOST events within the time range are always read. */
 struct mz_select {
 	uint64_t time_from; /* time_to 0 = no end */
 	uint64_t time_to;
@@ -268,19 +268,19 @@ struct mz_select {
 	uint32_t tid;	 /* with has_tid */
 	bool has_cpu;
 	bool has_tid;
-	uint64_t reserved[3]; /* 0: room for conditions to come */
+	uint64_t reserved[3]; /* 0: room for future conditions */
 };
 
-/* Before the first read, of a container; -EINVAL for other formats. */
+/* To be called before the first read; -EINVAL if the trace is not a container. */
 MZ_API int mz_reader_select(struct mz_reader *r, const struct mz_select *select);
 
-/* A container as a whole, from its index: at once, whatever its size. */
+/* The sums of a container, from its index: immediate, whatever its size. */
 struct mz_summary {
 	size_t size; /* set by the caller: see memorizer/analysis.h */
 	uint64_t bytes;
-	uint64_t events;   /* in the file, lost ones not counted */
-	uint64_t lost[16]; /* by enum mz_loss, with room for causes to come */
-	uint64_t produced; /* as the recorder counted them, when has_produced */
+	uint64_t events;   /* in the file, without lost ones */
+	uint64_t lost[16]; /* by enum mz_loss, with room for future causes */
+	uint64_t produced; /* as counted by the recorder, if has_produced */
 	uint64_t chunks;
 	uint64_t streams;
 	uint64_t births; /* blocks that begin in it */
@@ -288,73 +288,73 @@ struct mz_summary {
 	uint64_t last_time;
 	uint32_t fields; /* enum mz_field */
 	bool has_produced;
-	bool whole;	  /* it ends as it should; else the writer was stopped, or it was cut */
-	bool raw;	  /* blocks have no names of their own: the reader numbers them */
+	bool whole;	  /* complete; otherwise the writer was stopped, or the file was cut */
+	bool raw;	  /* blocks have no object numbers: the reader numbers them */
 	uint64_t damaged; /* places where bytes were skipped */
 	uint64_t end;	  /* offset of the end of the last good block */
 };
 
-/* -EINVAL for other formats and without a size, -ESPIPE for a container in a pipe. */
+/* -EINVAL for other formats or without a size, -ESPIPE for a container in a pipe. */
 MZ_API int mz_reader_summary(struct mz_reader *r, struct mz_summary *summary);
 
 /* ---- writing a container ------------------------------------------------ */
 
 struct mz_writer_options {
 	bool best;	/* smaller, slower */
-	bool overwrite; /* replace an existing file; take over what a dead writer left */
-	bool discard;	/* leave no PATH.part when it fails: what it holds can be made again */
+	bool overwrite; /* replace an existing file, and the PATH.part of a dead writer */
+	bool discard;	/* leave no PATH.part after a failure: its content can be made again */
 	bool raw;	/* events have addresses, but no objects: readers number the blocks */
-	uint32_t drop;	/* enum mz_field: not kept */
+	uint32_t drop;	/* enum mz_field: fields that are not stored */
 	uint32_t chunk_events; /* 0 = as many as the format allows */
-	uint32_t reserved[5];  /* 0: room for options to come */
+	uint32_t reserved[5];  /* 0: room for future options */
 };
 
 struct mz_writer;
 struct mz_stream;
 
 /*
- * The file grows as PATH.part, readable at any moment up to its last whole
- * chunk, and becomes PATH when it is closed. After a crash PATH.part stays. A
- * path in use by another writer is refused (-EBUSY), an existing file too
- * (-EEXIST) unless overwrite. "-" is standard output. options may be NULL.
+ * The file grows as PATH.part, which is readable at any time up to its last complete
+ * chunk, and is renamed to PATH when it is closed. After a crash PATH.part stays. A
+ * path that another writer is using is refused (-EBUSY), and so is an existing file
+ * (-EEXIST), unless overwrite is set. "-" is standard output. options may be NULL.
  */
 MZ_API struct mz_writer *mz_writer_open(const char *path, const struct mz_writer_options *options,
 					struct mz_error *err);
-/* The same to a descriptor, which stays the caller's; no seeking is needed. */
+/* The same for a descriptor, which the caller closes; it need not be seekable. */
 MZ_API struct mz_writer *mz_writer_open_fd(int fd, const char *name,
 					   const struct mz_writer_options *options,
 					   struct mz_error *err);
 
-/* Write the rest and the index, give the file its name. 0 or -errno with err
- * set; w is gone in both cases. On failure PATH.part stays if it has events,
- * unless discard. */
+/* Writes the rest and the index, and gives the file its name. 0, or -errno with err
+ * set; w is freed in both cases. After a failure PATH.part stays if it has events,
+ * unless discard is set. */
 MZ_API int mz_writer_close(struct mz_writer *w, struct mz_error *err);
-/* Throw the file away. */
+/* Deletes the file and frees w. */
 MZ_API void mz_writer_abort(struct mz_writer *w);
 MZ_API const struct mz_error *mz_writer_error(const struct mz_writer *w);
 
 /* Attributes, strings, stacks: from any thread, at any time. A key has 1 to 255
- * bytes: -EINVAL otherwise, which does the file no harm. */
+ * bytes; otherwise -EINVAL, and the file is unchanged. */
 MZ_API int mz_writer_set_text(struct mz_writer *w, const char *key, const char *text);
 MZ_API int mz_writer_set_number(struct mz_writer *w, const char *key, uint64_t number);
 MZ_API int mz_writer_set_bytes(struct mz_writer *w, const char *key, const void *data, size_t size);
 MZ_API uint32_t mz_writer_string(struct mz_writer *w, const char *s, size_t len);
 MZ_API uint32_t mz_writer_stack(struct mz_writer *w, const uint64_t *ips, size_t depth);
 
-/* Events, in order. A lost event (kind MZ_LOST: size, arg, and time, cpu where
- * known; given: the ns up to time that it lasted) stands where they are missing. */
+/* Events, in order. A lost event stands where events are missing (kind MZ_LOST: size,
+ * arg, and, if known, time, cpu, and as given the duration in ns, up to time). */
 MZ_API int mz_writer_add(struct mz_writer *w, const struct mz_event *ev, size_t n);
 
-/* A stream of chunks of its own, for one producer (a thread, a CPU). Streams are
- * used by one thread each, without waiting for each other but to write a chunk;
- * a reader merges them by time. NULL = no memory. Freed with the writer. */
+/* A stream has its own chunks, for one producer (a thread, a CPU). Each stream is used
+ * by one thread; streams wait for each other only while a chunk is written. A reader
+ * merges them by time. NULL = no memory. Freed with the writer. */
 MZ_API struct mz_stream *mz_writer_stream(struct mz_writer *w);
 MZ_API int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n);
-/* Make a chunk of what there is, so that a crash cannot take it. */
+/* Writes the collected events as a chunk, so that they survive a crash. */
 MZ_API int mz_stream_flush(struct mz_stream *s);
 MZ_API int mz_writer_flush(struct mz_writer *w);
 
-/* How many events the recorder met, written or lost: verified by readers. */
+/* How many events occurred, written or lost: readers verify the balance. */
 MZ_API void mz_writer_produced(struct mz_writer *w, uint64_t events);
 
 /* ---- verifying ---------------------------------------------------------- */
@@ -364,18 +364,19 @@ struct mz_verify {
 	struct mz_summary *summary; /* set by the caller, with its size; NULL = not wanted */
 	uint64_t decoded;	    /* events that decode */
 	uint64_t bad_bytes;	    /* in damaged places */
-	uint64_t first_bad;	    /* offset of the first of them */
+	uint64_t first_bad;	    /* offset of the first of these bytes */
 	uint64_t missing;	    /* events of chunks that are damaged, where known */
 	uint64_t disorder;   /* events that are earlier than their predecessor in the stream */
 	uint64_t unbalanced; /* produced - written - lost, as 2's complement */
-	/* set by the caller; NULL = not wanted: how much was read, with the arg of the notes */
+	/* set by the caller; NULL = not wanted: reports how much was read, with the arg of note */
 	void (*progress)(void *arg, double share, uint64_t events);
 };
 
 /* Called for each fault found; text is one line. */
 typedef void mz_verify_note(void *arg, uint64_t offset, const char *text);
 
-/* Read everything. 0: good; 1: faults, told to note; -errno: cannot be read. v may be NULL. */
+/* Reads everything. 0: no fault; 1: faults, reported to note; -errno: the file cannot be
+ * read. v may be NULL. */
 MZ_API int mz_verify_file(const char *path, struct mz_verify *v, mz_verify_note *note, void *arg,
 			  struct mz_error *err);
 /* The same with enum mz_open_flags. */

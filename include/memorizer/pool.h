@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For programs with allocators of their own: tell Memorizer which blocks they hand
- * out. `memorizer record` sees malloc() and free(); an arena that carves a thousand
- * blocks out of one malloc() is one block to it. With a few calls of this header
- * each of the thousand is recorded, with its call stack, under the name of the pool.
+ * For programs with their own allocators: tells Memorizer which blocks these hand out.
+ * `memorizer record` sees malloc() and free(); for it, an arena that carves a thousand
+ * blocks out of one malloc() is one block. With a few calls from this header, each of
+ * the thousand is recorded, with its call stack, under the name of the pool.
  *
- * The header is all there is: nothing is linked, and nothing happens unless the
+ * The header is self-contained: no library is linked, and nothing happens unless the
  * program runs under `memorizer record`. Otherwise a call costs a load and a branch.
  * Define MZ_POOL_DISABLED before including it to compile the calls away.
  *
@@ -26,10 +26,10 @@
  *
  * What is counted. A block of a pool is an allocation like any other: it is in the
  * totals, the peak and the lists of call sites, and has the pool's name as its
- * cache. The memory that a pool is made of must not be counted a second time, so
+ * cache. The memory that a pool consists of must not be counted a second time, so
  * the calls that get and return it stand between mz_pool_enter() and
  * mz_pool_leave(): malloc(), free() and pools of other names are not recorded there.
- * Bytes of a chunk that were not handed out are in no sum.
+ * Bytes of a chunk that have not been handed out are not in any sum.
  *
  * Threads. Like the allocator that it is part of, a pool (and its struct mz_pool) is
  * used by one thread at a time. Blocks may be freed by any thread.
@@ -46,17 +46,17 @@ extern "C" {
 
 struct mz_pool_calls;
 
-/* Part of the program's own allocator; all zero is a pool that is not recorded. The
- * members are Memorizer's. A copy is another pool only after mz_pool_create(). */
+/* Part of the program's own allocator; a pool that is all zero is not recorded. Only
+ * Memorizer uses the members. A copy becomes a pool of its own with mz_pool_create(). */
 struct mz_pool {
 	const struct mz_pool_calls *calls; /* NULL: the program is not being recorded */
-	const char *name;		   /* borrowed: until mz_pool_destroy() */
+	const char *name;		   /* borrowed until mz_pool_destroy() */
 	uint64_t number;
 	uint32_t told;
 	uint32_t reserved;
 };
 
-/* The recorder's side. Members are only ever added, at the end. */
+/* The recorder's functions. New members are added at the end only. */
 struct mz_pool_calls {
 	size_t size; /* of this structure */
 	void (*create)(struct mz_pool *pool);
@@ -68,11 +68,11 @@ struct mz_pool_calls {
 	void (*leave)(struct mz_pool *pool);
 };
 
-/* The one symbol, of the library that `memorizer record` preloads; absent otherwise.
- * NULL: the library is too old for this version of the header. */
+/* The only symbol used: the library that `memorizer record` preloads defines it. It
+ * returns NULL if that library is too old for this version of the header. */
 #define MZ_POOL_VERSION 1u
 
-/* Inlined without optimisation, too: call sites are the functions of the program. */
+/* Inlined even without optimisation, so that call sites are functions of the program. */
 #ifdef __GNUC__
 #define MZ_POOL_INLINE static inline __attribute__((always_inline))
 #else
@@ -88,8 +88,8 @@ MZ_POOL_INLINE const struct mz_pool_calls *mz_pool_find_calls(void)
 	const struct mz_pool_calls *(*find)(unsigned version);
 
 #ifdef __x86_64__
-	/* A compiler that makes no position-independent code would take the address as
-	 * a constant, which the linker sets to 0 for good; the dynamic linker fills this. */
+	/* In position-dependent code the compiler would use the address as a constant,
+	 * which the linker sets to 0 for good. The dynamic linker fills this GOT entry. */
 	__asm__(".weak memorizer_pool_calls\n\t"
 		"movq memorizer_pool_calls@GOTPCREL(%%rip), %0"
 		: "=r"(find));
@@ -107,8 +107,8 @@ MZ_POOL_INLINE const struct mz_pool_calls *mz_pool_find_calls(void)
 }
 #endif
 
-/* A new pool, without blocks. name is shown in reports, which add up the pools that
- * have the same name. The string must stay until the pool is destroyed. */
+/* A new pool, without blocks. Reports show its name and add up pools of the same name.
+ * The string must stay valid until the pool is destroyed. */
 MZ_POOL_INLINE void mz_pool_create(struct mz_pool *pool, const char *name)
 {
 	pool->calls = mz_pool_find_calls();
@@ -119,38 +119,38 @@ MZ_POOL_INLINE void mz_pool_create(struct mz_pool *pool, const char *name)
 		pool->calls->create(pool);
 }
 
-/* A block was handed out: call this before any other thread can see it. NULL is no
- * block, and is ignored. */
+/* A block was handed out: call this before any other thread can see it. NULL is
+ * ignored. */
 MZ_POOL_INLINE void mz_pool_alloc(struct mz_pool *pool, const void *block, size_t size)
 {
 	if (MZ_POOL_ON(pool))
 		pool->calls->alloc(pool, block, size);
 }
 
-/* A block comes back: call this before it can be handed out again. */
+/* A block is returned: call this before it can be handed out again. */
 MZ_POOL_INLINE void mz_pool_free(struct mz_pool *pool, const void *block)
 {
 	if (MZ_POOL_ON(pool))
 		pool->calls->free(pool, block);
 }
 
-/* All blocks of the pool come back at once. */
+/* All blocks of the pool are returned at once. */
 MZ_POOL_INLINE void mz_pool_reset(struct mz_pool *pool)
 {
 	if (MZ_POOL_ON(pool))
 		pool->calls->reset(pool);
 }
 
-/* The same, and the pool hands out nothing more. Call it before its memory is returned,
- * which may follow between mz_pool_enter() and mz_pool_leave(). */
+/* The same, and the pool ends. Call it before the memory of the pool is returned, which
+ * may follow between mz_pool_enter() and mz_pool_leave(). */
 MZ_POOL_INLINE void mz_pool_destroy(struct mz_pool *pool)
 {
 	if (MZ_POOL_ON(pool))
 		pool->calls->destroy(pool);
 }
 
-/* Between these two the thread gets or returns the memory that the pool is made of:
- * no call of malloc() or a similar function is recorded. They nest. */
+/* Between these two calls the thread gets or returns the memory that the pool consists
+ * of: no call of malloc() or a similar function is recorded. They nest. */
 MZ_POOL_INLINE void mz_pool_enter(struct mz_pool *pool)
 {
 	if (MZ_POOL_ON(pool))
