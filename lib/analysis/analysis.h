@@ -23,7 +23,7 @@ struct mz_analysis {
 	uint64_t number; /* of the event last read */
 	bool done;	 /* all was read */
 	bool has_model;
-	enum mz_kmap_by model_by; /* as asked for; the model may have another */
+	enum mz_kmap_by model_by; /* as requested; the model may have another */
 	bool model_lives;	  /* it was read with the lives of objects, for measures */
 	bool model_types;	  /* ... and with the structures of objects */
 	bool compared;		  /* the lines of the map were read for a comparison */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Answer the questions to a KMAP from its model, read at the level that they need. */
+/* Answer the questions about a KMAP from its model, read at the level that they need. */
 #include <errno.h>
 #include <string.h>
 

@@ -77,8 +77,8 @@ static const struct mz_result_column pool_columns[] = {
 	mz_result_init(t, key, title, columns, sizeof(columns) / sizeof(*(columns)))
 #define AT_PEAK(columns) (sizeof(columns) / sizeof(*(columns)) - 5)
 
-/* Call sites are computed when they are asked for: naming them loads debugging information,
- * which other questions do not need. */
+/* Call sites are computed on request: naming them loads debugging information, which other
+ * questions do not need. */
 static int ask_sites(struct mz_analysis *a, struct mz_result_table *t)
 {
 	struct mz_call_lookup l = mz_call_lookup_events(a->events);

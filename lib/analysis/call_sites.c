@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sum call stacks by the call site that wanted the memory. */
+/* Sum call stacks by the call site that requested the memory. */
 #include "analysis/call_sites.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Stacks summed by call site: the place in the program, below the functions of allocators and
- * containers, that wanted the memory. Function, file and line of a place are those of one frame,
+ * containers, that requested the memory. Function, file and line of a place are those of one frame,
  * also where functions were inlined into each other.
  */
 #ifndef MZ_ANALYSIS_CALL_SITES_H

@@ -37,7 +37,7 @@ void mz_events_close(struct mz_events *s);
  * and cache are numbers over all files, from 1, 0 = not known. */
 int mz_events_next(struct mz_events *s, struct mz_event *ev, struct mz_error *err);
 
-/* Called now and then with the number of events so far. */
+/* Called from time to time with the number of events so far. */
 void mz_events_progress(struct mz_events *s, void (*show)(void *arg, uint64_t events), void *arg);
 
 /* Addresses of a stack, innermost first: until the next call; NULL = none. */
@@ -51,7 +51,7 @@ void mz_events_use(struct mz_events *s, struct mz_symbols *kernel);
 size_t mz_events_names(struct mz_events *s, uint64_t ip,
 		       struct mz_place_name out[MZ_EVENTS_INLINED]);
 
-/* What the (first) file says of itself; NULL, 0 = nothing. */
+/* What the (first) file says about itself; NULL, 0 = nothing. */
 const char *mz_events_text(const struct mz_events *s, const char *key);
 uint64_t mz_events_number(const struct mz_events *s, const char *key);
 

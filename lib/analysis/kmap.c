@@ -174,8 +174,8 @@ int mz_kmap_add_freer(struct mz_kmap_model *m, uint32_t class, uint64_t ip, uint
 /* Upstream's kernels write a time beyond this for an object that was not freed. */
 #define NEVER 100000000000u
 
-/* Only objects whose whole life is known: with both times, and a free by the kernel's own
- * code, which the published measures ask for. */
+/* Only objects whose whole life is known: with both times, and a free by the kernel's own code, as
+ * the published measures require. */
 static int add_life(struct mz_kmap_model *m, uint32_t class, const struct mz_kmap_object *o)
 {
 	if (!m->own->lives || !o->alloc_time || !o->free_time || o->free_time > NEVER ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a KMAP says, added up as it streams by: the one model behind every question
- * to it, the page and the exports. Its size goes with the distinct code addresses,
- * classes of objects and processes, not with the lines.
+ * What a KMAP says, added up as it streams by: the one model behind every question about it, the
+ * page and the exports. Its size goes with the distinct code addresses, classes of objects and
+ * processes, not with the lines.
  *
  * A class of objects is an allocation site with its type and cache; a global
  * variable is a class of its own. An edge is (class, accessing code, process).
@@ -73,9 +73,8 @@ struct mz_kmap_edge {
 };
 
 /*
- * Which code touches which code's objects, at one level of detail (options.by). Object counts
- * are counts of distinct objects. Each object has one owner, so counts may be summed over
- * owners.
+ * Which code touches which code's objects, at one level of detail (options.by). Object counts are
+ * counts of distinct objects. Each object has one owner, so counts may be summed over owners.
  */
 struct mz_kmap_pair {
 	uint32_t owner; /* a class; by process: of processes, the one that allocated */
@@ -133,7 +132,7 @@ struct mz_kmap_model {
 	struct mz_kmap_owner *owners;
 	struct mz_kmap_process *processes;
 	struct mz_kmap_call_edge *calls;
-	struct mz_kmap_life *lives;   /* in the order of the map; only if asked for */
+	struct mz_kmap_life *lives;   /* in the order of the map; only on request */
 	struct mz_kmap_place *places; /* 0 is the address 0 */
 	struct mz_kmap_pair *pairs;
 	uint32_t *groups; /* their names: strings */
@@ -175,7 +174,7 @@ struct mz_kmap_model_options {
 	bool lives;
 	struct mz_heatmap *space; /* where objects lie, over time, without variables; or NULL */
 	struct mz_kmap *calls;	  /* a file of calls, for a map without any; NULL = none */
-	/* Called now and then with what was read so far; false stops (-EINTR). */
+	/* Called from time to time with what was read so far; false stops (-EINTR). */
 	bool (*progress)(void *arg, const struct mz_kmap *k);
 	void *arg;
 };

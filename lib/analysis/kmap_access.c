@@ -72,7 +72,7 @@ static void add_pair(struct mz_kmap_model *m, uint32_t id, const struct mz_kmap_
 	}
 }
 
-/* The class and, if asked for, the process; the address is the other half of the key. */
+/* The class and, on request, the process; the address is the other half of the key. */
 static uint64_t edge_key(const struct mz_kmap_private *own, const struct mz_kmap_access *a)
 {
 	return (uint64_t)own->now.class << 32 | (uint32_t)(own->pids ? a->pid : -1);

@@ -59,8 +59,8 @@ struct mz_kmap_private {
 #define ROOM(m, what, at)                                                                          \
 	mz_array_room((void **)&(m)->what, &(m)->own->cap_##what, at, sizeof(*(m)->what))
 
-/* kmap_places.c: numbers of texts (0 = no text; that there was no memory is asked of the table
- * when the map is read), of code and of groups (MZ_PAIR_INDEX_NONE = no memory). */
+/* kmap_places.c: numbers of texts (0 = no text; whether memory ran out is checked in the table when
+ * the map is read), of code and of groups (MZ_PAIR_INDEX_NONE = no memory). */
 uint32_t mz_kmap_text_id(struct mz_kmap_model *m, const char *s);
 uint32_t mz_kmap_recent_id(struct mz_kmap_model *m, struct recent *r, struct mz_kmap_text t);
 uint32_t mz_kmap_place_id(struct mz_kmap_model *m, uint64_t ip);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Questions to the model of a KMAP. Each fills an answer that the caller deinits; a.failed shows
+/* Questions about the model of a KMAP. Each fills an answer that the caller deinits; a.failed shows
  * that memory ran out. Rows are sorted, the largest first; members by structure and offset. */
 #ifndef MZ_ANALYSIS_KMAP_QUESTIONS_H
 #define MZ_ANALYSIS_KMAP_QUESTIONS_H
@@ -36,7 +36,7 @@ void mz_kmap_calls(const struct mz_kmap_model *m, struct mz_result_table *a);
 /* Classes with objects that more than one subsystem, process or context touched. */
 void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_result_table *a);
 
-/* Classes with objects that were allocated in vain. */
+/* Classes with objects that were never read, never written or never touched. */
 void mz_kmap_unused(const struct mz_kmap_model *m, struct mz_result_table *a);
 
 /* For a first overview. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the questions to a KMAP share. */
+/* What the questions about a KMAP share. */
 #ifndef MZ_ANALYSIS_KMAP_SELECT_H
 #define MZ_ANALYSIS_KMAP_SELECT_H
 

@@ -257,8 +257,8 @@ static uint32_t object_of(struct mz_union *u, const struct mz_kmap_model *m,
 	return id;
 }
 
-/* Every class of the map becomes one of the union. of: by class of the map;
- * MZ_PAIR_INDEX_NONE: it is none. timed: its lives tell its size. */
+/* Every class of the map becomes one of the union. of: by class of the map; MZ_PAIR_INDEX_NONE: it
+ * is none. timed: its lives determine its size. */
 static int add_objects(struct mz_union *u, const struct mz_kmap_model *m, uint32_t *of, bool *timed)
 {
 	for (size_t i = 0; i < m->n_classes; i++) {

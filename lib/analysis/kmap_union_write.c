@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Hand out a union of KMAPs as the records of one: calls, classes, and what touches them. */
+/* Convert a union of KMAPs to the records of one map: calls, classes, and what touches them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -131,7 +131,7 @@ enum mz_kmem_class { MZ_KMEM_BUG, MZ_KMEM_LEGAL, MZ_KMEM_BLIND, MZ_KMEM_LOSS, MZ
 enum mz_kmem_what {
 	MZ_KMEM_FREE_KMALLOC, /* kmem_cache_free() of kmalloc memory */
 	MZ_KMEM_WRONG_CACHE,  /* kmem_cache_free() to another cache */
-	MZ_KMEM_TOO_SMALL,    /* given less than asked for */
+	MZ_KMEM_TOO_SMALL,    /* less memory given than requested */
 	MZ_KMEM_DOUBLE_FREE,
 	MZ_KMEM_KFREE_CACHE,  /* kfree() of a cache's object */
 	MZ_KMEM_UNSEEN_FREE,  /* allocated while still live */
@@ -171,7 +171,7 @@ struct mz_kmem_advice {
 /* Called for each block that is allocated or freed by the event e, as the report counts it. 0 or
  * -ENOMEM, which ends the pass. */
 struct mz_kmem_watch {
-	/* stack: as mz_kmem_input_next() tells it */
+	/* stack: as mz_kmem_input_next() returns it */
 	int (*came)(void *arg, const struct mz_kmem_block *b, uint32_t stack);
 	int (*went)(void *arg, const struct mz_kmem_block *b, const struct mz_event *e);
 	void *arg;

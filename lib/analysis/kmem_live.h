@@ -33,7 +33,7 @@ struct mz_kmem_live {
 	struct mz_u64_table gaps; /* CPU -> the newest of its open gaps */
 	size_t *older;		  /* of each gap: the one of its CPU before it, + 1 */
 	size_t cap_older;
-	uint8_t *chosen; /* sites: 0 not asked yet, 1 no, 2 yes */
+	uint8_t *chosen; /* sites: 0 not looked up yet, 1 no, 2 yes */
 	size_t cap_chosen;
 };
 

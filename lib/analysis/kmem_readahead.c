@@ -12,7 +12,7 @@
 struct kmem_ahead {
 	struct mz_reader *r;
 	const struct mz_kallsyms *syms; /* NULL = unknown */
-	uint32_t sites, caches;		/* of the file, handed out so far */
+	uint32_t sites, caches;		/* of the file, returned so far */
 	bool stacks;
 	struct mz_readahead *ahead;
 	struct kmem_batch *last; /* taken */

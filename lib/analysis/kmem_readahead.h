@@ -25,9 +25,9 @@ struct kmem_batch {
 
 struct kmem_ahead;
 
-/* Takes the reader for itself: it is not to be touched until free(). NULL =
- * no memory. threaded: false = decode when asked; stacks: tell them whole; syms, which may be
- * NULL, tell the call site of a stack from the allocator's own frames. */
+/* Takes the reader for itself: it is not to be touched until free(). NULL = no memory. threaded:
+ * false = decode on request; stacks: provide whole stacks; syms, which may be NULL, separates the
+ * call site of a stack from the allocator's own frames. */
 struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, const struct mz_kallsyms *syms,
 				  bool threaded, bool stacks);
 void kmem_ahead_free(struct kmem_ahead *a);

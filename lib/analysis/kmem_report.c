@@ -16,7 +16,7 @@
 #define NO_SITE	 UINT32_MAX
 #define SOON	 16 /* allocations of a cache */
 #define BATCH	 256
-#define SOONER	 8 /* events ahead of which memory is asked for */
+#define SOONER	 8 /* how many events ahead memory is prefetched */
 
 /* ---- names -------------------------------------------------------------- */
 
@@ -209,7 +209,7 @@ static int over_live(struct mz_kmem_report *r, struct mz_kmem_block *b, const st
 	return kmem_find(r, f);
 }
 
-/* Most sites ask for the same size again and again. */
+/* Most sites request the same size again and again. */
 static inline int64_t shape_of(struct mz_kmem_report *r, struct mz_kmem_group *s, uint32_t site,
 			       uint64_t req, uint32_t given)
 {
@@ -260,7 +260,7 @@ static inline uint32_t slab_page(struct mz_kmem_report *r, const struct mz_event
 	return page;
 }
 
-/* Less memory was given than asked for. */
+/* Less memory was given than requested. */
 static int too_small(struct mz_kmem_report *r, const struct mz_event *e,
 		     const struct mz_kmem_block *b)
 {
@@ -478,7 +478,7 @@ static inline int do_free(struct mz_kmem_report *r, const struct mz_event *e)
 		b->state = KMEM_GONE;
 	else
 		free_unknown(r, s, cache);
-	/* after the checks, which ask what was known of the page before */
+	/* after the checks, which look up what was known about the page before */
 	if (e->has & MZ_HAS_CACHE) {
 		page = b ? b->page : 0;
 		if (!page)
@@ -580,7 +580,7 @@ static int by_worth(const void *a, const void *b)
 	return MZ_ORDER(q, p) ?: MZ_ORDER(x->block.born, y->block.born);
 }
 
-/* The events of a batch; 1 = the rest is later than asked for. */
+/* The events of a batch; 1 = the rest is later than the requested interval. */
 static int events(struct mz_kmem_report *r, const struct mz_event **ev, const uint32_t *stacks,
 		  long n)
 {

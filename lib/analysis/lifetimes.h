@@ -10,8 +10,8 @@ struct mz_lifetimes {
 	struct mz_live live;
 	uint64_t events;
 	uint64_t by_kind[MZ_KINDS];
-	uint64_t blocks;    /* that came into being */
-	uint64_t bytes;	    /* asked for, of them all */
+	uint64_t blocks;    /* that were allocated */
+	uint64_t bytes;	    /* requested, of all of them */
 	uint64_t no_effect; /* free(NULL), failed calls */
 	uint64_t lost;	    /* events, as the trace says */
 	uint64_t lost_by[MZ_LOSSES];

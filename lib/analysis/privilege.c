@@ -208,7 +208,7 @@ static int check_kernel(const struct mz_privilege *p, struct mz_error *err)
 
 /*
  * A map holds return addresses of the callbacks. In the right vmlinux each follows a call; in
- * another one few do by chance. Names could not tell: most are the same in all kernels.
+ * another one few do by chance. Names would not show it: most are the same in all kernels.
  */
 int mz_privilege_check(const struct mz_union *u, const char *vmlinux, struct mz_error *err)
 {

@@ -273,7 +273,7 @@ static int by_ps(const void *a, const void *b)
 	return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
 }
 
-/* If there are more clusters than were asked for when mergers no longer pay, the smallest are put
+/* If there are more clusters than requested when mergers no longer pay, the smallest are put
  * together. */
 static void merge_rest(struct mz_cluster_work *w)
 {

@@ -260,7 +260,7 @@ static const char *cell(const struct file *t, char **cells, enum column c)
 
 /*
  * Without a file all functions of the name are meant. A name that the kernel does not have is
- * counted and said: a cut of another version is the usual reason.
+ * counted and reported: the usual reason is a cut of another version.
  */
 static int assign_function(struct file *t, const char *name, const char *file, uint32_t domain)
 {

@@ -114,7 +114,7 @@ static void improve(struct mz_cluster_refiner *r, const struct mz_cluster_neighb
 		uint32_t to = r->touched[i];
 		double gain;
 
-		/* a domain must keep a function, or there would be fewer than asked for */
+		/* a domain must keep a function, or there would be fewer domains than requested */
 		if (to == from ||
 		    (mz_cluster_is_function(w, x) && (r->members[from] < 2 || !r->members[to])))
 			continue;

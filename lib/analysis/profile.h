@@ -15,7 +15,7 @@
 struct mz_events;
 struct mz_usage;
 
-/* What is known of each stack. */
+/* What is known about each stack. */
 enum mz_profile_has {
 	MZ_PROFILE_TOTAL = 1 << 0, /* blocks, bytes: all that was ever allocated */
 	MZ_PROFILE_PEAK = 1 << 1,  /* peak_*, max_* */
@@ -89,7 +89,7 @@ struct mz_profile {
 };
 
 const char *mz_profile_title(const struct mz_profile *p); /* the command, "the kernel", "?" */
-/* What people call the program: the last part of its command, without arguments, or "kernel".
+/* The usual name of the program: the last part of its command, without arguments, or "kernel".
  * Returns buf or a part of it. */
 const char *mz_profile_program(const struct mz_profile *p, char *buf, size_t size);
 

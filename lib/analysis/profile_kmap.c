@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A KMAP as a profile: a stack for each class of objects, which is the function
- * that allocates (what was asked for) and, as its caller, what the object is: a
- * cache, a type, a variable. With reads and writes.
+ * Make a profile of a KMAP: a stack for each class of objects, with reads and writes. Its frames
+ * are the function that allocates and, as its caller, what the object is: a cache, a type, a
+ * variable.
  */
 #include <errno.h>
 #include <stdio.h>

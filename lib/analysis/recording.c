@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Opening a recording of any kind, and what each kind can be asked for. */
+/* Open a recording of any kind, and provide what its kind contains. */
 #include "analysis/recording.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ const char *mz_recording_kind_name(enum mz_recording_kind kind)
 	return (unsigned)kind < MZ_RECORDING_KINDS ? names[kind] : NULL;
 }
 
-/* What a function that returned NULL said, if anyone asked. */
+/* The error of a function that returned NULL, if the caller wants it. */
 static int failed(const struct mz_error *err)
 {
 	return -(err && err->code ? err->code : EIO);
@@ -211,7 +211,7 @@ struct mz_events *mz_recording_events(struct mz_recording *r, struct mz_error *e
 		no_events(r, err);
 		return NULL;
 	}
-	/* those beside it are looked for when a name is asked for */
+	/* those beside it are looked for when a name is needed */
 	if (r->o.symbols && mz_recording_symbols(r, &named, err) < 0)
 		return NULL;
 	r->events = r->reader ? mz_events_of(r->reader, err) : mz_events_of_kmem(r->kmem, err);

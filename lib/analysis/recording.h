@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A recording of any kind: what it is, in one place. It is opened once, by content
- * (also from a pipe), and then asked for what the caller needs: events, a profile, a
- * kernel trace, a KMAP or its model. What it hands out belongs to the recording.
+ * A recording of any kind: what it is, in one place. It is opened once, by content (also from a
+ * pipe), and then provides what the caller needs: events, a profile, a kernel trace, a KMAP or its
+ * model. What it returns belongs to the recording.
  */
 #ifndef MZ_ANALYSIS_RECORDING_H
 #define MZ_ANALYSIS_RECORDING_H
@@ -20,8 +20,8 @@ struct mz_recording_options {
 	const char *symbols; /* of a kernel: files and folders, with commas between; NULL: those
 				beside it. Of a program: the root folder of its files */
 	unsigned flags;	     /* enum mz_open_flags */
-	bool skip_bad;	     /* KMAP: lines that cannot be understood are counted, no error */
-	/* Called now and then; share of the file < 0: not known. */
+	bool skip_bad;	     /* KMAP: lines that cannot be parsed are counted and are no error */
+	/* Called from time to time; share of the file < 0: not known. */
 	void (*progress)(void *arg, double share, uint64_t count, const char *units);
 	void *arg;
 };
@@ -75,8 +75,9 @@ struct mz_recording_model {
 	enum mz_kmap_by by;
 	bool or_function;	  /* by function instead, if no folders are known */
 	bool lives;		  /* what a union of maps needs */
-	bool types;		  /* the structures of its objects, where the symbols tell */
-	struct mz_heatmap *space; /* where objects lie; NULL = not asked for */
+	bool types;		  /* the structures of its objects, where the symbols describe
+				     them */
+	struct mz_heatmap *space; /* where objects lie; NULL = not requested */
 };
 
 /* Reads the KMAP to its end. 0 or -errno; deinit the model in both cases. */

@@ -13,8 +13,8 @@ struct mz_history;
 
 struct mz_usage_site {
 	uint64_t allocs;    /* blocks that it made; a realloc makes a block */
-	uint64_t bytes;	    /* asked for, in all */
-	uint64_t waste;	    /* given and not asked for, in all */
+	uint64_t bytes;	    /* requested, in total */
+	uint64_t waste;	    /* given beyond the request, in total */
 	uint64_t temporary; /* blocks that its thread freed before its next allocation */
 	uint64_t live;	    /* bytes, now: at the end, what was never freed */
 	uint64_t live_blocks;
@@ -54,7 +54,7 @@ struct mz_usage {
 	bool by_thread;			   /* the same for threads: */
 	struct mz_usage_site *thread_sums; /* in the order of their first allocation, from 1 */
 	uint32_t thread_sums_cap;
-	struct mz_history *history; /* the caller's; told of all blocks. NULL = none */
+	struct mz_history *history; /* the caller's; it gets all blocks. NULL = none */
 	/* inside */
 	struct mz_u64_table live; /* by address or object: number of the block */
 	struct mz_usage_block *blocks;

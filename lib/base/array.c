@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Growing by half wastes less than doubling does. New members are zero, so that the caller need
- * not tell a new number from an old one. */
+/* Growing by half wastes less than doubling does. New members are zero, so that the caller need not
+ * distinguish them from old ones. */
 bool mz_array_room(void **array, size_t *cap, size_t at, size_t size)
 {
 	size_t want = *cap + *cap / 2;

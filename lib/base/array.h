@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Makes room for a member with number `at` in an array of members of `size` bytes
- * and sets it to zeros if it is new. *cap goes along. False: no memory. */
+/* Makes room for a member with number `at` in an array of members of `size` bytes and sets it to
+ * zeros if it is new. *cap is updated. False: no memory. */
 bool mz_array_room(void **array, size_t *cap, size_t at, size_t size);
 /* Adds a copy of the text to an array of n texts. False: no memory. */
 bool mz_array_text(char ***texts, size_t *n, size_t *cap, const char *text);

@@ -27,7 +27,7 @@ static char *part_name(const char *path)
 	return part;
 }
 
-/* A path that is open fits. */
+/* The folder of a path. A path that could be opened fits. */
 static void folder_name(const char *path, char *folder, size_t size)
 {
 	const char *slash = strrchr(path, '/');
@@ -125,7 +125,7 @@ static int planted(const char *path, struct mz_error *err)
 	return mz_fail(err, EPERM, "%s: another user put it there; choose another name", path);
 }
 
-/* What is no regular file: 1 = write to it. */
+/* The path is not a regular file: 1 = write to it. */
 static int judge_special(const char *path, unsigned how, struct mz_error *err)
 {
 	struct stat entry;
@@ -215,8 +215,8 @@ static int replace_leftover(struct mz_atomic_file *f, struct mz_error *err)
 	return 0;
 }
 
-/* The lock tells a second writer apart from a leftover: a leftover has no owner, so its lock
- * is free. */
+/* The lock distinguishes a second writer from a leftover: a leftover has no owner, so its lock is
+ * free. */
 static int open_part(struct mz_atomic_file *f, struct mz_error *err)
 {
 	int ret;
@@ -432,7 +432,8 @@ static int finish(struct mz_atomic_file *f, struct mz_error *err)
 
 	if (!f->part)
 		return close_checked(f, err);
-	/* no memory is asked for: of several files, those before this one have their names */
+	/* no memory is allocated: of several files, those before this one have their names
+	 * already */
 	folder_name(f->path, folder, sizeof(folder));
 	ret = fsync(f->fd) ? fail(f, errno, "write to the disk", err) : close_checked(f, err);
 	if (!ret)

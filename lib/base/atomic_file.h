@@ -41,7 +41,7 @@ int mz_atomic_file_check(const char *path, unsigned how, struct mz_error *err);
 int mz_atomic_file_append(struct mz_atomic_file *f, const void *a, size_t na, const void *b,
 			  size_t nb, struct mz_error *err);
 
-/* Bytes that were appended before get new values. The file has a part: it is no pipe. */
+/* Overwrites bytes that were appended earlier. Only for files that have a .part: not for pipes. */
 int mz_atomic_file_replace(struct mz_atomic_file *f, uint64_t offset, const void *data, size_t n,
 			   struct mz_error *err);
 

@@ -16,7 +16,7 @@ struct mz_beside {
 
 /* Does this process have a second processor? */
 bool mz_beside_possible(void);
-/* False: there is no thread to be had, and the caller does the work. */
+/* False: no thread could be started, and the caller does the work. */
 bool mz_beside_start(struct mz_beside *b, void *(*work)(void *arg), void *arg);
 /* Is it still at work? */
 bool mz_beside_busy(const struct mz_beside *b);

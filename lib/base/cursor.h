@@ -79,7 +79,7 @@ static inline bool mz_cursor_hex(struct mz_cursor *c, uint64_t *v)
 /* The next word, after blanks: what is not blank. Empty at the end. */
 struct mz_cursor mz_cursor_word(struct mz_cursor *c);
 
-/* The rest is all of the decimal (hexadecimal) number, and fits. */
+/* True if the rest is a decimal (hexadecimal) number, and nothing else, that fits into 64 bits. */
 bool mz_cursor_whole_u64(struct mz_cursor word, uint64_t *v);
 bool mz_cursor_whole_hex(struct mz_cursor word, uint64_t *v);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* False: nobody asked for the message, or there is an earlier one. */
+/* False: the caller wants no message, or there is an earlier one. */
 static bool set(struct mz_error *err, int code, const char *fmt, va_list ap)
 {
 	if (!err || err->code)

@@ -90,7 +90,7 @@ static int read_line(char *line, struct mz_http_request *r)
 	return *path == '/' ? decode(path, n, r->path, sizeof(r->path)) : 400;
 }
 
-/* A foreign web page may make its name point to this machine; the browser then asks us, but
+/* A foreign web page may make its name point to this machine; the browser then sends us requests
  * for that name. */
 static bool is_for_us(const char *host, size_t n, unsigned port)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a request over HTTP asks for, and whether it is for us. */
+/* Parsing HTTP requests: what they request, and whether they are meant for this server. */
 #ifndef MZ_BASE_HTTP_H
 #define MZ_BASE_HTTP_H
 
@@ -10,12 +10,12 @@
 struct mz_http_request {
 	bool head;	 /* HEAD, not GET */
 	char path[4096]; /* decoded; starts with / */
-	/* what it shows to be let in: ?token= of the address, and the cookie memorizer-PORT;
-	 * empty: nothing, or something of another length */
+	/* its tokens: ?token= of the address, and the cookie memorizer-PORT; empty: nothing, or
+	 * something of another length */
 	char token[MZ_HTTP_TOKEN + 1], cookie[MZ_HTTP_TOKEN + 1];
 };
 
-/* Whether it shows this token; takes the same time for any. */
+/* Whether the request has this token; the time does not depend on the token. */
 bool mz_http_has_token(const struct mz_http_request *r, const char *token);
 
 /* head: everything up to and including the empty line, terminated by a NUL; it is modified.

@@ -79,7 +79,7 @@ static int broken(struct talk *t, int code, const char *what)
 /* Calls on a socket with a timeout fail with EINTR when the process is stopped and continued, even
  * if it handles no signal. They are made again. */
 
-/* errno tells why not. */
+/* On failure errno has the reason. */
 static int try_address(const struct addrinfo *a)
 {
 	struct timeval patience = {.tv_sec = TALK_SECONDS};

@@ -73,7 +73,7 @@ int mz_input_memory(struct mz_input *in, const void *data, size_t size, const ch
 
 	if (ret < 0)
 		return ret;
-	in->pos = data ? data : ""; /* nothing may be nowhere */
+	in->pos = data ? data : ""; /* empty input may be a NULL pointer */
 	in->end = in->pos + size;
 	in->offset = size;
 	in->budget.bytes = size;
@@ -91,7 +91,7 @@ void mz_input_close(struct mz_input *in)
 	*in = (struct mz_input){.fd = -1};
 }
 
-/* Move the unread bytes to the front, and grow until want fit. */
+/* Move the unread bytes to the front, and grow until `want` bytes fit. */
 static int make_room(struct mz_input *in, size_t want, struct mz_error *err)
 {
 	size_t left = mz_input_left(in);
@@ -130,7 +130,7 @@ int mz_input_no_memory(const struct mz_input *in, struct mz_error *err)
 		       (unsigned long long)mz_mem_limit(b) >> 20);
 }
 
-/* What a packed stream unpacks to is bounded, too: the rest of it takes time. */
+/* The bytes that a packed stream unpacks to are bounded, too, because reading them takes time. */
 static ssize_t read_packed(struct mz_input *in, char *to, size_t max, struct mz_error *err)
 {
 	ssize_t got = mz_unpack_read(in->unpack, to, max, in->name, err);

@@ -37,7 +37,7 @@ void mz_input_close(struct mz_input *in);
  * large as the caller can bound it; the window grows to hold it. 0 or -errno. */
 int mz_input_fill(struct mz_input *in, size_t n, struct mz_error *err);
 
-/* -ENOMEM, or -EFBIG if it is the budget that does not allow more, with err set. */
+/* -ENOMEM, or -EFBIG if the budget does not allow more, with err set. */
 int mz_input_no_memory(const struct mz_input *in, struct mz_error *err);
 
 /* If the stream is compressed (its first bytes decide; none may have been taken yet), the

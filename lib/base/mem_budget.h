@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What reading an input may cost: memory in proportion to its bytes, so that a small file cannot
- * ask for a large machine. The input holds the account; code that keeps something of what it reads
+ * require a large machine. The input holds the account; code that keeps something of what it reads
  * charges the bytes to it first.
  */
 #ifndef MZ_BASE_MEM_BUDGET_H
@@ -29,7 +29,7 @@ struct mz_mem_budget {
 	uint64_t bytes; /* of the input: all of a file, of a pipe those read so far */
 	uint64_t used;
 	bool large;   /* there is no limit: the user has said so */
-	bool refused; /* more was asked for than there is */
+	bool refused; /* more was requested than there is */
 };
 
 static inline uint64_t mz_mem_limit(const struct mz_mem_budget *b)

@@ -12,8 +12,8 @@ typedef bool mz_readahead_fn(void *arg, unsigned batch);
 
 struct mz_readahead;
 
-/* batches: two or more, the caller's. NULL: no memory. Not threaded, or no thread to be had: made
- * when asked for. */
+/* batches: two or more, the caller's. NULL: no memory. If it is not threaded, or no thread could be
+ * started, batches are made on request. */
 struct mz_readahead *mz_readahead_new(mz_readahead_fn *make, void *arg, unsigned batches,
 				      bool threaded);
 /* Waits for the thread. */

@@ -23,7 +23,7 @@ static inline int mz_sized_give(void *to, const void *from, size_t size)
 }
 
 /* The other way: options of a caller. What it does not have becomes 0. -EINVAL: its size is not
- * set; -E2BIG: it asks for something that this library does not know. */
+ * set; -E2BIG: it contains options that this library does not know. */
 static inline int mz_sized_take(void *to, const void *from, size_t size)
 {
 	size_t have = *(const size_t *)from;

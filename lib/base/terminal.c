@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Escape what a terminal would obey instead of show. */
+/* Escape characters that a terminal would obey instead of showing. */
 #include "base/terminal.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text that a terminal shows and does not obey. */
+/* Text that a terminal shows but does not obey. */
 #ifndef MZ_BASE_TERMINAL_H
 #define MZ_BASE_TERMINAL_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records by a number: open addressing, records in the slots, no tombstones. A record
- * is any structure whose first member is its key, a uint64_t that is not 0. Its size
- * goes with each call: it is a constant of the caller, so that the code is made for it.
+ * Records by a number: open addressing, records in the slots, no tombstones. A record is any
+ * structure whose first member is its key, a uint64_t that is not 0. Its size goes with each call:
+ * it is a constant of the caller, so that the compiler specializes the code for it.
  */
 #ifndef MZ_BASE_U64_TABLE_H
 #define MZ_BASE_U64_TABLE_H
@@ -26,12 +26,12 @@ void mz_u64_table_deinit(struct mz_u64_table *t);
 /* Without records, and ready for new ones. */
 void mz_u64_table_clear(struct mz_u64_table *t, size_t size);
 
-/* Slots asked at most before a chain counts as long. */
+/* Slots that are examined at most before a chain counts as long. */
 #define MZ_U64_TABLE_LONG 64
 
 /*
- * Make room for one more, which had to pass `passed` records. The table doubles when it is full.
- * Its multiplier is the golden ratio, which spreads the addresses of an allocator better than
+ * Make room for one more, whose search had to pass `passed` records. The table doubles when it is
+ * full. Its multiplier is the golden ratio, which spreads the addresses of an allocator better than
  * chance would; when chains are longer than chance would make them, the keys were chosen on
  * purpose, and a random multiplier takes its place. 0 or -ENOMEM.
  */

@@ -13,8 +13,8 @@
 
 #define ROOM (256u * 1024)
 
-/* A frame may ask for this much memory to be unpacked, as `zstd --long` makes
- * them; more is refused, so that a few bytes cannot ask for everything. */
+/* A frame may need this much memory to be unpacked, as `zstd --long` makes them; more is refused,
+ * so that a few bytes cannot require all memory. */
 #define WINDOW_LOG_MAX 27
 
 static const uint8_t gzip_magic[] = {0x1f, 0x8b};

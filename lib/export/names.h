@@ -22,7 +22,7 @@ struct mz_export_names {
 	struct mz_tables *strings;
 	struct mz_tables *functions; /* as stacks of two: name, file */
 	struct mz_tables *modules;   /* their strings */
-	bool failed;		     /* for want of memory */
+	bool failed;		     /* memory ran out */
 };
 
 void mz_export_names_init(struct mz_export_names *n);

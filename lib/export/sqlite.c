@@ -16,7 +16,7 @@
 
 /* More than there are in mz_table_names. */
 #define TABLES	    8
-#define APPLICATION 1296714053 /* tells our databases from others */
+#define APPLICATION 1296714053 /* distinguishes our databases from others */
 
 /* A record begins with its own length and a type per value, at most 9 bytes each. */
 #define HEAD_MOST (9 * (MZ_COLUMNS_MAX + 1))

@@ -30,7 +30,7 @@ struct job {
 /* The frame that names a site, and its name. The name is valid as long as the number of frames is
  * the same, because a new frame may move the names. */
 struct site_place {
-	uint32_t frame;	 /* 0 = not asked yet */
+	uint32_t frame;	 /* 0 = not looked up yet */
 	uint32_t frames; /* of the profile */
 	const char *name;
 	size_t n;
@@ -336,7 +336,7 @@ static bool is_sampled(const struct job *j)
 }
 
 /* A database gets every table for which there is data; the other formats get the one that was
- * asked for. */
+ * requested. */
 static int begin(struct job *j, bool events, enum mz_table_name which)
 {
 	static const struct {

@@ -90,7 +90,7 @@ static int use_reader(struct mz_kmap *k, struct mz_reader *r, struct mz_error *e
 
 	k->in = (struct mz_input){.fd = -1};
 	k->reader = r;
-	/* in a pipe, attributes come last: until then only the events can tell */
+	/* in a pipe, attributes come last: until then only the events show it */
 	if (source && (source->type != MZ_ATTR_TEXT || strcmp(source->data, "kmap")))
 		return mz_fail(err, EINVAL, "%s: a trace, not a KMAP; 'memorizer report' reads it",
 			       r->in.name);

@@ -83,7 +83,7 @@ static int keep_form(struct mz_kmap_packer *p, const struct mz_kmap_record *rec)
 	if (!mz_buf_room(&p->text, MZ_KMAP_ROOM + rec->line.len))
 		return -ENOMEM;
 	len = mz_kmap_format(p->text.data, rec, &p->of);
-	/* events have no field that tells from:ip from ip */
+	/* events have no field that distinguishes from:ip from ip */
 	if (len == rec->line.len && !memcmp(p->text.data, rec->line.p, len) &&
 	    !(rec->kind == MZ_KMAP_ACCESS && rec->access.from))
 		return 0;

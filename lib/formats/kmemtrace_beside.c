@@ -13,7 +13,7 @@
 #include "base/regular.h"
 
 /* The files come from a recording, perhaps of another machine: hostile input. A number is an index
- * into a table, so a large one would ask for gigabytes. */
+ * into a table, so a large one would require gigabytes. */
 #define MAX_FILE  (64u << 20)
 #define MAX_ID	  (1u << 20)
 #define MAX_DEPTH 64

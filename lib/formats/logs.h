@@ -8,7 +8,7 @@
 
 #include "base/input.h"
 
-/* What a line was. Negative: -EINVAL, a line that should be an event and is not. */
+/* What a line was. -EINVAL: a line that should be an event but cannot be parsed. */
 enum mz_log_line {
 	MZ_LOG_OTHER,	/* a record of another kind, a header, a comment, a blank line */
 	MZ_LOG_EVENT,	/* an event */

@@ -152,8 +152,7 @@ static int call_pointer(struct mz_attach *a, const char *name, uint64_t *result,
 	return ret;
 }
 
-/* Is the held process the one that was asked for? While that one lives, its number cannot be
- * reused. */
+/* Is the held process the requested one? While that one lives, its number cannot be reused. */
 static int check_same(const struct mz_attach *a, struct mz_error *err)
 {
 	if (!syscall(SYS_pidfd_send_signal, a->pidfd, 0, NULL, 0))

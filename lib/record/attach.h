@@ -16,7 +16,7 @@ struct mz_attach {
 	struct mz_attach_thread thread;
 	uint64_t functions[MZ_REALS]; /* the program's own, by MZ_REAL_CALLS */
 	bool loaded_before;
-	int pidfd;	  /* of the process that was asked for */
+	int pidfd;	  /* of the requested process */
 	uint64_t call_at; /* in the program: struct mz_attach_call */
 	bool ready;	  /* the region is set up */
 	/* Set up a region that the program has made; fd is the callee's. 0 or -errno. */

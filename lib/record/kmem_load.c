@@ -160,7 +160,7 @@ static int map_all(struct mz_kmem *k, struct mz_error *err)
 	return k->sum ? 0 : -ENOMEM;
 }
 
-/* The programs are loaded but not attached: doctor uses this to ask whether the kernel accepts
+/* The programs are loaded but not attached: doctor uses this to test whether the kernel accepts
  * them. The rings of nested levels are smaller, because interrupts make few events. */
 struct mz_kmem *mz_kmem_load(const struct mz_kmem_options *options, struct mz_error *err)
 {

@@ -63,7 +63,7 @@ struct mz_kmem {
 	struct bpf_link *links[32];
 	unsigned nlinks;
 	uint64_t misses_before, misses; /* the kernel's counts: at the start, in all */
-	struct kmem_misses *by_cpu;	/* the same by CPU; NULL = this kernel does not tell */
+	struct kmem_misses *by_cpu;	/* the same by CPU; NULL = this kernel does not report it */
 	bool cpu_known;			/* the threads may attribute missed events to CPUs */
 	bool stopped;
 	uint64_t start;	 /* ns since boot */

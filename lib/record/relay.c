@@ -20,8 +20,8 @@
 #include "base/output.h"
 #include "record/kmem_private.h"
 
-/* splice() allocates pages for all that is asked for, and these allocations are events: ask for
- * little, often */
+/* splice() allocates pages for the whole length that is requested, and these allocations are
+ * events: request little, often */
 #define CHUNK	 (64u * 1024)
 #define LOOK_MS	 200 /* relay wakes readers for whole sub-buffers only; poll for smaller amounts */
 #define MUCH	 (CHUNK / 2)

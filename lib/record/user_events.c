@@ -555,7 +555,7 @@ int mz_user_plain(struct mz_user_rings *r, unsigned i, uint64_t upto)
 
 		time = time < r->latest ? time : r->latest;
 		if (!is_plain(rec->type) || time > upto || may_have_to_wait(r, ring, rec)) {
-			/* the merge will ask for this time next */
+			/* the merge will need this time next */
 			ring->next = time;
 			ring->next_of = ring->tail + 1;
 			break;
@@ -593,8 +593,8 @@ void mz_user_ring_ended(struct mz_user_rings *r, unsigned i)
 				      .queue = ring->queue};
 }
 
-/* What the program counted in this ring since it was last asked. The counts are its own to
- * write: they are added up, and nothing depends on them. */
+/* What the program counted in this ring since the last check. The counts are its own to write: they
+ * are added up, and nothing depends on them. */
 static void add_unrecorded(struct mz_user_rings *r, struct mz_user_program *m, unsigned i)
 {
 	const struct mz_ring *ring = &r->region->rings[i];

@@ -37,7 +37,7 @@ static bool has_ended(const struct mz_user_rings *r, unsigned i)
 }
 
 /* Without a lock, the image lives as long as the process that maps the region. If that process
- * cannot be found, the image ends at the latest with the program that was asked for. */
+ * cannot be found, the image ends at the latest with the program that the user named. */
 static void find_life(struct mz_user_rings *r, unsigned i, const struct mz_program_slot *from)
 {
 	struct mz_user_program *m = r->images[i];

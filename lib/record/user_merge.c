@@ -2,7 +2,7 @@
 /* Merge the records of all rings in the order of their times. */
 #include "record/user_events.h"
 
-/* Records, until the spool is told what was read. */
+/* After this many records the spool is informed of what was read. */
 #define TAKE_EVERY   16384u
 #define MOST_WAIT_NS 2000000000ull
 

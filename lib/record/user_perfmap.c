@@ -128,7 +128,7 @@ static int put(const struct perfmap *p, struct mz_writer *w)
 	return ret;
 }
 
-/* A link in a folder that all users can write to leads where another user wants. */
+/* In a folder that all users can write to, another user may have chosen the target of a link. */
 static FILE *open_map(const char *path, uid_t owner)
 {
 	struct stat st, link;

@@ -39,7 +39,8 @@ struct mz_user_thinning {
 struct mz_user_program {
 	bool is_open;		   /* its file */
 	bool ended;		   /* its process is gone, or has become another program */
-	bool locked;		   /* it holds a lock as long as it lives; else pidfd tells */
+	bool locked;		   /* it holds a lock as long as it lives; otherwise pidfd shows
+				      whether it does */
 	uint32_t pid;		   /* as it says itself */
 	uint64_t start;		   /* the same, by the clock of the region */
 	struct mz_process process; /* as it is here */
@@ -74,7 +75,7 @@ struct mz_user_program {
 	uint64_t lost[MZ_LOSSES];
 };
 
-/* Numbers of files of one recording. A program that asks for more is not recorded. */
+/* Numbers of files of one recording. A program beyond them is not recorded. */
 #define MOST_FILES 100000u
 
 struct mz_user_files {
@@ -93,7 +94,7 @@ struct mz_user_files {
 	bool waits;	      /* programs wait where they would lose events */
 	bool drops;	      /* they neither wait nor thin */
 	unsigned sample;      /* one small block in 2^sample is enough, from the start */
-	/* what all programs together keep in memory: a program can ask for no more */
+	/* what all programs together keep in memory: no program can exceed it */
 	uint64_t stack_bytes, text_bytes;
 	uint64_t pool_blocks;
 	uint32_t site_pages;

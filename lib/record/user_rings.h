@@ -60,7 +60,7 @@ struct mz_user_rings {
 	struct mz_region_owner owner;
 	struct mz_user_ring rings[MZ_RINGS];
 	struct mz_user_program *images[MZ_IMAGES]; /* NULL = none */
-	int main_pidfd;		   /* of the program that was asked for; -1 = not known */
+	int main_pidfd;		   /* of the program that the user named; -1 = not known */
 	uint32_t main_pid;	   /* only this one is recorded; 0 = others too */
 	unsigned active[MZ_RINGS]; /* rings with something to read */
 	unsigned active_count;
@@ -69,7 +69,7 @@ struct mz_user_rings {
 	uint64_t cut;	 /* records with a later time are not read yet */
 	uint64_t latest; /* no visible record can have a later stamp */
 	bool blocked;	 /* the next record must wait for one that has not arrived yet */
-	unsigned thin;	 /* the level of thinning that programs were told */
+	unsigned thin;	 /* the level of thinning that programs were given */
 	uint64_t much;	 /* replaces MZ_USER_MUCH while records wait on purpose; 0 = none do */
 	bool has_others; /* there is more than one processor */
 	bool stuck;	 /* the spool is full of records that wait for one that does not fit */
@@ -98,7 +98,7 @@ struct mz_user_rings {
 };
 
 /* fd: the memory of the region, if a program has created it; -1 = create it. Must be called by the
- * main thread: when the calling thread ends, programs go on without the recorder. */
+ * main thread: when the calling thread ends, programs continue without the recorder. */
 int mz_user_rings_init(struct mz_user_rings *r, int fd, uint32_t flags, uint32_t stack_depth,
 		       struct mz_user_files *files);
 /* From now on, a thread moves records out of the rings at once, whatever the caller does. Call it
@@ -109,7 +109,7 @@ void mz_user_rings_backlog(struct mz_user_rings *r, uint64_t *waiting, uint64_t 
 void mz_user_rings_deinit(struct mz_user_rings *r);
 
 /* The program of a ring, which may be none: >= MZ_IMAGES. Once records were moved, the region is
- * not asked again. With the lock held. */
+ * not consulted again. With the lock held. */
 uint32_t mz_user_ring_program(const struct mz_user_rings *r, unsigned i);
 
 /* Read what is there: how many records, or -errno. With all, also what follows

@@ -159,7 +159,8 @@ static bool has_room(struct mz_user_spool *s, uint64_t end)
 		return false;
 	/* checked again for every segment: others write to the disk, too */
 	if (end > s->allowed && !fstatvfs(s->fd, &v))
-		/* refused: a shorter request must not slip through, so it asks again */
+		/* refused: a shorter request must not slip through, so the space is checked
+		 * again */
 		s->allowed = (uint64_t)v.f_bavail * v.f_frsize > end - s->given + SPOOL_SEGMENT
 				     ? end + SPOOL_SEGMENT
 				     : s->end;

@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <uapi/memorizer/record.h>
 
-#define SPOOL_LIMIT	 (2ull << 30) /* bytes, if nothing else is asked for */
+#define SPOOL_LIMIT	 (2ull << 30) /* bytes, if the user requests nothing else */
 #define SPOOL_SEGMENT	 (4ull << 20) /* bytes */
 #define SPOOL_LEAST_ROOM (4ull << 20) /* on the disk: with less there is no spool */
 #define SPOOL_HOLES	 64u
@@ -49,7 +49,7 @@ struct mz_user_spool {
 	uint64_t holes[SPOOL_HOLES]; /* segments that can be given back */
 	unsigned hole_count;
 	bool keeps;	  /* the disk takes nothing back before the end */
-	uint64_t allowed; /* when last asked; more than that asks again */
+	uint64_t allowed; /* at the last check; more than that needs a new check */
 	uint64_t on_disk;
 	uint64_t waiting; /* records that are not read yet */
 	uint64_t most;	  /* bytes that it ever had */
@@ -68,8 +68,8 @@ int mz_spool_put(struct mz_user_spool *s, struct mz_spool_queue *q, const struct
 /* Numbers below n were read. */
 void mz_spool_taken(struct mz_user_spool *s, struct mz_spool_queue *q, uint64_t n);
 
-/* Without the lock, in the thread of the reader: give back what was read. It takes the disk
- * some time, and the mover shall not wait for it. */
+/* Without the lock, in the thread of the reader: give back what was read. It takes the disk some
+ * time, and the mover must not wait for it. */
 void mz_spool_give_back(struct mz_user_spool *s);
 
 /* The reader: record n, which must have been put; NULL = it cannot be read. Good

@@ -103,8 +103,8 @@ static void *aligned(uint8_t call, size_t align, size_t size)
 	return call == MZ_CALL_MEMALIGN ? memalign(align, size) : aligned_alloc(align, size);
 }
 
-/* What pvalloc() does. Not every allocator has it, and the C library's would hand out a
- * block that jemalloc cannot free. */
+/* What pvalloc() does. Not every allocator has it, and the C library's would return a block that
+ * jemalloc cannot free. */
 static void *whole_pages(size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -30,8 +30,8 @@ struct mz_engine_counts {
 
 /* Bytes of the trace and of the process, at one moment of the replay. */
 struct mz_sample {
-	uint64_t done; /* how far the replay is: calls, or ns when there are threads */
-	uint64_t live; /* asked for, by the trace */
+	uint64_t done; /* progress of the replay: calls, or ns if there are threads */
+	uint64_t live; /* requested, in the trace */
 	uint64_t rss;
 };
 

@@ -165,8 +165,8 @@ static int put(struct feeding *w, unsigned queue, const struct mz_op *op, const 
 	return b->count == w->q->ops ? push(w, queue, false, false) : 0;
 }
 
-/* A replay that writes to its blocks takes what the trace asks for: a line of text may ask
- * for all memory there is. */
+/* A replay that writes to its blocks takes the memory that the trace requests: one line of text may
+ * request all memory that there is. */
 static int check_size(struct feeding *w)
 {
 	struct mz_mem_budget *b = &w->reader->in.budget;

@@ -18,7 +18,7 @@ struct mz_plan_counts {
 	uint64_t lost;		/* events that the trace says it lost */
 	uint64_t lost_by[MZ_LOSSES];
 	struct mz_early_end end; /* of the trace, if it ends early */
-	uint64_t live_bytes;	 /* asked for, now and at most */
+	uint64_t live_bytes;	 /* requested, now and at most */
 	uint64_t peak_bytes;
 	uint64_t live_blocks;
 	uint64_t peak_blocks;

@@ -38,7 +38,7 @@ struct mz_queues {
 	int decoder;	       /* the process that fills them; set by the one that replays */
 	_Atomic uint32_t stop; /* one side is gone: the other must give up */
 	_Atomic uint32_t over; /* the decoder has ended: no queue gets more */
-	/* what the decoder has to say at the end */
+	/* what the decoder reports at the end */
 	struct mz_plan_counts counts; /* of the last round */
 	struct mz_error error;
 	struct mz_queue queues[];

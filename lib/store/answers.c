@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Answer questions to a store with tables: what is there, what takes most, what changed. */
+/* Answer questions about a store with tables: what is in it, what takes most, what changed. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static int done(const struct mz_result_table *t, struct mz_error *err)
 	return t->failed ? mz_fail_memory(err) : 0;
 }
 
-/* Always UTC: a store is asked from several time zones, and its days are UTC days as well. */
+/* Always UTC: a store is queried from several time zones, and its days are UTC days as well. */
 static const char *date_of(uint64_t time, char *buf, size_t size, const char *format)
 {
 	time_t t = (time_t)(time / 1000);
@@ -387,7 +387,7 @@ static int by_change(const void *x, const void *y, void *arg)
 }
 
 /*
- * Both sides by key; a key that one side lacks keeps runs of 0 there, which is what tells a new
+ * Both sides by key; a key that one side lacks keeps runs of 0 there, which distinguishes a new
  * stack from one that grew.
  */
 static int join(struct pairs *all, const struct mz_store_sums *a, const struct mz_store_sums *b)

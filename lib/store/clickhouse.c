@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A store on ClickHouse servers, over HTTP. Each shard is asked by itself: a shard that does
- * not answer is an error, and never a smaller result. */
+/* A store on ClickHouse servers, over HTTP. Each shard is queried by itself: a shard that does not
+ * answer is an error, and never a smaller result. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,7 +283,7 @@ static int check_place(struct mz_store *s, unsigned shard, const struct meta *m,
 }
 
 /*
- * The system's tables are asked: a query to a missing database is an error that looks like any
+ * The system's tables are queried: a query to a missing database is an error that looks like any
  * other.
  */
 static int has_rows(struct mz_store *s, unsigned shard, const char *what, uint64_t *n,
@@ -395,7 +395,7 @@ static void ch_close(struct mz_store *s)
 
 /* ---- writing: the format Native, by column ------------------------------------------ */
 
-/* Random numbers: senders do not know of each other, and 64 bits do not meet by chance. */
+/* Random numbers: senders do not know each other, and 64 random bits do not collide. */
 static int ch_begin(struct mz_store *s, unsigned shard, struct mz_store_attempt *a,
 		    struct mz_error *err)
 {

@@ -53,7 +53,7 @@ void mz_store_where(const struct mz_store *s, struct mz_buf *b, const struct mz_
 
 /* ---- the list --------------------------------------------------------------------- */
 
-/* Columns of the list in the order that they are asked for. */
+/* Columns of the list in the order of the query. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -360,8 +360,8 @@ static int read_values(struct mz_store *s, const struct mz_store_filter *f, cons
 }
 
 /*
- * Site 0 is the whole recording, from the recording's own row: no sum over sites is needed for
- * the questions that are asked most.
+ * Site 0 is the whole recording, from the recording's own row: no sum over sites is needed for the
+ * most frequent questions.
  */
 int mz_store_read_matrix(struct mz_store *s, const struct mz_store_filter *f,
 			 const struct mz_store_entries *e, const struct mz_profile_value *v,

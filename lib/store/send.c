@@ -112,7 +112,7 @@ static int choose(const struct mz_store_schema *t, const struct mz_store_rows *a
 	return 0;
 }
 
-/* What this sender has sent or knows to be there: it need not ask again. */
+/* What this sender has sent or knows to be there: it need not query again. */
 static struct mz_pair_index *known_names(struct mz_store *s, enum mz_store_table table)
 {
 	struct mz_pair_index **k = &s->known[table == MZ_STORE_STACK];
@@ -244,8 +244,8 @@ static int put_all(struct mz_store *s, unsigned shard, const struct mz_store_ite
 }
 
 /*
- * The store is asked twice whether the recording is there: before the transaction, so that a
- * repeated send costs one question, and inside it, because two senders may send one file.
+ * The store is queried twice for the recording: before the transaction, so that a repeated send
+ * costs one question, and inside it, because two senders may send one file.
  */
 static int attempt(struct mz_store *s, const struct mz_store_item *item, uint64_t now,
 		   struct mz_error *err)

@@ -7,7 +7,7 @@
 
 struct mz_store_sending {
 	unsigned tries;	       /* while the store is away; 0 = 1 */
-	uint64_t (*now)(void); /* ms since 1970; asked at each attempt */
+	uint64_t (*now)(void); /* ms since 1970; called at each attempt */
 	/* Called before each wait: the reason, and for how long. */
 	void (*waits)(void *arg, const char *why, double seconds);
 	void *arg;

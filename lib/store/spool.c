@@ -170,7 +170,7 @@ static void get_item(struct cursor *c, struct mz_store_item *item)
 	c->bad |= c->p != c->end || item->rows[MZ_STORE_RECORDING].n != 1;
 }
 
-/* Anybody may have put a pipe or a device into the folder. */
+/* Another user may have put a pipe or a device into the folder. */
 static int read_file(const char *path, struct mz_buf *b, struct mz_error *err)
 {
 	FILE *in = mz_fopen_regular(path);

@@ -12,7 +12,7 @@ struct reading {
 	size_t cap;
 };
 
-/* Two columns were asked for. A server that answers with others is not ours. */
+/* Two columns were requested. A server that answers with others is not ours. */
 static int take(void *arg, char *const *cells, size_t n)
 {
 	struct reading *r = arg;
@@ -27,7 +27,7 @@ static int take(void *arg, char *const *cells, size_t n)
 }
 
 /*
- * The number of the attempt is asked for, not the digest: it is the key of the table, and only
+ * The query selects the number of the attempt, not the digest: it is the key of the table, and only
  * the attempt that succeeded is in the list from which the entry comes.
  */
 int mz_store_read_stacks(struct mz_store *s, const struct mz_store_entry *e,

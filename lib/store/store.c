@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Open a store of either engine, and ask all of its shards. */
+/* Open a store of either engine, and query all of its shards. */
 #include "store/store.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Hand out the functions of an image, which the reader of ELF files counts. */
+/* Provide the functions of an image, as the reader of ELF files counts them. */
 #include "symbols/code.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Finding the files that hold the symbols of a recorded kernel. */
+/* Find the files that hold the symbols of a recorded kernel. */
 #include "symbols/files.h"
 
 #include <errno.h>

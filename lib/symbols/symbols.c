@@ -69,7 +69,7 @@ unsigned mz_symbols_missing(const struct mz_symbols *s)
 	return s->missing;
 }
 
-/* Images are made when the first address asks for them. */
+/* Images are made when the first address needs them. */
 static const struct mz_image *image_of(struct mz_symbols_module *m)
 {
 	if (m->opened)
@@ -183,7 +183,7 @@ static void add_home(struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
 	out->dir = folder(s, out->home);
 }
 
-/* The image knows lines and inlined functions, the list only functions, so the image is asked
+/* The image knows lines and inlined functions, the list only functions, so the image is consulted
  * first. */
 static bool look_up(struct mz_symbols *s, uint64_t addr, struct mz_symbol *out)
 {

@@ -112,8 +112,8 @@ int mz_types_add_member(struct mz_types *t, uint32_t type, const char *name, uin
 	return 0;
 }
 
-/* Members are read only when they are asked for: a kernel has tens of thousands of structures,
- * and a question needs a handful. */
+/* Members are read only when they are needed: a kernel has tens of thousands of structures, and a
+ * question needs a handful. */
 int mz_types_fill(struct mz_types *t, uint32_t type)
 {
 	struct mz_type_node *n = &t->nodes[type];

@@ -105,7 +105,7 @@ static bool passes(int tag)
 	       tag == DW_TAG_restrict_type || tag == DW_TAG_atomic_type;
 }
 
-/* Without const, volatile and, if asked, typedef. False: void. */
+/* Without const, volatile and, on request, typedef. False: void. */
 static bool strip(Dwarf_Die *die, bool typedefs, bool *hidden)
 {
 	Dwarf_Die next;

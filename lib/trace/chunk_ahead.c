@@ -159,7 +159,7 @@ static void *work(void *arg)
 
 /* ---- the reader ------------------------------------------------------------- */
 
-/* True: nobody has begun with the chunk, and the reader makes it. Else it is ready. */
+/* True: no thread has begun the chunk, and the reader makes it. Otherwise it is ready. */
 static bool take(struct mz_chunk_ahead *a, uint32_t number)
 {
 	struct ahead_slot *s = &a->slots[number % SLOTS];

@@ -25,7 +25,7 @@
 #define SIZE_BITS    6	/* the same, of quantities */
 #define NODES	     7
 #define MATCH_MIN    3
-#define LONG	     4 /* repeats from here on are asked for first */
+#define LONG	     4 /* from this length on, the word of a repeat is tried first */
 #define MATCH_MAX    400
 #define MATCH_BITS   16
 #define LIMIT	     30	  /* of a counter */
@@ -66,7 +66,7 @@ struct mz_codec_cm {
 	/* the coder */
 	uint32_t low, high, code;
 	const uint8_t *in, *end;
-	unsigned past; /* bytes that were asked for behind the end */
+	unsigned past; /* bytes that were read beyond the end */
 	struct mz_buf *out;
 
 	/* the number at hand */

@@ -237,7 +237,7 @@ static long read_piped(struct mz_reader *r, struct mz_event *ev, size_t max)
 
 /* ---- selecting ---------------------------------------------------------- */
 
-/* Name the blocks of a raw trace, and keep the events that were asked for. */
+/* Number the blocks of a raw trace, and keep the selected events. */
 static long finish(struct mz_reader *r, struct mz_event *ev, long n)
 {
 	struct mz_container *c = r->state;

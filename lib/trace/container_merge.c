@@ -11,8 +11,8 @@
 
 /* ---- what is to be read ------------------------------------------------- */
 
-/* Chunks that have nothing of what is asked for are left out; of a raw trace
- * all are wanted, for the numbers of the blocks. */
+/* Chunks without selected events are left out; of a raw trace all chunks are needed, to number the
+ * blocks. */
 static bool may_have(const struct mz_container *c, const struct mz_chunk_info *info)
 {
 	const struct mz_select *s = &c->select;

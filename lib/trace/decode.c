@@ -290,7 +290,7 @@ static void make_guests(struct mz_decoder *d)
 
 /* ---- starting ----------------------------------------------------------- */
 
-/* What is in the array may go. */
+/* Enlarges an array without keeping its contents. */
 static int grow(void *array, uint32_t *cap, uint32_t n, size_t item)
 {
 	void *p;

@@ -199,7 +199,7 @@ static int read_one(struct mz_decoder *d, struct mz_event *ev)
 	return ret;
 }
 
-/* Every number must have been used, and no missing one asked for. */
+/* Every number must have been used, and none read beyond the end of its column. */
 static int check_end(struct mz_decoder *d)
 {
 	for (int id = MZ_COL_TOKEN; id < MZ_COLUMNS; id++)

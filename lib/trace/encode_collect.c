@@ -577,8 +577,8 @@ static int add_one(struct mz_encoder *e, const struct mz_event *ev)
 	return 0;
 }
 
-/* The notes of blocks are all over a table that is larger than the caches: they are asked for
- * before they are needed. */
+/* The notes of blocks are spread over a table that is larger than the caches: they are
+ * prefetched. */
 static void fetch_notes(const struct mz_encoder *e, const struct mz_event *ev, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

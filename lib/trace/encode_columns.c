@@ -353,7 +353,7 @@ static void room_for_patterns(struct mz_encoder *e)
 	for (uint32_t i = 0; i < e->final.n; i++)
 		n += e->target[i] == i;
 	for (int i = MZ_COL_FORM; i <= MZ_COL_BLOCK; i++)
-		mz_codec_column_room(&e->columns[i], n); /* a failure is asked for at the end */
+		mz_codec_column_room(&e->columns[i], n); /* failures are checked at the end */
 }
 
 /* Guests are sorted by object, so differences are small and never negative. */

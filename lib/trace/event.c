@@ -87,8 +87,7 @@ const char *mz_loss_name(enum mz_loss loss)
 	return (unsigned)loss < MZ_LOSSES ? loss_names[loss] : NULL;
 }
 
-/* A loss passes every filter except time: the events that are missing may be those that were
- * asked for. */
+/* A loss passes every filter except time: the missing events may be selected ones. */
 bool mz_select_takes(const struct mz_select *s, const struct mz_event *ev)
 {
 	if (ev->has & MZ_HAS_TIME &&

@@ -31,8 +31,8 @@ extern const struct mz_call_info mz_calls[MZ_CALLS];
 /* An array of ev->arg elements of ev->size bytes: makes size the whole of it. */
 void mz_event_multiply(struct mz_event *ev);
 
-/* Was this event asked for? A container first skips whole chunks by its index; other formats
- * have nothing but this test. */
+/* Is this event selected? A container first skips whole chunks by its index; for other formats this
+ * is the only test. */
 bool mz_select_takes(const struct mz_select *s, const struct mz_event *ev);
 
 /* A memset of this size becomes a slow string instruction; this, six stores. */

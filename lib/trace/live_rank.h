@@ -152,7 +152,7 @@ static inline uint32_t mz_live_rank_next(const struct mz_live_rank *r, uint32_t 
 	return MZ_LIVE_RANK_NONE;
 }
 
-/* Most blocks that are asked for are near the top. */
+/* Most blocks that are looked up are near the top. */
 static inline uint32_t mz_live_rank_find(const struct mz_live_rank *r, uint32_t rank)
 {
 	uint32_t left = rank, w;

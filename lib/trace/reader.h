@@ -40,7 +40,7 @@ struct mz_reader {
 	uint64_t line; /* text: lines read so far */
 	uint64_t junk; /* text: lines with something unknown at the end */
 	uint32_t fields;
-	bool named;   /* text: the first block has told how blocks are named */
+	bool named;   /* text: the first block has shown how blocks are named */
 	bool unnamed; /* set by callers that need no objects: blocks keep their addresses alone */
 	bool beside;  /* set by callers that do not fork: another thread may decode ahead */
 	struct mz_names *names; /* that the trace brings along; NULL = none */
@@ -57,7 +57,8 @@ int mz_reader_check_budget(struct mz_reader *r);
 /* Entries that are added to the tables are charged to this budget, which must outlive them. An
  * entry that exceeds it gets no number. */
 void mz_tables_set_budget(struct mz_tables *t, struct mz_mem_budget *budget);
-/* There was no memory for a string, now or before: who adds many may ask once, at the end. */
+/* There was no memory for a string, now or earlier: a caller that adds many strings may check once,
+ * at the end. */
 bool mz_tables_incomplete(const struct mz_tables *t);
 
 /* A reader of what is left of an input, which it takes over, in failure too. */

@@ -34,7 +34,7 @@ struct mz_stack_tree {
 	 * in common, and needs no lookup for these */
 	uint32_t *path;
 	uint32_t path_depth;
-	/* what was asked for last */
+	/* the stacks that were looked up last */
 	uint64_t *scratch[MZ_STACK_SCRATCH];
 	uint32_t scratch_cap;
 	unsigned turn;
@@ -52,7 +52,7 @@ uint32_t mz_stack_tree_put(struct mz_stack_tree *t, const uint64_t *ips, size_t 
 int mz_stack_tree_add_node(struct mz_stack_tree *t, uint32_t parent, uint64_t ip);
 int mz_stack_tree_add_stack(struct mz_stack_tree *t, uint32_t node);
 
-/* The frames of a stack, innermost first, valid until MZ_STACK_SCRATCH others were asked for.
+/* The frames of a stack, innermost first, valid until MZ_STACK_SCRATCH others have been looked up.
  * NULL: no such stack. */
 const uint64_t *mz_stack_tree_get(struct mz_stack_tree *t, uint32_t stack, size_t *depth);
 

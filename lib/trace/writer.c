@@ -353,7 +353,7 @@ int mz_writer_close(struct mz_writer *w, struct mz_error *err)
 	/* the program has ended, and short recordings are one chunk; of a long one it is little */
 	if (w->level == EASY_LEVEL && is_short(w))
 		w->level = LAST_LEVEL;
-	/* what has failed once is not whole, whatever goes well later */
+	/* after one failure the file is incomplete, whatever succeeds later */
 	ret = w->error.code ? -w->error.code : flush_all(w);
 
 	if (!ret)
