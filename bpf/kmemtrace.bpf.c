@@ -66,7 +66,8 @@ MAP_ARRAY(track, __u64);
 MAP_ARRAY(own_blocks, struct kmt_own);
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH); /* its memory is there from the start */
+	__uint(type, BPF_MAP_TYPE_HASH); /* its memory is allocated at the
+					    start */
 	__uint(max_entries, 1);
 	__type(key, __u64);
 	__type(value, struct kmt_live);
@@ -444,8 +445,8 @@ static __noinline void follow(struct kmt_cpu *c, struct kmt_sum *w, __u32 row, _
 }
 
 /* The block at this address has ended: it is freed now or, if this is an
- * allocation, was freed unseen. Whose event it is and whether it is selected
- * does not matter. */
+ * allocation, was freed unseen. It does not matter which process caused the
+ * event and whether it is selected. */
 static __noinline void forget(struct kmt_cpu *c, __u64 ptr, bool is_free)
 {
 	struct kmt_live *l = bpf_map_lookup_elem(&live, &ptr);
@@ -555,7 +556,8 @@ static __always_inline int enter(void *ctx, struct event *e, bool second)
 		return 0;
 	lvl = c->level;
 	if (!recording) {
-		barrier(); /* nothing, but the second program must know it was here */
+		barrier(); /* not recorded, but the second program must know
+			      that the first one ran */
 	} else if (lvl < KMT_LEVELS) {
 		c->level = lvl + 1;
 		barrier();

@@ -42,7 +42,7 @@ char *console_text(char *buf, size_t size, const char *name)
 struct guard {
 	char rest[4];
 	size_t n;
-	bool no_memory; /* something was not written for want of it */
+	bool no_memory; /* something was not written because memory ran out */
 };
 
 static bool write_out(const struct mz_buf *b)

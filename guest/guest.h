@@ -10,7 +10,7 @@
 
 #define GUEST_MEMORIZER "/sys/kernel/debug/memorizer/"
 
-/* What the host asks for. The texts lie in the buffer that the job was read into. */
+/* The job of the host. The texts lie in the buffer that the job was read into. */
 struct guest_job {
 	char *args[4096];
 	char *env[4096];

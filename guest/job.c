@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Read what the host asks for. */
+/* Read the job that the host describes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ask /proc/self/maps: which memory has code that was generated at run time, and what may be
- * written to. */
+/* Find out from /proc/self/maps which memory has code that was generated at run time, and which
+ * memory is writable. */
 #include "code_ranges.h"
 
 #include "system.h"
@@ -141,8 +141,8 @@ bool mz_in_made_code(uintptr_t pc)
 
 	if (has(&both[now], pc))
 		return true;
-	/* the code may be new; but most addresses that are asked about are not code, and reading
-	 * the maps is expensive */
+	/* the code may be new; but most addresses that are looked up are not code, and reading the
+	 * maps is expensive */
 	if (__atomic_add_fetch(&misses, 1, __ATOMIC_RELAXED) < look_again ||
 	    !__atomic_compare_exchange_n(&busy, &free, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))

@@ -47,7 +47,7 @@ static struct {
 	void (*free_aligned_sized)(void *, size_t, size_t);
 } real;
 
-void *mz_real_dlsym __attribute__((visibility("hidden"))); /* where mz_see_dlsym goes on */
+void *mz_real_dlsym __attribute__((visibility("hidden"))); /* where mz_see_dlsym continues */
 static void *real_reallocarray;				   /* never called: it is a realloc */
 
 enum { NOT_YET, RESOLVING, READY };
@@ -114,7 +114,7 @@ bool mz_prepared(void)
 	return prepared();
 }
 
-/* ---- what the dynamic linker asks for while it looks for the real ones ------ */
+/* ---- what the dynamic linker allocates while it looks for the real ones ------ */
 
 static char arena[16384] __attribute__((aligned(16)));
 static size_t arena_used;
@@ -143,7 +143,7 @@ static size_t arena_size(const void *p)
 
 /* ---- how much a block got ----------------------------------------------------------- */
 
-/* The calls whose blocks real.usable() may be asked about, as bits. An allocator need not define
+/* The calls whose blocks real.usable() may be called with, as bits. An allocator need not define
  * all of them: jemalloc has no pvalloc(), so the program gets a block of the C library, which
  * jemalloc's function must not see. */
 static uint32_t sized;
@@ -183,7 +183,7 @@ void mz_sizes_find(void)
 }
 
 /* 0 = not known. tcmalloc's function makes an object when it is first called, with its operator
- * new, which is seen: recording that block would ask for its size in turn. */
+ * new, which is seen: recording that block would in turn call it for its size. */
 static __attribute__((noinline)) size_t given_if_known(unsigned call, void *p)
 {
 	size_t size;
@@ -215,7 +215,7 @@ static uint8_t log2_of(uint64_t v)
 /* The contents of the record of a new block. */
 struct made {
 	uint64_t addr;
-	uint64_t size; /* as asked for; of one element if arg is MZ_ARG_EXTRA in an array */
+	uint64_t size; /* as requested; of one element if arg is MZ_ARG_EXTRA in an array */
 	uint64_t over; /* bytes given more */
 	uint64_t whole_arg;
 	uint32_t site;
@@ -756,7 +756,7 @@ const struct mz_hook mz_hooks[MZ_REALS] = {
 	{(void *)mz_see_free_aligned_sized, (void **)&real.free_aligned_sized, false},
 };
 
-/* A program that never asks for memory is recorded as well, with no event. The arguments are
+/* A program that never allocates memory is recorded as well, with no event. The arguments are
  * glibc's; musl passes none, but has set up the environment already. */
 static __attribute__((constructor)) void begin(int argc, char **argv, char **environment)
 {

@@ -15,7 +15,7 @@ struct mz_hook {
 
 /* The names of the hooks are also those of the real functions, which the linker would use for
  * them. */
-#if __has_attribute(copy) /* GCC wants the attributes of both names to agree */
+#if __has_attribute(copy) /* GCC requires that the attributes of both names agree */
 #define MZ_SEE_COPY(call) copy(call),
 #else
 #define MZ_SEE_COPY(call)

@@ -25,7 +25,7 @@ volatile uint32_t *mz_alive = &early_alive;
 
 uint32_t mz_my_image;
 static uint32_t my_pid;
-static bool counts_missed; /* recording has stopped, but the recorder is told how much it misses */
+static bool counts_missed; /* recording has stopped, but the recorder learns how much it misses */
 
 /* The program's path with the name that it was started by: several programs may share one file
  * and look at the name by which they were called. */
@@ -51,7 +51,7 @@ static void put_path(char *path, size_t size)
 		strcpy(path + n, name);
 }
 
-/* A program other than the one asked for: it is not recorded, but reported to be there. */
+/* A program other than the requested one: it is not recorded, but reported. */
 static void tell_alone(void)
 {
 	uint32_t i = __atomic_fetch_add(&mz_region->alone, 1, __ATOMIC_RELAXED);

@@ -83,7 +83,7 @@ static struct mz_ring *find_ring(unsigned *index)
 	return NULL;
 }
 
-/* The last quarter of a ring is reserved for records that follow a wait in vain. */
+/* The last quarter of a ring is reserved for records that follow a wait without success. */
 static uint64_t usable_room(const struct mz_thread *t)
 {
 	uint64_t all = t->mask + 1ull;
@@ -92,8 +92,8 @@ static uint64_t usable_room(const struct mz_thread *t)
 										    : all - all / 4;
 }
 
-/* A thread that has waited in vain records one small block in 8; each time half of the remaining
- * ring is used, it records an eighth of that. A ring therefore lasts for seconds. */
+/* A thread that has waited without success records one small block in 8; each time half of the
+ * remaining ring is used, it records an eighth of that. A ring therefore lasts for seconds. */
 static unsigned thin_level(const struct mz_thread *t)
 {
 	uint64_t left = t->mask + 1ull - (t->reserved - t->tail), part = (t->mask + 1ull) / 8;
@@ -239,7 +239,7 @@ bool mz_begin_nested(struct mz_thread *t, unsigned n, const void *frame)
 	if (t->reserved + n > t->limit && !mz_append_slow(t, n))
 		return false;
 	if (t->outer)
-		t->nested++; /* in a handler: what it interrupted goes on later */
+		t->nested++; /* in a handler: the interrupted code continues later */
 	else
 		t->outer = (uintptr_t)frame;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -290,7 +290,7 @@ static bool give_up(const struct mz_thread *t, unsigned *looks, uint32_t *beat)
 {
 	uint32_t now = __atomic_load_n(&mz_region->heartbeat, __ATOMIC_RELAXED);
 
-	/* nobody empties a ring of the recorder before */
+	/* the ring of a previous recorder is not emptied any more */
 	if (*mz_alive < MZ_ALIVE_ON || *mz_alive != t->alive)
 		return true;
 	if (__atomic_load_n(&mz_region->stop, __ATOMIC_RELAXED)) {

@@ -35,9 +35,9 @@ struct mz_thread {
 	uintptr_t stack_low;	  /* it is known to reach down to here */
 	bool stack_whole;	  /* and no further */
 	bool in_unwinder;	  /* stacks: what it allocates itself is not recorded */
-	bool taking;		  /* the thread is just taking a ring */
+	bool taking;		  /* the thread is taking a ring at the moment */
 	bool no_ring;		  /* there was none left; events are counted as missed */
-	bool impatient;		  /* it has waited for room in vain, and samples what it records */
+	bool impatient;		  /* it has waited without success, and samples its blocks */
 	uint8_t thin;		  /* one small block in 2^thin is recorded */
 	uint64_t impatient_since; /* in ns */
 	uint64_t seed;		  /* of the random choice of blocks */

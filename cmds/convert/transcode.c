@@ -202,7 +202,7 @@ static int end_container(struct transcode *t)
 		mz_writer_produced(w, s.produced);
 	else
 		mz_writer_produced(w, t->events + t->lost);
-	/* other formats than ours tell them on the way */
+	/* other formats provide attributes while they are read */
 	if (t->in->attrs && copy_attrs(t) < 0)
 		return mz_fail_memory(&t->err);
 	if (put_names(t) < 0)

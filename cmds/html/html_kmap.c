@@ -21,7 +21,7 @@ struct kmap {
 	struct mz_tables *names;
 	struct mz_flame made, used; /* by code that allocates, that accesses */
 	struct mz_heatmap space;
-	struct html_privilege *privilege; /* NULL = not asked for */
+	struct html_privilege *privilege; /* NULL = not requested */
 };
 
 static void kmap_free(void *state)

@@ -235,8 +235,8 @@ static int read_request(const struct server *s, int fd, struct mz_http_request *
 {
 	int status;
 
-	/* a client that sends a byte now and then must not hold its place for ever: SIGALRM ends
-	 * us */
+	/* a client that sends a byte from time to time must not hold its place for ever: SIGALRM
+	 * ends us */
 	alarm(s->patience);
 	status = http_read(fd, s->port, r);
 	alarm(0);

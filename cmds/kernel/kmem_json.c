@@ -212,7 +212,7 @@ static void advice_json(struct mz_json *w, const struct mz_kmem_report *r, size_
 }
 
 /* The members that the report on a program has as well, under the same names: bytes are those
- * asked for. The kernel's own account, in bytes given, is in "totals". */
+ * requested. The kernel's own account, in bytes given, is in "totals". */
 static void common_json(struct mz_json *w, const struct mz_kmem_report *r)
 {
 	const struct mz_kmem_group *t = &r->total;

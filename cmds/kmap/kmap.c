@@ -246,7 +246,7 @@ static int ask(const struct kmap_opts *o, const struct question *q, int argc, ch
 	return ret;
 }
 
-/* Tasks that are more than a question to one map. */
+/* Tasks that are more than a question about one map. */
 static const struct {
 	const char *name;
 	int (*run)(const struct kmap_opts *o, int argc, char **argv);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options of `kmap`, and its tasks that are more than a question to one map. */
+/* The options of `kmap`, and its tasks that are more than a question about one map. */
 #ifndef MZ_CMDS_KMAP_OPTS_H
 #define MZ_CMDS_KMAP_OPTS_H
 

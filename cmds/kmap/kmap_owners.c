@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Cut a KMAP by the cgroup and the pid namespace of its processes, or add it up by them. */
+/* Select a part of a KMAP by the cgroup and the pid namespace of its processes, or add it up by
+ * them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -124,7 +125,7 @@ static int text_of(struct mz_buf *b, const struct mz_kmap_record *rec, uint8_t s
 	return 0;
 }
 
-/* Was this owner asked for? Counts records that have none. */
+/* Is this owner selected? Counts records that have none. */
 static bool wanted(struct select *s, uint32_t owner, uint64_t n, uint64_t *unknown)
 {
 	uint32_t group = mz_kmap_owners_group(&s->owners, owner);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `record` knows of its program: the options, the state of the recording, and the summary. */
+/* What `record` knows about its program: the options, the state of the recording, and the
+ * summary. */
 #ifndef MZ_CMDS_RECORD_RECORD_H
 #define MZ_CMDS_RECORD_RECORD_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Keep the recordings of many machines and revisions, and ask about them. */
+/* Keep the recordings of many machines and revisions, and query them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ask a store, and print the answer as text, JSON or CSV. */
+/* Query a store, and print the answer as text, JSON or CSV. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -52,9 +52,9 @@ struct vm_result {
 	bool exited; /* the command ended, with: */
 	int status;  /* as from wait() */
 	bool done;   /* everything arrived */
-	bool left;   /* the user left the shell; the guest goes on */
+	bool left;   /* the user left the shell; the guest continues */
 	bool timed_out;
-	int signal;	   /* that ended us; 0 = none */
+	int signal;	   /* the signal that ended us; 0 = none */
 	char failed[1024]; /* what the guest or we could not do */
 	char splat[256];   /* first complaint of the guest's kernel */
 	char tail[4096];   /* end of the console */

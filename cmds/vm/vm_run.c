@@ -76,7 +76,7 @@ void vm_write_text(FILE *to, const char *text, size_t n)
 	}
 }
 
-/* A word of the guest, for a message: it may contain anything. */
+/* A text from the guest, for a message: it may contain anything. */
 static const char *safe(char *buf, size_t size, const char *text, size_t n)
 {
 	return mz_printable(buf, size, text, n);

@@ -36,7 +36,7 @@ struct kmt_rec {
 	uint32_t pid;
 	uint32_t tid;
 	uint16_t cache; /* index into the definitions; 0 = none or unknown */
-	int16_t node;	/* as asked for; -1 = any */
+	int16_t node;	/* as requested; -1 = any */
 };
 
 /*
@@ -51,7 +51,7 @@ struct kmt_level {
 	uint64_t seen;	   /* events that the programs met at this level */
 	uint64_t nulls;	   /* of them: kfree(NULL), not recorded */
 	uint64_t own;	   /* of them: made by the recorder itself, not recorded */
-	uint64_t filtered; /* of them: not asked for (pid, cgroup, cache, sample) */
+	uint64_t filtered; /* of them: excluded by a filter (pid, cgroup, cache, sample) */
 	uint64_t full;	   /* of them: lost, the ring was full */
 	uint64_t rescued;  /* of them: seen by the second program, the first was busy */
 	uint64_t extra;	   /* records in the ring that are no events: stacks */

@@ -88,7 +88,7 @@ struct mz_record {
 	uint32_t time; /* the clock's lower half: an allocation when it was done, a free and
 			  a realloc's begin before they were begun; 0 = free(NULL), as
 			  the one before */
-	uint16_t size; /* as asked for, in all */
+	uint16_t size; /* as requested, in total */
 	uint8_t type;
 	uint8_t arg;	/* calloc, reallocarray: n; memalign: log2 of the alignment */
 	uint64_t value; /* address */
@@ -143,7 +143,7 @@ enum mz_left {
 enum mz_blind {
 	MZ_BLIND_OWN_MALLOC = 1, /* those of an executable that defines malloc */
 	MZ_BLIND_NAMESPACE = 2,	 /* those of libraries that dlmopen() has loaded apart */
-	MZ_BLIND_STACKS = 4,	 /* stacks were asked for, and cannot be taken in this program */
+	MZ_BLIND_STACKS = 4,	 /* stacks were requested, but cannot be taken in this program */
 };
 
 /* What a program becomes by the exec that it is calling. */
@@ -188,7 +188,7 @@ enum mz_region_flags {
 	MZ_REGION_FORKS = 1 << 2,    /* other processes than main_pid are recorded */
 	MZ_REGION_TSC = 1 << 3,	     /* times are of the time stamp counter, not in ns */
 	MZ_REGION_INJECTED = 1 << 4, /* in a running program: its calls are to be redirected */
-	MZ_REGION_WAIT = 1 << 5,     /* a thread waits for room in its ring as long as it takes */
+	MZ_REGION_WAIT = 1 << 5,     /* a thread waits for room in its ring as long as necessary */
 	MZ_REGION_USERS = 1 << 6,    /* programs of other users may reach the region */
 };
 
@@ -222,7 +222,7 @@ struct mz_region {
 	uint32_t version;
 	uint32_t flags;
 	uint32_t recorder;
-	uint32_t main_pid;    /* the program that was asked for; 0 = not yet known */
+	uint32_t main_pid;    /* the program that the user named; 0 = not yet known */
 	uint32_t stack_depth; /* 0 = no stacks */
 	uint32_t stop;	      /* set by the recorder: programs go on without it */
 	uint32_t heartbeat;   /* goes up while the recorder runs */
