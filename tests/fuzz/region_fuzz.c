@@ -41,7 +41,7 @@ static uint64_t random_number(void)
 	return noise;
 }
 
-/* What is near a limit is asked for more often than chance would. */
+/* Values near a limit occur more often than by chance. */
 static uint64_t odd_number(void)
 {
 	static const uint64_t odd[] = {0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a recording is, by its content, and what each kind can be asked for. */
+/* The kind of a recording follows from its content, and decides what can be read from it. */
 #include "analysis/recording.h"
 
 #include <errno.h>
