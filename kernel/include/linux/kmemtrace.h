@@ -2,10 +2,10 @@
 /*
  * kmemtrace: hooks for what the kmem tracepoints do not show.
  *
- * Switched off, a hook costs what a tracepoint costs: a jump that is not there.
- * One switch is for all of them, so that it is thrown at once: to patch code
- * takes an interrupt of every CPU. Without CONFIG_KMEMTRACE a hook is nothing,
- * and its arguments are not looked at.
+ * Switched off, a hook costs what a disabled tracepoint costs. One switch
+ * controls all of them, so that it takes effect at once: patching code
+ * interrupts every CPU. Without CONFIG_KMEMTRACE a hook is empty, and its
+ * arguments are not evaluated.
  */
 #ifndef _LINUX_KMEMTRACE_H
 #define _LINUX_KMEMTRACE_H
@@ -22,7 +22,7 @@ struct page;
 
 DECLARE_STATIC_KEY_FALSE(kmemtrace_hooks);
 
-/* Pages were allocated for the one who called from @site; NULL = it failed. */
+/* Pages were allocated for the caller at @site; NULL = it failed. */
 void kmemtrace_on_pages_alloc(struct page *page, unsigned int order, gfp_t gfp,
 			      unsigned long site);
 /* Pages are about to be freed. */
@@ -56,7 +56,7 @@ do {									\
 #define kmemtrace_vmalloc(...)		kmemtrace_hook(vmalloc, __VA_ARGS__)
 #define kmemtrace_vfree(...)		kmemtrace_hook(vfree, __VA_ARGS__)
 
-/* __alloc_pages() for the one who called from @site, see mm/page_alloc.c. */
+/* __alloc_pages() for the caller at @site, see mm/page_alloc.c. */
 struct page *__alloc_pages_from(gfp_t gfp, unsigned int order, int nid,
 				nodemask_t *nodemask, unsigned long site);
 

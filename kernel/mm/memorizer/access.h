@@ -220,7 +220,10 @@ static __always_inline bool memorizer_try_access(unsigned long addr, unsigned lo
 static __always_inline bool memorizer_try_range(unsigned long addr, unsigned long ip,
 						u64 kind, unsigned long more)
 {
-	/* What the common case has computed is not worth a register of it. */
+	/*
+	 * Make the compiler compute anew what the common case has computed:
+	 * keeping it would take a register there.
+	 */
 	OPTIMIZER_HIDE_VAR(addr);
 	return memorizer_try(addr, ip, kind, more, &memorizer_range_end, true);
 }

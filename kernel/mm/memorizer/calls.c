@@ -91,7 +91,10 @@ static struct memorizer_call *find(struct memorizer_calls *calls, u64 edge, u64 
 		call = memorizer_calls_slot(calls, edge, tag, n);
 		found = READ_ONCE(call->edge);
 		if (!found && try_cmpxchg(&call->edge, &found, edge)) {
-			/* Who comes in between takes another slot for the same edge. */
+			/*
+			 * Code that interrupts this takes another slot for the
+			 * same edge.
+			 */
 			WRITE_ONCE(call->tag, tag);
 			WRITE_ONCE(calls->used, calls->used + 1);
 			return call;
@@ -102,7 +105,10 @@ static struct memorizer_call *find(struct memorizer_calls *calls, u64 edge, u64 
 	return NULL;
 }
 
-/* Without memory for a new counter: the edge under pid -1, or none. */
+/*
+ * Without memory for a new counter, the call counts under pid -1, or not at
+ * all.
+ */
 static struct memorizer_call *fold(struct memorizer_calls *calls, u64 edge)
 {
 	struct memorizer_call *call = NULL;
@@ -219,7 +225,10 @@ int memorizer_calls_set(bool on, bool marked)
 	mutex_lock(&memorizer_calls_mutex);
 	if (on != memorizer_calls_counting || fast != (on && !marked)) {
 		set_fast(false);
-		/* Who has seen the old value may have published a table since. */
+		/*
+		 * Code that has seen the old value may have published a table
+		 * since.
+		 */
 		synchronize_rcu();
 		set_fast(false);
 		err = set_counting(on);

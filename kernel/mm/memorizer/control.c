@@ -66,7 +66,10 @@ static int __init parse_mem(char *arg)
 			arg ?: "");
 		return 0;
 	}
-	/* 0 would be "not given" further on; it is too little, which is told there. */
+	/*
+	 * 0 means "not given" later on; 1 is too little, which is reported
+	 * there.
+	 */
 	budget = n ?: 1;
 	return 0;
 }
@@ -247,7 +250,7 @@ int memorizer_set_log_calls(bool on)
 	return err;
 }
 
-/* First what can be written to get there, then the same in words. */
+/* First the value to write for this state, then its meaning in words. */
 int memorizer_state_words(char *buf, size_t size)
 {
 	switch (memorizer_mode) {
@@ -292,7 +295,7 @@ static void work_fn(struct work_struct *work)
 	       memorizer_drop_dead(drop_step(), false,
 				   &memorizer_totals.reclaimed))
 		;
-	/* What is in use is in use: to look again at once would not help. */
+	/* All memory is in use: checking again at once would not help. */
 	if (memorizer_pool_low())
 		WRITE_ONCE(next_work, jiffies + WORK_PAUSE);
 	memorizer_warn_lost();
@@ -308,7 +311,10 @@ static void kick_fn(struct irq_work *irq_work)
 	u64 old = this_cpu_read(memorizer_cpu.irq_tag);
 
 	memorizer_set_irq_tag(old | MEMORIZER_HIDDEN);
-	/* Who finds this set relies on what follows to see its news. */
+	/*
+	 * A caller that finds this set relies on the checks below to see its
+	 * change.
+	 */
 	smp_store_mb(kicked, 0);
 	if (memorizer_stream_wanted())
 		memorizer_stream_wake_now();
@@ -319,7 +325,7 @@ static void kick_fn(struct irq_work *irq_work)
 
 static DEFINE_IRQ_WORK(kick, kick_fn);
 
-/* Ask for a look at the pool, the limbo and the stream. Any context but NMI. */
+/* Have the pool, the limbo and the stream checked soon. Any context but NMI. */
 void memorizer_kick(void)
 {
 	unsigned long flags;

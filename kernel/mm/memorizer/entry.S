@@ -12,8 +12,8 @@
  * their own, .Lxxx_plain_N and .Lxxx_ranges_N. Each instruction of the common ways
  * is paid at each access of the kernel.
  *
- * Preemption is not switched off: who interrupts this code does that for it, see
- * memorizer_interrupt().
+ * Preemption is not switched off: an interrupt of this code does that for it,
+ * see memorizer_interrupt().
  */
 #include <linux/linkage.h>
 #include <linux/memorizer-compat.h>

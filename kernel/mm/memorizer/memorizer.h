@@ -67,7 +67,7 @@ static inline u32 memorizer_range_last(memorizer_range_t range)
 	return range >> 16;
 }
 
-/* All of both. */
+/* The range that covers both. */
 static __always_inline memorizer_range_t
 memorizer_range_add(memorizer_range_t a, memorizer_range_t b)
 {

@@ -2,11 +2,11 @@
 /*
  * The life of an object's record: created, dead, given back.
  *
- * A record is reachable for accesses through its map entry. Who takes the
- * entry away (xchg) ends the object; it then waits on the dead list, oldest
- * first, until it is streamed, cleared or reclaimed. Its memory is given back
- * after a grace period only, because an access on another CPU may still hold
- * the pointer; accesses run with preemption off, which makes them readers.
+ * A record is reachable for accesses through its map entry. The code that
+ * removes the entry (xchg) ends the object, which then waits on the dead list,
+ * oldest first, until it is streamed, cleared or reclaimed. Its memory is given
+ * back after a grace period only, because an access on another CPU may still
+ * hold the pointer; accesses run with preemption off, which makes them readers.
  */
 #include <linux/jiffies.h>
 #include <linux/sched.h>
@@ -31,7 +31,7 @@ static struct memorizer_object *next_dead(struct memorizer_object *obj)
 	return next ? container_of(next, struct memorizer_object, map) : NULL;
 }
 
-/* Does the mode in force ask for what runs here? NMI is the caller's affair. */
+/* Does the current mode record what runs here? The caller deals with NMI. */
 bool memorizer_selected(void)
 {
 	if (preempt_count() & MEMORIZER_IRQ_BITS) {
@@ -106,7 +106,7 @@ static struct memorizer_object *new_record(enum memorizer_type type)
 	return obj;
 }
 
-/* Readers of the pool may look from here on. */
+/* From here on, readers of the pool may use the object. */
 static void publish(struct memorizer_object *obj)
 {
 	smp_store_release(&obj->state, OBJ_LIVE);
@@ -298,7 +298,10 @@ void memorizer_put_back(struct memorizer_object *first)
 
 	if (!first)
 		return;
-	/* There may be many: not under the lock. Who looks at them holds the mutex. */
+	/*
+	 * There may be many, so the lock is not held. Code that looks at them
+	 * holds the mutex.
+	 */
 	first->state = OBJ_DEAD;
 	for (last = first; (obj = next_dead(last)); last = obj) {
 		obj->state = OBJ_DEAD;

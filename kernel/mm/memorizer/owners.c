@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whose: the cgroup and the pid namespace of what processes do.
+ * Owners: the cgroup and the pid namespace of each process.
  *
  * An owner is a pid in a cgroup and a pid namespace. While owners are noted, the
  * tag of a task holds the number of its owner in the place of its pid. Objects,

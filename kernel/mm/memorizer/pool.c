@@ -181,7 +181,10 @@ static void *alloc_run(u32 nr)
 	return pool + ((unsigned long)c << CHUNK_SHIFT);
 }
 
-/* A look without the lock: when nothing is left, many ask and ask again. */
+/*
+ * Checked without the lock: when nothing is left, many callers try again and
+ * again.
+ */
 static bool used_up(int class)
 {
 	return READ_ONCE(partial[class]) == NO_CHUNK &&

@@ -51,7 +51,10 @@ static void set_target(const struct way_jump *way, bool ranges)
 	text_poke_queue((void *)jump, code, JB_SIZE, NULL);
 }
 
-/* Nobody jumps meanwhile, so that no access is counted the wrong way. */
+/*
+ * No CPU takes the jumps meanwhile, so that no access is counted the wrong
+ * way.
+ */
 static void take_way(bool ranges)
 {
 	const struct way_jump *way;
