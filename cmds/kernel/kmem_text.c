@@ -224,7 +224,7 @@ static void print_finding(const struct mz_kmem_report *r, const struct mz_kmem_f
 	mz_kmem_cache_text(r, f->cache, c, sizeof(c));
 	mz_kmem_cache_text(r, f->cache2, d, sizeof(d));
 	if (f->what == MZ_KMEM_TOO_SMALL)
-		printf("of %s: %u bytes for %u, asked for by %s\n", c, f->given, f->req, a);
+		printf("of %s: %u bytes for %u, requested by %s\n", c, f->given, f->req, a);
 	else if (f->what == MZ_KMEM_DOUBLE_FREE || f->what == MZ_KMEM_UNSEEN_ALLOC)
 		printf("of %s: freed by %s, and again by %s\n", c, a, b);
 	else if (f->what == MZ_KMEM_UNSEEN_FREE)

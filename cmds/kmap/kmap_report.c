@@ -98,7 +98,7 @@ static void show_objects(const struct mz_kmap_model *m, const struct figures *f)
 			 ": other objects were allocated at their address");
 	if (t->nested.objects)
 		show_sum("nested", t->nested, t->all.objects,
-			 ": taken over by the allocator that asked for them");
+			 ": taken over by the allocator that requested them");
 	if (m->timeline.begun)
 		printf("live peak      %s%s in %s objects, at time %llu\n",
 		       m->timeline.width > 1 ? "at least " : "",

@@ -405,7 +405,7 @@ static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_c
 		     console_count(e, n->deep + mz_kmem_reentry(n)));
 	console_note("not recorded: %s frees of NULL, %s events of the recorder itself%s%s",
 		     console_count(a, n->nulls), console_count(b, n->own),
-		     n->filtered ? ", not asked for: " : "",
+		     n->filtered ? ", excluded by filters: " : "",
 		     n->filtered ? console_count(c, n->filtered) : "");
 	if (n->no_cache || n->no_stack || n->no_free)
 		console_note(

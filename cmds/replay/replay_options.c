@@ -43,7 +43,7 @@ static void talk_text(const struct mz_replay_opts *o, const struct mz_replay_res
 			(double)r->done.best_ns * o->rounds / (double)r->done.ops);
 	if (o->threads)
 		fprintf(stderr, "wall time      %.3f ms\n", (double)r->wall_ns / 1e6);
-	fprintf(stderr, "peak live      %s (%s bytes asked for, in %s blocks)\n",
+	fprintf(stderr, "peak live      %s (%s bytes requested, in %s blocks)\n",
 		console_bytes(a, r->trace.peak_bytes), console_count(b, r->trace.peak_bytes),
 		console_count(c, r->trace.peak_blocks));
 	fprintf(stderr, "peak RSS       %s (%s before the first event)\n",

@@ -78,9 +78,9 @@ static const struct view {
 } views[] = {
 	{"at_peak", "by bytes at the peak", at_peak, offsetof(struct mz_usage_site, at_peak),
 	 offsetof(struct mz_usage_site, peak_blocks), false},
-	{"churn", "by churn (total bytes asked for)", churn, offsetof(struct mz_usage_site, bytes),
+	{"churn", "by churn (total bytes requested)", churn, offsetof(struct mz_usage_site, bytes),
 	 offsetof(struct mz_usage_site, allocs), false},
-	{"waste", "by waste (total bytes given and not asked for)", waste,
+	{"waste", "by waste (total bytes given beyond the request)", waste,
 	 offsetof(struct mz_usage_site, waste), offsetof(struct mz_usage_site, allocs), false},
 	{"never_freed", "by bytes never freed", leaked, offsetof(struct mz_usage_site, live),
 	 offsetof(struct mz_usage_site, live_blocks), false},
@@ -307,7 +307,7 @@ static void show_rest(const struct job *j)
 		       console_count(a, u->all.temporary),
 		       100.0 * (double)u->all.temporary / (double)blocks);
 	if (u->fields & MZ_HAS_GIVEN)
-		printf("waste          %s given and not asked for at the peak (%.1f%%)\n",
+		printf("waste          %s given beyond the requests at the peak (%.1f%%)\n",
 		       console_bytes(a, u->all.peak_waste),
 		       u->all.at_peak ? 100.0 * (double)u->all.peak_waste / (double)u->all.at_peak
 				      : 0);

@@ -274,11 +274,11 @@ static int ask_loss(struct mz_analysis *a, struct mz_result_table *t)
 
 /* ---- all ------------------------------------------------------------------------------- */
 
-/* The caller did not ask for this when it opened the recording; the message names the missing
+/* The caller did not request this when it opened the recording; the message names the missing
  * flag. */
 static int not_kept(struct mz_analysis *a, enum mz_question q, const char *what)
 {
-	return mz_fail(&a->error, ENODATA, "%s: '%s' needs %s, which was not asked for",
+	return mz_fail(&a->error, ENODATA, "%s: '%s' needs %s, which was not requested",
 		       a->paths[0], mz_question_name(q), what);
 }
 
@@ -289,7 +289,7 @@ int mz_analysis_table(struct mz_analysis *a, enum mz_question q, struct mz_resul
 	if (!a->events) {
 		if (q == MZ_ASK_SITES || q == MZ_ASK_STACKS)
 			return ask_profile(a, q, t);
-		return mz_fail(&a->error, ENODATA, "%s: '%s' needs events, and it holds sums only",
+		return mz_fail(&a->error, ENODATA, "%s: '%s' needs events, but it has only sums",
 			       a->paths[0], mz_question_name(q));
 	}
 	if (q <= MZ_ASK_POOLS && !(a->o.want & MZ_WANT_SUMS))

@@ -30,7 +30,7 @@ const struct mz_profile_value mz_profile_values[] = {
 	VALUE(max_bytes, "bytes at the stack's own peak", MZ_PROFILE_PEAK, true),
 	VALUE(max_blocks, "blocks at the stack's own peak", MZ_PROFILE_PEAK, false),
 	VALUE(temporary, "temporary blocks", MZ_PROFILE_TEMPORARY, false),
-	VALUE(waste, "bytes given and not asked for", MZ_PROFILE_WASTE, true),
+	VALUE(waste, "bytes given beyond the request", MZ_PROFILE_WASTE, true),
 	VALUE(peak_waste, "the same at the peak", MZ_PROFILE_WASTE, true),
 	VALUE(lifetime, "lifetimes added up", MZ_PROFILE_LIFETIME, false),
 	VALUE(reads, "reads", MZ_PROFILE_ACCESS, false),

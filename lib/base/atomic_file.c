@@ -131,7 +131,7 @@ static int judge_special(const char *path, unsigned how, struct mz_error *err)
 	struct stat entry;
 
 	if (how & MZ_FILE_REGULAR)
-		return mz_fail(err, EEXIST, "%s: exists and is no regular file", path);
+		return mz_fail(err, EEXIST, "%s: exists and is not a regular file", path);
 	if (lstat(path, &entry) || is_planted(path, &entry))
 		return planted(path, err);
 	return 1;

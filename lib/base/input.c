@@ -124,7 +124,7 @@ int mz_input_no_memory(const struct mz_input *in, struct mz_error *err)
 	if (!b->refused)
 		return mz_fail_memory(err);
 	return mz_fail(err, EFBIG,
-		       "%s: its %llu bytes ask for more than the %llu MiB of memory that a file of "
+		       "%s: its %llu bytes need more than the %llu MiB of memory that a file of "
 		       "this size may take; if you trust it, use --allow-large",
 		       in->name, (unsigned long long)b->bytes,
 		       (unsigned long long)mz_mem_limit(b) >> 20);

@@ -174,7 +174,7 @@ static int check_size(struct feeding *w)
 	if (!w->f->touches || mz_mem_passes(b, w->plan.counts.live_bytes))
 		return 0;
 	return mz_fail(w->err, EFBIG,
-		       "%s: its %llu bytes ask for %llu MiB at once, to be written to; if you "
+		       "%s: its %llu bytes need %llu MiB at once, to be written to; if you "
 		       "trust it, use --allow-large",
 		       w->f->name, (unsigned long long)b->bytes,
 		       (unsigned long long)w->plan.counts.live_bytes >> 20);

@@ -221,7 +221,7 @@ static int check_frozen(struct mz_store *s, struct mz_error *err)
 	if (has_log(t) || stat(t->path, &now) || now.st_ino != t->was.st_ino ||
 	    now.st_size != t->was.st_size || now.st_mtim.tv_sec != t->was.st_mtim.tv_sec ||
 	    now.st_mtim.tv_nsec != t->was.st_mtim.tv_nsec)
-		return mz_fail(err, EAGAIN, "%s: was changed while it was read; ask again",
+		return mz_fail(err, EAGAIN, "%s: was changed while it was read; try again",
 			       s->name);
 	return 0;
 }
