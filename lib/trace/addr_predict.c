@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "trace/wire.h"
 
 #define CLASSES 4096
@@ -114,7 +115,7 @@ static inline uint32_t class_of(uint64_t room)
 
 static inline uint32_t *slot_of(struct mz_addr_predict *pl, uint64_t addr)
 {
-	return &pl->at[addr * 0x9e3779b97f4a7c15u >> (64 - HASH)];
+	return &pl->at[addr * MZ_HASH_GOLDEN >> (64 - HASH)];
 }
 
 /* The free place at an address, if it is remembered; 0: none. */
@@ -257,7 +258,7 @@ static int keep_told(struct mz_addr_predict *pl, uint64_t addr)
 /* By its number if it was stored before, otherwise relative to the previous block. */
 static int tell_address(struct mz_addr_predict *pl, uint64_t addr, struct mz_predicted *place)
 {
-	uint32_t *slot = &pl->told_at[addr * 0x9e3779b97f4a7c15u >> (64 - TOLD)];
+	uint32_t *slot = &pl->told_at[addr * MZ_HASH_GOLDEN >> (64 - TOLD)];
 
 	if (*slot && pl->told[*slot - 1] == addr) {
 		place->how = MZ_PLACE_AGAIN;
