@@ -53,15 +53,19 @@ static void drop_page(struct mz_live_set *s, struct mz_live_set_page *page)
 	s->spare = page;
 }
 
-/* Most operations are on the newest serials, which one pointer remembers. */
-static struct mz_live_set_page *find_page(const struct mz_live_set *s, uint64_t number)
+/* Not inlined, so that find_page() is. */
+static __attribute__((noinline)) struct mz_live_set_page *look_up(const struct mz_live_set *s,
+								  uint64_t number)
 {
-	const struct mz_live_set_slot *slot;
+	const struct mz_live_set_slot *slot = mz_u64_table_find(&s->pages, number + 1, SLOT);
 
-	if (s->newest && s->newest->number == number)
-		return s->newest;
-	slot = mz_u64_table_find(&s->pages, number + 1, SLOT);
 	return slot ? slot->page : NULL;
+}
+
+/* Most operations are on the newest serials, which one pointer remembers. */
+static inline struct mz_live_set_page *find_page(const struct mz_live_set *s, uint64_t number)
+{
+	return s->newest && s->newest->number == number ? s->newest : look_up(s, number);
 }
 
 int mz_live_set_add(struct mz_live_set *s, uint64_t serial)
