@@ -21,6 +21,11 @@ struct pair {
 	uint32_t site, stack, cache;
 };
 
+struct pair_number {
+	uint64_t key; /* pair + 1 */
+	uint32_t number;
+};
+
 struct kmem {
 	struct mz_kmem_input *in;
 	struct mz_kmem_report r;
@@ -29,7 +34,7 @@ struct kmem {
 	struct mz_usage u; /* its sites are pairs, its threads CPUs, its sizes what was given */
 	struct mz_history *history;
 	struct mz_layout *layout;
-	struct mz_live numbers; /* pair + 1 -> its number as object */
+	struct mz_u64_table numbers; /* struct pair_number */
 	struct pair *pairs;
 	uint32_t npairs;
 	size_t cap_pairs;
@@ -49,7 +54,7 @@ static void kmem_free(void *state)
 	mz_flame_deinit(&s->stacks);
 	mz_symbols_close(s->symbols);
 	mz_tables_free(s->names);
-	mz_live_deinit(&s->numbers);
+	mz_u64_table_deinit(&s->numbers);
 	free(s->pairs);
 	mz_layout_free(s->layout);
 	mz_history_free(s->history);
@@ -65,16 +70,16 @@ static uint32_t pair_number(struct kmem *s, uint32_t site, uint32_t stack, uint3
 {
 	/* a stack has one site */
 	uint64_t key = (uint64_t)(stack ? 1u << 31 | stack : site) << 32 | cache;
-	struct mz_block *b;
+	struct pair_number *known;
 	bool fresh;
 
-	b = mz_live_insert(&s->numbers, key + 1, &fresh);
-	if (!b || !fresh)
-		return b ? (uint32_t)b->object : 0;
+	known = mz_u64_table_insert(&s->numbers, key + 1, sizeof(*known), &fresh);
+	if (!known || !fresh)
+		return known ? known->number : 0;
 	if (!mz_array_room((void **)&s->pairs, &s->cap_pairs, s->npairs, sizeof(*s->pairs)))
 		return 0;
 	s->pairs[s->npairs] = (struct pair){site, stack, cache};
-	return (uint32_t)(b->object = ++s->npairs);
+	return known->number = ++s->npairs;
 }
 
 static int add(struct kmem *s, const struct mz_event *ev)
@@ -409,9 +414,10 @@ int html_kmem_open(struct html_model *m, struct mz_error *err)
 	s->layout = mz_layout_new();
 	s->names = mz_tables_new();
 	if (!s->history || !s->layout || !s->names || mz_usage_init(&s->u) < 0 ||
-	    mz_live_init(&s->numbers) < 0 || mz_flame_init(&s->caches, s->names) < 0 ||
-	    mz_flame_init(&s->functions, s->names) < 0 || mz_flame_init(&s->places, s->names) < 0 ||
-	    mz_flame_init(&s->stacks, s->names) < 0 || mz_kmem_input_keep_stacks(s->in) < 0)
+	    mz_u64_table_init(&s->numbers, sizeof(struct pair_number)) < 0 ||
+	    mz_flame_init(&s->caches, s->names) < 0 || mz_flame_init(&s->functions, s->names) < 0 ||
+	    mz_flame_init(&s->places, s->names) < 0 || mz_flame_init(&s->stacks, s->names) < 0 ||
+	    mz_kmem_input_keep_stacks(s->in) < 0)
 		return mz_fail_memory(err);
 	s->u.history = s->history;
 	s->watch = (struct mz_kmem_watch){came, went, s};

@@ -24,6 +24,11 @@ struct gap {
 	uint64_t from, to, events, cause;
 };
 
+struct ip_name {
+	uint64_t ip;
+	uint32_t name;
+};
+
 struct user {
 	struct mz_reader *in;
 	struct mz_usage u;
@@ -34,7 +39,7 @@ struct user {
 	struct mz_symbols *symbols;
 	struct mz_call_sites sites;
 	struct mz_tables *names;
-	struct mz_live by_ip; /* object: its name */
+	struct mz_u64_table by_ip; /* struct ip_name */
 	struct mz_flame stacks, places;
 	struct gap gaps[GAPS];
 	unsigned ngaps;
@@ -46,7 +51,7 @@ static void user_free(void *state)
 
 	mz_flame_deinit(&s->stacks);
 	mz_flame_deinit(&s->places);
-	mz_live_deinit(&s->by_ip);
+	mz_u64_table_deinit(&s->by_ip);
 	mz_tables_free(s->names);
 	mz_call_sites_free(&s->sites);
 	mz_symbols_close(s->symbols);
@@ -193,26 +198,26 @@ static uint32_t intern(struct user *s, const char *text)
 /* The name of a frame; 0 = no memory. */
 static uint32_t frame_name(struct user *s, uint64_t ip)
 {
-	struct mz_block *b;
+	struct ip_name *known;
 	struct mz_symbol sym = {0};
 	bool fresh;
 	char text[300];
 
-	b = mz_live_insert(&s->by_ip, ip ? ip : 1, &fresh);
-	if (!b || !fresh)
-		return b ? (uint32_t)b->object : 0;
+	known = mz_u64_table_insert(&s->by_ip, ip ? ip : 1, sizeof(*known), &fresh);
+	if (!known || !fresh)
+		return known ? known->name : 0;
 	mz_symbols_find(s->symbols, ip, &sym);
 	if (sym.function)
-		b->object = intern(s, sym.function);
+		known->name = intern(s, sym.function);
 	else {
 		if (sym.module)
 			snprintf(text, sizeof(text), "%.200s+0x%llx", sym.module,
 				 (unsigned long long)sym.offset);
 		else
 			snprintf(text, sizeof(text), "0x%llx", (unsigned long long)ip);
-		b->object = intern(s, text);
+		known->name = intern(s, text);
 	}
-	return (uint32_t)b->object;
+	return known->name;
 }
 
 static void values_of(const struct mz_usage_site *u, uint64_t *value)
@@ -414,7 +419,8 @@ int html_user_open(struct html_model *m, struct mz_error *err)
 	s->sampled = mz_sampled_read(s->in, &s->sampling);
 	s->history = mz_history_new();
 	s->names = mz_tables_new();
-	if (!s->history || !s->names || mz_usage_init(&s->u) < 0 || mz_live_init(&s->by_ip) < 0 ||
+	if (!s->history || !s->names || mz_usage_init(&s->u) < 0 ||
+	    mz_u64_table_init(&s->by_ip, sizeof(struct ip_name)) < 0 ||
 	    mz_flame_init(&s->stacks, s->names) < 0 || mz_flame_init(&s->places, s->names) < 0)
 		return mz_fail_memory(err);
 	s->u.history = s->history;

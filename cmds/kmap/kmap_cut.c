@@ -253,7 +253,7 @@ static int weigh_baseline(const struct kmap_opts *o, struct mz_privilege *p,
 
 static void note(const struct mz_privilege *p)
 {
-	if (p->unseen >> MZ_OP_CALL & 1)
+	if (p->unseen >> MZ_CODE_OP_CALL & 1)
 		console_note(
 			"the map has no calls: only accesses across domains are counted, and PSR "
 			"covers read, write and free only");

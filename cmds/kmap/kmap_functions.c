@@ -16,7 +16,7 @@ static void put(struct mz_buf *b, const struct mz_code_function *f, const char *
 	mz_buf_str(b, ",");
 	mz_csv_add(b, file, strlen(file));
 	mz_buf_printf(b, ",%016" PRIx64 ",%" PRIu64, f->start, f->size);
-	for (int op = 0; op < MZ_OPS; op++) {
+	for (int op = 0; op < MZ_CODE_OPS; op++) {
 		mz_buf_str(b, ",");
 		if (!(f->missing >> op & 1))
 			mz_buf_printf(b, "%" PRIu64, f->ops[op]);

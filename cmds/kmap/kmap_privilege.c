@@ -219,7 +219,7 @@ static void json_head(struct out *t)
 	mz_json_u64(j, "data_bytes", p->data);
 	mz_json_u64(j, "code_bytes", p->code);
 	mz_json_array(j, "missing");
-	for (int op = 0; op < MZ_OPS; op++)
+	for (int op = 0; op < MZ_CODE_OPS; op++)
 		if ((p->missing | p->unseen) >> op & 1)
 			mz_json_str(j, NULL, mz_privilege_sum_name(op));
 	mz_json_end_array(j);
@@ -250,13 +250,13 @@ static void json_head(struct out *t)
 /* The limits of the figures are reported, once for each reason. */
 static void note_missing(const struct mz_privilege *p)
 {
-	if (p->unseen >> MZ_OP_CALL & 1)
+	if (p->unseen >> MZ_CODE_OP_CALL & 1)
 		console_note(
 			"the map has no calls: call, return and total are not known; 'data' is "
 			"the sum of read, write and free");
-	if (p->unseen >> MZ_OP_READ & 1)
+	if (p->unseen >> MZ_CODE_OP_READ & 1)
 		console_note("the map has no accesses: it was recorded without counting them");
-	for (int op = 0; op < MZ_OPS; op++)
+	for (int op = 0; op < MZ_CODE_OPS; op++)
 		if (p->missing >> op & 1)
 			console_note("the functions have no count of '%s' instructions",
 				     mz_privilege_sum_name(op));

@@ -296,14 +296,20 @@ static void show_json(const struct job *j)
 
 static void set_line(struct plot_line *l, double *room, const struct entry *e, bool live)
 {
+	const struct mz_sample *s = e->first.sample;
+	double last;
+
 	l->count = e->first.samples;
 	l->x = room;
 	l->y = room + l->count;
 	for (size_t i = 0; i < l->count; i++) {
-		room[i] = e->first.sample[i].done;
-		room[l->count + i] = live ? e->first.sample[i].live
-					  : e->first.sample[i].rss - e->first.rss_before;
+		room[i] = (double)(e->first.samples_by_time ? s[i].ns : s[i].calls);
+		room[l->count + i] =
+			live ? (double)s[i].live : (double)s[i].rss - e->first.rss_before;
 	}
+	last = l->count ? room[l->count - 1] : 0;
+	for (size_t i = 0; i < l->count && last > 0; i++)
+		room[i] /= last;
 }
 
 static int draw(struct job *j)

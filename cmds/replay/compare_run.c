@@ -126,10 +126,10 @@ static double number(const char *json, const char *key)
 	return p ? strtod(p + strlen(want), NULL) : 0;
 }
 
-static size_t samples(const char *json, struct compare_sample *s)
+static size_t samples(const char *json, bool by_time, struct mz_sample *s)
 {
 	const char *p = strstr(json, "\"samples\":");
-	double v[3], last;
+	uint64_t v[3];
 	unsigned k = 0;
 	size_t n = 0;
 
@@ -140,16 +140,16 @@ static size_t samples(const char *json, struct compare_sample *s)
 			p++;
 			continue;
 		}
-		v[k++] = strtod(p, &end);
+		v[k++] = strtoull(p, &end, 10);
 		p = end;
 		if (k == 3) {
-			s[n++] = (struct compare_sample){v[0], v[1], v[2]};
+			s[n++] = (struct mz_sample){.calls = by_time ? 0 : v[0],
+						    .ns = by_time ? v[0] : 0,
+						    .live = v[1],
+						    .rss = v[2]};
 			k = 0;
 		}
 	}
-	last = n ? s[n - 1].done : 1;
-	for (size_t i = 0; i < n && last > 0; i++)
-		s[i].done /= last;
 	return n;
 }
 
@@ -174,7 +174,9 @@ static int parse(const struct compare_allocator *a, const char *json, struct com
 	run->faults = number(json, "minor_faults") + number(json, "major_faults");
 	run->failed = number(json, "failed_here");
 	run->files_cut = number(json, "files_cut");
-	run->samples = samples(json, run->sample);
+	/* in one thread, calls are counted */
+	run->samples_by_time = number(json, "threads") > 1;
+	run->samples = samples(json, run->samples_by_time, run->sample);
 	return 0;
 }
 

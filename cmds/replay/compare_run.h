@@ -5,16 +5,13 @@
 
 #include <memorizer.h>
 
+#include "replay/engine.h"
+
 #define COMPARE_SAMPLES 1024
 
 struct compare_allocator {
 	char name[64];
 	char library[512]; /* "" = that of the C library */
-};
-
-struct compare_sample {
-	double done; /* of the replay, from 0 to 1 */
-	double live, rss;
 };
 
 struct compare_run {
@@ -26,7 +23,8 @@ struct compare_run {
 	double failed;
 	double files_cut; /* of the trace */
 	size_t samples;
-	struct compare_sample sample[COMPARE_SAMPLES];
+	bool samples_by_time; /* by ns, not by calls */
+	struct mz_sample sample[COMPARE_SAMPLES];
 };
 
 /* The allocator that a name or a path refers to. 0; -ENOENT: it is known but not installed (err

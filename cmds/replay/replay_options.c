@@ -107,7 +107,8 @@ static void talk_json(const struct mz_replay_opts *o, const struct mz_replay_res
 		mz_json_array(&j, "samples");
 		for (size_t i = 0; i < r->samples; i++) {
 			mz_json_array(&j, NULL);
-			mz_json_u64(&j, NULL, o->samples[i].done);
+			mz_json_u64(&j, NULL,
+				    r->samples_by_time ? o->samples[i].ns : o->samples[i].calls);
 			mz_json_u64(&j, NULL, o->samples[i].live);
 			mz_json_u64(&j, NULL, o->samples[i].rss);
 			mz_json_end_array(&j);

@@ -178,7 +178,7 @@ static void sample_threads(struct mz_engine *e, _Atomic unsigned *running)
 	struct timespec pause = {.tv_nsec = 1000000};
 
 	while (e->samples && atomic_load(running)) {
-		mz_engine_sample(e, mz_engine_clock() - e->start);
+		mz_engine_sample(e, 0, mz_engine_clock() - e->start);
 		nanosleep(&pause, NULL);
 	}
 }
@@ -304,6 +304,7 @@ static int run_with_child(pid_t pid, struct mz_queues *q, const struct mz_replay
 	res->threads = q->count;
 	res->table_bytes = e.slots_ready * (sizeof(*e.slots) + (o->threads ? sizeof(*e.turns) : 0));
 	res->samples = e.samples_count;
+	res->samples_by_time = o->threads;
 	mz_engine_deinit(&e);
 	return ret;
 }

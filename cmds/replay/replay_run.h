@@ -33,6 +33,7 @@ struct mz_replay_result {
 	uint64_t major_faults;
 	uint64_t table_bytes; /* of ours, grown by this replay: 10 bytes a slot */
 	size_t samples;
+	bool samples_by_time; /* by ns, not by calls */
 };
 
 /* path "-" is standard input. 0, or -errno with err. */

@@ -31,13 +31,13 @@ static void merge_rows(struct mz_heatmap *s)
 		if (n && s->key[n - 1] == key) {
 			s->live[n - 1] += s->live[i];
 			for (unsigned k = 0; k < s->columns; k++)
-				s->cells[n - 1][k] += s->cells[i][k];
+				s->changes[n - 1][k] += s->changes[i][k];
 			continue;
 		}
 		s->key[n] = key;
 		s->live[n] = s->live[i];
 		if (n != i)
-			memcpy(s->cells[n], s->cells[i], sizeof(s->cells[n]));
+			memcpy(s->changes[n], s->changes[i], sizeof(s->changes[n]));
 		n++;
 	}
 	s->rows = n;
@@ -50,10 +50,10 @@ static unsigned insert_row(struct mz_heatmap *s, unsigned at, uint64_t key)
 
 	memmove(&s->key[at + 1], &s->key[at], after * sizeof(*s->key));
 	memmove(&s->live[at + 1], &s->live[at], after * sizeof(*s->live));
-	memmove(&s->cells[at + 1], &s->cells[at], after * sizeof(*s->cells));
+	memmove(&s->changes[at + 1], &s->changes[at], after * sizeof(*s->changes));
 	s->key[at] = key;
 	s->live[at] = 0;
-	memset(s->cells[at], 0, sizeof(s->cells[at]));
+	memset(s->changes[at], 0, sizeof(s->changes[at]));
 	s->rows++;
 	return at;
 }
@@ -116,7 +116,7 @@ static void add(struct mz_heatmap *s, uint64_t addr, uint64_t size, bool came, b
 
 		s->live[row] += change;
 		if (now)
-			s->cells[row][s->now] += change;
+			s->changes[row][s->now] += change;
 		addr += part;
 		size -= part;
 	}
@@ -143,8 +143,8 @@ static void halve(struct mz_heatmap *s)
 		uint64_t to[MZ_HEATMAP_COLUMNS] = {0};
 
 		for (unsigned k = 0; k < s->columns; k++)
-			to[(k + odd) / 2] += s->cells[i][k];
-		memcpy(s->cells[i], to, sizeof(to));
+			to[(k + odd) / 2] += s->changes[i][k];
+		memcpy(s->changes[i], to, sizeof(to));
 	}
 	s->columns = (unsigned)((s->columns - 1 + odd) / 2) + 1;
 	s->start /= 2;
@@ -154,8 +154,8 @@ static void halve(struct mz_heatmap *s)
 static void begin_earlier(struct mz_heatmap *s, unsigned by)
 {
 	for (unsigned i = 0; i < s->rows; i++) {
-		memmove(&s->cells[i][by], s->cells[i], s->columns * sizeof(s->cells[i][0]));
-		memset(s->cells[i], 0, by * sizeof(s->cells[i][0]));
+		memmove(&s->changes[i][by], s->changes[i], s->columns * sizeof(s->changes[i][0]));
+		memset(s->changes[i], 0, by * sizeof(s->changes[i][0]));
 	}
 	s->columns += by;
 	s->start -= by;
@@ -189,7 +189,7 @@ void mz_heatmap_end(struct mz_heatmap *s, uint64_t at)
 		uint64_t live = s->live[i];
 
 		for (unsigned k = s->columns; k-- > 0;) {
-			uint64_t change = s->cells[i][k];
+			uint64_t change = s->changes[i][k];
 
 			s->cells[i][k] = live;
 			live -= change;

@@ -18,15 +18,19 @@
 struct mz_heatmap {
 	unsigned shift; /* a row is 2^shift bytes */
 	unsigned rows, columns;
-	uint64_t width;					     /* of a column, in the clock's unit */
-	uint64_t start;					     /* widths before the first column */
-	unsigned now;					     /* column of what is added */
-	uint64_t from, span;				     /* the times of that column */
-	uint64_t key[MZ_HEATMAP_ROWS];			     /* address >> shift, sorted */
-	uint8_t guess[1 << MZ_HEATMAP_GUESS_BITS];	     /* by the key: where it was last */
-	uint64_t live[MZ_HEATMAP_ROWS];			     /* with all that was added */
-	uint64_t cells[MZ_HEATMAP_ROWS][MZ_HEATMAP_COLUMNS]; /* live bytes at a column's end,
-							    once there is an end */
+	uint64_t width;				   /* of a column, in the clock's unit */
+	uint64_t start;				   /* widths before the first column */
+	unsigned now;				   /* column of what is added */
+	uint64_t from, span;			   /* the times of that column */
+	uint64_t key[MZ_HEATMAP_ROWS];		   /* address >> shift, sorted */
+	uint8_t guess[1 << MZ_HEATMAP_GUESS_BITS]; /* by the key: where it was last */
+	uint64_t live[MZ_HEATMAP_ROWS];		   /* with all that was added */
+	union {
+		/* until the end: what came and went in a column */
+		uint64_t changes[MZ_HEATMAP_ROWS][MZ_HEATMAP_COLUMNS];
+		/* then: live bytes at its end */
+		uint64_t cells[MZ_HEATMAP_ROWS][MZ_HEATMAP_COLUMNS];
+	};
 };
 
 void mz_heatmap_init(struct mz_heatmap *s);

@@ -71,7 +71,7 @@ static int by_start(const void *a, const void *b)
 static void add_part(struct mz_function *to, const struct mz_function *part)
 {
 	to->size += part->size;
-	for (int op = 0; op < MZ_OPS; op++)
+	for (int op = 0; op < MZ_CODE_OPS; op++)
 		to->ops[op] += part->ops[op];
 }
 
@@ -171,7 +171,7 @@ uint32_t mz_functions_find(const struct mz_functions *f, uint64_t addr)
 
 /* ---- CSV ------------------------------------------------------------------------------ */
 
-enum column { NAME, FILE_, START, SIZE, COUNTS, COLUMNS = COUNTS + MZ_OPS };
+enum column { NAME, FILE_, START, SIZE, COUNTS, COLUMNS = COUNTS + MZ_CODE_OPS };
 
 static const char *const columns[COLUMNS] = {"name",  "file", "start",	"size", "read",
 					     "write", "call", "return", "free"};
@@ -210,7 +210,7 @@ static const char *read_row(char *cells[CELLS], const size_t at[COLUMNS],
 		return columns[START];
 	if (!mz_cursor_whole_u64(all_of(cells[at[SIZE]]), &fn->size))
 		return columns[SIZE];
-	for (int op = 0; op < MZ_OPS; op++) {
+	for (int op = 0; op < MZ_CODE_OPS; op++) {
 		const char *cell = cells[at[COUNTS + op]];
 
 		if (!*cell)

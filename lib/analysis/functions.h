@@ -17,7 +17,7 @@ struct mz_function {
 	uint32_t name, file; /* offsets of text; 0 = none */
 	uint64_t start;	     /* of its first part */
 	uint64_t size;	     /* bytes of instructions */
-	uint64_t ops[MZ_OPS];
+	uint64_t ops[MZ_CODE_OPS];
 };
 
 /* The location of a part of a function. */

@@ -77,10 +77,10 @@ static void name_global(struct mz_kmap_model *m, struct mz_kmap_class *c)
 	struct mz_symbol_variable v;
 
 	if (!(c->global || by_address(m, c->type)) || !m->own->symbols ||
-	    !mz_symbols_variable(m->own->symbols, c->va, &v))
+	    !mz_symbols_variable(m->own->symbols, c->first_va, &v))
 		return;
 	if (m->own->lives)
-		c->symbol_size = mz_symbols_variable_size(m->own->symbols, c->va, &c->symbol);
+		c->symbol_size = mz_symbols_variable_size(m->own->symbols, c->first_va, &c->symbol);
 	c->name = !v.offset ? mz_kmap_text_id(m, v.name) : 0;
 	c->dir = mz_kmap_text_id(m, v.dir);
 	/* a list of symbols has no sizes: an address behind a start may belong to another
@@ -119,7 +119,7 @@ static uint32_t class_id(struct mz_kmap_model *m, const struct mz_kmap_object *o
 	c->place = place;
 	c->type = type;
 	c->cache = cache;
-	c->va = o->va;
+	c->first_va = o->va;
 	c->global = global;
 	c->in_union = o->shape == MZ_KMAP_UNION;
 	c->catch_all = mz_kmap_is_catch_all(o);

@@ -45,7 +45,7 @@ struct mz_kmap_class {
 	uint32_t place;		      /* that allocates */
 	uint32_t type, cache;	      /* strings; 0 = not known */
 	uint32_t name, dir, file;     /* strings: of the global variable, if they are known */
-	uint64_t va;		      /* of the global variable; else of the first object */
+	uint64_t first_va;	      /* of its first object: a global variable is the only one */
 	uint64_t symbol, symbol_size; /* with lives: the variable around va; size 0 = none */
 	bool global;
 	bool in_union;		  /* from a line of a union: the size is that of the whole class */
@@ -77,7 +77,10 @@ struct mz_kmap_edge {
  * counts of distinct objects. Each object has one owner, so counts may be summed over owners.
  */
 struct mz_kmap_pair {
-	uint32_t owner; /* a class; by process: of processes, the one that allocated */
+	union {
+		uint32_t class;
+		uint32_t process; /* by process: the one that allocated */
+	};
 	uint32_t group;
 	uint64_t reads, writes;
 	struct mz_kmap_sum touched;

@@ -44,7 +44,10 @@ static uint32_t pair_id(struct mz_kmap_model *m, uint32_t group)
 	    !mz_array_room((void **)&own->last, &own->cap_last, id, sizeof(*own->last)))
 		return MZ_PAIR_INDEX_NONE;
 	m->n_pairs = id + 1;
-	m->pairs[id].owner = own->now.owner;
+	if (m->by == MZ_KMAP_BY_PID)
+		m->pairs[id].process = own->now.owner;
+	else
+		m->pairs[id].class = own->now.owner;
 	m->pairs[id].group = group;
 	return id;
 }

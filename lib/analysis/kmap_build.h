@@ -15,7 +15,8 @@ struct recent {
 /* The object that is being read: its accesses follow. */
 struct current {
 	bool open, freed;
-	uint32_t class, owner;
+	uint32_t class;
+	uint32_t owner;	 /* of pairs: the class; by process: the one that allocated */
 	uint32_t serial; /* never 0 */
 	uint64_t size, reads, writes;
 	uint32_t dir;

@@ -78,7 +78,7 @@ char *mz_kmap_class_name(const struct mz_kmap_model *m, uint32_t class, enum mz_
 	if (c->global && by >= MZ_KMAP_BY_FUNCTION) {
 		if (c->name)
 			return text(m, c->name, buf, size);
-		snprintf(buf, size, "0x%llx", (unsigned long long)c->va);
+		snprintf(buf, size, "0x%llx", (unsigned long long)c->first_va);
 		return buf;
 	}
 	if (c->global && by == MZ_KMAP_BY_DIR && c->dir)

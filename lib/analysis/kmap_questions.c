@@ -106,15 +106,15 @@ void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_result_table *a)
 		a->failed = true;
 	for (size_t i = 0; !a->failed && i < m->n_pairs; i++) {
 		const struct mz_kmap_pair *p = &m->pairs[i];
+		uint32_t owner = names[m->by == MZ_KMAP_BY_PID ? p->process : p->class];
 		bool fresh;
-		union mz_result_cell *row =
-			row_of(&ad, m->groups[p->group], names[p->owner], &fresh);
+		union mz_result_cell *row = row_of(&ad, m->groups[p->group], owner, &fresh);
 
 		if (!row)
 			break;
 		if (fresh) {
 			mz_result_text(a, &row[0], mz_kmap_string(m, m->groups[p->group]));
-			row[1].text = names[p->owner];
+			row[1].text = owner;
 		}
 		row[2].number += p->reads;
 		row[3].number += p->writes;
@@ -214,7 +214,7 @@ static void object_by_code(const struct mz_kmap_model *m, const bool *chosen,
 		bool written = role == MZ_KMAP_WRITTEN;
 		uint64_t times = written ? p->writes : p->reads;
 
-		if (chosen[p->owner] && times)
+		if (chosen[p->class] && times)
 			add_code(m, ad, m->groups[p->group], times,
 				 written ? p->objects_written : p->objects_read);
 	}
@@ -257,7 +257,7 @@ void mz_kmap_site(const struct mz_kmap_model *m, const char *pattern, struct mz_
 		if (!row)
 			continue;
 		mz_result_text(a, &row[0], name);
-		mz_kmap_class_texts(m, p->owner, a, row + 1);
+		mz_kmap_class_texts(m, p->class, a, row + 1);
 		row[3].number = p->reads;
 		row[4].number = p->writes;
 		row[5].number = p->touched.objects;

@@ -139,7 +139,7 @@ static uint64_t linked(const struct mz_kmap_model *m, uint64_t addr)
 static struct identity found_at_access(const struct mz_kmap_model *m, const struct mz_kmap_class *c,
 				       enum sort sort)
 {
-	uint64_t va = linked(m, c->va);
+	uint64_t va = linked(m, c->first_va);
 
 	if (sort == UFO_NONE && va >> 40 == 0xffffeau)
 		return (struct identity){MZ_UNION_VMEMMAP, 0, .sums = true};
@@ -167,11 +167,12 @@ static struct identity identify(const struct mz_kmap_model *m, const struct mz_k
 					 ip == MZ_KMAP_CTOR ? 0 : linked(m, ip),
 					 .timed = sort == HEAP};
 	case STACKS: return (struct identity){MZ_UNION_STACK, 0, .timed = true};
-	case GLOBALS: return (struct identity){MZ_UNION_GLOBAL, linked(m, c->va), .sums = false};
+	case GLOBALS:
+		return (struct identity){MZ_UNION_GLOBAL, linked(m, c->first_va), .sums = false};
 	case UFO_GLOBALS:
 		return c->symbol_size ? (struct identity){MZ_UNION_GLOBAL, linked(m, c->symbol),
 							  .symbol = true}
-				      : (struct identity){MZ_UNION_GLOBAL, linked(m, c->va),
+				      : (struct identity){MZ_UNION_GLOBAL, linked(m, c->first_va),
 							  .sums = false};
 	case UFO_NONE:
 	case UFO_HEAP: return found_at_access(m, c, sort);
@@ -187,7 +188,7 @@ static bool is_blank(const struct mz_kmap_model *m, const struct mz_kmap_class *
 
 	if (c->in_union && (sort == STACKS || sort == BOOT || sort == UFO_NONE || sort == UFO_HEAP))
 		return false;
-	return (!ip && (!c->va || sort == HEAP || sort == PAGES)) || c->catch_all;
+	return (!ip && (!c->first_va || sort == HEAP || sort == PAGES)) || c->catch_all;
 }
 
 /* ---- objects ------------------------------------------------------------------------------ */
@@ -245,7 +246,7 @@ static uint32_t object_of(struct mz_union *u, const struct mz_kmap_model *m,
 		u->n_objects = id + 1;
 		*o = (struct mz_union_object){.kind = i->kind,
 					      .id = i->id,
-					      .va = linked(m, c->va),
+					      .va = linked(m, c->first_va),
 					      .type = type,
 					      .cache = cache,
 					      .name = text_of(u, mz_kmap_string(m, c->name))};

@@ -90,8 +90,9 @@ static int see_edges(struct mz_privilege *p, struct seen *s)
 			continue;
 		}
 		p->live[p->accessor[i]] = true;
-		s->ops[id] |= (e->reads > 0) << MZ_OP_READ | (e->writes > 0) << MZ_OP_WRITE |
-			      (e->frees > 0) << MZ_OP_FREE;
+		s->ops[id] |= (e->reads > 0) << MZ_CODE_OP_READ |
+			      (e->writes > 0) << MZ_CODE_OP_WRITE |
+			      (e->frees > 0) << MZ_CODE_OP_FREE;
 	}
 	return 0;
 }
@@ -124,7 +125,7 @@ static int see_calls(struct mz_privilege *p, struct seen *s)
 		p->live[p->caller[i]] = p->live[p->callee[i]] = true;
 		if (!c->count)
 			continue;
-		s->ops[from] |= 1u << MZ_OP_CALL;
+		s->ops[from] |= 1u << MZ_CODE_OP_CALL;
 		if (mz_pair_index_put(&back, c->from, p->callee[i]) == MZ_PAIR_INDEX_NONE)
 			ret = -ENOMEM;
 		p->returns[i] = back.count > before;
@@ -137,10 +138,10 @@ static int see_calls(struct mz_privilege *p, struct seen *s)
 static void raise_counts(struct mz_privilege *p, const struct seen *s)
 {
 	for (size_t i = 0; i < s->ips.count; i++)
-		for (int op = 0; op < MZ_OPS && s->function[i] != MZ_FUNCTION_NONE; op++)
+		for (int op = 0; op < MZ_CODE_OPS && s->function[i] != MZ_FUNCTION_NONE; op++)
 			p->ops[s->function[i]][op] += s->ops[i] >> op & 1;
 	for (size_t i = 0; i < p->f->n; i++)
-		for (int op = 0; op < MZ_OPS; op++)
+		for (int op = 0; op < MZ_CODE_OPS; op++)
 			if (p->ops[i][op] < p->f->functions[i].ops[op])
 				p->ops[i][op] = p->f->functions[i].ops[op];
 }
@@ -177,7 +178,7 @@ static void add_up(struct mz_privilege *p)
 		add(p, &p->code, p->f->functions[i].size);
 		add(p, &p->code_live, p->live[i] ? p->f->functions[i].size : 0);
 		p->live_functions += p->live[i];
-		for (int op = 0; op < MZ_OPS; op++) {
+		for (int op = 0; op < MZ_CODE_OPS; op++) {
 			add(p, &p->n[op], p->ops[i][op]);
 			add(p, &p->n_live[op], p->live[i] ? p->ops[i][op] : 0);
 		}
@@ -238,9 +239,9 @@ int mz_privilege_init(struct mz_privilege *p, const struct mz_union *u,
 
 	*p = (struct mz_privilege){.u = u, .f = f, .missing = f->missing};
 	if (!u->has_accesses)
-		p->unseen |= 1u << MZ_OP_READ | 1u << MZ_OP_WRITE;
+		p->unseen |= 1u << MZ_CODE_OP_READ | 1u << MZ_CODE_OP_WRITE;
 	if (!u->has_calls)
-		p->unseen |= 1u << MZ_OP_CALL | 1u << MZ_OP_RETURN;
+		p->unseen |= 1u << MZ_CODE_OP_CALL | 1u << MZ_CODE_OP_RETURN;
 	if (!allocate(p))
 		return mz_fail_memory(err);
 	find_absent(p);
@@ -261,9 +262,9 @@ int mz_privilege_init(struct mz_privilege *p, const struct mz_union *u,
 /* ---- without a cut ------------------------------------------------------------------------ */
 
 /* What was used, and nothing else: each instruction with each object that it touched. */
-void mz_privilege_min(struct mz_privilege *p, uint64_t ps[MZ_OPS])
+void mz_privilege_min(struct mz_privilege *p, uint64_t ps[MZ_CODE_OPS])
 {
-	for (int op = 0; op < MZ_OPS; op++)
+	for (int op = 0; op < MZ_CODE_OPS; op++)
 		ps[op] = 0;
 	for (size_t i = 0; i < p->u->n_edges; i++) {
 		const struct mz_union_edge *e = &p->u->edges[i];
@@ -271,17 +272,17 @@ void mz_privilege_min(struct mz_privilege *p, uint64_t ps[MZ_OPS])
 
 		if (p->accessor[i] == MZ_FUNCTION_NONE)
 			continue;
-		add(p, &ps[MZ_OP_READ], e->reads ? size : 0);
-		add(p, &ps[MZ_OP_WRITE], e->writes ? size : 0);
-		add(p, &ps[MZ_OP_FREE], e->frees ? size : 0);
+		add(p, &ps[MZ_CODE_OP_READ], e->reads ? size : 0);
+		add(p, &ps[MZ_CODE_OP_WRITE], e->writes ? size : 0);
+		add(p, &ps[MZ_CODE_OP_FREE], e->frees ? size : 0);
 	}
 	for (size_t i = 0; i < p->u->n_calls; i++) {
 		if (p->caller[i] == MZ_FUNCTION_NONE || !p->u->calls[i].count)
 			continue;
-		add(p, &ps[MZ_OP_CALL], MZ_CODE_TARGET);
+		add(p, &ps[MZ_CODE_OP_CALL], MZ_CODE_TARGET);
 		if (p->returns[i])
-			add(p, &ps[MZ_OP_RETURN],
-			    MZ_CODE_TARGET * p->f->functions[p->callee[i]].ops[MZ_OP_RETURN]);
+			add(p, &ps[MZ_CODE_OP_RETURN],
+			    MZ_CODE_TARGET * p->f->functions[p->callee[i]].ops[MZ_CODE_OP_RETURN]);
 	}
 }
 
@@ -297,25 +298,25 @@ static uint64_t product(struct mz_privilege *p, uint64_t a, uint64_t b)
  * Every instruction may do its operation to everything. With W^X no code is written and no data
  * is called.
  */
-void mz_privilege_mono(struct mz_privilege *p, bool wx, bool live, uint64_t ps[MZ_OPS])
+void mz_privilege_mono(struct mz_privilege *p, bool wx, bool live, uint64_t ps[MZ_CODE_OPS])
 {
 	const uint64_t *n = live ? p->n_live : p->n;
 	uint64_t code = live ? p->code_live : p->code, all = p->data;
 
 	add(p, &all, code);
-	for (int op = 0; op < MZ_OPS; op++) {
-		bool calls = op == MZ_OP_CALL || op == MZ_OP_RETURN;
-		uint64_t reach = !wx || op == MZ_OP_READ ? all : calls ? code : p->data;
+	for (int op = 0; op < MZ_CODE_OPS; op++) {
+		bool calls = op == MZ_CODE_OP_CALL || op == MZ_CODE_OP_RETURN;
+		uint64_t reach = !wx || op == MZ_CODE_OP_READ ? all : calls ? code : p->data;
 
 		ps[op] = product(p, n[op], reach);
 	}
 }
 
-uint64_t mz_privilege_known(struct mz_privilege *p, const uint64_t ps[MZ_OPS])
+uint64_t mz_privilege_known(struct mz_privilege *p, const uint64_t ps[MZ_CODE_OPS])
 {
 	uint64_t sum = 0;
 
-	for (int op = 0; op < MZ_OPS; op++)
+	for (int op = 0; op < MZ_CODE_OPS; op++)
 		add(p, &sum, (p->missing | p->unseen) >> op & 1 ? 0 : ps[op]);
 	return sum;
 }

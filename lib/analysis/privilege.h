@@ -31,12 +31,12 @@ struct mz_privilege {
 	uint32_t *caller, *callee; /* by call */
 	bool *returns;		   /* by call: the first one of this address to this function */
 	bool *absent;		   /* by object: it belongs to a module that is not in the table */
-	uint64_t (*ops)[MZ_OPS];   /* by function; never fewer than the instructions seen */
-	bool *live;		   /* by function: it touches something, calls, or is called */
+	uint64_t (*ops)[MZ_CODE_OPS]; /* by function; never fewer than the instructions seen */
+	bool *live;		      /* by function: it touches something, calls, or is called */
 	struct mz_privilege_owners owners;
 
 	uint64_t data, code, code_live;
-	uint64_t n[MZ_OPS], n_live[MZ_OPS];
+	uint64_t n[MZ_CODE_OPS], n_live[MZ_CODE_OPS];
 	size_t live_functions, objects;
 	unsigned missing; /* bits of ops that the table does not count */
 	unsigned unseen;  /* bits of ops that the map does not record */
@@ -121,12 +121,12 @@ enum mz_links {
 
 /* What a cut makes reachable; variants are computed from it. */
 struct mz_reach {
-	uint32_t n;		    /* domains */
-	uint64_t (*u)[MZ_OPS];	    /* bytes that an operation of the domain reaches freely */
-	uint64_t (*u_live)[MZ_OPS]; /* the same without dead code */
-	uint64_t (*ops)[MZ_OPS], (*ops_live)[MZ_OPS];
+	uint32_t n;			 /* domains */
+	uint64_t (*u)[MZ_CODE_OPS];	 /* bytes that an operation of the domain reaches freely */
+	uint64_t (*u_live)[MZ_CODE_OPS]; /* the same without dead code */
+	uint64_t (*ops)[MZ_CODE_OPS], (*ops_live)[MZ_CODE_OPS];
 	uint64_t *code, *code_live;
-	uint64_t mediated[MZ_OPS];
+	uint64_t mediated[MZ_CODE_OPS];
 	uint64_t calls, calls_across;	    /* dynamic */
 	uint64_t accesses, accesses_across; /* dynamic, to objects that are not free to it */
 };
@@ -140,11 +140,11 @@ void mz_reach_deinit(struct mz_reach *r);
 
 /* W^X: code is not written, data not called. LIVE: dead code does not count. */
 void mz_privilege_ps(struct mz_privilege *p, const struct mz_reach *r, bool wx, bool live,
-		     uint64_t ps[MZ_OPS]);
-void mz_privilege_min(struct mz_privilege *p, uint64_t ps[MZ_OPS]);
-void mz_privilege_mono(struct mz_privilege *p, bool wx, bool live, uint64_t ps[MZ_OPS]);
+		     uint64_t ps[MZ_CODE_OPS]);
+void mz_privilege_min(struct mz_privilege *p, uint64_t ps[MZ_CODE_OPS]);
+void mz_privilege_mono(struct mz_privilege *p, bool wx, bool live, uint64_t ps[MZ_CODE_OPS]);
 /* The sum over the operations that both the map and the table know. */
-uint64_t mz_privilege_known(struct mz_privilege *p, const uint64_t ps[MZ_OPS]);
+uint64_t mz_privilege_known(struct mz_privilege *p, const uint64_t ps[MZ_CODE_OPS]);
 
 /* ---- another run (privilege_check.c) ------------------------------------------------------ */
 

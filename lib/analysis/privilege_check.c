@@ -105,9 +105,9 @@ void mz_cut_check(const struct mz_privilege *p, const struct mz_cut *c, struct m
 
 		if (p->accessor[i] == MZ_FUNCTION_NONE)
 			continue;
-		check_access(&t, i, MZ_OP_READ, e->reads);
-		check_access(&t, i, MZ_OP_WRITE, e->writes);
-		check_access(&t, i, MZ_OP_FREE, e->frees);
+		check_access(&t, i, MZ_CODE_OP_READ, e->reads);
+		check_access(&t, i, MZ_CODE_OP_WRITE, e->writes);
+		check_access(&t, i, MZ_CODE_OP_FREE, e->frees);
 	}
 	for (size_t i = 0; i < p->u->n_calls; i++) {
 		if (p->caller[i] == MZ_FUNCTION_NONE)

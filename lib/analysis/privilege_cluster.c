@@ -81,9 +81,10 @@ static void add_accesses(struct mz_cluster_work *w)
 static void add_calls(struct mz_cluster_work *w)
 {
 	for (size_t i = 0; i < w->p->u->n_calls && !w->failed; i++) {
-		uint64_t rets = w->p->caller[i] == MZ_FUNCTION_NONE || !w->p->returns[i]
-					? 0
-					: w->p->f->functions[w->p->callee[i]].ops[MZ_OP_RETURN];
+		uint64_t rets =
+			w->p->caller[i] == MZ_FUNCTION_NONE || !w->p->returns[i]
+				? 0
+				: w->p->f->functions[w->p->callee[i]].ops[MZ_CODE_OP_RETURN];
 
 		if (w->p->caller[i] != MZ_FUNCTION_NONE && w->p->u->calls[i].count)
 			connect(w, w->p->caller[i], w->p->callee[i],
@@ -102,8 +103,8 @@ static void add_items(struct mz_cluster_work *w)
 		if (!w->p->live[i])
 			continue;
 		w->items[i] = (struct mz_cluster_item){
-			.reads = (double)ops[MZ_OP_READ],
-			.others = (double)(ops[MZ_OP_WRITE] + ops[MZ_OP_FREE]),
+			.reads = (double)ops[MZ_CODE_OP_READ],
+			.others = (double)(ops[MZ_CODE_OP_WRITE] + ops[MZ_CODE_OP_FREE]),
 			.code = (double)w->p->f->functions[i].size};
 		w->clusters++;
 	}
@@ -403,10 +404,10 @@ static void work_deinit(struct mz_cluster_work *w)
 
 static double mono_of(struct mz_privilege *p)
 {
-	uint64_t ps[MZ_OPS];
+	uint64_t ps[MZ_CODE_OPS];
 
 	mz_privilege_mono(p, true, true, ps);
-	return (double)(ps[MZ_OP_READ] + ps[MZ_OP_WRITE] + ps[MZ_OP_FREE]) + 1;
+	return (double)(ps[MZ_CODE_OP_READ] + ps[MZ_CODE_OP_WRITE] + ps[MZ_CODE_OP_FREE]) + 1;
 }
 
 /* The cut to start from, refined: if it leaves less privilege for no higher price, it is taken. */

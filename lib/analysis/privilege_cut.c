@@ -311,9 +311,10 @@ static int allow_access(struct file *t, const char *name, const char *ops, uint3
 		    !mz_array_room((void **)&c->allowed_ops, &c->cap_allowed, at, 1))
 			return -ENOMEM;
 		c->listed[i] = true;
-		c->allowed_ops[at] |= (unsigned char)((strchr(ops, 'r') ? 1u << MZ_OP_READ : 0) |
-						      (strchr(ops, 'w') ? 1u << MZ_OP_WRITE : 0) |
-						      (strchr(ops, 'f') ? 1u << MZ_OP_FREE : 0));
+		c->allowed_ops[at] |=
+			(unsigned char)((strchr(ops, 'r') ? 1u << MZ_CODE_OP_READ : 0) |
+					(strchr(ops, 'w') ? 1u << MZ_CODE_OP_WRITE : 0) |
+					(strchr(ops, 'f') ? 1u << MZ_CODE_OP_FREE : 0));
 	}
 	return 0;
 }

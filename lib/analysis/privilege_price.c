@@ -22,7 +22,7 @@ int mz_cut_weigh(struct mz_privilege *p, const struct mz_cut *c, const struct mz
 		 struct mz_cut_price *price)
 {
 	struct mz_cut each = *c;
-	uint64_t ps[MZ_OPS], mono[MZ_OPS];
+	uint64_t ps[MZ_CODE_OPS], mono[MZ_CODE_OPS];
 	struct mz_reach r;
 	int ret;
 

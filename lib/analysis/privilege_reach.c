@@ -45,7 +45,7 @@ static void add_functions(struct mz_reach *r, struct mz_privilege *p, const stru
 
 		add(p, &r->code[d], size);
 		add(p, &r->code_live[d], p->live[i] ? size : 0);
-		for (int op = 0; op < MZ_OPS; op++) {
+		for (int op = 0; op < MZ_CODE_OPS; op++) {
 			add(p, &r->ops[d][op], p->ops[i][op]);
 			add(p, &r->ops_live[d][op], p->live[i] ? p->ops[i][op] : 0);
 		}
@@ -190,8 +190,9 @@ static int reach_freely(struct data *t, uint32_t d, uint32_t object, unsigned bi
 
 static unsigned bits_of(const struct mz_union_edge *e)
 {
-	return (unsigned)(e->reads > 0) << MZ_OP_READ | (unsigned)(e->writes > 0) << MZ_OP_WRITE |
-	       (unsigned)(e->frees > 0) << MZ_OP_FREE;
+	return (unsigned)(e->reads > 0) << MZ_CODE_OP_READ |
+	       (unsigned)(e->writes > 0) << MZ_CODE_OP_WRITE |
+	       (unsigned)(e->frees > 0) << MZ_CODE_OP_FREE;
 }
 
 static int add_edges(struct data *t, enum mz_links links)
@@ -244,7 +245,7 @@ static int add_data(struct mz_reach *r, struct mz_privilege *p, const struct mz_
 
 /* Code of domain `to` becomes reachable from domain `from` by an operation, once. */
 static int reach_code(struct mz_reach *r, struct mz_privilege *p, struct mz_pair_index *seen,
-		      uint32_t from, uint32_t to, enum mz_op op)
+		      uint32_t from, uint32_t to, enum mz_code_op op)
 {
 	size_t before = seen->count;
 
@@ -271,16 +272,16 @@ static int add_calls(struct mz_reach *r, struct mz_privilege *p, const struct mz
 			continue;
 		from = c->function[p->caller[i]];
 		to = c->function[p->callee[i]];
-		rets = p->returns[i] ? p->f->functions[p->callee[i]].ops[MZ_OP_RETURN] : 0;
+		rets = p->returns[i] ? p->f->functions[p->callee[i]].ops[MZ_CODE_OP_RETURN] : 0;
 		r->calls += count;
 		r->calls_across += from == to ? 0 : count;
 		if (from == to || links == MZ_LINKS_UNMEDIATED) {
-			ret = reach_code(r, p, &seen, from, to, MZ_OP_CALL);
+			ret = reach_code(r, p, &seen, from, to, MZ_CODE_OP_CALL);
 			if (!ret && rets)
-				ret = reach_code(r, p, &seen, to, from, MZ_OP_RETURN);
+				ret = reach_code(r, p, &seen, to, from, MZ_CODE_OP_RETURN);
 		} else {
-			add(p, &r->mediated[MZ_OP_CALL], MZ_CODE_TARGET);
-			add(p, &r->mediated[MZ_OP_RETURN], MZ_CODE_TARGET * rets);
+			add(p, &r->mediated[MZ_CODE_OP_CALL], MZ_CODE_TARGET);
+			add(p, &r->mediated[MZ_CODE_OP_RETURN], MZ_CODE_TARGET * rets);
 		}
 	}
 	mz_pair_index_deinit(&seen);
@@ -302,24 +303,24 @@ int mz_reach_init(struct mz_reach *r, struct mz_privilege *p, const struct mz_cu
 /* ---- privilege ------------------------------------------------------------------------------ */
 
 /* Bytes that an operation of a domain may act on. */
-static uint64_t reached(struct mz_privilege *p, const uint64_t u[MZ_OPS], uint64_t code, bool wx,
-			int op)
+static uint64_t reached(struct mz_privilege *p, const uint64_t u[MZ_CODE_OPS], uint64_t code,
+			bool wx, int op)
 {
 	uint64_t bytes = u[op];
 
-	if (op == MZ_OP_CALL || op == MZ_OP_RETURN)
-		add(p, &bytes, wx ? 0 : u[MZ_OP_READ]);
-	else if (!wx || op == MZ_OP_READ)
+	if (op == MZ_CODE_OP_CALL || op == MZ_CODE_OP_RETURN)
+		add(p, &bytes, wx ? 0 : u[MZ_CODE_OP_READ]);
+	else if (!wx || op == MZ_CODE_OP_READ)
 		add(p, &bytes, code);
 	return bytes;
 }
 
 void mz_privilege_ps(struct mz_privilege *p, const struct mz_reach *r, bool wx, bool live,
-		     uint64_t ps[MZ_OPS])
+		     uint64_t ps[MZ_CODE_OPS])
 {
 	memcpy(ps, r->mediated, sizeof(r->mediated));
 	for (uint32_t d = 0; d < r->n; d++) {
-		for (int op = 0; op < MZ_OPS; op++) {
+		for (int op = 0; op < MZ_CODE_OPS; op++) {
 			uint64_t n = live ? r->ops_live[d][op] : r->ops[d][op], v;
 			uint64_t bytes = reached(p, live ? r->u_live[d] : r->u[d],
 						 live ? r->code_live[d] : r->code[d], wx, op);

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 
-#define DATA (1u << MZ_OP_READ | 1u << MZ_OP_WRITE | 1u << MZ_OP_FREE)
-#define ALL  ((1u << MZ_OPS) - 1)
+#define DATA (1u << MZ_CODE_OP_READ | 1u << MZ_CODE_OP_WRITE | 1u << MZ_CODE_OP_FREE)
+#define ALL  ((1u << MZ_CODE_OPS) - 1)
 
 const char *mz_privilege_sum_name(int sum)
 {
@@ -20,17 +20,20 @@ const char *mz_privilege_sum_name(int sum)
 
 unsigned mz_privilege_sum_ops(int sum)
 {
-	return sum < MZ_OPS ? 1u << sum : sum == MZ_SUM_DATA ? DATA : ALL;
+	return sum < MZ_CODE_OPS ? 1u << sum : sum == MZ_SUM_DATA ? DATA : ALL;
 }
 
 static void sum_up(struct mz_privilege *p, uint64_t ps[MZ_SUMS])
 {
-	ps[MZ_SUM_DATA] = ps[MZ_OP_READ];
-	p->overflow |= __builtin_add_overflow(ps[MZ_SUM_DATA], ps[MZ_OP_WRITE], &ps[MZ_SUM_DATA]);
-	p->overflow |= __builtin_add_overflow(ps[MZ_SUM_DATA], ps[MZ_OP_FREE], &ps[MZ_SUM_DATA]);
-	p->overflow |= __builtin_add_overflow(ps[MZ_SUM_DATA], ps[MZ_OP_CALL], &ps[MZ_SUM_TOTAL]);
+	ps[MZ_SUM_DATA] = ps[MZ_CODE_OP_READ];
 	p->overflow |=
-		__builtin_add_overflow(ps[MZ_SUM_TOTAL], ps[MZ_OP_RETURN], &ps[MZ_SUM_TOTAL]);
+		__builtin_add_overflow(ps[MZ_SUM_DATA], ps[MZ_CODE_OP_WRITE], &ps[MZ_SUM_DATA]);
+	p->overflow |=
+		__builtin_add_overflow(ps[MZ_SUM_DATA], ps[MZ_CODE_OP_FREE], &ps[MZ_SUM_DATA]);
+	p->overflow |=
+		__builtin_add_overflow(ps[MZ_SUM_DATA], ps[MZ_CODE_OP_CALL], &ps[MZ_SUM_TOTAL]);
+	p->overflow |=
+		__builtin_add_overflow(ps[MZ_SUM_TOTAL], ps[MZ_CODE_OP_RETURN], &ps[MZ_SUM_TOTAL]);
 }
 
 /* A division by nothing is nothing, as the published scripts print it. */
@@ -42,7 +45,7 @@ static double ratio(double a, double b)
 void mz_privilege_bounds(struct mz_privilege *p, struct mz_privilege_bounds *b)
 {
 	b->mono_missing = p->missing;
-	b->min_missing = p->unseen | (p->missing & 1u << MZ_OP_RETURN);
+	b->min_missing = p->unseen | (p->missing & 1u << MZ_CODE_OP_RETURN);
 	mz_privilege_mono(p, false, false, b->mono);
 	sum_up(p, b->mono);
 	mz_privilege_min(p, b->min);
@@ -103,8 +106,8 @@ static unsigned missing_of(const struct mz_privilege *p, enum mz_links links, bo
 
 	if (links == MZ_LINKS_ALLOCATOR && mz_privilege_no_owners(p))
 		return ALL;
-	if (!wx && p->unseen >> MZ_OP_READ & 1)
-		missing |= 1u << MZ_OP_CALL | 1u << MZ_OP_RETURN;
+	if (!wx && p->unseen >> MZ_CODE_OP_READ & 1)
+		missing |= 1u << MZ_CODE_OP_CALL | 1u << MZ_CODE_OP_RETURN;
 	return missing;
 }
 

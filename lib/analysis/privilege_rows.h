@@ -6,7 +6,7 @@
 #include "analysis/privilege.h"
 
 /* The sums beside single operations: those on data, and all. */
-enum { MZ_SUM_DATA = MZ_OPS, MZ_SUM_TOTAL, MZ_SUMS };
+enum { MZ_SUM_DATA = MZ_CODE_OPS, MZ_SUM_TOTAL, MZ_SUMS };
 
 /* "read", "write", "call", "return", "free", "data", "total". */
 const char *mz_privilege_sum_name(int sum);

@@ -6,7 +6,7 @@
 
 void mz_timeline_init(struct mz_timeline *t, unsigned room)
 {
-	*t = (struct mz_timeline){.width = 1, .room = room};
+	*t = (struct mz_timeline){.width = 1, .run_room = 1, .room = room};
 }
 
 /* ---- levels ------------------------------------------------------------------------- */
@@ -85,8 +85,8 @@ static void join_changes(struct mz_timeline *t)
 		struct mz_timeline_bin b = t->bins[i];
 
 		t->bins[i] = (struct mz_timeline_bin){0};
-		t->bins[at].live += b.live;
-		t->bins[at].blocks += b.blocks;
+		t->bins[at].change += b.change;
+		t->bins[at].blocks_change += b.blocks_change;
 	}
 	t->width *= 2;
 	t->first = first / 2 * t->width;
@@ -106,7 +106,7 @@ static bool begin_earlier(struct mz_timeline *t, uint64_t when)
 	return true;
 }
 
-/* Until they are summed up, bins hold differences; unsigned numbers wrap as these need. */
+/* Unsigned numbers wrap as differences need. */
 void mz_timeline_change(struct mz_timeline *t, uint64_t when, int64_t bytes, int64_t blocks)
 {
 	struct mz_timeline_bin *b;
@@ -122,8 +122,8 @@ void mz_timeline_change(struct mz_timeline *t, uint64_t when, int64_t bytes, int
 	if (when > t->now)
 		t->now = when;
 	b = &t->bins[(when - t->first) / t->width];
-	b->live += (uint64_t)bytes;
-	b->blocks += (uint64_t)blocks;
+	b->change += (uint64_t)bytes;
+	b->blocks_change += (uint64_t)blocks;
 }
 
 void mz_timeline_sum(struct mz_timeline *t, uint64_t bytes, uint64_t blocks)
@@ -132,8 +132,10 @@ void mz_timeline_sum(struct mz_timeline *t, uint64_t bytes, uint64_t blocks)
 		return;
 	t->used = (unsigned)((t->now - t->first) / t->width) + 1;
 	for (unsigned i = 0; i < t->used; i++) {
-		bytes = t->bins[i].live += bytes;
-		blocks = t->bins[i].blocks += blocks;
+		bytes += t->bins[i].change;
+		blocks += t->bins[i].blocks_change;
+		t->bins[i].live = bytes;
+		t->bins[i].blocks = blocks;
 	}
 }
 
@@ -147,13 +149,13 @@ static void join_runs(struct mz_timeline *t, enum mz_timeline_keep keep)
 		t->bins[i] = keep == MZ_TIMELINE_FIRST || a->live >= b->live ? *a : *b;
 	}
 	t->used = t->room / 2;
-	t->width *= 2;
+	t->run_room *= 2;
 }
 
 void mz_timeline_keep(struct mz_timeline *t, const struct mz_timeline_bin *now,
 		      enum mz_timeline_keep keep)
 {
-	if (t->run == t->width || !t->used) {
+	if (t->run == t->run_room || !t->used) {
 		if (t->used == t->room)
 			join_runs(t, keep);
 		t->bins[t->used++] = *now;

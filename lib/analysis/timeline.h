@@ -15,19 +15,26 @@
 
 /* The values that a recording does not have are 0. */
 struct mz_timeline_bin {
-	uint64_t at;   /* runs of events: the moment that the other values belong to */
-	uint64_t live; /* bytes at the end of the bin; runs of events: at that moment */
+	uint64_t at; /* runs of events: the moment that the other values belong to */
+	union {
+		uint64_t live;	 /* bytes at the end of the bin; runs of events: at that moment */
+		uint64_t change; /* changes: of live, until they are summed up */
+	};
 	uint64_t high; /* levels: the most bytes within the bin */
-	uint64_t blocks;
+	union {
+		uint64_t blocks;
+		uint64_t blocks_change; /* changes: of blocks, until they are summed up */
+	};
 	uint64_t waste;
 	uint64_t pages;
 };
 
 struct mz_timeline {
 	uint64_t first, now; /* the clock: ns, or the number of the event */
-	uint64_t width;	     /* of a bin: in units of the clock, or in events */
+	uint64_t width;	     /* of a bin, in units of the clock */
 	uint64_t span;	     /* levels: of all bins in use, in units of the clock */
-	uint64_t run;	     /* events in the last bin */
+	uint64_t run_room;   /* runs: events of a bin that is full */
+	uint64_t run;	     /* runs: events in the last bin */
 	unsigned room, used; /* bins */
 	bool begun;
 	struct mz_timeline_bin bins[MZ_TIMELINE_BINS];
@@ -56,7 +63,7 @@ void mz_timeline_keep(struct mz_timeline *t, const struct mz_timeline_bin *now,
 static inline void mz_timeline_event(struct mz_timeline *t, const struct mz_timeline_bin *now,
 				     enum mz_timeline_keep keep)
 {
-	if (t->used && t->run < t->width &&
+	if (t->used && t->run < t->run_room &&
 	    (keep == MZ_TIMELINE_FIRST || now->live <= t->bins[t->used - 1].live))
 		t->run++;
 	else

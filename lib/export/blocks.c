@@ -8,22 +8,24 @@
 #include "base/array.h"
 #include "trace/event.h"
 
+#define LIVE sizeof(struct mz_live_block)
+
 int mz_blocks_init(struct mz_blocks *b)
 {
 	*b = (struct mz_blocks){0};
-	return mz_live_init(&b->live);
+	return mz_u64_table_init(&b->live, LIVE);
 }
 
 void mz_blocks_deinit(struct mz_blocks *b)
 {
-	mz_live_deinit(&b->live);
+	mz_u64_table_deinit(&b->live);
 	free(b->lives);
 	*b = (struct mz_blocks){0};
 }
 
 /* Lives of ended blocks are reused, so that the array grows with the live blocks and not with
  * the trace. spare is an index + 1, because 0 means none. */
-static struct mz_block_life *new_life(struct mz_blocks *b, uint64_t *at)
+static struct mz_block_life *new_life(struct mz_blocks *b, uint32_t *at)
 {
 	if (b->spare) {
 		*at = b->spare - 1;
@@ -53,14 +55,14 @@ static uint64_t key_of(const struct mz_event *ev, bool old)
 
 /* The caller gets the row before its slot is released: the pointer is valid only during the
  * call. */
-static int end_life(struct mz_blocks *b, struct mz_block *l, const struct mz_event *ev,
+static int end_life(struct mz_blocks *b, struct mz_live_block *l, const struct mz_event *ev,
 		    int64_t site, mz_block_end *end, void *arg)
 {
-	struct mz_block_life *life = &b->lives[l->born];
+	struct mz_block_life *life = &b->lives[l->life];
 	int ret = end(arg, life, ev, site);
 
 	life->next = b->spare;
-	b->spare = (uint32_t)l->born + 1;
+	b->spare = l->life + 1;
 	return ret;
 }
 
@@ -70,20 +72,20 @@ static int birth(struct mz_blocks *b, const struct mz_event *ev, int64_t site, u
 {
 	uint64_t key = key_of(ev, false);
 	struct mz_block_life *life;
-	struct mz_block *l;
+	struct mz_live_block *l;
 	bool fresh;
 	int ret = 0;
 
 	if (!key)
 		return 0;
-	l = mz_live_insert(&b->live, key, &fresh);
+	l = mz_u64_table_insert(&b->live, key, LIVE, &fresh);
 	if (l && !fresh) {
 		/* its free was not seen; all that is known is that it came before this event */
 		struct mz_event unseen = {.time = ev->time, .has = ev->has & MZ_HAS_TIME};
 
 		ret = end_life(b, l, &unseen, -1, end, arg);
 	}
-	life = l ? new_life(b, &l->born) : NULL;
+	life = l ? new_life(b, &l->life) : NULL;
 	if (!life)
 		return -ENOMEM;
 	l->object = ev->object;
@@ -94,14 +96,14 @@ static int birth(struct mz_blocks *b, const struct mz_event *ev, int64_t site, u
 static int death(struct mz_blocks *b, uint64_t key, const struct mz_event *ev, int64_t site,
 		 mz_block_end *end, void *arg)
 {
-	struct mz_block *l = key ? mz_live_find(&b->live, key) : NULL;
+	struct mz_live_block *l = key ? mz_u64_table_find(&b->live, key, LIVE) : NULL;
 	int ret;
 
 	/* unmapping a part of a mapping is not tracked */
-	if (!l || (ev->call == MZ_CALL_MUNMAP && ev->size < b->lives[l->born].birth.size))
+	if (!l || (ev->call == MZ_CALL_MUNMAP && ev->size < b->lives[l->life].birth.size))
 		return 0;
 	ret = end_life(b, l, ev, site, end, arg);
-	mz_live_remove(&b->live, l);
+	mz_u64_table_remove(&b->live, l, LIVE);
 	return ret;
 }
 
@@ -109,12 +111,12 @@ static int death(struct mz_blocks *b, uint64_t key, const struct mz_event *ev, i
 static void touch(struct mz_blocks *b, const struct mz_event *ev)
 {
 	uint64_t key = key_of(ev, false);
-	struct mz_block *l = key ? mz_live_find(&b->live, key) : NULL;
+	struct mz_live_block *l = key ? mz_u64_table_find(&b->live, key, LIVE) : NULL;
 
 	if (l) {
-		b->lives[l->born].reads += ev->size;
-		b->lives[l->born].writes += ev->arg;
-		b->lives[l->born].touched = true;
+		b->lives[l->life].reads += ev->size;
+		b->lives[l->life].writes += ev->arg;
+		b->lives[l->life].touched = true;
 	}
 }
 
@@ -137,7 +139,7 @@ int mz_blocks_add(struct mz_blocks *b, const struct mz_event *ev, int64_t site, 
 
 static int by_birth(const void *a, const void *b)
 {
-	const struct mz_block *x = a, *y = b;
+	const struct mz_live_block *x = a, *y = b;
 
 	return MZ_ORDER(x->object, y->object);
 }
@@ -146,16 +148,17 @@ static int by_birth(const void *a, const void *b)
  * identical whatever the layout of the hash table. */
 int mz_blocks_end(struct mz_blocks *b, mz_block_end *end, void *arg)
 {
-	struct mz_block *v = b->live.blocks.slots, *next;
-	size_t n = 0, at = 0;
+	struct mz_live_block *v = b->live.slots;
+	size_t n = 0;
 	int ret = 0;
 
 	/* the hash table is no longer needed: its blocks move to the front of the array */
-	while ((next = mz_live_next(&b->live, &at)))
-		v[n++] = *next;
+	for (size_t i = 0; i <= b->live.mask; i++)
+		if (v[i].key)
+			v[n++] = v[i];
 	if (n)
 		qsort(v, n, sizeof(*v), by_birth);
 	for (size_t i = 0; i < n && !ret; i++)
-		ret = end(arg, &b->lives[v[i].born], NULL, -1);
+		ret = end(arg, &b->lives[v[i].life], NULL, -1);
 	return ret;
 }

@@ -3,7 +3,9 @@
 #ifndef MZ_EXPORT_BLOCKS_H
 #define MZ_EXPORT_BLOCKS_H
 
-#include "trace/live.h"
+#include <memorizer.h>
+
+#include "base/u64_table.h"
 
 struct mz_block_life {
 	struct mz_event birth;
@@ -14,8 +16,14 @@ struct mz_block_life {
 	uint32_t next; /* spare ones */
 };
 
+struct mz_live_block {
+	uint64_t key; /* address or object */
+	uint64_t object;
+	uint32_t life; /* index */
+};
+
 struct mz_blocks {
-	struct mz_live live; /* by address or object: born = index */
+	struct mz_u64_table live; /* struct mz_live_block */
 	struct mz_block_life *lives;
 	uint32_t n, cap, spare; /* spare: the first one + 1 */
 };

@@ -233,11 +233,11 @@ static int put_object_map(struct job *j)
 /* ---- domains of functions ------------------------------------------------------------------ */
 
 /* Values that the table of functions lacks are left out: 0 would be a claim. */
-static void put_instructions(struct job *j, const uint64_t ops[MZ_OPS])
+static void put_instructions(struct job *j, const uint64_t ops[MZ_CODE_OPS])
 {
 	static const char *const names[] = {"read", "write", "call", "return"};
 
-	for (int op = 0; op < MZ_OP_FREE; op++)
+	for (int op = 0; op < MZ_CODE_OP_FREE; op++)
 		if (!(j->p->missing >> op & 1))
 			mz_buf_printf(&j->b, ", %s_instructions: %" PRIu64, names[op], ops[op]);
 }
@@ -250,7 +250,7 @@ static int put_subject_map(struct job *j)
 
 	mz_buf_str(&j->b, "subject_map:\n");
 	for (uint32_t d = 0; members && d < j->c->n; d++) {
-		uint64_t ops[MZ_OPS] = {0};
+		uint64_t ops[MZ_CODE_OPS] = {0};
 		char text[4096];
 
 		if (at[d + 1] == at[d])
@@ -264,7 +264,7 @@ static int put_subject_map(struct job *j)
 				 mz_functions_text(f, fn->name));
 			mz_buf_str(&j->b, i > at[d] ? ", " : "");
 			string(j, text);
-			for (int op = 0; op < MZ_OPS; op++)
+			for (int op = 0; op < MZ_CODE_OPS; op++)
 				ops[op] += j->p->ops[members[i]][op];
 		}
 		mz_buf_str(&j->b, "], sizes: [");
@@ -348,7 +348,7 @@ static void add_links(struct job *j, struct links l[KINDS])
 		if (from == to) /* calls inside a domain are implied */
 			continue;
 		add_link(&l[CALL], from, to, p->u->calls[i].count);
-		if (p->f->functions[p->callee[i]].ops[MZ_OP_RETURN])
+		if (p->f->functions[p->callee[i]].ops[MZ_CODE_OP_RETURN])
 			add_link(&l[RETURN], to, from, p->u->calls[i].count);
 	}
 	for (int k = 0; k < KINDS; k++)

@@ -17,10 +17,16 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/u64_table.h"
 #include "base/utf8.h"
 #include "export/export.h"
-#include "trace/live.h"
 #include "trace/sampled.h"
+
+/* A live block. */
+struct block {
+	uint64_t object;
+	uint32_t sort; /* from 1 on */
+};
 
 struct job {
 	struct mz_events *s;
@@ -29,7 +35,7 @@ struct job {
 	struct mz_buf line;
 	struct mz_tables *strings;
 	struct mz_tables *lists[3]; /* numbers of instructions, stacks, sorts: see below */
-	struct mz_live live;	    /* object: born = sort + 1 */
+	struct mz_u64_table live;   /* struct block */
 	uint64_t ms, first;
 	bool timed;
 };
@@ -150,13 +156,13 @@ static uint32_t put_sort(struct job *j, const struct mz_event *ev)
 static int put_birth(struct job *j, const struct mz_event *ev)
 {
 	uint32_t sort = put_sort(j, ev);
-	struct mz_block *b;
+	struct block *b;
 	bool fresh;
 
-	b = sort ? mz_live_insert(&j->live, ev->object, &fresh) : NULL;
+	b = sort ? mz_u64_table_insert(&j->live, ev->object, sizeof(*b), &fresh) : NULL;
 	if (!b)
 		return -ENOMEM;
-	b->born = sort;
+	b->sort = sort;
 	mz_buf_printf(&j->line, "+ %x\n", sort - 1);
 	return 0;
 }
@@ -164,11 +170,11 @@ static int put_birth(struct job *j, const struct mz_event *ev)
 /* The free of a block from before the recording has nothing to refer to. */
 static void put_death(struct job *j, uint64_t object)
 {
-	struct mz_block *b = object ? mz_live_find(&j->live, object) : NULL;
+	struct block *b = object ? mz_u64_table_find(&j->live, object, sizeof(*b)) : NULL;
 
 	if (b) {
-		mz_buf_printf(&j->line, "- %x\n", (uint32_t)b->born - 1);
-		mz_live_remove(&j->live, b);
+		mz_buf_printf(&j->line, "- %x\n", b->sort - 1);
+		mz_u64_table_remove(&j->live, b, sizeof(*b));
 	}
 }
 
@@ -228,7 +234,7 @@ static int put_all(struct mz_events *s, struct mz_output *out, struct mz_error *
 {
 	struct job j = {.s = s, .out = out, .err = err, .strings = mz_tables_new()};
 	struct mz_event ev;
-	int ret = mz_live_init(&j.live);
+	int ret = mz_u64_table_init(&j.live, sizeof(struct block));
 
 	for (int i = 0; i < 3; i++) {
 		j.lists[i] = mz_tables_new();
@@ -249,7 +255,7 @@ static int put_all(struct mz_events *s, struct mz_output *out, struct mz_error *
 	for (int i = 0; i < 3; i++)
 		mz_tables_free(j.lists[i]);
 	mz_tables_free(j.strings);
-	mz_live_deinit(&j.live);
+	mz_u64_table_deinit(&j.live);
 	mz_buf_free(&j.line);
 	return ret;
 }

@@ -72,7 +72,7 @@ static int put_functions(struct job *j, int table)
 					    number(f->size),
 					    number(j->p->live[i])};
 
-		for (int op = 0; op < MZ_OPS; op++)
+		for (int op = 0; op < MZ_CODE_OPS; op++)
 			cells[7 + op] = number_if(!(j->p->missing >> op & 1), j->p->ops[i][op]);
 		ret = j->ops->row(j->t, table, cells, j->err);
 	}

@@ -28,7 +28,10 @@ struct sort {
 
 struct block {
 	uint64_t object;
-	uint32_t older; /* of the sort, + 1; a free one: the next free one, + 1 */
+	union {
+		uint32_t older;	    /* of the sort, + 1 */
+		uint32_t next_free; /* a free one: + 1 */
+	};
 };
 
 struct state {
@@ -240,7 +243,7 @@ static int birth(struct mz_reader *r, struct mz_cursor c, struct mz_event *ev)
 	b = (struct block){.object = ++s->objects, .older = sort->newest};
 	if (s->spare) {
 		i = s->spare - 1;
-		s->spare = ((struct block *)at(&s->blocks, i, sizeof(b)))->older;
+		s->spare = ((struct block *)at(&s->blocks, i, sizeof(b)))->next_free;
 		*(struct block *)at(&s->blocks, i, sizeof(b)) = b;
 	} else {
 		i = (uint32_t)count(&s->blocks, sizeof(b));
@@ -276,7 +279,7 @@ static int death(struct mz_reader *r, struct mz_cursor c, struct mz_event *ev)
 	b = at(&s->blocks, i - 1, sizeof(*b));
 	*ev = (struct mz_event){.kind = MZ_FREE, .call = MZ_CALL_FREE, .object = b->object};
 	sort->newest = b->older;
-	b->older = s->spare;
+	b->next_free = s->spare;
 	s->spare = i;
 	set_time(s, ev);
 	return 1;

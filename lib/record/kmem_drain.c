@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "record/kmem_private.h"
 #include "trace/writer.h"
 
@@ -84,7 +85,7 @@ static uint32_t put_stack(struct kmem_drain *d, const uint64_t *ips, size_t n)
 
 static uint32_t site_stack(struct kmem_drain *d, uint64_t site)
 {
-	size_t at = (size_t)((site * 0x9e3779b97f4a7c15u) >> 51) % KMEM_SITES;
+	size_t at = (size_t)((site * MZ_HASH_GOLDEN) >> 51) % KMEM_SITES;
 
 	if (!site)
 		return 0;
@@ -171,7 +172,7 @@ static int take(struct kmem_drain *d, const struct kmt_rec *r)
 	return ++d->batched == BATCH ? flush_batch(d) : 0;
 }
 
-static const struct kmt_rec *mz_user_at(const struct kmem_drain *d, unsigned lvl, uint64_t n)
+static const struct kmt_rec *record_at(const struct kmem_drain *d, unsigned lvl, uint64_t n)
 {
 	const struct mz_kmem *k = d->k;
 	const struct kmt_rec *base =
@@ -184,10 +185,10 @@ static const struct kmt_rec *mz_user_at(const struct kmem_drain *d, unsigned lvl
 /* The time of the event at n (its stack precedes it). */
 static uint64_t time_at(const struct kmem_drain *d, unsigned lvl, uint64_t n, uint64_t head)
 {
-	const struct kmt_rec *r = mz_user_at(d, lvl, n);
+	const struct kmt_rec *r = record_at(d, lvl, n);
 
 	if (r->time_kind >> KMT_TIME_BITS == KMT_STACK && n + 1 < head)
-		r = mz_user_at(d, lvl, n + 1);
+		r = record_at(d, lvl, n + 1);
 	return r->time_kind & ((1ull << KMT_TIME_BITS) - 1);
 }
 
@@ -197,7 +198,7 @@ static int take_at(struct kmem_drain *d, unsigned lvl, uint64_t *n)
 	bool stack;
 
 	do {
-		const struct kmt_rec *r = mz_user_at(d, lvl, *n);
+		const struct kmt_rec *r = record_at(d, lvl, *n);
 
 		stack = r->time_kind >> KMT_TIME_BITS == KMT_STACK;
 		ret = take(d, r);

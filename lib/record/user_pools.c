@@ -9,13 +9,16 @@
 #define MOST_POOLS  (1u << 18)
 #define MOST_BLOCKS (1u << 20)
 
+#define POOL  sizeof(struct mz_user_pool)
+#define BLOCK sizeof(struct mz_pool_block)
+
 struct mz_user_pools *mz_user_pools_new(void)
 {
 	struct mz_user_pools *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
-	if (mz_live_init(&p->pools) < 0 || mz_live_init(&p->blocks) < 0) {
+	if (mz_u64_table_init(&p->pools, POOL) < 0 || mz_u64_table_init(&p->blocks, BLOCK) < 0) {
 		mz_user_pools_free(p);
 		return NULL;
 	}
@@ -28,44 +31,42 @@ void mz_user_pools_free(struct mz_user_pools *p)
 		return;
 	if (p->all)
 		*p->all -= p->own;
-	mz_live_deinit(&p->pools);
-	mz_live_deinit(&p->blocks);
+	mz_u64_table_deinit(&p->pools);
+	mz_u64_table_deinit(&p->blocks);
 	free(p);
 }
 
 int mz_user_pools_add(struct mz_user_pools *p, uint64_t number, uint32_t name)
 {
-	struct mz_block *pool;
+	struct mz_user_pool *pool;
 	bool fresh;
 
-	if (!number || mz_live_count(&p->pools) >= MOST_POOLS)
+	if (!number || p->pools.used >= MOST_POOLS)
 		return 0;
-	pool = mz_live_insert(&p->pools, number, &fresh);
+	pool = mz_u64_table_insert(&p->pools, number, POOL, &fresh);
 	if (!pool)
 		return -ENOMEM;
-	if (fresh)
-		pool->size = pool->born = 0;
-	pool->object = name;
+	pool->name = name;
 	return 0;
 }
 
-static struct mz_block *pool_of(const struct mz_user_pools *p, uint64_t number)
+static struct mz_user_pool *pool_of(const struct mz_user_pools *p, uint64_t number)
 {
-	return number ? mz_live_find(&p->pools, number) : NULL;
+	return number ? mz_u64_table_find(&p->pools, number, POOL) : NULL;
 }
 
 uint32_t mz_user_pools_name(const struct mz_user_pools *p, uint64_t number)
 {
-	const struct mz_block *pool = pool_of(p, number);
+	const struct mz_user_pool *pool = pool_of(p, number);
 
-	return pool ? (uint32_t)pool->object : 0;
+	return pool ? pool->name : 0;
 }
 
 /* ---- the blocks of a pool: a list through the table, by address ---------------------- */
 
-static struct mz_block *block_at(const struct mz_user_pools *p, uint64_t addr)
+static struct mz_pool_block *block_at(const struct mz_user_pools *p, uint64_t addr)
 {
-	return addr ? mz_live_find(&p->blocks, addr) : NULL;
+	return addr ? mz_u64_table_find(&p->blocks, addr, BLOCK) : NULL;
 }
 
 static void count_block(struct mz_user_pools *p, int by)
@@ -75,24 +76,26 @@ static void count_block(struct mz_user_pools *p, int by)
 		*p->all += (uint64_t)(int64_t)by;
 }
 
-static void unlink_block(struct mz_user_pools *p, struct mz_block *b)
+static void unlink_block(struct mz_user_pools *p, struct mz_pool_block *b)
 {
-	uint64_t next = b->size, before = b->born;
-	struct mz_block *pool = pool_of(p, b->object), *other;
+	uint64_t next = b->next, previous = b->previous;
+	struct mz_user_pool *pool = pool_of(p, b->pool);
+	struct mz_pool_block *other;
 
-	other = block_at(p, before);
+	other = block_at(p, previous);
 	if (other)
-		other->size = next;
+		other->next = next;
 	else if (pool)
-		pool->size = next;
+		pool->first_block = next;
 	other = block_at(p, next);
 	if (other)
-		other->born = before;
+		other->previous = previous;
 }
 
 int mz_user_pools_came(struct mz_user_pools *p, uint64_t number, uint64_t addr)
 {
-	struct mz_block *pool = pool_of(p, number), *b, *next;
+	struct mz_user_pool *pool = pool_of(p, number);
+	struct mz_pool_block *b, *next;
 	bool fresh;
 
 	if (!pool || !addr)
@@ -102,41 +105,42 @@ int mz_user_pools_came(struct mz_user_pools *p, uint64_t number, uint64_t addr)
 		/* handed out again, and its end was not reported */
 		unlink_block(p, b);
 	} else if ((p->all ? *p->all : p->own) >= MOST_BLOCKS) {
-		pool->born++;
+		pool->not_kept++;
 		return 0;
 	}
-	b = mz_live_insert(&p->blocks, addr, &fresh);
+	b = mz_u64_table_insert(&p->blocks, addr, BLOCK, &fresh);
 	if (!b)
 		return -ENOMEM;
 	if (fresh)
 		count_block(p, 1);
-	b->object = number;
-	b->size = pool->size;
-	b->born = 0;
-	next = block_at(p, pool->size);
+	b->pool = number;
+	b->next = pool->first_block;
+	b->previous = 0;
+	next = block_at(p, pool->first_block);
 	if (next)
-		next->born = addr;
-	pool->size = addr;
+		next->previous = addr;
+	pool->first_block = addr;
 	return 0;
 }
 
 void mz_user_pools_went(struct mz_user_pools *p, uint64_t number, uint64_t addr)
 {
-	struct mz_block *b = block_at(p, addr), *pool = pool_of(p, number);
+	struct mz_pool_block *b = block_at(p, addr);
+	struct mz_user_pool *pool = pool_of(p, number);
 
 	if (b) {
 		unlink_block(p, b);
-		mz_live_remove(&p->blocks, b);
+		mz_u64_table_remove(&p->blocks, b, BLOCK);
 		count_block(p, -1);
-	} else if (pool && pool->born) {
-		pool->born--;
+	} else if (pool && pool->not_kept) {
+		pool->not_kept--;
 	}
 }
 
 uint64_t mz_user_pools_take(struct mz_user_pools *p, uint64_t number)
 {
-	const struct mz_block *pool = pool_of(p, number);
-	uint64_t addr = pool ? pool->size : 0;
+	const struct mz_user_pool *pool = pool_of(p, number);
+	uint64_t addr = pool ? pool->first_block : 0;
 
 	if (addr)
 		mz_user_pools_went(p, number, addr);
@@ -145,14 +149,14 @@ uint64_t mz_user_pools_take(struct mz_user_pools *p, uint64_t number)
 
 uint64_t mz_user_pools_end(struct mz_user_pools *p, uint64_t number, bool destroyed)
 {
-	struct mz_block *pool = pool_of(p, number);
+	struct mz_user_pool *pool = pool_of(p, number);
 	uint64_t lost;
 
 	if (!pool)
 		return 1;
-	lost = pool->born;
-	pool->born = 0;
+	lost = pool->not_kept;
+	pool->not_kept = 0;
 	if (destroyed)
-		mz_live_remove(&p->pools, pool);
+		mz_u64_table_remove(&p->pools, pool, POOL);
 	return lost;
 }

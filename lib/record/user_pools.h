@@ -7,13 +7,25 @@
 #ifndef MZ_RECORD_USER_POOLS_H
 #define MZ_RECORD_USER_POOLS_H
 
-#include "trace/live.h"
+#include "base/u64_table.h"
+
+struct mz_user_pool {
+	uint64_t number;
+	uint64_t first_block; /* its address; 0 = none */
+	uint64_t not_kept;    /* blocks */
+	uint32_t name;
+};
+
+struct mz_pool_block {
+	uint64_t addr;
+	uint64_t pool;		 /* its number */
+	uint64_t next, previous; /* addresses of blocks of the pool; 0 = none */
+};
 
 struct mz_user_pools {
-	struct mz_live pools;  /* number: object = name, size = its first block,
-				  born = blocks that were not kept */
-	struct mz_live blocks; /* address: object = number, size, born = neighbours */
-	uint64_t *all;	       /* blocks of the pools of all programs; NULL = of this one */
+	struct mz_u64_table pools;  /* struct mz_user_pool */
+	struct mz_u64_table blocks; /* struct mz_pool_block */
+	uint64_t *all;		    /* blocks of the pools of all programs; NULL = of this one */
 	uint64_t own;
 };
 

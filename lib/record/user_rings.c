@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Merge the rings of all threads by time stamp. */
+/* Move records from the rings of all threads into the spool. */
 #include "record/user_rings.h"
 
 #include <errno.h>

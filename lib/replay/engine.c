@@ -330,8 +330,10 @@ static void replay_batch_careful(struct mz_engine *e, struct mz_batch *b,
 /* ---- batches ------------------------------------------------------------- */
 
 /* When the room is full, every second sample is dropped, and samples become rarer. */
-void mz_engine_sample(struct mz_engine *e, uint64_t done)
+void mz_engine_sample(struct mz_engine *e, uint64_t calls, uint64_t ns)
 {
+	uint64_t done = e->threads ? ns : calls;
+
 	if (!e->samples || done < e->sample_next)
 		return;
 	if (e->samples_count == e->samples_cap) {
@@ -341,7 +343,8 @@ void mz_engine_sample(struct mz_engine *e, uint64_t done)
 		e->sample_every *= 2;
 	}
 	e->samples[e->samples_count++] = (struct mz_sample){
-		.done = done,
+		.calls = calls,
+		.ns = ns,
 		.live = e->live,
 		.rss = mz_engine_status("VmRSS:"),
 	};
@@ -385,7 +388,7 @@ static void end_batch(struct mz_engine *e, const struct mz_batch *b, struct mz_e
 {
 	atomic_store_explicit(&e->live, b->live, memory_order_relaxed);
 	if (!e->threads && !b->rest)
-		mz_engine_sample(e, c->ops);
+		mz_engine_sample(e, c->ops, 0);
 	if (!b->end_round)
 		return;
 	if (!c->best_ns || c->ns - *round < c->best_ns)

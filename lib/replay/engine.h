@@ -30,8 +30,9 @@ struct mz_engine_counts {
 
 /* Bytes of the trace and of the process, at one moment of the replay. */
 struct mz_sample {
-	uint64_t done; /* progress of the replay: calls, or ns if there are threads */
-	uint64_t live; /* requested, in the trace */
+	uint64_t calls; /* how far the replay is, without threads; else 0 */
+	uint64_t ns;	/* how far it is, with threads; else 0 */
+	uint64_t live;	/* requested, in the trace */
 	uint64_t rss;
 };
 
@@ -47,7 +48,7 @@ struct mz_engine {
 	_Atomic uint32_t slots_ready; /* as far as the tables may be used */
 	struct mz_sample *samples;    /* NULL: none are taken */
 	size_t samples_count, samples_cap;
-	uint64_t sample_every, sample_next; /* of done */
+	uint64_t sample_every, sample_next; /* of what mz_engine_sample() is told */
 	_Atomic uint64_t live;		    /* bytes, by the trace */
 };
 
@@ -58,8 +59,9 @@ void mz_engine_deinit(struct mz_engine *e);
 /* Replay a queue to its end. 0, or -EPIPE: the decoder is gone. */
 int mz_engine_run(struct mz_engine *e, unsigned queue, struct mz_engine_counts *counts);
 
-/* One more sample, if it is time for one. */
-void mz_engine_sample(struct mz_engine *e, uint64_t done);
+/* One more sample, if it is time for one: by calls, or by ns when there are threads. The other
+ * one is 0. */
+void mz_engine_sample(struct mz_engine *e, uint64_t calls, uint64_t ns);
 
 uint64_t mz_engine_clock(void); /* in ns */
 

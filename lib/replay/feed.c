@@ -18,25 +18,25 @@
 int mz_tids_init(struct mz_tids *t)
 {
 	t->count = 0;
-	return mz_live_init(&t->map);
+	return mz_u64_table_init(&t->map, sizeof(struct mz_tid));
 }
 
 void mz_tids_deinit(struct mz_tids *t)
 {
-	mz_live_deinit(&t->map);
+	mz_u64_table_deinit(&t->map);
 }
 
 int mz_tids_number(struct mz_tids *t, const struct mz_event *ev)
 {
+	uint64_t key = (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull;
 	bool fresh;
-	struct mz_block *b =
-		mz_live_insert(&t->map, (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull, &fresh);
+	struct mz_tid *tid = mz_u64_table_insert(&t->map, key, sizeof(*tid), &fresh);
 
-	if (!b)
+	if (!tid)
 		return -ENOMEM;
 	if (fresh)
-		b->born = t->count++;
-	return (int)b->born;
+		tid->number = t->count++;
+	return (int)tid->number;
 }
 
 static struct mz_reader *open_reader(int fd, const char *name, unsigned flags, struct mz_error *err)

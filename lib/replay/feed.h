@@ -6,9 +6,14 @@
 
 #include "replay/queue.h"
 
+struct mz_tid {
+	uint64_t key; /* tid + 1 */
+	unsigned number;
+};
+
 /* The threads of a trace, numbered in the order that they appear. */
 struct mz_tids {
-	struct mz_live map; /* tid + 1 -> number, in born */
+	struct mz_u64_table map; /* struct mz_tid */
 	unsigned count;
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define FIRST_SLOTS 1024
+#define BLOCK	    sizeof(struct mz_plan_block)
 
 /* Slot 0 stands for NULL and is never assigned. */
 int mz_plan_init(struct mz_plan *p, bool oldest_first)
@@ -16,7 +17,7 @@ int mz_plan_init(struct mz_plan *p, bool oldest_first)
 	p->turns = calloc(FIRST_SLOTS, sizeof(*p->turns));
 	p->spare = malloc(FIRST_SLOTS * sizeof(*p->spare));
 	p->spare_cap = FIRST_SLOTS;
-	if (!p->turns || !p->spare || mz_live_init(&p->live) < 0) {
+	if (!p->turns || !p->spare || mz_u64_table_init(&p->live, BLOCK) < 0) {
 		mz_plan_deinit(p);
 		return -ENOMEM;
 	}
@@ -25,7 +26,7 @@ int mz_plan_init(struct mz_plan *p, bool oldest_first)
 
 void mz_plan_deinit(struct mz_plan *p)
 {
-	mz_live_deinit(&p->live);
+	mz_u64_table_deinit(&p->live);
 	free(p->turns);
 	free(p->spare);
 	*p = (struct mz_plan){0};
@@ -100,7 +101,7 @@ static void came(struct mz_plan *p, uint64_t size)
 		c->peak_blocks = c->live_blocks;
 }
 
-static void went(struct mz_plan *p, const struct mz_block *b)
+static void went(struct mz_plan *p, const struct mz_plan_block *b)
 {
 	p->counts.live_bytes -= b->size;
 	p->counts.live_blocks--;
@@ -114,10 +115,11 @@ static void set_turn(struct mz_plan *p, struct mz_op *op)
 
 /* The slot may be reused at once: its turn number keeps the next operation on it behind this
  * one. */
-static void free_op(struct mz_plan *p, struct mz_op *op, const struct mz_block *b, uint8_t flags)
+static void free_op(struct mz_plan *p, struct mz_op *op, const struct mz_plan_block *b,
+		    uint8_t flags)
 {
 	op->call = MZ_CALL_FREE;
-	op->slot = (uint32_t)b->born;
+	op->slot = b->slot;
 	op->flags = flags;
 	set_turn(p, op);
 	give_back(p, op->slot);
@@ -129,7 +131,7 @@ static void free_op(struct mz_plan *p, struct mz_op *op, const struct mz_block *
 static int begin(struct mz_plan *p, uint64_t key, uint64_t size, uint32_t slot, struct mz_op *late)
 {
 	bool fresh;
-	struct mz_block *b = mz_live_insert(&p->live, key, &fresh);
+	struct mz_plan_block *b = mz_u64_table_insert(&p->live, key, BLOCK, &fresh);
 
 	if (!b)
 		return -ENOMEM;
@@ -138,7 +140,7 @@ static int begin(struct mz_plan *p, uint64_t key, uint64_t size, uint32_t slot, 
 		p->counts.late_frees++;
 	}
 	b->size = size;
-	b->born = slot;
+	b->slot = slot;
 	came(p, size);
 	return !fresh;
 }
@@ -191,7 +193,7 @@ static int plan_alloc(struct mz_plan *p, const struct mz_event *ev, uint64_t key
 static int plan_realloc(struct mz_plan *p, const struct mz_event *ev, uint64_t old, uint64_t key,
 			bool unknown, struct mz_op *ops)
 {
-	struct mz_block *b = old ? mz_live_find(&p->live, old) : NULL;
+	struct mz_plan_block *b = old ? mz_u64_table_find(&p->live, old, BLOCK) : NULL;
 	bool keeps = !key && ev->size; /* it failed: the old block stays */
 	struct mz_op late = {0};
 	int extra = 0;
@@ -204,16 +206,16 @@ static int plan_realloc(struct mz_plan *p, const struct mz_event *ev, uint64_t o
 	if (!key)
 		ops[0].flags = MZ_OP_NOTHING;
 	if (keeps || (!key && !b)) {
-		ops[0].slot = b ? (uint32_t)b->born : MZ_SLOT_NULL;
+		ops[0].slot = b ? b->slot : MZ_SLOT_NULL;
 		set_turn(p, &ops[0]);
 		return 1;
 	}
-	ops[0].slot = b ? (uint32_t)b->born : take_slot(p);
+	ops[0].slot = b ? b->slot : take_slot(p);
 	if (!ops[0].slot)
 		return -ENOMEM;
 	if (b) {
 		went(p, b);
-		mz_live_remove(&p->live, b);
+		mz_u64_table_remove(&p->live, b, BLOCK);
 	}
 	if (key) {
 		extra = begin(p, key, ev->size, ops[0].slot, &late);
@@ -228,7 +230,7 @@ static int plan_realloc(struct mz_plan *p, const struct mz_event *ev, uint64_t o
 
 static int plan_free(struct mz_plan *p, uint64_t key, bool unknown, struct mz_op *ops)
 {
-	struct mz_block *b = key ? mz_live_find(&p->live, key) : NULL;
+	struct mz_plan_block *b = key ? mz_u64_table_find(&p->live, key, BLOCK) : NULL;
 
 	if ((key && !b) || unknown) {
 		p->counts.unknown_frees++;
@@ -237,7 +239,7 @@ static int plan_free(struct mz_plan *p, uint64_t key, bool unknown, struct mz_op
 	ops[0].call = MZ_CALL_FREE;
 	if (b) {
 		free_op(p, &ops[0], b, 0);
-		mz_live_remove(&p->live, b);
+		mz_u64_table_remove(&p->live, b, BLOCK);
 	}
 	return 1;
 }
@@ -301,9 +303,9 @@ size_t mz_plan_rest(struct mz_plan *p, struct mz_op *ops, size_t max)
 	/* From the top down: removing a block may pull another into its place, which
 	 * the next look at the same place finds. */
 	if (!p->rest)
-		p->rest = p->live.blocks.mask + 1;
+		p->rest = p->live.mask + 1;
 	while (p->rest && n < max) {
-		struct mz_block *b = mz_u64_table_slot(&p->live.blocks, p->rest - 1, sizeof(*b));
+		struct mz_plan_block *b = mz_u64_table_slot(&p->live, p->rest - 1, BLOCK);
 
 		if (!b->key) {
 			p->rest--;
@@ -311,7 +313,7 @@ size_t mz_plan_rest(struct mz_plan *p, struct mz_op *ops, size_t max)
 		}
 		ops[n] = (struct mz_op){0};
 		free_op(p, &ops[n++], b, 0);
-		mz_live_remove(&p->live, b);
+		mz_u64_table_remove(&p->live, b, BLOCK);
 	}
 	return n;
 }

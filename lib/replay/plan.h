@@ -3,9 +3,9 @@
 #ifndef MZ_REPLAY_PLAN_H
 #define MZ_REPLAY_PLAN_H
 
+#include "base/u64_table.h"
 #include "replay/op.h"
 #include "trace/early_end.h"
-#include "trace/live.h"
 
 /* What a trace holds, as seen by a replay. */
 struct mz_plan_counts {
@@ -24,9 +24,16 @@ struct mz_plan_counts {
 	uint64_t peak_blocks;
 };
 
+/* A live block. */
+struct mz_plan_block {
+	uint64_t key; /* address, or object where there is none */
+	uint64_t size;
+	uint32_t slot;
+};
+
 struct mz_plan {
-	struct mz_live live; /* by address, or by object where there is none; born = slot */
-	uint32_t *spare;     /* a ring of slots that may be used again */
+	struct mz_u64_table live; /* struct mz_plan_block */
+	uint32_t *spare;	  /* a ring of slots that may be used again */
 	size_t spare_cap, spare_at, spare_count;
 	uint16_t *turns; /* of each slot */
 	uint32_t slots;	 /* used so far */

@@ -66,11 +66,11 @@ int mz_print_add(struct mz_print *p, const struct mz_event *ev, unsigned queue, 
 	return 0;
 }
 
-static struct mz_block *block_of(struct mz_print *p, uint32_t slot)
+static struct mz_print_block *block_of(struct mz_print *p, uint32_t slot)
 {
 	while (slot >= p->blocks_cap) {
 		uint32_t cap = p->blocks_cap > MZ_SLOT_MAX / 2 ? UINT32_MAX : p->blocks_cap * 2;
-		struct mz_block *b = realloc(p->blocks, cap * sizeof(*b));
+		struct mz_print_block *b = realloc(p->blocks, cap * sizeof(*b));
 
 		if (!b)
 			return NULL;
@@ -107,12 +107,12 @@ static int print_event(struct mz_print *p, const struct mz_event *ev)
 }
 
 /* A block at an address that the slot got from the allocator. */
-static void begin(struct mz_print *p, struct mz_event *ev, struct mz_block *b, uint64_t addr)
+static void begin(struct mz_print *p, struct mz_event *ev, struct mz_print_block *b, uint64_t addr)
 {
 	ev->addr = addr;
 	ev->object = addr ? ++p->serial : 0;
 	if (b) {
-		b->key = addr;
+		b->addr = addr;
 		b->object = ev->object;
 	}
 }
@@ -122,8 +122,8 @@ static void begin(struct mz_print *p, struct mz_event *ev, struct mz_block *b, u
 static int print_one(struct mz_print *p, const struct mz_pending *e)
 {
 	const struct mz_op *op = &mz_queue_batch(p->queues, e->queue, e->batch)->ops[e->op];
-	struct mz_block none = {0};
-	struct mz_block *b = op->slot == MZ_SLOT_NULL ? &none : block_of(p, op->slot);
+	struct mz_print_block none = {0};
+	struct mz_print_block *b = op->slot == MZ_SLOT_NULL ? &none : block_of(p, op->slot);
 	struct mz_event ev = e->ev;
 	bool failed = !op->result && op->size;
 
@@ -134,11 +134,11 @@ static int print_one(struct mz_print *p, const struct mz_pending *e)
 	ev.has = (uint16_t)(MZ_HAS_ADDR | (ev.has & MZ_HAS_TID));
 	ev.old_addr = ev.old_object = 0;
 	if (ev.kind == MZ_FREE) {
-		ev.addr = b->key;
+		ev.addr = b->addr;
 		ev.object = b->object;
 		*b = none;
 	} else if (ev.kind == MZ_REALLOC) {
-		ev.old_addr = b->key;
+		ev.old_addr = b->addr;
 		ev.old_object = b->object;
 		begin(p, &ev, failed ? NULL : b, op->result);
 	} else {

@@ -7,12 +7,16 @@
 
 struct mz_pending; /* an event whose operation is on its way */
 
+struct mz_print_block {
+	uint64_t addr, object; /* in the new trace */
+};
+
 struct mz_print {
 	int fd;
 	struct mz_queues *queues;
 	struct mz_pending *pending; /* a ring */
 	size_t cap, at, count;
-	struct mz_block *blocks; /* of each slot: key = address, object */
+	struct mz_print_block *blocks; /* of each slot */
 	uint32_t blocks_cap;
 	uint64_t serial;
 	char *buf;

@@ -33,8 +33,8 @@ static void add_site(struct mz_code *c, const struct mz_access_site *site)
 
 	if (!ip || !i)
 		return;
-	c->functions[i - 1].ops[MZ_OP_READ] += site->kind != MZ_ACCESS_WRITE;
-	c->functions[i - 1].ops[MZ_OP_WRITE] += site->kind != MZ_ACCESS_READ;
+	c->functions[i - 1].ops[MZ_CODE_OP_READ] += site->kind != MZ_ACCESS_WRITE;
+	c->functions[i - 1].ops[MZ_CODE_OP_WRITE] += site->kind != MZ_ACCESS_READ;
 }
 
 /* A kernel of our compiler plugin has no sanitizer's calls, but a table of its accesses. */
@@ -47,7 +47,7 @@ static int count_sites(struct mz_code *c, const char *path, struct mz_error *err
 	if (!s)
 		return why.code == ENODATA ? 0 : mz_fail(err, why.code, "%s", why.text);
 	for (size_t i = 0; i < c->n; i++) {
-		c->functions[i].ops[MZ_OP_READ] = c->functions[i].ops[MZ_OP_WRITE] = 0;
+		c->functions[i].ops[MZ_CODE_OP_READ] = c->functions[i].ops[MZ_CODE_OP_WRITE] = 0;
 		c->functions[i].missing = 0;
 	}
 	for (size_t i = 0; i < mz_access_sites_count(s); i++) {

@@ -8,13 +8,20 @@
 
 #include <memorizer.h>
 
-enum mz_op { MZ_OP_READ, MZ_OP_WRITE, MZ_OP_CALL, MZ_OP_RETURN, MZ_OP_FREE, MZ_OPS };
+enum mz_code_op {
+	MZ_CODE_OP_READ,
+	MZ_CODE_OP_WRITE,
+	MZ_CODE_OP_CALL,
+	MZ_CODE_OP_RETURN,
+	MZ_CODE_OP_FREE,
+	MZ_CODE_OPS
+};
 
 struct mz_code_function {
 	const char *name;
 	uint64_t start;
 	uint64_t size; /* bytes of its instructions */
-	uint64_t ops[MZ_OPS];
+	uint64_t ops[MZ_CODE_OPS];
 	unsigned missing; /* bits of ops that cannot be counted in this file */
 };
 

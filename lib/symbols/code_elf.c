@@ -321,8 +321,8 @@ static void count_access(struct reader *r, struct mz_code_function *f, const cha
 	bool writes = has(to, "__asan_store") || has(to, "kasan_check_write") ||
 		      (tsan && has(to, "write"));
 
-	f->ops[MZ_OP_READ] += reads;
-	f->ops[MZ_OP_WRITE] += writes;
+	f->ops[MZ_CODE_OP_READ] += reads;
+	f->ops[MZ_CODE_OP_WRITE] += writes;
 	r->instrumented |= reads || writes;
 }
 
@@ -342,9 +342,9 @@ static void count(struct reader *r, struct mz_code_function *f, const struct mz_
 		return; /* the profiler's: not even its bytes count */
 	f->size += in->len;
 	count_access(r, f, to);
-	f->ops[MZ_OP_CALL] += in->kind == MZ_INSN_CALL;
-	f->ops[MZ_OP_RETURN] += in->kind == MZ_INSN_RETURN;
-	f->ops[MZ_OP_FREE] += in->kind == MZ_INSN_CALL && exact && is_free(to);
+	f->ops[MZ_CODE_OP_CALL] += in->kind == MZ_INSN_CALL;
+	f->ops[MZ_CODE_OP_RETURN] += in->kind == MZ_INSN_RETURN;
+	f->ops[MZ_CODE_OP_FREE] += in->kind == MZ_INSN_CALL && exact && is_free(to);
 }
 
 /* Zeros between functions are no instructions: a disassembler leaves out runs of at least 8,
@@ -438,7 +438,7 @@ static int keep(struct reader *r)
 		f->name = memcpy(r->c->names + at, f->name, n);
 		at += n;
 		if (!r->instrumented)
-			f->missing = 1u << MZ_OP_READ | 1u << MZ_OP_WRITE;
+			f->missing = 1u << MZ_CODE_OP_READ | 1u << MZ_CODE_OP_WRITE;
 	}
 	return 0;
 }

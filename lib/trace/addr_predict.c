@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "trace/wire.h"
 
 #define CLASSES 4096
@@ -30,7 +31,11 @@ enum {
 struct place {
 	uint64_t addr;
 	uint32_t class;
-	uint32_t newer, older;	       /* of its class */
+	uint32_t newer; /* of its class */
+	union {
+		uint32_t older;	    /* of its class */
+		uint32_t next_free; /* not in use */
+	};
 	uint32_t any_newer, any_older; /* of all */
 };
 
@@ -39,7 +44,7 @@ struct mz_addr_predict {
 	unsigned shift;
 	struct place *v; /* from 1; addr 0: not in use */
 	uint32_t n, cap;
-	uint32_t unused; /* a list, by older */
+	uint32_t unused; /* a list, by next_free */
 	uint32_t newest[CLASSES];
 	uint32_t any;
 	uint64_t row[CLASSES]; /* end of the preceding block of each class */
@@ -114,7 +119,7 @@ static inline uint32_t class_of(uint64_t room)
 
 static inline uint32_t *slot_of(struct mz_addr_predict *pl, uint64_t addr)
 {
-	return &pl->at[addr * 0x9e3779b97f4a7c15u >> (64 - HASH)];
+	return &pl->at[addr * MZ_HASH_GOLDEN >> (64 - HASH)];
 }
 
 /* The free place at an address, if it is remembered; 0: none. */
@@ -149,7 +154,7 @@ static inline uint32_t new_place(struct mz_addr_predict *pl)
 	uint32_t i = pl->unused;
 
 	if (i) {
-		pl->unused = pl->v[i].older;
+		pl->unused = pl->v[i].next_free;
 		return i;
 	}
 	return pl->n < pl->cap || more_places(pl) ? pl->n++ : 0;
@@ -172,7 +177,7 @@ static inline void take_out(struct mz_addr_predict *pl, uint32_t i)
 	if (p->any_older)
 		pl->v[p->any_older].any_newer = p->any_newer;
 	p->addr = 0;
-	p->older = pl->unused;
+	p->next_free = pl->unused;
 	pl->unused = i;
 }
 
@@ -257,7 +262,7 @@ static int keep_told(struct mz_addr_predict *pl, uint64_t addr)
 /* By its number if it was stored before, otherwise relative to the previous block. */
 static int tell_address(struct mz_addr_predict *pl, uint64_t addr, struct mz_predicted *place)
 {
-	uint32_t *slot = &pl->told_at[addr * 0x9e3779b97f4a7c15u >> (64 - TOLD)];
+	uint32_t *slot = &pl->told_at[addr * MZ_HASH_GOLDEN >> (64 - TOLD)];
 
 	if (*slot && pl->told[*slot - 1] == addr) {
 		place->how = MZ_PLACE_AGAIN;

@@ -13,6 +13,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "base/hash.h"
+
 #define CONTEXTS     6
 #define INPUTS	     16 /* two of each context, one of the repeat, and zeros */
 #define REPEAT	     (2 * CONTEXTS)
@@ -31,7 +33,6 @@
 #define LIMIT	     30	  /* of a counter */
 #define SPAN	     3071 /* of the mixer's answer: 12 * 256 */
 #define PAST	     3	  /* zeros that the decoder reads behind the end */
-#define GOLD	     0x9e3779b97f4a7c15u
 
 /* Inlined, so that each of the four variants is compiled on its own. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
@@ -198,7 +199,7 @@ static inline void choose_buckets(struct mz_codec_cm *cm, uint64_t stage)
 	uint32_t check[CONTEXTS];
 
 	for (int i = 0; i < CONTEXTS; i++) {
-		uint64_t h = (cm->hash[i] ^ stage * 0xd6e8feb86659fd93u) * GOLD;
+		uint64_t h = (cm->hash[i] ^ stage * 0xd6e8feb86659fd93u) * MZ_HASH_GOLDEN;
 
 		cm->at[i] = cm->buckets + ((size_t)i << cm->bits) + (h >> (64 - cm->bits));
 		__builtin_prefetch(cm->at[i], 1);
@@ -379,7 +380,7 @@ static ALWAYS_INLINE uint64_t code_number(struct mz_codec_cm *cm, bool encode, u
 
 static inline uint64_t mix(uint64_t h, uint64_t v)
 {
-	h = (h + v + 1) * GOLD;
+	h = (h + v + 1) * MZ_HASH_GOLDEN;
 	return h ^ h >> 29;
 }
 

@@ -6,61 +6,66 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SLOT sizeof(struct mz_live_set_slot)
+
 int mz_live_set_init(struct mz_live_set *s)
 {
 	*s = (struct mz_live_set){0};
-	return mz_live_init(&s->pages);
+	return mz_u64_table_init(&s->pages, SLOT);
 }
 
 void mz_live_set_deinit(struct mz_live_set *s)
 {
-	const struct mz_block *b;
-	size_t at = 0;
+	const struct mz_live_set_slot *slots = s->pages.slots;
 
-	while ((b = mz_live_next(&s->pages, &at)))
-		free((void *)(uintptr_t)b->object);
+	for (size_t i = 0; slots && i <= s->pages.mask; i++)
+		free(slots[i].page);
 	free(s->spare);
-	mz_live_deinit(&s->pages);
+	mz_u64_table_deinit(&s->pages);
 }
 
 /* The page stays in spare until it has its slot, so that a failed insertion does not leak it. */
 static struct mz_live_set_page *new_page(struct mz_live_set *s, uint64_t number)
 {
 	struct mz_live_set_page *page = s->spare ? s->spare : malloc(sizeof(*page));
-	struct mz_block *b;
+	struct mz_live_set_slot *slot;
 	bool fresh;
 
 	if (!page)
 		return NULL;
 	s->spare = page; /* until it has its place */
-	b = mz_live_insert(&s->pages, number + 1, &fresh);
-	if (!b)
+	slot = mz_u64_table_insert(&s->pages, number + 1, SLOT, &fresh);
+	if (!slot)
 		return NULL;
 	memset(page, 0, sizeof(*page));
 	page->number = number;
-	b->object = (uintptr_t)page;
+	slot->page = page;
 	s->spare = NULL;
 	return page;
 }
 
 static void drop_page(struct mz_live_set *s, struct mz_live_set_page *page)
 {
-	mz_live_remove(&s->pages, mz_live_find(&s->pages, page->number + 1));
+	mz_u64_table_remove(&s->pages, mz_u64_table_find(&s->pages, page->number + 1, SLOT), SLOT);
 	if (page == s->newest)
 		s->newest = NULL;
 	free(s->spare);
 	s->spare = page;
 }
 
-/* Most operations are on the newest serials, which one pointer remembers. */
-static struct mz_live_set_page *find_page(const struct mz_live_set *s, uint64_t number)
+/* Not inlined, so that find_page() is. */
+static __attribute__((noinline)) struct mz_live_set_page *look_up(const struct mz_live_set *s,
+								  uint64_t number)
 {
-	struct mz_block *b;
+	const struct mz_live_set_slot *slot = mz_u64_table_find(&s->pages, number + 1, SLOT);
 
-	if (s->newest && s->newest->number == number)
-		return s->newest;
-	b = mz_live_find(&s->pages, number + 1);
-	return b ? (struct mz_live_set_page *)(uintptr_t)b->object : NULL;
+	return slot ? slot->page : NULL;
+}
+
+/* Most operations are on the newest serials, which one pointer remembers. */
+static inline struct mz_live_set_page *find_page(const struct mz_live_set *s, uint64_t number)
+{
+	return s->newest && s->newest->number == number ? s->newest : look_up(s, number);
 }
 
 int mz_live_set_add(struct mz_live_set *s, uint64_t serial)

@@ -7,7 +7,7 @@
 #ifndef MZ_TRACE_LIVE_SET_H
 #define MZ_TRACE_LIVE_SET_H
 
-#include "trace/live.h"
+#include "base/u64_table.h"
 
 #define MZ_LIVE_SET_PAGE 4096 /* serials in a page */
 
@@ -17,8 +17,13 @@ struct mz_live_set_page {
 	uint64_t bits[MZ_LIVE_SET_PAGE / 64];
 };
 
+struct mz_live_set_slot {
+	uint64_t key; /* number of the page, + 1 */
+	struct mz_live_set_page *page;
+};
+
 struct mz_live_set {
-	struct mz_live pages;		 /* page number + 1 -> page, in object */
+	struct mz_u64_table pages;	 /* struct mz_live_set_slot */
 	struct mz_live_set_page *newest; /* the page that grows, NULL = none */
 	struct mz_live_set_page *spare;
 };

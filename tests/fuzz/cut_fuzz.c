@@ -55,14 +55,15 @@ static void must_hold(struct mz_privilege *p, const struct mz_cut *c)
 		MUST(c->object[i] < c->n_objects);
 	for (int links = 0; links < MZ_LINKS; links++) {
 		struct mz_reach r;
-		uint64_t ps[MZ_OPS], least[MZ_OPS];
+		uint64_t ps[MZ_CODE_OPS], least[MZ_CODE_OPS];
 
 		MUST(!mz_reach_init(&r, p, c, (enum mz_links)links));
 		mz_privilege_ps(p, &r, true, false, ps);
 		mz_privilege_min(p, least);
 		MUST(r.calls_across <= r.calls && r.accesses_across <= r.accesses);
-		for (int op = 0; op < MZ_OPS && !p->overflow && !c->object; op++)
-			MUST(op == MZ_OP_CALL || op == MZ_OP_RETURN || ps[op] >= least[op]);
+		for (int op = 0; op < MZ_CODE_OPS && !p->overflow && !c->object; op++)
+			MUST(op == MZ_CODE_OP_CALL || op == MZ_CODE_OP_RETURN ||
+			     ps[op] >= least[op]);
 		mz_reach_deinit(&r);
 	}
 }

@@ -170,7 +170,7 @@ static void runs(void)
 		mz_timeline_event(&t[0], &now, MZ_TIMELINE_HIGHEST);
 		mz_timeline_event(&t[1], &now, MZ_TIMELINE_FIRST);
 	}
-	CHECK_EQ(t[0].width, 128);
+	CHECK_EQ(t[0].run_room, 128);
 	CHECK_EQ(t[0].used, 40);
 	CHECK_EQ(t[1].used, 40);
 	for (unsigned b = 0; b < 40; b++) {
