@@ -134,22 +134,22 @@ static void before_change(const struct mz_usage *u, struct mz_usage_site *s)
 {
 	if (s->epoch != u->epoch) {
 		s->epoch = u->epoch;
-		s->at_peak = s->live;
-		s->peak_blocks = s->live_blocks;
-		s->peak_waste = s->live_waste;
+		s->sum.peak_bytes = s->sum.live_bytes;
+		s->sum.peak_blocks = s->sum.live_blocks;
+		s->sum.peak_waste = s->live_waste;
 	}
 }
 
 static void check_peak(struct mz_usage *u, const struct mz_event *ev)
 {
-	if (u->all.live <= u->all.at_peak)
+	if (u->all.sum.live_bytes <= u->all.sum.peak_bytes)
 		return;
 	u->epoch++;
-	u->all.at_peak = u->all.live;
-	u->all.peak_waste = u->all.live_waste;
+	u->all.sum.peak_bytes = u->all.sum.live_bytes;
+	u->all.sum.peak_waste = u->all.live_waste;
 	u->peak_event = u->events;
 	u->peak_time = ev->time;
-	u->all.peak_blocks = u->peak_blocks = u->all.live_blocks;
+	u->all.sum.peak_blocks = u->peak_blocks = u->all.sum.live_blocks;
 }
 
 /* What a block adds to every sum that it is in, with those that it stands for; computed once. */
@@ -164,14 +164,6 @@ static struct share share_of(uint64_t size, uint64_t waste, unsigned weight)
 	return (struct share){1ull << weight, size << weight, waste << weight};
 }
 
-/* Times are what a file says: a sum that does not fit stays the largest, instead of a small one. */
-static inline uint64_t plus(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 /* Of all the blocks that it stands for. */
 static inline uint64_t age_of(const struct mz_usage *u, const struct mz_usage_block *b)
 {
@@ -184,24 +176,24 @@ static inline uint64_t age_of(const struct mz_usage *u, const struct mz_usage_bl
 
 static void add_block(struct mz_usage_site *s, struct share b)
 {
-	s->allocs += b.blocks;
-	s->bytes += b.bytes;
-	s->waste += b.waste;
-	s->live += b.bytes;
-	s->live_blocks += b.blocks;
+	s->sum.blocks += b.blocks;
+	s->sum.bytes += b.bytes;
+	s->sum.waste += b.waste;
+	s->sum.live_bytes += b.bytes;
+	s->sum.live_blocks += b.blocks;
 	s->live_waste += b.waste;
-	if (s->live > s->max_bytes || !s->max_blocks) {
-		s->max_bytes = s->live;
-		s->max_blocks = s->live_blocks;
+	if (s->sum.live_bytes > s->sum.max_bytes || !s->sum.max_blocks) {
+		s->sum.max_bytes = s->sum.live_bytes;
+		s->sum.max_blocks = s->sum.live_blocks;
 	}
 }
 
 static void remove_block(struct mz_usage_site *s, struct share b, uint64_t age, bool temporary)
 {
-	s->temporary += temporary;
-	s->lifetime = plus(s->lifetime, age);
-	s->live -= b.bytes;
-	s->live_blocks -= b.blocks;
+	s->sum.temporary += temporary;
+	s->sum.lifetime = mz_heap_sum_plus(s->sum.lifetime, age);
+	s->sum.live_bytes -= b.bytes;
+	s->sum.live_blocks -= b.blocks;
 	s->live_waste -= b.waste;
 }
 
@@ -233,8 +225,8 @@ end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struct mz_block *
 		remove_block(t, all, age, temporary);
 	}
 	if (u->history)
-		mz_history_went(u->history, addr, b->size, all.blocks, b->born, seen, u->all.live,
-				u->all.live_blocks);
+		mz_history_went(u->history, addr, b->size, all.blocks, b->born, seen,
+				u->all.sum.live_bytes, u->all.sum.live_blocks);
 	drop_block(u, i);
 }
 
@@ -306,8 +298,8 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		add_block(t, all);
 	}
 	if (u->history)
-		mz_history_came(u->history, addr, ev->size, all.blocks, u->all.live,
-				u->all.live_blocks);
+		mz_history_came(u->history, addr, ev->size, all.blocks, u->all.sum.live_bytes,
+				u->all.sum.live_blocks);
 	check_peak(u, ev);
 	return 0;
 }
@@ -351,11 +343,11 @@ static void add_access(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	const struct mz_usage_live *l = key ? mz_u64_table_find(&u->live, key, sizeof(*l)) : NULL;
 
 	if (l) {
-		u->sites[u->blocks[l->block].site].reads += ev->size;
-		u->sites[u->blocks[l->block].site].writes += ev->arg;
+		u->sites[u->blocks[l->block].site].sum.reads += ev->size;
+		u->sites[u->blocks[l->block].site].sum.writes += ev->arg;
 	}
-	u->all.reads += ev->size;
-	u->all.writes += ev->arg;
+	u->all.sum.reads += ev->size;
+	u->all.sum.writes += ev->arg;
 }
 
 static void add_lost(struct mz_usage *u, const struct mz_event *ev)
@@ -378,7 +370,7 @@ static inline void begin_event(struct mz_usage *u, const struct mz_event *ev)
 	u->fields |= ev->has;
 	u->now = u->fields & MZ_HAS_TIME ? u->last_time : u->events;
 	if (u->history && ev->kind != MZ_LOST)
-		mz_history_tick(u->history, u->now, u->all.live, u->all.live_blocks);
+		mz_history_tick(u->history, u->now, u->all.sum.live_bytes, u->all.sum.live_blocks);
 }
 
 /* Everything but plain allocations and frees. */
@@ -436,8 +428,9 @@ static void age_the_living(struct mz_usage *u)
 			continue;
 		b = &u->blocks[l->block];
 		age = age_of(u, b);
-		u->sites[b->site].lifetime = plus(u->sites[b->site].lifetime, age);
-		u->all.lifetime = plus(u->all.lifetime, age);
+		u->sites[b->site].sum.lifetime =
+			mz_heap_sum_plus(u->sites[b->site].sum.lifetime, age);
+		u->all.sum.lifetime = mz_heap_sum_plus(u->all.sum.lifetime, age);
 	}
 }
 
@@ -450,23 +443,6 @@ void mz_usage_end(struct mz_usage *u)
 	for (uint32_t i = 0; i < u->thread_sums_cap; i++)
 		before_change(u, &u->thread_sums[i]);
 	age_the_living(u);
-}
-
-void mz_usage_site_sum(struct mz_usage_site *to, const struct mz_usage_site *from)
-{
-	to->allocs += from->allocs;
-	to->bytes += from->bytes;
-	to->waste += from->waste;
-	to->temporary += from->temporary;
-	to->live += from->live;
-	to->live_blocks += from->live_blocks;
-	to->live_waste += from->live_waste;
-	to->at_peak += from->at_peak;
-	to->peak_blocks += from->peak_blocks;
-	to->peak_waste += from->peak_waste;
-	to->lifetime = plus(to->lifetime, from->lifetime);
-	to->reads += from->reads;
-	to->writes += from->writes;
 }
 
 uint64_t *mz_usage_tids(const struct mz_usage *u)
