@@ -15,6 +15,7 @@
 #include "cmds/progress.h"
 #include "symbols/kallsyms.h"
 #include "trace/event.h"
+#include "trace/live.h"
 
 /* A call site (with its stack) and a cache that occur together. */
 struct pair {

@@ -7,8 +7,10 @@
 #ifndef MZ_ANALYSIS_USAGE_H
 #define MZ_ANALYSIS_USAGE_H
 
+#include <memorizer.h>
+
 #include "analysis/heap_sum.h"
-#include "trace/live.h"
+#include "base/u64_table.h"
 
 struct mz_history;
 
@@ -50,8 +52,8 @@ struct mz_usage {
 	struct mz_u64_table live; /* by address or object: number of the block */
 	struct mz_usage_block *blocks;
 	uint32_t blocks_cap, blocks_used, spare;
-	struct mz_live tids;	 /* tid + 1: born = number, size = allocations */
-	struct mz_block *thread; /* the row of tids that was used last, or NULL */
+	struct mz_u64_table tids;	/* by tid + 1 */
+	struct mz_usage_thread *thread; /* the one of tids that was used last, or NULL */
 	uint64_t epoch;
 };
 
