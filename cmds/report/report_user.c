@@ -535,28 +535,6 @@ static int add_sites(struct job *j, const struct mz_usage *u)
 	return ret < 0 ? mz_fail_memory(&j->err) : 0;
 }
 
-/* Counts add up; times and places of the peaks are of one recording each. */
-static void merge_usage(struct mz_usage *to, const struct mz_usage *u)
-{
-	to->events += u->events;
-	to->failed += u->failed;
-	to->null_frees += u->null_frees;
-	to->unknown += u->unknown;
-	to->over_live += u->over_live;
-	to->lost += u->lost;
-	to->sampled |= u->sampled;
-	to->stood_for += u->stood_for;
-	to->stood_for_bytes += u->stood_for_bytes;
-	to->threads += u->threads;
-	to->fields |= u->fields;
-	to->peak_blocks += u->peak_blocks;
-	for (unsigned i = 0; i < MZ_CALLS; i++)
-		to->calls[i] += u->calls[i];
-	for (unsigned i = 0; i < MZ_LOSSES; i++)
-		to->lost_by[i] += u->lost_by[i];
-	mz_heap_sum_add(&to->all.sum, &u->all.sum);
-}
-
 /* Several recordings end at several places. Where a pipe ends is known from its events alone. */
 static void add_end(struct job *j)
 {
@@ -592,7 +570,7 @@ static int add_recording(struct job *j, struct mz_recording *r)
 	if (!ret)
 		ret = add_sites(j, u);
 	if (u == &one) {
-		merge_usage(&j->u, u);
+		mz_usage_merge(&j->u, u);
 		mz_usage_deinit(u);
 	}
 	if (!ret)

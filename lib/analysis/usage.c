@@ -463,6 +463,30 @@ void mz_usage_end(struct mz_usage *u)
 	age_the_living(u);
 }
 
+void mz_usage_merge(struct mz_usage *to, const struct mz_usage *u)
+{
+	to->events += u->events;
+	to->allocs += u->allocs;
+	to->frees += u->frees;
+	to->reallocs += u->reallocs;
+	to->failed += u->failed;
+	to->null_frees += u->null_frees;
+	to->unknown += u->unknown;
+	to->over_live += u->over_live;
+	to->lost += u->lost;
+	to->sampled |= u->sampled;
+	to->stood_for += u->stood_for;
+	to->stood_for_bytes += u->stood_for_bytes;
+	to->threads += u->threads;
+	to->fields |= u->fields;
+	to->peak_blocks += u->peak_blocks;
+	for (unsigned i = 0; i < MZ_CALLS; i++)
+		to->calls[i] += u->calls[i];
+	for (unsigned i = 0; i < MZ_LOSSES; i++)
+		to->lost_by[i] += u->lost_by[i];
+	mz_heap_sum_add(&to->all.sum, &u->all.sum);
+}
+
 uint64_t *mz_usage_tids(const struct mz_usage *u)
 {
 	uint64_t *tids = calloc(u->threads + 1, sizeof(*tids));

@@ -71,4 +71,8 @@ uint64_t *mz_usage_tids(const struct mz_usage *u);
 /* After the last event: brings the peaks and lifetimes of all sites up to date. */
 void mz_usage_end(struct mz_usage *u);
 
+/* Adds what another recording did. Counts add up; times and places of the peaks are of one
+ * recording each, and the sums of its sites stay its own. */
+void mz_usage_merge(struct mz_usage *to, const struct mz_usage *u);
+
 #endif
