@@ -16,20 +16,12 @@
 static int access_json(struct mz_json *w, const struct mz_kmap_model *m,
 		       const struct html_limits *l)
 {
-	struct html_net n;
-	int ret = html_net_init(&n, m);
+	struct mz_kmap_net n;
+	int ret = mz_kmap_net_of_accesses(&n, m, l->nodes);
 
-	for (size_t i = 0; i < m->n_edges && !ret; i++) {
-		const struct mz_kmap_edge *e = &m->edges[i];
-
-		ret = html_net_link(&n, n.place_node[e->place], n.class_node[e->class], e->reads,
-				    e->writes);
-	}
-	if (!ret)
-		ret = html_net_fold(&n, l->nodes);
 	if (!ret)
 		html_net_json(w, "access", &n);
-	html_net_deinit(&n);
+	mz_kmap_net_deinit(&n);
 	return ret;
 }
 
