@@ -253,10 +253,60 @@ static void long_lives(void)
 	mz_usage_deinit(&u);
 }
 
+#define VALUES (sizeof(struct mz_heap_sum) / sizeof(uint64_t))
+
+/* No value of a sum is left out, and none becomes small. */
+static void sums_add_up(void)
+{
+	union {
+		struct mz_heap_sum sum;
+		uint64_t value[VALUES];
+	} to, from;
+
+	for (size_t i = 0; i < VALUES; i++) {
+		to.value[i] = 1000 * i + 2;
+		from.value[i] = i % 2 ? i + 1 : UINT64_MAX - 1000 * i;
+	}
+	mz_heap_sum_add(&to.sum, &from.sum);
+	for (size_t i = 0; i < VALUES; i++)
+		CHECK_EQ(to.value[i], i % 2 ? 1001 * i + 3 : UINT64_MAX);
+}
+
+/* What two recordings did, added: the sums, and not what is numbered in one of them only. */
+static void merged(void)
+{
+	struct mz_usage u[2];
+
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(mz_usage_init(&u[i]), 0);
+		weighted(&u[i], MZ_ALLOC, MZ_CALL_MALLOC, 16, 10, 0);
+		weighted(&u[i], MZ_ALLOC, MZ_CALL_MALLOC, 32, 5, 0);
+		weighted(&u[i], MZ_FREE, MZ_CALL_FREE, 16, 0, 0);
+		weighted(&u[i], MZ_FREE, MZ_CALL_FREE, 64, 0, 0);
+		mz_usage_end(&u[i]);
+	}
+	mz_usage_merge(&u[0], &u[1]);
+	CHECK_EQ(u[0].events, 8);
+	CHECK_EQ(u[0].allocs, 4);
+	CHECK_EQ(u[0].frees, 2);
+	CHECK_EQ(u[0].unknown, 2);
+	CHECK_EQ(u[0].threads, 2);
+	CHECK_EQ(u[0].peak_blocks, 4);
+	CHECK_EQ(u[0].calls[MZ_CALL_MALLOC], 4);
+	CHECK_EQ(u[0].all.sum.bytes, 30);
+	CHECK_EQ(u[0].all.sum.peak_bytes, 30);
+	CHECK_EQ(u[0].all.sum.live_bytes, 10);
+	CHECK_EQ(u[0].sites[1].sum.blocks, 2);
+	mz_usage_deinit(&u[0]);
+	mz_usage_deinit(&u[1]);
+}
+
 int main(void)
 {
 	RUN(as_model);
 	RUN(weights);
 	RUN(long_lives);
+	RUN(sums_add_up);
+	RUN(merged);
 	return test_end();
 }
