@@ -4,8 +4,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "analysis/kmap_deeds.h"
 #include "base/array.h"
 #include "cmds/html/html_net.h"
 
@@ -16,121 +16,35 @@
 static int access_json(struct mz_json *w, const struct mz_kmap_model *m,
 		       const struct html_limits *l)
 {
-	struct html_net n;
-	int ret = html_net_init(&n, m);
+	struct mz_kmap_net n;
+	int ret = mz_kmap_net_of_accesses(&n, m, l->nodes);
 
-	for (size_t i = 0; i < m->n_edges && !ret; i++) {
-		const struct mz_kmap_edge *e = &m->edges[i];
-
-		ret = html_net_link(&n, n.place_node[e->place], n.class_node[e->class], e->reads,
-				    e->writes);
-	}
-	if (!ret)
-		ret = html_net_fold(&n, l->nodes);
 	if (!ret)
 		html_net_json(w, "access", &n);
-	html_net_deinit(&n);
+	mz_kmap_net_deinit(&n);
 	return ret;
 }
 
 /* ---- what becomes of a kind of object --------------------------------------------------- */
 
-/* Code that frees, reads or writes a kind of object. */
-struct deed {
-	uint32_t class, who; /* place, or process */
-	uint64_t a, b;
-};
-
-static int by_class_and_who(const void *x, const void *y)
-{
-	const struct deed *p = x, *q = y;
-
-	return MZ_ORDER(p->class, q->class) ?: MZ_ORDER(p->who, q->who);
-}
-
-static int larger_in_class(const void *x, const void *y)
-{
-	const struct deed *p = x, *q = y;
-
-	return MZ_ORDER(p->class, q->class) ?: MZ_ORDER(q->a + q->b, p->a + p->b) ?: MZ_ORDER(p->who, q->who);
-}
-
-/* Equal entries are added up; the largest of each class come first. */
-static size_t gather(struct deed *d, size_t n)
-{
-	size_t to = 0;
-
-	if (n)
-		qsort(d, n, sizeof(*d), by_class_and_who);
-	for (size_t i = 0; i < n; i++) {
-		if (to && d[to - 1].class == d[i].class && d[to - 1].who == d[i].who) {
-			d[to - 1].a += d[i].a;
-			d[to - 1].b += d[i].b;
-		} else {
-			d[to++] = d[i];
-		}
-	}
-	if (to)
-		qsort(d, to, sizeof(*d), larger_in_class);
-	return to;
-}
-
-struct deeds {
-	struct deed *list;
-	size_t n;
-	uint32_t *first; /* by class: where its deeds begin; [n_classes] is the end */
-};
-
-static bool index_deeds(struct deeds *d, size_t classes)
-{
-	size_t at = 0;
-
-	d->n = gather(d->list, d->n);
-	d->first = calloc(classes + 1, sizeof(*d->first));
-	for (size_t c = 0; d->first && c <= classes; c++) {
-		while (at < d->n && d->list[at].class < c)
-			at++;
-		d->first[c] = (uint32_t)at;
-	}
-	return d->first;
-}
-
 struct explorer {
 	const struct mz_kmap_model *m;
-	struct deeds touched, freed, owned;
+	struct mz_kmap_deeds touched, freed, owned;
 	struct html_names texts;
 };
 
 static int collect(struct explorer *x)
 {
-	const struct mz_kmap_model *m = x->m;
+	int ret = mz_kmap_deeds_of_accesses(&x->touched, x->m);
 
-	x->touched.list = malloc((m->n_edges + 1) * sizeof(struct deed));
-	x->freed.list = malloc((m->n_freers + 1) * sizeof(struct deed));
-	x->owned.list = malloc((m->n_owners + 1) * sizeof(struct deed));
-	if (!x->touched.list || !x->freed.list || !x->owned.list)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->n_edges; i++)
-		x->touched.list[i] = (struct deed){m->edges[i].class, m->edges[i].place,
-						   m->edges[i].reads, m->edges[i].writes};
-	for (size_t i = 0; i < m->n_freers; i++)
-		x->freed.list[i] = (struct deed){m->freers[i].class, m->freers[i].place,
-						 m->freers[i].objects, 0};
-	for (size_t i = 0; i < m->n_owners; i++)
-		x->owned.list[i] = (struct deed){m->owners[i].class, m->owners[i].process,
-						 m->owners[i].sum.objects, 0};
-	x->touched.n = m->n_edges;
-	x->freed.n = m->n_freers;
-	x->owned.n = m->n_owners;
-	return index_deeds(&x->touched, m->n_classes) && index_deeds(&x->freed, m->n_classes) &&
-			       index_deeds(&x->owned, m->n_classes)
-		       ? 0
-		       : -ENOMEM;
+	if (!ret)
+		ret = mz_kmap_deeds_of_frees(&x->freed, x->m);
+	return ret ? ret : mz_kmap_deeds_of_owners(&x->owned, x->m);
 }
 
 /* [name, a, b, name, a, b, ..., 0, rest of a, rest of b] of a class. */
-static void deeds_json(struct mz_json *w, struct explorer *x, const struct deeds *d, uint32_t class,
-		       bool processes)
+static void deeds_json(struct mz_json *w, struct explorer *x, const struct mz_kmap_deeds *d,
+		       uint32_t class, bool processes)
 {
 	uint64_t a = 0, b = 0;
 	uint32_t from = d->first[class], to = d->first[class + 1];
@@ -138,7 +52,7 @@ static void deeds_json(struct mz_json *w, struct explorer *x, const struct deeds
 
 	mz_json_array(w, NULL);
 	for (uint32_t i = from; i < to; i++) {
-		const struct deed *e = &d->list[i];
+		const struct mz_kmap_deed *e = &d->list[i];
 
 		if (i - from >= WHO) {
 			a += e->a;
@@ -238,12 +152,6 @@ static void explorer_json(struct mz_json *w, struct explorer *x, const struct ra
 	mz_json_end_object(w);
 }
 
-static void deeds_free(struct deeds *d)
-{
-	free(d->list);
-	free(d->first);
-}
-
 static int objects_json(struct mz_json *w, const struct mz_kmap_model *m,
 			const struct html_limits *l)
 {
@@ -254,9 +162,9 @@ static int objects_json(struct mz_json *w, const struct mz_kmap_model *m,
 
 	if (!ret)
 		explorer_json(w, &x, order, n);
-	deeds_free(&x.touched);
-	deeds_free(&x.freed);
-	deeds_free(&x.owned);
+	mz_kmap_deeds_deinit(&x.touched);
+	mz_kmap_deeds_deinit(&x.freed);
+	mz_kmap_deeds_deinit(&x.owned);
 	free(order);
 	mz_tables_free(x.texts.texts);
 	return ret;

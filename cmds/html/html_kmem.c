@@ -15,6 +15,7 @@
 #include "cmds/progress.h"
 #include "symbols/kallsyms.h"
 #include "trace/event.h"
+#include "trace/live.h"
 
 /* A call site (with its stack) and a cache that occur together. */
 struct pair {
@@ -221,9 +222,9 @@ static int add_stack(struct kmem *s, const struct pair *p, const uint64_t *value
 static int make_trees(struct kmem *s)
 {
 	for (uint32_t i = 0; i < s->npairs; i++) {
-		const struct mz_usage_site *u = &s->u.sites[i + 1];
-		uint64_t value[MZ_FLAME_VALUES] = {u->at_peak, u->bytes, u->live, u->temporary,
-						   u->waste};
+		const struct mz_heap_sum *sum = &s->u.sites[i + 1].sum;
+		uint64_t value[MZ_FLAME_VALUES] = {sum->peak_bytes, sum->bytes, sum->live_bytes,
+						   sum->temporary, sum->waste};
 		uint32_t path[3], by_cache[2];
 		char text[300];
 
@@ -253,7 +254,7 @@ static uint64_t *at_peak(const struct kmem *s, bool caches)
 		uint32_t at = caches ? (uint32_t)(g - s->r.caches) : s->pairs[i].site;
 
 		if (at < n)
-			sum[at] += s->u.sites[i + 1].at_peak;
+			sum[at] += s->u.sites[i + 1].sum.peak_bytes;
 	}
 	return sum;
 }
@@ -353,7 +354,7 @@ static int kmem_json(const struct html_model *m, struct mz_json *w, const struct
 	mz_json_object(w, "summary");
 	kmem_json_summary(w, &s->r, 64);
 	mz_json_u64(w, "peak_at", s->u.peak_event ? s->u.peak_time - s->history->time.first : 0);
-	mz_json_u64(w, "temporary_blocks", s->u.all.temporary);
+	mz_json_u64(w, "temporary_blocks", s->u.all.sum.temporary);
 	mz_json_end_object(w);
 	mz_json_str(w, "clock", mz_kmem_input_by_sequence(s->in) ? "event" : "ns");
 	mz_json_bool(w, "knows_waste", true);

@@ -220,13 +220,13 @@ static uint32_t frame_name(struct user *s, uint64_t ip)
 	return known->name;
 }
 
-static void values_of(const struct mz_usage_site *u, uint64_t *value)
+static void values_of(const struct mz_heap_sum *sum, uint64_t *value)
 {
-	value[MZ_FLAME_PEAK] = u->at_peak;
-	value[MZ_FLAME_TOTAL] = u->bytes;
-	value[MZ_FLAME_NEVER_FREED] = u->live;
-	value[MZ_FLAME_TEMPORARY] = u->temporary;
-	value[MZ_FLAME_WASTED] = u->waste;
+	value[MZ_FLAME_PEAK] = sum->peak_bytes;
+	value[MZ_FLAME_TOTAL] = sum->bytes;
+	value[MZ_FLAME_NEVER_FREED] = sum->live_bytes;
+	value[MZ_FLAME_TEMPORARY] = sum->temporary;
+	value[MZ_FLAME_WASTED] = sum->waste;
 }
 
 static int add_stack(struct user *s, uint32_t site)
@@ -236,7 +236,7 @@ static int add_stack(struct user *s, uint32_t site)
 	uint64_t value[MZ_FLAME_VALUES];
 	uint32_t path[DEPTH];
 
-	values_of(&s->u.sites[site], value);
+	values_of(&s->u.sites[site].sum, value);
 	if (!ips || !depth) {
 		path[n++] = intern(s, "(no stack)");
 		/* these blocks have no call site: both graphs must have all blocks */
@@ -277,7 +277,7 @@ static int make_trees(struct user *s)
 						   s->symbols, NULL) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->u.sites_cap && !ret; i++)
-		if (s->u.sites[i].allocs)
+		if (s->u.sites[i].sum.blocks)
 			ret = add_stack(s, i);
 	for (size_t i = 0; i < s->sites.count && !ret; i++)
 		ret = add_place(s, &s->sites.list[i]);
@@ -327,10 +327,10 @@ static void sites_json(struct mz_json *w, const struct user *s, const struct htm
 		mz_json_array(w, NULL);
 		html_json_name(w, NULL, list[i]->where);
 		html_json_name(w, NULL, list[i]->caller ? list[i]->caller : "");
-		mz_json_u64(w, NULL, list[i]->sum.at_peak);
+		mz_json_u64(w, NULL, list[i]->sum.peak_bytes);
 		mz_json_u64(w, NULL, list[i]->sum.bytes);
-		mz_json_u64(w, NULL, list[i]->sum.allocs);
-		mz_json_u64(w, NULL, list[i]->sum.live);
+		mz_json_u64(w, NULL, list[i]->sum.blocks);
+		mz_json_u64(w, NULL, list[i]->sum.live_bytes);
 		mz_json_u64(w, NULL, list[i]->sum.temporary);
 		mz_json_u64(w, NULL, list[i]->sum.waste);
 		mz_json_end_array(w);
@@ -342,7 +342,8 @@ static void sites_json(struct mz_json *w, const struct user *s, const struct htm
 /* The order of the call sites: those that matter most for any of the views come first. */
 static uint64_t weight(const struct mz_call_site *s)
 {
-	uint64_t most = s->sum.at_peak > s->sum.live ? s->sum.at_peak : s->sum.live;
+	uint64_t most =
+		s->sum.peak_bytes > s->sum.live_bytes ? s->sum.peak_bytes : s->sum.live_bytes;
 
 	return most > s->sum.bytes / 8 ? most : s->sum.bytes / 8;
 }

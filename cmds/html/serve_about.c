@@ -74,7 +74,7 @@ static void find_peak(struct mz_reader *in, struct serve_about *a)
 				n = -1;
 	}
 	a->has_peak = !n;
-	a->peak = u.all.at_peak;
+	a->peak = u.all.sum.peak_bytes;
 	mz_usage_deinit(&u);
 }
 

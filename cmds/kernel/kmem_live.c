@@ -2,89 +2,10 @@
 /* Print what is live at the end of a kernel trace: by allocator, subsystem and call site. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "analysis/kmem.h"
-#include "base/error.h"
+#include "analysis/kmem_subsystems.h"
 #include "base/json.h"
 #include "cmds/kernel/kmem.h"
-
-struct subsystem {
-	char name[64];
-	uint64_t blocks, given, req;
-	uint64_t of[MZ_KMEM_ALLOCATORS]; /* bytes given */
-};
-
-struct subsystems {
-	struct subsystem *list;
-	size_t n;
-};
-
-/* "drivers/tty/serial/8250.c" -> "drivers/tty"; "mm/slub.c" -> "mm". */
-static void name_of(const char *file, char *buf, size_t size)
-{
-	const char *first = file ? strchr(file, '/') : NULL;
-	const char *second = first ? strchr(first + 1, '/') : NULL;
-	const char *end = second ? second : first;
-
-	if (!file)
-		snprintf(buf, size, "?");
-	else if (!end)
-		snprintf(buf, size, "%s", file);
-	else
-		mz_printable(buf, size, file, (size_t)(end - file));
-}
-
-static struct subsystem *find(struct subsystems *s, const char *name)
-{
-	struct subsystem *p;
-
-	for (size_t i = 0; i < s->n; i++)
-		if (!strcmp(s->list[i].name, name))
-			return &s->list[i];
-	p = realloc(s->list, (s->n + 1) * sizeof(*p));
-	if (!p)
-		return NULL;
-	s->list = p;
-	p += s->n++;
-	*p = (struct subsystem){.blocks = 0};
-	snprintf(p->name, sizeof(p->name), "%s", name);
-	return p;
-}
-
-static int by_given(const void *a, const void *b)
-{
-	const struct subsystem *x = a, *y = b;
-
-	if (x->given != y->given)
-		return x->given > y->given ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
-
-static struct subsystems gather(const struct mz_kmem_report *r)
-{
-	struct subsystems s = {0};
-
-	for (uint32_t i = 0; i < r->nsites; i++) {
-		const struct mz_kmem_group *g = &r->sites[i];
-		struct subsystem *to;
-		char name[64];
-
-		if (!g->live)
-			continue;
-		name_of(mz_kmem_input_file(r->in, i), name, sizeof(name));
-		to = find(&s, name);
-		if (!to)
-			break;
-		to->blocks += g->live;
-		to->given += g->live_given;
-		to->req += g->live_req;
-		to->of[g->allocator] += g->live_given;
-	}
-	if (s.n)
-		qsort(s.list, s.n, sizeof(*s.list), by_given);
-	return s;
-}
 
 static uint64_t waste(uint64_t given, uint64_t req)
 {
@@ -114,7 +35,7 @@ static void print_allocators(const struct mz_kmem_report *r)
 
 static void print_subsystems(const struct mz_kmem_report *r, size_t limit)
 {
-	struct subsystems s = gather(r);
+	struct mz_kmem_subsystems s = mz_kmem_subsystems_of(r);
 	size_t shown = limit && limit < s.n ? limit : s.n;
 
 	printf("\nSUBSYSTEMS\n");
@@ -134,7 +55,7 @@ static void print_subsystems(const struct mz_kmem_report *r, size_t limit)
 		       s.list[i].of[MZ_KMEM_OF_VMALLOC], s.list[i].name);
 	if (shown < s.n)
 		printf("  ... and %zu more\n", s.n - shown);
-	free(s.list);
+	mz_kmem_subsystems_free(&s);
 }
 
 static void print_sites(const struct mz_kmem_report *r, size_t limit)
@@ -180,7 +101,7 @@ static void json_bytes(struct mz_json *w, uint64_t blocks, uint64_t given, uint6
 
 void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
 {
-	struct subsystems s = gather(r);
+	struct mz_kmem_subsystems s = mz_kmem_subsystems_of(r);
 
 	mz_json_object(w, "allocators");
 	for (int i = 0; i < MZ_KMEM_ALLOCATORS; i++) {
@@ -202,5 +123,5 @@ void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t li
 		}
 		mz_json_end_array(w);
 	}
-	free(s.list);
+	mz_kmem_subsystems_free(&s);
 }

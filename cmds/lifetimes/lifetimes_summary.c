@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Count the freed blocks by lifetime and size. */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
+#include "analysis/lifetime_pairs.h"
 #include "analysis/lifetimes.h"
-#include "base/array.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/output.h"
-#include "base/pair_index.h"
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
 #include "cmds/progress.h"
@@ -27,57 +24,10 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-/* How often each pair occurred. */
-struct pairs {
-	struct mz_pair_index index; /* age, size */
-	uint64_t *count;	    /* by number */
-	size_t cap;
-	uint32_t *order; /* numbers, sorted by age and size */
-};
-
-static int count_pair(struct pairs *t, uint64_t age, uint64_t size)
-{
-	uint32_t at = mz_pair_index_put(&t->index, age, size);
-
-	if (at == MZ_PAIR_INDEX_NONE ||
-	    !mz_array_room((void **)&t->count, &t->cap, at, sizeof(*t->count)))
-		return -ENOMEM;
-	t->count[at]++;
-	return 0;
-}
-
-static int by_age_and_size(const void *a, const void *b, void *keys)
-{
-	const struct mz_key *x = (struct mz_key *)keys + *(const uint32_t *)a;
-	const struct mz_key *y = (struct mz_key *)keys + *(const uint32_t *)b;
-
-	return MZ_ORDER(x->a, y->a) ?: MZ_ORDER(x->b, y->b);
-}
-
-static int sort_pairs(struct pairs *t)
-{
-	uint32_t n = (uint32_t)t->index.count;
-
-	t->order = malloc((n + 1) * sizeof(*t->order));
-	if (!t->order)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		t->order[i] = i;
-	qsort_r(t->order, n, sizeof(*t->order), by_age_and_size, t->index.keys);
-	return 0;
-}
-
-static void free_pairs(struct pairs *t)
-{
-	mz_pair_index_deinit(&t->index);
-	free(t->count);
-	free(t->order);
-}
-
 struct job {
 	struct mz_reader *in;
 	struct mz_lifetimes *life;
-	struct pairs pairs;
+	struct mz_lifetime_pairs pairs;
 	struct mz_output out;
 	struct mz_error err;
 };
@@ -100,7 +50,8 @@ static int read_all(struct job *j)
 			if (!j->life)
 				j->life = mz_lifetimes_new(!lines || !(ev[i].has & MZ_HAS_ADDR));
 			if (!j->life || mz_lifetimes_add(j->life, &ev[i], now, &fx) < 0 ||
-			    (fx.went && count_pair(&j->pairs, now - fx.old.born, fx.old.size) < 0))
+			    (fx.went &&
+			     mz_lifetime_pairs_add(&j->pairs, now - fx.old.born, fx.old.size) < 0))
 				return mz_fail_memory(&j->err);
 		}
 		progress_events(&progress, events += (uint64_t)n);
@@ -177,7 +128,7 @@ static int run(void *options, int argc, char **argv)
 		ret = mz_output_open(&j.out, argc > 1 ? argv[1] : NULL, o->force, &j.err);
 	if (!ret)
 		ret = read_all(&j);
-	if (!ret && sort_pairs(&j.pairs) < 0)
+	if (!ret && mz_lifetime_pairs_sort(&j.pairs) < 0)
 		ret = mz_fail_memory(&j.err);
 	if (!ret)
 		ret = print(&j, o->json);
@@ -189,7 +140,7 @@ static int run(void *options, int argc, char **argv)
 	} else {
 		remarks(&j);
 	}
-	free_pairs(&j.pairs);
+	mz_lifetime_pairs_deinit(&j.pairs);
 	mz_lifetimes_free(j.life);
 	mz_reader_close(j.in);
 	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;

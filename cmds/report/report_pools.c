@@ -10,15 +10,15 @@
 /* The pool after the last shown, by bytes at the peak, then by number; 0 = no more. */
 static uint32_t next_pool(const struct mz_usage *u, uint32_t last)
 {
-	uint64_t top = last ? u->caches[last].at_peak : 0;
+	uint64_t top = last ? u->caches[last].sum.peak_bytes : 0;
 	uint32_t best = 0;
 
 	for (uint32_t i = 1; i < u->caches_cap; i++) {
-		uint64_t x = u->caches[i].at_peak;
+		uint64_t x = u->caches[i].sum.peak_bytes;
 
-		if (!u->caches[i].allocs || (last && (x > top || (x == top && i <= last))))
+		if (!u->caches[i].sum.blocks || (last && (x > top || (x == top && i <= last))))
 			continue;
-		if (!best || x > u->caches[best].at_peak)
+		if (!best || x > u->caches[best].sum.peak_bytes)
 			best = i;
 	}
 	return best;
@@ -39,11 +39,14 @@ void report_pools_text(const struct mz_usage *u, const struct mz_tables *t)
 	if (next_pool(u, 0))
 		printf("\nPools, by bytes at the peak\n");
 	for (uint32_t i = 0; (i = next_pool(u, i));) {
-		const struct mz_usage_site *s = &u->caches[i];
+		const struct mz_heap_sum *s = &u->caches[i].sum;
 
-		printf("  %10s %5.1f%%  %9s blocks, %s in all  %s\n", console_bytes(a, s->at_peak),
-		       u->all.at_peak ? 100.0 * (double)s->at_peak / (double)u->all.at_peak : 0,
-		       console_count(b, s->allocs), console_bytes(c, s->bytes),
+		printf("  %10s %5.1f%%  %9s blocks, %s in all  %s\n",
+		       console_bytes(a, s->peak_bytes),
+		       u->all.sum.peak_bytes
+			       ? 100.0 * (double)s->peak_bytes / (double)u->all.sum.peak_bytes
+			       : 0,
+		       console_count(b, s->blocks), console_bytes(c, s->bytes),
 		       name_of(t, i, name, sizeof(name)));
 	}
 }
@@ -56,15 +59,15 @@ void report_pools_json(struct mz_json *out, const struct mz_usage *u, const stru
 		return;
 	mz_json_array(out, "pools");
 	for (uint32_t i = 0; (i = next_pool(u, i));) {
-		const struct mz_usage_site *s = &u->caches[i];
+		const struct mz_heap_sum *s = &u->caches[i].sum;
 
 		mz_json_object(out, NULL);
 		mz_json_str(out, "name", name_of(t, i, name, sizeof(name)));
-		mz_json_u64(out, "blocks", s->allocs);
+		mz_json_u64(out, "blocks", s->blocks);
 		mz_json_u64(out, "bytes", s->bytes);
-		mz_json_u64(out, "at_peak", s->at_peak);
+		mz_json_u64(out, "at_peak", s->peak_bytes);
 		mz_json_u64(out, "never_freed_blocks", s->live_blocks);
-		mz_json_u64(out, "never_freed_bytes", s->live);
+		mz_json_u64(out, "never_freed_bytes", s->live_bytes);
 		mz_json_u64(out, "temporary_blocks", s->temporary);
 		mz_json_end_object(out);
 	}

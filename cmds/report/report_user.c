@@ -45,7 +45,7 @@ struct job {
 
 static uint64_t at_peak(const struct mz_call_site *s)
 {
-	return s->sum.at_peak;
+	return s->sum.peak_bytes;
 }
 
 static uint64_t churn(const struct mz_call_site *s)
@@ -60,7 +60,7 @@ static uint64_t waste(const struct mz_call_site *s)
 
 static uint64_t leaked(const struct mz_call_site *s)
 {
-	return s->sum.live;
+	return s->sum.live_bytes;
 }
 
 static uint64_t temporary(const struct mz_call_site *s)
@@ -72,30 +72,30 @@ static const struct view {
 	const char *key;
 	const char *title;
 	uint64_t (*of)(const struct mz_call_site *);
-	size_t total;  /* in struct mz_usage_site */
+	size_t total;  /* in struct mz_heap_sum */
 	size_t blocks; /* the same: those that the value is of */
 	bool count;    /* of blocks, not bytes */
 } views[] = {
-	{"at_peak", "by bytes at the peak", at_peak, offsetof(struct mz_usage_site, at_peak),
-	 offsetof(struct mz_usage_site, peak_blocks), false},
-	{"churn", "by churn (total bytes requested)", churn, offsetof(struct mz_usage_site, bytes),
-	 offsetof(struct mz_usage_site, allocs), false},
+	{"at_peak", "by bytes at the peak", at_peak, offsetof(struct mz_heap_sum, peak_bytes),
+	 offsetof(struct mz_heap_sum, peak_blocks), false},
+	{"churn", "by churn (total bytes requested)", churn, offsetof(struct mz_heap_sum, bytes),
+	 offsetof(struct mz_heap_sum, blocks), false},
 	{"waste", "by waste (total bytes given beyond the request)", waste,
-	 offsetof(struct mz_usage_site, waste), offsetof(struct mz_usage_site, allocs), false},
-	{"never_freed", "by bytes never freed", leaked, offsetof(struct mz_usage_site, live),
-	 offsetof(struct mz_usage_site, live_blocks), false},
-	{"temporary", "by temporary blocks", temporary, offsetof(struct mz_usage_site, temporary),
-	 offsetof(struct mz_usage_site, temporary), true},
+	 offsetof(struct mz_heap_sum, waste), offsetof(struct mz_heap_sum, blocks), false},
+	{"never_freed", "by bytes never freed", leaked, offsetof(struct mz_heap_sum, live_bytes),
+	 offsetof(struct mz_heap_sum, live_blocks), false},
+	{"temporary", "by temporary blocks", temporary, offsetof(struct mz_heap_sum, temporary),
+	 offsetof(struct mz_heap_sum, temporary), true},
 };
 
-static uint64_t member(const struct mz_usage_site *s, size_t offset)
+static uint64_t member(const struct mz_heap_sum *s, size_t offset)
 {
 	return *(const uint64_t *)(const void *)((const char *)s + offset);
 }
 
 static uint64_t total_of(const struct job *j, const struct view *v)
 {
-	return member(&j->u.all, v->total);
+	return member(&j->u.all.sum, v->total);
 }
 
 static int by_value(const void *a, const void *b, void *view)
@@ -157,7 +157,7 @@ static void show_site(const struct view *v, const struct mz_call_site *s, uint64
 	       v->count ? console_count(a, x) : console_bytes(a, x),
 	       total ? 100.0 * (double)x / (double)total : 0, v->count ? "of " : "",
 	       v->count ? 6 : 9,
-	       console_count(b, v->count ? s->sum.allocs : member(&s->sum, v->blocks)));
+	       console_count(b, v->count ? s->sum.blocks : member(&s->sum, v->blocks)));
 	print_safe(s->where, 120);
 	if (s->backtrace) {
 		printf("\n");
@@ -208,8 +208,8 @@ static void show_peak(const struct job *j)
 	const struct mz_usage *u = &j->u;
 	char a[32], b[32], c[32], d[32];
 
-	printf("peak           %s (%s bytes) in %s blocks", console_bytes(a, u->all.at_peak),
-	       console_count(b, u->all.at_peak), console_count(c, u->peak_blocks));
+	printf("peak           %s (%s bytes) in %s blocks", console_bytes(a, u->all.sum.peak_bytes),
+	       console_count(b, u->all.sum.peak_bytes), console_count(c, u->peak_blocks));
 	if (j->nfiles > 1) {
 		printf(", the peaks of %d recordings added up\n", j->nfiles);
 		return;
@@ -240,8 +240,8 @@ static void show_sampled(const struct job *j)
 	       console_count(a, s.weight), (double)(s.first - u->first_time) / 1e9,
 	       (double)(s.last - u->first_time) / 1e9);
 	printf("               exactly: %s blocks, %s in all\n",
-	       console_count(a, u->all.allocs - u->stood_for + s.allocs),
-	       console_bytes(b, u->all.bytes - u->stood_for_bytes + s.bytes));
+	       console_count(a, u->all.sum.blocks - u->stood_for + s.allocs),
+	       console_bytes(b, u->all.sum.bytes - u->stood_for_bytes + s.bytes));
 }
 
 static void show_early_end(const struct job *j)
@@ -281,19 +281,19 @@ static void show_head(const struct job *j)
 		printf("stacks         ");
 		console_stacks(stdout, &stacks);
 	}
-	printf("allocations    %s blocks, %s in all\n", console_count(a, u->all.allocs),
-	       console_bytes(b, u->all.bytes));
+	printf("allocations    %s blocks, %s in all\n", console_count(a, u->all.sum.blocks),
+	       console_bytes(b, u->all.sum.bytes));
 	show_peak(j);
 }
 
 static void show_rest(const struct job *j)
 {
 	const struct mz_usage *u = &j->u;
-	uint64_t blocks = u->all.allocs ? u->all.allocs : 1;
+	uint64_t blocks = u->all.sum.blocks ? u->all.sum.blocks : 1;
 	char a[32], b[32];
 
-	printf("never freed    %s blocks, %s\n", console_count(a, u->all.live_blocks),
-	       console_bytes(b, u->all.live));
+	printf("never freed    %s blocks, %s\n", console_count(a, u->all.sum.live_blocks),
+	       console_bytes(b, u->all.sum.live_bytes));
 	if (j->sites.suppressed_blocks)
 		printf("suppressed     %s of these blocks, %s: runtimes never free them "
 		       "(--no-suppressions shows them)\n",
@@ -304,13 +304,14 @@ static void show_rest(const struct job *j)
 	else
 		printf("temporary      %s blocks (%.1f%%), freed before their thread's next "
 		       "allocation\n",
-		       console_count(a, u->all.temporary),
-		       100.0 * (double)u->all.temporary / (double)blocks);
+		       console_count(a, u->all.sum.temporary),
+		       100.0 * (double)u->all.sum.temporary / (double)blocks);
 	if (u->fields & MZ_HAS_GIVEN)
 		printf("waste          %s given beyond the requests at the peak (%.1f%%)\n",
-		       console_bytes(a, u->all.peak_waste),
-		       u->all.at_peak ? 100.0 * (double)u->all.peak_waste / (double)u->all.at_peak
-				      : 0);
+		       console_bytes(a, u->all.sum.peak_waste),
+		       u->all.sum.peak_bytes ? 100.0 * (double)u->all.sum.peak_waste /
+						       (double)u->all.sum.peak_bytes
+					     : 0);
 	else
 		printf("waste          unknown: the trace does not contain the sizes given\n");
 	printf("calls         ");
@@ -349,7 +350,7 @@ static void show_blind(const struct job *j)
 /* Are there no call sites because stacks were not recorded? */
 static bool sites_were_not_asked_for(const struct job *j)
 {
-	return j->u.all.allocs && !j->sites.count &&
+	return j->u.all.sum.blocks && !j->sites.count &&
 	       !(j->nfiles < 2 && (mz_reader_find_attr(j->in, "own_malloc") ||
 				   mz_reader_find_attr(j->in, "no_stacks")));
 }
@@ -433,18 +434,18 @@ void report_json_summary(struct mz_json *out, const struct mz_usage *u, unsigned
 	lost_json(out, "lost", u->lost_by);
 	early_end_json(out, files_cut);
 	mz_json_u64(out, "threads", u->threads);
-	mz_json_u64(out, "blocks", u->all.allocs);
-	mz_json_u64(out, "bytes", u->all.bytes);
-	mz_json_u64(out, "peak_bytes", u->all.at_peak);
+	mz_json_u64(out, "blocks", u->all.sum.blocks);
+	mz_json_u64(out, "bytes", u->all.sum.bytes);
+	mz_json_u64(out, "peak_bytes", u->all.sum.peak_bytes);
 	mz_json_u64(out, "peak_blocks", u->peak_blocks);
 	mz_json_u64(out, "peak_event", u->peak_event);
 	mz_json_u64(out, "peak_time", u->peak_time);
-	mz_json_u64(out, "never_freed_blocks", u->all.live_blocks);
-	mz_json_u64(out, "never_freed_bytes", u->all.live);
-	mz_json_u64(out, "temporary_blocks", u->all.temporary);
+	mz_json_u64(out, "never_freed_blocks", u->all.sum.live_blocks);
+	mz_json_u64(out, "never_freed_bytes", u->all.sum.live_bytes);
+	mz_json_u64(out, "temporary_blocks", u->all.sum.temporary);
 	if (u->fields & MZ_HAS_GIVEN) {
-		mz_json_u64(out, "waste_bytes", u->all.waste);
-		mz_json_u64(out, "waste_at_peak", u->all.peak_waste);
+		mz_json_u64(out, "waste_bytes", u->all.sum.waste);
+		mz_json_u64(out, "waste_at_peak", u->all.sum.peak_waste);
 	}
 	mz_json_u64(out, "failed", u->failed);
 	mz_json_u64(out, "null_frees", u->null_frees);
@@ -534,28 +535,6 @@ static int add_sites(struct job *j, const struct mz_usage *u)
 	return ret < 0 ? mz_fail_memory(&j->err) : 0;
 }
 
-/* Counts add up; times and places of the peaks are of one recording each. */
-static void merge_usage(struct mz_usage *to, const struct mz_usage *u)
-{
-	to->events += u->events;
-	to->failed += u->failed;
-	to->null_frees += u->null_frees;
-	to->unknown += u->unknown;
-	to->over_live += u->over_live;
-	to->lost += u->lost;
-	to->sampled |= u->sampled;
-	to->stood_for += u->stood_for;
-	to->stood_for_bytes += u->stood_for_bytes;
-	to->threads += u->threads;
-	to->fields |= u->fields;
-	to->peak_blocks += u->peak_blocks;
-	for (unsigned i = 0; i < MZ_CALLS; i++)
-		to->calls[i] += u->calls[i];
-	for (unsigned i = 0; i < MZ_LOSSES; i++)
-		to->lost_by[i] += u->lost_by[i];
-	mz_usage_site_sum(&to->all, &u->all);
-}
-
 /* Several recordings end at several places. Where a pipe ends is known from its events alone. */
 static void add_end(struct job *j)
 {
@@ -591,7 +570,7 @@ static int add_recording(struct job *j, struct mz_recording *r)
 	if (!ret)
 		ret = add_sites(j, u);
 	if (u == &one) {
-		merge_usage(&j->u, u);
+		mz_usage_merge(&j->u, u);
 		mz_usage_deinit(u);
 	}
 	if (!ret)
@@ -655,7 +634,7 @@ static int add_file(struct job *j, char *path, struct report_file *f)
 	struct mz_recording_options how = {.symbols = j->o->symbols};
 	struct mz_recording r;
 	struct progress progress;
-	struct report_file before = {path, j->u.events, j->u.lost, j->u.all.at_peak,
+	struct report_file before = {path, j->u.events, j->u.lost, j->u.all.sum.peak_bytes,
 				     {0},  j->end.files};
 	int ret;
 
@@ -671,7 +650,7 @@ static int add_file(struct job *j, char *path, struct report_file *f)
 	*f = (struct report_file){path,
 				  j->u.events - before.events,
 				  j->u.lost - before.lost,
-				  j->u.all.at_peak - before.peak,
+				  j->u.all.sum.peak_bytes - before.peak,
 				  {0},
 				  j->end.files - before.files_cut};
 	for (unsigned i = 0; i < MZ_LOSSES; i++)

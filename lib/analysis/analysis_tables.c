@@ -21,18 +21,7 @@
 		"waste", "waste", MZ_RESULT_BYTES                                                  \
 	}
 
-static void fill_sum(union mz_result_cell *c, const struct mz_usage_site *s)
-{
-	c[0].number = s->allocs;
-	c[1].number = s->bytes;
-	c[2].number = s->at_peak;
-	c[3].number = s->live_blocks;
-	c[4].number = s->live;
-	c[5].number = s->temporary;
-	c[6].number = s->waste;
-}
-
-static void fill_profile_sum(union mz_result_cell *c, const struct mz_profile_sum *s)
+static void fill_sum(union mz_result_cell *c, const struct mz_heap_sum *s)
 {
 	c[0].number = s->blocks;
 	c[1].number = s->bytes;
@@ -111,7 +100,7 @@ static int ask_stacks(struct mz_analysis *a, struct mz_result_table *t)
 
 	INIT(t, "stacks", "call stacks", stack_columns);
 	for (uint32_t i = 0; i < u->sites_cap && !t->failed; i++) {
-		union mz_result_cell *row = u->sites[i].allocs ? mz_result_row(t) : NULL;
+		union mz_result_cell *row = u->sites[i].sum.blocks ? mz_result_row(t) : NULL;
 		const uint64_t *ips;
 		size_t depth = 0;
 		char *where;
@@ -123,7 +112,7 @@ static int ask_stacks(struct mz_analysis *a, struct mz_result_table *t)
 		mz_result_text(t, &row[0], where ? where : "");
 		free(where);
 		row[1].number = i;
-		fill_sum(row + 2, &u->sites[i]);
+		fill_sum(row + 2, &u->sites[i].sum);
 	}
 	mz_result_sort(t, AT_PEAK(stack_columns));
 	return 0;
@@ -136,7 +125,7 @@ static int ask_pools(struct mz_analysis *a, struct mz_result_table *t)
 
 	INIT(t, "pools", "pools and caches", pool_columns);
 	for (uint32_t i = 1; i < u->caches_cap && !t->failed; i++) {
-		union mz_result_cell *row = u->caches[i].allocs ? mz_result_row(t) : NULL;
+		union mz_result_cell *row = u->caches[i].sum.blocks ? mz_result_row(t) : NULL;
 		char name[512];
 		const char *s;
 		size_t len = 0;
@@ -145,7 +134,7 @@ static int ask_pools(struct mz_analysis *a, struct mz_result_table *t)
 			continue;
 		s = mz_events_string(a->events, i, &len);
 		mz_result_text(t, &row[0], mz_printable(name, sizeof(name), s ? s : "", len));
-		fill_sum(row + 1, &u->caches[i]);
+		fill_sum(row + 1, &u->caches[i].sum);
 	}
 	mz_result_sort(t, AT_PEAK(pool_columns));
 	return 0;
@@ -178,7 +167,7 @@ static int ask_profile(struct mz_analysis *a, enum mz_question q, struct mz_resu
 		} else {
 			row[1].number = p->sites[i].stack;
 		}
-		fill_profile_sum(row + (sites ? 3 : 2), &p->sites[i].sum);
+		fill_sum(row + (sites ? 3 : 2), &p->sites[i].sum);
 	}
 	mz_result_sort(t, sites ? AT_PEAK(site_columns) : AT_PEAK(stack_columns));
 	return 0;

@@ -242,25 +242,25 @@ static bool suppressed(const struct job *j, const uint64_t *ips, size_t depth)
 	return is;
 }
 
-static struct mz_usage_site kept(const struct job *j, uint32_t stack, const uint64_t *ips,
-				 size_t depth)
+static struct mz_heap_sum kept(const struct job *j, uint32_t stack, const uint64_t *ips,
+			       size_t depth)
 {
-	struct mz_usage_site sum = j->u->sites[stack];
+	struct mz_heap_sum sum = j->u->sites[stack].sum;
 
 	if (!j->o->suppressions || !sum.live_blocks || !suppressed(j, ips, depth))
 		return sum;
 	j->s->suppressed_blocks += sum.live_blocks;
-	j->s->suppressed_bytes += sum.live;
-	sum.live = sum.live_blocks = 0;
+	j->s->suppressed_bytes += sum.live_bytes;
+	sum.live_bytes = sum.live_blocks = 0;
 	return sum;
 }
 
 /* ---- stacks --------------------------------------------------------------------------- */
 
 /* What matters under any of the questions. */
-static uint64_t weight(const struct mz_usage_site *s)
+static uint64_t weight(const struct mz_heap_sum *s)
 {
-	uint64_t most = s->at_peak > s->live ? s->at_peak : s->live;
+	uint64_t most = s->peak_bytes > s->live_bytes ? s->peak_bytes : s->live_bytes;
 
 	return most > s->bytes / 8 ? most : s->bytes / 8;
 }
@@ -268,7 +268,7 @@ static uint64_t weight(const struct mz_usage_site *s)
 static int add_stack(struct job *j, uint32_t stack)
 {
 	struct mz_call_site *site;
-	struct mz_usage_site sum;
+	struct mz_heap_sum sum;
 	struct place at;
 	size_t depth = 0;
 	const uint64_t *ips = j->l->stack(j->l, stack, &depth);
@@ -280,11 +280,11 @@ static int add_stack(struct job *j, uint32_t stack)
 	if (!site)
 		return -ENOMEM;
 	sum = kept(j, stack, ips, depth);
-	mz_usage_site_sum(&site->sum, &sum);
-	if (j->o->by == MZ_BY_SITE && sum.allocs > site->caller_allocs) {
+	mz_heap_sum_add(&site->sum, &sum);
+	if (j->o->by == MZ_BY_SITE && sum.blocks > site->caller_allocs) {
 		free(site->caller);
 		site->caller = caller_of(j, ips, depth, at);
-		site->caller_allocs = sum.allocs;
+		site->caller_allocs = sum.blocks;
 	}
 	if (weight(&sum) > site->heaviest || !site->heaviest) {
 		site->heaviest = weight(&sum) ? weight(&sum) : 1;
@@ -332,7 +332,7 @@ static int add_backtraces(struct job *j)
 	return ret;
 }
 
-static int add_thread(struct mz_call_sites *s, uint64_t tid, const struct mz_usage_site *sum)
+static int add_thread(struct mz_call_sites *s, uint64_t tid, const struct mz_heap_sum *sum)
 {
 	char *text = NULL;
 	uint32_t which;
@@ -342,7 +342,7 @@ static int add_thread(struct mz_call_sites *s, uint64_t tid, const struct mz_usa
 	which = site_of_text(s, text);
 	if (!which)
 		return -ENOMEM;
-	mz_usage_site_sum(&s->list[which - 1].sum, sum);
+	mz_heap_sum_add(&s->list[which - 1].sum, sum);
 	return 0;
 }
 
@@ -352,8 +352,8 @@ static int add_threads(struct mz_call_sites *s, const struct mz_usage *u)
 	int ret = tids ? 0 : -ENOMEM;
 
 	for (uint32_t i = 1; i < u->thread_sums_cap && !ret; i++)
-		if (u->thread_sums[i].allocs)
-			ret = add_thread(s, tids[i], &u->thread_sums[i]);
+		if (u->thread_sums[i].sum.blocks)
+			ret = add_thread(s, tids[i], &u->thread_sums[i].sum);
 	free(tids);
 	return ret;
 }
@@ -368,7 +368,7 @@ int mz_call_sites_add(struct mz_call_sites *s, const struct mz_usage *u,
 	if (j.o->by == MZ_BY_THREAD)
 		return add_threads(s, u);
 	for (uint32_t i = 1; i < u->sites_cap && !ret; i++)
-		if (u->sites[i].allocs)
+		if (u->sites[i].sum.blocks)
 			ret = add_stack(&j, i);
 	if (!ret)
 		ret = add_backtraces(&j);

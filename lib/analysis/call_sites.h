@@ -32,7 +32,7 @@ struct mz_call_site {
 	char *caller;	 /* of its most frequent stack; NULL = none */
 	char *backtrace; /* lines of "function (file:line)", innermost first; NULL = none */
 	uint64_t caller_allocs;
-	struct mz_usage_site sum;
+	struct mz_heap_sum sum;
 	/* inside */
 	uint64_t heaviest;
 	uint32_t stack; /* to be described; 0 = none */

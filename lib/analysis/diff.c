@@ -78,7 +78,7 @@ static int add_all(struct mz_diff *d, const struct mz_profile *p, enum mz_compar
 			ret = -ENOMEM;
 			break;
 		}
-		mz_profile_add(second ? &row->b : &row->a, &p->sites[i].sum);
+		mz_heap_sum_add(second ? &row->b : &row->a, &p->sites[i].sum);
 		++*(second ? &row->stacks_b : &row->stacks_a);
 	}
 	mz_buf_free(&name);

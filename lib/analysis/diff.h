@@ -7,13 +7,13 @@
 
 struct mz_diff_row {
 	const char *name;
-	struct mz_profile_sum a, b;
+	struct mz_heap_sum a, b;
 	uint64_t stacks_a, stacks_b; /* how many are of this name; 0 = it is not there */
 };
 
 struct mz_diff {
-	struct mz_profile_sum a, b; /* the whole */
-	uint32_t has;		    /* known in both: enum mz_profile_has */
+	struct mz_heap_sum a, b; /* the whole */
+	uint32_t has;		 /* known in both: enum mz_profile_has */
 	struct mz_diff_row *rows;
 	size_t n, cap;
 	struct mz_tables *names; /* number - 1 is the row */

@@ -17,7 +17,7 @@ enum { FRAME_ADDR, FRAME_NAME, FRAME_FILE, FRAME_LINE, FRAME_MODULE, FRAME_NAMED
 
 #define VALUE(member, text, need, is_bytes)                                                        \
 	{                                                                                          \
-#member, text, offsetof(struct mz_profile_sum, member), need, is_bytes             \
+#member, text, offsetof(struct mz_heap_sum, member), need, is_bytes                \
 	}
 
 const struct mz_profile_value mz_profile_values[] = {
@@ -172,15 +172,6 @@ struct mz_profile_site *mz_profile_site(struct mz_profile *p, const uint64_t *fr
 	p->sites[p->nsites] = (struct mz_profile_site){.stack = stack};
 	p->by_stack[stack] = (uint32_t)++p->nsites;
 	return &p->sites[p->nsites - 1];
-}
-
-void mz_profile_add(struct mz_profile_sum *to, const struct mz_profile_sum *from)
-{
-	for (size_t i = 0; i < mz_profile_nvalues; i++) {
-		char *at = (char *)to + mz_profile_values[i].offset;
-
-		*(uint64_t *)(void *)at += mz_profile_get(&mz_profile_values[i], from);
-	}
 }
 
 const uint64_t *mz_profile_stack(const struct mz_profile *p, const struct mz_profile_site *s,

@@ -9,6 +9,7 @@
 
 #include <memorizer.h>
 
+#include "analysis/heap_sum.h"
 #include "analysis/timeline.h"
 #include "base/buf.h"
 
@@ -26,17 +27,6 @@ enum mz_profile_has {
 	MZ_PROFILE_ACCESS = 1 << 6, /* reads, writes */
 };
 
-struct mz_profile_sum {
-	uint64_t blocks, bytes;
-	uint64_t peak_blocks, peak_bytes; /* live at the peak of the whole */
-	uint64_t max_blocks, max_bytes;	  /* at the stack's own peak */
-	uint64_t live_blocks, live_bytes;
-	uint64_t temporary; /* blocks freed before their thread's next allocation */
-	uint64_t waste, peak_waste;
-	uint64_t lifetime; /* added up, in units of the profile's clock */
-	uint64_t reads, writes;
-};
-
 /* A place in the code. Strings are UTF-8 or bytes, without NUL. */
 struct mz_frame {
 	uint64_t addr;	    /* 0 = not known */
@@ -49,7 +39,7 @@ struct mz_frame {
 
 struct mz_profile_site {
 	uint32_t stack; /* number of the stack; no two sites have the same */
-	struct mz_profile_sum sum;
+	struct mz_heap_sum sum;
 };
 
 enum mz_clock { MZ_CLOCK_NS, MZ_CLOCK_EVENTS, MZ_CLOCK_INSTRUCTIONS };
@@ -75,7 +65,7 @@ struct mz_profile {
 	uint64_t lost_by[MZ_LOSSES];
 	unsigned files_cut; /* files that end early (trace/early_end.h) */
 	uint64_t merged;    /* the number of recordings in this sum; 0 = a single recording */
-	struct mz_profile_sum all;
+	struct mz_heap_sum all;
 	struct mz_profile_site *sites;
 	size_t nsites, cap;
 	struct mz_timeline *timeline; /* the highest moments of runs of events; NULL = none */
@@ -105,7 +95,6 @@ uint32_t mz_profile_frame(struct mz_profile *p, uint64_t addr, const char *name,
 /* The site of a stack of frames, innermost first; no frames: one that says so. NULL =
  * no memory. */
 struct mz_profile_site *mz_profile_site(struct mz_profile *p, const uint64_t *frames, size_t depth);
-void mz_profile_add(struct mz_profile_sum *to, const struct mz_profile_sum *from);
 
 /* The site (index) of a stack of the source, by its number there; it is made, with
  * the names of its frames, if it is new. -ENOMEM. */
@@ -146,7 +135,7 @@ extern const size_t mz_profile_nvalues;
 const struct mz_profile_value *mz_profile_find_value(const char *name);
 
 static inline uint64_t mz_profile_get(const struct mz_profile_value *v,
-				      const struct mz_profile_sum *sum)
+				      const struct mz_heap_sum *sum)
 {
 	return *(const uint64_t *)(const void *)((const char *)sum + v->offset);
 }

@@ -28,7 +28,7 @@ static char *copy(char *to, struct mz_cursor word)
 }
 
 struct tag {
-	struct mz_profile_sum sum;
+	struct mz_heap_sum sum;
 	char file[NAME_MAX_LEN], function[NAME_MAX_LEN], module[NAME_MAX_LEN];
 	uint32_t line;
 };
@@ -71,8 +71,8 @@ static int add(struct mz_profile *p, const struct tag *t)
 
 	if (!s)
 		return -ENOMEM;
-	mz_profile_add(&s->sum, &t->sum);
-	mz_profile_add(&p->all, &t->sum);
+	mz_heap_sum_add(&s->sum, &t->sum);
+	mz_heap_sum_add(&p->all, &t->sum);
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 
 /* A program point: the stack's frames are known only at the end of the file. */
 struct point {
-	struct mz_profile_sum sum;
+	struct mz_heap_sum sum;
 	size_t frames; /* where they begin */
 	uint32_t depth;
 };
@@ -27,7 +27,7 @@ struct job {
 	struct mz_buf table;   /* uint64_t: frames of the profile */
 	uint64_t scale;	       /* of times */
 	bool version, lifetimes;
-	struct mz_profile_sum all; /* merged: of the whole */
+	struct mz_heap_sum all; /* merged: of the whole */
 };
 
 static int wrong(struct job *j, const char *what)
@@ -58,17 +58,17 @@ static const struct {
 	size_t offset;
 	bool time;
 } sums[] = {
-	{"tb", offsetof(struct mz_profile_sum, bytes), false},
-	{"tbk", offsetof(struct mz_profile_sum, blocks), false},
-	{"tl", offsetof(struct mz_profile_sum, lifetime), true},
-	{"mb", offsetof(struct mz_profile_sum, max_bytes), false},
-	{"mbk", offsetof(struct mz_profile_sum, max_blocks), false},
-	{"gb", offsetof(struct mz_profile_sum, peak_bytes), false},
-	{"gbk", offsetof(struct mz_profile_sum, peak_blocks), false},
-	{"eb", offsetof(struct mz_profile_sum, live_bytes), false},
-	{"ebk", offsetof(struct mz_profile_sum, live_blocks), false},
-	{"rb", offsetof(struct mz_profile_sum, reads), false},
-	{"wb", offsetof(struct mz_profile_sum, writes), false},
+	{"tb", offsetof(struct mz_heap_sum, bytes), false},
+	{"tbk", offsetof(struct mz_heap_sum, blocks), false},
+	{"tl", offsetof(struct mz_heap_sum, lifetime), true},
+	{"mb", offsetof(struct mz_heap_sum, max_bytes), false},
+	{"mbk", offsetof(struct mz_heap_sum, max_blocks), false},
+	{"gb", offsetof(struct mz_heap_sum, peak_bytes), false},
+	{"gbk", offsetof(struct mz_heap_sum, peak_blocks), false},
+	{"eb", offsetof(struct mz_heap_sum, live_bytes), false},
+	{"ebk", offsetof(struct mz_heap_sum, live_blocks), false},
+	{"rb", offsetof(struct mz_heap_sum, reads), false},
+	{"wb", offsetof(struct mz_heap_sum, writes), false},
 };
 
 /* The table of frames comes after the points, so indexes are kept until it is known how many there
@@ -120,7 +120,7 @@ static int get_numbers(struct job *j, uint64_t *v, size_t n, size_t least)
 }
 
 /* All values, in the order of mz_profile_values. */
-static int get_all(struct job *j, struct mz_profile_sum *sum)
+static int get_all(struct job *j, struct mz_heap_sum *sum)
 {
 	uint64_t v[sizeof(*sum) / sizeof(uint64_t)];
 	int ret = get_numbers(j, v, mz_profile_nvalues, mz_profile_nvalues);
@@ -408,8 +408,8 @@ static int make_sites(struct job *j)
 		s = mz_profile_site(j->p, frames, pt.depth);
 		if (!s)
 			return mz_fail_memory(j->err);
-		mz_profile_add(&s->sum, &pt.sum);
-		mz_profile_add(&j->p->all, &pt.sum);
+		mz_heap_sum_add(&s->sum, &pt.sum);
+		mz_heap_sum_add(&j->p->all, &pt.sum);
 	}
 	return 0;
 }

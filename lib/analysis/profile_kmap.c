@@ -35,9 +35,9 @@ static uint32_t object_frame(struct mz_profile *p, const struct mz_kmap_model *m
 	return mz_profile_frame(p, 0, label, NULL, 0, NULL);
 }
 
-static struct mz_profile_sum sum_of(const struct mz_kmap_class *c)
+static struct mz_heap_sum sum_of(const struct mz_kmap_class *c)
 {
-	return (struct mz_profile_sum){
+	return (struct mz_heap_sum){
 		.blocks = c->all.objects,
 		.bytes = c->all.bytes,
 		.live_blocks = c->all.objects - c->freed.objects,
@@ -56,7 +56,7 @@ int mz_profile_of_kmap(struct mz_profile *p, const struct mz_kmap_model *m, stru
 	p->files_cut = m->files_cut;
 	p->last = m->timeline.now - m->timeline.first;
 	for (size_t i = 0; i < m->n_classes; i++) {
-		struct mz_profile_sum sum = sum_of(&m->classes[i]);
+		struct mz_heap_sum sum = sum_of(&m->classes[i]);
 		uint64_t frames[2] = {place_frame(p, m, m->classes[i].place),
 				      object_frame(p, m, (uint32_t)i)};
 		bool global = m->classes[i].global;
@@ -68,8 +68,8 @@ int mz_profile_of_kmap(struct mz_profile *p, const struct mz_kmap_model *m, stru
 				    global ? 1 : 2); /* they are not allocated */
 		if (!s)
 			return mz_fail_memory(err);
-		mz_profile_add(&s->sum, &sum);
-		mz_profile_add(&p->all, &sum);
+		mz_heap_sum_add(&s->sum, &sum);
+		mz_heap_sum_add(&p->all, &sum);
 	}
 	return 0;
 }

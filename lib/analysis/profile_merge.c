@@ -20,15 +20,14 @@ void mz_profile_merge_deinit(struct mz_profile_merge *m)
 }
 
 /* A sum that wraps around would be a small one. */
-static int add_sum(struct mz_profile_sum *to, const struct mz_profile_sum *from,
-		   struct mz_error *err)
+static int add_sum(struct mz_heap_sum *to, const struct mz_heap_sum *from, struct mz_error *err)
 {
 	for (size_t i = 0; i < mz_profile_nvalues; i++)
 		if (mz_profile_get(&mz_profile_values[i], to) >
 		    UINT64_MAX - mz_profile_get(&mz_profile_values[i], from))
 			return mz_fail(err, EOVERFLOW, "the sum of %s is over 2^64",
 				       mz_profile_values[i].name);
-	mz_profile_add(to, from);
+	mz_heap_sum_add(to, from);
 	return 0;
 }
 
@@ -165,7 +164,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* A value that not all recordings have is no value of the sum. */
-static void forget_unknown(struct mz_profile_sum *sum, uint32_t has)
+static void forget_unknown(struct mz_heap_sum *sum, uint32_t has)
 {
 	for (size_t i = 0; i < mz_profile_nvalues; i++)
 		if (!(mz_profile_values[i].has & has))

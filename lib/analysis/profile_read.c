@@ -17,8 +17,8 @@
 static void add_point(struct mz_timeline *timeline, const struct mz_usage *u)
 {
 	struct mz_timeline_bin now = {.at = u->now,
-				      .live = u->all.live,
-				      .blocks = u->all.live_blocks,
+				      .live = u->all.sum.live_bytes,
+				      .blocks = u->all.sum.live_blocks,
 				      .waste = u->all.live_waste};
 
 	mz_timeline_event(timeline, &now, MZ_TIMELINE_HIGHEST);
@@ -79,38 +79,18 @@ int64_t mz_profile_site_of(struct mz_profile *p, struct mz_events *s, uint32_t s
 	return p->from[site] - 1;
 }
 
-static struct mz_profile_sum sum_of(const struct mz_usage_site *s)
-{
-	return (struct mz_profile_sum){
-		.blocks = s->allocs,
-		.bytes = s->bytes,
-		.peak_blocks = s->peak_blocks,
-		.peak_bytes = s->at_peak,
-		.max_blocks = s->max_blocks,
-		.max_bytes = s->max_bytes,
-		.live_blocks = s->live_blocks,
-		.live_bytes = s->live,
-		.temporary = s->temporary,
-		.waste = s->waste,
-		.peak_waste = s->peak_waste,
-		.lifetime = s->lifetime,
-		.reads = s->reads,
-		.writes = s->writes,
-	};
-}
-
 static int add_sites(struct mz_profile *p, struct mz_events *s, const struct mz_usage *u)
 {
 	for (uint32_t i = 0; i < u->sites_cap; i++) {
-		struct mz_profile_sum sum = sum_of(&u->sites[i]);
+		const struct mz_heap_sum *sum = &u->sites[i].sum;
 		int64_t to;
 
-		if (!u->sites[i].allocs)
+		if (!sum->blocks)
 			continue;
 		to = mz_profile_site_of(p, s, i);
 		if (to < 0)
 			return -ENOMEM;
-		mz_profile_add(&p->sites[to].sum, &sum);
+		mz_heap_sum_add(&p->sites[to].sum, sum);
 	}
 	return 0;
 }
@@ -134,7 +114,7 @@ static int describe(struct mz_profile *p, struct mz_events *s, const struct mz_u
 	p->lost = u->lost;
 	memcpy(p->lost_by, u->lost_by, sizeof(p->lost_by));
 	p->files_cut = mz_events_files_cut(s);
-	p->all = sum_of(&u->all);
+	p->all = u->all.sum;
 	p->has = MZ_PROFILE_TOTAL | MZ_PROFILE_PEAK | MZ_PROFILE_LIVE | MZ_PROFILE_LIFETIME;
 	if (!u->sampled)
 		p->has |= MZ_PROFILE_TEMPORARY;

@@ -18,9 +18,19 @@ struct mz_usage_block {
 	uint64_t weight : 8; /* it stands for 2^weight blocks */
 	uint64_t born;	     /* by the clock of lifetimes */
 	uint32_t turn;	     /* of its thread: how many allocations it had made, the lower half */
-	uint32_t site;	     /* of a spare one: the next of them */
-	uint32_t cache;	     /* 0 = none, or not requested */
+	union {
+		uint32_t site;
+		uint32_t next_spare; /* once it has ended */
+	};
+	uint32_t cache; /* 0 = none, or not requested */
 	uint32_t tid;
+};
+
+/* A thread that has allocated. */
+struct mz_usage_thread {
+	uint64_t key;	 /* its tid + 1 */
+	uint32_t number; /* in the order of their first allocation, from 1 */
+	uint32_t turn;	 /* how many allocations it has made, the lower half */
 };
 
 /* There is also one of these for every live block, in a table that is partly empty. */
@@ -33,7 +43,7 @@ int mz_usage_init(struct mz_usage *u)
 {
 	*u = (struct mz_usage){.spare = NONE};
 	if (mz_u64_table_init(&u->live, sizeof(struct mz_usage_live)) < 0 ||
-	    mz_live_init(&u->tids) < 0) {
+	    mz_u64_table_init(&u->tids, sizeof(struct mz_usage_thread)) < 0) {
 		mz_usage_deinit(u);
 		return -ENOMEM;
 	}
@@ -43,7 +53,7 @@ int mz_usage_init(struct mz_usage *u)
 void mz_usage_deinit(struct mz_usage *u)
 {
 	mz_u64_table_deinit(&u->live);
-	mz_live_deinit(&u->tids);
+	mz_u64_table_deinit(&u->tids);
 	free(u->blocks);
 	free(u->sites);
 	free(u->caches);
@@ -78,7 +88,7 @@ static uint32_t new_block(struct mz_usage *u)
 	uint32_t i = u->spare;
 
 	if (i != NONE) {
-		u->spare = u->blocks[i].site;
+		u->spare = u->blocks[i].next_spare;
 		return i;
 	}
 	if (u->blocks_used == u->blocks_cap) {
@@ -97,30 +107,38 @@ static uint32_t new_block(struct mz_usage *u)
 
 static void drop_block(struct mz_usage *u, uint32_t i)
 {
-	u->blocks[i].site = u->spare;
+	u->blocks[i].next_spare = u->spare;
 	u->spare = i;
 }
 
-/* The thread's row, or NULL if it has not allocated yet; size counts its allocations. Most events
- * are of the same thread as the one before, whose row is remembered. */
-static inline struct mz_block *find_thread(struct mz_usage *u, const struct mz_event *ev)
+/* Rare, and therefore not inlined: it would take registers from every event. */
+static __attribute__((noinline)) struct mz_usage_thread *look_up_thread(const struct mz_usage *u,
+									uint64_t key)
+{
+	return mz_u64_table_find(&u->tids, key, sizeof(struct mz_usage_thread));
+}
+
+/* The thread's row, or NULL if it has not allocated yet. Most events are of the same thread as the
+ * one before, whose row is remembered. */
+static inline struct mz_usage_thread *find_thread(struct mz_usage *u, const struct mz_event *ev)
 {
 	uint64_t key = (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull;
 
 	if (!u->thread || u->thread->key != key)
-		u->thread = mz_live_find(&u->tids, key);
+		u->thread = look_up_thread(u, key);
 	return u->thread;
 }
 
-/* A new row moves the others, but becomes the remembered one itself. */
-static struct mz_block *add_thread(struct mz_usage *u, const struct mz_event *ev)
+/* A new row moves the others, but becomes the remembered one itself. Rare, too. */
+static __attribute__((noinline)) struct mz_usage_thread *add_thread(struct mz_usage *u,
+								    const struct mz_event *ev)
 {
 	uint64_t key = (ev->has & MZ_HAS_TID ? ev->tid : 0) + 1ull;
 	bool fresh;
 
-	u->thread = mz_live_insert(&u->tids, key, &fresh);
+	u->thread = mz_u64_table_insert(&u->tids, key, sizeof(*u->thread), &fresh);
 	if (u->thread)
-		u->thread->born = ++u->threads;
+		u->thread->number = (uint32_t)++u->threads;
 	return u->thread;
 }
 
@@ -134,22 +152,22 @@ static void before_change(const struct mz_usage *u, struct mz_usage_site *s)
 {
 	if (s->epoch != u->epoch) {
 		s->epoch = u->epoch;
-		s->at_peak = s->live;
-		s->peak_blocks = s->live_blocks;
-		s->peak_waste = s->live_waste;
+		s->sum.peak_bytes = s->sum.live_bytes;
+		s->sum.peak_blocks = s->sum.live_blocks;
+		s->sum.peak_waste = s->live_waste;
 	}
 }
 
 static void check_peak(struct mz_usage *u, const struct mz_event *ev)
 {
-	if (u->all.live <= u->all.at_peak)
+	if (u->all.sum.live_bytes <= u->all.sum.peak_bytes)
 		return;
 	u->epoch++;
-	u->all.at_peak = u->all.live;
-	u->all.peak_waste = u->all.live_waste;
+	u->all.sum.peak_bytes = u->all.sum.live_bytes;
+	u->all.sum.peak_waste = u->all.live_waste;
 	u->peak_event = u->events;
 	u->peak_time = ev->time;
-	u->all.peak_blocks = u->peak_blocks = u->all.live_blocks;
+	u->all.sum.peak_blocks = u->peak_blocks = u->all.sum.live_blocks;
 }
 
 /* What a block adds to every sum that it is in, with those that it stands for; computed once. */
@@ -164,14 +182,6 @@ static struct share share_of(uint64_t size, uint64_t waste, unsigned weight)
 	return (struct share){1ull << weight, size << weight, waste << weight};
 }
 
-/* Times are what a file says: a sum that does not fit stays the largest, instead of a small one. */
-static inline uint64_t plus(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 /* Of all the blocks that it stands for. */
 static inline uint64_t age_of(const struct mz_usage *u, const struct mz_usage_block *b)
 {
@@ -184,24 +194,24 @@ static inline uint64_t age_of(const struct mz_usage *u, const struct mz_usage_bl
 
 static void add_block(struct mz_usage_site *s, struct share b)
 {
-	s->allocs += b.blocks;
-	s->bytes += b.bytes;
-	s->waste += b.waste;
-	s->live += b.bytes;
-	s->live_blocks += b.blocks;
+	s->sum.blocks += b.blocks;
+	s->sum.bytes += b.bytes;
+	s->sum.waste += b.waste;
+	s->sum.live_bytes += b.bytes;
+	s->sum.live_blocks += b.blocks;
 	s->live_waste += b.waste;
-	if (s->live > s->max_bytes || !s->max_blocks) {
-		s->max_bytes = s->live;
-		s->max_blocks = s->live_blocks;
+	if (s->sum.live_bytes > s->sum.max_bytes || !s->sum.max_blocks) {
+		s->sum.max_bytes = s->sum.live_bytes;
+		s->sum.max_blocks = s->sum.live_blocks;
 	}
 }
 
 static void remove_block(struct mz_usage_site *s, struct share b, uint64_t age, bool temporary)
 {
-	s->temporary += temporary;
-	s->lifetime = plus(s->lifetime, age);
-	s->live -= b.bytes;
-	s->live_blocks -= b.blocks;
+	s->sum.temporary += temporary;
+	s->sum.lifetime = mz_heap_sum_plus(s->sum.lifetime, age);
+	s->sum.live_bytes -= b.bytes;
+	s->sum.live_blocks -= b.blocks;
 	s->live_waste -= b.waste;
 }
 
@@ -209,15 +219,16 @@ static void remove_block(struct mz_usage_site *s, struct share b, uint64_t age, 
 
 /* addr: 0 = not known; thread: the one that ended it, if it ever allocated; seen: it ended now.
  * Inlined into its two callers, because passing the arguments would cost as much as the work. */
-static inline __attribute__((always_inline)) void
-end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struct mz_block *thread, bool seen)
+static inline __attribute__((always_inline)) void end_block(struct mz_usage *u, uint32_t i,
+							    uint64_t addr,
+							    const struct mz_usage_thread *thread,
+							    bool seen)
 {
 	struct mz_usage_block *b = &u->blocks[i];
 	struct share all = share_of(b->size, b->waste, b->weight);
 	uint64_t age = age_of(u, b);
 	/* allocations after one that stands for others may be missing */
-	bool temporary =
-		thread && !b->weight && b->tid == thread->key && b->turn == (uint32_t)thread->size;
+	bool temporary = thread && !b->weight && b->tid == thread->key && b->turn == thread->turn;
 
 	before_change(u, &u->sites[b->site]);
 	remove_block(&u->sites[b->site], all, age, temporary);
@@ -227,14 +238,14 @@ end_block(struct mz_usage *u, uint32_t i, uint64_t addr, const struct mz_block *
 		remove_block(&u->caches[b->cache], all, age, temporary);
 	}
 	if (u->by_thread) {
-		struct mz_usage_site *t = &u->thread_sums[mz_live_find(&u->tids, b->tid)->born];
+		struct mz_usage_site *t = &u->thread_sums[look_up_thread(u, b->tid)->number];
 
 		before_change(u, t);
 		remove_block(t, all, age, temporary);
 	}
 	if (u->history)
-		mz_history_went(u->history, addr, b->size, all.blocks, b->born, seen, u->all.live,
-				u->all.live_blocks);
+		mz_history_went(u->history, addr, b->size, all.blocks, b->born, seen,
+				u->all.sum.live_bytes, u->all.sum.live_blocks);
 	drop_block(u, i);
 }
 
@@ -255,7 +266,7 @@ static void count_stood_for(struct mz_usage *u, struct share all, uint64_t size)
 /* weight: it stands for 2^weight blocks */
 static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t key, unsigned weight)
 {
-	struct mz_block *thread = find_thread(u, ev);
+	struct mz_usage_thread *thread = find_thread(u, ev);
 	struct mz_usage_site *s = row_of(&u->sites, &u->sites_cap, ev->site), *c = NULL;
 	struct mz_usage_site *t = NULL;
 	uint64_t addr = ev->has & MZ_HAS_ADDR ? ev->addr : 0;
@@ -273,8 +284,7 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	if (u->by_cache && ev->has & MZ_HAS_CACHE &&
 	    !(c = row_of(&u->caches, &u->caches_cap, ev->cache)))
 		return -ENOMEM;
-	if (u->by_thread &&
-	    !(t = row_of(&u->thread_sums, &u->thread_sums_cap, (uint32_t)thread->born)))
+	if (u->by_thread && !(t = row_of(&u->thread_sums, &u->thread_sums_cap, thread->number)))
 		return -ENOMEM;
 	l = mz_u64_table_insert(&u->live, key, sizeof(*l), &fresh);
 	if (!l)
@@ -282,12 +292,12 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	if (!fresh)
 		end_unseen(u, l->block, addr);
 	l->block = i;
-	thread->size++;
+	thread->turn++;
 	b = &u->blocks[i];
 	b->size = ev->size;
 	b->waste = waste & UINT64_MAX >> 8;
 	b->weight = weight & 0xff;
-	b->turn = (uint32_t)thread->size;
+	b->turn = thread->turn;
 	b->born = u->now;
 	b->site = ev->site;
 	b->cache = c ? ev->cache : 0;
@@ -306,8 +316,8 @@ static int begin_block(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 		add_block(t, all);
 	}
 	if (u->history)
-		mz_history_came(u->history, addr, ev->size, all.blocks, u->all.live,
-				u->all.live_blocks);
+		mz_history_came(u->history, addr, ev->size, all.blocks, u->all.sum.live_bytes,
+				u->all.sum.live_blocks);
 	check_peak(u, ev);
 	return 0;
 }
@@ -351,11 +361,11 @@ static void add_access(struct mz_usage *u, const struct mz_event *ev, uint64_t k
 	const struct mz_usage_live *l = key ? mz_u64_table_find(&u->live, key, sizeof(*l)) : NULL;
 
 	if (l) {
-		u->sites[u->blocks[l->block].site].reads += ev->size;
-		u->sites[u->blocks[l->block].site].writes += ev->arg;
+		u->sites[u->blocks[l->block].site].sum.reads += ev->size;
+		u->sites[u->blocks[l->block].site].sum.writes += ev->arg;
 	}
-	u->all.reads += ev->size;
-	u->all.writes += ev->arg;
+	u->all.sum.reads += ev->size;
+	u->all.sum.writes += ev->arg;
 }
 
 static void add_lost(struct mz_usage *u, const struct mz_event *ev)
@@ -378,7 +388,7 @@ static inline void begin_event(struct mz_usage *u, const struct mz_event *ev)
 	u->fields |= ev->has;
 	u->now = u->fields & MZ_HAS_TIME ? u->last_time : u->events;
 	if (u->history && ev->kind != MZ_LOST)
-		mz_history_tick(u->history, u->now, u->all.live, u->all.live_blocks);
+		mz_history_tick(u->history, u->now, u->all.sum.live_bytes, u->all.sum.live_blocks);
 }
 
 /* Everything but plain allocations and frees. */
@@ -436,8 +446,9 @@ static void age_the_living(struct mz_usage *u)
 			continue;
 		b = &u->blocks[l->block];
 		age = age_of(u, b);
-		u->sites[b->site].lifetime = plus(u->sites[b->site].lifetime, age);
-		u->all.lifetime = plus(u->all.lifetime, age);
+		u->sites[b->site].sum.lifetime =
+			mz_heap_sum_plus(u->sites[b->site].sum.lifetime, age);
+		u->all.sum.lifetime = mz_heap_sum_plus(u->all.sum.lifetime, age);
 	}
 }
 
@@ -452,30 +463,39 @@ void mz_usage_end(struct mz_usage *u)
 	age_the_living(u);
 }
 
-void mz_usage_site_sum(struct mz_usage_site *to, const struct mz_usage_site *from)
+void mz_usage_merge(struct mz_usage *to, const struct mz_usage *u)
 {
-	to->allocs += from->allocs;
-	to->bytes += from->bytes;
-	to->waste += from->waste;
-	to->temporary += from->temporary;
-	to->live += from->live;
-	to->live_blocks += from->live_blocks;
-	to->live_waste += from->live_waste;
-	to->at_peak += from->at_peak;
-	to->peak_blocks += from->peak_blocks;
-	to->peak_waste += from->peak_waste;
-	to->lifetime = plus(to->lifetime, from->lifetime);
-	to->reads += from->reads;
-	to->writes += from->writes;
+	to->events += u->events;
+	to->allocs += u->allocs;
+	to->frees += u->frees;
+	to->reallocs += u->reallocs;
+	to->failed += u->failed;
+	to->null_frees += u->null_frees;
+	to->unknown += u->unknown;
+	to->over_live += u->over_live;
+	to->lost += u->lost;
+	to->sampled |= u->sampled;
+	to->stood_for += u->stood_for;
+	to->stood_for_bytes += u->stood_for_bytes;
+	to->threads += u->threads;
+	to->fields |= u->fields;
+	to->peak_blocks += u->peak_blocks;
+	for (unsigned i = 0; i < MZ_CALLS; i++)
+		to->calls[i] += u->calls[i];
+	for (unsigned i = 0; i < MZ_LOSSES; i++)
+		to->lost_by[i] += u->lost_by[i];
+	mz_heap_sum_add(&to->all.sum, &u->all.sum);
 }
 
 uint64_t *mz_usage_tids(const struct mz_usage *u)
 {
 	uint64_t *tids = calloc(u->threads + 1, sizeof(*tids));
-	const struct mz_block *t;
-	size_t at = 0;
 
-	while (tids && (t = mz_live_next(&u->tids, &at)))
-		tids[t->born] = t->key - 1;
+	for (size_t i = 0; tids && i <= u->tids.mask; i++) {
+		const struct mz_usage_thread *t = mz_u64_table_slot(&u->tids, i, sizeof(*t));
+
+		if (t->key)
+			tids[t->number] = t->key - 1;
+	}
 	return tids;
 }

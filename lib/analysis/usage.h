@@ -7,25 +7,18 @@
 #ifndef MZ_ANALYSIS_USAGE_H
 #define MZ_ANALYSIS_USAGE_H
 
-#include "trace/live.h"
+#include <memorizer.h>
+
+#include "analysis/heap_sum.h"
+#include "base/u64_table.h"
 
 struct mz_history;
 
+/* A call site while its blocks are counted. */
 struct mz_usage_site {
-	uint64_t allocs;    /* blocks that it made; a realloc makes a block */
-	uint64_t bytes;	    /* requested, in total */
-	uint64_t waste;	    /* given beyond the request, in total */
-	uint64_t temporary; /* blocks that its thread freed before its next allocation */
-	uint64_t live;	    /* bytes, now: at the end, what was never freed */
-	uint64_t live_blocks;
-	uint64_t at_peak; /* bytes that were live at the peak of the program */
-	uint64_t peak_blocks;
-	uint64_t peak_waste;
-	uint64_t max_bytes; /* the site's own peak, and its blocks then */
-	uint64_t max_blocks;
-	uint64_t lifetime;	/* of its blocks, added up; the live ones up to the end */
-	uint64_t reads, writes; /* of its blocks, where the trace counts them */
-	uint64_t epoch;		/* of the peak that at_peak belongs to */
+	struct mz_heap_sum sum;
+	/* inside */
+	uint64_t epoch; /* of the peak that sum.peak_* belong to */
 	uint64_t live_waste;
 };
 
@@ -45,7 +38,7 @@ struct mz_usage {
 	uint32_t fields;
 	uint64_t stood_for, stood_for_bytes; /* of all, what is not in the trace itself */
 	bool sampled; /* blocks stand for others: sums are estimates, temporary is not known */
-	struct mz_usage_site all;    /* the program as one site; at_peak is its peak */
+	struct mz_usage_site all;    /* the program as one site; peak_bytes is its peak */
 	struct mz_usage_site *sites; /* by number of the stack; 0 = not known */
 	uint32_t sites_cap;
 	bool by_cache;		      /* set by the caller before the first event: */
@@ -59,8 +52,8 @@ struct mz_usage {
 	struct mz_u64_table live; /* by address or object: number of the block */
 	struct mz_usage_block *blocks;
 	uint32_t blocks_cap, blocks_used, spare;
-	struct mz_live tids;	 /* tid + 1: born = number, size = allocations */
-	struct mz_block *thread; /* the row of tids that was used last, or NULL */
+	struct mz_u64_table tids;	/* by tid + 1 */
+	struct mz_usage_thread *thread; /* the one of tids that was used last, or NULL */
 	uint64_t epoch;
 };
 
@@ -71,14 +64,15 @@ void mz_usage_deinit(struct mz_usage *u);
  * addresses. 0 or -ENOMEM. */
 int mz_usage_add(struct mz_usage *u, const struct mz_event *ev);
 
-/* Adds the sums of one site to those of another, of another program perhaps. The own peaks
- * of sites were at different times and are not added. */
-void mz_usage_site_sum(struct mz_usage_site *to, const struct mz_usage_site *from);
 /* The numbers of the threads of thread_sums, as the trace has them; the caller frees them. NULL =
  * no memory. */
 uint64_t *mz_usage_tids(const struct mz_usage *u);
 
 /* After the last event: brings the peaks and lifetimes of all sites up to date. */
 void mz_usage_end(struct mz_usage *u);
+
+/* Adds what another recording did. Counts add up; times and places of the peaks are of one
+ * recording each, and the sums of its sites stay its own. */
+void mz_usage_merge(struct mz_usage *to, const struct mz_usage *u);
 
 #endif

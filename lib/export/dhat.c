@@ -37,7 +37,7 @@ static void put_frame(struct mz_json *j, const struct mz_profile *p, uint32_t fr
 static void put_point(struct mz_json *j, const struct mz_profile *p,
 		      const struct mz_profile_site *s)
 {
-	const struct mz_profile_sum *sum = &s->sum;
+	const struct mz_heap_sum *sum = &s->sum;
 	bool total = p->has & MZ_PROFILE_TOTAL;
 	size_t depth;
 	const uint64_t *frames = mz_profile_stack(p, s, &depth);

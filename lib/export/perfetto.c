@@ -192,8 +192,8 @@ static int watch(void *arg, const struct mz_event *ev, const struct mz_usage *u)
 
 		ret = put_note(j, u->now, text ? text : "mark");
 	}
-	count(&j->bytes, u->all.live);
-	count(&j->blocks, u->all.live_blocks);
+	count(&j->bytes, u->all.sum.live_bytes);
+	count(&j->blocks, u->all.sum.live_blocks);
 	return ret;
 }
 
@@ -236,7 +236,7 @@ static void put_callstack(struct job *j, struct mz_buf *profile, const struct mz
 /* The viewer computes what is live as allocated minus freed. */
 static void put_sample(struct job *j, const struct mz_profile *p, size_t i)
 {
-	const struct mz_profile_sum *s = &p->sites[i].sum;
+	const struct mz_heap_sum *s = &p->sites[i].sum;
 
 	mz_proto_u64(&j->inner, SAMPLE_CALLSTACK, i + 1);
 	mz_proto_u64(&j->inner, SAMPLE_ALLOCATED, s->bytes);

@@ -65,7 +65,7 @@ static void put_name(struct mz_store_rows *rows, size_t column, const char *s)
  * By name and not by position: the order of the columns and that of the values may change
  * separately.
  */
-static void put_values(struct mz_store_rows *rows, size_t column, const struct mz_profile_sum *sum)
+static void put_values(struct mz_store_rows *rows, size_t column, const struct mz_heap_sum *sum)
 {
 	const struct mz_store_column *c = mz_store_schema[MZ_STORE_SITE].columns;
 	size_t n = mz_store_schema[MZ_STORE_SITE].n,
@@ -144,7 +144,7 @@ uint64_t mz_store_item_name(struct mz_store_item *item, const struct mz_frame *f
 
 struct sum_row {
 	uint64_t site, stack;
-	struct mz_profile_sum sum;
+	struct mz_heap_sum sum;
 };
 
 struct making {
@@ -205,7 +205,7 @@ static int add_sum(struct mz_pair_index *ix, struct sum_row **rows, size_t *cap,
 		return -ENOMEM;
 	(*rows)[n].site = add->site;
 	(*rows)[n].stack = add->stack;
-	mz_profile_add(&(*rows)[n].sum, &add->sum);
+	mz_heap_sum_add(&(*rows)[n].sum, &add->sum);
 	return 0;
 }
 

@@ -25,7 +25,7 @@ struct mz_store_entry {
 	char *digest, *program, *revision, *host, *kind, *source, *path, *labels, *clock;
 	unsigned shard;
 	uint64_t attempt, time, stored, duration, known, events, lost, rows;
-	struct mz_profile_sum all;
+	struct mz_heap_sum all;
 };
 
 struct mz_store_entries {

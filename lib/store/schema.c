@@ -27,7 +27,7 @@
 		"recording", MZ_STORE_U64, MZ_STORE_ATTEMPT, false                                 \
 	}
 
-/* The order of struct mz_profile_sum's values in all tables. */
+/* The order of struct mz_heap_sum's values in all tables. */
 #define VALUES                                                                                     \
 	NUMBER("blocks"), NUMBER("bytes"), NUMBER("peak_blocks"), NUMBER("peak_bytes"),            \
 		NUMBER("max_blocks"), NUMBER("max_bytes"), NUMBER("live_blocks"),                  \

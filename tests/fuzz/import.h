@@ -42,10 +42,10 @@ static inline void export_tables(struct mz_events *s, struct mz_profile *p,
 /* Sums of sites are sums of the whole. */
 static inline void must_add_up(const struct mz_profile *p)
 {
-	struct mz_profile_sum sum = {0};
+	struct mz_heap_sum sum = {0};
 
 	for (size_t i = 0; i < p->nsites; i++)
-		mz_profile_add(&sum, &p->sites[i].sum);
+		mz_heap_sum_add(&sum, &p->sites[i].sum);
 	MUST(sum.bytes == p->all.bytes && sum.blocks == p->all.blocks);
 	MUST(sum.live_bytes == p->all.live_bytes && sum.live_blocks == p->all.live_blocks);
 }

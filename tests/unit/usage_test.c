@@ -136,17 +136,17 @@ static void compare(const struct mz_usage_site *s, const struct sums *want, uint
 	for (uint32_t a = 0; a < ADDRS; a++)
 		if (blocks[a].live && (site == SITES || blocks[a].site == site))
 			lifetime += end - blocks[a].born;
-	CHECK_EQ(s->allocs, want->allocs);
-	CHECK_EQ(s->bytes, want->bytes);
-	CHECK_EQ(s->temporary, want->temporary);
-	CHECK_EQ(s->lifetime, lifetime);
-	CHECK_EQ(s->live, live);
-	CHECK_EQ(s->live_blocks, n);
+	CHECK_EQ(s->sum.blocks, want->allocs);
+	CHECK_EQ(s->sum.bytes, want->bytes);
+	CHECK_EQ(s->sum.temporary, want->temporary);
+	CHECK_EQ(s->sum.lifetime, lifetime);
+	CHECK_EQ(s->sum.live_bytes, live);
+	CHECK_EQ(s->sum.live_blocks, n);
 	if (site == SITES)
 		return;
-	CHECK_EQ(s->at_peak, want->at_peak);
-	CHECK_EQ(s->peak_blocks, want->peak_blocks);
-	CHECK_EQ(s->max_bytes, want->most);
+	CHECK_EQ(s->sum.peak_bytes, want->at_peak);
+	CHECK_EQ(s->sum.peak_blocks, want->peak_blocks);
+	CHECK_EQ(s->sum.max_bytes, want->most);
 }
 
 static void as_model(void)
@@ -168,7 +168,7 @@ static void as_model(void)
 		CHECK_EQ(u.unknown, unknown);
 		CHECK_EQ(u.over_live, over_live);
 		CHECK_EQ(u.failed, failed);
-		CHECK_EQ(u.all.at_peak, peak);
+		CHECK_EQ(u.all.sum.peak_bytes, peak);
 		CHECK_EQ(u.peak_event, peak_event);
 		for (uint32_t s = 0; s < SITES && s < u.sites_cap; s++)
 			compare(&u.sites[s], &sites[s], s, events * 10);
@@ -202,8 +202,8 @@ static void weights(void)
 	weighted(&u, MZ_ALLOC, MZ_CALL_MALLOC, 48, 7, 6);	 /* no power of two */
 	weighted(&u, MZ_ALLOC, MZ_CALL_MALLOC, 64, 7, 1u << 16); /* too large */
 	weighted(&u, MZ_ALLOC, MZ_CALL_KMALLOC, 80, 7, 8);	 /* flags of the kernel */
-	CHECK_EQ(u.all.live, 8 * 10 + 5 + 3 * 7);
-	CHECK_EQ(u.all.live_blocks, 8 + 4);
+	CHECK_EQ(u.all.sum.live_bytes, 8 * 10 + 5 + 3 * 7);
+	CHECK_EQ(u.all.sum.live_blocks, 8 + 4);
 	weighted(&u, MZ_FREE, MZ_CALL_FREE, 16, 0, 0);
 	weighted(&u, MZ_FREE, MZ_CALL_FREE, 32, 0, 0);
 	weighted(&u, MZ_LOST, MZ_CALL_LOST, 0, 100, 0);
@@ -211,16 +211,16 @@ static void weights(void)
 	CHECK(u.sampled);
 	CHECK_EQ(u.stood_for, 7);
 	CHECK_EQ(u.stood_for_bytes, 7 * 10);
-	CHECK_EQ(u.all.allocs, 12);
-	CHECK_EQ(u.all.bytes, 106);
-	CHECK_EQ(u.all.at_peak, 106);
-	CHECK_EQ(u.sites[1].at_peak, 106);
+	CHECK_EQ(u.all.sum.blocks, 12);
+	CHECK_EQ(u.all.sum.bytes, 106);
+	CHECK_EQ(u.all.sum.peak_bytes, 106);
+	CHECK_EQ(u.sites[1].sum.peak_bytes, 106);
 	CHECK_EQ(u.frees, 9);
 	CHECK_EQ(u.calls[MZ_CALL_FREE], 9);
-	CHECK_EQ(u.all.live, 3 * 7);
+	CHECK_EQ(u.all.sum.live_bytes, 3 * 7);
 	/* the clock is the number of the event, and the last is the eighth */
-	CHECK_EQ(u.all.lifetime, 8 * 5 + 5 + (8 - 3) + (8 - 4) + (8 - 5));
-	CHECK_EQ(u.all.temporary, 0);
+	CHECK_EQ(u.all.sum.lifetime, 8 * 5 + 5 + (8 - 3) + (8 - 4) + (8 - 5));
+	CHECK_EQ(u.all.sum.temporary, 0);
 	mz_usage_deinit(&u);
 }
 
@@ -244,13 +244,61 @@ static void long_lives(void)
 						   .addr = 16,
 						   .time = UINT64_MAX - 1,
 						   .has = MZ_HAS_ADDR | MZ_HAS_TIME}));
-	CHECK_EQ(u.all.lifetime, UINT64_MAX - 2);
+	CHECK_EQ(u.all.sum.lifetime, UINT64_MAX - 2);
 	mz_usage_end(&u);
-	CHECK_EQ(u.all.lifetime, UINT64_MAX);
-	CHECK_EQ(u.sites[0].lifetime, UINT64_MAX);
-	mz_usage_site_sum(&u.all, &u.sites[0]);
-	CHECK_EQ(u.all.lifetime, UINT64_MAX);
+	CHECK_EQ(u.all.sum.lifetime, UINT64_MAX);
+	CHECK_EQ(u.sites[0].sum.lifetime, UINT64_MAX);
+	mz_heap_sum_add(&u.all.sum, &u.sites[0].sum);
+	CHECK_EQ(u.all.sum.lifetime, UINT64_MAX);
 	mz_usage_deinit(&u);
+}
+
+#define VALUES (sizeof(struct mz_heap_sum) / sizeof(uint64_t))
+
+/* No value of a sum is left out, and none becomes small. */
+static void sums_add_up(void)
+{
+	union {
+		struct mz_heap_sum sum;
+		uint64_t value[VALUES];
+	} to, from;
+
+	for (size_t i = 0; i < VALUES; i++) {
+		to.value[i] = 1000 * i + 2;
+		from.value[i] = i % 2 ? i + 1 : UINT64_MAX - 1000 * i;
+	}
+	mz_heap_sum_add(&to.sum, &from.sum);
+	for (size_t i = 0; i < VALUES; i++)
+		CHECK_EQ(to.value[i], i % 2 ? 1001 * i + 3 : UINT64_MAX);
+}
+
+/* What two recordings did, added: the sums, and not what is numbered in one of them only. */
+static void merged(void)
+{
+	struct mz_usage u[2];
+
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(mz_usage_init(&u[i]), 0);
+		weighted(&u[i], MZ_ALLOC, MZ_CALL_MALLOC, 16, 10, 0);
+		weighted(&u[i], MZ_ALLOC, MZ_CALL_MALLOC, 32, 5, 0);
+		weighted(&u[i], MZ_FREE, MZ_CALL_FREE, 16, 0, 0);
+		weighted(&u[i], MZ_FREE, MZ_CALL_FREE, 64, 0, 0);
+		mz_usage_end(&u[i]);
+	}
+	mz_usage_merge(&u[0], &u[1]);
+	CHECK_EQ(u[0].events, 8);
+	CHECK_EQ(u[0].allocs, 4);
+	CHECK_EQ(u[0].frees, 2);
+	CHECK_EQ(u[0].unknown, 2);
+	CHECK_EQ(u[0].threads, 2);
+	CHECK_EQ(u[0].peak_blocks, 4);
+	CHECK_EQ(u[0].calls[MZ_CALL_MALLOC], 4);
+	CHECK_EQ(u[0].all.sum.bytes, 30);
+	CHECK_EQ(u[0].all.sum.peak_bytes, 30);
+	CHECK_EQ(u[0].all.sum.live_bytes, 10);
+	CHECK_EQ(u[0].sites[1].sum.blocks, 2);
+	mz_usage_deinit(&u[0]);
+	mz_usage_deinit(&u[1]);
 }
 
 int main(void)
@@ -258,5 +306,7 @@ int main(void)
 	RUN(as_model);
 	RUN(weights);
 	RUN(long_lives);
+	RUN(sums_add_up);
+	RUN(merged);
 	return test_end();
 }
