@@ -50,9 +50,11 @@ fails() {
 }
 # wait_for COMMAND: wait until it succeeds; give up after 6000 attempts, which take ten minutes at
 # least: on a busy machine, everything is late
-wait_for() {
+wait_for() { wait_until sh -c "$1"; }
+# wait_until COMMAND...: the same for a command or function of this shell
+wait_until() {
 	n=0
-	until sh -c "$1" > /dev/null 2>&1; do
+	until "$@" > /dev/null 2>&1; do
 		[ $n -ge 6000 ] && return 1
 		sleep 0.1
 		n=$((n + 1))
