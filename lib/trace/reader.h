@@ -57,7 +57,11 @@ int mz_reader_check_budget(struct mz_reader *r);
 /* Entries that are added to the tables are charged to this budget, which must outlive them. An
  * entry that exceeds it gets no number. */
 void mz_tables_set_budget(struct mz_tables *t, struct mz_mem_budget *budget);
-/* There was no memory for a string, now or before: who adds many may ask once, at the end. */
+/*
+ * Was there no memory for a string, now or before? mz_tables_string() returns 0 for that alone, but
+ * a 0 that is kept stands for "none". A caller therefore checks each number before it keeps it, or
+ * asks here before it hands out what it has made; it needs no flag of its own.
+ */
 bool mz_tables_incomplete(const struct mz_tables *t);
 
 /*
