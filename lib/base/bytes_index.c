@@ -40,7 +40,8 @@ static uint32_t find(const struct mz_bytes_index *ix, uint64_t h, const void *da
 }
 
 /* A copy in the next item, for which there is room. */
-static bool keep(struct mz_bytes_index *ix, const void *data, size_t len)
+static inline __attribute__((always_inline)) bool keep(struct mz_bytes_index *ix, const void *data,
+						       size_t len)
 {
 	char *copy = malloc(len + 1);
 
