@@ -170,7 +170,8 @@ MZ_API uint32_t mz_tables_string(struct mz_tables *t, const char *s, size_t len)
 MZ_API uint32_t mz_tables_stack(struct mz_tables *t, const uint64_t *ips, size_t depth);
 
 /* Borrowed until the tables are freed; a stack, until four others were asked for. NULL
- * for a number that is not there. */
+ * for a number that is not there. What a damaged file has lost is the string
+ * "(lost string N)" and a frame with the address UINT64_MAX. */
 MZ_API const char *mz_tables_get_string(const struct mz_tables *t, uint32_t id, size_t *len);
 MZ_API const uint64_t *mz_tables_get_stack(const struct mz_tables *t, uint32_t id, size_t *depth);
 
