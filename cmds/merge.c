@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Add up many recordings into one profile. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,7 +44,7 @@ static int add(struct mz_profile_merge *m, char *path, const struct opts *o, str
 	int ret = recording_open(&r, &path, 1, &how, &progress, err);
 
 	if (!ret && !(p = mz_recording_profile(&r, err)))
-		ret = -(err->code ? err->code : EIO);
+		ret = mz_error_code(err);
 	progress_end(&progress);
 	if (!ret && p->lost)
 		console_note("%s: %llu events were lost during recording; the sums are too small",

@@ -16,10 +16,23 @@
 
 /* ---- text --------------------------------------------------------------- */
 
-static int put_text(struct transcode *t, const struct mz_event *ev, size_t n)
+/* A text that says that a name was lost would be read as a name. */
+static void leave_out_lost(const struct mz_tables *t, struct mz_event *ev, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (ev[i].has & MZ_HAS_CACHE && mz_tables_lost_string(t, ev[i].cache))
+			ev[i].cache = 0;
+		if (ev[i].kind == MZ_MARK && mz_tables_lost_string(t, (uint32_t)ev[i].arg))
+			ev[i].arg = 0;
+	}
+}
+
+static int put_text(struct transcode *t, struct mz_event *ev, size_t n)
 {
 	const struct mz_tables *tables = mz_reader_tables(t->in);
 
+	if (mz_tables_lost_strings(tables))
+		leave_out_lost(tables, ev, n);
 	for (size_t i = 0; i < n; i++) {
 		struct mz_event e = ev[i];
 		char *p;
@@ -81,20 +94,25 @@ static int put_classic(struct transcode *t, const struct mz_event *ev, size_t n)
 
 /* ---- container ---------------------------------------------------------- */
 
-/* A string of the input as one of the output; 0 stays 0. */
+/* A string of the input as one of the output; 0 stays 0, and what was lost becomes 0. */
 static int map_string(struct transcode *t, uint32_t *id)
 {
+	const struct mz_tables *tables = mz_reader_tables(t->in);
+	const char *s;
 	size_t len;
-	const char *s = mz_tables_get_string(mz_reader_tables(t->in), *id, &len);
 
-	if (!s) {
+	if (*id < t->n_strings && t->strings[*id]) {
+		*id = t->strings[*id];
+		return 0;
+	}
+	s = mz_tables_get_string(tables, *id, &len);
+	if (!s || mz_tables_lost_string(tables, *id)) {
 		*id = 0;
 		return 0;
 	}
 	if (!mz_array_room((void **)&t->strings, &t->n_strings, *id, sizeof(*t->strings)))
 		return mz_fail_memory(&t->err);
-	if (!t->strings[*id])
-		t->strings[*id] = mz_writer_string(t->writer, s, len);
+	t->strings[*id] = mz_writer_string(t->writer, s, len);
 	*id = t->strings[*id];
 	return *id ? 0 : mz_fail_memory(&t->err);
 }
@@ -280,6 +298,7 @@ static int report(const struct transcode *t)
 	struct mz_unmatched u = mz_reader_unmatched(t->in);
 	bool damaged = transcode_report_damage(t->in, t->damaged);
 
+	lost_tables_note(t->in->in.name, mz_reader_tables(t->in));
 	if (t->in->junk)
 		console_note("%s: %llu lines end in unknown text, which was left out",
 			     t->in->in.name, (unsigned long long)t->in->junk);

@@ -410,7 +410,7 @@ int html_kmem_open(struct html_model *m, struct mz_error *err)
 		return ret;
 	s->in = mz_recording_kmem(&m->recording, err);
 	if (!s->in)
-		return -(err->code ? err->code : EIO);
+		return mz_error_code(err);
 	s->history = mz_history_new();
 	s->layout = mz_layout_new();
 	s->names = mz_tables_new();

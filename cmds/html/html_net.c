@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/reader.h"
+
 /* ---- names ------------------------------------------------------------------------- */
 
 uint32_t html_name_id(struct html_names *n, const char *text)
@@ -14,6 +16,7 @@ uint32_t html_name_id(struct html_names *n, const char *text)
 
 void html_names_json(struct mz_json *w, const struct html_names *n)
 {
+	w->out->failed |= mz_tables_incomplete(n->texts);
 	mz_json_array(w, "names");
 	mz_json_str(w, NULL, ""); /* 0 */
 	for (uint32_t i = 1; i <= mz_tables_strings(n->texts); i++)

@@ -416,7 +416,7 @@ int html_user_open(struct html_model *m, struct mz_error *err)
 		return -ENOMEM;
 	s->in = mz_recording_reader(&m->recording, err);
 	if (!s->in)
-		return -(err->code ? err->code : EIO);
+		return mz_error_code(err);
 	s->sampled = mz_sampled_read(s->in, &s->sampling);
 	s->history = mz_history_new();
 	s->names = mz_tables_new();

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "base/pair_index.h"
+#include "cmds/lost.h"
 #include "cmds/recording.h"
 #include "formats/kmap_events.h"
 
@@ -171,6 +172,8 @@ static int copy(struct job *j)
 	int ret;
 
 	while ((ret = mz_kmap_next(j->in, &rec)) > 0) {
+		if (rec.kind == MZ_KMAP_OBJECT && rec.object.cache_lost)
+			rec.object.cache = (struct mz_kmap_text){0};
 		if (put(j, &rec) < 0)
 			return -EIO;
 		if (++j->records % 65536 == 0)
@@ -202,6 +205,8 @@ static int result(const struct job *j, const char *input)
 	uint64_t bad = mz_kmap_bad_lines(j->in);
 
 	recording_note_map(input, NULL, 0, open_end, cut, bad);
+	if (mz_kmap_tables(j->in))
+		lost_tables_note(input, mz_kmap_tables(j->in));
 	return j->o->strict && (bad || cut || open_end) ? MZ_EXIT_INCOMPLETE : MZ_EXIT_OK;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/json_read.h"
 #include "base/self.h"
 
 static const struct known {
@@ -115,79 +116,182 @@ static void child(const struct compare_allocator *a, const struct compare_how *h
 	_exit(127);
 }
 
-/* The number after "key": in the output of our own replay. */
-static double number(const char *json, const char *key)
-{
-	char want[64];
-	const char *p;
+/* ---- what it says --------------------------------------------------------------- */
 
-	snprintf(want, sizeof(want), "\"%s\":", key);
-	p = strstr(json, want);
-	return p ? strtod(p + strlen(want), NULL) : 0;
+/* What the replay has printed as JSON, other than figures. */
+struct answer {
+	char message[sizeof(((struct mz_error *)0)->text)]; /* of its error; "" = there is none */
+	char allocator[PATH_MAX];
+	double ns, threads;
+};
+
+/* Figures of the replay; several keys of one figure are added up. */
+static const struct figure {
+	const char *key;
+	size_t offset;
+} figures[] = {
+	{"events", offsetof(struct compare_run, events)},
+	{"peak_live_bytes", offsetof(struct compare_run, peak_live)},
+	{"rss_before", offsetof(struct compare_run, rss_before)},
+	{"rss_peak", offsetof(struct compare_run, rss_peak)},
+	{"rss_after", offsetof(struct compare_run, rss_after)},
+	{"minor_faults", offsetof(struct compare_run, faults)},
+	{"major_faults", offsetof(struct compare_run, faults)},
+	{"failed_here", offsetof(struct compare_run, failed)},
+	{"files_cut", offsetof(struct compare_run, files_cut)},
+};
+
+static int read_text(struct mz_json_reader *r, char *to, size_t size, struct mz_error *err)
+{
+	int piece = mz_json_read(r, err);
+
+	if (piece == MZ_JSON_STRING)
+		snprintf(to, size, "%.*s", (int)r->text.len, r->text.len ? r->text.data : "");
+	return mz_json_skip(r, piece, err);
 }
 
-static size_t samples(const char *json, bool by_time, struct mz_sample *s)
+static int read_number(struct mz_json_reader *r, double *to, struct mz_error *err)
 {
-	const char *p = strstr(json, "\"samples\":");
+	int piece = mz_json_read(r, err);
+
+	if (piece == MZ_JSON_NUMBER)
+		*to += (double)r->number;
+	return mz_json_skip(r, piece, err);
+}
+
+/* A list of lists of three numbers. The first is a number of calls or ns, which only the number of
+ * threads tells: see samples_by_time. */
+static int read_samples(struct mz_json_reader *r, struct compare_run *run, struct mz_error *err)
+{
+	int piece = mz_json_read(r, err);
+	unsigned depth = r->depth, k = 0;
 	uint64_t v[3];
-	unsigned k = 0;
-	size_t n = 0;
 
-	for (p = p ? p + 10 : ""; *p && *p != '}' && n < COMPARE_SAMPLES;) {
-		char *end;
-
-		if (*p < '0' || *p > '9') {
-			p++;
+	if (piece != MZ_JSON_ARRAY)
+		return mz_json_skip(r, piece, err);
+	while (r->depth >= depth) {
+		piece = mz_json_read(r, err);
+		if (piece < 0)
+			return piece;
+		if (piece == MZ_JSON_NUMBER && k < 3)
+			v[k++] = (uint64_t)r->number;
+		if (piece != MZ_JSON_ARRAY_END)
 			continue;
-		}
-		v[k++] = strtoull(p, &end, 10);
-		p = end;
-		if (k == 3) {
-			s[n++] = (struct mz_sample){.calls = by_time ? 0 : v[0],
-						    .ns = by_time ? v[0] : 0,
-						    .live = v[1],
-						    .rss = v[2]};
-			k = 0;
-		}
+		if (k == 3 && run->samples < COMPARE_SAMPLES)
+			run->sample[run->samples++] = (struct mz_sample){
+				.calls = v[0], .ns = v[0], .live = v[1], .rss = v[2]};
+		k = 0;
 	}
-	return n;
+	return 0;
 }
 
-static int parse(const struct compare_allocator *a, const char *json, struct compare_run *run,
+/* {"error": {"message": TEXT, ...}} */
+static int read_error(struct mz_json_reader *r, struct answer *a, struct mz_error *err)
+{
+	int piece = mz_json_read(r, err);
+
+	if (piece != MZ_JSON_OBJECT)
+		return mz_json_skip(r, piece, err);
+	while ((piece = mz_json_read(r, err)) == MZ_JSON_KEY) {
+		bool message = !strcmp(r->text.data, "message");
+		int ret = message ? read_text(r, a->message, sizeof(a->message), err)
+				  : mz_json_skip(r, piece, err);
+
+		if (ret < 0)
+			return ret;
+	}
+	return piece < 0 ? piece : 0;
+}
+
+static int read_member(struct mz_json_reader *r, struct compare_run *run, struct answer *a,
+		       struct mz_error *err)
+{
+	const char *key = r->text.data;
+
+	if (!strcmp(key, "error"))
+		return read_error(r, a, err);
+	if (!strcmp(key, "allocator"))
+		return read_text(r, a->allocator, sizeof(a->allocator), err);
+	if (!strcmp(key, "samples"))
+		return read_samples(r, run, err);
+	if (!strcmp(key, "ns"))
+		return read_number(r, &a->ns, err);
+	if (!strcmp(key, "threads"))
+		return read_number(r, &a->threads, err);
+	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++)
+		if (!strcmp(key, figures[i].key))
+			return read_number(r, (double *)(void *)((char *)run + figures[i].offset),
+					   err);
+	return mz_json_skip(r, MZ_JSON_KEY, err);
+}
+
+static int read_object(struct mz_json_reader *r, struct compare_run *run, struct answer *a,
+		       struct mz_error *err)
+{
+	int piece = mz_json_read(r, err), ret = 0;
+
+	while (piece > 0 && !ret && (piece = mz_json_read(r, err)) == MZ_JSON_KEY)
+		ret = read_member(r, run, a, err);
+	return piece < 0 ? piece : ret;
+}
+
+/* The system and our own notes may come first: the object begins with a line. 1; 0: there is no
+ * object; or -errno. */
+static int read_answer(const char *said, const char *name, struct compare_run *run,
+		       struct answer *a, struct mz_error *err)
+{
+	struct mz_json_reader r;
+	struct mz_input in;
+	int ret;
+
+	while (*said && *said != '{') {
+		said += strcspn(said, "\n");
+		said += *said == '\n';
+	}
+	if (!*said)
+		return 0;
+	ret = mz_input_memory(&in, said, strlen(said), name, err);
+	if (ret < 0)
+		return ret;
+	mz_json_reader_init(&r, &in);
+	ret = read_object(&r, run, a, err);
+	mz_json_reader_deinit(&r);
+	mz_input_close(&in);
+	return ret < 0 ? ret : 1;
+}
+
+static int parse(const struct compare_allocator *a, const char *said, struct compare_run *run,
 		 struct mz_error *err)
 {
 	const char *base = strrchr(a->library, '/');
-	const char *used = strstr(json, "\"allocator\":");
-	const char *end = used ? strchr(used, '\n') : NULL;
+	struct answer answer = {0};
+	int ret;
 
+	*run = (struct compare_run){0};
+	ret = read_answer(said, a->name, run, &answer, err);
+	if (ret < 0)
+		return ret;
 	/* a library that could not be loaded is only warned of by the system */
-	if (base && (!used || !memmem(used, (size_t)((end ? end : used + strlen(used)) - used),
-				      base, strlen(base))))
+	if (base && !strstr(answer.allocator, base))
 		return mz_fail(err, ENOEXEC, "%s: it was not loaded, or it does not define malloc",
 			       a->library);
-	run->events = number(json, "events");
-	run->ns = number(json, "ns_per_event");
-	run->peak_live = number(json, "peak_live_bytes");
-	run->rss_before = number(json, "rss_before");
-	run->rss_peak = number(json, "rss_peak");
-	run->rss_after = number(json, "rss_after");
-	run->faults = number(json, "minor_faults") + number(json, "major_faults");
-	run->failed = number(json, "failed_here");
-	run->files_cut = number(json, "files_cut");
+	run->ns = run->events > 0 ? answer.ns / run->events : 0;
 	/* in one thread, calls are counted */
-	run->samples_by_time = number(json, "threads") > 1;
-	run->samples = samples(json, run->samples_by_time, run->sample);
+	run->samples_by_time = answer.threads > 1;
+	for (size_t i = 0; i < run->samples; i++)
+		*(run->samples_by_time ? &run->sample[i].calls : &run->sample[i].ns) = 0;
 	return 0;
 }
 
 static int failed(const struct compare_allocator *a, const char *said, int status,
 		  struct mz_error *err)
 {
-	const char *p = strstr(said, "\"message\": \"");
-	size_t n = p ? strcspn(p + 12, "\"") : 0;
+	struct compare_run run = {0};
+	struct answer answer = {0};
 
-	if (n)
-		return mz_fail(err, EIO, "%.*s", (int)n, p + 12);
+	/* what is no JSON is shown as it is */
+	if (read_answer(said, a->name, &run, &answer, &(struct mz_error){0}) > 0 && *answer.message)
+		return mz_fail(err, EIO, "%s", answer.message);
 	if (WIFSIGNALED(status))
 		return mz_fail(err, EIO, "the replay with %s was ended by signal %d (%s)", a->name,
 			       WTERMSIG(status), strsignal(WTERMSIG(status)));

@@ -4,7 +4,7 @@
 #define MZ_CMDS_REPLAY_REPLAY_OPTIONS_H
 
 #include "cmds/cmd.h"
-#include "cmds/replay/replay_run.h"
+#include "replay/run.h"
 
 struct replay_opts {
 	bool verbose;

@@ -209,7 +209,7 @@ static int send_spool(struct adding *a, struct mz_error *err)
 		return 0;
 	list = mz_store_spool_list(a->o->spool, err);
 	if (!list)
-		return -(err->code ? err->code : EIO);
+		return mz_error_code(err);
 	for (size_t i = 0; list[i] && !ret; i++) {
 		if (all_away(a))
 			a->waiting++;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "trace/reader.h"
 
 #define NAME 320
 
@@ -102,7 +103,7 @@ void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_result_table *a)
 
 	mz_result_init(a, "matrix", "Who accesses whose objects", COLUMNS(columns));
 	names = a->failed ? NULL : owner_names(m, a->strings);
-	if (!names)
+	if (!names || mz_tables_incomplete(a->strings))
 		a->failed = true;
 	for (size_t i = 0; !a->failed && i < m->n_pairs; i++) {
 		const struct mz_kmap_pair *p = &m->pairs[i];

@@ -42,6 +42,7 @@ const uint64_t *mz_kmem_input_stack(const struct mz_kmem_input *in, uint32_t sta
 
 uint64_t mz_kmem_input_site(const struct mz_kmem_input *in, uint32_t site); /* its address */
 const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache);
+bool mz_kmem_input_lost_cache(const struct mz_kmem_input *in, uint32_t cache); /* its name */
 uint32_t mz_kmem_input_sites(const struct mz_kmem_input *in); /* numbers are below it */
 uint32_t mz_kmem_input_caches(const struct mz_kmem_input *in);
 const struct mz_kallsyms *mz_kmem_input_symbols(const struct mz_kmem_input *in);

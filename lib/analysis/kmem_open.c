@@ -50,7 +50,7 @@ static int add_file(struct mz_kmem_input *in, const char *path, struct mz_error 
 {
 	struct mz_reader *r = mz_reader_open_with(path, in->flags, err);
 
-	return r ? add_reader(in, r, path, err) : -(err && err->code ? err->code : EIO);
+	return r ? add_reader(in, r, path, err) : mz_error_code(err);
 }
 
 static int by_cpu(const struct dirent **a, const struct dirent **b)

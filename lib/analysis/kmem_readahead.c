@@ -22,7 +22,7 @@ struct kmem_ahead {
 static void forget(struct kmem_batch *b)
 {
 	for (uint32_t i = 0; i < b->ncaches; i++)
-		free(b->caches[i]);
+		free(b->caches[i].text);
 	b->ncaches = b->nsites = b->nstacks = 0;
 }
 
@@ -61,8 +61,9 @@ static int tell_new(struct kmem_ahead *a, struct kmem_batch *b)
 		size_t len = 0;
 		const char *name = mz_tables_get_string(t, a->caches + 1, &len);
 
-		b->caches[b->ncaches] = strndup(name ? name : "", len);
-		if (!b->caches[b->ncaches])
+		b->caches[b->ncaches] = (struct kmem_cache_name){
+			strndup(name ? name : "", len), mz_tables_lost_string(t, a->caches + 1)};
+		if (!b->caches[b->ncaches].text)
 			return -ENOMEM;
 		b->ncaches++;
 		a->caches++;

@@ -26,12 +26,6 @@ const char *mz_recording_kind_name(enum mz_recording_kind kind)
 	return (unsigned)kind < MZ_RECORDING_KINDS ? names[kind] : NULL;
 }
 
-/* The error of a function that returned NULL, if the caller wants it. */
-static int failed(const struct mz_error *err)
-{
-	return -(err && err->code ? err->code : EIO);
-}
-
 bool mz_recording_has_events(const struct mz_recording *r)
 {
 	return r->kind == MZ_RECORDING_USER || r->kind == MZ_RECORDING_KERNEL;
@@ -66,7 +60,7 @@ static int open_trace(struct mz_recording *r, struct mz_input *in, struct mz_err
 {
 	r->reader = mz_reader_open_input(in, err);
 	if (!r->reader)
-		return failed(err);
+		return mz_error_code(err);
 	r->format = mz_reader_format(r->reader);
 	r->kind = kind_of(r->reader);
 	if (r->kind == MZ_RECORDING_USER)
@@ -75,14 +69,14 @@ static int open_trace(struct mz_recording *r, struct mz_input *in, struct mz_err
 		return 0;
 	r->kmap = mz_kmap_of(r->reader, err);
 	r->reader = NULL;
-	return r->kmap ? 0 : failed(err);
+	return r->kmap ? 0 : mz_error_code(err);
 }
 
 static int open_lines(struct mz_recording *r, struct mz_input *in, struct mz_error *err)
 {
 	r->kind = MZ_RECORDING_KMAP;
 	r->kmap = mz_kmap_open_input(in, err);
-	return r->kmap ? 0 : failed(err);
+	return r->kmap ? 0 : mz_error_code(err);
 }
 
 /* Takes over in. */
@@ -117,7 +111,7 @@ static int open_kernel(struct mz_recording *r, char **paths, int n, struct mz_er
 {
 	r->kind = MZ_RECORDING_KERNEL;
 	r->kmem = mz_kmem_input_open(paths, n, r->o.flags, err);
-	return r->kmem ? 0 : failed(err);
+	return r->kmem ? 0 : mz_error_code(err);
 }
 
 int mz_recording_open(struct mz_recording *r, char **paths, int n,
@@ -262,7 +256,7 @@ static int open_symbols(const struct mz_recording *r, struct mz_symbols_files *f
 	if (ret < 0 || !f->some)
 		return ret;
 	*symbols = mz_symbols_open_kernel(&f->kernel, err);
-	return *symbols ? 0 : failed(err);
+	return *symbols ? 0 : mz_error_code(err);
 }
 
 int mz_recording_symbols(struct mz_recording *r, struct mz_symbols **symbols, struct mz_error *err)
@@ -357,7 +351,7 @@ static int profile_of_events(struct mz_recording *r, struct mz_error *err)
 {
 	struct mz_events *events = mz_recording_events(r, err);
 
-	return events ? mz_profile_read(&r->profile, events, NULL, NULL, err) : failed(err);
+	return events ? mz_profile_read(&r->profile, events, NULL, NULL, err) : mz_error_code(err);
 }
 
 const struct mz_profile *mz_recording_profile(struct mz_recording *r, struct mz_error *err)

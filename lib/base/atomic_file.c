@@ -70,23 +70,24 @@ static int judge_leftover(int fd, const char *path, const char *part, bool overw
 	return 0;
 }
 
-/* A descriptor of the leftover with its lock, or -errno; -ENOENT without a message:
- * there is none. */
-static int open_leftover(const char *path, const char *part, bool overwrite, struct mz_error *err)
+/* 1: *fd is the leftover with its lock; 0: there is none; or -errno. */
+static int open_leftover(const char *path, const char *part, bool overwrite, int *fd,
+			 struct mz_error *err)
 {
-	int fd = open(part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), ret;
+	int ret;
 
-	if (fd < 0 && errno == ENOENT)
-		return -ENOENT;
-	if (fd < 0)
+	*fd = open(part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (*fd < 0 && errno == ENOENT)
+		return 0;
+	if (*fd < 0)
 		return mz_fail(err, errno, "%s: exists and cannot be opened: %s", part,
 			       strerror(errno));
-	ret = judge_leftover(fd, path, part, overwrite, err);
+	ret = judge_leftover(*fd, path, part, overwrite, err);
 	if (ret < 0) {
-		close(fd);
+		close(*fd);
 		return ret;
 	}
-	return fd;
+	return 1;
 }
 
 /* In a folder like /tmp only the owner of a file may replace it. The rename would say so
@@ -181,13 +182,11 @@ int mz_atomic_file_check(const char *path, unsigned how, struct mz_error *err)
 	part = part_name(path);
 	if (!part)
 		return mz_fail_memory(err);
-	fd = open_leftover(path, part, how & MZ_FILE_REPLACE, err);
+	ret = open_leftover(path, part, how & MZ_FILE_REPLACE, &fd, err);
 	free(part);
-	if (fd >= 0)
+	if (ret > 0)
 		close(fd);
-	if (fd < 0 && fd != -ENOENT)
-		return fd;
-	return check_folder(path, err);
+	return ret < 0 ? ret : check_folder(path, err);
 }
 
 /* ---- opening ------------------------------------------------------------ */
@@ -202,12 +201,12 @@ static int create(struct mz_atomic_file *f)
  * that replace it at the same time one is refused. */
 static int replace_leftover(struct mz_atomic_file *f, struct mz_error *err)
 {
-	int old = open_leftover(f->path, f->part, f->how & MZ_FILE_REPLACE, err), ret;
+	int old, ret = open_leftover(f->path, f->part, f->how & MZ_FILE_REPLACE, &old, err);
 
-	if (old == -ENOENT) /* it went just now: the other writer's file is finished */
+	if (!ret) /* it went just now: the other writer's file is finished */
 		return in_use(f->path, f->part, err);
-	if (old < 0)
-		return old;
+	if (ret < 0)
+		return ret;
 	ret = unlink(f->part) ? -errno : create(f);
 	close(old);
 	if (ret < 0)

@@ -39,10 +39,24 @@ static uint32_t find(const struct mz_bytes_index *ix, uint64_t h, const void *da
 	}
 }
 
+/* A copy in the next item, for which there is room. */
+static inline __attribute__((always_inline)) bool keep(struct mz_bytes_index *ix, const void *data,
+						       size_t len)
+{
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return false;
+	if (len)
+		memcpy(copy, data, len);
+	copy[len] = '\0';
+	ix->items[ix->count++] = (struct mz_bytes_item){copy, len};
+	return true;
+}
+
 uint32_t mz_bytes_index_put(struct mz_bytes_index *ix, const void *data, size_t len)
 {
 	uint32_t number;
-	char *copy;
 	uint64_t h;
 	size_t at;
 
@@ -52,12 +66,15 @@ uint32_t mz_bytes_index_put(struct mz_bytes_index *ix, const void *data, size_t 
 	number = find(ix, h, data, len, &at);
 	if (number != MZ_HASH_NONE)
 		return number;
-	copy = malloc(len + 1);
-	if (!copy)
+	if (!keep(ix, data, len))
 		return MZ_HASH_NONE;
-	if (len)
-		memcpy(copy, data, len);
-	copy[len] = '\0';
-	ix->items[ix->count++] = (struct mz_bytes_item){copy, len};
 	return mz_hash_index_enter(&ix->index, h, at);
+}
+
+/* The number is one of the index's, which has no slot for it. */
+uint32_t mz_bytes_index_add(struct mz_bytes_index *ix, const void *data, size_t len)
+{
+	if ((ix->count == ix->cap && !grow(ix)) || !keep(ix, data, len))
+		return MZ_HASH_NONE;
+	return (uint32_t)ix->index.count++;
 }

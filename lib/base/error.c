@@ -59,6 +59,12 @@ int mz_fail_memory(struct mz_error *err)
 	return mz_fail(err, ENOMEM, "out of memory");
 }
 
+int mz_error_code(const struct mz_error *err)
+{
+	/* a failure must not become a success if the message is missing */
+	return err && err->code ? -err->code : -EIO;
+}
+
 void *mz_zalloc(size_t size, struct mz_error *err)
 {
 	void *p = calloc(1, size);

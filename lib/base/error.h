@@ -16,6 +16,9 @@ int mz_fail_line(struct mz_error *err, int code, uint64_t line, const char *fmt,
 	__attribute__((format(printf, 4, 5)));
 
 int mz_fail_memory(struct mz_error *err);
+/* For callers of a function that has returned NULL: -errno, as it set the error. -EIO if nobody
+ * asked for the error. */
+int mz_error_code(const struct mz_error *err);
 /* Memory of zeros; NULL with the error set. */
 void *mz_zalloc(size_t size, struct mz_error *err);
 

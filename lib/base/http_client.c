@@ -122,7 +122,7 @@ static int open_talk(struct talk *t)
 	if (t->fd < 0)
 		return broken(t, code, "cannot connect");
 	if (t->s->tls && !(t->tls = mz_tls_open(t->fd, t->s->host, t->err)))
-		return -(t->err && t->err->code ? t->err->code : EPROTO);
+		return mz_error_code(t->err);
 	return 0;
 }
 

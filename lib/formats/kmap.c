@@ -433,6 +433,11 @@ unsigned mz_kmap_files_cut(const struct mz_kmap *k)
 	return k->reader ? mz_reader_files_cut(k->reader) : 0;
 }
 
+const struct mz_tables *mz_kmap_tables(const struct mz_kmap *k)
+{
+	return k->reader ? mz_reader_tables(k->reader) : NULL;
+}
+
 uint64_t mz_kmap_bytes(const struct mz_kmap *k)
 {
 	if (k->batch)

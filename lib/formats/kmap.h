@@ -77,6 +77,7 @@ struct mz_kmap_object {
 	uint8_t pointers;			   /* enum mz_kmap_pointers */
 	uint8_t shape;				   /* enum mz_kmap_shape */
 	struct mz_kmap_text comm;		   /* "hardirq", "softirq": pid is 0 */
+	bool cache_lost;			   /* cache only says so */
 	struct mz_kmap_text type, cache, new_type; /* empty = not known */
 };
 
@@ -152,8 +153,9 @@ uint64_t mz_kmap_bad_lines(const struct mz_kmap *k); /* left out so far */
 bool mz_kmap_open_end(const struct mz_kmap *k);
 /* How many containers end early (trace/early_end.h); known once the map is read. */
 unsigned mz_kmap_files_cut(const struct mz_kmap *k);
-uint64_t mz_kmap_bytes(const struct mz_kmap *k); /* read so far, unpacked */
-double mz_kmap_share(const struct mz_kmap *k);	 /* of the file, so far; < 0 = not known */
+const struct mz_tables *mz_kmap_tables(const struct mz_kmap *k); /* of a container; or NULL */
+uint64_t mz_kmap_bytes(const struct mz_kmap *k);		 /* read so far, unpacked */
+double mz_kmap_share(const struct mz_kmap *k); /* of the file, so far; < 0 = not known */
 const char *mz_kmap_name(const struct mz_kmap *k);
 /* A note for the user about how the map was read; NULL = none. */
 const char *mz_kmap_note(const struct mz_kmap *k, char *buf, size_t size);

@@ -2,7 +2,6 @@
 /* Find and open the files that belong to a KMAP, by their names. */
 #include "formats/kmap_beside.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,5 +58,5 @@ int mz_kmap_calls_beside(const char *map, struct mz_kmap **calls, struct mz_erro
 	}
 	in.own_fd = true;
 	*calls = mz_kmap_open_input(&in, err);
-	return *calls ? 1 : err && err->code ? -err->code : -EIO;
+	return *calls ? 1 : mz_error_code(err);
 }

@@ -130,6 +130,12 @@ static int take_mark(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 	struct mz_kmap_text t = text_of(u, (uint32_t)ev->arg);
 	struct mz_kmap_record *rec;
 
+	/* a copy of a damaged file has marks without a text */
+	if (!t.p || mz_tables_lost_string(mz_reader_tables(u->r), (uint32_t)ev->arg)) {
+		/* perhaps the names of the objects that follow: those before it are not theirs */
+		u->form.comm = u->form.type = u->form.new_type = (struct mz_kmap_text){0};
+		return 0;
+	}
 	if (starts(&t, "kmap.form:")) {
 		u->line = t;
 		return 0;
@@ -176,8 +182,10 @@ static int take_alloc(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 	o->size = ev->size;
 	o->given = ev->given;
 	o->alloc_time = u->last_time + mz_unzigzag(ev->arg);
-	if (ev->has & MZ_HAS_CACHE)
+	if (ev->has & MZ_HAS_CACHE) {
 		o->cache = text_of(u, ev->cache);
+		o->cache_lost = mz_tables_lost_string(mz_reader_tables(u->r), ev->cache);
+	}
 	u->last_time = o->alloc_time;
 	u->open = true;
 	return 0;

@@ -254,7 +254,7 @@ static int take_event(struct mz_reader *r, struct mz_event ev, struct mz_cursor 
 	s->ev = ev;
 	s->number = r->line;
 	s->pending = s->in_chain = true;
-	return s->site.failed ? mz_fail_memory(&r->error) : 0;
+	return s->site.failed || mz_tables_incomplete(r->tables) ? mz_fail_memory(&r->error) : 0;
 }
 
 static int take_loss(struct mz_reader *r, struct mz_event ev, struct mz_cursor rest)

@@ -376,5 +376,5 @@ int kmem_drain_open(struct kmem_drain *d, bool overwrite, struct mz_error *err)
 		return mz_fail_memory(err);
 	d->last_time = d->looked = d->k->start;
 	d->w = mz_writer_open_file(d->path, &o, err);
-	return d->w ? 0 : -(err && err->code ? err->code : EIO);
+	return d->w ? 0 : mz_error_code(err);
 }

@@ -23,18 +23,19 @@ static int add_file(struct mz_sha256 *s, const char *path, struct mz_error *err)
 	int fd = mz_open_regular(path, NULL);
 	char *buf = malloc(1 << 20);
 	ssize_t n = -1;
+	int ret = 0;
 
 	if (fd >= 0 && buf)
 		while ((n = read(fd, buf, 1 << 20)) > 0)
 			mz_sha256_add(s, buf, (size_t)n);
 	free(buf);
 	if (!buf)
-		mz_fail_memory(err);
+		ret = mz_fail_memory(err);
 	else if (n < 0)
-		mz_fail(err, errno, "%s: %s", path, strerror(errno));
+		ret = mz_fail(err, errno, "%s: %s", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
-	return n < 0 ? -(err && err->code ? err->code : EIO) : 0;
+	return ret;
 }
 
 /*

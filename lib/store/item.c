@@ -508,7 +508,7 @@ int mz_store_item_make(struct mz_store_item *item, struct mz_recording *r, const
 		ret = read_kmap(item, r, err);
 	p = ret ? NULL : mz_recording_profile(r, err);
 	if (!p)
-		return ret ? ret : -(err && err->code ? err->code : EIO);
+		return ret ? ret : mz_error_code(err);
 	ret = add_profile(item, p, err);
 	if (ret)
 		return ret;

@@ -5,6 +5,7 @@
 
 #include "symbols/private.h"
 #include "symbols/rust_demangle.h"
+#include "trace/reader.h"
 
 #define RUST_NAME 8192 /* bytes of a readable name */
 
@@ -245,6 +246,8 @@ bool mz_symbols_find(struct mz_symbols *s, uint64_t ip, struct mz_symbol *out)
 
 	if (find_name(s, ip, out))
 		return true;
+	if (ip == MZ_LOST_FRAME) /* find_name() has emptied out */
+		return false;
 	/* the call is before the address that it returns to */
 	if (id == MZ_PAIR_INDEX_NONE ||
 	    !mz_array_room((void **)&s->found, &s->cap_found, id, sizeof(*s->found)) ||

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "symbols/debuginfo.h"
 #include "symbols/types_private.h"
+#include "trace/reader.h"
 
 #define DEEP  16 /* structures within structures */
 #define NAMED 3	 /* members in the same bytes that are named */
@@ -57,7 +58,9 @@ const char *mz_types_source(const struct mz_types *t)
 int mz_types_ask(struct mz_types *t, const struct mz_types_query *q, struct mz_types_answer *out)
 {
 	*out = (struct mz_types_answer){.type = MZ_TYPES_NONE, .how = MZ_TYPES_UNKNOWN};
-	return t->ops->ask(t, q, out);
+	int ret = t->ops->ask(t, q, out);
+
+	return ret >= 0 && mz_tables_incomplete(t->strings) ? -ENOMEM : ret;
 }
 
 const char *mz_types_name(const struct mz_types *t, uint32_t type)
@@ -129,7 +132,7 @@ int mz_types_fill(struct mz_types *t, uint32_t type)
 	for (uint32_t i = 0; i + 1 < n->n; i++)
 		if (!t->members[n->first + i].size)
 			t->members[n->first + i].offset = UINT64_MAX;
-	return ret;
+	return ret >= 0 && mz_tables_incomplete(t->strings) ? -ENOMEM : ret;
 }
 
 /* A flexible array at the end makes any larger size possible. */

@@ -49,6 +49,7 @@ struct mz_types {
 struct mz_types *mz_types_new(const struct mz_types_ops *ops, void *source);
 /* The number of a node; *fresh: it is new, and to be described. MZ_TYPES_NONE: no memory. */
 uint32_t mz_types_node(struct mz_types *t, uint64_t from, unsigned variant, bool *fresh);
+/* 0: no name, or no memory, which mz_types_ask() and mz_types_fill() then report. */
 uint32_t mz_types_string(struct mz_types *t, const char *s);
 /* Between the start of fill() and its end nothing else may be filled. */
 int mz_types_add_member(struct mz_types *t, uint32_t type, const char *name, uint32_t of,

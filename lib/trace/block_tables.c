@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "trace/block.h"
+#include "trace/reader.h"
+#include "trace/stack_tree.h"
 
 #define MAX_KEY	 255
 #define MAX_BODY (1u << 24)
@@ -199,7 +201,7 @@ static int fill_strings(struct mz_tables *t, uint64_t first, uint64_t lost)
 		uint32_t n = mz_tables_strings(t) + 1;
 		int len = snprintf(text, sizeof(text), "(lost string %u)", n);
 
-		if (mz_tables_string(t, text, (size_t)len) != n)
+		if (mz_tables_add_lost(t, text, (size_t)len) != n)
 			return -ENOMEM;
 	}
 	return 0;
@@ -244,16 +246,16 @@ int mz_strings_get(struct mz_tables *t, struct mz_packer *pk, const void *payloa
 
 static int fill_stacks(struct mz_tables *t, uint64_t first, uint64_t lost)
 {
+	struct mz_stack_tree *tree = mz_tables_tree(t);
+	int ret = 0;
+
 	if (first <= mz_tables_stacks(t) || first - mz_tables_stacks(t) - 1 > lost)
 		return -EBADMSG;
-	while (mz_tables_stacks(t) + 1 < first) {
-		/* no real frame has such an address */
-		uint64_t ip[2] = {UINT64_MAX, mz_tables_stacks(t) + 1};
-
-		if (mz_tables_stack(t, ip, 2) != ip[1])
-			return -ENOMEM;
-	}
-	return 0;
+	if (mz_tables_stacks(t) + 1 < first)
+		ret = mz_stack_tree_add_lost(tree);
+	while (!ret && mz_tables_stacks(t) + 1 < first)
+		ret = mz_stack_tree_add_stack(tree, tree->nodes);
+	return ret;
 }
 
 /* All lengths come from the file, so each is bounded before it is used as an index. */

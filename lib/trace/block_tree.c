@@ -7,9 +7,7 @@
 #include "trace/callees.h"
 #include "trace/stack_tree.h"
 
-/* No real frame has such an address: it stands for one from a damaged block. */
-#define LOST_FRAME UINT64_MAX
-#define MAX_UP	   64 /* how many callers a reader goes up to find where a chain begins */
+#define MAX_UP 64 /* how many callers a reader goes up to find where a chain begins */
 
 /* Nodes are stored in chains, in which each node is called by the one before it. A new stack is
  * one chain, which begins where the stack leaves the known ones. */
@@ -171,7 +169,7 @@ static int skip_lost(struct mz_stack_tree *t, uint64_t node, uint64_t stack, uin
 	    stack - t->stacks - 1 > lost)
 		return -EBADMSG;
 	while (!ret && t->nodes + 1 < node)
-		ret = mz_stack_tree_add_node(t, 0, LOST_FRAME);
+		ret = mz_stack_tree_add_lost(t);
 	if (!ret && t->stacks + 1 < stack && !t->nodes)
 		return -EBADMSG;
 	while (!ret && t->stacks + 1 < stack)

@@ -3,6 +3,7 @@
 #include <memorizer.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/bytes_index.h"
 #include "trace/block.h"
 #include "trace/reader.h"
@@ -13,6 +14,9 @@ struct mz_tables {
 	struct mz_stack_tree stacks;
 	struct mz_mem_budget *budget; /* NULL: there is no account */
 	bool incomplete;	      /* a string got no number */
+	bool *is_lost;		      /* by string, up to the last one that was lost */
+	size_t is_lost_cap;
+	uint32_t lost; /* strings */
 };
 
 /* Numbers of tables begin with 1; 0 = no memory. */
@@ -37,6 +41,7 @@ void mz_tables_free(struct mz_tables *t)
 		return;
 	mz_bytes_index_deinit(&t->strings);
 	mz_stack_tree_deinit(&t->stacks);
+	free(t->is_lost);
 	free(t);
 }
 
@@ -55,6 +60,34 @@ uint32_t mz_tables_string(struct mz_tables *t, const char *s, size_t len)
 		id = 0;
 	t->incomplete |= !id;
 	return id;
+}
+
+uint32_t mz_tables_add_lost(struct mz_tables *t, const char *shown, size_t len)
+{
+	size_t id = t->strings.count + 1;
+
+	if (!mz_mem_take(t->budget, len + MZ_MEM_ENTRY) ||
+	    !mz_array_room((void **)&t->is_lost, &t->is_lost_cap, id, sizeof(*t->is_lost)) ||
+	    mz_bytes_index_add(&t->strings, shown, len) == MZ_HASH_NONE)
+		return 0;
+	t->is_lost[id] = true;
+	t->lost++;
+	return (uint32_t)id;
+}
+
+bool mz_tables_lost_string(const struct mz_tables *t, uint32_t id)
+{
+	return id < t->is_lost_cap && t->is_lost[id];
+}
+
+uint32_t mz_tables_lost_strings(const struct mz_tables *t)
+{
+	return t->lost;
+}
+
+uint32_t mz_tables_lost_frames(const struct mz_tables *t)
+{
+	return t->stacks.lost;
 }
 
 bool mz_tables_incomplete(const struct mz_tables *t)

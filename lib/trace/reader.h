@@ -57,9 +57,25 @@ int mz_reader_check_budget(struct mz_reader *r);
 /* Entries that are added to the tables are charged to this budget, which must outlive them. An
  * entry that exceeds it gets no number. */
 void mz_tables_set_budget(struct mz_tables *t, struct mz_mem_budget *budget);
-/* There was no memory for a string, now or earlier: a caller that adds many strings may check once,
- * at the end. */
+/*
+ * Was there no memory for a string, now or before? mz_tables_string() returns 0 for that alone, but
+ * a 0 that is kept stands for "none". A caller therefore checks each number before it keeps it, or
+ * asks here before it hands out what it has made; it needs no flag of its own.
+ */
 bool mz_tables_incomplete(const struct mz_tables *t);
+
+/*
+ * What a damaged or cut file has lost of its tables still has numbers. mz_tables_get_string() of a
+ * lost string says that it was lost: a text to be shown, but no name, so it is not to be copied as
+ * one. A lost frame has an address that no code has; docs/format.md reserves it, so it stays lost
+ * in every file that the stack is copied to.
+ */
+#define MZ_LOST_FRAME UINT64_MAX
+bool mz_tables_lost_string(const struct mz_tables *t, uint32_t id);
+uint32_t mz_tables_lost_strings(const struct mz_tables *t); /* how many */
+uint32_t mz_tables_lost_frames(const struct mz_tables *t);
+/* The number of a string that was lost, for which this text is shown; 0 = no memory. */
+uint32_t mz_tables_add_lost(struct mz_tables *t, const char *shown, size_t len);
 
 /* A reader of what is left of an input, which it takes over, in failure too. */
 struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err);

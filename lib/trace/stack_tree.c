@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/reader.h"
+
 #define MOST	   0x7fffffffu
 #define NODE_BYTES 40u /* of a node in all arrays, with the room that is left in them */
 
@@ -137,6 +139,14 @@ int mz_stack_tree_add_node(struct mz_stack_tree *t, uint32_t parent, uint64_t ip
 	((uint64_t *)t->ip.data)[t->nodes] = ip;
 	((uint16_t *)t->depth.data)[t->nodes] = (uint16_t)depth;
 	return 0;
+}
+
+int mz_stack_tree_add_lost(struct mz_stack_tree *t)
+{
+	int ret = mz_stack_tree_add_node(t, 0, MZ_LOST_FRAME);
+
+	t->lost += !ret;
+	return ret;
 }
 
 int mz_stack_tree_add_stack(struct mz_stack_tree *t, uint32_t node)

@@ -21,6 +21,7 @@ struct mz_stack_tree {
 	/* by node: 0 is where all stacks begin, which is no frame */
 	struct mz_spill_array parent, ip, depth, stack_of;
 	uint32_t nodes;		       /* the last one */
+	uint32_t lost;		       /* nodes */
 	struct mz_spill_array node_of; /* by stack */
 	uint32_t stacks;
 	/* Finds nodes by parent and ip. Most nodes have one child, which lies next to what was
@@ -51,6 +52,8 @@ uint32_t mz_stack_tree_put(struct mz_stack_tree *t, const uint64_t *ips, size_t 
 /* A node, and a stack that ends at a node, exactly as given: for readers of files. 0 or -ENOMEM. */
 int mz_stack_tree_add_node(struct mz_stack_tree *t, uint32_t parent, uint64_t ip);
 int mz_stack_tree_add_stack(struct mz_stack_tree *t, uint32_t node);
+/* The same for a frame that was lost: an outermost one with the address MZ_LOST_FRAME. */
+int mz_stack_tree_add_lost(struct mz_stack_tree *t);
 
 /* The frames of a stack, innermost first, valid until MZ_STACK_SCRATCH others have been looked up.
  * NULL: no such stack. */

@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "tests/unit/test.h"
+#include "trace/block.h"
 #include "trace/chunk.h"
+#include "trace/reader.h"
 #include "trace/writer.h"
 #include <memorizer.h>
 
@@ -710,6 +712,66 @@ static void short_columns_are_mixed(void)
 	}
 }
 
+/* The bytes of one table's block are changed: its checksum is wrong. */
+static void damage_first(unsigned type)
+{
+	size_t size, at = MZ_WIRE_HEADER_SIZE;
+	char *bytes = file_bytes(&size);
+	struct mz_block_frame frame;
+	FILE *f;
+
+	while (at + MZ_WIRE_FRAME_SIZE < size &&
+	       mz_block_frame_get((const uint8_t *)bytes + at, &frame) && frame.type != type)
+		at += MZ_WIRE_FRAME_SIZE + frame.size;
+	CHECK(at + MZ_WIRE_FRAME_SIZE < size && frame.type == type);
+	bytes[at + MZ_WIRE_FRAME_SIZE] ^= 1;
+	f = fopen(path, "wb");
+	CHECK(f && fwrite(bytes, 1, size, f) == size && !fclose(f));
+	free(bytes);
+}
+
+/* What is lost has its number, says so, and is not taken for what has the same text. */
+static void lost_tables(void)
+{
+	static const char *const names[] = {"one", "(lost string 1)", "(lost string 2)"};
+	struct mz_writer_options o = {.overwrite = true};
+	struct mz_writer *w = mz_writer_open(path, &o, NULL);
+	const struct mz_tables *t;
+	struct mz_event ev[8];
+	struct mz_reader *r;
+	const uint64_t *ip;
+	size_t depth, len;
+
+	for (uint64_t i = 1; i <= 3; i++) {
+		struct mz_event e = {.kind = MZ_ALLOC, .call = MZ_CALL_KMALLOC, .object = i};
+
+		e.has = MZ_HAS_SITE | MZ_HAS_CACHE;
+		e.site = mz_writer_stack(w, &i, 1);
+		e.cache = mz_writer_string(w, names[i - 1], strlen(names[i - 1]));
+		CHECK(!mz_writer_add(w, &e, 1) && !mz_writer_flush(w));
+	}
+	CHECK(!mz_writer_close(w, NULL));
+	damage_first(MZ_BLOCK_STRINGS);
+	damage_first(MZ_BLOCK_CHAINS);
+	r = mz_reader_open(path, NULL);
+	while (mz_reader_read(r, ev, 8) > 0)
+		;
+	t = mz_reader_tables(r);
+	CHECK_EQ(mz_tables_strings(t), 3);
+	CHECK_EQ(mz_tables_lost_strings(t), 1);
+	CHECK(mz_tables_lost_string(t, 1) && !mz_tables_lost_string(t, 2));
+	CHECK(!mz_tables_lost_string(t, 0) && !mz_tables_lost_string(t, 1000));
+	CHECK(!strcmp(mz_tables_get_string(t, 1, &len), "(lost string 1)"));
+	CHECK(!strcmp(mz_tables_get_string(t, 2, &len), "(lost string 1)"));
+	CHECK_EQ(mz_tables_stacks(t), 3);
+	CHECK_EQ(mz_tables_lost_frames(t), 1);
+	ip = mz_tables_get_stack(t, 1, &depth);
+	CHECK(ip && depth == 1 && ip[0] == MZ_LOST_FRAME);
+	ip = mz_tables_get_stack(t, 2, &depth);
+	CHECK(ip && depth == 1 && ip[0] == 2);
+	mz_reader_close(r);
+}
+
 int main(void)
 {
 	test_folder(dir, path, "t.cmt");
@@ -719,6 +781,7 @@ int main(void)
 	RUN(fields_can_be_dropped);
 	RUN(raw_blocks_are_named);
 	RUN(tables_and_attributes);
+	RUN(lost_tables);
 	RUN(selection);
 	RUN(many_producers);
 	RUN(summary);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Start the decoder process and run the replay threads. */
-#include "cmds/replay/replay_run.h"
+#include "replay/run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
  * only calls the allocator. Only the loop that makes the calls is timed: neither decoding nor
  * waiting for the decoder is included.
  */
-#ifndef MZ_CMDS_REPLAY_REPLAY_RUN_H
-#define MZ_CMDS_REPLAY_REPLAY_RUN_H
+#ifndef MZ_REPLAY_RUN_H
+#define MZ_REPLAY_RUN_H
 
 #include "replay/engine.h"
 
