@@ -15,6 +15,8 @@ OPTIM    ?= -O2 -g
 # where the build was must not be in what a package holds
 PREFIX_MAP := $(filter -ffile-prefix-map=%,$(OPTIM))
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
+# no function needs a large stack, however it is compiled
+WARN     += -Wframe-larger-than=262144
 CPPFLAGS := -Iinclude -Ilib -I. -I$(O)/gen -D_GNU_SOURCE
 CFLAGS   := -std=gnu11 $(OPTIM) $(WARN) -fvisibility=hidden -fPIC -fno-strict-aliasing
 LDLIBS   := -lzstd -lz -lsqlite3 -ldw -lelf -llzma -lm -lpthread -ldl

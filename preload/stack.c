@@ -174,24 +174,20 @@ static unsigned take_stack(struct told *k, unsigned max, uint8_t *how)
 
 static size_t build_id(const struct mz_module *m, char *hex, size_t size)
 {
-	const ElfW(Ehdr) *head = (const void *)m->start;
-	const ElfW(Phdr) * ph;
+	const ElfW(Phdr) *ph = NULL;
+	/* the notes are with the tables of a module whose segments make sense */
+	unsigned headers = m->tables ? mz_program_headers(m, &ph) : 0;
 	size_t n = 0;
 
 	hex[0] = '-';
 	hex[1] = '\0';
-	/* the headers are in the first page; the notes, with the tables of a module whose
-	 * segments make sense */
-	if (!m->tables || memcmp(head->e_ident, ELFMAG, SELFMAG) || head->e_phoff > 4096 ||
-	    head->e_phnum > (4096 - head->e_phoff) / sizeof(*ph))
-		return 1;
-	ph = (const void *)(m->start + head->e_phoff);
-	for (unsigned i = 0; i < head->e_phnum; i++) {
-		uintptr_t at = m->bias + ph[i].p_vaddr, end = at + ph[i].p_memsz;
+	for (unsigned i = 0; i < headers; i++) {
+		uintptr_t at = m->bias + ph[i].p_vaddr, end = at + ph[i].p_filesz;
 
-		if (at < m->start || end < at || end > m->end || end - at > MOST_NOTES)
+		if (ph[i].p_type != PT_NOTE || end < at || end - at > MOST_NOTES ||
+		    !mz_may_read(m, at, end - at))
 			continue;
-		while (ph[i].p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) < end) {
+		while (at + sizeof(ElfW(Nhdr)) < end) {
 			const ElfW(Nhdr) *note = (const void *)at;
 			const uint8_t *data =
 				(const void *)(at + sizeof(*note) + ((note->n_namesz + 3u) & ~3u));

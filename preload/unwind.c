@@ -9,7 +9,9 @@
 
 #include "system.h"
 
-#define PAGE 4096u
+#define PAGE	    4096u
+#define PAGES	    4096u /* kept pages: 32 KiB */
+#define HEADER_MOST 32u	  /* of .eh_frame_hdr, before its search table */
 
 /* ---- the module, without a lock: glibc 2.35 and later ------------------------ */
 
@@ -25,20 +27,58 @@ bool mz_can_unwind(void)
 #endif
 }
 
-/* The program headers of a module; 0 = they cannot be read. They are in the first page of the
- * file, which is mapped first, unless a tool that rewrites programs has put them elsewhere. */
-static unsigned program_headers(const struct mz_module *m, const ElfW(Phdr) * *ph)
+bool mz_in_module(uintptr_t pc)
+{
+	struct dl_find_object o;
+
+	return _dl_find_object && !_dl_find_object((void *)pc, &o);
+}
+
+/* ---- what may be read ---------------------------------------------------------- */
+
+/* Pages that could be read once, by their number. Used by all threads without a lock. */
+static uintptr_t *pages;
+
+size_t mz_unwind_table(void)
+{
+	return PAGES * sizeof(*pages);
+}
+
+void mz_unwind_use(void *table)
+{
+	pages = table;
+}
+
+/* A segment may reach past the end of its file, or have been unmapped: its headers do not tell. The
+ * kernel is asked once per page. */
+static bool can_read(uintptr_t at, size_t bytes)
+{
+	for (uintptr_t page = at & ~(uintptr_t)(PAGE - 1); page < at + bytes; page += PAGE) {
+		uintptr_t *known = &pages[page / PAGE % PAGES];
+
+		if (__atomic_load_n(known, __ATOMIC_RELAXED) == (page | 1))
+			continue;
+		if (!mz_readable(page))
+			return false;
+		__atomic_store_n(known, page | 1, __ATOMIC_RELAXED);
+	}
+	return true;
+}
+
+/* They are in the first page of the file, which is mapped first, unless a tool that rewrites
+ * programs has put them elsewhere. */
+unsigned mz_program_headers(const struct mz_module *m, const ElfW(Phdr) * *ph)
 {
 	const ElfW(Ehdr) *head = (const void *)m->start;
 	uintptr_t at, end;
 
-	if (m->end - m->start < PAGE || memcmp(head->e_ident, ELFMAG, SELFMAG) ||
-	    head->e_phentsize != sizeof(**ph) || head->e_phoff >= m->end - m->start)
+	if (m->end - m->start < PAGE || !can_read(m->start, sizeof(*head)) ||
+	    memcmp(head->e_ident, ELFMAG, SELFMAG) || head->e_phentsize != sizeof(**ph) ||
+	    head->e_phoff >= m->end - m->start)
 		return 0;
 	at = m->start + head->e_phoff;
 	end = at + head->e_phnum * sizeof(**ph);
-	if (end > m->end || end - at > PAGE ||
-	    (end - m->start > PAGE && (!mz_readable(at) || !mz_readable(end - 1))))
+	if (end > m->end || end - at > PAGE || !can_read(at, end - at))
 		return 0;
 	*ph = (const void *)at;
 	return head->e_phnum;
@@ -49,7 +89,7 @@ static unsigned program_headers(const struct mz_module *m, const ElfW(Phdr) * *p
 static const ElfW(Phdr) * find_segment(const struct mz_module *m, uintptr_t at, uint32_t rights)
 {
 	const ElfW(Phdr) *ph = NULL;
-	unsigned n = program_headers(m, &ph);
+	unsigned n = mz_program_headers(m, &ph);
 
 	for (unsigned i = 0; i < n; i++) {
 		uintptr_t start = m->bias + ph[i].p_vaddr, end = start + ph[i].p_filesz;
@@ -59,6 +99,13 @@ static const ElfW(Phdr) * find_segment(const struct mz_module *m, uintptr_t at, 
 			return &ph[i];
 	}
 	return NULL;
+}
+
+bool mz_may_read(const struct mz_module *m, uintptr_t at, size_t bytes)
+{
+	const ElfW(Phdr) *ph = find_segment(m, at, PF_R);
+
+	return ph && bytes <= m->bias + ph->p_vaddr + ph->p_filesz - at && can_read(at, bytes);
 }
 
 bool mz_is_text(const struct mz_module *m, uintptr_t pc)
@@ -187,12 +234,16 @@ static uintptr_t encoded(struct in *in, uint8_t how, uintptr_t data)
 	return v;
 }
 
-/* A place in the tables, whatever address they contain for it. */
-static struct in in_tables(const struct mz_module *m, uintptr_t at)
+/* A place in the tables, whatever address they contain for it, and at most so many bytes. */
+static struct in in_tables(const struct mz_module *m, uintptr_t at, size_t bytes)
 {
 	if (at < m->tables || at >= m->tables_end)
 		return (struct in){.bad = true};
-	return (struct in){.p = (const uint8_t *)at, .end = (const uint8_t *)m->tables_end};
+	if (bytes > m->tables_end - at)
+		bytes = m->tables_end - at;
+	if (!can_read(at, bytes))
+		return (struct in){.bad = true};
+	return (struct in){.p = (const uint8_t *)at, .end = (const uint8_t *)at + bytes};
 }
 
 static int32_t offset_at(const uint8_t *p)
@@ -207,7 +258,7 @@ static int32_t offset_at(const uint8_t *p)
 static uintptr_t find_fde(const struct mz_module *m, uintptr_t pc)
 {
 	uintptr_t hdr = (uintptr_t)m->eh_frame_hdr;
-	struct in in = in_tables(m, hdr);
+	struct in in = in_tables(m, hdr, HEADER_MOST);
 	uint8_t version = (uint8_t)fixed(&in, 1), frame = (uint8_t)fixed(&in, 1);
 	uint8_t counts = (uint8_t)fixed(&in, 1), form = (uint8_t)fixed(&in, 1);
 	size_t low = 0, high;
@@ -217,12 +268,15 @@ static uintptr_t find_fde(const struct mz_module *m, uintptr_t pc)
 		return 0;
 	encoded(&in, frame, hdr);
 	high = encoded(&in, counts, hdr);
-	if (in.bad || high > (size_t)(in.end - in.p) / 8)
+	if (in.bad || high > (m->tables_end - (uintptr_t)in.p) / 8)
 		return 0;
 	while (low < high) {
 		size_t mid = (low + high) / 2;
+		const uint8_t *p = in.p + mid * 8;
 
-		if (hdr + (uintptr_t)(intptr_t)offset_at(in.p + mid * 8) <= pc)
+		if (!can_read((uintptr_t)p, 8))
+			return 0;
+		if (hdr + (uintptr_t)(intptr_t)offset_at(p) <= pc)
 			low = mid + 1;
 		else
 			high = mid;
@@ -269,14 +323,12 @@ static void parse_augmentation(struct in in, const char *letters, struct cie *c)
 /* An entry of the tables, without what follows it; bad = there is none. */
 static struct in entry_at(const struct mz_module *m, uintptr_t at)
 {
-	struct in in = in_tables(m, at);
+	struct in in = in_tables(m, at, 4);
 	uint32_t length = (uint32_t)fixed(&in, 4);
 
-	if (!length || length == 0xffffffffu || length > (size_t)(in.end - in.p))
-		in.bad = true;
-	else
-		in.end = in.p + length;
-	return in;
+	if (in.bad || !length || length == 0xffffffffu || length > m->tables_end - at - 4)
+		return (struct in){.bad = true};
+	return in_tables(m, at + 4, length);
 }
 
 static bool parse_cie(const struct mz_module *m, uintptr_t at, struct cie *c)

@@ -7,6 +7,7 @@
 #ifndef MZ_PRELOAD_UNWIND_H
 #define MZ_PRELOAD_UNWIND_H
 
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,11 +43,24 @@ struct mz_module {
 
 HIDDEN bool mz_find_module(uintptr_t pc, struct mz_module *m);
 
+/* Is there a module? */
+HIDDEN bool mz_in_module(uintptr_t pc);
+
+/* The program headers of a module; 0 = they cannot be read. */
+HIDDEN unsigned mz_program_headers(const struct mz_module *m, const ElfW(Phdr) * *ph);
+
+/* Does this lie in one segment of the module, and can it be read? */
+HIDDEN bool mz_may_read(const struct mz_module *m, uintptr_t at, size_t bytes);
+
 /* Is the address in what the module's file has as code? */
 HIDDEN bool mz_is_text(const struct mz_module *m, uintptr_t pc);
 
 /* The row for a code address, from the tables. */
 HIDDEN struct mz_row mz_find_row(const struct mz_module *m, uintptr_t pc);
+
+/* Which pages can be read is kept here: zeros, as large as mz_unwind_table() says. */
+HIDDEN size_t mz_unwind_table(void);
+HIDDEN void mz_unwind_use(void *table);
 
 /* Are the required processor and C library there? */
 HIDDEN bool mz_can_unwind(void);

@@ -29,12 +29,13 @@ static struct entry *rows;
 
 size_t mz_walk_table(void)
 {
-	return ROWS * sizeof(*rows);
+	return ROWS * sizeof(*rows) + mz_unwind_table();
 }
 
 void mz_walk_use(void *table)
 {
 	rows = table;
+	mz_unwind_use(rows + ROWS);
 }
 
 /* ---- rows ------------------------------------------------------------------------ */
@@ -262,10 +263,8 @@ static bool by_scanning(struct bounds *b, struct mz_frame_at *f)
 
 	for (unsigned i = 0; i < MAX_SCAN && in_stack(b, at, 8); i++, at += 8) {
 		struct mz_frame_at up = {.pc = word(at), .sp = at + 8, .bp = f->bp};
-		struct mz_module m;
 
-		if (up.pc < 65536 || (up.pc >= b->low && up.pc < b->top) ||
-		    !mz_find_module(up.pc, &m))
+		if (up.pc < 65536 || (up.pc >= b->low && up.pc < b->top) || !mz_in_module(up.pc))
 			continue;
 		/* what was called has often saved rbp just below */
 		if (at - 8 >= f->sp && word(at - 8) > at && in_stack(b, word(at - 8), 16))

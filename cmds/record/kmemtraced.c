@@ -427,6 +427,17 @@ static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_c
 
 /* ---- from start to end -------------------------------------------------- */
 
+/* Whatever fails, the files are finished: the events are there. The first message is kept. */
+static int finish_bpf(struct kmemtraced_job *j)
+{
+	int stopped = mz_kmem_stop(j->k, &j->err);
+	int tables = mz_kmem_save_tables(j->k, j->dir, &j->err);
+	int finished = mz_kmem_finish(j->k, &j->err);
+	int loss = mz_kmem_save_loss(j->k, j->dir, &j->err);
+
+	return stopped < 0 || tables < 0 || finished < 0 || loss < 0 ? -1 : 0;
+}
+
 static int record_bpf(struct kmemtraced_job *j, const sigset_t *signals)
 {
 	struct mz_kmem_counts n;
@@ -452,8 +463,7 @@ static int record_bpf(struct kmemtraced_job *j, const sigset_t *signals)
 	if (j->o->summary)
 		return kmem_print_summary(j->k, j->syms, j->o->limit.n, j->ended - j->began,
 					  j->o->json, j->o->live_blocks);
-	if (mz_kmem_save_tables(j->k, j->dir, &j->err) < 0 || mz_kmem_finish(j->k, &j->err) < 0 ||
-	    mz_kmem_save_loss(j->k, j->dir, &j->err) < 0 || ret < 0)
+	if (finish_bpf(j) < 0 || ret < 0)
 		return console_error(&j->err);
 	mz_kmem_counts(j->k, &n);
 	if (j->o->json)

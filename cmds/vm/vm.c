@@ -404,7 +404,6 @@ static int attempt(const struct vm_opts *o, const struct vm_paths *paths, const 
 		return ret;
 	}
 	vm_attend(&m, o, &sinks, has_input(o), res);
-	vm_stop(&m);
 	if (kvm && !res->ready && !res->signal && !res->timed_out && o->accel == VM_ACCEL_AUTO) {
 		sinks_abort(&sinks);
 		ret = -1;

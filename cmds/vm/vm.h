@@ -88,8 +88,9 @@ int vm_make_initramfs(const struct vm_paths *paths, const struct mz_buf *job, st
 /* 0, or -1 with err set. job: see guest/protocol.h. */
 int vm_start(struct vm_machine *m, const struct vm_opts *o, const struct vm_paths *paths,
 	     const struct mz_buf *job, struct mz_error *err);
-/* End QEMU, whatever it is doing; does nothing if the machine ended by itself. */
-void vm_stop(struct vm_machine *m);
+/* End QEMU, whatever it is doing; does nothing if the machine ended by itself. Until it has ended,
+ * and once afterwards, take() (or NULL) takes what it still says. */
+void vm_stop(struct vm_machine *m, void (*take)(void *with), void *with);
 void vm_show_log(struct vm_machine *m);
 
 /* vm_stop.c: whether a process is still working. */
@@ -115,6 +116,7 @@ bool vm_ending_over(struct vm_progress *p);
 void vm_write_text(FILE *to, const char *text, size_t n);
 void vm_release(struct vm_machine *m);
 
+/* Serve the guest until all has arrived or failed, and end QEMU. */
 void vm_attend(struct vm_machine *m, const struct vm_opts *o, struct vm_sinks *sinks,
 	       bool forward_stdin, struct vm_result *res);
 

@@ -355,7 +355,7 @@ out:
 			close(fds[i]);
 	args_free(&a);
 	if (m->pid < 0)
-		vm_stop(m);
+		vm_stop(m, NULL, NULL);
 	return m->pid < 0 ? -1 : 0;
 }
 
@@ -372,7 +372,7 @@ void vm_show_log(struct vm_machine *m)
 
 void vm_release(struct vm_machine *m)
 {
-	vm_stop(m);
+	vm_stop(m, NULL, NULL);
 	if (m->log >= 0)
 		close(m->log);
 	m->log = -1;

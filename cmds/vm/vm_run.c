@@ -23,6 +23,7 @@
 #define STATS_MAX    (1u << 20)	 /* of show_stats, which is some KiB */
 #define MODULES_MAX  (64u << 20) /* of the symbols of modules: a line is about 50 bytes */
 #define ESCAPE	     0x1d	 /* Ctrl-], as telnet has it */
+#define MOST_READS   64		 /* in a row, of a QEMU that is to end */
 
 struct attend {
 	struct vm_machine *m;
@@ -397,7 +398,17 @@ static void loop(struct attend *a, int signals)
 			take_input(a);
 		check_time(a, start);
 	}
-	while (take_console(a)) /* the last lines matter most */
+}
+
+/* While QEMU ends: its last words count, and frames do not, which QEMU must not wait to send. One
+ * that never stops talking must not keep us. */
+static void take_last(void *with)
+{
+	struct attend *a = with;
+
+	for (int i = 0; i < MOST_READS && take_console(a); i++)
+		;
+	for (int i = 0; i < MOST_READS && read(a->m->port, a->in, sizeof(a->in)) > 0; i++)
 		;
 }
 
@@ -423,6 +434,7 @@ void vm_attend(struct vm_machine *m, const struct vm_opts *o, struct vm_sinks *s
 
 	if (!a) {
 		snprintf(res->failed, sizeof(res->failed), "out of memory");
+		vm_stop(m, NULL, NULL);
 		return;
 	}
 	a->m = m;
@@ -438,5 +450,6 @@ void vm_attend(struct vm_machine *m, const struct vm_opts *o, struct vm_sinks *s
 	/* the signal mask stays: a second Ctrl-C must not leave QEMU behind */
 	if (signals >= 0)
 		close(signals);
+	vm_stop(m, take_last, a);
 	free(a);
 }

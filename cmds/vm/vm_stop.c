@@ -95,7 +95,7 @@ static bool gone(pid_t pid)
 
 /* Waits for the end of QEMU as long as it is working. False: it is not, or the user has asked a
  * second time. */
-static bool wait_gone(pid_t pid)
+static bool wait_gone(pid_t pid, void (*take)(void *with), void *with)
 {
 	const struct timespec tick = {.tv_nsec = 5 * 1000 * 1000};
 	struct vm_progress p;
@@ -103,22 +103,27 @@ static bool wait_gone(pid_t pid)
 
 	vm_end_signals(&set);
 	vm_progress_begin(&p, pid);
-	while (!gone(pid))
+	while (!gone(pid)) {
+		if (take)
+			take(with);
 		if (sigtimedwait(&set, NULL, &tick) > 0 || vm_ending_over(&p))
 			return false;
+	}
 	return true;
 }
 
-void vm_stop(struct vm_machine *m)
+void vm_stop(struct vm_machine *m, void (*take)(void *with), void *with)
 {
 	/* SIGTERM lets QEMU's plugins write their results */
 	if (m->pid > 0 && !gone(m->pid)) {
 		kill(m->pid, SIGTERM);
-		if (!wait_gone(m->pid)) {
+		if (!wait_gone(m->pid, take, with)) {
 			kill(m->pid, SIGKILL);
 			waitpid(m->pid, NULL, 0);
 		}
 	}
+	if (take)
+		take(with); /* the last lines matter most */
 	if (m->port >= 0)
 		close(m->port);
 	if (m->console >= 0)

@@ -411,7 +411,7 @@ static int sync_folder(const struct mz_atomic_file *f, const char *folder, struc
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
 
-	if (fd >= 0 && fsync(fd) && errno != EINVAL)
+	if (fd >= 0 && fsync(fd) && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
 		ret = mz_fail(err, errno,
 			      "%s: is written, but its folder cannot be synced: %s; a power "
 			      "failure may lose it",

@@ -2,7 +2,7 @@
 /*
  * Recording the kernel's allocations on an unpatched kernel: BPF programs on the kmem
  * tracepoints, and one ring, thread and file per CPU. load -> attach -> start ... poll ...
- * detach -> finish -> free
+ * detach -> stop -> finish -> free
  */
 #ifndef MZ_RECORD_KMEM_H
 #define MZ_RECORD_KMEM_H
@@ -76,7 +76,10 @@ void mz_kmem_free(struct mz_kmem *k);
 
 /* Start one thread and one file per CPU; the folder exists and contains kallsyms. */
 int mz_kmem_start(struct mz_kmem *k, const char *dir, bool overwrite, struct mz_error *err);
-/* After detach: empty the rings, close the files, check the account. */
+/* After detach: empty the rings and end the threads, if they still run. Their first error is
+ * returned, each time. */
+int mz_kmem_stop(struct mz_kmem *k, struct mz_error *err);
+/* Stop, close the files, check the account. */
 int mz_kmem_finish(struct mz_kmem *k, struct mz_error *err);
 
 /* At any time. */
@@ -90,6 +93,7 @@ int mz_kmem_failed(struct mz_kmem *k, struct mz_error *err);
 
 /* What goes beside the traces (kmem_files.c). */
 int mz_kmem_save_kallsyms(const char *dir, struct mz_error *err);
+/* After stop, before finish: the tables go into the files as well. */
 int mz_kmem_save_tables(struct mz_kmem *k, const char *dir, struct mz_error *err);
 int mz_kmem_save_loss(struct mz_kmem *k, const char *dir, struct mz_error *err);
 

@@ -278,6 +278,7 @@ void mz_kmem_free(struct mz_kmem *k)
 
 	if (!k)
 		return;
+	mz_kmem_stop(k, NULL); /* no thread reads what is unmapped now */
 	memcpy(maps, (void *[4]){k->cpus, k->rings, k->caches, k->sum}, sizeof(maps));
 	for (int i = 0; i < 4; i++)
 		if (k->mapped[i])

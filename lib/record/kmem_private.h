@@ -62,11 +62,12 @@ struct mz_kmem {
 	int stacks_fd;
 	struct bpf_link *links[32];
 	unsigned nlinks;
-	uint64_t misses_before, misses; /* the kernel's counts: at the start, in all */
-	struct kmem_misses *by_cpu;	/* the same by CPU; NULL = this kernel does not report it */
-	bool cpu_known;			/* the threads may attribute missed events to CPUs */
+	uint64_t misses_before;	    /* the kernel's count at the start */
+	uint64_t misses;	    /* from the start to the end */
+	struct kmem_misses *by_cpu; /* the same by CPU; NULL = this kernel does not report it */
+	bool cpu_known;		    /* the threads may attribute missed events to CPUs */
 	bool stopped;
-	uint64_t start;	 /* ns since boot */
+	uint64_t start;	 /* ns of CLOCK_MONOTONIC, like all times here */
 	uint64_t looked; /* when the missed events were counted last */
 	int stop;	 /* 1: drain what is there and end */
 	struct kmem_drain *drains;
@@ -84,7 +85,7 @@ struct kmem_misses;
 uint64_t kmem_misses_total(const struct mz_kmem *k);
 struct kmem_misses *kmem_misses_open(const struct mz_kmem *k); /* NULL = not available here */
 void kmem_misses_close(struct kmem_misses *m);
-/* Read the counters; false = they do not agree with the kernel's sum. */
+/* Read the counters; false = they cannot be read, or do not agree with the kernel's sum. */
 bool kmem_misses_read(struct kmem_misses *m, const struct mz_kmem *k);
 void kmem_misses_begin(struct kmem_misses *m); /* from what was read last on */
 uint64_t kmem_misses_of(const struct kmem_misses *m, unsigned cpu);

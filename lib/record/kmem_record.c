@@ -160,20 +160,37 @@ static void tell_reentry(struct mz_kmem *k, struct mz_kmem_counts *n)
 	k->looked = now;
 }
 
-int mz_kmem_finish(struct mz_kmem *k, struct mz_error *err)
+int mz_kmem_stop(struct mz_kmem *k, struct mz_error *err)
 {
 	struct mz_kmem_counts n;
 	int ret = 0;
 
-	tell_reentry(k, &n);
+	if (!k->drains)
+		return 0; /* nothing was started */
+	if (!k->stop)
+		tell_reentry(k, &n);
 	__atomic_store_n(&k->stop, 1, __ATOMIC_RELEASE);
-	for (unsigned i = 0; k->drains && i < k->ncpus; i++) {
+	for (unsigned i = 0; i < k->ncpus; i++) {
 		struct kmem_drain *d = &k->drains[i];
 
 		if (d->started)
 			pthread_join(d->thread, NULL);
+		d->started = false;
 		if (d->err.code && ret >= 0)
 			ret = mz_fail(err, d->err.code, "%s", d->err.text);
+	}
+	return ret;
+}
+
+int mz_kmem_finish(struct mz_kmem *k, struct mz_error *err)
+{
+	struct mz_kmem_counts n;
+	int ret = mz_kmem_stop(k, err);
+
+	mz_kmem_counts(k, &n);
+	for (unsigned i = 0; k->drains && i < k->ncpus; i++) {
+		struct kmem_drain *d = &k->drains[i];
+
 		if (d->w) {
 			int closed;
 

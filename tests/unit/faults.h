@@ -83,6 +83,7 @@ enum io_call { IO_NONE, IO_FSYNC, IO_CLOSE, IO_WRITEV, IO_RENAME };
 
 static enum io_call io_which; /* calls of this kind are counted */
 static long io_count, io_fail_at;
+static int io_code; /* of the failure; 0 = EIO */
 
 int __real_fsync(int fd);
 int __real_close(int fd);
@@ -100,7 +101,7 @@ static bool io_fails(enum io_call which)
 	if (which != io_which || ++io_count != io_fail_at)
 		return false;
 	has_failed = true;
-	errno = EIO;
+	errno = io_code ? io_code : EIO;
 	return true;
 }
 
