@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/regular.h"
 #include "formats/kmemtrace.h"
+#include "formats/open.h"
 
 /* ---- the files ---------------------------------------------------------- */
 
@@ -46,11 +47,24 @@ static int add_reader(struct mz_kmem_input *in, struct mz_reader *r, const char 
 	return p[in->n++].path ? 0 : mz_fail_memory(err);
 }
 
-static int add_file(struct mz_kmem_input *in, const char *path, struct mz_error *err)
+static int add_file(struct mz_kmem_input *in, const char *path, bool inside, struct mz_error *err)
 {
 	struct mz_reader *r = mz_reader_open_with(path, in->flags, err);
+	enum mz_recording_kind kind;
 
-	return r ? add_reader(in, r, path, err) : -(err && err->code ? err->code : EIO);
+	if (!r)
+		return -(err && err->code ? err->code : EIO);
+	kind = mz_reader_kind(r);
+	/* inside the folder of a recording, a container made of text has a name that tells */
+	if (kind == MZ_RECORDING_KERNEL || (inside && kind == MZ_RECORDING_USER))
+		return add_reader(in, r, path, err);
+	mz_reader_close(r);
+	if (in->n)
+		return mz_fail(err, EINVAL,
+			       "%s: not a recording of a kernel, as %s is; 'memorizer report %s' "
+			       "reads it by itself",
+			       path, in->src[0].path, path);
+	return mz_kind_refuse(path, kind, err);
 }
 
 static int by_cpu(const struct dirent **a, const struct dirent **b)
@@ -90,7 +104,7 @@ static int add_dir(struct mz_kmem_input *in, const char *dir, struct mz_error *e
 		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
 		/* a CPU that did nothing has an empty file, which has no format */
 		if (!ret && !has_whole(list, n, list[i]->d_name) && (stat(path, &st) || st.st_size))
-			ret = add_file(in, path, err);
+			ret = add_file(in, path, true, err);
 	}
 	for (int i = 0; i < n; i++)
 		free(list[i]);
@@ -98,8 +112,9 @@ static int add_dir(struct mz_kmem_input *in, const char *dir, struct mz_error *e
 	if (!ret && !in->n)
 		ret = mz_fail(
 			err, ENOENT,
-			"%s: contains no cpuN.out file%s; kmemtraced -o creates such a folder", dir,
-			n ? " with events" : "");
+			"%s: is a directory, not a recording: it contains no cpuN.out file%s; "
+			"kmemtraced -o creates such a folder",
+			dir, n ? " with events" : "");
 	in->whole = true;
 	return ret;
 }
@@ -264,32 +279,43 @@ static struct mz_kmem_input *opened(struct mz_kmem_input *in, int ret, struct mz
 	return NULL;
 }
 
+static int add_paths(struct mz_kmem_input *in, char **paths, int n, struct mz_error *err)
+{
+	int ret = 0;
+
+	for (int i = 0; i < n && !ret; i++) {
+		struct stat st;
+
+		ret = !stat(paths[i], &st) && S_ISDIR(st.st_mode)
+			      ? add_dir(in, paths[i], err)
+			      : add_file(in, paths[i], false, err);
+	}
+	return ret;
+}
+
 struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, unsigned flags, struct mz_error *err)
 {
 	struct mz_kmem_input *in = new_input(err);
-	int ret = 0;
 
 	if (!in)
 		return NULL;
 	in->flags = flags;
-	for (int i = 0; i < n && !ret; i++) {
-		struct stat st;
-
-		ret = !stat(paths[i], &st) && S_ISDIR(st.st_mode) ? add_dir(in, paths[i], err)
-								  : add_file(in, paths[i], err);
-	}
-	return opened(in, ret, err);
+	return opened(in, add_paths(in, paths, n, err), err);
 }
 
-struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, const char *path, struct mz_error *err)
+struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, char **paths, int n, unsigned flags,
+				       struct mz_error *err)
 {
 	struct mz_kmem_input *in = new_input(err);
+	int ret;
 
 	if (!in) {
 		mz_reader_close(r);
 		return NULL;
 	}
-	return opened(in, add_reader(in, r, path, err), err);
+	in->flags = flags;
+	ret = add_reader(in, r, paths[0], err);
+	return opened(in, ret < 0 ? ret : add_paths(in, paths + 1, n - 1, err), err);
 }
 
 void mz_kmem_input_close(struct mz_kmem_input *in)
