@@ -181,6 +181,59 @@ static bool load_own_symbols(struct mz_kmem_input *in, bool all)
 	return in->syms;
 }
 
+/* Lines "ADDRESS<tab>MODULE<tab>FUNCTION..." as those of kallsyms. Names with blanks are of
+ * programs, in whose stacks the call of the kernel ends. */
+static void add_names(struct mz_buf *lines, const char *p, size_t len)
+{
+	const char *end = p + len;
+
+	while (p < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		size_t n = (size_t)((nl ? nl : end) - p);
+		const char *module = memchr(p, '\t', n);
+		const char *name =
+			module ? memchr(module + 1, '\t', n - (size_t)(module + 1 - p)) : NULL;
+		const char *file = name ? memchr(name + 1, '\t', n - (size_t)(name + 1 - p)) : NULL;
+
+		if (file && file > name + 1 && !memchr(name, ' ', (size_t)(file - name)) &&
+		    !memchr(name, '\\', (size_t)(file - name)))
+			mz_buf_printf(lines, "%.*s T %.*s\n", (int)(module - p), p,
+				      (int)(file - name - 1), name + 1);
+		p += n + 1;
+	}
+}
+
+/* Other tools' traces have names for their addresses: in a container from the start, in text by the
+ * last event. */
+int kmem_name_sites(struct mz_kmem_input *in)
+{
+	struct mz_reader *r = in->src[0].r;
+	const struct mz_attr *a;
+	struct mz_buf lines = {0}, text = {0};
+	char key[24] = "names.0";
+
+	if (in->n > 1 || in->syms)
+		return 0;
+	for (size_t at = 0; r->names && at < mz_names_count(r->names) && !text.failed;) {
+		text.len = 0;
+		at = mz_names_text(r->names, at, &text);
+		add_names(&lines, text.data, text.len);
+	}
+	for (unsigned i = 1; (a = mz_reader_find_attr(r, key)) && a->type == MZ_ATTR_BYTES; i++) {
+		add_names(&lines, a->data, a->size);
+		snprintf(key, sizeof(key), "names.%u", i);
+	}
+	lines.failed |= text.failed;
+	if (lines.len && !lines.failed)
+		in->syms = mz_kallsyms_parse(lines.data, lines.len, in->src[0].path, NULL);
+	in->named = in->syms;
+	if (in->named)
+		mz_kallsyms_exact(in->syms);
+	mz_buf_free(&lines);
+	mz_buf_free(&text);
+	return lines.failed ? -ENOMEM : 0;
+}
+
 /* What the recorder counted as lost; it may have happened after the last event. */
 static void load_overruns(struct mz_kmem_input *in)
 {
@@ -242,6 +295,8 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 	} else if (!in->syms) {
 		load_own_symbols(in, false);
 	}
+	if (kmem_name_sites(in) < 0)
+		return mz_fail_memory(err);
 	if (load_files(in, err) < 0)
 		return -EINVAL;
 	load_nodes(in);

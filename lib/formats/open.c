@@ -86,14 +86,17 @@ enum mz_recording_kind mz_reader_kind(const struct mz_reader *r)
 	const struct mz_attr *source = mz_reader_find_attr(r, "source");
 	enum mz_format format = mz_reader_format(r);
 
-	if (format == MZ_FORMAT_KMEMTRACE_C || format == MZ_FORMAT_KMEMTRACE_E)
+	/* of perf's output, the kmem events are read */
+	if (format == MZ_FORMAT_KMEMTRACE_C || format == MZ_FORMAT_KMEMTRACE_E ||
+	    format == MZ_FORMAT_PERF)
 		return MZ_RECORDING_KERNEL;
 	if (format == MZ_FORMAT_TEXT)
 		return is_text_of_kernel(r) ? MZ_RECORDING_KERNEL : MZ_RECORDING_USER;
 	if (!source || source->type != MZ_ATTR_TEXT)
 		return MZ_RECORDING_USER;
 	/* by kmemtraced, or converted from a raw format of kmemtrace */
-	if (!strncmp(source->data, "kmemtrace", 9))
+	if (!strncmp(source->data, "kmemtrace", 9) ||
+	    !strcmp(source->data, mz_format_name(MZ_FORMAT_PERF)))
 		return MZ_RECORDING_KERNEL;
 	return strcmp(source->data, "kmap") ? MZ_RECORDING_USER : MZ_RECORDING_KMAP;
 }
