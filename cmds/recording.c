@@ -24,6 +24,14 @@ int recording_open(struct mz_recording *r, char **paths, int n,
 	return mz_recording_open(r, paths, n, &with, err);
 }
 
+struct mz_reader *recording_trace(struct mz_recording *r, const char *path, struct mz_error *err)
+{
+	struct mz_recording_options how = {.flags = options_open_flags()};
+	char *paths[] = {(char *)path};
+
+	return mz_recording_open(r, paths, 1, &how, err) < 0 ? NULL : mz_recording_reader(r, err);
+}
+
 struct mz_analysis *recording_analysis(const char *path, const struct mz_analysis_options *o,
 				       struct progress *progress, struct mz_error *err)
 {

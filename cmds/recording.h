@@ -26,6 +26,10 @@ int recording_open(struct mz_recording *r, char **paths, int n,
 		   const struct mz_recording_options *o, struct progress *progress,
 		   struct mz_error *err);
 
+/* The one file of a trace, for verbs that read it event by event; it belongs to r, which is to be
+ * closed in any case. NULL with err set, also for what has no events or is a folder. */
+struct mz_reader *recording_trace(struct mz_recording *r, const char *path, struct mz_error *err);
+
 /* As mz_analysis_open() of one path, with the same. */
 struct mz_analysis *recording_analysis(const char *path, const struct mz_analysis_options *o,
 				       struct progress *progress, struct mz_error *err);

@@ -54,114 +54,94 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-/* Recordings that are not converted as one trace: the lines of a KMAP, and the files of a
- * kernel. */
-struct input {
-	bool kmap, files;
-	/* Standard input cannot be opened again: what it turned out to be is read on. */
-	struct mz_recording piped;
-	struct mz_kmap *map;
-	struct mz_reader *trace;
-};
-
-static int look_at_pipe(struct input *in, const struct mz_recording_options *how)
+static int convert_kmap(const struct opts *o, struct mz_recording *r, int argc, char **argv)
 {
 	struct mz_error err = {0};
-	char *name = "-";
-	int ret = mz_recording_open(&in->piped, &name, 1, how, &err);
-
-	in->kmap = !ret && in->piped.kind == MZ_RECORDING_KMAP;
-	if (in->kmap)
-		in->map = mz_recording_kmap(&in->piped, &err);
-	else if (!ret)
-		in->trace = mz_recording_reader(&in->piped, &err);
-	return in->map || in->trace ? 0 : console_error(&err);
-}
-
-/* 0, or enum mz_exit with a message printed. */
-static int look(struct input *in, const struct opts *o, int argc, char **argv)
-{
-	struct mz_recording_options how = {.flags = options_open_flags()};
-	struct mz_recording r;
-	struct mz_error err = {0};
-
-	in->kmap = o->to >= TO_KMAP && o->to < TO_RAW;
-	in->files = argc > 1;
-	if (in->kmap || argc > 1 || o->to != TO_CONTAINER || o->drop)
-		return 0;
-	if (!argc || !strcmp(argv[0], "-")) /* a terminal gets its message before a read waits */
-		return o->output || !isatty(STDOUT_FILENO) ? look_at_pipe(in, &how) : 0;
-	/* what cannot be opened says why when it is converted */
-	if (!mz_recording_open(&r, argv, 1, &how, &err))
-		in->kmap = r.kind == MZ_RECORDING_KMAP && r.format != MZ_FORMAT_CONTAINER;
-	in->files = r.folder;
-	mz_recording_close(&r);
-	return 0;
-}
-
-static int convert_kmap(const struct opts *o, const struct input *in, int argc, char **argv)
-{
 	struct kmap_convert k = {.output = o->output,
 				 .best = o->best,
 				 .force = o->force,
 				 .skip_bad = o->skip_bad,
 				 .strict = o->strict,
-				 .opened = in->map,
+				 .opened = mz_recording_kmap(r, &err),
 				 .to = o->to == TO_KMAP	     ? KMAP_TO_LINES
 				       : o->to == TO_KMAP_G2 ? KMAP_TO_G2
 				       : o->to == TO_KMAP_G3 ? KMAP_TO_G3
 							     : KMAP_TO_CONTAINER};
 
-	return argc > 1 ? console_usage("one map only; '%s' is one too many", argv[1])
-			: kmap_convert(&k, argc ? argv[0] : "-");
+	return k.opened ? kmap_convert(&k, argc ? argv[0] : "-") : console_error(&err);
 }
 
-static int convert_trace(const struct opts *o, const struct input *in, int argc, char **argv)
+static int convert_trace(const struct opts *o, struct mz_recording *r, uint32_t drop)
 {
 	static const enum mz_format to[] = {MZ_FORMAT_CONTAINER, MZ_FORMAT_TEXT, MZ_FORMAT_CLASSIC};
-	struct transcode t = {.to = to[o->to], .output = o->output, .opened = in->trace};
-	int ret = transcode_drop(o->drop, &t.drop);
+	struct mz_error err = {0};
+	struct transcode t = {.to = to[o->to],
+			      .output = o->output,
+			      .tags = o->tags,
+			      .best = o->best,
+			      .force = o->force,
+			      .strict = o->strict,
+			      .skip_unmatched = o->skip_unmatched,
+			      .drop = drop,
+			      .opened = mz_recording_reader(r, &err)};
 
-	t.tags = o->tags;
-	t.best = o->best;
-	t.force = o->force;
-	t.strict = o->strict;
-	t.skip_unmatched = o->skip_unmatched;
-	if (ret)
-		return ret;
-	if (argc > 1)
-		return console_usage(
-			"one input only; '%s' is one too many (several are joined into a container "
-			"only)",
-			argv[1]);
-	return transcode_run(&t, argc ? argv[0] : "-");
+	return t.opened ? transcode_run(&t, NULL) : console_error(&err);
 }
 
-static int convert(const struct opts *o, const struct input *in, int argc, char **argv)
+/* By what the recording turned out to be. */
+static int convert(const struct opts *o, struct mz_recording *r, uint32_t drop, int argc,
+		   char **argv)
 {
 	struct kmem_convert kmem = {
 		.output = o->output, .best = o->best, .force = o->force, .strict = o->strict};
 
-	if (in->kmap)
-		return convert_kmap(o, in, argc, argv);
 	if (o->to >= TO_RAW)
-		return argc ? kmem_export(&kmem, argv, argc, raw[o->to - TO_RAW].shape,
-					  raw[o->to - TO_RAW].big)
+		return kmem_export(&kmem, r, raw[o->to - TO_RAW].shape, raw[o->to - TO_RAW].big);
+	if (o->to >= TO_KMAP || (o->to == TO_CONTAINER && !drop && r->kind == MZ_RECORDING_KMAP))
+		return convert_kmap(o, r, argc, argv);
+	if (o->to == TO_CONTAINER && !drop && r->folder)
+		return kmem_join(&kmem, r);
+	return convert_trace(o, r, drop);
+}
+
+static int check_usage(const struct opts *o, int argc, char **argv)
+{
+	if (o->to >= TO_RAW)
+		return argc ? 0
 			    : console_usage(
 				      "no files given; name files, or a folder of kmemtraced");
-	if (o->to == TO_CONTAINER && !o->drop && in->files)
-		return kmem_join(&kmem, argv, argc);
-	return convert_trace(o, in, argc, argv);
+	if (o->to >= TO_KMAP && argc > 1)
+		return console_usage("one map only; '%s' is one too many", argv[1]);
+	if (argc > 1 && (o->to != TO_CONTAINER || o->drop))
+		return console_usage(
+			"one input only; '%s' is one too many (several are joined into a container "
+			"only)",
+			argv[1]);
+	/* a terminal gets its message before a read waits */
+	return o->to < TO_KMAP ? transcode_terminal(o->to == TO_TEXT, o->output) : 0;
 }
 
 static int run(void *options, int argc, char **argv)
 {
-	struct input in = {.piped.in.fd = -1};
-	int ret = look(&in, options, argc, argv);
+	static char standard_input[] = "-";
+	char *usual[] = {standard_input};
+	const struct opts *o = options;
+	struct mz_recording_options how = {
+		.want = o->to >= TO_KMAP && o->to < TO_RAW ? MZ_RECORDING_KMAP : MZ_RECORDING_ANY,
+		.flags = options_open_flags()};
+	struct mz_recording r;
+	struct mz_error err = {0};
+	uint32_t drop;
+	int ret = transcode_drop(o->drop, &drop);
 
 	if (!ret)
-		ret = convert(options, &in, argc, argv);
-	mz_recording_close(&in.piped);
+		ret = check_usage(o, argc, argv);
+	if (ret)
+		return ret;
+	/* it is opened once: a pipe cannot be opened again */
+	ret = mz_recording_open(&r, argc ? argv : usual, argc ? argc : 1, &how, &err);
+	ret = ret < 0 ? console_error(&err) : convert(o, &r, drop, argc, argv);
+	mz_recording_close(&r);
 	return ret;
 }
 

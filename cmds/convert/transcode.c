@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "cmds/lost.h"
 #include "cmds/progress.h"
+#include "cmds/recording.h"
+#include "formats/open.h"
 #include "formats/text.h"
 #include "trace/sampled.h"
 
@@ -194,9 +196,14 @@ static int start_container(struct transcode *t)
 	t->writer = mz_writer_open(t->output ? t->output : "-", &o, &t->err);
 	if (!t->writer)
 		return -1;
+	/* a kernel's text is known by its lines, which a container does not show */
 	if (!mz_reader_find_attr(t->in, "source"))
 		ret = mz_writer_set_text(t->writer, "source",
-					 mz_format_name(mz_reader_format(t->in)));
+					 mz_reader_format(t->in) == MZ_FORMAT_TEXT &&
+							 mz_reader_kind(t->in) ==
+								 MZ_RECORDING_KERNEL
+						 ? "kmemtrace"
+						 : mz_format_name(mz_reader_format(t->in)));
 	if (!ret)
 		ret = copy_attrs(t);
 	return ret < 0 ? mz_fail_memory(&t->err) : 0;
@@ -324,23 +331,23 @@ static void clean_up(struct transcode *t)
 	else if (t->to != MZ_FORMAT_CONTAINER)
 		mz_output_abort(&t->out);
 	mz_classic_writer_deinit(&t->classic);
-	if (!t->opened)
-		mz_reader_close(t->in);
 	free(t->sites);
 	free(t->strings);
 }
 
-int transcode_run(struct transcode *t, const char *input)
+int transcode_terminal(bool text, const char *output)
+{
+	if (text || output || !isatty(STDOUT_FILENO))
+		return 0;
+	return console_usage(
+		"a compact trace is binary and is not written to a terminal; use -o FILE");
+}
+
+static int transcode(struct transcode *t)
 {
 	int ret = 0;
 
 	t->out.file.fd = -1;
-	if (t->to != MZ_FORMAT_TEXT && !t->output && isatty(STDOUT_FILENO))
-		return console_usage(
-			"a compact trace is binary and is not written to a terminal; use -o FILE");
-	t->in = t->opened ? t->opened : mz_reader_open_with(input, options_open_flags(), &t->err);
-	if (!t->in)
-		return console_error(&t->err);
 	/* neither keeps the weights */
 	if (t->to == MZ_FORMAT_CLASSIC || t->drop & MZ_HAS_FLAGS)
 		ret = mz_sampled_refuse(
@@ -355,6 +362,23 @@ int transcode_run(struct transcode *t, const char *input)
 						   : mz_output_commit(&t->out, &t->err);
 	ret = ret < 0 ? console_error(&t->err) : report(t);
 	clean_up(t);
+	return ret;
+}
+
+int transcode_run(struct transcode *t, const char *input)
+{
+	struct mz_recording r;
+	int ret;
+
+	t->in = t->opened;
+	if (t->in)
+		return transcode(t);
+	ret = transcode_terminal(t->to == MZ_FORMAT_TEXT, t->output);
+	if (ret)
+		return ret;
+	t->in = recording_trace(&r, input, &t->err);
+	ret = t->in ? transcode(t) : console_error(&t->err);
+	mz_recording_close(&r);
 	return ret;
 }
 

@@ -33,6 +33,9 @@ struct transcode {
 /* Converts everything; returns enum mz_exit. */
 int transcode_run(struct transcode *t, const char *input);
 
+/* A binary trace would go to a terminal: 0, or a message (usage). */
+int transcode_terminal(bool text, const char *output);
+
 /* "addresses,times": the fields, or 0 with a message (usage) printed. */
 int transcode_drop(const char *list, uint32_t *drop);
 

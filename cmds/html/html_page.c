@@ -58,11 +58,7 @@ static int open_kind(struct html_model *m, struct mz_error *err)
 	case MZ_RECORDING_KMAP: return html_kmap_open(m, err);
 	case MZ_RECORDING_KERNEL: return html_kmem_open(m, err);
 	case MZ_RECORDING_USER: return html_user_open(m, err);
-	default:
-		return mz_fail(err, EINVAL,
-			       "%s: it contains sums by call site and no events; 'memorizer "
-			       "report', 'diff' and 'export' read it",
-			       m->recording.name);
+	default: return mz_recording_refuse(&m->recording, err);
 	}
 }
 

@@ -20,10 +20,11 @@ struct kmem_convert {
 	bool strict; /* incomplete input is no success */
 };
 
-/* The files of a recording (folders, files) as one container. */
-int kmem_join(const struct kmem_convert *o, char **paths, int n);
+/* The files of a recording as one container. */
+struct mz_recording;
+int kmem_join(const struct kmem_convert *o, struct mz_recording *r);
 /* As raw records; shape: enum mz_kmemtrace_shape. */
-int kmem_export(const struct kmem_convert *o, char **paths, int n, unsigned shape, bool big);
+int kmem_export(const struct kmem_convert *o, struct mz_recording *r, unsigned shape, bool big);
 
 /* ---- the report, its text and its JSON ----------------------------------- */
 
@@ -89,7 +90,6 @@ extern const char *const kmem_sorts[];
 /* clang-format on */
 
 /* The whole report; returns enum mz_exit. */
-struct mz_recording;
 int kmem_report_run(struct mz_recording *rec, const struct kmem_report_opts *o, size_t rows,
 		    bool json);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/kmem.h"
+#include "analysis/recording.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/output.h"
@@ -174,12 +175,12 @@ static int result(const struct kmem_convert *o, const struct mz_kmem_input *in, 
 	return o->strict && (end.files || lost) ? MZ_EXIT_INCOMPLETE : MZ_EXIT_OK;
 }
 
-int kmem_join(const struct kmem_convert *o, char **paths, int n)
+int kmem_join(const struct kmem_convert *o, struct mz_recording *r)
 {
 	struct mz_writer_options how = {
 		.raw = true, .best = o->best, .overwrite = o->force, .discard = true};
 	struct mz_error err = {0};
-	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, options_open_flags(), &err);
+	struct mz_kmem_input *in = mz_recording_kmem(r, &err);
 	struct mz_writer *w = in ? mz_writer_open(o->output ? o->output : "-", &how, &err) : NULL;
 	uint64_t lost = 0;
 	int ret = -EIO;
@@ -197,9 +198,7 @@ int kmem_join(const struct kmem_convert *o, char **paths, int n)
 	} else if (w) {
 		mz_writer_abort(w);
 	}
-	ret = ret < 0 ? console_error(&err) : result(o, in, paths[0], lost);
-	mz_kmem_input_close(in);
-	return ret;
+	return ret < 0 ? console_error(&err) : result(o, in, r->name, lost);
 }
 
 /* ---- the raw formats ---------------------------------------------------- */
@@ -263,17 +262,15 @@ static void note_left_out(const struct raw *r)
 			     console_count(a, r->lost));
 }
 
-int kmem_export(const struct kmem_convert *o, char **paths, int n, unsigned shape, bool big)
+int kmem_export(const struct kmem_convert *o, struct mz_recording *rec, unsigned shape, bool big)
 {
 	struct raw r = {.layout = {(enum mz_kmemtrace_shape)shape, big}, .out = {.file.fd = -1}};
 	struct mz_error err = {0};
-	struct mz_kmem_input *in = mz_kmem_input_open(paths, n, options_open_flags(), &err);
+	struct mz_kmem_input *in = mz_recording_kmem(rec, &err);
 	int ret = in ? mz_output_open(&r.out, o->output, o->force, &err) : -EIO;
 
-	if (ret < 0) {
-		mz_kmem_input_close(in);
+	if (ret < 0)
 		return console_error(&err);
-	}
 	ret = put_all(&r, in, &err);
 	if (ret < 0)
 		mz_output_abort(&r.out);
@@ -282,9 +279,8 @@ int kmem_export(const struct kmem_convert *o, char **paths, int n, unsigned shap
 	if (ret < 0) {
 		ret = console_error(&err);
 	} else {
-		ret = result(o, in, paths[0], r.lost);
+		ret = result(o, in, rec->name, r.lost);
 		note_left_out(&r);
 	}
-	mz_kmem_input_close(in);
 	return ret;
 }

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/input.h"
@@ -12,6 +13,7 @@
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
 #include "formats/kmemtrace.h"
+#include "formats/open.h"
 #include "trace/event.h"
 #include "trace/reader.h"
 
@@ -183,24 +185,37 @@ static void note(void *arg, uint64_t offset, const char *text)
 	found(n->c, offset, NO_RECORD, "%s", text);
 }
 
-static int check_reader(struct check *c, struct mz_error *err)
+/* The checks of the container itself need to read it a second time. */
+static void check_container(struct check *c, struct mz_error *err)
 {
-	struct mz_reader *r = mz_reader_open_with(c->path, options_open_flags(), err);
+	const char *path = strcmp(c->path, "-") ? c->path : "/dev/stdin";
+	struct noted to = {c};
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISREG(st.st_mode))
+		mz_verify_file_with(path, options_open_flags(), NULL, note, &to, err);
+}
+
+/* Takes over the input: it may be a pipe, which cannot be opened again. */
+static int check_reader(struct check *c, struct mz_input *in, struct mz_error *err)
+{
+	struct mz_reader *r = mz_reader_open_input(in, err);
 	struct mz_event *ev;
 	long n;
 
 	if (!r)
 		return -EIO;
+	if (mz_reader_kind(r) == MZ_RECORDING_KMAP) {
+		mz_reader_close(r);
+		return mz_kind_refuse(c->path, MZ_RECORDING_KMAP, err);
+	}
 	ev = malloc(MZ_BATCH * sizeof(*ev));
 	if (!ev) {
 		mz_reader_close(r);
 		return mz_fail_memory(err);
 	}
-	if (mz_reader_format(r) == MZ_FORMAT_CONTAINER) {
-		struct noted to = {c};
-
-		mz_verify_file_with(c->path, options_open_flags(), NULL, note, &to, err);
-	}
+	if (mz_reader_format(r) == MZ_FORMAT_CONTAINER)
+		check_container(c, err);
 	while ((n = mz_reader_read_raw(r, ev, MZ_BATCH)) > 0)
 		for (long i = 0; i < n; i++)
 			check_event(c, &ev[i], r->places[i], true);
@@ -238,6 +253,7 @@ static int check_file(struct check *c, struct mz_error *err)
 
 	if (mz_input_open(&in, c->path, err) < 0)
 		return -EIO;
+	in.budget.large = options_open_flags() & MZ_OPEN_LARGE;
 	if (mz_input_fill(&in, 4096, err) < 0) {
 		ret = -EIO;
 	} else if (!mz_input_left(&in)) {
@@ -246,10 +262,21 @@ static int check_file(struct check *c, struct mz_error *err)
 	} else if (is_raw(&in, &l)) {
 		ret = check_raw(c, &in, &l, err);
 	} else {
-		ret = check_reader(c, err);
+		return check_reader(c, &in, err);
 	}
 	mz_input_close(&in);
 	return ret;
+}
+
+/* A file that cannot be read has no figures: why is the answer. */
+static void end_unread(struct check *c, const struct mz_error *err)
+{
+	if (c->o->json) {
+		mz_json_end_array(&c->json);
+		mz_json_str(&c->json, "error", err->text);
+		mz_json_end_object(&c->json);
+	}
+	c->all_findings += c->findings;
 }
 
 static void end_file(struct check *c)
@@ -297,9 +324,12 @@ static int run(void *options, int argc, char **argv)
 			mz_json_str(&c->json, "file", argv[i]);
 			mz_json_array(&c->json, "findings");
 		}
-		if (check_file(c, &err) < 0)
+		if (check_file(c, &err) < 0) {
 			ret = console_error(&err);
-		end_file(c);
+			end_unread(c, &err);
+		} else {
+			end_file(c);
+		}
 	}
 	if (c->o->json) {
 		mz_json_end_array(&c->json);

@@ -54,6 +54,11 @@ int kmem_report_run(struct mz_recording *rec, const struct kmem_report_opts *o, 
 	if (o->time && parse_time(o->time, &filter) < 0)
 		return console_usage("--time: '%s' is not of the form A,B (seconds, A before B)",
 				     o->time);
+	if (o->caller && rec->format == MZ_FORMAT_PERF)
+		return console_fail(
+			"%s: in perf's output, names follow their events; for --caller, "
+			"convert it first: 'memorizer convert %s -o x.cmt'",
+			rec->name, rec->name);
 	in = mz_recording_kmem(rec, &err);
 	if (!in)
 		return console_error(&err);

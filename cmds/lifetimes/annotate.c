@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cmds/lost.h"
+#include "cmds/recording.h"
 #include "trace/sampled.h"
 
 /* The column of the notes, as in the originals. */
@@ -247,20 +248,19 @@ int annotate_run(const struct annotate_opts *opts, const struct annotate_ops *op
 		 char **argv)
 {
 	struct annotator a = {.opts = opts, .ops = ops};
+	struct mz_recording r;
 	int ret;
 
 	if (argc > 1)
 		return console_usage("expected one input; '%s' is one too many", argv[1]);
-	a.in = mz_reader_open_with(argc ? argv[0] : "-", options_open_flags(), &a.err);
-	if (!a.in)
-		return console_error(&a.err);
-	if (mz_sampled_refuse(a.in, "a note on every event", &a.err)) {
-		mz_reader_close(a.in);
+	a.in = recording_trace(&r, argc ? argv[0] : "-", &a.err);
+	if (!a.in || mz_sampled_refuse(a.in, "a note on every event", &a.err)) {
+		mz_recording_close(&r);
 		return console_error(&a.err);
 	}
 	ret = annotate(&a);
 	ops->end(&a);
-	mz_reader_close(a.in);
+	mz_recording_close(&r);
 	return ret;
 }
 

@@ -10,6 +10,7 @@
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
 #include "cmds/progress.h"
+#include "cmds/recording.h"
 #include "trace/reader.h"
 #include "trace/sampled.h"
 
@@ -115,15 +116,14 @@ static int run(void *options, int argc, char **argv)
 {
 	const struct opts *o = options;
 	struct job j = {.out.file.fd = -1};
+	struct mz_recording r;
 	int ret;
 
 	if (argc > 2)
 		return console_usage("expected an input and an output; '%s' is one too many",
 				     argv[2]);
-	j.in = mz_reader_open_with(argc ? argv[0] : "-", options_open_flags(), &j.err);
-	if (!j.in)
-		return console_error(&j.err);
-	ret = mz_sampled_refuse(j.in, "a count of all pairs", &j.err);
+	j.in = recording_trace(&r, argc ? argv[0] : "-", &j.err);
+	ret = j.in ? mz_sampled_refuse(j.in, "a count of all pairs", &j.err) : -EIO;
 	if (!ret)
 		ret = mz_output_open(&j.out, argc > 1 ? argv[1] : NULL, o->force, &j.err);
 	if (!ret)
@@ -142,7 +142,7 @@ static int run(void *options, int argc, char **argv)
 	}
 	mz_lifetime_pairs_deinit(&j.pairs);
 	mz_lifetimes_free(j.life);
-	mz_reader_close(j.in);
+	mz_recording_close(&r);
 	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -342,6 +343,14 @@ static int draw(struct job *j)
 	return ret;
 }
 
+/* What is missing says so when it is replayed. */
+static bool is_pipe(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 static int run(void *options, int argc, char **argv)
 {
 	struct job j = {.o = options};
@@ -351,6 +360,10 @@ static int run(void *options, int argc, char **argv)
 		return console_usage("give exactly one trace");
 	if (!strcmp(argv[0], "-"))
 		return console_usage("the trace is read many times, so it must be a file");
+	if (is_pipe(argv[0]))
+		return console_usage("%s: the trace is read many times, so it must be a file; save "
+				     "it to one first",
+				     argv[0]);
 	if (j.o->runs > MAX_RUNS)
 		return console_usage("--runs takes at most %d", MAX_RUNS);
 	j.trace = argv[0];

@@ -60,24 +60,8 @@ static const struct mz_opt opts[] = {
 
 extern const struct mz_cmd cmd_report;
 
-/* Several files are one recording only if they are those of a kernel trace. */
-static bool are_kernel(char **paths, int n)
-{
-	struct mz_recording_options how = {.flags = options_open_flags()};
-	bool kernel = false;
-
-	for (int i = 0; i < n && !kernel; i++) {
-		struct mz_recording r;
-		struct mz_error err = {0};
-
-		kernel = !mz_recording_open(&r, &paths[i], 1, &how, &err) &&
-			 r.kind == MZ_RECORDING_KERNEL;
-		mz_recording_close(&r);
-	}
-	return kernel;
-}
-
-static int show(const struct opts *o, struct mz_recording *r)
+/* Several files are those of a kernel trace, or programs. */
+static int show(const struct opts *o, struct mz_recording *r, char **paths, int n)
 {
 	size_t rows = options_limit(&o->limit, DEFAULT_ROWS);
 	int ret = options_check_scope(&cmd_report, o, r->kind);
@@ -89,15 +73,8 @@ static int show(const struct opts *o, struct mz_recording *r)
 	case MZ_RECORDING_KMAP:
 		return kmap_report_run(r, options_limit(&o->limit, KMAP_REPORT_ROWS), o->json);
 	case MZ_RECORDING_SUMS: return report_profile(r, rows, o->json);
-	default: return report_user(r, &o->user);
+	default: return n > 1 ? report_users(r, paths, n, &o->user) : report_user(r, &o->user);
 	}
-}
-
-static int several(const struct opts *o, char **paths, int n)
-{
-	int ret = options_check_scope(&cmd_report, o, MZ_RECORDING_USER);
-
-	return ret >= 0 ? ret : report_users(paths, n, &o->user);
 }
 
 static int run(void *options, int argc, char **argv)
@@ -105,7 +82,8 @@ static int run(void *options, int argc, char **argv)
 	struct opts *o = options;
 	static char standard_input[] = "-";
 	char *usual[] = {standard_input};
-	struct mz_recording_options how = {.symbols = o->symbols, .skip_bad = o->skip_bad};
+	struct mz_recording_options how = {
+		.symbols = o->symbols, .skip_bad = o->skip_bad, .programs = true};
 	struct mz_recording r;
 	struct mz_error err = {0};
 	struct progress progress;
@@ -114,10 +92,8 @@ static int run(void *options, int argc, char **argv)
 	o->user.rows = options_limit(&o->limit, DEFAULT_ROWS);
 	o->user.json = o->json;
 	o->user.symbols = o->symbols;
-	if (argc > 1 && !are_kernel(argv, argc))
-		return several(o, argv, argc);
 	ret = recording_open(&r, argc ? argv : usual, argc ? argc : 1, &how, &progress, &err);
-	ret = ret < 0 ? console_error(&err) : show(o, &r);
+	ret = ret < 0 ? console_error(&err) : show(o, &r, argv, argc);
 	mz_recording_close(&r);
 	return ret;
 }

@@ -27,8 +27,8 @@ struct report_user_opts {
 
 /* All of them read the recording and print; rows of a list, 0 = all. They return enum mz_exit. */
 int report_user(struct mz_recording *r, const struct report_user_opts *o);
-/* Several programs, merged by name. */
-int report_users(char **paths, int n, const struct report_user_opts *o);
+/* Several programs, merged by name; r: the first of them. */
+int report_users(struct mz_recording *r, char **paths, int n, const struct report_user_opts *o);
 int report_profile(struct mz_recording *r, size_t rows, bool json);
 
 #endif

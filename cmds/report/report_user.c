@@ -629,24 +629,14 @@ int report_user(struct mz_recording *r, const struct report_user_opts *o)
 	return finish(&j, ret < 0 ? ret : add_recording(&j, r));
 }
 
-static int add_file(struct job *j, char *path, struct report_file *f)
+static int add_file(struct job *j, char *path, struct mz_recording *r, struct report_file *f)
 {
-	struct mz_recording_options how = {.symbols = j->o->symbols};
-	struct mz_recording r;
-	struct progress progress;
 	struct report_file before = {path, j->u.events, j->u.lost, j->u.all.sum.peak_bytes,
 				     {0},  j->end.files};
 	int ret;
 
 	memcpy(before.lost_by, j->u.lost_by, sizeof(before.lost_by));
-	ret = recording_open(&r, &path, 1, &how, &progress, &j->err);
-	if (!ret && r.kind != MZ_RECORDING_USER)
-		ret = mz_fail(&j->err, EINVAL,
-			      "%s: a recording of kind %s cannot be added to that of a program",
-			      path, mz_recording_kind_name(r.kind));
-	if (!ret)
-		ret = add_recording(j, &r);
-	mz_recording_close(&r);
+	ret = add_recording(j, r);
 	*f = (struct report_file){path,
 				  j->u.events - before.events,
 				  j->u.lost - before.lost,
@@ -658,7 +648,25 @@ static int add_file(struct job *j, char *path, struct report_file *f)
 	return ret;
 }
 
-int report_users(char **paths, int n, const struct report_user_opts *o)
+static int open_and_add(struct job *j, const char *first, char *path, struct report_file *f)
+{
+	struct mz_recording_options how = {.symbols = j->o->symbols};
+	struct mz_recording r;
+	struct progress progress;
+	int ret = recording_open(&r, &path, 1, &how, &progress, &j->err);
+
+	if (!ret && r.kind != MZ_RECORDING_USER)
+		ret = mz_fail(&j->err, EINVAL,
+			      "%s: not a recording of a program, as %s is; 'memorizer report %s' "
+			      "reads it by itself",
+			      path, first, path);
+	if (!ret)
+		ret = add_file(j, path, &r, f);
+	mz_recording_close(&r);
+	return ret;
+}
+
+int report_users(struct mz_recording *r, char **paths, int n, const struct report_user_opts *o)
 {
 	struct job j = {.o = o, .rows = o->rows, .nfiles = n};
 	int ret = read_lists(&j);
@@ -667,6 +675,7 @@ int report_users(char **paths, int n, const struct report_user_opts *o)
 	if (!j.files)
 		ret = mz_fail_memory(&j.err);
 	for (int i = 0; i < n && !ret; i++)
-		ret = add_file(&j, paths[i], &j.files[i]);
+		ret = i ? open_and_add(&j, paths[0], paths[i], &j.files[i])
+			: add_file(&j, paths[i], r, &j.files[i]);
 	return finish(&j, ret);
 }

@@ -9,6 +9,7 @@
 #include "analysis/kmem.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "formats/open.h"
 #include "symbols/files.h"
 #include "trace/reader.h"
 
@@ -62,6 +63,7 @@ struct mz_events *mz_events_of(struct mz_reader *r, struct mz_error *err)
 		return NULL;
 	}
 	s->r = r;
+	s->kernel = mz_reader_kind(r) == MZ_RECORDING_KERNEL;
 	r->beside = true;
 	s->by_sequence = counts_events(r);
 	return s;
@@ -76,6 +78,7 @@ struct mz_events *mz_events_of_kmem(struct mz_kmem_input *in, struct mz_error *e
 		return NULL;
 	}
 	s->many = in;
+	s->kernel = true;
 	s->by_sequence = mz_kmem_input_by_sequence(in);
 	s->stacks = mz_tables_new();
 	if (s->stacks && mz_kmem_input_keep_stacks(in) >= 0)
@@ -176,7 +179,6 @@ int mz_events_next(struct mz_events *s, struct mz_event *ev, struct mz_error *er
 			s->lost += ev->size;
 		if (s->show && s->events % SHOW_EVERY == 0)
 			s->show(s->show_arg, s->events);
-		s->kernel |= ev->call >= MZ_CALL_KMALLOC && ev->call <= MZ_CALL_PERCPU_FREE;
 	}
 	return ret;
 }

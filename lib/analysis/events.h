@@ -55,7 +55,7 @@ size_t mz_events_names(struct mz_events *s, uint64_t ip,
 const char *mz_events_text(const struct mz_events *s, const char *key);
 uint64_t mz_events_number(const struct mz_events *s, const char *key);
 
-bool mz_events_is_kernel(const struct mz_events *s);   /* by the events so far */
+bool mz_events_is_kernel(const struct mz_events *s);
 bool mz_events_by_sequence(const struct mz_events *s); /* time counts events */
 /* Frees of unknown blocks and the like, so far. */
 struct mz_unmatched mz_events_unmatched(const struct mz_events *s);

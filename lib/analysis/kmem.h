@@ -21,8 +21,9 @@ struct mz_kmem_input;
 /* A folder of kmemtraced, or trace files. NULL with err set. */
 /* flags: enum mz_open_flags. */
 struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, unsigned flags, struct mz_error *err);
-/* The same for one file that is already open; it takes over the file, on failure as well. */
-struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, const char *path, struct mz_error *err);
+/* The same, of which the first file is already open; it takes over the file, on failure as well. */
+struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, char **paths, int n, unsigned flags,
+				       struct mz_error *err);
 void mz_kmem_input_close(struct mz_kmem_input *in);
 
 /* The next event of all files by time; site and cache are numbers over all files, and

@@ -103,7 +103,8 @@ static int start(struct mz_kmem_input *in, struct kmem_source *s)
 {
 	const struct kmem_cache_name none = {.text = ""};
 
-	s->ahead = kmem_ahead_new(s->r, in->syms, s - in->src < MAX_THREADS, in->stacks != NULL);
+	s->ahead = kmem_ahead_new(s->r, in->named ? NULL : in->syms, s - in->src < MAX_THREADS,
+				  in->stacks != NULL);
 	/* the number 0 is none of the tables' */
 	if (in->stacks && append(&s->stacks, &s->nstacks, &s->cap_stacks, 0) < 0)
 		return -ENOMEM;
@@ -251,6 +252,8 @@ long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, ui
 
 		ev[0] = &in->lost;
 		stacks[0] = 0;
+		if (!ret && kmem_name_sites(in) < 0)
+			return mz_fail_memory(err);
 		if (ret <= 0)
 			return ret < 0 ? ret : lost_at_end(in, &in->lost);
 	}

@@ -43,6 +43,7 @@ struct mz_kmem_input {
 	struct mz_tables *names;    /* caches: our number is the string's - 1 */
 	struct mz_tables *stacks;   /* NULL = not wanted */
 	struct mz_kallsyms *syms;
+	bool named; /* those are the trace's own names, whose stacks begin with the call site */
 	struct mz_symbols *files; /* System.map beside the trace; NULL = none */
 	int *nodes;
 	int nnodes;
@@ -50,5 +51,8 @@ struct mz_kmem_input {
 	bool by_sequence;
 	unsigned flags; /* enum mz_open_flags, of all files */
 };
+
+/* The symbols from the names in a trace, if there are none beside it. 0 or -ENOMEM. */
+int kmem_name_sites(struct mz_kmem_input *in);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/regular.h"
 #include "formats/kmemtrace.h"
+#include "formats/open.h"
 
 /* ---- the files ---------------------------------------------------------- */
 
@@ -46,11 +47,24 @@ static int add_reader(struct mz_kmem_input *in, struct mz_reader *r, const char 
 	return p[in->n++].path ? 0 : mz_fail_memory(err);
 }
 
-static int add_file(struct mz_kmem_input *in, const char *path, struct mz_error *err)
+static int add_file(struct mz_kmem_input *in, const char *path, bool inside, struct mz_error *err)
 {
 	struct mz_reader *r = mz_reader_open_with(path, in->flags, err);
+	enum mz_recording_kind kind;
 
-	return r ? add_reader(in, r, path, err) : mz_error_code(err);
+	if (!r)
+		return mz_error_code(err);
+	kind = mz_reader_kind(r);
+	/* inside the folder of a recording, a container made of text has a name that tells */
+	if (kind == MZ_RECORDING_KERNEL || (inside && kind == MZ_RECORDING_USER))
+		return add_reader(in, r, path, err);
+	mz_reader_close(r);
+	if (in->n)
+		return mz_fail(err, EINVAL,
+			       "%s: not a recording of a kernel, as %s is; 'memorizer report %s' "
+			       "reads it by itself",
+			       path, in->src[0].path, path);
+	return mz_kind_refuse(path, kind, err);
 }
 
 static int by_cpu(const struct dirent **a, const struct dirent **b)
@@ -90,7 +104,7 @@ static int add_dir(struct mz_kmem_input *in, const char *dir, struct mz_error *e
 		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
 		/* a CPU that did nothing has an empty file, which has no format */
 		if (!ret && !has_whole(list, n, list[i]->d_name) && (stat(path, &st) || st.st_size))
-			ret = add_file(in, path, err);
+			ret = add_file(in, path, true, err);
 	}
 	for (int i = 0; i < n; i++)
 		free(list[i]);
@@ -98,8 +112,9 @@ static int add_dir(struct mz_kmem_input *in, const char *dir, struct mz_error *e
 	if (!ret && !in->n)
 		ret = mz_fail(
 			err, ENOENT,
-			"%s: contains no cpuN.out file%s; kmemtraced -o creates such a folder", dir,
-			n ? " with events" : "");
+			"%s: is a directory, not a recording: it contains no cpuN.out file%s; "
+			"kmemtraced -o creates such a folder",
+			dir, n ? " with events" : "");
 	in->whole = true;
 	return ret;
 }
@@ -166,6 +181,59 @@ static bool load_own_symbols(struct mz_kmem_input *in, bool all)
 	return in->syms;
 }
 
+/* Lines "ADDRESS<tab>MODULE<tab>FUNCTION..." as those of kallsyms. Names with blanks are of
+ * programs, in whose stacks the call of the kernel ends. */
+static void add_names(struct mz_buf *lines, const char *p, size_t len)
+{
+	const char *end = p + len;
+
+	while (p < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		size_t n = (size_t)((nl ? nl : end) - p);
+		const char *module = memchr(p, '\t', n);
+		const char *name =
+			module ? memchr(module + 1, '\t', n - (size_t)(module + 1 - p)) : NULL;
+		const char *file = name ? memchr(name + 1, '\t', n - (size_t)(name + 1 - p)) : NULL;
+
+		if (file && file > name + 1 && !memchr(name, ' ', (size_t)(file - name)) &&
+		    !memchr(name, '\\', (size_t)(file - name)))
+			mz_buf_printf(lines, "%.*s T %.*s\n", (int)(module - p), p,
+				      (int)(file - name - 1), name + 1);
+		p += n + 1;
+	}
+}
+
+/* Other tools' traces have names for their addresses: in a container from the start, in text by the
+ * last event. */
+int kmem_name_sites(struct mz_kmem_input *in)
+{
+	struct mz_reader *r = in->src[0].r;
+	const struct mz_attr *a;
+	struct mz_buf lines = {0}, text = {0};
+	char key[24] = "names.0";
+
+	if (in->n > 1 || in->syms)
+		return 0;
+	for (size_t at = 0; r->names && at < mz_names_count(r->names) && !text.failed;) {
+		text.len = 0;
+		at = mz_names_text(r->names, at, &text);
+		add_names(&lines, text.data, text.len);
+	}
+	for (unsigned i = 1; (a = mz_reader_find_attr(r, key)) && a->type == MZ_ATTR_BYTES; i++) {
+		add_names(&lines, a->data, a->size);
+		snprintf(key, sizeof(key), "names.%u", i);
+	}
+	lines.failed |= text.failed;
+	if (lines.len && !lines.failed)
+		in->syms = mz_kallsyms_parse(lines.data, lines.len, in->src[0].path, NULL);
+	in->named = in->syms;
+	if (in->named)
+		mz_kallsyms_exact(in->syms);
+	mz_buf_free(&lines);
+	mz_buf_free(&text);
+	return lines.failed ? -ENOMEM : 0;
+}
+
 /* What the recorder counted as lost; it may have happened after the last event. */
 static void load_overruns(struct mz_kmem_input *in)
 {
@@ -227,6 +295,8 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 	} else if (!in->syms) {
 		load_own_symbols(in, false);
 	}
+	if (kmem_name_sites(in) < 0)
+		return mz_fail_memory(err);
 	if (load_files(in, err) < 0)
 		return -EINVAL;
 	load_nodes(in);
@@ -264,32 +334,43 @@ static struct mz_kmem_input *opened(struct mz_kmem_input *in, int ret, struct mz
 	return NULL;
 }
 
+static int add_paths(struct mz_kmem_input *in, char **paths, int n, struct mz_error *err)
+{
+	int ret = 0;
+
+	for (int i = 0; i < n && !ret; i++) {
+		struct stat st;
+
+		ret = !stat(paths[i], &st) && S_ISDIR(st.st_mode)
+			      ? add_dir(in, paths[i], err)
+			      : add_file(in, paths[i], false, err);
+	}
+	return ret;
+}
+
 struct mz_kmem_input *mz_kmem_input_open(char **paths, int n, unsigned flags, struct mz_error *err)
 {
 	struct mz_kmem_input *in = new_input(err);
-	int ret = 0;
 
 	if (!in)
 		return NULL;
 	in->flags = flags;
-	for (int i = 0; i < n && !ret; i++) {
-		struct stat st;
-
-		ret = !stat(paths[i], &st) && S_ISDIR(st.st_mode) ? add_dir(in, paths[i], err)
-								  : add_file(in, paths[i], err);
-	}
-	return opened(in, ret, err);
+	return opened(in, add_paths(in, paths, n, err), err);
 }
 
-struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, const char *path, struct mz_error *err)
+struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, char **paths, int n, unsigned flags,
+				       struct mz_error *err)
 {
 	struct mz_kmem_input *in = new_input(err);
+	int ret;
 
 	if (!in) {
 		mz_reader_close(r);
 		return NULL;
 	}
-	return opened(in, add_reader(in, r, path, err), err);
+	in->flags = flags;
+	ret = add_reader(in, r, paths[0], err);
+	return opened(in, ret < 0 ? ret : add_paths(in, paths + 1, n - 1, err), err);
 }
 
 void mz_kmem_input_close(struct mz_kmem_input *in)

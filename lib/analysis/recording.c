@@ -31,6 +31,11 @@ bool mz_recording_has_events(const struct mz_recording *r)
 	return r->kind == MZ_RECORDING_USER || r->kind == MZ_RECORDING_KERNEL;
 }
 
+int mz_recording_refuse(const struct mz_recording *r, struct mz_error *err)
+{
+	return mz_kind_refuse(r->name, r->kind, err);
+}
+
 /* ---- what it is --------------------------------------------------------- */
 
 static bool is_folder(const char *path)
@@ -40,21 +45,6 @@ static bool is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* A container says what it was made of. */
-static enum mz_recording_kind kind_of(const struct mz_reader *r)
-{
-	const struct mz_attr *source = mz_reader_find_attr(r, "source");
-	enum mz_format format = mz_reader_format(r);
-
-	if (format == MZ_FORMAT_KMEMTRACE_C || format == MZ_FORMAT_KMEMTRACE_E)
-		return MZ_RECORDING_KERNEL;
-	if (!source || source->type != MZ_ATTR_TEXT)
-		return MZ_RECORDING_USER;
-	if (!strcmp(source->data, "kmemtrace"))
-		return MZ_RECORDING_KERNEL;
-	return strcmp(source->data, "kmap") ? MZ_RECORDING_USER : MZ_RECORDING_KMAP;
-}
-
 /* A container may have been made from a KMAP, which is then read as one. */
 static int open_trace(struct mz_recording *r, struct mz_input *in, struct mz_error *err)
 {
@@ -62,7 +52,7 @@ static int open_trace(struct mz_recording *r, struct mz_input *in, struct mz_err
 	if (!r->reader)
 		return mz_error_code(err);
 	r->format = mz_reader_format(r->reader);
-	r->kind = kind_of(r->reader);
+	r->kind = mz_reader_kind(r->reader);
 	if (r->kind == MZ_RECORDING_USER)
 		r->reader->root = r->o.symbols;
 	if (r->kind != MZ_RECORDING_KMAP)
@@ -106,7 +96,7 @@ static int open_input(struct mz_recording *r, struct mz_input *in, struct mz_err
 	return 0;
 }
 
-/* A folder, or several files: always a kernel trace, as nothing else is recorded into several. */
+/* A folder, and the files that come with it: a kernel trace. */
 static int open_kernel(struct mz_recording *r, char **paths, int n, struct mz_error *err)
 {
 	r->kind = MZ_RECORDING_KERNEL;
@@ -114,10 +104,46 @@ static int open_kernel(struct mz_recording *r, char **paths, int n, struct mz_er
 	return r->kmem ? 0 : mz_error_code(err);
 }
 
+static int open_file(struct mz_recording *r, char *path, struct mz_error *err)
+{
+	struct mz_input in;
+	int ret = mz_input_open(&in, path, err);
+
+	if (ret < 0)
+		return ret;
+	in.budget.large = r->o.flags & MZ_OPEN_LARGE;
+	return open_input(r, &in, err);
+}
+
+/* Only a kernel is recorded into several files, and the first of them is open already: it may be a
+ * pipe. */
+static int open_rest(struct mz_recording *r, char **paths, int n, struct mz_error *err)
+{
+	struct mz_reader *first = r->reader;
+
+	if (r->kind == MZ_RECORDING_USER && r->o.programs)
+		return 0;
+	if (r->kind == MZ_RECORDING_USER)
+		return mz_fail(err, EINVAL,
+			       "%s: a recording of a program, which is read alone; 'memorizer "
+			       "report' and 'merge' add up several",
+			       paths[0]);
+	if (r->kind != MZ_RECORDING_KERNEL)
+		return mz_fail(err, EINVAL, "%s: %s", paths[0],
+			       r->kind == MZ_RECORDING_KMAP
+				       ? "a KMAP, which is read alone; 'memorizer kmap merge' "
+					 "adds up several"
+				       : "sums by call site, which are read alone; 'memorizer "
+					 "merge' adds up several");
+	r->reader = NULL;
+	r->folder = true;
+	r->kmem = mz_kmem_input_of(first, paths, n, r->o.flags, err);
+	return r->kmem ? 0 : failed(err);
+}
+
 int mz_recording_open(struct mz_recording *r, char **paths, int n,
 		      const struct mz_recording_options *o, struct mz_error *err)
 {
-	struct mz_input in;
 	int ret;
 
 	*r = (struct mz_recording){.name = paths[0], .in.fd = -1};
@@ -125,16 +151,14 @@ int mz_recording_open(struct mz_recording *r, char **paths, int n,
 		r->o = *o;
 	if (mz_profile_init(&r->profile) < 0)
 		return mz_fail_memory(err);
-	r->folder = n > 1 || is_folder(paths[0]);
-	if (r->folder && r->o.want != MZ_RECORDING_KMAP)
-		return open_kernel(r, paths, n, err);
-	if (r->o.want == MZ_RECORDING_KERNEL)
-		return open_kernel(r, paths, n, err);
-	ret = mz_input_open(&in, paths[0], err);
-	if (ret < 0)
-		return ret;
-	in.budget.large = r->o.flags & MZ_OPEN_LARGE;
-	return open_input(r, &in, err);
+	if ((unsigned)r->o.want >= MZ_RECORDING_KINDS)
+		return mz_fail(err, EINVAL, "%s: there is no kind of recording of the number %u",
+			       paths[0], (unsigned)r->o.want);
+	r->folder = is_folder(paths[0]) && r->o.want != MZ_RECORDING_KMAP;
+	ret = r->folder ? open_kernel(r, paths, n, err) : open_file(r, paths[0], err);
+	if (!ret && r->o.want && r->kind != r->o.want)
+		return mz_kind_refuse(paths[0], r->kind, err);
+	return !ret && n > 1 && !r->folder ? open_rest(r, paths, n, err) : ret;
 }
 
 void mz_recording_close(struct mz_recording *r)
@@ -150,17 +174,15 @@ void mz_recording_close(struct mz_recording *r)
 
 /* ---- as what it is read ------------------------------------------------- */
 
-static void no_events(const struct mz_recording *r, struct mz_error *err)
-{
-	mz_fail(err, EINVAL, "%s: %s, and no events", r->name,
-		r->kind == MZ_RECORDING_KMAP ? "a KMAP, which has objects and accesses"
-					     : "it holds sums of call sites");
-}
-
 struct mz_reader *mz_recording_reader(struct mz_recording *r, struct mz_error *err)
 {
 	if (!mz_recording_has_events(r))
-		no_events(r, err);
+		mz_recording_refuse(r, err);
+	else if (!r->reader && is_folder(r->name))
+		mz_fail(err, EISDIR,
+			"%s: a kernel recording in a folder; 'memorizer convert %s -o x.cmt' joins "
+			"it",
+			r->name, r->name);
 	else if (!r->reader)
 		mz_fail(err, EISDIR, "%s: several files; 'memorizer convert' joins them into one",
 			r->name);
@@ -173,10 +195,10 @@ struct mz_kmem_input *mz_recording_kmem(struct mz_recording *r, struct mz_error 
 	if (r->kmem)
 		return r->kmem;
 	if (r->kind != MZ_RECORDING_KERNEL) {
-		mz_fail(err, EINVAL, "%s: not a kernel trace", r->name);
+		mz_recording_refuse(r, err);
 		return NULL;
 	}
-	r->kmem = mz_kmem_input_of(r->reader, r->name, err);
+	r->kmem = mz_kmem_input_of(r->reader, (char *[]){(char *)r->name}, 1, r->o.flags, err);
 	r->reader = NULL;
 	return r->kmem;
 }
@@ -202,7 +224,7 @@ struct mz_events *mz_recording_events(struct mz_recording *r, struct mz_error *e
 	if (r->events)
 		return r->events;
 	if (!mz_recording_has_events(r)) {
-		no_events(r, err);
+		mz_recording_refuse(r, err);
 		return NULL;
 	}
 	/* those beside it are looked for when a name is needed */

@@ -16,11 +16,13 @@
 struct mz_kmem_input;
 
 struct mz_recording_options {
-	enum mz_recording_kind want; /* nothing else will do: its own reader says what is wrong */
+	enum mz_recording_kind want; /* nothing else will do; a KMAP's own reader says where it
+					is wrong */
 	const char *symbols; /* of a kernel: files and folders, with commas between; NULL: those
 				beside it. Of a program: the root folder of its files */
 	unsigned flags;	     /* enum mz_open_flags */
-	bool skip_bad;	     /* KMAP: lines that cannot be parsed are counted and are no error */
+	bool programs; /* of several programs, the first is opened, and the caller opens the rest */
+	bool skip_bad; /* KMAP: lines that cannot be parsed are counted and are no error */
 	/* Called from time to time; share of the file < 0: not known. */
 	void (*progress)(void *arg, double share, uint64_t count, const char *units);
 	void *arg;
@@ -30,7 +32,7 @@ struct mz_recording {
 	const char *name; /* as it was given: the caller's */
 	enum mz_recording_kind kind;
 	enum mz_format format; /* UNKNOWN: no single trace file */
-	bool folder;	       /* a folder of kmemtraced, or several of its files */
+	bool folder;	       /* a folder of kmemtraced, or several files of a kernel */
 
 	/* private */
 	struct mz_recording_options o;
@@ -52,6 +54,9 @@ void mz_recording_close(struct mz_recording *r);
 
 /* It is made of events. */
 bool mz_recording_has_events(const struct mz_recording *r);
+
+/* For who needs another kind: says what it is, and what reads it. -EINVAL. */
+int mz_recording_refuse(const struct mz_recording *r, struct mz_error *err);
 
 /*
  * How it is read is up to the caller: one of the following four, once. Each returns NULL

@@ -442,7 +442,8 @@ uint64_t mz_kmap_bytes(const struct mz_kmap *k)
 {
 	if (k->batch)
 		return k->batch->bytes;
-	return k->reader ? mz_input_tell(&k->reader->in) : mz_input_tell(&k->in);
+	/* those of a container are not of lines, and only a pipe would tell them */
+	return k->reader ? 0 : mz_input_tell(&k->in);
 }
 
 /* For progress only. It is the position of the descriptor, which a pipe does not have. */

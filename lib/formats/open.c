@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "formats/classic.h"
@@ -14,6 +15,7 @@
 #include "formats/sums.h"
 #include "formats/text.h"
 #include "trace/container.h"
+#include "trace/event.h"
 
 static const char *const format_names[MZ_FORMATS] = {
 	[MZ_FORMAT_UNKNOWN] = "unknown",	 [MZ_FORMAT_TEXT] = "text",
@@ -59,28 +61,73 @@ enum mz_content mz_content_of(const char *data, size_t len, const struct mz_read
 	return MZ_CONTENT_TRACE;
 }
 
+/* Text does not say what was recorded, but its first block does: it is looked for in the lines that
+ * come next, which are not taken. */
+static bool is_text_of_kernel(const struct mz_reader *r)
+{
+	struct mz_reader *peek =
+		mz_reader_open_memory(r->in.pos, mz_input_left(&r->in), r->in.name, NULL);
+	struct mz_event ev;
+	bool kernel = false;
+
+	while (peek && mz_reader_read_raw(peek, &ev, 1) > 0) {
+		if (ev.kind != MZ_ALLOC && ev.kind != MZ_FREE && ev.kind != MZ_REALLOC)
+			continue;
+		kernel = mz_call_is_kernel(ev.call);
+		break;
+	}
+	mz_reader_close(peek);
+	return kernel;
+}
+
+/* A container says what it was made of. */
+enum mz_recording_kind mz_reader_kind(const struct mz_reader *r)
+{
+	const struct mz_attr *source = mz_reader_find_attr(r, "source");
+	enum mz_format format = mz_reader_format(r);
+
+	/* of perf's output, the kmem events are read */
+	if (format == MZ_FORMAT_KMEMTRACE_C || format == MZ_FORMAT_KMEMTRACE_E ||
+	    format == MZ_FORMAT_PERF)
+		return MZ_RECORDING_KERNEL;
+	if (format == MZ_FORMAT_TEXT)
+		return is_text_of_kernel(r) ? MZ_RECORDING_KERNEL : MZ_RECORDING_USER;
+	if (!source || source->type != MZ_ATTR_TEXT)
+		return MZ_RECORDING_USER;
+	/* by kmemtraced, or converted from a raw format of kmemtrace */
+	if (!strncmp(source->data, "kmemtrace", 9) ||
+	    !strcmp(source->data, mz_format_name(MZ_FORMAT_PERF)))
+		return MZ_RECORDING_KERNEL;
+	return strcmp(source->data, "kmap") ? MZ_RECORDING_USER : MZ_RECORDING_KMAP;
+}
+
+int mz_kind_refuse(const char *name, enum mz_recording_kind kind, struct mz_error *err)
+{
+	static const char *const what[MZ_RECORDING_KINDS] = {
+		[MZ_RECORDING_USER] = "a recording of a program; 'memorizer report' reads it",
+		[MZ_RECORDING_KERNEL] = "a recording of a kernel; 'memorizer report' reads it",
+		[MZ_RECORDING_KMAP] = "a KMAP, which has no events; 'memorizer kmap', 'report', "
+				      "'html', 'diff' and 'export' read it",
+		[MZ_RECORDING_SUMS] =
+			"it contains sums by call site and no events; 'memorizer report', 'diff', "
+			"'export', 'merge', 'push' and 'store' read it",
+	};
+
+	return mz_fail(err, EINVAL, "%s: %s", name, what[kind]);
+}
+
 /* For a file that is not a trace but the input of another verb, the error names that verb. */
 static void choose_reader(struct mz_reader *r)
 {
-	const char *what;
-
 	switch (mz_content_of(r->in.pos, mz_input_left(&r->in), &r->ops)) {
 	case MZ_CONTENT_TRACE: return;
-	case MZ_CONTENT_KMAP:
-		what = "a KMAP, which has no events; 'memorizer kmap', 'report', 'html', 'diff' "
-		       "and 'export' read it";
-		break;
+	case MZ_CONTENT_KMAP: mz_kind_refuse(r->in.name, MZ_RECORDING_KMAP, &r->error); return;
 	case MZ_CONTENT_DHAT:
-	case MZ_CONTENT_ALLOCINFO:
-		what = "it contains sums by call site and no events; 'memorizer report', 'diff' "
-		       "and 'export' read it";
-		break;
+	case MZ_CONTENT_ALLOCINFO: mz_kind_refuse(r->in.name, MZ_RECORDING_SUMS, &r->error); return;
 	default:
 		mz_fail_offset(&r->error, EINVAL, 0,
 			       "%s: byte 0: this is not a trace of any known kind", r->in.name);
-		return;
 	}
-	mz_fail(&r->error, EINVAL, "%s: %s", r->in.name, what);
 }
 
 /* From here on, the reader owns the input, even if opening fails. The error is copied before the

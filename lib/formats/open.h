@@ -3,7 +3,7 @@
 #ifndef MZ_FORMATS_OPEN_H
 #define MZ_FORMATS_OPEN_H
 
-#include <stddef.h>
+#include <memorizer.h>
 
 struct mz_reader_ops;
 
@@ -20,5 +20,11 @@ enum mz_content {
 
 /* The unpacked start of a file. *ops: the reader of a trace, NULL for anything else. */
 enum mz_content mz_content_of(const char *data, size_t len, const struct mz_reader_ops **ops);
+
+/* What was recorded into a trace, as far as its format and its attributes tell. */
+enum mz_recording_kind mz_reader_kind(const struct mz_reader *r);
+
+/* For who needs another kind: says what the file is, and what reads it. -EINVAL. */
+int mz_kind_refuse(const char *name, enum mz_recording_kind kind, struct mz_error *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "formats/open.h"
 #include "replay/print.h"
 #include "replay/repair.h"
 #include "trace/reader.h"
@@ -48,7 +49,9 @@ static struct mz_reader *open_reader(int fd, const char *name, unsigned flags, s
 		return NULL;
 	in.budget.large = flags & MZ_OPEN_LARGE;
 	r = mz_reader_open_input(&in, err);
-	if (r && mz_sampled_refuse(r, "a replay", err)) {
+	if (r &&
+	    (mz_reader_kind(r) == MZ_RECORDING_KMAP ? mz_kind_refuse(name, MZ_RECORDING_KMAP, err)
+						    : mz_sampled_refuse(r, "a replay", err))) {
 		mz_reader_close(r);
 		errno = EINVAL;
 		return NULL;

@@ -32,6 +32,7 @@ struct mz_kallsyms {
 	size_t variables;
 	bool has_files;
 	bool table; /* it has lines of global_table */
+	bool exact;
 };
 
 /* /proc/kallsyms has no size, so it is read until the end. The bound keeps a wrong file from
@@ -241,6 +242,11 @@ struct mz_kallsyms *mz_kallsyms_parse(const char *data, size_t len, const char *
 	return k;
 }
 
+void mz_kallsyms_exact(struct mz_kallsyms *k)
+{
+	k->exact = true;
+}
+
 void mz_kallsyms_free(struct mz_kallsyms *k)
 {
 	if (!k)
@@ -326,7 +332,7 @@ const char *mz_kallsyms_find(const struct mz_kallsyms *k, uint64_t addr, uint64_
 {
 	const struct symbol *s = find(k, k->syms, k->count, addr);
 
-	if (!s)
+	if (!s || (k->exact && s->addr != addr))
 		return NULL;
 	if (offset)
 		*offset = addr - s->addr;
@@ -427,7 +433,10 @@ char *mz_kallsyms_text(const struct mz_kallsyms *k, uint64_t addr, char *buf, si
 	mz_printable(clean, sizeof(clean), name, strlen(name));
 	if (module)
 		mz_printable(from, sizeof(from), module, strlen(module));
-	snprintf(buf, size, "%s+0x%llx%s%s%s", clean, (unsigned long long)offset,
-		 module ? " [" : "", module ? from : "", module ? "]" : "");
+	if (k->exact)
+		snprintf(buf, size, "%s", clean);
+	else
+		snprintf(buf, size, "%s+0x%llx%s%s%s", clean, (unsigned long long)offset,
+			 module ? " [" : "", module ? from : "", module ? "]" : "");
 	return buf;
 }

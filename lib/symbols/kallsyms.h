@@ -15,6 +15,8 @@ struct mz_kallsyms *mz_kallsyms_load(const char *path, struct mz_error *err);
 /* The same lines from memory; name is for messages. */
 struct mz_kallsyms *mz_kallsyms_parse(const char *data, size_t len, const char *name,
 				      struct mz_error *err);
+/* The symbols are names of single addresses, not of functions: no other address has one. */
+void mz_kallsyms_exact(struct mz_kallsyms *k);
 void mz_kallsyms_free(struct mz_kallsyms *k);
 
 /* The function that holds the address, borrowed until k is freed; NULL: none.

@@ -72,6 +72,12 @@ static inline uint64_t mz_event_key(const struct mz_event *ev, uint64_t addr)
 	return addr ? addr ^ (uint64_t)((ev->call - MZ_CALL_PAGE_ALLOC) / 2 + 1) << 61 : 0;
 }
 
+/* A call of a kernel's allocators. */
+static inline bool mz_call_is_kernel(unsigned call)
+{
+	return call >= MZ_CALL_KMALLOC && call <= MZ_CALL_PERCPU_FREE;
+}
+
 /* Adds an MZ_LOST to the counts by cause. */
 static inline void mz_count_lost(uint64_t by_cause[MZ_LOSSES], const struct mz_event *ev)
 {

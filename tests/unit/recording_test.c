@@ -107,7 +107,7 @@ static void asked_for_another(void)
 	CHECK_EQ(open_it(&r, "text", MZ_RECORDING_ANY, &err), 0);
 	CHECK(!mz_recording_kmap(&r, &err) && strstr(err.text, "not a KMAP"));
 	err = (struct mz_error){0};
-	CHECK(!mz_recording_kmem(&r, &err) && strstr(err.text, "not a kernel trace"));
+	CHECK(!mz_recording_kmem(&r, &err) && strstr(err.text, "a recording of a program"));
 	CHECK(mz_recording_reader(&r, &err));
 	CHECK(mz_recording_events(&r, &err) && mz_recording_has_events(&r));
 	mz_recording_close(&r);
@@ -156,7 +156,7 @@ static void folders(void)
 			   "stack=ffffffff81000010,ffffffff81000123\n");
 	CHECK_EQ(open_it(&r, "kd", MZ_RECORDING_ANY, &err), 0);
 	CHECK(r.folder && r.kind == MZ_RECORDING_KERNEL);
-	CHECK(!mz_recording_reader(&r, &err) && strstr(err.text, "several files"));
+	CHECK(!mz_recording_reader(&r, &err) && strstr(err.text, "a kernel recording in a folder"));
 	s = mz_recording_events(&r, &err);
 	CHECK(s);
 	for (int i = 0; s && i < 2; i++) {
