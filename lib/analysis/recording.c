@@ -138,7 +138,7 @@ static int open_rest(struct mz_recording *r, char **paths, int n, struct mz_erro
 	r->reader = NULL;
 	r->folder = true;
 	r->kmem = mz_kmem_input_of(first, paths, n, r->o.flags, err);
-	return r->kmem ? 0 : failed(err);
+	return r->kmem ? 0 : mz_error_code(err);
 }
 
 int mz_recording_open(struct mz_recording *r, char **paths, int n,
