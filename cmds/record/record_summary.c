@@ -191,6 +191,25 @@ static void tell_alone(const struct record_job *j)
 		     console_count(a, n), line, n > MZ_ALONE_NAMES ? ", ..." : "");
 }
 
+/* Children that remained this program, and are not recorded. */
+static uint32_t forked(const struct record_job *j)
+{
+	int32_t n = (int32_t)__atomic_load_n(&j->rings.region->forked, __ATOMIC_RELAXED);
+
+	return n > 0 ? (uint32_t)n : 0; /* a child may call exec before its parent counts it */
+}
+
+static void tell_forked(const struct record_job *j)
+{
+	uint32_t n = forked(j);
+	char a[32];
+
+	if (n)
+		console_note(
+			"%s %s not recorded; --follow-forks records them too", console_count(a, n),
+			n == 1 ? "process that it forked was" : "processes that it forked were");
+}
+
 /* Where records waited, if there were many, or if the space was not enough. */
 static void tell_spool(const struct record_job *j)
 {
@@ -225,6 +244,7 @@ void record_tell(const struct record_job *j)
 	tell_silent(j);
 	tell_barred(j);
 	tell_alone(j);
+	tell_forked(j);
 	tell_spool(j);
 	if (WIFSIGNALED(j->status))
 		console_note("the program was ended by signal %d (%s)", WTERMSIG(j->status),
@@ -302,6 +322,7 @@ void record_tell_json(const struct record_job *j)
 	mz_json_u64(&json, "spool_bytes", j->rings.spool.most);
 	mz_json_u64(&json, "spool_limit", j->rings.spool.limit);
 	mz_json_u64(&json, "not_followed", j->rings.region->alone);
+	mz_json_u64(&json, "forks_not_followed", forked(j));
 	mz_json_double(&json, "program_cpu_seconds", cpu_seconds(&program));
 	mz_json_double(&json, "recorder_cpu_seconds", cpu_seconds(&self));
 	mz_json_u64(&json, "recorder_peak_rss", (uint64_t)self.ru_maxrss * 1024);
