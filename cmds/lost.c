@@ -24,7 +24,8 @@ void sampled_note(const char *name, const uint64_t lost[MZ_LOSSES])
 	char a[32];
 
 	if (lost[MZ_LOSS_SAMPLED])
-		console_note("%s: %s events were left out by sampling; its figures are estimates",
+		console_note("%s: %s events were left out by sampling; its figures are estimates, "
+			     "and " SAMPLED_PEAK,
 			     name, console_count(a, lost[MZ_LOSS_SAMPLED]));
 }
 

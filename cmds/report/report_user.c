@@ -231,7 +231,7 @@ static void show_sampled(const struct job *j)
 	if (!u->sampled)
 		return;
 	printf("SAMPLED        %s of %s events were left out; a recorded block stands for several, "
-	       "and the figures below are estimates\n",
+	       "and the figures below are estimates: " SAMPLED_PEAK "\n",
 	       console_count(a, left_out), console_count(b, u->events + u->lost + left_out));
 	if (j->nfiles >= 2 || !mz_sampled_read(j->in, &s) || !s.weight)
 		return;
