@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Report what was recorded of a program, what was lost and what was not seen. */
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -15,6 +17,23 @@
 const char *record_spool_name(const struct record_job *j)
 {
 	return j->o->spool ? j->o->spool : "the folder of the output";
+}
+
+const char *record_spool_error(const struct record_job *j, char *buf, size_t size)
+{
+	int why = __atomic_load_n(&j->rings.spool.disk, __ATOMIC_RELAXED);
+	const char *output = j->files.output, *slash = strrchr(output, '/');
+	char folder[PATH_MAX] = ".", whole[PATH_MAX];
+
+	if (!why)
+		return NULL;
+	if (j->o->spool)
+		snprintf(folder, sizeof(folder), "%s", j->o->spool);
+	else if (slash)
+		snprintf(folder, sizeof(folder), "%.*s",
+			 slash == output ? 1 : (int)(slash - output), output);
+	snprintf(buf, size, "%s: %s", realpath(folder, whole) ? whole : folder, strerror(why));
+	return buf;
 }
 
 int record_exit_status(const struct record_job *j)
@@ -215,13 +234,19 @@ static void tell_spool(const struct record_job *j)
 {
 	const struct mz_user_spool *s = &j->rings.spool;
 	uint64_t lost = 0;
-	char a[32], b[32];
+	char a[32], b[32], why[PATH_MAX + 128];
 
 	for (size_t i = 0; i < j->files.done_count; i++)
 		lost += j->files.done[i].lost[MZ_LOSS_RING_FULL] +
 			(j->o->sample ? 0 : j->files.done[i].lost[MZ_LOSS_SAMPLED]);
 	if (s->most < RECORD_SPOOL_TOLD && !lost)
 		return;
+	if (lost && record_spool_error(j, why, sizeof(why))) {
+		console_note("%s: records had no room to wait in; free some, or name another "
+			     "folder with --spool",
+			     why);
+		return;
+	}
 	console_note("the spool, in %s, held up to %s; it may hold %s (--spool, --spool-limit)",
 		     record_spool_name(j), console_bytes(a, s->most), console_bytes(b, s->limit));
 	if (lost && !j->o->drop)
@@ -321,6 +346,8 @@ void record_tell_json(const struct record_job *j)
 			       (double)(j->packed_at - j->program_ended) / 1e9);
 	mz_json_u64(&json, "spool_bytes", j->rings.spool.most);
 	mz_json_u64(&json, "spool_limit", j->rings.spool.limit);
+	if (j->rings.spool.disk)
+		mz_json_str(&json, "spool_error", strerror(j->rings.spool.disk));
 	mz_json_u64(&json, "not_followed", j->rings.region->alone);
 	mz_json_u64(&json, "forks_not_followed", forked(j));
 	mz_json_double(&json, "program_cpu_seconds", cpu_seconds(&program));
