@@ -454,6 +454,7 @@ static struct mz_early_end end_of(struct mz_analysis *a, const struct mz_totals 
 
 	if (mz_analysis_kind(a) == MZ_RECORDING_USER) {
 		e.events = t->events;
+		e.nothing = !t->events;
 		e.ns = t->last_time - t->first_time;
 	}
 	return e;

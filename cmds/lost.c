@@ -40,7 +40,7 @@ static void place_text(char *buf, size_t size, const struct mz_early_end *e)
 {
 	char a[32], event[64] = "", time[64] = "";
 
-	if (e->events)
+	if (e->events || e->nothing)
 		snprintf(event, sizeof(event), ", at event %s", console_count(a, e->events));
 	if (e->ns)
 		snprintf(time, sizeof(time), ", after %.3f s", (double)e->ns / 1e9);

@@ -570,6 +570,7 @@ static void add_end(struct job *j)
 	j->end = end;
 	if (end.files && !end.events) {
 		j->end.events = u->events;
+		j->end.nothing = !u->events;
 		j->end.ns = u->fields & MZ_HAS_TIME ? u->last_time - u->first_time : 0;
 	}
 }
@@ -631,7 +632,10 @@ static int show(struct job *j)
 
 static int finish(struct job *j, int ret)
 {
+	bool whole;
+
 	ret = ret < 0 ? ret : show(j);
+	whole = !j->u.lost && !j->end.files;
 	if (ret < 0)
 		console_error(&j->err);
 	mz_call_sites_free(&j->sites);
@@ -639,7 +643,7 @@ static int finish(struct job *j, int ret)
 	mz_suppressions_deinit(&j->suppressions);
 	mz_usage_deinit(&j->u);
 	free(j->files);
-	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
+	return ret < 0 ? MZ_EXIT_FAILED : j->o->strict && !whole ? MZ_EXIT_INCOMPLETE : MZ_EXIT_OK;
 }
 
 int report_user(struct mz_recording *r, const struct report_user_opts *o)
