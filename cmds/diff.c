@@ -176,6 +176,19 @@ static bool check_row(const struct mz_budget *b, const struct value *v,
 	return true;
 }
 
+/* Of a sampled recording, a peak is the greatest of many estimates: even two recordings of the same
+ * program differ by more than a budget allows. */
+static int refuse_peak(struct job *j, const struct mz_budget *b)
+{
+	for (size_t i = 0; i < 2; i++)
+		if (j->totals[i].lost_by[MZ_LOSS_SAMPLED] && !strncmp(b->value->name, "peak_", 5))
+			return mz_fail(&j->err, EINVAL,
+				       "'%s': %s was sampled, and " SAMPLED_PEAK
+				       ": record with --wait, or check another metric",
+				       b->text, j->names[i]);
+	return 0;
+}
+
 /* The number of exceeded budgets; -errno: one of them cannot be evaluated. */
 static int check_budgets(struct job *j)
 {
@@ -190,6 +203,8 @@ static int check_budgets(struct job *j)
 			return mz_fail(&j->err, EINVAL,
 				       "'%s': the recordings do not both contain %s", b->text,
 				       b->value->title);
+		if (refuse_peak(j, b) < 0)
+			return -EINVAL;
 		for (size_t k = 0; k < mz_result_rows(t); k++)
 			j->broken[i] |= check_row(b, v, t, k);
 		n += j->broken[i];
@@ -439,6 +454,7 @@ static struct mz_early_end end_of(struct mz_analysis *a, const struct mz_totals 
 
 	if (mz_analysis_kind(a) == MZ_RECORDING_USER) {
 		e.events = t->events;
+		e.nothing = !t->events;
 		e.ns = t->last_time - t->first_time;
 	}
 	return e;

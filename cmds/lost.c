@@ -25,7 +25,8 @@ void sampled_note(const char *name, const uint64_t lost[MZ_LOSSES])
 	char a[32];
 
 	if (lost[MZ_LOSS_SAMPLED])
-		console_note("%s: %s events were left out by sampling; its figures are estimates",
+		console_note("%s: %s events were left out by sampling; its figures are estimates, "
+			     "and " SAMPLED_PEAK,
 			     name, console_count(a, lost[MZ_LOSS_SAMPLED]));
 }
 
@@ -51,7 +52,7 @@ static void place_text(char *buf, size_t size, const struct mz_early_end *e)
 {
 	char a[32], event[64] = "", time[64] = "";
 
-	if (e->events)
+	if (e->events || e->nothing)
 		snprintf(event, sizeof(event), ", at event %s", console_count(a, e->events));
 	if (e->ns)
 		snprintf(time, sizeof(time), ", after %.3f s", (double)e->ns / 1e9);

@@ -14,6 +14,9 @@ void lost_json(struct mz_json *w, const char *key, const uint64_t lost[MZ_LOSSES
 /* The same without its end, for more members. */
 void lost_json_open(struct mz_json *w, const char *key, const uint64_t lost[MZ_LOSSES]);
 
+/* What a peak of sampled blocks is: the greatest of many estimates. */
+#define SAMPLED_PEAK "the peak is too large rather than too small"
+
 /* Reports on standard error that the figures of a recording are estimates, if they are. */
 void sampled_note(const char *name, const uint64_t lost[MZ_LOSSES]);
 

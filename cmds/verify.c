@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "cmds/cmd.h"
+#include "cmds/lost.h"
 #include "cmds/progress.h"
 
 struct opts {
@@ -50,6 +51,31 @@ static void note(void *arg, uint64_t offset, const char *text)
 	mz_json_end_object(&job->j);
 }
 
+/* "produced 9 = written 7 + lost 2 (cpu_full 2)", where the file has all three. */
+static void show_balance(const struct job *job, const struct mz_summary *s)
+{
+	const char *before = " (";
+	uint64_t lost = 0;
+	char a[32], b[32], c[32];
+
+	if (!s->has_produced)
+		return;
+	for (int i = 0; i < MZ_LOSSES; i++)
+		lost += i != MZ_LOSS_SAMPLED ? s->lost[i] : 0;
+	printf("%s: produced %s = written %s + lost %s", job->path, console_count(a, s->produced),
+	       console_count(b, s->events), console_count(c, lost));
+	for (int i = 0; i < MZ_LOSSES; i++) {
+		if (i == MZ_LOSS_SAMPLED || !s->lost[i])
+			continue;
+		printf("%s%s %s", before, mz_loss_name((unsigned)i), console_count(a, s->lost[i]));
+		before = ", ";
+	}
+	printf("%s", lost ? ")" : "");
+	if (s->lost[MZ_LOSS_SAMPLED])
+		printf(" + left out by sampling %s", console_count(a, s->lost[MZ_LOSS_SAMPLED]));
+	printf("\n");
+}
+
 static void show(const struct job *job, const struct mz_verify *v)
 {
 	char a[32], b[32];
@@ -57,8 +83,10 @@ static void show(const struct job *job, const struct mz_verify *v)
 	if (job->n > MOST)
 		printf("%s: and %u more faults\n", job->path, job->n - MOST);
 	if (!job->n) {
-		printf("%s: good: %s events in %s chunks\n", job->path,
-		       console_count(a, v->decoded), console_count(b, v->summary->chunks));
+		printf("%s: good: %s events in %s chunk%s\n", job->path,
+		       console_count(a, v->decoded), console_count(b, v->summary->chunks),
+		       v->summary->chunks == 1 ? "" : "s");
+		show_balance(job, v->summary);
 		return;
 	}
 	printf("%s: %s of %s events are readable", job->path, console_count(a, v->decoded),
@@ -82,6 +110,7 @@ static void show_json(struct job *job, const struct mz_verify *v, bool good)
 	mz_json_u64(j, "disorder", v->disorder);
 	mz_json_bool(j, "whole", v->summary->whole);
 	mz_json_u64(j, "events", v->summary->events);
+	lost_json(j, "lost", v->summary->lost);
 	if (v->summary->has_produced) {
 		mz_json_u64(j, "produced", v->summary->produced);
 		mz_json_i64(j, "unbalanced", (int64_t)v->unbalanced);

@@ -99,7 +99,7 @@ void mz_tell_blind(uint32_t what)
 bool mz_tell_exec(bool begins)
 {
 	if (*mz_alive < MZ_ALIVE_ON || !mz_region || mz_getpid() != my_pid)
-		return false;
+		return mz_fork_execs(begins);
 	__atomic_store_n(&mz_region->images[mz_my_image].becomes,
 			 !begins	      ? MZ_BECOMES_NOTHING
 			 : mz_region_barred() ? MZ_BECOMES_BARRED
@@ -254,9 +254,13 @@ bool mz_attach(void)
 		else if (!forked && mz_region->main_pid && pid != mz_region->main_pid &&
 			 !(mz_region->flags & MZ_REGION_FORKS))
 			tell_alone();
+		else if (forked && pid != mz_region->main_pid)
+			mz_count_child(pid);
 	}
-	if (state != MZ_ALIVE_OFF)
+	if (state != MZ_ALIVE_OFF) {
 		mz_see_thread_exits();
+		mz_see_forks();
+	}
 	mz_me.alive = state;
 	*mz_alive = state;
 	__atomic_store_n(&attaching, 0, __ATOMIC_RELEASE);
@@ -286,6 +290,7 @@ bool mz_attach_to(struct mz_region *region)
 		return false;
 	}
 	mz_see_thread_exits();
+	mz_see_forks();
 	__atomic_store_n(mz_alive, MZ_ALIVE_ON + recorders, __ATOMIC_RELEASE);
 	if (old)
 		give_back(old);

@@ -53,6 +53,9 @@ static int make(const struct opts *o, struct html_model *models, int argc, char 
 		ret = html_page(&page, models, (size_t)argc, &err);
 	if (!ret)
 		ret = write_page(o, &page, &err);
+	for (int i = 0; i < argc && !ret; i++)
+		if (models[i].recording.kind != MZ_RECORDING_KMAP) /* of maps it was said before */
+			recording_note_end(&models[i].recording);
 	if (ret < 0)
 		console_error(&err);
 	else if (!ret && o->output)

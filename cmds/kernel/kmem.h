@@ -84,7 +84,8 @@ extern const char *const kmem_sorts[];
 	MZ_OPT_FOR(sc, 0, "time", "A,B", MZ_OPT_STR, st, m.time,                                   \
 		   "only events from A to B seconds after the first; B is optional"),          \
 	MZ_SWITCH_FOR(sc, 0, "live", st, m.live,                                   \
-		   "only what is live at the end: by allocator, subsystem and call site"),         \
+		   "only what is live at the end: by allocator, subsystem and call site")
+#define KMEM_REPORT_STRICT(sc, st, m)                                                              \
 	MZ_SWITCH_FOR(sc, 0, "strict", st, m.strict,                               \
 		   "exit with 3 if events were lost or a file is truncated")
 /* clang-format on */

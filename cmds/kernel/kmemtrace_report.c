@@ -22,6 +22,7 @@ const char *const kmem_sorts[] = {"waste", "bytes",    "count", "frag", "live",
 static const struct mz_opt opts[] = {
 	MZ_OPT_ROWS(0, struct opts, limit, "rows of a table (10); 0 = all"),
 	KMEM_REPORT_OPTS(0, struct opts, report),
+	KMEM_REPORT_STRICT(0, struct opts, report),
 	MZ_OPT_JSON(struct opts, json),
 	{0},
 };

@@ -191,12 +191,18 @@ static void tell_thinning(struct record_job *j)
 {
 	/* not the value in the region, which programs can write */
 	unsigned level = __atomic_load_n(&j->rings.thin, __ATOMIC_RELAXED);
+	char why[PATH_MAX + 128];
 
 	if (j->told_thinning || j->o->json || level <= j->files.sample)
 		return;
 	j->told_thinning = true;
-	console_note("the spool is filling up: for now, one small block in %u is recorded",
-		     1u << level);
+	if (record_spool_error(j, why, sizeof(why)))
+		console_note("%s: the spool cannot grow; for now, one small block in %u is "
+			     "recorded",
+			     why, 1u << level);
+	else
+		console_note("the spool is filling up: for now, one small block in %u is recorded",
+			     1u << level);
 }
 
 /* Reports once that packing does not keep up, and that records wait on the disk. */

@@ -57,6 +57,8 @@ struct record_job {
 
 /* The folder of the spool. */
 const char *record_spool_name(const struct record_job *j);
+/* Why its disk had no room, with the name of the folder, in buf; NULL = it had. */
+const char *record_spool_error(const struct record_job *j, char *buf, size_t size);
 /* The exit status of the program, as a shell would show it. */
 int record_exit_status(const struct record_job *j);
 

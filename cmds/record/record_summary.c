@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Report what was recorded of a program, what was lost and what was not seen. */
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -15,6 +17,23 @@
 const char *record_spool_name(const struct record_job *j)
 {
 	return j->o->spool ? j->o->spool : "the folder of the output";
+}
+
+const char *record_spool_error(const struct record_job *j, char *buf, size_t size)
+{
+	int why = __atomic_load_n(&j->rings.spool.disk, __ATOMIC_RELAXED);
+	const char *output = j->files.output, *slash = strrchr(output, '/');
+	char folder[PATH_MAX] = ".", whole[PATH_MAX];
+
+	if (!why)
+		return NULL;
+	if (j->o->spool)
+		snprintf(folder, sizeof(folder), "%s", j->o->spool);
+	else if (slash)
+		snprintf(folder, sizeof(folder), "%.*s",
+			 slash == output ? 1 : (int)(slash - output), output);
+	snprintf(buf, size, "%s: %s", realpath(folder, whole) ? whole : folder, strerror(why));
+	return buf;
 }
 
 int record_exit_status(const struct record_job *j)
@@ -191,18 +210,43 @@ static void tell_alone(const struct record_job *j)
 		     console_count(a, n), line, n > MZ_ALONE_NAMES ? ", ..." : "");
 }
 
+/* Children that remained this program, and are not recorded. */
+static uint32_t forked(const struct record_job *j)
+{
+	int32_t n = (int32_t)__atomic_load_n(&j->rings.region->forked, __ATOMIC_RELAXED);
+
+	return n > 0 ? (uint32_t)n : 0; /* a child may call exec before its parent counts it */
+}
+
+static void tell_forked(const struct record_job *j)
+{
+	uint32_t n = forked(j);
+	char a[32];
+
+	if (n)
+		console_note(
+			"%s %s not recorded; --follow-forks records them too", console_count(a, n),
+			n == 1 ? "process that it forked was" : "processes that it forked were");
+}
+
 /* Where records waited, if there were many, or if the space was not enough. */
 static void tell_spool(const struct record_job *j)
 {
 	const struct mz_user_spool *s = &j->rings.spool;
 	uint64_t lost = 0;
-	char a[32], b[32];
+	char a[32], b[32], why[PATH_MAX + 128];
 
 	for (size_t i = 0; i < j->files.done_count; i++)
 		lost += j->files.done[i].lost[MZ_LOSS_RING_FULL] +
 			(j->o->sample ? 0 : j->files.done[i].lost[MZ_LOSS_SAMPLED]);
 	if (s->most < RECORD_SPOOL_TOLD && !lost)
 		return;
+	if (lost && record_spool_error(j, why, sizeof(why))) {
+		console_note("%s: records had no room to wait in; free some, or name another "
+			     "folder with --spool",
+			     why);
+		return;
+	}
 	console_note("the spool, in %s, held up to %s; it may hold %s (--spool, --spool-limit)",
 		     record_spool_name(j), console_bytes(a, s->most), console_bytes(b, s->limit));
 	if (lost && !j->o->drop)
@@ -225,6 +269,7 @@ void record_tell(const struct record_job *j)
 	tell_silent(j);
 	tell_barred(j);
 	tell_alone(j);
+	tell_forked(j);
 	tell_spool(j);
 	if (WIFSIGNALED(j->status))
 		console_note("the program was ended by signal %d (%s)", WTERMSIG(j->status),
@@ -301,7 +346,10 @@ void record_tell_json(const struct record_job *j)
 			       (double)(j->packed_at - j->program_ended) / 1e9);
 	mz_json_u64(&json, "spool_bytes", j->rings.spool.most);
 	mz_json_u64(&json, "spool_limit", j->rings.spool.limit);
+	if (j->rings.spool.disk)
+		mz_json_str(&json, "spool_error", strerror(j->rings.spool.disk));
 	mz_json_u64(&json, "not_followed", j->rings.region->alone);
+	mz_json_u64(&json, "forks_not_followed", forked(j));
 	mz_json_double(&json, "program_cpu_seconds", cpu_seconds(&program));
 	mz_json_double(&json, "recorder_cpu_seconds", cpu_seconds(&self));
 	mz_json_u64(&json, "recorder_peak_rss", (uint64_t)self.ru_maxrss * 1024);

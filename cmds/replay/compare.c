@@ -12,6 +12,7 @@
 #include "base/output.h"
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
+#include "cmds/recording.h"
 #include "cmds/replay/compare_run.h"
 #include "cmds/replay/plot.h"
 #include "cmds/replay/replay_options.h"
@@ -351,6 +352,21 @@ static bool is_pipe(const char *path)
 	return !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
+/* The runs know that the trace ends early; the trace knows where. */
+static void note_end(const struct job *j)
+{
+	struct mz_recording_options how = {.flags = options_open_flags()};
+	struct mz_early_end end = {.files = files_cut(j)};
+	char *path = (char *)j->trace;
+	struct mz_recording r;
+	struct mz_error err = {0};
+
+	if (!mz_recording_open(&r, &path, 1, &how, &err))
+		end = mz_recording_early_end(&r);
+	mz_recording_close(&r);
+	early_end_note(j->trace, &end);
+}
+
 static int run(void *options, int argc, char **argv)
 {
 	struct job j = {.o = options};
@@ -382,11 +398,8 @@ static int run(void *options, int argc, char **argv)
 		show_json(&j);
 	else if (!ret)
 		show_text(&j);
-	if (!ret) {
-		struct mz_early_end end = {.files = files_cut(&j)};
-
-		early_end_note(j.trace, &end);
-	}
+	if (!ret && files_cut(&j))
+		note_end(&j);
 	for (size_t i = 0; i < j.count; i++)
 		for (unsigned k = 0; k < FIGURES; k++)
 			free(j.list[i].of[k]);

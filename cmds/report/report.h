@@ -23,6 +23,7 @@ struct report_user_opts {
 	bool show_wrappers;
 	struct mz_opt_list wrappers, wrapper_files, suppressions;
 	bool no_suppressions;
+	bool strict; /* an incomplete recording is no success */
 };
 
 /* All of them read the recording and print; rows of a list, 0 = all. They return enum mz_exit. */

@@ -231,7 +231,7 @@ static void show_sampled(const struct job *j)
 	if (!u->sampled)
 		return;
 	printf("SAMPLED        %s of %s events were left out; a recorded block stands for several, "
-	       "and the figures below are estimates\n",
+	       "and the figures below are estimates: " SAMPLED_PEAK "\n",
 	       console_count(a, left_out), console_count(b, u->events + u->lost + left_out));
 	if (j->nfiles >= 2 || !mz_sampled_read(j->in, &s) || !s.weight)
 		return;
@@ -549,6 +549,7 @@ static void add_end(struct job *j)
 	j->end = end;
 	if (end.files && !end.events) {
 		j->end.events = u->events;
+		j->end.nothing = !u->events;
 		j->end.ns = u->fields & MZ_HAS_TIME ? u->last_time - u->first_time : 0;
 	}
 }
@@ -610,7 +611,10 @@ static int show(struct job *j)
 
 static int finish(struct job *j, int ret)
 {
+	bool whole;
+
 	ret = ret < 0 ? ret : show(j);
+	whole = !j->u.lost && !j->end.files;
 	if (ret < 0)
 		console_error(&j->err);
 	mz_call_sites_free(&j->sites);
@@ -618,7 +622,7 @@ static int finish(struct job *j, int ret)
 	mz_suppressions_deinit(&j->suppressions);
 	mz_usage_deinit(&j->u);
 	free(j->files);
-	return ret < 0 ? MZ_EXIT_FAILED : MZ_EXIT_OK;
+	return ret < 0 ? MZ_EXIT_FAILED : j->o->strict && !whole ? MZ_EXIT_INCOMPLETE : MZ_EXIT_OK;
 }
 
 int report_user(struct mz_recording *r, const struct report_user_opts *o)

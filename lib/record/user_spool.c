@@ -37,6 +37,7 @@ void mz_spool_open(struct mz_user_spool *s, const char *folder, uint64_t limit)
 	*s = (struct mz_user_spool){.limit = limit ? limit : SPOOL_LIMIT};
 	pthread_mutex_init(&s->lock, NULL);
 	s->fd = mz_nameless_file(folder);
+	s->disk = s->fd < 0 ? errno : 0;
 	s->memory = s->fd >= 0 ? malloc(SPOOL_MEMORY) : NULL;
 }
 
@@ -150,6 +151,13 @@ static int add_part(struct mz_spool_queue *q, const struct mz_spool_part *part)
 	return 0;
 }
 
+/* For the user, who is told what to do: false. */
+static bool disk_failed(struct mz_user_spool *s, int why)
+{
+	__atomic_store_n(&s->disk, why, __ATOMIC_RELAXED);
+	return false;
+}
+
 /* Half of the free space is left to the output. */
 static bool has_room(struct mz_user_spool *s, uint64_t end)
 {
@@ -164,7 +172,7 @@ static bool has_room(struct mz_user_spool *s, uint64_t end)
 		s->allowed = (uint64_t)v.f_bavail * v.f_frsize > end - s->given + SPOOL_SEGMENT
 				     ? end + SPOOL_SEGMENT
 				     : s->end;
-	return end <= s->allowed;
+	return end <= s->allowed || disk_failed(s, ENOSPC);
 }
 
 /* Skips the bytes that were written: the number of pieces that are left. */
@@ -203,8 +211,12 @@ static int append(struct mz_user_spool *s, struct iovec *v, int n, size_t bytes)
 			did = pwritev(s->fd, v, n, (off_t)at);
 		if (did < 0 && errno == EINTR)
 			continue;
-		if (did <= 0)
-			return did ? -errno : -ENOSPC;
+		if (did <= 0) {
+			int why = did ? errno : ENOSPC;
+
+			disk_failed(s, why);
+			return -why;
+		}
 		at += (size_t)did;
 		bytes -= (size_t)did;
 		n = pass(&v, n, (size_t)did);

@@ -54,6 +54,7 @@ struct mz_user_spool {
 	uint64_t waiting; /* records that are not read yet */
 	uint64_t most;	  /* bytes that it ever had */
 	bool full;	  /* something did not fit when it was last tried */
+	int disk;	  /* an errno: why the disk, not the limit, had no room; 0: it had */
 };
 
 /* Opens a spool of at most limit bytes (0 = SPOOL_LIMIT) in that folder. If it cannot be created,

@@ -40,6 +40,7 @@ struct mz_early_end mz_reader_early_end(struct mz_reader *r)
 	if (!e.files || mz_reader_summary(r, &s) < 0 || s.streams > 1)
 		return e;
 	e.events = s.events;
+	e.nothing = !s.events;
 	if (s.fields & MZ_HAS_TIME && has_seconds(r))
 		e.ns = s.last_time - s.first_time;
 	return e;

@@ -12,7 +12,8 @@
 struct mz_early_end {
 	unsigned files;	 /* files that end early; 0 = none */
 	unsigned of;	 /* files in all; 0 = not known */
-	uint64_t events; /* up to there; 0 = not known */
+	uint64_t events; /* up to there; 0 = not known, unless nothing is left */
+	bool nothing;	 /* not one event is left */
 	uint64_t ns;	 /* from the first event to there; 0 = not known */
 };
 

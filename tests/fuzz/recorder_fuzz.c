@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "preload/forks.c"
 #include "preload/join.c"
 #include "preload/ring.c"
 

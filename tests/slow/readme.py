@@ -4,33 +4,13 @@
 
 readme.py README [TITLE...]: each section named TITLE (a part of its title). Its indented lines
 that begin with "memorizer" are run in the current folder; the other indented lines are output
-that must appear, with any numbers and any blanks. program.cc, and the compiler proper by its own
-name, are made ready here.
+that must appear, with any numbers and any blanks.
 """
-import os
 import re
 import subprocess
 import sys
 
-PROGRAM = """template <int n> struct fib { static const long value = fib<n - 1>::value + fib<n - 2>::value; };
-template <> struct fib<0> { static const long value = 0; };
-template <> struct fib<1> { static const long value = 1; };
-int main() { return fib<40>::value != 102334155; }
-"""
-
-
-def prepare():
-    with open('program.cc', 'w') as f:
-        f.write(PROGRAM)
-    compiler = subprocess.run(['g++', '-print-prog-name=cc1plus'], capture_output=True, text=True).stdout.strip()
-    os.makedirs('compiler', exist_ok=True)
-    if not os.path.lexists('compiler/cc1plus'):
-        os.symlink(compiler, 'compiler/cc1plus')
-    os.environ['PATH'] += ':' + os.path.abspath('compiler')
-
-
 text = open(sys.argv[1]).read()
-prepare()
 bad = 0
 for title in sys.argv[2:]:
     body = re.search(r'^### [^\n]*%s[^\n]*\n(.*?)(?=^##)' % re.escape(title), text, re.S | re.M)

@@ -235,8 +235,8 @@ struct mz_region {
 	uint32_t sandboxed;   /* programs not recorded: they have more filters than that */
 	uint32_t full;	      /* the recorder has no room: a full ring drops events */
 	uint32_t thin;	      /* one small block in 2^thin is recorded */
-	uint32_t pad;
-	uint32_t alone; /* programs that ran beside main_pid, and were not recorded */
+	uint32_t forked;      /* processes that it forked, and that were not recorded */
+	uint32_t alone;	      /* programs that ran beside main_pid, and were not recorded */
 	char alone_names[MZ_ALONE_NAMES][16]; /* of the first of them */
 	uint64_t real[MZ_REALS];	      /* with INJECTED: where these are in the program */
 	struct mz_program_slot images[MZ_IMAGES];

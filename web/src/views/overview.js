@@ -33,7 +33,7 @@ function shortStacks(rec) {
 function sampling(rec) {
 	const s = rec.sampled;
 	if (!s) return null;
-	return h('p', { class: 'banner warn', role: 'status' }, h('strong', {}, `${count(s.events)} of ${count(s.events + rec.summary.events)} events were left out by sampling: figures are estimates.`), ' ',
+	return h('p', { class: 'banner warn', role: 'status' }, h('strong', {}, `${count(s.events)} of ${count(s.events + rec.summary.events)} events were left out by sampling: figures are estimates, and the peak is too large rather than too small.`), ' ',
 		s.weight ? `Blocks stand for up to ${count(s.weight)}, from ${s.first_seconds.toFixed(1)} s to ${s.last_seconds.toFixed(1)} s.` : '');
 }
 
