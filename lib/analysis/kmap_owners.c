@@ -168,7 +168,7 @@ bool mz_kmap_group_is(const struct mz_kmap_owners *o, uint32_t group, const char
 	return *cgroup == '/' ? is_below(path, cgroup) : strstr(path, cgroup) != NULL;
 }
 
-/* A free says nothing about who freed it, so only these three kinds of records count. */
+/* All other lines belong to nobody. */
 void mz_kmap_owners_count(struct mz_kmap_owners *o, const struct mz_kmap_record *rec)
 {
 	struct mz_kmap_group *g;

@@ -93,8 +93,8 @@ bool mz_kmap_class_matches(const struct mz_kmap_model *m, uint32_t class, const 
 
 /* ---- the matrix --------------------------------------------------------------------- */
 
-/* At a coarse level many classes have the same owner. Their pairs become one row here, because the
- * model keeps them apart. */
+/* At a coarse level many classes have the same owner. The model keeps their pairs apart, and they
+ * become one row here. */
 void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_result_table *a)
 {
 	static const struct mz_result_column columns[] = {

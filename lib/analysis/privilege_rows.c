@@ -47,7 +47,7 @@ static double ratio(double a, double b)
 
 /* The least privilege is what the runs did, so what the map does not record is unknown there;
  * returns alone are in no map, and their number comes from the table of functions. The greatest
- * follows from the table alone. */
+ * needs the sizes of the objects and what the table counts, and no accesses. */
 void mz_privilege_bounds(struct mz_privilege *p, struct mz_privilege_bounds *b)
 {
 	b->mono_missing = p->missing;
@@ -167,7 +167,7 @@ struct table {
 	struct mz_privilege_bounds bounds;
 };
 
-/* A cell of this table cannot say "not known", so a row without a ratio is left out. */
+/* A row whose ratio is not known is left out, so that no cell is taken for a measurement. */
 static void put_cells(void *arg, const struct mz_privilege_row *r)
 {
 	struct table *to = arg;

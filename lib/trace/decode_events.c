@@ -71,8 +71,8 @@ static int use_block(struct mz_decoder *d, const struct mz_decode_ready *r, stru
 		    mz_addr_predict_left(d->places, d->entries[p].class, addr) < 0)
 			return -ENOMEM;
 	}
-	/* the event may also contradict its block: then these numbers say what it really
-	 * mentioned */
+	/* an event whose block is not in the chunk, or that contradicts its block, says by itself
+	 * what it mentioned */
 	if (r->form & MZ_FORM_STRAY_OBJECT)
 		object = stray_object(d);
 	if (r->form & MZ_FORM_STRAY_ADDR)
