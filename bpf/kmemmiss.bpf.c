@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/* Count by CPU how often the kernel did not re-enter our programs. */
 /*
- * How often the kernel did not re-enter our programs. It counts that by program
- * and CPU, but reports only the sum of all CPUs. An iterator over the programs
- * may read the counters themselves.
+ * The kernel counts that by program and CPU, but reports only the sum of all CPUs. An iterator over
+ * the programs may read the counters themselves.
  */
 #include "vmlinux.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
+/* Record the kernel's allocations and frees at their tracepoints. */
 /*
- * The kernel's allocators, seen from their tracepoints.
- *
  * The kernel does not re-enter a program on a CPU where it is running, so the
  * events of an interrupt that arrives just then are lost, and counted by the
  * kernel. --rescue attaches a second program per tracepoint, at about twice the

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What a verb consists of. */
 /*
- * What a verb consists of: one file here with a struct mz_cmd, one row in verbs.def, one page in
- * docs/man, one script in tests/cli.
+ * A verb is one file here with a struct mz_cmd, one row in verbs.def, one page in docs/man, one
+ * script in tests/cli.
  */
 #ifndef MZ_CMDS_CMD_H
 #define MZ_CMDS_CMD_H

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Run as the first process of the guest of `memorizer vm`. */
 /*
- * The first process of the guest of `memorizer vm`: puts the host's files under a writable
- * overlay, or enters a disk (disk.c), and runs the command (command.c).
+ * It puts the host's files under a writable overlay, or enters a disk (disk.c), and runs the
+ * command (command.c).
  */
 #include <errno.h>
 #include <net/if.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Send the symbols of modules to the host. */
 /*
- * Send the symbols of modules to the host: their addresses are those of one boot. Those of loaded
- * modules are in /proc/kallsyms; Memorizer keeps those of modules that were unloaded, and of the
- * code that a module only needs to start.
+ * Their addresses are those of one boot. Those of loaded modules are in /proc/kallsyms; Memorizer
+ * keeps those of modules that were unloaded, and of the code that a module only needs to start.
  */
 #include <stdio.h>
 #include <string.h>

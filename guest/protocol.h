@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The protocol between `memorizer vm` on the host and its init in the guest. */
 /*
- * Between `memorizer vm` on the host and its init in the guest.
- *
  * Host to guest at start: the file /job in the initramfs, "key=value" strings with a
  * NUL after each. Keys: arg and env (repeated), cwd, mode, must (a kernel without
  * Memorizer will not do), accesses, fields, frames, calls, owners, stream, boot, kmap, stdin,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Record the calls of an allocator. */
 /*
- * The recorded calls: each calls the next allocator in line, and leaves a record. An allocation is
- * stamped after the call, a free before it, so that over all threads an address is freed before it
- * is given out again.
+ * Each calls the next allocator in line, and leaves a record. An allocation is stamped after the
+ * call, a free before it, so that over all threads an address is freed before it is given out
+ * again.
  */
 #include <dlfcn.h>
 #include <errno.h>

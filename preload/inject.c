@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Join and leave a recording in a program that is already running. */
 /*
- * For `memorizer record --pid`, which loads this library into a running program and makes one of
- * its threads call these functions, one after the other. They must not change errno.
+ * `memorizer record --pid` loads this library into a running program and makes one of its threads
+ * call these functions, one after the other. They must not change errno.
  */
 #include "entries.h"
 #include "hooks.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The calls that map memory, which are recorded on request (MZ_REGION_MMAP). */
+/* Record the calls that map memory, which is done on request (MZ_REGION_MMAP). */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>

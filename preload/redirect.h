@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Redirect the calls of libraries that are already loaded. */
 /*
- * Calls of libraries that are already loaded go through tables that the dynamic linker has filled
- * (the GOT): these are changed here, and restored.
+ * They go through tables that the dynamic linker has filled (the GOT). These are changed here, and
+ * restored.
  */
 #ifndef MZ_PRELOAD_REDIRECT_H
 #define MZ_PRELOAD_REDIRECT_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The program's side of the rings. */
 /*
- * The program's side of the rings: each thread appends records to its own ring. Nothing here takes
- * a lock or uses the heap; signal handlers may interrupt anywhere.
+ * Each thread appends records to its own ring. Nothing here takes a lock or uses the heap; signal
+ * handlers may interrupt anywhere.
  */
 #ifndef MZ_PRELOAD_RING_H
 #define MZ_PRELOAD_RING_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The library's own system calls. */
 /*
- * The library's own system calls. A program may define functions with the names of the C library's
- * (read, open and stat are not reserved in ISO C), and its functions would then be called here,
- * with arguments they do not expect: the kernel is called directly.
+ * A program may define functions with the names of the C library's (read, open and stat are not
+ * reserved in ISO C), and its functions would then be called here, with arguments they do not
+ * expect: the kernel is called directly.
  */
 #ifndef MZ_PRELOAD_SYSTEM_H
 #define MZ_PRELOAD_SYSTEM_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Thinning: a sample of the blocks is recorded when not all can be. */
 /*
- * Thinning: when not all blocks can be recorded, a random sample is, each block with a weight: the
- * number of blocks that it stands for. A block that is not recorded is marked, so that its free is
- * not recorded either.
+ * The sample is random, and each of its blocks has a weight: the number of blocks that it stands
+ * for. A block that is not recorded is marked, so that its free is not recorded either.
  */
 #ifndef MZ_PRELOAD_THIN_H
 #define MZ_PRELOAD_THIN_H

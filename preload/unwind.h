@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Walk up the stack of a program that was built without frame pointers. */
 /*
- * Walk up the stack of a program that was built without frame pointers: the unwind tables
- * (.eh_frame) contain, for each code address, where the caller's frame is. The result is computed
- * once per address and kept.
+ * The unwind tables (.eh_frame) contain, for each code address, where the caller's frame is. The
+ * result is computed once per address and kept.
  */
 #ifndef MZ_PRELOAD_UNWIND_H
 #define MZ_PRELOAD_UNWIND_H

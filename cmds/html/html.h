@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A recording as a page. */
 /*
- * A recording as a page: a model is built in one pass over the recording and written as JSON,
- * within limits; the page draws it.
+ * A model is built in one pass over the recording and written as JSON, within limits; the page
+ * draws it.
  */
 #ifndef MZ_CMDS_HTML_HTML_H
 #define MZ_CMDS_HTML_HTML_H

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Select a part of a KMAP by the cgroup and the pid namespace of its processes, or add it up by
- * them. */
+/* Select a part of a KMAP by cgroup and pid namespace, or add it up by them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

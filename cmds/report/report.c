@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The verb `report`: the overview of a recording of any kind. */
+/* Print the overview of a recording of any kind: the verb `report`. */
 #include "cmds/report/report.h"
 
 #include "cmds/kernel/kmem.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The overview of a file that holds sums of call sites only: DHAT's, /proc/allocinfo. */
+/* Print the overview of a file that holds sums of call sites only: DHAT's, /proc/allocinfo. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

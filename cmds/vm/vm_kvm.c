@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Test whether KVM works. */
 /*
- * Test whether KVM works. /dev/kvm alone says little: in nested machines it may open and then run
- * nothing. So one instruction is run, and the CPU that KVM offers is examined.
+ * /dev/kvm alone says little: in nested machines it may open and then run nothing. So one
+ * instruction is run, and the CPU that KVM offers is examined.
  */
 #include <errno.h>
 #include <fcntl.h>

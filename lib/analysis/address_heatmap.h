@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Which parts of the address space hold live bytes, over time. */
 /*
- * Which parts of the address space hold live bytes, over time: a grid of a fixed number of rows and
- * columns. A row is a range of addresses that was used at some time; when there are too many rows,
- * all ranges double. Columns double in the same way. Times may decrease: until the end a cell holds
- * the changes in it, and their sum does not depend on their order.
+ * They are counted in a grid of a fixed number of rows and columns. A row is a range of addresses
+ * that was used at some time; when there are too many rows, all ranges double. Columns double in
+ * the same way. Times may decrease: until the end a cell holds the changes in it, and their sum
+ * does not depend on their order.
  */
 #ifndef MZ_ANALYSIS_ADDRESS_HEATMAP_H
 #define MZ_ANALYSIS_ADDRESS_HEATMAP_H

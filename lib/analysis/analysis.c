@@ -12,6 +12,8 @@
 
 /* ---- opening ------------------------------------------------------------------------ */
 
+/* The structure of the caller may be shorter than ours, if it was compiled for an older library, or
+ * longer. */
 int mz_analysis_take(void *to, const void *from, size_t size, struct mz_error *err)
 {
 	int ret = mz_sized_take(to, from, size);
@@ -22,6 +24,8 @@ int mz_analysis_take(void *to, const void *from, size_t size, struct mz_error *e
 	return ret < 0 ? mz_fail(err, EINVAL, "the size of the options is not set") : 0;
 }
 
+/* What is not requested is not kept, and cannot be asked later; a caller that requests nothing gets
+ * what most questions need. */
 static int take_options(struct mz_analysis *a, const struct mz_analysis_options *o)
 {
 	int ret;
@@ -56,6 +60,8 @@ static int take_paths(struct mz_analysis *a, const char *const *paths, size_t n)
 	return a->paths ? 0 : mz_fail_memory(&a->error);
 }
 
+/* A KMAP is added up at one level of detail while it is read, so a question at another level needs
+ * another reading. */
 int mz_analysis_reopen(struct mz_analysis *a)
 {
 	struct mz_recording_options o = {.want = (enum mz_recording_kind)a->o.kind,
@@ -105,6 +111,7 @@ struct mz_analysis *mz_analysis_open(const char *const *paths, size_t n,
 		mz_fail_memory(err);
 		return NULL;
 	}
+	/* an early failure closes the recording, which must not close descriptor 0 */
 	a->recording.in.fd = -1;
 	ret = take_options(a, options);
 	if (!ret)
@@ -126,6 +133,7 @@ void mz_analysis_close(struct mz_analysis *a)
 {
 	if (!a)
 		return;
+	/* the sums are initialized for recordings with events only */
 	if (a->events)
 		mz_usage_deinit(&a->usage);
 	if (a->has_model)
@@ -150,6 +158,7 @@ const struct mz_error *mz_analysis_error(const struct mz_analysis *a)
 	return &a->error;
 }
 
+/* A KMAP has no events, so its texts come from the model. */
 const char *mz_analysis_text(struct mz_analysis *a, const char *key)
 {
 	if (a->has_model)
@@ -237,6 +246,8 @@ const char *mz_analysis_string(struct mz_analysis *a, uint32_t id, size_t *len)
 	return a->events ? mz_events_string(a->events, id, len) : NULL;
 }
 
+/* The answer is made in a structure of ours and then copied, since that of the caller may have
+ * another size. */
 int mz_analysis_frame(struct mz_analysis *a, uint64_t ip, size_t i, struct mz_code_frame *frame)
 {
 	struct mz_place_name names[MZ_EVENTS_INLINED];
@@ -320,6 +331,7 @@ static int totals_of_profile(struct mz_analysis *a, struct mz_totals *t)
 	return 0;
 }
 
+/* The first call reads all events; the numbers are those of the whole recording in any case. */
 int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals)
 {
 	struct mz_totals t = {0};
@@ -340,6 +352,7 @@ int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals)
 
 /* ---- questions ------------------------------------------------------------------------ */
 
+/* In the order of enum mz_question. */
 const char *mz_question_name(enum mz_question question)
 {
 	static const char *const names[MZ_QUESTIONS] = {
@@ -352,6 +365,7 @@ const char *mz_question_name(enum mz_question question)
 	return (unsigned)question < MZ_QUESTIONS ? names[question] : NULL;
 }
 
+/* Questions from MZ_ASK_CLASSES on are about KMAPs, and those before it about everything else. */
 static int answer(struct mz_analysis *a, enum mz_question q, const char *pattern,
 		  struct mz_result_table *t)
 {

@@ -24,6 +24,8 @@ static int read_events(struct mz_analysis *a)
 	return ret;
 }
 
+/* A comparison reads the map by function. The model of other questions is dropped for it, and the
+ * next question reads the map again. */
 static int read_map(struct mz_analysis *a)
 {
 	int ret = mz_analysis_again(a);
@@ -71,6 +73,8 @@ static void add_column(struct mz_result_table *t, const struct mz_profile_value 
 	};
 }
 
+/* Which values the table has depends on the two recordings, so its columns are made and not
+ * constant. */
 static int make_columns(struct mz_result_table *t, uint32_t has)
 {
 	static const struct mz_result_column first[BEFORE] = {
@@ -114,6 +118,8 @@ static void add_row(struct mz_result_table *t, uint32_t has, const struct mz_dif
 	}
 }
 
+/* The whole is one row without a name. A stack is in one function only, so its counts of stacks are
+ * the sums over all functions. */
 static int fill(struct mz_result_table *t, const struct mz_diff *d, bool whole)
 {
 	struct mz_diff_row all = {.name = "", .a = d->a, .b = d->b};
@@ -144,6 +150,7 @@ static int sort(struct mz_diff *d, const char *name, struct mz_error *err)
 	return 0;
 }
 
+/* The whole is the same at every level, so any of them will do for it. */
 static int compare(struct mz_analysis *a, struct mz_analysis *b,
 		   const struct mz_compare_options *options, struct mz_result_table *t,
 		   struct mz_error *err)

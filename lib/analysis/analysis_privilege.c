@@ -7,6 +7,8 @@
 #include "analysis/privilege_rows.h"
 #include "base/error.h"
 
+/* A cut needs functions, so the levels that do not follow from a function (cache, process) have
+ * none. */
 static int level_of(uint32_t by, enum mz_cut_level *level)
 {
 	switch (by) {
@@ -17,6 +19,8 @@ static int level_of(uint32_t by, enum mz_cut_level *level)
 	}
 }
 
+/* A vmlinux of another kernel would count instructions that never ran. The check comes first,
+ * because all that follows would still look right. */
 static int measure(struct mz_analysis *a, struct mz_union *u, enum mz_cut_level level,
 		   struct mz_result_table *t)
 {
@@ -37,6 +41,8 @@ static int measure(struct mz_analysis *a, struct mz_union *u, enum mz_cut_level 
 	return ret;
 }
 
+/* The measures are defined on a union of maps; here it has one map, which was read with its
+ * lives. */
 int mz_analysis_privilege(struct mz_analysis *a, struct mz_result_table *t)
 {
 	enum mz_cut_level level;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The tables of a recording with events or sums: call sites, stacks, pools, time. */
+/* Answer questions about a recording with events or sums: call sites, stacks, pools, time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Stacks summed by call site. */
 /*
- * Stacks summed by call site: the place in the program, below the functions of allocators and
- * containers, that requested the memory. Function, file and line of a place are those of one frame,
- * also where functions were inlined into each other.
+ * A call site is the place in the program, below the functions of allocators and containers, that
+ * requested the memory. Function, file and line of a place are those of one frame, also where
+ * functions were inlined into each other.
  */
 #ifndef MZ_ANALYSIS_CALL_SITES_H
 #define MZ_ANALYSIS_CALL_SITES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The events of a recording, whatever it is. */
 /*
- * The events of a recording, whatever it is: a trace file, or the folder (the
- * files) of a kernel trace in the order of time; with stacks, and names for
- * their addresses.
+ * It may be a trace file, or the folder (the files) of a kernel trace, whose events come in the
+ * order of time. They have stacks, and names for their addresses.
  */
 #ifndef MZ_ANALYSIS_EVENTS_H
 #define MZ_ANALYSIS_EVENTS_H

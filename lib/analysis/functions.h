@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The functions of a kernel, with what their instructions can do. */
 /*
- * The functions of a kernel, with what their instructions can do: how many read, write, call,
- * return and free. From a table (CSV: name,file,start,size,read,write,call,return,free), or counted
- * in the kernel's image.
+ * For each, it is known how many read, write, call, return and free. The figures come from a table
+ * (CSV: name,file,start,size,read,write,call,return,free), or they are counted in the kernel's
+ * image.
  */
 #ifndef MZ_ANALYSIS_FUNCTIONS_H
 #define MZ_ANALYSIS_FUNCTIONS_H

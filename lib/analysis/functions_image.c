@@ -9,6 +9,7 @@
 #include "symbols/files.h"
 #include "symbols/image.h"
 
+/* The home of a function is the file that it was written in. Only debugging information says it. */
 static int add_image(struct mz_functions *f, const char *path, struct mz_error *err)
 {
 	struct mz_image *im = mz_image_open(path, true, err);
@@ -55,6 +56,7 @@ static int add_module(void *arg, const char *path, const struct mz_code_module *
 	return ret;
 }
 
+/* Only the list of symbols says which modules were loaded, and where. */
 static int add_modules(struct mz_functions *f, const struct mz_symbols_kernel *files,
 		       struct mz_error *err)
 {
@@ -68,6 +70,8 @@ static int add_modules(struct mz_functions *f, const struct mz_symbols_kernel *f
 	return ret < 0 ? mz_fail_memory(err) : 0;
 }
 
+/* Modules come after the image: what the image cannot count decides whether a module is left
+ * out. */
 static int count_kernel(struct mz_functions *f, const struct mz_symbols_kernel *files,
 			struct mz_error *err)
 {
@@ -80,6 +84,7 @@ static int count_kernel(struct mz_functions *f, const struct mz_symbols_kernel *
 	return ret;
 }
 
+/* The path of vmlinux goes to the caller, who checks with it that the map is of this kernel. */
 int mz_functions_open(struct mz_functions *f, const char *symbols, const char *map, char **vmlinux,
 		      struct mz_error *err)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The history of a heap: its timeline, and the sizes, ages and addresses of its blocks. A picture
- * of a trace needs these, in memory that does not grow with the trace.
- */
+/* The history of a heap: its timeline, and the sizes, ages and addresses of its blocks. */
+/* A picture of a trace needs these, in memory that does not grow with the trace. */
 #ifndef MZ_ANALYSIS_HISTORY_H
 #define MZ_ANALYSIS_HISTORY_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What a KMAP says, added up as it streams by. */
 /*
- * What a KMAP says, added up as it streams by: the one model behind every question about it, the
- * page and the exports. Its size goes with the distinct code addresses, classes of objects and
- * processes, not with the lines.
+ * This is the one model behind every question about it, the page and the exports. Its size goes
+ * with the distinct code addresses, classes of objects and processes, not with the lines.
  *
  * A class of objects is an allocation site with its type and cache; a global
  * variable is a class of its own. An edge is (class, accessing code, process).

@@ -15,6 +15,7 @@ static int by_class_and_who(const void *x, const void *y)
 	return MZ_ORDER(p->class, q->class) ?: MZ_ORDER(p->who, q->who);
 }
 
+/* Equal sums are ordered by number, so that the same map always gives the same page. */
 static int larger_in_class(const void *x, const void *y)
 {
 	const struct mz_kmap_deed *p = x, *q = y;
@@ -42,6 +43,8 @@ static size_t gather(struct mz_kmap_deed *d, size_t n)
 	return to;
 }
 
+/* first[class] to first[class + 1] are the entries of a class: one array holds all lists, since
+ * most of them are short. */
 static int index_deeds(struct mz_kmap_deeds *d, size_t classes)
 {
 	size_t at = 0;
@@ -56,6 +59,7 @@ static int index_deeds(struct mz_kmap_deeds *d, size_t classes)
 	return d->first ? 0 : -ENOMEM;
 }
 
+/* One item more, because an allocation of 0 bytes may return NULL. */
 static struct mz_kmap_deed *make_room(struct mz_kmap_deeds *d, size_t n)
 {
 	*d = (struct mz_kmap_deeds){.list = malloc((n + 1) * sizeof(*d->list)), .n = n};

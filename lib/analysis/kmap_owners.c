@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The cgroups and pid namespaces of the processes of a KMAP. */
+/* Read the cgroups and pid namespaces of the processes of a KMAP, and add up by them. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -12,6 +12,7 @@
 
 #define BEGIN "#owner "
 
+/* Containers may have the same path in different namespaces, so a group is a pair of both. */
 static uint32_t add_group(struct mz_kmap_owners *o, struct mz_kmap_text path, uint32_t pidns)
 {
 	uint32_t name = mz_bytes_index_put(&o->paths, path.p, path.len), group;
@@ -27,6 +28,7 @@ static uint32_t add_group(struct mz_kmap_owners *o, struct mz_kmap_text path, ui
 	return group;
 }
 
+/* Owner 0 and group 0 stand for all that the map gives no owner. */
 bool mz_kmap_owners_init(struct mz_kmap_owners *o)
 {
 	*o = (struct mz_kmap_owners){.n = 1};
@@ -53,6 +55,7 @@ static bool field(struct mz_cursor *c, uint64_t *v)
 	return true;
 }
 
+/* The table has the value plus 1: 0 is no digit. */
 static unsigned digit(char c)
 {
 	return mz_hex_value[(unsigned char)c];
@@ -99,6 +102,7 @@ static int add_owner(struct mz_kmap_owners *o, uint64_t owner, uint32_t pidns,
 	if (group == MZ_PAIR_INDEX_NONE ||
 	    !mz_array_room((void **)&o->group, &o->cap, owner, sizeof(*o->group)))
 		return -ENOMEM;
+	/* a later line about the same owner replaces the earlier one */
 	if (owner == o->n)
 		o->n++;
 	else
@@ -148,6 +152,8 @@ static bool is_below(const char *path, const char *top)
 	return !strncmp(path, top, n) && (!path[n] || path[n] == '/');
 }
 
+/* A path with a slash in front is a branch of the tree of cgroups; any other text is a part of a
+ * path. */
 bool mz_kmap_group_is(const struct mz_kmap_owners *o, uint32_t group, const char *cgroup,
 		      uint64_t pidns)
 {
@@ -162,6 +168,7 @@ bool mz_kmap_group_is(const struct mz_kmap_owners *o, uint32_t group, const char
 	return *cgroup == '/' ? is_below(path, cgroup) : strstr(path, cgroup) != NULL;
 }
 
+/* All other lines belong to nobody. */
 void mz_kmap_owners_count(struct mz_kmap_owners *o, const struct mz_kmap_record *rec)
 {
 	struct mz_kmap_group *g;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Whose a KMAP is: the cgroups and pid namespaces of its processes. */
 /*
- * Whose a KMAP is: the cgroups and pid namespaces of its processes. A map whose kernel noted
- * them (log_owners_enabled) says pid@owner in the place of a pid, and has a comment for each
- * owner:
+ * A map whose kernel noted them (log_owners_enabled) says pid@owner in the place of a pid, and has
+ * a comment for each owner:
  *
  *   #owner OWNER,PID,TASKS,PIDNS,CGROUP,COMM,PATH
  *

@@ -34,6 +34,8 @@ static union mz_result_cell *row_of(struct adder *ad, uint64_t x, uint64_t y, bo
 	return *fresh ? mz_result_row(ad->a) : &ad->a->cells[id * ad->a->n_columns];
 }
 
+/* Sorting moves the rows away from the numbers of their keys, so nothing can be added
+ * afterwards. */
 static void adder_end(struct adder *ad, size_t sort_by)
 {
 	mz_result_sort(ad->a, sort_by);
@@ -59,6 +61,8 @@ static uint32_t *owner_names(const struct mz_kmap_model *m, struct mz_tables *te
 	return names;
 }
 
+/* Users type a part of a name more often than a pattern, so a text without wildcards is looked for
+ * anywhere in the name. An object without a name matches nothing. */
 static bool matches(const char *pattern, const char *name)
 {
 	return *name &&
@@ -90,6 +94,8 @@ bool mz_kmap_class_matches(const struct mz_kmap_model *m, uint32_t class, const 
 
 /* ---- the matrix --------------------------------------------------------------------- */
 
+/* At a coarse level many classes have the same owner. The model keeps their pairs apart, and they
+ * become one row here. */
 void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_result_table *a)
 {
 	static const struct mz_result_column columns[] = {
@@ -113,6 +119,7 @@ void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_result_table *a)
 
 		if (!row)
 			break;
+		/* the texts are the same for all that is added to the row */
 		if (fresh) {
 			mz_result_text(a, &row[0], mz_kmap_string(m, m->groups[p->group]));
 			row[1].text = owner;
@@ -173,6 +180,7 @@ void mz_kmap_classes(const struct mz_kmap_model *m, const char *pattern, struct 
 	mz_result_sort(a, 3);
 }
 
+/* Each class is matched once, since the pairs of a map mention it many times. */
 bool *mz_kmap_chosen_classes(const struct mz_kmap_model *m, const char *pattern)
 {
 	bool *chosen = calloc(m->n_classes ? m->n_classes : 1, sizeof(*chosen));
@@ -240,6 +248,7 @@ void mz_kmap_object(const struct mz_kmap_model *m, const char *pattern, enum mz_
 	adder_end(&ad, 1);
 }
 
+/* The model has one pair for each class and group of code, so every pair is a row of its own. */
 void mz_kmap_site(const struct mz_kmap_model *m, const char *pattern, struct mz_result_table *a)
 {
 	static const struct mz_result_column columns[] = {
@@ -270,6 +279,8 @@ void mz_kmap_site(const struct mz_kmap_model *m, const char *pattern, struct mz_
 
 /* ---- calls ------------------------------------------------------------------------------- */
 
+/* An edge is a pair of code addresses. The row counts the edges as well as the calls: many edges
+ * with few calls are an interface, and one edge with many is a loop. */
 void mz_kmap_calls(const struct mz_kmap_model *m, struct mz_result_table *a)
 {
 	static const struct mz_result_column columns[] = {
@@ -327,9 +338,12 @@ void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_result_table *a)
 		row[4].number = c->by_processes.objects;
 		row[5].number = c->by_contexts.objects;
 	}
+	/* without symbols no object is known to be shared by subsystems, and processes decide */
 	mz_result_sort(a, m->has_dirs ? 3 : 4);
 }
 
+/* The model counts an untouched object neither as never read nor as never written, so it is added
+ * to both here. */
 void mz_kmap_unused(const struct mz_kmap_model *m, struct mz_result_table *a)
 {
 	static const struct mz_result_column columns[] = {
@@ -419,6 +433,8 @@ void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_result_table *a)
 
 		if (!by_place[i].reads && !by_place[i].writes)
 			continue;
+		/* a number of a text may equal an address: the second half of the key tells them
+		 * apart */
 		row = row_of(&ad, p->function ? p->function : p->ip, !p->function, &fresh);
 		if (!row)
 			break;

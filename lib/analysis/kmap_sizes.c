@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Average the live bytes of each class over time, as the published scripts do. */
 /*
- * Average the live bytes of each class over time, as the published scripts do: the interval between
- * two events counts with the bytes that are live after the second one, and intervals without live
- * bytes do not count. The true average would take the bytes before the second event; but figures
- * that are compared must be computed in the same way.
+ * The interval between two events counts with the bytes that are live after the second one, and
+ * intervals without live bytes do not count. The true average would take the bytes before the
+ * second event; but figures that are compared must be computed in the same way.
  */
 #include "analysis/kmap_sizes.h"
 #include "base/array.h"

@@ -42,6 +42,8 @@ const char *mz_union_string(const struct mz_union *u, uint32_t id)
 	return s ? s : "";
 }
 
+/* The name is the identity of the class and nothing else, so that files of different runs name the
+ * same class alike. */
 char *mz_union_object_id(const struct mz_union *u, uint32_t object, char *buf, size_t size)
 {
 	static const char *const names[MZ_UNION_KINDS] = {
@@ -108,6 +110,8 @@ static const struct {
 	{"USER", DROPPED},
 };
 
+/* Where a map has no types, all that is no variable came from an allocator. A type that is not
+ * listed becomes a class by its name. */
 static enum sort sort_of(const struct mz_kmap_model *m, const struct mz_kmap_class *c)
 {
 	const char *type = mz_kmap_string(m, c->type);
@@ -128,7 +132,8 @@ struct identity {
 	bool symbol; /* its size is the average of its live bytes */
 };
 
-/* As linked: code and variables of the kernel itself move with it. */
+/* As linked: code and variables of the kernel itself move with it. With KASLR they are elsewhere
+ * after each boot, and maps of several boots must agree. */
 static uint64_t linked(const struct mz_kmap_model *m, uint64_t addr)
 {
 	return addr >= 0xffffffff80000000u && addr < 0xffffffffc0000000u ? addr - (uint64_t)m->shift
@@ -141,6 +146,8 @@ static struct identity found_at_access(const struct mz_kmap_model *m, const stru
 {
 	uint64_t va = linked(m, c->first_va);
 
+	/* the ranges are those of the published scripts, for kernels whose regions are not
+	 * randomized */
 	if (sort == UFO_NONE && va >> 40 == 0xffffeau)
 		return (struct identity){MZ_UNION_VMEMMAP, 0, .sums = true};
 	if (va >= 0xffff880000002000u && va < 0xffff880000010000u)
@@ -155,6 +162,7 @@ static struct identity found_at_access(const struct mz_kmap_model *m, const stru
 				 .sums = true};
 }
 
+/* All that has the same identity is one class of the union, whatever the map says in detail. */
 static struct identity identify(const struct mz_kmap_model *m, const struct mz_kmap_class *c,
 				enum sort sort)
 {
@@ -229,6 +237,7 @@ static void add_size(struct mz_union_object *o, const struct mz_kmap_class *c,
 		o->now = c->first;
 }
 
+/* The identity is the key. Type, cache and name are those of the first object that had it. */
 static uint32_t object_of(struct mz_union *u, const struct mz_kmap_model *m,
 			  const struct mz_kmap_class *c, const struct identity *i)
 {
@@ -312,6 +321,7 @@ static void close_map(struct mz_union *u, bool in_union)
 
 /* ---- edges ---------------------------------------------------------------------------------- */
 
+/* A new edge has first > last: no range of bytes is known yet, and the first one replaces it. */
 static struct mz_union_edge *edge_of(struct mz_union *u, uint64_t ip, uint32_t object)
 {
 	uint32_t id = mz_pair_index_put(&u->edge_index, ip, object);
@@ -359,6 +369,8 @@ static int add_edges(struct mz_union *u, const struct mz_kmap_model *m, const ui
 	return 0;
 }
 
+/* Of each process only the first line of a call counts: the published scripts ignore the
+ * repetitions that a map may contain. */
 static int add_calls(struct mz_union *u, const struct mz_kmap_model *m)
 {
 	for (size_t i = 0; i < m->n_calls; i++) {
@@ -377,6 +389,7 @@ static int add_calls(struct mz_union *u, const struct mz_kmap_model *m)
 	return 0;
 }
 
+/* What one run records, the union has: an operation is unknown only if no run recorded it. */
 static int add_run(struct mz_union *u, const struct mz_kmap_model *m, const char *name)
 {
 	char *copy = strdup(name);
@@ -393,6 +406,8 @@ static int add_run(struct mz_union *u, const struct mz_kmap_model *m, const char
 	return 0;
 }
 
+/* The sizes need the classes, and the edges refer to them. After a failure the union holds a part
+ * of the map, and must not be used. */
 int mz_union_add(struct mz_union *u, const struct mz_kmap_model *m, const char *name)
 {
 	uint32_t *of = calloc(m->n_classes ? m->n_classes : 1, sizeof(*of));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The union of many KMAPs. */
 /*
- * The union of many KMAPs: classes of objects, the code that reads, writes and frees them, and
- * calls, as the published privilege measures define them. Its size goes with the distinct
- * classes and code addresses of all maps; each map adds its counts and is forgotten.
+ * It consists of classes of objects, the code that reads, writes and frees them, and calls, as the
+ * published privilege measures define them. Its size goes with the distinct classes and code
+ * addresses of all maps; each map adds its counts and is forgotten.
  *
  * What one class is: all objects of an allocation site; a variable; the objects of a cache that
  * were constructed and not yet allocated; all thread stacks; and a few regions (enum below).

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The report on a kernel trace. */
 /*
- * The report on a kernel trace: call sites, waste, frees on other CPUs, inconsistencies, and
- * what was never freed. It is fed from one or more files (one per CPU) in the order of time,
- * in one pass; memory grows with the number of addresses, not of events.
+ * It shows call sites, waste, frees on other CPUs, inconsistencies, and what was never freed. It is
+ * fed from one or more files (one per CPU) in the order of time, in one pass; memory grows with the
+ * number of addresses, not of events.
  */
 #ifndef MZ_ANALYSIS_KMEM_H
 #define MZ_ANALYSIS_KMEM_H

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Classify inconsistencies of a kernel trace by their cause. */
 /*
- * Classify inconsistencies of a kernel trace by their cause. Some paths of the kernel have no
- * tracepoint (bulk allocation, bulk and batched RCU frees), and events may be lost: what such
- * a gap explains is not an error of the kernel. Only what nothing explains is called a bug.
+ * Some paths of the kernel have no tracepoint (bulk allocation, bulk and batched RCU frees), and
+ * events may be lost: what such a gap explains is not an error of the kernel. Only what nothing
+ * explains is called a bug.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Find the code of a union in a table of functions, and count what it holds. */
+/* Assign the code of a union to functions, and add up what the functions can do. */
 #include "analysis/privilege.h"
 #include "base/array.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* How much code could touch, compared with what it does touch. */
 /*
- * How much code could touch, compared with what it does touch: the privilege set (PS) of a union of
- * maps whose functions are divided into domains, and the measures derived from it. Definitions:
- * docs/design.md, "Privilege sets".
+ * The measure is the privilege set (PS) of a union of maps whose functions are divided into
+ * domains; others are derived from it. Definitions: docs/design.md, "Privilege sets".
  */
 #ifndef MZ_ANALYSIS_PRIVILEGE_H
 #define MZ_ANALYSIS_PRIVILEGE_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Cluster functions and objects, greedily. */
 /*
- * Cluster functions and objects, greedily: of all pairs of clusters that touch each other, those
- * are merged whose crossings cost most for the privilege that the merger adds. Then single
- * functions and objects move where that is better.
+ * Of all pairs of clusters that touch each other, those are merged whose crossings cost most for
+ * the privilege that the merger adds. Then single functions and objects move where that is better.
  *
  * What is minimized is J = sum over clusters of PS + sum over edges that cross of
  * (lambda * cost + PS of the check). Lambda is what one unit of cost is worth: the greedy order

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A cut that is found by clustering functions and objects. */
 /*
- * Find a cut: cluster functions and objects into domains, so that little privilege is left and
- * crossing the boundaries costs little. An object belongs to one domain at most, which uses it
- * freely; what others do with it is checked, and costs. So do calls between domains. Thread
- * stacks, page structures and boot memory are open to all.
+ * They are divided into domains so that little privilege is left and crossing the boundaries costs
+ * little. An object belongs to one domain at most, which uses it freely; what others do with it is
+ * checked, and costs. So do calls between domains. Thread stacks, page structures and boot memory
+ * are open to all.
  */
 #ifndef MZ_ANALYSIS_PRIVILEGE_CLUSTER_H
 #define MZ_ANALYSIS_PRIVILEGE_CLUSTER_H

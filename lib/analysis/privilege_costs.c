@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What crossing a boundary costs: by built-in mechanism, or as a file says. */
+/* Say what crossing a boundary costs: by built-in mechanism, or as a file says. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

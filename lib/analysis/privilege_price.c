@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a cut costs, and what it leaves to reach. */
+/* Compute what a cut costs, and what it leaves to reach. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "analysis/privilege_cluster.h"
 
+/* A domain of dead code alone does not count: otherwise a cut would look finer for code that never
+ * runs. */
 static uint32_t live_domains(const struct mz_privilege *p, const struct mz_cut *c)
 {
 	bool *seen = calloc(c->n ? c->n : 1, sizeof(*seen));
@@ -26,11 +28,14 @@ int mz_cut_weigh(struct mz_privilege *p, const struct mz_cut *c, const struct mz
 	struct mz_reach r;
 	int ret;
 
+	/* every object is weighed by itself: a check is made for an object and not for a group */
 	each.object = NULL;
 	ret = mz_reach_init(&r, p, &each, c->owner ? MZ_LINKS_OWNED : MZ_LINKS_ONE);
 	*price = (struct mz_cut_price){0};
 	if (!ret) {
 		mz_privilege_ps(p, &r, true, true, ps);
+		/* the published ratio compares with a monolith that has no W^X and keeps its dead
+		 * code */
 		mz_privilege_mono(p, false, false, mono);
 		*price = (struct mz_cut_price){.cost = o->access * (double)r.accesses_across +
 						       o->call * (double)r.calls_across,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the code of each domain of a cut can reach, and the privilege that this makes. */
+/* Compute what the code of each domain of a cut can reach, and the privilege that this makes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +37,7 @@ static bool allocate(struct mz_reach *r, uint32_t n)
 	return r->u && r->u_live && r->ops && r->ops_live && r->code && r->code_live;
 }
 
+/* Both variants are summed at once: with dead code and without it. */
 static void add_functions(struct mz_reach *r, struct mz_privilege *p, const struct mz_cut *c)
 {
 	for (size_t i = 0; i < p->f->n; i++) {
@@ -77,6 +78,7 @@ static uint32_t object_domains(const struct data *t)
 	return t->c->object && !t->each ? t->c->n_objects : (uint32_t)t->p->u->n_objects;
 }
 
+/* Objects of a module that is not in the table are left out, as its code is. */
 static bool add_sizes(struct data *t)
 {
 	uint32_t n = object_domains(t);
@@ -135,6 +137,7 @@ static int find_best(struct data *t)
 	return t->best ? ret : -ENOMEM;
 }
 
+/* Looked up for each edge, so that the functions of a file are not searched each time. */
 static int find_files(struct data *t)
 {
 	const uint32_t *files = t->p->owners.function_file;
@@ -157,6 +160,8 @@ static bool is_owner(const struct data *t, uint32_t d, uint32_t object)
 	       mz_pair_index_get(&t->files, d, o->object_file[object]) != MZ_PAIR_INDEX_NONE;
 }
 
+/* The order matters: without any check all is free, and with full checks nothing is, not even the
+ * regions that are open otherwise. */
 static bool is_free(const struct data *t, enum mz_links links, uint32_t d,
 		    const struct mz_union_edge *e)
 {
@@ -180,6 +185,8 @@ static int reach_freely(struct data *t, uint32_t d, uint32_t object, unsigned bi
 
 	if (id == MZ_PAIR_INDEX_NONE || !mz_array_room((void **)&t->bits, &t->cap_bits, id, 1))
 		return -ENOMEM;
+	/* each operation of a domain reaches a group of objects once, however many edges lead
+	 * there */
 	fresh = bits & ~(unsigned)t->bits[id];
 	t->bits[id] |= (unsigned char)bits;
 	for (int op = 0; fresh >> op; op++)
@@ -232,6 +239,7 @@ static int add_data(struct mz_reach *r, struct mz_privilege *p, const struct mz_
 	if (!ret)
 		ret = add_edges(&t, links);
 	for (uint32_t d = 0; !ret && d < r->n; d++)
+		/* code that accesses something is not dead, so both variants reach the same data */
 		memcpy(r->u_live[d], r->u[d], sizeof(r->u[d]));
 	mz_pair_index_deinit(&t.pairs);
 	mz_pair_index_deinit(&t.files);
@@ -258,6 +266,8 @@ static int reach_code(struct mz_reach *r, struct mz_privilege *p, struct mz_pair
 	return 0;
 }
 
+/* A return goes the opposite way of its call. It counts once for each call address and function, so
+ * that a function that is entered at several addresses does not count several times. */
 static int add_calls(struct mz_reach *r, struct mz_privilege *p, const struct mz_cut *c,
 		     enum mz_links links)
 {
@@ -308,6 +318,7 @@ static uint64_t reached(struct mz_privilege *p, const uint64_t u[MZ_CODE_OPS], u
 {
 	uint64_t bytes = u[op];
 
+	/* without W^X, data can be called and code can be written; code can be read in any case */
 	if (op == MZ_CODE_OP_CALL || op == MZ_CODE_OP_RETURN)
 		add(p, &bytes, wx ? 0 : u[MZ_CODE_OP_READ]);
 	else if (!wx || op == MZ_CODE_OP_READ)

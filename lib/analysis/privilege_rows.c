@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 
+/* Reads, writes and frees act on data; calls and returns act on code. */
 #define DATA (1u << MZ_CODE_OP_READ | 1u << MZ_CODE_OP_WRITE | 1u << MZ_CODE_OP_FREE)
 #define ALL  ((1u << MZ_CODE_OPS) - 1)
 
@@ -23,6 +24,8 @@ unsigned mz_privilege_sum_ops(int sum)
 	return sum < MZ_CODE_OPS ? 1u << sum : sum == MZ_SUM_DATA ? DATA : ALL;
 }
 
+/* The caller has filled the single operations. Each is a sum of products that may be near 2^64, so
+ * the addition of them is checked as well. */
 static void sum_up(struct mz_privilege *p, uint64_t ps[MZ_SUMS])
 {
 	ps[MZ_SUM_DATA] = ps[MZ_CODE_OP_READ];
@@ -42,6 +45,9 @@ static double ratio(double a, double b)
 	return b > 0 ? a / b : 0;
 }
 
+/* The least privilege is what the runs did, so what the map does not record is unknown there;
+ * returns alone are in no map, and their number comes from the table of functions. The greatest
+ * needs the sizes of the objects and what the table counts, and no accesses. */
 void mz_privilege_bounds(struct mz_privilege *p, struct mz_privilege_bounds *b)
 {
 	b->mono_missing = p->missing;
@@ -52,6 +58,8 @@ void mz_privilege_bounds(struct mz_privilege *p, struct mz_privilege_bounds *b)
 	sum_up(p, b->min);
 }
 
+/* Each figure is known if every operation of the sum is known on both sides: a sum without one of
+ * its parts would look like a small privilege. */
 struct mz_privilege_measures mz_privilege_measure(const struct mz_privilege_bounds *b,
 						  const struct mz_privilege_row *r, int sum)
 {
@@ -70,6 +78,7 @@ struct mz_privilege_measures mz_privilege_measure(const struct mz_privilege_boun
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
+/* After an overflow the sums are wrong, so no row with them leaves this file. */
 static void put_row(struct mz_privilege *p, struct mz_privilege_row *r, mz_privilege_put *put,
 		    void *arg)
 {
@@ -86,6 +95,7 @@ void mz_privilege_bound_rows(struct mz_privilege *p, const struct mz_privilege_b
 
 	memcpy(r.ps, b->min, sizeof(r.ps));
 	put_row(p, &r, put, arg);
+	/* the two bits of i are the four variants: with W^X, and without dead code */
 	for (int i = 0; i < 4; i++) {
 		struct mz_privilege_row mono = {.cut = "mono",
 						.links = "",
@@ -111,6 +121,8 @@ static unsigned missing_of(const struct mz_privilege *p, enum mz_links links, bo
 	return missing;
 }
 
+/* What a domain reaches depends on the links alone, and takes a pass over all edges. The four
+ * variants of each kind of links share it. */
 int mz_privilege_cut_rows(struct mz_privilege *p, const struct mz_cut *c, const char *name,
 			  mz_privilege_put *put, void *arg)
 {
@@ -155,6 +167,7 @@ struct table {
 	struct mz_privilege_bounds bounds;
 };
 
+/* A row whose ratio is not known is left out, so that no cell is taken for a measurement. */
 static void put_cells(void *arg, const struct mz_privilege_row *r)
 {
 	struct table *to = arg;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The state of a clustering. */
 /*
- * The state of a clustering: privilege_cluster.c merges clusters and makes the result,
- * privilege_refine.c moves single nodes between them.
+ * privilege_cluster.c merges clusters and makes the result, privilege_refine.c moves single nodes
+ * between them.
  */
 #ifndef MZ_ANALYSIS_PRIVILEGE_WORK_H
 #define MZ_ANALYSIS_PRIVILEGE_WORK_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A recording added up by call stack. */
 /*
- * A recording added up by call stack: the one model behind the profile formats
- * of `export`, and behind `diff`. It is made of a trace, or read from a file
- * that holds no more than that (DHAT, /proc/allocinfo).
+ * It is the one model behind the profile formats of `export`, and behind `diff`. It is made of a
+ * trace, or read from a file that holds no more than that (DHAT, /proc/allocinfo).
  */
 #ifndef MZ_ANALYSIS_PROFILE_H
 #define MZ_ANALYSIS_PROFILE_H

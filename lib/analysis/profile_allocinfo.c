@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read /proc/allocinfo of Linux 6.10 and later. */
 /*
- * /proc/allocinfo of Linux 6.10 and later: what is live now, by the line of the
- * source that allocated it.
+ * It says what is live now, by the line of the source that allocated it.
  *
  *   allocinfo - version: 1.0
  *   #     <size>  <calls> <tag info>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Make a profile of a KMAP. */
 /*
- * Make a profile of a KMAP: a stack for each class of objects, with reads and writes. Its frames
- * are the function that allocates and, as its caller, what the object is: a cache, a type, a
- * variable.
+ * It has a stack for each class of objects, with reads and writes. Its frames are the function that
+ * allocates and, as its caller, what the object is: a cache, a type, a variable.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -26,6 +26,7 @@ const char *mz_recording_kind_name(enum mz_recording_kind kind)
 	return (unsigned)kind < MZ_RECORDING_KINDS ? names[kind] : NULL;
 }
 
+/* A kernel trace has them even if it was opened as a folder, for which there is no reader yet. */
 bool mz_recording_has_events(const struct mz_recording *r)
 {
 	return r->kind == MZ_RECORDING_USER || r->kind == MZ_RECORDING_KERNEL;
@@ -54,6 +55,8 @@ static int open_trace(struct mz_recording *r, struct mz_input *in, struct mz_err
 	r->format = mz_reader_format(r->reader);
 	r->kind = mz_reader_kind(r->reader);
 	if (r->kind == MZ_RECORDING_USER)
+		/* the files of a program are looked for below this folder; for kernels the option
+		 * names the files themselves */
 		r->reader->root = r->o.symbols;
 	if (r->kind != MZ_RECORDING_KMAP)
 		return 0;
@@ -62,6 +65,8 @@ static int open_trace(struct mz_recording *r, struct mz_input *in, struct mz_err
 	return r->kmap ? 0 : mz_error_code(err);
 }
 
+/* The reader of lines reports what is wrong with a line by its number, so a caller that wants a
+ * KMAP gets it for any content. */
 static int open_lines(struct mz_recording *r, struct mz_input *in, struct mz_error *err)
 {
 	r->kind = MZ_RECORDING_KMAP;
@@ -90,6 +95,8 @@ static int open_input(struct mz_recording *r, struct mz_input *in, struct mz_err
 		return open_lines(r, in, err);
 	if (content != MZ_CONTENT_DHAT && content != MZ_CONTENT_ALLOCINFO)
 		return open_trace(r, in, err);
+	/* the sums are read when they are first asked for, since their reader needs the whole
+	 * input */
 	r->kind = MZ_RECORDING_SUMS;
 	r->read_sums = content == MZ_CONTENT_DHAT ? mz_dhat_read : mz_allocinfo_read;
 	r->in = *in;
@@ -161,6 +168,7 @@ int mz_recording_open(struct mz_recording *r, char **paths, int n,
 	return !ret && n > 1 && !r->folder ? open_rest(r, paths, n, err) : ret;
 }
 
+/* A handle that was passed on is NULL here: what took it over closes it. */
 void mz_recording_close(struct mz_recording *r)
 {
 	mz_events_close(r->events);
@@ -231,6 +239,7 @@ struct mz_events *mz_recording_events(struct mz_recording *r, struct mz_error *e
 	if (r->o.symbols && mz_recording_symbols(r, &named, err) < 0)
 		return NULL;
 	r->events = r->reader ? mz_events_of(r->reader, err) : mz_events_of_kmem(r->kmem, err);
+	/* the events own them now, also if they could not be made */
 	r->reader = NULL;
 	r->kmem = NULL;
 	if (!r->events) {
@@ -294,6 +303,7 @@ int mz_recording_symbols(struct mz_recording *r, struct mz_symbols **symbols, st
 static int find_types(struct mz_kmap_model *m, const struct mz_symbols_files *f,
 		      struct mz_symbols *symbols, struct mz_error *err)
 {
+	/* DWARF first: it has variables, which show the type of an allocation; BTF has none */
 	const char *from[] = {f->kernel.vmlinux, f->kernel.btf};
 	struct mz_types *types = NULL;
 
@@ -338,9 +348,11 @@ int mz_recording_model(struct mz_recording *r, const struct mz_recording_model *
 		return -EINVAL;
 	mz_kmap_skip_bad(k, r->o.skip_bad);
 	ret = open_symbols(r, &f, &mo.symbols, err);
+	/* a map from standard input has no name, and so no files beside it */
 	if (!ret && strcmp(r->name, "-"))
 		ret = mz_kmap_calls_beside(r->name, &mo.calls, err);
 	if (how->or_function && !(mo.symbols && mz_symbols_has_lines(mo.symbols)))
+		/* without lines no folder is known, and every row would be "(unknown)" */
 		mo.by = MZ_KMAP_BY_FUNCTION;
 	if (ret >= 0)
 		ret = mz_kmap_model_read(m, k, &mo, err);
@@ -402,6 +414,7 @@ static struct mz_early_end end_of_sums(const struct mz_profile *p)
 	return e;
 }
 
+/* Only the handle that reads the recording at present knows where it ended. */
 struct mz_early_end mz_recording_early_end(struct mz_recording *r)
 {
 	if (r->kind == MZ_RECORDING_SUMS)

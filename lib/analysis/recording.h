@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A recording of any kind: what it is, in one place. */
 /*
- * A recording of any kind: what it is, in one place. It is opened once, by content (also from a
- * pipe), and then provides what the caller needs: events, a profile, a kernel trace, a KMAP or its
- * model. What it returns belongs to the recording.
+ * It is opened once, by content (also from a pipe), and then provides what the caller needs:
+ * events, a profile, a kernel trace, a KMAP or its model. What it returns belongs to the recording.
  */
 #ifndef MZ_ANALYSIS_RECORDING_H
 #define MZ_ANALYSIS_RECORDING_H

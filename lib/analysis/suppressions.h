@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What runtimes never free on purpose. */
 /*
- * What runtimes never free on purpose: buffers of stdio, locales, the emergency pool of
- * libstdc++. A rule is written as for LeakSanitizer: "leak:PATTERN", found in the function,
- * file or module of any frame; '*' stands for anything, '^' and '$' for the ends. Several
- * patterns with ';' between them match frames in that order, innermost first.
+ * Examples are buffers of stdio, locales, and the emergency pool of libstdc++. A rule is written as
+ * for LeakSanitizer: "leak:PATTERN", found in the function, file or module of any frame; '*' stands
+ * for anything, '^' and '$' for the ends. Several patterns with ';' between them match frames in
+ * that order, innermost first.
  */
 #ifndef MZ_ANALYSIS_SUPPRESSIONS_H
 #define MZ_ANALYSIS_SUPPRESSIONS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Live bytes over time, in a fixed number of bins. */
 /*
- * Live bytes over time, in a fixed number of bins: when there are too few, pairs
- * of bins become one, and each bin covers twice as much. Bins are filled in one of
- * three ways: by levels, as a clock moves on; by changes, in any order; by runs of
+ * When there are too few, pairs of bins become one, and each bin covers twice as much. Bins are
+ * filled in one of three ways: by levels, as a clock moves on; by changes, in any order; by runs of
  * equally many events.
  */
 #ifndef MZ_ANALYSIS_TIMELINE_H

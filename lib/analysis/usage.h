@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What a program did with its heap, in one pass. */
 /*
- * What a program did with its heap, in one pass: totals, the peak, what was
- * never freed, what lived only for a moment; in all and by call site. Memory
- * grows with the live blocks and the sites.
+ * The answer is totals, the peak, what was never freed and what lived only for a moment, in all and
+ * by call site. Memory grows with the live blocks and the sites.
  */
 #ifndef MZ_ANALYSIS_USAGE_H
 #define MZ_ANALYSIS_USAGE_H

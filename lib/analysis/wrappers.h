@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Functions that allocate for their caller, as xmalloc and operator new do: no call site is
- * named after them. There is a built-in list, and users add to it.
- */
+/* Functions that allocate for their caller, as xmalloc and operator new do. */
+/* No call site is named after them. There is a built-in list, and users add to it. */
 #ifndef MZ_ANALYSIS_WRAPPERS_H
 #define MZ_ANALYSIS_WRAPPERS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Files that appear whole: written under a temporary name, synced, then renamed. */
+/* Write files that appear whole: under a temporary name, synced, then renamed. */
 #include "base/atomic_file.h"
 
 #include <errno.h>

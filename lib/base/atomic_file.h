@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A file that is there whole or not at all. */
 /*
- * A file that is there whole or not at all. It grows under the name PATH.part and
- * is renamed to PATH when it is complete and on the disk. PATH.part is locked, so
- * that a second writer is refused, and ends with a whole append even when the disk
- * is full. Standard output, pipes and devices are written directly.
+ * It grows under the name PATH.part and is renamed to PATH when it is complete and on the disk.
+ * PATH.part is locked, so that a second writer is refused, and ends with a whole append even when
+ * the disk is full. Standard output, pipes and devices are written directly.
  */
 #ifndef MZ_BASE_ATOMIC_FILE_H
 #define MZ_BASE_ATOMIC_FILE_H

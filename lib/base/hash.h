@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Hashes of file content. */
 /*
- * Hashes of file content. A file may contain keys that were chosen to fall into one place of a
- * table with a known hash, and a table with one long chain is quadratic. So hashes depend on random
- * numbers that each table draws for itself. Nothing that is written or printed depends on them.
+ * A file may contain keys that were chosen to fall into one place of a table with a known hash, and
+ * a table with one long chain is quadratic. So hashes depend on random numbers that each table
+ * draws for itself. Nothing that is written or printed depends on them.
  */
 #ifndef MZ_BASE_HASH_H
 #define MZ_BASE_HASH_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Dense numbers by hash: 0 for the first, 1 for the next. */
 /*
- * Dense numbers by hash: 0 for the first, 1 for the next. The things themselves are in
- * an array of the caller's at their number; the index keeps 32 bits of their hash. It is
- * the one core of the tables that number things: pairs (pair_index.h), runs of bytes
- * (bytes_index.h), frames of call stacks, patterns of the encoder.
+ * The things themselves are in an array of the caller's at their number; the index keeps 32 bits of
+ * their hash. It is the one core of the tables that number things: pairs (pair_index.h), runs of
+ * bytes (bytes_index.h), frames of call stacks, patterns of the encoder.
  */
 #ifndef MZ_BASE_HASH_INDEX_H
 #define MZ_BASE_HASH_INDEX_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A histogram of 64-bit values in fixed memory. */
 /*
- * A histogram of 64-bit values in fixed memory: exact below 256, and within
- * 1/128 (0.8 %) above. Count, sum, least and greatest are exact.
+ * It is exact below 256, and within 1/128 (0.8 %) above. Count, sum, least and greatest are exact.
  */
 #ifndef MZ_BASE_HISTOGRAM_H
 #define MZ_BASE_HISTOGRAM_H

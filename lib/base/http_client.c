@@ -16,6 +16,9 @@
 #include "base/error.h"
 #include "base/tls.h"
 
+/* The kernel itself would try to connect for minutes. A pause within an answer may be long, since a
+ * store may compute for a while before it sends anything. An answer is kept in memory as a whole;
+ * HEAD_MAX bounds each line of its head. */
 #define CONNECT_MS   10000
 #define TALK_SECONDS 300
 #define HEAD_MAX     65536
@@ -36,6 +39,7 @@ int mz_http_server_parse(struct mz_http_server *s, const char *text, size_t len,
 	const char *end = text + len, *colon, *host = text;
 	size_t n;
 
+	/* an address of IPv6 contains colons, so it stands in brackets */
 	if (len && *text == '[') {
 		const char *close = memchr(text, ']', len);
 
@@ -62,6 +66,8 @@ int mz_http_server_parse(struct mz_http_server *s, const char *text, size_t len,
 	return 0;
 }
 
+/* EBUSY is not of the network: it is what a store makes of an answer that says "try again
+ * later". */
 bool mz_http_is_away(int code)
 {
 	return code == -ECONNREFUSED || code == -ECONNRESET || code == -EPIPE ||
@@ -69,6 +75,7 @@ bool mz_http_is_away(int code)
 	       code == -EHOSTDOWN || code == -EBUSY;
 }
 
+/* The error names the server, because a store may consist of several. */
 static int broken(struct talk *t, int code, const char *what)
 {
 	return mz_fail(t->err, code, "%s:%s: %s: %s", t->s->host, t->s->port, what, strerror(code));
@@ -79,7 +86,8 @@ static int broken(struct talk *t, int code, const char *what)
 /* Calls on a socket with a timeout fail with EINTR when the process is stopped and continued, even
  * if it handles no signal. They are made again. */
 
-/* On failure errno has the reason. */
+/* On failure errno has the reason. Connecting does not wait, because only poll() can be given a
+ * time. The connection itself waits, with a time limit for each call. */
 static int try_address(const struct addrinfo *a)
 {
 	struct timeval patience = {.tv_sec = TALK_SECONDS};
@@ -107,6 +115,8 @@ static int try_address(const struct addrinfo *a)
 	return fd;
 }
 
+/* The addresses of a host are tried in turn: the first one may be of IPv6 where there is no route
+ * for it. A name server that does not answer (EAI_AGAIN) may do so later. */
 static int open_talk(struct talk *t)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
@@ -126,6 +136,8 @@ static int open_talk(struct talk *t)
 	return 0;
 }
 
+/* A connection that the server has closed must be an error and not SIGPIPE, which would end the
+ * program. */
 static int send_all(struct talk *t, const char *p, size_t n)
 {
 	while (n) {
@@ -167,6 +179,7 @@ struct head {
 	uint64_t length;
 };
 
+/* Only these two lines say where the body ends. */
 static void head_line(struct head *h, const char *p, size_t n)
 {
 	if (n > 15 && !strncasecmp(p, "Content-Length:", 15)) {
@@ -188,6 +201,7 @@ static int cut_short(struct talk *t)
 static ssize_t line(struct talk *t)
 {
 	for (;;) {
+		/* computed anew each time: receive() may move the buffer */
 		const char *from = t->in.data + t->at;
 		const char *end =
 			t->in.len > t->at ? memmem(from, t->in.len - t->at, "\r\n", 2) : NULL;
@@ -211,6 +225,7 @@ static int read_head(struct talk *t, struct head *h)
 		return (int)n;
 	if (n < 12 || strncmp(t->in.data + t->at, "HTTP/1.", 7))
 		return mz_fail(t->err, EPROTO, "%s:%s: no HTTP", t->s->host, t->s->port);
+	/* "HTTP/1.1 200 OK": the status is always at this place */
 	h->status = atoi(t->in.data + t->at + 9);
 	do {
 		t->at += (size_t)n + 2;
@@ -239,6 +254,8 @@ static int take(struct talk *t, uint64_t n, struct mz_buf *answer)
 	return 0;
 }
 
+/* Each chunk is a line with its size in hexadecimal, the bytes, and a line end; the last one has no
+ * bytes. What may follow it is not read, because the connection ends with this answer. */
 static int read_chunks(struct talk *t, struct mz_buf *answer)
 {
 	uint64_t size;
@@ -259,6 +276,7 @@ static int read_chunks(struct talk *t, struct mz_buf *answer)
 	return ret;
 }
 
+/* A body of unknown length ends with the connection. */
 static int read_body(struct talk *t, const struct head *h, struct mz_buf *answer)
 {
 	int more;
@@ -280,6 +298,7 @@ int mz_http_call(const struct mz_http_server *s, const struct mz_http_call *call
 	struct mz_buf head = {0};
 	int ret = open_talk(&t), sent = 0;
 
+	/* the server closes after this answer, so nothing of a next one can follow */
 	mz_buf_printf(&head,
 		      "%s %s HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\nUser-Agent: "
 		      "memorizer/%s\r\nContent-Length: %zu\r\n%s\r\n",
@@ -306,6 +325,7 @@ int mz_http_call(const struct mz_http_server *s, const struct mz_http_call *call
 
 /* ---- texts ------------------------------------------------------------------ */
 
+/* All but the unreserved characters of RFC 3986. */
 void mz_http_escape(struct mz_buf *b, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -335,6 +355,7 @@ void mz_http_base64(struct mz_buf *b, const unsigned char *p, size_t n)
 	}
 }
 
+/* The password is taken as it is: a colon in it is allowed, one in the user name is not. */
 void mz_http_basic(struct mz_buf *b, const char *user, const char *password)
 {
 	struct mz_buf both = {0};

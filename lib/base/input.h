@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A byte stream to read from: a file, a pipe or memory. */
 /*
- * A byte stream to read from: a file, a pipe or memory, seen through a window
- * that moves forward. Bounded memory, whatever the length of the stream.
- * Offsets and lines are those of the unpacked stream.
+ * It is seen through a window that moves forward, so that memory is bounded, whatever the length of
+ * the stream. Offsets and lines are those of the unpacked stream.
  */
 #ifndef MZ_BASE_INPUT_H
 #define MZ_BASE_INPUT_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What reading an input may cost. */
 /*
- * What reading an input may cost: memory in proportion to its bytes, so that a small file cannot
- * require a large machine. The input holds the account; code that keeps something of what it reads
- * charges the bytes to it first.
+ * It may take memory in proportion to its bytes, so that a small file cannot require a large
+ * machine. The input holds the account; code that keeps something of what it reads charges the
+ * bytes to it first.
  */
 #ifndef MZ_BASE_MEM_BUDGET_H
 #define MZ_BASE_MEM_BUDGET_H

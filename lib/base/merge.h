@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Streams merged by a key, a time as a rule. */
 /*
- * Streams merged by a key, a time as a rule: a heap of streams by the key of their next
- * item. Among equal keys the lower rank is first. The items are the caller's.
+ * A heap holds the streams by the key of their next item. Among equal keys the lower rank is first.
+ * The items are the caller's.
  */
 #ifndef MZ_BASE_MERGE_H
 #define MZ_BASE_MERGE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Buffered output into an atomic file. */
+/* Buffer output into an atomic file. */
 #include "base/output.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Buffered output into an atomic file (base/atomic_file.h). */
 /*
- * Buffered output into an atomic file (base/atomic_file.h): there whole or not at
- * all. Standard output, pipes and devices are written directly.
+ * The file is there whole or not at all. Standard output, pipes and devices are written directly.
  */
 #ifndef MZ_BASE_OUTPUT_H
 #define MZ_BASE_OUTPUT_H

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Keys of two numbers get dense numbers: 0 for the first new one, 1 for the next.
- * What is known about a key is in the caller's array at that number.
- */
+/* Keys of two numbers get dense numbers: 0 for the first new one, 1 for the next. */
+/* What is known about a key is in the caller's array at that number. */
 #ifndef MZ_BASE_PAIR_INDEX_H
 #define MZ_BASE_PAIR_INDEX_H
 

@@ -17,11 +17,14 @@ void mz_sorted_map_deinit(struct mz_sorted_map *m)
 	*m = (struct mz_sorted_map){0};
 }
 
+/* The keys have arrays of their own, so that a binary search touches few cache lines. */
 static size_t below(const uint64_t *keys, size_t n, uint64_t key)
 {
 	return mz_array_below(keys, n, sizeof(*keys), 0, key);
 }
 
+/* The slot may be one behind the last entry of its run: the place of a key that is greater than all
+ * of the run and less than the first of the next one. */
 bool mz_sorted_map_find(const struct mz_sorted_map *m, uint64_t key, struct mz_map_pos *at)
 {
 	const struct mz_run *r;
@@ -46,6 +49,7 @@ static int add_run(struct mz_sorted_map *m, size_t at)
 
 	if (!r)
 		return -ENOMEM;
+	/* if only the first array can grow, the capacity remains that of both */
 	if (m->count == m->cap) {
 		size_t cap = m->cap ? m->cap * 2 : 16;
 		struct mz_run **runs = realloc(m->runs, cap * sizeof(*runs));
@@ -72,6 +76,8 @@ static int add_run(struct mz_sorted_map *m, size_t at)
 	return 0;
 }
 
+/* A run without entries is dropped at once: the search for a neighbour takes the next run and
+ * expects an entry in it. */
 static void drop_run(struct mz_sorted_map *m, size_t at)
 {
 	free(m->runs[at]);
@@ -102,7 +108,9 @@ static void close_slot(struct mz_run *r, size_t i)
 	r->place[r->used] = place;
 }
 
-/* The entries of one run from slot f on go behind those of another. */
+/* The entries of one run from slot f on go behind those of another, where there must be room. The
+ * places of both runs are in use in different orders, so what belongs to the keys is copied one by
+ * one. */
 static void append(struct mz_run *to, struct mz_run *from, size_t f)
 {
 	for (size_t i = f; i < from->used; i++) {
@@ -112,6 +120,7 @@ static void append(struct mz_run *to, struct mz_run *from, size_t f)
 	from->used = f;
 }
 
+/* at still names the place of the new entry afterwards, which may now be in the second run. */
 static int split(struct mz_sorted_map *m, struct mz_map_pos *at)
 {
 	struct mz_run *low, *high;
@@ -153,7 +162,8 @@ int mz_sorted_map_insert(struct mz_sorted_map *m, struct mz_map_pos *at, struct 
 	return 0;
 }
 
-/* Keep runs from becoming many and small. */
+/* Keep runs from becoming many and small. Two runs become one if that one is at most half full: a
+ * fuller one would soon be split again. */
 static void merge(struct mz_sorted_map *m, size_t run)
 {
 	struct mz_run *a, *b;
@@ -179,6 +189,8 @@ void mz_sorted_map_remove(struct mz_sorted_map *m, struct mz_map_pos at)
 		return;
 	}
 	m->first[at.run] = r->key[0];
+	/* the bound is well below that of merge(), so that an entry that comes and goes moves no
+	 * others */
 	if (r->used < MZ_RUN_MAX / 4) {
 		merge(m, at.run);
 		if (at.run)

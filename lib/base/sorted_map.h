@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A map ordered by key, with neighbours. */
 /*
- * A map ordered by key, with neighbours: sorted runs of entries, found through
- * one sorted array of the runs' first keys. Two binary searches in memory that
- * the cache likes, and a short move, beat a tree of nodes at every size we meet.
+ * It consists of sorted runs of entries, which are found through one sorted array of the runs'
+ * first keys. Two binary searches in memory that the cache likes, and a short move, beat a tree of
+ * nodes at every size we meet.
  */
 #ifndef MZ_BASE_SORTED_MAP_H
 #define MZ_BASE_SORTED_MAP_H

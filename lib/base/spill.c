@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Arrays that grow in memory and then in a file. */
+/* Grow arrays in memory and then in a file. */
 #include "base/spill.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Arrays that move to a file without a name once they are large, so that a table
- * that grows with the program under test does not take its memory.
- */
+/* Arrays that move to a file without a name once they are large. */
+/* A table that grows with the program under test must not take its memory. */
 #ifndef MZ_BASE_SPILL_H
 #define MZ_BASE_SPILL_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* TLS by OpenSSL: loaded on demand, so that only users of TLS need it. */
+/* Speak TLS by OpenSSL: loaded on demand, so that only users of TLS need it. */
 #include "base/tls.h"
 
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Records by a number: open addressing, records in the slots, no tombstones. */
 /*
- * Records by a number: open addressing, records in the slots, no tombstones. A record is any
- * structure whose first member is its key, a uint64_t that is not 0. Its size goes with each call:
- * it is a constant of the caller, so that the compiler specializes the code for it.
+ * A record is any structure whose first member is its key, a uint64_t that is not 0. Its size goes
+ * with each call: it is a constant of the caller, so that the compiler specializes the code for it.
  */
 #ifndef MZ_BASE_U64_TABLE_H
 #define MZ_BASE_U64_TABLE_H

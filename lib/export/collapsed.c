@@ -39,6 +39,7 @@ int mz_export_collapsed(const struct mz_profile *p, const struct mz_export_optio
 		frames = mz_profile_stack(p, &p->sites[i], &depth);
 		for (size_t k = depth; k--;) {
 			put_name(&b, mz_profile_get_frame(p, (uint32_t)frames[k]).name);
+			/* the innermost frame comes last, and the value after it */
 			mz_buf_str(&b, k ? ";" : " ");
 		}
 		mz_buf_printf(&b, "%" PRIu64 "\n", x);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Write a cut in the interchange format for compartmentalization policies (CPM-IF 1.4, YAML). */
 /*
- * Write a cut in the interchange format for compartmentalization policies (CPM-IF 1.4, YAML):
- * domains of objects, domains of functions, and what these may do. A text is written as a JSON
- * string, which is YAML as well.
+ * It has domains of objects, domains of functions, and what these may do. A text is written as a
+ * JSON string, which is YAML as well.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +17,7 @@
 #include "symbols/image.h"
 #include "symbols/types.h"
 
+/* What the parts of the file are made from; the image and the types may be missing. */
 struct job {
 	const struct mz_privilege *p;
 	const struct mz_cut *c;
@@ -55,6 +56,7 @@ static void object_text(const struct job *j, uint32_t i, char *buf, size_t size)
 				 ? ""
 				 : mz_functions_text(j->p->f, j->p->f->functions[f].file),
 			 o->id);
+		/* the allocation site is a return address, so the byte before it is in the call */
 		if (j->im && mz_image_find(j->im, o->id - 1, &at) && at.file && at.line)
 			snprintf(buf, size, "HEAP|%s|%u|", at.file, at.line);
 	} else if (o->kind == MZ_UNION_STACK) {
@@ -81,7 +83,9 @@ static int find_domains(struct job *j)
 	return 0;
 }
 
-/* Numbers of members, sorted by domain; at: where those of each begin. */
+/* Numbers of members, sorted by domain; at: where those of each begin. A count is stored two places
+ * behind its domain: adding up then gives the beginning of each domain one place behind it, and
+ * filling in the members moves that to its own place. */
 static uint32_t *group(const uint32_t *domain, size_t n, uint32_t domains, size_t **at)
 {
 	uint32_t *members = malloc((n ? n : 1) * sizeof(*members));
@@ -218,6 +222,7 @@ static int put_object_map(struct job *j)
 
 	mz_buf_str(&j->b, "object_map:\n");
 	for (uint32_t d = 0; members && d < j->n; d++) {
+		/* the format has no domains without members */
 		if (at[d + 1] == at[d])
 			continue;
 		mz_buf_printf(&j->b, "- {name: od_%u, ", d + 1);
@@ -255,6 +260,8 @@ static int put_subject_map(struct job *j)
 
 		if (at[d + 1] == at[d])
 			continue;
+		/* the name of a domain may be any text, so it is a comment, and the format has a
+		 * number */
 		mz_buf_printf(&j->b, "# %s\n- {name: sd_%u, subjects: [", mz_cut_name(j->c, d),
 			      d + 1);
 		for (size_t i = at[d]; i < at[d + 1]; i++) {
@@ -332,6 +339,7 @@ static void add_links(struct job *j, struct links l[KINDS])
 	for (size_t i = 0; i < p->u->n_edges; i++) {
 		const struct mz_union_edge *e = &p->u->edges[i];
 
+		/* code in no function of the table belongs to no domain */
 		if (p->accessor[i] == MZ_FUNCTION_NONE)
 			continue;
 		add_link(&l[READ], j->c->function[p->accessor[i]], j->domain[e->object], e->reads);

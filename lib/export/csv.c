@@ -29,6 +29,7 @@ static void *csv_open(struct mz_output *out, struct mz_error *err)
 static void put_text(struct mz_csv_table *t, const char *s, size_t n)
 {
 	t->text.len = 0;
+	/* readers of CSV take the file as UTF-8, and a name from a trace may be any bytes */
 	mz_utf8_add(&t->text, s, n);
 	if (n)
 		mz_csv_add(&t->line, t->text.data, t->text.len);

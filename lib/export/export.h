@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Recordings in the formats of existing viewers, one file per format. */
 /*
- * Recordings in the formats of existing viewers, one file per format. There are three kinds: those
- * made from the profile (stacks added up), those that take the events as they come, and tables of
- * events or call sites.
+ * There are three kinds: those made from the profile (stacks added up), those that take the events
+ * as they come, and tables of events or call sites.
  */
 #ifndef MZ_EXPORT_EXPORT_H
 #define MZ_EXPORT_EXPORT_H

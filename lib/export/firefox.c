@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Write the Firefox Profiler's processed profile. */
 /*
- * Write the Firefox Profiler's processed profile: one thread per view (at the peak, at the
- * end, ...), whose samples are stacks weighted in bytes or blocks. The version is an old one
- * that needs no more than this; the profiler upgrades it.
+ * It has one thread per view (at the peak, at the end, ...), whose samples are stacks weighted in
+ * bytes or blocks. The version is an old one that needs no more than this; the profiler upgrades
+ * it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ static void nulls(struct mz_json *j, const char *key, size_t n)
 	mz_json_end_array(j);
 }
 
+/* Every text was interned by grow_tree(), so this finds it and cannot fail. */
 static uint32_t index_of(struct tree *t, const char *s)
 {
 	return mz_tables_string(t->strings, s, strlen(s)) - 1;
@@ -100,6 +102,8 @@ static void all_none(struct mz_json *j, const char *key, uint32_t n)
 	mz_json_end_array(j);
 }
 
+/* The viewer groups by function and shows frames. There is one function for each frame, with the
+ * same number, so that no third table is needed. */
 static void put_functions(struct mz_json *j, const struct mz_profile *p, struct tree *t)
 {
 	uint32_t n = mz_profile_frames(p);
@@ -206,6 +210,7 @@ static void put_samples(struct mz_json *j, const struct mz_profile *p, const str
 	mz_json_end_object(j);
 }
 
+/* The viewer requires these tables, also where they have no rows. */
 static void put_empty(struct mz_json *j, const char *key, const char *const *columns)
 {
 	mz_json_object(j, key);
@@ -238,6 +243,7 @@ static void put_thread(struct mz_json *j, const struct mz_profile *p, struct tre
 	mz_json_str(j, "processName", mz_profile_title(p));
 	mz_json_bool(j, "isMainThread", !number);
 	snprintf(pid, sizeof(pid), "%llu", (unsigned long long)p->pid);
+	/* this version of the format has texts as process numbers */
 	mz_json_str(j, "pid", pid);
 	mz_json_u64(j, "tid", p->pid + number);
 	put_samples(j, p, t, v);

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "export/export.h"
 
+/* binary formats are not written to a terminal; a whole_file needs a file in which the writer can
+ * seek. An empty name ends the list. */
 const struct mz_export_format mz_export_formats[] = {
 	{.name = "dhat", .profile = mz_export_dhat},
 	{.name = "pprof", .profile = mz_export_pprof, .binary = true},
@@ -66,6 +68,7 @@ int mz_export_to_buf(mz_export_profile *format, const struct mz_profile *p,
 		ret = format(p, o, &out, err);
 	if (!ret)
 		ret = mz_output_flush(&out, err);
+	/* the descriptor remains ours, and is read from its beginning */
 	mz_output_abort(&out);
 	for (off_t at = 0; !ret; at += n) {
 		if (!mz_buf_room(b, 65536)) {

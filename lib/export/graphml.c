@@ -53,6 +53,8 @@ struct sums {
 	uint64_t reads, writes, frees, calls;
 };
 
+/* The second half of a key says what the link leads to: an object has its number in the lower half,
+ * plus 1 so that it is not 0, and a domain in the upper half. */
 struct links {
 	struct mz_pair_index index; /* domain, object + 1 or domain << 32 */
 	struct sums *sums;
@@ -100,6 +102,7 @@ static bool add_links(struct links *l, const struct mz_privilege *p, const struc
 	return true;
 }
 
+/* The order is that in which the pairs were met, so the same union gives the same file. */
 static void put_edges(struct mz_buf *b, const struct links *l)
 {
 	for (size_t i = 0; i < l->index.count; i++) {
@@ -121,6 +124,7 @@ static void put_edges(struct mz_buf *b, const struct links *l)
 	}
 }
 
+/* GraphML wants each attribute to be declared before it is used. */
 static void put_head(struct mz_buf *b)
 {
 	static const char *const keys[][3] = {

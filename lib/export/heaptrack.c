@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Write heaptrack's text, version 2, as the events come. */
 /*
- * heaptrack's text, version 2, as the events come: for heaptrack_print and
- * heaptrack_gui, from 1.0 on. All numbers are hexadecimal.
+ * It is for heaptrack_print and heaptrack_gui, from 1.0 on. All numbers are hexadecimal.
  *
  *   v VERSION FORMAT      X COMMAND           I PAGE-SIZE PAGES
  *   s STRING              its number counts up from 1

@@ -44,6 +44,7 @@ static int jsonl_row(void *state, int table, const struct mz_cell *cells, struct
 
 	(void)table;
 	t->line.len = 0;
+	/* the line buffer is used again for each row, so rows cost no allocations */
 	mz_json_object(&j, NULL);
 	for (size_t i = 0; i < t->n; i++) {
 		const char *name = t->columns[i].name;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * massif.out: live bytes over time, and the tree of callers at the peak. For
- * ms_print and massif-visualizer.
- */
+/* Write massif.out, for ms_print and massif-visualizer. */
+/* It contains the live bytes over time, and the tree of callers at the peak. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

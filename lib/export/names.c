@@ -6,6 +6,8 @@
 
 #include "export/proto.h"
 
+/* The first four names are those of Go's heap profiles, which pprof and the servers of profiles
+ * know. The order matters: OTLP takes the first MZ_EXPORT_OTLP_VALUES. */
 const struct mz_export_value mz_export_values[] = {
 	{"alloc_objects", "count", "blocks"},
 	{"alloc_space", "bytes", "bytes"},
@@ -35,6 +37,7 @@ void mz_export_names_deinit(struct mz_export_names *n)
 	mz_tables_free(n->modules);
 }
 
+/* 0 is both "none" and what a table without memory returns, so a text that gets 0 is an error. */
 static uint32_t number(struct mz_export_names *n, struct mz_tables *t, const char *s)
 {
 	uint32_t id = s && *s ? mz_tables_string(t, s, strlen(s)) : 0;
@@ -53,6 +56,7 @@ uint32_t mz_export_module(struct mz_export_names *n, const struct mz_frame *f)
 	return number(n, n->modules, f->module);
 }
 
+/* A table of stacks numbers pairs as well: a stack of name and file is a function. */
 uint32_t mz_export_function(struct mz_export_names *n, const struct mz_frame *f)
 {
 	uint64_t key[2] = {mz_export_string(n, f->name), mz_export_string(n, f->file)};
@@ -62,6 +66,7 @@ uint32_t mz_export_function(struct mz_export_names *n, const struct mz_frame *f)
 	return id;
 }
 
+/* Both formats demand that string 0 is empty, and refer to strings by position. */
 void mz_export_strings(const struct mz_export_names *n, struct mz_buf *out, unsigned field)
 {
 	mz_proto_string(out, field, "");

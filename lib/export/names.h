@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What pprof and OpenTelemetry's profiles have in common. */
 /*
- * What pprof and OpenTelemetry's profiles have in common: names for the values, and numbered
- * tables of strings, functions and modules. Number 0 of each table is the empty entry.
+ * They have names for the values, and numbered tables of strings, functions and modules. Number 0
+ * of each table is the empty entry.
  */
 #ifndef MZ_EXPORT_NAMES_H
 #define MZ_EXPORT_NAMES_H

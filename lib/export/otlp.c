@@ -100,6 +100,7 @@ static void put_functions(struct job *j)
 	}
 }
 
+/* Wire type 1: eight bytes, least significant first, which is how this machine has them. */
 static void put_fixed64(struct mz_buf *b, unsigned field, uint64_t v)
 {
 	mz_proto_varint(b, field << 3 | 1);
@@ -139,6 +140,7 @@ static void put_profile(struct job *j, size_t type)
 
 		if (!value)
 			continue;
+		/* stack 0 is the empty element */
 		mz_proto_u64(&j->part, SAMPLE_STACK, i + 1);
 		mz_proto_varint(&j->inner, value);
 		mz_proto_message(&j->part, SAMPLE_VALUES, &j->inner);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Write tables as Parquet. */
 /*
- * Parquet: columns in groups of rows, each column one page of values (and one of
- * its dictionary, for text), packed with zstd; at the end where all of it is.
- * Numbers are INT64, PLAIN; texts UTF8, RLE_DICTIONARY. Needs no seeking.
+ * Columns are in groups of rows. Each column is one page of values (and one of its dictionary, for
+ * text), packed with zstd. At the end stands where all of it is. Numbers are INT64, PLAIN; texts
+ * UTF8, RLE_DICTIONARY. It needs no seeking.
  */
 #include <errno.h>
 #include <stdlib.h>

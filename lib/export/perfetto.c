@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Write a Perfetto trace, for ui.perfetto.dev and trace_processor. */
 /*
- * A Perfetto trace: counters of live bytes and live blocks over time, a mark for
- * each loss and note, and at the end the heap profile by call stack, as the
- * flame graph of a heap dump. For ui.perfetto.dev and trace_processor.
+ * It contains counters of live bytes and live blocks over time, a mark for each loss and note, and
+ * at the end the heap profile by call stack, as the flame graph of a heap dump.
  */
 #include <stdio.h>
 #include <stdlib.h>

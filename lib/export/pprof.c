@@ -28,6 +28,7 @@ enum {
 	PROFILE_DEFAULT_TYPE = 14,
 };
 
+/* part and inner are buffers for the message that is being built, and for one within it. */
 struct job {
 	const struct mz_profile *p;
 	struct mz_export_names n; /* strings are written at the end */
@@ -65,6 +66,7 @@ static void put_samples(struct job *j)
 		const uint64_t *frames = mz_profile_stack(j->p, s, &depth);
 
 		for (size_t k = 0; k < depth; k++)
+			/* a frame has the number of its location; both begin with 1 */
 			mz_proto_varint(&j->inner, frames[k]);
 		mz_proto_message(&j->part, SAMPLE_LOCATIONS, &j->inner);
 		for (size_t k = 0; k < MZ_EXPORT_VALUES; k++)
@@ -85,6 +87,8 @@ static void put_location(struct job *j, uint32_t frame)
 	uint32_t known = mz_tables_stacks(j->n.functions);
 	uint32_t id = mz_export_function(&j->n, &f), module = mz_export_module(&j->n, &f);
 
+	/* numbers are given in the order of first use, so a greater one is a function that was not
+	 * written yet */
 	if (id > known) {
 		uint64_t name = mz_export_string(&j->n, f.name);
 

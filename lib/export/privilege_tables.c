@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The tables of a kernel that was cut into domains, as docs/schema.md describes them. */
+/* Make the tables of a kernel that was cut into domains, as docs/schema.md describes them. */
 #include <errno.h>
 #include <string.h>
 
 #include "export/privilege.h"
 
+/* The order of the names is that of tables[] below. */
 const char *const mz_privilege_table_names[] = {"functions", "objects", "accesses", "calls", NULL};
 
 static const struct mz_column function_columns[] = {
@@ -32,6 +33,7 @@ static const struct mz_column call_columns[] = {
 	{"count", MZ_CELL_U64, false},
 };
 
+/* What the functions that write one table share; t is the state of the format. */
 struct job {
 	const struct mz_table_ops *ops;
 	void *t;
@@ -79,6 +81,7 @@ static int put_functions(struct job *j, int table)
 	return ret;
 }
 
+/* An object without an owner is in no domain, which is NULL and not a domain without a name. */
 static int put_objects(struct job *j, int table)
 {
 	const struct mz_union *u = j->p->u;
@@ -142,6 +145,7 @@ static int put_calls(struct job *j, int table)
 	return ret;
 }
 
+/* In the order of mz_privilege_table_names. */
 static const struct {
 	const struct mz_column *columns;
 	size_t n;
@@ -162,6 +166,7 @@ static int put_all(struct job *j, int which)
 		numbers[i] = -1;
 		if (!j->ops->many && i != which)
 			continue;
+		/* a format that holds one table per file gets the one that was asked for */
 		ret = numbers[i] = j->ops->begin(j->t, mz_privilege_table_names[i],
 						 tables[i].columns, tables[i].n, j->err);
 	}

@@ -18,6 +18,7 @@ void mz_proto_varint(struct mz_buf *b, uint64_t v)
 
 void mz_proto_u64(struct mz_buf *b, unsigned field, uint64_t v)
 {
+	/* the number of the field and the wire type share one varint */
 	mz_proto_varint(b, field << 3 | TYPE_VARINT);
 	mz_proto_varint(b, v);
 }

@@ -35,6 +35,7 @@ static void put_stack(struct mz_json *j, const struct mz_profile *p,
 
 	mz_json_array(j, NULL);
 	while (depth--)
+		/* frames have numbers from 1 on here, and from 0 on in the file */
 		mz_json_u64(j, NULL, frames[depth] - 1);
 	mz_json_end_array(j);
 }

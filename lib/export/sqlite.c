@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Write an SQLite database with all tables. */
 /*
- * Write an SQLite database with all tables. Rows are encoded and put into pages here: SQLite's own
- * INSERT takes several times as long, most of it to interpret the statement again for each row.
+ * Rows are encoded and put into pages here: SQLite's own INSERT takes several times as long, most
+ * of it to interpret the statement again for each row.
  */
 #include <endian.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The pages of an SQLite database (https://www.sqlite.org/fileformat2.html). */
 /*
- * The pages of an SQLite database (https://www.sqlite.org/fileformat2.html). The rows of a table
- * come in the order of their numbers, so that each page is written once and none is read: rows
- * fill leaves, leaves fill the pages above them. Tables may grow in turns.
+ * The rows of a table come in the order of their numbers, so that each page is written once and
+ * none is read: rows fill leaves, leaves fill the pages above them. Tables may grow in turns.
  */
 #ifndef MZ_EXPORT_SQLITE_PAGES_H
 #define MZ_EXPORT_SQLITE_PAGES_H

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Tables: rows of typed cells, written as CSV, JSON lines, Parquet or SQLite. tables.c defines the
- * tables (docs/schema.md); each format has a file of its own.
- */
+/* Tables: rows of typed cells, written as CSV, JSON lines, Parquet or SQLite. */
+/* tables.c defines the tables (docs/schema.md); each format has a file of its own. */
 #ifndef MZ_EXPORT_TABLE_H
 #define MZ_EXPORT_TABLE_H
 

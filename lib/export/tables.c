@@ -102,6 +102,7 @@ static struct mz_cell place_of(struct job *j, int64_t site)
 		return text(NULL);
 	if (mz_array_room((void **)&j->place, &j->place_cap, (size_t)site, sizeof(*at)))
 		at = &j->place[site];
+	/* a new frame may have moved the name since it was looked up */
 	if (at->frames != mz_profile_frames(j->p))
 		find_place(j, site, at);
 	return (struct mz_cell){

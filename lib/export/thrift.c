@@ -71,6 +71,7 @@ void mz_thrift_begin(struct mz_thrift *t, unsigned field)
 	t->last[++t->depth] = 0;
 }
 
+/* A structure ends with the type 0 where the next field would be. */
 void mz_thrift_end(struct mz_thrift *t)
 {
 	mz_buf_add(t->out, "", 1);

@@ -8,6 +8,8 @@
 #include "trace/event.h"
 #include "trace/live_set.h"
 
+/* A trace must begin with an allocation: a size of any length, no older block (0x80), and serial
+ * number 1 (0x81). The last byte of each number has its highest bit set. */
 bool mz_classic_probe(const char *data, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)data;
@@ -48,7 +50,8 @@ static void classic_close(struct mz_reader *r)
 	free(s);
 }
 
-/* 0, or -errno. */
+/* 0, or -errno. The error names the byte, since nothing else in this format says where something
+ * is. */
 static int take_number(struct mz_reader *r, uint64_t *out, const char *what)
 {
 	struct mz_input *in = &r->in;

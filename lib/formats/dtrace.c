@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Parse allocation logs that were made with dtrace. */
 /*
- * Allocation logs made with dtrace, tabs between the columns. The old layout:
+ * Tabs are between the columns. The old layout:
  *   call-trace  TIME  CALLSTACK  NAME  ARGS  RESULT
  * The newer one says what its columns are:
  *   @record-type:call-trace  timestamp-unix-ns  callstack  tid  name  args  result ...
@@ -13,6 +14,7 @@
 #include "formats/logs.h"
 #include "trace/event.h"
 
+/* More columns than any known layout has; further ones are ignored. */
 #define COLUMNS 32
 
 void mz_dtrace_init(struct mz_dtrace *d)
@@ -48,6 +50,8 @@ static unsigned split(const char *line, size_t len, struct mz_cursor *cols)
 static int take_header(struct mz_dtrace *d, const struct mz_cursor *cols, unsigned n,
 		       struct mz_error *err)
 {
+	/* the type of the record is in column 0, so a number below 0 means that a column is
+	 * missing */
 	struct mz_dtrace found = {-1, -1, -1, -1, -1, true};
 
 	for (unsigned i = 1; i < n; i++) {
@@ -113,6 +117,7 @@ static const struct call *find_call(struct mz_cursor name)
 	return NULL;
 }
 
+/* A pointer has no 0x in these logs, and may have leading zeros. */
 static int take_pointer(struct mz_cursor word, uint64_t *addr, struct mz_error *err)
 {
 	if (word.p == word.end)
@@ -157,6 +162,7 @@ static int take_result(struct mz_cursor word, struct mz_event *ev, struct mz_err
 {
 	int ret;
 
+	/* realloc to 0 bytes frees, and may return nothing at all */
 	if (word.p == word.end && ev->kind == MZ_REALLOC && !ev->size)
 		return 0;
 	ret = take_pointer(word, &ev->addr, err);
@@ -185,6 +191,8 @@ static int take_context(const struct mz_dtrace *d, const struct mz_cursor *cols,
 	return ret;
 }
 
+/* Only columns that are needed must be there: a log may be cut at the end, and free has no
+ * result. */
 static int take_call(const struct mz_dtrace *d, const struct mz_cursor *cols, unsigned n,
 		     struct mz_event *ev, struct mz_error *err)
 {

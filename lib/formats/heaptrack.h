@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* heaptrack's files, as heaptrack_interpret writes them: versions 1 to 3, plain or compressed. */
 /*
- * heaptrack's files, as heaptrack_interpret writes them: versions 1 to 3, plain or compressed.
  * lib/export/heaptrack.c lists the kinds of lines. Blocks have no addresses there: a free only
  * names a sort of blocks (stack and size), and is taken to free the newest block of that sort.
  */

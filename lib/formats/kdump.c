@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Parse FreeBSD's kdump of the utrace records that jemalloc writes. */
 /*
- * FreeBSD's kdump, of the utrace records that jemalloc writes:
+ * A line is:
  *   PID [TID] COMMAND [TIME] USER  0x800607420 = malloc(26)
  * COMMAND may hold blanks; TID is there with kdump -H, TIME with -T, -E, -R.
  */

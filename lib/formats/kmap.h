@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* KMAPs, the maps of kernel memory that Memorizer writes. */
 /*
- * KMAPs, the maps of kernel memory that Memorizer writes: a line for each object,
- * below it a line for each code address that touched it, and lines of call edges.
+ * A map has a line for each object, below it a line for each code address that touched it, and
+ * lines of call edges.
  *
  *   8 fields   alloc_ip,pid,va,size,alloc,free,free_ip,comm
  *              accesses: ip,pid,writes,reads

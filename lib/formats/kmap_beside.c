@@ -26,6 +26,8 @@ static size_t stem_of(const char *map)
 	return len;
 }
 
+/* The name of the map comes first. The fixed names are those of the kernel's own folder, and belong
+ * to a map only if it still has its name there. */
 int mz_kmap_open_beside(const char *map, const char *end, const char *const names[2], char *path,
 			size_t size)
 {
@@ -56,6 +58,7 @@ int mz_kmap_calls_beside(const char *map, struct mz_kmap **calls, struct mz_erro
 		close(fd);
 		return ret;
 	}
+	/* from here on, closing the input closes the descriptor */
 	in.own_fd = true;
 	*calls = mz_kmap_open_input(&in, err);
 	return *calls ? 1 : mz_error_code(err);

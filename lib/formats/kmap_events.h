@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A KMAP as events of a container, and back (docs/format.md). */
 /*
- * A KMAP as events of a container, and back (docs/format.md). An object becomes an alloc, an access
- * for each of its lines, and a free. What events have no field for (the shape of the line, the
- * process's name, the type) is stored in a mark before the event whenever it changes. So is a line
- * in a form that the kernel does not write, so that nothing is lost.
+ * An object becomes an alloc, an access for each of its lines, and a free. What events have no
+ * field for (the shape of the line, the process's name, the type) is stored in a mark before the
+ * event whenever it changes. So is a line in a form that the kernel does not write, so that nothing
+ * is lost.
  */
 #ifndef MZ_FORMATS_KMAP_EVENTS_H
 #define MZ_FORMATS_KMAP_EVENTS_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Joins upstream's files `allocations` and `accesses` into the lines of one KMAP. */
+/* Join upstream's files `allocations` and `accesses` into the lines of one KMAP. */
 #include "formats/kmap_join.h"
 
 #include <errno.h>
@@ -96,6 +96,7 @@ static int add_row(struct join *j, const char *name, const char *line, size_t le
 	return 0;
 }
 
+/* The rows of an object stay in the order of the file, which qsort() alone would not keep. */
 static int compare(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
@@ -103,6 +104,7 @@ static int compare(const void *a, const void *b)
 	return MZ_ORDER(x->index, y->index) ?: MZ_ORDER(x->order, y->order);
 }
 
+/* Sorted, the rows of an object are neighbours, and a binary search finds them. */
 static void sort_rows(struct join *j)
 {
 	if (!j->sorted && j->count)
@@ -141,6 +143,7 @@ static void put_rows(struct join *j, uint64_t index, const struct mz_kmap_object
 	for (struct row *r = first_row(j, index); r < end && r->index == index; r++) {
 		if (r->nameless)
 			continue;
+		/* a second object has the same index: it is not known whose the rows are */
 		if (r->taken) {
 			j->joined->ambiguous++;
 			return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A KMAP that upstream's kernels write as two CSV files. */
 /*
- * Upstream's kernels also write a map as two CSV files: `allocations` has the objects,
- * `accesses` has rows that name an object by its allocation index. They are joined into
- * lines of a KMAP here, so that nothing else needs to know of them.
+ * `allocations` has the objects, `accesses` has rows that name an object by its allocation index.
+ * They are joined into lines of a KMAP here, so that nothing else needs to know of them.
  */
 #ifndef MZ_FORMATS_KMAP_JOIN_H
 #define MZ_FORMATS_KMAP_JOIN_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Parse one line of a KMAP. */
 /*
- * Parse one line of a KMAP. The name of a process may contain commas, and the original escapes
- * nothing. Fields are therefore taken from both ends of a line; what remains in the middle is the
- * name.
+ * The name of a process may contain commas, and the original escapes nothing. Fields are therefore
+ * taken from both ends of a line; what remains in the middle is the name.
  */
 #include <endian.h>
 #include <string.h>

@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "formats/kmemtrace_beside.h"
 
+/* The numbers of the original kmemtrace, and of the extensions that our kernel adds
+ * (kmemtrace.h). */
 enum { EVENT_ALLOC, EVENT_FREE };
 enum { TYPE_KMALLOC, TYPE_CACHE, TYPE_PAGES, TYPES };
 enum { KIND_PLAIN, KIND_VMALLOC };
@@ -39,6 +41,7 @@ const char *mz_kmemtrace_shape_name(const struct mz_kmemtrace_layout *l)
 
 /* ---- bytes -------------------------------------------------------------- */
 
+/* Byte by byte: a file may come from a machine of either byte order. */
 static uint64_t get(const char *p, unsigned n, bool big)
 {
 	uint64_t v = 0;
@@ -181,6 +184,7 @@ long mz_kmemtrace_get(const struct mz_kmemtrace_layout *l, const char *p, size_t
 	return size;
 }
 
+/* vmalloc has no type of its own in the fixed part, so it is not found here. */
 static int type_of(uint8_t call)
 {
 	for (int i = 0; i < TYPES; i++)
@@ -189,6 +193,7 @@ static int type_of(uint8_t call)
 	return -1;
 }
 
+/* The cache and the stack are numbers of lines in the files beside the trace. */
 static char *put_extensions(char *p, bool big, const struct mz_event *ev,
 			    const struct mz_kmemtrace_extra *x, bool vmalloc)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The raw records of the original kmemtrace. */
 /*
- * The raw records of the original kmemtrace. There is no file header: the first records show the
- * format, byte order and word size.
+ * There is no file header: the first records show the format, byte order and word size.
  *
  *   C: u8 event, u8 type, u16 size, s32 sequence, u64 call site, u64 pointer;
  *      alloc: u64 requested, u64 allocated, u32 gfp, s32 node.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The names of caches and stacks that kmemtrace's extensions number. */
 /*
- * The numbers in kmemtrace's extensions are lines of two files beside the trace,
- * as the kernel has them in debugfs:
+ * They are lines of two files beside the trace, as the kernel has them in debugfs:
  *
  *   caches: "ID OBJECT-SIZE SIZE ALIGN NAME"   stacks: "ID ADDRESS..." in hex
  *

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Logs of other tools, read line by line: FreeBSD's kdump of jemalloc's utrace
- * records, and dtrace's allocation logs.
- */
+/* Logs of other tools, read line by line. */
+/* They are FreeBSD's kdump of jemalloc's utrace records, and dtrace's allocation logs. */
 #ifndef MZ_FORMATS_LOGS_H
 #define MZ_FORMATS_LOGS_H
 

@@ -43,6 +43,7 @@ static const struct mz_reader_ops *trace_ops(const char *data, size_t len)
 	return mz_perf_probe(data, len) ? &mz_perf_reader_ops : NULL;
 }
 
+/* Formats with a signature come before those that are recognized by the form of their lines. */
 enum mz_content mz_content_of(const char *data, size_t len, const struct mz_reader_ops **ops)
 {
 	*ops = trace_ops(data, len);

@@ -11,6 +11,8 @@
 #include "base/cursor.h"
 #include "base/error.h"
 
+/* The kernel itself cuts a chain at 127 frames unless it is told otherwise. What is beyond the
+ * limit here is left out, and the inner frames remain. */
 #define DEPTH_MAX 256
 #define PAGE	  4096
 
@@ -42,7 +44,8 @@ static const struct {
 
 /* ---- the head of a line ------------------------------------------------- */
 
-/* Cut off the last word, and return it. */
+/* Cut off the last word, and return it. The head of a line is read from its end, because the name
+ * of a process in front may contain anything. */
 static struct mz_cursor last_word(struct mz_cursor *c)
 {
 	struct mz_cursor word;
@@ -129,6 +132,7 @@ static bool split(const char *line, size_t len, const char *mark, struct mz_curs
 	return true;
 }
 
+/* Other events may come first, so every line of the beginning is looked at. Text has no NUL. */
 bool mz_perf_probe(const char *data, size_t len)
 {
 	const char *end = data + len;
@@ -257,6 +261,8 @@ static int take_event(struct mz_reader *r, struct mz_event ev, struct mz_cursor 
 	return s->site.failed || mz_tables_incomplete(r->tables) ? mz_fail_memory(&r->error) : 0;
 }
 
+/* The kernel had no room for these events. They belong to no thread, whichever one the line
+ * names. */
 static int take_loss(struct mz_reader *r, struct mz_event ev, struct mz_cursor rest)
 {
 	struct state *s = r->state;
@@ -350,7 +356,9 @@ static int take_frame(struct mz_reader *r, struct mz_cursor c)
 	return addr ? 0 : mz_fail_memory(&r->error);
 }
 
-/* The stack of the pending event: its call chain from the call site on, or the call site alone. */
+/* The stack of the pending event is its call chain from the call site on, or the call site alone.
+ * An event is given when the next one begins, since its call chain follows it on lines of their
+ * own. */
 static int give(struct mz_reader *r, struct mz_event *ev)
 {
 	struct state *s = r->state;

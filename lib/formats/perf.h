@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What `perf script` prints of the kernel's kmem events, with call chains or without. */
 /*
- * What `perf script` prints of the kernel's kmem events, with call chains or
- * without:
- *
  *   cc1 21973 [000] 13932.497830: kmem:kmalloc: call_site=f+0x10c ptr=0xffff8881048905c0
  *       bytes_req=32 bytes_alloc=32 gfp_flags=GFP_KERNEL node=-1 accounted=false
  *   	ffffffff816338cd __kmalloc+0x20d ([kernel.kallsyms])

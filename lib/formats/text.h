@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The text form of a trace, one event per line (docs/format.md). */
 /*
- * The text form of a trace, one event per line (docs/format.md):
  *   malloc(8) = 81d220b48<6655> tid=7 time=120
  */
 #ifndef MZ_FORMATS_TEXT_H

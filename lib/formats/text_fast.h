@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A fast parser for malloc, realloc and free in their usual form, which make up nearly all lines of
- * nearly all traces. Anything else is left to the full parser.
- */
+/* A fast parser for malloc, realloc and free in their usual form. */
+/* These make up nearly all lines of nearly all traces. Anything else is left to the full parser. */
 #ifndef MZ_FORMATS_TEXT_FAST_H
 #define MZ_FORMATS_TEXT_FAST_H
 

@@ -6,6 +6,7 @@
 #include "formats/text.h"
 #include "trace/event.h"
 
+/* 00 to 99: a division by 100 then gives two digits. */
 static const char pairs[] =
 	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
 	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
@@ -155,6 +156,7 @@ static char *put_args(char *p, const struct mz_event *ev, const struct mz_tables
 	}
 }
 
+/* A node of -1 is a value that the kernel has (no preference), and not an unknown one. */
 static char *put_s16(char *p, int16_t v)
 {
 	if (v < 0)
@@ -162,6 +164,7 @@ static char *put_s16(char *p, int16_t v)
 	return mz_put_u64(p, (uint64_t)(v < 0 ? -(int)v : v));
 }
 
+/* The innermost frame comes first, as in the tables. */
 static char *put_stack(char *p, const struct mz_event *ev, const struct mz_tables *tables)
 {
 	size_t depth;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Borrowing a thread of another program. */
 /*
- * Borrowing a thread of another program: it is held at a safe place, calls functions for us, and
- * then continues where it was. The way back does not need us: each call returns into a signal
- * frame, like a signal handler, and the kernel restores the thread from it. The recorder may
- * therefore be killed at any moment.
+ * It is held at a safe place, calls functions for us, and then continues where it was. The way back
+ * does not need us: each call returns into a signal frame, like a signal handler, and the kernel
+ * restores the thread from it. The recorder may therefore be killed at any moment.
  */
 #ifndef MZ_RECORD_ATTACH_THREAD_H
 #define MZ_RECORD_ATTACH_THREAD_H

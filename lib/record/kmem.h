@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Recording the kernel's allocations on an unpatched kernel. */
 /*
- * Recording the kernel's allocations on an unpatched kernel: BPF programs on the kmem
- * tracepoints, and one ring, thread and file per CPU. load -> attach -> start ... poll ...
- * detach -> stop -> finish -> free
+ * BPF programs are attached to the kmem tracepoints, and there is one ring, thread and file per
+ * CPU. load -> attach -> start ... poll ... detach -> stop -> finish -> free
  */
 #ifndef MZ_RECORD_KMEM_H
 #define MZ_RECORD_KMEM_H

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Look up in the kernel's own types what differs between versions. */
 /*
- * Look up in the kernel's own types what differs between versions: which tracepoints exist, and
- * where their arguments are, which are found by their types.
+ * These are the tracepoints that exist, and the places of their arguments, which are found by their
+ * types.
  */
 #include <bpf/btf.h>
 #include <errno.h>

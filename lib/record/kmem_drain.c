@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Move events from the rings of a CPU to its file. */
 /*
- * Move events from the rings of a CPU to its file: one thread per CPU, in batches. The BPF
- * side wakes nothing; the thread polls often when many events arrive, and seldom when few do.
+ * One thread per CPU does it, in batches. The BPF side wakes nothing; the thread polls often when
+ * many events arrive, and seldom when few do.
  */
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Count the events that were missed because the kernel does not re-enter our programs. */
 /*
- * Count the events that our programs did not see because the kernel does not re-enter a program on
- * a CPU where it is running. Every kernel reports the sum; a small BPF program reads it by CPU,
- * where the kernel accepts that program. Both must agree.
+ * It enters none on a CPU where it is running already. Every kernel reports the sum; a small BPF
+ * program reads it by CPU, where the kernel accepts that program. Both must agree.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Recording with kmemtrace in the kernel. */
 /*
- * Recording with kmemtrace in the kernel: one thread per CPU, pinned to it, splices the
- * records of /sys/kernel/debug/kmemtrace/cpuN into a file. open -> start ... failed ... stop
- * -> close
+ * One thread per CPU, pinned to it, splices the records of /sys/kernel/debug/kmemtrace/cpuN into a
+ * file. open -> start ... failed ... stop -> close
  */
 #ifndef MZ_RECORD_RELAY_H
 #define MZ_RECORD_RELAY_H

@@ -25,6 +25,7 @@ struct mz_user_pools *mz_user_pools_new(void)
 	return p;
 }
 
+/* The blocks of this program no longer count towards the limit that all programs share. */
 void mz_user_pools_free(struct mz_user_pools *p)
 {
 	if (!p)
@@ -36,6 +37,8 @@ void mz_user_pools_free(struct mz_user_pools *p)
 	free(p);
 }
 
+/* A pool that is announced again keeps its blocks and gets the new name. A pool above the limit is
+ * no error: the recording goes on, and mz_user_pools_end() says that something was lost. */
 int mz_user_pools_add(struct mz_user_pools *p, uint64_t number, uint32_t name)
 {
 	struct mz_user_pool *pool;
@@ -64,11 +67,14 @@ uint32_t mz_user_pools_name(const struct mz_user_pools *p, uint64_t number)
 
 /* ---- the blocks of a pool: a list through the table, by address ---------------------- */
 
+/* The links of the list are addresses and not pointers: the table moves its records when it grows,
+ * and also when one of them is removed. */
 static struct mz_pool_block *block_at(const struct mz_user_pools *p, uint64_t addr)
 {
 	return addr ? mz_u64_table_find(&p->blocks, addr, BLOCK) : NULL;
 }
 
+/* The limit holds for the pools of all programs of a recording together, if they share a count. */
 static void count_block(struct mz_user_pools *p, int by)
 {
 	p->own += (uint64_t)(int64_t)by;
@@ -76,6 +82,7 @@ static void count_block(struct mz_user_pools *p, int by)
 		*p->all += (uint64_t)(int64_t)by;
 }
 
+/* If the pool is unknown by now, there is no beginning of a list to change. */
 static void unlink_block(struct mz_user_pools *p, struct mz_pool_block *b)
 {
 	uint64_t next = b->next, previous = b->previous;
@@ -92,6 +99,8 @@ static void unlink_block(struct mz_user_pools *p, struct mz_pool_block *b)
 		other->previous = previous;
 }
 
+/* A new block becomes the first of its list, so that no list is walked. A reset therefore ends the
+ * newest block first. */
 int mz_user_pools_came(struct mz_user_pools *p, uint64_t number, uint64_t addr)
 {
 	struct mz_user_pool *pool = pool_of(p, number);
@@ -123,6 +132,8 @@ int mz_user_pools_came(struct mz_user_pools *p, uint64_t number, uint64_t addr)
 	return 0;
 }
 
+/* A block that was not kept is only a number of its pool. Its end is taken off that number, so that
+ * a reset does not report it as lost. */
 void mz_user_pools_went(struct mz_user_pools *p, uint64_t number, uint64_t addr)
 {
 	struct mz_pool_block *b = block_at(p, addr);
@@ -147,6 +158,8 @@ uint64_t mz_user_pools_take(struct mz_user_pools *p, uint64_t number)
 	return addr;
 }
 
+/* Of a pool that was left out it is not known how many blocks were lost: 1 says that it is not
+ * 0. */
 uint64_t mz_user_pools_end(struct mz_user_pools *p, uint64_t number, bool destroyed)
 {
 	struct mz_user_pool *pool = pool_of(p, number);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The pools of a recorded program (memorizer/pool.h). */
 /*
- * The pools of a recorded program (memorizer/pool.h): their names, and the blocks that
- * each has handed out, because a reset ends them all without naming one. Memory grows
- * with the live blocks of pools, up to a bound; what is beyond it is counted.
+ * They are kept with their names, and the blocks that each has handed out, because a reset ends
+ * them all without naming one. Memory grows with the live blocks of pools, up to a bound; what is
+ * beyond it is counted.
  */
 #ifndef MZ_RECORD_USER_POOLS_H
 #define MZ_RECORD_USER_POOLS_H

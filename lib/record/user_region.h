@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The memory that is shared with recorded programs. */
 /*
- * The memory that is shared with recorded programs: how it is made, how one that
- * a program made is checked, and how each side learns that the other has died.
+ * The functions make it, check it if a program has made it, and let each side learn that the other
+ * has died.
  */
 #ifndef MZ_RECORD_USER_REGION_H
 #define MZ_RECORD_USER_REGION_H

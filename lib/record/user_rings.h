@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The recorder's side of the rings: takes the records of all threads in the
- * order of their times, and makes events of them.
- */
+/* The recorder's side of the rings. */
+/* It takes the records of all threads in the order of their times, and makes events of them. */
 #ifndef MZ_RECORD_USER_RINGS_H
 #define MZ_RECORD_USER_RINGS_H
 

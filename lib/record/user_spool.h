@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The spool: an unnamed file that holds records between the rings and the packer. */
 /*
- * The spool: an unnamed file that holds records between the rings and the packer, so that a program
- * does not wait for the packer, and memory is bounded. The file is a sequence of segments. A
- * segment that was read is returned to the disk at once, and writing starts again at the beginning
- * whenever everything has been read. The beginning of the file is kept in memory, which is all that
- * a packer that keeps up needs.
+ * It is there so that a program does not wait for the packer, and memory is bounded. The file is a
+ * sequence of segments. A segment that was read is returned to the disk at once, and writing starts
+ * again at the beginning whenever everything has been read. The beginning of the file is kept in
+ * memory, which is all that a packer that keeps up needs.
  */
 #ifndef MZ_RECORD_USER_SPOOL_H
 #define MZ_RECORD_USER_SPOOL_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The replay itself. */
 /*
- * The replay itself: takes operations from a queue and calls the allocator of
- * the process. All memory of its own is mapped, none of it from the heap.
+ * It takes operations from a queue and calls the allocator of the process. All memory of its own is
+ * mapped, none of it from the heap.
  */
 #ifndef MZ_REPLAY_ENGINE_H
 #define MZ_REPLAY_ENGINE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What a replay does: calls of an allocator on numbered slots. */
 /*
- * What a replay does: calls of an allocator on numbered slots. A slot holds one
- * live block and is used again after it, so that the table of pointers is as
- * long as the most blocks that lived at once.
+ * A slot holds one live block and is used again after it, so that the table of pointers is as long
+ * as the most blocks that lived at once.
  */
 #ifndef MZ_REPLAY_OP_H
 #define MZ_REPLAY_OP_H

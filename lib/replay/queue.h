@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Operations on their way from the decoder of a trace to the threads that replay it. */
 /*
- * Operations on their way from the process that decodes a trace to the threads
- * that replay it: for each thread a short ring of batches in shared memory. The
- * decoder is another process, so that its memory is not in the heap under test.
+ * There is for each thread a short ring of batches in shared memory. The decoder is another
+ * process, so that its memory is not in the heap under test.
  */
 #ifndef MZ_REPLAY_QUEUE_H
 #define MZ_REPLAY_QUEUE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Inversions: frees that a log shows too late. */
 /*
- * Inversions: when several threads write one log, an address may be seen given
- * out again before its free is seen. The free then follows soon after, from
- * another thread; it is put first, with what its thread did before it.
+ * When several threads write one log, an address may be seen given out again before its free is
+ * seen. The free then follows soon after, from another thread; it is put first, with what its
+ * thread did before it.
  */
 #ifndef MZ_REPLAY_REPAIR_H
 #define MZ_REPLAY_REPAIR_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Replaying a trace through the allocator of this process. */
 /*
- * Replaying a trace through the allocator of this process. A child decodes the trace; this process
- * only calls the allocator. Only the loop that makes the calls is timed: neither decoding nor
- * waiting for the decoder is included.
+ * A child decodes the trace; this process only calls the allocator. Only the loop that makes the
+ * calls is timed: neither decoding nor waiting for the decoder is included.
  */
 #ifndef MZ_REPLAY_RUN_H
 #define MZ_REPLAY_RUN_H

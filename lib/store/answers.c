@@ -183,6 +183,7 @@ int mz_store_answer_top(struct mz_store *s, enum mz_store_by by, const struct mz
 	size_t n = 0, len;
 	int ret;
 
+	/* sums by program, revision and host count the runs that know the value by themselves */
 	of.known |= by < MZ_STORE_BY_PROGRAM ? v->has : 0;
 	ret = mz_store_list(s, &of, &e, err);
 	mz_result_init(t, "top", v->title, top_columns[v->bytes], 6);
@@ -193,6 +194,7 @@ int mz_store_answer_top(struct mz_store *s, enum mz_store_by by, const struct mz
 	else if (!ret)
 		ret = mz_store_sum_by(s, by, v, &of, &sums, err);
 	if (!ret && sums.index)
+		/* only the engine counts by its index; sums of entries are counted already */
 		sums.n = sums.index->count;
 	for (size_t i = 0; i < sums.n && !ret; i++)
 		all += sums.list[i].sum;
@@ -244,6 +246,7 @@ static void put_step(struct mz_result_table *t, const struct mz_store_entries *e
 	struct mz_spread spread;
 	size_t n = 0;
 
+	/* entries are in the order of time, but a revision may be measured again later */
 	for (size_t i = first; i < e->n; i++) {
 		if (shown[i] || strcmp(step_of(&e->list[i], step, other, sizeof(other)), what))
 			continue;
@@ -265,7 +268,8 @@ static void put_step(struct mz_result_table *t, const struct mz_store_entries *e
 	row[6].number = max;
 }
 
-/* One site, or an error that names those in question. */
+/* One site, or an error that names those in question. Two functions may have the same name, and an
+ * answer that adds them up would be of neither. */
 static int one_site(struct mz_store *s, const char *text, uint64_t *site, struct mz_error *err)
 {
 	uint64_t *ids = NULL;
@@ -441,6 +445,7 @@ static void put_pair(struct mz_result_table *t, const struct pairs *all, const s
 	row[4].number = p->b.sum;
 	row[5].number = (uint64_t)(a + 0.5);
 	row[6].number = (uint64_t)(b + 0.5);
+	/* what was not there before has grown without bound */
 	row[7].share = a > 0 ? (b - a) / a : INFINITY;
 	mz_result_text(t, &row[8], name);
 }
@@ -469,6 +474,8 @@ static int read_side(struct mz_store *s, const struct mz_store_filter *f, char *
 	return ret;
 }
 
+/* Both sides must be of one program and know the value; otherwise a difference of programs would
+ * look like a change. */
 static int read_pairs(struct mz_store *s, const char *const revisions[2], enum mz_store_by by,
 		      const struct mz_profile_value *v, const struct mz_store_filter *f,
 		      struct pairs *all, struct mz_error *err)

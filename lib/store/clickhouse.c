@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A store on ClickHouse servers, over HTTP. Each shard is queried by itself: a shard that does not
- * answer is an error, and never a smaller result. */
+/* Keep a store on ClickHouse servers, over HTTP. */
+/* Each shard is queried by itself: a shard that does not answer is an error, and never a smaller
+ * result. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The digest of a recording: what makes it the same one when it is sent again. */
+/* Compute the digest of a recording: what makes it the same one when it is sent again. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

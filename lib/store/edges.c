@@ -99,6 +99,7 @@ static int add_members(struct edges *e, const struct mz_kmap_model *m)
 	return ret;
 }
 
+/* Columns of one kind follow each other in the schema, so only the first is looked up by name. */
 static void put(struct edges *e)
 {
 	struct mz_store_rows *rows = &e->item->rows[MZ_STORE_EDGE];

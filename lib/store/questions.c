@@ -13,6 +13,7 @@
 
 /* ---- which recordings ----------------------------------------------------------- */
 
+/* Each engine quotes in its own way; a program may have any name. */
 static void equals(const struct mz_store *s, struct mz_buf *b, const char *column, const char *text)
 {
 	if (!text)
@@ -53,7 +54,8 @@ void mz_store_where(const struct mz_store *s, struct mz_buf *b, const struct mz_
 
 /* ---- the list --------------------------------------------------------------------- */
 
-/* Columns of the list in the order of the query. */
+/* Columns of the list in the order of the query. The answer of an engine has no names, so both the
+ * query and its reader go by this list. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -90,6 +92,7 @@ static int take_entry(void *arg, char *const *cells, size_t n)
 	struct listing *l = arg;
 	struct mz_store_entry *e;
 
+	/* an answer may come from a server that is not ours */
 	if (n < COLUMNS + mz_profile_nvalues)
 		return -EPROTO;
 	if (!mz_array_room((void **)&l->e->list, &l->e->cap, l->e->n, sizeof(*e)))
@@ -120,6 +123,7 @@ static int by_time(const void *x, const void *y)
 	return strcmp(a->digest, b->digest);
 }
 
+/* The shards are queried one by one, since an entry must say in which of them its stacks are. */
 int mz_store_list(struct mz_store *s, const struct mz_store_filter *f, struct mz_store_entries *e,
 		  struct mz_error *err)
 {
@@ -156,6 +160,7 @@ void mz_store_entries_free(struct mz_store_entries *e)
 	*e = (struct mz_store_entries){0};
 }
 
+/* One row comes from each shard. */
 static int add_count(void *arg, char *const *cells, size_t n)
 {
 	*(uint64_t *)arg += n ? strtoull(cells[0], NULL, 10) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Questions about a store, the same for both engines. */
 /*
- * Questions about a store, the same for both engines. Groups and sums are made by the engine, shard
- * by shard; the results of the shards are added up here, and names are looked up last, for the rows
- * that are shown.
+ * Groups and sums are made by the engine, shard by shard; the results of the shards are added up
+ * here, and names are looked up last, for the rows that are shown.
  */
 #ifndef MZ_STORE_QUESTIONS_H
 #define MZ_STORE_QUESTIONS_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The tables of a store, and the statements that make them. */
+/* Define the tables of a store, and the statements that make them. */
 #include <string.h>
 
 #include "store/store.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A store in one file, by SQLite. A recording is one transaction. */
+/* Keep a store in one file, by SQLite. A recording is one transaction. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>

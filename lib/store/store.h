@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A store of many recordings: one schema, and two engines that hold it. */
 /*
- * A store of many recordings: one schema, and two engines that hold it. A file is an SQLite
- * database; clickhouse://HOST[:PORT][,HOST...]/DB are shards, each a ClickHouse server.
+ * A file is an SQLite database; clickhouse://HOST[:PORT][,HOST...]/DB are shards, each a ClickHouse
+ * server.
  *
  * A recording is sent as an attempt, which has a random number. Its rows carry that number,
  * and they count only once the row of the recording itself names it: that row comes last.

@@ -44,7 +44,8 @@ static bool is_within(const struct mz_access_sites *s, const Elf64_Shdr *h)
 	return h->sh_offset <= s->length && h->sh_size <= s->length - h->sh_offset;
 }
 
-/* The headers of all sections, which are inside the file; NULL: it is not such a file. */
+/* The headers of all sections, which are inside the file; NULL: it is not such a file. libelf is
+ * not used here, because the table must be readable without it (debuginfo.h). */
 static const Elf64_Shdr *headers(const struct mz_access_sites *s)
 {
 	const Elf64_Ehdr *e = (const Elf64_Ehdr *)s->map;
@@ -226,6 +227,7 @@ size_t mz_access_sites_count(const struct mz_access_sites *s)
 	return s->n;
 }
 
+/* An offset beyond the section gives an empty text, because the file may be damaged. */
 static const char *text(const struct mz_access_sites *s, uint32_t at)
 {
 	return at < s->strings_size ? s->strings + at : "";

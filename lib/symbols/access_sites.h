@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The table that Memorizer's GCC plugin leaves in a kernel. */
 /*
- * The table that Memorizer's GCC plugin leaves in a kernel: for each access site what it
- * accesses. The sections .memorizer_sites and .memorizer_strings of vmlinux, or of a module.
+ * It says what each access site accesses. It is in the sections .memorizer_sites and
+ * .memorizer_strings of vmlinux, or of a module.
  */
 #ifndef MZ_SYMBOLS_ACCESS_SITES_H
 #define MZ_SYMBOLS_ACCESS_SITES_H

@@ -46,6 +46,7 @@ static int count_sites(struct mz_code *c, const char *path, struct mz_error *err
 
 	if (!s)
 		return why.code == ENODATA ? 0 : mz_fail(err, why.code, "%s", why.text);
+	/* the table has all accesses, so no operation is missing any more */
 	for (size_t i = 0; i < c->n; i++) {
 		c->functions[i].ops[MZ_CODE_OP_READ] = c->functions[i].ops[MZ_CODE_OP_WRITE] = 0;
 		c->functions[i].missing = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What the instructions of a kernel can do, by function. */
 /*
- * What the instructions of a kernel can do, by function, as the published privilege measures
- * count them in the disassembly of an instrumented kernel (docs/design.md).
+ * They are counted as the published privilege measures do it in the disassembly of an instrumented
+ * kernel (docs/design.md).
  */
 #ifndef MZ_SYMBOLS_CODE_H
 #define MZ_SYMBOLS_CODE_H

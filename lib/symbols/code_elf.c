@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Count what the instructions of an image do, function by function. */
 /*
- * Count what the instructions of an image do, function by function, as the published measures
- * count lines of its disassembly: reads and writes by the sanitizer's calls before them, frees by
- * calls of three functions, calls and returns by themselves. A function reaches from its symbol
- * to the next one. In a module, which is not linked, relocations say what is called.
+ * The published measures count lines of its disassembly, and so does this: reads and writes by the
+ * sanitizer's calls before them, frees by calls of three functions, calls and returns by
+ * themselves. A function reaches from its symbol to the next one. In a module, which is not linked,
+ * relocations say what is called.
  */
 #include <errno.h>
 #include <fcntl.h>

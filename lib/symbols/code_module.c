@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read the functions of a kernel module. */
 /*
- * Read the functions of a kernel module. Its file has no addresses: the list of the kernel that
- * loaded it (kallsyms) has them, section by section, and debugging information has its own.
+ * Its file has no addresses: the list of the kernel that loaded it (kallsyms) has them, section by
+ * section, and debugging information has its own.
  */
 #include "symbols/code_module.h"
 
@@ -29,6 +30,7 @@ static bool add_name(struct names *l, const char *name, uint64_t addr)
 	return true;
 }
 
+/* The list has the modules under their names. One without any name in it was not loaded. */
 static int place_by_list(struct mz_code_module *m, const struct mz_kallsyms *k, uint64_t *at)
 {
 	struct names l = {0};
@@ -46,6 +48,8 @@ static int place_by_list(struct mz_code_module *m, const struct mz_kallsyms *k, 
 	return ret;
 }
 
+/* The image has addresses of its own, which were chosen when the debugging information was read;
+ * the names are the same. */
 static int place_by_image(struct mz_code_module *m, uint64_t *at)
 {
 	struct names l = {0};
@@ -65,6 +69,7 @@ static int place_by_image(struct mz_code_module *m, uint64_t *at)
 
 /* ---- functions ---------------------------------------------------------------------------- */
 
+/* A section moves as a whole. */
 static uint64_t moved(const struct mz_code *c, size_t i, const uint64_t *at)
 {
 	size_t s = mz_code_section_of(c, i);
@@ -115,6 +120,7 @@ static int add_module_to_names(struct mz_code_module *m)
 	return 0;
 }
 
+/* Without a list the functions keep their addresses in the file, and count as unplaced. */
 static int find_addresses(struct mz_code_module *m, const struct mz_kallsyms *k, uint64_t *at)
 {
 	int ret = k ? place_by_list(m, k, at) : 0;

@@ -21,6 +21,8 @@ static bool is_unique(const struct mz_code_name *list, size_t n, size_t i)
 	       (i + 1 == n || strcmp(list[i + 1].name, list[i].name));
 }
 
+/* Sections follow each other, so an address belongs to the last one that begins at it or before
+ * it. */
 static size_t section_at(const struct mz_code *c, uint64_t addr)
 {
 	size_t i = mz_array_not_above(c->sections, c->n_sections, sizeof(*c->sections),
@@ -48,10 +50,13 @@ static int compare(const struct mz_code *c, const struct mz_code_name *own,
 			k++;
 		if (k == n)
 			return 0;
+		/* static functions of several files may share a name, which then says nothing */
 		if (strcmp(list[k].name, own[i].name) || !is_unique(list, n, k) ||
 		    !is_unique(own, c->n, i))
 			continue;
 		addr = list[k].addr - (own[i].addr - c->sections[s].addr);
+		/* one name places a section, and all others must agree: otherwise it is another
+		 * build */
 		if (at[s] != MZ_CODE_NOWHERE && at[s] != addr)
 			return -EINVAL;
 		at[s] = addr;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Everything that needs libelf and libdw (and what they load), behind one table. */
 /*
- * Everything that needs libelf and libdw (and what they load), behind one table, so that a program
- * that only reads a recording does not load them. The shared library loads the table with a plugin
- * when the first image or type is requested (debuginfo_load.c); in the static library and in the
- * commands it is linked (debuginfo_linked.c).
+ * A program that only reads a recording must not load them. The shared library loads the table with
+ * a plugin when the first image or type is requested (debuginfo_load.c); in the static library and
+ * in the commands it is linked (debuginfo_linked.c).
  */
 #ifndef MZ_SYMBOLS_DEBUGINFO_H
 #define MZ_SYMBOLS_DEBUGINFO_H

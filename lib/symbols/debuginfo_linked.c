@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The readers of ELF, DWARF and BTF as one table: in the static library and the plugin. */
+/* Provide the readers of ELF, DWARF and BTF as one table: in the static library and the plugin. */
 #include "symbols/debuginfo.h"
 
 #include <errno.h>

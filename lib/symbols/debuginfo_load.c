@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The table of debuginfo.h from the plugin beside the shared library, loaded on demand. */
+/* Load the table of debuginfo.h from the plugin beside the shared library, on demand. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>

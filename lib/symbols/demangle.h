@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* C++ names made readable, by the C++ library of the machine. */
 /*
- * C++ names made readable, by the C++ library of the machine. A name may come from a hostile file,
- * and 263 bytes of it can stand for gigabytes; so every name that could grow is handed to a process
- * of its own, which has little memory and time.
+ * A name may come from a hostile file, and 263 bytes of it can stand for gigabytes; so every name
+ * that could grow is handed to a process of its own, which has little memory and time.
  */
 #ifndef MZ_SYMBOLS_DEMANGLE_H
 #define MZ_SYMBOLS_DEMANGLE_H

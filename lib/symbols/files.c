@@ -31,6 +31,7 @@ static int keep(struct mz_symbols_files *f, const char *dir, size_t len, const c
 	return 0;
 }
 
+/* A file of another kind stays in the list, which frees its path, and is not used. */
 static int add(struct mz_symbols_files *f, const char *dir, size_t len, const char *name,
 	       struct mz_error *err)
 {

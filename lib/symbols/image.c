@@ -43,6 +43,7 @@ static struct mz_image *open_image(const char *path, const uint8_t *id, size_t l
 		mz_fail_memory(err);
 		return NULL;
 	}
+	/* size and time belong to the key of the cache: a file may change and keep its build ID */
 	memcpy(im->id, id, len);
 	im->id_len = len;
 	if (path && !stat(path, &st)) {
@@ -73,6 +74,8 @@ struct mz_image *mz_image_open(const char *path, bool use_cache, struct mz_error
 	return open_image(path, id, len, use_cache, err);
 }
 
+/* Without the file: its table may be in the cache, or its debugging information is found by the
+ * ID. */
 struct mz_image *mz_image_open_id(const uint8_t *id, size_t len, bool use_cache,
 				  struct mz_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What an ELF file with its debugging information says about addresses. */
 /*
- * What an ELF file with its debugging information says about addresses: one sorted table,
- * built once from the symbols, .debug_line and .debug_info, and kept in the user's cache by
- * build ID. A lookup is a binary search.
+ * It is one sorted table, built once from the symbols, .debug_line and .debug_info, and kept in the
+ * user's cache by build ID. A lookup is a binary search.
  */
 #ifndef MZ_SYMBOLS_IMAGE_H
 #define MZ_SYMBOLS_IMAGE_H

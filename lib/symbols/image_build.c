@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Build the table of an image from its ELF symbols and its DWARF. */
 /*
- * Build the table of an image from its ELF symbols and its DWARF. Lines and scopes (functions, and
- * what was inlined into them) are collected unit by unit, sorted, and merged into rows, each of
- * which has everything about the addresses up to the next row.
+ * Lines and scopes (functions, and what was inlined into them) are collected unit by unit, sorted,
+ * and merged into rows, each of which has everything about the addresses up to the next row.
  */
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Keep tables in the user's cache. */
 /*
- * Tables in the user's cache: $XDG_CACHE_HOME/memorizer/symbols/BUILD-ID-SIZE-TIME.2, or below
- * ~/.cache. A header, then the arrays. A file that is not valid is ignored.
+ * They are in $XDG_CACHE_HOME/memorizer/symbols/BUILD-ID-SIZE-TIME.2, or below ~/.cache. A header,
+ * then the arrays. A file that is not valid is ignored.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Lines and scopes, sorted, become rows that each say everything about the addresses up to
- * the next. */
+/* Merge sorted lines and scopes into rows that each say everything up to the next one. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Measure x86-64 instructions. */
 /*
- * Measure x86-64 instructions: prefixes, opcode, operand bytes, immediate. Tables say which
- * opcodes have a ModRM byte and how long their immediate is; nothing else is needed to find the
- * next instruction.
+ * They consist of prefixes, opcode, operand bytes, immediate. Tables say which opcodes have a ModRM
+ * byte and how long their immediate is; nothing else is needed to find the next instruction.
  */
 #include "symbols/insn.h"
 

@@ -16,6 +16,7 @@
 /* A kernel has some 20 MB of them at the very most. */
 #define MAX_FILE (256u << 20)
 
+/* Offsets into the text instead of pointers keep the table small: a kernel has 200,000 symbols. */
 struct symbol {
 	uint64_t addr;
 	uint32_t name;
@@ -220,6 +221,8 @@ struct mz_kallsyms *mz_kallsyms_load(const char *path, struct mz_error *err)
 	return k;
 }
 
+/* A trace that carries its symbols has them in memory. They are copied, since the parser ends names
+ * in place. */
 struct mz_kallsyms *mz_kallsyms_parse(const char *data, size_t len, const char *name,
 				      struct mz_error *err)
 {
@@ -364,6 +367,7 @@ bool mz_kallsyms_has_files(const struct mz_kallsyms *k)
 	return k->has_files;
 }
 
+/* By name there are a handful of questions for each kernel, so no index is made. */
 static uint64_t address(const struct mz_kallsyms *k, const struct symbol *s, size_t n,
 			const char *name)
 {

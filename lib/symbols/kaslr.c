@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Find out by return addresses how far a kernel was moved from where it was linked. */
 /*
- * Find out how far a kernel was moved from where it was linked, by return addresses: before each of
- * them there must be a call. The kernel moves in steps of 2 MiB (x86-64), so there are few places
- * to try, and at a wrong one hardly any address has a call before it.
+ * Before each of them there must be a call. The kernel moves in steps of 2 MiB (x86-64), so there
+ * are few places to try, and at a wrong one hardly any address has a call before it.
  */
 #include <fcntl.h>
 #include <gelf.h>

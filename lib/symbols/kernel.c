@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The symbols of a kernel: its list as it ran (kallsyms), its image as it was linked
- * (vmlinux), its modules; and how far the one was moved from the other. */
+/* Open the symbols of a kernel: its list (kallsyms), its image (vmlinux) and its modules. */
+/* The list has the addresses at which the kernel ran, and the image those at which it was linked,
+ * so it must be found out how far the one was moved from the other. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -14,6 +14,8 @@
 #define MOST  65536	 /* modules; a distribution has some 5,000 */
 #define VISIT (4u << 20) /* files; a kernel's tree with its objects has some 200,000 */
 
+/* The kernel makes the name in this way when the module is built: a dash cannot be part of a C
+ * name. */
 void mz_module_name(const char *path, char *buf, size_t size)
 {
 	const char *base = strrchr(path, '/');
@@ -39,6 +41,8 @@ static size_t depth(const char *path)
 	return n;
 }
 
+/* A file near the folder that the user named is more likely the one in question than one far below.
+ * Equal depths are ordered by name, so that the same tree gives the same answer. */
 static int by_depth(const void *a, const void *b)
 {
 	const char *x = *(char *const *)a, *y = *(char *const *)b;
@@ -47,6 +51,8 @@ static int by_depth(const void *a, const void *b)
 	return i != k ? (i < k ? -1 : 1) : strcmp(x, y);
 }
 
+/* The limits end a walk through a folder that is no tree of modules, such as the root of a disk.
+ * What was found until then is used. */
 static int scan(struct mz_module_files *f, FTS *t)
 {
 	size_t visited = 0;
@@ -74,6 +80,8 @@ int mz_module_files_scan(struct mz_module_files *f, const char *dir)
 	if (!dir)
 		return 0;
 	t = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
+	/* a folder that cannot be read has no modules; without them the report says which are
+	 * missing */
 	if (!t)
 		return errno == ENOMEM ? -ENOMEM : 0;
 	ret = scan(f, t);

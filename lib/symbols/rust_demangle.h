@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of Rust made readable. */
 /*
- * Names of Rust made readable: the v0 scheme (RFC 2603) and the older one, which looks like
- * C++ with a hash at its end. Hashes are left out. Names are hostile input: the text, the
- * depth and the number of steps are bounded.
+ * There are two schemes: v0 (RFC 2603), and an older one, which looks like C++ with a hash at its
+ * end. Hashes are left out. Names are hostile input: the text, the depth and the number of steps
+ * are bounded.
  */
 #ifndef MZ_SYMBOLS_RUST_DEMANGLE_H
 #define MZ_SYMBOLS_RUST_DEMANGLE_H

@@ -14,6 +14,7 @@ struct text {
 
 static void put(struct text *t, const char *s, size_t n)
 {
+	/* one byte stays free for the NUL */
 	t->full |= n >= t->size - t->used;
 	if (t->full)
 		return;
@@ -85,6 +86,7 @@ static void put_element(struct text *t, const char *s, size_t len)
 	}
 }
 
+/* The hash tells a name of Rust from one of C++, which is mangled in the same way. */
 static bool is_hash(const char *s, size_t len)
 {
 	return len == 17 && s[0] == 'h' && strspn(s + 1, "0123456789abcdef") >= 16;
@@ -95,6 +97,7 @@ static size_t element(const char **s)
 {
 	size_t n = 0;
 
+	/* a length of more than 2^20 is no name, and the limit keeps the number from wrapping */
 	for (; **s >= '0' && **s <= '9' && n < 1 << 20; ++*s)
 		n = 10 * n + (size_t)(**s - '0');
 	return strnlen(*s, n) == n ? n : 0;
@@ -108,6 +111,8 @@ size_t mz_rust_demangle_old(const char *name, char *out, size_t size)
 	size_t len = 0, n;
 
 	while (*s != 'E' && (n = element(&s))) {
+		/* an element is written when the next one is known: the last one is the hash, which
+		 * is left out */
 		if (last) {
 			put(&t, "::", t.used ? 2 : 0);
 			put_element(&t, last, len);

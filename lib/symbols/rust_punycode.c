@@ -30,7 +30,8 @@ size_t mz_rust_utf8(char *out, uint32_t c)
 	return 4;
 }
 
-/* The bias of RFC 3492, 3.4. */
+/* The bias of RFC 3492, 3.4. It keeps the differences between neighbouring letters short. The
+ * constants are those of the RFC: skew 38, damp 700, base 36, and thresholds from 1 to 26. */
 static uint32_t adapt(uint32_t delta, uint32_t letters, bool first)
 {
 	uint32_t k = 0;
@@ -59,6 +60,8 @@ static bool delta_of(const char *in, size_t len, size_t *at, uint32_t bias, uint
 		else
 			return false;
 		sum += d * w;
+		/* names are hostile input, and each digit may be worth 35 times as much as the one
+		 * before it */
 		if (sum > UINT32_MAX)
 			return false;
 		if (d < t)
@@ -85,10 +88,12 @@ static size_t decode(const char *in, size_t len, uint32_t *letters, size_t n)
 		i += delta;
 		n++;
 		bias = adapt(delta, (uint32_t)n, first);
+		/* no letter has a higher code in Unicode */
 		if (i / n > 0x10ffff - code)
 			return 0;
 		code += (uint32_t)(i / n);
 		i %= n;
+		/* surrogates are no letters, and UTF-8 must not contain them */
 		if (code >= 0xd800 && code < 0xe000)
 			return 0;
 		memmove(letters + i + 1, letters + i, (n - 1 - i) * sizeof(*letters));
@@ -102,6 +107,8 @@ size_t mz_rust_punycode(const char *in, size_t len, char *out, size_t size)
 	uint32_t letters[MZ_PUNYCODE_LETTERS];
 	size_t ascii = len, n = 0, used = 0;
 
+	/* the last underscore separates the ASCII letters from the digits that stand for the
+	 * others */
 	while (ascii && in[ascii - 1] != '_')
 		ascii--;
 	for (size_t i = 0; i + 1 < ascii; i++, n++) {

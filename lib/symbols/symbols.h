@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses of code to names, for kernels and programs alike. */
 /*
- * Addresses of code to names, for kernels and programs alike: function, what was
- * inlined there, file and line, folder, module. What is not known stays an address.
+ * A name is the function, what was inlined there, file and line, folder, and module. What is not
+ * known stays an address.
  */
 #ifndef MZ_SYMBOLS_SYMBOLS_H
 #define MZ_SYMBOLS_SYMBOLS_H

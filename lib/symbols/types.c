@@ -107,6 +107,8 @@ int mz_types_add_member(struct mz_types *t, uint32_t type, const char *name, uin
 	if (of == MZ_TYPES_NONE || !mz_array_room((void **)&t->members, &t->cap_members,
 						  t->n_members, sizeof(*t->members)))
 		return -ENOMEM;
+	/* fill() adds the members of a type one after another, so they are neighbours in the
+	 * array */
 	if (!n->n)
 		n->first = (uint32_t)t->n_members;
 	t->members[t->n_members++] =
@@ -148,6 +150,8 @@ bool mz_types_fits(struct mz_types *t, uint32_t type, const struct mz_types_quer
 
 /* ---- votes -------------------------------------------------------------------------------- */
 
+/* Each unit of the kernel describes the structures that it uses again, and these are equal, not
+ * identical. */
 static bool same(const struct mz_types *t, uint32_t a, uint32_t b)
 {
 	return a == b ||

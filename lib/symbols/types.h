@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Types of what a kernel allocates, from its DWARF or BTF: which structure a call creates, and
- * which of its members a byte belongs to.
- */
+/* Types of what a kernel allocates, from its DWARF or BTF. */
+/* They say which structure a call creates, and which of its members a byte belongs to. */
 #ifndef MZ_SYMBOLS_TYPES_H
 #define MZ_SYMBOLS_TYPES_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read types from BTF, where there is no DWARF. */
 /*
- * Read types from BTF, where there is no DWARF. It has no variables: what a call creates follows
- * from the return type of its function, or from the name of the cache, if the size is the same.
+ * It has no variables: what a call creates follows from the return type of its function, or from
+ * the name of the cache, if the size is the same.
  */
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -167,6 +168,7 @@ struct mz_types *mz_types_open_btf(const char *path, struct mz_error *err)
 /* ---- types ------------------------------------------------------------------------------------
  */
 
+/* A chain that does not end is a circle in a damaged file; void is the answer for it. */
 static uint32_t strip(const struct btf *b, uint32_t id, bool *hidden)
 {
 	for (unsigned i = 0; i < DEEP; i++) {
@@ -304,6 +306,8 @@ static uint32_t returned(struct mz_types *t, const struct btf_type *function)
 	return btf_is_struct(type_at(b, id)) ? node_of(t, id) : MZ_TYPES_NONE;
 }
 
+/* The kernel's caches are often named after their structure: "dentry", "task_struct",
+ * "inode_cache". */
 static bool named_like(const char *cache, const char *name)
 {
 	size_t n = strlen(name);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Read types from DWARF. */
 /*
- * Read types from DWARF. The variable that receives the result of a call shows its type: one that
- * is in the result register right after the call, or whose location is new since the call.
+ * The variable that receives the result of a call shows its type: one that is in the result
+ * register right after the call, or whose location is new since the call.
  */
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
@@ -99,6 +100,7 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
 	return a && dwarf_formref_die(a, type);
 }
 
+/* These add nothing to the layout of a type. */
 static bool passes(int tag)
 {
 	return tag == DW_TAG_typedef || tag == DW_TAG_const_type || tag == DW_TAG_volatile_type ||
@@ -138,6 +140,7 @@ static uint64_t elements(Dwarf_Die *array)
 
 		if (dwarf_tag(&sub) != DW_TAG_subrange_type)
 			continue;
+		/* compilers say either how many elements there are, or which is the last one */
 		if (dwarf_attr(&sub, DW_AT_count, &mem) && !dwarf_formudata(&mem, &v))
 			n *= v;
 		else if (dwarf_attr(&sub, DW_AT_upper_bound, &mem) && !dwarf_formudata(&mem, &v))
@@ -148,6 +151,7 @@ static uint64_t elements(Dwarf_Die *array)
 	return n;
 }
 
+/* A type that is only declared has no size, and nothing can be said about its members. */
 static uint64_t size_of(Dwarf_Die *die, unsigned depth)
 {
 	Dwarf_Die type = *die, element;
@@ -318,6 +322,7 @@ static bool describes_pages(const char *name)
 	       !strcmp(name, "struct ptdesc") || !strcmp(name, "struct slab");
 }
 
+/* The expression that says where a variable is at pc: its length; 0: the variable is nowhere. */
 static size_t expression(Dwarf_Attribute *a, Dwarf_Addr pc, Dwarf_Op **ops)
 {
 	size_t len = 0;
@@ -438,6 +443,7 @@ static bool named_like(const char *cache, const char *name)
 	return !strncmp(cache, name, n) && (!cache[n] || !strcmp(cache + n, "_cache"));
 }
 
+/* Each kind of evidence is collected by itself: ask() decides which of them counts more. */
 static void look_at_unit(struct site *s, Dwarf_Die *unit)
 {
 	Dwarf_Die child;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Predict where an allocator puts the next block. */
 /*
- * Predict where an allocator puts the next block: at the place that was freed last for a block of
- * its class, behind the previous block, and so on. An address is stored as the number of the guess
- * that is right, or as a delta.
+ * It may be at the place that was freed last for a block of its class, behind the previous block,
+ * and so on. An address is stored as the number of the guess that is right, or as a delta.
  */
 #ifndef MZ_TRACE_ADDR_PREDICT_H
 #define MZ_TRACE_ADDR_PREDICT_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The blocks that hold call stacks as a tree. */
+/* Read and write the blocks that hold call stacks as a tree. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Lists of the frames that were called from each frame. */
+/* Keep lists of the frames that were called from each frame. */
 #include "trace/callees.h"
 
 #include <errno.h>

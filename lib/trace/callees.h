@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Which frames were called from which, in one block of a stack tree. */
 /*
- * Which frames were called from which, in one block of a stack tree. A frame that its caller has
- * called before is stored as its place in the caller's list. A caller is identified by its address;
- * one from an earlier block has a list of its own.
+ * A frame that its caller has called before is stored as its place in the caller's list. A caller
+ * is identified by its address; one from an earlier block has a list of its own.
  */
 #ifndef MZ_TRACE_CALLEES_H
 #define MZ_TRACE_CALLEES_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A chunk: up to MZ_WIRE_MAX_EVENTS events that can be decoded on their own. */
 /*
- * A chunk: up to MZ_WIRE_MAX_EVENTS events that can be decoded on their own.
- *
  * An event is a pattern (all values that recur) and numbers (those that do not). Patterns are
  * stored once per chunk and referred to by tokens. Blocks are named by their position among the
  * live blocks of the chunk: its guests, which are older than the chunk and used in it, and those

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Decode chunks in a thread, ahead of the reader. */
 /*
- * Decode chunks in a thread, ahead of the reader. The thread unpacks a chunk and decodes its events
- * until the reader arrives at that chunk. Then the reader decodes the rest of it, and the thread
- * begins with the next one, so that both are busy whichever has more to do.
+ * The thread unpacks a chunk and decodes its events until the reader arrives at that chunk. Then
+ * the reader decodes the rest of it, and the thread begins with the next one, so that both are busy
+ * whichever has more to do.
  */
 #include "trace/chunk_ahead.h"
 

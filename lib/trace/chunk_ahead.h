@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The chunks of a stream, one after another. */
 /*
- * The chunks of a stream, one after another. A thread may decode the next one while this one is
- * read: the events and their order are the same.
+ * A thread may decode the next one while this one is read: the events and their order are the same.
  */
 #ifndef MZ_TRACE_CHUNK_AHEAD_H
 #define MZ_TRACE_CHUNK_AHEAD_H

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Columns of numbers, and how they are packed: a codec for each column, chosen by the encoder, then
- * zstd or context mixing.
- */
+/* Columns of numbers, and how they are packed. */
+/* Each column has a codec, which the encoder chooses, and then zstd or context mixing. */
 #ifndef MZ_TRACE_CODEC_H
 #define MZ_TRACE_CODEC_H
 

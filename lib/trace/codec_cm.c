@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Pack columns by context mixing. */
 /*
- * Pack columns by context mixing. Numbers are coded bit by bit. Counters in several contexts
- * predict each bit, and so does the longest repeat in a sequence of words; a mixer weighs the
- * predictions, and a binary arithmetic coder spends accordingly. docs/format.md has every
- * constant: two programs must agree on all of them.
+ * Numbers are coded bit by bit. Counters in several contexts predict each bit, and so does the
+ * longest repeat in a sequence of words; a mixer weighs the predictions, and a binary arithmetic
+ * coder spends accordingly. docs/format.md has every constant: two programs must agree on all of
+ * them.
  */
 #include "trace/codec_cm.h"
 

@@ -52,6 +52,7 @@ const char *mz_decoder_why(const struct mz_decoder *d)
 /* A block that ended leaves a free place; the bits and ranks of the block are included. */
 #define PLACE  32u
 
+/* Capacities count and not lengths: the decoder keeps its arrays from chunk to chunk. */
 size_t mz_decoder_memory(const struct mz_decoder *d)
 {
 	size_t n = FIXED + (d->packer.cm ? MIXING : 0) + d->packer.a.cap + d->packer.b.cap;
@@ -67,11 +68,14 @@ size_t mz_decoder_memory(const struct mz_decoder *d)
 
 /* ---- columns ------------------------------------------------------------ */
 
+/* The encoder leaves out a column that has only zeros, so a missing number is 0. */
 static uint64_t pattern_number(const struct mz_decoder *d, enum mz_column_id id, uint32_t i)
 {
 	return i < d->columns[id].n ? d->columns[id].v[i] : 0;
 }
 
+/* The codec follows the count of the numbers. It is read without moving the input: only a mixed
+ * column needs contexts, and to find these takes a walk over all events. */
 static bool is_mixed(const struct mz_bytes *in)
 {
 	struct mz_bytes ahead = *in;
@@ -108,6 +112,7 @@ static uint32_t find_context(struct mz_decoder *d, unsigned id)
 		uint32_t token = i < tokens->n ? (uint32_t)tokens->v[i] : 0;
 		uint32_t p = token < d->often ? token : d->often + once++;
 
+		/* reading the events will report it */
 		if (p >= d->often + d->once)
 			break;
 		if (id == MZ_COL_ADDR) {
@@ -121,6 +126,7 @@ static uint32_t find_context(struct mz_decoder *d, unsigned id)
 	return n;
 }
 
+/* The columns FORM and KIND precede all others, so they can predict the rest of the patterns. */
 static uint32_t pattern_contexts(struct mz_decoder *d)
 {
 	uint32_t n = d->often + d->once;
@@ -131,6 +137,8 @@ static uint32_t pattern_contexts(struct mz_decoder *d)
 	return n;
 }
 
+/* The contexts need columns with lower numbers, which have been unpacked: FORM and KIND for the
+ * other patterns, and TOKEN and PLACE for the numbers of events. */
 static int get_column(struct mz_decoder *d, struct mz_bytes *in, unsigned id)
 {
 	bool words = id == MZ_COL_TOKEN || id == MZ_COL_WHO || id == MZ_COL_PLACE;
@@ -169,6 +177,7 @@ static bool form_fits(const struct mz_decoder *d, unsigned form, unsigned kind)
 	return !(d->info.raw && form & objects);
 }
 
+/* GROWS changes only how the size is computed, so an event with it can still be plain. */
 static enum mz_decode_plain how_plain(const struct mz_decode_ready *r)
 {
 	const unsigned end = MZ_FORM_BLOCK | MZ_FORM_END, move = end | MZ_FORM_BIRTH;
@@ -184,6 +193,9 @@ static enum mz_decode_plain how_plain(const struct mz_decode_ready *r)
 	return MZ_DECODE_NOT_PLAIN;
 }
 
+/* With deltas, the column says how far the bytes are from those that the allocator is expected to
+ * give, which is mostly 0. Events with a size of their own (OWN) have such a difference of their
+ * own. */
 static uint64_t pattern_given(const struct mz_decoder *d, const struct mz_decode_ready *r,
 			      uint32_t i)
 {
@@ -194,6 +206,8 @@ static uint64_t pattern_given(const struct mz_decoder *d, const struct mz_decode
 	return mz_addr_predict_given(d->places, r->event.size) + mz_unzigzag(number);
 }
 
+/* With deltas, each site is a difference from the preceding pattern that has one. The function must
+ * be called for these patterns alone, once for each, and in their order. */
 static uint32_t pattern_site(struct mz_decoder *d, uint32_t i)
 {
 	uint64_t number = pattern_number(d, MZ_COL_SITE, i);
@@ -204,6 +218,8 @@ static uint32_t pattern_site(struct mz_decoder *d, uint32_t i)
 	return d->site;
 }
 
+/* All that can be wrong with a pattern is found here, once for each pattern, so that the functions
+ * that read events need not look for it. */
 static int make_ready(struct mz_decoder *d, uint32_t i)
 {
 	struct mz_decode_ready *r = &d->patterns[i];
@@ -247,6 +263,8 @@ static int make_ready(struct mz_decoder *d, uint32_t i)
 	return 0;
 }
 
+/* First come the patterns that are used more than once, by token; then those that are used once, in
+ * the order of their events. */
 static int make_patterns(struct mz_decoder *d)
 {
 	d->site = 0;
@@ -271,6 +289,8 @@ static int make_whos(struct mz_decoder *d)
 	return 0;
 }
 
+/* The guests have the positions 0 to guests - 1 in the order of their births, so their object
+ * numbers only increase. Their addresses may go either way. */
 static void make_guests(struct mz_decoder *d)
 {
 	uint64_t object = 0, addr = 0;
@@ -297,6 +317,7 @@ static int grow(void *array, uint32_t *cap, uint32_t n, size_t item)
 
 	if (n <= *cap && *(void **)array)
 		return 0;
+	/* one item more: no items are an array as well, since NULL means that there is none yet */
 	p = malloc(((size_t)n + 1) * item);
 	if (!p)
 		return -ENOMEM;
@@ -306,6 +327,8 @@ static int grow(void *array, uint32_t *cap, uint32_t n, size_t item)
 	return 0;
 }
 
+/* The counts are at most those of the events of a chunk, of which there can be 2^18. A small file
+ * that is damaged or hostile therefore cannot demand much memory. */
 static int make_room(struct mz_decoder *d)
 {
 	uint32_t blocks = d->guests + d->info.births;
@@ -322,6 +345,8 @@ static int make_room(struct mz_decoder *d)
 	return mz_live_rank_reset(&d->ranks, blocks + 1);
 }
 
+/* The columns are in the order of their numbers. No column can then come twice, and the patterns
+ * are complete before the first column that is unpacked with their help. */
 static int get_columns(struct mz_decoder *d, struct mz_bytes *in)
 {
 	uint64_t present = mz_bytes_upto(in, MZ_COLUMNS);
@@ -351,6 +376,7 @@ static int get_columns(struct mz_decoder *d, struct mz_bytes *in)
 	return ready ? 0 : make_patterns(d);
 }
 
+/* The arrays keep their memory, since the next chunk is likely to be of the same size. */
 static void begin(struct mz_decoder *d)
 {
 	for (int i = 0; i < MZ_COLUMNS; i++) {
@@ -365,6 +391,8 @@ static void begin(struct mz_decoder *d)
 	d->why = NULL;
 }
 
+/* The numbers at the head come first, since they bound all that follows. The room is made before
+ * the columns are unpacked, because patterns and contexts are made meanwhile. */
 int mz_decoder_start(struct mz_decoder *d, const void *payload, size_t size)
 {
 	struct mz_bytes in = {.p = payload, .end = (const uint8_t *)payload + size};

@@ -8,6 +8,8 @@ static int find_block(struct mz_decoder *d, const struct mz_decode_ready *r, uin
 	bool ends = r->form & MZ_FORM_END;
 	uint32_t p;
 
+	/* a rank counts from the newest live block, a step from the block that was used last; both
+	 * move the cursor, from which the next step counts */
 	if (r->block & 1) {
 		p = mz_live_rank_find(&d->ranks, r->block >> 1);
 		if (p != MZ_LIVE_RANK_NONE)
@@ -27,11 +29,15 @@ static int find_block(struct mz_decoder *d, const struct mz_decode_ready *r, uin
 	return 0;
 }
 
+/* Blocks that are born one after another have consecutive numbers, so their objects need no
+ * array. */
 static inline uint64_t object_at(const struct mz_decoder *d, uint32_t p)
 {
 	return p >= d->counted ? d->count_from + p : d->objects[p];
 }
 
+/* A stray has no position among the blocks. It is stored as a difference from the preceding
+ * stray. */
 static uint64_t stray_addr(struct mz_decoder *d)
 {
 	d->last_addr += mz_unzigzag(mz_decode_next(d, MZ_COL_STRAY_ADDR));
@@ -59,10 +65,14 @@ static int use_block(struct mz_decoder *d, const struct mz_decode_ready *r, stru
 		object = object_at(d, p);
 		if (ev->has & MZ_HAS_ADDR)
 			*old = addr = d->entries[p].addr;
+		/* the predictor must learn of every end when the encoder did, or its later guesses
+		 * differ */
 		if (r->form & MZ_FORM_END && ev->has & MZ_HAS_ADDR &&
 		    mz_addr_predict_left(d->places, d->entries[p].class, addr) < 0)
 			return -ENOMEM;
 	}
+	/* an event whose block is not in the chunk, or that contradicts its block, says by itself
+	 * what it mentioned */
 	if (r->form & MZ_FORM_STRAY_OBJECT)
 		object = stray_object(d);
 	if (r->form & MZ_FORM_STRAY_ADDR)
@@ -79,6 +89,8 @@ static int use_block(struct mz_decoder *d, const struct mz_decode_ready *r, stru
 	return 0;
 }
 
+/* The room that a size takes is computed once for each pattern; only a size that the pattern does
+ * not have needs a computation for each event. */
 static inline struct mz_room fit_of(const struct mz_decoder *d, const struct mz_decode_ready *r,
 				    uint64_t size)
 {
@@ -86,6 +98,7 @@ static inline struct mz_room fit_of(const struct mz_decoder *d, const struct mz_
 						       : r->fit;
 }
 
+/* The size comes before the address, because the predictor guesses by the class of the size. */
 static int begin_block(struct mz_decoder *d, const struct mz_decode_ready *r, struct mz_event *ev,
 		       uint64_t old)
 {
@@ -99,6 +112,7 @@ static int begin_block(struct mz_decoder *d, const struct mz_decode_ready *r, st
 			ev->object = stray_object(d);
 		return 0;
 	}
+	/* the arrays have room for as many blocks as the head of the chunk says */
 	if (d->births++ == d->info.births)
 		return mz_decode_bad(d, "more blocks begin than the chunk says");
 	if (r->form & MZ_FORM_GROWS)
@@ -166,6 +180,7 @@ static uint64_t own_given(struct mz_decoder *d, const struct mz_event *ev)
 	return expected + mz_unzigzag(mz_decode_next(d, MZ_COL_OWN_GIVEN));
 }
 
+/* Decodes any event, and is the only function that says what is wrong with one. */
 static int read_one(struct mz_decoder *d, struct mz_event *ev)
 {
 	uint64_t token = mz_decode_next(d, MZ_COL_TOKEN);
@@ -173,6 +188,8 @@ static int read_one(struct mz_decoder *d, struct mz_event *ev)
 	uint64_t old = 0;
 	int ret;
 
+	/* one token stands for "the next of the patterns that are used once", which need no
+	 * numbers */
 	if (token >= d->often) {
 		if (token > d->often || d->next_once == d->once)
 			return mz_decode_bad(d, "a token that is not in the chunk's table");
@@ -243,6 +260,8 @@ static inline uint32_t plain_block(struct mz_decoder *d, const struct mz_decode_
 		return p;
 	}
 	step = r->block ? (r->block - 2) / 2 : mz_decode_peek(d, MZ_COL_STEP);
+	/* the number counts as read only if it leads to a block: otherwise read_one() reads it
+	 * again */
 	p = mz_live_rank_take_step(&d->ranks, (int64_t)mz_unzigzag(step));
 	d->at[MZ_COL_STEP] += p != MZ_LIVE_RANK_NONE && !r->block;
 	return p;
@@ -309,6 +328,8 @@ struct cursor {
 	uint32_t at, n;
 };
 
+/* The compiler must assume that a store into an event changes the decoder, and would load the
+ * positions of the columns again after each event. */
 static inline struct cursor cursor_at(const struct mz_decoder *d, enum mz_column_id id)
 {
 	return (struct cursor){d->columns[id].v, d->at[id], d->columns[id].n};
@@ -358,6 +379,8 @@ static long read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
 	return ret < 0 ? ret : (long)n;
 }
 
+/* Runs of plain events and single other events alternate. A plain event that fails is read once
+ * more by read_one(), which finds the reason. */
 long mz_decoder_read(struct mz_decoder *d, struct mz_event *ev, size_t max)
 {
 	size_t n = 0;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The live blocks of a trace: which block an address refers to now. Memory grows with the number of
- * live blocks, not with the length of the trace.
- */
+/* The live blocks of a trace: which block an address refers to now. */
+/* Memory grows with the number of live blocks, not with the length of the trace. */
 #ifndef MZ_TRACE_LIVE_H
 #define MZ_TRACE_LIVE_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Which of the blocks of a chunk are live, in order of birth. */
 /*
- * Which of the blocks of a chunk are live, in order of birth; a block is found by its rank, and its
- * rank by the block. Bits, and above them three levels of nodes with eight children each. A node
- * stores for each child how many blocks are live in the children after it, so that no level needs a
- * loop.
+ * A block is found by its rank, and its rank by the block. There are bits, and above them three
+ * levels of nodes with eight children each. A node stores for each child how many blocks are live
+ * in the children after it, so that no level needs a loop.
  */
 #ifndef MZ_TRACE_LIVE_RANK_H
 #define MZ_TRACE_LIVE_RANK_H

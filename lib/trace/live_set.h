@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The set of live serials. */
 /*
- * The set of live serials: a bit each, in pages that exist while a block in
- * them lives. For checking a trace that names its blocks by serial, at a
- * fraction of the cost of a table of blocks.
+ * Each has a bit, in pages that exist while a block in them lives. It serves for checking a trace
+ * that names its blocks by serial, at a fraction of the cost of a table of blocks.
  */
 #ifndef MZ_TRACE_LIVE_SET_H
 #define MZ_TRACE_LIVE_SET_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Names that a trace carries for its addresses (those of other tools do). */
 /*
- * Names that a trace carries for its addresses (those of other tools do), so that the files of
- * the program are not needed. In a container they are attributes: names.0, names.1, ...
- * (docs/format.md).
+ * With them, the files of the program are not needed. In a container they are attributes: names.0,
+ * names.1, ... (docs/format.md).
  */
 #ifndef MZ_TRACE_NAMES_H
 #define MZ_TRACE_NAMES_H

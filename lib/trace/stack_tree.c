@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Call stacks as a tree of frames. */
+/* Keep call stacks as a tree of frames. */
 #include "trace/stack_tree.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Call stacks as a tree. */
 /*
- * Call stacks as a tree: a node is a frame and the node of its caller, so that stacks share their
- * common frames, and recursion costs one node per level. A stack has a number of its own, from 1 in
- * the order in which they are added.
+ * A node is a frame and the node of its caller, so that stacks share their common frames, and
+ * recursion costs one node per level. A stack has a number of its own, from 1 in the order in which
+ * they are added.
  */
 #ifndef MZ_TRACE_STACK_TREE_H
 #define MZ_TRACE_STACK_TREE_H
