@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "cmds/convert/transcode.h"
+#include "cmds/recording.h"
 #include "formats/text.h"
 #include "trace/event.h"
 
@@ -190,7 +191,7 @@ static int run(void *options, int argc, char **argv)
 	ret = parse_select(j.o, &j.select);
 	if (ret)
 		return ret;
-	j.in = mz_reader_open_with(argc ? argv[0] : "-", options_open_flags(), &j.err);
+	j.in = recording_file(argc ? argv[0] : "-", &j.err);
 	if (!j.in)
 		return console_error(&j.err);
 	mz_reader_select(j.in, &j.select);

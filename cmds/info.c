@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
+#include "cmds/recording.h"
 #include "trace/sampled.h"
 
 struct opts {
@@ -150,7 +151,7 @@ static int run(void *options, int argc, char **argv)
 
 	if (argc != 1)
 		return console_usage("info takes one trace");
-	r = mz_reader_open_with(argv[0], options_open_flags(), &err);
+	r = recording_file(argv[0], &err);
 	if (!r)
 		return console_error(&err);
 	if (mz_reader_summary(r, &s)) {

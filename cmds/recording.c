@@ -3,6 +3,10 @@
  * one. */
 #include "cmds/recording.h"
 
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
 #include "cmds/lost.h"
 #include "formats/kmap.h"
 
@@ -30,6 +34,25 @@ struct mz_reader *recording_trace(struct mz_recording *r, const char *path, stru
 	char *paths[] = {(char *)path};
 
 	return mz_recording_open(r, paths, 1, &how, err) < 0 ? NULL : mz_recording_reader(r, err);
+}
+
+int recording_refuse_folder(const char *path, struct mz_error *err)
+{
+	struct mz_recording r;
+	struct stat st;
+
+	if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
+		return 0;
+	recording_trace(&r, path, err);
+	mz_recording_close(&r);
+	return -EISDIR;
+}
+
+struct mz_reader *recording_file(const char *path, struct mz_error *err)
+{
+	return recording_refuse_folder(path, err)
+		       ? NULL
+		       : mz_reader_open_with(path, options_open_flags(), err);
 }
 
 struct mz_analysis *recording_analysis(const char *path, const struct mz_analysis_options *o,

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Check the checksums, order and counts of a container. */
+#include <errno.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
 #include "cmds/progress.h"
+#include "cmds/recording.h"
 
 struct opts {
 	bool json;
@@ -119,6 +123,34 @@ static void show_json(struct job *job, const struct mz_verify *v, bool good)
 	printf("%.*s", (int)job->b.len, job->b.data);
 }
 
+/* Says what it is, if it is no container. What is damaged may not open at all: that is for the
+ * check. */
+static int refuse_other(char *path, struct mz_error *err)
+{
+	struct mz_recording_options how = {.flags = options_open_flags()};
+	struct mz_recording r;
+	struct stat st;
+	int ret = recording_refuse_folder(path, err);
+
+	if (ret < 0 || stat(path, &st) || !S_ISREG(st.st_mode))
+		return ret;
+	if (!mz_recording_open(&r, &path, 1, &how, NULL) && r.format != MZ_FORMAT_CONTAINER) {
+		bool is_trace = mz_recording_has_events(&r) && st.st_size;
+
+		ret = mz_fail(
+			err, EINVAL,
+			"%s: %s%s%s, not a container; only containers have checksums to verify",
+			path, is_trace ? "a " : "",
+			!st.st_size		      ? "an empty file"
+			: r.kind == MZ_RECORDING_KMAP ? "the lines of a KMAP"
+			: r.kind == MZ_RECORDING_SUMS ? "sums by call site"
+						      : mz_format_name(r.format),
+			is_trace ? " trace" : "");
+	}
+	mz_recording_close(&r);
+	return ret;
+}
+
 static int run(void *options, int argc, char **argv)
 {
 	const struct opts *o = options;
@@ -138,7 +170,9 @@ static int run(void *options, int argc, char **argv)
 		mz_json_array(&job.j, "faults");
 	}
 	progress_start(&job.progress, argv[0]);
-	ret = mz_verify_file_with(argv[0], options_open_flags(), &v, note, &job, &err);
+	ret = refuse_other(argv[0], &err);
+	if (!ret)
+		ret = mz_verify_file_with(argv[0], options_open_flags(), &v, note, &job, &err);
 	progress_end(&job.progress);
 	if (ret < 0)
 		console_error(&err);

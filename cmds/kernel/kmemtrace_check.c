@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analysis/kmem.h"
 #include "base/error.h"
 #include "base/input.h"
 #include "base/json.h"
@@ -296,6 +297,51 @@ static void end_file(struct check *c)
 	c->all_findings += c->findings;
 }
 
+/* 0, or MZ_EXIT_FAILED if it cannot be read. */
+static int check_one(struct check *c, const char *path)
+{
+	struct mz_error err = {0};
+	int ret = MZ_EXIT_OK;
+
+	c->path = path;
+	c->records = c->findings = c->lost = 0;
+	memset(c->lost_by, 0, sizeof(c->lost_by));
+	c->begun = false;
+	memset(c->last_time, 0, sizeof(c->last_time));
+	if (c->o->json) {
+		mz_json_object(&c->json, NULL);
+		mz_json_str(&c->json, "file", path);
+		mz_json_array(&c->json, "findings");
+	}
+	if (check_file(c, &err) < 0) {
+		ret = console_error(&err);
+		end_unread(c, &err);
+	} else {
+		end_file(c);
+	}
+	return ret;
+}
+
+/* Of a folder, all files of the recording. */
+static int check_path(struct check *c, char *path)
+{
+	struct mz_kmem_input *in;
+	struct mz_error err = {0};
+	struct stat st;
+	int ret = MZ_EXIT_OK;
+
+	if (stat(path, &st) || !S_ISDIR(st.st_mode))
+		return check_one(c, path);
+	in = mz_kmem_input_open(&path, 1, options_open_flags(), &err);
+	if (!in)
+		return console_error(&err);
+	for (unsigned i = 0; i < mz_kmem_input_files(in); i++)
+		if (check_one(c, mz_kmem_input_reader(in, i)->in.name))
+			ret = MZ_EXIT_FAILED;
+	mz_kmem_input_close(in);
+	return ret;
+}
+
 static int run(void *options, int argc, char **argv)
 {
 	struct check *c;
@@ -311,26 +357,9 @@ static int run(void *options, int argc, char **argv)
 	c->json.out = &c->buf;
 	if (c->o->json)
 		mz_json_array(&c->json, NULL);
-	for (int i = 0; i < argc; i++) {
-		struct mz_error err = {0};
-
-		c->path = argv[i];
-		c->records = c->findings = c->lost = 0;
-		memset(c->lost_by, 0, sizeof(c->lost_by));
-		c->begun = false;
-		memset(c->last_time, 0, sizeof(c->last_time));
-		if (c->o->json) {
-			mz_json_object(&c->json, NULL);
-			mz_json_str(&c->json, "file", argv[i]);
-			mz_json_array(&c->json, "findings");
-		}
-		if (check_file(c, &err) < 0) {
-			ret = console_error(&err);
-			end_unread(c, &err);
-		} else {
-			end_file(c);
-		}
-	}
+	for (int i = 0; i < argc; i++)
+		if (check_path(c, argv[i]))
+			ret = MZ_EXIT_FAILED;
 	if (c->o->json) {
 		mz_json_end_array(&c->json);
 		printf("%.*s\n", (int)c->buf.len, c->buf.data ? c->buf.data : "");
@@ -344,6 +373,6 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"kmemtrace_check", NULL};
 
-MZ_CMD(kmemtrace_check, "kmemtrace_check", struct opts, "FILE...",
+MZ_CMD(kmemtrace_check, "kmemtrace_check", struct opts, "DIR|FILES...",
        "check kernel traces and raw kmemtrace files", .aliases = aliases, .reads = true,
        .prints = true);

@@ -2,6 +2,7 @@
 /* Read the maps and the functions that a measure of privilege needs. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "cmds/kmap/kmap_opts.h"
@@ -98,15 +99,35 @@ static void note_left_out(const struct mz_privilege *p)
 			     (unsigned long long)p->u->dropped);
 }
 
+/* What is no map says so before anything else is missed; a pipe when it is read. */
+int kmap_check(const struct kmap_opts *o, char *path, struct mz_error *err)
+{
+	struct mz_recording_options ro = {
+		.want = MZ_RECORDING_KMAP, .symbols = o->symbols, .flags = options_open_flags()};
+	struct mz_recording r;
+	struct stat st;
+	int ret;
+
+	if (!strcmp(path, "-") ||
+	    (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+		return 0;
+	ret = mz_recording_open(&r, &path, 1, &ro, err);
+	mz_recording_close(&r);
+	return ret;
+}
+
 int kmap_load(struct kmap_load *l, const struct kmap_opts *o, int n, char **paths,
 	      struct mz_error *err)
 {
-	int ret;
+	int ret = 0;
 
 	memset(l, 0, sizeof(*l));
 	if (mz_union_init(&l->u) < 0)
 		return mz_fail_memory(err);
-	ret = find_functions(l, o, n ? paths[0] : "-", err);
+	for (int i = 0; i < n && !ret; i++)
+		ret = kmap_check(o, paths[i], err);
+	if (ret >= 0)
+		ret = find_functions(l, o, n ? paths[0] : "-", err);
 	if (ret >= 0)
 		ret = kmap_load_maps(&l->u, o, n, paths, err);
 	if (ret >= 0 && l->vmlinux)

@@ -42,6 +42,8 @@ struct kmap_load {
 /* Adds the maps. 0 or -errno with err set. */
 int kmap_load_maps(struct mz_union *u, const struct kmap_opts *o, int n, char **paths,
 		   struct mz_error *err);
+/* 0, or -errno if a file is no map at all; a pipe is not looked at. */
+int kmap_check(const struct kmap_opts *o, char *path, struct mz_error *err);
 /* Reads everything; free it in both cases. Reports what is left out, as notes. */
 int kmap_load(struct kmap_load *l, const struct kmap_opts *o, int n, char **paths,
 	      struct mz_error *err);

@@ -76,9 +76,14 @@ static int read_owners(struct select *s, int argc, char **argv)
 {
 	struct stat st;
 
-	if (argc != 1 || !strcmp(argv[0], "-") || (!stat(argv[0], &st) && !S_ISREG(st.st_mode)))
+	if (argc != 1 || !strcmp(argv[0], "-"))
 		return mz_fail(&s->err, EINVAL,
 			       "name one map; it is read twice, so it must be a file");
+	if (!stat(argv[0], &st) && !S_ISREG(st.st_mode))
+		return mz_fail(&s->err, EINVAL,
+			       "%s: a map is read twice here, so it must be a file", argv[0]);
+	if (kmap_check(s->o, argv[0], &s->err) < 0)
+		return -EINVAL;
 	if (!mz_kmap_owners_init(&s->owners))
 		return mz_fail_memory(&s->err);
 	if (each_record(s, argv[0], take_owner) < 0)

@@ -387,7 +387,10 @@ void kmemtraced_say_end(const struct kmemtraced_job *j)
 		console_note("the command ended with status %d",
 			     WIFEXITED(j->child_status) ? WEXITSTATUS(j->child_status)
 							: 128 + WTERMSIG(j->child_status));
-	console_note("next: kmemtrace-report %s", j->dir);
+	/* under its old name it names the old report */
+	console_note("next: %s %s",
+		     strcmp(console_name(), "kmemtraced") ? "memorizer report" : "kmemtrace-report",
+		     j->dir);
 }
 
 static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_counts *n)

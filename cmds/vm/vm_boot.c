@@ -96,7 +96,7 @@ int vm_boot_report(struct vm_boot *b, const char *bzimage)
 	mz_kmem_input_close(in);
 	b->keep = !ret && !b->temporary;
 	if (b->keep)
-		console_note("the recording is in %s; next: kmemtrace-report %s", b->dir, b->dir);
+		console_note("the recording is in %s; next: memorizer report %s", b->dir, b->dir);
 	return ret;
 }
 

@@ -168,6 +168,12 @@ static int compare(struct mz_analysis *a, struct mz_analysis *b,
 	pb = pa ? profile_of(b, err) : NULL;
 	if (!pb)
 		return -err->code;
+	if (pa->kind != pb->kind)
+		return mz_fail(
+			err, EINVAL,
+			"%s is %s, %s is %s: only recordings of the same kind can be compared",
+			a->recording.name, mz_profile_kind_name(pa->kind), b->recording.name,
+			mz_profile_kind_name(pb->kind));
 	ret = mz_diff_make(&d, pa, pb, o.by == MZ_COMPARE_WHOLE ? MZ_COMPARE_FUNCTION : o.by, err);
 	if (!ret)
 		ret = sort(&d, o.sort, err);

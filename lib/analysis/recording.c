@@ -74,6 +74,39 @@ static int open_lines(struct mz_recording *r, struct mz_input *in, struct mz_err
 	return r->kmap ? 0 : mz_error_code(err);
 }
 
+/* A KMAP is wanted: its own reader says where it is wrong, unless this is something else. Text is
+ * if its first line is an event. */
+static bool is_other_trace(const struct mz_input *in, const struct mz_reader_ops *ops,
+			   enum mz_recording_kind *kind)
+{
+	struct mz_reader *peek;
+	struct mz_event ev;
+	bool other;
+
+	if (!ops || ops->format == MZ_FORMAT_CONTAINER)
+		return false;
+	peek = mz_reader_open_memory(in->pos, mz_input_left(in), in->name, NULL);
+	if (peek)
+		*kind = mz_reader_kind(peek);
+	other = peek && (ops->format != MZ_FORMAT_TEXT || mz_reader_read_raw(peek, &ev, 1) > 0);
+	mz_reader_close(peek);
+	return other;
+}
+
+/* Takes over in. */
+static int open_wanted_kmap(struct mz_recording *r, struct mz_input *in, struct mz_error *err)
+{
+	enum mz_recording_kind kind = MZ_RECORDING_SUMS;
+	const struct mz_reader_ops *ops;
+	enum mz_content content = mz_content_of(in->pos, mz_input_left(in), &ops);
+
+	if (content != MZ_CONTENT_DHAT && content != MZ_CONTENT_ALLOCINFO &&
+	    !is_other_trace(in, ops, &kind))
+		return open_lines(r, in, err);
+	mz_input_close(in);
+	return mz_kind_refuse(r->name, kind, err);
+}
+
 /* Takes over in. */
 static int open_input(struct mz_recording *r, struct mz_input *in, struct mz_error *err)
 {
@@ -81,8 +114,6 @@ static int open_input(struct mz_recording *r, struct mz_input *in, struct mz_err
 	enum mz_content content;
 	int ret;
 
-	if (r->o.want == MZ_RECORDING_KMAP)
-		return open_lines(r, in, err);
 	ret = mz_input_unpack(in, err);
 	if (!ret)
 		ret = mz_input_fill(in, MZ_CONTENT_PROBE, err);
@@ -90,6 +121,8 @@ static int open_input(struct mz_recording *r, struct mz_input *in, struct mz_err
 		mz_input_close(in);
 		return ret;
 	}
+	if (r->o.want == MZ_RECORDING_KMAP)
+		return open_wanted_kmap(r, in, err);
 	content = mz_content_of(in->pos, mz_input_left(in), &ops);
 	if (content == MZ_CONTENT_KMAP)
 		return open_lines(r, in, err);
@@ -161,7 +194,7 @@ int mz_recording_open(struct mz_recording *r, char **paths, int n,
 	if ((unsigned)r->o.want >= MZ_RECORDING_KINDS)
 		return mz_fail(err, EINVAL, "%s: there is no kind of recording of the number %u",
 			       paths[0], (unsigned)r->o.want);
-	r->folder = is_folder(paths[0]) && r->o.want != MZ_RECORDING_KMAP;
+	r->folder = is_folder(paths[0]);
 	ret = r->folder ? open_kernel(r, paths, n, err) : open_file(r, paths[0], err);
 	if (!ret && r->o.want && r->kind != r->o.want)
 		return mz_kind_refuse(paths[0], r->kind, err);

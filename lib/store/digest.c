@@ -75,6 +75,11 @@ int mz_store_digest(const char *path, unsigned char out[32], struct mz_error *er
 	if (stat(path, &st))
 		return mz_fail(err, errno, "%s: %s", path, strerror(errno));
 	mz_sha256_init(&s);
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return mz_fail(err, EINVAL,
+			       "%s: what is added is read twice, so it must be a file; save it to "
+			       "one first",
+			       path);
 	ret = S_ISDIR(st.st_mode) ? add_folder(&s, path, err) : add_file(&s, path, err);
 	mz_sha256_end(&s, out);
 	return ret;

@@ -328,6 +328,7 @@ int mz_image_build(struct mz_image *im, const char *path, struct mz_error *err)
 	const char *name = path ? path : "build id";
 	Dwfl_Module *mod;
 	GElf_Addr bias;
+	int unopened = 0;
 	Elf *elf;
 	int ret;
 
@@ -338,6 +339,7 @@ int mz_image_build(struct mz_image *im, const char *path, struct mz_error *err)
 	if (path) {
 		int fd = mz_open_regular(path, NULL);
 
+		unopened = fd < 0 ? errno : 0;
 		/* success takes the descriptor over */
 		mod = fd < 0 ? NULL : dwfl_report_elf(dwfl, path, path, fd, 0, false);
 		if (!mod && fd >= 0)
@@ -349,7 +351,10 @@ int mz_image_build(struct mz_image *im, const char *path, struct mz_error *err)
 	}
 	dwfl_report_end(dwfl, NULL, NULL);
 	elf = mod ? dwfl_module_getelf(mod, &bias) : NULL;
-	if (!elf)
+	if (unopened)
+		ret = mz_fail(err, unopened, "%s: %s", name,
+			      unopened == EINVAL ? "not a file" : strerror(unopened));
+	else if (!elf)
 		ret = mz_fail(err, EINVAL, "%s: not an ELF file with code: %s", name,
 			      dwfl_errmsg(-1));
 	else if (mz_debug_unpacks_large(elf))

@@ -115,8 +115,17 @@ static void asked_for_another(void)
 	CHECK(!mz_recording_reader(&r, &err) && strstr(err.text, "no events"));
 	CHECK(!mz_recording_events(&r, &err) && !mz_recording_has_events(&r));
 	mz_recording_close(&r);
-	CHECK(open_it(&r, "text", MZ_RECORDING_KMAP, &err) == 0);
+	CHECK(open_it(&r, "text", MZ_RECORDING_KMAP, &err) == -EINVAL);
+	CHECK(strstr(err.text, "a recording of a program"));
+	mz_recording_close(&r);
+	put("neither", "this is no line of a map\n");
+	CHECK(open_it(&r, "neither", MZ_RECORDING_KMAP, &err) == 0);
 	CHECK(!mz_recording_profile(&r, &err) && strstr(err.text, "line 1"));
+	mz_recording_close(&r);
+	unlink(path_of("neither"));
+	CHECK_EQ(open_it(&r, "text", MZ_RECORDING_SUMS, &err), -EINVAL);
+	mz_recording_close(&r);
+	CHECK_EQ(open_it(&r, "text", MZ_RECORDING_KINDS, &err), -EINVAL);
 	mz_recording_close(&r);
 	CHECK_EQ(open_it(&r, "nowhere", MZ_RECORDING_ANY, &err), -ENOENT);
 	mz_recording_close(&r);
