@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <signal.h>
@@ -383,11 +384,13 @@ static void print_json(const struct kmemtraced_job *j, const struct mz_kmem_coun
 
 void kmemtraced_say_end(const struct kmemtraced_job *j)
 {
+	char next[PATH_MAX + 64];
+
 	if (j->child_done && j->child_status)
 		console_note("the command ended with status %d",
 			     WIFEXITED(j->child_status) ? WEXITSTATUS(j->child_status)
 							: 128 + WTERMSIG(j->child_status));
-	console_note("next: kmemtrace-report %s", j->dir);
+	console_note("next: kmemtrace-report %s", console_argument(next, sizeof(next), j->dir));
 }
 
 static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_counts *n)
