@@ -137,6 +137,8 @@ void console_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* A name as a terminal may show it, in buf, cut to fit: mz_terminal_add(). Returns buf. */
 char *console_text(char *buf, size_t size, const char *name);
+/* As an argument of a command that the reader may copy into a shell, in buf, which it returns. */
+char *console_argument(char *buf, size_t size, const char *name);
 /* From here on, standard output passes through mz_terminal_add(), too. */
 void console_guard(void);
 /* Prints a buffer and frees it: 0, or -ENOMEM if the buffer is incomplete. Nothing is printed

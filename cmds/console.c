@@ -38,6 +38,47 @@ char *console_text(char *buf, size_t size, const char *name)
 	return buf;
 }
 
+/* 'it'\''s', and $'\x1b' where a terminal would obey a character. */
+static void add_quoted(struct mz_buf *b, const char *name, bool plain)
+{
+	mz_buf_str(b, plain ? "'" : "$'");
+	for (const char *p = name; *p; p++) {
+		char hex[8];
+
+		snprintf(hex, sizeof(hex), "\\x%02x", (unsigned char)*p);
+		if (plain && *p == '\'')
+			mz_buf_str(b, "'\\''");
+		else if (!plain && (*p < ' ' || *p > '~' || *p == '\'' || *p == '\\'))
+			mz_buf_str(b, hex);
+		else
+			mz_buf_add(b, p, 1);
+	}
+	mz_buf_str(b, "'");
+}
+
+char *console_argument(char *buf, size_t size, const char *name)
+{
+	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				   "_@%+=:,./-";
+	struct mz_buf shown = {0}, b = {0};
+	size_t n = strlen(name);
+
+	mz_terminal_add(&shown, name, n, false, false);
+	if (*name == '-')
+		mz_buf_str(&b, "./");
+	if (n && strspn(name, safe) == n)
+		mz_buf_str(&b, name);
+	else
+		add_quoted(&b, name, shown.len == n && !memcmp(shown.data, name, n));
+	n = b.len < size ? b.len : size - 1;
+	if (n)
+		memcpy(buf, b.data, n);
+	buf[n] = '\0';
+	mz_buf_free(&shown);
+	mz_buf_free(&b);
+	return buf;
+}
+
 /* The bytes of an incomplete character at the end of the previous write. */
 struct guard {
 	char rest[4];

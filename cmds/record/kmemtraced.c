@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <signal.h>
@@ -383,6 +384,8 @@ static void print_json(const struct kmemtraced_job *j, const struct mz_kmem_coun
 
 void kmemtraced_say_end(const struct kmemtraced_job *j)
 {
+	char next[PATH_MAX + 64];
+
 	if (j->child_done && j->child_status)
 		console_note("the command ended with status %d",
 			     WIFEXITED(j->child_status) ? WEXITSTATUS(j->child_status)
@@ -390,7 +393,7 @@ void kmemtraced_say_end(const struct kmemtraced_job *j)
 	/* under its old name it names the old report */
 	console_note("next: %s %s",
 		     strcmp(console_name(), "kmemtraced") ? "memorizer report" : "kmemtrace-report",
-		     j->dir);
+		     console_argument(next, sizeof(next), j->dir));
 }
 
 static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_counts *n)

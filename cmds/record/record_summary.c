@@ -254,17 +254,37 @@ static void tell_spool(const struct record_job *j)
 			     "program waits");
 }
 
-void record_tell(const struct record_job *j)
+/* Proposed to the user: a file of the command itself, or else of a program that it started; the one
+ * with the most events. */
+static const struct mz_user_done *most_of(const struct record_job *j, bool any)
 {
 	const struct mz_user_done *most = NULL;
 
 	for (size_t i = 0; i < j->files.done_count; i++) {
 		const struct mz_user_done *d = &j->files.done[i];
 
-		tell_file(d);
-		if (!most || d->events > most->events)
+		if ((any || d->pid == (uint32_t)j->pid) && d->events &&
+		    (!most || d->events > most->events))
 			most = d;
 	}
+	return most;
+}
+
+void record_tell(const struct record_job *j)
+{
+	const struct mz_user_done *most = most_of(j, false);
+	char path[PATH_MAX + 64];
+
+	for (size_t i = 0; i < j->files.done_count; i++) {
+		struct mz_user_done d = j->files.done[i];
+
+		d.path = console_text(path, sizeof(path), d.path);
+		tell_file(&d);
+	}
+	if (!most)
+		most = most_of(j, true);
+	if (!most && j->files.done_count)
+		most = j->files.done;
 	tell_refused(j);
 	tell_silent(j);
 	tell_barred(j);
@@ -274,11 +294,12 @@ void record_tell(const struct record_job *j)
 	if (WIFSIGNALED(j->status))
 		console_note("the program was ended by signal %d (%s)", WTERMSIG(j->status),
 			     strsignal(WTERMSIG(j->status)));
-	if (j->attached)
+	if (j->attached && most && most->events)
 		console_note("frees of blocks from before the recording appear as frees of unknown "
 			     "blocks");
 	if (most)
-		fprintf(stderr, "next: memorizer report %s\n", most->path);
+		fprintf(stderr, "next: memorizer report %s\n",
+			console_argument(path, sizeof(path), most->path));
 }
 
 static double cpu_seconds(const struct rusage *r)

@@ -21,6 +21,7 @@ struct asking {
 	size_t limit;
 	size_t older; /* rows that precede those that are shown */
 	struct mz_result_table t;
+	char title[128]; /* of t, where it is longer than the metric's */
 	struct mz_store_verdict verdict;
 	struct mz_store_looked looked; /* regressions */
 	struct mz_error err;
@@ -130,7 +131,7 @@ static int ask_list(struct asking *a)
 
 static int ask_top(struct asking *a)
 {
-	int by = choice(a->o->by, tops, MZ_STORE_BY_SITE);
+	int by = choice(a->o->by, tops, MZ_STORE_BY_SITE), ret;
 
 	/* objects have no peak */
 	if (!a->o->metric && by >= MZ_STORE_BY_OBJECT && by <= MZ_STORE_BY_ACCESSOR)
@@ -138,8 +139,15 @@ static int ask_top(struct asking *a)
 	/* rows of programs, revisions and hosts show unknown values themselves */
 	if (by < MZ_STORE_BY_PROGRAM && check_metric(a, NULL))
 		return -EINVAL;
-	return mz_store_answer_top(&a->store, (enum mz_store_by)by, a->metric, &a->f, a->limit,
-				   &a->t, &a->err);
+	ret = mz_store_answer_top(&a->store, (enum mz_store_by)by, a->metric, &a->f, a->limit,
+				  &a->t, &a->err);
+	if (ret || by >= MZ_STORE_BY_PROGRAM)
+		return ret;
+	snprintf(a->title, sizeof(a->title),
+		 "%s; the mean is over all recordings, also those that do not have the row",
+		 a->t.title);
+	a->t.title = a->title;
+	return 0;
 }
 
 /* The end of a trend is what users look for. */

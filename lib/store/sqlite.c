@@ -173,18 +173,32 @@ static void distrust(sqlite3 *db)
 	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, MOST_BYTES);
 }
 
+/* SQLite tries to open what it cannot create, so its errno says that there is no such file. */
+static int cannot_create(const struct mz_store *s, const char *path, struct mz_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder =
+		slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
+	int why = !folder ? ENOMEM : access(folder, W_OK | X_OK) ? errno : EIO;
+
+	free(folder);
+	if (why == ENOENT)
+		return mz_fail(err, why, "%s: its folder does not exist", s->name);
+	return mz_fail(err, why, "%s: cannot be created: %s", s->name, strerror(why));
+}
+
 static int open_file(struct mz_store *s, const char *path, int flags, struct mz_error *err)
 {
 	struct state *t = s->state;
 	int code = sqlite3_open_v2(path, &t->db, flags, NULL);
 
-	if (code == SQLITE_CANTOPEN && access(path, F_OK) && errno == ENOENT)
+	if (code == SQLITE_CANTOPEN && access(path, F_OK) && errno == ENOENT) {
+		if (flags & SQLITE_OPEN_CREATE)
+			return cannot_create(s, path, err);
 		return mz_fail(err, ENOENT,
-			       flags & SQLITE_OPEN_CREATE
-				       ? "%s: its folder does not exist"
-				       : "%s: there is no such store; 'memorizer store add' makes "
-					 "one",
+			       "%s: there is no such store; 'memorizer store add' makes one",
 			       s->name);
+	}
 	if (code != SQLITE_OK)
 		return fail(s, code, err);
 	distrust(t->db);
