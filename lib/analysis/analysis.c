@@ -65,8 +65,38 @@ int mz_analysis_reopen(struct mz_analysis *a)
 					 .progress = a->o.progress,
 					 .arg = a->o.progress_arg};
 
+	struct mz_recording fresh;
+	int ret = mz_recording_open(&fresh, a->paths, a->n, &o, &a->error);
+
+	/* the one at hand stays until there is another */
+	if (ret < 0) {
+		mz_recording_close(&fresh);
+		return ret;
+	}
 	mz_recording_close(&a->recording);
-	return mz_recording_open(&a->recording, a->paths, a->n, &o, &a->error);
+	a->recording = fresh;
+	return 0;
+}
+
+/* ---- errors -------------------------------------------------------------------------- */
+
+/* The lines of a map are the same for every question; the memory and the symbols that one needs
+ * are not. */
+int mz_analysis_break(struct mz_analysis *a)
+{
+	bool again = a->recording.kind == MZ_RECORDING_KMAP && !a->recording.why.code &&
+		     strcmp(a->paths[0], "-");
+
+	if (!again)
+		a->broken = a->error;
+	return -a->error.code;
+}
+
+int mz_analysis_check(struct mz_analysis *a)
+{
+	if (a->broken.code)
+		a->error = a->broken;
+	return -a->broken.code;
 }
 
 /* What is counted is decided before the first event, so that nothing unwanted is kept. */
@@ -193,19 +223,19 @@ static int count(struct mz_analysis *a, const struct mz_event *ev)
 }
 
 /* After an error there are no more events: incomplete sums would pass for complete ones. */
-int mz_analysis_next(struct mz_analysis *a, struct mz_event *ev)
+static int next(struct mz_analysis *a, struct mz_event *ev)
 {
 	int ret;
 
-	if (!a->events)
-		return mz_fail(&a->error, ENODATA, "%s: it has no events", a->paths[0]);
-	if (a->error.code)
-		return -a->error.code;
+	if (a->broken.code)
+		return mz_analysis_check(a);
 	if (a->done)
 		return 0;
 	ret = mz_events_next(a->events, ev, &a->error);
 	if (ret > 0 && count(a, ev) < 0)
-		return mz_fail_memory(&a->error);
+		ret = mz_fail_memory(&a->error);
+	if (ret < 0)
+		return mz_analysis_break(a);
 	if (!ret) {
 		a->done = true;
 		mz_usage_end(&a->usage);
@@ -213,15 +243,24 @@ int mz_analysis_next(struct mz_analysis *a, struct mz_event *ev)
 	return ret;
 }
 
+int mz_analysis_next(struct mz_analysis *a, struct mz_event *ev)
+{
+	mz_analysis_begin(a);
+	if (!a->events)
+		return mz_fail(&a->error, ENODATA, "%s: it has no events", a->paths[0]);
+	return next(a, ev);
+}
+
 int mz_analysis_run(struct mz_analysis *a)
 {
 	struct mz_event ev;
 	int ret;
 
+	mz_analysis_begin(a);
 	if (!a->events)
 		return 0;
 	do
-		ret = mz_analysis_next(a, &ev);
+		ret = next(a, &ev);
 	while (ret > 0);
 	return ret;
 }
@@ -325,6 +364,7 @@ int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals)
 	struct mz_totals t = {0};
 	int ret;
 
+	mz_analysis_begin(a);
 	if (a->recording.kind == MZ_RECORDING_KMAP)
 		return mz_fail(&a->error, ENODATA,
 			       "%s: a KMAP has classes, and no totals of events", a->paths[0]);
@@ -370,18 +410,16 @@ struct mz_result_table *mz_analysis_ask(struct mz_analysis *a, enum mz_question 
 					const char *pattern, struct mz_error *err)
 {
 	struct mz_result_table *t = calloc(1, sizeof(*t));
-	struct mz_error before = a->error;
-	int ret = t ? answer(a, question, pattern, t) : mz_fail_memory(&a->error);
+	int ret;
 
+	mz_analysis_begin(a);
+	ret = t ? answer(a, question, pattern, t) : mz_fail_memory(&a->error);
 	if (!ret && t->failed)
 		ret = mz_fail_memory(&a->error);
 	if (!ret)
 		return t;
 	if (err)
 		*err = a->error;
-	/* a question that does not fit says nothing about the next one */
-	if (a->error.code == ENODATA || a->error.code == EINVAL)
-		a->error = before;
 	mz_result_free(t);
 	errno = -ret;
 	return NULL;

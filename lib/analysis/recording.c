@@ -32,6 +32,14 @@ static int failed(const struct mz_error *err)
 	return -(err && err->code ? err->code : EIO);
 }
 
+/* The input is consumed: what a second attempt found would pass for all of it. */
+static int fail_again(const struct mz_recording *r, struct mz_error *err)
+{
+	if (err)
+		*err = r->why;
+	return -r->why.code;
+}
+
 bool mz_recording_has_events(const struct mz_recording *r)
 {
 	return r->kind == MZ_RECORDING_USER || r->kind == MZ_RECORDING_KERNEL;
@@ -320,6 +328,8 @@ int mz_recording_model(struct mz_recording *r, const struct mz_recording_model *
 	memset(m, 0, sizeof(*m));
 	if (!k)
 		return -EINVAL;
+	if (r->why.code)
+		return fail_again(r, err);
 	mz_kmap_skip_bad(k, r->o.skip_bad);
 	ret = open_symbols(r, &f, &mo.symbols, err);
 	if (!ret && strcmp(r->name, "-"))
@@ -328,6 +338,7 @@ int mz_recording_model(struct mz_recording *r, const struct mz_recording_model *
 		mo.by = MZ_KMAP_BY_FUNCTION;
 	if (ret >= 0)
 		ret = mz_kmap_model_read(m, k, &mo, err);
+	r->why = *mz_kmap_error(k);
 	if (ret >= 0 && how->types && mo.symbols)
 		ret = find_types(m, &f, mo.symbols, err);
 	if (ret >= 0 && how->types && mo.symbols)
@@ -362,18 +373,25 @@ static int profile_of_events(struct mz_recording *r, struct mz_error *err)
 
 const struct mz_profile *mz_recording_profile(struct mz_recording *r, struct mz_error *err)
 {
+	struct mz_error why = {0};
 	int ret;
 
 	if (r->read)
 		return &r->profile;
-	if (r->kind == MZ_RECORDING_KMAP)
-		ret = profile_of_model(r, err);
-	else if (r->kind == MZ_RECORDING_SUMS)
-		ret = r->read_sums(&r->profile, &r->in, err);
-	else
-		ret = profile_of_events(r, err);
-	r->read = ret >= 0;
-	return ret < 0 ? NULL : &r->profile;
+	if (!r->why.code) {
+		if (r->kind == MZ_RECORDING_KMAP)
+			ret = profile_of_model(r, &why);
+		else if (r->kind == MZ_RECORDING_SUMS)
+			ret = r->read_sums(&r->profile, &r->in, &why);
+		else
+			ret = profile_of_events(r, &why);
+		r->read = ret >= 0;
+		if (r->read)
+			return &r->profile;
+		r->why = why;
+	}
+	fail_again(r, err);
+	return NULL;
 }
 
 /* Of sums that were added up, each part ended at a place of its own. */
