@@ -341,8 +341,11 @@ MZ_API int mz_writer_set_bytes(struct mz_writer *w, const char *key, const void 
 MZ_API uint32_t mz_writer_string(struct mz_writer *w, const char *s, size_t len);
 MZ_API uint32_t mz_writer_stack(struct mz_writer *w, const uint64_t *ips, size_t depth);
 
-/* Events, in order. A lost event (kind MZ_LOST: size, arg, and time, cpu where
- * known; given: the ns up to time that it lasted) stands where they are missing. */
+/* Events, in order. -EINVAL for one that no reader would take: an unknown call, a kind that is not
+ * that of the call, a field or cause of a loss that there is not, a site, cache or text of a mark
+ * that the writer has not numbered, a time before that of the event before it. None of the n is
+ * added then, which does the file no harm. A lost event (kind MZ_LOST: size, arg, and time, cpu
+ * where known; given: the ns up to time that it lasted) stands where they are missing. */
 MZ_API int mz_writer_add(struct mz_writer *w, const struct mz_event *ev, size_t n);
 
 /* A stream of chunks of its own, for one producer (a thread, a CPU). Streams are

@@ -9,6 +9,7 @@
 #include "base/beside.h"
 #include "base/error.h"
 #include "trace/block.h"
+#include "trace/event.h"
 #include "trace/stack_tree.h"
 #include "trace/writer.h"
 
@@ -37,6 +38,9 @@ struct mz_stream {
 	 * above */
 	struct mz_encoder *other;
 	struct mz_beside thread;
+	/* for the check of events of other programs */
+	uint64_t last_time;
+	uint32_t known_strings, known_stacks; /* at least so many there are */
 };
 
 struct mz_writer {
@@ -57,6 +61,7 @@ struct mz_writer {
 	int level; /* of zstd, for chunks; 0: the usual one */
 	bool beside;
 	struct mz_error error;
+	struct mz_error refused; /* what a call asked for in vain: the file is as it was */
 };
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -404,7 +409,7 @@ void mz_writer_beside(struct mz_writer *w, bool beside)
 
 const struct mz_error *mz_writer_error(const struct mz_writer *w)
 {
-	return &w->error;
+	return w->error.code ? &w->error : &w->refused;
 }
 
 /* ---- attributes, strings, stacks ---------------------------------------- */
@@ -688,7 +693,7 @@ static bool is_full(const struct mz_stream *s)
 
 /* Events are handed over in small parts, so that the check for a full chunk comes often
  * enough. */
-int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n)
+int mz_stream_put(struct mz_stream *s, const struct mz_event *ev, size_t n)
 {
 	while (n) {
 		size_t part = n < 512 ? n : 512;
@@ -696,7 +701,12 @@ int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n)
 
 		if (took < 0) {
 			pthread_mutex_lock(&s->writer->lock);
-			mz_fail_memory(&s->writer->error);
+			if (took == -ENOMEM)
+				mz_fail_memory(&s->writer->error);
+			else
+				mz_fail(&s->writer->error, (int)-took,
+					"%s: an event does not fit into a chunk",
+					s->writer->file.path);
 			pthread_mutex_unlock(&s->writer->lock);
 			return (int)took;
 		}
@@ -711,6 +721,70 @@ int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n)
 	}
 	return 0;
 }
+
+/* ---- events of other programs -------------------------------------------- */
+
+/* The tables are the writer's: they are counted when a number is above those that were there. */
+static void count_tables(struct mz_stream *s)
+{
+	pthread_mutex_lock(&s->writer->lock);
+	s->known_strings = mz_tables_strings(s->writer->tables);
+	s->known_stacks = mz_tables_stacks(s->writer->tables);
+	pthread_mutex_unlock(&s->writer->lock);
+}
+
+static const char *fault_of(struct mz_stream *s, const struct mz_event *ev, uint64_t last_time)
+{
+	uint32_t stack = ev->has & MZ_HAS_SITE ? ev->site : 0;
+	uint32_t string = ev->has & MZ_HAS_CACHE ? ev->cache : 0;
+	const char *fault = mz_event_fault(ev);
+
+	if (fault)
+		return fault;
+	if (ev->has & MZ_HAS_TIME && ev->time < last_time)
+		return "it is earlier than the one before it in its stream";
+	if (ev->kind == MZ_MARK && ev->arg > string)
+		string = (uint32_t)ev->arg;
+	if (stack > s->known_stacks || string > s->known_strings)
+		count_tables(s);
+	if (stack > s->known_stacks)
+		return "its site is not in the writer's table of stacks";
+	return string > s->known_strings ? "its text is not in the writer's table of strings"
+					 : NULL;
+}
+
+/* One event that a reader would not take costs all others of its chunk. */
+static int check_events(struct mz_stream *s, const struct mz_event *ev, size_t n)
+{
+	struct mz_writer *w = s->writer;
+	uint64_t time = s->last_time;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *fault = fault_of(s, &ev[i], time);
+
+		if (fault) {
+			pthread_mutex_lock(&w->lock);
+			w->refused = (struct mz_error){0};
+			mz_fail(&w->refused, EINVAL, "%s: event %zu of %zu (kind %u, call %u): %s",
+				w->file.path, i + 1, n, ev[i].kind, ev[i].call, fault);
+			pthread_mutex_unlock(&w->lock);
+			return -EINVAL;
+		}
+		if (ev[i].has & MZ_HAS_TIME)
+			time = ev[i].time;
+	}
+	s->last_time = time;
+	return 0;
+}
+
+int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n)
+{
+	int ret = check_events(s, ev, n);
+
+	return ret < 0 ? ret : mz_stream_put(s, ev, n);
+}
+
+/* ---- memory ------------------------------------------------------------- */
 
 size_t mz_writer_memory(const struct mz_writer *w)
 {
@@ -737,6 +811,13 @@ static int own_stream(struct mz_writer *w)
 	if (!w->own)
 		w->own = mz_writer_stream(w);
 	return w->own ? 0 : mz_fail_memory(&w->error);
+}
+
+int mz_writer_put(struct mz_writer *w, const struct mz_event *ev, size_t n)
+{
+	int ret = own_stream(w);
+
+	return ret < 0 ? ret : mz_stream_put(w->own, ev, n);
 }
 
 int mz_writer_add(struct mz_writer *w, const struct mz_event *ev, size_t n)
