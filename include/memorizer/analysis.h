@@ -42,14 +42,14 @@ enum mz_kmap_by {
 	MZ_KMAP_BY_FUNCTION,
 	MZ_KMAP_BY_CACHE,
 	MZ_KMAP_BY_PID,
-	MZ_KMAP_BY_SITE, /* function+0x1c (file.c:12): the finest */
+	MZ_KMAP_BY_SITE /* function+0x1c (file.c:12): the finest */
 };
 
 /* What is kept while events are read. */
 enum mz_want {
 	MZ_WANT_SUMS = 1 << 0,	   /* totals; MZ_ASK_SITES, MZ_ASK_STACKS, MZ_ASK_POOLS */
 	MZ_WANT_TIMELINE = 1 << 1, /* and MZ_ASK_TIMELINE, MZ_ASK_LIFETIMES, MZ_ASK_SIZES */
-	MZ_WANT_LAYOUT = 1 << 2,   /* MZ_ASK_LAYOUT; for recordings with addresses */
+	MZ_WANT_LAYOUT = 1 << 2	   /* MZ_ASK_LAYOUT; for recordings with addresses */
 };
 
 struct mz_analysis_options {
@@ -241,7 +241,7 @@ enum mz_result_type {
 	MZ_RESULT_TEXT, /* printable UTF-8 */
 	MZ_RESULT_COUNT,
 	MZ_RESULT_BYTES,
-	MZ_RESULT_SHARE, /* 0 to 1 */
+	MZ_RESULT_SHARE /* 0 to 1 */
 };
 
 MZ_API void mz_result_free(struct mz_result_table *t);

@@ -17,10 +17,11 @@ int mz_analysis_take(void *to, const void *from, size_t size, struct mz_error *e
 	int ret = mz_sized_take(to, from, size);
 
 	if (ret == -E2BIG)
-		return mz_fail(err, E2BIG,
-			       "this libmemorizer is too old for an option of the program");
+		return mz_fail_option(err);
 	return ret < 0 ? mz_fail(err, EINVAL, "the size of the options is not set") : 0;
 }
+
+#define WANT_ALL (MZ_WANT_SUMS | MZ_WANT_TIMELINE | MZ_WANT_LAYOUT)
 
 static int take_options(struct mz_analysis *a, const struct mz_analysis_options *o)
 {
@@ -32,6 +33,11 @@ static int take_options(struct mz_analysis *a, const struct mz_analysis_options 
 	ret = mz_analysis_take(&a->o, o, sizeof(a->o), &a->error);
 	if (ret < 0)
 		return ret;
+	if (a->o.want & ~(uint32_t)WANT_ALL || a->o.flags & ~(uint32_t)MZ_OPEN_LARGE ||
+	    a->o.reserved)
+		return mz_fail_option(&a->error);
+	if (a->o.by > MZ_KMAP_BY_SITE)
+		return mz_fail(&a->error, EINVAL, "there is no level of detail %u", a->o.by);
 	if (!a->o.want)
 		a->o.want = MZ_WANT_SUMS | MZ_WANT_TIMELINE;
 	if (a->o.want & MZ_WANT_TIMELINE)
@@ -44,10 +50,12 @@ static int take_options(struct mz_analysis *a, const struct mz_analysis_options 
  * be gone. */
 static int take_paths(struct mz_analysis *a, const char *const *paths, size_t n)
 {
-	if (!n || n > INT32_MAX)
+	if (!paths || !n || n > INT32_MAX)
 		return mz_fail(&a->error, EINVAL, "no recording is named");
 	a->paths = calloc(n, sizeof(*a->paths));
 	for (size_t i = 0; a->paths && i < n; i++) {
+		if (!paths[i])
+			return mz_fail(&a->error, EINVAL, "no recording is named");
 		a->paths[i] = strdup(paths[i]);
 		if (!a->paths[i])
 			return mz_fail_memory(&a->error);
@@ -182,9 +190,9 @@ const struct mz_error *mz_analysis_error(const struct mz_analysis *a)
 
 const char *mz_analysis_text(struct mz_analysis *a, const char *key)
 {
-	if (a->has_model)
+	if (a->has_model && key)
 		return mz_analysis_kmap_text(a, key);
-	return a->events ? mz_events_text(a->events, key) : NULL;
+	return a->events && key ? mz_events_text(a->events, key) : NULL;
 }
 
 /* A question at another level may have opened the map again; the model is that of the last complete
@@ -198,6 +206,8 @@ static uint64_t files_cut(struct mz_analysis *a)
 
 uint64_t mz_analysis_number(struct mz_analysis *a, const char *key)
 {
+	if (!key)
+		return 0;
 	if (!strcmp(key, MZ_FILES_CUT))
 		return files_cut(a);
 	if (a->has_model)
@@ -267,6 +277,9 @@ int mz_analysis_run(struct mz_analysis *a)
 
 const uint64_t *mz_analysis_stack(struct mz_analysis *a, uint32_t stack, size_t *depth)
 {
+	size_t unused;
+
+	depth = depth ? depth : &unused;
 	*depth = 0;
 	return a->events ? mz_events_stack(a->events, stack, depth) : NULL;
 }
@@ -276,15 +289,20 @@ const char *mz_analysis_string(struct mz_analysis *a, uint32_t id, size_t *len)
 	return a->events ? mz_events_string(a->events, id, len) : NULL;
 }
 
+static int no_size(struct mz_analysis *a)
+{
+	return mz_fail(&a->error, EINVAL, "the size of a structure is not set");
+}
+
 int mz_analysis_frame(struct mz_analysis *a, uint64_t ip, size_t i, struct mz_code_frame *frame)
 {
 	struct mz_place_name names[MZ_EVENTS_INLINED];
 	struct mz_code_frame f = {0};
 	size_t n;
-	int ret;
 
+	mz_analysis_begin(a);
 	if (!a->events)
-		return -ENODATA;
+		return mz_fail(&a->error, ENODATA, "%s: it has no events", a->paths[0]);
 	n = mz_events_names(a->events, ip, names);
 	if (i >= n)
 		return 0;
@@ -294,8 +312,7 @@ int mz_analysis_frame(struct mz_analysis *a, uint64_t ip, size_t i, struct mz_co
 	f.module = names[i].module;
 	f.offset = names[i].offset;
 	f.inlined = i + 1 < n;
-	ret = mz_sized_give(frame, &f, sizeof(f));
-	return ret < 0 ? ret : 1;
+	return mz_sized_give(frame, &f, sizeof(f)) < 0 ? no_size(a) : 1;
 }
 
 /* ---- totals -------------------------------------------------------------------------- */
@@ -368,6 +385,10 @@ int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals)
 	if (a->recording.kind == MZ_RECORDING_KMAP)
 		return mz_fail(&a->error, ENODATA,
 			       "%s: a KMAP has classes, and no totals of events", a->paths[0]);
+	if (a->events && !(a->o.want & MZ_WANT_SUMS))
+		return mz_fail(&a->error, ENODATA,
+			       "%s: totals need MZ_WANT_SUMS, which was not asked for",
+			       a->paths[0]);
 	ret = mz_analysis_run(a);
 	if (ret < 0)
 		return ret;
@@ -375,7 +396,9 @@ int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals)
 		totals_of_usage(a, &t);
 	else
 		ret = totals_of_profile(a, &t);
-	return ret < 0 ? ret : mz_sized_give(totals, &t, sizeof(t));
+	if (ret < 0)
+		return ret;
+	return mz_sized_give(totals, &t, sizeof(t)) < 0 ? no_size(a) : 0;
 }
 
 /* ---- questions ------------------------------------------------------------------------ */

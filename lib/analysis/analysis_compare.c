@@ -162,6 +162,8 @@ static int compare(struct mz_analysis *a, struct mz_analysis *b,
 	struct mz_diff d = {0};
 	int ret = options ? mz_analysis_take(&o, options, sizeof(o), err) : 0;
 
+	if (!ret && o.reserved)
+		ret = mz_fail_option(err);
 	if (!ret && o.by >= MZ_COMPARE_BYS)
 		ret = mz_fail(err, EINVAL, "there is no comparison by %u", o.by);
 	if (ret < 0)

@@ -86,8 +86,6 @@ int mz_analysis_kmap(struct mz_analysis *a, enum mz_question q, const char *patt
 	const struct mz_kmap_model *m = &a->model;
 	int ret;
 
-	if (a->o.by > MZ_KMAP_BY_SITE)
-		return mz_fail(&a->error, EINVAL, "there is no level of detail %u", a->o.by);
 	if (q == MZ_ASK_TOUCHED && !pattern)
 		return mz_fail(&a->error, EINVAL, "'touched' needs the name of a function");
 	ret = read_model(a, q);

@@ -59,6 +59,11 @@ int mz_fail_memory(struct mz_error *err)
 	return mz_fail(err, ENOMEM, "out of memory");
 }
 
+int mz_fail_option(struct mz_error *err)
+{
+	return mz_fail(err, E2BIG, "this libmemorizer is too old for an option of the program");
+}
+
 void *mz_zalloc(size_t size, struct mz_error *err)
 {
 	void *p = calloc(1, size);

@@ -284,12 +284,29 @@ static int start_file(struct mz_writer *w, const char *path, int fd, unsigned ho
 	return mz_atomic_file_append(&w->file, header, sizeof(header), NULL, 0, &w->error);
 }
 
+static int check_options(const char *path, const struct mz_writer_options *o, struct mz_error *err)
+{
+	if (!path || !*path)
+		return mz_fail(err, EINVAL, "the trace to be written has no name");
+	if (!o)
+		return 0;
+	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(*o->reserved); i++)
+		if (o->reserved[i])
+			return mz_fail_option(err);
+	return o->drop & ~(uint32_t)MZ_HAS_ALL ? mz_fail_option(err) : 0;
+}
+
 static struct mz_writer *open_writer(const char *path, int fd, unsigned how,
 				     const struct mz_writer_options *options, struct mz_error *err)
 {
-	struct mz_writer *w = new_writer(options);
-	int ret;
+	struct mz_writer *w;
+	int ret = check_options(path, options, err);
 
+	if (ret < 0) {
+		errno = -ret;
+		return NULL;
+	}
+	w = new_writer(options);
 	if (!w) {
 		mz_fail_memory(err);
 		errno = ENOMEM;
@@ -324,7 +341,7 @@ struct mz_writer *mz_writer_open_file(const char *path, const struct mz_writer_o
 struct mz_writer *mz_writer_open_fd(int fd, const char *name,
 				    const struct mz_writer_options *options, struct mz_error *err)
 {
-	return open_writer(name, fd, 0, options, err);
+	return open_writer(name ? name : "descriptor", fd, 0, options, err);
 }
 
 static void wait_for_all(struct mz_writer *w)
@@ -354,6 +371,8 @@ int mz_writer_close(struct mz_writer *w, struct mz_error *err)
 {
 	int ret;
 
+	if (!w)
+		return mz_fail(err, EINVAL, "there is no writer");
 	wait_for_all(w);
 	/* the program has ended, and short recordings are one chunk; of a long one it is little */
 	if (w->level == EASY_LEVEL && is_short(w))
@@ -418,6 +437,8 @@ static int set_attr(struct mz_writer *w, const struct mz_attr *attr)
 {
 	int ret;
 
+	if (!attr->key || (!attr->data && (attr->size || attr->type == MZ_ATTR_TEXT)))
+		return -EINVAL;
 	pthread_mutex_lock(&w->lock);
 	for (size_t i = 0; i < w->attrs_out; i++) {
 		if (!strcmp(w->attrs.v[i].key, attr->key)) {
@@ -434,9 +455,10 @@ static int set_attr(struct mz_writer *w, const struct mz_attr *attr)
 
 int mz_writer_set_text(struct mz_writer *w, const char *key, const char *text)
 {
-	return set_attr(
-		w, &(struct mz_attr){
-			   .key = key, .type = MZ_ATTR_TEXT, .data = text, .size = strlen(text)});
+	return set_attr(w, &(struct mz_attr){.key = key,
+					     .type = MZ_ATTR_TEXT,
+					     .data = text,
+					     .size = text ? strlen(text) : 0});
 }
 
 int mz_writer_set_number(struct mz_writer *w, const char *key, uint64_t number)

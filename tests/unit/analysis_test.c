@@ -149,6 +149,120 @@ static void maps_that_go_away(void)
 	mz_analysis_close(a);
 }
 
+/* Zeros would pass for sums. */
+static void sums_that_were_not_kept(void)
+{
+	struct mz_totals totals = {.size = sizeof(totals)}, none = {0};
+	struct mz_analysis *a = open_text(good_trace, MZ_WANT_LAYOUT);
+
+	CHECK_EQ(mz_analysis_totals(a, &totals), -ENODATA);
+	CHECK(strstr(mz_analysis_error(a)->text, "MZ_WANT_SUMS"));
+	mz_analysis_close(a);
+
+	a = open_text(good_trace, MZ_WANT_SUMS);
+	CHECK_EQ(mz_analysis_totals(a, &none), -EINVAL);
+	CHECK(strstr(mz_analysis_error(a)->text, "size"));
+	CHECK_EQ(mz_analysis_frame(a, 1, 0, &(struct mz_code_frame){0}), -EINVAL);
+	CHECK(strstr(mz_analysis_error(a)->text, "size"));
+	CHECK_EQ(mz_analysis_totals(a, NULL), -EINVAL);
+	CHECK_EQ(mz_analysis_totals(a, &totals), 0);
+	mz_analysis_close(a);
+}
+
+static void refuses(struct mz_analysis_options o, int code)
+{
+	const char *paths[] = {path};
+	struct mz_error err = {0};
+
+	o.size = sizeof(o);
+	CHECK(!mz_analysis_open(paths, 1, &o, &err));
+	CHECK_EQ(err.code, code);
+	CHECK(*err.text);
+}
+
+static void refuses_writer(struct mz_writer_options o)
+{
+	struct mz_error err = {0};
+
+	o.overwrite = true;
+	CHECK(!mz_writer_open(path, &o, &err));
+	CHECK_EQ(err.code, E2BIG);
+}
+
+/* What this version does not know is not done silently. */
+static void unknown_options(void)
+{
+	struct mz_compare_options compare = {.size = sizeof(compare), .reserved = 5};
+	struct {
+		struct mz_verify v;
+		void *more;
+	} verify = {.v = {.size = sizeof(verify)}, .more = path};
+	struct mz_select select = {.reserved = {0, 1}};
+	struct mz_error err = {0};
+	struct mz_analysis *a;
+	struct mz_reader *r;
+	struct mz_event ev;
+
+	put(good_trace);
+	refuses((struct mz_analysis_options){.want = 1 << 20}, E2BIG);
+	refuses((struct mz_analysis_options){.flags = 1 << 20}, E2BIG);
+	refuses((struct mz_analysis_options){.reserved = 5}, E2BIG);
+	refuses((struct mz_analysis_options){.by = 99}, EINVAL);
+	CHECK(!mz_reader_open_with(path, 1 << 9, &err) && err.code == E2BIG && errno == E2BIG);
+	a = open_text(good_trace, 0);
+	err = (struct mz_error){0};
+	CHECK(!mz_analysis_compare(a, a, &compare, &err));
+	CHECK_EQ(err.code, E2BIG);
+	mz_analysis_close(a);
+	refuses_writer((struct mz_writer_options){.reserved = {0, 0, 0, 0, 3}});
+	refuses_writer((struct mz_writer_options){.drop = 1 << 25});
+
+	mz_writer_close(mz_writer_open(path, &(struct mz_writer_options){.overwrite = true}, NULL),
+			NULL);
+	CHECK_EQ(mz_verify_file(path, &verify.v, NULL, NULL, NULL), -E2BIG);
+	CHECK_EQ(mz_verify_file_with(path, 1 << 9, NULL, NULL, NULL, NULL), -E2BIG);
+	verify.more = NULL;
+	CHECK_EQ(mz_verify_file(path, &verify.v, NULL, NULL, NULL), 0);
+	r = mz_reader_open(path, NULL);
+	CHECK_EQ(mz_reader_select(r, &select), -E2BIG);
+	CHECK_EQ(mz_reader_error(r)->code, E2BIG);
+	CHECK_EQ(mz_reader_summary(r, &(struct mz_summary){0}), -EINVAL);
+	CHECK(strstr(mz_reader_error(r)->text, "size"));
+	CHECK_EQ(mz_reader_read(r, &ev, 1), 0); /* which these do not concern */
+	CHECK_EQ(mz_reader_select(r, &(struct mz_select){0}), -EINVAL);
+	CHECK(strstr(mz_reader_error(r)->text, "before the first"));
+	mz_reader_close(r);
+	put(good_trace);
+	r = mz_reader_open(path, NULL);
+	CHECK_EQ(mz_reader_select(r, &(struct mz_select){0}), -EINVAL);
+	CHECK(strstr(mz_reader_error(r)->text, "container"));
+	CHECK_EQ(mz_reader_read(r, &ev, 1), 1);
+	mz_reader_close(r);
+}
+
+static void nothing_at_all(void)
+{
+	struct mz_error err = {0};
+	const char *none[] = {NULL};
+	struct mz_analysis *a;
+	struct mz_writer *w;
+
+	CHECK(!mz_analysis_open(NULL, 1, NULL, &err) && err.code == EINVAL);
+	CHECK(!mz_analysis_open(none, 1, NULL, &err));
+	CHECK(!mz_reader_open(NULL, NULL));
+	CHECK_EQ(mz_verify_file(NULL, NULL, NULL, NULL, NULL), -EINVAL);
+	CHECK(!mz_writer_open("", NULL, NULL));
+	CHECK_EQ(mz_writer_close(NULL, NULL), -EINVAL);
+	a = open_text(good_trace, 0);
+	CHECK(!mz_analysis_text(a, NULL) && !mz_analysis_number(a, NULL));
+	CHECK(!mz_analysis_stack(a, 1, NULL));
+	mz_analysis_close(a);
+	w = mz_writer_open(path, &(struct mz_writer_options){.overwrite = true}, NULL);
+	CHECK_EQ(mz_writer_set_text(w, NULL, "x"), -EINVAL);
+	CHECK_EQ(mz_writer_set_text(w, "key", NULL), -EINVAL);
+	mz_writer_abort(w);
+}
+
 int main(void)
 {
 	test_folder(folder, path, "recording");
@@ -156,6 +270,9 @@ int main(void)
 	RUN(damaged_traces);
 	RUN(questions_that_do_not_fit);
 	RUN(maps_that_go_away);
+	RUN(sums_that_were_not_kept);
+	RUN(unknown_options);
+	RUN(nothing_at_all);
 	unlink(path);
 	rmdir(folder);
 	return test_end();
