@@ -85,7 +85,8 @@ MZ_API struct mz_analysis *mz_analysis_open(const char *const *paths, size_t n,
 MZ_API void mz_analysis_close(struct mz_analysis *a);
 
 MZ_API enum mz_recording_kind mz_analysis_kind(const struct mz_analysis *a);
-/* The last error; valid until the analysis is closed. */
+/* Why the last call failed; valid until the analysis is closed. An error of the recording itself
+ * stays: every later call that needs the rest of it fails in the same way. */
 MZ_API const struct mz_error *mz_analysis_error(const struct mz_analysis *a);
 
 /*
@@ -152,7 +153,8 @@ struct mz_totals {
 				 What came later is unknown, and a live block need not be a leak */
 };
 
-/* Of a recording with events, or with sums: 0 or -errno (-ENODATA: of a KMAP). */
+/* Of a recording with events, or with sums: 0 or -errno (-ENODATA: of a KMAP, or without
+ * MZ_WANT_SUMS). */
 MZ_API int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals);
 
 /* ---- questions -------------------------------------------------------------- */
