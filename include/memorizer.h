@@ -342,8 +342,11 @@ MZ_API int mz_writer_set_bytes(struct mz_writer *w, const char *key, const void 
 MZ_API uint32_t mz_writer_string(struct mz_writer *w, const char *s, size_t len);
 MZ_API uint32_t mz_writer_stack(struct mz_writer *w, const uint64_t *ips, size_t depth);
 
-/* Events, in order. A lost event stands where events are missing (kind MZ_LOST: size,
- * arg, and, if known, time, cpu, and as given the duration in ns, up to time). */
+/* Events, in order. -EINVAL for an event that no reader would take: an unknown call, a kind that is
+ * not that of the call, an unknown field or cause of a loss, a site, cache or text of a mark that
+ * the writer has not numbered, or a time before that of the preceding event. Then none of the n
+ * events is added, and the file stays sound. A lost event stands where events are missing (kind
+ * MZ_LOST: size, arg, and, if known, time, cpu, and as given the duration in ns, up to time). */
 MZ_API int mz_writer_add(struct mz_writer *w, const struct mz_event *ev, size_t n);
 
 /* A stream has its own chunks, for one producer (a thread, a CPU). Each stream is used

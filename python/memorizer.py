@@ -11,12 +11,15 @@
             print(row["where"], row["at_peak"])
         frame = a.ask("sites").dataframe() # where pandas is installed
 
-Only the standard library is needed. Errors are memorizer.Error, an OSError. The library
-is looked for beside this file's prefix, then by the dynamic linker; MEMORIZER_LIBRARY
-names another.
+Only the standard library is needed. Errors are memorizer.Error, an OSError; a file that is
+not there is a FileNotFoundError as well. The library is looked for beside this file's prefix,
+then by the dynamic linker; MEMORIZER_LIBRARY names another. Threads may share an Analysis:
+each call waits for the one before it.
 """
 import ctypes
+import errno as _errno
 import os as _os
+import threading as _threading
 from ctypes import (POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_int16,
                     c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_bool, c_void_p)
 
@@ -27,6 +30,20 @@ _LOSSES = 16  # the slots of mz_totals.lost_by
 
 class Error(OSError):
     """What the library said; errno is set."""
+
+
+# OSError chooses such a class by itself, but not for classes that are made from it
+class _NotFound(Error, FileNotFoundError):
+    __doc__ = Error.__doc__
+
+
+class _NotAllowed(Error, PermissionError):
+    __doc__ = Error.__doc__
+
+
+for _class in _NotFound, _NotAllowed:
+    _class.__name__ = _class.__qualname__ = "Error"
+_ERRORS = {_errno.ENOENT: _NotFound, _errno.EACCES: _NotAllowed, _errno.EPERM: _NotAllowed}
 
 
 class _CError(Structure):
@@ -162,7 +179,41 @@ def _text(value):
 
 
 def _fail(error):
-    raise Error(error.code, error.text.decode("utf-8", "backslashreplace"))
+    raise _ERRORS.get(error.code, Error)(error.code, error.text.decode("utf-8", "backslashreplace"))
+
+
+def _bytes(what, value):
+    """A text for the library, which would end at a NUL."""
+    value = _os.fsencode(value)
+    if b"\0" in value:
+        raise ValueError("%s with a NUL in it: %r" % (what, value))
+    return value
+
+
+def _choose(what, value, names):
+    if value not in names:
+        raise ValueError("%s: %r is none of %s" % (what, value, ", ".join(names)))
+    return value
+
+
+def _index(what, value, names):
+    return list(names).index(_choose(what, value, names))
+
+
+def _pandas():
+    try:
+        import pandas
+    except ImportError as e:
+        raise ImportError("data frames need pandas, which is not installed "
+                          "(Debian: python3-pandas)", name="pandas") from e
+    return pandas
+
+
+def _number(value, bits):
+    """ctypes would take it modulo 2 ** bits."""
+    if not 0 <= value < 1 << bits:
+        raise ValueError("%r is no number of %d bits" % (value, bits))
+    return value
 
 
 class Event:
@@ -237,8 +288,7 @@ class Table:
 
     def dataframe(self):
         """The table as a pandas.DataFrame."""
-        import pandas
-        return pandas.DataFrame(list(self), columns=self.columns)
+        return _pandas().DataFrame(list(self), columns=self.columns)
 
 
 class Analysis:
@@ -246,13 +296,16 @@ class Analysis:
 
     def __init__(self, paths, symbols=None, want=None, by="dir", skip_bad=False,
                  allow_large=False):
+        self._lock = _threading.RLock()
+        self._handle = None
         names = [paths] if isinstance(paths, (str, bytes, _os.PathLike)) else list(paths)
-        names = [_os.fsencode(p) for p in names]
+        names = [_bytes("a path", p) for p in names]
         bits = 0
         for name in [want] if isinstance(want, str) else want or ():
-            bits |= _WANT[name]
-        options = _COptions(ctypes.sizeof(_COptions), _os.fsencode(symbols) if symbols else None,
-                            bits, _BY.index(by), int(skip_bad), int(allow_large))
+            bits |= _WANT[_choose("want", name, _WANT)]
+        options = _COptions(ctypes.sizeof(_COptions),
+                            _bytes("symbols", symbols) if symbols else None,
+                            bits, _index("by", by, _BY), bool(skip_bad), bool(allow_large))
         error = _CError()
         self._handle = _lib.mz_analysis_open((c_char_p * len(names))(*names), len(names),
                                              byref(options), byref(error))
@@ -260,11 +313,14 @@ class Analysis:
             _fail(error)
 
     def close(self):
-        handle, self._handle = getattr(self, "_handle", None), None
-        if handle:
-            _lib.mz_analysis_close(handle)
+        with self._lock:
+            handle, self._handle = self._handle, None
+            if handle:
+                _lib.mz_analysis_close(handle)
 
-    __del__ = close
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            self.close()
 
     def __enter__(self):
         return self
@@ -273,66 +329,83 @@ class Analysis:
         self.close()
 
     def _open(self):
+        """With the lock held, and for as long as it is."""
         if not self._handle:
             raise ValueError("the analysis is closed")
         return self._handle
 
+    def _failed(self):
+        _fail(_lib.mz_analysis_error(self._handle).contents)
+
     @property
     def kind(self):
         """"user", "kernel", "kmap" or "sums"."""
-        return _lib.mz_recording_kind_name(_lib.mz_analysis_kind(self._open())).decode()
+        with self._lock:
+            return _lib.mz_recording_kind_name(_lib.mz_analysis_kind(self._open())).decode()
 
     def text(self, key):
         """What the recording says of itself: "command", "host", ...; None = nothing."""
-        return _text(_lib.mz_analysis_text(self._open(), key.encode()))
+        with self._lock:
+            return _text(_lib.mz_analysis_text(self._open(), _bytes("a key", key)))
 
     def number(self, key):
-        return _lib.mz_analysis_number(self._open(), key.encode())
+        with self._lock:
+            return _lib.mz_analysis_number(self._open(), _bytes("a key", key))
 
     def events(self):
         """The events that were not read yet, in order of time."""
         ev = _CEvent()
         while True:
-            ret = _lib.mz_analysis_next(self._open(), byref(ev))
-            if ret < 0:
-                _fail(_lib.mz_analysis_error(self._handle).contents)
+            with self._lock:
+                ret = _lib.mz_analysis_next(self._open(), byref(ev))
+                if ret < 0:
+                    self._failed()
             if not ret:
                 return
             yield Event(ev)
 
     def events_dataframe(self):
         """The events that were not read yet, as a pandas.DataFrame."""
-        import pandas
+        pandas = _pandas()
         rows = ([getattr(e, n) for n in Event.__slots__] for e in self.events())
         return pandas.DataFrame(list(rows), columns=list(Event.__slots__))
 
     def stack(self, number):
         """The addresses of a stack, innermost first."""
         depth = c_size_t()
-        ips = _lib.mz_analysis_stack(self._open(), number or 0, byref(depth))
-        return [ips[i] for i in range(depth.value)] if ips else []
+        with self._lock:
+            ips = _lib.mz_analysis_stack(self._open(), _number(number or 0, 32), byref(depth))
+            return [ips[i] for i in range(depth.value)] if ips else []
 
     def string(self, number):
         """A string by its number: the cache of an event, the text of a mark."""
         n = c_size_t()
-        s = _lib.mz_analysis_string(self._open(), number or 0, byref(n))
-        return _text(ctypes.string_at(s, n.value)) if s else None
+        with self._lock:
+            s = _lib.mz_analysis_string(self._open(), _number(number or 0, 32), byref(n))
+            return _text(ctypes.string_at(s, n.value)) if s else None
 
     def frames(self, address):
         """The functions at a return address, innermost first; one at least."""
         frames, frame = [], _CFrame()
         frame.size = ctypes.sizeof(frame)
-        while _lib.mz_analysis_frame(self._open(), address, len(frames), byref(frame)) > 0:
-            frames.append(Frame(address, frame))
-        return frames
+        _number(address, 64)
+        with self._lock:
+            while True:
+                ret = _lib.mz_analysis_frame(self._open(), address, len(frames), byref(frame))
+                if ret < 0:
+                    self._failed()
+                if not ret:
+                    return frames
+                frames.append(Frame(address, frame))
 
     def totals(self):
         """Sums over the whole recording, as a dict; "lost_by" is by cause, "files_cut" counts
         the files that end early (a live block of such a recording need not be a leak)."""
         t = _CTotals()
         t.size = ctypes.sizeof(t)
-        if _lib.mz_analysis_totals(self._open(), byref(t)) < 0:
-            _fail(_lib.mz_analysis_error(self._handle).contents)
+        with self._lock:
+            if _lib.mz_analysis_totals(self._open(), byref(t)) < 0:
+                self._failed()
         totals = {name: getattr(t, name) for name in _TOTALS}
         totals["lost_by"] = {name: t.lost_by[i] for i, name in enumerate(_LOSS_NAMES) if t.lost_by[i]}
         totals["files_cut"] = t.files_cut
@@ -341,9 +414,10 @@ class Analysis:
     def ask(self, question, pattern=None):
         """The answer to a question (memorizer.questions()), as a Table."""
         error = _CError()
-        handle = _lib.mz_analysis_ask(self._open(), _QUESTIONS.index(question),
-                                      pattern.encode() if pattern is not None else None,
-                                      byref(error))
+        number = _index("question", question, _QUESTIONS)
+        pattern = _bytes("a pattern", pattern) if pattern is not None else None
+        with self._lock:
+            handle = _lib.mz_analysis_ask(self._open(), number, pattern, byref(error))
         if not handle:
             _fail(error)
         return Table(question, handle)
@@ -354,10 +428,13 @@ class Analysis:
         "stack", "file", "module", "object" (KMAPs) or "whole"; sort: a value, such as
         "peak_bytes"."""
         error = _CError()
-        options = _CCompare(ctypes.sizeof(_CCompare), _COMPARE.index(by), 0,
-                            sort.encode() if sort is not None else None)
-        handle = _lib.mz_analysis_compare(self._open(), later._open(), byref(options),
-                                          byref(error))
+        options = _CCompare(ctypes.sizeof(_CCompare), _index("by", by, _COMPARE), 0,
+                            _bytes("sort", sort) if sort is not None else None)
+        # in one order, or two threads that compare a with b and b with a would wait forever
+        first, second = sorted((self, later), key=id)
+        with first._lock, second._lock:
+            handle = _lib.mz_analysis_compare(self._open(), later._open(), byref(options),
+                                              byref(error))
         if not handle:
             _fail(error)
         return Table("changes", handle)

@@ -15,6 +15,7 @@
 #include "formats/open.h"
 #include "formats/text.h"
 #include "trace/sampled.h"
+#include "trace/writer.h"
 
 /* ---- text --------------------------------------------------------------- */
 
@@ -162,7 +163,7 @@ static int put_container(struct transcode *t, struct mz_event *ev, size_t n)
 		if ((ev[i].has & (MZ_HAS_SITE | MZ_HAS_CACHE) || ev[i].kind == MZ_MARK) &&
 		    map_tables(t, &ev[i]) < 0)
 			return -1;
-	if (mz_writer_add(t->writer, ev, n) < 0) {
+	if (mz_writer_put(t->writer, ev, n) < 0) {
 		t->err = *mz_writer_error(t->writer);
 		return -1;
 	}

@@ -14,6 +14,7 @@
 #include "cmds/lost.h"
 #include "formats/kmemtrace.h"
 #include "symbols/kallsyms.h"
+#include "trace/writer.h"
 
 /* ---- joining: one stream per file, which readers merge by time ----------- */
 
@@ -39,7 +40,7 @@ static int copy_events(struct mz_reader *r, struct mz_writer *w, struct mz_strea
 			ev[i].object = ev[i].old_object = 0;
 			*lost += ev[i].kind == MZ_LOST ? ev[i].size : 0;
 		}
-		if (mz_stream_add(s, ev, (size_t)n) < 0) {
+		if (mz_stream_put(s, ev, (size_t)n) < 0) {
 			*err = *mz_writer_error(w);
 			return -EIO;
 		}
@@ -126,7 +127,7 @@ static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, uint64_t
 		ev.time = time = ev.time > time ? ev.time : time;
 		events += ev.kind != MZ_LOST;
 		*lost += ev.kind == MZ_LOST ? ev.size : 0;
-		if (mz_writer_add(w, &ev, 1) < 0) {
+		if (mz_writer_put(w, &ev, 1) < 0) {
 			*err = *mz_writer_error(w);
 			return -EIO;
 		}

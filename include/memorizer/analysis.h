@@ -42,14 +42,14 @@ enum mz_kmap_by {
 	MZ_KMAP_BY_FUNCTION,
 	MZ_KMAP_BY_CACHE,
 	MZ_KMAP_BY_PID,
-	MZ_KMAP_BY_SITE, /* function+0x1c (file.c:12): the finest */
+	MZ_KMAP_BY_SITE /* function+0x1c (file.c:12): the finest */
 };
 
 /* What is kept while events are read. */
 enum mz_want {
 	MZ_WANT_SUMS = 1 << 0,	   /* totals; MZ_ASK_SITES, MZ_ASK_STACKS, MZ_ASK_POOLS */
 	MZ_WANT_TIMELINE = 1 << 1, /* and MZ_ASK_TIMELINE, MZ_ASK_LIFETIMES, MZ_ASK_SIZES */
-	MZ_WANT_LAYOUT = 1 << 2,   /* MZ_ASK_LAYOUT; for recordings with addresses */
+	MZ_WANT_LAYOUT = 1 << 2	   /* MZ_ASK_LAYOUT; for recordings with addresses */
 };
 
 struct mz_analysis_options {
@@ -85,7 +85,8 @@ MZ_API struct mz_analysis *mz_analysis_open(const char *const *paths, size_t n,
 MZ_API void mz_analysis_close(struct mz_analysis *a);
 
 MZ_API enum mz_recording_kind mz_analysis_kind(const struct mz_analysis *a);
-/* The last error; valid until the analysis is closed. */
+/* Why the last call failed; valid until the analysis is closed. An error of the recording itself
+ * stays: every later call that needs the rest of it fails in the same way. */
 MZ_API const struct mz_error *mz_analysis_error(const struct mz_analysis *a);
 
 /*
@@ -152,7 +153,7 @@ struct mz_totals {
 				 What came later is unknown, and a live block need not be a leak */
 };
 
-/* For a recording with events or sums: 0 or -errno (-ENODATA: a KMAP). */
+/* For a recording with events or sums: 0 or -errno (-ENODATA: a KMAP, or without MZ_WANT_SUMS). */
 MZ_API int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals);
 
 /* ---- questions -------------------------------------------------------------- */
@@ -241,7 +242,7 @@ enum mz_result_type {
 	MZ_RESULT_TEXT, /* printable UTF-8 */
 	MZ_RESULT_COUNT,
 	MZ_RESULT_BYTES,
-	MZ_RESULT_SHARE, /* 0 to 1 */
+	MZ_RESULT_SHARE /* 0 to 1 */
 };
 
 MZ_API void mz_result_free(struct mz_result_table *t);

@@ -19,10 +19,11 @@ int mz_analysis_take(void *to, const void *from, size_t size, struct mz_error *e
 	int ret = mz_sized_take(to, from, size);
 
 	if (ret == -E2BIG)
-		return mz_fail(err, E2BIG,
-			       "this libmemorizer is too old for an option of the program");
+		return mz_fail_option(err);
 	return ret < 0 ? mz_fail(err, EINVAL, "the size of the options is not set") : 0;
 }
+
+#define WANT_ALL (MZ_WANT_SUMS | MZ_WANT_TIMELINE | MZ_WANT_LAYOUT)
 
 /* What is not requested is not kept, and cannot be asked later; a caller that requests nothing gets
  * what most questions need. */
@@ -36,6 +37,11 @@ static int take_options(struct mz_analysis *a, const struct mz_analysis_options 
 	ret = mz_analysis_take(&a->o, o, sizeof(a->o), &a->error);
 	if (ret < 0)
 		return ret;
+	if (a->o.want & ~(uint32_t)WANT_ALL || a->o.flags & ~(uint32_t)MZ_OPEN_LARGE ||
+	    a->o.reserved)
+		return mz_fail_option(&a->error);
+	if (a->o.by > MZ_KMAP_BY_SITE)
+		return mz_fail(&a->error, EINVAL, "there is no level of detail %u", a->o.by);
 	if (!a->o.want)
 		a->o.want = MZ_WANT_SUMS | MZ_WANT_TIMELINE;
 	if (a->o.want & MZ_WANT_TIMELINE)
@@ -48,10 +54,12 @@ static int take_options(struct mz_analysis *a, const struct mz_analysis_options 
  * be gone. */
 static int take_paths(struct mz_analysis *a, const char *const *paths, size_t n)
 {
-	if (!n || n > INT32_MAX)
+	if (!paths || !n || n > INT32_MAX)
 		return mz_fail(&a->error, EINVAL, "no recording is named");
 	a->paths = calloc(n, sizeof(*a->paths));
 	for (size_t i = 0; a->paths && i < n; i++) {
+		if (!paths[i])
+			return mz_fail(&a->error, EINVAL, "no recording is named");
 		a->paths[i] = strdup(paths[i]);
 		if (!a->paths[i])
 			return mz_fail_memory(&a->error);
@@ -71,8 +79,38 @@ int mz_analysis_reopen(struct mz_analysis *a)
 					 .progress = a->o.progress,
 					 .arg = a->o.progress_arg};
 
+	struct mz_recording fresh;
+	int ret = mz_recording_open(&fresh, a->paths, a->n, &o, &a->error);
+
+	/* the one at hand stays until there is another */
+	if (ret < 0) {
+		mz_recording_close(&fresh);
+		return ret;
+	}
 	mz_recording_close(&a->recording);
-	return mz_recording_open(&a->recording, a->paths, a->n, &o, &a->error);
+	a->recording = fresh;
+	return 0;
+}
+
+/* ---- errors -------------------------------------------------------------------------- */
+
+/* The lines of a map are the same for every question; the memory and the symbols that one needs
+ * are not. */
+int mz_analysis_break(struct mz_analysis *a)
+{
+	bool again = a->recording.kind == MZ_RECORDING_KMAP && !a->recording.why.code &&
+		     strcmp(a->paths[0], "-");
+
+	if (!again)
+		a->broken = a->error;
+	return -a->error.code;
+}
+
+int mz_analysis_check(struct mz_analysis *a)
+{
+	if (a->broken.code)
+		a->error = a->broken;
+	return -a->broken.code;
 }
 
 /* What is counted is decided before the first event, so that nothing unwanted is kept. */
@@ -161,9 +199,9 @@ const struct mz_error *mz_analysis_error(const struct mz_analysis *a)
 /* A KMAP has no events, so its texts come from the model. */
 const char *mz_analysis_text(struct mz_analysis *a, const char *key)
 {
-	if (a->has_model)
+	if (a->has_model && key)
 		return mz_analysis_kmap_text(a, key);
-	return a->events ? mz_events_text(a->events, key) : NULL;
+	return a->events && key ? mz_events_text(a->events, key) : NULL;
 }
 
 /* A question at another level may have opened the map again; the model is that of the last complete
@@ -177,6 +215,8 @@ static uint64_t files_cut(struct mz_analysis *a)
 
 uint64_t mz_analysis_number(struct mz_analysis *a, const char *key)
 {
+	if (!key)
+		return 0;
 	if (!strcmp(key, MZ_FILES_CUT))
 		return files_cut(a);
 	if (a->has_model)
@@ -202,19 +242,19 @@ static int count(struct mz_analysis *a, const struct mz_event *ev)
 }
 
 /* After an error there are no more events: incomplete sums would pass for complete ones. */
-int mz_analysis_next(struct mz_analysis *a, struct mz_event *ev)
+static int next(struct mz_analysis *a, struct mz_event *ev)
 {
 	int ret;
 
-	if (!a->events)
-		return mz_fail(&a->error, ENODATA, "%s: it has no events", a->paths[0]);
-	if (a->error.code)
-		return -a->error.code;
+	if (a->broken.code)
+		return mz_analysis_check(a);
 	if (a->done)
 		return 0;
 	ret = mz_events_next(a->events, ev, &a->error);
 	if (ret > 0 && count(a, ev) < 0)
-		return mz_fail_memory(&a->error);
+		ret = mz_fail_memory(&a->error);
+	if (ret < 0)
+		return mz_analysis_break(a);
 	if (!ret) {
 		a->done = true;
 		mz_usage_end(&a->usage);
@@ -222,21 +262,33 @@ int mz_analysis_next(struct mz_analysis *a, struct mz_event *ev)
 	return ret;
 }
 
+int mz_analysis_next(struct mz_analysis *a, struct mz_event *ev)
+{
+	mz_analysis_begin(a);
+	if (!a->events)
+		return mz_fail(&a->error, ENODATA, "%s: it has no events", a->paths[0]);
+	return next(a, ev);
+}
+
 int mz_analysis_run(struct mz_analysis *a)
 {
 	struct mz_event ev;
 	int ret;
 
+	mz_analysis_begin(a);
 	if (!a->events)
 		return 0;
 	do
-		ret = mz_analysis_next(a, &ev);
+		ret = next(a, &ev);
 	while (ret > 0);
 	return ret;
 }
 
 const uint64_t *mz_analysis_stack(struct mz_analysis *a, uint32_t stack, size_t *depth)
 {
+	size_t unused;
+
+	depth = depth ? depth : &unused;
 	*depth = 0;
 	return a->events ? mz_events_stack(a->events, stack, depth) : NULL;
 }
@@ -246,6 +298,11 @@ const char *mz_analysis_string(struct mz_analysis *a, uint32_t id, size_t *len)
 	return a->events ? mz_events_string(a->events, id, len) : NULL;
 }
 
+static int no_size(struct mz_analysis *a)
+{
+	return mz_fail(&a->error, EINVAL, "the size of a structure is not set");
+}
+
 /* The answer is made in a structure of ours and then copied, since that of the caller may have
  * another size. */
 int mz_analysis_frame(struct mz_analysis *a, uint64_t ip, size_t i, struct mz_code_frame *frame)
@@ -253,10 +310,10 @@ int mz_analysis_frame(struct mz_analysis *a, uint64_t ip, size_t i, struct mz_co
 	struct mz_place_name names[MZ_EVENTS_INLINED];
 	struct mz_code_frame f = {0};
 	size_t n;
-	int ret;
 
+	mz_analysis_begin(a);
 	if (!a->events)
-		return -ENODATA;
+		return mz_fail(&a->error, ENODATA, "%s: it has no events", a->paths[0]);
 	n = mz_events_names(a->events, ip, names);
 	if (i >= n)
 		return 0;
@@ -266,8 +323,7 @@ int mz_analysis_frame(struct mz_analysis *a, uint64_t ip, size_t i, struct mz_co
 	f.module = names[i].module;
 	f.offset = names[i].offset;
 	f.inlined = i + 1 < n;
-	ret = mz_sized_give(frame, &f, sizeof(f));
-	return ret < 0 ? ret : 1;
+	return mz_sized_give(frame, &f, sizeof(f)) < 0 ? no_size(a) : 1;
 }
 
 /* ---- totals -------------------------------------------------------------------------- */
@@ -337,9 +393,14 @@ int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals)
 	struct mz_totals t = {0};
 	int ret;
 
+	mz_analysis_begin(a);
 	if (a->recording.kind == MZ_RECORDING_KMAP)
 		return mz_fail(&a->error, ENODATA,
 			       "%s: a KMAP has classes, and no totals of events", a->paths[0]);
+	if (a->events && !(a->o.want & MZ_WANT_SUMS))
+		return mz_fail(&a->error, ENODATA,
+			       "%s: totals need MZ_WANT_SUMS, which was not asked for",
+			       a->paths[0]);
 	ret = mz_analysis_run(a);
 	if (ret < 0)
 		return ret;
@@ -347,7 +408,9 @@ int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals)
 		totals_of_usage(a, &t);
 	else
 		ret = totals_of_profile(a, &t);
-	return ret < 0 ? ret : mz_sized_give(totals, &t, sizeof(t));
+	if (ret < 0)
+		return ret;
+	return mz_sized_give(totals, &t, sizeof(t)) < 0 ? no_size(a) : 0;
 }
 
 /* ---- questions ------------------------------------------------------------------------ */
@@ -384,18 +447,16 @@ struct mz_result_table *mz_analysis_ask(struct mz_analysis *a, enum mz_question 
 					const char *pattern, struct mz_error *err)
 {
 	struct mz_result_table *t = calloc(1, sizeof(*t));
-	struct mz_error before = a->error;
-	int ret = t ? answer(a, question, pattern, t) : mz_fail_memory(&a->error);
+	int ret;
 
+	mz_analysis_begin(a);
+	ret = t ? answer(a, question, pattern, t) : mz_fail_memory(&a->error);
 	if (!ret && t->failed)
 		ret = mz_fail_memory(&a->error);
 	if (!ret)
 		return t;
 	if (err)
 		*err = a->error;
-	/* a question that does not fit says nothing about the next one */
-	if (a->error.code == ENODATA || a->error.code == EINVAL)
-		a->error = before;
 	mz_result_free(t);
 	errno = -ret;
 	return NULL;

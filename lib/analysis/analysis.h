@@ -26,15 +26,29 @@ struct mz_analysis {
 	enum mz_kmap_by model_by; /* as requested; the model may have another */
 	bool model_lives;	  /* it was read with the lives of objects, for measures */
 	bool model_types;	  /* ... and with the structures of objects */
-	bool compared;		  /* the lines of the map were read for a comparison */
+	bool compared;		  /* the lines of the map were read, and there is no model */
 	char note[160];		  /* what the map cannot say */
 	struct mz_kmap_model model;
-	struct mz_error error;
+	struct mz_error error;	/* of the last call that failed */
+	struct mz_error broken; /* reading failed: what was read is incomplete, for every call */
 };
+
+/* A call that may fail begins: what another one said is not about it. */
+static inline void mz_analysis_begin(struct mz_analysis *a)
+{
+	if (a->error.code)
+		a->error = (struct mz_error){0};
+}
+
+/* Reading failed with a->error set: every call that needs what is missing will fail like this one,
+ * unless a map can be read again. Returns -errno. */
+int mz_analysis_break(struct mz_analysis *a);
+/* The same again, if it happened: 0 or -errno with a->error set. */
+int mz_analysis_check(struct mz_analysis *a);
 
 /* Opens the recording again. 0 or -errno with a->error set. */
 int mz_analysis_reopen(struct mz_analysis *a);
-/* The same for a KMAP whose lines were read already; the model is freed. */
+/* The same for a KMAP whose lines were read already. The model is freed once the map is open. */
 int mz_analysis_again(struct mz_analysis *a);
 
 /* Copies options of the caller: to has size bytes. 0 or -errno with err set. */

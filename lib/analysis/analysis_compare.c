@@ -18,8 +18,10 @@ static int read_events(struct mz_analysis *a)
 {
 	int ret = mz_analysis_run(a);
 
-	if (!ret && mz_profile_of_usage(&a->recording.profile, a->events, &a->usage) < 0)
-		ret = mz_fail_memory(&a->error);
+	if (!ret && mz_profile_of_usage(&a->recording.profile, a->events, &a->usage) < 0) {
+		mz_fail_memory(&a->error);
+		ret = mz_analysis_break(a);
+	}
 	a->recording.read = !ret;
 	return ret;
 }
@@ -28,9 +30,12 @@ static int read_events(struct mz_analysis *a)
  * next question reads the map again. */
 static int read_map(struct mz_analysis *a)
 {
-	int ret = mz_analysis_again(a);
+	int ret = mz_analysis_check(a);
 
-	a->compared = true;
+	if (!ret)
+		ret = mz_analysis_again(a);
+	if (!ret)
+		a->compared = true;
 	return ret;
 }
 
@@ -40,6 +45,7 @@ static const struct mz_profile *profile_of(struct mz_analysis *a, struct mz_erro
 	const struct mz_profile *p = NULL;
 	int ret = 0;
 
+	mz_analysis_begin(a);
 	if (a->events && !(a->o.want & MZ_WANT_SUMS)) {
 		mz_fail(err, ENODATA, "%s: it was opened without sums", a->paths[0]);
 		return NULL;
@@ -48,8 +54,11 @@ static const struct mz_profile *profile_of(struct mz_analysis *a, struct mz_erro
 		ret = read_events(a);
 	else if (a->recording.kind == MZ_RECORDING_KMAP && !a->recording.read)
 		ret = read_map(a);
-	if (!ret)
+	if (!ret) {
 		p = mz_recording_profile(&a->recording, &a->error);
+		if (!p)
+			mz_analysis_break(a);
+	}
 	if (!p)
 		*err = a->error;
 	return p;
@@ -160,6 +169,8 @@ static int compare(struct mz_analysis *a, struct mz_analysis *b,
 	struct mz_diff d = {0};
 	int ret = options ? mz_analysis_take(&o, options, sizeof(o), err) : 0;
 
+	if (!ret && o.reserved)
+		ret = mz_fail_option(err);
 	if (!ret && o.by >= MZ_COMPARE_BYS)
 		ret = mz_fail(err, EINVAL, "there is no comparison by %u", o.by);
 	if (ret < 0)

@@ -31,15 +31,20 @@ static bool from_pipe(const struct mz_analysis *a)
 
 int mz_analysis_again(struct mz_analysis *a)
 {
+	int ret;
+
 	if (!a->has_model && !a->compared)
 		return 0;
 	if (from_pipe(a))
 		return mz_fail(&a->error, ESPIPE,
 			       "standard input cannot be read again, for another level of detail");
+	ret = mz_analysis_reopen(a);
+	if (ret < 0)
+		return ret;
 	if (a->has_model)
 		mz_kmap_model_deinit(&a->model);
 	a->has_model = a->compared = false;
-	return mz_analysis_reopen(a);
+	return 0;
 }
 
 static int read_model(struct mz_analysis *a, enum mz_question q)
@@ -54,17 +59,25 @@ static int read_model(struct mz_analysis *a, enum mz_question q)
 					 .lives = lives};
 	int ret;
 
+	if (a->broken.code)
+		return mz_analysis_check(a);
 	if (a->has_model && a->model_by == by && a->model_lives == lives &&
 	    a->model_types >= how.types)
 		return 0;
 	ret = mz_analysis_again(a);
 	if (ret < 0)
 		return ret;
+	ret = mz_recording_model(&a->recording, &how, &a->model, &a->error);
+	if (ret < 0) {
+		mz_kmap_model_deinit(&a->model);
+		a->compared = true;
+		return mz_analysis_break(a);
+	}
 	a->has_model = true;
 	a->model_by = by;
 	a->model_lives = lives;
 	a->model_types = how.types;
-	return mz_recording_model(&a->recording, &how, &a->model, &a->error);
+	return 0;
 }
 
 int mz_analysis_kmap(struct mz_analysis *a, enum mz_question q, const char *pattern,
@@ -73,8 +86,6 @@ int mz_analysis_kmap(struct mz_analysis *a, enum mz_question q, const char *patt
 	const struct mz_kmap_model *m = &a->model;
 	int ret;
 
-	if (a->o.by > MZ_KMAP_BY_SITE)
-		return mz_fail(&a->error, EINVAL, "there is no level of detail %u", a->o.by);
 	if (q == MZ_ASK_TOUCHED && !pattern)
 		return mz_fail(&a->error, EINVAL, "'touched' needs the name of a function");
 	ret = read_model(a, q);

@@ -8,7 +8,7 @@
 
 #define MAX_FINDINGS 1000000u
 
-const uint8_t kmem_allocators[256] = {
+const uint8_t mz_kmem_allocators[256] = {
 	[MZ_CALL_PAGE_ALLOC] = MZ_KMEM_OF_PAGES,    [MZ_CALL_PAGE_FREE] = MZ_KMEM_OF_PAGES,
 	[MZ_CALL_VMALLOC] = MZ_KMEM_OF_VMALLOC,	    [MZ_CALL_VFREE] = MZ_KMEM_OF_VMALLOC,
 	[MZ_CALL_PERCPU_ALLOC] = MZ_KMEM_OF_PERCPU, [MZ_CALL_PERCPU_FREE] = MZ_KMEM_OF_PERCPU,
@@ -42,7 +42,7 @@ uint64_t mz_kmem_lifetime(const struct mz_kmem_group *g, double part)
 	return bucket_value(MZ_KMEM_BUCKETS - 1);
 }
 
-int kmem_grow_groups(struct mz_kmem_group **g, uint32_t *n, uint32_t need)
+int mz_kmem_grow_groups(struct mz_kmem_group **g, uint32_t *n, uint32_t need)
 {
 	uint32_t to = *n ? *n : 512;
 	struct mz_kmem_group *p;
@@ -83,7 +83,7 @@ static int add_group(struct mz_kmem_group *g, const struct mz_kmem_group *part)
 }
 
 /* Totals follow from the caches, so they are summed once at the end and not updated per event. */
-int kmem_sum_up(struct mz_kmem_report *r)
+int mz_kmem_sum_up(struct mz_kmem_report *r)
 {
 	int ret = 0;
 
@@ -96,7 +96,7 @@ int kmem_sum_up(struct mz_kmem_report *r)
 
 /* ---- findings ----------------------------------------------------------- */
 
-int kmem_find(struct mz_kmem_report *r, struct mz_kmem_finding f)
+int mz_kmem_find(struct mz_kmem_report *r, struct mz_kmem_finding f)
 {
 	if (r->nfindings >= MAX_FINDINGS) {
 		r->findings_dropped++;
@@ -130,8 +130,8 @@ static void sift(struct mz_kmem_one *h, size_t n, size_t i)
 }
 
 /* Only the worst single allocations are kept, so that memory does not grow with the trace. */
-int kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64_t died,
-		 int16_t cpu)
+int mz_kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64_t died,
+		    int16_t cpu)
 {
 	size_t most = r->filter.ones;
 	struct mz_kmem_one one = {*b, died, cpu};
@@ -152,7 +152,7 @@ int kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64
 
 /* ---- shapes: a size at a call site -------------------------------------- */
 
-int64_t kmem_shape_number(struct mz_kmem_report *r, uint32_t site, uint32_t req, uint32_t given)
+int64_t mz_kmem_shape_number(struct mz_kmem_report *r, uint32_t site, uint32_t req, uint32_t given)
 {
 	uint32_t at = mz_pair_index_put(&r->shape_index, (uint64_t)site << 32 | req, given);
 

@@ -9,7 +9,7 @@
 
 #include "analysis/kmem.h"
 
-extern const uint8_t kmem_allocators[256]; /* of each call: enum mz_kmem_allocator */
+extern const uint8_t mz_kmem_allocators[256]; /* of each call: enum mz_kmem_allocator */
 
 /* The lifetime's place in a histogram: 8 to a doubling. */
 static inline unsigned kmem_bucket(uint64_t ns)
@@ -66,12 +66,12 @@ static inline int kmem_group_free(struct mz_kmem_group *g, const struct mz_kmem_
 	return 0;
 }
 
-int kmem_grow_groups(struct mz_kmem_group **g, uint32_t *n, uint32_t need);
+int mz_kmem_grow_groups(struct mz_kmem_group **g, uint32_t *n, uint32_t need);
 /* Computes the sums of the allocators and of everything from those of the caches. The pass does not
  * keep them, because they follow from these. */
-int kmem_sum_up(struct mz_kmem_report *r);
+int mz_kmem_sum_up(struct mz_kmem_report *r);
 
-int kmem_find(struct mz_kmem_report *r, struct mz_kmem_finding f);
+int mz_kmem_find(struct mz_kmem_report *r, struct mz_kmem_finding f);
 
 /* The worst single allocations, a heap: how bad is one? */
 static inline uint64_t kmem_worth(const struct mz_kmem_block *b)
@@ -81,8 +81,8 @@ static inline uint64_t kmem_worth(const struct mz_kmem_block *b)
 	return waste << 32 | b->given;
 }
 
-int kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64_t died,
-		 int16_t cpu);
+int mz_kmem_add_one(struct mz_kmem_report *r, const struct mz_kmem_block *b, uint64_t died,
+		    int16_t cpu);
 
 static inline int kmem_keep_one(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 				uint64_t died, int16_t cpu)
@@ -90,9 +90,9 @@ static inline int kmem_keep_one(struct mz_kmem_report *r, const struct mz_kmem_b
 	if (r->nones == r->filter.ones && r->nones &&
 	    kmem_worth(b) <= kmem_worth(&r->ones[0].block))
 		return 0;
-	return kmem_add_one(r, b, died, cpu);
+	return mz_kmem_add_one(r, b, died, cpu);
 }
 
-int64_t kmem_shape_number(struct mz_kmem_report *r, uint32_t site, uint32_t req, uint32_t given);
+int64_t mz_kmem_shape_number(struct mz_kmem_report *r, uint32_t site, uint32_t req, uint32_t given);
 
 #endif

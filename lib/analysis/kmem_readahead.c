@@ -85,8 +85,8 @@ static bool make(void *arg, unsigned i)
 	return b->n > 0;
 }
 
-struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, const struct mz_kallsyms *syms,
-				  bool threaded, bool stacks)
+struct kmem_ahead *mz_kmem_ahead_new(struct mz_reader *r, const struct mz_kallsyms *syms,
+				     bool threaded, bool stacks)
 {
 	struct kmem_ahead *a = calloc(1, sizeof(*a));
 
@@ -102,7 +102,7 @@ struct kmem_ahead *kmem_ahead_new(struct mz_reader *r, const struct mz_kallsyms 
 	return NULL;
 }
 
-void kmem_ahead_free(struct kmem_ahead *a)
+void mz_kmem_ahead_free(struct kmem_ahead *a)
 {
 	if (!a)
 		return;
@@ -116,7 +116,7 @@ void kmem_ahead_free(struct kmem_ahead *a)
 	free(a);
 }
 
-struct kmem_batch *kmem_ahead_next(struct kmem_ahead *a)
+struct kmem_batch *mz_kmem_ahead_next(struct kmem_ahead *a)
 {
 	if (!a->last || a->last->n > 0)
 		a->last = &a->batch[mz_readahead_next(a->ahead)];

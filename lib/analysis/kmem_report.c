@@ -133,7 +133,7 @@ static inline struct mz_kmem_group *site_group(struct mz_kmem_report *r, uint32_
 {
 	if (site < r->nsites)
 		return &r->sites[site];
-	if (site == NO_SITE || kmem_grow_groups(&r->sites, &r->nsites, site + 1) < 0)
+	if (site == NO_SITE || mz_kmem_grow_groups(&r->sites, &r->nsites, site + 1) < 0)
 		return NULL;
 	return &r->sites[site];
 }
@@ -143,7 +143,7 @@ static inline struct mz_kmem_group *cache_group(struct mz_kmem_report *r, uint32
 	/* unnamed caches come first in the table */
 	uint32_t at = cache >= CLASS_BASE ? cache - CLASS_BASE : cache + CLASSES;
 
-	if (at >= r->ncaches && kmem_grow_groups(&r->caches, &r->ncaches, at + 1) < 0)
+	if (at >= r->ncaches && mz_kmem_grow_groups(&r->caches, &r->ncaches, at + 1) < 0)
 		return NULL;
 	return &r->caches[at];
 }
@@ -206,7 +206,7 @@ static int over_live(struct mz_kmem_report *r, struct mz_kmem_block *b, const st
 
 	end_unseen(r, b);
 	f.what = MZ_KMEM_UNSEEN_FREE;
-	return kmem_find(r, f);
+	return mz_kmem_find(r, f);
 }
 
 /* Most sites request the same size again and again. */
@@ -218,7 +218,7 @@ static inline int64_t shape_of(struct mz_kmem_report *r, struct mz_kmem_group *s
 
 	if (last && last->req == (uint32_t)req && last->given == given)
 		return s->shape - 1;
-	n = kmem_shape_number(r, site, (uint32_t)req, given);
+	n = mz_kmem_shape_number(r, site, (uint32_t)req, given);
 	if (n >= 0)
 		s->shape = (uint32_t)n + 1;
 	return n;
@@ -264,23 +264,23 @@ static inline uint32_t slab_page(struct mz_kmem_report *r, const struct mz_event
 static int too_small(struct mz_kmem_report *r, const struct mz_event *e,
 		     const struct mz_kmem_block *b)
 {
-	return kmem_find(r, (struct mz_kmem_finding){.what = MZ_KMEM_TOO_SMALL,
-						     .cpu = e->cpu,
-						     .site = b->site,
-						     .site2 = b->site,
-						     .cache = b->cache,
-						     .cache2 = b->cache,
-						     .addr = e->addr,
-						     .req = b->req,
-						     .given = b->given,
-						     .from = e->time,
-						     .to = e->time});
+	return mz_kmem_find(r, (struct mz_kmem_finding){.what = MZ_KMEM_TOO_SMALL,
+							.cpu = e->cpu,
+							.site = b->site,
+							.site2 = b->site,
+							.cache = b->cache,
+							.cache2 = b->cache,
+							.addr = e->addr,
+							.req = b->req,
+							.given = b->given,
+							.from = e->time,
+							.to = e->time});
 }
 
 /* A failed allocation is counted and changes nothing else. */
 static inline int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 {
-	uint8_t of = kmem_allocators[e->call];
+	uint8_t of = mz_kmem_allocators[e->call];
 	uint32_t site = e->has & MZ_HAS_SITE ? e->site : NO_SITE;
 	uint32_t cache = cache_number(e, of), page;
 	uint64_t given = e->has & MZ_HAS_GIVEN ? e->given : e->size;
@@ -368,7 +368,7 @@ static int found_pair(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 	else
 		f.what = MZ_KMEM_WRONG_CACHE;
 	f.recycled = mz_kmem_live_recycled(r->live, e->addr, b->cache, b->born);
-	return kmem_find(r, f);
+	return mz_kmem_find(r, f);
 }
 
 /* kfree of a cache's object is legal since Linux 6.4, kmem_cache_free of kmalloc memory never
@@ -411,7 +411,7 @@ static int free_again(struct mz_kmem_report *r, struct mz_kmem_block *b, const s
 	b->again = true;
 	b->freed = e->time;
 	b->freer = site;
-	return kmem_find(r, f);
+	return mz_kmem_find(r, f);
 }
 
 /* A free of a block whose allocation was not seen. */
@@ -458,7 +458,7 @@ static inline int free_live(struct mz_kmem_report *r, struct mz_kmem_block *b,
 
 static inline int do_free(struct mz_kmem_report *r, const struct mz_event *e)
 {
-	uint8_t of = kmem_allocators[e->call];
+	uint8_t of = mz_kmem_allocators[e->call];
 	uint32_t site = e->has & MZ_HAS_SITE ? e->site : NO_SITE, cache = cache_number(e, of), page;
 	struct mz_kmem_block *b;
 	struct mz_kmem_group *s;
@@ -550,7 +550,7 @@ static int finish(struct mz_kmem_report *r)
 	const struct mz_kmem_block *b;
 	size_t at = 0;
 
-	if (kmem_sum_up(r) < 0)
+	if (mz_kmem_sum_up(r) < 0)
 		return -ENOMEM;
 	while ((b = mz_kmem_live_next(l, &at))) {
 		struct mz_kmem_group *g[3];
@@ -592,7 +592,7 @@ static int events(struct mz_kmem_report *r, const struct mz_event **ev, const ui
 
 		if (i + SOONER < n)
 			mz_kmem_live_prefetch(r->live, ev[i + SOONER]->addr,
-					      kmem_allocators[ev[i + SOONER]->call]);
+					      mz_kmem_allocators[ev[i + SOONER]->call]);
 		if (when < 0)
 			return 1;
 		if (e->time > r->last)
@@ -616,7 +616,7 @@ int mz_kmem_report_make(struct mz_kmem_report *r, struct mz_kmem_input *in,
 
 	*r = (struct mz_kmem_report){.in = in, .filter = *filter};
 	r->live = mz_kmem_live_new();
-	if (!r->live || kmem_grow_groups(&r->caches, &r->ncaches, CLASSES + 64) < 0)
+	if (!r->live || mz_kmem_grow_groups(&r->caches, &r->ncaches, CLASSES + 64) < 0)
 		ret = -ENOMEM;
 	while (!ret && (got = mz_kmem_input_read(in, ev, stacks, BATCH, err)) != 0) {
 		if (got < 0)

@@ -26,6 +26,14 @@ const char *mz_recording_kind_name(enum mz_recording_kind kind)
 	return (unsigned)kind < MZ_RECORDING_KINDS ? names[kind] : NULL;
 }
 
+/* The input is consumed: what a second attempt found would pass for all of it. */
+static int fail_again(const struct mz_recording *r, struct mz_error *err)
+{
+	if (err)
+		*err = r->why;
+	return -r->why.code;
+}
+
 /* A kernel trace has them even if it was opened as a folder, for which there is no reader yet. */
 bool mz_recording_has_events(const struct mz_recording *r)
 {
@@ -379,6 +387,8 @@ int mz_recording_model(struct mz_recording *r, const struct mz_recording_model *
 	memset(m, 0, sizeof(*m));
 	if (!k)
 		return -EINVAL;
+	if (r->why.code)
+		return fail_again(r, err);
 	mz_kmap_skip_bad(k, r->o.skip_bad);
 	ret = open_symbols(r, &f, &mo.symbols, err);
 	/* a map from standard input has no name, and so no files beside it */
@@ -389,6 +399,7 @@ int mz_recording_model(struct mz_recording *r, const struct mz_recording_model *
 		mo.by = MZ_KMAP_BY_FUNCTION;
 	if (ret >= 0)
 		ret = mz_kmap_model_read(m, k, &mo, err);
+	r->why = *mz_kmap_error(k);
 	if (ret >= 0 && how->types && mo.symbols)
 		ret = find_types(m, &f, mo.symbols, err);
 	if (ret >= 0 && how->types && mo.symbols)
@@ -423,18 +434,25 @@ static int profile_of_events(struct mz_recording *r, struct mz_error *err)
 
 const struct mz_profile *mz_recording_profile(struct mz_recording *r, struct mz_error *err)
 {
+	struct mz_error why = {0};
 	int ret;
 
 	if (r->read)
 		return &r->profile;
-	if (r->kind == MZ_RECORDING_KMAP)
-		ret = profile_of_model(r, err);
-	else if (r->kind == MZ_RECORDING_SUMS)
-		ret = r->read_sums(&r->profile, &r->in, err);
-	else
-		ret = profile_of_events(r, err);
-	r->read = ret >= 0;
-	return ret < 0 ? NULL : &r->profile;
+	if (!r->why.code) {
+		if (r->kind == MZ_RECORDING_KMAP)
+			ret = profile_of_model(r, &why);
+		else if (r->kind == MZ_RECORDING_SUMS)
+			ret = r->read_sums(&r->profile, &r->in, &why);
+		else
+			ret = profile_of_events(r, &why);
+		r->read = ret >= 0;
+		if (r->read)
+			return &r->profile;
+		r->why = why;
+	}
+	fail_again(r, err);
+	return NULL;
 }
 
 /* Of sums that were added up, each part ended at a place of its own. */

@@ -43,7 +43,8 @@ struct mz_recording {
 	struct mz_kmap *kmap;
 	struct mz_events *events;
 	struct mz_profile profile;
-	bool read; /* the profile is filled */
+	bool read;	     /* the profile is filled */
+	struct mz_error why; /* its contents could not be read, and cannot be read again */
 };
 
 /* One file ("-": standard input) or folder, or several files of a kernel trace. o: NULL

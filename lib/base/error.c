@@ -65,6 +65,11 @@ int mz_error_code(const struct mz_error *err)
 	return err && err->code ? -err->code : -EIO;
 }
 
+int mz_fail_option(struct mz_error *err)
+{
+	return mz_fail(err, E2BIG, "this libmemorizer is too old for an option of the program");
+}
+
 void *mz_zalloc(size_t size, struct mz_error *err)
 {
 	void *p = calloc(1, size);

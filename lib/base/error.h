@@ -19,6 +19,8 @@ int mz_fail_memory(struct mz_error *err);
 /* For callers of a function that has returned NULL: -errno, as it set the error. -EIO if nobody
  * asked for the error. */
 int mz_error_code(const struct mz_error *err);
+/* For options, flags and reserved members that this version does not know. */
+int mz_fail_option(struct mz_error *err);
 /* Memory of zeros; NULL with the error set. */
 void *mz_zalloc(size_t size, struct mz_error *err);
 

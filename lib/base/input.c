@@ -28,6 +28,8 @@ int mz_input_open(struct mz_input *in, const char *path, struct mz_error *err)
 	struct stat st;
 	int ret, fd;
 
+	if (!path)
+		return mz_fail(err, EINVAL, "no file is named");
 	if (!strcmp(path, "-"))
 		return mz_input_fd(in, STDIN_FILENO, "standard input", err);
 	fd = open(path, O_RDONLY | O_CLOEXEC);

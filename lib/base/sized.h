@@ -11,7 +11,7 @@
  * caller knows becomes 0. -EINVAL: the caller did not set the size. */
 static inline int mz_sized_give(void *to, const void *from, size_t size)
 {
-	size_t have = *(const size_t *)to;
+	size_t have = to ? *(const size_t *)to : 0;
 
 	if (have < sizeof(have))
 		return -EINVAL;

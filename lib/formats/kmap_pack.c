@@ -6,6 +6,7 @@
 
 #include "formats/kmap_events.h"
 #include "trace/wire.h"
+#include "trace/writer.h"
 
 void mz_kmap_packer_init(struct mz_kmap_packer *p, struct mz_writer *w)
 {
@@ -21,7 +22,7 @@ void mz_kmap_packer_deinit(struct mz_kmap_packer *p)
 /* The writer is called with batches: one call per event would cost more than the event. */
 static int flush(struct mz_kmap_packer *p)
 {
-	int ret = p->n ? mz_writer_add(p->w, p->ev, p->n) : 0;
+	int ret = p->n ? mz_writer_put(p->w, p->ev, p->n) : 0;
 
 	p->events += p->n;
 	p->n = 0;

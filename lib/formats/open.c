@@ -184,6 +184,10 @@ struct mz_reader *mz_reader_open_with(const char *path, unsigned flags, struct m
 {
 	struct mz_input in;
 
+	if (flags & ~(unsigned)MZ_OPEN_LARGE) {
+		errno = -mz_fail_option(err);
+		return NULL;
+	}
 	return open_or_fail(mz_input_open(&in, path, err), &in, flags, err);
 }
 

@@ -50,7 +50,7 @@ static int flush_batch(struct kmem_drain *d)
 	int ret = 0;
 
 	if (d->batched)
-		ret = keep_error(d, mz_writer_add(d->w, d->batch, d->batched));
+		ret = keep_error(d, mz_writer_put(d->w, d->batch, d->batched));
 	d->batched = 0;
 	return ret;
 }

@@ -257,7 +257,7 @@ int mz_user_program_flush(struct mz_user_files *f, struct mz_user_program *m)
 
 	mz_writer_beside(m->writer, f->beside);
 	mz_writer_hurry(m->writer, f->behind);
-	ret = mz_writer_add(m->writer, m->batch, m->count);
+	ret = mz_writer_put(m->writer, m->batch, m->count);
 	m->count = 0;
 	if (!ret)
 		ret = keep_to_share(f, m);

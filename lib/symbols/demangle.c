@@ -4,12 +4,14 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/single_threaded.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,8 +29,9 @@ struct mz_demangle *mz_demangle_new(void)
 
 	if (!d)
 		return NULL;
-	d->fd = -1;
+	d->fd = d->helper = -1;
 	d->library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+	d->release = free;
 	if (d->library)
 		*(void **)&d->call = dlsym(d->library, "__cxa_demangle");
 	return d;
@@ -39,12 +42,14 @@ static void stop_helper(struct mz_demangle *d)
 	if (d->fd >= 0)
 		close(d->fd);
 	d->fd = -1;
-	if (d->helper > 0) {
-		kill(d->helper, SIGKILL);
-		while (waitpid(d->helper, NULL, 0) < 0 && errno == EINTR)
+	if (d->helper >= 0) {
+		syscall(SYS_pidfd_send_signal, d->helper, SIGKILL, NULL, 0);
+		while (waitid(P_PIDFD, (id_t)d->helper, NULL, WEXITED | __WCLONE) < 0 &&
+		       errno == EINTR)
 			;
+		close(d->helper);
 	}
-	d->helper = 0;
+	d->helper = -1;
 }
 
 void mz_demangle_free(struct mz_demangle *d)
@@ -69,7 +74,7 @@ static size_t demangle(const struct mz_demangle *d, const char *name, char *text
 	if (len)
 		memcpy(text, made, len);
 	text[len] = '\0';
-	free(made);
+	d->release(made);
 	return len;
 }
 
@@ -101,18 +106,30 @@ static bool move_all(int fd, void *data, size_t n, bool out)
 	return true;
 }
 
+/* Pages of data. Not by stdio, which takes locks. */
+static unsigned long data_pages(void)
+{
+	char text[256], *p = text;
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		_exit(1);
+	close(fd);
+	text[n] = '\0';
+	/* size resident shared text lib data */
+	for (int i = 0; i < 5; i++)
+		strtoul(p, &p, 10);
+	return strtoul(p, NULL, 10);
+}
+
 /* What we have, and not much more. The address space of the parent is ours, too, so only
  * what is added counts. */
 static void limit_myself(void)
 {
 	struct rlimit cpu = {CPU_SECONDS, CPU_SECONDS}, none = {0, 0}, data;
-	unsigned long pages = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long pages = data_pages();
 
-	/* size resident shared text lib data */
-	if (!f || fscanf(f, "%*u %*u %*u %*u %*u %lu", &pages) != 1)
-		_exit(1);
-	fclose(f);
 	data.rlim_cur = data.rlim_max = pages * (rlim_t)sysconf(_SC_PAGESIZE) + MEMORY;
 	if (setrlimit(RLIMIT_DATA, &data) || setrlimit(RLIMIT_CPU, &cpu) ||
 	    setrlimit(RLIMIT_CORE, &none))
@@ -139,23 +156,58 @@ static void help(struct mz_demangle *d, int fd)
 	_exit(0);
 }
 
+/* A copy of this process, as of fork(), that belongs to the library alone: it sends no signal when
+ * it ends, and only who has its descriptor can wait for it. In the child: -1. */
+static int copy_process(bool *is_child)
+{
+	int pidfd = -1;
+	long pid = syscall(SYS_clone, CLONE_PIDFD, NULL, &pidfd, NULL, NULL);
+
+	*is_child = !pid;
+	return pid > 0 ? pidfd : -1;
+}
+
+/* Unlike fork(), this does not wait until no other thread is inside malloc(), whose locks may then
+ * be held forever in the child: it gets a C++ library with a C library of its own. */
+static void *own_library(struct mz_demangle *child)
+{
+	void *own, *call, *release;
+
+	if (__libc_single_threaded)
+		return NULL;
+	own = dlmopen(LM_ID_NEWLM, "libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+	call = own ? dlsym(own, "__cxa_demangle") : NULL;
+	release = own ? dlsym(own, "free") : NULL;
+	if (call && release) {
+		*(void **)&child->call = call;
+		*(void **)&child->release = release;
+	}
+	return own;
+}
+
 static bool start_helper(struct mz_demangle *d)
 {
+	struct mz_demangle before = {.call = d->call, .release = d->release};
+	bool is_child;
+	void *own;
 	int fds[2];
 
 	if (d->fd >= 0)
 		return true;
 	if (d->starts++ >= STARTS || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
 		return false;
-	d->helper = fork();
-	if (!d->helper)
+	own = own_library(d);
+	d->helper = copy_process(&is_child);
+	if (is_child)
 		help(d, fds[1]);
+	d->call = before.call;
+	d->release = before.release;
+	if (own)
+		dlclose(own);
 	close(fds[1]);
 	d->fd = fds[0];
-	if (d->helper < 0) {
-		d->helper = 0;
+	if (d->helper < 0)
 		stop_helper(d);
-	}
 	return d->fd >= 0;
 }
 

@@ -2,23 +2,25 @@
 /* C++ names made readable, by the C++ library of the machine. */
 /*
  * A name may come from a hostile file, and 263 bytes of it can stand for gigabytes; so every name
- * that could grow is handed to a process of its own, which has little memory and time.
+ * that could grow is handed to a process of its own, which has little memory and time. A program
+ * that uses the library does not notice that process: no wait() returns it, and its end raises no
+ * signal.
  */
 #ifndef MZ_SYMBOLS_DEMANGLE_H
 #define MZ_SYMBOLS_DEMANGLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #define MZ_DEMANGLE_NAME 8192  /* bytes of a name as it is */
 #define MZ_DEMANGLE_MAX	 65536 /* ... and as it becomes */
 
 struct mz_demangle {
 	char *(*call)(const char *, char *, size_t *, int *);
-	void *library; /* NULL: there is none, and names stay as they are */
-	pid_t helper;  /* 0: not started */
-	int fd;	       /* to the helper */
+	void (*release)(void *); /* what call returned */
+	void *library;		 /* NULL: there is none, and names stay as they are */
+	int helper;		 /* descriptor of the process; -1: not started */
+	int fd;			 /* to the helper */
 	unsigned starts;
 	char text[MZ_DEMANGLE_MAX];
 };

@@ -430,12 +430,27 @@ const struct mz_attr *mz_reader_find_attr(const struct mz_reader *r, const char 
 	return NULL;
 }
 
+/* What a call asked for in vain is no error of the reading. */
+static int refuse(struct mz_reader *r, int code, const char *why)
+{
+	r->refused = (struct mz_error){0};
+	return mz_fail(&r->refused, code, "%s: %s", r->in.name, why);
+}
+
 int mz_reader_select(struct mz_reader *r, const struct mz_select *select)
 {
 	struct mz_container *c = as_container(r);
 
-	if (!c || c->started)
-		return -EINVAL;
+	if (!c)
+		return refuse(r, EINVAL, "events can be selected of a container only");
+	if (c->started || !select)
+		return refuse(r, EINVAL,
+			      select ? "events are selected before the first is read"
+				     : "nothing is selected");
+	if (select->reserved[0] | select->reserved[1] | select->reserved[2]) {
+		r->refused = (struct mz_error){0};
+		return mz_fail_option(&r->refused);
+	}
 	c->select = *select;
 	c->selecting = true;
 	return 0;
@@ -447,10 +462,12 @@ int mz_reader_summary(struct mz_reader *r, struct mz_summary *summary)
 	struct mz_summary ours;
 
 	if (!c)
-		return -EINVAL;
+		return refuse(r, EINVAL, "only a container has a summary");
 	if (!c->seekable)
-		return -ESPIPE;
+		return refuse(r, ESPIPE, "a container in a pipe has no summary before its end");
 	mz_container_scan_summary(&c->scan, &ours);
 	ours.damaged += c->damaged;
-	return mz_sized_give(summary, &ours, sizeof(ours));
+	if (mz_sized_give(summary, &ours, sizeof(ours)) < 0)
+		return refuse(r, EINVAL, "the size of the summary is not set");
+	return 0;
 }

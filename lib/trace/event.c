@@ -67,6 +67,21 @@ void mz_event_multiply(struct mz_event *ev)
 	ev->size = total;
 }
 
+const char *mz_event_fault(const struct mz_event *ev)
+{
+	if (!ev->call || ev->call >= MZ_CALLS)
+		return "there is no such call";
+	if (ev->kind != mz_calls[ev->call].kind)
+		return "its call does not make events of its kind";
+	if (ev->has & ~MZ_HAS_ALL)
+		return "it has a field that is not in enum mz_field";
+	if (ev->kind == MZ_LOST && ev->arg >= MZ_LOSSES)
+		return "there is no such cause of a loss";
+	if (ev->kind == MZ_MARK && ev->arg > UINT32_MAX)
+		return "its text is not in the writer's table of strings";
+	return NULL;
+}
+
 const char *mz_call_name(enum mz_call call)
 {
 	return (unsigned)call < MZ_CALLS ? mz_calls[call].name : NULL;

@@ -31,6 +31,9 @@ extern const struct mz_call_info mz_calls[MZ_CALLS];
 /* An array of ev->arg elements of ev->size bytes: makes size the whole of it. */
 void mz_event_multiply(struct mz_event *ev);
 
+/* What is wrong with an event by itself, so that no reader would take it; NULL = nothing. */
+const char *mz_event_fault(const struct mz_event *ev);
+
 /* Is this event selected? A container first skips whole chunks by its index; for other formats this
  * is the only test. */
 bool mz_select_takes(const struct mz_select *s, const struct mz_event *ev);

@@ -130,7 +130,7 @@ uint32_t mz_reader_fields(const struct mz_reader *r)
 
 const struct mz_error *mz_reader_error(const struct mz_reader *r)
 {
-	return &r->error;
+	return r->error.code ? &r->error : &r->refused;
 }
 
 const struct mz_tables *mz_reader_tables(const struct mz_reader *r)

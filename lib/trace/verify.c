@@ -296,13 +296,25 @@ static int give(const struct check *c, struct mz_verify *to, struct mz_error *er
 	return 0;
 }
 
+/* The caller knows a longer structure, and has set something there. */
+static bool asks_for_more(const struct mz_verify *v)
+{
+	for (size_t i = sizeof(*v); v && i < v->size; i++)
+		if (((const char *)v)[i])
+			return true;
+	return false;
+}
+
 int mz_verify_file_with(const char *path, unsigned flags, struct mz_verify *v, mz_verify_note *note,
 			void *arg, struct mz_error *err)
 {
 	struct mz_input in;
 	struct check c = {.in = &in, .note = note, .arg = arg};
-	int ret = mz_input_open(&in, path, err);
+	int ret;
 
+	if (flags & ~(unsigned)MZ_OPEN_LARGE || asks_for_more(v))
+		return mz_fail_option(err);
+	ret = mz_input_open(&in, path, err);
 	if (ret < 0)
 		return ret;
 	in.budget.large = flags & MZ_OPEN_LARGE;

@@ -9,6 +9,7 @@
 #include "base/beside.h"
 #include "base/error.h"
 #include "trace/block.h"
+#include "trace/event.h"
 #include "trace/stack_tree.h"
 #include "trace/writer.h"
 
@@ -37,6 +38,9 @@ struct mz_stream {
 	 * above */
 	struct mz_encoder *other;
 	struct mz_beside thread;
+	/* for the check of events of other programs */
+	uint64_t last_time;
+	uint32_t known_strings, known_stacks; /* at least so many there are */
 };
 
 struct mz_writer {
@@ -57,6 +61,7 @@ struct mz_writer {
 	int level; /* of zstd, for chunks; 0: the usual one */
 	bool beside;
 	struct mz_error error;
+	struct mz_error refused; /* what a call asked for in vain: the file is as it was */
 };
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -279,12 +284,29 @@ static int start_file(struct mz_writer *w, const char *path, int fd, unsigned ho
 	return mz_atomic_file_append(&w->file, header, sizeof(header), NULL, 0, &w->error);
 }
 
+static int check_options(const char *path, const struct mz_writer_options *o, struct mz_error *err)
+{
+	if (!path || !*path)
+		return mz_fail(err, EINVAL, "the trace to be written has no name");
+	if (!o)
+		return 0;
+	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(*o->reserved); i++)
+		if (o->reserved[i])
+			return mz_fail_option(err);
+	return o->drop & ~(uint32_t)MZ_HAS_ALL ? mz_fail_option(err) : 0;
+}
+
 static struct mz_writer *open_writer(const char *path, int fd, unsigned how,
 				     const struct mz_writer_options *options, struct mz_error *err)
 {
-	struct mz_writer *w = new_writer(options);
-	int ret;
+	struct mz_writer *w;
+	int ret = check_options(path, options, err);
 
+	if (ret < 0) {
+		errno = -ret;
+		return NULL;
+	}
+	w = new_writer(options);
 	if (!w) {
 		mz_fail_memory(err);
 		errno = ENOMEM;
@@ -319,7 +341,7 @@ struct mz_writer *mz_writer_open_file(const char *path, const struct mz_writer_o
 struct mz_writer *mz_writer_open_fd(int fd, const char *name,
 				    const struct mz_writer_options *options, struct mz_error *err)
 {
-	return open_writer(name, fd, 0, options, err);
+	return open_writer(name ? name : "descriptor", fd, 0, options, err);
 }
 
 static void wait_for_all(struct mz_writer *w)
@@ -349,6 +371,8 @@ int mz_writer_close(struct mz_writer *w, struct mz_error *err)
 {
 	int ret;
 
+	if (!w)
+		return mz_fail(err, EINVAL, "there is no writer");
 	wait_for_all(w);
 	/* the program has ended, and short recordings are one chunk; of a long one it is little */
 	if (w->level == EASY_LEVEL && is_short(w))
@@ -404,7 +428,7 @@ void mz_writer_beside(struct mz_writer *w, bool beside)
 
 const struct mz_error *mz_writer_error(const struct mz_writer *w)
 {
-	return &w->error;
+	return w->error.code ? &w->error : &w->refused;
 }
 
 /* ---- attributes, strings, stacks ---------------------------------------- */
@@ -413,6 +437,8 @@ static int set_attr(struct mz_writer *w, const struct mz_attr *attr)
 {
 	int ret;
 
+	if (!attr->key || (!attr->data && (attr->size || attr->type == MZ_ATTR_TEXT)))
+		return -EINVAL;
 	pthread_mutex_lock(&w->lock);
 	for (size_t i = 0; i < w->attrs_out; i++) {
 		if (!strcmp(w->attrs.v[i].key, attr->key)) {
@@ -429,9 +455,10 @@ static int set_attr(struct mz_writer *w, const struct mz_attr *attr)
 
 int mz_writer_set_text(struct mz_writer *w, const char *key, const char *text)
 {
-	return set_attr(
-		w, &(struct mz_attr){
-			   .key = key, .type = MZ_ATTR_TEXT, .data = text, .size = strlen(text)});
+	return set_attr(w, &(struct mz_attr){.key = key,
+					     .type = MZ_ATTR_TEXT,
+					     .data = text,
+					     .size = text ? strlen(text) : 0});
 }
 
 int mz_writer_set_number(struct mz_writer *w, const char *key, uint64_t number)
@@ -688,7 +715,7 @@ static bool is_full(const struct mz_stream *s)
 
 /* Events are handed over in small parts, so that the check for a full chunk comes often
  * enough. */
-int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n)
+int mz_stream_put(struct mz_stream *s, const struct mz_event *ev, size_t n)
 {
 	while (n) {
 		size_t part = n < 512 ? n : 512;
@@ -696,7 +723,12 @@ int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n)
 
 		if (took < 0) {
 			pthread_mutex_lock(&s->writer->lock);
-			mz_fail_memory(&s->writer->error);
+			if (took == -ENOMEM)
+				mz_fail_memory(&s->writer->error);
+			else
+				mz_fail(&s->writer->error, (int)-took,
+					"%s: an event does not fit into a chunk",
+					s->writer->file.path);
 			pthread_mutex_unlock(&s->writer->lock);
 			return (int)took;
 		}
@@ -711,6 +743,70 @@ int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n)
 	}
 	return 0;
 }
+
+/* ---- events of other programs -------------------------------------------- */
+
+/* The tables are the writer's: they are counted when a number is above those that were there. */
+static void count_tables(struct mz_stream *s)
+{
+	pthread_mutex_lock(&s->writer->lock);
+	s->known_strings = mz_tables_strings(s->writer->tables);
+	s->known_stacks = mz_tables_stacks(s->writer->tables);
+	pthread_mutex_unlock(&s->writer->lock);
+}
+
+static const char *fault_of(struct mz_stream *s, const struct mz_event *ev, uint64_t last_time)
+{
+	uint32_t stack = ev->has & MZ_HAS_SITE ? ev->site : 0;
+	uint32_t string = ev->has & MZ_HAS_CACHE ? ev->cache : 0;
+	const char *fault = mz_event_fault(ev);
+
+	if (fault)
+		return fault;
+	if (ev->has & MZ_HAS_TIME && ev->time < last_time)
+		return "it is earlier than the one before it in its stream";
+	if (ev->kind == MZ_MARK && ev->arg > string)
+		string = (uint32_t)ev->arg;
+	if (stack > s->known_stacks || string > s->known_strings)
+		count_tables(s);
+	if (stack > s->known_stacks)
+		return "its site is not in the writer's table of stacks";
+	return string > s->known_strings ? "its text is not in the writer's table of strings"
+					 : NULL;
+}
+
+/* One event that a reader would not take costs all others of its chunk. */
+static int check_events(struct mz_stream *s, const struct mz_event *ev, size_t n)
+{
+	struct mz_writer *w = s->writer;
+	uint64_t time = s->last_time;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *fault = fault_of(s, &ev[i], time);
+
+		if (fault) {
+			pthread_mutex_lock(&w->lock);
+			w->refused = (struct mz_error){0};
+			mz_fail(&w->refused, EINVAL, "%s: event %zu of %zu (kind %u, call %u): %s",
+				w->file.path, i + 1, n, ev[i].kind, ev[i].call, fault);
+			pthread_mutex_unlock(&w->lock);
+			return -EINVAL;
+		}
+		if (ev[i].has & MZ_HAS_TIME)
+			time = ev[i].time;
+	}
+	s->last_time = time;
+	return 0;
+}
+
+int mz_stream_add(struct mz_stream *s, const struct mz_event *ev, size_t n)
+{
+	int ret = check_events(s, ev, n);
+
+	return ret < 0 ? ret : mz_stream_put(s, ev, n);
+}
+
+/* ---- memory ------------------------------------------------------------- */
 
 size_t mz_writer_memory(const struct mz_writer *w)
 {
@@ -737,6 +833,13 @@ static int own_stream(struct mz_writer *w)
 	if (!w->own)
 		w->own = mz_writer_stream(w);
 	return w->own ? 0 : mz_fail_memory(&w->error);
+}
+
+int mz_writer_put(struct mz_writer *w, const struct mz_event *ev, size_t n)
+{
+	int ret = own_stream(w);
+
+	return ret < 0 ? ret : mz_stream_put(w->own, ev, n);
 }
 
 int mz_writer_add(struct mz_writer *w, const struct mz_event *ev, size_t n)

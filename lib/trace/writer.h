@@ -5,6 +5,11 @@
 
 #include <memorizer.h>
 
+/* As mz_writer_add() and mz_stream_add(), of events that this program has made or read itself: they
+ * are not checked one by one. */
+int mz_writer_put(struct mz_writer *w, const struct mz_event *ev, size_t n);
+int mz_stream_put(struct mz_stream *s, const struct mz_event *ev, size_t n);
+
 /* As mz_writer_open(), for a name that the user did not give: only as a regular file. Another
  * user may have made a pipe of that name, and opening one may block forever. */
 struct mz_writer *mz_writer_open_file(const char *path, const struct mz_writer_options *options,
@@ -24,7 +29,7 @@ void mz_writer_beside(struct mz_writer *w, bool beside);
 /* What the events that are not in the file yet take: bytes, about. */
 size_t mz_writer_memory(const struct mz_writer *w);
 /* Write them, and give their memory back; unless there are so few that it is not worth it. 0 or
- * -errno, as mz_writer_add(). */
+ * -errno, as mz_writer_put(). */
 int mz_writer_shrink(struct mz_writer *w);
 
 /* The addresses of the stacks so far, in no particular order, some of them more than once; up to

@@ -4,6 +4,7 @@ commands said (report.json, git.json, lifetimes.json, matrix.json, object.json).
 import csv
 import json
 import sys
+import threading
 
 import memorizer
 
@@ -25,6 +26,67 @@ def raises(name, code, call, *args, **more):
         check(name, "no error", code)
     except memorizer.Error as e:
         check(name, e.errno, code)
+
+
+def refuses(name, kind, text, call, *args, **more):
+    try:
+        call(*args, **more)
+        check(name, "no error", kind)
+    except kind as e:
+        check(name, text in str(e), True)
+
+
+def wrong(path, map):
+    refuses("a missing file is one for Python, too", FileNotFoundError, "No such file", memorizer.open, "no-such")
+    refuses("and an Error", memorizer.Error, "No such file", memorizer.open, "no-such")
+    refuses("a NUL in a path", ValueError, "NUL", memorizer.open, "a\0b")
+    refuses("a level that there is not", ValueError, "dir, file, function", memorizer.open, map, by="x")
+    refuses("nothing of that name is kept", ValueError, "sums, timeline, layout", memorizer.open, path, want="x")
+    with memorizer.open(path, want="layout") as a:
+        refuses("no such question", ValueError, "written-by", a.ask, "x")
+        refuses("no such comparison", ValueError, "whole", a.compare, a, by="x")
+        refuses("totals without sums", memorizer.Error, "MZ_WANT_SUMS", a.totals)
+        for address in -1, 1 << 64:
+            refuses("an address that is none", ValueError, "64 bits", a.frames, address)
+    with memorizer.open(map) as a:
+        refuses("a NUL in a pattern", ValueError, "NUL", a.ask, "classes", "a\0b")
+        refuses("frames of a map", memorizer.Error, "no events", a.frames, 1)
+    table = memorizer.open(path).ask("sites")
+    pandas, sys.modules["pandas"] = sys.modules.get("pandas"), None
+    refuses("no pandas", ImportError, "data frames need pandas", table.dataframe)
+    del sys.modules["pandas"]
+    if pandas:
+        sys.modules["pandas"] = pandas
+
+
+def together(*calls):
+    threads = [threading.Thread(target=c) for c in calls]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
+def threads(path):
+    """An Analysis that threads share: no event twice, and none after it is closed."""
+    with memorizer.open(path) as a, memorizer.open(path) as b:
+        counts, rows = [], []
+        together(*[lambda: counts.append(sum(1 for _ in a.events()))] * 4)
+        check("four threads read", sum(counts), a.totals()["events"])
+        together(*[lambda: rows.append(len(a.compare(b))), lambda: rows.append(len(b.compare(a)))] * 3)
+        check("and compare", len(set(rows)), 1)
+    for _ in range(20):
+        a, seen = memorizer.open(path), []
+
+        def read():
+            try:
+                for ev in a.events():
+                    seen.append(ev.kind)
+                    a.stack(ev.site)
+            except ValueError as e:
+                seen.append(str(e))
+        together(read, read, a.close)
+    check("closed while they read", set(seen) - {"alloc", "free", "realloc", "the analysis is closed"}, set())
 
 
 def doublings(values):
@@ -195,4 +257,6 @@ compare(sys.argv[1], sys.argv[2], sys.argv[3])
 privilege("own/own.kmap")
 trace(sys.argv[2])
 kmap(sys.argv[3])
+wrong(sys.argv[1], sys.argv[3])
+threads(sys.argv[2])
 sys.exit(failures != 0)

@@ -111,7 +111,7 @@ static bool write_events(const struct mz_event *ev, size_t n, const struct mz_wr
 		size_t k = 1 + rnd(700);
 
 		k = k < n - at ? k : n - at;
-		if (mz_writer_add(w, ev + at, k) < 0)
+		if (mz_writer_put(w, ev + at, k) < 0)
 			break;
 		at += k;
 	}
@@ -399,6 +399,72 @@ static void many_producers(void)
 	free(back);
 }
 
+static void refuse(struct mz_writer *w, struct mz_event ev, const char *why)
+{
+	struct mz_event three[3] = {
+		{.kind = MZ_ALLOC, .call = MZ_CALL_MALLOC, .object = 90}, ev, ev};
+
+	CHECK_EQ(mz_writer_add(w, three, 3), -EINVAL);
+	CHECK_EQ(mz_writer_error(w)->code, EINVAL);
+	if (!strstr(mz_writer_error(w)->text, why) ||
+	    !strstr(mz_writer_error(w)->text, "event 2 of 3"))
+		CHECK(!printf("# %s\n", mz_writer_error(w)->text));
+}
+
+/* One event that a reader does not take would cost its whole chunk: the writer refuses it, and the
+ * file is none the worse. */
+static void events_of_other_programs(void)
+{
+	struct mz_writer_options o = {.overwrite = true};
+	struct mz_writer *w = mz_writer_open(path, &o, NULL);
+	struct mz_event good = {.kind = MZ_ALLOC,
+				.call = MZ_CALL_MALLOC,
+				.has = MZ_HAS_TIME | MZ_HAS_SITE,
+				.time = 100,
+				.object = 1,
+				.size = 8};
+	struct mz_event bad = good, lost = {.kind = MZ_LOST, .call = MZ_CALL_LOST, .size = 2};
+	struct mz_event mark = {.kind = MZ_MARK, .call = MZ_CALL_MARK, .arg = 1};
+	struct mz_event *back;
+
+	CHECK(w && mz_writer_error(w)->code == 0);
+	good.site = mz_writer_stack(w, (uint64_t[]){7, 8}, 2);
+	CHECK_EQ(mz_writer_add(w, &good, 1), 0);
+	bad.call = 99;
+	refuse(w, bad, "no such call");
+	bad.call = MZ_CALL_NONE;
+	refuse(w, bad, "no such call");
+	bad.call = MZ_CALL_FREE;
+	refuse(w, bad, "of its kind");
+	bad = good;
+	bad.kind = 77;
+	refuse(w, bad, "of its kind");
+	bad = good;
+	bad.has |= 1 << 15;
+	refuse(w, bad, "enum mz_field");
+	bad = good;
+	bad.site = 2;
+	refuse(w, bad, "stacks");
+	bad = good;
+	bad.cache = 1;
+	bad.has |= MZ_HAS_CACHE;
+	refuse(w, bad, "strings");
+	bad = good;
+	bad.time = 99;
+	refuse(w, bad, "earlier");
+	refuse(w, mark, "strings");
+	mark.arg = UINT64_MAX;
+	refuse(w, mark, "strings");
+	lost.arg = MZ_LOSSES;
+	refuse(w, lost, "cause");
+	mark.arg = mz_writer_string(w, "now it is there", 15);
+	CHECK_EQ(mz_writer_add(w, &mark, 1), 0);
+	CHECK_EQ(mz_writer_close(w, NULL), 0);
+	CHECK_EQ(mz_verify_file(path, NULL, NULL, NULL, NULL), 0);
+	CHECK_EQ(read_events(&back, NULL), 2);
+	free(back);
+}
+
 /* The summary comes from the index and is right. */
 static void summary(void)
 {
@@ -459,7 +525,7 @@ static void write_beside(const struct mz_event *ev, size_t n, unsigned mostly, b
 		mz_writer_beside(w, at / 500 % 7 < mostly);
 		if (stacks)
 			CHECK(mz_writer_stack(w, ips, 3));
-		CHECK(!mz_writer_add(w, ev + at, 500));
+		CHECK(!mz_writer_put(w, ev + at, 500));
 	}
 	CHECK(!mz_writer_close(w, NULL));
 }
@@ -532,7 +598,7 @@ static long memory_of_writer(unsigned batches)
 		for (unsigned i = 0; i < 330; i++) {
 			many_blocks(ev, 4096, &time);
 			mz_writer_beside(w, batches && i / batches % 2);
-			if (mz_writer_add(w, ev, 4096) < 0)
+			if (mz_writer_put(w, ev, 4096) < 0)
 				_exit(1);
 		}
 		_exit(mz_writer_close(w, NULL) < 0);
@@ -664,7 +730,7 @@ static size_t write_recording(const struct mz_event *ev, size_t n, size_t stacks
 			ips[k] = frame(i, k);
 		CHECK_EQ(mz_writer_stack(w, ips, 6), i + 1);
 	}
-	CHECK(!mz_writer_add(w, ev, n));
+	CHECK(!mz_writer_put(w, ev, n));
 	CHECK(!mz_writer_close(w, NULL));
 	free(file_bytes(&size));
 	return size;
@@ -784,6 +850,7 @@ int main(void)
 	RUN(lost_tables);
 	RUN(selection);
 	RUN(many_producers);
+	RUN(events_of_other_programs);
 	RUN(summary);
 	RUN(packed_beside);
 #ifndef __SANITIZE_ADDRESS__

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* C++ names: real ones become readable, and those made to grow cost little. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "symbols/demangle.h"
 #include "tests/unit/test.h"
@@ -95,6 +99,69 @@ static void deep_names(void)
 	free(name);
 }
 
+static volatile sig_atomic_t signals;
+
+static void child_ended(int number)
+{
+	(void)number;
+	signals++;
+}
+
+/* A program that reaps its children must not meet the helper, nor wait for it forever. */
+static void the_helper_is_nobodys_child(void)
+{
+	struct sigaction action = {.sa_handler = child_ended}, before;
+	char name[1024];
+
+	sigaction(SIGCHLD, &action, &before);
+	make_growing(name, 4);
+	CHECK(!d->call || mz_demangle(d, name));
+	CHECK(!d->call || d->helper >= 0);
+	CHECK(wait(NULL) < 0 && errno == ECHILD);
+	make_growing(name, 26); /* ends it */
+	CHECK(is(name, NULL));
+	make_growing(name, 4);
+	CHECK(!d->call || (mz_demangle(d, name) && d->helper >= 0));
+	mz_demangle_free(d);
+	d = NULL;
+	CHECK_EQ(signals, 0);
+	/* and nothing is left of it */
+	CHECK(waitpid(-1, NULL, __WALL | WNOHANG) < 0 && errno == ECHILD);
+	sigaction(SIGCHLD, &before, NULL);
+}
+
+static bool stop;
+
+static void *allocate(void *arg)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		void *volatile p = malloc(3000);
+
+		free(p);
+	}
+	return arg;
+}
+
+/* Other threads are inside malloc() when it starts. */
+static void beside_other_threads(void)
+{
+	pthread_t threads[3];
+	char name[1024];
+
+	make_growing(name, 4);
+	for (int i = 0; i < 3; i++)
+		CHECK(!pthread_create(&threads[i], NULL, allocate, NULL));
+	for (int i = 0; i < 20; i++) {
+		d = mz_demangle_new();
+		CHECK(d && (!d->call || mz_demangle(d, name)));
+		CHECK(!d || !d->call || is("_ZN3foo3barEv", "foo::bar()"));
+		mz_demangle_free(d);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+}
+
 int main(void)
 {
 	d = mz_demangle_new();
@@ -105,6 +172,10 @@ int main(void)
 	mz_demangle_free(d);
 	d = mz_demangle_new();
 	RUN(names_that_grow);
-	mz_demangle_free(d);
+	d = mz_demangle_new();
+	if (!d)
+		return 1;
+	RUN(the_helper_is_nobodys_child);
+	RUN(beside_other_threads);
 	return test_end();
 }

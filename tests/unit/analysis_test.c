@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a user of the library is told when something is wrong: each time, and about the right call.
+ */
+#include <errno.h>
+#include <memorizer.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/test.h"
+
+static char folder[] = "/tmp/analysis_test.XXXXXX";
+static char path[64];
+
+static const char good_map[] = "ffffffff81000010,7,ffff888000001000,8,1,0,0,KMALLOC,sh,kmalloc-8\n"
+			       "  ffffffff81000020,3,4\n";
+static const char bad_map[] =
+	"ffffffff81000010,7,ffff888000001000,8,1,0,0,KMALLOC,sh,kmalloc-8\n"
+	"  ffffffff81000020,3,4\n"
+	"  nonsense,1,2\n"
+	"ffffffff81000010,7,ffff888000002000,16,1,0,0,KMALLOC,sh,kmalloc-16\n";
+static const char bad_trace[] = "malloc(8) = 10\nmalloc(16) = 20\nnonsense\nfree(10)\n";
+static const char good_trace[] = "malloc(8) = 10\nmalloc(16) = 20\nfree(10)\n";
+
+static void put(const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+static struct mz_analysis *open_text(const char *text, uint32_t want)
+{
+	struct mz_analysis_options o = {.size = sizeof(o), .want = want, .by = MZ_KMAP_BY_SITE};
+	const char *paths[] = {path};
+	struct mz_analysis *a;
+
+	put(text);
+	a = mz_analysis_open(paths, 1, &o, NULL);
+	CHECK(a);
+	if (!a)
+		exit(1);
+	return a;
+}
+
+/* The question fails with this code and a text that contains this; the handle says the same. */
+static void fails(struct mz_analysis *a, enum mz_question q, int code, const char *text)
+{
+	struct mz_error err = {0};
+	struct mz_result_table *t = mz_analysis_ask(a, q, NULL, &err);
+
+	CHECK(!t);
+	CHECK_EQ(err.code, code);
+	CHECK(strstr(err.text, text));
+	CHECK_EQ(mz_analysis_error(a)->code, code);
+	CHECK(strstr(mz_analysis_error(a)->text, text));
+	mz_result_free(t);
+}
+
+static size_t rows(struct mz_analysis *a, enum mz_question q)
+{
+	struct mz_result_table *t = mz_analysis_ask(a, q, NULL, NULL);
+	size_t n = t ? mz_result_rows(t) : 0;
+
+	CHECK(t);
+	mz_result_free(t);
+	return n;
+}
+
+/* Half a map is no answer, the second time as the first. */
+static void damaged_maps(void)
+{
+	struct mz_analysis *a = open_text(bad_map, 0), *b;
+	struct mz_error err = {0};
+
+	for (int i = 0; i < 2; i++)
+		fails(a, MZ_ASK_CLASSES, EINVAL, "line 3");
+	fails(a, MZ_ASK_UNUSED, EINVAL, "line 3"); /* at another level */
+	CHECK_EQ(mz_analysis_number(a, "accesses"), 0);
+	CHECK(!mz_analysis_compare(a, a, NULL, &err) && strstr(err.text, "line 3"));
+	mz_analysis_close(a);
+
+	a = open_text(bad_map, 0);
+	b = open_text(bad_map, 0);
+	for (int i = 0; i < 2; i++) {
+		err = (struct mz_error){0};
+		CHECK(!mz_analysis_compare(a, b, NULL, &err) && strstr(err.text, "line 3"));
+	}
+	fails(a, MZ_ASK_CLASSES, EINVAL, "line 3");
+	mz_analysis_close(a);
+	mz_analysis_close(b);
+}
+
+static void damaged_traces(void)
+{
+	struct mz_totals totals = {.size = sizeof(totals)};
+	struct mz_analysis *a = open_text(bad_trace, 0);
+	struct mz_event ev;
+
+	for (int i = 0; i < 2; i++)
+		fails(a, MZ_ASK_SITES, EINVAL, "line 3");
+	fails(a, MZ_ASK_CLASSES, ENODATA, "only be asked of a KMAP");
+	CHECK_EQ(mz_analysis_totals(a, &totals), -EINVAL);
+	CHECK(strstr(mz_analysis_error(a)->text, "line 3"));
+	CHECK_EQ(mz_analysis_next(a, &ev), -EINVAL);
+	CHECK_EQ(mz_analysis_run(a), -EINVAL);
+	mz_analysis_close(a);
+}
+
+/* What one call cannot do says nothing about the next one. */
+static void questions_that_do_not_fit(void)
+{
+	struct mz_totals totals = {.size = sizeof(totals)};
+	struct mz_analysis *a = open_text(good_map, 0);
+	struct mz_event ev;
+
+	CHECK_EQ(mz_analysis_totals(a, &totals), -ENODATA);
+	CHECK(strstr(mz_analysis_error(a)->text, "no totals"));
+	CHECK_EQ(mz_analysis_next(a, &ev), -ENODATA);
+	CHECK(strstr(mz_analysis_error(a)->text, "no events"));
+	fails(a, MZ_ASK_TOUCHED, EINVAL, "needs the name of a function");
+	fails(a, MZ_ASK_PRIVILEGE, EINVAL, "privilege is measured by folder");
+	fails(a, MZ_ASK_SITES, ENODATA, "'sites'");
+	CHECK_EQ(rows(a, MZ_ASK_CLASSES), 1);
+	CHECK_EQ(mz_analysis_error(a)->code, 0);
+	mz_analysis_close(a);
+
+	a = open_text(good_trace, 0);
+	fails(a, MZ_ASK_CLASSES, ENODATA, "'classes'");
+	fails(a, MZ_ASK_LAYOUT, ENODATA, "MZ_WANT_LAYOUT");
+	CHECK_EQ(mz_analysis_next(a, &ev), 1);
+	CHECK_EQ(mz_analysis_totals(a, &totals), 0);
+	CHECK_EQ(totals.events, 3);
+	mz_analysis_close(a);
+}
+
+/* A question at another level reads the map again. If it is gone, the last answer stays. */
+static void maps_that_go_away(void)
+{
+	struct mz_analysis *a = open_text(good_map, 0);
+
+	CHECK_EQ(rows(a, MZ_ASK_CLASSES), 1);
+	CHECK_EQ(mz_analysis_number(a, "accesses"), 1);
+	unlink(path);
+	fails(a, MZ_ASK_ACCESSORS, ENOENT, "No such file");
+	CHECK_EQ(rows(a, MZ_ASK_CLASSES), 1);
+	CHECK_EQ(mz_analysis_number(a, "accesses"), 1);
+	put(good_map);
+	CHECK_EQ(rows(a, MZ_ASK_ACCESSORS), 1);
+	mz_analysis_close(a);
+}
+
+/* Zeros would pass for sums. */
+static void sums_that_were_not_kept(void)
+{
+	struct mz_totals totals = {.size = sizeof(totals)}, none = {0};
+	struct mz_analysis *a = open_text(good_trace, MZ_WANT_LAYOUT);
+
+	CHECK_EQ(mz_analysis_totals(a, &totals), -ENODATA);
+	CHECK(strstr(mz_analysis_error(a)->text, "MZ_WANT_SUMS"));
+	mz_analysis_close(a);
+
+	a = open_text(good_trace, MZ_WANT_SUMS);
+	CHECK_EQ(mz_analysis_totals(a, &none), -EINVAL);
+	CHECK(strstr(mz_analysis_error(a)->text, "size"));
+	CHECK_EQ(mz_analysis_frame(a, 1, 0, &(struct mz_code_frame){0}), -EINVAL);
+	CHECK(strstr(mz_analysis_error(a)->text, "size"));
+	CHECK_EQ(mz_analysis_totals(a, NULL), -EINVAL);
+	CHECK_EQ(mz_analysis_totals(a, &totals), 0);
+	mz_analysis_close(a);
+}
+
+static void refuses(struct mz_analysis_options o, int code)
+{
+	const char *paths[] = {path};
+	struct mz_error err = {0};
+
+	o.size = sizeof(o);
+	CHECK(!mz_analysis_open(paths, 1, &o, &err));
+	CHECK_EQ(err.code, code);
+	CHECK(*err.text);
+}
+
+static void refuses_writer(struct mz_writer_options o)
+{
+	struct mz_error err = {0};
+
+	o.overwrite = true;
+	CHECK(!mz_writer_open(path, &o, &err));
+	CHECK_EQ(err.code, E2BIG);
+}
+
+/* What this version does not know is not done silently. */
+static void unknown_options(void)
+{
+	struct mz_compare_options compare = {.size = sizeof(compare), .reserved = 5};
+	struct {
+		struct mz_verify v;
+		void *more;
+	} verify = {.v = {.size = sizeof(verify)}, .more = path};
+	struct mz_select select = {.reserved = {0, 1}};
+	struct mz_error err = {0};
+	struct mz_analysis *a;
+	struct mz_reader *r;
+	struct mz_event ev;
+
+	put(good_trace);
+	refuses((struct mz_analysis_options){.want = 1 << 20}, E2BIG);
+	refuses((struct mz_analysis_options){.flags = 1 << 20}, E2BIG);
+	refuses((struct mz_analysis_options){.reserved = 5}, E2BIG);
+	refuses((struct mz_analysis_options){.by = 99}, EINVAL);
+	CHECK(!mz_reader_open_with(path, 1 << 9, &err) && err.code == E2BIG && errno == E2BIG);
+	a = open_text(good_trace, 0);
+	err = (struct mz_error){0};
+	CHECK(!mz_analysis_compare(a, a, &compare, &err));
+	CHECK_EQ(err.code, E2BIG);
+	mz_analysis_close(a);
+	refuses_writer((struct mz_writer_options){.reserved = {0, 0, 0, 0, 3}});
+	refuses_writer((struct mz_writer_options){.drop = 1 << 25});
+
+	mz_writer_close(mz_writer_open(path, &(struct mz_writer_options){.overwrite = true}, NULL),
+			NULL);
+	CHECK_EQ(mz_verify_file(path, &verify.v, NULL, NULL, NULL), -E2BIG);
+	CHECK_EQ(mz_verify_file_with(path, 1 << 9, NULL, NULL, NULL, NULL), -E2BIG);
+	verify.more = NULL;
+	CHECK_EQ(mz_verify_file(path, &verify.v, NULL, NULL, NULL), 0);
+	r = mz_reader_open(path, NULL);
+	CHECK_EQ(mz_reader_select(r, &select), -E2BIG);
+	CHECK_EQ(mz_reader_error(r)->code, E2BIG);
+	CHECK_EQ(mz_reader_summary(r, &(struct mz_summary){0}), -EINVAL);
+	CHECK(strstr(mz_reader_error(r)->text, "size"));
+	CHECK_EQ(mz_reader_read(r, &ev, 1), 0); /* which these do not concern */
+	CHECK_EQ(mz_reader_select(r, &(struct mz_select){0}), -EINVAL);
+	CHECK(strstr(mz_reader_error(r)->text, "before the first"));
+	mz_reader_close(r);
+	put(good_trace);
+	r = mz_reader_open(path, NULL);
+	CHECK_EQ(mz_reader_select(r, &(struct mz_select){0}), -EINVAL);
+	CHECK(strstr(mz_reader_error(r)->text, "container"));
+	CHECK_EQ(mz_reader_read(r, &ev, 1), 1);
+	mz_reader_close(r);
+}
+
+static void nothing_at_all(void)
+{
+	struct mz_error err = {0};
+	const char *none[] = {NULL};
+	struct mz_analysis *a;
+	struct mz_writer *w;
+
+	CHECK(!mz_analysis_open(NULL, 1, NULL, &err) && err.code == EINVAL);
+	CHECK(!mz_analysis_open(none, 1, NULL, &err));
+	CHECK(!mz_reader_open(NULL, NULL));
+	CHECK_EQ(mz_verify_file(NULL, NULL, NULL, NULL, NULL), -EINVAL);
+	CHECK(!mz_writer_open("", NULL, NULL));
+	CHECK_EQ(mz_writer_close(NULL, NULL), -EINVAL);
+	a = open_text(good_trace, 0);
+	CHECK(!mz_analysis_text(a, NULL) && !mz_analysis_number(a, NULL));
+	CHECK(!mz_analysis_stack(a, 1, NULL));
+	mz_analysis_close(a);
+	w = mz_writer_open(path, &(struct mz_writer_options){.overwrite = true}, NULL);
+	CHECK_EQ(mz_writer_set_text(w, NULL, "x"), -EINVAL);
+	CHECK_EQ(mz_writer_set_text(w, "key", NULL), -EINVAL);
+	mz_writer_abort(w);
+}
+
+int main(void)
+{
+	test_folder(folder, path, "recording");
+	RUN(damaged_maps);
+	RUN(damaged_traces);
+	RUN(questions_that_do_not_fit);
+	RUN(maps_that_go_away);
+	RUN(sums_that_were_not_kept);
+	RUN(unknown_options);
+	RUN(nothing_at_all);
+	unlink(path);
+	rmdir(folder);
+	return test_end();
+}
