@@ -55,9 +55,10 @@ static bool is_folder(const char *path)
 }
 
 /* A container may have been made from a KMAP, which is then read as one. */
-static int open_trace(struct mz_recording *r, struct mz_input *in, struct mz_error *err)
+static int open_trace(struct mz_recording *r, struct mz_input *in, const struct mz_reader_ops *ops,
+		      struct mz_error *err)
 {
-	r->reader = mz_reader_open_input(in, err);
+	r->reader = mz_reader_open_known(in, ops, err);
 	if (!r->reader)
 		return mz_error_code(err);
 	r->format = mz_reader_format(r->reader);
@@ -93,7 +94,7 @@ static bool is_other_trace(const struct mz_input *in, const struct mz_reader_ops
 
 	if (!ops || ops->format == MZ_FORMAT_CONTAINER)
 		return false;
-	peek = mz_reader_open_memory(in->pos, mz_input_left(in), in->name, NULL);
+	peek = mz_reader_peek(in);
 	if (peek)
 		*kind = mz_reader_kind(peek);
 	other = peek && (ops->format != MZ_FORMAT_TEXT || mz_reader_read_raw(peek, &ev, 1) > 0);
@@ -135,7 +136,7 @@ static int open_input(struct mz_recording *r, struct mz_input *in, struct mz_err
 	if (content == MZ_CONTENT_KMAP)
 		return open_lines(r, in, err);
 	if (content != MZ_CONTENT_DHAT && content != MZ_CONTENT_ALLOCINFO)
-		return open_trace(r, in, err);
+		return open_trace(r, in, ops, err);
 	/* the sums are read when they are first asked for, since their reader needs the whole
 	 * input */
 	r->kind = MZ_RECORDING_SUMS;

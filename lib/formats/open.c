@@ -62,12 +62,19 @@ enum mz_content mz_content_of(const char *data, size_t len, const struct mz_read
 	return MZ_CONTENT_TRACE;
 }
 
+struct mz_reader *mz_reader_peek(const struct mz_input *in)
+{
+	size_t left = mz_input_left(in);
+
+	return mz_reader_open_memory(in->pos, left < MZ_CONTENT_PROBE ? left : MZ_CONTENT_PROBE,
+				     in->name, NULL);
+}
+
 /* Text does not say what was recorded, but its first block does: it is looked for in the lines that
  * come next, which are not taken. */
 static bool is_text_of_kernel(const struct mz_reader *r)
 {
-	struct mz_reader *peek =
-		mz_reader_open_memory(r->in.pos, mz_input_left(&r->in), r->in.name, NULL);
+	struct mz_reader *peek = mz_reader_peek(&r->in);
 	struct mz_event ev;
 	bool kernel = false;
 
@@ -135,6 +142,12 @@ static void choose_reader(struct mz_reader *r)
  * reader, which owns it, is closed. */
 struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err)
 {
+	return mz_reader_open_known(in, NULL, err);
+}
+
+struct mz_reader *mz_reader_open_known(struct mz_input *in, const struct mz_reader_ops *ops,
+				       struct mz_error *err)
+{
 	struct mz_reader *r = calloc(1, sizeof(*r));
 	bool opened = false;
 
@@ -151,6 +164,8 @@ struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err
 		mz_tables_set_budget(r->tables, &r->in.budget);
 	if (!r->tables || mz_live_init(&r->live) < 0)
 		mz_fail_memory(&r->error);
+	else if (ops)
+		r->ops = ops;
 	else if (!mz_input_unpack(&r->in, &r->error) &&
 		 !mz_input_fill(&r->in, MZ_CONTENT_PROBE, &r->error))
 		choose_reader(r);

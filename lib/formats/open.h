@@ -5,6 +5,7 @@
 
 #include <memorizer.h>
 
+struct mz_input;
 struct mz_reader_ops;
 
 enum mz_content {
@@ -20,6 +21,14 @@ enum mz_content {
 
 /* The unpacked start of a file. *ops: the reader of a trace, NULL for anything else. */
 enum mz_content mz_content_of(const char *data, size_t len, const struct mz_reader_ops **ops);
+
+/* As mz_reader_open_input() of an unpacked input whose reader was found: the look at its start is
+ * not repeated. ops NULL = it was not. */
+struct mz_reader *mz_reader_open_known(struct mz_input *in, const struct mz_reader_ops *ops,
+				       struct mz_error *err);
+
+/* A reader of the first lines of what comes next, which are not taken. NULL: it is no trace. */
+struct mz_reader *mz_reader_peek(const struct mz_input *in);
 
 /* What was recorded into a trace, as far as its format and its attributes tell. */
 enum mz_recording_kind mz_reader_kind(const struct mz_reader *r);

@@ -353,7 +353,8 @@ int mz_image_build(struct mz_image *im, const char *path, struct mz_error *err)
 	elf = mod ? dwfl_module_getelf(mod, &bias) : NULL;
 	if (unopened)
 		ret = mz_fail(err, unopened, "%s: %s", name,
-			      unopened == EINVAL ? "not a file" : strerror(unopened));
+			      unopened == EINVAL ? "not a file, so no ELF file"
+						 : strerror(unopened));
 	else if (!elf)
 		ret = mz_fail(err, EINVAL, "%s: not an ELF file with code: %s", name,
 			      dwfl_errmsg(-1));
