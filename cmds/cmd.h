@@ -169,6 +169,9 @@ bool options_given(const struct mz_cmd *cmd, const void *opts, const char *name)
 size_t options_limit(const struct mz_opt_limit *l, size_t usual);
 /* The uses that a scope names: "with KMAPs or kernel traces". Returns buf. */
 char *options_scope_text(const struct mz_cmd *cmd, unsigned scope, char *buf, size_t size);
+/* Says that standard input is read, if that is a terminal because no recording was named. rest:
+ * the arguments that are not options. */
+void options_note_input(const struct mz_cmd *cmd, int rest);
 void options_help(const struct mz_cmd *cmd, FILE *out);
 /* --allow-large, which every verb that reads has: it is not in the tables of the verbs. */
 extern const struct mz_opt options_large;

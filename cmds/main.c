@@ -65,6 +65,8 @@ static int run(const struct mz_cmd *cmd, const char *shown, int argc, char **arg
 	if (ret < 0 && cmd->prints && !data)
 		console_guard();
 	if (ret < 0)
+		options_note_input(cmd, rest - 1);
+	if (ret < 0)
 		ret = cmd->run(opts, rest - 1, argv + 1);
 	free(opts);
 	return flush(ret);
