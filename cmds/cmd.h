@@ -145,10 +145,14 @@ void console_guard(void);
 int console_put(struct mz_buf *b, FILE *out);
 /* Was something not printed because memory ran out? */
 bool console_no_memory(void);
+/* The errno of a write to standard output that failed; 0 = none did, or it is not known. */
+int console_write_error(void);
 
 /* "1,234,567" into buf (at least 32 bytes); "1.2 MiB". Both return buf. */
 char *console_count(char *buf, uint64_t v);
 char *console_bytes(char *buf, uint64_t v);
+/* "1 event was lost", "2,000 events were lost", in buf of 64 bytes. */
+char *console_lost(char *buf, uint64_t events);
 /* How complete the stacks of a recording are, in a few words. */
 void console_stacks(FILE *out, const struct mz_stack_share *s);
 
