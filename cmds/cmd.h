@@ -146,10 +146,14 @@ void console_guard(void);
 int console_put(struct mz_buf *b, FILE *out);
 /* Was something not printed because memory ran out? */
 bool console_no_memory(void);
+/* The errno of a write to standard output that failed; 0 = none did, or it is not known. */
+int console_write_error(void);
 
 /* "1,234,567" into buf (at least 32 bytes); "1.2 MiB". Both return buf. */
 char *console_count(char *buf, uint64_t v);
 char *console_bytes(char *buf, uint64_t v);
+/* "1 event was lost", "2,000 events were lost", in buf of 64 bytes. */
+char *console_lost(char *buf, uint64_t events);
 /* How complete the stacks of a recording are, in a few words. */
 void console_stacks(FILE *out, const struct mz_stack_share *s);
 
@@ -170,6 +174,9 @@ bool options_given(const struct mz_cmd *cmd, const void *opts, const char *name)
 size_t options_limit(const struct mz_opt_limit *l, size_t usual);
 /* The uses that a scope names: "with KMAPs or kernel traces". Returns buf. */
 char *options_scope_text(const struct mz_cmd *cmd, unsigned scope, char *buf, size_t size);
+/* Says that standard input is read, if that is a terminal because no recording was named. rest:
+ * the arguments that are not options. */
+void options_note_input(const struct mz_cmd *cmd, int rest);
 void options_help(const struct mz_cmd *cmd, FILE *out);
 /* --allow-large, which every verb that reads has: it is not in the tables of the verbs. */
 extern const struct mz_opt options_large;

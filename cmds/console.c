@@ -84,6 +84,7 @@ struct guard {
 	char rest[4];
 	size_t n;
 	bool no_memory; /* something was not written because memory ran out */
+	int error;	/* of a write */
 };
 
 static bool write_out(const struct mz_buf *b)
@@ -109,6 +110,8 @@ static ssize_t write_guarded(void *arg, const char *data, size_t n)
 	mz_buf_add(&in, data, n);
 	taken = in.failed ? 0 : mz_terminal_add(&out, in.data, in.len, true, true);
 	good = !in.failed && write_out(&out);
+	if (!good && !g->error)
+		g->error = errno;
 	g->no_memory |= in.failed || out.failed;
 	g->n = in.len - taken < sizeof(g->rest) ? in.len - taken : 0;
 	if (g->n)
@@ -123,6 +126,11 @@ static struct guard guard;
 bool console_no_memory(void)
 {
 	return guard.no_memory;
+}
+
+int console_write_error(void)
+{
+	return guard.error;
 }
 
 void console_guard(void)
@@ -249,6 +257,15 @@ char *console_count(char *buf, uint64_t v)
 		*p++ = digits[i];
 	}
 	*p = '\0';
+	return buf;
+}
+
+char *console_lost(char *buf, uint64_t events)
+{
+	char n[32];
+
+	snprintf(buf, 64, "%s %s lost", console_count(n, events),
+		 events == 1 ? "event was" : "events were");
 	return buf;
 }
 

@@ -236,6 +236,16 @@ static char *share_text(char *buf, size_t size, uint64_t a, uint64_t b)
 	return buf;
 }
 
+/* Are the times of both recordings ns? Some traces count events instead, or say nothing. */
+static bool has_ns(const struct job *j)
+{
+	for (size_t i = 0; i < 2; i++)
+		if (mz_analysis_kind(j->of[i]) != MZ_RECORDING_USER ||
+		    j->totals[i].last_time == j->totals[i].first_time)
+			return false;
+	return true;
+}
+
 static void show_totals(const struct job *j)
 {
 	char a[40], b[40], c[40], s[40];
@@ -247,8 +257,9 @@ static void show_totals(const struct job *j)
 
 		if (!strncmp(v->name, "max_", 4) || (!x && !y))
 			continue;
-		printf("%-16s %14s %14s %14s %9s\n", v->name, value_text(a, v, x),
-		       value_text(b, v, y), change_text(c, v, x, y),
+		printf("%-16s %14s %14s %14s %9s\n",
+		       !strcmp(v->name, "lifetime") && has_ns(j) ? "lifetime (ns)" : v->name,
+		       value_text(a, v, x), value_text(b, v, y), change_text(c, v, x, y),
 		       share_text(s, sizeof(s), x, y));
 	}
 }
@@ -508,11 +519,11 @@ static int compare(struct job *j)
 
 static void note_loss(const char *name, const struct mz_totals *t, const struct mz_early_end *end)
 {
-	char a[32];
+	char a[64];
 
 	if (t->lost)
-		console_note("%s: %s events were lost during recording; its figures are too small",
-			     name, console_count(a, t->lost));
+		console_note("%s: %s during recording; its figures are too small", name,
+			     console_lost(a, t->lost));
 	sampled_note(name, t->lost_by);
 	early_end_note(name, end);
 }

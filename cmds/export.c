@@ -191,10 +191,10 @@ static int run(void *options, int argc, char **argv)
 	if (!j.lost)
 		j.lost = mz_recording_lost(&j.in);
 	if (!ret && j.lost) {
-		char a[32];
+		char a[64];
 
-		console_note("%s: %s events were lost during recording; every figure is too small",
-			     j.in.name, console_count(a, j.lost));
+		console_note("%s: %s during recording; every figure is too small", j.in.name,
+			     console_lost(a, j.lost));
 	}
 	if (!ret) {
 		sampled_note(j.in.name, j.in.profile.lost_by);

@@ -87,8 +87,8 @@ static void show(struct mz_reader *r, const struct mz_summary *s)
 		show_attr(mz_reader_attr(r, i));
 	show_end(r, s);
 	if (s->damaged)
-		printf("%-12s in %" PRIu64 " places; 'memorizer verify' shows them\n", "damaged",
-		       s->damaged);
+		printf("%-12s in %" PRIu64 " place%s; 'memorizer verify' shows what is damaged\n",
+		       "damaged", s->damaged, s->damaged == 1 ? "" : "s");
 }
 
 static void attrs_json(struct mz_json *j, struct mz_reader *r)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* One program and one table of verbs: the first argument, or the name by which the program was
  * called, selects the verb. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -38,11 +39,15 @@ const struct mz_cmd *mz_cmd_find(const char *name)
 static int flush(int ret)
 {
 	bool written = !fflush(stdout) && !ferror(stdout);
+	int why = written ? 0 : console_write_error() ? console_write_error() : errno;
 
 	/* a verb that failed because memory ran out has said so already */
 	if (!written || (console_no_memory() && !ret)) {
-		console_fail(console_no_memory() ? "out of memory"
-						 : "standard output: cannot write");
+		if (console_no_memory())
+			console_fail("out of memory");
+		else
+			console_fail("standard output: cannot write: %s",
+				     why ? strerror(why) : "an earlier write failed");
 		return ret ? ret : MZ_EXIT_FAILED;
 	}
 	return ret;
@@ -64,6 +69,8 @@ static int run(const struct mz_cmd *cmd, const char *shown, int argc, char **arg
 	ret = options_parse(cmd, opts, argc, argv, &rest);
 	if (ret < 0 && cmd->prints && !data)
 		console_guard();
+	if (ret < 0)
+		options_note_input(cmd, rest - 1);
 	if (ret < 0)
 		ret = cmd->run(opts, rest - 1, argv + 1);
 	free(opts);

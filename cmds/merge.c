@@ -39,6 +39,7 @@ static int add(struct mz_profile_merge *m, char *path, const struct opts *o, str
 	struct mz_recording_options how = {.symbols = o->symbols};
 	struct progress progress;
 	const struct mz_profile *p = NULL;
+	char lost[64];
 	struct mz_recording r;
 	struct mz_error why = {0};
 	int ret = recording_open(&r, &path, 1, &how, &progress, err);
@@ -47,8 +48,8 @@ static int add(struct mz_profile_merge *m, char *path, const struct opts *o, str
 		ret = mz_error_code(err);
 	progress_end(&progress);
 	if (!ret && p->lost)
-		console_note("%s: %llu events were lost during recording; the sums are too small",
-			     path, (unsigned long long)p->lost);
+		console_note("%s: %s during recording; the sums are too small", path,
+			     console_lost(lost, p->lost));
 	if (!ret) {
 		sampled_note(path, p->lost_by);
 		recording_note_end(&r);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmds/cmd.h"
 
@@ -378,6 +379,17 @@ static void print_option(const struct mz_opt *o, FILE *out)
 			 o->type == MZ_OPT_OPTSTR ? "[=%s]" : " %s", o->arg);
 	fprintf(out, strlen(left) < 30 ? "%-30s%s\n" : "%s\n                              %s\n",
 		left, o->help);
+}
+
+void options_note_input(const struct mz_cmd *cmd, int rest)
+{
+	const char *input = cmd->args ? strstr(cmd->args, "|-") : NULL;
+
+	/* "[INPUT|-]", and "QUESTION [KMAP|-]" with a question */
+	if (!input || !memchr(cmd->args, '[', (size_t)(input - cmd->args)))
+		return;
+	if (rest == (*cmd->args != '[' && *cmd->args != '-') && isatty(STDIN_FILENO))
+		console_note("no recording is named: reading standard input (Ctrl-D ends it)");
 }
 
 void options_help(const struct mz_cmd *cmd, FILE *out)

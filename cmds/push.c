@@ -252,6 +252,7 @@ static int push_one(struct job *j, char *path)
 	const struct mz_profile *p = NULL;
 	struct mz_recording r;
 	struct stat st = {0};
+	char lost[64];
 	int ret = recording_open(&r, &path, 1, &how, &progress, &j->err);
 
 	if (!ret && !(p = mz_recording_profile(&r, &j->err)))
@@ -280,9 +281,8 @@ static int push_one(struct job *j, char *path)
 	if (!ret)
 		ret = send_request(j);
 	if (!ret && p->lost)
-		console_note(
-			"%s: %llu events were lost during recording; its figures are too small",
-			path, (unsigned long long)p->lost);
+		console_note("%s: %s during recording; its figures are too small", path,
+			     console_lost(lost, p->lost));
 	if (!ret) {
 		sampled_note(path, p->lost_by);
 		recording_note_end(&r);

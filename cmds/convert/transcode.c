@@ -295,9 +295,9 @@ bool transcode_report_damage(struct mz_reader *r, uint64_t lost_to_damage)
 	if (mz_reader_summary(r, &s))
 		return end.files || lost_to_damage;
 	if (s.damaged)
-		console_note("%s: damaged in %llu places, which were left out; 'memorizer verify' "
-			     "shows them",
-			     r->in.name, (unsigned long long)s.damaged);
+		console_note("%s: damaged in %llu place%s, left out here; 'memorizer verify' shows "
+			     "what is damaged",
+			     r->in.name, (unsigned long long)s.damaged, s.damaged == 1 ? "" : "s");
 	return end.files || s.damaged || lost_to_damage;
 }
 

@@ -133,7 +133,7 @@ static void look_kallsyms(struct visit *v)
 		       atoi(restrict_to) > 1 ? "sudo sysctl kernel.kptr_restrict=1"
 					     : "sudo memorizer ...");
 	snprintf(f->found, sizeof(f->found), "kptr_restrict=%s, addresses are %s", restrict_to,
-		 hidden ? "hidden" : "shown");
+		 hidden ? "hidden from this user" : "shown");
 	/* in some kernels the first symbol is at address 0: look for another one */
 	if (hidden) {
 		FILE *k = fopen("/proc/kallsyms", "re");

@@ -112,10 +112,13 @@ static bool print_groups(const struct mz_kmem_report *r, bool caches, enum kmem_
 {
 	size_t n, shown;
 	struct kmem_row *rows = kmem_rows(r, caches, sort, &n);
+	char title[64];
 
 	if (!rows)
 		return false;
-	heading(caches ? "CACHES" : "CALL SITES");
+	snprintf(title, sizeof(title), "%s, by %s (--sort)", caches ? "CACHES" : "CALL SITES",
+		 kmem_sorts[sort]);
+	heading(title);
 	printf("  %10s %14s %14s %12s %6s %12s %12s %8s %8s  %s\n", "allocs", "requested",
 	       "allocated", "wasted", "frag", "live", "peak", "median", "99 %",
 	       caches ? "cache" : "call site");

@@ -399,7 +399,7 @@ void kmemtraced_say_end(const struct kmemtraced_job *j)
 static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_counts *n)
 {
 	uint64_t written = mz_kmem_written(j->k), bytes = mz_kmem_bytes(j->k);
-	char a[32], b[32], c[32], d[32], e[32];
+	char a[32], b[32], c[32], d[32], e[32], lost[64];
 
 	console_note("%s events of %u CPUs in %.1f s, %s (%.2f bytes per event), in %s",
 		     console_count(a, written), mz_kmem_cpus(j->k),
@@ -423,10 +423,10 @@ static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_c
 		console_note("the rings were too small: try --subbufs %" PRIu64,
 			     (j->o->subbufs ? j->o->subbufs : DEFAULT_SUBBUFS) * 4);
 	if (mz_kmem_reentry(n) && !j->o->rescue)
-		console_note("%s events were lost because an interrupt arrived while the "
-			     "recorder's BPF program was running: --rescue would have recorded "
-			     "them, for about %.2g s more of processor time",
-			     console_count(a, mz_kmem_reentry(n)),
+		console_note("%s because an interrupt arrived while the recorder's BPF program was "
+			     "running: --rescue would have recorded them, for about %.2f s more of "
+			     "processor time",
+			     console_lost(lost, mz_kmem_reentry(n)),
 			     (double)mz_kmem_produced(n) * RESCUE_NS / 1e9);
 	kmemtraced_say_end(j);
 }

@@ -35,7 +35,7 @@ static void talk_text(const struct mz_replay_opts *o, const struct mz_replay_res
 	if (o->rounds > 1)
 		fprintf(stderr, " in %u rounds", o->rounds);
 	if (o->threads)
-		fprintf(stderr, " in %u threads", r->threads);
+		fprintf(stderr, " in %u thread%s", r->threads, r->threads == 1 ? "" : "s");
 	fprintf(stderr, "\nns per event    %.1f (the calls%s; decoding runs in another process)\n",
 		ns_per_op(r), o->touch ? " and the memory accesses" : "");
 	if (o->rounds > 1 && r->done.ops)

@@ -151,10 +151,11 @@ int mz_attach_objects_open(struct mz_attach_objects *o, pid_t pid, struct mz_err
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	o->mem = open(path, O_RDWR | O_CLOEXEC);
 	if (o->mem < 0)
-		return mz_fail(err, errno,
-			       "pid %d: the system does not allow reading its memory: %s; in a "
-			       "container, this needs CAP_SYS_PTRACE",
-			       (int)pid, strerror(errno));
+		return mz_fail(
+			err, errno,
+			"pid %d: the system does not allow reading its memory: %s; this needs "
+			"CAP_SYS_PTRACE, and no security module that forbids it",
+			(int)pid, strerror(errno));
 	if (find_auxv(pid, &headers, &count))
 		dynamic = find_dynamic(o, headers, count);
 	if (dynamic)
