@@ -52,6 +52,7 @@ uint32_t mz_bytes_index_put(struct mz_bytes_index *ix, const void *data, size_t 
 	number = find(ix, h, data, len, &at);
 	if (number != MZ_HASH_NONE)
 		return number;
+	/* a NUL follows each run, so that a text can be used as one */
 	copy = malloc(len + 1);
 	if (!copy)
 		return MZ_HASH_NONE;
