@@ -74,6 +74,7 @@ struct place {
 	size_t frame, inlined;
 };
 
+/* If all frames are wrappers, the innermost one is the place: a block must be somewhere. */
 static struct place find_place(const struct mz_call_lookup *l, const uint64_t *ips, size_t depth,
 			       const struct mz_wrappers *wrappers)
 {
@@ -94,6 +95,7 @@ static struct place find_place(const struct mz_call_lookup *l, const uint64_t *i
 	return (struct place){0};
 }
 
+/* The name of a row: the more is known, the more it says, and the address is the last resort. */
 static char *describe(const struct mz_place_name *p, uint64_t ip)
 {
 	const char *file = mz_base_name(p->file);
@@ -181,6 +183,7 @@ static uint32_t site_of_text(struct mz_call_sites *s, char *text)
 	return s->by_text[id] = (uint32_t)++s->count;
 }
 
+/* Different addresses may have the same text (a function at one line): they are one site. */
 static uint32_t new_place(struct job *j, uint64_t ip, size_t inlined)
 {
 	struct mz_place_name names[MZ_EVENTS_INLINED];
@@ -229,6 +232,7 @@ static char *caller_of(const struct job *j, const uint64_t *ips, size_t depth, s
 
 /* ---- what is never freed on purpose ---------------------------------------------------- */
 
+/* The names of all frames are needed at once, since a rule may span several of them. */
 static bool suppressed(const struct job *j, const uint64_t *ips, size_t depth)
 {
 	struct mz_place_name *frames = malloc((FRAMES + MZ_EVENTS_INLINED) * sizeof(*frames));
@@ -242,6 +246,8 @@ static bool suppressed(const struct job *j, const uint64_t *ips, size_t depth)
 	return is;
 }
 
+/* Only what is live counts as suppressed: the allocations of such a block are work like any
+ * other. */
 static struct mz_heap_sum kept(const struct job *j, uint32_t stack, const uint64_t *ips,
 			       size_t depth)
 {
@@ -332,6 +338,7 @@ static int add_backtraces(struct job *j)
 	return ret;
 }
 
+/* Threads have no stacks: their sums come from the usage, and their numbers are their names. */
 static int add_thread(struct mz_call_sites *s, uint64_t tid, const struct mz_heap_sum *sum)
 {
 	char *text = NULL;

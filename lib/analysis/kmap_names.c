@@ -6,6 +6,8 @@
 #include "analysis/kmap.h"
 #include "base/error.h"
 
+/* Names come from the map, and a process can choose its own: what a terminal would obey is
+ * escaped. */
 static char *text(const struct mz_kmap_model *m, uint32_t id, char *buf, size_t size)
 {
 	const char *s = mz_kmap_string(m, id);
@@ -68,6 +70,8 @@ char *mz_kmap_place_name(const struct mz_kmap_model *m, uint32_t place, enum mz_
 	return buf;
 }
 
+/* A class is best known by its cache, then by its type, then by the code that allocates it; a
+ * variable has a name of its own. */
 char *mz_kmap_class_name(const struct mz_kmap_model *m, uint32_t class, enum mz_kmap_by by,
 			 char *buf, size_t size)
 {

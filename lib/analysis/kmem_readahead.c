@@ -9,6 +9,8 @@
 #include "base/array.h"
 #include "base/readahead.h"
 
+/* The thread owns the reader and its tables. The consumer sees copies of what was added to them,
+ * since the tables may move while it reads. */
 struct kmem_ahead {
 	struct mz_reader *r;
 	const struct mz_kallsyms *syms; /* NULL = unknown */
@@ -26,6 +28,7 @@ static void forget(struct kmem_batch *b)
 	b->ncaches = b->nsites = b->nstacks = 0;
 }
 
+/* Stacks follow each other in one array, each behind its depth. */
 static int add_stack(struct kmem_batch *b, const uint64_t *ips, size_t depth)
 {
 	if (!mz_array_room((void **)&b->stacks, &b->cap_stacks, b->nstacks + depth,
@@ -116,6 +119,8 @@ void mz_kmem_ahead_free(struct kmem_ahead *a)
 	free(a);
 }
 
+/* The batch that ended the file, or failed, is returned again and again: no other comes after
+ * it. */
 struct kmem_batch *mz_kmem_ahead_next(struct kmem_ahead *a)
 {
 	if (!a->last || a->last->n > 0)

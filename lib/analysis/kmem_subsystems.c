@@ -8,7 +8,8 @@
 
 #include "base/error.h"
 
-/* "drivers/tty/serial/8250.c" -> "drivers/tty"; "mm/slub.c" -> "mm". */
+/* "drivers/tty/serial/8250.c" -> "drivers/tty"; "mm/slub.c" -> "mm". The folder drivers/ alone
+ * would say little. */
 static void name_of(const char *file, char *buf, size_t size)
 {
 	const char *first = file ? strchr(file, '/') : NULL;
@@ -23,6 +24,7 @@ static void name_of(const char *file, char *buf, size_t size)
 		mz_printable(buf, size, file, (size_t)(end - file));
 }
 
+/* A kernel has some hundred subsystems, so the list is searched from its beginning. */
 static struct mz_kmem_subsystem *find(struct mz_kmem_subsystems *s, const char *name)
 {
 	struct mz_kmem_subsystem *p;

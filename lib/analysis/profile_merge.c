@@ -56,6 +56,7 @@ static int add_site(struct mz_profile *to, const struct mz_profile *from,
 	return site ? add_sum(&site->sum, &s->sum, err) : mz_fail_memory(err);
 }
 
+/* Each frame is looked up once, and its stacks refer to it by number. */
 static int add_sites(struct mz_profile *to, const struct mz_profile *from, struct mz_error *err)
 {
 	uint32_t n = mz_profile_frames(from);
@@ -91,6 +92,8 @@ static int join_command(struct mz_profile *to, const struct mz_profile *from)
 	return 0;
 }
 
+/* The sum has only values that all of its parts have; a value that one part lacks would be too
+ * small. */
 static int join_heads(struct mz_profile_merge *m, const struct mz_profile *p, struct mz_error *err)
 {
 	struct mz_profile *to = &m->sum;
@@ -197,6 +200,8 @@ static int copy_sorted(const struct mz_profile *from, struct mz_profile *to, str
 	return 0;
 }
 
+/* The sites are written in the order of their names, so the result does not depend on the order in
+ * which the parts came. */
 int mz_profile_merge_end(const struct mz_profile_merge *m, struct mz_profile *out,
 			 struct mz_error *err)
 {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "trace/names.h"
 
+/* When it is full, pairs of points become one. */
 #define POINTS 512 /* of the timeline */
 
 static void add_point(struct mz_timeline *timeline, const struct mz_usage *u)
@@ -65,6 +66,7 @@ static struct mz_profile_site *make_site(struct mz_profile *p, struct mz_events 
 	return made;
 }
 
+/* Several stacks of addresses may be one stack of names, which is one site of the profile. */
 int64_t mz_profile_site_of(struct mz_profile *p, struct mz_events *s, uint32_t site)
 {
 	if (!mz_array_room((void **)&p->from, &p->from_cap, site, sizeof(*p->from)))
@@ -116,6 +118,8 @@ static int describe(struct mz_profile *p, struct mz_events *s, const struct mz_u
 	p->files_cut = mz_events_files_cut(s);
 	p->all = u->all.sum;
 	p->has = MZ_PROFILE_TOTAL | MZ_PROFILE_PEAK | MZ_PROFILE_LIVE | MZ_PROFILE_LIFETIME;
+	/* allocations that are not in the sample may lie between, so nothing is known to be
+	 * temporary */
 	if (!u->sampled)
 		p->has |= MZ_PROFILE_TEMPORARY;
 	if (u->fields & MZ_HAS_GIVEN)

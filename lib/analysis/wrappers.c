@@ -220,6 +220,7 @@ bool mz_wrappers_has(const struct mz_wrappers *w, const char *function)
 	/* those of classes */
 	if (strstr(name, "::operator new") || of_basic_type(name))
 		return true;
+	/* a user may have copied the name with what it returns */
 	for (size_t i = 0; w && i < w->n; i++)
 		if (matches(w->names[i], name) || matches(w->names[i], function))
 			return true;
@@ -231,6 +232,7 @@ int mz_wrappers_add(struct mz_wrappers *w, const char *name)
 	return mz_array_text(&w->names, &w->n, &w->cap, name) ? 0 : -ENOMEM;
 }
 
+/* Users give the functions of their own program in a file, one for each line. */
 static int take_name(void *arg, const char *name, const char *path, unsigned line,
 		     struct mz_error *err)
 {

@@ -12,6 +12,8 @@ static bool holds_any(const char *s, size_t n, const char *set)
 	return false;
 }
 
+/* A spreadsheet runs a cell that begins with one of these characters. The apostrophe in front is
+ * its own sign for a text, and mz_csv_plain() takes it off again. */
 void mz_csv_add(struct mz_buf *b, const char *s, size_t n)
 {
 	bool formula = n && holds_any(s, 1, "=+-@\t\r");
@@ -31,6 +33,7 @@ size_t mz_csv_split(const char *p, size_t len, char *room, char **cells, size_t 
 	const char *end = p + len;
 	size_t n = 0;
 
+	/* the cells end with NUL, so a NUL inside would cut one short */
 	if (memchr(p, 0, len))
 		return 0;
 	for (;;) {

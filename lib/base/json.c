@@ -66,6 +66,7 @@ static void open_level(struct mz_json *j, const char *key, const char *mark)
 	j->comma = false;
 }
 
+/* The line end after the last level makes each text a whole line. */
 static void close_level(struct mz_json *j, const char *mark)
 {
 	j->depth--;
@@ -115,6 +116,7 @@ void mz_json_i64(struct mz_json *j, const char *key, int64_t v)
 void mz_json_double(struct mz_json *j, const char *key, double v)
 {
 	start(j, key);
+	/* JSON has no word for infinity or for a value that is no number */
 	if (isfinite(v))
 		mz_buf_printf(j->out, "%.6g", v);
 	else

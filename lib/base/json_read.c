@@ -48,6 +48,7 @@ static int blanks(struct mz_json_reader *r, struct mz_error *err)
 
 /* ---- strings ------------------------------------------------------------ */
 
+/* Digits are read one by one, since the window may end between them. */
 static int four_digits(struct mz_json_reader *r, unsigned *v, struct mz_error *err)
 {
 	*v = 0;
@@ -166,6 +167,8 @@ static int string(struct mz_json_reader *r, struct mz_error *err)
 
 static int number(struct mz_json_reader *r, struct mz_error *err)
 {
+	/* a fraction or an exponent is accepted and not computed: no format that is read here needs
+	 * one */
 	bool digits = false;
 	int c;
 
@@ -203,6 +206,7 @@ static int word(struct mz_json_reader *r, const char *text, int piece, struct mz
 
 static int open_level(struct mz_json_reader *r, bool object, struct mz_error *err)
 {
+	/* what each level is must be remembered, and there is room for so many */
 	if (r->depth == MZ_JSON_DEPTH)
 		return wrong(r, err, "too many levels");
 	r->object[r->depth++] = object;
@@ -239,6 +243,7 @@ static int close_level(struct mz_json_reader *r)
 	return object ? MZ_JSON_OBJECT_END : MZ_JSON_ARRAY_END;
 }
 
+/* A name and its colon are one piece, so that the caller always sees the value next. */
 static int key(struct mz_json_reader *r, int c, struct mz_error *err)
 {
 	int ret;

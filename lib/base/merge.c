@@ -19,11 +19,14 @@ void mz_merge_deinit(struct mz_merge *m)
 	*m = (struct mz_merge){0};
 }
 
+/* Ranks make the order total: streams with the same key then come in the same order each time. */
 static bool before(const struct mz_merge_stream *a, const struct mz_merge_stream *b)
 {
 	return a->key != b->key ? a->key < b->key : a->rank < b->rank;
 }
 
+/* The stream at the top moves down until no child precedes it. Its way is a hole that the children
+ * move into, so each of them is stored once. */
 static void sink(struct mz_merge *m)
 {
 	struct mz_merge_stream moving = m->heap[0];
@@ -54,6 +57,8 @@ void mz_merge_add(struct mz_merge *m, uint32_t number, uint32_t rank, uint64_t k
 	m->heap[i] = new;
 }
 
+/* The first stream nearly always remains near the top, so this costs less than to drop it and add
+ * it again. */
 void mz_merge_set(struct mz_merge *m, uint64_t key)
 {
 	m->heap[0].key = key;

@@ -40,10 +40,12 @@ int mz_output_flush(struct mz_output *out, struct mz_error *err)
 {
 	size_t n = out->len;
 
+	/* also after an error, since an append is written as a whole or not at all */
 	out->len = 0;
 	return mz_atomic_file_append(&out->file, out->buf, n, NULL, 0, err);
 }
 
+/* For callers that format in place; n must not exceed MZ_OUTPUT_ROOM. */
 char *mz_output_room(struct mz_output *out, size_t n, struct mz_error *err)
 {
 	if (n > out->cap - out->len && mz_output_flush(out, err) < 0)
@@ -73,6 +75,8 @@ int mz_output_add(struct mz_output *out, const void *data, size_t n, struct mz_e
 	return 0;
 }
 
+/* What is left in the buffer may be what does not fit on the disk, so only a flush that succeeds
+ * leads to the name. */
 int mz_output_commit(struct mz_output *out, struct mz_error *err)
 {
 	int ret = mz_output_flush(out, err);

@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* Not every file system has files without names. There, a file gets a name for the moment until it
+ * is removed. */
 int mz_nameless_file(const char *folder)
 {
 	char name[PATH_MAX];
@@ -44,6 +46,7 @@ static int map_file(int fd, size_t from, size_t bytes, void **data)
 	return 0;
 }
 
+/* If there is no room on the disk, the array stays where it is. */
 static int move_to_file(const struct mz_spill *s, struct mz_spill_array *a, size_t bytes)
 {
 	int fd = mz_nameless_file(s->folder);
@@ -63,6 +66,7 @@ static int move_to_file(const struct mz_spill *s, struct mz_spill_array *a, size
 
 int mz_spill_room(const struct mz_spill *s, struct mz_spill_array *a, size_t bytes)
 {
+	/* half as much again, so that an array that grows by small steps is copied seldom */
 	size_t want = a->bytes + a->bytes / 2;
 	void *p;
 
@@ -99,6 +103,7 @@ void mz_spill_free(struct mz_spill_array *a)
 	*a = (struct mz_spill_array){0};
 }
 
+/* The file holds what the pages held, so the next access finds it again. */
 void mz_spill_let_go(const struct mz_spill_array *a)
 {
 	if (a->mapped)

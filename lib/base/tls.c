@@ -19,6 +19,8 @@
 #define PROTO_TLS1_2	   0x0303
 #define X509_OK		   0
 
+/* The functions of OpenSSL that are used, with the types of its headers, which are not needed to
+ * build. */
 struct functions {
 	const void *(*client_method)(void);
 	void *(*ctx_new)(const void *method);
@@ -67,6 +69,8 @@ struct mz_tls {
 	void *library, *ctx, *ssl;
 };
 
+/* Each of the names must be there: with a part of them, the first call of another would be a jump
+ * to 0. */
 static int load(struct mz_tls *t, struct mz_error *err)
 {
 	static const char *const files[] = {"libssl.so.3", "libssl.so.1.1"};
@@ -97,6 +101,7 @@ static int prepare(struct mz_tls *t, int fd, const char *host)
 	t->ssl = t->f.new(t->ctx);
 	if (!t->ssl || t->f.set1_host(t->ssl, host) != 1)
 		return -1;
+	/* a server with several names chooses its certificate by this one */
 	t->f.ctrl(t->ssl, CTRL_SET_HOSTNAME, NAMETYPE_HOST, (void *)host);
 	return t->f.set_fd(t->ssl, fd) == 1 ? 0 : -1;
 }
@@ -130,6 +135,8 @@ struct mz_tls *mz_tls_open(int fd, const char *host, struct mz_error *err)
 			mz_fail(err, EPROTO, "%s: OpenSSL cannot be set up", host);
 		else if (connect_tls(t) == 1)
 			return t;
+		/* of all reasons for a failure, a refused certificate is the one that the user can
+		 * do something about */
 		why = t->ssl ? t->f.verify_result(t->ssl) : X509_OK;
 		if (why != X509_OK)
 			mz_fail(err, EACCES, "%s: its certificate is refused: %s", host,

@@ -15,6 +15,7 @@ uint32_t mz_kmem_live_default(void)
 	return blocks < 1u << 14 ? 1u << 14 : blocks > 1u << 21 ? 1u << 21 : (uint32_t)blocks;
 }
 
+/* Caches are compared by name: a cache has another number on each CPU. */
 static int by_key(const void *a, const void *b)
 {
 	const struct mz_kmem_row *x = a, *y = b;
@@ -45,6 +46,7 @@ static void from_sum(const struct mz_kmem *k, unsigned cpu, const struct kmt_sum
 		memcpy(r->cache, k->caches[(size_t)cpu * KMT_CACHES + id].name, KMT_NAME - 1);
 }
 
+/* Each CPU and nesting level counts in rows of its own, without locks; the reader adds them up. */
 static size_t join(struct mz_kmem_row *rows, size_t n)
 {
 	size_t out = 0;
@@ -73,6 +75,8 @@ struct mz_kmem_row *mz_kmem_summary(struct mz_kmem *k, size_t *count)
 	struct mz_kmem_row *rows;
 
 	for (size_t i = 0; i < per_cpu * k->ncpus; i++)
+		/* the programs keep counting: rows that they begin meanwhile may wait for the next
+		 * summary */
 		used += __atomic_load_n(&k->sum[i].key, __ATOMIC_ACQUIRE) != 0;
 	rows = malloc((used + 1) * sizeof(*rows));
 	if (!rows)

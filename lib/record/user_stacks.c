@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A stack is sent as its difference from the one before it: the outer frames that both share are
+ * not sent again. All numbers come from the program, which may be corrupt. */
 int mz_user_told_add(struct mz_user_told *t, const struct mz_record *rec, const uint64_t *frames)
 {
 	uint32_t shared = MZ_STACK_SHARED(rec->value), depth = shared + rec->size;
@@ -22,6 +24,8 @@ int mz_user_told_add(struct mz_user_told *t, const struct mz_record *rec, const 
 	return !(rec->arg & MZ_STACK_MORE);
 }
 
+/* Programs send the outermost frame first, because that is the part which stacks share; the tables
+ * have the innermost first. */
 uint32_t mz_user_told_site(const struct mz_user_told *t, struct mz_writer *w, uint8_t how)
 {
 	uint64_t ips[MZ_STACK_DEPTH];
@@ -40,6 +44,7 @@ void mz_user_told_free(struct mz_user_told *t)
 	*t = (struct mz_user_told){0};
 }
 
+/* Without a single stack there is no share to speak of. */
 void mz_user_stacks_put(const struct mz_stack_share *s, struct mz_writer *w)
 {
 	if (!s->blocks)

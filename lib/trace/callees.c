@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Most frames call one or two others. */
 #define FIRST_CALLEES 2
 
 void mz_callees_deinit(struct mz_callees *c)
@@ -28,6 +29,8 @@ uint32_t mz_callees_add(struct mz_callees *c, uint64_t ip)
 	return (uint32_t)c->n++;
 }
 
+/* A caller of an earlier block begins an empty list here, so that a block can be read without the
+ * lists of those before it. */
 uint32_t mz_callees_older(struct mz_callees *c, uint32_t node)
 {
 	size_t before = c->older.count;
@@ -97,6 +100,7 @@ uint32_t mz_callees_tell(struct mz_callees *c, uint32_t caller, uint64_t ip, uin
 	if (pair == MZ_PAIR_INDEX_NONE ||
 	    !mz_array_room((void **)&c->place, &c->cap_place, pair, sizeof(*c->place)))
 		return MZ_CALLEE_NONE;
+	/* a pair that was met before is the shortest to store: its place in the list */
 	if (c->pairs.count == before) {
 		*code = MZ_CALLEE_LISTED + (uint64_t)c->place[pair];
 		return callee;
