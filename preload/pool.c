@@ -64,13 +64,18 @@ static void pool_free(struct mz_pool *p, const void *block)
 	mz_append(&mz_me, r, 2, NULL, 0);
 }
 
-/* The recorder knows the blocks: it writes a free for each. */
+/* The recorder knows the blocks: it writes a free for each. Also between enter and leave, or the
+ * blocks of a pool whose memory goes with that of another would be live forever; what hides
+ * otherwise (mz_hide()) has noted its frame. */
 static void end_blocks(struct mz_pool *p, bool destroyed)
 {
 	struct mz_record r = {.type = MZ_REC_POOL_RESET, .arg = destroyed, .value = p->number};
+	uint32_t hidden = mz_me.hidden_at ? 0 : mz_me.hidden;
 
+	mz_me.hidden -= hidden;
 	if (p->number && mz_on() && p->told == __atomic_load_n(&mz_generation, __ATOMIC_RELAXED))
 		mz_append(&mz_me, &r, 1, NULL, 0);
+	mz_me.hidden += hidden;
 }
 
 static void pool_reset(struct mz_pool *p)

@@ -28,7 +28,8 @@
  * totals, the peak and the lists of call sites, and has the pool's name as its
  * cache. The memory that a pool consists of must not be counted a second time, so
  * the calls that get and return it stand between mz_pool_enter() and
- * mz_pool_leave(): malloc(), free() and pools of other names are not recorded there.
+ * mz_pool_leave(): malloc(), free() and the blocks of all pools are not recorded there, but
+ * mz_pool_reset() and mz_pool_destroy() are.
  * Bytes of a chunk that have not been handed out are not in any sum.
  *
  * Threads. Like the allocator that it is part of, a pool (and its struct mz_pool) is

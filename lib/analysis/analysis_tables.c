@@ -66,6 +66,17 @@ static const struct mz_result_column pool_columns[] = {
 	mz_result_init(t, key, title, columns, sizeof(columns) / sizeof(*(columns)))
 #define AT_PEAK(columns) (sizeof(columns) / sizeof(*(columns)) - 5)
 
+static void add_stackless(struct mz_result_table *t, const struct mz_heap_sum *sum)
+{
+	union mz_result_cell *row = mz_result_row(t);
+
+	if (!row)
+		return;
+	mz_result_text(t, &row[0], "(no stack)");
+	mz_result_text(t, &row[1], "");
+	fill_sum(row + 3, sum);
+}
+
 /* Call sites are computed on request: naming them loads debugging information, which other
  * questions do not need. */
 static int ask_sites(struct mz_analysis *a, struct mz_result_table *t)
@@ -87,6 +98,9 @@ static int ask_sites(struct mz_analysis *a, struct mz_result_table *t)
 		fill_sum(row + 3, &s->sum);
 	}
 	mz_call_sites_free(&sites);
+	/* as for stacks: the sums agree with the totals */
+	if (a->usage.sites_cap && a->usage.sites[0].sum.blocks)
+		add_stackless(t, &a->usage.sites[0].sum);
 	mz_result_sort(t, AT_PEAK(site_columns));
 	return ret < 0 ? mz_fail_memory(&a->error) : 0;
 }

@@ -263,6 +263,35 @@ static void nothing_at_all(void)
 	mz_writer_abort(w);
 }
 
+static uint64_t sum_of(struct mz_analysis *a, enum mz_question q, const char *key)
+{
+	struct mz_result_table *t = mz_analysis_ask(a, q, NULL, NULL);
+	uint64_t sum = 0;
+
+	CHECK(t);
+	for (size_t i = 0; t && i < mz_result_rows(t); i++)
+		sum += mz_result_number(t, i, (size_t)mz_result_find(t, key));
+	mz_result_free(t);
+	return sum;
+}
+
+/* Blocks without a stack are in the sums, and so they are in the tables. */
+static void blocks_without_a_stack(void)
+{
+	struct mz_totals totals = {.size = sizeof(totals)};
+	struct mz_analysis *a =
+		open_text("malloc(8) = 10 stack=401000,402000\nmalloc(16) = 20\n", 0);
+	struct mz_result_table *t = mz_analysis_ask(a, MZ_ASK_SITES, NULL, NULL);
+
+	CHECK_EQ(mz_analysis_totals(a, &totals), 0);
+	CHECK_EQ(totals.bytes, 24);
+	CHECK_EQ(sum_of(a, MZ_ASK_STACKS, "bytes"), 24);
+	CHECK_EQ(sum_of(a, MZ_ASK_SITES, "bytes"), 24);
+	CHECK(t && !strcmp(mz_result_string(t, 0, 0), "(no stack)"));
+	mz_result_free(t);
+	mz_analysis_close(a);
+}
+
 int main(void)
 {
 	test_folder(folder, path, "recording");
@@ -271,6 +300,7 @@ int main(void)
 	RUN(questions_that_do_not_fit);
 	RUN(maps_that_go_away);
 	RUN(sums_that_were_not_kept);
+	RUN(blocks_without_a_stack);
 	RUN(unknown_options);
 	RUN(nothing_at_all);
 	unlink(path);
