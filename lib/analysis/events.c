@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "symbols/files.h"
+#include "symbols/kallsyms.h"
 #include "trace/reader.h"
 
 #define SHOW_EVERY 65536
@@ -189,12 +190,32 @@ void mz_events_progress(struct mz_events *s, void (*show)(void *arg, uint64_t ev
 
 /* ---- names -------------------------------------------------------------- */
 
+/* How many frames of a stack are those of the recorder: a leaf of every stack, which says nothing
+ * of the kernel. A stack never becomes empty. */
+static size_t of_recorder(struct mz_events *s, const uint64_t *ips, size_t depth)
+{
+	struct mz_place_name names[MZ_EVENTS_INLINED];
+	size_t n = 0;
+
+	while (n + 1 < depth &&
+	       mz_kernel_recorder(names[mz_events_names(s, ips[n], names) - 1].function))
+		n++;
+	return n;
+}
+
 const uint64_t *mz_events_stack(struct mz_events *s, uint32_t site, size_t *depth)
 {
 	const struct mz_tables *t = s->r ? mz_reader_tables(s->r) : s->stacks;
+	const uint64_t *ips;
+	size_t leave;
 
 	*depth = 0;
-	return site ? mz_tables_get_stack(t, site, depth) : NULL;
+	ips = site ? mz_tables_get_stack(t, site, depth) : NULL;
+	if (!ips || !s->kernel)
+		return ips;
+	leave = of_recorder(s, ips, *depth);
+	*depth -= leave;
+	return ips + leave;
 }
 
 const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len)

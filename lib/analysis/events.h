@@ -40,7 +40,8 @@ int mz_events_next(struct mz_events *s, struct mz_event *ev, struct mz_error *er
 /* Called now and then with the number of events so far. */
 void mz_events_progress(struct mz_events *s, void (*show)(void *arg, uint64_t events), void *arg);
 
-/* Addresses of a stack, innermost first: until the next call; NULL = none. */
+/* Addresses of a stack, innermost first, without the frames of the kernel's recorder: until the
+ * next call; NULL = none. */
 const uint64_t *mz_events_stack(struct mz_events *s, uint32_t site, size_t *depth);
 /* A string by number: a cache, the text of a mark. NULL = none. */
 const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len);
