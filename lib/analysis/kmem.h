@@ -9,6 +9,7 @@
 
 #include <memorizer.h>
 
+#include "base/buf.h"
 #include "base/pair_index.h"
 #include "trace/early_end.h"
 
@@ -63,6 +64,10 @@ unsigned mz_kmem_input_files(const struct mz_kmem_input *in);
 struct mz_reader *mz_kmem_input_reader(const struct mz_kmem_input *in, unsigned i);
 unsigned mz_kmem_input_cut(const struct mz_kmem_input *in); /* files without their end */
 struct mz_early_end mz_kmem_input_early_end(const struct mz_kmem_input *in); /* the same */
+
+/* Adds the lines of kallsyms that the file itself contains, of its own call sites. False: it has
+ * none. */
+bool mz_kmem_own_list(const struct mz_reader *r, struct mz_buf *lines);
 
 /* ---- the report --------------------------------------------------------- */
 
