@@ -209,6 +209,12 @@ struct mz_kmem_report {
 	uint64_t first, last; /* times */
 	struct mz_kmem_group total;
 	struct mz_kmem_group of[MZ_KMEM_ALLOCATORS]; /* the same by allocator */
+	/* The moment with most bytes asked for; the peaks of groups are of bytes given. */
+	uint64_t live_asked; /* private: now */
+	struct {
+		uint64_t bytes, blocks, waste;
+		uint64_t event, time;
+	} peak;
 	struct mz_kmem_group *sites, *caches;
 	uint32_t nsites, ncaches;
 	uint64_t unknown_frees; /* allocated before the trace, or unseen */
