@@ -46,7 +46,7 @@ struct mz_opt {
 	const char *help;
 	enum mz_opt_type type;
 	size_t offset;		    /* of the value in the verb's options */
-	const char *const *choices; /* NULL-terminated */
+	const char *const *choices; /* NULL-terminated; of a text: what completion offers */
 	const char *alias;	    /* an older name, still accepted; NULL = none */
 	unsigned scope;		    /* bits: where it makes sense (see mz_cmd); 0 = always */
 };
@@ -63,10 +63,12 @@ struct mz_cmd {
 	 * options then begin with a uint64_t of those that were given, by their place in the
 	 * table. */
 	const char *const *scopes;
-	bool raw_tail; /* everything after "--" or the first argument is the
-			  command to run, not options */
-	bool prints;   /* text for people, with names in it: console_guard() */
-	bool reads;    /* recordings: it takes --allow-large, too */
+	bool raw_tail;		  /* everything after "--" or the first argument is the
+				     command to run, not options */
+	const char *const *words; /* that the arguments may begin with, for completion; NULL = see
+				     args */
+	bool prints;		  /* text for people, with names in it: console_guard() */
+	bool reads;		  /* recordings: it takes --allow-large, too */
 	/* args: what is left of the command line; returns enum mz_exit. */
 	int (*run)(void *opts, int argc, char **argv);
 };
@@ -101,6 +103,13 @@ struct mz_cmd {
 #define MZ_OPT_ONE_OF(sc, n, a, st, m, c, h)                                                       \
 	{                                                                                          \
 		.name = n, .arg = a, .help = h, .type = MZ_OPT_CHOICE, .offset = offsetof(st, m),  \
+		.choices = c, .scope = sc                                                          \
+	}
+
+/* A text for which completion offers these words; others may do. */
+#define MZ_OPT_WORD_OF(sc, n, a, st, m, c, h)                                                      \
+	{                                                                                          \
+		.name = n, .arg = a, .help = h, .type = MZ_OPT_STR, .offset = offsetof(st, m),     \
 		.choices = c, .scope = sc                                                          \
 	}
 

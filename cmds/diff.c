@@ -30,14 +30,17 @@ struct opts {
 	bool csv;
 };
 
+static const char *const metrics[] = {"peak",  "total", "live",	  "blocks", "temporary",
+				      "waste", "reads", "writes", NULL};
+
 static const struct mz_opt opts[] = {
 	MZ_OPT(0, "fail-if", "BUDGET", MZ_OPT_LIST, struct opts, fail_if,
 	       "exit with 1 if the condition holds: 'peak > +5%', 'live_blocks > 1000', 'any peak "
 	       "> +1MiB'; may be repeated, or separated by commas"),
 	MZ_OPT_ONE_OF(0, "by", "WHAT", struct opts, by, bys,
 		      "match by function (default), line, stack, file, module, or object (KMAPs)"),
-	MZ_OPT(0, "sort", "METRIC", MZ_OPT_STR, struct opts, sort,
-	       "compare by peak (default), total, live, blocks, temporary, ..."),
+	MZ_OPT_WORD_OF(0, "sort", "METRIC", struct opts, sort, metrics,
+		       "compare by peak (default), total, live, blocks, temporary, ..."),
 	MZ_OPT_ROWS(0, struct opts, limit, "rows of a list (10); 0 = all"),
 	RECORDING_SYMBOLS(struct opts, symbols),
 	MZ_OPT_JSON(struct opts, json),

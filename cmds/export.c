@@ -20,15 +20,25 @@ struct opts {
 	bool force;
 };
 
+static const char *const formats[] = {"dhat",	     "pprof",	   "collapsed", "heaptrack",
+				      "massif",	     "speedscope", "firefox",	"otlp",
+				      "openmetrics", "perfetto",   "parquet",	"sqlite",
+				      "csv",	     "jsonl",	   NULL};
+static const char *const values[] = {"peak_bytes", "live_bytes",  "bytes",	 "blocks",
+				     "temporary",  "peak_blocks", "live_blocks", "waste",
+				     "reads",	   "writes",	  NULL};
+
 static const struct mz_opt opts[] = {
-	MZ_OPT(0, "to", "FORMAT", MZ_OPT_STR, struct opts, to,
-	       "dhat, pprof, collapsed, heaptrack, massif, speedscope, firefox, otlp, openmetrics, "
-	       "perfetto, parquet, sqlite, csv or jsonl"),
+	MZ_OPT_WORD_OF(0, "to", "FORMAT", struct opts, to, formats,
+		       "dhat, pprof, collapsed, heaptrack, massif, speedscope, firefox, otlp, "
+		       "openmetrics, "
+		       "perfetto, parquet, sqlite, csv or jsonl"),
 	MZ_OPT_OUTPUT(struct opts, output),
-	MZ_OPT(0, "table", "TABLE", MZ_OPT_STR, struct opts, table,
-	       "parquet, csv, jsonl: events (default), blocks, sites or frames"),
-	MZ_OPT(0, "value", "VALUE", MZ_OPT_STR, struct opts, value,
-	       "collapsed: peak_bytes (default), live_bytes, bytes, blocks, temporary, ..."),
+	MZ_OPT_WORD_OF(0, "table", "TABLE", struct opts, table, mz_table_names,
+		       "parquet, csv, jsonl: events (default), blocks, sites or frames"),
+	MZ_OPT_WORD_OF(
+		0, "value", "VALUE", struct opts, value, values,
+		"collapsed: peak_bytes (default), live_bytes, bytes, blocks, temporary, ..."),
 	RECORDING_SYMBOLS(struct opts, symbols),
 	MZ_OPT_FORCE(struct opts, force),
 	{0},

@@ -121,34 +121,147 @@ static int man_options(const char *verb)
 	return MZ_EXIT_OK;
 }
 
+/* What a use of a verb is called on the command line: "--kernel" of "with --kernel", "top" of "with
+ * top". NULL: a kind of recording, which only the recording shows. */
+static const char *scope_word(const char *scope, bool *without)
+{
+	*without = !strncmp(scope, "without ", 8);
+	if (!*without && strncmp(scope, "with ", 5))
+		return NULL;
+	scope += *without ? 8 : 5;
+	return strchr(scope, ' ') || (*scope >= 'A' && *scope <= 'Z') || !strcmp(scope, "anything")
+		       ? NULL
+		       : scope;
+}
+
+/* The condition under which options of a scope are offered. */
+static void completion_scope(const struct mz_cmd *cmd, unsigned scope)
+{
+	bool without = false;
+	const char *word = scope ? scope_word(cmd->scopes[0], &without) : NULL;
+
+	if (!word)
+		return;
+	if (*word == '-') { /* one option makes two uses */
+		printf("%s_memorizer_has %s && ", !!without == (scope & 1) ? "! " : "", word);
+		return;
+	}
+	printf("_memorizer_has");
+	for (unsigned i = 0; cmd->scopes[i]; i++)
+		if (scope >> i & 1)
+			printf(" %s", scope_word(cmd->scopes[i], &without));
+	printf(" && ");
+}
+
+static void completion_case(const struct mz_cmd *cmd)
+{
+	printf("\t%s", cmd->name);
+	for (const char *const *a = cmd->aliases; a && *a; a++)
+		if (strcmp(*a, cmd->name))
+			printf("|%s", *a);
+	printf(") ");
+}
+
+static void completion_options(const struct mz_cmd *cmd)
+{
+	unsigned scope = 0;
+
+	completion_case(cmd);
+	printf("echo \"--help%s", cmd->reads ? " --allow-large" : "");
+	for (const struct mz_opt *o = cmd->opts; o && o->name; o++) {
+		if (o->scope != scope) {
+			printf("\"; ");
+			completion_scope(cmd, o->scope);
+			printf("echo \"");
+		}
+		scope = o->scope;
+		printf(" --%s", o->name);
+	}
+	puts("\" ;;");
+}
+
+/* "a|b STORE [X...]", "a [X] | b Y": the words that the arguments may begin with. */
+static void first_words(const char *args)
+{
+	while (args && *args >= 'a' && *args <= 'z') {
+		size_t n = strspn(args, "abcdefghijklmnopqrstuvwxyz-");
+
+		if (args[n] && !strchr(" |", args[n])) /* "http://HOST" */
+			return;
+		printf(" %.*s", (int)n, args);
+		args = strchr(args + n, '|');
+		args += args != NULL;
+		args += args ? strspn(args, " ") : 0;
+	}
+}
+
+static void words_of(const char *const *words)
+{
+	for (; words && *words; words++)
+		printf(" %s", *words);
+}
+
+static void all_verbs(void)
+{
+	for (size_t i = 0; i < mz_cmds_count; i++)
+		printf(" %s", mz_cmds[i]->name);
+}
+
+static void completion_words(const struct mz_cmd *cmd)
+{
+	completion_case(cmd);
+	printf("case $2 in ");
+	for (const struct mz_opt *o = cmd->opts; o && o->name; o++) {
+		if (!o->choices)
+			continue;
+		printf("--%s) echo", o->name);
+		words_of(o->choices);
+		printf(" ;; ");
+	}
+	printf("first) echo");
+	first_words(cmd->args);
+	words_of(cmd->words);
+	if (cmd->args && !strcmp(cmd->args, "[VERB]"))
+		all_verbs();
+	puts(" ;; esac ;;");
+}
+
 static void completion(void)
 {
 	puts("# bash completion for memorizer; generated from its option tables\n"
+	     "_memorizer_has() {\n"
+	     "\tlocal typed wanted\n"
+	     "\tfor typed in \"${COMP_WORDS[@]}\"; do\n"
+	     "\t\tfor wanted; do [ \"$typed\" = \"$wanted\" ] && return 0; done\n"
+	     "\tdone\n"
+	     "\treturn 1\n}\n"
 	     "_memorizer_options() {\n\tcase $1 in");
-	for (size_t i = 0; i < mz_cmds_count; i++) {
-		printf("\t%s", mz_cmds[i]->name);
-		for (const char *const *a = mz_cmds[i]->aliases; a && *a; a++)
-			if (strcmp(*a, mz_cmds[i]->name))
-				printf("|%s", *a);
-		printf(") echo \"--help");
-		for (const struct mz_opt *o = mz_cmds[i]->opts; o && o->name; o++)
-			printf(" --%s", o->name);
-		puts(mz_cmds[i]->reads ? " --allow-large\" ;;" : "\" ;;");
-	}
+	for (size_t i = 0; i < mz_cmds_count; i++)
+		completion_options(mz_cmds[i]);
+	puts("\tesac\n}\n"
+	     "# VERB OPTION: its values; VERB first: what the arguments begin with\n"
+	     "_memorizer_words() {\n\tcase $1 in");
+	for (size_t i = 0; i < mz_cmds_count; i++)
+		completion_words(mz_cmds[i]);
 	puts("\tesac\n}\n"
 	     "_memorizer() {\n"
-	     "\tlocal word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[0]##*/}\n"
+	     "\tlocal word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[0]##*/} first=1 words\n"
 	     "\tif [ \"$verb\" = memorizer ]; then\n"
-	     "\t\tverb=${COMP_WORDS[1]}\n"
+	     "\t\tverb=${COMP_WORDS[1]} first=2\n"
 	     "\t\tif [ \"$COMP_CWORD\" -eq 1 ]; then");
 	printf("\t\t\tCOMPREPLY=($(compgen -W \"");
-	for (size_t i = 0; i < mz_cmds_count; i++)
-		printf("%s%s", i ? " " : "", mz_cmds[i]->name);
+	all_verbs();
 	puts("\" -- \"$word\"))\n"
 	     "\t\t\treturn\n\t\tfi\n\tfi\n"
+	     "\tCOMPREPLY=()\n"
+	     "\tcase ${COMP_WORDS[COMP_CWORD-1]} in\n"
+	     "\t--*) words=$(_memorizer_words \"$verb\" \"${COMP_WORDS[COMP_CWORD-1]}\") ;;\n"
+	     "\t*) [ \"$COMP_CWORD\" -eq $first ] && words=$(_memorizer_words \"$verb\" first) ;;\n"
+	     "\tesac\n"
 	     "\tcase $word in\n"
 	     "\t-*) COMPREPLY=($(compgen -W \"$(_memorizer_options \"$verb\")\" -- \"$word\")) ;;\n"
-	     "\t*) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
+	     "\t*) [ -n \"$words\" ] && COMPREPLY=($(compgen -W \"$words\" -- \"$word\")) ||\n"
+	     "\t\tCOMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
 	     "\tesac\n}");
 	printf("complete -o filenames -F _memorizer memorizer");
 	for (size_t i = 0; i < mz_cmds_count; i++)

@@ -17,10 +17,14 @@ struct opts {
 	bool force;
 };
 
+static const char *const formats[] = {"dhat",	 "pprof", "collapsed",	 "massif", "speedscope",
+				      "firefox", "otlp",  "openmetrics", NULL};
+
 static const struct mz_opt opts[] = {
 	MZ_OPT_OUTPUT(struct opts, output),
-	MZ_OPT(0, "to", "FORMAT", MZ_OPT_STR, struct opts, to,
-	       "dhat (default), which every verb reads; or pprof, collapsed, speedscope, ..."),
+	MZ_OPT_WORD_OF(
+		0, "to", "FORMAT", struct opts, to, formats,
+		"dhat (default), which every verb reads; or pprof, collapsed, speedscope, ..."),
 	RECORDING_SYMBOLS(struct opts, symbols),
 	MZ_OPT_FORCE(struct opts, force),
 	{0},

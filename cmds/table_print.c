@@ -137,6 +137,14 @@ static void json_labels(struct mz_json *j, const char *key, const char *text)
 	mz_json_end_object(j);
 }
 
+/* As lost_json() writes it, where only the sum is known. */
+static void json_lost(struct mz_json *j, const char *key, uint64_t lost)
+{
+	mz_json_object(j, key);
+	mz_json_u64(j, "total", lost);
+	mz_json_end_object(j);
+}
+
 void answer_json(struct mz_json *j, const struct mz_result_table *a, size_t top)
 {
 	mz_json_array(j, a->key);
@@ -153,6 +161,8 @@ void answer_json(struct mz_json *j, const struct mz_result_table *a, size_t top)
 				mz_json_str(j, key, mz_result_get(a, r, i));
 			else if (a->columns[i].type == MZ_RESULT_SHARE)
 				mz_json_double(j, key, cell_of(a, r, i)->share);
+			else if (!strcmp(key, "lost"))
+				json_lost(j, key, cell_of(a, r, i)->number);
 			else
 				mz_json_u64(j, key, cell_of(a, r, i)->number);
 		}

@@ -219,9 +219,14 @@ static void common_json(struct mz_json *w, const struct mz_kmem_report *r)
 
 	mz_json_u64(w, "blocks", t->allocs);
 	mz_json_u64(w, "bytes", t->req);
+	mz_json_u64(w, "peak_bytes", r->peak.bytes);
+	mz_json_u64(w, "peak_blocks", r->peak.blocks);
+	mz_json_u64(w, "peak_event", r->peak.event);
+	mz_json_u64(w, "peak_time", r->peak.time);
 	mz_json_u64(w, "never_freed_blocks", t->live);
 	mz_json_u64(w, "never_freed_bytes", t->live_req);
 	mz_json_u64(w, "waste_bytes", t->given > t->req ? t->given - t->req : 0);
+	mz_json_u64(w, "waste_at_peak", r->peak.waste);
 	mz_json_u64(w, "failed", t->failed);
 	mz_json_u64(w, "unknown_frees", r->unknown_frees);
 	mz_json_u64(w, "over_live", t->over_live);

@@ -13,11 +13,19 @@
 
 static const char *const levels[] = {"dir", "file", "function", "cache", "pid", NULL};
 
+static const char *const bys[] = {"dir", "file", "function", "cache", "pid", "topdir", NULL};
+static const char *const formats[] = {"cpm", "graphml", "csv", "jsonl", "parquet", "sqlite", NULL};
+static const char *const tables[] = {"functions", "objects", "accesses", "calls", NULL};
+static const char *const words[] = {"matrix", "object",	   "fields", "site",	  "calls", "shared",
+				    "unused", "functions", "merge",  "privilege", "cut",   "export",
+				    "owners", "select",	   "report", NULL};
+
 static const struct mz_opt opts[] = {
-	MZ_OPT(0, "by", "LEVEL", MZ_OPT_STR, struct kmap_opts, by_name,
-	       "for matrix: dir, file, function, cache or pid (default: dir if folders are known, "
-	       "else function); for calls: the first three; for privilege: topdir, dir, file or "
-	       "function (default: all)"),
+	MZ_OPT_WORD_OF(
+		0, "by", "LEVEL", struct kmap_opts, by_name, bys,
+		"for matrix: dir, file, function, cache or pid (default: dir if folders are known, "
+		"else function); for calls: the first three; for privilege: topdir, dir, file or "
+		"function (default: all)"),
 	RECORDING_MODULES_FOR(0, struct kmap_opts, symbols, ""),
 	MZ_OPT(0, "functions", "FILE", MZ_OPT_STR, struct kmap_opts, functions,
 	       "privilege, cut: the table that 'kmap functions' writes, or a vmlinux to count in "
@@ -47,10 +55,11 @@ static const struct mz_opt opts[] = {
 	       "pattern"),
 	MZ_OPT(0, "pidns", "N", MZ_OPT_U64, struct kmap_opts, pidns,
 	       "select: the pid namespace, by the number in /proc/PID/ns/pid"),
-	MZ_OPT(0, "to", "FORMAT", MZ_OPT_STR, struct kmap_opts, to,
-	       "export: cpm, graphml, csv, jsonl, parquet or sqlite"),
-	MZ_OPT(0, "table", "NAME", MZ_OPT_STR, struct kmap_opts, table,
-	       "export to csv, jsonl and parquet: functions, objects, accesses (default) or calls"),
+	MZ_OPT_WORD_OF(0, "to", "FORMAT", struct kmap_opts, to, formats,
+		       "export: cpm, graphml, csv, jsonl, parquet or sqlite"),
+	MZ_OPT_WORD_OF(0, "table", "NAME", struct kmap_opts, table, tables,
+		       "export to csv, jsonl and parquet: functions, objects, accesses (default) "
+		       "or calls"),
 	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct kmap_opts, output,
 	       "merge, cut, export, select: write here (merge, select: default standard output; "
 	       "merge to NAME.cmt: a container)"),
@@ -273,4 +282,5 @@ static int run(void *options, int argc, char **argv)
 }
 
 MZ_CMD(kmap, "kmap", struct kmap_opts, "QUESTION [KMAP|-]",
-       "query a KMAP: which code touches which kernel objects", .reads = true, .prints = true);
+       "query a KMAP: which code touches which kernel objects", .reads = true, .prints = true,
+       .words = words);

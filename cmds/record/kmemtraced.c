@@ -26,14 +26,17 @@
 #include "cmds/signals.h"
 #include "record/kmem.h"
 #include "record/relay.h"
+#include "record/user_start.h"
 #include "symbols/kallsyms.h"
 
 /* How often the kernel's loss counters are read: a loss is located to within this time. */
-#define LOOK_NS		20000000
+#define LOOK_NS		    20000000
 /* The additional cost of --rescue per event (docs/measured.md). */
-#define RESCUE_NS	80.0
-#define DEFAULT_SUBBUFS 20
-#define DEFAULT_SUBBUF	(512u * 1024)
+#define RESCUE_NS	    80.0
+#define DEFAULT_SUBBUFS	    20
+/* The number of the namespace that every system begins with (PROC_PID_INIT_INO) */
+#define FIRST_PID_NAMESPACE 0xeffffffcu
+#define DEFAULT_SUBBUF	    (512u * 1024)
 
 const char *const kmemtraced_sources[] = {"auto", "relay", "bpf", NULL};
 
@@ -126,6 +129,25 @@ static int parse_cgroup(const char *path, uint64_t *id)
 	return -1;
 }
 
+/* The kernel's numbers are those of the first namespace: in another one, a process that is not seen
+ * may exist. */
+static bool sees_all_processes(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_PID_NAMESPACE;
+}
+
+/* A filter that nothing can match would record nothing. */
+static int check_pid(uint64_t pid)
+{
+	if (pid > INT_MAX)
+		return console_usage("--pid takes the number of a process");
+	if (pid && kill((pid_t)pid, 0) && errno == ESRCH && sees_all_processes())
+		return console_fail("--pid: there is no process %d", (int)pid);
+	return -1;
+}
+
 static int parse(const struct kmemtraced_opts *o, struct mz_kmem_options *k)
 {
 	int ret = parse_events(o->events ? o->events : "slab", &k->groups);
@@ -134,6 +156,8 @@ static int parse(const struct kmemtraced_opts *o, struct mz_kmem_options *k)
 		ret = kmemtraced_parse_sample(o->sample, &k->sample);
 	if (ret < 0 && o->cgroup)
 		ret = parse_cgroup(o->cgroup, &k->cgroup);
+	if (ret < 0)
+		ret = check_pid(o->pid);
 	if (ret >= 0)
 		return ret;
 	k->ring_bytes = (o->subbufs ? o->subbufs : DEFAULT_SUBBUFS) *
@@ -382,18 +406,38 @@ static void print_json(const struct kmemtraced_job *j, const struct mz_kmem_coun
 	mz_buf_free(&b);
 }
 
+static int command_status(const struct kmemtraced_job *j)
+{
+	return WIFEXITED(j->child_status) ? WEXITSTATUS(j->child_status)
+					  : 128 + WTERMSIG(j->child_status);
+}
+
 void kmemtraced_say_end(const struct kmemtraced_job *j)
 {
 	char next[PATH_MAX + 64];
 
 	if (j->child_done && j->child_status)
-		console_note("the command ended with status %d",
-			     WIFEXITED(j->child_status) ? WEXITSTATUS(j->child_status)
-							: 128 + WTERMSIG(j->child_status));
+		console_note("the command ended with status %d", command_status(j));
 	/* under its old name it names the old report */
 	console_note("next: %s %s",
 		     strcmp(console_name(), "kmemtraced") ? "memorizer report" : "kmemtrace-report",
 		     console_argument(next, sizeof(next), j->dir));
+}
+
+/* An empty recording is verified, too: say why it is empty. */
+static void say_no_match(const struct kmemtraced_opts *o, const struct mz_kmem_counts *n)
+{
+	char pid[16], count[32];
+
+	if (n->recorded || !n->filtered)
+		return;
+	snprintf(pid, sizeof(pid), "%" PRIu64, o->pid);
+	console_note("nothing matched%s%s%s%s%s%s: none of the %s events passed the filters",
+		     o->pid ? " --pid " : "", o->pid ? pid : "", o->cache ? " --cache " : "",
+		     o->cache ? o->cache : "", o->cgroup ? " --cgroup " : "",
+		     o->cgroup ? o->cgroup : "", console_count(count, n->filtered));
+	if (o->cache)
+		console_note("the names of the caches are in /proc/slabinfo");
 }
 
 static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_counts *n)
@@ -413,6 +457,7 @@ static void print_account(const struct kmemtraced_job *j, const struct mz_kmem_c
 		     console_count(a, n->nulls), console_count(b, n->own),
 		     n->filtered ? ", excluded by filters: " : "",
 		     n->filtered ? console_count(c, n->filtered) : "");
+	say_no_match(j->o, n);
 	if (n->no_cache || n->no_stack || n->no_free)
 		console_note(
 			"incomplete: %s events without the name of their cache, %s without their "
@@ -509,6 +554,8 @@ int kmemtraced_run(const struct kmemtraced_opts *o, int argc, char **argv)
 		ret = choose_source(j.o, &relay);
 	if (ret >= 0)
 		return ret;
+	if (argc && mz_user_find_command(argv[0], &j.err) < 0)
+		return console_error(&j.err);
 	if (j.o->output)
 		j.dir = j.o->output;
 	j.command = argc ? argv : NULL;
@@ -530,7 +577,7 @@ int kmemtraced_run(const struct kmemtraced_opts *o, int argc, char **argv)
 	mz_kallsyms_free(j.syms);
 	mz_kmem_free(j.k);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	return ret;
+	return !ret && j.o->as_command && j.child_done ? command_status(&j) : ret;
 }
 
 static int run(void *options, int argc, char **argv)

@@ -35,6 +35,7 @@ struct kmemtraced_opts {
 	bool force;
 	bool quiet;
 	bool json;
+	bool as_command; /* the exit status is that of the command */
 };
 
 extern const char *const kmemtraced_sources[];

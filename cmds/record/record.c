@@ -525,7 +525,8 @@ static int check_options(struct record_job *j, int argc)
 
 	if (!argc == !o->pid)
 		return console_usage(
-			"no command given; use memorizer record -- CMD ARGS, or --pid PID");
+			"no command given; use memorizer record -- CMD ARGS, --pid PID or "
+			"--kernel");
 	if (o->drop && o->wait)
 		return console_usage("--drop and --wait exclude each other");
 	if (o->spool && access(o->spool, W_OK | X_OK))
@@ -611,6 +612,7 @@ static int run_kernel(struct record_opts *o, int argc, char **argv)
 	k->sample = o->sample;
 	k->force = o->force;
 	k->json = o->json;
+	k->as_command = true;
 	return kmemtraced_run(k, argc, argv);
 }
 

@@ -264,8 +264,8 @@ static void show_json(const struct job *j)
 
 	mz_json_object(&out, NULL);
 	mz_json_str(&out, "trace", j->trace);
-	mz_json_double(&out, "events", j->list[0].first.events);
-	mz_json_double(&out, "peak_live_bytes", j->list[0].first.peak_live);
+	mz_json_u64(&out, "events", (uint64_t)j->list[0].first.events);
+	mz_json_u64(&out, "peak_live_bytes", (uint64_t)j->list[0].first.peak_live);
 	early_end_json(&out, files_cut(j));
 	mz_json_u64(&out, "runs", j->runs);
 	mz_json_array(&out, "allocators");
@@ -281,7 +281,7 @@ static void show_json(const struct job *j)
 		mz_json_double(&out, "peak_rss", median(e->of[PEAK], j->runs));
 		mz_json_double(&out, "final_rss", median(e->of[AFTER], j->runs));
 		mz_json_double(&out, "page_faults", median(e->of[FAULTS], j->runs));
-		mz_json_double(&out, "failed", e->first.failed);
+		mz_json_u64(&out, "failed", (uint64_t)e->first.failed);
 		mz_json_str(&out, "against_first",
 			    e == j->list || !faster(e, j->list, j->runs) ? "within the noise"
 			    : median(e->of[NS], j->runs) < median(j->list->of[NS], j->runs)

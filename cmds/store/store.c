@@ -15,6 +15,11 @@ static const char *const scopes[] = {"with add",   "with list",	 "with top",
 				     "with trend", "with diff",	 "with regressions",
 				     "with gate",  "with prune", NULL};
 
+static const char *const bys[] = {"site",     "stack", "object", "member",    "accessor", "program",
+				  "revision", "host",  "day",	 "recording", NULL};
+static const char *const metrics[] = {"peak",  "total", "live",	  "blocks", "temporary",
+				      "waste", "reads", "writes", NULL};
+
 static const struct mz_opt opts[] = {
 	MZ_OPT(0, "program", "NAME", MZ_OPT_STR, struct store_opts, program,
 	       "only this program (add: the name to store it under; default: its command, without "
@@ -49,14 +54,14 @@ static const struct mz_opt opts[] = {
 		STORE_LIST | STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS,
 		struct store_opts, limit,
 		"rows of a list: 20 in text, all in JSON and CSV; 0 = all; trend: the newest N"),
-	MZ_OPT_FOR(STORE_TOP | STORE_TREND | STORE_DIFF, 0, "by", "WHAT", MZ_OPT_STR,
-		   struct store_opts, by,
-		   "top: site (default), stack, object, member, accessor, program, revision or "
-		   "host; diff: stack (default), site or object; trend: revision (default), day or "
-		   "recording"),
-	MZ_OPT_FOR(STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS, 0, "metric", "METRIC",
-		   MZ_OPT_STR, struct store_opts, metric,
-		   "peak (default), total, live, blocks, temporary, waste, reads, ..."),
+	MZ_OPT_WORD_OF(
+		STORE_TOP | STORE_TREND | STORE_DIFF, "by", "WHAT", struct store_opts, by, bys,
+		"top: site (default), stack, object, member, accessor, program, revision or "
+		"host; diff: stack (default), site or object; trend: revision (default), day or "
+		"recording"),
+	MZ_OPT_WORD_OF(STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS, "metric", "METRIC",
+		       struct store_opts, metric, metrics,
+		       "peak (default), total, live, blocks, temporary, waste, reads, ..."),
 	MZ_OPT_FOR(STORE_GATE, 0, "fail-if", "BUDGET", MZ_OPT_LIST, struct store_opts, fail_if,
 		   "exit with 1 if the revision is over this budget against its history: 'peak > "
 		   "+5%', 'any live > +1MiB'; may be repeated, or separated by commas"),

@@ -10,7 +10,8 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "formats/open.h"
-#include "symbols/files.h"
+#include "symbols/kallsyms.h"
+#include "symbols/symbols.h"
 #include "trace/reader.h"
 
 #define SHOW_EVERY 65536
@@ -23,7 +24,9 @@ struct mz_events {
 	long n, at;
 	struct mz_symbols *symbols;
 	struct mz_symbols *given; /* for a kernel, by the caller */
-	bool looked;		  /* for symbols */
+	mz_events_look *look;	  /* for a kernel, when a name is asked for */
+	void *look_arg;
+	bool looked; /* for symbols */
 	bool kernel;
 	bool by_sequence;
 	struct mz_tables *stacks;     /* of many: those of all files, and sites without one */
@@ -191,12 +194,32 @@ void mz_events_progress(struct mz_events *s, void (*show)(void *arg, uint64_t ev
 
 /* ---- names -------------------------------------------------------------- */
 
+/* How many frames of a stack are those of the recorder: a leaf of every stack, which says nothing
+ * of the kernel. A stack never becomes empty. */
+static size_t of_recorder(struct mz_events *s, const uint64_t *ips, size_t depth)
+{
+	struct mz_place_name names[MZ_EVENTS_INLINED];
+	size_t n = 0;
+
+	while (n + 1 < depth &&
+	       mz_kernel_recorder(names[mz_events_names(s, ips[n], names) - 1].function))
+		n++;
+	return n;
+}
+
 const uint64_t *mz_events_stack(struct mz_events *s, uint32_t site, size_t *depth)
 {
 	const struct mz_tables *t = s->r ? mz_reader_tables(s->r) : s->stacks;
+	const uint64_t *ips;
+	size_t leave;
 
 	*depth = 0;
-	return site ? mz_tables_get_stack(t, site, depth) : NULL;
+	ips = site ? mz_tables_get_stack(t, site, depth) : NULL;
+	if (!ips || !s->kernel)
+		return ips;
+	leave = of_recorder(s, ips, *depth);
+	*depth -= leave;
+	return ips + leave;
 }
 
 const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len)
@@ -210,29 +233,15 @@ const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len
 	return text;
 }
 
-/* The kernel's symbols as kmemtraced saved them, beside its trace. */
-static struct mz_symbols *open_beside(const char *name)
-{
-	struct mz_symbols_files f = {0};
-	struct mz_symbols *found = NULL;
-
-	if (!mz_symbols_files_beside(&f, name, NULL) && f.some)
-		found = mz_symbols_open_kernel(&f.kernel, NULL);
-	mz_symbols_files_deinit(&f);
-	return found;
-}
-
 static void open_symbols(struct mz_events *s)
 {
-	const struct mz_reader *first = s->r ? s->r : mz_kmem_input_reader(s->many, 0);
-
 	s->looked = true;
 	if (s->r && (s->r->names || mz_reader_find_attr(s->r, "names.0")))
 		s->symbols = mz_symbols_open(s->r);
 	else if (s->kernel && s->given)
 		s->symbols = s->given;
-	else if (s->kernel)
-		s->symbols = open_beside(first->in.name);
+	else if (s->kernel && s->look)
+		s->symbols = s->look(s->look_arg);
 	else if (s->r)
 		s->symbols = mz_symbols_open(s->r);
 }
@@ -240,6 +249,12 @@ static void open_symbols(struct mz_events *s)
 void mz_events_use(struct mz_events *s, struct mz_symbols *kernel)
 {
 	s->given = kernel;
+}
+
+void mz_events_look_with(struct mz_events *s, mz_events_look *look, void *arg)
+{
+	s->look = look;
+	s->look_arg = arg;
 }
 
 size_t mz_events_names(struct mz_events *s, uint64_t ip,
@@ -321,6 +336,11 @@ uint64_t mz_events_lost(const struct mz_events *s)
 struct mz_early_end mz_events_early_end(const struct mz_events *s)
 {
 	return s->many ? mz_kmem_input_early_end(s->many) : mz_reader_early_end(s->r);
+}
+
+struct mz_reader *mz_events_file(const struct mz_events *s, unsigned i)
+{
+	return s->many ? mz_kmem_input_reader(s->many, i) : i ? NULL : s->r;
 }
 
 struct mz_reader *mz_events_reader(const struct mz_events *s)

@@ -40,12 +40,16 @@ int mz_events_next(struct mz_events *s, struct mz_event *ev, struct mz_error *er
 /* Called from time to time with the number of events so far. */
 void mz_events_progress(struct mz_events *s, void (*show)(void *arg, uint64_t events), void *arg);
 
-/* Addresses of a stack, innermost first: until the next call; NULL = none. */
+/* Addresses of a stack, innermost first, without the frames of the kernel's recorder: until the
+ * next call; NULL = none. */
 const uint64_t *mz_events_stack(struct mz_events *s, uint32_t site, size_t *depth);
 /* A string by number: a cache, the text of a mark. NULL = none. */
 const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len);
-/* Symbols for a trace of a kernel, instead of those beside it; it takes them over. */
+/* Symbols for a trace of a kernel; it takes them over. */
 void mz_events_use(struct mz_events *s, struct mz_symbols *kernel);
+/* Otherwise they are looked for when a name is asked for; look returns NULL if there are none. */
+typedef struct mz_symbols *mz_events_look(void *arg);
+void mz_events_look_with(struct mz_events *s, mz_events_look *look, void *arg);
 /* The functions at an address, inlined ones first. There is always at least one, perhaps without a
  * name. */
 size_t mz_events_names(struct mz_events *s, uint64_t ip,
@@ -64,6 +68,8 @@ unsigned mz_events_files_cut(const struct mz_events *s);
 /* Events that the recording lacks, among those read so far; not those left out by sampling. */
 uint64_t mz_events_lost(const struct mz_events *s);
 struct mz_early_end mz_events_early_end(const struct mz_events *s);
+/* The i-th of its files; NULL behind the last. */
+struct mz_reader *mz_events_file(const struct mz_events *s, unsigned i);
 /* The file, where it is one; NULL otherwise. */
 struct mz_reader *mz_events_reader(const struct mz_events *s);
 

@@ -10,6 +10,7 @@
 
 #include <memorizer.h>
 
+#include "base/buf.h"
 #include "base/pair_index.h"
 #include "trace/early_end.h"
 
@@ -66,6 +67,10 @@ unsigned mz_kmem_input_files(const struct mz_kmem_input *in);
 struct mz_reader *mz_kmem_input_reader(const struct mz_kmem_input *in, unsigned i);
 unsigned mz_kmem_input_cut(const struct mz_kmem_input *in); /* files without their end */
 struct mz_early_end mz_kmem_input_early_end(const struct mz_kmem_input *in); /* the same */
+
+/* Adds the lines of kallsyms that the file itself contains, of its own call sites. False: it has
+ * none. */
+bool mz_kmem_own_list(const struct mz_reader *r, struct mz_buf *lines);
 
 /* ---- the report --------------------------------------------------------- */
 
@@ -207,6 +212,12 @@ struct mz_kmem_report {
 	uint64_t first, last; /* times */
 	struct mz_kmem_group total;
 	struct mz_kmem_group of[MZ_KMEM_ALLOCATORS]; /* the same by allocator */
+	/* The moment with most bytes asked for; the peaks of groups are of bytes given. */
+	uint64_t live_asked; /* private: now */
+	struct {
+		uint64_t bytes, blocks, waste;
+		uint64_t event, time;
+	} peak;
 	struct mz_kmem_group *sites, *caches;
 	uint32_t nsites, ncaches;
 	uint64_t unknown_frees; /* allocated before the trace, or unseen */

@@ -161,20 +161,25 @@ static void load_nodes(struct mz_kmem_input *in)
 		fclose(f);
 }
 
+bool mz_kmem_own_list(const struct mz_reader *r, struct mz_buf *lines)
+{
+	const struct mz_attr *a = mz_reader_find_attr(r, "kallsyms");
+
+	if (!a || a->type != MZ_ATTR_BYTES)
+		return false;
+	mz_buf_add(lines, a->data, a->size);
+	return true;
+}
+
 /* The symbols in the files themselves, each of its own call sites: less to read than all functions
  * of the kernel. all: only if every file has them. */
 static bool load_own_symbols(struct mz_kmem_input *in, bool all)
 {
 	struct mz_buf b = {0};
 
-	for (unsigned i = 0; i < in->n && !b.failed; i++) {
-		const struct mz_attr *a = mz_reader_find_attr(in->src[i].r, "kallsyms");
-
-		if (a && a->type == MZ_ATTR_BYTES)
-			mz_buf_add(&b, a->data, a->size);
-		else
+	for (unsigned i = 0; i < in->n && !b.failed; i++)
+		if (!mz_kmem_own_list(in->src[i].r, &b))
 			b.failed |= all;
-	}
 	if (b.len && !b.failed)
 		in->syms = mz_kallsyms_parse(b.data, b.len, in->src[0].path, NULL);
 	mz_buf_free(&b);

@@ -153,6 +153,7 @@ static inline void all_end(struct mz_kmem_report *r, const struct mz_kmem_block 
 {
 	r->total.live--;
 	r->total.live_given -= b->given;
+	r->live_asked -= b->req;
 	r->of[b->of].live--;
 	r->of[b->of].live_given -= b->given;
 	if (b->shape != NO_SITE)
@@ -224,6 +225,19 @@ static inline int64_t shape_of(struct mz_kmem_report *r, struct mz_kmem_group *s
 	return n;
 }
 
+static inline void check_peak(struct mz_kmem_report *r, const struct mz_kmem_block *b)
+{
+	r->live_asked += b->req;
+	if (r->live_asked <= r->peak.bytes)
+		return;
+	r->peak.bytes = r->live_asked;
+	r->peak.blocks = r->total.live;
+	r->peak.waste =
+		r->total.live_given > r->live_asked ? r->total.live_given - r->live_asked : 0;
+	r->peak.event = r->events;
+	r->peak.time = b->born;
+}
+
 static int count_alloc(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 		       struct mz_kmem_group *s, struct mz_kmem_group *c)
 {
@@ -232,6 +246,7 @@ static int count_alloc(struct mz_kmem_report *r, const struct mz_kmem_block *b,
 	if (b->given > r->largest)
 		r->largest = b->given;
 	kmem_group_peak(&r->total, b->given);
+	check_peak(r, b);
 	kmem_group_peak(&r->of[b->of], b->given);
 	kmem_group_alloc(c, b->req, b->given);
 	if (s) {

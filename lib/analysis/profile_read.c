@@ -66,6 +66,11 @@ static struct mz_profile_site *make_site(struct mz_profile *p, struct mz_events 
 	return made;
 }
 
+static enum mz_profile_kind kind_of(const struct mz_events *s)
+{
+	return mz_events_is_kernel(s) ? MZ_PROFILE_KERNEL : MZ_PROFILE_PROGRAM;
+}
+
 /* Several stacks of addresses may be one stack of names, which is one site of the profile. */
 int64_t mz_profile_site_of(struct mz_profile *p, struct mz_events *s, uint32_t site)
 {
@@ -74,6 +79,8 @@ int64_t mz_profile_site_of(struct mz_profile *p, struct mz_events *s, uint32_t s
 	if (!p->from[site]) {
 		struct mz_profile_site *made = make_site(p, s, site);
 
+		/* which frame names a site depends on it, and rows name sites before the end */
+		p->kind = kind_of(s);
 		if (!made)
 			return -ENOMEM;
 		p->from[site] = (uint32_t)(made - p->sites) + 1;
@@ -106,7 +113,7 @@ static int describe(struct mz_profile *p, struct mz_events *s, const struct mz_u
 
 	p->source = r ? mz_format_name(mz_reader_format(r)) : "kernel trace";
 	p->pid = mz_events_number(s, "pid");
-	p->kind = mz_events_is_kernel(s) ? MZ_PROFILE_KERNEL : MZ_PROFILE_PROGRAM;
+	p->kind = kind_of(s);
 	p->clock = u->fields & MZ_HAS_TIME && !mz_events_by_sequence(s) ? MZ_CLOCK_NS
 									: MZ_CLOCK_EVENTS;
 	p->first = u->fields & MZ_HAS_TIME ? u->first_time : 0;

@@ -267,6 +267,14 @@ static void show_events(void *arg, uint64_t events)
 	r->o.progress(r->o.arg, -1, events, "events");
 }
 
+/* No names are no error here: addresses stand for them. */
+static struct mz_symbols *look_for_symbols(void *arg)
+{
+	struct mz_symbols *found = NULL;
+
+	return mz_recording_symbols(arg, &found, NULL) < 0 ? NULL : found;
+}
+
 struct mz_events *mz_recording_events(struct mz_recording *r, struct mz_error *err)
 {
 	struct mz_symbols *named = NULL;
@@ -277,7 +285,7 @@ struct mz_events *mz_recording_events(struct mz_recording *r, struct mz_error *e
 		mz_recording_refuse(r, err);
 		return NULL;
 	}
-	/* those beside it are looked for when a name is needed */
+	/* those beside it, or in it, are looked for when a name is needed */
 	if (r->o.symbols && mz_recording_symbols(r, &named, err) < 0)
 		return NULL;
 	r->events = r->reader ? mz_events_of(r->reader, err) : mz_events_of_kmem(r->kmem, err);
@@ -290,6 +298,7 @@ struct mz_events *mz_recording_events(struct mz_recording *r, struct mz_error *e
 	}
 	if (named)
 		mz_events_use(r->events, named);
+	mz_events_look_with(r->events, look_for_symbols, r);
 	if (r->o.progress)
 		mz_events_progress(r->events, show_events, r);
 	return r->events;
@@ -297,9 +306,38 @@ struct mz_events *mz_recording_events(struct mz_recording *r, struct mz_error *e
 
 /* ---- symbols of a kernel, the model of a KMAP ---------------------------- */
 
-/* A kernel trace has its list of functions beside it, to which a vmlinux is added; files
+static const struct mz_reader *file_of(const struct mz_recording *r, unsigned i)
+{
+	if (r->events)
+		return mz_events_file(r->events, i);
+	if (r->kmem)
+		return mz_kmem_input_reader(r->kmem, i);
+	return i ? NULL : r->reader;
+}
+
+/* The lines of kallsyms in the files themselves. What lies beside a joined file may be of another
+ * kernel, so they take precedence there; a vmlinux or System.map beside it needs the whole list,
+ * to find how far the kernel was moved. */
+static void find_own(const struct mz_recording *r, struct mz_symbols_files *f, struct mz_buf *own)
+{
+	const struct mz_reader *file;
+	bool linked = f->kernel.vmlinux || f->kernel.map;
+
+	if (f->kernel.kallsyms && (r->folder || linked))
+		return;
+	for (unsigned i = 0; (file = file_of(r, i)); i++)
+		mz_kmem_own_list(file, own);
+	if (own->failed || !own->len)
+		return;
+	f->kernel.kallsyms = NULL;
+	f->kernel.list = own->data;
+	f->kernel.list_size = own->len;
+	f->some = true;
+}
+
+/* A kernel trace has its list of functions beside it or in it, to which a vmlinux is added; files
  * named for a KMAP stand for themselves. */
-static int find_files(const struct mz_recording *r, struct mz_symbols_files *f,
+static int find_files(const struct mz_recording *r, struct mz_symbols_files *f, struct mz_buf *own,
 		      struct mz_error *err)
 {
 	bool beside = strcmp(r->name, "-") && (!r->o.symbols || r->kind == MZ_RECORDING_KERNEL);
@@ -315,6 +353,8 @@ static int find_files(const struct mz_recording *r, struct mz_symbols_files *f,
 	} else if (beside) {
 		ret = mz_symbols_files_beside(f, r->name, err);
 	}
+	if (!ret)
+		find_own(r, f, own);
 	if (!ret && r->o.symbols)
 		ret = mz_symbols_files_named(f, r->o.symbols, err);
 	return ret;
@@ -323,13 +363,18 @@ static int find_files(const struct mz_recording *r, struct mz_symbols_files *f,
 static int open_symbols(const struct mz_recording *r, struct mz_symbols_files *f,
 			struct mz_symbols **symbols, struct mz_error *err)
 {
-	int ret = find_files(r, f, err);
+	struct mz_buf own = {0};
+	int ret = find_files(r, f, &own, err);
 
 	*symbols = NULL;
-	if (ret < 0 || !f->some)
-		return ret;
-	*symbols = mz_symbols_open_kernel(&f->kernel, err);
-	return *symbols ? 0 : mz_error_code(err);
+	if (!ret && f->some) {
+		*symbols = mz_symbols_open_kernel(&f->kernel, err);
+		ret = *symbols ? 0 : mz_error_code(err);
+	}
+	f->kernel.list = NULL; /* its text ends here */
+	f->kernel.list_size = 0;
+	mz_buf_free(&own);
+	return ret;
 }
 
 int mz_recording_symbols(struct mz_recording *r, struct mz_symbols **symbols, struct mz_error *err)

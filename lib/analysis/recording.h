@@ -72,7 +72,7 @@ struct mz_kmem_input *mz_recording_kmem(struct mz_recording *r, struct mz_error 
 /* The lines of a KMAP. */
 struct mz_kmap *mz_recording_kmap(struct mz_recording *r, struct mz_error *err);
 
-/* The kernel's symbols by the files named, and those beside a kernel trace; *symbols is
+/* The kernel's symbols by the files named, and those beside a kernel trace or in it; *symbols is
  * NULL if there are none, else the caller's to close. 0 or -errno. */
 int mz_recording_symbols(struct mz_recording *r, struct mz_symbols **symbols, struct mz_error *err);
 

@@ -132,6 +132,20 @@ int mz_user_check_file(const char *path, struct mz_error *err)
 	return check_file(path, 0, err);
 }
 
+int mz_user_find_command(const char *command, struct mz_error *err)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (!find_in_path(command, path, sizeof(path)))
+		return mz_fail(err, ENOENT, "%s: no such command", command);
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		errno = EISDIR;
+	else if (!access(path, X_OK))
+		return 0;
+	return mz_fail(err, errno, "%s: cannot run: %s", command, strerror(errno));
+}
+
 int mz_user_check_program(const char *command, struct mz_error *err)
 {
 	char path[PATH_MAX];

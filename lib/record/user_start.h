@@ -9,6 +9,8 @@
 /* The library that belongs to this program: 0, or -errno with err. */
 int mz_user_library(char *path, size_t size, struct mz_error *err);
 
+/* Is there such a command, and can it be run? 0 or -errno. */
+int mz_user_find_command(const char *command, struct mz_error *err);
 /* Can this command be recorded? If not, why, and what to do. 0 or -errno. */
 int mz_user_check_program(const char *command, struct mz_error *err);
 /* Can the program in this file? */

@@ -358,7 +358,7 @@ static int make_digest(struct mz_store_item *item, const struct own *o, const ch
 static void put_own(struct mz_store_item *item, const struct own *o, const struct mz_profile *p,
 		    uint64_t now)
 {
-	static const char *const kinds[] = {"program", "kernel", "kmap", "allocinfo"};
+	static const char *const kinds[] = {"user", "kernel", "kmap", "allocinfo"};
 	const struct {
 		const char *name, *text;
 		uint64_t n;

@@ -86,6 +86,14 @@ struct listing {
 	unsigned shard;
 };
 
+/* Stores of earlier versions have another word for recordings of programs. */
+static const char *text_of(size_t column, const char *cell)
+{
+	bool kind = columns[column].offset == offsetof(struct mz_store_entry, kind);
+
+	return kind && !strcmp(cell, "program") ? "user" : cell;
+}
+
 /* Texts are copied: the engine reuses its buffers for the next row. */
 static int take_entry(void *arg, char *const *cells, size_t n)
 {
@@ -104,7 +112,7 @@ static int take_entry(void *arg, char *const *cells, size_t n)
 
 		if (!columns[i].text)
 			*(uint64_t *)at = strtoull(cells[i], NULL, 10);
-		else if (!(*(char **)at = strdup(cells[i])))
+		else if (!(*(char **)at = strdup(text_of(i, cells[i]))))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < mz_profile_nvalues; i++)

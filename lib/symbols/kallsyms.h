@@ -45,6 +45,9 @@ void mz_kallsyms_pick(const struct mz_kallsyms *k, uint64_t *addrs, size_t n, st
 /* Is it a function of the kernel's allocators or of tracing, which allocates for its caller?
  * NULL is not one. */
 bool mz_kernel_inner(const char *function);
+/* Is it a function of the recorder, which is the innermost part of the stacks that it takes? NULL
+ * is not one. */
+bool mz_kernel_recorder(const char *function);
 /* Which frame of a stack, innermost first, is the call site: the first that is not inner, or
  * else the outermost. k may be NULL: the first. */
 size_t mz_kallsyms_call_site(const struct mz_kallsyms *k, const uint64_t *ips, size_t depth);

@@ -38,10 +38,47 @@ static void set_shift(struct mz_symbols *s, uint64_t shift)
 	m->base = m->image->base + shift;
 }
 
+/* Where a symbol was linked: by an image, or by a System.map. 0 = not known. */
+typedef uint64_t linked_at(const void *from, const char *name);
+
+static uint64_t in_image(const void *image, const char *name)
+{
+	return mz_image_symbol(image, name);
+}
+
+static uint64_t in_map(const void *map, const char *name)
+{
+	return mz_kallsyms_address(map, name);
+}
+
+/* The list that a recording contains has the functions of its stacks only: what most of them say,
+ * because a name may occur twice. False: they say nothing. */
+static bool shift_by_most(const struct mz_kallsyms *list, linked_at *linked, const void *from,
+			  uint64_t *shift)
+{
+	uint64_t addr;
+	const char *module, *name;
+	unsigned votes = 0, asked = 0;
+
+	for (size_t i = 0; asked < 64 && (name = mz_kallsyms_at(list, i, &addr, &module)); i++) {
+		uint64_t at = module ? 0 : linked(from, name);
+
+		asked += !module;
+		if (!at || (addr - at) & 4095) /* kernels are moved by whole pages */
+			continue;
+		if (!votes)
+			*shift = addr - at;
+		votes += *shift == addr - at ? 1 : -1u;
+	}
+	return votes;
+}
+
 /* Any symbol that both know would do. Several are tried because kernels differ in what they
  * keep. */
 static void shift_by_list(struct mz_symbols *s)
 {
+	uint64_t shift;
+
 	for (size_t i = 0; i < sizeof(anchors) / sizeof(*anchors); i++) {
 		uint64_t ran = mz_kallsyms_address(s->kallsyms, anchors[i]);
 		uint64_t linked = mz_image_symbol(s->modules[0].image, anchors[i]);
@@ -51,11 +88,15 @@ static void shift_by_list(struct mz_symbols *s)
 		set_shift(s, ran - linked);
 		return;
 	}
+	if (shift_by_most(s->kallsyms, in_image, s->modules[0].image, &shift))
+		set_shift(s, shift);
 }
 
 /* The same for two lists. */
 static void shift_files(struct mz_symbols *s)
 {
+	uint64_t shift;
+
 	for (size_t i = 0; i < sizeof(anchors) / sizeof(*anchors); i++) {
 		uint64_t ran = mz_kallsyms_address(s->kallsyms, anchors[i]);
 		uint64_t linked = mz_kallsyms_address(s->files, anchors[i]);
@@ -65,6 +106,8 @@ static void shift_files(struct mz_symbols *s)
 		s->files_shift = (int64_t)(linked - ran);
 		return;
 	}
+	if (shift_by_most(s->kallsyms, in_map, s->files, &shift))
+		s->files_shift = -(int64_t)shift;
 }
 
 /* A System.map beside kallsyms is of use for the files in it. */
@@ -164,28 +207,31 @@ static int open_modules(struct mz_symbols *s, const char *dir)
 
 static int open_all(struct mz_symbols *s, const struct mz_symbols_kernel *f, struct mz_error *err)
 {
-	const char *list = f->kallsyms ? f->kallsyms : f->map;
+	bool ran = f->kallsyms || f->list_size;
 	int ret = 0;
 
 	s->kernel = true;
-	s->linked_list = !f->kallsyms;
-	if (list) {
-		s->kallsyms = mz_kallsyms_load(list, err);
-		if (!s->kallsyms)
-			return -EINVAL;
-	}
+	s->linked_list = !ran;
+	if (f->kallsyms)
+		s->kallsyms = mz_kallsyms_load(f->kallsyms, err);
+	else if (ran)
+		s->kallsyms = mz_kallsyms_parse(f->list, f->list_size, "kallsyms", err);
+	else if (f->map)
+		s->kallsyms = mz_kallsyms_load(f->map, err);
+	if ((ran || f->map) && !s->kallsyms)
+		return -EINVAL;
 	if (f->globals) {
 		s->globals = mz_kallsyms_load(f->globals, err);
 		if (!s->globals)
 			return -EINVAL;
 	}
-	if (f->kallsyms && f->map)
+	if (ran && f->map)
 		ret = open_files(s, f->map, err);
 	if (!ret && f->vmlinux)
 		ret = open_vmlinux(s, f->vmlinux, err);
-	if (!ret && f->vmlinux && f->kallsyms)
+	if (!ret && f->vmlinux && ran)
 		shift_by_list(s);
-	if (!ret && f->modules && f->kallsyms && open_modules(s, f->modules) < 0)
+	if (!ret && f->modules && ran && open_modules(s, f->modules) < 0)
 		ret = mz_fail_memory(err);
 	return ret;
 }

@@ -52,6 +52,19 @@ bool mz_kernel_inner(const char *function)
 	return false;
 }
 
+/* The beginnings of their names: the program at a tracepoint, and what calls it there. */
+static const char *const recorder[] = {
+	"bpf_prog_", "bpf_trampoline_", "bpf_trace_run", "__bpf_trace_", "__traceiter_",
+};
+
+bool mz_kernel_recorder(const char *function)
+{
+	for (size_t i = 0; function && i < sizeof(recorder) / sizeof(*recorder); i++)
+		if (!strncmp(function, recorder[i], strlen(recorder[i])))
+			return true;
+	return false;
+}
+
 size_t mz_kallsyms_call_site(const struct mz_kallsyms *k, const uint64_t *ips, size_t depth)
 {
 	size_t at = 0;

@@ -36,6 +36,8 @@ struct mz_symbols_kernel {
 	const char *modules;  /* a folder with .ko files, for their lines */
 	const char *globals;  /* upstream's global_table: variables and their source files */
 	const char *btf;      /* types, where vmlinux has none: not for the symbols */
+	const char *list;     /* lines of kallsyms that a recording contains: without a kallsyms */
+	size_t list_size;
 };
 struct mz_symbols *mz_symbols_open_kernel(const struct mz_symbols_kernel *files,
 					  struct mz_error *err);
