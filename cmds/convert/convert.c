@@ -83,6 +83,7 @@ static int convert_trace(const struct opts *o, struct mz_recording *r, uint32_t 
 			      .strict = o->strict,
 			      .skip_unmatched = o->skip_unmatched,
 			      .drop = drop,
+			      .kernel = r->kind == MZ_RECORDING_KERNEL,
 			      .opened = mz_recording_reader(r, &err)};
 
 	return t.opened ? transcode_run(&t, NULL) : console_error(&err);

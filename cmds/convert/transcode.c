@@ -12,7 +12,6 @@
 #include "cmds/lost.h"
 #include "cmds/progress.h"
 #include "cmds/recording.h"
-#include "formats/open.h"
 #include "formats/text.h"
 #include "trace/sampled.h"
 #include "trace/writer.h"
@@ -200,9 +199,7 @@ static int start_container(struct transcode *t)
 	/* a kernel's text is known by its lines, which a container does not show */
 	if (!mz_reader_find_attr(t->in, "source"))
 		ret = mz_writer_set_text(t->writer, "source",
-					 mz_reader_format(t->in) == MZ_FORMAT_TEXT &&
-							 mz_reader_kind(t->in) ==
-								 MZ_RECORDING_KERNEL
+					 t->kernel && mz_reader_format(t->in) == MZ_FORMAT_TEXT
 						 ? "kmemtrace"
 						 : mz_format_name(mz_reader_format(t->in)));
 	if (!ret)
@@ -378,6 +375,7 @@ int transcode_run(struct transcode *t, const char *input)
 	if (ret)
 		return ret;
 	t->in = recording_trace(&r, input, &t->err);
+	t->kernel = r.kind == MZ_RECORDING_KERNEL;
 	ret = t->in ? transcode(t) : console_error(&t->err);
 	mz_recording_close(&r);
 	return ret;

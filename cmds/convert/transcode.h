@@ -16,6 +16,7 @@ struct transcode {
 	bool skip_unmatched;
 	bool strict;
 	uint32_t drop;
+	bool kernel;		  /* opened: of a kernel */
 	struct mz_reader *opened; /* the caller's, in place of the input; NULL = open the input */
 
 	/* its own */

@@ -94,7 +94,7 @@ static bool is_other_trace(const struct mz_input *in, const struct mz_reader_ops
 
 	if (!ops || ops->format == MZ_FORMAT_CONTAINER)
 		return false;
-	peek = mz_reader_peek(in);
+	peek = mz_reader_peek(in, ops);
 	if (peek)
 		*kind = mz_reader_kind(peek);
 	other = peek && (ops->format != MZ_FORMAT_TEXT || mz_reader_read_raw(peek, &ev, 1) > 0);

@@ -62,19 +62,22 @@ enum mz_content mz_content_of(const char *data, size_t len, const struct mz_read
 	return MZ_CONTENT_TRACE;
 }
 
-struct mz_reader *mz_reader_peek(const struct mz_input *in)
+struct mz_reader *mz_reader_peek(const struct mz_input *in, const struct mz_reader_ops *ops)
 {
 	size_t left = mz_input_left(in);
+	struct mz_input lines;
 
-	return mz_reader_open_memory(in->pos, left < MZ_CONTENT_PROBE ? left : MZ_CONTENT_PROBE,
-				     in->name, NULL);
+	return mz_input_memory(&lines, in->pos, left < MZ_CONTENT_PROBE ? left : MZ_CONTENT_PROBE,
+			       in->name, NULL) < 0
+		       ? NULL
+		       : mz_reader_open_known(&lines, ops, NULL);
 }
 
 /* Text does not say what was recorded, but its first block does: it is looked for in the lines that
  * come next, which are not taken. */
 static bool is_text_of_kernel(const struct mz_reader *r)
 {
-	struct mz_reader *peek = mz_reader_peek(&r->in);
+	struct mz_reader *peek = mz_reader_peek(&r->in, r->ops);
 	struct mz_event ev;
 	bool kernel = false;
 

@@ -27,8 +27,9 @@ enum mz_content mz_content_of(const char *data, size_t len, const struct mz_read
 struct mz_reader *mz_reader_open_known(struct mz_input *in, const struct mz_reader_ops *ops,
 				       struct mz_error *err);
 
-/* A reader of the first lines of what comes next, which are not taken. NULL: it is no trace. */
-struct mz_reader *mz_reader_peek(const struct mz_input *in);
+/* A reader of the first lines of what comes next, which are not taken; of this format. NULL: it
+ * cannot be read. */
+struct mz_reader *mz_reader_peek(const struct mz_input *in, const struct mz_reader_ops *ops);
 
 /* What was recorded into a trace, as far as its format and its attributes tell. */
 enum mz_recording_kind mz_reader_kind(const struct mz_reader *r);
