@@ -51,8 +51,9 @@ static const struct mz_opt opts[] = {
 	MZ_SWITCH_FOR(OF(MZ_RECORDING_USER), 0, "no-suppressions", struct opts,
 		      user.no_suppressions, "also show what runtimes never free"),
 	KMEM_REPORT_OPTS(OF(MZ_RECORDING_KERNEL), struct opts, kernel),
-	RECORDING_MODULES_FOR(OF(MZ_RECORDING_KMAP) | OF(MZ_RECORDING_USER), struct opts, symbols,
-			      RECORDING_ROOT),
+	RECORDING_MODULES_FOR(OF(MZ_RECORDING_KMAP) | OF(MZ_RECORDING_KERNEL) |
+				      OF(MZ_RECORDING_USER),
+			      struct opts, symbols, RECORDING_ROOT),
 	MZ_SWITCH_FOR(OF(MZ_RECORDING_KMAP), 0, "skip-bad", struct opts, skip_bad,
 		      "leave out and count lines that cannot be parsed"),
 	{0},
@@ -114,6 +115,7 @@ static int run(void *options, int argc, char **argv)
 	o->user.rows = options_limit(&o->limit, DEFAULT_ROWS);
 	o->user.json = o->json;
 	o->user.symbols = o->symbols;
+	o->kernel.symbols = o->symbols;
 	if (argc > 1 && !are_kernel(argv, argc))
 		return several(o, argv, argc);
 	ret = recording_open(&r, argc ? argv : usual, argc ? argc : 1, &how, &progress, &err);
