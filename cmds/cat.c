@@ -25,7 +25,8 @@ struct opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT(0, "time", "A,B", MZ_OPT_STR, struct opts, time,
-	       "events from time A to time B, in ns"),
+	       "events from time A to time B, in ns, as they are printed (report: seconds after "
+	       "the first)"),
 	MZ_OPT(0, "object", "N", MZ_OPT_U64, struct opts, object, "events of block N"),
 	MZ_OPT(0, "cpu", "N", MZ_OPT_STR, struct opts, cpu, "events of CPU N"),
 	MZ_OPT(0, "tid", "N", MZ_OPT_STR, struct opts, tid, "events of thread N"),

@@ -14,6 +14,11 @@
 		   "kernel recordings: kallsyms, System.map, vmlinux, or a folder with them "      \
 		   "(default: those beside the recording)" RECORDING_ROOT)
 #define RECORDING_SYMBOLS(st, m) RECORDING_SYMBOLS_FOR(0, st, m)
+/* Where only kernel recordings are read. */
+#define RECORDING_KERNEL_SYMBOLS(st, m)                                                            \
+	MZ_OPT(0, "symbols", "FILES", MZ_OPT_STR, st, m,                                           \
+	       "kallsyms, System.map, vmlinux, or a folder with them, separated by commas "        \
+	       "(default: those in the recording, or beside it)")
 /* Where the code of modules is looked at as well. also: RECORDING_ROOT, or nothing. */
 #define RECORDING_MODULES_FOR(sc, st, m, also)                                                     \
 	MZ_OPT_FOR(sc, 0, "symbols", "FILES", MZ_OPT_STR, st, m,                                   \

@@ -67,6 +67,7 @@ void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t li
 struct kmem_report_opts {
 	unsigned sort; /* enum kmem_sort */
 	const char *caller, *cache, *time;
+	const char *symbols; /* NULL: those in the files and beside them */
 	bool live, strict;
 };
 

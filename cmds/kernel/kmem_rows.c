@@ -75,6 +75,9 @@ char *kmem_site_text(const struct mz_kmem_report *r, uint32_t site, char *buf, s
 		snprintf(buf, size, "?");
 		return buf;
 	}
+	/* a vmlinux alone has no list */
+	if (!mz_kmem_input_symbols(r->in) && mz_kmem_input_function(r->in, site))
+		return console_text(buf, size, mz_kmem_input_function(r->in, site));
 	return mz_kallsyms_text(mz_kmem_input_symbols(r->in), addr, buf, size);
 }
 

@@ -7,6 +7,7 @@
 #include "analysis/kmem.h"
 #include "analysis/recording.h"
 #include "cmds/kernel/kmem.h"
+#include "cmds/recording.h"
 
 #define DEFAULT_ROWS 10
 
@@ -23,6 +24,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_ROWS(0, struct opts, limit, "rows of a table (10); 0 = all"),
 	KMEM_REPORT_OPTS(0, struct opts, report),
 	KMEM_REPORT_STRICT(0, struct opts, report),
+	RECORDING_KERNEL_SYMBOLS(struct opts, report.symbols),
 	MZ_OPT_JSON(struct opts, json),
 	{0},
 };
@@ -43,6 +45,17 @@ static int parse_time(const char *text, struct mz_kmem_filter *f)
 	return *end || f->from < 0 || f->to < 0 || (f->to > 0 && f->to < f->from) ? -1 : 0;
 }
 
+/* As for every verb, by the files named, and what they lack by those beside the recording. */
+static int use_named(struct mz_recording *rec, struct mz_kmem_input *in, struct mz_error *err)
+{
+	struct mz_symbols *named;
+	int ret = mz_recording_symbols(rec, &named, err);
+
+	if (!ret && named)
+		mz_kmem_input_use(in, named);
+	return ret;
+}
+
 int kmem_report_run(struct mz_recording *rec, const struct kmem_report_opts *o, size_t rows,
 		    bool json)
 {
@@ -61,7 +74,7 @@ int kmem_report_run(struct mz_recording *rec, const struct kmem_report_opts *o, 
 			"convert it first: 'memorizer convert %s -o x.cmt'",
 			rec->name, rec->name);
 	in = mz_recording_kmem(rec, &err);
-	if (!in)
+	if (!in || (o->symbols && use_named(rec, in, &err) < 0))
 		return console_error(&err);
 	if (mz_kmem_report_make(&r, in, &filter, &err) < 0)
 		ret = console_error(&err);
@@ -79,10 +92,11 @@ int kmem_report_run(struct mz_recording *rec, const struct kmem_report_opts *o, 
 
 static int run(void *options, int argc, char **argv)
 {
-	struct mz_recording_options kernel = {.want = MZ_RECORDING_KERNEL,
-					      .flags = options_open_flags()};
 	static char data[] = "kmemtrace.data", here[] = ".";
 	const struct opts *o = options;
+	struct mz_recording_options kernel = {.want = MZ_RECORDING_KERNEL,
+					      .flags = options_open_flags(),
+					      .symbols = o->report.symbols};
 	char *usual[] = {access(data, F_OK) ? here : data};
 	struct mz_recording r;
 	struct mz_error err = {0};

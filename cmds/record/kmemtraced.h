@@ -70,8 +70,7 @@ int kmemtraced_parse_sample(const char *text, uint32_t *n);
 	 .choices = kmemtraced_sources, .scope = sc,                                               \
 	 .help = "auto, relay (kmemtrace in the kernel) or bpf (auto: relay if available)"},        \
 	MZ_SWITCH_FOR(sc, 0, "drain", st, m.drain,                                 \
-		   "relay: switch tracing off, save what the buffers hold since boot, and exit"),   \
-	MZ_SWITCH_FOR(sc, 'q', "quiet", st, m.quiet, "show no progress")
+		   "relay: switch tracing off, save what the buffers hold since boot, and exit")
 /* clang-format on */
 
 /* Records the kernel, while the command runs if there is one; returns enum mz_exit. */

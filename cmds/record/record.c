@@ -56,6 +56,7 @@ static const struct mz_opt opts[] = {
 	       "--kernel, only the blocks that this process allocates, and their frees"),
 	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct record_opts, duration,
 	       "stop recording after S seconds; the program continues"),
+	MZ_SWITCH('q', "quiet", struct record_opts, quiet, "show no progress"),
 	MZ_SWITCH(0, "json", struct record_opts, json, "print the summary as JSON"),
 	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct record_opts, sample,
 	       "record one block in N, from its allocation to its free; in programs this holds for "
@@ -186,6 +187,12 @@ static void look_at_rate(struct record_job *j, uint64_t moved)
 	j->spare = spare;
 }
 
+/* Nothing is said before the summary. */
+static bool is_quiet(const struct record_job *j)
+{
+	return j->o->quiet || j->o->json;
+}
+
 /* Reports once that blocks are sampled from now on. */
 static void tell_thinning(struct record_job *j)
 {
@@ -193,7 +200,7 @@ static void tell_thinning(struct record_job *j)
 	unsigned level = __atomic_load_n(&j->rings.thin, __ATOMIC_RELAXED);
 	char why[PATH_MAX + 128];
 
-	if (j->told_thinning || j->o->json || level <= j->files.sample)
+	if (j->told_thinning || is_quiet(j) || level <= j->files.sample)
 		return;
 	j->told_thinning = true;
 	if (record_spool_error(j, why, sizeof(why)))
@@ -210,7 +217,7 @@ static void tell_behind(struct record_job *j, uint64_t waiting)
 {
 	char a[32], b[32];
 
-	if (j->told_spool || waiting * sizeof(struct mz_record) < RECORD_SPOOL_TOLD || j->o->json)
+	if (j->told_spool || waiting * sizeof(struct mz_record) < RECORD_SPOOL_TOLD || is_quiet(j))
 		return;
 	j->told_spool = true;
 	console_note("records wait to be encoded: %s in the spool, which is in %s and may hold %s",
@@ -240,7 +247,7 @@ static void tell_packing(struct record_job *j)
 	bool full;
 
 	mz_user_rings_backlog(&j->rings, &waiting, &moved, &full);
-	if (waiting >= MZ_USER_MUCH && !j->o->json)
+	if (waiting >= MZ_USER_MUCH && !is_quiet(j))
 		console_note("the program has ended; encoding %s records",
 			     console_count(a, waiting));
 }
@@ -256,7 +263,7 @@ static int encode_rest(struct record_job *j)
 
 	mz_user_rings_backlog(&j->rings, &all, &moved, &full);
 	progress_start(&progress, "encoding");
-	progress.quiet |= j->o->json;
+	progress.quiet |= is_quiet(j);
 	while (n > 0 && done < all && all >= MZ_USER_MUCH && !told_to_end) {
 		n = mz_user_rings_drain_some(&j->rings);
 		done += n > 0 ? (uint64_t)n : 0;
@@ -455,7 +462,7 @@ static int record_pid(struct record_job *j)
 		ret = begin_in(j);
 	if (ret >= 0) {
 		j->attached = true;
-		if (!j->o->json)
+		if (!is_quiet(j))
 			console_note("recording pid %d; stop with Ctrl-C, the program continues",
 				     (int)j->pid);
 		ret = follow_to_end(j);
@@ -611,6 +618,7 @@ static int run_kernel(struct record_opts *o, int argc, char **argv)
 	k->duration = o->duration;
 	k->sample = o->sample;
 	k->force = o->force;
+	k->quiet = o->quiet;
 	k->json = o->json;
 	k->as_command = true;
 	return kmemtraced_run(k, argc, argv);

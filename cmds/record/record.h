@@ -29,6 +29,7 @@ struct record_opts {
 	uint64_t resolution;
 	double duration;
 	bool force;
+	bool quiet;
 	bool json;
 	struct kmemtraced_opts kernel;
 };

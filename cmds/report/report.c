@@ -52,8 +52,9 @@ static const struct mz_opt opts[] = {
 		      user.no_suppressions, "also show what runtimes never free"),
 	KMEM_REPORT_OPTS(OF(MZ_RECORDING_KERNEL), struct opts, kernel),
 	KMEM_REPORT_STRICT(OF(MZ_RECORDING_KERNEL) | OF(MZ_RECORDING_USER), struct opts, kernel),
-	RECORDING_MODULES_FOR(OF(MZ_RECORDING_KMAP) | OF(MZ_RECORDING_USER), struct opts, symbols,
-			      RECORDING_ROOT),
+	RECORDING_MODULES_FOR(OF(MZ_RECORDING_KMAP) | OF(MZ_RECORDING_KERNEL) |
+				      OF(MZ_RECORDING_USER),
+			      struct opts, symbols, RECORDING_ROOT),
 	MZ_SWITCH_FOR(OF(MZ_RECORDING_KMAP), 0, "skip-bad", struct opts, skip_bad,
 		      "leave out and count lines that cannot be parsed"),
 	{0},
@@ -94,6 +95,7 @@ static int run(void *options, int argc, char **argv)
 	o->user.json = o->json;
 	o->user.symbols = o->symbols;
 	o->user.strict = o->kernel.strict;
+	o->kernel.symbols = o->symbols;
 	ret = recording_open(&r, argc ? argv : usual, argc ? argc : 1, &how, &progress, &err);
 	ret = ret < 0 ? console_error(&err) : show(o, &r, argv, argc);
 	mz_recording_close(&r);

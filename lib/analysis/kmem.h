@@ -15,6 +15,7 @@
 #include "trace/early_end.h"
 
 struct mz_kallsyms;
+struct mz_symbols;
 
 /* ---- the files ---------------------------------------------------------- */
 
@@ -68,6 +69,10 @@ struct mz_reader *mz_kmem_input_reader(const struct mz_kmem_input *in, unsigned 
 unsigned mz_kmem_input_cut(const struct mz_kmem_input *in); /* files without their end */
 struct mz_early_end mz_kmem_input_early_end(const struct mz_kmem_input *in); /* the same */
 
+/* Before the first event: symbols instead of those in and beside the files; it takes them over. */
+void mz_kmem_input_use(struct mz_kmem_input *in, struct mz_symbols *named);
+/* The function of the site by the files named; NULL = not known. */
+const char *mz_kmem_input_function(const struct mz_kmem_input *in, uint32_t site);
 /* Adds the lines of kallsyms that the file itself contains, of its own call sites. False: it has
  * none. */
 bool mz_kmem_own_list(const struct mz_reader *r, struct mz_buf *lines);

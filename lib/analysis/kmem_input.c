@@ -329,6 +329,15 @@ const char *mz_kmem_input_file(const struct mz_kmem_input *in, uint32_t site)
 											 : NULL;
 }
 
+const char *mz_kmem_input_function(const struct mz_kmem_input *in, uint32_t site)
+{
+	struct mz_symbol s;
+
+	return in->files && mz_symbols_find(in->files, mz_kmem_input_site(in, site), &s)
+		       ? s.function
+		       : NULL;
+}
+
 bool mz_kmem_input_has_files(const struct mz_kmem_input *in)
 {
 	return in->files && mz_symbols_has_lines(in->files);

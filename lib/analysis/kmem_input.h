@@ -42,9 +42,10 @@ struct mz_kmem_input {
 	struct mz_pair_index sites; /* addresses */
 	struct mz_tables *names;    /* caches: our number is the string's - 1 */
 	struct mz_tables *stacks;   /* NULL = not wanted */
-	struct mz_kallsyms *syms;
-	bool named; /* those are the trace's own names, whose stacks begin with the call site */
-	struct mz_symbols *files; /* System.map beside the trace; NULL = none */
+	const struct mz_kallsyms *syms;
+	struct mz_kallsyms *own_syms; /* the same, unless they are those of files */
+	bool named; /* syms are the trace's own names, whose stacks begin with the call site */
+	struct mz_symbols *files; /* System.map beside the trace, or what was named; NULL = none */
 	int *nodes;
 	int nnodes;
 	char *base; /* the folder of the first file */

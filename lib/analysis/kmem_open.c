@@ -181,7 +181,7 @@ static bool load_own_symbols(struct mz_kmem_input *in, bool all)
 		if (!mz_kmem_own_list(in->src[i].r, &b))
 			b.failed |= all;
 	if (b.len && !b.failed)
-		in->syms = mz_kallsyms_parse(b.data, b.len, in->src[0].path, NULL);
+		in->syms = in->own_syms = mz_kallsyms_parse(b.data, b.len, in->src[0].path, NULL);
 	mz_buf_free(&b);
 	return in->syms;
 }
@@ -230,10 +230,11 @@ int kmem_name_sites(struct mz_kmem_input *in)
 	}
 	lines.failed |= text.failed;
 	if (lines.len && !lines.failed)
-		in->syms = mz_kallsyms_parse(lines.data, lines.len, in->src[0].path, NULL);
-	in->named = in->syms;
+		in->syms = in->own_syms =
+			mz_kallsyms_parse(lines.data, lines.len, in->src[0].path, NULL);
+	in->named = in->own_syms;
 	if (in->named)
-		mz_kallsyms_exact(in->syms);
+		mz_kallsyms_exact(in->own_syms);
 	mz_buf_free(&lines);
 	mz_buf_free(&text);
 	return lines.failed ? -ENOMEM : 0;
@@ -282,6 +283,17 @@ static int load_files(struct mz_kmem_input *in, struct mz_error *err)
 	return in->files ? 0 : -EINVAL;
 }
 
+void mz_kmem_input_use(struct mz_kmem_input *in, struct mz_symbols *named)
+{
+	mz_symbols_close(in->files);
+	in->files = named;
+	if (!mz_symbols_list(named))
+		return;
+	mz_kallsyms_free(in->own_syms);
+	in->own_syms = NULL;
+	in->syms = mz_symbols_list(named);
+}
+
 static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 {
 	char path[4200];
@@ -294,7 +306,7 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 		return mz_fail_memory(err);
 	snprintf(path, sizeof(path), "%s/kallsyms", in->base);
 	if (!load_own_symbols(in, true) && !stat(path, &st)) {
-		in->syms = mz_kallsyms_load(path, err);
+		in->syms = in->own_syms = mz_kallsyms_load(path, err);
 		if (!in->syms)
 			return -EINVAL;
 	} else if (!in->syms) {
@@ -396,7 +408,7 @@ void mz_kmem_input_close(struct mz_kmem_input *in)
 	mz_merge_deinit(&in->merge);
 	mz_tables_free(in->names);
 	mz_tables_free(in->stacks);
-	mz_kallsyms_free(in->syms);
+	mz_kallsyms_free(in->own_syms);
 	mz_symbols_close(in->files);
 	free(in->nodes);
 	free(in->base);

@@ -293,6 +293,11 @@ bool mz_symbols_sort(const char *path, struct mz_symbols_kernel *files)
 	return true;
 }
 
+const struct mz_kallsyms *mz_symbols_list(const struct mz_symbols *s)
+{
+	return s->linked_list ? NULL : s->kallsyms;
+}
+
 int64_t mz_symbols_shift(const struct mz_symbols *s)
 {
 	if (s->count && s->kernel)

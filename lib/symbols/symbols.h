@@ -49,6 +49,10 @@ void mz_symbols_shift_by(struct mz_symbols *s, const uint64_t *ips, size_t n);
 /* How far the kernel was moved from where it was linked. */
 int64_t mz_symbols_shift(const struct mz_symbols *s);
 
+/* The kernel's list as it ran, as long as the symbols are open; NULL = none. */
+struct mz_kallsyms;
+const struct mz_kallsyms *mz_symbols_list(const struct mz_symbols *s);
+
 void mz_symbols_close(struct mz_symbols *s);
 
 /* The place before a return address: the call. Strings are borrowed until the
