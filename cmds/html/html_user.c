@@ -371,6 +371,7 @@ static int user_json(const struct html_model *m, struct mz_json *w, const struct
 {
 	const struct user *s = m->state;
 	const struct mz_attr *command = mz_reader_find_attr(s->in, "command");
+	const struct mz_attr *step = mz_reader_find_attr(s->in, "resolution");
 	struct mz_stack_share stacks;
 	int ret = 0;
 
@@ -380,6 +381,8 @@ static int user_json(const struct html_model *m, struct mz_json *w, const struct
 		command && command->type == MZ_ATTR_TEXT && *command->data ? command->data : NULL);
 	mz_json_end_object(w);
 	mz_json_str(w, "clock", s->u.fields & MZ_HAS_TIME ? "ns" : "event");
+	if (step && step->type == MZ_ATTR_NUMBER)
+		mz_json_u64(w, "resolution", step->number);
 	mz_json_bool(w, "knows_waste", s->u.fields & MZ_HAS_GIVEN);
 	mz_json_u64(w, "modules_missing", s->symbols ? mz_symbols_missing(s->symbols) : 0);
 	if (mz_stack_share_read(s->in, &stacks))

@@ -65,6 +65,8 @@ async function userPage() {
 	await go(page, 'histograms');
 	const sizes = (await texts(page, '.card:first-child .histogram td.number:nth-last-child(2)')).map(number);
 	equal('bars of the sizes add up', sizes.reduce((a, b) => a + b, 0), report.blocks);
+	const ages = await texts(page, '.card:last-child .histogram tbody th');
+	check('no lifetime is finer than the recorded times', ages.length && !ages.some((t) => / ns/.test(t)), ages);
 	await spaceView(page);
 	clean('a user program', seen, file('user.html'));
 	await close();

@@ -3,7 +3,9 @@
 import { card, empty, h } from '../dom.js';
 import { bytes, clock, compact, count, percent, round } from '../format.js';
 
-function range(i, format) {
+// step: times that differ by less are recorded as the same.
+function range(i, format, step) {
+	if (!i && step > 1) return `less than ${format(step)}`;
 	const from = i ? 2 ** i : 0;
 	const to = 2 ** (i + 1);
 	return `${round(`${format(from)} `)}– ${round(`${format(to)} `)}`;
@@ -21,8 +23,9 @@ function rowsOf(doublings) {
 	}, []);
 }
 
-function histogram(title, what, data, format, short = format) {
+function histogram(title, what, data, exact, short = exact, step = 0) {
 	if (!data || !data.count) return card(title, {}, empty('Nothing to count', what));
+	const format = (v) => (v < step ? `less than ${exact(step)}` : exact(v));
 	const used = rowsOf(data.doublings);
 	const most = Math.max(...data.doublings);
 	return card(title, {},
@@ -32,7 +35,7 @@ function histogram(title, what, data, format, short = format) {
 			h('tbody', {}, used.map(({ n, from, to }) => {
 				const bar = h('span', { class: 'bar' });
 				bar.style.setProperty('--bar', `${((100 * n) / most).toFixed(2)}%`);
-				return h('tr', {}, h('th', { scope: 'row' }, from === to ? range(from, short) : 'nothing between'), h('td', { class: 'bar-cell' }, bar, h('span', { class: 'hidden' }, count(n))),
+				return h('tr', {}, h('th', { scope: 'row' }, from === to ? range(from, short, step) : 'nothing between'), h('td', { class: 'bar-cell' }, bar, h('span', { class: 'hidden' }, count(n))),
 					h('td', { class: 'number' }, count(n)), h('td', { class: 'number' }, n ? percent(n, data.count) : '–'));
 			}))));
 }
@@ -40,5 +43,5 @@ function histogram(title, what, data, format, short = format) {
 export function histograms(rec) {
 	return h('div', { class: 'columns' },
 		histogram('Sizes', 'No block was allocated.', rec.sizes, bytes),
-		histogram(rec.clock === 'ns' ? 'Lifetimes' : `Lifetimes in ${rec.clock === 'tick' ? 'ticks' : 'events'}`, 'No block was freed in this recording.', rec.ages, clock(rec.clock), rec.clock === 'ns' ? undefined : compact));
+		histogram(rec.clock === 'ns' ? 'Lifetimes' : `Lifetimes in ${rec.clock === 'tick' ? 'ticks' : 'events'}`, 'No block was freed in this recording.', rec.ages, clock(rec.clock), rec.clock === 'ns' ? undefined : compact, rec.resolution));
 }
