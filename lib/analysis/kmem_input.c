@@ -252,7 +252,7 @@ long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, ui
 
 		ev[0] = &in->lost;
 		stacks[0] = 0;
-		if (!ret && kmem_name_sites(in) < 0)
+		if (!ret && mz_kmem_name_sites(in) < 0)
 			return mz_fail_memory(err);
 		if (ret <= 0)
 			return ret < 0 ? ret : lost_at_end(in, &in->lost);

@@ -54,6 +54,6 @@ struct mz_kmem_input {
 };
 
 /* The symbols from the names in a trace, if there are none beside it. 0 or -ENOMEM. */
-int kmem_name_sites(struct mz_kmem_input *in);
+int mz_kmem_name_sites(struct mz_kmem_input *in);
 
 #endif

@@ -210,7 +210,7 @@ static void add_names(struct mz_buf *lines, const char *p, size_t len)
 
 /* Other tools' traces have names for their addresses: in a container from the start, in text by the
  * last event. */
-int kmem_name_sites(struct mz_kmem_input *in)
+int mz_kmem_name_sites(struct mz_kmem_input *in)
 {
 	struct mz_reader *r = in->src[0].r;
 	const struct mz_attr *a;
@@ -312,7 +312,7 @@ static int load_beside(struct mz_kmem_input *in, struct mz_error *err)
 	} else if (!in->syms) {
 		load_own_symbols(in, false);
 	}
-	if (kmem_name_sites(in) < 0)
+	if (mz_kmem_name_sites(in) < 0)
 		return mz_fail_memory(err);
 	if (load_files(in, err) < 0)
 		return -EINVAL;
