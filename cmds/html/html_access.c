@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/kmap_deeds.h"
+#include "analysis/kmap_users.h"
 #include "base/array.h"
 #include "cmds/html/html_net.h"
 
@@ -29,34 +29,35 @@ static int access_json(struct mz_json *w, const struct mz_kmap_model *m,
 
 struct explorer {
 	const struct mz_kmap_model *m;
-	struct mz_kmap_deeds touched, freed, owned;
+	struct mz_kmap_users touched, freed, owned;
 	struct html_names texts;
 };
 
 static int collect(struct explorer *x)
 {
-	int ret = mz_kmap_deeds_of_accesses(&x->touched, x->m);
+	int ret = mz_kmap_users_of_accesses(&x->touched, x->m);
 
 	if (!ret)
-		ret = mz_kmap_deeds_of_frees(&x->freed, x->m);
-	return ret ? ret : mz_kmap_deeds_of_owners(&x->owned, x->m);
+		ret = mz_kmap_users_of_frees(&x->freed, x->m);
+	return ret ? ret : mz_kmap_users_of_owners(&x->owned, x->m);
 }
 
-/* [name, a, b, name, a, b, ..., 0, rest of a, rest of b] of a class. */
-static void deeds_json(struct mz_json *w, struct explorer *x, const struct mz_kmap_deeds *d,
+/* [name, a, b, name, a, b, ..., 0, rest of a, rest of b] of a class: a is reads or objects, b is
+ * writes. */
+static void users_json(struct mz_json *w, struct explorer *x, const struct mz_kmap_users *u,
 		       uint32_t class, bool processes)
 {
 	uint64_t a = 0, b = 0;
-	uint32_t from = d->first[class], to = d->first[class + 1];
+	uint32_t from = u->first[class], to = u->first[class + 1];
 	char name[HTML_NAME];
 
 	mz_json_array(w, NULL);
 	for (uint32_t i = from; i < to; i++) {
-		const struct mz_kmap_deed *e = &d->list[i];
+		const struct mz_kmap_user *e = &u->list[i];
 
 		if (i - from >= WHO) {
-			a += e->a;
-			b += e->b;
+			a += e->reads;
+			b += e->writes;
 			continue;
 		}
 		if (processes)
@@ -64,8 +65,8 @@ static void deeds_json(struct mz_json *w, struct explorer *x, const struct mz_km
 		else
 			mz_kmap_place_name(x->m, e->who, MZ_KMAP_BY_SITE, name, sizeof(name));
 		mz_json_u64(w, NULL, html_name_id(&x->texts, name));
-		mz_json_u64(w, NULL, e->a);
-		mz_json_u64(w, NULL, e->b);
+		mz_json_u64(w, NULL, e->reads);
+		mz_json_u64(w, NULL, e->writes);
 	}
 	if (to - from > WHO) {
 		mz_json_u64(w, NULL, 0);
@@ -142,9 +143,9 @@ static void explorer_json(struct mz_json *w, struct explorer *x, const struct ra
 
 		snprintf(key, sizeof(key), "%u", order[i].class);
 		mz_json_array(w, key);
-		deeds_json(w, x, &x->owned, order[i].class, true);
-		deeds_json(w, x, &x->freed, order[i].class, false);
-		deeds_json(w, x, &x->touched, order[i].class, false);
+		users_json(w, x, &x->owned, order[i].class, true);
+		users_json(w, x, &x->freed, order[i].class, false);
+		users_json(w, x, &x->touched, order[i].class, false);
 		mz_json_end_array(w);
 	}
 	mz_json_end_object(w);
@@ -162,9 +163,9 @@ static int objects_json(struct mz_json *w, const struct mz_kmap_model *m,
 
 	if (!ret)
 		explorer_json(w, &x, order, n);
-	mz_kmap_deeds_deinit(&x.touched);
-	mz_kmap_deeds_deinit(&x.freed);
-	mz_kmap_deeds_deinit(&x.owned);
+	mz_kmap_users_deinit(&x.touched);
+	mz_kmap_users_deinit(&x.freed);
+	mz_kmap_users_deinit(&x.owned);
 	free(order);
 	mz_tables_free(x.texts.texts);
 	return ret;

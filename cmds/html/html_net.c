@@ -57,8 +57,8 @@ static void nodes_json(struct mz_json *w, const struct mz_kmap_net *n, struct nu
 		use_node(w, n, u, n->links[i].from);
 		use_node(w, n, u, n->links[i].to);
 	}
-	for (size_t i = 0; i < n->n_deeds; i++)
-		use_node(w, n, u, n->deeds[i].node);
+	for (size_t i = 0; i < n->n_own; i++)
+		use_node(w, n, u, n->own[i].node);
 	mz_json_end_array(w);
 }
 
@@ -72,13 +72,13 @@ static void counts_json(struct mz_json *w, const struct mz_kmap_net *n, const st
 		mz_json_u64(w, NULL, n->links[i].b);
 	}
 	mz_json_end_array(w);
-	if (!n->deeds)
+	if (!n->own)
 		return;
 	mz_json_array(w, "deeds");
-	for (size_t i = 0; i < n->n_deeds; i++) {
-		mz_json_u64(w, NULL, u->of[n->deeds[i].node] - 1);
-		mz_json_u64(w, NULL, n->deeds[i].a);
-		mz_json_u64(w, NULL, n->deeds[i].b);
+	for (size_t i = 0; i < n->n_own; i++) {
+		mz_json_u64(w, NULL, u->of[n->own[i].node] - 1);
+		mz_json_u64(w, NULL, n->own[i].reads);
+		mz_json_u64(w, NULL, n->own[i].writes);
 	}
 	mz_json_end_array(w);
 }

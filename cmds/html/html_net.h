@@ -16,7 +16,7 @@ struct html_names {
 uint32_t html_name_id(struct html_names *n, const char *text);
 void html_names_json(struct mz_json *w, const struct html_names *n);
 
-/* Writes only the nodes that links and deeds refer to, with new numbers. */
+/* Writes only the nodes that links and accesses refer to, with new numbers. */
 void html_net_json(struct mz_json *w, const char *key, const struct mz_kmap_net *n);
 
 #endif

@@ -93,7 +93,7 @@ void mz_kmap_net_deinit(struct mz_kmap_net *n)
 	free(n->links);
 	free(n->place_node);
 	free(n->class_node);
-	free(n->deeds);
+	free(n->own);
 	mz_tables_free(n->texts);
 }
 
@@ -206,13 +206,13 @@ static int gather(struct mz_kmap_net *n, struct touched *t)
 		t[to].writes += t[i].writes;
 		t[i].reads = t[i].writes = 0;
 	}
-	n->deeds = calloc(n->node_keys.count + 1, sizeof(*n->deeds));
-	if (!n->deeds)
+	n->own = calloc(n->node_keys.count + 1, sizeof(*n->own));
+	if (!n->own)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n->node_keys.count; i++)
 		if (t[i].reads + t[i].writes)
-			n->deeds[at++] = (struct mz_kmap_net_deed){i, t[i].reads, t[i].writes};
-	n->n_deeds = at;
+			n->own[at++] = (struct mz_kmap_net_accesses){i, t[i].reads, t[i].writes};
+	n->n_own = at;
 	return 0;
 }
 

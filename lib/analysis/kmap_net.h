@@ -19,9 +19,9 @@ struct mz_kmap_net_link {
 };
 
 /* What the code of a node does itself. */
-struct mz_kmap_net_deed {
+struct mz_kmap_net_accesses {
 	uint32_t node;
-	uint64_t a, b;
+	uint64_t reads, writes;
 };
 
 struct mz_kmap_net {
@@ -31,14 +31,14 @@ struct mz_kmap_net {
 	struct mz_kmap_net_node *nodes;
 	struct mz_kmap_net_link *links;
 	uint32_t *place_node, *class_node; /* the nodes of the model's places and classes */
-	struct mz_kmap_net_deed *deeds;	   /* NULL = none */
-	size_t cap_nodes, cap_links, n_deeds, folded;
+	struct mz_kmap_net_accesses *own;  /* by node, with calls; NULL = none */
+	size_t cap_nodes, cap_links, n_own, folded;
 };
 
 /*
  * At most about `most` links, those with the highest counts: the others are added up by directory.
  * Counts of accesses are reads and writes; of calls, 1 for each caller and callee, and the calls.
- * With calls come deeds: what their code reads and writes. 0 or -ENOMEM; deinit in both cases.
+ * With calls comes what the code of each node reads and writes. 0 or -ENOMEM; deinit in both cases.
  */
 int mz_kmap_net_of_accesses(struct mz_kmap_net *n, const struct mz_kmap_model *m, size_t most);
 int mz_kmap_net_of_calls(struct mz_kmap_net *n, const struct mz_kmap_model *m, size_t most);
