@@ -7,7 +7,7 @@
  *
  * functions: lines "START NAME", hex, sorted. switch: the variable that tells the kernel to
  * count, which the function at setter changes: each store starts or stops the plugin, too, and
- * a start forgets what was counted. out, written at the end: lines "START COUNT".
+ * a start forgets what was counted. out, written at the end: lines "START COUNT", and "end".
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -92,7 +92,9 @@ static void on_exit_write(qemu_plugin_id_t id, void *data)
 		if (entries[i].count)
 			fprintf(out, "%016llx %llu\n", (unsigned long long)entries[i].start,
 				(unsigned long long)entries[i].count);
-	if (!out || fclose(out))
+	if (out)
+		fprintf(out, "end\n");
+	if (!out || ferror(out) || fclose(out))
 		perror(out_path);
 }
 
