@@ -2,14 +2,17 @@
 /* Check the checksums, order and counts of a container. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "analysis/kmem.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
 #include "cmds/progress.h"
 #include "cmds/recording.h"
+#include "trace/reader.h"
 
 struct opts {
 	bool json;
@@ -101,12 +104,17 @@ static void show(const struct job *job, const struct mz_verify *v)
 	printf("\n");
 }
 
-static void show_json(struct job *job, const struct mz_verify *v, bool good)
+/* result: 0 = no fault, 1 = faults, < 0 = it cannot be read at all. */
+static void show_json(struct job *job, const struct mz_verify *v, int result)
 {
 	struct mz_json *j = &job->j;
 
 	mz_json_end_array(j);
-	mz_json_bool(j, "good", good);
+	mz_json_bool(j, "good", !result);
+	if (result < 0) {
+		mz_json_end_object(j);
+		return;
+	}
 	mz_json_u64(j, "decoded", v->decoded);
 	mz_json_u64(j, "missing", v->missing);
 	mz_json_u64(j, "bad_bytes", v->bad_bytes);
@@ -120,7 +128,6 @@ static void show_json(struct job *job, const struct mz_verify *v, bool good)
 		mz_json_i64(j, "unbalanced", (int64_t)v->unbalanced);
 	}
 	mz_json_end_object(j);
-	printf("%.*s", (int)job->b.len, job->b.data);
 }
 
 /* Says what it is, if it is no container. What is damaged may not open at all: that is for the
@@ -130,10 +137,10 @@ static int refuse_other(char *path, struct mz_error *err)
 	struct mz_recording_options how = {.flags = options_open_flags()};
 	struct mz_recording r;
 	struct stat st;
-	int ret = recording_refuse_folder(path, err);
+	int ret = 0;
 
-	if (ret < 0 || stat(path, &st) || !S_ISREG(st.st_mode))
-		return ret;
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return 0;
 	if (!mz_recording_open(&r, &path, 1, &how, NULL) && r.format != MZ_FORMAT_CONTAINER) {
 		bool is_trace = mz_recording_has_events(&r) && st.st_size;
 
@@ -151,38 +158,84 @@ static int refuse_other(char *path, struct mz_error *err)
 	return ret;
 }
 
-static int run(void *options, int argc, char **argv)
+/* 0, or MZ_EXIT_FAILED: it has faults, or cannot be read. */
+static int verify_file(struct job *job, char *path)
 {
-	const struct opts *o = options;
-	struct job job = {.json = o->json};
 	struct mz_error err = {0};
 	struct mz_summary summary = {.size = sizeof(summary)};
 	struct mz_verify v = {.size = sizeof(v), .summary = &summary, .progress = show_progress};
 	char shown[1024];
 	int ret;
 
-	if (argc != 1)
-		return console_usage("verify takes one trace");
-	job.path = console_text(shown, sizeof(shown), argv[0]);
-	job.j.out = &job.b;
-	if (job.json) {
-		mz_json_object(&job.j, NULL);
-		mz_json_array(&job.j, "faults");
+	job->path = console_text(shown, sizeof(shown), path);
+	job->n = 0;
+	if (job->json) {
+		mz_json_object(&job->j, NULL);
+		mz_json_str(&job->j, "path", path);
+		mz_json_array(&job->j, "faults");
 	}
-	progress_start(&job.progress, argv[0]);
-	ret = refuse_other(argv[0], &err);
+	progress_start(&job->progress, path);
+	ret = refuse_other(path, &err);
 	if (!ret)
-		ret = mz_verify_file_with(argv[0], options_open_flags(), &v, note, &job, &err);
-	progress_end(&job.progress);
+		ret = mz_verify_file_with(path, options_open_flags(), &v, note, job, &err);
+	progress_end(&job->progress);
 	if (ret < 0)
 		console_error(&err);
-	else if (job.json)
-		show_json(&job, &v, !ret);
-	else
-		show(&job, &v);
-	mz_buf_free(&job.b);
+	else if (!job->json)
+		show(job, &v);
+	if (job->json)
+		show_json(job, &v, ret);
 	return ret ? MZ_EXIT_FAILED : MZ_EXIT_OK;
 }
 
-MZ_CMD(verify, "verify", struct opts, "TRACE", "check a container: checksums, order, counts",
+/* Of a folder, all files of the recording. */
+static int verify_path(struct job *job, char *path)
+{
+	struct mz_kmem_input *in;
+	struct mz_error err = {0};
+	struct stat st;
+	int ret = MZ_EXIT_OK;
+
+	if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
+		return verify_file(job, path);
+	in = mz_kmem_input_open(&path, 1, options_open_flags(), &err);
+	if (!in)
+		return console_error(&err);
+	for (unsigned i = 0; i < mz_kmem_input_files(in); i++)
+		if (verify_file(job, mz_kmem_input_reader(in, i)->in.name))
+			ret = MZ_EXIT_FAILED;
+	mz_kmem_input_close(in);
+	return ret;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	const struct opts *o = options;
+	struct job job = {.json = o->json};
+	struct stat st;
+	bool several = argc > 1 || (argc && !stat(argv[0], &st) && S_ISDIR(st.st_mode));
+	int ret = MZ_EXIT_OK;
+
+	if (!argc)
+		return console_usage(
+			"verify takes one trace, several, or a folder of a kernel recording");
+	job.j.out = &job.b;
+	if (job.json && several) {
+		mz_json_object(&job.j, NULL);
+		mz_json_array(&job.j, "files");
+	}
+	for (int i = 0; i < argc; i++)
+		if (verify_path(&job, argv[i]))
+			ret = MZ_EXIT_FAILED;
+	if (job.json && several) {
+		mz_json_end_array(&job.j);
+		mz_json_bool(&job.j, "good", !ret);
+		mz_json_end_object(&job.j);
+	}
+	printf("%.*s", (int)job.b.len, job.b.len ? job.b.data : "");
+	mz_buf_free(&job.b);
+	return ret;
+}
+
+MZ_CMD(verify, "verify", struct opts, "TRACE|DIR...", "check containers: checksums, order, counts",
        .reads = true, .prints = true);
