@@ -201,14 +201,19 @@ static void check_container(struct check *c, struct mz_error *err)
 static int check_reader(struct check *c, struct mz_input *in, struct mz_error *err)
 {
 	struct mz_reader *r = mz_reader_open_input(in, err);
+	enum mz_recording_kind kind;
 	struct mz_event *ev;
 	long n;
+	int ret;
 
 	if (!r)
 		return -EIO;
-	if (mz_reader_kind(r) == MZ_RECORDING_KMAP) {
+	ret = mz_reader_kind(r, &kind, err);
+	if (!ret && kind == MZ_RECORDING_KMAP)
+		ret = mz_kind_refuse(c->path, kind, err);
+	if (ret < 0) {
 		mz_reader_close(r);
-		return mz_kind_refuse(c->path, MZ_RECORDING_KMAP, err);
+		return ret;
 	}
 	ev = malloc(MZ_BATCH * sizeof(*ev));
 	if (!ev) {

@@ -60,13 +60,15 @@ static bool counts_events(const struct mz_reader *r)
 struct mz_events *mz_events_of(struct mz_reader *r, struct mz_error *err)
 {
 	struct mz_events *s = new_source(err);
+	enum mz_recording_kind kind;
 
-	if (!s) {
+	if (!s || mz_reader_kind(r, &kind, err) < 0) {
+		mz_events_close(s);
 		mz_reader_close(r);
 		return NULL;
 	}
 	s->r = r;
-	s->kernel = mz_reader_kind(r) == MZ_RECORDING_KERNEL;
+	s->kernel = kind == MZ_RECORDING_KERNEL;
 	r->beside = true;
 	s->by_sequence = counts_events(r);
 	return s;

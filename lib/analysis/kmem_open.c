@@ -51,10 +51,15 @@ static int add_file(struct mz_kmem_input *in, const char *path, bool inside, str
 {
 	struct mz_reader *r = mz_reader_open_with(path, in->flags, err);
 	enum mz_recording_kind kind;
+	int ret;
 
 	if (!r)
 		return mz_error_code(err);
-	kind = mz_reader_kind(r);
+	ret = mz_reader_kind(r, &kind, err);
+	if (ret < 0) {
+		mz_reader_close(r);
+		return ret;
+	}
 	/* inside the folder of a recording, a container made of text has a name that tells */
 	if (kind == MZ_RECORDING_KERNEL || (inside && kind == MZ_RECORDING_USER))
 		return add_reader(in, r, path, err);

@@ -58,11 +58,15 @@ static bool is_folder(const char *path)
 static int open_trace(struct mz_recording *r, struct mz_input *in, const struct mz_reader_ops *ops,
 		      struct mz_error *err)
 {
+	int ret;
+
 	r->reader = mz_reader_open_known(in, ops, err);
 	if (!r->reader)
 		return mz_error_code(err);
 	r->format = mz_reader_format(r->reader);
-	r->kind = mz_reader_kind(r->reader);
+	ret = mz_reader_kind(r->reader, &r->kind, err);
+	if (ret < 0)
+		return ret;
 	if (r->kind == MZ_RECORDING_USER)
 		/* the files of a program are looked for below this folder; for kernels the option
 		 * names the files themselves */
@@ -94,10 +98,9 @@ static bool is_other_trace(const struct mz_input *in, const struct mz_reader_ops
 
 	if (!ops || ops->format == MZ_FORMAT_CONTAINER)
 		return false;
-	peek = mz_reader_peek(in, ops);
-	if (peek)
-		*kind = mz_reader_kind(peek);
-	other = peek && (ops->format != MZ_FORMAT_TEXT || mz_reader_read_raw(peek, &ev, 1) > 0);
+	peek = mz_reader_peek(in, ops, NULL);
+	other = peek && !mz_reader_kind(peek, kind, NULL) &&
+		(ops->format != MZ_FORMAT_TEXT || mz_reader_read_raw(peek, &ev, 1) > 0);
 	mz_reader_close(peek);
 	return other;
 }

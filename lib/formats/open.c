@@ -62,37 +62,44 @@ enum mz_content mz_content_of(const char *data, size_t len, const struct mz_read
 	return MZ_CONTENT_TRACE;
 }
 
-struct mz_reader *mz_reader_peek(const struct mz_input *in, const struct mz_reader_ops *ops)
+struct mz_reader *mz_reader_peek(const struct mz_input *in, const struct mz_reader_ops *ops,
+				 struct mz_error *err)
 {
 	size_t left = mz_input_left(in);
 	struct mz_input lines;
 
 	return mz_input_memory(&lines, in->pos, left < MZ_CONTENT_PROBE ? left : MZ_CONTENT_PROBE,
-			       in->name, NULL) < 0
+			       in->name, err) < 0
 		       ? NULL
-		       : mz_reader_open_known(&lines, ops, NULL);
+		       : mz_reader_open_known(&lines, ops, err);
 }
 
 /* Text does not say what was recorded, but its first block does: it is looked for in the lines that
- * come next, which are not taken. */
-static bool is_text_of_kernel(const struct mz_reader *r)
+ * come next, which are not taken. A wrong line is left to the reader; only a lack of memory must
+ * not pass for an answer. */
+static int kind_of_text(const struct mz_reader *r, enum mz_recording_kind *kind,
+			struct mz_error *err)
 {
-	struct mz_reader *peek = mz_reader_peek(&r->in, r->ops);
+	struct mz_error why = {0};
+	struct mz_reader *peek = mz_reader_peek(&r->in, r->ops, &why);
 	struct mz_event ev;
-	bool kernel = false;
 
+	*kind = MZ_RECORDING_USER;
 	while (peek && mz_reader_read_raw(peek, &ev, 1) > 0) {
 		if (ev.kind != MZ_ALLOC && ev.kind != MZ_FREE && ev.kind != MZ_REALLOC)
 			continue;
-		kernel = mz_call_is_kernel(ev.call);
+		if (mz_call_is_kernel(ev.call))
+			*kind = MZ_RECORDING_KERNEL;
 		break;
 	}
+	if (peek && mz_reader_error(peek))
+		why = *mz_reader_error(peek);
 	mz_reader_close(peek);
-	return kernel;
+	return why.code == ENOMEM ? mz_fail_memory(err) : 0;
 }
 
 /* A container says what it was made of. */
-enum mz_recording_kind mz_reader_kind(const struct mz_reader *r)
+static enum mz_recording_kind kind_of_others(const struct mz_reader *r)
 {
 	const struct mz_attr *source = mz_reader_find_attr(r, "source");
 	enum mz_format format = mz_reader_format(r);
@@ -101,8 +108,6 @@ enum mz_recording_kind mz_reader_kind(const struct mz_reader *r)
 	if (format == MZ_FORMAT_KMEMTRACE_C || format == MZ_FORMAT_KMEMTRACE_E ||
 	    format == MZ_FORMAT_PERF)
 		return MZ_RECORDING_KERNEL;
-	if (format == MZ_FORMAT_TEXT)
-		return is_text_of_kernel(r) ? MZ_RECORDING_KERNEL : MZ_RECORDING_USER;
 	if (!source || source->type != MZ_ATTR_TEXT)
 		return MZ_RECORDING_USER;
 	/* by kmemtraced, or converted from a raw format of kmemtrace */
@@ -110,6 +115,14 @@ enum mz_recording_kind mz_reader_kind(const struct mz_reader *r)
 	    !strcmp(source->data, mz_format_name(MZ_FORMAT_PERF)))
 		return MZ_RECORDING_KERNEL;
 	return strcmp(source->data, "kmap") ? MZ_RECORDING_USER : MZ_RECORDING_KMAP;
+}
+
+int mz_reader_kind(const struct mz_reader *r, enum mz_recording_kind *kind, struct mz_error *err)
+{
+	if (mz_reader_format(r) == MZ_FORMAT_TEXT)
+		return kind_of_text(r, kind, err);
+	*kind = kind_of_others(r);
+	return 0;
 }
 
 int mz_kind_refuse(const char *name, enum mz_recording_kind kind, struct mz_error *err)

@@ -29,10 +29,12 @@ struct mz_reader *mz_reader_open_known(struct mz_input *in, const struct mz_read
 
 /* A reader of the first lines of what comes next, which are not taken; of this format. NULL: it
  * cannot be read. */
-struct mz_reader *mz_reader_peek(const struct mz_input *in, const struct mz_reader_ops *ops);
+struct mz_reader *mz_reader_peek(const struct mz_input *in, const struct mz_reader_ops *ops,
+				 struct mz_error *err);
 
-/* What was recorded into a trace, as far as its format and its attributes tell. */
-enum mz_recording_kind mz_reader_kind(const struct mz_reader *r);
+/* What was recorded into a trace, as far as its format, its attributes and, for text, its first
+ * block tell. 0 or -ENOMEM. */
+int mz_reader_kind(const struct mz_reader *r, enum mz_recording_kind *kind, struct mz_error *err);
 
 /* For who needs another kind: says what the file is, and what reads it. -EINVAL. */
 int mz_kind_refuse(const char *name, enum mz_recording_kind kind, struct mz_error *err);

@@ -40,20 +40,32 @@ int mz_tids_number(struct mz_tids *t, const struct mz_event *ev)
 	return (int)tid->number;
 }
 
+/* A map has no events to replay, and those of a sample lack their blocks. */
+static int check(const struct mz_reader *r, const char *name, struct mz_error *err)
+{
+	enum mz_recording_kind kind;
+	int ret = mz_reader_kind(r, &kind, err);
+
+	if (ret < 0)
+		return ret;
+	return kind == MZ_RECORDING_KMAP ? mz_kind_refuse(name, kind, err)
+					 : mz_sampled_refuse(r, "a replay", err);
+}
+
 static struct mz_reader *open_reader(int fd, const char *name, unsigned flags, struct mz_error *err)
 {
 	struct mz_reader *r;
 	struct mz_input in;
+	int ret;
 
 	if (mz_input_fd(&in, fd, name, err) < 0)
 		return NULL;
 	in.budget.large = flags & MZ_OPEN_LARGE;
 	r = mz_reader_open_input(&in, err);
-	if (r &&
-	    (mz_reader_kind(r) == MZ_RECORDING_KMAP ? mz_kind_refuse(name, MZ_RECORDING_KMAP, err)
-						    : mz_sampled_refuse(r, "a replay", err))) {
+	ret = r ? check(r, name, err) : 0;
+	if (ret < 0) {
 		mz_reader_close(r);
-		errno = EINVAL;
+		errno = -ret;
 		return NULL;
 	}
 	return r;
