@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analysis/kmem.h"
 #include "cmds/lost.h"
 #include "formats/kmap.h"
+#include "trace/reader.h"
 
 static void show(void *progress, double share, uint64_t count, const char *units)
 {
@@ -46,6 +48,27 @@ int recording_refuse_folder(const char *path, struct mz_error *err)
 	recording_trace(&r, path, err);
 	mz_recording_close(&r);
 	return -EISDIR;
+}
+
+int recording_each_file(char *path, int (*one)(void *arg, char *path), void *arg)
+{
+	struct mz_kmem_input *in;
+	struct mz_error err = {0};
+	struct stat st;
+	int ret = MZ_EXIT_OK;
+
+	if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
+		return one(arg, path);
+	in = mz_kmem_input_open(&path, 1, options_open_flags(), &err);
+	if (!in)
+		return console_error(&err);
+	for (unsigned i = 0; i < mz_kmem_input_files(in); i++) {
+		int failed = one(arg, mz_kmem_input_reader(in, i)->in.name);
+
+		ret = failed ? failed : ret;
+	}
+	mz_kmem_input_close(in);
+	return ret;
 }
 
 struct mz_reader *recording_file(const char *path, struct mz_error *err)

@@ -5,14 +5,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analysis/kmem.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
 #include "cmds/progress.h"
 #include "cmds/recording.h"
-#include "trace/reader.h"
 
 struct opts {
 	bool json;
@@ -159,8 +157,9 @@ static int refuse_other(char *path, struct mz_error *err)
 }
 
 /* 0, or MZ_EXIT_FAILED: it has faults, or cannot be read. */
-static int verify_file(struct job *job, char *path)
+static int verify_file(void *arg, char *path)
 {
+	struct job *job = arg;
 	struct mz_error err = {0};
 	struct mz_summary summary = {.size = sizeof(summary)};
 	struct mz_verify v = {.size = sizeof(v), .summary = &summary, .progress = show_progress};
@@ -188,26 +187,6 @@ static int verify_file(struct job *job, char *path)
 	return ret ? MZ_EXIT_FAILED : MZ_EXIT_OK;
 }
 
-/* Of a folder, all files of the recording. */
-static int verify_path(struct job *job, char *path)
-{
-	struct mz_kmem_input *in;
-	struct mz_error err = {0};
-	struct stat st;
-	int ret = MZ_EXIT_OK;
-
-	if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
-		return verify_file(job, path);
-	in = mz_kmem_input_open(&path, 1, options_open_flags(), &err);
-	if (!in)
-		return console_error(&err);
-	for (unsigned i = 0; i < mz_kmem_input_files(in); i++)
-		if (verify_file(job, mz_kmem_input_reader(in, i)->in.name))
-			ret = MZ_EXIT_FAILED;
-	mz_kmem_input_close(in);
-	return ret;
-}
-
 static int run(void *options, int argc, char **argv)
 {
 	const struct opts *o = options;
@@ -225,7 +204,7 @@ static int run(void *options, int argc, char **argv)
 		mz_json_array(&job.j, "files");
 	}
 	for (int i = 0; i < argc; i++)
-		if (verify_path(&job, argv[i]))
+		if (recording_each_file(argv[i], verify_file, &job))
 			ret = MZ_EXIT_FAILED;
 	if (job.json && several) {
 		mz_json_end_array(&job.j);

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analysis/kmem.h"
 #include "base/error.h"
 #include "base/input.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/lost.h"
+#include "cmds/recording.h"
 #include "formats/kmemtrace.h"
 #include "formats/open.h"
 #include "trace/event.h"
@@ -303,8 +303,9 @@ static void end_file(struct check *c)
 }
 
 /* 0, or MZ_EXIT_FAILED if it cannot be read. */
-static int check_one(struct check *c, const char *path)
+static int check_one(void *arg, char *path)
 {
+	struct check *c = arg;
 	struct mz_error err = {0};
 	int ret = MZ_EXIT_OK;
 
@@ -327,26 +328,6 @@ static int check_one(struct check *c, const char *path)
 	return ret;
 }
 
-/* Of a folder, all files of the recording. */
-static int check_path(struct check *c, char *path)
-{
-	struct mz_kmem_input *in;
-	struct mz_error err = {0};
-	struct stat st;
-	int ret = MZ_EXIT_OK;
-
-	if (stat(path, &st) || !S_ISDIR(st.st_mode))
-		return check_one(c, path);
-	in = mz_kmem_input_open(&path, 1, options_open_flags(), &err);
-	if (!in)
-		return console_error(&err);
-	for (unsigned i = 0; i < mz_kmem_input_files(in); i++)
-		if (check_one(c, mz_kmem_input_reader(in, i)->in.name))
-			ret = MZ_EXIT_FAILED;
-	mz_kmem_input_close(in);
-	return ret;
-}
-
 static int run(void *options, int argc, char **argv)
 {
 	struct check *c;
@@ -363,7 +344,7 @@ static int run(void *options, int argc, char **argv)
 	if (c->o->json)
 		mz_json_array(&c->json, NULL);
 	for (int i = 0; i < argc; i++)
-		if (check_path(c, argv[i]))
+		if (recording_each_file(argv[i], check_one, c))
 			ret = MZ_EXIT_FAILED;
 	if (c->o->json) {
 		mz_json_end_array(&c->json);
