@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/budget.h"
+#include "analysis/diff_budget.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/recording.h"
 #include "export/table.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/recording.h"
 #include "export/table.h"
 #include "trace/sampled.h"

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/recording.h"
 #include "trace/sampled.h"
 

@@ -6,7 +6,7 @@
 
 #include "analysis/profile_merge.h"
 #include "base/error.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/recording.h"
 #include "export/export.h"
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/http_client.h"
 #include "base/json.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/recording.h"
 #include "export/export.h"
 #include "store/store.h"

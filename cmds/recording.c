@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "analysis/kmem.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "formats/kmap.h"
 #include "trace/reader.h"
 

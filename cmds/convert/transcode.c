@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/progress.h"
 #include "cmds/recording.h"
 #include "formats/text.h"

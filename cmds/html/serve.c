@@ -22,7 +22,7 @@
 #include "cmds/html/serve_about.h"
 #include "cmds/html/serve_http.h"
 #include "cmds/html/serve_store.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 
 #define CHILDREN 32
 #define PATIENCE 30 /* seconds for a client to send its request */

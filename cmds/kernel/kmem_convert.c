@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "cmds/kernel/kmem.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "formats/kmemtrace.h"
 #include "symbols/kallsyms.h"
 #include "trace/writer.h"

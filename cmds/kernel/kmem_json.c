@@ -7,7 +7,7 @@
 #include "analysis/recording.h"
 #include "base/json.h"
 #include "cmds/kernel/kmem.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 
 static void group(struct mz_json *w, const struct mz_kmem_group *g, uint64_t end)
 {

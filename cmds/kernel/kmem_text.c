@@ -7,7 +7,7 @@
 #include "analysis/kmem.h"
 #include "base/error.h"
 #include "cmds/kernel/kmem.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 
 static void heading(const char *text)
 {

@@ -11,7 +11,7 @@
 #include "base/input.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/recording.h"
 #include "formats/kmemtrace.h"
 #include "formats/open.h"

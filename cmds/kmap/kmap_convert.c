@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "base/pair_index.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/recording.h"
 #include "formats/kmap_events.h"
 

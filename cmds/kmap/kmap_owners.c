@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "cmds/kmap/kmap_opts.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/table_print.h"
 
 #define TEXT_ROWS 20

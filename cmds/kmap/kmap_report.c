@@ -8,7 +8,7 @@
 
 #include "analysis/kmap_questions.h"
 #include "base/error.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/recording.h"
 #include "cmds/table_print.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/recording.h"
 #include "trace/sampled.h"
 

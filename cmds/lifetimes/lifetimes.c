@@ -7,7 +7,7 @@
 #include "analysis/lifetimes.h"
 #include "base/error.h"
 #include "cmds/lifetimes/annotate.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "trace/event.h"
 
 static const struct mz_opt opts[] = {

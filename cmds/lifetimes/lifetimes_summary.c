@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "cmds/cmd.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/progress.h"
 #include "cmds/recording.h"
 #include "trace/reader.h"

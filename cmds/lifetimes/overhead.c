@@ -7,7 +7,7 @@
 #include "analysis/layout.h"
 #include "base/error.h"
 #include "cmds/lifetimes/annotate.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 
 static const struct mz_opt opts[] = {
 	ANNOTATE_OPTS("show peaks, gaps and fragmentation over time instead of the lines"),

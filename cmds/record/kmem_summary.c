@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/kernel/kmem.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "record/kmem.h"
 #include "symbols/kallsyms.h"
 

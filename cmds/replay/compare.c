@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "cmds/cmd.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/recording.h"
 #include "cmds/replay/compare_run.h"
 #include "cmds/replay/plot.h"

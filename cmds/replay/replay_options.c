@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/json.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 
 #define SAMPLES 1024
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 #include "cmds/report/report.h"
 
 /* Call sites as in a comparison with nothing: by function, the largest first. */

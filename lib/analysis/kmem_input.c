@@ -103,8 +103,8 @@ static int start(struct mz_kmem_input *in, struct kmem_source *s)
 {
 	const struct kmem_cache_name none = {.text = ""};
 
-	s->ahead = mz_kmem_ahead_new(s->r, in->named ? NULL : in->syms, s - in->src < MAX_THREADS,
-				     in->stacks != NULL);
+	s->ahead = mz_kmem_readahead_new(s->r, in->named ? NULL : in->syms,
+					 s - in->src < MAX_THREADS, in->stacks != NULL);
 	/* the number 0 is none of the tables' */
 	if (in->stacks && append(&s->stacks, &s->nstacks, &s->cap_stacks, 0) < 0)
 		return -ENOMEM;
@@ -122,7 +122,7 @@ static int refill(struct mz_kmem_input *in, struct kmem_source *s, struct mz_err
 
 	if (ret < 0)
 		return mz_fail_memory(err);
-	b = mz_kmem_ahead_next(s->ahead);
+	b = mz_kmem_readahead_next(s->ahead);
 	s->ev = b->ev;
 	s->orders = b->orders;
 	s->at = 0;

@@ -14,7 +14,7 @@
 struct kmem_source {
 	char *path;
 	struct mz_reader *r;
-	struct kmem_ahead *ahead; /* once it is being read */
+	struct mz_kmem_readahead *ahead; /* once it is being read */
 	struct mz_event *ev;
 	const uint64_t *orders; /* of those, if the file has them */
 	uint32_t *stack_of;	/* of those, our numbers of their stacks; NULL = not wanted */

@@ -400,7 +400,7 @@ void mz_kmem_input_close(struct mz_kmem_input *in)
 	if (!in)
 		return;
 	for (unsigned i = 0; i < in->n; i++) {
-		mz_kmem_ahead_free(in->src[i].ahead);
+		mz_kmem_readahead_free(in->src[i].ahead);
 		mz_reader_close(in->src[i].r);
 		free(in->src[i].path);
 		free(in->src[i].sites);

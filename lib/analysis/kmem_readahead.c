@@ -11,7 +11,7 @@
 
 /* The thread owns the reader and its tables. The consumer sees copies of what was added to them,
  * since the tables may move while it reads. */
-struct kmem_ahead {
+struct mz_kmem_readahead {
 	struct mz_reader *r;
 	const struct mz_kallsyms *syms; /* NULL = unknown */
 	uint32_t sites, caches;		/* of the file, returned so far */
@@ -41,7 +41,7 @@ static int add_stack(struct kmem_batch *b, const uint64_t *ips, size_t depth)
 }
 
 /* What was added to the tables since the last batch. */
-static int tell_new(struct kmem_ahead *a, struct kmem_batch *b)
+static int tell_new(struct mz_kmem_readahead *a, struct kmem_batch *b)
 {
 	const struct mz_tables *t = mz_reader_tables(a->r);
 	uint32_t sites = mz_tables_stacks(t), caches = mz_tables_strings(t);
@@ -76,7 +76,7 @@ static int tell_new(struct kmem_ahead *a, struct kmem_batch *b)
 
 static bool make(void *arg, unsigned i)
 {
-	struct kmem_ahead *a = arg;
+	struct mz_kmem_readahead *a = arg;
 	struct kmem_batch *b = &a->batch[i];
 
 	forget(b);
@@ -88,10 +88,10 @@ static bool make(void *arg, unsigned i)
 	return b->n > 0;
 }
 
-struct kmem_ahead *mz_kmem_ahead_new(struct mz_reader *r, const struct mz_kallsyms *syms,
-				     bool threaded, bool stacks)
+struct mz_kmem_readahead *mz_kmem_readahead_new(struct mz_reader *r, const struct mz_kallsyms *syms,
+						bool threaded, bool stacks)
 {
-	struct kmem_ahead *a = calloc(1, sizeof(*a));
+	struct mz_kmem_readahead *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
@@ -105,7 +105,7 @@ struct kmem_ahead *mz_kmem_ahead_new(struct mz_reader *r, const struct mz_kallsy
 	return NULL;
 }
 
-void mz_kmem_ahead_free(struct kmem_ahead *a)
+void mz_kmem_readahead_free(struct mz_kmem_readahead *a)
 {
 	if (!a)
 		return;
@@ -121,7 +121,7 @@ void mz_kmem_ahead_free(struct kmem_ahead *a)
 
 /* The batch that ended the file, or failed, is returned again and again: no other comes after
  * it. */
-struct kmem_batch *mz_kmem_ahead_next(struct kmem_ahead *a)
+struct kmem_batch *mz_kmem_readahead_next(struct mz_kmem_readahead *a)
 {
 	if (!a->last || a->last->n > 0)
 		a->last = &a->batch[mz_readahead_next(a->ahead)];

@@ -26,16 +26,16 @@ struct kmem_batch {
 	size_t cap_caches;
 };
 
-struct kmem_ahead;
+struct mz_kmem_readahead;
 
 /* Takes the reader for itself: it is not to be touched until free(). NULL = no memory. threaded:
  * false = decode on request; stacks: provide whole stacks; syms, which may be NULL, separates the
  * call site of a stack from the allocator's own frames. */
-struct kmem_ahead *mz_kmem_ahead_new(struct mz_reader *r, const struct mz_kallsyms *syms,
-				     bool threaded, bool stacks);
-void mz_kmem_ahead_free(struct kmem_ahead *a);
+struct mz_kmem_readahead *mz_kmem_readahead_new(struct mz_reader *r, const struct mz_kallsyms *syms,
+						bool threaded, bool stacks);
+void mz_kmem_readahead_free(struct mz_kmem_readahead *a);
 
 /* The next batch; the same one again after an end or an error. */
-struct kmem_batch *mz_kmem_ahead_next(struct kmem_ahead *a);
+struct kmem_batch *mz_kmem_readahead_next(struct mz_kmem_readahead *a);
 
 #endif

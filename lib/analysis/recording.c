@@ -13,7 +13,7 @@
 #include "analysis/profile_files.h"
 #include "base/error.h"
 #include "formats/kmap.h"
-#include "formats/kmap_beside.h"
+#include "formats/kmap_companions.h"
 #include "formats/open.h"
 #include "symbols/files.h"
 #include "trace/reader.h"

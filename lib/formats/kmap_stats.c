@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/kmap_beside.h"
+#include "formats/kmap_companions.h"
 
 #define MOST 65536 /* it has some 50 lines */
 

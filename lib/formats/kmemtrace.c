@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "formats/kmemtrace_beside.h"
+#include "formats/kmemtrace_companions.h"
 
 /* The numbers of the original kmemtrace, and of the extensions that our kernel adds
  * (kmemtrace.h). */
@@ -314,7 +314,7 @@ bool mz_kmemtrace_detect(const char *data, size_t len, struct mz_kmemtrace_layou
 
 struct state {
 	struct mz_kmemtrace_layout layout;
-	struct mz_kmemtrace_beside beside;
+	struct mz_kmemtrace_companions beside;
 	int64_t sequence; /* of format C, without its wrap */
 	uint64_t time;	  /* of the last record that had one */
 	bool begun;
@@ -344,7 +344,7 @@ static int raw_open(struct mz_reader *r)
 	r->ordered = s->layout.shape == MZ_KMT_C;
 	/* a file that was named has a folder; other input has none */
 	if (s->timed && r->in.own_fd)
-		return mz_kmemtrace_beside_load(&s->beside, r->in.name, &r->error);
+		return mz_kmemtrace_companions_load(&s->beside, r->in.name, &r->error);
 	return 0;
 }
 
@@ -354,8 +354,8 @@ static int raw_names(struct mz_reader *r, struct state *s, const struct mz_kmemt
 		     struct mz_event *ev)
 {
 	size_t depth, len;
-	const uint64_t *ips = mz_kmemtrace_beside_stack(&s->beside, x->stack, &depth);
-	const char *name = mz_kmemtrace_beside_cache(&s->beside, x->cache, &len);
+	const uint64_t *ips = mz_kmemtrace_companions_stack(&s->beside, x->stack, &depth);
+	const char *name = mz_kmemtrace_companions_cache(&s->beside, x->cache, &len);
 
 	ev->site = ips ? mz_tables_stack(r->tables, ips, depth)
 		       : mz_tables_stack(r->tables, &x->site, 1);
@@ -437,7 +437,7 @@ static void raw_close(struct mz_reader *r)
 	struct state *s = r->state;
 
 	if (s)
-		mz_kmemtrace_beside_free(&s->beside);
+		mz_kmemtrace_companions_free(&s->beside);
 	free(s);
 }
 

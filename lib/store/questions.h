@@ -7,7 +7,7 @@
 #ifndef MZ_STORE_QUESTIONS_H
 #define MZ_STORE_QUESTIONS_H
 
-#include "analysis/budget.h"
+#include "analysis/diff_budget.h"
 #include "analysis/result_table.h"
 #include "store/store.h"
 

@@ -4,7 +4,7 @@
 #define MZ_TRACE_CONTAINER_H
 
 #include "base/merge.h"
-#include "trace/chunk_ahead.h"
+#include "trace/chunk_readahead.h"
 #include "trace/container_scan.h"
 #include "trace/reader.h"
 
@@ -18,8 +18,8 @@ bool mz_container_has_end(const struct mz_reader *r);
 /* The chunks of a stream, in order. */
 struct mz_merge_lane {
 	const struct mz_container *of;
-	struct mz_chunk_ahead *ahead; /* NULL: no chunk is open */
-	const uint32_t *chunks;	      /* in the index */
+	struct mz_chunk_readahead *ahead; /* NULL: no chunk is open */
+	const uint32_t *chunks;		  /* in the index */
 	uint32_t n, at;
 	uint32_t stream;
 	uint32_t sequence;	  /* of the chunk that should be next */

@@ -137,7 +137,7 @@ static void close_lane(struct mz_reader *r, struct mz_merge_lane *l)
 {
 	mz_mem_give(&r->in.budget, l->charge);
 	l->charge = 0;
-	mz_chunk_ahead_free(l->ahead);
+	mz_chunk_readahead_free(l->ahead);
 	free(l->waiting);
 	l->ahead = NULL;
 	l->waiting = NULL;
@@ -178,14 +178,15 @@ static int open_chunk(struct mz_reader *r, struct mz_merge_lane *l, struct mz_ev
 
 	/* several lanes take turns at every few events, and a thread for each would be many */
 	if (!l->ahead)
-		l->ahead = mz_chunk_ahead_new(load_chunk, l, l->n, r->beside && c->n_lanes == 1);
+		l->ahead =
+			mz_chunk_readahead_new(load_chunk, l, l->n, r->beside && c->n_lanes == 1);
 	if (!l->ahead)
 		return mz_fail_memory(&r->error);
 	l->place = e->offset;
-	ret = mz_chunk_ahead_next(l->ahead, &r->error);
+	ret = mz_chunk_readahead_next(l->ahead, &r->error);
 	/* lanes whose times overlap are open at once, and each has its decoder */
 	if (ret == -ENOMEM ||
-	    !mz_mem_change(&r->in.budget, &l->charge, mz_chunk_ahead_memory(l->ahead)))
+	    !mz_mem_change(&r->in.budget, &l->charge, mz_chunk_readahead_memory(l->ahead)))
 		return mz_fail_memory(&r->error);
 	if (ret < 0 && ret != -EBADMSG)
 		return ret;
@@ -205,7 +206,7 @@ static long read_lane(struct mz_reader *r, struct mz_merge_lane *l, struct mz_ev
 	struct mz_container *c = r->state;
 
 	for (;;) {
-		long n = l->open ? mz_chunk_ahead_read(l->ahead, ev, max) : 0;
+		long n = l->open ? mz_chunk_readahead_read(l->ahead, ev, max) : 0;
 
 		if (n == -ENOMEM)
 			return mz_fail_memory(&r->error);

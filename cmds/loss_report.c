@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Write lost events by cause as JSON, and say that a recording ends early. */
-#include "cmds/lost.h"
+#include "cmds/loss_report.h"
 
 #include <stdio.h>
 

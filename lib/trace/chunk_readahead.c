@@ -5,7 +5,7 @@
  * the reader decodes the rest of it, and the thread begins with the next one, so that both are busy
  * whichever has more to do.
  */
-#include "trace/chunk_ahead.h"
+#include "trace/chunk_readahead.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -38,7 +38,7 @@ struct ahead_slot {
 	size_t memory;
 };
 
-struct mz_chunk_ahead {
+struct mz_chunk_readahead {
 	mz_chunk_load *load;
 	void *arg;
 	uint32_t n;
@@ -52,9 +52,10 @@ struct mz_chunk_ahead {
 	bool beside, stop;
 };
 
-struct mz_chunk_ahead *mz_chunk_ahead_new(mz_chunk_load *load, void *arg, uint32_t n, bool beside)
+struct mz_chunk_readahead *mz_chunk_readahead_new(mz_chunk_load *load, void *arg, uint32_t n,
+						  bool beside)
 {
-	struct mz_chunk_ahead *a = calloc(1, sizeof(*a));
+	struct mz_chunk_readahead *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
@@ -67,7 +68,7 @@ struct mz_chunk_ahead *mz_chunk_ahead_new(mz_chunk_load *load, void *arg, uint32
 	return a;
 }
 
-void mz_chunk_ahead_free(struct mz_chunk_ahead *a)
+void mz_chunk_readahead_free(struct mz_chunk_readahead *a)
 {
 	if (!a)
 		return;
@@ -90,7 +91,7 @@ void mz_chunk_ahead_free(struct mz_chunk_ahead *a)
 /* ---- making a chunk --------------------------------------------------------- */
 
 /* Load and unpack it. */
-static void start(const struct mz_chunk_ahead *a, struct ahead_slot *s, uint32_t number)
+static void start(const struct mz_chunk_readahead *a, struct ahead_slot *s, uint32_t number)
 {
 	s->error = (struct mz_error){0};
 	s->n = s->at = 0;
@@ -117,7 +118,7 @@ static bool events_room(struct ahead_slot *s)
 
 /* Uses the same batches as a reader without a thread, so that damage ends both at the same
  * event. */
-static void decode(struct mz_chunk_ahead *a, struct ahead_slot *s, uint32_t number)
+static void decode(struct mz_chunk_readahead *a, struct ahead_slot *s, uint32_t number)
 {
 	if (s->ret || !events_room(s))
 		return;
@@ -134,7 +135,7 @@ static void decode(struct mz_chunk_ahead *a, struct ahead_slot *s, uint32_t numb
 
 static void *work(void *arg)
 {
-	struct mz_chunk_ahead *a = arg;
+	struct mz_chunk_readahead *a = arg;
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop && a->begun < a->n) {
@@ -161,7 +162,7 @@ static void *work(void *arg)
 /* ---- the reader ------------------------------------------------------------- */
 
 /* True: no thread has begun the chunk, and the reader makes it. Otherwise it is ready. */
-static bool take(struct mz_chunk_ahead *a, uint32_t number)
+static bool take(struct mz_chunk_readahead *a, uint32_t number)
 {
 	struct ahead_slot *s = &a->slots[number % SLOTS];
 	bool mine;
@@ -182,7 +183,7 @@ static bool take(struct mz_chunk_ahead *a, uint32_t number)
 	return mine;
 }
 
-int mz_chunk_ahead_next(struct mz_chunk_ahead *a, struct mz_error *err)
+int mz_chunk_readahead_next(struct mz_chunk_readahead *a, struct mz_error *err)
 {
 	uint32_t number = a->next++;
 	struct ahead_slot *s = &a->slots[number % SLOTS];
@@ -201,7 +202,7 @@ int mz_chunk_ahead_next(struct mz_chunk_ahead *a, struct mz_error *err)
 	return s->ret;
 }
 
-long mz_chunk_ahead_read(struct mz_chunk_ahead *a, struct mz_event *ev, size_t max)
+long mz_chunk_readahead_read(struct mz_chunk_readahead *a, struct mz_event *ev, size_t max)
 {
 	struct ahead_slot *s = &a->slots[(a->next - 1) % SLOTS];
 	size_t n = s->n - s->at;
@@ -217,7 +218,7 @@ long mz_chunk_ahead_read(struct mz_chunk_ahead *a, struct mz_event *ev, size_t m
 	return (long)n;
 }
 
-size_t mz_chunk_ahead_memory(const struct mz_chunk_ahead *a)
+size_t mz_chunk_readahead_memory(const struct mz_chunk_readahead *a)
 {
 	size_t n = 0;
 

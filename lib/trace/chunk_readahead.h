@@ -3,8 +3,8 @@
 /*
  * A thread may decode the next one while this one is read: the events and their order are the same.
  */
-#ifndef MZ_TRACE_CHUNK_AHEAD_H
-#define MZ_TRACE_CHUNK_AHEAD_H
+#ifndef MZ_TRACE_CHUNK_READAHEAD_H
+#define MZ_TRACE_CHUNK_READAHEAD_H
 
 #include "trace/chunk.h"
 
@@ -12,19 +12,20 @@
  * err set. Two threads may be in it. */
 typedef int mz_chunk_load(void *arg, uint32_t number, struct mz_buf *payload, struct mz_error *err);
 
-struct mz_chunk_ahead;
+struct mz_chunk_readahead;
 
 /* n chunks. beside: with a thread, if there is more than one chunk and a processor for it.
  * NULL = no memory. */
-struct mz_chunk_ahead *mz_chunk_ahead_new(mz_chunk_load *load, void *arg, uint32_t n, bool beside);
+struct mz_chunk_readahead *mz_chunk_readahead_new(mz_chunk_load *load, void *arg, uint32_t n,
+						  bool beside);
 /* Waits for the thread. */
-void mz_chunk_ahead_free(struct mz_chunk_ahead *a);
+void mz_chunk_readahead_free(struct mz_chunk_readahead *a);
 
 /* Goes to the next chunk, of those that are left: 0 or as load() and mz_decoder_start(). */
-int mz_chunk_ahead_next(struct mz_chunk_ahead *a, struct mz_error *err);
+int mz_chunk_readahead_next(struct mz_chunk_readahead *a, struct mz_error *err);
 /* Events of the chunk, as mz_decoder_read(). */
-long mz_chunk_ahead_read(struct mz_chunk_ahead *a, struct mz_event *ev, size_t max);
+long mz_chunk_readahead_read(struct mz_chunk_readahead *a, struct mz_event *ev, size_t max);
 /* Bytes of memory that all chunks read so far needed at a time. */
-size_t mz_chunk_ahead_memory(const struct mz_chunk_ahead *a);
+size_t mz_chunk_readahead_memory(const struct mz_chunk_readahead *a);
 
 #endif

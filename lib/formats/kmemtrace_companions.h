@@ -8,8 +8,8 @@
  * with a first line that begins with "# id". A file that is missing, or of another
  * kind, is ignored.
  */
-#ifndef MZ_FORMATS_KMEMTRACE_BESIDE_H
-#define MZ_FORMATS_KMEMTRACE_BESIDE_H
+#ifndef MZ_FORMATS_KMEMTRACE_COMPANIONS_H
+#define MZ_FORMATS_KMEMTRACE_COMPANIONS_H
 
 #include <memorizer.h>
 
@@ -19,7 +19,7 @@ struct mz_kmemtrace_span {
 	uint32_t at, len; /* len 0 = there is none */
 };
 
-struct mz_kmemtrace_beside {
+struct mz_kmemtrace_companions {
 	struct mz_kmemtrace_span *caches, *stacks; /* by number */
 	uint32_t ncaches, nstacks;
 	struct mz_buf names; /* bytes */
@@ -27,20 +27,20 @@ struct mz_kmemtrace_beside {
 };
 
 /* From the folder of the trace. 0, or -errno with err set. */
-int mz_kmemtrace_beside_load(struct mz_kmemtrace_beside *b, const char *trace,
-			     struct mz_error *err);
-void mz_kmemtrace_beside_free(struct mz_kmemtrace_beside *b);
+int mz_kmemtrace_companions_load(struct mz_kmemtrace_companions *b, const char *trace,
+				 struct mz_error *err);
+void mz_kmemtrace_companions_free(struct mz_kmemtrace_companions *b);
 
 /* Parse the text of one file, which is modified; name is for messages. */
-int mz_kmemtrace_beside_caches(struct mz_kmemtrace_beside *b, char *text, const char *name,
-			       struct mz_error *err);
-int mz_kmemtrace_beside_stacks(struct mz_kmemtrace_beside *b, char *text, const char *name,
-			       struct mz_error *err);
+int mz_kmemtrace_companions_caches(struct mz_kmemtrace_companions *b, char *text, const char *name,
+				   struct mz_error *err);
+int mz_kmemtrace_companions_stacks(struct mz_kmemtrace_companions *b, char *text, const char *name,
+				   struct mz_error *err);
 
 /* Borrowed until free; NULL = not known. */
-const char *mz_kmemtrace_beside_cache(const struct mz_kmemtrace_beside *b, uint32_t id,
-				      size_t *len);
-const uint64_t *mz_kmemtrace_beside_stack(const struct mz_kmemtrace_beside *b, uint32_t id,
-					  size_t *depth);
+const char *mz_kmemtrace_companions_cache(const struct mz_kmemtrace_companions *b, uint32_t id,
+					  size_t *len);
+const uint64_t *mz_kmemtrace_companions_stack(const struct mz_kmemtrace_companions *b, uint32_t id,
+					      size_t *depth);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Read the names of caches and stacks from the files beside a kmemtrace recording. */
-#include "formats/kmemtrace_beside.h"
+#include "formats/kmemtrace_companions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,8 +66,8 @@ static char *skip_numbers(char *p, int n)
 
 /* A number that occurs twice gets its last name: a cache may be destroyed and its number used
  * again. */
-static int cache_line(struct mz_kmemtrace_beside *b, char *line, const char *name, unsigned number,
-		      struct mz_error *err)
+static int cache_line(struct mz_kmemtrace_companions *b, char *line, const char *name,
+		      unsigned number, struct mz_error *err)
 {
 	struct mz_kmemtrace_span *s;
 	uint64_t id;
@@ -85,8 +85,8 @@ static int cache_line(struct mz_kmemtrace_beside *b, char *line, const char *nam
 }
 
 /* Addresses go into one array for all stacks; a stack is a part of it. */
-static int stack_line(struct mz_kmemtrace_beside *b, char *line, const char *name, unsigned number,
-		      struct mz_error *err)
+static int stack_line(struct mz_kmemtrace_companions *b, char *line, const char *name,
+		      unsigned number, struct mz_error *err)
 {
 	struct mz_kmemtrace_span s = {.at = (uint32_t)(b->ips.len / sizeof(uint64_t))}, *to;
 	uint64_t id;
@@ -111,10 +111,10 @@ static int stack_line(struct mz_kmemtrace_beside *b, char *line, const char *nam
 	return 0;
 }
 
-typedef int (*line_fn)(struct mz_kmemtrace_beside *b, char *line, const char *name, unsigned number,
-		       struct mz_error *err);
+typedef int (*line_fn)(struct mz_kmemtrace_companions *b, char *line, const char *name,
+		       unsigned number, struct mz_error *err);
 
-static int each_line(struct mz_kmemtrace_beside *b, char *text, const char *name, line_fn take,
+static int each_line(struct mz_kmemtrace_companions *b, char *text, const char *name, line_fn take,
 		     struct mz_error *err)
 {
 	unsigned number = 1;
@@ -132,14 +132,14 @@ static int each_line(struct mz_kmemtrace_beside *b, char *text, const char *name
 	return ret;
 }
 
-int mz_kmemtrace_beside_caches(struct mz_kmemtrace_beside *b, char *text, const char *name,
-			       struct mz_error *err)
+int mz_kmemtrace_companions_caches(struct mz_kmemtrace_companions *b, char *text, const char *name,
+				   struct mz_error *err)
 {
 	return each_line(b, text, name, cache_line, err);
 }
 
-int mz_kmemtrace_beside_stacks(struct mz_kmemtrace_beside *b, char *text, const char *name,
-			       struct mz_error *err)
+int mz_kmemtrace_companions_stacks(struct mz_kmemtrace_companions *b, char *text, const char *name,
+				   struct mz_error *err)
 {
 	return each_line(b, text, name, stack_line, err);
 }
@@ -165,7 +165,8 @@ static char *read_text(const char *path)
 	return NULL;
 }
 
-int mz_kmemtrace_beside_load(struct mz_kmemtrace_beside *b, const char *trace, struct mz_error *err)
+int mz_kmemtrace_companions_load(struct mz_kmemtrace_companions *b, const char *trace,
+				 struct mz_error *err)
 {
 	static const struct {
 		const char *name;
@@ -187,16 +188,17 @@ int mz_kmemtrace_beside_load(struct mz_kmemtrace_beside *b, const char *trace, s
 	return ret;
 }
 
-void mz_kmemtrace_beside_free(struct mz_kmemtrace_beside *b)
+void mz_kmemtrace_companions_free(struct mz_kmemtrace_companions *b)
 {
 	free(b->caches);
 	free(b->stacks);
 	mz_buf_free(&b->names);
 	mz_buf_free(&b->ips);
-	*b = (struct mz_kmemtrace_beside){0};
+	*b = (struct mz_kmemtrace_companions){0};
 }
 
-const char *mz_kmemtrace_beside_cache(const struct mz_kmemtrace_beside *b, uint32_t id, size_t *len)
+const char *mz_kmemtrace_companions_cache(const struct mz_kmemtrace_companions *b, uint32_t id,
+					  size_t *len)
 {
 	if (id >= b->ncaches || !b->caches[id].len)
 		return NULL;
@@ -204,8 +206,8 @@ const char *mz_kmemtrace_beside_cache(const struct mz_kmemtrace_beside *b, uint3
 	return b->names.data + b->caches[id].at;
 }
 
-const uint64_t *mz_kmemtrace_beside_stack(const struct mz_kmemtrace_beside *b, uint32_t id,
-					  size_t *depth)
+const uint64_t *mz_kmemtrace_companions_stack(const struct mz_kmemtrace_companions *b, uint32_t id,
+					      size_t *depth)
 {
 	if (id >= b->nstacks || !b->stacks[id].len)
 		return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory budgets, and the short names of what they limit. */
-#ifndef MZ_ANALYSIS_BUDGET_H
-#define MZ_ANALYSIS_BUDGET_H
+#ifndef MZ_ANALYSIS_DIFF_BUDGET_H
+#define MZ_ANALYSIS_DIFF_BUDGET_H
 
 #include "analysis/profile.h"
 

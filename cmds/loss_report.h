@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a recording lacks: one shape and one wording for programs and kernels, in all verbs. */
-#ifndef MZ_CMDS_LOST_H
-#define MZ_CMDS_LOST_H
+#ifndef MZ_CMDS_LOSS_REPORT_H
+#define MZ_CMDS_LOSS_REPORT_H
 
 #include <memorizer.h>
 

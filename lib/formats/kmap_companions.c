@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Find and open the files that belong to a KMAP, by their names. */
-#include "formats/kmap_beside.h"
+#include "formats/kmap_companions.h"
 
 #include <limits.h>
 #include <stdio.h>

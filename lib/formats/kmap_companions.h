@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The files that a kernel writes with its KMAP, and that are kept beside it. */
-#ifndef MZ_FORMATS_KMAP_BESIDE_H
-#define MZ_FORMATS_KMAP_BESIDE_H
+#ifndef MZ_FORMATS_KMAP_COMPANIONS_H
+#define MZ_FORMATS_KMAP_COMPANIONS_H
 
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/budget.h"
+#include "analysis/diff_budget.h"
 #include "base/error.h"
 
 static const struct {
