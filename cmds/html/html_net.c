@@ -68,8 +68,8 @@ static void counts_json(struct mz_json *w, const struct mz_kmap_net *n, const st
 	for (size_t i = 0; i < n->link_keys.count; i++) {
 		mz_json_u64(w, NULL, u->of[n->links[i].from] - 1);
 		mz_json_u64(w, NULL, u->of[n->links[i].to] - 1);
-		mz_json_u64(w, NULL, n->links[i].a);
-		mz_json_u64(w, NULL, n->links[i].b);
+		mz_json_u64(w, NULL, n->links[i].reads);
+		mz_json_u64(w, NULL, n->links[i].writes);
 	}
 	mz_json_end_array(w);
 	if (!n->own)

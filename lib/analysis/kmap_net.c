@@ -99,8 +99,9 @@ void mz_kmap_net_deinit(struct mz_kmap_net *n)
 
 /* ---- links ------------------------------------------------------------------------- */
 
-/* Adds to the counts of a link. */
-static int add_link(struct mz_kmap_net *n, uint32_t from, uint32_t to, uint64_t a, uint64_t b)
+/* Adds to the counts of a link: reads and writes, or pairs and calls, which share the members. */
+static int add_link(struct mz_kmap_net *n, uint32_t from, uint32_t to, uint64_t reads,
+		    uint64_t writes)
 {
 	uint32_t id = mz_pair_index_put(&n->link_keys, from, to);
 
@@ -109,8 +110,8 @@ static int add_link(struct mz_kmap_net *n, uint32_t from, uint32_t to, uint64_t 
 		return -ENOMEM;
 	n->links[id].from = from;
 	n->links[id].to = to;
-	n->links[id].a += a;
-	n->links[id].b += b;
+	n->links[id].reads += reads;
+	n->links[id].writes += writes;
 	return 0;
 }
 
@@ -118,7 +119,7 @@ static int busier_first(const void *x, const void *y)
 {
 	const struct mz_kmap_net_link *p = x, *q = y;
 
-	return MZ_ORDER(q->a + q->b, p->a + p->b) ?: MZ_ORDER(p->from, q->from) ?: MZ_ORDER(p->to, q->to);
+	return MZ_ORDER(q->reads + q->writes, p->reads + p->writes) ?: MZ_ORDER(p->from, q->from) ?: MZ_ORDER(p->to, q->to);
 }
 
 /* Keeps the largest links and adds up the others by directory: the sums there stay exact. */
@@ -144,7 +145,7 @@ static int fold(struct mz_kmap_net *n, size_t most)
 		}
 		ret = x.from == MZ_PAIR_INDEX_NONE || x.to == MZ_PAIR_INDEX_NONE
 			      ? -ENOMEM
-			      : add_link(n, x.from, x.to, x.a, x.b);
+			      : add_link(n, x.from, x.to, x.reads, x.writes);
 	}
 	free(old);
 	return ret;

@@ -15,7 +15,14 @@ struct mz_kmap_net_node {
 
 struct mz_kmap_net_link {
 	uint32_t from, to; /* nodes */
-	uint64_t a, b;
+	union {
+		uint64_t reads; /* in a net of accesses */
+		uint64_t pairs; /* of caller and callee, in a net of calls */
+	};
+	union {
+		uint64_t writes;
+		uint64_t calls;
+	};
 };
 
 /* What the code of a node does itself. */
