@@ -84,7 +84,7 @@ struct mz_cut {
 /* "topdir", "dir", "file", "function". */
 const char *mz_cut_level_name(enum mz_cut_level level);
 int mz_cut_by(struct mz_cut *c, const struct mz_functions *f, enum mz_cut_level level);
-/* A file that assigns functions (and objects) to domains: privilege_file.c. */
+/* Reads a file that assigns functions (and objects) to domains. */
 int mz_cut_read(struct mz_cut *c, const struct mz_privilege *p, const char *path,
 		struct mz_error *err);
 void mz_cut_deinit(struct mz_cut *c);
