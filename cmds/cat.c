@@ -13,7 +13,7 @@
 #include "formats/text.h"
 #include "trace/event.h"
 
-struct opts {
+struct cat_opts {
 	const char *time;
 	const char *cpu;
 	const char *tid;
@@ -24,15 +24,16 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT(0, "time", "A,B", MZ_OPT_STR, struct opts, time,
+	MZ_OPT(0, "time", "A,B", MZ_OPT_STR, struct cat_opts, time,
 	       "events from time A to time B, in ns, as they are printed (report: seconds after "
 	       "the first)"),
-	MZ_OPT(0, "object", "N", MZ_OPT_U64, struct opts, object, "events of block N"),
-	MZ_OPT(0, "cpu", "N", MZ_OPT_STR, struct opts, cpu, "events of CPU N"),
-	MZ_OPT(0, "tid", "N", MZ_OPT_STR, struct opts, tid, "events of thread N"),
-	MZ_OPT_ROWS(0, struct opts, limit, "stop after N events; 0 = all (the default)"),
-	MZ_SWITCH(0, "strict", struct opts, strict, "exit with 3 if events are lost or damaged"),
-	MZ_SWITCH(0, "json", struct opts, json, "one JSON object per line"),
+	MZ_OPT(0, "object", "N", MZ_OPT_U64, struct cat_opts, object, "events of block N"),
+	MZ_OPT(0, "cpu", "N", MZ_OPT_STR, struct cat_opts, cpu, "events of CPU N"),
+	MZ_OPT(0, "tid", "N", MZ_OPT_STR, struct cat_opts, tid, "events of thread N"),
+	MZ_OPT_ROWS(0, struct cat_opts, limit, "stop after N events; 0 = all (the default)"),
+	MZ_SWITCH(0, "strict", struct cat_opts, strict,
+		  "exit with 3 if events are lost or damaged"),
+	MZ_SWITCH(0, "json", struct cat_opts, json, "one JSON object per line"),
 	{0},
 };
 
@@ -46,7 +47,7 @@ static bool to_number(const char *s, char end, uint64_t *v, const char **rest)
 	return *s >= '0' && *s <= '9' && !errno && *stop == end;
 }
 
-static int parse_select(const struct opts *o, struct mz_select *s)
+static int parse_select(const struct cat_opts *o, struct mz_select *s)
 {
 	const char *rest;
 	uint64_t v;
@@ -127,8 +128,8 @@ static void put_json(struct mz_buf *b, const struct mz_event *ev, const struct m
 	mz_json_end_object(&j);
 }
 
-struct job {
-	const struct opts *o;
+struct cat_job {
+	const struct cat_opts *o;
 	struct mz_select select;
 	struct mz_reader *in;
 	struct mz_output out;
@@ -137,7 +138,7 @@ struct job {
 	uint64_t shown, lost;
 };
 
-static int show(struct job *j, const struct mz_event *ev)
+static int show(struct cat_job *j, const struct mz_event *ev)
 {
 	const struct mz_tables *tables = mz_reader_tables(j->in);
 	char *p;
@@ -159,7 +160,7 @@ static int show(struct job *j, const struct mz_event *ev)
 	return 0;
 }
 
-static int show_all(struct job *j)
+static int show_all(struct cat_job *j)
 {
 	struct mz_event ev[MZ_BATCH];
 	long n;
@@ -183,7 +184,7 @@ static int show_all(struct job *j)
 
 static int run(void *options, int argc, char **argv)
 {
-	struct job j = {.o = options};
+	struct cat_job j = {.o = options};
 	bool damaged;
 	int ret;
 
@@ -209,5 +210,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-MZ_CMD(cat, "cat", struct opts, "[TRACE|-]", "print the events of a trace, or a selection of them",
-       .reads = true);
+MZ_CMD(cat, "cat", struct cat_opts, "[TRACE|-]",
+       "print the events of a trace, or a selection of them", .reads = true);

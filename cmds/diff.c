@@ -20,7 +20,7 @@ enum { EXIT_FINE, EXIT_OVER, EXIT_TROUBLE };
 
 static const char *const bys[] = {"function", "line", "stack", "file", "module", "object", NULL};
 
-struct opts {
+struct diff_opts {
 	struct mz_opt_list fail_if;
 	const char *sort;
 	struct mz_opt_limit limit;
@@ -34,17 +34,17 @@ static const char *const metrics[] = {"peak",  "total", "live",	  "blocks", "tem
 				      "waste", "reads", "writes", NULL};
 
 static const struct mz_opt opts[] = {
-	MZ_OPT(0, "fail-if", "BUDGET", MZ_OPT_LIST, struct opts, fail_if,
+	MZ_OPT(0, "fail-if", "BUDGET", MZ_OPT_LIST, struct diff_opts, fail_if,
 	       "exit with 1 if the condition holds: 'peak > +5%', 'live_blocks > 1000', 'any peak "
 	       "> +1MiB'; may be repeated, or separated by commas"),
-	MZ_OPT_ONE_OF(0, "by", "WHAT", struct opts, by, bys,
+	MZ_OPT_ONE_OF(0, "by", "WHAT", struct diff_opts, by, bys,
 		      "match by function (default), line, stack, file, module, or object (KMAPs)"),
-	MZ_OPT_WORD_OF(0, "sort", "METRIC", struct opts, sort, metrics,
+	MZ_OPT_WORD_OF(0, "sort", "METRIC", struct diff_opts, sort, metrics,
 		       "compare by peak (default), total, live, blocks, temporary, ..."),
-	MZ_OPT_ROWS(0, struct opts, limit, "rows of a list (10); 0 = all"),
-	RECORDING_SYMBOLS(struct opts, symbols),
-	MZ_OPT_JSON(struct opts, json),
-	MZ_SWITCH(0, "csv", struct opts, csv, "print CSV, one line per call site"),
+	MZ_OPT_ROWS(0, struct diff_opts, limit, "rows of a list (10); 0 = all"),
+	RECORDING_SYMBOLS(struct diff_opts, symbols),
+	MZ_OPT_JSON(struct diff_opts, json),
+	MZ_SWITCH(0, "csv", struct diff_opts, csv, "print CSV, one line per call site"),
 	{0},
 };
 
@@ -58,8 +58,8 @@ struct value {
 
 #define MAX_VALUES 32
 
-struct job {
-	const struct opts *o;
+struct diff_job {
+	const struct diff_opts *o;
 	const char *names[2];
 	struct mz_analysis *of[2];
 	struct progress progress[2];
@@ -91,7 +91,7 @@ static int trouble(const struct mz_error *err)
 #define FIRST	 3 /* of the values */
 
 /* They come in pairs: peak_bytes_a, peak_bytes_b. */
-static void find_values(struct job *j)
+static void find_values(struct diff_job *j)
 {
 	const struct mz_result_table *t = j->whole;
 
@@ -106,7 +106,7 @@ static void find_values(struct job *j)
 	}
 }
 
-static const struct value *find_value(const struct job *j, const char *name)
+static const struct value *find_value(const struct diff_job *j, const char *name)
 {
 	for (size_t i = 0; i < j->nvalues; i++)
 		if (!strcmp(j->values[i].name, name))
@@ -119,12 +119,12 @@ static uint64_t get(const struct mz_result_table *t, size_t row, const struct va
 	return mz_result_number(t, row, v->at + of);
 }
 
-static const char *place(const struct job *j, size_t row)
+static const char *place(const struct diff_job *j, size_t row)
 {
 	return mz_result_string(j->rows, row, PLACE);
 }
 
-static const char *state_of(const struct job *j, size_t row)
+static const char *state_of(const struct diff_job *j, size_t row)
 {
 	uint64_t a = get(j->rows, row, j->sort, 0), b = get(j->rows, row, j->sort, 1);
 
@@ -137,7 +137,7 @@ static const char *state_of(const struct job *j, size_t row)
 
 /* ---- budgets ------------------------------------------------------------ */
 
-static int parse_budgets(struct job *j)
+static int parse_budgets(struct diff_job *j)
 {
 	for (unsigned i = 0; i < j->o->fail_if.n; i++)
 		if (mz_budgets_parse(&j->budgets, &j->nbudgets, j->o->fail_if.value[i], &j->err))
@@ -181,7 +181,7 @@ static bool check_row(const struct mz_budget *b, const struct value *v,
 
 /* Of a sampled recording, a peak is the greatest of many estimates: even two recordings of the same
  * program differ by more than a budget allows. */
-static int refuse_peak(struct job *j, const struct mz_budget *b)
+static int refuse_peak(struct diff_job *j, const struct mz_budget *b)
 {
 	for (size_t i = 0; i < 2; i++)
 		if (j->totals[i].lost_by[MZ_LOSS_SAMPLED] && !strncmp(b->value->name, "peak_", 5))
@@ -193,7 +193,7 @@ static int refuse_peak(struct job *j, const struct mz_budget *b)
 }
 
 /* The number of exceeded budgets; -errno: one of them cannot be evaluated. */
-static int check_budgets(struct job *j)
+static int check_budgets(struct diff_job *j)
 {
 	int n = 0;
 
@@ -240,7 +240,7 @@ static char *share_text(char *buf, size_t size, uint64_t a, uint64_t b)
 }
 
 /* Are the times of both recordings ns? Some traces count events instead, or say nothing. */
-static bool has_ns(const struct job *j)
+static bool has_ns(const struct diff_job *j)
 {
 	for (size_t i = 0; i < 2; i++)
 		if (mz_analysis_kind(j->of[i]) != MZ_RECORDING_USER ||
@@ -249,7 +249,7 @@ static bool has_ns(const struct job *j)
 	return true;
 }
 
-static void show_totals(const struct job *j)
+static void show_totals(const struct diff_job *j)
 {
 	char a[40], b[40], c[40], s[40];
 
@@ -267,7 +267,7 @@ static void show_totals(const struct job *j)
 	}
 }
 
-static void show_row(const struct job *j, size_t row)
+static void show_row(const struct diff_job *j, size_t row)
 {
 	uint64_t x = get(j->rows, row, j->sort, 0), y = get(j->rows, row, j->sort, 1);
 	char a[40], b[40], c[40], s[40], name[200];
@@ -277,7 +277,7 @@ static void show_row(const struct job *j, size_t row)
 	       mz_printable(name, sizeof(name), place(j, row), strlen(place(j, row))));
 }
 
-static void show_rows(const struct job *j, const char *state, const char *title)
+static void show_rows(const struct diff_job *j, const char *state, const char *title)
 {
 	size_t shown = 0, left = 0;
 
@@ -297,7 +297,7 @@ static void show_rows(const struct job *j, const char *state, const char *title)
 		printf("  and %zu more; --limit 0 shows all\n", left);
 }
 
-static void show_text(const struct job *j)
+static void show_text(const struct diff_job *j)
 {
 	show_totals(j);
 	show_rows(j, "appeared", "Appeared");
@@ -308,8 +308,8 @@ static void show_text(const struct job *j)
 
 /* ---- JSON --------------------------------------------------------------- */
 
-static void json_sums(struct mz_json *out, const struct job *j, const struct mz_result_table *t,
-		      size_t row)
+static void json_sums(struct mz_json *out, const struct diff_job *j,
+		      const struct mz_result_table *t, size_t row)
 {
 	for (size_t i = 0; i < j->nvalues; i++) {
 		const struct value *v = &j->values[i];
@@ -321,7 +321,7 @@ static void json_sums(struct mz_json *out, const struct job *j, const struct mz_
 	}
 }
 
-static void json_changes(struct mz_json *out, const struct job *j)
+static void json_changes(struct mz_json *out, const struct diff_job *j)
 {
 	size_t shown = 0;
 
@@ -339,7 +339,7 @@ static void json_changes(struct mz_json *out, const struct job *j)
 	mz_json_end_array(out);
 }
 
-static int show_json(const struct job *j)
+static int show_json(const struct diff_job *j)
 {
 	struct mz_buf b = {0};
 	struct mz_json out = {.out = &b};
@@ -378,7 +378,7 @@ static int show_json(const struct job *j)
 
 #define CSV_COLUMNS (2 + 2 * MAX_VALUES)
 
-static int csv_row(const struct job *j, void *t, size_t row, struct mz_error *err)
+static int csv_row(const struct diff_job *j, void *t, size_t row, struct mz_error *err)
 {
 	const char *state = state_of(j, row), *name = place(j, row);
 	struct mz_cell cells[CSV_COLUMNS] = {{.known = true, .n = strlen(name), .s = name},
@@ -391,7 +391,7 @@ static int csv_row(const struct job *j, void *t, size_t row, struct mz_error *er
 }
 
 /* Name, state, and two columns for each value that both recordings have. */
-static int show_csv(struct job *j)
+static int show_csv(struct diff_job *j)
 {
 	struct mz_column columns[CSV_COLUMNS] = {{"place", MZ_CELL_TEXT, false},
 						 {"state", MZ_CELL_TEXT, false}};
@@ -416,7 +416,7 @@ static int show_csv(struct job *j)
 
 /* ---- the verb ----------------------------------------------------------- */
 
-static int prepare(struct job *j)
+static int prepare(struct diff_job *j)
 {
 	const char *sort = j->o->sort;
 
@@ -430,7 +430,7 @@ static int prepare(struct job *j)
 }
 
 /* A KMAP has no totals, and no losses. */
-static int read_all(struct job *j, size_t i)
+static int read_all(struct diff_job *j, size_t i)
 {
 	struct mz_totals *t = &j->totals[i];
 	int ret = 0;
@@ -443,7 +443,7 @@ static int read_all(struct job *j, size_t i)
 	return ret;
 }
 
-static int choose_sort(struct job *j)
+static int choose_sort(struct diff_job *j)
 {
 	static const char *const usual[] = {"peak_bytes", "live_bytes", "bytes"};
 	const struct mz_profile_value *v = NULL;
@@ -474,7 +474,7 @@ static struct mz_early_end end_of(struct mz_analysis *a, const struct mz_totals 
 	return e;
 }
 
-static int make_tables(struct job *j)
+static int make_tables(struct diff_job *j)
 {
 	struct mz_compare_options o = {.size = sizeof(o), .by = MZ_COMPARE_WHOLE};
 
@@ -502,7 +502,7 @@ static int make_tables(struct job *j)
 	return 0;
 }
 
-static int compare(struct job *j)
+static int compare(struct diff_job *j)
 {
 	int ret = make_tables(j);
 
@@ -531,7 +531,7 @@ static void note_loss(const char *name, const struct mz_totals *t, const struct 
 	early_end_note(name, end);
 }
 
-static int open_both(struct job *j, char **paths)
+static int open_both(struct diff_job *j, char **paths)
 {
 	struct mz_analysis_options how = {.symbols = j->o->symbols, .want = MZ_WANT_SUMS};
 
@@ -544,7 +544,7 @@ static int open_both(struct job *j, char **paths)
 	return 0;
 }
 
-static void job_free(struct job *j)
+static void job_free(struct diff_job *j)
 {
 	mz_result_free(j->whole);
 	mz_result_free(j->rows);
@@ -556,7 +556,7 @@ static void job_free(struct job *j)
 
 static int run(void *options, int argc, char **argv)
 {
-	struct job j = {.o = options};
+	struct diff_job j = {.o = options};
 	int ret;
 
 	if (argc != 2)
@@ -579,5 +579,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-MZ_CMD(diff, "diff", struct opts, "A B", "compare two recordings and check memory budgets",
+MZ_CMD(diff, "diff", struct diff_opts, "A B", "compare two recordings and check memory budgets",
        .reads = true, .prints = true);

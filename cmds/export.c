@@ -11,7 +11,7 @@
 #include "export/table.h"
 #include "trace/sampled.h"
 
-struct opts {
+struct export_opts {
 	const char *output;
 	const char *to;
 	const char *value;
@@ -29,23 +29,23 @@ static const char *const values[] = {"peak_bytes", "live_bytes",  "bytes",	 "blo
 				     "reads",	   "writes",	  NULL};
 
 static const struct mz_opt opts[] = {
-	MZ_OPT_WORD_OF(0, "to", "FORMAT", struct opts, to, formats,
+	MZ_OPT_WORD_OF(0, "to", "FORMAT", struct export_opts, to, formats,
 		       "dhat, pprof, collapsed, heaptrack, massif, speedscope, firefox, otlp, "
 		       "openmetrics, "
 		       "perfetto, parquet, sqlite, csv or jsonl"),
-	MZ_OPT_OUTPUT(struct opts, output),
-	MZ_OPT_WORD_OF(0, "table", "TABLE", struct opts, table, mz_table_names,
+	MZ_OPT_OUTPUT(struct export_opts, output),
+	MZ_OPT_WORD_OF(0, "table", "TABLE", struct export_opts, table, mz_table_names,
 		       "parquet, csv, jsonl: events (default), blocks, sites or frames"),
 	MZ_OPT_WORD_OF(
-		0, "value", "VALUE", struct opts, value, values,
+		0, "value", "VALUE", struct export_opts, value, values,
 		"collapsed: peak_bytes (default), live_bytes, bytes, blocks, temporary, ..."),
-	RECORDING_SYMBOLS(struct opts, symbols),
-	MZ_OPT_FORCE(struct opts, force),
+	RECORDING_SYMBOLS(struct export_opts, symbols),
+	MZ_OPT_FORCE(struct export_opts, force),
 	{0},
 };
 
-struct job {
-	const struct opts *o;
+struct export_job {
+	const struct export_opts *o;
 	const struct mz_export_format *format;
 	struct mz_export_options how;
 	enum mz_table_name table;
@@ -56,7 +56,7 @@ struct job {
 	struct mz_error err;
 };
 
-static int find_format(struct job *j)
+static int find_format(struct export_job *j)
 {
 	const char *names[16];
 	const char *near;
@@ -80,7 +80,7 @@ static int find_format(struct job *j)
 			     near ? "?" : "; 'memorizer export --help' lists them");
 }
 
-static int find_table(struct job *j)
+static int find_table(struct export_job *j)
 {
 	int i = 0;
 
@@ -98,7 +98,7 @@ static int find_table(struct job *j)
 	return 0;
 }
 
-static int find_value(struct job *j)
+static int find_value(struct export_job *j)
 {
 	if (!j->o->value)
 		return 0;
@@ -114,7 +114,7 @@ static int find_value(struct job *j)
 	return 0;
 }
 
-static int write_profile(struct job *j)
+static int write_profile(struct export_job *j)
 {
 	const struct mz_profile *p = mz_recording_profile(&j->in, &j->err);
 
@@ -127,7 +127,7 @@ static int write_profile(struct job *j)
 }
 
 /* Sums have call sites only. */
-static int write_table_of_sums(struct job *j)
+static int write_table_of_sums(struct export_job *j)
 {
 	if (j->table < MZ_TABLE_SITES && j->o->table)
 		return mz_fail(
@@ -141,7 +141,7 @@ static int write_table_of_sums(struct job *j)
 	return mz_export_tables(j->format->table, NULL, &j->in.profile, j->table, &j->out, &j->err);
 }
 
-static int write_all(struct job *j)
+static int write_all(struct export_job *j)
 {
 	struct mz_sampled sampled;
 	struct mz_events *events;
@@ -175,7 +175,7 @@ static int run(void *options, int argc, char **argv)
 {
 	static char standard_input[] = "-";
 	char *usual[] = {standard_input};
-	struct job j = {.o = options, .out = {.file.fd = -1}};
+	struct export_job j = {.o = options, .out = {.file.fd = -1}};
 	int ret = find_format(&j);
 
 	if (!ret)
@@ -214,5 +214,5 @@ static int run(void *options, int argc, char **argv)
 	return ret < 0 ? console_error(&j.err) : MZ_EXIT_OK;
 }
 
-MZ_CMD(export, "export", struct opts, "--to FORMAT [RECORDING|-|DIR|FILES...]",
+MZ_CMD(export, "export", struct export_opts, "--to FORMAT [RECORDING|-|DIR|FILES...]",
        "write a recording for another viewer or a database", .reads = true);

@@ -5,17 +5,18 @@
 
 #include "cmds/cmd.h"
 
-struct opts {
+struct help_opts {
 	bool links;
 	bool completion;
 	const char *man;
 };
 
 static const struct mz_opt opts[] = {
-	MZ_SWITCH(0, "links", struct opts, links,
+	MZ_SWITCH(0, "links", struct help_opts, links,
 		  "print the other names of this program, for links"),
-	MZ_SWITCH(0, "completion", struct opts, completion, "print the completion script for bash"),
-	MZ_OPT(0, "man", "VERB", MZ_OPT_STR, struct opts, man,
+	MZ_SWITCH(0, "completion", struct help_opts, completion,
+		  "print the completion script for bash"),
+	MZ_OPT(0, "man", "VERB", MZ_OPT_STR, struct help_opts, man,
 	       "print the OPTIONS section of VERB's manual page"),
 	{0},
 };
@@ -282,7 +283,7 @@ static int show_verb(const char *verb)
 
 static int run(void *options, int argc, char **argv)
 {
-	struct opts *o = options;
+	struct help_opts *o = options;
 
 	if (argc > 1)
 		return console_usage("help takes one verb at a time");
@@ -299,4 +300,5 @@ static int run(void *options, int argc, char **argv)
 	return MZ_EXIT_OK;
 }
 
-MZ_CMD(help, "help", struct opts, "[VERB]", "list the verbs by task, or show the options of one");
+MZ_CMD(help, "help", struct help_opts, "[VERB]",
+       "list the verbs by task, or show the options of one");

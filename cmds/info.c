@@ -10,12 +10,12 @@
 #include "cmds/recording.h"
 #include "trace/sampled.h"
 
-struct opts {
+struct info_opts {
 	bool json;
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT_JSON(struct opts, json),
+	MZ_OPT_JSON(struct info_opts, json),
 	{0},
 };
 
@@ -143,7 +143,7 @@ static int show_json(struct mz_reader *r, const struct mz_summary *s)
 
 static int run(void *options, int argc, char **argv)
 {
-	const struct opts *o = options;
+	const struct info_opts *o = options;
 	struct mz_error err = {0};
 	struct mz_reader *r;
 	struct mz_summary s = {.size = sizeof(s)};
@@ -172,5 +172,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-MZ_CMD(info, "info", struct opts, "TRACE", "show the contents of a container from its index",
+MZ_CMD(info, "info", struct info_opts, "TRACE", "show the contents of a container from its index",
        .reads = true, .prints = true);

@@ -10,7 +10,7 @@
 #include "cmds/recording.h"
 #include "export/export.h"
 
-struct opts {
+struct merge_opts {
 	const char *output;
 	const char *to;
 	const char *symbols;
@@ -21,12 +21,12 @@ static const char *const formats[] = {"dhat",	 "pprof", "collapsed",	 "massif", 
 				      "firefox", "otlp",  "openmetrics", NULL};
 
 static const struct mz_opt opts[] = {
-	MZ_OPT_OUTPUT(struct opts, output),
+	MZ_OPT_OUTPUT(struct merge_opts, output),
 	MZ_OPT_WORD_OF(
-		0, "to", "FORMAT", struct opts, to, formats,
+		0, "to", "FORMAT", struct merge_opts, to, formats,
 		"dhat (default), which every verb reads; or pprof, collapsed, speedscope, ..."),
-	RECORDING_SYMBOLS(struct opts, symbols),
-	MZ_OPT_FORCE(struct opts, force),
+	RECORDING_SYMBOLS(struct merge_opts, symbols),
+	MZ_OPT_FORCE(struct merge_opts, force),
 	{0},
 };
 
@@ -38,7 +38,8 @@ static const struct mz_export_format *find_format(const char *name)
 	return NULL;
 }
 
-static int add(struct mz_profile_merge *m, char *path, const struct opts *o, struct mz_error *err)
+static int add(struct mz_profile_merge *m, char *path, const struct merge_opts *o,
+	       struct mz_error *err)
 {
 	struct mz_recording_options how = {.symbols = o->symbols};
 	struct progress progress;
@@ -65,7 +66,7 @@ static int add(struct mz_profile_merge *m, char *path, const struct opts *o, str
 }
 
 static int put(const struct mz_profile_merge *m, const struct mz_export_format *f,
-	       const struct opts *o, struct mz_error *err)
+	       const struct merge_opts *o, struct mz_error *err)
 {
 	struct mz_export_options how = {0};
 	struct mz_output out = {.file.fd = -1};
@@ -83,7 +84,7 @@ static int put(const struct mz_profile_merge *m, const struct mz_export_format *
 
 static int run(void *options, int argc, char **argv)
 {
-	const struct opts *o = options;
+	const struct merge_opts *o = options;
 	const struct mz_export_format *f = find_format(o->to ? o->to : "dhat");
 	struct mz_profile_merge m;
 	struct mz_error err = {0};
@@ -108,5 +109,5 @@ static int run(void *options, int argc, char **argv)
 	return ret < 0 ? console_error(&err) : MZ_EXIT_OK;
 }
 
-MZ_CMD(merge, "merge", struct opts, "RECORDING...", "add up many recordings into one profile",
+MZ_CMD(merge, "merge", struct merge_opts, "RECORDING...", "add up many recordings into one profile",
        .reads = true);

@@ -19,7 +19,7 @@
 static const char *const servers[] = {"pyroscope", "parca", "otlp", NULL};
 enum { PYROSCOPE, PARCA, OTLP };
 
-struct opts {
+struct push_opts {
 	unsigned to;
 	const char *program, *revision, *host, *credentials, *tenant, *symbols;
 	struct mz_opt_list labels;
@@ -30,25 +30,25 @@ static const struct mz_opt opts[] = {
 	 .arg = "SERVER",
 	 .help = "pyroscope (default), parca, or otlp (OTLP profiles 1.11.0)",
 	 .type = MZ_OPT_CHOICE,
-	 .offset = offsetof(struct opts, to),
+	 .offset = offsetof(struct push_opts, to),
 	 .choices = servers},
-	MZ_OPT(0, "program", "NAME", MZ_OPT_STR, struct opts, program,
+	MZ_OPT(0, "program", "NAME", MZ_OPT_STR, struct push_opts, program,
 	       "the name of the program there (default: its command, without folders and "
 	       "arguments)"),
-	MZ_OPT(0, "revision", "REV", MZ_OPT_STR, struct opts, revision,
+	MZ_OPT(0, "revision", "REV", MZ_OPT_STR, struct push_opts, revision,
 	       "a label: the revision of the program"),
-	MZ_OPT(0, "host", "NAME", MZ_OPT_STR, struct opts, host, "a label: the machine"),
-	MZ_OPT(0, "label", "KEY=VALUE", MZ_OPT_LIST, struct opts, labels,
+	MZ_OPT(0, "host", "NAME", MZ_OPT_STR, struct push_opts, host, "a label: the machine"),
+	MZ_OPT(0, "label", "KEY=VALUE", MZ_OPT_LIST, struct push_opts, labels,
 	       "a further label (pyroscope, parca); may be repeated"),
-	MZ_OPT(0, "tenant", "NAME", MZ_OPT_STR, struct opts, tenant,
+	MZ_OPT(0, "tenant", "NAME", MZ_OPT_STR, struct push_opts, tenant,
 	       "the tenant, for servers that have several (X-Scope-OrgID)"),
-	MZ_OPT_CREDENTIALS(struct opts, credentials, "", ""),
-	RECORDING_SYMBOLS(struct opts, symbols),
+	MZ_OPT_CREDENTIALS(struct push_opts, credentials, "", ""),
+	RECORDING_SYMBOLS(struct push_opts, symbols),
 	{0},
 };
 
-struct job {
-	const struct opts *o;
+struct push_job {
+	const struct push_opts *o;
 	struct mz_http_server server;
 	char *prefix; /* of the address */
 	struct mz_export_options how;
@@ -61,10 +61,10 @@ struct job {
 /* ---- what each server wants ------------------------------------------------------- */
 
 /* Labels of all three kinds, in order: visit(name, value). */
-static void each_label(struct job *j, void (*visit)(struct job *j, const char *name, size_t n,
-						    const char *value, bool first))
+static void each_label(struct push_job *j, void (*visit)(struct push_job *j, const char *name,
+							 size_t n, const char *value, bool first))
 {
-	const struct opts *o = j->o;
+	const struct push_opts *o = j->o;
 	bool first = true;
 
 	if (o->revision)
@@ -80,14 +80,16 @@ static void each_label(struct job *j, void (*visit)(struct job *j, const char *n
 	}
 }
 
-static void name_label(struct job *j, const char *name, size_t n, const char *value, bool first)
+static void name_label(struct push_job *j, const char *name, size_t n, const char *value,
+		       bool first)
 {
 	mz_buf_str(&j->body, first ? "" : ",");
 	mz_buf_add(&j->body, name, n);
 	mz_buf_printf(&j->body, "=%s", value);
 }
 
-static void put_part(struct job *j, const char *name, const char *type, const struct mz_buf *data)
+static void put_part(struct push_job *j, const char *name, const char *type,
+		     const struct mz_buf *data)
 {
 	mz_buf_printf(&j->body,
 		      "--" BOUNDARY "\r\nContent-Disposition: form-data; name=\"%s\"; "
@@ -122,7 +124,7 @@ static void put_types(struct mz_buf *b)
 }
 
 /* /ingest?name=app{k=v}&from=&until=&format=pprof, in parts. */
-static void make_pyroscope(struct job *j, const struct mz_profile *p)
+static void make_pyroscope(struct push_job *j, const struct mz_profile *p)
 {
 	uint64_t end = j->how.time_ns / 1000000000;
 	uint64_t took = p->clock == MZ_CLOCK_NS ? (p->last - p->first) / 1000000000 : 0;
@@ -146,7 +148,8 @@ static void make_pyroscope(struct job *j, const struct mz_profile *p)
 	mz_buf_free(&types);
 }
 
-static void parca_label(struct job *j, const char *name, size_t n, const char *value, bool first)
+static void parca_label(struct push_job *j, const char *name, size_t n, const char *value,
+			bool first)
 {
 	struct mz_json w = {.out = &j->body, .flat = true};
 
@@ -161,7 +164,7 @@ static void parca_label(struct job *j, const char *name, size_t n, const char *v
 }
 
 /* WriteRawRequest as JSON, by the gateway beside gRPC. */
-static void make_parca(struct job *j, const struct mz_profile *p)
+static void make_parca(struct push_job *j, const struct mz_profile *p)
 {
 	(void)p;
 	mz_buf_printf(&j->path, "%s/api/profiles/writeraw", j->prefix);
@@ -175,7 +178,7 @@ static void make_parca(struct job *j, const struct mz_profile *p)
 	mz_buf_str(&j->headers, "Content-Type: application/json\r\n");
 }
 
-static int make_request(struct job *j, const struct mz_profile *p)
+static int make_request(struct push_job *j, const struct mz_profile *p)
 {
 	int ret;
 
@@ -205,7 +208,7 @@ static bool breaks_name(const char *text)
 
 /* ---- sending -------------------------------------------------------------------------- */
 
-static int send_request(struct job *j)
+static int send_request(struct push_job *j)
 {
 	struct mz_http_call call = {.method = "POST"};
 	struct mz_buf answer = {0};
@@ -229,7 +232,7 @@ static int send_request(struct job *j)
 	return status < 0 ? status : status >= 300 ? -EIO : 0;
 }
 
-static int start_headers(struct job *j)
+static int start_headers(struct push_job *j)
 {
 	struct mz_store_credentials c;
 	int ret = 0;
@@ -245,7 +248,7 @@ static int start_headers(struct job *j)
 	return ret;
 }
 
-static int push_one(struct job *j, char *path)
+static int push_one(struct push_job *j, char *path)
 {
 	struct mz_recording_options how = {.symbols = j->o->symbols};
 	struct progress progress;
@@ -293,7 +296,7 @@ static int push_one(struct job *j, char *path)
 }
 
 /* http[s]://HOST[:PORT][/PREFIX] */
-static int parse_address(struct job *j, const char *text)
+static int parse_address(struct push_job *j, const char *text)
 {
 	static const char *const ports[] = {"4040", "7070", "4318"};
 	bool tls = !strncmp(text, "https://", 8);
@@ -315,7 +318,7 @@ static int parse_address(struct job *j, const char *text)
 }
 
 /* As in the store; Pyroscope has them in a text of its own. */
-static int check_label(const struct opts *o, const char *label)
+static int check_label(const struct push_opts *o, const char *label)
 {
 	if (!mz_store_is_label(label))
 		return console_usage("--label: '%s' is not KEY=VALUE", label);
@@ -325,7 +328,7 @@ static int check_label(const struct opts *o, const char *label)
 	return 0;
 }
 
-static int check_options(const struct opts *o)
+static int check_options(const struct push_opts *o)
 {
 	const char *const texts[] = {o->program, o->revision, o->host};
 
@@ -343,7 +346,7 @@ static int check_options(const struct opts *o)
 
 static int run(void *options, int argc, char **argv)
 {
-	struct job j = {.o = options};
+	struct push_job j = {.o = options};
 	int ret;
 
 	if (argc < 2)
@@ -362,5 +365,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-MZ_CMD(push, "push", struct opts, "http://HOST:PORT RECORDING...",
+MZ_CMD(push, "push", struct push_opts, "http://HOST:PORT RECORDING...",
        "send recordings to a profile server", .reads = true);

@@ -12,18 +12,18 @@
 #include "cmds/progress.h"
 #include "cmds/recording.h"
 
-struct opts {
+struct verify_opts {
 	bool json;
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT_JSON(struct opts, json),
+	MZ_OPT_JSON(struct verify_opts, json),
 	{0},
 };
 
 #define MOST 20 /* faults that are shown one by one */
 
-struct job {
+struct verify_job {
 	const char *path; /* as it can be shown */
 	bool json;
 	unsigned n;
@@ -34,14 +34,14 @@ struct job {
 
 static void show_progress(void *arg, double share, uint64_t events)
 {
-	struct job *job = arg;
+	struct verify_job *job = arg;
 
 	progress_show(&job->progress, share, events, "events");
 }
 
 static void note(void *arg, uint64_t offset, const char *text)
 {
-	struct job *job = arg;
+	struct verify_job *job = arg;
 
 	if (job->n++ >= MOST)
 		return;
@@ -57,7 +57,7 @@ static void note(void *arg, uint64_t offset, const char *text)
 }
 
 /* "produced 9 = written 7 + lost 2 (cpu_full 2)", where the file has all three. */
-static void show_balance(const struct job *job, const struct mz_summary *s)
+static void show_balance(const struct verify_job *job, const struct mz_summary *s)
 {
 	const char *before = " (";
 	uint64_t lost = 0;
@@ -81,7 +81,7 @@ static void show_balance(const struct job *job, const struct mz_summary *s)
 	printf("\n");
 }
 
-static void show(const struct job *job, const struct mz_verify *v)
+static void show(const struct verify_job *job, const struct mz_verify *v)
 {
 	char a[32], b[32];
 
@@ -103,7 +103,7 @@ static void show(const struct job *job, const struct mz_verify *v)
 }
 
 /* result: 0 = no fault, 1 = faults, < 0 = it cannot be read at all. */
-static void show_json(struct job *job, const struct mz_verify *v, int result)
+static void show_json(struct verify_job *job, const struct mz_verify *v, int result)
 {
 	struct mz_json *j = &job->j;
 
@@ -159,7 +159,7 @@ static int refuse_other(char *path, struct mz_error *err)
 /* 0, or MZ_EXIT_FAILED: it has faults, or cannot be read. */
 static int verify_file(void *arg, char *path)
 {
-	struct job *job = arg;
+	struct verify_job *job = arg;
 	struct mz_error err = {0};
 	struct mz_summary summary = {.size = sizeof(summary)};
 	struct mz_verify v = {.size = sizeof(v), .summary = &summary, .progress = show_progress};
@@ -189,8 +189,8 @@ static int verify_file(void *arg, char *path)
 
 static int run(void *options, int argc, char **argv)
 {
-	const struct opts *o = options;
-	struct job job = {.json = o->json};
+	const struct verify_opts *o = options;
+	struct verify_job job = {.json = o->json};
 	struct stat st;
 	bool several = argc > 1 || (argc && !stat(argv[0], &st) && S_ISDIR(st.st_mode));
 	int ret = MZ_EXIT_OK;
@@ -216,5 +216,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-MZ_CMD(verify, "verify", struct opts, "TRACE|DIR...", "check containers: checksums, order, counts",
-       .reads = true, .prints = true);
+MZ_CMD(verify, "verify", struct verify_opts, "TRACE|DIR...",
+       "check containers: checksums, order, counts", .reads = true, .prints = true);

@@ -33,7 +33,7 @@ struct object {
 	unsigned changed;
 };
 
-struct pass {
+struct redirection {
 	bool ours;		      /* towards the hooks */
 	bool at_start;		      /* the program has loaded nothing by itself yet */
 	const ElfW(Dyn) * executable; /* its list, and the names in it */
@@ -58,7 +58,7 @@ static unsigned find_call(const char *name)
  * just now. If its pages were made read-only here, the linker's next write would crash; and what it
  * has not filled in yet cannot be told from what is not ours. Its last step is to make these pages
  * read-only. What was there from the start is complete. */
-static bool is_finished(struct object *o, const struct pass *p)
+static bool is_finished(struct object *o, const struct redirection *p)
 {
 	if (!o->finished)
 		o->finished = p->at_start || o->relro >= o->relro_end || mz_is_sealed(o->relro);
@@ -107,7 +107,7 @@ static bool is_lazy(const struct object *o, const ElfW(Rela) * r, const ElfW(Sym
 }
 
 /* False: the object is not finished. */
-static bool change(struct object *o, const ElfW(Rela) * r, struct pass *p)
+static bool change(struct object *o, const ElfW(Rela) * r, struct redirection *p)
 {
 	const ElfW(Sym) *sym = &o->symbols[ELF64_R_SYM(r->r_info)];
 	void **slot = (void **)(o->base + r->r_offset), *now, *hook, *real;
@@ -129,7 +129,7 @@ static bool change(struct object *o, const ElfW(Rela) * r, struct pass *p)
 	return true;
 }
 
-static bool change_all(struct object *o, const ElfW(Rela) * r, size_t bytes, struct pass *p)
+static bool change_all(struct object *o, const ElfW(Rela) * r, size_t bytes, struct redirection *p)
 {
 	for (size_t i = 0; r && i < bytes / sizeof(*r); i++) {
 		unsigned type = ELF64_R_TYPE(r[i].r_info);
@@ -149,7 +149,7 @@ static const void *table(const struct object *o, const ElfW(Dyn) * d)
 	return (const void *)(d->d_un.d_ptr < o->base ? d->d_un.d_ptr + o->base : d->d_un.d_ptr);
 }
 
-static void change_object(struct object *o, const ElfW(Dyn) * d, struct pass *p)
+static void change_object(struct object *o, const ElfW(Dyn) * d, struct redirection *p)
 {
 	const ElfW(Rela) *rela = NULL, *plt = NULL;
 	size_t rela_bytes = 0, plt_bytes = 0;
@@ -188,7 +188,7 @@ static const char *base_name(const char *path)
 
 /* Was it loaded at the start? Then no RTLD_DEEPBIND lets it search itself first. Of a program that
  * was running already, this is known of the libraries that the executable names. */
-static bool has_usual_scope(const struct pass *p, const char *path)
+static bool has_usual_scope(const struct redirection *p, const char *path)
 {
 	const ElfW(Dyn) *d = p->executable;
 
@@ -206,7 +206,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	struct object o = {.base = info->dlpi_addr, .start = UINTPTR_MAX};
 	uintptr_t self = (uintptr_t)&redirected;
 	const ElfW(Dyn) *dynamic = NULL;
-	struct pass *p = arg;
+	struct redirection *p = arg;
 
 	(void)size;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
@@ -240,8 +240,9 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 
 unsigned mz_redirect(bool ours)
 {
-	struct pass p = {.ours = ours,
-			 .at_start = !objects_seen && !(mz_region->flags & MZ_REGION_INJECTED)};
+	struct redirection p = {.ours = ours,
+				.at_start =
+					!objects_seen && !(mz_region->flags & MZ_REGION_INJECTED)};
 
 	int saved = errno;
 

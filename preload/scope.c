@@ -38,7 +38,7 @@ void *mz_definition(const char *name, bool *own)
 /* ---- beside malloc --------------------------------------------------------------- */
 
 /* The hash table of an object's names, as the linker reads it. */
-struct names {
+struct name_table {
 	const ElfW(Sym) * symbols;
 	const char *strings;
 	const uint32_t *hash; /* DT_GNU_HASH */
@@ -50,9 +50,9 @@ static const void *address_of(const struct link_map *m, const ElfW(Dyn) * d)
 							: d->d_un.d_ptr);
 }
 
-static bool find_names(const struct link_map *m, struct names *n)
+static bool find_names(const struct link_map *m, struct name_table *n)
 {
-	*n = (struct names){0};
+	*n = (struct name_table){0};
 	for (const ElfW(Dyn) *d = m->l_ld; d && d->d_tag != DT_NULL; d++) {
 		if (d->d_tag == DT_SYMTAB)
 			n->symbols = address_of(m, d);
@@ -68,7 +68,7 @@ static bool defines(const struct link_map *m, const char *name)
 {
 	uint32_t h = 5381, buckets, i;
 	const uint32_t *bucket, *chain;
-	struct names n;
+	struct name_table n;
 
 	if (!find_names(m, &n))
 		return false;

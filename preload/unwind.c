@@ -288,7 +288,7 @@ static uintptr_t find_fde(const struct mz_module *m, uintptr_t pc)
 
 enum { RBP = 6, RSP = 7, RA = 16, MAX_REMEMBERED = 8 };
 
-struct state {
+struct cfa_state {
 	struct mz_row row;
 	uint64_t cfa_reg;
 	bool expression;   /* cfa by an expression: row.cfa says which */
@@ -361,7 +361,7 @@ static bool parse_cie(const struct mz_module *m, uintptr_t at, struct cie *c)
 }
 
 /* CFA = *(rbp + n): what a function that aligns its stack writes. */
-static void cfa_expression(struct state *s, struct in in)
+static void cfa_expression(struct cfa_state *s, struct in in)
 {
 	int64_t offset;
 
@@ -376,7 +376,7 @@ static void cfa_expression(struct state *s, struct in in)
 	}
 }
 
-static void save(struct state *s, uint64_t reg, int64_t offset)
+static void save(struct cfa_state *s, uint64_t reg, int64_t offset)
 {
 	if (reg == RBP) {
 		s->row.saves_rbp = true;
@@ -386,7 +386,7 @@ static void save(struct state *s, uint64_t reg, int64_t offset)
 		s->ra_elsewhere = offset != -8;
 }
 
-static void restore(struct state *s, uint64_t reg, const struct state *first)
+static void restore(struct cfa_state *s, uint64_t reg, const struct cfa_state *first)
 {
 	if (reg == RBP) {
 		s->row.saves_rbp = first->row.saves_rbp;
@@ -394,7 +394,7 @@ static void restore(struct state *s, uint64_t reg, const struct state *first)
 	}
 }
 
-static void set_cfa(struct state *s, uint64_t reg, int64_t offset)
+static void set_cfa(struct cfa_state *s, uint64_t reg, int64_t offset)
 {
 	s->expression = false;
 	s->cfa_reg = reg;
@@ -409,7 +409,7 @@ static int64_t scaled(const struct cie *c, uint64_t v)
 }
 
 /* The instructions that define where the frame begins. False: it is not one of them. */
-static bool cfa_rule(uint8_t op, struct in *p, const struct cie *c, struct state *s)
+static bool cfa_rule(uint8_t op, struct in *p, const struct cie *c, struct cfa_state *s)
 {
 	uint64_t reg, n;
 	struct in part;
@@ -438,8 +438,8 @@ static bool cfa_rule(uint8_t op, struct in *p, const struct cie *c, struct state
 }
 
 /* The instructions whose low 6 bits are not an operand. */
-static bool extended(uint8_t op, struct in *p, const struct cie *c, struct state *s,
-		     const struct state *first)
+static bool extended(uint8_t op, struct in *p, const struct cie *c, struct cfa_state *s,
+		     const struct cfa_state *first)
 {
 	uint64_t reg, n;
 
@@ -488,10 +488,10 @@ static bool extended(uint8_t op, struct in *p, const struct cie *c, struct state
 }
 
 /* Run the instructions up to the row of pc. False: something unknown. */
-static bool run(struct in in, const struct cie *c, uintptr_t loc, uintptr_t pc, struct state *s,
-		const struct state *first)
+static bool run(struct in in, const struct cie *c, uintptr_t loc, uintptr_t pc, struct cfa_state *s,
+		const struct cfa_state *first)
 {
-	struct state kept[MAX_REMEMBERED];
+	struct cfa_state kept[MAX_REMEMBERED];
 	unsigned n = 0;
 
 	while (in.p < in.end && loc <= pc) {
@@ -531,7 +531,7 @@ struct mz_row mz_find_row(const struct mz_module *m, uintptr_t pc)
 	static const struct mz_row end = {.cfa = MZ_CFA_END};
 	uintptr_t fde = find_fde(m, pc), start, length;
 	struct in in = entry_at(m, fde);
-	struct state s = {0}, first;
+	struct cfa_state s = {0}, first;
 	struct cie c;
 
 	/* this word is the distance from itself back to the CIE */

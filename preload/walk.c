@@ -20,12 +20,12 @@
 #define MAX_AHEAD  (1u << 20)
 
 /* Used by all threads without a lock: an entry is valid if its two words match. */
-struct entry {
+struct row_entry {
 	uint64_t check; /* pc ^ row */
 	uint64_t row;
 };
 
-static struct entry *rows;
+static struct row_entry *rows;
 
 size_t mz_walk_table(void)
 {
@@ -64,7 +64,7 @@ static bool is_linker(const struct mz_module *m)
 	return m->start == getauxval(AT_BASE);
 }
 
-static __attribute__((noinline)) uint64_t slow_row(uintptr_t pc, struct entry *e)
+static __attribute__((noinline)) uint64_t slow_row(uintptr_t pc, struct row_entry *e)
 {
 	struct mz_module m;
 	struct mz_row row = {.cfa = MZ_CFA_END};
@@ -90,7 +90,7 @@ static __attribute__((noinline)) uint64_t slow_row(uintptr_t pc, struct entry *e
 /* pc is not 0, which is what an empty entry has. */
 static inline struct mz_row row_of(uintptr_t pc)
 {
-	struct entry *e = &rows[(pc * 0x9e3779b97f4a7c15u) >> 48];
+	struct row_entry *e = &rows[(pc * 0x9e3779b97f4a7c15u) >> 48];
 	uint64_t v = __atomic_load_n(&e->row, __ATOMIC_RELAXED);
 
 	if (__builtin_expect((__atomic_load_n(&e->check, __ATOMIC_RELAXED) ^ v) != pc, 0))

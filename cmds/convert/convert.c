@@ -22,7 +22,7 @@ static const struct mz_kmemtrace_layout raw[] = {{MZ_KMT_C, false},   {MZ_KMT_C,
 						 {MZ_KMT_E64, false}, {MZ_KMT_E64, true},
 						 {MZ_KMT_E32, false}, {MZ_KMT_E32, true}};
 
-struct opts {
+struct convert_opts {
 	const char *output;
 	const char *drop;
 	unsigned to;
@@ -35,26 +35,27 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT_OUTPUT(struct opts, output),
-	MZ_OPT_ONE_OF(0, "to", "FORMAT", struct opts, to, formats,
+	MZ_OPT_OUTPUT(struct convert_opts, output),
+	MZ_OPT_ONE_OF(0, "to", "FORMAT", struct convert_opts, to, formats,
 		      "container (default), text, classic; of a KMAP: container, kmap (its "
 		      "original lines), kmap-g2 or kmap-g3 (lines of 10 or 11 fields, as "
 		      "upstream's kernels write them); or raw kmemtrace records: kmemtrace-c, "
 		      "kmemtrace-e, kmemtrace-e32, and each with -be for big endian"),
-	MZ_SWITCH(0, "best", struct opts, best, "compress better, but slower"),
-	MZ_OPT(0, "drop", "FIELDS", MZ_OPT_STR, struct opts, drop,
+	MZ_SWITCH(0, "best", struct convert_opts, best, "compress better, but slower"),
+	MZ_OPT(0, "drop", "FIELDS", MZ_OPT_STR, struct convert_opts, drop,
 	       "leave out addresses, times, ...: comma-separated names"),
-	MZ_SWITCH(0, "tags", struct opts, tags, "text with serial numbers"),
-	MZ_SWITCH(0, "skip-unmatched", struct opts, skip_unmatched,
+	MZ_SWITCH(0, "tags", struct convert_opts, tags, "text with serial numbers"),
+	MZ_SWITCH(0, "skip-unmatched", struct convert_opts, skip_unmatched,
 		  "leave out and count events that the classic format cannot express"),
-	MZ_SWITCH(0, "strict", struct opts, strict, "exit with 3 if events are lost or damaged"),
-	MZ_SWITCH(0, "skip-bad", struct opts, skip_bad,
+	MZ_SWITCH(0, "strict", struct convert_opts, strict,
+		  "exit with 3 if events are lost or damaged"),
+	MZ_SWITCH(0, "skip-bad", struct convert_opts, skip_bad,
 		  "leave out and count lines of a KMAP that cannot be parsed"),
-	MZ_OPT_FORCE(struct opts, force),
+	MZ_OPT_FORCE(struct convert_opts, force),
 	{0},
 };
 
-static int convert_kmap(const struct opts *o, struct mz_recording *r, int argc, char **argv)
+static int convert_kmap(const struct convert_opts *o, struct mz_recording *r, int argc, char **argv)
 {
 	struct mz_error err = {0};
 	struct kmap_convert k = {.output = o->output,
@@ -71,7 +72,7 @@ static int convert_kmap(const struct opts *o, struct mz_recording *r, int argc, 
 	return k.opened ? kmap_convert(&k, argc ? argv[0] : "-") : console_error(&err);
 }
 
-static int convert_trace(const struct opts *o, struct mz_recording *r, uint32_t drop)
+static int convert_trace(const struct convert_opts *o, struct mz_recording *r, uint32_t drop)
 {
 	static const enum mz_format to[] = {MZ_FORMAT_CONTAINER, MZ_FORMAT_TEXT, MZ_FORMAT_CLASSIC};
 	struct mz_error err = {0};
@@ -90,7 +91,7 @@ static int convert_trace(const struct opts *o, struct mz_recording *r, uint32_t 
 }
 
 /* By what the recording turned out to be. */
-static int convert(const struct opts *o, struct mz_recording *r, uint32_t drop, int argc,
+static int convert(const struct convert_opts *o, struct mz_recording *r, uint32_t drop, int argc,
 		   char **argv)
 {
 	struct kmem_convert kmem = {
@@ -105,7 +106,7 @@ static int convert(const struct opts *o, struct mz_recording *r, uint32_t drop, 
 	return convert_trace(o, r, drop);
 }
 
-static int check_usage(const struct opts *o, int argc, char **argv)
+static int check_usage(const struct convert_opts *o, int argc, char **argv)
 {
 	if (o->to >= TO_RAW)
 		return argc ? 0
@@ -126,7 +127,7 @@ static int run(void *options, int argc, char **argv)
 {
 	static char standard_input[] = "-";
 	char *usual[] = {standard_input};
-	const struct opts *o = options;
+	const struct convert_opts *o = options;
 	struct mz_recording_options how = {
 		.want = o->to >= TO_KMAP && o->to < TO_RAW ? MZ_RECORDING_KMAP : MZ_RECORDING_ANY,
 		.flags = options_open_flags()};
@@ -146,5 +147,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-MZ_CMD(convert, "convert", struct opts, "[INPUT|-|DIR|FILES...]",
+MZ_CMD(convert, "convert", struct convert_opts, "[INPUT|-|DIR|FILES...]",
        "convert a recording to another trace format", .reads = true);

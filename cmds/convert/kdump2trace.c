@@ -11,7 +11,7 @@
 #include "cmds/cmd.h"
 #include "cmds/convert/logs.h"
 
-struct opts {
+struct kdump_opts {
 	const char *output;
 	uint64_t pid;
 	bool split;
@@ -21,14 +21,15 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct kdump_opts, output,
 	       "write to OUT (default: standard output); with --split, to OUT.PID.trace"),
-	MZ_OPT('p', "pid", "N", MZ_OPT_U64, struct opts, pid, "only the events of process N"),
-	MZ_SWITCH(0, "split", struct opts, split, "one file per process"),
-	MZ_SWITCH(0, "fields", struct opts, fields,
+	MZ_OPT('p', "pid", "N", MZ_OPT_U64, struct kdump_opts, pid, "only the events of process N"),
+	MZ_SWITCH(0, "split", struct kdump_opts, split, "one file per process"),
+	MZ_SWITCH(0, "fields", struct kdump_opts, fields,
 		  "add process, thread and time to each line, where kdump shows them"),
-	MZ_SWITCH(0, "strict", struct opts, strict, "exit with status 3 if the log is incomplete"),
-	MZ_SWITCH('f', "force", struct opts, force, "replace existing files"),
+	MZ_SWITCH(0, "strict", struct kdump_opts, strict,
+		  "exit with status 3 if the log is incomplete"),
+	MZ_SWITCH('f', "force", struct kdump_opts, force, "replace existing files"),
 	{0},
 };
 
@@ -41,8 +42,8 @@ struct process {
 	struct mz_output out;
 };
 
-struct job {
-	const struct opts *o;
+struct kdump_job {
+	const struct kdump_opts *o;
 	struct mz_input in;
 	struct mz_log log;
 	struct mz_output out; /* without --split */
@@ -53,7 +54,7 @@ struct job {
 	struct mz_error err;
 };
 
-static int open_split(struct job *j, struct process *p)
+static int open_split(struct kdump_job *j, struct process *p)
 {
 	struct mz_buf name = {0};
 	int ret;
@@ -67,7 +68,7 @@ static int open_split(struct job *j, struct process *p)
 	return ret;
 }
 
-static struct process *add_process(struct job *j, uint32_t pid)
+static struct process *add_process(struct kdump_job *j, uint32_t pid)
 {
 	struct process *procs;
 
@@ -90,7 +91,7 @@ static struct process *add_process(struct job *j, uint32_t pid)
 }
 
 /* Events of one process are mostly adjacent, and processes are few. */
-static struct process *find_process(struct job *j, uint32_t pid)
+static struct process *find_process(struct kdump_job *j, uint32_t pid)
 {
 	if (j->count && j->procs[j->last].pid == pid)
 		return &j->procs[j->last];
@@ -100,7 +101,7 @@ static struct process *find_process(struct job *j, uint32_t pid)
 	return add_process(j, pid);
 }
 
-static int write_event(struct job *j, const struct mz_event *ev, struct mz_output *out)
+static int write_event(struct kdump_job *j, const struct mz_event *ev, struct mz_output *out)
 {
 	char *p = mz_output_room(out, MZ_LOG_LINE_MAX, &j->err);
 	size_t n;
@@ -116,7 +117,7 @@ static int write_event(struct job *j, const struct mz_event *ev, struct mz_outpu
 
 /* Addresses of different processes refer to different blocks, so one trace cannot hold them all;
  * which processes there are is known only at the end. */
-static int too_many(struct job *j)
+static int too_many(struct kdump_job *j)
 {
 	struct mz_buf list = {0};
 	int ret;
@@ -137,7 +138,7 @@ static int too_many(struct job *j)
 	return ret;
 }
 
-static int convert(struct job *j)
+static int convert(struct kdump_job *j)
 {
 	struct mz_event ev;
 	int ret;
@@ -166,7 +167,7 @@ static int convert(struct job *j)
 	return ret;
 }
 
-static int commit(struct job *j)
+static int commit(struct kdump_job *j)
 {
 	if (!j->o->split)
 		return mz_output_commit(&j->out, &j->err);
@@ -192,7 +193,7 @@ static void allow_many_files(void)
 	}
 }
 
-static int check_usage(const struct opts *o, int argc, char **argv)
+static int check_usage(const struct kdump_opts *o, int argc, char **argv)
 {
 	if (argc > 1)
 		return console_usage("one input only; '%s' is one too many", argv[1]);
@@ -207,7 +208,7 @@ static int check_usage(const struct opts *o, int argc, char **argv)
 
 static int run(void *options, int argc, char **argv)
 {
-	struct job j = {.o = options, .log.in = &j.in, .out.file.fd = -1};
+	struct kdump_job j = {.o = options, .log.in = &j.in, .out.file.fd = -1};
 	int ret = check_usage(j.o, argc, argv);
 
 	if (ret)
@@ -231,6 +232,6 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"kdump2trace", "kdump2trace.sh", NULL};
 
-MZ_CMD(kdump2trace, "kdump2trace", struct opts, "[INPUT|-]",
+MZ_CMD(kdump2trace, "kdump2trace", struct kdump_opts, "[INPUT|-]",
        "convert FreeBSD's kdump of malloc's utrace records to a text trace", .aliases = aliases,
        .reads = true);

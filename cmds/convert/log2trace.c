@@ -6,7 +6,7 @@
 #include "cmds/convert/logs.h"
 #include "formats/text.h"
 
-struct opts {
+struct log_opts {
 	const char *output;
 	bool fields;
 	bool strict;
@@ -14,15 +14,16 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT_OUTPUT(struct opts, output),
-	MZ_SWITCH(0, "fields", struct opts, fields,
+	MZ_OPT_OUTPUT(struct log_opts, output),
+	MZ_SWITCH(0, "fields", struct log_opts, fields,
 		  "add the time, and the thread where the log has it, to each line"),
-	MZ_SWITCH(0, "strict", struct opts, strict, "exit with status 3 if the log is incomplete"),
-	MZ_OPT_FORCE(struct opts, force),
+	MZ_SWITCH(0, "strict", struct log_opts, strict,
+		  "exit with status 3 if the log is incomplete"),
+	MZ_OPT_FORCE(struct log_opts, force),
 	{0},
 };
 
-static int convert(const struct opts *o, struct mz_log *log, struct mz_output *out,
+static int convert(const struct log_opts *o, struct mz_log *log, struct mz_output *out,
 		   struct mz_error *err)
 {
 	struct mz_event ev;
@@ -45,7 +46,7 @@ static int convert(const struct opts *o, struct mz_log *log, struct mz_output *o
 
 static int run(void *options, int argc, char **argv)
 {
-	const struct opts *o = options;
+	const struct log_opts *o = options;
 	struct mz_output out = {.file.fd = -1};
 	struct mz_error err = {0};
 	struct mz_dtrace dtrace;
@@ -70,5 +71,5 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"log2trace", "log2trace.sh", NULL};
 
-MZ_CMD(log2trace, "log2trace", struct opts, "[INPUT|-]",
+MZ_CMD(log2trace, "log2trace", struct log_opts, "[INPUT|-]",
        "convert a dtrace allocation log to a text trace", .aliases = aliases, .reads = true);

@@ -2,7 +2,7 @@
 /* Pack a text trace into a compact one. */
 #include "cmds/convert/transcode.h"
 
-struct opts {
+struct trace2cmt_opts {
 	const char *output;
 	const char *drop;
 	bool text;
@@ -13,23 +13,23 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct opts, output,
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct trace2cmt_opts, output,
 	       "write to OUT (default: standard output, unless it is a terminal)"),
-	MZ_SWITCH('s', "text", struct opts, text,
+	MZ_SWITCH('s', "text", struct trace2cmt_opts, text,
 		  "write text with serial numbers (default: to standard output)"),
-	MZ_SWITCH(0, "classic", struct opts, classic, "write the classic format"),
-	MZ_SWITCH(0, "best", struct opts, best, "compress better, but slower"),
-	MZ_OPT(0, "drop", "FIELDS", MZ_OPT_STR, struct opts, drop,
+	MZ_SWITCH(0, "classic", struct trace2cmt_opts, classic, "write the classic format"),
+	MZ_SWITCH(0, "best", struct trace2cmt_opts, best, "compress better, but slower"),
+	MZ_OPT(0, "drop", "FIELDS", MZ_OPT_STR, struct trace2cmt_opts, drop,
 	       "leave out addresses, times, ...: comma-separated names"),
-	MZ_SWITCH(0, "skip-unmatched", struct opts, skip_unmatched,
+	MZ_SWITCH(0, "skip-unmatched", struct trace2cmt_opts, skip_unmatched,
 		  "leave out and count events that the classic format cannot express"),
-	MZ_OPT_FORCE(struct opts, force),
+	MZ_OPT_FORCE(struct trace2cmt_opts, force),
 	{0},
 };
 
 static int run(void *options, int argc, char **argv)
 {
-	const struct opts *o = options;
+	const struct trace2cmt_opts *o = options;
 	struct transcode t = {.to = MZ_FORMAT_CONTAINER,
 			      .output = o->output,
 			      .tags = true,
@@ -53,5 +53,5 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"trace2cmt", NULL};
 
-MZ_CMD(trace2cmt, "trace2cmt", struct opts, "[INPUT|-]", "pack a text trace into a compact one",
-       .aliases = aliases, .reads = true);
+MZ_CMD(trace2cmt, "trace2cmt", struct trace2cmt_opts, "[INPUT|-]",
+       "pack a text trace into a compact one", .aliases = aliases, .reads = true);

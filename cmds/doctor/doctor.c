@@ -20,12 +20,12 @@
 
 #define KERNEL_PACKAGE "sudo apt install linux-image-amd64, and boot it"
 
-struct opts {
+struct doctor_opts {
 	bool json;
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT_JSON(struct opts, json),
+	MZ_OPT_JSON(struct doctor_opts, json),
 	{0},
 };
 
@@ -283,7 +283,7 @@ static void print_text(const struct visit *v)
 
 static int run(void *options, int argc, char **argv)
 {
-	const struct opts *o = options;
+	const struct doctor_opts *o = options;
 	struct visit v = {0};
 
 	if (argc)
@@ -306,5 +306,5 @@ static int run(void *options, int argc, char **argv)
 	return v.kernel_ok && v.user_ok ? MZ_EXIT_OK : MZ_EXIT_FAILED;
 }
 
-MZ_CMD(doctor, "doctor", struct opts, NULL,
+MZ_CMD(doctor, "doctor", struct doctor_opts, NULL,
        "check what this machine allows, and how to fix what is missing", .prints = true);

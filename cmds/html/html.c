@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/output.h"
 
-struct opts {
+struct html_opts {
 	const char *output;
 	const char *symbols;
 	const char *functions;
@@ -17,17 +17,17 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct opts, output,
+	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct html_opts, output,
 	       "write the page to FILE (default: standard output)"),
-	RECORDING_MODULES_FOR(0, struct opts, symbols, RECORDING_ROOT),
-	MZ_OPT(0, "functions", "FILE", MZ_OPT_STR, struct opts, functions,
+	RECORDING_MODULES_FOR(0, struct html_opts, symbols, RECORDING_ROOT),
+	MZ_OPT(0, "functions", "FILE", MZ_OPT_STR, struct html_opts, functions,
 	       "KMAPs: show privileges and a cut, with this table of functions ('memorizer kmap "
 	       "functions') or vmlinux"),
-	MZ_OPT_FORCE(struct opts, force),
+	MZ_OPT_FORCE(struct html_opts, force),
 	{0},
 };
 
-static int write_page(const struct opts *o, const struct mz_buf *page, struct mz_error *err)
+static int write_page(const struct html_opts *o, const struct mz_buf *page, struct mz_error *err)
 {
 	struct mz_output out;
 	int ret = mz_output_open(&out, o->output, o->force, err);
@@ -40,7 +40,7 @@ static int write_page(const struct opts *o, const struct mz_buf *page, struct mz
 	return ret;
 }
 
-static int make(const struct opts *o, struct html_model *models, int argc, char **argv)
+static int make(const struct html_opts *o, struct html_model *models, int argc, char **argv)
 {
 	struct mz_error err = {0};
 	struct mz_buf page = {0};
@@ -67,7 +67,7 @@ static int make(const struct opts *o, struct html_model *models, int argc, char 
 
 static int run(void *options, int argc, char **argv)
 {
-	const struct opts *o = options;
+	const struct html_opts *o = options;
 	struct html_model *models;
 	int ret;
 
@@ -86,5 +86,5 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-MZ_CMD(html, "html", struct opts, "RECORDING...", "write recordings as one HTML page",
+MZ_CMD(html, "html", struct html_opts, "RECORDING...", "write recordings as one HTML page",
        .reads = true);

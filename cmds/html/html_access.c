@@ -99,30 +99,30 @@ static void class_json(struct mz_json *w, struct explorer *x, uint32_t i)
 	mz_json_end_array(w);
 }
 
-struct ranked {
+struct ranked_class {
 	uint64_t bytes;
 	uint32_t class;
 };
 
 static int more_bytes(const void *a, const void *b)
 {
-	const struct ranked *x = a, *y = b;
+	const struct ranked_class *x = a, *y = b;
 
 	return MZ_ORDER(y->bytes, x->bytes) ?: MZ_ORDER(x->class, y->class);
 }
 
-static struct ranked *rank(const struct mz_kmap_model *m)
+static struct ranked_class *rank(const struct mz_kmap_model *m)
 {
-	struct ranked *r = malloc((m->n_classes + 1) * sizeof(*r));
+	struct ranked_class *r = malloc((m->n_classes + 1) * sizeof(*r));
 
 	for (size_t i = 0; r && i < m->n_classes; i++)
-		r[i] = (struct ranked){m->classes[i].all.bytes, (uint32_t)i};
+		r[i] = (struct ranked_class){m->classes[i].all.bytes, (uint32_t)i};
 	if (r && m->n_classes)
 		qsort(r, m->n_classes, sizeof(*r), more_bytes);
 	return r;
 }
 
-static void explorer_json(struct mz_json *w, struct explorer *x, const struct ranked *order,
+static void explorer_json(struct mz_json *w, struct explorer *x, const struct ranked_class *order,
 			  size_t n)
 {
 	static const struct html_column columns[] = {
@@ -157,7 +157,7 @@ static int objects_json(struct mz_json *w, const struct mz_kmap_model *m,
 			const struct html_limits *l)
 {
 	struct explorer x = {.m = m, .texts.texts = mz_tables_new()};
-	struct ranked *order = rank(m);
+	struct ranked_class *order = rank(m);
 	size_t n = m->n_classes < l->rows / 4 ? m->n_classes : l->rows / 4;
 	int ret = x.texts.texts && order ? collect(&x) : -ENOMEM;
 

@@ -134,7 +134,7 @@ void html_json_places(struct mz_json *w, const struct mz_history *h, const struc
 /* ---- flame graphs ------------------------------------------------------------- */
 
 /* For each shown node: the sum of its folded children. */
-struct rest {
+struct folded_rest {
 	uint64_t value[MZ_FLAME_VALUES];
 	uint32_t nodes;
 };
@@ -142,8 +142,8 @@ struct rest {
 struct drawing {
 	const struct mz_flame *f;
 	struct mz_flame_cut cut;
-	struct rest *rest; /* by number of the shown node */
-	uint32_t *names;   /* string of the tables -> place in the list, + 1 */
+	struct folded_rest *rest; /* by number of the shown node */
+	uint32_t *names;	  /* string of the tables -> place in the list, + 1 */
 };
 
 static void gather_rest(struct drawing *d)

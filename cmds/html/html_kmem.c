@@ -18,7 +18,7 @@
 #include "trace/live.h"
 
 /* A call site (with its stack) and a cache that occur together. */
-struct pair {
+struct site_pair {
 	uint32_t site, stack, cache;
 };
 
@@ -36,7 +36,7 @@ struct kmem {
 	struct mz_history *history;
 	struct mz_layout *layout;
 	struct mz_u64_table numbers; /* struct pair_number */
-	struct pair *pairs;
+	struct site_pair *pairs;
 	uint32_t npairs;
 	size_t cap_pairs;
 	struct mz_tables *names;
@@ -79,7 +79,7 @@ static uint32_t pair_number(struct kmem *s, uint32_t site, uint32_t stack, uint3
 		return known ? known->number : 0;
 	if (!mz_array_room((void **)&s->pairs, &s->cap_pairs, s->npairs, sizeof(*s->pairs)))
 		return 0;
-	s->pairs[s->npairs] = (struct pair){site, stack, cache};
+	s->pairs[s->npairs] = (struct site_pair){site, stack, cache};
 	return known->number = ++s->npairs;
 }
 
@@ -201,7 +201,7 @@ static uint32_t frame_name(struct kmem *s, uint64_t addr)
 }
 
 /* Without its stack, a call site is a node by itself. */
-static int add_stack(struct kmem *s, const struct pair *p, const uint64_t *value)
+static int add_stack(struct kmem *s, const struct site_pair *p, const uint64_t *value)
 {
 	uint32_t path[DEPTH];
 	char text[300];

@@ -29,7 +29,7 @@ struct ip_name {
 	uint32_t name;
 };
 
-struct user {
+struct user_model {
 	struct mz_reader *in;
 	struct mz_usage u;
 	struct mz_history *history;
@@ -47,7 +47,7 @@ struct user {
 
 static void user_free(void *state)
 {
-	struct user *s = state;
+	struct user_model *s = state;
 
 	mz_flame_deinit(&s->stacks);
 	mz_flame_deinit(&s->places);
@@ -63,7 +63,7 @@ static void user_free(void *state)
 
 /* ---- reading ------------------------------------------------------------------ */
 
-static void add_gap(struct user *s, const struct mz_event *ev)
+static void add_gap(struct user_model *s, const struct mz_event *ev)
 {
 	uint64_t now = ev->has & MZ_HAS_TIME ? ev->time : s->u.events;
 
@@ -92,8 +92,8 @@ struct counted {
 	int ret; /* of counting */
 };
 
-struct pass {
-	struct user *s;
+struct layout_pass {
+	struct user_model *s;
 	struct mz_event ev[MZ_BATCH];
 	struct counted batch[AHEAD];
 };
@@ -105,8 +105,8 @@ static struct move move_of(const struct mz_event *ev, uint64_t now)
 
 static bool count_batch(void *arg, unsigned i)
 {
-	struct pass *p = arg;
-	struct user *s = p->s;
+	struct layout_pass *p = arg;
+	struct user_model *s = p->s;
 	struct counted *c = &p->batch[i];
 
 	c->n = mz_reader_read_raw(s->in, p->ev, MZ_BATCH);
@@ -125,7 +125,7 @@ static bool count_batch(void *arg, unsigned i)
 	return c->n > 0 && !c->ret;
 }
 
-static int lay_out(struct user *s, const struct counted *c)
+static int lay_out(struct user_model *s, const struct counted *c)
 {
 	struct mz_event ev = {.has = MZ_HAS_ADDR};
 	struct mz_layout_step step;
@@ -146,10 +146,10 @@ static int lay_out(struct user *s, const struct counted *c)
 	return ret;
 }
 
-static int read_all(struct user *s, struct progress *p, struct mz_error *err)
+static int read_all(struct user_model *s, struct progress *p, struct mz_error *err)
 {
 	struct mz_summary whole = {.size = sizeof(whole)};
-	struct pass *pass = calloc(1, sizeof(*pass));
+	struct layout_pass *pass = calloc(1, sizeof(*pass));
 	struct mz_readahead *ahead;
 	uint64_t events = 0;
 	int ret = 0;
@@ -190,13 +190,13 @@ static int read_all(struct user *s, struct progress *p, struct mz_error *err)
 
 /* ---- trees --------------------------------------------------------------------- */
 
-static uint32_t intern(struct user *s, const char *text)
+static uint32_t intern(struct user_model *s, const char *text)
 {
 	return mz_tables_string(s->names, text, strlen(text));
 }
 
 /* The name of a frame; 0 = no memory. */
-static uint32_t frame_name(struct user *s, uint64_t ip)
+static uint32_t frame_name(struct user_model *s, uint64_t ip)
 {
 	struct ip_name *known;
 	struct mz_symbol sym = {0};
@@ -229,7 +229,7 @@ static void values_of(const struct mz_heap_sum *sum, uint64_t *value)
 	value[MZ_FLAME_WASTED] = sum->waste;
 }
 
-static int add_stack(struct user *s, uint32_t site)
+static int add_stack(struct user_model *s, uint32_t site)
 {
 	size_t depth = 0, n = 0;
 	const uint64_t *ips = mz_tables_get_stack(mz_reader_tables(s->in), site, &depth);
@@ -251,7 +251,7 @@ static int add_stack(struct user *s, uint32_t site)
 }
 
 /* "/usr/src/a/b.c" as usr, src, a, b.c, and then the function. */
-static int add_place(struct user *s, const struct mz_call_site *site)
+static int add_place(struct user_model *s, const struct mz_call_site *site)
 {
 	uint64_t value[MZ_FLAME_VALUES];
 	uint32_t path[64];
@@ -266,7 +266,7 @@ static int add_place(struct user *s, const struct mz_call_site *site)
 	return mz_flame_add(&s->places, path, n, value);
 }
 
-static int make_trees(struct user *s)
+static int make_trees(struct user_model *s)
 {
 	int ret = 0;
 
@@ -286,7 +286,7 @@ static int make_trees(struct user *s)
 
 /* ---- JSON ----------------------------------------------------------------------- */
 
-static void loss_json(struct mz_json *w, const struct user *s)
+static void loss_json(struct mz_json *w, const struct user_model *s)
 {
 	uint64_t first = s->history->time.first;
 
@@ -307,7 +307,7 @@ static void loss_json(struct mz_json *w, const struct user *s)
 
 static const struct mz_call_site **by_bytes(const struct mz_call_sites *s);
 
-static void sites_json(struct mz_json *w, const struct user *s, const struct html_limits *l)
+static void sites_json(struct mz_json *w, const struct user_model *s, const struct html_limits *l)
 {
 	static const struct html_column columns[] = {
 		{"where", "Call site", "text"},
@@ -369,7 +369,7 @@ static const struct mz_call_site **by_bytes(const struct mz_call_sites *s)
 
 static int user_json(const struct html_model *m, struct mz_json *w, const struct html_limits *l)
 {
-	const struct user *s = m->state;
+	const struct user_model *s = m->state;
 	const struct mz_attr *command = mz_reader_find_attr(s->in, "command");
 	const struct mz_attr *step = mz_reader_find_attr(s->in, "resolution");
 	struct mz_stack_share stacks;
@@ -412,7 +412,7 @@ static int user_json(const struct html_model *m, struct mz_json *w, const struct
 
 int html_user_open(struct html_model *m, struct mz_error *err)
 {
-	struct user *s = html_state(m, sizeof(*s), user_json, user_free, err);
+	struct user_model *s = html_state(m, sizeof(*s), user_json, user_free, err);
 	int ret;
 
 	if (!s)

@@ -32,19 +32,19 @@
 #define ANSWER_BYTES   (4ull << 30)
 #define ANSWER_SECONDS 300
 
-struct opts {
+struct serve_opts {
 	const char *credentials;
 	uint64_t port;
 	uint64_t timeout;
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('p', "port", "N", MZ_OPT_U64, struct opts, port,
+	MZ_OPT('p', "port", "N", MZ_OPT_U64, struct serve_opts, port,
 	       "listen on this port (default: a free one)"),
-	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct opts, timeout,
+	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct serve_opts, timeout,
 	       "close a connection whose request takes longer (default 30), or whose answer "
 	       "takes ten times as long"),
-	MZ_OPT_CREDENTIALS(struct opts, credentials, "a store on servers: ", ""),
+	MZ_OPT_CREDENTIALS(struct serve_opts, credentials, "a store on servers: ", ""),
 	{0},
 };
 
@@ -75,14 +75,14 @@ static void on_stop(int sig)
 
 /* ---- the folder ------------------------------------------------------------------- */
 
-struct entry {
+struct folder_entry {
 	char name[256];
 	char path[4096];
 	struct stat st;
 };
 
 /* An entry that may be a recording: a file or a folder, but no link to elsewhere. */
-static bool look(const struct server *s, const char *name, struct entry *e)
+static bool look(const struct server *s, const char *name, struct folder_entry *e)
 {
 	if (name[0] == '.' || strlen(name) >= sizeof(e->name))
 		return false;
@@ -95,7 +95,7 @@ static bool look(const struct server *s, const char *name, struct entry *e)
 /* Any name, escaped as a part of an address. */
 static void href_json(struct mz_json *w, const char *name)
 {
-	char text[16 + 3 * sizeof(((struct entry *)0)->name)];
+	char text[16 + 3 * sizeof(((struct folder_entry *)0)->name)];
 	size_t n = (size_t)sprintf(text, "/view/");
 
 	for (; *name; name++) {
@@ -110,7 +110,7 @@ static void href_json(struct mz_json *w, const char *name)
 	mz_json_strn(w, "href", text, n);
 }
 
-static void entry_json(struct mz_json *w, const struct entry *e, const struct serve_about *a)
+static void entry_json(struct mz_json *w, const struct folder_entry *e, const struct serve_about *a)
 {
 	mz_json_object(w, NULL);
 	mz_json_str(w, "name", e->name);
@@ -163,7 +163,7 @@ static int list(const struct server *s, struct mz_buf *page, struct mz_error *er
 	mz_json_array(&w, "index");
 	for (int i = 0; i < n; i++) {
 		struct serve_about a = {0};
-		struct entry e;
+		struct folder_entry e;
 
 		if (look(s, found[i]->d_name, &e))
 			serve_look(e.path, &a);
@@ -184,7 +184,7 @@ static int list(const struct server *s, struct mz_buf *page, struct mz_error *er
 static int view(const struct server *s, const char *name, struct mz_buf *page, struct mz_error *err)
 {
 	struct html_model m;
-	struct entry e;
+	struct folder_entry e;
 	int ret;
 
 	/* a name with a / would be another folder's: there is none */
@@ -434,7 +434,7 @@ static int make_phases(struct server *s)
 
 static int run(void *options, int argc, char **argv)
 {
-	const struct opts *o = options;
+	const struct serve_opts *o = options;
 	struct sigaction sa = {.sa_handler = on_stop};
 	struct server s = {.fd = -1};
 	sigset_t ours, usual;
@@ -473,5 +473,5 @@ static int run(void *options, int argc, char **argv)
 	return MZ_EXIT_OK;
 }
 
-MZ_CMD(serve, "serve", struct opts, "[DIR|STORE]", "show the recordings of a folder in a browser",
-       .reads = true);
+MZ_CMD(serve, "serve", struct serve_opts, "[DIR|STORE]",
+       "show the recordings of a folder in a browser", .reads = true);

@@ -23,7 +23,7 @@
 #define BATCH	     1024
 
 /* The result of such a process, which writes it in one piece. */
-struct found {
+struct described {
 	uint32_t kind; /* enum of recordings, or UNREADABLE */
 	struct serve_about about;
 };
@@ -98,7 +98,7 @@ static bool is_program(struct mz_recording *r, struct serve_about *a)
 	return true;
 }
 
-static void look(const char *path, struct found *f)
+static void look(const char *path, struct described *f)
 {
 	struct mz_recording_options o = {.flags = options_open_flags()};
 	char *paths[] = {(char *)path};
@@ -120,7 +120,7 @@ static void look(const char *path, struct found *f)
 		f->kind = UNREADABLE;
 }
 
-static bool look_apart(const char *path, int to, struct found *f)
+static bool look_apart(const char *path, int to, struct described *f)
 {
 	int status;
 	pid_t pid = fork();
@@ -141,7 +141,7 @@ static bool look_apart(const char *path, int to, struct found *f)
 
 void serve_look(const char *path, struct serve_about *a)
 {
-	struct found f = {0};
+	struct described f = {0};
 	int ends[2];
 	bool ok = !pipe(ends);
 

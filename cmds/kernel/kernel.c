@@ -12,18 +12,20 @@
 #define NO_SOURCES                                                                                 \
 	"the kernel sources are not installed; on Debian: apt install memorizer-kernel-source"
 
-struct opts {
+struct kernel_opts {
 	const char *output;
 	bool check, package, revert;
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct opts, output,
+	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct kernel_opts, output,
 	       "build into DIR; default memorizer/kernel in the user's cache folder"),
-	MZ_SWITCH(0, "check", struct opts, check, "apply: only check whether the patches apply"),
-	MZ_SWITCH(0, "package", struct opts, package,
+	MZ_SWITCH(0, "check", struct kernel_opts, check,
+		  "apply: only check whether the patches apply"),
+	MZ_SWITCH(0, "package", struct kernel_opts, package,
 		  "build: also make Debian packages, linux-image and linux-headers"),
-	MZ_SWITCH(0, "revert", struct opts, revert, "apply: take Memorizer out of the tree again"),
+	MZ_SWITCH(0, "revert", struct kernel_opts, revert,
+		  "apply: take Memorizer out of the tree again"),
 	{0},
 };
 
@@ -58,7 +60,7 @@ static int find_output(const char *given, char *path, size_t size)
 	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 
-static int build(const struct opts *o, int argc, char **argv)
+static int build(const struct kernel_opts *o, int argc, char **argv)
 {
 	char script[PATH_MAX], output[PATH_MAX], *args[12] = {script, "-o", output};
 	int n = 3;
@@ -80,7 +82,7 @@ static int build(const struct opts *o, int argc, char **argv)
 	return console_fail("%s: %s", script, strerror(errno));
 }
 
-static int apply(const struct opts *o, int argc, char **argv)
+static int apply(const struct kernel_opts *o, int argc, char **argv)
 {
 	char script[PATH_MAX], *args[4] = {script};
 	int n = 1;
@@ -106,5 +108,5 @@ static int run(void *options, int argc, char **argv)
 		"name an action: 'build' builds a kernel, 'apply' changes a kernel tree");
 }
 
-MZ_CMD(kernel, "kernel", struct opts, "build [VARIANT...] | apply TREE",
+MZ_CMD(kernel, "kernel", struct kernel_opts, "build [VARIANT...] | apply TREE",
        "build a kernel with Memorizer or kmemtrace, or change a kernel tree");

@@ -18,19 +18,19 @@
 #include "trace/event.h"
 #include "trace/reader.h"
 
-struct opts {
+struct kmem_check_opts {
 	bool quiet;
 	bool json;
 };
 
 static const struct mz_opt opts[] = {
-	MZ_SWITCH('q', "quiet", struct opts, quiet, "print findings only"),
-	MZ_SWITCH(0, "json", struct opts, json, "print findings and totals as JSON"),
+	MZ_SWITCH('q', "quiet", struct kmem_check_opts, quiet, "print findings only"),
+	MZ_SWITCH(0, "json", struct kmem_check_opts, json, "print findings and totals as JSON"),
 	{0},
 };
 
-struct check {
-	const struct opts *o;
+struct kmem_check {
+	const struct kmem_check_opts *o;
 	const char *path;
 	struct mz_json json;
 	struct mz_buf buf;
@@ -47,10 +47,10 @@ struct check {
 
 #define NO_RECORD UINT64_MAX
 
-static void found(struct check *c, uint64_t offset, uint64_t record, const char *fmt, ...)
+static void found(struct kmem_check *c, uint64_t offset, uint64_t record, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static void found(struct check *c, uint64_t offset, uint64_t record, const char *fmt, ...)
+static void found(struct kmem_check *c, uint64_t offset, uint64_t record, const char *fmt, ...)
 {
 	char text[400], path[300];
 	va_list ap;
@@ -78,7 +78,7 @@ static void found(struct check *c, uint64_t offset, uint64_t record, const char 
 
 /* ---- an event ----------------------------------------------------------- */
 
-static void check_event(struct check *c, const struct mz_event *e, uint64_t at, bool timed)
+static void check_event(struct kmem_check *c, const struct mz_event *e, uint64_t at, bool timed)
 {
 	unsigned cpu = e->has & MZ_HAS_CPU ? (unsigned)e->cpu : 0;
 
@@ -108,7 +108,7 @@ static void check_event(struct check *c, const struct mz_event *e, uint64_t at, 
 
 /* ---- raw records -------------------------------------------------------- */
 
-static void check_sequence(struct check *c, uint64_t at, int32_t sequence)
+static void check_sequence(struct kmem_check *c, uint64_t at, int32_t sequence)
 {
 	int64_t next = c->begun ? c->last_sequence +
 					  (int32_t)((uint32_t)sequence - (uint32_t)c->last_sequence)
@@ -142,7 +142,7 @@ static uint64_t skip_bad(struct mz_input *in, const struct mz_kmemtrace_layout *
 	return skipped;
 }
 
-static int check_raw(struct check *c, struct mz_input *in, const struct mz_kmemtrace_layout *l,
+static int check_raw(struct kmem_check *c, struct mz_input *in, const struct mz_kmemtrace_layout *l,
 		     struct mz_error *err)
 {
 	int ret;
@@ -176,7 +176,7 @@ static int check_raw(struct check *c, struct mz_input *in, const struct mz_kmemt
 /* ---- containers and the rest -------------------------------------------- */
 
 struct noted {
-	struct check *c;
+	struct kmem_check *c;
 };
 
 static void note(void *arg, uint64_t offset, const char *text)
@@ -187,7 +187,7 @@ static void note(void *arg, uint64_t offset, const char *text)
 }
 
 /* The checks of the container itself need to read it a second time. */
-static void check_container(struct check *c, struct mz_error *err)
+static void check_container(struct kmem_check *c, struct mz_error *err)
 {
 	const char *path = strcmp(c->path, "-") ? c->path : "/dev/stdin";
 	struct noted to = {c};
@@ -198,7 +198,7 @@ static void check_container(struct check *c, struct mz_error *err)
 }
 
 /* Takes over the input: it may be a pipe, which cannot be opened again. */
-static int check_reader(struct check *c, struct mz_input *in, struct mz_error *err)
+static int check_reader(struct kmem_check *c, struct mz_input *in, struct mz_error *err)
 {
 	struct mz_reader *r = mz_reader_open_input(in, err);
 	enum mz_recording_kind kind;
@@ -251,7 +251,7 @@ static bool is_raw(struct mz_input *in, struct mz_kmemtrace_layout *l)
 	return false;
 }
 
-static int check_file(struct check *c, struct mz_error *err)
+static int check_file(struct kmem_check *c, struct mz_error *err)
 {
 	struct mz_kmemtrace_layout l;
 	struct mz_input in;
@@ -275,7 +275,7 @@ static int check_file(struct check *c, struct mz_error *err)
 }
 
 /* A file that cannot be read has no figures: why is the answer. */
-static void end_unread(struct check *c, const struct mz_error *err)
+static void end_unread(struct kmem_check *c, const struct mz_error *err)
 {
 	if (c->o->json) {
 		mz_json_end_array(&c->json);
@@ -285,7 +285,7 @@ static void end_unread(struct check *c, const struct mz_error *err)
 	c->all_findings += c->findings;
 }
 
-static void end_file(struct check *c)
+static void end_file(struct kmem_check *c)
 {
 	char path[300];
 
@@ -305,7 +305,7 @@ static void end_file(struct check *c)
 /* 0, or MZ_EXIT_FAILED if it cannot be read. */
 static int check_one(void *arg, char *path)
 {
-	struct check *c = arg;
+	struct kmem_check *c = arg;
 	struct mz_error err = {0};
 	int ret = MZ_EXIT_OK;
 
@@ -330,7 +330,7 @@ static int check_one(void *arg, char *path)
 
 static int run(void *options, int argc, char **argv)
 {
-	struct check *c;
+	struct kmem_check *c;
 	int ret = MZ_EXIT_OK;
 
 	if (!argc)
@@ -359,6 +359,6 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"kmemtrace_check", NULL};
 
-MZ_CMD(kmemtrace_check, "kmemtrace_check", struct opts, "DIR|FILES...",
+MZ_CMD(kmemtrace_check, "kmemtrace_check", struct kmem_check_opts, "DIR|FILES...",
        "check kernel traces and raw kmemtrace files", .aliases = aliases, .reads = true,
        .prints = true);

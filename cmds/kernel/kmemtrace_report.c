@@ -11,7 +11,7 @@
 
 #define DEFAULT_ROWS 10
 
-struct opts {
+struct kmemtrace_report_opts {
 	struct mz_opt_limit limit;
 	struct kmem_report_opts report;
 	bool json;
@@ -21,11 +21,11 @@ const char *const kmem_sorts[] = {"waste", "bytes",    "count", "frag", "live",
 				  "peak",  "lifetime", "cross", NULL};
 
 static const struct mz_opt opts[] = {
-	MZ_OPT_ROWS(0, struct opts, limit, "rows of a table (10); 0 = all"),
-	KMEM_REPORT_OPTS(0, struct opts, report),
-	KMEM_REPORT_STRICT(0, struct opts, report),
-	RECORDING_KERNEL_SYMBOLS(struct opts, report.symbols),
-	MZ_OPT_JSON(struct opts, json),
+	MZ_OPT_ROWS(0, struct kmemtrace_report_opts, limit, "rows of a table (10); 0 = all"),
+	KMEM_REPORT_OPTS(0, struct kmemtrace_report_opts, report),
+	KMEM_REPORT_STRICT(0, struct kmemtrace_report_opts, report),
+	RECORDING_KERNEL_SYMBOLS(struct kmemtrace_report_opts, report.symbols),
+	MZ_OPT_JSON(struct kmemtrace_report_opts, json),
 	{0},
 };
 
@@ -93,7 +93,7 @@ int kmem_report_run(struct mz_recording *rec, const struct kmem_report_opts *o, 
 static int run(void *options, int argc, char **argv)
 {
 	static char data[] = "kmemtrace.data", here[] = ".";
-	const struct opts *o = options;
+	const struct kmemtrace_report_opts *o = options;
 	struct mz_recording_options kernel = {.want = MZ_RECORDING_KERNEL,
 					      .flags = options_open_flags(),
 					      .symbols = o->report.symbols};
@@ -111,6 +111,6 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"kmemtrace-report", "kmemtrace_report", NULL};
 
-MZ_CMD(kmemtrace_report, "kmemtrace-report", struct opts, "[DIR|FILES...]",
+MZ_CMD(kmemtrace_report, "kmemtrace-report", struct kmemtrace_report_opts, "[DIR|FILES...]",
        "report on kernel allocations: call sites, waste, inconsistencies", .aliases = aliases,
        .reads = true, .prints = true);

@@ -17,7 +17,7 @@
 #include "record/kmem.h"
 #include "symbols/kallsyms.h"
 
-struct opts {
+struct top_opts {
 	double delay;
 	bool caches;
 	const char *filter;
@@ -25,20 +25,20 @@ struct opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('d', "delay", "SECONDS", MZ_OPT_DOUBLE, struct opts, delay,
+	MZ_OPT('d', "delay", "SECONDS", MZ_OPT_DOUBLE, struct top_opts, delay,
 	       "seconds between two updates (1)"),
-	MZ_SWITCH('c', "caches", struct opts, caches, "show caches first, not call sites"),
-	MZ_OPT(0, "filter", "TEXT", MZ_OPT_STR, struct opts, filter,
+	MZ_SWITCH('c', "caches", struct top_opts, caches, "show caches first, not call sites"),
+	MZ_OPT(0, "filter", "TEXT", MZ_OPT_STR, struct top_opts, filter,
 	       "only names that contain TEXT"),
-	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct opts, pid,
+	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct top_opts, pid,
 	       "only allocations of this process, and their frees by any process"),
-	MZ_OPT(0, "live-blocks", "N", MZ_OPT_U64, struct opts, live_blocks,
+	MZ_OPT(0, "live-blocks", "N", MZ_OPT_U64, struct top_opts, live_blocks,
 	       "follow up to N blocks to their frees (default: as many as fit into 1/128 of the "
 	       "memory)"),
 	{0},
 };
 
-enum sort { BY_RATE, BY_BYTES, BY_WASTE, BY_LIVE, BY_TOTAL };
+enum top_sort { BY_RATE, BY_BYTES, BY_WASTE, BY_LIVE, BY_TOTAL };
 
 struct line {
 	char name[160];
@@ -55,7 +55,7 @@ struct screen {
 	size_t nlines;
 	double seconds; /* between the looks */
 	uint64_t at;
-	enum sort sort;
+	enum top_sort sort;
 	bool caches, paused;
 	char filter[64];
 	bool typing;
@@ -122,7 +122,7 @@ static void add_row(struct screen *s, const struct mz_kmem_row *r, const struct 
 	l->bytes += (double)(r->given - (was ? was->given : 0)) / s->seconds;
 }
 
-static double weight(const struct line *l, enum sort sort)
+static double weight(const struct line *l, enum top_sort sort)
 {
 	switch (sort) {
 	case BY_BYTES: return l->bytes;
@@ -135,7 +135,7 @@ static double weight(const struct line *l, enum sort sort)
 
 static int by_weight(const void *a, const void *b, void *arg)
 {
-	double x = weight(a, *(enum sort *)arg), y = weight(b, *(enum sort *)arg);
+	double x = weight(a, *(enum top_sort *)arg), y = weight(b, *(enum top_sort *)arg);
 
 	return x > y   ? -1
 	       : x < y ? 1
@@ -261,7 +261,7 @@ static bool obey(struct screen *s, int key)
 	}
 	found = key > 0 && key < 128 ? strchr(keys, key) : NULL;
 	if (found && *found)
-		s->sort = (enum sort)(found - keys);
+		s->sort = (enum top_sort)(found - keys);
 	else if (key == 'c')
 		s->caches = !s->caches;
 	else if (key == 'p' || key == ' ')
@@ -310,7 +310,7 @@ static void catch_signals(void)
 
 static int run(void *options, int argc, char **argv)
 {
-	const struct opts *o = options;
+	const struct top_opts *o = options;
 	struct mz_kmem_options k = {
 		.groups = MZ_KMEM_SLAB,
 		.summary = true,
@@ -362,4 +362,4 @@ static int run(void *options, int argc, char **argv)
 		       : MZ_EXIT_OK;
 }
 
-MZ_CMD(top, "top", struct opts, NULL, "show the kernel's allocations live in the terminal");
+MZ_CMD(top, "top", struct top_opts, NULL, "show the kernel's allocations live in the terminal");

@@ -14,7 +14,7 @@
 #include "cmds/recording.h"
 #include "formats/kmap_events.h"
 
-struct job {
+struct kmap_conversion {
 	const struct kmap_convert *o;
 	struct mz_kmap *in;
 	struct mz_error err;
@@ -35,7 +35,7 @@ struct job {
 /* ---- lines ------------------------------------------------------------------------------ */
 
 /* as: the format of upstream's kernels, or -1 for the lines as they are. */
-static int put_line(struct job *j, const struct mz_kmap_record *rec, int as)
+static int put_line(struct kmap_conversion *j, const struct mz_kmap_record *rec, int as)
 {
 	const struct mz_kmap_object *o = &rec->object;
 	size_t texts = rec->line.len, len;
@@ -64,7 +64,7 @@ static int put_line(struct job *j, const struct mz_kmap_record *rec, int as)
 }
 
 /* Lines of ten fields have no processes: there is one line per address. */
-static int put_sums(struct job *j)
+static int put_sums(struct kmap_conversion *j)
 {
 	int ret = 0;
 
@@ -77,7 +77,7 @@ static int put_sums(struct job *j)
 	return ret;
 }
 
-static int add_sum(struct job *j, const struct mz_kmap_record *rec)
+static int add_sum(struct kmap_conversion *j, const struct mz_kmap_record *rec)
 {
 	size_t before = j->ips.count;
 	uint32_t id = mz_pair_index_put(&j->ips, rec->access.ip, 0);
@@ -95,7 +95,7 @@ static int add_sum(struct job *j, const struct mz_kmap_record *rec)
 	return 0;
 }
 
-static int to_g2(struct job *j, const struct mz_kmap_record *rec)
+static int to_g2(struct kmap_conversion *j, const struct mz_kmap_record *rec)
 {
 	if (rec->kind == MZ_KMAP_ACCESS)
 		return add_sum(j, rec);
@@ -104,7 +104,7 @@ static int to_g2(struct job *j, const struct mz_kmap_record *rec)
 	return put_line(j, rec, MZ_KMAP_G2);
 }
 
-static int to_lines(struct job *j, const struct mz_kmap_record *rec)
+static int to_lines(struct kmap_conversion *j, const struct mz_kmap_record *rec)
 {
 	if (rec->kind == MZ_KMAP_OBJECT)
 		j->of = rec->object;
@@ -113,7 +113,7 @@ static int to_lines(struct job *j, const struct mz_kmap_record *rec)
 
 /* ---- all of it ---------------------------------------------------------------------------- */
 
-static int start(struct job *j)
+static int start(struct kmap_conversion *j)
 {
 	struct mz_writer_options wo = {
 		.best = j->o->best, .overwrite = j->o->force, .discard = true};
@@ -128,7 +128,7 @@ static int start(struct job *j)
 }
 
 /* Packing fails with the writer's error, or without memory. */
-static int packing_failed(struct job *j)
+static int packing_failed(struct kmap_conversion *j)
 {
 	const struct mz_error *e = mz_writer_error(j->w);
 
@@ -138,7 +138,7 @@ static int packing_failed(struct job *j)
 	return -e->code;
 }
 
-static int put(struct job *j, const struct mz_kmap_record *rec)
+static int put(struct kmap_conversion *j, const struct mz_kmap_record *rec)
 {
 	if (j->o->to == KMAP_TO_G2)
 		return to_g2(j, rec);
@@ -149,7 +149,7 @@ static int put(struct job *j, const struct mz_kmap_record *rec)
 	return mz_kmap_pack(&j->packer, rec) < 0 ? packing_failed(j) : 0;
 }
 
-static int finish(struct job *j)
+static int finish(struct kmap_conversion *j)
 {
 	struct mz_writer *w = j->w;
 
@@ -166,7 +166,7 @@ static int finish(struct job *j)
 	return mz_writer_close(w, &j->err);
 }
 
-static int copy(struct job *j)
+static int copy(struct kmap_conversion *j)
 {
 	struct mz_kmap_record rec;
 	int ret;
@@ -185,7 +185,7 @@ static int copy(struct job *j)
 	return ret < 0 ? ret : finish(j);
 }
 
-static void clean_up(struct job *j)
+static void clean_up(struct kmap_conversion *j)
 {
 	if (j->w)
 		mz_writer_abort(j->w);
@@ -198,7 +198,7 @@ static void clean_up(struct job *j)
 }
 
 /* Says what is missing. */
-static int result(const struct job *j, const char *input)
+static int result(const struct kmap_conversion *j, const char *input)
 {
 	bool open_end = mz_kmap_open_end(j->in);
 	unsigned cut = mz_kmap_files_cut(j->in);
@@ -212,7 +212,7 @@ static int result(const struct job *j, const char *input)
 
 int kmap_convert(const struct kmap_convert *o, const char *input)
 {
-	struct job *j = calloc(1, sizeof(*j));
+	struct kmap_conversion *j = calloc(1, sizeof(*j));
 	int ret;
 
 	if (!j)

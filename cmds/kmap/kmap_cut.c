@@ -19,13 +19,13 @@
 
 /* ---- the cut as a file -------------------------------------------------------------------- */
 
-struct file {
+struct cut_output {
 	struct mz_output out;
 	struct mz_buf b;
 	struct mz_error *err;
 };
 
-static int put_row(struct file *t, const char *kind, const char *name, const char *file,
+static int put_row(struct cut_output *t, const char *kind, const char *name, const char *file,
 		   const char *domain)
 {
 	t->b.len = 0;
@@ -55,7 +55,7 @@ static const char *letters(const struct mz_union_edge *e, char out[4])
 	return out;
 }
 
-static int put_rows(struct file *t, const struct mz_privilege *p, const struct mz_cut *c)
+static int put_rows(struct cut_output *t, const struct mz_privilege *p, const struct mz_cut *c)
 {
 	char id[320], ops[4];
 	int ret = mz_output_add(&t->out, "kind,name,file,domain\n", 22, t->err);
@@ -87,7 +87,7 @@ static int put_rows(struct file *t, const struct mz_privilege *p, const struct m
 static int write_cut(const struct kmap_opts *o, const struct mz_privilege *p,
 		     const struct mz_cut *c, struct mz_error *err)
 {
-	struct file t = {.out.file.fd = -1, .err = err};
+	struct cut_output t = {.out.file.fd = -1, .err = err};
 	int ret = mz_output_open(&t.out, o->output, o->force, err);
 
 	if (ret >= 0)

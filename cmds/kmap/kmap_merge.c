@@ -9,7 +9,7 @@
 #include "formats/kmap_events.h"
 #include "trace/early_end.h"
 
-struct out {
+struct merge_out {
 	struct mz_error err;
 	struct mz_output lines;
 	struct mz_writer *w; /* NULL: lines */
@@ -18,7 +18,7 @@ struct out {
 
 static int put_line(void *arg, const struct mz_kmap_record *rec, const struct mz_kmap_object *of)
 {
-	struct out *t = arg;
+	struct merge_out *t = arg;
 	char *p = mz_output_room(&t->lines, MZ_KMAP_ROOM + rec->line.len + 1024, &t->err);
 	size_t n;
 
@@ -37,7 +37,7 @@ static int put_line(void *arg, const struct mz_kmap_record *rec, const struct mz
 
 static int pack(void *arg, const struct mz_kmap_record *rec, const struct mz_kmap_object *of)
 {
-	struct out *t = arg;
+	struct merge_out *t = arg;
 
 	(void)of;
 	if (mz_kmap_pack(&t->packer, rec) >= 0)
@@ -46,7 +46,7 @@ static int pack(void *arg, const struct mz_kmap_record *rec, const struct mz_kma
 	return t->err.code ? -t->err.code : mz_fail_memory(&t->err);
 }
 
-static int write_lines(struct out *t, const struct kmap_opts *o, struct mz_union *u)
+static int write_lines(struct merge_out *t, const struct kmap_opts *o, struct mz_union *u)
 {
 	int ret = mz_output_open(&t->lines, o->output, o->force, &t->err);
 
@@ -58,7 +58,7 @@ static int write_lines(struct out *t, const struct kmap_opts *o, struct mz_union
 	return ret;
 }
 
-static int write_container(struct out *t, const struct kmap_opts *o, struct mz_union *u)
+static int write_container(struct merge_out *t, const struct kmap_opts *o, struct mz_union *u)
 {
 	struct mz_writer_options wo = {.best = true, .overwrite = o->force, .discard = true};
 	int ret;
@@ -92,7 +92,7 @@ static bool is_container(const char *path)
 
 int kmap_merge(const struct kmap_opts *o, int argc, char **argv)
 {
-	struct out t = {.lines.file.fd = -1};
+	struct merge_out t = {.lines.file.fd = -1};
 	struct mz_union u;
 	int ret;
 

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "cmds/kmap/kmap_opts.h"
 
-struct out {
+struct privilege_out {
 	const struct kmap_opts *o;
 	struct kmap_load l;
 	struct mz_privilege_bounds bounds;
@@ -53,7 +53,7 @@ static void text_ratio(bool known, int width, int digits, double v)
 		printf(" %*s", width, "-");
 }
 
-static void text_row(const struct out *t, const struct mz_privilege_row *r)
+static void text_row(const struct privilege_out *t, const struct mz_privilege_row *r)
 {
 	struct mz_privilege_measures all = mz_privilege_measure(&t->bounds, r, MZ_SUM_TOTAL),
 				     data = mz_privilege_measure(&t->bounds, r, MZ_SUM_DATA);
@@ -82,7 +82,7 @@ static void csv_head(void)
 	puts("cut,links,wx,live,domains,op,ps,psr,pm,pmr1,pmr2,ecr");
 }
 
-static void csv_row(const struct out *t, const struct mz_privilege_row *r)
+static void csv_row(const struct privilege_out *t, const struct mz_privilege_row *r)
 {
 	struct mz_buf cut = {0};
 
@@ -108,8 +108,8 @@ static void csv_row(const struct out *t, const struct mz_privilege_row *r)
 	mz_buf_free(&cut);
 }
 
-static void json_measures(struct mz_json *j, const struct out *t, const struct mz_privilege_row *r,
-			  int sum)
+static void json_measures(struct mz_json *j, const struct privilege_out *t,
+			  const struct mz_privilege_row *r, int sum)
 {
 	struct mz_privilege_measures m = mz_privilege_measure(&t->bounds, r, sum);
 
@@ -130,7 +130,7 @@ static void json_measures(struct mz_json *j, const struct out *t, const struct m
 	mz_json_end_object(j);
 }
 
-static void json_row(struct out *t, const struct mz_privilege_row *r)
+static void json_row(struct privilege_out *t, const struct mz_privilege_row *r)
 {
 	struct mz_json *j = &t->j;
 
@@ -151,7 +151,7 @@ static void json_row(struct out *t, const struct mz_privilege_row *r)
 
 static void put(void *arg, const struct mz_privilege_row *r)
 {
-	struct out *t = arg;
+	struct privilege_out *t = arg;
 
 	if (t->o->json)
 		json_row(t, r);
@@ -163,13 +163,13 @@ static void put(void *arg, const struct mz_privilege_row *r)
 
 /* ---- all rows ------------------------------------------------------------------------------ */
 
-static void put_bounds(struct out *t)
+static void put_bounds(struct privilege_out *t)
 {
 	mz_privilege_bounds(&t->l.p, &t->bounds);
 	mz_privilege_bound_rows(&t->l.p, &t->bounds, put, t);
 }
 
-static int put_levels(struct out *t, struct mz_error *err)
+static int put_levels(struct privilege_out *t, struct mz_error *err)
 {
 	for (int i = 0; i < MZ_CUT_LEVELS; i++) {
 		const char *name = mz_cut_level_name((enum mz_cut_level)i);
@@ -188,7 +188,7 @@ static int put_levels(struct out *t, struct mz_error *err)
 	return 0;
 }
 
-static int put_file(struct out *t, struct mz_error *err)
+static int put_file(struct privilege_out *t, struct mz_error *err)
 {
 	struct mz_cut c;
 	int ret = mz_cut_read(&c, &t->l.p, t->o->cut, err);
@@ -205,7 +205,7 @@ static int put_file(struct out *t, struct mz_error *err)
 	return ret;
 }
 
-static void json_head(struct out *t)
+static void json_head(struct privilege_out *t)
 {
 	const struct mz_privilege *p = &t->l.p;
 	struct mz_json *j = &t->j;
@@ -278,7 +278,7 @@ static void note_owners(const struct mz_privilege_owners *o, bool none)
 			(unsigned long long)o->sites_without, (unsigned long long)o->sites);
 }
 
-static int put_all(struct out *t, struct mz_error *err)
+static int put_all(struct privilege_out *t, struct mz_error *err)
 {
 	int ret;
 
@@ -317,7 +317,7 @@ static bool is_level(const char *name)
 
 int kmap_privilege(const struct kmap_opts *o, int argc, char **argv)
 {
-	struct out t = {.o = o};
+	struct privilege_out t = {.o = o};
 	struct mz_error err = {0};
 	int ret;
 

@@ -14,18 +14,18 @@
 #include "trace/reader.h"
 #include "trace/sampled.h"
 
-struct opts {
+struct summary_opts {
 	bool force;
 	bool json;
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT_FORCE(struct opts, force),
-	MZ_SWITCH(0, "json", struct opts, json, "write a JSON array"),
+	MZ_OPT_FORCE(struct summary_opts, force),
+	MZ_SWITCH(0, "json", struct summary_opts, json, "write a JSON array"),
 	{0},
 };
 
-struct job {
+struct summary_job {
 	struct mz_reader *in;
 	struct mz_lifetimes *life;
 	struct mz_lifetime_pairs pairs;
@@ -33,7 +33,7 @@ struct job {
 	struct mz_error err;
 };
 
-static int read_all(struct job *j)
+static int read_all(struct summary_job *j)
 {
 	bool lines = mz_reader_format(j->in) == MZ_FORMAT_TEXT;
 	struct mz_event ev[MZ_BATCH];
@@ -63,7 +63,7 @@ static int read_all(struct job *j)
 	return n < 0 ? -1 : 0;
 }
 
-static int print(struct job *j, bool json)
+static int print(struct summary_job *j, bool json)
 {
 	struct mz_buf b = {0};
 	struct mz_json js = {.out = &b};
@@ -100,7 +100,7 @@ static int print(struct job *j, bool json)
 	return ret;
 }
 
-static void remarks(const struct job *j)
+static void remarks(const struct summary_job *j)
 {
 	struct mz_unmatched u = j->life ? j->life->live.unmatched : (struct mz_unmatched){0};
 	struct mz_early_end end = mz_reader_early_end(j->in);
@@ -114,8 +114,8 @@ static void remarks(const struct job *j)
 
 static int run(void *options, int argc, char **argv)
 {
-	const struct opts *o = options;
-	struct job j = {.out.file.fd = -1};
+	const struct summary_opts *o = options;
+	struct summary_job j = {.out.file.fd = -1};
 	struct mz_recording r;
 	int ret;
 
@@ -148,6 +148,6 @@ static int run(void *options, int argc, char **argv)
 
 static const char *const aliases[] = {"lifetimes-summary", "lifetimes-summary.sh", NULL};
 
-MZ_CMD(lifetimes_summary, "lifetimes-summary", struct opts, "[INPUT|- [OUT]]",
+MZ_CMD(lifetimes_summary, "lifetimes-summary", struct summary_opts, "[INPUT|- [OUT]]",
        "count the freed blocks by lifetime and size", .aliases = aliases, .reads = true,
        .prints = true);

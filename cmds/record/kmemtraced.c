@@ -40,26 +40,26 @@
 
 const char *const kmemtraced_sources[] = {"auto", "relay", "bpf", NULL};
 
-struct opts {
+struct kmemtraced_line {
 	struct kmemtraced_opts o;
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct opts, o.output,
+	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct kmemtraced_line, o.output,
 	       "write into the folder DIR, which is created (default: kmemtrace.data, or the "
 	       "current "
 	       "folder if called as kmemtraced)"),
-	MZ_SWITCH('f', "force", struct opts, o.force, "replace a recording in DIR"),
-	MZ_SWITCH(0, "stacks", struct opts, o.stacks, "record whole call stacks"),
-	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct opts, o.pid,
+	MZ_SWITCH('f', "force", struct kmemtraced_line, o.force, "replace a recording in DIR"),
+	MZ_SWITCH(0, "stacks", struct kmemtraced_line, o.stacks, "record whole call stacks"),
+	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct kmemtraced_line, o.pid,
 	       "only allocations of this process, and their frees by any process"),
-	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct opts, o.duration,
+	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct kmemtraced_line, o.duration,
 	       "stop after so many seconds"),
-	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct opts, o.sample,
+	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct kmemtraced_line, o.sample,
 	       "one block in N, from its allocation to its free"),
-	KMEMTRACED_OPTS(0, struct opts, o),
-	MZ_SWITCH('q', "quiet", struct opts, o.quiet, "show no progress"),
-	MZ_SWITCH(0, "json", struct opts, o.json, "print the account as JSON"),
+	KMEMTRACED_OPTS(0, struct kmemtraced_line, o),
+	MZ_SWITCH('q', "quiet", struct kmemtraced_line, o.quiet, "show no progress"),
+	MZ_SWITCH(0, "json", struct kmemtraced_line, o.json, "print the account as JSON"),
 	{0},
 };
 
@@ -583,12 +583,12 @@ int kmemtraced_run(const struct kmemtraced_opts *o, int argc, char **argv)
 
 static int run(void *options, int argc, char **argv)
 {
-	const struct opts *o = options;
+	const struct kmemtraced_line *o = options;
 
 	return kmemtraced_run(&o->o, argc, argv);
 }
 
 static const char *const aliases[] = {"kmemtraced", NULL};
 
-MZ_CMD(kmemtraced, "kmemtraced", struct opts, "[-- COMMAND...]",
+MZ_CMD(kmemtraced, "kmemtraced", struct kmemtraced_line, "[-- COMMAND...]",
        "record the allocations of the running kernel", .aliases = aliases, .raw_tail = true);

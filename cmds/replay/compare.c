@@ -23,7 +23,7 @@
 #define MAX_RUNS     1000
 #define MAX_LIST     16
 
-struct opts {
+struct compare_opts {
 	const char *allocators;
 	uint64_t runs;
 	unsigned touch;
@@ -36,34 +36,34 @@ struct opts {
 static const char *const touches[] = {"all", "first", "none", NULL};
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('a', "allocators", "LIST", MZ_OPT_STR, struct opts, allocators,
+	MZ_OPT('a', "allocators", "LIST", MZ_OPT_STR, struct compare_opts, allocators,
 	       "comma-separated names and paths; default " DEFAULT_LIST),
-	MZ_OPT('n', "runs", "N", MZ_OPT_U64, struct opts, runs,
+	MZ_OPT('n', "runs", "N", MZ_OPT_U64, struct compare_opts, runs,
 	       "runs with each allocator; default 5"),
-	MZ_OPT_ONE_OF(0, "touch", "WHAT", struct opts, touch, touches,
+	MZ_OPT_ONE_OF(0, "touch", "WHAT", struct compare_opts, touch, touches,
 		      "write to the blocks: all (bytes), first (byte), none; default all"),
-	MZ_SWITCH(0, "one-thread", struct opts, one_thread,
+	MZ_SWITCH(0, "one-thread", struct compare_opts, one_thread,
 		  "replay in one thread, whatever the trace has"),
-	MZ_OPT(0, "plot", "FILE", MZ_OPT_STR, struct opts, plot,
+	MZ_OPT(0, "plot", "FILE", MZ_OPT_STR, struct compare_opts, plot,
 	       "draw live bytes and RSS over the replay into FILE (SVG)"),
-	MZ_SWITCH('f', "force", struct opts, force, "replace an existing FILE"),
-	MZ_SWITCH(0, "json", struct opts, json, "print the table as JSON"),
+	MZ_SWITCH('f', "force", struct compare_opts, force, "replace an existing FILE"),
+	MZ_SWITCH(0, "json", struct compare_opts, json, "print the table as JSON"),
 	{0},
 };
 
 enum figure { NS, PEAK, AFTER, FAULTS, FIGURES };
 
-struct entry {
+struct contestant {
 	struct compare_allocator a;
 	double *of[FIGURES]; /* of each run, sorted at the end */
 	struct compare_run first;
 };
 
-struct job {
-	const struct opts *o;
+struct comparison {
+	const struct compare_opts *o;
 	const char *trace;
 	unsigned runs;
-	struct entry *list;
+	struct contestant *list;
 	size_t count;
 	struct mz_error err;
 };
@@ -90,7 +90,7 @@ static double spread(const double *sorted, unsigned n)
 }
 
 /* Beyond the noise: every run of one is better than every run of the other. */
-static int faster(const struct entry *a, const struct entry *b, unsigned n)
+static int faster(const struct contestant *a, const struct contestant *b, unsigned n)
 {
 	if (n < ENOUGH_RUNS)
 		return 0;
@@ -99,9 +99,9 @@ static int faster(const struct entry *a, const struct entry *b, unsigned n)
 
 /* ---- running ---------------------------------------------------------------------- */
 
-static int add_allocator(struct job *j, const char *name, bool asked_for)
+static int add_allocator(struct comparison *j, const char *name, bool asked_for)
 {
-	struct entry *e = &j->list[j->count];
+	struct contestant *e = &j->list[j->count];
 	struct mz_error why = {0};
 	int ret;
 
@@ -125,7 +125,7 @@ static int add_allocator(struct job *j, const char *name, bool asked_for)
 	return 0;
 }
 
-static int make_list(struct job *j)
+static int make_list(struct comparison *j)
 {
 	char *list = strdup(j->o->allocators ? j->o->allocators : DEFAULT_LIST);
 	int ret = list ? 0 : mz_fail_memory(&j->err);
@@ -145,7 +145,7 @@ static int make_list(struct job *j)
 	return ret;
 }
 
-static int run_one(struct job *j, unsigned run, struct entry *e)
+static int run_one(struct comparison *j, unsigned run, struct contestant *e)
 {
 	struct compare_how how = {.trace = j->trace,
 				  .touch = touches[j->o->touch],
@@ -169,7 +169,7 @@ static int run_one(struct job *j, unsigned run, struct entry *e)
 
 /* Runs are interleaved, and each round begins with another allocator: changes on the machine
  * affect all of them. */
-static int run_all(struct job *j)
+static int run_all(struct comparison *j)
 {
 	for (unsigned run = 0; run < j->runs; run++) {
 		for (size_t i = 0; i < j->count; i++) {
@@ -192,14 +192,14 @@ static int run_all(struct job *j)
 /* ---- showing ---------------------------------------------------------------------- */
 
 /* All of them replay the same trace. */
-static unsigned files_cut(const struct job *j)
+static unsigned files_cut(const struct comparison *j)
 {
 	return (unsigned)j->list[0].first.files_cut;
 }
 
-static const struct entry *fastest(const struct job *j)
+static const struct contestant *fastest(const struct comparison *j)
 {
-	const struct entry *best = &j->list[0];
+	const struct contestant *best = &j->list[0];
 
 	for (size_t i = 1; i < j->count; i++)
 		if (median(j->list[i].of[NS], j->runs) < median(best->of[NS], j->runs))
@@ -207,9 +207,9 @@ static const struct entry *fastest(const struct job *j)
 	return best;
 }
 
-static void verdict(const struct job *j, const struct entry *e, char *buf, size_t size)
+static void verdict(const struct comparison *j, const struct contestant *e, char *buf, size_t size)
 {
-	const struct entry *base = &j->list[0];
+	const struct contestant *base = &j->list[0];
 	double ratio = median(e->of[NS], j->runs) / median(base->of[NS], j->runs);
 
 	if (e == base)
@@ -222,9 +222,9 @@ static void verdict(const struct job *j, const struct entry *e, char *buf, size_
 		snprintf(buf, size, "%.2fx, %s", ratio, ratio < 1 ? "faster" : "slower");
 }
 
-static void show_text(const struct job *j)
+static void show_text(const struct comparison *j)
 {
-	const struct entry *best = fastest(j);
+	const struct contestant *best = fastest(j);
 	char a[32], b[32], v[64], line[64];
 
 	printf("%s: %s events, %s live at most, each allocator %u times\n\n", j->trace,
@@ -234,7 +234,7 @@ static void show_text(const struct job *j)
 	printf("%-18s %9s %7s %10s %10s %9s %8s  %s\n", "allocator", "ns/event", "spread",
 	       "peak RSS", "final RSS", "RSS/live", "faults", line);
 	for (size_t i = 0; i < j->count; i++) {
-		const struct entry *e = &j->list[i];
+		const struct contestant *e = &j->list[i];
 		double peak = median(e->of[PEAK], j->runs);
 
 		verdict(j, e, v, sizeof(v));
@@ -257,7 +257,7 @@ static void show_text(const struct job *j)
 	printf("%s is the fastest, beyond the noise.\n", best->a.name);
 }
 
-static void show_json(const struct job *j)
+static void show_json(const struct comparison *j)
 {
 	struct mz_buf b = {0};
 	struct mz_json out = {.out = &b};
@@ -270,7 +270,7 @@ static void show_json(const struct job *j)
 	mz_json_u64(&out, "runs", j->runs);
 	mz_json_array(&out, "allocators");
 	for (size_t i = 0; i < j->count; i++) {
-		const struct entry *e = &j->list[i];
+		const struct contestant *e = &j->list[i];
 
 		mz_json_object(&out, NULL);
 		mz_json_str(&out, "name", e->a.name);
@@ -296,7 +296,7 @@ static void show_json(const struct job *j)
 
 /* ---- the plot ---------------------------------------------------------------------- */
 
-static void set_line(struct plot_line *l, double *room, const struct entry *e, bool live)
+static void set_line(struct plot_line *l, double *room, const struct contestant *e, bool live)
 {
 	const struct mz_sample *s = e->first.sample;
 	double last;
@@ -314,7 +314,7 @@ static void set_line(struct plot_line *l, double *room, const struct entry *e, b
 		room[i] /= last;
 }
 
-static int draw(struct job *j)
+static int draw(struct comparison *j)
 {
 	struct plot_line lines[MAX_LIST + 1] = {{.name = "live bytes", .area = true}};
 	double *room = calloc((j->count + 1) * COMPARE_SAMPLES * 2, sizeof(*room));
@@ -353,7 +353,7 @@ static bool is_pipe(const char *path)
 }
 
 /* The runs know that the trace ends early; the trace knows where. */
-static void note_end(const struct job *j)
+static void note_end(const struct comparison *j)
 {
 	struct mz_recording_options how = {.flags = options_open_flags()};
 	struct mz_early_end end = {.files = files_cut(j)};
@@ -369,7 +369,7 @@ static void note_end(const struct job *j)
 
 static int run(void *options, int argc, char **argv)
 {
-	struct job j = {.o = options};
+	struct comparison j = {.o = options};
 	int ret;
 
 	if (argc != 1)
@@ -407,5 +407,5 @@ static int run(void *options, int argc, char **argv)
 	return ret < 0 ? console_error(&j.err) : MZ_EXIT_OK;
 }
 
-MZ_CMD(compare, "compare", struct opts, "TRACE",
+MZ_CMD(compare, "compare", struct compare_opts, "TRACE",
        "replay a trace with several allocators and compare them", .reads = true, .prints = true);

@@ -8,7 +8,7 @@
 
 #define DEFAULT_ROWS 10
 
-struct opts {
+struct report_opts {
 	uint64_t given;
 	struct mz_opt_limit limit;
 	bool json;
@@ -28,34 +28,35 @@ static const char *const scopes[] = {"with anything",		"with the trace of a prog
 static const char *const ways[] = {"site", "function", "file", "module", "thread", NULL};
 
 static const struct mz_opt opts[] = {
-	MZ_OPT_ROWS(0, struct opts, limit, "rows of a list (10; of a KMAP 8); 0 = all"),
-	MZ_OPT_JSON(struct opts, json),
-	MZ_OPT_ONE_OF(OF(MZ_RECORDING_USER), "by", "WHAT", struct opts, user.by, ways,
+	MZ_OPT_ROWS(0, struct report_opts, limit, "rows of a list (10; of a KMAP 8); 0 = all"),
+	MZ_OPT_JSON(struct report_opts, json),
+	MZ_OPT_ONE_OF(OF(MZ_RECORDING_USER), "by", "WHAT", struct report_opts, user.by, ways,
 		      "sum up by site (default), function, file, module or thread"),
-	MZ_SWITCH_FOR(OF(MZ_RECORDING_USER), 0, "stacks", struct opts, user.stacks,
+	MZ_SWITCH_FOR(OF(MZ_RECORDING_USER), 0, "stacks", struct report_opts, user.stacks,
 		      "print the heaviest call stack of each row"),
-	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrapper", "NAME", MZ_OPT_LIST, struct opts,
+	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrapper", "NAME", MZ_OPT_LIST, struct report_opts,
 		   user.wrappers,
 		   "skip this function, which allocates for its caller; NAME* skips all whose name "
 		   "begins with NAME; may be repeated"),
-	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrapper-file", "FILE", MZ_OPT_LIST, struct opts,
-		   user.wrapper_files,
+	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrapper-file", "FILE", MZ_OPT_LIST,
+		   struct report_opts, user.wrapper_files,
 		   "skip the functions in FILE, one name per line; may be repeated"),
-	MZ_SWITCH_FOR(OF(MZ_RECORDING_USER), 0, "wrappers", struct opts, user.show_wrappers,
+	MZ_SWITCH_FOR(OF(MZ_RECORDING_USER), 0, "wrappers", struct report_opts, user.show_wrappers,
 		      "skip no wrappers, not even the known ones"),
-	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "suppressions", "FILE", MZ_OPT_LIST, struct opts,
-		   user.suppressions,
+	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "suppressions", "FILE", MZ_OPT_LIST,
+		   struct report_opts, user.suppressions,
 		   "use the rules leak:PATTERN of FILE for blocks that are never freed on purpose; "
 		   "may be "
 		   "repeated"),
-	MZ_SWITCH_FOR(OF(MZ_RECORDING_USER), 0, "no-suppressions", struct opts,
+	MZ_SWITCH_FOR(OF(MZ_RECORDING_USER), 0, "no-suppressions", struct report_opts,
 		      user.no_suppressions, "also show what runtimes never free"),
-	KMEM_REPORT_OPTS(OF(MZ_RECORDING_KERNEL), struct opts, kernel),
-	KMEM_REPORT_STRICT(OF(MZ_RECORDING_KERNEL) | OF(MZ_RECORDING_USER), struct opts, kernel),
+	KMEM_REPORT_OPTS(OF(MZ_RECORDING_KERNEL), struct report_opts, kernel),
+	KMEM_REPORT_STRICT(OF(MZ_RECORDING_KERNEL) | OF(MZ_RECORDING_USER), struct report_opts,
+			   kernel),
 	RECORDING_MODULES_FOR(OF(MZ_RECORDING_KMAP) | OF(MZ_RECORDING_KERNEL) |
 				      OF(MZ_RECORDING_USER),
-			      struct opts, symbols, RECORDING_ROOT),
-	MZ_SWITCH_FOR(OF(MZ_RECORDING_KMAP), 0, "skip-bad", struct opts, skip_bad,
+			      struct report_opts, symbols, RECORDING_ROOT),
+	MZ_SWITCH_FOR(OF(MZ_RECORDING_KMAP), 0, "skip-bad", struct report_opts, skip_bad,
 		      "leave out and count lines that cannot be parsed"),
 	{0},
 };
@@ -63,7 +64,7 @@ static const struct mz_opt opts[] = {
 extern const struct mz_cmd cmd_report;
 
 /* Several files are those of a kernel trace, or programs. */
-static int show(const struct opts *o, struct mz_recording *r, char **paths, int n)
+static int show(const struct report_opts *o, struct mz_recording *r, char **paths, int n)
 {
 	size_t rows = options_limit(&o->limit, DEFAULT_ROWS);
 	int ret = options_check_scope(&cmd_report, o, r->kind);
@@ -81,7 +82,7 @@ static int show(const struct opts *o, struct mz_recording *r, char **paths, int 
 
 static int run(void *options, int argc, char **argv)
 {
-	struct opts *o = options;
+	struct report_opts *o = options;
 	static char standard_input[] = "-";
 	char *usual[] = {standard_input};
 	struct mz_recording_options how = {
@@ -102,6 +103,6 @@ static int run(void *options, int argc, char **argv)
 	return ret;
 }
 
-MZ_CMD(report, "report", struct opts, "[RECORDING|-|DIR|FILES...]",
+MZ_CMD(report, "report", struct report_opts, "[RECORDING|-|DIR|FILES...]",
        "summarize a recording: peak, leaks, temporary blocks, waste", .scopes = scopes,
        .reads = true, .prints = true);

@@ -12,14 +12,14 @@
 #include "cmds/report/report.h"
 
 /* Call sites as in a comparison with nothing: by function, the largest first. */
-struct job {
+struct profile_report {
 	const struct mz_profile *p;
 	struct mz_early_end end;
 	struct mz_diff d;
 	size_t rows; /* 0 = all */
 };
 
-static bool shown(const struct job *j, const struct mz_profile_value *v)
+static bool shown(const struct profile_report *j, const struct mz_profile_value *v)
 {
 	return j->p->has & v->has && strncmp(v->name, "max_", 4) && strcmp(v->name, "lifetime");
 }
@@ -29,7 +29,7 @@ static char *value_text(char *buf, const struct mz_profile_value *v, uint64_t x)
 	return v->bytes ? console_bytes(buf, x) : console_count(buf, x);
 }
 
-static void show_sites(struct job *j, const struct mz_profile_value *v)
+static void show_sites(struct profile_report *j, const struct mz_profile_value *v)
 {
 	uint64_t total = mz_profile_get(v, &j->p->all);
 	char a[32], name[160];
@@ -49,7 +49,7 @@ static void show_sites(struct job *j, const struct mz_profile_value *v)
 	}
 }
 
-static void show_text(struct job *j)
+static void show_text(struct profile_report *j)
 {
 	char a[32], name[256], text[256];
 
@@ -99,7 +99,8 @@ static const struct names *names_of(const struct mz_profile_value *v)
 	return NULL;
 }
 
-static void json_sites(struct job *j, struct mz_json *out, const struct mz_profile_value *v)
+static void json_sites(struct profile_report *j, struct mz_json *out,
+		       const struct mz_profile_value *v)
 {
 	const struct names *n = names_of(v);
 	const struct mz_profile_value *blocks;
@@ -124,7 +125,7 @@ static void json_sites(struct job *j, struct mz_json *out, const struct mz_profi
 	mz_json_end_array(out);
 }
 
-static void show_json(struct job *j)
+static void show_json(struct profile_report *j)
 {
 	struct mz_buf b = {0};
 	struct mz_json out = {.out = &b};
@@ -156,7 +157,7 @@ int report_profile(struct mz_recording *r, size_t rows, bool json)
 {
 	struct mz_profile nothing;
 	struct mz_error err = {0};
-	struct job j = {.p = mz_recording_profile(r, &err), .rows = rows};
+	struct profile_report j = {.p = mz_recording_profile(r, &err), .rows = rows};
 	int ret = j.p ? 0 : -EIO;
 
 	j.end = mz_recording_early_end(r);

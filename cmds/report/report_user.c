@@ -25,7 +25,7 @@ struct report_file {
 	unsigned files_cut;
 };
 
-struct job {
+struct user_report {
 	const struct report_user_opts *o;
 	struct mz_reader *in; /* the last one, where there are several */
 	struct mz_usage u;
@@ -93,7 +93,7 @@ static uint64_t member(const struct mz_heap_sum *s, size_t offset)
 	return *(const uint64_t *)(const void *)((const char *)s + offset);
 }
 
-static uint64_t total_of(const struct job *j, const struct view *v)
+static uint64_t total_of(const struct user_report *j, const struct view *v)
 {
 	return member(&j->u.all.sum, v->total);
 }
@@ -108,7 +108,7 @@ static int by_value(const void *a, const void *b, void *view)
 }
 
 /* Puts the sites of the view into j->order, the largest first; how many are shown. */
-static size_t sort_sites(const struct job *j, const struct view *v)
+static size_t sort_sites(const struct user_report *j, const struct view *v)
 {
 	size_t n = 0;
 
@@ -129,7 +129,7 @@ static void print_safe(const char *s, size_t width)
 	printf("%s", mz_printable(buf, sizeof(buf) < width ? sizeof(buf) : width, s, strlen(s)));
 }
 
-static const char *title(const struct job *j)
+static const char *title(const struct user_report *j)
 {
 	static const char *const titles[] = {"Call sites", "Functions", "Files", "Modules",
 					     "Threads"};
@@ -171,7 +171,7 @@ static void show_site(const struct view *v, const struct mz_call_site *s, uint64
 	printf("\n");
 }
 
-static void show_view(const struct job *j, const struct view *v)
+static void show_view(const struct user_report *j, const struct view *v)
 {
 	size_t n = sort_sites(j, v);
 
@@ -182,14 +182,14 @@ static void show_view(const struct job *j, const struct view *v)
 		show_site(v, j->order[i], total_of(j, v));
 }
 
-static const char *attr_text(const struct job *j, const char *key)
+static const char *attr_text(const struct user_report *j, const char *key)
 {
 	const struct mz_attr *a = j->nfiles > 1 ? NULL : mz_reader_find_attr(j->in, key);
 
 	return a && a->type == MZ_ATTR_TEXT && *a->data ? a->data : NULL;
 }
 
-static void show_files(const struct job *j)
+static void show_files(const struct user_report *j)
 {
 	char a[32], b[32], c[32], name[256];
 
@@ -203,7 +203,7 @@ static void show_files(const struct job *j)
 	}
 }
 
-static void show_peak(const struct job *j)
+static void show_peak(const struct user_report *j)
 {
 	const struct mz_usage *u = &j->u;
 	char a[32], b[32], c[32], d[32];
@@ -221,7 +221,7 @@ static void show_peak(const struct job *j)
 }
 
 /* What was left out is counted, so that the totals are exact where the rest is not. */
-static void show_sampled(const struct job *j)
+static void show_sampled(const struct user_report *j)
 {
 	const struct mz_usage *u = &j->u;
 	uint64_t left_out = u->lost_by[MZ_LOSS_SAMPLED];
@@ -244,7 +244,7 @@ static void show_sampled(const struct job *j)
 	       console_bytes(b, u->all.sum.bytes - u->stood_for_bytes + s.bytes));
 }
 
-static void show_early_end(const struct job *j)
+static void show_early_end(const struct user_report *j)
 {
 	char text[256];
 
@@ -253,7 +253,7 @@ static void show_early_end(const struct job *j)
 		       early_end_text(text, sizeof(text), &j->end));
 }
 
-static void show_head(const struct job *j)
+static void show_head(const struct user_report *j)
 {
 	const struct mz_usage *u = &j->u;
 	const char *command = attr_text(j, "command");
@@ -286,7 +286,7 @@ static void show_head(const struct job *j)
 	show_peak(j);
 }
 
-static void show_rest(const struct job *j)
+static void show_rest(const struct user_report *j)
 {
 	const struct mz_usage *u = &j->u;
 	uint64_t blocks = u->all.sum.blocks ? u->all.sum.blocks : 1;
@@ -332,7 +332,7 @@ static void show_rest(const struct job *j)
 }
 
 /* What the recorder cannot have seen. */
-static void show_blind(const struct job *j)
+static void show_blind(const struct user_report *j)
 {
 	if (j->nfiles >= 2)
 		return;
@@ -348,14 +348,14 @@ static void show_blind(const struct job *j)
 }
 
 /* Are there no call sites because stacks were not recorded? */
-static bool sites_were_not_asked_for(const struct job *j)
+static bool sites_were_not_asked_for(const struct user_report *j)
 {
 	return j->u.all.sum.blocks && !j->sites.count &&
 	       !(j->nfiles < 2 && (mz_reader_find_attr(j->in, "own_malloc") ||
 				   mz_reader_find_attr(j->in, "no_stacks")));
 }
 
-static void show_text(const struct job *j)
+static void show_text(const struct user_report *j)
 {
 	show_head(j);
 	show_rest(j);
@@ -386,7 +386,7 @@ static void json_backtrace(struct mz_json *out, const char *lines)
 	mz_json_end_array(out);
 }
 
-static void json_files(const struct job *j, struct mz_json *out)
+static void json_files(const struct user_report *j, struct mz_json *out)
 {
 	mz_json_array(out, "recordings");
 	for (int i = 0; i < j->nfiles; i++) {
@@ -401,7 +401,7 @@ static void json_files(const struct job *j, struct mz_json *out)
 	mz_json_end_array(out);
 }
 
-static void json_sites(const struct job *j, struct mz_json *out)
+static void json_sites(const struct user_report *j, struct mz_json *out)
 {
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
 		size_t n = sort_sites(j, &views[i]);
@@ -458,7 +458,7 @@ void report_json_summary(struct mz_json *out, const struct mz_usage *u, unsigned
 	mz_json_end_object(out);
 }
 
-static void show_json(const struct job *j)
+static void show_json(const struct user_report *j)
 {
 	struct mz_buf b = {0};
 	struct mz_json out = {.out = &b};
@@ -486,7 +486,7 @@ static void show_json(const struct job *j)
 
 /* ---- the verb ------------------------------------------------------------------------ */
 
-static int read_events(struct job *j, struct mz_usage *u)
+static int read_events(struct user_report *j, struct mz_usage *u)
 {
 	struct mz_event ev[MZ_BATCH];
 	struct progress p;
@@ -514,7 +514,7 @@ static int read_events(struct job *j, struct mz_usage *u)
 	return 0;
 }
 
-static int add_sites(struct job *j, const struct mz_usage *u)
+static int add_sites(struct user_report *j, const struct mz_usage *u)
 {
 	struct mz_call_options o = {
 		.by = j->o->by,
@@ -536,7 +536,7 @@ static int add_sites(struct job *j, const struct mz_usage *u)
 }
 
 /* Several recordings end at several places. Where a pipe ends is known from its events alone. */
-static void add_end(struct job *j)
+static void add_end(struct user_report *j)
 {
 	struct mz_early_end end = mz_reader_early_end(j->in);
 	const struct mz_usage *u = &j->u;
@@ -554,7 +554,7 @@ static void add_end(struct job *j)
 	}
 }
 
-static int add_recording(struct job *j, struct mz_recording *r)
+static int add_recording(struct user_report *j, struct mz_recording *r)
 {
 	struct mz_usage one;
 	struct mz_usage *u = j->nfiles > 1 ? &one : &j->u;
@@ -579,7 +579,7 @@ static int add_recording(struct job *j, struct mz_recording *r)
 	return ret;
 }
 
-static int read_lists(struct job *j)
+static int read_lists(struct user_report *j)
 {
 	int ret = 0;
 
@@ -596,7 +596,7 @@ static int read_lists(struct job *j)
 	return ret;
 }
 
-static int show(struct job *j)
+static int show(struct user_report *j)
 {
 	j->order = calloc(j->sites.count + 1, sizeof(*j->order));
 	if (!j->order)
@@ -609,7 +609,7 @@ static int show(struct job *j)
 	return 0;
 }
 
-static int finish(struct job *j, int ret)
+static int finish(struct user_report *j, int ret)
 {
 	bool whole;
 
@@ -627,13 +627,14 @@ static int finish(struct job *j, int ret)
 
 int report_user(struct mz_recording *r, const struct report_user_opts *o)
 {
-	struct job j = {.o = o, .rows = o->rows};
+	struct user_report j = {.o = o, .rows = o->rows};
 	int ret = read_lists(&j);
 
 	return finish(&j, ret < 0 ? ret : add_recording(&j, r));
 }
 
-static int add_file(struct job *j, char *path, struct mz_recording *r, struct report_file *f)
+static int add_file(struct user_report *j, char *path, struct mz_recording *r,
+		    struct report_file *f)
 {
 	struct report_file before = {path, j->u.events, j->u.lost, j->u.all.sum.peak_bytes,
 				     {0},  j->end.files};
@@ -652,7 +653,7 @@ static int add_file(struct job *j, char *path, struct mz_recording *r, struct re
 	return ret;
 }
 
-static int open_and_add(struct job *j, const char *first, char *path, struct report_file *f)
+static int open_and_add(struct user_report *j, const char *first, char *path, struct report_file *f)
 {
 	struct mz_recording_options how = {.symbols = j->o->symbols};
 	struct mz_recording r;
@@ -672,7 +673,7 @@ static int open_and_add(struct job *j, const char *first, char *path, struct rep
 
 int report_users(struct mz_recording *r, char **paths, int n, const struct report_user_opts *o)
 {
-	struct job j = {.o = o, .rows = o->rows, .nfiles = n};
+	struct user_report j = {.o = o, .rows = o->rows, .nfiles = n};
 	int ret = read_lists(&j);
 
 	j.files = calloc((size_t)n, sizeof(*j.files));

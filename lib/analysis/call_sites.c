@@ -70,13 +70,13 @@ struct mz_call_lookup mz_call_lookup_events(struct mz_events *events)
 /* ---- the place of a stack ------------------------------------------------------------- */
 
 /* A frame of a stack, and which of the functions inlined there. */
-struct place {
+struct found_frame {
 	size_t frame, inlined;
 };
 
 /* If all frames are wrappers, the innermost one is the place: a block must be somewhere. */
-static struct place find_place(const struct mz_call_lookup *l, const uint64_t *ips, size_t depth,
-			       const struct mz_wrappers *wrappers)
+static struct found_frame find_place(const struct mz_call_lookup *l, const uint64_t *ips,
+				     size_t depth, const struct mz_wrappers *wrappers)
 {
 	struct mz_place_name names[MZ_EVENTS_INLINED];
 
@@ -90,9 +90,9 @@ static struct place find_place(const struct mz_call_lookup *l, const uint64_t *i
 			continue;
 		for (size_t k = 0; k < n; k++)
 			if (!mz_wrappers_has(wrappers, names[k].function))
-				return (struct place){i, k};
+				return (struct found_frame){i, k};
 	}
-	return (struct place){0};
+	return (struct found_frame){0};
 }
 
 /* The name of a row: the more is known, the more it says, and the address is the last resort. */
@@ -119,7 +119,7 @@ static char *describe(const struct mz_place_name *p, uint64_t ip)
 char *mz_call_describe(const struct mz_call_lookup *l, const uint64_t *ips, size_t depth,
 		       const struct mz_wrappers *wrappers)
 {
-	struct place at = find_place(l, ips, depth, wrappers);
+	struct found_frame at = find_place(l, ips, depth, wrappers);
 	struct mz_place_name names[MZ_EVENTS_INLINED];
 
 	l->names(l, ips[at.frame], names);
@@ -146,7 +146,7 @@ static char *key_of(const struct mz_place_name *p, uint64_t ip, enum mz_call_by 
 
 /* ---- sites ---------------------------------------------------------------------------- */
 
-struct job {
+struct site_pass {
 	struct mz_call_sites *s;
 	const struct mz_usage *u;
 	const struct mz_call_lookup *l;
@@ -184,7 +184,7 @@ static uint32_t site_of_text(struct mz_call_sites *s, char *text)
 }
 
 /* Different addresses may have the same text (a function at one line): they are one site. */
-static uint32_t new_place(struct job *j, uint64_t ip, size_t inlined)
+static uint32_t new_place(struct site_pass *j, uint64_t ip, size_t inlined)
 {
 	struct mz_place_name names[MZ_EVENTS_INLINED];
 	struct mz_call_site *site;
@@ -203,7 +203,7 @@ static uint32_t new_place(struct job *j, uint64_t ip, size_t inlined)
 	return which;
 }
 
-static struct mz_call_site *site_of_place(struct job *j, uint64_t ip, size_t inlined)
+static struct mz_call_site *site_of_place(struct site_pass *j, uint64_t ip, size_t inlined)
 {
 	size_t before = j->places.count;
 	uint32_t id = mz_pair_index_put(&j->places, ip, inlined);
@@ -217,7 +217,8 @@ static struct mz_call_site *site_of_place(struct job *j, uint64_t ip, size_t inl
 }
 
 /* The frame around a place: the next of those inlined there, or the next frame. */
-static char *caller_of(const struct job *j, const uint64_t *ips, size_t depth, struct place at)
+static char *caller_of(const struct site_pass *j, const uint64_t *ips, size_t depth,
+		       struct found_frame at)
 {
 	struct mz_place_name names[MZ_EVENTS_INLINED];
 	size_t n = j->l->names(j->l, ips[at.frame], names);
@@ -233,7 +234,7 @@ static char *caller_of(const struct job *j, const uint64_t *ips, size_t depth, s
 /* ---- what is never freed on purpose ---------------------------------------------------- */
 
 /* The names of all frames are needed at once, since a rule may span several of them. */
-static bool suppressed(const struct job *j, const uint64_t *ips, size_t depth)
+static bool suppressed(const struct site_pass *j, const uint64_t *ips, size_t depth)
 {
 	struct mz_place_name *frames = malloc((FRAMES + MZ_EVENTS_INLINED) * sizeof(*frames));
 	size_t n = 0;
@@ -248,7 +249,7 @@ static bool suppressed(const struct job *j, const uint64_t *ips, size_t depth)
 
 /* Only what is live counts as suppressed: the allocations of such a block are work like any
  * other. */
-static struct mz_heap_sum kept(const struct job *j, uint32_t stack, const uint64_t *ips,
+static struct mz_heap_sum kept(const struct site_pass *j, uint32_t stack, const uint64_t *ips,
 			       size_t depth)
 {
 	struct mz_heap_sum sum = j->u->sites[stack].sum;
@@ -271,11 +272,11 @@ static uint64_t weight(const struct mz_heap_sum *s)
 	return most > s->bytes / 8 ? most : s->bytes / 8;
 }
 
-static int add_stack(struct job *j, uint32_t stack)
+static int add_stack(struct site_pass *j, uint32_t stack)
 {
 	struct mz_call_site *site;
 	struct mz_heap_sum sum;
-	struct place at;
+	struct found_frame at;
 	size_t depth = 0;
 	const uint64_t *ips = j->l->stack(j->l, stack, &depth);
 
@@ -299,7 +300,7 @@ static int add_stack(struct job *j, uint32_t stack)
 	return 0;
 }
 
-static int backtrace_of(const struct job *j, struct mz_call_site *site)
+static int backtrace_of(const struct site_pass *j, struct mz_call_site *site)
 {
 	struct mz_place_name names[MZ_EVENTS_INLINED];
 	struct mz_buf b = {0};
@@ -326,7 +327,7 @@ static int backtrace_of(const struct job *j, struct mz_call_site *site)
 
 /* Stack numbers are valid for this program only, so the stacks are described before the next
  * program is added. */
-static int add_backtraces(struct job *j)
+static int add_backtraces(struct site_pass *j)
 {
 	int ret = 0;
 
@@ -369,7 +370,7 @@ int mz_call_sites_add(struct mz_call_sites *s, const struct mz_usage *u,
 		      const struct mz_call_lookup *l, const struct mz_call_options *o)
 {
 	static const struct mz_call_options usual;
-	struct job j = {.s = s, .u = u, .l = l, .o = o ? o : &usual};
+	struct site_pass j = {.s = s, .u = u, .l = l, .o = o ? o : &usual};
 	int ret = 0;
 
 	if (j.o->by == MZ_BY_THREAD)

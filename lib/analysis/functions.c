@@ -171,7 +171,7 @@ uint32_t mz_functions_find(const struct mz_functions *f, uint64_t addr)
 
 /* ---- CSV ------------------------------------------------------------------------------ */
 
-enum column { NAME, FILE_, START, SIZE, COUNTS, COLUMNS = COUNTS + MZ_CODE_OPS };
+enum function_column { NAME, FILE_, START, SIZE, COUNTS, COLUMNS = COUNTS + MZ_CODE_OPS };
 
 static const char *const columns[COLUMNS] = {"name",  "file", "start",	"size", "read",
 					     "write", "call", "return", "free"};

@@ -105,7 +105,7 @@ struct field {
 };
 
 /* A function that touches a field. */
-struct user {
+struct field_user {
 	uint32_t field, function; /* string of the answer */
 	uint64_t reads, writes;
 };
@@ -116,7 +116,7 @@ struct fields {
 	struct mz_pair_index types; /* by name and size: the same structure of two units is one */
 	struct mz_pair_index keys, user_keys;
 	struct field *fields;
-	struct user *users;
+	struct field_user *users;
 	size_t cap_fields, cap_users;
 };
 
@@ -254,7 +254,7 @@ static int add_edge(struct fields *f, const struct mz_kmap_edge *e)
 
 static int by_field(const void *x, const void *y)
 {
-	const struct user *a = x, *b = y;
+	const struct field_user *a = x, *b = y;
 
 	return MZ_ORDER(a->field, b->field) ?: MZ_ORDER(a->function, b->function);
 }
@@ -284,13 +284,13 @@ static uint32_t name_users(struct fields *f, const struct field *x, bool write, 
 		uint64_t most = 0;
 
 		for (size_t i = 0; i < x->n; i++) {
-			const struct user *u = &f->users[x->first + i];
+			const struct field_user *u = &f->users[x->first + i];
 			uint64_t v = write ? u->writes : u->reads;
 
 			most = v < below && v > most ? v : most;
 		}
 		for (size_t i = 0; i < x->n && (!names || shown < names); i++) {
-			const struct user *u = &f->users[x->first + i];
+			const struct field_user *u = &f->users[x->first + i];
 
 			if ((write ? u->writes : u->reads) == most)
 				mz_buf_printf(

@@ -72,11 +72,22 @@ char *mz_union_object_id(const struct mz_union *u, uint32_t object, char *buf, s
 /* ---- which class ------------------------------------------------------------------------ */
 
 /* How the types of the original and of Memorizer's kernel are counted. */
-enum sort { DROPPED, HEAP, PAGES, STACKS, GLOBALS, UFO_GLOBALS, UFO_NONE, UFO_HEAP, BOOT, OTHER };
+enum object_sort {
+	DROPPED,
+	HEAP,
+	PAGES,
+	STACKS,
+	GLOBALS,
+	UFO_GLOBALS,
+	UFO_NONE,
+	UFO_HEAP,
+	BOOT,
+	OTHER
+};
 
 static const struct {
 	const char *type;
-	enum sort sort;
+	enum object_sort sort;
 } sorts[] = {
 	{"KMALLOC", HEAP},
 	{"KMALLOC_ND", HEAP},
@@ -112,7 +123,7 @@ static const struct {
 
 /* Where a map has no types, all that is no variable came from an allocator. A type that is not
  * listed becomes a class by its name. */
-static enum sort sort_of(const struct mz_kmap_model *m, const struct mz_kmap_class *c)
+static enum object_sort sort_of(const struct mz_kmap_model *m, const struct mz_kmap_class *c)
 {
 	const char *type = mz_kmap_string(m, c->type);
 
@@ -142,7 +153,7 @@ static uint64_t linked(const struct mz_kmap_model *m, uint64_t addr)
 
 /* Memory that was unknown when it was touched is classified by its address. */
 static struct identity found_at_access(const struct mz_kmap_model *m, const struct mz_kmap_class *c,
-				       enum sort sort)
+				       enum object_sort sort)
 {
 	uint64_t va = linked(m, c->first_va);
 
@@ -164,7 +175,7 @@ static struct identity found_at_access(const struct mz_kmap_model *m, const stru
 
 /* All that has the same identity is one class of the union, whatever the map says in detail. */
 static struct identity identify(const struct mz_kmap_model *m, const struct mz_kmap_class *c,
-				enum sort sort)
+				enum object_sort sort)
 {
 	uint64_t ip = m->places[c->place].ip;
 
@@ -190,7 +201,8 @@ static struct identity identify(const struct mz_kmap_model *m, const struct mz_k
 }
 
 /* Is it not an object? It has no address at all, or no allocating code where there must be one. */
-static bool is_blank(const struct mz_kmap_model *m, const struct mz_kmap_class *c, enum sort sort)
+static bool is_blank(const struct mz_kmap_model *m, const struct mz_kmap_class *c,
+		     enum object_sort sort)
 {
 	uint64_t ip = m->places[c->place].ip;
 
@@ -273,7 +285,7 @@ static int add_objects(struct mz_union *u, const struct mz_kmap_model *m, uint32
 {
 	for (size_t i = 0; i < m->n_classes; i++) {
 		const struct mz_kmap_class *c = &m->classes[i];
-		enum sort sort = sort_of(m, c);
+		enum object_sort sort = sort_of(m, c);
 		struct identity is;
 
 		of[i] = MZ_PAIR_INDEX_NONE;

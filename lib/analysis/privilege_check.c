@@ -38,7 +38,7 @@ static enum reason judge(const struct mz_privilege *p, const struct mz_cut *c, s
 	return c->allowed_ops[at] >> op & 1 ? ALLOWED : OPERATION;
 }
 
-struct check {
+struct privilege_check {
 	const struct mz_privilege *p;
 	const struct mz_cut *c;
 	struct mz_cut_denials *d;
@@ -47,7 +47,7 @@ struct check {
 };
 
 /* One row for a function, an object and an operation, however many instructions did it. */
-static void add_row(struct check *t, size_t i, int op, uint64_t n, enum reason why)
+static void add_row(struct privilege_check *t, size_t i, int op, uint64_t n, enum reason why)
 {
 	static const char *const names[] = {"read", "write", "call", "return", "free"};
 	const struct mz_functions *f = t->p->f;
@@ -74,7 +74,7 @@ static void add_row(struct check *t, size_t i, int op, uint64_t n, enum reason w
 	mz_result_text(t->a, &row[5], reasons[why]);
 }
 
-static void check_access(struct check *t, size_t i, int op, uint64_t n)
+static void check_access(struct privilege_check *t, size_t i, int op, uint64_t n)
 {
 	enum reason why = n ? judge(t->p, t->c, i, op) : ALLOWED;
 	uint64_t *to[] = {NULL, &t->d->functions, &t->d->objects, &t->d->crossings,
@@ -96,7 +96,7 @@ void mz_cut_check(const struct mz_privilege *p, const struct mz_cut *c, struct m
 		{"object", "object", MZ_RESULT_TEXT},	  {"op", "operation", MZ_RESULT_TEXT},
 		{"times", "times", MZ_RESULT_COUNT},	  {"reason", "why", MZ_RESULT_TEXT},
 	};
-	struct check t = {.p = p, .c = c, .d = d, .a = a};
+	struct privilege_check t = {.p = p, .c = c, .d = d, .a = a};
 
 	*d = (struct mz_cut_denials){0};
 	mz_result_init(a, "denied", "Denied accesses", columns, sizeof(columns) / sizeof(*columns));

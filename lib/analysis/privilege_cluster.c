@@ -260,14 +260,14 @@ static void merge_all(struct mz_cluster_work *w)
 	}
 }
 
-struct rest {
+struct cluster_rest {
 	double ps;
 	uint32_t cluster;
 };
 
 static int by_ps(const void *a, const void *b)
 {
-	const struct rest *x = a, *y = b;
+	const struct cluster_rest *x = a, *y = b;
 
 	if (x->ps != y->ps)
 		return x->ps < y->ps ? -1 : 1;
@@ -279,16 +279,18 @@ static int by_ps(const void *a, const void *b)
 static void merge_rest(struct mz_cluster_work *w)
 {
 	uint32_t many = w->clusters > w->o->domains ? w->clusters - w->o->domains + 1 : 0, n = 0;
-	struct rest *rest = many && w->o->domains ? malloc(w->clusters * sizeof(*rest)) : NULL;
+	struct cluster_rest *rest =
+		many && w->o->domains ? malloc(w->clusters * sizeof(*rest)) : NULL;
 
 	if (!many || !w->o->domains)
 		return;
 	w->failed |= !rest;
 	for (uint32_t i = 0; rest && i < w->nodes; i++)
 		if (w->parent[i] == i && w->items[i].code > 0 && n < w->clusters)
-			rest[n++] = (struct rest){(w->items[i].reads + w->items[i].others) *
-							  (w->items[i].data + w->items[i].code),
-						  i};
+			rest[n++] =
+				(struct cluster_rest){(w->items[i].reads + w->items[i].others) *
+							      (w->items[i].data + w->items[i].code),
+						      i};
 	if (rest)
 		qsort(rest, n, sizeof(*rest), by_ps);
 	for (uint32_t i = 1; rest && i < many && i < n; i++) {

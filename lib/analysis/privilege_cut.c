@@ -141,7 +141,7 @@ int mz_cut_by(struct mz_cut *c, const struct mz_functions *f, enum mz_cut_level 
 
 /* ---- as a file says ----------------------------------------------------------------------- */
 
-enum column { KIND, NAME, FILE_, DOMAIN, COLUMNS };
+enum cut_column { KIND, NAME, FILE_, DOMAIN, COLUMNS };
 
 #define CELLS 16
 
@@ -155,7 +155,7 @@ struct by_name {
 	uint32_t known;	 /* how many of the names belong to things */
 };
 
-struct file {
+struct cut_file {
 	struct mz_cut *c;
 	const struct mz_privilege *p;
 	const char *path;
@@ -207,7 +207,7 @@ static int by_name_find(struct by_name *b, const char *name, uint32_t *first)
 	return 0;
 }
 
-static int index_functions(struct file *t)
+static int index_functions(struct cut_file *t)
 {
 	const struct mz_functions *f = t->p->f;
 	int ret = by_name_init(&t->functions, f->n);
@@ -218,7 +218,7 @@ static int index_functions(struct file *t)
 }
 
 /* Objects are looked up by the text that other commands print for them. */
-static int index_objects(struct file *t)
+static int index_objects(struct cut_file *t)
 {
 	int ret = by_name_init(&t->objects, t->p->u->n_objects);
 	char id[320];
@@ -234,7 +234,7 @@ static int index_objects(struct file *t)
  * A heading is not required: a file of two columns is the function and its domain. Its columns
  * may also have the names that published cuts give them.
  */
-static bool is_head(struct file *t, char **cells, size_t n)
+static bool is_head(struct cut_file *t, char **cells, size_t n)
 {
 	static const char *const names[COLUMNS][2] = {
 		{"kind", "kind"}, {"name", "function"}, {"file", "file"}, {"domain", "cluster"}};
@@ -253,7 +253,7 @@ static bool is_head(struct file *t, char **cells, size_t n)
 	return false;
 }
 
-static const char *cell(const struct file *t, char **cells, enum column c)
+static const char *cell(const struct cut_file *t, char **cells, enum cut_column c)
 {
 	return t->at[c] < CELLS ? mz_csv_plain(cells[t->at[c]]) : "";
 }
@@ -262,7 +262,7 @@ static const char *cell(const struct file *t, char **cells, enum column c)
  * Without a file all functions of the name are meant. A name that the kernel does not have is
  * counted and reported: the usual reason is a cut of another version.
  */
-static int assign_function(struct file *t, const char *name, const char *file, uint32_t domain)
+static int assign_function(struct cut_file *t, const char *name, const char *file, uint32_t domain)
 {
 	bool found = false;
 	uint32_t i;
@@ -282,7 +282,7 @@ static int assign_function(struct file *t, const char *name, const char *file, u
 }
 
 /* Objects are open to the domain of functions of that name. */
-static int assign_object(struct file *t, const char *name, uint32_t domain)
+static int assign_object(struct cut_file *t, const char *name, uint32_t domain)
 {
 	uint32_t i;
 
@@ -297,7 +297,7 @@ static int assign_object(struct file *t, const char *name, uint32_t domain)
 }
 
 /* An object of another domain, and what may be done with it: letters r, w, f. */
-static int allow_access(struct file *t, const char *name, const char *ops, uint32_t domain)
+static int allow_access(struct cut_file *t, const char *name, const char *ops, uint32_t domain)
 {
 	struct mz_cut *c = t->c;
 	uint32_t i, at;
@@ -319,7 +319,7 @@ static int allow_access(struct file *t, const char *name, const char *ops, uint3
 	return 0;
 }
 
-static int assign(struct file *t, char **cells, size_t n)
+static int assign(struct cut_file *t, char **cells, size_t n)
 {
 	const char *name, *domain;
 	uint32_t d;
@@ -363,7 +363,7 @@ static size_t cells_of(const char *line, size_t len, char *room, char **cells)
 	return mz_csv_split(line, len, room, cells, CELLS);
 }
 
-static int read_lines(struct file *t, struct mz_input *in, char *room)
+static int read_lines(struct cut_file *t, struct mz_input *in, char *room)
 {
 	char *cells[CELLS];
 	const char *line;
@@ -394,7 +394,7 @@ static int read_lines(struct file *t, struct mz_input *in, char *room)
 }
 
 /* What the file does not name: functions share a domain; objects stay alone. */
-static int assign_rest(struct file *t)
+static int assign_rest(struct cut_file *t)
 {
 	struct mz_cut *c = t->c;
 	uint32_t d;
@@ -418,7 +418,7 @@ static int assign_rest(struct file *t)
 }
 
 /* Everything begins unassigned, so that what the file leaves out can be told from what it names. */
-static int prepare(struct file *t)
+static int prepare(struct cut_file *t)
 {
 	size_t functions = t->p->f->n ? t->p->f->n : 1, objects = t->p->u->n_objects;
 
@@ -438,7 +438,7 @@ static int prepare(struct file *t)
 int mz_cut_read(struct mz_cut *c, const struct mz_privilege *p, const char *path,
 		struct mz_error *err)
 {
-	struct file t = {.c = c, .p = p, .path = path, .err = err};
+	struct cut_file t = {.c = c, .p = p, .path = path, .err = err};
 	char *room = malloc(MZ_LINE_MAX + CELLS + 1);
 	struct mz_input in;
 	int ret;

@@ -12,17 +12,17 @@
 #define DEPTH_MAX 4096 /* frames of a stack */
 
 /* A program point: the stack's frames are known only at the end of the file. */
-struct point {
+struct program_point {
 	struct mz_heap_sum sum;
 	size_t frames; /* where they begin */
 	uint32_t depth;
 };
 
-struct job {
+struct dhat_import {
 	struct mz_profile *p;
 	struct mz_json_reader json;
 	struct mz_error *err;
-	struct mz_buf points;  /* struct point */
+	struct mz_buf points;  /* struct program_point */
 	struct mz_buf indexes; /* uint32_t: frames of the file */
 	struct mz_buf table;   /* uint64_t: frames of the profile */
 	uint64_t scale;	       /* of times */
@@ -30,7 +30,7 @@ struct job {
 	struct mz_heap_sum all; /* merged: of the whole */
 };
 
-static int wrong(struct job *j, const char *what)
+static int wrong(struct dhat_import *j, const char *what)
 {
 	uint64_t at = mz_input_tell(j->json.in);
 
@@ -39,7 +39,7 @@ static int wrong(struct job *j, const char *what)
 }
 
 /* DHAT writes integers only. A fraction here is another file, or a damaged one. */
-static int get_number(struct job *j, uint64_t *v)
+static int get_number(struct dhat_import *j, uint64_t *v)
 {
 	int piece = mz_json_read(&j->json, j->err);
 
@@ -73,7 +73,7 @@ static const struct {
 
 /* The table of frames comes after the points, so indexes are kept until it is known how many there
  * are. */
-static int get_frames(struct job *j, struct point *pt)
+static int get_frames(struct dhat_import *j, struct program_point *pt)
 {
 	int piece = mz_json_read(&j->json, j->err);
 
@@ -98,7 +98,7 @@ static int get_frames(struct job *j, struct point *pt)
 
 /* An array of n numbers, as `merge` writes them. */
 /* The last of them may be missing: more were added since. */
-static int get_numbers(struct job *j, uint64_t *v, size_t n, size_t least)
+static int get_numbers(struct dhat_import *j, uint64_t *v, size_t n, size_t least)
 {
 	int piece = mz_json_read(&j->json, j->err);
 
@@ -120,7 +120,7 @@ static int get_numbers(struct job *j, uint64_t *v, size_t n, size_t least)
 }
 
 /* All values, in the order of mz_profile_values. */
-static int get_all(struct job *j, struct mz_heap_sum *sum)
+static int get_all(struct dhat_import *j, struct mz_heap_sum *sum)
 {
 	uint64_t v[sizeof(*sum) / sizeof(uint64_t)];
 	int ret = get_numbers(j, v, mz_profile_nvalues, mz_profile_nvalues);
@@ -140,7 +140,7 @@ static void set_lost(struct mz_profile *p, const uint64_t by_cause[MZ_LOSSES])
 	}
 }
 
-static int get_merged(struct job *j)
+static int get_merged(struct dhat_import *j)
 {
 	enum { COUNT, KIND, HAS, CLOCK, EVENTS, LOST, N = LOST + MZ_LOSSES };
 	struct mz_profile *p = j->p;
@@ -160,7 +160,7 @@ static int get_merged(struct job *j)
 	return 0;
 }
 
-static int get_lost(struct job *j)
+static int get_lost(struct dhat_import *j)
 {
 	uint64_t v[MZ_LOSSES] = {0};
 	int ret = get_numbers(j, v, MZ_LOSSES, MZ_LOSS_SAMPLED);
@@ -170,7 +170,7 @@ static int get_lost(struct job *j)
 	return ret;
 }
 
-static int get_files_cut(struct job *j)
+static int get_files_cut(struct dhat_import *j)
 {
 	uint64_t files = 0;
 	int ret = get_number(j, &files);
@@ -180,7 +180,7 @@ static int get_files_cut(struct job *j)
 }
 
 /* Members that we do not know are skipped: later versions may add some. */
-static int get_member(struct job *j, struct point *pt)
+static int get_member(struct dhat_import *j, struct program_point *pt)
 {
 	const char *name = j->json.text.data;
 
@@ -199,14 +199,14 @@ static int get_member(struct job *j, struct point *pt)
 	return mz_json_skip(&j->json, MZ_JSON_KEY, j->err);
 }
 
-static int get_points(struct job *j)
+static int get_points(struct dhat_import *j)
 {
 	int piece = mz_json_read(&j->json, j->err);
 
 	if (piece >= 0 && piece != MZ_JSON_ARRAY)
 		return wrong(j, "pps should be an array");
 	while (piece >= 0 && (piece = mz_json_read(&j->json, j->err)) == MZ_JSON_OBJECT) {
-		struct point pt = {0};
+		struct program_point pt = {0};
 
 		while ((piece = mz_json_read(&j->json, j->err)) == MZ_JSON_KEY) {
 			int ret = get_member(j, &pt);
@@ -241,7 +241,7 @@ static bool cut_number(char *s, uint32_t *v)
 }
 
 /* "0x4AA1D9F: parse (json.c:332)", "... (json.rs:332:9)", "... (in /lib/libjson.so)" */
-static uint32_t make_frame(struct job *j, char *s, size_t len)
+static uint32_t make_frame(struct dhat_import *j, char *s, size_t len)
 {
 	struct mz_cursor c = {s, s + len};
 	char *name = s, *open, *file = NULL, *module = NULL;
@@ -272,7 +272,7 @@ static uint32_t make_frame(struct job *j, char *s, size_t len)
 	return mz_profile_frame(j->p, addr, *name ? name : "?", file, line, module);
 }
 
-static int get_table(struct job *j)
+static int get_table(struct dhat_import *j)
 {
 	int piece = mz_json_read(&j->json, j->err);
 
@@ -292,7 +292,7 @@ static int get_table(struct job *j)
 
 /* ---- all of it ---------------------------------------------------------- */
 
-static int get_text(struct job *j, char **to)
+static int get_text(struct dhat_import *j, char **to)
 {
 	int piece = mz_json_read(&j->json, j->err);
 
@@ -305,7 +305,7 @@ static int get_text(struct job *j, char **to)
 	return *to ? 0 : mz_fail_memory(j->err);
 }
 
-static int get_flag(struct job *j, bool *to)
+static int get_flag(struct dhat_import *j, bool *to)
 {
 	int piece = mz_json_read(&j->json, j->err);
 
@@ -316,7 +316,7 @@ static int get_flag(struct job *j, bool *to)
 }
 
 /* The unit decides the clock; everything that is no known unit is a time. */
-static int get_unit(struct job *j)
+static int get_unit(struct dhat_import *j)
 {
 	char *unit = NULL;
 	int ret = get_text(j, &unit);
@@ -332,7 +332,7 @@ static int get_unit(struct job *j)
 	return ret;
 }
 
-static int get_top(struct job *j)
+static int get_top(struct dhat_import *j)
 {
 	const char *name = j->json.text.data;
 	uint64_t version = 0;
@@ -382,14 +382,15 @@ static int get_top(struct job *j)
 	return mz_json_skip(&j->json, MZ_JSON_KEY, j->err);
 }
 
-static int make_sites(struct job *j)
+static int make_sites(struct dhat_import *j)
 {
-	size_t n = j->points.len / sizeof(struct point), known = j->table.len / sizeof(uint64_t);
+	size_t n = j->points.len / sizeof(struct program_point),
+	       known = j->table.len / sizeof(uint64_t);
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t frames[DEPTH_MAX];
 		struct mz_profile_site *s;
-		struct point pt;
+		struct program_point pt;
 
 		memcpy(&pt, j->points.data + i * sizeof(pt), sizeof(pt));
 		for (uint32_t k = 0; k < pt.depth; k++) {
@@ -416,7 +417,7 @@ static int make_sites(struct job *j)
 
 int mz_dhat_read(struct mz_profile *p, struct mz_input *in, struct mz_error *err)
 {
-	struct job j = {.p = p, .err = err, .scale = 1};
+	struct dhat_import j = {.p = p, .err = err, .scale = 1};
 	int piece, ret;
 
 	p->source = "dhat";

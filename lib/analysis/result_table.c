@@ -58,7 +58,7 @@ const char *mz_result_get(const struct mz_result_table *a, size_t row, size_t co
 	return s ? s : "";
 }
 
-struct order {
+struct column_order {
 	const struct mz_result_table *a;
 	size_t column;
 };
@@ -68,7 +68,7 @@ struct order {
 static int compare(const void *x, const void *y, void *arg)
 {
 	const union mz_result_cell *p = x, *q = y;
-	const struct order *o = arg;
+	const struct column_order *o = arg;
 	const struct mz_result_table *a = o->a;
 
 	if (p[o->column].number != q[o->column].number)
@@ -88,7 +88,7 @@ static int compare(const void *x, const void *y, void *arg)
 
 void mz_result_sort(struct mz_result_table *a, size_t column)
 {
-	struct order o = {a, column};
+	struct column_order o = {a, column};
 
 	/* shares are not negative, so that their bits are in the order of their values */
 	if (a->rows > 1 && !a->failed)

@@ -18,7 +18,7 @@
 #include "symbols/types.h"
 
 /* What the parts of the file are made from; the image and the types may be missing. */
-struct job {
+struct cpm_export {
 	const struct mz_privilege *p;
 	const struct mz_cut *c;
 	const struct mz_image *im;
@@ -28,7 +28,7 @@ struct job {
 	struct mz_buf b;
 };
 
-static void string(struct job *j, const char *s)
+static void string(struct cpm_export *j, const char *s)
 {
 	struct mz_json w = {.out = &j->b, .flat = true, .depth = 1};
 
@@ -38,7 +38,7 @@ static void string(struct job *j, const char *s)
 /* ---- names -------------------------------------------------------------------------------- */
 
 /* An allocation site is identified by its file and line, or else by its address. */
-static void object_text(const struct job *j, uint32_t i, char *buf, size_t size)
+static void object_text(const struct cpm_export *j, uint32_t i, char *buf, size_t size)
 {
 	const struct mz_union_object *o = &j->p->u->objects[i];
 	const char *name = mz_union_string(j->p->u, o->name);
@@ -69,7 +69,7 @@ static void object_text(const struct job *j, uint32_t i, char *buf, size_t size)
 /* ---- domains of objects ------------------------------------------------------------------- */
 
 /* The objects of an owner form one domain; each object without an owner is a domain of its own. */
-static int find_domains(struct job *j)
+static int find_domains(struct cpm_export *j)
 {
 	size_t n = j->p->u->n_objects;
 
@@ -114,7 +114,7 @@ struct ids {
 
 /* An id is written in one domain only, the first that has it: the format has no objects that belong
  * to two. */
-static void put_id(struct job *j, struct ids *t, const char *text, uint64_t size)
+static void put_id(struct cpm_export *j, struct ids *t, const char *text, uint64_t size)
 {
 	size_t before = t->all->count;
 	uint32_t id = mz_bytes_index_put(t->all, text, strlen(text));
@@ -137,7 +137,7 @@ static void put_id(struct job *j, struct ids *t, const char *text, uint64_t size
 }
 
 /* The structure of a site's objects; MZ_TYPES_NONE: not known. */
-static uint32_t type_of(const struct job *j, const struct mz_union_object *o)
+static uint32_t type_of(const struct cpm_export *j, const struct mz_union_object *o)
 {
 	uint32_t f = mz_functions_find(j->p->f, o->id);
 	struct mz_types_query q = {
@@ -157,7 +157,8 @@ static uint32_t type_of(const struct job *j, const struct mz_union_object *o)
 
 /* A member gets the same share of the class's bytes as of the structure's. Bytes of no member
  * (padding, rounding) stay with the object itself. */
-static bool put_members(struct job *j, struct ids *t, const struct mz_union_object *o, char *text)
+static bool put_members(struct cpm_export *j, struct ids *t, const struct mz_union_object *o,
+			char *text)
 {
 	uint32_t type = type_of(j, o);
 	uint64_t whole = type == MZ_TYPES_NONE ? 0 : mz_types_size(j->types, type), left = o->size;
@@ -192,7 +193,7 @@ static bool put_members(struct job *j, struct ids *t, const struct mz_union_obje
  * Members are written instead of their object where its structure is known, so that a policy can
  * tell them apart.
  */
-static void put_objects(struct job *j, const uint32_t *members, size_t n,
+static void put_objects(struct cpm_export *j, const uint32_t *members, size_t n,
 			struct mz_bytes_index *all)
 {
 	struct ids t = {.all = all};
@@ -214,7 +215,7 @@ static void put_objects(struct job *j, const uint32_t *members, size_t n,
 	free(t.sizes);
 }
 
-static int put_object_map(struct job *j)
+static int put_object_map(struct cpm_export *j)
 {
 	struct mz_bytes_index ids = {0};
 	size_t *at;
@@ -238,7 +239,7 @@ static int put_object_map(struct job *j)
 /* ---- domains of functions ------------------------------------------------------------------ */
 
 /* Values that the table of functions lacks are left out: 0 would be a claim. */
-static void put_instructions(struct job *j, const uint64_t ops[MZ_CODE_OPS])
+static void put_instructions(struct cpm_export *j, const uint64_t ops[MZ_CODE_OPS])
 {
 	static const char *const names[] = {"read", "write", "call", "return"};
 
@@ -247,7 +248,7 @@ static void put_instructions(struct job *j, const uint64_t ops[MZ_CODE_OPS])
 			mz_buf_printf(&j->b, ", %s_instructions: %" PRIu64, names[op], ops[op]);
 }
 
-static int put_subject_map(struct job *j)
+static int put_subject_map(struct cpm_export *j)
 {
 	const struct mz_functions *f = j->p->f;
 	size_t *at;
@@ -296,14 +297,14 @@ struct link {
 	uint64_t count;
 };
 
-struct links {
+struct link_table {
 	struct mz_pair_index index;
 	struct link *links;
 	size_t cap;
 	bool failed;
 };
 
-static void add_link(struct links *l, uint32_t from, uint32_t to, uint64_t count)
+static void add_link(struct link_table *l, uint32_t from, uint32_t to, uint64_t count)
 {
 	uint32_t id = count ? mz_pair_index_put(&l->index, from, to) : 0;
 
@@ -332,7 +333,7 @@ enum { READ, WRITE, CALL, RETURN, KINDS };
  * Returns are privileges of their own in this format: from the domain that was called back to the
  * caller's, if the function has an instruction that returns.
  */
-static void add_links(struct job *j, struct links l[KINDS])
+static void add_links(struct cpm_export *j, struct link_table l[KINDS])
 {
 	const struct mz_privilege *p = j->p;
 
@@ -365,7 +366,7 @@ static void add_links(struct job *j, struct links l[KINDS])
 }
 
 /* The links of a domain: its targets, and their counts. */
-static void put_links(struct job *j, const struct links *l, size_t *at, uint32_t d,
+static void put_links(struct cpm_export *j, const struct link_table *l, size_t *at, uint32_t d,
 		      const char *name, const char *counts)
 {
 	size_t from = *at;
@@ -383,7 +384,8 @@ static void put_links(struct job *j, const struct links *l, size_t *at, uint32_t
 
 /* A list that is left out means that everything is allowed. It is therefore left out only where
  * nothing is known. */
-static void put_principal(struct job *j, struct links l[KINDS], size_t at[KINDS], uint32_t d)
+static void put_principal(struct cpm_export *j, struct link_table l[KINDS], size_t at[KINDS],
+			  uint32_t d)
 {
 	static const char *const data[] = {"can_read", "can_write"};
 
@@ -407,9 +409,9 @@ static void put_principal(struct job *j, struct links l[KINDS], size_t at[KINDS]
 	mz_buf_str(&j->b, "}\n");
 }
 
-static int put_privileges(struct job *j)
+static int put_privileges(struct cpm_export *j)
 {
-	struct links l[KINDS] = {0};
+	struct link_table l[KINDS] = {0};
 	size_t at[KINDS] = {0};
 	bool *used = calloc(j->c->n ? j->c->n : 1, sizeof(*used)), failed = !used;
 
@@ -432,7 +434,7 @@ static int put_privileges(struct job *j)
 int mz_export_cpm(const struct mz_privilege *p, const struct mz_cut *c, const struct mz_image *im,
 		  struct mz_types *types, struct mz_output *out, struct mz_error *err)
 {
-	struct job j = {.p = p, .c = c, .im = im, .types = types};
+	struct cpm_export j = {.p = p, .c = c, .im = im, .types = types};
 	int ret = find_domains(&j);
 
 	mz_buf_str(&j.b, "# CPM interchange format 1.4\n");

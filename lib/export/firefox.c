@@ -16,7 +16,7 @@
 #define VERSION 46
 
 /* Stacks as a tree, which all threads share: a node is a frame and its caller. */
-struct tree {
+struct stack_nodes {
 	struct mz_tables *strings; /* number - 1 is the index */
 	struct mz_tables *nodes;   /* as lists: node of the caller or 0, frame */
 	uint32_t *leaf;		   /* of each site */
@@ -39,14 +39,14 @@ static void nulls(struct mz_json *j, const char *key, size_t n)
 }
 
 /* Every text was interned by grow_tree(), so this finds it and cannot fail. */
-static uint32_t index_of(struct tree *t, const char *s)
+static uint32_t index_of(struct stack_nodes *t, const char *s)
 {
 	return mz_tables_string(t->strings, s, strlen(s)) - 1;
 }
 
 /* The viewer wants stacks as a tree of (caller, frame). A node is interned as a stack of these
  * two numbers, so that common callers become one node. */
-static bool grow_tree(struct tree *t, const struct mz_profile *p)
+static bool grow_tree(struct stack_nodes *t, const struct mz_profile *p)
 {
 	t->leaf = calloc(p->nsites ? p->nsites : 1, sizeof(*t->leaf));
 	if (!t->leaf)
@@ -104,7 +104,7 @@ static void all_none(struct mz_json *j, const char *key, uint32_t n)
 
 /* The viewer groups by function and shows frames. There is one function for each frame, with the
  * same number, so that no third table is needed. */
-static void put_functions(struct mz_json *j, const struct mz_profile *p, struct tree *t)
+static void put_functions(struct mz_json *j, const struct mz_profile *p, struct stack_nodes *t)
 {
 	uint32_t n = mz_profile_frames(p);
 
@@ -159,7 +159,7 @@ static void put_frames(struct mz_json *j, const struct mz_profile *p)
 }
 
 /* Node numbers begin with 1 here and with 0 in the file; no caller is null. */
-static void put_stacks(struct mz_json *j, const struct tree *t)
+static void put_stacks(struct mz_json *j, const struct stack_nodes *t)
 {
 	uint32_t n = mz_tables_stacks(t->nodes);
 	size_t two;
@@ -183,7 +183,7 @@ static void put_stacks(struct mz_json *j, const struct tree *t)
 }
 
 /* One sample per stack; the times only give the order. */
-static void put_samples(struct mz_json *j, const struct mz_profile *p, const struct tree *t,
+static void put_samples(struct mz_json *j, const struct mz_profile *p, const struct stack_nodes *t,
 			const struct mz_profile_value *v)
 {
 	uint64_t n = 0;
@@ -222,7 +222,7 @@ static void put_empty(struct mz_json *j, const char *key, const char *const *col
 
 /* One thread per view is the only way to show several weights of the same stacks in this
  * viewer. */
-static void put_thread(struct mz_json *j, const struct mz_profile *p, struct tree *t,
+static void put_thread(struct mz_json *j, const struct mz_profile *p, struct stack_nodes *t,
 		       const struct mz_profile_value *v, size_t number)
 {
 	static const char *const markers[] = {"category", "data",      "endTime", "name",
@@ -298,7 +298,7 @@ int mz_export_firefox(const struct mz_profile *p, const struct mz_export_options
 {
 	const struct mz_profile_value *views[MZ_EXPORT_VIEWS];
 	size_t n = mz_export_views(p, views, MZ_EXPORT_VIEWS);
-	struct tree t = {.strings = mz_tables_new(), .nodes = mz_tables_new()};
+	struct stack_nodes t = {.strings = mz_tables_new(), .nodes = mz_tables_new()};
 	struct mz_buf b = {0};
 	struct mz_json j = {.out = &b, .flat = true};
 

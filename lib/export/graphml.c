@@ -55,13 +55,13 @@ struct sums {
 
 /* The second half of a key says what the link leads to: an object has its number in the lower half,
  * plus 1 so that it is not 0, and a domain in the upper half. */
-struct links {
+struct domain_links {
 	struct mz_pair_index index; /* domain, object + 1 or domain << 32 */
 	struct sums *sums;
 	size_t cap;
 };
 
-static struct sums *link(struct links *l, uint32_t from, uint64_t to)
+static struct sums *link(struct domain_links *l, uint32_t from, uint64_t to)
 {
 	uint32_t id = mz_pair_index_put(&l->index, from, to);
 
@@ -75,7 +75,7 @@ static struct sums *link(struct links *l, uint32_t from, uint64_t to)
  * Domains are linked to the objects that they touch and to the domains that they call. Code in no
  * known function has no domain and is left out, as in the figures of the cut.
  */
-static bool add_links(struct links *l, const struct mz_privilege *p, const struct mz_cut *c)
+static bool add_links(struct domain_links *l, const struct mz_privilege *p, const struct mz_cut *c)
 {
 	struct sums *s;
 
@@ -103,7 +103,7 @@ static bool add_links(struct links *l, const struct mz_privilege *p, const struc
 }
 
 /* The order is that in which the pairs were met, so the same union gives the same file. */
-static void put_edges(struct mz_buf *b, const struct links *l)
+static void put_edges(struct mz_buf *b, const struct domain_links *l)
 {
 	for (size_t i = 0; i < l->index.count; i++) {
 		uint64_t to = l->index.keys[i].b;
@@ -145,7 +145,7 @@ int mz_export_graphml(const struct mz_privilege *p, const struct mz_cut *c, stru
 		      struct mz_error *err)
 {
 	struct mz_buf b = {0};
-	struct links l = {0};
+	struct domain_links l = {0};
 	bool ok = add_links(&l, p, c);
 
 	put_head(&b);

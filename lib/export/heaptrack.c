@@ -23,19 +23,19 @@
 #include "trace/sampled.h"
 
 /* A live block. */
-struct block {
+struct live_block {
 	uint64_t object;
 	uint32_t sort; /* from 1 on */
 };
 
-struct job {
+struct heaptrack_export {
 	struct mz_events *s;
 	struct mz_output *out;
 	struct mz_error *err;
 	struct mz_buf line;
 	struct mz_tables *strings;
 	struct mz_tables *lists[3]; /* numbers of instructions, stacks, sorts: see below */
-	struct mz_u64_table live;   /* struct block */
+	struct mz_u64_table live;   /* struct live_block */
 	uint64_t ms, first;
 	bool timed;
 };
@@ -43,7 +43,8 @@ struct job {
 enum { INSTRUCTIONS, STACKS, SORTS };
 
 /* The number of a list, from 1 on; fresh: the list is new. 0 = no memory. */
-static uint32_t number_of(struct job *j, int which, const uint64_t *list, size_t n, bool *fresh)
+static uint32_t number_of(struct heaptrack_export *j, int which, const uint64_t *list, size_t n,
+			  bool *fresh)
 {
 	uint32_t known = mz_tables_stacks(j->lists[which]);
 	uint32_t id = mz_tables_stack(j->lists[which], list, n);
@@ -53,7 +54,7 @@ static uint32_t number_of(struct job *j, int which, const uint64_t *list, size_t
 }
 
 /* A line break inside a name would be read as the next record. */
-static uint32_t put_string(struct job *j, const char *s)
+static uint32_t put_string(struct heaptrack_export *j, const char *s)
 {
 	uint32_t known, id;
 	size_t start;
@@ -78,7 +79,7 @@ static uint32_t put_string(struct job *j, const char *s)
 
 /* Everything that a record refers to must precede it, so strings are written first and the record
  * is put together from their numbers. */
-static uint32_t put_instruction(struct job *j, uint64_t ip)
+static uint32_t put_instruction(struct heaptrack_export *j, uint64_t ip)
 {
 	struct mz_place_name n[MZ_EVENTS_INLINED];
 	uint32_t id, module, strings[MZ_EVENTS_INLINED][2];
@@ -107,7 +108,7 @@ static uint32_t put_instruction(struct job *j, uint64_t ip)
 }
 
 /* The outermost frame first; each stack is the one below it and an instruction. */
-static uint32_t put_stack(struct job *j, uint32_t site)
+static uint32_t put_stack(struct heaptrack_export *j, uint32_t site)
 {
 	size_t depth;
 	const uint64_t *ips = mz_events_stack(j->s, site, &depth);
@@ -137,7 +138,7 @@ static uint32_t put_stack(struct job *j, uint32_t site)
 }
 
 /* Sites are many and stacks few: the site's number is part of the sort's key. */
-static uint32_t put_sort(struct job *j, const struct mz_event *ev)
+static uint32_t put_sort(struct heaptrack_export *j, const struct mz_event *ev)
 {
 	uint64_t key[2] = {ev->size, ev->site};
 	bool fresh;
@@ -153,10 +154,10 @@ static uint32_t put_sort(struct job *j, const struct mz_event *ev)
 }
 
 /* heaptrack frees by sort, we by block: the live table remembers which sort a block is of. */
-static int put_birth(struct job *j, const struct mz_event *ev)
+static int put_birth(struct heaptrack_export *j, const struct mz_event *ev)
 {
 	uint32_t sort = put_sort(j, ev);
-	struct block *b;
+	struct live_block *b;
 	bool fresh;
 
 	b = sort ? mz_u64_table_insert(&j->live, ev->object, sizeof(*b), &fresh) : NULL;
@@ -168,9 +169,9 @@ static int put_birth(struct job *j, const struct mz_event *ev)
 }
 
 /* The free of a block from before the recording has nothing to refer to. */
-static void put_death(struct job *j, uint64_t object)
+static void put_death(struct heaptrack_export *j, uint64_t object)
 {
-	struct block *b = object ? mz_u64_table_find(&j->live, object, sizeof(*b)) : NULL;
+	struct live_block *b = object ? mz_u64_table_find(&j->live, object, sizeof(*b)) : NULL;
 
 	if (b) {
 		mz_buf_printf(&j->line, "- %x\n", b->sort - 1);
@@ -180,7 +181,7 @@ static void put_death(struct job *j, uint64_t object)
 
 /* Milliseconds from the start, only when they change. Without a clock there is no timeline at all:
  * an invented one would be shown as real. */
-static void put_time(struct job *j, const struct mz_event *ev)
+static void put_time(struct heaptrack_export *j, const struct mz_event *ev)
 {
 	uint64_t ms;
 
@@ -197,7 +198,7 @@ static void put_time(struct job *j, const struct mz_event *ev)
 }
 
 /* A realloc is a death and a birth. One that failed leaves the old block alone. */
-static int put_event(struct job *j, const struct mz_event *ev)
+static int put_event(struct heaptrack_export *j, const struct mz_event *ev)
 {
 	int ret = 0;
 
@@ -218,7 +219,7 @@ static int put_event(struct job *j, const struct mz_event *ev)
 
 /* The version of heaptrack that the file claims decides how it is parsed; the number of pages is
  * unknown. */
-static int put_head(struct job *j)
+static int put_head(struct heaptrack_export *j)
 {
 	const char *command = mz_events_text(j->s, "command");
 
@@ -232,9 +233,9 @@ static int put_head(struct job *j)
 
 static int put_all(struct mz_events *s, struct mz_output *out, struct mz_error *err)
 {
-	struct job j = {.s = s, .out = out, .err = err, .strings = mz_tables_new()};
+	struct heaptrack_export j = {.s = s, .out = out, .err = err, .strings = mz_tables_new()};
 	struct mz_event ev;
-	int ret = mz_u64_table_init(&j.live, sizeof(struct block));
+	int ret = mz_u64_table_init(&j.live, sizeof(struct live_block));
 
 	for (int i = 0; i < 3; i++) {
 		j.lists[i] = mz_tables_new();

@@ -20,7 +20,7 @@ struct node {
 	uint64_t bytes;
 };
 
-struct tree {
+struct peak_tree {
 	struct node *nodes;
 	size_t n, cap;
 	struct mz_pair_index children; /* parent and frame -> node - 1: all but the root are one */
@@ -28,7 +28,7 @@ struct tree {
 };
 
 /* Node 0 is the root, so 0 can stand for "none" in links and for failure here. */
-static uint32_t new_node(struct tree *t, uint32_t frame)
+static uint32_t new_node(struct peak_tree *t, uint32_t frame)
 {
 	if (t->n == t->cap) {
 		size_t cap = t->cap ? 2 * t->cap : 256;
@@ -46,7 +46,7 @@ static uint32_t new_node(struct tree *t, uint32_t frame)
 }
 
 /* A file may have as many callers of one frame as it likes, so they are not searched one by one. */
-static uint32_t child_of(struct tree *t, uint32_t parent, uint32_t frame)
+static uint32_t child_of(struct peak_tree *t, uint32_t parent, uint32_t frame)
 {
 	uint32_t number = mz_pair_index_put(&t->children, parent, frame), i;
 
@@ -64,8 +64,8 @@ static uint32_t child_of(struct tree *t, uint32_t parent, uint32_t frame)
 
 /* The tree grows from the allocating function outwards, which is the order in which massif shows
  * callers. */
-static void add_stack(struct tree *t, const struct mz_profile *p, const struct mz_profile_site *s,
-		      uint64_t bytes)
+static void add_stack(struct peak_tree *t, const struct mz_profile *p,
+		      const struct mz_profile_site *s, uint64_t bytes)
 {
 	size_t depth;
 	const uint64_t *frames = mz_profile_stack(p, s, &depth);
@@ -120,11 +120,11 @@ static void put_place(struct mz_buf *b, const struct mz_frame *f)
 	}
 }
 
-static void put_node(struct mz_buf *b, const struct mz_profile *p, struct tree *t, uint32_t at,
+static void put_node(struct mz_buf *b, const struct mz_profile *p, struct peak_tree *t, uint32_t at,
 		     int indent);
 
 /* Many small callers become one line, as massif itself does; their bytes are still in the sum. */
-static void put_children(struct mz_buf *b, const struct mz_profile *p, struct tree *t,
+static void put_children(struct mz_buf *b, const struct mz_profile *p, struct peak_tree *t,
 			 const uint32_t *kids, size_t shown, size_t n, int indent)
 {
 	uint64_t rest = 0;
@@ -142,7 +142,7 @@ static void put_children(struct mz_buf *b, const struct mz_profile *p, struct tr
 }
 
 /* The recursion is as deep as a stack; readers limit the depth of stacks. */
-static void put_node(struct mz_buf *b, const struct mz_profile *p, struct tree *t, uint32_t at,
+static void put_node(struct mz_buf *b, const struct mz_profile *p, struct peak_tree *t, uint32_t at,
 		     int indent)
 {
 	uint64_t least = (uint64_t)((double)t->nodes[0].bytes * THRESHOLD);
@@ -180,7 +180,7 @@ static void put_node(struct mz_buf *b, const struct mz_profile *p, struct tree *
 static void put_tree(struct mz_buf *b, const struct mz_profile *p)
 {
 	const struct mz_profile_value *v = mz_export_usual(p);
-	struct tree t = {0};
+	struct peak_tree t = {0};
 
 	new_node(&t, 0);
 	for (size_t i = 0; i < p->nsites && !t.failed; i++)

@@ -37,7 +37,7 @@ enum { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
 enum { FUNCTION_NAME = 1, FUNCTION_SYSTEM_NAME = 2, FUNCTION_FILE = 3 };
 enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
 
-struct job {
+struct otlp_export {
 	const struct mz_profile *p;
 	const struct mz_export_options *o;
 	struct mz_export_names n;
@@ -45,7 +45,7 @@ struct job {
 };
 
 /* Locations of one function share its entry. */
-static void put_location(struct job *j, uint32_t frame)
+static void put_location(struct otlp_export *j, uint32_t frame)
 {
 	struct mz_frame f = mz_profile_get_frame(j->p, frame);
 
@@ -58,13 +58,13 @@ static void put_location(struct job *j, uint32_t frame)
 }
 
 /* Each table begins with an element without fields. */
-static void put_zero(struct job *j, unsigned table)
+static void put_zero(struct otlp_export *j, unsigned table)
 {
 	mz_proto_message(&j->table, table, &j->part);
 }
 
 /* Stacks are stored with the innermost frame first, which is the order that the protocol wants. */
-static void put_stacks(struct job *j)
+static void put_stacks(struct otlp_export *j)
 {
 	put_zero(j, TABLE_STACK);
 	for (size_t i = 0; i < j->p->nsites; i++) {
@@ -78,7 +78,7 @@ static void put_stacks(struct job *j)
 	}
 }
 
-static void put_functions(struct job *j)
+static void put_functions(struct otlp_export *j)
 {
 	put_zero(j, TABLE_FUNCTION);
 	for (uint32_t i = 1; i <= mz_tables_stacks(j->n.functions); i++) {
@@ -108,7 +108,7 @@ static void put_fixed64(struct mz_buf *b, unsigned field, uint64_t v)
 }
 
 /* The identity of a profile follows from its samples: a profile that is sent twice keeps it. */
-static void put_id(struct job *j, size_t type)
+static void put_id(struct otlp_export *j, size_t type)
 {
 	unsigned char sum[32];
 	struct mz_sha256 s;
@@ -126,7 +126,7 @@ static void put_id(struct job *j, size_t type)
  * A profile has one type of value in this version of the protocol, so each value is a profile.
  * Samples of 0 are left out; a value that the recording lacks has no profile at all.
  */
-static void put_profile(struct job *j, size_t type)
+static void put_profile(struct otlp_export *j, size_t type)
 {
 	const struct mz_profile_value *v = mz_profile_find_value(mz_export_values[type].value);
 
@@ -154,7 +154,8 @@ static void put_profile(struct job *j, size_t type)
 }
 
 /* The names are those of OpenTelemetry's semantic conventions, by which collectors group. */
-static void put_attribute(struct job *j, struct mz_buf *to, const char *key, const char *value)
+static void put_attribute(struct otlp_export *j, struct mz_buf *to, const char *key,
+			  const char *value)
 {
 	struct mz_buf any = {0};
 
@@ -171,7 +172,7 @@ static void put_attribute(struct job *j, struct mz_buf *to, const char *key, con
  * Strings come last: every other part adds some. Tables that are not used still need their empty
  * element.
  */
-static void put_all(struct job *j)
+static void put_all(struct otlp_export *j)
 {
 	struct mz_buf resource = {0}, scopes = {0};
 
@@ -203,7 +204,7 @@ static void put_all(struct job *j)
 int mz_export_otlp(const struct mz_profile *p, const struct mz_export_options *o,
 		   struct mz_output *out, struct mz_error *err)
 {
-	struct job j = {.p = p, .o = o};
+	struct otlp_export j = {.p = p, .o = o};
 	int ret;
 
 	mz_export_names_init(&j.n);

@@ -33,7 +33,7 @@ enum { UTF8 = 0, UINT_64 = 14 };
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
 enum { CODEC_ZSTD = 6 };
 
-struct column {
+struct parquet_column {
 	struct mz_buf values; /* numbers; of text: numbers of the dictionary, 4 bytes each */
 	struct mz_buf known;  /* one bit per row, if the column is optional */
 	size_t nknown;	      /* values */
@@ -44,7 +44,7 @@ struct column {
 };
 
 struct row_group {
-	struct column col[MZ_COLUMNS_MAX];
+	struct parquet_column col[MZ_COLUMNS_MAX];
 	size_t rows;
 	size_t text; /* bytes of dictionaries */
 };
@@ -130,7 +130,7 @@ static int begin_group(struct mz_parquet_table *t, struct mz_error *err)
 {
 	t->g->rows = t->g->text = 0;
 	for (size_t i = 0; i < t->n; i++) {
-		struct column *c = &t->g->col[i];
+		struct parquet_column *c = &t->g->col[i];
 
 		c->values.len = c->known.len = c->plain.len = 0;
 		c->nknown = 0;
@@ -163,7 +163,7 @@ static int parquet_begin(void *state, const char *name, const struct mz_column *
 }
 
 /* The number of a text in the dictionary, from 1; 0: no memory. */
-static uint32_t number_text(struct mz_parquet_table *t, struct column *c,
+static uint32_t number_text(struct mz_parquet_table *t, struct parquet_column *c,
 			    const struct mz_cell *cell)
 {
 	uint32_t before = mz_tables_strings(c->dictionary), id;
@@ -184,7 +184,8 @@ static uint32_t number_text(struct mz_parquet_table *t, struct column *c,
 
 /* Call sites and functions repeat in nearly every row; a text is stored once per group, and rows
  * hold its number. A text that the group has already is not looked up again. False: no memory. */
-static bool add_text(struct mz_parquet_table *t, struct column *c, const struct mz_cell *cell)
+static bool add_text(struct mz_parquet_table *t, struct parquet_column *c,
+		     const struct mz_cell *cell)
 {
 	uint32_t id = cell->same && cell->same < c->told_cap ? c->told[cell->same] : 0;
 
@@ -203,7 +204,7 @@ static bool add_text(struct mz_parquet_table *t, struct column *c, const struct 
 
 /* Make room for all values of the group, so that no row has to check it. The many columns without
  * values need none. */
-static bool values_room(struct column *c, bool text)
+static bool values_room(struct parquet_column *c, bool text)
 {
 	return c->nknown || mz_buf_room(&c->values, GROUP_ROWS * (text ? 4 : 8));
 }
@@ -218,7 +219,7 @@ static int parquet_row(void *state, int table, const struct mz_cell *cells, stru
 
 	(void)table;
 	for (size_t i = 0; i < t->n; i++) {
-		struct column *c = &g->col[i];
+		struct parquet_column *c = &g->col[i];
 		bool text = t->columns[i].type == MZ_CELL_TEXT;
 
 		if (!cells[i].known)
@@ -278,7 +279,7 @@ static int put_page(struct mz_parquet_table *t, int type, size_t values, int enc
 }
 
 /* Which rows have a value: one run if all or none have one, else bit by bit. */
-static void put_known(struct mz_parquet_table *t, const struct column *c)
+static void put_known(struct mz_parquet_table *t, const struct parquet_column *c)
 {
 	size_t rows = t->full->rows;
 	struct mz_buf levels = {0};
@@ -299,7 +300,7 @@ static void put_known(struct mz_parquet_table *t, const struct column *c)
 }
 
 /* Numbers of the dictionary, each in as many bits as the largest needs. */
-static void put_indexes(struct mz_parquet_table *t, const struct column *c)
+static void put_indexes(struct mz_parquet_table *t, const struct parquet_column *c)
 {
 	uint32_t most = mz_tables_strings(c->dictionary);
 	unsigned width = most > 1 ? 32 - (unsigned)__builtin_clz(most - 1) : 1, bits = 0;
@@ -332,7 +333,7 @@ static int put_column(struct mz_parquet_table *t, size_t i, struct mz_thrift *me
 		      struct mz_error *err)
 {
 	const struct mz_column *def = &t->columns[i];
-	const struct column *c = &t->full->col[i];
+	const struct parquet_column *c = &t->full->col[i];
 	bool text = def->type == MZ_CELL_TEXT;
 	uint64_t start = t->at, data, total = 0;
 	int ret = 0;

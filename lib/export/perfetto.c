@@ -62,7 +62,7 @@ struct counter {
 	uint64_t most, last; /* since then */
 };
 
-struct job {
+struct perfetto_export {
 	struct mz_events *s;
 	struct mz_output *out;
 	struct mz_error *err;
@@ -75,7 +75,7 @@ struct job {
 /* ---- packets ------------------------------------------------------------ */
 
 /* Write the packet in j->packet, with the fields that every packet has. */
-static int put_packet(struct job *j)
+static int put_packet(struct perfetto_export *j)
 {
 	struct mz_buf b = {0};
 
@@ -86,7 +86,7 @@ static int put_packet(struct job *j)
 
 /* A track belongs to the process, so that the viewer shows all of them under its name. The first
  * packet declares that nothing precedes it; readers ignore a sequence that begins without that. */
-static int put_track(struct job *j, uint64_t uuid, const char *name, uint64_t unit)
+static int put_track(struct perfetto_export *j, uint64_t uuid, const char *name, uint64_t unit)
 {
 	mz_proto_u64(&j->part, TRACK_UUID, uuid);
 	mz_proto_string(&j->part, TRACK_NAME, name);
@@ -106,20 +106,20 @@ static int put_track(struct job *j, uint64_t uuid, const char *name, uint64_t un
 	return put_packet(j);
 }
 
-static void begin_event(struct job *j, uint64_t time, uint64_t type, uint64_t track)
+static void begin_event(struct perfetto_export *j, uint64_t time, uint64_t type, uint64_t track)
 {
 	mz_proto_u64(&j->packet, PACKET_TIMESTAMP, time);
 	mz_proto_u64(&j->part, EVENT_TYPE, type);
 	mz_proto_u64(&j->part, EVENT_TRACK, track);
 }
 
-static int end_event(struct job *j)
+static int end_event(struct perfetto_export *j)
 {
 	mz_proto_message(&j->packet, PACKET_TRACK_EVENT, &j->part);
 	return put_packet(j);
 }
 
-static int put_value(struct job *j, uint64_t track, uint64_t value)
+static int put_value(struct perfetto_export *j, uint64_t track, uint64_t value)
 {
 	begin_event(j, j->moment, TYPE_COUNTER, track);
 	mz_proto_u64(&j->part, EVENT_COUNTER, value);
@@ -128,7 +128,7 @@ static int put_value(struct job *j, uint64_t track, uint64_t value)
 
 /* A counter holds its value until the next one, so only changes are written: of a moment its
  * greatest value, which may be the peak of all, and its last one. */
-static int put_counter(struct job *j, uint64_t track, struct counter *c)
+static int put_counter(struct perfetto_export *j, uint64_t track, struct counter *c)
 {
 	int ret = 0;
 
@@ -140,7 +140,7 @@ static int put_counter(struct job *j, uint64_t track, struct counter *c)
 	return ret;
 }
 
-static int put_moment(struct job *j)
+static int put_moment(struct perfetto_export *j)
 {
 	int ret = put_counter(j, UUID_BYTES, &j->bytes);
 
@@ -154,14 +154,14 @@ static void count(struct counter *c, uint64_t value)
 }
 
 /* Losses and marks are instants on a track of their own: visible where the curves are wrong. */
-static int put_note(struct job *j, uint64_t time, const char *text)
+static int put_note(struct perfetto_export *j, uint64_t time, const char *text)
 {
 	begin_event(j, time, TYPE_INSTANT, UUID_NOTES);
 	mz_proto_string(&j->part, EVENT_NAME, text);
 	return end_event(j);
 }
 
-static int put_tracks(struct job *j)
+static int put_tracks(struct perfetto_export *j)
 {
 	const char *command = mz_events_text(j->s, "command");
 	int ret = put_track(j, UUID_PROCESS, command ? command : "memorizer", 0);
@@ -176,7 +176,7 @@ static int put_tracks(struct job *j)
 /* Called with the usage after each event. */
 static int watch(void *arg, const struct mz_event *ev, const struct mz_usage *u)
 {
-	struct job *j = arg;
+	struct perfetto_export *j = arg;
 	int ret = u->now == j->moment ? 0 : put_moment(j);
 
 	j->moment = u->now;
@@ -200,7 +200,8 @@ static int watch(void *arg, const struct mz_event *ev, const struct mz_usage *u)
 /* ---- the heap profile --------------------------------------------------- */
 
 /* Strings are numbered in the order of the frames: name 2 * i, module 2 * i + 1. */
-static void put_frame(struct job *j, struct mz_buf *profile, const struct mz_profile *p, uint32_t i)
+static void put_frame(struct perfetto_export *j, struct mz_buf *profile, const struct mz_profile *p,
+		      uint32_t i)
 {
 	struct mz_frame f = mz_profile_get_frame(p, i);
 
@@ -221,8 +222,8 @@ static void put_frame(struct job *j, struct mz_buf *profile, const struct mz_pro
 }
 
 /* Frames from the outermost to the innermost, as the format wants them. */
-static void put_callstack(struct job *j, struct mz_buf *profile, const struct mz_profile *p,
-			  size_t i)
+static void put_callstack(struct perfetto_export *j, struct mz_buf *profile,
+			  const struct mz_profile *p, size_t i)
 {
 	size_t depth;
 	const uint64_t *frames = mz_profile_stack(p, &p->sites[i], &depth);
@@ -234,7 +235,7 @@ static void put_callstack(struct job *j, struct mz_buf *profile, const struct mz
 }
 
 /* The viewer computes what is live as allocated minus freed. */
-static void put_sample(struct job *j, const struct mz_profile *p, size_t i)
+static void put_sample(struct perfetto_export *j, const struct mz_profile *p, size_t i)
 {
 	const struct mz_heap_sum *s = &p->sites[i].sum;
 
@@ -249,7 +250,7 @@ static void put_sample(struct job *j, const struct mz_profile *p, size_t i)
 
 /* One dump at the end of the trace. Strings, frames and stacks come before the samples that refer
  * to them. */
-static int put_profile(struct job *j, const struct mz_profile *p)
+static int put_profile(struct perfetto_export *j, const struct mz_profile *p)
 {
 	struct mz_buf profile = {0};
 
@@ -270,7 +271,7 @@ static int put_profile(struct job *j, const struct mz_profile *p)
 
 int mz_export_perfetto(struct mz_events *s, struct mz_output *out, struct mz_error *err)
 {
-	struct job j = {.s = s, .out = out, .err = err};
+	struct perfetto_export j = {.s = s, .out = out, .err = err};
 	struct mz_profile p;
 	int ret = mz_profile_init(&p);
 

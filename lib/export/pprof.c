@@ -29,7 +29,7 @@ enum {
 };
 
 /* part and inner are buffers for the message that is being built, and for one within it. */
-struct job {
+struct pprof_export {
 	const struct mz_profile *p;
 	struct mz_export_names n; /* strings are written at the end */
 	struct mz_buf out, part, inner;
@@ -37,13 +37,13 @@ struct job {
 
 /* A value that the recording does not know has no column, instead of one of zeros. Lifetimes in
  * events have no unit that pprof understands. */
-static bool has_column(const struct job *j, const struct mz_export_value *c)
+static bool has_column(const struct pprof_export *j, const struct mz_export_value *c)
 {
 	return j->p->has & mz_profile_find_value(c->value)->has &&
 	       (strcmp(c->value, "lifetime") || j->p->clock == MZ_CLOCK_NS);
 }
 
-static void put_types(struct job *j)
+static void put_types(struct pprof_export *j)
 {
 	for (size_t i = 0; i < MZ_EXPORT_VALUES; i++) {
 		if (!has_column(j, &mz_export_values[i]))
@@ -58,7 +58,7 @@ static void put_types(struct job *j)
 
 /* Locations and values are packed lists. Each must be complete before its length can be written;
  * hence the inner buffer. */
-static void put_samples(struct job *j)
+static void put_samples(struct pprof_export *j)
 {
 	for (size_t i = 0; i < j->p->nsites; i++) {
 		const struct mz_profile_site *s = &j->p->sites[i];
@@ -81,7 +81,7 @@ static void put_samples(struct job *j)
 }
 
 /* A location is a frame; its function is the name and the file. */
-static void put_location(struct job *j, uint32_t frame)
+static void put_location(struct pprof_export *j, uint32_t frame)
 {
 	struct mz_frame f = mz_profile_get_frame(j->p, frame);
 	uint32_t known = mz_tables_stacks(j->n.functions);
@@ -110,7 +110,7 @@ static void put_location(struct job *j, uint32_t frame)
 
 /* Mappings without addresses: they only name the module of a location. The flag tells pprof not to
  * look for symbols itself. */
-static void put_mappings(struct job *j)
+static void put_mappings(struct pprof_export *j)
 {
 	for (uint32_t i = 1; i <= mz_tables_strings(j->n.modules); i++) {
 		size_t n;
@@ -124,7 +124,7 @@ static void put_mappings(struct job *j)
 }
 
 /* Strings come last: everything before adds to them. */
-static void put_all(struct job *j)
+static void put_all(struct pprof_export *j)
 {
 	const struct mz_profile *p = j->p;
 
@@ -146,7 +146,7 @@ static void put_all(struct job *j)
 int mz_export_pprof(const struct mz_profile *p, const struct mz_export_options *o,
 		    struct mz_output *out, struct mz_error *err)
 {
-	struct job j = {.p = p};
+	struct pprof_export j = {.p = p};
 	int ret;
 
 	(void)o;

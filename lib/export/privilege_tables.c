@@ -34,7 +34,7 @@ static const struct mz_column call_columns[] = {
 };
 
 /* What the functions that write one table share; t is the state of the format. */
-struct job {
+struct privilege_export {
 	const struct mz_table_ops *ops;
 	void *t;
 	const struct mz_privilege *p;
@@ -60,7 +60,7 @@ static struct mz_cell text(const char *s)
 }
 
 /* Operations that were not counted in the image are not known for any function. */
-static int put_functions(struct job *j, int table)
+static int put_functions(struct privilege_export *j, int table)
 {
 	int ret = 0;
 
@@ -82,7 +82,7 @@ static int put_functions(struct job *j, int table)
 }
 
 /* An object without an owner is in no domain, which is NULL and not a domain without a name. */
-static int put_objects(struct job *j, int table)
+static int put_objects(struct privilege_export *j, int table)
 {
 	const struct mz_union *u = j->p->u;
 	char id[320];
@@ -106,7 +106,7 @@ static int put_objects(struct job *j, int table)
 }
 
 /* The range of bytes is only known in maps that were recorded with them. */
-static int put_accesses(struct job *j, int table)
+static int put_accesses(struct privilege_export *j, int table)
 {
 	int ret = 0;
 
@@ -129,7 +129,7 @@ static int put_accesses(struct job *j, int table)
 }
 
 /* A call with an unknown end has no function at either end, as in the measures. */
-static int put_calls(struct job *j, int table)
+static int put_calls(struct privilege_export *j, int table)
 {
 	int ret = 0;
 
@@ -149,7 +149,7 @@ static int put_calls(struct job *j, int table)
 static const struct {
 	const struct mz_column *columns;
 	size_t n;
-	int (*put)(struct job *j, int table);
+	int (*put)(struct privilege_export *j, int table);
 } tables[MZ_PRIVILEGE_TABLES] = {
 	{function_columns, sizeof(function_columns) / sizeof(*function_columns), put_functions},
 	{object_columns, sizeof(object_columns) / sizeof(*object_columns), put_objects},
@@ -158,7 +158,7 @@ static const struct {
 };
 
 /* All tables are begun before the first row: some formats need that. */
-static int put_all(struct job *j, int which)
+static int put_all(struct privilege_export *j, int which)
 {
 	int numbers[MZ_PRIVILEGE_TABLES], ret = 0;
 
@@ -180,7 +180,8 @@ int mz_export_privilege_tables(const struct mz_table_ops *ops, const struct mz_p
 			       const struct mz_cut *c, int which, struct mz_output *out,
 			       struct mz_error *err)
 {
-	struct job j = {.ops = ops, .t = ops->open(out, err), .p = p, .c = c, .err = err};
+	struct privilege_export j = {
+		.ops = ops, .t = ops->open(out, err), .p = p, .c = c, .err = err};
 	int ret = j.t ? put_all(&j, which) : -EIO;
 
 	if (j.t)

@@ -14,7 +14,7 @@
 
 const char *const mz_table_names[] = {"events", "blocks", "sites", "frames", NULL};
 
-struct job {
+struct table_export {
 	const struct mz_table_ops *ops;
 	void *t;
 	struct mz_events *s;
@@ -79,7 +79,7 @@ static const struct mz_column event_columns[] = {
 
 /* To find the frame that names a site, the whole stack is examined: once per site, not once per
  * event. */
-static void find_place(const struct job *j, int64_t site, struct site_place *at)
+static void find_place(const struct table_export *j, int64_t site, struct site_place *at)
 {
 	const struct mz_profile_site *s = &j->p->sites[site];
 	size_t depth = 0;
@@ -94,7 +94,7 @@ static void find_place(const struct job *j, int64_t site, struct site_place *at)
 
 /* The function of a site: the same frame that reports name as the call site, so that sums in a
  * query agree with theirs. */
-static struct mz_cell place_of(struct job *j, int64_t site)
+static struct mz_cell place_of(struct table_export *j, int64_t site)
 {
 	struct site_place here = {0}, *at = &here;
 
@@ -119,7 +119,7 @@ static struct mz_cell name(const char *s, unsigned number)
 }
 
 /* A cache of the kernel or a pool, which repeats in many rows. */
-static struct mz_cell cache_of(const struct job *j, const struct mz_event *ev)
+static struct mz_cell cache_of(const struct table_export *j, const struct mz_event *ev)
 {
 	struct mz_cell cell = {.same = ev->cache};
 	size_t n = 0;
@@ -131,7 +131,7 @@ static struct mz_cell cache_of(const struct job *j, const struct mz_event *ev)
 }
 
 /* Marks have a text of their own, losses the name of their cause; no other event has any. */
-static struct mz_cell text_of(const struct job *j, const struct mz_event *ev)
+static struct mz_cell text_of(const struct table_export *j, const struct mz_event *ev)
 {
 	size_t n = 0;
 	const char *s;
@@ -144,7 +144,7 @@ static struct mz_cell text_of(const struct job *j, const struct mz_event *ev)
 
 /* The cells are in the order of event_columns; a value that the source does not know is NULL,
  * never 0. */
-static int put_event(struct job *j, const struct mz_event *ev, int64_t site)
+static int put_event(struct table_export *j, const struct mz_event *ev, int64_t site)
 {
 	bool block = ev->kind == MZ_ALLOC || ev->kind == MZ_REALLOC || ev->kind == MZ_FREE;
 	bool addr = ev->has & MZ_HAS_ADDR;
@@ -198,7 +198,7 @@ static const struct mz_column block_columns[] = {
 static int put_block(void *arg, const struct mz_block_life *b, const struct mz_event *death,
 		     int64_t freed_site)
 {
-	struct job *j = arg;
+	struct table_export *j = arg;
 	const struct mz_event *ev = &b->birth;
 	bool dead = death;
 	struct mz_cell cells[BLOCK_COLUMNS] = {
@@ -246,7 +246,7 @@ static const struct mz_column site_columns[] = {
 
 /* The columns of sums are looked up by name, so that a new sum needs only a row in the table
  * of columns. */
-static int put_site(struct job *j, size_t i)
+static int put_site(struct table_export *j, size_t i)
 {
 	const struct mz_profile_site *s = &j->p->sites[i];
 	struct mz_cell cells[SITE_COLUMNS];
@@ -288,7 +288,7 @@ static const struct mz_column frame_columns[] = {
 #define FRAME_COLUMNS (sizeof(frame_columns) / sizeof(*frame_columns))
 
 /* Stacks as rows, for queries that look for a function anywhere in a stack. */
-static int put_frames(struct job *j, size_t site)
+static int put_frames(struct table_export *j, size_t site)
 {
 	size_t depth;
 	const uint64_t *frames = mz_profile_stack(j->p, &j->p->sites[site], &depth);
@@ -312,7 +312,7 @@ static int put_frames(struct job *j, size_t site)
 /* Events and blocks are written while the trace is read: neither table fits into memory. */
 static int watch(void *arg, const struct mz_event *ev, const struct mz_usage *u)
 {
-	struct job *j = arg;
+	struct table_export *j = arg;
 	int64_t site = ev->site ? mz_profile_site_of(j->p, j->s, ev->site) : -1;
 	int ret = 0;
 
@@ -328,7 +328,7 @@ static int watch(void *arg, const struct mz_event *ev, const struct mz_usage *u)
 }
 
 /* Without this, blocks have no weights, and the table no column for them. */
-static bool is_sampled(const struct job *j)
+static bool is_sampled(const struct table_export *j)
 {
 	const struct mz_reader *r = j->s ? mz_events_reader(j->s) : NULL;
 	struct mz_sampled s;
@@ -338,7 +338,7 @@ static bool is_sampled(const struct job *j)
 
 /* A database gets every table for which there is data; the other formats get the one that was
  * requested. */
-static int begin(struct job *j, bool events, enum mz_table_name which)
+static int begin(struct table_export *j, bool events, enum mz_table_name which)
 {
 	static const struct {
 		const struct mz_column *columns;
@@ -364,7 +364,7 @@ static int begin(struct job *j, bool events, enum mz_table_name which)
 }
 
 /* Sites and frames are complete only after the last event, because their sums are. */
-static int put_rest(struct job *j)
+static int put_rest(struct table_export *j)
 {
 	int ret = 0;
 
@@ -382,7 +382,7 @@ static int put_rest(struct job *j)
 int mz_export_tables(const struct mz_table_ops *ops, struct mz_events *s, struct mz_profile *p,
 		     enum mz_table_name which, struct mz_output *out, struct mz_error *err)
 {
-	struct job j = {.ops = ops, .s = s, .p = p, .err = err};
+	struct table_export j = {.ops = ops, .s = s, .p = p, .err = err};
 	int ret = mz_blocks_init(&j.blocks);
 
 	if (ret < 0)

@@ -24,14 +24,14 @@ bool mz_classic_probe(const char *data, size_t len)
 }
 
 /* The newest serial, and the live ones: a record may not name any other. */
-struct state {
+struct classic_state {
 	uint64_t newest;
 	struct mz_live_set live;
 };
 
 static int classic_open(struct mz_reader *r)
 {
-	struct state *s = calloc(1, sizeof(*s));
+	struct classic_state *s = calloc(1, sizeof(*s));
 
 	if (!s || mz_live_set_init(&s->live) < 0) {
 		free(s);
@@ -43,7 +43,7 @@ static int classic_open(struct mz_reader *r)
 
 static void classic_close(struct mz_reader *r)
 {
-	struct state *s = r->state;
+	struct classic_state *s = r->state;
 
 	if (s)
 		mz_live_set_deinit(&s->live);
@@ -139,7 +139,7 @@ static int read_fields(struct mz_reader *r, uint64_t *size, uint64_t *back, uint
  * that wraps, means damage. */
 static int make_event(struct mz_reader *r, struct mz_event *ev, uint64_t at)
 {
-	struct state *s = r->state;
+	struct classic_state *s = r->state;
 	uint64_t size, back, fwd = 0, newest = s->newest;
 	int ret = read_fields(r, &size, &back, &fwd);
 
@@ -171,7 +171,7 @@ static int make_event(struct mz_reader *r, struct mz_event *ev, uint64_t at)
 /* The block that the record frees must be live; the block that it allocates becomes live. */
 static int follow(struct mz_reader *r, const struct mz_event *ev, uint64_t at)
 {
-	struct state *s = r->state;
+	struct classic_state *s = r->state;
 	uint64_t old = ev->kind == MZ_FREE ? ev->object : ev->old_object;
 
 	if (old && !mz_live_set_remove(&s->live, old))

@@ -20,13 +20,13 @@ struct trace {
 };
 
 /* A sort of blocks: size and stack, and the live ones, newest last. */
-struct sort {
+struct block_sort {
 	uint64_t size;
 	uint32_t site;	 /* 0 = not known */
 	uint32_t newest; /* in blocks, + 1; 0 = none */
 };
 
-struct block {
+struct sort_block {
 	uint64_t object;
 	union {
 		uint32_t older;	    /* of the sort, + 1 */
@@ -34,7 +34,7 @@ struct block {
 	};
 };
 
-struct state {
+struct heaptrack_state {
 	uint64_t version;
 	struct mz_buf strings; /* uint32_t: numbers in the reader's tables */
 	struct mz_buf ips;     /* uint64_t */
@@ -91,7 +91,7 @@ static bool hex(struct mz_cursor *c, uint64_t *v)
 /* heaptrack numbers strings in the order of the file; the same text may occur twice. */
 static int add_string(struct mz_reader *r, struct mz_cursor c)
 {
-	struct state *s = r->state;
+	struct heaptrack_state *s = r->state;
 	uint64_t len;
 	uint32_t id;
 
@@ -108,7 +108,7 @@ static int add_string(struct mz_reader *r, struct mz_cursor c)
 /* NULL for 0; false: there is no such string. */
 static bool get_string(struct mz_reader *r, uint64_t i, const char **out)
 {
-	struct state *s = r->state;
+	struct heaptrack_state *s = r->state;
 	size_t len;
 
 	*out = NULL;
@@ -125,7 +125,7 @@ static bool get_string(struct mz_reader *r, uint64_t i, const char **out)
 static int add_instruction(struct mz_reader *r, struct mz_cursor c)
 {
 	struct mz_name names[MZ_NAMES_INLINED];
-	struct state *s = r->state;
+	struct heaptrack_state *s = r->state;
 	uint64_t ip, module, function, file, line;
 	const char *in = NULL;
 	size_t n = 0;
@@ -158,7 +158,7 @@ static int add_instruction(struct mz_reader *r, struct mz_cursor c)
 /* A stack may only refer to earlier ones, so there can be no cycle; its depth bounds the walk. */
 static int add_trace(struct mz_reader *r, struct mz_cursor c)
 {
-	struct state *s = r->state;
+	struct heaptrack_state *s = r->state;
 	uint64_t ip, parent;
 	struct trace t = {.depth = 1};
 
@@ -176,7 +176,7 @@ static int add_trace(struct mz_reader *r, struct mz_cursor c)
 /* The site of a stack: its innermost addresses, up to the limit. */
 static uint32_t site_of(struct mz_reader *r, uint64_t trace)
 {
-	struct state *s = r->state;
+	struct heaptrack_state *s = r->state;
 	uint64_t ips[DEPTH_MAX];
 	size_t n = 0;
 
@@ -191,8 +191,8 @@ static uint32_t site_of(struct mz_reader *r, uint64_t trace)
 
 static int add_sort(struct mz_reader *r, struct mz_cursor c)
 {
-	struct state *s = r->state;
-	struct sort sort = {0};
+	struct heaptrack_state *s = r->state;
+	struct block_sort sort = {0};
 	uint64_t trace;
 
 	if (!hex(&c, &sort.size) || !hex(&c, &trace) ||
@@ -210,19 +210,19 @@ static int add_sort(struct mz_reader *r, struct mz_cursor c)
 /* ---- events ------------------------------------------------------------- */
 
 /* Frees and allocations name a sort of blocks, never a block. */
-static struct sort *get_sort(struct mz_reader *r, struct mz_cursor c)
+static struct block_sort *get_sort(struct mz_reader *r, struct mz_cursor c)
 {
-	struct state *s = r->state;
+	struct heaptrack_state *s = r->state;
 	uint64_t i;
 
-	if (!hex(&c, &i) || i >= count(&s->sorts, sizeof(struct sort))) {
+	if (!hex(&c, &i) || i >= count(&s->sorts, sizeof(struct block_sort))) {
 		wrong(r, "an event refers to a missing allocation");
 		return NULL;
 	}
-	return at(&s->sorts, i, sizeof(struct sort));
+	return at(&s->sorts, i, sizeof(struct block_sort));
 }
 
-static void set_time(const struct state *s, struct mz_event *ev)
+static void set_time(const struct heaptrack_state *s, struct mz_event *ev)
 {
 	if (s->timed) {
 		ev->time = s->time;
@@ -233,18 +233,18 @@ static void set_time(const struct state *s, struct mz_event *ev)
 /* A stack of live blocks per sort, linked through one array whose entries are reused. */
 static int birth(struct mz_reader *r, struct mz_cursor c, struct mz_event *ev)
 {
-	struct sort *sort = get_sort(r, c);
-	struct state *s = r->state;
-	struct block b;
+	struct block_sort *sort = get_sort(r, c);
+	struct heaptrack_state *s = r->state;
+	struct sort_block b;
 	uint32_t i;
 
 	if (!sort)
 		return -EINVAL;
-	b = (struct block){.object = ++s->objects, .older = sort->newest};
+	b = (struct sort_block){.object = ++s->objects, .older = sort->newest};
 	if (s->spare) {
 		i = s->spare - 1;
-		s->spare = ((struct block *)at(&s->blocks, i, sizeof(b)))->next_free;
-		*(struct block *)at(&s->blocks, i, sizeof(b)) = b;
+		s->spare = ((struct sort_block *)at(&s->blocks, i, sizeof(b)))->next_free;
+		*(struct sort_block *)at(&s->blocks, i, sizeof(b)) = b;
 	} else {
 		i = (uint32_t)count(&s->blocks, sizeof(b));
 		mz_buf_add(&s->blocks, &b, sizeof(b));
@@ -266,9 +266,9 @@ static int birth(struct mz_reader *r, struct mz_cursor c, struct mz_event *ev)
  * most are. */
 static int death(struct mz_reader *r, struct mz_cursor c, struct mz_event *ev)
 {
-	struct sort *sort = get_sort(r, c);
-	struct state *s = r->state;
-	struct block *b;
+	struct block_sort *sort = get_sort(r, c);
+	struct heaptrack_state *s = r->state;
+	struct sort_block *b;
 	uint32_t i;
 
 	if (!sort)
@@ -289,7 +289,7 @@ static int death(struct mz_reader *r, struct mz_cursor c, struct mz_event *ev)
  * events do not. */
 static int set_clock(struct mz_reader *r, struct mz_cursor c)
 {
-	struct state *s = r->state;
+	struct heaptrack_state *s = r->state;
 	uint64_t ms;
 
 	if (!hex(&c, &ms) || ms > UINT64_MAX / 1000000)
@@ -301,7 +301,7 @@ static int set_clock(struct mz_reader *r, struct mz_cursor c)
 
 static int set_version(struct mz_reader *r, struct mz_cursor c)
 {
-	struct state *s = r->state;
+	struct heaptrack_state *s = r->state;
 	uint64_t program;
 
 	s->version = 0;
@@ -353,7 +353,7 @@ static int take_line(struct mz_reader *r, const char *line, size_t len, struct m
 
 static int ht_open(struct mz_reader *r)
 {
-	r->state = calloc(1, sizeof(struct state));
+	r->state = calloc(1, sizeof(struct heaptrack_state));
 	r->names = mz_names_new();
 	return r->state && r->names ? 0 : mz_fail_memory(&r->error);
 }
@@ -379,7 +379,7 @@ static long ht_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 
 static void ht_close(struct mz_reader *r)
 {
-	struct state *s = r->state;
+	struct heaptrack_state *s = r->state;
 
 	if (!s)
 		return;

@@ -17,7 +17,7 @@
 #include "formats/kmap.h"
 
 /* A row of `accesses`. */
-struct row {
+struct access_row {
 	uint64_t index;
 	uint64_t order; /* in the file: the rows of an object keep it */
 	struct mz_kmap_access access;
@@ -26,7 +26,7 @@ struct row {
 };
 
 struct join {
-	struct row *rows;
+	struct access_row *rows;
 	size_t count, cap;
 	struct mz_buf *lines;
 	struct mz_kmap_joined *joined;
@@ -73,7 +73,7 @@ static int bad_row(struct join *j, const char *name, const char *line, size_t le
 static int add_row(struct join *j, const char *name, const char *line, size_t len)
 {
 	struct mz_cursor c = {line, line + len};
-	struct row row = {.order = j->count};
+	struct access_row row = {.order = j->count};
 	int shape = j->has_pid ? MZ_KMAP_G1 : MZ_KMAP_G2;
 	struct mz_kmap_record rec;
 	char text[256];
@@ -99,7 +99,7 @@ static int add_row(struct join *j, const char *name, const char *line, size_t le
 /* The rows of an object stay in the order of the file, which qsort() alone would not keep. */
 static int compare(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct access_row *x = a, *y = b;
 
 	return MZ_ORDER(x->index, y->index) ?: MZ_ORDER(x->order, y->order);
 }
@@ -114,7 +114,7 @@ static void sort_rows(struct join *j)
 
 /* ---- objects with their accesses ------------------------------------------------------- */
 
-static void put_access(struct join *j, struct row *r, const struct mz_kmap_object *of)
+static void put_access(struct join *j, struct access_row *r, const struct mz_kmap_object *of)
 {
 	struct mz_kmap_record rec = {.kind = MZ_KMAP_ACCESS, .access = r->access};
 
@@ -126,21 +126,21 @@ static void put_access(struct join *j, struct row *r, const struct mz_kmap_objec
 	r->taken = true;
 }
 
-static struct row *first_row(const struct join *j, uint64_t index)
+static struct access_row *first_row(const struct join *j, uint64_t index)
 {
 	return j->rows + mz_array_below(j->rows, j->count, sizeof(*j->rows),
-					offsetof(struct row, index), index);
+					offsetof(struct access_row, index), index);
 }
 
 static void put_rows(struct join *j, uint64_t index, const struct mz_kmap_object *of)
 {
-	struct row *end;
+	struct access_row *end;
 
 	/* without rows there is no array to point into */
 	if (!j->count)
 		return;
 	end = j->rows + j->count;
-	for (struct row *r = first_row(j, index); r < end && r->index == index; r++) {
+	for (struct access_row *r = first_row(j, index); r < end && r->index == index; r++) {
 		if (r->nameless)
 			continue;
 		/* a second object has the same index: it is not known whose the rows are */
@@ -162,10 +162,10 @@ static void put_unknown(struct join *j, uint64_t index)
 static void put_rest(struct join *j)
 {
 	static const struct mz_kmap_object of = {.shape = MZ_KMAP_G3};
-	const struct row *before = NULL;
+	const struct access_row *before = NULL;
 
 	for (size_t i = 0; i < j->count; i++) {
-		struct row *r = &j->rows[i];
+		struct access_row *r = &j->rows[i];
 
 		if (r->taken || r->nameless)
 			continue;

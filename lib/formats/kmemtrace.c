@@ -312,7 +312,7 @@ bool mz_kmemtrace_detect(const char *data, size_t len, struct mz_kmemtrace_layou
 
 /* ---- as a reader -------------------------------------------------------- */
 
-struct state {
+struct kmemtrace_state {
 	struct mz_kmemtrace_layout layout;
 	struct mz_kmemtrace_companions beside;
 	int64_t sequence; /* of format C, without its wrap */
@@ -323,12 +323,12 @@ struct state {
 
 bool mz_kmemtrace_timed(const struct mz_reader *r)
 {
-	return ((const struct state *)r->state)->timed;
+	return ((const struct kmemtrace_state *)r->state)->timed;
 }
 
 static int raw_open(struct mz_reader *r)
 {
-	struct state *s = calloc(1, sizeof(*s));
+	struct kmemtrace_state *s = calloc(1, sizeof(*s));
 	struct mz_kmemtrace_extra x;
 	struct mz_event ev;
 	const char *why;
@@ -350,8 +350,8 @@ static int raw_open(struct mz_reader *r)
 
 /* Without a stack file the call site alone is the stack, so that reports work for every
  * recording. */
-static int raw_names(struct mz_reader *r, struct state *s, const struct mz_kmemtrace_extra *x,
-		     struct mz_event *ev)
+static int raw_names(struct mz_reader *r, struct kmemtrace_state *s,
+		     const struct mz_kmemtrace_extra *x, struct mz_event *ev)
 {
 	size_t depth, len;
 	const uint64_t *ips = mz_kmemtrace_companions_stack(&s->beside, x->stack, &depth);
@@ -371,7 +371,8 @@ static int raw_names(struct mz_reader *r, struct state *s, const struct mz_kmemt
 }
 
 /* Sequence numbers have 32 bits and may wrap: the number nearest to the preceding one is meant. */
-static void raw_order(struct state *s, const struct mz_kmemtrace_extra *x, struct mz_event *ev)
+static void raw_order(struct kmemtrace_state *s, const struct mz_kmemtrace_extra *x,
+		      struct mz_event *ev)
 {
 	s->sequence =
 		s->begun ? s->sequence + (int32_t)((uint32_t)x->sequence - (uint32_t)s->sequence)
@@ -384,7 +385,8 @@ static void raw_order(struct state *s, const struct mz_kmemtrace_extra *x, struc
 
 /* order is the sequence number: the files of several CPUs are merged by it, because clocks of
  * CPUs may differ. */
-static int raw_one(struct mz_reader *r, struct state *s, struct mz_event *ev, uint64_t *order)
+static int raw_one(struct mz_reader *r, struct kmemtrace_state *s, struct mz_event *ev,
+		   uint64_t *order)
 {
 	const char *why = "";
 	uint64_t at = mz_input_tell(&r->in);
@@ -419,7 +421,7 @@ static int raw_one(struct mz_reader *r, struct state *s, struct mz_event *ev, ui
 /* Events read before an error are returned first; the error is reported by the next call. */
 static long raw_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 {
-	struct state *s = r->state;
+	struct kmemtrace_state *s = r->state;
 	size_t n = 0;
 	int ret = 1;
 
@@ -434,7 +436,7 @@ static long raw_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 
 static void raw_close(struct mz_reader *r)
 {
-	struct state *s = r->state;
+	struct kmemtrace_state *s = r->state;
 
 	if (s)
 		mz_kmemtrace_companions_free(&s->beside);

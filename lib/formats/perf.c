@@ -16,7 +16,7 @@
 #define DEPTH_MAX 256
 #define PAGE	  4096
 
-struct state {
+struct perf_state {
 	struct mz_event ev; /* its call chain may follow */
 	bool pending;
 	bool in_chain;	 /* of an event that is wanted */
@@ -183,7 +183,7 @@ static int take_node(struct mz_event *ev, struct mz_cursor v)
 static const char *take_field(struct mz_reader *r, struct mz_event *ev, struct mz_cursor word,
 			      unsigned *seen)
 {
-	struct state *s = r->state;
+	struct perf_state *s = r->state;
 	uint64_t v;
 
 	if (mz_cursor_skip(&word, "ptr=") || mz_cursor_skip(&word, "pfn=")) {
@@ -230,7 +230,7 @@ static const char *take_field(struct mz_reader *r, struct mz_event *ev, struct m
 
 static int take_event(struct mz_reader *r, struct mz_event ev, struct mz_cursor rest)
 {
-	struct state *s = r->state;
+	struct perf_state *s = r->state;
 	struct mz_cursor word = mz_cursor_word(&rest);
 	unsigned seen = 0;
 	size_t i = 0;
@@ -265,7 +265,7 @@ static int take_event(struct mz_reader *r, struct mz_event ev, struct mz_cursor 
  * names. */
 static int take_loss(struct mz_reader *r, struct mz_event ev, struct mz_cursor rest)
 {
-	struct state *s = r->state;
+	struct perf_state *s = r->state;
 	uint64_t n;
 
 	if (!mz_cursor_whole_u64(mz_cursor_word(&rest), &n) || !n)
@@ -317,7 +317,7 @@ static uint64_t user_frame(struct mz_reader *r, uint64_t addr, const char *funct
 /* "ADDRESS SYMBOL+0xOFFSET (FILE)" */
 static int take_frame(struct mz_reader *r, struct mz_cursor c)
 {
-	struct state *s = r->state;
+	struct perf_state *s = r->state;
 	char function[512], module[512];
 	struct mz_cursor dso = last_word(&c), sym;
 	struct mz_name name = {.function = function};
@@ -361,7 +361,7 @@ static int take_frame(struct mz_reader *r, struct mz_cursor c)
  * own. */
 static int give(struct mz_reader *r, struct mz_event *ev)
 {
-	struct state *s = r->state;
+	struct perf_state *s = r->state;
 	size_t from = s->cut ? s->cut - 1 : 0;
 	uint64_t ip;
 
@@ -393,7 +393,7 @@ static int give(struct mz_reader *r, struct mz_event *ev)
 /* 1: ev is the event before this line. */
 static int take_line(struct mz_reader *r, const char *line, size_t len, struct mz_event *ev)
 {
-	struct state *s = r->state;
+	struct perf_state *s = r->state;
 	struct mz_cursor rest = {line, line + len};
 	struct mz_event head;
 	int given = 0, ret;
@@ -423,14 +423,14 @@ static int take_line(struct mz_reader *r, const char *line, size_t len, struct m
 
 static int perf_open(struct mz_reader *r)
 {
-	r->state = calloc(1, sizeof(struct state));
+	r->state = calloc(1, sizeof(struct perf_state));
 	r->names = mz_names_new();
 	return r->state && r->names ? 0 : mz_fail_memory(&r->error);
 }
 
 static long perf_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 {
-	struct state *s = r->state;
+	struct perf_state *s = r->state;
 	const char *line;
 	size_t n = 0, len;
 	int ret = 1;
@@ -459,7 +459,7 @@ static long perf_read(struct mz_reader *r, struct mz_event *ev, size_t max)
 
 static void perf_close(struct mz_reader *r)
 {
-	struct state *s = r->state;
+	struct perf_state *s = r->state;
 
 	if (s)
 		mz_buf_free(&s->site);

@@ -16,13 +16,13 @@
 
 #define POINTS 12
 
-struct point {
+struct tracepoint {
 	const char *name;
 	unsigned group;
 	unsigned args; /* with another number of arguments it is not the one we know; 0 = any */
 };
 
-static const struct point points[POINTS] = {
+static const struct tracepoint points[POINTS] = {
 	{"kmalloc", MZ_KMEM_SLAB, 0},
 	{"kmalloc_node", MZ_KMEM_SLAB, 0}, /* before 6.1 */
 	{"kmem_cache_alloc", MZ_KMEM_SLAB, 0},

@@ -358,13 +358,13 @@ int mz_store_answer_trend(struct mz_store *s, const char *site, const struct mz_
 static const struct mz_result_column diff_columns[2][9] = {DIFF(MZ_RESULT_COUNT),
 							   DIFF(MZ_RESULT_BYTES)};
 
-struct pair {
+struct sum_pair {
 	uint64_t key;
 	struct mz_store_sum a, b;
 };
 
 struct pairs {
-	struct pair *list;
+	struct sum_pair *list;
 	size_t n, cap;
 	size_t runs_a, runs_b;
 };
@@ -375,14 +375,14 @@ static double mean(uint64_t sum, size_t runs)
 	return runs ? (double)sum / (double)runs : 0;
 }
 
-static double change_of(const struct pair *p, const struct pairs *all)
+static double change_of(const struct sum_pair *p, const struct pairs *all)
 {
 	return fabs(mean(p->b.sum, all->runs_b) - mean(p->a.sum, all->runs_a));
 }
 
 static int by_change(const void *x, const void *y, void *arg)
 {
-	const struct pair *p = x, *q = y;
+	const struct sum_pair *p = x, *q = y;
 	double a = change_of(p, arg), b = change_of(q, arg);
 
 	if (a != b)
@@ -418,7 +418,7 @@ static int join(struct pairs *all, const struct mz_store_sums *a, const struct m
 }
 
 /* Compared as fractions of whole numbers: two means that are equal must not differ by rounding. */
-static const char *state_of(const struct pair *p, const struct pairs *all)
+static const char *state_of(const struct sum_pair *p, const struct pairs *all)
 {
 	__extension__ typedef unsigned __int128 wide;
 	wide a = (wide)p->a.sum * all->runs_b, b = (wide)p->b.sum * all->runs_a;
@@ -430,7 +430,7 @@ static const char *state_of(const struct pair *p, const struct pairs *all)
 	return b > a ? "grown" : b < a ? "shrunk" : "same";
 }
 
-static void put_pair(struct mz_result_table *t, const struct pairs *all, const struct pair *p,
+static void put_pair(struct mz_result_table *t, const struct pairs *all, const struct sum_pair *p,
 		     const char *name)
 {
 	union mz_result_cell *row = mz_result_row(t);

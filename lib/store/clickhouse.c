@@ -16,7 +16,7 @@
 
 #define BLOCK_ROWS 100000 /* of a request: the server takes it whole, as one part */
 
-struct state {
+struct clickhouse_state {
 	struct mz_http_server servers[MZ_STORE_SHARDS];
 	char db[64];
 	char *headers;
@@ -28,7 +28,7 @@ struct state {
 static int refused(struct mz_store *s, unsigned shard, int status, const struct mz_buf *answer,
 		   struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct clickhouse_state *t = s->state;
 	const char *text = answer->len ? answer->data : "";
 	size_t n = answer->len ? strcspn(text, "\n") : 0;
 	const char *code = strstr(text, "Code: ");
@@ -55,7 +55,7 @@ static int refused(struct mz_store *s, unsigned shard, int status, const struct 
 static int call(struct mz_store *s, unsigned shard, const char *path, const char *more,
 		const void *body, size_t size, struct mz_buf *answer, struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct clickhouse_state *t = s->state;
 	struct mz_buf headers = {0};
 	struct mz_http_call c = {"POST", path, NULL, body, size};
 	int status;
@@ -95,7 +95,7 @@ static int statement(struct mz_store *s, unsigned shard, const char *db, const c
 
 static int ch_run(struct mz_store *s, unsigned shard, const char *sql, struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct clickhouse_state *t = s->state;
 	struct mz_buf answer = {0};
 	int ret = statement(s, shard, t->db, sql, &answer, err);
 
@@ -156,7 +156,7 @@ static int rows_of(char *p, mz_store_row *row, void *arg)
 static int ch_ask(struct mz_store *s, unsigned shard, const char *sql, mz_store_row *row, void *arg,
 		  struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct clickhouse_state *t = s->state;
 	struct mz_buf text = {0}, answer = {0};
 	int ret;
 
@@ -177,7 +177,7 @@ static int ch_ask(struct mz_store *s, unsigned shard, const char *sql, mz_store_
  * The name of the database is put into statements unquoted, so it may contain nothing that needs
  * quotes.
  */
-static int parse(struct mz_store *s, struct state *t, struct mz_error *err)
+static int parse(struct mz_store *s, struct clickhouse_state *t, struct mz_error *err)
 {
 	const char *p = strstr(s->name, "://") + 3, *slash = strchr(p, '/');
 	const char *end = slash ? slash : p + strlen(p), *db = slash && slash[1] ? slash + 1 : NULL;
@@ -209,7 +209,7 @@ static int parse(struct mz_store *s, struct state *t, struct mz_error *err)
 	return ret || s->shards ? ret : mz_fail(err, EINVAL, "%s: no host", s->name);
 }
 
-static int make_headers(struct mz_store *s, struct state *t, struct mz_error *err)
+static int make_headers(struct mz_store *s, struct clickhouse_state *t, struct mz_error *err)
 {
 	int n = asprintf(&t->headers, "X-ClickHouse-User: %s\r\nX-ClickHouse-Key: %s\r\n",
 			 s->credentials->user, s->credentials->password);
@@ -271,7 +271,7 @@ static int create_tables(struct mz_store *s, unsigned shard, struct mz_error *er
 static int check_place(struct mz_store *s, unsigned shard, const struct meta *m,
 		       struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct clickhouse_state *t = s->state;
 
 	if (strtoul(m->shards, NULL, 10) == s->shards && strtoul(m->shard, NULL, 10) == shard)
 		return 0;
@@ -290,7 +290,7 @@ static int check_place(struct mz_store *s, unsigned shard, const struct meta *m,
 static int has_rows(struct mz_store *s, unsigned shard, const char *what, uint64_t *n,
 		    struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct clickhouse_state *t = s->state;
 	struct mz_buf answer = {0};
 	char sql[200];
 	int ret;
@@ -311,7 +311,7 @@ static int has_rows(struct mz_store *s, unsigned shard, const char *what, uint64
  */
 static int open_shard(struct mz_store *s, unsigned shard, bool create, struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct clickhouse_state *t = s->state;
 	struct mz_buf answer = {0};
 	struct meta m = {0};
 	uint64_t db = 0, tables = 0, ours = 0;
@@ -370,7 +370,7 @@ static int open_shards(struct mz_store *s, bool create, struct mz_error *err)
 
 static int ch_open(struct mz_store *s, bool create, struct mz_error *err)
 {
-	struct state *t = calloc(1, sizeof(*t));
+	struct clickhouse_state *t = calloc(1, sizeof(*t));
 	int ret;
 
 	s->state = t;
@@ -384,7 +384,7 @@ static int ch_open(struct mz_store *s, bool create, struct mz_error *err)
 
 static void ch_close(struct mz_store *s)
 {
-	struct state *t = s->state;
+	struct clickhouse_state *t = s->state;
 
 	if (!t)
 		return;
@@ -504,7 +504,7 @@ static int ch_put(struct mz_store *s, unsigned shard, enum mz_store_table table,
 		  struct mz_error *err)
 {
 	const struct mz_store_schema *m = &mz_store_schema[table];
-	struct state *t = s->state;
+	struct clickhouse_state *t = s->state;
 	struct mz_buf block = {0}, packed = {0}, answer = {0};
 	const char *at[MZ_STORE_COLUMNS];
 	char path[200];

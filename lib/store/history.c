@@ -61,7 +61,7 @@ static int names_of(struct mz_store *s, const uint64_t *ids, size_t n, struct mz
 static const struct mz_result_column regression_columns[2][10] = {REGRESSIONS(MZ_RESULT_COUNT),
 								  REGRESSIONS(MZ_RESULT_BYTES)};
 
-struct found {
+struct found_rise {
 	uint64_t site;
 	struct mz_rise rise;
 	struct mz_spread before, after;
@@ -71,7 +71,7 @@ struct found {
 /* The largest change first. */
 static int by_growth(const void *x, const void *y)
 {
-	const struct found *a = x, *b = y;
+	const struct found_rise *a = x, *b = y;
 	double p = a->after.mean - a->before.mean, q = b->after.mean - b->before.mean;
 
 	if (p != q)
@@ -93,7 +93,7 @@ static bool *starts(const struct mz_store_entries *e)
 /* With many series, one of them looks odd by chance alone: the probability of each is therefore
  * multiplied by the number of series. */
 static bool look(const struct mz_store_matrix *m, size_t at, const bool *may,
-		 const struct mz_store_noise *noise, struct found *f)
+		 const struct mz_store_noise *noise, struct found_rise *f)
 {
 	const uint64_t *x = m->list[at].values;
 
@@ -111,7 +111,7 @@ static bool look(const struct mz_store_matrix *m, size_t at, const bool *may,
  * Means and spreads are shown beside the chance, so that a reader can judge the size of a change
  * and not only that there is one.
  */
-static void put_found(struct mz_result_table *t, const struct found *f,
+static void put_found(struct mz_result_table *t, const struct found_rise *f,
 		      const struct mz_store_entries *e)
 {
 	union mz_result_cell *row = mz_result_row(t);
@@ -132,7 +132,7 @@ static void put_found(struct mz_result_table *t, const struct found *f,
 
 /* All sites are looked at; a table of a handful is what people read. */
 static int find_all(const struct mz_store_matrix *m, const struct mz_store_entries *e,
-		    const struct mz_store_noise *noise, struct found **found, size_t *n)
+		    const struct mz_store_noise *noise, struct found_rise **found, size_t *n)
 {
 	bool *may = starts(e);
 
@@ -174,7 +174,7 @@ int mz_store_answer_regressions(struct mz_store *s, const struct mz_profile_valu
 	struct mz_store_filter newest = *f;
 	struct mz_store_matrix m = {0};
 	struct mz_store_entries e;
-	struct found *found = NULL;
+	struct found_rise *found = NULL;
 	uint64_t *ids = NULL;
 	size_t n = 0;
 	int ret;

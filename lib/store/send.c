@@ -29,13 +29,13 @@ static int take_number(void *arg, char *const *cells, size_t n)
 
 /* ---- names that are there already --------------------------------------------- */
 
-struct names {
+struct known_names {
 	struct mz_pair_index known;
 };
 
 static int take_name(void *arg, char *const *cells, size_t n)
 {
-	struct names *k = arg;
+	struct known_names *k = arg;
 
 	(void)n;
 	return mz_pair_index_put(&k->known, strtoull(cells[0], NULL, 10), 0) == MZ_PAIR_INDEX_NONE
@@ -48,7 +48,7 @@ static int take_name(void *arg, char *const *cells, size_t n)
  * the server parses before it looks anything up.
  */
 static int ask_names(struct mz_store *s, unsigned shard, const struct mz_store_schema *t,
-		     const uint64_t *ids, size_t n, struct names *k, struct mz_error *err)
+		     const uint64_t *ids, size_t n, struct known_names *k, struct mz_error *err)
 {
 	const char *key = t->columns[0].name;
 	struct mz_buf sql = {0};
@@ -85,7 +85,7 @@ static size_t cell_size(const struct mz_store_column *c, const char *p)
 
 /* The rows whose first column is not known. */
 static int choose(const struct mz_store_schema *t, const struct mz_store_rows *all,
-		  const struct names *k, struct mz_store_rows *some)
+		  const struct known_names *k, struct mz_store_rows *some)
 {
 	const char *at[MZ_STORE_COLUMNS];
 
@@ -146,7 +146,7 @@ static int put_missing(struct mz_store *s, unsigned shard, enum mz_store_table t
 	const struct mz_store_schema *t = &mz_store_schema[table];
 	struct mz_pair_index *known = s->known[table == MZ_STORE_STACK];
 	struct mz_store_rows some = {0};
-	struct names k = {0};
+	struct known_names k = {0};
 	int ret = ask_names(s, shard, t, ids, n, &k, err);
 
 	/* those that were known before count as told */

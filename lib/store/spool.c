@@ -74,7 +74,7 @@ int mz_store_spool_put(const char *dir, const struct mz_store_item *item, struct
 
 /* ---- reading -------------------------------------------------------------------- */
 
-struct cursor {
+struct spool_cursor {
 	const char *p, *end;
 	bool bad;
 };
@@ -83,7 +83,7 @@ struct cursor {
  * Every read is checked against the end: the checksum shows that a file was damaged, not that it
  * was forged.
  */
-static uint64_t get_u64(struct cursor *c)
+static uint64_t get_u64(struct spool_cursor *c)
 {
 	uint64_t v = 0;
 
@@ -96,7 +96,7 @@ static uint64_t get_u64(struct cursor *c)
 	return v;
 }
 
-static const char *get_bytes(struct cursor *c, uint64_t *n)
+static const char *get_bytes(struct spool_cursor *c, uint64_t *n)
 {
 	const char *at;
 
@@ -143,7 +143,7 @@ static bool is_hex(const char *p, uint64_t n)
  * The checks are those of a hostile file. What passes is trusted by the engines, which walk
  * texts by their lengths without looking at the end again.
  */
-static void get_item(struct cursor *c, struct mz_store_item *item)
+static void get_item(struct spool_cursor *c, struct mz_store_item *item)
 {
 	uint64_t n;
 	const char *p = get_bytes(c, &n);
@@ -193,7 +193,7 @@ static int read_file(const char *path, struct mz_buf *b, struct mz_error *err)
 int mz_store_spool_get(const char *path, struct mz_store_item *item, struct mz_error *err)
 {
 	struct mz_buf b = {0};
-	struct cursor c = {.bad = true};
+	struct spool_cursor c = {.bad = true};
 	unsigned char sum[32];
 	struct mz_sha256 s;
 	int ret = read_file(path, &b, err);
@@ -204,7 +204,7 @@ int mz_store_spool_get(const char *path, struct mz_store_item *item, struct mz_e
 		mz_sha256_add(&s, b.data, b.len - 32);
 		mz_sha256_end(&s, sum);
 		if (!memcmp(sum, b.data + b.len - 32, 32)) {
-			c = (struct cursor){.p = b.data + 8, .end = b.data + b.len - 32};
+			c = (struct spool_cursor){.p = b.data + 8, .end = b.data + b.len - 32};
 			get_item(&c, item);
 		}
 	}

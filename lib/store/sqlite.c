@@ -19,7 +19,7 @@
 #define BUSY_MS	    60000
 #define MOST_BYTES  (64 << 20) /* of a text, or of a row; a stack has less than 100 KB */
 
-struct state {
+struct sqlite_state {
 	sqlite3 *db;
 	char *path;
 	bool frozen;	 /* opened as a file that does not change */
@@ -32,7 +32,7 @@ struct state {
  */
 static int fail(struct mz_store *s, int code, struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct sqlite_state *t = s->state;
 
 	switch (code & 0xff) {
 	case SQLITE_NOMEM: return mz_fail_memory(err);
@@ -53,7 +53,7 @@ static int fail(struct mz_store *s, int code, struct mz_error *err)
 
 static int execute(struct mz_store *s, const char *sql, struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct sqlite_state *t = s->state;
 	int code = sqlite3_exec(t->db, sql, NULL, NULL, NULL);
 
 	return code == SQLITE_OK ? 0 : fail(s, code, err);
@@ -61,7 +61,7 @@ static int execute(struct mz_store *s, const char *sql, struct mz_error *err)
 
 static int number_of(struct mz_store *s, const char *sql, int64_t *v, struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct sqlite_state *t = s->state;
 	sqlite3_stmt *q = NULL;
 	int code = sqlite3_prepare_v2(t->db, sql, -1, &q, NULL);
 
@@ -189,7 +189,7 @@ static int cannot_create(const struct mz_store *s, const char *path, struct mz_e
 
 static int open_file(struct mz_store *s, const char *path, int flags, struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct sqlite_state *t = s->state;
 	int code = sqlite3_open_v2(path, &t->db, flags, NULL);
 
 	if (code == SQLITE_CANTOPEN && access(path, F_OK) && errno == ENOENT) {
@@ -212,7 +212,7 @@ static int open_file(struct mz_store *s, const char *path, int flags, struct mz_
  * in a folder of another user. It can be told that the file never changes, which is right only
  * while there is no log and no writer: both are checked again after each question.
  */
-static bool has_log(const struct state *t)
+static bool has_log(const struct sqlite_state *t)
 {
 	struct mz_buf b = {0};
 	struct stat st;
@@ -227,7 +227,7 @@ static bool has_log(const struct state *t)
 
 static int check_frozen(struct mz_store *s, struct mz_error *err)
 {
-	const struct state *t = s->state;
+	const struct sqlite_state *t = s->state;
 	struct stat now;
 
 	if (!t->frozen)
@@ -242,7 +242,7 @@ static int check_frozen(struct mz_store *s, struct mz_error *err)
 
 static int open_frozen(struct mz_store *s, struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct sqlite_state *t = s->state;
 	struct mz_buf uri = {0};
 	int code;
 
@@ -269,7 +269,7 @@ static int open_frozen(struct mz_store *s, struct mz_error *err)
 }
 
 /* Whether the store is there, and only the right to write beside it is missing. */
-static bool is_read_only(const struct state *t, int ret)
+static bool is_read_only(const struct sqlite_state *t, int ret)
 {
 	return (ret == -EACCES || ret == -ENOENT) && !access(t->path, R_OK);
 }
@@ -277,7 +277,7 @@ static bool is_read_only(const struct state *t, int ret)
 /* A write-ahead log: readers and a writer do not wait for each other. */
 static int sql_open(struct mz_store *s, bool create, struct mz_error *err)
 {
-	struct state *t = calloc(1, sizeof(*t));
+	struct sqlite_state *t = calloc(1, sizeof(*t));
 	struct mz_error why = {0};
 	int ret;
 
@@ -308,7 +308,7 @@ static int sql_open(struct mz_store *s, bool create, struct mz_error *err)
 
 static void sql_close(struct mz_store *s)
 {
-	struct state *t = s->state;
+	struct sqlite_state *t = s->state;
 
 	if (!t)
 		return;
@@ -350,7 +350,7 @@ static int sql_end(struct mz_store *s, unsigned shard, bool commit, struct mz_er
 static sqlite3_stmt *prepare(struct mz_store *s, enum mz_store_table table, struct mz_error *err)
 {
 	const struct mz_store_schema *m = &mz_store_schema[table];
-	struct state *t = s->state;
+	struct sqlite_state *t = s->state;
 	struct mz_buf sql = {0};
 	bool first = true;
 	int code;
@@ -409,26 +409,26 @@ static int bind(sqlite3_stmt *q, int at, const struct mz_store_column *c,
 
 /* Rows in the order of their key: the tree of a table then grows at few places, and its pages
  * are found in the cache. */
-struct order {
+struct row_order {
 	int64_t key;
 	size_t row;
 };
 
 static int by_key(const void *x, const void *y)
 {
-	const struct order *a = x, *b = y;
+	const struct row_order *a = x, *b = y;
 
 	return MZ_ORDER(a->key, b->key);
 }
 
-static struct order *sort_rows(enum mz_store_table table, const struct mz_store_rows *rows)
+static struct row_order *sort_rows(enum mz_store_table table, const struct mz_store_rows *rows)
 {
 	static const char *const keys[MZ_STORE_TABLES] = {
 		[MZ_STORE_FRAME] = "frame",   [MZ_STORE_STACK] = "stack",
 		[MZ_STORE_PROFILE] = "stack", [MZ_STORE_SITE] = "site",
 		[MZ_STORE_TIMELINE] = "t",    [MZ_STORE_EDGE] = "object"};
 	const struct mz_store_schema *m = &mz_store_schema[table];
-	struct order *list = calloc(rows->n + 1, sizeof(*list));
+	struct row_order *list = calloc(rows->n + 1, sizeof(*list));
 	size_t c = 0;
 
 	while (keys[table] && strcmp(m->columns[c].name, keys[table]))
@@ -462,7 +462,7 @@ static const char **find_texts(const struct mz_buf *column, size_t n)
 struct access {
 	const struct mz_store_schema *m;
 	const struct mz_store_rows *rows;
-	struct order *order;
+	struct row_order *order;
 	const char **texts[MZ_STORE_COLUMNS];
 };
 
@@ -533,7 +533,7 @@ static int sql_put(struct mz_store *s, unsigned shard, enum mz_store_table table
 static int sql_ask(struct mz_store *s, unsigned shard, const char *sql, mz_store_row *row,
 		   void *arg, struct mz_error *err)
 {
-	struct state *t = s->state;
+	struct sqlite_state *t = s->state;
 	sqlite3_stmt *q = NULL;
 	char *cells[MZ_STORE_COLUMNS];
 	int code = sqlite3_prepare_v2(t->db, sql, -1, &q, NULL), ret = 0;

@@ -81,26 +81,26 @@ double mz_chance_t(const struct mz_spread *a, const struct mz_spread *b)
 
 /* ---- ranks -------------------------------------------------------------------- */
 
-struct ranked {
+struct ranked_value {
 	uint64_t x;
 	size_t at;
 };
 
 static int by_value(const void *p, const void *q)
 {
-	const struct ranked *a = p, *b = q;
+	const struct ranked_value *a = p, *b = q;
 
 	return a->x < b->x ? -1 : a->x > b->x;
 }
 
 /* Ranks from 1; equal values share the mean of theirs. Returns the sum of t^3 - t over runs
  * of t equal values. */
-static double give_ranks(struct ranked *order, const uint64_t *x, size_t n, double *rank)
+static double give_ranks(struct ranked_value *order, const uint64_t *x, size_t n, double *rank)
 {
 	double ties = 0;
 
 	for (size_t i = 0; i < n; i++)
-		order[i] = (struct ranked){x[i], i};
+		order[i] = (struct ranked_value){x[i], i};
 	qsort(order, n, sizeof(*order), by_value);
 	for (size_t i = 0, k; i < n; i = k) {
 		double t;
@@ -127,7 +127,7 @@ static double distance(double rank_sum, size_t n, size_t m, double ties)
 
 bool mz_find_rise(const uint64_t *x, size_t n, const bool *may, size_t least, struct mz_rise *r)
 {
-	struct ranked *order = calloc(n + 1, sizeof(*order));
+	struct ranked_value *order = calloc(n + 1, sizeof(*order));
 	double *rank = calloc(n + 1, sizeof(*rank)), ties, sum = 0, best = -INFINITY, chance;
 
 	*r = (struct mz_rise){.chance = 1};

@@ -15,7 +15,7 @@
 #include "base/regular.h"
 
 /* A row as the plugin writes it; little-endian, without padding. */
-struct row {
+struct site_row {
 	uint64_t ip;
 	uint32_t file, function, type, members; /* in the section of strings */
 	uint32_t line, offset, type_size;
@@ -23,18 +23,18 @@ struct row {
 	uint8_t kind, is;
 };
 
-_Static_assert(sizeof(struct row) == 40, "it has no padding");
+_Static_assert(sizeof(struct site_row) == 40, "it has no padding");
 
 struct mz_access_sites {
 	const uint8_t *map;
 	size_t length;
-	struct row *rows; /* sorted by address */
+	struct site_row *rows; /* sorted by address */
 	size_t n;
 	const char *strings; /* in the map; the last byte is 0 */
 	size_t strings_size;
 };
 
-struct part {
+struct site_part {
 	uint64_t at, size;
 	size_t index; /* of the section */
 };
@@ -60,7 +60,7 @@ static const Elf64_Shdr *headers(const struct mz_access_sites *s)
 }
 
 /* A section of the file by its name. */
-static bool find_section(const struct mz_access_sites *s, const char *name, struct part *out)
+static bool find_section(const struct mz_access_sites *s, const char *name, struct site_part *out)
 {
 	const Elf64_Ehdr *e = (const Elf64_Ehdr *)s->map;
 	const Elf64_Shdr *h = headers(s), *names = h ? &h[e->e_shstrndx] : NULL;
@@ -72,7 +72,7 @@ static bool find_section(const struct mz_access_sites *s, const char *name, stru
 		    names->sh_size - h[i].sh_name <= strlen(name) ||
 		    strcmp((const char *)s->map + names->sh_offset + h[i].sh_name, name) != 0)
 			continue;
-		*out = (struct part){h[i].sh_offset, h[i].sh_size, i};
+		*out = (struct site_part){h[i].sh_offset, h[i].sh_size, i};
 		return is_within(s, &h[i]);
 	}
 	return false;
@@ -80,7 +80,7 @@ static bool find_section(const struct mz_access_sites *s, const char *name, stru
 
 static int by_ip(const void *a, const void *b)
 {
-	uint64_t x = ((const struct row *)a)->ip, y = ((const struct row *)b)->ip;
+	uint64_t x = ((const struct site_row *)a)->ip, y = ((const struct site_row *)b)->ip;
 
 	return MZ_ORDER(x, y);
 }
@@ -91,13 +91,13 @@ static int by_ip(const void *a, const void *b)
  * One number of a row: the address of the site, or the offset of one of its texts. false: it is
  * neither, or its symbol is in the wrong section.
  */
-static bool relocate(struct row *rows, size_t n, const Elf64_Rela *r, const Elf64_Sym *sym,
+static bool relocate(struct site_row *rows, size_t n, const Elf64_Rela *r, const Elf64_Sym *sym,
 		     size_t strings)
 {
 	size_t at = r->r_offset % sizeof(*rows), i = r->r_offset / sizeof(*rows);
 	uint64_t value = sym->st_value + (uint64_t)r->r_addend;
 	unsigned type = ELF64_R_TYPE(r->r_info);
-	struct row *row = &rows[i];
+	struct site_row *row = &rows[i];
 
 	if (i >= n || !sym->st_shndx || sym->st_shndx >= SHN_LORESERVE || value >> 48)
 		return false;
@@ -108,10 +108,10 @@ static bool relocate(struct row *rows, size_t n, const Elf64_Rela *r, const Elf6
 	if (type != R_X86_64_32 || sym->st_shndx != strings || value > UINT32_MAX)
 		return false;
 	switch (at) {
-	case offsetof(struct row, file): row->file = (uint32_t)value; return true;
-	case offsetof(struct row, function): row->function = (uint32_t)value; return true;
-	case offsetof(struct row, type): row->type = (uint32_t)value; return true;
-	case offsetof(struct row, members): row->members = (uint32_t)value; return true;
+	case offsetof(struct site_row, file): row->file = (uint32_t)value; return true;
+	case offsetof(struct site_row, function): row->function = (uint32_t)value; return true;
+	case offsetof(struct site_row, type): row->type = (uint32_t)value; return true;
+	case offsetof(struct site_row, members): row->members = (uint32_t)value; return true;
 	default: return false;
 	}
 }
@@ -140,8 +140,8 @@ static bool apply(struct mz_access_sites *s, const Elf64_Shdr *rela, size_t stri
 }
 
 /* In a module the numbers are in the relocations; a row that gets no address is damage. */
-static bool relocate_all(struct mz_access_sites *s, const struct part *rows,
-			 const struct part *strings)
+static bool relocate_all(struct mz_access_sites *s, const struct site_part *rows,
+			 const struct site_part *strings)
 {
 	const Elf64_Ehdr *e = (const Elf64_Ehdr *)s->map;
 	const Elf64_Shdr *h = headers(s);
@@ -162,12 +162,12 @@ static bool relocate_all(struct mz_access_sites *s, const struct part *rows,
 
 static int take_table(struct mz_access_sites *s, const char *path, struct mz_error *err)
 {
-	struct part rows, strings;
+	struct site_part rows, strings;
 
 	if (!find_section(s, ".memorizer_sites", &rows) ||
 	    !find_section(s, ".memorizer_strings", &strings) || !rows.size || !strings.size)
 		return mz_fail(err, ENODATA, "%s: it has no table of access sites", path);
-	if (rows.size % sizeof(struct row) || s->map[strings.at + strings.size - 1])
+	if (rows.size % sizeof(struct site_row) || s->map[strings.at + strings.size - 1])
 		return mz_fail(err, EINVAL, "%s: its table of access sites is damaged", path);
 	s->strings = (const char *)s->map + strings.at;
 	s->strings_size = strings.size;
@@ -175,10 +175,10 @@ static int take_table(struct mz_access_sites *s, const char *path, struct mz_err
 	if (!s->rows)
 		return mz_fail_memory(err);
 	memcpy(s->rows, s->map + rows.at, rows.size);
-	s->n = rows.size / sizeof(struct row);
+	s->n = rows.size / sizeof(struct site_row);
 	if (!relocate_all(s, &rows, &strings))
 		return mz_fail(err, EINVAL, "%s: its table of access sites is damaged", path);
-	qsort(s->rows, s->n, sizeof(struct row), by_ip);
+	qsort(s->rows, s->n, sizeof(struct site_row), by_ip);
 	return 0;
 }
 
@@ -233,7 +233,8 @@ static const char *text(const struct mz_access_sites *s, uint32_t at)
 	return at < s->strings_size ? s->strings + at : "";
 }
 
-static void fill(const struct mz_access_sites *s, const struct row *r, struct mz_access_site *out)
+static void fill(const struct mz_access_sites *s, const struct site_row *r,
+		 struct mz_access_site *out)
 {
 	*out = (struct mz_access_site){
 		.ip = r->ip,
@@ -252,8 +253,8 @@ static void fill(const struct mz_access_sites *s, const struct row *r, struct mz
 
 bool mz_access_sites_find(const struct mz_access_sites *s, uint64_t ip, struct mz_access_site *out)
 {
-	const struct row key = {.ip = ip};
-	const struct row *r = bsearch(&key, s->rows, s->n, sizeof(*s->rows), by_ip);
+	const struct site_row key = {.ip = ip};
+	const struct site_row *r = bsearch(&key, s->rows, s->n, sizeof(*s->rows), by_ip);
 
 	if (r)
 		fill(s, r, out);

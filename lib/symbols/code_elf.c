@@ -33,7 +33,7 @@ struct label {
 };
 
 /* A section of code. */
-struct section {
+struct code_section {
 	uint64_t addr, size;
 	const uint8_t *bytes;
 	size_t index; /* in the ELF file */
@@ -54,7 +54,7 @@ struct reader {
 	Elf *elf;
 	bool relocatable;
 	struct mz_error *err;
-	struct section *sections;
+	struct code_section *sections;
 	size_t n_sections, cap_sections;
 	struct label *labels; /* by address, one for each */
 	size_t n_labels, cap_labels;
@@ -82,7 +82,7 @@ static int by_address(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static const struct section *section_numbered(const struct reader *r, size_t index)
+static const struct code_section *section_numbered(const struct reader *r, size_t index)
 {
 	for (size_t i = 0; i < r->n_sections; i++)
 		if (r->sections[i].index == index)
@@ -93,7 +93,7 @@ static const struct section *section_numbered(const struct reader *r, size_t ind
 /* The address of a symbol, which a module has relative to its section; false: it is no code. */
 static bool address_of(const struct reader *r, const GElf_Sym *sym, uint64_t *addr)
 {
-	const struct section *s;
+	const struct code_section *s;
 
 	*addr = sym->st_value;
 	if (!r->relocatable)
@@ -197,8 +197,8 @@ static int read_sections(struct reader *r)
 		if (!mz_array_room((void **)&r->sections, &r->cap_sections, r->n_sections,
 				   sizeof(*r->sections)))
 			return mz_fail_memory(r->err);
-		r->sections[r->n_sections++] =
-			(struct section){sh.sh_addr, data->d_size, data->d_buf, elf_ndxscn(scn)};
+		r->sections[r->n_sections++] = (struct code_section){sh.sh_addr, data->d_size,
+								     data->d_buf, elf_ndxscn(scn)};
 	}
 	if (r->relocatable)
 		lay_out(r);
@@ -214,7 +214,7 @@ static int by_place(const void *a, const void *b)
 	return MZ_ORDER(x->at, y->at);
 }
 
-static int add_ref(struct reader *r, const struct section *s, const GElf_Rela *rela,
+static int add_ref(struct reader *r, const struct code_section *s, const GElf_Rela *rela,
 		   Elf_Data *symbols, size_t strings)
 {
 	struct ref ref = {.at = s->addr + rela->r_offset, .addend = rela->r_addend};
@@ -231,7 +231,8 @@ static int add_ref(struct reader *r, const struct section *s, const GElf_Rela *r
 }
 
 /* The relocations of one section of code. */
-static int add_refs(struct reader *r, Elf_Scn *scn, const GElf_Shdr *sh, const struct section *s)
+static int add_refs(struct reader *r, Elf_Scn *scn, const GElf_Shdr *sh,
+		    const struct code_section *s)
 {
 	Elf_Scn *table = elf_getscn(r->elf, sh->sh_link);
 	Elf_Data *data = elf_getdata(scn, NULL), *symbols = table ? elf_getdata(table, NULL) : NULL;
@@ -252,7 +253,7 @@ static int read_refs(struct reader *r)
 	int ret = 0;
 
 	while (!ret && (scn = elf_nextscn(r->elf, scn))) {
-		const struct section *s;
+		const struct code_section *s;
 		GElf_Shdr sh;
 
 		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA)
@@ -350,7 +351,7 @@ static void count(struct reader *r, struct mz_code_function *f, const struct mz_
 
 /* Zeros between functions are no instructions: a disassembler leaves out runs of at least 8,
  * and 3 at the end, down to a multiple of four if something follows. */
-static uint64_t zeros(const struct section *s, uint64_t at, uint64_t end)
+static uint64_t zeros(const struct code_section *s, uint64_t at, uint64_t end)
 {
 	uint64_t n = 0;
 
@@ -361,8 +362,8 @@ static uint64_t zeros(const struct section *s, uint64_t at, uint64_t end)
 	return n >= 8 ? n & ~3ull : 0;
 }
 
-static void count_function(struct reader *r, const struct section *s, uint64_t at, uint64_t end,
-			   struct mz_code_function *f)
+static void count_function(struct reader *r, const struct code_section *s, uint64_t at,
+			   uint64_t end, struct mz_code_function *f)
 {
 	while (at < end) {
 		uint64_t skip = s->bytes[at] ? 0 : zeros(s, at, end);
@@ -379,7 +380,7 @@ static void count_function(struct reader *r, const struct section *s, uint64_t a
 	}
 }
 
-static const struct section *section_of(const struct reader *r, uint64_t addr)
+static const struct code_section *section_of(const struct reader *r, uint64_t addr)
 {
 	for (size_t i = 0; i < r->n_sections; i++)
 		if (addr - r->sections[i].addr < r->sections[i].size)
@@ -391,7 +392,7 @@ static int count_all(struct reader *r)
 {
 	for (size_t i = 0; i < r->n_labels; i++) {
 		const struct label *l = &r->labels[i];
-		const struct section *s = section_of(r, l->addr);
+		const struct code_section *s = section_of(r, l->addr);
 		uint64_t end = s->addr + s->size;
 		struct mz_code_function *f;
 

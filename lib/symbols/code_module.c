@@ -17,12 +17,12 @@
 
 /* ---- lists of names ------------------------------------------------------------------- */
 
-struct names {
+struct name_list {
 	struct mz_code_name *list;
 	size_t n, cap;
 };
 
-static bool add_name(struct names *l, const char *name, uint64_t addr)
+static bool add_name(struct name_list *l, const char *name, uint64_t addr)
 {
 	if (!mz_array_room((void **)&l->list, &l->cap, l->n, sizeof(*l->list)))
 		return false;
@@ -33,7 +33,7 @@ static bool add_name(struct names *l, const char *name, uint64_t addr)
 /* The list has the modules under their names. One without any name in it was not loaded. */
 static int place_by_list(struct mz_code_module *m, const struct mz_kallsyms *k, uint64_t *at)
 {
-	struct names l = {0};
+	struct name_list l = {0};
 	const char *name, *of;
 	uint64_t addr;
 	int ret = 0;
@@ -52,7 +52,7 @@ static int place_by_list(struct mz_code_module *m, const struct mz_kallsyms *k, 
  * the names are the same. */
 static int place_by_image(struct mz_code_module *m, uint64_t *at)
 {
-	struct names l = {0};
+	struct name_list l = {0};
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < m->image->n_functions; i++) {

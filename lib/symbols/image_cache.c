@@ -69,7 +69,7 @@ bool mz_image_cache_path(const struct mz_image *im, char *buf, size_t size)
 }
 
 /* The arrays in their order; each is a multiple of 8 bytes long but the last. */
-struct part {
+struct cached_array {
 	size_t size; /* of a member */
 	uint64_t count;
 	void **data;
@@ -78,22 +78,23 @@ struct part {
 
 #define PARTS 5
 
-static void parts_of(struct mz_image *im, const struct header *h, struct part p[PARTS])
+static void parts_of(struct mz_image *im, const struct header *h, struct cached_array p[PARTS])
 {
-	p[0] = (struct part){sizeof(*im->functions), h->functions, (void **)&im->functions,
-			     &im->n_functions};
-	p[1] = (struct part){sizeof(*im->variables), h->variables, (void **)&im->variables,
-			     &im->n_variables};
-	p[2] = (struct part){sizeof(*im->rows), h->rows, (void **)&im->rows, &im->n_rows};
-	p[3] = (struct part){sizeof(*im->scopes), h->scopes, (void **)&im->scopes, &im->n_scopes};
-	p[4] = (struct part){1, h->strings, (void **)&im->strings, &im->n_strings};
+	p[0] = (struct cached_array){sizeof(*im->functions), h->functions, (void **)&im->functions,
+				     &im->n_functions};
+	p[1] = (struct cached_array){sizeof(*im->variables), h->variables, (void **)&im->variables,
+				     &im->n_variables};
+	p[2] = (struct cached_array){sizeof(*im->rows), h->rows, (void **)&im->rows, &im->n_rows};
+	p[3] = (struct cached_array){sizeof(*im->scopes), h->scopes, (void **)&im->scopes,
+				     &im->n_scopes};
+	p[4] = (struct cached_array){1, h->strings, (void **)&im->strings, &im->n_strings};
 }
 
 /* The arrays are used where they are mapped, so every count is checked against the length before
  * anything points into them. */
 static bool lay_out(struct mz_image *im, char *map, size_t len)
 {
-	struct part parts[PARTS];
+	struct cached_array parts[PARTS];
 	struct header h;
 	size_t at = sizeof(h);
 
@@ -163,7 +164,7 @@ void mz_image_save(const struct mz_image *im, const char *file)
 			   .file_size = im->file_size,
 			   .file_time = im->file_time};
 	struct mz_image copy = *im;
-	struct part parts[PARTS];
+	struct cached_array parts[PARTS];
 	struct mz_output out;
 	int ret;
 

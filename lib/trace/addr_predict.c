@@ -28,7 +28,7 @@ enum {
 };
 
 /* A free place; 0 ends the lists. */
-struct place {
+struct free_place {
 	uint64_t addr;
 	uint32_t class;
 	uint32_t newer; /* of its class */
@@ -42,7 +42,7 @@ struct place {
 struct mz_addr_predict {
 	enum mz_rounding rounding;
 	unsigned shift;
-	struct place *v; /* from 1; addr 0: not in use */
+	struct free_place *v; /* from 1; addr 0: not in use */
 	uint32_t n, cap;
 	uint32_t unused; /* a list, by next_free */
 	uint32_t newest[CLASSES];
@@ -140,7 +140,7 @@ void mz_addr_predict_fetch(struct mz_addr_predict *pl, uint64_t soon, uint64_t n
 static __attribute__((noinline)) bool more_places(struct mz_addr_predict *pl)
 {
 	uint32_t cap = pl->cap ? pl->cap * 2 : 1024;
-	struct place *v = realloc(pl->v, cap * sizeof(*v));
+	struct free_place *v = realloc(pl->v, cap * sizeof(*v));
 
 	if (!v)
 		return false;
@@ -162,7 +162,7 @@ static inline uint32_t new_place(struct mz_addr_predict *pl)
 
 static inline void take_out(struct mz_addr_predict *pl, uint32_t i)
 {
-	struct place *p = &pl->v[i];
+	struct free_place *p = &pl->v[i];
 
 	if (p->newer)
 		pl->v[p->newer].older = p->older;
@@ -208,7 +208,7 @@ static inline int leave(struct mz_addr_predict *pl, uint32_t class, uint64_t add
 	if (!i)
 		return -ENOMEM;
 	*slot_of(pl, addr) = i;
-	pl->v[i] = (struct place){
+	pl->v[i] = (struct free_place){
 		.addr = addr, .class = class, .older = pl->newest[class], .any_older = pl->any};
 	if (pl->newest[class])
 		pl->v[pl->newest[class]].newer = i;

@@ -323,19 +323,19 @@ static inline int read_plain_one(struct mz_decoder *d, const struct mz_decode_re
 }
 
 /* A column that one loop reads: its position is kept in a local variable. */
-struct cursor {
+struct column_cursor {
 	const uint64_t *v;
 	uint32_t at, n;
 };
 
 /* The compiler must assume that a store into an event changes the decoder, and would load the
  * positions of the columns again after each event. */
-static inline struct cursor cursor_at(const struct mz_decoder *d, enum mz_column_id id)
+static inline struct column_cursor cursor_at(const struct mz_decoder *d, enum mz_column_id id)
 {
-	return (struct cursor){d->columns[id].v, d->at[id], d->columns[id].n};
+	return (struct column_cursor){d->columns[id].v, d->at[id], d->columns[id].n};
 }
 
-static inline uint64_t cursor_peek(const struct cursor *c)
+static inline uint64_t cursor_peek(const struct column_cursor *c)
 {
 	return c->at < c->n ? c->v[c->at] : 0;
 }
@@ -344,8 +344,8 @@ static inline uint64_t cursor_peek(const struct cursor *c)
  * with one, read_one() will find it. */
 static long read_plain(struct mz_decoder *d, struct mz_event *ev, size_t max)
 {
-	struct cursor tokens = cursor_at(d, MZ_COL_TOKEN), whos = cursor_at(d, MZ_COL_WHO),
-		      times = cursor_at(d, MZ_COL_TIME);
+	struct column_cursor tokens = cursor_at(d, MZ_COL_TOKEN), whos = cursor_at(d, MZ_COL_WHO),
+			     times = cursor_at(d, MZ_COL_TIME);
 	uint32_t left = tokens.at < tokens.n ? tokens.n - tokens.at : 0;
 	const uint64_t *token = left ? tokens.v + tokens.at : NULL;
 	uint64_t time = d->time, often = d->often;

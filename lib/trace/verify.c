@@ -8,7 +8,7 @@
 #include "base/sized.h"
 #include "trace/container.h"
 
-struct check {
+struct file_check {
 	struct mz_container_scan scan;
 	struct mz_input *in;
 	struct mz_verify v;	   /* as this library knows it */
@@ -27,7 +27,7 @@ struct check {
 
 #define BATCH 512
 
-static void fault(struct check *c, uint64_t offset, const char *text)
+static void fault(struct file_check *c, uint64_t offset, const char *text)
 {
 	c->faults++;
 	if (c->note)
@@ -36,7 +36,7 @@ static void fault(struct check *c, uint64_t offset, const char *text)
 
 /* Bytes and events of a damaged block are counted, so that the final line can say how much is
  * readable in spite of it. */
-static void damage(struct check *c, const struct mz_index_entry *e, const char *text)
+static void damage(struct file_check *c, const struct mz_index_entry *e, const char *text)
 {
 	struct mz_verify *v = &c->v;
 
@@ -50,7 +50,7 @@ static void damage(struct check *c, const struct mz_index_entry *e, const char *
 
 /* A stream number beyond the number of chunks cannot be right; the check keeps a forged number
  * from allocating gigabytes. */
-static uint64_t *stream_time(struct check *c, uint32_t stream)
+static uint64_t *stream_time(struct file_check *c, uint32_t stream)
 {
 	if (stream >= c->n_streams) {
 		/* streams are numbered in order: a file has no more than chunks */
@@ -68,7 +68,7 @@ static uint64_t *stream_time(struct check *c, uint32_t stream)
 
 /* The losses and the order are recomputed from the events themselves: the index is what is
  * being checked. */
-static int check_events(struct check *c, const struct mz_index_entry *e, long n)
+static int check_events(struct file_check *c, const struct mz_index_entry *e, long n)
 {
 	uint64_t *last = stream_time(c, e->info.stream);
 
@@ -90,7 +90,7 @@ static int check_events(struct check *c, const struct mz_index_entry *e, long n)
 }
 
 /* The index must say about a chunk what the chunk itself says. */
-static int compare_info(struct check *c, const struct mz_index_entry *e)
+static int compare_info(struct file_check *c, const struct mz_index_entry *e)
 {
 	struct mz_buf x = {0}, y = {0};
 	bool failed, same;
@@ -108,7 +108,7 @@ static int compare_info(struct check *c, const struct mz_index_entry *e)
 
 /* Decoding is the check: the decoder tests every rule of the format, and reports which one was
  * broken. */
-static int check_chunk(struct check *c, const struct mz_index_entry *e)
+static int check_chunk(struct file_check *c, const struct mz_index_entry *e)
 {
 	char text[200];
 	long n;
@@ -135,7 +135,7 @@ static int check_chunk(struct check *c, const struct mz_index_entry *e)
 	return 0;
 }
 
-static int check_meta(struct check *c, const struct mz_index_entry *e)
+static int check_meta(struct file_check *c, const struct mz_index_entry *e)
 {
 	struct mz_packer *pk = &c->scan.packer;
 	const struct mz_buf *b = &c->scan.block;
@@ -163,7 +163,7 @@ static int check_meta(struct check *c, const struct mz_index_entry *e)
 }
 
 /* A bad block is a finding, not the end: the blocks after it are checked as well. */
-static int check_blocks(struct check *c, struct mz_error *err)
+static int check_blocks(struct file_check *c, struct mz_error *err)
 {
 	for (size_t i = 0; i < c->scan.index.n; i++) {
 		const struct mz_index_entry *e = &c->scan.index.v[i];
@@ -188,7 +188,7 @@ static int check_blocks(struct check *c, struct mz_error *err)
 
 /* With damaged chunks the counts cannot agree, so only a whole file is compared with its
  * index. */
-static void check_counts(struct check *c)
+static void check_counts(struct file_check *c)
 {
 	struct mz_summary *s = &c->summary;
 	uint64_t lost = 0;
@@ -211,7 +211,7 @@ static void check_counts(struct check *c)
 }
 
 /* The walk finds what the index does not show: holes, and a missing end. */
-static int check_walk(struct check *c, struct mz_error *err)
+static int check_walk(struct file_check *c, struct mz_error *err)
 {
 	struct mz_container_scan walk = {.source = c->scan.source};
 	int ret = mz_container_scan_open(&walk, true, err);
@@ -227,7 +227,7 @@ static int check_walk(struct check *c, struct mz_error *err)
 	return ret;
 }
 
-static int check_all(struct check *c, struct mz_error *err)
+static int check_all(struct file_check *c, struct mz_error *err)
 {
 	int ret;
 
@@ -255,7 +255,7 @@ static int check_all(struct check *c, struct mz_error *err)
 
 /* A damaged header is reported as a fault, because the rest may be readable; another version
  * or unknown features are errors, because nothing after them can be trusted. */
-static int start(struct check *c, struct mz_input *in, struct mz_error *err)
+static int start(struct file_check *c, struct mz_input *in, struct mz_error *err)
 {
 	uint8_t header[MZ_WIRE_HEADER_SIZE + MZ_WIRE_FRAME_SIZE];
 	struct mz_error why = {0};
@@ -284,7 +284,7 @@ static int start(struct check *c, struct mz_input *in, struct mz_error *err)
 	return -why.code;
 }
 
-static int give(const struct check *c, struct mz_verify *to, struct mz_error *err)
+static int give(const struct file_check *c, struct mz_verify *to, struct mz_error *err)
 {
 	struct mz_verify ours = c->v;
 	bool room = to->size >= offsetof(struct mz_verify, summary) + sizeof(ours.summary);
@@ -309,7 +309,7 @@ int mz_verify_file_with(const char *path, unsigned flags, struct mz_verify *v, m
 			void *arg, struct mz_error *err)
 {
 	struct mz_input in;
-	struct check c = {.in = &in, .note = note, .arg = arg};
+	struct file_check c = {.in = &in, .note = note, .arg = arg};
 	int ret;
 
 	if (flags & ~(unsigned)MZ_OPEN_LARGE || asks_for_more(v))
