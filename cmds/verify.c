@@ -102,14 +102,16 @@ static void show(const struct verify_job *job, const struct mz_verify *v)
 	printf("\n");
 }
 
-/* result: 0 = no fault, 1 = faults, < 0 = it cannot be read at all. */
-static void show_json(struct verify_job *job, const struct mz_verify *v, int result)
+/* result: 0 = no fault, 1 = faults, < 0 = it cannot be read at all, which err explains. */
+static void show_json(struct verify_job *job, const struct mz_verify *v, int result,
+		      const struct mz_error *err)
 {
 	struct mz_json *j = &job->j;
 
 	mz_json_end_array(j);
 	mz_json_bool(j, "good", !result);
 	if (result < 0) {
+		mz_json_str(j, "error", err->text);
 		mz_json_end_object(j);
 		return;
 	}
@@ -183,7 +185,7 @@ static int verify_file(void *arg, char *path)
 	else if (!job->json)
 		show(job, &v);
 	if (job->json)
-		show_json(job, &v, ret);
+		show_json(job, &v, ret, &err);
 	return ret ? MZ_EXIT_FAILED : MZ_EXIT_OK;
 }
 

@@ -9,29 +9,60 @@
 #include "cmds/kernel/kmem.h"
 #include "cmds/loss_report.h"
 
-static void group(struct mz_json *w, const struct mz_kmem_group *g, uint64_t end)
+/* The lists of call sites: their names, and the sum that is the value of a row. */
+static const struct {
+	const char *list, *sum;
+} views[] = {
+	[KMEM_SORT_WASTE] = {"waste", "waste_bytes"},
+	[KMEM_SORT_BYTES] = {"given", "given_bytes"},
+	[KMEM_SORT_COUNT] = {"count", "blocks"},
+	[KMEM_SORT_FRAG] = {"frag", "fragmentation"},
+	[KMEM_SORT_LIVE] = {"live", "never_freed_given_bytes"},
+	[KMEM_SORT_PEAK] = {"peak", "highest_given_bytes"},
+	[KMEM_SORT_LIFETIME] = {"lifetime", "lifetime_p50"},
+	[KMEM_SORT_CROSS] = {"cross", "cross_cpu"},
+	[KMEM_SORT_NEVER_FREED] = {"never_freed", "never_freed_bytes"},
+};
+
+/* A sum, unless it is the one that the row has as its value. */
+static void put_sum(struct mz_json *w, const char *key, uint64_t v, const char *but)
 {
-	mz_json_u64(w, "allocations", g->allocs);
-	mz_json_u64(w, "failed", g->failed);
-	mz_json_u64(w, "freed_blocks", g->ended);
-	mz_json_u64(w, "requested", g->req);
-	mz_json_u64(w, "allocated", g->given);
-	mz_json_u64(w, "freed", g->freed_given);
-	mz_json_u64(w, "wasted", g->given > g->req ? g->given - g->req : 0);
-	mz_json_double(w, "fragmentation", kmem_frag(g->req, g->given) / 100);
-	mz_json_u64(w, "live_blocks", g->live);
-	mz_json_u64(w, "live", g->live_given);
-	mz_json_u64(w, "peak", g->peak_given);
-	mz_json_u64(w, "peak_blocks", g->peak_live);
-	mz_json_u64(w, "cross_cpu", g->cross_cpu);
-	mz_json_u64(w, "cross_node", g->cross_node);
-	mz_json_u64(w, "ended_unseen", g->over_live);
+	if (!but || strcmp(key, but))
+		mz_json_u64(w, key, v);
+}
+
+/* The sums that the report on a program has as well, under the same names: bytes are those
+ * requested. Of everything, of a call site, or of a cache. */
+static void common_sums(struct mz_json *w, const struct mz_kmem_group *g, const char *but)
+{
+	put_sum(w, "bytes", g->req, but);
+	put_sum(w, "never_freed_blocks", g->live, but);
+	put_sum(w, "never_freed_bytes", g->live_req, but);
+	put_sum(w, "waste_bytes", g->given > g->req ? g->given - g->req : 0, but);
+	put_sum(w, "failed", g->failed, but);
+	put_sum(w, "over_live", g->over_live, but);
+}
+
+/* What the report on a kernel adds. "highest" is at any time, for each sum its own. */
+static void kernel_sums(struct mz_json *w, const struct mz_kmem_group *g, uint64_t end,
+			const char *but)
+{
+	put_sum(w, "given_bytes", g->given, but);
+	put_sum(w, "freed_given_bytes", g->freed_given, but);
+	put_sum(w, "never_freed_given_bytes", g->live_given, but);
+	put_sum(w, "highest_given_bytes", g->peak_given, but);
+	put_sum(w, "highest_blocks", g->peak_live, but);
+	put_sum(w, "freed_blocks", g->ended, but);
+	put_sum(w, "cross_cpu", g->cross_cpu, but);
+	put_sum(w, "cross_node", g->cross_node, but);
+	if (!but || strcmp(but, "fragmentation"))
+		mz_json_double(w, "fragmentation", kmem_frag(g->req, g->given) / 100);
 	if (g->ended) {
-		mz_json_u64(w, "lifetime_median", mz_kmem_lifetime(g, 0.5));
-		mz_json_u64(w, "lifetime_99", mz_kmem_lifetime(g, 0.99));
+		put_sum(w, "lifetime_p50", mz_kmem_lifetime(g, 0.5), but);
+		put_sum(w, "lifetime_p99", mz_kmem_lifetime(g, 0.99), but);
 	}
 	if (g->live)
-		mz_json_u64(w, "oldest_age", end - g->oldest);
+		put_sum(w, "oldest_age", end - g->oldest, but);
 }
 
 static void cache_json(struct mz_json *w, const struct mz_kmem_report *r,
@@ -40,72 +71,90 @@ static void cache_json(struct mz_json *w, const struct mz_kmem_report *r,
 	char name[300];
 
 	mz_json_str(w, "cache", mz_kmem_cache_text(r, row->id, name, sizeof(name)));
+	mz_json_u64(w, "blocks", row->g->allocs);
+	common_sums(w, row->g, NULL);
 	mz_json_u64(w, "unknown_frees", row->g->unknown);
+	kernel_sums(w, row->g, r->last, NULL);
+}
+
+static void where_json(struct mz_json *w, const struct mz_kmem_report *r, const char *key,
+		       uint32_t site)
+{
+	char name[300];
+
+	mz_json_str(w, key, kmem_site_text(r, site, name, sizeof(name)));
 }
 
 /* The first four as in the report on a program: "blocks" are those that the list is about. */
 static void site_json(struct mz_json *w, const struct mz_kmem_report *r, const struct kmem_row *row,
 		      enum kmem_sort sort)
 {
-	char name[300];
+	bool never_freed = sort == KMEM_SORT_NEVER_FREED;
 
-	mz_json_str(w, "where", kmem_site_text(r, row->id, name, sizeof(name)));
+	where_json(w, r, "where", row->id);
 	mz_json_hex(w, "ip", mz_kmem_input_site(r->in, row->id));
-	mz_json_u64(w, "blocks", sort == KMEM_SORT_LIVE ? row->g->live : row->g->allocs);
+	mz_json_u64(w, "blocks", never_freed ? row->g->live : row->g->allocs);
 	if (sort == KMEM_SORT_FRAG)
 		mz_json_double(w, "value", row->value / 100);
 	else
 		mz_json_u64(w, "value", (uint64_t)row->value);
+	if (never_freed) {
+		mz_json_u64(w, "never_freed_given_bytes", row->g->live_given);
+		mz_json_u64(w, "oldest_age", r->last - row->g->oldest);
+		return;
+	}
 	mz_json_u64(w, "frees_made", row->g->freed_here);
+	common_sums(w, row->g, views[sort].sum);
+	kernel_sums(w, row->g, r->last, views[sort].sum);
 }
 
-static void rows_json(struct mz_json *w, const struct mz_kmem_report *r, const char *key,
-		      bool caches, enum kmem_sort sort, size_t limit)
+static void rows_json(struct mz_json *w, const struct mz_kmem_report *r, bool caches,
+		      enum kmem_sort sort, size_t limit)
 {
 	size_t n;
 	struct kmem_row *rows = kmem_rows(r, caches, sort, &n);
 
 	if (!rows)
 		w->out->failed = true;
-	mz_json_array(w, key);
+	mz_json_array(w, caches ? "caches" : views[sort].list);
 	for (size_t i = 0; rows && i < n && (!limit || i < limit); i++) {
+		if (sort == KMEM_SORT_NEVER_FREED && !rows[i].g->live_req)
+			break;
 		mz_json_object(w, NULL);
 		if (caches)
 			cache_json(w, r, &rows[i]);
 		else
 			site_json(w, r, &rows[i], sort);
-		group(w, rows[i].g, r->last);
 		mz_json_end_object(w);
 	}
 	mz_json_end_array(w);
 	free(rows);
 }
 
-/* One list for each view, as in the report on a program: that of --sort, and the blocks that
- * were never freed. */
+/* Two lists: all call sites in the order of --sort, and those of blocks that were never freed, as
+ * in the report on a program. */
 static void sites_json(struct mz_json *w, const struct mz_kmem_report *r, enum kmem_sort sort,
 		       size_t limit)
 {
 	mz_json_object(w, "sites");
-	if (sort != KMEM_SORT_LIVE)
-		rows_json(w, r, kmem_sorts[sort], false, sort, limit);
-	rows_json(w, r, "never_freed", false, KMEM_SORT_LIVE, limit);
+	rows_json(w, r, false, sort, limit);
+	rows_json(w, r, false, KMEM_SORT_NEVER_FREED, limit);
 	mz_json_end_object(w);
 }
 
 static void ones_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
 {
-	mz_json_array(w, "allocations");
+	mz_json_array(w, "worst_blocks");
 	for (size_t i = 0; i < r->nones && (!limit || i < limit); i++) {
 		const struct mz_kmem_one *o = &r->ones[i];
 		char name[300];
 
 		mz_json_object(w, NULL);
 		mz_json_hex(w, "address", o->block.addr);
-		mz_json_u64(w, "requested", o->block.req);
-		mz_json_u64(w, "allocated", o->block.given);
+		mz_json_u64(w, "size", o->block.req);
+		mz_json_u64(w, "given", o->block.given);
 		mz_json_str(w, "cache", mz_kmem_cache_text(r, o->block.cache, name, sizeof(name)));
-		mz_json_str(w, "site", kmem_site_text(r, o->block.site, name, sizeof(name)));
+		where_json(w, r, "where", o->block.site);
 		mz_json_u64(w, "time", o->block.born - r->first);
 		mz_json_i64(w, "cpu", o->block.cpu);
 		if (o->died) {
@@ -141,8 +190,8 @@ static void finding_json(struct mz_json *w, const struct mz_kmem_report *r,
 	mz_json_i64(w, "cpu", f->cpu);
 	mz_json_u64(w, "from", f->from - r->first);
 	mz_json_u64(w, "to", f->to - r->first);
-	mz_json_str(w, "site", kmem_site_text(r, f->site, name, sizeof(name)));
-	mz_json_str(w, "site2", kmem_site_text(r, f->site2, name, sizeof(name)));
+	where_json(w, r, "where", f->site);
+	where_json(w, r, "where2", f->site2);
 	mz_json_str(w, "cache", mz_kmem_cache_text(r, f->cache, name, sizeof(name)));
 	mz_json_str(w, "cache2", mz_kmem_cache_text(r, f->cache2, name, sizeof(name)));
 	mz_json_end_object(w);
@@ -196,40 +245,18 @@ static void advice_json(struct mz_json *w, const struct mz_kmem_report *r, size_
 	mz_json_array(w, "advice");
 	for (size_t i = 0; i < r->nadvice && (!limit || i < limit); i++) {
 		const struct mz_kmem_advice *a = &r->advice[i];
-		char name[300];
 
 		mz_json_object(w, NULL);
-		mz_json_str(w, "site", kmem_site_text(r, a->site, name, sizeof(name)));
+		where_json(w, r, "where", a->site);
 		mz_json_u64(w, "size", a->req);
-		mz_json_u64(w, "class", a->given);
+		mz_json_u64(w, "given", a->given);
 		mz_json_u64(w, "own_cache", a->own);
-		mz_json_u64(w, "allocations", a->allocs);
-		mz_json_u64(w, "peak_blocks", a->peak);
+		mz_json_u64(w, "blocks", a->allocs);
+		mz_json_u64(w, "highest_blocks", a->peak);
 		mz_json_u64(w, "saves", a->saves);
 		mz_json_end_object(w);
 	}
 	mz_json_end_array(w);
-}
-
-/* The members that the report on a program has as well, under the same names: bytes are those
- * requested. The kernel's own account, in bytes given, is in "totals". */
-static void common_json(struct mz_json *w, const struct mz_kmem_report *r)
-{
-	const struct mz_kmem_group *t = &r->total;
-
-	mz_json_u64(w, "blocks", t->allocs);
-	mz_json_u64(w, "bytes", t->req);
-	mz_json_u64(w, "peak_bytes", r->peak.bytes);
-	mz_json_u64(w, "peak_blocks", r->peak.blocks);
-	mz_json_u64(w, "peak_event", r->peak.event);
-	mz_json_u64(w, "peak_time", r->peak.time);
-	mz_json_u64(w, "never_freed_blocks", t->live);
-	mz_json_u64(w, "never_freed_bytes", t->live_req);
-	mz_json_u64(w, "waste_bytes", t->given > t->req ? t->given - t->req : 0);
-	mz_json_u64(w, "waste_at_peak", r->peak.waste);
-	mz_json_u64(w, "failed", t->failed);
-	mz_json_u64(w, "unknown_frees", r->unknown_frees);
-	mz_json_u64(w, "over_live", t->over_live);
 }
 
 void kmem_json_summary(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
@@ -240,16 +267,20 @@ void kmem_json_summary(struct mz_json *w, const struct mz_kmem_report *r, size_t
 		mz_json_str(w, "kernel", kernel);
 	mz_json_str(w, "time_unit", mz_kmem_input_by_sequence(r->in) ? "event" : "ns");
 	mz_json_u64(w, "events", r->events);
-	common_json(w, r);
-	mz_json_u64(w, "duration", r->last - r->first);
-	mz_json_u64(w, "null_frees", mz_kmem_input_sum(r->in, "kmem.nulls"));
-	mz_json_u64(w, "own", mz_kmem_input_sum(r->in, "kmem.own"));
-	mz_json_u64(w, "files_cut", mz_kmem_input_cut(r->in));
 	loss_json(w, r, limit);
-	mz_json_object(w, "totals");
-	group(w, &r->total, r->last);
+	early_end_json(w, mz_kmem_input_cut(r->in));
+	mz_json_u64(w, "blocks", r->total.allocs);
+	mz_json_u64(w, "peak_bytes", r->peak.bytes);
+	mz_json_u64(w, "peak_blocks", r->peak.blocks);
+	mz_json_u64(w, "peak_event", r->peak.event);
+	mz_json_u64(w, "peak_time", r->peak.time);
+	mz_json_u64(w, "waste_at_peak", r->peak.waste);
+	common_sums(w, &r->total, NULL);
+	mz_json_u64(w, "null_frees", mz_kmem_input_sum(r->in, "kmem.nulls"));
 	mz_json_u64(w, "unknown_frees", r->unknown_frees);
-	mz_json_end_object(w);
+	kernel_sums(w, &r->total, r->last, NULL);
+	mz_json_u64(w, "duration", r->last - r->first);
+	mz_json_u64(w, "own", mz_kmem_input_sum(r->in, "kmem.own"));
 }
 
 int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t limit)
@@ -262,7 +293,7 @@ int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t
 	kmem_json_summary(&w, r, limit);
 	kmem_live_json(&w, r, limit);
 	sites_json(&w, r, sort, limit);
-	rows_json(&w, r, "caches", true, sort, limit);
+	rows_json(&w, r, true, sort, limit);
 	ones_json(&w, r, limit);
 	matrix_json(&w, "cpu_matrix", r->cpu_matrix, r->ncpus);
 	matrix_json(&w, "node_matrix", r->node_matrix, r->nnodes);

@@ -92,11 +92,12 @@ void kmem_live_text(const struct mz_kmem_report *r, size_t limit)
 	print_sites(r, limit);
 }
 
-static void json_bytes(struct mz_json *w, uint64_t blocks, uint64_t given, uint64_t req)
+static void json_live(struct mz_json *w, uint64_t blocks, uint64_t given, uint64_t req)
 {
-	mz_json_u64(w, "blocks", blocks);
-	mz_json_u64(w, "live", given);
-	mz_json_u64(w, "wasted", waste(given, req));
+	mz_json_u64(w, "never_freed_blocks", blocks);
+	mz_json_u64(w, "never_freed_bytes", req);
+	mz_json_u64(w, "never_freed_given_bytes", given);
+	mz_json_u64(w, "waste_at_end", waste(given, req));
 }
 
 void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t limit)
@@ -108,8 +109,8 @@ void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t li
 		if (!r->of[i].allocs)
 			continue;
 		mz_json_object(w, mz_kmem_allocator_name(i));
-		mz_json_u64(w, "allocations", r->of[i].allocs);
-		json_bytes(w, r->of[i].live, r->of[i].live_given, r->of[i].live_req);
+		mz_json_u64(w, "blocks", r->of[i].allocs);
+		json_live(w, r->of[i].live, r->of[i].live_given, r->of[i].live_req);
 		mz_json_end_object(w);
 	}
 	mz_json_end_object(w);
@@ -118,7 +119,7 @@ void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t li
 		for (size_t i = 0; i < s.n && (!limit || i < limit); i++) {
 			mz_json_object(w, NULL);
 			mz_json_str(w, "name", s.list[i].name);
-			json_bytes(w, s.list[i].blocks, s.list[i].given, s.list[i].req);
+			json_live(w, s.list[i].blocks, s.list[i].given, s.list[i].req);
 			mz_json_end_object(w);
 		}
 		mz_json_end_array(w);

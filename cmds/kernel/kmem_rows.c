@@ -23,6 +23,7 @@ static double weight(const struct mz_kmem_group *g, enum kmem_sort sort)
 	case KMEM_SORT_PEAK: return (double)g->peak_given;
 	case KMEM_SORT_LIFETIME: return (double)mz_kmem_lifetime(g, 0.5);
 	case KMEM_SORT_CROSS: return (double)g->cross_cpu;
+	case KMEM_SORT_NEVER_FREED: return (double)g->live_req;
 	default: return g->given > g->req ? (double)(g->given - g->req) : 0.0;
 	}
 }

@@ -63,8 +63,8 @@ static void found(struct kmem_check *c, uint64_t offset, uint64_t record, const 
 		mz_json_object(&c->json, NULL);
 		mz_json_u64(&c->json, "offset", offset);
 		if (record != NO_RECORD)
-			mz_json_u64(&c->json, "record", record);
-		mz_json_str(&c->json, "text", text);
+			mz_json_u64(&c->json, "event", record);
+		mz_json_str(&c->json, "fault", text);
 		mz_json_end_object(&c->json);
 		return;
 	}
@@ -279,6 +279,7 @@ static void end_unread(struct kmem_check *c, const struct mz_error *err)
 {
 	if (c->o->json) {
 		mz_json_end_array(&c->json);
+		mz_json_bool(&c->json, "good", false);
 		mz_json_str(&c->json, "error", err->text);
 		mz_json_end_object(&c->json);
 	}
@@ -291,7 +292,8 @@ static void end_file(struct kmem_check *c)
 
 	if (c->o->json) {
 		mz_json_end_array(&c->json);
-		mz_json_u64(&c->json, "records", c->records);
+		mz_json_bool(&c->json, "good", !c->findings);
+		mz_json_u64(&c->json, "events", c->records);
 		lost_json(&c->json, "lost", c->lost_by);
 		mz_json_end_object(&c->json);
 	} else if (!c->o->quiet) {
@@ -316,8 +318,8 @@ static int check_one(void *arg, char *path)
 	memset(c->last_time, 0, sizeof(c->last_time));
 	if (c->o->json) {
 		mz_json_object(&c->json, NULL);
-		mz_json_str(&c->json, "file", path);
-		mz_json_array(&c->json, "findings");
+		mz_json_str(&c->json, "path", path);
+		mz_json_array(&c->json, "faults");
 	}
 	if (check_file(c, &err) < 0) {
 		ret = console_error(&err);
@@ -331,6 +333,8 @@ static int check_one(void *arg, char *path)
 static int run(void *options, int argc, char **argv)
 {
 	struct kmem_check *c;
+	struct stat st;
+	bool several = argc > 1 || (argc && !stat(argv[0], &st) && S_ISDIR(st.st_mode));
 	int ret = MZ_EXIT_OK;
 
 	if (!argc)
@@ -341,17 +345,22 @@ static int run(void *options, int argc, char **argv)
 		return console_fail("out of memory");
 	c->o = options;
 	c->json.out = &c->buf;
-	if (c->o->json)
-		mz_json_array(&c->json, NULL);
+	if (c->o->json && several) {
+		mz_json_object(&c->json, NULL);
+		mz_json_array(&c->json, "files");
+	}
 	for (int i = 0; i < argc; i++)
 		if (recording_each_file(argv[i], check_one, c))
 			ret = MZ_EXIT_FAILED;
-	if (c->o->json) {
-		mz_json_end_array(&c->json);
-		printf("%.*s\n", (int)c->buf.len, c->buf.data ? c->buf.data : "");
-	}
 	if (c->all_findings)
 		ret = MZ_EXIT_FAILED;
+	if (c->o->json && several) {
+		mz_json_end_array(&c->json);
+		mz_json_bool(&c->json, "good", !ret);
+		mz_json_end_object(&c->json);
+	}
+	if (c->o->json)
+		printf("%.*s\n", (int)c->buf.len, c->buf.data ? c->buf.data : "");
 	mz_buf_free(&c->buf);
 	free(c);
 	return ret;

@@ -261,7 +261,7 @@ static int show_json(const struct mz_kmap_model *m, const char *path, size_t top
 
 	mz_json_object(&j, NULL);
 	mz_json_str(&j, "kind", mz_recording_kind_name(MZ_RECORDING_KMAP));
-	mz_json_str(&j, "map", path);
+	mz_json_str(&j, "path", path);
 	ret = kmap_report_figures(&j, m);
 	if (!ret)
 		ret = show_answers(m, top, &j);

@@ -40,17 +40,17 @@ static void row_json(struct mz_json *w, const struct mz_kmem_row *r, const struc
 
 	mz_json_object(w, NULL);
 	mz_json_str(w, "call", r->kind < KMT_KINDS ? kinds[r->kind] : "?");
-	mz_json_hex(w, "address", r->site);
-	mz_json_str(w, "site", mz_kallsyms_text(syms, r->site, site, sizeof(site)));
+	mz_json_hex(w, "ip", r->site);
+	mz_json_str(w, "where", mz_kallsyms_text(syms, r->site, site, sizeof(site)));
 	if (r->cache[0])
 		mz_json_str(w, "cache", r->cache);
-	mz_json_u64(w, "count", r->count);
-	mz_json_u64(w, "requested", r->req);
-	mz_json_u64(w, "allocated", r->given);
+	mz_json_u64(w, "events", r->count);
+	mz_json_u64(w, "bytes", r->req);
+	mz_json_u64(w, "given_bytes", r->given);
 	mz_json_u64(w, "failed", r->failed);
 	if (live) {
 		mz_json_u64(w, "live_blocks", r->live);
-		mz_json_u64(w, "live_bytes", r->live_bytes);
+		mz_json_u64(w, "live_given_bytes", r->live_bytes);
 	}
 	mz_json_end_object(w);
 }

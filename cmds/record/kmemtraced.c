@@ -385,11 +385,11 @@ static void print_json(const struct kmemtraced_job *j, const struct mz_kmem_coun
 	struct mz_json w = {.out = &b};
 
 	mz_json_object(&w, NULL);
-	mz_json_str(&w, "dir", j->dir);
+	mz_json_str(&w, "path", j->dir);
 	mz_json_u64(&w, "cpus", mz_kmem_cpus(j->k));
 	mz_json_double(&w, "seconds", (double)(j->ended - j->began) / 1e9);
 	mz_json_u64(&w, "produced", mz_kmem_produced(n));
-	mz_json_u64(&w, "written", mz_kmem_written(j->k));
+	mz_json_u64(&w, "events", mz_kmem_written(j->k));
 	mz_json_object(&w, "lost");
 	mz_json_u64(&w, "total", mz_kmem_lost(n));
 	mz_json_u64(&w, "ring_full", n->full);

@@ -32,13 +32,13 @@ static void print_json(const struct kmemtraced_job *j, const struct mz_relay_cou
 	struct mz_json w = {.out = &b};
 
 	mz_json_object(&w, NULL);
-	mz_json_str(&w, "dir", j->dir);
+	mz_json_str(&w, "path", j->dir);
 	mz_json_str(&w, "source", "relay");
 	mz_json_u64(&w, "cpus", mz_relay_cpus(j->relay));
 	mz_json_bool(&w, "since_boot", mz_relay_since_boot(j->relay));
 	mz_json_double(&w, "seconds", (double)(j->ended - j->began) / 1e9);
 	mz_json_u64(&w, "produced", n->sequence);
-	mz_json_u64(&w, "written", mz_relay_written(j->relay));
+	mz_json_u64(&w, "events", mz_relay_written(j->relay));
 	mz_json_bool(&w, "verified", mz_relay_verified(j->relay));
 	mz_json_object(&w, "lost");
 	mz_json_u64(&w, "total", n->lost);

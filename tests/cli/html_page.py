@@ -117,17 +117,24 @@ def temporary(events):
     return n
 
 
+# the columns of the page's tables, and the members of the report that they show
+KERNEL_COLUMNS = dict(allocations='blocks', allocated='given_bytes', wasted='waste_bytes',
+                      live='never_freed_given_bytes', peak='highest_given_bytes',
+                      lifetime_median='lifetime_p50', lifetime_99='lifetime_p99',
+                      cross_cpu='cross_cpu', failed='failed')
+
+
 def kernel(page, report, events):
     rec = data(page)['recordings'][0]
     want = json.load(open(report))
     same('kind', rec['kind'], want['kind'])
-    for key in ('events', 'duration', 'lost', 'totals', 'files_cut', 'null_frees'):
+    for key in ('events', 'duration', 'lost', 'blocks', 'bytes', 'given_bytes', 'highest_given_bytes', 'never_freed_given_bytes', 'waste_bytes', 'files_cut', 'null_frees'):
         same(key, rec['summary'][key], want[key])
-    t = want['totals']
-    curve(rec, t['peak'], t['live'])
-    space(rec, t['live'])
+    peak, live = want['highest_given_bytes'], want['never_freed_given_bytes']
+    curve(rec, peak, live)
+    space(rec, live)
     same('temporary', rec['summary']['temporary_blocks'], temporary(events))
-    tree(rec, dict(peak=t['peak'], total=t['allocated'], never_freed=t['live'], wasted=t['wasted'],
+    tree(rec, dict(peak=peak, total=want['given_bytes'], never_freed=live, wasted=want['waste_bytes'],
                    temporary=rec['summary']['temporary_blocks']))
     for table in ('sites', 'caches'):
         got = {r[0]: r for r in rec['tables'][table]['rows']}
@@ -136,12 +143,13 @@ def kernel(page, report, events):
         same('names of ' + table, sorted(got), sorted(r[name] for r in rows))
         keys = [c['key'] for c in rec['tables'][table]['columns']]
         for row in rows:
-            for key in ('allocations', 'allocated', 'wasted', 'live', 'peak', 'lifetime_median', 'lifetime_99', 'cross_cpu', 'failed'):
-                same('%s of %s' % (key, row[name]), got[row[name]][keys.index(key)], row.get(key))
-        same('bytes at the peak by ' + table, sum(column(rec['tables'][table], 'at_peak')), t['peak'])
+            for key, member in KERNEL_COLUMNS.items():
+                member = 'value' if table == 'sites' and member == 'waste_bytes' else member
+                same('%s of %s' % (key, row[name]), got[row[name]][keys.index(key)], row.get(member))
+        same('bytes at the peak by ' + table, sum(column(rec['tables'][table], 'at_peak')), peak)
     same('CPUs', rec['cpus']['matrix'], want['cpu_matrix'])
     same('inconsistencies', rec['inconsistencies'], want['inconsistencies'])
-    same('freed blocks', rec['ages']['count'], t['freed_blocks'])
+    same('freed blocks', rec['ages']['count'], want['freed_blocks'])
 
 
 def stacks(page, events, kallsyms):

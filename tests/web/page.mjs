@@ -178,7 +178,7 @@ async function kernelPage() {
 	const { page, seen, close } = await open();
 	await page.goto(file('kernel.html'));
 	check('loss is said first', (await page.textContent('.banner')).includes(`${report.lost.total} events were lost`), await page.textContent('.banner'));
-	check('allocations are shown', (await texts(page, '.figure'))[1].includes(report.totals.allocations.toLocaleString('en-US')));
+	check('allocations are shown', (await texts(page, '.figure'))[1].includes(report.blocks.toLocaleString('en-US')));
 	await page.click('button:has-text("All caches")');
 	equal('a button leads to the table', await page.getAttribute('#tab-caches', 'aria-selected'), 'true');
 	const names = await texts(page, 'tbody td.name span');

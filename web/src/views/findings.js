@@ -8,7 +8,7 @@ export function findings(rec) {
 	const classes = Object.entries(rec.inconsistencies || {});
 	const any = classes.some(([, whats]) => Object.keys(whats).length);
 	if (!any) return empty('Everything adds up', 'Each free has its allocation, in the right cache, once.');
-	const rows = (rec.findings || []).map((f) => [f.what, f.class, f.site, f.site2, f.cache, f.cache2, `0x${f.address}`]);
+	const rows = (rec.findings || []).map((f) => [f.what, f.class, f.where, f.where2, f.cache, f.cache2, `0x${f.address}`]);
 	return h('div', { class: 'stack' },
 		h('div', { class: 'columns' }, classes.filter(([, w]) => Object.keys(w).length).map(([name, whats]) => card(name, {},
 			h('dl', { class: 'pairs' }, Object.entries(whats).map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, count(v)))))))),

@@ -95,14 +95,14 @@ function userFigures(rec, time) {
 }
 
 function kernelFigures(rec, time) {
-	const t = rec.summary.totals;
+	const s = rec.summary;
 	return [
-		figure('Peak', bytes(t.peak), `at most ${count(t.peak_blocks)} blocks`, `${count(t.peak)} bytes`),
-		figure('Allocated in all', bytes(t.allocated), `${count(t.allocations)} blocks`, `${count(t.allocated)} bytes`),
-		figure('Not freed in the trace', bytes(t.live), `${count(t.live_blocks)} blocks`, `${count(t.live)} bytes`),
-		figure('Wasted', bytes(t.wasted), `${percent(t.wasted, t.allocated)} given beyond what was asked for`, `${count(t.wasted)} bytes`),
-		figure('Freed on another CPU', percent(t.cross_cpu, t.freed_blocks), `${count(t.cross_cpu)} of ${count(t.freed_blocks)} freed blocks`),
-		figure('Events', count(rec.summary.events), `in ${time(rec.summary.duration)}`),
+		figure('Peak', bytes(s.highest_given_bytes), `at most ${count(s.highest_blocks)} blocks`, `${count(s.highest_given_bytes)} bytes`),
+		figure('Allocated in all', bytes(s.given_bytes), `${count(s.blocks)} blocks`, `${count(s.given_bytes)} bytes`),
+		figure('Not freed in the trace', bytes(s.never_freed_given_bytes), `${count(s.never_freed_blocks)} blocks`, `${count(s.never_freed_given_bytes)} bytes`),
+		figure('Wasted', bytes(s.waste_bytes), `${percent(s.waste_bytes, s.given_bytes)} given beyond what was asked for`, `${count(s.waste_bytes)} bytes`),
+		figure('Freed on another CPU', percent(s.cross_cpu, s.freed_blocks), `${count(s.cross_cpu)} of ${count(s.freed_blocks)} freed blocks`),
+		figure('Events', count(s.events), `in ${time(s.duration)}`),
 	];
 }
 
@@ -128,7 +128,7 @@ export function peakOf(rec) {
 		const at = rec.clock === 'ns' ? s.peak_time - rec.curve.first : s.peak_event - rec.curve.first;
 		return { at: Math.max(0, at), bytes: s.peak_bytes };
 	}
-	return { at: s.peak_at, bytes: s.totals ? s.totals.peak : s.peak_bytes };
+	return { at: s.peak_at, bytes: s.highest_given_bytes };
 }
 
 export function gapsOf(rec) {
