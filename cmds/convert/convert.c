@@ -76,18 +76,17 @@ static int convert_trace(const struct convert_opts *o, struct mz_recording *r, u
 {
 	static const enum mz_format to[] = {MZ_FORMAT_CONTAINER, MZ_FORMAT_TEXT, MZ_FORMAT_CLASSIC};
 	struct mz_error err = {0};
-	struct transcode t = {.to = to[o->to],
-			      .output = o->output,
-			      .tags = o->tags,
-			      .best = o->best,
-			      .force = o->force,
-			      .strict = o->strict,
-			      .skip_unmatched = o->skip_unmatched,
-			      .drop = drop,
-			      .kernel = r->kind == MZ_RECORDING_KERNEL,
-			      .opened = mz_recording_reader(r, &err)};
+	struct mz_reader *in = mz_recording_reader(r, &err);
+	struct mz_transcode_options t = {.to = to[o->to],
+					 .output = o->output,
+					 .tags = o->tags,
+					 .best = o->best,
+					 .overwrite = o->force,
+					 .skip_unmatched = o->skip_unmatched,
+					 .drop = drop,
+					 .kernel = r->kind == MZ_RECORDING_KERNEL};
 
-	return t.opened ? transcode_run(&t, NULL) : console_error(&err);
+	return in ? transcode(in, &t, o->strict) : console_error(&err);
 }
 
 /* By what the recording turned out to be. */
