@@ -97,7 +97,7 @@ static int convert(const struct convert_opts *o, struct mz_recording *r, uint32_
 		.output = o->output, .best = o->best, .force = o->force, .strict = o->strict};
 
 	if (o->to >= TO_RAW)
-		return kmem_export(&kmem, r, raw[o->to - TO_RAW].shape, raw[o->to - TO_RAW].big);
+		return kmem_export(&kmem, r, &raw[o->to - TO_RAW]);
 	if (o->to >= TO_KMAP || (o->to == TO_CONTAINER && !drop && r->kind == MZ_RECORDING_KMAP))
 		return convert_kmap(o, r, argc, argv);
 	if (o->to == TO_CONTAINER && !drop && r->folder)
