@@ -58,18 +58,19 @@ static const struct mz_opt opts[] = {
 static int convert_kmap(const struct convert_opts *o, struct mz_recording *r, int argc, char **argv)
 {
 	struct mz_error err = {0};
-	struct kmap_convert k = {.output = o->output,
-				 .best = o->best,
-				 .force = o->force,
-				 .skip_bad = o->skip_bad,
-				 .strict = o->strict,
-				 .opened = mz_recording_kmap(r, &err),
-				 .to = o->to == TO_KMAP	     ? KMAP_TO_LINES
-				       : o->to == TO_KMAP_G2 ? KMAP_TO_G2
-				       : o->to == TO_KMAP_G3 ? KMAP_TO_G3
-							     : KMAP_TO_CONTAINER};
+	struct mz_kmap *in = mz_recording_kmap(r, &err);
+	struct mz_kmap_convert_options k = {.output = o->output,
+					    .best = o->best,
+					    .overwrite = o->force,
+					    .to = o->to == TO_KMAP	? MZ_KMAP_TO_LINES
+						  : o->to == TO_KMAP_G2 ? MZ_KMAP_TO_G2
+						  : o->to == TO_KMAP_G3 ? MZ_KMAP_TO_G3
+									: MZ_KMAP_TO_CONTAINER};
 
-	return k.opened ? kmap_convert(&k, argc ? argv[0] : "-") : console_error(&err);
+	if (!in)
+		return console_error(&err);
+	mz_kmap_skip_bad(in, o->skip_bad);
+	return kmap_convert(in, argc ? argv[0] : "-", &k, o->strict);
 }
 
 static int convert_trace(const struct convert_opts *o, struct mz_recording *r, uint32_t drop)

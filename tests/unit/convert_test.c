@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Conversions of traces and logs: what they write, what they count and what they refuse; and
+/* Conversions of traces, maps and logs: what they write, what they count and what they refuse; and
  * each of their allocations fails once. */
 #include <memorizer.h>
 #include <stdio.h>
 
 #include "base/input.h"
+#include "export/kmap.h"
 #include "export/log_text.h"
 #include "export/transcode.h"
 #include "tests/unit/faults.h"
 
 static char folder[] = "/tmp/memorizer-convert-XXXXXX";
+static char map_path[64];
 
 /* Is this what the file holds? It is removed. */
 static bool holds(const char *path, const char *want)
@@ -164,6 +166,69 @@ static void one_file_per_process(void)
 	CHECK_EQ(log_of_one(), -ESRCH);
 }
 
+/* ---- maps --------------------------------------------------------------------- */
+
+#define OWNERS                                                                                     \
+	"#owner 1,70,1,4026531836,1,sh,/\n"                                                        \
+	"#owner 2,71,1,4026531836,52,web,/web\n"
+#define OBJECT	"ffffffff81000010,70@1,ffff888000001000,64,100,0,0000000000000000,sh\n"
+#define TOUCHED "  ffffffff81000020,71@2,3,4\n"
+static const char map[] = OWNERS OBJECT "  ffffffff81000020,70@1,1,2\n" TOUCHED;
+static struct mz_kmap_convert_options map_to;
+
+static int convert_map(void)
+{
+	struct mz_kmap *k;
+	int ret;
+
+	error = (struct mz_error){0};
+	map_to.output = out_path;
+	k = mz_kmap_open_memory(map, strlen(map), "map", &error);
+	if (!k)
+		return -error.code;
+	ret = mz_kmap_convert(k, &map_to, &error);
+	mz_kmap_close(k);
+	return ret;
+}
+
+static void lines_of_a_map(void)
+{
+	map_to = (struct mz_kmap_convert_options){.to = MZ_KMAP_TO_LINES};
+	CHECK_EQ(convert_map(), 0);
+	CHECK(holds(out_path, map));
+	/* ten fields have no processes: the accesses are added up */
+	map_to.to = MZ_KMAP_TO_G2;
+	CHECK_EQ(convert_map(), 0);
+	CHECK(holds(out_path,
+		    "ffffffff81000010,70,ffff888000001000,64,100,0,          (null),KMALLOC,"
+		    "sh,no-slab\n"
+		    "  ffffffff81000020,4,6\n"));
+}
+
+static struct mz_kmap_part part;
+
+static int write_part(void)
+{
+	const struct mz_kmap_part_options how = {.cgroup = "/web", .output = out_path};
+	struct mz_kmap_owned m = {.path = map_path};
+	int ret;
+
+	error = (struct mz_error){0};
+	ret = mz_kmap_owned_open(&m, &error);
+	if (!ret)
+		ret = mz_kmap_write_part(&m, &how, &part, &error);
+	mz_kmap_owned_close(&m);
+	return ret;
+}
+
+static void a_part_of_a_map(void)
+{
+	CHECK_EQ(write_part(), 0);
+	CHECK(holds(out_path, OWNERS OBJECT TOUCHED));
+	CHECK(part.kept.accesses == 7 && part.all.accesses == 10);
+	CHECK(part.kept.objects == 0 && part.touched == 1);
+}
+
 /* ---- without memory --------------------------------------------------------------- */
 
 static void every_allocation(void)
@@ -177,21 +242,35 @@ static void every_allocation(void)
 	}
 	log_to = (struct mz_log_text_options){.pid = 7};
 	try_all("log", log_of_one);
+	for (int i = MZ_KMAP_TO_CONTAINER; i <= MZ_KMAP_TO_G3; i++) {
+		map_to = (struct mz_kmap_convert_options){.to = (enum mz_kmap_to)i};
+		try_all("map", convert_map);
+	}
+	try_all("part", write_part);
 }
 
 static void folder_is_clean(void)
 {
+	unlink(map_path);
 	CHECK(!rmdir(folder));
 }
 
 int main(void)
 {
+	FILE *f;
+
 	test_folder(folder, out_path, "out");
+	snprintf(map_path, sizeof(map_path), "%s/map", folder);
+	f = fopen(map_path, "w");
+	if (!f || fputs(map, f) < 0 || fclose(f))
+		abort();
 	RUN(text_keeps_all_that_is_not_dropped);
 	RUN(a_container_reads_as_the_trace);
 	RUN(classic_names_what_it_cannot_hold);
 	RUN(progress_is_told);
 	RUN(one_file_per_process);
+	RUN(lines_of_a_map);
+	RUN(a_part_of_a_map);
 	RUN(every_allocation);
 	RUN(folder_is_clean);
 	return test_end();
