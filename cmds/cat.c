@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/output.h"
-#include "cmds/convert/transcode.h"
+#include "cmds/loss_report.h"
 #include "cmds/recording.h"
 #include "formats/text.h"
 #include "trace/event.h"
@@ -201,7 +201,7 @@ static int run(void *options, int argc, char **argv)
 	if (!ret)
 		ret = show_all(&j);
 	ret = mz_output_end(&j.out, ret, &j.err);
-	damaged = transcode_report_damage(j.in, 0);
+	damaged = damage_note(j.in, 0);
 	ret = ret < 0				   ? console_error(&j.err)
 	      : j.o->strict && (damaged || j.lost) ? MZ_EXIT_INCOMPLETE
 						   : MZ_EXIT_OK;

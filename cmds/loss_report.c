@@ -41,6 +41,21 @@ void lost_tables_note(const char *name, const struct mz_tables *t)
 			     console_count(b, mz_tables_lost_frames(t)), MZ_LOST_FRAME + 0ull);
 }
 
+bool damage_note(struct mz_reader *r, uint64_t lost_to_damage)
+{
+	struct mz_early_end end = mz_reader_early_end(r);
+	struct mz_summary s = {.size = sizeof(s)};
+
+	early_end_note(r->in.name, &end);
+	if (mz_reader_summary(r, &s))
+		return end.files || lost_to_damage;
+	if (s.damaged)
+		console_note("%s: damaged in %llu place%s, left out here; 'memorizer verify' shows "
+			     "what is damaged",
+			     r->in.name, (unsigned long long)s.damaged, s.damaged == 1 ? "" : "s");
+	return end.files || s.damaged || lost_to_damage;
+}
+
 void lost_json(struct mz_json *w, const char *key, const uint64_t lost[MZ_LOSSES])
 {
 	lost_json_open(w, key, lost);

@@ -34,6 +34,10 @@ void early_end_note(const char *name, const struct mz_early_end *e);
 /* Of a conversion: reports on standard error which names and frames a damaged file has lost. */
 void lost_tables_note(const char *name, const struct mz_tables *t);
 
+/* Of a conversion or a listing: reports on standard error what a container lacks; true if something
+ * is missing. */
+bool damage_note(struct mz_reader *r, uint64_t lost_to_damage);
+
 /* "files_cut": N, also if it is 0. */
 void early_end_json(struct mz_json *w, unsigned files);
 

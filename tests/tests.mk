@@ -20,6 +20,7 @@ $(O)/tests/tools/%: $(O)/tests/tools/%.o $(TOOL_A) $(LIB_A)
 LDFLAGS_fault = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=free
 LDFLAGS_fault += -Wl,--wrap=fsync,--wrap=close,--wrap=writev,--wrap=rename,--wrap=renameat2
 LDFLAGS_export_fault = $(LDFLAGS_fault)
+LDFLAGS_convert = $(LDFLAGS_fault)
 LDFLAGS_atomic_file = $(LDFLAGS_fault)
 
 # fuzz targets: tests/fuzz/X_fuzz.c, with the library built once for them all

@@ -58,36 +58,36 @@ static const struct mz_opt opts[] = {
 static int convert_kmap(const struct convert_opts *o, struct mz_recording *r, int argc, char **argv)
 {
 	struct mz_error err = {0};
-	struct kmap_convert k = {.output = o->output,
-				 .best = o->best,
-				 .force = o->force,
-				 .skip_bad = o->skip_bad,
-				 .strict = o->strict,
-				 .opened = mz_recording_kmap(r, &err),
-				 .to = o->to == TO_KMAP	     ? KMAP_TO_LINES
-				       : o->to == TO_KMAP_G2 ? KMAP_TO_G2
-				       : o->to == TO_KMAP_G3 ? KMAP_TO_G3
-							     : KMAP_TO_CONTAINER};
+	struct mz_kmap *in = mz_recording_kmap(r, &err);
+	struct mz_kmap_convert_options k = {.output = o->output,
+					    .best = o->best,
+					    .overwrite = o->force,
+					    .to = o->to == TO_KMAP	? MZ_KMAP_TO_LINES
+						  : o->to == TO_KMAP_G2 ? MZ_KMAP_TO_G2
+						  : o->to == TO_KMAP_G3 ? MZ_KMAP_TO_G3
+									: MZ_KMAP_TO_CONTAINER};
 
-	return k.opened ? kmap_convert(&k, argc ? argv[0] : "-") : console_error(&err);
+	if (!in)
+		return console_error(&err);
+	mz_kmap_skip_bad(in, o->skip_bad);
+	return kmap_convert(in, argc ? argv[0] : "-", &k, o->strict);
 }
 
 static int convert_trace(const struct convert_opts *o, struct mz_recording *r, uint32_t drop)
 {
 	static const enum mz_format to[] = {MZ_FORMAT_CONTAINER, MZ_FORMAT_TEXT, MZ_FORMAT_CLASSIC};
 	struct mz_error err = {0};
-	struct transcode t = {.to = to[o->to],
-			      .output = o->output,
-			      .tags = o->tags,
-			      .best = o->best,
-			      .force = o->force,
-			      .strict = o->strict,
-			      .skip_unmatched = o->skip_unmatched,
-			      .drop = drop,
-			      .kernel = r->kind == MZ_RECORDING_KERNEL,
-			      .opened = mz_recording_reader(r, &err)};
+	struct mz_reader *in = mz_recording_reader(r, &err);
+	struct mz_transcode_options t = {.to = to[o->to],
+					 .output = o->output,
+					 .tags = o->tags,
+					 .best = o->best,
+					 .overwrite = o->force,
+					 .skip_unmatched = o->skip_unmatched,
+					 .drop = drop,
+					 .kernel = r->kind == MZ_RECORDING_KERNEL};
 
-	return t.opened ? transcode_run(&t, NULL) : console_error(&err);
+	return in ? transcode(in, &t, o->strict) : console_error(&err);
 }
 
 /* By what the recording turned out to be. */
@@ -98,7 +98,7 @@ static int convert(const struct convert_opts *o, struct mz_recording *r, uint32_
 		.output = o->output, .best = o->best, .force = o->force, .strict = o->strict};
 
 	if (o->to >= TO_RAW)
-		return kmem_export(&kmem, r, raw[o->to - TO_RAW].shape, raw[o->to - TO_RAW].big);
+		return kmem_export(&kmem, r, &raw[o->to - TO_RAW]);
 	if (o->to >= TO_KMAP || (o->to == TO_CONTAINER && !drop && r->kind == MZ_RECORDING_KMAP))
 		return convert_kmap(o, r, argc, argv);
 	if (o->to == TO_CONTAINER && !drop && r->folder)

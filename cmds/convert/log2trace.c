@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Convert dtrace allocation logs to a text trace. */
-#include "base/error.h"
-#include "base/output.h"
 #include "cmds/cmd.h"
 #include "cmds/convert/logs.h"
-#include "formats/text.h"
 
 struct log_opts {
 	const char *output;
@@ -23,50 +20,17 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-static int convert(const struct log_opts *o, struct mz_log *log, struct mz_output *out,
-		   struct mz_error *err)
-{
-	struct mz_event ev;
-	int ret;
-
-	while ((ret = mz_log_next(log, &ev, err)) > 0) {
-		char *p = mz_output_room(out, MZ_LOG_LINE_MAX, err);
-		size_t n;
-
-		if (!p)
-			return -err->code;
-		if (!o->fields)
-			ev.has = MZ_HAS_ADDR;
-		n = mz_text_format(p, &ev, NULL, false);
-		p[n] = '\n';
-		out->len += n + 1;
-	}
-	return ret;
-}
-
 static int run(void *options, int argc, char **argv)
 {
 	const struct log_opts *o = options;
-	struct mz_output out = {.file.fd = -1};
-	struct mz_error err = {0};
+	struct mz_log_text_options how = {
+		.output = o->output, .overwrite = o->force, .fields = o->fields};
 	struct mz_dtrace dtrace;
-	struct mz_input in;
-	struct mz_log log = {.in = &in, .dtrace = &dtrace};
-	int ret;
 
 	if (argc > 1)
 		return console_usage("one input only; '%s' is one too many", argv[1]);
 	mz_dtrace_init(&dtrace);
-	if (mz_input_open(&in, argc ? argv[0] : "-", &err) < 0)
-		return console_error(&err);
-	if (mz_output_open(&out, o->output, o->force, &err) < 0 ||
-	    convert(o, &log, &out, &err) < 0 || mz_output_commit(&out, &err) < 0)
-		ret = console_error(&err);
-	else
-		ret = logs_report(&log, o->strict);
-	mz_output_abort(&out);
-	mz_input_close(&in);
-	return ret;
+	return logs_convert(argc ? argv[0] : "-", &dtrace, &how, o->strict);
 }
 
 static const char *const aliases[] = {"log2trace", "log2trace.sh", NULL};

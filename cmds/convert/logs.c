@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Report on standard error what a log converter left out. */
+/* Convert the log of another tool, and report on standard error what was left out. */
 #include "cmds/convert/logs.h"
 
 #include "cmds/cmd.h"
@@ -11,7 +11,7 @@ static void left_out(const struct mz_log *log, enum mz_log_line what, const char
 			     (unsigned long long)log->counts[what], text);
 }
 
-int logs_report(const struct mz_log *log, bool strict)
+static int report(const struct mz_log *log, bool strict)
 {
 	left_out(log, MZ_LOG_NULL,
 		 log->dtrace ? "free(NULL)" : "free(0x0), as kdump shows free(NULL) and malloc(0)");
@@ -22,4 +22,25 @@ int logs_report(const struct mz_log *log, bool strict)
 	if (strict && (log->counts[MZ_LOG_DROPPED] || log->counts[MZ_LOG_UNKNOWN]))
 		return MZ_EXIT_INCOMPLETE;
 	return MZ_EXIT_OK;
+}
+
+int logs_convert(const char *path, struct mz_dtrace *dtrace, const struct mz_log_text_options *o,
+		 bool strict)
+{
+	struct mz_log_processes procs;
+	struct mz_error err = {0};
+	struct mz_input in;
+	struct mz_log log = {.in = &in, .dtrace = dtrace};
+	int ret;
+
+	if (mz_input_open(&in, path, &err) < 0)
+		return console_error(&err);
+	ret = mz_log_write_text(&log, o, &procs, &err);
+	for (size_t i = 0; i < procs.files; i++)
+		console_note("%s.%u.trace: %llu events", o->output, procs.v[i].pid,
+			     (unsigned long long)procs.v[i].events);
+	ret = ret < 0 ? console_error(&err) : report(&log, strict);
+	mz_log_processes_deinit(&procs);
+	mz_input_close(&in);
+	return ret;
 }

@@ -3,10 +3,12 @@
 #ifndef MZ_CMDS_CONVERT_LOGS_H
 #define MZ_CMDS_CONVERT_LOGS_H
 
-#include "formats/logs.h"
+#include "export/log_text.h"
 
-/* Reports on standard error what was left out. Returns the exit status; with strict, it shows
- * that a log is incomplete. */
-int logs_report(const struct mz_log *log, bool strict);
+/* Converts the log at path, one of dtrace or, with NULL, of kdump, and reports on standard error
+ * what was written and left out. Returns enum mz_exit; with strict, it shows that a log is
+ * incomplete. */
+int logs_convert(const char *path, struct mz_dtrace *dtrace, const struct mz_log_text_options *o,
+		 bool strict);
 
 #endif

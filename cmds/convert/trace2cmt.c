@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Pack a text trace into a compact one. */
 #include "cmds/convert/transcode.h"
+#include "cmds/recording.h"
 
 struct trace2cmt_opts {
 	const char *output;
@@ -30,12 +31,15 @@ static const struct mz_opt opts[] = {
 static int run(void *options, int argc, char **argv)
 {
 	const struct trace2cmt_opts *o = options;
-	struct transcode t = {.to = MZ_FORMAT_CONTAINER,
-			      .output = o->output,
-			      .tags = true,
-			      .best = o->best,
-			      .force = o->force,
-			      .skip_unmatched = o->skip_unmatched};
+	struct mz_transcode_options t = {.to = MZ_FORMAT_CONTAINER,
+					 .output = o->output,
+					 .tags = true,
+					 .best = o->best,
+					 .overwrite = o->force,
+					 .skip_unmatched = o->skip_unmatched};
+	struct mz_error err = {0};
+	struct mz_recording r;
+	struct mz_reader *in;
 	int ret = transcode_drop(o->drop, &t.drop);
 
 	if (ret)
@@ -48,7 +52,14 @@ static int run(void *options, int argc, char **argv)
 		t.to = MZ_FORMAT_TEXT;
 	if (o->classic)
 		t.to = MZ_FORMAT_CLASSIC;
-	return transcode_run(&t, argc ? argv[0] : "-");
+	ret = transcode_terminal(o->text, o->output);
+	if (ret)
+		return ret;
+	in = recording_trace(&r, argc ? argv[0] : "-", &err);
+	t.kernel = r.kind == MZ_RECORDING_KERNEL;
+	ret = in ? transcode(in, &t, false) : console_error(&err);
+	mz_recording_close(&r);
+	return ret;
 }
 
 static const char *const aliases[] = {"trace2cmt", NULL};

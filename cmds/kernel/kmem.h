@@ -23,8 +23,10 @@ struct kmem_convert {
 /* The files of a recording as one container. */
 struct mz_recording;
 int kmem_join(const struct kmem_convert *o, struct mz_recording *r);
-/* As raw records; shape: enum mz_kmemtrace_shape. */
-int kmem_export(const struct kmem_convert *o, struct mz_recording *r, unsigned shape, bool big);
+/* As raw records. */
+struct mz_kmemtrace_layout;
+int kmem_export(const struct kmem_convert *o, struct mz_recording *r,
+		const struct mz_kmemtrace_layout *layout);
 
 /* ---- the report, its text and its JSON ----------------------------------- */
 

@@ -1,165 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Join the files of a kernel trace into one, or write them as raw kmemtrace records. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* Convert a kernel trace to one container, or to raw kmemtrace records, with the messages. */
 #include "analysis/kmem.h"
 #include "analysis/recording.h"
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/output.h"
 #include "cmds/kernel/kmem.h"
 #include "cmds/loss_report.h"
-#include "formats/kmemtrace.h"
-#include "symbols/kallsyms.h"
-#include "trace/writer.h"
-
-/* ---- joining: one stream per file, which readers merge by time ----------- */
-
-static int copy_events(struct mz_reader *r, struct mz_writer *w, struct mz_stream *s,
-		       uint64_t *lost, struct mz_error *err)
-{
-	struct mz_event ev[256];
-	long n;
-
-	while ((n = mz_reader_read_raw(r, ev, 256)) > 0) {
-		const struct mz_tables *t = mz_reader_tables(r);
-		bool lost_names = mz_tables_lost_strings(t);
-
-		for (long i = 0; i < n; i++) {
-			size_t depth, len;
-			const uint64_t *ips = mz_tables_get_stack(t, ev[i].site, &depth);
-			const char *name = mz_tables_get_string(t, ev[i].cache, &len);
-
-			if (lost_names && mz_tables_lost_string(t, ev[i].cache))
-				name = NULL;
-			ev[i].site = ips ? mz_writer_stack(w, ips, depth) : 0;
-			ev[i].cache = name ? mz_writer_string(w, name, len) : 0;
-			ev[i].object = ev[i].old_object = 0;
-			*lost += ev[i].kind == MZ_LOST ? ev[i].size : 0;
-		}
-		if (mz_stream_put(s, ev, (size_t)n) < 0) {
-			*err = *mz_writer_error(w);
-			return -EIO;
-		}
-	}
-	if (n < 0)
-		*err = *mz_reader_error(r);
-	return n < 0 ? -EIO : 0;
-}
-
-/* The attributes of the first file, and the counts of all files added up. */
-static void copy_attrs(struct mz_reader *r, struct mz_writer *w, const struct mz_kmem_input *in,
-		       bool first)
-{
-	for (size_t i = 0; i < mz_reader_attrs(r); i++) {
-		const struct mz_attr *a = mz_reader_attr(r, i);
-		bool counts = !strcmp(a->key, "kmem.nulls") || !strcmp(a->key, "kmem.own") ||
-			      !strcmp(a->key, "kmem.not_asked") || !strcmp(a->key, "kmem.rescued");
-
-		if (counts && first)
-			mz_writer_set_number(w, a->key, mz_kmem_input_sum(in, a->key));
-		else if (counts || !strcmp(a->key, "kmem.cpu") || !strcmp(a->key, "kallsyms"))
-			continue;
-		else if (a->type == MZ_ATTR_NUMBER && (first || !strncmp(a->key, "node.", 5)))
-			mz_writer_set_number(w, a->key, a->number);
-		else if (a->type == MZ_ATTR_TEXT && first)
-			mz_writer_set_text(w, a->key, a->data);
-		else if (a->type == MZ_ATTR_BYTES && first)
-			mz_writer_set_bytes(w, a->key, a->data, a->size);
-	}
-}
-
-/* The functions of all call sites, so that the one file can be read alone. */
-static void put_symbols(struct mz_writer *w, const struct mz_kmem_input *in)
-{
-	const struct mz_kallsyms *syms = mz_kmem_input_symbols(in);
-	struct mz_buf ips = {0}, lines = {0};
-
-	for (unsigned i = 0; syms && i < mz_kmem_input_files(in); i++) {
-		const struct mz_tables *t = mz_reader_tables(mz_kmem_input_reader(in, i));
-
-		for (uint32_t id = 1; id <= mz_tables_stacks(t); id++) {
-			size_t depth = 0;
-			const uint64_t *ip = mz_tables_get_stack(t, id, &depth);
-
-			if (ip)
-				mz_buf_add(&ips, ip, depth * sizeof(*ip));
-		}
-	}
-	if (syms && !ips.failed)
-		mz_kallsyms_pick(syms, (uint64_t *)(void *)ips.data, ips.len / sizeof(uint64_t),
-				 &lines);
-	if (lines.len && !lines.failed)
-		mz_writer_set_bytes(w, "kallsyms", lines.data, lines.len);
-	mz_buf_free(&ips);
-	mz_buf_free(&lines);
-}
-
-/* Numbered events (kmemtrace in the kernel) have one order over all files, which the clocks of
- * several CPUs may not show: one stream, and times that never decrease. */
-static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, uint64_t *lost,
-			 struct mz_error *err)
-{
-	uint64_t time = 0, events = 0;
-	struct mz_event ev;
-	uint32_t stack;
-	int got;
-
-	if (mz_kmem_input_keep_stacks(in) < 0)
-		return mz_fail_memory(err);
-	mz_writer_set_text(w, "clock", "monotonic");
-	while ((got = mz_kmem_input_next(in, &ev, &stack, err)) > 0) {
-		uint64_t site = ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0;
-		size_t depth;
-		const uint64_t *ips = mz_kmem_input_stack(in, stack, &depth);
-		bool named = ev.has & MZ_HAS_CACHE && !mz_kmem_input_lost_cache(in, ev.cache);
-		const char *name = named ? mz_kmem_input_cache(in, ev.cache) : NULL;
-
-		if (!ips) {
-			ips = &site;
-			depth = 1;
-		}
-		ev.site = ev.has & MZ_HAS_SITE ? mz_writer_stack(w, ips, depth) : 0;
-		ev.cache = name ? mz_writer_string(w, name, strlen(name)) : 0;
-		ev.time = time = ev.time > time ? ev.time : time;
-		events += ev.kind != MZ_LOST;
-		*lost += ev.kind == MZ_LOST ? ev.size : 0;
-		if (mz_writer_put(w, &ev, 1) < 0) {
-			*err = *mz_writer_error(w);
-			return -EIO;
-		}
-	}
-	mz_writer_produced(w, events + *lost);
-	return got;
-}
-
-/* Each file as a stream of its own, which readers merge by time. */
-static int join_streams(struct mz_kmem_input *in, struct mz_writer *w, uint64_t *lost,
-			struct mz_error *err)
-{
-	uint64_t produced = 0;
-	bool counted = true;
-	int ret = 0;
-
-	for (unsigned i = 0; !ret && i < mz_kmem_input_files(in); i++) {
-		struct mz_reader *r = mz_kmem_input_reader(in, i);
-		struct mz_stream *s = mz_writer_stream(w);
-		struct mz_summary sum = {.size = sizeof(sum)};
-
-		copy_attrs(r, w, in, !i);
-		if (mz_reader_summary(r, &sum) < 0 || !sum.has_produced)
-			counted = false;
-		else
-			produced += sum.produced;
-		ret = s ? copy_events(r, w, s, lost, err) : mz_fail_memory(err);
-	}
-	if (!ret && counted)
-		mz_writer_produced(w, produced);
-	return ret;
-}
+#include "export/kmem.h"
+#include "trace/reader.h"
 
 /* Says whether the recording ends before its time. */
 static int result(const struct kmem_convert *o, const struct mz_kmem_input *in, const char *name,
@@ -178,110 +24,38 @@ static int result(const struct kmem_convert *o, const struct mz_kmem_input *in, 
 
 int kmem_join(const struct kmem_convert *o, struct mz_recording *r)
 {
-	struct mz_writer_options how = {
-		.raw = true, .best = o->best, .overwrite = o->force, .discard = true};
 	struct mz_error err = {0};
 	struct mz_kmem_input *in = mz_recording_kmem(r, &err);
-	struct mz_writer *w = in ? mz_writer_open(o->output ? o->output : "-", &how, &err) : NULL;
-	uint64_t lost = 0;
-	int ret = -EIO;
+	uint64_t lost;
 
-	/* said of text, too: without it the joined file would be read as a program's trace */
-	if (w)
-		ret = mz_writer_set_text(w, "source", "kmemtrace") < 0 ? mz_fail_memory(&err) : 0;
-	if (!ret)
-		ret = mz_kmem_input_numbered(in) ? join_numbered(in, w, &lost, &err)
-						 : join_streams(in, w, &lost, &err);
-	if (!ret) {
-		put_symbols(w, in);
-		mz_writer_set_files_cut(w, mz_kmem_input_cut(in));
-		ret = mz_writer_close(w, &err);
-	} else if (w) {
-		mz_writer_abort(w);
-	}
-	return ret < 0 ? console_error(&err) : result(o, in, r->name, lost);
+	if (!in || mz_kmem_join(in, o->output, o->best, o->force, &lost, &err) < 0)
+		return console_error(&err);
+	return result(o, in, r->name, lost);
 }
 
-/* ---- the raw formats ---------------------------------------------------- */
-
-struct raw {
-	struct mz_kmemtrace_layout layout;
-	struct mz_output out;
-	uint64_t written, lost, left_out;
-	const char *why; /* why the last event that was left out cannot be written */
-};
-
-static int put_raw(struct raw *r, const struct mz_event *ev, uint64_t site, struct mz_error *err)
-{
-	struct mz_kmemtrace_extra x = {.sequence = (int32_t)(uint32_t)(r->written + 1),
-				       .site = site};
-	const char *reason;
-	size_t size;
-	char *p;
-
-	if (ev->kind == MZ_LOST) {
-		r->lost += ev->size;
-		return 0;
-	}
-	p = mz_output_room(&r->out, MZ_KMT_PUT_MAX, err);
-	if (!p)
-		return -EIO;
-	size = mz_kmemtrace_put(&r->layout, ev, &x, p, &reason);
-	if (!size) {
-		r->left_out++;
-		r->why = reason;
-	}
-	r->written += size != 0;
-	r->out.len += size;
-	return 0;
-}
-
-static int put_all(struct raw *r, struct mz_kmem_input *in, struct mz_error *err)
-{
-	struct mz_event ev;
-	uint32_t stack;
-	int ret;
-
-	while ((ret = mz_kmem_input_next(in, &ev, &stack, err)) > 0) {
-		ret = put_raw(r, &ev, ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0,
-			      err);
-		if (ret < 0)
-			break;
-	}
-	return ret;
-}
-
-static void note_left_out(const struct raw *r)
+static void note_left_out(const struct mz_kmem_raw_left *left)
 {
 	char a[32];
 
-	if (r->left_out)
-		console_note("left out: %s events: %s", console_count(a, r->left_out), r->why);
-	if (r->lost)
+	if (left->events)
+		console_note("left out: %s events: %s", console_count(a, left->events), left->why);
+	if (left->lost)
 		console_note("%s lost events cannot be expressed in this format; add them to "
 			     "total_overruns",
-			     console_count(a, r->lost));
+			     console_count(a, left->lost));
 }
 
-int kmem_export(const struct kmem_convert *o, struct mz_recording *rec, unsigned shape, bool big)
+int kmem_export(const struct kmem_convert *o, struct mz_recording *r,
+		const struct mz_kmemtrace_layout *layout)
 {
-	struct raw r = {.layout = {(enum mz_kmemtrace_shape)shape, big}, .out = {.file.fd = -1}};
+	struct mz_kmem_raw_left left;
 	struct mz_error err = {0};
-	struct mz_kmem_input *in = mz_recording_kmem(rec, &err);
-	int ret = in ? mz_output_open(&r.out, o->output, o->force, &err) : -EIO;
+	struct mz_kmem_input *in = mz_recording_kmem(r, &err);
+	int ret;
 
-	if (ret < 0)
+	if (!in || mz_kmem_write_raw(in, layout, o->output, o->force, &left, &err) < 0)
 		return console_error(&err);
-	ret = put_all(&r, in, &err);
-	if (ret < 0)
-		mz_output_abort(&r.out);
-	else
-		ret = mz_output_commit(&r.out, &err);
-	if (ret < 0) {
-		ret = console_error(&err);
-	} else {
-		ret = result(o, in, rec->name, r.lost);
-		note_left_out(&r);
-	}
+	ret = result(o, in, r->name, left.lost);
+	note_left_out(&left);
 	return ret;
 }

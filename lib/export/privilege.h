@@ -16,6 +16,10 @@ int mz_export_cpm(const struct mz_privilege *p, const struct mz_cut *c, const st
 int mz_export_graphml(const struct mz_privilege *p, const struct mz_cut *c, struct mz_output *out,
 		      struct mz_error *err);
 
+/* The file that mz_cut_read() reads. */
+int mz_export_cut(const struct mz_privilege *p, const struct mz_cut *c, struct mz_output *out,
+		  struct mz_error *err);
+
 /* Tables: functions, objects, accesses, calls. A format with one table gets the one that is
  * named. */
 enum { MZ_PRIVILEGE_TABLES = 4 };
