@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Replay a trace with several allocators and compare their time and memory. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,10 +15,10 @@
 #include "cmds/replay/compare_run.h"
 #include "cmds/replay/plot.h"
 #include "cmds/replay/replay_options.h"
+#include "replay/runs.h"
 
 #define DEFAULT_LIST "glibc,jemalloc,mimalloc,tcmalloc"
 #define DEFAULT_RUNS 5
-#define ENOUGH_RUNS  4 /* with 4 and 4, chance alone separates two in 1 of 35 cases */
 #define MAX_RUNS     1000
 #define MAX_LIST     16
 
@@ -51,11 +50,9 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-enum figure { NS, PEAK, AFTER, FAULTS, FIGURES };
-
 struct contestant {
-	struct compare_allocator a;
-	double *of[FIGURES]; /* of each run, sorted at the end */
+	struct mz_allocator a;
+	struct mz_runs runs;
 	struct compare_run first;
 };
 
@@ -68,35 +65,6 @@ struct comparison {
 	struct mz_error err;
 };
 
-/* ---- numbers ---------------------------------------------------------------------- */
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(const double *sorted, unsigned n)
-{
-	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
-}
-
-static double spread(const double *sorted, unsigned n)
-{
-	double m = median(sorted, n);
-
-	return m > 0 ? (sorted[n - 1] - sorted[0]) / m * 100 : 0;
-}
-
-/* Beyond the noise: every run of one is better than every run of the other. */
-static int faster(const struct contestant *a, const struct contestant *b, unsigned n)
-{
-	if (n < ENOUGH_RUNS)
-		return 0;
-	return a->of[NS][n - 1] < b->of[NS][0] ? 1 : b->of[NS][n - 1] < a->of[NS][0] ? -1 : 0;
-}
-
 /* ---- running ---------------------------------------------------------------------- */
 
 static int add_allocator(struct comparison *j, const char *name, bool asked_for)
@@ -107,7 +75,7 @@ static int add_allocator(struct comparison *j, const char *name, bool asked_for)
 
 	if (j->count == MAX_LIST)
 		return mz_fail(&j->err, E2BIG, "at most %d allocators at a time", MAX_LIST);
-	ret = compare_find(name, &e->a, &why);
+	ret = mz_allocator_find(name, &e->a, &why);
 	if (ret == -ENOENT && !asked_for) {
 		console_note("%s", why.text);
 		return 0;
@@ -117,12 +85,7 @@ static int add_allocator(struct comparison *j, const char *name, bool asked_for)
 		return ret;
 	}
 	j->count++;
-	for (unsigned i = 0; i < FIGURES; i++) {
-		e->of[i] = calloc(j->runs, sizeof(double));
-		if (!e->of[i])
-			return mz_fail_memory(&j->err);
-	}
-	return 0;
+	return mz_runs_init(&e->runs, j->runs) < 0 ? mz_fail_memory(&j->err) : 0;
 }
 
 static int make_list(struct comparison *j)
@@ -156,10 +119,10 @@ static int run_one(struct comparison *j, unsigned run, struct contestant *e)
 	int ret = r ? compare_run(&e->a, &how, r, &j->err) : mz_fail_memory(&j->err);
 
 	if (!ret) {
-		e->of[NS][run] = r->ns;
-		e->of[PEAK][run] = r->rss_peak - r->rss_before;
-		e->of[AFTER][run] = r->rss_after - r->rss_before;
-		e->of[FAULTS][run] = r->faults;
+		e->runs.of[MZ_RUN_NS][run] = r->ns;
+		e->runs.of[MZ_RUN_PEAK][run] = r->rss_peak - r->rss_before;
+		e->runs.of[MZ_RUN_AFTER][run] = r->rss_after - r->rss_before;
+		e->runs.of[MZ_RUN_FAULTS][run] = r->faults;
 		if (!run)
 			e->first = *r;
 	}
@@ -184,8 +147,7 @@ static int run_all(struct comparison *j)
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "\r              \r");
 	for (size_t i = 0; i < j->count; i++)
-		for (unsigned k = 0; k < FIGURES; k++)
-			qsort(j->list[i].of[k], j->runs, sizeof(double), by_value);
+		mz_runs_sort(&j->list[i].runs);
 	return 0;
 }
 
@@ -202,7 +164,8 @@ static const struct contestant *fastest(const struct comparison *j)
 	const struct contestant *best = &j->list[0];
 
 	for (size_t i = 1; i < j->count; i++)
-		if (median(j->list[i].of[NS], j->runs) < median(best->of[NS], j->runs))
+		if (mz_runs_median(&j->list[i].runs, MZ_RUN_NS) <
+		    mz_runs_median(&best->runs, MZ_RUN_NS))
 			best = &j->list[i];
 	return best;
 }
@@ -210,13 +173,13 @@ static const struct contestant *fastest(const struct comparison *j)
 static void verdict(const struct comparison *j, const struct contestant *e, char *buf, size_t size)
 {
 	const struct contestant *base = &j->list[0];
-	double ratio = median(e->of[NS], j->runs) / median(base->of[NS], j->runs);
+	double ratio = mz_runs_median(&e->runs, MZ_RUN_NS) / mz_runs_median(&base->runs, MZ_RUN_NS);
 
 	if (e == base)
 		snprintf(buf, size, "-");
-	else if (j->runs < ENOUGH_RUNS)
+	else if (j->runs < MZ_RUNS_ENOUGH)
 		snprintf(buf, size, "%.2fx, too few runs to tell", ratio);
-	else if (!faster(e, base, j->runs))
+	else if (!mz_runs_faster(&e->runs, &base->runs))
 		snprintf(buf, size, "%.2fx, within the noise", ratio);
 	else
 		snprintf(buf, size, "%.2fx, %s", ratio, ratio < 1 ? "faster" : "slower");
@@ -235,22 +198,22 @@ static void show_text(const struct comparison *j)
 	       "peak RSS", "final RSS", "RSS/live", "faults", line);
 	for (size_t i = 0; i < j->count; i++) {
 		const struct contestant *e = &j->list[i];
-		double peak = median(e->of[PEAK], j->runs);
+		double peak = mz_runs_median(&e->runs, MZ_RUN_PEAK);
 
 		verdict(j, e, v, sizeof(v));
 		printf("%-18s %9.1f %6.1f%% %10s %10s %9.2f %8.0f  %s\n", e->a.name,
-		       median(e->of[NS], j->runs), spread(e->of[NS], j->runs),
+		       mz_runs_median(&e->runs, MZ_RUN_NS), mz_runs_spread(&e->runs, MZ_RUN_NS),
 		       console_bytes(a, (uint64_t)peak),
-		       console_bytes(b, (uint64_t)median(e->of[AFTER], j->runs)),
+		       console_bytes(b, (uint64_t)mz_runs_median(&e->runs, MZ_RUN_AFTER)),
 		       e->first.peak_live > 0 ? peak / e->first.peak_live : 0,
-		       median(e->of[FAULTS], j->runs), v);
+		       mz_runs_median(&e->runs, MZ_RUN_FAULTS), v);
 		if (e->first.failed > 0)
 			printf("%-18s %.0f calls failed that did not fail in the trace\n", "",
 			       e->first.failed);
 	}
 	printf("\nRSS is what the replay added to the process. ");
 	for (size_t i = 0; i < j->count; i++)
-		if (&j->list[i] != best && faster(best, &j->list[i], j->runs) <= 0) {
+		if (&j->list[i] != best && mz_runs_faster(&best->runs, &j->list[i].runs) <= 0) {
 			printf("None is the fastest beyond the noise.\n");
 			return;
 		}
@@ -275,16 +238,18 @@ static void show_json(const struct comparison *j)
 		mz_json_object(&out, NULL);
 		mz_json_str(&out, "name", e->a.name);
 		mz_json_str(&out, "library", e->a.library);
-		mz_json_double(&out, "ns_per_event", median(e->of[NS], j->runs));
-		mz_json_double(&out, "ns_min", e->of[NS][0]);
-		mz_json_double(&out, "ns_max", e->of[NS][j->runs - 1]);
-		mz_json_double(&out, "peak_rss", median(e->of[PEAK], j->runs));
-		mz_json_double(&out, "final_rss", median(e->of[AFTER], j->runs));
-		mz_json_double(&out, "page_faults", median(e->of[FAULTS], j->runs));
+		mz_json_double(&out, "ns_per_event", mz_runs_median(&e->runs, MZ_RUN_NS));
+		mz_json_double(&out, "ns_min", e->runs.of[MZ_RUN_NS][0]);
+		mz_json_double(&out, "ns_max", e->runs.of[MZ_RUN_NS][j->runs - 1]);
+		mz_json_double(&out, "peak_rss", mz_runs_median(&e->runs, MZ_RUN_PEAK));
+		mz_json_double(&out, "final_rss", mz_runs_median(&e->runs, MZ_RUN_AFTER));
+		mz_json_double(&out, "page_faults", mz_runs_median(&e->runs, MZ_RUN_FAULTS));
 		mz_json_u64(&out, "failed", (uint64_t)e->first.failed);
 		mz_json_str(&out, "against_first",
-			    e == j->list || !faster(e, j->list, j->runs) ? "within the noise"
-			    : median(e->of[NS], j->runs) < median(j->list->of[NS], j->runs)
+			    e == j->list || !mz_runs_faster(&e->runs, &j->list->runs)
+				    ? "within the noise"
+			    : mz_runs_median(&e->runs, MZ_RUN_NS) <
+					    mz_runs_median(&j->list->runs, MZ_RUN_NS)
 				    ? "faster"
 				    : "slower");
 		mz_json_end_object(&out);
@@ -401,8 +366,7 @@ static int run(void *options, int argc, char **argv)
 	if (!ret && files_cut(&j))
 		note_end(&j);
 	for (size_t i = 0; i < j.count; i++)
-		for (unsigned k = 0; k < FIGURES; k++)
-			free(j.list[i].of[k]);
+		mz_runs_deinit(&j.list[i].runs);
 	free(j.list);
 	return ret < 0 ? console_error(&j.err) : MZ_EXIT_OK;
 }

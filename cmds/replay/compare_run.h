@@ -5,14 +5,10 @@
 
 #include <memorizer.h>
 
+#include "replay/allocators.h"
 #include "replay/engine.h"
 
 #define COMPARE_SAMPLES 1024
-
-struct compare_allocator {
-	char name[64];
-	char library[512]; /* "" = that of the C library */
-};
 
 struct compare_run {
 	double ns; /* an event */
@@ -27,10 +23,6 @@ struct compare_run {
 	struct mz_sample sample[COMPARE_SAMPLES];
 };
 
-/* The allocator that a name or a path refers to. 0; -ENOENT: it is known but not installed (err
- * names the package); -EINVAL: it is not known. */
-int compare_find(const char *name, struct compare_allocator *a, struct mz_error *err);
-
 struct compare_how {
 	const char *trace;
 	const char *touch;
@@ -40,7 +32,7 @@ struct compare_how {
 };
 
 /* 0, or -errno with err. */
-int compare_run(const struct compare_allocator *a, const struct compare_how *how,
+int compare_run(const struct mz_allocator *a, const struct compare_how *how,
 		struct compare_run *run, struct mz_error *err);
 
 #endif
