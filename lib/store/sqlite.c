@@ -196,7 +196,7 @@ static int open_file(struct mz_store *s, const char *path, int flags, struct mz_
 		if (flags & SQLITE_OPEN_CREATE)
 			return cannot_create(s, path, err);
 		return mz_fail(err, ENOENT,
-			       "%s: there is no such store; 'memorizer store add' makes one",
+			       "%s: there is no such store; 'memorizer store add' creates one",
 			       s->name);
 	}
 	if (code != SQLITE_OK)
