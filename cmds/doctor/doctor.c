@@ -61,7 +61,7 @@ static bool may_load(const struct visit *v)
 	return (has_cap(v, CAP_BPF) && has_cap(v, CAP_PERFMON)) || has_cap(v, CAP_SYS_ADMIN);
 }
 
-/* ---- one look each ------------------------------------------------------ */
+/* ---- the checks --------------------------------------------------------- */
 
 static void look_rights(struct visit *v)
 {
@@ -229,7 +229,7 @@ static void look_memorizer(struct visit *v)
 			 "not mounted");
 }
 
-/* ---- telling ------------------------------------------------------------ */
+/* ---- printing the findings ---------------------------------------------- */
 
 static const char *const verdicts[] = {[GOOD] = "good", [LESS] = "less", [BAD] = "bad"};
 

@@ -80,7 +80,7 @@ static int prepare(struct asking *a)
 	return 0;
 }
 
-/* ---- what recordings know -------------------------------------------------------------- */
+/* ---- recordings that lack a value ------------------------------------------------------ */
 
 /*
  * Some recordings lack a value: a KMAP has no peak. The answer is about the others, and says so;

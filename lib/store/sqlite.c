@@ -528,7 +528,7 @@ static int sql_put(struct mz_store *s, unsigned shard, enum mz_store_table table
 	return ret;
 }
 
-/* ---- asking --------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------- */
 
 static int sql_ask(struct mz_store *s, unsigned shard, const char *sql, mz_store_row *row,
 		   void *arg, struct mz_error *err)

@@ -430,7 +430,7 @@ const struct mz_attr *mz_reader_find_attr(const struct mz_reader *r, const char 
 	return NULL;
 }
 
-/* What a call asked for in vain is no error of the reading. */
+/* A refused request is not an error of the reading. */
 static int refuse(struct mz_reader *r, int code, const char *why)
 {
 	r->refused = (struct mz_error){0};
