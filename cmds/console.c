@@ -287,7 +287,7 @@ void console_stacks(FILE *out, const struct mz_stack_share *s)
 {
 	char a[32];
 
-	fprintf(out, "%.4g %% of the blocks have a stack down to the start of their thread",
+	fprintf(out, "%.4g %% of the blocks have a stack that reaches the start of their thread",
 		mz_stack_share_rooted(s));
 	if (s->cut)
 		fprintf(out, "; %s stacks are deeper than the limit", console_count(a, s->cut));

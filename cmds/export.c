@@ -87,7 +87,7 @@ static int find_table(struct export_job *j)
 	if (!j->o->table)
 		return 0;
 	if (!j->format->table)
-		return console_usage("--table is for parquet, csv and jsonl; %s has none",
+		return console_usage("--table applies to parquet, csv and jsonl only, not to %s",
 				     j->format->name);
 	while (mz_table_names[i] && strcmp(mz_table_names[i], j->o->table))
 		i++;
@@ -109,7 +109,7 @@ static int find_value(struct export_job *j)
 			"live_blocks, temporary, waste, reads, writes, ...; not '%s'",
 			j->o->value);
 	if (strcmp(j->format->name, "collapsed"))
-		return console_usage("--value is for collapsed; %s has all of them",
+		return console_usage("--value applies to collapsed only; %s contains all values",
 				     j->format->name);
 	return 0;
 }

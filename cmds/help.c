@@ -70,9 +70,9 @@ static void man_scope(const struct mz_cmd *cmd, const struct mz_opt *o)
 
 	if (!o->scope || (o > cmd->opts && o[-1].scope == o->scope))
 		return;
-	printf(".PP\nOptions that work ");
+	printf(".PP\nOptions that work only ");
 	roff(options_scope_text(cmd, o->scope, where, sizeof(where)));
-	printf(" only:\n");
+	printf(":\n");
 }
 
 static void man_alias(const char *alias)

@@ -35,8 +35,8 @@ void lost_tables_note(const char *name, const struct mz_tables *t)
 	char a[32], b[32];
 
 	if (mz_tables_lost_strings(t) || mz_tables_lost_frames(t))
-		console_note("%s: %s names and %s frames of call stacks were lost with the damage; "
-			     "such a name is left out, such a frame has the address %llx",
+		console_note("%s: %s names and %s frames of call stacks were lost to damage; these "
+			     "names are left out, and these frames have the address %llx",
 			     name, console_count(a, mz_tables_lost_strings(t)),
 			     console_count(b, mz_tables_lost_frames(t)), MZ_LOST_FRAME + 0ull);
 }

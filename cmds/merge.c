@@ -24,7 +24,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_OUTPUT(struct merge_opts, output),
 	MZ_OPT_WORD_OF(
 		0, "to", "FORMAT", struct merge_opts, to, formats,
-		"dhat (default), which every verb reads; or pprof, collapsed, speedscope, ..."),
+		"dhat (default), which report, diff, export, push, store and merge read; or pprof, "
+		"collapsed, speedscope, ..."),
 	RECORDING_SYMBOLS(struct merge_opts, symbols),
 	MZ_OPT_FORCE(struct merge_opts, force),
 	{0},

@@ -360,7 +360,7 @@ int options_check_scope(const struct mz_cmd *cmd, const void *opts, unsigned bit
 	for (const struct mz_opt *o = cmd->opts; o->name; o++)
 		if (given >> (o - cmd->opts) & 1 && o->scope && !(o->scope >> bit & 1))
 			return console_usage(
-				"--%s works %s only", o->name,
+				"--%s works only %s", o->name,
 				options_scope_text(cmd, o->scope, where, sizeof(where)));
 	return -1;
 }
@@ -403,7 +403,7 @@ void options_help(const struct mz_cmd *cmd, FILE *out)
 		fprintf(out, "\nOptions:\n");
 	for (const struct mz_opt *o = cmd->opts; o && o->name; o++) {
 		if (o->scope != scope)
-			fprintf(out, "\nOptions that work %s only:\n",
+			fprintf(out, "\nOptions that work only %s:\n",
 				options_scope_text(cmd, o->scope, where, sizeof(where)));
 		scope = o->scope;
 		print_option(o, out);

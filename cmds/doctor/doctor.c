@@ -61,7 +61,7 @@ static bool may_load(const struct visit *v)
 	return (has_cap(v, CAP_BPF) && has_cap(v, CAP_PERFMON)) || has_cap(v, CAP_SYS_ADMIN);
 }
 
-/* ---- one look each ------------------------------------------------------ */
+/* ---- the checks --------------------------------------------------------- */
 
 static void look_rights(struct visit *v)
 {
@@ -74,7 +74,7 @@ static void look_rights(struct visit *v)
 		v->caps = (uint64_t)d[1].effective << 32 | d[0].effective;
 	all = may_load(v);
 	f = doctor_add(v, "rights", all ? GOOD : BAD,
-		       "kmemtraced and top cannot load their programs", "sudo memorizer ...");
+		       "kmemtraced and top cannot load their BPF programs", "sudo memorizer ...");
 	snprintf(f->found, sizeof(f->found),
 		 "user %u; CAP_BPF %s, CAP_PERFMON %s, CAP_SYS_ADMIN %s", geteuid(),
 		 has_cap(v, CAP_BPF) ? "yes" : "no", has_cap(v, CAP_PERFMON) ? "yes" : "no",
@@ -188,15 +188,15 @@ static void look_memlock(struct visit *v)
 	sscanf(u.release, "%u.%u", &major, &minor);
 	counts = major < 5 || (major == 5 && minor < 11);
 	getrlimit(RLIMIT_MEMLOCK, &r);
-	f = doctor_add(v, "memlock",
-		       counts && r.rlim_cur < (64u << 20) && !has_cap(v, CAP_SYS_RESOURCE) ? BAD
-											   : GOOD,
-		       "before Linux 5.11 rings count as locked memory", "ulimit -l unlimited");
+	f = doctor_add(
+		v, "memlock",
+		counts && r.rlim_cur < (64u << 20) && !has_cap(v, CAP_SYS_RESOURCE) ? BAD : GOOD,
+		"before Linux 5.11, ring buffers count as locked memory", "ulimit -l unlimited");
 	if (r.rlim_cur == RLIM_INFINITY)
 		snprintf(f->found, sizeof(f->found), "unlimited");
 	else
 		snprintf(f->found, sizeof(f->found), "%" PRIu64 " bytes%s", (uint64_t)r.rlim_cur,
-			 counts ? "" : " (this kernel does not count rings)");
+			 counts ? "" : " (this kernel does not count ring buffers)");
 }
 
 /* The decisive test: do the programs load? Nothing is attached. */
@@ -224,12 +224,12 @@ static void look_memorizer(struct visit *v)
 			   "sudo apt install memorizer-kernel-source; memorizer kernel build");
 
 	snprintf(f->found, sizeof(f->found),
-		 there ? "debugfs has it"
+		 there ? "present in debugfs"
 		       : "not in this kernel, or debugfs is "
 			 "not mounted");
 }
 
-/* ---- telling ------------------------------------------------------------ */
+/* ---- printing the findings ---------------------------------------------- */
 
 static const char *const verdicts[] = {[GOOD] = "good", [LESS] = "less", [BAD] = "bad"};
 

@@ -54,7 +54,7 @@ static int make(const struct html_opts *o, struct html_model *models, int argc, 
 	if (!ret)
 		ret = write_page(o, &page, &err);
 	for (int i = 0; i < argc && !ret; i++)
-		if (models[i].recording.kind != MZ_RECORDING_KMAP) /* of maps it was said before */
+		if (models[i].recording.kind != MZ_RECORDING_KMAP) /* for maps, loading said so */
 			recording_note_end(&models[i].recording);
 	if (ret < 0)
 		console_error(&err);

@@ -127,7 +127,7 @@ static bool look_apart(const char *path, int to, struct described *f)
 
 	if (!pid) {
 		serve_limit(LOOK_BYTES, LOOK_SECONDS);
-		/* one that waits takes no time of the CPU, but would stop the list */
+		/* a process that waits takes no CPU time, but would hold up the list */
 		signal(SIGALRM, SIG_DFL);
 		alarm(LOOK_WAITING);
 		look(path, f);

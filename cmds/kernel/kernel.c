@@ -25,7 +25,7 @@ static const struct mz_opt opts[] = {
 	MZ_SWITCH(0, "package", struct kernel_opts, package,
 		  "build: also make Debian packages, linux-image and linux-headers"),
 	MZ_SWITCH(0, "revert", struct kernel_opts, revert,
-		  "apply: take Memorizer out of the tree again"),
+		  "apply: remove Memorizer from the tree again"),
 	{0},
 };
 

@@ -78,7 +78,7 @@ static void print_totals(const struct mz_kmem_report *r)
 	char a[32], b[32], c[32];
 
 	heading("TOTALS");
-	printf("  allocations   %16s   frees %s, of blocks not seen allocated %s\n",
+	printf("  allocations   %16s   frees %s, of blocks whose allocation was not seen %s\n",
 	       console_count(a, t->allocs), console_count(b, t->ended),
 	       console_count(c, r->unknown_frees));
 	printf("  requested     %16s B %s\n", console_count(a, t->req), console_bytes(b, t->req));
@@ -311,7 +311,7 @@ static bool print_never_freed(const struct mz_kmem_report *r, size_t limit)
 		       kmem_time_text(r, r->last - g->oldest, age, 32),
 		       100.0 * (double)g->live / (double)g->allocs,
 		       kmem_site_text(r, rows[i].id, site, sizeof(site)),
-		       g->over_live ? "  (some of its blocks are freed unseen)" : "");
+		       g->over_live ? "  (some of its blocks were freed unseen)" : "");
 	}
 	more(all, shown);
 	free(rows);

@@ -226,7 +226,7 @@ static void draw(struct screen *s)
 	for (size_t i = 0; i < s->nlines && (int)i < LINES - 4; i++)
 		draw_line((int)i + 3, &s->lines[i]);
 	if (s->typing)
-		put_line(LINES - 1, "type a part of a name, Enter to end");
+		put_line(LINES - 1, "type a part of a name, then press Enter");
 	else
 		put_line(LINES - 1,
 			 "q quit  c %s  r rate  b bytes  w waste  l live  t total  p pause  / "

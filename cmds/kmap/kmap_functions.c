@@ -143,7 +143,7 @@ int kmap_functions(const struct kmap_opts *o, int argc, char **argv)
 	int ret;
 
 	if (argc < 1)
-		return console_usage("functions takes a VMLINUX, and modules");
+		return console_usage("functions takes a VMLINUX, followed by modules");
 	mz_buf_str(&b, "name,file,start,size,read,write,call,return,free\n");
 	ret = put_kernel(&b, argv[0], &err);
 	if (ret >= 0 && (argc > 1 || o->symbols))

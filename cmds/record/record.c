@@ -483,7 +483,8 @@ static int finish(struct record_job *j, int ret, const char *command)
 			j->rings.region->sandboxed
 				? "the program runs in a sandbox (seccomp) that may forbid what "
 				  "recording needs"
-				: "the program did not load the library; is it static, privileged, "
+				: "the program did not load the library; is it statically linked, "
+				  "privileged, "
 				  "or "
 				  "in a container?");
 		return record_exit_status(j) ? record_exit_status(j) : MZ_EXIT_FAILED;

@@ -242,7 +242,7 @@ static void tell_spool(const struct record_job *j)
 	if (s->most < RECORD_SPOOL_TOLD && !lost)
 		return;
 	if (lost && record_spool_error(j, why, sizeof(why))) {
-		console_note("%s: records had no room to wait in; free some, or name another "
+		console_note("%s: the spool could not grow; free some space, or name another "
 			     "folder with --spool",
 			     why);
 		return;

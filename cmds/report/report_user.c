@@ -73,7 +73,7 @@ static const struct view {
 	const char *title;
 	uint64_t (*of)(const struct mz_call_site *);
 	size_t total;  /* in struct mz_heap_sum */
-	size_t blocks; /* the same: those that the value is of */
+	size_t blocks; /* the number of blocks that the value is about */
 	bool count;    /* of blocks, not bytes */
 } views[] = {
 	{"at_peak", "by bytes at the peak", at_peak, offsetof(struct mz_heap_sum, peak_bytes),

@@ -36,7 +36,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_JSON(struct store_opts, json),
 	MZ_OPT_FOR(STORE_ADD, 0, "time", "TIME", MZ_OPT_STR, struct store_opts, time,
 		   "when it was recorded (default: when its file was written): 2026-03-01, "
-		   "2026-03-01T12:00:00 (UTC; +02:00 behind it names another zone), seconds "
+		   "2026-03-01T12:00:00 (UTC; append +02:00 for another zone), seconds "
 		   "since 1970, or 30d for 30 days ago"),
 	MZ_OPT_FOR(STORE_ADD, 0, "spool", "DIR", MZ_OPT_STR, struct store_opts, spool,
 		   "keep recordings in DIR while the store does not answer, and first send those "
@@ -77,9 +77,9 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_FOR(STORE_PRUNE, 0, "older", "TIME", MZ_OPT_STR, struct store_opts, older,
 		   "remove recordings from before that time: a time as with --time, or 365d"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "keep", "N", MZ_OPT_U64, struct store_opts, keep,
-		   "of these, keep N of each program, host and revision"),
+		   "of these, keep the newest N of each program, host and revision"),
 	MZ_SWITCH_FOR(STORE_PRUNE, 0, "dry-run", struct store_opts, dry_run,
-		      "say what would be removed, and remove nothing"),
+		      "show what would be removed, but remove nothing"),
 	{0},
 };
 
@@ -131,13 +131,13 @@ static int run(void *options, int argc, char **argv)
 
 	if (argc < 1)
 		return console_usage(
-			"say what to do: add, list, top, trend, diff, regressions, gate or prune");
+			"name an action: add, list, top, trend, diff, regressions, gate or prune");
 	while (names[what] && strcmp(names[what], argv[0]))
 		what++;
 	if (!names[what])
 		return console_usage(
-			"'%s' is none of add, list, top, trend, diff, regressions, gate "
-			"and prune",
+			"no action '%s'; there are add, list, top, trend, diff, regressions, "
+			"gate and prune",
 			argv[0]);
 	if (argc < 2)
 		return console_usage("name the store: a file, or clickhouse://HOST:PORT/DB");

@@ -185,8 +185,8 @@ static int send_spooled(struct adding *a, const char *path, struct mz_error *err
 	return ret;
 }
 
-/* Nothing is wrong if new recordings wait beside old ones; a command that was only to send the
- * old ones did not do it. */
+/* A command that added recordings succeeds even if some still wait in the spool. One that was only
+ * to send the spool has failed. */
 static void note_waiting(struct adding *a, bool nothing_else)
 {
 	char n[32];

@@ -80,7 +80,7 @@ static int prepare(struct asking *a)
 	return 0;
 }
 
-/* ---- what recordings know -------------------------------------------------------------- */
+/* ---- recordings that lack a value ------------------------------------------------------ */
 
 /*
  * Some recordings lack a value: a KMAP has no peak. The answer is about the others, and says so;
@@ -144,7 +144,7 @@ static int ask_top(struct asking *a)
 	if (ret || by >= MZ_STORE_BY_PROGRAM)
 		return ret;
 	snprintf(a->title, sizeof(a->title),
-		 "%s; the mean is over all recordings, also those that do not have the row",
+		 "%s; the mean is over all recordings, including those without the row",
 		 a->t.title);
 	a->t.title = a->title;
 	return 0;

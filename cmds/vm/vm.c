@@ -32,7 +32,8 @@ static const struct mz_opt opts[] = {
 		  "note the cgroup and the pid namespace of each process, for 'memorizer kmap "
 		  "select'"),
 	MZ_SWITCH(0, "stream", struct vm_opts, stream,
-		  "take freed objects out of the guest while the command runs"),
+		  "copy freed objects to the host while the command runs, and drop them in the "
+		  "guest"),
 	MZ_SWITCH(
 		0, "boot", struct vm_opts, boot,
 		"record from the first allocation of the boot, not from the start of the command"),
@@ -52,7 +53,8 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "append", "ARGS", MZ_OPT_STR, struct vm_opts, append,
 	       "add to the kernel's command line"),
 	MZ_OPT('o', "output", "OUT.kmap", MZ_OPT_STR, struct vm_opts, output,
-	       "keep the map here, and OUT.stats, OUT.console, OUT.kallsyms and OUT.vmlinux beside "
+	       "write the map here, and OUT.stats, OUT.console, OUT.kallsyms and OUT.vmlinux "
+	       "beside "
 	       "it"),
 	MZ_SWITCH('f', "force", struct vm_opts, force, "replace existing files"),
 	MZ_SWITCH(0, "shell", struct vm_opts, shell, "open a shell in the guest; Ctrl-] leaves it"),
@@ -378,11 +380,11 @@ static void keep_symbols(const struct vm_opts *o, const struct vm_paths *paths,
 		return;
 	beside(path, sizeof(path), o->output, ".kallsyms");
 	if (vm_keep_symbols(paths->kernel, modules, path, o->force, &err) < 0)
-		console_note("no symbols beside the map: %s", err.text);
+		console_note("the kernel's symbols were not saved beside the map: %s", err.text);
 	beside(path, sizeof(path), o->output, ".vmlinux");
 	err = (struct mz_error){0};
 	if (vm_keep_vmlinux(paths->kernel, path, o->force, &err) < 0)
-		console_note("no types beside the map: %s", err.text);
+		console_note("the kernel's vmlinux was not linked beside the map: %s", err.text);
 }
 
 /* One attempt. Returns -1 if KVM was only tried and did not bring the guest up. */

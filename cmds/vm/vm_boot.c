@@ -59,7 +59,7 @@ int vm_boot_file(struct vm_boot *b, const char *name, size_t len, struct mz_erro
 	if (end_file(b, err) < 0)
 		return -err->code;
 	if (!b->dir[0] || !good_name(name, len))
-		return mz_fail(err, EBADMSG, "the guest sent a file with a bad name");
+		return mz_fail(err, EBADMSG, "the guest sent a file with an invalid name");
 	if (++b->files > MAX_FILES)
 		return mz_fail(err, EBADMSG, "the guest sent more than %d files", MAX_FILES);
 	snprintf(path, sizeof(path), "%s/%.*s", b->dir, (int)len, name);

@@ -399,7 +399,7 @@ int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals)
 			       "%s: a KMAP has classes, and no totals of events", a->paths[0]);
 	if (a->events && !(a->o.want & MZ_WANT_SUMS))
 		return mz_fail(&a->error, ENODATA,
-			       "%s: totals need MZ_WANT_SUMS, which was not asked for",
+			       "%s: totals need MZ_WANT_SUMS, which was not requested",
 			       a->paths[0]);
 	ret = mz_analysis_run(a);
 	if (ret < 0)

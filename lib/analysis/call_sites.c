@@ -264,7 +264,7 @@ static struct mz_heap_sum kept(const struct site_pass *j, uint32_t stack, const 
 
 /* ---- stacks --------------------------------------------------------------------------- */
 
-/* What matters under any of the questions. */
+/* The importance of a stack, whichever value a report is sorted by. */
 static uint64_t weight(const struct mz_heap_sum *s)
 {
 	uint64_t most = s->peak_bytes > s->live_bytes ? s->peak_bytes : s->live_bytes;

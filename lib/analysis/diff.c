@@ -94,10 +94,11 @@ int mz_diff_make(struct mz_diff *d, const struct mz_profile *a, const struct mz_
 	if (a->clock != b->clock)
 		d->has &= ~(uint32_t)MZ_PROFILE_LIFETIME; /* not in the same unit */
 	if (a->kind != b->kind)
-		return mz_fail(err, EINVAL,
-			       "the first is %s, the second %s: only recordings of the same kind "
-			       "can be compared",
-			       mz_profile_kind_name(a->kind), mz_profile_kind_name(b->kind));
+		return mz_fail(
+			err, EINVAL,
+			"the first is %s, the second is %s: only recordings of the same kind "
+			"can be compared",
+			mz_profile_kind_name(a->kind), mz_profile_kind_name(b->kind));
 	if (by == MZ_COMPARE_OBJECT && a->kind != MZ_PROFILE_KMAP)
 		return mz_fail(err, EINVAL,
 			       "only KMAPs have objects, and these are %s; use --by function, "

@@ -289,7 +289,7 @@ size_t mz_events_names(struct mz_events *s, uint64_t ip,
 	return n;
 }
 
-/* ---- what it says of itself --------------------------------------------- */
+/* ---- attributes and counts ---------------------------------------------- */
 
 static const struct mz_attr *attr(const struct mz_events *s, const char *key)
 {

@@ -55,7 +55,7 @@ void mz_events_look_with(struct mz_events *s, mz_events_look *look, void *arg);
 size_t mz_events_names(struct mz_events *s, uint64_t ip,
 		       struct mz_place_name out[MZ_EVENTS_INLINED]);
 
-/* What the (first) file says about itself; NULL, 0 = nothing. */
+/* Attributes of the (first) file; NULL, 0 = it does not have them. */
 const char *mz_events_text(const struct mz_events *s, const char *key);
 uint64_t mz_events_number(const struct mz_events *s, const char *key);
 

@@ -276,7 +276,7 @@ int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, uint32_t *
 	return (int)n;
 }
 
-/* ---- asking ------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------ */
 
 int mz_kmem_input_keep_stacks(struct mz_kmem_input *in)
 {

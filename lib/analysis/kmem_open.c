@@ -191,8 +191,8 @@ static bool load_own_symbols(struct mz_kmem_input *in, bool all)
 	return in->syms;
 }
 
-/* Lines "ADDRESS<tab>MODULE<tab>FUNCTION..." as those of kallsyms. Names with blanks are of
- * programs, in whose stacks the call of the kernel ends. */
+/* Converts lines "ADDRESS<tab>MODULE<tab>FUNCTION..." to lines of kallsyms. Names with blanks are
+ * left out: they are of programs, whose frames follow those of the kernel. */
 static void add_names(struct mz_buf *lines, const char *p, size_t len)
 {
 	const char *end = p + len;

@@ -195,13 +195,13 @@ static int check_kernel(const struct mz_privilege *p, struct mz_error *err)
 	if (!p->addresses)
 		return mz_fail(
 			err, EINVAL,
-			"no code address is in the functions: the map is of a kernel that "
-			"was moved (KASLR) and has no kallsyms beside it, or of modules that "
-			"the functions do not have");
+			"no code address is in the functions: the kernel was relocated (KASLR) and "
+			"there is no kallsyms beside the map, or the map contains only code of "
+			"modules that the functions lack");
 	return mz_fail(
 		err, EINVAL,
 		"only %llu of %llu code addresses are in the functions: the map is of another "
-		"kernel, or of one that was moved (KASLR) and has no kallsyms beside it",
+		"kernel, or of one that was relocated (KASLR), and has no kallsyms beside it",
 		(unsigned long long)p->known, (unsigned long long)p->addresses);
 }
 

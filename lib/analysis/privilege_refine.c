@@ -185,7 +185,7 @@ uint32_t *mz_cluster_refine(struct mz_cluster_work *w, const struct mz_cluster_n
 
 /* ---- from another cut ------------------------------------------------------------------------ */
 
-/* Of an object: the cluster that uses it most, by cost; the least number of equals. */
+/* The cluster that uses an object most, by cost; of several, the one with the lowest number. */
 static uint32_t user_of(const struct mz_cluster_neighbours *n, uint32_t x, const uint32_t *cluster,
 			struct mz_cluster_weight *sums)
 {

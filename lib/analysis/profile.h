@@ -110,7 +110,7 @@ int mz_profile_of_usage(struct mz_profile *p, struct mz_events *s, const struct 
 int mz_profile_read(struct mz_profile *p, struct mz_events *s, mz_profile_watch *watch, void *arg,
 		    struct mz_error *err);
 
-/* ---- asking ------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------ */
 
 uint32_t mz_profile_frames(const struct mz_profile *p); /* numbers go up to it */
 struct mz_frame mz_profile_get_frame(const struct mz_profile *p, uint32_t frame);

@@ -104,11 +104,11 @@ static int join_heads(struct mz_profile_merge *m, const struct mz_profile *p, st
 		to->has = p->has;
 	}
 	if (to->kind != p->kind)
-		return mz_fail(
-			err, EINVAL,
-			"it is %s, those before it %s: only recordings of the same kind can be "
-			"added up",
-			mz_profile_kind_name(p->kind), mz_profile_kind_name(to->kind));
+		return mz_fail(err, EINVAL,
+			       "it is %s, and those before it are %s: only recordings of the same "
+			       "kind can be "
+			       "added up",
+			       mz_profile_kind_name(p->kind), mz_profile_kind_name(to->kind));
 	to->has &= p->has;
 	if (to->clock != p->clock) { /* not in the same unit */
 		to->has &= ~(uint32_t)MZ_PROFILE_LIFETIME;

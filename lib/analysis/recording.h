@@ -56,7 +56,7 @@ void mz_recording_close(struct mz_recording *r);
 /* It is made of events. */
 bool mz_recording_has_events(const struct mz_recording *r);
 
-/* For who needs another kind: says what it is, and what reads it. -EINVAL. */
+/* For callers that need another kind: the error says what it is, and what reads it. -EINVAL. */
 int mz_recording_refuse(const struct mz_recording *r, struct mz_error *err);
 
 /*

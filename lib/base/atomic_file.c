@@ -55,7 +55,8 @@ static int judge_leftover(int fd, const char *path, const char *part, bool overw
 		return mz_fail(err, errno, "%s: cannot examine it: %s", part, strerror(errno));
 	if (!S_ISREG(open.st_mode) || open.st_uid != geteuid())
 		return mz_fail(err, EEXIST,
-			       "%s: exists and is not ours; remove it, or choose another name",
+			       "%s: exists and belongs to another user, or is not a regular file; "
+			       "remove it, or choose another name",
 			       part);
 	if (flock(fd, LOCK_EX | LOCK_NB))
 		return in_use(path, part, err);

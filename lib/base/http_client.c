@@ -210,7 +210,8 @@ static ssize_t line(struct talk *t)
 		if (end)
 			return end - from;
 		if (t->in.len - t->at > HEAD_MAX)
-			return mz_fail(t->err, EPROTO, "%s:%s: no HTTP", t->s->host, t->s->port);
+			return mz_fail(t->err, EPROTO, "%s:%s: the answer is not HTTP", t->s->host,
+				       t->s->port);
 		more = receive(t);
 		if (more <= 0)
 			return more ? more : cut_short(t);
@@ -224,7 +225,8 @@ static int read_head(struct talk *t, struct head *h)
 	if (n < 0)
 		return (int)n;
 	if (n < 12 || strncmp(t->in.data + t->at, "HTTP/1.", 7))
-		return mz_fail(t->err, EPROTO, "%s:%s: no HTTP", t->s->host, t->s->port);
+		return mz_fail(t->err, EPROTO, "%s:%s: the answer is not HTTP", t->s->host,
+			       t->s->port);
 	/* "HTTP/1.1 200 OK": the status is always at this place */
 	h->status = atoi(t->in.data + t->at + 9);
 	do {

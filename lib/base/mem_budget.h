@@ -29,7 +29,7 @@
 struct mz_mem_budget {
 	uint64_t bytes; /* of the input: all of a file, of a pipe those read so far */
 	uint64_t used;
-	bool large;   /* there is no limit: the user has said so */
+	bool large;   /* there is no limit: the user has lifted it */
 	bool refused; /* more was requested than there is */
 };
 

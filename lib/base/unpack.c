@@ -115,7 +115,7 @@ static ssize_t step_gzip(struct mz_unpack *u, void *to, size_t max, const char *
 	int ret;
 
 	if (!u->inside && inflateReset(&u->zlib) != Z_OK) {
-		*why = "zlib fails";
+		*why = "zlib failed";
 		return -1;
 	}
 	u->zlib.next_in = (Bytef *)u->buf + u->pos;
@@ -128,7 +128,7 @@ static ssize_t step_gzip(struct mz_unpack *u, void *to, size_t max, const char *
 	u->inside = ret != Z_STREAM_END;
 	if (ret == Z_OK || ret == Z_STREAM_END || ret == Z_BUF_ERROR)
 		return (ssize_t)(max - u->zlib.avail_out);
-	*why = u->zlib.msg ? u->zlib.msg : "no gzip data";
+	*why = u->zlib.msg ? u->zlib.msg : "not gzip data";
 	return -1;
 }
 

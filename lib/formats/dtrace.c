@@ -130,7 +130,7 @@ static int take_number(struct mz_cursor word, const char *what, uint64_t *v, str
 	if (word.p == word.end)
 		return mz_fail(err, EINVAL, "no %s where one was expected", what);
 	if (!mz_cursor_whole_u64(word, v))
-		return show(err, "not a decimal number of 64 bits", word);
+		return show(err, "not a 64-bit decimal number", word);
 	return 0;
 }
 
@@ -154,7 +154,7 @@ static int take_args(const struct call *call, struct mz_cursor c, struct mz_even
 	}
 	mz_cursor_blanks(&c);
 	if (!ret && c.p < c.end)
-		ret = show(err, "an argument too many", c);
+		ret = show(err, "one argument too many", c);
 	return ret;
 }
 
@@ -184,7 +184,7 @@ static int take_context(const struct mz_dtrace *d, const struct mz_cursor *cols,
 	if (!ret && d->tid >= 0) {
 		ret = take_number(cols[d->tid], "thread", &tid, err);
 		if (!ret && tid > UINT32_MAX)
-			ret = show(err, "not a thread number of 32 bits", cols[d->tid]);
+			ret = show(err, "not a 32-bit thread number", cols[d->tid]);
 		ev->tid = (uint32_t)tid;
 		ev->has |= MZ_HAS_TID;
 	}

@@ -36,7 +36,8 @@ struct mz_reader *mz_reader_peek(const struct mz_input *in, const struct mz_read
  * block tell. 0 or -ENOMEM. */
 int mz_reader_kind(const struct mz_reader *r, enum mz_recording_kind *kind, struct mz_error *err);
 
-/* For who needs another kind: says what the file is, and what reads it. -EINVAL. */
+/* For callers that need another kind: the error says what the file is, and what reads it. -EINVAL.
+ */
 int mz_kind_refuse(const char *name, enum mz_recording_kind kind, struct mz_error *err);
 
 #endif

@@ -114,8 +114,8 @@ static int check_account(struct mz_kmem *k, const struct mz_kmem_counts *n, stru
 	if (n->rescued > n->misses)
 		return mz_fail(err, EBADMSG,
 			       "the account does not balance: %" PRIu64
-			       " events were rescued of %" PRIu64
-			       " missed; some may be there twice",
+			       " events were rescued, but only %" PRIu64
+			       " were missed; some may be recorded twice",
 			       n->rescued, n->misses);
 	if (mz_kmem_produced(n) != written + mz_kmem_lost(n) || told != mz_kmem_lost(n))
 		return mz_fail(err, EBADMSG,

@@ -533,7 +533,7 @@ void mz_relay_close(struct mz_relay *r)
 	free(r);
 }
 
-/* ---- asking ---------------------------------------------------------------- */
+/* ---- state and counts ------------------------------------------------------ */
 
 uint64_t mz_relay_written(const struct mz_relay *r)
 {

@@ -41,7 +41,7 @@ int mz_region_check(int fd, struct mz_error *err)
 	if (seals < 0 || mode < 0 || (mode & O_ACCMODE) != O_RDWR || (seals & F_SEAL_WRITE) ||
 	    fstat(fd, &st) || st.st_size != (off_t)MZ_REGION_BYTES)
 		return mz_fail(err, EPROTO,
-			       "the program did not offer shared memory of its own, but some "
+			       "the program offered no shared memory of its own, but some "
 			       "other file; nothing was written to it");
 	if ((seals & SEALS) != SEALS && fcntl(fd, F_ADD_SEALS, SEALS))
 		return mz_fail(err, EPROTO, "the size of the shared memory cannot be fixed: %s",

@@ -169,7 +169,7 @@ static int name_sums(struct mz_store *s, enum mz_store_by by, const struct mz_st
 	return ret;
 }
 
-/* The mean is over all recordings in question, also those that do not have the row. */
+/* The mean is over all recordings in question, including those without the row. */
 int mz_store_answer_top(struct mz_store *s, enum mz_store_by by, const struct mz_profile_value *v,
 			const struct mz_store_filter *f, size_t limit, struct mz_result_table *t,
 			struct mz_error *err)

@@ -206,7 +206,8 @@ static int parse(struct mz_store *s, struct clickhouse_state *t, struct mz_error
 		t->servers[s->shards].tls = tls;
 		p += n + (p[n] == ',');
 	}
-	return ret || s->shards ? ret : mz_fail(err, EINVAL, "%s: no host", s->name);
+	return ret || s->shards ? ret
+				: mz_fail(err, EINVAL, "%s: the address contains no host", s->name);
 }
 
 static int make_headers(struct mz_store *s, struct clickhouse_state *t, struct mz_error *err)
@@ -330,7 +331,7 @@ static int open_shard(struct mz_store *s, unsigned shard, bool create, struct mz
 			      s->name);
 	if (!ret && !tables && !create)
 		ret = mz_fail(err, ENOENT,
-			      "%s: there is no such store; 'memorizer store add' makes one",
+			      "%s: there is no such store; 'memorizer store add' creates one",
 			      s->name);
 	if (!ret && !db)
 		ret = statement(s, shard, "system", sql, &answer, err);

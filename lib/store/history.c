@@ -130,7 +130,7 @@ static void put_found(struct mz_result_table *t, const struct found_rise *f,
 	row[8].share = f->chance;
 }
 
-/* All sites are looked at; a table of a handful is what people read. */
+/* All sites are examined, but users read only a handful of rows. */
 static int find_all(const struct mz_store_matrix *m, const struct mz_store_entries *e,
 		    const struct mz_store_noise *noise, struct found_rise **found, size_t *n)
 {

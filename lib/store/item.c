@@ -23,7 +23,7 @@
 /* ---- rows -------------------------------------------------------------------- */
 
 /*
- * A name that the schema lacks is a mistake of ours and would run off its end; the names are
+ * A name that the schema lacks would be a bug, and the search would run off the end. The names are
  * constants, and the tests use all of them.
  */
 size_t mz_store_column(enum mz_store_table table, const char *name)
@@ -171,7 +171,7 @@ static int name_frames(struct making *m)
 	return m->frame_ids ? 0 : -ENOMEM;
 }
 
-/* The frames as 8 bytes each, the most significant first: so hex() shows their numbers. */
+/* Each frame is 8 bytes, the most significant first, so that hex() shows its number. */
 static int number_stack(struct making *m, const struct mz_profile_site *s, uint64_t *stack,
 			uint64_t *site)
 {

@@ -33,7 +33,7 @@ int mz_store_item_make(struct mz_store_item *item, struct mz_recording *r, const
 		       const struct mz_store_about *about, struct mz_error *err);
 void mz_store_item_free(struct mz_store_item *item);
 
-/* Parts of it that the maker is made of. */
+/* Parts of the function above, for the files that share them. */
 void mz_store_put_u64(struct mz_store_rows *rows, size_t column, uint64_t v);
 void mz_store_put_text(struct mz_store_rows *rows, size_t column, const char *s, size_t n);
 /* The number of a name, which gets a row if it is new; 0 = no memory. */

@@ -175,7 +175,7 @@ static int name_stacks(struct mz_store *s, const uint64_t *ids, size_t n, struct
 	return ret;
 }
 
-/* Number 0 is no site: the sum of all of them has it. */
+/* Number 0 is not a site: it stands for the sum of all of them. */
 int mz_store_names(struct mz_store *s, enum mz_store_by by, const uint64_t *ids, size_t n,
 		   struct mz_tables *strings, uint32_t *names, struct mz_error *err)
 {

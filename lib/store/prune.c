@@ -154,8 +154,8 @@ static int remove_names(struct mz_store *s, struct mz_error *err)
 }
 
 /*
- * One shard after the other: a shard that is away stops the rest with an error, and what was
- * removed from others before is no contradiction, because recordings do not span shards.
+ * One shard after the other. A shard that does not answer ends this with an error. What was removed
+ * from others before is consistent nevertheless, because recordings do not span shards.
  */
 static int prune_shard(struct mz_store *s, unsigned shard, const struct mz_store_entries *e,
 		       const bool *goes, uint64_t now, struct mz_error *err)

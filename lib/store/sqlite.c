@@ -196,7 +196,7 @@ static int open_file(struct mz_store *s, const char *path, int flags, struct mz_
 		if (flags & SQLITE_OPEN_CREATE)
 			return cannot_create(s, path, err);
 		return mz_fail(err, ENOENT,
-			       "%s: there is no such store; 'memorizer store add' makes one",
+			       "%s: there is no such store; 'memorizer store add' creates one",
 			       s->name);
 	}
 	if (code != SQLITE_OK)
@@ -528,7 +528,7 @@ static int sql_put(struct mz_store *s, unsigned shard, enum mz_store_table table
 	return ret;
 }
 
-/* ---- asking --------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------- */
 
 static int sql_ask(struct mz_store *s, unsigned shard, const char *sql, mz_store_row *row,
 		   void *arg, struct mz_error *err)

@@ -137,7 +137,7 @@ unsigned mz_store_shard(const struct mz_store *s, const char *digest)
 	return (unsigned)(strtoul(start, NULL, 16) % s->shards);
 }
 
-/* ---- asking ------------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------------ */
 
 /*
  * ClickHouse takes a backslash as an escape, SQLite takes it as it is: a name that ends in one
@@ -179,7 +179,7 @@ int mz_store_row_failed(const struct mz_store *s, int code, struct mz_error *err
 /*
  * "$R" stands for the recordings, each once: SQLite has each once, ClickHouse may have two rows
  * of one until it has merged its parts, and FINAL chooses the newer one. A quoted text is
- * somebody's name: a mark in it is none.
+ * somebody's name: a "$R" in it is left alone.
  */
 static void put_question(const struct mz_store *s, struct mz_buf *text, const char *sql)
 {

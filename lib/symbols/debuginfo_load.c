@@ -38,7 +38,7 @@ const struct mz_debuginfo *mz_debuginfo(struct mz_error *err)
 	void *plugin;
 
 	if (own_folder(path, sizeof(path)) < 0) {
-		mz_fail(err, ENOENT, "libmemorizer: cannot tell where it was loaded from");
+		mz_fail(err, ENOENT, "libmemorizer: cannot determine where it was loaded from");
 		return NULL;
 	}
 	len = strlen(path);

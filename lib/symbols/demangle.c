@@ -157,7 +157,7 @@ static void help(struct mz_demangle *d, int fd)
 }
 
 /* A copy of this process, as of fork(), that belongs to the library alone: it sends no signal when
- * it ends, and only who has its descriptor can wait for it. In the child: -1. */
+ * it ends, and only the holder of its descriptor can wait for it. In the child: -1. */
 static int copy_process(bool *is_child)
 {
 	int pidfd = -1;

@@ -319,7 +319,7 @@ static const struct symbol *find(const struct mz_kallsyms *k, const struct symbo
 {
 	size_t lo = mz_array_not_above(s, n, sizeof(*s), offsetof(struct symbol, addr), addr), at;
 
-	/* what is more than 1 MiB away is in none: the address is beyond the last */
+	/* an address more than 1 MiB behind the last symbol belongs to no function */
 	if (!lo || !s[lo - 1].addr || addr - s[lo - 1].addr > 1u << 20)
 		return NULL;
 	for (at = lo - 1; at && s[at - 1].addr == s[lo - 1].addr; at--)

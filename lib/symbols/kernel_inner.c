@@ -69,7 +69,7 @@ size_t mz_kallsyms_call_site(const struct mz_kallsyms *k, const uint64_t *ips, s
 {
 	size_t at = 0;
 
-	/* a stack of nothing else: the outermost frame is nearest to what wanted the memory */
+	/* all frames are inner ones: the outermost is nearest to the code that wanted memory */
 	while (k && at + 1 < depth && mz_kernel_inner(mz_kallsyms_find(k, ips[at], NULL, NULL)))
 		at++;
 	return at;

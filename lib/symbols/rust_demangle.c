@@ -24,7 +24,7 @@ static void path(struct parser *p, bool value);
 static void type(struct parser *p);
 static void constant(struct parser *p);
 
-/* ---- out ------------------------------------------------------------------------------ */
+/* ---- output --------------------------------------------------------------------------- */
 
 static void put(struct parser *p, const char *s, size_t n)
 {
@@ -50,7 +50,7 @@ static void number(struct parser *p, uint64_t v)
 	put(p, buf, (size_t)snprintf(buf, sizeof(buf), "%llu", (unsigned long long)v));
 }
 
-/* ---- in ------------------------------------------------------------------------------- */
+/* ---- input ---------------------------------------------------------------------------- */
 
 static char peek(const struct parser *p)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Addresses of code to names, for kernels and programs alike. */
 /*
- * A name is the function, what was inlined there, file and line, folder, and module. What is not
- * known stays an address.
+ * A name consists of the function, the functions inlined there, file and line, folder, and module.
+ * An address without a name stays an address.
  */
 #ifndef MZ_SYMBOLS_SYMBOLS_H
 #define MZ_SYMBOLS_SYMBOLS_H

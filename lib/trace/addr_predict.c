@@ -52,7 +52,7 @@ struct mz_addr_predict {
 	uint32_t at[1 << HASH]; /* the place last freed of those that share a hash */
 	uint64_t *told;		/* addresses, in the order in which they were stored as a delta */
 	uint32_t n_told, cap_told;
-	uint32_t told_at[1 << TOLD]; /* for telling: the last of those that share a hash, plus 1 */
+	uint32_t told_at[1 << TOLD]; /* encoding: the last of those that share a hash, plus 1 */
 };
 
 struct mz_addr_predict *mz_addr_predict_new(void)
@@ -275,7 +275,7 @@ static int tell_address(struct mz_addr_predict *pl, uint64_t addr, struct mz_pre
 	return keep_told(pl, addr);
 }
 
-/* ---- telling ------------------------------------------------------------ */
+/* ---- encoding: from an address to a guess ------------------------------- */
 
 /* Was the address freed not long ago? Its guess, or 0. */
 static uint32_t find_freed(struct mz_addr_predict *pl, uint64_t addr, uint32_t class)
@@ -321,7 +321,7 @@ int mz_addr_predict_tell(struct mz_addr_predict *pl, uint64_t size, uint64_t old
 	return 0;
 }
 
-/* ---- finding ------------------------------------------------------------ */
+/* ---- decoding: from a guess to an address ------------------------------- */
 
 static uint32_t nth_freed(const struct mz_addr_predict *pl, uint32_t how, uint32_t class)
 {

@@ -430,7 +430,7 @@ const struct mz_attr *mz_reader_find_attr(const struct mz_reader *r, const char 
 	return NULL;
 }
 
-/* What a call asked for in vain is no error of the reading. */
+/* A refused request is not an error of the reading. */
 static int refuse(struct mz_reader *r, int code, const char *why)
 {
 	r->refused = (struct mz_error){0};
@@ -442,10 +442,10 @@ int mz_reader_select(struct mz_reader *r, const struct mz_select *select)
 	struct mz_container *c = as_container(r);
 
 	if (!c)
-		return refuse(r, EINVAL, "events can be selected of a container only");
+		return refuse(r, EINVAL, "events can be selected from a container only");
 	if (c->started || !select)
 		return refuse(r, EINVAL,
-			      select ? "events are selected before the first is read"
+			      select ? "events must be selected before the first one is read"
 				     : "nothing is selected");
 	if (select->reserved[0] | select->reserved[1] | select->reserved[2]) {
 		r->refused = (struct mz_error){0};

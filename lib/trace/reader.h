@@ -32,7 +32,7 @@ struct mz_reader {
 	const struct mz_reader_ops *ops;
 	struct mz_input in;
 	struct mz_error error;
-	struct mz_error refused; /* what a call asked for in vain: reading may go on */
+	struct mz_error refused; /* why a request was refused; reading may continue */
 	struct mz_tables *tables;
 	struct mz_live live;	   /* for formats that name blocks by address */
 	uint64_t places[MZ_BATCH]; /* line or byte offset of each event last read */

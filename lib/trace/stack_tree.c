@@ -201,7 +201,7 @@ uint32_t mz_stack_tree_put(struct mz_stack_tree *t, const uint64_t *ips, size_t 
 	return *stack;
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- looking up stacks -------------------------------------------------- */
 
 const uint64_t *mz_stack_tree_get(struct mz_stack_tree *t, uint32_t stack, size_t *depth)
 {

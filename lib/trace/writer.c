@@ -61,7 +61,7 @@ struct mz_writer {
 	int level; /* of zstd, for chunks; 0: the usual one */
 	bool beside;
 	struct mz_error error;
-	struct mz_error refused; /* what a call asked for in vain: the file is as it was */
+	struct mz_error refused; /* why a request was refused; the file is unchanged */
 };
 
 /* ---- blocks ------------------------------------------------------------- */
