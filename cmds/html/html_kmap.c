@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/kmap_class_sums.h"
 #include "analysis/kmap_questions.h"
-#include "base/array.h"
 #include "base/error.h"
 #include "cmds/html/html.h"
 #include "cmds/html/html_access.h"
@@ -193,50 +193,6 @@ static int answer_table(struct mz_json *w, const struct mz_kmap_model *m, const 
 	return ret;
 }
 
-/* Classes added up by one of their texts. */
-struct group {
-	uint32_t name;
-	uint64_t kinds, objects, bytes, live, untouched, reads, writes;
-};
-
-static int larger_first(const void *a, const void *b)
-{
-	const struct group *x = a, *y = b;
-
-	return MZ_ORDER(y->bytes, x->bytes) ?: MZ_ORDER(x->name, y->name);
-}
-
-static struct group *groups_of(const struct mz_kmap_model *m, bool types, size_t *count)
-{
-	struct group *g = NULL;
-	struct mz_pair_index keys = {0};
-	size_t cap = 0;
-
-	for (size_t i = 0; i < m->n_classes; i++) {
-		const struct mz_kmap_class *c = &m->classes[i];
-		uint32_t name = types ? c->type : c->cache, at = mz_pair_index_put(&keys, name, 0);
-
-		if (at == MZ_PAIR_INDEX_NONE || !mz_array_room((void **)&g, &cap, at, sizeof(*g))) {
-			free(g);
-			g = NULL;
-			break;
-		}
-		g[at].name = name;
-		g[at].kinds++;
-		g[at].objects += c->all.objects;
-		g[at].bytes += c->all.bytes;
-		g[at].live += c->all.bytes - c->freed.bytes;
-		g[at].untouched += c->untouched.bytes;
-		g[at].reads += c->reads;
-		g[at].writes += c->writes;
-	}
-	*count = g ? keys.count : 0;
-	mz_pair_index_deinit(&keys);
-	if (g)
-		qsort(g, *count, sizeof(*g), larger_first);
-	return g;
-}
-
 static int group_table(struct mz_json *w, const struct mz_kmap_model *m, bool types, size_t limit)
 {
 	const struct html_column columns[] = {
@@ -250,7 +206,7 @@ static int group_table(struct mz_json *w, const struct mz_kmap_model *m, bool ty
 		{"writes", "Writes", "count"},
 	};
 	size_t n, shown;
-	struct group *g = groups_of(m, types, &n);
+	struct mz_kmap_class_sum *g = mz_kmap_class_sums(m, types, &n);
 
 	if (!g && m->n_classes)
 		return -ENOMEM;

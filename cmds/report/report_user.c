@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/call_sites.h"
-#include "base/array.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cmds/cmd.h"
@@ -43,80 +42,35 @@ struct user_report {
 
 /* ---- the lists of call sites -------------------------------------------------------- */
 
-static uint64_t at_peak(const struct mz_call_site *s)
-{
-	return s->sum.peak_bytes;
-}
-
-static uint64_t churn(const struct mz_call_site *s)
-{
-	return s->sum.bytes;
-}
-
-static uint64_t waste(const struct mz_call_site *s)
-{
-	return s->sum.waste;
-}
-
-static uint64_t leaked(const struct mz_call_site *s)
-{
-	return s->sum.live_bytes;
-}
-
-static uint64_t temporary(const struct mz_call_site *s)
-{
-	return s->sum.temporary;
-}
-
 static const struct view {
 	const char *key;
 	const char *title;
-	uint64_t (*of)(const struct mz_call_site *);
-	size_t total;  /* in struct mz_heap_sum */
-	size_t blocks; /* the number of blocks that the value is about */
+	size_t value;  /* in struct mz_heap_sum */
+	size_t blocks; /* the number of blocks that the value is about, there too */
 	bool count;    /* of blocks, not bytes */
 } views[] = {
-	{"at_peak", "by bytes at the peak", at_peak, offsetof(struct mz_heap_sum, peak_bytes),
+	{"at_peak", "by bytes at the peak", offsetof(struct mz_heap_sum, peak_bytes),
 	 offsetof(struct mz_heap_sum, peak_blocks), false},
-	{"churn", "by churn (total bytes requested)", churn, offsetof(struct mz_heap_sum, bytes),
+	{"churn", "by churn (total bytes requested)", offsetof(struct mz_heap_sum, bytes),
 	 offsetof(struct mz_heap_sum, blocks), false},
-	{"waste", "by waste (total bytes given beyond the request)", waste,
+	{"waste", "by waste (total bytes given beyond the request)",
 	 offsetof(struct mz_heap_sum, waste), offsetof(struct mz_heap_sum, blocks), false},
-	{"never_freed", "by bytes never freed", leaked, offsetof(struct mz_heap_sum, live_bytes),
+	{"never_freed", "by bytes never freed", offsetof(struct mz_heap_sum, live_bytes),
 	 offsetof(struct mz_heap_sum, live_blocks), false},
-	{"temporary", "by temporary blocks", temporary, offsetof(struct mz_heap_sum, temporary),
+	{"temporary", "by temporary blocks", offsetof(struct mz_heap_sum, temporary),
 	 offsetof(struct mz_heap_sum, temporary), true},
 };
 
-static uint64_t member(const struct mz_heap_sum *s, size_t offset)
+static uint64_t value_of(const struct view *v, const struct mz_heap_sum *s)
 {
-	return *(const uint64_t *)(const void *)((const char *)s + offset);
-}
-
-static uint64_t total_of(const struct user_report *j, const struct view *v)
-{
-	return member(&j->u.all.sum, v->total);
-}
-
-static int by_value(const void *a, const void *b, void *view)
-{
-	const struct mz_call_site *s = *(const struct mz_call_site *const *)a;
-	const struct mz_call_site *t = *(const struct mz_call_site *const *)b;
-	const struct view *v = view;
-
-	return MZ_ORDER(v->of(t), v->of(s)) ?: MZ_ORDER(s, t);
+	return mz_heap_sum_get(s, v->value);
 }
 
 /* Puts the sites of the view into j->order, the largest first; how many are shown. */
 static size_t sort_sites(const struct user_report *j, const struct view *v)
 {
-	size_t n = 0;
+	size_t n = mz_call_sites_rank(&j->sites, v->value, j->order);
 
-	for (size_t i = 0; i < j->sites.count; i++)
-		if (v->of(&j->sites.list[i]))
-			j->order[n++] = &j->sites.list[i];
-	if (n)
-		qsort_r(j->order, n, sizeof(*j->order), by_value, (void *)v);
 	return j->rows && j->rows < n ? j->rows : n;
 }
 
@@ -149,7 +103,7 @@ static void show_backtrace(const char *lines)
 
 static void show_site(const struct view *v, const struct mz_call_site *s, uint64_t total)
 {
-	uint64_t x = v->of(s);
+	uint64_t x = value_of(v, &s->sum);
 	char a[32], b[32];
 
 	/* for temporary blocks, the value is a number of blocks already: show the total instead */
@@ -157,7 +111,7 @@ static void show_site(const struct view *v, const struct mz_call_site *s, uint64
 	       v->count ? console_count(a, x) : console_bytes(a, x),
 	       total ? 100.0 * (double)x / (double)total : 0, v->count ? "of " : "",
 	       v->count ? 6 : 9,
-	       console_count(b, v->count ? s->sum.blocks : member(&s->sum, v->blocks)));
+	       console_count(b, v->count ? s->sum.blocks : mz_heap_sum_get(&s->sum, v->blocks)));
 	print_safe(s->where, 120);
 	if (s->backtrace) {
 		printf("\n");
@@ -179,7 +133,7 @@ static void show_view(const struct user_report *j, const struct view *v)
 		return;
 	printf("\n%s %s\n", title(j), v->title);
 	for (size_t i = 0; i < n; i++)
-		show_site(v, j->order[i], total_of(j, v));
+		show_site(v, j->order[i], value_of(v, &j->u.all.sum));
 }
 
 static const char *attr_text(const struct user_report *j, const char *key)
@@ -415,8 +369,8 @@ static void json_sites(const struct user_report *j, struct mz_json *out)
 			if (s->caller)
 				mz_json_str(out, "caller", s->caller);
 			mz_json_hex(out, "ip", s->ip);
-			mz_json_u64(out, "blocks", member(&s->sum, views[i].blocks));
-			mz_json_u64(out, "value", views[i].of(s));
+			mz_json_u64(out, "blocks", mz_heap_sum_get(&s->sum, views[i].blocks));
+			mz_json_u64(out, "value", value_of(&views[i], &s->sum));
 			if (s->backtrace)
 				json_backtrace(out, s->backtrace);
 			mz_json_end_object(out);

@@ -409,3 +409,28 @@ void mz_call_sites_free(struct mz_call_sites *s)
 	mz_tables_free(s->texts);
 	*s = (struct mz_call_sites){0};
 }
+
+/* ---- rows ---------------------------------------------------------------- */
+
+static int larger_first(const void *a, const void *b, void *value)
+{
+	const struct mz_call_site *s = *(const struct mz_call_site *const *)a;
+	const struct mz_call_site *t = *(const struct mz_call_site *const *)b;
+	size_t at = *(const size_t *)value;
+
+	return MZ_ORDER(mz_heap_sum_get(&t->sum, at), mz_heap_sum_get(&s->sum, at))
+		       ?: MZ_ORDER(s, t);
+}
+
+size_t mz_call_sites_rank(const struct mz_call_sites *s, size_t value,
+			  const struct mz_call_site **order)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (mz_heap_sum_get(&s->list[i].sum, value))
+			order[n++] = &s->list[i];
+	if (n)
+		qsort_r(order, n, sizeof(*order), larger_first, &value);
+	return n;
+}

@@ -78,4 +78,9 @@ int mz_call_sites_of_reader(struct mz_call_sites *s, const struct mz_usage *u,
 			    const struct mz_call_options *o);
 void mz_call_sites_free(struct mz_call_sites *s);
 
+/* Puts the sites whose value is not 0 into order, which has room for all; the largest first. value:
+ * the offset of a member of struct mz_heap_sum. How many these are. */
+size_t mz_call_sites_rank(const struct mz_call_sites *s, size_t value,
+			  const struct mz_call_site **order);
+
 #endif

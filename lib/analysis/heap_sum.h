@@ -3,6 +3,7 @@
 #ifndef MZ_ANALYSIS_HEAP_SUM_H
 #define MZ_ANALYSIS_HEAP_SUM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct mz_heap_sum {
@@ -25,6 +26,12 @@ static inline uint64_t mz_heap_sum_plus(uint64_t a, uint64_t b)
 	uint64_t sum;
 
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* The member at an offset: the one that a list is sorted by. */
+static inline uint64_t mz_heap_sum_get(const struct mz_heap_sum *s, size_t offset)
+{
+	return *(const uint64_t *)(const void *)((const char *)s + offset);
 }
 
 /* Adds one sum to another, possibly of another program. The places had their own peaks at

@@ -8,6 +8,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "analysis/kmap_class_sums.h"
 #include "tests/unit/test.h"
 
 static bool is(struct mz_kmap_text t, const char *s)
@@ -170,6 +171,38 @@ static void adds_up(void)
 	mz_kmap_model_deinit(&m);
 }
 
+/* Two kinds of object of one cache, and a larger one of another. */
+static void sums_of_classes(void)
+{
+	static const char text[] = "10,5,ffff0000,64,100,110,20,KMALLOC,sh,kmalloc-64\n"
+				   "  30,2,3,5\n"
+				   "11,5,ffff1000,8,101,0,0,KMALLOC,sh,kmalloc-64\n"
+				   "12,5,ffff2000,200,102,0,0,KMEM_CACHE,sh,inode\n";
+	struct mz_kmap_class_sum *sums;
+	struct mz_kmap_model m;
+	struct mz_error err = {0};
+	size_t n = 0;
+
+	CHECK_EQ(model(&m, text, sizeof(text) - 1, &err), 0);
+	sums = mz_kmap_class_sums(&m, false, &n);
+	CHECK_EQ(n, 2);
+	if (sums && n == 2) {
+		CHECK(!strcmp(mz_kmap_string(&m, sums[0].name), "inode"));
+		CHECK_EQ(sums[0].kinds, 1);
+		CHECK_EQ(sums[0].untouched, 200);
+		CHECK(!strcmp(mz_kmap_string(&m, sums[1].name), "kmalloc-64"));
+		CHECK_EQ(sums[1].kinds, 2);
+		CHECK_EQ(sums[1].objects, 2);
+		CHECK_EQ(sums[1].bytes, 72);
+		CHECK_EQ(sums[1].live, 8);
+		CHECK_EQ(sums[1].untouched, 8);
+		CHECK_EQ(sums[1].reads, 3);
+		CHECK_EQ(sums[1].writes, 2);
+	}
+	free(sums);
+	mz_kmap_model_deinit(&m);
+}
+
 static void packed(void)
 {
 	struct mz_kmap_model m;
@@ -239,6 +272,7 @@ int main(void)
 	RUN(accesses);
 	RUN(calls_and_others);
 	RUN(adds_up);
+	RUN(sums_of_classes);
 	RUN(packed);
 	RUN(says_what_is_wrong);
 	RUN(timeline);

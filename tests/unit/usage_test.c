@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "analysis/call_sites.h"
 #include "tests/unit/random.h"
 #include "tests/unit/test.h"
 
@@ -301,6 +302,25 @@ static void merged(void)
 	mz_usage_deinit(&u[1]);
 }
 
+/* The largest first; equal ones in their order; those that are 0 are left out. */
+static void ranked(void)
+{
+	struct mz_call_site list[4] = {
+		{.sum = {.bytes = 5, .waste = 1}},
+		{.sum = {.bytes = 9}},
+		{.sum = {.waste = 7}},
+		{.sum = {.bytes = 5}},
+	};
+	const struct mz_call_sites s = {.list = list, .count = 4};
+	const struct mz_call_site *order[4];
+
+	CHECK_EQ(mz_call_sites_rank(&s, offsetof(struct mz_heap_sum, bytes), order), 3);
+	CHECK(order[0] == &list[1] && order[1] == &list[0] && order[2] == &list[3]);
+	CHECK_EQ(mz_call_sites_rank(&s, offsetof(struct mz_heap_sum, waste), order), 2);
+	CHECK(order[0] == &list[2] && order[1] == &list[0]);
+	CHECK_EQ(mz_call_sites_rank(&s, offsetof(struct mz_heap_sum, reads), order), 0);
+}
+
 int main(void)
 {
 	RUN(as_model);
@@ -308,5 +328,6 @@ int main(void)
 	RUN(long_lives);
 	RUN(sums_add_up);
 	RUN(merged);
+	RUN(ranked);
 	return test_end();
 }
