@@ -340,6 +340,35 @@ static void threads(void)
 	mz_analysis_close(a);
 }
 
+/* The counts are the recorder's, and what has no stack is counted here. */
+static void stack_quality(void)
+{
+	static const char *const keys[] = {"blocks", "rooted", "cut", "guessed", "without"};
+	struct mz_writer *w =
+		mz_writer_open(path, &(struct mz_writer_options){.overwrite = true}, NULL);
+	struct mz_event ev[3];
+	struct mz_analysis *a;
+	const char *paths[] = {path};
+
+	for (size_t i = 0; i < 3; i++)
+		ev[i] = (struct mz_event){.kind = MZ_ALLOC,
+					  .call = MZ_CALL_MALLOC,
+					  .object = i + 1,
+					  .size = 8,
+					  .site = i ? 0 : mz_writer_stack(w, (uint64_t[]){7}, 1),
+					  .has = i ? 0 : MZ_HAS_SITE};
+	mz_writer_set_number(w, "stacks.blocks", 40);
+	mz_writer_set_number(w, "stacks.rooted", 30);
+	mz_writer_set_number(w, "stacks.cut", 20);
+	mz_writer_set_number(w, "stacks.guessed", 10);
+	CHECK(!mz_writer_add(w, ev, 3) && !mz_writer_close(w, NULL));
+	a = mz_analysis_open(paths, 1, NULL, NULL);
+	CHECK(a);
+	for (size_t i = 0; a && i < 5; i++)
+		CHECK_EQ(sum_of(a, MZ_ASK_STACK_QUALITY, keys[i]), i < 4 ? 40 - 10 * i : 2);
+	mz_analysis_close(a);
+}
+
 /* Files of sums say what was lost, and have no threads. */
 static void files_of_sums(void)
 {
@@ -365,6 +394,7 @@ int main(void)
 	RUN(blocks_without_a_stack);
 	RUN(suppressions);
 	RUN(threads);
+	RUN(stack_quality);
 	RUN(files_of_sums);
 	RUN(unknown_options);
 	RUN(nothing_at_all);
