@@ -219,7 +219,8 @@ static int ask_suppressed(struct mz_analysis *a, struct mz_result_table *t)
 	const struct mz_usage *u = &a->usage;
 
 	INIT(t, "suppressed", "blocks never freed on purpose", columns);
-	for (uint32_t i = 1; i < u->sites_cap && !t->failed; i++) {
+	/* without rules, no names are looked up */
+	for (uint32_t i = 1; i < u->sites_cap && a->suppressions.n && !t->failed; i++) {
 		const struct mz_heap_sum *sum = &u->sites[i].sum;
 		size_t depth = 0;
 		const uint64_t *ips = sum->live_blocks ? l.stack(&l, i, &depth) : NULL;
