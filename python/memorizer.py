@@ -62,7 +62,10 @@ class _CEvent(Structure):
 
 class _COptions(Structure):
     _fields_ = [("size", c_size_t), ("symbols", c_char_p), ("want", c_uint32),
-                ("by", c_uint32), ("skip_bad", c_uint32), ("flags", c_uint32)]
+                ("by", c_uint32), ("skip_bad", c_uint32), ("flags", c_uint32),
+                ("kind", c_uint32), ("by_exactly", c_uint32), ("names", c_uint32),
+                ("no_default_suppressions", c_uint32), ("progress", c_void_p),
+                ("progress_arg", c_void_p), ("suppressions", c_char_p)]
 
 
 class _CFrame(Structure):
@@ -164,7 +167,7 @@ _LOSS_NAMES = _names(_lib.mz_loss_name)
 _QUESTIONS = _names(_lib.mz_question_name)
 _BY = ("dir", "file", "function", "cache", "pid", "site")
 _COMPARE = ("function", "line", "stack", "file", "module", "object", "whole")
-_WANT = {"sums": 1, "timeline": 2, "layout": 4}
+_WANT = {"sums": 1, "timeline": 2, "layout": 4, "threads": 8}
 _HAS = (("addr", 1), ("time", 2), ("cpu", 4), ("node", 8), ("pid", 16), ("tid", 32),
         ("given", 64), ("flags", 128), ("site", 256), ("cache", 512))
 
@@ -295,7 +298,7 @@ class Analysis:
     """A recording that is open; see memorizer.open()."""
 
     def __init__(self, paths, symbols=None, want=None, by="dir", skip_bad=False,
-                 allow_large=False):
+                 allow_large=False, suppressions=None, default_suppressions=True):
         self._lock = _threading.RLock()
         self._handle = None
         names = [paths] if isinstance(paths, (str, bytes, _os.PathLike)) else list(paths)
@@ -305,7 +308,10 @@ class Analysis:
             bits |= _WANT[_choose("want", name, _WANT)]
         options = _COptions(ctypes.sizeof(_COptions),
                             _bytes("symbols", symbols) if symbols else None,
-                            bits, _index("by", by, _BY), bool(skip_bad), bool(allow_large))
+                            bits, _index("by", by, _BY), bool(skip_bad), bool(allow_large),
+                            no_default_suppressions=not default_suppressions,
+                            suppressions=_bytes("suppressions", suppressions)
+                            if suppressions else None)
         error = _CError()
         self._handle = _lib.mz_analysis_open((c_char_p * len(names))(*names), len(names),
                                              byref(options), byref(error))
@@ -443,6 +449,8 @@ class Analysis:
 def open(paths, **options):
     """Open a recording: a file ("-": standard input), a folder, or several files of a
     kernel trace. Options: symbols (files of a kernel, with commas between), want (of
-    "sums", "timeline", "layout"), by (the level of a KMAP's matrix), skip_bad (leave out lines
-    of a KMAP that cannot be parsed), allow_large (no limit for the memory that it takes)."""
+    "sums", "timeline", "layout", "threads"), by (the level of a KMAP's matrix), skip_bad (leave
+    out lines of a KMAP that cannot be parsed), allow_large (no limit for the memory that it
+    takes), suppressions (a file with rules for blocks that a program never frees on purpose),
+    default_suppressions (False: only the rules of that file hold)."""
     return Analysis(paths, **options)

@@ -47,9 +47,10 @@ enum mz_kmap_by {
 
 /* What is kept while events are read. */
 enum mz_want {
-	MZ_WANT_SUMS = 1 << 0,	   /* totals; MZ_ASK_SITES, MZ_ASK_STACKS, MZ_ASK_POOLS */
+	MZ_WANT_SUMS = 1 << 0,	   /* totals, and all sums but those by thread */
 	MZ_WANT_TIMELINE = 1 << 1, /* and MZ_ASK_TIMELINE, MZ_ASK_LIFETIMES, MZ_ASK_SIZES */
-	MZ_WANT_LAYOUT = 1 << 2	   /* MZ_ASK_LAYOUT; for recordings with addresses */
+	MZ_WANT_LAYOUT = 1 << 2,   /* MZ_ASK_LAYOUT; for recordings with addresses */
+	MZ_WANT_THREADS = 1 << 3   /* sums, those of MZ_ASK_THREADS, too */
 };
 
 struct mz_analysis_options {
@@ -65,11 +66,14 @@ struct mz_analysis_options {
 	uint32_t by_exactly; /* KMAP: 1 = `by` holds, even if no folders are known; 0 = functions
 				then take the place of folders */
 	uint32_t names;	     /* MZ_ASK_FIELDS: functions named per member; 0 = all */
-	uint32_t reserved;   /* 0 */
+	uint32_t no_default_suppressions; /* 1: only the rules of `suppressions` hold */
 	/* Called from time to time while a KMAP is read, with progress_arg. share: of the file,
 	 * below 0 = not known; count: of units ("lines"). NULL = not called. */
 	void (*progress)(void *arg, double share, uint64_t count, const char *units);
 	void *progress_arg;
+	/* Of a program: a file with rules (memorizer-report(1)) for blocks that are never freed on
+	 * purpose, which hold beside the default ones. NULL = none. */
+	const char *suppressions;
 };
 
 struct mz_analysis;
@@ -186,6 +190,15 @@ enum mz_question {
 	MZ_ASK_PROCESSES,
 	MZ_ASK_ACCESSORS,
 	MZ_ASK_CALLS, /* which code calls which */
+	/* a program or a kernel: events. Of a row's live blocks, "suppressed_blocks" are never
+	 * freed on purpose, here and in MZ_ASK_SITES */
+	MZ_ASK_FUNCTIONS, /* sums by the function of the call site, ... */
+	MZ_ASK_FILES,
+	MZ_ASK_MODULES,
+	MZ_ASK_THREADS,	      /* sums by thread */
+	MZ_ASK_SUPPRESSED,    /* call stacks with suppressed blocks, and the rules that match */
+	MZ_ASK_STACK_QUALITY, /* one row: blocks whose stack is rooted, cut, guessed or unknown;
+			       * none if the recorder did not count them */
 	MZ_QUESTIONS
 };
 

@@ -23,7 +23,7 @@ int mz_analysis_take(void *to, const void *from, size_t size, struct mz_error *e
 	return ret < 0 ? mz_fail(err, EINVAL, "the size of the options is not set") : 0;
 }
 
-#define WANT_ALL (MZ_WANT_SUMS | MZ_WANT_TIMELINE | MZ_WANT_LAYOUT)
+#define WANT_ALL (MZ_WANT_SUMS | MZ_WANT_TIMELINE | MZ_WANT_LAYOUT | MZ_WANT_THREADS)
 
 /* What is not requested is not kept, and cannot be asked later; a caller that requests nothing gets
  * what most questions need. */
@@ -38,14 +38,14 @@ static int take_options(struct mz_analysis *a, const struct mz_analysis_options 
 	if (ret < 0)
 		return ret;
 	if (a->o.want & ~(uint32_t)WANT_ALL || a->o.flags & ~(uint32_t)MZ_OPEN_LARGE ||
-	    a->o.reserved)
+	    a->o.no_default_suppressions > 1)
 		return mz_fail_option(&a->error);
 	if (a->o.by > MZ_KMAP_BY_SITE)
 		return mz_fail(&a->error, EINVAL, "there is no level of detail %u", a->o.by);
 	if (!a->o.want)
 		a->o.want = MZ_WANT_SUMS | MZ_WANT_TIMELINE;
-	if (a->o.want & MZ_WANT_TIMELINE)
-		a->o.want |= MZ_WANT_SUMS; /* the timeline is fed by the sums */
+	if (a->o.want & (MZ_WANT_TIMELINE | MZ_WANT_THREADS))
+		a->o.want |= MZ_WANT_SUMS; /* which the others are made with */
 	a->symbols = a->o.symbols ? strdup(a->o.symbols) : NULL;
 	return a->o.symbols && !a->symbols ? mz_fail_memory(&a->error) : 0;
 }
@@ -113,6 +113,18 @@ int mz_analysis_check(struct mz_analysis *a)
 	return -a->broken.code;
 }
 
+/* The rules are about what runtimes of programs do. */
+static int read_suppressions(struct mz_analysis *a)
+{
+	if (a->recording.kind != MZ_RECORDING_USER)
+		return 0;
+	if (!a->o.no_default_suppressions && mz_suppressions_init(&a->suppressions) < 0)
+		return mz_fail_memory(&a->error);
+	return a->o.suppressions
+		       ? mz_suppressions_read(&a->suppressions, a->o.suppressions, &a->error)
+		       : 0;
+}
+
 /* What is counted is decided before the first event, so that nothing unwanted is kept. */
 static int prepare(struct mz_analysis *a)
 {
@@ -124,6 +136,7 @@ static int prepare(struct mz_analysis *a)
 	if (mz_usage_init(&a->usage) < 0)
 		return mz_fail_memory(&a->error);
 	a->usage.by_cache = true;
+	a->usage.by_thread = a->o.want & MZ_WANT_THREADS;
 	if (a->o.want & MZ_WANT_TIMELINE)
 		a->history = mz_history_new();
 	if (a->o.want & MZ_WANT_LAYOUT && mz_events_reader(a->events) &&
@@ -159,6 +172,8 @@ struct mz_analysis *mz_analysis_open(const char *const *paths, size_t n,
 	if (!ret)
 		ret = prepare(a);
 	if (!ret)
+		ret = read_suppressions(a);
+	if (!ret)
 		return a;
 	if (err)
 		*err = a->error;
@@ -178,6 +193,7 @@ void mz_analysis_close(struct mz_analysis *a)
 		mz_kmap_model_deinit(&a->model);
 	mz_history_free(a->history);
 	mz_layout_free(a->layout);
+	mz_suppressions_deinit(&a->suppressions);
 	mz_recording_close(&a->recording);
 	for (int i = 0; i < a->n; i++)
 		free(a->paths[i]);
@@ -419,16 +435,22 @@ int mz_analysis_totals(struct mz_analysis *a, struct mz_totals *totals)
 const char *mz_question_name(enum mz_question question)
 {
 	static const char *const names[MZ_QUESTIONS] = {
-		"sites",   "stacks",	"pools",     "timeline",     "lifetimes", "sizes",
-		"layout",  "loss",	"classes",   "allocated-by", "freed-by",  "written-by",
-		"read-by", "types",	"fields",    "touched",	     "matrix",	  "shared",
-		"unused",  "privilege", "processes", "accessors",    "calls",
+		"sites",   "stacks",	"pools",     "timeline",     "lifetimes",     "sizes",
+		"layout",  "loss",	"classes",   "allocated-by", "freed-by",      "written-by",
+		"read-by", "types",	"fields",    "touched",	     "matrix",	      "shared",
+		"unused",  "privilege", "processes", "accessors",    "calls",	      "functions",
+		"files",   "modules",	"threads",   "suppressed",   "stack-quality",
 	};
 
 	return (unsigned)question < MZ_QUESTIONS ? names[question] : NULL;
 }
 
-/* Questions from MZ_ASK_CLASSES on are about KMAPs, and those before it about everything else. */
+/* Questions that came later have later numbers, whatever they are about. */
+static bool is_about_kmaps(enum mz_question q)
+{
+	return q >= MZ_ASK_CLASSES && q <= MZ_ASK_CALLS;
+}
+
 static int answer(struct mz_analysis *a, enum mz_question q, const char *pattern,
 		  struct mz_result_table *t)
 {
@@ -437,7 +459,7 @@ static int answer(struct mz_analysis *a, enum mz_question q, const char *pattern
 
 	if (!name)
 		return mz_fail(&a->error, EINVAL, "there is no question %d", (int)q);
-	if (kmap != (q >= MZ_ASK_CLASSES))
+	if (kmap != is_about_kmaps(q))
 		return mz_fail(&a->error, ENODATA, "%s: '%s' can only be asked of %s", a->paths[0],
 			       name, kmap ? "a recording with events or sums" : "a KMAP");
 	return kmap ? mz_analysis_kmap(a, q, pattern, t) : mz_analysis_table(a, q, t);

@@ -7,6 +7,7 @@
 #include "analysis/layout.h"
 #include "analysis/recording.h"
 #include "analysis/result_table.h"
+#include "analysis/suppressions.h"
 #include "analysis/usage.h"
 
 struct mz_analysis {
@@ -17,8 +18,9 @@ struct mz_analysis {
 	struct mz_recording recording;
 	struct mz_events *events; /* the recording's; NULL: it has none */
 	struct mz_usage usage;
-	struct mz_history *history; /* NULL: not wanted */
-	struct mz_layout *layout;   /* NULL: not wanted */
+	struct mz_history *history;	     /* NULL: not wanted */
+	struct mz_layout *layout;	     /* NULL: not wanted */
+	struct mz_suppressions suppressions; /* none: it is not of a program */
 	uint64_t lost[MZ_LOSSES];
 	uint64_t number; /* of the event last read */
 	bool done;	 /* all was read */

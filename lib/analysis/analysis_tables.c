@@ -7,6 +7,7 @@
 #include "analysis/analysis.h"
 #include "analysis/call_sites.h"
 #include "base/error.h"
+#include "trace/stack_share.h"
 
 /* ---- sums ----------------------------------------------------------------------------- */
 
@@ -44,12 +45,27 @@ static void add_numbers(struct mz_result_table *t, const uint64_t *v, size_t n)
 	add_numbers(t, (const uint64_t[]){__VA_ARGS__},                                            \
 		    sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
+/* Of the live blocks, those that a suppression matches; behind the sums. */
+#define SUPPRESSED                                                                                 \
+	{"suppressed_blocks", "blocks suppressed", MZ_RESULT_COUNT},                               \
+	{                                                                                          \
+		"suppressed_bytes", "suppressed", MZ_RESULT_BYTES                                  \
+	}
+
 static const struct mz_result_column site_columns[] = {
 	{"where", "call site", MZ_RESULT_TEXT},
 	{"caller", "called by", MZ_RESULT_TEXT},
 	{"ip", "address", MZ_RESULT_COUNT},
 	SUMS,
+	SUPPRESSED,
 };
+static const struct mz_result_column function_columns[] = {
+	{"where", "function", MZ_RESULT_TEXT}, SUMS, SUPPRESSED};
+static const struct mz_result_column file_columns[] = {
+	{"where", "file", MZ_RESULT_TEXT}, SUMS, SUPPRESSED};
+static const struct mz_result_column module_columns[] = {
+	{"where", "module", MZ_RESULT_TEXT}, SUMS, SUPPRESSED};
+static const struct mz_result_column thread_columns[] = {{"where", "thread", MZ_RESULT_TEXT}, SUMS};
 
 static const struct mz_result_column stack_columns[] = {
 	{"where", "call site", MZ_RESULT_TEXT},
@@ -64,7 +80,17 @@ static const struct mz_result_column pool_columns[] = {
 
 #define INIT(t, key, title, columns)                                                               \
 	mz_result_init(t, key, title, columns, sizeof(columns) / sizeof(*(columns)))
-#define AT_PEAK(columns) (sizeof(columns) / sizeof(*(columns)) - 5)
+
+/* The first of the columns of a sum. */
+static size_t sums_at(const struct mz_result_table *t)
+{
+	return (size_t)mz_result_find(t, "blocks");
+}
+
+static void sort_sums(struct mz_result_table *t)
+{
+	mz_result_sort(t, (size_t)mz_result_find(t, "at_peak"));
+}
 
 static void add_stackless(struct mz_result_table *t, const struct mz_heap_sum *sum)
 {
@@ -73,35 +99,64 @@ static void add_stackless(struct mz_result_table *t, const struct mz_heap_sum *s
 	if (!row)
 		return;
 	mz_result_text(t, &row[0], "(no stack)");
-	mz_result_text(t, &row[1], "");
-	fill_sum(row + 3, sum);
+	if (mz_result_type_of(t, 1) == MZ_RESULT_TEXT)
+		mz_result_text(t, &row[1], "");
+	fill_sum(row + sums_at(t), sum);
+}
+
+/* Suppressed blocks are live, too, so that the sums agree with the totals. */
+static void add_site(struct mz_result_table *t, const struct mz_call_site *s)
+{
+	struct mz_heap_sum sum = s->sum;
+	union mz_result_cell *row = mz_result_row(t);
+	int suppressed = mz_result_find(t, "suppressed_blocks");
+
+	if (!row)
+		return;
+	mz_result_text(t, &row[0], s->where);
+	if (mz_result_find(t, "caller") == 1) {
+		mz_result_text(t, &row[1], s->caller ? s->caller : "");
+		row[2].number = s->ip;
+	}
+	sum.live_blocks += s->suppressed_blocks;
+	sum.live_bytes += s->suppressed_bytes;
+	fill_sum(row + sums_at(t), &sum);
+	if (suppressed >= 0) {
+		row[suppressed].number = s->suppressed_blocks;
+		row[suppressed + 1].number = s->suppressed_bytes;
+	}
+}
+
+static enum mz_call_by init_sites(struct mz_result_table *t, enum mz_question q)
+{
+	switch (q) {
+	case MZ_ASK_FUNCTIONS:
+		INIT(t, "functions", "functions", function_columns);
+		return MZ_BY_FUNCTION;
+	case MZ_ASK_FILES: INIT(t, "files", "files", file_columns); return MZ_BY_FILE;
+	case MZ_ASK_MODULES: INIT(t, "modules", "modules", module_columns); return MZ_BY_MODULE;
+	case MZ_ASK_THREADS: INIT(t, "threads", "threads", thread_columns); return MZ_BY_THREAD;
+	default: INIT(t, "sites", "call sites", site_columns); return MZ_BY_SITE;
+	}
 }
 
 /* Call sites are computed on request: naming them loads debugging information, which other
  * questions do not need. */
-static int ask_sites(struct mz_analysis *a, struct mz_result_table *t)
+static int ask_sites(struct mz_analysis *a, enum mz_question q, struct mz_result_table *t)
 {
 	struct mz_call_lookup l = mz_call_lookup_events(a->events);
+	struct mz_call_options o = {.by = init_sites(t, q),
+				    .suppressions = a->suppressions.n ? &a->suppressions : NULL};
 	struct mz_call_sites sites = {0};
-	int ret = mz_call_sites_add(&sites, &a->usage, &l, NULL);
+	int ret = mz_call_sites_add(&sites, &a->usage, &l, &o);
 
-	INIT(t, "sites", "call sites", site_columns);
-	for (size_t i = 0; !ret && i < sites.count; i++) {
-		const struct mz_call_site *s = &sites.list[i];
-		union mz_result_cell *row = mz_result_row(t);
-
-		if (!row)
-			break;
-		mz_result_text(t, &row[0], s->where);
-		mz_result_text(t, &row[1], s->caller ? s->caller : "");
-		row[2].number = s->ip;
-		fill_sum(row + 3, &s->sum);
-	}
+	for (size_t i = 0; !ret && i < sites.count && !t->failed; i++)
+		add_site(t, &sites.list[i]);
 	mz_call_sites_free(&sites);
 	/* as for stacks: the sums agree with the totals */
-	if (a->usage.sites_cap && a->usage.sites[0].sum.blocks)
+	if (o.by != MZ_BY_THREAD && a->usage.sites_cap && a->usage.sites[0].sum.blocks)
 		add_stackless(t, &a->usage.sites[0].sum);
-	mz_result_sort(t, AT_PEAK(site_columns));
+	sort_sums(t);
 	return ret < 0 ? mz_fail_memory(&a->error) : 0;
 }
 
@@ -128,7 +183,54 @@ static int ask_stacks(struct mz_analysis *a, struct mz_result_table *t)
 		row[1].number = i;
 		fill_sum(row + 2, &u->sites[i].sum);
 	}
-	mz_result_sort(t, AT_PEAK(stack_columns));
+	sort_sums(t);
+	return 0;
+}
+
+static void add_suppressed(struct mz_result_table *t, const struct mz_call_lookup *l,
+			   uint32_t stack, const char *rule, const struct mz_heap_sum *sum)
+{
+	union mz_result_cell *row = mz_result_row(t);
+	size_t depth = 0;
+	const uint64_t *ips = l->stack(l, stack, &depth);
+	char *where = mz_call_describe(l, ips, depth, NULL);
+
+	if (row) {
+		mz_result_text(t, &row[0], where ? where : "");
+		mz_result_text(t, &row[1], rule);
+		row[2].number = stack;
+		row[3].number = sum->live_blocks;
+		row[4].number = sum->live_bytes;
+	}
+	free(where);
+}
+
+/* Each stack by itself, since a call site may have others, too. */
+static int ask_suppressed(struct mz_analysis *a, struct mz_result_table *t)
+{
+	static const struct mz_result_column columns[] = {
+		{"where", "call site", MZ_RESULT_TEXT},
+		{"rule", "rule", MZ_RESULT_TEXT},
+		{"stack", "stack", MZ_RESULT_COUNT},
+		{"live_blocks", "blocks never freed", MZ_RESULT_COUNT},
+		{"live_bytes", "never freed", MZ_RESULT_BYTES},
+	};
+	struct mz_call_lookup l = mz_call_lookup_events(a->events);
+	const struct mz_usage *u = &a->usage;
+
+	INIT(t, "suppressed", "blocks never freed on purpose", columns);
+	/* without rules, no names are looked up */
+	for (uint32_t i = 1; i < u->sites_cap && a->suppressions.n && !t->failed; i++) {
+		const struct mz_heap_sum *sum = &u->sites[i].sum;
+		size_t depth = 0;
+		const uint64_t *ips = sum->live_blocks ? l.stack(&l, i, &depth) : NULL;
+		const char *rule =
+			depth ? mz_call_suppressed_by(&l, &a->suppressions, ips, depth) : NULL;
+
+		if (rule)
+			add_suppressed(t, &l, i, rule, sum);
+	}
+	mz_result_sort(t, 4);
 	return 0;
 }
 
@@ -150,7 +252,7 @@ static int ask_pools(struct mz_analysis *a, struct mz_result_table *t)
 		mz_result_text(t, &row[0], mz_printable(name, sizeof(name), s ? s : "", len));
 		fill_sum(row + 1, &u->caches[i].sum);
 	}
-	mz_result_sort(t, AT_PEAK(pool_columns));
+	sort_sums(t);
 	return 0;
 }
 
@@ -181,9 +283,9 @@ static int ask_profile(struct mz_analysis *a, enum mz_question q, struct mz_resu
 		} else {
 			row[1].number = p->sites[i].stack;
 		}
-		fill_sum(row + (sites ? 3 : 2), &p->sites[i].sum);
+		fill_sum(row + sums_at(t), &p->sites[i].sum);
 	}
-	mz_result_sort(t, sites ? AT_PEAK(site_columns) : AT_PEAK(stack_columns));
+	sort_sums(t);
 	return 0;
 }
 
@@ -256,7 +358,7 @@ static int ask_layout(struct mz_analysis *a, struct mz_result_table *t)
 }
 
 /* Causes that did not occur have no row: an empty table means that nothing was lost. */
-static int ask_loss(struct mz_analysis *a, struct mz_result_table *t)
+static int ask_loss(const uint64_t lost[MZ_LOSSES], struct mz_result_table *t)
 {
 	static const struct mz_result_column columns[] = {
 		{"cause", "cause", MZ_RESULT_TEXT},
@@ -265,53 +367,99 @@ static int ask_loss(struct mz_analysis *a, struct mz_result_table *t)
 
 	INIT(t, "loss", "events lost", columns);
 	for (unsigned i = 0; i < MZ_LOSSES; i++) {
-		union mz_result_cell *row = a->lost[i] ? mz_result_row(t) : NULL;
+		union mz_result_cell *row = lost[i] ? mz_result_row(t) : NULL;
 
 		if (!row)
 			continue;
 		mz_result_text(t, &row[0], mz_loss_name(i));
-		row[1].number = a->lost[i];
+		row[1].number = lost[i];
 	}
+	return 0;
+}
+
+/* The counts are the recorder's, of a recording in one file. Only the blocks without a stack are
+ * ours: it does not count them. */
+static int ask_stack_quality(struct mz_analysis *a, struct mz_result_table *t)
+{
+	static const struct mz_result_column columns[] = {
+		{"blocks", "with a stack", MZ_RESULT_COUNT},
+		{"rooted", "down to the start", MZ_RESULT_COUNT},
+		{"cut", "deeper than the limit", MZ_RESULT_COUNT},
+		{"guessed", "with a guessed frame", MZ_RESULT_COUNT},
+		{"without", "without a stack", MZ_RESULT_COUNT},
+	};
+	const struct mz_reader *r = mz_events_reader(a->events);
+	struct mz_stack_share s;
+
+	INIT(t, "stack_quality", "how far the call stacks reach", columns);
+	if (r && mz_stack_share_read(r, &s))
+		ADD_NUMBERS(t, s.blocks, s.rooted, s.cut, s.guessed,
+			    a->usage.sites_cap ? a->usage.sites[0].sum.blocks : 0);
 	return 0;
 }
 
 /* ---- all ------------------------------------------------------------------------------- */
 
+/* A file of sums answers what it contains. */
+static int ask_sums(struct mz_analysis *a, enum mz_question q, struct mz_result_table *t)
+{
+	const struct mz_profile *p;
+
+	if (q == MZ_ASK_SITES || q == MZ_ASK_STACKS)
+		return ask_profile(a, q, t);
+	if (q != MZ_ASK_LOSS)
+		return mz_fail(&a->error, ENODATA, "%s: '%s' needs events, but it has only sums",
+			       a->paths[0], mz_question_name(q));
+	p = mz_recording_profile(&a->recording, &a->error);
+	return p ? ask_loss(p->lost_by, t) : -a->error.code;
+}
+
+/* What must have been kept for a question; 0 = nothing. */
+static uint32_t need_of(enum mz_question q)
+{
+	switch (q) {
+	case MZ_ASK_TIMELINE:
+	case MZ_ASK_LIFETIMES:
+	case MZ_ASK_SIZES: return MZ_WANT_TIMELINE;
+	case MZ_ASK_LAYOUT: return MZ_WANT_LAYOUT;
+	case MZ_ASK_THREADS: return MZ_WANT_THREADS;
+	case MZ_ASK_LOSS: return 0;
+	default: return MZ_WANT_SUMS;
+	}
+}
+
 /* The caller did not request this when it opened the recording; the message names the missing
  * flag. */
-static int not_kept(struct mz_analysis *a, enum mz_question q, const char *what)
+static int not_kept(struct mz_analysis *a, enum mz_question q, uint32_t need)
 {
-	return mz_fail(&a->error, ENODATA, "%s: '%s' needs %s, which was not requested",
-		       a->paths[0], mz_question_name(q), what);
+	static const char *const flags[] = {"SUMS", "TIMELINE", "LAYOUT", "THREADS"};
+
+	return mz_fail(&a->error, ENODATA, "%s: '%s' needs MZ_WANT_%s, which was not requested",
+		       a->paths[0], mz_question_name(q), flags[__builtin_ctz(need)]);
 }
 
 int mz_analysis_table(struct mz_analysis *a, enum mz_question q, struct mz_result_table *t)
 {
+	uint32_t need = need_of(q);
 	int ret;
 
-	if (!a->events) {
-		if (q == MZ_ASK_SITES || q == MZ_ASK_STACKS)
-			return ask_profile(a, q, t);
-		return mz_fail(&a->error, ENODATA, "%s: '%s' needs events, but it has only sums",
-			       a->paths[0], mz_question_name(q));
-	}
-	if (q <= MZ_ASK_POOLS && !(a->o.want & MZ_WANT_SUMS))
-		return not_kept(a, q, "MZ_WANT_SUMS");
-	if (q >= MZ_ASK_TIMELINE && q <= MZ_ASK_SIZES && !a->history)
-		return not_kept(a, q, "MZ_WANT_TIMELINE");
-	if (q == MZ_ASK_LAYOUT && !a->layout)
-		return not_kept(a, q, "MZ_WANT_LAYOUT");
+	if (!a->events)
+		return ask_sums(a, q, t);
+	if (need & ~a->o.want)
+		return not_kept(a, q, need);
 	ret = mz_analysis_run(a);
 	if (ret < 0)
 		return ret;
 	switch (q) {
-	case MZ_ASK_SITES: return ask_sites(a, t);
 	case MZ_ASK_STACKS: return ask_stacks(a, t);
 	case MZ_ASK_POOLS: return ask_pools(a, t);
 	case MZ_ASK_TIMELINE: return ask_timeline(a, t);
 	case MZ_ASK_LIFETIMES: return ask_histogram(&a->history->ages, false, t);
 	case MZ_ASK_SIZES: return ask_histogram(&a->history->sizes, true, t);
 	case MZ_ASK_LAYOUT: return ask_layout(a, t);
-	default: return ask_loss(a, t);
+	case MZ_ASK_LOSS: return ask_loss(a->lost, t);
+	case MZ_ASK_SUPPRESSED: return ask_suppressed(a, t);
+	case MZ_ASK_STACK_QUALITY: return ask_stack_quality(a, t);
+	default: return ask_sites(a, q, t);
 	}
 }

@@ -234,30 +234,34 @@ static char *caller_of(const struct site_pass *j, const uint64_t *ips, size_t de
 /* ---- what is never freed on purpose ---------------------------------------------------- */
 
 /* The names of all frames are needed at once, since a rule may span several of them. */
-static bool suppressed(const struct site_pass *j, const uint64_t *ips, size_t depth)
+const char *mz_call_suppressed_by(const struct mz_call_lookup *l, const struct mz_suppressions *s,
+				  const uint64_t *ips, size_t depth)
 {
 	struct mz_place_name *frames = malloc((FRAMES + MZ_EVENTS_INLINED) * sizeof(*frames));
+	const char *rule;
 	size_t n = 0;
-	bool is;
 
 	for (size_t i = 0; frames && i < depth && n < FRAMES; i++)
-		n += j->l->names(j->l, ips[i], frames + n);
-	is = frames && mz_suppressions_match(j->o->suppressions, frames, n);
+		n += l->names(l, ips[i], frames + n);
+	rule = frames ? mz_suppressions_match(s, frames, n) : NULL;
 	free(frames);
-	return is;
+	return rule;
 }
 
 /* Only what is live counts as suppressed: the allocations of such a block are work like any
  * other. */
-static struct mz_heap_sum kept(const struct site_pass *j, uint32_t stack, const uint64_t *ips,
-			       size_t depth)
+static struct mz_heap_sum kept(const struct site_pass *j, struct mz_call_site *site, uint32_t stack,
+			       const uint64_t *ips, size_t depth)
 {
 	struct mz_heap_sum sum = j->u->sites[stack].sum;
 
-	if (!j->o->suppressions || !sum.live_blocks || !suppressed(j, ips, depth))
+	if (!j->o->suppressions || !sum.live_blocks ||
+	    !mz_call_suppressed_by(j->l, j->o->suppressions, ips, depth))
 		return sum;
 	j->s->suppressed_blocks += sum.live_blocks;
 	j->s->suppressed_bytes += sum.live_bytes;
+	site->suppressed_blocks += sum.live_blocks;
+	site->suppressed_bytes += sum.live_bytes;
 	sum.live_bytes = sum.live_blocks = 0;
 	return sum;
 }
@@ -286,7 +290,7 @@ static int add_stack(struct site_pass *j, uint32_t stack)
 	site = site_of_place(j, ips[at.frame], at.inlined);
 	if (!site)
 		return -ENOMEM;
-	sum = kept(j, stack, ips, depth);
+	sum = kept(j, site, stack, ips, depth);
 	mz_heap_sum_add(&site->sum, &sum);
 	if (j->o->by == MZ_BY_SITE && sum.blocks > site->caller_allocs) {
 		free(site->caller);

@@ -34,6 +34,7 @@ struct mz_call_site {
 	char *backtrace; /* lines of "function (file:line)", innermost first; NULL = none */
 	uint64_t caller_allocs;
 	struct mz_heap_sum sum;
+	uint64_t suppressed_blocks, suppressed_bytes; /* live, but not in the sum */
 	/* inside */
 	uint64_t heaviest;
 	uint32_t stack; /* to be described; 0 = none */
@@ -67,6 +68,10 @@ struct mz_call_lookup mz_call_lookup_events(struct mz_events *events);
  * whose function does not allocate for others. The caller frees it. NULL = no memory. */
 char *mz_call_describe(const struct mz_call_lookup *l, const uint64_t *ips, size_t depth,
 		       const struct mz_wrappers *wrappers);
+
+/* The rule by which the live blocks of a stack are suppressed; NULL = they are not. */
+const char *mz_call_suppressed_by(const struct mz_call_lookup *l, const struct mz_suppressions *s,
+				  const uint64_t *ips, size_t depth);
 
 /* Adds the stacks of a program; those of several programs are merged by name. o may be NULL.
  * sites begin as all 0. 0 or -ENOMEM; free them in both cases. */

@@ -119,11 +119,11 @@ static bool rule_matches(const char *rule, const struct mz_place_name *frames, s
 	return false;
 }
 
-bool mz_suppressions_match(const struct mz_suppressions *s, const struct mz_place_name *frames,
-			   size_t n)
+const char *mz_suppressions_match(const struct mz_suppressions *s,
+				  const struct mz_place_name *frames, size_t n)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (rule_matches(s->rules[i], frames, n))
-			return true;
-	return false;
+			return s->rules[i];
+	return NULL;
 }

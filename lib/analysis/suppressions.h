@@ -22,8 +22,8 @@ int mz_suppressions_init(struct mz_suppressions *s);
 int mz_suppressions_read(struct mz_suppressions *s, const char *path, struct mz_error *err);
 void mz_suppressions_deinit(struct mz_suppressions *s);
 
-/* Frames innermost first. */
-bool mz_suppressions_match(const struct mz_suppressions *s, const struct mz_place_name *frames,
-			   size_t n);
+/* The first rule that matches, without "leak:"; NULL = none does. Frames innermost first. */
+const char *mz_suppressions_match(const struct mz_suppressions *s,
+				  const struct mz_place_name *frames, size_t n);
 
 #endif

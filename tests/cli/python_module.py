@@ -41,7 +41,7 @@ def wrong(path, map):
     refuses("and an Error", memorizer.Error, "No such file", memorizer.open, "no-such")
     refuses("a NUL in a path", ValueError, "NUL", memorizer.open, "a\0b")
     refuses("a level that there is not", ValueError, "dir, file, function", memorizer.open, map, by="x")
-    refuses("nothing of that name is kept", ValueError, "sums, timeline, layout", memorizer.open, path, want="x")
+    refuses("nothing of that name is kept", ValueError, "sums, timeline, layout, threads", memorizer.open, path, want="x")
     with memorizer.open(path, want="layout") as a:
         refuses("no such question", ValueError, "written-by", a.ask, "x")
         refuses("no such comparison", ValueError, "whole", a.compare, a, by="x")
@@ -213,7 +213,7 @@ def kmap(path):
         check("its heading", a.ask("matrix").heading, open("matrix.txt").readline().rstrip("\n"))
         check("calls", list(a.ask("calls")), json.load(open("calls.json"))["calls"])
         raises("events of a map", 61, next, a.events())
-    check("questions", "written-by" in memorizer.questions() and len(memorizer.questions()), 23)
+    check("questions", "written-by" in memorizer.questions() and len(memorizer.questions()), 29)
 
 
 def privilege(path):

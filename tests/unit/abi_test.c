@@ -36,7 +36,8 @@ static void fixed_structures(void)
 
 static void growing_structures(void)
 {
-	SHAPE(mz_analysis_options, 64, progress_arg, 56);
+	SHAPE(mz_analysis_options, 72, suppressions, 64);
+	CHECK_EQ(offsetof(struct mz_analysis_options, no_default_suppressions), 44);
 	SHAPE(mz_code_frame, 48, inlined, 44);
 	SHAPE(mz_compare_options, 24, sort, 16);
 	SHAPE(mz_totals, 304, files_cut, 296);
@@ -64,6 +65,9 @@ static void numbers(void)
 	CHECK_EQ(MZ_ASK_CLASSES, 8);
 	CHECK_EQ(MZ_ASK_ACCESSORS, 21);
 	CHECK_EQ(MZ_ASK_CALLS, 22);
+	CHECK_EQ(MZ_ASK_FUNCTIONS, 23);
+	CHECK_EQ(MZ_ASK_STACK_QUALITY, 28);
+	CHECK_EQ(MZ_WANT_THREADS, 8);
 	CHECK_EQ(MZ_COMPARE_OBJECT, 5);
 	CHECK_EQ(MZ_COMPARE_WHOLE, 6);
 	for (int i = 0; i < MZ_QUESTIONS; i++)
@@ -123,6 +127,10 @@ static void other_sizes(void)
 	longer.more = 1;
 	CHECK(!mz_analysis_open(&path, 1, &longer.o, &err));
 	CHECK_EQ(err.code, E2BIG);
+	longer.o.size = offsetof(struct mz_analysis_options, suppressions); /* before them */
+	a = mz_analysis_open(&path, 1, &longer.o, &err);
+	CHECK(a);
+	mz_analysis_close(a);
 	longer.o.size = 0;
 	err = (struct mz_error){0};
 	CHECK(!mz_analysis_open(&path, 1, &longer.o, &err));

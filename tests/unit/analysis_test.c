@@ -120,6 +120,7 @@ static void questions_that_do_not_fit(void)
 	fails(a, MZ_ASK_TOUCHED, EINVAL, "needs the name of a function");
 	fails(a, MZ_ASK_PRIVILEGE, EINVAL, "privilege is measured by folder");
 	fails(a, MZ_ASK_SITES, ENODATA, "'sites'");
+	fails(a, MZ_ASK_STACK_QUALITY, ENODATA, "'stack-quality'");
 	CHECK_EQ(rows(a, MZ_ASK_CLASSES), 1);
 	CHECK_EQ(mz_analysis_error(a)->code, 0);
 	mz_analysis_close(a);
@@ -127,6 +128,7 @@ static void questions_that_do_not_fit(void)
 	a = open_text(good_trace, 0);
 	fails(a, MZ_ASK_CLASSES, ENODATA, "'classes'");
 	fails(a, MZ_ASK_LAYOUT, ENODATA, "MZ_WANT_LAYOUT");
+	fails(a, MZ_ASK_THREADS, ENODATA, "MZ_WANT_THREADS");
 	CHECK_EQ(mz_analysis_next(a, &ev), 1);
 	CHECK_EQ(mz_analysis_totals(a, &totals), 0);
 	CHECK_EQ(totals.events, 3);
@@ -206,7 +208,7 @@ static void unknown_options(void)
 	put(good_trace);
 	refuses((struct mz_analysis_options){.want = 1 << 20}, E2BIG);
 	refuses((struct mz_analysis_options){.flags = 1 << 20}, E2BIG);
-	refuses((struct mz_analysis_options){.reserved = 5}, E2BIG);
+	refuses((struct mz_analysis_options){.no_default_suppressions = 5}, E2BIG);
 	refuses((struct mz_analysis_options){.by = 99}, EINVAL);
 	CHECK(!mz_reader_open_with(path, 1 << 9, &err) && err.code == E2BIG && errno == E2BIG);
 	a = open_text(good_trace, 0);
@@ -287,8 +289,97 @@ static void blocks_without_a_stack(void)
 	CHECK_EQ(totals.bytes, 24);
 	CHECK_EQ(sum_of(a, MZ_ASK_STACKS, "bytes"), 24);
 	CHECK_EQ(sum_of(a, MZ_ASK_SITES, "bytes"), 24);
+	for (int q = MZ_ASK_FUNCTIONS; q <= MZ_ASK_MODULES; q++)
+		CHECK_EQ(sum_of(a, (enum mz_question)q, "bytes"), 24);
+	CHECK_EQ(rows(a, MZ_ASK_STACK_QUALITY), 0); /* no recorder counted */
 	CHECK(t && !strcmp(mz_result_string(t, 0, 0), "(no stack)"));
 	mz_result_free(t);
+	mz_analysis_close(a);
+}
+
+/* A program whose code has no names: nothing matches, and nothing is suppressed. */
+static void suppressions(void)
+{
+	static const char trace[] = "malloc(8) = 10 stack=401000,402000\n"
+				    "malloc(16) = 20 stack=403000\n"
+				    "malloc(32) = 30 stack=401000,403000\n";
+	struct mz_analysis_options o = {.size = sizeof(o), .no_default_suppressions = 1};
+	const char *paths[] = {path};
+	char rules[4096];
+	struct mz_analysis *a;
+	struct mz_error err = {0};
+	FILE *f;
+
+	put(trace);
+	snprintf(rules, sizeof(rules), "%s/rules", folder);
+	o.suppressions = rules;
+	CHECK(!mz_analysis_open(paths, 1, &o, &err) && err.code == ENOENT);
+	f = fopen(rules, "w");
+	CHECK(f && fputs("leak:*\n", f) >= 0 && !fclose(f));
+	a = mz_analysis_open(paths, 1, &o, NULL);
+	CHECK(a);
+	CHECK_EQ(rows(a, MZ_ASK_SUPPRESSED), 0); /* there are no names to match */
+	CHECK_EQ(sum_of(a, MZ_ASK_SITES, "live_bytes"), 56);
+	CHECK_EQ(sum_of(a, MZ_ASK_SITES, "suppressed_bytes"), 0);
+	mz_analysis_close(a);
+	unlink(rules);
+}
+
+static void threads(void)
+{
+	struct mz_analysis *a = open_text(
+		"malloc(8) = 10 tid=1\nmalloc(16) = 20 tid=2\nfree(20) tid=1\n", MZ_WANT_THREADS);
+	struct mz_result_table *t = mz_analysis_ask(a, MZ_ASK_THREADS, NULL, NULL);
+
+	CHECK(t && mz_result_rows(t) == 2);
+	CHECK(t && !strcmp(mz_result_string(t, 0, 0), "thread 2"));
+	mz_result_free(t);
+	CHECK_EQ(sum_of(a, MZ_ASK_THREADS, "bytes"), 24);
+	CHECK_EQ(sum_of(a, MZ_ASK_THREADS, "live_bytes"), 8);
+	CHECK_EQ(sum_of(a, MZ_ASK_SITES, "bytes"), 24); /* threads need the sums */
+	mz_analysis_close(a);
+}
+
+/* The counts are the recorder's, and what has no stack is counted here. */
+static void stack_quality(void)
+{
+	static const char *const keys[] = {"blocks", "rooted", "cut", "guessed", "without"};
+	struct mz_writer *w =
+		mz_writer_open(path, &(struct mz_writer_options){.overwrite = true}, NULL);
+	struct mz_event ev[3];
+	struct mz_analysis *a;
+	const char *paths[] = {path};
+
+	for (size_t i = 0; i < 3; i++)
+		ev[i] = (struct mz_event){.kind = MZ_ALLOC,
+					  .call = MZ_CALL_MALLOC,
+					  .object = i + 1,
+					  .size = 8,
+					  .site = i ? 0 : mz_writer_stack(w, (uint64_t[]){7}, 1),
+					  .has = i ? 0 : MZ_HAS_SITE};
+	mz_writer_set_number(w, "stacks.blocks", 40);
+	mz_writer_set_number(w, "stacks.rooted", 30);
+	mz_writer_set_number(w, "stacks.cut", 20);
+	mz_writer_set_number(w, "stacks.guessed", 10);
+	CHECK(!mz_writer_add(w, ev, 3) && !mz_writer_close(w, NULL));
+	a = mz_analysis_open(paths, 1, NULL, NULL);
+	CHECK(a);
+	for (size_t i = 0; a && i < 5; i++)
+		CHECK_EQ(sum_of(a, MZ_ASK_STACK_QUALITY, keys[i]), i < 4 ? 40 - 10 * i : 2);
+	mz_analysis_close(a);
+}
+
+/* Files of sums say what was lost, and have no threads. */
+static void files_of_sums(void)
+{
+	struct mz_analysis *a = open_text("allocinfo - version: 1.0\n"
+					  "#     <size>  <calls> <tag info>\n"
+					  "        4096        1 mm/x.c:10 func:y\n",
+					  MZ_WANT_THREADS);
+
+	CHECK_EQ(mz_analysis_kind(a), MZ_RECORDING_SUMS);
+	CHECK_EQ(rows(a, MZ_ASK_LOSS), 0);
+	fails(a, MZ_ASK_THREADS, ENODATA, "only sums");
 	mz_analysis_close(a);
 }
 
@@ -301,6 +392,10 @@ int main(void)
 	RUN(maps_that_go_away);
 	RUN(sums_that_were_not_kept);
 	RUN(blocks_without_a_stack);
+	RUN(suppressions);
+	RUN(threads);
+	RUN(stack_quality);
+	RUN(files_of_sums);
 	RUN(unknown_options);
 	RUN(nothing_at_all);
 	unlink(path);
