@@ -154,6 +154,9 @@ struct site_pass {
 	struct mz_pair_index places; /* address, inlined -> which_site */
 	uint32_t *which_site;	     /* + 1 */
 	size_t which_cap;
+	struct mz_pair_index frames; /* address, 0 -> matched */
+	uint64_t *matched;	     /* patterns of suppressions */
+	size_t matched_cap;
 };
 
 static char *copy(const char *s)
@@ -233,6 +236,24 @@ static char *caller_of(const struct site_pass *j, const uint64_t *ips, size_t de
 
 /* ---- what is never freed on purpose ---------------------------------------------------- */
 
+/* The patterns that a frame matches. Stacks have most of their frames in common. */
+static uint64_t matched_at(struct site_pass *j, uint64_t ip)
+{
+	struct mz_place_name names[MZ_EVENTS_INLINED];
+	size_t before = j->frames.count;
+	uint32_t id = MZ_PAIR_INDEX_NONE;
+
+	/* room first: a frame with a number has its set */
+	if (mz_array_room((void **)&j->matched, &j->matched_cap, before, sizeof(*j->matched)))
+		id = mz_pair_index_put(&j->frames, ip, 0);
+	if (id == MZ_PAIR_INDEX_NONE)
+		return UINT64_MAX; /* any: look at the whole stack */
+	if (j->frames.count > before)
+		j->matched[id] = mz_suppressions_matched(j->o->suppressions, names,
+							 j->l->names(j->l, ip, names));
+	return j->matched[id];
+}
+
 /* The names of all frames are needed at once, since a rule may span several of them. */
 const char *mz_call_suppressed_by(const struct mz_call_lookup *l, const struct mz_suppressions *s,
 				  const uint64_t *ips, size_t depth)
@@ -248,15 +269,24 @@ const char *mz_call_suppressed_by(const struct mz_call_lookup *l, const struct m
 	return rule;
 }
 
+static bool is_suppressed(struct site_pass *j, const uint64_t *ips, size_t depth)
+{
+	uint64_t matched = 0;
+
+	for (size_t i = 0; i < depth; i++)
+		matched |= matched_at(j, ips[i]);
+	return mz_suppressions_may_match(j->o->suppressions, matched) &&
+	       mz_call_suppressed_by(j->l, j->o->suppressions, ips, depth);
+}
+
 /* Only what is live counts as suppressed: the allocations of such a block are work like any
  * other. */
-static struct mz_heap_sum kept(const struct site_pass *j, struct mz_call_site *site, uint32_t stack,
+static struct mz_heap_sum kept(struct site_pass *j, struct mz_call_site *site, uint32_t stack,
 			       const uint64_t *ips, size_t depth)
 {
 	struct mz_heap_sum sum = j->u->sites[stack].sum;
 
-	if (!j->o->suppressions || !sum.live_blocks ||
-	    !mz_call_suppressed_by(j->l, j->o->suppressions, ips, depth))
+	if (!j->o->suppressions || !sum.live_blocks || !is_suppressed(j, ips, depth))
 		return sum;
 	j->s->suppressed_blocks += sum.live_blocks;
 	j->s->suppressed_bytes += sum.live_bytes;
@@ -386,6 +416,8 @@ int mz_call_sites_add(struct mz_call_sites *s, const struct mz_usage *u,
 		ret = add_backtraces(&j);
 	mz_pair_index_deinit(&j.places);
 	free(j.which_site);
+	mz_pair_index_deinit(&j.frames);
+	free(j.matched);
 	return ret;
 }
 

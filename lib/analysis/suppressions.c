@@ -77,6 +77,9 @@ static bool matches(const char *pattern, size_t len, const char *text)
 		return false;
 	pattern += start;
 	len -= start;
+	/* most patterns begin like this, and most texts differ in the first letter */
+	if (start && len && *pattern != '*' && *pattern != '$' && *pattern != *text)
+		return false;
 	end = len && pattern[len - 1] == '$';
 	len -= end;
 	for (bool first = true; len; first = false) {
@@ -115,6 +118,52 @@ static bool rule_matches(const char *rule, const struct mz_place_name *frames, s
 		if (!rule[len])
 			return true;
 		rule += len + 1;
+	}
+	return false;
+}
+
+/* The patterns of a rule have bits in the order of all patterns; the 65th shares one. */
+static uint64_t matched_of_rule(const char *rule, unsigned *bit, const struct mz_place_name *frames,
+				size_t n)
+{
+	uint64_t set = 0;
+
+	for (;; rule++) {
+		size_t len = strcspn(rule, ";"), i = 0;
+
+		while (i < n && !frame_matches(rule, len, &frames[i]))
+			i++;
+		if (i < n)
+			set |= 1ull << *bit % 64;
+		++*bit;
+		rule += len;
+		if (!*rule)
+			return set;
+	}
+}
+
+uint64_t mz_suppressions_matched(const struct mz_suppressions *s,
+				 const struct mz_place_name *frames, size_t n)
+{
+	unsigned bit = 0;
+	uint64_t set = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		set |= matched_of_rule(s->rules[i], &bit, frames, n);
+	return set;
+}
+
+bool mz_suppressions_may_match(const struct mz_suppressions *s, uint64_t matched)
+{
+	unsigned bit = 0;
+
+	for (size_t i = 0; matched && i < s->n; i++) {
+		bool all = true;
+
+		for (const char *p = s->rules[i]; p; p = strchr(p, ';'), p += p != NULL)
+			all &= matched >> bit++ % 64 & 1;
+		if (all)
+			return true;
 	}
 	return false;
 }

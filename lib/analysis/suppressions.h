@@ -22,6 +22,13 @@ int mz_suppressions_init(struct mz_suppressions *s);
 int mz_suppressions_read(struct mz_suppressions *s, const char *path, struct mz_error *err);
 void mz_suppressions_deinit(struct mz_suppressions *s);
 
+/* Most frames match no pattern at all. A caller that sees the same frames in many stacks keeps
+ * what they match, as a set of patterns, and names the frames of a stack only where a rule may
+ * match. In a set, patterns may share a bit, so what may match need not. */
+uint64_t mz_suppressions_matched(const struct mz_suppressions *s,
+				 const struct mz_place_name *frames, size_t n);
+bool mz_suppressions_may_match(const struct mz_suppressions *s, uint64_t matched);
+
 /* The first rule that matches, without "leak:"; NULL = none does. Frames innermost first. */
 const char *mz_suppressions_match(const struct mz_suppressions *s,
 				  const struct mz_place_name *frames, size_t n);

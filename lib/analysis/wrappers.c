@@ -171,14 +171,14 @@ static const char *without_result(const char *s)
 			depth++;
 		else if (*p == '>' && depth)
 			depth--;
-		else if (!strncmp(p, "(anonymous namespace)", 21))
+		else if (*p == '(' && !strncmp(p, "(anonymous namespace)", 21))
 			p += 20;
 		else if (!depth && *p == '(')
 			break;
 		else if (!depth && *p == ' ' && strncmp(p + 1, "[clone", 6))
 			from = p + 1;
 		/* "X::operator new(...)": its blank is part of the name */
-		if (!strncmp(p, "operator ", 9))
+		if (*p == 'o' && !strncmp(p, "operator ", 9))
 			break;
 	}
 	return from;
@@ -214,8 +214,9 @@ bool mz_wrappers_has(const struct mz_wrappers *w, const char *function)
 	if (!function || (w && w->shown))
 		return false;
 	name = without_result(function);
+	/* the first letter rules nearly all of them out */
 	for (size_t i = 0; i < sizeof(built_in) / sizeof(*built_in); i++)
-		if (matches(built_in[i], name))
+		if (*built_in[i] == *name && matches(built_in[i], name))
 			return true;
 	/* those of classes */
 	if (strstr(name, "::operator new") || of_basic_type(name))

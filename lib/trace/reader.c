@@ -46,15 +46,15 @@ static int count_live(struct mz_reader *r, const struct mz_event *ev, long n)
 {
 	uint64_t live = r->live_blocks;
 
+	if (r->in.budget.large)
+		return 0; /* no limit: nothing to count for */
 	for (const struct mz_event *end = ev + n; ev < end; ev++) {
-		uint64_t born = (ev->addr | ev->object) != 0;
-
 		if (ev->kind == MZ_ALLOC)
-			live += born;
-		else if (ev->kind == MZ_FREE)
-			live -= born & (live != 0);
+			live += (ev->addr | ev->object) != 0;
+		else if (ev->kind == MZ_FREE && live)
+			live -= (ev->addr | ev->object) != 0;
 		else if (ev->kind == MZ_REALLOC)
-			live += born & !(ev->old_addr | ev->old_object);
+			live += ((ev->addr | ev->object) != 0) & !(ev->old_addr | ev->old_object);
 	}
 	r->live_blocks = live;
 	if (mz_mem_change(&r->in.budget, &r->live_charge, r->live_blocks * MZ_MEM_BLOCK))
