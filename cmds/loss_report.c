@@ -30,15 +30,15 @@ void sampled_note(const char *name, const uint64_t lost[MZ_LOSSES])
 			     name, console_count(a, lost[MZ_LOSS_SAMPLED]));
 }
 
-void lost_tables_note(const char *name, const struct mz_tables *t)
+void lost_tables_note(const char *name, uint64_t names, uint64_t frames)
 {
 	char a[32], b[32];
 
-	if (mz_tables_lost_strings(t) || mz_tables_lost_frames(t))
+	if (names || frames)
 		console_note("%s: %s names and %s frames of call stacks were lost with the damage; "
 			     "such a name is left out, such a frame has the address %llx",
-			     name, console_count(a, mz_tables_lost_strings(t)),
-			     console_count(b, mz_tables_lost_frames(t)), MZ_LOST_FRAME + 0ull);
+			     name, console_count(a, names), console_count(b, frames),
+			     MZ_LOST_FRAME + 0ull);
 }
 
 void lost_json(struct mz_json *w, const char *key, const uint64_t lost[MZ_LOSSES])

@@ -91,11 +91,19 @@ struct mz_analysis *recording_analysis(const char *path, const struct mz_analysi
 	return mz_analysis_open(&path, 1, &with, err);
 }
 
+static void note_lost_tables(const struct mz_recording *r)
+{
+	struct mz_lost_tables lost = mz_recording_lost_tables(r);
+
+	lost_tables_note(r->name, lost.names, lost.frames);
+}
+
 void recording_note_end(struct mz_recording *r)
 {
 	struct mz_early_end end = mz_recording_early_end(r);
 
 	early_end_note(r->name, &end);
+	note_lost_tables(r);
 }
 
 void recording_note_map(const char *path, const char *note, uint64_t hashed, bool open_end,
@@ -125,6 +133,8 @@ void recording_note(struct mz_analysis *a, const char *path)
 			   mz_analysis_number(a, "open_end"),
 			   (unsigned)mz_analysis_number(a, MZ_FILES_CUT),
 			   mz_analysis_number(a, "bad_lines"));
+	lost_tables_note(path, mz_analysis_number(a, MZ_LOST_NAMES),
+			 mz_analysis_number(a, MZ_LOST_FRAMES));
 }
 
 int recording_model(struct mz_recording *r, const struct mz_recording_model *how,
@@ -135,8 +145,10 @@ int recording_model(struct mz_recording *r, const struct mz_recording_model *how
 
 	if (r->o.arg)
 		progress_end(r->o.arg);
-	if (!ret)
+	if (!ret) {
 		recording_note_map(r->name, mz_kmap_note(r->kmap, text, sizeof(text)), m->hashed,
 				   m->open_end, m->files_cut, m->bad_lines);
+		note_lost_tables(r);
+	}
 	return ret;
 }

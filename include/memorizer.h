@@ -170,8 +170,8 @@ MZ_API uint32_t mz_tables_string(struct mz_tables *t, const char *s, size_t len)
 MZ_API uint32_t mz_tables_stack(struct mz_tables *t, const uint64_t *ips, size_t depth);
 
 /* Borrowed: a string until the tables are freed, a stack until four others have been
- * requested. NULL if the number does not exist. What a damaged file has lost appears as the
- * string "(lost string N)" and as a frame with the address UINT64_MAX. */
+ * requested. NULL if the number does not exist, or if a damaged file has lost the string. A frame
+ * that it has lost has the address UINT64_MAX, where no code is. */
 MZ_API const char *mz_tables_get_string(const struct mz_tables *t, uint32_t id, size_t *len);
 MZ_API const uint64_t *mz_tables_get_stack(const struct mz_tables *t, uint32_t id, size_t *depth);
 

@@ -18,23 +18,10 @@
 
 /* ---- text --------------------------------------------------------------- */
 
-/* A text that says that a name was lost would be read as a name. */
-static void leave_out_lost(const struct mz_tables *t, struct mz_event *ev, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (ev[i].has & MZ_HAS_CACHE && mz_tables_lost_string(t, ev[i].cache))
-			ev[i].cache = 0;
-		if (ev[i].kind == MZ_MARK && mz_tables_lost_string(t, (uint32_t)ev[i].arg))
-			ev[i].arg = 0;
-	}
-}
-
-static int put_text(struct transcode *t, struct mz_event *ev, size_t n)
+static int put_text(struct transcode *t, const struct mz_event *ev, size_t n)
 {
 	const struct mz_tables *tables = mz_reader_tables(t->in);
 
-	if (mz_tables_lost_strings(tables))
-		leave_out_lost(tables, ev, n);
 	for (size_t i = 0; i < n; i++) {
 		struct mz_event e = ev[i];
 		char *p;
@@ -108,7 +95,7 @@ static int map_string(struct transcode *t, uint32_t *id)
 		return 0;
 	}
 	s = mz_tables_get_string(tables, *id, &len);
-	if (!s || mz_tables_lost_string(tables, *id)) {
+	if (!s) {
 		*id = 0;
 		return 0;
 	}
@@ -289,6 +276,8 @@ bool transcode_report_damage(struct mz_reader *r, uint64_t lost_to_damage)
 	struct mz_summary s = {.size = sizeof(s)};
 
 	early_end_note(r->in.name, &end);
+	lost_tables_note(r->in.name, mz_tables_lost_strings(mz_reader_tables(r)),
+			 mz_tables_lost_frames(mz_reader_tables(r)));
 	if (mz_reader_summary(r, &s))
 		return end.files || lost_to_damage;
 	if (s.damaged)
@@ -303,7 +292,6 @@ static int report(const struct transcode *t)
 	struct mz_unmatched u = mz_reader_unmatched(t->in);
 	bool damaged = transcode_report_damage(t->in, t->damaged);
 
-	lost_tables_note(t->in->in.name, mz_reader_tables(t->in));
 	if (t->in->junk)
 		console_note("%s: %llu lines end in unknown text, which was left out",
 			     t->in->in.name, (unsigned long long)t->in->junk);

@@ -13,6 +13,7 @@
 #include "cmds/loss_report.h"
 #include "cmds/recording.h"
 #include "formats/kmap_events.h"
+#include "trace/reader.h"
 
 struct kmap_conversion {
 	const struct kmap_convert *o;
@@ -172,8 +173,6 @@ static int copy(struct kmap_conversion *j)
 	int ret;
 
 	while ((ret = mz_kmap_next(j->in, &rec)) > 0) {
-		if (rec.kind == MZ_KMAP_OBJECT && rec.object.cache_lost)
-			rec.object.cache = (struct mz_kmap_text){0};
 		if (put(j, &rec) < 0)
 			return -EIO;
 		if (++j->records % 65536 == 0)
@@ -206,7 +205,8 @@ static int result(const struct kmap_conversion *j, const char *input)
 
 	recording_note_map(input, NULL, 0, open_end, cut, bad);
 	if (mz_kmap_tables(j->in))
-		lost_tables_note(input, mz_kmap_tables(j->in));
+		lost_tables_note(input, mz_tables_lost_strings(mz_kmap_tables(j->in)),
+				 mz_tables_lost_frames(mz_kmap_tables(j->in)));
 	return j->o->strict && (bad || cut || open_end) ? MZ_EXIT_INCOMPLETE : MZ_EXIT_OK;
 }
 

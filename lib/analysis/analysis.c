@@ -213,12 +213,23 @@ static uint64_t files_cut(struct mz_analysis *a)
 	return a->has_model ? a->model.files_cut : a->recording.profile.files_cut;
 }
 
+/* Before, the tables may be growing in a thread. */
+static struct mz_lost_tables lost_tables(const struct mz_analysis *a)
+{
+	return a->done || a->has_model ? mz_recording_lost_tables(&a->recording)
+				       : (struct mz_lost_tables){0};
+}
+
 uint64_t mz_analysis_number(struct mz_analysis *a, const char *key)
 {
 	if (!key)
 		return 0;
 	if (!strcmp(key, MZ_FILES_CUT))
 		return files_cut(a);
+	if (!strcmp(key, MZ_LOST_NAMES))
+		return lost_tables(a).names;
+	if (!strcmp(key, MZ_LOST_FRAMES))
+		return lost_tables(a).frames;
 	if (a->has_model)
 		return mz_analysis_kmap_number(a, key);
 	return a->events ? mz_events_number(a->events, key) : 0;
