@@ -7,7 +7,8 @@
  * handles may be used by different threads.
  *
  * int results: 0 or a count on success, -errno on failure. Pointer results:
- * NULL with errno set. A failed call on a handle leaves a message in it.
+ * NULL with errno set. A failed call on a handle leaves a message in it. A handle must not be
+ * NULL, except where it is closed or freed. A name, a length or an error that is not wanted may be.
  */
 #ifndef MEMORIZER_H
 #define MEMORIZER_H
@@ -211,7 +212,7 @@ MZ_API struct mz_reader *mz_reader_open_with(const char *path, unsigned flags,
 					     struct mz_error *err);
 
 /* The same for a descriptor, which the caller closes, and for memory, which must
- * stay valid until the reader is closed. name is used in messages. */
+ * stay valid until the reader is closed. name is used in messages, and may be NULL. */
 MZ_API struct mz_reader *mz_reader_open_fd(int fd, const char *name, struct mz_error *err);
 MZ_API struct mz_reader *mz_reader_open_memory(const void *data, size_t size, const char *name,
 					       struct mz_error *err);

@@ -306,6 +306,10 @@ const uint64_t *mz_analysis_stack(struct mz_analysis *a, uint32_t stack, size_t 
 
 const char *mz_analysis_string(struct mz_analysis *a, uint32_t id, size_t *len)
 {
+	size_t unused;
+
+	len = len ? len : &unused;
+	*len = 0;
 	return a->events ? mz_events_string(a->events, id, len) : NULL;
 }
 
