@@ -38,12 +38,18 @@ struct mz_reader *recording_trace(struct mz_recording *r, const char *path, stru
 	return mz_recording_open(r, paths, 1, &how, err) < 0 ? NULL : mz_recording_reader(r, err);
 }
 
+bool recording_is_folder(const char *path)
+{
+	struct stat st;
+
+	return strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
 int recording_refuse_folder(const char *path, struct mz_error *err)
 {
 	struct mz_recording r;
-	struct stat st;
 
-	if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
+	if (!recording_is_folder(path))
 		return 0;
 	recording_trace(&r, path, err);
 	mz_recording_close(&r);
@@ -54,10 +60,9 @@ int recording_each_file(char *path, int (*one)(void *arg, char *path), void *arg
 {
 	struct mz_kmem_input *in;
 	struct mz_error err = {0};
-	struct stat st;
 	int ret = MZ_EXIT_OK;
 
-	if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
+	if (!recording_is_folder(path))
 		return one(arg, path);
 	in = mz_kmem_input_open(&path, 1, options_open_flags(), &err);
 	if (!in)

@@ -41,6 +41,7 @@ struct mz_reader *recording_file(const char *path, struct mz_error *err);
 /* Calls one() for a file, or for each file of a kernel recording in a folder. 0, or an exit status:
  * that of one() that failed last, or if the folder cannot be read. */
 int recording_each_file(char *path, int (*one)(void *arg, char *path), void *arg);
+bool recording_is_folder(const char *path);
 /* A folder is no file: says what it is. 0 if it is none. */
 int recording_refuse_folder(const char *path, struct mz_error *err);
 
