@@ -45,17 +45,6 @@ bool recording_is_folder(const char *path)
 	return strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-int recording_refuse_folder(const char *path, struct mz_error *err)
-{
-	struct mz_recording r;
-
-	if (!recording_is_folder(path))
-		return 0;
-	recording_trace(&r, path, err);
-	mz_recording_close(&r);
-	return -EISDIR;
-}
-
 int recording_each_file(char *path, int (*one)(void *arg, char *path), void *arg)
 {
 	struct mz_kmem_input *in;
@@ -74,13 +63,6 @@ int recording_each_file(char *path, int (*one)(void *arg, char *path), void *arg
 	}
 	mz_kmem_input_close(in);
 	return ret;
-}
-
-struct mz_reader *recording_file(const char *path, struct mz_error *err)
-{
-	return recording_refuse_folder(path, err)
-		       ? NULL
-		       : mz_reader_open_with(path, options_open_flags(), err);
 }
 
 struct mz_analysis *recording_analysis(const char *path, const struct mz_analysis_options *o,
