@@ -30,6 +30,7 @@ struct mz_events {
 	bool kernel;
 	bool by_sequence;
 	struct mz_tables *tables;     /* of many: those of all files, and sites without a stack */
+	uint32_t named;		      /* strings of many that those have */
 	uint32_t *of_site, *of_stack; /* the numbers of many -> those of stacks; 0 = not yet */
 	size_t nof_site, nof_stack;
 	uint64_t events, lost;
@@ -144,8 +145,8 @@ static int name_stack(struct mz_events *s, struct mz_event *ev, uint32_t stack)
 /* Strings of many are numbered from 0, in the order in which they come up; ours are from 1. */
 static int name_caches(struct mz_events *s)
 {
-	for (uint32_t n; (n = mz_tables_strings(s->tables)) < mz_kmem_input_caches(s->many);) {
-		const char *name = mz_kmem_input_cache(s->many, n);
+	for (; s->named < mz_kmem_input_caches(s->many); s->named++) {
+		const char *name = mz_kmem_input_cache(s->many, s->named);
 
 		if (!(name ? mz_tables_string(s->tables, name, strlen(name))
 			   : mz_tables_add_lost(s->tables)))
@@ -163,7 +164,7 @@ static int next_of_many(struct mz_events *s, struct mz_event *ev, struct mz_erro
 	if (ret <= 0)
 		return ret;
 	ev->cache = ev->has & MZ_HAS_CACHE ? ev->cache + 1 : 0;
-	if (name_caches(s) < 0 || name_stack(s, ev, stack) < 0 ||
+	if ((ev->cache > s->named && name_caches(s) < 0) || name_stack(s, ev, stack) < 0 ||
 	    mz_live_apply(&s->live, ev, s->events, &fx) < 0)
 		return mz_fail_memory(err);
 	return 1;
