@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/events.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/output.h"
@@ -131,7 +132,9 @@ static void put_json(struct mz_buf *b, const struct mz_event *ev, const struct m
 struct cat_job {
 	const struct cat_opts *o;
 	struct mz_select select;
-	struct mz_reader *in;
+	struct mz_reader *in;	  /* one file, or */
+	struct mz_recording many; /* a kernel's folder, */
+	struct mz_events *events; /* which is read as these */
 	struct mz_output out;
 	struct mz_buf line;
 	struct mz_error err;
@@ -140,7 +143,8 @@ struct cat_job {
 
 static int show(struct cat_job *j, const struct mz_event *ev)
 {
-	const struct mz_tables *tables = mz_reader_tables(j->in);
+	const struct mz_tables *tables =
+		j->in ? mz_reader_tables(j->in) : mz_events_tables(j->events);
 	char *p;
 	size_t len;
 
@@ -160,13 +164,25 @@ static int show(struct cat_job *j, const struct mz_event *ev)
 	return 0;
 }
 
+/* The next events: how many, 0 at the end, below 0 with an error. */
+static long get(struct cat_job *j, struct mz_event ev[MZ_BATCH])
+{
+	long n;
+
+	if (j->events)
+		return mz_events_next(j->events, ev, &j->err);
+	n = mz_reader_read(j->in, ev, MZ_BATCH);
+	if (n < 0)
+		j->err = *mz_reader_error(j->in);
+	return n;
+}
+
 static int show_all(struct cat_job *j)
 {
 	struct mz_event ev[MZ_BATCH];
 	long n;
 
-	j->in->beside = true;
-	while ((n = mz_reader_read(j->in, ev, MZ_BATCH)) > 0) {
+	while ((n = get(j, ev)) > 0) {
 		for (long i = 0; i < n; i++) {
 			if (!mz_select_takes(&j->select, &ev[i]))
 				continue;
@@ -177,15 +193,42 @@ static int show_all(struct cat_job *j)
 				return 0;
 		}
 	}
-	if (n < 0)
-		j->err = *mz_reader_error(j->in);
 	return n < 0 ? -1 : 0;
+}
+
+/* A folder is read as its files joined by time. 0 or an exit status. */
+static int open_input(struct cat_job *j, char *path)
+{
+	struct mz_recording_options how = {.flags = options_open_flags()};
+	int ret = 0;
+
+	if (recording_is_folder(path)) {
+		ret = mz_recording_open(&j->many, &path, 1, &how, &j->err);
+		j->events = ret ? NULL : mz_recording_events(&j->many, &j->err);
+	} else {
+		j->in = mz_reader_open_with(path, how.flags, &j->err);
+	}
+	if (j->in) {
+		j->in->beside = true;
+		mz_reader_select(j->in, &j->select);
+	}
+	return j->in || j->events ? 0 : console_error(&j->err);
+}
+
+/* Says what is missing; is something? */
+static bool report_missing(struct cat_job *j)
+{
+	if (j->in)
+		return damage_note(j->in, 0);
+	recording_note_end(&j->many);
+	return mz_recording_early_end(&j->many).files;
 }
 
 static int run(void *options, int argc, char **argv)
 {
-	struct cat_job j = {.o = options};
-	bool damaged;
+	static char standard_input[] = "-";
+	struct cat_job j = {.o = options, .many.in.fd = -1};
+	bool damaged = false;
 	int ret;
 
 	if (argc > 1)
@@ -193,19 +236,19 @@ static int run(void *options, int argc, char **argv)
 	ret = parse_select(j.o, &j.select);
 	if (ret)
 		return ret;
-	j.in = recording_file(argc ? argv[0] : "-", &j.err);
-	if (!j.in)
-		return console_error(&j.err);
-	mz_reader_select(j.in, &j.select);
-	ret = mz_output_open(&j.out, NULL, false, &j.err);
-	if (!ret)
-		ret = show_all(&j);
-	ret = mz_output_end(&j.out, ret, &j.err);
-	damaged = damage_note(j.in, 0);
-	ret = ret < 0				   ? console_error(&j.err)
-	      : j.o->strict && (damaged || j.lost) ? MZ_EXIT_INCOMPLETE
-						   : MZ_EXIT_OK;
+	ret = open_input(&j, argc ? argv[0] : standard_input);
+	if (!ret) {
+		ret = mz_output_open(&j.out, NULL, false, &j.err);
+		if (!ret)
+			ret = show_all(&j);
+		ret = mz_output_end(&j.out, ret, &j.err);
+		damaged = report_missing(&j);
+		ret = ret < 0				   ? console_error(&j.err)
+		      : j.o->strict && (damaged || j.lost) ? MZ_EXIT_INCOMPLETE
+							   : MZ_EXIT_OK;
+	}
 	mz_buf_free(&j.line);
+	mz_recording_close(&j.many);
 	mz_reader_close(j.in);
 	return ret;
 }

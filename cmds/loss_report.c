@@ -30,15 +30,15 @@ void sampled_note(const char *name, const uint64_t lost[MZ_LOSSES])
 			     name, console_count(a, lost[MZ_LOSS_SAMPLED]));
 }
 
-void lost_tables_note(const char *name, const struct mz_tables *t)
+void lost_tables_note(const char *name, uint64_t names, uint64_t frames)
 {
 	char a[32], b[32];
 
-	if (mz_tables_lost_strings(t) || mz_tables_lost_frames(t))
+	if (names || frames)
 		console_note("%s: %s names and %s frames of call stacks were lost to damage; these "
 			     "names are left out, and these frames have the address %llx",
-			     name, console_count(a, mz_tables_lost_strings(t)),
-			     console_count(b, mz_tables_lost_frames(t)), MZ_LOST_FRAME + 0ull);
+			     name, console_count(a, names), console_count(b, frames),
+			     MZ_LOST_FRAME + 0ull);
 }
 
 bool damage_note(struct mz_reader *r, uint64_t lost_to_damage)
@@ -47,6 +47,8 @@ bool damage_note(struct mz_reader *r, uint64_t lost_to_damage)
 	struct mz_summary s = {.size = sizeof(s)};
 
 	early_end_note(r->in.name, &end);
+	lost_tables_note(r->in.name, mz_tables_lost_strings(mz_reader_tables(r)),
+			 mz_tables_lost_frames(mz_reader_tables(r)));
 	if (mz_reader_summary(r, &s))
 		return end.files || lost_to_damage;
 	if (s.damaged)

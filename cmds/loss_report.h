@@ -31,8 +31,8 @@ char *early_end_text(char *buf, size_t size, const struct mz_early_end *e);
 /* Reports the same on standard error, with what it means, if the recording has such an end. */
 void early_end_note(const char *name, const struct mz_early_end *e);
 
-/* Of a conversion: reports on standard error which names and frames a damaged file has lost. */
-void lost_tables_note(const char *name, const struct mz_tables *t);
+/* Reports on standard error how many names and frames a damaged file has lost, if any. */
+void lost_tables_note(const char *name, uint64_t names, uint64_t frames);
 
 /* Of a conversion or a listing: reports on standard error what a container lacks; true if something
  * is missing. */

@@ -38,26 +38,20 @@ struct mz_reader *recording_trace(struct mz_recording *r, const char *path, stru
 	return mz_recording_open(r, paths, 1, &how, err) < 0 ? NULL : mz_recording_reader(r, err);
 }
 
-int recording_refuse_folder(const char *path, struct mz_error *err)
+bool recording_is_folder(const char *path)
 {
-	struct mz_recording r;
 	struct stat st;
 
-	if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
-		return 0;
-	recording_trace(&r, path, err);
-	mz_recording_close(&r);
-	return -EISDIR;
+	return strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
 int recording_each_file(char *path, int (*one)(void *arg, char *path), void *arg)
 {
 	struct mz_kmem_input *in;
 	struct mz_error err = {0};
-	struct stat st;
 	int ret = MZ_EXIT_OK;
 
-	if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
+	if (!recording_is_folder(path))
 		return one(arg, path);
 	in = mz_kmem_input_open(&path, 1, options_open_flags(), &err);
 	if (!in)
@@ -69,13 +63,6 @@ int recording_each_file(char *path, int (*one)(void *arg, char *path), void *arg
 	}
 	mz_kmem_input_close(in);
 	return ret;
-}
-
-struct mz_reader *recording_file(const char *path, struct mz_error *err)
-{
-	return recording_refuse_folder(path, err)
-		       ? NULL
-		       : mz_reader_open_with(path, options_open_flags(), err);
 }
 
 struct mz_analysis *recording_analysis(const char *path, const struct mz_analysis_options *o,
@@ -91,11 +78,19 @@ struct mz_analysis *recording_analysis(const char *path, const struct mz_analysi
 	return mz_analysis_open(&path, 1, &with, err);
 }
 
+static void note_lost_tables(const struct mz_recording *r)
+{
+	struct mz_lost_tables lost = mz_recording_lost_tables(r);
+
+	lost_tables_note(r->name, lost.names, lost.frames);
+}
+
 void recording_note_end(struct mz_recording *r)
 {
 	struct mz_early_end end = mz_recording_early_end(r);
 
 	early_end_note(r->name, &end);
+	note_lost_tables(r);
 }
 
 void recording_note_map(const char *path, const char *note, uint64_t hashed, bool open_end,
@@ -125,6 +120,8 @@ void recording_note(struct mz_analysis *a, const char *path)
 			   mz_analysis_number(a, "open_end"),
 			   (unsigned)mz_analysis_number(a, MZ_FILES_CUT),
 			   mz_analysis_number(a, "bad_lines"));
+	lost_tables_note(path, mz_analysis_number(a, MZ_LOST_NAMES),
+			 mz_analysis_number(a, MZ_LOST_FRAMES));
 }
 
 int recording_model(struct mz_recording *r, const struct mz_recording_model *how,
@@ -135,8 +132,10 @@ int recording_model(struct mz_recording *r, const struct mz_recording_model *how
 
 	if (r->o.arg)
 		progress_end(r->o.arg);
-	if (!ret)
+	if (!ret) {
 		recording_note_map(r->name, mz_kmap_note(r->kmap, text, sizeof(text)), m->hashed,
 				   m->open_end, m->files_cut, m->bad_lines);
+		note_lost_tables(r);
+	}
 	return ret;
 }

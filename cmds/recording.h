@@ -35,14 +35,10 @@ int recording_open(struct mz_recording *r, char **paths, int n,
  * closed in any case. NULL with err set, also for what has no events or is a folder. */
 struct mz_reader *recording_trace(struct mz_recording *r, const char *path, struct mz_error *err);
 
-/* The same of anything that a container may hold, also the lines of a KMAP as events; close the
- * reader. */
-struct mz_reader *recording_file(const char *path, struct mz_error *err);
 /* Calls one() for a file, or for each file of a kernel recording in a folder. 0, or an exit status:
  * that of one() that failed last, or if the folder cannot be read. */
 int recording_each_file(char *path, int (*one)(void *arg, char *path), void *arg);
-/* A folder is no file: says what it is. 0 if it is none. */
-int recording_refuse_folder(const char *path, struct mz_error *err);
+bool recording_is_folder(const char *path);
 
 /* As mz_analysis_open() of one path, with the same. */
 struct mz_analysis *recording_analysis(const char *path, const struct mz_analysis_options *o,

@@ -142,14 +142,13 @@ static int refuse_other(char *path, struct mz_error *err)
 	if (stat(path, &st) || !S_ISREG(st.st_mode))
 		return 0;
 	if (!mz_recording_open(&r, &path, 1, &how, NULL) && r.format != MZ_FORMAT_CONTAINER) {
-		bool is_trace = mz_recording_has_events(&r) && st.st_size;
+		bool is_trace = mz_recording_has_events(&r);
 
 		ret = mz_fail(
 			err, EINVAL,
 			"%s: %s%s%s, not a container; only containers have checksums to verify",
 			path, is_trace ? "a " : "",
-			!st.st_size		      ? "an empty file"
-			: r.kind == MZ_RECORDING_KMAP ? "the lines of a KMAP"
+			r.kind == MZ_RECORDING_KMAP   ? "the lines of a KMAP"
 			: r.kind == MZ_RECORDING_SUMS ? "sums by call site"
 						      : mz_format_name(r.format),
 			is_trace ? " trace" : "");

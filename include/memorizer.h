@@ -7,7 +7,8 @@
  * handles may be used by different threads.
  *
  * int results: 0 or a count on success, -errno on failure. Pointer results:
- * NULL with errno set. A failed call on a handle leaves a message in it.
+ * NULL with errno set. A failed call on a handle leaves a message in it. A handle must not be
+ * NULL, except where it is closed or freed. A name, a length or an error that is not wanted may be.
  */
 #ifndef MEMORIZER_H
 #define MEMORIZER_H
@@ -170,8 +171,8 @@ MZ_API uint32_t mz_tables_string(struct mz_tables *t, const char *s, size_t len)
 MZ_API uint32_t mz_tables_stack(struct mz_tables *t, const uint64_t *ips, size_t depth);
 
 /* Borrowed: a string until the tables are freed, a stack until four others have been
- * requested. NULL if the number does not exist. What a damaged file has lost appears as the
- * string "(lost string N)" and as a frame with the address UINT64_MAX. */
+ * requested. NULL if the number does not exist, or if a damaged file has lost the string. A frame
+ * that it has lost has the address UINT64_MAX, where no code is. */
 MZ_API const char *mz_tables_get_string(const struct mz_tables *t, uint32_t id, size_t *len);
 MZ_API const uint64_t *mz_tables_get_stack(const struct mz_tables *t, uint32_t id, size_t *depth);
 
@@ -211,7 +212,7 @@ MZ_API struct mz_reader *mz_reader_open_with(const char *path, unsigned flags,
 					     struct mz_error *err);
 
 /* The same for a descriptor, which the caller closes, and for memory, which must
- * stay valid until the reader is closed. name is used in messages. */
+ * stay valid until the reader is closed. name is used in messages, and may be NULL. */
 MZ_API struct mz_reader *mz_reader_open_fd(int fd, const char *name, struct mz_error *err);
 MZ_API struct mz_reader *mz_reader_open_memory(const void *data, size_t size, const char *name,
 					       struct mz_error *err);

@@ -14,7 +14,6 @@ static int report(struct mz_reader *in, const struct mz_transcode_options *o,
 	struct mz_unmatched u = mz_reader_unmatched(in);
 	bool damaged = damage_note(in, n->damaged);
 
-	lost_tables_note(in->in.name, mz_reader_tables(in));
 	if (in->junk)
 		console_note("%s: %llu lines end in unknown text, which was left out", in->in.name,
 			     (unsigned long long)in->junk);

@@ -16,8 +16,9 @@ static int result(const struct kmem_convert *o, const struct mz_kmem_input *in, 
 	early_end_note(name, &end);
 	for (unsigned i = 0; i < mz_kmem_input_files(in); i++) {
 		const struct mz_reader *r = mz_kmem_input_reader(in, i);
+		const struct mz_tables *t = mz_reader_tables(r);
 
-		lost_tables_note(r->in.name, mz_reader_tables(r));
+		lost_tables_note(r->in.name, mz_tables_lost_strings(t), mz_tables_lost_frames(t));
 	}
 	return o->strict && (end.files || lost) ? MZ_EXIT_INCOMPLETE : MZ_EXIT_OK;
 }

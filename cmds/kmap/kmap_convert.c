@@ -6,6 +6,7 @@
 
 #include "cmds/loss_report.h"
 #include "cmds/recording.h"
+#include "trace/reader.h"
 
 /* Says what is missing. */
 static int result(const struct mz_kmap *in, const char *input, bool strict)
@@ -16,7 +17,8 @@ static int result(const struct mz_kmap *in, const char *input, bool strict)
 
 	recording_note_map(input, NULL, 0, open_end, cut, bad);
 	if (mz_kmap_tables(in))
-		lost_tables_note(input, mz_kmap_tables(in));
+		lost_tables_note(input, mz_tables_lost_strings(mz_kmap_tables(in)),
+				 mz_tables_lost_frames(mz_kmap_tables(in)));
 	return strict && (bad || cut || open_end) ? MZ_EXIT_INCOMPLETE : MZ_EXIT_OK;
 }
 

@@ -134,6 +134,8 @@ static int add_one(struct adding *a, char *path, struct mz_error *err)
 	if (!ret)
 		ret = mz_store_item_make(&item, &r, path, &about, err);
 	progress_end(&a->progress);
+	if (!ret && mz_recording_has_events(&r) && !r.profile.events)
+		console_note("%s: it contains no events; as a run, it would meet any budget", path);
 	if (!ret && r.profile.lost)
 		console_note(
 			"%s: %llu events were lost during recording; its figures are too small",

@@ -101,7 +101,8 @@ MZ_API const struct mz_error *mz_analysis_error(const struct mz_analysis *a);
  * "hashed" (addresses that have no names for that reason), "bad_lines", "open_end" (1: the last
  * line may have been cut), "folders" (1: some code has one), "ranges" (1: it is known which bytes
  * were accessed), "members" (1: it is known which members were accessed) and "structures" (1: the
- * symbols have some). Any recording, once it is read: "files_cut" (see mz_totals).
+ * symbols have some). Any recording, once it is read: "files_cut" (see mz_totals), and what a
+ * damaged file has lost of its tables: "lost_names", "lost_frames" (of call stacks).
  */
 MZ_API const char *mz_analysis_text(struct mz_analysis *a, const char *key);
 MZ_API uint64_t mz_analysis_number(struct mz_analysis *a, const char *key);

@@ -229,12 +229,23 @@ static uint64_t files_cut(struct mz_analysis *a)
 	return a->has_model ? a->model.files_cut : a->recording.profile.files_cut;
 }
 
+/* Before, the tables may be growing in a thread. */
+static struct mz_lost_tables lost_tables(const struct mz_analysis *a)
+{
+	return a->done || a->has_model ? mz_recording_lost_tables(&a->recording)
+				       : (struct mz_lost_tables){0};
+}
+
 uint64_t mz_analysis_number(struct mz_analysis *a, const char *key)
 {
 	if (!key)
 		return 0;
 	if (!strcmp(key, MZ_FILES_CUT))
 		return files_cut(a);
+	if (!strcmp(key, MZ_LOST_NAMES))
+		return lost_tables(a).names;
+	if (!strcmp(key, MZ_LOST_FRAMES))
+		return lost_tables(a).frames;
 	if (a->has_model)
 		return mz_analysis_kmap_number(a, key);
 	return a->events ? mz_events_number(a->events, key) : 0;
@@ -311,6 +322,10 @@ const uint64_t *mz_analysis_stack(struct mz_analysis *a, uint32_t stack, size_t 
 
 const char *mz_analysis_string(struct mz_analysis *a, uint32_t id, size_t *len)
 {
+	size_t unused;
+
+	len = len ? len : &unused;
+	*len = 0;
 	return a->events ? mz_events_string(a->events, id, len) : NULL;
 }
 

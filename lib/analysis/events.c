@@ -29,7 +29,8 @@ struct mz_events {
 	bool looked; /* for symbols */
 	bool kernel;
 	bool by_sequence;
-	struct mz_tables *stacks;     /* of many: those of all files, and sites without one */
+	struct mz_tables *tables;     /* of many: those of all files, and sites without a stack */
+	uint32_t named;		      /* strings of many that those have */
 	uint32_t *of_site, *of_stack; /* the numbers of many -> those of stacks; 0 = not yet */
 	size_t nof_site, nof_stack;
 	uint64_t events, lost;
@@ -85,8 +86,8 @@ struct mz_events *mz_events_of_kmem(struct mz_kmem_input *in, struct mz_error *e
 	s->many = in;
 	s->kernel = true;
 	s->by_sequence = mz_kmem_input_by_sequence(in);
-	s->stacks = mz_tables_new();
-	if (s->stacks && mz_kmem_input_keep_stacks(in) >= 0)
+	s->tables = mz_tables_new();
+	if (s->tables && mz_kmem_input_keep_stacks(in) >= 0)
 		return s;
 	mz_fail_memory(err);
 	mz_events_close(s);
@@ -102,7 +103,7 @@ void mz_events_close(struct mz_events *s)
 	mz_reader_close(s->r);
 	mz_kmem_input_close(s->many);
 	mz_live_deinit(&s->live);
-	mz_tables_free(s->stacks);
+	mz_tables_free(s->tables);
 	free(s->of_site);
 	free(s->of_stack);
 	free(s);
@@ -136,9 +137,22 @@ static int name_stack(struct mz_events *s, struct mz_event *ev, uint32_t stack)
 	if (!*number && stack)
 		ips = mz_kmem_input_stack(s->many, stack, &depth);
 	if (!*number)
-		*number = mz_tables_stack(s->stacks, ips, depth);
+		*number = mz_tables_stack(s->tables, ips, depth);
 	ev->site = *number;
 	return *number ? 0 : -ENOMEM;
+}
+
+/* Strings of many are numbered from 0, in the order in which they come up; ours are from 1. */
+static int name_caches(struct mz_events *s)
+{
+	for (; s->named < mz_kmem_input_caches(s->many); s->named++) {
+		const char *name = mz_kmem_input_cache(s->many, s->named);
+
+		if (!(name ? mz_tables_string(s->tables, name, strlen(name))
+			   : mz_tables_add_lost(s->tables)))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static int next_of_many(struct mz_events *s, struct mz_event *ev, struct mz_error *err)
@@ -150,7 +164,8 @@ static int next_of_many(struct mz_events *s, struct mz_event *ev, struct mz_erro
 	if (ret <= 0)
 		return ret;
 	ev->cache = ev->has & MZ_HAS_CACHE ? ev->cache + 1 : 0;
-	if (name_stack(s, ev, stack) < 0 || mz_live_apply(&s->live, ev, s->events, &fx) < 0)
+	if ((ev->cache > s->named && name_caches(s) < 0) || name_stack(s, ev, stack) < 0 ||
+	    mz_live_apply(&s->live, ev, s->events, &fx) < 0)
 		return mz_fail_memory(err);
 	return 1;
 }
@@ -211,7 +226,7 @@ static size_t of_recorder(struct mz_events *s, const uint64_t *ips, size_t depth
 
 const uint64_t *mz_events_stack(struct mz_events *s, uint32_t site, size_t *depth)
 {
-	const struct mz_tables *t = s->r ? mz_reader_tables(s->r) : s->stacks;
+	const struct mz_tables *t = mz_events_tables(s);
 	const uint64_t *ips;
 	size_t leave;
 
@@ -226,13 +241,12 @@ const uint64_t *mz_events_stack(struct mz_events *s, uint32_t site, size_t *dept
 
 const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len)
 {
-	const char *text;
+	return mz_tables_get_string(mz_events_tables(s), id, len);
+}
 
-	if (s->r)
-		return mz_tables_get_string(mz_reader_tables(s->r), id, len);
-	text = id ? mz_kmem_input_cache(s->many, id - 1) : NULL;
-	*len = text ? strlen(text) : 0;
-	return text;
+const struct mz_tables *mz_events_tables(const struct mz_events *s)
+{
+	return s->r ? mz_reader_tables(s->r) : s->tables;
 }
 
 static void open_symbols(struct mz_events *s)

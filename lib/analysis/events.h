@@ -45,6 +45,8 @@ void mz_events_progress(struct mz_events *s, void (*show)(void *arg, uint64_t ev
 const uint64_t *mz_events_stack(struct mz_events *s, uint32_t site, size_t *depth);
 /* A string by number: a cache, the text of a mark. NULL = none. */
 const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len);
+/* The strings and stacks that the numbers of its events stand for. */
+const struct mz_tables *mz_events_tables(const struct mz_events *s);
 /* Symbols for a trace of a kernel; it takes them over. */
 void mz_events_use(struct mz_events *s, struct mz_symbols *kernel);
 /* Otherwise they are looked for when a name is asked for; look returns NULL if there are none. */

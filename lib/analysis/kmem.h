@@ -44,9 +44,8 @@ int mz_kmem_input_keep_stacks(struct mz_kmem_input *in);
 /* Its addresses, innermost first; NULL = there is none of that number. */
 const uint64_t *mz_kmem_input_stack(const struct mz_kmem_input *in, uint32_t stack, size_t *depth);
 
-uint64_t mz_kmem_input_site(const struct mz_kmem_input *in, uint32_t site); /* its address */
-const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache);
-bool mz_kmem_input_lost_cache(const struct mz_kmem_input *in, uint32_t cache); /* its name */
+uint64_t mz_kmem_input_site(const struct mz_kmem_input *in, uint32_t site);	 /* its address */
+const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache); /* NULL: lost */
 uint32_t mz_kmem_input_sites(const struct mz_kmem_input *in); /* numbers are below it */
 uint32_t mz_kmem_input_caches(const struct mz_kmem_input *in);
 const struct mz_kallsyms *mz_kmem_input_symbols(const struct mz_kmem_input *in);

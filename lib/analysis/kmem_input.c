@@ -38,11 +38,10 @@ static int add_site(struct mz_kmem_input *in, struct kmem_source *s, uint64_t ad
 }
 
 static int add_cache(struct mz_kmem_input *in, struct kmem_source *s,
-		     const struct kmem_cache_name *name)
+		     const char *name) /* NULL = lost */
 {
-	size_t len = strlen(name->text);
-	uint32_t n = name->lost ? mz_tables_add_lost(in->names, name->text, len)
-				: mz_tables_string(in->names, name->text, len);
+	uint32_t n = name ? mz_tables_string(in->names, name, strlen(name))
+			  : mz_tables_add_lost(in->names);
 
 	return !n ? -ENOMEM : append(&s->caches, &s->ncaches, &s->cap_caches, n - 1);
 }
@@ -101,8 +100,6 @@ static void set_key(struct kmem_source *s)
 
 static int start(struct mz_kmem_input *in, struct kmem_source *s)
 {
-	const struct kmem_cache_name none = {.text = ""};
-
 	s->ahead = mz_kmem_readahead_new(s->r, in->named ? NULL : in->syms,
 					 s - in->src < MAX_THREADS, in->stacks != NULL);
 	/* the number 0 is none of the tables' */
@@ -112,7 +109,7 @@ static int start(struct mz_kmem_input *in, struct kmem_source *s)
 		s->stack_of = malloc(MZ_BATCH * sizeof(*s->stack_of));
 	if (in->stacks && !s->stack_of)
 		return -ENOMEM;
-	return !s->ahead || add_site(in, s, 0) < 0 || add_cache(in, s, &none) < 0 ? -ENOMEM : 0;
+	return !s->ahead || add_site(in, s, 0) < 0 || add_cache(in, s, "") < 0 ? -ENOMEM : 0;
 }
 
 static int refill(struct mz_kmem_input *in, struct kmem_source *s, struct mz_error *err)
@@ -138,7 +135,7 @@ static int refill(struct mz_kmem_input *in, struct kmem_source *s, struct mz_err
 	for (uint32_t i = 0; i < b->nsites && ret >= 0; i++)
 		ret = add_site(in, s, b->sites[i]);
 	for (uint32_t i = 0; i < b->ncaches && ret >= 0; i++)
-		ret = add_cache(in, s, &b->caches[i]);
+		ret = add_cache(in, s, b->caches[i]);
 	if (ret >= 0)
 		ret = add_stacks(in, s, b);
 	if (ret < 0)
@@ -299,11 +296,6 @@ uint64_t mz_kmem_input_site(const struct mz_kmem_input *in, uint32_t site)
 const char *mz_kmem_input_cache(const struct mz_kmem_input *in, uint32_t cache)
 {
 	return mz_tables_get_string(in->names, cache + 1, NULL);
-}
-
-bool mz_kmem_input_lost_cache(const struct mz_kmem_input *in, uint32_t cache)
-{
-	return mz_tables_lost_string(in->names, cache + 1);
 }
 
 uint32_t mz_kmem_input_sites(const struct mz_kmem_input *in)

@@ -24,7 +24,7 @@ struct mz_kmem_readahead {
 static void forget(struct kmem_batch *b)
 {
 	for (uint32_t i = 0; i < b->ncaches; i++)
-		free(b->caches[i].text);
+		free(b->caches[i]);
 	b->ncaches = b->nsites = b->nstacks = 0;
 }
 
@@ -64,9 +64,8 @@ static int tell_new(struct mz_kmem_readahead *a, struct kmem_batch *b)
 		size_t len = 0;
 		const char *name = mz_tables_get_string(t, a->caches + 1, &len);
 
-		b->caches[b->ncaches] = (struct kmem_cache_name){
-			strndup(name ? name : "", len), mz_tables_lost_string(t, a->caches + 1)};
-		if (!b->caches[b->ncaches].text)
+		b->caches[b->ncaches] = name ? strndup(name, len) : NULL;
+		if (name && !b->caches[b->ncaches])
 			return -ENOMEM;
 		b->ncaches++;
 		a->caches++;

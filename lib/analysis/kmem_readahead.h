@@ -18,10 +18,7 @@ struct kmem_batch {
 	uint64_t *stacks; /* if wanted: for each site how many addresses, and those */
 	uint32_t nstacks;
 	size_t cap_stacks;
-	struct kmem_cache_name {
-		char *text;
-		bool lost; /* the text says so */
-	} * caches;
+	char **caches; /* their names; NULL = lost */
 	uint32_t ncaches;
 	size_t cap_caches;
 };

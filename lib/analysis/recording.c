@@ -528,6 +528,24 @@ struct mz_early_end mz_recording_early_end(struct mz_recording *r)
 	return (struct mz_early_end){.files = r->kmap ? mz_kmap_files_cut(r->kmap) : 0};
 }
 
+static void add_lost(struct mz_lost_tables *sum, const struct mz_tables *t)
+{
+	sum->names += mz_tables_lost_strings(t);
+	sum->frames += mz_tables_lost_frames(t);
+}
+
+struct mz_lost_tables mz_recording_lost_tables(const struct mz_recording *r)
+{
+	struct mz_lost_tables sum = {0};
+	const struct mz_reader *file;
+
+	for (unsigned i = 0; (file = file_of(r, i)); i++)
+		add_lost(&sum, mz_reader_tables(file));
+	if (r->kmap && mz_kmap_tables(r->kmap))
+		add_lost(&sum, mz_kmap_tables(r->kmap));
+	return sum;
+}
+
 uint64_t mz_recording_lost(const struct mz_recording *r)
 {
 	return r->profile.lost;

@@ -96,6 +96,14 @@ const struct mz_profile *mz_recording_profile(struct mz_recording *r, struct mz_
 /* How many of its files end early, and where; known once it is read. */
 struct mz_early_end mz_recording_early_end(struct mz_recording *r);
 
+/* What damage has cost of its names and call stacks, in all files; known once it is read. */
+struct mz_lost_tables {
+	uint64_t names, frames;
+};
+#define MZ_LOST_NAMES  "lost_names"
+#define MZ_LOST_FRAMES "lost_frames"
+struct mz_lost_tables mz_recording_lost_tables(const struct mz_recording *r);
+
 /* Events that were lost when it was recorded, by the profile. */
 uint64_t mz_recording_lost(const struct mz_recording *r);
 

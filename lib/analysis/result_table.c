@@ -141,7 +141,7 @@ int mz_result_type_of(const struct mz_result_table *t, size_t column)
 
 int mz_result_find(const struct mz_result_table *t, const char *key)
 {
-	for (size_t i = 0; i < t->n_columns; i++)
+	for (size_t i = 0; key && i < t->n_columns; i++)
 		if (!strcmp(t->columns[i].key, key))
 			return (int)i;
 	return -ENOENT;

@@ -72,9 +72,10 @@ uint32_t mz_bytes_index_put(struct mz_bytes_index *ix, const void *data, size_t 
 }
 
 /* The number is one of the index's, which has no slot for it. */
-uint32_t mz_bytes_index_add(struct mz_bytes_index *ix, const void *data, size_t len)
+uint32_t mz_bytes_index_skip(struct mz_bytes_index *ix)
 {
-	if ((ix->count == ix->cap && !grow(ix)) || !keep(ix, data, len))
+	if (ix->count == ix->cap && !grow(ix))
 		return MZ_HASH_NONE;
+	ix->items[ix->count++] = (struct mz_bytes_item){0};
 	return (uint32_t)ix->index.count++;
 }

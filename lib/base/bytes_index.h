@@ -7,7 +7,7 @@
 #include "base/hash_index.h"
 
 struct mz_bytes_item {
-	const char *data; /* a copy, with a 0 behind it */
+	const char *data; /* a copy, with a 0 behind it; NULL = there is none */
 	size_t len;
 };
 
@@ -23,7 +23,7 @@ void mz_bytes_index_deinit(struct mz_bytes_index *ix);
 /* The number of the run; a new one if it is not there. MZ_HASH_NONE: no memory. */
 uint32_t mz_bytes_index_put(struct mz_bytes_index *ix, const void *data, size_t len);
 
-/* A new number for a run that is not to be found by its content. */
-uint32_t mz_bytes_index_add(struct mz_bytes_index *ix, const void *data, size_t len);
+/* A new number without a run: its item has no data. */
+uint32_t mz_bytes_index_skip(struct mz_bytes_index *ix);
 
 #endif

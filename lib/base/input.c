@@ -50,7 +50,7 @@ int mz_input_open(struct mz_input *in, const char *path, struct mz_error *err)
 
 int mz_input_fd(struct mz_input *in, int fd, const char *name, struct mz_error *err)
 {
-	int ret = setup(in, name, err);
+	int ret = setup(in, name ? name : "descriptor", err);
 	struct stat st;
 
 	if (ret < 0)
@@ -71,8 +71,11 @@ int mz_input_fd(struct mz_input *in, int fd, const char *name, struct mz_error *
 int mz_input_memory(struct mz_input *in, const void *data, size_t size, const char *name,
 		    struct mz_error *err)
 {
-	int ret = setup(in, name, err);
+	int ret;
 
+	if (!data && size)
+		return mz_fail(err, EINVAL, "no memory is given to read from");
+	ret = setup(in, name ? name : "memory", err);
 	if (ret < 0)
 		return ret;
 	in->pos = data ? data : ""; /* empty input may be a NULL pointer */

@@ -91,7 +91,7 @@ static uint32_t put_instruction(struct heaptrack_export *j, uint64_t ip)
 	if (!fresh)
 		return id;
 	count = mz_events_names(j->s, ip, n);
-	module = put_string(j, n[0].module ? n[0].module : "?");
+	module = put_string(j, n[0].module);
 	for (size_t i = 0; i < count; i++) {
 		strings[i][0] = put_string(j, n[i].function);
 		strings[i][1] = put_string(j, n[i].file);
@@ -223,10 +223,12 @@ static int put_head(struct heaptrack_export *j)
 {
 	const char *command = mz_events_text(j->s, "command");
 
-	mz_buf_str(&j->line, "v 10400 2\nX ");
-	for (const char *p = command ? command : "?"; *p; p++)
+	mz_buf_str(&j->line, "v 10400 2\n");
+	if (command)
+		mz_buf_str(&j->line, "X ");
+	for (const char *p = command ? command : ""; *p; p++)
 		mz_buf_add(&j->line, (unsigned char)*p < 0x20 ? " " : p, 1);
-	mz_buf_str(&j->line, "\nI 1000 0\n");
+	mz_buf_str(&j->line, command ? "\nI 1000 0\n" : "I 1000 0\n");
 	return j->line.failed ? mz_fail_memory(j->err)
 			      : mz_output_add(j->out, j->line.data, j->line.len, j->err);
 }

@@ -139,8 +139,6 @@ static int copy(struct kmap_conversion *j)
 	int ret;
 
 	while ((ret = mz_kmap_next(j->in, &rec)) > 0) {
-		if (rec.kind == MZ_KMAP_OBJECT && rec.object.cache_lost)
-			rec.object.cache = (struct mz_kmap_text){0};
 		if (put(j, &rec) < 0)
 			return -EIO;
 		if (++j->records % 65536 == 0 && j->o->progress)

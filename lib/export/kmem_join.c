@@ -20,15 +20,12 @@ static int copy_events(struct mz_reader *r, struct mz_writer *w, struct mz_strea
 
 	while ((n = mz_reader_read_raw(r, ev, 256)) > 0) {
 		const struct mz_tables *t = mz_reader_tables(r);
-		bool lost_names = mz_tables_lost_strings(t);
 
 		for (long i = 0; i < n; i++) {
 			size_t depth, len;
 			const uint64_t *ips = mz_tables_get_stack(t, ev[i].site, &depth);
 			const char *name = mz_tables_get_string(t, ev[i].cache, &len);
 
-			if (lost_names && mz_tables_lost_string(t, ev[i].cache))
-				name = NULL;
 			ev[i].site = ips ? mz_writer_stack(w, ips, depth) : 0;
 			ev[i].cache = name ? mz_writer_string(w, name, len) : 0;
 			ev[i].object = ev[i].old_object = 0;
@@ -109,8 +106,7 @@ static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, uint64_t
 		uint64_t site = ev.has & MZ_HAS_SITE ? mz_kmem_input_site(in, ev.site) : 0;
 		size_t depth;
 		const uint64_t *ips = mz_kmem_input_stack(in, stack, &depth);
-		bool named = ev.has & MZ_HAS_CACHE && !mz_kmem_input_lost_cache(in, ev.cache);
-		const char *name = named ? mz_kmem_input_cache(in, ev.cache) : NULL;
+		const char *name = ev.has & MZ_HAS_CACHE ? mz_kmem_input_cache(in, ev.cache) : NULL;
 
 		if (!ips) {
 			ips = &site;

@@ -208,11 +208,14 @@ static void put_frame(struct perfetto_export *j, struct mz_buf *profile, const s
 	mz_proto_u64(&j->part, STRING_ID, 2 * (uint64_t)i);
 	mz_proto_string(&j->part, STRING_BYTES, f.name);
 	mz_proto_message(profile, PROFILE_STRINGS, &j->part);
-	mz_proto_u64(&j->part, STRING_ID, 2 * (uint64_t)i + 1);
-	mz_proto_string(&j->part, STRING_BYTES, f.module ? f.module : "?");
-	mz_proto_message(profile, PROFILE_STRINGS, &j->part);
+	if (f.module) {
+		mz_proto_u64(&j->part, STRING_ID, 2 * (uint64_t)i + 1);
+		mz_proto_string(&j->part, STRING_BYTES, f.module);
+		mz_proto_message(profile, PROFILE_STRINGS, &j->part);
+	}
 	mz_proto_u64(&j->part, MAPPING_ID, i);
-	mz_proto_u64(&j->part, MAPPING_PATH, 2 * (uint64_t)i + 1);
+	if (f.module) /* a frame needs a mapping, a mapping no path */
+		mz_proto_u64(&j->part, MAPPING_PATH, 2 * (uint64_t)i + 1);
 	mz_proto_message(profile, PROFILE_MAPPINGS, &j->part);
 	mz_proto_u64(&j->part, FRAME_ID, i);
 	mz_proto_u64(&j->part, FRAME_FUNCTION, 2 * (uint64_t)i);

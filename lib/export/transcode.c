@@ -28,23 +28,10 @@ struct transcoder {
 
 /* ---- text --------------------------------------------------------------- */
 
-/* A text that says that a name was lost would be read as a name. */
-static void leave_out_lost(const struct mz_tables *t, struct mz_event *ev, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (ev[i].has & MZ_HAS_CACHE && mz_tables_lost_string(t, ev[i].cache))
-			ev[i].cache = 0;
-		if (ev[i].kind == MZ_MARK && mz_tables_lost_string(t, (uint32_t)ev[i].arg))
-			ev[i].arg = 0;
-	}
-}
-
-static int put_text(struct transcoder *t, struct mz_event *ev, size_t n)
+static int put_text(struct transcoder *t, const struct mz_event *ev, size_t n)
 {
 	const struct mz_tables *tables = mz_reader_tables(t->in);
 
-	if (mz_tables_lost_strings(tables))
-		leave_out_lost(tables, ev, n);
 	for (size_t i = 0; i < n; i++) {
 		struct mz_event e = ev[i];
 		char *p;
@@ -118,7 +105,7 @@ static int map_string(struct transcoder *t, uint32_t *id)
 		return 0;
 	}
 	s = mz_tables_get_string(tables, *id, &len);
-	if (!s || mz_tables_lost_string(tables, *id)) {
+	if (!s) {
 		*id = 0;
 		return 0;
 	}

@@ -78,7 +78,6 @@ struct mz_kmap_object {
 	uint8_t pointers;			   /* enum mz_kmap_pointers */
 	uint8_t shape;				   /* enum mz_kmap_shape */
 	struct mz_kmap_text comm;		   /* "hardirq", "softirq": pid is 0 */
-	bool cache_lost;			   /* cache only says so */
 	struct mz_kmap_text type, cache, new_type; /* empty = not known */
 };
 

@@ -131,7 +131,7 @@ static int take_mark(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 	struct mz_kmap_record *rec;
 
 	/* a copy of a damaged file has marks without a text */
-	if (!t.p || mz_tables_lost_string(mz_reader_tables(u->r), (uint32_t)ev->arg)) {
+	if (!t.p) {
 		/* perhaps the names of the objects that follow: those before it are not theirs */
 		u->form.comm = u->form.type = u->form.new_type = (struct mz_kmap_text){0};
 		return 0;
@@ -182,10 +182,8 @@ static int take_alloc(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 	o->size = ev->size;
 	o->given = ev->given;
 	o->alloc_time = u->last_time + mz_unzigzag(ev->arg);
-	if (ev->has & MZ_HAS_CACHE) {
+	if (ev->has & MZ_HAS_CACHE)
 		o->cache = text_of(u, ev->cache);
-		o->cache_lost = mz_tables_lost_string(mz_reader_tables(u->r), ev->cache);
-	}
 	u->last_time = o->alloc_time;
 	u->open = true;
 	return 0;

@@ -55,7 +55,8 @@ enum mz_content mz_content_of(const char *data, size_t len, const struct mz_read
 		return MZ_CONTENT_ALLOCINFO;
 	if (mz_kmap_probe(data, len))
 		return MZ_CONTENT_KMAP;
-	/* last: any text may be a trace whose first line is wrong */
+	/* last: any text may be a trace whose first line is wrong, and no text is one without
+	 * events, as is written for a trace that has none */
 	if (!mz_text_probe(data, len))
 		return MZ_CONTENT_UNKNOWN;
 	*ops = &mz_text_reader_ops;

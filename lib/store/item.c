@@ -407,12 +407,10 @@ static int check_time(const char *path, uint64_t time, uint64_t now, struct mz_e
 	return 0;
 }
 
-/* A file without a byte reads as a trace without events, and would be a run that takes nothing. */
+/* A file that says nothing of its time was recorded when it was written. */
 static int look_at_file(const char *path, const struct stat *st, uint64_t *time,
 			struct mz_error *err)
 {
-	if (S_ISREG(st->st_mode) && !st->st_size)
-		return mz_fail(err, ENODATA, "%s: the file is empty", path);
 	if (*time)
 		return 0;
 	if (st->st_mtime < 0)

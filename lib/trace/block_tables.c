@@ -189,19 +189,16 @@ int mz_strings_put(const struct mz_tables *t, uint32_t from, struct mz_packer *p
 	return ret;
 }
 
-/* Numbers whose block is missing still count, and their content is shown as unknown. A block
- * that claims that more are missing than the file has bytes is damaged itself. */
+/* Numbers whose block is missing still count, without a content. A block that claims that more are
+ * missing than the file has bytes is damaged itself. */
 static int fill_strings(struct mz_tables *t, uint64_t first, uint64_t lost)
 {
-	char text[40];
-
 	if (first <= mz_tables_strings(t) || first - mz_tables_strings(t) - 1 > lost)
 		return -EBADMSG;
 	while (mz_tables_strings(t) + 1 < first) {
 		uint32_t n = mz_tables_strings(t) + 1;
-		int len = snprintf(text, sizeof(text), "(lost string %u)", n);
 
-		if (mz_tables_add_lost(t, text, (size_t)len) != n)
+		if (mz_tables_add_lost(t) != n)
 			return -ENOMEM;
 	}
 	return 0;

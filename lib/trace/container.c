@@ -424,7 +424,7 @@ const struct mz_attr *mz_reader_attr(const struct mz_reader *r, size_t i)
 
 const struct mz_attr *mz_reader_find_attr(const struct mz_reader *r, const char *key)
 {
-	for (size_t i = 0; i < mz_reader_attrs(r); i++)
+	for (size_t i = 0; key && i < mz_reader_attrs(r); i++)
 		if (!strcmp(mz_reader_attr(r, i)->key, key))
 			return mz_reader_attr(r, i);
 	return NULL;

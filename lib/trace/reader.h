@@ -66,17 +66,16 @@ void mz_tables_set_budget(struct mz_tables *t, struct mz_mem_budget *budget);
 bool mz_tables_incomplete(const struct mz_tables *t);
 
 /*
- * What a damaged or cut file has lost of its tables still has numbers. mz_tables_get_string() of a
- * lost string says that it was lost: a text to be shown, but no name, so it is not to be copied as
- * one. A lost frame has an address that no code has; docs/format.md reserves it, so it stays lost
- * in every file that the stack is copied to.
+ * What a damaged or cut file has lost of its tables still has numbers. A lost string is NULL, as
+ * one that the tables do not have: nobody can take it for a name. A lost frame has an address that
+ * no code has; docs/format.md reserves it, so it stays lost in every file that the stack is copied
+ * to.
  */
 #define MZ_LOST_FRAME UINT64_MAX
-bool mz_tables_lost_string(const struct mz_tables *t, uint32_t id);
 uint32_t mz_tables_lost_strings(const struct mz_tables *t); /* how many */
 uint32_t mz_tables_lost_frames(const struct mz_tables *t);
-/* The number of a string that was lost, for which this text is shown; 0 = no memory. */
-uint32_t mz_tables_add_lost(struct mz_tables *t, const char *shown, size_t len);
+/* The number of a string that was lost; 0 = no memory. */
+uint32_t mz_tables_add_lost(struct mz_tables *t);
 
 /* A reader of what is left of an input, which it takes over, in failure too. */
 struct mz_reader *mz_reader_open_input(struct mz_input *in, struct mz_error *err);

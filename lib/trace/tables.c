@@ -14,9 +14,7 @@ struct mz_tables {
 	struct mz_stack_tree stacks;
 	struct mz_mem_budget *budget; /* NULL: there is no account */
 	bool incomplete;	      /* a string got no number */
-	bool *is_lost;		      /* by string, up to the last one that was lost */
-	size_t is_lost_cap;
-	uint32_t lost; /* strings */
+	uint32_t lost;		      /* strings */
 };
 
 /* Numbers of tables begin with 1; 0 = no memory. */
@@ -41,7 +39,6 @@ void mz_tables_free(struct mz_tables *t)
 		return;
 	mz_bytes_index_deinit(&t->strings);
 	mz_stack_tree_deinit(&t->stacks);
-	free(t->is_lost);
 	free(t);
 }
 
@@ -62,22 +59,15 @@ uint32_t mz_tables_string(struct mz_tables *t, const char *s, size_t len)
 	return id;
 }
 
-uint32_t mz_tables_add_lost(struct mz_tables *t, const char *shown, size_t len)
+uint32_t mz_tables_add_lost(struct mz_tables *t)
 {
-	size_t id = t->strings.count + 1;
+	uint32_t id;
 
-	if (!mz_mem_take(t->budget, len + MZ_MEM_ENTRY) ||
-	    !mz_array_room((void **)&t->is_lost, &t->is_lost_cap, id, sizeof(*t->is_lost)) ||
-	    mz_bytes_index_add(&t->strings, shown, len) == MZ_HASH_NONE)
+	if (!mz_mem_take(t->budget, MZ_MEM_ENTRY))
 		return 0;
-	t->is_lost[id] = true;
-	t->lost++;
-	return (uint32_t)id;
-}
-
-bool mz_tables_lost_string(const struct mz_tables *t, uint32_t id)
-{
-	return id < t->is_lost_cap && t->is_lost[id];
+	id = mz_bytes_index_skip(&t->strings) + 1;
+	t->lost += id != 0;
+	return id;
 }
 
 uint32_t mz_tables_lost_strings(const struct mz_tables *t)
