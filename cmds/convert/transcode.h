@@ -7,6 +7,14 @@
 #include "cmds/cmd.h"
 #include "formats/classic.h"
 
+/* What a trace is converted without; record --drop is something else. */
+#define TRANSCODE_OPT_WITHOUT(st, m)                                                               \
+	{                                                                                          \
+		.name = "without", .alias = "drop", .arg = "FIELDS", .type = MZ_OPT_STR,           \
+		.offset = offsetof(st, m),                                                         \
+		.help = "leave out addresses, times, ...: comma-separated names"                   \
+	}
+
 struct transcode {
 	enum mz_format to;
 	const char *output; /* NULL: standard output */

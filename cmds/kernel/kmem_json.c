@@ -81,14 +81,18 @@ static void rows_json(struct mz_json *w, const struct mz_kmem_report *r, const c
 	free(rows);
 }
 
-/* One list for each view, as in the report on a program: that of --sort, and the blocks that
+/* One list for each view, as in the report on a program: that of --metric, and the blocks that
  * were never freed. */
 static void sites_json(struct mz_json *w, const struct mz_kmem_report *r, enum kmem_sort sort,
 		       size_t limit)
 {
+	/* names in a format: they stay, whatever the options call them */
+	static const char *const keys[] = {"waste", "bytes", "count",	 "frag",
+					   "live",  "peak",  "lifetime", "cross"};
+
 	mz_json_object(w, "sites");
 	if (sort != KMEM_SORT_LIVE)
-		rows_json(w, r, kmem_sorts[sort], false, sort, limit);
+		rows_json(w, r, keys[sort], false, sort, limit);
 	rows_json(w, r, "never_freed", false, KMEM_SORT_LIVE, limit);
 	mz_json_end_object(w);
 }
