@@ -221,6 +221,10 @@ static int run(void *options, int argc, char **argv)
 	if (!ret)
 		ret = show_all(&j);
 	ret = mz_output_end(&j.out, ret, &j.err);
+	/* earlier versions took a bare number as ns */
+	if (!ret && !j.shown && by_start(&j.o->time))
+		console_note("no event is within --time, which is in seconds from the start; for "
+			     "times as they are printed, append ns: 500ns,2000ns");
 	damaged = transcode_report_damage(j.in, 0);
 	ret = ret < 0				   ? console_error(&j.err)
 	      : j.o->strict && (damaged || j.lost) ? MZ_EXIT_INCOMPLETE

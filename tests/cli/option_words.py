@@ -31,7 +31,6 @@ KINDS = {
     "cgroup": "recording needs the folder of one; a map is searched for a pattern",
     "check": "of kernel: as its script; of kmap: the cut to check",
     "kernel": "record has it as a source; vm, as the folder of the one to boot",
-    "drop": "of record: it drops events rather than waits",
 }
 # Words that depend on what a verb reads or writes.
 WORDS = {
