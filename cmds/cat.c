@@ -15,7 +15,7 @@
 #include "trace/event.h"
 
 struct cat_opts {
-	const char *time;
+	struct mz_time_range time;
 	const char *cpu;
 	const char *tid;
 	uint64_t object;
@@ -25,9 +25,7 @@ struct cat_opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT(0, "time", "A,B", MZ_OPT_STR, struct cat_opts, time,
-	       "events from time A to time B, in ns, as they are printed (report: seconds after "
-	       "the first)"),
+	MZ_OPT_TIME(0, struct cat_opts, time),
 	MZ_OPT(0, "object", "N", MZ_OPT_U64, struct cat_opts, object, "events of block N"),
 	MZ_OPT(0, "cpu", "N", MZ_OPT_STR, struct cat_opts, cpu, "events of CPU N"),
 	MZ_OPT(0, "tid", "N", MZ_OPT_STR, struct cat_opts, tid, "events of thread N"),
@@ -54,14 +52,6 @@ static int parse_select(const struct cat_opts *o, struct mz_select *s)
 	uint64_t v;
 
 	s->object = o->object;
-	if (o->time) {
-		if (!to_number(o->time, ',', &s->time_from, &rest) ||
-		    !to_number(rest + 1, '\0', &s->time_to, &rest))
-			return console_usage(
-				"--time takes two numbers separated by a comma, not '%s'", o->time);
-		if (s->time_to < s->time_from)
-			return console_usage("--time: %s ends before it begins", o->time);
-	}
 	if (o->cpu) {
 		if (!to_number(o->cpu, '\0', &v, &rest) || v > INT16_MAX)
 			return console_usage("--cpu takes a number, not '%s'", o->cpu);
@@ -177,12 +167,44 @@ static long get(struct cat_job *j, struct mz_event ev[MZ_BATCH])
 	return n;
 }
 
+static bool by_start(const struct mz_time_range *t)
+{
+	return (t->from && !t->from_clock) || (t->to && !t->to_clock);
+}
+
+static void select_time(struct cat_job *j, uint64_t start)
+{
+	struct mz_time_range at = mz_time_range_at(&j->o->time, start);
+
+	j->select.time_from = at.from;
+	j->select.time_to = at.to;
+}
+
+/* A container's index says when it starts; otherwise the first event does, and it has to be read
+ * before anything can be selected by time. */
+static bool select_early(struct cat_job *j)
+{
+	struct mz_summary s = {.size = sizeof(s)};
+	bool known = !by_start(&j->o->time) || (j->in && !mz_reader_summary(j->in, &s));
+
+	if (known) {
+		select_time(j, s.first_time);
+		if (j->in)
+			mz_reader_select(j->in, &j->select);
+	}
+	return known;
+}
+
 static int show_all(struct cat_job *j)
 {
 	struct mz_event ev[MZ_BATCH];
+	bool known = select_early(j);
 	long n;
 
 	while ((n = get(j, ev)) > 0) {
+		if (!known)
+			select_time(j, ev[0].time);
+		known = true;
 		for (long i = 0; i < n; i++) {
 			if (!mz_select_takes(&j->select, &ev[i]))
 				continue;
@@ -208,10 +230,8 @@ static int open_input(struct cat_job *j, char *path)
 	} else {
 		j->in = mz_reader_open_with(path, how.flags, &j->err);
 	}
-	if (j->in) {
+	if (j->in)
 		j->in->beside = true;
-		mz_reader_select(j->in, &j->select);
-	}
 	return j->in || j->events ? 0 : console_error(&j->err);
 }
 
@@ -242,6 +262,11 @@ static int run(void *options, int argc, char **argv)
 		if (!ret)
 			ret = show_all(&j);
 		ret = mz_output_end(&j.out, ret, &j.err);
+		/* earlier versions took a bare number as ns */
+		if (!ret && !j.shown && by_start(&j.o->time))
+			console_note("no event is within --time, which is in seconds from the "
+				     "start; for times as they are printed, append ns: "
+				     "500ns,2000ns");
 		damaged = report_missing(&j);
 		ret = ret < 0				   ? console_error(&j.err)
 		      : j.o->strict && (damaged || j.lost) ? MZ_EXIT_INCOMPLETE

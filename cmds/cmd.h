@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "trace/event.h"
 #include "trace/stack_share.h"
 
 enum mz_exit { MZ_EXIT_OK, MZ_EXIT_FAILED, MZ_EXIT_USAGE, MZ_EXIT_INCOMPLETE };
@@ -25,6 +26,7 @@ enum mz_opt_type {
 	MZ_OPT_DOUBLE, /* double */
 	MZ_OPT_LIST,   /* struct mz_opt_list: may be given more than once */
 	MZ_OPT_LIMIT,  /* struct mz_opt_limit: 0 = all */
+	MZ_OPT_RANGE,  /* struct mz_time_range */
 };
 
 #define MZ_OPT_LIST_MAX 32
@@ -38,6 +40,11 @@ struct mz_opt_limit {
 	uint64_t n;
 };
 
+/* A value that was once called something else, and is still accepted. */
+struct mz_opt_old_word {
+	const char *old, *word;
+};
+
 /* One option: --help, the manual page and the completion are made from it. */
 struct mz_opt {
 	char letter; /* 0 = none */
@@ -48,7 +55,9 @@ struct mz_opt {
 	size_t offset;		    /* of the value in the verb's options */
 	const char *const *choices; /* NULL-terminated; of a text: what completion offers */
 	const char *alias;	    /* an older name, still accepted; NULL = none */
-	unsigned scope;		    /* bits: where it makes sense (see mz_cmd); 0 = always */
+	char old_letter;	    /* the same of the letter; 0 = none */
+	const struct mz_opt_old_word *old_words; /* of choices; ends with a word of NULL */
+	unsigned scope; /* bits: where it makes sense (see mz_cmd); 0 = always */
 };
 
 struct mz_cmd {
@@ -128,6 +137,34 @@ struct mz_cmd {
 	{                                                                                          \
 		.name = "limit", .alias = "top", .arg = "N", .help = h, .type = MZ_OPT_LIMIT,      \
 		.offset = offsetof(st, m), .scope = sc                                             \
+	}
+
+/* A part of a recording by time, in the same form in all verbs. */
+#define MZ_OPT_TIME(sc, st, m)                                                                     \
+	MZ_OPT_FOR(                                                                                \
+		sc, 0, "time", "A,B", MZ_OPT_RANGE, st, m,                                         \
+		"only events from A to B, in seconds after the start of the recording (0.5,2), "   \
+		"or as 'memorizer cat' prints times (500ns,2000ns); without B, to the end")
+
+/*
+ * By which quantity a list is sorted, two recordings are compared, or a profile is weighed: one
+ * name in all verbs, and one word for each quantity. former: what the verb used to call it, or
+ * NULL.
+ */
+#define MZ_OPT_METRIC(sc, st, m, former, t, words, olds, h)                                        \
+	{                                                                                          \
+		.name = "metric", .alias = former, .arg = "METRIC", .help = h, .type = t,          \
+		.offset = offsetof(st, m), .choices = words, .old_words = olds, .scope = sc        \
+	}
+
+/*
+ * What rows are made of: a site is a function with its line, a function has its file only. olds:
+ * older words, or NULL.
+ */
+#define MZ_OPT_BY(sc, st, m, t, words, olds, h)                                                    \
+	{                                                                                          \
+		.name = "by", .arg = "WHAT", .help = h, .type = t, .offset = offsetof(st, m),      \
+		.choices = words, .old_words = olds, .scope = sc                                   \
 	}
 
 /* ---- talking to the user (console.c) --------------------------------------- */

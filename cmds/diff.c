@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/loss_report.h"
+#include "cmds/metric.h"
 #include "cmds/recording.h"
 #include "export/table.h"
 
@@ -18,11 +19,12 @@ enum { EXIT_FINE, EXIT_OVER, EXIT_TROUBLE };
 
 #define DEFAULT_LIMIT 10
 
-static const char *const bys[] = {"function", "line", "stack", "file", "module", "object", NULL};
+static const char *const bys[] = {"function", "site", "stack", "file", "module", "object", NULL};
+static const struct mz_opt_old_word old_bys[] = {{"line", "site"}, {0}};
 
 struct diff_opts {
 	struct mz_opt_list fail_if;
-	const char *sort;
+	const char *metric;
 	struct mz_opt_limit limit;
 	const char *symbols;
 	unsigned by;
@@ -30,17 +32,13 @@ struct diff_opts {
 	bool csv;
 };
 
-static const char *const metrics[] = {"peak",  "total", "live",	  "blocks", "temporary",
-				      "waste", "reads", "writes", NULL};
-
 static const struct mz_opt opts[] = {
 	MZ_OPT(0, "fail-if", "BUDGET", MZ_OPT_LIST, struct diff_opts, fail_if,
 	       "exit with 1 if the condition holds: 'peak > +5%', 'live_blocks > 1000', 'any peak "
 	       "> +1MiB'; may be repeated, or separated by commas"),
-	MZ_OPT_ONE_OF(0, "by", "WHAT", struct diff_opts, by, bys,
-		      "match by function (default), line, stack, file, module, or object (KMAPs)"),
-	MZ_OPT_WORD_OF(0, "sort", "METRIC", struct diff_opts, sort, metrics,
-		       "compare by peak (default), total, live, blocks, temporary, ..."),
+	MZ_OPT_BY(0, struct diff_opts, by, MZ_OPT_CHOICE, bys, old_bys,
+		  "match by function (default), site, stack, file, module, or object (KMAPs)"),
+	METRIC_OPT(0, struct diff_opts, metric, "sort", "compare by "),
 	MZ_OPT_ROWS(0, struct diff_opts, limit, "rows of a list (10); 0 = all"),
 	RECORDING_SYMBOLS(struct diff_opts, symbols),
 	MZ_OPT_JSON(struct diff_opts, json),
@@ -418,14 +416,9 @@ static int show_csv(struct diff_job *j)
 
 static int prepare(struct diff_job *j)
 {
-	const char *sort = j->o->sort;
-
 	j->limit = options_limit(&j->o->limit, j->o->csv ? 0 : DEFAULT_LIMIT);
-	if (sort && !mz_budget_value(sort, strlen(sort)))
-		return console_usage("--sort: no metric '%s': peak, total, live, blocks, "
-				     "peak_blocks, live_blocks, temporary, waste, reads, writes, "
-				     "...",
-				     sort);
+	if (j->o->metric && !metric_find(j->o->metric))
+		return MZ_EXIT_USAGE;
 	return parse_budgets(j) < 0 ? trouble(&j->err) : 0;
 }
 
@@ -448,8 +441,8 @@ static int choose_sort(struct diff_job *j)
 	static const char *const usual[] = {"peak_bytes", "live_bytes", "bytes"};
 	const struct mz_profile_value *v = NULL;
 
-	if (j->o->sort) {
-		v = mz_budget_value(j->o->sort, strlen(j->o->sort));
+	if (j->o->metric) {
+		v = mz_budget_value(j->o->metric, strlen(j->o->metric));
 		j->sort = find_value(j, v->name);
 	}
 	for (size_t i = 0; !v && !j->sort && i < sizeof(usual) / sizeof(*usual); i++)
@@ -457,8 +450,8 @@ static int choose_sort(struct diff_job *j)
 	if (j->sort)
 		return 0;
 	v = v ? v : mz_budget_value("bytes", 5);
-	return mz_fail(&j->err, EINVAL, "--sort %s: the recordings do not both contain %s", v->name,
-		       v->title);
+	return mz_fail(&j->err, EINVAL, "--metric %s: the recordings do not both contain %s",
+		       v->name, v->title);
 }
 
 /* The files of a kernel end at several places. */

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cmds/loss_report.h"
+#include "cmds/metric.h"
 #include "cmds/recording.h"
 #include "export/table.h"
 #include "trace/sampled.h"
@@ -14,7 +15,7 @@
 struct export_opts {
 	const char *output;
 	const char *to;
-	const char *value;
+	const char *metric;
 	const char *table;
 	const char *symbols;
 	bool force;
@@ -24,9 +25,6 @@ static const char *const formats[] = {"dhat",	     "pprof",	   "collapsed", "hea
 				      "massif",	     "speedscope", "firefox",	"otlp",
 				      "openmetrics", "perfetto",   "parquet",	"sqlite",
 				      "csv",	     "jsonl",	   NULL};
-static const char *const values[] = {"peak_bytes", "live_bytes",  "bytes",	 "blocks",
-				     "temporary",  "peak_blocks", "live_blocks", "waste",
-				     "reads",	   "writes",	  NULL};
 
 static const struct mz_opt opts[] = {
 	MZ_OPT_WORD_OF(0, "to", "FORMAT", struct export_opts, to, formats,
@@ -36,9 +34,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_OUTPUT(struct export_opts, output),
 	MZ_OPT_WORD_OF(0, "table", "TABLE", struct export_opts, table, mz_table_names,
 		       "parquet, csv, jsonl: events (default), blocks, sites or frames"),
-	MZ_OPT_WORD_OF(
-		0, "value", "VALUE", struct export_opts, value, values,
-		"collapsed: peak_bytes (default), live_bytes, bytes, blocks, temporary, ..."),
+	METRIC_OPT(0, struct export_opts, metric, "value", "collapsed: "),
 	RECORDING_SYMBOLS(struct export_opts, symbols),
 	MZ_OPT_FORCE(struct export_opts, force),
 	{0},
@@ -98,18 +94,15 @@ static int find_table(struct export_job *j)
 	return 0;
 }
 
-static int find_value(struct export_job *j)
+static int find_metric(struct export_job *j)
 {
-	if (!j->o->value)
+	if (!j->o->metric)
 		return 0;
-	j->how.value = mz_profile_find_value(j->o->value);
+	j->how.value = metric_find(j->o->metric);
 	if (!j->how.value)
-		return console_usage(
-			"--value takes bytes, blocks, peak_bytes, peak_blocks, live_bytes, "
-			"live_blocks, temporary, waste, reads, writes, ...; not '%s'",
-			j->o->value);
+		return MZ_EXIT_USAGE;
 	if (strcmp(j->format->name, "collapsed"))
-		return console_usage("--value applies to collapsed only; %s contains all values",
+		return console_usage("--metric applies to collapsed only; %s contains all values",
 				     j->format->name);
 	return 0;
 }
@@ -121,7 +114,7 @@ static int write_profile(struct export_job *j)
 	if (!p)
 		return -EIO;
 	if (j->how.value && !(p->has & j->how.value->has))
-		return mz_fail(&j->err, EINVAL, "%s: it does not contain %s; leave --value out",
+		return mz_fail(&j->err, EINVAL, "%s: it does not contain %s; leave --metric out",
 			       j->in.name, j->how.value->title);
 	return j->format->profile(p, &j->how, &j->out, &j->err);
 }
@@ -181,7 +174,7 @@ static int run(void *options, int argc, char **argv)
 	if (!ret)
 		ret = find_table(&j);
 	if (!ret)
-		ret = find_value(&j);
+		ret = find_metric(&j);
 	if (ret)
 		return ret;
 	if (j.format->whole_file && (!j.o->output || !strcmp(j.o->output, "-")))

@@ -75,11 +75,19 @@ static void man_scope(const struct mz_cmd *cmd, const struct mz_opt *o)
 	printf(":\n");
 }
 
-static void man_alias(const char *alias)
+/* What is still accepted. */
+static void man_old(const struct mz_opt *o)
 {
-	printf("(\\-\\-");
-	roff(alias);
-	printf(" is the same.)\n");
+	if (o->alias) {
+		printf("(\\-\\-");
+		roff(o->alias);
+		printf(" is the same.)\n");
+	}
+	if (o->old_letter)
+		printf("(\\-%c is the same.)\n", o->old_letter);
+	for (const struct mz_opt_old_word *w = o->old_words; w && w->old; w++)
+		printf("%s%s is %s%s", w == o->old_words ? "(" : "", w->old, w->word,
+		       w[1].old ? ", " : ".)\n");
 }
 
 static void man_option(const struct mz_opt *o)
@@ -98,8 +106,7 @@ static void man_option(const struct mz_opt *o)
 	printf("\n");
 	roff(o->help);
 	printf("\n");
-	if (o->alias)
-		man_alias(o->alias);
+	man_old(o);
 }
 
 static int man_options(const char *verb)

@@ -111,6 +111,10 @@ static int bad_value(const struct mz_opt *o, const char *value)
 		}
 		return console_usage("--%s takes one of: %s; not '%s'", o->name, list, value);
 	}
+	if (o->type == MZ_OPT_RANGE)
+		return console_usage("--%s takes A,B in seconds after the start, or in ns by the "
+				     "clock (500ns,2000ns), where A is before B; not '%s'",
+				     o->name, value);
 	return console_usage("--%s takes a number%s, not '%s'", o->name,
 			     o->type == MZ_OPT_SIZE ? " (with K, M, G or T)" : "", value);
 }
@@ -130,11 +134,56 @@ static int set_limit(const char *value, struct mz_opt_limit *l)
 	return parse_u64(value, false, &l->n);
 }
 
+/* "1.5": seconds after the start; "1500ns": by the clock of the recording, exactly. */
+static int parse_moment(const char *text, size_t len, uint64_t *ns, bool *by_clock)
+{
+	char number[32], *end;
+	double seconds;
+
+	*by_clock = len > 2 && !memcmp(text + len - 2, "ns", 2);
+	len -= *by_clock ? 2 : 0;
+	if (!len)
+		return 0;
+	if (len >= sizeof(number))
+		return -EINVAL;
+	memcpy(number, text, len);
+	number[len] = '\0';
+	if (*by_clock)
+		return parse_u64(number, false, ns);
+	seconds = strtod(number, &end);
+	if (*end || !(seconds >= 0 && seconds < 1e10))
+		return -EINVAL;
+	*ns = (uint64_t)llrint(seconds * 1e9);
+	return 0;
+}
+
+/* "A,B", where each may be left out. */
+static int parse_range(const char *value, struct mz_time_range *r)
+{
+	size_t len = strcspn(value, ",");
+	const char *to = value + len + (value[len] == ',');
+
+	*r = (struct mz_time_range){0};
+	if (!*value || parse_moment(value, len, &r->from, &r->from_clock) < 0 ||
+	    parse_moment(to, strlen(to), &r->to, &r->to_clock) < 0)
+		return -EINVAL;
+	return r->to && r->from_clock == r->to_clock && r->to < r->from ? -EINVAL : 0;
+}
+
 /* Notes for a verb with scopes which options were given. */
 static void note_given(const struct mz_cmd *cmd, const struct mz_opt *o, void *opts)
 {
 	if (cmd->scopes)
 		*(uint64_t *)opts |= UINT64_C(1) << (o - cmd->opts);
+}
+
+/* The word of today. */
+static const char *word_of(const struct mz_opt *o, const char *value)
+{
+	for (const struct mz_opt_old_word *w = o->old_words; w && w->old; w++)
+		if (!strcmp(w->old, value))
+			return w->word;
+	return value;
 }
 
 /* -1 = fine, else the exit status. */
@@ -146,12 +195,14 @@ static int set_value(const struct mz_cmd *cmd, const struct mz_opt *o, void *opt
 	int ret = 0;
 
 	note_given(cmd, o, opts);
+	value = word_of(o, value);
 	switch (o->type) {
 	case MZ_OPT_FLAG: *(bool *)at = true; break;
 	case MZ_OPT_OPTSTR:
 	case MZ_OPT_STR: memcpy(at, &value, sizeof(value)); break;
 	case MZ_OPT_LIST: return add_value(o, (struct mz_opt_list *)(void *)at, value);
 	case MZ_OPT_LIMIT: ret = set_limit(value, (struct mz_opt_limit *)(void *)at); break;
+	case MZ_OPT_RANGE: ret = parse_range(value, (struct mz_time_range *)(void *)at); break;
 	case MZ_OPT_U64: ret = parse_u64(value, false, (uint64_t *)(void *)at); break;
 	case MZ_OPT_SIZE: ret = parse_u64(value, true, (uint64_t *)(void *)at); break;
 	case MZ_OPT_CHOICE: ret = parse_choice(o, value, (unsigned *)(void *)at); break;
@@ -176,7 +227,7 @@ static const struct mz_opt *find_long(const struct mz_cmd *cmd, const char *name
 static const struct mz_opt *find_letter(const struct mz_cmd *cmd, char letter)
 {
 	for (const struct mz_opt *o = cmd->opts; o && o->name; o++)
-		if (o->letter == letter)
+		if (letter == o->letter || letter == o->old_letter)
 			return o;
 	return NULL;
 }

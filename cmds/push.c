@@ -23,8 +23,9 @@ struct push_opts {
 
 static const struct mz_opt opts[] = {
 	{.name = "to",
-	 .arg = "SERVER",
-	 .help = "pyroscope (default), parca, or otlp (OTLP profiles 1.11.0)",
+	 .arg = "FORMAT",
+	 .help = "what the server takes: pyroscope (default), parca, or otlp (OTLP profiles "
+		 "1.11.0)",
 	 .type = MZ_OPT_CHOICE,
 	 .offset = offsetof(struct push_opts, to),
 	 .choices = servers},

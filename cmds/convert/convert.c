@@ -42,8 +42,7 @@ static const struct mz_opt opts[] = {
 		      "upstream's kernels write them); or raw kmemtrace records: kmemtrace-c, "
 		      "kmemtrace-e, kmemtrace-e32, and each with -be for big endian"),
 	MZ_SWITCH(0, "best", struct convert_opts, best, "compress better, but slower"),
-	MZ_OPT(0, "drop", "FIELDS", MZ_OPT_STR, struct convert_opts, drop,
-	       "leave out addresses, times, ...: comma-separated names"),
+	TRANSCODE_OPT_WITHOUT(struct convert_opts, drop),
 	MZ_SWITCH(0, "tags", struct convert_opts, tags, "text with serial numbers"),
 	MZ_SWITCH(0, "skip-unmatched", struct convert_opts, skip_unmatched,
 		  "leave out and count events that the classic format cannot express"),

@@ -12,8 +12,8 @@ struct log_opts {
 
 static const struct mz_opt opts[] = {
 	MZ_OPT_OUTPUT(struct log_opts, output),
-	MZ_SWITCH(0, "fields", struct log_opts, fields,
-		  "add the time, and the thread where the log has it, to each line"),
+	LOGS_OPT_TIMES(struct log_opts, fields,
+		       "add the time, and the thread where the log has it, to each line"),
 	MZ_SWITCH(0, "strict", struct log_opts, strict,
 		  "exit with status 3 if the log is incomplete"),
 	MZ_OPT_FORCE(struct log_opts, force),

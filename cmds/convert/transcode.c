@@ -83,7 +83,7 @@ int transcode_drop(const char *list, uint32_t *drop)
 				break;
 		if (i == n)
 			return console_usage(
-				"--drop takes addresses, times, cpus, nodes, pids, tids, given, "
+				"--without takes addresses, times, cpus, nodes, pids, tids, given, "
 				"flags, stacks, caches, separated by commas; not '%.*s'",
 				(int)len, list);
 		*drop |= fields[i].field;

@@ -6,6 +6,14 @@
 #include "cmds/cmd.h"
 #include "export/transcode.h"
 
+/* What a trace is converted without; record --drop is something else. */
+#define TRANSCODE_OPT_WITHOUT(st, m)                                                               \
+	{                                                                                          \
+		.name = "without", .alias = "drop", .arg = "FIELDS", .type = MZ_OPT_STR,           \
+		.offset = offsetof(st, m),                                                         \
+		.help = "leave out addresses, times, ...: comma-separated names"                   \
+	}
+
 /* Converts a trace and reports what is missing. Returns enum mz_exit. */
 int transcode(struct mz_reader *in, struct mz_transcode_options *o, bool strict);
 

@@ -17,8 +17,7 @@ struct html_opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct html_opts, output,
-	       "write the page to FILE (default: standard output)"),
+	MZ_OPT_OUTPUT(struct html_opts, output),
 	RECORDING_MODULES_FOR(0, struct html_opts, symbols, RECORDING_ROOT),
 	MZ_OPT(0, "functions", "FILE", MZ_OPT_STR, struct html_opts, functions,
 	       "KMAPs: show privileges and a cut, with this table of functions ('memorizer kmap "

@@ -39,9 +39,14 @@ struct serve_opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('p', "port", "N", MZ_OPT_U64, struct serve_opts, port,
-	       "listen on this port (default: a free one)"),
-	MZ_OPT(0, "timeout", "S", MZ_OPT_U64, struct serve_opts, timeout,
+	/* -p is a process in the other verbs */
+	{.name = "port",
+	 .old_letter = 'p',
+	 .arg = "N",
+	 .help = "listen on this port (default: a free one)",
+	 .type = MZ_OPT_U64,
+	 .offset = offsetof(struct serve_opts, port)},
+	MZ_OPT(0, "timeout", "SECONDS", MZ_OPT_U64, struct serve_opts, timeout,
 	       "close a connection whose request takes longer (default 30), or whose answer "
 	       "takes ten times as long"),
 	MZ_OPT_CREDENTIALS(struct serve_opts, credentials, "a store on servers: ", ""),

@@ -18,8 +18,8 @@ struct kernel_opts {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct kernel_opts, output,
-	       "build into DIR; default memorizer/kernel in the user's cache folder"),
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct kernel_opts, output,
+	       "build into the folder OUT; default memorizer/kernel in the user's cache folder"),
 	MZ_SWITCH(0, "check", struct kernel_opts, check,
 		  "apply: only check whether the patches apply"),
 	MZ_SWITCH(0, "package", struct kernel_opts, package,

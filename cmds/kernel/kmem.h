@@ -67,25 +67,25 @@ void kmem_live_json(struct mz_json *w, const struct mz_kmem_report *r, size_t li
 
 /* How the report on a kernel trace is made: options of kmemtrace-report, and of report. */
 struct kmem_report_opts {
-	unsigned sort; /* enum kmem_sort */
-	const char *caller, *cache, *time;
+	unsigned metric; /* enum kmem_sort */
+	const char *caller, *cache;
+	struct mz_time_range time;
 	const char *symbols; /* NULL: those in the files and beside them */
 	bool live, strict;
 };
 
-extern const char *const kmem_sorts[];
+extern const char *const kmem_metrics[];
+extern const struct mz_opt_old_word kmem_old_metrics[];
 
 /* clang-format off */
 #define KMEM_REPORT_OPTS(sc, st, m)                                                                \
-	{.name = "sort", .arg = "KEY", .type = MZ_OPT_CHOICE, .offset = offsetof(st, m.sort),      \
-	 .choices = kmem_sorts, .scope = sc,                                                       \
-	 .help = "order of call sites and caches: waste, bytes, count, frag, live, peak, "         \
-		 "lifetime, cross"},                                                               \
+	MZ_OPT_METRIC(sc, st, m.metric, "sort", MZ_OPT_CHOICE, kmem_metrics, kmem_old_metrics,     \
+		      "order call sites and caches by waste (default), peak, total, live, "        \
+		      "blocks, frag, median_lifetime or cross"),                                   \
 	MZ_OPT_FOR(sc, 0, "caller", "NAME", MZ_OPT_STR, st, m.caller,                              \
 		   "only blocks allocated by functions whose name contains NAME"),                  \
 	MZ_OPT_FOR(sc, 0, "cache", "NAME", MZ_OPT_STR, st, m.cache, "only blocks of this cache"),  \
-	MZ_OPT_FOR(sc, 0, "time", "A,B", MZ_OPT_STR, st, m.time,                                   \
-		   "only events from A to B seconds after the first; B is optional"),          \
+	MZ_OPT_TIME(sc, st, m.time),                                                               \
 	MZ_SWITCH_FOR(sc, 0, "live", st, m.live,                                   \
 		   "only what is live at the end: by allocator, subsystem and call site")
 #define KMEM_REPORT_STRICT(sc, st, m)                                                              \

@@ -131,7 +131,7 @@ static void rows_json(struct mz_json *w, const struct mz_kmem_report *r, bool ca
 	free(rows);
 }
 
-/* Two lists: all call sites in the order of --sort, and those of blocks that were never freed, as
+/* Two lists: all call sites in the order of --metric, and those of blocks that were never freed, as
  * in the report on a program. */
 static void sites_json(struct mz_json *w, const struct mz_kmem_report *r, enum kmem_sort sort,
 		       size_t limit)

@@ -116,8 +116,8 @@ static bool print_groups(const struct mz_kmem_report *r, bool caches, enum kmem_
 
 	if (!rows)
 		return false;
-	snprintf(title, sizeof(title), "%s, by %s (--sort)", caches ? "CACHES" : "CALL SITES",
-		 kmem_sorts[sort]);
+	snprintf(title, sizeof(title), "%s, by %s (--metric)", caches ? "CACHES" : "CALL SITES",
+		 kmem_metrics[sort]);
 	heading(title);
 	printf("  %10s %14s %14s %12s %6s %12s %12s %8s %8s  %s\n", "allocs", "requested",
 	       "allocated", "wasted", "frag", "live", "peak", "median", "99 %",

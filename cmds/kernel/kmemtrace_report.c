@@ -17,8 +17,12 @@ struct kmemtrace_report_opts {
 	bool json;
 };
 
-const char *const kmem_sorts[] = {"waste", "bytes",    "count", "frag", "live",
-				  "peak",  "lifetime", "cross", NULL};
+/* In the order of enum kmem_sort, with the words of metric_words[] for what they have. */
+const char *const kmem_metrics[] = {"waste", "total",		"blocks", "frag", "live",
+				    "peak",  "median_lifetime", "cross",  NULL};
+const struct mz_opt_old_word kmem_old_metrics[] = {
+	{"bytes", "total"},	{"count", "blocks"},	{"lifetime", "median_lifetime"},
+	{"live_bytes", "live"}, {"peak_bytes", "peak"}, {0}};
 
 static const struct mz_opt opts[] = {
 	MZ_OPT_ROWS(0, struct kmemtrace_report_opts, limit, "rows of a table (10); 0 = all"),
@@ -28,22 +32,6 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_JSON(struct kmemtrace_report_opts, json),
 	{0},
 };
-
-static int parse_time(const char *text, struct mz_kmem_filter *f)
-{
-	char *end;
-
-	f->from = strtod(text, &end);
-	if (end == text && *text != ',')
-		return -1;
-	if (*end == ',' && end[1]) {
-		text = end + 1;
-		f->to = strtod(text, &end);
-	} else if (*end == ',') {
-		end++;
-	}
-	return *end || f->from < 0 || f->to < 0 || (f->to > 0 && f->to < f->from) ? -1 : 0;
-}
 
 /* As for every verb, by the files named, and what they lack by those beside the recording. */
 static int use_named(struct mz_recording *rec, struct mz_kmem_input *in, struct mz_error *err)
@@ -59,15 +47,13 @@ static int use_named(struct mz_recording *rec, struct mz_kmem_input *in, struct 
 int kmem_report_run(struct mz_recording *rec, const struct kmem_report_opts *o, size_t rows,
 		    bool json)
 {
-	struct mz_kmem_filter filter = {.caller = o->caller, .cache = o->cache, .ones = rows};
+	struct mz_kmem_filter filter = {
+		.caller = o->caller, .cache = o->cache, .time = o->time, .ones = rows};
 	struct mz_kmem_report r;
 	struct mz_kmem_input *in;
 	struct mz_error err = {0};
 	int ret = MZ_EXIT_OK;
 
-	if (o->time && parse_time(o->time, &filter) < 0)
-		return console_usage("--time: '%s' is not of the form A,B (seconds, A before B)",
-				     o->time);
 	if (o->caller && rec->format == MZ_FORMAT_PERF)
 		return console_fail(
 			"%s: in perf's output, names follow their events; for --caller, "
@@ -79,11 +65,11 @@ int kmem_report_run(struct mz_recording *rec, const struct kmem_report_opts *o, 
 	if (mz_kmem_report_make(&r, in, &filter, &err) < 0)
 		ret = console_error(&err);
 	else if (json)
-		ret = kmem_report_json(&r, o->sort, rows);
+		ret = kmem_report_json(&r, o->metric, rows);
 	else if (o->live)
 		kmem_live_text(&r, rows);
 	else
-		ret = kmem_report_text(&r, o->sort, rows);
+		ret = kmem_report_text(&r, o->metric, rows);
 	if (!ret && o->strict && (r.lost_all || mz_kmem_input_cut(in)))
 		ret = MZ_EXIT_INCOMPLETE;
 	mz_kmem_report_free(&r);

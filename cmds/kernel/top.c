@@ -30,7 +30,7 @@ static const struct mz_opt opts[] = {
 	MZ_SWITCH('c', "caches", struct top_opts, caches, "show caches first, not call sites"),
 	MZ_OPT(0, "filter", "TEXT", MZ_OPT_STR, struct top_opts, filter,
 	       "only names that contain TEXT"),
-	MZ_OPT(0, "pid", "PID", MZ_OPT_U64, struct top_opts, pid,
+	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct top_opts, pid,
 	       "only allocations of this process, and their frees by any process"),
 	MZ_OPT(0, "live-blocks", "N", MZ_OPT_U64, struct top_opts, live_blocks,
 	       "follow up to N blocks to their frees (default: as many as fit into 1/128 of the "

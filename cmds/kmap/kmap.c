@@ -21,8 +21,8 @@ static const char *const words[] = {"matrix", "object",	   "fields", "site",	  "
 				    "owners", "select",	   "report", NULL};
 
 static const struct mz_opt opts[] = {
-	MZ_OPT_WORD_OF(
-		0, "by", "LEVEL", struct kmap_opts, by_name, bys,
+	MZ_OPT_BY(
+		0, struct kmap_opts, by_name, MZ_OPT_STR, bys, NULL,
 		"for matrix: dir, file, function, cache or pid (default: dir if folders are known, "
 		"else function); for calls: the first three; for privilege: topdir, dir, file or "
 		"function (default: all)"),
@@ -57,12 +57,12 @@ static const struct mz_opt opts[] = {
 	       "select: the pid namespace, by the number in /proc/PID/ns/pid"),
 	MZ_OPT_WORD_OF(0, "to", "FORMAT", struct kmap_opts, to, formats,
 		       "export: cpm, graphml, csv, jsonl, parquet or sqlite"),
-	MZ_OPT_WORD_OF(0, "table", "NAME", struct kmap_opts, table, tables,
+	MZ_OPT_WORD_OF(0, "table", "TABLE", struct kmap_opts, table, tables,
 		       "export to csv, jsonl and parquet: functions, objects, accesses (default) "
 		       "or calls"),
-	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct kmap_opts, output,
-	       "merge, cut, export, select: write here (merge, select: default standard output; "
-	       "merge to NAME.cmt: a container)"),
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct kmap_opts, output,
+	       "merge, cut, export, select: write to OUT (merge, select: default standard output; "
+	       "merge to OUT.cmt: a container)"),
 	MZ_OPT_FORCE(struct kmap_opts, force),
 	MZ_OPT_JSON(struct kmap_opts, json),
 	MZ_SWITCH(0, "csv", struct kmap_opts, csv, "print CSV, with plain numbers"),

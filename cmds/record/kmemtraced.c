@@ -45,11 +45,11 @@ struct kmemtraced_line {
 };
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('o', "output", "DIR", MZ_OPT_STR, struct kmemtraced_line, o.output,
-	       "write into the folder DIR, which is created (default: kmemtrace.data, or the "
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct kmemtraced_line, o.output,
+	       "write into the folder OUT, which is created (default: kmemtrace.data, or the "
 	       "current "
 	       "folder if called as kmemtraced)"),
-	MZ_SWITCH('f', "force", struct kmemtraced_line, o.force, "replace a recording in DIR"),
+	MZ_SWITCH('f', "force", struct kmemtraced_line, o.force, "replace a recording in OUT"),
 	MZ_SWITCH(0, "stacks", struct kmemtraced_line, o.stacks, "record whole call stacks"),
 	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct kmemtraced_line, o.pid,
 	       "only allocations of this process, and their frees by any process"),

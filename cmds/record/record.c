@@ -45,17 +45,17 @@ static const char *const scopes[] = {"without --kernel", "with --kernel", NULL};
 static const struct mz_opt opts[] = {
 	MZ_SWITCH(0, "kernel", struct record_opts, of_kernel,
 		  "record the allocations of the running kernel, while CMD runs or until Ctrl-C"),
-	MZ_OPT('o', "output", "FILE", MZ_OPT_STR, struct record_opts, output,
-	       "write to FILE; default " DEFAULT_OUTPUT
-	       "; with --kernel, into the folder FILE, default kmemtrace.data"),
+	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, struct record_opts, output,
+	       "write to OUT; default " DEFAULT_OUTPUT
+	       "; with --kernel, into the folder OUT, default kmemtrace.data"),
 	MZ_SWITCH('f', "force", struct record_opts, force, "replace an existing recording"),
 	MZ_OPT(0, "stacks", "DEPTH", MZ_OPT_OPTSTR, struct record_opts, stacks,
 	       "keep the call stack of each allocation; with DEPTH, at most that many callers"),
 	MZ_OPT('p', "pid", "PID", MZ_OPT_U64, struct record_opts, pid,
 	       "record a running program until it ends, or until Ctrl-C or --duration; with "
 	       "--kernel, only the blocks that this process allocates, and their frees"),
-	MZ_OPT(0, "duration", "S", MZ_OPT_DOUBLE, struct record_opts, duration,
-	       "stop recording after S seconds; the program continues"),
+	MZ_OPT(0, "duration", "SECONDS", MZ_OPT_DOUBLE, struct record_opts, duration,
+	       "stop recording after so many seconds; the program continues"),
 	MZ_SWITCH('q', "quiet", struct record_opts, quiet, "show no progress"),
 	MZ_SWITCH(0, "json", struct record_opts, json, "print the summary as JSON"),
 	MZ_OPT(0, "sample", "1/N", MZ_OPT_STR, struct record_opts, sample,

@@ -35,8 +35,13 @@ struct compare_opts {
 static const char *const touches[] = {"all", "first", "none", NULL};
 
 static const struct mz_opt opts[] = {
-	MZ_OPT('a', "allocators", "LIST", MZ_OPT_STR, struct compare_opts, allocators,
-	       "comma-separated names and paths; default " DEFAULT_LIST),
+	/* -a is --accesses of vm */
+	{.name = "allocators",
+	 .old_letter = 'a',
+	 .arg = "LIST",
+	 .help = "comma-separated names and paths; default " DEFAULT_LIST,
+	 .type = MZ_OPT_STR,
+	 .offset = offsetof(struct compare_opts, allocators)},
 	MZ_OPT('n', "runs", "N", MZ_OPT_U64, struct compare_opts, runs,
 	       "runs with each allocator; default 5"),
 	MZ_OPT_ONE_OF(0, "touch", "WHAT", struct compare_opts, touch, touches,

@@ -30,8 +30,8 @@ static const char *const ways[] = {"site", "function", "file", "module", "thread
 static const struct mz_opt opts[] = {
 	MZ_OPT_ROWS(0, struct report_opts, limit, "rows of a list (10; of a KMAP 8); 0 = all"),
 	MZ_OPT_JSON(struct report_opts, json),
-	MZ_OPT_ONE_OF(OF(MZ_RECORDING_USER), "by", "WHAT", struct report_opts, user.by, ways,
-		      "sum up by site (default), function, file, module or thread"),
+	MZ_OPT_BY(OF(MZ_RECORDING_USER), struct report_opts, user.by, MZ_OPT_CHOICE, ways, NULL,
+		  "sum up by site (default), function, file, module or thread"),
 	MZ_SWITCH_FOR(OF(MZ_RECORDING_USER), 0, "stacks", struct report_opts, user.stacks,
 		      "print the heaviest call stack of each row"),
 	MZ_OPT_FOR(OF(MZ_RECORDING_USER), 0, "wrapper", "NAME", MZ_OPT_LIST, struct report_opts,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmds/metric.h"
 #include "cmds/recording.h"
 #include "cmds/store/store.h"
 
@@ -15,10 +16,10 @@ static const char *const scopes[] = {"with add",   "with list",	 "with top",
 				     "with trend", "with diff",	 "with regressions",
 				     "with gate",  "with prune", NULL};
 
-static const char *const bys[] = {"site",     "stack", "object", "member",    "accessor", "program",
+static const char *const bys[] = {"function", "stack", "object", "member",    "accessor", "program",
 				  "revision", "host",  "day",	 "recording", NULL};
-static const char *const metrics[] = {"peak",  "total", "live",	  "blocks", "temporary",
-				      "waste", "reads", "writes", NULL};
+/* a function with its file, without lines */
+static const struct mz_opt_old_word old_bys[] = {{"site", "function"}, {0}};
 
 static const struct mz_opt opts[] = {
 	MZ_OPT(0, "program", "NAME", MZ_OPT_STR, struct store_opts, program,
@@ -34,10 +35,15 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_CREDENTIALS(struct store_opts, credentials, "ClickHouse: ",
 			   " (default: MEMORIZER_STORE_USER and MEMORIZER_STORE_PASSWORD)"),
 	MZ_OPT_JSON(struct store_opts, json),
-	MZ_OPT_FOR(STORE_ADD, 0, "time", "TIME", MZ_OPT_STR, struct store_opts, time,
-		   "when it was recorded (default: when its file was written): 2026-03-01, "
-		   "2026-03-01T12:00:00 (UTC; append +02:00 for another zone), seconds "
-		   "since 1970, or 30d for 30 days ago"),
+	{.name = "recorded",
+	 .alias = "time",
+	 .arg = "TIME",
+	 .help = "when it was recorded (default: when its file was written): 2026-03-01, "
+		 "2026-03-01T12:00:00 (UTC; append +02:00 for another zone), seconds "
+		 "since 1970, or 30d for 30 days ago",
+	 .type = MZ_OPT_STR,
+	 .offset = offsetof(struct store_opts, time),
+	 .scope = STORE_ADD},
 	MZ_OPT_FOR(STORE_ADD, 0, "spool", "DIR", MZ_OPT_STR, struct store_opts, spool,
 		   "keep recordings in DIR while the store does not answer, and first send those "
 		   "that are there"),
@@ -45,8 +51,9 @@ static const struct mz_opt opts[] = {
 		STORE_ADD, 0, "tries", "N", MZ_OPT_U64, struct store_opts, tries,
 		"try N times while the store does not answer (5), with longer and longer pauses"),
 	RECORDING_SYMBOLS_FOR(STORE_ADD, struct store_opts, symbols),
-	MZ_OPT_FOR(FILTERS, 0, "since", "TIME", MZ_OPT_STR, struct store_opts, since,
-		   "only recorded since TIME: a time as with --time, or 30d for the last 30 days"),
+	MZ_OPT_FOR(
+		FILTERS, 0, "since", "TIME", MZ_OPT_STR, struct store_opts, since,
+		"only recorded since TIME: a time as with --recorded, or 30d for the last 30 days"),
 	MZ_OPT_FOR(FILTERS, 0, "until", "TIME", MZ_OPT_STR, struct store_opts, until,
 		   "only recorded before TIME"),
 	MZ_SWITCH_FOR(FILTERS, 0, "csv", struct store_opts, csv, "print CSV"),
@@ -54,28 +61,31 @@ static const struct mz_opt opts[] = {
 		STORE_LIST | STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS,
 		struct store_opts, limit,
 		"rows of a list: 20 in text, all in JSON and CSV; 0 = all; trend: the newest N"),
-	MZ_OPT_WORD_OF(
-		STORE_TOP | STORE_TREND | STORE_DIFF, "by", "WHAT", struct store_opts, by, bys,
-		"top: site (default), stack, object, member, accessor, program, revision or "
-		"host; diff: stack (default), site or object; trend: revision (default), day or "
-		"recording"),
-	MZ_OPT_WORD_OF(STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS, "metric", "METRIC",
-		       struct store_opts, metric, metrics,
-		       "peak (default), total, live, blocks, temporary, waste, reads, ..."),
+	MZ_OPT_BY(STORE_TOP | STORE_TREND | STORE_DIFF, struct store_opts, by, MZ_OPT_STR, bys,
+		  old_bys,
+		  "top: function (default), stack, object, member, accessor, program, revision or "
+		  "host; diff: stack (default), function or object; trend: revision (default), day "
+		  "or recording"),
+	METRIC_OPT(STORE_TOP | STORE_TREND | STORE_DIFF | STORE_REGRESSIONS, struct store_opts,
+		   metric, NULL, ""),
 	MZ_OPT_FOR(STORE_GATE, 0, "fail-if", "BUDGET", MZ_OPT_LIST, struct store_opts, fail_if,
 		   "exit with 1 if the revision is over this budget against its history: 'peak > "
 		   "+5%', 'any live > +1MiB'; may be repeated, or separated by commas"),
 	MZ_OPT_FOR(NOISE, 0, "chance", "P", MZ_OPT_DOUBLE, struct store_opts, chance,
 		   "count a change only if chance alone would produce such a change with a "
 		   "probability below P (regressions: 0.001; gate: 0.05)"),
-	MZ_OPT_FOR(NOISE, 0, "runs", "N", MZ_OPT_U64, struct store_opts, runs,
-		   "the number of newest recordings to look at (regressions: 1000; gate: 100 "
-		   "before the "
-		   "revision)"),
+	{.name = "history",
+	 .alias = "runs",
+	 .arg = "N",
+	 .help = "the number of newest recordings to look at (regressions: 1000; gate: 100 before "
+		 "the revision)",
+	 .type = MZ_OPT_U64,
+	 .offset = offsetof(struct store_opts, history),
+	 .scope = NOISE},
 	MZ_OPT_FOR(STORE_REGRESSIONS, 0, "least", "SHARE", MZ_OPT_DOUBLE, struct store_opts, least,
 		   "count a change only if it is at least this share of the earlier value (0.05)"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "older", "TIME", MZ_OPT_STR, struct store_opts, older,
-		   "remove recordings from before that time: a time as with --time, or 365d"),
+		   "remove recordings from before that time: a time as with --recorded, or 365d"),
 	MZ_OPT_FOR(STORE_PRUNE, 0, "keep", "N", MZ_OPT_U64, struct store_opts, keep,
 		   "of these, keep the newest N of each program, host and revision"),
 	MZ_SWITCH_FOR(STORE_PRUNE, 0, "dry-run", struct store_opts, dry_run,
@@ -118,8 +128,8 @@ static int check_numbers(const struct store_opts *o)
 		return console_usage("--chance: a probability between 0 and 1");
 	if (options_given(&cmd_store, o, "tries") && !o->tries)
 		return console_usage("--tries: 1 or more");
-	if (options_given(&cmd_store, o, "runs") && !o->runs)
-		return console_usage("--runs: 1 or more");
+	if (options_given(&cmd_store, o, "history") && !o->history)
+		return console_usage("--history: 1 or more");
 	return 0;
 }
 

@@ -14,7 +14,7 @@ struct store_opts {
 	const char *by, *metric, *credentials, *spool, *symbols;
 	struct mz_opt_list fail_if;
 	double chance, least;
-	uint64_t runs, tries;
+	uint64_t history, tries;
 	const char *older;
 	uint64_t keep;
 	bool dry_run;

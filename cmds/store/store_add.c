@@ -269,7 +269,7 @@ int store_add(const struct store_opts *o, const char *store, int argc, char **ar
 	if (argc < 1 && !o->spool)
 		return console_usage("name the recordings, or a spool to send");
 	if (o->time && !store_time(o->time, &when))
-		return console_usage("--time: '%s' is not a time", o->time);
+		return console_usage("--recorded: '%s' is not a time", o->time);
 	for (int i = 0; i < argc; i++)
 		if (!strcmp(argv[i], "-"))
 			return console_usage(

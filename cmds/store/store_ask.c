@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cmds/metric.h"
 #include "cmds/store/store.h"
 #include "cmds/table_print.h"
 
@@ -38,21 +39,21 @@ static int choice(const char *text, const char *const *names, int usual)
 }
 
 /* What --by may be, in the order of the enums. */
-static const char *const tops[] = {"site",    "stack",	  "object", "member", "accessor",
-				   "program", "revision", "host",   NULL};
+static const char *const tops[] = {"function", "stack",	   "object", "member", "accessor",
+				   "program",  "revision", "host",   NULL};
 static const char *const steps[] = {"revision", "day", "recording", NULL};
-static const char *const diffs[] = {"site", "stack", "object", NULL};
+static const char *const diffs[] = {"function", "stack", "object", NULL};
 
 static int check_by(enum store_what what, const char *by)
 {
 	if (what == STORE_TOP && choice(by, tops, 0) < 0)
-		return console_usage("--by: site, stack, object, member, accessor, program, "
+		return console_usage("--by: function, stack, object, member, accessor, program, "
 				     "revision or host, not '%s'",
 				     by);
 	if (what == STORE_TREND && choice(by, steps, 0) < 0)
 		return console_usage("--by: revision, day or recording, not '%s'", by);
 	if (what == STORE_DIFF && choice(by, diffs, 0) < 0)
-		return console_usage("--by: stack, site or object, not '%s'", by);
+		return console_usage("--by: stack, function or object, not '%s'", by);
 	return 0;
 }
 
@@ -69,13 +70,9 @@ static int prepare(struct asking *a)
 		return console_usage("--since: '%s' is not a time", o->since);
 	if (o->until && !store_time(o->until, &a->f.until))
 		return console_usage("--until: '%s' is not a time", o->until);
-	a->metric = o->metric ? mz_budget_value(o->metric, strlen(o->metric))
-			      : mz_profile_find_value("peak_bytes");
+	a->metric = metric_find(o->metric ? o->metric : "peak");
 	if (!a->metric)
-		return console_usage(
-			"--metric: no metric '%s': peak, total, live, blocks, "
-			"peak_blocks, live_blocks, temporary, waste, reads, writes, ...",
-			o->metric);
+		return MZ_EXIT_USAGE;
 	a->limit = options_limit(&o->limit, o->json || o->csv ? 0 : TEXT_ROWS);
 	return 0;
 }
@@ -192,7 +189,7 @@ static int ask_regressions(struct asking *a)
 	bool least = options_given(&cmd_store, o, "least");
 	struct mz_store_noise noise = {.chance = o->chance > 0 ? o->chance : 0.001,
 				       .least = least ? o->least : 0.05,
-				       .runs = o->runs ? o->runs : 1000};
+				       .runs = o->history ? o->history : 1000};
 	const struct mz_store_looked *l = &a->looked;
 	int ret = check_metric(a, NULL);
 
@@ -224,7 +221,7 @@ static int ask_gate(struct asking *a)
 {
 	const struct store_opts *o = a->o;
 	struct mz_store_noise noise = {.chance = o->chance > 0 ? o->chance : 0.05,
-				       .runs = o->runs ? o->runs : 100};
+				       .runs = o->history ? o->history : 100};
 	struct mz_budget *budgets = NULL;
 	size_t n = 0;
 	struct mz_store_filter all = a->f;

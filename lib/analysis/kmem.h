@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/pair_index.h"
 #include "trace/early_end.h"
+#include "trace/event.h"
 
 struct mz_kallsyms;
 struct mz_symbols;
@@ -193,8 +194,8 @@ struct mz_kmem_filter {
 	const struct mz_kmem_watch *watch; /* NULL = none */
 	const char *caller;		   /* part of a function's name */
 	const char *cache;
-	double from, to; /* seconds from the start; to 0 = the end */
-	size_t ones;	 /* allocations to keep; 0 = all */
+	struct mz_time_range time;
+	size_t ones; /* allocations to keep; 0 = all */
 };
 
 /* Allocators are built on each other: a slab's memory consists of pages, too. */

@@ -534,12 +534,11 @@ static void close_gaps(struct mz_kmem_report *r, const struct mz_event *e)
 
 static int in_time(const struct mz_kmem_report *r, uint64_t time)
 {
-	double s;
+	const struct mz_time_range *t = &r->filter.time;
 
-	s = (double)(time - r->first) / 1e9;
-	if (s < r->filter.from)
+	if (time < t->from)
 		return 0;
-	return r->filter.to > 0 && s > r->filter.to ? -1 : 1;
+	return t->to && time > t->to ? -1 : 1;
 }
 
 static int event(struct mz_kmem_report *r, const struct mz_event *e)
@@ -599,7 +598,7 @@ static int by_worth(const void *a, const void *b)
 static int events(struct mz_kmem_report *r, const struct mz_event **ev, const uint32_t *stacks,
 		  long n)
 {
-	bool all = r->filter.from <= 0 && r->filter.to <= 0;
+	bool all = r->filter.time.from <= r->first && !r->filter.time.to;
 
 	for (long i = 0; i < n; i++) {
 		const struct mz_event *e = ev[i];
@@ -636,8 +635,10 @@ int mz_kmem_report_make(struct mz_kmem_report *r, struct mz_kmem_input *in,
 	while (!ret && (got = mz_kmem_input_read(in, ev, stacks, BATCH, err)) != 0) {
 		if (got < 0)
 			return (int)got;
-		if (!begun)
+		if (!begun) {
 			r->first = ev[0]->time;
+			r->filter.time = mz_time_range_at(&filter->time, r->first);
+		}
 		begun = true;
 		ret = events(r, ev, stacks, got);
 	}

@@ -400,7 +400,7 @@ static int check_time(const char *path, uint64_t time, uint64_t now, struct mz_e
 		return mz_fail(
 			err, ERANGE,
 			"%s: was made %llu s in the future: the clock of this machine, or of "
-			"the one that recorded it, is wrong; --time says when it was",
+			"the one that recorded it, is wrong; --recorded says when it was",
 			path, (unsigned long long)(time - now) / 1000);
 	if (time / DAY > DAYS_MAX)
 		return mz_fail(err, ERANGE, "%s: a time after 2149", path);
@@ -414,10 +414,11 @@ static int look_at_file(const char *path, const struct stat *st, uint64_t *time,
 	if (*time)
 		return 0;
 	if (st->st_mtime < 0)
-		return mz_fail(err, ERANGE,
-			       "%s: the date of the file is before 1970; --time says when it was "
-			       "recorded",
-			       path);
+		return mz_fail(
+			err, ERANGE,
+			"%s: the date of the file is before 1970; --recorded says when it was "
+			"recorded",
+			path);
 	*time = (uint64_t)st->st_mtime * 1000 + (uint64_t)st->st_mtim.tv_nsec / 1000000;
 	return 0;
 }

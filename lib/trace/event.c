@@ -116,3 +116,19 @@ bool mz_select_takes(const struct mz_select *s, const struct mz_event *ev)
 		return false;
 	return !s->has_tid || (ev->has & MZ_HAS_TID && ev->tid == s->tid);
 }
+
+static uint64_t later(uint64_t time, uint64_t ns)
+{
+	return time > UINT64_MAX - ns ? UINT64_MAX : time + ns;
+}
+
+struct mz_time_range mz_time_range_at(const struct mz_time_range *range, uint64_t start)
+{
+	struct mz_time_range at = {range->from, range->to, true, true};
+
+	if (!range->from_clock)
+		at.from = later(start, range->from);
+	if (range->to && !range->to_clock)
+		at.to = later(start, range->to);
+	return at;
+}

@@ -38,6 +38,16 @@ const char *mz_event_fault(const struct mz_event *ev);
  * is the only test. */
 bool mz_select_takes(const struct mz_select *s, const struct mz_event *ev);
 
+/* From one time to another, both included, in ns: since the start of the recording, or as its clock
+ * has it. */
+struct mz_time_range {
+	uint64_t from, to; /* to 0 = the end */
+	bool from_clock, to_clock;
+};
+
+/* The same by the clock of a recording that starts then. */
+struct mz_time_range mz_time_range_at(const struct mz_time_range *range, uint64_t start);
+
 /* A memset of this size becomes a slow string instruction; this, six stores. */
 static inline void mz_event_clear(struct mz_event *ev)
 {

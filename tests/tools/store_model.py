@@ -208,17 +208,17 @@ def check(folder, program, store):
     want("list", [(g["digest"], g["revision"], g["host"], g["bytes"], g["peak_bytes"], g["live_bytes"]) for g in got],
          [(r.digest(program), r.revision, r.host, r.all["bytes"], r.all["peak_bytes"], r.all["live_bytes"]) for r in runs])
     for metric, option in (("peak_bytes", "peak"), ("bytes", "total")):
-        for by in ("site", "stack"):
+        for by in ("function", "stack"):
             for host in (None, "host1"):
                 some = [r for r in runs if host in (None, r.host)]
                 sums, count, top = defaultdict(int), defaultdict(int), defaultdict(int)
                 for r in some:
-                    for key in (r.seen_sites if by == "site" else r.seen_stacks):
-                        v = (r.sites if by == "site" else r.stacks)[metric][key]
+                    for key in (r.seen_sites if by == "function" else r.seen_stacks):
+                        v = (r.sites if by == "function" else r.stacks)[metric][key]
                         sums[key] += v
                         count[key] += 1
                         top[key] = max(top[key], v)
-                name = (lambda k: k) if by == "site" else shown
+                name = (lambda k: k) if by == "function" else shown
                 got = ask("top", store, *of, "--by", by, "--metric", option, *(["--host", host] if host else []))["top"]
                 want("top by %s, %s, %s" % (by, option, host or "all hosts"),
                      sorted((g["name"], g["runs"], g["total"], g["max"], g["mean"]) for g in got),
@@ -243,7 +243,7 @@ def check_trend(runs, of, store):
 def check_diff(runs, of, store):
     revisions = sorted({r.revision for r in runs})
     for a, b in ((revisions[0], revisions[-1]), (revisions[1], revisions[2])):
-        for by in ("stack", "site"):
+        for by in ("stack", "function"):
             side = []
             for revision in (a, b):
                 sums, count = defaultdict(int), defaultdict(int)
