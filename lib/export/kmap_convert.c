@@ -29,16 +29,13 @@ struct kmap_conversion {
 /* as: the format of upstream's kernels, or -1 for the lines as they are. */
 static int put_line(struct kmap_conversion *j, const struct mz_kmap_record *rec, int as)
 {
-	const struct mz_kmap_object *o = &rec->object;
-	size_t texts = rec->line.len, len;
+	size_t room = mz_kmap_room(rec), len;
 	char *p;
 
-	if (rec->kind == MZ_KMAP_OBJECT)
-		texts += 4 * (o->comm.len + o->type.len + o->cache.len + o->new_type.len);
-	if (texts + MZ_KMAP_ROOM > MZ_OUTPUT_ROOM)
+	if (room > MZ_OUTPUT_ROOM)
 		return mz_fail(j->err, EFBIG, "%s: a name of more than %u bytes",
 			       mz_kmap_name(j->in), MZ_OUTPUT_ROOM / 4);
-	p = mz_output_room(&j->out, texts + MZ_KMAP_ROOM, j->err);
+	p = mz_output_room(&j->out, room, j->err);
 	if (!p)
 		return -EIO;
 	if (as >= 0) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Write the part of a KMAP that belongs to some cgroups and pid namespaces. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/output.h"
@@ -20,33 +19,17 @@ struct part_writer {
 
 static int put(struct part_writer *w, const char *line, size_t len)
 {
-	char *p = mz_output_room(&w->out, len + 1, w->err);
+	int ret = mz_output_add(&w->out, line, len, w->err);
 
-	if (!p)
-		return mz_error_code(w->err);
-	memcpy(p, line, len);
-	p[len] = '\n';
-	w->out.len += len + 1;
-	return 0;
+	return ret ? ret : mz_output_add(&w->out, "\n", 1, w->err);
 }
 
 /* A record from a container has no line if it has the kernel's usual form. */
 static int text_of(struct mz_buf *b, const struct mz_kmap_record *rec, uint8_t shape)
 {
 	struct mz_kmap_object of = {.shape = shape};
-	size_t room = MZ_KMAP_ROOM + rec->line.len;
 
-	if (rec->kind == MZ_KMAP_OBJECT)
-		room += rec->object.comm.len + rec->object.type.len + rec->object.cache.len +
-			rec->object.new_type.len;
-	b->len = 0;
-	if (!mz_buf_room(b, room))
-		return -ENOMEM;
-	if (rec->line.len)
-		mz_buf_add(b, rec->line.p, rec->line.len);
-	else
-		b->len = mz_kmap_format(b->data, rec, &of);
-	return 0;
+	return mz_kmap_line(b, rec, &of);
 }
 
 /* Is this owner selected? Counts records that have none. */
@@ -59,6 +42,7 @@ static bool wanted(struct part_writer *w, uint32_t owner, uint64_t n, uint64_t *
 	return mz_kmap_group_is(w->owners, group, w->o->cgroup, w->o->pidns);
 }
 
+/* An object of another owner is written only if one of its accesses is kept. */
 static int select_object(struct part_writer *w, const struct mz_kmap_record *rec)
 {
 	bool mine = wanted(w, rec->object.owner, 1, &w->part->unknown.objects);
@@ -89,6 +73,7 @@ static int select_access(struct part_writer *w, const struct mz_kmap_record *rec
 	return text_of(b, rec, w->shape) < 0 ? mz_fail_memory(w->err) : put(w, b->data, b->len);
 }
 
+/* Calls belong to no object. */
 static int select_call(struct part_writer *w, const struct mz_kmap_record *rec, struct mz_buf *b)
 {
 	w->part->all.calls += rec->call.count;

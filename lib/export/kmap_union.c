@@ -1,34 +1,28 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Write the union of KMAPs as lines or as a container. */
-#include <string.h>
-
 #include "base/error.h"
 #include "base/output.h"
 #include "export/kmap.h"
 
+/* Where the records of a union go: one of the two is in use. */
 struct union_output {
 	struct mz_error *err;
 	struct mz_output lines;
+	struct mz_buf line;
 	struct mz_kmap_container container;
 };
 
+/* A name may be of any length, so the line is made outside the buffer of the output. */
 static int put_line(void *arg, const struct mz_kmap_record *rec, const struct mz_kmap_object *of)
 {
 	struct union_output *t = arg;
-	char *p = mz_output_room(&t->lines, MZ_KMAP_ROOM + rec->line.len + 1024, t->err);
-	size_t n;
 
-	if (!p)
-		return mz_error_code(t->err);
-	if (rec->line.len) {
-		memcpy(p, rec->line.p, rec->line.len);
-		n = rec->line.len;
-	} else {
-		n = mz_kmap_format(p, rec, of);
-	}
-	p[n] = '\n';
-	t->lines.len += n + 1;
-	return 0;
+	if (mz_kmap_line(&t->line, rec, of) < 0)
+		return mz_fail_memory(t->err);
+	mz_buf_add(&t->line, "\n", 1);
+	if (t->line.failed)
+		return mz_fail_memory(t->err);
+	return mz_output_add(&t->lines, t->line.data, t->line.len, t->err);
 }
 
 static int pack(void *arg, const struct mz_kmap_record *rec, const struct mz_kmap_object *of)
@@ -47,6 +41,7 @@ int mz_union_write_lines(struct mz_union *u, const char *output, bool overwrite,
 
 	if (ret >= 0)
 		ret = mz_union_write(u, put_line, &t);
+	mz_buf_free(&t.line);
 	return mz_output_end(&t.lines, ret, err);
 }
 

@@ -12,6 +12,8 @@
 #include "trace/reader.h"
 #include "trace/writer.h"
 
+/* Numbers of strings and stacks are those of the input, and each file has its own; object numbers
+ * follow from the addresses once the streams are merged. */
 static int copy_events(struct mz_reader *r, struct mz_writer *w, struct mz_stream *s,
 		       uint64_t *lost, struct mz_error *err)
 {

@@ -8,6 +8,7 @@
 #include "export/kmem.h"
 #include "formats/kmemtrace.h"
 
+/* What is written, and what the format cannot express. */
 struct kmem_raw {
 	struct mz_kmemtrace_layout layout;
 	struct mz_output out;
@@ -15,6 +16,8 @@ struct kmem_raw {
 	struct mz_kmem_raw_left left;
 };
 
+/* The sequence number is that of what is written: a reader takes a gap for a loss, and an event
+ * that the format cannot express is none. */
 static int put_raw(struct kmem_raw *r, const struct mz_event *ev, uint64_t site,
 		   struct mz_error *err)
 {

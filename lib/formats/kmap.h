@@ -29,6 +29,7 @@
 #ifndef MZ_FORMATS_KMAP_H
 #define MZ_FORMATS_KMAP_H
 
+#include "base/buf.h"
 #include "base/input.h"
 
 /* Values of address fields that are not addresses. */
@@ -164,11 +165,16 @@ const char *mz_kmap_note(const struct mz_kmap *k, char *buf, size_t size);
  * object sets it. Returns NULL, or what is wrong with the line. */
 const char *mz_kmap_parse(const char *line, size_t len, int *shape, struct mz_kmap_record *rec);
 
-/* Formats a record as a line, as the kernel writes it, without newline. shape: that of the object
- * to which an access belongs. buf must have room for MZ_KMAP_ROOM bytes and the texts. Returns the
- * length of the line. */
+/* Formats a record as a line, as the kernel writes it, without newline. of: the object to which an
+ * access belongs. buf must have mz_kmap_room() bytes. Returns the length of the line. */
 size_t mz_kmap_format(char *buf, const struct mz_kmap_record *rec, const struct mz_kmap_object *of);
-#define MZ_KMAP_ROOM 256
+#define MZ_KMAP_ROOM 256 /* without the texts, which may be of any length */
+size_t mz_kmap_room(const struct mz_kmap_record *rec);
+
+/* The line of a record in place of what is in the buffer: as it was read, or formatted. 0 or
+ * -ENOMEM. */
+int mz_kmap_line(struct mz_buf *b, const struct mz_kmap_record *rec,
+		 const struct mz_kmap_object *of);
 
 /* The same in the form of upstream's kernels, for programs that read their maps: with 10 fields
  * (MZ_KMAP_G2, Linux 4) or 11 (MZ_KMAP_G3, Linux 6), the types of these kernels, and commas and

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Format the records of a KMAP as lines, without printf: a map has millions of them. */
 #include <endian.h>
+#include <errno.h>
 #include <string.h>
 
 #include "formats/kmap.h"
@@ -207,6 +208,30 @@ size_t mz_kmap_format(char *buf, const struct mz_kmap_record *rec, const struct 
 	case MZ_KMAP_OTHER: p = put_text(p, rec->line); break;
 	}
 	return (size_t)(p - buf);
+}
+
+/* In the form of upstream's kernels, a byte of a text may take four. */
+size_t mz_kmap_room(const struct mz_kmap_record *rec)
+{
+	const struct mz_kmap_object *o = &rec->object;
+	size_t texts = rec->line.len;
+
+	if (rec->kind == MZ_KMAP_OBJECT)
+		texts += 4 * (o->comm.len + o->type.len + o->cache.len + o->new_type.len);
+	return MZ_KMAP_ROOM + texts;
+}
+
+int mz_kmap_line(struct mz_buf *b, const struct mz_kmap_record *rec,
+		 const struct mz_kmap_object *of)
+{
+	b->len = 0;
+	if (!mz_buf_room(b, mz_kmap_room(rec)))
+		return -ENOMEM;
+	if (rec->line.len)
+		mz_buf_add(b, rec->line.p, rec->line.len);
+	else
+		b->len = mz_kmap_format(b->data, rec, of);
+	return 0;
 }
 
 /* ---- as upstream's kernels write it --------------------------------------------------- */
