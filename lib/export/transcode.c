@@ -14,14 +14,19 @@
 #include "trace/sampled.h"
 #include "trace/writer.h"
 
+/* Numbers of the input, each with that of the output; 0 where it has none yet. */
+struct renumbering {
+	uint32_t *to;
+	size_t n;
+};
+
 struct transcoder {
 	struct mz_transcode_options o;
 	struct mz_reader *in;
 	struct mz_output out;
 	struct mz_classic_writer classic;
 	struct mz_writer *writer;
-	uint32_t *sites, *strings; /* of the input, by number: those of the output */
-	size_t n_sites, n_strings;
+	struct renumbering sites, strings;
 	struct mz_transcode_counts counts;
 	struct mz_error *err;
 };
@@ -93,60 +98,60 @@ static int put_classic(struct transcoder *t, const struct mz_event *ev, size_t n
 
 /* ---- container ---------------------------------------------------------- */
 
-/* A string of the input as one of the output; 0 stays 0, and what was lost becomes 0. */
-static int map_string(struct transcoder *t, uint32_t *id)
-{
-	const struct mz_tables *tables = mz_reader_tables(t->in);
-	const char *s;
-	size_t len;
+typedef uint32_t copier(struct transcoder *t, uint32_t id, bool *lost);
 
-	if (*id < t->n_strings && t->strings[*id]) {
-		*id = t->strings[*id];
-		return 0;
-	}
-	s = mz_tables_get_string(tables, *id, &len);
-	if (!s) {
-		*id = 0;
-		return 0;
-	}
-	if (!mz_array_room((void **)&t->strings, &t->n_strings, *id, sizeof(*t->strings)))
-		return mz_fail_memory(t->err);
-	t->strings[*id] = mz_writer_string(t->writer, s, len);
-	*id = t->strings[*id];
-	return *id ? 0 : mz_fail_memory(t->err);
+/* Copies a string of the input. Returns its number in the output; 0 if it is lost, or if there was
+ * no memory for it. */
+static uint32_t copy_string(struct transcoder *t, uint32_t id, bool *lost)
+{
+	size_t len;
+	const char *s = mz_tables_get_string(mz_reader_tables(t->in), id, &len);
+
+	*lost = !s;
+	return s ? mz_writer_string(t->writer, s, len) : 0;
 }
 
-static int map_site(struct transcoder *t, uint32_t *id)
+static uint32_t copy_stack(struct transcoder *t, uint32_t id, bool *lost)
 {
 	size_t depth;
-	const uint64_t *ips;
+	const uint64_t *ips = mz_tables_get_stack(mz_reader_tables(t->in), id, &depth);
 
-	if (*id < t->n_sites && t->sites[*id]) {
-		*id = t->sites[*id];
+	*lost = !ips;
+	return ips ? mz_writer_stack(t->writer, ips, depth) : 0;
+}
+
+/* A number of the input becomes that of the output; 0 stays 0, and what was lost becomes 0. */
+static int renumber(struct transcoder *t, struct renumbering *r, uint32_t *id, copier *copy)
+{
+	uint32_t to;
+	bool lost;
+
+	if (*id < r->n && r->to[*id]) {
+		*id = r->to[*id];
 		return 0;
 	}
-	ips = mz_tables_get_stack(mz_reader_tables(t->in), *id, &depth);
-	if (!ips) {
-		*id = 0;
-		return 0;
+	to = copy(t, *id, &lost);
+	if (!lost) {
+		if (!to || !mz_array_room((void **)&r->to, &r->n, *id, sizeof(*r->to)))
+			return mz_fail_memory(t->err);
+		r->to[*id] = to;
 	}
-	if (!mz_array_room((void **)&t->sites, &t->n_sites, *id, sizeof(*t->sites)))
-		return mz_fail_memory(t->err);
-	t->sites[*id] = mz_writer_stack(t->writer, ips, depth);
-	*id = t->sites[*id];
-	return *id ? 0 : mz_fail_memory(t->err);
+	*id = to;
+	return 0;
 }
 
 static int map_tables(struct transcoder *t, struct mz_event *ev)
 {
-	if (ev->has & MZ_HAS_SITE && !(t->o.drop & MZ_HAS_SITE) && map_site(t, &ev->site) < 0)
+	if (ev->has & MZ_HAS_SITE && !(t->o.drop & MZ_HAS_SITE) &&
+	    renumber(t, &t->sites, &ev->site, copy_stack) < 0)
 		return -1;
-	if (ev->has & MZ_HAS_CACHE && !(t->o.drop & MZ_HAS_CACHE) && map_string(t, &ev->cache) < 0)
+	if (ev->has & MZ_HAS_CACHE && !(t->o.drop & MZ_HAS_CACHE) &&
+	    renumber(t, &t->strings, &ev->cache, copy_string) < 0)
 		return -1;
 	if (ev->kind == MZ_MARK) {
 		uint32_t id = (uint32_t)ev->arg;
 
-		if (map_string(t, &id) < 0)
+		if (renumber(t, &t->strings, &id, copy_string) < 0)
 			return -1;
 		ev->arg = id;
 	}
@@ -285,8 +290,8 @@ static void clean_up(struct transcoder *t)
 	else if (t->o.to != MZ_FORMAT_CONTAINER)
 		mz_output_abort(&t->out);
 	mz_classic_writer_deinit(&t->classic);
-	free(t->sites);
-	free(t->strings);
+	free(t->sites.to);
+	free(t->strings.to);
 }
 
 int mz_transcode(struct mz_reader *in, const struct mz_transcode_options *o,

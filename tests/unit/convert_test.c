@@ -45,9 +45,7 @@ static int transcode(void)
 	to.output = out_path;
 	to.overwrite = true;
 	r = mz_reader_open_memory(trace, strlen(trace), "memory", &error);
-	if (!r)
-		return -error.code;
-	ret = mz_transcode(r, &to, &counts, &error);
+	ret = r ? mz_transcode(r, &to, &counts, &error) : -error.code;
 	mz_reader_close(r);
 	return ret;
 }
@@ -184,9 +182,7 @@ static int convert_map(void)
 	error = (struct mz_error){0};
 	map_to.output = out_path;
 	k = mz_kmap_open_memory(map, strlen(map), "map", &error);
-	if (!k)
-		return -error.code;
-	ret = mz_kmap_convert(k, &map_to, &error);
+	ret = k ? mz_kmap_convert(k, &map_to, &error) : -error.code;
 	mz_kmap_close(k);
 	return ret;
 }
