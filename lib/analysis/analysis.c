@@ -151,11 +151,20 @@ static int prepare(struct mz_analysis *a)
 	return 0;
 }
 
+void *mz_analysis_failed(struct mz_error *err, const struct mz_error *why, int ret)
+{
+	if (err)
+		*err = *why;
+	errno = -ret;
+	return NULL;
+}
+
 struct mz_analysis *mz_analysis_open(const char *const *paths, size_t n,
 				     const struct mz_analysis_options *options,
 				     struct mz_error *err)
 {
 	struct mz_analysis *a = calloc(1, sizeof(*a));
+	struct mz_error why;
 	int ret;
 
 	if (!a) {
@@ -175,11 +184,9 @@ struct mz_analysis *mz_analysis_open(const char *const *paths, size_t n,
 		ret = read_suppressions(a);
 	if (!ret)
 		return a;
-	if (err)
-		*err = a->error;
+	why = a->error;
 	mz_analysis_close(a);
-	errno = -ret;
-	return NULL;
+	return mz_analysis_failed(err, &why, ret);
 }
 
 void mz_analysis_close(struct mz_analysis *a)
@@ -492,9 +499,6 @@ struct mz_result_table *mz_analysis_ask(struct mz_analysis *a, enum mz_question 
 		ret = mz_fail_memory(&a->error);
 	if (!ret)
 		return t;
-	if (err)
-		*err = a->error;
 	mz_result_free(t);
-	errno = -ret;
-	return NULL;
+	return mz_analysis_failed(err, &a->error, ret);
 }

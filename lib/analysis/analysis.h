@@ -53,6 +53,9 @@ int mz_analysis_reopen(struct mz_analysis *a);
 /* The same for a KMAP whose lines were read already. The model is freed once the map is open. */
 int mz_analysis_again(struct mz_analysis *a);
 
+/* What a call that returns a pointer returns when it fails: NULL, with errno and the reason set. */
+void *mz_analysis_failed(struct mz_error *err, const struct mz_error *why, int ret);
+
 /* Copies options of the caller: to has size bytes. 0 or -errno with err set. */
 int mz_analysis_take(void *to, const void *from, size_t size, struct mz_error *err);
 

@@ -204,9 +204,6 @@ struct mz_result_table *mz_analysis_compare(struct mz_analysis *a, struct mz_ana
 
 	if (!ret)
 		return t;
-	if (err)
-		*err = why;
 	mz_result_free(t);
-	errno = -ret;
-	return NULL;
+	return mz_analysis_failed(err, &why, ret);
 }

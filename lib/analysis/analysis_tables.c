@@ -11,12 +11,15 @@
 
 /* ---- sums ----------------------------------------------------------------------------- */
 
+#define LIVE                                                                                       \
+	{"live_blocks", "blocks never freed", MZ_RESULT_COUNT},                                    \
+	{                                                                                          \
+		"live_bytes", "never freed", MZ_RESULT_BYTES                                       \
+	}
 /* The columns that all sums have, in the order of fill_sum(). */
 #define SUMS                                                                                       \
 	{"blocks", "blocks", MZ_RESULT_COUNT}, {"bytes", "bytes", MZ_RESULT_BYTES},                \
-		{"at_peak", "at the peak", MZ_RESULT_BYTES},                                       \
-		{"live_blocks", "blocks never freed", MZ_RESULT_COUNT},                            \
-		{"live_bytes", "never freed", MZ_RESULT_BYTES},                                    \
+		{"at_peak", "at the peak", MZ_RESULT_BYTES}, LIVE,                                 \
 		{"temporary", "temporary", MZ_RESULT_COUNT},                                       \
 	{                                                                                          \
 		"waste", "waste", MZ_RESULT_BYTES                                                  \
@@ -71,6 +74,13 @@ static const struct mz_result_column stack_columns[] = {
 	{"where", "call site", MZ_RESULT_TEXT},
 	{"stack", "stack", MZ_RESULT_COUNT},
 	SUMS,
+};
+
+static const struct mz_result_column suppressed_columns[] = {
+	{"where", "call site", MZ_RESULT_TEXT},
+	{"rule", "rule", MZ_RESULT_TEXT},
+	{"stack", "stack", MZ_RESULT_COUNT},
+	LIVE,
 };
 
 static const struct mz_result_column pool_columns[] = {
@@ -208,17 +218,10 @@ static void add_suppressed(struct mz_result_table *t, const struct mz_call_looku
 /* Each stack by itself, since a call site may have others, too. */
 static int ask_suppressed(struct mz_analysis *a, struct mz_result_table *t)
 {
-	static const struct mz_result_column columns[] = {
-		{"where", "call site", MZ_RESULT_TEXT},
-		{"rule", "rule", MZ_RESULT_TEXT},
-		{"stack", "stack", MZ_RESULT_COUNT},
-		{"live_blocks", "blocks never freed", MZ_RESULT_COUNT},
-		{"live_bytes", "never freed", MZ_RESULT_BYTES},
-	};
 	struct mz_call_lookup l = mz_call_lookup_events(a->events);
 	const struct mz_usage *u = &a->usage;
 
-	INIT(t, "suppressed", "blocks never freed on purpose", columns);
+	INIT(t, "suppressed", "blocks never freed on purpose", suppressed_columns);
 	/* without rules, no names are looked up */
 	for (uint32_t i = 1; i < u->sites_cap && a->suppressions.n && !t->failed; i++) {
 		const struct mz_heap_sum *sum = &u->sites[i].sum;
@@ -386,8 +389,7 @@ static int ask_stack_quality(struct mz_analysis *a, struct mz_result_table *t)
 		{"rooted", "down to the start", MZ_RESULT_COUNT},
 		{"cut", "deeper than the limit", MZ_RESULT_COUNT},
 		{"guessed", "with a guessed frame", MZ_RESULT_COUNT},
-		{"without", "without a stack", MZ_RESULT_COUNT},
-	};
+		{"without", "without a stack", MZ_RESULT_COUNT}};
 	const struct mz_reader *r = mz_events_reader(a->events);
 	struct mz_stack_share s;
 
