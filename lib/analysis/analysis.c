@@ -480,6 +480,18 @@ static int answer(struct mz_analysis *a, enum mz_question q, const char *pattern
 	return kmap ? mz_analysis_kmap(a, q, pattern, t) : mz_analysis_table(a, q, t);
 }
 
+struct mz_result_table *mz_analysis_hand_out(struct mz_result_table *t, int ret,
+					     const struct mz_error *why, struct mz_error *err)
+{
+	if (ret && err)
+		*err = *why;
+	if (ret)
+		mz_result_free(t);
+	if (ret)
+		errno = -ret;
+	return ret ? NULL : t;
+}
+
 struct mz_result_table *mz_analysis_ask(struct mz_analysis *a, enum mz_question question,
 					const char *pattern, struct mz_error *err)
 {
@@ -490,11 +502,5 @@ struct mz_result_table *mz_analysis_ask(struct mz_analysis *a, enum mz_question 
 	ret = t ? answer(a, question, pattern, t) : mz_fail_memory(&a->error);
 	if (!ret && t->failed)
 		ret = mz_fail_memory(&a->error);
-	if (!ret)
-		return t;
-	if (err)
-		*err = a->error;
-	mz_result_free(t);
-	errno = -ret;
-	return NULL;
+	return mz_analysis_hand_out(t, ret, &a->error, err);
 }

@@ -56,6 +56,11 @@ int mz_analysis_again(struct mz_analysis *a);
 /* Copies options of the caller: to has size bytes. 0 or -errno with err set. */
 int mz_analysis_take(void *to, const void *from, size_t size, struct mz_error *err);
 
+/* The table for the caller of the library; or NULL, if ret is an error, with the reason in err
+ * (which may be NULL) and in errno. */
+struct mz_result_table *mz_analysis_hand_out(struct mz_result_table *t, int ret,
+					     const struct mz_error *why, struct mz_error *err);
+
 /* analysis_tables.c, analysis_kmap.c: fill a table, which the caller deinits in all
  * cases. 0 or -errno with a->error set. */
 int mz_analysis_table(struct mz_analysis *a, enum mz_question q, struct mz_result_table *t);

@@ -202,11 +202,5 @@ struct mz_result_table *mz_analysis_compare(struct mz_analysis *a, struct mz_ana
 	struct mz_error why = {0};
 	int ret = t ? compare(a, b, options, t, &why) : mz_fail_memory(&why);
 
-	if (!ret)
-		return t;
-	if (err)
-		*err = why;
-	mz_result_free(t);
-	errno = -ret;
-	return NULL;
+	return mz_analysis_hand_out(t, ret, &why, err);
 }

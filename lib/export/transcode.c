@@ -93,6 +93,25 @@ static int put_classic(struct transcoder *t, const struct mz_event *ev, size_t n
 
 /* ---- container ---------------------------------------------------------- */
 
+/* Sets the number of a text or stack of the input to that of the output, if it has one. */
+static inline bool is_known(const uint32_t *numbers, size_t n, uint32_t *id)
+{
+	if (*id >= n || !numbers[*id])
+		return false;
+	*id = numbers[*id];
+	return true;
+}
+
+/* Notes that it has got the number `out`; 0: there was no memory for it. */
+static int note(struct transcoder *t, uint32_t **numbers, size_t *n, uint32_t *id, uint32_t out)
+{
+	if (!out || !mz_array_room((void **)numbers, n, *id, sizeof(**numbers)))
+		return mz_fail_memory(t->err);
+	(*numbers)[*id] = out;
+	*id = out;
+	return 0;
+}
+
 /* A string of the input as one of the output; 0 stays 0, and what was lost becomes 0. */
 static int map_string(struct transcoder *t, uint32_t *id)
 {
@@ -100,20 +119,14 @@ static int map_string(struct transcoder *t, uint32_t *id)
 	const char *s;
 	size_t len;
 
-	if (*id < t->n_strings && t->strings[*id]) {
-		*id = t->strings[*id];
+	if (is_known(t->strings, t->n_strings, id))
 		return 0;
-	}
 	s = mz_tables_get_string(tables, *id, &len);
 	if (!s) {
 		*id = 0;
 		return 0;
 	}
-	if (!mz_array_room((void **)&t->strings, &t->n_strings, *id, sizeof(*t->strings)))
-		return mz_fail_memory(t->err);
-	t->strings[*id] = mz_writer_string(t->writer, s, len);
-	*id = t->strings[*id];
-	return *id ? 0 : mz_fail_memory(t->err);
+	return note(t, &t->strings, &t->n_strings, id, mz_writer_string(t->writer, s, len));
 }
 
 static int map_site(struct transcoder *t, uint32_t *id)
@@ -121,20 +134,14 @@ static int map_site(struct transcoder *t, uint32_t *id)
 	size_t depth;
 	const uint64_t *ips;
 
-	if (*id < t->n_sites && t->sites[*id]) {
-		*id = t->sites[*id];
+	if (is_known(t->sites, t->n_sites, id))
 		return 0;
-	}
 	ips = mz_tables_get_stack(mz_reader_tables(t->in), *id, &depth);
 	if (!ips) {
 		*id = 0;
 		return 0;
 	}
-	if (!mz_array_room((void **)&t->sites, &t->n_sites, *id, sizeof(*t->sites)))
-		return mz_fail_memory(t->err);
-	t->sites[*id] = mz_writer_stack(t->writer, ips, depth);
-	*id = t->sites[*id];
-	return *id ? 0 : mz_fail_memory(t->err);
+	return note(t, &t->sites, &t->n_sites, id, mz_writer_stack(t->writer, ips, depth));
 }
 
 static int map_tables(struct transcoder *t, struct mz_event *ev)
