@@ -30,8 +30,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT(0, "cpu", "N", MZ_OPT_STR, struct cat_opts, cpu, "events of CPU N"),
 	MZ_OPT(0, "tid", "N", MZ_OPT_STR, struct cat_opts, tid, "events of thread N"),
 	MZ_OPT_ROWS(0, struct cat_opts, limit, "stop after N events; 0 = all (the default)"),
-	MZ_SWITCH(0, "strict", struct cat_opts, strict,
-		  "exit with 3 if events are lost or damaged"),
+	MZ_OPT_STRICT(struct cat_opts, strict, "events are lost or damaged"),
 	MZ_SWITCH(0, "json", struct cat_opts, json, "one JSON object per line"),
 	{0},
 };

@@ -126,6 +126,9 @@ struct mz_cmd {
 #define MZ_OPT_OUTPUT(st, m)                                                                       \
 	MZ_OPT('o', "output", "OUT", MZ_OPT_STR, st, m, "write to OUT (default: standard output)")
 #define MZ_OPT_FORCE(st, m) MZ_SWITCH('f', "force", st, m, "replace an existing file")
+
+/* when: in which cases the input is incomplete */
+#define MZ_OPT_STRICT(st, m, when) MZ_SWITCH(0, "strict", st, m, "exit with 3 if " when)
 /* what: where it applies, as a prefix; usual: the default in brackets; either may be "" */
 #define MZ_OPT_CREDENTIALS(st, m, what, usual)                                                     \
 	MZ_OPT(0, "credentials", "FILE", MZ_OPT_STR, st, m,                                        \

@@ -65,6 +65,24 @@ int recording_each_file(char *path, int (*one)(void *arg, char *path), void *arg
 	return ret;
 }
 
+bool recording_list_begin(struct mz_json *j, int n, char **paths)
+{
+	bool several = n > 1 || recording_is_folder(paths[0]);
+
+	if (several) {
+		mz_json_object(j, NULL);
+		mz_json_array(j, "files");
+	}
+	return several;
+}
+
+void recording_list_end(struct mz_json *j, bool good)
+{
+	mz_json_end_array(j);
+	mz_json_bool(j, "good", good);
+	mz_json_end_object(j);
+}
+
 struct mz_analysis *recording_analysis(const char *path, const struct mz_analysis_options *o,
 				       struct progress *progress, struct mz_error *err)
 {

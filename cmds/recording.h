@@ -4,6 +4,7 @@
 #define MZ_CMDS_RECORDING_H
 
 #include "analysis/recording.h"
+#include "base/json.h"
 #include "cmds/cmd.h"
 #include "cmds/progress.h"
 
@@ -38,6 +39,12 @@ struct mz_reader *recording_trace(struct mz_recording *r, const char *path, stru
 /* Calls one() for a file, or for each file of a kernel recording in a folder. 0, or an exit status:
  * that of one() that failed last, or if the folder cannot be read. */
 int recording_each_file(char *path, int (*one)(void *arg, char *path), void *arg);
+
+/* A check of several files, or of a folder, is one object in JSON: begin() opens it with the list
+ * of files, end() closes it and says whether all are good. False: there is one file, whose object
+ * stands alone. */
+bool recording_list_begin(struct mz_json *j, int n, char **paths);
+void recording_list_end(struct mz_json *j, bool good);
 bool recording_is_folder(const char *path);
 
 /* As mz_analysis_open() of one path, with the same. */

@@ -192,26 +192,19 @@ static int run(void *options, int argc, char **argv)
 {
 	const struct verify_opts *o = options;
 	struct verify_job job = {.json = o->json};
-	struct stat st;
-	bool several = argc > 1 || (argc && !stat(argv[0], &st) && S_ISDIR(st.st_mode));
 	int ret = MZ_EXIT_OK;
+	bool list;
 
 	if (!argc)
 		return console_usage(
 			"verify takes one trace, several, or a folder of a kernel recording");
 	job.j.out = &job.b;
-	if (job.json && several) {
-		mz_json_object(&job.j, NULL);
-		mz_json_array(&job.j, "files");
-	}
+	list = job.json && recording_list_begin(&job.j, argc, argv);
 	for (int i = 0; i < argc; i++)
 		if (recording_each_file(argv[i], verify_file, &job))
 			ret = MZ_EXIT_FAILED;
-	if (job.json && several) {
-		mz_json_end_array(&job.j);
-		mz_json_bool(&job.j, "good", !ret);
-		mz_json_end_object(&job.j);
-	}
+	if (list)
+		recording_list_end(&job.j, !ret);
 	printf("%.*s", (int)job.b.len, job.b.len ? job.b.data : "");
 	mz_buf_free(&job.b);
 	return ret;

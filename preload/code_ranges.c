@@ -10,7 +10,7 @@
 
 struct ranges {
 	unsigned n;
-	struct range {
+	struct addresses {
 		uintptr_t start, end;
 	} v[RANGES];
 };
@@ -46,7 +46,7 @@ static uintptr_t hex(const char **p)
 }
 
 /* START-END PERM ...: the position of PERM; NULL = it is no such line. */
-static const char *parse_range(const char *p, struct range *r)
+static const char *parse_range(const char *p, struct addresses *r)
 {
 	r->start = hex(&p);
 	if (*p++ != '-')
@@ -62,7 +62,7 @@ typedef bool take_line(void *arg, const char *line);
 static bool take_code(void *arg, const char *line)
 {
 	struct ranges *r = arg;
-	struct range at;
+	struct addresses at;
 	const char *p = parse_range(line, &at);
 
 	if (!p || p[2] != 'x')
@@ -117,7 +117,7 @@ struct page {
 static bool take_page(void *arg, const char *line)
 {
 	struct page *page = arg;
-	struct range r;
+	struct addresses r;
 	const char *p = parse_range(line, &r);
 
 	if (!p || page->at < r.start || page->at >= r.end)

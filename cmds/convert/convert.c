@@ -41,13 +41,11 @@ static const struct mz_opt opts[] = {
 		      "original lines), kmap-g2 or kmap-g3 (lines of 10 or 11 fields, as "
 		      "upstream's kernels write them); or raw kmemtrace records: kmemtrace-c, "
 		      "kmemtrace-e, kmemtrace-e32, and each with -be for big endian"),
-	MZ_SWITCH(0, "best", struct convert_opts, best, "compress better, but slower"),
+	TRANSCODE_OPT_BEST(struct convert_opts, best),
 	TRANSCODE_OPT_WITHOUT(struct convert_opts, drop),
 	MZ_SWITCH(0, "tags", struct convert_opts, tags, "text with serial numbers"),
-	MZ_SWITCH(0, "skip-unmatched", struct convert_opts, skip_unmatched,
-		  "leave out and count events that the classic format cannot express"),
-	MZ_SWITCH(0, "strict", struct convert_opts, strict,
-		  "exit with 3 if events are lost or damaged"),
+	TRANSCODE_OPT_SKIP(struct convert_opts, skip_unmatched),
+	MZ_OPT_STRICT(struct convert_opts, strict, "events are lost or damaged"),
 	MZ_SWITCH(0, "skip-bad", struct convert_opts, skip_bad,
 		  "leave out and count lines of a KMAP that cannot be parsed"),
 	MZ_OPT_FORCE(struct convert_opts, force),

@@ -23,8 +23,7 @@ static const struct mz_opt opts[] = {
 	MZ_SWITCH(0, "split", struct kdump_opts, split, "one file per process"),
 	LOGS_OPT_TIMES(struct kdump_opts, fields,
 		       "add process, thread and time to each line, where kdump shows them"),
-	MZ_SWITCH(0, "strict", struct kdump_opts, strict,
-		  "exit with status 3 if the log is incomplete"),
+	MZ_OPT_STRICT(struct kdump_opts, strict, "the log is incomplete"),
 	MZ_SWITCH('f', "force", struct kdump_opts, force, "replace existing files"),
 	{0},
 };

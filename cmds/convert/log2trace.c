@@ -14,8 +14,7 @@ static const struct mz_opt opts[] = {
 	MZ_OPT_OUTPUT(struct log_opts, output),
 	LOGS_OPT_TIMES(struct log_opts, fields,
 		       "add the time, and the thread where the log has it, to each line"),
-	MZ_SWITCH(0, "strict", struct log_opts, strict,
-		  "exit with status 3 if the log is incomplete"),
+	MZ_OPT_STRICT(struct log_opts, strict, "the log is incomplete"),
 	MZ_OPT_FORCE(struct log_opts, force),
 	{0},
 };

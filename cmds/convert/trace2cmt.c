@@ -19,10 +19,9 @@ static const struct mz_opt opts[] = {
 	MZ_SWITCH('s', "text", struct trace2cmt_opts, text,
 		  "write text with serial numbers (default: to standard output)"),
 	MZ_SWITCH(0, "classic", struct trace2cmt_opts, classic, "write the classic format"),
-	MZ_SWITCH(0, "best", struct trace2cmt_opts, best, "compress better, but slower"),
+	TRANSCODE_OPT_BEST(struct trace2cmt_opts, best),
 	TRANSCODE_OPT_WITHOUT(struct trace2cmt_opts, drop),
-	MZ_SWITCH(0, "skip-unmatched", struct trace2cmt_opts, skip_unmatched,
-		  "leave out and count events that the classic format cannot express"),
+	TRANSCODE_OPT_SKIP(struct trace2cmt_opts, skip_unmatched),
 	MZ_OPT_FORCE(struct trace2cmt_opts, force),
 	{0},
 };

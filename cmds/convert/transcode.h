@@ -14,6 +14,11 @@
 		.help = "leave out addresses, times, ...: comma-separated names"                   \
 	}
 
+#define TRANSCODE_OPT_BEST(st, m) MZ_SWITCH(0, "best", st, m, "compress better, but slower")
+#define TRANSCODE_OPT_SKIP(st, m)                                                                  \
+	MZ_SWITCH(0, "skip-unmatched", st, m,                                                      \
+		  "leave out and count events that the classic format cannot express")
+
 /* Converts a trace and reports what is missing. Returns enum mz_exit. */
 int transcode(struct mz_reader *in, struct mz_transcode_options *o, bool strict);
 

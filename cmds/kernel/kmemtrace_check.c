@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "analysis/kmem_check.h"
 #include "base/error.h"
@@ -106,28 +105,21 @@ static int check_one(void *arg, char *path)
 static int run(void *options, int argc, char **argv)
 {
 	struct kmem_check_job j = {.o = options};
-	struct stat st;
-	bool several = argc > 1 || (argc && !stat(argv[0], &st) && S_ISDIR(st.st_mode));
 	int ret = MZ_EXIT_OK;
+	bool list;
 
 	if (!argc)
 		return console_usage(
 			"no files given; for example: kmemtrace_check kmemtrace.data/cpu*.out");
 	j.json.out = &j.buf;
-	if (j.o->json && several) {
-		mz_json_object(&j.json, NULL);
-		mz_json_array(&j.json, "files");
-	}
+	list = j.o->json && recording_list_begin(&j.json, argc, argv);
 	for (int i = 0; i < argc; i++)
 		if (recording_each_file(argv[i], check_one, &j))
 			ret = MZ_EXIT_FAILED;
 	if (j.found)
 		ret = MZ_EXIT_FAILED;
-	if (j.o->json && several) {
-		mz_json_end_array(&j.json);
-		mz_json_bool(&j.json, "good", !ret);
-		mz_json_end_object(&j.json);
-	}
+	if (list)
+		recording_list_end(&j.json, !ret);
 	if (j.o->json)
 		printf("%.*s\n", (int)j.buf.len, j.buf.data ? j.buf.data : "");
 	mz_buf_free(&j.buf);

@@ -415,7 +415,7 @@ void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_result_table *a)
 		{"accesses", "accesses", MZ_RESULT_COUNT},
 	};
 	struct adder ad = {.a = a};
-	struct counts {
+	struct class_counts {
 		uint64_t reads, writes;
 	} *by_place = calloc(m->n_places ? m->n_places : 1, sizeof(*by_place));
 

@@ -12,20 +12,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct event {
+struct size_change {
 	uint64_t time;
 	int64_t bytes;
 };
 
 static int by_time(const void *a, const void *b)
 {
-	const struct event *x = a, *y = b;
+	const struct size_change *x = a, *y = b;
 
 	return MZ_ORDER(x->time, y->time);
 }
 
 /* Most maps are in the order of allocation, so sorting is often unnecessary. */
-static void sort(struct event *e, size_t n)
+static void sort(struct size_change *e, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
 		if (e[i].time >= e[i - 1].time)
@@ -45,7 +45,8 @@ static uint64_t cut(double average)
 }
 
 /* allocs and frees: sorted by time, n of each; as one sequence. */
-static bool average(const struct event *allocs, const struct event *frees, size_t n, uint64_t *size)
+static bool average(const struct size_change *allocs, const struct size_change *frees, size_t n,
+		    uint64_t *size)
 {
 	unsigned __int128 weighted = 0;
 	uint64_t steps = 0, last = 0;
@@ -72,7 +73,7 @@ static bool average(const struct event *allocs, const struct event *frees, size_
 	return true;
 }
 
-static uint64_t largest(const struct event *e, size_t n)
+static uint64_t largest(const struct size_change *e, size_t n)
 {
 	int64_t most = 0;
 
@@ -82,7 +83,8 @@ static uint64_t largest(const struct event *e, size_t n)
 }
 
 /* A class is averaged, or takes its largest object if no time passed. */
-static void set_size(struct mz_union_object *o, struct event *allocs, struct event *frees, size_t n)
+static void set_size(struct mz_union_object *o, struct size_change *allocs,
+		     struct size_change *frees, size_t n)
 {
 	sort(allocs, n);
 	sort(frees, n);
@@ -101,8 +103,8 @@ int mz_union_live_sizes(struct mz_union *u, const struct mz_kmap_model *m, const
 {
 	size_t n = u->n_objects, room = m->n_lives ? m->n_lives : 1;
 	size_t *at = calloc(n + 2, sizeof(*at));
-	struct event *allocs = malloc(room * sizeof(*allocs));
-	struct event *frees = malloc(room * sizeof(*frees));
+	struct size_change *allocs = malloc(room * sizeof(*allocs));
+	struct size_change *frees = malloc(room * sizeof(*frees));
 
 	for (size_t i = 0; at && i < m->n_lives; i++)
 		if (counts(&m->lives[i], of, timed))
@@ -116,8 +118,8 @@ int mz_union_live_sizes(struct mz_union *u, const struct mz_kmap_model *m, const
 		if (!counts(l, of, timed))
 			continue;
 		to = at[of[l->class] + 1]++;
-		allocs[to] = (struct event){l->from, (int64_t)l->size};
-		frees[to] = (struct event){l->to, (int64_t)l->size};
+		allocs[to] = (struct size_change){l->from, (int64_t)l->size};
+		frees[to] = (struct size_change){l->to, (int64_t)l->size};
 	}
 	for (size_t i = 0; at && allocs && frees && i < n; i++)
 		if (at[i + 1] > at[i])

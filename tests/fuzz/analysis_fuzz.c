@@ -6,7 +6,7 @@
 #include "formats/classic.h"
 #include "tests/fuzz/fuzz.h"
 
-struct job {
+struct fuzz_job {
 	struct mz_lifetimes *life;
 	struct mz_layout *layout;
 	struct mz_classic_writer w;
@@ -15,7 +15,7 @@ struct job {
 	bool addresses;
 };
 
-static void take(struct job *j, struct mz_event *ev)
+static void take(struct fuzz_job *j, struct mz_event *ev)
 {
 	struct mz_layout_step step;
 	struct mz_effect fx;
@@ -32,7 +32,7 @@ static void take(struct job *j, struct mz_event *ev)
 	j->events++;
 }
 
-static void check(struct job *j)
+static void check(struct fuzz_job *j)
 {
 	struct mz_error err = {0};
 	struct mz_reader *r;
@@ -56,7 +56,7 @@ static void check(struct job *j)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct mz_reader *r = mz_reader_open_memory(data, size, "fuzz", NULL);
-	struct job j = {.addresses = true};
+	struct fuzz_job j = {.addresses = true};
 	struct mz_event ev[16];
 	long n;
 

@@ -8,7 +8,7 @@
 
 #define ROOM (64u << 10)
 
-struct head {
+struct input_head {
 	int32_t pc;	/* from the start of the tables */
 	uint8_t offset; /* of .eh_frame_hdr */
 	uint8_t beyond; /* pages that are not there */
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uintptr_t known[PAGES];
 	struct mz_module m = {.path = ""};
-	struct head h;
+	struct input_head h;
 	struct mz_row row;
 
 	if (size <= sizeof(h) || size - sizeof(h) > ROOM)

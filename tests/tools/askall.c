@@ -28,7 +28,7 @@ static unsigned wrong, answers, refusals;
 		wrong++;                                                                           \
 	} while (0)
 
-struct answer {
+struct asked_answer {
 	uint64_t digest; /* of a table, or of an error's text */
 	int code;	 /* 0 = a table */
 };
@@ -76,11 +76,11 @@ static uint64_t check_error(const struct mz_error *e, const char *of)
 	return add(0, e->text, strlen(e->text));
 }
 
-static struct answer ask(struct mz_analysis *a, enum mz_question q, const char *pattern)
+static struct asked_answer ask(struct mz_analysis *a, enum mz_question q, const char *pattern)
 {
 	struct mz_error e = {0};
 	struct mz_result_table *t = mz_analysis_ask(a, q, pattern, &e);
-	struct answer answer = {.code = e.code};
+	struct asked_answer answer = {.code = e.code};
 	char of[80];
 
 	snprintf(of, sizeof(of), "'%s' of '%s'", mz_question_name(q), pattern ? pattern : "all");
@@ -97,7 +97,8 @@ static struct answer ask(struct mz_analysis *a, enum mz_question q, const char *
 	return answer;
 }
 
-static void same(struct answer got, struct answer want, enum mz_question q, const char *how)
+static void same(struct asked_answer got, struct asked_answer want, enum mz_question q,
+		 const char *how)
 {
 	WANT(got.code == want.code && got.digest == want.digest,
 	     "'%s': another answer %s (%d, not %d)", mz_question_name(q), how, got.code, want.code);
@@ -117,7 +118,7 @@ static struct mz_analysis *open_it(const struct mz_analysis_options *o)
 
 /* The witness of each question, which it is then asked again. */
 static unsigned ask_alone(const struct mz_analysis_options *o, const char *pattern,
-			  struct answer want[QUESTIONS])
+			  struct asked_answer want[QUESTIONS])
 {
 	unsigned n = 0;
 
@@ -135,7 +136,7 @@ static unsigned ask_alone(const struct mz_analysis_options *o, const char *patte
 
 static void ask_in_turn(const struct mz_analysis_options *o, const char *pattern)
 {
-	struct answer want[QUESTIONS];
+	struct asked_answer want[QUESTIONS];
 	unsigned n = ask_alone(o, pattern, want);
 	struct mz_analysis *a = n ? open_it(o) : NULL;
 	struct mz_error e = {0};

@@ -22,7 +22,7 @@ static const char *const names[MZ_COLUMNS] = {
 	"step",		"own-size", "own-given", "own-arg",    "place", "addr",	   "stray",
 	"stray-object", "jump",	    "again"};
 
-struct run {
+struct pack_run {
 	struct mz_encode_options o;
 	struct mz_encoder *encoder;
 	struct mz_decoder *decoder;
@@ -48,7 +48,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-static void load(struct run *r, const char *path)
+static void load(struct pack_run *r, const char *path)
 {
 	struct mz_error err = {0};
 	struct mz_reader *in = mz_reader_open(path, &err);
@@ -72,7 +72,7 @@ static void load(struct run *r, const char *path)
 	mz_reader_close(in);
 }
 
-static double encode(struct run *r)
+static double encode(struct pack_run *r)
 {
 	struct mz_encoder *e = r->encoder;
 	double start = now();
@@ -92,7 +92,7 @@ static double encode(struct run *r)
 	return now() - start;
 }
 
-static double decode(struct run *r, bool keep)
+static double decode(struct pack_run *r, bool keep)
 {
 	struct mz_decoder *d = r->decoder;
 	static struct mz_event batch[512];
@@ -115,7 +115,7 @@ static double decode(struct run *r, bool keep)
 }
 
 /* What comes back is what went in, but for what was dropped. */
-static void compare(struct run *r)
+static void compare(struct pack_run *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		struct mz_event e = r->ev[i];
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 						{"chunk", required_argument, NULL, 'c'},
 						{"repeat", required_argument, NULL, 'r'},
 						{0}};
-	struct run r = {.o.drop = MZ_HAS_ADDR};
+	struct pack_run r = {.o.drop = MZ_HAS_ADDR};
 	double best_e = 1e9, best_d = 1e9;
 	int c, repeat = 5;
 

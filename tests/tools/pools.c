@@ -15,7 +15,7 @@
 #define BLOCKS 1000
 #define SIZE   48
 
-struct worker {
+struct pool_worker {
 	struct mz_pool pool;
 	char *memory;
 	unsigned long rounds;
@@ -24,7 +24,7 @@ struct worker {
 	unsigned n_late;
 };
 
-static void fill(struct worker *w, int last)
+static void fill(struct pool_worker *w, int last)
 {
 	unsigned long live = 0;
 
@@ -52,7 +52,7 @@ static void fill(struct worker *w, int last)
 
 static void *work(void *arg)
 {
-	struct worker *w = arg;
+	struct pool_worker *w = arg;
 
 	mz_pool_create(&w->pool, "worker");
 	mz_pool_enter(&w->pool);
@@ -65,7 +65,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void print(const char *who, const struct worker *w)
+static void print(const char *who, const struct pool_worker *w)
 {
 	printf("%s %lu %lu %lu %lu %lu\n", who, w->blocks, w->bytes, w->frees, w->resets,
 	       w->blocks - w->frees - w->resets);
@@ -73,9 +73,9 @@ static void print(const char *who, const struct worker *w)
 }
 
 /* In the child all blocks of before are unknown: it hands out new ones. */
-static void child(struct worker *w)
+static void child(struct pool_worker *w)
 {
-	struct worker c = {.pool = w->pool, .memory = w->memory};
+	struct pool_worker c = {.pool = w->pool, .memory = w->memory};
 
 	fill(&c, 0);
 	fill(&c, 1);
@@ -86,7 +86,7 @@ static void child(struct worker *w)
 int main(int argc, char **argv)
 {
 	unsigned n = argc > 1 ? (unsigned)atoi(argv[1]) : 4;
-	struct worker *w = calloc(n, sizeof(*w)), all = {.blocks = 0};
+	struct pool_worker *w = calloc(n, sizeof(*w)), all = {.blocks = 0};
 	pthread_t *threads = calloc(n, sizeof(*threads));
 
 	for (unsigned i = 0; i < n; i++) {

@@ -17,7 +17,7 @@
 
 static void *_Atomic places[PLACES];
 
-struct job {
+struct storm_job {
 	uint64_t seed;
 	uint64_t rounds;
 };
@@ -32,7 +32,7 @@ static uint64_t next(uint64_t *s)
 
 static void *work(void *arg)
 {
-	struct job *j = arg;
+	struct storm_job *j = arg;
 
 	for (uint64_t i = 0; i < j->rounds; i++) {
 		uint64_t r = next(&j->seed);
@@ -57,15 +57,15 @@ int main(int argc, char **argv)
 	uint64_t rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 100000;
 	bool short_lived = argc > 3 && !strcmp(argv[3], "short");
 	unsigned waves = short_lived ? (unsigned)(rounds / 100) : 1;
-	static struct job jobs[256];
+	static struct storm_job jobs[256];
 	pthread_t ids[256];
 
 	if (!threads || threads > 256)
 		return 2;
 	for (unsigned w = 0; w < waves; w++) {
 		for (unsigned i = 0; i < threads; i++) {
-			jobs[i] = (struct job){0x9e3779b97f4a7c15u * (w * threads + i + 1),
-					       short_lived ? 100 : rounds};
+			jobs[i] = (struct storm_job){0x9e3779b97f4a7c15u * (w * threads + i + 1),
+						     short_lived ? 100 : rounds};
 			if (pthread_create(&ids[i], NULL, work, &jobs[i]))
 				return 1;
 		}

@@ -23,7 +23,7 @@
 #define PAGE	  4096u
 #define HUGE_SIZE ((uint64_t)1 << 62)
 
-struct block {
+struct made_block {
 	uint64_t addr;
 	uint64_t size;
 	uint32_t class;
@@ -39,7 +39,7 @@ struct gen {
 	uint64_t events, seed, live_max, threads;
 	bool times, odd, unmatched, calls;
 	uint64_t rng[2];
-	struct block *live;
+	struct made_block *live;
 	size_t count;
 	struct stack freed[CLASSES];
 	uint64_t top; /* of the heap */
@@ -265,9 +265,9 @@ static void drop(struct gen *g, size_t i)
 	g->live[i] = g->live[--g->count];
 }
 
-static struct block *add(struct gen *g, uint64_t size, uint64_t align)
+static struct made_block *add(struct gen *g, uint64_t size, uint64_t align)
 {
-	struct block *b = &g->live[g->count++];
+	struct made_block *b = &g->live[g->count++];
 
 	b->size = size;
 	b->class = class_of(size);
@@ -281,7 +281,7 @@ static void do_other_alloc(struct gen *g)
 {
 	static const char *const aligned[] = {"aligned_alloc", "memalign", "posix_memalign"};
 	uint64_t size = any_size(g), n = spread(g, 5), align = (uint64_t)16 << below(g, 9);
-	struct block *b;
+	struct made_block *b;
 
 	switch (below(g, 5)) {
 	case 0:
@@ -310,7 +310,7 @@ static void do_other_alloc(struct gen *g)
 
 static void do_alloc(struct gen *g)
 {
-	struct block *b;
+	struct made_block *b;
 
 	if (g->calls && chance(g, 150)) {
 		do_other_alloc(g);
@@ -323,7 +323,7 @@ static void do_alloc(struct gen *g)
 static void do_free(struct gen *g)
 {
 	size_t i = choose(g);
-	struct block b = g->live[i];
+	struct made_block b = g->live[i];
 
 	drop(g, i);
 	give_addr(g, b.class, b.addr);
@@ -352,7 +352,7 @@ static uint64_t new_size(struct gen *g, uint64_t size)
 static void do_realloc(struct gen *g)
 {
 	size_t i = choose(g);
-	struct block *b = &g->live[i];
+	struct made_block *b = &g->live[i];
 	uint64_t old = b->addr, size = new_size(g, b->size ? b->size : 1);
 	uint32_t class = class_of(size);
 
@@ -379,7 +379,7 @@ static void do_realloc(struct gen *g)
 static void do_odd(struct gen *g)
 {
 	size_t i = g->count ? choose(g) : 0;
-	struct block *b;
+	struct made_block *b;
 
 	switch (below(g, g->count && !g->live[i].mapped ? 6 : 3)) {
 	case 0: say_free(g, 0); break;
@@ -410,7 +410,7 @@ static void do_unmatched(struct gen *g)
 	if (chance(g, 700)) {
 		say_free(g, never);
 	} else {
-		struct block *b = add(g, any_size(g), 16);
+		struct made_block *b = add(g, any_size(g), 16);
 
 		say_realloc(g, never, b->size, b->addr);
 	}

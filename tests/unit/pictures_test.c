@@ -14,17 +14,17 @@
 
 static uint64_t seed = 11;
 
-struct block {
+struct picture_block {
 	uint64_t addr, size, born;
 };
 
 /* Blocks far apart and close together, small and large. */
-static struct block any_block(unsigned i, uint64_t now)
+static struct picture_block any_block(unsigned i, uint64_t now)
 {
 	uint64_t region = random_below(&seed, 3) * 0x10000000000u;
 
-	return (struct block){region + 0x1000 + i * 0x40000u + random_below(&seed, 64) * 16,
-			      1 + random_below(&seed, i % 50 ? 3000 : 200000), now};
+	return (struct picture_block){region + 0x1000 + i * 0x40000u + random_below(&seed, 64) * 16,
+				      1 + random_below(&seed, i % 50 ? 3000 : 200000), now};
 }
 
 static uint64_t sum_rows(const struct mz_heatmap *s)
@@ -39,7 +39,7 @@ static uint64_t sum_rows(const struct mz_heatmap *s)
 static void history(void)
 {
 	struct mz_history *c = mz_history_new();
-	struct block blocks[BLOCKS] = {0};
+	struct picture_block blocks[BLOCKS] = {0};
 	uint64_t live = 0, n = 0, now = 5, high = 0, ends = 0, ages = 0;
 	uint64_t *at = calloc(EVENTS, sizeof(*at)), *bytes = calloc(EVENTS, sizeof(*bytes));
 
@@ -117,7 +117,7 @@ static void space_any_order(void)
 {
 	enum { MANY = 3000 };
 	static struct mz_heatmap s;
-	static struct block b[MANY];
+	static struct picture_block b[MANY];
 	static uint64_t died[MANY];
 	uint64_t last = 0, base = 4294000000u, always = 0;
 

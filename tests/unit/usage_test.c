@@ -21,12 +21,12 @@ struct model_block {
 	uint64_t turn; /* allocations of its thread up to it */
 };
 
-struct sums {
+struct model_sums {
 	uint64_t allocs, bytes, temporary, lifetime, live, blocks, at_peak, peak_blocks, most;
 };
 
 static struct model_block blocks[ADDRS];
-static struct sums sites[SITES], all;
+static struct model_sums sites[SITES], all;
 static uint64_t turns[TIDS], peak, peak_event, unknown, over_live, failed;
 
 static void model_end(uint32_t a, uint32_t tid, uint64_t now, bool seen)
@@ -129,7 +129,7 @@ static void step(struct mz_usage *u, uint64_t number)
 	CHECK_EQ(mz_usage_add(u, &ev), 0);
 }
 
-static void compare(const struct mz_usage_site *s, const struct sums *want, uint32_t site,
+static void compare(const struct mz_usage_site *s, const struct model_sums *want, uint32_t site,
 		    uint64_t end)
 {
 	uint64_t n, live = live_of(site, &n), lifetime = want->lifetime;
@@ -159,7 +159,7 @@ static void as_model(void)
 		memset(blocks, 0, sizeof(blocks));
 		memset(sites, 0, sizeof(sites));
 		memset(turns, 0, sizeof(turns));
-		all = (struct sums){0};
+		all = (struct model_sums){0};
 		peak = peak_event = unknown = over_live = failed = 0;
 		CHECK_EQ(mz_usage_init(&u), 0);
 		for (uint64_t i = 1; i <= events; i++)

@@ -321,12 +321,12 @@ static void failing(const char *path)
 
 #define MOST_NUMBERS (1u << 28)
 
-struct numbers {
+struct seen_numbers {
 	unsigned char *seen; /* a bit each */
 	unsigned long records, first, last, twice;
 };
 
-static void add_number(struct numbers *n, unsigned long seq, const char *path)
+static void add_number(struct seen_numbers *n, unsigned long seq, const char *path)
 {
 	if (!seq || seq >= MOST_NUMBERS)
 		errx(1, "%s: number %lu", path, seq);
@@ -338,7 +338,7 @@ static void add_number(struct numbers *n, unsigned long seq, const char *path)
 	n->records++;
 }
 
-static void read_numbers(struct numbers *n, const char *path)
+static void read_numbers(struct seen_numbers *n, const char *path)
 {
 	unsigned char head[8];
 	FILE *f = fopen(path, "r");
@@ -362,7 +362,7 @@ static void read_numbers(struct numbers *n, const char *path)
 
 static void numbers(char **paths)
 {
-	struct numbers n = {.seen = calloc(MOST_NUMBERS / 8, 1)};
+	struct seen_numbers n = {.seen = calloc(MOST_NUMBERS / 8, 1)};
 
 	if (!n.seen)
 		err(1, "numbers");
