@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/http_client.h"
@@ -70,13 +72,26 @@ static int start_headers(struct push_job *j)
 	return ret;
 }
 
+/* That of the file, or now if it comes through a pipe. */
+static uint64_t time_of(const char *path)
+{
+	bool is_file = strcmp(path, "-");
+	struct timespec t;
+	struct stat st;
+
+	if (!(is_file ? stat(path, &st) : fstat(STDIN_FILENO, &st)) &&
+	    (is_file || S_ISREG(st.st_mode)))
+		t = st.st_mtim;
+	else
+		clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 static int send_profile(struct push_job *j, const char *path, const struct mz_profile *p)
 {
 	struct mz_push_request *r = &j->request;
-	struct stat st = {0};
 	int ret;
 
-	stat(path, &st);
 	*r = (struct mz_push_request){
 		.to = j->o->to,
 		.prefix = j->prefix,
@@ -84,8 +99,7 @@ static int send_profile(struct push_job *j, const char *path, const struct mz_pr
 						 : mz_profile_program(p, j->name, sizeof(j->name)),
 			.revision = j->o->revision,
 			.host = j->o->host,
-			.time_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 +
-				   (uint64_t)st.st_mtim.tv_nsec},
+			.time_ns = time_of(path)},
 		.labels = j->o->labels.value,
 		.nlabels = j->o->labels.n};
 	ret = start_headers(j);

@@ -158,14 +158,16 @@ static int name_caches(struct mz_events *s)
 static int next_of_many(struct mz_events *s, struct mz_event *ev, struct mz_error *err)
 {
 	struct mz_effect fx;
-	uint32_t stack;
+	uint32_t stack, mark;
 	int ret = mz_kmem_input_next(s->many, ev, &stack, err);
 
 	if (ret <= 0)
 		return ret;
-	ev->cache = ev->has & MZ_HAS_CACHE ? ev->cache + 1 : 0;
-	if ((ev->cache > s->named && name_caches(s) < 0) || name_stack(s, ev, stack) < 0 ||
-	    mz_live_apply(&s->live, ev, s->events, &fx) < 0)
+	/* of many, 0 is the empty name, which stands for none */
+	ev->cache = ev->has & MZ_HAS_CACHE && ev->cache ? ev->cache + 1 : 0;
+	mark = ev->kind == MZ_MARK ? (uint32_t)ev->arg : 0;
+	if (((ev->cache > s->named || mark > s->named) && name_caches(s) < 0) ||
+	    name_stack(s, ev, stack) < 0 || mz_live_apply(&s->live, ev, s->events, &fx) < 0)
 		return mz_fail_memory(err);
 	return 1;
 }

@@ -31,8 +31,8 @@ struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, char **paths, int n,
 void mz_kmem_input_close(struct mz_kmem_input *in);
 
 /* The next event of all files by time; site and cache are numbers over all files, and
- * *stack that of the whole stack (see keep_stacks). 1, 0 at the end, -errno with err
- * set. */
+ * *stack that of the whole stack (see keep_stacks). The text of a mark is numbered like a cache,
+ * plus 1; 0 = it has none. 1, 0 at the end, -errno with err set. */
 int mz_kmem_input_next(struct mz_kmem_input *in, struct mz_event *ev, uint32_t *stack,
 		       struct mz_error *err);
 /* Up to max of them, in place until the next call: how many, 0 at the end, -errno with err set. */

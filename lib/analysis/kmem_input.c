@@ -69,7 +69,8 @@ static inline uint32_t stack_number(const struct kmem_source *s, const struct mz
 	return known ? s->stacks[e->site] : 0;
 }
 
-/* Our numbers for those of the file, and the CPU from the file's name. */
+/* Our numbers for those of the file, and the CPU from the file's name. Texts of marks are in one
+ * table with the names of caches. */
 static inline void translate(const struct kmem_source *s, struct mz_event *e)
 {
 	/* a number that the file's tables do not have is unknown, not a size */
@@ -81,6 +82,8 @@ static inline void translate(const struct kmem_source *s, struct mz_event *e)
 		e->site = s->sites[e->site];
 	if (e->has & MZ_HAS_CACHE)
 		e->cache = s->caches[e->cache];
+	if (e->kind == MZ_MARK)
+		e->arg = e->arg && e->arg < s->ncaches ? s->caches[e->arg] + 1 : 0;
 	if (!(e->has & MZ_HAS_CPU) && s->cpu >= 0 && e->kind != MZ_LOST) {
 		e->cpu = (int16_t)s->cpu;
 		e->has |= MZ_HAS_CPU;

@@ -30,6 +30,10 @@ static int copy_events(struct mz_reader *r, struct mz_writer *w, struct mz_strea
 
 			ev[i].site = ips ? mz_writer_stack(w, ips, depth) : 0;
 			ev[i].cache = name ? mz_writer_string(w, name, len) : 0;
+			if (ev[i].kind == MZ_MARK) {
+				name = mz_tables_get_string(t, (uint32_t)ev[i].arg, &len);
+				ev[i].arg = name ? mz_writer_string(w, name, len) : 0;
+			}
 			ev[i].object = ev[i].old_object = 0;
 			*lost += ev[i].kind == MZ_LOST ? ev[i].size : 0;
 		}
@@ -116,6 +120,10 @@ static int join_numbered(struct mz_kmem_input *in, struct mz_writer *w, uint64_t
 		}
 		ev.site = ev.has & MZ_HAS_SITE ? mz_writer_stack(w, ips, depth) : 0;
 		ev.cache = name ? mz_writer_string(w, name, strlen(name)) : 0;
+		if (ev.kind == MZ_MARK) {
+			name = ev.arg ? mz_kmem_input_cache(in, (uint32_t)ev.arg - 1) : NULL;
+			ev.arg = name ? mz_writer_string(w, name, strlen(name)) : 0;
+		}
 		ev.time = time = ev.time > time ? ev.time : time;
 		events += ev.kind != MZ_LOST;
 		*lost += ev.kind == MZ_LOST ? ev.size : 0;

@@ -89,6 +89,7 @@ static void make_pyroscope(struct mz_push_request *r, const struct mz_profile *p
 {
 	uint64_t end = r->how.time_ns / 1000000000;
 	uint64_t took = p->clock == MZ_CLOCK_NS ? (p->last - p->first) / 1000000000 : 0;
+	uint64_t from = end > took ? end - (took ? took : 1) : 0;
 	struct mz_buf types = {0};
 
 	mz_buf_str(&r->body, r->how.program);
@@ -98,7 +99,7 @@ static void make_pyroscope(struct mz_push_request *r, const struct mz_profile *p
 	mz_buf_printf(&r->path, "%s/ingest?name=", r->prefix);
 	mz_http_escape(&r->path, r->body.data, r->body.len);
 	mz_buf_printf(&r->path, "&from=%llu&until=%llu&format=pprof&spyName=memorizer",
-		      (unsigned long long)(end - (took ? took : 1)), (unsigned long long)end);
+		      (unsigned long long)from, (unsigned long long)end);
 	r->body.len = 0;
 	put_types(&types);
 	put_part(r, "profile", "application/octet-stream", pprof);
