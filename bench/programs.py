@@ -92,7 +92,7 @@ class Recording:
 
     def by_name(self, path):
         """Rooted by the names of the frames, as for heaptrack; not by what the recorder noted."""
-        t = subprocess.run(['memorizer', 'export', '--to', 'collapsed', '--value', 'blocks', path],
+        t = subprocess.run(['memorizer', 'export', '--to', 'collapsed', '--metric', 'blocks', path],
                            capture_output=True, check=True).stdout.decode('utf-8', 'replace')
         good = total = 0
         for line in t.splitlines():
@@ -164,8 +164,8 @@ def count_together(p):
     blocks, total, _ = raw_sums('both.raw')
     more = unknown_to_heaptrack('both.2.cmt')
     ours = []
-    for value, unknown in zip(('blocks', 'bytes'), more):
-        t = subprocess.run(['memorizer', 'export', '--to', 'collapsed', '--value', value, 'both.2.cmt'],
+    for metric, unknown in zip(('blocks', 'total'), more):
+        t = subprocess.run(['memorizer', 'export', '--to', 'collapsed', '--metric', metric, 'both.2.cmt'],
                            capture_output=True, check=True).stdout.decode('utf-8', 'replace')
         ours.append(sum(int(line.rpartition(' ')[2]) for line in t.splitlines() if 'heaptrack' not in line) - unknown)
     return tuple(ours), (blocks, total), peak

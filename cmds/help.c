@@ -222,7 +222,7 @@ static void completion_words(const struct mz_cmd *cmd)
 	for (const struct mz_opt *o = cmd->opts; o && o->name; o++) {
 		if (!o->choices)
 			continue;
-		printf("--%s) echo", o->name);
+		printf("--%s%s%s) echo", o->name, o->alias ? "|--" : "", o->alias ? o->alias : "");
 		words_of(o->choices);
 		printf(" ;; ");
 	}

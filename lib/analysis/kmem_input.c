@@ -235,7 +235,7 @@ static inline const struct mz_event *take(struct mz_kmem_input *in, uint32_t *st
 		in->ready = false;
 	} else {
 		s->key = s->r->ordered ? s->orders[s->at] : e[1].time;
-		if (s->key > mz_merge_second(&in->merge))
+		if (s->key >= mz_merge_second(&in->merge))
 			mz_merge_set(&in->merge, s->key);
 	}
 	return e;

@@ -75,7 +75,7 @@ def options(verbs):
     for verb in verbs:
         for text in ask("--man", verb).split(".TP\n")[1:]:
             o = Option(verb, text)
-            at = re.search(rf"(?:^| )--{o.name}\) echo (.*?) ;;", words[verb])
+            at = re.search(rf"(?:^| )--{o.name}(?:\|--[a-z-]+)?\) echo (.*?) ;;", words[verb])
             o.words = at[1].split() if at else []
             found.append(o)
     return found
