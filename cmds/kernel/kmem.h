@@ -42,7 +42,7 @@ enum kmem_sort {
 	KMEM_SORT_PEAK,
 	KMEM_SORT_LIFETIME,
 	KMEM_SORT_CROSS,
-	KMEM_SORT_NEVER_FREED, /* by bytes requested; --sort does not offer it */
+	KMEM_SORT_NEVER_FREED, /* by bytes requested; --metric does not offer it */
 };
 
 /* A row of a table: a call site or a cache. */
