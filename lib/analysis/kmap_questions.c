@@ -433,8 +433,8 @@ void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_result_table *a)
 
 		if (!by_place[i].reads && !by_place[i].writes)
 			continue;
-		/* a number of a text may equal an address: the second half of the key tells them
-		 * apart */
+		/* the number of a text may equal an address; the second half of the key
+		 * distinguishes them */
 		row = row_of(&ad, p->function ? p->function : p->ip, !p->function, &fresh);
 		if (!row)
 			break;
