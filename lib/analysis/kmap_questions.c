@@ -107,7 +107,7 @@ void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_result_table *a)
 	struct adder ad = {.a = a};
 	uint32_t *names;
 
-	mz_result_init(a, "matrix", "Who accesses whose objects", COLUMNS(columns));
+	mz_result_init(a, "matrix", "Accesses by accessor and owner", COLUMNS(columns));
 	names = a->failed ? NULL : owner_names(m, a->strings);
 	if (!names || mz_tables_incomplete(a->strings))
 		a->failed = true;
