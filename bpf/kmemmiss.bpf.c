@@ -33,7 +33,10 @@ struct {
 	__type(value, __u64);
 } anchor SEC(".maps");
 
-/* A pointer as a number: the verifier takes what is read from memory for one. */
+/*
+ * A pointer as a number: the verifier treats a value that is read from memory
+ * as a number.
+ */
 static __always_inline __u64 number_of(void *p)
 {
 	__u64 n = 0;

@@ -43,7 +43,9 @@ const volatile __u32 cfg_class;	 /* --cache kmalloc-N: its size */
 const volatile bool cfg_by_cache; /* --cache NAME */
 const volatile char cfg_cache[KMT_NAME];
 
-/* Positions of arguments, found in BTF; 0 = this kernel has none such. */
+/*
+ * Positions of arguments, found in BTF; 0 = this kernel has no such argument.
+ */
 const volatile struct kmt_args arg_kmalloc, arg_kmalloc_node, arg_cache_alloc, arg_cache_alloc_node,
 	arg_cache_free;
 
@@ -217,8 +219,8 @@ static __always_inline bool same_name(const char *name)
 	return true;
 }
 
-/* Describe a cache that is seen for the first time on this CPU: its number.
- * An interrupt that needs the same one meanwhile goes without. */
+/* Describe a cache that is seen for the first time on this CPU, and return its
+ * number. An interrupt that needs the same cache meanwhile gets no number. */
 static __always_inline __u32 define_cache(struct kmt_cpu *c, __u32 cpu, struct kmt_seen *w,
 					  struct kmem_cache *s, const char *name)
 {

@@ -168,7 +168,7 @@ static void put_text(const char *text, bool lines)
 	mz_buf_free(&b);
 }
 
-/* False: there was no memory for it, and nothing is printed. */
+/* False: there was not enough memory, and nothing is printed. */
 static bool print_json(const struct mz_error *err)
 {
 	struct mz_buf b = {0};

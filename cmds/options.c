@@ -170,7 +170,7 @@ static int parse_range(const char *value, struct mz_time_range *r)
 	return r->to && r->from_clock == r->to_clock && r->to < r->from ? -EINVAL : 0;
 }
 
-/* Notes for a verb with scopes which options were given. */
+/* Records which options were given, for a verb with scopes. */
 static void note_given(const struct mz_cmd *cmd, const struct mz_opt *o, void *opts)
 {
 	if (cmd->scopes)

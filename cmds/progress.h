@@ -19,8 +19,8 @@ struct progress {
 void progress_start(struct progress *p, const char *what);
 /* share < 0: not known. count: of units ("lines"). */
 void progress_show(struct progress *p, double share, uint64_t count, const char *units);
-/* The same for the events of a trace. With prints, the command writes to standard output: there is
- * no line if that is a terminal, too. */
+/* The same for the events of a trace. prints: the command writes to standard output; there is no
+ * line if that is a terminal, too. */
 void progress_read(struct progress *p, struct mz_reader *in, bool prints);
 void progress_events(struct progress *p, uint64_t events);
 /* Removes the line. */

@@ -130,8 +130,8 @@ static void show_json(struct verify_job *job, const struct mz_verify *v, int res
 	mz_json_end_object(j);
 }
 
-/* Says what it is, if it is no container. What is damaged may not open at all: that is for the
- * check. */
+/* Says what the file is, if it is no container. A damaged file may not open at all; the check
+ * reports that. */
 static int refuse_other(char *path, struct mz_error *err)
 {
 	struct mz_recording_options how = {.flags = options_open_flags()};

@@ -372,7 +372,7 @@ struct mz_verify {
 	uint64_t first_bad;	    /* offset of the first of these bytes */
 	uint64_t missing;	    /* events of chunks that are damaged, where known */
 	uint64_t disorder;   /* events that are earlier than their predecessor in the stream */
-	uint64_t unbalanced; /* produced - written - lost, as 2's complement */
+	uint64_t unbalanced; /* produced - written - lost, as two's complement */
 	/* set by the caller; NULL = not wanted: reports how much was read, with the arg of note */
 	void (*progress)(void *arg, double share, uint64_t events);
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Notice when a program makes or enters namespaces and other roots, and keep the way to the
+/* Notice when a program creates or enters namespaces or changes its root, and keep access to the
  * region. */
 #include <sched.h>
 #include <stdarg.h>

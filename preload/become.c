@@ -43,7 +43,7 @@ static bool begins(void)
 	int saved = errno;
 	bool told = mz_tell_exec(true);
 
-	/* the constructor of another library may call before ours has run */
+	/* the constructor of another library may call exec before ours has run */
 	if (!real.execve)
 		mz_become_find();
 

@@ -45,7 +45,7 @@ static uintptr_t hex(const char **p)
 	}
 }
 
-/* START-END PERM ...: the position of PERM; NULL = it is no such line. */
+/* START-END PERM ...: the position of PERM; NULL = the line has another form. */
 static const char *parse_range(const char *p, struct addresses *r)
 {
 	r->start = hex(&p);

@@ -108,8 +108,8 @@ bool mz_entries_found;
 /* Any of them: arguments that a function does not have are in registers that it does not read. */
 typedef void *call_fn(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
 
-/* Some call malloc, which is recorded: then there is a record already. An exception of tc_new or
- * mi_new passes through here, so nothing may be left to undo. */
+/* Some of them call malloc, which is recorded: then there is a record already. An exception of
+ * tc_new or mi_new passes through here, so nothing may be left to undo. */
 static void *allocate(unsigned entry, const uintptr_t v[4], size_t size, size_t align)
 {
 	uint64_t before = mz_events_so_far();

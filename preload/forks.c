@@ -5,7 +5,7 @@
 #include "ring.h"
 #include "system.h"
 
-/* That of the GNU C library is in no shared object; musl has only the other. */
+/* The GNU C library's is in no shared object; musl has only the other one. */
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
 			     void *object) __attribute__((weak));
 extern int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))

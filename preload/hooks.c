@@ -267,7 +267,7 @@ static __attribute__((noinline)) void record_wide(struct mz_thread *t, const str
 			   whole_size(m->call, m->size, m->arg, m->whole_arg));
 }
 
-/* A block that fits, with its call stack: one more record, before it. */
+/* A block that fits into one record, with its call stack: one more record, before it. */
 static __attribute__((noinline)) bool record_sited(struct mz_thread *t, unsigned call,
 						   uint64_t value, uint16_t size, unsigned arg,
 						   uint32_t site)
@@ -367,7 +367,7 @@ static inline bool needs_stamp(struct mz_thread *t, const void *p)
 	return true;
 }
 
-/* Before a free, or before a realloc. False: it is not recorded, but counted. */
+/* Called before a free or realloc. False: the event is counted, but not recorded. */
 static inline __attribute__((always_inline)) bool record_before(uint8_t type, const void *p)
 {
 	struct mz_thread *t = &mz_me;
@@ -686,7 +686,7 @@ EXPORT size_t malloc_usable_size(void *p)
 
 /* ---- notes --------------------------------------------------------------------- */
 
-/* For programs: put a note into the trace. Declare it weak, and call it if it exists. */
+/* For programs: puts a mark into the trace. Declare it weak, and call it if it exists. */
 EXPORT void memorizer_mark(const char *text);
 EXPORT void memorizer_mark(const char *text)
 {

@@ -25,7 +25,7 @@ volatile uint32_t *mz_alive = &early_alive;
 
 uint32_t mz_my_image;
 static uint32_t my_pid;
-static bool counts_missed; /* recording has stopped, but the recorder learns how much it misses */
+static bool counts_missed; /* recording has stopped, but the recorder is told how much it misses */
 
 /* The program's path with the name that it was started by: several programs may share one file
  * and look at the name by which they were called. */
@@ -183,7 +183,7 @@ void mz_come_back(uint32_t alive)
 	*mz_alive = alive;
 }
 
-/* Return the memory of a region. Its addresses stay taken: threads that still look at it find
+/* Return the memory of a region. Its addresses stay reserved: threads that still read them find
  * zeros, as in a region without a reader. */
 static void give_back(struct mz_region *region)
 {

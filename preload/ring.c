@@ -246,7 +246,7 @@ bool mz_begin_nested(struct mz_thread *t, unsigned n, const void *frame)
 	return true;
 }
 
-/* And out of a call whose inner calls are not the program's. */
+/* The jump may also leave a call whose inner calls are not the program's. */
 bool mz_unhide(const void *frame)
 {
 	struct mz_thread *t = &mz_me;
@@ -355,7 +355,8 @@ static bool unreserve(struct mz_thread *t, uint64_t at, unsigned n)
 					   __ATOMIC_RELAXED);
 }
 
-/* May a thread that finds no room continue without recording, with nothing reserved any more? */
+/* May a thread that finds no room continue without recording, after it has returned what it had
+ * reserved? */
 static bool drops(struct mz_thread *t, uint64_t at, unsigned n)
 {
 	if (is_walled_in(t))

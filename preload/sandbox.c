@@ -35,7 +35,7 @@ bool mz_peek(const void *from, void *to, size_t size)
 	return good;
 }
 
-/* If it cannot be read, the kernel will refuse the call, and nothing changes. */
+/* If the filter cannot be read, the kernel will refuse the call, and nothing changes. */
 static bool is_harmless(const void *program)
 {
 	static struct sock_filter code[MOST_CODE];

@@ -44,7 +44,7 @@ static uint32_t stack_numbers;
 static uint64_t modules[MODULES]; /* hashes: see module_key() */
 static uint32_t module_count;
 static uint32_t unloads;      /* how often libraries were seen to be unloaded */
-static uint32_t tables_state; /* 0 = not made, 1 = being made, 2 = there, 3 = cannot be */
+static uint32_t tables_state; /* 0 = not created, 1 = being created, 2 = ready, 3 = failed */
 
 static size_t table_bytes(void)
 {
@@ -117,8 +117,8 @@ static void find_own_stack(struct mz_thread *t)
 	t->stack_top = top;
 }
 
-/* It is not known where the stack of a thread begins: it is followed downwards as far as needed. No
- * page of it is unreadable, but the one below it is. */
+/* It is not known where the stack of a thread begins: it is followed downwards as far as needed.
+ * All of its pages are readable; the page below it is not. */
 static __attribute__((noinline)) bool follow_down(struct mz_thread *t, uintptr_t sp)
 {
 	while (sp < t->stack_low && !t->stack_whole) {
@@ -254,7 +254,7 @@ static uint64_t module_key(const struct mz_module *m)
 	return h | 1;
 }
 
-/* Sends each module once: its address, its build ID, its file. */
+/* Sends the address, build ID and file of each module, once. */
 void mz_walk_met(const struct mz_module *m)
 {
 	char text[MZ_TEXT_MAX], id[130];

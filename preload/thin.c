@@ -41,8 +41,7 @@ static void *make_zeros(void *place, size_t bytes)
 	return fresh;
 }
 
-/* Where the mark of an address is; NULL = there is none, and make is false or there is no
- * memory. */
+/* The mark of an address; NULL = there is none, and make is false or there is no memory. */
 static uint64_t *mark_of(const void *p, bool make, uint64_t *bit)
 {
 	uintptr_t at = (uintptr_t)p, grain = (at & ((1ul << LEAF_BITS) - 1)) >> GRAIN_BITS;

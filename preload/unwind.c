@@ -320,7 +320,7 @@ static void parse_augmentation(struct in in, const char *letters, struct cie *c)
 	}
 }
 
-/* An entry of the tables, without what follows it; bad = there is none. */
+/* The head of an entry of the tables; bad = there is none. */
 static struct in entry_at(const struct mz_module *m, uintptr_t at)
 {
 	struct in in = in_tables(m, at, 4);

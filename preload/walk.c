@@ -369,7 +369,7 @@ static inline unsigned walk(struct bounds *b, struct mz_frame_at at, uintptr_t *
 				return n;
 		}
 		if (at.pc <= 4096) {
-			/* no return address: where stacks made by hand begin */
+			/* no return address: the start of a stack that was built by hand */
 			*how |= at.pc ? 0 : MZ_STACK_ROOTED;
 			return n;
 		}

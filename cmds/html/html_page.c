@@ -18,7 +18,7 @@ extern const char html_template[], html_template_end[];
 #define MARK   "@DATA@"
 #define SCALES 12
 
-/* The page is data in this program, which a bad disk or copy can damage like any other data. */
+/* The page is data in this program: a bad disk or copy can damage it. */
 size_t html_page_check(void)
 {
 	size_t size = (size_t)(html_template_end - html_template);

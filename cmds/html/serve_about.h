@@ -15,10 +15,10 @@ struct serve_about {
 	unsigned files_cut; /* of it end early */
 };
 
-/* A separate process looks: whatever happens to it, the others are listed. */
+/* A separate process examines each entry: whatever happens to it, the others are listed. */
 void serve_look(const char *path, struct serve_about *a);
 
-/* From here on, this process gets no more than this: the recording may be hostile. */
+/* From here on, this process has these limits: the recording may be hostile. */
 void serve_limit(uint64_t bytes, unsigned seconds);
 
 #endif

@@ -53,7 +53,7 @@ static void show_finding(void *arg, uint64_t offset, uint64_t record, const char
 		       text);
 }
 
-/* A file that cannot be read has no figures: why is the answer. */
+/* A file that cannot be read has no figures, only the reason. */
 static void end_unread(struct kmem_check_job *j, const struct mz_error *err)
 {
 	if (j->o->json) {

@@ -497,9 +497,9 @@ static int record_bpf(struct kmemtraced_job *j, const sigset_t *signals)
 
 	if (!j->o->summary && kmemtraced_begin_dir(j) < 0)
 		return console_error(&j->err);
-	if (j->o->summary) /* before rights are dropped: without them, addresses are hidden */
+	if (j->o->summary) /* before privileges are dropped: without them, addresses are hidden */
 		j->syms = mz_kallsyms_load("/proc/kallsyms", NULL);
-	setpriority(PRIO_PROCESS, 0, -15); /* fails without rights; then recording is slower */
+	setpriority(PRIO_PROCESS, 0, -15); /* fails without privileges; recording is then slower */
 	if (mz_kmem_attach(j->k, &j->err) < 0)
 		return console_error(&j->err);
 	kmemtraced_drop_rights();

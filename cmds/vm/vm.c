@@ -71,7 +71,7 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-/* Is one of the options given that say what Memorizer is to record? */
+/* Was an option given that says what Memorizer is to record? */
 static bool asks(const struct vm_opts *o)
 {
 	return o->mode || vm_counts_accesses(o) || o->calls || o->owners || o->boot;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of `memorizer vm`: finding and starting the machine (vm_qemu.c), serving it
- * (vm_run.c), what it boots from (vm_initramfs.c), ending it (vm_stop.c), testing whether KVM
- * works (vm_kvm.c), keeping symbols (vm_symbols.c). */
+/* The parts of `memorizer vm`: finding and starting the machine (vm_qemu.c), serving it (vm_run.c),
+ * what it boots from (vm_initramfs.c), ending it (vm_stop.c), testing whether KVM works (vm_kvm.c),
+ * keeping symbols (vm_symbols.c). */
 #ifndef MZ_CMDS_VM_VM_H
 #define MZ_CMDS_VM_VM_H
 

@@ -361,7 +361,7 @@ static void check_time(struct attend *a, double start)
 		a->res->timed_out = true;
 		a->over = true;
 	} else if (!a->res->ready && vm_progress_over(&a->progress, boot)) {
-		give_up(a, "the guest has not come up yet; --console shows how far it is");
+		give_up(a, "the guest has not booted yet; --console shows how far it is");
 	}
 }
 

@@ -35,7 +35,7 @@ struct mz_analysis {
 	struct mz_error broken; /* reading failed: what was read is incomplete, for every call */
 };
 
-/* A call that may fail begins: what another one said is not about it. */
+/* A call that may fail begins: clears the error of the previous one. */
 static inline void mz_analysis_begin(struct mz_analysis *a)
 {
 	if (a->error.code)
@@ -45,7 +45,7 @@ static inline void mz_analysis_begin(struct mz_analysis *a)
 /* Reading failed with a->error set: every call that needs what is missing will fail like this one,
  * unless a map can be read again. Returns -errno. */
 int mz_analysis_break(struct mz_analysis *a);
-/* The same again, if it happened: 0 or -errno with a->error set. */
+/* Fails again if reading has failed: 0 or -errno with a->error set. */
 int mz_analysis_check(struct mz_analysis *a);
 
 /* Opens the recording again. 0 or -errno with a->error set. */

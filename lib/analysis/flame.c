@@ -125,7 +125,7 @@ int mz_flame_cut(const struct mz_flame *f, uint32_t most, struct mz_flame_cut *c
 		least = shares[most];
 	}
 	for (uint32_t i = 0; i < f->count; i++) {
-		/* nodes as small as the first one without room are left out together */
+		/* if one node has no room, all nodes of its size are left out */
 		bool keep = !i || (cut->shown[f->nodes[i].parent] &&
 				   (f->count <= most || share(f, i) > least));
 

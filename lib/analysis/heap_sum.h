@@ -19,8 +19,8 @@ struct mz_heap_sum {
 	uint64_t reads, writes;		/* of its blocks, where they are counted */
 };
 
-/* The values come from a file and may be wrong: a sum that does not fit becomes the largest
- * number, instead of wrapping round to a small one. */
+/* The values come from a file and may be wrong: a sum that does not fit becomes the largest number,
+ * instead of wrapping around to a small one. */
 static inline uint64_t mz_heap_sum_plus(uint64_t a, uint64_t b)
 {
 	uint64_t sum;

@@ -202,7 +202,7 @@ void mz_kmap_owners_table(const struct mz_kmap_owners *o, struct mz_result_table
 	};
 	char number[16];
 
-	mz_result_init(a, "owners", "Whose objects and accesses", columns,
+	mz_result_init(a, "owners", "Objects and accesses by owner", columns,
 		       sizeof(columns) / sizeof(*columns));
 	for (uint32_t i = 0; i < o->n_groups && !a->failed; i++) {
 		const struct mz_kmap_group *g = &o->groups[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose a KMAP is: the cgroups and pid namespaces of its processes. */
+/* The owners in a KMAP: the cgroups and pid namespaces of its processes. */
 /*
  * A map whose kernel noted them (log_owners_enabled) says pid@owner in the place of a pid, and has
  * a comment for each owner:

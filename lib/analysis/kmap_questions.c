@@ -107,7 +107,7 @@ void mz_kmap_matrix(const struct mz_kmap_model *m, struct mz_result_table *a)
 	struct adder ad = {.a = a};
 	uint32_t *names;
 
-	mz_result_init(a, "matrix", "Who accesses whose objects", COLUMNS(columns));
+	mz_result_init(a, "matrix", "Accesses by accessor and owner", COLUMNS(columns));
 	names = a->failed ? NULL : owner_names(m, a->strings);
 	if (!names || mz_tables_incomplete(a->strings))
 		a->failed = true;
@@ -433,8 +433,8 @@ void mz_kmap_accessors(const struct mz_kmap_model *m, struct mz_result_table *a)
 
 		if (!by_place[i].reads && !by_place[i].writes)
 			continue;
-		/* a number of a text may equal an address: the second half of the key tells them
-		 * apart */
+		/* the number of a text may equal an address; the second half of the key
+		 * distinguishes them */
 		row = row_of(&ad, p->function ? p->function : p->ip, !p->function, &fresh);
 		if (!row)
 			break;

@@ -121,7 +121,7 @@ static const struct {
 	{"USER", DROPPED},
 };
 
-/* Where a map has no types, all that is no variable came from an allocator. A type that is not
+/* In a map without types, everything but variables came from an allocator. A type that is not
  * listed becomes a class by its name. */
 static enum object_sort sort_of(const struct mz_kmap_model *m, const struct mz_kmap_class *c)
 {
@@ -173,7 +173,7 @@ static struct identity found_at_access(const struct mz_kmap_model *m, const stru
 				 .sums = true};
 }
 
-/* All that has the same identity is one class of the union, whatever the map says in detail. */
+/* Objects with the same identity are one class of the union, whatever the map says in detail. */
 static struct identity identify(const struct mz_kmap_model *m, const struct mz_kmap_class *c,
 				enum object_sort sort)
 {

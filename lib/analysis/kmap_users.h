@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who does what with the objects of a class of a KMAP: the largest first. */
+/* Which code does what with the objects of a class of a KMAP: the largest first. */
 #ifndef MZ_ANALYSIS_KMAP_USERS_H
 #define MZ_ANALYSIS_KMAP_USERS_H
 

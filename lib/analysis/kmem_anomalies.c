@@ -79,7 +79,7 @@ static bool is_bulk_cache(const char *name)
  * more addresses of the cache, it is a path of the kernel. */
 #define A_WAY 3
 
-/* No allocator gives out a block that is in use: where that is seen, a free was not. */
+/* No allocator gives out a block that is in use: if the trace shows this, a free was not seen. */
 static bool has_blind_ways(const struct mz_kmem_report *r, uint32_t cache)
 {
 	const struct mz_kmem_group *g = mz_kmem_cache_group(r, cache);

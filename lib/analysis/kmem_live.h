@@ -42,8 +42,7 @@ void mz_kmem_live_free(struct mz_kmem_live *l);
 
 /* A gap of the CPU begins; negative: of all. 0 or -ENOMEM. */
 int mz_kmem_live_open_gap(struct mz_kmem_live *l, int cpu, size_t gap);
-/* The newest open gap of the CPU + 1, the others by older; none of them is open any more. 0 = none.
- */
+/* The newest open gap of the CPU + 1, the others by older; closes all of them. 0 = none. */
 size_t mz_kmem_live_take_gaps(struct mz_kmem_live *l, int cpu);
 
 /* The block at the address, in any state, or NULL. */

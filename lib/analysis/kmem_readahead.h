@@ -9,7 +9,7 @@
 /* Events, and the sites and caches that occur first in this batch, in their order. The caller
  * owns all of it until the next call, and may change the events. */
 struct kmem_batch {
-	long n; /* 0 = the end, -errno = as the reader's error says */
+	long n; /* 0 = the end, -errno = the reader's error */
 	struct mz_event ev[MZ_BATCH];
 	uint64_t orders[MZ_BATCH]; /* if the file has them */
 	uint64_t *sites;	   /* addresses */
@@ -25,7 +25,7 @@ struct kmem_batch {
 
 struct mz_kmem_readahead;
 
-/* Takes the reader for itself: it is not to be touched until free(). NULL = no memory. threaded:
+/* Takes over the reader, which the caller must not use until free(). NULL = no memory. threaded:
  * false = decode on request; stacks: provide whole stacks; syms, which may be NULL, separates the
  * call site of a stack from the allocator's own frames. */
 struct mz_kmem_readahead *mz_kmem_readahead_new(struct mz_reader *r, const struct mz_kallsyms *syms,

@@ -11,7 +11,7 @@
 
 #define MZ_PAGE 4096
 
-/* A block among its neighbours, while it is in its place. */
+/* A block among its neighbours, while it is live. */
 struct mz_spot {
 	uint64_t addr, size;
 	uint64_t prev, next;	    /* 0 = none */

@@ -204,8 +204,8 @@ int mz_recording_open(struct mz_recording *r, char **paths, int n,
 	if (mz_profile_init(&r->profile) < 0)
 		return mz_fail_memory(err);
 	if ((unsigned)r->o.want >= MZ_RECORDING_KINDS)
-		return mz_fail(err, EINVAL, "%s: there is no kind of recording with the number %u",
-			       paths[0], (unsigned)r->o.want);
+		return mz_fail(err, EINVAL, "%s: there is no recording kind %u", paths[0],
+			       (unsigned)r->o.want);
 	r->folder = is_folder(paths[0]);
 	ret = r->folder ? open_kernel(r, paths, n, err) : open_file(r, paths[0], err);
 	if (!ret && r->o.want && r->kind != r->o.want)

@@ -74,7 +74,7 @@ int mz_input_memory(struct mz_input *in, const void *data, size_t size, const ch
 	int ret;
 
 	if (!data && size)
-		return mz_fail(err, EINVAL, "no memory is given to read from");
+		return mz_fail(err, EINVAL, "there is no buffer to read from");
 	ret = setup(in, name ? name : "memory", err);
 	if (ret < 0)
 		return ret;

@@ -162,8 +162,7 @@ static int take(struct kmem_drain *d, const struct kmt_rec *r)
 	}
 	if (!kind || kind >= KMT_KINDS)
 		return mz_fail(&d->err, EBADMSG,
-			       "%s: the ring contains a record of the unknown kind %u", d->path,
-			       kind);
+			       "%s: the ring contains a record of unknown kind %u", d->path, kind);
 	convert(d, r, kind, e);
 	/* times of one CPU go up; a nested event may have come a moment earlier */
 	if (e->time < d->last_time)

@@ -44,7 +44,7 @@ int mz_region_check(int fd, struct mz_error *err)
 			       "the program offered no shared memory of its own, but some "
 			       "other file; nothing was written to it");
 	if ((seals & SEALS) != SEALS && fcntl(fd, F_ADD_SEALS, SEALS))
-		return mz_fail(err, EPROTO, "the size of the shared memory cannot be fixed: %s",
+		return mz_fail(err, EPROTO, "the shared memory cannot be sealed: %s",
 			       strerror(errno));
 	/* it may have been resized before it was sealed */
 	if (fstat(fd, &st) || st.st_size != (off_t)MZ_REGION_BYTES)

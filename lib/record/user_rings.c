@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "record/user_events.h"
 
-/* How often the rings are checked; also when one of them fills. */
+/* How often the rings are checked. They are also checked when one of them fills. */
 #define MOVE_NS	     20000000l
 /* Unmapping less of a ring than this is not worth a system call. */
 #define FORGET_BYTES 65536u

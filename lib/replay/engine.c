@@ -194,7 +194,7 @@ static inline __attribute__((always_inline)) void *replay_op(const struct mz_eng
 
 /* ---- one thread: nothing to wait for --------------------------------------- */
 
-/* What most operations are, in little room: the caches are the allocator's. */
+/* Most operations, in compact form: the processor's caches are for the allocator. */
 struct brief_op {
 	uint64_t size;
 	uint32_t slot;

@@ -193,7 +193,8 @@ static int parse(struct mz_store *s, struct clickhouse_state *t, struct mz_error
 	if (db && (strlen(db) >= sizeof(t->db) ||
 		   strspn(db, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") !=
 			   strlen(db)))
-		return mz_fail(err, EINVAL, "%s: the name of a database has letters, digits and _",
+		return mz_fail(err, EINVAL,
+			       "%s: the name of a database consists of letters, digits and _",
 			       s->name);
 	for (s->shards = 0; p < end && !ret; s->shards++) {
 		size_t n = strcspn(p, ",/");

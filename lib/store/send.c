@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Send a recording to a store: names first, its own row last, again if the store was away. */
+/* Send a recording to a store: names first, its own row last; try again while the store does not
+ * answer. */
 #include "store/send.h"
 
 #include <errno.h>
@@ -112,7 +113,7 @@ static int choose(const struct mz_store_schema *t, const struct mz_store_rows *a
 	return 0;
 }
 
-/* What this sender has sent or knows to be there: it need not query again. */
+/* What this sender has sent or knows to be there, so that it need not query again. */
 static struct mz_pair_index *known_names(struct mz_store *s, enum mz_store_table table)
 {
 	struct mz_pair_index **k = &s->known[table == MZ_STORE_STACK];
@@ -286,8 +287,8 @@ static void pause_before(unsigned try, const struct mz_store_sending *how, const
 }
 
 /*
- * Only a store that is away is tried again. A refusal (a wrong password, a full disk) would be
- * the same the next time, and waiting would hide it.
+ * Only a store that does not answer is tried again. A refusal (a wrong password, a full disk) would
+ * be the same the next time, and waiting would hide it.
  */
 int mz_store_send(struct mz_store *s, const struct mz_store_item *item,
 		  const struct mz_store_sending *how, struct mz_error *err)

@@ -110,7 +110,7 @@ const uint64_t *mz_tables_get_stack(const struct mz_tables *t, uint32_t id, size
 {
 	size_t n;
 
-	/* the tree writes the result to its own buffers, which do not count as part of its value */
+	/* the tree writes the result to its own buffers, which are not part of its value */
 	return mz_stack_tree_get((struct mz_stack_tree *)(uintptr_t)&t->stacks, id,
 				 depth ? depth : &n);
 }

@@ -48,7 +48,7 @@ struct kmt_rec {
 
 struct kmt_level {
 	uint64_t head;	   /* records written; stored last */
-	uint64_t seen;	   /* events that the programs met at this level */
+	uint64_t seen;	   /* events that the programs saw at this level */
 	uint64_t nulls;	   /* of them: kfree(NULL), not recorded */
 	uint64_t own;	   /* of them: made by the recorder itself, not recorded */
 	uint64_t filtered; /* of them: excluded by a filter (pid, cgroup, cache, sample) */
@@ -74,7 +74,7 @@ struct kmt_cpu {
 	uint32_t task_frame;	    /* context that the first program handled last, in a task */
 	uint32_t irq_frames;	    /* some of frame[] are in use */
 	uint32_t frame[KMT_FRAMES]; /* the same, in interrupts */
-	uint64_t reused; /* live: blocks whose address came again: their free was not seen */
+	uint64_t reused; /* live: blocks whose free was not seen: their address was reused */
 	uint64_t pad[7];
 	struct kmt_level lv[KMT_LEVELS];
 	uint64_t tail[KMT_LEVELS]; /* records read */
@@ -137,7 +137,7 @@ struct kmt_live {
 #define KMT_MISS_PROGRAMS 16
 #define KMT_MISS_CPUS	  256
 
-/* Where the arguments of a tracepoint stand, as BTF has it; 0 = not there. */
+/* Positions of a tracepoint's arguments, from BTF; 0 = there is none. */
 struct kmt_args {
 	uint8_t req, given, cache, gfp, node;
 };

@@ -122,7 +122,7 @@ struct mz_ring {
 	/* written by the recorder */
 	uint64_t tail;	  /* records read */
 	uint32_t waiting; /* the thread sleeps until there is room (both write it) */
-	uint32_t room;	  /* goes up when there is room: what it sleeps on */
+	uint32_t room;	  /* futex: incremented when there is room */
 	uint8_t pad2[48];
 };
 
@@ -136,7 +136,7 @@ enum mz_image_state { MZ_IMAGE_FREE, MZ_IMAGE_CLAIMED, MZ_IMAGE_LIVE };
 enum mz_left {
 	MZ_LEFT_NOT,
 	MZ_LEFT_SECCOMP, /* it gave up system calls that recording needs */
-	MZ_LEFT_WAIT,	 /* the recorder stood still for MZ_WAIT_SECONDS */
+	MZ_LEFT_WAIT,	 /* the recorder did not run for MZ_WAIT_SECONDS */
 };
 
 /* Why the library does not see all calls of a program, or not their stacks. */
@@ -146,7 +146,7 @@ enum mz_blind {
 	MZ_BLIND_STACKS = 4,	 /* stacks were requested, but cannot be taken in this program */
 };
 
-/* What a program becomes by the exec that it is calling. */
+/* The kind of program that the exec in progress starts. */
 enum mz_becomes {
 	MZ_BECOMES_NOTHING,
 	MZ_BECOMES_ANOTHER,
@@ -157,7 +157,7 @@ enum mz_becomes {
  * least MZ_THIN_NS, and until half of the ring is free again. */
 #define MZ_PATIENCE_NS	20000000ull
 #define MZ_THIN_NS	250000000ull
-/* With MZ_REGION_WAIT: how long it waits for a recorder that lives but does nothing. */
+/* With MZ_REGION_WAIT: how long a thread waits for a recorder that is alive but does nothing. */
 #define MZ_WAIT_SECONDS 30u
 
 struct mz_program_slot {
@@ -226,7 +226,7 @@ struct mz_region {
 	uint32_t stack_depth; /* 0 = no stacks */
 	uint32_t stop;	      /* set by the recorder: programs go on without it */
 	uint32_t heartbeat;   /* goes up while the recorder runs */
-	uint32_t bell;	      /* goes up to wake the recorder: what it sleeps on */
+	uint32_t bell;	      /* futex: incremented to wake the recorder */
 	uint32_t asleep;      /* the recorder sleeps, or is about to */
 	uint32_t refused;     /* images for which there was no slot */
 	uint32_t ring_top;    /* no ring from here on was ever used */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which call site calls which function how often, by process.
+ * Count how often each call site calls each function, by process.
  *
  * ftrace makes the entry of each function call memorizer_calls_entry, which
  * finds the counter of an edge that is known. Everything else is here: new
@@ -174,7 +174,10 @@ unsigned long memorizer_calls_function(u64 edge)
 {
 	unsigned long ip = memorizer_unpack_ip((u32)edge) - MCOUNT_INSN_SIZE;
 
-	/* Before the call there is room for an endbr, whether it was sealed or not. */
+	/*
+	 * Before the call there is room for an endbr, whether the endbr was
+	 * sealed or not.
+	 */
 	return IS_ENABLED(CONFIG_X86_KERNEL_IBT) ? ip - 4 : ip;
 }
 

@@ -76,7 +76,7 @@ static enum hrtimer_restart random_irq(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* Allocate, memorizer_touch, look, free: among everything else. */
+/* Allocate, memorizer_touch, look and free, beside everything else. */
 static void churn(struct walker *w, u32 r)
 {
 	void *p = kmalloc(r % 2000 + 1, GFP_KERNEL);

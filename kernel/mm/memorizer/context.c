@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Under which tag what runs on a CPU is counted, and whether entry.S may do it. An
- * access reads both from the CPU's own memory; here they are set when that changes:
- * at a switch of tasks, at the beginning and the end of an interrupt, and when a tag
- * or one of Memorizer's own switches changes.
+ * The tag under which the accesses of a CPU are counted, and whether entry.S
+ * may count them. An access reads both from the CPU's own memory. Here they are
+ * set when they change: at a switch of tasks, at the beginning and the end of
+ * an interrupt, and when a tag or one of Memorizer's own switches changes.
  */
 #include <linux/export.h>
 #include <linux/sched.h>
@@ -57,7 +57,7 @@ void memorizer_switches_changed(void)
 	on_each_cpu(context_fn, NULL, 1);
 }
 
-/* The same for another task. Where it runs, an interrupt makes it known. */
+/* The same for another task. An interrupt tells the CPU that it runs on. */
 void memorizer_task_tag_changed(struct task_struct *task)
 {
 	if (task == current)

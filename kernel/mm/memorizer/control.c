@@ -250,7 +250,7 @@ int memorizer_set_log_calls(bool on)
 	return err;
 }
 
-/* First the value to write for this state, then its meaning in words. */
+/* The value to write for this state, then its meaning in words. */
 int memorizer_state_words(char *buf, size_t size)
 {
 	switch (memorizer_mode) {

@@ -103,8 +103,8 @@ static struct memorizer_frame *slot_of(struct memorizer_frames *frames, u64 key)
 }
 
 /*
- * Other code may be where a module was: what was known about its addresses is
- * no longer so. The functions themselves stay, because their objects do.
+ * Other code may now be where a module was: drop what is known about its
+ * addresses. The functions themselves stay, because their objects do.
  */
 static void forget_modules(struct memorizer_frames *frames)
 {
@@ -124,7 +124,7 @@ static void free_table(struct memorizer_frames *frames)
 	memorizer_unlock(flags);
 }
 
-/* A larger table with all that is in the old one, which may be NULL. */
+/* A larger table with all entries of the old one, which may be NULL. */
 static struct memorizer_frames *grow(struct memorizer_frames *old)
 {
 	struct memorizer_frames *new;
@@ -148,7 +148,7 @@ static struct memorizer_frames *grow(struct memorizer_frames *old)
 	return new;
 }
 
-/* The table of a stack, or NULL, with what is still true. */
+/* The table of a stack, or NULL, without entries that are out of date. */
 static struct memorizer_frames *table_of(struct memorizer_object *stack)
 {
 	struct memorizer_frames *frames = stack->map.frames;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Objects that exist without an allocation that could be seen: the kernel's
- * global variables, their percpu copies, and memory taken from memblock before
- * the allocators were up. Each is a span of a region; its object is made by the
- * first access to it.
+ * Objects whose allocation could not be seen: the kernel's global variables,
+ * their percpu copies, and memory taken from memblock before the allocators
+ * were up. Each is a span of a region; its object is made by the first access
+ * to it.
  *
  * The size of a variable is the distance to the next symbol.
  */

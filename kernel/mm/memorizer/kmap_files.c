@@ -185,7 +185,10 @@ static int kmap_open(struct inode *inode, struct file *file)
 	return err;
 }
 
-/* A file of comma-separated values. Neither of the two has all of an object. */
+/*
+ * A file of comma-separated values. Neither of the two files has all of an
+ * object.
+ */
 static int open_csv(struct file *file, memorizer_format_fn format, const char *header)
 {
 	int err = open_with(file, format);

@@ -333,7 +333,9 @@ bool memorizer_map_object(struct memorizer_object *obj, unsigned long va,
 	unsigned long end = PAGE_ALIGN(va + bytes), phys;
 	u32 pages = 0;
 
-	/* Not freed while we are at it: hold one page more until the end. */
+	/*
+	 * So that it is not freed meanwhile: hold one page more until the end.
+	 */
 	obj->map.pages = (end - va) / PAGE_SIZE + 1;
 	for (; va < end; va += PAGE_SIZE) {
 		phys = memorizer_phys(va);
