@@ -554,7 +554,9 @@ static int run(void *options, int argc, char **argv)
 
 	if (argc != 2)
 		return console_usage("give two recordings: the old one and the new one");
-	ret = prepare(&j);
+	ret = recording_one_stdin(argc, argv);
+	if (!ret)
+		ret = prepare(&j);
 	if (!ret) {
 		ret = open_both(&j, argv);
 		if (!ret)

@@ -98,6 +98,9 @@ static int run(void *options, int argc, char **argv)
 			o->to);
 	if (argc < 1)
 		return console_usage("name the recordings to add up");
+	ret = recording_one_stdin(argc, argv);
+	if (ret)
+		return ret;
 	if (f->binary && !o->output && isatty(STDOUT_FILENO))
 		return console_usage("%s is binary and is not written to a terminal; use -o FILE",
 				     f->name);

@@ -198,7 +198,9 @@ static int run(void *options, int argc, char **argv)
 
 	if (argc < 2)
 		return console_usage("name the server (http://HOST:PORT) and the recordings");
-	ret = check_options(j.o);
+	ret = recording_one_stdin(argc - 1, argv + 1);
+	if (!ret)
+		ret = check_options(j.o);
 	if (!ret)
 		ret = parse_address(&j, argv[0]);
 	for (int i = 1; i < argc && !ret; i++)

@@ -30,6 +30,18 @@ int recording_open(struct mz_recording *r, char **paths, int n,
 	return mz_recording_open(r, paths, n, &with, err);
 }
 
+int recording_one_stdin(int n, char **paths)
+{
+	int named = 0;
+
+	for (int i = 0; i < n; i++)
+		named += !strcmp(paths[i], "-");
+	return named < 2 ? 0
+			 : console_usage("'-' is named %d times, but standard input can be read "
+					 "only once; save it to a file",
+					 named);
+}
+
 struct mz_reader *recording_trace(struct mz_recording *r, const char *path, struct mz_error *err)
 {
 	struct mz_recording_options how = {.flags = options_open_flags()};

@@ -32,6 +32,10 @@ int recording_open(struct mz_recording *r, char **paths, int n,
 		   const struct mz_recording_options *o, struct progress *progress,
 		   struct mz_error *err);
 
+/* Standard input can be read once: if it is named twice, the second recording would be empty.
+ * 0, or an exit status. */
+int recording_one_stdin(int n, char **paths);
+
 /* The one file of a trace, for verbs that read it event by event; it belongs to r, which is to be
  * closed in any case. NULL with err set, also for what has no events or is a folder. */
 struct mz_reader *recording_trace(struct mz_recording *r, const char *path, struct mz_error *err);

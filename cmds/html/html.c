@@ -73,6 +73,9 @@ static int run(void *options, int argc, char **argv)
 	if (!argc)
 		return console_usage(
 			"no recording given; name traces, folders of kernel traces, or KMAPs");
+	ret = recording_one_stdin(argc, argv);
+	if (ret)
+		return ret;
 	if (!o->output && isatty(1))
 		return console_usage("a page is not written to a terminal; use -o FILE");
 	models = calloc((size_t)argc, sizeof(*models));

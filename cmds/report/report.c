@@ -97,6 +97,9 @@ static int run(void *options, int argc, char **argv)
 	o->user.symbols = o->symbols;
 	o->user.strict = o->kernel.strict;
 	o->kernel.symbols = o->symbols;
+	ret = recording_one_stdin(argc, argv);
+	if (ret)
+		return ret;
 	ret = recording_open(&r, argc ? argv : usual, argc ? argc : 1, &how, &progress, &err);
 	ret = ret < 0 ? console_error(&err) : show(o, &r, argv, argc);
 	mz_recording_close(&r);
