@@ -177,7 +177,7 @@ async function kernelPage() {
 	const report = JSON.parse(readFileSync(join(dir, 'kernel.json'), 'utf8'));
 	const { page, seen, close } = await open();
 	await page.goto(file('kernel.html'));
-	check('loss is said first', (await page.textContent('.banner')).includes(`${report.lost.total} events were lost`), await page.textContent('.banner'));
+	check('loss is reported first', (await page.textContent('.banner')).includes(`${report.lost.total} events were lost`), await page.textContent('.banner'));
 	check('allocations are shown', (await texts(page, '.figure'))[1].includes(report.blocks.toLocaleString('en-US')));
 	await page.click('button:has-text("All caches")');
 	equal('a button leads to the table', await page.getAttribute('#tab-caches', 'aria-selected'), 'true');
@@ -269,7 +269,7 @@ async function callsPage() {
 	const shown = await cells();
 	check('calls by directory', shown.length > 20 && shown.every((t) => wanted.has(t)), shown.filter((t) => !wanted.has(t)).slice(0, 3));
 	equal('all calls are in the matrix', await counts(), sum(byDir, 'calls'));
-	check('and are said', (await texts(page, '.card .note'))[0].startsWith(`${grouped(sum(byDir, 'calls'))} calls here, 100`), await texts(page, '.card .note'));
+	check('and are reported', (await texts(page, '.card .note'))[0].startsWith(`${grouped(sum(byDir, 'calls'))} calls here, 100`), await texts(page, '.card .note'));
 	await page.click('.choice label:text-is("Call sites")');
 	equal('call sites', await counts(), sum(byDir, 'edges'));
 	await page.click('.choice label:text-is("Calls")');
