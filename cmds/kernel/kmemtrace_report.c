@@ -33,7 +33,7 @@ static const struct mz_opt opts[] = {
 	{0},
 };
 
-/* As for every verb, by the files named, and what they lack by those beside the recording. */
+/* As in every verb: the files named come first, then those beside the recording. */
 static int use_named(struct mz_recording *rec, struct mz_kmem_input *in, struct mz_error *err)
 {
 	struct mz_symbols *named;

@@ -99,7 +99,7 @@ static void note_left_out(const struct mz_privilege *p)
 			     (unsigned long long)p->u->dropped);
 }
 
-/* What is no map says so before anything else is missed; a pipe when it is read. */
+/* Reports a file that is not a map before other files are missed; a pipe is checked later. */
 int kmap_check(const struct kmap_opts *o, char *path, struct mz_error *err)
 {
 	struct mz_recording_options ro = {

@@ -187,7 +187,7 @@ static void look_at_rate(struct record_job *j, uint64_t moved)
 	j->spare = spare;
 }
 
-/* Nothing is said before the summary. */
+/* Nothing is printed before the summary. */
 static bool is_quiet(const struct record_job *j)
 {
 	return j->o->quiet || j->o->json;

@@ -210,7 +210,7 @@ static void tell_alone(const struct record_job *j)
 		     console_count(a, n), line, n > MZ_ALONE_NAMES ? ", ..." : "");
 }
 
-/* Children that remained this program, and are not recorded. */
+/* Child processes that did not call exec, and are not recorded. */
 static uint32_t forked(const struct record_job *j)
 {
 	int32_t n = (int32_t)__atomic_load_n(&j->rings.region->forked, __ATOMIC_RELAXED);

@@ -314,7 +314,7 @@ static int draw(struct comparison *j)
 	return ret;
 }
 
-/* What is missing says so when it is replayed. */
+/* A path that does not exist is reported by the replay. */
 static bool is_pipe(const char *path)
 {
 	struct stat st;

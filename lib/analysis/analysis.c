@@ -45,7 +45,7 @@ static int take_options(struct mz_analysis *a, const struct mz_analysis_options 
 	if (!a->o.want)
 		a->o.want = MZ_WANT_SUMS | MZ_WANT_TIMELINE;
 	if (a->o.want & (MZ_WANT_TIMELINE | MZ_WANT_THREADS))
-		a->o.want |= MZ_WANT_SUMS; /* which the others are made with */
+		a->o.want |= MZ_WANT_SUMS; /* the others need them */
 	a->symbols = a->o.symbols ? strdup(a->o.symbols) : NULL;
 	return a->o.symbols && !a->symbols ? mz_fail_memory(&a->error) : 0;
 }

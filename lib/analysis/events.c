@@ -24,7 +24,7 @@ struct mz_events {
 	long n, at;
 	struct mz_symbols *symbols;
 	struct mz_symbols *given; /* for a kernel, by the caller */
-	mz_events_look *look;	  /* for a kernel, when a name is asked for */
+	mz_events_look *look;	  /* for a kernel, when a name is requested */
 	void *look_arg;
 	bool looked; /* for symbols */
 	bool kernel;

@@ -49,7 +49,7 @@ const char *mz_events_string(const struct mz_events *s, uint32_t id, size_t *len
 const struct mz_tables *mz_events_tables(const struct mz_events *s);
 /* Symbols for a trace of a kernel; it takes them over. */
 void mz_events_use(struct mz_events *s, struct mz_symbols *kernel);
-/* Otherwise they are looked for when a name is asked for; look returns NULL if there are none. */
+/* Otherwise they are looked for when a name is requested; look returns NULL if there are none. */
 typedef struct mz_symbols *mz_events_look(void *arg);
 void mz_events_look_with(struct mz_events *s, mz_events_look *look, void *arg);
 /* The functions at an address, inlined ones first. There is always at least one, perhaps without a

@@ -193,8 +193,8 @@ const char *mz_kmap_string(const struct mz_kmap_model *m, uint32_t id);
 /* The name of a process by its number, as the map has it; "" = none was seen. */
 const char *mz_kmap_comm(const struct mz_kmap_model *m, int32_t pid);
 
-/* How a place, a class or a process is called at a level of detail, printable, into
- * buf; returns buf. */
+/* The printable name of a place, a class or a process at a level of detail, in buf,
+ * which it returns. */
 char *mz_kmap_place_name(const struct mz_kmap_model *m, uint32_t place, enum mz_kmap_by by,
 			 char *buf, size_t size);
 /* by cache: the cache, or else the type, or the variable; else where it is allocated. */

@@ -217,7 +217,7 @@ struct mz_kmem_report {
 	uint64_t first, last; /* times */
 	struct mz_kmem_group total;
 	struct mz_kmem_group of[MZ_KMEM_ALLOCATORS]; /* the same by allocator */
-	/* The moment with most bytes asked for; the peaks of groups are of bytes given. */
+	/* The moment with most bytes requested; the peaks of groups are of bytes given. */
 	uint64_t live_asked; /* private: now */
 	struct {
 		uint64_t bytes, blocks, waste;

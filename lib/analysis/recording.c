@@ -140,7 +140,7 @@ static int open_input(struct mz_recording *r, struct mz_input *in, struct mz_err
 		return open_lines(r, in, err);
 	if (content != MZ_CONTENT_DHAT && content != MZ_CONTENT_ALLOCINFO)
 		return open_trace(r, in, ops, err);
-	/* the sums are read when they are first asked for, since their reader needs the whole
+	/* the sums are read when they are first requested, since their reader needs the whole
 	 * input */
 	r->kind = MZ_RECORDING_SUMS;
 	r->read_sums = content == MZ_CONTENT_DHAT ? mz_dhat_read : mz_allocinfo_read;

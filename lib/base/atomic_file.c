@@ -91,7 +91,7 @@ static int open_leftover(const char *path, const char *part, bool overwrite, int
 	return 1;
 }
 
-/* In a folder like /tmp only the owner of a file may replace it. The rename would say so
+/* In a folder like /tmp only the owner of a file may replace it. The rename would fail
  * as well, but only when all the work is done. */
 static int may_replace(const char *path, const struct stat *st, struct mz_error *err)
 {

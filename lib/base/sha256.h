@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SHA-256 (FIPS 180-4): names for content that every machine gives alike. */
+/* SHA-256 (FIPS 180-4): names for content, the same on every machine. */
 #ifndef MZ_BASE_SHA256_H
 #define MZ_BASE_SHA256_H
 

@@ -166,7 +166,7 @@ static int put_all(struct privilege_export *j, int which)
 		numbers[i] = -1;
 		if (!j->ops->many && i != which)
 			continue;
-		/* a format that holds one table per file gets the one that was asked for */
+		/* a format that holds one table per file gets the one that was requested */
 		ret = numbers[i] = j->ops->begin(j->t, mz_privilege_table_names[i],
 						 tables[i].columns, tables[i].n, j->err);
 	}

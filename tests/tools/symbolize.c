@@ -68,7 +68,7 @@ static void time_all(struct mz_symbols *s, const uint64_t *addrs, size_t n, doub
 
 	for (size_t i = 0; i < n; i++)
 		known += mz_symbols_find(s, addrs[i] + 1, &sym) && sym.function;
-	printf("open %.3f s, %zu look-ups %.3f s, %zu known\n", opened, n, now() - start, known);
+	printf("open %.3f s, %zu lookups %.3f s, %zu known\n", opened, n, now() - start, known);
 }
 
 int main(int argc, char **argv)
