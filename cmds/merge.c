@@ -93,8 +93,8 @@ static int run(void *options, int argc, char **argv)
 
 	if (!f)
 		return console_usage(
-			"--to: no profile format '%s': dhat, pprof, collapsed, massif, "
-			"speedscope, firefox, otlp, openmetrics",
+			"--to: unknown profile format '%s'; use dhat, pprof, collapsed, massif, "
+			"speedscope, firefox, otlp or openmetrics",
 			o->to);
 	if (argc < 1)
 		return console_usage("name the recordings to add up");

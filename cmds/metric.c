@@ -19,8 +19,8 @@ const struct mz_profile_value *metric_find(const char *word)
 	const struct mz_profile_value *v = mz_budget_value(word, strlen(word));
 
 	if (!v)
-		console_usage("--metric: no metric '%s': peak, total, live, blocks, peak_blocks, "
-			      "live_blocks, temporary, waste, reads, writes, ...",
+		console_usage("--metric: unknown metric '%s'; use peak, total, live, blocks, "
+			      "peak_blocks, live_blocks, temporary, waste, reads, writes, ...",
 			      word);
 	return v;
 }

@@ -274,11 +274,10 @@ static int run(void *options, int argc, char **argv)
 	for (size_t i = 0; argc && i < sizeof(tasks) / sizeof(*tasks); i++)
 		if (!strcmp(tasks[i].name, argv[0]))
 			return tasks[i].run(options, argc - 1, argv + 1);
-	return console_usage("%s%s%s there are matrix, object, fields, site, calls, shared, "
-			     "unused, functions, merge, privilege, cut, export, owners, select and "
-			     "report",
-			     argc ? "no question '" : "which question?", argc ? argv[0] : "",
-			     argc ? "';" : "");
+	return console_usage("%s%s%s matrix, object, fields, site, calls, shared, unused, "
+			     "functions, merge, privilege, cut, export, owners, select or report",
+			     argc ? "unknown question '" : "name a question:", argc ? argv[0] : "",
+			     argc ? "'; use" : "");
 }
 
 MZ_CMD(kmap, "kmap", struct kmap_opts, "QUESTION [KMAP|-]",

@@ -146,8 +146,8 @@ static int run(void *options, int argc, char **argv)
 		what++;
 	if (!names[what])
 		return console_usage(
-			"no action '%s'; there are add, list, top, trend, diff, regressions, "
-			"gate and prune",
+			"unknown action '%s'; use add, list, top, trend, diff, regressions, "
+			"gate or prune",
 			argv[0]);
 	if (argc < 2)
 		return console_usage("name the store: a file, or clickhouse://HOST:PORT/DB");

@@ -107,8 +107,8 @@ int mz_budget_parse(struct mz_budget *b, const char **text, struct mz_error *err
 	b->value = mz_budget_value(p, len);
 	if (!b->value)
 		return wrong(err, start,
-			     "no such metric: peak, total, live, blocks, peak_blocks, "
-			     "live_blocks, temporary, waste, reads, writes, ...");
+			     "unknown metric (use peak, total, live, blocks, peak_blocks, "
+			     "live_blocks, temporary, waste, reads, writes, ...)");
 	p = parse_op(b, blanks(p + len));
 	if (!p)
 		return wrong(err, start, "an operator is missing: > >= < <= == !=");

@@ -40,8 +40,9 @@ static int take_owner(void *arg, const struct mz_kmap *k, const struct mz_kmap_r
 	if (ret >= 0)
 		return 0;
 	return mz_fail(err, EINVAL,
-		       "%s:%" PRIu64 ": it begins like an owner, but is not "
-		       "'#owner OWNER,PID,TASKS,PIDNS,CGROUP,COMM,PATH' in the order of numbers",
+		       "%s:%" PRIu64
+		       ": it begins like an owner, but its number is out of order, or it "
+		       "does not read '#owner OWNER,PID,TASKS,PIDNS,CGROUP,COMM,PATH'",
 		       mz_kmap_name(k), mz_kmap_lines(k));
 }
 

@@ -209,7 +209,7 @@ int mz_store_spool_get(const char *path, struct mz_store_item *item, struct mz_e
 		}
 	}
 	if (!ret && c.bad)
-		ret = mz_fail(err, EINVAL, "%s: not a whole file of a spool", path);
+		ret = mz_fail(err, EINVAL, "%s: not a complete spool file", path);
 	mz_buf_free(&b);
 	return ret;
 }

@@ -353,13 +353,14 @@ int mz_image_build(struct mz_image *im, const char *path, struct mz_error *err)
 	elf = mod ? dwfl_module_getelf(mod, &bias) : NULL;
 	if (unopened)
 		ret = mz_fail(err, unopened, "%s: %s", name,
-			      unopened == EINVAL ? "not a file, so no ELF file"
+			      unopened == EINVAL ? "not a regular file, so not an ELF file"
 						 : strerror(unopened));
 	else if (!elf)
 		ret = mz_fail(err, EINVAL, "%s: not an ELF file with code: %s", name,
 			      dwfl_errmsg(-1));
 	else if (mz_debug_unpacks_large(elf))
-		ret = mz_fail(err, EFBIG, "%s: its sections unpack to too much", name);
+		ret = mz_fail(err, EFBIG, "%s: its compressed sections unpack to too many bytes",
+			      name);
 	else
 		ret = build_module(im, mod, err);
 	dwfl_end(dwfl);

@@ -65,7 +65,8 @@ static int begin(struct dwarf *d, const char *path, struct mz_error *err)
 	if (!mod || dwfl_report_end(d->dwfl, NULL, NULL))
 		return mz_fail(err, ENODATA, "%s: %s", path, dwfl_errmsg(-1));
 	if (mz_debug_unpacks_large(dwfl_module_getelf(mod, &d->bias)))
-		return mz_fail(err, EFBIG, "%s: its sections unpack to too much", path);
+		return mz_fail(err, EFBIG, "%s: its compressed sections unpack to too many bytes",
+			       path);
 	d->dw = dwfl_module_getdwarf(mod, &d->bias);
 	if (!d->dw)
 		return mz_fail(err, ENODATA, "%s: it contains no DWARF", path);
