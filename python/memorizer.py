@@ -29,7 +29,7 @@ _LOSSES = 16  # the slots of mz_totals.lost_by
 
 
 class Error(OSError):
-    """What the library said; errno is set."""
+    """An error that the library reported; errno is set."""
 
 
 # OSError chooses such a class by itself, but not for classes that are made from it
@@ -195,7 +195,7 @@ def _bytes(what, value):
 
 def _choose(what, value, names):
     if value not in names:
-        raise ValueError("%s: %r is none of %s" % (what, value, ", ".join(names)))
+        raise ValueError("%s: %r is not one of %s" % (what, value, ", ".join(names)))
     return value
 
 
@@ -215,7 +215,7 @@ def _pandas():
 def _number(value, bits):
     """ctypes would take it modulo 2 ** bits."""
     if not 0 <= value < 1 << bits:
-        raise ValueError("%r is no number of %d bits" % (value, bits))
+        raise ValueError("%r is not a %d-bit number" % (value, bits))
     return value
 
 
@@ -350,7 +350,7 @@ class Analysis:
             return _lib.mz_recording_kind_name(_lib.mz_analysis_kind(self._open())).decode()
 
     def text(self, key):
-        """What the recording says of itself: "command", "host", ...; None = nothing."""
+        """A text that describes the recording: "command", "host", ...; None = it has none."""
         with self._lock:
             return _text(_lib.mz_analysis_text(self._open(), _bytes("a key", key)))
 

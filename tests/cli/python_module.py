@@ -47,7 +47,7 @@ def wrong(path, map):
         refuses("no such comparison", ValueError, "whole", a.compare, a, by="x")
         refuses("totals without sums", memorizer.Error, "MZ_WANT_SUMS", a.totals)
         for address in -1, 1 << 64:
-            refuses("an address that is none", ValueError, "64 bits", a.frames, address)
+            refuses("an invalid address", ValueError, "64-bit number", a.frames, address)
     with memorizer.open(map) as a:
         refuses("a NUL in a pattern", ValueError, "NUL", a.ask, "classes", "a\0b")
         refuses("frames of a map", memorizer.Error, "no events", a.frames, 1)
