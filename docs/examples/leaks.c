@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a program never freed, by module; and what does not count, since runtimes keep it on
+ * What a program never freed, by module; and what is left out because runtimes keep it on
  * purpose, with the rule that says so:
  *   cc leaks.c $(pkg-config --cflags --libs memorizer) && ./a.out trace.cmt [RULES]
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * An arena that tells its blocks, so that `memorizer record` sees each of them:
+ * An arena that reports its blocks, so that `memorizer record` sees each of them:
  *   cc pool.c && memorizer record -o t.cmt -- ./a.out && memorizer report t.cmt
  * Nothing is linked; without the recorder the calls do nothing. The program counts by
  * itself what it hands out, and prints the sums at its end.

@@ -53,7 +53,7 @@ static int write_trace(const char *path, struct mz_error *err)
 					 .time = 1100},
 		      1);
 	mz_writer_produced(w, 18);
-	return mz_writer_close(w, err); /* tells of all errors before it */
+	return mz_writer_close(w, err); /* reports all earlier errors */
 }
 
 static int read_trace(const char *path, struct mz_error *err)
