@@ -103,8 +103,8 @@ static __always_inline u64 memorizer_extent_end(u64 extent, u64 key)
 }
 
 /*
- * All accesses of the plugin's with one key are of one size, so that entry.S can
- * compare extents as numbers. Other keys have any size.
+ * All accesses that the plugin reports with one key have the same size, so that
+ * entry.S can compare extents as numbers. With other keys, sizes vary.
  */
 static __always_inline void memorizer_note(struct memorizer_extents *noted,
 					   struct memorizer_count c)
@@ -148,13 +148,13 @@ static __always_inline bool memorizer_try_count(struct memorizer_object *obj,
  * access its saved registers. Nothing is lost by it: an interrupt that wants a
  * switch while an access is counted has set the flag in preempt_count, and the
  * next preempt_enable(), end of an interrupt or return to user space obeys it.
- * What is put off is put off by no more than an interrupts-on stretch of the
- * kernel without any of these, a tick at most; and only if the interrupt fell
- * into the few instructions of a count.
+ * The switch is delayed until the first of these, which comes after a tick at
+ * most, and only if the interrupt arrived during the few instructions that
+ * count an access.
  */
 #define memorizer_access_end()	preempt_enable_no_resched_notrace()
 
-/* Is the access by a mapping below that of the object? As a number, like entry.S. */
+/* Was a mapping below that of the object used? Compares numbers, like entry.S. */
 static __always_inline bool memorizer_is_below(const struct memorizer_object *obj,
 					       u64 extent)
 {

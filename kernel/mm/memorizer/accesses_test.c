@@ -141,7 +141,7 @@ static void test_many_sites(struct kunit *test)
 	kunit_info(test, "%d sites in %d tables\n", MANY_SITES, tables);
 	KUNIT_EXPECT_LT(test, tables, 50);
 	kfree(p);
-	/* Nothing changes when it is dead. SLUB of 6.1 reads it before it says so. */
+	/* Nothing changes after the free, before which SLUB of 6.1 reads it. */
 	many = (struct many){ };
 	memorizer_each_site(obj, look_at_one, &many);
 	KUNIT_EXPECT_EQ(test, many.sites, MANY_SITES);

@@ -262,7 +262,7 @@ static void free_tables(void)
 	}
 }
 
-/* All counts to 0; while nothing is counted, the memory goes back, too. */
+/* Sets all counts to 0; while nothing is counted, gives the memory back, too. */
 void memorizer_calls_clear(void)
 {
 	struct memorizer_calls *calls;

@@ -51,7 +51,7 @@ static void context_fn(void *unused)
 	memorizer_context();
 }
 
-/* When this returns, all CPUs go by the new values of the switches. Sleeps. */
+/* When this returns, all CPUs use the new values of the switches. Sleeps. */
 void memorizer_switches_changed(void)
 {
 	on_each_cpu(context_fn, NULL, 1);

@@ -34,7 +34,7 @@ static void test_hook_reschedules(struct kunit *test)
 	kfree(p);
 }
 
-/* That of an access is none, but it takes nothing away from the next one. */
+/* The end of an access is none, but leaves the request to the next one. */
 static void test_access_keeps_resched(struct kunit *test)
 {
 	char *p = kmalloc(96, GFP_KERNEL);
@@ -42,7 +42,7 @@ static void test_access_keeps_resched(struct kunit *test)
 	struct memorizer_counts c = memorizer_touches(obj);
 	bool kept;
 
-	local_irq_disable();	/* nobody else obeys it meanwhile */
+	local_irq_disable();	/* no other code may obey it */
 	want_resched();
 	memorizer_touch(p, 96);
 	kept = need_resched();
@@ -56,19 +56,19 @@ static void test_access_keeps_resched(struct kunit *test)
 	kfree(p);
 }
 
-/* What a task did a moment ago does not count any more once marks are asked for. */
+/* Once only marked tasks are recorded, an unmarked one no longer counts. */
 static void test_without_mark(struct kunit *test)
 {
 	char *p = kmalloc(96, GFP_KERNEL);
 	struct memorizer_object *obj = memorizer_check(test, p, 96, MEMORIZER_KMALLOC);
 	struct memorizer_counts c;
 
-	/* Only marked tasks count from here on, and we are none of them. */
+	/* Only marked tasks count from here on, and this one is not marked. */
 	memorizer_set_mode(3, &init_task, 0);
 	memorizer_touch(p, 96);
 	memorizer_clear_at(p, 0, 96);
 	memorizer_clear_at(p, 0, 1);
-	/* From here on we are one. */
+	/* From here on it is. */
 	memorizer_task_mark(current, true);
 	memorizer_touch(p, 96);
 	memorizer_clear_at(p, 0, 96);
@@ -78,14 +78,14 @@ static void test_without_mark(struct kunit *test)
 	memorizer_clear_at(p, 0, 96);
 	memorizer_clear_at(p, 0, 1);
 	memorizer_set_mode(0, NULL, 0);
-	/* Off is not the end of a mark; to forget is. */
+	/* Mode 0 does not remove marks; forgetting does. */
 	KUNIT_EXPECT_TRUE(test, memorizer_task_is_marked(&init_task));
 	memorizer_forget_marks();
 	KUNIT_EXPECT_FALSE(test, memorizer_task_is_marked(&init_task));
 	memorizer_touch(p, 96);
 	memorizer_clear_at(p, 0, 96);
 	memorizer_clear_at(p, 0, 1);
-	/* Without marks everybody counts again. */
+	/* In mode 1, unmarked tasks count again. */
 	memorizer_set_mode(1, NULL, 0);
 	memorizer_touch(p, 96);
 	memorizer_clear_at(p, 0, 96);
@@ -174,7 +174,7 @@ static void test_tag_follows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, irq_tag_seen, memorizer_tag(0));
 	KUNIT_EXPECT_EQ(test, softirq_tag_seen, memorizer_tag(0));
 	KUNIT_EXPECT_EQ(test, tag_now(), mine);
-	/* Bottom halves that are off are not one that runs. */
+	/* Disabled bottom halves do not mean that one is running. */
 	local_bh_disable();
 	KUNIT_EXPECT_EQ(test, tag_now(), mine);
 	local_bh_enable();
@@ -185,7 +185,7 @@ static void test_tag_follows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tag_now(), mine);
 }
 
-/* An interrupt of the code that counts holds preemption off, any other does not. */
+/* An interrupt of the counting code disables preemption, any other does not. */
 static void test_interrupt_holds(struct kunit *test)
 {
 	struct pt_regs regs = { .ip = (unsigned long)__memorizer_entries + 5 };

@@ -177,8 +177,8 @@ static int apply(void)
 
 /*
  * @task: the one to mark in modes 2 and 3; @pid: its number, if it was chosen by
- * that. Marks outlive mode 0: a session that is switched off and on again goes
- * on with the same processes.
+ * that. Marks outlive mode 0: a recording that is switched off and on again
+ * continues with the same processes.
  */
 int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid)
 {
@@ -192,7 +192,7 @@ int memorizer_set_mode(int mode, struct task_struct *task, pid_t pid)
 	marked_pid = pid;
 	WRITE_ONCE(memorizer_mode, mode);
 	err = apply();
-	/* What counts in the old mode has ended after this. */
+	/* After this, no code counts in the old mode any more. */
 	if (mode > 1)
 		synchronize_rcu();
 	mutex_unlock(&control_mutex);
@@ -344,10 +344,10 @@ void memorizer_kick(void)
 }
 
 /*
- * The pool or the limbo wants the worker. At most once a jiffy: the interrupt
- * of a kick touches memory, too, and with the pool used up each such access
- * comes here again. With a kick for each the interrupt would follow itself for
- * ever.
+ * The pool or the limbo needs the worker. At most once per jiffy: the interrupt
+ * of a kick touches memory, too, and if the pool is used up, each such access
+ * comes here again. If each of them caused a kick, the interrupt would trigger
+ * itself for ever.
  */
 void memorizer_kick_worker(void)
 {

@@ -54,7 +54,7 @@ void memorizer_frame_lost(u64 kind);
 void memorizer_show_frames(struct seq_file *m, u64 counted);
 void __memorizer_end_frames(struct memorizer_frames *frames, unsigned long ip);
 
-/* @obj ends. What it has, if it is a stack; the caller holds the lock. */
+/* @obj ends: takes its frames, if it is a stack; the caller holds the lock. */
 static inline struct memorizer_frames *memorizer_take_frames(struct memorizer_object *obj)
 {
 	struct memorizer_frames *frames = obj->map.frames;
@@ -63,14 +63,14 @@ static inline struct memorizer_frames *memorizer_take_frames(struct memorizer_ob
 	return frames;
 }
 
-/* The same, when the lock is free. */
+/* Ends the frames that were taken; the caller does not hold the lock. */
 static inline void memorizer_end_frames(struct memorizer_frames *frames, unsigned long ip)
 {
 	if (unlikely(frames))
 		__memorizer_end_frames(frames, ip);
 }
 
-/* Code is about to be where there may have been other code. */
+/* New code may take the addresses of code that is gone. */
 static inline void memorizer_frames_new_code(void)
 {
 	WRITE_ONCE(memorizer_frames_generation, memorizer_frames_generation + 1);

@@ -16,7 +16,7 @@
 #include "../slab.h"
 #include "memorizer.h"
 
-/* A map with one entry, so that no look-up needs to test for NULL. */
+/* A map with one entry, so that no lookup needs to test for NULL. */
 struct single_map {
 	struct memorizer_map map;
 	struct memorizer_object *obj;

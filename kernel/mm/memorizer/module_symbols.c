@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * module_symbols: the symbols of code and data of modules that is gone, in the
- * form of /proc/kallsyms. Records keep its addresses, and nothing else can name
- * them any more: unloaded modules, and what was only needed to load a module.
+ * module_symbols: the symbols of module code and data that no longer exists, in
+ * the form of /proc/kallsyms: of unloaded modules, and of what was only needed to
+ * load a module. Records keep its addresses, and nothing else can name them.
  *
  * Addresses of modules are not used again while there are others, see
  * memorizer_code_start(), so that a name is right for all of a record. When the

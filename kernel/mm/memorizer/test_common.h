@@ -9,7 +9,7 @@
 
 /*
  * Two primes: a count that was doubled, halved or swapped with the other is
- * none of them.
+ * not the expected one.
  */
 #define WRITES	23
 #define READS	29

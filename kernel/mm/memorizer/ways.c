@@ -4,8 +4,8 @@
  * long way, where each access is looked at.
  *
  * The entries of entry.S have code for both common ways and a jump to one of them,
- * whose target is changed here. To ask at each access which one it is would take
- * two instructions more.
+ * whose target is changed here. Testing at each access which one applies would
+ * take two more instructions.
  */
 #include <linux/memory.h>
 #include <linux/memorizer_context.h>
