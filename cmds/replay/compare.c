@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Replay a trace with several allocators and compare their time and memory. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -180,7 +181,8 @@ static void verdict(const struct comparison *j, const struct contestant *e, char
 	const struct contestant *base = &j->list[0];
 	double ratio = mz_runs_median(&e->runs, MZ_RUN_NS) / mz_runs_median(&base->runs, MZ_RUN_NS);
 
-	if (e == base)
+	/* a trace without events takes no time */
+	if (e == base || !isfinite(ratio))
 		snprintf(buf, size, "-");
 	else if (j->runs < MZ_RUNS_ENOUGH)
 		snprintf(buf, size, "%.2fx, too few runs to tell", ratio);
@@ -195,9 +197,10 @@ static void show_text(const struct comparison *j)
 	const struct contestant *best = fastest(j);
 	char a[32], b[32], v[64], line[64];
 
-	printf("%s: %s events, %s live at most, each allocator %u times\n\n", j->trace,
+	printf("%s: %s events, %s live at most, each allocator %u time%s\n\n", j->trace,
 	       console_count(a, (uint64_t)j->list[0].first.events),
-	       console_bytes(b, (uint64_t)j->list[0].first.peak_live), j->runs);
+	       console_bytes(b, (uint64_t)j->list[0].first.peak_live), j->runs,
+	       j->runs == 1 ? "" : "s");
 	snprintf(line, sizeof(line), "against %.40s", j->list[0].a.name);
 	printf("%-18s %9s %7s %10s %10s %9s %8s  %s\n", "allocator", "ns/event", "spread",
 	       "peak RSS", "final RSS", "RSS/live", "faults", line);
