@@ -296,6 +296,9 @@ static int run_with_child(pid_t pid, struct mz_queues *q, const struct mz_replay
 	if (ret == -EPIPE) {
 		err->code = 0;
 		*err = q->error;
+		/* with --verbose, it is also the one that prints */
+		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE)
+			mz_fail(err, EPIPE, "standard output: cannot write: %s", strerror(EPIPE));
 		mz_fail(err, EPIPE, "the process that decodes the trace was killed");
 	} else if (ret == -ENOMEM) {
 		mz_fail(err, ENOMEM, "no memory for the table of blocks");
