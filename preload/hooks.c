@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -54,7 +55,7 @@ static void *real_reallocarray;				   /* never called: it is a realloc */
 enum { NOT_YET, RESOLVING, READY };
 static int ready;
 
-static bool own_malloc; /* the executable's, and not that of a library */
+static bool own_malloc; /* found before ours; see executable_allocates() */
 
 static void find(void *call, const char *name)
 {
@@ -157,6 +158,15 @@ static const void *object_of(void *function)
 	return function && dladdr(function, &info) ? info.dli_fbase : NULL;
 }
 
+/* A program that was running before finds its C library's malloc before ours, so own_malloc alone
+ * does not say that the executable defines it. */
+static bool executable_allocates(void)
+{
+	const void *of = object_of((void *)real.malloc);
+
+	return own_malloc && (!of || of == object_of((void *)getauxval(AT_PHDR)));
+}
+
 void mz_sizes_find(void)
 {
 	void *const calls[] = {
@@ -170,13 +180,13 @@ void mz_sizes_find(void)
 		[MZ_CALL_VALLOC] = (void *)real.valloc,
 		[MZ_CALL_PVALLOC] = (void *)real.pvalloc,
 	};
-	const void *of = object_of((void *)real.usable);
+	const void *of = executable_allocates() ? NULL : object_of((void *)real.usable);
 
 	sized = 0;
 	all_sized = !mz_operators_found && !mz_entries_found;
 	for (unsigned i = MZ_CALL_MALLOC; i <= MZ_CALL_PVALLOC; i++) {
 		/* a function that an executable defines need not know all blocks */
-		if (of && !own_malloc && object_of(calls[i]) == of)
+		if (of && object_of(calls[i]) == of)
 			sized |= 1u << i;
 		else
 			all_sized = false;
