@@ -167,6 +167,12 @@ static bool executable_allocates(void)
 	return own_malloc && (!of || of == object_of((void *)getauxval(AT_PHDR)));
 }
 
+void mz_own_malloc_tell(void)
+{
+	if (executable_allocates())
+		mz_tell_blind(MZ_BLIND_OWN_MALLOC);
+}
+
 void mz_sizes_find(void)
 {
 	void *const calls[] = {

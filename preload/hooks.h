@@ -31,6 +31,8 @@ extern const struct mz_hook mz_hooks[MZ_REALS] __attribute__((visibility("hidden
 __attribute__((visibility("hidden"))) bool mz_prepared(void);
 /* After the real functions have changed, and the allocator's own ones were looked for. */
 __attribute__((visibility("hidden"))) void mz_sizes_find(void);
+/* Tell the recorder if the program defines malloc itself. For programs that were running before. */
+__attribute__((visibility("hidden"))) void mz_own_malloc_tell(void);
 /* Before a call that moves a block or a mapping. False: it is not recorded, but counted. */
 __attribute__((visibility("hidden"))) bool mz_record_old(const void *old);
 

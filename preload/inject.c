@@ -54,6 +54,7 @@ static int begin(struct mz_region *region)
 	mz_operators_find(*mz_hooks[0].real);
 	mz_entries_find(*mz_hooks[0].real);
 	mz_sizes_find();
+	mz_own_malloc_tell();
 	return (int)mz_redirect(true);
 }
 

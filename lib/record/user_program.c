@@ -186,6 +186,10 @@ int mz_user_program_open(struct mz_user_files *f, struct mz_user_program *m,
 	m->is_open = true;
 	f->open++;
 	mz_writer_hurry(m->writer, false);
+	if (f->attached) {
+		mz_user_program_look(m);
+		m->before = m->anonymous;
+	}
 	return set_header(f, m);
 }
 
@@ -289,10 +293,11 @@ static void sort_last(struct mz_user_files *f)
 /* Less than this may be stacks of threads and mappings of libraries. */
 #define UNSEEN_LEAST (16ull << 20)
 
-/* The sum of all sizes is the most that recorded calls can explain. */
+/* The sum of all sizes is the most that recorded calls can explain, besides what the program had
+ * before. */
 static uint64_t unseen(const struct mz_user_program *m)
 {
-	uint64_t asked = m->asked + m->thinning.unrecorded.bytes;
+	uint64_t asked = m->asked + m->thinning.unrecorded.bytes + m->before;
 	uint64_t more = m->anonymous > asked ? m->anonymous - asked : 0;
 
 	return more >= UNSEEN_LEAST ? more : 0;

@@ -61,6 +61,7 @@ struct mz_user_program {
 	uint32_t blind;	      /* enum mz_blind */
 	uint64_t asked;	      /* bytes, in all recorded calls */
 	uint64_t anonymous;   /* bytes of memory that is of no file, the most that was seen */
+	uint64_t before;      /* of them, at the first look at a program that was running already */
 	uint64_t looked;      /* when, in ns */
 	uint64_t stack_bytes; /* about what the different ones take */
 	uint32_t strings;     /* different ones */
