@@ -79,14 +79,14 @@ static void man_scope(const struct mz_cmd *cmd, const struct mz_opt *o)
 static void man_old(const struct mz_opt *o)
 {
 	if (o->alias) {
-		printf("(\\-\\-");
+		printf("(Older name: \\-\\-");
 		roff(o->alias);
-		printf(" is the same.)\n");
+		printf(".)\n");
 	}
 	if (o->old_letter)
-		printf("(\\-%c is the same.)\n", o->old_letter);
+		printf("(Older letter: \\-%c.)\n", o->old_letter);
 	for (const struct mz_opt_old_word *w = o->old_words; w && w->old; w++)
-		printf("%s%s is %s%s", w == o->old_words ? "(" : "", w->old, w->word,
+		printf("%s%s for %s%s", w == o->old_words ? "(Older words: " : "", w->old, w->word,
 		       w[1].old ? ", " : ".)\n");
 }
 

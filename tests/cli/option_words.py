@@ -60,11 +60,11 @@ class Option:
         head = re.match(r"(?:\\fB-(.)\\fR, )?\\fB--([a-z-]+)\\fR(?:\[=| )?(?:\\fI(.*?)\\fR)?", text)
         self.verb, self.help = verb, text.split("\n")[1]
         self.letter, self.name, self.kind = head.groups()
-        old = re.findall(r"^\(-(?:-([a-z-]+)|([a-z])) is the same\.\)$", text, re.M)
+        old = re.findall(r"^\(Older (?:name: --([a-z-]+)|letter: -([a-z]))\.\)$", text, re.M)
         self.old = [name for name, _ in old if name]
         self.old_letters = [letter for _, letter in old if letter]
-        words = re.search(r"^\(((?:[a-z_]+ is [a-z_]+(?:, )?)+)\.\)$", text, re.M)
-        self.old_words = [w.split(" is ") for w in words[1].split(", ")] if words else []
+        words = re.search(r"^\(Older words: ((?:[a-z_]+ for [a-z_]+(?:, )?)+)\.\)$", text, re.M)
+        self.old_words = [w.split(" for ") for w in words[1].split(", ")] if words else []
         self.words = []
 
 
