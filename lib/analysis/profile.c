@@ -31,7 +31,7 @@ const struct mz_profile_value mz_profile_values[] = {
 	VALUE(max_blocks, "blocks at the stack's own peak", MZ_PROFILE_PEAK, false),
 	VALUE(temporary, "temporary blocks", MZ_PROFILE_TEMPORARY, false),
 	VALUE(waste, "bytes given beyond the request", MZ_PROFILE_WASTE, true),
-	VALUE(peak_waste, "the same at the peak", MZ_PROFILE_WASTE, true),
+	VALUE(peak_waste, "bytes given beyond the request at the peak", MZ_PROFILE_WASTE, true),
 	VALUE(lifetime, "lifetimes added up", MZ_PROFILE_LIFETIME, false),
 	VALUE(reads, "reads", MZ_PROFILE_ACCESS, false),
 	VALUE(writes, "writes", MZ_PROFILE_ACCESS, false),
