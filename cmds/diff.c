@@ -183,10 +183,11 @@ static int refuse_peak(struct diff_job *j, const struct mz_budget *b)
 {
 	for (size_t i = 0; i < 2; i++)
 		if (j->totals[i].lost_by[MZ_LOSS_SAMPLED] && !strncmp(b->value->name, "peak_", 5))
-			return mz_fail(&j->err, EINVAL,
-				       "'%s': %s was sampled, and " SAMPLED_PEAK
-				       ": record with --wait, or check another metric",
-				       b->text, j->names[i]);
+			return mz_fail(
+				&j->err, EINVAL,
+				"'%s': %s was sampled, and " SAMPLED_PEAK
+				": record with --wait, without --sample, or check another metric",
+				b->text, j->names[i]);
 	return 0;
 }
 

@@ -42,7 +42,7 @@ int mz_sampled_refuse(const struct mz_reader *r, const char *what, struct mz_err
 		return 0;
 	return mz_fail(err, EINVAL,
 		       "the recording was sampled: its blocks stand for others that it does not "
-		       "contain, and %s needs all of them (record with --wait)",
+		       "contain, and %s needs all of them (record with --wait, without --sample)",
 		       what);
 }
 
