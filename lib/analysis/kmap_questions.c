@@ -324,7 +324,9 @@ void mz_kmap_shared(const struct mz_kmap_model *m, struct mz_result_table *a)
 		{"by_contexts", "process and interrupt", MZ_RESULT_COUNT},
 	};
 
-	mz_result_init(a, "shared", "Objects touched by more than one", COLUMNS(columns));
+	mz_result_init(a, "shared",
+		       "Objects touched by more than one subsystem, process or context",
+		       COLUMNS(columns));
 	for (uint32_t i = 0; !a->failed && i < m->n_classes; i++) {
 		const struct mz_kmap_class *c = &m->classes[i];
 		bool any = c->by_dirs.objects || c->by_processes.objects || c->by_contexts.objects;
