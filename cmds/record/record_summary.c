@@ -205,9 +205,10 @@ static void tell_alone(const struct record_job *j)
 			strcat(line, name);
 		}
 	}
-	console_note("%s other programs that it started were not recorded (%s%s); --follow-forks "
-		     "records them too",
-		     console_count(a, n), line, n > MZ_ALONE_NAMES ? ", ..." : "");
+	console_note("%s other %s not recorded (%s%s); --follow-forks records %s too",
+		     console_count(a, n),
+		     n == 1 ? "program that it started was" : "programs that it started were", line,
+		     n > MZ_ALONE_NAMES ? ", ..." : "", n == 1 ? "it" : "them");
 }
 
 /* Child processes that did not call exec, and are not recorded. */
@@ -225,8 +226,9 @@ static void tell_forked(const struct record_job *j)
 
 	if (n)
 		console_note(
-			"%s %s not recorded; --follow-forks records them too", console_count(a, n),
-			n == 1 ? "process that it forked was" : "processes that it forked were");
+			"%s %s not recorded; --follow-forks records %s too", console_count(a, n),
+			n == 1 ? "process that it forked was" : "processes that it forked were",
+			n == 1 ? "it" : "them");
 }
 
 /* Where records waited, if there were many, or if the space was not enough. */
