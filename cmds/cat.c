@@ -179,8 +179,8 @@ static void select_time(struct cat_job *j, uint64_t start)
 	j->select.time_to = at.to;
 }
 
-/* A container's index says when it starts; otherwise the first event does, and it has to be read
- * before anything can be selected by time. */
+/* A container's index says when it starts; otherwise the first event with a time does, and it has
+ * to be read before anything can be selected by time. */
 static bool select_early(struct cat_job *j)
 {
 	struct mz_summary s = {.size = sizeof(s)};
@@ -201,10 +201,11 @@ static int show_all(struct cat_job *j)
 	long n;
 
 	while ((n = get(j, ev)) > 0) {
-		if (!known)
-			select_time(j, ev[0].time);
-		known = true;
 		for (long i = 0; i < n; i++) {
+			if (!known && ev[i].has & MZ_HAS_TIME) {
+				select_time(j, ev[i].time);
+				known = true;
+			}
 			if (!mz_select_takes(&j->select, &ev[i]))
 				continue;
 			j->lost += ev[i].kind == MZ_LOST;
