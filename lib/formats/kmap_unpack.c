@@ -230,10 +230,11 @@ static int take_access(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 /* An object ends at most once, and only while it is open: anything else was not written by us. */
 static int take_free(struct mz_kmap_unpacker *u, const struct mz_event *ev)
 {
-	struct mz_kmap_object *o = &u->queue[0].object;
+	struct mz_kmap_object *o;
 
 	if (!u->open)
 		return -EINVAL;
+	o = &u->queue[0].object;
 	o->free_ip = site_of(u, ev, 0);
 	o->free_time = o->alloc_time + mz_unzigzag(ev->arg);
 	u->open = false;

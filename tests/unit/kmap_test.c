@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -244,6 +245,32 @@ static void says_what_is_wrong(void)
 	mz_kmap_model_deinit(&m);
 }
 
+/* A free before the first object: there is no record yet that it could end. */
+static void free_of_nothing(void)
+{
+	char folder[] = "/tmp/kmap_test-XXXXXX", path[64];
+	struct mz_error err = {0};
+	struct mz_event ev = {.kind = MZ_FREE, .call = MZ_CALL_FREE, .has = MZ_HAS_ADDR};
+	struct mz_kmap_record rec;
+	struct mz_writer *w;
+	struct mz_kmap *k;
+
+	test_folder(folder, path, "map.cmt");
+	w = mz_writer_open(path, NULL, &err);
+	CHECK(w);
+	mz_writer_set_text(w, "source", "kmap");
+	ev.addr = 0x1000;
+	CHECK_EQ(mz_writer_add(w, &ev, 1), 0);
+	CHECK_EQ(mz_writer_close(w, &err), 0);
+	k = mz_kmap_open(path, 0, &err);
+	CHECK(k);
+	CHECK_EQ(mz_kmap_next(k, &rec), -EINVAL);
+	CHECK(strstr(mz_kmap_error(k)->text, "not those of a KMAP"));
+	mz_kmap_close(k);
+	unlink(path);
+	rmdir(folder);
+}
+
 /* Times in any order: the steps widen and begin earlier as they must. */
 static void timeline(void)
 {
@@ -275,6 +302,7 @@ int main(void)
 	RUN(sums_of_classes);
 	RUN(packed);
 	RUN(says_what_is_wrong);
+	RUN(free_of_nothing);
 	RUN(timeline);
 	return test_end();
 }
