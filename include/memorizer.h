@@ -27,7 +27,8 @@ extern "C" {
 
 /* ---- errors ------------------------------------------------------------- */
 
-/* What went wrong, where, and what to do. text is one line, without newline. */
+/* What went wrong, where, and what to do. text is one line, without newline. The caller clears it
+ * before the first call: struct mz_error err = {0}. The first error in it is kept. */
 struct mz_error {
 	int code;	 /* errno value, 0 = no error */
 	uint64_t offset; /* byte offset in the input, when has_offset */

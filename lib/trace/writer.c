@@ -341,7 +341,13 @@ struct mz_writer *mz_writer_open_file(const char *path, const struct mz_writer_o
 struct mz_writer *mz_writer_open_fd(int fd, const char *name,
 				    const struct mz_writer_options *options, struct mz_error *err)
 {
-	return open_writer(name ? name : "descriptor", fd, 0, options, err);
+	if (!name)
+		name = "descriptor";
+	if (fd < 0) { /* a failed open(): the name is no path to fall back to */
+		errno = -mz_fail(err, EBADF, "%s: cannot write: %s", name, strerror(EBADF));
+		return NULL;
+	}
+	return open_writer(name, fd, 0, options, err);
 }
 
 static void wait_for_all(struct mz_writer *w)

@@ -244,7 +244,7 @@ static void unknown_options(void)
 
 static void nothing_at_all(void)
 {
-	struct mz_error err = {0};
+	struct mz_error err = {0}, bad = {0};
 	const char *none[] = {NULL};
 	struct mz_analysis *a;
 	struct mz_writer *w;
@@ -254,6 +254,9 @@ static void nothing_at_all(void)
 	CHECK(!mz_reader_open(NULL, NULL));
 	CHECK_EQ(mz_verify_file(NULL, NULL, NULL, NULL, NULL), -EINVAL);
 	CHECK(!mz_writer_open("", NULL, NULL));
+	remove("descriptor");
+	CHECK(!mz_writer_open_fd(-1, NULL, NULL, &bad) && bad.code == EBADF);
+	CHECK(access("descriptor", F_OK)); /* no file of that name either */
 	CHECK_EQ(mz_writer_close(NULL, NULL), -EINVAL);
 	a = open_text(good_trace, 0);
 	CHECK(!mz_analysis_text(a, NULL) && !mz_analysis_number(a, NULL));
