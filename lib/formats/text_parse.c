@@ -277,7 +277,7 @@ static int take_s16(struct mz_cursor *c, int16_t *out, struct mz_error *err)
 	return 0;
 }
 
-static const struct field {
+static const struct text_field {
 	const char *key;
 	uint16_t has;
 } fields[] = {
@@ -289,7 +289,7 @@ static const struct field {
 };
 
 /* By the flag instead of the key, which is unique and cheaper to compare. */
-static int take_value(struct mz_cursor *c, const struct field *f, struct mz_event *ev,
+static int take_value(struct mz_cursor *c, const struct text_field *f, struct mz_event *ev,
 		      struct mz_tables *tables, struct mz_error *err)
 {
 	switch (f->has) {
@@ -315,7 +315,7 @@ static int take_value(struct mz_cursor *c, const struct field *f, struct mz_even
 
 /* Unknown keys are no error: the caller skips and counts them, so that old programs read new
  * traces. */
-static const struct field *find_field(struct mz_cursor *c)
+static const struct text_field *find_field(struct mz_cursor *c)
 {
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		size_t n = strlen(fields[i].key);
@@ -335,7 +335,7 @@ static int take_fields(struct mz_cursor *c, struct mz_event *ev, struct mz_text_
 		       struct mz_tables *tables, struct mz_error *err)
 {
 	for (;;) {
-		const struct field *f;
+		const struct text_field *f;
 		int ret;
 
 		mz_cursor_blanks(c);

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-struct call {
+struct bare_call {
 	uint64_t size;
 	uint32_t object, old;
 	uint8_t kind;
@@ -29,7 +29,7 @@ static void *map(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static size_t decode(const char *path, struct call *calls, size_t max, uint32_t *objects)
+static size_t decode(const char *path, struct bare_call *calls, size_t max, uint32_t *objects)
 {
 	struct mz_reader *r = mz_reader_open(path, NULL);
 	struct mz_event ev[512];
@@ -38,8 +38,8 @@ static size_t decode(const char *path, struct call *calls, size_t max, uint32_t 
 
 	while (r && (got = mz_reader_read(r, ev, 512)) > 0)
 		for (long i = 0; i < got && n < max; i++) {
-			calls[n++] = (struct call){ev[i].size, (uint32_t)ev[i].object,
-						   (uint32_t)ev[i].old_object, ev[i].kind};
+			calls[n++] = (struct bare_call){ev[i].size, (uint32_t)ev[i].object,
+							(uint32_t)ev[i].old_object, ev[i].kind};
 			if (ev[i].kind != MZ_FREE && ev[i].object > *objects)
 				*objects = (uint32_t)ev[i].object;
 		}
@@ -50,7 +50,7 @@ static size_t decode(const char *path, struct call *calls, size_t max, uint32_t 
 int main(int argc, char **argv)
 {
 	size_t max = 20000000, n;
-	struct call *calls = map(max * sizeof(*calls));
+	struct bare_call *calls = map(max * sizeof(*calls));
 	uint32_t objects = 0;
 	uint64_t best = UINT64_MAX;
 	void **blocks;
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 		uint64_t start = now();
 
 		for (size_t i = 0; i < n; i++) {
-			const struct call *c = &calls[i];
+			const struct bare_call *c = &calls[i];
 
 			if (c->kind == MZ_ALLOC) {
 				blocks[c->object] = malloc(c->size);
