@@ -4,7 +4,9 @@
  *
  * The library never prints, never exits and keeps no global state: all state belongs
  * to the handles below. A handle may be used by one thread at a time; different
- * handles may be used by different threads.
+ * handles may be used by different threads. After fork(), the child can only close the
+ * readers and analyses that the parent opened: reading on may fail with EBADF, as threads of the
+ * library that decode ahead are not copied.
  *
  * int results: 0 or a count on success, -errno on failure. Pointer results:
  * NULL with errno set. A failed call on a handle leaves a message in it. A handle must not be

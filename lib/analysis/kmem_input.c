@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/beside.h"
 #include "base/error.h"
 #include "trace/early_end.h"
 
@@ -122,6 +123,8 @@ static int refill(struct mz_kmem_input *in, struct kmem_source *s, struct mz_err
 
 	if (ret < 0)
 		return mz_fail_memory(err);
+	if (mz_kmem_readahead_forked(s->ahead))
+		return mz_beside_fail_forked(err);
 	b = mz_kmem_readahead_next(s->ahead);
 	s->ev = b->ev;
 	s->orders = b->orders;

@@ -395,13 +395,21 @@ struct mz_kmem_input *mz_kmem_input_of(struct mz_reader *r, char **paths, int n,
 	return opened(in, ret < 0 ? ret : add_paths(in, paths + 1, n - 1, err), err);
 }
 
+/* A thread that was not copied by a fork() may have left its reader half changed. */
+static void close_reader(struct kmem_source *s)
+{
+	if (s->ahead && mz_kmem_readahead_forked(s->ahead))
+		return;
+	mz_kmem_readahead_free(s->ahead);
+	mz_reader_close(s->r);
+}
+
 void mz_kmem_input_close(struct mz_kmem_input *in)
 {
 	if (!in)
 		return;
 	for (unsigned i = 0; i < in->n; i++) {
-		mz_kmem_readahead_free(in->src[i].ahead);
-		mz_reader_close(in->src[i].r);
+		close_reader(&in->src[i]);
 		free(in->src[i].path);
 		free(in->src[i].sites);
 		free(in->src[i].caches);

@@ -106,7 +106,7 @@ struct mz_kmem_readahead *mz_kmem_readahead_new(struct mz_reader *r, const struc
 
 void mz_kmem_readahead_free(struct mz_kmem_readahead *a)
 {
-	if (!a)
+	if (!a || mz_readahead_forked(a->ahead))
 		return;
 	mz_readahead_free(a->ahead);
 	for (int i = 0; i < MZ_READAHEAD; i++) {
@@ -116,6 +116,11 @@ void mz_kmem_readahead_free(struct mz_kmem_readahead *a)
 		free(a->batch[i].caches);
 	}
 	free(a);
+}
+
+bool mz_kmem_readahead_forked(const struct mz_kmem_readahead *a)
+{
+	return mz_readahead_forked(a->ahead);
 }
 
 /* The batch that ended the file, or failed, is returned again and again: no other comes after

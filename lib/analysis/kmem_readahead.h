@@ -34,5 +34,7 @@ void mz_kmem_readahead_free(struct mz_kmem_readahead *a);
 
 /* The next batch; the same one again after an end or an error. */
 struct kmem_batch *mz_kmem_readahead_next(struct mz_kmem_readahead *a);
+/* As mz_beside_forked(): there is no next batch. */
+bool mz_kmem_readahead_forked(const struct mz_kmem_readahead *a);
 
 #endif

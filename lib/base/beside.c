@@ -2,9 +2,13 @@
 /* Start and join a thread that works beside the caller. */
 #include "base/beside.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
+
+#include "base/error.h"
 
 bool mz_beside_possible(void)
 {
@@ -29,6 +33,7 @@ bool mz_beside_start(struct mz_beside *b, void *(*work)(void *arg), void *arg)
 	b->work = work;
 	b->arg = arg;
 	b->done = false;
+	b->process = getpid();
 	/* signals are for the threads that wait for them */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -42,9 +47,20 @@ bool mz_beside_busy(const struct mz_beside *b)
 	return b->running && !__atomic_load_n(&b->done, __ATOMIC_ACQUIRE);
 }
 
+bool mz_beside_forked(const struct mz_beside *b)
+{
+	return mz_beside_busy(b) && b->process != getpid();
+}
+
+int mz_beside_fail_forked(struct mz_error *err)
+{
+	return mz_fail(err, EBADF,
+		       "opened before this process was forked; open it again to read on");
+}
+
 void mz_beside_wait(struct mz_beside *b)
 {
-	if (b->running)
+	if (b->running && b->process == getpid()) /* else the wait would never end */
 		pthread_join(b->thread, NULL);
 	b->running = false;
 }

@@ -67,7 +67,7 @@ struct mz_readahead *mz_readahead_new(mz_readahead_fn *make, void *arg, unsigned
 
 void mz_readahead_free(struct mz_readahead *a)
 {
-	if (!a)
+	if (!a || mz_beside_forked(&a->thread))
 		return;
 	pthread_mutex_lock(&a->lock);
 	a->stop = true;
@@ -77,6 +77,11 @@ void mz_readahead_free(struct mz_readahead *a)
 	pthread_cond_destroy(&a->change);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
+}
+
+bool mz_readahead_forked(const struct mz_readahead *a)
+{
+	return mz_beside_forked(&a->thread);
 }
 
 unsigned mz_readahead_next(struct mz_readahead *a)

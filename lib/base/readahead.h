@@ -20,5 +20,7 @@ struct mz_readahead *mz_readahead_new(mz_readahead_fn *make, void *arg, unsigned
 void mz_readahead_free(struct mz_readahead *a);
 /* The number of the next batch, the caller's until the next call. None after the last. */
 unsigned mz_readahead_next(struct mz_readahead *a);
+/* As mz_beside_forked(): there are no more batches. */
+bool mz_readahead_forked(const struct mz_readahead *a);
 
 #endif

@@ -70,7 +70,7 @@ struct mz_chunk_readahead *mz_chunk_readahead_new(mz_chunk_load *load, void *arg
 
 void mz_chunk_readahead_free(struct mz_chunk_readahead *a)
 {
-	if (!a)
+	if (!a || mz_beside_forked(&a->thread))
 		return;
 	pthread_mutex_lock(&a->lock);
 	a->stop = true;
@@ -187,8 +187,11 @@ int mz_chunk_readahead_next(struct mz_chunk_readahead *a, struct mz_error *err)
 {
 	uint32_t number = a->next++;
 	struct ahead_slot *s = &a->slots[number % SLOTS];
-	bool mine = take(a, number);
+	bool mine;
 
+	if (mz_beside_forked(&a->thread))
+		return mz_beside_fail_forked(err);
+	mine = take(a, number);
 	/* without a thread the reader makes all chunks */
 	if (a->beside)
 		mz_beside_start(&a->thread, work, a);

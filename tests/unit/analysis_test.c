@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <memorizer.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/test.h"
@@ -386,6 +387,65 @@ static void files_of_sums(void)
 	mz_analysis_close(a);
 }
 
+/* A file of many chunks, whose next one a thread decodes ahead. */
+static void write_chunks(uint32_t chunks)
+{
+	struct mz_writer_options o = {.overwrite = true, .chunk_events = 64};
+	struct mz_writer *w = mz_writer_open(path, &o, NULL);
+
+	for (uint64_t i = 0; i < chunks * 64; i++) {
+		struct mz_event ev = {.kind = MZ_ALLOC,
+				      .call = MZ_CALL_MALLOC,
+				      .has = MZ_HAS_ADDR,
+				      .object = i + 1,
+				      .addr = 0x1000 + i * 16,
+				      .size = 8};
+
+		CHECK_EQ(mz_writer_add(w, &ev, 1), 0);
+	}
+	CHECK_EQ(mz_writer_close(w, NULL), 0);
+}
+
+/* What a forked child does with its parent's analysis: whether there is a thread or not, it ends.
+ */
+static int read_in_child(struct mz_analysis *a)
+{
+	pid_t child = fork();
+	struct mz_event ev;
+	int status = -1, ret = 1;
+
+	if (child) {
+		waitpid(child, &status, 0);
+		return status;
+	}
+	alarm(10);
+	while (ret > 0)
+		ret = mz_analysis_next(a, &ev);
+	ret = ret && (ret != -EBADF || !strstr(mz_analysis_error(a)->text, "forked"));
+	mz_analysis_close(a);
+	_exit(ret);
+}
+
+static void forked(void)
+{
+	const char *paths[] = {path};
+	struct mz_event ev;
+
+	write_chunks(100);
+	for (uint64_t n = 1; n <= 100 * 64; n *= 9) {
+		struct mz_analysis *a = mz_analysis_open(paths, 1, NULL, NULL);
+		uint64_t all = n;
+
+		for (uint64_t i = 0; i < n; i++)
+			CHECK_EQ(mz_analysis_next(a, &ev), 1);
+		CHECK_EQ(read_in_child(a), 0);
+		while (mz_analysis_next(a, &ev) > 0)
+			all++;
+		CHECK_EQ(all, 100 * 64); /* the parent's is as it was */
+		mz_analysis_close(a);
+	}
+}
+
 int main(void)
 {
 	test_folder(folder, path, "recording");
@@ -401,6 +461,7 @@ int main(void)
 	RUN(files_of_sums);
 	RUN(unknown_options);
 	RUN(nothing_at_all);
+	RUN(forked);
 	unlink(path);
 	rmdir(folder);
 	return test_end();
