@@ -73,7 +73,10 @@ static int open_input(const char *path, bool again, struct mz_error *err)
 		return mz_fail(err, errno, "%s: %s", name, strerror(errno));
 	if (!fstat(fd, &st) && S_ISDIR(st.st_mode)) {
 		close(fd);
-		return mz_fail(err, EISDIR, "%s: is a directory, not a trace", name);
+		return mz_fail(err, EISDIR,
+			       "%s: is a directory, not a trace; 'memorizer convert' joins the "
+			       "files of a kernel recording",
+			       name);
 	}
 	if (!again || lseek(fd, 0, SEEK_CUR) >= 0)
 		return fd;
