@@ -78,7 +78,7 @@ static void print_totals(const struct mz_kmem_report *r)
 	char a[32], b[32], c[32];
 
 	heading("TOTALS");
-	printf("  allocations   %16s   frees %s, of blocks whose allocation was not seen %s\n",
+	printf("  allocations   %16s   frees %s, and %s of blocks whose allocation was not seen\n",
 	       console_count(a, t->allocs), console_count(b, t->ended),
 	       console_count(c, r->unknown_frees));
 	printf("  requested     %16s B %s\n", console_count(a, t->req), console_bytes(b, t->req));
