@@ -25,7 +25,7 @@ enum mz_opt_type {
 	MZ_OPT_OPTSTR, /* const char *: "" when the value is left out (--name[=VALUE]) */
 	MZ_OPT_DOUBLE, /* double */
 	MZ_OPT_LIST,   /* struct mz_opt_list: may be given more than once */
-	MZ_OPT_LIMIT,  /* struct mz_opt_limit: 0 = all */
+	MZ_OPT_LIMIT,  /* struct mz_opt_limit: uint64_t, and whether it was given */
 	MZ_OPT_RANGE,  /* struct mz_time_range */
 };
 

@@ -25,7 +25,7 @@
 
 struct compare_opts {
 	const char *allocators;
-	uint64_t runs;
+	struct mz_opt_limit runs;
 	unsigned touch;
 	const char *plot;
 	bool one_thread;
@@ -43,7 +43,7 @@ static const struct mz_opt opts[] = {
 	 .help = "comma-separated names and paths; default " DEFAULT_LIST,
 	 .type = MZ_OPT_STR,
 	 .offset = offsetof(struct compare_opts, allocators)},
-	MZ_OPT('n', "runs", "N", MZ_OPT_U64, struct compare_opts, runs,
+	MZ_OPT('n', "runs", "N", MZ_OPT_LIMIT, struct compare_opts, runs,
 	       "runs with each allocator; default 5"),
 	MZ_OPT_ONE_OF(0, "touch", "WHAT", struct compare_opts, touch, touches,
 		      "write to the blocks: all (bytes), first (byte), none; default all"),
@@ -353,10 +353,10 @@ static int run(void *options, int argc, char **argv)
 		return console_usage("%s: the trace is read many times, so it must be a file; save "
 				     "it to one first",
 				     argv[0]);
-	if (j.o->runs > MAX_RUNS)
-		return console_usage("--runs takes at most %d", MAX_RUNS);
+	if (j.o->runs.given && (!j.o->runs.n || j.o->runs.n > MAX_RUNS))
+		return console_usage("--runs takes a number from 1 to %d", MAX_RUNS);
 	j.trace = argv[0];
-	j.runs = j.o->runs ? (unsigned)j.o->runs : DEFAULT_RUNS;
+	j.runs = j.o->runs.given ? (unsigned)j.o->runs.n : DEFAULT_RUNS;
 	j.list = calloc(MAX_LIST, sizeof(*j.list));
 	if (!j.list)
 		return console_fail("out of memory");
