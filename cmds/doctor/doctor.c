@@ -259,9 +259,7 @@ static void print_json(const struct visit *v)
 	mz_json_bool(&w, "top", v->kernel_ok);
 	mz_json_end_object(&w);
 	mz_json_end_object(&w);
-	if (!b.failed)
-		printf("%.*s\n", (int)b.len, b.data);
-	mz_buf_free(&b);
+	console_put(&b, stdout);
 }
 
 static void print_text(const struct visit *v)

@@ -300,6 +300,5 @@ int kmem_report_json(const struct mz_kmem_report *r, enum kmem_sort sort, size_t
 	kmem_json_findings(&w, r, limit);
 	advice_json(&w, r, limit);
 	mz_json_end_object(&w);
-	mz_buf_str(&b, "\n");
 	return console_put(&b, stdout) < 0 ? console_fail("out of memory") : MZ_EXIT_OK;
 }

@@ -121,8 +121,7 @@ static int run(void *options, int argc, char **argv)
 	if (list)
 		recording_list_end(&j.json, !ret);
 	if (j.o->json)
-		printf("%.*s\n", (int)j.buf.len, j.buf.data ? j.buf.data : "");
-	mz_buf_free(&j.buf);
+		console_put(&j.buf, stdout);
 	return ret;
 }
 

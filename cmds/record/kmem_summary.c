@@ -80,9 +80,7 @@ static void print_json(const struct mz_kmem_counts *n, const struct mz_kmem_row 
 		row_json(&w, &rows[i], syms, live);
 	mz_json_end_array(&w);
 	mz_json_end_object(&w);
-	if (!b.failed)
-		printf("%.*s\n", (int)b.len, b.data);
-	mz_buf_free(&b);
+	console_put(&b, stdout);
 }
 
 static void print_text(const struct mz_kmem_row *rows, size_t count, size_t all, uint64_t ns,

@@ -402,9 +402,7 @@ static void print_json(const struct kmemtraced_job *j, const struct mz_kmem_coun
 	mz_json_u64(&w, "bytes", mz_kmem_bytes(j->k));
 	mz_json_u64(&w, "ring_bytes", mz_kmem_ring_bytes(j->k));
 	mz_json_end_object(&w);
-	if (!b.failed)
-		printf("%.*s\n", (int)b.len, b.data);
-	mz_buf_free(&b);
+	console_put(&b, stdout);
 }
 
 static int command_status(const struct kmemtraced_job *j)

@@ -50,9 +50,7 @@ static void print_json(const struct kmemtraced_job *j, const struct mz_relay_cou
 	mz_json_u64(&w, "null_frees", n->nulls);
 	mz_json_u64(&w, "bytes", mz_relay_bytes(j->relay));
 	mz_json_end_object(&w);
-	if (!b.failed)
-		printf("%.*s\n", (int)b.len, b.data);
-	mz_buf_free(&b);
+	console_put(&b, stdout);
 }
 
 static void print_account(const struct kmemtraced_job *j, const struct mz_relay_counts *n)
