@@ -387,13 +387,15 @@ static void files_of_sums(void)
 	mz_analysis_close(a);
 }
 
-/* A file of many chunks, whose next one a thread decodes ahead. */
-static void write_chunks(uint32_t chunks)
+#define CHUNKS	     6
+#define CHUNK_EVENTS 40000 /* a thread that decodes the next chunk is busy for a while */
+
+static void write_chunks(void)
 {
-	struct mz_writer_options o = {.overwrite = true, .chunk_events = 64};
+	struct mz_writer_options o = {.overwrite = true, .chunk_events = CHUNK_EVENTS};
 	struct mz_writer *w = mz_writer_open(path, &o, NULL);
 
-	for (uint64_t i = 0; i < chunks * 64; i++) {
+	for (uint64_t i = 0; i < CHUNKS * CHUNK_EVENTS; i++) {
 		struct mz_event ev = {.kind = MZ_ALLOC,
 				      .call = MZ_CALL_MALLOC,
 				      .has = MZ_HAS_ADDR,
@@ -431,8 +433,8 @@ static void forked(void)
 	const char *paths[] = {path};
 	struct mz_event ev;
 
-	write_chunks(100);
-	for (uint64_t n = 1; n <= 100 * 64; n *= 9) {
+	write_chunks();
+	for (uint64_t n = 1; n < CHUNKS * CHUNK_EVENTS; n += CHUNK_EVENTS) {
 		struct mz_analysis *a = mz_analysis_open(paths, 1, NULL, NULL);
 		uint64_t all = n;
 
@@ -441,7 +443,7 @@ static void forked(void)
 		CHECK_EQ(read_in_child(a), 0);
 		while (mz_analysis_next(a, &ev) > 0)
 			all++;
-		CHECK_EQ(all, 100 * 64); /* the parent's is as it was */
+		CHECK_EQ(all, CHUNKS * CHUNK_EVENTS); /* the parent's is as it was */
 		mz_analysis_close(a);
 	}
 }
