@@ -186,14 +186,25 @@ static int span_of(const struct mz_kmap_model *m, uint32_t type, const struct mz
 	return 0;
 }
 
-/* What the compiler says about the code needs no guess about the object. */
-static void span_of_place(const struct mz_kmap_model *m, const struct mz_kmap_place *p,
-			  struct span *s)
+/* What the compiler says about the code needs no guess about the object. The table has no types of
+ * members; they are known where the object's type is, and its member of that name. */
+static int span_of_place(const struct mz_kmap_model *m, uint32_t type,
+			 const struct mz_kmap_place *p, struct span *s)
 {
 	const char *member = p->member ? mz_kmap_string(m, p->member) : "(all of it)";
+	struct mz_types_member known;
 
 	*s = (struct span){.offset = p->member_offset, .size = p->member_size, .of = ""};
 	snprintf(s->member, sizeof(s->member), "%s", member);
+	if (!p->member || type == MZ_TYPES_NONE ||
+	    mz_types_size(m->types, type) != p->object_size ||
+	    strcmp(mz_types_name(m->types, type), mz_kmap_string(m, p->object)) != 0)
+		return 0;
+	if (mz_types_member(m->types, type, p->member_offset, &known) < 0)
+		return -ENOMEM;
+	if (known.offset == s->offset && known.size == s->size && !strcmp(known.path, member))
+		s->of = known.type;
+	return 0;
 }
 
 /* Rows are distinct by structure, offset and member, because code may touch the same byte as
@@ -203,16 +214,18 @@ static struct field *field_of(struct fields *f, const struct mz_kmap_edge *e, ui
 	const struct mz_kmap_place *p = &f->m->places[e->place];
 	uint32_t type = f->m->class_types[e->class].type, one, id, member;
 	struct span s;
+	int ret;
 
 	if (p->object_size) {
 		one = one_type(f, mz_kmap_string(f->m, p->object), p->object_size);
-		span_of_place(f->m, p, &s);
+		ret = span_of_place(f->m, type, p, &s);
 	} else {
 		one = one_type(f, mz_types_name(f->m->types, type),
 			       mz_types_size(f->m->types, type));
-		if (span_of(f->m, type, e, &s) < 0)
-			return NULL;
+		ret = span_of(f->m, type, e, &s);
 	}
+	if (ret < 0)
+		return NULL;
 	member = text(f, s.member);
 	id = one == MZ_PAIR_INDEX_NONE
 		     ? MZ_PAIR_INDEX_NONE
@@ -226,7 +239,8 @@ static struct field *field_of(struct fields *f, const struct mz_kmap_edge *e, ui
 	f->fields[id].offset = s.offset;
 	f->fields[id].size = s.size > f->fields[id].size ? s.size : f->fields[id].size;
 	f->fields[id].member = member;
-	f->fields[id].of = text(f, s.of);
+	if (*s.of) /* not every object of a structure says what type it is */
+		f->fields[id].of = text(f, s.of);
 	return &f->fields[id];
 }
 
