@@ -227,14 +227,24 @@ static int feed_repaired(struct feeding *w, struct mz_repair *fix)
 	return ret ? feed_event(w, &ev) : 0;
 }
 
-/* Events without addresses cannot be inverted, so they bypass the repair window. */
+/* The recorder of the kernel orders events by one clock. An address that it shows given out twice
+ * was freed where there is no tracepoint, so a later free is that of the second block. */
+static bool is_ordered(const struct mz_reader *r)
+{
+	const struct mz_attr *source = mz_reader_find_attr(r, "source");
+
+	return source && source->type == MZ_ATTR_TEXT && !strcmp(source->data, "kmemtrace");
+}
+
+/* Events that cannot be inverted bypass the repair window. */
 static int feed_batch(struct feeding *w, struct mz_repair *fix, const struct mz_event *ev, long n)
 {
+	bool ordered = is_ordered(w->reader);
 	int ret = 0;
 
 	for (long i = 0; i < n && !ret; i++) {
 		/* only where blocks have addresses can they be given out twice */
-		if (!(ev[i].has & MZ_HAS_ADDR) && !fix->count) {
+		if (ordered || (!(ev[i].has & MZ_HAS_ADDR) && !fix->count)) {
 			ret = feed_event(w, &ev[i]);
 			continue;
 		}
