@@ -361,12 +361,14 @@ static int remember(struct mz_user_files *f, const struct mz_user_program *m)
 }
 
 /* What readers need to know about blocks that are not in the file. */
-static void set_thinning(const struct mz_user_program *m)
+static void set_thinning(struct mz_user_program *m)
 {
-	const struct mz_user_thinning *t = &m->thinning;
+	struct mz_user_thinning *t = &m->thinning;
 
 	if (!m->lost[MZ_LOSS_SAMPLED])
 		return;
+	if (!t->weight) /* no block stands for those that were left out, yet they are missing */
+		t->weight = 1;
 	mz_writer_set_number(m->writer, "sampled.weight", t->weight);
 	mz_writer_set_number(m->writer, "sampled.allocs", t->unrecorded.allocs);
 	mz_writer_set_number(m->writer, "sampled.bytes", t->unrecorded.bytes);
