@@ -387,6 +387,13 @@ static void files_of_sums(void)
 	mz_analysis_close(a);
 }
 
+/* The allocator of a sanitizer may be locked by a thread that a forked child does not have. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CAN_FORK false
+#else
+#define CAN_FORK true
+#endif
+
 #define CHUNKS	     6
 #define CHUNK_EVENTS 40000 /* a thread that decodes the next chunk is busy for a while */
 
@@ -420,7 +427,7 @@ static int read_in_child(struct mz_analysis *a)
 		waitpid(child, &status, 0);
 		return status;
 	}
-	alarm(10);
+	alarm(600); /* a wait that would never end */
 	while (ret > 0)
 		ret = mz_analysis_next(a, &ev);
 	ret = ret && (ret != -EBADF || !strstr(mz_analysis_error(a)->text, "forked"));
@@ -463,7 +470,8 @@ int main(void)
 	RUN(files_of_sums);
 	RUN(unknown_options);
 	RUN(nothing_at_all);
-	RUN(forked);
+	if (CAN_FORK)
+		RUN(forked);
 	unlink(path);
 	rmdir(folder);
 	return test_end();
