@@ -278,7 +278,7 @@ static __always_inline __u32 cache_id(struct kmt_cpu *c, __u32 cpu, struct kmem_
 	return id;
 }
 
-/* ---- what is asked for ------------------------------------------------------- */
+/* ---- what is requested ------------------------------------------------------- */
 
 /*
  * Our own blocks: allocated by our process (the work of an interrupt on top of

@@ -75,7 +75,7 @@ void __memorizer_percpu_free(void __percpu *p, unsigned long ip);
  * memorizer_slab_alloc - a slab object was handed out
  * @s: its cache
  * @p: the object, may be %NULL
- * @size: bytes asked for
+ * @size: bytes requested
  * @ip: the caller
  *
  * Before the object is zeroed, so that this is counted.
@@ -112,7 +112,7 @@ static __always_inline void memorizer_slab_free(void *p, unsigned long ip)
 /**
  * memorizer_resize - an object keeps its address and gets another size
  * @p: the object
- * @size: bytes asked for now
+ * @size: bytes requested now
  */
 static __always_inline void memorizer_resize(const void *p, size_t size)
 {
@@ -152,7 +152,7 @@ static __always_inline void memorizer_pages_free(struct page *page,
  * memorizer_pages_are - say better what pages are that were just allocated
  * @addr: their address, may be %NULL
  * @type: what they are
- * @size: bytes asked for
+ * @size: bytes requested
  * @ip: the caller
  */
 static __always_inline void memorizer_pages_are(const void *addr,
@@ -166,7 +166,7 @@ static __always_inline void memorizer_pages_are(const void *addr,
 /**
  * memorizer_vmalloc - pages were mapped one after the other
  * @addr: where
- * @size: bytes asked for
+ * @size: bytes requested
  * @ip: the caller
  */
 static __always_inline void memorizer_vmalloc(const void *addr, size_t size,
@@ -216,7 +216,7 @@ static __always_inline void memorizer_stack_alloc(const void *stack,
 /**
  * memorizer_percpu_alloc - a percpu area was handed out
  * @p: its percpu pointer; each CPU's copy is an object of its own
- * @size: bytes asked for
+ * @size: bytes requested
  * @ip: the caller
  */
 static __always_inline void memorizer_percpu_alloc(void __percpu *p, size_t size,

@@ -20,21 +20,21 @@
 #include "seq.h"
 
 /* One line. */
-struct sum {
+struct call_sum {
 	u64 edge, tag, count;
 };
 
 /* All lines: a hash table. */
-struct sums {
+struct call_sums {
 	u32 mask, used;
 	bool fields;		/* by process */
-	struct sum sum[];
+	struct call_sum sum[];
 };
 
-static bool add(struct sums *s, const struct memorizer_call *call)
+static bool add(struct call_sums *s, const struct memorizer_call *call)
 {
 	u64 edge = READ_ONCE(call->edge), count = READ_ONCE(call->count), tag = 0;
-	struct sum *sum;
+	struct call_sum *sum;
 	u32 i;
 
 	if (!edge || !count)
@@ -59,7 +59,7 @@ found:
 	return true;
 }
 
-static bool add_all(struct sums *s)
+static bool add_all(struct call_sums *s)
 {
 	struct memorizer_calls *calls;
 	int cpu;
@@ -85,10 +85,10 @@ static u64 entries(void)
 }
 
 /* Try again with more room if many edges were added meanwhile. */
-static struct sums *sums_new(void)
+static struct call_sums *sums_new(void)
 {
 	u64 nr = roundup_pow_of_two(entries() * 2 + 64);
-	struct sums *s;
+	struct call_sums *s;
 	bool whole;
 
 	for (;; nr *= 2) {
@@ -111,7 +111,7 @@ static struct sums *sums_new(void)
 /* The next line; the position is its slot in the table plus one. */
 static void *calls_start(struct seq_file *m, loff_t *pos)
 {
-	struct sums *s = m->private;
+	struct call_sums *s = m->private;
 
 	for (; *pos <= s->mask; ++*pos)
 		if (s->sum[*pos].edge)
@@ -131,8 +131,8 @@ static void calls_stop(struct seq_file *m, void *v)
 
 static int calls_show(struct seq_file *m, void *v)
 {
-	const struct sums *s = m->private;
-	const struct sum *sum = v;
+	const struct call_sums *s = m->private;
+	const struct call_sum *sum = v;
 	u32 owner;
 
 	seq_printf(m, "%lx %lx %llu", memorizer_unpack_ip(sum->edge >> 32),
@@ -154,7 +154,7 @@ static const struct seq_operations calls_ops = {
 
 static int open_sums(struct file *file)
 {
-	struct sums *s = memorizer_pages ? sums_new() : NULL;
+	struct call_sums *s = memorizer_pages ? sums_new() : NULL;
 	int err;
 
 	if (!s)

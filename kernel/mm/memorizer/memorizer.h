@@ -217,7 +217,7 @@ struct memorizer_object {
 	struct memorizer_map map;	/* of MAP_OBJECT; next: dead list */
 	struct memorizer_object *self;	/* map.objs[0] */
 	unsigned long va;
-	unsigned long size;		/* asked for */
+	unsigned long size;		/* requested */
 	unsigned long given;
 	u32 alloc_ip;
 	u32 free_ip;

@@ -232,7 +232,7 @@ static void test_record_reuse(struct kunit *test)
 }
 
 /*
- * Addresses that are mapped page by page: the size is what was asked for,
+ * Addresses that are mapped page by page: the size is the requested one,
  * without the guard page.
  */
 static void test_vmalloc(struct kunit *test)
