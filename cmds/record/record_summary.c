@@ -170,11 +170,16 @@ static void tell_barred(const struct record_job *j)
 static void tell_refused(const struct record_job *j)
 {
 	char a[32];
-	uint64_t at_once = refused(j) - j->rings.without_file;
+	uint64_t at_once = j->rings.region->refused;
 
 	if (at_once)
 		console_note("%s processes were not recorded: more than %u at once",
 			     console_count(a, at_once), MZ_IMAGES);
+	if (j->rings.refused)
+		console_note(
+			"%s processes reported to the recorder and were not recorded: only the "
+			"program itself is, without --follow-forks",
+			console_count(a, j->rings.refused));
 	if (j->rings.without_file)
 		console_note("%s programs were not recorded: a recording has at most %u files",
 			     console_count(a, j->rings.without_file), MOST_FILES);
@@ -182,8 +187,16 @@ static void tell_refused(const struct record_job *j)
 		console_note("%u programs were not recorded: they run in a sandbox (seccomp) that "
 			     "may forbid what recording needs",
 			     j->rings.region->sandboxed);
+}
+
+/* Before any count: the reader must know that the counts are not to be trusted. */
+static void tell_damage(const struct record_job *j)
+{
+	char a[32];
+
 	if (j->rings.stray)
-		console_note("%s records belong to no program: the shared memory was damaged",
+		console_note("the shared memory was damaged: %s records belong to no program, and "
+			     "the counts below may be wrong",
 			     console_count(a, j->rings.stray));
 }
 
@@ -277,6 +290,7 @@ void record_tell(const struct record_job *j)
 	const struct mz_user_done *most = most_of(j, false);
 	char path[PATH_MAX + 64];
 
+	tell_damage(j);
 	for (size_t i = 0; i < j->files.done_count; i++) {
 		struct mz_user_done d = j->files.done[i];
 
