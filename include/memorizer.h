@@ -6,7 +6,8 @@
  * to the handles below. A handle may be used by one thread at a time; different
  * handles may be used by different threads. After fork(), the child can only close the
  * readers and analyses that the parent opened: reading on may fail with EBADF, as threads of the
- * library that decode ahead are not copied.
+ * library that decode ahead are not copied. A writer goes on in one of the two processes only, and
+ * the other neither closes nor aborts it: both would write to, rename or delete the same file.
  *
  * int results: 0 or a count on success, -errno on failure. Pointer results:
  * NULL with errno set. A failed call on a handle leaves a message in it. A handle must not be
