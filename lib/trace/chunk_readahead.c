@@ -46,6 +46,7 @@ struct mz_chunk_readahead {
 	uint32_t begun;		 /* chunks that were begun, by either side */
 	_Atomic uint32_t wanted; /* events of chunks below this are left to the reader */
 	struct ahead_slot slots[SLOTS];
+	uint32_t in_use; /* slots: without a thread one, whose decoder keeps its memory */
 	struct mz_beside thread;
 	pthread_mutex_t lock; /* of begun and the states */
 	pthread_cond_t change;
@@ -63,6 +64,7 @@ struct mz_chunk_readahead *mz_chunk_readahead_new(mz_chunk_load *load, void *arg
 	a->arg = arg;
 	a->n = n;
 	a->beside = beside && n > 1 && mz_beside_possible();
+	a->in_use = a->beside ? SLOTS : 1;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->change, NULL);
 	return a;
@@ -86,6 +88,11 @@ void mz_chunk_readahead_free(struct mz_chunk_readahead *a)
 	pthread_cond_destroy(&a->change);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
+}
+
+static struct ahead_slot *slot_of(struct mz_chunk_readahead *a, uint32_t number)
+{
+	return &a->slots[number % a->in_use];
 }
 
 /* ---- making a chunk --------------------------------------------------------- */
@@ -140,7 +147,7 @@ static void *work(void *arg)
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop && a->begun < a->n) {
 		uint32_t number = a->begun;
-		struct ahead_slot *s = &a->slots[number % SLOTS];
+		struct ahead_slot *s = slot_of(a, number);
 
 		if (s->state != SLOT_FREE) {
 			pthread_cond_wait(&a->change, &a->lock);
@@ -164,12 +171,12 @@ static void *work(void *arg)
 /* True: no thread has begun the chunk, and the reader makes it. Otherwise it is ready. */
 static bool take(struct mz_chunk_readahead *a, uint32_t number)
 {
-	struct ahead_slot *s = &a->slots[number % SLOTS];
+	struct ahead_slot *s = slot_of(a, number);
 	bool mine;
 
 	pthread_mutex_lock(&a->lock);
 	if (number)
-		a->slots[(number - 1) % SLOTS].state = SLOT_FREE;
+		slot_of(a, number - 1)->state = SLOT_FREE;
 	atomic_store(&a->wanted, number + 1);
 	mine = a->begun == number;
 	if (mine) {
@@ -186,7 +193,7 @@ static bool take(struct mz_chunk_readahead *a, uint32_t number)
 int mz_chunk_readahead_next(struct mz_chunk_readahead *a, struct mz_error *err)
 {
 	uint32_t number = a->next++;
-	struct ahead_slot *s = &a->slots[number % SLOTS];
+	struct ahead_slot *s = slot_of(a, number);
 	bool mine;
 
 	if (mz_beside_forked(&a->thread))
@@ -207,7 +214,7 @@ int mz_chunk_readahead_next(struct mz_chunk_readahead *a, struct mz_error *err)
 
 long mz_chunk_readahead_read(struct mz_chunk_readahead *a, struct mz_event *ev, size_t max)
 {
-	struct ahead_slot *s = &a->slots[(a->next - 1) % SLOTS];
+	struct ahead_slot *s = slot_of(a, a->next - 1);
 	size_t n = s->n - s->at;
 
 	if (!n)

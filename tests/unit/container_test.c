@@ -836,6 +836,45 @@ static void lost_tables(void)
 	mz_reader_close(r);
 }
 
+/* Reads so many events and returns what decoding costs in the input's budget. */
+static uint64_t cost_after(struct mz_reader *r, uint64_t events)
+{
+	struct mz_event ev[MZ_BATCH];
+	uint64_t n = 0;
+	long got;
+
+	while (n < events && (got = mz_reader_read(r, ev, MZ_BATCH)) > 0)
+		n += (uint64_t)got;
+	CHECK(n >= events);
+	return r->in.budget.used;
+}
+
+/* Where no thread decodes ahead, there is no second chunk. */
+static void chunks_take_the_memory_of_one(void)
+{
+	struct mz_writer_options o = {.overwrite = true, .chunk_events = 20000};
+	struct mz_writer *w = mz_writer_open(path, &o, NULL);
+	struct mz_reader *r;
+	uint64_t one;
+
+	for (uint64_t i = 0; i < 100000; i++) {
+		struct mz_event ev = {.kind = i % 2 ? MZ_FREE : MZ_ALLOC,
+				      .call = i % 2 ? MZ_CALL_FREE : MZ_CALL_MALLOC,
+				      .has = MZ_HAS_ADDR,
+				      .object = i / 2 + 1,
+				      .addr = 0x1000 + i / 2 * 16,
+				      .size = i % 2 ? 0 : 8};
+
+		CHECK_EQ(mz_writer_add(w, &ev, 1), 0);
+	}
+	CHECK_EQ(mz_writer_close(w, NULL), 0);
+	r = mz_reader_open(path, NULL);
+	CHECK(r && !r->beside);
+	one = cost_after(r, 10000);
+	CHECK(one > 0 && cost_after(r, 80000) < one + one / 4);
+	mz_reader_close(r);
+}
+
 int main(void)
 {
 	test_folder(dir, path, "t.cmt");
@@ -855,6 +894,7 @@ int main(void)
 	RUN(two_encoders_take_the_memory_of_one);
 #endif
 	RUN(short_columns_are_mixed);
+	RUN(chunks_take_the_memory_of_one);
 	unlink(path);
 	rmdir(dir);
 	return test_end();
