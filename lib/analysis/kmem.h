@@ -97,7 +97,6 @@ struct mz_kmem_group {
 	uint64_t oldest;     /* at the end: birth of the oldest live block */
 	uint64_t freed_here; /* sites: frees made by this site */
 	uint8_t allocator;   /* of its last allocation */
-	uint32_t shape;	     /* sites: of its last allocation, + 1 */
 	uint32_t *lifetimes; /* MZ_KMEM_BUCKETS, once something ended */
 };
 
@@ -108,6 +107,8 @@ struct mz_kmem_shape {
 	uint32_t live, peak;
 	uint64_t allocs;
 };
+
+#define MZ_KMEM_RECENT 4096 /* shapes that are found without a search; a power of two */
 
 struct mz_kmem_block {
 	uint64_t addr;
@@ -241,7 +242,8 @@ struct mz_kmem_report {
 	size_t ngaps, cap_gaps;
 	struct mz_kmem_shape *shapes;
 	size_t nshapes, cap_shapes;
-	struct mz_pair_index shape_index; /* site and req, given -> shape */
+	struct mz_pair_index shape_index;	/* site and req, given -> shape */
+	uint32_t recent_shapes[MZ_KMEM_RECENT]; /* by a hash of site and req; + 1, 0 = none */
 	struct mz_kmem_advice *advice;
 	size_t nadvice;
 	struct mz_kmem_live *live; /* private */

@@ -75,15 +75,15 @@ static inline uint32_t stack_number(const struct kmem_source *s, const struct mz
 static inline void translate(const struct kmem_source *s, struct mz_event *e)
 {
 	/* a number that the file's tables do not have is unknown, not a size */
-	if (e->site >= s->nsites)
+	if (__builtin_expect(e->site >= s->nsites, 0))
 		e->has &= (uint16_t)~MZ_HAS_SITE;
-	if (e->cache >= s->ncaches)
+	if (__builtin_expect(e->cache >= s->ncaches, 0))
 		e->has &= (uint16_t)~MZ_HAS_CACHE;
 	if (e->has & MZ_HAS_SITE)
 		e->site = s->sites[e->site];
 	if (e->has & MZ_HAS_CACHE)
 		e->cache = s->caches[e->cache];
-	if (e->kind == MZ_MARK)
+	if (__builtin_expect(e->kind == MZ_MARK, 0))
 		e->arg = e->arg && e->arg < s->ncaches ? s->caches[e->arg] + 1 : 0;
 	if (!(e->has & MZ_HAS_CPU) && s->cpu >= 0 && e->kind != MZ_LOST) {
 		e->cpu = (int16_t)s->cpu;
@@ -223,25 +223,40 @@ static int prepare(struct mz_kmem_input *in, struct mz_error *err)
 	return in->ready;
 }
 
-/* The next event of the current batches, and the number of its stack. */
-static inline const struct mz_event *take(struct mz_kmem_input *in, uint32_t *stack)
+/* Events of the source that is first, up to one of another source, and the numbers of their stacks.
+ * Events that are missing end the run. */
+static size_t take_run(struct mz_kmem_input *in, const struct mz_event **ev, uint32_t *stacks,
+		       size_t max)
 {
 	struct kmem_source *s = &in->src[in->merge.heap[0].number];
-	const struct mz_event *e = &s->ev[s->at];
+	const uint64_t second = mz_merge_second(&in->merge);
+	const uint64_t *orders = s->r->ordered ? s->orders : NULL;
+	const uint32_t *stack_of = s->stack_of;
+	const struct mz_event *e = &s->ev[s->at], *end = &s->ev[s->n];
+	const bool whole = in->whole;
+	size_t n = 0;
 
-	*stack = 0;
-	if (in->whole && gap_before(in, s, &in->lost))
-		return &in->lost;
-	if (s->stack_of)
-		*stack = s->stack_of[s->at];
-	if (++s->at >= s->n) {
-		in->ready = false;
-	} else {
-		s->key = s->r->ordered ? s->orders[s->at] : e[1].time;
-		if (s->key >= mz_merge_second(&in->merge))
+	for (;;) {
+		if (whole && gap_before(in, s, &in->lost)) {
+			ev[n] = &in->lost;
+			stacks[n] = 0;
+			return n + 1;
+		}
+		ev[n] = e++;
+		stacks[n++] = stack_of ? stack_of[s->at] : 0;
+		s->at++;
+		if (e == end) {
+			in->ready = false;
+			return n;
+		}
+		s->key = orders ? orders[s->at] : e->time;
+		if (s->key >= second) {
 			mz_merge_set(&in->merge, s->key);
+			return n;
+		}
+		if (n == max)
+			return n;
 	}
-	return e;
 }
 
 long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, uint32_t *stacks,
@@ -261,8 +276,8 @@ long mz_kmem_input_read(struct mz_kmem_input *in, const struct mz_event **ev, ui
 			return ret < 0 ? ret : lost_at_end(in, &in->lost);
 	}
 	while (n < max && in->ready) {
-		ev[n] = take(in, &stacks[n]);
-		if (ev[n++] == &in->lost)
+		n += take_run(in, ev + n, stacks + n, max - n);
+		if (ev[n - 1] == &in->lost)
 			break;
 	}
 	return (long)n;

@@ -92,21 +92,11 @@ static bool is_young(const void *record, const void *now)
 	       (b->state != KMEM_FREED || *(const uint64_t *)now <= b->freed + REMEMBER);
 }
 
-struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, uint8_t of,
-				       uint64_t now)
+int mz_kmem_live_sweep(struct mz_u64_table *t, uint64_t now)
 {
-	struct mz_u64_table *t = &l->blocks[of];
-	struct mz_kmem_block *b;
-	bool fresh;
-
-	/* before a large table grows, blocks that were freed long ago are removed */
-	if (t->mask >= SWEEP_FROM && mz_u64_table_full(t) &&
-	    mz_u64_table_sweep(t, sizeof(*b), is_young, &now) < 0)
-		return NULL;
-	b = mz_u64_table_insert(t, addr, sizeof(*b), &fresh);
-	if (b && fresh)
-		b->of = of;
-	return b;
+	if (t->mask < SWEEP_FROM)
+		return 0;
+	return mz_u64_table_sweep(t, sizeof(struct mz_kmem_block), is_young, &now);
 }
 
 struct mz_kmem_block *mz_kmem_live_next(const struct mz_kmem_live *l, size_t *at)

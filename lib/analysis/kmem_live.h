@@ -54,9 +54,24 @@ static inline struct mz_kmem_block *mz_kmem_live_find(const struct mz_kmem_live 
 	return b && b->state ? b : NULL;
 }
 
+/* Before a large table grows, blocks that were freed long ago are removed. 0 or -ENOMEM. */
+int mz_kmem_live_sweep(struct mz_u64_table *t, uint64_t now);
+
 /* A block that is missing is added (state 0); NULL = no memory. May move blocks. */
-struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr, uint8_t of,
-				       uint64_t now);
+static inline struct mz_kmem_block *mz_kmem_live_get(struct mz_kmem_live *l, uint64_t addr,
+						     uint8_t of, uint64_t now)
+{
+	struct mz_u64_table *t = &l->blocks[of];
+	struct mz_kmem_block *b;
+	bool fresh;
+
+	if (mz_u64_table_full(t) && mz_kmem_live_sweep(t, now) < 0)
+		return NULL;
+	b = mz_u64_table_insert(t, addr, sizeof(*b), &fresh);
+	if (b && fresh)
+		b->of = of;
+	return b;
+}
 
 /* The address will be looked up soon. */
 static inline void mz_kmem_live_prefetch(const struct mz_kmem_live *l, uint64_t addr, uint8_t of)

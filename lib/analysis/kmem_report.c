@@ -210,18 +210,20 @@ static int over_live(struct mz_kmem_report *r, struct mz_kmem_block *b, const st
 	return mz_kmem_find(r, f);
 }
 
-/* Most sites request the same size again and again. */
-static inline int64_t shape_of(struct mz_kmem_report *r, struct mz_kmem_group *s, uint32_t site,
-			       uint64_t req, uint32_t given)
+/* Most sites request the same few sizes again and again. */
+static inline int64_t shape_of(struct mz_kmem_report *r, uint32_t site, uint32_t req,
+			       uint32_t given)
 {
-	const struct mz_kmem_shape *last = s->shape ? &r->shapes[s->shape - 1] : NULL;
+	uint64_t hash = ((uint64_t)site << 32 | req) * 0x9e3779b97f4a7c15ull >> 32;
+	uint32_t *recent = &r->recent_shapes[hash % MZ_KMEM_RECENT];
+	const struct mz_kmem_shape *last = *recent ? &r->shapes[*recent - 1] : NULL;
 	int64_t n;
 
-	if (last && last->req == (uint32_t)req && last->given == given)
-		return s->shape - 1;
-	n = mz_kmem_shape_number(r, site, (uint32_t)req, given);
+	if (last && last->site == site && last->req == req && last->given == given)
+		return *recent - 1;
+	n = mz_kmem_shape_number(r, site, req, given);
 	if (n >= 0)
-		s->shape = (uint32_t)n + 1;
+		*recent = (uint32_t)n + 1;
 	return n;
 }
 
@@ -320,7 +322,7 @@ static inline int do_alloc(struct mz_kmem_report *r, const struct mz_event *e)
 	if (of == MZ_KMEM_OF_SLAB)
 		page = slab_page(r, e, page, cache);
 	if (ours && e->call == MZ_CALL_KMALLOC && given <= CLASS_LARGE && s)
-		shape = shape_of(r, s, site, e->size, (uint32_t)given);
+		shape = shape_of(r, site, (uint32_t)e->size, (uint32_t)given);
 	if (shape < 0)
 		return -ENOMEM;
 	*b = (struct mz_kmem_block){
