@@ -401,6 +401,7 @@ void mz_kmap_model_deinit(struct mz_kmap_model *m)
 	free(m->calls);
 	free(m->lives);
 	free(m->places);
+	free(m->members);
 	free(m->pairs);
 	free(m->groups);
 	free(m->class_types);

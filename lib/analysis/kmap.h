@@ -29,11 +29,15 @@ struct mz_kmap_place {
 	uint32_t home;	     /* the file of the function that it ended up in */
 	uint32_t dir;	     /* of that file: the subsystem */
 	uint32_t group;	     /* at the level of detail that the model was read with */
-	/* What the compiler says that the code accesses (mz_kmap_find_members) */
+	uint32_t member;     /* of model.members, from 1; 0 = not known (mz_kmap_member_of) */
+};
+
+/* What the compiler says that the code of a place accesses. Most places have none. */
+struct mz_kmap_member {
 	uint32_t object;      /* "struct dentry" */
-	uint32_t object_size; /* of the structure; 0 = none is known */
-	uint32_t member;      /* "d_lockref.count"; 0 = all of it */
-	uint32_t member_offset, member_size;
+	uint32_t object_size; /* of the structure, over 0 */
+	uint32_t name;	      /* "d_lockref.count"; 0 = all of it */
+	uint32_t offset, size;
 };
 
 /* How many objects, and their bytes. */
@@ -137,11 +141,13 @@ struct mz_kmap_model {
 	struct mz_kmap_call_edge *calls;
 	struct mz_kmap_life *lives;   /* in the order of the map; only on request */
 	struct mz_kmap_place *places; /* 0 is the address 0 */
+	struct mz_kmap_member *members;
 	struct mz_kmap_pair *pairs;
 	uint32_t *groups; /* their names: strings */
 	enum mz_kmap_by by;
 	size_t n_pairs, n_groups;
 	size_t n_classes, n_edges, n_freers, n_owners, n_processes, n_calls, n_places, n_lives;
+	size_t n_members, cap_members;
 
 	struct mz_kmap_class total; /* over all classes */
 	uint64_t accesses;	    /* lines of accesses */
@@ -186,6 +192,15 @@ struct mz_kmap_model_options {
 int mz_kmap_model_read(struct mz_kmap_model *m, struct mz_kmap *k,
 		       const struct mz_kmap_model_options *o, struct mz_error *err);
 void mz_kmap_model_deinit(struct mz_kmap_model *m);
+
+/* NULL: the compiler said nothing about the place (mz_kmap_find_members). */
+static inline const struct mz_kmap_member *mz_kmap_member_of(const struct mz_kmap_model *m,
+							     uint32_t place)
+{
+	uint32_t id = m->places[place].member;
+
+	return id ? &m->members[id - 1] : NULL;
+}
 
 /* "" for 0. */
 const char *mz_kmap_string(const struct mz_kmap_model *m, uint32_t id);

@@ -189,20 +189,20 @@ static int span_of(const struct mz_kmap_model *m, uint32_t type, const struct mz
 /* What the compiler says about the code needs no guess about the object. The table has no types of
  * members; they are known where the object's type is, and its member of that name. */
 static int span_of_place(const struct mz_kmap_model *m, uint32_t type,
-			 const struct mz_kmap_place *p, struct span *s)
+			 const struct mz_kmap_member *member, struct span *s)
 {
-	const char *member = p->member ? mz_kmap_string(m, p->member) : "(all of it)";
+	const char *path = member->name ? mz_kmap_string(m, member->name) : "(all of it)";
 	struct mz_types_member known;
 
-	*s = (struct span){.offset = p->member_offset, .size = p->member_size, .of = ""};
-	snprintf(s->member, sizeof(s->member), "%s", member);
-	if (!p->member || type == MZ_TYPES_NONE ||
-	    mz_types_size(m->types, type) != p->object_size ||
-	    strcmp(mz_types_name(m->types, type), mz_kmap_string(m, p->object)) != 0)
+	*s = (struct span){.offset = member->offset, .size = member->size, .of = ""};
+	snprintf(s->member, sizeof(s->member), "%s", path);
+	if (!member->name || type == MZ_TYPES_NONE ||
+	    mz_types_size(m->types, type) != member->object_size ||
+	    strcmp(mz_types_name(m->types, type), mz_kmap_string(m, member->object)) != 0)
 		return 0;
-	if (mz_types_member(m->types, type, p->member_offset, &known) < 0)
+	if (mz_types_member(m->types, type, member->offset, &known) < 0)
 		return -ENOMEM;
-	if (known.offset == s->offset && known.size == s->size && !strcmp(known.path, member))
+	if (known.offset == s->offset && known.size == s->size && !strcmp(known.path, path))
 		s->of = known.type;
 	return 0;
 }
@@ -211,14 +211,14 @@ static int span_of_place(const struct mz_kmap_model *m, uint32_t type,
  * different members of a union. */
 static struct field *field_of(struct fields *f, const struct mz_kmap_edge *e, uint32_t *number)
 {
-	const struct mz_kmap_place *p = &f->m->places[e->place];
+	const struct mz_kmap_member *known = mz_kmap_member_of(f->m, e->place);
 	uint32_t type = f->m->class_types[e->class].type, one, id, member;
 	struct span s;
 	int ret;
 
-	if (p->object_size) {
-		one = one_type(f, mz_kmap_string(f->m, p->object), p->object_size);
-		ret = span_of_place(f->m, type, p, &s);
+	if (known) {
+		one = one_type(f, mz_kmap_string(f->m, known->object), known->object_size);
+		ret = span_of_place(f->m, type, known, &s);
 	} else {
 		one = one_type(f, mz_types_name(f->m->types, type),
 			       mz_types_size(f->m->types, type));
@@ -364,7 +364,7 @@ static void put_rows(struct fields *f, size_t names)
 /* Is it known which member the edge touches? */
 static bool has_member(const struct mz_kmap_model *m, const struct mz_kmap_edge *e)
 {
-	if (m->places[e->place].object_size)
+	if (mz_kmap_member_of(m, e->place))
 		return !m->classes[e->class].global;
 	return e->first <= e->last && m->class_types[e->class].type != MZ_TYPES_NONE;
 }

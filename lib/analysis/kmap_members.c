@@ -19,19 +19,23 @@
 static int describe(struct mz_kmap_model *m, struct mz_kmap_place *p,
 		    const struct mz_access_site *s)
 {
-	const char *member = s->members + (*s->members == '.');
+	const char *path = s->members + (*s->members == '.');
+	struct mz_kmap_member member;
 	char name[200];
 
 	if (!s->type_size || !*s->type)
 		return 0;
 	snprintf(name, sizeof(name), "%s %s", s->is_union ? "union" : "struct", s->type);
-	p->object = mz_kmap_text_id(m, name);
-	p->member = mz_kmap_text_id(m, member);
-	if (!p->object || (*member && !p->member))
+	member = (struct mz_kmap_member){.object = mz_kmap_text_id(m, name),
+					 .object_size = s->type_size,
+					 .name = mz_kmap_text_id(m, path),
+					 .offset = s->offset,
+					 .size = s->size};
+	if (!member.object || (*path && !member.name) ||
+	    !mz_array_room((void **)&m->members, &m->cap_members, m->n_members, sizeof(member)))
 		return -ENOMEM;
-	p->object_size = s->type_size;
-	p->member_offset = s->offset;
-	p->member_size = s->size;
+	m->members[m->n_members++] = member;
+	p->member = (uint32_t)m->n_members;
 	m->has_members = true;
 	return 0;
 }
@@ -59,18 +63,18 @@ static bool has_bytes(const struct mz_kmap_edge *e)
 }
 
 static void add_bytes(struct vote *to, const struct mz_kmap_class *c, const struct mz_kmap_edge *e,
-		      const struct mz_kmap_place *p)
+		      const struct mz_kmap_member *member)
 {
 	uint64_t n = e->reads + e->writes;
-	bool array = c->least > p->object_size && !(c->least % p->object_size);
+	bool array = c->least > member->object_size && !(c->least % member->object_size);
 
 	if (!has_bytes(e))
 		return;
-	if (e->first == p->member_offset)
+	if (e->first == member->offset)
 		to->at_start += n;
 	else
 		to->elsewhere += n;
-	if (array && e->first % p->object_size == p->member_offset)
+	if (array && e->first % member->object_size == member->offset)
 		to->element += n;
 }
 
@@ -82,23 +86,24 @@ static bool is_stack(const struct mz_kmap_model *m, const struct mz_kmap_class *
 
 static int add_vote(struct votes *v, const struct mz_kmap_model *m, const struct mz_kmap_edge *e)
 {
-	const struct mz_kmap_place *p = &m->places[e->place];
+	const struct mz_kmap_member *member = mz_kmap_member_of(m, e->place);
 	const struct mz_kmap_class *c = &m->classes[e->class];
 	struct vote *to;
 	uint32_t id;
 
-	if (!p->object_size || c->global || is_stack(m, c))
+	if (!member || c->global || is_stack(m, c))
 		return 0;
-	id = mz_pair_index_put(&v->keys, e->class, (uint64_t)p->object << 32 | p->object_size);
+	id = mz_pair_index_put(&v->keys, e->class,
+			       (uint64_t)member->object << 32 | member->object_size);
 	if (id == MZ_PAIR_INDEX_NONE ||
 	    !mz_array_room((void **)&v->votes, &v->cap, id, sizeof(*v->votes)))
 		return -ENOMEM;
 	to = &v->votes[id];
 	to->class = e->class;
-	to->object = p->object;
-	to->size = p->object_size;
+	to->object = member->object;
+	to->size = member->object_size;
 	to->accesses += e->reads + e->writes;
-	add_bytes(to, c, e, p);
+	add_bytes(to, c, e, member);
 	return 0;
 }
 

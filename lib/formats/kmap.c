@@ -184,15 +184,23 @@ struct mz_kmap *mz_kmap_open_memory(const void *data, size_t size, const char *n
 							       : mz_kmap_open_input(&in, err);
 }
 
+/* What the batches hold; no thread may be at work on them. */
+static void free_batches(struct mz_kmap *k)
+{
+	for (int i = 0; i < MZ_READAHEAD; i++) {
+		free(k->batches[i].text);
+		free(k->batches[i].records);
+		k->batches[i].text = NULL;
+		k->batches[i].records = NULL;
+	}
+}
+
 void mz_kmap_close(struct mz_kmap *k)
 {
 	if (!k)
 		return;
 	mz_readahead_free(k->ahead);
-	for (int i = 0; i < MZ_READAHEAD; i++) {
-		free(k->batches[i].text);
-		free(k->batches[i].records);
-	}
+	free_batches(k);
 	mz_kmap_unpacker_free(k->unpacker);
 	mz_reader_close(k->reader);
 	mz_input_close(&k->in);
@@ -373,11 +381,15 @@ int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records)
 	if (!k->ahead)
 		return mz_kmap_next(k, &k->one);
 	do {
-		if (k->batch && k->batch->ret <= 0)
+		if (k->batch && k->batch->ret <= 0) {
+			free_batches(k); /* the thread has ended; the caller's work begins */
 			return k->batch->ret;
+		}
 		k->batch = &k->batches[mz_readahead_next(k->ahead)];
 	} while (!k->batch->n && k->batch->ret > 0);
 	*records = k->batch->records;
+	if (!k->batch->n)
+		free_batches(k);
 	return k->batch->n ? (int)k->batch->n : k->batch->ret;
 }
 
