@@ -66,11 +66,13 @@ def program(name, *argv, **more):
 
 def compilers():
     arch = say('gcc', '-print-multiarch')
+    ggc_table = 4096 * 8  # of the garbage collector, for each 16 MiB of addresses that it has pages in
     cc1, cc1plus = (say('gcc', '-print-prog-name=' + n) or n for n in ('cc1', 'cc1plus'))
     return [
-        program('cc1', cc1, '-quiet', '-O1', '-imultiarch', arch, '-o', 'c.s', 'c.c', make=make_c, exact=True, result='c.s'),
+        program('cc1', cc1, '-quiet', '-O1', '-imultiarch', arch, '-o', 'c.s', 'c.c', make=make_c, exact=True, tables=ggc_table,
+                result='c.s'),
         program('cc1plus', cc1plus, '-quiet', '-O1', '-D_GNU_SOURCE', '-imultiarch', arch, '-o', 'b.s', of('templates.cc'),
-                exact=True, result='b.s'),
+                exact=True, tables=ggc_table, result='b.s'),
         program('rustc', '/usr/bin/rustc', '-O', '--emit=obj', '-o', 'churn.o', of('churn.rs'), result='churn.o'),
     ]
 
