@@ -371,6 +371,13 @@ static bool make_batch(void *arg, unsigned i)
 	return b->ret > 0;
 }
 
+/* The thread has ended, and the caller's work begins: it may need the memory. */
+static int end_of_batches(struct mz_kmap *k)
+{
+	free_batches(k);
+	return k->batch->ret;
+}
+
 /* An empty batch (comments only) is not the end. */
 int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records)
 {
@@ -381,16 +388,12 @@ int mz_kmap_read(struct mz_kmap *k, const struct mz_kmap_record **records)
 	if (!k->ahead)
 		return mz_kmap_next(k, &k->one);
 	do {
-		if (k->batch && k->batch->ret <= 0) {
-			free_batches(k); /* the thread has ended; the caller's work begins */
-			return k->batch->ret;
-		}
+		if (k->batch && k->batch->ret <= 0)
+			return end_of_batches(k);
 		k->batch = &k->batches[mz_readahead_next(k->ahead)];
 	} while (!k->batch->n && k->batch->ret > 0);
 	*records = k->batch->records;
-	if (!k->batch->n)
-		free_batches(k);
-	return k->batch->n ? (int)k->batch->n : k->batch->ret;
+	return k->batch->n ? (int)k->batch->n : end_of_batches(k);
 }
 
 /* Collect code addresses from the buffered lines, to find out how far KASLR moved the kernel.
