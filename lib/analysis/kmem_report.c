@@ -210,11 +210,12 @@ static int over_live(struct mz_kmem_report *r, struct mz_kmem_block *b, const st
 	return mz_kmem_find(r, f);
 }
 
-/* Most sites request the same few sizes again and again. */
+/* Most sites request the same few sizes again and again. Shapes that share a place, even if a file
+ * chose them to, cost a search each, and no more. */
 static inline int64_t shape_of(struct mz_kmem_report *r, uint32_t site, uint32_t req,
 			       uint32_t given)
 {
-	uint64_t hash = ((uint64_t)site << 32 | req) * 0x9e3779b97f4a7c15ull >> 32;
+	uint64_t hash = ((uint64_t)site << 32 | req) * MZ_HASH_GOLDEN >> 32;
 	uint32_t *recent = &r->recent_shapes[hash % MZ_KMEM_RECENT];
 	const struct mz_kmem_shape *last = *recent ? &r->shapes[*recent - 1] : NULL;
 	int64_t n;
